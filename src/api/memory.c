@@ -62,7 +62,7 @@ quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info
 
 /* ---- pages ---------------------------------------------------------------------------------- */
 
-/* What every call below checks first. */
+/* The check that each call below makes first. `call` names it in the message. */
 static quire_result check(const quire_memory *memory, const char *call)
 {
     if (!memory)

@@ -1,6 +1,6 @@
 /*
- * broken.c - see broken.h: the subject, and what is spoiled of devices, pages, objects and budgets.
- * Mappings and copies are broken_bytes.c, streams broken_streams.c.
+ * broken.c - the broken subject (see broken.h): what it spoils of descriptions, pages, objects and
+ * budgets. Mappings and copies are in broken_bytes.c, streams in broken_streams.c.
  */
 #include "tests/contract/broken.h"
 
@@ -16,7 +16,7 @@ typedef struct broken_options {
     broken_thing thing;
 } broken_options;
 
-/* ---- what the device is ------------------------------------------------------------------- */
+/* ---- the description of the device -------------------------------------------------------- */
 
 static quire_result broken_describe(void *state, quire_device_info *info)
 {
@@ -58,7 +58,7 @@ static quire_result base_create(broken_backend *b, const quire_page_request *req
     return b->wrap.base->page_create(b->wrap.state, request, page);
 }
 
-/* The page that was handed out before, where it serves. */
+/* Hands out the previous page again if it suits the request. */
 static bool share(broken_backend *b, const quire_page_request *request, quire_native_page *page)
 {
     pthread_mutex_lock(&b->lock);
@@ -82,7 +82,9 @@ static void remember(broken_backend *b, const quire_page_request *request,
     pthread_mutex_unlock(&b->lock);
 }
 
-/* A page in the place of what each thread asks for. */
+/*
+ * Creates a page of the size of the latest request of any thread instead of the size of this one.
+ */
 static quire_result create_in_a_race(broken_backend *b, quire_page_request *request,
                                      quire_native_page *page)
 {
@@ -237,7 +239,7 @@ static void broken_object_destroy(void *state, quire_object object, uint64_t nat
         b->wrap.base->object_destroy(b->wrap.state, object, native);
 }
 
-/* ---- budgets and the end ------------------------------------------------------------------ */
+/* ---- budgets and closing ------------------------------------------------------------------ */
 
 static quire_result broken_heap_budget(void *state, uint32_t heap, quire_heap_budget *budget)
 {

@@ -1,6 +1,6 @@
 /*
- * broken.h - a subject that is broken on purpose: another one with one thing spoiled by a switch.
- * The suite must fail with each of them, and pass with the first ones, which spoil nothing
+ * broken.h - a subject that is broken on purpose: another subject with one behaviour spoiled by a
+ * switch. The suite must fail with each of them and pass with the first ones, which spoil nothing
  * (suite.c).
  */
 #ifndef QUIRE_TESTS_CONTRACT_BROKEN_H
@@ -8,7 +8,7 @@
 
 #include "tests/contract/contract.h"
 
-/* X(name, subject that is spoiled, sentence) */
+/* X(name, subject that is spoiled, description) */
 #define BROKEN_THINGS(X)                                                                           \
     X(NOTHING, host, "nothing on the host backend")                                                \
     X(NOTHING_STRICT, strict, "nothing behind a cache")                                            \
@@ -100,10 +100,10 @@ typedef enum broken_thing {
     BROKEN_THINGS(BROKEN_ENUM)
 #undef BROKEN_ENUM
         BROKEN_COUNT,
-    BROKEN_FIRST = BROKEN_HEAP_SIZE /* those before it spoil nothing */
+    BROKEN_FIRST = BROKEN_HEAP_SIZE /* the entries before it spoil nothing */
 } broken_thing;
 
-/* A subject with the thing spoiled, and what that is. */
+/* A subject with one spoiled behaviour, and the description of that behaviour. */
 const contract_subject *broken_subject(broken_thing thing);
 const char *broken_sentence(broken_thing thing);
 

@@ -61,7 +61,7 @@ static quire_result broken_invalidate(void *state, const quire_native_page *page
     return b->wrap.base->invalidate(b->wrap.state, page, offset, size);
 }
 
-/* More than what the scenarios copy at once. */
+/* Larger than every copy of the scenarios. */
 enum { ROOM = 16384 };
 
 /* ---- copies ------------------------------------------------------------------------------- */
@@ -112,7 +112,7 @@ static quire_result broken_copy_from(void *state, const quire_native_page *page,
         return QUIRE_SUCCESS;
     if (b->thing == BROKEN_COPY_FROM_EARLY)
         offset -= offset > 0;
-    if (b->thing == BROKEN_COPY_FROM_LONG && size < 4096) /* where the tests leave room for it */
+    if (b->thing == BROKEN_COPY_FROM_LONG && size < 4096) /* only if the tests leave room for it */
         size += has_room;
     return b->wrap.base->copy_from_page(b->wrap.state, page, offset, data, size);
 }
@@ -155,7 +155,7 @@ static quire_result broken_fill(void *state, const quire_native_page *page, uint
 
 /* ---- growth ------------------------------------------------------------------------------- */
 
-/* The first bytes of a page, moved on by one. */
+/* Moves the first bytes of a page by one. */
 static void move_bytes(broken_backend *b, const quire_native_page *page)
 {
     const quire_backend *base = b->wrap.base;

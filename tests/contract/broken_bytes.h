@@ -15,15 +15,15 @@ typedef struct broken_backend {
     broken_thing thing;
     uint64_t atom;
 
-    pthread_mutex_t lock;     /* of the next four */
+    pthread_mutex_t lock;     /* protects the next four members */
     quire_native_page shared; /* handed out `uses` times */
     uint32_t uses, shared_kind;
     uint64_t first_object;
-    unsigned char *other;   /* memory that is no page, BROKEN_OTHER_SIZE bytes */
-    _Atomic uint64_t asked; /* bytes of a page, by whoever came last */
+    unsigned char *other;   /* memory outside every page, BROKEN_OTHER_SIZE bytes */
+    _Atomic uint64_t asked; /* bytes of the latest page request of any thread */
 } broken_backend;
 
-/* Puts the spoiled functions into a table that has them all. */
+/* Puts the spoiled functions into a complete table. */
 void broken_bytes_replace(quire_backend *table);
 
 #endif

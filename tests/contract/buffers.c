@@ -1,16 +1,16 @@
 /*
- * buffers.c - the contract: buffers of every usage, and the neighbours that must keep apart.
+ * buffers.c - the contract: buffers of every usage, and the granularity between buffers and images.
  */
 #include "tests/contract/kit.h"
 
 enum { USAGES = 0x3f, LIVE = 24 };
 
-/* Places that no granule aligns by itself. */
+/* Offsets that no granule aligns. */
 static const quire_memory_options byte_exact = {.fit = QUIRE_FIT_FIRST};
 
 /*
- * Whether the backend's own object of these options can lie in a kind; *is_object: it is one, and
- * no mere range.
+ * Returns whether the backend's own object with these options is allowed in a kind. Sets *is_object
+ * if the backend creates an object instead of a plain range.
  */
 static bool backend_can_hold(const contract_world *w, uint32_t kind,
                              const quire_buffer_options *options, bool *is_object)
@@ -115,7 +115,7 @@ static bool make_neighbour(quire_memory *memory, test_random *r, neighbour *n)
     return true;
 }
 
-/* Numbers of stretches, by native address where pages have one. */
+/* Index of the stretch of an allocation, by native address if the page has one. */
 static uint64_t first_stretch(const quire_allocation_info *a, uint64_t stretch)
 {
     return (a->address ? a->address : a->offset) / stretch;

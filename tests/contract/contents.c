@@ -1,5 +1,6 @@
 /*
- * contents.c - the contract: what is written stays, whoever writes and reads it, for every kind.
+ * contents.c - the contract: written bytes stay, for every kind and every way to write and read
+ * them.
  */
 #include "tests/contract/kit.h"
 
@@ -111,8 +112,8 @@ static void neighbours_are_mapped(contract_world *w, uint32_t kind)
 /* ---- host and device ---------------------------------------------------------------------- */
 
 /*
- * The device writes the allocations before and behind, and the host, who has not looked there
- * since, writes and flushes the one in the middle, part by part.
+ * The device writes the allocations before and after. The host, which has not read them since,
+ * writes and flushes the middle one in parts.
  */
 static void flush_keeps_to_its_own(contract_world *w, quire_memory *memory, uint64_t size)
 {
@@ -210,7 +211,7 @@ static void expect_zeros(quire_memory *memory, quire_allocation made, uint64_t s
         CHECK_EQ(bytes[i], 0);
 }
 
-/* On fresh pages and, after a round in which everything was written, on dirty ones. */
+/* Zeroes fresh pages and, after a round that wrote every byte, used pages. */
 static void zero_is_zero(contract_world *w, uint32_t kind)
 {
     if (!kit_can_both(w, kind))

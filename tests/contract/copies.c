@@ -1,6 +1,6 @@
 /*
- * copies.c - the contract: what is copied between pages, kinds and devices arrives, and nothing
- * beside it changes; fills.
+ * copies.c - the contract: copies between pages, kinds and devices arrive and change nothing else;
+ * fills.
  */
 #include "tests/contract/kit.h"
 
@@ -8,9 +8,9 @@ enum { ROOM = 6000, COPIES = 12, PART = 4096 };
 
 /* ---- the model ---------------------------------------------------------------------------- */
 
-/* Bytes somewhere, and what they should be. */
+/* A range of bytes and its expected contents. */
 typedef struct place {
-    quire_memory *memory; /* NULL: host memory */
+    quire_memory *memory; /* NULL means host memory */
     quire_allocation allocation;
     unsigned char *host;
     unsigned char model[ROOM];
@@ -49,7 +49,7 @@ static bool draw_end(test_random *r, const quire_copy_options *o, const place *p
     return true;
 }
 
-/* A copy between two places that are not one. */
+/* Draws a random copy whose two ranges do not overlap. */
 static quire_copy_options draw(test_random *r, const place *to, const place *from)
 {
     quire_copy_options o;
@@ -72,7 +72,7 @@ static void model_copy(const quire_copy_options *o, place *to, const place *from
                    o->size);
 }
 
-/* Some copies from one to the other, which arrive; where there is no way each is refused. */
+/* Checks some copies from one place to the other. If there is no copy path each one is refused. */
 static void copy_some(test_random *r, place *to, place *from)
 {
     quire_copy_path path;
@@ -164,7 +164,7 @@ static void host_memory_exchanges_rows(contract_world *w, uint32_t kind)
     kit_end(&memory);
 }
 
-/* The tables of two devices are one, or they meet in host memory. */
+/* Two devices either share a table or copy through host memory. */
 static void two_devices_exchange_bytes(contract_world *w)
 {
     static place to, from;
@@ -221,7 +221,7 @@ static bool copies_pages(const contract_world *w)
     return kit_offers(w, QUIRE_BACKEND_COPY_PAGES);
 }
 
-/* Rows from one page to another, or within one, past the core. */
+/* Copies rows between two pages, or within one, without the core. */
 static void the_table_copies_rows(contract_world *w, uint32_t kind)
 {
     static unsigned char source[PART], target[PART], found[PART];

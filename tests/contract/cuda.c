@@ -1,6 +1,6 @@
 /*
- * cuda.c - the CUDA backend under the contract: on this machine's driver, where there is one, and
- * on the fake driver, posing as devices that have much and little.
+ * cuda.c - the CUDA backend under the contract: on this machine's driver if there is one, and on
+ * the fake driver that poses as devices with many and with few features.
  */
 #include <stdlib.h>
 
@@ -27,22 +27,22 @@ static const contract_subject subject_driver = {
 
 /* ---- the fake driver ----------------------------------------------------------------------- */
 
-/* A device, and how it is used. */
+/* A device and its settings. */
 typedef struct pose {
     const char *model;
     uint32_t flags;       /* FC_ */
-    uint32_t without;     /* FC_ features that the model has and this one has not */
+    uint32_t without;     /* FC_ features of the model that this device lacks */
     int version;          /* of the driver */
-    uint64_t bytes;       /* of the device; 0: the model's */
-    uint64_t granularity; /* 0: the model's */
+    uint64_t bytes;       /* of the device; 0 means the model's */
+    uint64_t granularity; /* 0 means the model's */
     uint64_t chunk_size, kept_bytes;
-    uint32_t kinds;  /* 0: all that the model has */
-    bool is_wrapped; /* in a context of the caller's */
+    uint32_t kinds;  /* 0 means all kinds of the model */
+    bool is_wrapped; /* opened in a context of the caller */
 } pose;
 
 /*
- * One driver for all devices of a process: it is made anew when the first device is opened, and
- * looked at when the last one is closed.
+ * All devices of a process share one driver. It is reset when the first device is opened and
+ * checked when the last one is closed.
  */
 static int open_devices;
 
@@ -112,7 +112,7 @@ static void close_fake(void *own)
         look_at_driver();
 }
 
-/* As the device sees it: a copy by the driver, also of what the host can reach. */
+/* Reads as the device does: the driver copies, also from memory that the host can access. */
 static bool look(void *own, const quire_native_page *page, uint64_t offset, void *data,
                  uint64_t size)
 {

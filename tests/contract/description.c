@@ -1,5 +1,5 @@
 /*
- * description.c - the contract: what a device says of itself.
+ * description.c - the contract: how a device describes itself.
  */
 #include "tests/contract/kit.h"
 
@@ -73,7 +73,7 @@ static void kind_makes_a_memory(contract_world *w, uint32_t kind)
     kit_end(&memory);
 }
 
-/* Not only where a request names its flags. */
+/* Whether the kind can be chosen by a request that does not name all its flags. */
 static bool is_chosen_unasked(const contract_world *w, uint32_t kind)
 {
     return kit_holds_contents(w, kind) && !(w->info.kinds[kind].flags & QUIRE_DEVICE_COHERENT);

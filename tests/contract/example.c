@@ -1,5 +1,5 @@
 /*
- * example.c - the contract's subject of docs/examples/backend.c, as it stands there.
+ * example.c - the contract's subject for docs/examples/backend.c, compiled without changes.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /*
- * fake.c - the contract's subjects of the backend for tests (tests/support/fake.h): native objects,
- * dirty pages at invented addresses.
+ * fake.c - the contract's subjects for the backend for tests (tests/support/fake.h): native
+ * objects, dirty pages at invented addresses.
  */
 #include "tests/support/fake.h"
 
@@ -9,7 +9,7 @@
 #include "tests/contract/kit.h"
 #include "tests/contract/subjects.h"
 
-/* What a subject changes of a fake before it is opened. */
+/* What a subject changes in a fake before it is opened. */
 typedef void (*fake_change)(fake_backend *fake);
 
 typedef struct fake_options {
@@ -27,7 +27,7 @@ static quire_result open_fake(const contract_subject *subject, const quire_host_
     fake_offer_copies(fake);
     fake_offer_fill(fake);
     fake_offer_growth(fake);
-    /* the fake refuses what exceeds this many bytes, in whichever heap */
+    /* the fake refuses pages beyond this many bytes in total, over all heaps */
     fake->page_budget = fake->info.heaps[0].size;
     if (options)
         options->change(fake);
@@ -52,7 +52,7 @@ static quire_result set_budget(void *own, uint32_t heap, uint64_t bytes)
     return QUIRE_SUCCESS;
 }
 
-/* Pages at odd addresses: what is aligned in the page is not. Each row is a copy. */
+/* Pages at odd addresses: an aligned offset is not an aligned address. Each row is one copy. */
 static void at_odd_addresses(fake_backend *fake)
 {
     fake->address_step = 4096 + 64;
@@ -61,8 +61,10 @@ static void at_odd_addresses(fake_backend *fake)
     fake_leave_out(fake, QUIRE_BACKEND_ROWS);
 }
 
-/* Pages larger than asked, on objects that want more than their bytes and a place of their own.
-   Nothing is copied from page to page. */
+/*
+ * Pages are larger than requested, and objects need more than their bytes and a dedicated page.
+ * There are no copies from page to page.
+ */
 static void generous(fake_backend *fake)
 {
     fake->page_rounding = 96 * KIB;
@@ -72,7 +74,7 @@ static void generous(fake_backend *fake)
     fake_leave_out(fake, QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_ROWS);
 }
 
-/* Little more than what is required: no copies, no images, no objects, no budgets, no growth. */
+/* Little more than the required functions: no copies, images, objects, budgets or growth. */
 static void bare(fake_backend *fake)
 {
     quire_backend *table = &fake->table;

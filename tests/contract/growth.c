@@ -1,12 +1,13 @@
 /*
- * growth.c - the contract: pages of contiguous memories, which grow and shrink in place. Each
- * figure is checked before bytes that came are touched: a backend that did nothing fails the check,
- * and the program lives to say so. By the table alone they are resized in pages.c.
+ * growth.c - the contract: pages of contiguous memories grow and shrink in place. Each size is
+ * checked before the new bytes are touched: a backend that did nothing fails the check, and the
+ * program survives to report it. pages.c resizes pages through the table alone.
  */
 #include "tests/contract/kit.h"
 #include "tests/support/state.h"
 
-enum { MOST = 600, PAGES = 16, PART = 4096 }; /* PAGES: what addresses are reserved for */
+/* PAGES: the number of pages for which addresses are reserved. */
+enum { MAX_COUNT = 600, PAGES = 16, PART = 4096 };
 
 /* ---- a contiguous memory ------------------------------------------------------------------ */
 
@@ -14,8 +15,8 @@ typedef struct single {
     const contract_world *w;
     uint32_t kind;
     quire_memory *memory;
-    bool has_bytes; /* that quire_write and quire_read reach */
-    uint64_t usage; /* of the heap, without it */
+    bool has_bytes; /* quire_write and quire_read are supported */
+    uint64_t usage; /* of the heap, without this page */
 } single;
 
 static quire_budget_info budget_of(const single *s)
@@ -34,7 +35,7 @@ static single begin(const contract_world *w, uint32_t kind, uint64_t reservation
     return s;
 }
 
-/* Bytes of its only page, which are in use: backends may keep more, from before it shrank. */
+/* Bytes in use of its only page. Backends may keep more from before it shrank. */
 static uint64_t size_of(const single *s)
 {
     quire_page_info page;
@@ -109,7 +110,10 @@ static void everything_stays(contract_world *w, uint32_t kind)
     kit_end(&s.memory);
 }
 
-/* More than the policy adds, behind ends of many kinds: grown by as much as it needs. */
+/*
+ * Requests that need more than the policy adds, after ends with various alignments: the page grows
+ * by as much as is needed.
+ */
 static void growth_reaches_aligned_places(contract_world *w, uint32_t kind)
 {
     if (!kit_grows(w, kind))
@@ -135,11 +139,11 @@ static void growth_reaches_aligned_places(contract_world *w, uint32_t kind)
     kit_end(&s.memory);
 }
 
-/* The middle of an allocation, where the page ended before. */
+/* The place within an allocation where the page ended before it grew. */
 typedef struct seam {
     single s;
     quire_allocation low, across;
-    uint64_t start; /* PART bytes before the old end, in the allocation */
+    uint64_t start; /* PART bytes before the old end, as an offset in the allocation */
 } seam;
 
 static void write_across(const seam *m)
@@ -252,10 +256,10 @@ static void what_is_trimmed_comes_back(contract_world *w, uint32_t kind)
 
 /* ---- refusals ----------------------------------------------------------------------------- */
 
-/* Allocates until there is no memory for more, which changes nothing. */
+/* Allocates until memory is exhausted. The refused request changes nothing. */
 static uint32_t fill(const single *s, uint64_t size, quire_allocation *made)
 {
-    for (uint32_t count = 0; count < MOST; count++) {
+    for (uint32_t count = 0; count < MAX_COUNT; count++) {
         uint64_t before = state_of_memory(s->memory);
         uint64_t bytes = kit_stats(s->memory).reserved_bytes;
         quire_result result =
@@ -270,7 +274,7 @@ static uint32_t fill(const single *s, uint64_t size, quire_allocation *made)
         }
         put(s, made[count], 100 + count);
     }
-    check_failed(__FILE__, __LINE__, "%d allocations and no end", MOST);
+    check_failed(__FILE__, __LINE__, "%d allocations and no end", MAX_COUNT);
 }
 
 static void drain(const single *s, const quire_allocation *made, uint32_t count)
@@ -289,7 +293,7 @@ static void limit_holds(contract_world *w, uint32_t kind)
         return;
     uint64_t page = kit_page_size(w), limit = 3 * page + page / 2;
     single s = begin(w, kind, PAGES * page);
-    quire_allocation made[MOST];
+    quire_allocation made[MAX_COUNT];
     CHECK_OK(quire_device_set_heap_limit(w->device, w->info.kinds[kind].heap, limit));
     uint32_t count = fill(&s, page / 2, made);
     CHECK(count >= 2);
@@ -303,7 +307,7 @@ static void limit_holds(contract_world *w, uint32_t kind)
     kit_end(&s.memory);
 }
 
-/* A small heap ends before the addresses do, at the same size each time. */
+/* A small heap is exhausted before the addresses are, at the same size each time. */
 static void a_heap_that_is_full(contract_world *w, uint32_t kind)
 {
     uint64_t heap = w->info.heaps[w->info.kinds[kind].heap].size, page = kit_page_size(w);
@@ -311,7 +315,7 @@ static void a_heap_that_is_full(contract_world *w, uint32_t kind)
     if (!kit_grows(w, kind) || heap > most)
         return;
     single s = begin(w, kind, 4 * heap);
-    quire_allocation made[MOST];
+    quire_allocation made[MAX_COUNT];
     uint32_t first = fill(&s, heap / 40 > page ? heap / 40 : page, made);
     CHECK(first > 1);
     drain(&s, made, first);

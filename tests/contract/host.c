@@ -1,6 +1,5 @@
 /*
- * host.c - the contract's subjects of the host backend: itself, and the devices it poses
- * as.
+ * host.c - the contract's subjects for the host backend: itself, and the devices that it poses as.
  */
 #include "quire/host.h"
 
@@ -25,10 +24,10 @@ static quire_result open_host(const contract_subject *subject, const quire_host_
     return result;
 }
 
-/* What the scenarios have at one time fits well into this. */
+/* More than the scenarios allocate at one time. */
 enum { HUGE_BYTES = 256 << 20 };
 
-/* The system may allow huge pages and have none left; without /sys that cannot be told before. */
+/* The system may allow huge pages and have none left. Without /sys only a mapping shows that. */
 static quire_result open_huge(const contract_subject *subject, const quire_host_memory *host,
                               contract_opened *opened)
 {
@@ -52,7 +51,7 @@ static quire_result set_budget(void *own, uint32_t heap, uint64_t bytes)
 #define COHERENT (QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT)
 #define GIB (1024 * MIB)
 
-/* A card whose memory the host cannot reach, with little else. */
+/* A card whose memory the host cannot access, with few features. */
 static const quire_host_profile discrete = {
     .name = "discrete",
     .heap_count = 2,
@@ -150,7 +149,7 @@ static const contract_subject subject_huge = {
     .set_budget = set_budget,
 };
 
-/* The caches of the pose above, taken at their word. */
+/* Enforces the caches of the pose above. */
 const contract_subject subject_strict = {
     .name = "host behind a cache",
     .options = &subject_not_coherent,

@@ -1,6 +1,6 @@
 /*
- * images.c - the contract: images of every type, count, dimension and tiling, whose requirements
- * are asked first and are what the creation takes.
+ * images.c - the contract: images of every type, count, dimension and tiling. Creation uses exactly
+ * the requirements that were queried before.
  */
 #include "tests/contract/kit.h"
 
@@ -13,7 +13,7 @@ static uint64_t texel_of(const quire_image_options *options)
     return (uint64_t)options->channel_count * quire_channel_size(options->channel_type);
 }
 
-/* What is asked for an image has room for its texels. */
+/* The requirements of an image have room for its texels. */
 static void check_needs(const contract_world *w, const quire_image_options *o,
                         const quire_requirements *needs)
 {
@@ -43,7 +43,10 @@ static void check_same(const quire_requirements *a, const quire_requirements *b)
     CHECK_EQ(a->slice_pitch, b->slice_pitch);
 }
 
-/* The backend's own object wants what was told without it. True: there is one, no mere range. */
+/*
+ * The backend's own object has the requirements that were reported before it existed. Returns true
+ * if the backend creates an object instead of a plain range.
+ */
 static bool check_object(const contract_world *w, const quire_image_options *options,
                          const quire_requirements *told, quire_result asked)
 {
@@ -169,7 +172,9 @@ static void images_of_all_usages(contract_world *w)
     close_memories(w, memories);
 }
 
-/* An image larger than any heap: told as it is, or refused, and never made. */
+/*
+ * An image larger than any heap: its requirements are reported or refused, and it is never created.
+ */
 static void large_image(const contract_world *w, const quire_image_options *options)
 {
     quire_requirements needs;
@@ -205,7 +210,8 @@ static void images_beyond_all_bounds(contract_world *w)
         options.tiling = (quire_tiling)tiling;
         options.width = options.height = UINT32_MAX;
         large_image(w, &options);
-        options.width = options.height = UINT32_C(1) << 22; /* 16 TiB: its low bits are 0 */
+        options.width = options.height = UINT32_C(1)
+                                         << 22; /* 16 TiB: the low bits of the size are 0 */
         large_image(w, &options);
     }
 }
@@ -214,7 +220,7 @@ static void images_beyond_all_bounds(contract_world *w)
 
 enum { SIDE = 21, TEXEL = 4, ROW = SIDE * TEXEL };
 
-/* A box of an image that is written into the whole, and the box and the whole read back. */
+/* Writes a region of an image into the whole, and reads back the region and the whole. */
 static void pass_region(quire_memory *memory, quire_image image)
 {
     static unsigned char whole[SIDE * ROW], part[SIDE * ROW], found[SIDE * ROW];
@@ -233,7 +239,7 @@ static void pass_region(quire_memory *memory, quire_image image)
         CHECK(!memcmp(found + y * box.width * TEXEL, part + y * 50, box.width * TEXEL));
 }
 
-/* Of the backend's own order there are no rows to be told. */
+/* An image in the backend's own order has no rows to report. */
 static void texels_of_linear_images(contract_world *w)
 {
     static const quire_image_options options = {.width = SIDE,

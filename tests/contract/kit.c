@@ -167,7 +167,9 @@ void kit_expect(uint64_t key, uint64_t offset, const void *bytes, uint64_t size)
                  found[i], expected[i]);
 }
 
-/* The parts of an allocation that carry its pattern: all, or both ends. */
+/*
+ * Calls a function for the parts of an allocation that carry its pattern: all of it, or both ends.
+ */
 static uint64_t parts_of(uint64_t size, uint64_t starts[2])
 {
     uint64_t part = size <= KIT_LONGEST ? size : KIT_LONGEST / 2;
@@ -235,7 +237,10 @@ void kit_page_end(const contract_world *w, kit_page *page)
     *page = (kit_page){0};
 }
 
-/* A copy of the table's; one that does not serve this kind says so, and nothing else. */
+/*
+ * Copies through the table. A backend that does not support this kind must return UNSUPPORTED and
+ * nothing else.
+ */
 static bool was_copied(quire_result result)
 {
     if (result)

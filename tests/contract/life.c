@@ -1,11 +1,11 @@
 /*
- * life.c - the contract: handles, ends, devices side by side, and figures that add up.
+ * life.c - the contract: handles, destruction, devices side by side, and statistics that add up.
  */
 #include "tests/contract/kit.h"
 
 enum { MADE = 20 };
 
-/* ---- ends --------------------------------------------------------------------------------- */
+/* ---- destruction -------------------------------------------------------------------------- */
 
 static void children_keep_their_parents(contract_world *w, uint32_t kind)
 {
@@ -56,7 +56,7 @@ static void handles_are_known(contract_world *w, uint32_t kind)
     CHECK_FAILS(quire_free(other, made), QUIRE_ERROR_FOREIGN_HANDLE);
     CHECK_OK(quire_free(memory, made));
     for (int i = 0; i < 3; i++) {
-        quire_allocation next = ALLOCATE(memory, .size = 10); /* where the first one was */
+        quire_allocation next = ALLOCATE(memory, .size = 10); /* at the place of the first one */
         CHECK(next.id != made.id);
         CHECK_FAILS(quire_free(memory, made), QUIRE_ERROR_STALE_HANDLE);
         CHECK_FAILS(quire_get_native(memory, made, &native), QUIRE_ERROR_STALE_HANDLE);
@@ -105,11 +105,12 @@ static void devices_do_not_meet(contract_world *w, uint32_t kind)
     check_and_free(w, mine, kind, here, 100);
 }
 
-/* ---- figures ------------------------------------------------------------------------------ */
+/* ---- statistics --------------------------------------------------------------------------- */
 
 typedef struct sums {
     uint64_t live, free, requested, count, pages, page_bytes;
-    uint64_t edges; /* of pages whose address or size is no multiple of the granule: in no range */
+    uint64_t
+        edges; /* bytes of pages whose address or size is no multiple of the granule; they are in no range */
     uint64_t granule;
     quire_item last;
 } sums;

@@ -1,6 +1,6 @@
 /*
- * limits.c - the contract: budgets hold, what cannot be had is refused and changes nothing, and
- * every page comes back.
+ * limits.c - the contract: budgets hold, a refused request changes nothing, and every page is
+ * returned.
  */
 #include "tests/contract/kit.h"
 #include "tests/support/state.h"
@@ -20,8 +20,8 @@ static quire_budget_info budget_of(const contract_world *w, uint32_t kind)
 }
 
 /*
- * Allocations of a page each, of 256 bytes and more, until one is refused with `code`; how many
- * were made.
+ * Makes dedicated allocations of `size` bytes, at least 256, until one is refused with `code`.
+ * Returns how many were made.
  */
 static uint32_t fill(const contract_world *w, quire_memory *memory, uint64_t size,
                      quire_allocation *made, quire_result code)
@@ -67,7 +67,7 @@ static void heap_limit_holds(contract_world *w, uint32_t kind)
     uint64_t size = kit_page_size(w), limit = 4 * size + size / 2;
     CHECK_OK(quire_device_set_heap_limit(w->device, heap_of(w, kind), limit));
     uint32_t count = fill(w, memory, size / 2, made, QUIRE_ERROR_OVER_BUDGET);
-    CHECK(count >= 2); /* pages of half the size, at least */
+    CHECK(count >= 2); /* at least with pages of half the size */
     quire_budget_info budget = budget_of(w, kind);
     CHECK_EQ(budget.limit, limit);
     CHECK_EQ(budget.used, kit_stats(memory).reserved_bytes);
@@ -115,7 +115,7 @@ static void backends_budget_holds(contract_world *w, uint32_t kind)
     kit_end(&memory);
 }
 
-/* What the backend says is in use has quire's pages in it. */
+/* The bytes in use that the backend reports include quire's pages. */
 static void usage_has_the_pages_in_it(contract_world *w, uint32_t kind)
 {
     quire_memory *memory = kit_memory(w, kind, NULL);
@@ -133,7 +133,7 @@ static void usage_has_the_pages_in_it(contract_world *w, uint32_t kind)
     kit_end(&memory);
 }
 
-/* ---- the end of a heap -------------------------------------------------------------------- */
+/* ---- full heaps --------------------------------------------------------------------------- */
 
 static void more_than_the_heap(contract_world *w, uint32_t kind)
 {
@@ -153,7 +153,7 @@ static void more_than_the_heap(contract_world *w, uint32_t kind)
     kit_end(&memory);
 }
 
-/* Where the backend's own budget is the heap or less, the core refuses before it asks. */
+/* If the backend's own budget is at most the heap, the core refuses before it calls the backend. */
 static quire_result code_when_full(const contract_world *w, uint32_t kind)
 {
     quire_heap_budget told = {0};
@@ -163,7 +163,7 @@ static quire_result code_when_full(const contract_world *w, uint32_t kind)
     return is_told ? QUIRE_ERROR_OVER_BUDGET : QUIRE_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
-/* A small heap is filled to its end, twice: what it held the first time it holds again. */
+/* Fills a small heap twice: the second time it holds as much as the first time. */
 static void a_heap_that_is_full(contract_world *w, uint32_t kind)
 {
     uint64_t heap = w->info.heaps[heap_of(w, kind)].size;
@@ -186,7 +186,7 @@ static void a_heap_that_is_full(contract_world *w, uint32_t kind)
     kit_end(&memory);
 }
 
-/* ---- pages come and go -------------------------------------------------------------------- */
+/* ---- pages are created and destroyed ------------------------------------------------------ */
 
 static void trim_gives_every_page_back(contract_world *w, uint32_t kind)
 {
@@ -238,7 +238,8 @@ static void steady_state_makes_no_call(contract_world *w, uint32_t kind)
     uint64_t calls = kit_stats(memory).backend_calls, made = kit_stats(memory).pages_created;
     for (int i = 0; i < 20; i++)
         a_round(w, memory, kind);
-    CHECK(info.checked || kit_stats(memory).backend_calls == calls); /* red zones are written */
+    CHECK(info.checked ||
+          kit_stats(memory).backend_calls == calls); /* checked builds write red zones */
     CHECK(info.checked || kit_stats(memory).pages_created == made);
     kit_end(&memory);
 }

@@ -1,13 +1,13 @@
 /*
- * main.c - the contract with every subject of one backend: see contract.h.
+ * main.c - runs the contract with every subject of one backend: see contract.h.
  *
- *     contract-NAME [SUBJECT...]     the subjects whose names begin so; none: all
+ *     contract-NAME [SUBJECT...]     the subjects whose names begin so; all if none is given
  */
 #include <stdio.h>
 
 #include "tests/contract/contract.h"
 
-extern const contract_subject *const CONTRACT_SUBJECTS[]; /* the build says which */
+extern const contract_subject *const CONTRACT_SUBJECTS[]; /* defined by the build */
 
 static bool is_wanted(const char *name, int argc, char **argv)
 {

@@ -1,5 +1,5 @@
 /*
- * pages.c - the contract: pages as the table's functions make them, without the core in between.
+ * pages.c - the contract: pages created through the table's functions, without the core.
  */
 #include "tests/contract/kit.h"
 
@@ -66,7 +66,7 @@ static void pages_are_apart(contract_world *w, uint32_t kind)
 
 /* ---- contents ----------------------------------------------------------------------------- */
 
-/* Odd places of a page and its end: offset and size. */
+/* Ranges at odd offsets of a page and at its end: offset and size. */
 static uint32_t odd_ranges(uint64_t size, uint64_t ranges[][2])
 {
     const uint64_t all[][2] = {{0, 1},         {1, 2},
@@ -78,7 +78,7 @@ static uint32_t odd_ranges(uint64_t size, uint64_t ranges[][2])
     return sizeof all / sizeof *all;
 }
 
-/* One range after the other gets a pattern of its own: nothing else of the page changes. */
+/* Gives one range after the other its own pattern: no other byte of the page changes. */
 static void copies_are_exact(contract_world *w, uint32_t kind)
 {
     kit_page page = kit_page_make(w, kind, 2 * PART);
@@ -128,7 +128,7 @@ static void mapping_and_device_agree(contract_world *w, uint32_t kind)
     kit_page_end(w, &page);
 }
 
-/* Flushed and invalidated, or invalidated after a flush, in any grain: nothing is lost. */
+/* Flushes and invalidates, or invalidates after a flush, in pieces of any size: no byte is lost. */
 static void sync_takes_whole_atoms(contract_world *w, uint32_t kind)
 {
     if (!kit_is_visible(w, kind) || kit_is_coherent(w, kind))
@@ -149,7 +149,9 @@ static void sync_takes_whole_atoms(contract_world *w, uint32_t kind)
     kit_page_end(w, &page);
 }
 
-/* The host has seen all; then the device writes an atom, and the host flushes the one before. */
+/*
+ * The host has read all bytes. Then the device writes an atom, and the host flushes the one before.
+ */
 static void flush_leaves_the_rest(contract_world *w, uint32_t kind)
 {
     uint64_t atom = w->info.limits.non_coherent_atom;
@@ -188,8 +190,10 @@ static void put_bytes(const contract_world *w, const kit_page *page, uint64_t ke
         expect_bytes(w, page, key, at);
 }
 
-/* Bytes in use of a heap, where the backend knows them and they are ours alone; else as many as
-   anybody asks for. */
+/*
+ * Bytes in use of a heap if the backend reports them and no other program uses the heap, otherwise
+ * UINT64_MAX.
+ */
 static uint64_t usage_of(const contract_world *w, uint32_t kind)
 {
     quire_heap_budget told = {0};
@@ -199,7 +203,7 @@ static uint64_t usage_of(const contract_world *w, uint32_t kind)
     return told.usage ? told.usage : UINT64_MAX;
 }
 
-/* At each size the last bytes get a pattern of their own; those of smaller sizes stay. */
+/* At each size the last bytes get a pattern. The patterns of smaller sizes stay. */
 static void page_takes_every_size(contract_world *w, uint32_t kind)
 {
     static const uint64_t sizes[] = {1, 3, 8, 7, 1, 2, 8, 1};
@@ -219,7 +223,7 @@ static void page_takes_every_size(contract_world *w, uint32_t kind)
         uint64_t to = sizes[i];
         if (to != is)
             CHECK_OK(w->table->page_resize(w->state, &page.native, is * unit, to * unit));
-        /* or the bytes are not there, and looking for them ends the program */
+        /* without this check an access to missing bytes would end the program */
         CHECK(usage_of(w, kind) >= to * unit);
         for (uint64_t size = 1; size <= 8; size++) {
             is_written[size] &= size <= to;
@@ -233,7 +237,7 @@ static void page_takes_every_size(contract_world *w, uint32_t kind)
     kit_page_end(w, &page);
 }
 
-/* ---- refusals and the way back ------------------------------------------------------------ */
+/* ---- refusals and reuse ------------------------------------------------------------------- */
 
 static void too_large_is_refused(contract_world *w, uint32_t kind)
 {
@@ -251,7 +255,10 @@ static void too_large_is_refused(contract_world *w, uint32_t kind)
     kit_page_end(w, &page);
 }
 
-/* Six times a small heap, one page after the other: what is given back can be had again. */
+/*
+ * Allocates six times a small heap, one page after the other: the memory of destroyed pages is
+ * available again.
+ */
 static void pages_come_back(contract_world *w, uint32_t kind)
 {
     uint64_t heap = w->info.heaps[w->info.kinds[kind].heap].size;

@@ -1,11 +1,11 @@
 /*
- * placement.c - the contract: where allocations lie, for every kind.
+ * placement.c - the contract: places of allocations, for every kind.
  */
 #include "tests/contract/kit.h"
 
 enum { LIVE = 64 };
 
-/* An allocation, its page and its native side tell one place. */
+/* An allocation, its page and its native side report the same place. */
 static void check_place(const contract_world *w, quire_memory *memory, quire_allocation allocation)
 {
     quire_allocation_info info = kit_info(memory, allocation);
@@ -71,7 +71,7 @@ static void alignments_hold(contract_world *w, uint32_t kind)
                                        .dedicated = dedicated && alignment % 8 == 0);
                 quire_native native = kit_native(memory, made[count++]);
                 CHECK(kit_is_aligned(&native, alignment));
-                if (alignment >= 4096 && i) /* a few at a time: some heaps are small */
+                if (alignment >= 4096 && i) /* only a few at a time: some heaps are small */
                     CHECK_OK(quire_free(memory, made[--count]));
             }
         }
@@ -83,7 +83,7 @@ static void alignments_hold(contract_world *w, uint32_t kind)
     }
 }
 
-/* ---- never two at one place --------------------------------------------------------------- */
+/* ---- live ranges are disjoint ------------------------------------------------------------- */
 
 typedef struct placed {
     quire_allocation allocation;
@@ -163,7 +163,7 @@ static void export_is_as_told(contract_world *w)
         return;
     }
     quire_result result = quire_device_choose_kind_for(w->device, &intent, &kind);
-    if (result) { /* it has no memory that the host can reach */
+    if (result) { /* the device has no memory that the host can access */
         intent.host_write = false;
         CHECK_OK(quire_device_choose_kind_for(w->device, &intent, &kind));
     }

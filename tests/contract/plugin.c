@@ -1,6 +1,6 @@
 /*
- * plugin.c - the plugin backend under the contract: on the test plugin, which has more or fewer
- * functions and puts its memory here or there.
+ * plugin.c - the plugin backend under the contract: on the test plugin, with more or fewer
+ * functions and with memory at various places.
  */
 #include <stdlib.h>
 
@@ -14,15 +14,19 @@
 #define SYNCHRONOUS_COPIES (TP_BIT(272) | TP_BIT(280) | TP_BIT(288) | TP_BIT(296))
 #define EVENTS (TP_BIT(88) | TP_BIT(96) | TP_BIT(104) | TP_BIT(112) | TP_BIT(136))
 
-/* A plugin, and what the caller says of it. */
+/* A plugin and the options of its caller. */
 typedef struct pose {
     tp_options plugin;
     uint64_t alignment;
     bool restores;
-    bool is_stacked; /* above it lies quire as a runtime's memory (src/adapters/paddle_runtime) */
+    bool
+        is_stacked; /* quire runs above it as the memory of a runtime (src/adapters/paddle_runtime) */
 } pose;
 
-/* One plugin for all devices of a process: made anew with the first, looked at after the last. */
+/*
+ * All devices of a process share one plugin. It is reset with the first device and checked after
+ * the last.
+ */
 static int open_devices;
 
 static quire_result open_plugin(const contract_subject *subject, const quire_host_memory *host,
@@ -55,7 +59,7 @@ static void close_plugin(void *own)
     CHECK_EQ(tp->objects(), 0);
 }
 
-/* Past all callbacks; what is not the device's own the host reaches. */
+/* Reads without any callback. The host can access memory that is not the device's own. */
 static bool look(void *own, const quire_native_page *page, uint64_t offset, void *data,
                  uint64_t size)
 {
@@ -94,7 +98,7 @@ static const contract_subject poses[] = {
           .plugin = {.bytes = 48 * MIB, .absent = HOST_KINDS | TP_BIT(416)})},
     {POSE("on quire's own runtime", .plugin = {.bytes = 512 * MIB, .base_offset = 16},
           .is_stacked = true),
-     .is_shared = true}, /* what the runtime's own memory costs counts as in use */
+     .is_shared = true}, /* the memory of the runtime itself counts as in use */
 };
 
 const contract_subject *const plugin_subjects[] = {

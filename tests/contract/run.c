@@ -41,7 +41,7 @@ void world_close(contract_world *w)
 
 /* ---- cases -------------------------------------------------------------------------------- */
 
-/* What runs now: plain.h tells it where a check fails. */
+/* The running case, which plain.h reports if a check fails. */
 static const contract_subject *current_subject;
 static const contract_scenario *current;
 static char title[256];
@@ -69,7 +69,7 @@ static void run_current(void)
     world_close(&w);
 }
 
-/* Opens and closes once; false where there is no such device here. */
+/* Opens and closes the device once. Returns false if it is unavailable here. */
 static bool is_here(const contract_subject *subject, contract_world *w)
 {
     plain_begin(subject->name);

@@ -1,6 +1,6 @@
 /*
- * streams.c - the contract: points of streams pass in order and not before their work, streams come
- * after each other's points, and what is copied and filled on one arrives.
+ * streams.c - the contract: points of streams pass in order and after their work, streams wait for
+ * each other's points, and copies and fills on a stream arrive.
  */
 #include <pthread.h>
 
@@ -8,7 +8,7 @@
 
 enum { STEPS = 20, ENDS = 6, SLOW_FILLS = 24, PART = 4096, THREADS = 4 };
 
-/* Of the pages that are filled to take time: enough for a worker to be caught at it. */
+/* Size of the pages that are filled to take time: enough to observe a worker at it. */
 static const uint64_t LARGEST = 256 * KIB;
 
 static bool has_streams(const contract_world *w)
@@ -21,7 +21,7 @@ static bool can_order(const contract_world *w)
     return has_streams(w) && kit_offers(w, QUIRE_BACKEND_STREAM_ORDER);
 }
 
-/* False: this device has none, as some devices of the backend have not. */
+/* Returns false if this device has no streams, which is allowed for some devices of a backend. */
 static bool open_stream(const contract_world *w, uint64_t *stream)
 {
     quire_result result = w->table->stream_create(w->state, NULL, stream);
@@ -68,7 +68,7 @@ static bool has_done(quire_result result)
     return !result;
 }
 
-/* False: the backend does no such thing on a stream. */
+/* Returns false if the backend does not support fills on a stream. */
 static bool fill(const contract_world *w, uint64_t stream, const kit_page *page, uint64_t offset,
                  uint64_t size, uint8_t value)
 {
@@ -92,7 +92,7 @@ static kit_page page_of(const contract_world *w, uint32_t kind)
     return kit_page_make(w, kind, size < PART ? PART : size);
 }
 
-/* What takes the device a while. False: nothing was done. */
+/* Submits work that takes the device a while. Returns false if nothing was submitted. */
 static bool be_slow(const contract_world *w, uint64_t stream, const kit_page *page)
 {
     bool any = true;
@@ -125,7 +125,7 @@ static void points_pass_in_order(contract_world *w, uint32_t kind)
     kit_page_end(w, &page);
 }
 
-/* Looked at while the work goes on: a point that is not there has never passed. */
+/* Checked while the work runs: a point that was not marked has never passed. */
 static void nothing_passes_before_it_is_marked(contract_world *w, uint32_t kind)
 {
     uint64_t stream;
@@ -165,7 +165,7 @@ static void waiting_ends(contract_world *w, uint32_t kind)
     kit_page_end(w, &page);
 }
 
-/* Values that no mark told: the wait for one ends in time, and it has not passed. */
+/* Values that no mark returned: they have not passed, and a wait for one ends after its timeout. */
 static void what_was_never_marked_does_not_pass(contract_world *w)
 {
     uint64_t stream;
@@ -218,7 +218,7 @@ static void work_is_done_in_order(contract_world *w, uint32_t kind)
     kit_page_end(w, &two);
 }
 
-/* Host memory and pages, where the backend does that on a stream. */
+/* Host memory and pages, if the backend copies between them on a stream. */
 static void host_memory_is_read_and_written(contract_world *w, uint32_t kind)
 {
     static unsigned char in[PART], out[PART];
@@ -279,7 +279,7 @@ static void rows_keep_their_strides(contract_world *w, uint32_t kind)
 
 /* ---- order -------------------------------------------------------------------------------- */
 
-/* A stream that is slow writes last what another one copies behind its point. */
+/* A slow stream writes last what another stream copies after waiting for its point. */
 static void streams_come_after_points(contract_world *w, uint32_t kind)
 {
     static unsigned char found[PART];
@@ -307,7 +307,7 @@ static void streams_come_after_points(contract_world *w, uint32_t kind)
     kit_page_end(w, &two);
 }
 
-/* Ends in either order, with what waits still on its way. */
+/* Streams are destroyed in either order while work is pending. */
 static void streams_end_in_any_order(contract_world *w, uint32_t kind)
 {
     uint64_t first, second;
@@ -346,7 +346,7 @@ static void memory_waits_for_points(contract_world *w, uint32_t kind)
         CHECK_OK(quire_free_on(memory, again, stream));
     }
     quire_point point;
-    CHECK_OK(quire_collect(memory, NULL)); /* sets the mark of what was freed last */
+    CHECK_OK(quire_collect(memory, NULL)); /* marks the stream for the latest free */
     CHECK_OK(quire_stream_mark(stream, &point));
     CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
     CHECK_OK(quire_collect(memory, NULL));

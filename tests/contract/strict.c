@@ -7,7 +7,7 @@
 
 #include "tests/contract/wrap.h"
 
-/* The host's side of a page. */
+/* The copy of a page that the host maps. */
 typedef struct cache {
     struct cache *next;
     uint64_t handle; /* of the page */
@@ -26,7 +26,7 @@ static bool is_cached(const strict_backend *s, uint32_t kind)
     return (flags & (QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT)) == QUIRE_HOST_VISIBLE;
 }
 
-/* NULL for pages of other kinds. */
+/* Returns NULL for pages of other kinds. */
 static cache *find(strict_backend *s, const quire_native_page *page)
 {
     pthread_mutex_lock(&s->lock);
@@ -49,7 +49,7 @@ static quire_result strict_page_create(void *state, const quire_page_request *re
     c->handle = page->handle;
     c->bytes = malloc(page->size);
     CHECK(c->bytes);
-    memset(c->bytes, 0xee, page->size); /* nothing that was ever in the page */
+    memset(c->bytes, 0xee, page->size); /* bytes that were never in the page */
     pthread_mutex_lock(&s->lock);
     c->next = s->first;
     s->first = c;
@@ -91,7 +91,7 @@ static void strict_unmap(void *state, const quire_native_page *page)
         s->wrap.base->unmap(s->wrap.state, page);
 }
 
-/* The rules of quire/backend.h for what the core asks. */
+/* Checks the rules of quire/backend.h for flush and invalidate by the core. */
 static void check_atoms(const strict_backend *s, const quire_native_page *page, uint64_t offset,
                         uint64_t size)
 {

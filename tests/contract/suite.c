@@ -1,11 +1,11 @@
 /*
- * suite.c - the test of the contract itself: with a backend that is broken in one way (broken.h)
- * some scenario fails, with one that is not none does. Each runs in a process of its own.
+ * suite.c - the test of the contract itself: some scenario fails with each broken backend
+ * (broken.h), and none fails with a correct one. Each run has its own process.
  *
  *     contract-suite              each broken backend fails some scenario
  *     contract-suite --scenarios  each scenario fails with some broken backend
  *     contract-suite --matrix     prints for each scenario with which, by number
- *     contract-suite NUMBER       one in this process, to see what it says; counted from 0
+ *     contract-suite NUMBER       runs one in this process and shows its output; counted from 0
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -23,16 +23,16 @@
 
 /* ---- one run ------------------------------------------------------------------------------ */
 
-/* What a run of the suite came to. */
+/* The result of one run of the suite. */
 typedef struct verdict {
     FILE *output;
-    int status;         /* of its process */
-    char scenario[256]; /* that failed, or "" */
+    int status;         /* exit status of its process */
+    char scenario[256]; /* the scenario that failed, or "" */
 } verdict;
 
 static const char SETTING_OUT[] = "a device is opened and ended"; /* before the first scenario */
 
-/* Nothing that is left is of interest: not to the leak sanitizer either. */
+/* Leaks of a failed run do not matter, not to the leak sanitizer either. */
 static void leave_at_once(void)
 {
     fflush(stdout);
@@ -62,7 +62,7 @@ static void find_failure(verdict *v)
     }
 }
 
-/* Runs the scenarios, or only one, in a process of its own. */
+/* Runs all scenarios, or one, in a new process. */
 static verdict run(broken_thing thing, const contract_scenario *only)
 {
     verdict v = {.output = tmpfile()};

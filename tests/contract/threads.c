@@ -1,6 +1,6 @@
 /*
- * threads.c - the contract: four threads at once, on one memory and on one each, and on pages that
- * come and go.
+ * threads.c - the contract: four threads at once, on one memory, on a memory each, and on pages
+ * that are created and destroyed.
  */
 #include "tests/contract/kit.h"
 
@@ -8,7 +8,8 @@ enum { THREADS = 4, OWN = 12, STEPS = 150, PAGES = 50 };
 
 static const contract_world *world;
 static uint32_t of_kind;
-static quire_memory *memories[THREADS]; /* of each thread; the same ones, or each its own */
+static quire_memory
+    *memories[THREADS]; /* the memory of each thread: one for all, or one for each */
 static pthread_barrier_t start;
 
 static bool takes_threads(const contract_world *w)
@@ -56,7 +57,7 @@ static void *churn(void *number)
     return NULL;
 }
 
-/* Pages made and given back by the table alone, each of another size and pattern. */
+/* Creates and destroys pages through the table alone, each with another size and pattern. */
 static void *turn_pages(void *number)
 {
     uint64_t me = (uintptr_t)number;
@@ -75,7 +76,9 @@ static void *turn_pages(void *number)
     return NULL;
 }
 
-/* Copies within the memory: bytes go from the first allocation to the last, pattern by pattern. */
+/*
+ * Copies within the memory: bytes move from the first allocation to the last, pattern by pattern.
+ */
 static void *pass_on(void *number)
 {
     enum { LINKS = 3, SIZE = 5000, ROUNDS = 15 };
@@ -87,7 +90,7 @@ static void *pass_on(void *number)
         chain[i] = ALLOCATE(memory, .size = SIZE);
     for (uint64_t round = 0; round < ROUNDS; round++) {
         kit_write(memory, chain[0], SIZE, me * 1000 + round);
-        for (int i = 1; i < LINKS; i++) /* rows of an odd size, and what is left of them */
+        for (int i = 1; i < LINKS; i++) /* rows of an odd size, and a shorter last one */
             CHECK_OK(quire_copy(&(quire_copy_options){
                 .to = {.memory = memory, .allocation = chain[i], .row_pitch = 100},
                 .from = {.memory = memory, .allocation = chain[i - 1], .row_pitch = 100},

@@ -1,7 +1,7 @@
 /*
- * vulkan.c - the contract's subjects of the Vulkan backend: the driver that the loader finds first,
- * opened by quire under whatever layers the environment asks for, whose warnings fail the scenario;
- * and the fake driver in several poses.
+ * vulkan.c - the contract's subjects for the Vulkan backend: the first driver that the loader
+ * finds, under the layers that the environment enables, whose warnings fail the scenario; and the
+ * fake driver in several poses.
  */
 #include "quire/vulkan.h"
 
@@ -13,14 +13,14 @@
 
 #define MAX_HEAP (UINT64_C(256) << 20)
 
-/* What layers and driver said. */
+/* The messages of layers and driver. */
 typedef struct heard {
     pthread_mutex_t lock;
     uint64_t count;
     char first[1024];
 } heard;
 
-/* Lines of the library itself, about leaks that a test makes on purpose, do not begin so. */
+/* Lines of the library itself, about leaks that a test makes on purpose, begin differently. */
 static const char FROM_VULKAN[] = "vulkan: ";
 
 static void hear(void *user, quire_log_level level, const char *line)
@@ -73,7 +73,7 @@ static const contract_subject subject_driver = {
 
 /* ---- the fake driver ----------------------------------------------------------------------- */
 
-/* A layout, and how awkward the driver is. */
+/* A layout, and the restrictions of the driver. */
 typedef struct pose {
     const char *layout;
     uint32_t flags; /* FV_ */
@@ -84,7 +84,7 @@ static quire_result open_fake(const contract_subject *subject, const quire_host_
 {
     const pose *p = subject->options;
     fv_layout layout = *fv_layout_named(p->layout);
-    for (uint32_t i = 0; i < layout.heap_count; i++) /* which the test machine's memory bears */
+    for (uint32_t i = 0; i < layout.heap_count; i++) /* limited to what the test machine can hold */
         layout.heaps[i].size = layout.heaps[i].size > MAX_HEAP ? MAX_HEAP : layout.heaps[i].size;
     layout.extensions |= FV_BIT(BUDGET); /* so that set_budget has an effect */
     const fv_options options = {.layouts = {&layout}, .flags = p->flags};
@@ -118,7 +118,7 @@ static quire_result set_budget(void *own, uint32_t heap, uint64_t bytes)
     {                                                                                              \
         .name = "vulkan, posing as " layout_name " (" #how ")",                                    \
         .options = &(const pose){layout_name, how}, .open = open_fake, .close = close_fake,        \
-        .set_budget = set_budget, .is_shared = true /* the staging ring lies in a heap, too */     \
+        .set_budget = set_budget, .is_shared = true /* the staging ring uses a heap too */         \
     }
 
 static const contract_subject poses[] = {

@@ -122,7 +122,7 @@ static uint64_t device_address(void *state, const quire_native_page *page, uint6
     return w->base->device_address(w->state, page, buffer);
 }
 
-/* The job for the inner devices. */
+/* Translates the job for the inner devices. */
 static quire_copy_job inner_job(const quire_copy_job *job)
 {
     quire_copy_job inner = *job;
@@ -147,7 +147,7 @@ static quire_result copy_peer(void *state, const quire_copy_job *job)
     return w->base->copy_peer(w->state, &inner);
 }
 
-/* ---- streams, which are those of the inner backend ---------------------------------------- */
+/* ---- streams, which belong to the inner backend ------------------------------------------- */
 
 static quire_result stream_create(void *state, const void *description, uint64_t *stream)
 {
@@ -200,13 +200,13 @@ static quire_result stream_fill(void *state, uint64_t stream, const quire_native
     return w->base->stream_fill(w->state, stream, page, offset, size, value);
 }
 
-/* The groups that the inner backend has, and no others. */
+/* The feature groups of the inner backend, and no others. */
 static quire_backend table_for(const quire_backend *base)
 {
     return (quire_backend){
         .size = sizeof(quire_backend),
         .name = base->name,
-        /* lists are taken one by one; of forks the inner device hears by itself */
+        /* lists are processed one by one; the inner device detects forks itself */
         .features = base->features & ~(QUIRE_BACKEND_FLUSH_MANY | QUIRE_BACKEND_FORK),
         .describe = wrap_describe,
         .page_create = page_create,

@@ -39,7 +39,7 @@ static void begin(bool on_fake)
     refusal_begin(&b);
 }
 
-/* ---- six mistakes, six sentences ------------------------------------------------------------ */
+/* ---- six mistakes, six messages ------------------------------------------------------------- */
 
 enum { MISTAKES = 6 };
 
@@ -185,7 +185,7 @@ static void *one_sided(void *user, size_t size, size_t alignment)
 
 static const quire_host_memory half = {.allocate = one_sided};
 
-/* Opens `other` as it is now, which must not work, and makes it whole again. */
+/* Opens `other` in its present state, which must fail, and restores it. */
 static void refuse_other(quire_result code)
 {
     quire_device *device;
@@ -219,7 +219,7 @@ static void tables(void)
     fake_offer_budget(&other), other.table.heap_budget = NULL, refuse_other(INVALID);
     for (int bit = 0; bit < 64; bit++) { /* a group without its bit, or a bit without a group */
         other.table.features ^= UINT64_C(1) << bit;
-        if (other.table.features & QUIRE_BACKEND_STAGES) /* says how the fake's copies go */
+        if (other.table.features & QUIRE_BACKEND_STAGES) /* states how the fake's copies work */
             fake_init(&other);
         else
             refuse_other(INVALID);
@@ -228,7 +228,8 @@ static void tables(void)
     streams_offer(&other.table), other.table.stream_order = NULL, refuse_other(INVALID);
     streams_offer(&other.table), other.table.stream_create = NULL, refuse_other(INVALID);
     streams_offer(&other.table);
-    other.table.features &= ~QUIRE_BACKEND_STREAMS; /* the order of streams that are not there */
+    /* the order of streams, which the backend does not have */
+    other.table.features &= ~QUIRE_BACKEND_STREAMS;
     other.table.stream_create = NULL, other.table.stream_destroy = NULL;
     other.table.stream_mark = NULL, other.table.stream_passed = NULL;
     other.table.stream_await = NULL, refuse_other(INVALID);
@@ -237,7 +238,7 @@ static void tables(void)
     fake_offer_flush_many(&other), other.table.invalidate_many = NULL, refuse_other(INVALID);
     fake_offer_growth(&other), other.table.page_resize = NULL, refuse_other(INVALID);
     fake_offer_growth(&other), other.info.limits.elastic_kinds = 0x10, refuse_other(INVALID);
-    other.info.limits.elastic_kinds = 1, refuse_other(INVALID); /* by whom? */
+    other.info.limits.elastic_kinds = 1, refuse_other(INVALID); /* imported by which backend? */
 }
 
 static void descriptions(void)
@@ -291,7 +292,7 @@ static void native_sides(void)
     REFUSED_OUT(&b, QUIRE_ERROR_FOREIGN_HANDLE, native, quire_get_native(visible, remote, &native));
 }
 
-/* What a backend holds and attaches. */
+/* Memory that a backend imports and attaches. */
 static void holds(void)
 {
     const quire_allocation none = {0};
@@ -318,7 +319,7 @@ static void holds(void)
     HARMLESS(&b, quire_memory_detach(visible, NULL));
 }
 
-/* Objects and pages by the backend's own words: what is wrong before the backend is asked. */
+/* Objects and pages in the backend's terms: rejected before the backend is called. */
 static void described(void)
 {
     const uint64_t bytes = 100;
@@ -398,7 +399,7 @@ static void poor_backends(void)
     bench_end(&b);
 }
 
-/* Without the group of images there are none, objects or not. */
+/* Without the group of images no image exists, with objects or not. */
 static void no_images(void)
 {
     quire_image image;
@@ -450,7 +451,7 @@ static void opening_host(void)
     }
 }
 
-/* A descriptor is -1 where nothing is: 0 would be one. */
+/* A descriptor of -1 means none: 0 is a valid descriptor. */
 static void refuse_descriptor(quire_result code, quire_memory *memory, quire_allocation wrong)
 {
     int descriptor = 5;

@@ -65,7 +65,7 @@ static void opening(void)
     REFUSED(&b, INVALID, quire_cuda_wrap(&(quire_cuda_wrap_options){.context = &no_context}, NULL));
     REFUSED_OUT(&b, INVALID, device,
                 quire_cuda_wrap(&(quire_cuda_wrap_options){.context = NULL}, &device));
-    /* no driver there, and a library that is none */
+    /* a missing driver, and a file that is no library */
     const quire_cuda_options nowhere = {.library = "/nonexistent/libcuda.so.1"};
     REFUSED_OUT(&b, UNSUPPORTED, device, quire_cuda_open(&nowhere, &device));
     CHECK_HAS(quire_last_error(), "CUDA driver not found");
@@ -75,7 +75,7 @@ static void opening(void)
     bench_end(&b);
 }
 
-/* ---- asking --------------------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------------------- */
 
 static void asking(void)
 {

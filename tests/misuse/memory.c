@@ -18,7 +18,8 @@ static bench b;
 static quire_memory *visible, *device_only;
 static quire_allocation live, reserved, mapped, remote;
 
-/* What no call may take for an allocation of `visible`, and how it is refused. */
+/* The handles that no call may accept as an allocation of `visible`, and the expected error of
+   each. */
 static struct {
     quire_allocation allocation;
     quire_result code;
@@ -38,7 +39,7 @@ enum { BAD = sizeof bad / sizeof *bad };
         REFUSED_OUT(&b, bad[i].code, out, call);                                                   \
     }
 
-/* ---- what is misused ------------------------------------------------------------------------ */
+/* ---- the objects ---------------------------------------------------------------------------- */
 
 static void fill_in_bad(quire_allocation stale, quire_allocation reused)
 {
@@ -209,7 +210,7 @@ static void presets(void)
                                      &wide[i], &made));
 }
 
-/* A size that cannot be counted once it is padded and rounded. */
+/* A size that overflows once it is padded and rounded. */
 static void overflowing_policies(void)
 {
     const quire_page_policy wide[] = {{.extra_padding = UINT64_MAX},
@@ -283,7 +284,7 @@ static void limits(void)
     refusal_begin(&b);
 }
 
-/* ---- making allocations --------------------------------------------------------------------- */
+/* ---- creating allocations ------------------------------------------------------------------- */
 
 static void refuse_wish(quire_result code, quire_memory *memory,
                         const quire_allocation_options *options)
@@ -296,7 +297,7 @@ static void refuse_wish(quire_result code, quire_memory *memory,
     REFUSED_OUT(&b, code, made, quire_allocate_fallback(&memory, 1, options, &chosen, &made));
 }
 
-static void wishes(void)
+static void requests(void)
 {
     static char long_name[QUIRE_MAX_NAME + 2];
     const quire_allocation_options good = {.size = SIZE};
@@ -350,7 +351,7 @@ static void states(void)
     REFUSED_HANDLES(quire_free(visible, wrong));
 }
 
-/* Whatever 64 bits somebody makes up, with the owner's 12 bits right. */
+/* Random 64 bits with the owner's 12 bits right. */
 static void random_handles(void)
 {
     test_random r = {.state = 1};
@@ -468,7 +469,7 @@ static void syncing(void)
     }
 }
 
-/* The second of two parts is the bad one. */
+/* The second of two parts is wrong. */
 static quire_result sync_batch(bool flushes, quire_memory *memory, quire_view other)
 {
     const quire_view views[] = {{live, 0, 0}, other};
@@ -512,7 +513,7 @@ static void copying(void)
         REFUSED(&b, OUTSIDE, quire_write(device_only, remote, offset, data, size));
         REFUSED(&b, OUTSIDE, quire_read(device_only, remote, offset, data, size));
     }
-    CHECK_STR(data, "data"); /* a refused read writes nothing */
+    CHECK_STR(data, "data"); /* a rejected read writes nothing */
 }
 
 /* ---- views ---------------------------------------------------------------------------------- */

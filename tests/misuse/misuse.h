@@ -1,8 +1,8 @@
 /*
  * misuse.h - the misuse tests: an area for each group of public headers, with a table of cases. The
  * rows of a case are calls by REFUSED, REFUSED_OUT and HARMLESS of tests/support/state.h: the
- * expected result, the output, the call. The harness checks that an area calls every public function
- * of its headers, and that every public header belongs to an area.
+ * expected result, the output, the call. The harness checks that an area calls every public
+ * function of its headers, and that every public header belongs to an area.
  *
  *     misuse [--root SOURCE_FOLDER] [AREA]
  */

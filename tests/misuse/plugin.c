@@ -43,7 +43,7 @@ static void opening(void)
         own.unused[i] = 1;
         refuses(INVALID, own);
         core.device_options.unused[i] = 1;
-        refuses(UNSUPPORTED, core); /* the file comes first */
+        refuses(UNSUPPORTED, core); /* the file is checked first */
     }
     refuses(UNSUPPORTED, (quire_plugin_options){.path = "/nonexistent/plugin.so"});
     CHECK_HAS(quire_last_error(), "the plugin cannot be loaded");

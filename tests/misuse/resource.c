@@ -99,7 +99,7 @@ static void refuse_image(quire_result code, quire_memory *memory,
     REFUSED_OUT(&b, code, made, quire_image_create_fallback(&memory, 1, options, &chosen, &made));
 }
 
-/* Wrong for an image, and for the question what it would take. */
+/* Wrong for an image, and for the query of its requirements. */
 static void refuse_texels(quire_result code, const quire_image_options *options)
 {
     quire_requirements needs;
@@ -142,7 +142,7 @@ static void images(void)
     CHECK_EQ(quire_channel_size((quire_channel_type)11), 0);
 }
 
-/* ---- asking --------------------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------------------- */
 
 static void refuse_object(quire_result code, quire_memory *memory, quire_allocation wrong)
 {
@@ -171,7 +171,7 @@ static void asking(void)
                 quire_image_get_info(visible, (quire_image){buffer.allocation}, &of_image));
 }
 
-/* ---- backends that ask the impossible ------------------------------------------------------- */
+/* ---- backends with impossible requirements -------------------------------------------------- */
 
 static void refuse_needs(quire_result code, quire_requirements needs)
 {

@@ -16,7 +16,7 @@ static quire_fit fit;
 static quire_space *other;
 static quire_range live, stale, reused, foreign;
 
-/* ---- the space that is misused -------------------------------------------------------------- */
+/* ---- the space under test ------------------------------------------------------------------- */
 
 static quire_range allocate(quire_space *space, uint64_t size)
 {
@@ -84,7 +84,7 @@ static void refuse_options(quire_result code, const quire_space_options *options
     REFUSED_OUT(&b, code, made, quire_space_create(options, &made));
 }
 
-/* What only the segregated fit has. */
+/* Options of the segregated fit only. */
 static void options_of_one_fit(void)
 {
     const quire_space_options options[] = {
@@ -335,7 +335,7 @@ static void traces(void)
     bench_end(&b);
 }
 
-/* ---- the list ------------------------------------------------------------------------------- */
+/* ---- no function is missing ----------------------------------------------------------------- */
 
 static void misused_creation(void)
 {

@@ -122,7 +122,7 @@ static void asking(void)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* What no call may take for an allocation to be freed, and how it is refused. */
+/* The handles that no call may free, and the expected error of each. */
 static const struct {
     const quire_allocation *allocation;
     quire_result code;

@@ -58,7 +58,7 @@ static void end(void)
 
 /* ---- copies --------------------------------------------------------------------------------- */
 
-/* Refused by both forms. */
+/* Both forms reject the copy. */
 static void refuse(quire_result code, const quire_copy_options *options)
 {
     quire_point done;
@@ -67,7 +67,7 @@ static void refuse(quire_result code, const quire_copy_options *options)
     CHECK_EQ(fake_stream_waiting(quire_stream_native(stream)), 0);
 }
 
-/* A good copy, to be spoiled. */
+/* A valid copy, to be changed. */
 static quire_copy_options good(void)
 {
     return (quire_copy_options){.to = {.memory = visible, .allocation = live},
@@ -91,7 +91,7 @@ static void ends(void)
     refuse(INVALID, &o);
     o = good();
     o.to.memory = NULL;
-    refuse(INVALID, &o); /* the allocation is of no memory */
+    refuse(INVALID, &o); /* the allocation belongs to no memory */
     o.to.allocation.id = 0;
     refuse(INVALID, &o); /* no host memory */
     o = good();
@@ -117,7 +117,7 @@ static void handles(void)
         o = good();
         o.from = (quire_copy_end){.memory = visible, .allocation = wrong[i].allocation};
         refuse(wrong[i].code, &o);
-        o.size = 0; /* checked all the same */
+        o.size = 0; /* checked nevertheless */
         refuse(wrong[i].code, &o);
         REFUSED(&b, wrong[i].code, quire_fill(visible, wrong[i].allocation, 0, 0, 1));
         REFUSED_OUT(&b, wrong[i].code, done,
@@ -162,7 +162,7 @@ static void ranges(void)
     quire_copy_options o = good();
     o.from = (quire_copy_end){.offset = UINT64_MAX - 5};
     o.host_from = bytes;
-    refuse(OUTSIDE, &o); /* beyond the last address */
+    refuse(OUTSIDE, &o); /* above the last address */
 }
 
 static void forms(void)
@@ -199,7 +199,7 @@ static void overlaps(void)
     refuse(QUIRE_ERROR_OVERLAP, &o);
     o.rows = 5;
     o.to.offset = 15;
-    o.to.row_pitch = o.from.row_pitch = 20; /* interleaved, and the rows meet */
+    o.to.row_pitch = o.from.row_pitch = 20; /* interleaved, and the rows overlap */
     refuse(QUIRE_ERROR_OVERLAP, &o);
     void *pointer;
     CHECK_OK(quire_map(visible, live, &pointer));

@@ -64,7 +64,7 @@ static void opening(void)
         const quire_vulkan_options options = {.settings = {.staging_size = sizes[i]}};
         REFUSED_OUT(&b, INVALID, device, quire_vulkan_open(&options, &device));
     }
-    /* a loader that has nothing */
+    /* a loader without functions */
     const quire_vulkan_options empty = {.get_instance_proc_addr = no_function};
     REFUSED_OUT(&b, UNSUPPORTED, device, quire_vulkan_open(&empty, &device));
     REFUSED_OUT(&b, INVALID, device, quire_vulkan_wrap(NULL, &device));

@@ -1,5 +1,5 @@
 /*
- * checked.c - red zones and fill patterns of checked builds (see state/checked.h): computes their
+ * checked.c - red zones and fill patterns of checked builds (see core/checked.h): computes their
  * sizes, writes them and verifies them. quarantine.c keeps freed ranges.
  *
  * Zones are written and read without a lock, by the thread that owns the slot. A check of live
@@ -11,8 +11,8 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/core/debug/corruption.h"
 #include "src/core/allocate/ladder.h"
+#include "src/core/debug/corruption.h"
 #include "src/core/device/policy.h"
 
 /*
@@ -199,7 +199,7 @@ void qi_checked_await_reader(quire_memory *memory, uint32_t slot)
     qi_lock_release(&memory->checked.lock);
 }
 
-bool qi_checked_is_corrupted(quire_memory *memory, uint32_t slot)
+bool qi_checked_report_corruption(quire_memory *memory, uint32_t slot)
 {
     qi_checked_await_reader(memory, slot);
     qi_corruption corruption;

@@ -47,7 +47,7 @@ static bool is_use_of(const qi_wait *use, const quire_stream *stream)
     return stream ? use->stream == stream : use->stream->capture;
 }
 
-/* Requires the lock. Takes such a use out of a chain; returns NULL if there is none. */
+/* Requires the lock. Takes such a use out of a chain; returns NULL if the chain has none. */
 static qi_wait *take_use(qi_wait **first, const quire_stream *stream)
 {
     qi_wait **link = first;
@@ -61,6 +61,7 @@ static qi_wait *take_use(qi_wait **first, const quire_stream *stream)
     return use;
 }
 
+/* Appends a chain of waits, or NULL, to a chain. */
 static void append(qi_wait **first, qi_wait *wait)
 {
     qi_wait **link = first;
@@ -105,10 +106,10 @@ quire_result qi_deferred_free_after(quire_memory *memory, uint32_t slot, quire_s
     qi_lock_acquire(&shard->lock);
     if (!take_waits(shard, record, stream, value, &first)) {
         qi_lock_release(&shard->lock);
-        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a free that waits");
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a deferred free");
     }
-    bool has_name =
-        record->meta && !record->object; /* an object keeps its name until it is destroyed */
+    /* an object keeps its name until it is destroyed */
+    bool has_name = record->meta && !record->object;
     if (has_name || qi_event_is_wanted(memory, QUIRE_EVENT_FREED)) {
         qi_lock_release(&shard->lock);
         qi_event_slot(memory, QUIRE_EVENT_FREED, slot);

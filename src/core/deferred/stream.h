@@ -6,9 +6,8 @@
  * a stream count as passed if its device is lost, or if it is a capture stream that was destroyed.
  *
  * The stream's lock protects lookers and queues. Functions that call the backend require that the
- * caller holds no lock; the others may be called under any lock.
- * Invariant: `waits` is 1 + the number of qi_wait records that name the stream, until it is
- * destroyed.
+ * caller holds no lock; the others may be called under any lock. Invariant: `waits` is 1 + the
+ * number of qi_wait records that name the stream, until it is destroyed.
  */
 #ifndef QUIRE_SRC_CORE_DEFERRED_STREAM_H
 #define QUIRE_SRC_CORE_DEFERRED_STREAM_H
@@ -92,7 +91,7 @@ QUIRE_MUST_USE static inline quire_result qi_stream_check_point(const quire_poin
     return qi_stream_check_unmarked_point(stream, point->value);
 }
 
-/* Asks the backend which value has passed. */
+/* Queries the backend for the value that has passed, and raises `passed`. */
 QUIRE_MUST_USE quire_result qi_stream_query(quire_stream *stream);
 
 /* As quire_point_await: waits up to `nanoseconds`. Fails with BUSY. */

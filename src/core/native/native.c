@@ -1,5 +1,5 @@
 /*
- * native.c - calls the backend for the native objects of allocations.
+ * native.c - binds and destroys the native objects of allocations in the backend.
  */
 #include "src/core/native/native.h"
 

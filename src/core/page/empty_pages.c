@@ -1,7 +1,8 @@
 /*
- * empty_pages.c - a list in the order of time, and lists of dedicated pages by size.
+ * empty_pages.c - keeps the empty pages of a shard in a list by time, and the dedicated ones also
+ * in lists by size.
  *
- * Tied pages are counted and not listed by size: no other object can use them.
+ * Tied pages are not listed by size, because no other object can use them. They are counted.
  */
 #include "src/core/page/empty_pages.h"
 

@@ -1,7 +1,8 @@
 /*
- * page_give_back.h - destroying pages that were taken out of a memory.
+ * page_give_back.h - destroys pages that were taken out of a memory.
  *
- * Every function requires that the caller holds no lock.
+ * Every function requires that the caller holds no lock. The calling thread owns the pages of a
+ * list: they are LEAVING, or elastic pages whose end was cut (elastic_shrink.h).
  */
 #ifndef QUIRE_SRC_CORE_PAGE_PAGE_GIVE_BACK_H
 #define QUIRE_SRC_CORE_PAGE_PAGE_GIVE_BACK_H

@@ -1,7 +1,8 @@
 /*
- * page_take.h - finding LIVE pages, and taking them out of their shard or of the memory.
+ * page_take.h - finds LIVE pages, and takes them out of their shard or of the memory.
  *
- * A page that was taken is in phase LEAVING, and in a list that the caller gives to
+ * The locks of the shard and of the pages protect a page's phase. Invariant: a page that was taken
+ * is in phase LEAVING and in a list of the calling thread, which gives the list to
  * qi_pages_give_back without a lock.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_PAGE_TAKE_H
@@ -9,6 +10,7 @@
 
 #include "src/core/state/memory.h"
 
+/* Initialize and release the page records of a memory that no other thread uses. */
 void qi_pages_init(qi_pages *pages);
 void qi_pages_finish(qi_pages *pages, qi_host *host);
 

@@ -5,7 +5,8 @@
  * could be refused while another one is about to free what it needs.
  *
  * Both waits return at once in a thread that has a page under way itself (transit.h): such a thread
- * would wait for itself.
+ * would wait for itself. The lock of the pages protects the counts that are compared. Invariant: a
+ * thread that has finished with a page wakes all threads that wait.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_PAGE_WAIT_H
 #define QUIRE_SRC_CORE_PAGE_PAGE_WAIT_H

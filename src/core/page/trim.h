@@ -1,7 +1,8 @@
 /*
- * trim.h - the bytes of pages that a memory keeps: floor, limit and trim.
+ * trim.h - sets how many bytes of pages a memory keeps: floor, limit and trim.
  *
- * No function requires a lock.
+ * No function requires a lock. The lock of the pages protects the floor; the limit is an account
+ * (device/budget.h).
  */
 #ifndef QUIRE_SRC_CORE_PAGE_TRIM_H
 #define QUIRE_SRC_CORE_PAGE_TRIM_H

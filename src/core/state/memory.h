@@ -1,6 +1,10 @@
 /*
  * state/memory.h - the record of a memory: its configuration, its pages, its slots, its shards.
  *
+ * The fields up to max_fast_size are constant, with these exceptions. The hook and is_ending change
+ * only while no other thread uses the memory. host, calls and account are atomic. slots, pages and
+ * shards each have a lock. The other fields name the lock that protects them.
+ *
  * No lock is ever held during a backend call, a log line or a callback. Slow work (creating or
  * destroying a page, binding, copying) is prepared under a lock, done without it, and published
  * under it again. The slots' state words are atomic. The native side of a page does not change
@@ -41,8 +45,7 @@ struct quire_memory {
     quire_fit fit;
     qi_host host;
     qi_calls calls;
-    qi_account
-        account; /* bytes of its pages, from before their creation until they are destroyed */
+    qi_account account; /* bytes of its pages, from before their creation until after their end */
 
     uint64_t max_fast_size; /* see qi_request_max_fast; 0 disables the fast path */
 
@@ -54,10 +57,11 @@ struct quire_memory {
     struct qi_stats_scope *stats_scopes; /* innermost first; protected by the locks of all shards */
     quire_attachment *attachments;       /* of the backend; protected by the device's lock */
     qi_atomic_u64 oom_reports;           /* refused allocations so far; numbers them */
-    const void *
-        destroying_thread; /* the thread that destroys it, once that cannot fail any more: memory/fork.h */
-    uint32_t tag;          /* of its slots, which have another one where the device is cut */
-    bool has_orphans; /* in the child of a fork: PRIVATE slots of vanished threads may exist */
+    /* the thread that destroys it, set once the destruction cannot fail any more (memory/fork.h) */
+    const void *destroying_thread;
+    uint32_t tag; /* of its slots, which have QI_TAG_DISABLED instead if the device is disabled */
+    bool
+        has_orphans; /* in the child of a fork: PRIVATE slots of threads without a copy may exist */
 #ifdef QUIRE_CHECKED
     qi_checked checked;
 #endif

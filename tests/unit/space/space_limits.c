@@ -21,8 +21,8 @@ static quire_space *make_space(quire_space_options options)
 
 /* ---- classes ------------------------------------------------------------------------------- */
 
-/* With 16 buckets a class the lists of such sizes are marked in the last words there are. */
-UNIT(space_limits, the_largest_free_range_is_told_up_to_the_last_class)
+/* With 16 buckets per class the last words of the bitmap mark the lists of such sizes. */
+UNIT(space_limits, the_largest_free_range_is_reported_up_to_the_last_class)
 {
     static const uint64_t sizes[] = {UINT64_C(1) << 26, UINT64_C(1) << 28, UINT64_C(1) << 30,
                                      UINT64_C(1) << 31, UINT32_MAX};
@@ -38,8 +38,8 @@ UNIT(space_limits, the_largest_free_range_is_told_up_to_the_last_class)
     }
 }
 
-/* With one bucket a class it is as wide as the line. */
-UNIT(space_limits, the_widest_bucket)
+/* With one bucket per class a bucket is as wide as the line. */
+UNIT(space_limits, a_space_of_the_maximum_size_has_one_bucket_per_class)
 {
     quire_space *space = make_space((quire_space_options){.size = UINT32_MAX, .granule = 1});
     CHECK_EQ(qi_segregated_of(space)->bucket_shift, 32);
@@ -49,7 +49,7 @@ UNIT(space_limits, the_widest_bucket)
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
-/* Pretends that records for so many ranges are there and all are taken. */
+/* Pretends that records for so many ranges exist and are all taken. */
 static qi_pool plant_full_pool(quire_space *space, uint32_t capacity)
 {
     qi_pool kept = space->pool;
@@ -58,7 +58,7 @@ static qi_pool plant_full_pool(quire_space *space, uint32_t capacity)
     return kept;
 }
 
-/* A request with failing host memory shows whether it requested any. */
+/* A request with failing host memory shows whether the fit requests any. */
 static void expect_refusal(quire_space *space, uint32_t capacity, quire_result code)
 {
     shape before = shape_of(space);
@@ -92,14 +92,14 @@ UNIT(space_limits, ranges_are_numbered_up_to_the_last_slot)
     }
 }
 
-/* The bits of free nodes are as many as its records before these are asked for. */
+/* The bitmap of free nodes has as many bits as there are records before the fit requests more. */
 UNIT(space_limits, ranges_of_the_segregated_fit_are_numbered_up_to_the_last_slot)
 {
     quire_space *space = make_space((quire_space_options){.size = 1 << 20});
     qi_segregated *s = qi_segregated_of(space);
     take_bytes(space, 100);
     uint32_t kept_capacity = s->free_capacity, kept_shift = s->row_shift;
-    s->free_capacity = QI_SLOT_COUNT; /* and the tables have their buckets already */
+    s->free_capacity = QI_SLOT_COUNT; /* the tables already have their buckets */
     s->row_shift = 4;
     qi_pool kept = plant_full_pool(space, QI_SLOT_COUNT);
     CHECK_FAILS(qi_segregated_reserve(s, 1), QUIRE_ERROR_TOO_MANY_ALLOCATIONS);
@@ -110,7 +110,7 @@ UNIT(space_limits, ranges_of_the_segregated_fit_are_numbered_up_to_the_last_slot
     end_space(space);
 }
 
-/* With slabs the upper half of the slot numbers names slots of slabs. */
+/* With slabs the upper half of the slot numbers belongs to slots of slabs. */
 UNIT(space_limits, with_slabs_ranges_are_numbered_up_to_the_first_slot_of_a_slab)
 {
     quire_space *space = make_space((quire_space_options){.size = 1 << 20, .slabs = true});
@@ -138,7 +138,7 @@ UNIT(space_limits, slabs_are_numbered_up_to_half_the_slots)
     test_memory_fail(unit_memory_state(), 0, false);
     s->slabs->top = s->slabs->capacity = QI_MAX_SLABS;
     CHECK_EQ(qi_slabs_reserve_number(s), QUIRE_ERROR_NO_SPACE);
-    s->slabs->top = QI_MAX_SLABS - 1; /* the last number is one */
+    s->slabs->top = QI_MAX_SLABS - 1; /* the last number is a valid one */
     CHECK_OK(qi_slabs_reserve_number(s));
     *s->slabs = kept;
     end_space(space);
@@ -146,8 +146,8 @@ UNIT(space_limits, slabs_are_numbered_up_to_half_the_slots)
 
 /* ---- regions ------------------------------------------------------------------------------- */
 
-/* Records of as many regions as a node can name are address space, of which two pages are used. */
-UNIT(space_limits, regions_are_numbered_as_far_as_a_node_names_them)
+/* Records of as many regions as a node can name take address space, of which two pages are used. */
+UNIT(space_limits, regions_are_numbered_up_to_the_last_number_of_a_node)
 {
     quire_space *space = make_space((quire_space_options){.size = 1 << 20});
     size_t bytes = (QI_MAX_REGIONS + UINT64_C(1)) * sizeof(qi_region);
@@ -186,7 +186,7 @@ static void expect_live(const quire_space *space, uint64_t count, uint64_t bytes
 }
 
 /* Prefetching changes no result: freeing every other range and then the rest leaves one range. */
-UNIT(space_limits, so_many_nodes_that_records_are_fetched_ahead)
+UNIT(space_limits, prefetching_records_changes_no_result)
 {
     static quire_range ranges[2][MANY / 2];
     for (int deferred = 0; deferred < 2; deferred++) {

@@ -1,7 +1,7 @@
 /*
- * nvtx.c - pages as heaps and allocations as regions: what a tool that listens is told. Here the
- * test is the tool, and holds the adapter to what NVTX asks: regions lie in their heap, apart from
- * each other, and end once.
+ * nvtx.c - pages as heaps and allocations as regions, as a listening tool sees them. The test plays
+ * the tool and enforces the rules of NVTX: regions are inside their heap, do not overlap, and end
+ * once.
  */
 #include "quire/nvtx.h"
 
@@ -18,11 +18,11 @@
 
 /* ---- the tool ----------------------------------------------------------------------------- */
 
-enum { MOST = 4096 };
+enum { MAX_COUNT = 4096 };
 
 typedef struct range {
-    uintptr_t begin, end; /* 0: none */
-    size_t heap;          /* of a region: which */
+    uintptr_t begin, end; /* 0 means none */
+    size_t heap;          /* index of a region */
 } range;
 
 struct nvtx_heap {
@@ -31,9 +31,9 @@ struct nvtx_heap {
 
 static struct {
     pthread_mutex_t mutex;
-    range heaps[MOST], regions[MOST];
+    range heaps[MAX_COUNT], regions[MAX_COUNT];
     uint32_t heap_count, region_count, domains;
-    struct nvtx_heap names[MOST]; /* a heap's handle is the address of one */
+    struct nvtx_heap names[MAX_COUNT]; /* a heap's handle is the address of one */
 } tool = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static range take_range(const void *desc, size_t size)
@@ -47,14 +47,14 @@ static range take_range(const void *desc, size_t size)
 
 static size_t put(range *list, range added)
 {
-    size_t place = MOST;
-    for (size_t i = 0; i < MOST; i++) {
+    size_t place = MAX_COUNT;
+    for (size_t i = 0; i < MAX_COUNT; i++) {
         if (list[i].begin)
             CHECK(added.end <= list[i].begin || list[i].end <= added.begin);
-        else if (place == MOST)
+        else if (place == MAX_COUNT)
             place = i;
     }
-    CHECK(place < MOST);
+    CHECK(place < MAX_COUNT);
     list[place] = added;
     return place;
 }
@@ -87,12 +87,12 @@ nvtxMemHeapHandle_t nvtxMemHeapRegister(nvtxDomainHandle_t domain, nvtxMemHeapDe
 void nvtxMemHeapUnregister(nvtxDomainHandle_t domain, nvtxMemHeapHandle_t heap)
 {
     size_t at = (size_t)(heap - tool.names);
-    CHECK(domain == (nvtxDomainHandle_t)&tool && at < MOST);
+    CHECK(domain == (nvtxDomainHandle_t)&tool && at < MAX_COUNT);
     pthread_mutex_lock(&tool.mutex);
     CHECK(tool.heaps[at].begin);
     tool.heaps[at] = (range){0};
     tool.heap_count--;
-    for (size_t i = 0; i < MOST; i++)
+    for (size_t i = 0; i < MAX_COUNT; i++)
         if (tool.regions[i].begin && tool.regions[i].heap == at) {
             tool.regions[i] = (range){0};
             tool.region_count--;
@@ -103,7 +103,7 @@ void nvtxMemHeapUnregister(nvtxDomainHandle_t domain, nvtxMemHeapHandle_t heap)
 void nvtxMemRegionsRegister(nvtxDomainHandle_t domain, nvtxMemRegionsRegisterBatch_t const *desc)
 {
     size_t at = (size_t)(desc->heap - tool.names);
-    CHECK(domain == (nvtxDomainHandle_t)&tool && at < MOST);
+    CHECK(domain == (nvtxDomainHandle_t)&tool && at < MAX_COUNT);
     CHECK(desc->extCompatID == 0x0102 && desc->structSize == sizeof *desc);
     CHECK(desc->regionType == 1 && desc->regionCount == 1 && !desc->regionHandleElementsOut);
     range added = take_range(desc->regionDescElements, desc->regionDescElementSize);
@@ -124,7 +124,7 @@ void nvtxMemRegionsUnregister(nvtxDomainHandle_t domain,
     CHECK(desc->structSize == sizeof *desc && desc->refType == 1 && desc->refCount == 1 &&
           desc->refElementSize == sizeof *desc->refElements);
     pthread_mutex_lock(&tool.mutex);
-    for (size_t i = 0; i < MOST && !found; i++)
+    for (size_t i = 0; i < MAX_COUNT && !found; i++)
         if (tool.regions[i].begin == (uintptr_t)desc->refElements->pointer) {
             tool.regions[i] = (range){0};
             tool.region_count--;
@@ -137,7 +137,7 @@ void nvtxMemRegionsUnregister(nvtxDomainHandle_t domain,
 /* Exactly this range is a region. */
 static bool is_region(const void *pointer, uint64_t size)
 {
-    for (size_t i = 0; i < MOST; i++)
+    for (size_t i = 0; i < MAX_COUNT; i++)
         if (tool.regions[i].begin == (uintptr_t)pointer)
             return tool.regions[i].end - tool.regions[i].begin == size;
     return false;
@@ -180,7 +180,7 @@ static void *pointer_of(quire_allocation a)
     return native.host;
 }
 
-UNIT(nvtx, pages_are_heaps_and_allocations_regions_of_what_was_asked)
+UNIT(nvtx, pages_are_heaps_and_allocations_regions_of_the_requested_size)
 {
     begin(1);
     CHECK_OK(quire_nvtx_watch(memory, NULL, &watch));
@@ -191,7 +191,7 @@ UNIT(nvtx, pages_are_heaps_and_allocations_regions_of_what_was_asked)
     void *at = pointer_of(a);
     CHECK_OK(quire_free(memory, a));
     CHECK(!is_region(at, 1001) && tool.region_count == 2);
-    a = allocate(999); /* there again */
+    a = allocate(999); /* the range exists again */
     CHECK(is_region(pointer_of(a), 999));
     CHECK_OK(quire_free(memory, large));
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
@@ -211,7 +211,7 @@ static void count(void *user, quire_memory *from, const quire_event *event)
     heard++;
 }
 
-UNIT(nvtx, what_is_there_already_is_told_and_the_callers_hook_goes_on)
+UNIT(nvtx, existing_allocations_are_reported_and_the_callers_hook_stays_active)
 {
     const quire_hook next = {.event = count, .user = &heard, .kinds = QUIRE_EVENT_FREED};
     begin(1);
@@ -228,7 +228,7 @@ UNIT(nvtx, what_is_there_already_is_told_and_the_callers_hook_goes_on)
     end();
 }
 
-UNIT(nvtx, a_watched_memory_is_busy_and_its_end_with_all_ends_the_watch)
+UNIT(nvtx, a_watched_memory_is_busy_and_destroy_all_ends_the_watch)
 {
     begin(1);
     (void)allocate(100);
@@ -278,8 +278,8 @@ static quire_result create_without_address(void *state, const quire_page_request
     return result;
 }
 
-/* As tile pools are. */
-UNIT(nvtx, pages_without_an_address_are_passed_over)
+/* Like tile pools. */
+UNIT(nvtx, pages_without_an_address_are_skipped)
 {
     fixture f;
     fixture_prepare(&f);
@@ -317,7 +317,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-UNIT(nvtx, threads_may_do_what_they_like)
+UNIT(nvtx, several_threads_allocate_and_free)
 {
     for (uint32_t shards = 1; shards <= 4; shards += 3) {
         pthread_t threads[4];

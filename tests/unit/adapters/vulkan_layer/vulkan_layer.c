@@ -35,13 +35,13 @@ UNIT(vulkan_layer, five_hundred_allocations_are_one_of_the_driver)
 /* Copies random bytes to the device and back, between memory of two types. */
 static void round_trip(fv_fixture *f, uint32_t up, uint32_t down, uint64_t *random)
 {
-    enum { PAIRS = 6, MOST = 5000 };
+    enum { PAIRS = 6, MAX_COUNT = 5000 };
     lf_piece from[PAIRS], to[PAIRS];
     VkCommandPool pool;
-    static unsigned char bytes[PAIRS][MOST];
+    static unsigned char bytes[PAIRS][MAX_COUNT];
     for (int i = 0; i < PAIRS; i++) {
         void *pointer = NULL;
-        from[i] = lf_make_piece(f, 4 * (1 + lf_random(random) % (MOST / 4)), up);
+        from[i] = lf_make_piece(f, 4 * (1 + lf_random(random) % (MAX_COUNT / 4)), up);
         to[i] = lf_make_piece(f, from[i].size, down);
         for (uint64_t k = 0; k < from[i].size; k++)
             bytes[i][k] = (unsigned char)lf_random(random);
@@ -72,7 +72,7 @@ static void round_trip(fv_fixture *f, uint32_t up, uint32_t down, uint64_t *rand
 }
 
 /* Non-coherent caches, odd sizes, large alignments: atoms and bufferImageGranularity matter. */
-UNIT(vulkan_layer, bytes_come_and_go_on_every_layout)
+UNIT(vulkan_layer, bytes_are_written_and_read_back_on_every_layout)
 {
     static const uint32_t FLAGS[] = {0, FV_STALE | FV_DIRTY | FV_ODD_SIZES,
                                      FV_STALE | FV_LARGE_ALIGNMENTS | FV_LATE};
@@ -98,7 +98,7 @@ UNIT(vulkan_layer, bytes_come_and_go_on_every_layout)
 }
 
 /* Linear and optimal images alternate. The driver must not report any neighbour. */
-UNIT(vulkan_layer, images_and_buffers_lie_beside_each_other_on_every_layout)
+UNIT(vulkan_layer, images_and_buffers_are_neighbours_on_every_layout)
 {
     enum { COUNT = 24 };
     for (uint32_t i = 0; i < fv_layout_count; i++) {
@@ -164,7 +164,7 @@ UNIT(vulkan_layer, offsets_of_the_program_are_added_to_those_of_the_range)
     fv_fixture_close(&f);
 }
 
-UNIT(vulkan_layer, priorities_have_pages_of_their_own)
+UNIT(vulkan_layer, each_priority_has_separate_pages)
 {
     static const float PRIORITIES[] = {0.0f, 0.25f, 1.0f};
     fv_fixture f;
@@ -192,7 +192,7 @@ UNIT(vulkan_layer, priorities_have_pages_of_their_own)
 
 /* ---- trouble --------------------------------------------------------------------------------- */
 
-UNIT(vulkan_layer, when_no_page_can_be_had_the_driver_answers)
+UNIT(vulkan_layer, the_driver_answers_if_no_page_can_be_created)
 {
     fv_fixture f;
     VkDeviceMemory memory = VK_NULL_HANDLE;
@@ -257,7 +257,7 @@ static bool go_on(fv_fixture *f, uint32_t type)
 }
 
 /* Each call of the driver that can fail does so, once and permanently, with each of its codes. */
-UNIT(vulkan_layer, whichever_call_of_the_driver_fails_nothing_is_left)
+UNIT(vulkan_layer, a_failure_of_any_call_of_the_driver_leaves_nothing)
 {
     uint64_t calls = UINT64_MAX, seen = 0;
     for (uint64_t call = 1; call <= calls; call++)
@@ -331,7 +331,7 @@ UNIT(vulkan_layer, threads_share_a_device)
     fv_fixture_close(&f);
 }
 
-UNIT(vulkan_layer, a_program_that_leaks_leaves_the_driver_nothing)
+UNIT(vulkan_layer, a_program_that_leaks_leaves_the_driver_no_memory)
 {
     fv_fixture f;
     lf_open_named(&f, "amd-bar");

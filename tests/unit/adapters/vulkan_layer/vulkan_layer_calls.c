@@ -9,7 +9,7 @@
 
 /* ---- passed on ------------------------------------------------------------------------------- */
 
-UNIT(vulkan_layer_calls, what_is_dedicated_external_or_large_is_the_drivers)
+UNIT(vulkan_layer_calls, dedicated_external_and_large_allocations_are_the_drivers)
 {
     fv_fixture f;
     lf_open_named(&f, "amd-bar");
@@ -47,7 +47,7 @@ UNIT(vulkan_layer_calls, what_is_dedicated_external_or_large_is_the_drivers)
     fv_fixture_close(&f);
 }
 
-UNIT(vulkan_layer_calls, dedicated_ones_lie_in_pages_where_the_settings_say_so_and_the_driver_lets)
+UNIT(vulkan_layer_calls, dedicated_allocations_are_suballocated_if_settings_and_driver_allow_it)
 {
     static const uint32_t FLAGS[] = {FV_PREFER_DEDICATED, FV_REQUIRE_DEDICATED};
     setenv("QUIRE_LAYER_DEDICATED", "suballocate", 1);
@@ -128,7 +128,7 @@ UNIT(vulkan_layer_calls, each_memory_is_mapped_once_and_the_page_stays_mapped)
     fv_fixture_close(&f);
 }
 
-UNIT(vulkan_layer_calls, names_of_ranges_do_not_reach_the_driver_and_others_do)
+UNIT(vulkan_layer_calls, names_of_ranges_do_not_reach_the_driver_but_others_do)
 {
     fv_fixture f;
     char name[64];
@@ -159,7 +159,7 @@ UNIT(vulkan_layer_calls, names_of_ranges_do_not_reach_the_driver_and_others_do)
     fv_fixture_close(&f);
 }
 
-UNIT(vulkan_layer_calls, questions_about_a_range_are_answered)
+UNIT(vulkan_layer_calls, queries_of_a_range_are_answered)
 {
     fv_fixture f;
     VkDeviceSize committed = 0;

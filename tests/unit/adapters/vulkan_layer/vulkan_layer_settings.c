@@ -42,7 +42,7 @@ UNIT(vulkan_layer_settings, settings_change_pages_and_thresholds)
     lf_expect_passed(&f, 100 * KIB, 0, NULL);
     for (int i = 0; i < 40; i++)
         lf_release(&f, memories[i]);
-    CHECK_EQ(fv_live(f.driver, FV_MEMORY), 5); /* kept */
+    CHECK_EQ(fv_live(f.driver, FV_MEMORY), 5); /* retained */
     fv_fixture_close(&f);
     const char *text = read_all(path);
     CHECK_HAS(text, "\"client_allocations\":41");
@@ -51,7 +51,7 @@ UNIT(vulkan_layer_settings, settings_change_pages_and_thresholds)
     remove(path);
 }
 
-UNIT(vulkan_layer_settings, a_setting_that_cannot_be_read_refuses_the_device)
+UNIT(vulkan_layer_settings, an_invalid_setting_refuses_the_device)
 {
     static const char *const BAD[][2] = {
         {"QUIRE_LAYER_PAGE_SIZE", "0"},  {"QUIRE_LAYER_PAGE_SIZE", "1X"},
@@ -111,7 +111,7 @@ UNIT(vulkan_layer_settings, the_trace_of_a_program_can_be_replayed)
 
 /* ---- the chain ------------------------------------------------------------------------------- */
 
-UNIT(vulkan_layer_settings, what_the_next_layer_lacks_the_program_does_not_get)
+UNIT(vulkan_layer_settings, functions_that_the_next_layer_lacks_are_not_offered)
 {
     fv_fixture f;
     lf_open_named(&f, "amd-bar");

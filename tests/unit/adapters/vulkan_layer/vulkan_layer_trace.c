@@ -78,7 +78,7 @@ UNIT(vulkan_layer_trace, a_forked_child_writes_nothing)
     remove(path);
 }
 
-UNIT(vulkan_layer_trace, a_program_that_is_executed_does_not_get_the_file)
+UNIT(vulkan_layer_trace, an_executed_program_does_not_inherit_the_file)
 {
     fv_fixture f;
     struct stat wanted, found;

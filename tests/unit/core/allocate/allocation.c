@@ -1,12 +1,12 @@
 /*
- * allocation.c - allocations: what is refused, where they come to lie, and what is told of them.
- * Their states are allocation_state.c, neighbours of different sorts allocation_neighbour.c.
+ * allocation.c - allocations: refusals, places, and what the info reports. Their states are in
+ * allocation_state.c, neighbours of different types in allocation_neighbour.c.
  */
 #include "tests/support/fixture.h"
 
 #include <stdio.h>
 
-/* Both ways of allocating refuse alike, and nothing is made. */
+/* Both functions that allocate refuse with the same code and create nothing. */
 #define EXPECT_REFUSED(b, code, says, ...)                                                         \
     expect_refused((b), &(quire_allocation_options){__VA_ARGS__}, (code), (says))
 
@@ -25,7 +25,7 @@ static void expect_refused(fixture *b, const quire_allocation_options *options, 
 
 /* ---- refusals ----------------------------------------------------------------------------- */
 
-UNIT(allocation, sizes_that_cannot_be_are_refused)
+UNIT(allocation, invalid_sizes_are_refused)
 {
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
                                      QUIRE_FIT_LINEAR};
@@ -61,7 +61,7 @@ UNIT(allocation, sizes_that_overflow_with_their_padding_are_refused)
     fixture_end(&b);
 }
 
-UNIT(allocation, alignments_that_are_no_powers_of_two_are_refused)
+UNIT(allocation, alignments_other_than_powers_of_two_are_refused)
 {
     fixture b;
     fixture_make(&b, NULL);
@@ -81,16 +81,16 @@ UNIT(allocation, alignments_above_the_largest_are_refused)
     fixture_make(&b, &(quire_memory_options){.name = "small", .max_alignment = 1024});
     ALLOCATE(&b, .size = 1, .alignment = 1024);
     EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT,
-                   "alignment 2048 is above the largest of memory 'small', 1024", .size = 1,
+                   "alignment 2048 exceeds the maximum of memory 'small', 1024", .size = 1,
                    .alignment = 2048);
-    EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "alignment 9223372036854775808 is above",
+    EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "alignment 9223372036854775808 exceeds",
                    .size = 1, .alignment = UINT64_C(1) << 63);
     EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "2048", .size = 1, .alignment = 2048,
                    .dedicated = true);
     fixture_end(&b);
 }
 
-UNIT(allocation, names_and_reserved_room_are_checked)
+UNIT(allocation, names_and_reserved_fields_are_checked)
 {
     fixture b;
     fixture_make(&b, NULL);
@@ -105,7 +105,7 @@ UNIT(allocation, names_and_reserved_room_are_checked)
     fixture_end(&b);
 }
 
-UNIT(allocation, host_access_is_refused_where_the_memory_cannot_be_mapped)
+UNIT(allocation, host_access_is_refused_if_the_memory_cannot_be_mapped)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.name = "private"});
@@ -147,9 +147,9 @@ UNIT(allocation, null_arguments_are_refused)
     fixture_end(&b);
 }
 
-/* ---- where they lie ----------------------------------------------------------------------- */
+/* ---- places ------------------------------------------------------------------------------- */
 
-UNIT(allocation, the_info_of_a_new_one_is_complete)
+UNIT(allocation, the_info_of_a_new_allocation_is_complete)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 65536}});
@@ -200,8 +200,11 @@ UNIT(allocation, every_alignment_holds_for_the_native_address)
     }
 }
 
-/* The search is bounded; with many misaligned holes it must not miss the page made for it. */
-UNIT(allocation, a_request_finds_its_place_in_the_page_made_for_it)
+/*
+ * The search is bounded. With many misaligned holes it must still find the page created for the
+ * request.
+ */
+UNIT(allocation, a_request_is_placed_in_the_page_created_for_it)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 65536}});
@@ -214,7 +217,7 @@ UNIT(allocation, a_request_finds_its_place_in_the_page_made_for_it)
     fixture_end(&b);
 }
 
-UNIT(allocation, left_padding_is_told_where_it_belongs_to_the_allocation)
+UNIT(allocation, left_padding_is_reported_if_it_belongs_to_the_allocation)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST});
@@ -224,12 +227,12 @@ UNIT(allocation, left_padding_is_told_where_it_belongs_to_the_allocation)
     CHECK_EQ(info.offset, 128);
     CHECK_EQ(info.left_padding, 28);
     CHECK_EQ(info.size, 100);
-    CHECK_OK(quire_free(b.memory, aligned)); /* and comes back with it: L5 */
+    CHECK_OK(quire_free(b.memory, aligned)); /* the padding is freed with it: L5 */
     CHECK_EQ(fixture_info(&b, ALLOCATE(&b, .size = 10)).offset, 100);
     fixture_end(&b);
 }
 
-UNIT(allocation, the_policys_padding_and_rounding_are_held_and_told_apart_from_the_request)
+UNIT(allocation, padding_and_rounding_of_the_policy_are_reported_apart_from_the_request)
 {
     fixture b;
     fixture_make(&b,
@@ -257,7 +260,7 @@ static void expect_name(fixture *b, quire_allocation allocation, size_t room, co
     memset(name, '?', sizeof name);
     CHECK_OK(quire_allocation_get_name(b->memory, allocation, name, room));
     CHECK_STR(name, expected);
-    CHECK_EQ(name[room], '?'); /* nothing behind the room was touched */
+    CHECK_EQ(name[room], '?'); /* no byte after the given room was written */
 }
 
 UNIT(allocation, a_name_is_copied_cut_and_replaced)
@@ -285,7 +288,7 @@ UNIT(allocation, a_name_is_copied_cut_and_replaced)
     fixture_end(&b);
 }
 
-UNIT(allocation, a_name_too_long_or_without_memory_leaves_the_old_one)
+UNIT(allocation, a_name_too_long_or_without_memory_keeps_the_old_one)
 {
     fixture b;
     fixture_make(&b, NULL);

@@ -8,9 +8,9 @@ enum { PAGE = 4096 };
 /* Two memories on one device, each with one page at most. */
 typedef struct pair {
     fixture f;
-    quire_memory *memories[2]; /* the first is the fixture's */
+    quire_memory *memories[2]; /* the first one belongs to the fixture */
     uint32_t asked[2];         /* calls of their on_out_of_memory */
-    quire_allocation given;    /* what the second one's gives up when asked; {0}: nothing */
+    quire_allocation given;    /* the callback of the second memory frees this; {0} means nothing */
 } pair;
 
 static bool first_is_asked(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
@@ -54,7 +54,7 @@ static void end(pair *p)
     fixture_end(&p->f);
 }
 
-/* A whole page from either; returns which. */
+/* Allocates a whole page from either memory; returns which one. */
 static uint32_t place(pair *p, quire_allocation *allocation)
 {
     uint32_t chosen = 77;
@@ -67,7 +67,7 @@ static uint32_t place(pair *p, quire_allocation *allocation)
     return chosen;
 }
 
-UNIT(allocation_fallback, the_first_that_has_room_serves)
+UNIT(allocation_fallback, the_first_memory_with_room_serves)
 {
     pair p;
     quire_allocation first, second, third;
@@ -80,20 +80,20 @@ UNIT(allocation_fallback, the_first_that_has_room_serves)
     end(&p);
 }
 
-UNIT(allocation_fallback, a_success_leaves_the_last_error_as_it_was)
+UNIT(allocation_fallback, a_success_keeps_the_last_error)
 {
     pair p;
     quire_allocation first, second;
     make(&p);
     CHECK_FAILS(quire_free(p.memories[0], (quire_allocation){0}), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(place(&p, &first), 0);
-    CHECK_EQ(place(&p, &second), 1); /* the first one's refusal is not told */
+    CHECK_EQ(place(&p, &second), 1); /* the refusal of the first memory is not reported */
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "none");
     end(&p);
 }
 
-UNIT(allocation_fallback, callers_are_asked_after_all_memories)
+UNIT(allocation_fallback, callbacks_are_called_after_all_memories_were_tried)
 {
     pair p;
     quire_allocation first, third;
@@ -107,7 +107,7 @@ UNIT(allocation_fallback, callers_are_asked_after_all_memories)
     end(&p);
 }
 
-UNIT(allocation_fallback, a_refusal_by_all_is_told_by_the_first)
+UNIT(allocation_fallback, the_first_memory_reports_a_refusal_by_all)
 {
     pair p;
     quire_allocation first, second, none = {1};
@@ -128,7 +128,7 @@ UNIT(allocation_fallback, a_refusal_by_all_is_told_by_the_first)
     end(&p);
 }
 
-UNIT(allocation_fallback, what_the_first_cannot_do_the_second_does)
+UNIT(allocation_fallback, the_second_memory_does_what_the_first_cannot)
 {
     fixture f;
     fixture_prepare(&f);
@@ -148,8 +148,8 @@ UNIT(allocation_fallback, what_the_first_cannot_do_the_second_does)
     fixture_end(&f);
 }
 
-/* The sentence is that of the last attempt, in which the caller was asked. */
-UNIT(allocation_fallback, a_refusal_tells_that_the_caller_was_asked)
+/* The message is that of the last attempt, which called the callback. */
+UNIT(allocation_fallback, a_refusal_reports_that_the_callback_was_called)
 {
     pair p;
     quire_allocation first, second, none;
@@ -204,7 +204,7 @@ UNIT(allocation_fallback, wrong_options_end_the_search)
     end(&p);
 }
 
-UNIT(allocation_fallback, null_and_nothing_are_refused)
+UNIT(allocation_fallback, null_and_empty_lists_are_refused)
 {
     pair p;
     quire_allocation none = {1};

@@ -1,6 +1,6 @@
 /*
- * allocation_neighbour.c - what may not lie next to what: linear and optimal resources in one
- * granule of the device, and two allocations in one atom of a kind that is not coherent.
+ * allocation_neighbour.c - which allocations may not be neighbours: linear and optimal resources in
+ * one granule of the device, and two allocations in one atom of a non-coherent kind.
  */
 #include "tests/support/fixture.h"
 
@@ -15,7 +15,7 @@ static void make(fixture *b, const quire_memory_options *options)
     fixture_open(b, options);
 }
 
-/* Something live: where it lies, and whether the device keeps it in an order of its own. */
+/* A live allocation: its place, and whether the device uses an opaque layout. */
 typedef struct thing {
     quire_allocation allocation;
     bool optimal, is_image;
@@ -71,7 +71,10 @@ static bool share_unit(const thing *a, const thing *b, uint64_t unit)
            b->first / unit <= a->last / unit;
 }
 
-/* Random life; the number of linear images that share a granule with something linear. */
+/*
+ * Allocates and frees at random. Returns the number of linear images that share a granule with
+ * another linear resource.
+ */
 static uint64_t play(fixture *b, uint64_t seed)
 {
     test_random random = {seed};
@@ -103,12 +106,12 @@ UNIT(allocation_neighbour, optimal_images_share_no_granule_with_anything_linear)
     for (uint64_t i = 0; i < 6; i++) { /* D2 */
         fixture b;
         make(&b, &(quire_memory_options){.fit = fits[i % 3], .pages = {.page_size = 65536}});
-        CHECK(play(&b, i) > 0); /* linear images cost no granule each */
+        CHECK(play(&b, i) > 0); /* linear images do not need whole granules */
         fixture_end(&b);
     }
 }
 
-UNIT(allocation_neighbour, an_optimal_image_keeps_whole_granules_and_tells_so)
+UNIT(allocation_neighbour, an_optimal_image_keeps_whole_granules_and_reports_them)
 {
     fixture b;
     make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST});
@@ -124,7 +127,7 @@ UNIT(allocation_neighbour, an_optimal_image_keeps_whole_granules_and_tells_so)
     fixture_end(&b);
 }
 
-UNIT(allocation_neighbour, a_linear_image_lies_as_close_as_a_buffer)
+UNIT(allocation_neighbour, a_linear_image_is_placed_as_close_as_a_buffer)
 {
     fixture b;
     make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST});
@@ -138,7 +141,7 @@ UNIT(allocation_neighbour, a_linear_image_lies_as_close_as_a_buffer)
     fixture_end(&b);
 }
 
-UNIT(allocation_neighbour, ranges_of_a_kind_that_is_not_coherent_share_no_atom)
+UNIT(allocation_neighbour, ranges_of_a_non_coherent_kind_share_no_atom)
 {
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
     for (int i = 0; i < 3; i++) {
@@ -163,7 +166,7 @@ UNIT(allocation_neighbour, ranges_of_a_kind_that_is_not_coherent_share_no_atom)
     }
 }
 
-UNIT(allocation_neighbour, ranges_of_a_coherent_kind_lie_byte_to_byte)
+UNIT(allocation_neighbour, ranges_of_a_coherent_kind_may_be_adjacent)
 {
     fixture b;
     make(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .fit = QUIRE_FIT_FIRST});

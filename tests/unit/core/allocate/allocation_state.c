@@ -14,7 +14,7 @@ static void make(fixture *b, quire_memory_flags flags)
 static void end(fixture *b)
 {
     CHECK_OK(quire_memory_check(b->memory));
-    CHECK_OK(quire_memory_destroy(&b->memory)); /* nothing lives any more */
+    CHECK_OK(quire_memory_destroy(&b->memory)); /* nothing is live */
     CHECK_OK(quire_device_destroy(&b->device));
     CHECK_EQ(b->fake.pages, 0);
     CHECK_EQ(b->fake.maps, 0);
@@ -35,7 +35,7 @@ static quire_allocation allocate(fixture *b, uint64_t size)
     return allocation;
 }
 
-/* Every call that works with the bytes or the life of an allocation answers so. */
+/* Every call on the bytes or the life of an allocation returns this code. */
 static void expect_all(fixture *b, quire_allocation allocation, quire_result code)
 {
     void *pointer = b;
@@ -57,7 +57,7 @@ static void expect_all(fixture *b, quire_allocation allocation, quire_result cod
     CHECK_FAILS(quire_image_get_info(b->memory, (quire_image){allocation}, &image_info), code);
 }
 
-/* The calls that ask, name, commit and abort. */
+/* The calls that query, name, commit and abort. */
 static void expect_rest(fixture *b, quire_allocation allocation, quire_result code)
 {
     quire_allocation_info info = {.size = 1};
@@ -79,7 +79,7 @@ static void expect_rest(fixture *b, quire_allocation allocation, quire_result co
 
 /* ---- reserved ----------------------------------------------------------------------------- */
 
-UNIT(allocation_state, a_reserved_range_can_be_asked_about_and_committed)
+UNIT(allocation_state, a_reserved_range_can_be_queried_and_committed)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -105,7 +105,7 @@ UNIT(allocation_state, a_reserved_range_can_be_asked_about_and_committed)
     end(&b);
 }
 
-UNIT(allocation_state, a_reserved_range_can_do_nothing_else)
+UNIT(allocation_state, other_calls_refuse_a_reserved_range)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -116,7 +116,7 @@ UNIT(allocation_state, a_reserved_range_can_do_nothing_else)
     end(&b);
 }
 
-UNIT(allocation_state, a_reserved_range_takes_no_name_no_user_data_and_no_view)
+UNIT(allocation_state, a_reserved_range_accepts_no_name_no_user_data_and_no_view)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -160,7 +160,7 @@ UNIT(allocation_state, a_reservation_counts_like_an_allocation)
     end(&b);
 }
 
-UNIT(allocation_state, a_reserved_range_is_zeroed_by_its_reserve)
+UNIT(allocation_state, a_reserve_zeroes_its_range)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -180,7 +180,7 @@ UNIT(allocation_state, a_reserved_range_is_zeroed_by_its_reserve)
 
 /* ---- live --------------------------------------------------------------------------------- */
 
-UNIT(allocation_state, a_live_one_is_neither_committed_nor_aborted)
+UNIT(allocation_state, a_live_allocation_is_neither_committed_nor_aborted)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -193,7 +193,7 @@ UNIT(allocation_state, a_live_one_is_neither_committed_nor_aborted)
     end(&b);
 }
 
-UNIT(allocation_state, a_mapped_one_is_not_freed)
+UNIT(allocation_state, a_mapped_allocation_is_not_freed)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -213,7 +213,7 @@ UNIT(allocation_state, a_mapped_one_is_not_freed)
 
 /* ---- freed -------------------------------------------------------------------------------- */
 
-UNIT(allocation_state, a_freed_one_is_stale_for_every_call)
+UNIT(allocation_state, a_freed_allocation_is_stale_for_every_call)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -221,7 +221,7 @@ UNIT(allocation_state, a_freed_one_is_stale_for_every_call)
     CHECK_OK(quire_free(b.memory, allocation));
     expect_all(&b, allocation, QUIRE_ERROR_STALE_HANDLE); /* D5: a second free too */
     expect_rest(&b, allocation, QUIRE_ERROR_STALE_HANDLE);
-    quire_allocation next = allocate(&b, 100); /* in the same slot and place */
+    quire_allocation next = allocate(&b, 100); /* in the same slot and at the same place */
     CHECK(next.id != allocation.id);
     CHECK_EQ(fixture_info(&b, next).offset, 0);
     expect_all(&b, allocation, QUIRE_ERROR_STALE_HANDLE);
@@ -230,7 +230,7 @@ UNIT(allocation_state, a_freed_one_is_stale_for_every_call)
     end(&b);
 }
 
-UNIT(allocation_state, none_is_invalid_for_every_call)
+UNIT(allocation_state, the_null_handle_is_invalid_for_every_call)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -239,7 +239,7 @@ UNIT(allocation_state, none_is_invalid_for_every_call)
     end(&b);
 }
 
-UNIT(allocation_state, a_freed_dedicated_one_is_stale_although_its_page_is_gone)
+UNIT(allocation_state, a_freed_dedicated_allocation_is_stale_after_its_page_is_destroyed)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -254,7 +254,7 @@ UNIT(allocation_state, a_freed_dedicated_one_is_stale_although_its_page_is_gone)
     end(&b);
 }
 
-UNIT(allocation_state, freeing_never_takes_host_memory)
+UNIT(allocation_state, freeing_never_allocates_host_memory)
 {
     enum { COUNT = 200 };
     fixture b;
@@ -272,7 +272,7 @@ UNIT(allocation_state, freeing_never_takes_host_memory)
     end(&b);
 }
 
-UNIT(allocation_state, destroying_a_memory_never_takes_host_memory)
+UNIT(allocation_state, destroying_a_memory_never_allocates_host_memory)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);

@@ -1,6 +1,6 @@
 /*
- * batch.c - many allocations and many frees at once: all or none, side by side where they can be,
- * and afterwards as if made and freed one by one. Of spaces and of memories.
+ * batch.c - batches of allocations and frees: all or none, adjacent if possible, and afterwards as
+ * if allocated and freed one by one. Spaces and memories.
  */
 #include "tests/support/fixture.h"
 #include "tests/support/random.h"
@@ -25,7 +25,7 @@ static uint64_t free_bytes(quire_space *space)
     return stats.free_bytes;
 }
 
-/* All live, with their own user values, and disjoint. */
+/* All are live and disjoint and have their own user values. */
 static void check_ranges(const quire_space *space, const quire_placement *made, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -76,7 +76,7 @@ UNIT(batch, every_fit_serves_every_size)
     try_sizes(QUIRE_FIT_SEGREGATED, true);
 }
 
-UNIT(batch, up_to_64_lie_side_by_side)
+UNIT(batch, up_to_64_ranges_are_adjacent)
 {
     quire_space *space = make_space(QUIRE_FIT_SEGREGATED, 1 << 20, false);
     static quire_placement made[64];
@@ -84,13 +84,13 @@ UNIT(batch, up_to_64_lie_side_by_side)
     CHECK_OK(quire_space_allocate_batch(space, 1000, 1024, made, 64));
     for (uint64_t i = 0; i < 64; i++)
         CHECK_EQ(made[i].offset, i * 1024);
-    CHECK_OK(quire_space_free(space, made[5].range)); /* each is a range of its own */
+    CHECK_OK(quire_space_free(space, made[5].range)); /* each is a separate range */
     CHECK_FAILS(quire_space_free(space, made[5].range), QUIRE_ERROR_STALE_HANDLE);
     check_ranges(space, made, 5);
     quire_space_destroy(&space);
 }
 
-UNIT(batch, holes_serve_what_no_single_one_could)
+UNIT(batch, free_ranges_together_serve_what_no_single_one_could)
 {
     quire_space *space = make_space(QUIRE_FIT_SEGREGATED, 32 * 256, false);
     static quire_placement all[32], made[16];
@@ -104,7 +104,7 @@ UNIT(batch, holes_serve_what_no_single_one_could)
     quire_space_destroy(&space);
 }
 
-UNIT(batch, one_too_many_for_a_space_changes_nothing)
+UNIT(batch, one_more_than_a_space_holds_changes_nothing)
 {
     for (int fit = 0; fit < FITS; fit++) {
         quire_space *space = make_space((quire_fit)fit, 64 * KIB, false);
@@ -122,7 +122,7 @@ UNIT(batch, one_too_many_for_a_space_changes_nothing)
     }
 }
 
-UNIT(batch, spaces_refuse_what_one_range_is_refused_for)
+UNIT(batch, spaces_refuse_a_batch_for_the_reasons_of_one_range)
 {
     quire_space *space = make_space(QUIRE_FIT_SEGREGATED, 64 * KIB, false);
     quire_placement made[2] = {{.user = 1}, {.user = 2}};
@@ -165,7 +165,7 @@ static void make_and_free(fixture *b, const quire_allocation_options *options, u
     CHECK_EQ(stats_of(b).live_bytes, 0);
 }
 
-UNIT(batch, allocations_of_every_sort)
+UNIT(batch, allocations_of_every_type)
 {
     const quire_allocation_options sorts[] = {
         {.size = 1000, .user_data = 5},        {.size = 1000, .alignment = 4096},
@@ -185,7 +185,7 @@ UNIT(batch, allocations_of_every_sort)
     }
 }
 
-UNIT(batch, buffers_and_images_end_with_their_objects)
+UNIT(batch, buffers_and_images_are_freed_with_their_objects)
 {
     for (uint32_t shards = 1; shards <= 2; shards++) {
         fixture b;
@@ -207,7 +207,7 @@ UNIT(batch, buffers_and_images_end_with_their_objects)
     }
 }
 
-UNIT(batch, one_too_many_for_a_memory_changes_nothing)
+UNIT(batch, one_more_than_a_memory_holds_changes_nothing)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 64 * KIB, .max_pages = 2}});
@@ -219,7 +219,7 @@ UNIT(batch, one_too_many_for_a_memory_changes_nothing)
     for (int i = 0; i < 129; i++)
         CHECK(!made[i].id);
     CHECK_EQ(stats_of(&b).allocation_count, 1);
-    CHECK_EQ(stats_of(&b).allocations, 1); /* what was undone never was */
+    CHECK_EQ(stats_of(&b).allocations, 1); /* undone allocations do not count */
     CHECK_EQ(stats_of(&b).frees, 0);
     CHECK_OK(quire_allocate_batch(b.memory, &(quire_allocation_options){.size = KIB}, made, 127));
     CHECK_OK(quire_free(b.memory, held));
@@ -241,7 +241,7 @@ static void expect_kept(fixture *b, quire_allocation *made, uint64_t count, quir
     }
 }
 
-UNIT(batch, a_free_of_one_that_cannot_go_frees_none)
+UNIT(batch, a_batch_with_one_invalid_free_frees_none)
 {
     fixture b, other;
     fixture_make(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
@@ -253,7 +253,7 @@ UNIT(batch, a_free_of_one_that_cannot_go_frees_none)
     CHECK_OK(quire_free(b.memory, stale));
     CHECK_OK(quire_map(b.memory, mapped, &pointer));
     expect_kept(&b, made, MANY, stale, QUIRE_ERROR_STALE_HANDLE);
-    expect_kept(&b, made, MANY, made[1], QUIRE_ERROR_STALE_HANDLE); /* named twice */
+    expect_kept(&b, made, MANY, made[1], QUIRE_ERROR_STALE_HANDLE); /* given twice */
     expect_kept(&b, made, MANY, mapped, QUIRE_ERROR_BUSY);
     expect_kept(&b, made, MANY, (quire_allocation){0}, QUIRE_ERROR_INVALID_ARGUMENT);
     expect_kept(&b, made, MANY, ALLOCATE(&other, .size = 1), QUIRE_ERROR_FOREIGN_HANDLE);
@@ -262,7 +262,7 @@ UNIT(batch, a_free_of_one_that_cannot_go_frees_none)
     fixture_end(&other);
 }
 
-UNIT(batch, memories_refuse_null_and_take_nothing)
+UNIT(batch, memories_refuse_null_and_accept_an_empty_batch)
 {
     fixture b;
     fixture_make(&b, NULL);

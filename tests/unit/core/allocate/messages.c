@@ -1,6 +1,6 @@
 /*
- * messages.c - what refusals say: the conclusion first, with the name of what was asked for, then
- * the reason and the numbers; nouns that are counted agree with their numbers.
+ * messages.c - messages of refusals: first the conclusion with the name of the request, then the
+ * reason and the numbers; nouns agree with their numbers.
  */
 #include "tests/support/fixture.h"
 
@@ -21,7 +21,7 @@ static void make(fixture *f)
 
 UNIT(messages, a_refusal_begins_with_its_conclusion_and_the_name)
 {
-    static const char rest[] = "memory 'weights' has 1 page, as many as its policy allows; memory "
+    static const char rest[] = "memory 'weights' has 1 page, the maximum of its policy; memory "
                                "'weights' (kind 0, DEVICE_LOCAL): 1 page, largest free range 63.75 "
                                "KiB of 63.75 KiB free; tried: empty pages given back, a full pass";
     fixture f;
@@ -73,10 +73,12 @@ UNIT(messages, a_refusal_on_a_stream_names_it_too)
     CHECK_OK(quire_stream_create(f.device, NULL, &stream));
     const quire_allocation_options options = {.size = 300, .name = "late"};
     ALLOCATE(&f, .size = 256);
-    CHECK_OK(quire_memory_set_name_limit(f.memory, "late", 100)); /* before it is placed */
+    CHECK_OK(
+        quire_memory_set_name_limit(f.memory, "late", 100)); /* refused before a range is chosen */
     CHECK_FAILS(quire_allocate_on(f.memory, &options, stream, &none), QUIRE_ERROR_OVER_BUDGET);
     CHECK_HAS(quire_last_error(), "cannot allocate 'late' (300 B at alignment 1): names that");
-    CHECK_OK(quire_memory_set_name_limit(f.memory, "late", 300)); /* by its padding */
+    CHECK_OK(
+        quire_memory_set_name_limit(f.memory, "late", 300)); /* refused because of the padding */
     CHECK_FAILS(quire_allocate_on(f.memory, &options, stream, &none), QUIRE_ERROR_OVER_BUDGET);
     CHECK_HAS(quire_last_error(), "cannot allocate 'late' (300 B at alignment 1): names that");
     CHECK_OK(quire_stream_destroy(&stream));
@@ -102,7 +104,7 @@ UNIT(messages, nouns_agree_with_their_numbers)
     fixture_end(&f);
 }
 
-UNIT(messages, addresses_that_cannot_be_had_are_told_with_their_size)
+UNIT(messages, an_unavailable_address_range_is_reported_with_its_size)
 {
     quire_device *device = NULL;
     quire_memory *memory = NULL;

@@ -1,6 +1,6 @@
 /*
  * out_of_memory.c - what is tried before a request is refused: empty pages of every shard, smaller
- * pages, other shards, a full pass, and the caller's word.
+ * pages, a full search of the shard and of the other shards, and the application's callback.
  */
 #include <stdio.h>
 
@@ -26,7 +26,7 @@ static void expect_refused(fixture *f, quire_allocation_options options, quire_r
 
 /* ---- pages of other shards ------------------------------------------------------------------ */
 
-UNIT(out_of_memory, an_empty_page_of_another_shard_that_is_too_small_makes_way)
+UNIT(out_of_memory, an_empty_page_of_another_shard_that_is_too_small_is_destroyed)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
@@ -37,7 +37,7 @@ UNIT(out_of_memory, an_empty_page_of_another_shard_that_is_too_small_makes_way)
     fixture_end(&f);
 }
 
-UNIT(out_of_memory, an_empty_page_of_another_shard_makes_way_for_a_dedicated_one)
+UNIT(out_of_memory, an_empty_page_of_another_shard_is_destroyed_for_a_dedicated_one)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
@@ -47,7 +47,7 @@ UNIT(out_of_memory, an_empty_page_of_another_shard_makes_way_for_a_dedicated_one
     fixture_end(&f);
 }
 
-UNIT(out_of_memory, the_same_where_the_device_has_the_limit)
+UNIT(out_of_memory, the_same_holds_for_a_page_limit_of_the_device)
 {
     fixture f;
     fixture_prepare(&f);
@@ -59,7 +59,7 @@ UNIT(out_of_memory, the_same_where_the_device_has_the_limit)
     fixture_end(&f);
 }
 
-UNIT(out_of_memory, an_empty_page_of_another_shard_is_used_where_it_is_large_enough)
+UNIT(out_of_memory, an_empty_page_of_another_shard_is_used_if_it_is_large_enough)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE});
@@ -71,8 +71,8 @@ UNIT(out_of_memory, an_empty_page_of_another_shard_is_used_where_it_is_large_eno
     fixture_end(&f);
 }
 
-/* What another thread has freed lies in an inbox until somebody works in that shard. */
-UNIT(out_of_memory, what_lies_in_another_shards_inbox_is_freed_before_a_refusal)
+/* A free by another thread stays in an inbox until a thread works in that shard. */
+UNIT(out_of_memory, ranges_in_another_shards_inbox_are_freed_before_a_refusal)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE});
@@ -95,8 +95,8 @@ UNIT(out_of_memory, a_range_in_a_page_of_another_shard_is_found_by_the_full_pass
     fixture_end(&f);
 }
 
-/* The pages that this thread is about to give back are none to wait for. */
-UNIT(out_of_memory, a_page_that_the_inbox_emptied_goes_before_the_limit_is_judged)
+/* A thread must not wait for pages that it is about to destroy itself. */
+UNIT(out_of_memory, a_page_emptied_by_the_inbox_is_destroyed_before_the_limit_is_checked)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 2, .retained_empty_bytes = 1});
@@ -108,9 +108,9 @@ UNIT(out_of_memory, a_page_that_the_inbox_emptied_goes_before_the_limit_is_judge
     fixture_end(&f);
 }
 
-/* ---- what is said ---------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
-UNIT(out_of_memory, the_sentence_tells_what_was_tried)
+UNIT(out_of_memory, the_message_reports_the_attempts)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = 64 * KIB});
@@ -125,7 +125,7 @@ UNIT(out_of_memory, the_sentence_tells_what_was_tried)
     fixture_end(&f);
 }
 
-UNIT(out_of_memory, what_no_attempt_could_help_tells_of_none)
+UNIT(out_of_memory, the_message_omits_attempts_that_could_not_help)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = PAGE, .dedicated_threshold = PAGE});
@@ -135,7 +135,7 @@ UNIT(out_of_memory, what_no_attempt_could_help_tells_of_none)
     fixture_end(&f);
 }
 
-/* ---- the caller's word ----------------------------------------------------------------------- */
+/* ---- the callback ---------------------------------------------------------------------------- */
 
 typedef struct caller {
     fixture f;
@@ -145,7 +145,7 @@ typedef struct caller {
     uint32_t asked;
     quire_out_of_memory last;
     bool answer, is_inside;
-    bool (*act)(struct caller *c); /* NULL: nothing but the answer */
+    bool (*act)(struct caller *c); /* NULL: the callback only returns its answer */
 } caller;
 
 static bool ask(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
@@ -166,7 +166,7 @@ static void make_caller(caller *c, uint32_t shards, quire_page_policy pages)
                             .shards = shards, .pages = pages, .on_out_of_memory = {ask, c}});
 }
 
-/* Fills two pages, of which there are no more. */
+/* Fills two pages, which is the limit. */
 static void make_full(caller *c)
 {
     make_caller(c, 1, (quire_page_policy){.page_size = PAGE, .max_pages = 2});
@@ -183,7 +183,7 @@ static bool free_one(caller *c)
     return true;
 }
 
-UNIT(out_of_memory, the_caller_is_asked_until_enough_is_free)
+UNIT(out_of_memory, the_callback_is_called_until_enough_is_free)
 {
     caller c;
     make_full(&c);
@@ -197,7 +197,7 @@ UNIT(out_of_memory, the_caller_is_asked_until_enough_is_free)
     fixture_end(&c.f);
 }
 
-UNIT(out_of_memory, the_caller_is_not_asked_while_the_memory_can_help_itself)
+UNIT(out_of_memory, the_callback_is_not_called_while_the_memory_can_help_itself)
 {
     caller c;
     make_full(&c);
@@ -209,7 +209,7 @@ UNIT(out_of_memory, the_caller_is_not_asked_while_the_memory_can_help_itself)
     fixture_end(&c.f);
 }
 
-UNIT(out_of_memory, a_caller_that_frees_nothing_and_says_so_is_asked_once)
+UNIT(out_of_memory, a_callback_that_reports_no_freed_bytes_is_called_once)
 {
     caller c;
     make_full(&c);
@@ -221,7 +221,7 @@ UNIT(out_of_memory, a_caller_that_frees_nothing_and_says_so_is_asked_once)
     fixture_end(&c.f);
 }
 
-UNIT(out_of_memory, a_caller_that_promises_for_ever_is_asked_no_more_than_most)
+UNIT(out_of_memory, a_callback_is_called_at_most_a_fixed_number_of_times)
 {
     caller c;
     make_full(&c);
@@ -234,7 +234,7 @@ UNIT(out_of_memory, a_caller_that_promises_for_ever_is_asked_no_more_than_most)
     fixture_end(&c.f);
 }
 
-UNIT(out_of_memory, nobody_is_asked_about_what_no_freeing_can_help)
+UNIT(out_of_memory, the_callback_is_not_called_if_no_free_can_help)
 {
     caller c;
     make_full(&c);
@@ -243,14 +243,14 @@ UNIT(out_of_memory, nobody_is_asked_about_what_no_freeing_can_help)
     CHECK_FAILS(quire_allocate(c.f.memory, &(quire_allocation_options){.alignment = 3}, &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     free_one(&c);
-    free_one(&c); /* a page can be made again, and the device is lost */
+    free_one(&c); /* a page may be created again, and the device is lost */
     expect_refused(&c.f, (quire_allocation_options){.size = 2 * PAGE}, QUIRE_ERROR_DEVICE_LOST,
                    "fake failure");
     CHECK_EQ(c.asked, 0);
     fixture_end(&c.f);
 }
 
-/* Everything that takes locks; in debug builds a lock that is held would be told. */
+/* Every call that takes locks. Debug builds report a lock that is held during the callback. */
 static bool look_at_everything(caller *c)
 {
     quire_memory_info info;
@@ -279,17 +279,17 @@ static bool fail_inside(caller *c)
     return c->answer && free_one(c);
 }
 
-UNIT(out_of_memory, what_fails_in_the_callback_is_not_the_reason_of_the_refusal)
+UNIT(out_of_memory, a_failure_in_the_callback_is_not_the_reason_of_the_refusal)
 {
     caller c;
     make_full(&c);
     c.act = fail_inside;
     expect_refused(&c.f, (quire_allocation_options){.size = PAGE}, QUIRE_ERROR_TOO_MANY_PAGES,
-                   "as many as its policy allows");
+                   "the maximum of its policy");
     fixture_end(&c.f);
 }
 
-UNIT(out_of_memory, what_failed_before_the_caller_helped_is_not_the_threads_last_error)
+UNIT(out_of_memory, a_failure_before_the_callback_helped_is_not_the_threads_last_error)
 {
     caller c;
     make_full(&c);
@@ -300,7 +300,7 @@ UNIT(out_of_memory, what_failed_before_the_caller_helped_is_not_the_threads_last
     CHECK_FAILS(quire_allocate(c.f.memory, &(quire_allocation_options){.alignment = 3}, &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     snprintf(sentence, sizeof sentence, "%s", quire_last_error());
-    ALLOCATE(&c.f, .size = PAGE / 2); /* placed at once where the caller freed */
+    ALLOCATE(&c.f, .size = PAGE / 2); /* placed in the range that the callback freed */
     CHECK_EQ(c.asked, 1);
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_STR(quire_last_error(), sentence);
@@ -311,7 +311,7 @@ UNIT(out_of_memory, what_failed_before_the_caller_helped_is_not_the_threads_last
     fixture_end(&c.f);
 }
 
-/* Lets go of what fills the device: an empty page of another memory is that memory's to trim. */
+/* Frees what fills the device. An empty page of another memory must be trimmed in that memory. */
 static bool free_in_other(caller *c)
 {
     if (!c->count)
@@ -321,7 +321,7 @@ static bool free_in_other(caller *c)
     return true;
 }
 
-UNIT(out_of_memory, the_caller_may_free_in_another_memory_of_the_device)
+UNIT(out_of_memory, the_callback_may_free_in_another_memory_of_the_device)
 {
     caller c;
     make_caller(&c, 1, (quire_page_policy){.page_size = PAGE});
@@ -339,7 +339,9 @@ UNIT(out_of_memory, the_caller_may_free_in_another_memory_of_the_device)
     fixture_end(&c.f);
 }
 
-/* Makes room, and takes some of it itself; what is refused meanwhile asks in turn. */
+/*
+ * Frees ranges and allocates some of them itself. Its own refused requests call the callback again.
+ */
 static bool allocate_too(caller *c)
 {
     quire_allocation mine;
@@ -369,14 +371,14 @@ UNIT(out_of_memory, the_callback_may_allocate)
                                                .on_out_of_memory = {ask_in_turn, &c}});
     for (; c.count < 4; c.count++)
         c.held[c.count] = ALLOCATE(&c.f, .size = PAGE / 2);
-    ALLOCATE(&c.f, .size = PAGE / 2); /* two halves were freed, and two quarters taken */
+    ALLOCATE(&c.f, .size = PAGE / 2); /* the callback freed two halves and allocated two quarters */
     CHECK_EQ(c.asked, 2 + 2);
     CHECK_EQ(fixture_stats(&c.f).allocation_count, 2 + 2 + 1);
     CHECK_EQ(fixture_stats(&c.f).failures, 2);
     fixture_end(&c.f);
 }
 
-UNIT(out_of_memory, what_the_caller_frees_in_another_shard_helps_at_once)
+UNIT(out_of_memory, ranges_that_the_callback_frees_in_another_shard_help_at_once)
 {
     for (int dedicated = 0; dedicated < 2; dedicated++) {
         caller c;
@@ -390,7 +392,7 @@ UNIT(out_of_memory, what_the_caller_frees_in_another_shard_helps_at_once)
     }
 }
 
-UNIT(out_of_memory, the_caller_is_asked_over_budgets_too)
+UNIT(out_of_memory, the_callback_is_called_for_budgets_too)
 {
     caller c;
     quire_allocation none;
@@ -400,13 +402,14 @@ UNIT(out_of_memory, the_caller_is_asked_over_budgets_too)
     c.held[c.count++] = ALLOCATE(&c.f, .size = PAGE, .name = "few");
     CHECK_FAILS(quire_memory_check(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     c.act = free_one;
-    quire_allocation more = ALLOCATE(&c.f, .size = PAGE, .name = "few/more"); /* by the name's */
+    quire_allocation more =
+        ALLOCATE(&c.f, .size = PAGE, .name = "few/more"); /* by the limit of the name */
     c.held[c.count++] = more;
     CHECK_EQ(c.asked, 1);
     CHECK_EQ(c.last.reason, QUIRE_ERROR_OVER_BUDGET);
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
     c.asked = 0;
-    ALLOCATE(&c.f, .size = 2 * PAGE); /* by the memory's */
+    ALLOCATE(&c.f, .size = 2 * PAGE); /* by the limit of the memory */
     CHECK_EQ(c.asked, 1);
     CHECK_EQ(c.last.reason, QUIRE_ERROR_OVER_BUDGET);
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
@@ -417,7 +420,7 @@ UNIT(out_of_memory, the_caller_is_asked_over_budgets_too)
     fixture_end(&c.f);
 }
 
-UNIT(out_of_memory, buffers_ask_too)
+UNIT(out_of_memory, the_callback_is_called_for_buffers_too)
 {
     caller c;
     quire_buffer buffer;

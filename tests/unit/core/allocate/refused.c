@@ -1,6 +1,6 @@
 /*
- * refused.c - the figures after a request that was placed and could not be completed: failures are
- * counted, peaks and all other counts are as they were.
+ * refused.c - the statistics after a request that was placed and could not be completed: failures
+ * are counted, peaks and all other counters stay.
  */
 #include "tests/support/fixture.h"
 
@@ -16,7 +16,7 @@ static void make(fixture *f, uint32_t kind)
     ALLOCATE(f, .size = 1);
 }
 
-/* The same figures, and so many failures more. */
+/* The statistics are the same except for this many more failures. */
 static void check_same(fixture *f, const quire_memory_stats *before, uint64_t failures)
 {
     quire_memory_stats after = fixture_stats(f);
@@ -41,7 +41,7 @@ static uint64_t page_peak(fixture *f)
     return info.peak_live_bytes;
 }
 
-UNIT(refused, over_the_limit_of_a_name_that_padding_exceeds)
+UNIT(refused, above_the_limit_of_a_name_because_of_padding)
 {
     fixture f;
     quire_allocation none;
@@ -57,7 +57,7 @@ UNIT(refused, over_the_limit_of_a_name_that_padding_exceeds)
     fixture_end(&f);
 }
 
-UNIT(refused, over_the_limit_of_a_name_on_a_stream)
+UNIT(refused, above_the_limit_of_a_name_on_a_stream)
 {
     fixture f;
     quire_stream *stream = NULL;
@@ -70,7 +70,7 @@ UNIT(refused, over_the_limit_of_a_name_on_a_stream)
     CHECK_FAILS(quire_allocate_on(f.memory, &named, stream, &none), QUIRE_ERROR_OVER_BUDGET);
     CHECK_EQ(none.id, 0);
     check_same(&f, &before, 1);
-    /* what waits is neither taken nor given back, whether the limit says so before or after */
+    /* a waiting range is neither taken nor released, whether the limit refuses before or after */
     for (uint64_t limit = 1; limit <= 100; limit += 99) {
         CHECK_OK(quire_memory_set_name_limit(f.memory, "x", limit));
         CHECK_OK(quire_allocate_on(f.memory, &other, stream, &made));
@@ -88,7 +88,7 @@ UNIT(refused, over_the_limit_of_a_name_on_a_stream)
     fixture_end(&f);
 }
 
-UNIT(refused, a_batch_that_cannot_be_had_whole)
+UNIT(refused, a_batch_that_does_not_fit_as_a_whole)
 {
     enum { COUNT = 100 };
     fixture f;

@@ -1,6 +1,6 @@
 /*
- * access.c - host access by pointer: map, unmap, flush, invalidate, and the native side. Copies are
- * access_copy.c.
+ * access.c - host access by pointer: map, unmap, flush, invalidate, and the native info. Copies are
+ * in access_copy.c.
  */
 #include "tests/support/fixture.h"
 
@@ -33,7 +33,7 @@ UNIT(access, a_pointer_is_base_plus_offset)
         fixture b;
         make(&b, kinds[k]);
         char *base = NULL;
-        for (uint64_t i = 0; i < 10; i++) { /* mixed alignments: paddings of all sorts, D1 */
+        for (uint64_t i = 0; i < 10; i++) { /* mixed alignments cause paddings of many sizes, D1 */
             quire_allocation allocation = allocate(&b, 100 + i, UINT64_C(1) << i % 9);
             void *pointer = NULL;
             quire_native native;
@@ -49,7 +49,7 @@ UNIT(access, a_pointer_is_base_plus_offset)
     }
 }
 
-UNIT(access, maps_are_counted_and_each_wants_its_unmap)
+UNIT(access, maps_are_counted_and_each_needs_its_unmap)
 {
     fixture b;
     make(&b, COHERENT);
@@ -70,18 +70,18 @@ UNIT(access, maps_are_counted_and_each_wants_its_unmap)
     fixture_end(&b);
 }
 
-UNIT(access, one_can_be_mapped_262143_times)
+UNIT(access, an_allocation_can_be_mapped_262143_times)
 {
-    enum { MOST = (1 << 18) - 1 };
+    enum { MAX_COUNT = (1 << 18) - 1 };
     fixture b;
     make(&b, COHERENT);
     quire_allocation allocation = allocate(&b, 100, 1);
     void *pointer = NULL;
-    for (int i = 0; i < MOST; i++)
+    for (int i = 0; i < MAX_COUNT; i++)
         CHECK_OK(quire_map(b.memory, allocation, &pointer));
     CHECK_FAILS(quire_map(b.memory, allocation, &pointer), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK(pointer == NULL);
-    CHECK_EQ(fixture_info(&b, allocation).map_count, MOST);
+    CHECK_EQ(fixture_info(&b, allocation).map_count, MAX_COUNT);
     CHECK_OK(quire_unmap(b.memory, allocation));
     CHECK_OK(quire_map(b.memory, allocation, &pointer));
     fixture_end(&b);
@@ -101,7 +101,7 @@ static void expect_outside(fixture *b, quire_allocation allocation, uint64_t off
                 QUIRE_ERROR_OUT_OF_RANGE);
 }
 
-UNIT(access, ranges_end_where_the_request_ended_and_cannot_wrap_round)
+UNIT(access, ranges_end_with_the_requested_size_and_cannot_overflow)
 {
     static const uint32_t kinds[] = {COHERENT, CACHED};
     for (int k = 0; k < 2; k++) {
@@ -133,7 +133,7 @@ UNIT(access, ranges_end_where_the_request_ended_and_cannot_wrap_round)
     }
 }
 
-UNIT(access, memory_of_the_device_alone_is_not_mapped_flushed_or_invalidated)
+UNIT(access, device_only_memory_is_not_mapped_flushed_or_invalidated)
 {
     fixture b;
     make(&b, DEVICE);
@@ -150,7 +150,7 @@ UNIT(access, memory_of_the_device_alone_is_not_mapped_flushed_or_invalidated)
     CHECK_FAILS(quire_invalidate(b.memory, allocation, 0, 0), QUIRE_ERROR_NOT_HOST_VISIBLE);
     CHECK_OK(quire_get_native(b.memory, allocation, &native));
     CHECK(native.host == NULL);
-    CHECK_OK(quire_free(b.memory, allocation)); /* not mapped, not pinned */
+    CHECK_OK(quire_free(b.memory, allocation)); /* neither mapped nor in use */
     CHECK_EQ(b.fake.calls[FAKE_MAP], 0);
     fixture_end(&b);
 }
@@ -214,7 +214,7 @@ UNIT(access, a_range_is_rounded_outwards_to_atoms_within_its_allocation)
     }
 }
 
-UNIT(access, coherent_kinds_need_nothing_and_call_nobody)
+UNIT(access, coherent_kinds_cause_no_backend_call)
 {
     static const uint32_t kinds[] = {COHERENT, WINDOW};
     for (int k = 0; k < 2; k++) {
@@ -229,7 +229,7 @@ UNIT(access, coherent_kinds_need_nothing_and_call_nobody)
     }
 }
 
-UNIT(access, an_atom_of_0_asks_for_no_rounding)
+UNIT(access, an_atom_of_0_means_no_rounding)
 {
     fixture b = {.device = NULL};
     fake_init(&b.fake);
@@ -240,14 +240,14 @@ UNIT(access, an_atom_of_0_asks_for_no_rounding)
     allocate(&b, 7, 1);
     quire_allocation allocation = allocate(&b, 100, 1);
     CHECK_EQ(fixture_info(&b, allocation).offset, 7);
-    b.fake.info.limits.non_coherent_atom = 1; /* what the fake divides by */
+    b.fake.info.limits.non_coherent_atom = 1; /* the fake divides by it */
     CHECK_OK(quire_flush(b.memory, allocation, 3, 5));
     CHECK_EQ(b.fake.last_sync_offset, 10);
     CHECK_EQ(b.fake.last_sync_size, 5);
     fixture_end(&b);
 }
 
-UNIT(access, a_backends_failure_is_passed_on_and_lets_the_allocation_go)
+UNIT(access, a_backend_failure_is_returned_and_the_allocation_is_not_in_use)
 {
     for (int s = 0; s < 2; s++) {
         fixture b;
@@ -262,9 +262,9 @@ UNIT(access, a_backends_failure_is_passed_on_and_lets_the_allocation_go)
     }
 }
 
-/* ---- the native side ---------------------------------------------------------------------- */
+/* ---- the native info ---------------------------------------------------------------------- */
 
-UNIT(access, the_native_side_is_told_completely)
+UNIT(access, the_native_info_is_complete)
 {
     fixture b;
     make(&b, COHERENT);

@@ -1,12 +1,12 @@
 /*
- * access_batch.c - flush and invalidate of many parts at once: what is joined, how it reaches the
- * backend, what is refused before anything is done.
+ * access_batch.c - flush and invalidate of many parts at once: which parts are merged, how they
+ * reach the backend, and what is refused before any work is done.
  */
 #include "tests/support/fixture.h"
 
-enum { ATOM = 64, DEVICE = 0, COHERENT = 1, CACHED = 2, MOST = 200 }; /* kinds of the fake */
+enum { ATOM = 64, DEVICE = 0, COHERENT = 1, CACHED = 2, MAX_COUNT = 200 }; /* kinds of the fake */
 
-/* Whether the backend takes lists. */
+/* Whether the backend accepts lists. */
 static void make(fixture *b, uint32_t kind, bool lists)
 {
     const quire_memory_options options = {.name = "frames",
@@ -27,7 +27,9 @@ static const struct {
 } SYNCS[] = {{quire_flush_batch, FAKE_FLUSH, FAKE_FLUSH_MANY},
              {quire_invalidate_batch, FAKE_INVALIDATE, FAKE_INVALIDATE_MANY}};
 
-/* Allocations of two atoms, of each of which the first bytes are named: none touches the next. */
+/*
+ * Allocations of two atoms each. A view names the first bytes, so that no two views are adjacent.
+ */
 static void make_views(fixture *b, quire_view *views, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
@@ -37,11 +39,11 @@ static void make_views(fixture *b, quire_view *views, uint64_t count)
 UNIT(access_batch, parts_go_to_the_backend_in_lists_of_64)
 {
     static const uint64_t counts[] = {1, 2, 63, 64, 65, 128, 200};
-    quire_view views[MOST];
+    quire_view views[MAX_COUNT];
     for (int s = 0; s < 2; s++) {
         fixture b;
         make(&b, CACHED, true);
-        make_views(&b, views, MOST); /* some pages */
+        make_views(&b, views, MAX_COUNT); /* some pages */
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
             uint64_t before = b.fake.calls[SYNCS[s].many], ranges = b.fake.synced_ranges;
             CHECK_OK(SYNCS[s].call(b.memory, views, counts[i]));
@@ -55,21 +57,21 @@ UNIT(access_batch, parts_go_to_the_backend_in_lists_of_64)
     }
 }
 
-UNIT(access_batch, a_backend_that_takes_no_lists_gets_one_after_the_other)
+UNIT(access_batch, a_backend_without_lists_receives_one_range_per_call)
 {
-    quire_view views[MOST];
+    quire_view views[MAX_COUNT];
     for (int s = 0; s < 2; s++) {
         fixture b;
         make(&b, CACHED, false);
-        make_views(&b, views, MOST);
-        CHECK_OK(SYNCS[s].call(b.memory, views, MOST));
-        CHECK_EQ(b.fake.calls[SYNCS[s].one], MOST);
-        CHECK_EQ(b.fake.synced_bytes, MOST * ATOM);
+        make_views(&b, views, MAX_COUNT);
+        CHECK_OK(SYNCS[s].call(b.memory, views, MAX_COUNT));
+        CHECK_EQ(b.fake.calls[SYNCS[s].one], MAX_COUNT);
+        CHECK_EQ(b.fake.synced_bytes, MAX_COUNT * ATOM);
         fixture_end(&b);
     }
 }
 
-UNIT(access_batch, parts_that_touch_are_one_range)
+UNIT(access_batch, adjacent_parts_are_one_range)
 {
     static const struct {
         uint64_t one, one_size, other, other_size, ranges, bytes;
@@ -92,7 +94,7 @@ UNIT(access_batch, parts_that_touch_are_one_range)
     }
 }
 
-UNIT(access_batch, neighbours_join_and_pages_do_not)
+UNIT(access_batch, adjacent_allocations_merge_and_pages_do_not)
 {
     fixture b;
     make(&b, CACHED, true);
@@ -107,7 +109,7 @@ UNIT(access_batch, neighbours_join_and_pages_do_not)
     fixture_end(&b);
 }
 
-UNIT(access_batch, coherent_kinds_are_checked_and_call_nobody)
+UNIT(access_batch, coherent_kinds_are_checked_without_a_backend_call)
 {
     quire_view views[3];
     fixture b;
@@ -121,30 +123,30 @@ UNIT(access_batch, coherent_kinds_are_checked_and_call_nobody)
     fixture_end(&b);
 }
 
-/* One bad part, wherever it is: nothing is done, and nothing stays pinned. */
-UNIT(access_batch, all_are_checked_before_the_first_is_done)
+/* One invalid part at any place: no work is done, and no allocation stays in use. */
+UNIT(access_batch, all_parts_are_checked_before_the_first_is_processed)
 {
-    quire_view views[MOST];
+    quire_view views[MAX_COUNT];
     for (int s = 0; s < 2; s++)
-        for (int bad = 0; bad < MOST; bad += 99) {
+        for (int bad = 0; bad < MAX_COUNT; bad += 99) {
             fixture b;
             make(&b, CACHED, true);
-            make_views(&b, views, MOST);
+            make_views(&b, views, MAX_COUNT);
             quire_view good = views[bad];
             views[bad].size = 1000;
-            CHECK_FAILS(SYNCS[s].call(b.memory, views, MOST), QUIRE_ERROR_OUT_OF_RANGE);
+            CHECK_FAILS(SYNCS[s].call(b.memory, views, MAX_COUNT), QUIRE_ERROR_OUT_OF_RANGE);
             views[bad] = good;
             CHECK_OK(quire_free(b.memory, good.allocation));
-            CHECK_FAILS(SYNCS[s].call(b.memory, views, MOST), QUIRE_ERROR_STALE_HANDLE);
+            CHECK_FAILS(SYNCS[s].call(b.memory, views, MAX_COUNT), QUIRE_ERROR_STALE_HANDLE);
             CHECK_EQ(b.fake.calls[SYNCS[s].many], 0);
-            for (int i = 0; i < MOST; i++)
+            for (int i = 0; i < MAX_COUNT; i++)
                 if (i != bad)
                     CHECK_OK(quire_free(b.memory, views[i].allocation));
             fixture_end(&b);
         }
 }
 
-UNIT(access_batch, nothing_and_nulls)
+UNIT(access_batch, empty_batches_and_null_arguments)
 {
     quire_view view;
     fixture b;
@@ -164,20 +166,20 @@ UNIT(access_batch, nothing_and_nulls)
     fixture_end(&b);
 }
 
-UNIT(access_batch, a_backends_failure_ends_it_and_lets_all_go)
+UNIT(access_batch, a_backend_failure_ends_the_batch_and_no_allocation_stays_in_use)
 {
-    quire_view views[MOST];
+    quire_view views[MAX_COUNT];
     for (int s = 0; s < 2; s++)
         for (uint64_t call = 1; call <= 4; call++) {
             fixture b;
             make(&b, CACHED, true);
-            make_views(&b, views, MOST);
+            make_views(&b, views, MAX_COUNT);
             fake_fail(&b.fake, call, false, QUIRE_ERROR_DEVICE_LOST);
-            CHECK_FAILS(SYNCS[s].call(b.memory, views, MOST), QUIRE_ERROR_DEVICE_LOST);
+            CHECK_FAILS(SYNCS[s].call(b.memory, views, MAX_COUNT), QUIRE_ERROR_DEVICE_LOST);
             CHECK_EQ(quire_last_native_code(), -13);
             CHECK_EQ(b.fake.calls[SYNCS[s].many], call);
             fake_fail(&b.fake, 0, false, QUIRE_SUCCESS);
-            for (int i = 0; i < MOST; i++)
+            for (int i = 0; i < MAX_COUNT; i++)
                 CHECK_OK(quire_free(b.memory, views[i].allocation));
             fixture_end(&b);
         }

@@ -1,6 +1,6 @@
 /*
  * access_copy.c - host access by copy: write, read and zero-fill on every kind, through the mapping
- * or through the backend, and nothing beside the range ever changed.
+ * or through the backend. No byte outside the range changes.
  */
 #include "tests/support/fixture.h"
 
@@ -49,7 +49,7 @@ static void fill(fixture *b, quire_allocation allocation, uint64_t offset, uint6
 
 /* ---- write and read ----------------------------------------------------------------------- */
 
-UNIT(access_copy, what_is_written_is_read_on_every_kind)
+UNIT(access_copy, written_bytes_are_read_back_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         fixture b;
@@ -87,7 +87,7 @@ UNIT(access_copy, pointers_and_copies_see_the_same_bytes)
     }
 }
 
-UNIT(access_copy, each_kind_calls_the_backend_as_it_must)
+UNIT(access_copy, each_kind_uses_the_expected_backend_calls)
 {
     static const struct {
         uint64_t copy_to, copy_from, flush, invalidate;
@@ -143,7 +143,7 @@ UNIT(access_copy, ranges_outside_are_refused_and_copy_nothing)
         }
         CHECK_EQ(b.fake.fallible_calls, calls);
         expect_bytes(&b, allocation, 0, 100, 1);
-        CHECK_OK(quire_free(b.memory, allocation)); /* no pin is left */
+        CHECK_OK(quire_free(b.memory, allocation)); /* the allocation is not in use */
         fixture_end(&b);
     }
 }
@@ -166,7 +166,7 @@ UNIT(access_copy, a_size_of_0_copies_nothing_and_needs_no_data)
     }
 }
 
-UNIT(access_copy, missing_data_and_memory_are_refused)
+UNIT(access_copy, null_pointers_are_refused)
 {
     fixture b;
     make(&b, COHERENT);
@@ -180,7 +180,7 @@ UNIT(access_copy, missing_data_and_memory_are_refused)
     fixture_end(&b);
 }
 
-/* ---- backends that cannot, and that fail -------------------------------------------------- */
+/* ---- backends that lack functions or fail ------------------------------------------------- */
 
 static void prepare_without_copies(fixture *b)
 {
@@ -190,7 +190,7 @@ static void prepare_without_copies(fixture *b)
     b->fake.table.copy_from_page = NULL;
 }
 
-UNIT(access_copy, without_copy_functions_the_devices_memory_is_out_of_reach)
+UNIT(access_copy, without_copy_functions_device_only_memory_is_unsupported)
 {
     fixture b;
     prepare_without_copies(&b);
@@ -211,7 +211,7 @@ UNIT(access_copy, without_copy_functions_the_devices_memory_is_out_of_reach)
     CHECK_EQ(b.fake.pages, 0);
 }
 
-UNIT(access_copy, without_copy_functions_mapped_memory_is_reached_as_ever)
+UNIT(access_copy, without_copy_functions_mapped_memory_is_still_accessible)
 {
     for (uint32_t kind = COHERENT; kind < KINDS; kind++) {
         fixture b;
@@ -227,7 +227,7 @@ UNIT(access_copy, without_copy_functions_mapped_memory_is_reached_as_ever)
     }
 }
 
-UNIT(access_copy, a_backends_failure_is_passed_on_and_lets_the_allocation_go)
+UNIT(access_copy, a_backend_failure_is_returned_and_the_allocation_is_not_in_use)
 {
     static const uint32_t kinds[] = {DEVICE, CACHED};
     for (int k = 0; k < 2; k++) {
@@ -257,21 +257,21 @@ UNIT(access_copy, zero_fill_covers_dirty_memory_on_every_kind)
         make(&b, kind);
         quire_allocation_options zero = {.size = 1000, .zero = true};
         quire_allocation allocation;
-        CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* a driver's dirt */
+        CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* the driver left it dirty */
         expect_bytes(&b, allocation, 0, 1000, 0);
         fill(&b, allocation, 0, 1000, 0xff);
         CHECK_OK(quire_free(b.memory, allocation));
-        CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* its own */
+        CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* the test left it dirty */
         expect_bytes(&b, allocation, 0, 1000, 0);
         CHECK_OK(quire_free(b.memory, allocation));
         zero.zero = false;
-        CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* not asked: left as it was */
+        CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* not zeroed: the bytes stay */
         CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 1);
         fixture_end(&b);
     }
 }
 
-UNIT(access_copy, zero_fill_covers_what_is_held_beyond_the_request)
+UNIT(access_copy, zero_fill_covers_the_bytes_held_beyond_the_request)
 {
     fixture b;
     make(&b, CACHED);
@@ -283,14 +283,14 @@ UNIT(access_copy, zero_fill_covers_what_is_held_beyond_the_request)
     CHECK_OK(quire_free(b.memory, dirty));
     quire_allocation clean;
     CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = 65, .zero = true},
-                            &clean)); /* in the same place, 128 bytes held */
+                            &clean)); /* at the same place, 128 bytes held */
     for (int i = 0; i < 128; i++)
         CHECK_EQ(((char *)bytes)[i], 0);
     CHECK_EQ(b.fake.last_sync_size, 128);
     fixture_end(&b);
 }
 
-UNIT(access_copy, a_large_range_of_the_device_is_zeroed_piece_by_piece)
+UNIT(access_copy, a_large_device_only_range_is_zeroed_in_pieces)
 {
     enum { LARGE = 3 * 65536 + 1 };
     fixture b;
@@ -310,24 +310,24 @@ UNIT(access_copy, a_large_range_of_the_device_is_zeroed_piece_by_piece)
     fixture_end(&b);
 }
 
-UNIT(access_copy, a_range_of_whole_pieces_is_zeroed_without_an_empty_one)
+UNIT(access_copy, a_range_of_whole_pieces_is_zeroed_without_an_empty_piece)
 {
     fixture b;
     make(&b, DEVICE);
     quire_allocation allocation;
     CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = 2 * 65536, .zero = true},
                             &allocation));
-    CHECK_EQ(b.fake.calls[FAKE_COPY_TO], 2); /* the fake ends the test at a size of 0 */
+    CHECK_EQ(b.fake.calls[FAKE_COPY_TO], 2); /* the fake fails the test at a size of 0 */
     fixture_end(&b);
 }
 
-UNIT(access_copy, a_zero_fill_that_fails_leaves_nothing)
+UNIT(access_copy, a_failing_zero_fill_leaves_nothing)
 {
     static const uint32_t kinds[] = {DEVICE, CACHED};
     for (int k = 0; k < 2; k++) {
         fixture b;
         make(&b, kinds[k]);
-        CHECK_OK(quire_free(b.memory, allocate(&b, 100))); /* a page to use */
+        CHECK_OK(quire_free(b.memory, allocate(&b, 100))); /* creates the page */
         quire_allocation_options zero = {.size = 100, .zero = true, .name = "zeros"};
         quire_allocation none = {1};
         fake_fail(&b.fake, 1, false, QUIRE_ERROR_DEVICE_LOST);
@@ -345,7 +345,7 @@ UNIT(access_copy, a_zero_fill_that_fails_leaves_nothing)
 
 /* ---- neighbours --------------------------------------------------------------------------- */
 
-UNIT(access_copy, the_neighbours_bytes_never_change)
+UNIT(access_copy, bytes_of_neighbours_never_change)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         fixture b;

@@ -11,7 +11,7 @@ static void check_synced(const fixture *b, uint64_t offset, uint64_t size)
     CHECK_EQ(b->fake.last_sync_size, size);
 }
 
-UNIT(access_end, a_flush_does_not_reach_beyond_the_page)
+UNIT(access_end, a_flush_does_not_exceed_the_page)
 {
     fixture b;
     const uint64_t description = SIZE;

@@ -1,6 +1,7 @@
 /*
- * copy.c - copies between all kinds of memory, of one device, of two devices of a backend and
- * of two backends, and host memory: boxes of every form against a model that copies byte by byte.
+ * copy.c - copies between all kinds of memory, of one device, of two devices of a backend and of
+ * two backends, and host memory: copy regions of every shape against a model that copies byte by
+ * byte.
  */
 #include <stdio.h>
 
@@ -9,9 +10,9 @@
 
 enum { PLACES = 14, ROOM = 3000, ROUNDS = 4000, KINDS = 4, DEVICE = 0, COHERENT, CACHED, WINDOW };
 
-/* Somewhere that bytes are copied to and from, and what they should be. */
+/* A source or target of copies, and its expected contents. */
 typedef struct place {
-    quire_memory *memory; /* NULL: host memory */
+    quire_memory *memory; /* NULL means host memory */
     quire_allocation allocation;
     unsigned char *host;
     unsigned char model[ROOM];
@@ -49,7 +50,7 @@ static void add_place(world *w, quire_memory *memory)
                             &p->allocation));
 }
 
-/* With so many allocations in pages of their own. */
+/* Adds a memory with this many dedicated allocations. */
 static void add_memory(world *w, quire_device *device, uint32_t kind, int places)
 {
     quire_memory_options options = {.kind_mask = UINT32_C(1) << kind, .pages = {.page_size = 4096}};
@@ -88,7 +89,7 @@ static void end_world(world *w)
 
 /* ---- the model ---------------------------------------------------------------------------- */
 
-/* One end of a random copy; false where it does not fit. */
+/* Draws one end of a random copy. Returns false if it does not fit. */
 static bool draw_end(test_random *r, const quire_copy_options *o, quire_copy_end *end)
 {
     uint64_t row = o->size + random_below(r, 3) * random_below(r, 40);
@@ -132,7 +133,7 @@ static void draw(test_random *r, quire_copy_options *o)
     } while (!draw_end(r, o, &o->to) || !draw_end(r, o, &o->from));
 }
 
-/* One random copy, or its refusal. True: it was refused. */
+/* Runs one random copy. Returns true if it was refused. */
 static bool copy_once(world *w, test_random *r)
 {
     place *to = &w->places[random_below(r, w->place_count)];
@@ -167,7 +168,7 @@ static void expect_model(place *p)
     CHECK(!memcmp(p->memory ? found : p->host, p->model, ROOM));
 }
 
-/* New bytes into a place, so that copies move something. */
+/* Writes new bytes into a place, so that copies change something. */
 static void refresh(world *w, test_random *r)
 {
     place *p = &w->places[random_below(r, w->place_count)];
@@ -195,9 +196,9 @@ static void run_random(world *w, uint64_t seed)
     CHECK(refused > 0 && refused < ROUNDS / 2);
 }
 
-/* ---- every pair, with all that a backend may offer and without ------------------------------ */
+/* ---- every pair of places, with and without each feature ------------------------------------ */
 
-UNIT(copy, boxes_are_copied_between_all_memories)
+UNIT(copy, copy_regions_are_copied_between_all_memories)
 {
     static world w;
     prepare(&w);
@@ -208,7 +209,7 @@ UNIT(copy, boxes_are_copied_between_all_memories)
     end_world(&w);
 }
 
-UNIT(copy, the_bytes_are_the_same_whatever_the_backend_lacks)
+UNIT(copy, the_bytes_are_the_same_without_each_backend_function)
 {
     static const quire_backend_features lacks[] = {
         QUIRE_BACKEND_ROWS, QUIRE_BACKEND_COPY_PAGES, QUIRE_BACKEND_COPY_PEER,
@@ -241,7 +242,7 @@ UNIT(copy, the_bytes_are_the_same_where_a_call_is_unsupported)
     }
 }
 
-/* ---- what is copied ------------------------------------------------------------------------ */
+/* ---- copies -------------------------------------------------------------------------------- */
 
 static quire_allocation make(fixture *f, uint64_t size, unsigned char value)
 {
@@ -264,7 +265,7 @@ static void make_fixture(fixture *f, uint32_t kind)
     fixture_open(f, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind});
 }
 
-UNIT(copy, size_0_copies_nothing_and_checks_all_the_same)
+UNIT(copy, size_0_copies_nothing_but_is_checked)
 {
     fixture f;
     make_fixture(&f, DEVICE);
@@ -296,7 +297,7 @@ UNIT(copy, host_memory_that_is_mapped_from_the_allocation_overlaps)
     fixture_end(&f);
 }
 
-UNIT(copy, rows_with_gaps_leave_the_gaps_alone)
+UNIT(copy, rows_with_gaps_keep_the_bytes_of_the_gaps)
 {
     fixture f;
     make_fixture(&f, DEVICE);
@@ -353,7 +354,7 @@ static bool goes_on(void *user, uint64_t done, uint64_t total)
     return t->calls != t->stop_at;
 }
 
-UNIT(copy, progress_is_told_step_by_step_and_ends_a_copy)
+UNIT(copy, progress_is_reported_in_steps_and_can_end_a_copy)
 {
     fixture f;
     make_fixture(&f, DEVICE);
@@ -374,7 +375,7 @@ UNIT(copy, progress_is_told_step_by_step_and_ends_a_copy)
     CHECK_HAS(quire_last_error(), "600 of 1000");
     CHECK_EQ(byte_of(&f, a, 599), 2);
     CHECK_EQ(byte_of(&f, a, 600), 1);
-    t = (told){.stop_at = 4}; /* all is copied: nothing is left to end */
+    t = (told){.stop_at = 4}; /* all bytes are copied: it is too late to stop */
     CHECK_OK(quire_copy(&o));
     t = (told){0};
     o.progress.step = 0;
@@ -393,7 +394,7 @@ static bool fails_within(void *user, uint64_t done, uint64_t total)
     return true;
 }
 
-UNIT(copy, what_fails_in_a_callback_is_not_the_copys_error)
+UNIT(copy, a_failure_in_a_callback_is_not_the_copys_error)
 {
     fixture f;
     make_fixture(&f, DEVICE);

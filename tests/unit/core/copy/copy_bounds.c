@@ -1,6 +1,6 @@
 /*
- * copy_bounds.c - copies whose pitches, rows and slices reach beyond what 64 bits count are
- * refused before a byte is copied, from and to either end.
+ * copy_bounds.c - copies whose pitches, rows and slices exceed 64 bits are refused before any byte
+ * is copied, from and to either end.
  */
 #include "tests/support/fixture.h"
 
@@ -23,7 +23,10 @@ static void make(bench *b)
     b->allocation = ALLOCATE(&b->f, .size = SIZE);
 }
 
-/* The box with one end in the memory and one on the host; the pitches are those of one of them. */
+/*
+ * Copies the region with one end in the memory and one on the host; the pitches are those of one
+ * end.
+ */
 static quire_result copy(bench *b, const quire_copy_options *box, const quire_copy_end *pitches,
                          bool from_memory, bool at_memory)
 {
@@ -56,7 +59,7 @@ static void expect_uncounted(bench *b, const quire_copy_options *box, const quir
     expect(b, box, pitches, QUIRE_ERROR_OUT_OF_RANGE, "their size exceeds 64 bits");
 }
 
-UNIT(copy_bounds, rows_that_end_beyond_64_bits)
+UNIT(copy_bounds, rows_that_end_above_64_bits)
 {
     bench b;
     make(&b);
@@ -66,14 +69,14 @@ UNIT(copy_bounds, rows_that_end_beyond_64_bits)
     /* the last row begins below 2^64 and ends at it */
     expect_uncounted(&b, &(quire_copy_options){.size = 8, .rows = 2},
                      &(quire_copy_end){.row_pitch = UINT64_MAX - 7});
-    /* no room for so many rows, without a gap */
+    /* so many rows exceed 64 bits even without a gap */
     expect_uncounted(&b, &(quire_copy_options){.size = 4, .rows = UINT64_MAX},
                      &(quire_copy_end){.offset = 0});
     fixture_end(&b.f);
 }
 
-/* A slice ends below 2^64, and what is from slice to slice unless it is told does not. */
-UNIT(copy_bounds, slices_whose_distance_is_beyond_64_bits)
+/* A slice ends below 2^64, but the default distance between slices exceeds it. */
+UNIT(copy_bounds, slices_whose_pitch_exceeds_64_bits)
 {
     bench b;
     make(&b);
@@ -82,7 +85,7 @@ UNIT(copy_bounds, slices_whose_distance_is_beyond_64_bits)
     fixture_end(&b.f);
 }
 
-UNIT(copy_bounds, slices_that_end_beyond_64_bits)
+UNIT(copy_bounds, slices_that_end_above_64_bits)
 {
     bench b;
     make(&b);
@@ -93,8 +96,8 @@ UNIT(copy_bounds, slices_that_end_beyond_64_bits)
     fixture_end(&b.f);
 }
 
-/* What can be counted is judged by what is there. */
-UNIT(copy_bounds, what_ends_just_below_is_beyond_the_ends)
+/* Regions within 64 bits are compared with the size of the allocation. */
+UNIT(copy_bounds, regions_that_end_just_below_are_out_of_bounds)
 {
     bench b;
     make(&b);
@@ -109,7 +112,7 @@ UNIT(copy_bounds, what_ends_just_below_is_beyond_the_ends)
     fixture_end(&b.f);
 }
 
-UNIT(copy_bounds, pitches_below_a_row_and_a_slice)
+UNIT(copy_bounds, pitches_smaller_than_a_row_and_a_slice)
 {
     bench b;
     make(&b);

@@ -1,6 +1,6 @@
 /*
- * copy_path.c - which way a copy takes: with everything, with each function removed, and where
- * there is none at all; and that it is the way that quire_copy_get_path told.
+ * copy_path.c - which path a copy takes: with every function, with each function removed, and
+ * without any path. The path is the one that quire_copy_get_path reports.
  */
 #include "tests/support/fixture.h"
 
@@ -76,7 +76,7 @@ static quire_copy_path path_of(quire_memory *to, quire_memory *from)
     return path;
 }
 
-/* Copies all of it; the path is as told, and the bytes arrive. */
+/* Copies all of it: the path is the reported one, and the bytes arrive. */
 static void copy(pair *p, quire_copy_path path)
 {
     quire_copy_options o = whole(p);
@@ -94,9 +94,9 @@ static uint64_t calls(const pair *p, fake_call call)
     return p->fakes[0].calls[call] + p->fakes[1].calls[call];
 }
 
-/* ---- with everything ----------------------------------------------------------------------- */
+/* ---- with every function ------------------------------------------------------------------- */
 
-UNIT(copy_path, pages_of_a_device_are_copied_by_it)
+UNIT(copy_path, a_device_copies_between_its_pages)
 {
     static const uint32_t kinds[][2] = {
         {DEVICE, DEVICE}, {DEVICE, WINDOW}, {WINDOW, DEVICE}, {WINDOW, WINDOW}, {CACHED, COHERENT}};
@@ -111,7 +111,7 @@ UNIT(copy_path, pages_of_a_device_are_copied_by_it)
     }
 }
 
-UNIT(copy_path, what_the_host_reads_well_it_copies)
+UNIT(copy_path, the_host_copies_memory_that_it_reads_fast)
 {
     static const uint32_t targets[] = {COHERENT, CACHED, WINDOW};
     for (int i = 0; i < 3; i++) {
@@ -136,20 +136,20 @@ UNIT(copy_path, peers_copy_between_their_pages)
     end_pair(&p);
 }
 
-UNIT(copy_path, two_backends_meet_in_host_memory)
+UNIT(copy_path, two_backends_copy_through_host_memory)
 {
     pair p;
     prepare(&p);
     open_pair(&p, TWO_BACKENDS, DEVICE, DEVICE);
     copy(&p, QUIRE_COPY_HOST);
     CHECK_EQ(calls(&p, FAKE_COPY_PEER) + calls(&p, FAKE_COPY_PAGES), 0);
-    CHECK_EQ(p.fakes[1].calls[FAKE_COPY_FROM], 3); /* by the MiB */
+    CHECK_EQ(p.fakes[1].calls[FAKE_COPY_FROM], 3); /* one call per MiB */
     CHECK_EQ(p.fakes[0].calls[FAKE_COPY_TO], 3);
     CHECK_EQ(p.fakes[0].calls[FAKE_COPY_FROM] + p.fakes[1].calls[FAKE_COPY_TO], 0);
     end_pair(&p);
 }
 
-UNIT(copy_path, two_backends_meet_in_a_mapping)
+UNIT(copy_path, two_backends_copy_through_a_mapping)
 {
     pair p;
     prepare(&p);
@@ -181,12 +181,12 @@ UNIT(copy_path, without_copy_pages_a_mapping_is_used)
     prepare(&p);
     fake_leave_out(&p.fakes[0], QUIRE_BACKEND_COPY_PAGES);
     open_pair(&p, ONE_DEVICE, WINDOW, COHERENT);
-    copy(&p, QUIRE_COPY_DIRECT); /* by the host alone */
+    copy(&p, QUIRE_COPY_DIRECT); /* without the device */
     CHECK_EQ(calls(&p, FAKE_COPY_TO) + calls(&p, FAKE_COPY_FROM), 0);
     end_pair(&p);
 }
 
-UNIT(copy_path, without_copy_pages_and_a_mapping_the_host_is_between)
+UNIT(copy_path, without_copy_pages_and_a_mapping_host_memory_is_used)
 {
     pair p;
     prepare(&p);
@@ -198,7 +198,7 @@ UNIT(copy_path, without_copy_pages_and_a_mapping_the_host_is_between)
     end_pair(&p);
 }
 
-UNIT(copy_path, without_copy_peer_the_host_is_between)
+UNIT(copy_path, without_copy_peer_host_memory_is_used)
 {
     pair p;
     prepare(&p);
@@ -209,7 +209,7 @@ UNIT(copy_path, without_copy_peer_the_host_is_between)
     end_pair(&p);
 }
 
-UNIT(copy_path, an_unsupported_call_is_done_in_another_way_and_leaves_no_error)
+UNIT(copy_path, an_unsupported_call_is_replaced_and_leaves_no_error)
 {
     static const fake_call refused[] = {FAKE_COPY_PAGES, FAKE_COPY_PEER};
     for (int i = 0; i < 2; i++) {
@@ -243,7 +243,9 @@ UNIT(copy_path, without_rows_each_row_is_a_job)
     end_pair(&p);
 }
 
-/* Many rows between the device and host memory, a mapping of another backend's, or its pages. */
+/*
+ * Many rows from a memory of another backend to device memory.
+ */
 static void copy_rows(uint32_t from, uint64_t copies, uint64_t syncs)
 {
     pair p;
@@ -269,12 +271,12 @@ static void copy_rows(uint32_t from, uint64_t copies, uint64_t syncs)
 
 UNIT(copy_path, rows_between_host_and_page_are_one_job)
 {
-    copy_rows(DEVICE, 1, 0); /* tight there: one call for all rows */
+    copy_rows(DEVICE, 1, 0); /* without gaps at one end: one call for all rows */
     copy_rows(CACHED, 0, 20);
     copy_rows(COHERENT, 0, 0);
 }
 
-UNIT(copy_path, rows_that_are_unsupported_go_one_by_one)
+UNIT(copy_path, unsupported_rows_are_copied_one_by_one)
 {
     pair p;
     prepare(&p);
@@ -293,7 +295,7 @@ UNIT(copy_path, rows_that_are_unsupported_go_one_by_one)
     end_pair(&p);
 }
 
-UNIT(copy_path, memory_of_the_backends_own_is_told)
+UNIT(copy_path, staging_memory_of_the_backend_is_reported)
 {
     pair p;
     prepare(&p);
@@ -307,9 +309,9 @@ UNIT(copy_path, memory_of_the_backends_own_is_told)
     end_pair(&p);
 }
 
-/* ---- no way --------------------------------------------------------------------------------- */
+/* ---- without a path ------------------------------------------------------------------------- */
 
-UNIT(copy_path, what_cannot_be_copied_is_unsupported_and_never_left_out)
+UNIT(copy_path, an_impossible_copy_is_unsupported_and_never_skipped)
 {
     static const quire_backend_features lacks[] = {QUIRE_BACKEND_COPY_TO_PAGE,
                                                    QUIRE_BACKEND_COPY_FROM_PAGE};
@@ -361,9 +363,9 @@ UNIT(copy_path, without_any_write_a_fill_is_unsupported)
     end_pair(&p);
 }
 
-/* ---- the memory between --------------------------------------------------------------------- */
+/* ---- staging memory ------------------------------------------------------------------------- */
 
-UNIT(copy_path, without_host_memory_to_copy_through_nothing_is_lost)
+UNIT(copy_path, without_host_memory_for_staging_the_copy_still_succeeds)
 {
     pair p;
     prepare(&p);
@@ -377,12 +379,12 @@ UNIT(copy_path, without_host_memory_to_copy_through_nothing_is_lost)
     for (uint64_t i = 0; i < SIZE; i++)
         CHECK_EQ(to[i], 9);
     copy(&p, QUIRE_COPY_HOST);
-    CHECK_OK(quire_free(p.to, p.target)); /* nobody pins it */
+    CHECK_OK(quire_free(p.to, p.target)); /* not in use */
     CHECK_OK(quire_free(p.from, p.source));
     end_pair(&p);
 }
 
-UNIT(copy_path, kinds_without_bytes_have_none)
+UNIT(copy_path, kinds_without_bytes_have_no_path)
 {
     pair p;
     prepare(&p);

@@ -11,7 +11,7 @@
 
 enum { ROOM = 4096, ROUNDS = 20000 };
 
-/* The side that follows offset, with gaps now and then. */
+/* One side of a region, at a random offset, sometimes with gaps. */
 static qi_copy_region_side random_side(test_random *r, const qi_copy_region *box,
                                        uint64_t max_offset)
 {
@@ -33,7 +33,7 @@ static qi_copy_region random_box(test_random *r)
     return box;
 }
 
-/* The n-th byte of the box at one end. */
+/* The n-th byte of the region at one end. */
 static uint64_t byte_at(const qi_copy_region *box, const qi_copy_region_side *side, uint64_t n)
 {
     uint64_t row = n / box->size;
@@ -62,7 +62,7 @@ UNIT(copy_region, extents_reach_from_the_first_to_the_last_byte)
     }
 }
 
-UNIT(copy_region, extents_that_cannot_be_counted_are_told)
+UNIT(copy_region, extents_that_overflow_are_reported)
 {
     const uint64_t half = UINT64_C(1) << 63;
     const qi_copy_region boxes[] = {
@@ -76,7 +76,7 @@ UNIT(copy_region, extents_that_cannot_be_counted_are_told)
         CHECK(qi_copy_region_extent_overflows(&boxes[i], &boxes[i].to, &extent));
 }
 
-UNIT(copy_region, merging_keeps_every_byte_and_leaves_nothing_to_merge)
+UNIT(copy_region, merging_keeps_every_byte_and_is_complete)
 {
     test_random r = {2};
     for (int round = 0; round < ROUNDS; round++) {
@@ -126,7 +126,7 @@ UNIT(copy_region, parts_of_any_size_follow_each_other)
     }
 }
 
-UNIT(copy_region, what_fits_whole_is_one_part)
+UNIT(copy_region, a_region_that_fits_is_one_part)
 {
     test_random r = {4};
     for (int round = 0; round < 1000; round++) {
@@ -150,7 +150,7 @@ static bool model_overlaps(const qi_copy_region *box)
     return false;
 }
 
-UNIT(copy_region, overlap_is_a_shared_byte_and_nothing_else)
+UNIT(copy_region, regions_overlap_only_if_they_share_a_byte)
 {
     test_random r = {5};
     int shared = 0, apart = 0;
@@ -177,6 +177,6 @@ UNIT(copy_region, interleaved_rows_do_not_overlap)
     CHECK(qi_copy_region_overlaps(&box));
     box.from.offset = 9;
     CHECK(qi_copy_region_overlaps(&box));                     /* the second row's first byte */
-    box.from = (qi_copy_region_side){.offset = 8, .row = 24}; /* meets the rows at 32 */
+    box.from = (qi_copy_region_side){.offset = 8, .row = 24}; /* overlaps the rows at 32 */
     CHECK(qi_copy_region_overlaps(&box));
 }

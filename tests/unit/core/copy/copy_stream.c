@@ -1,6 +1,6 @@
 /*
- * copy_stream.c - copies and fills in the order of a stream: submitted and done later, or done
- * after the stream's work where the backend cannot, and the order is the same.
+ * copy_stream.c - copies and fills in the order of a stream: the backend runs them later, or, if it
+ * cannot, the core runs them after the stream's work. The order is the same.
  */
 #include "tests/support/fixture.h"
 
@@ -61,7 +61,7 @@ static bool has_passed(const quire_point *point)
     return passed;
 }
 
-UNIT(copy_stream, a_copy_is_done_when_the_stream_comes_to_it)
+UNIT(copy_stream, a_copy_runs_in_the_order_of_the_stream)
 {
     world w;
     prepare(&w);
@@ -74,7 +74,7 @@ UNIT(copy_stream, a_copy_is_done_when_the_stream_comes_to_it)
     CHECK(done.stream == w.stream);
     CHECK(!has_passed(&done));
     CHECK_EQ(w.bytes_b[0], 0);
-    memset(w.bytes_a, 2, SIZE); /* as a kernel before it would have */
+    memset(w.bytes_a, 2, SIZE); /* like a kernel submitted before it */
     CHECK_EQ(fake_stream_run(w.native, 1), 1);
     CHECK(!has_passed(&done));
     CHECK_EQ(fake_stream_run(w.native, 1), 1);
@@ -129,7 +129,7 @@ UNIT(copy_stream, rows_are_one_job_or_one_each)
     }
 }
 
-UNIT(copy_stream, a_fill_is_done_when_the_stream_comes_to_it)
+UNIT(copy_stream, a_fill_runs_in_the_order_of_the_stream)
 {
     static const uint32_t kinds[] = {DEVICE, CACHED};
     for (int i = 0; i < 2; i++) {
@@ -145,7 +145,7 @@ UNIT(copy_stream, a_fill_is_done_when_the_stream_comes_to_it)
     }
 }
 
-/* ---- without ------------------------------------------------------------------------------- */
+/* ---- without stream functions -------------------------------------------------------------- */
 
 static void copy_after_the_work(const world *w)
 {
@@ -155,14 +155,14 @@ static void copy_after_the_work(const world *w)
     fake_stream_submit(w->native);
     CHECK_FAILS(quire_copy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_OK(quire_copy_on(w->stream, &o, &done));
-    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT); /* nothing failed since */
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT); /* no call has failed since */
     CHECK_EQ(fake_stream_waiting(w->native), 0);
     CHECK(!done.stream && !done.value && has_passed(&done));
     CHECK(w->bytes_b[0] == 7 && w->bytes_b[SIZE - 1] == 7);
     CHECK_OK(quire_fill_on(w->stream, w->f.memory, w->a, 0, 0, 8, NULL));
 }
 
-UNIT(copy_stream, without_the_functions_the_work_is_awaited)
+UNIT(copy_stream, without_the_functions_the_stream_is_awaited)
 {
     world w;
     prepare(&w);
@@ -178,7 +178,7 @@ UNIT(copy_stream, without_the_functions_the_work_is_awaited)
     end_world(&w);
 }
 
-UNIT(copy_stream, what_a_backend_refuses_is_done_after_the_work)
+UNIT(copy_stream, an_unsupported_copy_runs_after_the_work_of_the_stream)
 {
     world w;
     prepare(&w);
@@ -196,7 +196,7 @@ UNIT(copy_stream, what_a_backend_refuses_is_done_after_the_work)
     end_world(&w);
 }
 
-UNIT(copy_stream, another_backends_memory_is_copied_after_the_work)
+UNIT(copy_stream, memory_of_another_backend_is_copied_after_the_work_of_the_stream)
 {
     world w;
     fixture other;
@@ -215,7 +215,7 @@ UNIT(copy_stream, another_backends_memory_is_copied_after_the_work)
     end_world(&w);
 }
 
-/* ---- refused ------------------------------------------------------------------------------- */
+/* ---- refusals ------------------------------------------------------------------------------ */
 
 static bool goes_on(void *user, uint64_t done, uint64_t total)
 {

@@ -1,6 +1,6 @@
 /*
- * view.c - parts of allocations: made within their parent, narrowed within themselves, held to
- * their bounds at each use, and no longer good than what they look at.
+ * view.c - views: created within their parent, narrowed within themselves, checked against their
+ * bounds at each use, and stale with their allocation.
  */
 #include "tests/support/unit.h"
 
@@ -52,7 +52,7 @@ static void expect_none(quire_view view)
     CHECK_EQ(view.size, 0);
 }
 
-UNIT(view, one_is_made_within_its_parent)
+UNIT(view, a_view_is_created_within_its_parent)
 {
     bench b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -68,13 +68,13 @@ UNIT(view, one_is_made_within_its_parent)
         quire_view view = {.size = 1};
         CHECK_FAILS(quire_view_create(b.memory, b.allocation, cases[i][0], cases[i][1], &view),
                     QUIRE_ERROR_OUT_OF_RANGE);
-        CHECK_HAS(quire_last_error(), "of 1000 bytes"); /* those asked for, not the 1024 held */
+        CHECK_HAS(quire_last_error(), "of 1000 bytes"); /* the requested bytes, not the 1024 held */
         expect_none(view);
     }
     end(&b);
 }
 
-UNIT(view, a_part_of_a_view_stays_within_it)
+UNIT(view, a_part_of_a_view_stays_within_the_view)
 {
     bench b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -83,7 +83,7 @@ UNIT(view, a_part_of_a_view_stays_within_it)
     expect_view(part, &b, 100, 200);
     CHECK_OK(quire_view_narrow(parent, 50, 0, &part));
     expect_view(part, &b, 150, 150);
-    CHECK_OK(quire_view_narrow(part, 149, 1, &part)); /* a part of a part, in its place */
+    CHECK_OK(quire_view_narrow(part, 149, 1, &part)); /* a part of a view, at its offset */
     expect_view(part, &b, 299, 1);
     static const uint64_t cases[][2] = {
         {0, 201}, {1, 200}, {200, 0}, {200, 1}, {UINT64_MAX, 0}, {UINT64_MAX, 1}, {1, UINT64_MAX},
@@ -98,7 +98,7 @@ UNIT(view, a_part_of_a_view_stays_within_it)
     end(&b);
 }
 
-UNIT(view, a_forged_one_whose_end_wraps_round_is_refused)
+UNIT(view, a_forged_view_whose_end_overflows_is_refused)
 {
     bench b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -110,14 +110,14 @@ UNIT(view, a_forged_one_whose_end_wraps_round_is_refused)
     CHECK_FAILS(quire_view_read(b.memory, forged, 50, &byte, 1), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_FAILS(quire_view_map(b.memory, forged, &pointer), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK(pointer == NULL);
-    forged = (quire_view){b.allocation, 900, 200}; /* longer than what is there */
+    forged = (quire_view){b.allocation, 900, 200}; /* beyond the end of the allocation */
     CHECK_FAILS(quire_view_map(b.memory, forged, &pointer), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_FAILS(quire_view_write(b.memory, forged, 100, &byte, 1), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_OK(quire_view_write(b.memory, forged, 99, &byte, 1));
     end(&b);
 }
 
-UNIT(view, an_empty_one_is_not_the_rest_of_its_allocation)
+UNIT(view, an_empty_view_is_not_the_rest_of_its_allocation)
 {
     bench b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -130,7 +130,7 @@ UNIT(view, an_empty_one_is_not_the_rest_of_its_allocation)
     end(&b);
 }
 
-UNIT(view, writing_and_reading_are_held_to_it)
+UNIT(view, writes_and_reads_stay_within_the_view)
 {
     static const quire_memory_flags kinds[] = {QUIRE_DEVICE_LOCAL, QUIRE_HOST_VISIBLE};
     for (int k = 0; k < 2; k++) {
@@ -158,7 +158,7 @@ UNIT(view, writing_and_reading_are_held_to_it)
     }
 }
 
-UNIT(view, a_map_is_of_its_first_byte_and_counts_for_the_allocation)
+UNIT(view, a_map_points_to_its_first_byte_and_counts_for_the_allocation)
 {
     bench b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -178,7 +178,7 @@ UNIT(view, a_map_is_of_its_first_byte_and_counts_for_the_allocation)
     end(&b);
 }
 
-UNIT(view, it_is_stale_with_its_allocation_and_foreign_elsewhere)
+UNIT(view, a_view_is_stale_with_its_allocation_and_foreign_in_another_memory)
 {
     bench b, other;
     make(&b, QUIRE_HOST_VISIBLE);

@@ -1,6 +1,6 @@
 /*
- * checked.c - red zones and patterns of checked builds, on every memory kind: what is found, what
- * is told, and what stays as it is without them. Quarantine is quarantine.c.
+ * checked.c - red zones and debug patterns of checked builds, on every memory kind: what is found
+ * and reported, and what is the same as in other builds. The quarantine is in quarantine.c.
  */
 #include "src/base/poison.h"
 #include "tests/support/unit.h"
@@ -8,7 +8,7 @@
 
 enum { SIZE = 100 };
 
-/* ---- found -------------------------------------------------------------------------------- */
+/* ---- damage that is found ----------------------------------------------------------------- */
 
 static void expect_told(const char *where, const char *byte)
 {
@@ -20,7 +20,10 @@ static void expect_told(const char *where, const char *byte)
     CHECK_HAS(quire_last_error(), byte);
 }
 
-/* A stray write beside an allocation is found by a check, again by the next, and by the free. */
+/*
+ * A check finds a stray write beside an allocation, the next check finds it again, and so does the
+ * free.
+ */
 static void find_beside(uint32_t kind, int64_t at, const char *where, const char *byte)
 {
     watched w;
@@ -43,31 +46,31 @@ static void find_beside(uint32_t kind, int64_t at, const char *where, const char
     watched_end(&w);
 }
 
-UNIT(checked, a_byte_behind_is_found_on_every_kind)
+UNIT(checked, a_write_after_the_range_is_found_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++)
         find_beside(kind, SIZE, "overwritten after its last byte: 1 bytes", "at byte 100,");
 }
 
-UNIT(checked, the_last_byte_of_the_zone_behind_is_found_on_every_kind)
+UNIT(checked, a_write_to_the_last_byte_of_the_zone_after_is_found_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++)
         find_beside(kind, SIZE + 63, "after its last byte", "at byte 163,");
 }
 
-UNIT(checked, a_byte_in_front_is_found_on_every_kind)
+UNIT(checked, a_write_before_the_range_is_found_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++)
         find_beside(kind, -1, "overwritten before its first byte: 1 bytes", "at byte -1,");
 }
 
-UNIT(checked, the_first_byte_of_the_zone_in_front_is_found_on_every_kind)
+UNIT(checked, a_write_to_the_first_byte_of_the_zone_before_is_found_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++)
         find_beside(kind, -64, "before its first byte", "at byte -64,");
 }
 
-UNIT(checked, on_dedicated_pages_and_in_reserved_ranges_too)
+UNIT(checked, damage_is_found_on_dedicated_pages_and_in_reserved_ranges)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -86,7 +89,7 @@ UNIT(checked, on_dedicated_pages_and_in_reserved_ranges_too)
     }
 }
 
-UNIT(checked, a_memory_that_ends_tells_what_it_finds)
+UNIT(checked, destroying_a_memory_reports_damage)
 {
     watched w;
     watched_make(&w, KIND_DEVICE);
@@ -97,7 +100,7 @@ UNIT(checked, a_memory_that_ends_tells_what_it_finds)
     CHECK_HAS(w.log, "after its last byte");
 }
 
-UNIT(checked, a_zone_in_front_is_kept_up_to_alignments_of_256)
+UNIT(checked, there_is_a_zone_before_ranges_up_to_alignments_of_256)
 {
     for (uint64_t alignment = 1; alignment <= 4096; alignment *= 2) {
         watched w;
@@ -117,9 +120,9 @@ UNIT(checked, a_zone_in_front_is_kept_up_to_alignments_of_256)
     }
 }
 
-/* ---- patterns ----------------------------------------------------------------------------- */
+/* ---- debug patterns ----------------------------------------------------------------------- */
 
-UNIT(checked, fresh_bytes_have_a_pattern_unless_they_are_zero)
+UNIT(checked, fresh_bytes_have_the_debug_pattern_unless_they_are_zero)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -134,12 +137,12 @@ UNIT(checked, fresh_bytes_have_a_pattern_unless_they_are_zero)
         CHECK_OK(quire_read(w.memory, zeroed, 0, bytes, SIZE));
         for (int i = 0; i < SIZE; i++)
             CHECK_EQ(bytes[i], 0);
-        CHECK_OK(quire_memory_check(w.memory)); /* zeros did not reach the zone */
+        CHECK_OK(quire_memory_check(w.memory)); /* the zeros did not overwrite the zone */
         watched_end(&w);
     }
 }
 
-UNIT(checked, of_large_ranges_both_ends_have_the_pattern)
+UNIT(checked, both_ends_of_large_ranges_have_the_debug_pattern)
 {
     const uint64_t large = UINT64_C(4) << 20;
     for (uint32_t kind = 0; kind < KINDS; kind++) {
@@ -154,9 +157,9 @@ UNIT(checked, of_large_ranges_both_ends_have_the_pattern)
     }
 }
 
-/* ---- as without --------------------------------------------------------------------------- */
+/* ---- same as in other builds -------------------------------------------------------------- */
 
-UNIT(checked, sizes_that_are_told_are_those_without_zones)
+UNIT(checked, reported_sizes_exclude_zones)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -172,7 +175,7 @@ UNIT(checked, sizes_that_are_told_are_those_without_zones)
     }
 }
 
-UNIT(checked, every_byte_asked_for_can_be_written)
+UNIT(checked, every_requested_byte_can_be_written)
 {
     for (uint64_t size = 1; size < 300; size++) {
         watched w;
@@ -187,7 +190,7 @@ UNIT(checked, every_byte_asked_for_can_be_written)
     }
 }
 
-UNIT(checked, padding_that_was_asked_for_is_the_callers)
+UNIT(checked, requested_padding_is_the_callers)
 {
     watched w;
     watched_prepare(&w);
@@ -201,7 +204,7 @@ UNIT(checked, padding_that_was_asked_for_is_the_callers)
     watched_end(&w);
 }
 
-UNIT(checked, zones_belong_to_nobody)
+UNIT(checked, zones_have_no_owner)
 {
     watched w;
     quire_owner owner;
@@ -229,9 +232,9 @@ UNIT(checked, a_request_of_the_one_page_of_the_linear_fit_is_served)
     }
 }
 
-/* ---- where bytes are out of reach --------------------------------------------------------- */
+/* ---- kinds whose bytes are inaccessible --------------------------------------------------- */
 
-UNIT(checked, a_memory_that_cannot_be_watched_says_so_once)
+UNIT(checked, a_memory_without_checks_reports_it_once)
 {
     watched w;
     quire_memory_info info;
@@ -255,7 +258,7 @@ UNIT(checked, a_backend_that_fails_to_copy_fails_no_call)
 {
     watched w;
     watched_make(&w, KIND_DEVICE);
-    watched_allocate(&w, SIZE, NULL); /* makes the page */
+    watched_allocate(&w, SIZE, NULL); /* creates the page */
     CHECK_FAILS(quire_free(NULL, w.allocation), QUIRE_ERROR_INVALID_ARGUMENT);
     char before[256];
     strncat(strcpy(before, ""), quire_last_error(), sizeof before - 1);
@@ -268,9 +271,9 @@ UNIT(checked, a_backend_that_fails_to_copy_fails_no_call)
     watched_end(&w);
 }
 
-/* ---- tools -------------------------------------------------------------------------------- */
+/* ---- analysis tools ----------------------------------------------------------------------- */
 
-UNIT(checked, only_live_bytes_are_open_to_the_tools)
+UNIT(checked, only_live_bytes_are_unpoisoned)
 {
     for (uint32_t kind = KIND_COHERENT; kind < KINDS && qi_poison_works(); kind++) {
         watched w;
@@ -278,7 +281,7 @@ UNIT(checked, only_live_bytes_are_open_to_the_tools)
         const char *bytes = watched_native(&w, watched_allocate(&w, SIZE, NULL)).host;
         CHECK(!qi_is_poisoned(bytes) && !qi_is_poisoned(bytes + SIZE - 1));
         CHECK(qi_is_poisoned(bytes - 1) && qi_is_poisoned(bytes + SIZE));
-        CHECK(qi_is_poisoned(bytes + 4096)); /* never given out */
+        CHECK(qi_is_poisoned(bytes + 4096)); /* never allocated */
         CHECK_OK(quire_memory_check(w.memory));
         CHECK(qi_is_poisoned(bytes - 1) && qi_is_poisoned(bytes + SIZE));
         CHECK_OK(quire_free(w.memory, w.allocation));

@@ -1,12 +1,12 @@
 /*
- * checked_deferred.c - checked builds and frees that wait for streams: damage beside what waits, or
- * might have, is told when its range is given back.
+ * checked_deferred.c - checked builds and deferred frees: damage beside a waiting range is reported
+ * when the range is released.
  */
 #include "tests/support/streams.h"
 #include "tests/support/unit.h"
 #include "tests/support/watched.h"
 
-enum { SIZE = 100, MANY = 70 }; /* more than one lock is held for */
+enum { SIZE = 100, MANY = 70 }; /* more than a batch processes under one lock */
 
 static void begin(watched *w, uint32_t kind)
 {
@@ -36,8 +36,11 @@ static void expect_stale(watched *w, const quire_allocation *many)
         CHECK_FAILS(quire_free(w->memory, many[i]), QUIRE_ERROR_STALE_HANDLE);
 }
 
-/* The stream that they were used on is gone: they wait for nothing, and the free finds it. */
-UNIT(checked_deferred, batch_with_uses_that_are_over_tells_of_damage)
+/*
+ * The stream of their uses was destroyed: the frees wait for nothing, and the free itself finds the
+ * damage.
+ */
+UNIT(checked_deferred, a_batch_whose_uses_have_passed_reports_damage_at_once)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -59,8 +62,8 @@ UNIT(checked_deferred, batch_with_uses_that_are_over_tells_of_damage)
     }
 }
 
-/* While they wait the free succeeds; the log tells when they are given back. */
-UNIT(checked_deferred, batch_that_waits_tells_of_damage_when_it_is_given_back)
+/* The free succeeds while the ranges wait. The log reports the damage when they are released. */
+UNIT(checked_deferred, a_batch_that_waits_reports_damage_when_it_is_released)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -75,7 +78,7 @@ UNIT(checked_deferred, batch_that_waits_tells_of_damage_when_it_is_given_back)
         expect_stale(&w, many);
         CHECK_OK(quire_memory_get_stats(w.memory, &stats));
         CHECK_EQ(stats.deferred_count, MANY);
-        CHECK_OK(quire_collect(w.memory, NULL)); /* sets the mark */
+        CHECK_OK(quire_collect(w.memory, NULL)); /* marks the stream */
         CHECK_STR(w.log, "");
         streams_pass(stream);
         CHECK_OK(quire_collect(w.memory, NULL));

@@ -1,7 +1,7 @@
 /*
- * checked_pages.c - checked builds beside what a memory does with pages: keeps empty ones, hands
- * them from shard to shard, serves batches and keeps to budgets. What waits in quarantine is never
- * missed by an allocation, whatever shard it belongs to.
+ * checked_pages.c - checked builds and the pages of a memory: empty pages that are kept, pages that
+ * change their shard, batches and budgets. Ranges in quarantine are available to an allocation in
+ * any shard.
  */
 #include <pthread.h>
 
@@ -22,7 +22,7 @@ static uint64_t pages_created(const watched *w)
 /* ---- pages that are kept ------------------------------------------------------------------ */
 
 static void (*real_destroy)(void *, const quire_native_page *);
-static const char *watched_bytes; /* of this page, where it is mapped */
+static const char *watched_bytes; /* of this page, if it is mapped */
 static uint64_t watched_page;
 static int destroyed;
 
@@ -44,7 +44,7 @@ static void make_with_destroy(watched *w, uint32_t kind)
         w, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind, .pages = {.page_size = PAGE}});
 }
 
-UNIT(checked_pages, a_dedicated_page_that_is_kept_is_filled_and_shut_and_used_again)
+UNIT(checked_pages, a_dedicated_page_that_is_kept_is_filled_and_poisoned_and_reused)
 {
     const quire_allocation_options options = {.size = SIZE, .dedicated = true};
     for (uint32_t kind = 0; kind < KINDS; kind++) {
@@ -72,7 +72,7 @@ UNIT(checked_pages, a_dedicated_page_that_is_kept_is_filled_and_shut_and_used_ag
     }
 }
 
-UNIT(checked_pages, a_shared_page_that_is_kept_stays_shut_and_is_opened_at_its_end)
+UNIT(checked_pages, a_shared_page_that_is_kept_stays_poisoned_and_is_unpoisoned_at_its_end)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -93,7 +93,10 @@ UNIT(checked_pages, a_shared_page_that_is_kept_stays_shut_and_is_opened_at_its_e
     }
 }
 
-/* A page that goes while its range leaves the quarantine is told to a sink that allocates. */
+/*
+ * A page is destroyed while its range leaves the quarantine. The sink that receives this line
+ * allocates.
+ */
 static quire_memory *sink_memory;
 static int lines;
 
@@ -106,7 +109,7 @@ static void allocate_at_line(void *user, quire_log_level level, const char *line
     CHECK_OK(quire_allocate(sink_memory, &(quire_allocation_options){.size = WHOLE}, &allocation));
 }
 
-UNIT(checked_pages, a_sink_may_allocate_when_a_page_is_given_back)
+UNIT(checked_pages, a_sink_may_allocate_when_a_page_is_destroyed)
 {
     watched w;
     watched_prepare(&w);
@@ -143,7 +146,7 @@ static void *go(void *user)
     return NULL;
 }
 
-/* Runs it in a thread that works in the other of two shards. */
+/* Runs a function in a thread that uses the other of two shards. */
 static void in_other_shard(watched *w, void (*run)(watched *w))
 {
     pthread_t thread;
@@ -178,15 +181,16 @@ static void free_it(watched *w)
     CHECK_OK(quire_free(w->memory, w->allocation));
 }
 
-UNIT(checked_pages, what_waits_for_another_shard_makes_room)
+UNIT(checked_pages, quarantined_ranges_of_another_shard_make_room)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
         make_sharded(&w, kind, 1);
         in_other_shard(&w, allocate_and_free_whole);
-        watched_allocate(&w, WHOLE, NULL); /* its page comes over */
+        watched_allocate(&w, WHOLE, NULL); /* takes the page of the other shard */
         CHECK_OK(quire_memory_check(w.memory));
-        in_other_shard(&w, free_it); /* from afar, into the quarantine of all */
+        in_other_shard(&w,
+                       free_it); /* freed by another thread, into the quarantine shared by all */
         CHECK_EQ(w.fake.pages, 1);
         in_other_shard(&w, allocate_whole);
         CHECK_EQ(pages_created(&w), 1);
@@ -196,7 +200,7 @@ UNIT(checked_pages, what_waits_for_another_shard_makes_room)
     }
 }
 
-UNIT(checked_pages, bytes_stay_shut_from_shard_to_shard)
+UNIT(checked_pages, bytes_stay_poisoned_when_a_page_changes_its_shard)
 {
     if (!qi_poison_works())
         return;
@@ -237,7 +241,7 @@ UNIT(checked_pages, stray_writes_are_found_by_a_free_from_another_shard)
 
 /* ---- batches ------------------------------------------------------------------------------ */
 
-UNIT(checked_pages, ranges_of_a_batch_are_watched_one_by_one)
+UNIT(checked_pages, ranges_of_a_batch_are_checked_one_by_one)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -253,7 +257,7 @@ UNIT(checked_pages, ranges_of_a_batch_are_watched_one_by_one)
         CHECK_FAILS(quire_memory_check(w.memory), QUIRE_ERROR_CORRUPTED);
         CHECK_FAILS(quire_free_batch(w.memory, many, MANY), QUIRE_ERROR_CORRUPTED);
         CHECK_HAS(quire_last_error(), "after its last byte");
-        for (int i = 0; i < MANY; i++) /* all are freed */
+        for (int i = 0; i < MANY; i++) /* every allocation was freed */
             CHECK_FAILS(quire_free(w.memory, many[i]), QUIRE_ERROR_STALE_HANDLE);
         CHECK_EQ(watched_byte(&w, &native, 0), 0xfd);
         CHECK_OK(quire_memory_get_stats(w.memory, &stats));
@@ -280,7 +284,7 @@ UNIT(checked_pages, a_batch_that_is_refused_leaves_nothing)
 
 /* ---- budgets ------------------------------------------------------------------------------ */
 
-UNIT(checked_pages, what_waits_is_not_counted_under_its_name)
+UNIT(checked_pages, quarantined_bytes_do_not_count_for_their_name)
 {
     watched w;
     quire_name_usage usage;
@@ -300,7 +304,7 @@ UNIT(checked_pages, what_waits_is_not_counted_under_its_name)
     watched_end(&w);
 }
 
-UNIT(checked_pages, a_limit_that_falls_takes_pages_whose_ranges_wait)
+UNIT(checked_pages, a_lower_limit_releases_pages_with_quarantined_ranges)
 {
     watched w;
     watched_make(&w, KIND_DEVICE);
@@ -323,7 +327,7 @@ static bool free_spare(void *user, quire_memory *memory, const quire_out_of_memo
     return !s->asked++ && !quire_free(memory, s->spare);
 }
 
-UNIT(checked_pages, the_caller_is_asked_only_once_nothing_waits)
+UNIT(checked_pages, the_callback_is_called_only_when_the_quarantine_is_empty)
 {
     for (uint32_t shards = 1; shards <= 2; shards++) {
         watched w;
@@ -338,7 +342,7 @@ UNIT(checked_pages, the_caller_is_asked_only_once_nothing_waits)
             allocate_and_free_whole(&w);
         CHECK_EQ(s.asked, 0);
         s.spare = watched_allocate(&w, WHOLE, NULL);
-        watched_allocate(&w, WHOLE, NULL); /* what is freed on request serves at once */
+        watched_allocate(&w, WHOLE, NULL); /* the range that the callback freed is used at once */
         CHECK_EQ(s.asked, 1);
         CHECK_FAILS(quire_allocate(w.memory, &(quire_allocation_options){.size = WHOLE},
                                    &(quire_allocation){0}),

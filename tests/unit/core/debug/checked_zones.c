@@ -1,6 +1,6 @@
 /*
- * checked_zones.c - red zones of checked builds at the edges of what they promise: behind ranges
- * whose block is much larger, and pages that go back to their backend.
+ * checked_zones.c - limits of the red zones of checked builds: zones after ranges in a much larger
+ * block, and pages that are destroyed.
  */
 #include "src/base/poison.h"
 #include "tests/support/unit.h"
@@ -12,7 +12,7 @@
 
 enum { EDGE = 131072 };
 
-/* A request of the buddy fit whose block has nearly three MiB behind the bytes asked for. */
+/* A request of the buddy fit whose block has nearly three MiB after the requested bytes. */
 static quire_native make_large_zone(watched *w, uint32_t kind)
 {
     watched_prepare(w);
@@ -22,11 +22,11 @@ static quire_native make_large_zone(watched *w, uint32_t kind)
     return watched_native(w, watched_allocate(w, 5 * MIB, "weights"));
 }
 
-UNIT(checked_zones, what_a_large_zone_costs_is_bounded)
+UNIT(checked_zones, the_cost_of_a_large_zone_is_bounded)
 {
     watched w;
     make_large_zone(&w, KIND_DEVICE);
-    CHECK(w.fake.calls[FAKE_COPY_TO] < 100); /* of 8 KiB each: two ends of range and zone */
+    CHECK(w.fake.calls[FAKE_COPY_TO] < 100); /* 8 KiB per call: both ends of range and zone */
     CHECK_OK(quire_memory_check(w.memory));
     CHECK(w.fake.calls[FAKE_COPY_FROM] < 100);
     watched_end(&w);
@@ -43,7 +43,7 @@ static void expect_found(watched *w, const quire_native *native, uint64_t at, bo
     CHECK_OK(quire_memory_check(w->memory));
 }
 
-UNIT(checked_zones, both_ends_of_a_large_zone_are_watched)
+UNIT(checked_zones, both_ends_of_a_large_zone_are_checked)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -76,8 +76,11 @@ static quire_result invalidate_zone_only(void *state, const quire_native_page *p
     return invalidate(state, page, offset, size);
 }
 
-/* What the host wrote last and did not flush is not invalidated with the zone that follows it. */
-UNIT(checked_zones, bytes_in_front_of_a_large_zone_are_the_callers)
+/*
+ * The host wrote bytes and did not flush them: reading the zone after them must not invalidate
+ * them.
+ */
+UNIT(checked_zones, bytes_before_a_large_zone_are_the_callers)
 {
     watched w;
     watched_prepare(&w);
@@ -92,16 +95,16 @@ UNIT(checked_zones, bytes_in_front_of_a_large_zone_are_the_callers)
     CHECK_OK(quire_memory_check(w.memory));
     CHECK_EQ(zone_reads, 2);
     CHECK_OK(quire_memory_check(w.memory));
-    zone_begin = UINT64_MAX; /* what is freed is nobody's */
+    zone_begin = UINT64_MAX; /* the bytes of a freed range belong to no caller */
     watched_end(&w);
 }
 
-/* ---- pages that leave ---------------------------------------------------------------------- */
+/* ---- pages that are destroyed -------------------------------------------------------------- */
 
 static void (*destroy_page)(void *state, const quire_native_page *page);
 static uint64_t opened_pages;
 
-/* A backend's own destroy may touch every byte: under a tool that watches none is shut. */
+/* A backend may touch every byte of a page that it destroys: no byte is poisoned then. */
 static void destroy_if_open(void *state, const quire_native_page *page)
 {
     const unsigned char *bytes = fake_bytes(page);
@@ -111,7 +114,7 @@ static void destroy_if_open(void *state, const quire_native_page *page)
     destroy_page(state, page);
 }
 
-UNIT(checked_zones, a_page_that_leaves_is_open)
+UNIT(checked_zones, a_destroyed_page_is_not_poisoned)
 {
     for (uint32_t kind = KIND_COHERENT; kind < KINDS; kind++) {
         watched w;
@@ -123,7 +126,7 @@ UNIT(checked_zones, a_page_that_leaves_is_open)
                                                  .pages = {.page_size = 65536}});
         const char *bytes = watched_native(&w, watched_allocate(&w, 100, NULL)).host;
         CHECK(!qi_poison_works() || qi_is_poisoned(bytes - 1));
-        watched_allocate(&w, 100000, NULL); /* a page of its own */
+        watched_allocate(&w, 100000, NULL); /* a dedicated page */
         watched_end(&w);
         CHECK_EQ(opened_pages, 2);
     }

@@ -1,6 +1,6 @@
 /*
- * quarantine.c - freed ranges of checked builds: not used again at once, verified when they leave,
- * never in the way of an allocation, and left out of what is told.
+ * quarantine.c - freed ranges of checked builds: not reused at once, verified when they leave,
+ * released before an allocation would fail, and excluded from statistics.
  */
 #include "tests/support/unit.h"
 #include "tests/support/watched.h"
@@ -9,7 +9,7 @@ enum { SIZE = 100, PAGE = 65536 };
 
 /* ---- writes after a free ------------------------------------------------------------------ */
 
-UNIT(quarantine, a_write_after_the_free_is_found_on_leaving)
+UNIT(quarantine, a_write_after_the_free_is_found_when_the_range_leaves)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -25,12 +25,12 @@ UNIT(quarantine, a_write_after_the_free_is_found_on_leaving)
                   "written after it was freed: 1 bytes, the first at byte 12, which is 0xbd");
         CHECK_FAILS(quire_memory_check(w.memory), QUIRE_ERROR_CORRUPTED);
         CHECK_HAS(w.log, quire_last_error());
-        CHECK_OK(quire_memory_check(w.memory)); /* told once */
+        CHECK_OK(quire_memory_check(w.memory)); /* reported once */
         watched_end(&w);
     }
 }
 
-UNIT(quarantine, a_check_keeps_what_is_sound)
+UNIT(quarantine, a_check_keeps_undamaged_ranges)
 {
     watched w;
     watched_make(&w, KIND_DEVICE);
@@ -49,7 +49,7 @@ UNIT(quarantine, a_check_keeps_what_is_sound)
     watched_end(&w);
 }
 
-UNIT(quarantine, a_memory_that_ends_tells_what_it_finds)
+UNIT(quarantine, destroying_a_memory_reports_damage)
 {
     watched w;
     watched_make(&w, KIND_COHERENT);
@@ -61,9 +61,9 @@ UNIT(quarantine, a_memory_that_ends_tells_what_it_finds)
     watched_end(&w);
 }
 
-/* ---- when ranges come back ---------------------------------------------------------------- */
+/* ---- when ranges leave -------------------------------------------------------------------- */
 
-UNIT(quarantine, a_range_is_used_again_after_256_others)
+UNIT(quarantine, a_range_is_reused_after_256_others)
 {
     watched w;
     watched_prepare(&w);
@@ -79,7 +79,7 @@ UNIT(quarantine, a_range_is_used_again_after_256_others)
     watched_end(&w);
 }
 
-UNIT(quarantine, no_more_than_16_mib_wait)
+UNIT(quarantine, it_holds_at_most_16_mib)
 {
     watched w;
     const uint64_t size = (UINT64_C(1) << 20) - 4096;
@@ -95,14 +95,15 @@ UNIT(quarantine, no_more_than_16_mib_wait)
     }
     CHECK_EQ(rounds, 16);
     CHECK_OK(quire_free(w.memory, w.allocation));
-    watched_allocate(&w, UINT64_C(20) << 20, NULL); /* more than may wait: given back at once */
+    watched_allocate(&w, UINT64_C(20) << 20,
+                     NULL); /* larger than the quarantine: released at once */
     uint64_t large = watched_info(&w, w.allocation).offset;
     CHECK_OK(quire_free(w.memory, w.allocation));
     CHECK_EQ(watched_info(&w, watched_allocate(&w, UINT64_C(20) << 20, NULL)).offset, large);
     watched_end(&w);
 }
 
-UNIT(quarantine, it_is_emptied_before_a_page_is_made_or_an_allocation_refused)
+UNIT(quarantine, it_is_emptied_before_a_page_is_created_or_an_allocation_refused)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         watched w;
@@ -124,13 +125,13 @@ UNIT(quarantine, it_is_emptied_before_a_page_is_made_or_an_allocation_refused)
     CHECK_OK(quire_free(w.memory, w.allocation));
     quire_allocation own;
     quire_allocation_options dedicated = {.size = SIZE, .dedicated = true};
-    CHECK_OK(quire_allocate(w.memory, &dedicated, &own)); /* the empty page made way */
+    CHECK_OK(quire_allocate(w.memory, &dedicated, &own)); /* the empty page was destroyed for it */
     watched_end(&w);
 }
 
 /*
- * A debug margin of the Vulkan Memory Allocator that a padding happens to equal never merges, so
- * that after every free two ranges are left.
+ * VulkanMemoryAllocator never merges a debug margin with an equal padding, so that every free
+ * leaves two ranges.
  */
 typedef struct ranges {
     uint64_t count, size;
@@ -145,7 +146,7 @@ static bool count_range(void *user, const quire_item *item)
     return true;
 }
 
-UNIT(quarantine, all_freed_leaves_one_range)
+UNIT(quarantine, freeing_everything_leaves_one_range)
 {
     static const quire_fit FITS[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
     for (uint64_t padding = 0; padding <= 256; padding += 16)
@@ -173,9 +174,9 @@ UNIT(quarantine, all_freed_leaves_one_range)
         }
 }
 
-/* ---- what is told ------------------------------------------------------------------------- */
+/* ---- statistics --------------------------------------------------------------------------- */
 
-UNIT(quarantine, figures_and_walks_leave_it_out)
+UNIT(quarantine, statistics_and_walks_exclude_it)
 {
     watched w;
     ranges r = {0};
@@ -196,7 +197,7 @@ UNIT(quarantine, figures_and_walks_leave_it_out)
     watched_end(&w);
 }
 
-UNIT(quarantine, the_native_object_does_not_wait)
+UNIT(quarantine, the_native_object_is_destroyed_at_once)
 {
     watched w;
     quire_buffer buffer;

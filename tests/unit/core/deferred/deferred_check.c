@@ -1,6 +1,6 @@
 /*
- * deferred_check.c - quire_memory_check finds damage in what waits for points of streams: each
- * record is changed by hand, named, and put back.
+ * deferred_check.c - quire_memory_check finds damage in the records of deferred frees: each field
+ * is changed by hand, reported, and restored.
  */
 #include "src/core/deferred/stream_queue.h"
 #include "tests/support/fixture.h"
@@ -24,7 +24,10 @@ static quire_stream *make(bench *w)
     return stream;
 }
 
-/* On `a` three in the list, four in the heap and two fresh ones; on `b` a fresh one. */
+/*
+ * Stream `a` has three frees in the list, four in the heap and two fresh ones; stream `b` has a
+ * fresh one.
+ */
 static void begin(bench *w)
 {
     static const int order[] = {4, 5, 6, 2, 1, 3, 0};
@@ -57,7 +60,7 @@ static void end(bench *w)
     CHECK_OK(quire_device_destroy(&w->f.device));
 }
 
-/* With the field changed the check says so; without, all is well again. */
+/* The check reports the changed field, and succeeds after it is restored. */
 #define DAMAGE(w, field, damaged)                                                                  \
     do {                                                                                           \
         __typeof__(field) kept_ = (field);                                                         \
@@ -68,7 +71,7 @@ static void end(bench *w)
         CHECK_OK(quire_memory_check((w)->f.memory));                                               \
     } while (0)
 
-UNIT(deferred_check, counts_and_bytes_that_are_not_the_sum_of_what_waits)
+UNIT(deferred_check, counts_and_bytes_that_are_not_the_sum_of_the_waiting_frees)
 {
     bench w;
     begin(&w);
@@ -79,8 +82,8 @@ UNIT(deferred_check, counts_and_bytes_that_are_not_the_sum_of_what_waits)
     end(&w);
 }
 
-/* What holds of every wait, in the list, the heap, and among the fresh ones. */
-UNIT(deferred_check, waits_of_another_stream_or_of_no_slot_that_waits)
+/* Fields of every wait, in the list, the heap, and among the fresh ones. */
+UNIT(deferred_check, waits_of_another_stream_or_of_a_slot_that_does_not_wait)
 {
     bench w;
     begin(&w);
@@ -91,13 +94,13 @@ UNIT(deferred_check, waits_of_another_stream_or_of_no_slot_that_waits)
                         w.lane->fresh.first};
     for (int i = 0; i < 5; i++) {
         DAMAGE(&w, waits[i]->stream, w.b);
-        DAMAGE(&w, waits[i]->slot, qi_handle_slot(live.id)); /* of the same size, and live */
+        DAMAGE(&w, waits[i]->slot, qi_handle_slot(live.id)); /* of the same size, but live */
         DAMAGE(&w, waits[i]->slot, UINT32_MAX);
     }
     end(&w);
 }
 
-UNIT(deferred_check, lists_whose_links_do_not_meet)
+UNIT(deferred_check, lists_with_inconsistent_links)
 {
     bench w;
     begin(&w);
@@ -116,14 +119,14 @@ UNIT(deferred_check, lists_whose_links_do_not_meet)
     end(&w);
 }
 
-UNIT(deferred_check, lists_whose_values_are_out_of_order)
+UNIT(deferred_check, lists_out_of_order)
 {
     bench w;
     begin(&w);
     qi_wait *first = w.lane->marked.first, *last = w.lane->marked.last;
     DAMAGE(&w, first->value, first->next->value + 1);
     DAMAGE(&w, last->value, first->value - 1);
-    DAMAGE(&w, first->value, 0); /* known, and among those that are */
+    DAMAGE(&w, first->value, 0); /* an existing one, of the same list */
     DAMAGE(&w, w.lane->fresh.first->value, 1);
     DAMAGE(&w, w.lane->fresh.last->value, 1);
     DAMAGE(&w, first->order, 1);
@@ -131,7 +134,7 @@ UNIT(deferred_check, lists_whose_values_are_out_of_order)
     end(&w);
 }
 
-UNIT(deferred_check, heaps_whose_links_do_not_meet)
+UNIT(deferred_check, heaps_with_inconsistent_links)
 {
     bench w;
     begin(&w);
@@ -154,14 +157,14 @@ UNIT(deferred_check, heaps_whose_links_do_not_meet)
         else
             DAMAGE(&w, wait->previous, w.lane->fresh.first);
         if (wait->next && !wait->previous)
-            DAMAGE(&w, wait->previous, wait->next); /* twice below it */
+            DAMAGE(&w, wait->previous, wait->next); /* linked twice below it */
         if (wait->previous && !wait->next)
             DAMAGE(&w, wait->next, wait->previous);
     }
     end(&w);
 }
 
-UNIT(deferred_check, heaps_whose_values_are_out_of_order)
+UNIT(deferred_check, heaps_out_of_order)
 {
     bench w;
     begin(&w);
@@ -175,7 +178,7 @@ UNIT(deferred_check, heaps_whose_values_are_out_of_order)
     DAMAGE(&w, first->value, UINT64_MAX);
     qi_wait *below = first->next ? first->next : first->previous;
     uint64_t kept = below->value;
-    below->value = first->value; /* equals, which come in the order in which they were put */
+    below->value = first->value; /* equal values are ordered by insertion */
     uint64_t later = first->order < below->order ? below->order : first->order;
     uint64_t orders[2] = {first->order, below->order};
     first->order = later - 1;
@@ -188,8 +191,8 @@ UNIT(deferred_check, heaps_whose_values_are_out_of_order)
     end(&w);
 }
 
-/* The bin's number of each wait, and what the bins lead to. */
-UNIT(deferred_check, bins_that_do_not_hold_what_says_so)
+/* The bin number of each wait, and the lists of the bins. */
+UNIT(deferred_check, bins_that_lack_their_waits)
 {
     bench w;
     begin(&w);
@@ -210,7 +213,7 @@ UNIT(deferred_check, bins_that_do_not_hold_what_says_so)
     DAMAGE(&w, top->bin_next->bin_previous, NULL);
     qi_slot *record = qi_memory_slot(w.f.memory, waits[0]->slot);
     uint64_t size = record->size, bytes = w.shard->stats.deferred_bytes;
-    record->size += 8 * KIB; /* another bin's, with all figures adjusted */
+    record->size += 8 * KIB; /* the size of another bin, with matching statistics */
     w.shard->stats.deferred_bytes += 8 * KIB;
     CHECK(!qi_stream_queues_agree(w.shard));
     record->size = size;
@@ -218,7 +221,7 @@ UNIT(deferred_check, bins_that_do_not_hold_what_says_so)
     end(&w);
 }
 
-/* One wait of each stream changes places with the other's in the bins of one size. */
+/* Exchanges one wait of each stream in the bins of the same size. */
 UNIT(deferred_check, bins_of_another_stream)
 {
     bench w;
@@ -237,7 +240,7 @@ UNIT(deferred_check, bins_of_another_stream)
     end(&w);
 }
 
-/* An object's wait lies in no bin. */
+/* The wait of an object is in no bin. */
 UNIT(deferred_check, waits_of_objects_of_another_stream)
 {
     bench w;
@@ -251,7 +254,7 @@ UNIT(deferred_check, waits_of_objects_of_another_stream)
     end(&w);
 }
 
-UNIT(deferred_check, lanes_that_the_table_does_not_know)
+UNIT(deferred_check, stream_queues_missing_from_the_table)
 {
     bench w;
     begin(&w);
@@ -264,7 +267,7 @@ UNIT(deferred_check, lanes_that_the_table_does_not_know)
     DAMAGE(&w, w.lane->shard, NULL);
     DAMAGE(&w, w.shard->queues, NULL);
     DAMAGE(&w, w.shard->queues->next_of_shard, NULL);
-    DAMAGE(&w, w.shard->recent_queue, w.lane); /* that was asked for last is the other one */
+    DAMAGE(&w, w.shard->recent_queue, w.lane); /* the most recently used one is another one */
     DAMAGE(&w, w.shard->recent_stream, w.a);
     CHECK(qi_stream_queue_find(w.shard, w.b) == other);
     end(&w);

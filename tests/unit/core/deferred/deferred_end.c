@@ -1,6 +1,6 @@
 /*
- * deferred_end.c - memories that end while something waits for streams: they wait as long as points
- * pass, and for no more than the device's stall_timeout for a point that never does.
+ * deferred_end.c - memories that are destroyed while frees wait for streams: they wait as long as
+ * points pass, and at most the device's stall_timeout for a point that never passes.
  */
 #include <stdio.h>
 
@@ -13,16 +13,16 @@ enum { KIB = 1024 };
 
 #define MILLISECOND UINT64_C(1000000)
 
-/* What a stream of the fake does when it is waited for: its next point passes, or time does. */
+/* A wait for a stream of the fake lets its next point pass, or only time. */
 static struct {
     quire_backend inner;
-    uint64_t points; /* that still pass, one a call */
+    uint64_t points; /* number of points that still pass, one per call */
     uint64_t calls, longest;
 } slow;
 
 static struct {
     int warnings;
-    char text[256]; /* the last one */
+    char text[256]; /* the latest one */
 } lines;
 
 static void note_line(void *user, quire_log_level level, const char *line)
@@ -84,7 +84,7 @@ static void free_after_marks(bench *w, quire_stream *stream, int count)
     }
 }
 
-UNIT(deferred_end, waits_on_while_points_pass)
+UNIT(deferred_end, a_memory_waits_while_points_pass)
 {
     enum { POINTS = 20 };
     bench w;
@@ -92,13 +92,13 @@ UNIT(deferred_end, waits_on_while_points_pass)
     free_after_marks(&w, w.a, POINTS);
     slow.points = POINTS;
     quire_memory_destroy_all(&w.f.memory);
-    CHECK_EQ(slow.calls, POINTS); /* each told that one more had passed */
+    CHECK_EQ(slow.calls, POINTS); /* each call reports one more passed point */
     CHECK(slow.longest <= 50 * MILLISECOND);
     CHECK_EQ(lines.warnings, 0);
     end(&w);
 }
 
-UNIT(deferred_end, gives_up_a_stream_of_which_no_point_passes)
+UNIT(deferred_end, a_memory_stops_waiting_for_a_stream_without_progress)
 {
     bench w;
     begin(&w);
@@ -114,8 +114,8 @@ UNIT(deferred_end, gives_up_a_stream_of_which_no_point_passes)
     end(&w);
 }
 
-/* The second has had the time of the first. */
-UNIT(deferred_end, gives_all_streams_the_same_time)
+/* The time limit starts once for all streams. */
+UNIT(deferred_end, all_streams_have_the_same_time)
 {
     bench w;
     begin(&w);
@@ -130,8 +130,8 @@ UNIT(deferred_end, gives_all_streams_the_same_time)
     end(&w);
 }
 
-/* A value that its owner announced, or only named, and never signals. */
-UNIT(deferred_end, does_not_sleep_for_ever_for_a_value_that_is_never_signalled)
+/* A value that its owner announced, or only used in a point, and never signals. */
+UNIT(deferred_end, the_wait_for_a_value_that_is_never_signalled_ends)
 {
     for (uint64_t announced = 5; announced <= 9; announced += 4) {
         bench w;
@@ -147,7 +147,7 @@ UNIT(deferred_end, does_not_sleep_for_ever_for_a_value_that_is_never_signalled)
     }
 }
 
-UNIT(deferred_end, says_nothing_of_held_streams_and_of_lost_devices)
+UNIT(deferred_end, capture_streams_and_lost_devices_cause_no_warning)
 {
     bench w;
     begin(&w);
@@ -163,7 +163,9 @@ UNIT(deferred_end, says_nothing_of_held_streams_and_of_lost_devices)
     end(&w);
 }
 
-/* At the warning all of it passes. The sink cannot end the stream while the memory looks at it. */
+/*
+ * The warning lets every point pass. The sink cannot destroy the stream while the memory uses it.
+ */
 static quire_stream **to_end;
 
 static void end_stream_at_line(void *user, quire_log_level level, const char *line)
@@ -176,14 +178,14 @@ static void end_stream_at_line(void *user, quire_log_level level, const char *li
     to_end = NULL;
 }
 
-UNIT(deferred_end, a_sink_that_hears_of_a_stream_cannot_end_it)
+UNIT(deferred_end, a_sink_that_receives_the_warning_of_a_stream_cannot_destroy_it)
 {
     bench w;
     begin(&w);
     w.f.device->log.write = end_stream_at_line;
     free_after_marks(&w, w.b, 1);
     free_after_marks(&w, w.a, 2);
-    to_end = &w.a; /* its lane is looked at first */
+    to_end = &w.a; /* its queue is the first that is checked */
     quire_memory_destroy_all(&w.f.memory);
     CHECK(!to_end);
     CHECK_EQ(lines.warnings, 2);

@@ -1,6 +1,6 @@
 /*
- * deferred_failure.c - frees that wait, where the backend fails, points lie ahead of all that was
- * submitted, or a stream ends while others look at it.
+ * deferred_failure.c - deferred frees if the backend fails, if points are later than all submitted
+ * work, or if a stream is destroyed while other threads use it.
  */
 #include <pthread.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static void mark(quire_stream *stream, quire_point *point)
 
 /* ---- a backend that fails ----------------------------------------------------------------- */
 
-UNIT(deferred_failure, what_could_not_be_marked_still_waits)
+UNIT(deferred_failure, a_free_whose_stream_cannot_be_marked_still_waits)
 {
     bench w;
     begin(&w);
@@ -68,7 +68,7 @@ UNIT(deferred_failure, what_could_not_be_marked_still_waits)
     for (int i = 0; i < 3; i++)
         mark(w.a, &point);
     free_one_on(&w, w.a);
-    streams_pass(w.a); /* of what was marked, which the free comes after */
+    streams_pass(w.a); /* all marks up to here; the free comes after them */
     streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
     for (int i = 0; i < 2; i++) {
         CHECK_FAILS(quire_collect(w.f.memory, &released), QUIRE_ERROR_BACKEND_FAILURE);
@@ -82,7 +82,7 @@ UNIT(deferred_failure, what_could_not_be_marked_still_waits)
     end(&w);
 }
 
-UNIT(deferred_failure, memory_that_ends_awaits_what_is_marked_though_the_rest_cannot_be)
+UNIT(deferred_failure, a_destroyed_memory_awaits_marked_points_if_the_rest_cannot_be_marked)
 {
     bench w;
     begin(&w);
@@ -98,13 +98,14 @@ UNIT(deferred_failure, memory_that_ends_awaits_what_is_marked_though_the_rest_ca
     end(&w);
 }
 
-UNIT(deferred_failure, frees_on_a_lost_device_are_done)
+UNIT(deferred_failure, frees_on_a_lost_device_complete)
 {
     bench w;
     begin(&w);
     quire_allocation used = ALLOCATE(&w.f, .size = KIB);
     streams_state()->mark_answers = QUIRE_ERROR_DEVICE_LOST;
-    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a)); /* never marked yet */
+    CHECK_OK(
+        quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a)); /* never marked until now */
     CHECK_STR(quire_last_error(), "");
     CHECK_OK(quire_record_use(w.f.memory, used, w.a));
     CHECK_OK(quire_free(w.f.memory, used));
@@ -112,7 +113,7 @@ UNIT(deferred_failure, frees_on_a_lost_device_are_done)
     end(&w);
 }
 
-/* ---- points ahead of all that was submitted ----------------------------------------------- */
+/* ---- points later than all submitted work ------------------------------------------------- */
 
 static void announce_only(bench *w, uint64_t value)
 {
@@ -120,7 +121,7 @@ static void announce_only(bench *w, uint64_t value)
     CHECK_OK(quire_stream_announce(w->a, value));
 }
 
-UNIT(deferred_failure, use_on_a_stream_does_not_hide_a_later_point_of_it)
+UNIT(deferred_failure, a_use_on_a_stream_does_not_hide_a_later_point_of_it)
 {
     bench w;
     begin(&w);
@@ -135,7 +136,7 @@ UNIT(deferred_failure, use_on_a_stream_does_not_hide_a_later_point_of_it)
     end(&w);
 }
 
-UNIT(deferred_failure, point_that_was_not_announced_lets_nobody_have_the_range)
+UNIT(deferred_failure, a_point_that_was_not_announced_blocks_the_reuse_of_the_range)
 {
     bench w;
     begin(&w);
@@ -143,7 +144,7 @@ UNIT(deferred_failure, point_that_was_not_announced_lets_nobody_have_the_range)
     quire_allocation early, late;
     announce_only(&w, 5);
     CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &(quire_point){w.a, 10}));
-    CHECK_OK(quire_allocate_on(w.f.memory, &options, w.a, &early)); /* its work may come first */
+    CHECK_OK(quire_allocate_on(w.f.memory, &options, w.a, &early)); /* its work may run first */
     CHECK_EQ(fixture_info(&w.f, early).offset, KIB);
     CHECK_OK(quire_stream_announce(w.a, 10));
     CHECK_OK(quire_allocate_on(w.f.memory, &options, w.a, &late));
@@ -151,9 +152,9 @@ UNIT(deferred_failure, point_that_was_not_announced_lets_nobody_have_the_range)
     end(&w);
 }
 
-/* ---- streams that end --------------------------------------------------------------------- */
+/* ---- streams that are destroyed ----------------------------------------------------------- */
 
-UNIT(deferred_failure, stream_that_ends_is_waited_for_once)
+UNIT(deferred_failure, a_destroyed_stream_is_awaited_once)
 {
     bench w;
     begin(&w);
@@ -164,13 +165,13 @@ UNIT(deferred_failure, stream_that_ends_is_waited_for_once)
     free_one_on(&w, w.a);
     CHECK_OK(quire_free_on(other, there, w.a));
     CHECK_FAILS(quire_stream_destroy(&w.a), QUIRE_ERROR_BUSY);
-    CHECK_EQ(streams_state()->awaited, 1); /* a second at most, in whatever many memories */
+    CHECK_EQ(streams_state()->awaited, 1); /* one wait of at most a second for all memories */
     streams_state()->await_passes = true;
     quire_memory_destroy_all(&other);
     end(&w);
 }
 
-UNIT(deferred_failure, device_stays_while_uses_name_a_held_stream_of_it_that_is_gone)
+UNIT(deferred_failure, the_device_stays_while_uses_name_a_destroyed_capture_stream_of_it)
 {
     bench w;
     begin(&w);
@@ -191,7 +192,7 @@ UNIT(deferred_failure, device_stays_while_uses_name_a_held_stream_of_it_that_is_
     end(&w);
 }
 
-/* A thread that ends a stream while the backend answers another thread's question about it. */
+/* A thread destroys a stream while the backend answers a query about it by another thread. */
 static struct {
     quire_backend asked; /* the table without the hooks */
     quire_stream **stream;
@@ -213,7 +214,7 @@ static void end_meanwhile(void)
     streams_state()->await_passes = true;
     CHECK_EQ(pthread_create(&ending.thread, NULL, end_stream, NULL), 0);
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-    CHECK_EQ(streams_state()->destroyed, 0); /* it is being asked about */
+    CHECK_EQ(streams_state()->destroyed, 0); /* a query is still running */
 }
 
 static quire_result passed_meanwhile(void *state, uint64_t stream, uint64_t *value)
@@ -252,16 +253,16 @@ static void collect_and_end(bench *w)
     end(w);
 }
 
-UNIT(deferred_failure, stream_that_is_asked_about_ends_afterwards)
+UNIT(deferred_failure, a_stream_is_destroyed_after_a_running_query)
 {
     bench w;
     begin_to_end(&w, false);
     free_one_on(&w, w.a);
-    CHECK_EQ(collect(&w), 0); /* marked, and not passed */
+    CHECK_EQ(collect(&w), 0); /* marked, but not passed */
     collect_and_end(&w);
 }
 
-UNIT(deferred_failure, stream_that_is_marked_for_what_waits_ends_afterwards)
+UNIT(deferred_failure, a_stream_is_destroyed_after_a_running_mark)
 {
     bench w;
     begin_to_end(&w, true);

@@ -1,6 +1,6 @@
 /*
- * deferred_free.c - frees that wait for points: when the range is free again, what statistics
- * and events report before, and what happens if a memory ends while a free waits.
+ * deferred_free.c - frees that wait for points: when the range is free again, what statistics and
+ * events report before, and what happens if a memory is destroyed while a free waits.
  */
 #include "tests/support/fixture.h"
 #include "tests/support/stream_steps.h"
@@ -62,7 +62,7 @@ static uint64_t waiting(bench *w)
 
 /* ---- one point ---------------------------------------------------------------------------- */
 
-UNIT(deferred_free, free_after_a_point_comes_back_once_it_has_passed)
+UNIT(deferred_free, a_range_is_free_again_after_its_point_has_passed)
 {
     bench w;
     begin(&w);
@@ -76,7 +76,8 @@ UNIT(deferred_free, free_after_a_point_comes_back_once_it_has_passed)
     CHECK_EQ(stats.allocation_count, 1);
     CHECK_EQ(collect(&w), 0);
     quire_allocation second = ALLOCATE(&w.f, .size = KIB);
-    CHECK_EQ(fixture_info(&w.f, second).offset, KIB); /* not where the first still is */
+    CHECK_EQ(fixture_info(&w.f, second).offset,
+             KIB); /* not in the place of the first, which still waits */
     streams_pass(w.a);
     CHECK_EQ(collect(&w), KIB);
     CHECK_EQ(waiting(&w), 0);
@@ -84,7 +85,7 @@ UNIT(deferred_free, free_after_a_point_comes_back_once_it_has_passed)
     end(&w);
 }
 
-UNIT(deferred_free, handle_is_stale_at_once)
+UNIT(deferred_free, the_handle_is_stale_at_once)
 {
     bench w;
     begin(&w);
@@ -100,7 +101,7 @@ UNIT(deferred_free, handle_is_stale_at_once)
     end(&w);
 }
 
-UNIT(deferred_free, for_nothing_or_what_has_passed_is_a_free)
+UNIT(deferred_free, a_deferred_free_without_a_pending_point_is_a_free)
 {
     bench w;
     begin(&w);
@@ -115,7 +116,7 @@ UNIT(deferred_free, for_nothing_or_what_has_passed_is_a_free)
     end(&w);
 }
 
-UNIT(deferred_free, points_given_out_of_order_pass_in_order)
+UNIT(deferred_free, points_in_any_order_pass_in_order)
 {
     enum { POINTS = 6 };
     static const int order[POINTS] = {3, 0, 5, 1, 4, 2};
@@ -135,7 +136,7 @@ UNIT(deferred_free, points_given_out_of_order_pass_in_order)
     end(&w);
 }
 
-UNIT(deferred_free, object_lives_until_its_point_has_passed)
+UNIT(deferred_free, the_object_exists_until_its_point_has_passed)
 {
     bench w;
     begin(&w);
@@ -152,7 +153,7 @@ UNIT(deferred_free, object_lives_until_its_point_has_passed)
     end(&w);
 }
 
-/* ---- many at once ------------------------------------------------------------------------- */
+/* ---- several frees ------------------------------------------------------------------------ */
 
 UNIT(deferred_free, many_frees_on_a_stream_take_one_mark)
 {
@@ -162,7 +163,7 @@ UNIT(deferred_free, many_frees_on_a_stream_take_one_mark)
     for (int i = 0; i < MANY; i++)
         CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
     uint64_t marks = streams_state()->marks;
-    CHECK(marks <= 1); /* to learn that it can be marked */
+    CHECK(marks <= 1); /* to find out whether it can be marked */
     CHECK_EQ(collect(&w), 0);
     CHECK_EQ(streams_state()->marks, marks + 1);
     CHECK_EQ(collect(&w), 0);
@@ -172,13 +173,13 @@ UNIT(deferred_free, many_frees_on_a_stream_take_one_mark)
     end(&w);
 }
 
-UNIT(deferred_free, free_on_a_stream_comes_after_what_is_submitted_by_then)
+UNIT(deferred_free, a_free_on_a_stream_waits_for_the_work_submitted_before_it)
 {
     bench w;
     begin(&w);
     quire_allocation first = ALLOCATE(&w.f, .size = KIB);
     mark(w.a);
-    streams_pass(w.a); /* nothing of this is behind the free */
+    streams_pass(w.a); /* this mark precedes the free */
     CHECK_OK(quire_free_on(w.f.memory, first, w.a));
     CHECK_EQ(collect(&w), 0);
     streams_pass(w.a);
@@ -186,7 +187,7 @@ UNIT(deferred_free, free_on_a_stream_comes_after_what_is_submitted_by_then)
     end(&w);
 }
 
-UNIT(deferred_free, passed_points_serve_before_a_page_is_made)
+UNIT(deferred_free, ranges_with_passed_points_are_used_before_a_page_is_created)
 {
     bench w;
     begin(&w);
@@ -201,7 +202,7 @@ UNIT(deferred_free, passed_points_serve_before_a_page_is_made)
     end(&w);
 }
 
-UNIT(deferred_free, what_waits_is_no_empty_page)
+UNIT(deferred_free, a_page_with_waiting_frees_is_not_empty)
 {
     bench w;
     begin(&w);
@@ -220,14 +221,14 @@ UNIT(deferred_free, what_waits_is_no_empty_page)
 
 /* ---- recorded uses ------------------------------------------------------------------------ */
 
-UNIT(deferred_free, recorded_use_makes_every_free_wait)
+UNIT(deferred_free, a_recorded_use_defers_every_free)
 {
     bench w;
     begin(&w);
     quire_allocation one = ALLOCATE(&w.f, .size = KIB, .name = "one");
     quire_allocation two[2] = {ALLOCATE(&w.f, .size = KIB), ALLOCATE(&w.f, .size = KIB)};
     CHECK_OK(quire_record_use(w.f.memory, one, w.a));
-    CHECK_OK(quire_record_use(w.f.memory, one, w.a)); /* nothing new */
+    CHECK_OK(quire_record_use(w.f.memory, one, w.a)); /* no change */
     CHECK_OK(quire_record_use(w.f.memory, two[1], w.a));
     CHECK_OK(quire_free(w.f.memory, one));
     CHECK_OK(quire_free_batch(w.f.memory, two, 2));
@@ -239,7 +240,7 @@ UNIT(deferred_free, recorded_use_makes_every_free_wait)
     end(&w);
 }
 
-UNIT(deferred_free, uses_on_two_streams_and_a_point_are_all_waited_for)
+UNIT(deferred_free, uses_on_two_streams_and_a_point_are_all_awaited)
 {
     bench w;
     begin(&w);
@@ -255,7 +256,7 @@ UNIT(deferred_free, uses_on_two_streams_and_a_point_are_all_waited_for)
         CHECK_EQ(waiting(&w), 1);
         streams_pass(streams[i]);
     }
-    uint64_t released = 0; /* each is marked when the one before it has passed */
+    uint64_t released = 0; /* each stream is marked after the point of the one before has passed */
     for (int i = 0; i < 3 && !released; i++) {
         streams_pass(w.a);
         streams_pass(w.b);
@@ -267,7 +268,7 @@ UNIT(deferred_free, uses_on_two_streams_and_a_point_are_all_waited_for)
     end(&w);
 }
 
-UNIT(deferred_free, use_stays_when_the_name_goes)
+UNIT(deferred_free, a_recorded_use_stays_when_the_name_is_removed)
 {
     bench w;
     begin(&w);
@@ -281,7 +282,7 @@ UNIT(deferred_free, use_stays_when_the_name_goes)
     end(&w);
 }
 
-UNIT(deferred_free, reserved_range_cannot_be_used)
+UNIT(deferred_free, a_reserved_range_cannot_record_a_use)
 {
     bench w;
     begin(&w);
@@ -295,7 +296,7 @@ UNIT(deferred_free, reserved_range_cannot_be_used)
     end(&w);
 }
 
-UNIT(deferred_free, mapped_allocation_stays)
+UNIT(deferred_free, a_mapped_allocation_is_not_freed)
 {
     bench w;
     begin_with(&w, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
@@ -308,9 +309,9 @@ UNIT(deferred_free, mapped_allocation_stays)
     end(&w);
 }
 
-/* ---- the ends ----------------------------------------------------------------------------- */
+/* ---- destruction -------------------------------------------------------------------------- */
 
-UNIT(deferred_free, memory_is_busy_while_something_waits)
+UNIT(deferred_free, a_memory_is_busy_while_a_free_waits)
 {
     bench w;
     begin(&w);
@@ -318,12 +319,12 @@ UNIT(deferred_free, memory_is_busy_while_something_waits)
     CHECK_FAILS(quire_memory_destroy(&w.f.memory), QUIRE_ERROR_BUSY);
     CHECK(w.f.memory && strstr(quire_last_error(), "wait"));
     streams_pass(w.a);
-    CHECK_OK(quire_memory_destroy(&w.f.memory)); /* looks by itself */
+    CHECK_OK(quire_memory_destroy(&w.f.memory)); /* the call itself checks the point */
     CHECK_OK(quire_memory_create(w.f.device, NULL, &w.f.memory));
     end(&w);
 }
 
-UNIT(deferred_free, memory_that_ends_with_all_awaits_the_streams)
+UNIT(deferred_free, destroying_a_memory_with_its_allocations_awaits_the_streams)
 {
     bench w;
     begin(&w);
@@ -333,13 +334,13 @@ UNIT(deferred_free, memory_that_ends_with_all_awaits_the_streams)
     streams_state()->await_passes = true;
     quire_memory_destroy_all(&w.f.memory);
     CHECK(streams_state()->awaited >= 2);
-    CHECK(streams_state()->last_nanoseconds > UINT64_C(50000000000)); /* of a minute */
+    CHECK(streams_state()->last_nanoseconds > UINT64_C(50000000000)); /* out of a minute */
     CHECK_EQ(w.f.fake.pages, 0);
     CHECK_OK(quire_memory_create(w.f.device, NULL, &w.f.memory));
     end(&w);
 }
 
-UNIT(deferred_free, memory_ends_though_the_backend_answers_nothing)
+UNIT(deferred_free, a_memory_is_destroyed_though_the_backend_answers_nothing)
 {
     bench w;
     begin(&w);
@@ -353,7 +354,7 @@ UNIT(deferred_free, memory_ends_though_the_backend_answers_nothing)
     end(&w);
 }
 
-UNIT(deferred_free, stream_is_busy_while_something_waits_for_it)
+UNIT(deferred_free, a_stream_is_busy_while_a_free_waits_for_it)
 {
     bench w;
     begin(&w);
@@ -367,7 +368,8 @@ UNIT(deferred_free, stream_is_busy_while_something_waits_for_it)
     CHECK_FAILS(quire_stream_destroy(&c), QUIRE_ERROR_BUSY);
     CHECK(c && strstr(quire_last_error(), "'c'"));
     streams_state()->await_passes = true;
-    CHECK_FAILS(quire_stream_destroy(&c), QUIRE_ERROR_BUSY); /* the live one was used on it */
+    CHECK_FAILS(quire_stream_destroy(&c),
+                QUIRE_ERROR_BUSY); /* the live allocation was used on it */
     CHECK_EQ(waiting(&w), 0);
     CHECK_OK(quire_free(w.f.memory, used));
     CHECK_OK(quire_stream_destroy(&c));
@@ -375,7 +377,7 @@ UNIT(deferred_free, stream_is_busy_while_something_waits_for_it)
     end(&w);
 }
 
-UNIT(deferred_free, lost_device_holds_nothing_back)
+UNIT(deferred_free, a_lost_device_delays_no_free)
 {
     bench w;
     begin(&w);
@@ -390,7 +392,7 @@ UNIT(deferred_free, lost_device_holds_nothing_back)
     end(&w);
 }
 
-UNIT(deferred_free, failure_of_one_stream_does_not_keep_the_others)
+UNIT(deferred_free, a_failing_stream_does_not_delay_the_others)
 {
     bench w;
     begin(&w);
@@ -412,7 +414,7 @@ UNIT(deferred_free, failure_of_one_stream_does_not_keep_the_others)
 
 /* ---- misuse and host memory --------------------------------------------------------------- */
 
-UNIT(deferred_free, refuses_null)
+UNIT(deferred_free, null_arguments_are_refused)
 {
     bench w;
     begin(&w);
@@ -431,7 +433,7 @@ UNIT(deferred_free, refuses_null)
     end(&w);
 }
 
-UNIT(deferred_free, stream_that_cannot_be_marked_takes_no_frees)
+UNIT(deferred_free, a_stream_that_cannot_be_marked_accepts_no_frees)
 {
     bench w;
     begin(&w);

@@ -1,6 +1,6 @@
 /*
  * deferred_order.c - frees whose points come in any order, and on many streams: they pass in the
- * order of their points, and a free costs about the same whatever waits already.
+ * order of their points, and the cost of a free hardly depends on how many wait.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -16,7 +16,7 @@ enum { KIB = 1024, MANY = 32000, STREAMS = 2000, TRIES = 5 };
 
 enum { WAITS = 1000, OPERATIONS = 40000, VALUES = 60 };
 
-/* The one to come first, by looking at all. */
+/* The first wait in order, found by comparing all. */
 static qi_wait *first_of(qi_wait *waits)
 {
     qi_wait *first = NULL;
@@ -40,7 +40,7 @@ static void compare_heap(const qi_queue_heap *heap, qi_wait *waits, uint64_t cou
     CHECK(heap->first == first_of(waits));
 }
 
-UNIT(deferred_order, heap_has_the_lowest_value_first_and_equals_as_they_were_put)
+UNIT(deferred_order, the_heap_returns_the_lowest_value_first_and_equal_ones_in_order)
 {
     qi_wait *waits = calloc(WAITS, sizeof *waits);
     qi_queue_heap heap = {.first = NULL};
@@ -66,8 +66,8 @@ UNIT(deferred_order, heap_has_the_lowest_value_first_and_equals_as_they_were_put
     free(waits);
 }
 
-/* So that what a free does under its shard's lock is bounded in whatever order the points come. */
-UNIT(deferred_order, heap_takes_few_steps_in_every_order)
+/* Bounds the time that a free holds its shard's lock, for every order of points. */
+UNIT(deferred_order, the_heap_takes_few_steps_in_every_order)
 {
     enum { RISING, FALLING, MIXED, EQUAL, ORDERS };
     qi_wait *waits = calloc(MANY, sizeof *waits);
@@ -90,7 +90,7 @@ UNIT(deferred_order, heap_takes_few_steps_in_every_order)
             most = heap.steps - before > most ? heap.steps - before : most;
         }
         CHECK(most <= 100);                 /* log2 of 32,000 is 15 */
-        CHECK(heap.steps <= MANY * 2 * 20); /* of 32,000 puts and takes */
+        CHECK(heap.steps <= MANY * 2 * 20); /* of 32,000 insertions and removals */
     }
     free(waits);
 }
@@ -132,7 +132,7 @@ static void allocate(uint64_t count)
         CHECK_OK(quire_allocate(w.f.memory, &(quire_allocation_options){.size = KIB}, &w.made[i]));
 }
 
-/* Nanoseconds of the thread for the frees alone; point number p is what `order` of i tells. */
+/* Returns the thread's nanoseconds for the frees alone. Free number i waits for point order(i). */
 static uint64_t time_frees(uint64_t first_value, uint64_t (*order)(uint64_t i))
 {
     allocate(MANY);
@@ -173,8 +173,10 @@ static uint64_t mark_many(void)
     return first.value;
 }
 
-/* A list that is walked takes a hundred times as long; on a machine that does other things the best
-   of some tries counts. */
+/*
+ * A linear list would take a hundred times as long. The best of several tries counts because other
+ * programs may use the machine.
+ */
 UNIT(deferred_order, frees_in_any_order_cost_about_as_much_as_in_the_order_of_their_points)
 {
     begin();
@@ -218,8 +220,8 @@ UNIT(deferred_order, frees_in_any_order_pass_in_the_order_of_their_points)
     end();
 }
 
-/* What is had again on the stream is taken from anywhere in list and heap. */
-UNIT(deferred_order, ranges_are_had_again_from_any_place_in_the_order)
+/* A range that is reused on the stream is removed from any place in list and heap. */
+UNIT(deferred_order, ranges_are_reused_from_any_place_in_the_order)
 {
     enum { COUNT = 64 };
     begin();
@@ -241,8 +243,8 @@ UNIT(deferred_order, ranges_are_had_again_from_any_place_in_the_order)
     end();
 }
 
-/* A memory that ends waits for the latest of them, wherever it lies. */
-UNIT(deferred_order, who_waits_for_a_stream_waits_for_the_last_point)
+/* A memory that is destroyed waits for the latest of them, at any place in the order. */
+UNIT(deferred_order, destroying_a_memory_waits_for_the_last_point_of_a_stream)
 {
     begin();
     quire_point points[3];
@@ -250,7 +252,7 @@ UNIT(deferred_order, who_waits_for_a_stream_waits_for_the_last_point)
         CHECK_OK(quire_stream_mark(w.stream, &points[i]));
     quire_allocation last = ALLOCATE(&w.f, .size = 4 * KIB), middle = ALLOCATE(&w.f, .size = KIB);
     CHECK_OK(quire_free_after(w.f.memory, last, &points[2]));
-    CHECK_OK(quire_free_after(w.f.memory, middle, &points[1])); /* late */
+    CHECK_OK(quire_free_after(w.f.memory, middle, &points[1])); /* out of order */
     CHECK_OK(quire_allocate_on(w.f.memory, &(quire_allocation_options){.size = 4 * KIB}, w.stream,
                                &last));
     qi_stream_queue *lane = qi_stream_queue_find(w.f.memory->shards, w.stream);
@@ -273,7 +275,7 @@ static uint64_t time_frees_on(quire_stream **streams, uint64_t count)
     return now() - begun;
 }
 
-/* The most lanes that are looked at for one. */
+/* The most stream queues that a lookup of one visits. */
 static uint32_t max_chain(const qi_shard *shard)
 {
     uint32_t most = 0;
@@ -287,7 +289,7 @@ static uint32_t max_chain(const qi_shard *shard)
     return most;
 }
 
-/* Held ones, of which there may be any number. */
+/* Capture streams, whose number is unlimited. */
 UNIT(deferred_order, frees_on_many_streams_cost_about_as_much_as_on_few)
 {
     enum { FEW = 8 };
@@ -297,7 +299,7 @@ UNIT(deferred_order, frees_on_many_streams_cost_about_as_much_as_on_few)
     for (int i = 0; i < STREAMS; i++)
         CHECK_OK(
             quire_stream_create(w.f.device, &(quire_stream_options){.capture = true}, &streams[i]));
-    time_frees_on(streams, STREAMS); /* makes what there is of each in the memory */
+    time_frees_on(streams, STREAMS); /* creates the queue of each stream in the memory */
     for (int i = 0; i < TRIES && !is_close; i++)
         is_close =
             time_frees_on(streams, STREAMS) < 8 * time_frees_on(streams + STREAMS - FEW, FEW);
@@ -310,8 +312,8 @@ UNIT(deferred_order, frees_on_many_streams_cost_about_as_much_as_on_few)
     end();
 }
 
-/* Calls that take host memory fail in turn: a table that cannot grow is used as it is. */
-UNIT(deferred_order, table_of_streams_does_without_host_memory)
+/* Calls that allocate host memory fail in turn: a table that cannot grow stays in use. */
+UNIT(deferred_order, the_table_of_streams_works_without_host_memory)
 {
     enum { FEW = 40 };
     for (uint64_t call = 1; call < 120; call += 7) {

@@ -70,7 +70,7 @@ static uint64_t place_of(bench *w, quire_allocation allocation)
     return (uint64_t)info.page * PAGE * 16 + info.offset;
 }
 
-UNIT(deferred_reuse, on_the_same_stream_is_at_once_and_without_a_call)
+UNIT(deferred_reuse, on_the_same_stream_happens_at_once_without_a_backend_call)
 {
     bench w;
     begin(&w);
@@ -97,7 +97,7 @@ UNIT(deferred_reuse, on_the_same_stream_is_at_once_and_without_a_call)
     end(&w);
 }
 
-UNIT(deferred_reuse, takes_what_is_larger_by_an_eighth_at_most)
+UNIT(deferred_reuse, accepts_ranges_up_to_an_eighth_larger)
 {
     bench w;
     begin(&w);
@@ -115,7 +115,7 @@ UNIT(deferred_reuse, takes_what_is_larger_by_an_eighth_at_most)
     end(&w);
 }
 
-UNIT(deferred_reuse, takes_what_the_fit_rounded_up_for_the_same_size)
+UNIT(deferred_reuse, accepts_ranges_that_the_fit_rounded_up_for_the_same_size)
 {
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
     static const uint64_t sizes[] = {1, 100, 300, 700, 5 * KIB, 40 * KIB + 1, 2 * PAGE + 1};
@@ -130,7 +130,7 @@ UNIT(deferred_reuse, takes_what_the_fit_rounded_up_for_the_same_size)
     }
 }
 
-UNIT(deferred_reuse, holds_to_the_alignment)
+UNIT(deferred_reuse, respects_the_alignment)
 {
     bench w;
     begin(&w);
@@ -142,11 +142,11 @@ UNIT(deferred_reuse, holds_to_the_alignment)
     end(&w);
 }
 
-/* Pages begin 256 bytes behind such a multiple: their offsets tell nothing of larger alignments. */
-UNIT(deferred_reuse, holds_to_an_alignment_above_that_of_the_page)
+/* Pages begin 256 bytes after such a multiple: offsets do not show larger alignments. */
+UNIT(deferred_reuse, respects_an_alignment_above_that_of_the_page)
 {
     enum { STEP = 256, ALIGNMENT = 4 * KIB };
-    static const uint64_t sizes[] = {KIB, 2 * PAGE}; /* in a shared page, in one of its own */
+    static const uint64_t sizes[] = {KIB, 2 * PAGE}; /* in a shared page, in a dedicated one */
     for (int i = 0; i < 2; i++) {
         bench w;
         fixture_prepare(&w.f);
@@ -161,12 +161,12 @@ UNIT(deferred_reuse, holds_to_an_alignment_above_that_of_the_page)
         CHECK_OK(quire_free_on(w.f.memory, low, w.a));
         quire_allocation high = ON(&w, w.a, .size = sizes[i], .alignment = ALIGNMENT);
         CHECK_EQ(fixture_info(&w.f, high).address % ALIGNMENT, 0);
-        CHECK_EQ(place_of(&w, ON(&w, w.a, .size = sizes[i])), place); /* what is low still waits */
+        CHECK_EQ(place_of(&w, ON(&w, w.a, .size = sizes[i])), place); /* `low` still waits */
         end(&w);
     }
 }
 
-UNIT(deferred_reuse, of_a_page_of_its_own)
+UNIT(deferred_reuse, works_for_dedicated_pages)
 {
     bench w;
     begin(&w);
@@ -181,7 +181,7 @@ UNIT(deferred_reuse, of_a_page_of_its_own)
     end(&w);
 }
 
-UNIT(deferred_reuse, names_and_events_are_told_as_of_any_other)
+UNIT(deferred_reuse, reports_names_and_events_like_any_allocation)
 {
     bench w;
     begin(&w);
@@ -200,7 +200,7 @@ UNIT(deferred_reuse, names_and_events_are_told_as_of_any_other)
     end(&w);
 }
 
-UNIT(deferred_reuse, refused_by_a_limit_of_its_name_waits_again)
+UNIT(deferred_reuse, refused_by_a_limit_of_its_name_makes_the_range_wait_again)
 {
     bench w;
     begin(&w);
@@ -215,7 +215,7 @@ UNIT(deferred_reuse, refused_by_a_limit_of_its_name_waits_again)
     end(&w);
 }
 
-UNIT(deferred_reuse, for_zeros_does_not_happen)
+UNIT(deferred_reuse, does_not_happen_for_zeroed_allocations)
 {
     bench w;
     begin(&w);
@@ -226,7 +226,7 @@ UNIT(deferred_reuse, for_zeros_does_not_happen)
     end(&w);
 }
 
-UNIT(deferred_reuse, of_memory_that_existed_does_not_happen)
+UNIT(deferred_reuse, does_not_happen_for_imported_memory)
 {
     bench w;
     begin(&w);
@@ -235,7 +235,8 @@ UNIT(deferred_reuse, of_memory_that_existed_does_not_happen)
     CHECK_OK(
         quire_page_adopt(w.f.memory, &size, &(quire_allocation_options){.size = size}, &adopted));
     CHECK_OK(quire_free_on(w.f.memory, adopted, w.a));
-    ON(&w, w.a, .size = size); /* the page was made for the other one and goes with it */
+    ON(&w, w.a,
+       .size = size); /* the page was created for the first allocation and is destroyed with it */
     CHECK_EQ(w.f.fake.pages, 2);
     CHECK_OK(quire_collect(w.f.memory, NULL));
     streams_pass(w.a);
@@ -246,7 +247,7 @@ UNIT(deferred_reuse, of_memory_that_existed_does_not_happen)
 
 /* ---- other streams ------------------------------------------------------------------------ */
 
-UNIT(deferred_reuse, of_another_stream_is_ordered_behind_it_before_a_page_is_made)
+UNIT(deferred_reuse, of_another_streams_range_orders_the_streams_before_a_page_is_created)
 {
     bench w;
     begin(&w);
@@ -262,7 +263,7 @@ UNIT(deferred_reuse, of_another_stream_is_ordered_behind_it_before_a_page_is_mad
     end(&w);
 }
 
-UNIT(deferred_reuse, of_another_stream_that_cannot_be_ordered_makes_a_page)
+UNIT(deferred_reuse, of_another_streams_range_that_cannot_be_ordered_creates_a_page)
 {
     bench w;
     begin(&w);
@@ -275,7 +276,7 @@ UNIT(deferred_reuse, of_another_stream_that_cannot_be_ordered_makes_a_page)
     end(&w);
 }
 
-UNIT(deferred_reuse, of_another_stream_loses_nothing_where_one_cannot_be_marked)
+UNIT(deferred_reuse, of_another_streams_range_loses_nothing_if_the_stream_cannot_be_marked)
 {
     bench w;
     begin(&w);
@@ -293,7 +294,7 @@ UNIT(deferred_reuse, of_another_stream_loses_nothing_where_one_cannot_be_marked)
     end(&w);
 }
 
-UNIT(deferred_reuse, of_another_devices_stream_waits)
+UNIT(deferred_reuse, of_a_range_of_another_devices_stream_waits)
 {
     bench w;
     begin(&w);
@@ -308,7 +309,7 @@ UNIT(deferred_reuse, of_another_devices_stream_waits)
     ON(&w, w.a, .size = PAGE - 256);
     CHECK_EQ(w.f.fake.pages, 2);
     CHECK_EQ(streams_state()->orders, 0);
-    quire_stream_info info; /* nobody tried: the stream would have been marked for that */
+    quire_stream_info info; /* no attempt was made: it would have marked the stream */
     CHECK_OK(quire_stream_get_info(w.a, &info));
     CHECK_EQ(info.marked, 0);
     streams_pass(far);
@@ -319,7 +320,7 @@ UNIT(deferred_reuse, of_another_devices_stream_waits)
     end(&w);
 }
 
-UNIT(deferred_reuse, by_who_names_no_stream_waits)
+UNIT(deferred_reuse, without_a_stream_waits)
 {
     bench w;
     begin(&w);
@@ -329,7 +330,7 @@ UNIT(deferred_reuse, by_who_names_no_stream_waits)
     end(&w);
 }
 
-UNIT(deferred_reuse, of_what_another_stream_used_too_waits_for_that)
+UNIT(deferred_reuse, of_a_range_used_on_another_stream_waits_for_that_stream)
 {
     bench w;
     begin(&w);
@@ -345,7 +346,7 @@ UNIT(deferred_reuse, of_what_another_stream_used_too_waits_for_that)
     end(&w);
 }
 
-UNIT(deferred_reuse, of_a_buffer_does_not_happen)
+UNIT(deferred_reuse, does_not_happen_for_buffers)
 {
     bench w;
     begin(&w);
@@ -365,14 +366,14 @@ UNIT(deferred_reuse, of_a_buffer_does_not_happen)
 
 /* ---- capture streams ------------------------------------------------------------------------- */
 
-UNIT(deferred_reuse, a_capture_stream_keeps_what_is_freed_for_itself)
+UNIT(deferred_reuse, a_capture_stream_keeps_ranges_freed_on_it_for_itself)
 {
     bench w;
     begin(&w);
     quire_stream *graph = make(&w, true);
     quire_allocation first = ON(&w, graph, .size = KIB), second = ON(&w, graph, .size = KIB);
     uint64_t places[2] = {place_of(&w, first), place_of(&w, second)};
-    CHECK_OK(quire_free(w.f.memory, first)); /* any free will do */
+    CHECK_OK(quire_free(w.f.memory, first)); /* any kind of free */
     CHECK_OK(quire_free_on(w.f.memory, second, graph));
     CHECK_OK(quire_collect(w.f.memory, NULL));
     quire_allocation other = ALLOCATE(&w.f, .size = KIB), on_a = ON(&w, w.a, .size = KIB);
@@ -383,14 +384,14 @@ UNIT(deferred_reuse, a_capture_stream_keeps_what_is_freed_for_itself)
         CHECK(place_of(&w, again[i]) == places[0] || place_of(&w, again[i]) == places[1]);
     CHECK(place_of(&w, again[0]) != place_of(&w, again[1]));
     CHECK_OK(quire_stream_destroy(&graph));
-    fixture_info(&w.f, again[0]); /* live without it */
+    fixture_info(&w.f, again[0]); /* live without the stream */
     CHECK_OK(quire_free(w.f.memory, again[0]));
     CHECK_OK(quire_free(w.f.memory, again[1]));
     CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
     end(&w);
 }
 
-UNIT(deferred_reuse, a_capture_stream_keeps_what_is_freed_on_another_stream_once_that_has_passed)
+UNIT(deferred_reuse, a_capture_stream_keeps_ranges_freed_on_another_stream_once_that_has_passed)
 {
     bench w;
     begin(&w);
@@ -398,7 +399,7 @@ UNIT(deferred_reuse, a_capture_stream_keeps_what_is_freed_on_another_stream_once
     quire_allocation first = ON(&w, graph, .size = KIB);
     uint64_t place = place_of(&w, first);
     CHECK_OK(quire_free_on(w.f.memory, first, w.a));
-    CHECK(place_of(&w, ON(&w, graph, .size = KIB)) != place); /* its work goes on */
+    CHECK(place_of(&w, ON(&w, graph, .size = KIB)) != place); /* the work of the stream continues */
     CHECK_OK(quire_collect(w.f.memory, NULL));
     streams_pass(w.a);
     CHECK_OK(quire_collect(w.f.memory, NULL));
@@ -427,7 +428,7 @@ UNIT(deferred_reuse, a_capture_stream_keeps_pages_until_it_is_destroyed)
     end(&w);
 }
 
-UNIT(deferred_reuse, a_capture_stream_ends_with_its_memory_too)
+UNIT(deferred_reuse, a_capture_stream_is_destroyed_with_its_memory)
 {
     bench w;
     begin(&w);
@@ -443,7 +444,7 @@ UNIT(deferred_reuse, a_capture_stream_ends_with_its_memory_too)
 
 /* ---- misuse and host memory --------------------------------------------------------------- */
 
-UNIT(deferred_reuse, refuses_null_and_bad_options)
+UNIT(deferred_reuse, refuses_null_and_invalid_options)
 {
     bench w;
     begin(&w);

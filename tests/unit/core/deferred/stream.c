@@ -1,6 +1,6 @@
 /*
- * stream.c - streams and points by themselves: what is asked of the backend and what is known
- * without, who may order whom, and what each wrong call is told.
+ * stream.c - streams and points by themselves: what the backend is queried for and what is known
+ * without, which streams can be ordered, and what each wrong call returns.
  */
 #include "tests/support/fixture.h"
 #include "tests/support/stream_steps.h"
@@ -44,7 +44,7 @@ UNIT(stream, marks_grow_and_pass_in_order)
     fixture_end(&f);
 }
 
-UNIT(stream, what_is_known_to_have_passed_is_not_asked_again)
+UNIT(stream, passed_points_are_not_queried_again)
 {
     fixture f;
     begin(&f);
@@ -62,7 +62,7 @@ UNIT(stream, what_is_known_to_have_passed_is_not_asked_again)
     fixture_end(&f);
 }
 
-UNIT(stream, no_point_at_all_has_passed)
+UNIT(stream, the_null_point_has_passed)
 {
     const quire_point none = {0};
     bool has_passed = false;
@@ -89,7 +89,7 @@ UNIT(stream, describes_itself)
     fixture_end(&f);
 }
 
-UNIT(stream, waits_for_another_and_not_for_what_has_passed)
+UNIT(stream, waits_for_another_stream_and_not_for_passed_points)
 {
     fixture f;
     begin(&f);
@@ -97,7 +97,7 @@ UNIT(stream, waits_for_another_and_not_for_what_has_passed)
     quire_point point = mark(b);
     CHECK_OK(quire_stream_wait(a, &point));
     CHECK_EQ(streams_state()->behind[streams_number(a)][streams_number(b)], point.value);
-    CHECK_OK(quire_stream_wait(b, &point)); /* its own */
+    CHECK_OK(quire_stream_wait(b, &point)); /* its own point */
     CHECK_OK(quire_stream_wait(a, &(quire_point){0}));
     CHECK_EQ(streams_state()->orders, 1);
     bool has_passed = false;
@@ -110,7 +110,7 @@ UNIT(stream, waits_for_another_and_not_for_what_has_passed)
     fixture_end(&f);
 }
 
-UNIT(stream, of_an_owner_who_signals_takes_what_was_announced)
+UNIT(stream, whose_owner_signals_accepts_announced_points)
 {
     fixture f;
     begin(&f);
@@ -120,16 +120,16 @@ UNIT(stream, of_an_owner_who_signals_takes_what_was_announced)
     CHECK_FAILS(quire_stream_mark(stream, &point), QUIRE_ERROR_UNSUPPORTED);
     CHECK(!point.stream && !point.value);
     CHECK_OK(quire_stream_announce(stream, 40));
-    CHECK_OK(quire_stream_announce(stream, 30)); /* lower: nothing */
+    CHECK_OK(quire_stream_announce(stream, 30)); /* lower: no effect */
     uint64_t asked = streams_state()->marks;
     CHECK_OK(quire_stream_mark(stream, &point));
     CHECK_EQ(point.value, 40);
-    CHECK_EQ(streams_state()->marks, asked); /* it is known who signals */
+    CHECK_EQ(streams_state()->marks, asked); /* the owner signals: no query is needed */
     CHECK_OK(quire_stream_destroy(&stream));
     fixture_end(&f);
 }
 
-UNIT(stream, that_marks_itself_takes_no_announcement)
+UNIT(stream, that_marks_itself_accepts_no_announcement)
 {
     fixture f;
     begin(&f);
@@ -140,7 +140,7 @@ UNIT(stream, that_marks_itself_takes_no_announcement)
     fixture_end(&f);
 }
 
-UNIT(stream, wrapped_is_the_backends_own)
+UNIT(stream, wrapped_belongs_to_the_caller)
 {
     fixture f;
     begin(&f);
@@ -156,7 +156,7 @@ UNIT(stream, wrapped_is_the_backends_own)
     fixture_end(&f);
 }
 
-UNIT(stream, held_has_no_backend_and_passes_nothing)
+UNIT(stream, for_capture_has_no_backend_stream_and_passes_nothing)
 {
     fixture f;
     fixture_make(&f, &(quire_memory_options){0}); /* without streams */
@@ -178,7 +178,7 @@ UNIT(stream, held_has_no_backend_and_passes_nothing)
     fixture_end(&f);
 }
 
-UNIT(stream, of_a_lost_device_has_passed_everything)
+UNIT(stream, of_a_lost_device_has_passed_every_point)
 {
     fixture f;
     begin(&f);
@@ -188,14 +188,14 @@ UNIT(stream, of_a_lost_device_has_passed_everything)
     streams_state()->asked_answers = QUIRE_ERROR_DEVICE_LOST;
     CHECK_FAILS(quire_point_has_passed(&point, &has_passed), QUIRE_ERROR_DEVICE_LOST);
     CHECK(!has_passed);
-    CHECK_OK(quire_point_has_passed(&point, &has_passed)); /* known by now */
+    CHECK_OK(quire_point_has_passed(&point, &has_passed)); /* known from the first answer */
     CHECK(has_passed);
     CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
     CHECK_OK(quire_stream_destroy(&stream));
     fixture_end(&f);
 }
 
-UNIT(stream, keeps_its_device)
+UNIT(stream, keeps_its_device_open)
 {
     fixture f;
     begin(&f);
@@ -234,7 +234,7 @@ UNIT(stream, fails_as_the_backend_does)
     fixture_end(&f);
 }
 
-UNIT(stream, refuses_what_is_no_stream)
+UNIT(stream, refuses_invalid_handles)
 {
     fixture f;
     begin(&f);
@@ -263,7 +263,7 @@ UNIT(stream, refuses_what_is_no_stream)
     fixture_end(&f);
 }
 
-UNIT(stream, leaves_nothing_without_host_memory)
+UNIT(stream, fails_completely_without_host_memory)
 {
     fixture f;
     begin(&f);

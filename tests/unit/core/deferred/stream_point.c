@@ -1,6 +1,6 @@
 /*
- * stream_point.c - which points a caller may name: where quire marks a stream, those up to its last
- * mark; where the stream's owner signals its values, later ones too.
+ * stream_point.c - which points a caller may use: if quire marks a stream, those up to its last
+ * mark; if the stream's owner signals its values, later ones too.
  */
 #include "quire/host.h"
 #include "src/base/clock.h"
@@ -43,7 +43,7 @@ static uint64_t marked(quire_stream *stream)
     return info.marked;
 }
 
-/* Every call that takes a point refuses this one, asks no backend about it and changes nothing. */
+/* Every call with a point refuses this one, makes no backend call and changes nothing. */
 static void expect_refused(bench *w, quire_point point)
 {
     bool has_passed = true;
@@ -56,7 +56,7 @@ static void expect_refused(bench *w, quire_point point)
     CHECK_FAILS(quire_point_await(&point, 0), INVALID);
     CHECK_FAILS(quire_point_await(&point, QUIRE_FOREVER), INVALID);
     CHECK_EQ(streams_state()->orders + streams_state()->awaited + streams_state()->asked, 0);
-    CHECK_EQ(fixture_info(&w->f, live).size, KIB); /* it lives */
+    CHECK_EQ(fixture_info(&w->f, live).size, KIB); /* it is live */
     CHECK_EQ(fixture_stats(&w->f).deferred_count, 0);
     CHECK_OK(quire_free(w->f.memory, live));
 }
@@ -69,15 +69,15 @@ UNIT(stream_point, beyond_the_last_mark_is_refused_by_every_call)
     quire_point last = mark(w.a), beyond = {w.a, last.value + 1};
     expect_refused(&w, beyond);
     expect_refused(&w, (quire_point){w.a, UINT64_MAX});
-    CHECK_EQ(marked(w.a), last.value); /* the refusals marked nothing */
+    CHECK_EQ(marked(w.a), last.value); /* the refusals did not mark the stream */
     CHECK_OK(quire_stream_wait(w.b, &last));
     CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &last));
     CHECK_EQ(mark(w.a).value, beyond.value);
-    CHECK_OK(quire_stream_wait(w.b, &beyond)); /* a point by now */
+    CHECK_OK(quire_stream_wait(w.b, &beyond)); /* a valid point now */
     end(&w);
 }
 
-/* The first question to a stream that was never marked is who marks it, which takes a mark. */
+/* The first query about a stream that was never marked is who marks it, which needs a mark. */
 UNIT(stream_point, of_a_stream_that_was_never_marked_is_refused)
 {
     bench w;
@@ -86,7 +86,7 @@ UNIT(stream_point, of_a_stream_that_was_never_marked_is_refused)
     end(&w);
 }
 
-UNIT(stream_point, that_cannot_be_judged_fails_as_the_backend_does)
+UNIT(stream_point, that_cannot_be_checked_fails_as_the_backend_does)
 {
     bench w;
     begin(&w);
@@ -95,14 +95,14 @@ UNIT(stream_point, that_cannot_be_judged_fails_as_the_backend_does)
     streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
     CHECK_FAILS(quire_free_after(w.f.memory, live, &point), QUIRE_ERROR_BACKEND_FAILURE);
     CHECK_FAILS(quire_point_await(&point, 0), QUIRE_ERROR_BACKEND_FAILURE);
-    streams_state()->mark_answers = QUIRE_ERROR_DEVICE_LOST; /* everything has passed */
+    streams_state()->mark_answers = QUIRE_ERROR_DEVICE_LOST; /* every point has passed */
     CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
     CHECK_OK(quire_free_after(w.f.memory, live, &point));
     CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
     end(&w);
 }
 
-UNIT(stream_point, of_an_owner_who_signals_may_be_later_than_any_announced)
+UNIT(stream_point, of_a_signalling_owner_may_be_later_than_any_announced)
 {
     bench w;
     begin(&w);
@@ -125,7 +125,7 @@ UNIT(stream_point, of_an_owner_who_signals_may_be_later_than_any_announced)
     end(&w);
 }
 
-UNIT(stream_point, of_a_held_stream_is_the_one_that_it_has)
+UNIT(stream_point, of_a_capture_stream_is_its_only_point)
 {
     bench w;
     begin(&w);
@@ -142,8 +142,8 @@ UNIT(stream_point, of_a_held_stream_is_the_one_that_it_has)
 
 /* ---- the host backend ----------------------------------------------------------------------- */
 
-/* Two workers, each behind a point of the other that lies ahead, would wait for each other. */
-UNIT(stream_point, lets_no_two_streams_wait_for_each_other)
+/* Two workers, each waiting for a later point of the other, would wait for each other. */
+UNIT(stream_point, never_makes_two_streams_wait_for_each_other)
 {
     quire_device *device = NULL;
     quire_stream *a = NULL, *b = NULL;
@@ -160,8 +160,8 @@ UNIT(stream_point, lets_no_two_streams_wait_for_each_other)
     CHECK_OK(quire_device_destroy(&device));
 }
 
-/* What comes past the core, through the backend's table. */
-UNIT(stream_point, beyond_all_that_was_submitted_is_refused_by_the_host_backend_too)
+/* Calls of the backend's table without the core. */
+UNIT(stream_point, beyond_all_submitted_work_is_refused_by_the_host_backend_too)
 {
     quire_device *device = NULL;
     quire_stream *a = NULL, *b = NULL;

@@ -1,6 +1,6 @@
 /*
  * budget.c - budgets of heaps, memories and devices: they hold on every path to a page, whoever
- * sets them and whenever, and are asked of the backend only where a page is made. Threads are in
+ * sets them and whenever. The backend is queried only where a page is created. Threads are in
  * tests/plain/budget_race.c, names in name_limit.c.
  */
 #include "tests/support/fixture.h"
@@ -18,7 +18,7 @@ static void make(fixture *b)
     fixture_make(b, &(quire_memory_options){.name = "weights", .pages = POLICY});
 }
 
-/* With a backend that tells budgets: this one for heap 0, and what is in use beside the pages. */
+/* Opens a backend that reports budgets: this one for heap 0, and the bytes that others use. */
 static void make_telling(fixture *b, uint64_t budget, uint64_t others)
 {
     fixture_prepare(b);
@@ -61,7 +61,7 @@ static uint64_t page_size(fixture *b, quire_allocation allocation)
 
 /* ---- accounts ----------------------------------------------------------------------------- */
 
-UNIT(budget, an_account_gives_what_is_left_and_not_a_unit_more)
+UNIT(budget, an_account_grants_exactly_the_rest)
 {
     qi_account account = {0};
     uint64_t used = 7;
@@ -72,9 +72,9 @@ UNIT(budget, an_account_gives_what_is_left_and_not_a_unit_more)
     CHECK_EQ(used, UINT64_MAX);
     CHECK(qi_account_take(&account, 0, UINT64_MAX, &used));
     qi_account_give(&account, UINT64_MAX - 10);
-    CHECK(!qi_account_take(&account, UINT64_MAX, 20, &used)); /* the sum wraps round */
+    CHECK(!qi_account_take(&account, UINT64_MAX, 20, &used)); /* the sum overflows */
     CHECK(!qi_account_take(&account, 11, 20, &used));
-    CHECK(!qi_account_take(&account, 0, 9, &used)); /* more than all is taken already */
+    CHECK(!qi_account_take(&account, 0, 9, &used)); /* more than the limit is already taken */
     CHECK(qi_account_take(&account, 10, 20, &used));
     CHECK_EQ(qi_account_used(&account), 20);
     qi_account_set_limit(&account, 5);
@@ -99,12 +99,12 @@ UNIT(budget, a_heap_limit_holds_on_every_path_to_a_page)
     CHECK_FAILS(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 10}, &buffer), OVER);
     CHECK_FAILS(quire_image_create(b.memory, &(quire_image_options){.width = 10}, &image), OVER);
     CHECK_FAILS(quire_reserve(b.memory, &(quire_allocation_options){.size = 1}, &shared), OVER);
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2); /* none of them asked the backend */
+    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2); /* none of them queried the backend */
     CHECK_EQ(b.fake.objects, 0);
     fixture_end(&b);
 }
 
-UNIT(budget, a_refusal_tells_its_numbers)
+UNIT(budget, a_refusal_reports_its_numbers)
 {
     fixture b;
     make(&b);
@@ -113,13 +113,14 @@ UNIT(budget, a_refusal_tells_its_numbers)
     REFUSE(&b, OVER, .size = 1000);
     CHECK_HAS(quire_last_error(), "cannot allocate 1000 B at alignment 1: ");
     CHECK_HAS(quire_last_error(), "; memory 'weights' (kind 0, DEVICE_LOCAL): 1 page, ");
-    CHECK_HAS(quire_last_error(), "a page of 1 KiB: heap 0 has 64 KiB of pages and may have 64.25");
+    CHECK_HAS(quire_last_error(),
+              "a page of 1 KiB: heap 0 has 64 KiB of pages and a limit of 64.25");
     CHECK_EQ(quire_last_native_code(), 0);
     ALLOCATE(&b, .size = 256);
     fixture_end(&b);
 }
 
-UNIT(budget, smaller_pages_are_made_of_what_is_left)
+UNIT(budget, smaller_pages_are_created_from_the_rest)
 {
     fixture b;
     make(&b);
@@ -133,7 +134,7 @@ UNIT(budget, smaller_pages_are_made_of_what_is_left)
     fixture_end(&b);
 }
 
-UNIT(budget, what_fits_the_pages_there_are_is_placed)
+UNIT(budget, requests_that_fit_existing_pages_are_served)
 {
     fixture b;
     make(&b);
@@ -146,7 +147,7 @@ UNIT(budget, what_fits_the_pages_there_are_is_placed)
     fixture_end(&b);
 }
 
-UNIT(budget, what_comes_to_a_page_in_the_end_is_not_the_threads_last_error)
+UNIT(budget, a_failure_before_a_created_page_is_not_the_threads_last_error)
 {
     fixture b;
     make(&b);
@@ -159,7 +160,7 @@ UNIT(budget, what_comes_to_a_page_in_the_end_is_not_the_threads_last_error)
     fixture_end(&b);
 }
 
-UNIT(budget, a_limit_below_what_is_in_use_takes_nothing_away)
+UNIT(budget, a_limit_below_the_bytes_in_use_releases_nothing)
 {
     fixture b;
     make(&b);
@@ -171,7 +172,7 @@ UNIT(budget, a_limit_below_what_is_in_use_takes_nothing_away)
     REFUSE(&b, OVER, .size = 256);
     CHECK_OK(quire_free(b.memory, first));
     CHECK_EQ(b.fake.pages, 2);
-    ALLOCATE(&b, .size = PAGE / 2, .dedicated = true); /* the empty page makes way */
+    ALLOCATE(&b, .size = PAGE / 2, .dedicated = true); /* the empty page is destroyed for it */
     CHECK_EQ(b.fake.heap_bytes[0], PAGE + PAGE / 2);
     REFUSE(&b, OVER, .size = 256);
     fixture_end(&b);
@@ -203,9 +204,9 @@ UNIT(budget, a_heap_is_shared_by_its_memories_and_no_other_heap_counts)
     fixture_end(&b);
 }
 
-/* ---- what the backend tells --------------------------------------------------------------- */
+/* ---- budgets of the backend --------------------------------------------------------------- */
 
-UNIT(budget, the_backends_budget_holds_with_what_others_use)
+UNIT(budget, the_backends_budget_includes_the_use_by_others)
 {
     fixture b;
     make_telling(&b, 4 * PAGE, PAGE);
@@ -215,40 +216,40 @@ UNIT(budget, the_backends_budget_holds_with_what_others_use)
     REFUSE(&b, OVER, .size = 1);
     REFUSE(&b, OVER, .size = 1, .dedicated = true);
     CHECK_HAS(quire_last_error(),
-              "heap 0 has 192 KiB of pages and 64 KiB of others, and its budget is 256 KiB");
+              "heap 0 has 192 KiB of pages and 64 KiB of other memory, and its budget is 256 KiB");
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 3);
     fixture_end(&b);
 }
 
-UNIT(budget, a_budget_that_shrinks_and_grows_is_followed)
+UNIT(budget, a_budget_that_shrinks_and_grows_takes_effect)
 {
     fixture b;
     make_telling(&b, 4 * PAGE, 0);
     ALLOCATE(&b, .size = PAGE);
     quire_allocation second = ALLOCATE(&b, .size = PAGE);
-    fake_set_budget(&b.fake, 0, PAGE, 0); /* below what is there */
+    fake_set_budget(&b.fake, 0, PAGE, 0); /* below the bytes in use */
     REFUSE(&b, OVER, .size = 1);
     CHECK_OK(quire_free(b.memory, second));
     REFUSE(&b, OVER, .size = 1, .dedicated = true);
-    CHECK_EQ(b.fake.pages, 1); /* what was empty went first */
+    CHECK_EQ(b.fake.pages, 1); /* the empty page was destroyed first */
     fake_set_budget(&b.fake, 0, 3 * PAGE, PAGE);
     ALLOCATE(&b, .size = PAGE);
     REFUSE(&b, OVER, .size = 1);
-    fake_set_budget(&b.fake, 0, 3 * PAGE, 0); /* the others leave */
+    fake_set_budget(&b.fake, 0, 3 * PAGE, 0); /* the others release their memory */
     ALLOCATE(&b, .size = PAGE);
-    fake_set_budget(&b.fake, 0, 0, 100 * PAGE); /* none is set */
+    fake_set_budget(&b.fake, 0, 0, 100 * PAGE); /* no budget is set */
     ALLOCATE(&b, .size = PAGE);
     fixture_end(&b);
 }
 
-UNIT(budget, the_lesser_of_limit_and_budget_decides)
+UNIT(budget, the_smaller_of_limit_and_budget_decides)
 {
     fixture b;
     make_telling(&b, 3 * PAGE, 0);
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, 2 * PAGE));
     ALLOCATE(&b, .size = 2 * PAGE);
     REFUSE(&b, OVER, .size = 1);
-    CHECK_HAS(quire_last_error(), "may have 128 KiB");
+    CHECK_HAS(quire_last_error(), "a limit of 128 KiB");
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, UINT64_MAX));
     ALLOCATE(&b, .size = PAGE);
     REFUSE(&b, OVER, .size = 1);
@@ -256,7 +257,7 @@ UNIT(budget, the_lesser_of_limit_and_budget_decides)
     fixture_end(&b);
 }
 
-UNIT(budget, the_backend_is_asked_where_a_page_is_made_and_nowhere_else)
+UNIT(budget, the_backend_is_queried_only_where_a_page_is_created)
 {
     fixture b;
     make_telling(&b, 4 * PAGE, 0);
@@ -270,7 +271,7 @@ UNIT(budget, the_backend_is_asked_where_a_page_is_made_and_nowhere_else)
     CHECK_EQ(b.fake.calls[FAKE_HEAP_BUDGET], 2);
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
-    CHECK_EQ(stats.backend_calls, 2); /* the question is the device's */
+    CHECK_EQ(stats.backend_calls, 2); /* the query counts for the device */
     quire_device_stats device;
     CHECK_OK(quire_device_get_stats(b.device, &device));
     CHECK_EQ(device.backend_calls, 4);
@@ -279,7 +280,7 @@ UNIT(budget, the_backend_is_asked_where_a_page_is_made_and_nowhere_else)
     fixture_end(&b);
 }
 
-UNIT(budget, without_an_answer_no_page_is_made)
+UNIT(budget, no_page_is_created_without_an_answer)
 {
     static const quire_result codes[] = {QUIRE_ERROR_DEVICE_LOST, QUIRE_ERROR_BACKEND_FAILURE,
                                          QUIRE_ERROR_NOT_PERMITTED};
@@ -300,9 +301,9 @@ UNIT(budget, without_an_answer_no_page_is_made)
     }
 }
 
-UNIT(budget, a_page_that_is_not_made_gives_back_what_was_taken)
+UNIT(budget, a_page_that_is_not_created_returns_its_share)
 {
-    for (uint64_t call = 2; call <= 3; call++) { /* the question comes first, then create and map */
+    for (uint64_t call = 2; call <= 3; call++) { /* the query comes first, then create and map */
         fixture b;
         fixture_prepare(&b);
         fake_offer_budget(&b.fake);
@@ -319,9 +320,9 @@ UNIT(budget, a_page_that_is_not_made_gives_back_what_was_taken)
     }
 }
 
-/* ---- asking ------------------------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------------------------ */
 
-UNIT(budget, a_backend_that_tells_nothing_has_budgets_of_its_heaps)
+UNIT(budget, a_backend_without_budgets_has_budgets_of_its_heaps)
 {
     fixture b;
     make(&b);
@@ -341,7 +342,7 @@ UNIT(budget, a_backend_that_tells_nothing_has_budgets_of_its_heaps)
     fixture_end(&b);
 }
 
-UNIT(budget, what_the_backend_tells_is_told)
+UNIT(budget, the_backends_answer_is_reported)
 {
     fixture b;
     make_telling(&b, 10 * PAGE, 3 * PAGE);
@@ -353,14 +354,14 @@ UNIT(budget, what_the_backend_tells_is_told)
     CHECK_EQ(info.available, 6 * PAGE);
     fake_set_budget(&b.fake, 0, 2 * PAGE, 3 * PAGE);
     CHECK_EQ(budget_of(&b, 0).available, 0);
-    info = budget_of(&b, 1); /* nothing is told of this one, and nothing is in it */
+    info = budget_of(&b, 1); /* the backend reports nothing for this one, and it is empty */
     CHECK_EQ(info.budget, info.size);
     CHECK_EQ(info.usage, 0);
     CHECK_EQ(info.available, info.size);
     fixture_end(&b);
 }
 
-UNIT(budget, wrong_heaps_and_devices_are_refused)
+UNIT(budget, invalid_heaps_and_devices_are_refused)
 {
     fixture b;
     make(&b);
@@ -387,11 +388,11 @@ UNIT(budget, the_callers_page_limit_holds_beside_the_backends)
     ALLOCATE(&b, .size = 1, .dedicated = true);
     REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1);
     REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1, .dedicated = true);
-    CHECK_HAS(quire_last_error(), "the device has 2 pages, as many as it may: 2");
+    CHECK_HAS(quire_last_error(), "the device has 2 pages, and its limit is 2");
     CHECK_OK(quire_device_set_page_limit(b.device, 10));
     ALLOCATE(&b, .size = PAGE);
     REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1);
-    CHECK_HAS(quire_last_error(), "the device has 3 pages, as many as it may: 3");
+    CHECK_HAS(quire_last_error(), "the device has 3 pages, and its limit is 3");
     CHECK_OK(quire_device_set_page_limit(b.device, 1)); /* below what there is */
     REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1);
     fixture_end(&b);
@@ -411,7 +412,7 @@ UNIT(budget, a_memorys_limit_holds_for_its_pages)
     CHECK_EQ(page_size(&b, ALLOCATE(&b, .size = 100)), PAGE / 2);
     REFUSE(&b, OVER, .size = PAGE);
     REFUSE(&b, OVER, .size = 256, .dedicated = true);
-    CHECK_HAS(quire_last_error(), "memory 'weights' has 96 KiB of pages and may have 96 KiB");
+    CHECK_HAS(quire_last_error(), "memory 'weights' has 96 KiB of pages and a limit of 96 KiB");
     CHECK_OK(quire_memory_set_limit(b.memory, 2 * PAGE));
     ALLOCATE(&b, .size = PAGE / 2, .dedicated = true);
     CHECK_OK(quire_memory_set_limit(b.memory, 0));
@@ -449,7 +450,7 @@ UNIT(budget, a_memorys_limit_may_be_a_share_of_its_heap)
     fixture_end(&b);
 }
 
-UNIT(budget, a_memorys_limit_is_not_anothers)
+UNIT(budget, a_memorys_limit_does_not_apply_to_others)
 {
     fixture b;
     make(&b);
@@ -465,7 +466,7 @@ UNIT(budget, a_memorys_limit_is_not_anothers)
     fixture_end(&b);
 }
 
-UNIT(budget, a_memory_whose_limit_falls_gives_its_empty_pages_back_at_once)
+UNIT(budget, a_memory_with_a_lower_limit_destroys_its_empty_pages_at_once)
 {
     fixture b;
     make(&b);
@@ -482,18 +483,18 @@ UNIT(budget, a_memory_whose_limit_falls_gives_its_empty_pages_back_at_once)
     CHECK_EQ(b.fake.pages, 1);
     REFUSE(&b, OVER, .size = 1);
     CHECK_OK(quire_free(b.memory, made[0]));
-    ALLOCATE(&b, .size = PAGE); /* the page there is */
+    ALLOCATE(&b, .size = PAGE); /* the existing page */
     CHECK_OK(quire_memory_set_limit(b.memory, 0));
     CHECK_EQ(b.fake.pages, 1);
     CHECK_FAILS(quire_memory_set_limit(NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
     fixture_end(&b);
 }
 
-/* ---- pages that come out larger ----------------------------------------------------------- */
+/* ---- pages that turn out larger ----------------------------------------------------------- */
 
 enum { ROUNDED = 100000 };
 
-UNIT(budget, what_a_page_is_larger_than_asked_counts)
+UNIT(budget, bytes_beyond_the_requested_page_size_count)
 {
     fixture b;
     make_telling(&b, 0, 0);
@@ -508,7 +509,7 @@ UNIT(budget, what_a_page_is_larger_than_asked_counts)
     fixture_end(&b);
 }
 
-UNIT(budget, a_page_that_comes_out_too_large_is_given_back)
+UNIT(budget, a_page_that_turns_out_too_large_is_destroyed)
 {
     for (int by = 0; by < 3; by++) {
         fixture b;
@@ -519,7 +520,7 @@ UNIT(budget, a_page_that_comes_out_too_large_is_given_back)
         REFUSE(&b, OVER, .size = PAGE);
         CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 1);
         REFUSE(&b, OVER, .size = PAGE, .dedicated = true);
-        REFUSE(&b, OVER, .size = 1); /* each smaller page comes out as large */
+        REFUSE(&b, OVER, .size = 1); /* each smaller page turns out as large */
         CHECK_EQ(b.fake.pages, 0);
         CHECK_EQ(budget_of(&b, 0).used, 0);
         fake_set_budget(&b.fake, 0, 0, 0);

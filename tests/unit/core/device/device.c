@@ -1,6 +1,6 @@
 /*
- * device.c - devices: the checks of a backend's table and description, who owns the state, the end
- * of a device with memories on it, and the lines it logs.
+ * device.c - devices: the checks of a backend's table and description, and who owns the state.
+ * Closing and log lines are in device_end.c.
  */
 #include "tests/support/fake.h"
 #include "tests/support/unit.h"
@@ -11,7 +11,7 @@
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
-/* A feature bit and where its functions stand in the table. */
+/* A feature bit and the offsets of its functions in the table. */
 typedef struct group {
     quire_backend_features bit;
     const char *names;
@@ -75,7 +75,10 @@ static void init_device_only(fake_backend *fake)
     fake_offer_growth(fake);
 }
 
-/* Opening is refused, says both parts, leaves no device and does not end the state. */
+/*
+ * Opening is refused with a message that has both parts. It leaves no device and does not end the
+ * state.
+ */
 static void expect_refused(fake_backend *fake, const char *part, const char *other)
 {
     quire_device *device = (quire_device *)fake;
@@ -130,7 +133,7 @@ UNIT(device, every_group_may_be_missing_as_a_whole)
         fake.table.features &= ~GROUPS[i].bit;
         for (size_t f = 0; f < GROUPS[i].count; f++)
             remove_function(&fake.table, GROUPS[i].functions[f]);
-        if (GROUPS[i].bit == QUIRE_BACKEND_STREAMS) /* without which there is nothing on them */
+        if (GROUPS[i].bit == QUIRE_BACKEND_STREAMS) /* the other groups need streams */
             fake_leave_out(&fake, QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY |
                                       QUIRE_BACKEND_STREAM_FILL);
         expect_accepted(&fake);
@@ -147,7 +150,7 @@ UNIT(device, unknown_feature_bits_are_refused)
     }
 }
 
-UNIT(device, rows_that_nobody_takes_are_refused)
+UNIT(device, copied_rows_without_a_copy_function_are_refused)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -193,11 +196,11 @@ UNIT(device, a_table_too_small_for_what_is_required_is_refused)
     }
 }
 
-UNIT(device, the_smallest_table_opens_and_has_nothing_to_end)
+UNIT(device, the_smallest_table_opens_and_needs_no_close)
 {
     fake_backend fake;
     init_device_only(&fake);
-    fake.table.size = AT(destroy); /* what stands behind is not the table's */
+    fake.table.size = AT(destroy); /* later members do not belong to the table */
     fake.table.features = 0;
     fake.info.limits.elastic_kinds = 0;
     quire_device *device = NULL;
@@ -206,7 +209,7 @@ UNIT(device, the_smallest_table_opens_and_has_nothing_to_end)
     CHECK(!fake.ended);
 }
 
-UNIT(device, functions_behind_the_end_of_an_older_table_are_absent)
+UNIT(device, functions_after_the_end_of_an_older_table_are_absent)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -228,7 +231,7 @@ UNIT(device, functions_behind_the_end_of_an_older_table_are_absent)
     CHECK(fake.ended);
 }
 
-UNIT(device, an_older_table_that_announces_what_it_is_too_small_for_is_refused)
+UNIT(device, an_older_table_with_features_beyond_its_size_is_refused)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -272,7 +275,7 @@ UNIT(device, a_device_has_1_to_16_heaps_and_1_to_32_kinds)
     expect_accepted(&fake);
 }
 
-UNIT(device, a_kind_in_a_heap_that_is_not_there_is_refused)
+UNIT(device, a_kind_in_a_missing_heap_is_refused)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -288,7 +291,7 @@ UNIT(device, a_heap_of_size_0_is_refused)
     expect_refused(&fake, "heap 1", "size 0");
 }
 
-UNIT(device, flags_that_are_not_known_are_refused)
+UNIT(device, unknown_flags_are_refused)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -299,7 +302,7 @@ UNIT(device, flags_that_are_not_known_are_refused)
     expect_refused(&fake, "memory kind 2", "unknown flags 0x200");
 }
 
-UNIT(device, kinds_for_objects_are_of_backends_with_objects_and_have_no_pointers)
+UNIT(device, kinds_for_objects_need_a_backend_with_objects_and_have_no_pointers)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -345,7 +348,7 @@ UNIT(device, host_visible_kinds_need_map_and_those_not_coherent_need_flush)
     expect_accepted(&fake);
 }
 
-UNIT(device, limits_that_are_no_powers_of_two_are_refused)
+UNIT(device, limits_other_than_powers_of_two_are_refused)
 {
     static const struct {
         const char *name;
@@ -366,12 +369,12 @@ UNIT(device, limits_that_are_no_powers_of_two_are_refused)
     }
 }
 
-UNIT(device, limits_of_0_are_resolved_to_what_asks_nothing)
+UNIT(device, limits_of_0_become_limits_without_effect)
 {
     fake_backend fake;
     fake_init(&fake);
     fake.info.limits = (quire_limits){.max_page = 3000, .max_pages = 7};
-    memset(fake.info.name, 'n', sizeof fake.info.name); /* without an end */
+    memset(fake.info.name, 'n', sizeof fake.info.name); /* not terminated */
     quire_device *device = NULL;
     quire_device_info info;
     CHECK_OK(fake_open(&fake, unit_memory(), &device));
@@ -394,7 +397,7 @@ UNIT(device, limits_of_0_are_resolved_to_what_asks_nothing)
 
 /* ---- ownership and failures --------------------------------------------------------------- */
 
-UNIT(device, what_describe_answers_is_passed_on_and_the_state_stays_the_callers)
+UNIT(device, errors_of_describe_are_returned_and_the_caller_keeps_the_state)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -405,7 +408,7 @@ UNIT(device, what_describe_answers_is_passed_on_and_the_state_stays_the_callers)
     CHECK(device == NULL && !fake.ended);
 }
 
-UNIT(device, without_host_memory_the_state_stays_the_callers)
+UNIT(device, without_host_memory_the_caller_keeps_the_state)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -416,7 +419,7 @@ UNIT(device, without_host_memory_the_state_stays_the_callers)
     CHECK_EQ(quire_last_native_code(), 0);
 }
 
-UNIT(device, null_arguments_and_half_given_options_are_refused)
+UNIT(device, null_arguments_and_incomplete_options_are_refused)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -435,7 +438,7 @@ UNIT(device, null_arguments_and_half_given_options_are_refused)
     CHECK_EQ(fake.calls[FAKE_DESCRIBE], 0);
 }
 
-UNIT(device, asking_wants_a_device_and_zeroes_what_it_cannot_fill)
+UNIT(device, queries_need_a_device_and_zero_missing_values)
 {
     fake_backend fake;
     fake_init(&fake);

@@ -1,5 +1,5 @@
 /*
- * device_end.c - the end of a device with memories on it, and the lines a device logs.
+ * device_end.c - closing a device that has memories, and the lines that a device logs.
  */
 #include "tests/support/fake.h"
 #include "tests/support/unit.h"
@@ -8,9 +8,9 @@
 
 #include "quire/quire.h"
 
-/* ---- the end ------------------------------------------------------------------------------ */
+/* ---- closing ------------------------------------------------------------------------------ */
 
-UNIT(device_end, null_is_refused_and_a_pointer_to_null_is_fine)
+UNIT(device_end, null_is_refused_and_a_pointer_to_null_is_accepted)
 {
     quire_device *device = NULL;
     CHECK_FAILS(quire_device_destroy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
@@ -66,7 +66,7 @@ UNIT(device_end, a_list_of_names_that_is_too_long_is_cut)
 typedef struct log_lines {
     char text[4096];
     uint32_t count[QUIRE_LOG_DEBUG + 1];
-    quire_memory *ask; /* asked for its figures at every line */
+    quire_memory *ask; /* its statistics are queried at every line */
 } log_lines;
 
 static void keep_line(void *user, quire_log_level level, const char *line)
@@ -81,7 +81,7 @@ static void keep_line(void *user, quire_log_level level, const char *line)
         CHECK_OK(quire_memory_get_stats(lines->ask, &stats));
 }
 
-/* Everything that logs: open, create, a page, busy ends, a page back, end, close. */
+/* Every logged action: open, create, page, refused destroy, page destroyed, destroy, close. */
 static void play(log_lines *lines, quire_log_level level)
 {
     fake_backend fake;
@@ -107,7 +107,7 @@ static void play(log_lines *lines, quire_log_level level)
     CHECK_OK(quire_device_destroy(&device));
 }
 
-UNIT(device_end, warnings_name_what_lives_and_where)
+UNIT(device_end, warnings_name_live_allocations_and_their_places)
 {
     log_lines lines = {.ask = NULL};
     play(&lines, QUIRE_LOG_WARNING);
@@ -117,7 +117,7 @@ UNIT(device_end, warnings_name_what_lives_and_where)
     CHECK_EQ(lines.count[QUIRE_LOG_WARNING], 3);
 }
 
-UNIT(device_end, a_level_of_none_is_warning_and_error_is_less)
+UNIT(device_end, a_level_of_none_means_warning_and_error_logs_less)
 {
     log_lines none = {.ask = NULL}, error = {.ask = NULL};
     play(&none, QUIRE_LOG_NONE);
@@ -127,7 +127,7 @@ UNIT(device_end, a_level_of_none_is_warning_and_error_is_less)
     CHECK_STR(error.text, "");
 }
 
-UNIT(device_end, info_tells_of_devices_and_memories)
+UNIT(device_end, level_info_logs_devices_and_memories)
 {
     log_lines lines = {.ask = NULL};
     play(&lines, QUIRE_LOG_INFO);
@@ -140,7 +140,7 @@ UNIT(device_end, info_tells_of_devices_and_memories)
     CHECK_HAS(lines.text, "device 'fake device' closed\n");
 }
 
-UNIT(device_end, debug_tells_of_pages)
+UNIT(device_end, level_debug_logs_pages)
 {
     log_lines lines = {.ask = NULL};
     play(&lines, QUIRE_LOG_DEBUG);

@@ -74,7 +74,7 @@ static void expect_for(const quire_device *device, int expected, const quire_int
 
 /* ---- requests ----------------------------------------------------------------------------- */
 
-UNIT(kind, every_required_flag_is_there)
+UNIT(kind, the_kind_has_every_required_flag)
 {
     quire_device *device = POSE(0, DL, HV | CO, HV | CO | CA, DL | HV | CO);
     EXPECT(device, 0, .required = 0);
@@ -87,7 +87,7 @@ UNIT(kind, every_required_flag_is_there)
     end(device);
 }
 
-UNIT(kind, exact_takes_no_superset)
+UNIT(kind, exact_accepts_no_superset)
 {
     quire_device *device = POSE(DL | HV | CO, HV | CO | CA, DL, 0, DL | LAZY);
     EXPECT(device, 2, .required = DL, .exact = true);
@@ -104,7 +104,7 @@ UNIT(kind, a_mask_allows_only_its_kinds)
     EXPECT(device, 1, .required = DL, .kind_mask = 0xe);
     EXPECT(device, 2, .required = DL, .kind_mask = 0xc);
     EXPECT(device, NONE, .required = DL, .kind_mask = 0x8);
-    CHECK_HAS(quire_last_error(), "DEVICE_LOCAL among those of mask 0x8");
+    CHECK_HAS(quire_last_error(), "DEVICE_LOCAL in the mask 0x8");
     EXPECT(device, NONE, .required = DL, .kind_mask = 0xfffffff0);
     EXPECT(device, NONE, .required = CA);
     end(device);
@@ -121,16 +121,16 @@ UNIT(kind, the_last_of_32_kinds_can_be_chosen)
     end(device);
 }
 
-UNIT(kind, preferred_flags_outweigh_flags_nobody_asked_for)
+UNIT(kind, preferred_flags_outweigh_unrequested_flags)
 {
     quire_device *device = POSE(HV, HV | CO, HV | CO | CA | DL);
     EXPECT(device, 0, .required = HV);
     EXPECT(device, 1, .required = HV, .preferred = CO);
-    EXPECT(device, 2, .required = HV, .preferred = CO | CA); /* one more flag than wanted */
+    EXPECT(device, 2, .required = HV, .preferred = CO | CA); /* one more flag than requested */
     end(device);
 }
 
-UNIT(kind, one_preferred_or_avoided_flag_outweighs_any_number_nobody_asked_for)
+UNIT(kind, one_preferred_or_avoided_flag_outweighs_any_number_of_unrequested_ones)
 {
     quire_device *device = POSE(HV, HV | CO | CA | DL);
     EXPECT(device, 1, .required = HV, .preferred = CA); /* two more, and still better */
@@ -151,7 +151,7 @@ UNIT(kind, avoided_flags_cost_but_do_not_forbid)
     end(device);
 }
 
-UNIT(kind, the_fewest_unasked_flags_and_then_the_lowest_index_win)
+UNIT(kind, the_fewest_unrequested_flags_and_then_the_lowest_index_win)
 {
     quire_device *device = POSE(DL | HV | CO, DL | HV, DL, DL, DL | HV | CO | CA);
     EXPECT(device, 2, .required = DL);
@@ -165,21 +165,22 @@ UNIT(kind, special_kinds_are_taken_only_when_named)
 {
     quire_device *device =
         POSE(DL | LAZY, DL | PROT, DL | AMD, DL | QUIRE_DEVICE_COHERENT, DL | HV | CO);
-    EXPECT(device, 4, .required = DL); /* whatever it has too many */
+    EXPECT(device, 4, .required = DL); /* the number of unrequested flags does not matter */
     EXPECT(device, 0, .required = DL | LAZY);
     EXPECT(device, 1, .required = PROT);
     EXPECT(device, 3, .required = QUIRE_DEVICE_COHERENT);
     EXPECT(device, 2, .required = QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED);
     EXPECT(device, 2, .required = QUIRE_DEVICE_UNCACHED, .preferred = QUIRE_DEVICE_COHERENT);
-    EXPECT(device, NONE, .required = QUIRE_DEVICE_UNCACHED); /* the other one is not named */
+    EXPECT(device, NONE, .required = QUIRE_DEVICE_UNCACHED); /* the other one is not requested */
     EXPECT(device, 0, .required = DL, .preferred = LAZY);
-    EXPECT(device, 4, .required = DL, .avoided = LAZY); /* naming it so is no wish */
+    EXPECT(device, 4, .required = DL,
+           .avoided = LAZY); /* an avoided flag does not request the special kind */
     EXPECT(device, NONE, .required = DL, .kind_mask = 0xf);
     EXPECT_FOR(device, 4, .host_read = false);
     end(device);
 }
 
-UNIT(kind, contradictory_requests_are_refused_each_with_its_sentence)
+UNIT(kind, contradictory_requests_are_refused_each_with_its_message)
 {
     static const struct {
         quire_kind_request request;
@@ -301,7 +302,7 @@ UNIT(kind, exportable_pages_are_refused_where_the_backend_has_none)
 
 /* ---- names -------------------------------------------------------------------------------- */
 
-UNIT(kind, each_flag_has_its_word_and_nothing_else_has_one)
+UNIT(kind, each_flag_has_a_word_and_other_bits_have_none)
 {
     static const char *const names[] = {
         "DEVICE_LOCAL",        "HOST_VISIBLE",        "HOST_COHERENT",

@@ -1,6 +1,7 @@
 /*
  * kind_profiles.c - memory choice on real devices: every profile in the folder "devices" below the
- * one that the environment variable QUIRE_TEST_DATA names. Without it nothing is tested.
+ * one that the environment variable QUIRE_TEST_DATA names. Without the variable the tests pass
+ * without a check.
  */
 #include "tests/support/unit.h"
 
@@ -161,7 +162,7 @@ static void check_profile(const char *folder, const char *file)
     for (uint32_t i = 0; i < info.kind_count; i++) /* no more flags than needed */
         if ((info.kinds[i].flags & (DL | SPECIAL)) == DL)
             CHECK(bits(info.kinds[c.device].flags) <= bits(info.kinds[i].flags));
-    for (uint32_t i = 0; i < info.kind_count; i++) /* the host's window is for the host */
+    for (uint32_t i = 0; i < info.kind_count; i++) /* the host's window is kept for the host */
         CHECK(info.kinds[i].flags != DL || !has(&info, c.device, HV) ||
               info.heaps[info.kinds[i].heap].size < info.heaps[info.kinds[c.device].heap].size);
     CHECK(has(&info, c.upload, HV) == (find(&info, HV, SPECIAL) != NONE));
@@ -171,12 +172,12 @@ static void check_profile(const char *folder, const char *file)
           find(&info, HV | QUIRE_HOST_CACHED, SPECIAL) == NONE);
     CHECK(has(&info, c.shared, DL | HV) == (find(&info, DL | HV, SPECIAL) != NONE));
     const int all[] = {c.device, c.upload, c.readback, c.shared};
-    for (int i = 0; i < 4; i++) /* nothing special is taken by accident */
+    for (int i = 0; i < 4; i++) /* no special kind is chosen by accident */
         CHECK(all[i] == NONE || !(info.kinds[all[i]].flags & SPECIAL));
     CHECK_OK(quire_device_destroy(&device));
 }
 
-UNIT(kind_profiles, choices_on_every_device_keep_their_promises)
+UNIT(kind_profiles, choices_on_every_device_match_the_rules)
 {
     const char *folder = data_folder();
     if (!folder)

@@ -1,5 +1,5 @@
 /*
- * policy.c - page policies: what 0 stands for, what is refused, the sizes of successive pages, and
+ * policy.c - page policies: the meaning of 0, what is refused, the sizes of successive pages, and
  * the bytes placed for a request.
  */
 #include "tests/support/unit.h"
@@ -10,11 +10,11 @@
 #define MIB (KIB * KIB)
 #define GIB (MIB * KIB)
 
-/* A device of one kind, as far as policies look at it. */
+/* A device with the members that policies read. */
 static quire_device device_with(uint64_t heap, uint64_t granularity)
 {
     quire_device device = {.info = {.heap_count = 2, .kind_count = 2}};
-    device.info.heaps[0].size = 1; /* of another kind */
+    device.info.heaps[0].size = 1; /* of the other kind */
     device.info.heaps[1].size = heap;
     device.info.kinds[1].heap = 1;
     device.info.limits.page_granularity = granularity;
@@ -50,14 +50,14 @@ UNIT(policy, pages_are_an_eighth_of_a_small_heap_rounded_down)
     CHECK_EQ(resolve((quire_page_policy){0}, 16 * MIB, 2 * MIB).page_size, 2 * MIB);
 }
 
-UNIT(policy, pages_of_a_tiny_heap_are_the_smallest_there_are)
+UNIT(policy, pages_of_a_tiny_heap_have_the_granularity)
 {
-    /* an eighth is less than the granularity, and still far from 32 MiB */
+    /* an eighth is less than the granularity, which is far below 32 MiB */
     CHECK_EQ(resolve((quire_page_policy){0}, 15 * MIB, 2 * MIB).page_size, 2 * MIB);
     CHECK_EQ(resolve((quire_page_policy){0}, 1000, 256).page_size, 256);
 }
 
-UNIT(policy, given_sizes_are_kept_whatever_the_heap)
+UNIT(policy, given_sizes_apply_to_every_heap)
 {
     quire_page_policy p = resolve((quire_page_policy){.page_size = 4 * GIB}, 1 * GIB, 256);
     CHECK_EQ(p.page_size, 4 * GIB);
@@ -74,7 +74,7 @@ UNIT(policy, sizes_are_rounded_up_to_the_granularity)
     CHECK_OK(qi_policy_validate(&p));
 }
 
-UNIT(policy, a_size_that_cannot_be_rounded_up_is_never_asked_of_a_backend)
+UNIT(policy, a_size_that_cannot_be_rounded_up_never_reaches_a_backend)
 {
     const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 254};
     for (int i = 0; i < 4; i++) {
@@ -137,7 +137,7 @@ UNIT(policy, contradictions_are_refused_with_their_numbers)
     expect_refused((quire_page_policy){.unused = {0, 1}}, invalid, "quire_page_policy.unused[1]");
 }
 
-UNIT(policy, the_outermost_allowed_values_are_taken)
+UNIT(policy, the_limits_of_all_values_are_accepted)
 {
     quire_page_policy p = resolve(
         (quire_page_policy){.growth_percent = 1000, .max_page = GIB, .max_pages = 1}, GIB, 256);
@@ -174,7 +174,7 @@ UNIT(policy, without_growth_the_first_page_alone_may_differ)
     EXPECT_PAGES(large, 4096, 1024, 1024);
 }
 
-UNIT(policy, growth_goes_on_from_the_first_page_to_the_largest)
+UNIT(policy, growth_continues_from_the_first_page_to_the_largest)
 {
     const quire_page_policy doubling = {.page_size = 1024, .growth_percent = 100, .max_page = 5120};
     EXPECT_PAGES(doubling, 1024, 2048, 4096, 5120, 5120);
@@ -217,7 +217,7 @@ UNIT(policy, growth_that_overflows_ends_at_the_largest_page)
         CHECK_EQ(qi_policy_next_page(&p, &(qi_page_history){.last = last}, 256), UINT64_C(1) << 63);
 }
 
-/* ---- bytes placed ------------------------------------------------------------------------- */
+/* ---- placed bytes ------------------------------------------------------------------------- */
 
 static void expect_size(uint64_t padding, uint64_t granularity, uint64_t asked, uint64_t expected)
 {
@@ -234,7 +234,7 @@ UNIT(policy, padding_comes_first_and_rounding_after_it)
     expect_size(0, 512, 100, 512);
     expect_size(0, 512, 512, 512);
     expect_size(1, 512, 512, 1024);
-    expect_size(32, 100, 100, 200); /* any number */
+    expect_size(32, 100, 100, 200); /* multiples of any number */
     expect_size(0, 7, 50, 56);
     expect_size(0, 1, UINT64_MAX, UINT64_MAX);
     expect_size(1, 1, UINT64_MAX - 1, UINT64_MAX);
@@ -242,7 +242,7 @@ UNIT(policy, padding_comes_first_and_rounding_after_it)
     expect_size(0, 5, UINT64_MAX, UINT64_MAX); /* a multiple of 5 */
 }
 
-UNIT(policy, sizes_that_cannot_be_counted_overflow)
+UNIT(policy, sizes_that_overflow_are_reported)
 {
     uint64_t size = 0;
     quire_page_policy p = {.extra_padding = 2, .size_granularity = 1};

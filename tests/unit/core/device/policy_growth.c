@@ -1,6 +1,7 @@
 /*
- * policy_growth.c - what the size of a page can depend on: the page before, the largest page, all
- * pages, the request, and a granularity; what of it is refused, and that memories follow it.
+ * policy_growth.c - inputs of the size of a page: the previous page, the largest page, all pages,
+ * the request, and a granularity; which combinations are refused, and that memories follow the
+ * policy.
  */
 #include "tests/support/fixture.h"
 
@@ -24,7 +25,7 @@ static uint64_t next_page(const quire_page_policy *p, uint64_t largest, uint64_t
     return qi_policy_next_page(p, &(qi_page_history){.largest = largest, .total = total}, 256);
 }
 
-/* ---- the largest page there is ------------------------------------------------------------ */
+/* ---- the largest existing page ------------------------------------------------------------ */
 
 static const quire_page_policy ladder = {.page_size = 8 * KIB,
                                          .first_page_size = 1 * KIB,
@@ -52,7 +53,7 @@ UNIT(policy_growth, without_growth_the_only_page_is_the_first)
     CHECK_EQ(next_page(&p, 65536, 65536), 4096);
 }
 
-UNIT(policy_growth, the_smallest_growth_always_moves)
+UNIT(policy_growth, the_smallest_growth_makes_progress)
 {
     quire_page_policy p = {.page_size = 1,
                            .first_page_size = 1,
@@ -68,7 +69,7 @@ UNIT(policy_growth, the_smallest_growth_always_moves)
 
 /* ---- all pages ---------------------------------------------------------------------------- */
 
-UNIT(policy_growth, a_page_is_a_share_of_all)
+UNIT(policy_growth, a_page_is_a_share_of_all_pages)
 {
     quire_page_policy p = resolve((quire_page_policy){.page_size = 1024,
                                                       .growth_percent = 100,
@@ -92,7 +93,7 @@ static void put(qi_pages *pages, qi_host *host, qi_page page)
     *(qi_page *)qi_table_get(&pages->records, pages->top++) = page;
 }
 
-UNIT(policy_growth, pages_being_made_count_with_the_size_they_are_to_have)
+UNIT(policy_growth, pages_being_created_count_with_their_requested_size)
 {
     qi_host host;
     qi_pages pages;
@@ -127,12 +128,12 @@ UNIT(policy_growth, steps_are_skipped_until_the_request_fits_often_enough)
     CHECK_EQ(qi_policy_page_for(&p, 1024, 2049, 256), 8192);
     CHECK_EQ(qi_policy_page_for(&p, 1024, 5000, 256), 8192);
     CHECK_EQ(qi_policy_page_for(&p, 1024, UINT64_MAX, 256), 8192);
-    CHECK_EQ(qi_policy_page_for(&p, 0, 5000, 256), 0); /* a full line has no step to begin at */
+    CHECK_EQ(qi_policy_page_for(&p, 0, 5000, 256), 0); /* a full address line leaves no step */
     p.request_factor = 1;
     CHECK_EQ(qi_policy_page_for(&p, 1024, 5000, 256), 1024);
 }
 
-UNIT(policy_growth, classes_take_the_place_of_the_page_that_is_due)
+UNIT(policy_growth, classes_replace_the_next_page_size)
 {
     quire_page_policy p =
         resolve((quire_page_policy){.page_size = 4096, .classes = {{100, 1000}, {5000, 16384}}});
@@ -167,7 +168,7 @@ UNIT(policy_growth, sizes_are_multiples_of_the_policys_granularity)
     CHECK_EQ(qi_policy_round(&p, UINT64_MAX - 255), UINT64_MAX - 255);
 }
 
-UNIT(policy_growth, a_finer_granularity_than_the_backends_is_the_backends)
+UNIT(policy_growth, a_granularity_below_the_backends_is_the_backends)
 {
     CHECK_EQ(resolve((quire_page_policy){.page_granularity = 0}).page_granularity, 256);
     CHECK_EQ(resolve((quire_page_policy){.page_granularity = 1}).page_granularity, 256);
@@ -230,7 +231,7 @@ static quire_allocation take(fixture *b, uint64_t size, uint64_t page_size)
     return made;
 }
 
-UNIT(policy_growth, neither_dedicated_pages_nor_those_given_back_count)
+UNIT(policy_growth, neither_dedicated_nor_destroyed_pages_count)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = ladder});
@@ -249,7 +250,7 @@ UNIT(policy_growth, neither_dedicated_pages_nor_those_given_back_count)
     fixture_end(&b);
 }
 
-UNIT(policy_growth, a_page_made_smaller_counts_as_what_it_is)
+UNIT(policy_growth, a_page_made_smaller_counts_with_its_real_size)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = ladder});
@@ -261,7 +262,7 @@ UNIT(policy_growth, a_page_made_smaller_counts_as_what_it_is)
     fixture_end(&b);
 }
 
-UNIT(policy_growth, a_granularity_is_given_up_before_a_request_is_refused)
+UNIT(policy_growth, a_granularity_is_dropped_before_a_request_is_refused)
 {
     fixture b;
     fixture_make(
@@ -277,7 +278,7 @@ UNIT(policy_growth, a_granularity_is_given_up_before_a_request_is_refused)
     fixture_end(&b);
 }
 
-UNIT(policy_growth, the_devices_largest_page_cuts_a_class_and_a_granularity)
+UNIT(policy_growth, the_devices_largest_page_limits_classes_and_granularity)
 {
     fixture b;
     fixture_prepare(&b);

@@ -1,6 +1,6 @@
 /*
- * preset.c - the presets of VulkanMemoryAllocator, RMM and PyTorch make the pages that the formulas
- * of docs/policies.md give, table by table. Those of PaddlePaddle are preset_paddle.c.
+ * preset.c - the presets of VulkanMemoryAllocator, RMM and PyTorch create the pages that the
+ * formulas of docs/policies.md give, table by table. Those of PaddlePaddle are in preset_paddle.c.
  */
 #include "tests/support/course.h"
 #include "tests/support/random.h"
@@ -14,7 +14,7 @@ static quire_page_policy policy_of(fixture *b, quire_preset preset)
 
 /* ---- VulkanMemoryAllocator ---------------------------------------------------------------- */
 
-UNIT(preset, vma_goes_from_an_eighth_to_256_mib_in_a_large_heap)
+UNIT(preset, vma_grows_from_an_eighth_to_256_mib_in_a_large_heap)
 {
     static const uint64_t sizes[] = {32, 64, 128, 256, 256};
     fixture b;
@@ -28,7 +28,7 @@ UNIT(preset, vma_goes_from_an_eighth_to_256_mib_in_a_large_heap)
     fixture_end(&b);
 }
 
-UNIT(preset, vma_holds_a_request_twice_or_gives_it_a_page_of_its_own)
+UNIT(preset, vma_makes_room_for_two_requests_or_a_dedicated_page)
 {
     fixture b;
     open_heap(&b, 8 * GIB);
@@ -61,7 +61,10 @@ UNIT(preset, vma_prefers_an_eighth_of_a_heap_up_to_1_gib)
     expect_vma(1 * MIB, 128 * KIB);
 }
 
-/* From the preferred size down by halves, at most three, while that is above what there is. */
+/*
+ * Halves the preferred size up to three times, while half of it is above the largest page and holds
+ * the request twice.
+ */
 static uint64_t vma_block(uint64_t preferred, uint64_t largest, uint64_t request)
 {
     uint64_t block = preferred;
@@ -77,7 +80,7 @@ typedef struct live {
     bool dedicated;
 } live;
 
-/* Empty pages are given back when a page is made: they do not count. */
+/* Empty pages are destroyed when a page is created: they do not count. */
 static uint64_t max_of(const live *all, int count)
 {
     uint64_t largest = 0;
@@ -106,11 +109,11 @@ static live vma_step(fixture *b, const live *all, int count, uint64_t request, u
     return new;
 }
 
-UNIT(preset, vma_does_so_whatever_comes_and_goes)
+UNIT(preset, vma_keeps_its_sizes_while_pages_are_created_and_destroyed)
 {
-    enum { MOST = 60 };
+    enum { MAX_COUNT = 60 };
     const uint64_t preferred = 8 * MIB;
-    live all[MOST];
+    live all[MAX_COUNT];
     int count = 0;
     test_random r = {.state = 3};
     fixture b;
@@ -119,7 +122,7 @@ UNIT(preset, vma_does_so_whatever_comes_and_goes)
     for (int i = 0; i < 4000; i++) {
         uint64_t request = 1 + random_below(&r, preferred >> random_below(&r, 8));
         bool filling = i / 200 % 2 == 0;
-        if (count < MOST && (!count || random_below(&r, 10) < (filling ? 7u : 2u))) {
+        if (count < MAX_COUNT && (!count || random_below(&r, 10) < (filling ? 7u : 2u))) {
             all[count] = vma_step(&b, all, count, request, preferred);
             count++;
         } else {
@@ -147,7 +150,7 @@ UNIT(preset, rmm_doubles_the_pool)
     fixture_end(&b);
 }
 
-UNIT(preset, rmm_makes_no_page_below_the_request)
+UNIT(preset, rmm_creates_no_page_below_the_request)
 {
     fixture b;
     open_heap(&b, 1 * GIB);
@@ -159,7 +162,7 @@ UNIT(preset, rmm_makes_no_page_below_the_request)
     fixture_end(&b);
 }
 
-UNIT(preset, rmm_halves_what_cannot_be_had)
+UNIT(preset, rmm_halves_unavailable_sizes)
 {
     fixture b;
     open_heap(&b, 1 * GIB);
@@ -168,7 +171,7 @@ UNIT(preset, rmm_halves_what_cannot_be_had)
     make(&b, policy);
     EXPECT_COURSE(&b, {4 * MIB, 4 * MIB, false}, {4 * MIB, 4 * MIB, false});
     b.fake.page_budget = 11 * MIB;
-    ALLOCATE(&b, .size = 1 * MIB); /* 8, 4, 2 */
+    ALLOCATE(&b, .size = 1 * MIB); /* attempts of 8, 4, 2 MiB */
     CHECK_EQ(b.fake.last_page.size, 2 * MIB);
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 5);
     b.fake.page_budget = 0;
@@ -210,7 +213,7 @@ static void expect_usable(uint64_t heap, uint64_t granularity, quire_preset pres
     fixture_end(&b);
 }
 
-UNIT(preset, a_memory_can_be_made_of_each_in_every_heap)
+UNIT(preset, each_preset_creates_a_memory_in_every_heap)
 {
     for (uint64_t heap = 512; heap <= 64 * GIB; heap *= 8)
         for (uint64_t granularity = 1; granularity <= 64 * MIB; granularity *= 64)
@@ -218,7 +221,7 @@ UNIT(preset, a_memory_can_be_made_of_each_in_every_heap)
                 expect_usable(heap + heap / 3, granularity, (quire_preset)preset);
 }
 
-UNIT(preset, refusals)
+UNIT(preset, invalid_options_are_refused)
 {
     const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
     quire_page_policy p;

@@ -1,5 +1,5 @@
 /*
- * preset_paddle.c - the policies of PaddlePaddle's strategies make the pages that the formulas of
+ * preset_paddle.c - the policies of PaddlePaddle's strategies create the pages that the formulas of
  * docs/policies.md give, table by table.
  */
 #include "tests/support/course.h"
@@ -14,7 +14,7 @@ static quire_page_policy paddle(quire_paddle_strategy strategy, quire_paddle_siz
 static const quire_paddle_strategy AUTO = QUIRE_PADDLE_AUTO_GROWTH,
                                    NAIVE = QUIRE_PADDLE_NAIVE_BEST_FIT;
 
-UNIT(preset_paddle, auto_growth_makes_pages_of_a_request_or_of_a_chunk)
+UNIT(preset_paddle, auto_growth_creates_pages_of_a_request_or_of_a_chunk)
 {
     fixture b;
     open_heap(&b, 1 * GIB);
@@ -30,7 +30,7 @@ UNIT(preset_paddle, auto_growth_makes_pages_of_a_request_or_of_a_chunk)
     fixture_end(&b);
 }
 
-/* size' and the chunk, whatever number min_chunk is; pages are multiples of 256 here. */
+/* size' and the chunk, for every number min_chunk; pages are multiples of 256 here. */
 UNIT(preset_paddle, auto_growth_rounds_to_any_min_chunk)
 {
     fixture b;
@@ -71,7 +71,7 @@ UNIT(preset_paddle, naive_best_fit_without_max_chunk_pools_nothing)
     EXPECT_FIRST(&b, paddle(NAIVE, gcu), {1, 256, true}, {160, 256, true}, {161, 512, true},
                  {1 * MIB, 1 * MIB + 256, true});
     quire_memory_destroy_all(&b.memory);
-    gcu.max_chunk = 511; /* 256 is the only size below */
+    gcu.max_chunk = 511; /* 256 is the only smaller size */
     CHECK_EQ(paddle(NAIVE, gcu).dedicated_threshold, 161);
     gcu.max_chunk = 255;
     CHECK_EQ(paddle(NAIVE, gcu).dedicated, QUIRE_DEDICATED_ALWAYS);
@@ -84,7 +84,7 @@ UNIT(preset_paddle, naive_best_fit_without_max_chunk_pools_nothing)
     fixture_end(&b);
 }
 
-UNIT(preset_paddle, naive_best_fit_compares_what_is_rounded)
+UNIT(preset_paddle, naive_best_fit_compares_rounded_sizes)
 {
     fixture b;
     open_heap(&b, 1 * GIB);
@@ -93,7 +93,7 @@ UNIT(preset_paddle, naive_best_fit_compares_what_is_rounded)
     fixture_end(&b);
 }
 
-UNIT(preset_paddle, naive_best_fit_begins_with_init_and_goes_on_with_realloc)
+UNIT(preset_paddle, naive_best_fit_starts_with_init_and_continues_with_realloc)
 {
     fixture b;
     open_heap(&b, 1 * GIB);
@@ -104,12 +104,12 @@ UNIT(preset_paddle, naive_best_fit_begins_with_init_and_goes_on_with_realloc)
     made[0] = expect_row(&b, (row){2 * MIB - 64, 4 * MIB, false});
     made[1] = expect_row(&b, (row){2 * MIB - 64, 0, false});
     made[2] = expect_row(&b, (row){1000, 1 * MIB, false});
-    made[3] = expect_row(&b, (row){2 * MIB - 64, 2 * MIB, false}); /* no smaller than size' */
+    made[3] = expect_row(&b, (row){2 * MIB - 64, 2 * MIB, false}); /* at least size' */
     made[4] = expect_row(&b, (row){2 * MIB, 2 * MIB + 256, true});
     for (int i = 0; i < 5; i++)
         CHECK_OK(quire_free(b.memory, made[i]));
     CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
-    EXPECT_COURSE(&b, {1000, 4 * MIB, false}); /* from the start */
+    EXPECT_COURSE(&b, {1000, 4 * MIB, false}); /* from the first size again */
     quire_memory_destroy_all(&b.memory);
     gpu.max_alloc = 3 * MIB;
     make(&b, paddle(NAIVE, gpu));
@@ -121,7 +121,7 @@ UNIT(preset_paddle, naive_best_fit_begins_with_init_and_goes_on_with_realloc)
     fixture_end(&b);
 }
 
-UNIT(preset_paddle, refusals)
+UNIT(preset_paddle, invalid_options_are_refused)
 {
     const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
     quire_page_policy p;

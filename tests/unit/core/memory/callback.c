@@ -1,12 +1,13 @@
 /*
- * callback.c - when hooks, log sinks and backends are heard that call quire: pages that this thread
- * makes, moves or gives back are done with by then, and what a callback does is no reason for the
- * call that it comes from to begin again. Every place on every backend is plain/callbacks.c.
+ * callback.c - hooks, log sinks and backends that call quire. When they are called, the pages that
+ * this thread creates, moves or destroys are in a consistent state, and the calls that a callback
+ * makes do not restart the call that it comes from. tests/plain/callbacks.c tests every place on
+ * every backend.
  */
 #include "src/core/state/memory.h"
 #include "tests/support/fixture.h"
 
-enum { PAGE = 64 * 1024, MOST = 32 };
+enum { PAGE = 64 * 1024, MAX_COUNT = 32 };
 
 /* ---- a log sink that allocates ------------------------------------------------------------ */
 
@@ -15,8 +16,8 @@ typedef struct sink {
     quire_memory *memory; /* NULL: the sink does nothing */
     const char *part;     /* of the lines at which it allocates */
     quire_allocation_options options;
-    quire_result result; /* of the last time */
-    uint32_t skipped;    /* lines that it lets pass first */
+    quire_result result; /* of the latest allocation */
+    uint32_t skipped;    /* lines to ignore first */
     uint32_t lines;
 } sink;
 
@@ -58,7 +59,7 @@ static void end(sink *k)
     fixture_end(&k->f);
 }
 
-UNIT(callback, a_sink_may_allocate_when_a_page_that_grows_sends_another_away)
+UNIT(callback, a_sink_may_allocate_when_a_growing_page_releases_another)
 {
     sink k;
     begin(&k, &(quire_memory_options){
@@ -73,7 +74,7 @@ UNIT(callback, a_sink_may_allocate_when_a_page_that_grows_sends_another_away)
     end(&k);
 }
 
-UNIT(callback, a_sink_may_ask_in_vain_when_pages_are_given_back_for_one)
+UNIT(callback, a_sink_may_be_refused_while_pages_are_destroyed_for_a_request)
 {
     sink k;
     begin(&k, &(quire_memory_options){.shards = 2, .limit = 9 * PAGE, .pages.page_size = 4 * PAGE});
@@ -81,7 +82,7 @@ UNIT(callback, a_sink_may_ask_in_vain_when_pages_are_given_back_for_one)
     CHECK_OK(quire_memory_preallocate(k.f.memory, 0));
     k.memory = k.f.memory;
     k.part = "page";
-    k.skipped = 1; /* the second one is never told in the middle of making the page */
+    k.skipped = 1; /* the second line is never logged while the page is being created */
     k.options.size = 10 * PAGE;
     ALLOCATE(&k.f, .size = 9 * PAGE);
     CHECK_EQ(k.result, QUIRE_ERROR_OVER_BUDGET);
@@ -90,10 +91,10 @@ UNIT(callback, a_sink_may_ask_in_vain_when_pages_are_given_back_for_one)
 }
 
 /*
- * The sink leaves an empty page each time, which a refused request gives back before it looks
- * again: that is no reason for the request to look once more.
+ * The sink leaves an empty page each time, which a refused request destroys before it retries. The
+ * request must not retry for that reason.
  */
-UNIT(callback, what_a_sink_does_is_no_reason_to_look_again)
+UNIT(callback, an_allocation_by_a_sink_does_not_restart_the_attempts)
 {
     sink k;
     begin(&k, &(quire_memory_options){.limit = 4 * PAGE, .pages.page_size = PAGE});
@@ -113,16 +114,16 @@ UNIT(callback, what_a_sink_does_is_no_reason_to_look_again)
 
 typedef struct story {
     fixture f;
-    quire_event events[MOST];
+    quire_event events[MAX_COUNT];
     uint32_t count;
-    bool allocates; /* when a page is gone */
+    bool allocates; /* when a page is destroyed */
     quire_result result;
 } story;
 
 static void note(void *user, quire_memory *memory, const quire_event *event)
 {
     story *t = user;
-    CHECK(t->count < MOST);
+    CHECK(t->count < MAX_COUNT);
     t->events[t->count++] = *event;
     if (!t->allocates || event->kind != QUIRE_EVENT_PAGE_GONE)
         return;
@@ -152,7 +153,7 @@ static void end_story(story *t)
     fixture_end(&t->f);
 }
 
-UNIT(callback, a_page_that_is_told_to_be_gone_counts_no_longer)
+UNIT(callback, a_page_reported_as_destroyed_no_longer_counts)
 {
     story t;
     listen(&t, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}},
@@ -169,7 +170,7 @@ UNIT(callback, a_page_that_is_told_to_be_gone_counts_no_longer)
 
 enum { COMING = QUIRE_EVENT_PAGE_MADE, GOING = QUIRE_EVENT_PAGE_GONE };
 
-UNIT(callback, the_end_of_a_page_is_told_before_the_next_with_its_number)
+UNIT(callback, the_end_of_a_page_is_reported_before_the_next_with_its_number)
 {
     story t;
     listen(&t, &(quire_memory_options){.pages.page_size = PAGE}, COMING | GOING);
@@ -178,7 +179,7 @@ UNIT(callback, the_end_of_a_page_is_told_before_the_next_with_its_number)
     ALLOCATE(&t.f, .size = PAGE);
     CHECK_OK(quire_free(t.f.memory, a));
     CHECK_OK(quire_free(t.f.memory, b));
-    ALLOCATE(&t.f, .size = 3 * PAGE); /* both make way, and it has the lower number */
+    ALLOCATE(&t.f, .size = 3 * PAGE); /* both are destroyed for it, and it has the lower number */
     CHECK_EQ(t.count, 7);
     expect(&t, 4, GOING, 1);
     expect(&t, 5, GOING, 2);
@@ -188,7 +189,7 @@ UNIT(callback, the_end_of_a_page_is_told_before_the_next_with_its_number)
     end_story(&t);
 }
 
-UNIT(callback, a_number_is_free_again_when_the_page_for_it_cannot_be_made)
+UNIT(callback, the_number_of_a_page_that_cannot_be_created_is_free_again)
 {
     story t;
     quire_allocation none;
@@ -206,7 +207,10 @@ UNIT(callback, a_number_is_free_again_when_the_page_for_it_cannot_be_made)
     end_story(&t);
 }
 
-/* Of a page that was made in vain the number was another page's, which is to be told of first. */
+/*
+ * A page whose creation fails later may have the number of another page, whose end must be reported
+ * first.
+ */
 static void expect_untold(void *user, quire_memory *memory, const quire_event *event)
 {
     uint32_t *gone = user;
@@ -217,7 +221,7 @@ static void expect_untold(void *user, quire_memory *memory, const quire_event *e
     ++*gone;
 }
 
-UNIT(callback, a_number_is_not_free_again_before_its_page_is_told_to_be_gone)
+UNIT(callback, the_number_of_a_page_is_in_use_until_its_end_is_reported)
 {
     fixture f;
     quire_allocation a, none;
@@ -228,7 +232,7 @@ UNIT(callback, a_number_is_not_free_again_before_its_page_is_told_to_be_gone)
     for (uint32_t i = 1; i < 1 << QI_TABLE_FIRST_BITS; i++)
         ALLOCATE(&f, .size = 64);
     CHECK_OK(quire_free(f.memory, a));
-    ALLOCATE(&f, .size = 64); /* the last slot for which no host memory is needed */
+    ALLOCATE(&f, .size = 64); /* the last slot that needs no host memory */
     CHECK_OK(quire_memory_set_hook(f.memory, &(quire_hook){.event = expect_untold, .user = &gone}));
     test_memory_fail(unit_memory_state(), 1, true);
     CHECK_FAILS(quire_allocate(f.memory, &large, &none), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
@@ -238,8 +242,11 @@ UNIT(callback, a_number_is_not_free_again_before_its_page_is_told_to_be_gone)
     fixture_end(&f);
 }
 
-/* A name's limit is judged once it is known what is held: the page goes after it was told of. */
-UNIT(callback, a_page_for_what_a_name_may_not_hold_comes_and_goes_in_order)
+/*
+ * A name's limit is checked when the placed size is known: the page is destroyed after its creation
+ * was reported.
+ */
+UNIT(callback, the_events_of_a_page_above_a_names_limit_are_in_order)
 {
     story t;
     quire_allocation none;
@@ -255,7 +262,7 @@ UNIT(callback, a_page_for_what_a_name_may_not_hold_comes_and_goes_in_order)
     end_story(&t);
 }
 
-/* ---- a memory that ends --------------------------------------------------------------------- */
+/* ---- a memory that is destroyed ------------------------------------------------------------- */
 
 static void end_device(fixture *f)
 {
@@ -289,7 +296,7 @@ static void ask_for_all_sorts(void *user, quire_memory *memory, const quire_even
     refused++;
 }
 
-UNIT(callback, a_memory_that_ends_has_nothing_to_give)
+UNIT(callback, a_memory_being_destroyed_has_no_pages_to_release)
 {
     for (int all = 0; all < 2; all++) {
         fixture f;
@@ -308,7 +315,7 @@ UNIT(callback, a_memory_that_ends_has_nothing_to_give)
     }
 }
 
-/* What a sink allocates while all is freed is freed, too. */
+/* An allocation that a sink makes while all are freed is freed too. */
 static quire_allocation kept;
 
 static void keep_one(void *user, quire_memory *memory, const quire_event *event)
@@ -319,7 +326,7 @@ static void keep_one(void *user, quire_memory *memory, const quire_event *event)
             quire_allocate(memory, &(quire_allocation_options){.size = 64, .name = "kept"}, first));
 }
 
-UNIT(callback, what_a_hook_allocates_while_a_memory_ends_goes_with_it)
+UNIT(callback, allocations_by_a_hook_during_destroy_are_freed)
 {
     fixture f;
     fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE});
@@ -335,11 +342,14 @@ UNIT(callback, what_a_hook_allocates_while_a_memory_ends_goes_with_it)
     end_device(&f);
 }
 
-/* What a hook frees while all is freed: also what goes to the inbox of another shard, or waits. */
+/*
+ * Frees by a hook while all are freed: also frees through the inbox of another shard, and deferred
+ * frees.
+ */
 typedef struct hasty {
     fixture f;
     quire_allocation left[2];
-    quire_stream *stream; /* NULL: freed at once */
+    quire_stream *stream; /* NULL means at once */
     uint32_t freed;
 } hasty;
 
@@ -360,7 +370,7 @@ static void free_others(void *user, quire_memory *memory, const quire_event *eve
     CHECK_EQ(stats.frees, 3);
 }
 
-/* The first one's page goes at once, perhaps as what a thread had in hand before a fork. */
+/* The page of the first allocation is destroyed at once, perhaps as an orphan of a fork. */
 static void end_hastily(uint32_t shards, bool waits, bool is_orphan)
 {
     hasty h = {.freed = 0};
@@ -384,7 +394,7 @@ static void end_hastily(uint32_t shards, bool waits, bool is_orphan)
     end_device(&h.f);
 }
 
-UNIT(callback, what_a_hook_frees_while_a_memory_ends_is_freed_once)
+UNIT(callback, allocations_that_a_hook_frees_during_destroy_are_freed_once)
 {
     for (uint32_t shards = 1; shards <= 2; shards++) {
         end_hastily(shards, false, false);
@@ -393,7 +403,7 @@ UNIT(callback, what_a_hook_frees_while_a_memory_ends_is_freed_once)
     }
 }
 
-/* ---- what is attached ----------------------------------------------------------------------- */
+/* ---- attachments ---------------------------------------------------------------------------- */
 
 static quire_attachment attached[3];
 static quire_memory *attached_to;
@@ -410,7 +420,7 @@ static void detach_at_line(void *user, quire_log_level level, const char *line)
     attached_to = NULL;
 }
 
-UNIT(callback, a_sink_may_end_what_it_hears_to_be_attached)
+UNIT(callback, a_sink_may_destroy_the_child_that_a_message_names)
 {
     fixture f;
     fixture_prepare(&f);
@@ -428,7 +438,7 @@ UNIT(callback, a_sink_may_end_what_it_hears_to_be_attached)
     end_device(&f);
 }
 
-/* ---- a backend that breaks the rule --------------------------------------------------------- */
+/* ---- a backend that violates the rule ------------------------------------------------------- */
 
 static quire_result (*make_page)(void *, const quire_page_request *, quire_native_page *);
 static quire_memory *asked;
@@ -445,7 +455,7 @@ static quire_result ask_from_inside(void *state, const quire_page_request *reque
     return make_page(state, request, page);
 }
 
-UNIT(callback, a_call_from_inside_a_backend_waits_for_no_page)
+UNIT(callback, a_call_from_inside_a_backend_does_not_wait_for_a_page)
 {
     fixture f;
     fixture_prepare(&f);
@@ -453,7 +463,7 @@ UNIT(callback, a_call_from_inside_a_backend_waits_for_no_page)
     f.fake.table.page_create = ask_from_inside;
     fixture_open(&f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}});
     asked = f.memory;
-    ALLOCATE(&f, .size = PAGE); /* of which the one from inside must not wait to have a part */
+    ALLOCATE(&f, .size = PAGE); /* the call from inside the backend must not wait for this page */
     CHECK_EQ(answer, QUIRE_ERROR_TOO_MANY_PAGES);
     fixture_end(&f);
 }

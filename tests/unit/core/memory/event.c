@@ -1,14 +1,14 @@
 /*
- * event.c - the hook of a memory: each sort of event at its moment, with its figures, without a
- * lock; only those wanted; and a hook that uses the memory itself.
+ * event.c - the hook of a memory: each kind of event at its time, with its values, without a lock;
+ * only requested events; and a hook that uses the memory itself.
  */
 #include "tests/support/fixture.h"
 
-enum { KIB = 1024, MOST = 64 };
+enum { KIB = 1024, MAX_COUNT = 64 };
 
 typedef struct record {
     fixture b;
-    quire_event events[MOST];
+    quire_event events[MAX_COUNT];
     uint32_t count;
     bool meddles; /* allocates and frees in the memory, from within the hook */
 } record;
@@ -17,7 +17,7 @@ static void note(void *user, quire_memory *memory, const quire_event *event)
 {
     record *r = user;
     CHECK(memory == r->b.memory);
-    CHECK(r->count < MOST);
+    CHECK(r->count < MAX_COUNT);
     r->events[r->count++] = *event;
     if (!r->meddles)
         return;
@@ -72,7 +72,7 @@ UNIT(event, the_life_of_an_allocation_and_its_page)
     end(&r);
 }
 
-UNIT(event, every_way_to_allocate_and_to_free_is_told)
+UNIT(event, every_kind_of_allocation_and_free_is_reported)
 {
     static record r;
     begin(&r, QUIRE_EVENT_ALLOCATED | QUIRE_EVENT_FREED);
@@ -91,7 +91,7 @@ UNIT(event, every_way_to_allocate_and_to_free_is_told)
     end(&r);
 }
 
-UNIT(event, a_refusal_says_what_was_asked_and_why)
+UNIT(event, a_refusal_event_has_the_request_and_the_reason)
 {
     static record r;
     begin(&r, QUIRE_EVENT_REFUSED);
@@ -107,7 +107,7 @@ UNIT(event, a_refusal_says_what_was_asked_and_why)
     end(&r);
 }
 
-UNIT(event, only_what_is_wanted_is_told)
+UNIT(event, only_the_requested_events_are_reported)
 {
     const quire_event_kinds kinds[] = {QUIRE_EVENT_ALLOCATED, QUIRE_EVENT_FREED,
                                        QUIRE_EVENT_PAGE_MADE, QUIRE_EVENT_PAGE_GONE};
@@ -138,7 +138,7 @@ UNIT(event, a_hook_may_use_the_memory)
     }
 }
 
-UNIT(event, a_hook_that_is_gone_is_not_called)
+UNIT(event, a_removed_hook_is_not_called)
 {
     static record r;
     begin(&r, 0);
@@ -148,14 +148,14 @@ UNIT(event, a_hook_that_is_gone_is_not_called)
     end(&r);
 }
 
-UNIT(event, hooks_that_are_wrong_are_refused)
+UNIT(event, invalid_hooks_are_refused)
 {
     static record r;
     begin(&r, 0);
     CHECK_FAILS(quire_memory_set_hook(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_memory_set_hook(r.b.memory, &(quire_hook){note, &r, 0x40}),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    ALLOCATE(&r.b, .size = 100); /* the hook set before stays */
+    ALLOCATE(&r.b, .size = 100); /* the previous hook stays */
     CHECK_EQ(r.count, 2);
     end(&r);
 }

@@ -1,18 +1,18 @@
 /*
  * lluvia.c - the first fit places and pads exactly as Lluvia's free-space manager and page scan do:
- * every scenario with its numbers (L2). Where the manager has defects (D3 to D6) the fit returns
- * error codes.
+ * every scenario with its numbers (L2). For the manager's defects (D3 to D6) the fit returns error
+ * codes.
  */
 #include "quire/host.h"
 #include "quire/quire.h"
 #include "tests/support/unit.h"
 
-enum { MOST = 16 };
+enum { MAX_COUNT = 16 };
 
 /* One manager: a space with one region, and its live ranges by letter. */
 typedef struct manager {
     quire_space *space;
-    quire_placement live[MOST];
+    quire_placement live[MAX_COUNT];
     int count;
 } manager;
 
@@ -162,7 +162,7 @@ UNIT(lluvia, offset_AA_and_AAR)
     expect_at(&m, 10, 8, 0, 0);
     expect_at(&m, 20, 8, 16, 6);
     EXPECT_FREE(&m, {36, 988});
-    release(&m, "B"); /* the padding comes back: L5 */
+    release(&m, "B"); /* the padding is free again: L5 */
     EXPECT_FREE(&m, {10, 1014});
     end_manager(&m);
 }
@@ -200,7 +200,7 @@ UNIT(lluvia, offset_AARAR)
     end_manager(&m);
 }
 
-UNIT(lluvia, X1_the_hole_is_taken_again)
+UNIT(lluvia, X1_the_free_range_is_reused)
 {
     manager m = make_manager(1024);
     expect_at(&m, 256, 1, 0, 0);
@@ -249,7 +249,7 @@ UNIT(lluvia, X4_too_large_and_large_alignment)
     end_manager(&m);
 }
 
-/* ---- defects of Lluvia's manager, answered ------------------------------------------------- */
+/* ---- defects of Lluvia's manager, for which the fit returns errors ------------------------- */
 
 UNIT(lluvia, D3_an_alignment_of_96_is_refused)
 {
@@ -349,7 +349,7 @@ UNIT(lluvia, BufferSizeEqualPageSize)
     end_memory(&b);
 }
 
-UNIT(lluvia, an_object_larger_than_a_page_gets_one_whose_rest_is_used)
+UNIT(lluvia, an_object_larger_than_a_page_gets_a_page_whose_rest_is_used)
 {
     bench b = make_memory(1024, QUIRE_DEVICE_LOCAL);
     expect_buffer(&b, 512, 0, 0, 0);
@@ -358,7 +358,7 @@ UNIT(lluvia, an_object_larger_than_a_page_gets_one_whose_rest_is_used)
     CHECK_OK(quire_page_get_info(b.memory, 1, &page));
     CHECK_EQ(page.size, 4096);
     expect_buffer(&b, 512, 0, 512, 0);
-    expect_buffer(&b, 64, 1, 4032, 32); /* behind the large one */
+    expect_buffer(&b, 64, 1, 4032, 32); /* after the large one */
     CHECK_OK(quire_free(b.memory, large.allocation));
     expect_buffer(&b, 1000, 1, 0, 0); /* and in its place */
     end_memory(&b);

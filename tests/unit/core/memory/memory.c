@@ -1,6 +1,6 @@
 /*
- * memory.c - making a memory: its kind by flags, mask or intent, its defaults, and every option
- * that is refused. How a memory ends is memory_end.c.
+ * memory.c - creating a memory: its kind by flags, mask or intent, its defaults, and every refused
+ * option. Destruction is in memory_end.c.
  */
 #include "tests/support/fake.h"
 #include "tests/support/unit.h"
@@ -21,7 +21,7 @@ static void make(bench *b)
 
 static void end(bench *b)
 {
-    CHECK_OK(quire_device_destroy(&b->device)); /* nothing lives on it */
+    CHECK_OK(quire_device_destroy(&b->device)); /* no allocation is live */
     CHECK_EQ(b->fake.pages, 0);
     CHECK(b->fake.ended);
 }
@@ -43,7 +43,7 @@ static quire_memory_info info_of(quire_memory *memory)
     return info;
 }
 
-/* Makes a memory, tells its kind, and ends it. */
+/* Creates a memory, returns its kind, and destroys it. */
 #define EXPECT_KIND(b, expected, ...)                                                              \
     expect_kind((b), (expected), &(quire_memory_options){__VA_ARGS__})
 
@@ -60,7 +60,7 @@ static void expect_kind(bench *b, uint32_t expected, const quire_memory_options 
 
 /* ---- defaults ----------------------------------------------------------------------------- */
 
-UNIT(memory, nothing_asked_is_device_local_with_pages_of_32_mib_and_none_of_them_yet)
+UNIT(memory, the_default_is_device_local_with_pages_of_32_mib_and_no_page_yet)
 {
     bench b;
     make(&b);
@@ -84,7 +84,7 @@ UNIT(memory, nothing_asked_is_device_local_with_pages_of_32_mib_and_none_of_them
     end(&b);
 }
 
-UNIT(memory, the_options_are_told_back)
+UNIT(memory, the_options_are_reported)
 {
     bench b;
     make(&b);
@@ -126,7 +126,7 @@ UNIT(memory, a_name_has_at_most_255_bytes)
     end(&b);
 }
 
-UNIT(memory, asking_wants_a_memory_and_zeroes_what_it_cannot_fill)
+UNIT(memory, queries_need_a_memory_and_zero_missing_values)
 {
     bench b;
     make(&b);
@@ -141,12 +141,12 @@ UNIT(memory, asking_wants_a_memory_and_zeroes_what_it_cannot_fill)
 
 /* ---- kinds -------------------------------------------------------------------------------- */
 
-UNIT(memory, flags_take_a_superset_unless_they_are_exact)
+UNIT(memory, flags_accept_a_superset_unless_they_are_exact)
 {
     bench b;
     make(&b);
     EXPECT_KIND(&b, 0, .flags = QUIRE_DEVICE_LOCAL);
-    EXPECT_KIND(&b, 1, .flags = QUIRE_HOST_VISIBLE); /* one flag too many in 1 and 2 alike */
+    EXPECT_KIND(&b, 1, .flags = QUIRE_HOST_VISIBLE); /* 1 and 2 both have one flag too many */
     EXPECT_KIND(&b, 2, .flags = QUIRE_HOST_CACHED);
     EXPECT_KIND(&b, 3, .flags = QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE);
     EXPECT_KIND(&b, 0, .flags = QUIRE_DEVICE_LOCAL, .exact = true);
@@ -154,7 +154,7 @@ UNIT(memory, flags_take_a_superset_unless_they_are_exact)
     end(&b);
 }
 
-UNIT(memory, a_mask_restricts_flags_and_alone_with_one_bit_names_the_kind)
+UNIT(memory, a_mask_restricts_flags_and_alone_with_one_bit_selects_the_kind)
 {
     bench b;
     make(&b);
@@ -162,11 +162,11 @@ UNIT(memory, a_mask_restricts_flags_and_alone_with_one_bit_names_the_kind)
     EXPECT_KIND(&b, 2, .flags = QUIRE_HOST_VISIBLE, .kind_mask = 0xd);
     for (uint32_t i = 0; i < 4; i++)
         EXPECT_KIND(&b, i, .kind_mask = UINT32_C(1) << i);
-    EXPECT_KIND(&b, 3, .kind_mask = 0xe); /* two bits and more: device-local, as without flags */
+    EXPECT_KIND(&b, 3, .kind_mask = 0xe); /* more than one bit: device-local, as without flags */
     end(&b);
 }
 
-UNIT(memory, a_special_kind_is_taken_when_the_mask_names_it)
+UNIT(memory, a_special_kind_is_chosen_if_the_mask_names_it)
 {
     bench b;
     b = (bench){.device = NULL};
@@ -186,7 +186,7 @@ UNIT(memory, intents_choose_the_kind)
     } cases[] = {
         {{.host_read = false}, 0},
         {{.host_write = true, .upload = true}, 1},
-        {{.host_read = true}, 1},  /* coherent or cached: as good, the lower one */
+        {{.host_read = true}, 1},  /* coherent and cached are equally good: the lower index */
         {{.host_write = true}, 3}, /* device-local */
         {{.host_read = true, .host_write = true}, 3},
     };
@@ -200,7 +200,7 @@ UNIT(memory, intents_choose_the_kind)
 
 /* ---- refusals ----------------------------------------------------------------------------- */
 
-UNIT(memory, options_that_are_wrong_or_of_a_later_version_are_refused)
+UNIT(memory, invalid_options_and_options_of_a_later_version_are_refused)
 {
     static const quire_intent reading = {.host_read = true}, wrong = {.upload = true},
                               exported = {.exportable = true};
@@ -215,9 +215,9 @@ UNIT(memory, options_that_are_wrong_or_of_a_later_version_are_refused)
         {{.flags = QUIRE_PROTECTED}, unsupported, "no memory kind with PROTECTED"},
         {{.flags = QUIRE_HOST_VISIBLE, .exact = true}, unsupported, "with exactly HOST_VISIBLE"},
         {{.exact = true}, unsupported, "with exactly no flags"},
-        {{.kind_mask = 0x10}, unsupported, "among those of mask 0x10"},
-        {{.kind_mask = 0x2, .flags = QUIRE_DEVICE_LOCAL}, unsupported, "among those of mask 0x2"},
-        {{.kind_mask = 0x1, .intent = &reading}, unsupported, "among those of mask 0x1"},
+        {{.kind_mask = 0x10}, unsupported, "in the mask 0x10"},
+        {{.kind_mask = 0x2, .flags = QUIRE_DEVICE_LOCAL}, unsupported, "in the mask 0x2"},
+        {{.kind_mask = 0x1, .intent = &reading}, unsupported, "in the mask 0x1"},
         {{.intent = &reading, .flags = QUIRE_HOST_VISIBLE}, invalid, "flags or an intent"},
         {{.intent = &reading, .exact = true}, invalid, "flags or an intent"},
         {{.intent = &wrong}, invalid, "set host_write alone"},
@@ -248,7 +248,7 @@ UNIT(memory, options_that_are_wrong_or_of_a_later_version_are_refused)
     end(&b);
 }
 
-UNIT(memory, the_outermost_allowed_options_are_taken)
+UNIT(memory, the_limits_of_all_options_are_accepted)
 {
     bench b;
     make(&b);
@@ -276,7 +276,7 @@ UNIT(memory, null_arguments_are_refused)
     end(&b);
 }
 
-UNIT(memory, each_host_allocation_that_fails_leaves_nothing)
+UNIT(memory, each_failing_host_allocation_leaves_nothing)
 {
     bench b;
     make(&b);
@@ -297,13 +297,13 @@ UNIT(memory, each_host_allocation_that_fails_leaves_nothing)
     end(&b);
 }
 
-UNIT(memory, one_that_needs_atoms_can_be_used_whatever_its_largest_alignment)
+UNIT(memory, a_memory_with_atoms_works_at_every_largest_alignment)
 {
     bench b;
     make(&b);
     quire_memory *memory = NULL;
     quire_memory_options options = {.kind_mask = 4, .max_alignment = 16}; /* the atom is 64 */
-    if (quire_memory_create(b.device, &options, &memory)) /* refusing it would be as good */
+    if (quire_memory_create(b.device, &options, &memory)) /* a refusal would be valid too */
         CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
     quire_allocation allocation;
     if (memory)
@@ -339,7 +339,7 @@ UNIT(memory, options_of_the_segregated_fit_reach_its_space)
         bytes[i] = stats.metadata_bytes;
         quire_memory_destroy_all(&memory);
     }
-    CHECK(offsets[0] <= 64 && offsets[1] > 64); /* large ones come from the tail */
+    CHECK(offsets[0] <= 64 && offsets[1] > 64); /* large ones are placed at the end */
     CHECK(bytes[2] < bytes[0]);                 /* many small ones share a record */
     quire_memory *none = NULL;
     CHECK_FAILS(quire_memory_create(b.device,
@@ -349,7 +349,7 @@ UNIT(memory, options_of_the_segregated_fit_reach_its_space)
     end(&b);
 }
 
-UNIT(memory, what_a_backend_wants_to_know_reaches_each_of_its_pages)
+UNIT(memory, the_backends_options_reach_each_of_its_pages)
 {
     static const int words = 1;
     bench b;

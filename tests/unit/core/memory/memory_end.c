@@ -1,6 +1,6 @@
 /*
- * memory_end.c - how a memory ends: refused while something lives, or with everything in it; and
- * two memories on one device.
+ * memory_end.c - destroying a memory: refused while an allocation is live, or with everything in
+ * it; and two memories on one device.
  */
 #include "tests/support/fake.h"
 #include "tests/support/unit.h"
@@ -53,7 +53,7 @@ static quire_allocation allocate(quire_memory *memory, uint64_t size, const char
     return allocation;
 }
 
-UNIT(memory_end, null_is_refused_and_a_pointer_to_null_is_fine)
+UNIT(memory_end, null_is_refused_and_a_pointer_to_null_is_accepted)
 {
     quire_memory *memory = NULL;
     CHECK_FAILS(quire_memory_destroy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
@@ -62,7 +62,7 @@ UNIT(memory_end, null_is_refused_and_a_pointer_to_null_is_fine)
     quire_memory_destroy_all(&memory);
 }
 
-/* What a backend would keep in the memory. */
+/* What a backend keeps attached to the memory. */
 typedef struct belonging {
     quire_attachment attachment;
     quire_memory *memory;
@@ -76,7 +76,7 @@ static void end_kept(quire_attachment *attachment)
     quire_memory_detach(one->memory, attachment);
 }
 
-UNIT(memory_end, what_a_backend_keeps_in_it_is_named_and_ended_by_destroy_all)
+UNIT(memory_end, backend_children_are_named_and_destroyed_by_destroy_all)
 {
     bench b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -85,7 +85,7 @@ UNIT(memory_end, what_a_backend_keeps_in_it_is_named_and_ended_by_destroy_all)
         all[i] = (belonging){{.name = i ? "field" : NULL, .end = end_kept}, b.memory, 0};
         quire_memory_attach(b.memory, &all[i].attachment);
     }
-    quire_memory_detach(b.memory, &all[1].attachment); /* between two */
+    quire_memory_detach(b.memory, &all[1].attachment); /* from the middle of the list */
     CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
     CHECK_STR(quire_last_error(),
               "memory 'weights' still has objects of backend fake: 'field', '(unnamed)'");
@@ -103,7 +103,7 @@ UNIT(memory_end, what_a_backend_keeps_in_it_is_named_and_ended_by_destroy_all)
     end(&b);
 }
 
-UNIT(memory_end, what_is_held_is_freed_with_the_rest)
+UNIT(memory_end, held_allocations_are_freed_with_the_rest)
 {
     bench b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -124,7 +124,7 @@ UNIT(memory_end, what_is_held_is_freed_with_the_rest)
     end(&b);
 }
 
-UNIT(memory_end, what_lives_is_named_in_the_error_and_in_the_log_and_nothing_changes)
+UNIT(memory_end, live_allocations_are_named_in_error_and_log_and_nothing_changes)
 {
     bench b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -141,11 +141,11 @@ UNIT(memory_end, what_lives_is_named_in_the_error_and_in_the_log_and_nothing_cha
     CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
     CHECK_STR(quire_last_error(), "memory 'weights' still has live allocations (1): '(unnamed)'");
     CHECK_OK(quire_free(b.memory, none));
-    CHECK_OK(quire_memory_destroy(&b.memory)); /* with a page, which is empty */
+    CHECK_OK(quire_memory_destroy(&b.memory)); /* with an empty page */
     end(&b);
 }
 
-UNIT(memory_end, a_reserved_range_keeps_it_alive_too)
+UNIT(memory_end, a_reserved_range_keeps_the_memory_busy)
 {
     bench b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -157,7 +157,7 @@ UNIT(memory_end, a_reserved_range_keeps_it_alive_too)
     end(&b);
 }
 
-UNIT(memory_end, a_long_list_is_cut_in_the_error_and_complete_in_the_log)
+UNIT(memory_end, a_long_list_is_truncated_in_the_error_and_complete_in_the_log)
 {
     enum { COUNT = 40 };
     bench b;
@@ -180,7 +180,7 @@ UNIT(memory_end, a_long_list_is_cut_in_the_error_and_complete_in_the_log)
     end(&b);
 }
 
-UNIT(memory_end, everything_goes_with_it_when_told_so)
+UNIT(memory_end, destroy_all_frees_everything)
 {
     bench b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -207,7 +207,7 @@ UNIT(memory_end, everything_goes_with_it_when_told_so)
 
 /* ---- two memories ------------------------------------------------------------------------- */
 
-UNIT(memory_end, two_memories_do_not_know_each_others_handles)
+UNIT(memory_end, two_memories_refuse_each_others_handles)
 {
     bench b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -233,7 +233,7 @@ UNIT(memory_end, two_memories_do_not_know_each_others_handles)
     end(&b);
 }
 
-UNIT(memory_end, memories_of_one_device_may_go_in_any_order)
+UNIT(memory_end, memories_of_one_device_can_be_destroyed_in_any_order)
 {
     bench b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -253,7 +253,7 @@ UNIT(memory_end, memories_of_one_device_may_go_in_any_order)
     end(&b);
 }
 
-/* A sink that frees what it reads of: the list must not name freed memory. */
+/* The sink frees the allocation that a line names: the list must not name freed memory. */
 typedef struct freeing {
     quire_memory *memory;
     quire_allocation allocation;
@@ -269,7 +269,7 @@ static void free_at_line(void *user, quire_log_level level, const char *line)
     }
 }
 
-UNIT(memory_end, a_sink_may_free_what_it_hears_of)
+UNIT(memory_end, a_sink_may_free_the_allocation_that_a_message_names)
 {
     static fake_backend fake;
     freeing f = {.memory = NULL};
@@ -288,7 +288,7 @@ UNIT(memory_end, a_sink_may_free_what_it_hears_of)
     CHECK_OK(quire_device_destroy(&device));
 }
 
-UNIT(memory_end, a_name_with_line_ends_stays_on_its_line)
+UNIT(memory_end, a_name_with_line_ends_stays_on_one_line)
 {
     bench b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -300,8 +300,11 @@ UNIT(memory_end, a_name_with_line_ends_stays_on_its_line)
     end(&b);
 }
 
-/* 5000 owners come and go, more than there are tags: the handle of one that stays stays its own. */
-UNIT(memory_end, a_handle_is_never_taken_for_that_of_a_later_memory)
+/*
+ * Creates and destroys 5000 owners, more than there are tags: the handle of one that stays is still
+ * its own.
+ */
+UNIT(memory_end, a_handle_is_never_mistaken_for_one_of_a_later_memory)
 {
     bench b;
     make(&b, QUIRE_DEVICE_LOCAL);

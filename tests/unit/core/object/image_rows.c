@@ -1,6 +1,6 @@
 /*
- * image_rows.c - boxes of texels of linear images: where their rows lie, written and read by the
- * host and copied from image to image, against a model.
+ * image_rows.c - regions of texels of linear images: the places of their rows, written and read by
+ * the host and copied from image to image, against a model.
  */
 #include "tests/support/unit.h"
 
@@ -90,7 +90,7 @@ static void write_once(world *w, test_random *r, picture *p)
         }
 }
 
-/* The same box at another place of the other image. */
+/* The same region at another place of the other image. */
 static void copy_once(world *w, test_random *r)
 {
     quire_image_region from = draw(r), to = from;
@@ -111,7 +111,7 @@ static void copy_once(world *w, test_random *r)
                    to.width * TEXEL);
 }
 
-UNIT(image_rows, boxes_are_written_read_and_copied)
+UNIT(image_rows, copy_regions_are_written_read_and_copied)
 {
     for (uint32_t kind = 0; kind < 3; kind++) {
         static world w;
@@ -127,7 +127,7 @@ UNIT(image_rows, boxes_are_written_read_and_copied)
     }
 }
 
-UNIT(image_rows, a_region_of_zeros_is_all_from_its_place_on)
+UNIT(image_rows, an_empty_extent_means_the_rest_from_its_offset)
 {
     static world w;
     quire_image_rows rows;

@@ -1,6 +1,6 @@
 /*
- * resource.c - buffers: their options and what is told of them, with and without native objects;
- * handles of the wrong sort. Images are resource_image.c, failing objects resource_object.c.
+ * resource.c - buffers: their options and infos, with and without native objects; handles of the
+ * wrong type. Images are in resource_image.c, failing objects in resource_object.c.
  */
 #include "tests/support/fixture.h"
 
@@ -31,7 +31,7 @@ static void end(fixture *b)
     CHECK_EQ(b->fake.pages, 0);
     CHECK_EQ(b->fake.objects, 0);
     CHECK_EQ(b->fake.maps, 0);
-    CHECK(b->fake.ended || !b->fake.table.name); /* or it was a host device */
+    CHECK(b->fake.ended || !b->fake.table.name); /* unless it was a host device */
 }
 
 #define BUFFER(b, ...) create((b), &(quire_buffer_options){__VA_ARGS__})
@@ -71,7 +71,7 @@ UNIT(resource, a_buffer_is_for_storage_and_both_transfers_by_default)
     end(&b);
 }
 
-UNIT(resource, a_buffer_is_aligned_as_the_device_and_the_caller_ask)
+UNIT(resource, a_buffer_has_the_alignment_of_device_and_caller)
 {
     fixture b;
     make_host(&b, QUIRE_DEVICE_LOCAL);
@@ -82,7 +82,7 @@ UNIT(resource, a_buffer_is_aligned_as_the_device_and_the_caller_ask)
     end(&b);
 }
 
-UNIT(resource, every_usage_of_buffers_is_kept_and_no_other_taken)
+UNIT(resource, every_usage_of_buffers_is_kept_and_others_are_refused)
 {
     fixture b;
     make_host(&b, QUIRE_DEVICE_LOCAL);
@@ -101,7 +101,7 @@ UNIT(resource, every_usage_of_buffers_is_kept_and_no_other_taken)
     end(&b);
 }
 
-UNIT(resource, wrong_buffer_options_are_refused_before_any_object_is_made)
+UNIT(resource, invalid_buffer_options_are_refused_before_an_object_is_created)
 {
     static const struct {
         quire_buffer_options options;
@@ -112,7 +112,7 @@ UNIT(resource, wrong_buffer_options_are_refused_before_any_object_is_made)
         {{.size = 1, .alignment = 96}, QUIRE_ERROR_INVALID_ARGUMENT, "alignment 96"},
         {{.size = 1, .alignment = UINT64_C(4) << 20},
          QUIRE_ERROR_INVALID_ARGUMENT,
-         "alignment 4194304 is above the largest of memory 'memory', 2097152"},
+         "alignment 4194304 exceeds the maximum of memory 'memory', 2097152"},
         {{.size = 1, .unused = {0, 1}},
          QUIRE_ERROR_INVALID_ARGUMENT,
          "quire_buffer_options.unused[1]"},
@@ -176,7 +176,7 @@ UNIT(resource, a_buffer_can_be_dedicated_zeroed_mapped_written_and_read)
     end(&b);
 }
 
-UNIT(resource, a_native_buffer_is_bound_where_it_lies_and_told)
+UNIT(resource, a_native_buffer_is_bound_to_its_range_and_reported)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -192,7 +192,7 @@ UNIT(resource, a_native_buffer_is_bound_where_it_lies_and_told)
     end(&b);
 }
 
-UNIT(resource, a_backend_may_need_more_than_was_asked_for)
+UNIT(resource, a_backend_may_need_more_than_requested)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -217,7 +217,7 @@ UNIT(resource, a_backend_that_needs_less_changes_nothing)
     end(&b);
 }
 
-UNIT(resource, a_driver_that_wants_a_page_of_its_own_gets_it)
+UNIT(resource, a_driver_that_needs_a_dedicated_page_gets_it)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -225,13 +225,13 @@ UNIT(resource, a_driver_that_wants_a_page_of_its_own_gets_it)
     quire_buffer_info info = info_of(&b, BUFFER(&b, .size = 100));
     CHECK(info.place.dedicated);
     CHECK(b.fake.last_page.dedicated);
-    CHECK_EQ(b.fake.last_page.size, 100); /* as large as the object, to the byte */
+    CHECK_EQ(b.fake.last_page.size, 100); /* exactly as large as the object */
     CHECK_EQ(b.fake.last_page.object, QUIRE_OBJECT_BUFFER);
     CHECK_EQ(b.fake.last_page.native, info.place.native);
     end(&b);
 }
 
-UNIT(resource, handles_of_another_sort_are_refused)
+UNIT(resource, handles_of_another_type_are_refused)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -257,13 +257,13 @@ UNIT(resource, handles_of_another_sort_are_refused)
     CHECK_FAILS(quire_buffer_get_info(b.memory, buffer, NULL), invalid);
     CHECK_FAILS(quire_image_get_info(NULL, image, &image_info), invalid);
     CHECK_FAILS(quire_image_get_info(b.memory, image, NULL), invalid);
-    CHECK_OK(quire_free(b.memory, range)); /* refusals leave no pin */
+    CHECK_OK(quire_free(b.memory, range)); /* the refused calls do not keep it in use */
     CHECK_OK(quire_free(b.memory, image.allocation));
     CHECK_OK(quire_free(b.memory, buffer.allocation));
     end(&b);
 }
 
-UNIT(resource, naming_a_buffer_anew_keeps_the_rest)
+UNIT(resource, renaming_a_buffer_keeps_the_rest)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);

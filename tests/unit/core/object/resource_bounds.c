@@ -1,10 +1,11 @@
 /*
- * resource_bounds.c - objects whose backend asks for sizes at the end of 64 bits, and buffers whose
- * maker and backend name different sizes.
+ * resource_bounds.c - objects whose backend requires sizes at the end of 64 bits, and buffers for
+ * which caller and backend report different sizes.
  */
 #include "tests/support/fixture.h"
 
-static const uint64_t needed = 512; /* bytes: what the fake takes for a description */
+static const uint64_t needed =
+    512; /* bytes that the object needs, passed to the fake as its description */
 
 static void make(fixture *f)
 {
@@ -13,8 +14,8 @@ static void make(fixture *f)
     fixture_open(f, &(quire_memory_options){.name = "frames"});
 }
 
-/* Rounded up to whole granules, the first two are beyond what 64 bits count. */
-UNIT(resource_bounds, an_image_whose_bytes_cannot_be_counted)
+/* Rounded up to whole granules, the first two exceed 64 bits. */
+UNIT(resource_bounds, an_image_whose_bytes_overflow_is_refused)
 {
     static const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 1022, UINT64_MAX - 1023};
     fixture f;
@@ -34,7 +35,7 @@ UNIT(resource_bounds, an_image_whose_bytes_cannot_be_counted)
     fixture_end(&f);
 }
 
-UNIT(resource_bounds, a_buffer_of_a_description_has_the_size_that_its_maker_names)
+UNIT(resource_bounds, a_buffer_from_a_description_has_the_size_that_its_creator_names)
 {
     fixture f;
     make(&f);

@@ -9,8 +9,8 @@ enum { PAGE = 65536 };
 /* Memories of the kinds 0, 1 and 3 of the fake backend, each with one page at most. */
 typedef struct three {
     fixture f;
-    quire_memory *memories[3]; /* the first is the fixture's */
-    uint32_t asked;            /* calls of on_out_of_memory, of the last memory alone */
+    quire_memory *memories[3]; /* the first one belongs to the fixture */
+    uint32_t asked;            /* calls of on_out_of_memory of the last memory */
 } three;
 
 static bool last_is_asked(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
@@ -49,7 +49,7 @@ static void end(three *t)
     CHECK_EQ(t->f.fake.objects, 0);
 }
 
-/* A buffer that fills a page; returns in which memory it is. */
+/* Creates a buffer that fills a page; returns which memory holds it. */
 static uint32_t place(three *t, quire_buffer *buffer)
 {
     uint32_t chosen = 77;
@@ -61,7 +61,7 @@ static uint32_t place(three *t, quire_buffer *buffer)
     return chosen;
 }
 
-UNIT(resource_fallback, the_first_with_room_holds_the_buffer)
+UNIT(resource_fallback, the_first_memory_with_room_holds_the_buffer)
 {
     three t;
     quire_buffer made[3], again;
@@ -75,7 +75,7 @@ UNIT(resource_fallback, the_first_with_room_holds_the_buffer)
     end(&t);
 }
 
-UNIT(resource_fallback, a_kind_that_cannot_hold_it_is_passed_over)
+UNIT(resource_fallback, a_kind_that_cannot_hold_it_is_skipped)
 {
     three t;
     quire_buffer buffer;
@@ -96,7 +96,7 @@ UNIT(resource_fallback, a_kind_that_cannot_hold_it_is_passed_over)
     end(&t);
 }
 
-UNIT(resource_fallback, an_image_goes_the_same_way)
+UNIT(resource_fallback, the_same_holds_for_an_image)
 {
     three t;
     quire_buffer buffer;
@@ -113,7 +113,7 @@ UNIT(resource_fallback, an_image_goes_the_same_way)
     end(&t);
 }
 
-UNIT(resource_fallback, a_refusal_by_all_leaves_nothing_and_is_told_by_the_first)
+UNIT(resource_fallback, a_refusal_by_all_leaves_nothing_and_the_first_reports_it)
 {
     three t;
     quire_buffer made[3], none = {{1}};
@@ -131,7 +131,7 @@ UNIT(resource_fallback, a_refusal_by_all_leaves_nothing_and_is_told_by_the_first
     end(&t);
 }
 
-UNIT(resource_fallback, a_success_leaves_the_last_error_as_it_was)
+UNIT(resource_fallback, a_success_keeps_the_last_error)
 {
     three t;
     quire_buffer made[2];
@@ -143,7 +143,7 @@ UNIT(resource_fallback, a_success_leaves_the_last_error_as_it_was)
     end(&t);
 }
 
-UNIT(resource_fallback, wrong_options_and_nulls_end_the_search)
+UNIT(resource_fallback, invalid_options_and_nulls_end_the_search)
 {
     three t;
     quire_buffer buffer = {{1}};
@@ -161,7 +161,7 @@ UNIT(resource_fallback, wrong_options_and_nulls_end_the_search)
     CHECK_EQ(image.allocation.id, 0);
     CHECK_FAILS(quire_buffer_create_fallback(NULL, 3, &good, &chosen, &buffer), wrong);
     CHECK_FAILS(quire_buffer_create_fallback(t.memories, 0, &good, &chosen, &buffer), wrong);
-    CHECK_HAS(quire_last_error(), "no memories");
+    CHECK_HAS(quire_last_error(), "the list of memories is empty");
     CHECK_FAILS(quire_buffer_create_fallback(holed, 2, &good, &chosen, &buffer), wrong);
     CHECK_FAILS(quire_buffer_create_fallback(t.memories, 3, NULL, &chosen, &buffer), wrong);
     CHECK_FAILS(quire_buffer_create_fallback(t.memories, 3, &good, NULL, &buffer), wrong);

@@ -1,6 +1,6 @@
 /*
  * resource_image.c - images: defaults, channels, dimensions, rows and sizes on the host backend,
- * and what is asked before anything is allocated.
+ * and the requirements that are known before any allocation.
  */
 #include "tests/support/unit.h"
 
@@ -31,7 +31,7 @@ static void end(bench *b)
 
 #define IMAGE(b, ...) info_of((b), &(quire_image_options){__VA_ARGS__})
 
-/* Makes an image and tells what it became. */
+/* Creates an image and returns its info. */
 static quire_image_info info_of(bench *b, const quire_image_options *options)
 {
     quire_image image;
@@ -128,7 +128,7 @@ UNIT(resource_image, lluvias_images_have_their_sizes)
     quire_image_info info = IMAGE(&b, .width = 32, .height = 32);
     CHECK_EQ(info.minimum_size, 1024);
     CHECK_EQ(info.place.size, 2048);
-    CHECK_EQ(info.place.requested, 2048); /* the rows' padding can be written too */
+    CHECK_EQ(info.place.requested, 2048); /* the padding of the rows is writable too */
     info = IMAGE(&b, .width = 640, .height = 480);
     CHECK_EQ(info.place.size, 307200);
     info = IMAGE(&b, .width = 32, .height = 32, .depth = 32);
@@ -184,7 +184,7 @@ UNIT(resource_image, its_bytes_are_zeroed_written_and_read)
 
 /* ---- refusals ----------------------------------------------------------------------------- */
 
-/* Making it and asking for its requirements refuse alike. */
+/* Creating it and querying its requirements fail with the same code. */
 static void expect_refused(bench *b, const quire_image_options *options, quire_result code,
                            const char *says)
 {
@@ -198,7 +198,7 @@ static void expect_refused(bench *b, const quire_image_options *options, quire_r
     CHECK_EQ(needs.size, 0);
 }
 
-UNIT(resource_image, what_is_no_image_is_refused)
+UNIT(resource_image, invalid_images_are_refused)
 {
     static const struct {
         quire_image_options options;
@@ -220,7 +220,7 @@ UNIT(resource_image, what_is_no_image_is_refused)
     end(&b);
 }
 
-UNIT(resource_image, every_usage_of_images_is_kept_and_no_other_taken)
+UNIT(resource_image, every_usage_of_images_is_kept_and_others_are_refused)
 {
     bench b;
     make(&b, 0);
@@ -236,7 +236,7 @@ UNIT(resource_image, every_usage_of_images_is_kept_and_no_other_taken)
     end(&b);
 }
 
-UNIT(resource_image, texels_that_cannot_be_counted_are_refused)
+UNIT(resource_image, texels_that_overflow_are_refused)
 {
     static const quire_image_options cases[] = {
         {.width = UINT32_MAX, .height = UINT32_MAX, .depth = 2},
@@ -254,7 +254,7 @@ UNIT(resource_image, texels_that_cannot_be_counted_are_refused)
     end(&b);
 }
 
-UNIT(resource_image, padded_rows_that_cannot_be_counted_are_refused)
+UNIT(resource_image, padded_rows_that_overflow_are_refused)
 {
     bench b;
     make(&b, UINT64_C(1) << 40);
@@ -265,7 +265,7 @@ UNIT(resource_image, padded_rows_that_cannot_be_counted_are_refused)
     end(&b);
 }
 
-UNIT(resource_image, host_access_is_refused_where_the_memory_cannot_be_mapped)
+UNIT(resource_image, host_access_is_refused_if_the_memory_cannot_be_mapped)
 {
     bench b;
     make(&b, 0);
@@ -296,9 +296,9 @@ UNIT(resource_image, null_arguments_are_refused)
     end(&b);
 }
 
-/* ---- before allocating -------------------------------------------------------------------- */
+/* ---- before an allocation ----------------------------------------------------------------- */
 
-UNIT(resource_image, requirements_are_told_before_anything_is_made)
+UNIT(resource_image, requirements_are_reported_before_anything_is_created)
 {
     bench b;
     make(&b, 0);

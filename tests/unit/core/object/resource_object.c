@@ -1,6 +1,6 @@
 /*
- * resource_object.c - native objects of buffers and images on the fake backend: whatever fails on
- * the way, no object and no range is left behind.
+ * resource_object.c - native objects of buffers and images on the fake backend: after a failure of
+ * any step no object and no range is left.
  */
 #include "tests/support/fixture.h"
 
@@ -22,7 +22,7 @@ static void make(fixture *b)
 static void end(fixture *b)
 {
     CHECK_OK(quire_memory_check(b->memory));
-    CHECK_OK(quire_memory_destroy(&b->memory)); /* nothing lives */
+    CHECK_OK(quire_memory_destroy(&b->memory)); /* no allocation is live */
     CHECK_OK(quire_device_destroy(&b->device));
     CHECK_EQ(b->fake.pages, 0);
     CHECK_EQ(b->fake.objects, 0);
@@ -41,7 +41,7 @@ static quire_result create(fixture *b, int sort, uint32_t size, quire_allocation
         (quire_buffer *)allocation);
 }
 
-/* Neither sort can be made: so, saying so, and leaving nothing. */
+/* Neither type can be created: the call returns this code and message and leaves nothing. */
 static void expect_refused(fixture *b, uint32_t size, quire_result code, const char *says)
 {
     for (int sort = 0; sort < 2; sort++) {
@@ -58,7 +58,7 @@ static void expect_refused(fixture *b, uint32_t size, quire_result code, const c
     }
 }
 
-UNIT(resource_object, an_object_that_cannot_lie_in_this_kind_is_refused_and_destroyed)
+UNIT(resource_object, an_object_unsuited_to_the_kind_is_refused_and_destroyed)
 {
     fixture b;
     make(&b);
@@ -70,7 +70,7 @@ UNIT(resource_object, an_object_that_cannot_lie_in_this_kind_is_refused_and_dest
     end(&b);
 }
 
-UNIT(resource_object, an_object_that_finds_no_place_is_destroyed)
+UNIT(resource_object, an_object_without_room_is_destroyed)
 {
     fixture b;
     make(&b);
@@ -85,18 +85,18 @@ UNIT(resource_object, an_object_that_finds_no_place_is_destroyed)
     end(&b);
 }
 
-UNIT(resource_object, an_object_that_wants_more_alignment_than_there_is_is_destroyed)
+UNIT(resource_object, an_object_with_an_unavailable_alignment_is_destroyed)
 {
     fixture b;
     make(&b);
     b.fake.object_needs.alignment = 8192;
     expect_refused(&b, 100, QUIRE_ERROR_INVALID_ARGUMENT,
-                   "alignment 8192 is above the largest of memory 'frames', 4096");
+                   "alignment 8192 exceeds the maximum of memory 'frames', 4096");
     end(&b);
 }
 
 /* create, page, zero-fill, bind: each of them fails once. */
-UNIT(resource_object, each_backend_call_that_fails_leaves_nothing)
+UNIT(resource_object, each_failing_backend_call_leaves_nothing)
 {
     for (int sort = 0; sort < 2; sort++) {
         uint64_t call = 1;
@@ -115,7 +115,7 @@ UNIT(resource_object, each_backend_call_that_fails_leaves_nothing)
             CHECK_EQ(quire_last_native_code(), -13);
             CHECK_EQ(allocation.id, 0);
             CHECK_EQ(b.fake.objects, 0);
-            CHECK_OK(create(&b, sort, 100, &allocation)); /* and it works the next time */
+            CHECK_OK(create(&b, sort, 100, &allocation)); /* the next attempt succeeds */
             CHECK_OK(quire_free(b.memory, allocation));
             end(&b);
         }
@@ -123,7 +123,7 @@ UNIT(resource_object, each_backend_call_that_fails_leaves_nothing)
     }
 }
 
-UNIT(resource_object, each_host_allocation_that_fails_leaves_nothing)
+UNIT(resource_object, each_failing_host_allocation_leaves_nothing)
 {
     for (int sort = 0; sort < 2; sort++) {
         uint64_t call = 1;
@@ -147,9 +147,9 @@ UNIT(resource_object, each_host_allocation_that_fails_leaves_nothing)
     }
 }
 
-/* ---- what is kept of them ----------------------------------------------------------------- */
+/* ---- data of objects ---------------------------------------------------------------------- */
 
-UNIT(resource_object, a_buffer_takes_no_host_memory_once_there_is_a_record_for_it)
+UNIT(resource_object, a_buffer_needs_no_host_memory_if_a_record_exists)
 {
     fixture b;
     quire_buffer buffer;
@@ -165,7 +165,7 @@ UNIT(resource_object, a_buffer_takes_no_host_memory_once_there_is_a_record_for_i
     end(&b);
 }
 
-/* The allocation's user data is this, and its object that one. */
+/* The allocation has this user data and this object. */
 static void expect_kept(fixture *b, quire_allocation allocation, uint64_t user_data,
                         uint64_t native)
 {
@@ -175,7 +175,7 @@ static void expect_kept(fixture *b, quire_allocation allocation, uint64_t user_d
     CHECK(native != 0);
 }
 
-UNIT(resource_object, user_data_name_and_object_are_kept_beside_each_other)
+UNIT(resource_object, user_data_name_and_object_are_kept_side_by_side)
 {
     for (int sort = 0; sort < 2; sort++) {
         fixture b;
@@ -200,7 +200,7 @@ UNIT(resource_object, user_data_name_and_object_are_kept_beside_each_other)
     }
 }
 
-UNIT(resource_object, user_data_that_finds_no_host_memory_stays_0)
+UNIT(resource_object, user_data_without_host_memory_stays_0)
 {
     fixture b;
     quire_buffer buffer;
@@ -217,7 +217,7 @@ UNIT(resource_object, user_data_that_finds_no_host_memory_stays_0)
     test_memory_fail(unit_memory_state(), 0, false);
     CHECK_OK(quire_allocation_set_user_data(b.memory, allocation, 1));
     test_memory_fail(unit_memory_state(), 1, true);
-    CHECK_OK(quire_allocation_set_user_data(b.memory, allocation, 2)); /* there is room now */
+    CHECK_OK(quire_allocation_set_user_data(b.memory, allocation, 2)); /* its record exists now */
     expect_kept(&b, allocation, 2, native);
     test_memory_fail(unit_memory_state(), 0, false);
     CHECK_OK(quire_buffer_get_info(b.memory, buffer, &info));
@@ -226,7 +226,7 @@ UNIT(resource_object, user_data_that_finds_no_host_memory_stays_0)
     end(&b);
 }
 
-UNIT(resource_object, a_range_is_nothing_of_the_object_that_had_its_record)
+UNIT(resource_object, a_range_that_reuses_the_record_of_an_object_is_no_object)
 {
     fixture b;
     quire_buffer buffer;
@@ -234,7 +234,7 @@ UNIT(resource_object, a_range_is_nothing_of_the_object_that_had_its_record)
     CHECK_OK(quire_buffer_create(
         b.memory, &(quire_buffer_options){.size = 100, .user_data = 3, .usage = 1}, &buffer));
     CHECK_OK(quire_free(b.memory, buffer.allocation));
-    for (int i = 0; i < 200; i++) { /* until the record comes up again */
+    for (int i = 0; i < 200; i++) { /* until the record is reused */
         quire_allocation range = ALLOCATE(&b, .size = 100);
         quire_allocation_info info = fixture_info(&b, range);
         CHECK_EQ(info.user_data, 0);
@@ -248,7 +248,7 @@ UNIT(resource_object, a_range_is_nothing_of_the_object_that_had_its_record)
     end(&b);
 }
 
-/* ---- a backend that does not keep its promises -------------------------------------------- */
+/* ---- a backend that violates the contract ------------------------------------------------- */
 
 static quire_result create_without_handle(void *state, const quire_object_request *request,
                                           uint64_t *native, quire_requirements *needs)
@@ -276,7 +276,7 @@ static quire_result never_bind(void *state, quire_object object, uint64_t native
     return QUIRE_ERROR_BACKEND_FAILURE;
 }
 
-UNIT(resource_object, one_with_handle_0_is_a_range_that_is_neither_bound_nor_destroyed)
+UNIT(resource_object, an_object_with_handle_0_is_a_range_neither_bound_nor_destroyed)
 {
     fixture b;
     quire_buffer buffer;
@@ -297,7 +297,7 @@ UNIT(resource_object, one_with_handle_0_is_a_range_that_is_neither_bound_nor_des
     end(&b);
 }
 
-UNIT(resource_object, requirements_that_cannot_be_are_the_backends_failure)
+UNIT(resource_object, invalid_requirements_are_a_backend_failure)
 {
     static const struct {
         uint64_t alignment;
@@ -319,9 +319,9 @@ UNIT(resource_object, requirements_that_cannot_be_are_the_backends_failure)
     end(&b);
 }
 
-/* ---- backends with only a part ------------------------------------------------------------ */
+/* ---- backends with only some functions ---------------------------------------------------- */
 
-UNIT(resource_object, without_images_none_are_made)
+UNIT(resource_object, without_images_none_are_created)
 {
     fixture b;
     fixture_prepare(&b);
@@ -357,7 +357,7 @@ UNIT(resource_object, objects_without_images_are_buffers_only)
     end(&b);
 }
 
-UNIT(resource_object, images_without_objects_are_ranges_as_the_backend_needs_them)
+UNIT(resource_object, images_without_objects_are_ranges_with_the_backends_requirements)
 {
     fixture b;
     fixture_prepare(&b);

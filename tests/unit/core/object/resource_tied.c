@@ -1,6 +1,6 @@
 /*
  * resource_tied.c - pages that are tied to one object, objects from a backend's own description,
- * and pages of memory that exists.
+ * and pages of existing memory.
  */
 #include "tests/support/fixture.h"
 
@@ -25,7 +25,7 @@ static quire_buffer buffer_of(fixture *f, uint64_t size)
 
 /* ---- tied pages ------------------------------------------------------------------------------ */
 
-UNIT(resource_tied, the_page_is_exactly_as_large_and_goes_with_the_object)
+UNIT(resource_tied, the_page_has_exactly_the_objects_size_and_is_freed_with_it)
 {
     fixture f;
     quire_buffer_info info;
@@ -39,14 +39,14 @@ UNIT(resource_tied, the_page_is_exactly_as_large_and_goes_with_the_object)
     CHECK_EQ(info.place.size, 1001);
     CHECK(info.place.dedicated);
     CHECK_OK(quire_free(f.memory, a.allocation));
-    CHECK_EQ(f.fake.page_bytes, 77); /* not kept */
+    CHECK_EQ(f.fake.page_bytes, 77); /* not retained */
     CHECK_EQ(f.fake.last_page.object, QUIRE_OBJECT_BUFFER);
     CHECK_OK(quire_free(f.memory, b.allocation));
     CHECK_EQ(f.fake.pages, 0);
     fixture_end(&f);
 }
 
-UNIT(resource_tied, an_equal_object_gets_a_page_of_its_own)
+UNIT(resource_tied, an_equal_object_gets_another_page)
 {
     fixture f;
     make(&f);
@@ -58,14 +58,14 @@ UNIT(resource_tied, an_equal_object_gets_a_page_of_its_own)
     fixture_end(&f);
 }
 
-/* The policy's rounding and padding are not for pages that must fit to the byte. */
+/* The policy's rounding and padding do not apply to pages that must have an exact size. */
 UNIT(resource_tied, the_policy_adds_nothing)
 {
     fixture f;
     quire_buffer_info info;
     fixture_prepare(&f);
     f.fake.object_needs.dedicated = true;
-    f.fake.address_step = 32; /* weakly aligned, which is for the backend to mind here */
+    f.fake.address_step = 32; /* weakly aligned: the backend must handle that here */
     f.fake.info.limits.page_alignment = 32;
     fixture_open(&f, &(quire_memory_options){.pages = {.page_size = 64 * 1024,
                                                        .size_granularity = 512,
@@ -94,7 +94,7 @@ UNIT(resource_tied, without_memory_for_the_page_nothing_is_left)
     fixture_end(&f);
 }
 
-UNIT(resource_tied, freed_from_another_shard_it_goes_when_its_own_is_used)
+UNIT(resource_tied, freed_from_another_shard_it_is_released_when_its_own_is_used)
 {
     fixture f;
     fixture_prepare(&f);
@@ -109,7 +109,7 @@ UNIT(resource_tied, freed_from_another_shard_it_goes_when_its_own_is_used)
     fixture_end(&f);
 }
 
-UNIT(resource_tied, zeros_are_written_once_the_object_is_bound)
+UNIT(resource_tied, zeros_are_written_after_the_object_is_bound)
 {
     fixture f;
     quire_buffer buffer;
@@ -131,9 +131,9 @@ UNIT(resource_tied, zeros_are_written_once_the_object_is_bound)
     fixture_end(&f);
 }
 
-/* ---- a page that is rather had than not------------------------------------------------------ */
+/* ---- a page that the driver prefers --------------------------------------------------------- */
 
-/* What the driver would rather have counts for nothing there, what it needs does. */
+/* The driver's preferences are ignored there, its needs are not. */
 UNIT(resource_tied, never_dedicated_follows_needs_and_not_preferences)
 {
     fixture f;
@@ -153,7 +153,7 @@ UNIT(resource_tied, never_dedicated_follows_needs_and_not_preferences)
     fixture_end(&f);
 }
 
-UNIT(resource_tied, an_object_that_prefers_a_page_does_without_where_there_is_none)
+UNIT(resource_tied, an_object_that_prefers_a_page_is_placed_without_one_if_none_is_available)
 {
     fixture f;
     quire_buffer_info info;
@@ -176,7 +176,7 @@ UNIT(resource_tied, an_object_that_prefers_a_page_does_without_where_there_is_no
 
 /* ---- fills----------------------------------------------------------------------------------- */
 
-UNIT(resource_tied, a_backend_that_fills_is_asked_once)
+UNIT(resource_tied, a_backend_that_fills_is_called_once)
 {
     fixture f;
     unsigned char bytes[200000];
@@ -195,7 +195,7 @@ UNIT(resource_tied, a_backend_that_fills_is_asked_once)
 
 /* ---- the backend's own descriptions---------------------------------------------------------- */
 
-UNIT(resource_tied, an_object_is_made_from_a_description)
+UNIT(resource_tied, an_object_is_created_from_a_description)
 {
     fixture f;
     quire_allocation made;
@@ -231,7 +231,7 @@ UNIT(resource_tied, an_object_is_made_from_a_description)
     fixture_end(&f);
 }
 
-/* The fake makes one all the same; whose it is shows at the end. */
+/* The fake creates one all the same. The end shows whose it is. */
 UNIT(resource_tied, a_borrowed_object_is_never_destroyed)
 {
     fixture f;
@@ -249,9 +249,9 @@ UNIT(resource_tied, a_borrowed_object_is_never_destroyed)
     fixture_end(&f);
 }
 
-/* ---- memory that exists---------------------------------------------------------------------- */
+/* ---- existing memory ------------------------------------------------------------------------ */
 
-UNIT(resource_tied, memory_that_exists_becomes_a_page)
+UNIT(resource_tied, existing_memory_becomes_a_page)
 {
     fixture f;
     quire_allocation made;
@@ -276,8 +276,8 @@ UNIT(resource_tied, memory_that_exists_becomes_a_page)
     fixture_end(&f);
 }
 
-/* Pages that are made come aligned as they are asked for; what was there before is where it is. */
-UNIT(resource_tied, memory_that_existed_lies_where_it_lies)
+/* Created pages have the requested alignment. Existing memory is where it is. */
+UNIT(resource_tied, existing_memory_keeps_its_alignment)
 {
     fixture f;
     quire_allocation made;

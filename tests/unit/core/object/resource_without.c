@@ -1,9 +1,10 @@
 /*
- * resource_without.c - what a backend or an image lacks: objects, texels that are known, rows.
+ * resource_without.c - features that a backend or an image lacks: objects, known texels, rows.
  */
 #include "tests/support/fixture.h"
 
-static const uint64_t needed = 512; /* bytes: what the fake takes for a description */
+static const uint64_t needed =
+    512; /* bytes that the object needs, passed to the fake as its description */
 
 UNIT(resource_without, an_object_of_a_backend_without_objects)
 {
@@ -37,7 +38,7 @@ static void expect_no_rows(fixture *f, quire_image image, const char *says)
     CHECK_FAILS(quire_image_read(f->memory, image, NULL, bytes, 0, 0), QUIRE_ERROR_UNSUPPORTED);
 }
 
-UNIT(resource_without, rows_of_an_image_that_only_its_backend_knows)
+UNIT(resource_without, rows_of_an_image_known_only_to_its_backend)
 {
     fixture f;
     quire_image image;
@@ -52,7 +53,7 @@ UNIT(resource_without, rows_of_an_image_that_only_its_backend_knows)
 static quire_result (*make_object)(void *state, const quire_object_request *request,
                                    uint64_t *native, quire_requirements *requirements);
 
-/* In its own order: without rows to be told. */
+/* Opaque layout: it has no rows to report. */
 static quire_result make_without_rows(void *state, const quire_object_request *request,
                                       uint64_t *native, quire_requirements *requirements)
 {

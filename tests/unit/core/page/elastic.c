@@ -1,6 +1,6 @@
 /*
- * elastic.c - the page of an elastic memory: when and by how much it grows and shrinks, what
- * keeps its offset, and which thread waits for which.
+ * elastic.c - the page of an elastic memory: when and by how much it grows and shrinks, what keeps
+ * its offset, and which thread waits for which.
  */
 #include "src/core/page/elastic_grow.h"
 
@@ -11,7 +11,7 @@
 #include "tests/support/fixture.h"
 #include "src/core/page/elastic_end.h"
 
-enum { KIB = 1024, PAGE = 64 * KIB, MOST = 1024 * KIB };
+enum { KIB = 1024, PAGE = 64 * KIB, MAX_SIZE = 1024 * KIB };
 
 static void make_with(fixture *f, const quire_memory_options *options)
 {
@@ -20,7 +20,7 @@ static void make_with(fixture *f, const quire_memory_options *options)
     fake_offer_growth(&f->fake);
     all.contiguous = true;
     if (!all.address_space)
-        all.address_space = MOST;
+        all.address_space = MAX_SIZE;
     if (!all.pages.page_size)
         all.pages.page_size = PAGE;
     fixture_open(f, &all);
@@ -39,7 +39,7 @@ static quire_memory_stats stats_of(const fixture *f)
     return stats;
 }
 
-/* One page of so many bytes is all there is, for the backend and the budgets too. */
+/* The memory has one page of this many bytes, which the backend and the budgets report too. */
 static void expect_page(const fixture *f, uint64_t bytes)
 {
     quire_page_info page;
@@ -58,13 +58,13 @@ static void expect_page(const fixture *f, uint64_t bytes)
 
 /* ---- growing -------------------------------------------------------------------------------- */
 
-UNIT(elastic, what_is_free_at_the_end_is_used_with_what_comes)
+UNIT(elastic, the_free_end_and_the_growth_serve_one_request)
 {
     fixture f;
     make(&f);
     quire_allocation_info first = fixture_info(&f, ALLOCATE(&f, .size = 40 * KIB));
     expect_page(&f, PAGE);
-    CHECK_EQ(f.fake.last_page.max_size, MOST);
+    CHECK_EQ(f.fake.last_page.max_size, MAX_SIZE);
     quire_allocation_info second = fixture_info(&f, ALLOCATE(&f, .size = 40 * KIB));
     CHECK_EQ(second.page, first.page);
     CHECK_EQ(second.offset, first.offset + 40 * KIB);
@@ -77,7 +77,7 @@ UNIT(elastic, what_is_free_at_the_end_is_used_with_what_comes)
     fixture_end(&f);
 }
 
-UNIT(elastic, it_grows_as_far_as_a_large_request_needs)
+UNIT(elastic, it_grows_as_much_as_a_large_request_needs)
 {
     fixture f;
     make(&f);
@@ -87,7 +87,7 @@ UNIT(elastic, it_grows_as_far_as_a_large_request_needs)
     fixture_end(&f);
 }
 
-UNIT(elastic, alignment_is_counted_from_where_the_free_end_begins)
+UNIT(elastic, alignment_is_counted_from_the_start_of_the_free_end)
 {
     fixture f;
     make(&f);
@@ -100,7 +100,7 @@ UNIT(elastic, alignment_is_counted_from_where_the_free_end_begins)
     fixture_end(&f);
 }
 
-UNIT(elastic, what_is_aligned_is_the_native_address)
+UNIT(elastic, the_native_address_is_aligned)
 {
     fixture f;
     fixture_prepare(&f);
@@ -108,7 +108,7 @@ UNIT(elastic, what_is_aligned_is_the_native_address)
     f.fake.address_step = 4096 + 64;
     f.fake.info.limits.page_alignment = 64;
     fixture_open(&f, &(quire_memory_options){
-                         .contiguous = true, .address_space = MOST, .pages.page_size = PAGE});
+                         .contiguous = true, .address_space = MAX_SIZE, .pages.page_size = PAGE});
     ALLOCATE(&f, .size = 40 * KIB);
     for (uint64_t i = 0; i < 20; i++) {
         quire_allocation before = ALLOCATE(&f, .size = 1 + i * 512);
@@ -128,17 +128,17 @@ UNIT(elastic, within_a_limit_it_grows_by_less)
     make_with(&f, &(quire_memory_options){.limit = 100 * KIB});
     ALLOCATE(&f, .size = 40 * KIB);
     ALLOCATE(&f, .size = 40 * KIB);
-    expect_page(&f, 96 * KIB); /* not 128, but half of what was asked */
+    expect_page(&f, 96 * KIB); /* not 128: growth by half of the step */
     quire_allocation none;
     CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 24 * KIB}, &none),
                 QUIRE_ERROR_OVER_BUDGET);
     expect_page(&f, 96 * KIB);
-    ALLOCATE(&f, .size = 20 * KIB); /* all that the limit leaves */
+    ALLOCATE(&f, .size = 20 * KIB); /* the rest of the limit */
     expect_page(&f, 100 * KIB);
     fixture_end(&f);
 }
 
-UNIT(elastic, it_ends_where_its_addresses_end)
+UNIT(elastic, growth_ends_at_the_last_address)
 {
     fixture f;
     quire_allocation none;
@@ -153,7 +153,7 @@ UNIT(elastic, it_ends_where_its_addresses_end)
     fixture_end(&f);
 }
 
-UNIT(elastic, a_first_request_beyond_the_reservation_has_a_page_that_holds_it)
+UNIT(elastic, a_first_request_above_the_address_space_gets_a_page_that_holds_it)
 {
     fixture f;
     make_with(&f, &(quire_memory_options){.address_space = 32 * KIB});
@@ -163,7 +163,7 @@ UNIT(elastic, a_first_request_beyond_the_reservation_has_a_page_that_holds_it)
     fixture_end(&f);
 }
 
-UNIT(elastic, works_with_every_option_of_the_fits_that_follow_it)
+UNIT(elastic, it_works_with_every_option_of_every_fit)
 {
     static const quire_memory_options CASES[] = {{.fit = QUIRE_FIT_FIRST},
                                                  {.slabs = true},
@@ -189,7 +189,7 @@ UNIT(elastic, works_with_every_option_of_the_fits_that_follow_it)
     }
 }
 
-UNIT(elastic, dedicated_pages_lie_beside_it)
+UNIT(elastic, dedicated_pages_are_apart_from_it)
 {
     fixture f;
     make(&f);
@@ -199,13 +199,13 @@ UNIT(elastic, dedicated_pages_lie_beside_it)
     CHECK_EQ(f.fake.last_page.max_size, 0);
     quire_memory_stats stats = stats_of(&f);
     CHECK_EQ(stats.page_count, 2);
-    CHECK_EQ(stats.reserved_bytes, 140 * KIB); /* the page gave its free end for it */
+    CHECK_EQ(stats.reserved_bytes, 140 * KIB); /* the page released its free end for it */
     fixture_end(&f);
 }
 
 /* ---- failures ------------------------------------------------------------------------------- */
 
-UNIT(elastic, a_backend_that_fails_leaves_all_as_it_was)
+UNIT(elastic, a_failing_backend_changes_nothing)
 {
     fixture f;
     quire_allocation none;
@@ -224,7 +224,7 @@ UNIT(elastic, a_backend_that_fails_leaves_all_as_it_was)
     fixture_end(&f);
 }
 
-UNIT(elastic, without_host_memory_it_is_as_large_as_before)
+UNIT(elastic, without_host_memory_the_size_stays)
 {
     for (uint64_t at = 1;; at++) {
         fixture f;
@@ -252,7 +252,7 @@ UNIT(elastic, without_host_memory_it_is_as_large_as_before)
 
 /* ---- shrinking ------------------------------------------------------------------------------ */
 
-UNIT(elastic, a_trim_takes_the_free_end)
+UNIT(elastic, a_trim_releases_the_free_end)
 {
     fixture f;
     uint64_t released = 0;
@@ -273,7 +273,7 @@ UNIT(elastic, a_trim_takes_the_free_end)
     fixture_end(&f);
 }
 
-UNIT(elastic, what_lives_at_the_end_keeps_what_is_free_before_it)
+UNIT(elastic, an_allocation_at_the_end_keeps_the_free_range_before_it)
 {
     fixture f;
     uint64_t released = 1;
@@ -287,7 +287,7 @@ UNIT(elastic, what_lives_at_the_end_keeps_what_is_free_before_it)
     fixture_end(&f);
 }
 
-UNIT(elastic, when_nothing_is_left_the_page_goes_and_another_comes)
+UNIT(elastic, the_empty_page_is_destroyed_and_another_is_created)
 {
     fixture f;
     uint64_t released = 0;
@@ -302,7 +302,7 @@ UNIT(elastic, when_nothing_is_left_the_page_goes_and_another_comes)
     fixture_end(&f);
 }
 
-UNIT(elastic, the_free_end_goes_before_others_want_for_memory)
+UNIT(elastic, the_free_end_is_released_before_others_lack_memory)
 {
     fixture f;
     make(&f);
@@ -315,7 +315,7 @@ UNIT(elastic, the_free_end_goes_before_others_want_for_memory)
     fixture_end(&f);
 }
 
-UNIT(elastic, a_lower_limit_takes_the_free_end)
+UNIT(elastic, a_lower_limit_releases_the_free_end)
 {
     fixture f;
     make(&f);
@@ -326,7 +326,7 @@ UNIT(elastic, a_lower_limit_takes_the_free_end)
     fixture_end(&f);
 }
 
-UNIT(elastic, what_is_reserved_is_at_its_end)
+UNIT(elastic, preallocated_bytes_are_at_its_end)
 {
     fixture f;
     make(&f);
@@ -334,7 +334,8 @@ UNIT(elastic, what_is_reserved_is_at_its_end)
     expect_page(&f, 5 * PAGE);
     ALLOCATE(&f, .size = 20 * KIB);
     quire_allocation other = ALLOCATE(&f, .size = 10 * KIB, .dedicated = true);
-    CHECK_EQ(f.fake.page_bytes, 310 * KIB); /* the rest beyond it went for the other page */
+    CHECK_EQ(f.fake.page_bytes,
+             310 * KIB); /* the rest of its free end was released for the other page */
     CHECK_OK(quire_free(f.memory, other));
     uint64_t resizes = f.fake.calls[FAKE_PAGE_RESIZE];
     ALLOCATE(&f, .size = 280 * KIB);
@@ -344,7 +345,7 @@ UNIT(elastic, what_is_reserved_is_at_its_end)
     fixture_end(&f);
 }
 
-/* ---- what is told --------------------------------------------------------------------------- */
+/* ---- reports -------------------------------------------------------------------------------- */
 
 typedef struct told {
     uint64_t sizes[8];
@@ -359,7 +360,7 @@ static void hear(void *user, quire_memory *memory, const quire_event *event)
         t->sizes[t->count++] = event->size;
 }
 
-UNIT(elastic, the_hook_is_told_of_each_size)
+UNIT(elastic, the_hook_receives_each_size)
 {
     fixture f;
     told t = {.count = 0};
@@ -378,13 +379,13 @@ UNIT(elastic, the_hook_is_told_of_each_size)
     fixture_end(&f);
 }
 
-UNIT(elastic, a_memory_tells_how_far_its_page_may_grow)
+UNIT(elastic, the_info_reports_how_far_the_page_may_grow)
 {
     fixture f;
     quire_memory_info info;
     make(&f);
     CHECK_OK(quire_memory_get_info(f.memory, &info));
-    CHECK_EQ(info.address_space, MOST);
+    CHECK_EQ(info.address_space, MAX_SIZE);
     fixture_end(&f);
     fixture_make(&f, NULL);
     CHECK_OK(quire_memory_get_info(f.memory, &info));
@@ -392,7 +393,7 @@ UNIT(elastic, a_memory_tells_how_far_its_page_may_grow)
     fixture_end(&f);
 }
 
-UNIT(elastic, what_cannot_be_contiguous_is_refused)
+UNIT(elastic, options_that_exclude_elastic_pages_are_refused)
 {
     static const struct {
         quire_memory_options options;
@@ -436,7 +437,7 @@ static void do_allocate(void *user)
     r->result = quire_allocate(r->memory, &options, &r->allocation);
 }
 
-/* Four threads, 50 KiB each, while the backend takes its time. */
+/* Four threads allocate 50 KiB each while the backend is slow. */
 static void allocate_together(fixture *f)
 {
     enum { COUNT = 4 };
@@ -469,7 +470,7 @@ UNIT(elastic, several_threads_grow_it_one_after_the_other)
     fixture_end(&f);
 }
 
-UNIT(elastic, several_threads_begin_with_one_page)
+UNIT(elastic, several_threads_create_one_page)
 {
     fixture f;
     make(&f);
@@ -478,8 +479,8 @@ UNIT(elastic, several_threads_begin_with_one_page)
     fixture_end(&f);
 }
 
-/* Making a page larger is a call of the backend: nobody who has room waits for it. */
-UNIT(elastic, frees_and_what_fits_go_on_meanwhile)
+/* Growing a page is a call of the backend: a thread that has room does not wait for it. */
+UNIT(elastic, frees_and_requests_that_fit_continue_during_growth)
 {
     fixture f;
     crew c;
@@ -491,13 +492,13 @@ UNIT(elastic, frees_and_what_fits_go_on_meanwhile)
     request large = {.memory = f.memory, .size = 50 * KIB};
     crew_tell(&c, 1, do_allocate, &large);
     while (!f.memory->pages.records.chunks[0] ||
-           !qi_page_at(&f.memory->pages, 0)->resizing) /* it has begun */
+           !qi_page_at(&f.memory->pages, 0)->resizing) /* the call has begun */
         sched_yield();
     CHECK_OK(quire_free(f.memory, small));
     ALLOCATE(&f, .size = KIB);
-    CHECK_EQ(stats_of(&f).reserved_bytes, PAGE); /* before the other came back */
+    CHECK_EQ(stats_of(&f).reserved_bytes, PAGE); /* before the other call returned */
     uint64_t released = 1;
-    CHECK_OK(quire_memory_trim(f.memory, 0, &released)); /* the end is another thread's to move */
+    CHECK_OK(quire_memory_trim(f.memory, 0, &released)); /* another thread is moving the end */
     CHECK_EQ(released, 0);
     f.fake.slow_ms = 0;
     crew_await(&c, 1);
@@ -507,8 +508,8 @@ UNIT(elastic, frees_and_what_fits_go_on_meanwhile)
     fixture_end(&f);
 }
 
-/* What it grew for may be another thread's by the time that it has grown. */
-UNIT(elastic, it_grows_again_for_what_others_took)
+/* Another thread may take the new range before the thread that grew the page. */
+UNIT(elastic, it_grows_again_if_another_thread_took_the_range)
 {
     fixture f;
     crew c;
@@ -520,18 +521,19 @@ UNIT(elastic, it_grows_again_for_what_others_took)
     crew_tell(&c, 1, do_allocate, &large);
     while (!qi_page_at(&f.memory->pages, 0)->resizing)
         sched_yield();
-    ALLOCATE(&f, .size = 4 * KIB); /* of what the other counts on */
+    ALLOCATE(&f, .size = 4 * KIB); /* from the range that the other thread needs */
     f.fake.slow_ms = 0;
     crew_await(&c, 1);
     CHECK_EQ(large.result, QUIRE_SUCCESS);
     crew_end(&c);
-    expect_page(&f, 118 * KIB); /* four more were needed, and eight were the least of the halves */
+    expect_page(
+        &f, 118 * KIB); /* it needed four more, and the smallest of the halved steps was eight */
     fixture_end(&f);
 }
 
-/* ---- on memory that is there ---------------------------------------------------------------- */
+/* ---- on existing memory --------------------------------------------------------------------- */
 
-UNIT(elastic, bytes_and_pointers_stay_on_the_host)
+UNIT(elastic, bytes_and_pointers_stay_valid_on_the_host)
 {
     enum { COUNT = 200 };
     quire_device *device = NULL;
@@ -542,7 +544,7 @@ UNIT(elastic, bytes_and_pointers_stay_on_the_host)
     const quire_memory_options options = {.flags = QUIRE_HOST_VISIBLE,
                                           .contiguous = true,
                                           .address_space =
-                                              64 * MOST, /* what valgrind can reserve, too */
+                                              64 * MAX_SIZE, /* small enough for valgrind */
                                           .pages = {.page_size = PAGE}};
     CHECK_OK(quire_memory_create(device, &options, &memory));
     for (int i = 0; i < COUNT; i++) {

@@ -1,16 +1,16 @@
 /*
- * elastic_bounds.c - where the page of a contiguous memory must not grow: for a request that fits,
- * beyond what the device allows a page, and where the backend made another page than was asked.
+ * elastic_bounds.c - when the page of an elastic memory must not grow: for a request that fits,
+ * beyond the device's page limit, and if the backend created another page than requested.
  */
 #include "src/core/page/elastic_grow.h"
 
 #include "tests/support/fixture.h"
 #include "src/core/page/elastic_end.h"
 
-enum { KIB = 1024, PAGE = 64 * KIB, MOST = 1024 * KIB };
+enum { KIB = 1024, PAGE = 64 * KIB, MAX_SIZE = 1024 * KIB };
 
 static const quire_memory_options contiguous = {
-    .name = "one", .contiguous = true, .address_space = MOST, .pages = {.page_size = PAGE}};
+    .name = "one", .contiguous = true, .address_space = MAX_SIZE, .pages = {.page_size = PAGE}};
 
 static void prepare(fixture *f)
 {
@@ -18,7 +18,7 @@ static void prepare(fixture *f)
     fake_offer_growth(&f->fake);
 }
 
-/* Asks for growth as a request does that found no room; the bytes of the page afterwards. */
+/* Requests growth like a request that found no room. Returns the bytes of the page afterwards. */
 static uint64_t ask(fixture *f, uint64_t size, uint64_t alignment, qi_elastic_result expected)
 {
     qi_shard *shard = f->memory->shards;
@@ -33,8 +33,8 @@ static uint64_t ask(fixture *f, uint64_t size, uint64_t alignment, qi_elastic_re
     return fixture_stats(f).reserved_bytes;
 }
 
-/* Another thread can have freed the room while this one had given up the lock. */
-UNIT(elastic_bounds, it_does_not_grow_for_what_fits)
+/* Another thread may have freed the room while this one had released the lock. */
+UNIT(elastic_bounds, the_page_does_not_grow_if_the_request_fits)
 {
     fixture f;
     prepare(&f);
@@ -42,13 +42,13 @@ UNIT(elastic_bounds, it_does_not_grow_for_what_fits)
     ALLOCATE(&f, .size = 40 * KIB);
     CHECK_EQ(ask(&f, 24 * KIB - 1, 1, QI_ELASTIC_NONE), PAGE);
     CHECK_EQ(ask(&f, 24 * KIB, 1, QI_ELASTIC_NONE), PAGE);
-    CHECK_EQ(ask(&f, 16 * KIB, 16 * KIB, QI_ELASTIC_NONE), PAGE); /* from 48 KiB on */
+    CHECK_EQ(ask(&f, 16 * KIB, 16 * KIB, QI_ELASTIC_NONE), PAGE); /* from offset 48 KiB on */
     CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 0);
     CHECK_EQ(ask(&f, 24 * KIB + 1, 1, QI_ELASTIC_DONE), 2 * PAGE);
     fixture_end(&f);
 }
 
-UNIT(elastic_bounds, it_grows_where_alignment_makes_what_fits_too_large)
+UNIT(elastic_bounds, the_page_grows_if_the_aligned_request_does_not_fit)
 {
     fixture f;
     prepare(&f);
@@ -59,14 +59,14 @@ UNIT(elastic_bounds, it_grows_where_alignment_makes_what_fits_too_large)
     fixture_end(&f);
 }
 
-/* Sizes and alignments whose end 64 bits do not count. */
-UNIT(elastic_bounds, it_does_not_grow_for_what_cannot_be_counted)
+/* Sizes and alignments whose end exceeds 64 bits. */
+UNIT(elastic_bounds, the_page_does_not_grow_for_sizes_that_overflow)
 {
     fixture f;
     prepare(&f);
     fixture_open(&f, &contiguous);
     ALLOCATE(&f, .size = 40 * KIB);
-    const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 255, UINT64_MAX - 48 * KIB, MOST + 1};
+    const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 255, UINT64_MAX - 48 * KIB, MAX_SIZE + 1};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         qi_shard *shard = f.memory->shards;
         qi_elastic_result growth = QI_ELASTIC_DONE;
@@ -75,16 +75,16 @@ UNIT(elastic_bounds, it_does_not_grow_for_what_cannot_be_counted)
         quire_result result = qi_elastic_grow_for(shard, sizes[i], 1, &growth, &progress);
         qi_lock_release(&shard->lock);
         CHECK_EQ(result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-        CHECK_HAS(quire_last_error(), "and addresses for 1 MiB");
+        CHECK_HAS(quire_last_error(), "and can grow to 1 MiB");
         CHECK_EQ(growth, QI_ELASTIC_NONE);
     }
     CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 0);
     CHECK_EQ(fixture_stats(&f).reserved_bytes, PAGE);
-    CHECK_EQ(ask(&f, 24 * KIB + 1, 1, QI_ELASTIC_DONE), 2 * PAGE); /* its end is free to move */
+    CHECK_EQ(ask(&f, 24 * KIB + 1, 1, QI_ELASTIC_DONE), 2 * PAGE); /* growth is possible */
     fixture_end(&f);
 }
 
-UNIT(elastic_bounds, the_page_reaches_no_further_than_the_devices_pages)
+UNIT(elastic_bounds, the_page_does_not_exceed_the_devices_largest_page)
 {
     fixture f;
     prepare(&f);
@@ -105,12 +105,12 @@ UNIT(elastic_bounds, the_page_reaches_no_further_than_the_devices_pages)
     fixture_end(&f);
 }
 
-/* ---- a backend that makes another page than was asked ---------------------------------------- */
+/* ---- a backend that creates another page than requested -------------------------------------- */
 
 static quire_result (*make_page)(void *state, const quire_page_request *request,
                                  quire_native_page *page);
 static void (*destroy_page)(void *state, const quire_native_page *page);
-static int64_t off; /* bytes that the answer is off by */
+static int64_t off; /* error of the returned size in bytes */
 
 static quire_result make_other_page(void *state, const quire_page_request *request,
                                     quire_native_page *page)
@@ -121,7 +121,7 @@ static quire_result make_other_page(void *state, const quire_page_request *reque
     return result;
 }
 
-/* The page that the core was told of is the one that it gives back. */
+/* The core destroys the page that was reported to it. */
 static void destroy_other_page(void *state, const quire_native_page *page)
 {
     quire_native_page made = *page;
@@ -155,12 +155,12 @@ static void expect_refused(int64_t bytes)
     fixture_end(&f);
 }
 
-UNIT(elastic_bounds, a_page_of_fewer_addresses_than_asked_is_refused)
+UNIT(elastic_bounds, a_page_with_fewer_addresses_than_requested_is_refused)
 {
     expect_refused(-4096);
 }
 
-UNIT(elastic_bounds, a_page_of_more_addresses_than_asked_is_refused)
+UNIT(elastic_bounds, a_page_with_more_addresses_than_requested_is_refused)
 {
     expect_refused(4096);
 }

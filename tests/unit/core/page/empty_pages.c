@@ -1,10 +1,10 @@
 /*
- * empty_pages.c - pages without allocations: the order in which they go, the requests that find
- * them, and their bounds in bytes and in time.
+ * empty_pages.c - pages without allocations: the order in which they are destroyed, the requests
+ * that reuse them, and their bounds in bytes and in time.
  */
 #include "tests/support/fixture.h"
 
-enum { PAGE = 4096, MOST = 16 };
+enum { PAGE = 4096, MAX_COUNT = 16 };
 #define KIB UINT64_C(1024)
 #define MIB (UINT64_C(1) << 20)
 
@@ -23,7 +23,7 @@ static void make(fixture *f, uint32_t shards, quire_page_policy pages)
                         .shards = shards, .pages = pages, .clock = {read_time, &test_time}});
 }
 
-/* So many whole pages, in the order of their numbers. */
+/* The memory has this many whole pages, in the order of their numbers. */
 static void fill(fixture *f, quire_allocation *full, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -60,15 +60,15 @@ static bool is_there(fixture *f, uint32_t page)
 UNIT(empty_pages, without_a_bound_all_are_kept)
 {
     fixture f;
-    quire_allocation full[MOST];
+    quire_allocation full[MAX_COUNT];
     make(&f, 1, (quire_page_policy){.page_size = PAGE});
-    fill(&f, full, MOST);
-    for (int i = 0; i < MOST; i++) {
+    fill(&f, full, MAX_COUNT);
+    for (int i = 0; i < MAX_COUNT; i++) {
         test_time += UINT64_C(1) << 50;
         let_go(&f, full[i]);
         expect_empty(&f, (uint64_t)(i + 1) * PAGE);
     }
-    CHECK_EQ(f.fake.pages, MOST);
+    CHECK_EQ(f.fake.pages, MAX_COUNT);
     fixture_end(&f);
 }
 
@@ -88,7 +88,7 @@ UNIT(empty_pages, a_bound_of_one_byte_keeps_none)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, a_bound_of_pages_keeps_those_that_became_empty_last)
+UNIT(empty_pages, a_bound_of_pages_keeps_the_latest_empty_ones)
 {
     fixture f;
     quire_allocation full[6];
@@ -118,7 +118,7 @@ UNIT(empty_pages, a_bound_that_is_no_multiple_holds_whole_pages)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, a_page_that_is_used_again_is_the_newest_when_it_is_empty_again)
+UNIT(empty_pages, a_page_used_and_emptied_again_is_the_newest)
 {
     fixture f;
     quire_allocation full[3];
@@ -132,12 +132,12 @@ UNIT(empty_pages, a_page_that_is_used_again_is_the_newest_when_it_is_empty_again
     CHECK_EQ(fixture_info(&f, again).page, 0);
     expect_empty(&f, PAGE);
     let_go(&f, again);
-    let_go(&f, full[2]); /* one too many: 1 is the oldest now */
+    let_go(&f, full[2]); /* one too many: page 1 is the oldest now */
     CHECK(is_there(&f, 0) && !is_there(&f, 1) && is_there(&f, 2));
     fixture_end(&f);
 }
 
-UNIT(empty_pages, a_page_larger_than_the_bound_goes_at_once)
+UNIT(empty_pages, a_page_larger_than_the_bound_is_destroyed_at_once)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 2 * PAGE});
@@ -149,7 +149,7 @@ UNIT(empty_pages, a_page_larger_than_the_bound_goes_at_once)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, shards_have_their_share_of_the_bytes)
+UNIT(empty_pages, each_shard_has_its_share_of_the_bytes)
 {
     fixture f;
     quire_allocation here[3], there[3];
@@ -176,8 +176,8 @@ UNIT(empty_pages, a_bound_below_one_page_a_shard_keeps_none)
     fixture_end(&f);
 }
 
-/* Who frees in another shard leaves it to that shard: the bound holds once somebody works there. */
-UNIT(empty_pages, what_another_thread_freed_is_bounded_when_its_shard_is_used)
+/* A free from another shard leaves the bound to that shard: it holds once a thread works there. */
+UNIT(empty_pages, pages_freed_by_another_thread_are_bounded_when_their_shard_is_used)
 {
     fixture f;
     quire_allocation full[3];
@@ -195,7 +195,7 @@ UNIT(empty_pages, what_another_thread_freed_is_bounded_when_its_shard_is_used)
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
-UNIT(empty_pages, old_ones_go_at_the_next_free_that_empties_a_page)
+UNIT(empty_pages, old_pages_are_destroyed_at_the_next_free_that_empties_a_page)
 {
     fixture f;
     quire_allocation full[4];
@@ -208,13 +208,13 @@ UNIT(empty_pages, old_ones_go_at_the_next_free_that_empties_a_page)
     let_go(&f, full[2]);
     expect_empty(&f, 3 * PAGE);
     test_time = 1100;
-    let_go(&f, full[3]); /* the first was empty for 100 now */
+    let_go(&f, full[3]); /* the first one has been empty for 100 now */
     expect_empty(&f, 3 * PAGE);
     CHECK(!is_there(&f, 0));
     fixture_end(&f);
 }
 
-UNIT(empty_pages, a_free_that_empties_no_page_lets_none_go)
+UNIT(empty_pages, a_free_that_empties_no_page_destroys_none)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
@@ -225,12 +225,12 @@ UNIT(empty_pages, a_free_that_empties_no_page_lets_none_go)
     let_go(&f, half);
     expect_empty(&f, PAGE);
     let_go(&f, other);
-    expect_empty(&f, PAGE); /* its own, which is new */
+    expect_empty(&f, PAGE); /* its own page, which is new */
     CHECK(!is_there(&f, 0));
     fixture_end(&f);
 }
 
-UNIT(empty_pages, the_time_of_a_page_used_meanwhile_begins_anew)
+UNIT(empty_pages, the_age_of_a_page_used_in_between_restarts)
 {
     fixture f;
     quire_allocation full[2];
@@ -245,7 +245,7 @@ UNIT(empty_pages, the_time_of_a_page_used_meanwhile_begins_anew)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, a_trim_lets_old_ones_go_whatever_its_target)
+UNIT(empty_pages, a_trim_destroys_old_pages_at_every_target)
 {
     fixture f;
     quire_allocation full[3];
@@ -268,8 +268,11 @@ UNIT(empty_pages, a_trim_lets_old_ones_go_whatever_its_target)
     fixture_end(&f);
 }
 
-/* Its own shard gives everything back then; a shard that nobody uses must not keep for ever. */
-UNIT(empty_pages, old_ones_of_every_shard_go_when_a_page_is_made)
+/*
+ * A call in its own shard destroys all old pages; a shard without calls must not keep them for
+ * ever.
+ */
+UNIT(empty_pages, old_pages_of_every_shard_are_destroyed_when_a_page_is_created)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
@@ -284,18 +287,18 @@ UNIT(empty_pages, old_ones_of_every_shard_go_when_a_page_is_made)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, what_waits_in_an_inbox_is_old_from_when_it_is_seen)
+UNIT(empty_pages, the_age_of_a_page_freed_through_an_inbox_starts_at_the_drain)
 {
     fixture f;
     make(&f, 2, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
-    let_go(&f, ALLOCATE_ELSEWHERE(&f, .size = PAGE)); /* the check has drained it */
+    let_go(&f, ALLOCATE_ELSEWHERE(&f, .size = PAGE)); /* the check has drained the inbox */
     test_time += 100;
     ALLOCATE(&f, .size = 2 * PAGE);
     expect_empty(&f, 0);
     fixture_end(&f);
 }
 
-UNIT(empty_pages, both_bounds_hold)
+UNIT(empty_pages, both_bounds_apply)
 {
     fixture f;
     quire_allocation full[5];
@@ -304,11 +307,11 @@ UNIT(empty_pages, both_bounds_hold)
              .page_size = PAGE, .retained_empty_bytes = 2 * PAGE, .retention_nanoseconds = 100});
     fill(&f, full, 5);
     for (int i = 0; i < 3; i++)
-        let_go(&f, full[i]); /* the first goes for the bytes */
+        let_go(&f, full[i]); /* the first one is destroyed because of the bytes */
     expect_empty(&f, 2 * PAGE);
     CHECK(!is_there(&f, 0));
     test_time += 100;
-    let_go(&f, full[3]); /* 1 for the bytes, 2 for its age */
+    let_go(&f, full[3]); /* page 1 because of the bytes, page 2 because of its age */
     expect_empty(&f, PAGE);
     CHECK(is_there(&f, 3));
     let_go(&f, full[4]);
@@ -316,7 +319,7 @@ UNIT(empty_pages, both_bounds_hold)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, the_systems_clock_serves_where_none_is_given)
+UNIT(empty_pages, the_systems_clock_is_used_if_none_is_given)
 {
     fixture f;
     quire_allocation full[2];
@@ -335,7 +338,7 @@ UNIT(empty_pages, the_systems_clock_serves_where_none_is_given)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, without_a_bound_of_time_the_clock_is_not_asked)
+UNIT(empty_pages, without_a_bound_of_time_the_clock_is_not_read)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
@@ -343,7 +346,7 @@ UNIT(empty_pages, without_a_bound_of_time_the_clock_is_not_asked)
     fixture_end(&f);
     fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE, .clock = {read_time, NULL}});
     own = ALLOCATE(&f, .size = PAGE);
-    let_go(&f, own); /* read_time would not know its user */
+    let_go(&f, own); /* read_time would fail with this user */
     fixture_end(&f);
 }
 
@@ -354,7 +357,7 @@ static quire_allocation dedicated(fixture *f, uint64_t size)
     return ALLOCATE(f, .size = size, .dedicated = true);
 }
 
-/* Whether a request of this size gets the one empty dedicated page of 8 KiB. */
+/* Whether a request of this size reuses the only empty dedicated page of 8 KiB. */
 static bool gets_page_of_8_kib(uint64_t size)
 {
     fixture f;
@@ -382,25 +385,26 @@ UNIT(empty_pages, a_dedicated_page_serves_requests_from_seven_eighths_of_it)
     CHECK(!gets_page_of_8_kib(100));
 }
 
-UNIT(empty_pages, dedicated_pages_of_many_sizes_are_told_apart)
+UNIT(empty_pages, dedicated_pages_of_many_sizes_are_distinguished)
 {
     fixture f;
-    quire_allocation own[MOST];
+    quire_allocation own[MAX_COUNT];
     make(&f, 1, (quire_page_policy){.page_size = PAGE});
-    for (uint64_t i = 0; i < MOST; i++)
+    for (uint64_t i = 0; i < MAX_COUNT; i++)
         own[i] = dedicated(&f, (i + 1) * 64 * KIB);
-    for (uint64_t i = 0; i < MOST; i++)
+    for (uint64_t i = 0; i < MAX_COUNT; i++)
         let_go(&f, own[i]);
-    for (uint64_t i = MOST; i-- > 8;) { /* from the largest: none has taken another's */
+    for (uint64_t i = MAX_COUNT;
+         i-- > 8;) { /* starting with the largest: no request took the page of another */
         own[i] = dedicated(&f, (i + 1) * 64 * KIB);
         CHECK(fixture_info(&f, own[i]).page >= i);
     }
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], MOST);
-    CHECK_EQ(fixture_stats(&f).page_count, MOST);
+    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], MAX_COUNT);
+    CHECK_EQ(fixture_stats(&f).page_count, MAX_COUNT);
     fixture_end(&f);
 }
 
-UNIT(empty_pages, dedicated_pages_go_by_age_and_bytes_like_others)
+UNIT(empty_pages, dedicated_pages_are_bounded_by_age_and_bytes_like_others)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 10 * KIB});
@@ -409,13 +413,13 @@ UNIT(empty_pages, dedicated_pages_go_by_age_and_bytes_like_others)
     let_go(&f, first);
     let_go(&f, shared);
     expect_empty(&f, 7 * KIB);
-    let_go(&f, second); /* 12 KiB: the first goes */
+    let_go(&f, second); /* 12 KiB: the first page is destroyed */
     expect_empty(&f, 9 * KIB);
     CHECK(!is_there(&f, 1));
     fixture_end(&f);
 }
 
-UNIT(empty_pages, shared_pages_are_never_handed_to_dedicated_requests)
+UNIT(empty_pages, shared_pages_never_serve_dedicated_requests)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = PAGE});
@@ -428,7 +432,7 @@ UNIT(empty_pages, shared_pages_are_never_handed_to_dedicated_requests)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, dedicated_pages_are_never_handed_to_shared_requests)
+UNIT(empty_pages, dedicated_pages_never_serve_shared_requests)
 {
     for (uint32_t shards = 1; shards <= 2; shards++) {
         fixture f;
@@ -443,19 +447,19 @@ UNIT(empty_pages, dedicated_pages_are_never_handed_to_shared_requests)
     }
 }
 
-UNIT(empty_pages, a_dedicated_page_that_the_policy_made_larger_is_found_again)
+UNIT(empty_pages, a_dedicated_page_enlarged_by_the_policy_is_reused)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = 64 * KIB, .page_granularity = 64 * KIB});
     let_go(&f, dedicated(&f, 1000));
     CHECK_EQ(f.fake.page_bytes, 64 * KIB);
     let_go(&f, dedicated(&f, 1000));
-    let_go(&f, dedicated(&f, 60 * KIB)); /* and for all that would have had the same page */
+    let_go(&f, dedicated(&f, 60 * KIB)); /* and for every request that gets a page of that size */
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
     fixture_end(&f);
 }
 
-UNIT(empty_pages, a_dedicated_page_that_could_not_be_rounded_is_found_again)
+UNIT(empty_pages, a_dedicated_page_that_could_not_be_rounded_is_reused)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = 64 * KIB, .page_granularity = 64 * KIB});
@@ -467,8 +471,8 @@ UNIT(empty_pages, a_dedicated_page_that_could_not_be_rounded_is_found_again)
     fixture_end(&f);
 }
 
-/* A backend need not tell that it rounds. */
-UNIT(empty_pages, a_dedicated_page_that_the_backend_made_larger_is_found_again)
+/* A backend need not report that it rounds. */
+UNIT(empty_pages, a_dedicated_page_enlarged_by_the_backend_is_reused)
 {
     fixture f;
     make(&f, 1, (quire_page_policy){.page_size = 64 * KIB});
@@ -478,13 +482,14 @@ UNIT(empty_pages, a_dedicated_page_that_the_backend_made_larger_is_found_again)
     let_go(&f, dedicated(&f, 1000));
     let_go(&f, dedicated(&f, 900));
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
-    quire_allocation first = dedicated(&f, 1025); /* there is room, but more was asked for */
+    quire_allocation first =
+        dedicated(&f, 1025); /* there is room, but the backend was asked for more */
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 2);
     let_go(&f, first);
     fixture_end(&f);
 }
 
-UNIT(empty_pages, a_dedicated_page_is_used_again_at_another_alignment)
+UNIT(empty_pages, a_dedicated_page_is_reused_at_another_alignment)
 {
     fixture f;
     fixture_prepare(&f);
@@ -501,9 +506,9 @@ UNIT(empty_pages, a_dedicated_page_is_used_again_at_another_alignment)
     fixture_end(&f);
 }
 
-/* ---- what is transient ---------------------------------------------------------------------- */
+/* ---- short-lived allocations ---------------------------------------------------------------- */
 
-/* Makes and frees 640 MiB in pieces of 16 MiB. */
+/* Allocates and frees 640 MiB in pieces of 16 MiB. */
 static void play_frame(fixture *f)
 {
     quire_allocation piece[40];
@@ -527,7 +532,7 @@ UNIT(empty_pages, transients_of_each_frame_cost_no_backend_call)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, a_large_dedicated_allocation_again_and_again_costs_one_page)
+UNIT(empty_pages, a_repeated_large_dedicated_allocation_creates_one_page)
 {
     fixture f;
     fixture_make(&f, NULL);

@@ -1,12 +1,12 @@
 /*
- * floor.c - the bytes that quire_memory_preallocate keeps: with pages that nothing else keeps,
- * and at the end of a page that grows.
+ * floor.c - the bytes that quire_memory_preallocate keeps: with pages that no other rule keeps, and
+ * at the end of a page that grows.
  */
 #include "tests/support/fixture.h"
 
 enum { KIB = 1024, PAGE = 64 * KIB };
 
-UNIT(floor, a_tied_page_leaves_though_fewer_bytes_stay_than_were_reserved)
+UNIT(floor, a_tied_page_is_destroyed_though_fewer_bytes_than_preallocated_stay)
 {
     fixture f;
     quire_buffer tied;
@@ -16,18 +16,18 @@ UNIT(floor, a_tied_page_leaves_though_fewer_bytes_stay_than_were_reserved)
     fixture_open(&f, &(quire_memory_options){.pages.page_size = PAGE});
     other = ALLOCATE(&f, .size = PAGE);
     CHECK_OK(quire_buffer_create(f.memory, &(quire_buffer_options){.size = 1000}, &tied));
-    CHECK_OK(quire_memory_preallocate(f.memory, PAGE + 1000)); /* there already */
+    CHECK_OK(quire_memory_preallocate(f.memory, PAGE + 1000)); /* these pages exist already */
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 2);
-    CHECK_OK(quire_free(f.memory, other)); /* stays, though it is the older empty one */
+    CHECK_OK(quire_free(f.memory, other)); /* stays, although it is the older empty one */
     CHECK_EQ(f.fake.pages, 2);
     CHECK_OK(quire_free(f.memory, tied.allocation));
     CHECK_EQ(f.fake.page_bytes, PAGE);
-    ALLOCATE(&f, .size = PAGE, .dedicated = true); /* nothing else is given for it */
+    ALLOCATE(&f, .size = PAGE, .dedicated = true); /* no other page is destroyed for it */
     CHECK_EQ(f.fake.page_bytes, 2 * PAGE);
     fixture_end(&f);
 }
 
-UNIT(floor, a_tied_page_that_waits_in_an_inbox_leaves_when_memory_is_short)
+UNIT(floor, a_tied_page_in_an_inbox_is_destroyed_when_memory_is_short)
 {
     fixture f;
     quire_buffer tied;
@@ -37,15 +37,15 @@ UNIT(floor, a_tied_page_that_waits_in_an_inbox_leaves_when_memory_is_short)
     CHECK_OK(quire_buffer_create(f.memory, &(quire_buffer_options){.size = PAGE}, &tied));
     CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
     f.fake.page_budget = PAGE;
-    fixture_free_elsewhere(&f, tied.allocation); /* its shard is told later */
+    fixture_free_elsewhere(&f, tied.allocation); /* its shard drains the inbox later */
     CHECK_EQ(f.fake.pages, 1);
     ALLOCATE_ELSEWHERE(&f, .size = PAGE, .dedicated = true);
     CHECK_EQ(f.fake.page_bytes, PAGE);
     fixture_end(&f);
 }
 
-/* The free end of a page that grows, where less is there than was reserved, and where more is. */
-UNIT(floor, the_end_of_a_page_stays_as_far_as_it_was_reserved)
+/* The free end of a page that grows, with fewer and with more bytes than preallocated. */
+UNIT(floor, the_end_of_a_page_stays_as_far_as_it_was_preallocated)
 {
     fixture f;
     quire_buffer tied;
@@ -61,7 +61,7 @@ UNIT(floor, the_end_of_a_page_stays_as_far_as_it_was_reserved)
     CHECK_OK(quire_free(f.memory, whole));
     CHECK_EQ(f.fake.page_bytes, 2 * PAGE);
     quire_allocation other = ALLOCATE(&f, .size = KIB, .dedicated = true);
-    CHECK_EQ(f.fake.page_bytes, 2 * PAGE + KIB); /* no end was given for it */
+    CHECK_EQ(f.fake.page_bytes, 2 * PAGE + KIB); /* no free end was released for it */
     CHECK_OK(quire_free(f.memory, other));
     CHECK_OK(quire_memory_preallocate(f.memory, PAGE)); /* now there is more */
     CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 3 * KIB, .dedicated = true)));

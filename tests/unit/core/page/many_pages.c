@@ -1,6 +1,6 @@
 /*
- * many_pages.c - what thousands of pages cost: to make them ahead takes a time in proportion to
- * their number, and no call gives all empty ones back at once, but where memory is wanted.
+ * many_pages.c - the cost of thousands of pages: creating them ahead takes time proportional to
+ * their number, and no call destroys all empty ones at once unless memory is needed.
  */
 #include "tests/support/fixture.h"
 
@@ -54,8 +54,9 @@ static double add_regions(uint32_t count)
 }
 
 /*
- * Sixteen times as many take less than 48 times as long: caches and the system's page faults make
- * up to twice as much of it, and a look at all for each makes it 256 times.
+ * Sixteen times as many pages take less than 48 times as long: caches and page faults of the system
+ * account for up to a factor of two, and a scan of all pages for each page would take 256 times as
+ * long.
  */
 static void check_proportion(double (*measure)(uint32_t), uint32_t count)
 {
@@ -67,12 +68,12 @@ static void check_proportion(double (*measure)(uint32_t), uint32_t count)
     CHECK(many < 3 * TIMES * few);
 }
 
-UNIT(many_pages, are_reserved_in_a_time_in_proportion)
+UNIT(many_pages, preallocation_takes_time_proportional_to_their_number)
 {
     check_proportion(reserve, FEW);
 }
 
-UNIT(many_pages, are_regions_in_a_time_in_proportion)
+UNIT(many_pages, adding_regions_takes_time_proportional_to_their_number)
 {
     check_proportion(add_regions, 4 * FEW);
 }
@@ -110,7 +111,7 @@ static uint64_t read_time(void *user)
     return test_time;
 }
 
-/* A memory with so many empty dedicated pages. */
+/* A memory with this many empty dedicated pages. */
 static void make_empties(fixture *f, quire_page_policy pages, uint32_t count)
 {
     static quire_allocation all[1000];
@@ -125,7 +126,7 @@ static void make_empties(fixture *f, quire_page_policy pages, uint32_t count)
     CHECK_EQ(f->fake.pages, count);
 }
 
-UNIT(many_pages, a_request_gives_back_what_it_needs_and_few_more)
+UNIT(many_pages, a_request_destroys_as_many_as_it_needs_and_few_more)
 {
     fixture f;
     uint64_t there = 1000;
@@ -143,20 +144,20 @@ UNIT(many_pages, a_request_gives_back_what_it_needs_and_few_more)
     fixture_end(&f);
 }
 
-UNIT(many_pages, all_empty_ones_go_before_a_request_is_refused)
+UNIT(many_pages, all_empty_pages_are_destroyed_before_a_request_is_refused)
 {
     fixture f;
     make_empties(&f, (quire_page_policy){.max_pages = 1000}, 1000);
-    ALLOCATE(&f, .size = PAGE); /* with as many pages as there may be */
+    ALLOCATE(&f, .size = PAGE); /* at the limit of the number of pages */
     CHECK(f.fake.pages < 1000);
     uint64_t left = f.fake.pages - 1;
-    f.fake.page_budget = f.fake.page_bytes; /* so that all but one page have to go */
+    f.fake.page_budget = f.fake.page_bytes; /* so that all but one page must be destroyed */
     ALLOCATE(&f, .size = left * PAGE);
     CHECK_EQ(f.fake.pages, 2);
     fixture_end(&f);
 }
 
-UNIT(many_pages, those_that_must_stay_hide_none_that_may_go)
+UNIT(many_pages, pages_that_must_stay_do_not_hide_pages_that_may_be_destroyed)
 {
     enum { LARGE = 10 * PAGE, COUNT = AT_ONCE + 1 };
     fixture f;
@@ -178,7 +179,7 @@ UNIT(many_pages, those_that_must_stay_hide_none_that_may_go)
     fixture_end(&f);
 }
 
-UNIT(many_pages, old_ones_go_few_at_a_time_call_by_call)
+UNIT(many_pages, old_pages_are_destroyed_a_few_per_call)
 {
     fixture f;
     make_empties(&f, (quire_page_policy){.retention_nanoseconds = 100}, 3 * AT_ONCE);
@@ -191,14 +192,14 @@ UNIT(many_pages, old_ones_go_few_at_a_time_call_by_call)
     CHECK_OK(quire_free(f.memory, mine));
     there -= AT_ONCE;
     CHECK_EQ(f.fake.pages, there);
-    CHECK_OK(quire_free(f.memory, small[0])); /* goes on, though it empty_pages no page */
+    CHECK_OK(quire_free(f.memory, small[0])); /* continues, although this free empties no page */
     CHECK_EQ(f.fake.pages, 2);
     CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
     CHECK_EQ(f.fake.pages, 1);
     fixture_end(&f);
 }
 
-UNIT(many_pages, a_clock_that_steps_back_gives_none_back)
+UNIT(many_pages, a_clock_that_steps_back_destroys_none)
 {
     fixture f;
     make_empties(&f, (quire_page_policy){.retention_nanoseconds = 100}, 3);

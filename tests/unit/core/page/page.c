@@ -1,7 +1,7 @@
 /*
  * page.c - the pages of a memory: their numbers, sizes and limits, when empty ones are kept and
- * given back, and their figures. Dedicated and weakly aligned pages are page_dedicated.c and
- * page_address.c, failures page_fault.c.
+ * destroyed, and their statistics. Dedicated and weakly aligned pages are in page_dedicated.c and
+ * page_address.c, failures in page_fault.c.
  */
 #include "src/core/state/memory.h"
 #include "tests/support/fixture.h"
@@ -67,7 +67,7 @@ static quire_memory_stats stats_of(quire_memory *memory)
 
 /* ---- numbers ------------------------------------------------------------------------------ */
 
-UNIT(page, numbers_are_stable_and_the_lowest_free_one_is_used_again)
+UNIT(page, numbers_are_stable_and_the_lowest_free_one_is_reused)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
@@ -78,7 +78,7 @@ UNIT(page, numbers_are_stable_and_the_lowest_free_one_is_used_again)
     }
     CHECK_OK(quire_free(b.memory, full[1]));
     CHECK_OK(quire_free(b.memory, full[2]));
-    expect_page(b.memory, 1, PAGE); /* kept */
+    expect_page(b.memory, 1, PAGE); /* retained */
     CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
     expect_no_page(b.memory, 1);
     expect_no_page(b.memory, 2);
@@ -104,11 +104,12 @@ UNIT(page, shared_and_dedicated_pages_count_in_one_row)
     CHECK_OK(quire_free(b.memory, dedicated));
     for (int i = 0; i < 2; i++)
         CHECK_EQ(page_of(b.memory, allocate(b.memory, 1792)), i ? 2 : 0);
-    CHECK_EQ(page_of(b.memory, allocate(b.memory, 512)), 1); /* shared in the dedicated's place */
+    CHECK_EQ(page_of(b.memory, allocate(b.memory, 512)),
+             1); /* a shared page with the number of the dedicated one */
     fixture_end(&b);
 }
 
-UNIT(page, a_shared_page_behind_many_dedicated_ones_is_found)
+UNIT(page, a_shared_page_after_many_dedicated_ones_is_found)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
@@ -132,7 +133,7 @@ UNIT(page, a_request_above_the_page_size_gets_a_page_whose_rest_is_shared)
     CHECK_OK(quire_free(b.memory, large));
     CHECK_EQ(page_of(b.memory, allocate(b.memory, 9000)), 0);
     CHECK_EQ(page_of(b.memory, allocate(b.memory, 1000)), 0);
-    CHECK_EQ(b.fake.last_page.size, PAGE); /* the next one was of the usual size */
+    CHECK_EQ(b.fake.last_page.size, PAGE); /* the next one had the usual size */
     fixture_end(&b);
 }
 
@@ -162,23 +163,23 @@ UNIT(page, neither_large_nor_dedicated_pages_change_the_growth)
     quire_allocation allocation;
     CHECK_OK(quire_allocate(b.memory, &dedicated, &allocation));
     allocate(b.memory, 5000);
-    expect_page(b.memory, 1, 5120); /* in the place of the first, 1024 */
+    expect_page(b.memory, 1, 5120); /* instead of the first size, 1024 */
     allocate(b.memory, 2048);
     expect_page(b.memory, 2, 2048);
     fixture_end(&b);
 }
 
-UNIT(page, the_devices_largest_page_holds_whatever_the_policy_says)
+UNIT(page, the_devices_largest_page_overrides_the_policy)
 {
     fixture b;
     fixture_prepare(&b);
-    b.fake.info.limits.max_page = 5000; /* pages of 4864, the granularity being 256 */
+    b.fake.info.limits.max_page = 5000; /* pages of 4864, because the granularity is 256 */
     open_prepared(&b, (quire_page_policy){.page_size = 65536});
     allocate(b.memory, 100);
     expect_page(b.memory, 0, 4864);
     allocate(b.memory, 4864);
     expect_refused(b.memory, 4865, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                   "4.75 KiB asked: the device makes no page above 4.88 KiB");
+                   "4.75 KiB requested: the largest page of the device has 4.88 KiB");
     fixture_end(&b);
 }
 
@@ -193,7 +194,7 @@ UNIT(page, a_request_as_large_as_the_devices_largest_page_is_granted)
     fixture_end(&b);
 }
 
-UNIT(page, the_next_page_is_told_as_the_devices_limit_makes_it)
+UNIT(page, the_reported_next_page_respects_the_devices_limit)
 {
     fixture b;
     fixture_prepare(&b);
@@ -205,12 +206,12 @@ UNIT(page, the_next_page_is_told_as_the_devices_limit_makes_it)
     fixture_end(&b);
 }
 
-UNIT(page, more_than_the_heap_is_refused_without_asking_the_backend)
+UNIT(page, more_than_the_heap_is_refused_without_a_backend_call)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
     expect_refused(b.memory, (UINT64_C(1) << 30) + 1, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                   "(1073741825 bytes) asked: the heap of memory kind 0 has 1 GiB in all");
+                   "(1073741825 bytes) requested: the heap of memory kind 0 has 1 GiB in all");
     expect_refused(b.memory, UINT64_MAX, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "1 GiB in all");
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 0);
     CHECK_EQ(stats_of(b.memory).failures, 2);
@@ -219,16 +220,17 @@ UNIT(page, more_than_the_heap_is_refused_without_asking_the_backend)
 
 /* ---- limits of number --------------------------------------------------------------------- */
 
-UNIT(page, the_policys_most_pages_hold)
+UNIT(page, the_policys_page_limit_holds)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE, .max_pages = 2});
     quire_allocation first = allocate(b.memory, PAGE), second = allocate(b.memory, 2048);
     expect_refused(b.memory, PAGE, QUIRE_ERROR_TOO_MANY_PAGES,
-                   "memory 'weights' has 2 pages, as many as its policy allows");
+                   "memory 'weights' has 2 pages, the maximum of its policy");
     CHECK_HAS(quire_last_error(), "cannot allocate 4 KiB at alignment 1: ");
     CHECK_HAS(quire_last_error(), ": 2 pages, largest free range 2 KiB");
-    CHECK_EQ(page_of(b.memory, allocate(b.memory, 2048)), 1); /* what fits still goes in */
+    CHECK_EQ(page_of(b.memory, allocate(b.memory, 2048)),
+             1); /* a request that fits is still served */
     CHECK_OK(quire_free(b.memory, first));
     CHECK_EQ(page_of(b.memory, allocate(b.memory, 100)), 0);
     CHECK_OK(quire_free(b.memory, second));
@@ -236,7 +238,7 @@ UNIT(page, the_policys_most_pages_hold)
     fixture_end(&b);
 }
 
-UNIT(page, an_empty_page_makes_way_for_one_that_is_large_enough)
+UNIT(page, an_empty_page_is_destroyed_for_one_that_is_large_enough)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
@@ -247,7 +249,7 @@ UNIT(page, an_empty_page_makes_way_for_one_that_is_large_enough)
     fixture_end(&b);
 }
 
-UNIT(page, the_devices_most_pages_are_shared_by_its_memories)
+UNIT(page, the_devices_page_limit_is_shared_by_its_memories)
 {
     fixture b;
     fixture_prepare(&b);
@@ -271,7 +273,7 @@ UNIT(page, the_devices_most_pages_are_shared_by_its_memories)
 
 /* ---- empty pages -------------------------------------------------------------------------- */
 
-UNIT(page, empty_pages_are_kept_and_used_again)
+UNIT(page, empty_pages_are_kept_and_reused)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
@@ -285,7 +287,7 @@ UNIT(page, empty_pages_are_kept_and_used_again)
     fixture_end(&b);
 }
 
-UNIT(page, all_empty_pages_are_given_back_when_a_page_must_be_made)
+UNIT(page, all_empty_pages_are_released_when_a_page_must_be_created)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
@@ -307,7 +309,7 @@ UNIT(page, all_empty_pages_are_given_back_when_a_page_must_be_made)
     fixture_end(&b);
 }
 
-UNIT(page, a_trim_keeps_no_more_than_its_target_and_the_lowest_numbers)
+UNIT(page, a_trim_keeps_at_most_its_target_and_the_lowest_numbers)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
@@ -320,7 +322,8 @@ UNIT(page, a_trim_keeps_no_more_than_its_target_and_the_lowest_numbers)
     uint64_t released = 1;
     CHECK_OK(quire_memory_trim(b.memory, 4 * PAGE, &released));
     CHECK_EQ(released, 0);
-    CHECK_OK(quire_memory_trim(b.memory, 3 * PAGE - 1, &released)); /* two fit */
+    CHECK_OK(quire_memory_trim(b.memory, 3 * PAGE - 1,
+                               &released)); /* two pages remain below the target */
     CHECK_EQ(released, 2 * PAGE);
     expect_no_page(b.memory, 4);
     expect_no_page(b.memory, 3);
@@ -336,7 +339,7 @@ UNIT(page, a_trim_keeps_no_more_than_its_target_and_the_lowest_numbers)
     fixture_end(&b);
 }
 
-/* ---- waiting for pages of others ------------------------------------------------------------ */
+/* ---- waiting for pages of other threads ----------------------------------------------------- */
 
 static bool waits(fixture *f, qi_page_wait *wait)
 {
@@ -347,20 +350,20 @@ static bool waits(fixture *f, qi_page_wait *wait)
     return !is_over;
 }
 
-/* A page begun since then may hold what was given back; while nothing has changed, none does. */
-UNIT(page, who_is_refused_after_a_change_waits_for_all_pages_begun_till_then)
+/* A page begun since then may contain released memory. If nothing has changed, none does. */
+UNIT(page, a_request_refused_after_a_change_waits_for_all_pages_being_created_then)
 {
     fixture f;
     fixture_make(&f, NULL);
     qi_pages *pages = &f.memory->pages;
     qi_page_wait wait = {.changes = pages->changes};
-    pages->changes++; /* after the page was asked for, and before it was refused */
+    pages->changes++; /* after the page was requested, and before it was refused */
     pages->turns = 7;
     CHECK(waits(&f, &wait));
     CHECK_EQ(wait.turn, 7);
     wait.changes = pages->changes;
     pages->turns = 9;
-    CHECK(!waits(&f, &wait)); /* none is being made */
+    CHECK(!waits(&f, &wait)); /* no page is being created */
     CHECK_EQ(wait.turn, 9);
     pages->turns = 10;
     CHECK(!waits(&f, &wait));

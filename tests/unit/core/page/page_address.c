@@ -1,12 +1,12 @@
 /*
- * page_address.c - pages whose native address is less aligned than what is placed in them:
- * alignments hold for the absolute address all the same, and nothing reaches beyond a page.
+ * page_address.c - pages whose native address is less aligned than the ranges placed in them:
+ * alignments hold for the absolute address, and no range exceeds its page.
  */
 #include "tests/support/fixture.h"
 
 #include "tests/support/random.h"
 
-/* Pages `step` bytes above a multiple of 4 GiB, and told to be aligned to `promise`. */
+/* Pages `step` bytes above a multiple of 4 GiB, which report an alignment of `promise`. */
 static void make(fixture *b, uint64_t step, uint64_t promise, const quire_memory_options *options)
 {
     fixture_prepare(b);
@@ -16,7 +16,7 @@ static void make(fixture *b, uint64_t step, uint64_t promise, const quire_memory
     fixture_open(b, options);
 }
 
-/* An allocation is aligned where it lies and inside its page. */
+/* An allocation has its alignment by address and is inside its page. */
 static quire_allocation_info expect_good(fixture *b, quire_allocation allocation, uint64_t size,
                                          uint64_t alignment)
 {
@@ -48,7 +48,8 @@ static void try_all_alignments(uint64_t step, quire_fit fit, bool dedicated)
     for (uint64_t alignment = 1; alignment <= UINT64_C(2) << 20; alignment *= 2) {
         allocate(&b, 1, alignment, dedicated);
         allocate(&b, 1000, alignment, dedicated);
-        allocate(&b, 65536, alignment, dedicated); /* a page made for it must hold the slack too */
+        allocate(&b, 65536, alignment,
+                 dedicated); /* a page created for it must include the slack */
     }
     fixture_end(&b);
 }
@@ -85,11 +86,11 @@ UNIT(page_address, a_dedicated_allocation_keeps_its_left_padding)
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
     CHECK_EQ(stats.live_bytes, 1960);
-    CHECK_EQ(stats.reserved_bytes, 2048); /* four granules and the slack, and not more */
+    CHECK_EQ(stats.reserved_bytes, 2048); /* exactly four granules and the slack */
     fixture_end(&b);
 }
 
-UNIT(page_address, a_page_above_a_granule_gives_it_all_to_its_region)
+UNIT(page_address, the_region_of_a_page_above_a_granule_has_its_full_size)
 {
     fixture b;
     make(&b, 512, 512, &(quire_memory_options){.pages = {.page_size = 4096}});
@@ -123,7 +124,9 @@ UNIT(page_address, random_sequences_keep_alignment_on_weak_pages)
     }
 }
 
-/* page_alignment 0: pages are as aligned as the core asks, which is at least a granule. */
+/*
+ * page_alignment 0: pages have the alignment that the core requests, which is at least a granule.
+ */
 UNIT(page_address, granules_above_the_largest_alignment_hold)
 {
     fixture b;
@@ -138,8 +141,8 @@ UNIT(page_address, granules_above_the_largest_alignment_hold)
 }
 
 /*
- * A backend that promises more than it keeps (page_alignment 0: pages are as aligned as asked)
- * breaks its contract; bytes outside a page must still never be handed out.
+ * A backend whose pages are less aligned than reported (page_alignment 0: as requested) violates
+ * its contract. Even then no byte outside a page may be allocated.
  */
 static void try_broken_promise(uint64_t promise, bool dedicated)
 {
@@ -154,25 +157,25 @@ static void try_broken_promise(uint64_t promise, bool dedicated)
     fixture_end(&b);
 }
 
-UNIT(page_address, a_shared_page_less_aligned_than_promised_is_the_backends_failure)
+UNIT(page_address, a_shared_page_less_aligned_than_promised_is_a_backend_failure)
 {
     try_broken_promise(0, false);
     try_broken_promise(4096, false);
 }
 
-UNIT(page_address, nothing_reaches_beyond_a_dedicated_page_less_aligned_than_promised)
+UNIT(page_address, no_range_exceeds_a_dedicated_page_less_aligned_than_promised)
 {
     try_broken_promise(0, true);
     try_broken_promise(4096, true);
 }
 
-/* Flushes reach over whole atoms of the page: neighbours could not be kept apart. */
+/* A flush covers whole atoms of the page: neighbours in one atom would not be independent. */
 UNIT(page_address, a_kind_with_atoms_needs_pages_aligned_to_them)
 {
     fixture b;
     make(&b, 32, 32, &(quire_memory_options){.kind_mask = 1});
     quire_memory *memory = NULL;
-    quire_memory_options flushed = {.kind_mask = 4}; /* not coherent, the atom is 64 */
+    quire_memory_options flushed = {.kind_mask = 4}; /* non-coherent, the atom is 64 */
     CHECK_FAILS(quire_memory_create(b.device, &flushed, &memory), QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "kind 2 is flushed in atoms of 64 B");
     CHECK_HAS(quire_last_error(), "pages to 32 B only");
@@ -183,7 +186,7 @@ UNIT(page_address, neighbours_share_no_atom)
 {
     fixture b;
     make(&b, 64, 64,
-         &(quire_memory_options){.kind_mask = 4, .pages = {.page_size = 4096}}); /* not coherent */
+         &(quire_memory_options){.kind_mask = 4, .pages = {.page_size = 4096}}); /* non-coherent */
     quire_allocation both[2];
     quire_allocation_options options = {.size = 200};
     CHECK_OK(quire_allocate(b.memory, &options, &both[0]));

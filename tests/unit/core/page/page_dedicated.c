@@ -1,5 +1,6 @@
 /*
- * page_dedicated.c - pages of one allocation: when they are made, what they are, when they go.
+ * page_dedicated.c - dedicated pages: when they are created, their properties, and when they are
+ * destroyed.
  */
 #include "tests/support/fixture.h"
 
@@ -19,7 +20,7 @@ static quire_allocation allocate(fixture *b, uint64_t size, bool dedicated)
     return allocation;
 }
 
-/* The allocation has a page of its own of this size. */
+/* The allocation has a dedicated page of this size. */
 static void expect_dedicated(fixture *b, quire_allocation allocation, uint64_t page_size)
 {
     quire_allocation_info info = fixture_info(b, allocation);
@@ -33,10 +34,10 @@ static void expect_dedicated(fixture *b, quire_allocation allocation, uint64_t p
     CHECK_EQ(page.allocation_count, 1);
     CHECK_EQ(page.live_bytes, info.size);
     CHECK_EQ(page.free_bytes, page_size - info.size);
-    CHECK_EQ(page.largest_free, 0); /* nobody else can have the rest */
+    CHECK_EQ(page.largest_free, 0); /* no other allocation can use the rest */
 }
 
-UNIT(page_dedicated, asked_for_by_a_flag)
+UNIT(page_dedicated, a_flag_requests_one)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
@@ -50,7 +51,7 @@ UNIT(page_dedicated, asked_for_by_a_flag)
     fixture_end(&b);
 }
 
-UNIT(page_dedicated, the_rest_of_the_page_is_nobodys)
+UNIT(page_dedicated, the_rest_of_the_page_is_unused)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
@@ -60,7 +61,7 @@ UNIT(page_dedicated, the_rest_of_the_page_is_nobodys)
     fixture_end(&b);
 }
 
-UNIT(page_dedicated, from_the_threshold_on)
+UNIT(page_dedicated, requests_from_the_threshold_on_get_one)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE, .dedicated_threshold = 1000});
@@ -70,7 +71,7 @@ UNIT(page_dedicated, from_the_threshold_on)
     fixture_end(&b);
 }
 
-UNIT(page_dedicated, the_threshold_looks_at_what_was_asked_not_at_the_padding)
+UNIT(page_dedicated, the_threshold_compares_the_requested_size_without_padding)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE,
@@ -84,7 +85,7 @@ UNIT(page_dedicated, the_threshold_looks_at_what_was_asked_not_at_the_padding)
     fixture_end(&b);
 }
 
-UNIT(page_dedicated, one_page_per_object)
+UNIT(page_dedicated, every_object_gets_one_if_the_policy_says_so)
 {
     fixture b;
     make(&b, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS});
@@ -99,7 +100,7 @@ UNIT(page_dedicated, one_page_per_object)
     fixture_end(&b);
 }
 
-UNIT(page_dedicated, never)
+UNIT(page_dedicated, the_policy_can_exclude_them)
 {
     fixture b;
     quire_allocation none = {1};
@@ -107,7 +108,7 @@ UNIT(page_dedicated, never)
     CHECK_FAILS(quire_allocate(b.memory,
                                &(quire_allocation_options){.size = 100, .dedicated = true}, &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_HAS(quire_last_error(), "never gives one");
+    CHECK_HAS(quire_last_error(), "the policy of memory 'memory' has none");
     CHECK_EQ(none.id, 0);
     CHECK_EQ(b.fake.pages, 0);
     quire_allocation large = allocate(&b, 5 * PAGE, false);
@@ -116,7 +117,7 @@ UNIT(page_dedicated, never)
     fixture_end(&b);
 }
 
-UNIT(page_dedicated, never_with_one_shared_page_refuses_what_is_larger)
+UNIT(page_dedicated, with_one_shared_page_and_no_dedicated_ones_larger_requests_are_refused)
 {
     fixture b;
     quire_allocation none = {1};
@@ -132,7 +133,7 @@ UNIT(page_dedicated, never_with_one_shared_page_refuses_what_is_larger)
     fixture_end(&b);
 }
 
-UNIT(page_dedicated, given_back_at_once_when_nothing_is_to_be_kept)
+UNIT(page_dedicated, a_dedicated_page_is_destroyed_at_once_if_nothing_is_retained)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = PAGE});
@@ -142,7 +143,7 @@ UNIT(page_dedicated, given_back_at_once_when_nothing_is_to_be_kept)
     CHECK_EQ(b.fake.pages, 1);
     CHECK_EQ(b.fake.page_bytes, PAGE);
     CHECK_OK(quire_free(b.memory, shared));
-    CHECK_EQ(b.fake.pages, 1); /* a shared one is kept */
+    CHECK_EQ(b.fake.pages, 1); /* a shared page is retained */
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
     CHECK_EQ(stats.pages_created, 2);
@@ -151,7 +152,7 @@ UNIT(page_dedicated, given_back_at_once_when_nothing_is_to_be_kept)
     fixture_end(&b);
 }
 
-UNIT(page_dedicated, a_trim_leaves_it_alone)
+UNIT(page_dedicated, a_trim_does_not_destroy_one_in_use)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
@@ -163,7 +164,7 @@ UNIT(page_dedicated, a_trim_leaves_it_alone)
     fixture_end(&b);
 }
 
-UNIT(page_dedicated, an_abort_gives_it_back_too)
+UNIT(page_dedicated, an_abort_destroys_it_too)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});
@@ -172,13 +173,13 @@ UNIT(page_dedicated, an_abort_gives_it_back_too)
     CHECK_OK(quire_reserve(b.memory, &options, &own));
     CHECK_EQ(b.fake.pages, 1);
     CHECK_OK(quire_abort(b.memory, own));
-    CHECK_EQ(b.fake.pages, 1); /* kept for the next one */
+    CHECK_EQ(b.fake.pages, 1); /* retained for the next one */
     CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
     CHECK_EQ(b.fake.pages, 0);
     fixture_end(&b);
 }
 
-UNIT(page_dedicated, as_many_as_the_policy_has_pages)
+UNIT(page_dedicated, there_are_at_most_as_many_as_the_policy_has_pages)
 {
     fixture b;
     make(&b, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS, .max_pages = 2});
@@ -191,7 +192,7 @@ UNIT(page_dedicated, as_many_as_the_policy_has_pages)
     fixture_end(&b);
 }
 
-UNIT(page_dedicated, not_made_smaller_when_the_backend_has_too_little)
+UNIT(page_dedicated, it_is_not_made_smaller_if_the_backend_has_too_little)
 {
     fixture b;
     make(&b, (quire_page_policy){.page_size = PAGE});

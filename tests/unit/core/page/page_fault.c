@@ -1,6 +1,6 @@
 /*
- * page_fault.c - pages that cannot be made as wished: a backend with too little memory, one that
- * fails to make or map a page, one that does not keep its promises, and host memory running out.
+ * page_fault.c - pages that cannot be created as requested: a backend with too little memory, one
+ * that fails to create or map a page, one that violates its contract, and exhausted host memory.
  */
 #include <stdio.h>
 
@@ -42,7 +42,7 @@ static quire_memory_stats stats_of(fixture *b)
     return stats;
 }
 
-/* The allocation fails so, and leaves nothing of the page it wanted. */
+/* The allocation fails with this code and leaves nothing of the page. */
 static void expect_nothing_left(fixture *b, const quire_allocation_options *options,
                                 quire_result code)
 {
@@ -65,7 +65,7 @@ static void expect_nothing_left(fixture *b, const quire_allocation_options *opti
 
 /* ---- too little memory -------------------------------------------------------------------- */
 
-UNIT(page_fault, a_smaller_page_is_made_where_the_backend_has_too_little)
+UNIT(page_fault, a_smaller_page_is_created_if_the_backend_has_too_little)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -74,7 +74,7 @@ UNIT(page_fault, a_smaller_page_is_made_where_the_backend_has_too_little)
     CHECK_EQ(page_size(&b, 0), PAGE / 4);
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 3);
     b.fake.page_budget = 0;
-    allocate(&b, PAGE / 4); /* the policy goes on from what it said, not from what was had */
+    allocate(&b, PAGE / 4); /* the policy continues from its own size, not from the created one */
     CHECK_EQ(page_size(&b, 1), PAGE);
     fixture_end(&b);
 }
@@ -95,7 +95,7 @@ UNIT(page_fault, a_page_becomes_no_smaller_than_its_request)
     fixture_end(&b);
 }
 
-UNIT(page_fault, a_request_is_not_refused_while_the_backend_has_enough_for_it)
+UNIT(page_fault, a_request_is_not_refused_if_the_backend_has_enough_for_it)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -105,7 +105,7 @@ UNIT(page_fault, a_request_is_not_refused_while_the_backend_has_enough_for_it)
     fixture_end(&b);
 }
 
-UNIT(page_fault, other_failures_are_not_tried_again)
+UNIT(page_fault, other_failures_are_not_retried)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -117,7 +117,7 @@ UNIT(page_fault, other_failures_are_not_tried_again)
     fixture_end(&b);
 }
 
-UNIT(page_fault, what_fits_a_page_is_found_after_the_refusal)
+UNIT(page_fault, a_request_that_fits_a_page_is_served_after_the_refusal)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -132,7 +132,7 @@ UNIT(page_fault, what_fits_a_page_is_found_after_the_refusal)
     fixture_end(&b);
 }
 
-UNIT(page_fault, each_size_asked_of_the_backend_is_a_multiple_of_its_granularity)
+UNIT(page_fault, each_size_requested_from_the_backend_is_a_multiple_of_its_granularity)
 {
     fixture b;
     fixture_prepare(&b);
@@ -147,7 +147,7 @@ UNIT(page_fault, each_size_asked_of_the_backend_is_a_multiple_of_its_granularity
 
 /* ---- failing to map ----------------------------------------------------------------------- */
 
-UNIT(page_fault, a_page_that_cannot_be_mapped_is_given_back)
+UNIT(page_fault, a_page_that_cannot_be_mapped_is_destroyed)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -157,12 +157,12 @@ UNIT(page_fault, a_page_that_cannot_be_mapped_is_given_back)
     CHECK_HAS(quire_last_error(), "fake failure 2");
     expect_nothing_left(&b, &(quire_allocation_options){.size = UINT64_C(1) << 31},
                         QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    allocate(&b, 100); /* D9: not unmappable for ever */
+    allocate(&b, 100); /* D9: it can be mapped later */
     CHECK_EQ(b.fake.maps, 1);
     fixture_end(&b);
 }
 
-UNIT(page_fault, a_dedicated_page_that_cannot_be_mapped_is_given_back)
+UNIT(page_fault, a_dedicated_page_that_cannot_be_mapped_is_destroyed)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -180,7 +180,7 @@ static quire_result map_to_null(void *state, const quire_native_page *page, void
     return QUIRE_SUCCESS;
 }
 
-UNIT(page_fault, a_page_mapped_to_null_is_the_backends_failure)
+UNIT(page_fault, a_page_mapped_to_null_is_a_backend_failure)
 {
     fixture b;
     fixture_prepare(&b);
@@ -191,7 +191,7 @@ UNIT(page_fault, a_page_mapped_to_null_is_the_backends_failure)
     fixture_end(&b);
 }
 
-/* ---- answers that no backend may give ---------------------------------------------------- */
+/* ---- answers that violate the contract --------------------------------------------------- */
 
 static quire_result answer;
 
@@ -204,7 +204,7 @@ static quire_result create_answering(void *state, const quire_page_request *requ
     return answer;
 }
 
-UNIT(page_fault, an_answer_that_no_backend_may_give_is_its_failure)
+UNIT(page_fault, an_answer_that_breaks_the_contract_is_a_backend_failure)
 {
     const quire_result answers[] = {(quire_result)5, (quire_result)-77, QUIRE_ERROR_STALE_HANDLE,
                                     QUIRE_ERROR_NO_SPACE, QUIRE_ERROR_OUT_OF_RANGE};
@@ -222,7 +222,7 @@ UNIT(page_fault, an_answer_that_no_backend_may_give_is_its_failure)
     }
 }
 
-UNIT(page_fault, a_backend_that_gives_no_reason_is_told_so)
+UNIT(page_fault, a_failure_without_a_reason_is_reported_as_such)
 {
     fixture b;
     fixture_prepare(&b);
@@ -234,7 +234,7 @@ UNIT(page_fault, a_backend_that_gives_no_reason_is_told_so)
     fixture_end(&b);
 }
 
-UNIT(page_fault, no_page_is_made_for_which_the_line_has_no_place)
+UNIT(page_fault, no_page_is_created_without_addresses_on_the_line)
 {
     fixture b;
     fixture_prepare(&b);
@@ -250,12 +250,12 @@ UNIT(page_fault, no_page_is_made_for_which_the_line_has_no_place)
     uint64_t calls = b.fake.calls[FAKE_PAGE_CREATE];
     options.size = UINT64_C(1) << 30;
     expect_nothing_left(&b, &options, QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_HAS(quire_last_error(), "granule 1 reach no further");
+    CHECK_HAS(quire_last_error(), "of a memory with granule 1");
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], calls);
     fixture_end(&b);
 }
 
-UNIT(page_fault, empty_pages_give_their_place_on_the_line_back_first)
+UNIT(page_fault, empty_pages_release_their_addresses_on_the_line_first)
 {
     enum { COUNT = 4 };
     const uint64_t gib = UINT64_C(1) << 30;
@@ -264,7 +264,7 @@ UNIT(page_fault, empty_pages_give_their_place_on_the_line_back_first)
     fixture_open(&b, &(quire_memory_options){
                          .granule = 1, .max_alignment = gib, .pages = {.page_size = 1 << 20}});
     quire_allocation small[COUNT];
-    for (int i = 0; i < COUNT; i++) /* a page each, 1 GiB apart: they take the line */
+    for (int i = 0; i < COUNT; i++) /* one page each, 1 GiB apart: they use up the address line */
         small[i] = ALLOCATE(&b, .size = 1 << 20);
     for (int i = 0; i < COUNT; i++)
         CHECK_OK(quire_free(b.memory, small[i]));
@@ -274,7 +274,7 @@ UNIT(page_fault, empty_pages_give_their_place_on_the_line_back_first)
     fixture_end(&b);
 }
 
-/* ---- sizes that are not as asked ---------------------------------------------------------- */
+/* ---- sizes other than requested ----------------------------------------------------------- */
 
 static quire_result (*real_page_create)(void *, const quire_page_request *, quire_native_page *);
 
@@ -294,7 +294,7 @@ static quire_result create_larger(void *state, const quire_page_request *request
     return real_page_create(state, &larger, page);
 }
 
-UNIT(page_fault, a_page_smaller_than_asked_is_the_backends_failure)
+UNIT(page_fault, a_page_smaller_than_requested_is_a_backend_failure)
 {
     fixture b;
     fixture_prepare(&b);
@@ -306,7 +306,7 @@ UNIT(page_fault, a_page_smaller_than_asked_is_the_backends_failure)
     fixture_end(&b);
 }
 
-UNIT(page_fault, a_page_larger_than_asked_is_used_as_far_as_granules_go)
+UNIT(page_fault, a_page_larger_than_requested_is_used_up_to_whole_granules)
 {
     fixture b;
     fixture_prepare(&b);
@@ -324,7 +324,7 @@ UNIT(page_fault, a_page_larger_than_asked_is_used_as_far_as_granules_go)
 
 /* ---- host memory -------------------------------------------------------------------------- */
 
-UNIT(page_fault, each_host_allocation_that_fails_on_the_way_leaves_nothing)
+UNIT(page_fault, each_failing_host_allocation_leaves_nothing)
 {
     for (int kind = 0; kind < 2; kind++) {
         uint64_t call = 1;
@@ -347,13 +347,13 @@ UNIT(page_fault, each_host_allocation_that_fails_on_the_way_leaves_nothing)
             if (!result)
                 break;
         }
-        CHECK(call > 4); /* there were some to fail */
+        CHECK(call > 4); /* some calls did fail */
     }
 }
 
 /* ---- successes ---------------------------------------------------------------------------- */
 
-UNIT(page_fault, what_fails_on_the_way_to_a_success_is_not_the_threads_last_error)
+UNIT(page_fault, a_failure_on_the_way_to_a_success_is_not_the_threads_last_error)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
@@ -363,7 +363,7 @@ UNIT(page_fault, what_fails_on_the_way_to_a_success_is_not_the_threads_last_erro
     char sentence[512];
     snprintf(sentence, sizeof sentence, "%s", quire_last_error());
     b.fake.page_budget = PAGE / 2;
-    allocate(&b, 1000); /* no range, and no page of the size wished */
+    allocate(&b, 1000); /* no free range, and no page of the preferred size */
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
     ALLOCATE(&b, .size = 100, .alignment = 4096);
     b.fake.page_budget = 0;
@@ -374,7 +374,7 @@ UNIT(page_fault, what_fails_on_the_way_to_a_success_is_not_the_threads_last_erro
     fixture_end(&b);
 }
 
-UNIT(page_fault, the_number_of_a_page_that_cannot_be_made_is_the_next_ones)
+UNIT(page_fault, the_number_of_a_page_that_cannot_be_created_is_reused)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);

@@ -1,5 +1,5 @@
 /*
- * page_info.c - what a page tells of itself, and what the backend is told when one is made.
+ * page_info.c - the info of a page, and what the backend receives when one is created.
  */
 #include "tests/support/fixture.h"
 
@@ -26,7 +26,7 @@ static quire_page_info page_info(fixture *b, uint32_t page)
     return info;
 }
 
-UNIT(page_info, figures_follow_the_allocations_and_the_peak_stays)
+UNIT(page_info, statistics_follow_the_allocations_and_the_peak_stays)
 {
     fixture b;
     make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
@@ -41,7 +41,7 @@ UNIT(page_info, figures_follow_the_allocations_and_the_peak_stays)
     CHECK_OK(quire_free(b.memory, first));
     info = page_info(&b, 0);
     CHECK_EQ(info.live_bytes, 512);
-    CHECK_EQ(info.largest_free, PAGE - 1536); /* the hole in front is smaller */
+    CHECK_EQ(info.largest_free, PAGE - 1536); /* the free range before it is smaller */
     CHECK_EQ(info.peak_live_bytes, 1536);
     CHECK_OK(quire_free(b.memory, second));
     info = page_info(&b, 0);
@@ -52,23 +52,23 @@ UNIT(page_info, figures_follow_the_allocations_and_the_peak_stays)
     fixture_end(&b);
 }
 
-UNIT(page_info, the_largest_free_range_may_lie_anywhere)
+UNIT(page_info, the_largest_free_range_may_be_anywhere)
 {
     fixture b;
     make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}});
     quire_allocation first = allocate(&b, 800), second = allocate(&b, 1800);
     quire_allocation third = allocate(&b, 700);
-    CHECK_EQ(page_info(&b, 0).largest_free, 796); /* behind, and smaller than what lives */
+    CHECK_EQ(page_info(&b, 0).largest_free, 796); /* after it, and smaller than the live ranges */
     CHECK_OK(quire_free(b.memory, first));
-    CHECK_EQ(page_info(&b, 0).largest_free, 800); /* in front */
+    CHECK_EQ(page_info(&b, 0).largest_free, 800); /* before it */
     CHECK_OK(quire_free(b.memory, third));
-    CHECK_EQ(page_info(&b, 0).largest_free, 1496); /* behind again, merged */
+    CHECK_EQ(page_info(&b, 0).largest_free, 1496); /* after it again, merged */
     CHECK_OK(quire_free(b.memory, second));
     CHECK_EQ(page_info(&b, 0).largest_free, PAGE);
     fixture_end(&b);
 }
 
-UNIT(page_info, a_new_page_under_an_old_number_starts_its_peak_again)
+UNIT(page_info, a_new_page_with_an_old_number_starts_a_new_peak)
 {
     fixture b;
     make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
@@ -91,7 +91,7 @@ UNIT(page_info, left_padding_counts_as_live)
     fixture_end(&b);
 }
 
-UNIT(page_info, a_host_visible_page_is_mappable_and_addresses_are_the_backends)
+UNIT(page_info, a_host_visible_page_is_mappable_and_has_the_backends_addresses)
 {
     fixture b;
     make(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .pages = {.page_size = PAGE}});
@@ -104,7 +104,7 @@ UNIT(page_info, a_host_visible_page_is_mappable_and_addresses_are_the_backends)
     fixture_end(&b);
 }
 
-UNIT(page_info, nobody_asks_without_a_memory_or_room_for_the_answer)
+UNIT(page_info, missing_arguments_are_refused)
 {
     fixture b;
     make(&b, NULL);
@@ -116,7 +116,7 @@ UNIT(page_info, nobody_asks_without_a_memory_or_room_for_the_answer)
     fixture_end(&b);
 }
 
-UNIT(page_info, the_backend_is_told_what_the_page_is_for)
+UNIT(page_info, the_backend_receives_the_purpose_of_the_page)
 {
     fixture b;
     quire_intent shared = {.host_write = true, .exportable = true};
@@ -139,7 +139,7 @@ UNIT(page_info, the_backend_is_told_what_the_page_is_for)
     fixture_end(&b);
 }
 
-UNIT(page_info, a_memory_without_that_intent_asks_for_no_export)
+UNIT(page_info, a_memory_without_that_intent_requests_no_export)
 {
     fixture b;
     make(&b, NULL);

@@ -51,7 +51,7 @@ UNIT(page_linear, the_shared_page_is_a_ring)
     CHECK_EQ(page.free_bytes, PAGE - 50000);
     CHECK_EQ(page.largest_free, 10000);
     quire_allocation fourth = take(&b, 5000);
-    give(&b, third); /* the gap of 20000 in front is nobody's yet */
+    give(&b, third); /* the gap of 20000 before it is not reusable yet */
     CHECK_OK(quire_page_get_info(b.memory, 0, &page));
     CHECK_EQ(page.largest_free, PAGE - 60000);
     give(&b, second);
@@ -61,7 +61,7 @@ UNIT(page_linear, the_shared_page_is_a_ring)
     fixture_end(&b);
 }
 
-UNIT(page_linear, a_full_page_is_refused_and_says_so)
+UNIT(page_linear, a_full_page_refuses_with_a_message)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -69,7 +69,7 @@ UNIT(page_linear, a_full_page_is_refused_and_says_so)
     take(&b, PAGE / 2);
     CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.size = 1}, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
-    CHECK_HAS(quire_last_error(), "has 1 shared page, as many as its fit works in");
+    CHECK_HAS(quire_last_error(), "has 1 shared page and cannot have another");
     CHECK_HAS(quire_last_error(), ": 1 page, largest free range 0 B");
     CHECK_EQ(none.id, 0);
     CHECK_EQ(b.fake.pages, 1);
@@ -78,7 +78,7 @@ UNIT(page_linear, a_full_page_is_refused_and_says_so)
     fixture_end(&b);
 }
 
-UNIT(page_linear, what_is_larger_than_the_page_gets_one_of_its_own)
+UNIT(page_linear, a_request_larger_than_the_page_gets_a_dedicated_page)
 {
     fixture b;
     make(&b, 0);
@@ -97,7 +97,7 @@ UNIT(page_linear, what_is_larger_than_the_page_gets_one_of_its_own)
     fixture_end(&b);
 }
 
-UNIT(page_linear, the_page_goes_and_comes_again)
+UNIT(page_linear, the_page_is_destroyed_and_created_again)
 {
     fixture b;
     make(&b, QUIRE_HOST_VISIBLE);
@@ -115,7 +115,7 @@ UNIT(page_linear, the_page_goes_and_comes_again)
     fixture_end(&b);
 }
 
-UNIT(page_linear, a_page_made_small_for_want_of_memory_gives_way_to_a_larger_one)
+UNIT(page_linear, a_page_made_smaller_by_a_lack_of_memory_is_replaced_by_a_larger_one)
 {
     fixture b;
     make(&b, 0);
@@ -131,7 +131,7 @@ UNIT(page_linear, a_page_made_small_for_want_of_memory_gives_way_to_a_larger_one
     fixture_end(&b);
 }
 
-/* The page begins at a multiple of 64 and of nothing more. */
+/* The page is aligned to 64 and not more. */
 UNIT(page_linear, alignment_holds_at_the_native_address)
 {
     fixture b;

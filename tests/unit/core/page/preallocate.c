@@ -1,5 +1,5 @@
 /*
- * preallocate.c - bytes of pages that a memory makes ahead and keeps.
+ * preallocate.c - quire_memory_preallocate: pages that a memory creates ahead and keeps.
  */
 #include "tests/support/fixture.h"
 
@@ -20,7 +20,7 @@ static void expect_reserved(fixture *f, uint64_t bytes, uint64_t empty)
     CHECK_EQ(f->fake.pages, stats.page_count);
 }
 
-UNIT(preallocate, makes_pages_of_the_policys_sizes_until_there_are_enough)
+UNIT(preallocate, creates_pages_of_the_policys_sizes_until_the_goal_is_reached)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
@@ -34,7 +34,7 @@ UNIT(preallocate, makes_pages_of_the_policys_sizes_until_there_are_enough)
     fixture_end(&f);
 }
 
-UNIT(preallocate, growth_goes_on_from_what_was_reserved)
+UNIT(preallocate, growth_continues_from_the_preallocated_pages)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE, .growth_percent = 100, .max_page = 64 * PAGE});
@@ -46,7 +46,7 @@ UNIT(preallocate, growth_goes_on_from_what_was_reserved)
     fixture_end(&f);
 }
 
-UNIT(preallocate, counts_what_is_there_already_and_in_use)
+UNIT(preallocate, existing_pages_and_pages_in_use_count)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
@@ -59,7 +59,7 @@ UNIT(preallocate, counts_what_is_there_already_and_in_use)
     fixture_end(&f);
 }
 
-UNIT(preallocate, allocations_within_it_make_no_page)
+UNIT(preallocate, allocations_within_it_create_no_page)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
@@ -72,21 +72,22 @@ UNIT(preallocate, allocations_within_it_make_no_page)
     fixture_end(&f);
 }
 
-UNIT(preallocate, is_kept_when_pages_are_made)
+UNIT(preallocate, preallocated_bytes_are_kept_when_pages_are_created)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
     CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
-    quire_allocation large = ALLOCATE(&f, .size = 2 * PAGE); /* fits no page of those */
+    quire_allocation large =
+        ALLOCATE(&f, .size = 2 * PAGE); /* does not fit into one of those pages */
     expect_reserved(&f, 5 * PAGE, 3 * PAGE);
-    ALLOCATE(&f, .size = 2 * PAGE); /* two of them are beyond the promise by now */
+    ALLOCATE(&f, .size = 2 * PAGE); /* two of them are above the floor by now */
     expect_reserved(&f, 5 * PAGE, PAGE);
     CHECK_OK(quire_free(f.memory, large));
     expect_reserved(&f, 5 * PAGE, 3 * PAGE);
     fixture_end(&f);
 }
 
-UNIT(preallocate, is_kept_beyond_the_bounds_of_retention)
+UNIT(preallocate, preallocated_bytes_are_kept_beyond_the_bounds_of_retention)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
@@ -100,7 +101,7 @@ UNIT(preallocate, is_kept_beyond_the_bounds_of_retention)
     fixture_end(&f);
 }
 
-UNIT(preallocate, lowered_or_given_up_lets_the_bounds_hold_at_once)
+UNIT(preallocate, a_lower_or_cancelled_floor_applies_the_bounds_at_once)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
@@ -112,19 +113,19 @@ UNIT(preallocate, lowered_or_given_up_lets_the_bounds_hold_at_once)
     fixture_end(&f);
 }
 
-UNIT(preallocate, zero_gives_the_promise_up_and_no_page)
+UNIT(preallocate, zero_cancels_the_floor_and_releases_no_page)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
     CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
     CHECK_OK(quire_memory_preallocate(f.memory, 0));
-    expect_reserved(&f, 3 * PAGE, 3 * PAGE); /* kept as any empty page is */
+    expect_reserved(&f, 3 * PAGE, 3 * PAGE); /* retained like any empty page */
     ALLOCATE(&f, .size = 2 * PAGE);
     expect_reserved(&f, 2 * PAGE, 0);
     fixture_end(&f);
 }
 
-UNIT(preallocate, a_trim_gives_it_up)
+UNIT(preallocate, a_trim_cancels_it)
 {
     fixture f;
     uint64_t released = 0;
@@ -147,24 +148,24 @@ UNIT(preallocate, more_than_the_heap_is_refused_at_once)
     CHECK_HAS(quire_last_error(), "the heap of memory kind 0 has 1 GiB in all");
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
     ALLOCATE(&f, .size = 2 * PAGE);
-    expect_reserved(&f, 3 * PAGE, PAGE); /* what was promised before holds */
+    expect_reserved(&f, 3 * PAGE, PAGE); /* the previous floor still holds */
     fixture_end(&f);
 }
 
-UNIT(preallocate, as_many_pages_as_the_policy_allows)
+UNIT(preallocate, it_creates_at_most_the_policys_page_limit)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE, .max_pages = 3});
     CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
     CHECK_FAILS(quire_memory_preallocate(f.memory, 4 * PAGE), QUIRE_ERROR_TOO_MANY_PAGES);
-    CHECK_HAS(quire_last_error(), "as many as its policy allows");
+    CHECK_HAS(quire_last_error(), "the maximum of its policy");
     expect_reserved(&f, PAGE, PAGE);
     CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
     expect_reserved(&f, 3 * PAGE, 3 * PAGE);
     fixture_end(&f);
 }
 
-UNIT(preallocate, no_more_than_the_memorys_limit)
+UNIT(preallocate, it_creates_at_most_the_memorys_limit)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
@@ -177,7 +178,7 @@ UNIT(preallocate, no_more_than_the_memorys_limit)
     fixture_end(&f);
 }
 
-UNIT(preallocate, one_page_per_object_has_none_to_reserve)
+UNIT(preallocate, one_page_per_object_is_refused)
 {
     fixture f;
     make(&f, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS});
@@ -201,7 +202,7 @@ UNIT(preallocate, the_linear_fit_has_one_page)
     fixture_end(&f);
 }
 
-UNIT(preallocate, shards_take_turns_and_what_one_has_serves_the_others)
+UNIT(preallocate, shards_take_turns_and_each_serves_the_others)
 {
     fixture f;
     fixture_make(&f, &(quire_memory_options){.shards = 3, .pages.page_size = PAGE});
@@ -216,18 +217,18 @@ UNIT(preallocate, shards_take_turns_and_what_one_has_serves_the_others)
 
 /* ---- failures ------------------------------------------------------------------------------- */
 
-/* Everything is as it was when one page was reserved and one lay beyond it, or better. */
+/* The state is the same as with one preallocated page in use and one above the floor, or better. */
 static void expect_as_before(fixture *f)
 {
-    expect_reserved(f, 2 * PAGE, PAGE); /* one in use, one promised */
+    expect_reserved(f, 2 * PAGE, PAGE); /* one in use, one kept by the floor */
     quire_allocation half = ALLOCATE(f, .size = PAGE);
     CHECK_OK(quire_free(f->memory, half));
     expect_reserved(f, 2 * PAGE, PAGE);
-    ALLOCATE(f, .size = 2 * PAGE); /* gives back what is not promised */
+    ALLOCATE(f, .size = 2 * PAGE); /* destroys the pages above the floor */
     expect_reserved(f, 4 * PAGE, PAGE);
 }
 
-UNIT(preallocate, each_backend_call_that_fails_leaves_what_was)
+UNIT(preallocate, each_failing_backend_call_changes_nothing)
 {
     for (int from_then = 0; from_then < 2; from_then++) {
         for (uint64_t call = 1; call <= 8; call++) {
@@ -246,7 +247,7 @@ UNIT(preallocate, each_backend_call_that_fails_leaves_what_was)
     }
 }
 
-UNIT(preallocate, where_the_backend_has_too_little_nothing_stays_reserved)
+UNIT(preallocate, nothing_stays_preallocated_if_the_backend_has_too_little)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
@@ -259,7 +260,7 @@ UNIT(preallocate, where_the_backend_has_too_little_nothing_stays_reserved)
     fixture_end(&f);
 }
 
-UNIT(preallocate, each_host_allocation_that_fails_leaves_what_was)
+UNIT(preallocate, each_failing_host_allocation_changes_nothing)
 {
     for (int from_then = 0; from_then < 2; from_then++) {
         uint64_t call = 1;
@@ -279,11 +280,11 @@ UNIT(preallocate, each_host_allocation_that_fails_leaves_what_was)
             }
             fixture_end(&f);
         }
-        CHECK(call > 3); /* there were some to fail */
+        CHECK(call > 3); /* some calls did fail */
     }
 }
 
-UNIT(preallocate, a_refused_request_does_not_break_the_promise)
+UNIT(preallocate, a_refused_request_keeps_the_floor)
 {
     fixture f;
     quire_allocation none;
@@ -305,7 +306,7 @@ static void count_lines(void *user, quire_log_level level, const char *line)
     lines += strstr(line, "made, 4 KiB, preallocated") != NULL;
 }
 
-UNIT(preallocate, the_log_is_told_of_each_page)
+UNIT(preallocate, the_log_reports_each_page)
 {
     fixture f;
     fixture_prepare(&f);
@@ -320,14 +321,14 @@ UNIT(preallocate, the_log_is_told_of_each_page)
     fixture_end(&f);
 }
 
-/* As another thread may, at any time. */
+/* As another thread may do at any time. */
 static void trim_all(void *user, quire_memory *memory, const quire_event *event)
 {
     (void)user, (void)event;
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
 }
 
-UNIT(preallocate, a_trim_meanwhile_ends_it)
+UNIT(preallocate, a_concurrent_trim_cancels_it)
 {
     fixture f;
     fixture_make(&f, &(quire_memory_options){.pages.page_size = 4096});

@@ -1,6 +1,6 @@
 /*
- * shard.c - the parts of a memory: where threads allocate, how frees by others travel, how pages
- * and requests go from one shard to another, and what the figures say about all of them. Here the
+ * shard.c - the shards of a memory: where threads allocate, how frees by other threads arrive, how
+ * pages and requests move from one shard to another, and the statistics over all shards. Here the
  * test has shard 0 and the members of its crew the others.
  */
 #include "src/core/state/shard.h"
@@ -34,7 +34,7 @@ static void end(bench *b)
     fixture_end(&b->f);
 }
 
-/* ---- calls by others ------------------------------------------------------------------------ */
+/* ---- calls by other threads ----------------------------------------------------------------- */
 
 typedef struct request {
     quire_memory *memory;
@@ -55,7 +55,7 @@ static void do_free(void *user)
     r->result = quire_free(r->memory, r->allocation);
 }
 
-/* As member `by` of the crew; 0: as the test itself. */
+/* As member `by` of the crew; 0 means the test itself. */
 static request allocate(bench *b, uint32_t by, quire_allocation_options options)
 {
     request r = {.memory = b->f.memory, .options = options};
@@ -107,7 +107,7 @@ static quire_memory_stats stats_of(bench *b)
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-UNIT(shard, a_memory_has_up_to_64_and_tells_how_many)
+UNIT(shard, a_memory_has_up_to_64_and_reports_how_many)
 {
     static const uint32_t wishes[] = {0, 1, 2, 63, 64};
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
@@ -131,13 +131,13 @@ UNIT(shard, a_memory_has_up_to_64_and_tells_how_many)
     fixture_end(&f);
 }
 
-/* ---- where allocations lie, and how frees travel -------------------------------------------- */
+/* ---- where threads allocate, and how frees arrive ------------------------------------------- */
 
-UNIT(shard, threads_allocate_in_theirs)
+UNIT(shard, each_thread_allocates_in_its_shard)
 {
     bench b;
     make(&b, &(quire_memory_options){.shards = 3, .pages.page_size = PAGE}, 4);
-    for (uint32_t by = 0; by <= 4; by++) { /* 3 and 4 share with 0 and 1 */
+    for (uint32_t by = 0; by <= 4; by++) { /* 3 and 4 share the shards of 0 and 1 */
         quire_allocation allocation = placed_of(&b, by, 1000);
         CHECK_EQ(shard_of(&b, allocation), by % 3);
         CHECK_EQ(fixture_info(&b.f, allocation).page, by % 3);
@@ -146,7 +146,7 @@ UNIT(shard, threads_allocate_in_theirs)
     end(&b);
 }
 
-UNIT(shard, a_free_by_another_thread_waits_until_the_shards_own_look)
+UNIT(shard, a_free_by_another_thread_waits_until_the_shard_drains_its_inbox)
 {
     bench b;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
@@ -166,23 +166,23 @@ UNIT(shard, a_free_by_another_thread_waits_until_the_shards_own_look)
     end(&b);
 }
 
-/* Records of freed ranges serve where no host memory is left for new ones. */
-UNIT(shard, who_needs_records_looks_for_frees_by_others)
+/* Records of freed ranges are reused if no host memory is left for new ones. */
+UNIT(shard, a_request_that_needs_records_drains_the_inbox)
 {
-    enum { MOST = 4096, GIVEN = 8 };
-    static quire_allocation held[MOST];
+    enum { MAX_COUNT = 4096, GIVEN = 8 };
+    static quire_allocation held[MAX_COUNT];
     const quire_allocation_options options = {.size = 256};
     bench b;
     uint32_t count = 0;
     make_with(&b, 2, (quire_page_policy){.page_size = 4096 * 1024});
     placed_of(&b, 1, 256);
     test_memory_fail(unit_memory_state(), 1, true);
-    for (request r; count < MOST; held[count++] = r.allocation)
+    for (request r; count < MAX_COUNT; held[count++] = r.allocation)
         if ((r = allocate(&b, 1, options)).result) {
             CHECK_EQ(r.result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
             break;
         }
-    CHECK(count > GIVEN && count < MOST);
+    CHECK(count > GIVEN && count < MAX_COUNT);
     for (uint32_t i = 0; i < GIVEN; i++)
         free_by(&b, 0, held[--count]);
     CHECK_EQ(waiting_in(&b, 1), GIVEN);
@@ -191,7 +191,7 @@ UNIT(shard, who_needs_records_looks_for_frees_by_others)
     end(&b);
 }
 
-UNIT(shard, who_needs_room_looks_for_frees_by_others)
+UNIT(shard, a_request_that_needs_room_drains_the_inbox)
 {
     bench b;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
@@ -204,7 +204,7 @@ UNIT(shard, who_needs_room_looks_for_frees_by_others)
     end(&b);
 }
 
-UNIT(shard, whoever_looks_at_the_whole_memory_finds_them_done)
+UNIT(shard, calls_on_the_whole_memory_drain_every_inbox)
 {
     bench b;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
@@ -219,11 +219,11 @@ UNIT(shard, whoever_looks_at_the_whole_memory_finds_them_done)
             CHECK_OK(quire_memory_trim(b.f.memory, 0, NULL));
         CHECK_EQ(waiting_in(&b, 1), 0);
     }
-    CHECK_EQ(b.f.fake.pages, 0); /* by the trim */
+    CHECK_EQ(b.f.fake.pages, 0); /* because of the trim */
     end(&b);
 }
 
-UNIT(shard, one_with_a_name_leaves_it_before_it_waits)
+UNIT(shard, a_free_leaves_its_name_before_it_waits)
 {
     bench b;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
@@ -236,7 +236,7 @@ UNIT(shard, one_with_a_name_leaves_it_before_it_waits)
     end(&b);
 }
 
-UNIT(shard, one_that_was_named_later_leaves_its_name_too)
+UNIT(shard, a_free_of_an_allocation_named_later_leaves_its_name_too)
 {
     bench b;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
@@ -247,13 +247,13 @@ UNIT(shard, one_that_was_named_later_leaves_its_name_too)
             CHECK_OK(quire_allocation_set_name(b.f.memory, given, NULL));
         free_by(&b, 0, given);
         CHECK_EQ(waiting_in(&b, 1), 1);
-        CHECK_EQ(stats_of(&b).allocation_count, 0); /* it looks into the inbox */
+        CHECK_EQ(stats_of(&b).allocation_count, 0); /* the call drains the inbox */
         CHECK(!qi_memory_slot(b.f.memory, qi_handle_slot(given.id))->meta);
     }
     end(&b);
 }
 
-UNIT(shard, one_that_a_stream_uses_waits_for_it)
+UNIT(shard, a_free_by_another_thread_waits_for_the_stream)
 {
     bench b;
     quire_stream *stream = NULL;
@@ -276,7 +276,7 @@ static void count_free(void *user, quire_memory *memory, const quire_event *even
         ++*(int *)user;
 }
 
-UNIT(shard, the_hook_is_told_of_a_free_by_another_thread)
+UNIT(shard, the_hook_receives_a_free_by_another_thread)
 {
     bench b;
     int told = 0;
@@ -290,7 +290,7 @@ UNIT(shard, the_hook_is_told_of_a_free_by_another_thread)
     end(&b);
 }
 
-UNIT(shard, no_more_than_1024_wait)
+UNIT(shard, an_inbox_holds_at_most_1024_frees)
 {
     static quire_allocation allocations[MAX_WAITING];
     bench b;
@@ -307,9 +307,9 @@ UNIT(shard, no_more_than_1024_wait)
     end(&b);
 }
 
-/* ---- the end -------------------------------------------------------------------------------- */
+/* ---- destruction ---------------------------------------------------------------------------- */
 
-UNIT(shard, a_memory_ends_with_frees_on_their_way)
+UNIT(shard, a_memory_is_destroyed_with_frees_in_inboxes)
 {
     bench b;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
@@ -326,7 +326,7 @@ UNIT(shard, a_memory_ends_with_frees_on_their_way)
     end(&b);
 }
 
-UNIT(shard, a_memory_ends_with_allocations_in_each)
+UNIT(shard, a_memory_is_destroyed_with_allocations_in_each_shard)
 {
     bench b;
     make_with(&b, 4, (quire_page_policy){.page_size = PAGE * 16});
@@ -339,19 +339,19 @@ UNIT(shard, a_memory_ends_with_allocations_in_each)
     quire_memory *memory = b.f.memory;
     CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "(2000)");
-    end(&b); /* the fixture checks, destroys all and finds nothing left */
+    end(&b); /* the fixture checks and destroys everything and finds no leak */
 }
 
-/* ---- pages and requests that go to another shard -------------------------------------------- */
+/* ---- pages and requests that move to another shard ------------------------------------------ */
 
-UNIT(shard, an_empty_page_moves_instead_of_a_new_one_being_made)
+UNIT(shard, an_empty_page_moves_to_another_shard_before_one_is_created)
 {
     bench b;
     make_with(&b, 3, (quire_page_policy){.page_size = PAGE});
     free_by(&b, 1, placed_of(&b, 1, 1000));
     quire_allocation mine = placed_of(&b, 0, 1000);
     CHECK_EQ(shard_of(&b, mine), 0);
-    free_by(&b, 1, mine); /* waits, and is done by whoever looks for an empty page */
+    free_by(&b, 1, mine); /* waits until a thread looks for an empty page */
     quire_allocation third = placed_of(&b, 2, 1000);
     CHECK_EQ(shard_of(&b, third), 2);
     quire_memory_stats stats = stats_of(&b);
@@ -363,20 +363,20 @@ UNIT(shard, an_empty_page_moves_instead_of_a_new_one_being_made)
     end(&b);
 }
 
-UNIT(shard, a_page_in_use_or_too_small_stays)
+UNIT(shard, a_page_in_use_or_too_small_does_not_move)
 {
     bench b;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
     placed_of(&b, 1, 1000);
     CHECK_EQ(shard_of(&b, placed_of(&b, 0, 1000)), 0);
     CHECK_EQ(stats_of(&b).page_count, 2);
-    free_by(&b, 1, placed_of(&b, 1, PAGE)); /* an empty page of one size */
+    free_by(&b, 1, placed_of(&b, 1, PAGE)); /* an empty page of the usual size */
     placed_of(&b, 0, 3 * PAGE);
     CHECK_EQ(stats_of(&b).pages_created, 4);
     end(&b);
 }
 
-UNIT(shard, a_request_that_fits_only_in_another_one_is_placed_there)
+UNIT(shard, a_request_that_fits_only_in_another_shard_is_placed_there)
 {
     bench b;
     make_with(&b, 3, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
@@ -389,8 +389,8 @@ UNIT(shard, a_request_that_fits_only_in_another_one_is_placed_there)
     end(&b);
 }
 
-/* What has been freed must not stand in the way, wherever it lies and whoever freed it. */
-UNIT(shard, empty_pages_of_all_are_given_back_before_a_refusal)
+/* Freed ranges must not cause a refusal, in every shard and by every thread. */
+UNIT(shard, empty_pages_of_all_shards_are_released_before_a_refusal)
 {
     static const quire_page_policy limits[] = {{.page_size = PAGE, .max_pages = 1},
                                                {.page_size = PAGE}};
@@ -423,7 +423,7 @@ UNIT(shard, a_dedicated_page_freed_by_another_thread_makes_room)
     end(&b);
 }
 
-/* ---- the caller's word before a refusal ------------------------------------------------------ */
+/* ---- the callback before a refusal ----------------------------------------------------------- */
 
 typedef struct giver {
     quire_allocation allocations[2];
@@ -439,7 +439,7 @@ static bool give_one(void *user, quire_memory *memory, const quire_out_of_memory
     return g->left && !quire_free(memory, g->allocations[--g->left]);
 }
 
-UNIT(shard, the_caller_may_free_what_lies_in_another_one_before_a_refusal)
+UNIT(shard, the_caller_may_free_in_another_shard_before_a_refusal)
 {
     bench b;
     giver g = {.left = 0};
@@ -460,16 +460,16 @@ UNIT(shard, the_caller_may_free_what_lies_in_another_one_before_a_refusal)
     CHECK_EQ(g.asked, 2);
     request refused = allocate(&b, 0, (quire_allocation_options){.size = 1000});
     CHECK_EQ(refused.result, QUIRE_ERROR_TOO_MANY_PAGES);
-    CHECK_EQ(g.asked, 3); /* it had nothing left to free */
+    CHECK_EQ(g.asked, 3); /* the callback had nothing left to free */
     CHECK_HAS(quire_last_error(), "the caller's callback");
     CHECK_EQ(stats_of(&b).failures, 1);
     end(&b);
 }
 
-/* ---- the policy on empty pages -------------------------------------------------------------- */
+/* ---- the policy for empty pages ------------------------------------------------------------- */
 
-/* A thread that finds frees in its inbox and gives their pages back must not wait for itself. */
-UNIT(shard, pages_emptied_by_others_are_gone_before_a_new_one_is_asked_for)
+/* A thread that finds frees in its inbox and destroys their pages must not wait for itself. */
+UNIT(shard, pages_emptied_by_other_threads_are_released_before_one_is_created)
 {
     bench b;
     make_with(&b, 2,
@@ -486,7 +486,7 @@ UNIT(shard, pages_emptied_by_others_are_gone_before_a_new_one_is_asked_for)
     end(&b);
 }
 
-UNIT(shard, what_a_look_at_the_whole_memory_emptied_goes_with_the_next_call)
+UNIT(shard, pages_emptied_by_a_call_on_the_whole_memory_are_destroyed_by_the_next_call)
 {
     bench b;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
@@ -498,7 +498,7 @@ UNIT(shard, what_a_look_at_the_whole_memory_emptied_goes_with_the_next_call)
     end(&b);
 }
 
-/* ---- figures -------------------------------------------------------------------------------- */
+/* ---- statistics ----------------------------------------------------------------------------- */
 
 UNIT(shard, peaks_are_exact_until_a_second_shard_has_allocations_and_bounds_then)
 {
@@ -507,25 +507,25 @@ UNIT(shard, peaks_are_exact_until_a_second_shard_has_allocations_and_bounds_then
     free_by(&b, 1, placed_of(&b, 1, PAGE));
     CHECK(!stats_of(&b).peaks_are_bounds);
     CHECK_EQ(stats_of(&b).peak_live_bytes, PAGE);
-    for (uint32_t by = 0; by < 3; by++) /* in one page, which goes from shard to shard */
+    for (uint32_t by = 0; by < 3; by++) /* in one page, which moves from shard to shard */
         free_by(&b, by, placed_of(&b, by, PAGE));
     quire_memory_stats stats = stats_of(&b);
     CHECK(stats.peaks_are_bounds);
     CHECK_EQ(stats.peak_reserved_bytes, PAGE);
-    CHECK_EQ(stats.peak_live_bytes, PAGE); /* not three of them */
+    CHECK_EQ(stats.peak_live_bytes, PAGE); /* not three pages */
     CHECK_EQ(stats.peak_requested_bytes, PAGE);
     CHECK_EQ(stats.peak_allocation_count, 3);
     CHECK(stats.fragmentation.reserved >= 0);
     CHECK_OK(quire_memory_push_stats(b.f.memory));
     placed_of(&b, 2, 1000);
     CHECK_OK(quire_memory_pop_stats(b.f.memory, &stats));
-    CHECK(!stats.peaks_are_bounds); /* of the section: one shard had all of them */
+    CHECK(!stats.peaks_are_bounds); /* of the scope: one shard had all of them */
     CHECK_EQ(stats.peak_requested_bytes, 1000);
     CHECK(stats_of(&b).peaks_are_bounds);
     end(&b);
 }
 
-UNIT(shard, figures_are_sums_over_all_and_so_are_peaks_of_allocations)
+UNIT(shard, statistics_are_sums_over_all_shards_and_so_are_peaks_of_allocations)
 {
     bench b;
     make_with(&b, 3, (quire_page_policy){.page_size = PAGE});
@@ -538,7 +538,7 @@ UNIT(shard, figures_are_sums_over_all_and_so_are_peaks_of_allocations)
     CHECK_EQ(stats.peak_requested_bytes, 3 * 1024);
     CHECK_EQ(stats.peak_allocation_count, 3);
     CHECK(stats.peaks_are_bounds);
-    CHECK_EQ(stats.peak_page_count, 1); /* pages are the memory's */
+    CHECK_EQ(stats.peak_page_count, 1); /* pages are counted for the memory */
     CHECK_EQ(stats.peak_reserved_bytes, PAGE);
     for (uint32_t by = 0; by < 3; by++)
         placed_of(&b, by, 2048);

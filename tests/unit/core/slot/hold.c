@@ -1,6 +1,6 @@
 /*
- * hold.c - holds of a backend beside the pins of running calls: each is counted apart, so that a
- * release without a hold leaves a running call what it works on.
+ * hold.c - holds of a backend and uses by running calls are counted apart: a release without a hold
+ * does not affect the allocation of a running call.
  */
 #include "tests/support/fixture.h"
 
@@ -11,7 +11,7 @@
 
 /* ---- beside a call -------------------------------------------------------------------------- */
 
-/* What a copy meets half way, from the thread that copies. */
+/* Calls made in the middle of a copy, by the copying thread. */
 typedef struct meeting {
     quire_memory *memory;
     quire_allocation allocation;
@@ -36,7 +36,7 @@ static bool meet(void *user, uint64_t done, uint64_t total)
     return true;
 }
 
-UNIT(hold, a_release_without_a_hold_leaves_a_copy_its_allocation)
+UNIT(hold, a_release_without_a_hold_does_not_affect_a_running_copy)
 {
     enum { SIZE = 1 << 20 };
     static char bytes[SIZE];
@@ -64,9 +64,9 @@ UNIT(hold, a_release_without_a_hold_leaves_a_copy_its_allocation)
     CHECK_OK(quire_device_destroy(&device));
 }
 
-/* ---- the counts ----------------------------------------------------------------------------- */
+/* ---- the counters --------------------------------------------------------------------------- */
 
-UNIT(hold, it_is_refused_after_so_many_and_where_host_memory_is_out)
+UNIT(hold, a_hold_is_refused_above_its_limit_and_without_host_memory)
 {
     fixture b;
     fixture_make(&b, NULL);
@@ -89,7 +89,7 @@ UNIT(hold, it_is_refused_after_so_many_and_where_host_memory_is_out)
     fixture_end(&b);
 }
 
-UNIT(hold, a_slot_used_again_begins_without_holds)
+UNIT(hold, a_reused_slot_begins_without_holds)
 {
     qi_host host;
     qi_slots slots;
@@ -101,7 +101,7 @@ UNIT(hold, a_slot_used_again_begins_without_holds)
         uint32_t slot = 0;
         CHECK_OK(qi_slot_take(&slots, &queue, &host, &slot));
         quire_allocation live = qi_slot_publish(&slots, slot, QI_PHASE_LIVE);
-        CHECK_EQ(slot, 0); /* the same slot each time: a trim puts the lowest first */
+        CHECK_EQ(slot, 0); /* the same slot each time: a trim sorts the queue */
         CHECK_FAILS(qi_slot_release(&slots, live), QUIRE_ERROR_WRONG_STATE);
         CHECK_OK(qi_slot_hold(&slots, &host, live));
         if (turn == 1) {

@@ -1,6 +1,6 @@
 /*
- * inbox.c - slots on their way: how many there are, in which order they come. Every interleaving
- * of threads is tests/model/inbox.c.
+ * inbox.c - slots in an inbox: their number and their order. tests/model/inbox.c tests every
+ * interleaving of threads.
  */
 #include "src/core/slot/inbox.h"
 
@@ -33,7 +33,7 @@ static void end(bench *b)
     qi_slots_finish(&b->slots, &b->host);
 }
 
-UNIT(inbox, a_new_one_is_empty)
+UNIT(inbox, a_new_inbox_is_empty)
 {
     bench b;
     uint32_t slot = 7;
@@ -43,7 +43,7 @@ UNIT(inbox, a_new_one_is_empty)
     end(&b);
 }
 
-UNIT(inbox, what_is_put_in_comes_out_at_once_the_newest_first)
+UNIT(inbox, all_slots_are_taken_at_once_the_newest_first)
 {
     bench b;
     make(&b);
@@ -61,7 +61,7 @@ UNIT(inbox, what_is_put_in_comes_out_at_once_the_newest_first)
     end(&b);
 }
 
-UNIT(inbox, a_slot_on_its_way_is_nobodys)
+UNIT(inbox, a_slot_in_an_inbox_has_no_owner)
 {
     bench b;
     make(&b);

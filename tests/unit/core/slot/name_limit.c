@@ -1,6 +1,6 @@
 /*
  * name_limit.c - limits of names: the bytes of the allocations whose names have a common prefix
- * never exceed the limit, however they got the names. The bytes of a prefix can be queried.
+ * never exceed the limit, however they got their names. The bytes of a prefix can be queried.
  */
 #include "tests/support/fixture.h"
 
@@ -62,7 +62,7 @@ static void refuse(fixture *b, const quire_allocation_options *options)
 
 /* ---- allocations -------------------------------------------------------------------------- */
 
-UNIT(name_limit, a_limit_holds_for_the_names_that_begin_so)
+UNIT(name_limit, a_limit_holds_for_names_with_its_prefix)
 {
     fixture b;
     make(&b);
@@ -74,10 +74,10 @@ UNIT(name_limit, a_limit_holds_for_the_names_that_begin_so)
     REFUSE(&b, .size = 2049, .name = "weights/1");
     CHECK_HAS(quire_last_error(), "names that start with 'weights' hold 6 KiB and may hold 8 KiB");
     REFUSE(&b, .size = 2049, .name = "weights/1", .dedicated = true);
-    allocate(&b, "weight", PAGE); /* begins otherwise */
+    allocate(&b, "weight", PAGE); /* another prefix */
     allocate(&b, "my weights", PAGE);
     ALLOCATE(&b, .size = PAGE);
-    allocate(&b, "weights/1", 2048); /* to the byte */
+    allocate(&b, "weights/1", 2048); /* exactly the rest */
     REFUSE(&b, .size = 1, .name = "weights/2");
     CHECK_OK(quire_free(b.memory, first));
     allocate(&b, "weights/2", 4096);
@@ -85,7 +85,7 @@ UNIT(name_limit, a_limit_holds_for_the_names_that_begin_so)
     fixture_end(&b);
 }
 
-UNIT(name_limit, of_several_prefixes_each_holds)
+UNIT(name_limit, limits_of_several_prefixes_all_hold)
 {
     fixture b;
     make(&b);
@@ -99,7 +99,7 @@ UNIT(name_limit, of_several_prefixes_each_holds)
     REFUSE(&b, .size = 1025, .name = "c");
     allocate(&b, "c", 1024);
     REFUSE(&b, .size = 1, .name = "");
-    ALLOCATE(&b, .size = PAGE); /* what has no name has no prefix */
+    ALLOCATE(&b, .size = PAGE); /* an allocation without a name has no prefix */
     expect(&b, "", 4096, 3);
     expect(&b, "a", 3072, 2);
     expect(&b, "a/b", 1024, 1);
@@ -107,7 +107,7 @@ UNIT(name_limit, of_several_prefixes_each_holds)
     fixture_end(&b);
 }
 
-UNIT(name_limit, whatever_has_a_name_counts)
+UNIT(name_limit, every_allocation_with_a_name_counts)
 {
     fixture b;
     make(&b);
@@ -139,13 +139,13 @@ UNIT(name_limit, whatever_has_a_name_counts)
     fixture_end(&b);
 }
 
-UNIT(name_limit, what_a_placement_rounds_up_to_counts)
+UNIT(name_limit, the_bytes_of_the_rounded_range_count)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.fit = QUIRE_FIT_BUDDY, .pages = {.page_size = PAGE}});
     limit(&b, "x", 8192);
     allocate(&b, "other", 100);
-    limit(&b, "x", 8191); /* the block of 8 KiB is more than the 5000 bytes asked */
+    limit(&b, "x", 8191); /* the block of 8 KiB is more than the requested 5000 bytes */
     REFUSE(&b, .size = 5000, .name = "x");
     CHECK_HAS(quire_last_error(), "may hold 8.00 KiB: 8 KiB more are requested");
     expect(&b, "x", 0, 0);
@@ -161,7 +161,7 @@ UNIT(name_limit, what_a_placement_rounds_up_to_counts)
     fixture_end(&b);
 }
 
-UNIT(name_limit, no_page_is_made_in_vain)
+UNIT(name_limit, no_page_is_created_for_a_refused_name)
 {
     fixture b;
     make(&b);
@@ -172,19 +172,19 @@ UNIT(name_limit, no_page_is_made_in_vain)
     fixture_end(&b);
 }
 
-/* A dedicated page takes what the backend aligns in front of the range: known once it is made. */
-UNIT(name_limit, a_page_made_for_a_name_that_is_over_its_limit_then_is_empty)
+/* A dedicated page includes the padding before the range: its size is known after it is created. */
+UNIT(name_limit, a_page_created_for_a_name_above_its_limit_is_empty)
 {
     fixture b;
     fixture_prepare(&b);
     b.fake.info.limits.page_alignment = 256;
     b.fake.address_step = 256;
     fixture_open(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
-    ALLOCATE(&b, .size = 1, .dedicated = true); /* the records grow for this one */
+    ALLOCATE(&b, .size = 1, .dedicated = true); /* allocates the records */
     limit(&b, "x", 4096);
     REFUSE(&b, .size = 4096, .alignment = 4096, .name = "x", .dedicated = true);
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
-    CHECK_EQ(b.fake.pages, 2); /* kept, as every empty page is */
+    CHECK_EQ(b.fake.pages, 2); /* retained like every empty page */
     CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
     CHECK_EQ(b.fake.pages, 1);
     limit(&b, "x", 8192);
@@ -193,9 +193,9 @@ UNIT(name_limit, a_page_made_for_a_name_that_is_over_its_limit_then_is_empty)
     fixture_end(&b);
 }
 
-/* ---- limits that come and go -------------------------------------------------------------- */
+/* ---- limits that are set and removed ------------------------------------------------------ */
 
-UNIT(name_limit, a_new_limit_counts_what_is_there)
+UNIT(name_limit, a_new_limit_counts_existing_allocations)
 {
     fixture b;
     make(&b);
@@ -213,7 +213,7 @@ UNIT(name_limit, a_new_limit_counts_what_is_there)
     fixture_end(&b);
 }
 
-UNIT(name_limit, a_limit_below_what_is_held_takes_nothing_away)
+UNIT(name_limit, a_limit_below_the_bytes_held_frees_nothing)
 {
     fixture b;
     make(&b);
@@ -230,12 +230,12 @@ UNIT(name_limit, a_limit_below_what_is_held_takes_nothing_away)
     fixture_end(&b);
 }
 
-UNIT(name_limit, a_limit_of_0_is_none)
+UNIT(name_limit, a_limit_of_0_removes_the_limit)
 {
     fixture b;
     make(&b);
     limit(&b, "none", 0);         /* there was none */
-    for (int i = 0; i < 3; i++) { /* the first, one between, the last */
+    for (int i = 0; i < 3; i++) { /* the first, a middle one, the last */
         limit(&b, "a", 256);
         limit(&b, "b", 256);
         limit(&b, "c", 256);
@@ -249,11 +249,11 @@ UNIT(name_limit, a_limit_of_0_is_none)
     }
     limit(&b, "a", 0);
     limit(&b, "b", 0);
-    CHECK(!b.memory->names.first); /* and costs nothing more */
+    CHECK(!b.memory->names.first); /* no cost remains */
     fixture_end(&b);
 }
 
-UNIT(name_limit, each_host_allocation_that_fails_leaves_no_limit)
+UNIT(name_limit, each_failing_host_allocation_leaves_no_limit)
 {
     fixture b;
     make(&b);
@@ -269,7 +269,7 @@ UNIT(name_limit, each_host_allocation_that_fails_leaves_no_limit)
     fixture_end(&b);
 }
 
-UNIT(name_limit, wrong_prefixes_are_refused)
+UNIT(name_limit, invalid_prefixes_are_refused)
 {
     fixture b;
     make(&b);
@@ -312,7 +312,7 @@ UNIT(name_limit, a_new_name_counts_under_its_limits)
     CHECK_STR(text, "");
     expect(&b, "a", 1024, 1);
     expect(&b, "a/b", 1024, 1);
-    rename_to(&b, small, "a/b/2"); /* both are full of itself */
+    rename_to(&b, small, "a/b/2"); /* the new size fits because its own bytes are released */
     rename_to(&b, small, "a/2");
     expect(&b, "a/b", 0, 0);
     rename_to(&b, small, NULL);
@@ -347,13 +347,13 @@ UNIT(name_limit, a_buffers_new_name_counts_too)
     fixture_end(&b);
 }
 
-UNIT(name_limit, a_rename_that_a_later_limit_refuses_gives_back_what_earlier_ones_took)
+UNIT(name_limit, a_rename_refused_by_a_later_limit_returns_the_bytes_of_earlier_ones)
 {
     fixture b;
     char text[16];
     make(&b);
     quire_allocation one = allocate(&b, "other", 2048), two = allocate(&b, "ab/two", 1024);
-    for (int turn = 0; turn < 2; turn++) { /* whichever limit is asked first */
+    for (int turn = 0; turn < 2; turn++) { /* in either order of the limits */
         const char *small = turn ? "ab/" : "a", *large = turn ? "a" : "ab/";
         limit(&b, small, 2048);
         limit(&b, large, PAGE);
@@ -373,7 +373,7 @@ UNIT(name_limit, a_rename_that_a_later_limit_refuses_gives_back_what_earlier_one
 
 /* ---- the check ---------------------------------------------------------------------------- */
 
-UNIT(name_limit, figures_that_are_not_the_sums_are_found)
+UNIT(name_limit, wrong_sums_are_found)
 {
     fixture b;
     make(&b);

@@ -1,6 +1,6 @@
 /*
- * slot.c - the table behind handles, looked at from inside: taking and giving, the queue, retired
- * generations, pins and maps with their limits. Races and forged handles are slot_race.c.
+ * slot.c - the slot table behind handles, seen from inside: taking and giving, the queue, retired
+ * generations, uses and maps with their limits. Races and forged handles are in slot_race.c.
  */
 #include "tests/support/unit.h"
 
@@ -66,7 +66,7 @@ static void trim(bench *b)
     qi_slots_trim(&b->slots, &queue, 1, &b->host);
 }
 
-/* The state word, laid out as slot.h draws it. */
+/* The state word in the layout that slot.h documents. */
 static void write_word(bench *b, uint32_t slot, uint64_t generation, qi_phase phase, uint64_t rest)
 {
     qi_atomic_u64 *word = qi_table_get(&b->slots.states, slot);
@@ -102,7 +102,7 @@ UNIT(slot, a_taken_slot_is_private_then_reserved_then_live_then_private_then_fre
     end(&b);
 }
 
-UNIT(slot, none_stale_and_foreign_handles_are_told_apart)
+UNIT(slot, null_stale_and_foreign_handles_are_distinguished)
 {
     bench b;
     make(&b);
@@ -135,7 +135,7 @@ UNIT(slot, none_stale_and_foreign_handles_are_told_apart)
     end(&b);
 }
 
-UNIT(slot, calls_accept_only_the_phases_they_name)
+UNIT(slot, calls_accept_only_the_phases_that_they_name)
 {
     bench b;
     make(&b);
@@ -158,9 +158,9 @@ UNIT(slot, calls_accept_only_the_phases_they_name)
     end(&b);
 }
 
-/* ---- pins and maps ------------------------------------------------------------------------ */
+/* ---- uses and maps ------------------------------------------------------------------------ */
 
-UNIT(slot, a_pinned_slot_cannot_leave_and_says_how_many_use_it)
+UNIT(slot, a_slot_in_use_is_not_freed_and_reports_how_many_calls_use_it)
 {
     bench b;
     make(&b);
@@ -177,7 +177,7 @@ UNIT(slot, a_pinned_slot_cannot_leave_and_says_how_many_use_it)
     end(&b);
 }
 
-UNIT(slot, a_commit_keeps_the_pins)
+UNIT(slot, a_commit_keeps_the_uses)
 {
     bench b;
     make(&b);
@@ -191,7 +191,7 @@ UNIT(slot, a_commit_keeps_the_pins)
     end(&b);
 }
 
-UNIT(slot, maps_are_counted_apart_from_pins)
+UNIT(slot, maps_are_counted_apart_from_uses)
 {
     bench b;
     make(&b);
@@ -213,7 +213,7 @@ UNIT(slot, maps_are_counted_apart_from_pins)
     end(&b);
 }
 
-UNIT(slot, pins_and_maps_stop_at_their_limits_and_touch_nothing_else)
+UNIT(slot, uses_and_maps_stop_at_their_limits_and_change_nothing_else)
 {
     bench b;
     make(&b);
@@ -239,12 +239,12 @@ UNIT(slot, pins_and_maps_stop_at_their_limits_and_touch_nothing_else)
     end(&b);
 }
 
-UNIT(slot, an_ending_memory_takes_mapped_pinned_and_reserved_ones)
+UNIT(slot, a_destroyed_memory_frees_mapped_reserved_and_used_slots)
 {
     bench b;
     make(&b);
     quire_allocation mapped = take_live(&b), gone = take_live(&b);
-    take(&b); /* 2, reserved */
+    take(&b); /* slot 2, reserved */
     uint32_t slot = 0;
     CHECK_OK(qi_slot_begin_use(&b.slots, mapped, ANY, &slot));
     CHECK_OK(qi_slot_add_map(&b.slots, slot));
@@ -261,7 +261,7 @@ UNIT(slot, an_ending_memory_takes_mapped_pinned_and_reserved_ones)
 
 /* ---- the queue ---------------------------------------------------------------------------- */
 
-UNIT(slot, freed_slots_come_back_first_in_first_out_before_new_ones)
+UNIT(slot, freed_slots_are_reused_in_order_before_new_ones)
 {
     bench b;
     make(&b);
@@ -272,7 +272,7 @@ UNIT(slot, freed_slots_come_back_first_in_first_out_before_new_ones)
     for (int i = 0; i < 3; i++)
         CHECK_EQ(give(&b, handles[order[i]]), order[i]);
     CHECK_EQ(take(&b), 4);
-    CHECK_EQ(give(&b, handles[0]), 0); /* behind 1 and 3 */
+    CHECK_EQ(give(&b, handles[0]), 0); /* after 1 and 3 */
     CHECK_EQ(take(&b), 1);
     CHECK_EQ(take(&b), 3);
     CHECK_EQ(take(&b), 0);
@@ -281,7 +281,7 @@ UNIT(slot, freed_slots_come_back_first_in_first_out_before_new_ones)
     end(&b);
 }
 
-UNIT(slot, each_use_of_a_slot_has_a_generation_of_its_own)
+UNIT(slot, each_use_of_a_slot_has_another_generation)
 {
     bench b;
     make(&b);
@@ -296,7 +296,7 @@ UNIT(slot, each_use_of_a_slot_has_a_generation_of_its_own)
     end(&b);
 }
 
-UNIT(slot, a_slot_whose_generations_are_used_up_is_retired)
+UNIT(slot, a_slot_without_further_generations_is_retired)
 {
     bench b;
     make(&b);
@@ -305,13 +305,13 @@ UNIT(slot, a_slot_whose_generations_are_used_up_is_retired)
     write_word(&b, 1, QI_LAST_GENERATION - 1, QI_PHASE_LIVE, 0);
     worn = handle_of(&b.slots, 1);
     give(&b, worn);
-    CHECK_EQ(take(&b), 1); /* once more */
+    CHECK_EQ(take(&b), 1); /* the last use */
     quire_allocation last = handle_of(&b.slots, 1);
     CHECK_EQ(last.id, qi_handle(TAG, QI_LAST_GENERATION, 1));
     CHECK_OK(qi_slot_commit(&b.slots, last));
     give(&b, last);
     CHECK_FAILS(qi_slot_commit(&b.slots, last), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_EQ(take(&b), 2); /* 1 is never handed out again */
+    CHECK_EQ(take(&b), 2); /* 1 is never given out again */
     trim(&b);
     give(&b, other);
     CHECK_EQ(take(&b), 0);
@@ -320,7 +320,7 @@ UNIT(slot, a_slot_whose_generations_are_used_up_is_retired)
     end(&b);
 }
 
-UNIT(slot, the_last_numbers_are_never_handed_out)
+UNIT(slot, the_last_numbers_are_never_given_out)
 {
     bench b;
     make(&b);
@@ -345,14 +345,14 @@ UNIT(slot, without_host_memory_nothing_changes)
                     QUIRE_ERROR_OUT_OF_HOST_MEMORY);
         CHECK_HAS(quire_last_error(), "record of allocation 1");
         CHECK_EQ(b.queue.used, 0);
-        CHECK_EQ(b.slots.top, call == 1 ? 0 : 32); /* a block that is there, without records */
+        CHECK_EQ(b.slots.top, call == 1 ? 0 : 32); /* a block exists, without records */
     }
     test_memory_fail(unit_memory_state(), 0, false);
     CHECK_EQ(take(&b), 0);
     end(&b);
 }
 
-UNIT(slot, a_trim_gives_records_back_and_old_handles_stay_stale)
+UNIT(slot, a_trim_releases_records_and_old_handles_stay_stale)
 {
     enum { COUNT = 500 };
     bench b;
@@ -361,7 +361,7 @@ UNIT(slot, a_trim_gives_records_back_and_old_handles_stay_stale)
     for (int i = 0; i < COUNT; i++)
         handles[i] = take_live(&b);
     uint64_t full = b.host.bytes;
-    for (int i = COUNT; i-- > 1;) /* 0 stays; backwards, so that the queue is not sorted */
+    for (int i = COUNT; i-- > 1;) /* 0 stays; in reverse order, so that the queue is unsorted */
         give(&b, handles[i]);
     trim(&b);
     CHECK(b.host.bytes < full);

@@ -1,6 +1,5 @@
 /*
- * slot_race.c - the table behind handles under threads that do not agree, and under handles that
- * nobody was given.
+ * slot_race.c - the slot table behind handles under concurrent threads, and under forged handles.
  */
 #include "tests/support/unit.h"
 
@@ -34,7 +33,7 @@ typedef struct race {
     quire_allocation handles[BATCH];
     qi_atomic_u64 wins[BATCH];
     qi_atomic_u64 other_wins[BATCH];
-    qi_atomic_u64 surprises; /* results that no loser may get */
+    qi_atomic_u64 surprises; /* results that a losing thread must not get */
     bool split;              /* odd threads abort where even ones commit */
 } race;
 
@@ -74,7 +73,7 @@ static void take_batch(race *r)
     }
 }
 
-/* After a split phase each slot was either committed or aborted; free what was committed. */
+/* After a split phase each slot was either committed or aborted; frees the committed ones. */
 static void judge_batch(race *r)
 {
     for (int i = 0; i < BATCH; i++) {
@@ -149,7 +148,7 @@ UNIT(slot_race, of_commits_and_aborts_exactly_one_wins)
     run_race(true);
 }
 
-/* Pins against a free: whoever holds a pin sees the slot live until it lets go. */
+/* Uses against a free: while a thread uses the slot it is live. */
 typedef struct pinner {
     qi_slots slots;
     qi_slot_queue queue;
@@ -172,7 +171,7 @@ static void *run_pinner(void *user)
     return NULL;
 }
 
-UNIT(slot_race, a_free_never_comes_between_a_pin_and_its_unpin)
+UNIT(slot_race, a_free_never_happens_between_a_use_and_its_end)
 {
     static pinner p;
     qi_host host;
@@ -188,7 +187,8 @@ UNIT(slot_race, a_free_never_comes_between_a_pin_and_its_unpin)
         CHECK(!pthread_create(&threads[i], NULL, run_pinner, &p));
     while (p.pinned < 1000) {
     }
-    while (qi_slot_claim(&p.slots, p.handle, QI_ACCEPT_LIVE, &slot)) /* busy at times */
+    while (
+        qi_slot_claim(&p.slots, p.handle, QI_ACCEPT_LIVE, &slot)) /* BUSY while a thread uses it */
         CHECK_EQ(quire_last_result(), QUIRE_ERROR_BUSY);
     uint64_t pinned = p.pinned;
     for (int i = 0; i < 1000; i++)
@@ -211,7 +211,7 @@ typedef struct forgery {
     qi_slot_queue queue;
     qi_host host;
     quire_allocation handles[LIVE];
-    uint64_t right; /* forged ids that happened to be live ones */
+    uint64_t right; /* forged ids that were live by chance */
 } forgery;
 
 static bool is_live(const forgery *f, uint64_t id)
@@ -253,8 +253,8 @@ UNIT(slot_race, forged_handles_are_refused_unless_they_are_live_ones)
         }
     for (int i = 0; i < 20000; i++) {
         uint64_t near_one = f.handles[random_below(&random, LIVE)].id;
-        present(&f, random_next(&random));                                /* anything */
-        present(&f, near_one ^ UINT64_C(1) << random_below(&random, 64)); /* a bit flipped */
+        present(&f, random_next(&random));                                /* any number */
+        present(&f, near_one ^ UINT64_C(1) << random_below(&random, 64)); /* one bit changed */
         present(&f, qi_handle(TAG, (uint32_t)random_below(&random, 8),
                               (uint32_t)random_below(&random, 2 * LIVE)));
     }

@@ -1,6 +1,6 @@
 /*
- * stats.c - the figures of memories and devices after known sequences. The check of the records
- * behind them is stats_check.c.
+ * stats.c - the statistics of memories and devices after known sequences. The check of the records
+ * is in stats_check.c.
  */
 #include "tests/support/fixture.h"
 
@@ -32,7 +32,7 @@ static quire_device_stats device_stats(const fixture *b)
 
 /* ---- a memory ----------------------------------------------------------------------------- */
 
-UNIT(stats, a_new_memory_has_none_but_its_own_records)
+UNIT(stats, a_new_memory_uses_only_its_own_records)
 {
     fixture b;
     fixture_make(&b, NULL);
@@ -44,7 +44,7 @@ UNIT(stats, a_new_memory_has_none_but_its_own_records)
     fixture_end(&b);
 }
 
-UNIT(stats, figures_follow_the_allocations)
+UNIT(stats, statistics_follow_the_allocations)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
@@ -66,7 +66,7 @@ UNIT(stats, figures_follow_the_allocations)
     CHECK_EQ(stats.requested_bytes, 500);
     CHECK_EQ(stats.allocation_count, 1);
     CHECK_EQ(stats.frees, 1);
-    CHECK_EQ(stats.largest_free, PAGE - 1536); /* the hole in front is apart */
+    CHECK_EQ(stats.largest_free, PAGE - 1536); /* the free range before it is separate */
     CHECK_OK(quire_free(b.memory, second));
     stats = stats_of(b.memory);
     CHECK_EQ(stats.live_bytes, 0);
@@ -77,7 +77,7 @@ UNIT(stats, figures_follow_the_allocations)
     fixture_end(&b);
 }
 
-UNIT(stats, left_padding_is_live_and_not_requested)
+UNIT(stats, left_padding_counts_as_live_and_not_as_requested)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}});
@@ -92,20 +92,20 @@ UNIT(stats, left_padding_is_live_and_not_requested)
     fixture_end(&b);
 }
 
-UNIT(stats, each_peak_stays_on_its_own)
+UNIT(stats, each_peak_is_independent_of_the_others)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
-    quire_allocation large = allocate(&b, 60000); /* most requested */
+    quire_allocation large = allocate(&b, 60000); /* peak of requested bytes */
     CHECK_OK(quire_free(b.memory, large));
     quire_allocation small[150];
     for (int i = 0; i < 150; i++)
-        small[i] = allocate(&b, 1); /* most in number */
+        small[i] = allocate(&b, 1); /* peak of allocations */
     for (int i = 0; i < 150; i++)
         CHECK_OK(quire_free(b.memory, small[i]));
     quire_allocation pages[3];
     for (int i = 0; i < 3; i++)
-        pages[i] = allocate(&b, 33 * 1024); /* most pages, most live */
+        pages[i] = allocate(&b, 33 * 1024); /* peak of pages and of live bytes */
     for (int i = 0; i < 3; i++)
         CHECK_OK(quire_free(b.memory, pages[i]));
     CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
@@ -124,7 +124,7 @@ UNIT(stats, each_peak_stays_on_its_own)
     fixture_end(&b);
 }
 
-UNIT(stats, refusals_for_want_of_memory_pages_and_handles_are_failures_and_others_are_not)
+UNIT(stats, failures_are_refusals_for_lack_of_memory_pages_or_handles)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}});
@@ -137,7 +137,7 @@ UNIT(stats, refusals_for_want_of_memory_pages_and_handles_are_failures_and_other
     CHECK_FAILS(quire_reserve(b.memory, &other, &none), QUIRE_ERROR_TOO_MANY_PAGES);
     quire_memory_stats stats = stats_of(b.memory);
     CHECK_EQ(stats.failures, 3);
-    CHECK_EQ(stats.full_passes, 2); /* more than all pages hold is refused unsearched */
+    CHECK_EQ(stats.full_passes, 2); /* more than all pages hold is refused without a search */
     CHECK_EQ(stats.full_pass_hits, 0);
     CHECK_EQ(stats.allocations, 1);
     CHECK_OK(quire_free(b.memory, whole));
@@ -158,7 +158,7 @@ UNIT(stats, backend_calls_and_their_time_are_counted_for_the_memory_and_the_devi
     CHECK_EQ(stats_of(b.memory).backend_calls, 5);
     quire_requirements needs;
     CHECK_OK(quire_image_get_requirements(b.device, &(quire_image_options){.width = 1}, &needs));
-    CHECK_EQ(stats_of(b.memory).backend_calls, 5); /* not on its behalf */
+    CHECK_EQ(stats_of(b.memory).backend_calls, 5); /* not counted for the memory */
     CHECK_EQ(device_stats(&b).backend_calls, 6);
     CHECK(device_stats(&b).backend_nanoseconds >= stats_of(b.memory).backend_nanoseconds);
     fixture_end(&b);
@@ -188,11 +188,11 @@ UNIT(stats, every_kind_of_backend_call_is_counted)
     CHECK_EQ(stats_of(b.memory).backend_calls, expected + 1);
     fake_fail(&b.fake, 1, false, QUIRE_ERROR_BACKEND_FAILURE);
     CHECK_FAILS(quire_flush(b.memory, allocation, 0, 0), QUIRE_ERROR_BACKEND_FAILURE);
-    CHECK_EQ(stats_of(b.memory).backend_calls, expected + 2); /* those that fail too */
+    CHECK_EQ(stats_of(b.memory).backend_calls, expected + 2); /* failed calls count too */
     fixture_end(&b);
 }
 
-UNIT(stats, metadata_is_every_byte_taken_from_the_callbacks)
+UNIT(stats, metadata_is_every_byte_allocated_with_the_callbacks)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
@@ -217,12 +217,12 @@ UNIT(stats, metadata_is_every_byte_taken_from_the_callbacks)
 
 /* ---- fragmentation ------------------------------------------------------------------------ */
 
-UNIT(stats, fragmentation_is_told_in_four_ways)
+UNIT(stats, fragmentation_is_reported_by_four_values)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     quire_fragmentation f = stats_of(b.memory).fragmentation;
-    CHECK(f.reserved == 0 && f.free == 0); /* nothing is not fragmented */
+    CHECK(f.reserved == 0 && f.free == 0); /* no free byte: no fragmentation */
     quire_allocation quarter[4];
     for (int i = 0; i < 4; i++)
         quarter[i] = allocate(&b, PAGE / 4 - 100);
@@ -243,11 +243,11 @@ UNIT(stats, fragmentation_is_told_in_four_ways)
     CHECK_OK(quire_free(b.memory, quarter[3]));
     f = stats_of(b.memory).fragmentation;
     CHECK_EQ(f.internal, 0);
-    CHECK_EQ(f.split, 0); /* an empty page can be given back */
+    CHECK_EQ(f.split, 0); /* an empty page can be released */
     fixture_end(&b);
 }
 
-UNIT(stats, what_the_pages_cost_beyond_their_contents_is_told_by_the_peaks)
+UNIT(stats, the_peaks_show_the_bytes_of_pages_above_their_contents)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
@@ -261,7 +261,7 @@ UNIT(stats, what_the_pages_cost_beyond_their_contents_is_told_by_the_peaks)
 
 /* ---- a device ----------------------------------------------------------------------------- */
 
-UNIT(stats, a_device_sums_its_memories)
+UNIT(stats, the_statistics_of_a_device_are_the_sums_of_its_memories)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
@@ -295,7 +295,7 @@ UNIT(stats, a_device_sums_its_memories)
     fixture_end(&b);
 }
 
-UNIT(stats, asking_wants_somebody_and_zeroes_what_it_cannot_fill)
+UNIT(stats, queries_need_a_handle_and_zero_missing_values)
 {
     fixture b;
     fixture_make(&b, NULL);

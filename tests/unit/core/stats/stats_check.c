@@ -60,7 +60,7 @@ static void expect_damaged(const bench *b, const char *says)
     CHECK_HAS(quire_last_error(), says);
 }
 
-/* With the field changed the check says so; without, all is well again. */
+/* The check reports the changed field, and succeeds after it is restored. */
 #define DAMAGE(b, field, value, says)                                                              \
     do {                                                                                           \
         __typeof__(field) kept_ = (field);                                                         \
@@ -70,7 +70,7 @@ static void expect_damaged(const bench *b, const char *says)
         CHECK_OK(quire_memory_check((b)->memory));                                                 \
     } while (0)
 
-UNIT(stats_check, figures_that_are_not_the_sum_of_the_allocations)
+UNIT(stats_check, statistics_that_are_not_the_sum_of_the_allocations)
 {
     bench b;
     make(&b);
@@ -82,7 +82,7 @@ UNIT(stats_check, figures_that_are_not_the_sum_of_the_allocations)
     end(&b);
 }
 
-UNIT(stats_check, figures_that_are_not_the_sum_of_the_pages)
+UNIT(stats_check, statistics_that_are_not_the_sum_of_the_pages)
 {
     bench b;
     make(&b);
@@ -94,7 +94,7 @@ UNIT(stats_check, figures_that_are_not_the_sum_of_the_pages)
     end(&b);
 }
 
-UNIT(stats_check, pages_whose_figures_are_wrong)
+UNIT(stats_check, pages_with_wrong_statistics)
 {
     bench b;
     make(&b);
@@ -107,12 +107,12 @@ UNIT(stats_check, pages_whose_figures_are_wrong)
     end(&b);
 }
 
-UNIT(stats_check, pages_that_are_not_what_their_allocations_say)
+UNIT(stats_check, pages_that_contradict_their_allocations)
 {
     bench b;
     make(&b);
     qi_page *shared = qi_page_at(&b.memory->pages, 0), *own = qi_page_at(&b.memory->pages, 1);
-    const char *says = "an allocation names a page that is not there";
+    const char *says = "an allocation names a page that does not exist";
     DAMAGE(&b, shared->phase, QI_PAGE_LEAVING, says);
     DAMAGE(&b, shared->dedicated, true, says);
     DAMAGE(&b, own->phase, QI_PAGE_MAKING, says);
@@ -123,7 +123,7 @@ UNIT(stats_check, pages_that_are_not_what_their_allocations_say)
     end(&b);
 }
 
-UNIT(stats_check, allocations_that_are_not_where_they_say)
+UNIT(stats_check, allocations_with_a_wrong_place)
 {
     bench b;
     make(&b);
@@ -132,12 +132,13 @@ UNIT(stats_check, allocations_that_are_not_where_they_say)
         qi_slot *slot = qi_memory_slot(b.memory, slots[i]);
         const qi_slot *other = qi_memory_slot(b.memory, b.shared[1]);
         DAMAGE(&b, slot->tally, qi_page_at(&b.memory->pages, 2)->tally, "range disagree");
-        DAMAGE(&b, slot->tally, qi_page_at(&b.memory->pages, 1)->tally, "a page that is not there");
-        DAMAGE(&b, slot->tally, NULL, "a page that is not there");
-        DAMAGE(&b, slot->tally, slot->tally + 77, "a page that is not there");
-        DAMAGE(&b, slot->tally, (void *)((char *)slot->tally + 8), "a page that is not there");
-        DAMAGE(&b, slot->shard, 1, "a page that is not there");
-        DAMAGE(&b, slot->shard, 77, "a page that is not there");
+        DAMAGE(&b, slot->tally, qi_page_at(&b.memory->pages, 1)->tally,
+               "a page that does not exist");
+        DAMAGE(&b, slot->tally, NULL, "a page that does not exist");
+        DAMAGE(&b, slot->tally, slot->tally + 77, "a page that does not exist");
+        DAMAGE(&b, slot->tally, (void *)((char *)slot->tally + 8), "a page that does not exist");
+        DAMAGE(&b, slot->shard, 1, "a page that does not exist");
+        DAMAGE(&b, slot->shard, 77, "a page that does not exist");
         DAMAGE(&b, slot->offset, slot->offset + 256, "range disagree");
         DAMAGE(&b, slot->offset, 4096, "reaches beyond its page");
         DAMAGE(&b, slot->size, slot->size - 256, "range disagree");
@@ -149,7 +150,7 @@ UNIT(stats_check, allocations_that_are_not_where_they_say)
     end(&b);
 }
 
-UNIT(stats_check, dedicated_allocations_that_are_not_where_they_say)
+UNIT(stats_check, dedicated_allocations_with_a_wrong_place)
 {
     bench b;
     make(&b);
@@ -158,15 +159,15 @@ UNIT(stats_check, dedicated_allocations_that_are_not_where_they_say)
     DAMAGE(&b, slot->size, 513, "reaches beyond its page");
     DAMAGE(&b, slot->size, 299, "sum of the allocations");
     DAMAGE(&b, slot->tally, qi_page_at(&b.memory->pages, 0)->tally, "range disagree");
-    DAMAGE(&b, slot->range.id, 1, "a page that is not there");
-    DAMAGE(&b, slot->shard, 1, "a page that is not there");
+    DAMAGE(&b, slot->range.id, 1, "a page that does not exist");
+    DAMAGE(&b, slot->shard, 1, "a page that does not exist");
     DAMAGE(&b, slot->tally->skipped, 256, "a page and its region disagree");
     DAMAGE(&b, slot->tally->page, NULL, "a page and its region disagree");
     DAMAGE(&b, slot->tally->page, qi_page_at(&b.memory->pages, 0), "a page and its region");
     end(&b);
 }
 
-UNIT(stats_check, an_end_that_wraps_round)
+UNIT(stats_check, an_end_that_overflows)
 {
     bench b;
     make(&b);
@@ -179,19 +180,19 @@ UNIT(stats_check, an_end_that_wraps_round)
     end(&b);
 }
 
-UNIT(stats_check, states_that_lost_an_allocation)
+UNIT(stats_check, slot_states_that_lost_an_allocation)
 {
     bench b;
     make(&b);
     qi_atomic_u64 *word = qi_table_get(&b.memory->slots.states, b.shared[1]);
     uint64_t kept = *word;
-    *word &= ~(UINT64_C(3) << 36); /* free, with everything else still there */
+    *word &= ~(UINT64_C(3) << 36); /* free, with all other fields unchanged */
     expect_damaged(&b, "sum of the allocations");
     *word = kept;
     end(&b);
 }
 
-UNIT(stats_check, a_space_whose_sums_are_wrong)
+UNIT(stats_check, a_space_with_wrong_sums)
 {
     bench b;
     make(&b);
@@ -202,7 +203,7 @@ UNIT(stats_check, a_space_whose_sums_are_wrong)
     end(&b);
 }
 
-UNIT(stats_check, a_range_that_no_allocation_has)
+UNIT(stats_check, an_allocated_range_without_an_allocation)
 {
     bench b;
     make(&b);
@@ -214,7 +215,7 @@ UNIT(stats_check, a_range_that_no_allocation_has)
     end(&b);
 }
 
-UNIT(stats_check, counts_behind_the_figures_that_are_wrong)
+UNIT(stats_check, wrong_counts_below_the_statistics)
 {
     bench b;
     make(&b);

@@ -18,7 +18,7 @@ static void expect_damaged(quire_memory *memory, const char *says)
     CHECK_HAS(quire_last_error(), says);
 }
 
-/* With the field changed the check says so; without, all is well again. */
+/* The check reports the changed field, and succeeds after it is restored. */
 #define DAMAGE(f, field, value, says)                                                              \
     do {                                                                                           \
         __typeof__(field) kept_ = (field);                                                         \
@@ -47,7 +47,7 @@ UNIT(stats_damage, an_empty_page_that_lost_its_region)
     DAMAGE(&f, empty->tally, NULL, says);
     DAMAGE(&f, empty->region, 0, says);
     DAMAGE(&f, empty->region, 7, says);
-    DAMAGE(&f, empty->region, QI_SLOT_COUNT - 1, says); /* of which there is no record */
+    DAMAGE(&f, empty->region, QI_SLOT_COUNT - 1, says); /* it has no record */
     DAMAGE(&f, empty->region, UINT32_MAX, says);
     DAMAGE(&f, empty->dedicated, true, says);
     fixture_end(&f);
@@ -58,11 +58,11 @@ UNIT(stats_damage, a_page_in_use_that_lost_its_region)
     fixture f;
     make(&f);
     qi_page *page = qi_page_at(&f.memory->pages, 0);
-    DAMAGE(&f, page->tally, &page->own, "an allocation names a page that is not there (0)");
+    DAMAGE(&f, page->tally, &page->own, "an allocation names a page that does not exist (0)");
     fixture_end(&f);
 }
 
-/* All sums are right: only the range knows whose it is. */
+/* All sums are correct: only the range shows its owner. */
 UNIT(stats_damage, two_allocations_with_one_range)
 {
     fixture f;
@@ -79,7 +79,7 @@ UNIT(stats_damage, two_allocations_with_one_range)
     fixture_end(&f);
 }
 
-UNIT(stats_damage, an_empty_page_in_another_phase)
+UNIT(stats_damage, an_empty_page_in_a_wrong_phase)
 {
     fixture f;
     make(&f);
@@ -96,7 +96,7 @@ UNIT(stats_damage, an_empty_page_in_another_phase)
     fixture_end(&f);
 }
 
-UNIT(stats_damage, an_empty_page_that_is_not_among_the_empty_ones)
+UNIT(stats_damage, an_empty_page_missing_from_the_list_of_empty_pages)
 {
     fixture f;
     make(&f);
@@ -121,7 +121,7 @@ UNIT(stats_damage, counts_of_slots_and_numbers)
     fixture_end(&f);
 }
 
-UNIT(stats_damage, ranges_that_no_allocation_has)
+UNIT(stats_damage, allocated_ranges_without_an_allocation)
 {
     fixture f;
     make(&f);
@@ -145,7 +145,7 @@ UNIT(stats_damage, an_account_that_holds_less_than_the_pages)
 
 /* ---- shards --------------------------------------------------------------------------------- */
 
-UNIT(stats_damage, what_is_of_another_shard)
+UNIT(stats_damage, records_of_another_shard)
 {
     fixture f;
     fixture_make(
@@ -155,7 +155,7 @@ UNIT(stats_damage, what_is_of_another_shard)
     qi_slot *record = qi_memory_slot(f.memory, here);
     qi_page *page = record->tally->page;
     const qi_slot *other = qi_memory_slot(f.memory, there);
-    const char *says = "an allocation names a page that is not there";
+    const char *says = "an allocation names a page that does not exist";
     CHECK(record->shard != other->shard);
     DAMAGE(&f, record->shard, other->shard, says);
     DAMAGE(&f, record->shard, 2, says);

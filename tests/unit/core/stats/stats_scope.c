@@ -24,7 +24,7 @@ static void give(fixture *f, quire_allocation allocation)
     CHECK_OK(quire_free(f->memory, allocation));
 }
 
-UNIT(stats_scope, counts_what_happened_in_it)
+UNIT(stats_scope, counts_the_events_within_the_scope)
 {
     fixture f;
     quire_allocation none;
@@ -51,7 +51,7 @@ UNIT(stats_scope, counts_what_happened_in_it)
     fixture_end(&f);
 }
 
-UNIT(stats_scope, peaks_begin_at_what_there_is)
+UNIT(stats_scope, peaks_begin_at_the_current_values)
 {
     fixture f;
     fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
@@ -59,15 +59,15 @@ UNIT(stats_scope, peaks_begin_at_what_there_is)
     give(&f, ALLOCATE(&f, .size = 40 * KIB));
     push(&f);
     give(&f, ALLOCATE(&f, .size = 8 * KIB));
-    CHECK_EQ(fixture_stats(&f).peak_live_bytes, 12 * KIB); /* of the section, meanwhile */
+    CHECK_EQ(fixture_stats(&f).peak_live_bytes, 12 * KIB); /* of the innermost scope */
     CHECK_EQ(fixture_stats(&f).allocations, 3);
     CHECK_EQ(pop(&f).peak_live_bytes, 12 * KIB);
-    CHECK_EQ(fixture_stats(&f).peak_live_bytes, 44 * KIB); /* and of the memory afterwards */
+    CHECK_EQ(fixture_stats(&f).peak_live_bytes, 44 * KIB); /* of the memory afterwards */
     give(&f, small);
     fixture_end(&f);
 }
 
-UNIT(stats_scope, a_higher_peak_within_is_the_memorys_too)
+UNIT(stats_scope, a_higher_peak_within_a_scope_is_the_memorys_too)
 {
     fixture f;
     fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
@@ -78,7 +78,7 @@ UNIT(stats_scope, a_higher_peak_within_is_the_memorys_too)
     fixture_end(&f);
 }
 
-UNIT(stats_scope, every_higher_peak_from_before_comes_back)
+UNIT(stats_scope, every_higher_peak_from_before_is_restored)
 {
     fixture f;
     fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
@@ -120,7 +120,7 @@ UNIT(stats_scope, a_push_without_host_memory_changes_nothing)
     fixture_end(&f);
 }
 
-UNIT(stats_scope, sections_nest)
+UNIT(stats_scope, scopes_nest)
 {
     fixture f;
     fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
@@ -136,7 +136,7 @@ UNIT(stats_scope, sections_nest)
     fixture_end(&f);
 }
 
-UNIT(stats_scope, every_shard_is_in_it)
+UNIT(stats_scope, every_shard_takes_part)
 {
     fixture f;
     fixture_make(&f, &(quire_memory_options){.shards = 2, .pages = {.page_size = PAGE}});
@@ -155,16 +155,16 @@ UNIT(stats_scope, every_shard_is_in_it)
     fixture_end(&f);
 }
 
-UNIT(stats_scope, what_is_never_popped_ends_with_the_memory)
+UNIT(stats_scope, a_scope_that_is_never_popped_ends_with_the_memory)
 {
     fixture f;
     fixture_make(&f, NULL);
     push(&f);
     push(&f);
-    fixture_end(&f); /* which finds all host memory given back */
+    fixture_end(&f); /* the fixture checks that all host memory was returned */
 }
 
-UNIT(stats_scope, misuse_is_told)
+UNIT(stats_scope, misuse_is_reported)
 {
     fixture f;
     quire_memory_stats stats = {.live_bytes = 77};
@@ -176,7 +176,7 @@ UNIT(stats_scope, misuse_is_told)
     CHECK_FAILS(quire_memory_pop_stats(f.memory, &stats), QUIRE_ERROR_WRONG_STATE);
     push(&f);
     CHECK_FAILS(quire_memory_pop_stats(f.memory, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    pop(&f); /* the section is still there */
+    pop(&f); /* the scope still exists */
     CHECK_FAILS(quire_memory_pop_stats(f.memory, &stats), QUIRE_ERROR_WRONG_STATE);
     fixture_end(&f);
 }

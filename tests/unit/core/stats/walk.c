@@ -1,6 +1,6 @@
 /*
- * walk.c - walks over the ranges of a memory: complete, in order, with what was asked for, and free
- * to change the memory on the way. Owners of addresses are walk_owner.c.
+ * walk.c - walks over the ranges of a memory: complete, in order, with the requested sizes; the
+ * visitor may change the memory. Owners of addresses are in walk_owner.c.
  */
 #include "tests/support/fixture.h"
 
@@ -8,7 +8,7 @@
 
 enum { PAGE = 65536, MAX_ITEMS = 512 };
 
-/* What a walk handed out; the names are copied. */
+/* The items of a walk; the names are copied. */
 typedef struct record {
     quire_item items[MAX_ITEMS];
     char names[MAX_ITEMS][32];
@@ -32,9 +32,9 @@ static void walk(fixture *b, record *r)
     CHECK_OK(quire_memory_walk(b->memory, keep_item, r));
 }
 
-/* ---- what is handed out ------------------------------------------------------------------- */
+/* ---- items -------------------------------------------------------------------------------- */
 
-UNIT(walk, items_tell_what_was_allocated)
+UNIT(walk, items_describe_the_allocations)
 {
     static record r;
     fixture b;
@@ -156,7 +156,7 @@ UNIT(walk, every_byte_is_in_one_item_in_order)
     }
 }
 
-UNIT(walk, a_memory_without_pages_hands_out_nothing)
+UNIT(walk, a_memory_without_pages_has_no_items)
 {
     static record r;
     fixture b;
@@ -171,7 +171,7 @@ UNIT(walk, a_memory_without_pages_hands_out_nothing)
     fixture_end(&b);
 }
 
-UNIT(walk, many_and_long_names_find_room)
+UNIT(walk, many_and_long_names_are_copied)
 {
     static record r;
     fixture b;
@@ -185,9 +185,9 @@ UNIT(walk, many_and_long_names_find_room)
     fixture_end(&b);
 }
 
-/* ---- ending early and changing the memory -------------------------------------------------- */
+/* ---- early ends and changes of the memory -------------------------------------------------- */
 
-UNIT(walk, a_visit_ends_the_walk_at_any_item)
+UNIT(walk, a_visitor_can_end_the_walk_at_any_item)
 {
     static record r;
     fixture b;
@@ -212,12 +212,12 @@ static bool free_item(void *user, const quire_item *item)
     quire_memory_stats stats;
     if (!item->is_free)
         CHECK_OK(quire_free(b->memory, item->allocation));
-    CHECK_OK(quire_memory_get_stats(b->memory, &stats)); /* and may ask */
+    CHECK_OK(quire_memory_get_stats(b->memory, &stats)); /* queries are allowed */
     CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
     return true;
 }
 
-UNIT(walk, a_visit_may_free_what_it_is_shown)
+UNIT(walk, a_visitor_may_free_the_visited_allocation)
 {
     fixture b;
     fixture_make(
@@ -237,10 +237,10 @@ static bool allocate_more(void *user, const quire_item *item)
     fixture *b = user;
     if (!item->is_free)
         ALLOCATE(b, .size = PAGE / 2, .name = "made on the way");
-    return item->page < 20; /* pages made on the way are not all visited */
+    return item->page < 20; /* not all pages created during the walk are visited */
 }
 
-UNIT(walk, a_visit_may_allocate)
+UNIT(walk, a_visitor_may_allocate)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
@@ -249,7 +249,7 @@ UNIT(walk, a_visit_may_allocate)
     CHECK_OK(quire_memory_walk(b.memory, allocate_more, &b));
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
-    CHECK_EQ(stats.allocation_count, 8); /* the walk ended with the pages there were */
+    CHECK_EQ(stats.allocation_count, 8); /* the walk ended with the pages that existed before */
     fixture_end(&b);
 }
 
@@ -263,7 +263,7 @@ static bool walk_inside(void *user, const quire_item *item)
     return true;
 }
 
-UNIT(walk, a_visit_may_walk)
+UNIT(walk, a_visitor_may_walk)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
@@ -275,7 +275,7 @@ UNIT(walk, a_visit_may_walk)
 
 /* ---- refusals ----------------------------------------------------------------------------- */
 
-UNIT(walk, without_host_memory_it_ends_and_changes_nothing)
+UNIT(walk, without_host_memory_a_walk_fails_and_changes_nothing)
 {
     static record r;
     fixture b;

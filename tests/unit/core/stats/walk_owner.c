@@ -1,6 +1,6 @@
 /*
- * walk_owner.c - who lies at an address: asked for every byte of a few pages, by device address and
- * by host pointer, of a memory and of the device.
+ * walk_owner.c - the owner of an address: queried for every byte of a few pages, by device address
+ * and by host pointer, of a memory and of the device.
  */
 #include "tests/support/fixture.h"
 
@@ -25,7 +25,7 @@ static void end(fixture *b)
     CHECK_OK(quire_device_destroy(&b->device));
     CHECK_EQ(b->fake.pages, 0);
     CHECK_EQ(b->fake.maps, 0);
-    CHECK(b->fake.ended || !b->fake.table.name); /* or it was a host device */
+    CHECK(b->fake.ended || !b->fake.table.name); /* unless it was a host device */
 }
 
 static quire_allocation allocate(quire_memory *memory, const quire_allocation_options *options)
@@ -35,7 +35,7 @@ static quire_allocation allocate(quire_memory *memory, const quire_allocation_op
     return allocation;
 }
 
-/* Ranges of several sizes and alignments, some freed, one reserved, two with pages of their own. */
+/* Ranges of several sizes and alignments, some freed, one reserved, two dedicated. */
 static void populate(quire_memory *memory)
 {
     quire_allocation live[14], reserved;
@@ -48,14 +48,14 @@ static void populate(quire_memory *memory)
     CHECK_OK(quire_reserve(memory, &(quire_allocation_options){.size = 99}, &reserved));
 }
 
-/* What a walk says of each byte of each page. */
+/* The item of a walk that contains each byte of each page. */
 typedef struct expectation {
     quire_memory *memory;
     quire_device *device;
     uint64_t bytes;
 } expectation;
 
-/* Not the bytes between the fields, which need not be alike. */
+/* Compares the fields, not the padding between them. */
 static void expect_same(const quire_owner *owner, const quire_owner *same)
 {
     CHECK_EQ(same->page, owner->page);
@@ -115,7 +115,7 @@ UNIT(walk_owner, every_byte_has_its_owner)
     }
 }
 
-UNIT(walk_owner, bytes_before_the_first_granule_of_a_page_are_nobodys)
+UNIT(walk_owner, bytes_before_the_first_granule_of_a_page_have_no_owner)
 {
     fixture b;
     make(&b, 16, (quire_memory_options){.name = "weak"});
@@ -133,7 +133,7 @@ UNIT(walk_owner, bytes_before_the_first_granule_of_a_page_are_nobodys)
     end(&b);
 }
 
-UNIT(walk_owner, dedicated_left_padding_is_nobodys)
+UNIT(walk_owner, dedicated_left_padding_has_no_owner)
 {
     fixture b;
     make(&b, 64, (quire_memory_options){.name = "weak"});
@@ -154,7 +154,7 @@ UNIT(walk_owner, dedicated_left_padding_is_nobodys)
     end(&b);
 }
 
-UNIT(walk_owner, a_host_pointer_finds_its_owner_too)
+UNIT(walk_owner, a_host_pointer_finds_its_owner)
 {
     fixture b;
     make(&b, 0, (quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .fit = QUIRE_FIT_FIRST});
@@ -186,11 +186,11 @@ static void expect_nobody(const fixture *b, uint64_t address)
     CHECK(memory == NULL);
 }
 
-UNIT(walk_owner, addresses_of_no_page_are_told_so)
+UNIT(walk_owner, addresses_outside_every_page_are_not_found)
 {
     fixture b;
     make(&b, 0, (quire_memory_options){.name = "weights"});
-    expect_nobody(&b, 0); /* no page at all */
+    expect_nobody(&b, 0); /* no page exists */
     quire_allocation allocation = allocate(b.memory, &(quire_allocation_options){.size = PAGE});
     const uint64_t page = UINT64_C(4) << 30;
     quire_owner owner;
@@ -202,7 +202,7 @@ UNIT(walk_owner, addresses_of_no_page_are_told_so)
     expect_nobody(&b, UINT64_MAX);
     CHECK_OK(quire_free(b.memory, allocation));
     CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
-    expect_nobody(&b, page); /* gone */
+    expect_nobody(&b, page); /* destroyed */
     end(&b);
 }
 
@@ -211,14 +211,14 @@ UNIT(walk_owner, memory_without_addresses_is_never_found)
     fixture b = {.device = NULL};
     quire_host_options host = {.device = {.host_memory = unit_memory()}};
     CHECK_OK(quire_host_open(&host, &b.device));
-    CHECK_OK(quire_memory_create(b.device, NULL, &b.memory)); /* of the device alone */
+    CHECK_OK(quire_memory_create(b.device, NULL, &b.memory)); /* only the device */
     allocate(b.memory, &(quire_allocation_options){.size = 1});
     expect_nobody(&b, 0);
     expect_nobody(&b, 100);
     end(&b);
 }
 
-UNIT(walk_owner, the_device_asks_all_its_memories)
+UNIT(walk_owner, the_device_searches_all_its_memories)
 {
     fixture b;
     make(&b, 0, (quire_memory_options){.name = "first"});
@@ -254,7 +254,7 @@ UNIT(walk_owner, null_arguments_are_refused)
     end(&b);
 }
 
-UNIT(walk_owner, nobody_owns_an_address_in_an_empty_page)
+UNIT(walk_owner, an_address_in_an_empty_page_has_no_owner)
 {
     fixture b;
     make(&b, 0, (quire_memory_options){.name = "empty"});

@@ -1,6 +1,6 @@
 /*
  * linear_clear.c - clearing the linear fit in constant time: a clear touches two records, old
- * handles stay stale, used-up numbers are reset; and its host memory.
+ * handles stay stale, worn numbers move to new slots; and the host memory of the fit.
  */
 #define _DEFAULT_SOURCE /* anonymous mappings */
 #include <sys/mman.h>
@@ -52,7 +52,7 @@ static void expect_stale(quire_space *space, const quire_range *old, int count)
 
 /* ---- in O(1) ------------------------------------------------------------------------------- */
 
-/* Host memory in mappings of its own, so that a part of it can be made out of reach. */
+/* Host memory in separate mappings, so that a part of it can be made inaccessible. */
 static void *map(void *user, size_t size, size_t alignment)
 {
     (void)user, (void)alignment;
@@ -85,8 +85,8 @@ UNIT(linear_clear, a_clear_reaches_no_record_between_the_first_and_the_last)
     end_space(space);
 }
 
-/* The same for what it writes, at every count. */
-UNIT(linear_clear, a_clear_writes_two_records_however_many_live)
+/* The same for the written records, at every count. */
+UNIT(linear_clear, a_clear_writes_two_records_for_any_number_of_ranges)
 {
     for (size_t count = 1; count <= MANY; count *= 3) {
         quire_space *space = make_space(unit_memory());
@@ -103,9 +103,9 @@ UNIT(linear_clear, a_clear_writes_two_records_however_many_live)
     }
 }
 
-/* ---- what is left -------------------------------------------------------------------------- */
+/* ---- state after a clear ------------------------------------------------------------------- */
 
-UNIT(linear_clear, a_clear_frees_all_and_makes_all_stale_for_ever)
+UNIT(linear_clear, a_clear_frees_every_range_and_handles_stay_stale)
 {
     quire_space *space = make_space(unit_memory());
     for (int round = 0; round < 5; round++) {
@@ -163,7 +163,7 @@ UNIT(linear_clear, frames_without_end_take_no_more_host_memory)
 
 /* ---- wear ---------------------------------------------------------------------------------- */
 
-/* Sets the generation of every number, as after so many uses. */
+/* Sets the generation of every number, as many uses would. */
 static void age_all(quire_space *space, uint32_t uses)
 {
     CHECK_EQ(space->live_count, 0);
@@ -171,13 +171,13 @@ static void age_all(quire_space *space, uint32_t uses)
         records(space)->records[i].generation = uses;
 }
 
-UNIT(linear_clear, worn_numbers_name_new_slots_from_an_empty_space_on)
+UNIT(linear_clear, worn_numbers_move_to_new_slots_when_the_space_is_empty)
 {
     quire_space *space = make_space(unit_memory());
     fill(space, 1000);
     clear(space);
     age_all(space, QI_LAST_GENERATION - 1);
-    fill(space, 1000); /* the last use of each */
+    fill(space, 1000); /* the last generation of each */
     CHECK_EQ(qi_handle_generation(ranges[0].id), QI_LAST_GENERATION);
     memcpy(older, ranges, sizeof older);
     clear(space);
@@ -198,7 +198,7 @@ UNIT(linear_clear, worn_numbers_name_new_slots_from_an_empty_space_on)
     end_space(space);
 }
 
-UNIT(linear_clear, a_worn_number_met_while_ranges_live_is_retired_until_it_is_empty)
+UNIT(linear_clear, a_worn_number_is_retired_until_the_space_is_empty)
 {
     quire_space *space = make_space(unit_memory());
     quire_placement first = take_bytes(space, 10);
@@ -225,8 +225,8 @@ UNIT(linear_clear, a_worn_number_met_while_ranges_live_is_retired_until_it_is_em
     end_space(space);
 }
 
-/* Above the last window numbers are retired; at the end allocations are refused. */
-UNIT(linear_clear, when_all_slots_are_used_up_allocations_are_refused)
+/* Above the last window numbers are retired; when all are, allocations fail. */
+UNIT(linear_clear, allocations_fail_when_all_slots_are_worn)
 {
     quire_space *space = make_space(unit_memory());
     quire_placement at;
@@ -282,7 +282,7 @@ UNIT(linear_clear, allocating_without_host_memory_changes_nothing)
     end_space(space);
 }
 
-UNIT(linear_clear, a_peak_is_given_back_after_a_clear)
+UNIT(linear_clear, the_records_of_a_peak_are_released_after_a_clear)
 {
     quire_space *space = make_space(unit_memory());
     uint64_t before = unit_memory_state()->bytes;
@@ -290,7 +290,7 @@ UNIT(linear_clear, a_peak_is_given_back_after_a_clear)
     memcpy(older, ranges, sizeof older);
     clear(space);
     test_memory_fail(unit_memory_state(), 1, true);
-    quire_space_trim(space); /* not to be had: it stays */
+    quire_space_trim(space); /* unavailable: the records stay */
     test_memory_fail(unit_memory_state(), 0, false);
     CHECK_OK(quire_space_check(space));
     CHECK(unit_memory_state()->bytes > before);
@@ -303,7 +303,7 @@ UNIT(linear_clear, a_peak_is_given_back_after_a_clear)
     end_space(space);
 }
 
-UNIT(linear_clear, removing_the_region_gives_the_peak_back)
+UNIT(linear_clear, removing_the_region_releases_the_records_of_a_peak)
 {
     quire_space *space = make_space(unit_memory());
     uint64_t before = unit_memory_state()->bytes;
@@ -319,7 +319,7 @@ UNIT(linear_clear, removing_the_region_gives_the_peak_back)
     end_space(space);
 }
 
-/* A number used an odd count of times does not give its generation to the next peak. */
+/* A number used an odd number of times does not pass its generation to the next peak. */
 UNIT(linear_clear, trims_between_peaks_never_hand_out_an_id_twice)
 {
     quire_space *space = make_space(unit_memory());

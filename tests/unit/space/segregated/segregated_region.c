@@ -27,7 +27,7 @@ static uint32_t add(quire_space *space, uint64_t size)
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
-UNIT(segregated_region, tables_reach_the_class_of_the_largest_region)
+UNIT(segregated_region, tables_cover_the_class_of_the_largest_region)
 {
     quire_space *space = make_space(0);
     const qi_segregated *s = qi_segregated_of(space);
@@ -38,7 +38,8 @@ UNIT(segregated_region, tables_reach_the_class_of_the_largest_region)
                  {1 << 9, 192}, {100, 192}, {1 << 20, 512}, {1u << 31, 864}};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         add(space, steps[i].size);
-        CHECK_EQ(s->list_count, steps[i].classes); /* one bucket each: there are few nodes */
+        /* one bucket per class, because there are few nodes */
+        CHECK_EQ(s->list_count, steps[i].classes);
     }
     end_space(space);
 }
@@ -58,14 +59,14 @@ UNIT(segregated_region, ranges_listed_before_the_tables_grow_are_found_afterward
     end_space(space);
 }
 
-UNIT(segregated_region, the_tables_keep_what_they_have_when_only_they_grow)
+UNIT(segregated_region, tables_keep_their_lists_when_they_grow)
 {
     quire_space *space = make_space(0);
     for (int i = 0; i < 60; i++)
         add(space, 32);
     const qi_segregated *s = qi_segregated_of(space);
     uint32_t shift = s->bucket_shift;
-    add(space, 97); /* a class beyond the tables, on a line hardly longer */
+    add(space, 97); /* a class above the tables, on a line that is hardly longer */
     CHECK_EQ(s->bucket_shift, shift);
     CHECK_EQ(s->list_count >> s->row_shift, 96);
     for (int i = 0; i < 60; i++)
@@ -74,7 +75,7 @@ UNIT(segregated_region, the_tables_keep_what_they_have_when_only_they_grow)
     end_space(space);
 }
 
-UNIT(segregated_region, a_request_beyond_the_tables_finds_nothing)
+UNIT(segregated_region, a_request_above_the_tables_finds_nothing)
 {
     quire_space *space = make_space(0);
     for (int i = 0; i < 100; i++)
@@ -89,7 +90,7 @@ UNIT(segregated_region, a_request_beyond_the_tables_finds_nothing)
 
 /* ---- buckets ------------------------------------------------------------------------------- */
 
-/* Room for so many nodes gives a class 16 buckets. */
+/* With room for so many nodes a class has 16 buckets. */
 static void make_room_for_many(quire_space *space)
 {
     CHECK_OK(qi_segregated_reserve(qi_segregated_of(space), 2100));
@@ -113,7 +114,7 @@ UNIT(segregated_region, buckets_are_the_narrowest_that_cover_the_line)
     end_space(space);
 }
 
-UNIT(segregated_region, ranges_are_in_their_new_buckets_when_those_widen)
+UNIT(segregated_region, ranges_move_to_the_right_bucket_when_buckets_widen)
 {
     quire_space *space = make_space(1600);
     make_room_for_many(space);
@@ -133,7 +134,7 @@ UNIT(segregated_region, ranges_are_in_their_new_buckets_when_those_widen)
     end_space(space);
 }
 
-UNIT(segregated_region, every_number_is_listed_again_when_buckets_widen)
+UNIT(segregated_region, every_free_range_is_listed_again_when_buckets_widen)
 {
     quire_space *space = make_space(100);
     add(space, 100);
@@ -148,8 +149,8 @@ UNIT(segregated_region, every_number_is_listed_again_when_buckets_widen)
     end_space(space);
 }
 
-/* The more nodes, the more buckets; what was listed before is found in the new ones. */
-UNIT(segregated_region, buckets_come_and_go_with_the_nodes)
+/* More nodes mean more buckets; ranges listed before are found in the new buckets. */
+UNIT(segregated_region, the_number_of_buckets_follows_the_nodes)
 {
     enum { MOST = 4000 };
     quire_space *space = make_space(MOST * 16);
@@ -167,7 +168,7 @@ UNIT(segregated_region, buckets_come_and_go_with_the_nodes)
     for (int i = 0; i < 100; i += 2)
         CHECK_OK(quire_space_free(space, ranges[i]));
     quire_space_trim(space);
-    CHECK_EQ(s->row_shift, 2); /* 101 ranges are left */
+    CHECK_EQ(s->row_shift, 2); /* 101 ranges remain */
     CHECK_OK(quire_space_check(space));
     for (int i = 0; i < 50; i++)
         CHECK(take_bytes(space, 16).offset < UINT64_C(100) * 16);
@@ -205,7 +206,7 @@ UNIT(segregated_region, buckets_stay_wide_when_the_line_gets_shorter)
     end_space(space);
 }
 
-/* ---- host memory runs out ------------------------------------------------------------------ */
+/* ---- host memory is exhausted -------------------------------------------------------------- */
 
 /* Adds a region while one host allocation fails. Returns whether that allocation was made. */
 static bool fails_at(quire_space *space, uint64_t size, uint64_t call)
@@ -229,7 +230,7 @@ static bool fails_at(quire_space *space, uint64_t size, uint64_t call)
     return true;
 }
 
-/* Fails every host allocation of adding a second region in turn; returns how many there are. */
+/* Fails every host allocation of adding a second region in turn; returns their number. */
 static uint64_t fail_each(uint64_t first, uint64_t second)
 {
     for (uint64_t call = 1;; call++) {
@@ -302,7 +303,7 @@ UNIT(segregated_region, trimming_keeps_live_and_free_ranges)
     end_space(space);
 }
 
-UNIT(segregated_region, a_trim_without_host_memory_leaves_a_sound_space)
+UNIT(segregated_region, a_trim_without_host_memory_keeps_the_space_sound)
 {
     for (uint64_t call = 1; call <= 2; call++) { /* the nodes, then the free bits */
         quire_space *space = make_space(1 << 20);
@@ -337,7 +338,7 @@ UNIT(segregated_region, removing_a_region_trims_once_nearly_all_records_are_unus
     end_space(space);
 }
 
-/* ---- figures ------------------------------------------------------------------------------- */
+/* ---- the largest free range ---------------------------------------------------------------- */
 
 typedef struct found {
     uint64_t count, largest;
