@@ -144,7 +144,7 @@ static void nothing_passes_before_it_is_marked(contract_world *w, uint32_t kind)
     kit_page_end(w, &page);
 }
 
-static void waiting_ends(contract_world *w, uint32_t kind)
+static void a_wait_ends(contract_world *w, uint32_t kind)
 {
     uint64_t stream;
     bool has_passed = true;
@@ -396,13 +396,13 @@ const contract_scenario contract_streams[] = {
     {.name = "points pass in the order in which they were marked",
      .of_kind = points_pass_in_order,
      .applies = has_streams},
-    {.name = "nothing has passed before it is marked",
+    {.name = "no point has passed before it is marked",
      .of_kind = nothing_passes_before_it_is_marked,
      .applies = has_streams},
-    {.name = "waiting ends when the point has passed, or in time",
-     .of_kind = waiting_ends,
+    {.name = "a wait ends when the point has passed, or after its timeout",
+     .of_kind = a_wait_ends,
      .applies = has_streams},
-    {.name = "what was never marked has not passed, and the wait for it ends in time",
+    {.name = "an unmarked value has not passed, and a wait for it times out",
      .body = what_was_never_marked_does_not_pass,
      .applies = has_streams},
     {.name = "work on a stream is done in order, before its point passes",
@@ -414,13 +414,13 @@ const contract_scenario contract_streams[] = {
     {.name = "rows that are copied on a stream keep their strides",
      .of_kind = rows_keep_their_strides,
      .applies = has_streams},
-    {.name = "what is ordered behind a point comes after it",
+    {.name = "work ordered after a point runs after it",
      .of_kind = streams_come_after_points,
      .applies = can_order},
-    {.name = "streams that wait for each other end in any order",
+    {.name = "streams that wait for each other are destroyed in any order",
      .of_kind = streams_end_in_any_order,
      .applies = can_order},
-    {.name = "memory that is freed on a stream is used again in its order",
+    {.name = "memory that is freed on a stream is reused in its order",
      .of_kind = memory_waits_for_points,
      .applies = has_streams},
     {.name = "threads share a stream", .of_kind = threads_share_a_stream, .applies = has_streams},

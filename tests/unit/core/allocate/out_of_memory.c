@@ -142,28 +142,30 @@ typedef struct caller {
     quire_memory *other;
     quire_allocation held[32];
     uint32_t count;
-    uint32_t asked;
+    uint32_t callback_calls;
     quire_out_of_memory last;
     bool answer, is_inside;
     bool (*act)(struct caller *c); /* NULL: the callback only returns its answer */
 } caller;
 
-static bool ask(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
+static bool on_out_of_memory_call(void *user, quire_memory *memory,
+                                  const quire_out_of_memory *report)
 {
     caller *c = user;
     CHECK(memory == c->f.memory);
-    c->asked++;
-    CHECK_EQ(shortage->times, c->asked);
-    CHECK_EQ(quire_last_result(), shortage->reason);
-    c->last = *shortage;
+    c->callback_calls++;
+    CHECK_EQ(report->times, c->callback_calls);
+    CHECK_EQ(quire_last_result(), report->reason);
+    c->last = *report;
     return c->act ? c->act(c) : c->answer;
 }
 
 static void make_caller(caller *c, uint32_t shards, quire_page_policy pages)
 {
-    *c = (caller){.asked = 0};
-    fixture_make(&c->f, &(quire_memory_options){
-                            .shards = shards, .pages = pages, .on_out_of_memory = {ask, c}});
+    *c = (caller){.callback_calls = 0};
+    fixture_make(&c->f, &(quire_memory_options){.shards = shards,
+                                                .pages = pages,
+                                                .on_out_of_memory = {on_out_of_memory_call, c}});
 }
 
 /* Fills two pages, which is the limit. */
@@ -172,7 +174,7 @@ static void make_full(caller *c)
     make_caller(c, 1, (quire_page_policy){.page_size = PAGE, .max_pages = 2});
     for (; c->count < 4; c->count++)
         c->held[c->count] = ALLOCATE(&c->f, .size = PAGE / 2);
-    CHECK_EQ(c->asked, 0);
+    CHECK_EQ(c->callback_calls, 0);
 }
 
 static bool free_one(caller *c)
@@ -189,7 +191,7 @@ UNIT(out_of_memory, the_callback_is_called_until_enough_is_free)
     make_full(&c);
     c.act = free_one;
     ALLOCATE(&c.f, .size = PAGE);
-    CHECK_EQ(c.asked, 2);
+    CHECK_EQ(c.callback_calls, 2);
     CHECK_EQ(c.last.size, PAGE);
     CHECK_EQ(c.last.alignment, 1);
     CHECK_EQ(c.last.reason, QUIRE_ERROR_TOO_MANY_PAGES);
@@ -205,7 +207,7 @@ UNIT(out_of_memory, the_callback_is_not_called_while_the_memory_can_help_itself)
     free_one(&c);
     free_one(&c);
     ALLOCATE(&c.f, .size = 2 * PAGE);
-    CHECK_EQ(c.asked, 0);
+    CHECK_EQ(c.callback_calls, 0);
     fixture_end(&c.f);
 }
 
@@ -215,7 +217,7 @@ UNIT(out_of_memory, a_callback_that_reports_no_freed_bytes_is_called_once)
     make_full(&c);
     expect_refused(&c.f, (quire_allocation_options){.size = PAGE}, QUIRE_ERROR_TOO_MANY_PAGES,
                    "tried: empty pages given back, a full pass, the caller's callback");
-    CHECK_EQ(c.asked, 1);
+    CHECK_EQ(c.callback_calls, 1);
     CHECK_EQ(fixture_stats(&c.f).failures, 1);
     CHECK_EQ(fixture_stats(&c.f).allocation_count, 4);
     fixture_end(&c.f);
@@ -228,7 +230,7 @@ UNIT(out_of_memory, a_callback_is_called_at_most_a_fixed_number_of_times)
     c.answer = true;
     expect_refused(&c.f, (quire_allocation_options){.size = PAGE}, QUIRE_ERROR_TOO_MANY_PAGES,
                    "the caller's callback");
-    CHECK_EQ(c.asked, QUIRE_MAX_OUT_OF_MEMORY_CALLS);
+    CHECK_EQ(c.callback_calls, QUIRE_MAX_OUT_OF_MEMORY_CALLS);
     CHECK_EQ(c.last.times, QUIRE_MAX_OUT_OF_MEMORY_CALLS);
     CHECK_EQ(fixture_stats(&c.f).failures, 1);
     fixture_end(&c.f);
@@ -246,7 +248,7 @@ UNIT(out_of_memory, the_callback_is_not_called_if_no_free_can_help)
     free_one(&c); /* a page may be created again, and the device is lost */
     expect_refused(&c.f, (quire_allocation_options){.size = 2 * PAGE}, QUIRE_ERROR_DEVICE_LOST,
                    "fake failure");
-    CHECK_EQ(c.asked, 0);
+    CHECK_EQ(c.callback_calls, 0);
     fixture_end(&c.f);
 }
 
@@ -269,7 +271,7 @@ UNIT(out_of_memory, the_callback_is_called_without_a_lock)
     make_full(&c);
     c.act = look_at_everything;
     ALLOCATE(&c.f, .size = PAGE);
-    CHECK_EQ(c.asked, 2);
+    CHECK_EQ(c.callback_calls, 2);
     fixture_end(&c.f);
 }
 
@@ -301,12 +303,12 @@ UNIT(out_of_memory, a_failure_before_the_callback_helped_is_not_the_threads_last
                 QUIRE_ERROR_INVALID_ARGUMENT);
     snprintf(sentence, sizeof sentence, "%s", quire_last_error());
     ALLOCATE(&c.f, .size = PAGE / 2); /* placed in the range that the callback freed */
-    CHECK_EQ(c.asked, 1);
+    CHECK_EQ(c.callback_calls, 1);
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_STR(quire_last_error(), sentence);
-    c.asked = 0;
+    c.callback_calls = 0;
     ALLOCATE(&c.f, .size = 2 * PAGE); /* in a new page */
-    CHECK(c.asked > 0);
+    CHECK(c.callback_calls > 0);
     CHECK_STR(quire_last_error(), sentence);
     fixture_end(&c.f);
 }
@@ -333,7 +335,7 @@ UNIT(out_of_memory, the_callback_may_free_in_another_memory_of_the_device)
         CHECK_OK(quire_allocate(c.other, &whole, &c.held[c.count]));
     c.act = free_in_other;
     ALLOCATE(&c.f, .size = 2 * PAGE, .dedicated = true);
-    CHECK_EQ(c.asked, 2);
+    CHECK_EQ(c.callback_calls, 2);
     CHECK_EQ(c.last.reason, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     quire_memory_destroy_all(&c.other);
     fixture_end(&c.f);
@@ -356,23 +358,23 @@ static bool allocate_too(caller *c)
     return true;
 }
 
-static bool ask_in_turn(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
+static bool nested_call(void *user, quire_memory *memory, const quire_out_of_memory *report)
 {
     caller *c = user;
-    (void)memory, (void)shortage;
-    c->asked++;
+    (void)memory, (void)report;
+    c->callback_calls++;
     return allocate_too(c);
 }
 
 UNIT(out_of_memory, the_callback_may_allocate)
 {
-    caller c = {.asked = 0};
+    caller c = {.callback_calls = 0};
     fixture_make(&c.f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 2},
-                                               .on_out_of_memory = {ask_in_turn, &c}});
+                                               .on_out_of_memory = {nested_call, &c}});
     for (; c.count < 4; c.count++)
         c.held[c.count] = ALLOCATE(&c.f, .size = PAGE / 2);
     ALLOCATE(&c.f, .size = PAGE / 2); /* the callback freed two halves and allocated two quarters */
-    CHECK_EQ(c.asked, 2 + 2);
+    CHECK_EQ(c.callback_calls, 2 + 2);
     CHECK_EQ(fixture_stats(&c.f).allocation_count, 2 + 2 + 1);
     CHECK_EQ(fixture_stats(&c.f).failures, 2);
     fixture_end(&c.f);
@@ -387,7 +389,7 @@ UNIT(out_of_memory, ranges_that_the_callback_frees_in_another_shard_help_at_once
         c.held[c.count++] = ALLOCATE_ELSEWHERE(&c.f, .size = 40 * KIB);
         c.act = free_one;
         ALLOCATE(&c.f, .size = 50 * KIB, .dedicated = dedicated == 1);
-        CHECK_EQ(c.asked, 1);
+        CHECK_EQ(c.callback_calls, 1);
         fixture_end(&c.f);
     }
 }
@@ -405,18 +407,18 @@ UNIT(out_of_memory, the_callback_is_called_for_budgets_too)
     quire_allocation more =
         ALLOCATE(&c.f, .size = PAGE, .name = "few/more"); /* by the limit of the name */
     c.held[c.count++] = more;
-    CHECK_EQ(c.asked, 1);
+    CHECK_EQ(c.callback_calls, 1);
     CHECK_EQ(c.last.reason, QUIRE_ERROR_OVER_BUDGET);
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
-    c.asked = 0;
+    c.callback_calls = 0;
     ALLOCATE(&c.f, .size = 2 * PAGE); /* by the limit of the memory */
-    CHECK_EQ(c.asked, 1);
+    CHECK_EQ(c.callback_calls, 1);
     CHECK_EQ(c.last.reason, QUIRE_ERROR_OVER_BUDGET);
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
-    c.asked = 0;
+    c.callback_calls = 0;
     CHECK_FAILS(quire_allocate(c.f.memory, &(quire_allocation_options){.size = PAGE}, &none),
                 QUIRE_ERROR_OVER_BUDGET);
-    CHECK_EQ(c.asked, 1);
+    CHECK_EQ(c.callback_calls, 1);
     fixture_end(&c.f);
 }
 
@@ -427,7 +429,7 @@ UNIT(out_of_memory, the_callback_is_called_for_buffers_too)
     make_full(&c);
     c.act = free_one;
     CHECK_OK(quire_buffer_create(c.f.memory, &(quire_buffer_options){.size = PAGE}, &buffer));
-    CHECK_EQ(c.asked, 2);
+    CHECK_EQ(c.callback_calls, 2);
     CHECK_EQ(c.f.fake.objects, 1);
     fixture_end(&c.f);
 }

@@ -336,21 +336,21 @@ UNIT(copy, tight_rows_are_one_call)
 
 /* ---- progress ------------------------------------------------------------------------------ */
 
-typedef struct told {
+typedef struct progress_log {
     uint64_t calls, done, total, stop_at;
     fixture *f;
-    quire_allocation pinned;
-} told;
+    quire_allocation copied;
+} progress_log;
 
 static bool goes_on(void *user, uint64_t done, uint64_t total)
 {
-    told *t = user;
+    progress_log *t = user;
     CHECK(done > t->done && done <= total);
     t->calls++;
     t->done = done;
     t->total = total;
-    if (t->pinned.id)
-        CHECK_FAILS(quire_free(t->f->memory, t->pinned), QUIRE_ERROR_BUSY);
+    if (t->copied.id)
+        CHECK_FAILS(quire_free(t->f->memory, t->copied), QUIRE_ERROR_BUSY);
     return t->calls != t->stop_at;
 }
 
@@ -359,7 +359,7 @@ UNIT(copy, progress_is_reported_in_steps_and_can_end_a_copy)
     fixture f;
     make_fixture(&f, DEVICE);
     quire_allocation a = make(&f, 1000, 1), b = make(&f, 1000, 2);
-    told t = {.f = &f, .pinned = a};
+    progress_log t = {.f = &f, .copied = a};
     quire_copy_options o = {.to = {f.memory, a, 0, 0, 0},
                             .from = {f.memory, b, 0, 0, 0},
                             .size = 1000,
@@ -370,14 +370,14 @@ UNIT(copy, progress_is_reported_in_steps_and_can_end_a_copy)
     CHECK_EQ(t.total, 1000);
     CHECK_EQ(byte_of(&f, a, 999), 2);
     CHECK_OK(quire_fill(f.memory, a, 0, 0, 1));
-    t = (told){.stop_at = 2};
+    t = (progress_log){.stop_at = 2};
     CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "600 of 1000");
     CHECK_EQ(byte_of(&f, a, 599), 2);
     CHECK_EQ(byte_of(&f, a, 600), 1);
-    t = (told){.stop_at = 4}; /* all bytes are copied: it is too late to stop */
+    t = (progress_log){.stop_at = 4}; /* all bytes are copied: it is too late to stop */
     CHECK_OK(quire_copy(&o));
-    t = (told){0};
+    t = (progress_log){0};
     o.progress.step = 0;
     CHECK_OK(quire_copy(&o));
     CHECK_EQ(t.calls, 1);

@@ -19,7 +19,7 @@ static void make(fixture *b)
 }
 
 /* Opens a backend that reports budgets: this one for heap 0, and the bytes that others use. */
-static void make_telling(fixture *b, uint64_t budget, uint64_t others)
+static void make_reporting(fixture *b, uint64_t budget, uint64_t others)
 {
     fixture_prepare(b);
     fake_offer_budget(&b->fake);
@@ -208,7 +208,7 @@ UNIT(budget, a_heap_is_shared_by_its_memories_and_no_other_heap_counts)
 UNIT(budget, the_backends_budget_includes_the_use_by_others)
 {
     fixture b;
-    make_telling(&b, 4 * PAGE, PAGE);
+    make_reporting(&b, 4 * PAGE, PAGE);
     ALLOCATE(&b, .size = PAGE);
     ALLOCATE(&b, .size = PAGE, .dedicated = true);
     ALLOCATE(&b, .size = PAGE);
@@ -223,7 +223,7 @@ UNIT(budget, the_backends_budget_includes_the_use_by_others)
 UNIT(budget, a_budget_that_shrinks_and_grows_takes_effect)
 {
     fixture b;
-    make_telling(&b, 4 * PAGE, 0);
+    make_reporting(&b, 4 * PAGE, 0);
     ALLOCATE(&b, .size = PAGE);
     quire_allocation second = ALLOCATE(&b, .size = PAGE);
     fake_set_budget(&b.fake, 0, PAGE, 0); /* below the bytes in use */
@@ -244,7 +244,7 @@ UNIT(budget, a_budget_that_shrinks_and_grows_takes_effect)
 UNIT(budget, the_smaller_of_limit_and_budget_decides)
 {
     fixture b;
-    make_telling(&b, 3 * PAGE, 0);
+    make_reporting(&b, 3 * PAGE, 0);
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, 2 * PAGE));
     ALLOCATE(&b, .size = 2 * PAGE);
     REFUSE(&b, OVER, .size = 1);
@@ -259,7 +259,7 @@ UNIT(budget, the_smaller_of_limit_and_budget_decides)
 UNIT(budget, the_backend_is_queried_only_where_a_page_is_created)
 {
     fixture b;
-    make_telling(&b, 4 * PAGE, 0);
+    make_reporting(&b, 4 * PAGE, 0);
     CHECK_EQ(b.fake.calls[FAKE_HEAP_BUDGET], 0);
     quire_allocation made = ALLOCATE(&b, .size = 100);
     for (int i = 0; i < 100; i++)
@@ -285,7 +285,7 @@ UNIT(budget, no_page_is_created_without_an_answer)
                                          QUIRE_ERROR_NOT_PERMITTED};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         fixture b;
-        make_telling(&b, 4 * PAGE, 0);
+        make_reporting(&b, 4 * PAGE, 0);
         fake_fail(&b.fake, 1, true, codes[i]);
         REFUSE(&b, codes[i], .size = 1);
         CHECK_EQ(quire_last_native_code(), -13);
@@ -344,7 +344,7 @@ UNIT(budget, a_backend_without_budgets_has_budgets_of_its_heaps)
 UNIT(budget, the_backends_answer_is_reported)
 {
     fixture b;
-    make_telling(&b, 10 * PAGE, 3 * PAGE);
+    make_reporting(&b, 10 * PAGE, 3 * PAGE);
     ALLOCATE(&b, .size = 100);
     quire_budget_info info = budget_of(&b, 0);
     CHECK_EQ(info.budget, 10 * PAGE);
@@ -496,7 +496,7 @@ enum { ROUNDED = 100000 };
 UNIT(budget, bytes_beyond_the_requested_page_size_count)
 {
     fixture b;
-    make_telling(&b, 0, 0);
+    make_reporting(&b, 0, 0);
     b.fake.page_rounding = ROUNDED;
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, 2 * ROUNDED));
     CHECK_OK(quire_memory_set_limit(b.memory, 2 * ROUNDED));
@@ -512,7 +512,7 @@ UNIT(budget, a_page_that_turns_out_too_large_is_destroyed)
 {
     for (int by = 0; by < 3; by++) {
         fixture b;
-        make_telling(&b, by == 0 ? ROUNDED - 1 : 0, 0);
+        make_reporting(&b, by == 0 ? ROUNDED - 1 : 0, 0);
         b.fake.page_rounding = ROUNDED;
         CHECK_OK(quire_device_set_heap_limit(b.device, 0, by == 1 ? ROUNDED - 1 : 0));
         CHECK_OK(quire_memory_set_limit(b.memory, by == 2 ? ROUNDED - 1 : 0));

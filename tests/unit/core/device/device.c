@@ -76,8 +76,8 @@ static void init_device_only(fake_backend *fake)
 }
 
 /*
- * Opening is refused with a message that has both parts. It leaves no device and does not end the
- * state.
+ * Opening is refused with a message that has both parts. It creates no device and does not close
+ * the state.
  */
 static void expect_refused(fake_backend *fake, const char *part, const char *other)
 {

@@ -112,17 +112,17 @@ UNIT(callback, an_allocation_by_a_sink_does_not_restart_the_attempts)
 
 /* ---- a hook --------------------------------------------------------------------------------- */
 
-typedef struct story {
+typedef struct event_log {
     fixture f;
     quire_event events[MAX_COUNT];
     uint32_t count;
     bool allocates; /* when a page is destroyed */
     quire_result result;
-} story;
+} event_log;
 
 static void note(void *user, quire_memory *memory, const quire_event *event)
 {
-    story *t = user;
+    event_log *t = user;
     CHECK(t->count < MAX_COUNT);
     t->events[t->count++] = *event;
     if (!t->allocates || event->kind != QUIRE_EVENT_PAGE_GONE)
@@ -132,21 +132,21 @@ static void note(void *user, quire_memory *memory, const quire_event *event)
     t->result = quire_allocate(memory, &(quire_allocation_options){.size = 64}, &a);
 }
 
-static void listen(story *t, const quire_memory_options *options, quire_event_kinds kinds)
+static void listen(event_log *t, const quire_memory_options *options, quire_event_kinds kinds)
 {
-    *t = (story){.allocates = false};
+    *t = (event_log){.allocates = false};
     fixture_make(&t->f, options);
     CHECK_OK(quire_memory_set_hook(t->f.memory, &(quire_hook){note, t, kinds}));
 }
 
-static void expect(const story *t, uint32_t at, quire_event_kinds kind, uint32_t page)
+static void expect(const event_log *t, uint32_t at, quire_event_kinds kind, uint32_t page)
 {
     CHECK(at < t->count);
     CHECK_EQ(t->events[at].kind, kind);
     CHECK_EQ(t->events[at].page, page);
 }
 
-static void end_story(story *t)
+static void end_log(event_log *t)
 {
     CHECK_OK(quire_memory_check(t->f.memory));
     CHECK_OK(quire_memory_set_hook(t->f.memory, NULL));
@@ -155,7 +155,7 @@ static void end_story(story *t)
 
 UNIT(callback, a_page_reported_as_destroyed_no_longer_counts)
 {
-    story t;
+    event_log t;
     listen(&t, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}},
            QUIRE_EVENT_PAGE_GONE);
     CHECK_OK(quire_free(t.f.memory, ALLOCATE(&t.f, .size = 64)));
@@ -165,14 +165,14 @@ UNIT(callback, a_page_reported_as_destroyed_no_longer_counts)
     CHECK_EQ(released, PAGE);
     CHECK_OK(t.result);
     CHECK_EQ(fixture_stats(&t.f).page_count, 1);
-    end_story(&t);
+    end_log(&t);
 }
 
 enum { COMING = QUIRE_EVENT_PAGE_MADE, GOING = QUIRE_EVENT_PAGE_GONE };
 
 UNIT(callback, the_end_of_a_page_is_reported_before_the_next_with_its_number)
 {
-    story t;
+    event_log t;
     listen(&t, &(quire_memory_options){.pages.page_size = PAGE}, COMING | GOING);
     ALLOCATE(&t.f, .size = PAGE);
     quire_allocation a = ALLOCATE(&t.f, .size = PAGE), b = ALLOCATE(&t.f, .size = PAGE);
@@ -186,12 +186,12 @@ UNIT(callback, the_end_of_a_page_is_reported_before_the_next_with_its_number)
     expect(&t, 6, COMING, 1);
     ALLOCATE(&t.f, .size = PAGE);
     expect(&t, 7, COMING, 2);
-    end_story(&t);
+    end_log(&t);
 }
 
 UNIT(callback, the_number_of_a_page_that_cannot_be_created_is_free_again)
 {
-    story t;
+    event_log t;
     quire_allocation none;
     listen(&t, &(quire_memory_options){.pages.page_size = PAGE}, COMING | GOING);
     CHECK_OK(quire_free(t.f.memory, ALLOCATE(&t.f, .size = PAGE)));
@@ -204,14 +204,14 @@ UNIT(callback, the_number_of_a_page_that_cannot_be_created_is_free_again)
     CHECK_EQ(t.events[1].size, PAGE);
     ALLOCATE(&t.f, .size = PAGE);
     expect(&t, 2, COMING, 0);
-    end_story(&t);
+    end_log(&t);
 }
 
 /*
  * A page whose creation fails later may have the number of another page, whose end must be reported
  * first.
  */
-static void expect_untold(void *user, quire_memory *memory, const quire_event *event)
+static void expect_unreported(void *user, quire_memory *memory, const quire_event *event)
 {
     uint32_t *gone = user;
     if (event->kind != QUIRE_EVENT_PAGE_GONE)
@@ -233,7 +233,8 @@ UNIT(callback, the_number_of_a_page_is_in_use_until_its_end_is_reported)
         ALLOCATE(&f, .size = 64);
     CHECK_OK(quire_free(f.memory, a));
     ALLOCATE(&f, .size = 64); /* the last slot that needs no host memory */
-    CHECK_OK(quire_memory_set_hook(f.memory, &(quire_hook){.event = expect_untold, .user = &gone}));
+    CHECK_OK(
+        quire_memory_set_hook(f.memory, &(quire_hook){.event = expect_unreported, .user = &gone}));
     test_memory_fail(unit_memory_state(), 1, true);
     CHECK_FAILS(quire_allocate(f.memory, &large, &none), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     test_memory_fail(unit_memory_state(), 0, false);
@@ -248,7 +249,7 @@ UNIT(callback, the_number_of_a_page_is_in_use_until_its_end_is_reported)
  */
 UNIT(callback, the_events_of_a_page_above_a_names_limit_are_in_order)
 {
-    story t;
+    event_log t;
     quire_allocation none;
     listen(&t, &(quire_memory_options){.pages = {.page_size = PAGE, .retained_empty_bytes = 1}},
            COMING | GOING);
@@ -259,7 +260,7 @@ UNIT(callback, the_events_of_a_page_above_a_names_limit_are_in_order)
     CHECK_EQ(t.count, 2);
     expect(&t, 0, COMING, 0);
     expect(&t, 1, GOING, 0);
-    end_story(&t);
+    end_log(&t);
 }
 
 /* ---- a memory that is destroyed ------------------------------------------------------------- */
@@ -273,7 +274,7 @@ static void end_device(fixture *f)
 
 static uint32_t refused;
 
-static void ask_for_all_sorts(void *user, quire_memory *memory, const quire_event *event)
+static void make_all_calls(void *user, quire_memory *memory, const quire_event *event)
 {
     quire_allocation a, batch[3];
     quire_buffer buffer;
@@ -303,7 +304,7 @@ UNIT(callback, a_memory_being_destroyed_has_no_pages_to_release)
         fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE});
         quire_allocation a = ALLOCATE(&f, .size = 64);
         CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = PAGE, .dedicated = true)));
-        CHECK_OK(quire_memory_set_hook(f.memory, &(quire_hook){.event = ask_for_all_sorts}));
+        CHECK_OK(quire_memory_set_hook(f.memory, &(quire_hook){.event = make_all_calls}));
         refused = 0;
         if (all)
             quire_memory_destroy_all(&f.memory);
@@ -315,7 +316,7 @@ UNIT(callback, a_memory_being_destroyed_has_no_pages_to_release)
     }
 }
 
-/* An allocation that a sink makes while all are freed is freed too. */
+/* An allocation that a sink makes while all others are freed is freed too. */
 static quire_allocation kept;
 
 static void keep_one(void *user, quire_memory *memory, const quire_event *event)
@@ -343,19 +344,19 @@ UNIT(callback, allocations_by_a_hook_during_destroy_are_freed)
 }
 
 /*
- * Frees by a hook while all are freed: also frees through the inbox of another shard, and deferred
- * frees.
+ * Frees by a hook while all others are freed: also frees through the inbox of another shard, and
+ * deferred frees.
  */
-typedef struct hasty {
+typedef struct frees_at_end {
     fixture f;
     quire_allocation left[2];
     quire_stream *stream; /* NULL means at once */
     uint32_t freed;
-} hasty;
+} frees_at_end;
 
 static void free_others(void *user, quire_memory *memory, const quire_event *event)
 {
-    hasty *h = user;
+    frees_at_end *h = user;
     quire_memory_stats stats;
     if (event->kind != QUIRE_EVENT_PAGE_GONE)
         return;
@@ -371,9 +372,9 @@ static void free_others(void *user, quire_memory *memory, const quire_event *eve
 }
 
 /* The page of the first allocation is destroyed at once, perhaps as an orphan of a fork. */
-static void end_hastily(uint32_t shards, bool waits, bool is_orphan)
+static void destroy_with_hook(uint32_t shards, bool waits, bool is_orphan)
 {
-    hasty h = {.freed = 0};
+    frees_at_end h = {.freed = 0};
     fixture_make(&h.f,
                  &(quire_memory_options){.shards = shards,
                                          .pages = {.page_size = PAGE, .retained_empty_bytes = 1}});
@@ -397,9 +398,9 @@ static void end_hastily(uint32_t shards, bool waits, bool is_orphan)
 UNIT(callback, allocations_that_a_hook_frees_during_destroy_are_freed_once)
 {
     for (uint32_t shards = 1; shards <= 2; shards++) {
-        end_hastily(shards, false, false);
-        end_hastily(shards, true, false);
-        end_hastily(shards, false, true);
+        destroy_with_hook(shards, false, false);
+        destroy_with_hook(shards, true, false);
+        destroy_with_hook(shards, false, true);
     }
 }
 
@@ -441,15 +442,15 @@ UNIT(callback, a_sink_may_destroy_the_child_that_a_message_names)
 /* ---- a backend that violates the rule ------------------------------------------------------- */
 
 static quire_result (*make_page)(void *, const quire_page_request *, quire_native_page *);
-static quire_memory *asked;
+static quire_memory *target;
 static quire_result answer;
 
-static quire_result ask_from_inside(void *state, const quire_page_request *request,
+static quire_result allocate_inside(void *state, const quire_page_request *request,
                                     quire_native_page *page)
 {
     quire_allocation none;
-    quire_memory *memory = asked;
-    asked = NULL;
+    quire_memory *memory = target;
+    target = NULL;
     if (memory)
         answer = quire_allocate(memory, &(quire_allocation_options){.size = PAGE}, &none);
     return make_page(state, request, page);
@@ -460,9 +461,9 @@ UNIT(callback, a_call_from_inside_a_backend_does_not_wait_for_a_page)
     fixture f;
     fixture_prepare(&f);
     make_page = f.fake.table.page_create;
-    f.fake.table.page_create = ask_from_inside;
+    f.fake.table.page_create = allocate_inside;
     fixture_open(&f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}});
-    asked = f.memory;
+    target = f.memory;
     ALLOCATE(&f, .size = PAGE); /* the call from inside the backend must not wait for this page */
     CHECK_EQ(answer, QUIRE_ERROR_TOO_MANY_PAGES);
     fixture_end(&f);

@@ -347,14 +347,14 @@ UNIT(elastic, preallocated_bytes_are_at_its_end)
 
 /* ---- reports -------------------------------------------------------------------------------- */
 
-typedef struct told {
+typedef struct resize_log {
     uint64_t sizes[8];
     uint32_t count;
-} told;
+} resize_log;
 
-static void hear(void *user, quire_memory *memory, const quire_event *event)
+static void log_size(void *user, quire_memory *memory, const quire_event *event)
 {
-    told *t = user;
+    resize_log *t = user;
     (void)memory;
     if (t->count < 8)
         t->sizes[t->count++] = event->size;
@@ -363,9 +363,9 @@ static void hear(void *user, quire_memory *memory, const quire_event *event)
 UNIT(elastic, the_hook_receives_each_size)
 {
     fixture f;
-    told t = {.count = 0};
+    resize_log t = {.count = 0};
     make(&f);
-    const quire_hook hook = {.event = hear, .user = &t, .kinds = QUIRE_EVENT_PAGE_RESIZED};
+    const quire_hook hook = {.event = log_size, .user = &t, .kinds = QUIRE_EVENT_PAGE_RESIZED};
     CHECK_OK(quire_memory_set_hook(f.memory, &hook));
     ALLOCATE(&f, .size = 60 * KIB);
     CHECK_EQ(t.count, 0);

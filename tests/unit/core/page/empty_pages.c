@@ -269,8 +269,8 @@ UNIT(empty_pages, a_trim_destroys_old_pages_at_every_target)
 }
 
 /*
- * A call in its own shard destroys all old pages; a shard without calls must not keep them for
- * ever.
+ * A call in its own shard destroys all old pages. A shard without calls must not keep them
+ * indefinitely.
  */
 UNIT(empty_pages, old_pages_of_every_shard_are_destroyed_when_a_page_is_created)
 {
@@ -483,7 +483,7 @@ UNIT(empty_pages, a_dedicated_page_enlarged_by_the_backend_is_reused)
     let_go(&f, dedicated(&f, 900));
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
     quire_allocation first =
-        dedicated(&f, 1025); /* there is room, but the backend was asked for more */
+        dedicated(&f, 1025); /* there is room, but a larger page was requested */
     CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 2);
     let_go(&f, first);
     fixture_end(&f);

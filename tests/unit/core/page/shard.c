@@ -109,13 +109,13 @@ static quire_memory_stats stats_of(bench *b)
 
 UNIT(shard, a_memory_has_up_to_64_and_reports_how_many)
 {
-    static const uint32_t wishes[] = {0, 1, 2, 63, 64};
-    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
+    static const uint32_t counts[] = {0, 1, 2, 63, 64};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         fixture f;
         quire_memory_info info;
-        fixture_make(&f, &(quire_memory_options){.shards = wishes[i]});
+        fixture_make(&f, &(quire_memory_options){.shards = counts[i]});
         CHECK_OK(quire_memory_get_info(f.memory, &info));
-        CHECK_EQ(info.shards, wishes[i] ? wishes[i] : 1);
+        CHECK_EQ(info.shards, counts[i] ? counts[i] : 1);
         CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 100)));
         fixture_end(&f);
     }
@@ -279,13 +279,14 @@ static void count_free(void *user, quire_memory *memory, const quire_event *even
 UNIT(shard, the_hook_receives_a_free_by_another_thread)
 {
     bench b;
-    int told = 0;
+    int events = 0;
     make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
     quire_allocation given = placed_of(&b, 1, 1000);
     CHECK_OK(quire_memory_set_hook(
-        b.f.memory, &(quire_hook){.event = count_free, .user = &told, .kinds = QUIRE_EVENT_FREED}));
+        b.f.memory,
+        &(quire_hook){.event = count_free, .user = &events, .kinds = QUIRE_EVENT_FREED}));
     free_by(&b, 0, given);
-    CHECK_EQ(told, 1);
+    CHECK_EQ(events, 1);
     CHECK_EQ(waiting_in(&b, 1), 1);
     end(&b);
 }
@@ -389,7 +390,10 @@ UNIT(shard, a_request_that_fits_only_in_another_shard_is_placed_there)
     end(&b);
 }
 
-/* Freed ranges must not cause a refusal, in every shard and by every thread. */
+/*
+ * Freed ranges must not cause a refusal, whichever shard they are in and whichever thread freed
+ * them.
+ */
 UNIT(shard, empty_pages_of_all_shards_are_released_before_a_refusal)
 {
     static const quire_page_policy limits[] = {{.page_size = PAGE, .max_pages = 1},
@@ -428,14 +432,14 @@ UNIT(shard, a_dedicated_page_freed_by_another_thread_makes_room)
 typedef struct giver {
     quire_allocation allocations[2];
     quire_out_of_memory last;
-    uint32_t left, asked;
+    uint32_t left, calls;
 } giver;
 
-static bool give_one(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
+static bool free_one(void *user, quire_memory *memory, const quire_out_of_memory *report)
 {
     giver *g = user;
-    g->asked++;
-    g->last = *shortage;
+    g->calls++;
+    g->last = *report;
     return g->left && !quire_free(memory, g->allocations[--g->left]);
 }
 
@@ -446,21 +450,21 @@ UNIT(shard, the_caller_may_free_in_another_shard_before_a_refusal)
     make(&b,
          &(quire_memory_options){.shards = 2,
                                  .pages = {.page_size = PAGE, .max_pages = 1},
-                                 .on_out_of_memory = {give_one, &g}},
+                                 .on_out_of_memory = {free_one, &g}},
          1);
     for (int i = 0; i < 2; i++)
         g.allocations[i] = placed_of(&b, 1, PAGE / 2);
     g.left = 2;
     placed_of(&b, 0, PAGE / 2);
-    CHECK_EQ(g.asked, 1);
+    CHECK_EQ(g.calls, 1);
     CHECK_EQ(g.last.size, PAGE / 2);
     CHECK_EQ(g.last.times, 1);
     CHECK_EQ(g.last.reason, QUIRE_ERROR_TOO_MANY_PAGES);
     placed_of(&b, 0, PAGE / 2);
-    CHECK_EQ(g.asked, 2);
+    CHECK_EQ(g.calls, 2);
     request refused = allocate(&b, 0, (quire_allocation_options){.size = 1000});
     CHECK_EQ(refused.result, QUIRE_ERROR_TOO_MANY_PAGES);
-    CHECK_EQ(g.asked, 3); /* the callback had nothing left to free */
+    CHECK_EQ(g.calls, 3); /* the callback had nothing left to free */
     CHECK_HAS(quire_last_error(), "the caller's callback");
     CHECK_EQ(stats_of(&b).failures, 1);
     end(&b);
