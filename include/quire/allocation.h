@@ -90,9 +90,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocate(quire_memory *memory,
  * prefer one memory kind and accept others; quire_device_choose_kind finds the next best kind if
  * its mask leaves out the kinds already used. The memories may be of different devices.
  *
- * quire first tries each memory in order without its on_out_of_memory callback, then each memory that
- * has one in the same order with it. A memory that refuses counts a failure each time. *chosen gets
- * the index of the memory that the allocation belongs to, and 0 on failure.
+ * quire first tries each memory in order without its on_out_of_memory callback, then each memory
+ * that has one in the same order with it. A memory that refuses counts a failure each time. *chosen
+ * gets the index of the memory that the allocation belongs to, and 0 on failure.
  * Errors as quire_allocate. INVALID_ARGUMENT from any memory ends the search; otherwise the error
  * is that of the first memory.
  */

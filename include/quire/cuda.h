@@ -280,8 +280,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_get_access(quire_memory *memory
  *
  * While a stream captures a graph, quire submits nothing to it: quire_stream_mark, and everything
  * that needs a mark, an order or a copy, returns NOT_PERMITTED, and the capture continues. Allocate
- * and free what the graph uses on a capture stream. Earlier points can be queried and awaited at any
- * time, also by a thread that captures.
+ * and free what the graph uses on a capture stream. Earlier points can be queried and awaited at
+ * any time, also by a thread that captures.
  *
  * Errors: INVALID_ARGUMENT (also for a stream of another context), UNSUPPORTED
  * (CU_STREAM_PER_THREAD, which is another stream in each thread), OUT_OF_HOST_MEMORY, and errors of
@@ -293,7 +293,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_stream_wrap(quire_device *devic
 
 /*
  * Writes the CUstream of a stream, to submit work to. One that quire created lives as long as the
- * quire_stream. Errors: INVALID_ARGUMENT (also for a stream of another backend, or a capture stream).
+ * quire_stream. Errors: INVALID_ARGUMENT (also for a stream of another backend, or a capture
+ * stream).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_stream_get(quire_stream *stream, void **native);
 

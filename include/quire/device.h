@@ -185,9 +185,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_set_page_limit(quire_device *
 
 /*
  * Destroys a device. Errors: INVALID_ARGUMENT, BUSY. BUSY means that memories or streams live on
- * it, or that live allocations of another device were used on a capture stream of it that is already
- * destroyed. The sentence names what is in the way, and the log names live memories. Nothing
- * changes, and *device stays valid.
+ * it, or that live allocations of another device were used on a capture stream of it that is
+ * already destroyed. The sentence names what is in the way, and the log names live memories.
+ * Nothing changes, and *device stays valid.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_destroy(quire_device **device);
 

@@ -130,8 +130,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_buffer_create(quire_memory *memory,
 
 /*
  * Creates a buffer in the first of `count` memories, at least one, that can hold it and has room.
- * Order, *chosen and errors as quire_allocate_fallback. A memory whose kind cannot hold the buffer is
- * skipped.
+ * Order, *chosen and errors as quire_allocate_fallback. A memory whose kind cannot hold the buffer
+ * is skipped.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_buffer_create_fallback(
     quire_memory *const *memories, uint32_t count, const quire_buffer_options *options,

@@ -8,9 +8,9 @@
  * work follows the point anyway. quire runs no thread for this and does not poll: it checks points
  * in quire_collect and before it creates a page.
  *
- * A *capture* stream exists for graph capture. No device runs it, and none of its points passes before
- * it is destroyed. Allocate and free on it what a captured graph uses: the ranges are then reused
- * within the graph, and by nothing else while the graph lives.
+ * A *capture* stream exists for graph capture. No device runs it, and none of its points passes
+ * before it is destroyed. Allocate and free on it what a captured graph uses: the ranges are then
+ * reused within the graph, and by nothing else while the graph lives.
  *
  * Thread-safety: any thread may call any function on a live stream, except quire_stream_destroy.
  */
@@ -91,8 +91,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_stream_get_info(quire_stream *stream
                                                             quire_stream_info *info);
 
 /*
- * Creates a point after all work submitted to the stream so far. On a capture stream the point never
- * passes.
+ * Creates a point after all work submitted to the stream so far. On a capture stream the point
+ * never passes.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (the owner of the stream signals its values and has
  * announced none: quire_stream_announce), and errors of the backend.
  */
@@ -109,9 +109,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_stream_announce(quire_stream *stream
 /*
  * Makes later work of the stream wait on the device for a point of another stream of the same
  * device. The host does not wait. A point that has passed, such as {0}, costs nothing.
- * Errors: INVALID_ARGUMENT (also for a point that was never marked, or a capture stream), UNSUPPORTED
- * (the backend cannot order streams), FOREIGN_HANDLE (the point is of another device), and errors
- * of the backend.
+ * Errors: INVALID_ARGUMENT (also for a point that was never marked, or a capture stream),
+ * UNSUPPORTED (the backend cannot order streams), FOREIGN_HANDLE (the point is of another device),
+ * and errors of the backend.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_stream_wait(quire_stream *stream,
                                                         const quire_point *point);

@@ -6,8 +6,8 @@
  * Pointers are checked here. The core checks handles and ranges, and with them refuses the handles
  * of a device that did not survive a fork.
  */
-#include "src/base/bits.h"
 #include "src/api/check.h"
+#include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/core/copy/access.h"
 

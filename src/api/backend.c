@@ -1,6 +1,6 @@
 /*
- * backend.c - the public functions that backends call (quire/backend_core.h), except those of devices
- * (device.c), objects (resource.c) and native handles (access.c).
+ * backend.c - the public functions that backends call (quire/backend_core.h), except those of
+ * devices (device.c), objects (resource.c) and native handles (access.c).
  */
 #include "quire/backend.h"
 

@@ -1,5 +1,5 @@
 /*
- * check.h - arguments that several public functions check alike.
+ * check.h - the refusal of arguments that several public functions share. No state, no lock.
  */
 #ifndef QUIRE_SRC_API_CHECK_H
 #define QUIRE_SRC_API_CHECK_H

@@ -38,20 +38,13 @@ quire_result quire_memory_destroy(quire_memory **memory)
 {
     if (!memory)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_destroy: memory is null");
-    if (!*memory)
-        return QUIRE_SUCCESS;
-    quire_result result = qi_memory_destroy(*memory);
-    if (!result)
-        *memory = NULL;
-    return result;
+    return *memory ? qi_memory_destroy(memory) : QUIRE_SUCCESS;
 }
 
 void quire_memory_destroy_all(quire_memory **memory)
 {
-    if (!memory || !*memory)
-        return;
-    qi_memory_destroy_all(*memory);
-    *memory = NULL;
+    if (memory && *memory)
+        qi_memory_destroy_all(memory);
 }
 
 quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info)
@@ -69,7 +62,7 @@ quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info
 
 /* ---- pages ---------------------------------------------------------------------------------- */
 
-/* What every call below checks first. */
+/* The check that each call below makes first. `call` names it in the message. */
 static quire_result check(const quire_memory *memory, const char *call)
 {
     if (!memory)

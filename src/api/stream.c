@@ -1,5 +1,8 @@
 /*
  * stream.c - the public functions of quire/stream.h.
+ *
+ * Each zeroes its outputs, checks its arguments, refuses a stream or a device that did not survive
+ * a fork, and calls the core.
  */
 #include "quire/stream.h"
 
@@ -29,12 +32,7 @@ quire_result quire_stream_destroy(quire_stream **stream)
 {
     if (!stream)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_stream_destroy: stream is null");
-    if (!*stream)
-        return QUIRE_SUCCESS;
-    quire_result result = qi_stream_destroy(*stream);
-    if (!result)
-        *stream = NULL;
-    return result;
+    return *stream ? qi_stream_destroy(stream) : QUIRE_SUCCESS;
 }
 
 quire_result quire_stream_get_info(quire_stream *stream, quire_stream_info *info)
@@ -145,7 +143,7 @@ quire_result quire_free_on(quire_memory *memory, quire_allocation allocation, qu
     return result ? result : qi_deferred_claim_and_free(memory, allocation, stream, 0);
 }
 
-/* Frees at once if the point has passed. */
+/* Frees at once, because the point has passed or there is none. */
 static quire_result free_now(quire_memory *memory, quire_allocation allocation)
 {
     uint32_t slot = 0;

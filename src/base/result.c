@@ -1,5 +1,5 @@
 /*
- * result.c - names and sentences of the results, and the thread's last error.
+ * result.c - the thread's last error. src/api/base.c has the public functions that return it.
  */
 #include "src/base/result.h"
 
@@ -8,9 +8,6 @@
 #include <string.h>
 
 #include "src/base/text.h"
-
-#define QUIRE_STRINGIFY_(x) #x
-#define QUIRE_STRINGIFY(x) QUIRE_STRINGIFY_(x)
 
 static _Thread_local qi_error last_error;
 
@@ -46,36 +43,6 @@ void qi_make_printable(char *text)
     for (; *text; text++)
         if ((unsigned char)*text < ' ' || *text == 127)
             *text = '?';
-}
-
-const char *quire_version(void)
-{
-    return QUIRE_STRINGIFY(QUIRE_VERSION_MAJOR) "." QUIRE_STRINGIFY(
-        QUIRE_VERSION_MINOR) "." QUIRE_STRINGIFY(QUIRE_VERSION_PATCH);
-}
-
-const char *quire_result_name(quire_result result)
-{
-    switch (result) {
-#define RESULT_NAME(name, value, sentence)                                                         \
-    case name:                                                                                     \
-        return #name;
-        QUIRE_RESULTS(RESULT_NAME)
-#undef RESULT_NAME
-    }
-    return "unknown result";
-}
-
-const char *quire_result_sentence(quire_result result)
-{
-    switch (result) {
-#define RESULT_SENTENCE(name, value, sentence)                                                     \
-    case name:                                                                                     \
-        return sentence;
-        QUIRE_RESULTS(RESULT_SENTENCE)
-#undef RESULT_SENTENCE
-    }
-    return "unknown result";
 }
 
 /* Two decimals unless the size is a multiple of its unit; never "1024.00" of a unit. */
@@ -130,19 +97,19 @@ static void format_sentence(void)
     last_error.pattern = NULL;
 }
 
-const char *quire_last_error(void)
+const char *qi_error_sentence(void)
 {
     if (last_error.pattern)
         format_sentence();
     return last_error.text;
 }
 
-quire_result quire_last_result(void)
+quire_result qi_error_result(void)
 {
     return last_error.code;
 }
 
-int64_t quire_last_native_code(void)
+int64_t qi_error_native_code(void)
 {
     return last_error.native;
 }

@@ -2,7 +2,7 @@
  * result.h - the thread's last error: the only way in which a call of the library fails.
  *
  * A failing call ends with `return qi_fail(...)`. A sentence with numbers is stored as its pattern
- * and its numbers; quire_last_error() formats it. A refusal in a hot path, such as a full space,
+ * and its numbers; qi_error_sentence() formats it. A refusal in a hot path, such as a full space,
  * therefore costs only a few stores. The record belongs to the thread: no lock, no host memory.
  */
 #ifndef QUIRE_SRC_BASE_RESULT_H
@@ -23,6 +23,14 @@ typedef struct qi_error {
     uint64_t numbers[QI_ERROR_NUMBERS];
     char text[QI_ERROR_TEXT];
 } qi_error;
+
+/*
+ * The last error of the thread, as quire_last_error, quire_last_result and quire_last_native_code
+ * return it.
+ */
+const char *qi_error_sentence(void);
+quire_result qi_error_result(void);
+int64_t qi_error_native_code(void);
 
 /* Called around a callback, which may call quire and fail: the caller's error is preserved. */
 qi_error qi_error_save(void);

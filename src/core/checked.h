@@ -1,19 +1,24 @@
 /*
- * checked.h - checked builds (meson option `checked`): what the rest of the memory calls so that
- * writes beyond an allocation and after its free are found. docs/checked.md says what that is.
+ * checked.h - the hooks of checked builds (meson option `checked`). The rest of the core calls them
+ * so that writes beyond an allocation and writes after its free are detected (docs/checked.md).
  *
- *   range of the space   |left padding|zone in front| the caller's bytes |zone behind          |
- *                                                   ^offset              ^offset + tail        ^
- *                                                                                 offset + end
+ *   range of the space   |left padding|front zone    | the caller's bytes |rear zone            |
+ *                                                    ^offset              ^offset + tail        ^
+ *                                                                                  offset + end
  *
- * The zone in front is part of the left padding that is told; the zone behind follows the bytes
- * asked for, so that what rounding adds is watched too, and is not part of the size that is told
- * (of an item of a walk it is, so that items lie end to end).
- * A freed range waits in the quarantine with its slot, PRIVATE as before, and is given back later:
- * all records stay as they are until then, and only figures and walks leave it out.
+ * The front zone is part of the reported left padding. The rear zone follows the requested bytes,
+ * so that the bytes that rounding adds are watched too. It is not part of the reported size, except
+ * in an item of a walk, where items are adjacent.
  *
- * Without QUIRE_CHECKED every hook is an inline function without effect, and the default build has
- * the same instructions as if there were none. With it, locks and threads are said at each hook.
+ * A freed range waits in quarantine with its slot, which stays PRIVATE, and is released later. Its
+ * records do not change until then; only statistics and walks leave it out.
+ *
+ * The lock of qi_checked protects the quarantine. It is taken after the shard lock and before the
+ * locks of streams, pages, slots and the backend. Each hook states the locks that it requires.
+ * Invariant: held_bytes, held_requested and held_count are the sums over the slots with is_held.
+ *
+ * Without QUIRE_CHECKED every hook is an inline function without effect: the default build has the
+ * same instructions as if there were no hooks.
  */
 #ifndef QUIRE_SRC_CORE_CHECKED_H
 #define QUIRE_SRC_CORE_CHECKED_H
@@ -28,134 +33,159 @@ struct qi_request;
 
 #ifdef QUIRE_CHECKED
 
-/* Nothing is done without a look at what is watched: no usual case, no group of a batch. */
+/* Disables the fast path and the groups of batches, which call no hooks. */
 enum { QI_IS_CHECKED = 1 };
 
 /* Bytes of a red zone: a cache line. */
 #define QI_ZONE_SIZE UINT64_C(64)
 
-/* In front of allocations of larger alignment there is none: it would be as large as that. */
+/* Allocations with a larger alignment have no front zone, because it would be as large as that. */
 #define QI_MAX_FRONT UINT64_C(256)
 
-/* Ranges that wait at most, and bytes in them: a few hundred frees are looked back on. */
+/* The largest number of ranges in quarantine, and of bytes in them: the last few hundred frees. */
 #define QI_QUARANTINE_BYTES (UINT64_C(16) << 20)
 enum { QI_QUARANTINE_COUNT = 256 };
 
 enum { QI_CORRUPTION_TEXT = 512 };
 
-/* Of a slot. */
+/* The part of a slot that checked builds add. */
 typedef struct qi_watch {
-    char *name;      /* in quarantine: what it was called, no longer counted */
-    uint64_t tail;   /* bytes from offset on that are the caller's; the zone behind begins there */
-    uint64_t end;    /* bytes from offset on to the end of the range */
-    uint32_t front;  /* bytes of the zone in front, 0 where there is none */
-    bool is_written; /* the zones are in place; set by the thread that makes the allocation */
-    bool is_held;    /* in quarantine; under its lock */
+    char *name;      /* in quarantine: the former name, for messages; no limit counts it */
+    uint64_t tail;   /* bytes of the caller from offset; the rear zone begins after them */
+    uint64_t end;    /* bytes from offset to the end of the range */
+    uint32_t front;  /* bytes of the front zone, or 0 */
+    bool is_written; /* the zones are written; set by the thread that creates the allocation */
+    bool is_held;    /* in quarantine; protected by the lock of qi_checked */
 } qi_watch;
 
-/* Of a memory: one for all its shards. */
+/* The part of a memory that checked builds add: one for all its shards. */
 typedef struct qi_checked {
-    qi_lock lock; /* of all that follows; taken last but for those of pages, slots and backend */
+    qi_lock lock;                       /* protects all fields below */
     uint32_t ring[QI_QUARANTINE_COUNT]; /* slots in the order of their frees */
     uint32_t first, count;
-    uint32_t leaving;   /* slots taken out of the ring and looked at just now */
-    uint32_t shortages; /* allocations on their last attempt: nothing comes in meanwhile */
-    uint64_t held_bytes, held_requested, held_count; /* of all slots with is_held */
-    uint32_t reading;  /* 1 + the slot whose zones quire_memory_check reads; 0: none */
-    bool is_corrupted; /* since the last check, by a write after a free: */
-    char corruption[QI_CORRUPTION_TEXT]; /* the first one */
+    uint32_t leaving;   /* slots taken out of the ring and not released yet */
+    uint32_t shortages; /* allocations on their last attempt; while there are any, no slot enters */
+    uint64_t held_bytes, held_requested, held_count; /* sums over all slots with is_held */
+    uint32_t reading;  /* 1 + the slot whose zones quire_memory_check reads, or 0 */
+    bool is_corrupted; /* a write after a free was found since the last check */
+    char corruption[QI_CORRUPTION_TEXT]; /* the sentence of the first such finding */
 } qi_checked;
 
-/* Whether the bytes of this memory can be written and read, so that it is watched. */
+/* Whether the memory is checked: its bytes can be written and read. */
 bool qi_checked_is_on(const quire_memory *memory);
 
-/* Before anything else. */
+/* Called before every other hook of the memory. */
 void qi_checked_init(quire_memory *memory);
 
-/* Without a lock, once: a warning where it is not. */
+/* Requires that no lock is held. Logs a warning if the memory is not checked. Called once. */
 void qi_checked_report_state(const quire_memory *memory);
 
-/* What red zones add to a request at most. */
+/* Returns the largest number of bytes that red zones and their rounding add to a request. */
 uint64_t qi_checked_max_added(const quire_memory *memory);
 
-/* Adds the red zones to a request. */
+/* Adds the red zones to a request. Returns true if that overflows. */
 QUIRE_MUST_USE bool qi_checked_grow_overflows(const quire_memory *memory, uint64_t *alignment,
                                               uint64_t *size);
 
-/* What a request of `size`, red zones included, holds without them. */
+/* Returns the bytes that a request of `size`, red zones included, holds without the zones. */
 uint64_t qi_checked_size_without(const quire_memory *memory, const struct qi_request *request,
                                  uint64_t size);
 
-/* With the shard's lock: parts the record of a placed range into zones and the caller's bytes. */
+/*
+ * Requires the shard lock. Divides the record of a placed range into zones and the caller's bytes.
+ */
 void qi_checked_mark(const quire_memory *memory, uint32_t slot, const struct qi_request *request,
                      uint64_t alignment);
 
-/* Bytes of the zones of a placed range, and bytes that may be filled of one of `size`. */
+/*
+ * Return the bytes of the front zone and of the rear zone of a placed range, and how many of its
+ * `size` bytes the library may fill.
+ */
 uint64_t qi_checked_front(const struct qi_slot *record);
 uint64_t qi_checked_behind(const struct qi_slot *record);
 uint64_t qi_checked_usable(const struct qi_slot *record, uint64_t size);
 
-/* Without a lock: writes zones and, unless it will be zeroed, the pattern of fresh memory. */
+/*
+ * Requires that no lock is held. Writes the zones and, unless the range will be zeroed, the pattern
+ * of fresh memory.
+ */
 void qi_checked_placed(quire_memory *memory, uint32_t slot, bool zero);
 
-/* Without a lock: a check may be reading the zones of a slot that goes; returns when it is done. */
+/* Requires that no lock is held. Waits until no check reads the zones of a slot that is freed. */
 void qi_checked_await_reader(quire_memory *memory, uint32_t slot);
 
 /*
- * Without a lock, for a slot being freed: whether its zones were written to, which is told to the
- * log then and is the thread's last error, CORRUPTED.
+ * Requires that no lock is held, and a slot that is being freed. Verifies its zones. If they were
+ * overwritten, logs the finding, sets the thread's last error to CORRUPTED, restores the zones and
+ * returns true.
  */
-bool qi_checked_is_corrupted(quire_memory *memory, uint32_t slot);
+bool qi_checked_report_corruption(quire_memory *memory, uint32_t slot);
 
 /*
- * Without a lock: fills a slot being freed and takes it into quarantine. False: give it back at
- * once.
+ * Requires that no lock is held. Fills the bytes of a slot that is being freed and takes the slot
+ * into quarantine. Returns false if the caller releases the slot at once.
  */
 bool qi_checked_hold(quire_memory *memory, uint32_t slot);
 
-/* With the shard's lock: the slot is given back, in quarantine or not. */
+/*
+ * Requires the shard lock. Called for every slot that is released. Ends the quarantine of the slot
+ * and makes its range inaccessible to the tools.
+ */
 void qi_checked_forget(quire_memory *memory, struct qi_slot *record);
 
 /*
- * Empties the quarantine, also of what other threads are just taking out, and the inboxes that this
- * goes through. The first without a lock; the second with the shard's, given up meanwhile: whether
- * it is worth looking for room again.
+ * Both empty the quarantine, wait for slots that other threads are taking out, and drain the
+ * inboxes that released slots pass through. qi_checked_drain requires that no lock is held.
+ * qi_checked_make_room requires the shard lock. It releases and reacquires the lock, and returns
+ * whether the caller should search for room again.
  */
 void qi_checked_drain(quire_memory *memory);
 bool qi_checked_make_room(struct qi_shard *shard);
 
 /*
- * Without a lock: an allocation is about to be refused. Until the end the quarantine is empty, so
- * that another attempt finds all that was freed. False: there is none, and nothing to end.
+ * Require that no lock is held. Bracket the last attempt of an allocation that is about to be
+ * refused. The first empties the quarantine, and no slot enters until the second, so that the
+ * attempt can use all freed ranges. The first returns false, and the second must not be called, if
+ * the memory is not checked.
  */
 bool qi_checked_begin_out_of_memory(quire_memory *memory);
 void qi_checked_end_out_of_memory(quire_memory *memory);
 
-/* In the child of a fork: what other threads were at is nobody's any more. */
+/* For the child of a fork. Resets what threads that no longer exist had in progress. */
 void qi_checked_forked(quire_memory *memory);
 
-/* With the locks of all shards: takes what is in quarantine out of figures. */
+/* Requires the locks of all shards. Subtracts the quarantine from the statistics. */
 void qi_checked_correct(quire_memory *memory, quire_memory_stats *stats);
 
-/* With the shard's lock: whether a slot is in quarantine; whether a byte of its page is in use. */
+/*
+ * Require the shard lock. Return whether a slot is in quarantine, and whether the byte at `offset`
+ * of the page belongs to its allocation.
+ */
 bool qi_checked_is_held(quire_memory *memory, uint32_t slot);
 bool qi_checked_owns(quire_memory *memory, uint32_t slot, uint64_t offset);
 
-/* Without a lock: all red zones and the quarantine, for quire_memory_check. */
+/*
+ * Requires that no lock is held. Verifies all red zones and the quarantine, for quire_memory_check.
+ * Fails with CORRUPTED.
+ */
 quire_result qi_checked_check(quire_memory *memory);
 
 /*
- * A page is ready and nobody uses it yet; it is about to be given back. Between the two its bytes
- * are shut unless an allocation has them: also while it is empty, or goes from shard to shard.
+ * Called when a page has been created and no thread uses it yet, and before it is destroyed.
+ * Between the two calls the tools see its bytes as inaccessible unless they belong to an
+ * allocation, also while the page is empty or moves to another shard.
  */
 void qi_checked_page_made(const struct qi_page *page);
 void qi_checked_page_leaving(const struct qi_page *page);
 
-/* Likewise for what comes at a page's end, and what goes there. */
+/* The same for bytes that are added at the end of a page, and bytes that are removed there. */
 void qi_checked_page_grown(const struct qi_page *page, uint64_t from, uint64_t to);
 void qi_checked_page_cut(const struct qi_page *page, uint64_t to, uint64_t from);
 
-/* quarantine.c: the same for what is in quarantine; the sentence goes into `harm`, if first. */
+/*
+ * In quarantine.c. Verifies all ranges in quarantine. Returns whether a write after a free was
+ * found since the last check; `corruption` receives the sentence of the first one.
+ */
 bool qi_quarantine_check(quire_memory *memory, char corruption[QI_CORRUPTION_TEXT]);
 
 #else
@@ -241,7 +271,7 @@ static inline void qi_checked_await_reader(quire_memory *memory, uint32_t slot)
     (void)slot;
 }
 
-static inline bool qi_checked_is_corrupted(quire_memory *memory, uint32_t slot)
+static inline bool qi_checked_report_corruption(quire_memory *memory, uint32_t slot)
 {
     (void)memory;
     (void)slot;

@@ -1,5 +1,7 @@
 /*
- * dump.c - quire_memory_write_json and quire_space_write_json. docs/formats.md lists the keys.
+ * dump.c - quire_memory_write_json and quire_space_write_json: a memory or a space as JSON.
+ *
+ * docs/formats.md lists the keys. No lock is held while the sink runs.
  * QUIRE_JSON_SCHEMA rises when a key is removed or changes its meaning.
  */
 #include "quire/insight.h"

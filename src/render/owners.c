@@ -1,5 +1,5 @@
 /*
- * owners.c - see owners.h.
+ * owners.c - a hash table of name parts (see owners.h).
  */
 #include "src/render/owners.h"
 
@@ -9,7 +9,7 @@
 
 static const char SEPARATORS[] = "/.:";
 
-enum { FIRST_ROOM = 64 };
+enum { FIRST_ROOM = 64 }; /* places of the first table */
 
 quire_result qi_owners_init(qi_owners *owners, const quire_host_memory *callbacks)
 {
@@ -35,7 +35,7 @@ static uint64_t hash_of(const char *name)
     return hash;
 }
 
-/* The place of this name, or the free one where it belongs. There is always a free one. */
+/* Returns the place of this name, or the free place where it belongs. One is always free. */
 static qi_owner_sum *find(qi_owner_sum *sums, uint64_t room, const char *name)
 {
     uint64_t at = hash_of(name) & (room - 1);
@@ -44,7 +44,7 @@ static qi_owner_sum *find(qi_owner_sum *sums, uint64_t room, const char *name)
     return &sums[at];
 }
 
-/* Sees to it that a quarter of the places is free. */
+/* Doubles the table if fewer than a quarter of its places are free. Returns false without memory. */
 static bool make_room(qi_owners *owners)
 {
     if (owners->room && owners->count < owners->room / 4 * 3)
@@ -62,7 +62,7 @@ static bool make_room(qi_owners *owners)
     return true;
 }
 
-/* Leading separators belong to the part, so that "/a/b" is under "/a". */
+/* Leading separators belong to the part: "/a/b" is counted under "/a". */
 static void copy_part(const char *name, char part[QUIRE_MAX_NAME + 1])
 {
     size_t lead = strspn(name, SEPARATORS);
@@ -73,6 +73,7 @@ static void copy_part(const char *name, char part[QUIRE_MAX_NAME + 1])
     part[length] = '\0';
 }
 
+/* A name whose text cannot be copied is not counted. */
 bool qi_owners_add(qi_owners *owners, const char *name, uint64_t bytes)
 {
     char part[QUIRE_MAX_NAME + 1];

@@ -11,9 +11,9 @@
 
 #include "src/base/result.h"
 #include "src/base/writer.h"
-#include "src/render/owners.h"
-#include "src/core/state/memory.h"
 #include "src/core/allocate/oom_report.h"
+#include "src/core/state/memory.h"
+#include "src/render/owners.h"
 
 enum { MAX_PAGES_LISTED = 10, MAX_NAMES_LISTED = 20 };
 
@@ -142,6 +142,7 @@ static void write_head(report *r)
                     qi_bytes(stats->free_bytes).text, qi_bytes(stats->empty_bytes).text);
 }
 
+/* Writes nothing if there is no limit. */
 static void write_limit(report *r, uint64_t limit, const char *of_what)
 {
     if (limit)
@@ -163,7 +164,7 @@ static void write_heap(report *r)
     write_limit(r, qi_atomic_load_u64(&r->memory->account.limit), "memory");
 }
 
-static void write_refusal(report *r)
+static void write_last_failure(report *r)
 {
     const qi_oom_record *last_oom = &r->last_oom;
     if (!last_oom->number) {
@@ -179,6 +180,7 @@ static void write_refusal(report *r)
     qi_write_text(&r->writer, "\n");
 }
 
+/* The largest free range of a dedicated page is 0: no other request can use its free bytes. */
 static void write_pages(report *r)
 {
     qi_write_format(&r->writer, "\npages by their largest free range: %" PRIu32 " of %" PRIu64 "\n",
@@ -200,6 +202,7 @@ static void write_owner(report *r, const qi_owner_sum *sum, const char *name)
     qi_write_text(&r->writer, "\n");
 }
 
+/* The names with the most live bytes, and one line for all others. */
 static void write_owners(report *r)
 {
     qi_owners *owners = &r->owners;
@@ -223,7 +226,7 @@ static quire_result write(report *r, quire_sink sink, void *user)
     qi_writer_init(&r->writer, sink, user);
     write_head(r);
     write_heap(r);
-    write_refusal(r);
+    write_last_failure(r);
     write_pages(r);
     write_owners(r);
     return qi_writer_finish(&r->writer);

@@ -1,7 +1,7 @@
 /*
- * budget_race.c - threads that race for pages under budgets of all sorts: the backend never holds
- * more than may be, at any moment, also while budgets fall; nobody is refused what is there; and
- * nothing stays taken at the end. Meant for the thread sanitizer and for the release build.
+ * budget_race.c - threads that race for pages under budgets of every kind: the backend never holds
+ * more than the budget at any moment, also while budgets fall; no request fails while its bytes are
+ * free; and no budget stays taken at the end. For the thread sanitizer and for the release build.
  *
  *     budget_race [--seed N] [--steps N]
  */
@@ -23,23 +23,23 @@ enum { THREADS = 8, OWN = 12, FALLS = 12, MAX_KEPT = 32, LEFT = 3 };
 
 static uint64_t seed, steps;
 
-/* What the threads of a case do, and what they find. */
+/* The work of the threads of a case, and their results. */
 static struct {
     fake_backend fake;
     quire_device *device;
-    quire_memory *memories[2]; /* of one heap; shared out to the threads; the second may be none */
-    uint32_t one_in;           /* of so many requests one is dedicated */
+    quire_memory *memories[2]; /* of one heap, shared by the threads; the second may be NULL */
+    uint32_t one_in;           /* one of this many requests is dedicated */
     const char *names[2];      /* of the allocations, or NULL */
-    quire_result refusal;      /* the only one that may be */
-    _Atomic bool is_falling;   /* the threads go on until the budget has fallen */
+    quire_result expected;     /* the only error that may occur */
+    _Atomic bool is_falling;   /* the threads continue until the budget has fallen */
     _Atomic uint64_t refused;
-    quire_allocation kept[MAX_KEPT]; /* so that little is left for the threads */
+    quire_allocation kept[MAX_KEPT]; /* leave little for the threads */
     uint32_t kept_count;
-    _Atomic uint64_t held[2]; /* bytes of allocations that surely live, by name */
-    uint64_t max_held[2];     /* what they may be; 0: any */
+    _Atomic uint64_t live_bytes[2]; /* a lower bound of the live bytes, by name */
+    uint64_t max_live_bytes[2];     /* the limit of the name; 0 means none */
 } scene;
 
-/* A budget that falls, no lower than what is in force: pages begun later are within. */
+/* A falling budget, not below the value that is in force: pages started later respect it. */
 static _Atomic uint64_t in_force;
 static _Thread_local uint64_t in_force_before;
 
@@ -47,7 +47,7 @@ typedef quire_result create_page(void *, const quire_page_request *, quire_nativ
 
 static create_page *real_create;
 
-/* Gives the others their turn where it matters most, and looks at the sum with the new page. */
+/* Yields at the critical moment, and checks the sum with the new page. */
 static quire_result watched_create(void *state, const quire_page_request *request,
                                    quire_native_page *page)
 {
@@ -57,8 +57,8 @@ static quire_result watched_create(void *state, const quire_page_request *reques
     uint64_t bytes = scene.fake.heap_bytes[0];
     pthread_mutex_unlock(&scene.fake.lock);
     if (!result && in_force_before && bytes > in_force_before)
-        check_failed(__FILE__, __LINE__, "%" PRIu64 " bytes of pages where %" PRIu64 " may be",
-                     bytes, in_force_before);
+        check_failed(__FILE__, __LINE__, "%" PRIu64 " bytes of pages, the limit is %" PRIu64, bytes,
+                     in_force_before);
     return result;
 }
 
@@ -80,7 +80,7 @@ static void begin(const quire_memory_options *options, int memories, create_page
 {
     memset(&scene, 0, sizeof scene);
     atomic_store(&in_force, 0);
-    scene.refusal = QUIRE_ERROR_OVER_BUDGET;
+    scene.expected = QUIRE_ERROR_OVER_BUDGET;
     fake_init(&scene.fake);
     fake_offer_budget(&scene.fake);
     real_create = scene.fake.table.page_create;
@@ -104,15 +104,15 @@ static quire_memory *memory_of(uintptr_t thread)
 static void look_at_names(void)
 {
     for (int i = 0; i < 2; i++) {
-        uint64_t held = atomic_load(&scene.held[i]), most = scene.max_held[i];
-        if (most && held > most)
-            check_failed(__FILE__, __LINE__, "'%s' holds %" PRIu64 ", %" PRIu64 " may be",
-                         scene.names[i], held, most);
+        uint64_t bytes = atomic_load(&scene.live_bytes[i]), most = scene.max_live_bytes[i];
+        if (max && bytes > max)
+            check_failed(__FILE__, __LINE__, "'%s' has %" PRIu64 " bytes, the limit is %" PRIu64,
+                         scene.names[i], bytes, max);
     }
 }
 
 static void try_to_allocate(test_random *r, quire_memory *memory, uint32_t name,
-                            quire_allocation *at, uint64_t *held)
+                            quire_allocation *at, uint64_t *bytes)
 {
     const quire_allocation_options options = {
         .size = random_size(r, 40 * KIB),
@@ -126,21 +126,21 @@ static void try_to_allocate(test_random *r, quire_memory *memory, uint32_t name,
         bool flaky = scene.fake.table.page_create == flaky_create &&
                      (result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY ||
                       result == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-        if (result != scene.refusal && !flaky)
-            check_failed(__FILE__, __LINE__, "refused otherwise: %s", quire_last_error());
+        if (result != scene.expected && !flaky)
+            check_failed(__FILE__, __LINE__, "failed with another error: %s", quire_last_error());
         atomic_fetch_add(&scene.refused, 1);
         return;
     }
     quire_allocation_info info;
     CHECK_OK(quire_allocation_get_info(memory, *at, &info));
-    *held = info.size + info.left_padding;
-    atomic_fetch_add(&scene.held[name], *held);
+    *bytes = info.size + info.left_padding;
+    atomic_fetch_add(&scene.live_bytes[name], *bytes);
     look_at_names();
 }
 
-static void give_back(quire_memory *memory, uint32_t name, quire_allocation *at, uint64_t held)
+static void give_back(quire_memory *memory, uint32_t name, quire_allocation *at, uint64_t bytes)
 {
-    atomic_fetch_sub(&scene.held[name], held); /* before others may have its bytes */
+    atomic_fetch_sub(&scene.live_bytes[name], bytes); /* before another thread may get its bytes */
     CHECK_OK(quire_free(memory, *at));
     at->id = 0;
 }
@@ -150,34 +150,34 @@ static void *work(void *user)
     test_random r = {.state = seed + (uintptr_t)user};
     quire_memory *memory = memory_of((uintptr_t)user);
     quire_allocation own[OWN] = {{0}};
-    uint64_t held[OWN];
+    uint64_t bytes[OWN];
     for (uint64_t i = 0; i < steps || atomic_load(&scene.is_falling); i++) {
         uint32_t at = (uint32_t)random_below(&r, OWN);
         if (own[at].id)
-            give_back(memory, at % 2, &own[at], held[at]);
+            give_back(memory, at % 2, &own[at], bytes[at]);
         else
-            try_to_allocate(&r, memory, at % 2, &own[at], &held[at]);
+            try_to_allocate(&r, memory, at % 2, &own[at], &bytes[at]);
         if (random_below(&r, 64) == 0)
             CHECK_OK(quire_memory_trim(memory, 0, NULL));
     }
     for (uint32_t at = 0; at < OWN; at++)
         if (own[at].id)
-            give_back(memory, at % 2, &own[at], held[at]);
+            give_back(memory, at % 2, &own[at], bytes[at]);
     return NULL;
 }
 
-static void run(void *(*body)(void *), void (*meanwhile)(void))
+static void run(void *(*body)(void *), void (*beside)(void))
 {
     pthread_t threads[THREADS];
     for (uintptr_t i = 0; i < THREADS; i++)
         CHECK_EQ(pthread_create(&threads[i], NULL, body, (void *)i), 0);
-    if (meanwhile)
-        meanwhile();
+    if (beside)
+        beside();
     for (uintptr_t i = 0; i < THREADS; i++)
         CHECK_EQ(pthread_join(threads[i], NULL), 0);
 }
 
-/* Uses all up that may be, and gives a little of it back for the threads to race for. */
+/* Takes everything up to the limit, and frees a little of it for the threads to race for. */
 static void keep_most(void)
 {
     const quire_allocation_options half = {.size = PAGE / 2, .dedicated = true};
@@ -187,7 +187,7 @@ static void keep_most(void)
         result = quire_allocate(scene.memories[0], &half, &scene.kept[scene.kept_count]);
         scene.kept_count += !result;
     } while (!result);
-    CHECK_EQ(result, scene.refusal);
+    CHECK_EQ(result, scene.expected);
     for (int i = 0; i < LEFT; i++)
         CHECK_OK(quire_free(scene.memories[0], scene.kept[--scene.kept_count]));
 }
@@ -204,7 +204,7 @@ static void end(void)
     CHECK_OK(quire_device_get_budget(scene.device, 0, &budget));
     CHECK_EQ(budget.used, 0);
     CHECK_EQ(scene.fake.pages, 0);
-    printf("# %" PRIu64 " refused, %" PRIu64 " pages asked for\n", atomic_load(&scene.refused),
+    printf("# %" PRIu64 " failed, %" PRIu64 " pages requested\n", atomic_load(&scene.refused),
            scene.fake.calls[FAKE_PAGE_CREATE]);
     for (int i = 0; i < 2 && scene.memories[i]; i++)
         CHECK_OK(quire_memory_destroy(&scene.memories[i]));
@@ -213,18 +213,18 @@ static void end(void)
     pthread_mutex_destroy(&scene.fake.lock);
 }
 
-/* Up to the limit, or the case shows nothing, and never above. */
-static void run_under(uint64_t most)
+/* The peak reaches the limit, or the case proves nothing, and never exceeds it. */
+static void run_under(uint64_t max)
 {
     keep_most();
     run(work, NULL);
-    CHECK_EQ(scene.fake.peak_heap_bytes[0], most);
+    CHECK_EQ(scene.fake.peak_heap_bytes[0], max);
     end();
 }
 
-/* ---- an account alone ----------------------------------------------------------------------- */
+/* ---- the account alone ---------------------------------------------------------------------- */
 
-enum { ACCOUNT = 4, TURNS = 2000000 }; /* room for one, or for two small ones */
+enum { ACCOUNT = 4, TURNS = 2000000 }; /* enough for one amount of 3, or for two of 2 */
 
 static qi_account account;
 static _Atomic uint64_t surely_taken, max_taken;
@@ -239,8 +239,8 @@ static void *take_and_give(void *user)
             continue;
         }
         uint64_t taken = atomic_fetch_add(&surely_taken, amount) + amount;
-        for (uint64_t most = atomic_load(&max_taken); taken > most;)
-            if (atomic_compare_exchange_weak(&max_taken, &most, taken))
+        for (uint64_t max = atomic_load(&max_taken); taken > max;)
+            if (atomic_compare_exchange_weak(&max_taken, &max, taken))
                 break;
         atomic_fetch_sub(&surely_taken, amount);
         qi_account_give(&account, amount);
@@ -255,7 +255,7 @@ static void an_account(void)
     CHECK(max_taken <= ACCOUNT);
 }
 
-/* ---- one sort of budget after the other ----------------------------------------------------- */
+/* ---- one kind of budget after the other ----------------------------------------------------- */
 
 static void heap_limit(uint32_t one_in)
 {
@@ -266,7 +266,7 @@ static void heap_limit(uint32_t one_in)
 
 static void shared_pages(void)
 {
-    heap_limit(0); /* the last half is for a smaller page */
+    heap_limit(0); /* the last half fits a smaller page only */
 }
 
 static void dedicated_pages(void)
@@ -297,7 +297,7 @@ static void a_memorys_limit(void)
 static void pages_of_the_device(void)
 {
     begin_with_pages(2);
-    scene.refusal = QUIRE_ERROR_TOO_MANY_PAGES;
+    scene.expected = QUIRE_ERROR_TOO_MANY_PAGES;
     CHECK_OK(quire_device_set_page_limit(scene.device, 5));
     keep_most();
     run(work, NULL);
@@ -311,12 +311,12 @@ static void names(void)
     scene.one_in = 4;
     scene.names[0] = "weights";
     scene.names[1] = "weights/cache";
-    scene.max_held[0] = 120 * KIB;
-    scene.max_held[1] = 30 * KIB;
+    scene.max_live_bytes[0] = 120 * KIB;
+    scene.max_live_bytes[1] = 30 * KIB;
     CHECK_OK(quire_memory_set_name_limit(scene.memories[0], "weights/", 30 * KIB));
     CHECK_OK(quire_memory_set_name_limit(scene.memories[0], "w", 120 * KIB));
     run(work, NULL);
-    CHECK(atomic_load(&scene.refused) > 0); /* some ask more than that at once */
+    CHECK(atomic_load(&scene.refused) > 0); /* some single requests exceed it */
     quire_name_usage usage;
     CHECK_OK(quire_memory_get_name_usage(scene.memories[0], "w", &usage));
     CHECK_EQ(usage.held_bytes + usage.allocation_count, 0);
@@ -362,7 +362,7 @@ static void fall(void)
     for (uint64_t i = 1; i < FALLS; i++) {
         uint64_t asked = questions();
         for (int k = 0; k < 1000 && questions() < asked + 50; k++)
-            sched_yield(); /* the threads go on for a while */
+            sched_yield(); /* the threads run for a while */
         set_budget((FALLS - i) * PAGE);
         atomic_store(&in_force, (FALLS - i) * PAGE);
     }
@@ -395,7 +395,7 @@ static void a_backends_budget_that_falls(void)
     falling(set_backends_budget);
 }
 
-/* ---- nobody is refused what is there -------------------------------------------------------- */
+/* ---- no request fails while memory is free -------------------------------------------------- */
 
 static void *take_one_and_give_it_back(void *user)
 {
@@ -416,7 +416,8 @@ static void a_page_for_each_thread(void)
     fake_set_budget(&scene.fake, 0, (THREADS + 5) * PAGE, 5 * PAGE);
     run(take_one_and_give_it_back, NULL);
     CHECK(scene.fake.peak_heap_bytes[0] <= THREADS * PAGE);
-    fake_set_budget(&scene.fake, 0, (THREADS + 2) * PAGE, 2 * PAGE); /* others and budget moved */
+    /* both the usage of others and the budget changed */
+    fake_set_budget(&scene.fake, 0, (THREADS + 2) * PAGE, 2 * PAGE);
     run(take_one_and_give_it_back, NULL);
     end();
 }

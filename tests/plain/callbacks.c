@@ -1,6 +1,6 @@
 /*
- * callbacks.c - callbacks that use the memory that they hear of, at every place where the library
- * calls one, on the host backend and on the fake one. The other backends are callbacks_*.c.
+ * callbacks.c - callbacks that use the memory they are called for, at every place where the library
+ * calls one, on the host backend and on the fake one. callbacks_*.c cover the other backends.
  */
 #include "quire/host.h"
 #include "tests/support/callbacks.h"

@@ -1,5 +1,5 @@
 /*
- * callbacks_cuda.c - callbacks that use the memory that they hear of (tests/support/callbacks.h),
+ * callbacks_cuda.c - callbacks that use the memory they are called for (tests/support/callbacks.h),
  * on the CUDA backend and the fake driver.
  */
 #include "tests/support/callbacks.h"

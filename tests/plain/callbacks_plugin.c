@@ -1,6 +1,6 @@
 /*
- * callbacks_plugin.c - callbacks that use the memory that they hear of (tests/support/callbacks.h),
- * on the plugin backend and the test plugin.
+ * callbacks_plugin.c - callbacks that use the memory they are called for
+ * (tests/support/callbacks.h), on the plugin backend and the test plugin.
  */
 #include "tests/support/callbacks.h"
 #include "tests/support/plain.h"

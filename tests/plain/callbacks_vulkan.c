@@ -1,6 +1,6 @@
 /*
- * callbacks_vulkan.c - callbacks that use the memory that they hear of (tests/support/callbacks.h),
- * on the Vulkan backend and the fake driver.
+ * callbacks_vulkan.c - callbacks that use the memory they are called for
+ * (tests/support/callbacks.h), on the Vulkan backend and the fake driver.
  */
 #include "tests/support/callbacks.h"
 #include "tests/support/plain.h"

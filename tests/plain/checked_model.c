@@ -1,7 +1,7 @@
 /*
- * checked_model.c - random work on a checked memory of every kind and fit: contents stay, sound
- * frees succeed, and each stray write is found, by exactly the free or the check that has to, while
- * nothing else is ever called damaged.
+ * checked_model.c - random work on a checked memory of every kind and fit: contents stay, valid
+ * frees succeed, exactly the free or the check that must find a stray write finds it, and no other
+ * range is ever reported as corrupted.
  *
  *     checked_model [--steps N] [--seed N]
  */
@@ -18,7 +18,7 @@ typedef struct held {
     quire_native native;
     uint64_t size;
     unsigned char first, last;
-    bool has_front; /* a zone in front of it */
+    bool has_front; /* guard bytes before it */
     bool is_spoiled;
 } held;
 
@@ -78,7 +78,7 @@ static void release(uint32_t number)
     all[number] = all[--count];
 }
 
-/* Frees one that is not dedicated, writes to it, and has it found. */
+/* Frees an allocation that is not dedicated, writes to it, and expects that the write is found. */
 static void write_after_free(uint32_t number)
 {
     held h = all[number];

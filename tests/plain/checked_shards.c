@@ -1,8 +1,8 @@
 /*
- * checked_shards.c - threads on a checked memory with several shards: each other's allocations are
- * freed, in batches too, while pages are kept, moved and trimmed and everything is checked.
- * Nothing is called damaged but what is, nobody is refused what was freed, nothing stays behind.
- * Meant for the thread sanitizer as well.
+ * checked_shards.c - threads on a checked memory with several shards: they free each other's
+ * allocations, in batches too, while pages are kept, moved and trimmed and everything is checked.
+ * Only real corruption is reported, no request fails for lack of freed memory, nothing remains at
+ * the end. Also for the thread sanitizer.
  *
  *     checked_shards [--steps N] [--seed N]
  */
@@ -18,7 +18,7 @@ enum { THREADS = 6, SHARED = 48, BATCH = 20, PAGE = 65536, WHOLE = PAGE - 1000 }
 
 static uint64_t steps, seed;
 static watched w;
-static _Atomic uint64_t shared[SHARED]; /* handles that whoever takes them out frees */
+static _Atomic uint64_t shared[SHARED]; /* handles; the thread that takes one out frees it */
 static _Atomic uint64_t spoiled, found;
 static pthread_mutex_t at_zones = PTHREAD_MUTEX_INITIALIZER; /* a stray write or a check */
 
@@ -62,7 +62,7 @@ static void exchange(test_random *r)
     release(atomic_exchange(&shared[random_below(r, SHARED)], made.id));
 }
 
-/* Allocates many at once; frees as many, made by anybody. */
+/* Allocates many at once; frees as many, made by any thread. */
 static void exchange_many(test_random *r)
 {
     quire_allocation many[BATCH];
@@ -132,7 +132,7 @@ static void random_work(uint32_t kind, uint32_t shards, uint64_t retained)
     quire_memory_stats stats;
     spoiled = found = 0;
     watched_prepare(&w);
-    w.is_quiet = true; /* more lines than it keeps, of many threads */
+    w.is_quiet = true; /* more lines than the log keeps, from many threads */
     watched_open(&w, &(quire_memory_options){
                          .kind_mask = UINT32_C(1) << kind,
                          .shards = shards,
@@ -144,7 +144,8 @@ static void random_work(uint32_t kind, uint32_t shards, uint64_t retained)
     CHECK_OK(quire_memory_check(w.memory));
     CHECK_OK(quire_memory_get_stats(w.memory, &stats));
     CHECK_EQ(stats.allocation_count + stats.live_bytes + stats.requested_bytes, 0);
-    CHECK(found <= spoiled); /* the rest by batches, each one refusal for all that are in it */
+    /* the rest by batches; the batch with the spoiled ones fails as a whole */
+    CHECK(found <= spoiled);
     CHECK(found > 0);
     CHECK_OK(quire_memory_trim(w.memory, 0, NULL));
     CHECK_EQ(w.fake.pages, 0);
@@ -172,7 +173,7 @@ static void one_shard(void)
     random_work(KIND_COHERENT, 1, 1);
 }
 
-/* ---- nobody is refused what was freed ------------------------------------------------------ */
+/* ---- freed memory is available ------------------------------------------------------------- */
 
 static void *take_one_and_give_it_back(void *number)
 {

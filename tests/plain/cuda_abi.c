@@ -1,8 +1,8 @@
 /*
- * cuda_abi.c - backends/cuda/abi.h against the headers of the CUDA Toolkit: sizes and places of
- * members, numbers, and the exact types of functions under the versions that the table gives.
+ * cuda_abi.c - backends/cuda/abi.h against the headers of the CUDA Toolkit: sizes and offsets of
+ * members, constants, and the exact types of functions under the versions in the table.
  *
- * Everything that the installed release has is compared; what is newer is counted and told.
+ * It compares everything that the installed release has, and counts and reports newer entries.
  */
 #include "tests/support/plain.h"
 
@@ -354,7 +354,7 @@ static void numbers_are_the_same(void)
 
 /* ---- functions ------------------------------------------------------------------------------ */
 
-/* From here on the own names are the toolkit's types, so that the rows of the table are too. */
+/* From here on quire's names are the toolkit's types, so the rows of the table are too. */
 #define qi_cu_device CUdevice
 #define qi_cu_ptr CUdeviceptr
 #define qi_cu_handle CUmemGenericAllocationHandle
@@ -399,7 +399,7 @@ static void check_function(const char *name, int version, bool same)
         check_failed(__FILE__, __LINE__, "cu%s has other parameters in %d", name, version);
 }
 
-/* The toolkit names each type after the function and the version that brought it. */
+/* The toolkit names each type after the function and the version that introduced it. */
 #define CHECK_FUNCTION(name, suffix, version, presence, parameters)                                \
     check_function(                                                                                \
         #name, version,                                                                            \
@@ -444,7 +444,7 @@ int main(void)
     plain_case("constants have the same values", numbers_are_the_same);
     plain_case("functions have the same parameters", functions_have_the_same_parameters);
     plain_case("symbols have the same parameters", symbols_have_the_same_parameters);
-    printf("# CUDA %d.%d: %u things compared, %u are newer than it\n", CUDA_VERSION / 1000,
+    printf("# CUDA %d.%d: %u entries compared, %u newer ones skipped\n", CUDA_VERSION / 1000,
            CUDA_VERSION % 1000 / 10, compared, newer);
     return plain_end();
 }

@@ -1,12 +1,13 @@
 /*
- * cuda_codes.c - what a CUDA driver answers to use of memory and addresses at the edges of what is
- * documented, row by row.
+ * cuda_codes.c - the codes of a CUDA driver for use of memory and addresses at the limits of the
+ * documented behaviour, row by row.
  *
- *     cuda_codes --library PATH  holds a driver to the expected codes, as a test: the fake one
- *     cuda_codes --table PATH    prints what a driver answers beside what is expected, in Markdown
+ *     cuda_codes --library PATH  checks a driver against the expected codes, as a test: the fake one
  *
- * No row does what the driver leaves undefined, so that all can be run on a real one. Each has a
- * scene of its own: what one changes the next does not see.
+ *     cuda_codes --table PATH    prints the codes of a driver next to the expected ones, in Markdown
+ *
+ * No row uses undefined behaviour, so all rows can run on a real driver. Each row has its own
+ * scene: no row sees the changes of another.
  */
 #include "tests/support/plain.h"
 
@@ -59,7 +60,8 @@ static void open_scene(scene *s)
     MUST(cu.MemSetAccess(s->mapped, 2 * piece, &s->desc, 1));
 }
 
-/* Whatever a row has left: what it changed cannot be ended twice, and is the process's then. */
+/* Releases what the row left. What the row released already cannot be released twice, so errors are
+   ignored. */
 static void close_scene(const scene *s)
 {
     for (uint64_t i = 0; i < 4; i++)
@@ -145,7 +147,7 @@ static qi_cu_result released_and_read(scene *s)
     return result ? result : cu.MemcpyDtoH(&value, s->mapped, sizeof value);
 }
 
-/* X(row, what is done, code that is expected, call) with the scene at `s`. */
+/* X(row, description, expected code, call) with the scene at `s`. */
 #define ROWS(X)                                                                                    \
     X(reserve_none, "reserve 0 bytes", INVALID_VALUE, reserve(0, 0))                               \
     X(reserve_odd, "reserve part of a host page", INVALID_VALUE, reserve(1000, 0))                 \
@@ -246,7 +248,7 @@ static void load(const char *path)
 #define X(name, suffix, version, presence, parameters)                                             \
     do {                                                                                           \
         void *found = dlsym(library, "cu" #name #suffix);                                          \
-        memcpy(&cu.name, &found, sizeof found); /* for which C has no cast */                      \
+        memcpy(&cu.name, &found, sizeof found); /* C has no cast for it */                         \
     } while (0);
     QI_CU_FUNCTIONS(X)
 #undef X

@@ -1,7 +1,7 @@
 /*
- * cuda_overflow.c - a kernel that writes four bytes into an allocation, or right behind it, in a
- * memory that NVTX tells tools of: what compute-sanitizer --nvtx=yes is to find, and to find
- * nothing of. It links the installed libraries as a program would.
+ * cuda_overflow.c - a kernel that writes four bytes into an allocation, or just after it, in a
+ * memory that NVTX reports to tools. compute-sanitizer --nvtx=yes must report the second write and
+ * not the first. The program links the installed libraries, as any program does.
  *
  *     cuda_overflow [--cuda LIBRARY] inside|behind
  */
@@ -38,7 +38,7 @@ static const char KERNEL[] = ".version 6.3\n"
                              "  ret;\n"
                              "}\n";
 
-/* What only this program calls. */
+/* The functions that only this program calls. */
 typedef qi_cu_result (*load_module)(void **module, const void *text);
 typedef qi_cu_result (*get_function)(void **function, void *module, const char *name);
 typedef qi_cu_result (*launch_kernel)(void *function, unsigned gx, unsigned gy, unsigned gz,
@@ -50,7 +50,7 @@ static void *find(void *library, const char *name)
     return library ? dlsym(library, name) : NULL;
 }
 
-/* NULL: done; else what the driver has not, or did not do. */
+/* Returns NULL on success, otherwise what the driver lacks or which call failed. */
 static const char *write_at(void *library, void *context, uint64_t address)
 {
     load_module load;

@@ -1,10 +1,12 @@
 /*
- * cuda_vulkan.c - Vulkan and CUDA on one GPU: a page of the one is the other's, with the same bytes
- * at the same offsets. On this machine's drivers, or on others by way of the environment
- * (VK_ICD_FILENAMES) and the option; skipped, saying so, where one of them has no device or the two
- * have no GPU in common.
+ * cuda_vulkan.c - Vulkan and CUDA on one GPU: both APIs share a page, with the same bytes at the
+ * same offsets. Runs on this machine's drivers, or on others by the environment (VK_ICD_FILENAMES)
+ * and the option. Skipped with a message if one of them has no device or they have no GPU in
+ * common.
  *
- *     cuda_vulkan [--must] [--cuda LIBRARY]     --must: to skip is to fail
+ *     cuda_vulkan [--must] [--cuda LIBRARY]
+ *
+ *     --must: a skip is a failure
  */
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +57,7 @@ static bool find_vulkan(void)
     return false;
 }
 
-/* NULL: both are open; else why not. */
+/* Returns NULL if both are open, otherwise the reason. */
 static const char *open_both(const char *library)
 {
     static char reason[512];
@@ -132,7 +134,7 @@ static quire_result import_page(quire_memory *memory, int descriptor, uint64_t s
     return quire_cuda_import_range(memory, &import, page);
 }
 
-/* One buffer's page in CUDA: what Vulkan wrote is there, and the reverse. */
+/* One buffer's page in CUDA: CUDA reads what Vulkan wrote, and the reverse. */
 static void same_bytes(quire_memory *vulkan, quire_buffer buffer, uint64_t size, uint32_t key)
 {
     quire_buffer_info info;
@@ -148,7 +150,7 @@ static void same_bytes(quire_memory *vulkan, quire_buffer buffer, uint64_t size,
                                     VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT, &descriptor));
     CHECK_OK(import_page(cuda, descriptor, page_size(vulkan, info.place.page), info.place.dedicated,
                          gpu.uuid, &page));
-    CHECK_EQ(close(descriptor), 0); /* it stayed ours */
+    CHECK_EQ(close(descriptor), 0); /* the handle stayed ours */
     CHECK_OK(quire_cuda_get_range(cuda, page, &seen));
     CHECK(seen.size == page_size(vulkan, info.place.page) && !seen.page_offset && seen.address);
     expect(cuda, page, info.place.offset, size, key);
@@ -177,7 +179,7 @@ static void vulkan_in_cuda(void)
     CHECK_OK(quire_memory_destroy(&vulkan));
 }
 
-/* It would be somebody else's memory, or none: refused before the driver is asked. */
+/* It would be the memory of another GPU, or none: rejected before the driver is called. */
 static void another_gpu(void)
 {
     quire_buffer buffer;
@@ -223,7 +225,7 @@ static void cuda_in_vulkan(void)
     CHECK(range.page_offset);
     CHECK_OK(quire_cuda_export_fd(cuda, second, &descriptor));
     const quire_vulkan_import import = {.type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,
-                                        .descriptor = descriptor, /* Vulkan's from then on */
+                                        .descriptor = descriptor, /* owned by Vulkan from then on */
                                         .size = range.padded_size};
     CHECK_OK(quire_vulkan_import_range(vulkan, &import, &page));
     CHECK_OK(quire_vulkan_get_range(vulkan, page, &seen));

@@ -1,6 +1,6 @@
 /*
- * fake_cuda_library.c - the fake CUDA driver as programs find the real one: a library that is
- * opened by name, whose functions dlsym and cuGetProcAddress find, unless they are hidden.
+ * fake_cuda_library.c - the fake CUDA driver as programs find the real one: a library opened by
+ * name. dlsym and cuGetProcAddress find its functions, unless they are hidden.
  */
 #include "tests/support/plain.h"
 
@@ -30,7 +30,7 @@ static void *find(void *library, const char *name)
     return found;
 }
 
-/* A pointer to data becomes one to a function, for which C has no cast. */
+/* Converts a data pointer to a function pointer, for which C has no cast. */
 #define FIND(type, variable, library, name)                                                        \
     do {                                                                                           \
         void *found = find((library), (name));                                                     \
@@ -158,7 +158,7 @@ int main(void)
 {
     plain_case("options come from the environment", options_come_from_the_environment);
     plain_case("a wrong option ends the program", a_wrong_option_ends_the_program);
-    plain_case("the report tells what is alive", the_report_tells_what_is_alive);
+    plain_case("the report lists live objects", the_report_tells_what_is_alive);
     plain_case("symbols are those of the version and not hidden",
                symbols_are_those_of_the_version_and_not_hidden);
     plain_case("both ways find the same functions", both_ways_find_the_same_functions);

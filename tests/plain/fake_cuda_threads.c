@@ -1,6 +1,6 @@
 /*
- * fake_cuda_threads.c - the fake CUDA driver from many threads at once: each makes, maps, fills,
- * reads and gives back memory in streams of its own, two of them on each device.
+ * fake_cuda_threads.c - the fake CUDA driver from many threads at once: each creates, maps, fills,
+ * reads and releases memory in its own streams, two threads on each device.
  *
  *     fake_cuda_threads [--steps N]
  */
@@ -22,7 +22,7 @@ typedef struct worker {
     uint64_t *pinned;
 } worker;
 
-/* What it writes through one mapping it reads through the other. */
+/* It reads through one mapping what it wrote through the other. */
 static void step(const worker *w, unsigned char value)
 {
     qi_cu_handle handle;
@@ -91,7 +91,7 @@ static void with_work_done_late(void)
 int main(int argc, char **argv)
 {
     steps = plain_option(argc, argv, "steps", 500);
-    plain_case("threads with work done at once", with_work_done_at_once);
-    plain_case("threads with work done late", with_work_done_late);
+    plain_case("threads with work executed immediately", with_work_done_at_once);
+    plain_case("threads with deferred work", with_work_done_late);
     return plain_end();
 }

@@ -1,10 +1,9 @@
 /*
  * fake_vulkan_loader.c - the fake Vulkan driver as an installed one: found by the real loader
- * through its manifest, with the real validation layer over it. A small program runs in silence on
- * every built-in layout; what is wrong is told of by the layer and by the driver, under the same
- * number.
+ * through its manifest, with the real validation layer over it. A small program runs without a
+ * message on every built-in layout; the layer and the driver report misuse under the same number.
  *
- * Needs libvulkan1 and vulkan-validationlayers, and says so where they are not there.
+ * Needs libvulkan1 and vulkan-validationlayers; skipped with a message without them.
  */
 #include "tests/support/plain.h"
 
@@ -18,7 +17,7 @@
 
 /* ---- a small program ---------------------------------------------------------------------- */
 
-/* The first type among those allowed that the host sees. */
+/* The first allowed memory type that is host-visible. */
 static uint32_t visible_type(loaded *l, uint32_t allowed, bool *coherent)
 {
     VkPhysicalDeviceMemoryProperties memory;
@@ -33,7 +32,7 @@ static uint32_t visible_type(loaded *l, uint32_t allowed, bool *coherent)
 }
 
 /* Two buffers in one memory: the first is filled and copied to the second. Large enough that best
- * practices have nothing to say. */
+   practices report nothing. */
 enum { SIZE = 1 << 20 };
 
 typedef struct pair {
@@ -152,7 +151,7 @@ static void every_layout_runs_in_silence(void)
     }
 }
 
-/* Both notice, which proves that both were asked. */
+/* Both report it, which proves that both were called. */
 static void a_leak_is_noticed_by_layer_and_driver(void)
 {
     loaded l;
@@ -181,7 +180,7 @@ static void a_fault_comes_through(void)
     CHECK(!loaded_reported("message"));
 }
 
-/* Opens and ends a device in a process of its own; the signal that ended it, or 0. */
+/* Opens and destroys a device in a child process; returns the signal that ended it, or 0. */
 static int signal_of_another_process(void)
 {
     fflush(stdout);
@@ -224,9 +223,9 @@ static void options_come_from_the_environment(void)
 /* ---- the same rules under the same numbers ------------------------------------------------ */
 
 typedef struct misuse {
-    const char *rule; /* the end of its id, which says what it is about */
+    const char *rule; /* the end of its id, which names the rule */
     void (*body)(loaded *l, const pair *on);
-    const char *later; /* what newer layers call it, or NULL: the same */
+    const char *later; /* the id in newer layers; NULL means the same */
 } misuse;
 
 static void allocate_nothing(loaded *l, const pair *on)
@@ -377,11 +376,10 @@ int main(void)
     }
     if (!loaded_has_layer())
         plain_skip("the validation layer over the fake driver", "it is not installed");
-    plain_case("every layout runs in silence", every_layout_runs_in_silence);
-    plain_case("a leak is noticed by layer and driver", a_leak_is_noticed_by_layer_and_driver);
-    plain_case("misuse is told by layer and driver alike",
-               misuse_is_told_by_layer_and_driver_alike);
-    plain_case("a fault comes through", a_fault_comes_through);
+    plain_case("every layout runs without a message", every_layout_runs_in_silence);
+    plain_case("layer and driver report a leak", a_leak_is_noticed_by_layer_and_driver);
+    plain_case("layer and driver report the same misuse", misuse_is_told_by_layer_and_driver_alike);
+    plain_case("an injected fault reaches the program", a_fault_comes_through);
     plain_case("options come from the environment", options_come_from_the_environment);
     loaded_end();
     return plain_end();

@@ -1,6 +1,6 @@
 /*
  * fake_vulkan_threads.c - the fake Vulkan driver from many threads at once, as Vulkan permits: each
- * with objects, pool and queue of its own, and one handing work to another through a timeline.
+ * with its own objects, pool and queue, and one handing work to another through a timeline.
  *
  *     fake_vulkan_threads [--steps N]
  */
@@ -10,7 +10,7 @@
 
 #include "tests/support/vulkan/fixture.h"
 
-enum { THREADS = 6 }; /* as many as there are queues */
+enum { THREADS = 6 }; /* one per queue */
 
 static uint64_t steps;
 
@@ -106,7 +106,7 @@ static void threads_with_objects_of_their_own(void)
     }
 }
 
-/* Thread n waits for n, on its queue or on the host by turns, and signals n + 1. */
+/* Thread n waits for n, alternately on its queue and on the host, and signals n + 1. */
 static void *pass_on(void *state)
 {
     worker *w = state;

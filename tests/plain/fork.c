@@ -1,10 +1,10 @@
 /*
- * fork.c - forks in whatever state other threads are: the child goes on with host memories and ends
- * them, nothing hangs, and devices that do not survive can be ended.
+ * fork.c - forks while other threads are in any state: the child continues to use host memories and
+ * destroys them, nothing hangs, and devices that do not survive can be destroyed.
  *
  *     fork [--steps FORKS]
  *
- * Each child has a watchdog (an alarm) and ends with a signal of its own where all went well.
+ * Each child has a watchdog (an alarm) and ends with a dedicated signal on success.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static void wait_ms(long ms)
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-/* A thread that is at a known place when the fork comes. */
+/* A thread that is at a known place during the fork. */
 typedef struct gate {
     qi_atomic_u32 is_there, may_go;
 } gate;
@@ -89,7 +89,7 @@ typedef struct scene {
     fake_backend fake;
     quire_device *device;
     quire_memory *memory;
-    quire_allocation held;
+    quire_allocation live;
     quire_stream *stream;
     gate gate;
     qi_atomic_u32 is_over;
@@ -137,7 +137,7 @@ static bool visit(void *user, const quire_item *item)
     return true;
 }
 
-/* Uses a memory in every way and ends it. */
+/* Uses a memory in every way and destroys it. */
 static void use_and_end(void *user)
 {
     scene *s = user;
@@ -154,8 +154,8 @@ static void use_and_end(void *user)
     CHECK(items >= 20);
     for (int i = 0; i < 20; i++)
         CHECK_OK(quire_free(s->memory, some[i]));
-    if (s->held.id)
-        CHECK_OK(quire_free(s->memory, s->held));
+    if (s->live.id)
+        CHECK_OK(quire_free(s->memory, s->live));
     CHECK_OK(quire_memory_trim(s->memory, 0, NULL));
     CHECK_OK(quire_memory_check(s->memory));
     if (s->stream)
@@ -169,9 +169,9 @@ static void use_and_end(void *user)
 static void *churn(void *user)
 {
     scene *s = user;
-    quire_allocation held[8] = {{0}};
+    quire_allocation live[8] = {{0}};
     for (uint32_t i = 0; !qi_atomic_load_acquire_u32(&s->is_over); i++) {
-        quire_allocation *a = &held[i * 7 % 8];
+        quire_allocation *a = &live[i * 7 % 8];
         const quire_allocation_options options = {.size = (UINT64_C(64) << i % 13) + i % 5,
                                                   .name = i % 3 ? NULL : "churned"};
         if (a->id)
@@ -196,7 +196,7 @@ static void fork_beside_threads(uint32_t shards, bool contiguous, uint64_t count
                                       .contiguous = contiguous,
                                       .pages = {.page_size = 256 * KIB}});
     CHECK_OK(quire_stream_create(s.device, NULL, &s.stream));
-    s.held = allocate(s.memory, 100);
+    s.live = allocate(s.memory, 100);
     for (int i = 0; i < CHURNERS; i++)
         CHECK(!pthread_create(&threads[i], NULL, churn, &s));
     for (uint64_t i = 0; i < count; i++)
@@ -205,7 +205,7 @@ static void fork_beside_threads(uint32_t shards, bool contiguous, uint64_t count
     for (int i = 0; i < CHURNERS; i++)
         pthread_join(threads[i], NULL);
     CHECK_OK(quire_memory_check(s.memory));
-    CHECK_OK(quire_free(s.memory, s.held));
+    CHECK_OK(quire_free(s.memory, s.live));
     quire_memory_destroy_all(&s.memory);
     CHECK_OK(quire_stream_destroy(&s.stream));
     CHECK_OK(quire_device_destroy(&s.device));
@@ -226,7 +226,7 @@ static void threads_in_a_growing_page(void)
     fork_beside_threads(1, true, forks / 2);
 }
 
-/* ---- pages on their way ------------------------------------------------------------------- */
+/* ---- pages in creation and destruction ---------------------------------------------------- */
 
 static void *allocate_slowly(void *user)
 {
@@ -242,7 +242,7 @@ static void *trim_slowly(void *user)
     return NULL;
 }
 
-/* The only page that the memory may have can be had; the one on its way counts nowhere. */
+/* The only page of the memory is available; the unfinished one is not counted. */
 static void have_the_only_page(void *user)
 {
     scene *s = user;
@@ -299,7 +299,7 @@ static void a_page_being_given_back(void)
     close_all(&s);
 }
 
-/* The backend has the first of two pages in hand, and the thread the second. */
+/* The backend is destroying the first of two pages, and the thread owns the second. */
 static void have_one_page_less(void *user)
 {
     scene *s = user;
@@ -333,7 +333,7 @@ static void *grow_slowly(void *user)
     return NULL;
 }
 
-/* The end of the page can be moved again, from where it was. */
+/* The end of the page can be moved again, from its current position. */
 static void grow_again(void *user)
 {
     scene *s = user;
@@ -344,7 +344,7 @@ static void grow_again(void *user)
     quire_allocation a = allocate(s->memory, 5 * MIB);
     CHECK_OK(quire_memory_check(s->memory));
     CHECK_OK(quire_free(s->memory, a));
-    CHECK_OK(quire_free(s->memory, s->held));
+    CHECK_OK(quire_free(s->memory, s->live));
     CHECK_OK(quire_memory_trim(s->memory, 0, NULL));
     CHECK_OK(quire_memory_destroy(&s->memory));
     CHECK_OK(quire_device_destroy(&s->device));
@@ -354,12 +354,12 @@ static void a_page_that_grows(void)
 {
     scene s;
     open_fake(&s, true, &GROWING);
-    s.held = allocate(s.memory, 100);
+    s.live = allocate(s.memory, 100);
     fork_amid(&s, 2, grow_slowly, grow_again);
     close_all(&s);
 }
 
-/* ---- calls under way ---------------------------------------------------------------------- */
+/* ---- calls in progress -------------------------------------------------------------------- */
 
 static void stand_in_hook(void *user, quire_memory *memory, const quire_event *event)
 {
@@ -382,7 +382,7 @@ static void *copy_with_progress(void *user)
 {
     scene *s = user;
     char bytes[100] = {0};
-    const quire_copy_options copy = {.to = {.memory = s->memory, .allocation = s->held},
+    const quire_copy_options copy = {.to = {.memory = s->memory, .allocation = s->live},
                                      .host_from = bytes,
                                      .size = sizeof bytes,
                                      .progress = {.goes_on = stand_in_progress, .user = s}};
@@ -418,15 +418,15 @@ static void fork_behind(scene *s, void *(*call)(void *), void (*body)(void *user
 static const quire_memory_options VISIBLE = {.flags = QUIRE_HOST_VISIBLE,
                                              .pages = {.page_size = MIB}};
 
-/* All that this process has a handle of is freed: nothing keeps the memory. */
+/* Frees everything that this process has a handle of; no other reference keeps the memory. */
 static void free_and_destroy(void *user)
 {
     scene *s = user;
     CHECK_OK(quire_memory_set_hook(s->memory, NULL));
     quire_allocation a = allocate(s->memory, 100);
     CHECK_OK(quire_free(s->memory, a));
-    if (s->held.id)
-        CHECK_OK(quire_free(s->memory, s->held));
+    if (s->live.id)
+        CHECK_OK(quire_free(s->memory, s->live));
     CHECK_OK(quire_memory_check(s->memory));
     CHECK_OK(quire_memory_destroy(&s->memory));
     CHECK_OK(quire_device_destroy(&s->device));
@@ -436,9 +436,9 @@ static void an_allocation_in_a_copy(void)
 {
     scene s;
     open_host(&s, NULL, &VISIBLE);
-    s.held = allocate(s.memory, 100);
+    s.live = allocate(s.memory, 100);
     fork_behind(&s, copy_with_progress, free_and_destroy);
-    CHECK_OK(quire_free(s.memory, s.held));
+    CHECK_OK(quire_free(s.memory, s.live));
     close_all(&s);
 }
 
@@ -489,7 +489,7 @@ static void fork_once(scene *s)
     CHECK(child >= 0);
     if (!child) {
         alarm(PATIENCE_S);
-        s->has_forked = true; /* the call goes on, in the child too */
+        s->has_forked = true; /* the call continues, in the child too */
         return;
     }
     CHECK(child_was_well(child));
@@ -517,10 +517,11 @@ static bool fork_in_progress(void *user, uint64_t done, uint64_t total)
     return true;
 }
 
-static bool fork_in_shortage(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
+static bool fork_when_out_of_memory(void *user, quire_memory *memory,
+                                    const quire_out_of_memory *report)
 {
     (void)memory;
-    (void)shortage;
+    (void)report;
     fork_once(user);
     return false;
 }
@@ -533,12 +534,12 @@ static void end_if_child(scene *s)
     }
 }
 
-/* Everything that calls somebody, one call after the other; a child ends after its call. */
+/* Every call that runs a callback, one after the other; a child ends after its call. */
 static void call_everything(scene *s)
 {
     char bytes[300] = {0};
     quire_allocation a, b, many[20];
-    s->held = allocate(s->memory, 200);
+    s->live = allocate(s->memory, 200);
     end_if_child(s);
     a = allocate(s->memory, 300);
     end_if_child(s);
@@ -547,7 +548,7 @@ static void call_everything(scene *s)
                                      .size = sizeof bytes,
                                      .progress = {.goes_on = fork_in_progress, .user = s}};
     CHECK_OK(quire_copy(&copy));
-    s->held = s->has_forked ? a : s->held;
+    s->live = s->has_forked ? a : s->live;
     end_if_child(s);
     CHECK_OK(quire_free(s->memory, a));
     end_if_child(s);
@@ -555,8 +556,8 @@ static void call_everything(scene *s)
     end_if_child(s);
     CHECK_OK(quire_free_batch(s->memory, many, 20));
     end_if_child(s);
-    CHECK_OK(quire_free(s->memory, s->held));
-    s->held = (quire_allocation){0};
+    CHECK_OK(quire_free(s->memory, s->live));
+    s->live = (quire_allocation){0};
     end_if_child(s);
     CHECK_OK(quire_memory_trim(s->memory, 0, NULL));
     end_if_child(s);
@@ -569,8 +570,8 @@ static void end_after_callback(void *user)
     scene *s = user;
     s->end = NULL; /* no forks from here on */
     CHECK_OK(quire_memory_check(s->memory));
-    if (s->held.id)
-        CHECK_OK(quire_free(s->memory, s->held));
+    if (s->live.id)
+        CHECK_OK(quire_free(s->memory, s->live));
     allocate(s->memory, 100);
     quire_memory_destroy_all(&s->memory);
     CHECK_OK(quire_device_destroy(&s->device));
@@ -583,12 +584,13 @@ static void forks_in_callbacks(void)
     const quire_host_options options = {
         .device.log = {.level = QUIRE_LOG_DEBUG, .write = fork_in_sink, .user = &s}};
     CHECK_OK(quire_host_open(&options, &s.device));
-    CHECK_OK(quire_memory_create(s.device,
-                                 &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
-                                                         .limit = 8 * MIB,
-                                                         .on_out_of_memory = {fork_in_shortage, &s},
-                                                         .pages = {.page_size = MIB}},
-                                 &s.memory));
+    CHECK_OK(quire_memory_create(
+        s.device,
+        &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
+                                .limit = 8 * MIB,
+                                .on_out_of_memory = {fork_when_out_of_memory, &s},
+                                .pages = {.page_size = MIB}},
+        &s.memory));
     CHECK_OK(quire_memory_set_hook(s.memory, &(quire_hook){fork_in_hook, &s, 0}));
     s.end = end_after_callback;
     call_everything(&s);
@@ -603,7 +605,7 @@ static void stand(void *user)
     gate_wait(user);
 }
 
-/* The stream is over: nothing waits for it, and nothing runs on it. */
+/* The stream has ended: no thread waits for it, and nothing runs on it. */
 static void streams_in_child(void *user)
 {
     scene *s = user;
@@ -614,11 +616,11 @@ static void streams_in_child(void *user)
     CHECK_OK(quire_memory_get_stats(s->memory, &stats));
     CHECK_EQ(stats.deferred_count, 0);
     CHECK_FAILS(quire_stream_mark(s->stream, &point), DENIED);
-    CHECK_FAILS(quire_fill_on(s->stream, s->memory, s->held, 0, 0, 1, NULL), DENIED);
+    CHECK_FAILS(quire_fill_on(s->stream, s->memory, s->live, 0, 0, 1, NULL), DENIED);
     CHECK_FAILS(quire_host_stream_submit(s->stream, stand, &s->gate), DENIED);
     CHECK_OK(quire_stream_destroy(&s->stream));
     CHECK_OK(quire_stream_create(s->device, NULL, &own));
-    CHECK_OK(quire_fill_on(own, s->memory, s->held, 0, 0, 7, &point));
+    CHECK_OK(quire_fill_on(own, s->memory, s->live, 0, 0, 7, &point));
     CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
     CHECK_OK(quire_stream_destroy(&own));
     free_and_destroy(s);
@@ -628,10 +630,10 @@ static void streams_with_work(void)
 {
     scene s;
     open_host(&s, NULL, &VISIBLE);
-    s.held = allocate(s.memory, 100);
+    s.live = allocate(s.memory, 100);
     CHECK_OK(quire_stream_create(s.device, NULL, &s.stream));
     CHECK_OK(quire_host_stream_submit(s.stream, stand, &s.gate));
-    CHECK_OK(quire_fill_on(s.stream, s.memory, s.held, 0, 0, 3, NULL));
+    CHECK_OK(quire_fill_on(s.stream, s.memory, s.live, 0, 0, 3, NULL));
     CHECK_OK(quire_free_on(s.memory, allocate(s.memory, 100), s.stream));
     gate_await(&s.gate);
     in_child(streams_in_child, &s);
@@ -642,7 +644,7 @@ static void streams_with_work(void)
 
 /* ---- devices that do not survive ---------------------------------------------------------- */
 
-/* Nothing is served but the end. */
+/* Only destruction is allowed. */
 static void only_ends(void *user)
 {
     scene *s = user;
@@ -658,12 +660,12 @@ static void only_ends(void *user)
     CHECK_FAILS(quire_allocate(s->memory, &(quire_allocation_options){.size = 8}, &a), DENIED);
     CHECK_FAILS(quire_allocate_batch(s->memory, &(quire_allocation_options){.size = 8}, &a, 1),
                 DENIED);
-    CHECK_FAILS(quire_free(s->memory, s->held), DENIED);
-    CHECK_FAILS(quire_free_batch(s->memory, &s->held, 1), DENIED);
-    CHECK_FAILS(quire_map(s->memory, s->held, &pointer), DENIED);
-    CHECK_FAILS(quire_write(s->memory, s->held, 0, &byte, 1), DENIED);
-    CHECK_FAILS(quire_read(s->memory, s->held, 0, &byte, 1), DENIED);
-    CHECK_FAILS(quire_allocation_get_info(s->memory, s->held, &place), DENIED);
+    CHECK_FAILS(quire_free(s->memory, s->live), DENIED);
+    CHECK_FAILS(quire_free_batch(s->memory, &s->live, 1), DENIED);
+    CHECK_FAILS(quire_map(s->memory, s->live, &pointer), DENIED);
+    CHECK_FAILS(quire_write(s->memory, s->live, 0, &byte, 1), DENIED);
+    CHECK_FAILS(quire_read(s->memory, s->live, 0, &byte, 1), DENIED);
+    CHECK_FAILS(quire_allocation_get_info(s->memory, s->live, &place), DENIED);
     CHECK_FAILS(quire_memory_get_info(s->memory, &info), DENIED);
     CHECK_FAILS(quire_memory_get_stats(s->memory, &stats), DENIED);
     CHECK_FAILS(quire_memory_walk(s->memory, visit, &items), DENIED);
@@ -691,11 +693,11 @@ static void shared_pages(void)
     scene s;
     quire_device_info info;
     open_host(&s, &(quire_host_options){.backing = QUIRE_HOST_MEMFD}, &VISIBLE);
-    s.held = allocate(s.memory, 100);
+    s.live = allocate(s.memory, 100);
     CHECK_OK(quire_device_get_info(s.device, &info));
     CHECK(!info.survives_fork);
     in_child(only_ends, &s);
-    CHECK_OK(quire_write(s.memory, s.held, 0, "four", 4));
+    CHECK_OK(quire_write(s.memory, s.live, 0, "four", 4));
     close_all(&s);
 }
 
@@ -703,9 +705,9 @@ static void a_backend_that_says_nothing(void)
 {
     scene s;
     open_fake(&s, false, &ONE_PAGE);
-    s.held = allocate(s.memory, 100);
+    s.live = allocate(s.memory, 100);
     in_child(ends_without_the_backend, &s);
-    CHECK_OK(quire_free(s.memory, s.held));
+    CHECK_OK(quire_free(s.memory, s.live));
     close_all(&s);
 }
 
@@ -719,7 +721,7 @@ static void use_it(void *user)
     close_all(s);
 }
 
-/* Another thread has begun to end it, and may be refused: allocations live. */
+/* Another thread has begun to destroy it, and the call may fail because allocations live. */
 static void a_memory_whose_end_has_begun(void)
 {
     scene s;
@@ -738,11 +740,11 @@ static void ends_the_stream(void *user)
     CHECK_OK(quire_device_get_stats(s->device, &stats));
     CHECK_EQ(stats.page_count, 0);
     CHECK_EQ(stats.reserved_bytes, 0);
-    CHECK_EQ(s->fake.pages, 1); /* the lost one */
+    CHECK_EQ(s->fake.pages, 1); /* the lost allocation */
     CHECK_OK(quire_device_destroy(&s->device));
 }
 
-/* Another thread ends the memory, and sleeps until the stream has come to the point. */
+/* Another thread destroys the memory, and sleeps until the stream has reached the point. */
 static void a_memory_that_ends_and_waits(void)
 {
     scene s;
@@ -756,11 +758,11 @@ static void a_memory_that_ends_and_waits(void)
     CHECK_OK(quire_memory_create(s.device, &(quire_memory_options){.pages.retained_empty_bytes = 1},
                                  &s.memory));
     CHECK_OK(quire_stream_create(s.device, NULL, &s.stream));
-    s.held = allocate(s.memory, 100);
+    s.live = allocate(s.memory, 100);
     CHECK_OK(quire_stream_mark(s.stream, &point));
-    CHECK_OK(quire_free_after(s.memory, s.held, &point));
+    CHECK_OK(quire_free_after(s.memory, s.live, &point));
     s.memory->is_ending = true;
-    s.memory->destroying_thread = &point; /* no thread's */
+    s.memory->destroying_thread = &point; /* belongs to no thread */
     in_child(ends_the_stream, &s);
     s.memory->is_ending = false;
     s.memory->destroying_thread = NULL;
@@ -778,15 +780,15 @@ int main(int argc, char **argv)
         {"four threads that allocate", threads_in_one_shard},
         {"four threads in three shards", threads_in_shards},
         {"four threads in a page that grows", threads_in_a_growing_page},
-        {"a page that another thread makes", a_page_being_made},
-        {"a page that another thread gives back", a_page_being_given_back},
-        {"two pages that another thread gives back", pages_being_given_back},
-        {"a page that another thread makes larger", a_page_that_grows},
+        {"a page that another thread creates", a_page_being_made},
+        {"a page that another thread destroys", a_page_being_given_back},
+        {"two pages that another thread destroys", pages_being_given_back},
+        {"a page that another thread grows", a_page_that_grows},
         {"an allocation that another thread copies to", an_allocation_in_a_copy},
-        {"an allocation that another thread makes", an_allocation_being_made},
+        {"an allocation that another thread creates", an_allocation_being_made},
         {"an allocation that another thread frees", an_allocation_being_freed},
-        {"a memory that another thread ends", a_memory_that_ends},
-        {"a stream whose worker is at work", streams_with_work},
+        {"a memory that another thread destroys", a_memory_that_ends},
+        {"a stream with a running worker", streams_with_work},
     };
     forks = plain_option(argc, argv, "steps", 30);
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
@@ -796,9 +798,9 @@ int main(int argc, char **argv)
         else
             plain_case(beside[i].name, beside[i].body);
     plain_case("forks in callbacks", forks_in_callbacks);
-    plain_case("a memory whose end has begun", a_memory_whose_end_has_begun);
-    plain_case("a memory that ends and waits for a stream", a_memory_that_ends_and_waits);
+    plain_case("a memory whose destruction has begun", a_memory_whose_end_has_begun);
+    plain_case("a memory whose destruction waits for a stream", a_memory_that_ends_and_waits);
     plain_case("pages that are shared with the parent", shared_pages);
-    plain_case("a backend that does not say that it survives", a_backend_that_says_nothing);
+    plain_case("a backend that does not state that it survives", a_backend_that_says_nothing);
     return plain_end();
 }

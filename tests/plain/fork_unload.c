@@ -15,7 +15,7 @@
 
 static const char *file;
 
-/* Data and functions of dlsym are of different kinds in C. */
+/* In C, data and functions of dlsym have different pointer types. */
 static void load(void *library, const char *name, void *function)
 {
     void *found = dlsym(library, name);
@@ -23,7 +23,7 @@ static void load(void *library, const char *name, void *function)
     memcpy(function, &found, sizeof found);
 }
 
-/* Makes all there is, and ends it again. */
+/* Creates one object of each kind, and destroys them. */
 static void use(void *library)
 {
     quire_result (*open)(const quire_host_options *, quire_device **);
@@ -66,7 +66,7 @@ static void unloaded(void)
         if (i)
             fork_here();
         CHECK(!dlclose(library));
-        CHECK(!dlopen(file, RTLD_NOW | RTLD_NOLOAD)); /* it is gone indeed */
+        CHECK(!dlopen(file, RTLD_NOW | RTLD_NOLOAD)); /* it is unloaded indeed */
         fork_here();
     }
 }

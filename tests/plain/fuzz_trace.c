@@ -1,8 +1,8 @@
 /*
  * fuzz_trace.c - damaged traces: a valid text with bytes flipped, lines cut, doubled and exchanged,
- * numbers replaced and bytes inserted. Each is either accepted, and then its events keep the rules
- * of the format and can be replayed on a small device, or refused with a sentence whose line and
- * column lie in the text. The seed makes a run again.
+ * numbers replaced and bytes inserted. Each is either accepted, and then its events follow the
+ * rules of the format and can be replayed on a small device, or rejected with a message whose line
+ * and column lie in the text. The seed reproduces a run.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -105,7 +105,7 @@ static void replace(text *t, size_t at, size_t old, const char *with, size_t siz
     t->size += size - old;
 }
 
-/* A byte that means something, or any. */
+/* A byte with a meaning in the format, or any byte. */
 static char some_byte(void)
 {
     static const char bytes[] = "\0\n\r,,\"-+ 09af\x7f\x80\xc0\xe2\xef\xf4\xff";
@@ -137,7 +137,7 @@ static void insert_bytes(text *t)
     replace(t, below(t->size + 1), 0, bytes, size);
 }
 
-/* The line around a place: where it begins, and its length with its end. */
+/* The line around a place: its start, and its length with the line end. */
 static size_t line_around(const text *t, size_t at, size_t *size)
 {
     size_t begin = at, end = at;
@@ -160,7 +160,7 @@ static void double_line(text *t)
     replace(t, line_around(t, below(t->size), &other), 0, line, size);
 }
 
-/* The digits around a place or behind it; false when there are none. */
+/* The digits around a place or after it; returns false if the text has none. */
 static bool find_number(const text *t, size_t *at, size_t *size)
 {
     size_t begin = below(t->size);
@@ -204,10 +204,10 @@ static void change_number(text *t)
     replace(t, at, size, with, length);
 }
 
-/* ---- accepted: the events keep the rules -------------------------------------------------- */
+/* ---- accepted: the events follow the rules ------------------------------------------------ */
 
 typedef struct model {
-    quire_trace_info info; /* as counted again */
+    quire_trace_info info; /* recounted */
     uint64_t ids[MAX_TEXT], sizes[MAX_TEXT];
     uint64_t live, bytes, time;
 } model;
@@ -297,7 +297,7 @@ static void replay(quire_device *device, const quire_trace *trace, const quire_t
     quire_memory_destroy_all(&memory);
 }
 
-/* ---- refused: the sentence points into the text -------------------------------------------- */
+/* ---- rejected: the message points into the text -------------------------------------------- */
 
 static void check_sentence(const text *t, const char *sentence)
 {
@@ -348,7 +348,7 @@ static quire_device *open_device(void)
     return device;
 }
 
-/* Parses a copy that ends where the text ends, so that reading behind it is seen. */
+/* Parses a copy that ends at the end of the text, so that a sanitizer sees a read after it. */
 static void run_round(quire_device *device, const text *t, bool damaged)
 {
     char *copy = malloc(t->size ? t->size : 1);
@@ -372,7 +372,7 @@ static void run_round(quire_device *device, const text *t, bool damaged)
     accepted++;
 }
 
-/* Rounds with one kind of damage; KINDS: several of all; none at all above. */
+/* Rounds with one kind of damage; KINDS means several of all; above it none. */
 static void run_rounds(int kind)
 {
     quire_device *device = open_device();
@@ -440,6 +440,6 @@ int main(int argc, char **argv)
     plain_case("inserted bytes", case_insert);
     plain_case("lines doubled and moved", case_lines);
     plain_case("numbers changed and exchanged", case_numbers);
-    plain_case("everything at once", case_everything);
+    plain_case("all kinds of damage", case_everything);
     return plain_end();
 }

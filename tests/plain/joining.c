@@ -1,7 +1,7 @@
 /*
- * joining.c - threads that need a page while another thread is making one: they wait for it when it
- * will hold them, make their own when it will not, and are not refused for a limit that is about to
- * give way.
+ * joining.c - threads that need a page while another thread creates one: they wait if it will have
+ * room for them, create their own if not, and do not fail because of a limit that is about to be
+ * met.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -110,19 +110,19 @@ static void large_ones_do_not_wait_for_each_other(void)
 
 /* One page by the policy, by the fit, or by a budget. */
 static void play_for_the_only_page(const quire_memory_options *options, uint64_t size,
-                                   int expected_refusals)
+                                   int expected_failures)
 {
-    quire_result refusal = options->limit ? QUIRE_ERROR_OVER_BUDGET : QUIRE_ERROR_TOO_MANY_PAGES;
+    quire_result expected = options->limit ? QUIRE_ERROR_OVER_BUDGET : QUIRE_ERROR_TOO_MANY_PAGES;
     static scene s;
     begin_with(&s, options);
     s.size = size;
     play(&s, allocate);
     int refused = 0;
     for (int i = 0; i < THREADS; i++) {
-        CHECK(!s.results[i] || s.results[i] == refusal);
+        CHECK(!s.results[i] || s.results[i] == expected);
         refused += s.results[i] != QUIRE_SUCCESS;
     }
-    CHECK_EQ(refused, expected_refusals);
+    CHECK_EQ(refused, expected_failures);
     CHECK_EQ(s.fake.calls[FAKE_PAGE_CREATE], 1);
     end(&s);
 }
@@ -137,7 +137,8 @@ static void nobody_is_refused_while_the_only_page_is_being_made(void)
     play_for_the_only_page(&by_policy, 300 * 1024, 1);
     play_for_the_only_page(&by_fit, 300 * 1024, 1);
     play_for_the_only_page(&by_budget, 300 * 1024, 1);
-    /* the last one fits too, though nobody could promise it a share before the page was there */
+    /* the last request fits too, although no share of the page could be promised before it existed
+       */
     play_for_the_only_page(&by_policy, 256 * 1024, 0);
     play_for_the_only_page(&by_fit, 256 * 1024, 0);
     play_for_the_only_page(&by_budget, 256 * 1024, 0);
@@ -152,12 +153,12 @@ static void dedicated_ones_take_turns_under_a_limit(void)
     s.fake.slow_ms = 1;
     for (int i = 0; i < ROUNDS; i++) {
         play(&s, allocate_and_free);
-        /* a page that lives is no reason to wait: some may be refused, never all */
+        /* a live page is no reason to wait: some requests may fail, never all */
         int placed = 0;
         for (int k = 0; k < THREADS; k++)
             placed += s.results[k] == QUIRE_SUCCESS;
         CHECK(placed >= 2);
-        CHECK(s.fake.pages <= 2); /* kept, and taken by the next round */
+        CHECK(s.fake.pages <= 2); /* kept, and reused by the next round */
         CHECK_OK(quire_memory_trim(s.memory, 0, NULL));
         CHECK_EQ(s.fake.pages, 0);
     }
@@ -187,7 +188,7 @@ static void *trim(void *user)
     return NULL;
 }
 
-/* One page is all there is, and it is on its way back: it must not look as if there were none. */
+/* The memory may have one page, and it is being destroyed: requests must wait for that. */
 static void a_page_that_leaves_is_awaited(void)
 {
     for (int dedicated = 0; dedicated < 2; dedicated++) {
@@ -245,7 +246,7 @@ static void nobody_waits_for_a_page_that_is_not_shared(void)
     end(&s);
 }
 
-/* Allocates at each line about a page, once: the page must not be one that it would wait for. */
+/* Allocates once at each log line about a page: the request must not wait for that page. */
 static void allocate_at_line(void *user, quire_log_level level, const char *line)
 {
     scene *s = user;
@@ -286,18 +287,18 @@ static void a_sink_may_allocate_when_it_hears_of_pages(void)
 
 int main(void)
 {
-    plain_case("small requests share the page being made", small_ones_share_the_page_being_made);
+    plain_case("small requests share the page being created", small_ones_share_the_page_being_made);
     plain_case("large requests do not wait for each other", large_ones_do_not_wait_for_each_other);
-    plain_case("nobody is refused while the only page is being made",
+    plain_case("no request fails while the only page is being created",
                nobody_is_refused_while_the_only_page_is_being_made);
     plain_case("dedicated requests take turns under a limit",
                dedicated_ones_take_turns_under_a_limit);
-    plain_case("those who wait go on when the making fails",
+    plain_case("waiting requests continue when the creation fails",
                the_waiting_go_on_when_the_making_fails);
-    plain_case("a page that leaves is awaited", a_page_that_leaves_is_awaited);
-    plain_case("nobody waits for a page that is not shared",
+    plain_case("requests wait for a page that is being destroyed", a_page_that_leaves_is_awaited);
+    plain_case("no request waits for a page that is not shared",
                nobody_waits_for_a_page_that_is_not_shared);
-    plain_case("a sink may allocate when it hears of pages",
+    plain_case("a sink may allocate at a line about a page",
                a_sink_may_allocate_when_it_hears_of_pages);
     return plain_end();
 }

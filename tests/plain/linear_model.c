@@ -1,18 +1,18 @@
 /*
  * linear_model.c - random operations on linear spaces against a naive oracle.
  *
- * The oracle keeps the live ranges in the order in which they were allocated and looks through all
- * of them each time. It holds the space to the promises of QUIRE_FIT_LINEAR, to the byte:
- *  - a lower range begins where the newest live lower one ends, padding included; where it does not
- *    fit there and nothing lies above, at the start of the region
+ * The oracle keeps the live ranges in the order in which they were allocated and scans all of them
+ * each time. It checks the space against the rules of QUIRE_FIT_LINEAR, to the byte:
+ *  - a lower range begins where the newest live lower one ends, padding included; if it does not
+ *    fit there and no upper range lives, at the start of the region
  *  - an upper range lies as high as its alignment allows below the lowest live upper one
- *  - a request is refused only where neither holds it
- *  - figures, the largest request that can be had, and the walk are as the oracle sees them;
- *    quire_space_check finds nothing
- *  - ranges freed or cleared are stale, at once and later
+ *  - a request fails only if neither place holds it
+ *  - statistics, the largest possible request and the walk agree with the oracle; quire_space_check
+ *    finds nothing
+ *  - ranges that were freed or cleared are stale, immediately and later
  *
- * Worlds with other habits (a stack, a ring, frames, two stacks, anything) follow each other until
- * the steps are done; the seed makes a run again.
+ * Worlds of different use (a stack, a ring, frames, two stacks, anything) follow each other until
+ * the steps are done. The seed reproduces a run.
  */
 #include <stdio.h>
 
@@ -33,11 +33,11 @@ typedef struct model_range {
 typedef struct world {
     quire_space *space;
     habit habit;
-    uint64_t base, size; /* of the region; a size of 0: there is none */
+    uint64_t base, size; /* of the region; size 0 means none */
     uint64_t max_alignment, max_size;
     model_range live[MAX_LIVE]; /* by age */
     int count;
-    quire_range old[MAX_OLD]; /* some that were freed */
+    quire_range old[MAX_OLD]; /* some freed ranges */
 } world;
 
 static test_random rng;
@@ -53,7 +53,7 @@ static const model_range *newest_lower(const world *w)
     return NULL;
 }
 
-/* Where the first range at or above `from` begins. */
+/* The start of the first range at or above `from`. */
 static uint64_t next_begin(const world *w, uint64_t from)
 {
     uint64_t lowest = w->size;
@@ -63,7 +63,7 @@ static uint64_t next_begin(const world *w, uint64_t from)
     return lowest;
 }
 
-/* Where the last range that ends at or below `to` ends. */
+/* The end of the last range that ends at or below `to`. */
 static uint64_t last_end(const world *w, uint64_t to)
 {
     uint64_t highest = 0;
@@ -79,7 +79,7 @@ static uint64_t lower_end(const world *w)
     return newest ? newest->end : 0;
 }
 
-/* The end of the region, or where the upper ranges begin. */
+/* The end of the region, or the start of the upper ranges. */
 static uint64_t upper_end(const world *w)
 {
     uint64_t lowest = w->size;
@@ -94,7 +94,7 @@ static bool may_wrap(const world *w)
     return last_end(w, w->size) == lower_end(w);
 }
 
-/* Whether the request fits from `begin` on; its offset. */
+/* Returns whether the request fits from `begin` on; and its offset. */
 static bool fits_from(const world *w, uint64_t begin, uint64_t size, uint64_t alignment,
                       uint64_t *offset)
 {
@@ -174,7 +174,7 @@ static void forget(world *w, int index)
 
 static int victim(const world *w)
 {
-    uint64_t odd = random_below(&rng, 16) == 0; /* now and then one in the middle */
+    uint64_t odd = random_below(&rng, 16) == 0; /* occasionally one in the middle */
     if (w->habit == ANYTHING || odd)
         return (int)random_below(&rng, (uint64_t)w->count);
     return w->habit == RING ? 0 : w->count - 1;
@@ -190,7 +190,7 @@ static void release(world *w)
     forget(w, index);
 }
 
-/* A part of the ranges at once; with one that is stale none of them. */
+/* Frees a part of the ranges at once; a batch with a stale range frees none. */
 static void release_many(world *w)
 {
     quire_range ranges[MAX_LIVE + 1] = {{0}};
@@ -296,7 +296,7 @@ static bool compare_item(void *user, const quire_space_item *item)
     check_failed(__FILE__, __LINE__, "the walk shows a range that is not live");
 }
 
-/* The most that a request without alignment gets. */
+/* The maximum request without alignment. */
 static uint64_t largest(const world *w)
 {
     uint64_t lower = next_begin(w, lower_end(w)) - lower_end(w), upper = upper_end(w);
@@ -342,7 +342,7 @@ static void begin_world(world *w, const quire_host_memory *memory)
     add_region(w);
 }
 
-/* Occupancy drifts up and down in turns, so that the space is seen both full and empty. */
+/* Occupancy drifts up and down, so that the space is seen both full and empty. */
 static void step(world *w, uint64_t number)
 {
     bool filling = number / 200 % 2 == 0;
@@ -383,7 +383,7 @@ static void linear(void)
         quire_space_destroy(&w.space);
         CHECK_EQ(memory.blocks, 0);
     }
-    CHECK(placed[0] && placed[1] && wrapped && refused && cleared); /* each was seen */
+    CHECK(placed[0] && placed[1] && wrapped && refused && cleared); /* each occurred */
 }
 
 int main(int argc, char **argv)
@@ -392,7 +392,7 @@ int main(int argc, char **argv)
     seed = plain_option(argc, argv, "seed", 1);
     rng.state = seed;
     printf("# --seed %" PRIu64 " --steps %" PRIu64 "\n", seed, total_steps);
-    plain_case("the linear fit keeps its promises", linear);
+    plain_case("the linear fit matches the oracle", linear);
     printf("# %" PRIu64 " lower ranges, %" PRIu64 " of them at the start again; %" PRIu64
            " upper ones; %" PRIu64 " refused; %" PRIu64 " clears\n",
            placed[0], wrapped, placed[1], refused, cleared);

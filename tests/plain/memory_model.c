@@ -2,10 +2,10 @@
  * memory_model.c - random operations on memories against a naive oracle, on the host backend and on
  * the fake one, whose memory is dirty and whose pages lie at odd addresses.
  *
- * The oracle keeps one owner per byte of every page. Every allocation in memory that can be read or
- * written holds a pattern of its own, which is looked at again before it is freed: a byte that two
- * allocations share, or that a page loses, does not go unseen. Of empty pages it knows since when
- * they are, so that none is kept that the policy does not keep, and none goes that is promised.
+ * The oracle keeps one owner per byte of every page. Every allocation in accessible memory holds
+ * its own pattern, which is verified before it is freed: so a byte that two allocations share, or
+ * that a page loses, is detected. The oracle knows since when each page is empty. It checks that no
+ * page is kept that the policy does not keep, and that no promised page is destroyed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ typedef struct model_page {
 typedef struct model_allocation {
     quire_allocation handle;
     quire_allocation_info info;
-    uint32_t key; /* never used twice: also the seed of its pattern */
+    uint32_t key; /* never reused: also the seed of its pattern */
     bool committed;
     int maps;
 } model_allocation;
@@ -48,9 +48,9 @@ typedef struct world {
     uint64_t live_bytes, requested;
 
     quire_page_policy policy;
-    uint64_t time;                   /* what the memory's clock tells */
+    uint64_t time;                   /* the value of the memory's clock */
     uint64_t promised;               /* by quire_memory_preallocate, until a trim */
-    uint64_t empty_since[MAX_PAGES]; /* at the latest */
+    uint64_t empty_since[MAX_PAGES]; /* the maximum age */
 } world;
 
 static test_random rng;
@@ -58,7 +58,7 @@ static uint64_t total_steps, seed;
 
 /* ---- the oracle --------------------------------------------------------------------------- */
 
-/* The page of a contiguous memory ends elsewhere: nobody owned what went, or owns what came. */
+/* The page of a contiguous memory changed its size: the removed and added bytes have no owner. */
 static void follow(model_page *page, uint64_t size)
 {
     for (uint64_t i = size; i < page->size; i++)
@@ -91,7 +91,7 @@ static void own(world *w, const model_allocation *a, bool take)
     }
     page->live += take ? 1 : UINT32_MAX;
     w->empty_since[a->info.page] = w->time;
-    if (!page->live) { /* from here on the page may be given back and its number used again */
+    if (!page->live) { /* from here on the page may be destroyed and its number reused */
         free(page->owner);
         *page = (model_page){0};
     }
@@ -136,7 +136,7 @@ static uint64_t read_time(void *user)
     return ((world *)user)->time;
 }
 
-/* A page may be made and left empty: the request then fits elsewhere by a longer search. */
+/* A page may be created and left empty: the request then fits elsewhere by a longer search. */
 static void see_page(void *user, quire_memory *memory, const quire_event *event)
 {
     world *w = user;
@@ -145,7 +145,7 @@ static void see_page(void *user, quire_memory *memory, const quire_event *event)
     w->empty_since[event->page] = w->time;
 }
 
-/* Whether the promise of a reserve is what keeps a page. */
+/* Returns whether only quire_memory_preallocate keeps a page. */
 static bool is_promised(const world *w, const quire_memory_stats *stats, uint64_t size)
 {
     return stats->reserved_bytes - size < w->promised;
@@ -159,8 +159,8 @@ static uint64_t pages_destroyed(const world *w)
 }
 
 /*
- * After a call that began with so many pages destroyed: what the policy keeps no longer is there
- * for a promise only, or the call gave back as many pages as one call does.
+ * Called after a call that began with this many pages destroyed. A page that the policy no longer
+ * keeps exists only because of a promise, or the call destroyed as many pages as one call may.
  */
 static void check_kept(world *w, uint64_t destroyed)
 {
@@ -171,7 +171,7 @@ static void check_kept(world *w, uint64_t destroyed)
     CHECK(stats.reserved_bytes >= w->promised);
     uint64_t bytes = w->policy.retained_empty_bytes, age = w->policy.retention_nanoseconds;
     bool is_above = bytes && stats.empty_bytes > bytes;
-    if (w->info.shards > 1) /* the other shards' pages wait until somebody works there */
+    if (w->info.shards > 1) /* the other shards keep their pages until a thread works there */
         return;
     for (uint32_t i = 0; i < MAX_PAGES && (is_above || age); i++) {
         quire_page_info info;
@@ -191,7 +191,7 @@ static void promise(world *w)
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(w->memory, &stats));
     CHECK(stats.reserved_bytes >= bytes);
-    for (uint32_t i = 0; i < MAX_PAGES; i++) /* some are new, and empty since now */
+    for (uint32_t i = 0; i < MAX_PAGES; i++) /* some pages are new, and empty since now */
         w->empty_since[i] = w->time;
 }
 
@@ -409,7 +409,7 @@ static void begin_world(world *w, bool is_fake)
             w->fake.address_step ? w->fake.address_step & (~w->fake.address_step + 1)
                                  : UINT64_C(1) << 32;
         quire_limits *limits = &w->fake.info.limits;
-        if (limits->non_coherent_atom > limits->page_alignment) /* such kinds would be refused */
+        if (limits->non_coherent_atom > limits->page_alignment) /* such kinds would be rejected */
             limits->non_coherent_atom = limits->page_alignment;
         limits->buffer_image_granularity = UINT64_C(1) << random_below(&rng, 13);
         CHECK_OK(fake_open(&w->fake, &w->host_memory.callbacks, &w->device));
@@ -427,7 +427,7 @@ static void begin_world(world *w, bool is_fake)
     };
     if (options.shards == 1 && options.fit != QUIRE_FIT_BUDDY && random_below(&rng, 2)) {
         options.contiguous = true;
-        options.address_space = UINT64_C(256) << 20; /* sanitizers have few addresses */
+        options.address_space = UINT64_C(256) << 20; /* sanitizers have little address space */
     }
     CHECK_OK(quire_memory_create(w->device, &options, &w->memory));
     CHECK_OK(quire_memory_get_info(w->memory, &w->info));

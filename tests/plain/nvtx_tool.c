@@ -1,6 +1,6 @@
 /*
- * nvtx_tool.c - libquire_nvtx and NVTX's own headers together: a tool that NVTX finds as it finds a
- * sanitizer is told of a page and of an allocation in it, with the addresses that the program has.
+ * nvtx_tool.c - libquire_nvtx and NVTX's own headers together: a tool that NVTX finds like a
+ * sanitizer receives a page and an allocation in it, with the addresses that the program uses.
  *
  *     nvtx_tool LIBRARY
  */
@@ -17,15 +17,15 @@
 #define CHECK(what)                                                                                \
     do {                                                                                           \
         if (!(what)) {                                                                             \
-            printf("# %s:%d: %s: %s\nnot ok 1 - a tool is told\n1..1\n", __FILE__, __LINE__,       \
-                   #what, quire_last_error());                                                     \
+            printf("# %s:%d: %s: %s\nnot ok 1 - a tool receives page and allocation\n1..1\n",      \
+                   __FILE__, __LINE__, #what, quire_last_error());                                 \
             exit(1);                                                                               \
         }                                                                                          \
     } while (0)
 
-static const nvtx_told *find_tool(const char *library)
+static const nvtx_calls *find_tool(const char *library)
 {
-    const nvtx_told *(*find)(void) = NULL;
+    const nvtx_calls *(*find)(void) = NULL;
     void *tool = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     void *found = tool ? dlsym(tool, "nvtx_tool") : NULL;
     if (!found)
@@ -42,25 +42,25 @@ int main(int argc, char **argv)
     quire_allocation a;
     void *pointer;
     CHECK(argc == 2 && !setenv("NVTX_INJECTION64_PATH", argv[1], 1));
-    const nvtx_told *told = find_tool(argv[1]);
-    CHECK(told);
+    const nvtx_calls *calls = find_tool(argv[1]);
+    CHECK(calls);
     CHECK(!quire_host_open(NULL, &device));
     CHECK(!quire_memory_create(device, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE},
                                &memory));
     CHECK(!quire_nvtx_watch(memory, NULL, &watch));
     CHECK(!quire_allocate(memory, &(quire_allocation_options){.size = 1001}, &a));
     CHECK(!quire_map(memory, a, &pointer));
-    CHECK(told->heaps == 1 && told->regions == 1);
-    CHECK(told->region.begin == pointer && told->region.size == 1001);
-    CHECK((const char *)told->heap.begin <= (char *)pointer &&
-          (char *)pointer + 1001 <= (const char *)told->heap.begin + told->heap.size);
+    CHECK(calls->heaps == 1 && calls->regions == 1);
+    CHECK(calls->region.begin == pointer && calls->region.size == 1001);
+    CHECK((const char *)calls->heap.begin <= (char *)pointer &&
+          (char *)pointer + 1001 <= (const char *)calls->heap.begin + calls->heap.size);
     CHECK(!quire_unmap(memory, a) && !quire_free(memory, a));
-    CHECK(told->regions_ended == 1 && !told->heaps_ended);
+    CHECK(calls->regions_ended == 1 && !calls->heaps_ended);
     CHECK(!quire_memory_trim(memory, 0, NULL));
-    CHECK(told->heaps_ended == 1 && !told->wrong);
+    CHECK(calls->heaps_ended == 1 && !calls->wrong);
     CHECK(!quire_nvtx_end(&watch));
     CHECK(!quire_memory_destroy(&memory) && !quire_device_destroy(&device));
-    CHECK(told->heaps_ended == 1 && told->heaps == 1);
-    printf("ok 1 - a tool is told\n1..1\n");
+    CHECK(calls->heaps_ended == 1 && calls->heaps == 1);
+    printf("ok 1 - a tool receives page and allocation\n1..1\n");
     return 0;
 }

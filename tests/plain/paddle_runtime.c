@@ -1,7 +1,6 @@
 /*
  * paddle_runtime.c - the adapter that offers quire as the memory of a CustomDevice runtime, between
- * a host program that does what PaddlePaddle does, and the test plugin, which checks what it is
- * asked.
+ * a host program that behaves like PaddlePaddle, and the test plugin, which checks its calls.
  *
  *     paddle_runtime [--steps N] [--seed N]
  */
@@ -34,7 +33,7 @@ static void versions(void)
     CHECK(!host_load(&h, 88, 904));
     setenv("QUIRE_PADDLE_PLUGIN", "/nonexistent/plugin.so", 1);
     CHECK(!host_load(&h, 88, 904));
-    setenv("QUIRE_PADDLE_PLUGIN", PADDLE_RUNTIME, 1); /* itself */
+    setenv("QUIRE_PADDLE_PLUGIN", PADDLE_RUNTIME, 1); /* the runtime itself */
     CHECK(!host_load(&h, 88, 904));
     setenv("QUIRE_PADDLE_PLUGIN", TEST_PLUGIN, 1);
 }
@@ -55,7 +54,7 @@ static void what_the_plugin_has_not_the_adapter_has_not(void)
     host_end(&h);
 }
 
-/* A plugin that fails to begin is told as it tells it. */
+/* The runtime reports the error of a plugin that fails to start. */
 static void a_plugin_that_fails(void)
 {
     host_program h = {.tp = plugin_bench_control()};
@@ -89,18 +88,18 @@ static void blocks_lie_in_pages(void)
     for (int i = 0; i < 100; i++) {
         made[i] = host_take(&h, 0, 10240);
         CHECK(made[i]);
-        CHECK_EQ((uintptr_t)made[i] % 512, 0); /* where the plugin's own are not */
+        CHECK_EQ((uintptr_t)made[i] % 512, 0); /* outside the plugin's own range */
     }
     CHECK(h.tp->blocks() < 3);
     CHECK_EQ(before - host_free_bytes(&h, 0, &total), 100 * 10240);
     for (int i = 0; i < 100; i++)
         host_give(&h, 0, made[i], 10240);
     CHECK_EQ(host_free_bytes(&h, 0, &total), before);
-    CHECK(h.tp->calls(120) >= 100); /* the device had done its work */
+    CHECK(h.tp->calls(120) >= 100); /* the device had finished its work */
     host_end(&h);
 }
 
-/* With another size, as other memory, twice, or what was never taken: refused, and still there. */
+/* With another size, as another kind, twice, or never allocated: rejected, and the block stays. */
 static void what_is_given_back_must_have_been_taken(void)
 {
     host_program h;
@@ -124,7 +123,7 @@ static void what_is_given_back_must_have_been_taken(void)
     host_end(&h);
 }
 
-/* Success and no pointer, so that the host program gives its idle chunks back and asks again. */
+/* Success without a pointer, so that the host program releases its idle chunks and retries. */
 static void out_of_memory(void)
 {
     host_program h;
@@ -135,24 +134,24 @@ static void out_of_memory(void)
     CHECK(!host_take(&h, 0, 1000 * MIB));
     host_give(&h, 0, first, 3 * MIB);
     host_give(&h, 0, second, 3 * MIB);
-    first = host_take(&h, 0, 6 * MIB); /* of the pages that were kept nothing is in the way */
+    first = host_take(&h, 0, 6 * MIB); /* the pages that were kept do not block it */
     CHECK(first);
     host_give(&h, 0, first, 6 * MIB);
     host_end(&h);
 }
 
-/* A host program that ends without giving anything back. */
+/* A host program that ends without releasing anything. */
 static void what_is_left_goes_with_the_end(void)
 {
     host_program h;
     host_begin(&h, &(tp_options){.device_count = 2});
     for (int i = 0; i < 10; i++)
         CHECK(host_take(&h, i % 2, 5 * MIB));
-    h.devices[0].id = h.devices[1].id = 0; /* not deinitialised either */
+    h.devices[0].id = h.devices[1].id = 0; /* nor deinitialised */
     host_end(&h);
 }
 
-/* All there is, as far as it goes. */
+/* Every step, as far as possible. */
 static void use(host_program *h)
 {
     size_t count = 0, list[4] = {0}, total = 0, left = 0;
@@ -167,7 +166,7 @@ static void use(host_program *h)
         failed |= HOST_CALL(h, two_sizes, 416)(&d, &total, &left);
         failed |= HOST_CALL(h, taking, 216)(&d, &block, 100000);
         CHECK(!failed || total <= 1024 * MIB);
-        if (block) /* let go of in any case: there is no second try */
+        if (block) /* released in any case, because nobody retries */
             failed |= HOST_CALL(h, giving, 224)(&d, block, 100000);
         CHECK_EQ(HOST_CALL(h, of_device, 48)(&d), 0);
     }
@@ -260,7 +259,7 @@ static void threads_on_two_devices(void)
 
 /* ---- stacked -------------------------------------------------------------------------------- */
 
-/* quire's own plugin backend plays the host program; the contract does so at length. */
+/* quire's own plugin backend acts as the host program; the contract tests do so in depth. */
 static void quire_on_quire(void)
 {
     plugin_bench b;
@@ -281,7 +280,7 @@ static void quire_on_quire(void)
         CHECK_OK(quire_write(m, a, 0, in, sizeof in));
         CHECK_OK(quire_read(m, a, 0, out, sizeof out));
         CHECK(!memcmp(in, out, sizeof in));
-        CHECK_EQ(b.tp->bytes(i), 32 * MIB); /* one page of the adapter's holds both */
+        CHECK_EQ(b.tp->bytes(i), 32 * MIB); /* one page of the adapter holds both */
     }
     plugin_bench_end(&b);
 }
@@ -293,13 +292,13 @@ int main(int argc, char **argv)
     setenv("QUIRE_PADDLE_PLUGIN", TEST_PLUGIN, 1);
     printf("# seed %" PRIu64 "\n", seed);
     plain_case("versions of the interface", versions);
-    plain_case("what the plugin has not the adapter has not",
+    plain_case("the adapter has only the functions of the plugin",
                what_the_plugin_has_not_the_adapter_has_not);
     plain_case("a plugin that fails", a_plugin_that_fails);
     plain_case("blocks lie in pages", blocks_lie_in_pages);
-    plain_case("what is given back must have been taken", what_is_given_back_must_have_been_taken);
+    plain_case("only allocated blocks can be freed", what_is_given_back_must_have_been_taken);
     plain_case("out of memory", out_of_memory);
-    plain_case("what is left goes with the end", what_is_left_goes_with_the_end);
+    plain_case("the end releases live blocks", what_is_left_goes_with_the_end);
     plain_case("every call of the plugin fails", every_call_of_the_plugin_fails);
     plain_case("sizes", sizes);
     plain_case("auto_growth", auto_growth);

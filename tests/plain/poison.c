@@ -1,6 +1,6 @@
 /*
- * poison.c - a checked build under AddressSanitizer: a program that touches a byte that is not its
- * own, in a page of the host backend, ends there, with the sanitizer's report of that access.
+ * poison.c - a checked build under AddressSanitizer: a program that accesses a byte outside its
+ * allocations, in a page of the host backend, ends at that access with the sanitizer's report.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static void write_inside(void)
     end();
 }
 
-/* Runs a part in a child; what it wrote to standard error, and how it ended. */
+/* Runs a part in a child; returns its standard error, and how it ended. */
 static int play(void (*part)(void), char *report, size_t room)
 {
     int ends[2], status = 0;
@@ -101,8 +101,8 @@ static int play(void (*part)(void), char *report, size_t room)
     return status;
 }
 
-/* Whether the access is in the part itself, not in a later check: by its address, for a report
-   names files only where the machine has what the compiler's sanitizer names them with. */
+/* Returns whether the access is in the part itself, not in a later check: by its address, because a
+   report names files only if the machine has the sanitizer's symbolizer. */
 static bool is_within(const char *report, void (*part)(void))
 {
     enum { MAX_CODE = 4096 };
@@ -149,7 +149,7 @@ static void inside(void)
     CHECK_STR(report, "");
 }
 
-/* Pages given back leave nothing shut behind them, whoever gets their addresses. */
+/* Destroyed pages leave no poisoned bytes for the next owner of their addresses. */
 static void pages_given_back(void)
 {
     for (int i = 0; i < 4; i++) {
@@ -176,10 +176,10 @@ static void unless_asan(const char *name, void (*body)(void))
 
 int main(void)
 {
-    plain_case("a sound program ends as it should", inside);
-    plain_case("pages that were given back are open", pages_given_back);
-    unless_asan("a byte behind", behind);
-    unless_asan("a byte in front", in_front);
+    plain_case("a valid program ends normally", inside);
+    plain_case("destroyed pages are not poisoned", pages_given_back);
+    unless_asan("a byte after an allocation", behind);
+    unless_asan("a byte before an allocation", in_front);
     unless_asan("a byte after the free", after_free);
     unless_asan("a byte that nobody was given", never_given_out);
     return plain_end();

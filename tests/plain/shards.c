@@ -1,7 +1,8 @@
 /*
- * shards.c - memories of 1, 2 and 7 shards under 2 to 24 threads that free what others allocated,
- * while pages come and go, are short, and threads end and begin. On the fake backend allocations
- * and frees go by streams, too. Meant for the thread sanitizer and for the release build.
+ * shards.c - memories of 1, 2 and 7 shards under 2 to 24 threads that free allocations of other
+ * threads, while pages are created and destroyed, memory runs short, and threads end and begin. On
+ * the fake backend allocations and frees also use streams. For the thread sanitizer and for the
+ * release build.
  *
  *     shards [--threads N] [--steps N] [--seed N]
  */
@@ -18,14 +19,14 @@ enum { MAX_THREADS = 32, TABLE = 192, ROUNDS = 3, MAX_BATCH = 24, STREAMS = 6 };
 
 static bench b;
 static uint64_t thread_count, steps, seed;
-static bool is_short; /* pages are: requests may be refused */
+static bool is_short; /* pages are limited: requests may fail */
 static uint64_t page_size;
 static _Atomic uint64_t made, refused;
-static quire_stream *streams[STREAMS]; /* NULL on a backend without them */
+static quire_stream *streams[STREAMS]; /* NULL on a backend without streams */
 
 /*
- * What lives, by handle; who takes one out owns it. What it contains follows from its user data,
- * which is what its maker counted.
+ * Live allocations, by handle; the thread that takes one out owns it. Its content follows from its
+ * user data, a number of the thread that allocated it.
  */
 static _Atomic uint64_t table[TABLE];
 static _Atomic uint64_t next_user;
@@ -39,7 +40,7 @@ static void run_threads(uint64_t count, void *(*body)(void *))
         CHECK_EQ(pthread_join(threads[i], NULL), 0);
 }
 
-/* ---- what threads do ------------------------------------------------------------------------ */
+/* ---- the work of threads -------------------------------------------------------------------- */
 
 static uint64_t last_word_at(uint64_t size)
 {
@@ -52,7 +53,7 @@ static void fill(quire_allocation allocation, uint64_t size, uint64_t user)
     CHECK_OK(quire_write(b.memory, allocation, last_word_at(size), &user, sizeof user));
 }
 
-/* The caller owns it: it is there, and as its maker left it. */
+/* The caller owns it: it exists, with the content of the allocating thread. */
 static void verify(quire_allocation allocation)
 {
     quire_allocation_info info;
@@ -64,25 +65,25 @@ static void verify(quire_allocation allocation)
     CHECK_EQ(last, info.user_data);
 }
 
-/* In one of the ways there are; a stream's point may pass at any time, or never. */
+/* Frees in one of all possible ways; a stream's point may pass at any time, or never. */
 static void verify_and_free(test_random *r, quire_allocation allocation)
 {
     quire_stream *stream = streams[random_below(r, STREAMS)];
-    uint64_t way = stream ? random_below(r, 6) : 0;
+    uint64_t kind = stream ? random_below(r, 6) : 0;
     verify(allocation);
-    if (way == 1)
+    if (kind == 1)
         CHECK_OK(quire_record_use(b.memory, allocation, streams[random_below(r, STREAMS)]));
-    if (way >= 2)
+    if (kind >= 2)
         CHECK_OK(quire_record_use(b.memory, allocation, stream));
-    if (way >= 3)
+    if (kind >= 3)
         CHECK_OK(quire_free_on(b.memory, allocation, stream));
     else
         CHECK_OK(quire_free(b.memory, allocation));
-    if (way == 5)
+    if (kind == 5)
         streams_pass(stream);
 }
 
-/* Puts one where others find it; what was there is freed. */
+/* Publishes one for other threads; frees the one that was there. */
 static void exchange(test_random *r, quire_allocation allocation)
 {
     uint64_t old = atomic_exchange(&table[random_below(r, TABLE)], allocation.id);
@@ -102,7 +103,7 @@ static bool is_made(quire_result result)
     return true;
 }
 
-static quire_allocation_options wish(test_random *r)
+static quire_allocation_options random_options(test_random *r)
 {
     static const char *const names[] = {NULL, NULL, NULL, "named"};
     return (quire_allocation_options){
@@ -118,7 +119,7 @@ static quire_allocation_options wish(test_random *r)
 static void make_one(test_random *r)
 {
     quire_allocation allocation;
-    quire_allocation_options options = wish(r);
+    quire_allocation_options options = random_options(r);
     quire_stream *stream = random_below(r, 2) ? streams[random_below(r, STREAMS)] : NULL;
     if (!is_made(stream ? quire_allocate_on(b.memory, &options, stream, &allocation)
                         : quire_allocate(b.memory, &options, &allocation)))
@@ -223,7 +224,8 @@ static void free_all(void)
         if (id)
             verify_and_free(&r, (quire_allocation){id});
     }
-    for (int round = 0; round < 2 * STREAMS; round++) { /* the uses of one after the other */
+    /* the steps use the items one after the other */
+    for (int round = 0; round < 2 * STREAMS; round++) {
         CHECK_OK(quire_collect(b.memory, NULL));
         for (int i = 0; i < STREAMS && streams[i]; i++)
             streams_pass(streams[i]);
@@ -243,7 +245,7 @@ static void end_streams(void)
         CHECK_OK(quire_stream_destroy(&streams[i]));
 }
 
-/* Nothing is lost and nothing is left, whoever freed it. */
+/* Nothing is lost and nothing remains, after frees by any thread. */
 static void check_the_end(void)
 {
     quire_memory_stats stats;
@@ -255,7 +257,7 @@ static void check_the_end(void)
     CHECK_EQ(stats.live_bytes, 0);
     CHECK_EQ(stats.requested_bytes, 0);
     CHECK_EQ(stats.allocations, stats.frees);
-    if (!info.checked) /* there some ranges wait */
+    if (!info.checked) /* with streams some ranges are deferred */
         CHECK_EQ(stats.empty_bytes, stats.reserved_bytes);
     CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
     CHECK_OK(quire_memory_check(b.memory));
@@ -263,7 +265,7 @@ static void check_the_end(void)
     CHECK_EQ(stats.page_count, 0);
 }
 
-/* Rounds of new threads on one memory: what the last ones left is freed by the next ones. */
+/* Rounds of new threads on one memory: each round frees what the last one left. */
 static void run(bool on_fake, uint64_t budget, const quire_memory_options *options)
 {
     static const uint64_t counts[ROUNDS] = {2, 5, 0};
@@ -329,9 +331,9 @@ static void pages_are_short(void)
     CHECK(refused > 0);
 }
 
-/* ---- no refusal while there is room --------------------------------------------------------- */
+/* ---- no failure while memory is free -------------------------------------------------------- */
 
-/* There is one page, which goes from shard to shard, and always room in it for all threads. */
+/* The memory has one page, which moves from shard to shard and always has room for all threads. */
 static void *hold_one(void *unused)
 {
     for (uint64_t i = 0; i < steps; i++) {
@@ -356,7 +358,7 @@ static void run_for_one_page(uint32_t max_pages, uint64_t budget, uint64_t retai
             b.fake.page_budget = budget;
             CHECK(bench_open(&b) && bench_memory(&b, &options));
             run_threads(counts[round] ? counts[round] : thread_count, hold_one);
-            /* in checked builds ranges wait till then, and their frees may ask for host memory */
+            /* in checked builds frees are deferred until then, and may request host memory */
             CHECK_OK(quire_memory_trim(b.memory, 64 * KIB, NULL));
             bench_end(&b);
         }
@@ -377,11 +379,11 @@ int main(int argc, char **argv)
     seed = plain_option(argc, argv, "seed", 1);
     CHECK(thread_count >= 1 && thread_count <= MAX_THREADS);
     printf("# threads %" PRIu64 " seed %" PRIu64 "\n", thread_count, seed);
-    plain_case("frees by others on the host backend", on_the_host);
-    plain_case("frees by others on the fake backend", on_the_fake);
-    plain_case("frees by others where empty pages go at once", empty_pages_go_at_once);
-    plain_case("frees by others where pages are short", pages_are_short);
-    plain_case("nobody is refused while there is room", nobody_is_refused_while_there_is_room);
-    printf("# made %" PRIu64 " refused %" PRIu64 "\n", made, refused);
+    plain_case("frees by other threads on the host backend", on_the_host);
+    plain_case("frees by other threads on the fake backend", on_the_fake);
+    plain_case("frees by other threads without empty pages", empty_pages_go_at_once);
+    plain_case("frees by other threads with few pages", pages_are_short);
+    plain_case("no request fails while memory is free", nobody_is_refused_while_there_is_room);
+    printf("# allocated %" PRIu64 " failed %" PRIu64 "\n", made, refused);
     return plain_end();
 }

@@ -1,14 +1,14 @@
 /*
  * space_churn.c - spaces at scale: a billion random operations against an oracle of constant time.
  *
- * The oracle keeps a bit per unit of every region, the live ranges in any order, and sums of them.
- * Each placement is held against it: in bounds, aligned at its native address, at least as large as
- * asked for, on units that nobody owns, with no range of the other kind on its stretch. Now and
- * then the whole space is: a walk must show the bits and the sums, quire_space_check finds nothing.
- * Where each fit places a range is for space_model.c and linear_model.c.
+ * The oracle keeps a bit per unit of every region, the live ranges in any order, and sums over
+ * them. It checks each placement: in bounds, aligned at its native address, at least as large as
+ * requested, on units without an owner, and no range of the other kind on its stretch. From time to
+ * time it checks the whole space: a walk must match the bits and the sums, quire_space_check finds
+ * nothing. space_model.c and linear_model.c check where each fit places a range.
  *
- * Each world of the table is lived in by two processes, in many lives of other shapes; the seed
- * makes a run again.
+ * Two processes run each world of the table, in many runs of different shapes. The seed reproduces
+ * a run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +22,9 @@
 
 enum {
     MAX_BATCH = 32,
-    WORKERS = 2,    /* processes a world */
-    LIFE = 2000000, /* steps, at most */
-    PHASE = 1 << 15 /* steps, at most */
+    WORKERS = 2,    /* processes per world */
+    LIFE = 2000000, /* maximum number of steps */
+    PHASE = 1 << 15 /* maximum number of steps */
 };
 
 typedef struct kind_of_world {
@@ -55,13 +55,14 @@ static const kind_of_world *kind;
 
 /* ---- allocating --------------------------------------------------------------------------- */
 
-/* After a full pass found nothing: there is no place, as far as that is the fit's promise. */
+/* After a failed full pass: no place exists, as far as the fit guarantees it. */
 static void prove_refusal(const quire_range_options *asked)
 {
     const quire_space_options *o = w.options;
     bool promised = (o->fit == QUIRE_FIT_SEGREGATED || o->fit == QUIRE_FIT_FIRST) && !o->slabs &&
                     !o->buffer_image_granularity;
-    if (!promised || random_below(&rng, 1 + (w.tail - w.head) / 64)) /* not at every one, of many */
+    /* not at every one, because they are many */
+    if (!promised || random_below(&rng, 1 + (w.tail - w.head) / 64))
         return;
     for (int i = 0; i < MAX_REGIONS; i++)
         CHECK(!w.regions[i].used || !fits_in(&w.regions[i], asked->size, asked->alignment));
@@ -102,7 +103,7 @@ static void allocate(void)
 
 /* ---- freeing ------------------------------------------------------------------------------ */
 
-/* Some live range, taken out of the array. */
+/* Takes a random live range out of the array. */
 static live_range take(void)
 {
     uint64_t which = random_below(&rng, 100);
@@ -127,7 +128,7 @@ static void release(void)
         CHECK_FAILS(quire_space_free(w.space, (quire_range){range.id}), QUIRE_ERROR_STALE_HANDLE);
 }
 
-/* With one that is stale, or named twice, none is freed; else all are. */
+/* A batch with a stale range, or with one twice, frees none; otherwise it frees all. */
 static void release_batch(void)
 {
     live_range taken[MAX_BATCH];
@@ -180,7 +181,7 @@ static void look(void)
     CHECK_EQ(at.left_padding, range->padding * w.unit);
 }
 
-/* ---- regions, and what is rare ------------------------------------------------------------ */
+/* ---- regions, and rare operations --------------------------------------------------------- */
 
 static void add_region(void)
 {
@@ -248,9 +249,9 @@ static void do_something_rare(void)
     }
 }
 
-/* ---- lives -------------------------------------------------------------------------------- */
+/* ---- runs --------------------------------------------------------------------------------- */
 
-/* Mostly filling, mostly emptying, or neither, and what is freed: old, new, or any. */
+/* Mostly filling, mostly emptying, or neither; and the freed ranges: old, new, or any. */
 static void begin_phase(void)
 {
     static const uint64_t shares[] = {90, 70, 55, 30};
@@ -292,7 +293,8 @@ static void live(const quire_host_memory *memory, uint64_t steps)
     w.max_alignment = options.max_alignment = w.unit * 128;
     w.max_size = w.unit * max_units[random_below(&rng, 5)];
     w.max_regions = options.fit == QUIRE_FIT_LINEAR ? 1 : 1U << random_below(&rng, 4);
-    if (options.deferred_coalescing && random_below(&rng, 4)) { /* which begins at 16,000 ranges */
+    /* deferral begins at 16,000 ranges */
+    if (options.deferred_coalescing && random_below(&rng, 4)) {
         w.max_size = w.unit * 16;
         w.max_regions = MAX_REGIONS;
     }
@@ -336,7 +338,7 @@ static void work(uint64_t number, uint64_t steps)
     fflush(stdout);
 }
 
-/* Of processor time that ended children took. */
+/* Processor time of ended children. */
 static double seconds(void)
 {
     struct rusage usage;
@@ -345,7 +347,7 @@ static double seconds(void)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
 }
 
-/* A failing process prints its own line, so that its parent only has to end. */
+/* A failing process prints the failure, so that its parent only has to end. */
 static void live_in_world(void)
 {
     uint64_t steps = total_steps / (sizeof worlds / sizeof *worlds) / WORKERS + 1;

@@ -1,22 +1,20 @@
 /*
  * space_model.c - random operations on spaces against a naive oracle.
  *
- * The oracle (tests/support/space_oracle.h) keeps one owner per unit of every region and knows
- * nothing of lists or trees.
- * After each operation it holds the space to its promises:
- *  - a range lies inside its region, at a multiple of its alignment, on units that nobody owns
- *  - the first fit takes the lowest address at which the request fits, and refuses only when none
- *    does
- *  - the segregated fit succeeds when a free range exists in a class above that of size + alignment
- *    - granule; its exhaustive search refuses only when no range fits
+ * The oracle (tests/support/space_oracle.h) keeps one owner per unit of every region and uses no
+ * lists or trees. After each operation it checks the rules of the space:
+ *  - a range lies inside its region, at a multiple of its alignment, on units without an owner
+ *  - the first fit takes the lowest address at which the request fits, and fails only if none does
+ *  - the segregated fit succeeds if a free range exists in a class above that of size + alignment -
+ *    granule; its exhaustive search fails only if no range fits
  *  - the buddy fit takes the smallest free block that is large and aligned enough, of these the one
- *    in the lowest region, of these the lowest; its exhaustive search refuses only when no block
- *    that happens to lie aligned is large enough
+ *    in the lowest region, of these the lowest; its exhaustive search fails only if no block that
+ *    happens to be aligned is large enough
  *  - a region grows up to the next one on the line and shrinks to its last live range, no further
- *  - with a granularity, no stretch of it holds ranges for linear and for optimal resources
- *  - figures and free neighbours are as the oracle sees them, and quire_space_check finds nothing
+ *  - with a granularity, no stretch holds ranges for linear and for optimal resources
+ *  - statistics and free neighbours agree with the oracle, and quire_space_check finds nothing
  *
- * Worlds of other shapes follow each other until the steps are done; the seed makes a run again.
+ * Worlds of different shapes follow each other until the steps are done. The seed reproduces a run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +53,7 @@ static void accept_range(world *w, const quire_placement *at, const model_reques
     own(w, range, (uint16_t)w->live_count);
 }
 
-/* The same request as the fit sees it, where ranges of optimal tiling take whole stretches. */
+/* The request as the fit sees it, if ranges of optimal tiling take whole stretches. */
 static model_request as_served(const world *w, model_request request)
 {
     if (w->fit == QUIRE_FIT_SEGREGATED || !request.optimal || !w->granularity)
@@ -66,7 +64,7 @@ static model_request as_served(const world *w, model_request request)
     return request;
 }
 
-/* Where the request has to be placed, or that it has to be refused. */
+/* The expected place of the request, or that it must fail. */
 static bool foresee(const world *w, const model_request *request, bool exhaustive, int *region,
                     uint64_t *offset)
 {
@@ -78,7 +76,7 @@ static bool foresee(const world *w, const model_request *request, bool exhaustiv
     return block.units != 0;
 }
 
-/* The three ways to ask mean the same. */
+/* The three functions are equivalent. */
 static quire_result ask(const world *w, const model_request *request, bool exhaustive,
                         uint64_t user, quire_placement *at)
 {
@@ -188,7 +186,7 @@ static void resize_region(world *w, uint32_t number)
 {
     model_region *r = &w->regions[number];
     uint32_t units = 1 + (uint32_t)random_below(&rng, 4096);
-    if (random_below(&rng, 4) == 0 && r->used) /* as far as it goes, and one further */
+    if (random_below(&rng, 4) == 0 && r->used) /* as far as possible, and one unit further */
         units = end_of_live(r) + 1 - (uint32_t)random_below(&rng, 2);
     quire_result expected = QUIRE_SUCCESS;
     if (!r->used || !units)
@@ -261,7 +259,7 @@ static void compare(const world *w)
 
 /* ---- worlds ------------------------------------------------------------------------------- */
 
-/* Region 0, full of ranges of one unit: with so many records, frees are put off. */
+/* Region 0, full of ranges of one unit: with so many records, frees are deferred. */
 static void add_crowd(world *w)
 {
     quire_placement at;
@@ -331,7 +329,7 @@ static void end_world(world *w)
     quire_space_destroy(&w->space);
 }
 
-/* Occupancy drifts up and down in turns, so that the space is seen both nearly full and empty. */
+/* Occupancy drifts up and down, so that the space is seen both nearly full and nearly empty. */
 static void step(world *w, uint64_t number)
 {
     bool filling = number / 500 % 2 == 0;
@@ -389,10 +387,10 @@ int main(int argc, char **argv)
     seed = plain_option(argc, argv, "seed", 1);
     rng.state = seed;
     printf("# --seed %" PRIu64 " --steps %" PRIu64 " for each fit\n", seed, total_steps);
-    plain_case("the segregated fit keeps its promises", segregated);
+    plain_case("the segregated fit matches the oracle", segregated);
     printf("# %" PRIu64 " refused, of them %" PRIu64 " that a full pass would have placed\n",
            refused, missed);
-    plain_case("the first fit keeps its promises", first);
-    plain_case("the buddy fit keeps its promises", buddy);
+    plain_case("the first fit matches the oracle", first);
+    plain_case("the buddy fit matches the oracle", buddy);
     return plain_end();
 }

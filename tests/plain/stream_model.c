@@ -1,11 +1,11 @@
 /*
- * stream_model.c - random work on eight streams against an oracle that knows the clock: no range is
- * ever handed out before all work on it is done, or comes first in the order of the stream it is
- * handed out for; and what was freed on a stream is had on it again without a wait.
+ * stream_model.c - random work on eight streams against an oracle with a clock: no range is ever
+ * handed out before all work on it is done, or is ordered before in the stream that gets the range;
+ * and a range freed on a stream is available on that stream again without a wait.
  *
- * The device is invented: work is submitted to a stream and done when the clock says so, in the
- * order of the stream and behind the points of others that it was ordered behind. For every granule
- * of every page the oracle knows the last work of each stream that touched it.
+ * The device is simulated: work is submitted to a stream and finishes when the clock permits, in
+ * the order of the stream and after the points of other streams that it was ordered after. For
+ * every granule of every page the oracle knows the last work of each stream that used it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ enum {
     MAX_PAGES = 512,
     PAGE = 1 << 18,
     GRANULE = 256,
-    GRANULES = 4 * PAGE / GRANULE, /* the largest page has so many */
+    GRANULES = 4 * PAGE / GRANULE, /* the granules of the largest page */
     MAX_SIZE = 3 * PAGE / 2,
     CHECK_EVERY = 256,
     STEPS_A_WORLD = 20000
@@ -37,11 +37,11 @@ typedef struct gate {
     uint64_t value;
 } gate;
 
-/* A point: what is done when it has passed. */
+/* A point, and the work that is done when it has passed. */
 typedef struct model_point {
     uint64_t work;
-    uint32_t gates;           /* so many are open */
-    uint64_t behind[STREAMS]; /* work of the others, through however many streams */
+    uint32_t gates;           /* this many are open */
+    uint64_t behind[STREAMS]; /* work of the others, through any number of streams */
 } model_point;
 
 typedef struct model_stream {
@@ -49,7 +49,7 @@ typedef struct model_stream {
     uint64_t submitted, done;      /* pieces of work */
     uint64_t marked;               /* values handed out */
     model_point points[MAX_MARKS]; /* by value */
-    uint64_t behind[STREAMS];      /* all later work comes after this of the others */
+    uint64_t behind[STREAMS];      /* all later work follows this work of the others */
     uint64_t passed_value;
     gate gates[MAX_MARKS];
     uint32_t gate_count, first_gate; /* those before it are open */
@@ -60,11 +60,11 @@ typedef struct model_allocation {
     uint32_t page;
     uint64_t begin, end; /* granules */
     int home;            /* the stream it was allocated on, or -1 */
-    bool used[STREAMS];  /* worked on since it was allocated */
+    bool used[STREAMS];  /* used by work since it was allocated */
     bool recorded[STREAMS];
 } model_allocation;
 
-/* An allocation with which all work is done that will be, and the point behind it. */
+/* An allocation whose work is all submitted, and the point after it. */
 typedef struct model_parked {
     quire_allocation handle;
     quire_point point;
@@ -86,7 +86,8 @@ static struct world {
 static test_random rng;
 static bool can_order;
 static uint64_t total_steps, seed;
-static uint64_t early, elsewhere; /* ranges had before their work was done: same stream, others */
+/* ranges handed out before their work was done: same stream, others */
+static uint64_t early, elsewhere;
 
 /* ---- the device ----------------------------------------------------------------------------- */
 
@@ -123,7 +124,7 @@ static quire_result mark(void *state, uint64_t stream, uint64_t *value)
     return QUIRE_SUCCESS;
 }
 
-/* Points pass whose work is done and whose gates are open. */
+/* Points pass if their work is done and their gates are open. */
 static void pass(model_stream *s)
 {
     for (; s->passed_value < s->marked; s->passed_value++) {
@@ -133,7 +134,7 @@ static void pass(model_stream *s)
     }
 }
 
-/* As much is done as the gates let through. */
+/* Executes as much as the gates permit. */
 static void advance(model_stream *s, uint64_t pieces)
 {
     uint64_t to = s->done + pieces < s->submitted ? s->done + pieces : s->submitted;
@@ -195,7 +196,7 @@ static quire_result order(void *state, uint64_t later, uint64_t earlier, uint64_
 
 /* ---- the oracle ----------------------------------------------------------------------------- */
 
-/* Nobody's work on the range is still to be done, but that of the stream it is for. */
+/* No work on the range is pending, except that of the stream that gets it. */
 static void check_handed_out(const model_allocation *a)
 {
     bool waits_own = false, waits_other = false;
@@ -260,11 +261,12 @@ static void allocate(void)
         w.touched[a->page] = calloc((size_t)GRANULES * STREAMS, sizeof **w.touched);
     check_handed_out(a);
     if (a->home >= 0)
-        a->used[a->home] = true; /* others may still be at it, whom it is behind */
+        /* other streams may still use it; the stream is ordered after them */
+        a->used[a->home] = true;
     w.count++;
 }
 
-/* Frees as a careful caller does: nothing that still works on it is left unsaid. */
+/* Frees as a careful caller does: every use by unfinished work is reported. */
 static void free_one(int index)
 {
     model_allocation a = w.live[index];
@@ -275,7 +277,7 @@ static void free_one(int index)
             others++;
             on = i;
         }
-    /* one stream may be named by the free; the others are recorded first */
+    /* the free can name one stream; the others are recorded first */
     for (int i = 0; i < STREAMS && others > 1; i++)
         if (a.used[i] && !a.recorded[i] && i != on)
             CHECK_OK(quire_record_use(w.memory, a.handle, w.streams[i].stream));
@@ -295,7 +297,7 @@ static void free_one(int index)
     }
 }
 
-/* So that points come in any order. */
+/* So that points pass in any order. */
 static void free_parked(void)
 {
     int index = (int)random_below(&rng, (uint64_t)w.parked_count);
@@ -310,7 +312,7 @@ static void use_one(void)
     int stream = (int)random_below(&rng, STREAMS);
     if (a->home >= 0 && (!can_order || random_below(&rng, 4)))
         stream = a->home;
-    /* on another stream, what it was handed out with must be waited for first */
+    /* another stream must first wait for what the range was handed out with */
     if (a->home >= 0 && stream != a->home) {
         quire_point point;
         CHECK_OK(quire_stream_mark(w.streams[a->home].stream, &point));

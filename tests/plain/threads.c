@@ -1,6 +1,7 @@
 /*
- * threads.c - many threads on one memory, meant for the thread sanitizer and for the release build:
- * contents stay, of racing frees one wins, walks see no overlap, and nobody waits for a page.
+ * threads.c - many threads on one memory, for the thread sanitizer and for the release build:
+ * contents stay, exactly one of racing frees succeeds, walks see no overlap, and no thread waits
+ * for a page.
  *
  *     threads [--threads N] [--steps N] [--seed N]
  */
@@ -41,7 +42,7 @@ static void run_threads(uint64_t count, void *(*body)(void *))
 
 /* ---- contents ------------------------------------------------------------------------------- */
 
-/* Both edges of an allocation carry its user data, over and over. */
+/* Both ends of an allocation hold its user data, repeated. */
 static uint64_t edge_of(uint64_t size, uint64_t starts[2])
 {
     starts[0] = 0;
@@ -65,7 +66,7 @@ static void write_contents(quire_allocation allocation, uint64_t size, uint64_t 
     }
 }
 
-/* False when the allocation was freed meanwhile, which only its owner can exclude. */
+/* Returns false if the allocation was freed during the call, which only its owner can prevent. */
 static bool contents_are_right(quire_allocation allocation, uint64_t size, uint64_t user)
 {
     char wanted[EDGE], found[EDGE];
@@ -93,10 +94,10 @@ typedef struct worker {
     owned own[MAX_OWN];
 } worker;
 
-/* Handles anybody may look at; who takes one out owns it. */
+/* Handles that any thread may read; the thread that takes one out owns it. */
 static _Atomic uint64_t shared[SHARED];
 
-/* Others may be looking: BUSY until they are done. */
+/* Other threads may be reading: BUSY until they have finished. */
 static void free_when_idle(quire_allocation allocation)
 {
     quire_result result;
@@ -153,7 +154,7 @@ static void allocate_or_free(worker *w, owned *o)
     write_contents(o->allocation, o->size, o->user);
 }
 
-/* The size and user data of a handle out of the table; false when it is stale by now. */
+/* Reads the size and user data of a handle of the table; returns false if it is stale now. */
 static bool look_up(uint64_t id, owned *o)
 {
     quire_allocation_info info;
@@ -167,19 +168,19 @@ static bool look_up(uint64_t id, owned *o)
     return true;
 }
 
-/* Puts an own allocation into the table; what lay there is taken out and freed. */
+/* Puts an own allocation into the table; takes out and frees the one that was there. */
 static void publish(worker *w, owned *o)
 {
     uint64_t old = atomic_exchange(&shared[random_below(&w->r, SHARED)], o->allocation.id);
     o->allocation.id = 0;
     owned taken;
     if (old) {
-        CHECK(look_up(old, &taken)); /* nobody else can have freed it */
+        CHECK(look_up(old, &taken)); /* no other thread can have freed it */
         verify_and_free(&taken);
     }
 }
 
-/* Looks at what may be freed at any moment by its owner. */
+/* Reads an allocation that its owner may free at any moment. */
 static void look_at_shared(worker *w)
 {
     owned o;
@@ -213,7 +214,7 @@ static void look_at_own(const owned *o)
     CHECK(memory == b.memory);
 }
 
-/* One picture of a page: its ranges lie one behind the other. */
+/* One visit of a page: its ranges follow each other. */
 typedef struct picture {
     bool any;
     uint32_t page;
@@ -414,9 +415,9 @@ static void walks_see_no_overlap(void)
     bench_end(&b);
 }
 
-/* ---- nobody waits for a page ---------------------------------------------------------------- */
+/* ---- no thread waits for a page ------------------------------------------------------------- */
 
-enum { SLOW_MS = 100, PATIENCE_US = 50000, TRIES = 100 };
+enum { SLOW_MS = 100, TIMEOUT_US = 50000, TRIES = 100 };
 
 static quire_result (*real_create)(void *, const quire_page_request *, quire_native_page *);
 static _Atomic bool making, enough;
@@ -437,12 +438,13 @@ static void *make_pages(void *unused)
         CHECK_OK(quire_allocate(
             b.memory, &(quire_allocation_options){.size = 100, .dedicated = true}, &made));
         CHECK_OK(quire_free(b.memory, made));
-        CHECK_OK(quire_memory_trim(b.memory, 0, NULL)); /* or the next one took the same page */
+        /* otherwise the next one would reuse the same page */
+        CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
     }
     return unused;
 }
 
-/* One allocation and one free while a page is being made; whether both were quick. */
+/* One allocation and one free while a page is being created; returns whether both were quick. */
 static bool both_are_quick(void)
 {
     quire_allocation made;
@@ -454,7 +456,7 @@ static bool both_are_quick(void)
     CHECK_OK(quire_free(b.memory, made));
     uint64_t freed = now_us();
     sleep_ms(SLOW_MS / 10);
-    return allocated - begun < PATIENCE_US && freed - allocated < PATIENCE_US;
+    return allocated - begun < TIMEOUT_US && freed - allocated < TIMEOUT_US;
 }
 
 static void nobody_waits_for_a_page(void)
@@ -478,7 +480,7 @@ static void nobody_waits_for_a_page(void)
     bench_end(&b);
 }
 
-/* ---- memories come and go ------------------------------------------------------------------- */
+/* ---- memories are created and destroyed ----------------------------------------------------- */
 
 static void *come_and_go(void *number)
 {
@@ -507,14 +509,14 @@ static void memories_come_and_go(void)
     bench_end(&b);
 }
 
-/* ---- an allocation that is not made yet ------------------------------------------------------ */
+/* ---- an unfinished allocation ---------------------------------------------------------------- */
 
 /*
  * A walk shows allocations to every thread, also one that another thread is still filling with
- * zeros. Here it is given a name while the filling fails: the name waits in the host memory
- * callback for the other thread to take everything back.
+ * zeros. Here a thread names it while the filling fails: the naming waits in the host memory
+ * callback until the other thread has undone the allocation.
  */
-static _Atomic int phase; /* 1: being filled, 2: the filling may fail, 3: it has */
+static _Atomic int phase; /* 1: being filled, 2: the filling may fail, 3: it has failed */
 static _Atomic bool hook_armed;
 enum { MAX_BLOCK = 16 * 1024 * 1024 };
 
@@ -540,7 +542,7 @@ static void *hooked_allocate(void *user, size_t size, size_t alignment)
         wait_for_phase(3);
     }
     if (size > MAX_BLOCK)
-        return NULL; /* damaged records ask for gigabytes */
+        return NULL; /* damaged records would request gigabytes */
     return b.host.callbacks.allocate(user, size, alignment);
 }
 
@@ -594,10 +596,10 @@ int main(int argc, char **argv)
            seed);
     plain_case("random work on the host backend", work_on_host);
     plain_case("random work on the fake backend", work_on_fake);
-    plain_case("of racing frees one wins", one_free_wins);
+    plain_case("exactly one of racing frees succeeds", one_free_wins);
     plain_case("walks beside frees see no overlap", walks_see_no_overlap);
-    plain_case("nobody waits for a page", nobody_waits_for_a_page);
-    plain_case("memories come and go", memories_come_and_go);
-    plain_case("an allocation that is not made yet", not_made_yet);
+    plain_case("no thread waits for a page", nobody_waits_for_a_page);
+    plain_case("memories are created and destroyed", memories_come_and_go);
+    plain_case("naming an unfinished allocation", not_made_yet);
     return plain_end();
 }

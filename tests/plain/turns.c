@@ -1,7 +1,7 @@
 /*
- * turns.c - whom a refused request waits for: pages that were begun before its refusal, and none
- * that were begun later. Those may be refused for the same reason, and two threads that waited for
- * each other in turn would not end.
+ * turns.c - which pages a failed request waits for: pages whose creation began before its failure,
+ * and none that began later. Those may fail for the same reason, and two threads that waited for
+ * each other in turn would never end.
  */
 #include <pthread.h>
 #include <string.h>
@@ -13,12 +13,12 @@
 
 enum { PAGE = 1 << 20, TRIES = 10, MAX_S = 2 };
 
-/* What a thread does, and how far it got. Under the stage's lock. */
+/* The work of a thread, and its progress. Requires the stage's lock. */
 typedef struct actor {
     pthread_t thread;
-    uint32_t asked;   /* pages that it asked the backend for */
-    uint32_t held_at; /* the question whose answer is held back; 0: none */
-    bool is_held, has_ended;
+    uint32_t asked;   /* pages that it requested from the backend */
+    uint32_t held_at; /* the request whose answer is delayed; 0 means none */
+    bool is_delayed, has_ended;
     quire_result result;
 } actor;
 
@@ -33,7 +33,7 @@ static struct {
 
 static _Thread_local actor *self;
 
-/* Until the flag is as it shall be; false: it took too long. With the lock. */
+/* Waits until the flag has the value; returns false on a timeout. Requires the lock. */
 static bool await(const bool *flag, bool wanted)
 {
     struct timespec end;
@@ -51,7 +51,7 @@ static void set(bool *flag, bool value)
     pthread_cond_broadcast(&stage.changed);
 }
 
-/* No page can be had; some answers are held back until somebody lets them go. */
+/* No page is available; some answers are delayed until another thread releases them. */
 static quire_result refuse(void *state, const quire_page_request *request, quire_native_page *page)
 {
     (void)state;
@@ -59,8 +59,8 @@ static quire_result refuse(void *state, const quire_page_request *request, quire
     (void)page;
     pthread_mutex_lock(&stage.lock);
     if (++self->asked == self->held_at) {
-        set(&self->is_held, true);
-        await(&self->is_held, false);
+        set(&self->is_delayed, true);
+        await(&self->is_delayed, false);
     }
     pthread_mutex_unlock(&stage.lock);
     return QUIRE_ERROR_OUT_OF_DEVICE_MEMORY;
@@ -83,10 +83,10 @@ static void start(actor *a, uint32_t held_at)
     CHECK(!pthread_create(&a->thread, NULL, allocate, a));
 }
 
-/* Lets the answer go that is held back. With the lock. */
-static void let_go(actor *a)
+/* Releases the delayed answer. Requires the lock. */
+static void release_answer(actor *a)
 {
-    set(&a->is_held, false);
+    set(&a->is_delayed, false);
 }
 
 static void finish(actor *a)
@@ -96,24 +96,24 @@ static void finish(actor *a)
     CHECK_EQ(a->result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
 }
 
-/* Lets the first thread go on to its end; false: it waits for another one's page. */
+/* Lets the first thread run to its end; returns false if it waits for another thread's page. */
 static bool ends_alone(void)
 {
-    if (stage.first.is_held)
-        let_go(&stage.first);
+    if (stage.first.is_delayed)
+        release_answer(&stage.first);
     return await(&stage.first.has_ended, true);
 }
 
 /*
- * The first thread is refused while the second one's page is being made, waits for that, asks again
- * and is refused while the third one's page is being made. That was begun later: before the first
- * thread asks again, or while it does. False: the first thread was slow, and its refusal came when
- * the second one's page was over, or the third one's begun.
+ * The first thread's request fails while the second one's page is being created. It waits for that
+ * page, retries and fails while the third one's page is being created. That creation began later:
+ * before the first thread's retry, or during it. Returns false if the first thread was slow, so
+ * that it failed after the second one's page was finished, or after the third one's creation began.
  */
 static bool play(bool is_early)
 {
     start(&stage.second, 1);
-    CHECK(await(&stage.second.is_held, true));
+    CHECK(await(&stage.second.is_delayed, true));
     start(&stage.first, is_early ? 0 : 2);
     pthread_mutex_unlock(&stage.lock);
     nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
@@ -121,17 +121,17 @@ static bool play(bool is_early)
     CHECK(!stage.first.has_ended); /* it waits */
     if (is_early) {
         start(&stage.third, 1);
-        CHECK(await(&stage.third.is_held, true));
+        CHECK(await(&stage.third.is_delayed, true));
     }
-    let_go(&stage.second);
-    while (!is_early && !stage.first.is_held && !stage.first.has_ended)
+    release_answer(&stage.second);
+    while (!is_early && !stage.first.is_delayed && !stage.first.has_ended)
         CHECK(!pthread_cond_wait(&stage.changed, &stage.lock));
     if (!is_early) {
         start(&stage.third, 1);
-        CHECK(await(&stage.third.is_held, true));
+        CHECK(await(&stage.third.is_delayed, true));
     }
     bool has_ended = ends_alone();
-    let_go(&stage.third);
+    release_answer(&stage.third);
     finish(&stage.third);
     finish(&stage.second); /* it may have waited for either */
     finish(&stage.first);
@@ -173,7 +173,7 @@ static void begun_while_it_asks_again(void)
 
 int main(void)
 {
-    plain_case("nobody waits for what is begun after its refusal", begun_before_it_asks_again);
-    plain_case("nor for what is begun while it asks again", begun_while_it_asks_again);
+    plain_case("no request waits for a page begun after its failure", begun_before_it_asks_again);
+    plain_case("no request waits for a page begun during its retry", begun_while_it_asks_again);
     return plain_end();
 }

@@ -1,4 +1,5 @@
-"""Holds every #include line to the table of allowed includes in docs/design.md.
+"""Holds every #include line to the table in docs/design.md: to the headers that a folder may include,
+and to the order of the folders. With that order no cycle between folders is possible.
 
 usage: includes.py SOURCE_ROOT
 """
@@ -7,55 +8,78 @@ import pathlib
 import re
 import sys
 
+import layers
 from tap import Tap
 
-# made at build time
-GENERATED = {"volk_names.h"}
+GENERATED = {"volk_names.h"}  # the build makes it
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.M)
 
 
-def read_table(design):
-    """Rows `| folder | own headers | system headers |` between the two marks."""
-    text = design.read_text()
-    text = text[text.index("<!-- allowed includes -->"):text.index("<!-- end of allowed includes -->")]
-    rows = {}
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if len(cells) == 3 and cells[0].startswith("`"):
-            folder = cells[0].strip("`")
-            rows[folder] = ([c.strip(" `") for c in cells[1].split(",")],
-                            [c.strip(" `<>") for c in cells[2].split(",")])
-    return rows
+class Source:
+    def __init__(self, path, root):
+        self.name = str(path.relative_to(root))
+        text = path.read_text()
+        # (line, header in quotes or "", header in angles or "")
+        self.includes = [(text[:m.start()].count("\n") + 1, m[1] or "", m[2] or "")
+                         for m in INCLUDE.finditer(text)]
 
 
-def problems_of(path, root, own, system):
-    for match in INCLUDE.finditer(path.read_text()):
-        local, angled = match.groups()
-        line = path.read_text()[:match.start()].count("\n") + 1
-        where = f"{path.relative_to(root)}:{line}"
-        if local and not any(local == o or (o.endswith("/") and local.startswith(o)) for o in own):
-            yield f"{where} includes {local}; allowed: {', '.join(own)}"
-        if local and local not in GENERATED and not ((root / local).exists() or (root / "include" / local).exists()):
-            yield f"{where} includes {local}, which is not there"
-        if angled and "any" not in system and angled not in system:
-            yield f"{where} includes <{angled}>; allowed: {', '.join(system)}"
+def target_of(header, names):
+    """The file that a header in quotes names; None if there is none."""
+    return next((n for n in (header, "include/" + header) if n in names), None)
+
+
+def wrong_headers(source, folder):
+    for line, own, system in source.includes:
+        where = f"{source.name}:{line}"
+        if own and not any(own == o or (o.endswith("/") and own.startswith(o)) for o in folder.own):
+            yield f"{where} includes {own}; allowed: {', '.join(folder.own)}"
+        if system and "any" not in folder.system and system not in folder.system:
+            yield f"{where} includes <{system}>; allowed: {', '.join(folder.system)}"
+
+
+def check_folders(tap, folders, order, sources):
+    for folder in folders:
+        files = [s for s in sources if order.folder(s.name) == folder.name]
+        problems = [p for s in files for p in wrong_headers(s, folder)]
+        tap.case(f"{folder.name} includes only what it may",
+                 problems if files else [f"{folder.name} has no sources"])
+    tap.case("every source is in a folder of the table",
+             [s.name for s in sources if order.folder(s.name) is None])
+
+
+def check_order(tap, order, sources):
+    names = {s.name for s in sources}
+    missing, upward, edges = [], [], {}
+    for source in sources:
+        edges[source.name] = []
+        for line, own, _ in source.includes:
+            target = target_of(own, names)
+            if target:
+                edges[source.name].append(target)
+            elif own and own not in GENERATED:
+                missing.append(f"{source.name}:{line} includes {own}, which does not exist")
+            if target and order.is_upward(source.name, target):
+                upward.append(f"{source.name}:{line} includes {target}, whose folder is above")
+    tap.case("every header exists", missing)
+    tap.case("no source includes a header of a folder above", upward)
+    # x.c and x.h are one node: a header needs what the source behind it includes
+    modules = {}
+    for name, targets in edges.items():
+        modules.setdefault(name[:-2], set()).update(t[:-2] for t in targets if t[:-2] != name[:-2])
+    tap.case(f"no cycle of more than {layers.MAX_CYCLE} files within a folder",
+             [" ".join(c) for c in order.inner_cycles(modules)])
 
 
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     tap = Tap()
-    table = read_table(root / "docs/design.md")
-    seen = set()
-    for folder, (own, system) in table.items():
-        files = sorted(p for p in (root / folder).rglob("*.[ch]") if p not in seen)
-        seen.update(files)
-        problems = [p for f in files for p in problems_of(f, root, own, system)]
-        if not files:
-            problems.append(f"there are no sources in {folder}")
-        tap.case(f"{folder} includes only what it may", problems)
-    every = {p for part in ("include", "src", "backends", "bench") for p in (root / part).rglob("*.[ch]")}
-    tap.case("every source is in a folder of the table", sorted(every - seen))
+    folders = layers.read_folders(root)
+    order = layers.Order(folders)
+    sources = [Source(p, root) for part in layers.PARTS for p in sorted((root / part).rglob("*.[ch]"))]
+    check_folders(tap, folders, order, sources)
+    check_order(tap, order, sources)
     tap.end()
 
 

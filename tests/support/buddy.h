@@ -35,7 +35,7 @@ static inline uint32_t add(quire_space *space, uint64_t size, uint64_t base)
 static inline quire_placement take(quire_space *space, uint64_t size, uint64_t alignment)
 {
     quire_placement at;
-    memset(&at, 0xff, sizeof at); /* every field is written */
+    memset(&at, 0xff, sizeof at); /* the call writes every field */
     CHECK_OK(quire_space_allocate(space, size, alignment, 0, &at));
     CHECK_OK(quire_space_check(space));
     CHECK_EQ(at.left_padding, 0);
@@ -64,7 +64,7 @@ static inline quire_space_stats stats_of(const quire_space *space)
     return stats;
 }
 
-/* ---- what a walk tells ---------------------------------------------------------------------- */
+/* ---- the ranges that a walk reports --------------------------------------------------------- */
 
 enum { MAX_ITEMS = 40 };
 
@@ -90,7 +90,7 @@ static inline picture look(const quire_space *space)
     return p;
 }
 
-/* A region is free and consists of blocks of these sizes; a size of 0 ends them. */
+/* A region is free and consists of blocks of these sizes. A size of 0 ends the list. */
 static inline void expect_free(const quire_space *space, uint32_t region, const uint64_t *sizes)
 {
     picture p = look(space);

@@ -1,9 +1,9 @@
 /*
  * callbacks.c - see callbacks.h.
  *
- * Each callback does what its habit says, and nothing while another one is running: what a sink
- * does writes lines, too. A place names what it has to be told of where the callbacks only look, so
- * that no place is passed over; a call that does not return ends the program by a signal.
+ * Each callback performs its actions unless another callback is running, because the actions of a
+ * sink write log lines too. A place lists what must occur if callbacks only read, so that no place
+ * can be skipped unnoticed. A call that does not return ends the program by a signal.
  */
 #include "tests/support/callbacks_scene.h"
 
@@ -13,28 +13,34 @@
 
 #include "tests/support/check.h"
 
-/* ---- what can be heard ---------------------------------------------------------------------- */
+/* ---- log lines ------------------------------------------------------------------------------ */
 
 static const struct {
     const char *part;
-    heard what;
+    occurrence what;
 } LINES[] = {
-    {"opened: backend", OPENED},   {"closed", CLOSED},        {"is not destroyed", DEVICE_BUSY},
-    {"' made: kind", MEMORY_MADE}, {"' ended", MEMORY_ENDED}, {"still holds", STILL_HOLDS},
-    {" made, ", PAGE_LINE},        {" grown, ", GROWN_LINE},  {"pages given back", GIVEN_LINE},
+    {"opened: backend", OPENED},
+    {"closed", CLOSED},
+    {"is not destroyed", DEVICE_BUSY},
+    {"' made: kind", MEMORY_MADE},
+    {"' destroyed", MEMORY_ENDED},
+    {"still holds", STILL_HOLDS},
+    {" made, ", PAGE_LINE},
+    {" grown, ", GROWN_LINE},
+    {"pages given back", GIVEN_LINE},
 };
 
 /* ---- the scene ------------------------------------------------------------------------------ */
 
-static const uint32_t HABITS[] = {
+static const uint32_t ACTIONS[] = {
     LOOK, SMALL, KEEP, DEDICATED, HOPELESS, TRIM, SMALL | TRIM | HOPELESS, LOOK | KEEP | DEDICATED};
 
-enum { MAX_CALLS = 5000, PATIENCE_SECONDS = 240 };
+enum { MAX_CALLS = 5000, TIMEOUT_SECONDS = 240 };
 
 scene callbacks_scene;
-static char text[400]; /* where it is, for the signal */
+static char text[400]; /* the current place, for the signal handler */
 
-static void give_up(int number)
+static void end_by_timeout(int number)
 {
     (void)number;
     ssize_t written = write(2, text, strlen(text));
@@ -68,8 +74,8 @@ static void look(quire_memory *m)
     CHECK_OK(quire_memory_check(m));
 }
 
-/* A refusal is for want of memory, or because the memory ends. */
-bool callbacks_can_have(quire_memory *m, const quire_allocation_options *options,
+/* A request may fail only for lack of memory, or because the memory is being destroyed. */
+bool callbacks_allocate(quire_memory *m, const quire_allocation_options *options,
                         quire_allocation *a)
 {
     quire_result result = quire_allocate(m, options, a);
@@ -85,7 +91,7 @@ static void use_small(quire_memory *m)
     quire_allocation a;
     quire_memory_info info;
     void *pointer;
-    if (!callbacks_can_have(m, &(quire_allocation_options){.size = 64, .name = "a/sink"}, &a))
+    if (!callbacks_allocate(m, &(quire_allocation_options){.size = 64, .name = "a/sink"}, &a))
         return;
     CHECK_OK(quire_memory_get_info(m, &info));
     if (info.mappable) {
@@ -100,27 +106,27 @@ static void keep(quire_memory *m)
 {
     quire_result result =
         callbacks_scene.kept.id ? quire_free(m, callbacks_scene.kept) : QUIRE_SUCCESS;
-    CHECK(!result || !callbacks_scene.memory); /* what lives goes with a memory that ends */
+    CHECK(!result || !callbacks_scene.memory); /* a destroyed memory has freed its allocations */
     callbacks_scene.kept.id = 0;
-    if (!callbacks_can_have(m, &(quire_allocation_options){.size = 100}, &callbacks_scene.kept))
+    if (!callbacks_allocate(m, &(quire_allocation_options){.size = 100}, &callbacks_scene.kept))
         callbacks_scene.kept.id = 0;
 }
 
 static void use_whole_page(quire_memory *m)
 {
     quire_allocation a;
-    if (callbacks_can_have(
+    if (callbacks_allocate(
             m, &(quire_allocation_options){.size = callbacks_scene.page, .dedicated = true}, &a))
         CHECK_OK(quire_free(m, a));
 }
 
-static void ask_in_vain(quire_memory *m)
+static void request_too_much(quire_memory *m)
 {
     quire_allocation none;
-    CHECK(!callbacks_can_have(m, &(quire_allocation_options){.size = UINT64_C(1) << 50}, &none));
+    CHECK(!callbacks_allocate(m, &(quire_allocation_options){.size = UINT64_C(1) << 50}, &none));
 }
 
-/* From within every callback. */
+/* Every callback calls this. */
 static void act(uint32_t what)
 {
     callbacks_scene.seen |= what;
@@ -130,17 +136,17 @@ static void act(uint32_t what)
     if (++callbacks_scene.calls > MAX_CALLS)
         check_failed(__FILE__, __LINE__, "the callbacks are called without end: %s", text);
     quire_memory *m = callbacks_scene.in_use;
-    if (m && callbacks_scene.habits & LOOK)
+    if (m && callbacks_scene.actions & LOOK)
         look(m);
-    if (m && callbacks_scene.habits & SMALL)
+    if (m && callbacks_scene.actions & SMALL)
         use_small(m);
-    if (m && callbacks_scene.habits & KEEP)
+    if (m && callbacks_scene.actions & KEEP)
         keep(m);
-    if (m && callbacks_scene.habits & DEDICATED)
+    if (m && callbacks_scene.actions & DEDICATED)
         use_whole_page(m);
-    if (m && callbacks_scene.habits & HOPELESS)
-        ask_in_vain(m);
-    if (m && callbacks_scene.habits & TRIM)
+    if (m && callbacks_scene.actions & HOPELESS)
+        request_too_much(m);
+    if (m && callbacks_scene.actions & TRIM)
         CHECK_OK(quire_memory_trim(m, 0, NULL));
     callbacks_scene.is_inside = false;
 }
@@ -159,7 +165,7 @@ static void write_line(void *user, quire_log_level level, const char *line)
         }
 }
 
-static void hear(void *user, quire_memory *memory, const quire_event *event)
+static void on_event(void *user, quire_memory *memory, const quire_event *event)
 {
     (void)user;
     CHECK(memory == callbacks_scene.in_use);
@@ -168,12 +174,12 @@ static void hear(void *user, quire_memory *memory, const quire_event *event)
             act((uint32_t)ALLOCATED << i);
 }
 
-/* Asked twice, it has helped once. */
-static bool help(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
+/* Returns true once per request: the second call reports times 2. */
+static bool help(void *user, quire_memory *memory, const quire_out_of_memory *report)
 {
     (void)user, (void)memory;
-    act(SHORTAGE);
-    return shortage->times == 1;
+    act(NO_MEMORY);
+    return report->times == 1;
 }
 
 bool callbacks_visit(void *user, const quire_item *item)
@@ -190,14 +196,14 @@ bool callbacks_take_text(void *user, const char *piece, size_t size)
     return true;
 }
 
-bool callbacks_go_on(void *user, uint64_t done, uint64_t total)
+bool callbacks_progress(void *user, uint64_t done, uint64_t total)
 {
     (void)user, (void)done, (void)total;
     act(PROGRESS);
     return true;
 }
 
-/* ---- the course ----------------------------------------------------------------------------- */
+/* ---- running the places --------------------------------------------------------------------- */
 
 static bool can_grow(void)
 {
@@ -223,7 +229,7 @@ static void make_memory(const place *p)
     };
     callbacks_scene.memory = callbacks_scene.in_use = NULL;
     CHECK_OK(quire_memory_create(callbacks_scene.device, &options, &callbacks_scene.memory));
-    CHECK_OK(quire_memory_set_hook(callbacks_scene.memory, &(quire_hook){.event = hear}));
+    CHECK_OK(quire_memory_set_hook(callbacks_scene.memory, &(quire_hook){.event = on_event}));
 }
 
 static void end_memory(void)
@@ -239,24 +245,24 @@ static void end_memory(void)
 
 static void try_place(const place *p)
 {
-    snprintf(text, sizeof text, "'%s' with habits 0x%x and %u shards\n", p->name,
-             (unsigned)callbacks_scene.habits, (unsigned)callbacks_scene.shards);
+    snprintf(text, sizeof text, "'%s' with actions 0x%x and %u shards\n", p->name,
+             (unsigned)callbacks_scene.actions, (unsigned)callbacks_scene.shards);
     uint32_t before = callbacks_scene.seen;
     callbacks_scene.seen = callbacks_scene.calls = 0;
     make_memory(p);
     p->visit();
     end_memory();
-    if (callbacks_scene.habits == LOOK && (callbacks_scene.seen & p->tells) != p->tells)
-        check_failed(__FILE__, __LINE__, "0x%x were not told at %s",
-                     (unsigned)(p->tells & ~callbacks_scene.seen), text);
+    if (callbacks_scene.actions == LOOK && (callbacks_scene.seen & p->expected) != p->expected)
+        check_failed(__FILE__, __LINE__, "0x%x did not occur at %s",
+                     (unsigned)(p->expected & ~callbacks_scene.seen), text);
     CHECK(callbacks_scene.seen & MEMORY_ENDED);
     callbacks_scene.seen |= before;
 }
 
-static void try_device(const callbacks_subject *subject, uint32_t habits, uint32_t shards)
+static void try_device(const callbacks_subject *subject, uint32_t actions, uint32_t shards)
 {
     callbacks_scene =
-        (scene){.subject = subject, .page = subject->page, .habits = habits, .shards = shards};
+        (scene){.subject = subject, .page = subject->page, .actions = actions, .shards = shards};
     subject->open((quire_log){.write = write_line, .level = QUIRE_LOG_DEBUG},
                   &callbacks_scene.device);
     const bool grows = can_grow();
@@ -267,17 +273,17 @@ static void try_device(const callbacks_subject *subject, uint32_t habits, uint32
     const uint32_t grown = PAGE_RESIZED | GROWN_LINE, all = (PROGRESS << 1) - 1;
     const uint32_t expected = grows && shards == 1 ? all : all & ~grown;
     if ((callbacks_scene.seen & expected) != expected)
-        check_failed(__FILE__, __LINE__, "0x%x were not told with habits 0x%x",
-                     (unsigned)(expected & ~callbacks_scene.seen), (unsigned)habits);
+        check_failed(__FILE__, __LINE__, "0x%x did not occur with actions 0x%x",
+                     (unsigned)(expected & ~callbacks_scene.seen), (unsigned)actions);
     subject->close();
 }
 
 void callbacks_try(const callbacks_subject *subject)
 {
-    signal(SIGALRM, give_up);
-    alarm(PATIENCE_SECONDS);
-    for (size_t i = 0; i < sizeof HABITS / sizeof *HABITS; i++)
+    signal(SIGALRM, end_by_timeout);
+    alarm(TIMEOUT_SECONDS);
+    for (size_t i = 0; i < sizeof ACTIONS / sizeof *ACTIONS; i++)
         for (uint32_t shards = 1; shards <= 4; shards += 3)
-            try_device(subject, HABITS[i], shards);
+            try_device(subject, ACTIONS[i], shards);
     alarm(0);
 }

@@ -1,23 +1,24 @@
 /*
- * callbacks.h - a log sink, a hook, an out-of-memory callback, visitors and text sinks that use the
- * memory they hear of, at every place where the library calls one; on the device of any backend.
+ * callbacks.h - runs a log sink, a hook, an out-of-memory callback, visitors and text sinks that
+ * use the memory they are called for, at every place where the library calls one, on the device of
+ * any backend.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CALLBACKS_H
 #define QUIRE_TESTS_SUPPORT_CALLBACKS_H
 
 #include "quire/quire.h"
 
-/* A backend to try them on. */
+/* A backend to test the callbacks on. */
 typedef struct callbacks_subject {
     uint64_t page; /* bytes: its page granularity, or a multiple */
     uint32_t kind; /* of the memories */
-    /* Opens a device with this log as `*device`, which is NULL until then. */
+    /* Opens a device with this log and stores it in `*device`, which is NULL until then. */
     void (*open)(quire_log log, quire_device **device);
-    /* After the device is destroyed: checks that nothing is left. */
+    /* Called after the device is destroyed. Checks that nothing remains. */
     void (*close)(void);
 } callbacks_subject;
 
-/* Every place, with each habit of the callbacks, with 1 and with 4 shards. */
+/* Runs every place with each set of actions, with 1 and with 4 shards. */
 void callbacks_try(const callbacks_subject *subject);
 
 #endif

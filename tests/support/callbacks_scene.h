@@ -1,13 +1,13 @@
 /*
- * callbacks_scene.h - what callbacks.c, which has the callbacks, and callbacks_places.c, which has
- * the places where they are called, share.
+ * callbacks_scene.h - shared by callbacks.c, which owns the callbacks, and callbacks_places.c,
+ * which owns the places where the library calls them.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CALLBACKS_SCENE_H
 #define QUIRE_TESTS_SUPPORT_CALLBACKS_SCENE_H
 
 #include "tests/support/callbacks.h"
 
-typedef enum heard {
+typedef enum occurrence {
     OPENED = 1 << 0, /* lines of the log */
     CLOSED = 1 << 1,
     DEVICE_BUSY = 1 << 2,
@@ -17,7 +17,7 @@ typedef enum heard {
     PAGE_LINE = 1 << 6,
     GROWN_LINE = 1 << 7,
     GIVEN_LINE = 1 << 8,
-    SHORTAGE = 1 << 9,
+    NO_MEMORY = 1 << 9,
     VISITED = 1 << 10,
     WRITTEN = 1 << 11,
     ALLOCATED = 1 << 12, /* events, in the order of their kinds */
@@ -27,15 +27,15 @@ typedef enum heard {
     PAGE_GONE = 1 << 16,
     PAGE_RESIZED = 1 << 17,
     PROGRESS = 1 << 18
-} heard;
+} occurrence;
 
-/* What a callback does, or'ed together. */
+/* What a callback does; a mask. */
 enum {
-    LOOK = 1 << 0,      /* figures, a report, JSON, a walk, a check */
+    LOOK = 1 << 0,      /* reads statistics, a report, JSON, a walk, a check */
     SMALL = 1 << 1,     /* allocates, maps, unmaps and frees */
-    KEEP = 1 << 2,      /* allocates and frees what it allocated the last time */
-    DEDICATED = 1 << 3, /* makes a page and leaves it empty */
-    HOPELESS = 1 << 4,  /* asks for more than can be had */
+    KEEP = 1 << 2,      /* allocates, and frees its previous allocation */
+    DEDICATED = 1 << 3, /* creates a page and leaves it empty */
+    HOPELESS = 1 << 4,  /* requests more than the device has */
     TRIM = 1 << 5
 };
 
@@ -44,10 +44,10 @@ typedef struct scene {
     uint64_t page;
     quire_device *device;
     quire_memory *memory;
-    quire_memory *in_use; /* what callbacks use: the memory, also while it ends */
+    quire_memory *in_use; /* the memory that callbacks use, also while it is being destroyed */
     quire_allocation kept;
-    uint32_t habits, shards;
-    uint32_t seen;  /* heard */
+    uint32_t actions, shards;
+    uint32_t seen;  /* a mask of occurrences */
     uint32_t calls; /* of callbacks at this place */
     bool is_inside;
     quire_stream *stream;
@@ -55,14 +55,14 @@ typedef struct scene {
 
 extern scene callbacks_scene;
 
-/* An allocation. False: it is refused, for a reason that there may be. */
-bool callbacks_can_have(quire_memory *memory, const quire_allocation_options *options,
+/* Allocates. Returns false if the request fails for an allowed reason. */
+bool callbacks_allocate(quire_memory *memory, const quire_allocation_options *options,
                         quire_allocation *allocation);
 
-/* A visitor, a text sink and the progress of a copy that act as their habit says. */
+/* A visitor, a text sink and the progress of a copy that perform the actions. */
 bool callbacks_visit(void *user, const quire_item *item);
 bool callbacks_take_text(void *user, const char *piece, size_t size);
-bool callbacks_go_on(void *user, uint64_t done, uint64_t total);
+bool callbacks_progress(void *user, uint64_t done, uint64_t total);
 
 enum { CONTIGUOUS = 1 };
 
@@ -70,13 +70,13 @@ typedef struct place {
     const char *name;
     void (*visit)(void);
     uint32_t flags;
-    uint32_t pages;    /* at most; 0: any number */
-    uint64_t limit;    /* of the memory, in pages; 0: none */
+    uint32_t pages;    /* maximum; 0 means any number */
+    uint64_t limit;    /* of the memory, in pages; 0 means none */
     uint64_t retained; /* bytes */
-    uint32_t tells;    /* heard: where callbacks only look */
+    uint32_t expected; /* occurrences that a run of LOOK alone must see */
 } place;
 
-/* Ends with one without a name. */
+/* The last entry has no name. */
 extern const place callbacks_places[];
 
 #endif

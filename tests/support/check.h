@@ -1,6 +1,6 @@
 /*
- * check.h - assertions for every test, whichever harness runs it. They are never compiled out,
- * print the values they compare, and end the test at once.
+ * check.h - assertions for every test, in either harness. They are never compiled out, print the
+ * values they compare, and end the test at the first failure.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CHECK_H
 #define QUIRE_TESTS_SUPPORT_CHECK_H
@@ -12,7 +12,7 @@
 
 #include "quire/base.h"
 
-/* Whether a sanitizer of addresses or threads slows the program down. */
+/* True if an address or thread sanitizer slows the program down. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TEST_IS_SANITIZED 1
 #elif defined(__has_feature)
@@ -21,14 +21,15 @@
 #endif
 #endif
 
-/* Rounds of a random test: a quarter under a sanitizer, where a round takes four times as long. */
+/* Rounds of a random test: a quarter under a sanitizer, because a round then takes four times as
+   long. */
 #ifdef TEST_IS_SANITIZED
 #define TEST_ROUNDS(rounds) ((rounds) / 4)
 #else
 #define TEST_ROUNDS(rounds) (rounds)
 #endif
 
-/* Ends the running test as failed; each harness (unit.c, plain.c) has its own. */
+/* Ends the running test as failed; each harness (unit.c, plain.c) implements it. */
 _Noreturn void check_failed(const char *file, int line, const char *format, ...) QUIRE_PRINTF(3, 4);
 
 #define CHECK(condition)                                                                           \
@@ -45,7 +46,7 @@ _Noreturn void check_failed(const char *file, int line, const char *format, ...)
 /* The call succeeds. */
 #define CHECK_OK(call) check_result(__FILE__, __LINE__, #call, (call), QUIRE_SUCCESS)
 
-/* The call fails with exactly this code, and the thread's last error says so with a sentence. */
+/* The call fails with exactly this code, and the thread's last error has the code and a message. */
 #define CHECK_FAILS(call, code) check_result(__FILE__, __LINE__, #call, (call), (code))
 
 static inline void check_equal(const char *file, int line, const char *what, uint64_t actual,

@@ -1,7 +1,6 @@
 /*
- * child.h - how a forked child tells that all went well: by a signal. Its heap is a copy of its
- * parent's, and what looks for leaks at an exit (valgrind) would find those of a process that was
- * not meant to go on.
+ * child.h - how a forked child reports success: by a signal. Its heap is a copy of its parent's. A
+ * leak check at exit (valgrind) would report the blocks of a process that never frees them.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CHILD_H
 #define QUIRE_TESTS_SUPPORT_CHILD_H
@@ -19,7 +18,7 @@ static inline void child_end(bool is_well)
     _exit(1);
 }
 
-/* Waits for the end of a child; whether all went well there. */
+/* Waits for the end of a child; returns whether it succeeded. */
 static inline bool child_was_well(pid_t child)
 {
     int status = 0;

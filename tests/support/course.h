@@ -1,6 +1,6 @@
 /*
- * course.h - requests and the pages that are made for them, in a memory of the fake backend whose
- * policy is a preset: for the tests of quire/preset.h.
+ * course.h - for the tests of quire/preset.h: requests, and the pages that the library creates for
+ * them, in a memory of the fake backend whose policy is a preset.
  */
 #ifndef QUIRE_TESTS_SUPPORT_COURSE_H
 #define QUIRE_TESTS_SUPPORT_COURSE_H
@@ -11,14 +11,14 @@
 #define MIB (KIB * KIB)
 #define GIB (MIB * KIB)
 
-/* A request, and the page made for it; 0: none. */
+/* A request, and the size of the page created for it; 0 means none. */
 typedef struct row {
     uint64_t request;
     uint64_t page_size;
     bool dedicated;
 } row;
 
-/* A device of the fake backend whose first heap is so large; its pages are multiples of 256. */
+/* A device of the fake backend whose first heap has this size; its pages are multiples of 256. */
 static inline void open_heap(fixture *b, uint64_t heap)
 {
     fixture_prepare(b);
@@ -43,7 +43,7 @@ static inline quire_allocation expect_row(fixture *b, row expected)
     return made;
 }
 
-/* One after the other in one memory. */
+/* All requests in order in one memory. */
 #define EXPECT_COURSE(b, ...)                                                                      \
     expect_course((b), (const row[]){__VA_ARGS__}, sizeof((const row[]){__VA_ARGS__}) / sizeof(row))
 
@@ -53,7 +53,7 @@ static inline void expect_course(fixture *b, const row *rows, size_t count)
         expect_row(b, rows[i]);
 }
 
-/* Each as the first of a memory. */
+/* Each request as the first one of a memory. */
 #define EXPECT_FIRST(b, policy, ...)                                                               \
     expect_first((b), (policy), (const row[]){__VA_ARGS__},                                        \
                  sizeof((const row[]){__VA_ARGS__}) / sizeof(row))

@@ -1,5 +1,5 @@
 /*
- * crew.h - threads that do one thing at a time when told, so that a test knows in which shard a
+ * crew.h - threads that run one task at a time on request, so that a test knows in which shard a
  * call is made. The calling thread has number 0, the crew the numbers from 1.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CREW_H
@@ -28,7 +28,8 @@ typedef struct crew {
 
 void crew_start(crew *c, uint32_t count);
 
-/* Member `number`, from 1, does it; crew_do waits until it is done. No checks in a task. */
+/* Member `number`, from 1, runs the task; crew_do waits until it has finished. A task makes no
+   checks. */
 void crew_tell(crew *c, uint32_t number, void (*task)(void *user), void *user);
 void crew_await(crew *c, uint32_t number);
 void crew_do(crew *c, uint32_t number, void (*task)(void *user), void *user);

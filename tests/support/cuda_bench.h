@@ -1,9 +1,9 @@
 /*
- * cuda_bench.h - a quire device on the fake CUDA driver, and steps that may fail on it: what the
- * fault sweeps and the unit tests of the CUDA backend are made of.
+ * cuda_bench.h - a quire device on the fake CUDA driver, and steps that may fail on it, for the
+ * fault sweeps and the unit tests of the CUDA backend.
  *
- * The backend opens the fake driver's library as it opens the real one; FAKE_CUDA_LIBRARY is where
- * it lies.
+ * The backend opens the fake driver's library as it opens the real one; FAKE_CUDA_LIBRARY is its
+ * path.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_BENCH_H
 #define QUIRE_TESTS_SUPPORT_CUDA_BENCH_H
@@ -19,17 +19,17 @@ typedef struct cuda_bench {
     const fc_control *fc;
     test_memory host_memory;
     quire_device *device;
-    quire_result result;             /* of the step that failed; 0: none did */
-    quire_cuda_multicast *multicast; /* to be destroyed at the end */
-    qi_cu_context context;           /* likewise, after the device; NULL: none */
-    int descriptor;                  /* likewise to be closed; -1: none */
+    quire_result result;             /* of the step that failed; 0 means none failed */
+    quire_cuda_multicast *multicast; /* destroyed at the end */
+    qi_cu_context context;           /* destroyed at the end, after the device; NULL means none */
+    int descriptor;                  /* closed at the end; -1 means none */
     quire_memory *memories[4];
     uint32_t memory_count;
-    quire_device *peer; /* likewise, device 1 with a memory; NULL: none */
+    quire_device *peer; /* device 1 with a memory, destroyed at the end; NULL means none */
     quire_memory *peer_memory;
 } cuda_bench;
 
-/* The controls of the fake driver, which is loaded when somebody asks first. */
+/* The controls of the fake driver, which is loaded on the first call. */
 const fc_control *cuda_bench_driver(void);
 
 /* Options of a driver with one device of a model (NULL: "h200") and FC_ flags. */
@@ -38,36 +38,38 @@ fc_options cuda_bench_options(const char *model, uint32_t flags);
 /* All page kinds that a device of the model has. */
 uint32_t cuda_bench_kinds(const fc_model *model);
 
-/* A driver made anew; no device yet. NULL options: one "h200". */
+/* A new driver without a device. NULL options mean one "h200". */
 void cuda_bench_begin(cuda_bench *b, const fc_options *options);
 
-/* Opens device 0 on its primary context. Further settings: NULL. False: it failed. */
+/* Opens device 0 on its primary context. NULL means no further settings. Returns false on failure.
+   */
 bool cuda_bench_open(cuda_bench *b, const quire_cuda_settings *settings);
 
-/* Opens device 1, too, with device memory; NULL: it failed. */
+/* Opens device 1 as well, with device memory. Returns NULL on failure. */
 quire_memory *cuda_bench_open_peer(cuda_bench *b, const quire_memory_options *options);
 
-/* Makes a context of the caller's, in which cuda_bench_open opens then. */
+/* Creates a context of the caller, in which cuda_bench_open then opens the device. */
 void cuda_bench_make_context(cuda_bench *b);
 
-/* Makes a memory of a page kind, kept until the end; further options: NULL. NULL: it failed. */
+/* Creates a memory of a page kind, kept until the end. NULL means no further options. Returns NULL
+   on failure. */
 quire_memory *cuda_bench_memory(cuda_bench *b, quire_cuda_page_kind page_kind,
                                 const quire_memory_options *options);
 
-/* Ends all there is and checks that the driver and the host memory got everything back. */
+/* Destroys everything and checks that the driver and the host memory have no live objects. */
 void cuda_bench_end(cuda_bench *b);
 
-/* A function of the driver, called past the backend: CUDA_BENCH_CALL(b, CtxCreate, 3020)(...). */
+/* A function of the driver, called directly: CUDA_BENCH_CALL(b, CtxCreate, 3020)(...). */
 #define CUDA_BENCH_CALL(b, name, version)                                                          \
     ((qi_cu_fn_##name)cuda_bench_find((b)->fc, "cu" #name, version))
 
 typedef void (*cuda_bench_function)(void);
 cuda_bench_function cuda_bench_find(const fc_control *fc, const char *name, int version);
 
-/* Remembers a failure; true where the step succeeded. */
+/* Records a failure; returns true if the step succeeded. */
 bool cuda_bench_step(cuda_bench *b, quire_result result);
 
-/* A step that ends the scenario where it fails. */
+/* A step that ends the scenario if it fails. */
 #define STEP(b, call)                                                                              \
     do {                                                                                           \
         if (!cuda_bench_step((b), (call)))                                                         \

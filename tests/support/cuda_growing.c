@@ -16,27 +16,27 @@ void growing_open(growing *g, const fc_options *driver, const quire_cuda_setting
 }
 
 quire_page_request growing_request(quire_device *device, quire_cuda_page_kind page_kind,
-                                   uint64_t size, uint64_t most)
+                                   uint64_t size, uint64_t max)
 {
-    quire_page_request request = {.size = size, .alignment = 256, .max_size = most};
+    quire_page_request request = {.size = size, .alignment = 256, .max_size = max};
     CHECK_OK(quire_cuda_find_kind(device, page_kind, -1, &request.kind));
     return request;
 }
 
 void growing_begin_with(growing *g, const fc_options *driver, const quire_cuda_settings *settings,
-                        quire_cuda_page_kind page_kind, uint64_t size, uint64_t most)
+                        quire_cuda_page_kind page_kind, uint64_t size, uint64_t max)
 {
     growing_open(g, driver, settings);
-    const quire_page_request request = growing_request(g->b.device, page_kind, size, most);
+    const quire_page_request request = growing_request(g->b.device, page_kind, size, max);
     CHECK_OK(g->table->page_create(g->cuda, &request, &g->page));
-    CHECK_EQ(g->page.size, most);
+    CHECK_EQ(g->page.size, max);
     g->size = size;
     g->fc->reset_counters();
 }
 
-void growing_begin(growing *g, const quire_cuda_settings *settings, uint64_t size, uint64_t most)
+void growing_begin(growing *g, const quire_cuda_settings *settings, uint64_t size, uint64_t max)
 {
-    growing_begin_with(g, NULL, settings, QUIRE_CUDA_DEVICE, size, most);
+    growing_begin_with(g, NULL, settings, QUIRE_CUDA_DEVICE, size, max);
 }
 
 void growing_end(growing *g)

@@ -1,6 +1,6 @@
 /*
- * cuda_growing.h - a page of the CUDA backend that grows, on the fake driver, with bytes in it that
- * tell where they lie.
+ * cuda_growing.h - an elastic page of the CUDA backend on the fake driver, filled with bytes that
+ * identify their position.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_GROWING_H
 #define QUIRE_TESTS_SUPPORT_CUDA_GROWING_H
@@ -11,7 +11,7 @@
 #define KIB UINT64_C(1024)
 #define MIB (UINT64_C(1) << 20)
 
-/* A page that grows, asked of the backend's table as the core asks for it. */
+/* An elastic page, requested from the backend's table as the core requests it. */
 typedef struct growing {
     cuda_bench b;
     const fc_control *fc;
@@ -25,28 +25,29 @@ typedef struct growing {
 void growing_open(growing *g, const fc_options *driver, const quire_cuda_settings *settings);
 
 quire_page_request growing_request(quire_device *device, quire_cuda_page_kind page_kind,
-                                   uint64_t size, uint64_t most);
+                                   uint64_t size, uint64_t max);
 
-/* A device and a page of `size` bytes that may come to `most`; calls are counted from then on. */
+/* A device and a page of `size` bytes that can grow to `max`; calls are counted from then on. */
 void growing_begin_with(growing *g, const fc_options *driver, const quire_cuda_settings *settings,
-                        quire_cuda_page_kind page_kind, uint64_t size, uint64_t most);
+                        quire_cuda_page_kind page_kind, uint64_t size, uint64_t max);
 
-/* The same of device memory, on one "h200". */
-void growing_begin(growing *g, const quire_cuda_settings *settings, uint64_t size, uint64_t most);
+/* The same for device memory, on one "h200". */
+void growing_begin(growing *g, const quire_cuda_settings *settings, uint64_t size, uint64_t max);
 
-/* Ends page and device, and checks that the driver got everything back. */
+/* Destroys page and device, and checks that the driver has no live objects. */
 void growing_end(growing *g);
 
 const qi_cuda_page *growing_record(const growing *g);
 
-/* To another size; checks that the address stays and that the record says what there is. */
+/* Resizes the page; checks that the address stays and that the record matches the page. */
 quire_result growing_resize(growing *g, uint64_t to);
 
-/* At the beginning and the end of each 64 KiB of a range, whose borders are multiples of that. */
+/* Writes or checks the first and last bytes of each 64 KiB of a range, whose bounds are multiples
+   of that. */
 void growing_write(growing *g, uint64_t from, uint64_t to);
 void growing_check(growing *g, uint64_t from, uint64_t to);
 
-/* So much is mapped, and what the driver has is what the page says. */
+/* Checks that this many bytes are mapped, and that the driver's memory matches the page. */
 void growing_check_handles(growing *g, uint64_t padded, uint32_t count);
 
 #endif

@@ -12,8 +12,8 @@
 
 typedef struct fake_page {
     unsigned char *bytes;
-    _Atomic uint64_t size; /* that may be used, of */
-    uint64_t most;
+    _Atomic uint64_t size; /* usable now, of */
+    uint64_t max_size;
     uint32_t heap;
     bool mapped;
 } fake_page;
@@ -77,7 +77,7 @@ static void raise_to(uint64_t *peak, uint64_t value)
     *peak = value > *peak ? value : *peak;
 }
 
-/* With the lock: counts a page in; false where there is no memory for it. */
+/* Requires the lock. Counts a page; returns false if the heap has no memory for it. */
 static bool count_page(fake_backend *fake, uint32_t heap, uint64_t size, uint64_t *address)
 {
     if (fake->page_budget && fake->page_bytes + size > fake->page_budget)
@@ -111,14 +111,14 @@ static quire_result fake_page_create(void *state, const quire_page_request *requ
     if (!fits)
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, -7, "the fake is full");
     fake_page *page = malloc(sizeof *page);
-    uint64_t most = request->max_size ? request->max_size : size;
-    unsigned char *bytes = malloc(most);
-    if (!page || !bytes || (request->max_size && (most < size || !fake->table.page_resize)))
+    uint64_t max = request->max_size ? request->max_size : size;
+    unsigned char *bytes = malloc(max);
+    if (!page || !bytes || (request->max_size && (max < size || !fake->table.page_resize)))
         abort();
-    memset(bytes, 0xa5, size < 65536 ? size : 65536); /* as dirty as a driver's */
-    *page = (fake_page){.bytes = bytes, .size = size, .most = most, .heap = heap};
-    *out = (quire_native_page){
-        .handle = (uintptr_t)page, .address = address, .size = most, .data = 77};
+    memset(bytes, 0xa5, size < 65536 ? size : 65536); /* dirty, as a driver's memory is */
+    *page = (fake_page){.bytes = bytes, .size = size, .max_size = max, .heap = heap};
+    *out =
+        (quire_native_page){.handle = (uintptr_t)page, .address = address, .size = max, .data = 77};
     return QUIRE_SUCCESS;
 }
 
@@ -127,8 +127,8 @@ static void fake_page_destroy(void *state, const quire_native_page *native)
     fake_backend *fake = state;
     take_time(fake->slow_ms);
     fake_page *page = page_of(native);
-    if (page->mapped || page->most != native->size || native->data != 77)
-        abort(); /* still mapped, or not the page that was made */
+    if (page->mapped || page->max_size != native->size || native->data != 77)
+        abort(); /* still mapped, or not the page that was created */
     pthread_mutex_lock(&fake->lock);
     fake->pages--;
     fake->page_bytes -= page->size;
@@ -288,7 +288,8 @@ static quire_result fake_object_create(void *state, const quire_object_request *
     if (result)
         return result;
     if (request->description)
-        needs->size = *(const uint64_t *)request->description; /* so these describe themselves */
+        /* so that these describe themselves */
+        needs->size = *(const uint64_t *)request->description;
     else if (request->object == QUIRE_OBJECT_BUFFER)
         needs->size = request->buffer->size;
     else
@@ -366,10 +367,11 @@ static quire_result fake_page_resize(void *state, const quire_native_page *nativ
     if (result)
         return result;
     pthread_mutex_lock(&fake->lock);
-    bool is_settled = getpid() != fake->process && from == page->most; /* in the child of a fork */
+    bool is_settled =
+        getpid() != fake->process && from == page->max_size; /* in the child of a fork */
     if (is_settled)
         from = page->size > to ? page->size : to;
-    if (from != page->size || !to || (to == from && !is_settled) || to > page->most)
+    if (from != page->size || !to || (to == from && !is_settled) || to > page->max_size)
         abort(); /* the rules of quire/backend.h are broken */
     bool fits =
         to < from || !fake->page_budget || fake->page_bytes + (to - from) <= fake->page_budget;

@@ -6,7 +6,7 @@
 
 #include "tests/support/fake.h"
 
-/* Whether rows and slices lie in a page and do not overlap. */
+/* Returns whether rows and slices lie in the page and do not overlap. */
 static bool fits(const quire_native_page *page, const quire_copy_job *job, uint64_t offset,
                  uint64_t row, uint64_t slice)
 {
@@ -16,7 +16,7 @@ static bool fits(const quire_native_page *page, const quire_copy_job *job, uint6
            (job->rows == 1 || row >= job->size) && (job->slices == 1 || slice >= rows);
 }
 
-/* The first byte of an end, or NULL where the job is not one that a backend is given. */
+/* The first byte of an end; NULL if a backend never gets such a job. */
 static unsigned char *begin_of(const quire_native_page *page, uint64_t offset, const void *host)
 {
     if (page)

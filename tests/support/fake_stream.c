@@ -1,6 +1,5 @@
 /*
- * fake_stream.c - streams of the fake backend (see fake.h): lists of work that is done when
- * somebody says so.
+ * fake_stream.c - streams of the fake backend (see fake.h): lists of work that a test executes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,7 @@ typedef struct fake_work {
     struct fake_work *next;
     fake_kind kind;
     quire_copy_job job;
-    quire_native_page to, from; /* of the job, or of the fill */
+    quire_native_page to, from; /* of the job or the fill */
     uint64_t offset, size;
     uint8_t byte;
     fake_stream *earlier; /* of a wait */
@@ -33,7 +32,7 @@ static fake_stream *stream_of(uint64_t native)
     return (fake_stream *)(uintptr_t)native;
 }
 
-/* With the lock. */
+/* Requires the lock. */
 static void submit(fake_stream *stream, const fake_work *work)
 {
     fake_work *added = malloc(sizeof *added);
@@ -64,7 +63,8 @@ static void do_work(const fake_stream *stream, fake_work *work)
     fake_do_copy(stream->fake, &work->job);
 }
 
-/* With the lock: does the first piece; `forces` what it waits for. False: it cannot be done yet. */
+/* Requires the lock. Executes the first piece; `forces` executes what it waits for. Returns false
+   if it cannot be executed yet. */
 static bool step(fake_stream *stream, bool forces)
 {
     fake_work *work = stream->first;
@@ -132,7 +132,7 @@ static quire_result create(void *state, const void *description, uint64_t *nativ
     return QUIRE_SUCCESS;
 }
 
-/* Its work goes with it: nobody asks for its points any more. */
+/* Its work is dropped with it: no caller queries its points any more. */
 static void destroy(void *state, uint64_t native)
 {
     fake_backend *fake = state;
@@ -183,7 +183,7 @@ static quire_result await(void *state, uint64_t native, uint64_t value, uint64_t
     pthread_mutex_lock(&stream->fake->lock);
     while (nanoseconds == UINT64_MAX && stream->done < value)
         if (!step(stream, true))
-            abort(); /* it would be waited for without end */
+            abort(); /* the wait would never end */
     *has_passed = stream->done >= value;
     pthread_mutex_unlock(&stream->fake->lock);
     return QUIRE_SUCCESS;

@@ -60,7 +60,7 @@ quire_memory_stats fixture_stats(fixture *f)
 
 typedef struct errand {
     fixture *f;
-    const quire_allocation_options *options; /* NULL: free */
+    const quire_allocation_options *options; /* NULL means idle */
     quire_allocation allocation;
 } errand;
 
@@ -77,7 +77,7 @@ static void *run_errand(void *user)
 static quire_allocation send(errand e)
 {
     pthread_t thread;
-    CHECK_EQ(qi_thread_number(), 0); /* so that the other one is 1 */
+    CHECK_EQ(qi_thread_number(), 0); /* so that the other thread has number 1 */
     CHECK_EQ(pthread_create(&thread, NULL, run_errand, &e), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     return e.allocation;

@@ -1,5 +1,5 @@
 /*
- * fixture.h - a memory of a device of the fake backend, for unit tests of what lies on them.
+ * fixture.h - a memory on a device of the fake backend, for unit tests of the code above them.
  */
 #ifndef QUIRE_TESTS_SUPPORT_FIXTURE_H
 #define QUIRE_TESTS_SUPPORT_FIXTURE_H
@@ -14,19 +14,19 @@ typedef struct fixture {
     quire_memory *memory;
 } fixture;
 
-/* A fake to be changed before fixture_open; fixture_make does both at once. */
+/* A fake that the test may change before fixture_open; fixture_make does both steps. */
 void fixture_prepare(fixture *f);
 void fixture_open(fixture *f, const quire_memory_options *options);
 void fixture_make(fixture *f, const quire_memory_options *options);
 
-/* Ends memory and device, with all that lives, and checks that the backend got everything back. */
+/* Destroys memory and device with all live objects, and checks that the backend has none left. */
 void fixture_end(fixture *f);
 
 /* An allocation that must succeed, and where one lies. */
 quire_allocation fixture_allocate(fixture *f, const quire_allocation_options *options);
 quire_allocation_info fixture_info(fixture *f, quire_allocation allocation);
 
-/* The same by another thread, which works in another shard of the memory than the caller's. */
+/* The same by another thread, which works in a different shard than the caller. */
 quire_allocation fixture_allocate_elsewhere(fixture *f, const quire_allocation_options *options);
 void fixture_free_elsewhere(fixture *f, quire_allocation allocation);
 

@@ -1,6 +1,6 @@
 /*
- * host_memory.c - see host_memory.h. Each block carries its size and alignment in front of it, so
- * that a release with other numbers stops the program.
+ * host_memory.c - see host_memory.h. Each block stores its size and alignment before its first
+ * byte, so that a release with other numbers stops the program.
  */
 #include "tests/support/host_memory.h"
 
@@ -33,7 +33,8 @@ static void *test_allocate(void *user, size_t size, size_t alignment)
     size_t total = (size + HEADER + HEADER - 1) / HEADER * HEADER;
     char *block = alignment <= HEADER ? aligned_alloc(HEADER, total) : NULL;
     if (!block)
-        abort(); /* the test machine is out of memory, or the alignment is above what is promised */
+        /* the test machine is out of memory, or the alignment is above the documented maximum */
+        abort();
     *(header *)(void *)block = (header){size, alignment, MAGIC};
     return block + HEADER;
 }

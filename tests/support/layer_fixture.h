@@ -1,6 +1,6 @@
 /*
- * layer_fixture.h - the layer over the fake driver, and what a program without an allocator does
- * with it.
+ * layer_fixture.h - the layer over the fake driver, and the calls that a program without an
+ * allocator makes with it.
  */
 #ifndef QUIRE_TESTS_SUPPORT_LAYER_FIXTURE_H
 #define QUIRE_TESTS_SUPPORT_LAYER_FIXTURE_H
@@ -12,7 +12,7 @@
 #define COHERENT_FLAGS (VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)
 #define COPIES (VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT)
 
-/* Ended by fv_fixture_close, which checks that nothing was said and nothing is left. */
+/* fv_fixture_close destroys it and checks that no message was written and nothing remains. */
 void lf_open(fv_fixture *f, const fv_layout *layout, uint32_t flags);
 void lf_open_named(fv_fixture *f, const char *layout);
 
@@ -21,13 +21,13 @@ uint64_t lf_driver_allocations(fv_fixture *f);
 VkDeviceMemory lf_allocate(fv_fixture *f, uint64_t size, uint32_t type, const void *chain);
 void lf_release(fv_fixture *f, VkDeviceMemory memory);
 
-/* Whether the driver knows the handle: it was passed on. */
+/* Returns whether the driver knows the handle, which means that the layer passed it on. */
 bool lf_is_passed(fv_fixture *f, VkDeviceMemory memory);
 
-/* What is allocated so is the driver's own. */
+/* The layer passes such an allocation on to the driver. */
 void lf_expect_passed(fv_fixture *f, uint64_t size, uint32_t type, const void *chain);
 
-/* A buffer with memory of its own, as the simplest of programs has them. */
+/* A buffer with separate memory, as in the simplest programs. */
 typedef struct lf_piece {
     VkBuffer buffer;
     VkDeviceMemory memory;
@@ -37,10 +37,10 @@ typedef struct lf_piece {
 lf_piece lf_make_piece(fv_fixture *f, uint64_t size, uint32_t type);
 void lf_end_piece(fv_fixture *f, const lf_piece *piece);
 
-/* A small one, to be bound by the caller. */
+/* A small buffer that the caller binds. */
 VkImage lf_make_image(fv_fixture *f, VkImageTiling tiling);
 
-/* Commands that are recorded by the caller between the two. */
+/* Commands that the caller records between these two calls. */
 VkCommandBuffer lf_begin_commands(fv_fixture *f, VkCommandPool *pool);
 void lf_run_commands(fv_fixture *f, VkCommandBuffer commands, VkCommandPool pool);
 

@@ -1,5 +1,5 @@
 /*
- * leaks.h - asks the leak sanitizer, where the program has one, whether anything leaked so far.
+ * leaks.h - asks the leak sanitizer, if the program has one, whether anything has leaked so far.
  */
 #ifndef QUIRE_TESTS_SUPPORT_LEAKS_H
 #define QUIRE_TESTS_SUPPORT_LEAKS_H

@@ -1,8 +1,8 @@
 /*
  * mini_loader.c - see mini_loader.h.
  *
- * A program calls the functions of the upper half, which lead into the layer with what a loader
- * chains; the layer's next one is the lower half, which is the driver and sets the keys.
+ * A program calls the functions of the upper half, which call the layer with the chained structs of
+ * a loader. The layer calls the lower half, which is the driver and sets the dispatch keys.
  */
 #include "tests/support/mini_loader.h"
 
@@ -15,7 +15,7 @@ static PFN_vkGetInstanceProcAddr driver_get;
 static PFN_vkGetDeviceProcAddr driver_get_of_device;
 static VkInstance driver_instance;
 
-/* What keys point to is nobody's business. */
+/* The test never reads what a key points to. */
 static int instance_key, device_keys[8];
 static unsigned device_count;
 
@@ -132,7 +132,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL upper_CreateDevice(VkPhysicalDevice physic
     return create(physical, &with_link, callbacks, device);
 }
 
-/* What no layer ends is the loader's own: the questions before there is an instance. */
+/* Functions that no layer implements belong to the loader: the queries before an instance exists.
+   */
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL upper_GetInstanceProcAddr(VkInstance instance,
                                                                           const char *name)
 {

@@ -10,7 +10,7 @@
 
 /* ---- loading -------------------------------------------------------------------------------- */
 
-/* As the version with these sizes does it. False: the plugin refused. */
+/* As the version with these sizes does it. Returns false if the plugin rejects the version. */
 bool host_load(host_program *h, size_t params_size, size_t interface_size)
 {
     void (*init)(void *) = NULL;
@@ -94,7 +94,7 @@ size_t host_free_bytes(host_program *h, int device, size_t *total)
 
 enum { MAX_CHUNKS = 1024, MAX_PIECES = 512 };
 
-/* A chunk of the runtime's memory, in pieces; and what the program holds of it. */
+/* A chunk of the runtime's memory, divided into pieces; and the program's pool of them. */
 typedef struct piece {
     char *at;
     size_t size;
@@ -111,8 +111,8 @@ typedef struct chunk {
 typedef struct pool {
     host_program *h;
     int device;
-    chunk chunks[MAX_CHUNKS]; /* size 0: none */
-    piece pieces[MAX_CHUNKS]; /* by address within each chunk, in no order of chunks */
+    chunk chunks[MAX_CHUNKS]; /* size 0 means none */
+    piece pieces[MAX_CHUNKS]; /* by address within each chunk; chunks are in no order */
     uint32_t piece_count;
 } pool;
 
@@ -130,7 +130,7 @@ static void insert_piece(pool *p, uint32_t at, piece made)
     p->piece_count++;
 }
 
-/* Chunks that are one free piece go back to the runtime. */
+/* Returns chunks that are one free piece to the runtime. */
 static void free_idle(pool *p)
 {
     for (uint32_t i = 0; i < p->piece_count;) {
@@ -145,7 +145,8 @@ static void free_idle(pool *p)
     }
 }
 
-/* A chunk of the size itself; without memory idle chunks go and it is asked for once more. */
+/* Allocates a chunk of the size. Without memory it releases the idle chunks and tries a second
+   time. */
 static bool grow(pool *p, size_t size)
 {
     void *at = host_take(p->h, p->device, size);
@@ -164,7 +165,7 @@ static bool grow(pool *p, size_t size)
     return true;
 }
 
-/* The smallest free piece that fits gives its end away. */
+/* The smallest free piece that fits provides the memory from its end. */
 static bool pool_take(pool *p, size_t size, uint32_t stamp, char **out)
 {
     uint32_t best = MAX_CHUNKS;
@@ -208,7 +209,7 @@ static void pool_give(pool *p, uint32_t at)
     }
 }
 
-/* The first and the last bytes of a piece tell whose it is. */
+/* The first and last bytes of a piece identify its owner. */
 static void stamp(pool *p, char *at, size_t size, uint32_t number)
 {
     host_device *d = &p->h->devices[p->device];

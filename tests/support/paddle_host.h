@@ -1,7 +1,7 @@
 /*
- * paddle_host.h - a host program that does to a CustomDevice runtime what PaddlePaddle does: it
- * agrees on a version, initialises, lists devices, and keeps a best-fit pool of chunks above the
- * runtime's memory (auto_growth). PADDLE_RUNTIME is the runtime it loads.
+ * paddle_host.h - a host program that calls a CustomDevice runtime as PaddlePaddle does: it agrees
+ * on a version, initialises, lists devices, and keeps a best-fit pool of chunks above the runtime's
+ * memory (auto_growth). PADDLE_RUNTIME is the path of the runtime.
  */
 #ifndef QUIRE_TESTS_SUPPORT_PADDLE_HOST_H
 #define QUIRE_TESTS_SUPPORT_PADDLE_HOST_H
@@ -29,13 +29,14 @@ typedef struct host_program {
     host_device devices[2];
 } host_program;
 
-/* The function of the interface at an offset. */
+/* The function at an offset of the interface. */
 #define HOST_CALL(host, type, offset) (*(type *)(void *)((host)->interface + (offset)))
 
-/* Loads the runtime as a version with these sizes does. False: the runtime refused. */
+/* Loads the runtime as a version with these sizes does. Returns false if the runtime rejects it. */
 bool host_load(host_program *h, size_t params_size, size_t interface_size);
 
-/* The test plugin anew, the runtime loaded, and all its devices initialised; and the end of it. */
+/* Starts with a new test plugin, the loaded runtime and all its devices initialised; and the end of
+   it. */
 void host_begin(host_program *h, const tp_options *options);
 void host_end(host_program *h);
 
@@ -44,8 +45,8 @@ void *host_take(host_program *h, int device, size_t size);
 void host_give(host_program *h, int device, void *pointer, size_t size);
 size_t host_free_bytes(host_program *h, int device, size_t *total);
 
-/* Random requests to a pool on a device, with what lies in them looked at; in the end the pool
-   gives everything back. */
+/* Random requests to a pool on a device, with checked contents; at the end the pool releases
+   everything. */
 void host_play(host_program *h, int device, uint64_t steps, uint64_t seed);
 
 #endif

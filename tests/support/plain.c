@@ -48,7 +48,7 @@ void plain_skip(const char *name, const char *reason)
 int plain_end(void)
 {
     plain_begin("the end");
-    if (leaks_found()) /* once, as it reads all memory: of a driver's, for example */
+    if (leaks_found()) /* once, because it reads all memory, a driver's for example */
         check_failed(__FILE__, __LINE__, "the leak sanitizer found leaks");
     printf("1..%d\n", cases);
     return 0;

@@ -65,7 +65,7 @@ static void check_plugin(plugin_bench *b)
     CHECK_EQ(b->tp->objects(), 0);
 }
 
-/* What was submitted is done, before the memory it works on goes. */
+/* Submitted work finishes before the memory it uses is destroyed. */
 static void settle(quire_stream *stream)
 {
     quire_point point;

@@ -1,9 +1,9 @@
 /*
- * plugin_bench.h - quire devices on the test plugin, which the backend loads as it loads any other;
+ * plugin_bench.h - quire devices on the test plugin, which the backend loads as any other plugin,
  * and steps that may fail on it.
  *
- * TEST_PLUGIN is where the plugin lies. It stays loaded, so that its controls can be asked when the
- * backend has let go of it.
+ * TEST_PLUGIN is the path of the plugin. It stays loaded, so that its controls can be queried after
+ * the backend has unloaded it.
  */
 #ifndef QUIRE_TESTS_SUPPORT_PLUGIN_BENCH_H
 #define QUIRE_TESTS_SUPPORT_PLUGIN_BENCH_H
@@ -22,26 +22,28 @@ typedef struct plugin_bench {
     quire_memory *memories[4];
     uint32_t memory_count;
     quire_stream *streams[2];
-    quire_result result; /* of the step that failed; 0: none did */
+    quire_result result; /* of the step that failed; 0 means none failed */
 } plugin_bench;
 
-/* The controls of the test plugin, which is loaded when somebody asks first. */
+/* The controls of the test plugin, which is loaded on the first call. */
 const tp_control *plugin_bench_control(void);
 
-/* A plugin made anew; no device yet. NULL: {0}. */
+/* A new plugin without a device. NULL means {0}. */
 void plugin_bench_begin(plugin_bench *b, const tp_options *options);
 
-/* Opens its device `index` as devices[index]. Further options: NULL. False: it failed. */
+/* Opens its device `index` as devices[index]. NULL means no further options. Returns false on
+   failure. */
 bool plugin_bench_open(plugin_bench *b, uint32_t index, const quire_plugin_options *options);
 
-/* Makes a memory of a kind, kept until the end; further options: NULL. NULL: it failed. */
+/* Creates a memory of a kind, kept until the end. NULL means no further options. Returns NULL on
+   failure. */
 quire_memory *plugin_bench_memory(plugin_bench *b, uint32_t index, uint32_t kind,
                                   const quire_memory_options *options);
 
-/* Ends all there is and checks that the plugin and the host memory got everything back. */
+/* Destroys everything and checks that the plugin and the host memory have no live objects. */
 void plugin_bench_end(plugin_bench *b);
 
-/* Notes the result of a step; true: it succeeded. */
+/* Records the result of a step; returns true if it succeeded. */
 bool plugin_bench_step(plugin_bench *b, quire_result result);
 
 #define STEP(b, call)                                                                              \

@@ -1,5 +1,5 @@
 /*
- * random.h - the random numbers of the tests: one seed, printed, makes a run again.
+ * random.h - the random numbers of the tests: the printed seed reproduces a run.
  */
 #ifndef QUIRE_TESTS_SUPPORT_RANDOM_H
 #define QUIRE_TESTS_SUPPORT_RANDOM_H
@@ -26,13 +26,13 @@ static inline uint64_t random_below(test_random *r, uint64_t n)
     return random_next(r) % n;
 }
 
-/* 1 to `most`, small ones as likely as large ones. */
-static inline uint64_t random_size(test_random *r, uint64_t most)
+/* 1 to `max`; small and large ones are equally likely by magnitude. */
+static inline uint64_t random_size(test_random *r, uint64_t max)
 {
-    uint32_t bits = 1 + (uint32_t)random_below(r, 64 - (uint64_t)__builtin_clzll(most));
+    uint32_t bits = 1 + (uint32_t)random_below(r, 64 - (uint64_t)__builtin_clzll(max));
     uint64_t size =
         1 + random_below(r, UINT64_C(1) << (bits - 1)) + (UINT64_C(1) << (bits - 1)) - 1;
-    return size > most ? most : size;
+    return size > max ? max : size;
 }
 
 #endif

@@ -12,13 +12,13 @@ static const char *const LAYER = "VK_LAYER_KHRONOS_validation";
 
 static const char *const INSTANCE_EXTENSIONS[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME,
                                                   VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
-/* Enabled where the driver has them; what needs one asks real_lacks first. */
+/* Enabled if the driver has them; a test that needs one calls real_lacks first. */
 static const char *const DEVICE_EXTENSIONS[REAL_MOST_EXTENSIONS] = {
     VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
     VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME,
     VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME,
     VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME,
-    "VK_KHR_portability_subset", /* must be, where it is */
+    "VK_KHR_portability_subset", /* must be enabled if it exists */
 };
 
 PFN_vkVoidFunction real_function(const real_vulkan *r, const char *name)
@@ -29,11 +29,12 @@ PFN_vkVoidFunction real_function(const real_vulkan *r, const char *name)
     return found;
 }
 
-/* Practices that are not ours to follow, each with its reason. */
+/* Best practices that quire does not follow, each with its reason. */
 static const char *const ALLOWED[] = {
-    /* what the caller's commands before and behind a copy do is not known */
+    /* the layer does not know the caller's commands before and after a copy */
     "BestPractices-pipeline-stage-flags",
-    /* version 1.4.309 says so of every device with pEnabledFeatures, whatever was called before */
+    /* version 1.4.309 reports this for every device with pEnabledFeatures, even after the right
+       calls */
     "BestPractices-vkCreateDevice-physical-device-features-not-retrieved",
 };
 
@@ -49,7 +50,7 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL hear(VkDebugUtilsMessageSeverityFlagBitsEX
     for (size_t i = 0; r->best_practices && i < sizeof ALLOWED / sizeof *ALLOWED; i++)
         if (strstr(id, ALLOWED[i]))
             return VK_FALSE;
-    if (!r->messages++) /* newer layers have the id beside the text alone */
+    if (!r->messages++) /* newer layers put the id only next to the text */
         snprintf(r->first, sizeof r->first, "%s: %s", id, data->pMessage);
     return VK_FALSE;
 }
@@ -129,7 +130,7 @@ static bool make_instance(real_vulkan *r)
     return true;
 }
 
-/* What is in the core of a version is enabled as an extension before it alone. */
+/* A feature of a core version is enabled as an extension only on older versions. */
 static bool is_core(const real_vulkan *r, const char *extension)
 {
     return VK_API_VERSION_MINOR(r->properties.apiVersion) >= 2 &&

@@ -2,8 +2,8 @@
  * real_vulkan.h - a Vulkan driver of this machine under the validation layer, wrapped as a quire
  * device. Any message of the layer fails the test.
  *
- * Which driver that is, the loader's environment says (VK_ICD_FILENAMES); tests/meson.build sets
- * it. Without a loader, a driver or the layer there is nothing to test: real_begin says why.
+ * The loader's environment selects the driver (VK_ICD_FILENAMES); tests/meson.build sets it.
+ * Without a loader, a driver or the layer the test is skipped, and real_begin states the reason.
  */
 #ifndef QUIRE_TESTS_SUPPORT_REAL_VULKAN_H
 #define QUIRE_TESTS_SUPPORT_REAL_VULKAN_H
@@ -25,38 +25,38 @@ typedef struct real_vulkan {
     VkDebugUtilsMessengerEXT messenger;
     VkPhysicalDeviceProperties properties;
     pthread_mutex_t queue_mutex;
-    uint64_t locked;     /* times that quire took the queue */
-    bool best_practices; /* asked for too, but for what `allowed` contains */
+    uint64_t locked;     /* how often quire used the queue */
+    bool best_practices; /* enabled too, except for messages that contain a text of `allowed` */
     uint64_t messages;
     char first[2048]; /* the first message */
     quire_device *quire;
 
-    /* what the two were made with */
+    /* created with these */
     VkApplicationInfo application;
     VkInstanceCreateInfo instance_info;
     VkDeviceCreateInfo device_info;
-    const char *extensions[REAL_MOST_EXTENSIONS]; /* that the driver has of those wanted */
+    const char *extensions[REAL_MOST_EXTENSIONS]; /* requested extensions that the driver has */
     VkPhysicalDeviceBufferDeviceAddressFeatures address;
     VkPhysicalDeviceMaintenance4Features maintenance4;
     VkPhysicalDeviceTimelineSemaphoreFeatures timeline;
-    VkPhysicalDeviceFeatures features; /* those of sparse objects, where the driver has them */
-    quire_vulkan_wrap_options wrap;    /* of quire; to be changed before real_wrap */
+    VkPhysicalDeviceFeatures features; /* the features of sparse objects that the driver has */
+    quire_vulkan_wrap_options wrap;    /* of quire; may be changed before real_wrap */
 } real_vulkan;
 
 /* The same, with the layer's best practices. */
 bool real_begin_strict(real_vulkan *r);
 
-/* False: this machine has not got what it takes; the test is skipped, with the reason. */
+/* Returns false if this machine lacks a requirement. The test is skipped, with the reason. */
 bool real_begin(real_vulkan *r);
 
-/* True: the driver has no such extension; the test is skipped, which is said. */
+/* Returns true if the driver lacks the extension. The test is skipped, with a message. */
 bool real_lacks(const real_vulkan *r, const char *extension);
 
-/* Wraps it. real_begin_wrapped does both. */
+/* Wraps the device. real_begin_wrapped does both. */
 void real_wrap(real_vulkan *r);
 bool real_begin_wrapped(real_vulkan *r);
 
-/* Ends everything, and fails the test where the layer had something to say. */
+/* Destroys everything. Fails the test if the layer wrote a message. */
 void real_end(real_vulkan *r);
 
 /* A function of the device. */
@@ -65,7 +65,7 @@ PFN_vkVoidFunction real_function(const real_vulkan *r, const char *name);
 
 quire_memory *real_memory(real_vulkan *r, const quire_memory_options *options);
 
-/* Ends a memory in which nothing is left. */
+/* Destroys a memory without live allocations. */
 void real_memory_end(quire_memory *memory);
 
 #endif

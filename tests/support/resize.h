@@ -1,6 +1,5 @@
 /*
- * resize.h - shared by the tests of regions that grow and shrink: the setups, and calls that are
- * checked.
+ * resize.h - shared by the tests of regions that grow and shrink: the setups, and checked calls.
  */
 #ifndef QUIRE_TESTS_SUPPORT_RESIZE_H
 #define QUIRE_TESTS_SUPPORT_RESIZE_H
@@ -9,10 +8,10 @@
 #include "tests/support/shape.h"
 #include "tests/support/unit.h"
 
-#define U UINT64_C(8192) /* above what slabs hold */
+#define U UINT64_C(8192) /* above the maximum size of slots */
 #define NO_ONE UINT32_MAX
 
-/* The two fits whose regions can be resized, and every option of theirs. */
+/* The two fits whose regions can be resized, with each of their options. */
 static const quire_space_options setups[] = {
     {.fit = QUIRE_FIT_SEGREGATED},
     {.fit = QUIRE_FIT_SEGREGATED, .slabs = true},
@@ -72,7 +71,8 @@ static inline void resize(quire_space *space, uint32_t region, uint64_t size)
     CHECK_EQ(stats_of(space).region_bytes, rest + size);
 }
 
-/* A refusal changes no range and no figure, except host memory that is kept for later. */
+/* A failed call changes no range and no statistics, except for host memory that is kept for later.
+   */
 static inline void refuse(quire_space *space, uint32_t region, uint64_t size, quire_result code)
 {
     shape before = shape_of(space);

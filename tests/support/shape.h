@@ -27,7 +27,7 @@ static inline bool shape_visit(void *user, const quire_space_item *item)
     return true;
 }
 
-/* What a space holds now, once the space is found sound. */
+/* Records the ranges of a space after checking it. */
 static inline shape shape_of(const quire_space *space)
 {
     shape s = {0};
@@ -42,7 +42,7 @@ static inline void shape_end(shape *s)
     *s = (shape){0};
 }
 
-/* Holds two shapes to be alike; with ids, the live ranges have to be the same ones, too. */
+/* Checks that two shapes are equal; with ids, that the live ranges are the same ones. */
 static inline void shape_compare(const shape *a, const shape *b, bool with_ids)
 {
     CHECK_EQ(a->count, b->count);
@@ -58,7 +58,7 @@ static inline void shape_compare(const shape *a, const shape *b, bool with_ids)
     }
 }
 
-/* Two spaces hold the same; their ids differ. */
+/* Checks that two spaces have the same ranges; their ids differ. */
 static inline void shape_expect_alike(const quire_space *one, const quire_space *other)
 {
     shape a = shape_of(one), b = shape_of(other);

@@ -1,5 +1,5 @@
 /*
- * slabs.h - shared by the tests of slabs: spaces with slabs, and figures compared with a walk.
+ * slabs.h - shared by the tests of slabs: spaces with slabs, and statistics compared with a walk.
  */
 #ifndef QUIRE_TESTS_SUPPORT_SLABS_H
 #define QUIRE_TESTS_SUPPORT_SLABS_H
@@ -34,7 +34,7 @@ static inline bool add_slab_item(void *user, const quire_space_item *item)
     return true;
 }
 
-/* Figures are those of a walk, and the checker finds nothing. */
+/* Statistics match a walk, and the check finds no damage. */
 static inline void expect_sound(const quire_space *space)
 {
     slab_walk walk = {0};
@@ -60,7 +60,7 @@ static inline bool is_slot(quire_range range)
     return (qi_handle_slot(range.id) & QI_SLAB_SLOT) != 0;
 }
 
-/* The number of the slab that a slot is of. */
+/* The number of the slab that a slot belongs to. */
 static inline uint32_t slab_number(quire_range range)
 {
     return (qi_handle_slot(range.id) & (QI_SLAB_SLOT - 1)) / QI_SLAB_SLOTS;

@@ -1,6 +1,6 @@
 /*
  * space_oracle.h - the naive oracle of space_model.c: one owner per unit of every region, from
- * which alone it computes what a fit must do with a request.
+ * which alone it computes how a fit must answer a request.
  */
 #ifndef QUIRE_TESTS_SUPPORT_SPACE_ORACLE_H
 #define QUIRE_TESTS_SUPPORT_SPACE_ORACLE_H
@@ -30,7 +30,7 @@ typedef struct world {
     quire_space *space;
     quire_fit fit;
     uint64_t unit, max_alignment;
-    uint64_t granularity;              /* above the unit, or 0: kinds may share */
+    uint64_t granularity;              /* above the unit, or 0 if kinds may share */
     uint32_t max_size, max_align_log2; /* of requests: units, and log2 of bytes */
     model_region regions[MAX_REGIONS];
     model_range live[MAX_LIVE];
@@ -65,7 +65,7 @@ static inline uint64_t padding_at(const world *w, const model_region *r, uint64_
     return (UINT64_C(0) - (r->base + unit * w->unit)) & (alignment - 1);
 }
 
-/* Whether a resource of this kind lies on a unit; left padding is of no kind. */
+/* Returns whether a resource of this kind lies on a unit; left padding has no kind. */
 static inline bool is_of_kind(const world *w, const model_region *r, uint64_t unit, bool optimal)
 {
     uint16_t owner = r->owner[unit];
@@ -75,7 +75,7 @@ static inline bool is_of_kind(const world *w, const model_region *r, uint64_t un
     return range->optimal == optimal && unit * w->unit >= range->at.offset;
 }
 
-/* Whether one lies on the units [first, end) of a region, where it has them. */
+/* Returns whether one lies on the existing ones of the units [first, end) of a region. */
 static inline bool has_kind(const world *w, const model_region *r, uint64_t first, uint64_t end,
                             bool optimal)
 {
@@ -85,7 +85,8 @@ static inline bool has_kind(const world *w, const model_region *r, uint64_t firs
     return false;
 }
 
-/* Units from the start of the stretch in which a unit lies; fewer where the region begins in it. */
+/* Units from the start of a unit's stretch to the unit; fewer if the region begins in the stretch.
+   */
 static inline uint64_t into_stretch(const world *w, const model_region *r, uint64_t unit)
 {
     uint64_t into = (r->base + unit * w->unit) % w->granularity / w->unit;
@@ -98,7 +99,7 @@ static inline uint64_t to_stretch(const world *w, const model_region *r, uint64_
     return (UINT64_C(0) - (r->base + unit * w->unit)) % w->granularity / w->unit;
 }
 
-/* Whether no range of the other kind shares a stretch with the units [first, end). */
+/* Returns whether no range of the other kind shares a stretch with the units [first, end). */
 static inline bool is_apart(const world *w, const model_region *r, uint64_t first, uint64_t end,
                             bool optimal)
 {
@@ -111,7 +112,7 @@ static inline void usable(const world *w, const model_region *r, bool optimal, u
                           uint64_t *end)
 {
     if (!w->granularity || w->fit != QUIRE_FIT_SEGREGATED)
-        return; /* the other fits let optimal ones take whole stretches */
+        return; /* the other fits let optimal ranges take whole stretches */
     uint64_t below = into_stretch(w, r, *first), above = to_stretch(w, r, *end);
     if (has_kind(w, r, *first - below, *first, !optimal))
         *first += to_stretch(w, r, *first);
@@ -121,7 +122,7 @@ static inline void usable(const world *w, const model_region *r, bool optimal, u
     }
 }
 
-/* Whether the request fits into any hole of a region, and where first. */
+/* Returns whether any hole of a region holds the request, and the first place. */
 static inline bool fits_in(const world *w, const model_region *r, const model_request *request,
                            uint64_t *offset)
 {
@@ -153,7 +154,7 @@ static inline int line_order(const world *w, int *order)
     return count;
 }
 
-/* The units that a region can have at most: up to the next one on the line. */
+/* The maximum size of a region in units: up to the next region on the line. */
 static inline uint64_t max_units(const world *w, uint32_t number)
 {
     const qi_region *regions = w->space->regions;
@@ -164,7 +165,7 @@ static inline uint64_t max_units(const world *w, uint32_t number)
     return (next - start) / w->unit;
 }
 
-/* The unit behind the last one that somebody owns. */
+/* The unit after the last owned one. */
 static inline uint32_t end_of_live(const model_region *r)
 {
     uint32_t end = r->units;
@@ -185,7 +186,7 @@ static inline bool fits_anywhere(const world *w, const model_request *request, i
     return false;
 }
 
-/* Whether the segregated fit promised to find a place. */
+/* Returns whether the segregated fit must find a place. */
 static inline bool is_promised(const world *w, const model_request *request)
 {
     uint64_t step = request->alignment > w->granularity ? request->alignment : w->granularity;
@@ -208,13 +209,13 @@ static inline bool is_promised(const world *w, const model_request *request)
 
 typedef struct model_block {
     int region;
-    uint32_t unit, units; /* the second is a power of two; 0: there is no block */
+    uint32_t unit, units; /* the second is a power of two; 0 means no block */
 } model_block;
 
 /*
  * The free block at or after a unit: holes are cut into the largest powers of two that lie at
- * multiples of their own size, counted from the origin. Blocks merge whenever they can, so that
- * these are the blocks.
+ * multiples of their size, counted from the origin. Blocks merge whenever they can, so these are
+ * the free blocks.
  */
 static inline model_block next_block(const model_region *r, uint32_t from)
 {
@@ -224,7 +225,7 @@ static inline model_block next_block(const model_region *r, uint32_t from)
     return (model_block){.unit = unit, .units = units};
 }
 
-/* The block to take for so many units, of those that lie at a multiple of `step` units. */
+/* The block to take for this many units, among those at a multiple of `step` units. */
 static inline model_block smallest_block(const world *w, uint32_t units, uint32_t step)
 {
     model_block best = {0};
@@ -248,7 +249,7 @@ static inline uint64_t power_at_least(uint64_t value)
     return power;
 }
 
-/* Where the buddy fit must place a request; no block when it must refuse. */
+/* Where the buddy fit must place a request; no block if the request must fail. */
 static inline model_block buddy_place(const world *w, const model_request *request, bool exhaustive)
 {
     uint32_t units = (uint32_t)power_at_least((request->size + w->unit - 1) / w->unit);

@@ -1,11 +1,8 @@
 /*
- * state.c - see state.h.
+ * state.c - the fingerprints and the runs of state.h. Its steps are bench_steps.c, the record of
+ * refused calls is refusal.c.
  */
 #include "tests/support/state.h"
-
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* ---- fingerprints --------------------------------------------------------------------------- */
 
@@ -22,7 +19,7 @@ static uint64_t mix_text(uint64_t hash, const char *text)
     return mix(hash, 256);
 }
 
-/* A walk over a memory: the sum of a page counts only when the page holds an allocation. */
+/* A walk over a memory. The sum of a page counts only if the page holds an allocation. */
 typedef struct gathering {
     quire_memory *memory;
     uint64_t total, page_sum, objects;
@@ -121,7 +118,7 @@ uint64_t state_of_space(const quire_space *space)
     return mix(sum, stats.region_count);
 }
 
-/* What the backend counts must be what the library says: a page or object that is not is lost. */
+/* The counts of the backend must match those of the library: otherwise a page or object is lost. */
 static void check_backend(const bench *t, const quire_device_stats *sums, uint64_t mapped)
 {
     quire_device_stats stats;
@@ -160,9 +157,9 @@ uint64_t bench_fingerprint(bench *t)
 {
     uint64_t fail_at = t->host.fail_at, calls = t->host.calls, mapped = 0, sum = 0;
     quire_device_stats sums = {0};
-    t->host.fail_at = 0; /* the walk below takes host memory; the plan must not see it */
+    t->host.fail_at = 0; /* the walk below takes host memory, which the plan must not count */
     t->objects = 0;
-    for (int i = 0; i < BENCH_MOST_MEMORIES; i++)
+    for (int i = 0; i < BENCH_MAX_MEMORIES; i++)
         if (t->memories[i])
             sum = mix(sum, memory_part(t, t->memories[i], &sums, &mapped));
     if (t->device)
@@ -185,7 +182,7 @@ static uint64_t calls_so_far(const bench *t)
 
 void bench_before(bench *t)
 {
-    CHECK(t->step + 1 < BENCH_MOST_STEPS);
+    CHECK(t->step + 1 < BENCH_MAX_STEPS);
     uint32_t step = t->step++;
     if (!t->fail_at)
         t->calls_before[step] = calls_so_far(t);
@@ -195,7 +192,7 @@ void bench_before(bench *t)
         t->before = bench_fingerprint(t);
 }
 
-static bool is_zero(const void *bytes, size_t size)
+bool state_is_zero(const void *bytes, size_t size)
 {
     const unsigned char *p = bytes;
     while (size && !*p) {
@@ -205,7 +202,7 @@ static bool is_zero(const void *bytes, size_t size)
     return !size;
 }
 
-static void check_refusal(bench *t, const char *call, const void *out, size_t size)
+static void check_failure(bench *t, const char *call, const void *out, size_t size)
 {
     if (quire_last_result() != t->code || !*quire_last_error())
         check_failed(__FILE__, __LINE__, "%s: the last error is %s '%s'", call,
@@ -214,7 +211,7 @@ static void check_refusal(bench *t, const char *call, const void *out, size_t si
     if (quire_last_native_code() != native)
         check_failed(__FILE__, __LINE__, "%s: the native code is %" PRId64 ", not %" PRId64, call,
                      quire_last_native_code(), native);
-    if (!is_zero(out, size))
+    if (!state_is_zero(out, size))
         check_failed(__FILE__, __LINE__, "%s failed and its output is not zero", call);
     if (bench_fingerprint(t) != t->before)
         check_failed(__FILE__, __LINE__, "%s failed (call %" PRIu64 ") and changed something", call,
@@ -222,9 +219,8 @@ static void check_refusal(bench *t, const char *call, const void *out, size_t si
 }
 
 /*
- * A fault that did not reach the caller is right only where it was meant: a page that the backend
- * had no memory for, or for more of, is asked for again, smaller, or the request is placed by the
- * full pass.
+ * A call may succeed after a fault only in planned cases. The library retries with a smaller page,
+ * or places the request by the full pass, if the backend had no memory to create or grow a page.
  */
 static void check_recovered(bench *t, const char *call)
 {
@@ -238,7 +234,7 @@ static void check_recovered(bench *t, const char *call)
                      t->fail_at);
 }
 
-/* Judges a call; true: it is to be made again. */
+/* Judges a call; returns true if it must be repeated. */
 bool bench_after(bench *t, const char *call, quire_result result, void *out, size_t size)
 {
     bool first = !t->hit && t->fail_at && calls_so_far(t) >= t->fail_at;
@@ -252,7 +248,7 @@ bool bench_after(bench *t, const char *call, quire_result result, void *out, siz
             check_failed(__FILE__, __LINE__, "%s gives %s, planned is %s at call %" PRIu64 ": %s",
                          call, quire_result_name(result), quire_result_name(t->code), t->fail_at,
                          quire_last_error());
-        check_refusal(t, call, out, size);
+        check_failure(t, call, out, size);
         t->stopped = t->from_then;
         if (!t->stopped)
             return true;
@@ -291,7 +287,7 @@ static void free_held(bench *t)
     }
 }
 
-/* Three ways to the end, by the number of the fault: all three must work from anywhere. */
+/* Three ways to end, selected by the number of the fault: all three must work from any state. */
 static void end_memory(bench *t, quire_memory **memory)
 {
     if (t->fail_at % 3 == 2) {
@@ -300,7 +296,8 @@ static void end_memory(bench *t, quire_memory **memory)
         if (t->fail_at % 3 == 1) {
             uint64_t released = 1;
             CHECK_OK(
-                quire_memory_trim(*memory, 0, &released)); /* may ask for memory, not need it */
+                /* may request memory, but does not need it */
+                quire_memory_trim(*memory, 0, &released));
             test_memory_fail(&t->host, 1, true);
         }
         CHECK_OK(quire_memory_destroy(memory));
@@ -317,7 +314,7 @@ void bench_end(bench *t)
     fake_fail(&t->fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
     if (t->fail_at % 3 != 2)
         free_held(t);
-    for (int i = 0; i < BENCH_MOST_MEMORIES; i++)
+    for (int i = 0; i < BENCH_MAX_MEMORIES; i++)
         if (t->memories[i])
             end_memory(t, &t->memories[i]);
     quire_space_destroy(&t->space);
@@ -352,312 +349,4 @@ bool bench_run(bench *t, bench_scenario scenario, bool on_fake, uint64_t fail_at
     bool hit = t->hit;
     bench_end(t);
     return hit;
-}
-
-/* ---- steps ---------------------------------------------------------------------------------- */
-
-bool bench_open(bench *t)
-{
-    quire_device *device;
-    const quire_host_memory *host = &t->host.callbacks;
-    quire_host_options options = {.device.host_memory = host};
-    TRY_OUT(t, device,
-            t->on_fake ? fake_open(&t->fake, host, &device) : quire_host_open(&options, &device));
-    t->device = device;
-    return true;
-}
-
-bool bench_memory(bench *t, const quire_memory_options *options)
-{
-    quire_memory *memory;
-    TRY_OUT(t, memory, quire_memory_create(t->device, options, &memory));
-    int i = 0;
-    while (t->memories[i])
-        i++;
-    CHECK(i < BENCH_MOST_MEMORIES);
-    t->memories[i] = t->memory = memory;
-    return true;
-}
-
-static bool hold(bench *t, quire_allocation allocation, uint64_t size, bool reserved)
-{
-    CHECK(t->held_count < BENCH_MOST_HELD);
-    t->held[t->held_count++] = (bench_held){t->memory, allocation, size, 0, reserved};
-    return true;
-}
-
-bool bench_allocate(bench *t, uint32_t count, const quire_allocation_options *options)
-{
-    for (; count; count--) {
-        quire_allocation made;
-        TRY_OUT(t, made, quire_allocate(t->memory, options, &made));
-        hold(t, made, options->size, false);
-    }
-    return true;
-}
-
-bool bench_reserve(bench *t, const quire_allocation_options *options)
-{
-    quire_allocation made;
-    TRY_OUT(t, made, quire_reserve(t->memory, options, &made));
-    return hold(t, made, options->size, true);
-}
-
-bool bench_buffer(bench *t, uint32_t count, const quire_buffer_options *options)
-{
-    for (; count; count--) {
-        quire_buffer made;
-        TRY_OUT(t, made, quire_buffer_create(t->memory, options, &made));
-        hold(t, made.allocation, options->size, false);
-    }
-    return true;
-}
-
-bool bench_image(bench *t, uint32_t count, const quire_image_options *options)
-{
-    for (; count; count--) {
-        quire_image made;
-        quire_image_info info;
-        TRY_OUT(t, made, quire_image_create(t->memory, options, &made));
-        CHECK_OK(quire_image_get_info(t->memory, made, &info));
-        hold(t, made.allocation, info.minimum_size, false);
-    }
-    return true;
-}
-
-/* The four below can neither fail nor ask for host memory. */
-static bool never_fails(const bench *t, quire_result result, uint64_t calls)
-{
-    CHECK_OK(result);
-    CHECK(t->host.calls == calls || t->does_without);
-    return true;
-}
-
-bool bench_commit(bench *t, uint32_t index)
-{
-    bench_held *h = &t->held[index];
-    uint64_t calls = t->host.calls;
-    h->reserved = false;
-    return never_fails(t, quire_commit(h->memory, h->allocation), calls);
-}
-
-bool bench_abort(bench *t, uint32_t index)
-{
-    bench_held *h = &t->held[index];
-    uint64_t calls = t->host.calls;
-    quire_allocation allocation = h->allocation;
-    h->allocation.id = 0;
-    return never_fails(t, quire_abort(h->memory, allocation), calls);
-}
-
-bool bench_free(bench *t, uint32_t index)
-{
-    bench_held *h = &t->held[index];
-    uint64_t calls = t->host.calls;
-    quire_allocation allocation = h->allocation;
-    h->allocation.id = 0;
-    return never_fails(t, quire_free(h->memory, allocation), calls);
-}
-
-bool bench_unmap(bench *t, uint32_t index)
-{
-    bench_held *h = &t->held[index];
-    uint64_t calls = t->host.calls;
-    h->maps--;
-    return never_fails(t, quire_unmap(h->memory, h->allocation), calls);
-}
-
-bool bench_free_every(bench *t, uint32_t nth)
-{
-    uint32_t seen = 0;
-    for (uint32_t i = 0; i < t->held_count; i++)
-        if (t->held[i].allocation.id && !t->held[i].maps && !t->held[i].reserved)
-            if (seen++ % nth == 0)
-                bench_free(t, i);
-    return true;
-}
-
-bool bench_map(bench *t, uint32_t index)
-{
-    bench_held *h = &t->held[index];
-    void *pointer;
-    TRY_OUT(t, pointer, quire_map(h->memory, h->allocation, &pointer));
-    memset(pointer, 0x5a, h->size);
-    h->maps++;
-    return true;
-}
-
-static bool is_mappable(quire_memory *memory)
-{
-    quire_memory_info info;
-    CHECK_OK(quire_memory_get_info(memory, &info));
-    return info.mappable;
-}
-
-bool bench_write(bench *t, uint32_t index)
-{
-    const bench_held *h = &t->held[index];
-    static const char bytes[64] = "what the fault tests write";
-    uint64_t size = h->size < sizeof bytes ? h->size : sizeof bytes;
-    TRY(t, quire_write(h->memory, h->allocation, h->size - size, bytes, size));
-    if (is_mappable(h->memory))
-        TRY(t, quire_flush(h->memory, h->allocation, 0, 0));
-    return true;
-}
-
-bool bench_read(bench *t, uint32_t index)
-{
-    const bench_held *h = &t->held[index];
-    char bytes[64];
-    uint64_t size = h->size < sizeof bytes ? h->size : sizeof bytes;
-    TRY(t, quire_read(h->memory, h->allocation, h->size - size, bytes, size));
-    if (is_mappable(h->memory))
-        TRY(t, quire_invalidate(h->memory, h->allocation, 0, 0));
-    return true;
-}
-
-bool bench_name(bench *t, uint32_t index, const char *name)
-{
-    TRY(t, quire_allocation_set_name(t->held[index].memory, t->held[index].allocation, name));
-    return true;
-}
-
-static bool drop_text(void *user, const char *text, size_t size)
-{
-    (void)user;
-    (void)text;
-    (void)size;
-    return true;
-}
-
-static bool drop_item(void *user, const quire_item *item)
-{
-    *(uint64_t *)user += item->size;
-    return true;
-}
-
-bool bench_look(bench *t)
-{
-    uint64_t bytes = 0;
-    quire_memory_stats stats;
-    quire_device_stats device;
-    TRY(t, quire_memory_walk(t->memory, drop_item, &bytes));
-    TRY(t, quire_memory_write_json(t->memory, drop_text, NULL));
-    TRY(t, quire_memory_write_svg(t->memory, drop_text, NULL));
-    TRY(t, quire_memory_write_report(t->memory, drop_text, NULL));
-    TRY_OUT(t, stats, quire_memory_get_stats(t->memory, &stats));
-    TRY_OUT(t, device, quire_device_get_stats(t->device, &device));
-    return true;
-}
-
-bool bench_trim(bench *t)
-{
-    uint64_t released;
-    t->tolerance = BENCH_NEVER_FAILS;
-    TRY_OUT(t, released, quire_memory_trim(t->memory, 0, &released));
-    return true;
-}
-
-bool bench_keep(bench *t, uint64_t bytes)
-{
-    t->tolerance = BENCH_MAY_SUCCEED; /* pages that it gives back may ask for memory, not need it */
-    TRY(t, quire_memory_preallocate(t->memory, bytes));
-    return true;
-}
-
-/* ---- refused calls -------------------------------------------------------------------------- */
-
-enum { MAX_NAMES = 128, NAME_ROOM = 64 };
-
-static struct {
-    char names[MAX_NAMES][NAME_ROOM]; /* the functions called so far */
-    uint32_t name_count;
-    uint32_t checks;
-} refusals;
-
-/* Puts the identifier that begins at `text` into `name`, which is cut where it ends. */
-static void copy_name(const char *text, char name[NAME_ROOM])
-{
-    size_t length = 0;
-    for (; (isalnum((unsigned char)*text) || *text == '_') && length + 1 < NAME_ROOM; text++)
-        name[length++] = *text;
-    name[length] = '\0';
-}
-
-static bool was_called(const char *name)
-{
-    for (uint32_t i = 0; i < refusals.name_count; i++)
-        if (!strcmp(refusals.names[i], name))
-            return true;
-    return false;
-}
-
-void refusal_begin(bench *t)
-{
-    t->before = bench_fingerprint(t);
-}
-
-void refusal_count(const char *file, int line, bench *t, const char *call)
-{
-    char name[NAME_ROOM];
-    const char *begin = strstr(call, "quire_");
-    copy_name(begin ? begin : "", name);
-    refusals.checks++;
-    if (bench_fingerprint(t) != t->before)
-        check_failed(file, line, "%s changed something", call);
-    if (was_called(name))
-        return;
-    CHECK(refusals.name_count < MAX_NAMES);
-    memcpy(refusals.names[refusals.name_count++], name, sizeof name);
-}
-
-void refusal_check(const char *file, int line, bench *t, const char *call, quire_result actual,
-                   quire_result expected, const void *out, size_t size)
-{
-    check_result(file, line, call, actual, expected);
-    if (!is_zero(out, size))
-        check_failed(file, line, "%s failed and its output is not zero", call);
-    refusal_count(file, line, t, call);
-}
-
-uint32_t refusal_checks(void)
-{
-    return refusals.checks;
-}
-
-uint32_t refusal_covers(const char *root, const char *header)
-{
-    char path[512], text[1024], name[NAME_ROOM];
-    snprintf(path, sizeof path, "%s/include/quire/%s", root, header);
-    FILE *file = fopen(path, "r");
-    if (!file)
-        check_failed(__FILE__, __LINE__, "no %s: give the source folder by --root", path);
-    uint32_t found = 0, declared = 0;
-    bool wanted = false; /* between QUIRE_API and the name of the function */
-    while (fgets(text, sizeof text, file)) {
-        bool begins = !strncmp(text, "QUIRE_API ", 10);
-        declared += begins;
-        wanted = wanted || begins;
-        for (const char *at = text; wanted && (at = strstr(at, "quire_")) != NULL;) {
-            copy_name(at, name);
-            at += strlen(name);
-            if (*at != '(')
-                continue;
-            wanted = false;
-            found++;
-            if (!was_called(name))
-                check_failed(__FILE__, __LINE__, "%s of %s has no check here", name, header);
-        }
-    }
-    fclose(file);
-    CHECK_EQ(found, declared);
-    return found;
-}
-
-const char *state_root(int argc, char **argv)
-{
-    for (int i = 1; i + 1 < argc; i++)
-        if (!strcmp(argv[i], "--root"))
-            return argv[i + 1];
-    return ".";
 }

@@ -1,12 +1,12 @@
 /*
- * state.h - what the fault and misuse tests share: a fingerprint of everything that can be seen of
- * a memory or a space, a bench on which the n-th call of a scenario is made to fail, and the record
- * of refused calls that proves that no public function was forgotten.
+ * state.h - shared by the fault and misuse tests: a fingerprint of the observable state of a memory
+ * or a space, a bench on which the n-th call of a scenario fails, and the record of rejected calls
+ * that proves that every public function was called.
  *
- * A scenario is a chain of bench_ calls joined by &&. Each of them makes one public call after the
- * other by TRY; the call that the planned fault hits must be refused as the contract says, with its
- * outputs zeroed and nothing changed, and is then made again (fault once) or ends the scenario
- * (fault from then on). Not thread-safe.
+ * A scenario is a chain of bench_ calls joined by &&. Each of them makes public calls one after the
+ * other by TRY. The call that the planned fault hits must fail as documented, with zeroed outputs
+ * and no change. It is then repeated (single fault) or ends the scenario (permanent fault). Not
+ * thread-safe.
  */
 #ifndef QUIRE_TESTS_SUPPORT_STATE_H
 #define QUIRE_TESTS_SUPPORT_STATE_H
@@ -20,27 +20,30 @@
 
 /*
  * Of a memory: every range of the pages that hold an allocation, with handles, names, map counts
- * and all that quire_allocation_get_info says, and the figures of what is live. Left out is what a
- * refused call may change: pages kept empty and the free end of a page that grows (giving them
- * back, or keeping what was made and not used, is invisible to allocations), and with them
+ * and everything that quire_allocation_get_info reports, and the statistics of live allocations.
+ * Excluded is what a failed call may change: empty pages and the free end of an elastic page
+ * (releasing them, or keeping new ones unused, is invisible to allocations), and with them
  * reserved_bytes, page_count, free_bytes, largest_free and fragmentation; peaks, failures, full
  * passes, backend calls and times, metadata; `allocations` and `frees`, which count a placement
  * that was undone.
  */
 uint64_t state_of_memory(quire_memory *memory);
 
-/* Of a space: every range, and all figures but metadata and full passes. */
+/* Of a space: every range, and all statistics except metadata and full passes. */
 uint64_t state_of_space(const quire_space *space);
+
+/* Whether all bytes are 0. */
+bool state_is_zero(const void *bytes, size_t size);
 
 /* ---- the bench ------------------------------------------------------------------------------ */
 
-enum { BENCH_MOST_HELD = 1024, BENCH_MOST_STEPS = 8192, BENCH_MOST_MEMORIES = 4 };
+enum { BENCH_MAX_HELD = 1024, BENCH_MAX_STEPS = 8192, BENCH_MAX_MEMORIES = 4 };
 
-/* What a call may make of a fault below it; strict, unless a step says otherwise. */
+/* How a call may handle a fault below it; strict, unless a step says otherwise. */
 typedef enum bench_tolerance {
     BENCH_STRICT = 0,
-    BENCH_MAY_SUCCEED, /* it counts refusals and goes on, as a replay does */
-    BENCH_NEVER_FAILS  /* it does without, as a trim does */
+    BENCH_MAY_SUCCEED, /* it counts failures and continues, as a replay does */
+    BENCH_NEVER_FAILS  /* it works without, as a trim does */
 } bench_tolerance;
 
 typedef struct bench_held {
@@ -56,36 +59,38 @@ typedef struct bench {
     fake_backend fake;
     bool on_fake;
     quire_device *device;
-    quire_memory *memories[BENCH_MOST_MEMORIES];
-    quire_memory *memory; /* the one made last; what the calls below work on */
+    quire_memory *memories[BENCH_MAX_MEMORIES];
+    quire_memory *memory; /* the one created last, which the calls below use */
     quire_space *space;
-    bench_held held[BENCH_MOST_HELD];
+    bench_held held[BENCH_MAX_HELD];
     uint32_t held_count;
 
-    /* the plan: call `fail_at` (0: none) of the host memory or of the backend ends with `code` */
+    /* the plan: call `fail_at` (0 means none) of the host memory or of the backend returns `code`
+       */
     bool in_backend;
     uint64_t fail_at;
     bool from_then;
     quire_result code;
-    bool does_without;     /* every call of the scenario may: several shards can help each other */
-    quire_result accepted; /* a refusal that belongs to the scenario, for the next TRY */
+    /* every call of the scenario may succeed: several shards can help each other */
+    bool does_without;
+    quire_result accepted; /* an error that belongs to the scenario, for the next TRY */
 
-    /* what happened */
+    /* the outcome */
     bool hit;                  /* the planned call was reached */
     bool stopped;              /* the scenario ended there */
     bench_tolerance tolerance; /* of the next TRY */
     uint32_t step;
-    uint64_t calls_before[BENCH_MOST_STEPS]; /* of the fault-free run, by step */
-    uint64_t before;                         /* fingerprint before the step, where it is wanted */
-    uint64_t objects;                        /* buffers and images seen by the last fingerprint */
+    uint64_t calls_before[BENCH_MAX_STEPS]; /* of the fault-free run, by step */
+    uint64_t before;                        /* fingerprint before the step, if needed */
+    uint64_t objects;                       /* buffers and images seen by the last fingerprint */
     uint64_t recovered; /* faults after which the call still succeeded, over all runs */
 } bench;
 
 typedef bool (*bench_scenario)(bench *t);
 
 /*
- * Runs a scenario while the call `fail_at` (0: none) fails as the plan says; returns whether the
- * run reached that call. A run without a fault fills calls_before.
+ * Runs a scenario while the call `fail_at` (0 means none) fails as planned. Returns whether the run
+ * reached that call. A run without a fault fills calls_before.
  */
 bool bench_run(bench *t, bench_scenario scenario, bool on_fake, uint64_t fail_at);
 
@@ -93,18 +98,18 @@ bool bench_run(bench *t, bench_scenario scenario, bool on_fake, uint64_t fail_at
 void bench_begin(bench *t, bool on_fake);
 
 /*
- * Unmaps, frees, trims and destroys all that is left while every host allocation and every fallible
+ * Unmaps, frees, trims and destroys everything while every host allocation and every fallible
  * backend call fails, and checks that nothing remains.
  */
 void bench_end(bench *t);
 
-/* All memories and the space in one number; checks every record and that the backend agrees. */
+/* All memories and the space in one number. Checks every record and that the backend agrees. */
 uint64_t bench_fingerprint(bench *t);
 
 void bench_before(bench *t);
 bool bench_after(bench *t, const char *call, quire_result result, void *out, size_t size);
 
-/* Makes a call as a step of the scenario; returns false from the function where it must end. */
+/* Makes a call as a step of the scenario; returns false from the function if the scenario ends. */
 #define TRY_OUT(t, out, call)                                                                      \
     do {                                                                                           \
         bench_before(t);                                                                           \
@@ -124,7 +129,7 @@ bool bench_after(bench *t, const char *call, quire_result result, void *out, siz
             return false;                                                                          \
     } while (0)
 
-/* Steps. `index` counts what was allocated in this run, from 0. */
+/* Steps. `index` counts the allocations of this run, from 0. */
 bool bench_open(bench *t);
 bool bench_memory(bench *t, const quire_memory_options *options);
 bool bench_allocate(bench *t, uint32_t count, const quire_allocation_options *options);
@@ -134,21 +139,21 @@ bool bench_abort(bench *t, uint32_t index);
 bool bench_buffer(bench *t, uint32_t count, const quire_buffer_options *options);
 bool bench_image(bench *t, uint32_t count, const quire_image_options *options);
 bool bench_free(bench *t, uint32_t index);
-bool bench_free_every(bench *t, uint32_t nth); /* the allocations that live, each nth of them */
+bool bench_free_every(bench *t, uint32_t nth); /* every nth live allocation */
 bool bench_map(bench *t, uint32_t index);
 bool bench_unmap(bench *t, uint32_t index);
-bool bench_write(bench *t, uint32_t index); /* and flushes, where that can be */
-bool bench_read(bench *t, uint32_t index);  /* and invalidates */
+bool bench_write(bench *t, uint32_t index); /* and flushes if needed */
+bool bench_read(bench *t, uint32_t index);  /* and invalidates if needed */
 bool bench_name(bench *t, uint32_t index, const char *name);
-bool bench_look(bench *t); /* walk, JSON, SVG, figures, owner: everything of quire/insight.h */
+bool bench_look(bench *t); /* walk, JSON, SVG, statistics, owner: everything of quire/insight.h */
 bool bench_trim(bench *t);
 bool bench_keep(bench *t, uint64_t bytes); /* quire_memory_preallocate */
 
-/* ---- refused calls -------------------------------------------------------------------------- */
+/* ---- rejected calls ------------------------------------------------------------------------- */
 
 /*
- * The call is refused with exactly this code and a sentence, its output is zeroed and nothing of
- * the bench changed. The called function counts as misused.
+ * The call fails with exactly this code and a message, its output is zeroed and the bench is
+ * unchanged. Counts the function as misused.
  */
 #define REFUSED_OUT(t, code, out, call)                                                            \
     (memset(&(out), 0xaa, sizeof(out)),                                                            \
@@ -156,15 +161,18 @@ bool bench_keep(bench *t, uint64_t bytes); /* quire_memory_preallocate */
 #define REFUSED(t, code, call)                                                                     \
     refusal_check(__FILE__, __LINE__, (t), #call, (call), (code), NULL, 0)
 
-/* A call that cannot be refused takes what it is given: nothing happens. */
+/* A call that cannot fail accepts the argument and has no effect. */
 #define HARMLESS(t, call) ((call), refusal_count(__FILE__, __LINE__, (t), #call))
 
 void refusal_check(const char *file, int line, bench *t, const char *call, quire_result actual,
                    quire_result expected, const void *out, size_t size);
 void refusal_count(const char *file, int line, bench *t, const char *call);
 
-/* Taken anew after every change that a test makes on purpose. */
+/* Call it after every intended change by a test: takes a new fingerprint. */
 void refusal_begin(bench *t);
+
+/* Forgets which functions were called. */
+void refusal_forget(void);
 
 /* Single checks so far in this program. */
 uint32_t refusal_checks(void);
@@ -175,7 +183,7 @@ uint32_t refusal_checks(void);
  */
 uint32_t refusal_covers(const char *root, const char *header);
 
-/* The text behind --root on the command line, or ".". */
+/* The text after --root on the command line, or ".". */
 const char *state_root(int argc, char **argv);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * taken_units.h - the oracle of space_churn.c, at a constant cost per operation: a bit per unit of
- * every region, the live ranges in any order, and sums of them.
+ * every region, the live ranges in any order, and sums over them.
  */
 #ifndef QUIRE_TESTS_SUPPORT_TAKEN_UNITS_H
 #define QUIRE_TESTS_SUPPORT_TAKEN_UNITS_H
@@ -12,9 +12,9 @@ enum {
     MAX_REGIONS = 8,
     MAX_UNITS = 65536, /* of a region */
     MAX_LIVE = 80000,
-    ROOM = 2 * MAX_LIVE, /* in which the live ranges wander, as the oldest are freed */
+    ROOM = 2 * MAX_LIVE, /* the stretch that the live ranges move through as the oldest are freed */
     MAX_OLD = 256,
-    STRETCH = 4 /* units of the granularity, where there is one */
+    STRETCH = 4 /* units of the granularity; 0 means none */
 };
 
 typedef struct live_range {
@@ -38,17 +38,17 @@ typedef struct world {
     quire_space *space;
     uint64_t unit, max_alignment;
     uint64_t max_size;       /* of requests, bytes */
-    uint32_t max_regions;    /* of this life */
+    uint32_t max_regions;    /* of this run */
     uint64_t allocate_share; /* of 100 steps, in this phase */
-    uint64_t oldest_share;   /* of 100 ranges that are freed: the oldest; the same: the newest */
+    uint64_t oldest_share;   /* of 100 freed ranges: the oldest; likewise the newest */
     uint64_t newest_share;
     uint64_t until_phase, until_rare, until_compare;         /* steps */
     uint64_t live_units, padding_units, region_units, print; /* sums */
-    uint32_t peak, compared; /* the most that lived, and calls of compare */
+    uint32_t peak, compared; /* the peak of live ranges, and calls of compare */
     uint32_t head, tail;     /* the live ranges are between */
     live_range live[ROOM];
     region regions[MAX_REGIONS];
-    quire_range old[MAX_OLD]; /* some that are stale */
+    quire_range old[MAX_OLD]; /* some stale ones */
 } world;
 
 static world w;
@@ -64,7 +64,7 @@ static uint64_t word_mask(uint32_t i, uint32_t first, uint32_t end)
     return mask;
 }
 
-/* Whether all the units are owned, or none of them. */
+/* Returns whether all units are owned, or none. */
 static bool all_are(const region *r, uint32_t first, uint32_t end, bool owned)
 {
     for (uint32_t i = first / 64; i <= (end - 1) / 64; i++) {
@@ -81,7 +81,7 @@ static void flip(region *r, uint32_t first, uint32_t end)
         r->owned[i] ^= word_mask(i, first, end);
 }
 
-/* The next unit from `from` on that is owned, or is not; the end of the region if there is none. */
+/* The next unit from `from` on that is owned, or not owned; the end of the region if none is. */
 static uint32_t next_unit(const region *r, uint32_t from, bool owned)
 {
     while (from < r->units) {
@@ -107,7 +107,7 @@ static bool fits_in(const region *r, uint64_t size, uint64_t alignment)
     return false;
 }
 
-/* Counts a range in, or out, on the stretches at its ends; no other range is on those between. */
+/* Adds a range to the stretches at its ends, or removes it; no other range is on those between. */
 static void count_kind(const live_range *range, uint8_t by)
 {
     region *r = &w.regions[range->region];
@@ -123,7 +123,7 @@ static void count_kind(const live_range *range, uint8_t by)
     }
 }
 
-/* A number for all that is known of a range, to be summed up. */
+/* A number that combines everything known about a range, for the sums. */
 static uint64_t print_of(uint64_t id, uint64_t user, uint64_t place, uint64_t size)
 {
     uint64_t z = id * UINT64_C(0x9E3779B97F4A7C15) ^ user;
@@ -131,7 +131,7 @@ static uint64_t print_of(uint64_t id, uint64_t user, uint64_t place, uint64_t si
     return (z ^ z >> 32) * UINT64_C(0xD6E8FEB86659FD93);
 }
 
-/* Enters a range into all the sums, or takes it out again (by: -1). */
+/* Adds a range to all sums, or removes it (by: -1). */
 static void account(const live_range *range, uint64_t by)
 {
     uint64_t units = range->end - range->first - range->padding;
@@ -145,7 +145,7 @@ static void account(const live_range *range, uint64_t by)
     count_kind(range, (uint8_t)by);
 }
 
-/* Holds a placement against the request and what is owned, and enters it. */
+/* Checks a placement against the request and the owned units, and records it. */
 static void accept(const quire_placement *at, const quire_range_options *asked)
 {
     CHECK(at->region < MAX_REGIONS && w.regions[at->region].used);
@@ -222,7 +222,7 @@ static void compare_stats(quire_space_stats *stats)
     CHECK_EQ(stats->free_bytes, (w.region_units - w.live_units - w.padding_units) * w.unit);
 }
 
-/* Everything, which costs as much as 8 steps for each range, or less. */
+/* Compares everything, which costs at most as much as 8 steps per range. */
 static void compare(void)
 {
     comparing c = {.region = UINT32_MAX};

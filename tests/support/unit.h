@@ -1,9 +1,9 @@
 /*
- * unit.h - unit tests on Criterion, guarded against what Criterion lets pass.
+ * unit.h - unit tests on Criterion, with two checks that Criterion lacks.
  *
  * Criterion reports a leaking test as passed. UNIT(suite, name) therefore ends every test with two
- * checks of its own: nothing is left of what was allocated through unit_memory(), and, under a leak
- * sanitizer, nothing else is either. tests/unit/guard.c proves that both can fail.
+ * checks: everything allocated through unit_memory() is released, and under a leak sanitizer
+ * nothing else has leaked. tests/unit/guard.c proves that both can fail.
  */
 #ifndef QUIRE_TESTS_SUPPORT_UNIT_H
 #define QUIRE_TESTS_SUPPORT_UNIT_H
@@ -22,10 +22,10 @@
     }                                                                                              \
     static void suite##_##name(void)
 
-/* Host memory callbacks that count; what is still held at the end fails the test. */
+/* Host memory callbacks that count; a block that is live at the end fails the test. */
 const quire_host_memory *unit_memory(void);
 
-/* The counters behind them, to make a call fail. */
+/* The counters of these callbacks, which can make a call fail. */
 test_memory *unit_memory_state(void);
 
 void unit_end(void);

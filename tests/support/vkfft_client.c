@@ -1,8 +1,9 @@
 /*
- * vkfft_client.c - transforms by VkFFT, each buffer with a VkDeviceMemory of its own, beside the
- * same in double precision: prints the largest error of each length. It knows nothing of quire.
+ * vkfft_client.c - transforms by VkFFT, each buffer with its own VkDeviceMemory, compared with the
+ * same in double precision: prints the largest error of each length. It does not use quire.
  *
- * Compiled by tests/tool/vulkan_clients.py where VkFFT's headers are, with -DVKFFT_BACKEND=0.
+ * tests/tool/vulkan_clients.py compiles it if VkFFT's headers are installed, with
+ * -DVKFFT_BACKEND=0.
  */
 #include <complex.h>
 #include <math.h>
@@ -57,7 +58,7 @@ static void open_device(void)
     MUST(vkCreateFence(device, &fence_info, NULL, &fence));
 }
 
-/* In place, of a power of two: the reference. */
+/* The reference: in place, for a power of two. */
 static void transform(double complex *x, unsigned count)
 {
     for (unsigned i = 1, k = 0; i < count; i++) {
@@ -130,7 +131,7 @@ static void run(VkFFTApplication *application, VkBuffer *buffer)
     vkFreeCommandBuffers(device, pool, 1, &commands);
 }
 
-/* The largest error beside the largest value. */
+/* The largest error relative to the largest value. */
 static double error_of(unsigned count)
 {
     static double complex expected[LARGEST];
@@ -178,7 +179,7 @@ int main(void)
     for (unsigned bits = FIRST_BITS; bits <= LAST_BITS; bits += 2) {
         double error = error_of(1u << bits);
         printf("%u %.6e\n", 1u << bits, error);
-        good &= error < 1e-3; /* coarse enough for drivers with coarse sines */
+        good &= error < 1e-3; /* coarse enough for drivers with imprecise sines */
     }
     glslang_finalize_process();
     vkDestroyFence(device, fence, NULL);

@@ -1,12 +1,12 @@
 /*
- * vulkan_client.c - a program that allocates as programs without an allocator do, one
- * VkDeviceMemory for everything, and uses all that Vulkan lets a memory object be used for. It
- * knows nothing of quire and prints what it computed: the same with the layer as without.
+ * vulkan_client.c - a program that allocates like programs without an allocator, one VkDeviceMemory
+ * per object, and uses memory objects in every way that Vulkan allows. It does not use quire and
+ * prints what it computed: the output is the same with the layer as without.
  *
  * usage: vulkan_client [--abandon | --plain | --map2]
- *   --abandon  ends without destroying anything
- *   --plain    uses buffers alone
- *   --map2     maps by VK_KHR_map_memory2, which old validation layers do not know
+ *  - --abandon: ends without destroying anything
+ *  - --plain: uses only buffers
+ *  - --map2: maps by VK_KHR_map_memory2, which old validation layers do not know
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -74,7 +74,7 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL hear(VkDebugUtilsMessageSeverityFlagBitsEX
     return VK_FALSE;
 }
 
-/* Whether there are surfaces that nobody sees. */
+/* Returns whether the driver has surfaces without a display. */
 static bool has_headless(void)
 {
     static VkExtensionProperties all[MAX_EXTENSIONS];
@@ -291,7 +291,7 @@ static uint64_t sum_of(const program *p, const piece *one)
     return sum;
 }
 
-/* Hundreds of buffers written by the host, copied to others by the device, and gathered in one. */
+/* Hundreds of buffers that the host writes and the device copies to others and gathers in one. */
 static void use_buffers(const program *p)
 {
     static piece from[SMALL], to[SMALL];
@@ -369,7 +369,8 @@ static void set_layout(VkCommandBuffer commands, VkImage image, VkImageLayout fr
                          0, 0, NULL, 0, NULL, 1, &change);
 }
 
-/* Each with memory of its own; every fifth one dedicated; bound one by one and by array. */
+/* Each image has its own memory; every fifth is dedicated; they are bound one by one and by array.
+   */
 static void use_images(const program *p)
 {
     VkImage images[IMAGES];
@@ -416,7 +417,7 @@ static void use_images(const program *p)
     end_piece(p, &all);
 }
 
-/* ---- what else a memory object is used for --------------------------------------------------- */
+/* ---- other uses of a memory object ----------------------------------------------------------- */
 
 static uint32_t filled(const program *p, VkBuffer buffer, VkDeviceMemory memory)
 {
@@ -533,7 +534,7 @@ static void use_addresses(const program *p)
     }
 }
 
-/* Names, tags and private data: of two memory objects that lie in one page they are two. */
+/* Names, tags and private data: two memory objects in one page stay distinct. */
 static void use_names(const program *p)
 {
     piece pieces[2] = {make_piece(p, 100, true), make_piece(p, 100, true)};
@@ -602,7 +603,7 @@ static void use_sparse(const program *p)
     vkFreeMemory(p->device, memory, NULL);
 }
 
-/* An image that the program makes and that lies in a swapchain: its bind names no memory. */
+/* An image that the program creates on the memory of a swapchain: its bind names no memory. */
 static void use_swapchain(const program *p)
 {
     VkSurfaceKHR surface = VK_NULL_HANDLE;

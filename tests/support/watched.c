@@ -65,7 +65,7 @@ quire_native watched_native(watched *w, quire_allocation allocation)
     return native;
 }
 
-/* What is shut stays shut: the byte is opened for the one access. */
+/* Poisoned bytes stay poisoned: the byte is accessible only for this access. */
 static unsigned char exchange(const quire_native *native, int64_t at, unsigned char change)
 {
     volatile unsigned char *byte = (unsigned char *)native->host + at;

@@ -1,6 +1,6 @@
 /*
  * watched.h - a memory of a checked build on the fake backend: its log, and bytes of its pages
- * changed as a stray write would, past the tools that would report it.
+ * changed as a stray write would change them, past the tools that would report it.
  */
 #ifndef QUIRE_TESTS_SUPPORT_WATCHED_H
 #define QUIRE_TESTS_SUPPORT_WATCHED_H
@@ -17,23 +17,24 @@ typedef struct watched {
     quire_memory *memory;
     quire_allocation allocation; /* made last */
     char log[8192];              /* warnings and errors, a line each */
-    bool is_quiet;               /* they are not kept: for threads, which tell at the same time */
+    /* the lines are dropped, for threads that write at the same time */
+    bool is_quiet;
 } watched;
 
 void watched_prepare(watched *w);
 void watched_open(watched *w, const quire_memory_options *options);
-void watched_make(watched *w, uint32_t kind); /* both, with pages of 64 KiB */
+void watched_make(watched *w, uint32_t kind); /* Opens both, with pages of 64 KiB. */
 
-/* Ends both and checks that the backend has everything back. */
+/* Destroys both and checks that the backend has no live objects. */
 void watched_end(watched *w);
 
 quire_allocation watched_allocate(watched *w, uint64_t size, const char *name);
 quire_allocation_info watched_info(watched *w, quire_allocation allocation);
 
-/* Where an allocation lies, to be used after its free, too. */
+/* The address of an allocation, which stays usable after its free. */
 quire_native watched_native(watched *w, quire_allocation allocation);
 
-/* Changes, or tells, the byte at a distance from an allocation's first one. */
+/* Changes, or returns, the byte at a distance from an allocation's first one. */
 void watched_spoil(watched *w, const quire_native *native, int64_t at);
 unsigned char watched_byte(watched *w, const quire_native *native, int64_t at);
 

@@ -1193,7 +1193,8 @@ def case_copy_text():
 
 
 def case_copy_without_room():
-    yield from fails(run("copy", "--size", "16T"), 1)
+    if "QUIRE_SANITIZED" not in os.environ:  # a sanitizer adds a warning of its own
+        yield from fails(run("copy", "--size", "16T"), 1)
 
 
 # ---- bench --------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@
 #include "src/core/deferred/recorded_use.h"
 #include "src/core/release/release.h"
 
-/* What may still fail after the range is placed. */
+/* Does what can still fail after the placement: sets the name, and records a captured use. */
 static quire_result complete(quire_memory *memory, quire_allocation allocation, const char *name,
                              quire_stream *stream)
 {
@@ -26,10 +26,10 @@ static quire_result complete(quire_memory *memory, quire_allocation allocation, 
 }
 
 /*
- * Defers the free of a reused range again; the record of its wait exists already, so that this cannot
- * fail. The statistics count neither call.
+ * Defers the free of a reused range again; the record of its wait exists already, so that this
+ * cannot fail. The statistics count neither call.
  */
-static void wait_again(quire_memory *memory, quire_allocation allocation, quire_stream *stream)
+static void defer_again(quire_memory *memory, quire_allocation allocation, quire_stream *stream)
 {
     qi_shard *shard = qi_shard_of_slot(memory, qi_handle_slot(allocation.id));
     qi_ignore(qi_deferred_claim_and_free(memory, allocation, stream, 0));
@@ -46,7 +46,7 @@ static void take_back(quire_memory *memory, quire_allocation allocation, quire_s
     uint32_t slot = 0;
     qi_error error = qi_error_save();
     if (has_waited) {
-        wait_again(memory, allocation, stream);
+        defer_again(memory, allocation, stream);
     } else if (!qi_slot_claim(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot)) {
         qi_event_slot(memory, QUIRE_EVENT_FREED, slot);
         qi_checked_await_reader(memory, slot);
@@ -67,6 +67,10 @@ static quire_result allocate_fast(quire_memory *memory, const quire_allocation_o
     return *has_waited ? QUIRE_SUCCESS : qi_allocate_fast(memory, &request, slot);
 }
 
+/*
+ * Tries the common case, then the ladder. The name is given later (complete), but its limits are
+ * checked in the ladder. Any failure of the common case leads to the ladder, which reports it.
+ */
 static quire_result place(quire_memory *memory, const quire_allocation_options *options,
                           quire_stream *stream, bool *has_waited, uint32_t *slot)
 {

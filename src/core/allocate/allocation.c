@@ -38,9 +38,9 @@ quire_result qi_allocation_adopt(quire_memory *memory, const void *description,
 /* ---- reading -------------------------------------------------------------------------------- */
 
 /*
- * Returns the device address of a slot in use, or 0. A page may come without an address and have one
- * that the backend finds when it is asked. Only a buffer made of quire_buffer_options has a usage; for
- * one made of the backend's own description it is unknown whether its address may be queried.
+ * Returns the device address of a slot in use, or 0. A page may come without an address and have
+ * one that the backend reports on request. Only a buffer made of quire_buffer_options has a usage;
+ * for one made of the backend's own description it is unknown whether its address may be queried.
  */
 static uint64_t address_of(quire_memory *memory, uint32_t slot, const quire_allocation_info *info)
 {
@@ -78,6 +78,7 @@ void qi_allocation_describe(quire_memory *memory, uint32_t slot, quire_allocatio
     info->address = address_of(memory, slot, info);
 }
 
+/* Reading is allowed before the allocation is committed. */
 enum { ACCEPT_ANY = QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED };
 
 quire_result qi_allocation_get_info(quire_memory *memory, quire_allocation allocation,
@@ -123,8 +124,8 @@ quire_result qi_allocation_get_name(quire_memory *memory, quire_allocation alloc
 /* ---- changing ------------------------------------------------------------------------------- */
 
 /*
- * Requires the shard's lock. Puts the name of `made` (NULL: no name) into the record. Returns the meta
- * record that is left over, or NULL.
+ * Requires the shard's lock. Puts the name of `made` (NULL: no name) into the record. Returns the
+ * meta record that is left over, or NULL.
  */
 static qi_slot_meta *exchange_name(quire_memory *memory, qi_slot *record, qi_slot_meta *made)
 {
@@ -146,7 +147,7 @@ static qi_slot_meta *exchange_name(quire_memory *memory, qi_slot *record, qi_slo
     return made;
 }
 
-/* Exchanges the name within the limits of names. Uses up `made` in any case. */
+/* Exchanges the name within the limits of names. Takes ownership of `made`, also on failure. */
 static quire_result rename_slot(quire_memory *memory, uint32_t slot, qi_slot_meta *made)
 {
     qi_slot *record = qi_memory_slot(memory, slot);
@@ -179,7 +180,10 @@ quire_result qi_allocation_set_name(quire_memory *memory, quire_allocation alloc
     return result;
 }
 
-/* Requires the shard's lock. Fails with OUT_OF_HOST_MEMORY. */
+/*
+ * Requires the shard's lock. The record of an object stores the native handle in place of the user
+ * data, which a meta record then holds. Fails with OUT_OF_HOST_MEMORY.
+ */
 static quire_result keep_user_data(quire_memory *memory, qi_slot *record, uint64_t user_data)
 {
     if (!record->object) {

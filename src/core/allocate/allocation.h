@@ -1,7 +1,8 @@
 /*
- * allocation.h - creating raw allocations, and reading and changing what their records keep.
+ * allocation.h - creates raw allocations, and reads and changes their records.
  *
- * No function requires a lock.
+ * No function requires a lock. The lock of an allocation's shard protects its name and user data;
+ * the rest of the record does not change while the allocation is in use (qi_slot_begin_use).
  */
 #ifndef QUIRE_SRC_CORE_ALLOCATE_ALLOCATION_H
 #define QUIRE_SRC_CORE_ALLOCATE_ALLOCATION_H
@@ -11,13 +12,13 @@
 
 /* How an allocation is created; combined by or. */
 enum {
-    QI_COMMITTED = 1, /* LIVE, otherwise RESERVED */
+    QI_COMMITTED = 1, /* phase LIVE; without it RESERVED */
     QI_UNAIDED = 2    /* without the application's on_out_of_memory */
 };
 
 /*
- * Serves a request from its options with the whole ladder. `failed` is the error of the fast path, or
- * SUCCESS if that found no room.
+ * Serves a request from its options with the whole ladder. `failed` is the error of the fast path,
+ * or SUCCESS if that found no room.
  */
 QUIRE_MUST_USE quire_result qi_allocation_place(quire_memory *memory,
                                                 const quire_allocation_options *options, int how,
@@ -32,8 +33,8 @@ static inline void qi_allocation_publish(quire_memory *memory, uint32_t slot, qi
 }
 
 /*
- * Creates an allocation from checked pointers. Inline, because the fast path of programs is here. Fails
- * as quire_allocate; *allocation is unchanged then.
+ * Creates an allocation from checked pointers. Inline, because the fast path of programs is here.
+ * Fails as quire_allocate; *allocation is unchanged then.
  */
 QUIRE_MUST_USE static inline quire_result qi_allocation_create(
     quire_memory *memory, const quire_allocation_options *options, int how,
@@ -62,7 +63,7 @@ QUIRE_MUST_USE quire_result qi_allocation_adopt(quire_memory *memory, const void
 /* Describes a slot that the caller has in use. */
 void qi_allocation_describe(quire_memory *memory, uint32_t slot, quire_allocation_info *info);
 
-/* As the public functions of these names, for checked pointers. Fail as handles do. */
+/* As the public functions of these names, for checked pointers. Fail for stale and foreign handles. */
 QUIRE_MUST_USE quire_result qi_allocation_get_info(quire_memory *memory,
                                                    quire_allocation allocation,
                                                    quire_allocation_info *info);

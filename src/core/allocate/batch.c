@@ -1,5 +1,5 @@
 /*
- * batch.c - many equal allocations, and many frees, in groups of QI_MAX_TOGETHER: one hold of the lock
+ * batch.c - many equal allocations, and many frees, in groups of QI_MAX_BATCH: one hold of the lock
  * and one search for a group.
  */
 #include "src/core/allocate/batch.h"
@@ -48,6 +48,7 @@ static bool take_group(qi_shard *shard, const qi_range_request *range_request, g
     return false;
 }
 
+/* Makes a PRIVATE slot LIVE, and reports it to the hook first. */
 static quire_allocation publish(quire_memory *memory, uint32_t slot)
 {
     qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
@@ -77,6 +78,7 @@ static bool place_group(quire_memory *memory, const qi_request *request,
     return is_placed;
 }
 
+/* Places the group one by one, with the whole ladder. *done receives how many succeeded. */
 static quire_result place_each(quire_memory *memory, const qi_request *request,
                                quire_allocation *allocations, uint32_t count, uint32_t *done)
 {
@@ -90,7 +92,7 @@ static quire_result place_each(quire_memory *memory, const qi_request *request,
     return QUIRE_SUCCESS;
 }
 
-/* Takes back what was made so far: the caller has not seen it. */
+/* Takes back the allocations made so far. The caller has not received their handles. */
 static void undo(quire_memory *memory, quire_allocation *allocations, uint64_t count)
 {
     uint32_t slot = 0;
@@ -102,6 +104,7 @@ static void undo(quire_memory *memory, quire_allocation *allocations, uint64_t c
         }
 }
 
+/* A group that does not fit at once is placed one by one; the next group is tried at once again. */
 static quire_result place_all(quire_memory *memory, const qi_request *request,
                               quire_allocation *allocations, uint64_t count)
 {
@@ -131,7 +134,7 @@ quire_result qi_allocate_batch(quire_memory *memory, const quire_allocation_opti
 
 /* ---- freeing ------------------------------------------------------------------------------ */
 
-/* Claims all of them. Fails as quire_free for the first that fails; the others stay live then. */
+/* Claims all allocations, or none. Fails as quire_free does for the first one that cannot be claimed. */
 static quire_result claim_all(quire_memory *memory, const quire_allocation *allocations,
                               uint64_t count)
 {
@@ -140,21 +143,21 @@ static quire_result claim_all(quire_memory *memory, const quire_allocation *allo
         quire_result result = qi_slot_claim(&memory->slots, allocations[i], QI_ACCEPT_LIVE, &slot);
         if (!result)
             continue;
-        while (i-- > 0)
+        while (i-- > 0) /* publishes the claimed ones again: their handles stay valid */
             qi_slot_publish(&memory->slots, qi_handle_slot(allocations[i].id), QI_PHASE_LIVE);
         return result;
     }
     return QUIRE_SUCCESS;
 }
 
-/* Claimed slots, by what their release needs. */
+/* The claimed slots of a group, sorted by what their release needs. */
 typedef struct sorting {
     uint32_t plain[QI_MAX_BATCH], other[QI_MAX_BATCH];
     quire_range ranges[QI_MAX_BATCH]; /* of the plain ones, in shared pages */
     uint32_t plain_count, other_count, range_count;
 } sorting;
 
-/* Plain slots need nothing but the release of a range in this shard. */
+/* A plain slot needs nothing but the release of a range in this shard. */
 static void sort(const quire_memory *memory, const qi_shard *shard,
                  const quire_allocation *allocations, uint32_t count, sorting *p)
 {
@@ -172,7 +175,10 @@ static void sort(const quire_memory *memory, const qi_shard *shard,
     }
 }
 
-/* Sets *corruption to CORRUPTED if bytes beside one of them were written; frees all of them. */
+/*
+ * Frees a group of claimed allocations. Sets *corruption to CORRUPTED if bytes beside one of them
+ * were written (checked builds).
+ */
 static void free_group(quire_memory *memory, const quire_allocation *allocations, uint32_t count,
                        quire_result *corruption)
 {

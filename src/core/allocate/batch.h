@@ -1,5 +1,9 @@
 /*
- * batch.h - allocating and freeing many at once. No function requires a lock.
+ * batch.h - allocates and frees many allocations at once.
+ *
+ * No function requires a lock. Plain ranges of the thread's shard need one hold of its lock for
+ * up to QI_MAX_BATCH of them. Invariant: on failure no allocation was created or freed, with the
+ * one exception of qi_free_batch.
  */
 #ifndef QUIRE_SRC_CORE_ALLOCATE_BATCH_H
 #define QUIRE_SRC_CORE_ALLOCATE_BATCH_H
@@ -11,7 +15,10 @@ QUIRE_MUST_USE quire_result qi_allocate_batch(quire_memory *memory,
                                               const quire_allocation_options *options,
                                               quire_allocation *allocations, uint64_t count);
 
-/* Frees all, or none if one of the handles fails. Also fails with CORRUPTED after freeing all. */
+/*
+ * Frees all, or none if one of the handles fails. CORRUPTED is different: all were freed, and a
+ * checked build found bytes written beside one of them.
+ */
 QUIRE_MUST_USE quire_result qi_free_batch(quire_memory *memory, const quire_allocation *allocations,
                                           uint64_t count);
 

@@ -7,6 +7,7 @@
 #include "src/core/page/page_give_back.h"
 #include "src/core/page/retention.h"
 
+/* A checked build divides the range into the red zones and the caller's bytes. */
 quire_result qi_climb_place(qi_climb *c, uint32_t how)
 {
     quire_result result = qi_range_take(c->shard, &c->range, how, &c->slot);
@@ -21,6 +22,10 @@ quire_result qi_climb_place_in_made(qi_climb *c)
     return result == QUIRE_ERROR_NO_SPACE ? qi_climb_place(c, QI_EXHAUSTIVE) : result;
 }
 
+/*
+ * A dedicated page has no region and no range: its record starts at the page's first byte, aligned
+ * by padding. A tied page has exactly the object's size, without room for padding.
+ */
 quire_result qi_climb_place_dedicated(qi_climb *c, qi_page *page)
 {
     quire_memory *memory = c->shard->memory;
@@ -58,6 +63,7 @@ void qi_climb_give_back(qi_climb *c)
     qi_lock_acquire(&c->shard->lock);
 }
 
+/* Never holds two shard locks at once. What other threads left to the new shard is done first. */
 void qi_climb_go_to(qi_climb *c, qi_shard *shard)
 {
     if (shard == c->shard)

@@ -1,7 +1,9 @@
 /*
- * climb.h - one request on its way up the allocation ladder, and the places it can take.
+ * climb.h - the state of one request on the allocation ladder, and the steps that rungs share.
  *
- * Every function requires the lock of c->shard. Functions that say so release and reacquire it.
+ * A climb belongs to the calling thread. Every function requires the lock of c->shard; functions
+ * that say so release and reacquire it. Invariant: the climb holds at most one shard's lock, that
+ * of c->shard. The pages in `leaving` belong to this thread.
  */
 #ifndef QUIRE_SRC_CORE_ALLOCATE_CLIMB_H
 #define QUIRE_SRC_CORE_ALLOCATE_CLIMB_H
@@ -11,13 +13,14 @@
 #include "src/core/page/page_make.h"
 #include "src/core/page/page_wait.h"
 
-/* The rungs of the ladder, in the order in which they are tried. ladder.c says what each does. */
+/* The rungs of the ladder, in the order in which they are tried. The table in ladder.c says what each
+   does. */
 typedef enum qi_rung {
     QI_RUNG_REUSE,
     QI_RUNG_EXISTING,
     QI_RUNG_COLLECT,
     QI_RUNG_TAKE_OVER,
-    QI_RUNG_BEGIN_PAGE, /* QI_AGAIN continues here */
+    QI_RUNG_BEGIN_PAGE, /* QI_AGAIN of a rung with a lock continues here */
     QI_RUNG_JOIN,
     QI_RUNG_KEPT_PAGE,
     QI_RUNG_OTHER_SHARDS_PAGE,
@@ -35,16 +38,16 @@ typedef enum qi_rung {
 
 typedef struct qi_climb {
     const qi_request *request;
-    qi_range_request range; /* sizes with all that the policy adds */
+    qi_range_request range; /* its size includes what the policy adds */
     bool dedicated;
-    qi_shard *home;     /* the calling thread's shard */
-    qi_shard *shard;    /* the shard whose lock is held */
-    qi_page *leaving;   /* pages taken out under the lock, to be destroyed without it */
-    quire_result result; /* the last failure: NO_SPACE until a page was refused */
-    uint32_t slot;       /* the outcome */
-    uint32_t tried;      /* bit per qi_rung that the report names */
-    bool is_over_name;   /* placed, but over the limit of its name: to be given back */
-    const qi_page *joined;
+    qi_shard *home;        /* the calling thread's shard */
+    qi_shard *shard;       /* the shard whose lock is held */
+    qi_page *leaving;      /* pages taken out under the lock, to be destroyed without it */
+    quire_result result;   /* the last failure: NO_SPACE until a page was refused */
+    uint32_t slot;         /* the slot of the placed request */
+    uint32_t tried;        /* one bit for each qi_rung that the report names */
+    bool is_over_name;     /* placed, but over the limit of its name: to be given back */
+    const qi_page *joined; /* the page that the thread waits for; see qi_page_wait_for_room */
     qi_page_wait wait;
     qi_page_progress progress;
     uint32_t caller_calls; /* how often the application's callback was called */
@@ -56,8 +59,8 @@ typedef struct qi_climb {
 QUIRE_MUST_USE quire_result qi_climb_place(qi_climb *c, uint32_t how);
 
 /*
- * Like qi_climb_place in a page that was just made: badly fitting holes can hide the new room from a
- * bounded search, so that a full search follows.
+ * Like qi_climb_place in a page that was just made: badly fitting holes can hide the new room from
+ * a bounded search, so that a full search follows.
  */
 QUIRE_MUST_USE quire_result qi_climb_place_in_made(qi_climb *c);
 
@@ -65,8 +68,9 @@ QUIRE_MUST_USE quire_result qi_climb_place_in_made(qi_climb *c);
 QUIRE_MUST_USE quire_result qi_climb_place_dedicated(qi_climb *c, qi_page *page);
 
 /*
- * Releases and reacquires the lock. Destroys the pages taken out so far. Called before a page is made
- * or waited for: leaving pages still count, and a thread that waits for them would wait for itself.
+ * Releases and reacquires the lock. Destroys the pages taken out so far. Called before a page is
+ * made or waited for: leaving pages still count, and a thread that waits for them would wait for
+ * itself.
  */
 void qi_climb_give_back(qi_climb *c);
 

@@ -1,7 +1,11 @@
 /*
- * any.h - making something in the first of several memories that can: what each can do by itself
- * comes first, from the first memory to the last; then those whose callers may help are asked once
- * more.
+ * fallback.h - creates something in the first memory of a list that has room.
+ *
+ * Two rounds, each from the first memory to the last. In the first round each memory uses its own
+ * means. In the second round only the memories with an on_out_of_memory are tried, and it is
+ * called.
+ *
+ * No function requires a lock. A qi_fallback belongs to the calling thread.
  */
 #ifndef QUIRE_SRC_CORE_ALLOCATE_FALLBACK_H
 #define QUIRE_SRC_CORE_ALLOCATE_FALLBACK_H
@@ -13,15 +17,15 @@ typedef struct qi_fallback qi_fallback;
 struct qi_fallback {
     quire_memory *const *memories;
     uint32_t count;
-    const void *options; /* of what is made */
-    void *made;          /* its handle, which make zeroes on failure */
-    /* Where `is_unaided`, without the memory's on_out_of_memory. */
+    const void *options; /* of the kind that `make` reads */
+    void *made;          /* receives the handle; `make` zeroes it on failure */
+    /* Creates it in one memory. With is_unaided, the memory's on_out_of_memory is not called. */
     quire_result (*make)(const qi_fallback *fallback, quire_memory *memory, bool is_unaided);
 };
 
 /*
- * *chosen gets the index of the memory, 0 with an error. INVALID_ARGUMENT of any memory ends the
- * search; else the error is the last refusal of the first one.
+ * Sets *chosen to the index of the memory, to 0 on failure. INVALID_ARGUMENT of any memory ends the
+ * search and is returned. Otherwise the last error of the first memory is returned.
  */
 QUIRE_MUST_USE quire_result qi_fallback_run(const qi_fallback *fallback, uint32_t *chosen);
 

@@ -1,6 +1,18 @@
 /*
- * ladder.c - the allocation ladder: one table of rungs, tried in their order until one serves the
- * request, and the climb over it.
+ * ladder.c - the allocation ladder: one table of rungs, and the functions that climb it.
+ *
+ * A request tries the rungs from the top of the table to its end. A rung whose condition is false
+ * is skipped. The outcome of its step (rungs.h) says whether the climb ends, goes to the next rung,
+ * or returns to an earlier one because something has changed. The functions call each other in this
+ * order:
+ *
+ *   qi_allocate            prepares the request; reports the refusal if the climb fails
+ *     climb                one or more attempts, each followed by the rungs that hold no lock
+ *       attempt            acquires the lock of the thread's shard; reports page events at the end
+ *         climb_within_name  checks the limits of the request's name before and after
+ *           climb_under_lock   the loop over the rungs that hold the shard's lock
+ *
+ * c->result is NO_SPACE until a page was refused; from then on it is the reason.
  */
 #include "src/core/allocate/ladder.h"
 
@@ -22,62 +34,67 @@ static qi_outcome quarantine(qi_climb *c);
 static bool if_caller(const qi_climb *c);
 static qi_outcome caller(qi_climb *c);
 
-/* A way to serve a request. */
+/* One way to serve a request. */
 typedef struct rung {
-    bool (*applies)(const qi_climb *c);
+    bool (*applies)(const qi_climb *c); /* has no side effects */
     qi_outcome (*step)(qi_climb *c);
-    const char *report; /* what a refusal says was tried; NULL: nothing */
+    const char *report; /* the refusal lists it after "tried:" if the step ran; NULL: not listed */
 } rung;
 
 static const rung RUNGS[QI_RUNG_COUNT] = {
-    /* Under the shard's lock: ranges that exist. */
-    /* what was freed on the request's stream */
+    /* ---- ranges that exist; with the shard's lock ---- */
+    /* Reuse a range that was freed on the request's stream, before its point has passed. */
     [QI_RUNG_REUSE] = {qi_rung_if_on_stream, qi_rung_reuse, NULL},
-    /* a free range, by the bounded search */
+    /* Take a free range of the shard, by the bounded search. */
     [QI_RUNG_EXISTING] = {qi_rung_if_shared, qi_rung_existing, NULL},
-    /* frees whose points have passed; in checked builds the quarantine */
+    /* Release deferred frees whose points have passed, and in checked builds the quarantine. Then
+       search again. */
     [QI_RUNG_COLLECT] = {qi_rung_if_deferred, qi_rung_collect, NULL},
-    /* what was freed on another stream: the request's stream is ordered after it */
+    /* Reuse a range that was freed on another stream, and order the request's stream after it. */
     [QI_RUNG_TAKE_OVER] = {qi_rung_if_on_stream, qi_rung_take_over, NULL},
 
-    /* Under the shard's lock: pages. */
-    /* keeps the thread's last error; notes which changes of pages are known */
+    /* ---- pages; with the shard's lock, released during backend calls ---- */
+    /* Save the thread's last error. Note the number of page changes so far, for WAIT. QI_AGAIN
+       continues here. */
     [QI_RUNG_BEGIN_PAGE] = {qi_rung_if_any, qi_rung_begin_page, NULL},
-    /* a page that another thread makes, and that will have room left */
+    /* Wait for a page that another thread makes and that will have room left. */
     [QI_RUNG_JOIN] = {qi_rung_if_shared, qi_rung_join, NULL},
-    /* an empty dedicated page of about the same size */
-    [QI_RUNG_KEPT_PAGE] = {qi_rung_if_raw_dedicated, qi_rung_kept_page, NULL},
-    /* an empty page of another shard */
+    /* Reuse an empty dedicated page of about the same size. */
+    [QI_RUNG_KEPT_PAGE] = {qi_rung_if_untied_dedicated, qi_rung_kept_page, NULL},
+    /* Move an empty shared page of another shard to this one. */
     [QI_RUNG_OTHER_SHARDS_PAGE] = {qi_rung_if_other_shards, qi_rung_other_shards_page, NULL},
-    /* growth of the page of a contiguous memory */
+    /* Grow the elastic page, if the memory has one. */
     [QI_RUNG_ELASTIC] = {qi_rung_if_elastic, qi_rung_elastic, NULL},
-    /* the shard's empty pages go, to make room in the heap */
+    /* Destroy empty pages of the shard, to make room in the heap for a new one. */
     [QI_RUNG_EMPTY_PAGES] = {qi_rung_if_none_refused, qi_rung_empty_pages,
                              "empty pages given back"},
-    /* a new page; if memory is exhausted, a smaller one */
+    /* Create a page. If memory is exhausted, create a smaller one. */
     [QI_RUNG_NEW_PAGE] = {qi_rung_if_none_refused, qi_rung_new_page, "a smaller page"},
-    /* other threads that make or destroy pages */
+    /* Wait for other threads that create or destroy pages. */
     [QI_RUNG_WAIT] = {qi_rung_if_page_refused, qi_rung_wait, NULL},
 
-    /* Under the shard's lock: no page is available. */
-    /* every free range of the shard */
+    /* ---- no page is available; with a shard's lock ---- */
+    /* Search every free range of the shard. */
     [QI_RUNG_FULL_SEARCH] = {qi_rung_if_shared_refused, qi_rung_full_search, "a full pass"},
-    /* every free range of the other shards */
+    /* Search every free range of the other shards, one shard after the other. */
     [QI_RUNG_OTHER_SHARDS_SEARCH] = {qi_rung_if_other_shards_refused, qi_rung_other_shards_search,
                                      "other shards"},
-    /* once more, because the searches may have taken long */
+    /* Wait again: pages may have changed during the searches. */
     [QI_RUNG_WAIT_LAST] = {qi_rung_if_shared_refused, qi_rung_wait, NULL},
 
-    /* Without a lock. */
-    /* checked builds: everything in quarantine is released, then all rungs above */
+    /* ---- without a lock ---- */
+    /* Checked builds: release the quarantine and keep it empty during a second attempt. */
     [QI_RUNG_QUARANTINE] = {if_quarantine, quarantine, NULL},
-    /* the application's on_out_of_memory; if it has freed something, all rungs above */
+    /* Call the application's on_out_of_memory. If it has freed something, start from the top. */
     [QI_RUNG_CALLER] = {if_caller, caller, "the caller's callback"},
 };
 
 /* ---- the climb ------------------------------------------------------------------------------ */
 
-/* Requires the lock of c->shard. Releases and reacquires it. Tries the rungs that work under it. */
+/*
+ * Requires the lock of c->shard. Releases and reacquires it, and may return with the lock of
+ * another shard, which c->shard then names. Tries the rungs that hold a lock.
+ */
 static quire_result climb_under_lock(qi_climb *c)
 {
     for (int i = 0; i < QI_RUNG_QUARANTINE; i++) {
@@ -87,7 +104,7 @@ static quire_result climb_under_lock(qi_climb *c)
         case QI_PLACED:
             return QUIRE_SUCCESS;
         case QI_AGAIN:
-            i = QI_RUNG_BEGIN_PAGE - 1;
+            i = QI_RUNG_BEGIN_PAGE - 1; /* the loop adds 1 */
             break;
         case QI_REFUSED:
             return c->result;
@@ -99,8 +116,9 @@ static quire_result climb_under_lock(qi_climb *c)
 }
 
 /*
- * Like climb_under_lock, within the limits of the request's name. The limits are tested before a page
- * is made in vain. They count what the allocation really holds, once that is known.
+ * Like climb_under_lock, within the limits of the request's name. They are checked twice: before
+ * the climb with the least size, so that no page is made for a request that cannot be counted, and
+ * after it with the bytes that the allocation holds.
  */
 static quire_result climb_within_name(qi_climb *c)
 {
@@ -109,7 +127,7 @@ static quire_result climb_within_name(qi_climb *c)
     const char *limited = name ? name : c->request->name_later;
     if (!limited)
         return climb_under_lock(c);
-    if (QI_IS_CHECKED || memory->on_out_of_memory.callback) /* may make room under the limit */
+    if (QI_IS_CHECKED || memory->on_out_of_memory.callback) /* a later attempt may succeed */
         qi_climb_keep_error(c);
     quire_result result = qi_names_admit(
         &memory->names, limited, qi_checked_size_without(memory, c->request, c->range.size));
@@ -127,8 +145,8 @@ static quire_result climb_within_name(qi_climb *c)
 }
 
 /*
- * Requires no lock. Climbs once, from the calling thread's shard. Page events are reported at the end,
- * when no page is under way: what a hook does cannot restart the climb.
+ * Requires no lock. Climbs once, from the calling thread's shard. Page events are reported at the
+ * end, when no page is under way: what a hook does cannot restart the climb.
  */
 static quire_result attempt(qi_climb *c)
 {
@@ -140,7 +158,7 @@ static quire_result attempt(qi_climb *c)
     c->result = QUIRE_ERROR_NO_SPACE;
     qi_lock_acquire(&c->shard->lock);
     c->leaving = qi_shard_catch_up(c->shard, NULL);
-    c->result = climb_within_name(c);
+    c->result = climb_within_name(c); /* may change c->shard */
     qi_lock_release(&c->shard->lock);
     if (c->leaving)
         qi_pages_give_back(memory, c->leaving, &c->progress.events);
@@ -150,11 +168,14 @@ static quire_result attempt(qi_climb *c)
     return c->result;
 }
 
+/* ---- the rungs without a lock --------------------------------------------------------------- */
+
 static bool if_quarantine(const qi_climb *c)
 {
     return QI_IS_CHECKED && qi_is_out_of_pages(c->result);
 }
 
+/* Between begin and end no freed range enters the quarantine, so that the attempt finds all of them. */
 static qi_outcome quarantine(qi_climb *c)
 {
     if (!qi_checked_begin_out_of_memory(c->home->memory))
@@ -164,6 +185,7 @@ static qi_outcome quarantine(qi_climb *c)
     return result ? QI_NEXT : QI_PLACED;
 }
 
+/* At most QUIRE_MAX_OUT_OF_MEMORY_CALLS calls for one request, so that the climb ends. */
 static bool if_caller(const qi_climb *c)
 {
     return c->home->memory->on_out_of_memory.callback && !c->request->is_unaided &&
@@ -187,7 +209,10 @@ static qi_outcome caller(qi_climb *c)
     return has_freed ? QI_AGAIN : QI_NEXT;
 }
 
-/* Requires no lock. What failed on the way to a success is not left as the thread's last error. */
+/*
+ * Requires no lock. Repeats the whole climb as long as the application's callback frees something.
+ * On success the thread's last error is the one from before the request.
+ */
 static quire_result climb(qi_climb *c)
 {
     qi_outcome outcome;
@@ -206,6 +231,10 @@ static quire_result climb(qi_climb *c)
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
+/*
+ * Sets up the climb and computes the size of the range: the bytes held, with the padding and
+ * rounding of the policy, the atom of non-coherent memory, and the red zones of checked builds.
+ */
 static quire_result prepare(quire_memory *memory, const qi_request *request, qi_climb *c)
 {
     uint64_t held = request->held > request->size ? request->held : request->size;
@@ -236,7 +265,7 @@ static quire_result prepare(quire_memory *memory, const qi_request *request, qi_
     return QUIRE_SUCCESS;
 }
 
-/* Writes what the rungs of the mask have tried, in words. */
+/* Writes the report texts of the rungs in the mask: "; tried: A, B", or nothing. */
 static const char *tried_text(uint32_t tried, char *text, size_t size)
 {
     size_t length = 0;
@@ -250,6 +279,7 @@ static const char *tried_text(uint32_t tried, char *text, size_t size)
     return text;
 }
 
+/* Releases the meta record and writes the out-of-memory report. Returns `result`. */
 static quire_result refuse(quire_memory *memory, const qi_climb *c, quire_result result)
 {
     char text[160];

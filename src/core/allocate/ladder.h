@@ -1,8 +1,10 @@
 /*
  * ladder.h - the allocation ladder: the ways to serve a request, cheapest first.
  *
- * ladder.c has the rungs in one table. Raw allocations, buffers and images all use it. The slot that
- * it returns is PRIVATE: the caller completes and publishes it, or gives it back.
+ * ladder.c has the rungs in one table. Raw allocations, buffers and images all use it. The ladder
+ * takes the locks it needs and holds none on return. Invariant: the slot that it returns is
+ * PRIVATE, so that the calling thread owns it; the caller completes and publishes it, or gives it
+ * back.
  */
 #ifndef QUIRE_SRC_CORE_ALLOCATE_LADDER_H
 #define QUIRE_SRC_CORE_ALLOCATE_LADDER_H
@@ -18,7 +20,8 @@
 QUIRE_MUST_USE quire_result qi_allocate(quire_memory *memory, const qi_request *request,
                                         quire_result failed, uint32_t *slot);
 
-/* Whether an allocation may need host memory that draining the inbox would save. */
+/* Requires the shard's lock. Whether an allocation may need host memory for a slot or for the records
+   of its range. Draining the inbox first can save that. */
 static inline bool qi_allocate_needs_records(const qi_shard *shard)
 {
     return shard->queue.first == QI_NO_SLOT || shard->space->pool.spare < 2;

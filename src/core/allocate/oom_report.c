@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 
+#include "src/core/device/backend_call.h"
 #include "src/core/state/event.h"
 #include "src/core/stats/stats.h"
-#include "src/core/device/backend_call.h"
 
 /* Bytes of the name that are shown: a long name leaves room for the rest of the report. */
 enum { MAX_SHOWN = 128 };
@@ -31,17 +31,21 @@ static void remember(quire_memory *memory, const qi_oom_request *request, quire_
         shard->last_oom.code = result;
         shard->last_oom.size = request->size;
         shard->last_oom.alignment = request->alignment;
-        snprintf(shard->last_oom.text, sizeof shard->last_oom.text, "%s", quire_last_error());
+        snprintf(shard->last_oom.text, sizeof shard->last_oom.text, "%s", qi_error_sentence());
     }
     qi_lock_release(&shard->lock);
 }
 
+/*
+ * The reason is copied first, because the report replaces it as the thread's last error. It gets at
+ * most half of the text, so that there is room for the state of the memory.
+ */
 quire_result qi_oom_report(quire_memory *memory, const qi_oom_request *request, quire_result result)
 {
     char why[QI_ERROR_TEXT / 2];
     const char *name = request->name, *quote = name ? "'" : "";
-    snprintf(why, sizeof why, "%s", quire_last_error());
-    int64_t native = quire_last_native_code();
+    snprintf(why, sizeof why, "%s", qi_error_sentence());
+    int64_t native = qi_error_native_code();
     qi_oom_count(memory);
     const quire_memory_stats stats = qi_stats_get(memory);
     result = qi_backend_fail(

@@ -1,9 +1,10 @@
 /*
- * oom_report.h - the report of a refused allocation: what was requested, why it is refused, what the
- * memory has free, and which rungs of the ladder were tried.
+ * oom_report.h - the report of a refused allocation: what was requested, why it is refused, what
+ * the memory has free, and which rungs of the ladder were tried.
  *
- * The report becomes the thread's last error. Each shard keeps its last one (state/oom_record.h).
- * No function requires a lock.
+ * The report becomes the thread's last error. Each shard keeps its last one (state/oom_record.h),
+ * which the shard's lock protects. No function requires a lock. Invariant: the numbers of the
+ * records are unique in a memory and ascend with time.
  */
 #ifndef QUIRE_SRC_CORE_ALLOCATE_OOM_REPORT_H
 #define QUIRE_SRC_CORE_ALLOCATE_OOM_REPORT_H

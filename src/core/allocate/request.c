@@ -1,5 +1,5 @@
 /*
- * wish.c - see wish.h.
+ * request.c - checks requests, and decides which ones need a dedicated page (see request.h).
  */
 #include "src/core/allocate/request.h"
 
@@ -13,25 +13,25 @@
 quire_result qi_request_check(const quire_memory *memory, const qi_request *request)
 {
     if (!request->size)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an allocation of size 0 is asked for");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an allocation of size 0 is requested");
     if (!qi_is_power_of_two(request->alignment))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "alignment %u is not a power of two",
                             request->alignment);
     if (request->alignment > memory->max_alignment)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "alignment %llu is above the largest of memory '%s', %llu",
+                            "alignment %llu exceeds the maximum of memory '%s', %llu",
                             (unsigned long long)request->alignment, memory->name,
                             (unsigned long long)memory->max_alignment);
     if (request->dedicated && memory->policy.dedicated == QUIRE_DEDICATED_NEVER)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "a page of its own is asked for, and memory '%s' never gives one",
+                            "a dedicated page is requested, and the policy of memory '%s' has none",
                             memory->name);
     if (request->name && strlen(request->name) > QUIRE_MAX_NAME)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
                             strlen(request->name), QUIRE_MAX_NAME);
     if (request->host_access && !(memory->flags & QUIRE_HOST_VISIBLE))
         return qi_fail_text(QUIRE_ERROR_NOT_HOST_VISIBLE,
-                            "host access is asked for, and memory '%s' of kind %u is not "
+                            "host access is requested, and memory '%s' of kind %u is not "
                             "host-visible (%s)",
                             memory->name, memory->kind, qi_flags(memory->flags).text);
     return QUIRE_SUCCESS;
@@ -58,7 +58,8 @@ quire_result qi_request_from(const quire_memory *memory, const quire_allocation_
 bool qi_request_needs_dedicated(const quire_memory *memory, const qi_request *request)
 {
     const quire_page_policy *policy = &memory->policy;
-    bool is_one_page = memory->shards->space->fit->max_regions; /* which nothing is to outgrow */
+    /* Such a fit has one shared page, of the policy's size. A larger request would not fit in it. */
+    bool is_one_page = memory->shards->space->fit->max_regions;
     if (policy->dedicated == QUIRE_DEDICATED_NEVER)
         return request->tied;
     return request->dedicated || request->tied || policy->dedicated == QUIRE_DEDICATED_ALWAYS ||
@@ -67,6 +68,7 @@ bool qi_request_needs_dedicated(const quire_memory *memory, const qi_request *re
            (policy->dedicated_threshold && request->size >= policy->dedicated_threshold);
 }
 
+/* 0 if a range holds more than was requested, or if every page is dedicated. */
 uint64_t qi_request_max_fast(const quire_memory *memory)
 {
     const quire_page_policy *policy = &memory->policy;

@@ -1,6 +1,9 @@
 /*
- * wish.h - what a caller asks a memory to place, raw range or object, and what its policy makes of
- * that.
+ * request.h - a request for an allocation: what the caller wants placed, raw range or object, and
+ * what the memory's policy makes of it.
+ *
+ * A request is plain data of the calling thread. No lock protects it and no function takes one.
+ * Invariant: qi_request_check has accepted the request before the allocation ladder sees it.
  */
 #ifndef QUIRE_SRC_CORE_ALLOCATE_REQUEST_H
 #define QUIRE_SRC_CORE_ALLOCATE_REQUEST_H
@@ -8,49 +11,54 @@
 #include "quire/stream.h"
 #include "src/core/page/range_take.h"
 
-/* What to place; already checked against the public options' rules. */
 typedef struct qi_request {
-    uint64_t size; /* asked for by the caller */
-    uint64_t held; /* to be placed, at least size: what the backend or the policy needs; 0: size */
+    uint64_t size; /* bytes that the caller requested */
+    uint64_t held; /* bytes that the backend needs; a value below `size` means `size` */
     uint64_t alignment;
     const char *name;
-    const char *name_later; /* given once it is placed: its limits are asked before */
+    const char *name_later; /* set after the placement; its limits are checked before */
     uint64_t user_data;
-    bool zero; /* filled with zeros before anybody can see it */
+    bool zero; /* filled with zeros before the allocation is published */
     bool dedicated;
     bool host_access;
-    bool tied;               /* the backend wants a page for this object alone */
-    const void *description; /* of memory that exists, which is tied too; or NULL */
-    bool is_unaided;         /* the caller's on_out_of_memory is not asked */
+    bool tied;               /* the object needs a page that is created for it alone */
+    const void *description; /* existing memory to adopt, always tied; NULL: none */
+    bool is_unaided;         /* the application's on_out_of_memory is not called */
     quire_object object;
-    uint64_t native;      /* to be bound: freed with the allocation once that is handed out */
-    bool borrowed;        /* the object is its maker's: it is not destroyed */
-    quire_stream *stream; /* what was freed on it may serve, before its points have passed */
-    bool *has_waited;     /* with a stream: set where such a range was taken, or another stream's */
+    uint64_t native;      /* native object; the allocation owns it once it is published */
+    bool borrowed;        /* the application owns the native object and destroys it */
+    quire_stream *stream; /* ranges freed on it are reused before their points have passed */
+    bool *has_waited;     /* with a stream: receives whether a deferred free was reused */
 } qi_request;
 
-/* The checks that all options share: size, alignment, name, access. */
+/*
+ * Checks what all options share: size, alignment, name, dedicated page, host access. Fails with
+ * INVALID_ARGUMENT or NOT_HOST_VISIBLE.
+ */
 QUIRE_MUST_USE quire_result qi_request_check(const quire_memory *memory, const qi_request *request);
 
-/* The wish behind the options of a raw allocation, checked. */
+/* Makes a request from the options of a raw allocation and checks it. */
 QUIRE_MUST_USE quire_result qi_request_from(const quire_memory *memory,
                                             const quire_allocation_options *options,
                                             qi_request *request);
 
-/* Whether it gets a page of its own. */
+/* Whether the request gets a dedicated page. */
 bool qi_request_needs_dedicated(const quire_memory *memory, const qi_request *request);
 
-/* Requests up to this size need nothing that the policy adds and no page of their own. */
+/*
+ * Returns the largest size of the fast path (memory->max_fast_size): up to it the policy adds no
+ * bytes and demands no dedicated page. 0 means that the memory has no fast path.
+ */
 uint64_t qi_request_max_fast(const quire_memory *memory);
 
-/* Whether it is a raw range to which the policy adds nothing, in a shared page. */
+/* Whether the request is a raw range in a shared page, to which the policy adds nothing. */
 static inline bool qi_request_is_fast(const quire_memory *memory, const qi_request *request)
 {
     return !request->name && !request->object && !request->zero && !request->dedicated &&
            request->held <= request->size && request->size <= memory->max_fast_size;
 }
 
-/* Whether the policy adds nothing to a request, and a page there is may serve it. */
+/* Like qi_request_is_fast, for options that were not checked: false also where a check fails. */
 static inline bool qi_request_is_plain(const quire_memory *memory,
                                        const quire_allocation_options *options)
 {
@@ -61,7 +69,7 @@ static inline bool qi_request_is_plain(const quire_memory *memory,
            !(options->unused[0] | options->unused[1] | options->unused[2] | options->unused[3]);
 }
 
-/* What of such a request is put into a page. */
+/* Returns the range to take for options that are plain. An alignment of 0 means 1. */
 static inline qi_range_request qi_range_request_from(const quire_allocation_options *options)
 {
     return (qi_range_request){.size = options->size,
@@ -70,7 +78,7 @@ static inline qi_range_request qi_range_request_from(const quire_allocation_opti
                               .user_data = options->user_data};
 }
 
-/* What of a usual wish is put into a page. */
+/* Returns the range to take for a request that is fast. */
 static inline qi_range_request qi_range_request_of(const qi_request *request)
 {
     return (qi_range_request){.size = request->size,

@@ -1,10 +1,15 @@
 /*
- * rungs.c - the steps of the allocation ladder (rungs.h).
+ * rungs.c - the conditions and steps of the allocation ladder that hold a shard's lock (rungs.h).
+ *
+ * Before the climb waits for another thread, the pages that it has taken out are given back
+ * (qi_climb_give_back): the other thread may be waiting for these pages.
  */
 #include "src/core/allocate/rungs.h"
 
 #include "src/base/bits.h"
+#include "src/core/deferred/deferred_collect.h"
 #include "src/core/deferred/deferred_free.h"
+#include "src/core/deferred/deferred_reuse.h"
 #include "src/core/device/policy.h"
 #include "src/core/page/elastic_end.h"
 #include "src/core/page/elastic_grow.h"
@@ -12,14 +17,12 @@
 #include "src/core/page/page_give_back.h"
 #include "src/core/page/page_size.h"
 #include "src/core/page/page_take.h"
-#include "src/core/deferred/deferred_collect.h"
-#include "src/core/deferred/deferred_reuse.h"
 
 /* ---- conditions --------------------------------------------------------------------------- */
 
 /*
- * What was freed on a stream serves the same stream before its points have passed. A request for
- * zeros is left out: the host writes them and would not wait for the stream.
+ * A range freed on a stream can be reused on that stream before its point has passed. A request for
+ * zeros is excluded: the host writes the zeros and would not wait for the stream.
  */
 bool qi_rung_if_on_stream(const qi_climb *c)
 {
@@ -31,6 +34,7 @@ bool qi_rung_if_shared(const qi_climb *c)
     return !c->dedicated;
 }
 
+/* In checked builds the quarantine may hold ranges even if no free is deferred. */
 bool qi_rung_if_deferred(const qi_climb *c)
 {
     return QI_IS_CHECKED || qi_deferred_count(c->shard->memory);
@@ -42,8 +46,8 @@ bool qi_rung_if_any(const qi_climb *c)
     return true;
 }
 
-/* An empty dedicated page serves raw requests only: a tied one was made for its object. */
-bool qi_rung_if_raw_dedicated(const qi_climb *c)
+/* A tied request is excluded: the backend requires that its page is created for its object. */
+bool qi_rung_if_untied_dedicated(const qi_climb *c)
 {
     return c->dedicated && !c->request->tied;
 }
@@ -58,11 +62,13 @@ bool qi_rung_if_elastic(const qi_climb *c)
     return !c->dedicated && qi_elastic_page(c->shard);
 }
 
+/* No page was refused so far: after a refused growth, a new page would be refused as well. */
 bool qi_rung_if_none_refused(const qi_climb *c)
 {
     return c->result == QUIRE_ERROR_NO_SPACE;
 }
 
+/* A page was refused because memory, a budget or page numbers are exhausted. */
 bool qi_rung_if_page_refused(const qi_climb *c)
 {
     return qi_is_out_of_pages(c->result);
@@ -80,7 +86,7 @@ bool qi_rung_if_other_shards_refused(const qi_climb *c)
 
 /* ---- ranges that exist --------------------------------------------------------------------- */
 
-/* Turns the result of a placement into the outcome of a rung. */
+/* Turns the result of a placement into the outcome of a rung. Only NO_SPACE leads further. */
 static qi_outcome outcome_of(qi_climb *c, quire_result result)
 {
     if (!result)
@@ -101,7 +107,10 @@ qi_outcome qi_rung_existing(qi_climb *c)
     return outcome_of(c, qi_climb_place(c, QI_TRY));
 }
 
-/* The threads that free ranges may be waiting for this climb's leaving pages: these go first. */
+/*
+ * The pages taken out so far are given back first: a thread that frees ranges may be waiting for
+ * them. A dedicated request continues: no range of a shared page serves it.
+ */
 qi_outcome qi_rung_collect(qi_climb *c)
 {
     qi_climb_give_back(c);
@@ -119,6 +128,7 @@ qi_outcome qi_rung_take_over(qi_climb *c)
 
 /* ---- pages ---------------------------------------------------------------------------------- */
 
+/* What fails from here on can still be followed by a success, hence the saved error. */
 qi_outcome qi_rung_begin_page(qi_climb *c)
 {
     qi_climb_keep_error(c);
@@ -135,6 +145,7 @@ static qi_outcome search_again(qi_climb *c)
     return outcome == QI_NEXT ? QI_AGAIN : outcome;
 }
 
+/* The request needs at most `room` bytes of the page, whatever the padding will be. */
 qi_outcome qi_rung_join(qi_climb *c)
 {
     uint64_t room = 0;
@@ -144,14 +155,14 @@ qi_outcome qi_rung_join(qi_climb *c)
 }
 
 /*
- * Looks for a page of the size that the policy rounds to, then for one of the needed size: the backend
- * may have had no memory for the larger one.
+ * Looks for a page of the size that the policy rounds to, then for one of the needed size: the
+ * backend may have had no memory for the larger one.
  */
 qi_outcome qi_rung_kept_page(qi_climb *c)
 {
     uint64_t needed = 0;
     if (qi_page_needed_size(c->shard, c->range.size, c->range.alignment, true, &needed))
-        return QI_NEXT; /* making the page fails likewise, and reports it */
+        return QI_NEXT; /* QI_RUNG_NEW_PAGE fails with the same error and reports it */
     const quire_page_policy *policy = &c->shard->memory->policy;
     qi_page *page = qi_empty_pages_find_dedicated(c->shard, qi_policy_round(policy, needed));
     if (!page)
@@ -159,13 +170,17 @@ qi_outcome qi_rung_kept_page(qi_climb *c)
     return page ? outcome_of(c, qi_climb_place_dedicated(c, page)) : QI_NEXT;
 }
 
+/*
+ * Searches the other shards for an empty page, one lock at a time. The page is in phase MOVING
+ * while neither shard's lock is held.
+ */
 qi_outcome qi_rung_other_shards_page(qi_climb *c)
 {
     quire_memory *memory = c->shard->memory;
     qi_page *page = NULL;
     uint64_t needed = 0;
     if (qi_page_needed_size(c->shard, c->range.size, c->range.alignment, false, &needed))
-        return QI_NEXT; /* likewise */
+        return QI_NEXT; /* as in qi_rung_kept_page */
     for (uint32_t i = 1; i < memory->shard_count && !page; i++) {
         qi_climb_go_to(c, &memory->shards[(c->home->index + i) % memory->shard_count]);
         page = qi_empty_pages_find_shared(c->shard, needed);
@@ -185,7 +200,8 @@ static qi_outcome page_refused(qi_climb *c, quire_result result)
     return qi_is_out_of_pages(result) ? QI_NEXT : QI_REFUSED;
 }
 
-/* What making or growing a page has tried so far belongs to the rungs that the report names. */
+/* Making or growing a page also gives back empty pages and tries smaller ones. The report of a
+   refusal names these rungs. */
 static void note_progress(qi_climb *c)
 {
     if (c->progress.gave_back_empty)
@@ -212,7 +228,7 @@ qi_outcome qi_rung_elastic(qi_climb *c)
                                                     : outcome_of(c, result);
 }
 
-/* The least size of the page to make. */
+/* Computes the smallest page that holds the request. A tied page has exactly the object's size. */
 static quire_result needed_size(const qi_climb *c, uint64_t *needed)
 {
     if (!c->request->tied)
@@ -234,7 +250,10 @@ qi_outcome qi_rung_empty_pages(qi_climb *c)
     return QI_NEXT;
 }
 
-/* Places the request in the page that was made for it, or takes the page back unreported. */
+/*
+ * Places the request in the page that was made for it. On failure the page is destroyed, and no
+ * event reports it.
+ */
 static quire_result place_in_new_page(qi_climb *c, qi_page *page)
 {
     quire_result result =
@@ -267,7 +286,7 @@ qi_outcome qi_rung_new_page(qi_climb *c)
     return result ? page_refused(c, result) : QI_PLACED;
 }
 
-/* A leaving page of this thread would be waited for by the thread itself: it goes first. */
+/* The thread's own leaving pages are given back first: it would wait for itself. */
 qi_outcome qi_rung_wait(qi_climb *c)
 {
     qi_climb_give_back(c);
@@ -276,6 +295,7 @@ qi_outcome qi_rung_wait(qi_climb *c)
 
 /* ---- full searches -------------------------------------------------------------------------- */
 
+/* The thread's last error stays the refusal of the page, which says more than "no space". */
 qi_outcome qi_rung_full_search(qi_climb *c)
 {
     qi_error error = qi_error_save();
@@ -286,6 +306,7 @@ qi_outcome qi_rung_full_search(qi_climb *c)
     return QI_NEXT;
 }
 
+/* On success c->shard stays the shard of the range, with its lock. */
 qi_outcome qi_rung_other_shards_search(qi_climb *c)
 {
     quire_memory *memory = c->shard->memory;

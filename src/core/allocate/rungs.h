@@ -11,22 +11,27 @@
 
 typedef enum qi_outcome {
     QI_PLACED,  /* c->slot has the request */
-    QI_NEXT,    /* the next rung */
-    QI_AGAIN,   /* something changed: from QI_RUNG_BEGIN_PAGE */
+    QI_NEXT,    /* try the next rung */
+    QI_AGAIN,   /* something changed: continue at QI_RUNG_BEGIN_PAGE, from a rung without a lock at
+                   the top */
     QI_REFUSED, /* c->result is an error that no later rung changes */
 } qi_outcome;
+
+/* ---- conditions; rungs.c says what each means, where its name does not ----------------------- */
 
 bool qi_rung_if_any(const qi_climb *c);
 bool qi_rung_if_on_stream(const qi_climb *c);
 bool qi_rung_if_shared(const qi_climb *c);
 bool qi_rung_if_deferred(const qi_climb *c);
-bool qi_rung_if_raw_dedicated(const qi_climb *c);
+bool qi_rung_if_untied_dedicated(const qi_climb *c);
 bool qi_rung_if_other_shards(const qi_climb *c);
 bool qi_rung_if_elastic(const qi_climb *c);
 bool qi_rung_if_none_refused(const qi_climb *c);
 bool qi_rung_if_page_refused(const qi_climb *c);
 bool qi_rung_if_shared_refused(const qi_climb *c);
 bool qi_rung_if_other_shards_refused(const qi_climb *c);
+
+/* ---- steps; the table in ladder.c says what each does ----------------------------------------- */
 
 qi_outcome qi_rung_reuse(qi_climb *c);
 qi_outcome qi_rung_existing(qi_climb *c);

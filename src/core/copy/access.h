@@ -4,7 +4,8 @@
  *
  * Functions that take a handle hold a use of the allocation while they run, so that no thread can
  * free it during the call. Functions that take a slot require that the caller holds a use of it, or
- * owns the slot. None may be called with a lock held: each may call the backend.
+ * owns the slot. None may be called with a lock held: each may call the backend. Invariant: a
+ * function with a handle reads and writes no byte outside the requested size of its allocation.
  */
 #ifndef QUIRE_SRC_CORE_COPY_ACCESS_H
 #define QUIRE_SRC_CORE_COPY_ACCESS_H
@@ -22,22 +23,23 @@ QUIRE_MUST_USE quire_result qi_access_map(quire_memory *memory, quire_allocation
                                           uint64_t offset, uint64_t size, void **pointer);
 QUIRE_MUST_USE quire_result qi_access_unmap(quire_memory *memory, quire_allocation allocation);
 
-/* Nothing happens where the memory kind is coherent. `size` of 0 means up to the end. */
+/* Do nothing if the memory kind is coherent. `size` of 0 means up to the end. */
 QUIRE_MUST_USE quire_result qi_access_flush(quire_memory *memory, quire_allocation allocation,
                                             uint64_t offset, uint64_t size);
 QUIRE_MUST_USE quire_result qi_access_invalidate(quire_memory *memory, quire_allocation allocation,
                                                  uint64_t offset, uint64_t size);
 
 /*
- * access_batch.c: the same for many ranges. All are checked and taken into use first; then the
- * backend gets them in lists of at most QUIRE_MAX_RANGES. On failure some may have been flushed.
+ * access_batch.c: flush and invalidate many ranges. All are checked and taken into use first; then
+ * the backend gets them in lists of at most QUIRE_MAX_RANGES. On failure some may have been
+ * flushed.
  */
 QUIRE_MUST_USE quire_result qi_access_flush_batch(quire_memory *memory, const quire_view *views,
                                                   uint64_t count);
 QUIRE_MUST_USE quire_result qi_access_invalidate_batch(quire_memory *memory,
                                                        const quire_view *views, uint64_t count);
 
-/* A size of 0 is allowed and copies nothing; the handle and the offset are checked all the same. */
+/* A size of 0 is allowed and copies nothing. The handle and the offset are still checked. */
 QUIRE_MUST_USE quire_result qi_access_write(quire_memory *memory, quire_allocation allocation,
                                             uint64_t offset, const void *data, uint64_t size);
 QUIRE_MUST_USE quire_result qi_access_read(quire_memory *memory, quire_allocation allocation,

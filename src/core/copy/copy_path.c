@@ -265,7 +265,7 @@ static quire_result copy_to_rows(const qi_copy *copy, const qi_copy_region *regi
     return copy_rows(copy, region, copy_to_page);
 }
 
-/* Likewise. */
+/* Like copy_to_rows, in the other direction. */
 static quire_result copy_from_rows(const qi_copy *copy, const qi_copy_region *region)
 {
     if (!takes_rows(copy->from.memory, region))

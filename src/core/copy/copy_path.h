@@ -1,9 +1,11 @@
 /*
- * copy_path.h - the paths on which bytes get from one end of a copy to the other.
+ * copy_path.h - chooses the path on which bytes get from one end of a copy to the other, and
+ * copies.
  *
  * The kinds of the two memories and the features of their backends decide the path. Where a backend
  * answers UNSUPPORTED the next path is tried. The caller holds a use of the allocation at each end,
- * so that page and record stay. No lock may be held.
+ * so that page and record stay. No lock may be held. A qi_copy belongs to the calling thread.
+ * Invariant: every path writes the same bytes; a path may refuse a copy, but not change its result.
  */
 #ifndef QUIRE_SRC_CORE_COPY_COPY_PATH_H
 #define QUIRE_SRC_CORE_COPY_COPY_PATH_H

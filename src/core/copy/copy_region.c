@@ -1,5 +1,8 @@
 /*
- * copy_region.c - see copy_region.h.
+ * copy_region.c - merges, divides and compares copy regions (see copy_region.h).
+ *
+ * Overflow is checked once, when the extents are computed (qi_copy_region_extent_overflows). All
+ * other functions rely on that.
  */
 #include "src/core/copy/copy_region.h"
 

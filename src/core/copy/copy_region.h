@@ -1,5 +1,6 @@
 /*
- * copy_region.h - the shape of a copy: rows of bytes at two ends. Pure arithmetic on integers.
+ * copy_region.h - the shape of a copy: rows of bytes at two ends. Pure arithmetic on integers,
+ * without state or locks.
  *
  * Row i of slice k begins at offset + i * row + k * slice, at either end. Invariant: rows and
  * slices have ascending addresses and do not overlap, that is, row >= size, and slice >= the bytes
@@ -40,7 +41,7 @@ QUIRE_MUST_USE bool qi_copy_region_extent_overflows(const qi_copy_region *region
                                                     const qi_copy_region_side *side,
                                                     uint64_t *extent);
 
-/* The same for a region whose extents were checked. */
+/* Returns the extent at one end, for a region whose extents were checked. */
 uint64_t qi_copy_region_extent(const qi_copy_region *region, const qi_copy_region_side *side);
 
 /* Whether there are no gaps between the rows at one end. */

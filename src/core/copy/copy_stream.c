@@ -7,8 +7,8 @@
  */
 #include "src/base/result.h"
 #include "src/core/copy/access.h"
-#include "src/core/deferred/stream.h"
 #include "src/core/copy/copy.h"
+#include "src/core/deferred/stream.h"
 
 /* ---- common ------------------------------------------------------------------------------- */
 

@@ -11,8 +11,8 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/core/debug/corruption.h"
 #include "src/core/allocate/ladder.h"
+#include "src/core/debug/corruption.h"
 #include "src/core/device/policy.h"
 
 /*
@@ -199,7 +199,7 @@ void qi_checked_await_reader(quire_memory *memory, uint32_t slot)
     qi_lock_release(&memory->checked.lock);
 }
 
-bool qi_checked_is_corrupted(quire_memory *memory, uint32_t slot)
+bool qi_checked_report_corruption(quire_memory *memory, uint32_t slot)
 {
     qi_checked_await_reader(memory, slot);
     qi_corruption corruption;

@@ -1,5 +1,6 @@
 /*
- * corruption.c - see corruption.h.
+ * corruption.c - compares red zones and freed bytes with their patterns, and describes the first
+ * difference (see corruption.h).
  */
 #include "src/core/debug/corruption.h"
 
@@ -8,6 +9,10 @@
 
 #include "src/base/result.h"
 
+/*
+ * A slot in quarantine has no live bytes beside its zones. Otherwise the atoms at the edges may
+ * hold bytes of the caller (see qi_debug_pattern_differs).
+ */
 bool qi_corruption_find(quire_memory *memory, uint32_t slot, qi_corruption *corruption)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
@@ -30,7 +35,7 @@ bool qi_corruption_find(quire_memory *memory, uint32_t slot, qi_corruption *corr
                                                            QI_FREED, false, difference);
 }
 
-/* The handle that the caller has, or had before the free. */
+/* Returns the handle that the caller has, or had before the free: messages name it. */
 static uint64_t handle_of(const qi_slots *slots, uint32_t slot)
 {
     uint64_t word = qi_atomic_load_acquire_u64(qi_slot_state(slots, slot));

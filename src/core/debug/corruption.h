@@ -34,7 +34,7 @@ bool qi_corruption_find(quire_memory *memory, uint32_t slot, qi_corruption *corr
 qi_corruption_sentence qi_corruption_describe(quire_memory *memory, uint32_t slot,
                                               const qi_corruption *corruption);
 
-/* Logs a sentence; without a sink it goes to standard error, so that it is not missed. */
+/* Logs a sentence. Without a log sink it is printed to standard error, so that it is not missed. */
 void qi_corruption_report(const quire_memory *memory, const char *sentence);
 
 #endif

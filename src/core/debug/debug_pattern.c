@@ -1,5 +1,6 @@
 /*
- * debug_pattern.c - see debug_pattern.h. No lock is held: filling and comparing call the backend.
+ * debug_pattern.c - fills, compares and poisons spans of pages (see debug_pattern.h). No lock is
+ * held, because filling and comparing call the backend.
  */
 #include "src/core/debug/debug_pattern.h"
 
@@ -94,6 +95,7 @@ bool qi_debug_pattern_put(quire_memory *memory, const qi_page *page, qi_span spa
 
 /* ---- comparing ---------------------------------------------------------------------------- */
 
+/* Counts the bytes that differ, and stores the first one. `at` is the position of bytes[0]. */
 static void compare(const unsigned char *bytes, uint64_t size, uint64_t at, unsigned char byte,
                     qi_difference *difference)
 {
@@ -109,7 +111,7 @@ static void compare(const unsigned char *bytes, uint64_t size, uint64_t at, unsi
     }
 }
 
-/* Rounds outwards to atoms; beside live bytes the first atom, if shared, is left out. */
+/* Rounds outwards to atoms. Beside live bytes, a first atom that is shared is excluded. */
 static quire_result invalidate(quire_memory *memory, const qi_page *page, qi_span span,
                                bool beside_live)
 {

@@ -15,12 +15,12 @@
 #include <stdio.h>
 
 #include "src/base/result.h"
-#include "src/core/debug/corruption.h"
 #include "src/core/allocate/ladder.h"
-#include "src/core/page/page_give_back.h"
+#include "src/core/debug/corruption.h"
 #include "src/core/native/native.h"
-#include "src/core/release/release.h"
+#include "src/core/page/page_give_back.h"
 #include "src/core/page/retention.h"
+#include "src/core/release/release.h"
 
 /* Bytes of the range of a slot, zones included. */
 static uint64_t whole_of(const qi_slot *record)
@@ -47,7 +47,8 @@ static uint32_t pop(qi_checked *checked)
 
 /* ---- leaving ------------------------------------------------------------------------------ */
 
-/* No call returns this finding: the next quire_memory_check does. Only the first one is kept. */
+/* The free has returned already: the next quire_memory_check returns this finding. Only the first
+   finding is kept. */
 static void keep_sentence(quire_memory *memory, const char *sentence)
 {
     qi_lock_acquire(&memory->checked.lock);
@@ -163,7 +164,7 @@ void qi_checked_forked(quire_memory *memory)
     qi_checked *checked = &memory->checked;
     if (checked->leaving > releasing)
         checked->leaving = releasing;
-    checked->shortages = 0;
+    checked->last_attempts = 0;
     checked->reading = 0;
 }
 
@@ -172,7 +173,7 @@ bool qi_checked_begin_out_of_memory(quire_memory *memory)
     if (!qi_checked_is_on(memory))
         return false;
     qi_lock_acquire(&memory->checked.lock);
-    memory->checked.shortages++;
+    memory->checked.last_attempts++;
     qi_lock_release(&memory->checked.lock);
     qi_checked_drain(memory);
     return true;
@@ -182,7 +183,7 @@ void qi_checked_end_out_of_memory(quire_memory *memory)
 {
     qi_lock_acquire(&memory->checked.lock);
     /* 0 where the allocation began before a fork, whose child resets it */
-    memory->checked.shortages -= memory->checked.shortages != 0;
+    memory->checked.last_attempts -= memory->checked.last_attempts != 0;
     qi_lock_release(&memory->checked.lock);
 }
 
@@ -237,12 +238,12 @@ static bool enter(quire_memory *memory, uint32_t slot, qi_slot *record)
     uint64_t bytes = whole_of(record);
     qi_lock_acquire(&memory->checked.lock);
     uint32_t left = checked->count; /* bounded: log sinks may add slots (see qi_checked_drain) */
-    while (left-- && !checked->shortages && !has_room(checked, bytes)) {
+    while (left-- && !checked->last_attempts && !has_room(checked, bytes)) {
         qi_lock_release(&memory->checked.lock);
         evict(memory);
         qi_lock_acquire(&memory->checked.lock);
     }
-    bool enters = !checked->shortages && has_room(checked, bytes);
+    bool enters = !checked->last_attempts && has_room(checked, bytes);
     if (enters) {
         record->watch.is_held = true;
         checked->held_bytes += bytes;

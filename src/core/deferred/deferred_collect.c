@@ -1,5 +1,6 @@
 /*
- * deferred_collect.c - asks the backend which points have passed, and releases what waited for them.
+ * deferred_collect.c - asks the backend which points have passed, and releases what waited for
+ * them.
  */
 #include "src/core/deferred/deferred_collect.h"
 
@@ -8,6 +9,7 @@
 #include "src/core/page/drain.h"
 #include "src/core/release/release.h"
 
+/* Returns the highest value of the queue's stream that is known to have passed. */
 static uint64_t passed_of(const qi_stream_queue *queue)
 {
     return qi_atomic_load_acquire_u64(&queue->stream->passed);
@@ -32,6 +34,7 @@ quire_result qi_stream_queue_look(qi_stream_queue *queue, uint64_t nanoseconds)
         return QUIRE_SUCCESS;
     uint64_t last = nanoseconds ? qi_stream_queue_highest(queue) : 0, value = 0;
     qi_wait *fresh = qi_stream_queue_take_fresh(queue);
+    /* without the lock other threads may empty the queue, but the stream and the queue stay */
     qi_stream_begin_look(stream);
     qi_lock_release(&shard->lock);
     quire_result marked = fresh ? qi_stream_mark(stream, &value) : QUIRE_SUCCESS;
@@ -74,6 +77,7 @@ void qi_deferred_release_chain(quire_memory *memory, uint32_t first)
     }
 }
 
+/* Requires no lock. Adds the bytes that it releases. Returns the first error of a backend. */
 static quire_result collect_shard(qi_shard *shard, uint64_t *bytes)
 {
     quire_result result = QUIRE_SUCCESS;
@@ -102,6 +106,7 @@ quire_result qi_deferred_collect(quire_memory *memory, uint64_t *bytes)
 bool qi_deferred_make_room(qi_shard *shard)
 {
     quire_memory *memory = shard->memory;
+    /* all shards of the memory: their pages can become empty and move to this shard */
     if (!qi_deferred_count(memory))
         return false;
     uint64_t bytes = 0;
@@ -114,7 +119,10 @@ bool qi_deferred_make_room(qi_shard *shard)
     return bytes != 0;
 }
 
-/* New queues are added at the front, and a queue stays while the stream lives. */
+/*
+ * Returns the first queue of a stream. New queues are added at the front, and a queue stays while
+ * the stream lives: the caller may follow next_of_stream without the stream's lock.
+ */
 static qi_stream_queue *first_queue(quire_stream *stream)
 {
     qi_lock_acquire(&stream->lock);

@@ -1,8 +1,8 @@
 /*
  * deferred_collect.h - releasing deferred frees whose points have passed.
  *
- * The backend is asked when the application collects, and when an allocation finds no room, before a
- * page is made for it. No lock is held during the backend's calls.
+ * The backend is asked when the application collects, and when an allocation finds no room, before
+ * a page is made for it. No lock is held during the backend's calls.
  */
 #ifndef QUIRE_SRC_CORE_DEFERRED_DEFERRED_COLLECT_H
 #define QUIRE_SRC_CORE_DEFERRED_DEFERRED_COLLECT_H
@@ -10,8 +10,8 @@
 #include "src/core/deferred/stream_queue.h"
 
 /*
- * Requires no lock. Releases what has passed in a memory and adds its bytes. Returns the first error
- * of a backend; the other streams are asked all the same.
+ * Requires no lock. Releases what has passed in a memory and adds its bytes. Returns the first
+ * error of a backend; the other streams are asked all the same.
  */
 quire_result qi_deferred_collect(quire_memory *memory, uint64_t *bytes);
 
@@ -30,9 +30,9 @@ void qi_deferred_forget_stream(quire_stream *stream);
 /* ---- the steps, also for a memory that is destroyed ------------------------------------------ */
 
 /*
- * Requires the shard's lock. Releases and reacquires it. Sets one mark after everything that was freed
- * on the stream since the last one. Then asks the backend which value has passed, or waits up to
- * `nanoseconds` for the last value in the queue.
+ * Requires the shard's lock. Releases and reacquires it. Sets one mark after everything that was
+ * freed on the stream since the last one. Then asks the backend which value has passed, or waits up
+ * to `nanoseconds` for the last value in the queue.
  */
 quire_result qi_stream_queue_look(qi_stream_queue *queue, uint64_t nanoseconds);
 

@@ -29,15 +29,15 @@ static bool is_done(const qi_stream_queue *queue)
 }
 
 /*
- * Requires the lock. Releases and reacquires it. Waits until everything in the queue has passed. Every
- * point that passes moves the deadline. Returns false at the deadline.
+ * Requires the lock. Releases and reacquires it. Waits until everything in the queue has passed.
+ * Every point that passes moves the deadline. Returns false at the deadline.
  */
 static bool await_queue(qi_stream_queue *queue, uint64_t *deadline)
 {
     while (!is_done(queue)) {
         uint64_t before = qi_atomic_load_acquire_u64(&queue->stream->passed), now = qi_clock();
-        qi_ignore(qi_stream_queue_look(queue, now < *deadline ? *deadline - now
-                                                              : 0)); /* is_done decides */
+        uint64_t left = now < *deadline ? *deadline - now : 0;
+        qi_ignore(qi_stream_queue_look(queue, left)); /* is_done decides */
         if (!is_done(queue) && qi_atomic_load_acquire_u64(&queue->stream->passed) == before)
             return false;
         *deadline = qi_clock() + queue->stream->device->stall_timeout;
@@ -46,8 +46,8 @@ static bool await_queue(qi_stream_queue *queue, uint64_t *deadline)
 }
 
 /*
- * Requires the lock. Releases and reacquires it to log a warning. A wait is added for that time, so that
- * the log sink cannot destroy the stream and its queue.
+ * Requires the lock. Releases and reacquires it to log a warning. A wait is added for that time, so
+ * that the log sink cannot destroy the stream and its queue.
  */
 static void report_unfinished(const qi_stream_queue *queue)
 {
@@ -63,6 +63,7 @@ static void report_unfinished(const qi_stream_queue *queue)
     qi_stream_drop_wait(stream);
 }
 
+/* Requires no lock. Releases every deferred free of a shard. Capture streams are not waited for. */
 static void finish_shard(qi_shard *shard, uint64_t *deadline)
 {
     uint32_t first = QI_NO_SLOT;
@@ -82,6 +83,7 @@ void qi_deferred_finish(quire_memory *memory)
     qi_error error = qi_error_save();
     uint64_t deadline = qi_clock() + memory->device->stall_timeout;
     free_used(memory);
+    /* a slot whose first wait is over may have another one in the queue of another stream */
     while (qi_deferred_count(memory))
         for (uint32_t i = 0; i < memory->shard_count; i++)
             finish_shard(&memory->shards[i], &deadline);

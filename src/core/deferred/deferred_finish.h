@@ -7,10 +7,10 @@
 #include "src/core/state/memory.h"
 
 /*
- * Requires no lock. Waits for the points of every deferred free, and of live allocations with recorded
- * uses, and releases all of them. It does not wait for capture streams. It waits for a stream as long
- * as points of the stream pass; when none has passed for the device's stall timeout it logs a warning
- * and releases the rest.
+ * Requires no lock. Waits for the points of every deferred free, and of live allocations with
+ * recorded uses, and releases all of them. It does not wait for capture streams. It waits for a
+ * stream as long as points of the stream pass; when none has passed for the device's stall timeout
+ * it logs a warning and releases the rest.
  */
 void qi_deferred_finish(quire_memory *memory);
 

@@ -1,8 +1,8 @@
 /*
  * deferred_free.c - frees that wait for points of streams.
  *
- * A claimed slot has a chain of waits: its recorded uses, then the point of the free. It lies in the
- * queue of the first wait whose point has not passed, and advances to the next one when it has.
+ * A claimed slot has a chain of waits: its recorded uses, then the point of the free. It lies in
+ * the queue of the first wait whose point has not passed, and advances to the next one when it has.
  */
 #include "src/core/deferred/deferred_free.h"
 
@@ -61,6 +61,7 @@ static qi_wait *take_use(qi_wait **first, const quire_stream *stream)
     return use;
 }
 
+/* Appends a chain of waits, or NULL, to a chain. */
 static void append(qi_wait **first, qi_wait *wait)
 {
     qi_wait **link = first;
@@ -70,11 +71,11 @@ static void append(qi_wait **first, qi_wait *wait)
 }
 
 /*
- * Requires the lock. Chains the recorded uses of a claimed slot, then the wait for the freeing stream,
- * so that the range can be reused on that stream as soon as the uses have passed. A recorded use of the
- * stream follows every point except points of work not yet submitted: such a point replaces it. The
- * use of a capture stream comes last, because its points do not pass. Returns false if host memory is
- * exhausted.
+ * Requires the lock. Chains the recorded uses of a claimed slot, then the wait for the freeing
+ * stream, so that the range can be reused on that stream as soon as the uses have passed. A
+ * recorded use of the stream follows every point except points of work not yet submitted: such a
+ * point replaces it. The use of a capture stream comes last, because its points do not pass.
+ * Returns false if host memory is exhausted.
  */
 static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *stream, uint64_t value,
                        qi_wait **first)
@@ -105,10 +106,10 @@ quire_result qi_deferred_free_after(quire_memory *memory, uint32_t slot, quire_s
     qi_lock_acquire(&shard->lock);
     if (!take_waits(shard, record, stream, value, &first)) {
         qi_lock_release(&shard->lock);
-        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a free that waits");
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a deferred free");
     }
-    bool has_name =
-        record->meta && !record->object; /* an object keeps its name until it is destroyed */
+    /* an object keeps its name until it is destroyed */
+    bool has_name = record->meta && !record->object;
     if (has_name || qi_event_is_wanted(memory, QUIRE_EVENT_FREED)) {
         qi_lock_release(&shard->lock);
         qi_event_slot(memory, QUIRE_EVENT_FREED, slot);

@@ -21,8 +21,8 @@ quire_result qi_deferred_free(quire_memory *memory, uint32_t slot);
 
 /*
  * Requires no lock. Frees a claimed slot after its recorded uses and after a value of the stream
- * (NULL: none; value 0: everything submitted until the next mark). Fails with OUT_OF_HOST_MEMORY; the
- * slot is unchanged then. Otherwise like qi_deferred_free.
+ * (NULL: none; value 0: everything submitted until the next mark). Fails with OUT_OF_HOST_MEMORY;
+ * the slot is unchanged then. Otherwise like qi_deferred_free.
  */
 quire_result qi_deferred_free_after(quire_memory *memory, uint32_t slot, quire_stream *stream,
                                     uint64_t value);

@@ -9,8 +9,8 @@
 #include "src/space/space.h"
 
 /*
- * Requires the lock. Ends a wait that was taken out of its queue; its slot becomes a new allocation with
- * the same range.
+ * Requires the lock. Ends a wait that was taken out of its queue; its slot becomes a new allocation
+ * with the same range.
  */
 static uint32_t renew(qi_shard *shard, qi_wait *wait, const qi_range_request *request)
 {
@@ -30,7 +30,7 @@ static uint32_t renew(qi_shard *shard, qi_wait *wait, const qi_range_request *re
     return slot;
 }
 
-/* In a shared page, sizes are compared as the space rounds them. */
+/* Describes the range to look for. In a shared page, sizes are compared as the space rounds them. */
 static qi_fitting fitting_for(const qi_shard *shard, const qi_range_request *request,
                               bool dedicated)
 {
@@ -51,8 +51,8 @@ bool qi_deferred_reuse(qi_shard *shard, quire_stream *stream, const qi_range_req
 }
 
 /*
- * Requires no lock. Orders a stream after the point of another stream's wait. The stream must accept
- * marks itself, because the range is freed on it later.
+ * Requires no lock. Orders a stream after the point of another stream's wait. The stream must
+ * accept marks itself, because the range is freed on it later.
  */
 static quire_result order_after(quire_stream *stream, qi_wait *wait)
 {

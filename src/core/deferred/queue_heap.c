@@ -1,33 +1,35 @@
 /*
- * wait_heap.c - see wait_heap.h. A wait's `next` and `previous` are the two below it, neither of
- * which comes before it.
+ * queue_heap.c - a randomized meldable heap. `next` and `previous` of a wait are its two children,
+ * and neither precedes it.
  *
- * Two heaps are merged along a path down that a coin chooses at each step. A path that is chosen so
- * has no more than log2(n + 1) steps on average in any tree of n, whatever was put and taken out
- * before, so that no balance is kept. The coin does not depend on the waits: the same requests give
- * the same heap.
+ * Two heaps are merged along a path downwards, and a coin chooses the child at each step. In any
+ * binary tree of n nodes such a path has at most log2(n + 1) steps on average, whatever was put and
+ * taken out before. The heap therefore keeps no balance. The coin does not depend on the waits: the
+ * same requests produce the same heap.
  */
 #include "src/core/deferred/queue_heap.h"
 
 #include "src/core/deferred/stream_queue.h"
 
-static bool comes_before(const qi_wait *one, const qi_wait *other)
+/* Waits with equal values keep the order in which they were put. */
+static bool precedes(const qi_wait *one, const qi_wait *other)
 {
     return one->value < other->value || (one->value == other->value && one->order < other->order);
 }
 
+/* A linear congruential generator; its highest bit is the best one. */
 static bool flip(qi_queue_heap *heap)
 {
     heap->coins = heap->coins * UINT32_C(1664525) + UINT32_C(1013904223);
     return heap->coins >> 31;
 }
 
-/* Both may be NULL; the first of the merged heap has `above` above it. */
+/* Merges two heaps, each of which may be empty. `above` becomes the parent of the result. */
 static qi_wait *merge(qi_queue_heap *heap, qi_wait *one, qi_wait *other, qi_wait *above)
 {
     qi_wait *first = NULL, **link = &first;
     while (one && other) {
-        qi_wait *before = comes_before(other, one) ? other : one;
+        qi_wait *before = precedes(other, one) ? other : one;
         other = before == one ? other : one;
         *link = before;
         before->above = above;
@@ -86,7 +88,7 @@ bool qi_queue_heap_agrees_at(const qi_wait *wait)
 {
     const qi_wait *below[2] = {wait->next, wait->previous};
     for (int i = 0; i < 2; i++)
-        if (below[i] && (below[i]->above != wait || comes_before(below[i], wait)))
+        if (below[i] && (below[i]->above != wait || precedes(below[i], wait)))
             return false;
     return wait->order != 0;
 }

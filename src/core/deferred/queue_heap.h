@@ -1,12 +1,12 @@
 /*
- * wait_heap.h - the late waits of a lane, which were put while one of a later point was at the end
- * of its list: a heap by value.
+ * queue_heap.h - the late waits of a stream queue, in a heap by value. A wait is late if a wait
+ * with a higher value is at the end of the queue's list when it is put.
  *
- * Frees mostly come in the order of their points and are appended to a list. Those that do not are
- * kept here, so that a free costs steps in proportion to the logarithm of how many there are, in
- * whatever order the points come. The links lie in the waits, so that nothing here can fail.
+ * Most frees come in the order of their points and are appended to the list. The heap holds the
+ * others, so that a free takes at most logarithmically many steps on average, in whatever order the
+ * points come. The links are fields of the waits, so that no operation can fail.
  *
- * Everything is under the shard's lock.
+ * The shard's lock protects the heap. Invariant: no wait precedes its parent.
  */
 #ifndef QUIRE_SRC_CORE_DEFERRED_QUEUE_HEAP_H
 #define QUIRE_SRC_CORE_DEFERRED_QUEUE_HEAP_H
@@ -16,23 +16,24 @@
 typedef struct qi_wait qi_wait;
 
 typedef struct qi_queue_heap {
-    qi_wait *first;  /* of the lowest value, the one put first of equals; NULL: there is none */
-    uint64_t orders; /* handed out */
-    uint64_t steps;  /* taken so far, for tests */
-    uint32_t coins;  /* the state of the coin that keeps the heap low */
+    qi_wait *first;  /* the lowest value; among equal values the one put first; NULL if empty */
+    uint64_t orders; /* the last `order` that was assigned */
+    uint64_t steps;  /* steps of all merges so far; tests read it */
+    uint32_t coins;  /* the state of the pseudo-random coin that keeps the heap low */
 } qi_queue_heap;
 
 void qi_queue_heap_put(qi_queue_heap *heap, qi_wait *wait);
-/* Takes any of them out, and returns it. */
+
+/* Takes any wait of the heap out and returns it. */
 qi_wait *qi_queue_heap_take(qi_queue_heap *heap, qi_wait *wait);
 
-/* The one after another in some order, after the first all of them; NULL: that was the last. */
+/* Returns the next wait of a traversal that starts at heap->first; NULL after the last one. */
 qi_wait *qi_queue_heap_next(const qi_wait *wait);
 
-/* The highest value; 0 where there is none. Looks at all of them. */
+/* Returns the highest value, or 0 if the heap is empty. Visits every wait. */
 uint64_t qi_queue_heap_highest(const qi_queue_heap *heap);
 
-/* Whether those right below one know it, and come after it. */
+/* Whether the children of a wait name it as their parent and do not precede it. */
 bool qi_queue_heap_agrees_at(const qi_wait *wait);
 
 #endif

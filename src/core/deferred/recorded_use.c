@@ -1,5 +1,7 @@
 /*
- * recorded_use.c - adds a stream to the uses of an allocation, once.
+ * recorded_use.c - adds a stream to the recorded uses of an allocation, at most once each.
+ *
+ * The waits of the uses are in no queue and have no value yet: the free assigns the value.
  */
 #include "src/core/deferred/recorded_use.h"
 

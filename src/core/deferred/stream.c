@@ -1,5 +1,8 @@
 /*
- * stream.c - what is known of a stream's points, and asking the backend for more.
+ * stream.c - marks, queries, awaits and orders streams, and records which points have passed.
+ *
+ * Functions that call the backend require that the caller holds no lock. `marked` and `passed` are
+ * only raised, so that threads may store their answers in any order.
  */
 #include "src/core/deferred/stream.h"
 
@@ -44,8 +47,11 @@ static qi_marking marking_of(const quire_stream *stream)
     return (qi_marking)qi_atomic_load_acquire_u32(&stream->marking);
 }
 
-/* On a lost device nothing runs any more: all points of the stream count as passed. */
-static quire_result heed_loss(quire_stream *stream, quire_result result)
+/*
+ * Returns the result. On a lost device no work runs any more: all points of the stream count as
+ * passed.
+ */
+static quire_result note_loss(quire_stream *stream, quire_result result)
 {
     if (result == QUIRE_ERROR_DEVICE_LOST)
         qi_atomic_raise_release_u64(&stream->passed, QI_ALL_PASSED);
@@ -64,7 +70,7 @@ static quire_result announced(const quire_stream *stream, uint64_t *value)
                         stream->name);
 }
 
-/* Makes the backend set a mark, and learns whether the backend or the owner sets the values. */
+/* Makes the backend set a mark, and notes whether the backend or the owner sets the values. */
 static quire_result set_mark(quire_stream *stream, uint64_t *value)
 {
     quire_result result = qi_device_stream_mark(stream->device, stream->native, value);
@@ -72,12 +78,12 @@ static quire_result set_mark(quire_stream *stream, uint64_t *value)
         qi_atomic_store_release_u32(&stream->marking, QI_MARKED_BY_BACKEND);
     else if (result == QUIRE_ERROR_UNSUPPORTED && marking_of(stream) == QI_MARKING_UNKNOWN)
         qi_atomic_store_release_u32(&stream->marking, QI_ANNOUNCED);
-    return heed_loss(stream, result);
+    return note_loss(stream, result);
 }
 
 quire_result qi_stream_mark(quire_stream *stream, uint64_t *value)
 {
-    *value = stream->capture;
+    *value = stream->capture; /* a capture stream has the one point 1, which does not pass */
     if (stream->capture)
         return QUIRE_SUCCESS;
     if (marking_of(stream) == QI_ANNOUNCED)
@@ -85,6 +91,7 @@ quire_result qi_stream_mark(quire_stream *stream, uint64_t *value)
     uint64_t mark = 0;
     qi_error before = qi_error_save();
     quire_result result = set_mark(stream, &mark);
+    /* the backend cannot mark the stream: the owner announces its values */
     if (result && marking_of(stream) == QI_ANNOUNCED) {
         qi_error_restore(&before);
         return announced(stream, value);
@@ -110,7 +117,10 @@ quire_result qi_stream_check_marks(quire_stream *stream)
     return QUIRE_SUCCESS;
 }
 
-/* Learns who sets the values of the stream. The mark set for that names no point of a caller. */
+/*
+ * Finds out who sets the values of the stream. The mark that this sets is not a point of the caller
+ * and does not raise `marked`.
+ */
 static quire_result learn_marking(quire_stream *stream)
 {
     uint64_t unused = 0;
@@ -145,7 +155,7 @@ quire_result qi_stream_query(quire_stream *stream)
     quire_result result = qi_device_stream_passed(stream->device, stream->native, &value);
     if (!result)
         qi_atomic_raise_release_u64(&stream->passed, value);
-    return heed_loss(stream, result);
+    return note_loss(stream, result);
 }
 
 quire_result qi_stream_await(quire_stream *stream, uint64_t value, uint64_t nanoseconds)
@@ -158,7 +168,7 @@ quire_result qi_stream_await(quire_stream *stream, uint64_t value, uint64_t nano
         result =
             qi_device_stream_await(stream->device, stream->native, value, nanoseconds, &has_passed);
     if (result)
-        return heed_loss(stream, result);
+        return note_loss(stream, result);
     if (!has_passed)
         return qi_fail_text(QUIRE_ERROR_BUSY, "point %llu of stream '%s' has not passed",
                             (unsigned long long)value, stream->name);
@@ -175,6 +185,7 @@ quire_result qi_stream_order(quire_stream *later, quire_stream *earlier, uint64_
         return qi_fail_text(QUIRE_ERROR_FOREIGN_HANDLE,
                             "stream '%s' is of device '%s', the point of device '%s'", later->name,
                             device->info.name, earlier->device->info.name);
+    /* work ordered after a capture stream would never run */
     if (later->capture || earlier->capture)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "stream '%s' is a capture stream: nothing runs on it, and none of its "
@@ -188,7 +199,8 @@ quire_result qi_stream_order(quire_stream *later, quire_stream *earlier, uint64_
 
 quire_result qi_stream_announce(quire_stream *stream, uint64_t value)
 {
-    if (marking_of(stream) != QI_ANNOUNCED) { /* or not known yet */
+    if (marking_of(stream) !=
+        QI_ANNOUNCED) { /* marked by the backend, or unknown: a mark decides */
         uint64_t marked = 0;
         qi_error before = qi_error_save();
         quire_result result = qi_stream_mark(stream, &marked);

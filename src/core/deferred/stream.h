@@ -2,12 +2,12 @@
  * stream.h - a stream: which of its points are known to have passed, and marking new ones.
  *
  * A stream's values only grow. `marked` is the highest value known to be set, `passed` the highest
- * value known to have passed; both are atomic, and answers of the backend raise them. All points of a
- * stream count as passed if its device is lost, or if it is a capture stream that was destroyed.
+ * value known to have passed; both are atomic, and answers of the backend raise them. All points of
+ * a stream count as passed if its device is lost, or if it is a capture stream that was destroyed.
  *
  * The stream's lock protects lookers and queues. Functions that call the backend require that the
- * caller holds no lock; the others may be called under any lock.
- * Invariant: `waits` is 1 + the number of qi_wait records that name the stream, until it is destroyed.
+ * caller holds no lock; the others may be called under any lock. Invariant: `waits` is 1 + the
+ * number of qi_wait records that name the stream, until it is destroyed.
  */
 #ifndef QUIRE_SRC_CORE_DEFERRED_STREAM_H
 #define QUIRE_SRC_CORE_DEFERRED_STREAM_H
@@ -58,9 +58,9 @@ static inline uint64_t qi_stream_waits(const quire_stream *stream)
 }
 
 /*
- * Sets *value to a value after all work submitted so far, or to 0 on failure. Where the owner signals
- * the values it is the last announced one. Fails with UNSUPPORTED if none was announced, and as the
- * backend does.
+ * Sets *value to a value after all work submitted so far, or to 0 on failure. Where the owner
+ * signals the values it is the last announced one. Fails with UNSUPPORTED if none was announced,
+ * and as the backend does.
  */
 QUIRE_MUST_USE quire_result qi_stream_mark(quire_stream *stream, uint64_t *value);
 
@@ -68,8 +68,9 @@ QUIRE_MUST_USE quire_result qi_stream_mark(quire_stream *stream, uint64_t *value
 QUIRE_MUST_USE quire_result qi_stream_announce(quire_stream *stream, uint64_t value);
 
 /*
- * Whether frees can be deferred on the stream: the backend marks it, or a value was announced. Calls
- * the backend at most once. Succeeds on a lost device, which needs no marks. Fails with UNSUPPORTED.
+ * Whether frees can be deferred on the stream: the backend marks it, or a value was announced.
+ * Calls the backend at most once. Succeeds on a lost device, which needs no marks. Fails with
+ * UNSUPPORTED.
  */
 QUIRE_MUST_USE quire_result qi_stream_check_marks(quire_stream *stream);
 
@@ -77,10 +78,10 @@ QUIRE_MUST_USE quire_result qi_stream_check_marks(quire_stream *stream);
 QUIRE_MUST_USE quire_result qi_stream_check_unmarked_point(quire_stream *stream, uint64_t value);
 
 /*
- * Whether a caller may name a point. Where the backend marks the stream, the value must not exceed the
- * last mark: every point then follows work that was submitted, and no streams can wait for each other
- * in a circle. Where the owner signals the values, any value is allowed. Calls the backend at most
- * once. Fails with INVALID_ARGUMENT, and as the backend's mark does.
+ * Whether a caller may name a point. Where the backend marks the stream, the value must not exceed
+ * the last mark: every point then follows work that was submitted, and no streams can wait for each
+ * other in a circle. Where the owner signals the values, any value is allowed. Calls the backend at
+ * most once. Fails with INVALID_ARGUMENT, and as the backend's mark does.
  */
 QUIRE_MUST_USE static inline quire_result qi_stream_check_point(const quire_point *point)
 {
@@ -102,8 +103,8 @@ QUIRE_MUST_USE quire_result qi_stream_order(quire_stream *later, quire_stream *e
                                             uint64_t value);
 
 /*
- * Bracket a backend call for a queue of the stream. Both require the lock of the queue's shard, which
- * the caller releases between them. The thread that destroys the stream waits for the end.
+ * Bracket a backend call for a queue of the stream. Both require the lock of the queue's shard,
+ * which the caller releases between them. The thread that destroys the stream waits for the end.
  */
 void qi_stream_begin_look(quire_stream *stream);
 void qi_stream_end_look(quire_stream *stream);

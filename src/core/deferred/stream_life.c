@@ -1,5 +1,8 @@
 /*
  * stream_life.c - creates and destroys streams.
+ *
+ * The device's lock protects the list of streams. A stream's record outlives the stream while waits
+ * name it (qi_stream_drop_wait).
  */
 #include "src/core/deferred/stream_life.h"
 
@@ -33,7 +36,8 @@ static void remove_from_device(const quire_stream *stream)
     qi_lock_release(&device->lock);
 }
 
-static quire_stream *make_record(quire_device *device, const char *name, bool capture)
+/* Returns a record that no device lists, or NULL if host memory is exhausted. */
+static quire_stream *create_record(quire_device *device, const char *name, bool capture)
 {
     quire_stream *stream = qi_host_allocate(&device->host, 1, sizeof *stream);
     if (!stream)
@@ -64,7 +68,7 @@ quire_result qi_stream_create(quire_device *device, const void *description, con
     if (name && strlen(name) > QUIRE_MAX_NAME)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
                             strlen(name), QUIRE_MAX_NAME);
-    quire_stream *stream = make_record(device, name, capture);
+    quire_stream *stream = create_record(device, name, capture);
     if (!stream)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a stream");
     if (!capture) {
@@ -89,8 +93,8 @@ static void await_lookers(quire_stream *stream)
 }
 
 /*
- * Releases the deferred frees whose points pass within the grace period. On an error of the backend the
- * others stay deferred.
+ * Releases the deferred frees whose points pass within the grace period. On an error of the backend
+ * the others stay deferred.
  */
 static void collect_last(quire_stream *ending)
 {
@@ -102,9 +106,10 @@ static void collect_last(quire_stream *ending)
     qi_error_restore(&error);
 }
 
-quire_result qi_stream_destroy(quire_stream *ending)
+quire_result qi_stream_destroy(quire_stream **stream)
 {
-    if (ending->capture)
+    quire_stream *ending = *stream;
+    if (ending->capture) /* nothing runs on it: the frees that wait for it complete now */
         qi_atomic_raise_release_u64(&ending->passed, QI_ALL_PASSED);
     collect_last(ending);
     if (!ending->capture && !ending->is_over && qi_stream_waits(ending))
@@ -112,12 +117,12 @@ quire_result qi_stream_destroy(quire_stream *ending)
                             "allocations that wait for stream '%s', or were used on it: %llu",
                             ending->name, (unsigned long long)qi_stream_waits(ending));
     ending->destroying_thread = qi_thread_self();
+    *stream = NULL;
     await_lookers(ending); /* no free waits for the stream: no thread looks at it from now on */
     qi_deferred_forget_stream(ending);
     remove_from_device(ending);
-    if (!ending->capture) {
+    if (!ending->capture)
         qi_device_stream_destroy(ending->device, ending->native);
-    }
     qi_stream_drop_wait(ending);
     return QUIRE_SUCCESS;
 }

@@ -15,9 +15,10 @@ QUIRE_MUST_USE quire_result qi_stream_create(quire_device *device, const void *d
                                              const char *name, bool capture, quire_stream **out);
 
 /*
- * Releases the deferred frees whose points pass within a second, then destroys the stream. Fails with
- * BUSY, and changes nothing, if deferred frees or recorded uses remain.
+ * Releases the deferred frees whose points pass within a second, then destroys the stream. Fails
+ * with BUSY, and changes nothing, if deferred frees or recorded uses remain. Otherwise *stream
+ * becomes NULL.
  */
-QUIRE_MUST_USE quire_result qi_stream_destroy(quire_stream *stream);
+QUIRE_MUST_USE quire_result qi_stream_destroy(quire_stream **stream);
 
 #endif

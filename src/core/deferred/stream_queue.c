@@ -1,12 +1,15 @@
 /*
- * lane.c - see lane.h.
+ * stream_queue.c - creates stream queues, puts waits into them and takes waits out.
+ *
+ * Every function requires the lock of the shard. The stream's lock is taken under it where the
+ * stream's list of queues changes.
  */
 #include "src/core/deferred/stream_queue.h"
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* ---- the shard's table of lanes ----------------------------------------------------------- */
+/* ---- the hash table of a shard ------------------------------------------------------------ */
 
 static void link_into_bucket(const qi_shard *shard, qi_stream_queue *queue)
 {
@@ -15,6 +18,7 @@ static void link_into_bucket(const qi_shard *shard, qi_stream_queue *queue)
     *bucket = queue;
 }
 
+/* The first buckets are part of the shard. */
 static void release_buckets(qi_shard *shard)
 {
     if (shard->queue_buckets != shard->first_buckets)
@@ -22,7 +26,7 @@ static void release_buckets(qi_shard *shard)
                         sizeof *shard->queue_buckets);
 }
 
-/* Twice as many buckets. Without host memory they stay, and more lanes share one. */
+/* Doubles the buckets. Without host memory the old ones stay, and more queues share a bucket. */
 static void grow_table(qi_shard *shard)
 {
     uint32_t bits = shard->queue_bits + 1;
@@ -51,7 +55,7 @@ static void remove_from_table(qi_shard *shard, const qi_stream_queue *queue)
         link = &(*link)->next_in_bucket;
     *link = queue->next_in_bucket;
     shard->queue_count--;
-    if (shard->recent_queue == queue)
+    if (shard->recent_queue == queue) /* the record may become another stream's */
         shard->recent_stream = NULL;
 }
 
@@ -75,6 +79,7 @@ void qi_stream_queues_init(qi_shard *shard)
 
 /* ---- the records of waits ----------------------------------------------------------------- */
 
+/* Returns an unused record, or NULL if host memory is exhausted. Records are never released. */
 static qi_wait *take_spare(qi_shard *shard)
 {
     qi_wait *wait = shard->spare_waits;
@@ -87,7 +92,8 @@ static qi_wait *take_spare(qi_shard *shard)
     return qi_table_at(&shard->waits, shard->wait_count++, sizeof(qi_wait));
 }
 
-static qi_stream_queue *make_lane(qi_shard *shard, quire_stream *stream)
+/* Returns NULL if host memory is exhausted. The queue stays until the stream or the memory ends. */
+static qi_stream_queue *create_queue(qi_shard *shard, quire_stream *stream)
 {
     qi_stream_queue *queue = qi_host_allocate(&shard->memory->host, 1, sizeof *queue);
     if (!queue)
@@ -106,7 +112,7 @@ static qi_stream_queue *make_lane(qi_shard *shard, quire_stream *stream)
 
 qi_wait *qi_stream_queue_take_wait(qi_shard *shard, quire_stream *stream)
 {
-    if (!qi_stream_queue_find(shard, stream) && !make_lane(shard, stream))
+    if (!qi_stream_queue_find(shard, stream) && !create_queue(shard, stream))
         return NULL;
     qi_wait *wait = take_spare(shard);
     if (!wait)
@@ -127,6 +133,7 @@ qi_wait *qi_stream_queue_end_wait(qi_shard *shard, qi_wait *wait)
 
 /* ---- bins --------------------------------------------------------------------------------- */
 
+/* Requires that the wait is in no bin. It becomes the first of its bin. */
 static void put_into_bin(qi_stream_queue *queue, qi_wait *wait, uint64_t size)
 {
     uint32_t bin = qi_stream_queue_bin_of(size);
@@ -152,7 +159,7 @@ static void take_from_bin(qi_stream_queue *queue, qi_wait *wait)
     wait->bin = 0;
 }
 
-/* ---- the order of the stream -------------------------------------------------------------- */
+/* ---- putting in and taking out ------------------------------------------------------------ */
 
 static void append(qi_wait_list *list, qi_wait *wait)
 {
@@ -175,6 +182,7 @@ void qi_stream_queue_put(qi_shard *shard, qi_wait *wait, bool is_raw)
     const qi_slot *record = qi_memory_slot(shard->memory, wait->slot);
     wait->bin = 0;
     shard->stats.deferred_bytes += qi_stream_queue_held_by(record);
+    /* a checked build reuses no range before it has passed the quarantine */
     if (is_raw && !wait->then && !QI_IS_CHECKED)
         put_into_bin(queue, wait, record->size);
     qi_atomic_store_release_u64(&shard->deferred, ++shard->stats.deferred_count);
@@ -184,6 +192,7 @@ void qi_stream_queue_put(qi_shard *shard, qi_wait *wait, bool is_raw)
         append(list, wait);
 }
 
+/* Takes a wait out of its bin and out of its list or the heap, and stops counting it. */
 static qi_wait *take_out(qi_stream_queue *queue, qi_wait *wait)
 {
     qi_shard *shard = queue->shard;
@@ -204,7 +213,7 @@ qi_wait *qi_stream_queue_take_passed(qi_stream_queue *queue, uint64_t passed)
         wait = late;
     if (wait && wait->value <= passed)
         return take_out(queue, wait);
-    wait = queue->fresh.first;
+    wait = queue->fresh.first; /* it has no value yet: only "all points" includes it */
     return wait && passed == QI_ALL_PASSED ? take_out(queue, wait) : NULL;
 }
 
@@ -226,11 +235,15 @@ qi_wait *qi_stream_queue_take_fresh(qi_stream_queue *queue)
     return first;
 }
 
-/* ---- fits --------------------------------------------------------------------------------- */
+/* ---- reuse -------------------------------------------------------------------------------- */
 
-/* So many ranges of a bin are looked at. */
-enum { MAX_LOOKED_AT = 8 };
+/* At most so many ranges of a bin are examined: an allocation takes a bounded number of steps. */
+enum { MAX_EXAMINED = 8 };
 
+/*
+ * Whether a slot can become the requested allocation. Its page must not be tied to an object, and
+ * its slot needs a further generation. A slot without a range in the space is in a dedicated page.
+ */
 static bool fits(const quire_memory *memory, uint32_t slot, const qi_fitting *fitting)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
@@ -242,13 +255,17 @@ static bool fits(const quire_memory *memory, uint32_t slot, const qi_fitting *fi
            qi_slot_can_renew(&memory->slots, slot);
 }
 
-/* The smallest of those of a bin that are looked at. */
+/*
+ * Returns the smallest fitting wait among those examined in a bin, or NULL. A value that the
+ * stream's owner has not announced does not fit: that work may be submitted after the new
+ * allocation's.
+ */
 static qi_wait *best_of_bin(const qi_stream_queue *queue, uint32_t bin, const qi_fitting *fitting)
 {
     const quire_memory *memory = queue->shard->memory;
     qi_wait *best = NULL;
     uint64_t least = UINT64_MAX;
-    int left = MAX_LOOKED_AT;
+    int left = MAX_EXAMINED;
     for (qi_wait *wait = queue->bins[bin]; wait && left-- > 0 && least > fitting->size;
          wait = wait->bin_next) {
         uint64_t size = qi_memory_slot(memory, wait->slot)->size;
@@ -266,7 +283,8 @@ qi_wait *qi_stream_queue_take_fitting(qi_stream_queue *queue, const qi_fitting *
     uint32_t bin = qi_stream_queue_bin_of(fitting->size);
     qi_wait *best = best_of_bin(queue, bin, fitting);
     for (uint32_t above = 1; !best && above <= 2 && bin + above < QI_STREAM_QUEUE_BINS; above++)
-        best = best_of_bin(queue, bin + above, fitting); /* an eighth more lies two bins above */
+        best =
+            best_of_bin(queue, bin + above, fitting); /* sizes up to 9/8 are at most 2 bins above */
     return best ? take_out(queue, best) : NULL;
 }
 
@@ -277,8 +295,9 @@ qi_wait *qi_stream_queue_take_fitting_on(qi_shard *shard, const quire_stream *st
     return queue ? qi_stream_queue_take_fitting(queue, fitting) : NULL;
 }
 
-/* ---- the end ------------------------------------------------------------------------------ */
+/* ---- destroying --------------------------------------------------------------------------- */
 
+/* Takes the stream's lock. */
 static void remove_from_stream(const qi_stream_queue *queue)
 {
     quire_stream *stream = queue->stream;

@@ -1,17 +1,20 @@
 /*
- * lane.h - what was freed in one shard and waits for points of one stream.
+ * stream_queue.h - the deferred frees of one shard that wait for points of one stream.
  *
- * An allocation that waits keeps its slot, which is PRIVATE, its range and its place in the
- * figures. A *wait* names the point; the waits of one allocation are gone through one after the
- * other. A lane has those whose point is known, and behind them the fresh ones, which were freed
- * since the stream's last mark and get one mark together when somebody asks. Those whose point is
- * known lie in a list, in the order of the stream; the late ones, which are put while a later point
- * is at the list's end, lie in a heap (wait_heap.h). A raw range at its last wait also hangs in a
- * bin by its size, for whoever allocates on the same stream. The shard finds the lane of a stream
- * by a table of buckets, which is made larger where host memory can be had.
+ * A deferred free keeps its slot, which is PRIVATE, its range and its part of the statistics. A
+ * *wait* names one point. An allocation with several waits waits for one after the other. A stream
+ * queue has three parts:
+ *   marked  waits whose value is known, in the order of the stream
+ *   heap    late waits: marked waits that arrive after a wait with a higher value (queue_heap.h)
+ *   fresh   waits freed since the last mark of the stream; they get one common mark when the shard
+ *           next queries the backend
+ * A raw range at its last wait is also in a bin by its size, so that an allocation on the same
+ * stream can reuse the range. The shard finds the queue of a stream in a hash table. The table
+ * grows with the number of queues; without host memory it keeps its size and lookups take longer.
  *
- * Everything is under the shard's lock. Invariant: the lanes' counts and bytes add up to the
- * waiting figures of the shard.
+ * The shard's lock protects everything. The list next_of_stream is protected by the stream's lock.
+ * Invariant: over all queues of a shard, the waits and the bytes of their slots add up to
+ * deferred_count and deferred_bytes of the shard's statistics.
  */
 #ifndef QUIRE_SRC_CORE_DEFERRED_STREAM_QUEUE_H
 #define QUIRE_SRC_CORE_DEFERRED_STREAM_QUEUE_H
@@ -21,19 +24,19 @@
 #include "src/core/deferred/stream.h"
 #include "src/core/deferred/queue_heap.h"
 
-/* Eight to each power of two. */
+/* Eight bins for each power of two: see qi_stream_queue_bin_of. */
 enum { QI_STREAM_QUEUE_BINS = 496 };
 
 struct qi_wait {
     quire_stream *stream;
-    qi_wait *then;            /* the next one of the same allocation */
-    qi_wait *next, *previous; /* in the lane; next also links the spare ones */
+    qi_wait *then;            /* the next wait of the same allocation */
+    qi_wait *next, *previous; /* in the list or heap; next also links spare records */
     qi_wait *bin_next, *bin_previous;
-    uint64_t value; /* 0: behind what was submitted when somebody asks */
+    uint64_t value; /* 0: after all work submitted before the next mark */
     uint32_t slot;
-    uint32_t bin;   /* 1 + its bin's number; 0: in none */
-    qi_wait *above; /* of a late one: the one above it in the heap */
-    uint64_t order; /* of a late one: its place among equals; 0: it lies in a list */
+    uint32_t bin;   /* 1 + the number of its bin; 0: in no bin */
+    qi_wait *above; /* of a late wait: its parent in the heap */
+    uint64_t order; /* of a late wait: its order among equal values; 0: it is in a list */
 };
 
 typedef struct qi_wait_list {
@@ -42,45 +45,66 @@ typedef struct qi_wait_list {
 
 typedef struct qi_stream_queue {
     struct qi_stream_queue *next_of_shard;
-    struct qi_stream_queue *next_of_stream; /* under the stream's lock */
-    struct qi_stream_queue *next_in_bucket; /* of the shard's table */
+    struct qi_stream_queue *next_of_stream; /* protected by the stream's lock */
+    struct qi_stream_queue *next_in_bucket; /* in the shard's hash table */
     qi_shard *shard;
     quire_stream *stream;
     qi_wait_list marked, fresh;
     qi_queue_heap heap;
-    qi_wait *bins[QI_STREAM_QUEUE_BINS]; /* the one put in last first */
+    qi_wait *bins[QI_STREAM_QUEUE_BINS]; /* the wait put in last is first */
 } qi_stream_queue;
 
-/* What a request on a stream can do with: a range that is larger by an eighth at most. */
+/* What a request on a stream accepts: a range of at least `size`, at most an eighth larger. */
 typedef struct qi_fitting {
     uint64_t size;
     uint64_t alignment;
-    bool dedicated; /* in pages of their own, or in shared ones */
+    bool dedicated; /* in dedicated pages, otherwise in shared pages */
 } qi_fitting;
 
-/* A wait for a point of the stream, and its lane. NULL: no host memory. */
+/*
+ * The functions below require the shard's lock, except while the memory is created or destroyed.
+ *
+ * Returns a wait for a point of the stream, and creates the shard's queue for the stream if it has
+ * none. Returns NULL if host memory is exhausted.
+ */
 qi_wait *qi_stream_queue_take_wait(qi_shard *shard, quire_stream *stream);
-/* Ends it: the allocation's next one, or NULL. */
+
+/* Releases a wait that is in no queue. Returns the allocation's next wait, or NULL. */
 qi_wait *qi_stream_queue_end_wait(qi_shard *shard, qi_wait *wait);
 
-/* Puts a wait where it belongs; `is_raw` when nothing but the range is to be given back. */
+/*
+ * Puts a wait into its list or the heap, and counts it. `is_raw`: only the range is released later,
+ * so that the range may be reused.
+ */
 void qi_stream_queue_put(qi_shard *shard, qi_wait *wait, bool is_raw);
 
-/* Takes the first one out whose value is at most `passed`; NULL: none. */
+/*
+ * Takes out the first wait whose value is at most `passed`, or NULL. QI_ALL_PASSED also takes fresh
+ * waits.
+ */
 qi_wait *qi_stream_queue_take_passed(qi_stream_queue *queue, uint64_t passed);
 
-/* Takes all fresh ones out, to be marked and put again. */
+/*
+ * Takes out all fresh waits, linked by `next` in the order of their frees. The caller marks the
+ * stream and puts them back.
+ */
 qi_wait *qi_stream_queue_take_fresh(qi_stream_queue *queue);
 
-/* Takes one out that fits; NULL: none. The second, of the shard's lane of a stream, if any. */
+/*
+ * Take out a wait whose range fits, or return NULL. The second looks in the shard's queue of a
+ * stream, which need not exist.
+ */
 qi_wait *qi_stream_queue_take_fitting(qi_stream_queue *queue, const qi_fitting *fitting);
 qi_wait *qi_stream_queue_take_fitting_on(qi_shard *shard, const quire_stream *stream,
                                          const qi_fitting *fitting);
 
-/* The same by the shard's table, and whom it finds is found at once the next time. */
+/*
+ * Searches the hash table for the queue of a stream. Remembers the queue that it finds, so that
+ * qi_stream_queue_find returns it without a search.
+ */
 qi_stream_queue *qi_stream_queue_search(qi_shard *shard, const quire_stream *stream);
 
-/* The shard's lane of a stream, or NULL. */
+/* Returns the shard's queue of a stream, or NULL. */
 static inline qi_stream_queue *qi_stream_queue_find(qi_shard *shard, const quire_stream *stream)
 {
     if (qi_unlikely(shard->recent_stream != stream))
@@ -93,10 +117,10 @@ static inline bool qi_stream_queue_is_empty(const qi_stream_queue *queue)
     return !queue->marked.first && !queue->fresh.first && !queue->heap.first;
 }
 
-/* The highest value that something waits for; 0 where none is known. Looks at all late ones. */
+/* Returns the highest value of a marked or late wait, or 0. Visits every late wait. */
 uint64_t qi_stream_queue_highest(const qi_stream_queue *queue);
 
-/* The bin of ranges of a size: eight to each power of two, below 8 one each. */
+/* Returns the bin of a size: eight bins for each power of two, one for each size below 8. */
 static inline uint32_t qi_stream_queue_bin_of(uint64_t size)
 {
     if (size < 8)
@@ -105,28 +129,28 @@ static inline uint32_t qi_stream_queue_bin_of(uint64_t size)
     return (high - 2) * 8 + (uint32_t)(size >> (high - 3) & 7);
 }
 
-/* Bytes that a slot that waits holds. */
+/* Returns the bytes that a deferred free keeps. */
 static inline uint64_t qi_stream_queue_held_by(const qi_slot *record)
 {
     return record->size + record->left_padding + qi_checked_behind(record);
 }
 
-/* Takes an empty lane out of its shard and gives it back; it is no stream's any more. */
+/* Removes an empty queue from its shard and its stream, and releases it. */
 void qi_stream_queue_release(qi_stream_queue *queue);
 
-/* For a memory that is lost in the child of a fork: its streams know nothing of it any more. */
+/* For a memory whose records are lost in the child of a fork. Removes its queues from streams. */
 void qi_stream_queues_leave_streams(const qi_shard *shard);
 
-/* The table of lanes, without any. */
+/* Initialises an empty hash table. */
 void qi_stream_queues_init(qi_shard *shard);
 
-/* All of them, and the records of waits; nothing waits any more. */
+/* Releases all queues, which are empty, and the records of waits. */
 void qi_stream_queues_finish(qi_shard *shard);
 
-/* lane_check.c: whether the lanes agree with themselves, the shard's table and its figures. */
+/* In stream_queue_check.c. Whether the queues are consistent: see there. */
 bool qi_stream_queues_agree(const qi_shard *shard);
 
-/* The bucket of a stream in the shard's table. */
+/* Returns the bucket of a stream in the shard's hash table. */
 static inline qi_stream_queue **qi_stream_queue_bucket(const qi_shard *shard,
                                                        const quire_stream *stream)
 {

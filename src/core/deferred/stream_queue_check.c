@@ -1,19 +1,21 @@
 /*
- * lane_check.c - whether the lanes of a shard agree with themselves, its table and its figures.
+ * stream_queue_check.c - verifies that the stream queues of a shard agree with their waits, with
+ * the hash table of the shard and with its statistics.
  *
- * Damaged links may lead in circles: no more waits are looked at than the figures count.
+ * Requires the shard's lock. Damaged links may form a cycle: the functions stop once they have seen
+ * more waits than the statistics count.
  */
 #include "src/core/deferred/stream_queue.h"
 
-/* What was seen so far of a shard. */
+/* What has been seen of a shard so far. The review_ functions update it. */
 typedef struct review {
     const qi_shard *shard;
     uint64_t count, bytes; /* of waits */
-    uint64_t binned;       /* of the lane's waits that say that they lie in a bin */
+    uint64_t binned;       /* waits of the current queue whose records name a bin */
 } review;
 
-/* What holds for a wait wherever it lies. */
-static bool wait_agrees(review *r, const qi_stream_queue *queue, const qi_wait *wait)
+/* Counts a wait and returns whether it is valid, in a list or in the heap. */
+static bool review_wait(review *r, const qi_stream_queue *queue, const qi_wait *wait)
 {
     const quire_memory *memory = r->shard->memory;
     if (++r->count > r->shard->stats.deferred_count || wait->stream != queue->stream ||
@@ -25,27 +27,29 @@ static bool wait_agrees(review *r, const qi_stream_queue *queue, const qi_wait *
     return true;
 }
 
-static bool list_agrees(review *r, const qi_stream_queue *queue, const qi_wait_list *list)
+/* The list of fresh waits has no values. Values in the marked list do not decrease. */
+static bool review_list(review *r, const qi_stream_queue *queue, const qi_wait_list *list)
 {
     const qi_wait *previous = NULL;
     for (const qi_wait *wait = list->first; wait; previous = wait, wait = wait->next)
-        if (!wait_agrees(r, queue, wait) || wait->previous != previous || wait->order ||
+        if (!review_wait(r, queue, wait) || wait->previous != previous || wait->order ||
             !wait->value != (list == &queue->fresh) || (previous && previous->value > wait->value))
             return false;
     return list->last == previous;
 }
 
-static bool heap_agrees(review *r, const qi_stream_queue *queue)
+static bool review_heap(review *r, const qi_stream_queue *queue)
 {
     const qi_wait *wait = queue->heap.first;
     if (wait && wait->above)
         return false;
     for (; wait; wait = qi_queue_heap_next(wait))
-        if (!wait_agrees(r, queue, wait) || !wait->value || !qi_queue_heap_agrees_at(wait))
+        if (!review_wait(r, queue, wait) || !wait->value || !qi_queue_heap_agrees_at(wait))
             return false;
     return true;
 }
 
+/* Requires that the queue was reviewed. Every wait that names a bin must be in that bin. */
 static bool bins_agree(const review *r, const qi_stream_queue *queue)
 {
     const quire_memory *memory = r->shard->memory;
@@ -61,14 +65,14 @@ static bool bins_agree(const review *r, const qi_stream_queue *queue)
     return count == r->binned;
 }
 
-static bool lane_agrees(review *r, const qi_stream_queue *queue)
+static bool review_queue(review *r, const qi_stream_queue *queue)
 {
     r->binned = 0;
-    return queue->shard == r->shard && list_agrees(r, queue, &queue->marked) &&
-           list_agrees(r, queue, &queue->fresh) && heap_agrees(r, queue) && bins_agree(r, queue);
+    return queue->shard == r->shard && review_list(r, queue, &queue->marked) &&
+           review_list(r, queue, &queue->fresh) && review_heap(r, queue) && bins_agree(r, queue);
 }
 
-/* Whether the table leads to a lane. */
+/* Whether a queue is in the bucket of its stream. */
 static bool is_in_table(const qi_shard *shard, const qi_stream_queue *queue)
 {
     uint32_t count = 0;
@@ -84,7 +88,7 @@ bool qi_stream_queues_agree(const qi_shard *shard)
     uint32_t queues = 0;
     bool knows_recent = !shard->recent_stream;
     for (const qi_stream_queue *queue = shard->queues; queue; queue = queue->next_of_shard) {
-        if (++queues > shard->queue_count || !is_in_table(shard, queue) || !lane_agrees(&r, queue))
+        if (++queues > shard->queue_count || !is_in_table(shard, queue) || !review_queue(&r, queue))
             return false;
         knows_recent |= queue == shard->recent_queue && queue->stream == shard->recent_stream;
     }

@@ -1,6 +1,9 @@
 /*
  * backend_call.c - begins and ends a call into a backend, and checks its answer (see
  * backend_call.h).
+ *
+ * A backend can come from outside of quire. Its answers are checked here, once for all callers, so
+ * that the core can rely on them.
  */
 #include "src/core/device/backend_call.h"
 
@@ -19,7 +22,7 @@ qi_backend_call qi_backend_call_begin_untimed(void)
     return (qi_backend_call){.errors = qi_error_count()};
 }
 
-/* The results that are left out come from the core: a backend has no handles, names or states. */
+/* Only the core returns the results that are missing: a backend knows no handles, names or states. */
 static bool may_answer(quire_result result)
 {
     switch (result) {

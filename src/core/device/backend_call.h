@@ -3,7 +3,8 @@
  * device.h.
  *
  * A call is written as begin, the function of the table, end. The begin asserts that the thread
- * holds no lock. The end counts the call and checks the answer.
+ * holds no lock. The end counts the call and checks the answer. The counters are atomic. Invariant:
+ * no call into a backend is made with a lock held.
  */
 #ifndef QUIRE_SRC_CORE_DEVICE_BACKEND_CALL_H
 #define QUIRE_SRC_CORE_DEVICE_BACKEND_CALL_H
@@ -26,8 +27,8 @@ quire_result qi_backend_call_end(quire_device *device, qi_calls *calls, qi_backe
                                  quire_result result);
 
 /*
- * The same without reading the clock. For objects: programs create and destroy thousands, and two
- * readings of the clock cost as much as a driver's call.
+ * Like the pair above, without reading the clock. For objects: programs create and destroy
+ * thousands of them, and two readings of the clock cost as much as a driver's call.
  */
 qi_backend_call qi_backend_call_begin_untimed(void);
 quire_result qi_backend_call_end_untimed(quire_device *device, qi_calls *calls,

@@ -20,7 +20,7 @@ uint64_t qi_device_address(quire_device *device, qi_calls *calls, const qi_devic
     return address;
 }
 
-/* A size of 0, an alignment that is no power of two and an empty mask cannot be satisfied. */
+/* No page satisfies a size of 0, an alignment that is no power of two, or an empty mask. */
 static quire_result check_requirements(const quire_requirements *requirements)
 {
     if (requirements->size && qi_is_power_of_two(requirements->alignment) &&
@@ -28,7 +28,7 @@ static quire_result check_requirements(const quire_requirements *requirements)
         return QUIRE_SUCCESS;
     return qi_fail_with(
         QUIRE_ERROR_BACKEND_FAILURE,
-        "the backend asks for %u bytes, alignment %u, memory kinds %x for an object",
+        "the backend requires %u bytes, alignment %u, memory kinds %x for an object",
         requirements->size, requirements->alignment, requirements->kind_mask);
 }
 

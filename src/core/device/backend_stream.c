@@ -3,8 +3,8 @@
  *
  * Callers ensure that the backend offers the function. Calls are counted for the device alone.
  */
-#include "src/core/device/backend_call.h"
 #include "src/base/result.h"
+#include "src/core/device/backend_call.h"
 
 quire_result qi_device_stream_create(quire_device *device, const void *description,
                                      uint64_t *native)

@@ -48,6 +48,7 @@ static quire_result query_heap(quire_device *device, uint32_t index, heap_query 
         return result;
     uint64_t min_own = subtract_to_zero(made, qi_atomic_load_acquire_u64(&heap->ended));
     uint64_t max_own = subtract_to_zero(qi_atomic_load_acquire_u64(&heap->begun), gone);
+    /* the more of the usage is quire's own, the less belongs to others */
     uint64_t min_others = subtract_to_zero(out->reported.usage, max_own);
     uint64_t max_others = subtract_to_zero(out->reported.usage, min_own);
     out->others = min_of(qi_atomic_load_u64(&heap->others), max_others);
@@ -57,7 +58,7 @@ static quire_result query_heap(quire_device *device, uint32_t index, heap_query 
     return QUIRE_SUCCESS;
 }
 
-/* Bytes that all pages of the heap may take by the backend's budget. */
+/* Returns the bytes that all pages of the heap may have by the backend's budget. */
 static uint64_t granted(const heap_query *seen)
 {
     return seen->reported.budget ? subtract_to_zero(seen->reported.budget, seen->others)
@@ -72,18 +73,19 @@ static quire_result take_of_memory(const qi_budget_claim *claim, uint64_t bytes)
     if (qi_account_take(claim->memory, bytes, max, &used))
         return QUIRE_SUCCESS;
     return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
-                        "a page of %s: memory '%s' has %s of pages and may have %s",
+                        "a page of %s: memory '%s' has %s of pages and a limit of %s",
                         qi_bytes(bytes).text, claim->name, qi_bytes(used).text, qi_bytes(max).text);
 }
 
+/* Counts one page for the device, if its own limit and the backend's allow it. */
 static quire_result take_page(quire_device *device)
 {
     uint64_t max = device->info.limits.max_pages, count = 0;
     max = min_of(max ? max : UINT64_MAX, qi_account_max(&device->pages));
     if (qi_account_take(&device->pages, 1, max, &count))
         return QUIRE_SUCCESS;
-    return qi_fail_with(QUIRE_ERROR_TOO_MANY_PAGES,
-                        "the device has %u page%s, as many as it may: %u", count, max);
+    return qi_fail_with(QUIRE_ERROR_TOO_MANY_PAGES, "the device has %u page%s, and its limit is %u",
+                        count, max);
 }
 
 static void give_page(const qi_budget_claim *claim)
@@ -98,15 +100,17 @@ static quire_result refuse_heap(uint32_t heap, uint64_t bytes, uint64_t used, ui
 {
     if (limit <= granted(seen))
         return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
-                            "a page of %s: heap %" PRIu32 " has %s of pages and may have %s",
+                            "a page of %s: heap %" PRIu32 " has %s of pages and a limit of %s",
                             qi_bytes(bytes).text, heap, qi_bytes(used).text, qi_bytes(limit).text);
     return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
-                        "a page of %s: heap %" PRIu32 " has %s of pages and %s of others, and its "
-                        "budget is %s",
+                        "a page of %s: heap %" PRIu32
+                        " has %s of pages and %s of other memory, and "
+                        "its budget is %s",
                         qi_bytes(bytes).text, heap, qi_bytes(used).text,
                         qi_bytes(seen->others).text, qi_bytes(seen->reported.budget).text);
 }
 
+/* Queries the backend's budget first, so that the amount is taken against its latest report. */
 static quire_result take_of_heap(qi_budget_claim *claim, uint64_t bytes)
 {
     qi_heap *heap = &claim->device->heaps[claim->heap];
@@ -122,6 +126,7 @@ static quire_result take_of_heap(qi_budget_claim *claim, uint64_t bytes)
     return QUIRE_SUCCESS;
 }
 
+/* The heap comes last, because it calls the backend. A failure returns what was taken before it. */
 quire_result qi_budget_claim_page(qi_budget_claim *claim, uint64_t bytes)
 {
     quire_result result = take_of_memory(claim, bytes);

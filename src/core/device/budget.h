@@ -4,8 +4,8 @@
  *
  * Each is an account. An amount is taken from an account before something is made and given back
  * after it is destroyed. Taking compares and exchanges against the limit as it is at that time, so
- * that threads cannot exceed it together; a refusal leaves no trace. Lowering a limit below what is
- * used takes nothing away: nothing more can be taken until enough was given back.
+ * that threads cannot exceed it together; a refusal changes nothing. A limit can be lowered below
+ * what is used: nothing more can then be taken until enough was given back.
  *
  * backend_page.c takes and gives for pages, slot/name_limit.c for allocations with names. Accounts
  * are atomic: no lock guards them. Invariant: `used` of an account is the sum of the claims on it.

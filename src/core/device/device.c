@@ -4,10 +4,11 @@
  * A device is created in two steps, the record here and its registration for forks
  * (memory/fork.c), which is why qi_device_create does not log and qi_device_free exists.
  */
+#include "src/core/device/device.h"
+
 #include <string.h>
 
 #include "src/base/result.h"
-#include "src/core/device/device.h"
 
 /* 60 s: longer than submitted work takes between two points. A program with longer work waits for
    its point before it destroys the memory. */

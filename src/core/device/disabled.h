@@ -1,6 +1,8 @@
 /*
- * disabled.h - the refusal of calls on a device that did not survive a fork. For code below the
- * record of a device as well: a handle of such a device is refused with the same sentence.
+ * disabled.h - refuses calls on a device that did not survive a fork.
+ *
+ * A header of its own, because code below the record of a device (src/core/slot) refuses the
+ * handles of such a device with the same sentence. It owns no data and needs no lock.
  */
 #ifndef QUIRE_SRC_CORE_DEVICE_DISABLED_H
 #define QUIRE_SRC_CORE_DEVICE_DISABLED_H

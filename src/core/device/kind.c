@@ -66,7 +66,7 @@ static quire_result refuse(const quire_device *device, const quire_kind_request 
 {
     if (request->kind_mask)
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "device '%s' has no memory kind with %s%s among those of mask 0x%x",
+                            "device '%s' has no memory kind with %s%s in the mask 0x%x",
                             device->info.name, request->exact ? "exactly " : "",
                             qi_flags(request->required).text, request->kind_mask);
     return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "device '%s' has no memory kind with %s%s",

@@ -16,9 +16,9 @@
 #include "src/core/release/release.h"
 
 /*
- * Takes every page out. From then on no thread finds room or an empty page: allocations that a hook or
- * a log sink requests during the destruction are refused. The device's statistics still count the
- * memory.
+ * Takes every page out. From then on no thread finds room or an empty page: allocations that a hook
+ * or a log sink requests during the destruction are refused. The device's statistics still count
+ * the memory.
  */
 static qi_page *shut(quire_memory *memory)
 {
@@ -114,10 +114,11 @@ static void let_attachments_leave(quire_memory *memory)
     }
 }
 
-quire_result qi_memory_destroy(quire_memory *ending)
+quire_result qi_memory_destroy(quire_memory **memory)
 {
+    quire_memory *ending = *memory;
     if (ending->device->is_disabled) { /* no other call can free what it has */
-        qi_memory_destroy_all(ending);
+        qi_memory_destroy_all(memory);
         return QUIRE_SUCCESS;
     }
     let_attachments_leave(ending);
@@ -151,13 +152,14 @@ quire_result qi_memory_destroy(quire_memory *ending)
                             ending->name, ending->device->info.backend, names);
     }
     ending->destroying_thread = qi_thread_self();
+    *memory = NULL;
     finish(ending);
     return QUIRE_SUCCESS;
 }
 
 /*
- * Frees every live allocation. Returns false if there was none, not even one that a hook or a log sink
- * has made since.
+ * Frees every live allocation. Returns false if there was none, not even one that a hook or a log
+ * sink has made since.
  */
 static bool free_live(quire_memory *memory)
 {
@@ -170,9 +172,11 @@ static bool free_live(quire_memory *memory)
     return was_any;
 }
 
-void qi_memory_destroy_all(quire_memory *ending)
+void qi_memory_destroy_all(quire_memory **memory)
 {
+    quire_memory *ending = *memory;
     ending->destroying_thread = qi_thread_self();
+    *memory = NULL;
     ending->is_ending = true;
     while (ending->attachments)
         ending->attachments->end(ending->attachments);

@@ -16,12 +16,14 @@ QUIRE_MUST_USE quire_result qi_memory_create(quire_device *device,
 
 /*
  * Destroys a memory without allocations. Fails with BUSY, which lists what remains; the memory is
- * unchanged then. No other thread may use the memory.
+ * unchanged then. No other thread may use the memory. *memory becomes NULL before the last
+ * callbacks are called, so that a hook or a log sink that reads the application's variable does not
+ * use it.
  */
-QUIRE_MUST_USE quire_result qi_memory_destroy(quire_memory *memory);
+QUIRE_MUST_USE quire_result qi_memory_destroy(quire_memory **memory);
 
-/* Destroys a memory with its allocations, after their deferred frees. */
-void qi_memory_destroy_all(quire_memory *memory);
+/* Likewise with its allocations, after their deferred frees. *memory becomes NULL at once. */
+void qi_memory_destroy_all(quire_memory **memory);
 
 /* As quire_memory_get_info. Takes the locks of a shard and of the pages. */
 quire_memory_info qi_memory_get_info(quire_memory *memory);

@@ -1,5 +1,5 @@
 /*
- * native.c - calls the backend for the native objects of allocations.
+ * native.c - binds and destroys the native objects of allocations in the backend.
  */
 #include "src/core/native/native.h"
 
@@ -21,8 +21,8 @@ void qi_native_destroy(quire_memory *memory, qi_slot *record)
     if (!native || record->borrowed)
         return;
     /*
-     * The release that follows reads the range's record. Fetching it now hides the cache miss behind
-     * the backend's call. The lock is needed because records move when their table grows.
+     * The release that follows reads the range's record. Fetching it now hides the cache miss
+     * behind the backend's call. The lock is needed because records move when their table grows.
      */
     qi_shard *shard = qi_shard_of(memory, record);
     qi_lock_acquire(&shard->lock);

@@ -1,7 +1,8 @@
 /*
- * native.h - the backend's object of an allocation: binding it and destroying it.
+ * native.h - binds and destroys the backend's object of an allocation.
  *
- * No function requires a lock. The caller owns the slot: it is PRIVATE.
+ * No function requires a lock. The caller owns the slot: it is PRIVATE. Invariant: `native` of the
+ * record is 0 once the object is destroyed.
  */
 #ifndef QUIRE_SRC_CORE_NATIVE_NATIVE_H
 #define QUIRE_SRC_CORE_NATIVE_NATIVE_H

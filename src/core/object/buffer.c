@@ -4,9 +4,9 @@
  * Where the backend has no objects a buffer is a raw range with the device's buffer alignment.
  */
 #include "src/base/result.h"
+#include "src/core/allocate/allocation.h"
 #include "src/core/allocate/fallback.h"
 #include "src/core/object/object.h"
-#include "src/core/allocate/allocation.h"
 
 static quire_result check_buffer(const quire_buffer_options *options)
 {

@@ -6,9 +6,9 @@
  */
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/core/allocate/allocation.h"
 #include "src/core/allocate/fallback.h"
 #include "src/core/object/object.h"
-#include "src/core/allocate/allocation.h"
 
 static const quire_usage IMAGE_USAGES = QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET |
                                         QUIRE_USAGE_STORAGE | QUIRE_USAGE_SAMPLED;

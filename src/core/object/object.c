@@ -6,10 +6,11 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/core/copy/access.h"
-#include "src/core/state/event.h"
 #include "src/core/allocate/oom_report.h"
+#include "src/core/copy/access.h"
+#include "src/core/native/native.h"
 #include "src/core/release/release.h"
+#include "src/core/state/event.h"
 
 /* The backend must accept the memory kind for this object. */
 static quire_result check_kind(const qi_object_build *build)
@@ -36,17 +37,6 @@ static quire_result apply_granularity(qi_object_build *build, bool optimal)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "an image of %u bytes is requested",
                             build->needs.size);
     return QUIRE_SUCCESS;
-}
-
-/* Does nothing for objects without a native handle. */
-static quire_result bind(const qi_object_build *build, uint32_t slot)
-{
-    const qi_page *page = qi_memory_page(build->memory, slot);
-    return build->request.native
-               ? qi_device_object_bind(build->memory->device, &build->memory->calls,
-                                       build->native_request.object, build->request.native,
-                                       &page->native, qi_memory_slot(build->memory, slot)->offset)
-               : QUIRE_SUCCESS;
 }
 
 /* One attempt: in a dedicated page (`tied`), or in a shared one. */
@@ -90,7 +80,8 @@ quire_result qi_object_build_place(qi_object_build *build, bool optimal, uint32_
         result = place(build, optimal, slot);
     if (result)
         return result;
-    result = bind(build, *slot);
+    result =
+        qi_native_bind(build->memory, *slot, build->native_request.object, build->request.native);
     if (!result && zero) {
         result = qi_access_fill_zero(build->memory, *slot);
         if (result) /* the placement succeeded and has not counted the failure */

@@ -1,5 +1,9 @@
 /*
- * drain.h - frees that other threads queued in the inbox of a shard, and the locks of all shards.
+ * drain.h - completes the frees that other threads queued in the inbox of a shard, and acquires the
+ * locks of all shards.
+ *
+ * The shard's lock protects everything that a drained free changes. Invariant: a slot in an inbox
+ * is PRIVATE, and its object and name are released already.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_DRAIN_H
 #define QUIRE_SRC_CORE_PAGE_DRAIN_H
@@ -14,6 +18,8 @@ void qi_shard_drain(qi_shard *shard);
  * that read or change a whole memory.
  */
 void qi_shards_acquire(quire_memory *memory);
+
+/* Releases the locks of all shards, in the opposite order. */
 void qi_shards_release(quire_memory *memory);
 
 #endif

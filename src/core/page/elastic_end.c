@@ -74,7 +74,7 @@ void qi_elastic_set_size(qi_page *page, uint64_t size)
     quire_memory_stats *stats = &pages->stats;
     uint64_t from = page->native.size;
     if (!page->tally->allocation_count) {
-        page->shard->empty_pages.bytes += size - from; /* or less: it wraps back */
+        page->shard->empty_pages.bytes += size - from; /* of a smaller size: wraps, as intended */
         if (size < page->shard->empty_pages.least)
             page->shard->empty_pages.least = size;
     }

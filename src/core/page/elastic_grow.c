@@ -1,5 +1,8 @@
 /*
- * elastic_grow.c - asks the backend to map more of an elastic page, and extends its region.
+ * elastic_grow.c - maps more of an elastic page in the backend, and extends its region.
+ *
+ * The page is `resizing` during a growth (elastic_end.h), so that this thread alone moves its end,
+ * although it releases the locks for the backend call.
  */
 #include "src/core/page/elastic_grow.h"
 
@@ -19,7 +22,8 @@ static quire_result needed_size(const qi_page *page, uint64_t size, uint64_t ali
 {
     const qi_shard *shard = page->shard;
     const uint64_t granule = shard->memory->granule, most = page->native.native.size;
-    uint64_t end = page->tally->skipped + qi_elastic_region_size(page, page->native.size), total = 0;
+    uint64_t end = page->tally->skipped + qi_elastic_region_size(page, page->native.size),
+             total = 0;
     uint64_t start = end - qi_space_free_at_end(shard->space, page->region);
     start +=
         qi_padding(page->native.native.address + start, alignment > granule ? alignment : granule);
@@ -29,7 +33,7 @@ static quire_result needed_size(const qi_page *page, uint64_t size, uint64_t ali
         total = UINT64_MAX;
     if (total > most)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "%b (%u bytes) asked: the page has %b, and addresses for %b", size,
+                            "%b (%u bytes) requested: the page has %b and can grow to %b", size,
                             size, page->native.size, most);
     if (total > page->native.size)
         *needed = total;
@@ -47,11 +51,11 @@ static uint64_t policy_size(const qi_page *page, uint64_t needed)
 }
 
 /*
- * Requires no lock. Asks the backend to map up to *to bytes. If memory is exhausted it gives back all
- * empty pages, then halves the growth, down to `needed`.
+ * Requires no lock. Maps the page up to *to bytes. If memory is exhausted it gives back all empty
+ * pages and tries again, then halves the growth, down to `needed`. *to receives the size reached.
  */
-static quire_result ask(quire_memory *memory, const qi_page *page, uint64_t needed, uint64_t *to,
-                        qi_page_progress *progress)
+static quire_result map_up_to(quire_memory *memory, const qi_page *page, uint64_t needed,
+                              uint64_t *to, qi_page_progress *progress)
 {
     const uint64_t from = page->native.size, unit = qi_page_unit(memory);
     for (;;) {
@@ -68,7 +72,10 @@ static quire_result ask(quire_memory *memory, const qi_page *page, uint64_t need
     }
 }
 
-/* Requires the shard's lock, for a page that is resizing. Releases and reacquires the lock. */
+/*
+ * Requires the shard's lock, for a page that is resizing. Releases and reacquires the lock. If the
+ * space has no host memory for the larger region, the new part is unmapped again.
+ */
 static quire_result grow(qi_page *page, uint64_t needed, uint64_t to, qi_page_progress *progress)
 {
     qi_shard *shard = page->shard;
@@ -78,7 +85,7 @@ static quire_result grow(qi_page *page, uint64_t needed, uint64_t to, qi_page_pr
     progress->gave_back_empty = true;
     qi_lock_release(&shard->lock);
     qi_pages_give_back(memory, leaving, &progress->events);
-    quire_result result = ask(memory, page, needed, &to, progress);
+    quire_result result = map_up_to(memory, page, needed, &to, progress);
     qi_lock_acquire(&shard->lock);
     if (result)
         return result;
@@ -126,7 +133,8 @@ quire_result qi_elastic_grow_for(qi_shard *shard, uint64_t size, uint64_t alignm
     return result;
 }
 
-quire_result qi_elastic_grow(qi_shard *shard, qi_elastic_result *outcome, qi_page_progress *progress)
+quire_result qi_elastic_grow(qi_shard *shard, qi_elastic_result *outcome,
+                             qi_page_progress *progress)
 {
     const qi_page *page = qi_elastic_page(shard);
     uint64_t free = page ? qi_space_free_at_end(shard->space, page->region) : 0;

@@ -1,5 +1,8 @@
 /*
- * elastic_grow.h - making the page of a contiguous memory larger.
+ * elastic_grow.h - makes the page of a contiguous memory larger.
+ *
+ * Both functions require the shard's lock. Invariant: the end of the page is moved by one thread at
+ * a time (elastic_end.h).
  */
 #ifndef QUIRE_SRC_CORE_PAGE_ELASTIC_GROW_H
 #define QUIRE_SRC_CORE_PAGE_ELASTIC_GROW_H

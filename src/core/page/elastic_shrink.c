@@ -1,6 +1,6 @@
 /*
- * elastic_shrink.c - the end of an elastic page goes back to the backend in two steps: it is cut
- * under the shard's lock and unmapped without it.
+ * elastic_shrink.c - returns the end of an elastic page in two steps: cuts it off the region under
+ * the shard's lock, and unmaps it without the lock.
  */
 #include "src/core/page/elastic_shrink.h"
 
@@ -12,7 +12,10 @@
 #include "src/core/page/retention.h"
 #include "src/space/space.h"
 
-/* Returns how many bytes of the page's end can go: free whole units beyond `keep` and the floor. */
+/*
+ * Returns how many free bytes at the page's end can be cut: whole units beyond `keep`, without
+ * going below the memory's floor. At least one unit of the page stays.
+ */
 static uint64_t spare_bytes(const qi_page *page, uint64_t keep)
 {
     const qi_shard *shard = page->shard;
@@ -30,8 +33,8 @@ qi_page *qi_elastic_shrink(qi_shard *shard, uint64_t keep, qi_page *leaving)
     if (!page || !qi_elastic_begin(page))
         return leaving;
     uint64_t spare = spare_bytes(page, keep), from = page->native.size;
-    if (!spare ||
-        qi_space_resize_region(shard->space, page->region, qi_elastic_region_size(page, from - spare))) {
+    if (!spare || qi_space_resize_region(shard->space, page->region,
+                                         qi_elastic_region_size(page, from - spare))) {
         qi_elastic_end(page, false);
         return leaving;
     }

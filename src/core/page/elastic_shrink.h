@@ -1,5 +1,8 @@
 /*
- * elastic_shrink.h - cutting the free end of an elastic page, and giving back every empty page.
+ * elastic_shrink.h - cuts the free end of an elastic page, and gives back every empty page.
+ *
+ * The shard's lock protects the cut; the end is unmapped without a lock. Invariant: while cut_from
+ * of a page is not 0, the page is `resizing`, so that no other thread moves its end.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_ELASTIC_SHRINK_H
 #define QUIRE_SRC_CORE_PAGE_ELASTIC_SHRINK_H

@@ -1,7 +1,8 @@
 /*
- * empty_pages.c - a list in the order of time, and lists of dedicated pages by size.
+ * empty_pages.c - keeps the empty pages of a shard in a list by time, and the dedicated ones also
+ * in lists by size.
  *
- * Tied pages are counted and not listed by size: no other object can use them.
+ * Tied pages are not listed by size, because no other object can use them. They are counted.
  */
 #include "src/core/page/empty_pages.h"
 
@@ -9,8 +10,8 @@
 #include "src/base/clock.h"
 
 /*
- * A dedicated page serves a request of at least 7/8 of its size. A search looks at up to 32 pages of
- * a list, so that its cost is bounded.
+ * A dedicated page serves a request of at least 7/8 of its size. A search looks at up to 32 pages
+ * of a list, so that its cost is bounded.
  */
 enum { MIN_EIGHTHS_USED = 7, MAX_LOOKED_AT = 32 };
 

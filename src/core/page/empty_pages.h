@@ -4,7 +4,9 @@
  * The list is in the order in which the pages became empty. Dedicated pages are also found by size,
  * in one list for each power of two. retention.h decides how long empty pages stay.
  *
- * Every function requires the lock of the page's shard.
+ * Every function requires the lock of the page's shard, except qi_empty_pages_now, which requires
+ * none. Invariant: the list has every LIVE page of the shard without allocations, and no other;
+ * `bytes` is the sum of their sizes, and no page is smaller than `least`.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_EMPTY_PAGES_H
 #define QUIRE_SRC_CORE_PAGE_EMPTY_PAGES_H

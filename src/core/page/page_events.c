@@ -1,5 +1,5 @@
 /*
- * page_events.c - reports page events to the hook and the log.
+ * page_events.c - reports page events to the hook and the log, and then frees the page numbers.
  */
 #include "src/core/page/page_events.h"
 
@@ -27,6 +27,7 @@ void qi_pages_free_numbers(qi_pages *pages, qi_page *gone)
     qi_lock_release(&pages->lock);
 }
 
+/* The hook receives the end of every page before the page numbers become free. */
 static void report_gone(quire_memory *memory, qi_page *gone, const qi_page_change *renewed)
 {
     uint64_t bytes = renewed->size, count = bytes != 0;
@@ -50,6 +51,9 @@ static void report_made(quire_memory *memory, const qi_page_change *made, const 
            made->number, made->grown ? "grown" : "made", qi_bytes(made->size).text, more);
 }
 
+/*
+ * The events are cleared first: the hook and the log sink may call quire, which may use them again.
+ */
 void qi_page_events_report(quire_memory *memory, qi_page_events *events, const char *more)
 {
     const qi_page_events reported = *events;

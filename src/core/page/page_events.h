@@ -22,10 +22,11 @@ typedef struct qi_page_change {
 
 /* {0} means that nothing happened. */
 typedef struct qi_page_events {
-    qi_page *gone;          /* destroyed pages, in phase GONE; only this call knows them */
-    qi_page_change renewed; /* a destroyed page whose number the call reuses for the page it makes */
-    qi_page_change cut;     /* the last page that was made smaller */
-    qi_page_change made;    /* the last page that was made or made larger */
+    qi_page *gone; /* destroyed pages, in phase GONE; only this call knows them */
+    qi_page_change
+        renewed;         /* a destroyed page whose number the call reuses for the page it makes */
+    qi_page_change cut;  /* the last page that was made smaller */
+    qi_page_change made; /* the last page that was made or made larger */
 } qi_page_events;
 
 /*
@@ -35,8 +36,9 @@ typedef struct qi_page_events {
 void qi_page_events_report(quire_memory *memory, qi_page_events *events, const char *more);
 
 /*
- * For a GONE page that was never published: if it has the renewed number, its record takes the place
- * of the page that had the number before. Returns whether that is so.
+ * For a GONE page that was never published. If it has the renewed number, its record replaces that
+ * of the earlier page with this number, whose end is reported later. Returns false if it has
+ * another number.
  */
 bool qi_page_events_keep_number(qi_page_events *events, qi_page *page);
 

@@ -1,5 +1,8 @@
 /*
- * page_history.c - see page_history.h. Dedicated pages are left out: a request decides their size.
+ * page_history.c - sums the shared pages of a memory for its policy (see page_history.h).
+ *
+ * Dedicated pages are excluded: a request decides their size. A page that is being made counts with
+ * the size requested for it.
  */
 #include "src/core/page/page_history.h"
 

@@ -1,5 +1,8 @@
 /*
- * page_history.h - what the pages of a memory say about the size of the next one (device/policy.h).
+ * page_history.h - the sizes of a memory's pages, as the policy needs them for the next page
+ * (device/policy.h).
+ *
+ * The lock of the pages protects what is read. Nothing is changed.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_PAGE_HISTORY_H
 #define QUIRE_SRC_CORE_PAGE_PAGE_HISTORY_H
@@ -8,8 +11,8 @@
 #include "src/core/state/page.h"
 
 /*
- * Requires the lock of the pages. Reads every page where the policy grows by the pages that exist;
- * for other policies `largest` and `total` stay 0, because nothing reads them.
+ * Requires the lock of the pages. Reads every page if the policy's growth depends on all pages. For
+ * other policies `largest` and `total` are 0, because nothing reads them.
  */
 qi_page_history qi_page_history_of(const quire_page_policy *policy, const qi_pages *pages);
 

@@ -1,5 +1,9 @@
 /*
- * page_make.c - makes pages: numbered under the locks, created without them, published under them.
+ * page_make.c - makes a page: numbers it under the locks, creates it without them, and publishes it
+ * under them.
+ *
+ * The thread that makes a page owns its record in phase MAKING. Until the page is published, other
+ * threads read only what the lock of the pages protects.
  */
 #include "src/core/page/page_make.h"
 
@@ -17,8 +21,8 @@
 #include "src/space/space.h"
 
 /*
- * Requires no lock. Creates a page of one size. If memory is exhausted, it gives back the empty pages
- * of all shards and tries again.
+ * Requires no lock. Creates a page of one size. If memory is exhausted, it gives back the empty
+ * pages of all shards and tries again.
  */
 static quire_result create_sized(quire_memory *memory, const quire_page_request *request,
                                  qi_device_page *native, qi_page_events *events)
@@ -65,6 +69,7 @@ static quire_result create(quire_memory *memory, const qi_page *page, const qi_p
     }
 }
 
+/* Requires the lock of the pages. */
 static void count_in(qi_pages *pages, const qi_page *page)
 {
     quire_memory_stats *stats = &pages->stats;
@@ -115,6 +120,7 @@ static quire_result make_numbered(qi_shard *shard, qi_page *page, const qi_page_
 void qi_page_give_back_before(qi_shard *shard, uint64_t needed, qi_page_events *events)
 {
     quire_memory *memory = shard->memory;
+    /* the time limit of the policy applies to all shards, not only to this one */
     bool others = memory->shard_count > 1 && memory->policy.retention_nanoseconds;
     qi_page *leaving = qi_empty_pages_take_oldest(shard, needed, QI_EMPTY_PAGES_PER_CALL, NULL);
     leaving = qi_elastic_shrink(shard, 0, leaving);
@@ -139,8 +145,8 @@ static quire_result number(qi_shard *shard, const qi_page_plan *p, qi_page **pag
 }
 
 /*
- * Like `number`. If the memory has as many pages as it may have, it releases and reacquires the lock to
- * give back the empty pages of all shards, and tries again.
+ * Like `number`. If the memory has as many pages as it may have, it releases and reacquires the
+ * lock to give back the empty pages of all shards, and tries again.
  */
 static quire_result number_or_give(qi_shard *shard, const qi_page_plan *p, qi_page **page,
                                    qi_page_events *events)
@@ -154,6 +160,7 @@ static quire_result number_or_give(qi_shard *shard, const qi_page_plan *p, qi_pa
     return has_given ? number(shard, p, page, events) : result;
 }
 
+/* Requires the shard's lock. Releases and reacquires it. Numbers and makes a page for the plan. */
 static quire_result make_planned(qi_shard *shard, const qi_page_plan *p, qi_page **out,
                                  qi_page_progress *progress)
 {

@@ -1,8 +1,9 @@
 /*
- * page_make.h - making a page and publishing it.
+ * page_make.h - makes a page and publishes it.
  *
- * A page is numbered under the locks of its shard and of the pages, created in the backend without a
- * lock, and published under the shard's lock.
+ * A page is numbered under the locks of its shard and of the pages, created in the backend without
+ * a lock, and published under the shard's lock. Invariant: on return the page is LIVE, or its
+ * number becomes free again, at the latest when the events are reported.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_PAGE_MAKE_H
 #define QUIRE_SRC_CORE_PAGE_PAGE_MAKE_H
@@ -24,13 +25,14 @@ typedef struct qi_page_progress {
 void qi_page_give_back_before(qi_shard *shard, uint64_t needed, qi_page_events *events);
 
 /*
- * Requires the shard's lock. Releases it, and returns with it reacquired, whatever the result: the
- * caller can use the page before any other thread. Makes a page for `size` bytes at `alignment` and
- * publishes it. A shared page that is refused for lack of memory, or over a budget, is requested
- * again with half the size, down to the size that the request needs. If memory is exhausted, the
- * empty pages of all shards are given back first. Fails with TOO_MANY_PAGES, OVER_BUDGET,
- * OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, OUT_OF_RANGE, WRONG_STATE (the memory is being destroyed)
- * and errors of the backend. Whatever the result, the caller reports the events once it holds no lock.
+ * Requires the shard's lock. Releases and reacquires it. Returns with the lock held after success
+ * and after failure, so that the caller can use the page before any other thread. Makes a page for
+ * `size` bytes at `alignment` and publishes it. A shared page that is refused for lack of memory,
+ * or over a budget, is requested again with half the size, down to the size that the request needs.
+ * If memory is exhausted, the empty pages of all shards are given back first. Fails with
+ * TOO_MANY_PAGES, OVER_BUDGET, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, OUT_OF_RANGE, WRONG_STATE
+ * (the memory is being destroyed) and errors of the backend. Also on failure the caller reports the
+ * events once it holds no lock.
  */
 QUIRE_MUST_USE quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment,
                                          bool dedicated, qi_page **page,

@@ -24,8 +24,8 @@ static qi_page **find_gone(qi_page_events *events, uint32_t below)
 }
 
 /*
- * Requires the lock of the pages. Returns the lowest free number. The number of a page that this call
- * has destroyed is free for the page it makes, because its events are reported in order.
+ * Requires the lock of the pages. Returns the lowest free number. The number of a page that this
+ * call has destroyed is free for the page it makes, because its events are reported in order.
  */
 static uint32_t find_number(qi_pages *pages, qi_page_events *events)
 {
@@ -43,13 +43,17 @@ static uint32_t find_number(qi_pages *pages, qi_page_events *events)
     return number;
 }
 
+/*
+ * Requires the lock of the pages. Assigns the lowest free number and a record in phase MAKING.
+ * Fails with TOO_MANY_PAGES or OUT_OF_HOST_MEMORY.
+ */
 static quire_result take_number(quire_memory *memory, qi_page_events *events, qi_page **out)
 {
     qi_pages *pages = &memory->pages;
     uint32_t max = memory->policy.max_pages;
     if (max && pages->in_use >= max)
         return qi_fail_text(QUIRE_ERROR_TOO_MANY_PAGES,
-                            "memory '%s' has %u page%s, as many as its policy allows", memory->name,
+                            "memory '%s' has %u page%s, the maximum of its policy", memory->name,
                             pages->in_use, qi_plural(pages->in_use));
     uint32_t number = find_number(pages, events);
     if (!qi_table_ensure(&pages->records, &memory->host, number))
@@ -88,13 +92,13 @@ quire_result qi_page_begin(qi_shard *shard, const qi_page_plan *p, qi_page_event
                             memory->name);
     if (!p->dedicated && has_all_shared(shard))
         return qi_fail_text(QUIRE_ERROR_TOO_MANY_PAGES,
-                            "memory '%s' has %u shared page, as many as its fit works in",
-                            memory->name, qi_page_max_shared(shard));
+                            "memory '%s' has %u shared page and cannot have another", memory->name,
+                            qi_page_max_shared(shard));
     if (!p->dedicated && p->needed > room)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                            "a page of %b has no place: the pages of a memory with granule %u "
-                            "reach no further; %b are left",
-                            p->needed, memory->granule, room);
+        return qi_fail_with(
+            QUIRE_ERROR_OUT_OF_RANGE,
+            "a page of %b exceeds the offsets of a memory with granule %u: %b are left", p->needed,
+            memory->granule, room);
     quire_result result = take_number(memory, events, out);
     if (result)
         return result;

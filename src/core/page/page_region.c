@@ -1,8 +1,8 @@
 /*
  * page_region.c - adds pages to a shard's space and removes them.
  *
- * A region starts at the first whole granule of the page. The bytes in front of it (`skipped`) are
- * lost where the backend's base address is not a multiple of the granule.
+ * A region starts at the first whole granule of the page. The bytes before it (`skipped`) are not
+ * used where the backend's base address is not a multiple of the granule.
  */
 #include "src/core/page/page_region.h"
 

@@ -1,5 +1,6 @@
 /*
- * page_size.c - see page_size.h.
+ * page_size.c - computes page sizes (see page_size.h). A size above 64 bits counts as UINT64_MAX,
+ * which no heap has.
  */
 #include "src/core/page/page_size.h"
 
@@ -20,14 +21,17 @@ uint64_t qi_page_alignment(const quire_memory *memory, uint64_t alignment)
     return alignment > memory->granule ? alignment : memory->granule;
 }
 
-/* The bytes a page needs so that the request fits whatever the native base turns out to be. */
+/*
+ * Computes the bytes of a page in which the request fits for every address that the backend may
+ * give the page. Returns true if they exceed 64 bits.
+ */
 static bool page_overflows(const qi_shard *shard, uint64_t size, uint64_t alignment, bool dedicated,
                            uint64_t *total)
 {
     const quire_memory *memory = shard->memory;
     uint64_t wanted = qi_page_alignment(memory, alignment),
              base = memory->device->info.limits.page_alignment;
-    if (!base) /* pages come aligned as they are asked for */
+    if (!base) /* no promise by the device: the page has the alignment that is requested for it */
         base = qi_page_alignment(memory, memory->max_alignment);
     if (!dedicated)
         return qi_space_region_overflows(shard->space, size, alignment, base, total);
@@ -41,11 +45,11 @@ quire_result qi_page_check_total(const quire_memory *memory, uint64_t size, uint
     uint64_t heap = info->heaps[info->kinds[memory->kind].heap].size;
     if (total > heap)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "%b (%u bytes) asked: the heap of memory kind %u has %b in all", size,
-                            size, memory->kind, heap);
+                            "%b (%u bytes) requested: the heap of memory kind %u has %b in all",
+                            size, size, memory->kind, heap);
     if (info->limits.max_page && total > info->limits.max_page)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "%b asked: the device makes no page above %b", size,
+                            "%b requested: the largest page of the device has %b", size,
                             info->limits.max_page);
     return QUIRE_SUCCESS;
 }
@@ -63,7 +67,7 @@ quire_result qi_page_needed_size(const qi_shard *shard, uint64_t size, uint64_t 
     return result;
 }
 
-/* No more than the device and the line of the space allow. */
+/* Limits a size to the largest page of the device and to the free part of the space's line. */
 static uint64_t within_limits(const qi_shard *shard, uint64_t size)
 {
     const quire_memory *memory = shard->memory;
@@ -80,6 +84,7 @@ uint64_t qi_page_policy_size(const qi_shard *shard)
     return within_limits(shard, qi_policy_next_page(&memory->policy, &had, qi_page_unit(memory)));
 }
 
+/* The policy and the limits never make a page too small for its request. */
 uint64_t qi_page_wanted_size(const qi_shard *shard, const qi_page *page, uint64_t size,
                              uint64_t needed)
 {

@@ -1,5 +1,5 @@
 /*
- * page_take.c - phases of pages that leave a memory or move between shards.
+ * page_take.c - changes the phase of pages that leave a memory or move between shards.
  *
  * A thread that has a page under way marks that (transit.h), so that debug builds catch a callback
  * that would wait for the thread itself.
@@ -34,10 +34,11 @@ qi_page *qi_page_acquire(quire_memory *memory, uint32_t number)
         if (!shard)
             return NULL;
         qi_lock_acquire(&shard->lock);
-        qi_lock_acquire(&pages->lock); /* without a lock it may have left, and another page may have its number */
-        bool is_there = page->phase == QI_PAGE_LIVE && page->shard == shard;
+        /* between the locks the page may have left, and its number may belong to another page */
+        qi_lock_acquire(&pages->lock);
+        bool is_still_live = page->phase == QI_PAGE_LIVE && page->shard == shard;
         qi_lock_release(&pages->lock);
-        if (is_there)
+        if (is_still_live)
             return page;
         qi_lock_release(&shard->lock);
     }

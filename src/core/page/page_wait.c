@@ -62,8 +62,7 @@ bool qi_page_wait_for_change(qi_shard *shard, quire_result refusal, qi_page_wait
                    shard->shared < qi_page_max_shared(shard);
     bool has_changed = pages->changes != wait->changes;
     if (!wait->turn || wait->as_of != wait->changes)
-        *wait =
-            (qi_page_wait){wait->changes, pages->turns, wait->changes};
+        *wait = (qi_page_wait){wait->changes, pages->turns, wait->changes};
     bool waits = pages->leaving || pages->moving || qi_elastic_is_shrinking(shard) ||
                  (is_full && pages->being_made) || has_page_begun_by(pages, wait->turn);
     if (waits && !has_changed)

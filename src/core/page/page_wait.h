@@ -5,7 +5,8 @@
  * could be refused while another one is about to free what it needs.
  *
  * Both waits return at once in a thread that has a page under way itself (transit.h): such a thread
- * would wait for itself.
+ * would wait for itself. The lock of the pages protects the counts that are compared. Invariant: a
+ * thread that has finished with a page wakes all threads that wait.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_PAGE_WAIT_H
 #define QUIRE_SRC_CORE_PAGE_PAGE_WAIT_H
@@ -13,10 +14,10 @@
 #include "src/core/state/memory.h"
 
 /*
- * Requires the shard's lock. Releases and reacquires it. Waits for a shared page that another thread
- * makes for this shard and that will have `size` bytes left. *joined, NULL at first, remembers the
- * page in which the caller claimed these bytes, so that it claims them once. Returns false if there is
- * no such page. Returns true after a wait; the caller searches again.
+ * Requires the shard's lock. Releases and reacquires it. Waits for a shared page that another
+ * thread makes for this shard and that will have `size` bytes left. *joined, NULL at first,
+ * remembers the page in which the caller claimed these bytes, so that it claims them once. Returns
+ * false if there is no such page. Returns true after a wait; the caller searches again.
  */
 bool qi_page_wait_for_room(qi_shard *shard, uint64_t size, const qi_page **joined);
 

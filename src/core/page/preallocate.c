@@ -15,8 +15,8 @@
 #include "src/core/page/trim.h"
 
 /*
- * Requires the shard's lock. Releases and reacquires it. Makes a page of the policy's size, or grows
- * the elastic page.
+ * Requires the shard's lock. Releases and reacquires it. Makes a page of the policy's size, or
+ * grows the elastic page.
  */
 static quire_result add(qi_shard *shard, qi_page_progress *progress)
 {
@@ -54,8 +54,8 @@ static quire_result make_page(qi_shard *shard)
 }
 
 /*
- * Whether more pages are needed. No longer once another thread has changed the floor: the pages would
- * leave again.
+ * Whether more pages are needed. No longer once another thread has changed the floor: the pages
+ * would leave again.
  */
 static bool needs_pages(quire_memory *memory, uint64_t bytes)
 {
@@ -80,8 +80,8 @@ static quire_result check(const quire_memory *memory, uint64_t bytes)
     uint64_t heap = info->heaps[info->kinds[memory->kind].heap].size;
     if (bytes > heap)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "%b to preallocate: the heap of memory kind %u has %b in all",
-                            bytes, memory->kind, heap);
+                            "%b to preallocate: the heap of memory kind %u has %b in all", bytes,
+                            memory->kind, heap);
     if (bytes && memory->policy.dedicated == QUIRE_DEDICATED_ALWAYS)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "a memory of dedicated pages cannot preallocate: each page is made for its "

@@ -1,5 +1,8 @@
 /*
- * preallocate.h - making pages before they are needed.
+ * preallocate.h - makes pages before they are needed.
+ *
+ * The lock of the pages protects the floor. Invariant: as long as the floor is not changed,
+ * retention keeps at least that many bytes of pages.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_PREALLOCATE_H
 #define QUIRE_SRC_CORE_PAGE_PREALLOCATE_H

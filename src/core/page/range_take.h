@@ -1,8 +1,8 @@
 /*
- * range_take.h - taking a slot together with a range of the shared pages, and giving both back.
+ * range_take.h - takes a slot together with a range of the shared pages, and gives both back.
  *
- * Every allocation and every free passes here, millions of times in a program, so that the functions
- * are inline. Every function requires the lock of the shard.
+ * Every allocation and every free calls these functions, which are inline for that reason. Every
+ * function requires the lock of the shard.
  * Invariant: the shard's statistics and the page's tally change together with slot and range.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_RANGE_TAKE_H
@@ -13,7 +13,7 @@
 #include "src/core/state/memory.h"
 #include "src/space/space.h"
 
-/* What a range is taken for, and what its record keeps for the caller. */
+/* A request for a range, and what its record keeps for the caller. */
 typedef struct qi_range_request {
     uint64_t size; /* bytes, with all that the policy and checked builds add */
     uint64_t alignment;
@@ -25,8 +25,8 @@ typedef struct qi_range_request {
 } qi_range_request;
 
 /*
- * An allocation of `bytes`, left padding included, is added to or removed from a page. A page with
- * its first allocation leaves the list of empty pages, one without its last enters it.
+ * Count an allocation of `bytes`, left padding included, in or out of a page. A page leaves the
+ * list of empty pages with its first allocation and enters it with the free of its last.
  */
 static inline void qi_tally_add(qi_tally *tally, uint64_t bytes)
 {
@@ -43,6 +43,7 @@ static inline void qi_tally_remove(qi_tally *tally, uint64_t bytes)
         qi_empty_pages_add(tally->page);
 }
 
+/* Counts an allocation in the statistics of the shard and in the tally of its page. */
 static inline void qi_range_count_in(qi_shard *shard, const qi_slot *slot)
 {
     quire_memory_stats *stats = &shard->stats;
@@ -54,6 +55,7 @@ static inline void qi_range_count_in(qi_shard *shard, const qi_slot *slot)
     qi_tally_add(slot->tally, held);
 }
 
+/* Counts it out again. Peaks are raised here, before values fall, and not in every allocation. */
 static inline void qi_range_count_out(qi_shard *shard, qi_slot *slot)
 {
     quire_memory_stats *stats = &shard->stats;
@@ -90,8 +92,8 @@ static inline void qi_range_fill_record(qi_shard *shard, const qi_range_request 
 }
 
 /*
- * Takes a slot, which stays PRIVATE, and a range. Returns NO_SPACE where no range fits; with QI_TRY no
- * error text is written then. On failure nothing changed.
+ * Takes a slot, which stays PRIVATE, and a range. Returns NO_SPACE if no range fits; with QI_TRY it
+ * writes no error text in that case. On failure nothing has changed.
  */
 QUIRE_MUST_USE static inline quire_result qi_range_take(qi_shard *shard,
                                                         const qi_range_request *request,
@@ -102,8 +104,8 @@ QUIRE_MUST_USE static inline quire_result qi_range_take(qi_shard *shard,
     if (qi_unlikely(result))
         return result;
     quire_placement at;
-    result = shard->space->allocate_range(shard->space, request->size,
-                                          request->alignment, *slot, how, &at);
+    result = shard->space->allocate_range(shard->space, request->size, request->alignment, *slot,
+                                          how, &at);
     if (qi_unlikely(result)) {
         qi_slot_give(&memory->slots, &shard->queue, *slot);
         return result;
@@ -122,8 +124,8 @@ static inline bool qi_range_give_slot(qi_shard *shard, qi_slot *record, uint32_t
 }
 
 /*
- * Gives back a PRIVATE slot of this shard and its range. The slot has no object and no name any more.
- * Returns whether its page became empty; the caller then sets shard->emptied.
+ * Gives back a PRIVATE slot of this shard and its range. The slot has no object and no name any
+ * more. Returns whether its page became empty; the caller then sets shard->emptied.
  */
 static inline bool qi_range_give(qi_shard *shard, qi_slot *record, uint32_t slot)
 {

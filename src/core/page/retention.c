@@ -1,5 +1,7 @@
 /*
- * retention.c - taking out the empty pages that the policy no longer keeps.
+ * retention.c - takes out the empty pages that the policy no longer keeps.
+ *
+ * Every function requires the lock of the shard, except qi_empty_pages_apply_all.
  */
 #include "src/core/page/retention.h"
 
@@ -29,6 +31,7 @@ typedef struct portion {
     uint64_t least;  /* the smallest page that had to stay */
 } portion;
 
+/* `spare` is read once and serves as a cheap first test; may_leave tests the present bytes. */
 static portion begin(const qi_shard *shard, uint64_t needed, uint32_t max)
 {
     return (portion){.needed = needed,
@@ -43,6 +46,7 @@ static bool must_all_stay(const qi_empty_pages *empty_pages, const portion *p)
     return !empty_pages->tied && p->spare < empty_pages->least;
 }
 
+/* Takes one page, unless the floor needs it. Counts it beyond the limit once enough bytes are taken. */
 static qi_page *take(portion *p, qi_page *page, qi_page *leaving)
 {
     uint64_t size = page->native.size;
@@ -56,8 +60,8 @@ static qi_page *take(portion *p, qi_page *page, qi_page *leaving)
 }
 
 /*
- * Takes the oldest pages until at most `keep` bytes are left. A complete pass learns the size of the
- * smallest page that stays.
+ * Takes the oldest pages until at most `keep` bytes are left. A complete pass learns the size of
+ * the smallest page that stays.
  */
 static qi_page *take_down_to(qi_shard *shard, uint64_t keep, portion *p, qi_page *leaving)
 {
@@ -93,7 +97,7 @@ static qi_page *take_tied(const qi_shard *shard, qi_page *leaving)
     return leaving;
 }
 
-/* Takes the pages that are empty for `longest` nanoseconds. If the clock went back, pages stay. */
+/* Takes the pages that have been empty for `longest` nanoseconds. If the clock went back, pages stay. */
 static qi_page *take_old(qi_shard *shard, uint64_t longest, portion *p, qi_page *leaving)
 {
     uint64_t time = qi_empty_pages_now(shard->memory);

@@ -1,15 +1,16 @@
 /*
- * retention.h - which empty pages a memory keeps, and taking the others out.
+ * retention.h - decides which empty pages a memory keeps, and takes the others out.
  *
  * The page policy limits the bytes and the age of empty pages. The policy is applied when a page
  * becomes empty, when a page has to be made, and by a trim. A call that allocates or frees takes at
  * most QI_EMPTY_PAGES_PER_CALL pages, so that no single call pays for all of them; the next calls
  * take the rest.
  *
- * The functions take pages out of the memory and put them in front of the list `leaving`. The
- * caller gives that list to qi_pages_give_back after it has released its locks. No function goes
- * below the floor of quire_memory_preallocate, except for pages that are tied to a destroyed object:
- * these always leave.
+ * The functions put the pages that they take at the front of the list `leaving` and return the
+ * list. The caller gives it to qi_pages_give_back after it has released its locks. The shard's lock
+ * protects the list of empty pages. Invariant: no function takes bytes that the floor of
+ * quire_memory_preallocate needs, except pages that are tied to a destroyed object: these always
+ * leave.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_RETENTION_H
 #define QUIRE_SRC_CORE_PAGE_RETENTION_H

@@ -38,8 +38,8 @@ static uint64_t empty_bytes(const quire_memory *memory)
 }
 
 /*
- * Requires the locks of all shards. Takes empty pages until at most `target` bytes of them are left,
- * the highest numbers first: new allocations fill low numbers first.
+ * Requires the locks of all shards. Takes empty pages until at most `target` bytes of them are
+ * left, the highest numbers first: new allocations fill low numbers first.
  */
 static qi_page *take_highest(quire_memory *memory, uint64_t target, qi_page *leaving)
 {
@@ -64,6 +64,7 @@ static qi_page *cut_ends(quire_memory *memory, uint64_t target, qi_page *leaving
     return leaving;
 }
 
+/* The quarantine is drained first, because its ranges keep pages from being empty. */
 uint64_t qi_memory_trim(quire_memory *memory, uint64_t target)
 {
     qi_slot_queue *queues[QI_MAX_SHARDS];
@@ -84,6 +85,10 @@ uint64_t qi_memory_trim(quire_memory *memory, uint64_t target)
     return qi_pages_destroy(memory, leaving);
 }
 
+/*
+ * Page numbers decide the order here as in a trim. If the empty pages are not enough, the free ends
+ * of elastic pages follow. Pages with allocations stay, and no further page is granted.
+ */
 void qi_memory_set_limit(quire_memory *memory, uint64_t bytes)
 {
     qi_account_set_limit(&memory->account, bytes);

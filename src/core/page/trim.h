@@ -1,7 +1,8 @@
 /*
- * trim.h - the bytes of pages that a memory keeps: floor, limit and trim.
+ * trim.h - sets how many bytes of pages a memory keeps: floor, limit and trim.
  *
- * No function requires a lock.
+ * No function requires a lock. The lock of the pages protects the floor; the limit is an account
+ * (device/budget.h).
  */
 #ifndef QUIRE_SRC_CORE_PAGE_TRIM_H
 #define QUIRE_SRC_CORE_PAGE_TRIM_H
@@ -12,8 +13,8 @@
 uint64_t qi_memory_set_floor(quire_memory *memory, uint64_t bytes);
 
 /*
- * Sets the floor to 0, and gives back empty pages until at most `target` bytes of them are left. Also
- * gives back host memory of slots and spaces. Returns the bytes of pages given back.
+ * Sets the floor to 0, and gives back empty pages until at most `target` bytes of them are left.
+ * Also gives back host memory of slots and spaces. Returns the bytes of pages given back.
  */
 uint64_t qi_memory_trim(quire_memory *memory, uint64_t target);
 

@@ -1,5 +1,6 @@
 /*
- * release.c - gives slots back in the shard that they belong to, or through its inbox.
+ * release.c - gives slots back to the shard that they belong to: under its lock if it is the
+ * calling thread's shard, otherwise through its inbox.
  */
 #include "src/core/release/release.h"
 
@@ -14,8 +15,8 @@
 enum { MAX_QUEUED = 1024 };
 
 /*
- * Takes the slot's meta record out. No other thread changes it any more, but a walk may be reading the
- * name: hence the lock.
+ * Takes the slot's meta record out. No other thread changes it any more, but a walk may be reading
+ * the name: hence the lock.
  */
 static qi_slot_meta *detach_meta(qi_shard *shard, qi_slot *record)
 {
@@ -44,7 +45,10 @@ void qi_release_name(quire_memory *memory, uint32_t slot)
         release_rest(memory, record);
 }
 
-/* Requires the lock and releases it. Does what other threads left to the shard. */
+/*
+ * Requires the lock and releases it. Drains the inbox and applies the retention limits; destroys
+ * the pages that leave.
+ */
 static void catch_up(qi_shard *shard)
 {
     qi_page *leaving = qi_shard_catch_up(shard, NULL);
@@ -53,6 +57,10 @@ static void catch_up(qi_shard *shard)
         qi_pages_destroy(shard->memory, leaving);
 }
 
+/*
+ * The object and the name are released first, without the lock: a backend call destroys the object.
+ * From the inbox the owning shard gives back the range later.
+ */
 void qi_release(quire_memory *memory, uint32_t slot)
 {
     qi_slot *record = qi_memory_slot(memory, slot);
@@ -65,7 +73,7 @@ void qi_release(quire_memory *memory, uint32_t slot)
     qi_lock_acquire(&shard->lock);
     if (is_mine && qi_range_give(shard, record, slot))
         shard->emptied = true;
-    if (!is_mine || qi_shard_is_behind(shard))
+    if (!is_mine || qi_shard_poll_work(shard))
         catch_up(shard);
     else
         qi_lock_release(&shard->lock);

@@ -1,9 +1,9 @@
 /*
- * release.h - giving back a PRIVATE slot: its object, its name, its range and, if it was dedicated,
- * its page.
+ * release.h - gives back a PRIVATE slot: its object, its name, and its range or dedicated page.
  *
- * A slot is PRIVATE because its allocation was never published, or because a free claimed it. No
- * function requires a lock.
+ * A slot is PRIVATE because its allocation was never published, or because a free claimed it. The
+ * calling thread owns it. No function requires a lock; the lock of the slot's shard protects the
+ * range and the statistics. Invariant: a slot is given back once, after its object and name.
  */
 #ifndef QUIRE_SRC_CORE_RELEASE_RELEASE_H
 #define QUIRE_SRC_CORE_RELEASE_RELEASE_H
@@ -17,13 +17,13 @@
 void qi_release(quire_memory *memory, uint32_t slot);
 
 /*
- * Like qi_release, for a slot that the application freed. Checked builds keep it in quarantine first.
- * Returns CORRUPTED if bytes beside the allocation were written (checked builds only); the slot is
- * released all the same.
+ * Like qi_release, for a slot that the application freed. Checked builds keep it in quarantine
+ * first. Returns CORRUPTED if bytes beside the allocation were written (checked builds only); the
+ * slot is released all the same.
  */
 static inline quire_result qi_release_checked(quire_memory *memory, uint32_t slot)
 {
-    bool is_corrupted = qi_checked_is_corrupted(memory, slot);
+    bool is_corrupted = qi_checked_report_corruption(memory, slot);
     if (!qi_checked_hold(memory, slot))
         qi_release(memory, slot);
     return is_corrupted ? QUIRE_ERROR_CORRUPTED : QUIRE_SUCCESS;

@@ -1,9 +1,13 @@
 /*
- * inbox.h - slots on their way to the shard they belong to: many threads put in, one takes all.
+ * inbox.h - the list of PRIVATE slots that other threads freed for a shard.
  *
- * A word holds how many slots there are and the last one put in; each slot is linked to the one
- * before it. Taking takes everything at once, so that a slot cannot come back while another thread
- * still looks at it.
+ * Any thread adds a slot with one compare-and-exchange. A thread that has the shard lock takes all
+ * slots at once. A word holds the number of slots and the last slot; each slot is linked to the one
+ * added before it. Because a take removes every slot, a slot cannot be taken, freed again and added
+ * while another thread still compares the old word (the ABA problem).
+ *
+ * The word is atomic; adding and looking require no lock. The count is exact: it equals the number
+ * of linked slots.
  */
 #ifndef QUIRE_SRC_CORE_SLOT_INBOX_H
 #define QUIRE_SRC_CORE_SLOT_INBOX_H
@@ -11,7 +15,7 @@
 #include "src/core/slot/slot.h"
 
 typedef struct qi_inbox {
-    qi_atomic_u64 word; /* count << 32 | slot; 0: empty */
+    qi_atomic_u64 word; /* count << 32 | last slot; 0: empty */
 } qi_inbox;
 
 static inline void qi_inbox_init(qi_inbox *inbox)
@@ -24,7 +28,10 @@ static inline bool qi_inbox_is_empty(const qi_inbox *inbox)
     return !qi_atomic_load_u64(&inbox->word);
 }
 
-/* Puts in a private slot, which is its shard's from then on. Returns how many lie there now. */
+/*
+ * Adds a PRIVATE slot, which belongs to the shard from then on. Returns how many slots the inbox
+ * has now.
+ */
 static inline uint32_t qi_inbox_put(qi_inbox *inbox, const qi_slots *slots, uint32_t slot)
 {
     uint64_t word = qi_atomic_load_u64(&inbox->word), next;
@@ -35,7 +42,10 @@ static inline uint32_t qi_inbox_put(qi_inbox *inbox, const qi_slots *slots, uint
     return (uint32_t)(next >> 32);
 }
 
-/* Takes all: returns how many there are, *first the first of them in the order of their links. */
+/*
+ * Requires the shard lock. Takes all slots and returns their number. *first receives the slot added
+ * last, where the chain of links starts. The link of the last slot is meaningless.
+ */
 static inline uint32_t qi_inbox_take(qi_inbox *inbox, uint32_t *first)
 {
     uint64_t word = qi_atomic_swap_acquire_u64(&inbox->word, 0);

@@ -1,5 +1,8 @@
 /*
- * name_limit.c - accounts of names: what allocations hold whose names start with a prefix.
+ * name_limit.c - accounts of names: the bytes of the allocations whose names start with a prefix.
+ *
+ * Accounts are atomic, so that allocations in several shards can be counted at the same time. The
+ * caller holds the lock of the allocation's shard, which keeps the list of limits as it is.
  */
 #include "src/core/slot/name_limit.h"
 
@@ -39,6 +42,7 @@ void qi_names_finish(qi_names *names, qi_host *host)
 
 /* ---- counting ----------------------------------------------------------------------------- */
 
+/* `held` is the value that the decision was based on; the account may have changed since. */
 static quire_result refuse(const qi_name_limit *limit, uint64_t bytes, uint64_t held)
 {
     return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
@@ -57,6 +61,7 @@ quire_result qi_names_admit_any(const qi_names *names, const char *name, uint64_
     return QUIRE_SUCCESS;
 }
 
+/* Stops counting an allocation in an account. */
 static void give(qi_name_limit *limit, const qi_slot *record)
 {
     qi_account_give(&limit->held, qi_name_held_by(record));
@@ -77,6 +82,7 @@ quire_result qi_names_replace_any(qi_names *names, const char *old, const char *
                                   const qi_slot *record)
 {
     uint64_t bytes = qi_name_held_by(record), held = 0;
+    /* count the new name first, because only this can fail */
     for (qi_name_limit *limit = names->first; limit; limit = limit->next) {
         if (!is_of(limit, name) || is_of(limit, old))
             continue;

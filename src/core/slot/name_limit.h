@@ -5,8 +5,8 @@
  * prefixes exactly as long as the name is in its record. Both change together under the lock of the
  * allocation's shard. The list of limits changes under the locks of all shards.
  *
- * Invariant: the account of a prefix is the sum of size and left padding over the records with such a
- * name; `requested` and `count` likewise. quire_memory_check verifies it (stats/name_usage.h).
+ * Invariant: the account of a prefix is the sum of size and left padding over the records with such
+ * a name; `requested` and `count` likewise. quire_memory_check verifies it (stats/name_usage.h).
  *
  * A memory without limits costs one test of a pointer, and only for allocations with a name.
  */
@@ -45,8 +45,8 @@ QUIRE_MUST_USE static inline quire_result qi_names_admit(const qi_names *names, 
 }
 
 /*
- * Counts an allocation under `name` and no longer under `old` (NULL: no name). Fails with OVER_BUDGET
- * if a limit that did not count it before leaves too little; nothing changed then.
+ * Counts an allocation under `name` and no longer under `old` (NULL: no name). Fails with
+ * OVER_BUDGET if a limit that did not count it before leaves too little; nothing changed then.
  */
 QUIRE_MUST_USE static inline quire_result qi_names_replace(qi_names *names, const char *old,
                                                            const char *name, const qi_slot *record)

@@ -1,5 +1,5 @@
 /*
- * slot_meta.c - the part of a slot that few allocations need.
+ * slot_meta.c - creates and releases the meta records of slots: names, image data, user data.
  */
 #include "src/core/slot/slot_meta.h"
 
@@ -19,6 +19,7 @@ qi_slot_meta *qi_slot_meta_create_empty(qi_host *host)
     return qi_host_allocate(host, 1, sizeof(qi_slot_meta));
 }
 
+/* Returns false if host memory is exhausted; what was allocated stays in the record. */
 static bool fill(qi_host *host, qi_slot_meta *meta, const char *name, bool is_image)
 {
     if (name)
@@ -28,8 +29,8 @@ static bool fill(qi_host *host, qi_slot_meta *meta, const char *name, bool is_im
     return (!name || meta->name) && (!is_image || meta->image);
 }
 
-quire_result qi_slot_meta_create(qi_host *host, const char *name, uint64_t user_data,
-                                 bool is_image, qi_slot_meta **meta)
+quire_result qi_slot_meta_create(qi_host *host, const char *name, uint64_t user_data, bool is_image,
+                                 qi_slot_meta **meta)
 {
     *meta = NULL;
     if (!name && !user_data && !is_image)

@@ -1,11 +1,11 @@
 /*
- * uses.c - see uses.h.
+ * uses.c - counts the callbacks that the thread is in.
  */
 #include "src/core/slot/uses.h"
 
 #include <stdint.h>
 
-/* Callbacks that the thread runs while calls of the library below them use allocations. */
+/* Callbacks that the thread is in, while calls that enclose them have allocations in use. */
 static _Thread_local uint32_t callbacks;
 
 void qi_uses_begin_callback(void)

@@ -1,5 +1,5 @@
 /*
- * event.c - see event.h.
+ * event.c - calls the hook of a memory.
  */
 #include "src/core/state/event.h"
 
@@ -8,7 +8,7 @@
 
 void qi_event_report(quire_memory *memory, const quire_event *event)
 {
-    qi_transit_assert_none();
+    qi_transit_assert_none(); /* a callback must not wait for a page of its own thread */
     qi_error error = qi_error_save();
     memory->hook.event(memory->hook.user, memory, event);
     qi_error_restore(&error);
@@ -16,6 +16,7 @@ void qi_event_report(quire_memory *memory, const quire_event *event)
 
 void qi_event_report_slot(quire_memory *memory, quire_event_kinds kind, uint32_t slot)
 {
+    /* the slot is PRIVATE, so that its generation and its record do not change */
     const qi_slot *record = qi_memory_slot(memory, slot);
     uint32_t generation =
         qi_slot_generation(qi_atomic_load_u64(qi_slot_state(&memory->slots, slot)));

@@ -1,12 +1,15 @@
 /*
- * event.h - telling the caller's hook what happens in a memory. Never with a lock; without a hook,
- * or for a kind that it does not want, one test of a word.
+ * event.h - calls the memory's hook for events of allocations and pages.
+ *
+ * No function requires a lock, and the caller must hold none. Without a hook, and for a kind of
+ * event that the hook does not want, a call is one test of a word.
  */
 #ifndef QUIRE_SRC_CORE_STATE_EVENT_H
 #define QUIRE_SRC_CORE_STATE_EVENT_H
 
 #include "src/core/state/memory.h"
 
+/* Calls the hook. The thread's last error stays. */
 void qi_event_report(quire_memory *memory, const quire_event *event);
 
 static inline bool qi_event_is_wanted(const quire_memory *memory, quire_event_kinds kind)
@@ -14,7 +17,10 @@ static inline bool qi_event_is_wanted(const quire_memory *memory, quire_event_ki
     return qi_unlikely(memory->hook.kinds & kind);
 }
 
-/* A private slot: placed and not handed out yet, or won by a free and not given back yet. */
+/*
+ * Reports an event of a PRIVATE slot: it has a range and is not published yet, or a free has
+ * claimed it and not returned it yet.
+ */
 void qi_event_report_slot(quire_memory *memory, quire_event_kinds kind, uint32_t slot);
 
 static inline void qi_event_slot(quire_memory *memory, quire_event_kinds kind, uint32_t slot)

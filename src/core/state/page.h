@@ -1,6 +1,6 @@
 /*
- * state/page.h - the records of pages: of one page, of the pages of a memory, and of the empty pages
- * of a shard.
+ * state/page.h - the records of pages: of one page, of the pages of a memory, and of the empty
+ * pages of a shard.
  *
  * Life of a page: a thread gives it a number (phase MAKING), creates it in the backend without a
  * lock, and publishes it (LIVE); a shared page becomes a region of its shard's space. To return it,

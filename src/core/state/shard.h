@@ -25,15 +25,15 @@ typedef struct qi_shard {
     qi_lock lock;
     uint32_t index;
     uint32_t shared;   /* LIVE pages that are regions of the space */
-    bool emptied;      /* a page became empty since the policy was last applied completely */
-    uint32_t unlooked; /* operations since the inbox was last looked into */
+    bool emptied;      /* a page became empty after the policy was last applied completely */
+    uint32_t unlooked; /* operations since the inbox was last drained or polled */
     quire_memory *memory;
     quire_space *space; /* its regions are the shared pages; a range's user value is its slot */
     qi_table by_region; /* qi_tally of the page of each region */
     qi_slot_queue queue;
     qi_empty_pages empty_pages;
-    /* what allocations count: live and requested bytes, failures, deferred frees. Aligned so that the
-       counters of one operation lie in two cache lines */
+    /* what allocations count: live and requested bytes, failures, deferred frees; aligned so that
+       the counters of one operation lie in two cache lines */
     _Alignas(QI_CACHE_LINE) quire_memory_stats stats;
     qi_oom_record last_oom;
     struct qi_stream_queue *queues;           /* deferred frees by stream: stream_queue.h */
@@ -46,19 +46,20 @@ typedef struct qi_shard {
     uint32_t wait_count;
     struct qi_wait *spare_waits;
     qi_atomic_u64 deferred; /* allocations in the queues; written under the lock only */
-    struct qi_stream_queue *first_buckets[1 << QI_FIRST_QUEUE_BITS]; /* used until it is too small */
+    /* queue_buckets points here until the table grows */
+    struct qi_stream_queue *first_buckets[1 << QI_FIRST_QUEUE_BITS];
 
     _Alignas(QI_CACHE_LINE) qi_inbox inbox;
 } qi_shard;
 
-/*
- * Requires the shard's lock. Returns whether the shard has work besides the current operation: see
- * qi_shard_catch_up. Counts the calls, because looking into the inbox moves its cache line between
- * the freeing threads and this one: one operation in QI_LOOK_EVERY looks.
- */
+/* Looking into the inbox moves its cache line between threads: one operation in 16 looks. */
 enum { QI_LOOK_EVERY = 16 };
 
-static inline bool qi_shard_is_behind(qi_shard *shard)
+/*
+ * Requires the shard's lock. Called once for each operation, which it counts. Returns whether the
+ * shard has work besides the operation; the caller then calls qi_shard_catch_up.
+ */
+static inline bool qi_shard_poll_work(qi_shard *shard)
 {
     if (shard->emptied)
         return true;
@@ -69,9 +70,9 @@ static inline bool qi_shard_is_behind(qi_shard *shard)
 }
 
 /*
- * Requires the shard's lock. Raises the peaks to the current values. Called before a value falls and
- * when the statistics are read, not when a value rises: an allocation that cannot be completed is
- * taken back without leaving a trace in the peaks.
+ * Requires the shard's lock. Raises the peaks to the current values. Called before a value falls
+ * and when the statistics are read, not when a value rises: an allocation that cannot be completed
+ * is taken back without leaving a trace in the peaks.
  */
 static inline void qi_shard_keep_peaks(quire_memory_stats *stats)
 {

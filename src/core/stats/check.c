@@ -7,12 +7,13 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/core/deferred/stream_queue.h"
+#include "src/core/page/drain.h"
 #include "src/core/state/memory.h"
+#include "src/core/stats/name_usage.h"
 #include "src/core/stats/stats.h"
 #include "src/space/space.h"
-#include "src/core/page/drain.h"
-#include "src/core/stats/name_usage.h"
 
+/* Fails with CORRUPTED. `what` is the contradiction, `number` the slot, page or count that shows it. */
 static quire_result damaged(const quire_memory *memory, const char *what, uint64_t number)
 {
     return qi_fail_text(QUIRE_ERROR_CORRUPTED, "memory '%s': %s (%llu)", memory->name, what,
@@ -45,7 +46,7 @@ static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory
     const qi_slot *record = qi_memory_slot(memory, slot);
     const qi_page *page = page_of(memory, record);
     if (!page || (page->dedicated && record->range.id))
-        return damaged(memory, "an allocation names a page that is not there", slot);
+        return damaged(memory, "an allocation names a page that does not exist", slot);
     if (!qi_range_fits(record->offset, record->size, page->native.size))
         return damaged(memory, "an allocation reaches beyond its page", slot);
     if (page->dedicated && page->slot != slot)
@@ -170,5 +171,5 @@ quire_result qi_memory_check(quire_memory *memory)
     quire_result result = check_locked(memory);
     qi_lock_release(&memory->pages.lock);
     qi_shards_release(memory);
-    return result ? result : qi_checked_check(memory);
+    return result ? result : qi_checked_check(memory); /* acquires its locks itself */
 }

@@ -1,5 +1,8 @@
 /*
- * name_usage.c - limits by name, for calls that look at a whole memory.
+ * name_usage.c - the functions of limits by name that read a whole memory.
+ *
+ * A new limit starts with the sum over the allocations that exist. From then on allocations and
+ * frees keep its account (slot/name_limit.h).
  */
 #include "src/core/stats/name_usage.h"
 

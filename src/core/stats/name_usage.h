@@ -1,7 +1,9 @@
 /*
- * name_usage.h - setting limits by name, and reading what names hold.
+ * name_usage.h - sets limits by name, and reads what names hold.
  *
- * The functions acquire the locks of all shards, except qi_names_agree, which requires them.
+ * The functions acquire the locks of all shards, except qi_names_agree, which requires them. These
+ * locks protect the list of limits. Invariant: the account of a limit is the sum over the live
+ * allocations whose names start with its prefix.
  */
 #ifndef QUIRE_SRC_CORE_STATS_NAME_USAGE_H
 #define QUIRE_SRC_CORE_STATS_NAME_USAGE_H

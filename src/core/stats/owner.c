@@ -3,16 +3,16 @@
  * ranges of one page.
  */
 #include "src/base/result.h"
+#include "src/core/page/page_take.h"
 #include "src/core/state/memory.h"
 #include "src/core/stats/stats.h"
 #include "src/space/fit.h"
 #include "src/space/space.h"
-#include "src/core/page/page_take.h"
 
 /*
- * Whether a page holds an address, of the device or of the host's mapping; *offset receives the
- * position in the page. Only live pages: another thread may be writing the record of one that is
- * being made.
+ * Whether a live page contains an address, of the device or of the host's mapping. *offset receives
+ * the position in the page. Other pages are skipped, because another thread may be writing the
+ * record of a page that is being made.
  */
 static bool holds(const qi_page *page, uint64_t address, uint64_t *offset)
 {
@@ -28,11 +28,12 @@ static bool holds(const qi_page *page, uint64_t address, uint64_t *offset)
 }
 
 typedef struct search {
-    uint64_t offset; /* looked for, in the region */
+    uint64_t offset; /* in the region; the position to find */
     bool found;
     uint32_t slot;
 } search;
 
+/* Stops the walk at the range that contains the offset, or at the first range after it. */
 static bool look_at(void *user, const quire_space_item *item)
 {
     search *s = user;

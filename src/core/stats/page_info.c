@@ -1,11 +1,11 @@
 /*
- * page_info.c - what is known of one page (see stats.h).
+ * page_info.c - describes one page, under its shard's lock (see stats.h).
  */
 #include "src/base/result.h"
+#include "src/core/page/page_take.h"
 #include "src/core/state/memory.h"
 #include "src/core/stats/stats.h"
 #include "src/space/space.h"
-#include "src/core/page/page_take.h"
 
 static bool find_largest(void *user, const quire_space_item *item)
 {

@@ -1,13 +1,16 @@
 /*
- * stats.c - the statistics of memories and devices (see stats.h).
+ * stats.c - adds up the statistics of memories and devices (see stats.h).
+ *
+ * All shard locks are held at the same time, so that the sums belong to one moment. The counters of
+ * backend calls and of host memory are atomic and may be newer.
  */
 #include "src/core/stats/stats.h"
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/core/page/drain.h"
 #include "src/core/state/memory.h"
 #include "src/space/space.h"
-#include "src/core/page/drain.h"
 
 /* The share of `whole` that is not used; 0 where `whole` is 0. */
 static double lost_share(uint64_t used, uint64_t whole)

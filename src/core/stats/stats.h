@@ -4,7 +4,8 @@
  *
  * The module owns no counters. Shards and pages count while they work, under their own locks; this
  * module adds their counts up. Statistics over all shards are consistent because every shard lock
- * is held while they are read. Functions that take locks must be called without any.
+ * is held while they are read. Functions that take locks must be called without any. Invariant
+ * (what qi_memory_check verifies): slots, pages and counters of a memory agree.
  */
 #ifndef QUIRE_SRC_CORE_STATS_STATS_H
 #define QUIRE_SRC_CORE_STATS_STATS_H

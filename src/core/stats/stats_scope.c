@@ -1,13 +1,15 @@
 /*
- * stats_scope.c - see stats_scope.h.
+ * stats_scope.c - opens and closes statistics scopes (see stats_scope.h). Every access to the stack
+ * of scopes, and to the peaks, holds the locks of all shards; the lock of the pages protects their
+ * peaks.
  */
 #include "src/core/stats/stats_scope.h"
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/core/stats/stats.h"
-#include "src/core/state/memory.h"
 #include "src/core/page/drain.h"
+#include "src/core/state/memory.h"
+#include "src/core/stats/stats.h"
 
 static size_t size_of(uint32_t shard_count)
 {

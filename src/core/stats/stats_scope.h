@@ -1,7 +1,7 @@
 /*
  * stats_scope.h - statistics of a part of a program, between a push and its pop.
  *
- * The hot path counts nothing twice for a scope. A push saves the peaks and restarts them at the
+ * A scope costs an allocation or a free nothing. A push saves the peaks and restarts them at the
  * present values; its pop subtracts what was counted before the push, and restores the higher of
  * the saved and the new peaks. The scopes of a memory are a stack, guarded by the locks of all its
  * shards.

@@ -10,11 +10,11 @@
 
 #include "src/base/result.h"
 #include "src/base/transit.h"
+#include "src/core/page/page_take.h"
 #include "src/core/state/memory.h"
 #include "src/core/stats/stats.h"
 #include "src/space/fit.h"
 #include "src/space/space.h"
-#include "src/core/page/page_take.h"
 
 /* ---- the copy of one page ----------------------------------------------------------------- */
 

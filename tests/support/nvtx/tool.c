@@ -1,6 +1,6 @@
 /*
- * tool.c - a tool that listens to NVTX as sanitizers do: a library that NVTX loads because
- * NVTX_INJECTION64_PATH names it. It counts, and keeps the last range of each sort.
+ * tool.c - a tool that receives NVTX calls as sanitizers do: a library that NVTX loads because
+ * NVTX_INJECTION64_PATH names it. It counts the calls and keeps the last range of each kind.
  */
 #include "tests/support/nvtx/tool.h"
 
@@ -9,9 +9,9 @@
 
 #define VISIBLE __attribute__((visibility("default")))
 
-static nvtx_told told;
+static nvtx_calls told;
 
-VISIBLE const nvtx_told *nvtx_tool(void)
+VISIBLE const nvtx_calls *nvtx_tool(void)
 {
     return &told;
 }
@@ -60,7 +60,7 @@ static void unregister_regions(nvtxDomainHandle_t domain,
     told.regions_ended++;
 }
 
-/* What NVTX calls for each of its extensions. */
+/* NVTX calls this function for each of its extensions. */
 VISIBLE int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module);
 
 int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module)

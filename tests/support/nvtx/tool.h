@@ -1,5 +1,6 @@
 /*
- * tool.h - what the tool of the tests was told through NVTX: by nvtx_tool of its library.
+ * tool.h - the NVTX calls that the tool of the tests received, returned by nvtx_tool of its
+ * library.
  */
 #ifndef QUIRE_TESTS_SUPPORT_NVTX_TOOL_H
 #define QUIRE_TESTS_SUPPORT_NVTX_TOOL_H
@@ -12,12 +13,12 @@ typedef struct nvtx_range {
     size_t size;
 } nvtx_range;
 
-typedef struct nvtx_told {
+typedef struct nvtx_calls {
     uint32_t heaps, heaps_ended, regions, regions_ended;
-    uint32_t wrong;          /* calls that are not as NVTX asks */
-    nvtx_range heap, region; /* the last ones */
-} nvtx_told;
+    uint32_t wrong;          /* calls that break NVTX's rules */
+    nvtx_range heap, region; /* the last ranges */
+} nvtx_calls;
 
-const nvtx_told *nvtx_tool(void);
+const nvtx_calls *nvtx_tool(void);
 
 #endif

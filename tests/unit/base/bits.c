@@ -55,7 +55,7 @@ UNIT(bits, set_bits_are_counted_in_all_64)
     }
 }
 
-UNIT(bits, a_sum_overflows_exactly_above_the_last_number)
+UNIT(bits, a_sum_overflows_exactly_above_2_to_the_64)
 {
     uint64_t sum = 7;
     CHECK(!qi_add_overflows(0, 0, &sum));
@@ -71,7 +71,7 @@ UNIT(bits, a_sum_overflows_exactly_above_the_last_number)
     }
 }
 
-UNIT(bits, a_product_overflows_exactly_above_the_last_number)
+UNIT(bits, a_product_overflows_exactly_above_2_to_the_64)
 {
     uint64_t product = 7;
     CHECK(!qi_multiply_overflows(0, UINT64_MAX, &product));
@@ -87,7 +87,7 @@ UNIT(bits, a_product_overflows_exactly_above_the_last_number)
     }
 }
 
-UNIT(bits, padding_is_the_least_step_to_a_multiple)
+UNIT(bits, padding_is_the_distance_to_the_next_multiple)
 {
     for (uint64_t alignment = 1; alignment <= 64; alignment *= 2) {
         for (uint64_t value = 0; value < 300; value++) {

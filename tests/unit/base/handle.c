@@ -1,5 +1,5 @@
 /*
- * handle.c - handles keep their three fields apart up to the limits, and owner tags go round
+ * handle.c - handles keep their three fields separate up to the limits, and owner tags wrap around
  * without ever being 0.
  */
 #include "src/base/handle.h"
@@ -18,7 +18,7 @@ static void expect_round_trip(uint32_t tag, uint32_t generation, uint32_t slot)
     CHECK_EQ(qi_handle_slot(id), slot);
 }
 
-UNIT(handle, the_limits_are_those_of_the_picture)
+UNIT(handle, the_fields_have_26_26_and_12_bits)
 {
     CHECK_EQ(QI_SLOT_BITS + QI_GENERATION_BITS + QI_TAG_BITS, 64);
     CHECK_EQ(QI_SLOT_COUNT, 67108864);
@@ -55,7 +55,7 @@ UNIT(handle, different_fields_give_different_ids)
     CHECK(qi_handle(0, 0, 1) != 0);
 }
 
-UNIT(handle, tags_go_from_1_to_4095_and_round_again)
+UNIT(handle, tags_count_from_1_to_4095_and_wrap_to_1)
 {
     uint32_t previous = qi_tag_take();
     qi_tag_give(previous);
@@ -68,7 +68,7 @@ UNIT(handle, tags_go_from_1_to_4095_and_round_again)
     }
 }
 
-UNIT(handle, a_tag_in_use_is_passed_over)
+UNIT(handle, a_tag_in_use_is_skipped)
 {
     uint32_t kept = qi_tag_take();
     for (int i = 0; i < 3 * TAGS; i++) {
@@ -79,7 +79,7 @@ UNIT(handle, a_tag_in_use_is_passed_over)
     qi_tag_give(kept);
 }
 
-UNIT(handle, with_all_tags_in_use_some_are_shared_and_come_free_again)
+UNIT(handle, with_all_tags_in_use_tags_are_shared_and_freed)
 {
     static bool seen[TAGS + 1];
     for (int i = 0; i < TAGS; i++) {
@@ -90,7 +90,7 @@ UNIT(handle, with_all_tags_in_use_some_are_shared_and_come_free_again)
     uint32_t shared = qi_tag_take();
     CHECK(seen[shared]);
     qi_tag_give(77);
-    CHECK_EQ(qi_tag_take(), 77); /* the only one that is free */
+    CHECK_EQ(qi_tag_take(), 77); /* the only free tag */
     for (uint32_t tag = 1; tag <= TAGS; tag++)
         qi_tag_give(tag);
 }

@@ -20,7 +20,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The number below or at which the share lies. */
+/* The smallest number such that the share of numbers lies at or below it. */
 static uint64_t exact_percentile(uint32_t count, double share)
 {
     uint32_t i = 0;
@@ -58,7 +58,7 @@ static void expect_percentiles(uint32_t count)
     CHECK_EQ(qi_histogram_percentile(&histogram, 1.0), numbers[count - 1]);
 }
 
-UNIT(histogram, an_empty_one_answers_0)
+UNIT(histogram, an_empty_histogram_returns_0)
 {
     CHECK_EQ(qi_histogram_percentile(&histogram, 0.0), 0);
     CHECK_EQ(qi_histogram_percentile(&histogram, 0.5), 0);

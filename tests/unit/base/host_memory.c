@@ -27,7 +27,7 @@ static bool is_filled(const void *bytes, size_t size, unsigned char value)
     return true;
 }
 
-/* ---- callbacks that give dirty memory, or none, and remember what they were asked ----------- */
+/* ---- callbacks that return dirty memory, or NULL, and record their arguments ---------------- */
 
 typedef struct dirty {
     _Alignas(64) unsigned char room[512];
@@ -65,7 +65,7 @@ static qi_host make_dirty_host(dirty *d)
 
 /* ---- the callbacks ------------------------------------------------------------------------- */
 
-UNIT(host_memory, half_given_callbacks_are_refused)
+UNIT(host_memory, incomplete_callbacks_are_rejected)
 {
     qi_host host;
     quire_host_memory no_release = {.allocate = dirty_allocate};
@@ -75,7 +75,7 @@ UNIT(host_memory, half_given_callbacks_are_refused)
     CHECK_FAILS(qi_host_init(&host, &no_allocate), QUIRE_ERROR_INVALID_ARGUMENT);
 }
 
-UNIT(host_memory, no_callbacks_mean_those_of_libc)
+UNIT(host_memory, null_callbacks_mean_libc)
 {
     const quire_host_memory empty = {0}, *const choices[] = {NULL, &empty};
     for (int i = 0; i < 2; i++) {
@@ -93,7 +93,7 @@ UNIT(host_memory, no_callbacks_mean_those_of_libc)
     }
 }
 
-UNIT(host_memory, the_callbacks_get_their_user_the_product_and_a_cache_line)
+UNIT(host_memory, the_callbacks_get_user_size_and_cache_line_alignment)
 {
     dirty d;
     qi_host host = make_dirty_host(&d);
@@ -105,7 +105,7 @@ UNIT(host_memory, the_callbacks_get_their_user_the_product_and_a_cache_line)
     CHECK_EQ(d.releases, 1);
 }
 
-UNIT(host_memory, dirty_memory_is_zeroed_and_nothing_behind_it_touched)
+UNIT(host_memory, dirty_memory_is_zeroed_up_to_its_end)
 {
     dirty d;
     qi_host host = make_dirty_host(&d);
@@ -115,7 +115,7 @@ UNIT(host_memory, dirty_memory_is_zeroed_and_nothing_behind_it_touched)
     qi_host_release(&host, block, 3, 33);
 }
 
-/* ---- what is refused ----------------------------------------------------------------------- */
+/* ---- rejected requests --------------------------------------------------------------------- */
 
 UNIT(host_memory, a_product_that_overflows_never_reaches_the_callbacks)
 {
@@ -127,13 +127,13 @@ UNIT(host_memory, a_product_that_overflows_never_reaches_the_callbacks)
     CHECK(!qi_host_allocate(&host, UINT64_MAX, UINT64_MAX));
     CHECK(!qi_host_allocate(&host, 1, (size_t)PTRDIFF_MAX + 1));
     CHECK_EQ(d.allocations, 0);
-    CHECK(!qi_host_allocate(&host, 1, PTRDIFF_MAX)); /* the callback refuses */
+    CHECK(!qi_host_allocate(&host, 1, PTRDIFF_MAX)); /* the callback returns NULL */
     CHECK_EQ(d.allocations, 1);
     CHECK_EQ(d.size, PTRDIFF_MAX);
     expect_counters(&host, 0, 0);
 }
 
-UNIT(host_memory, a_count_of_0_gives_nothing)
+UNIT(host_memory, a_count_of_0_returns_null)
 {
     dirty d;
     qi_host host = make_dirty_host(&d);
@@ -151,7 +151,7 @@ UNIT(host_memory, releasing_nothing_does_nothing)
     expect_counters(&host, 0, 0);
 }
 
-UNIT(host_memory, a_refusal_of_the_callback_is_not_counted)
+UNIT(host_memory, a_failed_callback_is_not_counted)
 {
     qi_host host = make_host();
     test_memory_fail(unit_memory_state(), 1, false);
@@ -165,7 +165,7 @@ UNIT(host_memory, a_refusal_of_the_callback_is_not_counted)
 
 /* ---- the counters -------------------------------------------------------------------------- */
 
-UNIT(host_memory, bytes_follow_and_the_peak_stays)
+UNIT(host_memory, bytes_follow_frees_and_the_peak_stays)
 {
     qi_host host = make_host();
     void *a = qi_host_allocate(&host, 10, 8);
@@ -192,7 +192,7 @@ static void *churn(void *host)
     return NULL;
 }
 
-UNIT(host_memory, threads_lose_no_count)
+UNIT(host_memory, counts_are_exact_with_several_threads)
 {
     qi_host host = make_host();
     pthread_t threads[4];
@@ -215,7 +215,7 @@ static uint32_t *numbered(qi_host *host, uint32_t count)
     return numbers;
 }
 
-UNIT(host_memory, growing_keeps_all_and_zeroes_the_rest)
+UNIT(host_memory, growing_keeps_the_bytes_and_zeroes_the_rest)
 {
     qi_host host = make_host();
     uint32_t *numbers = qi_host_resize(&host, numbered(&host, 10), 10, 25, sizeof *numbers);
@@ -225,7 +225,7 @@ UNIT(host_memory, growing_keeps_all_and_zeroes_the_rest)
     qi_host_release(&host, numbers, 25, sizeof *numbers);
 }
 
-UNIT(host_memory, shrinking_keeps_the_front)
+UNIT(host_memory, shrinking_keeps_the_first_bytes)
 {
     qi_host host = make_host();
     uint32_t *numbers = qi_host_resize(&host, numbered(&host, 25), 25, 10, sizeof *numbers);
@@ -235,7 +235,7 @@ UNIT(host_memory, shrinking_keeps_the_front)
     qi_host_release(&host, numbers, 10, sizeof *numbers);
 }
 
-UNIT(host_memory, resizing_nothing_is_allocating)
+UNIT(host_memory, resizing_null_allocates)
 {
     qi_host host = make_host();
     uint32_t *numbers = qi_host_resize(&host, NULL, 0, 7, sizeof *numbers);
@@ -259,7 +259,7 @@ UNIT(host_memory, a_resize_that_fails_leaves_the_old_array)
 
 /* ---- texts --------------------------------------------------------------------------------- */
 
-UNIT(host_memory, a_copied_text_is_one_of_its_own)
+UNIT(host_memory, a_copied_text_is_a_separate_block)
 {
     qi_host host = make_host();
     char original[] = "label";
@@ -273,7 +273,7 @@ UNIT(host_memory, a_copied_text_is_one_of_its_own)
     expect_counters(&host, 0, 7);
 }
 
-UNIT(host_memory, a_text_without_memory_is_null)
+UNIT(host_memory, a_text_copy_without_host_memory_is_null)
 {
     qi_host host = make_host();
     test_memory_fail(unit_memory_state(), 1, false);

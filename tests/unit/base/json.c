@@ -1,5 +1,5 @@
 /*
- * json.c - what the JSON writer writes is read back by another parser and is the same.
+ * json.c - another parser reads back exactly what the JSON writer writes.
  */
 #include "src/base/json.h"
 
@@ -11,7 +11,7 @@
 #include "tests/support/unit.h"
 
 typedef struct sink {
-    int calls, refused_call; /* counted from 1; 0: none */
+    int calls, refused_call; /* counted from 1; 0 means none */
     size_t length;
     char text[65536];
 } sink;
@@ -47,7 +47,7 @@ static json_t *parse_output(void)
     return value;
 }
 
-/* Ends the document and compares it; takes the expected value. */
+/* Ends the document and compares it; frees the expected value. */
 static void expect_document(qi_json *json, json_t *expected)
 {
     CHECK(expected != NULL);
@@ -68,7 +68,7 @@ UNIT(json, a_value_alone_is_a_document_with_a_line_end)
     CHECK_STR(out.text, "true\n");
 }
 
-UNIT(json, empty_objects_and_arrays_stand_side_by_side)
+UNIT(json, empty_objects_and_arrays_can_be_adjacent)
 {
     qi_json json = begin();
     qi_json_array(&json, NULL);
@@ -148,13 +148,14 @@ UNIT(json, integers_are_exact_to_the_last_bit)
     qi_json json = begin();
     qi_json_array(&json, NULL);
     qi_json_number(&json, NULL, 0);
-    qi_json_number(&json, NULL, (UINT64_C(1) << 53) + 1); /* the first that a double has not */
+    /* the first integer that a double cannot represent */
+    qi_json_number(&json, NULL, (UINT64_C(1) << 53) + 1);
     qi_json_number(&json, NULL, INT64_MAX);
     qi_json_end_array(&json);
     expect_document(&json, json_pack("[I,I,I]", (json_int_t)0, ((json_int_t)1 << 53) + 1,
                                      (json_int_t)INT64_MAX));
     json = begin();
-    qi_json_number(&json, NULL, UINT64_MAX); /* jansson's integers end below */
+    qi_json_number(&json, NULL, UINT64_MAX); /* jansson's integers end below this value */
     CHECK_OK(qi_json_finish(&json));
     CHECK_STR(out.text, "18446744073709551615\n");
 }
@@ -173,7 +174,7 @@ UNIT(json, reals_are_read_back_to_six_digits)
     }
 }
 
-UNIT(json, what_is_not_finite_is_null)
+UNIT(json, numbers_that_are_not_finite_are_null)
 {
     qi_json json = begin();
     qi_json_object(&json, NULL);
@@ -184,7 +185,8 @@ UNIT(json, what_is_not_finite_is_null)
     expect_document(&json, json_pack("{s:n,s:n,s:n}", "a", "b", "c"));
 }
 
-/* A program that speaks German must not write 0,5. Says something only where such a locale is. */
+/* A program in a German locale must not write 0,5. Checks this only if such a locale is installed.
+   */
 UNIT(json, the_locale_of_the_program_does_not_matter)
 {
     const char *const names[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "fr_FR", "nl_NL.UTF-8"};
@@ -218,7 +220,7 @@ UNIT(json, every_ascii_character_survives_alone_and_between_others)
     }
 }
 
-/* A document may be looked at on a terminal. */
+/* The output may be shown on a terminal. */
 UNIT(json, control_characters_are_escaped)
 {
     for (uint32_t c = 1; c < 0xa0; c++) {
@@ -227,12 +229,12 @@ UNIT(json, control_characters_are_escaped)
             continue;
         qi_put_code_point(c, text);
         expect_text(text, text);
-        CHECK(!strstr(out.text, text) || c == '\n'); /* the document has line ends of its own */
+        CHECK(!strstr(out.text, text) || c == '\n'); /* the document ends with its own line end */
         CHECK(strchr(out.text, '\\'));
     }
 }
 
-UNIT(json, the_borders_of_utf_8_survive)
+UNIT(json, the_limits_of_utf_8_survive)
 {
     const uint32_t borders[] = {0x80,   0x7ff,  0x800,   0xd7ff, 0xe000,
                                 0xfffd, 0xffff, 0x10000, 0x2028, 0x10ffff};
@@ -252,7 +254,7 @@ UNIT(json, ill_formed_bytes_become_replacements)
     expect_text("\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
 }
 
-UNIT(json, no_text_is_null_and_an_empty_one_is_not)
+UNIT(json, a_null_text_is_null_and_an_empty_one_is_not)
 {
     qi_json json = begin();
     qi_json_array(&json, NULL);
@@ -282,7 +284,7 @@ UNIT(json, text_longer_than_the_buffer_survives)
     CHECK(out.calls > 9);
 }
 
-/* ---- sinks that refuse --------------------------------------------------------------------- */
+/* ---- sinks that fail ----------------------------------------------------------------------- */
 
 static quire_result write_long_document(void)
 {
@@ -295,7 +297,7 @@ static quire_result write_long_document(void)
     return qi_json_finish(&json);
 }
 
-UNIT(json, a_refusal_at_any_piece_is_a_bad_file)
+UNIT(json, a_sink_that_fails_at_any_piece_is_a_bad_file)
 {
     out = (sink){0};
     CHECK_OK(write_long_document());

@@ -1,6 +1,6 @@
 /*
- * lock.c - a lock lets one thread in; builds without NDEBUG stop the program, with a sentence, at
- * each breach of the rules in lock.h.
+ * lock.c - a lock admits one thread at a time; builds without NDEBUG stop the program, with a
+ * message, at each breach of the rules in lock.h.
  */
 #include "src/base/lock.h"
 
@@ -21,7 +21,7 @@ static void make_locks(void)
     qi_lock_init(&backend, "backend", QI_RANK_BACKEND);
 }
 
-/* ---- what it is for ------------------------------------------------------------------------ */
+/* ---- mutual exclusion ---------------------------------------------------------------------- */
 
 static qi_atomic_u64 entered;
 
@@ -33,7 +33,7 @@ static void *enter(void *unused)
     return unused;
 }
 
-UNIT(lock, another_thread_waits_until_it_is_given_back)
+UNIT(lock, another_thread_waits_until_the_lock_is_released)
 {
     make_locks();
     pthread_t thread;
@@ -48,7 +48,7 @@ UNIT(lock, another_thread_waits_until_it_is_given_back)
 
 enum { THREADS = 4, ROUNDS = 100000 };
 
-/* Only the lock keeps counts from being lost; volatile, so that each step really happens. */
+/* Only the lock prevents lost counts; volatile, so that each step really happens. */
 static volatile uint64_t counted;
 
 static void *count(void *unused)
@@ -61,7 +61,7 @@ static void *count(void *unused)
     return unused;
 }
 
-UNIT(lock, one_thread_at_a_time_holds_it)
+UNIT(lock, one_thread_at_a_time_holds_the_lock)
 {
     make_locks();
     pthread_t threads[THREADS];
@@ -85,7 +85,7 @@ static void *wait_for_the_sign(void *sign)
     return NULL;
 }
 
-/* Waits until as many threads wait; they can only have come so far if each gave the lock up. */
+/* Waits until that many threads wait. They can only have come so far if each released the lock. */
 static void await_waiting(int threads)
 {
     for (int seen = 0; seen < threads;) {
@@ -96,7 +96,7 @@ static void await_waiting(int threads)
     }
 }
 
-UNIT(lock, those_who_wait_give_it_up_and_are_all_woken)
+UNIT(lock, waiting_threads_release_the_lock_and_are_all_woken)
 {
     make_locks();
     pthread_t threads[THREADS];
@@ -114,7 +114,7 @@ UNIT(lock, those_who_wait_give_it_up_and_are_all_woken)
     CHECK_EQ(woken, THREADS);
 }
 
-UNIT(lock, locks_are_taken_by_rising_rank_again_and_again)
+UNIT(lock, locks_are_taken_by_rising_rank_repeatedly)
 {
     make_locks();
     for (int i = 0; i < 3; i++) {
@@ -130,11 +130,11 @@ UNIT(lock, locks_are_taken_by_rising_rank_again_and_again)
     }
 }
 
-/* ---- what stops the program ---------------------------------------------------------------- */
+/* ---- breaches that stop the program -------------------------------------------------------- */
 
 #ifndef NDEBUG
 
-/* Reads all that a child writes before it ends. */
+/* Reads everything that a child writes before it ends. */
 static void read_all(int from, char *text, size_t size)
 {
     size_t length = 0;
@@ -144,7 +144,7 @@ static void read_all(int from, char *text, size_t size)
     close(from);
 }
 
-/* The breach, made in a process of its own, aborts and says so. */
+/* The breach, made in a child process, aborts with the message. */
 static void expect_stop(void (*breach)(void), const char *sentence)
 {
     int ends[2];
@@ -204,7 +204,7 @@ static void take_too_many(void)
     }
 }
 
-UNIT(lock, more_locks_at_once_than_there_are_ranks_stop_the_program)
+UNIT(lock, more_locks_at_once_than_ranks_stop_the_program)
 {
     expect_stop(take_too_many, "lock 'one of many' (rank 69): too many locks held");
 }
@@ -234,7 +234,7 @@ static void give_back_another_threads(void)
     qi_lock_release(&memory);
 }
 
-UNIT(lock, giving_back_what_is_not_held_stops_the_program)
+UNIT(lock, releasing_a_lock_that_is_not_held_stops_the_program)
 {
     make_locks();
     expect_stop(give_back_nothing, "lock 'memory' (rank 20): given back by a thread that did not");
@@ -256,7 +256,7 @@ static void leave_with_the_first_of_two(void)
     qi_lock_assert_none();
 }
 
-UNIT(lock, leaving_the_library_with_a_lock_stops_the_program)
+UNIT(lock, returning_to_the_caller_with_a_lock_stops_the_program)
 {
     make_locks();
     expect_stop(leave_with_a_lock, "lock 'backend' (rank 110): still held");

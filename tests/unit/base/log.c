@@ -1,5 +1,5 @@
 /*
- * log.c - which lines reach the sink, and what they look like there.
+ * log.c - which lines reach the sink, and their format.
  */
 #include "src/base/log.h"
 
@@ -21,10 +21,10 @@ static void keep_line(void *user, quire_log_level level, const char *line)
     memcpy(s->line, line, strlen(line) + 1);
 }
 
-static int lines_written(quire_log_level most, quire_log_level level)
+static int lines_written(quire_log_level max, quire_log_level level)
 {
     sink s = {0};
-    quire_log log = {.write = keep_line, .user = &s, .level = most};
+    quire_log log = {.write = keep_line, .user = &s, .level = max};
     qi_log(&log, level, "a line");
     CHECK(!s.lines || s.level == level);
     return s.lines;
@@ -32,12 +32,12 @@ static int lines_written(quire_log_level most, quire_log_level level)
 
 UNIT(log, lines_up_to_the_level_are_written)
 {
-    for (int most = QUIRE_LOG_ERROR; most <= QUIRE_LOG_DEBUG; most++)
+    for (int max = QUIRE_LOG_ERROR; max <= QUIRE_LOG_DEBUG; max++)
         for (int level = QUIRE_LOG_ERROR; level <= QUIRE_LOG_DEBUG; level++)
-            CHECK_EQ(lines_written((quire_log_level)most, (quire_log_level)level), level <= most);
+            CHECK_EQ(lines_written((quire_log_level)max, (quire_log_level)level), level <= max);
 }
 
-UNIT(log, no_level_means_warning)
+UNIT(log, level_0_means_warning)
 {
     CHECK_EQ(lines_written(QUIRE_LOG_NONE, QUIRE_LOG_ERROR), 1);
     CHECK_EQ(lines_written(QUIRE_LOG_NONE, QUIRE_LOG_WARNING), 1);
@@ -52,7 +52,7 @@ UNIT(log, without_a_sink_nothing_happens)
     CHECK_EQ(log.level, QUIRE_LOG_DEBUG);
 }
 
-UNIT(log, the_line_is_formatted_and_has_no_line_end)
+UNIT(log, a_line_is_formatted_and_has_no_line_end)
 {
     sink s = {0};
     quire_log log = {.write = keep_line, .user = &s};
@@ -85,7 +85,7 @@ static void fail_within(void *user, quire_log_level level, const char *line)
     CHECK_FAILS(quire_space_create(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
 }
 
-UNIT(log, a_sink_that_calls_quire_and_fails_leaves_the_last_error_alone)
+UNIT(log, a_failing_call_in_a_sink_keeps_the_last_error)
 {
     sink s = {0};
     quire_log log = {.write = fail_within, .user = &s};

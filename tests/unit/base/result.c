@@ -1,6 +1,6 @@
 /*
- * result.c - result codes with their names, and the thread's last error: what the sentence says,
- * how long it stays, and that no other thread sees it.
+ * result.c - result codes with their names, and the thread's last error: what the message says, how
+ * long it stays, and that other threads do not see it.
  */
 #include "src/base/result.h"
 
@@ -17,7 +17,7 @@ typedef struct code {
     const char *name;
 } code;
 
-/* Written out once more: programs store these numbers, so that none may ever change. */
+/* Written out a second time, because programs store these numbers and none may ever change. */
 static const code codes[] = {
     {0, "QUIRE_SUCCESS"},
     {-1, "QUIRE_ERROR_INVALID_ARGUMENT"},
@@ -57,7 +57,7 @@ UNIT(result, the_list_holds_no_other_codes)
 #undef COUNT_ONE
 }
 
-UNIT(result, every_code_has_a_sentence_of_its_own)
+UNIT(result, every_code_has_a_distinct_message)
 {
     for (int i = 0; i < CODES; i++) {
         const char *sentence = quire_result_sentence((quire_result)codes[i].value);
@@ -69,7 +69,7 @@ UNIT(result, every_code_has_a_sentence_of_its_own)
               "no free range of the space is large enough");
 }
 
-UNIT(result, a_value_that_is_no_code_is_unknown)
+UNIT(result, an_undefined_value_is_unknown)
 {
     const int others[] = {1, 2, 22, -CODES, -CODES - 1, -1000, INT_MIN, INT_MAX};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -95,16 +95,16 @@ UNIT(result, nothing_failed_at_first)
     CHECK_EQ(quire_last_native_code(), 0);
 }
 
-UNIT(result, a_failure_answers_its_code_and_keeps_its_sentence)
+UNIT(result, a_failure_returns_its_code_and_keeps_its_message)
 {
-    CHECK_FAILS(qi_fail(QUIRE_ERROR_BUSY, "the door is shut"), QUIRE_ERROR_BUSY);
-    CHECK_STR(quire_last_error(), "the door is shut");
-    CHECK_STR(quire_last_error(), "the door is shut");
+    CHECK_FAILS(qi_fail(QUIRE_ERROR_BUSY, "the device is busy"), QUIRE_ERROR_BUSY);
+    CHECK_STR(quire_last_error(), "the device is busy");
+    CHECK_STR(quire_last_error(), "the device is busy");
     CHECK_FAILS(qi_fail(QUIRE_ERROR_OVERLAP, "another"), QUIRE_ERROR_OVERLAP);
     CHECK_STR(quire_last_error(), "another");
 }
 
-UNIT(result, numbers_are_written_as_the_pattern_says)
+UNIT(result, numbers_are_formatted_as_the_format_says)
 {
     CHECK_FAILS(qi_fail_with(QUIRE_ERROR_BUSY, "%u|%x|%b|%u.", 18, 255, 3 << 20, UINT64_MAX),
                 QUIRE_ERROR_BUSY);
@@ -115,7 +115,7 @@ UNIT(result, numbers_are_written_as_the_pattern_says)
     CHECK_STR(quire_last_error(), "full to 100 %");
 }
 
-UNIT(result, the_numbers_are_those_of_the_moment_of_the_failure)
+UNIT(result, the_numbers_are_captured_at_the_failure)
 {
     uint64_t number = 5;
     CHECK_EQ(qi_fail_with(QUIRE_ERROR_BUSY, "%u", number), QUIRE_ERROR_BUSY);
@@ -124,7 +124,7 @@ UNIT(result, the_numbers_are_those_of_the_moment_of_the_failure)
     CHECK_EQ(number, 6);
 }
 
-UNIT(result, text_goes_into_the_sentence_at_once)
+UNIT(result, text_is_formatted_immediately)
 {
     char name[] = "quire";
     CHECK_FAILS(qi_fail_text(QUIRE_ERROR_BAD_FILE, "%s: line %d", name, 7), QUIRE_ERROR_BAD_FILE);
@@ -132,7 +132,7 @@ UNIT(result, text_goes_into_the_sentence_at_once)
     CHECK_STR(quire_last_error(), "quire: line 7");
 }
 
-UNIT(result, a_success_does_not_clear_it)
+UNIT(result, a_success_keeps_the_last_error)
 {
     const uint64_t zero[2] = {0};
     CHECK_FAILS(qi_fail(QUIRE_ERROR_BUSY, "kept"), QUIRE_ERROR_BUSY);
@@ -164,16 +164,16 @@ UNIT(result, a_native_code_is_kept_until_the_next_failure)
     CHECK_EQ(quire_last_native_code(), 0);
 }
 
-UNIT(result, a_text_replaces_a_pattern_not_yet_asked_for)
+UNIT(result, a_text_replaces_a_format_that_was_not_queried)
 {
-    CHECK_EQ(qi_fail_with(QUIRE_ERROR_BUSY, "pattern %u", 1), QUIRE_ERROR_BUSY);
+    CHECK_EQ(qi_fail_with(QUIRE_ERROR_BUSY, "format %u", 1), QUIRE_ERROR_BUSY);
     CHECK_FAILS(qi_fail_text(QUIRE_ERROR_BAD_FILE, "text"), QUIRE_ERROR_BAD_FILE);
     CHECK_STR(quire_last_error(), "text");
 }
 
 /* ---- saved and restored -------------------------------------------------------------------- */
 
-UNIT(result, a_saved_error_comes_back_whole)
+UNIT(result, a_saved_error_is_restored_completely)
 {
     CHECK_FAILS(fail_native(-7, "driver says %d", 3), QUIRE_ERROR_BACKEND_FAILURE);
     qi_error saved = qi_error_save();
@@ -184,7 +184,7 @@ UNIT(result, a_saved_error_comes_back_whole)
     CHECK_EQ(quire_last_native_code(), -7);
 }
 
-UNIT(result, a_pattern_saved_before_anybody_asked_keeps_its_numbers)
+UNIT(result, a_format_saved_before_a_query_keeps_its_numbers)
 {
     CHECK_EQ(qi_fail_with(QUIRE_ERROR_BUSY, "%u and %x", 1, 2), QUIRE_ERROR_BUSY);
     qi_error saved = qi_error_save();
@@ -194,7 +194,7 @@ UNIT(result, a_pattern_saved_before_anybody_asked_keeps_its_numbers)
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_BUSY);
 }
 
-/* ---- sentences that are too long ----------------------------------------------------------- */
+/* ---- messages that are too long ------------------------------------------------------------ */
 
 UNIT(result, long_text_is_cut_at_the_size_of_the_record)
 {
@@ -207,16 +207,16 @@ UNIT(result, long_text_is_cut_at_the_size_of_the_record)
     CHECK_EQ(strlen(quire_last_error()), QI_ERROR_TEXT - 1);
 }
 
-/* A number may lie before, across and behind the cut. */
-UNIT(result, numbers_at_the_end_of_the_record_are_cut_like_text)
+/* A number may lie before, across or after the cut. */
+UNIT(result, numbers_at_the_end_of_the_record_are_cut)
 {
     for (int length = QI_ERROR_TEXT - 20; length < QI_ERROR_TEXT + 5; length++) {
-        char pattern[QI_ERROR_TEXT + 16], expected[QI_ERROR_TEXT + 64];
-        memset(pattern, 'y', sizeof pattern);
-        memcpy(pattern + length, "%u!", 4);
-        snprintf(expected, sizeof expected, "%.*s123456789!", length, pattern);
+        char format[QI_ERROR_TEXT + 16], expected[QI_ERROR_TEXT + 64];
+        memset(format, 'y', sizeof format);
+        memcpy(format + length, "%u!", 4);
+        snprintf(expected, sizeof expected, "%.*s123456789!", length, format);
         expected[QI_ERROR_TEXT - 1] = '\0';
-        CHECK_FAILS(qi_fail_with(QUIRE_ERROR_BUSY, pattern, 123456789), QUIRE_ERROR_BUSY);
+        CHECK_FAILS(qi_fail_with(QUIRE_ERROR_BUSY, format, 123456789), QUIRE_ERROR_BUSY);
         CHECK_STR(quire_last_error(), expected);
     }
 }
@@ -231,7 +231,7 @@ static void *fail_elsewhere(void *failed)
     return NULL;
 }
 
-UNIT(result, each_thread_has_its_own)
+UNIT(result, each_thread_has_its_own_last_error)
 {
     CHECK_FAILS(qi_fail_with(QUIRE_ERROR_BUSY, "here: %u", 1), QUIRE_ERROR_BUSY);
     bool saw_only_its_own = false;
@@ -251,7 +251,7 @@ UNIT(result, sizes_are_written_in_the_largest_unit)
     CHECK_STR(qi_bytes(1).text, "1 B");
     CHECK_STR(qi_bytes(1023).text, "1023 B");
     CHECK_STR(qi_bytes(1024).text, "1 KiB");
-    CHECK_STR(qi_bytes(1025).text, "1.00 KiB"); /* not exactly 1 KiB, and says so */
+    CHECK_STR(qi_bytes(1025).text, "1.00 KiB"); /* not exactly 1 KiB, so it is written in bytes */
     CHECK_STR(qi_bytes(1536).text, "1.50 KiB");
     CHECK_STR(qi_bytes(1048570).text, "1023.99 KiB");
     CHECK_STR(qi_bytes(1048571).text, "1.00 MiB"); /* rather than 1024.00 KiB */
@@ -264,7 +264,7 @@ UNIT(result, sizes_are_written_in_the_largest_unit)
     CHECK_STR(qi_bytes(UINT64_MAX).text, "16.00 EiB");
 }
 
-UNIT(result, reserved_room_must_be_zero_in_every_word)
+UNIT(result, every_word_of_unused_fields_must_be_zero)
 {
     struct {
         uint64_t before, unused[3], after;

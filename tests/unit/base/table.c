@@ -1,6 +1,6 @@
 /*
- * table.c - the growing array: indexes lead to the right chunk at every border, elements stay
- * where they are, and running out of host memory changes nothing.
+ * table.c - the growing array: each index maps to the right chunk at every border, elements never
+ * move, and exhausted host memory changes nothing.
  */
 #include "src/base/table.h"
 
@@ -18,7 +18,7 @@ typedef struct bench {
     qi_table table;
 } bench;
 
-/* In place, because the chunks are atomics. */
+/* Initialised in place, because the chunks are atomics. */
 static void make_table(bench *b)
 {
     CHECK_OK(qi_host_init(&b->host, unit_memory()));
@@ -33,7 +33,7 @@ static void end_table(bench *b)
 
 /* ---- arithmetic ---------------------------------------------------------------------------- */
 
-UNIT(table, chunks_follow_each_other_without_gap)
+UNIT(table, chunks_cover_all_indexes_without_gaps)
 {
     CHECK_EQ(qi_table_chunk_start(0), 0);
     CHECK_EQ(qi_table_chunk_count(0), 32);
@@ -57,7 +57,7 @@ UNIT(table, every_index_lies_in_its_chunk)
 
 /* ---- elements ------------------------------------------------------------------------------ */
 
-UNIT(table, there_is_nothing_in_a_new_table)
+UNIT(table, a_new_table_is_empty)
 {
     bench b;
     make_table(&b);
@@ -67,7 +67,7 @@ UNIT(table, there_is_nothing_in_a_new_table)
     end_table(&b);
 }
 
-UNIT(table, an_element_brings_its_chunk_and_no_other)
+UNIT(table, an_element_allocates_its_chunk_and_no_other)
 {
     bench b;
     make_table(&b);
@@ -91,7 +91,7 @@ UNIT(table, new_elements_are_zero)
         CHECK(qi_table_ensure(&b.table, &b.host, i));
         element *e = qi_table_get(&b.table, i);
         CHECK_EQ(e->value, 0);
-        memset(e, 0xff, sizeof *e); /* what lies behind must still be zero */
+        memset(e, 0xff, sizeof *e); /* the bytes after it must still be zero */
     }
     end_table(&b);
 }
@@ -115,7 +115,7 @@ UNIT(table, elements_never_move_and_never_overlap)
     end_table(&b);
 }
 
-UNIT(table, elements_of_one_byte_reach_far)
+UNIT(table, elements_of_one_byte_reach_high_indexes)
 {
     bench b;
     make_table(&b);
@@ -128,9 +128,9 @@ UNIT(table, elements_of_one_byte_reach_far)
     end_table(&b);
 }
 
-/* ---- giving back --------------------------------------------------------------------------- */
+/* ---- releasing chunks ---------------------------------------------------------------------- */
 
-UNIT(table, a_released_chunk_is_gone_and_the_others_stay)
+UNIT(table, a_released_chunk_is_freed_and_the_others_stay)
 {
     bench b;
     make_table(&b);
@@ -147,7 +147,7 @@ UNIT(table, a_released_chunk_is_gone_and_the_others_stay)
     end_table(&b);
 }
 
-UNIT(table, releasing_a_chunk_that_is_not_there_does_nothing)
+UNIT(table, releasing_a_missing_chunk_does_nothing)
 {
     bench b;
     make_table(&b);
@@ -160,7 +160,7 @@ UNIT(table, releasing_a_chunk_that_is_not_there_does_nothing)
     end_table(&b);
 }
 
-UNIT(table, a_finished_table_can_be_used_again)
+UNIT(table, a_finished_table_can_be_reused)
 {
     bench b;
     make_table(&b);
@@ -180,7 +180,7 @@ UNIT(table, without_host_memory_nothing_changes)
     test_memory_fail(unit_memory_state(), 1, true);
     CHECK(!qi_table_ensure(&b.table, &b.host, 32));
     CHECK(!qi_table_get(&b.table, 32));
-    CHECK(qi_table_ensure(&b.table, &b.host, 31)); /* is there already */
+    CHECK(qi_table_ensure(&b.table, &b.host, 31)); /* exists already */
     CHECK(qi_table_get(&b.table, 3) == kept);
     test_memory_fail(unit_memory_state(), 0, false);
     CHECK(qi_table_ensure(&b.table, &b.host, 32));
@@ -188,7 +188,7 @@ UNIT(table, without_host_memory_nothing_changes)
     end_table(&b);
 }
 
-UNIT(table, elements_are_found_again_and_nothing_else_is)
+UNIT(table, only_existing_elements_are_found)
 {
     qi_host host;
     CHECK_OK(qi_host_init(&host, unit_memory()));

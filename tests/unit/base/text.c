@@ -1,6 +1,6 @@
 /*
- * text.c - UTF-8 from outside: every well-formed sequence is read as its code point, every other
- * byte is replaced on its own, and nothing behind the end is read. Real numbers: as printf writes
+ * text.c - UTF-8 input: every well-formed sequence is read as its code point, every other byte is
+ * replaced separately, and no byte after the end is read. Real numbers are written as printf writes
  * them in the C locale, in which the tests run.
  */
 #include "src/base/text.h"
@@ -13,7 +13,7 @@
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
 
-/* Reads the first code point of a copy that ends exactly where the text does. */
+/* Reads the first code point of a copy that ends exactly at the end of the text. */
 static uint32_t first_of(const char *text, size_t *taken)
 {
     size_t size = strlen(text) + 1;
@@ -55,7 +55,7 @@ UNIT(text, the_end_is_0_and_stays_the_end)
     CHECK_EQ(qi_next_code_point(&text), 0);
 }
 
-UNIT(text, the_first_and_last_of_each_length_are_read)
+UNIT(text, the_first_and_last_code_point_of_each_length_are_read)
 {
     expect_first("\x01", 0x1, 1);
     expect_first("\x7f", 0x7f, 1);
@@ -64,7 +64,7 @@ UNIT(text, the_first_and_last_of_each_length_are_read)
     expect_first("\xe0\xa0\x80", 0x800, 3);
     expect_first("\xed\x9f\xbf", 0xd7ff, 3);
     expect_first("\xee\x80\x80", 0xe000, 3);
-    expect_first("\xef\xbf\xbd", 0xfffd, 3); /* the replacement itself, written out */
+    expect_first("\xef\xbf\xbd", 0xfffd, 3); /* the replacement character itself */
     expect_first("\xef\xbf\xbf", 0xffff, 3);
     expect_first("\xf0\x90\x80\x80", 0x10000, 4);
     expect_first("\xf4\x8f\xbf\xbf", 0x10ffff, 4);
@@ -86,13 +86,13 @@ UNIT(text, writing_and_reading_gives_every_code_point_back)
 
 /* ---- ill-formed ---------------------------------------------------------------------------- */
 
-UNIT(text, bytes_that_begin_nothing_are_replaced)
+UNIT(text, bytes_that_start_no_sequence_are_replaced)
 {
     EXPECT_REPLACED("\x80", "\xbf", "\x80\x80", "\xf8\x88\x80\x80\x80", "\xfc\x84\x80\x80\x80\x80",
                     "\xfe", "\xff");
 }
 
-UNIT(text, forms_longer_than_needed_are_replaced)
+UNIT(text, overlong_forms_are_replaced)
 {
     EXPECT_REPLACED("\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xe0\x9f\xbf", "\xf0\x80\x80\x80",
                     "\xf0\x8f\xbf\xbf");
@@ -103,7 +103,7 @@ UNIT(text, surrogates_are_replaced)
     EXPECT_REPLACED("\xed\xa0\x80", "\xed\xaf\xbf", "\xed\xb0\x80", "\xed\xbf\xbf");
 }
 
-UNIT(text, what_lies_above_the_last_code_point_is_replaced)
+UNIT(text, sequences_above_the_last_code_point_are_replaced)
 {
     EXPECT_REPLACED("\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xf7\xbf\xbf\xbf");
 }
@@ -119,7 +119,7 @@ UNIT(text, sequences_cut_by_another_byte_are_replaced)
                     "\xf0\x9f\x98(", "\xc3\xc3", "\xe2\x82\xc3", "\xf0\x9f\x98\xff");
 }
 
-UNIT(text, reading_goes_on_behind_what_was_replaced)
+UNIT(text, reading_continues_after_a_replaced_byte)
 {
     const char *text = "a\xf0\x9f\x98z\xc3\xa9\xff!";
     const uint32_t expected[] = {'a', 0xfffd, 0xfffd, 0xfffd, 'z', 0xe9, 0xfffd, '!', 0};
@@ -155,7 +155,7 @@ static bool has_form(const unsigned char *bytes, const form *f)
     return true;
 }
 
-/* Bytes of the well-formed sequence at the front, 0 if there is none. */
+/* Returns the number of bytes of the well-formed sequence at the start, 0 if there is none. */
 static int well_formed(const unsigned char *bytes)
 {
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
@@ -177,7 +177,7 @@ static void expect_as_in_table(const unsigned char bytes[5])
         CHECK_EQ(code_point == QI_REPLACEMENT, length == 0);
 }
 
-UNIT(text, every_mixture_of_border_bytes_is_read_as_the_standard_says)
+UNIT(text, every_mixture_of_limit_bytes_is_read_as_the_standard_says)
 {
     static const unsigned char borders[] = {0x00, 0x01, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf,
                                             0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec, 0xed, 0xee,
@@ -204,7 +204,7 @@ static void expect_real(double value)
     }
 }
 
-/* A number, its neighbours, and all of them negative. */
+/* A number, its neighbours, and the negatives of all of them. */
 static void expect_around(double value)
 {
     const double values[] = {value, nextafter(value, 0), nextafter(value, DBL_MAX)};
@@ -214,18 +214,18 @@ static void expect_around(double value)
     }
 }
 
-UNIT(text, reals_that_are_known)
+UNIT(text, reals_with_known_results)
 {
     CHECK_STR(qi_real(0.5).text, "0.5");
     CHECK_STR(qi_real(1234567).text, "1.23457e+06");
     CHECK_STR(qi_real(-1e-300).text, "-1e-300");
     CHECK_STR(qi_real_2(1000).text, "1000.00");
-    CHECK_STR(qi_real_2(0.125).text, "0.12"); /* a half goes to the even side */
+    CHECK_STR(qi_real_2(0.125).text, "0.12"); /* a half rounds to the even side */
     CHECK_STR(qi_real_2(0.375).text, "0.38");
     CHECK_STR(qi_real_2(1e300).text, "1e+300"); /* not 301 digits */
 }
 
-UNIT(text, reals_at_the_borders_of_their_forms)
+UNIT(text, reals_at_the_limits_of_their_forms)
 {
     static const double borders[] = {0,
                                      1,
@@ -268,7 +268,7 @@ UNIT(text, reals_at_the_borders_of_their_forms)
         expect_around(ldexp(1, power));
 }
 
-UNIT(text, reals_half_way_between_two_go_to_the_even_one)
+UNIT(text, reals_half_way_between_two_round_to_even)
 {
     for (int i = 0; i < TEST_ROUNDS(20000); i++) {
         expect_around(i / 8.0);
@@ -278,7 +278,7 @@ UNIT(text, reals_half_way_between_two_go_to_the_even_one)
     }
 }
 
-UNIT(text, reals_of_any_bits_are_those_of_printf)
+UNIT(text, reals_of_random_bits_match_printf)
 {
     test_random rng = {1};
     for (int i = 0; i < TEST_ROUNDS(100000); i++) {

@@ -1,6 +1,6 @@
 /*
- * thread.c - the numbers of threads: dense, a thread's own for its life, given back at its end, and
- * shared where there are more threads than numbers. Every interleaving is tests/model/thread.c.
+ * thread.c - thread numbers: dense, constant for the life of a thread, released at its end, and
+ * shared if more threads than numbers exist. tests/model/thread.c tries every interleaving.
  */
 #include "src/base/thread.h"
 
@@ -15,7 +15,7 @@ static void *ask(void *number)
     return NULL;
 }
 
-UNIT(thread, a_thread_keeps_its_number_and_the_next_one_takes_it)
+UNIT(thread, a_thread_keeps_its_number_and_the_next_thread_reuses_it)
 {
     uint32_t mine = qi_thread_number();
     CHECK_EQ(mine, 0);
@@ -24,12 +24,12 @@ UNIT(thread, a_thread_keeps_its_number_and_the_next_one_takes_it)
         uint32_t number = 99;
         CHECK_EQ(pthread_create(&thread, NULL, ask, &number), 0);
         CHECK_EQ(pthread_join(thread, NULL), 0);
-        CHECK_EQ(number, 1); /* the lowest that is free */
+        CHECK_EQ(number, 1); /* the lowest free number */
     }
     CHECK_EQ(qi_thread_number(), mine);
 }
 
-/* ---- many at a time ------------------------------------------------------------------------- */
+/* ---- many threads at once ------------------------------------------------------------------- */
 
 static pthread_barrier_t barrier;
 
@@ -41,7 +41,7 @@ static void *ask_and_stay(void *number)
     return NULL;
 }
 
-/* Starts so many threads, and has all of them ask before the first one ends. */
+/* Starts the threads; all of them request a number before the first one ends. */
 static void ask_all(uint32_t *numbers, pthread_t *threads, uint32_t count)
 {
     pthread_attr_t small;
@@ -62,7 +62,7 @@ static void end_all(pthread_t *threads, uint32_t count)
     pthread_barrier_destroy(&barrier);
 }
 
-/* How often each number was given. */
+/* How many threads have each number. */
 static void count_numbers(const uint32_t *numbers, uint32_t count, uint32_t *times)
 {
     memset(times, 0, QI_MAX_THREADS * sizeof *times);
@@ -72,7 +72,7 @@ static void count_numbers(const uint32_t *numbers, uint32_t count, uint32_t *tim
     }
 }
 
-UNIT(thread, numbers_of_live_threads_are_dense_and_their_own)
+UNIT(thread, numbers_of_live_threads_are_dense_and_distinct)
 {
     enum { THREADS = 100 };
     uint32_t numbers[THREADS], times[QI_MAX_THREADS];
@@ -99,17 +99,17 @@ UNIT(thread, above_1024_the_first_number_is_shared)
     CHECK_EQ(times[0], THREADS - (QI_MAX_THREADS - 1));
     for (uint32_t i = 1; i < QI_MAX_THREADS; i++)
         CHECK_EQ(times[i], 1);
-    ask_all(numbers, threads, 1); /* those who shared gave nothing back */
+    ask_all(numbers, threads, 1); /* the threads that shared a number released nothing */
     end_all(threads, 1);
     CHECK_EQ(numbers[0], 1);
 }
 
-/* ---- at a thread's end ---------------------------------------------------------------------- */
+/* ---- the end of a thread -------------------------------------------------------------------- */
 
 static pthread_key_t late;
 static uint32_t late_number;
 
-/* Runs in a later round of destructors than the one that gives the number back. */
+/* Runs in a later round of destructors than the one that releases the number. */
 static void ask_late(void *rounds)
 {
     uintptr_t left = (uintptr_t)rounds - 1;
@@ -125,7 +125,7 @@ static void *leave_late(void *number)
     return NULL;
 }
 
-UNIT(thread, one_that_asks_again_while_it_ends_gives_that_back_too)
+UNIT(thread, a_number_requested_in_a_destructor_is_released_too)
 {
     pthread_t thread;
     uint32_t number = 99;

@@ -1,6 +1,6 @@
 /*
- * writer.c - text reaches the sink whole and in order, in pieces of at most a buffer; a sink that
- * refused once is called no more.
+ * writer.c - text reaches the sink complete and in order, in pieces of at most a buffer; a sink
+ * that failed once is not called again.
  */
 #include "src/base/writer.h"
 
@@ -9,8 +9,8 @@
 #include "tests/support/unit.h"
 
 typedef struct sink {
-    int calls, refused_call; /* counted from 1; 0: none */
-    size_t length, largest;
+    int calls, refused_call; /* counted from 1; 0 means none */
+    size_t length, max_piece;
     char text[16384];
 } sink;
 
@@ -23,7 +23,7 @@ static bool gather(void *user, const char *text, size_t size)
     memcpy(s->text + s->length, text, size);
     s->length += size;
     s->text[s->length] = '\0';
-    s->largest = size > s->largest ? size : s->largest;
+    s->max_piece = size > s->max_piece ? size : s->max_piece;
     return true;
 }
 
@@ -36,7 +36,7 @@ static void fill(char *text, size_t size)
 
 /* ---- raw text ------------------------------------------------------------------------------ */
 
-UNIT(writer, nothing_written_means_no_call)
+UNIT(writer, an_empty_text_makes_no_call)
 {
     static sink s;
     qi_writer writer;
@@ -47,7 +47,7 @@ UNIT(writer, nothing_written_means_no_call)
     CHECK_EQ(s.calls, 0);
 }
 
-UNIT(writer, text_of_any_length_arrives_whole)
+UNIT(writer, text_of_any_length_arrives_complete)
 {
     static char text[8193];
     fill(text, sizeof text - 1);
@@ -62,7 +62,7 @@ UNIT(writer, text_of_any_length_arrives_whole)
         CHECK_EQ(s.length, sizes[i]);
         CHECK(!memcmp(s.text, text, sizes[i]));
         CHECK_EQ(s.calls, (sizes[i] + QI_WRITER_BUFFER - 1) / QI_WRITER_BUFFER);
-        CHECK(s.largest <= QI_WRITER_BUFFER);
+        CHECK(s.max_piece <= QI_WRITER_BUFFER);
     }
 }
 
@@ -75,7 +75,7 @@ UNIT(writer, small_pieces_are_gathered_in_order)
     qi_writer_init(&writer, gather, &s);
     for (size_t at = 0, size = 1; at < 3000; at += size, size = size % 13 + 1)
         qi_write(&writer, text + at, size < 3000 - at ? size : 3000 - at);
-    CHECK_EQ(s.calls, 2); /* each as soon as the buffer is full */
+    CHECK_EQ(s.calls, 2); /* each piece when the buffer is full */
     CHECK_OK(qi_writer_finish(&writer));
     CHECK_EQ(s.calls, 3);
     CHECK_STR(s.text, text);
@@ -93,9 +93,9 @@ UNIT(writer, a_finished_writer_does_not_write_twice)
     CHECK_EQ(s.calls, 1);
 }
 
-/* ---- sinks that refuse --------------------------------------------------------------------- */
+/* ---- sinks that fail ----------------------------------------------------------------------- */
 
-UNIT(writer, a_refusal_at_any_piece_is_a_bad_file_and_the_last_call)
+UNIT(writer, a_sink_that_fails_at_any_piece_is_a_bad_file_and_the_last_call)
 {
     static char text[5001];
     fill(text, sizeof text - 1);
@@ -113,7 +113,7 @@ UNIT(writer, a_refusal_at_any_piece_is_a_bad_file_and_the_last_call)
     }
 }
 
-UNIT(writer, a_failed_writer_swallows_everything)
+UNIT(writer, a_failed_writer_drops_all_text)
 {
     static sink s = {.refused_call = 1};
     qi_writer writer;
@@ -128,7 +128,7 @@ UNIT(writer, a_failed_writer_swallows_everything)
     CHECK_EQ(s.calls, 1);
 }
 
-UNIT(writer, a_new_start_forgets_the_failure)
+UNIT(writer, a_restart_clears_the_failure)
 {
     static sink s = {.refused_call = 1};
     qi_writer writer;
@@ -189,14 +189,14 @@ static void expect_escaped(const char *text, const char *expected)
     CHECK_STR(s.text, expected);
 }
 
-UNIT(writer, marks_of_xml_become_entities)
+UNIT(writer, xml_markup_characters_become_entities)
 {
     expect_escaped("", "");
     expect_escaped("plain text", "plain text");
     expect_escaped("<a b=\"c\" d='e'>&amp;", "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;amp;");
 }
 
-UNIT(writer, control_characters_are_replaced_where_xml_has_no_place_for_them)
+UNIT(writer, control_characters_that_xml_forbids_are_replaced)
 {
     for (char c = 1; c < 0x20; c++) {
         char text[] = {'a', c, 'b', '\0'};

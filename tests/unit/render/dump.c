@@ -1,6 +1,6 @@
 /*
- * dump.c - the JSON of a memory and of a space, read back: its sums are the figures, its numbers
- * exact, its texts safe whatever they hold, and a sink may refuse at any piece.
+ * dump.c - the JSON of a memory and of a space, read back: its sums match the statistics, its
+ * numbers are exact, its texts are valid JSON for any input, and a sink may fail at any piece.
  */
 #include "tests/support/fixture.h"
 
@@ -9,17 +9,17 @@
 
 enum { MAX_TEXT = 1 << 18 };
 
-/* Gathers text, and refuses one piece when told to. */
+/* Collects the text, and fails one piece if requested. */
 typedef struct gathering {
     char text[MAX_TEXT];
     size_t length;
-    uint64_t pieces, refuse; /* counted from 1; 0: none */
+    uint64_t pieces, refuse; /* counted from 1; 0 means none */
 } gathering;
 
 static bool gather(void *user, const char *text, size_t size)
 {
     gathering *g = user;
-    CHECK(!g->refuse || g->pieces < g->refuse); /* never asked again after a refusal */
+    CHECK(!g->refuse || g->pieces < g->refuse); /* the writer never calls a sink that failed */
     g->pieces++;
     if (g->pieces == g->refuse)
         return false;
@@ -64,7 +64,7 @@ static const char *text(const json_t *object, const char *key)
 
 /* ---- a memory ----------------------------------------------------------------------------- */
 
-UNIT(dump, a_memory_tells_what_it_is)
+UNIT(dump, a_memory_states_its_options)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.name = "frames",
@@ -116,7 +116,7 @@ static void add_page(const json_t *page, sums *s)
     s->bytes += at;
 }
 
-UNIT(dump, the_ranges_add_up_to_the_figures)
+UNIT(dump, the_ranges_add_up_to_the_statistics)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = 4096}});
@@ -143,7 +143,7 @@ UNIT(dump, the_ranges_add_up_to_the_figures)
     fixture_end(&b);
 }
 
-UNIT(dump, every_figure_is_the_one_asked_for_directly)
+UNIT(dump, every_number_matches_a_direct_query)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 4096, .max_pages = 2}});
@@ -159,7 +159,7 @@ UNIT(dump, every_figure_is_the_one_asked_for_directly)
     const struct {
         const char *key;
         uint64_t value;
-    } figures[] = {
+    } fields[] = {
         {"live_bytes", s.live_bytes},
         {"requested_bytes", s.requested_bytes},
         {"reserved_bytes", s.reserved_bytes},
@@ -182,8 +182,8 @@ UNIT(dump, every_figure_is_the_one_asked_for_directly)
         {"backend_nanoseconds", s.backend_nanoseconds},
         {"metadata_bytes", s.metadata_bytes},
     };
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        CHECK_EQ(number(stats, figures[i].key), figures[i].value);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        CHECK_EQ(number(stats, fields[i].key), fields[i].value);
     CHECK(json_is_false(json_object_get(stats, "peaks_are_bounds")));
     const json_t *fragmentation = json_object_get(stats, "fragmentation");
     CHECK_EQ(number(fragmentation, "internal"), s.fragmentation.internal);
@@ -194,7 +194,7 @@ UNIT(dump, every_figure_is_the_one_asked_for_directly)
     fixture_end(&b);
 }
 
-UNIT(dump, full_passes_are_figures_too)
+UNIT(dump, full_passes_are_reported)
 {
     fixture b;
     fixture_make(&b, NULL);
@@ -207,7 +207,7 @@ UNIT(dump, full_passes_are_figures_too)
     CHECK(both);
 }
 
-UNIT(dump, a_range_tells_what_it_is_with_exact_numbers)
+UNIT(dump, a_range_states_its_fields_with_exact_numbers)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 4096}});
@@ -233,7 +233,7 @@ UNIT(dump, a_range_tells_what_it_is_with_exact_numbers)
     for (size_t i = 0; i < 4; i++)
         CHECK_STR(text(json_array_get(ranges, i), "kind"), kinds[i]);
     json_decref(root);
-    /* beyond what jansson reads: looked for in the text */
+    /* above jansson's limit: searched in the text */
     CHECK_OK(quire_allocation_set_user_data(b.memory, range, UINT64_MAX));
     gathered.length = 0;
     CHECK_OK(quire_memory_write_json(b.memory, gather, &gathered));
@@ -243,7 +243,7 @@ UNIT(dump, a_range_tells_what_it_is_with_exact_numbers)
 
 /* ---- a space ------------------------------------------------------------------------------ */
 
-UNIT(dump, a_space_tells_its_figures_and_ranges)
+UNIT(dump, a_space_states_its_statistics_and_ranges)
 {
     quire_space *space = NULL;
     quire_space_options options = {.fit = QUIRE_FIT_FIRST, .size = 1000};
@@ -287,7 +287,7 @@ UNIT(dump, a_space_tells_its_figures_and_ranges)
 
 /* ---- hostile texts ------------------------------------------------------------------------ */
 
-UNIT(dump, names_of_any_bytes_make_good_json_and_come_back)
+UNIT(dump, names_of_any_bytes_give_valid_json)
 {
     static const struct {
         const char *given, *back;
@@ -316,9 +316,9 @@ UNIT(dump, names_of_any_bytes_make_good_json_and_come_back)
     }
 }
 
-/* ---- refusals ----------------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------------- */
 
-UNIT(dump, a_sink_may_refuse_at_any_piece)
+UNIT(dump, a_sink_may_fail_at_any_piece)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 65536}});
@@ -337,7 +337,7 @@ UNIT(dump, a_sink_may_refuse_at_any_piece)
     fixture_end(&b);
 }
 
-UNIT(dump, null_arguments_and_no_host_memory_are_refused)
+UNIT(dump, null_arguments_and_exhausted_host_memory_are_errors)
 {
     fixture b;
     fixture_make(&b, NULL);

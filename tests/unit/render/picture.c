@@ -1,6 +1,6 @@
 /*
- * picture.c - the SVG of a memory is well-formed XML whatever the names hold, shows every page and
- * every range, and lies inside its own frame.
+ * picture.c - the SVG of a memory is well-formed XML for any names, shows every page and every
+ * range, and stays inside its frame.
  */
 #include "tests/support/fixture.h"
 
@@ -23,7 +23,7 @@ static void make(fixture *b, uint64_t address_step, const quire_memory_options *
 typedef struct gathering {
     char text[MAX_TEXT];
     size_t length;
-    uint64_t pieces, refuse; /* counted from 1; 0: none */
+    uint64_t pieces, refuse; /* counted from 1; 0 means none */
 } gathering;
 
 static gathering g;
@@ -41,18 +41,18 @@ static bool gather(void *user, const char *text, size_t size)
     return true;
 }
 
-/* ---- a small checker of XML --------------------------------------------------------------- */
+/* ---- a small XML checker ------------------------------------------------------------------ */
 
-/* What the picture holds. */
+/* The contents of the picture. */
 typedef struct survey {
     const char *open[MAX_DEPTH]; /* names of the open elements */
     size_t lengths[MAX_DEPTH];
     int depth, rects, titles, texts, paddings;
-    double lowest; /* the lowest edge of a rectangle with its own place */
+    double lowest; /* the lowest edge of a positioned rectangle */
     double height; /* of the frame */
 } survey;
 
-/* An entity at `at`: one of XML's, or a number. Returns what follows. */
+/* An entity at `at`: one of XML's, or a number. Returns the position after it. */
 static const char *skip_entity(const char *at)
 {
     static const char *const known[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&apos;", "&#39;"};
@@ -94,11 +94,11 @@ static void survey_element(survey *s, const char *tag, size_t length, const char
     s->paddings += hatch && hatch < tag_end;
     double bottom =
         attribute_number(tag, tag_end, " y=\"") + attribute_number(tag, tag_end, " height=\"");
-    if (s->depth == 1 && bottom > s->lowest) /* not those inside the pattern */
+    if (s->depth == 1 && bottom > s->lowest) /* except those inside the pattern */
         s->lowest = bottom;
 }
 
-/* One tag at `at`, behind its '<'; returns what follows its '>'. */
+/* Reads one tag at `at`, after its '<'; returns the position after its '>'. */
 static const char *take_tag(survey *s, const char *at)
 {
     bool closing = *at == '/';
@@ -135,7 +135,7 @@ static const char *take_tag(survey *s, const char *at)
     return at + 1;
 }
 
-/* The whole text is one element, its tags balanced, its characters and entities good. */
+/* Checks that the text is one element with balanced tags and valid characters and entities. */
 static survey check_xml(const char *at)
 {
     survey s = {.depth = 0};
@@ -164,7 +164,7 @@ static survey draw(fixture *b)
 
 /* ---- pictures ----------------------------------------------------------------------------- */
 
-UNIT(picture, a_memory_without_pages_is_a_frame_with_a_heading)
+UNIT(picture, an_empty_memory_is_a_frame_with_a_heading)
 {
     fixture b;
     make(&b, 0, &(quire_memory_options){.name = "weights"});
@@ -242,8 +242,8 @@ UNIT(picture, weakly_aligned_pages_lie_in_the_frame_too)
     fixture_end(&b);
 }
 
-/* Says something only where a locale with a decimal comma is. */
-UNIT(picture, the_locale_of_the_program_does_not_matter)
+/* Checks something only if a locale with a decimal comma is installed. */
+UNIT(picture, the_locale_of_the_program_has_no_effect)
 {
     static const char *const names[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "nl_NL.UTF-8"};
     static char before[MAX_TEXT];
@@ -295,7 +295,7 @@ UNIT(picture, hostile_names_stay_text)
     }
 }
 
-UNIT(picture, the_longest_names_are_drawn_whole)
+UNIT(picture, the_longest_names_are_drawn_completely)
 {
     fixture b;
     char name[QUIRE_MAX_NAME + 1];
@@ -311,7 +311,7 @@ UNIT(picture, the_longest_names_are_drawn_whole)
     fixture_end(&b);
 }
 
-UNIT(picture, a_sink_may_refuse_at_any_piece)
+UNIT(picture, a_sink_may_fail_at_any_piece)
 {
     fixture b;
     make(&b, 0, &(quire_memory_options){.pages = {.page_size = 4096}});

@@ -1,6 +1,6 @@
 /*
- * report.c - the text about a memory: its head, the last refusal, the pages with the largest free
- * ranges and the bytes by name; in any state, with any name, to any sink.
+ * report.c - the text report of a memory: its head, the last failed request, the pages with the
+ * largest free ranges and the bytes by name; in any state, with any name, to any sink.
  */
 #include <stdio.h>
 
@@ -11,7 +11,7 @@ enum { PAGE = 4096, MAX_TEXT = 1 << 16 };
 typedef struct gathering {
     char text[MAX_TEXT];
     size_t length;
-    uint64_t pieces, refuse; /* counted from 1; 0: none */
+    uint64_t pieces, refuse; /* counted from 1; 0 means none */
 } gathering;
 
 static gathering gathered;
@@ -19,7 +19,7 @@ static gathering gathered;
 static bool gather(void *user, const char *text, size_t size)
 {
     gathering *g = user;
-    CHECK(!g->refuse || g->pieces < g->refuse); /* never asked again after a refusal */
+    CHECK(!g->refuse || g->pieces < g->refuse); /* the writer never calls a sink that failed */
     if (++g->pieces == g->refuse)
         return false;
     CHECK(size > 0 && g->length + size < sizeof g->text);
@@ -42,7 +42,7 @@ static void make(fixture *f, quire_page_policy pages)
     fixture_make(f, &(quire_memory_options){.name = "weights", .pages = pages});
 }
 
-/* The number of times a text is there. */
+/* Returns how often a text occurs. */
 static int count(const char *text, const char *part)
 {
     int found = 0;
@@ -51,7 +51,7 @@ static int count(const char *text, const char *part)
     return found;
 }
 
-/* ---- the head and the refusal --------------------------------------------------------------- */
+/* ---- the head and the last failed request --------------------------------------------------- */
 
 UNIT(report, a_new_memory)
 {
@@ -72,7 +72,7 @@ UNIT(report, a_new_memory)
     fixture_end(&f);
 }
 
-UNIT(report, figures_pages_and_names)
+UNIT(report, statistics_pages_and_names)
 {
     fixture f;
     make(&f, (quire_page_policy){.page_size = PAGE});
@@ -130,13 +130,13 @@ UNIT(report, budgets_and_limits)
                     "  limit: 200 KiB for the pages of the heap\n"
                     "  limit: 100 KiB for the pages of the memory\n");
     fake_fail(&f.fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
-    text = report(&f); /* without what the backend does not say */
+    text = report(&f); /* without the values that the backend does not report */
     CHECK_HAS(text, "4 KiB in pages of quire\n  limit: 100 KiB");
     CHECK_EQ(quire_last_result(), QUIRE_SUCCESS);
     fixture_end(&f);
 }
 
-UNIT(report, the_last_refusal_with_what_was_asked_and_tried)
+UNIT(report, the_last_failed_request_with_its_options_and_attempts)
 {
     fixture f;
     quire_allocation none;
@@ -153,12 +153,13 @@ UNIT(report, the_last_refusal_with_what_was_asked_and_tried)
         "  %s\n",
         quire_last_error());
     CHECK_HAS(sentence, "tried: empty pages given back, a full pass");
-    CHECK_FAILS(quire_memory_check(NULL), QUIRE_ERROR_INVALID_ARGUMENT); /* another error since */
+    /* a later, different error */
+    CHECK_FAILS(quire_memory_check(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(report(&f), sentence);
     fixture_end(&f);
 }
 
-UNIT(report, the_last_refusal_of_all_shards)
+UNIT(report, the_last_failed_request_of_all_shards)
 {
     fixture f;
     quire_allocation none;
@@ -171,7 +172,7 @@ UNIT(report, the_last_refusal_of_all_shards)
     fixture_end(&f);
 }
 
-UNIT(report, what_is_no_refusal_is_not_told)
+UNIT(report, other_errors_are_not_reported)
 {
     fixture f;
     quire_allocation none;
@@ -190,7 +191,7 @@ UNIT(report, ten_pages_at_most_the_largest_free_ranges_first)
     char line[80];
     make(&f, (quire_page_policy){.page_size = PAGE});
     for (uint64_t i = 0; i < 15;
-         i++) /* each its own page: what is left is too small for the next */
+         i++) /* each needs its own page, because the rest is too small for the next */
         ALLOCATE(&f, .size = PAGE - 256 * (i % 5), .alignment = PAGE);
     const char *text = report(&f), *at = text;
     CHECK_HAS(text, "pages by their largest free range: 10 of 15\n");
@@ -241,7 +242,7 @@ UNIT(report, twenty_names_and_the_rest_in_one)
     fixture_end(&f);
 }
 
-UNIT(report, names_hold_no_line_apart)
+UNIT(report, names_cannot_break_a_line)
 {
     fixture f;
     char longest[QUIRE_MAX_NAME + 1];
@@ -257,7 +258,7 @@ UNIT(report, names_hold_no_line_apart)
     fixture_end(&f);
 }
 
-/* ---- sinks and failures --------------------------------------------------------------------- */
+/* ---- sinks and errors ----------------------------------------------------------------------- */
 
 static bool use_memory(void *user, const char *text, size_t size)
 {
@@ -277,7 +278,7 @@ UNIT(report, the_sink_is_called_without_a_lock)
     fixture_end(&f);
 }
 
-UNIT(report, a_sink_may_refuse_at_any_piece)
+UNIT(report, a_sink_may_fail_at_any_piece)
 {
     fixture f;
     char name[48];

@@ -60,7 +60,7 @@ UNIT(bitmap, every_level_has_a_bit_per_word_below)
     CHECK_EQ(qi_bitmap_words(UINT32_MAX), 67108864 + 1048576 + 16384 + 256 + 4 + 1);
 }
 
-UNIT(bitmap, one_number_alone_is_found_from_anywhere)
+UNIT(bitmap, a_single_number_is_found_from_every_start)
 {
     const uint32_t sizes[] = {1, 2, 63, 64, 65, 4095, 4096, 4097, 262144, 262145, 300000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -79,7 +79,7 @@ UNIT(bitmap, one_number_alone_is_found_from_anywhere)
             CHECK(!qi_bitmap_has(n.words, numbers[j]));
         }
         for (uint32_t j = 0; j < qi_bitmap_words(sizes[i]); j++)
-            CHECK_EQ(n.words[j], 0); /* nothing is left in the summaries */
+            CHECK_EQ(n.words[j], 0); /* the summaries are empty */
         end(&n);
     }
 }
@@ -104,7 +104,7 @@ static void live_long(uint32_t size, uint64_t most, uint64_t seed)
     end(&n);
 }
 
-UNIT(bitmap, a_long_life_with_few_and_many_numbers)
+UNIT(bitmap, a_long_random_run_with_few_and_many_numbers)
 {
     live_long(60, 60, 1);
     live_long(64, 10, 2);

@@ -1,6 +1,6 @@
 /*
- * line.c - a region takes the lowest place that fits and is congruent to its base; compared with a
- * naive search of all gaps.
+ * line.c - a region takes the lowest address of the line that fits and is congruent to its base;
+ * compared with a naive search of all gaps.
  */
 #include "src/space/line.h"
 
@@ -35,7 +35,7 @@ static void expect_at(bench *b, uint64_t size, uint64_t base, uint64_t alignment
     CHECK_EQ(start, place);
 }
 
-/* What line.h promises about the records; its own check must find the same. */
+/* The invariants that line.h states about the records; the check of the line must agree. */
 static void expect_sound(const qi_line *line)
 {
     CHECK(qi_line_is_sound(line));
@@ -70,7 +70,7 @@ UNIT(line, stretches_follow_each_other)
     end_line(&b);
 }
 
-UNIT(line, the_lowest_gap_that_fits_is_used_again)
+UNIT(line, the_lowest_gap_that_fits_is_reused)
 {
     bench b = make_line(1000);
     for (uint64_t i = 0; i < 8; i++)
@@ -88,7 +88,7 @@ UNIT(line, the_lowest_gap_that_fits_is_used_again)
     end_line(&b);
 }
 
-UNIT(line, the_place_is_congruent_to_the_base)
+UNIT(line, the_address_is_congruent_to_the_base)
 {
     bench b = make_line(10000);
     expect_at(&b, 10, 3, 64, 3);
@@ -100,7 +100,7 @@ UNIT(line, the_place_is_congruent_to_the_base)
     end_line(&b);
 }
 
-UNIT(line, a_gap_left_for_alignment_is_found_later)
+UNIT(line, a_gap_left_by_alignment_is_used_later)
 {
     bench b = make_line(10000);
     expect_at(&b, 10, 0, 1, 0);
@@ -111,7 +111,7 @@ UNIT(line, a_gap_left_for_alignment_is_found_later)
     end_line(&b);
 }
 
-UNIT(line, a_removed_last_stretch_leaves_nothing_behind)
+UNIT(line, removing_the_last_stretch_leaves_no_record)
 {
     bench b = make_line(300);
     expect_at(&b, 100, 0, 1, 0);
@@ -126,7 +126,7 @@ UNIT(line, a_removed_last_stretch_leaves_nothing_behind)
     end_line(&b);
 }
 
-UNIT(line, the_limit_is_reached_and_not_passed)
+UNIT(line, the_limit_is_reached_and_not_exceeded)
 {
     bench b = make_line(1 << 20);
     uint64_t start = 0;
@@ -148,7 +148,7 @@ UNIT(line, the_limit_is_reached_and_not_passed)
     end_line(&b);
 }
 
-UNIT(line, a_stretch_ends_where_it_is_told_to_up_to_the_next_one)
+UNIT(line, the_end_of_a_stretch_moves_up_to_the_next_one)
 {
     bench b = make_line(1000);
     expect_at(&b, 100, 0, 1, 0);
@@ -196,7 +196,7 @@ UNIT(line, without_host_memory_nothing_changes)
  * It saves a search if no gap can fit, so it must never be too small. It is exact where that costs
  * nothing. */
 
-UNIT(line, a_gap_that_opens_is_known_exactly)
+UNIT(line, a_new_gap_updates_the_maximum_exactly)
 {
     bench b = make_line(1 << 20);
     expect_at(&b, 10, 0, 1, 0);
@@ -204,7 +204,7 @@ UNIT(line, a_gap_that_opens_is_known_exactly)
     expect_at(&b, 10, 0, 1024, 1024);
     CHECK_EQ(b.line.max_gap, 1014);
     expect_at(&b, 2000, 0, 1, 1034);
-    qi_line_remove(&b.line, 1034); /* the last one: no gap */
+    qi_line_remove(&b.line, 1034); /* the last stretch: no gap after it */
     CHECK_EQ(b.line.max_gap, 1014);
     expect_at(&b, 2000, 0, 1, 1034);
     expect_at(&b, 1500, 0, 1, 3034);
@@ -213,16 +213,17 @@ UNIT(line, a_gap_that_opens_is_known_exactly)
     end_line(&b);
 }
 
-UNIT(line, a_gap_that_widens_behind_a_stretch_is_known_exactly)
+UNIT(line, a_gap_that_widens_after_a_stretch_updates_the_maximum_exactly)
 {
     bench b = make_line(1 << 20);
     expect_at(&b, 1000, 0, 1, 0);
     expect_at(&b, 1000, 0, 1, 1000);
-    CHECK_OK(qi_line_resize(&b.line, 1000, 10)); /* the last one: no gap */
+    CHECK_OK(qi_line_resize(&b.line, 1000, 10)); /* the last stretch: no gap after it */
     CHECK_EQ(b.line.max_gap, 0);
     CHECK_OK(qi_line_resize(&b.line, 0, 300));
     CHECK_EQ(b.line.max_gap, 700);
-    CHECK_OK(qi_line_resize(&b.line, 0, 400)); /* a bound: a look will tell */
+    /* an upper bound; the next search computes the exact value */
+    CHECK_OK(qi_line_resize(&b.line, 0, 400));
     CHECK_EQ(b.line.max_gap, 700);
     expect_at(&b, 601, 0, 1, 1010);
     CHECK_EQ(b.line.max_gap, 600);
@@ -230,7 +231,7 @@ UNIT(line, a_gap_that_widens_behind_a_stretch_is_known_exactly)
     end_line(&b);
 }
 
-UNIT(line, a_look_in_vain_learns_the_largest_gap_that_is_left)
+UNIT(line, a_failed_search_computes_the_largest_gap)
 {
     bench b = make_line(1 << 20);
     for (uint64_t i = 0; i < 6; i++)
@@ -238,7 +239,7 @@ UNIT(line, a_look_in_vain_learns_the_largest_gap_that_is_left)
     qi_line_remove(&b.line, 100);
     qi_line_remove(&b.line, 200); /* a gap of 200 */
     qi_line_remove(&b.line, 400);
-    expect_at(&b, 150, 0, 1, 100); /* of which 50 are left */
+    expect_at(&b, 150, 0, 1, 100); /* 50 of it remain */
     CHECK_EQ(b.line.max_gap, 200);
     expect_at(&b, 120, 0, 1, 600);
     CHECK_EQ(b.line.max_gap, 100);
@@ -266,7 +267,7 @@ UNIT(line, stretches_that_overlap_or_leave_the_line_are_found)
     for (uint64_t i = 0; i < 3; i++)
         expect_at(&b, 100, 0, 1, 50 + 100 * i);
     qi_line_remove(&b.line, 0);
-    qi_line_remove(&b.line, 150); /* 50 to 150 and 250 to 350 are left, the largest gap is 100 */
+    qi_line_remove(&b.line, 150); /* 50 to 150 and 250 to 350 are free; the largest gap is 100 */
     qi_stretch *s = b.line.stretches;
     expect_sound(&b.line);
     expect_unsound(&b.line, &s[0].end, 251);
@@ -277,8 +278,9 @@ UNIT(line, stretches_that_overlap_or_leave_the_line_are_found)
     expect_unsound(&b.line, &s[1].start, 149);
     expect_unsound(&b.line, &s[1].end, 1001);
     expect_unsound(&b.line, &b.line.limit, 349);
-    expect_unsound(&b.line, &b.line.max_gap, 99); /* would not be used again */
-    b.line.max_gap = UINT64_MAX;                  /* a bound, so that more is no damage */
+    expect_unsound(&b.line, &b.line.max_gap, 99); /* the gap would never be reused */
+    /* an upper bound, so a larger value is no damage */
+    b.line.max_gap = UINT64_MAX;
     expect_unsound(&b.line, &s[0].end, 251);
     expect_unsound(&b.line, &s[0].end, 50);
     uint32_t count = b.line.count;
@@ -288,7 +290,7 @@ UNIT(line, stretches_that_overlap_or_leave_the_line_are_found)
     end_line(&b);
 }
 
-UNIT(line, only_a_stretch_that_is_there_is_had)
+UNIT(line, only_an_existing_stretch_is_reported)
 {
     bench b = make_line(1000);
     CHECK(!qi_line_has(&b.line, 0, 0));
@@ -301,9 +303,9 @@ UNIT(line, only_a_stretch_that_is_there_is_had)
     end_line(&b);
 }
 
-/* ---- against a naive look ------------------------------------------------------------------- */
+/* ---- against a naive search ----------------------------------------------------------------- */
 
-/* The lowest place, told from the stretches alone; the limit when there is none. */
+/* Returns the lowest address that fits, from the stretches alone; the limit if none fits. */
 static uint64_t naive_place(const qi_line *line, uint64_t size, uint64_t base, uint64_t alignment)
 {
     for (uint32_t i = 0; i <= line->count; i++) {
@@ -335,7 +337,7 @@ static void place_one(bench *b, test_random *r)
     place_at(b, size, base, UINT64_C(1) << random_below(r, 7));
 }
 
-/* As pages are: few sizes, most bases aligned, one alignment. */
+/* Regions like those of pages: few sizes, most bases aligned, one alignment. */
 static void place_page(bench *b, test_random *r)
 {
     static const uint64_t sizes[] = {16, 48, 60, 64, 200};
@@ -343,7 +345,7 @@ static void place_page(bench *b, test_random *r)
     place_at(b, sizes[random_below(r, 5)], base, 64);
 }
 
-/* Within a gap behind it that a naive look tells. */
+/* Resizes a random stretch. The call succeeds if the new end does not exceed the next stretch. */
 static void resize_one(bench *b, test_random *r)
 {
     uint32_t index = (uint32_t)random_below(r, b->line.count);
@@ -354,7 +356,7 @@ static void resize_one(bench *b, test_random *r)
     CHECK(result || qi_line_has(&b->line, start, size));
 }
 
-/* Filled and emptied several times, so that gaps open and close and the line is full at times. */
+/* The line is filled and emptied several times: gaps open and close, and at times it is full. */
 static void churn(void (*place)(bench *, test_random *), uint64_t seed)
 {
     bench b = make_line(8000);
@@ -372,12 +374,12 @@ static void churn(void (*place)(bench *, test_random *), uint64_t seed)
     end_line(&b);
 }
 
-UNIT(line, random_regions_lie_where_a_naive_look_puts_them)
+UNIT(line, random_regions_lie_where_a_naive_search_places_them)
 {
     churn(place_one, 10);
 }
 
-UNIT(line, regions_of_few_sizes_lie_where_a_naive_look_puts_them)
+UNIT(line, regions_of_few_sizes_lie_where_a_naive_search_places_them)
 {
     churn(place_page, 11);
 }

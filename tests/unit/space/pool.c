@@ -42,7 +42,7 @@ static void end_pool(bench *b)
     CHECK_EQ(qi_atomic_load_u64(&b->host.bytes), 0);
 }
 
-/* Taking and giving as the fits do it inline. */
+/* Takes and returns numbers as the fits do inline. */
 static uint32_t take(bench *b)
 {
     if (!b->pool.spare)
@@ -90,10 +90,10 @@ static void trim(bench *b)
 
 /* ---- growth -------------------------------------------------------------------------------- */
 
-UNIT(pool, a_new_one_has_nothing_and_numbers_from_1)
+UNIT(pool, a_new_pool_is_empty_and_numbers_from_1)
 {
     bench b = make_pool();
-    CHECK_EQ(b.pool.top, 0); /* not even number 0 is there to be looked at */
+    CHECK_EQ(b.pool.top, 0); /* even number 0 does not exist */
     CHECK_EQ(b.pool.spare, 0);
     CHECK_EQ(qi_pool_used(&b.pool), 0);
     CHECK_EQ(take(&b), 1);
@@ -119,7 +119,7 @@ UNIT(pool, growth_doubles_and_keeps_the_nodes)
     end_pool(&b);
 }
 
-UNIT(pool, growing_early_keeps_what_is_spare)
+UNIT(pool, growing_early_keeps_spare_numbers)
 {
     bench b = make_pool();
     take_many(&b, 10);
@@ -131,7 +131,7 @@ UNIT(pool, growing_early_keeps_what_is_spare)
     end_pool(&b);
 }
 
-UNIT(pool, the_last_number_of_a_handle_is_the_last_of_a_pool)
+UNIT(pool, a_pool_ends_at_the_last_slot_number_of_a_handle)
 {
     bench b = make_pool();
     take_many(&b, 5);
@@ -178,7 +178,7 @@ UNIT(pool, a_retired_number_is_neither_used_nor_spare)
 
 /* ---- trimming ------------------------------------------------------------------------------ */
 
-UNIT(pool, trimming_gives_back_what_lies_above_the_highest_in_use)
+UNIT(pool, trimming_releases_records_above_the_highest_number_in_use)
 {
     bench b = make_pool();
     take_many(&b, 1000);
@@ -191,12 +191,12 @@ UNIT(pool, trimming_gives_back_what_lies_above_the_highest_in_use)
     CHECK_EQ(qi_atomic_load_u64(&b.host.bytes), 64 * sizeof(item));
     for (uint32_t i = 1; i <= 40; i++)
         CHECK_EQ(at(&b, i)->value, i);
-    for (uint32_t i = 41; i < 100; i++) /* also beyond the new capacity */
+    for (uint32_t i = 41; i < 100; i++) /* above the new capacity too */
         CHECK_EQ(take(&b), i);
     end_pool(&b);
 }
 
-UNIT(pool, numbers_freed_below_the_top_stay_takeable)
+UNIT(pool, numbers_freed_below_the_top_are_reused)
 {
     bench b = make_pool();
     take_many(&b, 500);
@@ -224,7 +224,7 @@ UNIT(pool, one_high_number_in_use_keeps_the_array)
     give_from(&b, 1);
     at(&b, 600)->used = true;
     qi_pool before = b.pool;
-    trim(&b); /* 601 numbers need 1024 as well */
+    trim(&b); /* 601 numbers also need 1024 records */
     CHECK_EQ(b.pool.keeper, 600);
     before.keeper = 600;
     CHECK(!memcmp(&b.pool, &before, sizeof before));
@@ -237,7 +237,7 @@ UNIT(pool, one_high_number_in_use_keeps_the_array)
     end_pool(&b);
 }
 
-UNIT(pool, a_pool_that_is_small_already_is_left_alone)
+UNIT(pool, a_small_pool_is_not_trimmed)
 {
     bench b = make_pool();
     trim(&b);
@@ -250,13 +250,13 @@ UNIT(pool, a_pool_that_is_small_already_is_left_alone)
     end_pool(&b);
 }
 
-UNIT(pool, forgotten_numbers_start_above_every_generation_given_back)
+UNIT(pool, trimmed_numbers_restart_above_every_released_generation)
 {
     bench b = make_pool();
     take_many(&b, 200);
     at(&b, 150)->generation = 18;
     at(&b, 199)->generation = 6;
-    at(&b, 20)->generation = 30; /* stays in the array, and nothing of it is forgotten */
+    at(&b, 20)->generation = 30; /* stays in the array and keeps its generation */
     give_from(&b, 1);
     trim(&b);
     CHECK_EQ(b.pool.first_generation, 18);
@@ -264,7 +264,7 @@ UNIT(pool, forgotten_numbers_start_above_every_generation_given_back)
         uint32_t number = take(&b);
         CHECK_EQ(at(&b, number)->generation, number == 20 ? 30 : number < 32 ? 0 : 18);
     }
-    at(&b, 250)->generation = 4; /* a lower one does not lower it */
+    at(&b, 250)->generation = 4; /* a lower generation does not lower it */
     give_from(&b, 1);
     trim(&b);
     CHECK_EQ(b.pool.first_generation, 18);
@@ -293,10 +293,10 @@ UNIT(pool, retired_numbers_survive_a_trim_and_stay_retired)
 
 /*
  * Numbers above the trimmed top share one generation. A single number that was used very often must
- * not leave all of them almost used up: each would serve once more and be retired, and the array
- * would grow with every allocation from then on.
+ * not leave all of them almost worn out. Otherwise each would serve one more time and be retired,
+ * and the array would grow with every allocation from then on.
  */
-UNIT(pool, a_number_near_its_end_does_not_wear_out_the_others)
+UNIT(pool, one_worn_number_does_not_wear_out_the_others)
 {
     bench b = make_pool();
     take_many(&b, 300);
@@ -313,9 +313,9 @@ UNIT(pool, a_number_near_its_end_does_not_wear_out_the_others)
     end_pool(&b);
 }
 
-UNIT(pool, a_number_is_forgotten_up_to_half_its_life_and_kept_beyond)
+UNIT(pool, a_number_is_trimmed_up_to_half_its_generations_and_kept_above)
 {
-    const uint32_t half = QI_LAST_GENERATION / 2 - 1; /* even, as all that were given back */
+    const uint32_t half = QI_LAST_GENERATION / 2 - 1; /* even, as for every returned number */
     bench b = make_pool();
     take_many(&b, 300);
     at(&b, 200)->generation = half + 2;
@@ -342,7 +342,7 @@ UNIT(pool, a_trim_without_host_memory_changes_nothing)
     trim(&b);
     CHECK(!memcmp(&b.pool, &before, sizeof before));
     test_memory_fail(unit_memory_state(), 0, false);
-    CHECK_EQ(take(&b), 1000); /* the last given back, as before */
+    CHECK_EQ(take(&b), 1000); /* the number returned last, as before */
     end_pool(&b);
 }
 
@@ -363,7 +363,7 @@ static void expect_damage(const bench *b, const char *part, uint32_t where)
     CHECK_EQ(number, where);
 }
 
-/* Gives a field another value for one check. */
+/* Sets a field for one check, then restores it. */
 #define DAMAGE(b, field, value, part, where)                                                       \
     do {                                                                                           \
         __typeof__(field) kept = (field);                                                          \

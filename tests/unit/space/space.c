@@ -1,6 +1,6 @@
 /*
- * space.c - creating and destroying a space: every option with its limits, defaults, failing
- * creation, the figures, and the walk.
+ * space.c - creating and destroying a space: every option with its limits, defaults, failed
+ * creation, the statistics, and the walk.
  */
 #include "quire/space.h"
 
@@ -11,7 +11,7 @@
 static const uint64_t GIB = UINT64_C(1) << 30;
 static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
                                  QUIRE_FIT_LINEAR};
-enum { FITS = sizeof fits / sizeof *fits, SEVERAL = 3 }; /* SEVERAL: those with many regions */
+enum { FITS = sizeof fits / sizeof *fits, SEVERAL = 3 }; /* SEVERAL: the fits with many regions */
 
 static quire_space *make_space(quire_fit fit, uint64_t size)
 {
@@ -39,7 +39,7 @@ static void expect_made(quire_space_options options)
     CHECK(space == NULL);
 }
 
-/* Refused with the code and the words, with nothing made and nothing kept. */
+/* The call fails with the code and the words, creates nothing and keeps no host memory. */
 static void expect_refused(quire_space_options options, quire_result code, const char *words)
 {
     quire_space *space = (quire_space *)(void *)&options; /* must become NULL */
@@ -86,7 +86,7 @@ UNIT(space, the_first_fit_has_a_granule_of_1_and_no_other)
                    QUIRE_ERROR_INVALID_ARGUMENT, "granule 256");
 }
 
-UNIT(space, fits_that_are_not_there)
+UNIT(space, unknown_fits_are_rejected)
 {
     for (int fit = 4; fit < 100; fit += 19) {
         char words[64];
@@ -145,7 +145,7 @@ UNIT(space, reserved_words_must_be_zero)
     }
 }
 
-UNIT(space, half_given_callbacks_are_refused)
+UNIT(space, incomplete_callbacks_are_rejected)
 {
     quire_host_memory half = *unit_memory();
     half.release = NULL;
@@ -163,7 +163,7 @@ UNIT(space, the_size_must_be_whole_granules)
     expect_made((quire_space_options){.fit = QUIRE_FIT_FIRST, .size = 1});
 }
 
-UNIT(space, the_size_ends_where_the_line_does)
+UNIT(space, the_size_is_limited_by_the_line)
 {
     for (uint64_t granule = 1; granule <= GIB; granule *= 1024) {
         uint64_t most = UINT32_MAX * granule;
@@ -180,9 +180,9 @@ UNIT(space, the_size_ends_where_the_line_does)
                    QUIRE_ERROR_OUT_OF_RANGE, "does not fit on the line");
 }
 
-/* ---- making and ending --------------------------------------------------------------------- */
+/* ---- creation and destruction -------------------------------------------------------------- */
 
-/* Fails every host allocation of a creation in turn; returns how many there are. */
+/* Fails every host allocation of a creation in turn; returns their number. */
 static uint64_t fail_each_creation(quire_fit fit)
 {
     for (uint64_t call = 1;; call++) {
@@ -201,20 +201,20 @@ static uint64_t fail_each_creation(quire_fit fit)
     }
 }
 
-UNIT(space, a_creation_without_host_memory_leaves_nothing)
+UNIT(space, a_creation_without_host_memory_leaks_nothing)
 {
     CHECK(fail_each_creation(QUIRE_FIT_SEGREGATED) >= 4);
     CHECK(fail_each_creation(QUIRE_FIT_FIRST) >= 4);
     CHECK(fail_each_creation(QUIRE_FIT_BUDDY) >= 6);
 }
 
-UNIT(space, creation_needs_a_place_for_the_space)
+UNIT(space, creation_needs_an_output_pointer)
 {
     CHECK_FAILS(quire_space_create(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "space is null");
 }
 
-UNIT(space, destroying_takes_live_ranges_along_and_accepts_nothing)
+UNIT(space, destroying_frees_live_ranges_and_accepts_null)
 {
     for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i], 1 << 20);
@@ -229,9 +229,9 @@ UNIT(space, destroying_takes_live_ranges_along_and_accepts_nothing)
     }
 }
 
-/* ---- figures ------------------------------------------------------------------------------- */
+/* ---- statistics ---------------------------------------------------------------------------- */
 
-UNIT(space, figures_follow_each_step)
+UNIT(space, statistics_follow_each_step)
 {
     quire_space *space = make_space(QUIRE_FIT_FIRST, 1000);
     quire_placement low, high;
@@ -254,7 +254,7 @@ UNIT(space, figures_follow_each_step)
     quire_space_destroy(&space);
 }
 
-UNIT(space, metadata_is_what_the_callbacks_gave)
+UNIT(space, metadata_is_the_host_memory_of_the_callbacks)
 {
     for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i], 1 << 20);
@@ -284,7 +284,7 @@ static bool note(void *user, const quire_space_item *item)
     return w->count != w->stop_at;
 }
 
-/* Region 0: free, live with the user's value 7; region 1: free. */
+/* Region 0: a free range, and a live one with the user value 7. Region 1: free. */
 static quire_space *make_walked(quire_fit fit, quire_placement *live)
 {
     quire_space *space = make_space(fit, 1024);
@@ -325,7 +325,7 @@ UNIT(space, a_walk_visits_regions_by_number_and_ranges_by_address)
     }
 }
 
-UNIT(space, a_walk_ends_where_the_visit_says)
+UNIT(space, a_walk_ends_when_the_visitor_returns_false)
 {
     for (int i = 0; i < SEVERAL; i++) {
         quire_placement live;
@@ -339,7 +339,7 @@ UNIT(space, a_walk_ends_where_the_visit_says)
     }
 }
 
-UNIT(space, a_walk_tells_left_padding)
+UNIT(space, a_walk_reports_left_padding)
 {
     quire_space *space = make_space(QUIRE_FIT_FIRST, 1024);
     quire_placement at;

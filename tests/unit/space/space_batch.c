@@ -17,7 +17,7 @@ typedef struct world {
     quire_range stale, foreign;
 } world;
 
-/* Whether there is such a fit; asked by making a space of it. */
+/* Returns whether the fit exists, by creating a space with it. */
 static bool make_space(quire_fit fit, quire_space **space)
 {
     quire_space_options options = {.fit = fit, .size = 1 << 20, .host_memory = unit_memory()};
@@ -35,7 +35,7 @@ static quire_range take(quire_space *space, test_random *random, uint64_t user)
     return at.range;
 }
 
-/* The same ranges in every world of one fit and seed; some are free in between. */
+/* The same ranges in every world of one fit and seed, with free ranges between some of them. */
 static bool begin(world *w, quire_fit fit)
 {
     test_random random = {7};
@@ -50,7 +50,7 @@ static bool begin(world *w, quire_fit fit)
     CHECK_OK(quire_space_free(w->space, w->stale));
     for (uint64_t i = BATCH; i < RANGES; i += 3)
         CHECK_OK(quire_space_free(w->space, w->ranges[i]));
-    for (uint64_t i = BATCH - 1; i > 0; i--) { /* in no order of place */
+    for (uint64_t i = BATCH - 1; i > 0; i--) { /* in no order of address */
         uint64_t j = random_below(&random, i + 1);
         quire_range range = w->ranges[i];
         w->ranges[i] = w->ranges[j];
@@ -80,7 +80,7 @@ static void with_every_fit(void (*body)(world *))
     CHECK_EQ(made, FITS);
 }
 
-/* ---- all ----------------------------------------------------------------------------------- */
+/* ---- all of them --------------------------------------------------------------------------- */
 
 static void free_in_one(world *w)
 {
@@ -98,7 +98,7 @@ static void free_in_one(world *w)
     end(&single);
 }
 
-UNIT(space_batch, what_is_freed_in_one_is_as_freed_one_by_one)
+UNIT(space_batch, a_batch_equals_freeing_one_by_one)
 {
     with_every_fit(free_in_one);
 }
@@ -139,7 +139,7 @@ static void free_everything(world *w)
     CHECK_EQ(stats.free_count, 1);
 }
 
-UNIT(space_batch, a_batch_of_all_leaves_the_region_whole)
+UNIT(space_batch, a_batch_of_all_ranges_leaves_one_free_range)
 {
     with_every_fit(free_everything);
 }
@@ -158,14 +158,14 @@ static void free_none(world *w)
     shape_end(&after);
 }
 
-UNIT(space_batch, a_batch_of_none_succeeds_and_frees_none)
+UNIT(space_batch, an_empty_batch_succeeds)
 {
     with_every_fit(free_none);
 }
 
-/* ---- or none ------------------------------------------------------------------------------- */
+/* ---- none of them -------------------------------------------------------------------------- */
 
-/* Puts a range that cannot be freed at one place of the batch. */
+/* Puts a range that cannot be freed at one index of the batch. */
 static void expect_none_freed(world *w, uint64_t place, quire_range bad, quire_result code)
 {
     quire_range batch[BATCH];
@@ -198,16 +198,16 @@ static void refuse_each(world *w)
         expect_none_freed(w, place, w->foreign, QUIRE_ERROR_FOREIGN_HANDLE);
         expect_none_freed(w, place, (quire_range){0}, QUIRE_ERROR_INVALID_ARGUMENT);
     }
-    CHECK_OK(quire_space_free_batch(w->space, w->ranges, BATCH)); /* and now they go */
+    CHECK_OK(quire_space_free_batch(w->space, w->ranges, BATCH)); /* now the batch frees them */
 }
 
-UNIT(space_batch, one_that_cannot_be_freed_keeps_all)
+UNIT(space_batch, one_invalid_range_keeps_the_whole_batch)
 {
     with_every_fit(refuse_each);
 }
 
-/* A number in its last generation is used up by the free; a batch that fails must not use it up. */
-UNIT(space_batch, a_number_in_its_last_generation_survives_a_refused_batch)
+/* A free uses up a number in its last generation; a failed batch must not use it up. */
+UNIT(space_batch, a_number_in_its_last_generation_survives_a_failed_batch)
 {
     static world w;
     CHECK(begin(&w, QUIRE_FIT_SEGREGATED));

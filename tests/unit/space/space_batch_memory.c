@@ -1,6 +1,6 @@
 /*
  * space_batch_memory.c - a batch of ranges whose host memory fails at one of its steps: none of its
- * ranges stays allocated, and the placements keep the caller's values.
+ * ranges stays allocated, and the placements keep the user values.
  */
 #include "src/space/segregated/segregated.h"
 #include "tests/support/shape.h"
@@ -13,7 +13,7 @@ typedef struct request {
     uint64_t size, alignment;
 } request;
 
-/* Leaves holes that hold some ranges each, and no batch whole. */
+/* Leaves holes that hold some ranges each, but no whole batch. */
 static void break_up(quire_space *space)
 {
     quire_range ranges[64];
@@ -33,12 +33,12 @@ static quire_space *make_space(quire_space_options options, bool in_pieces)
     options.max_alignment = 4096;
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
-    if (in_pieces && options.fit != QUIRE_FIT_LINEAR) /* which has its room at the end only */
+    if (in_pieces && options.fit != QUIRE_FIT_LINEAR) /* free space remains at the end only */
         break_up(space);
     return space;
 }
 
-/* Without the free ones: of slots the fit may keep some in reserve. */
+/* Without the free ranges, because the fit may cache free slots. */
 static shape live_shape_of(const quire_space *space)
 {
     shape s = shape_of(space);
@@ -61,7 +61,7 @@ static void set_users(quire_placement *placements)
         placements[i] = (quire_placement){.user = 1000 + i};
 }
 
-/* Zeroed but for the user values. */
+/* Zeroed except for the user values. */
 static void expect_no_placement(const quire_placement *placements)
 {
     for (uint64_t i = 0; i < MANY; i++) {
@@ -80,7 +80,7 @@ static void expect_placed(const quire_space *space, const quire_placement *place
     }
 }
 
-/* Fails one call to allocate, from the first to the last that the batch makes. How many failed. */
+/* Fails each call to allocate of the batch in turn. Returns the number of failed calls. */
 static uint64_t fail_each_step(quire_space *space, request asked, bool from_then)
 {
     shape (*const what_holds)(const quire_space *) = has_slabs(space) ? live_shape_of : shape_of;

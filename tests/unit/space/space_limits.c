@@ -7,6 +7,7 @@
 #include "src/space/segregated/segregated.h"
 #include "src/space/segregated/slabs.h"
 #include "tests/support/shape.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 static quire_space *make_space(quire_space_options options)
@@ -18,57 +19,37 @@ static quire_space *make_space(quire_space_options options)
     return space;
 }
 
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
-}
-
-static quire_placement take(quire_space *space, uint64_t size)
-{
-    quire_placement at;
-    CHECK_OK(quire_space_allocate(space, size, 1, 0, &at));
-    return at;
-}
-
-static uint64_t largest_free(const quire_space *space)
-{
-    quire_space_stats stats;
-    CHECK_OK(quire_space_get_stats(space, &stats));
-    return stats.largest_free;
-}
-
 /* ---- classes ------------------------------------------------------------------------------- */
 
-/* With 16 buckets a class the lists of such sizes are marked in the last words there are. */
-UNIT(space_limits, the_largest_free_range_is_told_up_to_the_last_class)
+/* With 16 buckets per class the last words of the bitmap mark the lists of such sizes. */
+UNIT(space_limits, the_largest_free_range_is_reported_up_to_the_last_class)
 {
     static const uint64_t sizes[] = {UINT64_C(1) << 26, UINT64_C(1) << 28, UINT64_C(1) << 30,
                                      UINT64_C(1) << 31, UINT32_MAX};
     for (int i = 0; i < 5; i++) {
         quire_space *space = make_space((quire_space_options){.size = sizes[i], .granule = 1});
         for (int j = 0; j < 1000; j++)
-            take(space, 1);
+            take_bytes(space, 1);
         CHECK_EQ(qi_segregated_of(space)->row_shift, 4);
-        CHECK_EQ(largest_free(space), sizes[i] - 1000);
-        CHECK_EQ(take(space, sizes[i] - 1000).offset, 1000);
-        CHECK_EQ(largest_free(space), 0);
+        CHECK_EQ(largest_free_of(space), sizes[i] - 1000);
+        CHECK_EQ(take_bytes(space, sizes[i] - 1000).offset, 1000);
+        CHECK_EQ(largest_free_of(space), 0);
         end_space(space);
     }
 }
 
-/* With one bucket a class it is as wide as the line. */
-UNIT(space_limits, the_widest_bucket)
+/* With one bucket per class a bucket is as wide as the line. */
+UNIT(space_limits, a_space_of_the_maximum_size_has_one_bucket_per_class)
 {
     quire_space *space = make_space((quire_space_options){.size = UINT32_MAX, .granule = 1});
     CHECK_EQ(qi_segregated_of(space)->bucket_shift, 32);
-    CHECK_EQ(take(space, 1000).offset, 0);
+    CHECK_EQ(take_bytes(space, 1000).offset, 0);
     end_space(space);
 }
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
-/* Pretends that records for so many ranges are there and all are taken. */
+/* Pretends that records for so many ranges exist and are all taken. */
 static qi_pool plant_full_pool(quire_space *space, uint32_t capacity)
 {
     qi_pool kept = space->pool;
@@ -77,7 +58,7 @@ static qi_pool plant_full_pool(quire_space *space, uint32_t capacity)
     return kept;
 }
 
-/* A request with failing host memory shows whether it requested any. */
+/* A request with failing host memory shows whether the fit requests any. */
 static void expect_refusal(quire_space *space, uint32_t capacity, quire_result code)
 {
     shape before = shape_of(space);
@@ -104,21 +85,21 @@ UNIT(space_limits, ranges_are_numbered_up_to_the_last_slot)
         quire_space_options options = fits[i];
         options.size = 1 << 20;
         quire_space *space = make_space(options);
-        take(space, 100);
+        take_bytes(space, 100);
         expect_refusal(space, QI_SLOT_COUNT - 1, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
         expect_refusal(space, QI_SLOT_COUNT, QUIRE_ERROR_TOO_MANY_ALLOCATIONS);
         end_space(space);
     }
 }
 
-/* The bits of free nodes are as many as its records before these are asked for. */
+/* The bitmap of free nodes has as many bits as there are records before the fit requests more. */
 UNIT(space_limits, ranges_of_the_segregated_fit_are_numbered_up_to_the_last_slot)
 {
     quire_space *space = make_space((quire_space_options){.size = 1 << 20});
     qi_segregated *s = qi_segregated_of(space);
-    take(space, 100);
+    take_bytes(space, 100);
     uint32_t kept_capacity = s->free_capacity, kept_shift = s->row_shift;
-    s->free_capacity = QI_SLOT_COUNT; /* and the tables have their buckets already */
+    s->free_capacity = QI_SLOT_COUNT; /* the tables already have their buckets */
     s->row_shift = 4;
     qi_pool kept = plant_full_pool(space, QI_SLOT_COUNT);
     CHECK_FAILS(qi_segregated_reserve(s, 1), QUIRE_ERROR_TOO_MANY_ALLOCATIONS);
@@ -129,11 +110,11 @@ UNIT(space_limits, ranges_of_the_segregated_fit_are_numbered_up_to_the_last_slot
     end_space(space);
 }
 
-/* With slabs the upper half of the slot numbers names slots of slabs. */
+/* With slabs the upper half of the slot numbers belongs to slots of slabs. */
 UNIT(space_limits, with_slabs_ranges_are_numbered_up_to_the_first_slot_of_a_slab)
 {
     quire_space *space = make_space((quire_space_options){.size = 1 << 20, .slabs = true});
-    take(space, 5000);
+    take_bytes(space, 5000);
     uint32_t last = 1024; /* the last capacity that can grow */
     for (qi_pool pool = {.capacity = last}; qi_pool_next_capacity(&pool) <= QI_SLAB_SLOT;)
         last = pool.capacity, pool.capacity = qi_pool_next_capacity(&pool);
@@ -147,7 +128,7 @@ UNIT(space_limits, slabs_are_numbered_up_to_half_the_slots)
 {
     quire_space *space = make_space((quire_space_options){.size = 1 << 20, .slabs = true});
     qi_segregated *s = qi_segregated_of(space);
-    take(space, 100);
+    take_bytes(space, 100);
     qi_slabs kept = *s->slabs;
     s->slabs->unused = 0;
     s->slabs->top = s->slabs->capacity = QI_MAX_SLABS - 1;
@@ -157,7 +138,7 @@ UNIT(space_limits, slabs_are_numbered_up_to_half_the_slots)
     test_memory_fail(unit_memory_state(), 0, false);
     s->slabs->top = s->slabs->capacity = QI_MAX_SLABS;
     CHECK_EQ(qi_slabs_reserve_number(s), QUIRE_ERROR_NO_SPACE);
-    s->slabs->top = QI_MAX_SLABS - 1; /* the last number is one */
+    s->slabs->top = QI_MAX_SLABS - 1; /* the last number is a valid one */
     CHECK_OK(qi_slabs_reserve_number(s));
     *s->slabs = kept;
     end_space(space);
@@ -165,8 +146,8 @@ UNIT(space_limits, slabs_are_numbered_up_to_half_the_slots)
 
 /* ---- regions ------------------------------------------------------------------------------- */
 
-/* Records of as many regions as a node can name are address space, of which two pages are used. */
-UNIT(space_limits, regions_are_numbered_as_far_as_a_node_names_them)
+/* Records of as many regions as a node can name take address space, of which two pages are used. */
+UNIT(space_limits, regions_are_numbered_up_to_the_last_number_of_a_node)
 {
     quire_space *space = make_space((quire_space_options){.size = 1 << 20});
     size_t bytes = (QI_MAX_REGIONS + UINT64_C(1)) * sizeof(qi_region);
@@ -183,7 +164,7 @@ UNIT(space_limits, regions_are_numbered_as_far_as_a_node_names_them)
     CHECK_HAS(quire_last_error(), "a space has at most 8388608 regions");
     CHECK_EQ(qi_pool_used(&space->pool), used);
     CHECK_OK(space->fit->add_region(space, last));
-    quire_placement at = take(space, 4096);
+    quire_placement at = take_bytes(space, 4096);
     CHECK_EQ(at.region, last);
     CHECK_OK(quire_space_free(space, at.range));
     space->fit->remove_region(space, last);
@@ -205,24 +186,24 @@ static void expect_live(const quire_space *space, uint64_t count, uint64_t bytes
 }
 
 /* Prefetching changes no result: freeing every other range and then the rest leaves one range. */
-UNIT(space_limits, so_many_nodes_that_records_are_fetched_ahead)
+UNIT(space_limits, prefetching_records_changes_no_result)
 {
     static quire_range ranges[2][MANY / 2];
     for (int deferred = 0; deferred < 2; deferred++) {
         quire_space *space = make_space((quire_space_options){
             .size = MANY * 256, .granule = 256, .deferred_coalescing = deferred != 0});
         for (uint64_t i = 0; i < MANY; i++)
-            ranges[i % 2][i / 2] = take(space, 256).range;
+            ranges[i % 2][i / 2] = take_bytes(space, 256).range;
         CHECK(space->pool.top >= QI_PREFETCH_MIN_NODES);
         CHECK_OK(quire_space_free_batch(space, ranges[0], MANY / 2));
         expect_live(space, MANY / 2, MANY / 2 * 256);
-        CHECK_EQ(largest_free(space), 256);
+        CHECK_EQ(largest_free_of(space), 256);
         for (uint64_t i = 0; i < SINGLE; i++)
             CHECK_OK(quire_space_free(space, ranges[1][i]));
         expect_live(space, MANY / 2 - SINGLE, (MANY / 2 - SINGLE) * 256);
-        CHECK_EQ(largest_free(space), (2 * SINGLE + 1) * 256);
+        CHECK_EQ(largest_free_of(space), (2 * SINGLE + 1) * 256);
         CHECK_OK(quire_space_free_batch(space, ranges[1] + SINGLE, MANY / 2 - SINGLE));
-        CHECK_EQ(largest_free(space), MANY * 256);
+        CHECK_EQ(largest_free_of(space), MANY * 256);
         end_space(space);
     }
 }

@@ -1,6 +1,6 @@
 /*
  * space_misuse.c - every public function of a space called wrongly returns the right code and a
- * sentence, zeroes its outputs, and changes nothing.
+ * message, zeroes its outputs, and changes nothing.
  */
 #include "quire/space.h"
 
@@ -9,6 +9,7 @@
 #include "src/base/handle.h"
 #include "src/space/space.h"
 #include "tests/support/random.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
@@ -21,12 +22,6 @@ static quire_space *make_space(quire_fit fit)
     quire_space_options options = {.fit = fit, .size = 1 << 20, .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &space));
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static quire_range take(quire_space *space, uint64_t size)
@@ -46,7 +41,7 @@ static bool is_zero(const void *bytes, size_t size)
 
 /* ---- no space, no output ------------------------------------------------------------------- */
 
-UNIT(space_misuse, no_space_is_refused_by_every_function)
+UNIT(space_misuse, every_function_rejects_a_null_space)
 {
     quire_placement at;
     uint32_t region = 0;
@@ -70,14 +65,14 @@ static bool never(void *user, const quire_space_item *item)
     check_failed(__FILE__, __LINE__, "called");
 }
 
-UNIT(space_misuse, no_space_to_look_at_is_refused)
+UNIT(space_misuse, every_query_rejects_a_null_space)
 {
     quire_space_stats stats;
     CHECK_FAILS(quire_space_walk(NULL, never, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_space_get_stats(NULL, &stats), QUIRE_ERROR_INVALID_ARGUMENT);
 }
 
-UNIT(space_misuse, no_place_for_an_output_is_refused)
+UNIT(space_misuse, a_null_output_is_rejected)
 {
     for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i]);
@@ -95,7 +90,7 @@ UNIT(space_misuse, no_place_for_an_output_is_refused)
     }
 }
 
-UNIT(space_misuse, placements_and_regions_are_zeroed_by_a_refusal)
+UNIT(space_misuse, a_failed_call_zeroes_placements_and_regions)
 {
     quire_space *space = make_space(QUIRE_FIT_SEGREGATED);
     quire_placement at;
@@ -115,7 +110,7 @@ UNIT(space_misuse, placements_and_regions_are_zeroed_by_a_refusal)
 }
 
 /* base.h documents it for every output. */
-UNIT(space_misuse, figures_are_zeroed_by_a_refusal)
+UNIT(space_misuse, a_failed_call_zeroes_statistics)
 {
     quire_space_stats stats;
     memset(&stats, 0xff, sizeof stats);
@@ -123,9 +118,9 @@ UNIT(space_misuse, figures_are_zeroed_by_a_refusal)
     CHECK(is_zero(&stats, sizeof stats));
 }
 
-/* ---- ranges that are not live here ---------------------------------------------------------- */
+/* ---- ranges that are not live in this space ------------------------------------------------- */
 
-/* All three functions that take a range refuse it. */
+/* All three functions that take a range reject it. */
 static void expect_refused(quire_space *space, quire_range range, quire_result code)
 {
     quire_placement at;
@@ -136,7 +131,7 @@ static void expect_refused(quire_space *space, quire_range range, quire_result c
     CHECK(is_zero(&at, sizeof at));
 }
 
-UNIT(space_misuse, no_range_is_an_invalid_argument)
+UNIT(space_misuse, the_null_range_is_an_invalid_argument)
 {
     for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i]);
@@ -153,7 +148,7 @@ UNIT(space_misuse, a_freed_range_is_stale)
         take(space, 10);
         quire_range merged = take(space, 100), lone = take(space, 100);
         take(space, 10);
-        CHECK_OK(quire_space_free(space, lone)); /* goes on as a free range */
+        CHECK_OK(quire_space_free(space, lone)); /* stays as a free range */
         expect_refused(space, lone, QUIRE_ERROR_STALE_HANDLE);
         CHECK_OK(quire_space_free(space, merged));
         expect_refused(space, merged, QUIRE_ERROR_STALE_HANDLE);
@@ -166,7 +161,7 @@ UNIT(space_misuse, a_freed_range_is_stale)
     }
 }
 
-UNIT(space_misuse, a_stale_range_stays_stale_when_its_number_is_used_again)
+UNIT(space_misuse, a_stale_range_stays_stale_when_its_number_is_reused)
 {
     for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i]);
@@ -205,7 +200,7 @@ UNIT(space_misuse, a_range_of_another_space_is_foreign)
 
 enum { LIVE = 40 };
 
-/* A space in which numbers are live, free, spare, retired or a region's. */
+/* A space in which numbers are live, free, spare, retired, or belong to a region. */
 static quire_space *make_busy_space(quire_fit fit, quire_range *live)
 {
     quire_space *space = make_space(fit);
@@ -243,7 +238,7 @@ static void expect_unchanged(const quire_space *space, const quire_range *live)
     }
 }
 
-UNIT(space_misuse, random_ids_are_never_taken_for_a_range)
+UNIT(space_misuse, random_ids_are_never_accepted)
 {
     for (int i = 0; i < FITS; i++) {
         quire_range live[LIVE];
@@ -262,8 +257,8 @@ UNIT(space_misuse, random_ids_are_never_taken_for_a_range)
     }
 }
 
-/* The right tag, and numbers and generations as they occur. */
-UNIT(space_misuse, well_forged_ids_are_never_taken_for_a_range)
+/* The right tag, with numbers and generations in the range that occurs. */
+UNIT(space_misuse, plausible_forged_ids_are_never_accepted)
 {
     for (int i = 0; i < FITS; i++) {
         quire_range live[LIVE];
@@ -284,7 +279,7 @@ UNIT(space_misuse, well_forged_ids_are_never_taken_for_a_range)
     }
 }
 
-UNIT(space_misuse, ids_at_the_limits_are_refused)
+UNIT(space_misuse, ids_at_the_limits_are_rejected)
 {
     const uint32_t slots[] = {0, 1, QI_SLOT_COUNT / 2, QI_SLOT_COUNT - 1};
     const uint32_t generations[] = {0, 1, QI_LAST_GENERATION - 1, QI_LAST_GENERATION};

@@ -1,16 +1,17 @@
 /*
- * space_range.c - the contract of ranges: sizes, alignments, the caller's value, and what holds
+ * space_range.c - the contract of ranges: sizes, alignments, the user value, and the invariants
  * after every step of a long random run.
  */
 #include "quire/space.h"
 #include "src/base/bits.h"
 #include "src/space/segregated/classes.h"
 #include "tests/support/random.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
                                  QUIRE_FIT_LINEAR};
-enum { FITS = sizeof fits / sizeof *fits, SEVERAL = 3 }; /* SEVERAL: those with many regions */
+enum { FITS = sizeof fits / sizeof *fits, SEVERAL = 3 }; /* SEVERAL: the fits with many regions */
 
 static quire_space *make_space(quire_fit fit, uint64_t size, uint64_t granule)
 {
@@ -21,16 +22,10 @@ static quire_space *make_space(quire_fit fit, uint64_t size, uint64_t granule)
     return space;
 }
 
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
-}
-
 static quire_placement take(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user)
 {
     quire_placement at;
-    memset(&at, 0xff, sizeof at); /* every field is written */
+    memset(&at, 0xff, sizeof at); /* the call writes every field */
     CHECK_OK(quire_space_allocate(space, size, alignment, user, &at));
     CHECK_EQ(at.reserved, 0);
     return at;
@@ -68,7 +63,7 @@ static void expect_refused(quire_space *space, uint64_t size, uint64_t alignment
     CHECK(is_zero(&at));
 }
 
-UNIT(space_range, sizes_that_cannot_fit_are_refused_up_to_the_last_number)
+UNIT(space_range, sizes_that_cannot_fit_are_rejected_up_to_2_to_the_64)
 {
     for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i], 1 << 20, 0);
@@ -87,7 +82,7 @@ UNIT(space_range, sizes_that_cannot_fit_are_refused_up_to_the_last_number)
     }
 }
 
-UNIT(space_range, an_alignment_is_a_power_of_two_up_to_the_largest)
+UNIT(space_range, an_alignment_is_a_power_of_two_up_to_the_maximum)
 {
     for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i], 8 << 20, 0);
@@ -104,9 +99,9 @@ UNIT(space_range, an_alignment_is_a_power_of_two_up_to_the_largest)
     }
 }
 
-/* ---- the caller's value -------------------------------------------------------------------- */
+/* ---- the user value ------------------------------------------------------------------------ */
 
-UNIT(space_range, the_callers_value_keeps_all_bits_whatever_happens_beside_it)
+UNIT(space_range, the_user_value_keeps_all_bits_while_neighbours_change)
 {
     const uint64_t values[] = {
         0, 1, UINT32_MAX, UINT64_C(1) << 32, UINT64_C(0x80000000), UINT64_C(1) << 63, UINT64_MAX};
@@ -129,7 +124,7 @@ UNIT(space_range, the_callers_value_keeps_all_bits_whatever_happens_beside_it)
     }
 }
 
-UNIT(space_range, changing_the_callers_value_changes_nothing_else)
+UNIT(space_range, changing_the_user_value_changes_nothing_else)
 {
     const uint64_t value = UINT64_C(0x123456789abcdef0);
     for (int i = 0; i < FITS; i++) {
@@ -150,7 +145,7 @@ UNIT(space_range, changing_the_callers_value_changes_nothing_else)
 
 /* ---- clearing ------------------------------------------------------------------------------ */
 
-UNIT(space_range, clearing_frees_all_and_makes_all_stale)
+UNIT(space_range, clearing_frees_every_range_and_makes_handles_stale)
 {
     for (int i = 0; i < SEVERAL; i++) {
         quire_space *space = make_space(fits[i], 1 << 16, 0);
@@ -178,8 +173,8 @@ UNIT(space_range, clearing_frees_all_and_makes_all_stale)
     }
 }
 
-/* Numbers 1 and 2 were those of a region; ranges have them now. */
-UNIT(space_range, clearing_leaves_no_number_out)
+/* Numbers 1 and 2 belonged to a region; now they belong to ranges. */
+UNIT(space_range, numbers_are_reused_after_a_clear)
 {
     for (int i = 0; i < SEVERAL; i++) {
         quire_space *space = make_space(fits[i], 1 << 16, 0);
@@ -197,27 +192,27 @@ UNIT(space_range, clearing_leaves_no_number_out)
     }
 }
 
-/* ---- a long random life -------------------------------------------------------------------- */
+/* ---- a long random run --------------------------------------------------------------------- */
 
 enum { REGIONS = 4, LIVE = 300 };
 
 typedef struct life {
     quire_space *space;
     quire_fit fit;
-    uint64_t granule, sizes[REGIONS], bases[REGIONS]; /* size 0: no such region */
+    uint64_t granule, sizes[REGIONS], bases[REGIONS]; /* size 0: the region does not exist */
     quire_placement live[LIVE];                       /* range {0}: none */
     uint32_t live_count;
     test_random random;
 } life;
 
-/* What a walk sees, and what has to add up. */
+/* What a walk visits, and the sums that must agree. */
 typedef struct tour {
     const life *l;
     uint32_t region;
     uint64_t end, free, live, padding, live_count, free_count;
     bool after_free;
-    uint64_t wanted, alignment; /* of a request refused */
-    uint32_t sure_class;        /* free ranges above this class would have held it */
+    uint64_t wanted, alignment; /* of a failed request */
+    uint32_t sure_class;        /* free ranges above this class would have held the request */
 } tour;
 
 static void expect_useless(const tour *t, const quire_space_item *item)
@@ -273,7 +268,7 @@ static void expect_sound(const life *l, tour t)
     CHECK_EQ(stats.free_count, t.free_count);
 }
 
-/* The bounded search promises this much for requests that need no padding. */
+/* The documented bound of the search for requests that need no padding. */
 static uint32_t sure_class(const life *l, uint64_t size, uint64_t alignment, bool exhaustive)
 {
     if (exhaustive || l->fit == QUIRE_FIT_FIRST)
@@ -316,7 +311,7 @@ static void free_one(life *l, quire_placement *at)
     l->live_count--;
 }
 
-/* Adds a region that is not there, or removes one if nothing lives in it. */
+/* Adds a region that does not exist, or removes one without live ranges. */
 static void change_region(life *l)
 {
     uint32_t region = (uint32_t)random_below(&l->random, REGIONS), number = 0;
@@ -367,17 +362,17 @@ static quire_space *make_slabs(uint64_t size, uint64_t granule)
     return space;
 }
 
-UNIT(space_range, every_call_takes_from_slabs)
+UNIT(space_range, every_allocating_call_uses_slabs)
 {
     quire_space *space = make_slabs(65536, 16);
     quire_placement at;
-    CHECK_EQ(take(space, 272, 0, 0).size, 288); /* by an eighth of a power of two */
+    CHECK_EQ(take(space, 272, 0, 0).size, 288); /* in steps of an eighth of a power of two */
     CHECK_OK(quire_space_allocate_with(space, &(quire_range_options){.size = 272}, &at));
     CHECK_EQ(at.size, 288);
     end_space(space);
 }
 
-UNIT(space_range, an_empty_slab_makes_room)
+UNIT(space_range, an_empty_slab_is_released_for_a_large_request)
 {
     quire_space *space = make_slabs(1024, 256);
     quire_placement at = take(space, 256, 0, 0);
@@ -386,17 +381,17 @@ UNIT(space_range, an_empty_slab_makes_room)
     end_space(space);
 }
 
-UNIT(space_range, a_long_life_of_the_segregated_fit)
+UNIT(space_range, a_long_random_run_of_the_segregated_fit)
 {
     live_long(QUIRE_FIT_SEGREGATED, 256, 18);
 }
 
-UNIT(space_range, a_long_life_of_the_segregated_fit_with_small_granules)
+UNIT(space_range, a_long_random_run_of_the_segregated_fit_with_small_granules)
 {
     live_long(QUIRE_FIT_SEGREGATED, 16, 19);
 }
 
-UNIT(space_range, a_long_life_of_the_first_fit)
+UNIT(space_range, a_long_random_run_of_the_first_fit)
 {
     live_long(QUIRE_FIT_FIRST, 1, 20);
 }

@@ -3,6 +3,7 @@
  * within them.
  */
 #include "src/space/space.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
@@ -14,12 +15,6 @@ static quire_space *make_space(quire_fit fit, uint64_t max_alignment)
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static uint32_t add(quire_space *space, uint64_t size, uint64_t base)
@@ -78,7 +73,7 @@ UNIT(space_region, ranges_name_the_region_they_lie_in)
         quire_space *space = make_space(fits[i], 0);
         for (uint64_t j = 0; j < 5; j++)
             add(space, 256 + 256 * j, 0);
-        for (uint64_t j = 5; j-- > 0;) { /* only one is large enough each time */
+        for (uint64_t j = 5; j-- > 0;) { /* only one region is large enough each time */
             quire_placement at = take(space, 256 + 256 * j, 1);
             CHECK_EQ(at.region, j);
             CHECK_EQ(at.offset, 0);
@@ -87,7 +82,7 @@ UNIT(space_region, ranges_name_the_region_they_lie_in)
     }
 }
 
-UNIT(space_region, a_thousand_regions_come_and_go)
+UNIT(space_region, a_thousand_regions_are_added_and_removed)
 {
     for (int i = 0; i < 2; i++) {
         quire_space *space = make_space(fits[i], 1);
@@ -150,7 +145,7 @@ UNIT(space_region, the_first_fit_takes_odd_bases)
     end_space(space);
 }
 
-UNIT(space_region, regions_that_do_not_start_aligned_lose_what_alignment_costs)
+UNIT(space_region, regions_with_an_unaligned_base_lose_the_padding)
 {
     quire_space *space = make_space(QUIRE_FIT_SEGREGATED, 4096);
     add(space, 4096, 256);
@@ -184,7 +179,7 @@ UNIT(space_region, free_ranges_never_merge_across_regions)
     }
 }
 
-UNIT(space_region, a_place_on_the_line_is_used_again)
+UNIT(space_region, an_address_on_the_line_is_reused)
 {
     quire_space *space = make_space(QUIRE_FIT_SEGREGATED, 1);
     const uint64_t half = UINT64_C(256) * (UINT32_MAX / 2 + 1); /* of the line, rounded up */
@@ -201,7 +196,7 @@ UNIT(space_region, a_place_on_the_line_is_used_again)
     end_space(space);
 }
 
-UNIT(space_region, the_line_left_is_a_region_that_surely_has_a_place)
+UNIT(space_region, the_line_left_is_the_size_of_a_region_that_always_fits)
 {
     const uint64_t bases[] = {0, 256, UINT64_C(0x7fff000000000100)};
     for (int i = 0; i < 2; i++) {
@@ -217,7 +212,7 @@ UNIT(space_region, the_line_left_is_a_region_that_surely_has_a_place)
     }
 }
 
-/* ---- refusals ------------------------------------------------------------------------------ */
+/* ---- invalid calls ------------------------------------------------------------------------- */
 
 UNIT(space_region, size_and_base_are_whole_granules)
 {
@@ -247,7 +242,7 @@ UNIT(space_region, size_and_base_are_whole_granules)
     end_space(space);
 }
 
-UNIT(space_region, only_regions_that_exist_can_be_removed)
+UNIT(space_region, only_existing_regions_can_be_removed)
 {
     for (int i = 0; i < 2; i++) {
         quire_space *space = make_space(fits[i], 0);
@@ -292,7 +287,7 @@ UNIT(space_region, a_region_with_a_live_range_stays)
     }
 }
 
-UNIT(space_region, ranges_of_a_removed_region_stay_stale_when_its_number_returns)
+UNIT(space_region, ranges_of_a_removed_region_stay_stale_when_its_number_is_reused)
 {
     for (int i = 0; i < 2; i++) {
         quire_space *space = make_space(fits[i], 0);

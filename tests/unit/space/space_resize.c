@@ -1,6 +1,6 @@
 /*
- * space_resize.c - regions of a space grow and shrink at their end: added bytes are free at once,
- * live ranges stay in place, and a refusal changes nothing.
+ * space_resize.c - regions of a space grow and shrink at their end: added bytes are free
+ * immediately, live ranges stay in place, and a failed call changes nothing.
  */
 #include <stdio.h>
 
@@ -24,7 +24,7 @@ UNIT(space_resize, growth_merges_with_a_free_range_at_the_end)
     }
 }
 
-UNIT(space_resize, growth_behind_a_live_range_is_a_free_range_of_its_own)
+UNIT(space_resize, growth_after_a_live_range_is_a_separate_free_range)
 {
     for (int i = 0; i < SETUPS; i++) {
         quire_space *space = make_space(setups[i], 3 * U);
@@ -56,8 +56,8 @@ UNIT(space_resize, a_region_without_live_ranges_stays_one_free_range)
     }
 }
 
-/* A space of one granule has the smallest tables there are. */
-UNIT(space_resize, growth_goes_beyond_the_classes_of_the_tables)
+/* A space of one granule has the smallest tables. */
+UNIT(space_resize, growth_exceeds_the_classes_of_the_tables)
 {
     const uint64_t large = UINT64_C(1) << 39;
     for (int i = 0; i < 2 * SETUPS; i++) {
@@ -73,7 +73,7 @@ UNIT(space_resize, growth_goes_beyond_the_classes_of_the_tables)
     }
 }
 
-UNIT(space_resize, what_was_free_before_the_tables_grow_is_found_afterwards)
+UNIT(space_resize, ranges_freed_before_the_tables_grow_are_found_afterwards)
 {
     for (int i = 0; i < SETUPS; i++) {
         quire_space *space = make_space(setups[i], 100 * U);
@@ -104,7 +104,7 @@ UNIT(space_resize, a_region_shrinks_to_the_end_of_its_last_live_range_and_no_fur
         CHECK_HAS(quire_last_error(), "the last one to 24576");
         resize(space, 0, 4 * U);
         expect_free(space, 2, 2 * U);
-        resize(space, 0, 3 * U); /* nothing is left of the last free range */
+        resize(space, 0, 3 * U); /* no byte of the last free range remains */
         expect_free(space, 1, U);
         refuse(space, 0, 3 * U - space->granule, QUIRE_ERROR_BUSY);
         CHECK_OK(quire_space_free(space, last));
@@ -121,7 +121,7 @@ UNIT(space_resize, a_region_full_of_live_ranges_does_not_shrink)
         take(space, U);
         take(space, U);
         refuse(space, 0, U, QUIRE_ERROR_BUSY);
-        CHECK_OK(quire_space_resize_region(space, 0, 2 * U)); /* as it is */
+        CHECK_OK(quire_space_resize_region(space, 0, 2 * U)); /* at its current size */
         resize(space, 0, 3 * U);
         resize(space, 0, 2 * U);
         expect_free(space, 0, 0);
@@ -129,7 +129,7 @@ UNIT(space_resize, a_region_full_of_live_ranges_does_not_shrink)
     }
 }
 
-UNIT(space_resize, an_empty_slab_at_the_end_keeps_no_region_from_shrinking)
+UNIT(space_resize, an_empty_slab_at_the_end_does_not_prevent_shrinking)
 {
     for (int i = 0; i < SETUPS; i++) {
         if (!setups[i].slabs)
@@ -142,7 +142,7 @@ UNIT(space_resize, an_empty_slab_at_the_end_keeps_no_region_from_shrinking)
         CHECK_OK(quire_space_free(space, slots[0]));
         CHECK_FAILS(quire_space_resize_region(space, 0, 3 * U), QUIRE_ERROR_BUSY);
         CHECK_OK(quire_space_free(space, slots[1]));
-        CHECK(qi_space_free_at_end(space, 0) < U); /* the slab is kept in reserve */
+        CHECK(qi_space_free_at_end(space, 0) < U); /* the empty slab is cached */
         resize(space, 0, 3 * U);
         CHECK_OK(quire_space_free(space, block));
         end_space(space);
@@ -162,8 +162,8 @@ static void expect_named(quire_space *space, uint64_t size, const char *what, ui
     CHECK_HAS(quire_last_error(), sentence);
 }
 
-/* A slab ends later than its live slots: what the sentence names lies where it says. */
-UNIT(space_resize, a_refusal_names_the_end_of_the_last_live_range_or_of_the_slab_in_the_way)
+/* A slab ends after its live slots: the message names its true end. */
+UNIT(space_resize, a_failed_shrink_names_the_end_of_the_last_live_range_or_slab)
 {
     const char *const live = "live ranges reach beyond, the last one";
     const char *const slab = "no live range reaches beyond, but the slab of one does,";
@@ -185,8 +185,8 @@ UNIT(space_resize, a_refusal_names_the_end_of_the_last_live_range_or_of_the_slab
     }
 }
 
-/* With so many records a freed range waits to be merged. */
-UNIT(space_resize, what_waits_is_free_at_the_end)
+/* With so many records the free is deferred. */
+UNIT(space_resize, deferred_ranges_at_the_end_count_as_free)
 {
     enum { CROWD = 17000 };
     const quire_space_options options = {.deferred_coalescing = true};
@@ -199,7 +199,7 @@ UNIT(space_resize, what_waits_is_free_at_the_end)
     CHECK_OK(quire_space_free(space, crowd[CROWD - 2]));
     uint32_t used = qi_pool_used(&space->pool);
     CHECK_OK(quire_space_resize_region(space, 0, (CROWD + 2) * 256));
-    CHECK_EQ(qi_pool_used(&space->pool), used - 1); /* merged, and nothing waits */
+    CHECK_EQ(qi_pool_used(&space->pool), used - 1); /* merged, and nothing is deferred */
     expect_free(space, 1, 4 * 256);
     CHECK_OK(quire_space_free(space, crowd[CROWD - 3]));
     resize(space, 0, (CROWD - 3) * 256);
@@ -257,7 +257,7 @@ UNIT(space_resize, a_region_ends_within_the_addresses_of_its_base)
     }
 }
 
-UNIT(space_resize, wrong_arguments_are_refused)
+UNIT(space_resize, wrong_arguments_are_rejected)
 {
     for (int i = 0; i < SETUPS; i++) {
         quire_space *space = make_space(setups[i], 4 * U);
@@ -275,7 +275,7 @@ UNIT(space_resize, wrong_arguments_are_refused)
     }
 }
 
-UNIT(space_resize, regions_of_the_other_fits_stay_as_they_were_added)
+UNIT(space_resize, regions_of_the_other_fits_cannot_be_resized)
 {
     const quire_fit fits[] = {QUIRE_FIT_BUDDY, QUIRE_FIT_LINEAR};
     for (int i = 0; i < 2; i++) {

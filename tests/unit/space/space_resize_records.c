@@ -8,14 +8,15 @@
 /* ---- host memory and records ---------------------------------------------------------------- */
 
 /*
- * Regions of U bytes, all live, with as much room behind each; the first ones grow until no number
- * is spare. The answer is the last one, which does not.
+ * Full regions of U bytes with as much free line after each; the first ones grow until no number is
+ * spare. Returns the last region, which does not grow.
  */
 static uint32_t use_all_numbers(quire_space *space)
 {
     uint32_t last = add(space, 2 * U, 0);
     take(space, U);
-    while (space->pool.spare > last) { /* the next one comes first, or it would lie in the room */
+    /* the next region is placed first, or it would take the free line */
+    while (space->pool.spare > last) {
         uint32_t next = add(space, 2 * U, 0);
         resize(space, last, U);
         take(space, U);
@@ -70,7 +71,8 @@ UNIT(space_resize_records, shrinking_takes_no_host_memory)
         take(space, U);
         test_memory_fail(unit_memory_state(), 1, true);
         resize(space, 0, 50 * U);
-        resize(space, 0, 60 * U); /* nor does merging, where the tables reach as far */
+        /* merging takes none either if the tables already cover the size */
+        resize(space, 0, 60 * U);
         resize(space, 0, U);
         test_memory_fail(unit_memory_state(), 0, false);
         end_space(space);
@@ -78,7 +80,7 @@ UNIT(space_resize_records, shrinking_takes_no_host_memory)
 }
 
 /* An empty space renumbers its regions after any resizing. */
-UNIT(space_resize_records, cleared_and_trimmed_spaces_have_their_regions_as_they_are_now)
+UNIT(space_resize_records, cleared_and_trimmed_spaces_keep_the_resized_regions)
 {
     for (int i = 0; i < SETUPS; i++) {
         quire_space *space = make_space(setups[i], 64 * U);
@@ -124,7 +126,7 @@ static void change_range(course *c)
         CHECK_EQ(quire_last_result(), QUIRE_ERROR_NO_SPACE);
 }
 
-/* Where the next region on the line lies, from the start of this one. */
+/* The start of the next region on the line, relative to the start of this one. */
 static uint64_t room_of(const quire_space *space, uint32_t region)
 {
     uint64_t start = space->regions[region].start, next = space->line.limit;
@@ -147,7 +149,7 @@ static void change_region(course *c)
     if (size > old)
         CHECK_EQ(result,
                  size > room_of(c->space, region) ? QUIRE_ERROR_OUT_OF_RANGE : QUIRE_SUCCESS);
-    else if (size < end || (c->slabs && result)) /* of a slab some slots may live */
+    else if (size < end || (c->slabs && result)) /* some slots of a slab may be live */
         CHECK_EQ(result, QUIRE_ERROR_BUSY);
     else
         CHECK_OK(result);
@@ -166,7 +168,7 @@ static void expect_ranges(const course *c)
     }
 }
 
-UNIT(space_resize_records, a_thousand_changes_at_random)
+UNIT(space_resize_records, a_thousand_random_changes)
 {
     for (int i = 0; i < SETUPS; i++) {
         course c = {.slabs = setups[i].slabs, .rng = {.state = (uint64_t)i}};

@@ -1,12 +1,12 @@
 /*
- * space_trim.c - a trim releases host memory that a past peak left unused; ranges from before stay
- * stale.
+ * space_trim.c - a trim releases host memory that a past peak left unused; old handles stay stale.
  */
 #include <stdlib.h>
 
 #include "src/base/handle.h"
 #include "src/space/space.h"
 #include "tests/support/random.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 enum { PEAK = 4000 };
@@ -16,7 +16,7 @@ static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FI
 enum {
     FITS = sizeof fits / sizeof *fits,
     SEVERAL = 3
-}; /* SEVERAL: those that use gaps again, in many regions */
+}; /* SEVERAL: the fits that reuse gaps, in many regions */
 
 static quire_range ranges[PEAK];
 
@@ -26,12 +26,6 @@ static quire_space *make_space(quire_fit fit)
     quire_space_options options = {.fit = fit, .size = 4 << 20, .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &space));
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static quire_range take(quire_space *space)
@@ -67,7 +61,7 @@ static uint64_t metadata(const quire_space *space)
     return stats.metadata_bytes;
 }
 
-UNIT(space_trim, a_peak_is_given_back_and_told)
+UNIT(space_trim, a_trim_releases_a_peak_and_returns_the_bytes)
 {
     for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i]);
@@ -85,15 +79,15 @@ UNIT(space_trim, a_peak_is_given_back_and_told)
     }
 }
 
-/* For any number that the last free range has. */
-UNIT(space_trim, after_a_clear_all_of_a_peak_is_given_back)
+/* For every number that the last free range may have. */
+UNIT(space_trim, after_a_clear_a_trim_releases_the_whole_peak)
 {
     for (int i = 0; i < SEVERAL * 20; i++) {
         quire_space *space = make_space(fits[i % SEVERAL]);
         uint64_t before = metadata(space);
         test_random random = {(uint64_t)i};
         fill(space);
-        for (int k = 0; k < 4 * PEAK; k++) { /* numbers come to lie in no order */
+        for (int k = 0; k < 4 * PEAK; k++) { /* the order of the numbers becomes random */
             quire_range *one = &ranges[random_below(&random, PEAK)];
             quire_range *other = &ranges[random_below(&random, PEAK)];
             CHECK_OK(quire_space_free(space, *one));
@@ -114,7 +108,7 @@ UNIT(space_trim, after_a_clear_all_of_a_peak_is_given_back)
     }
 }
 
-UNIT(space_trim, live_ranges_keep_place_and_value)
+UNIT(space_trim, live_ranges_keep_offset_and_user_value)
 {
     for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i]);
@@ -134,7 +128,7 @@ UNIT(space_trim, live_ranges_keep_place_and_value)
     }
 }
 
-UNIT(space_trim, a_high_number_in_use_keeps_what_lies_below)
+UNIT(space_trim, a_high_number_in_use_keeps_the_records_below)
 {
     for (int i = 0; i < FITS; i++) {
         quire_space *space = make_space(fits[i]);
@@ -151,7 +145,7 @@ UNIT(space_trim, a_high_number_in_use_keeps_what_lies_below)
     }
 }
 
-UNIT(space_trim, there_may_be_nothing_to_give_back)
+UNIT(space_trim, a_trim_may_release_nothing)
 {
     for (int i = 0; i < FITS; i++) {
         quire_space *space = NULL;
@@ -178,7 +172,7 @@ static void expect_all_stale(quire_space *space, const quire_range *old, int cou
         CHECK_FAILS(quire_space_free(space, old[i]), QUIRE_ERROR_STALE_HANDLE);
 }
 
-UNIT(space_trim, ranges_from_before_are_stale_ever_after)
+UNIT(space_trim, old_ranges_stay_stale_after_a_trim)
 {
     static quire_range old[PEAK];
     for (int i = 0; i < FITS; i++) {
@@ -188,7 +182,7 @@ UNIT(space_trim, ranges_from_before_are_stale_ever_after)
         free_from(space, 0);
         trim(space);
         expect_all_stale(space, old, PEAK);
-        fill(space); /* the same numbers in use again, and new ones behind */
+        fill(space); /* the same numbers are in use again, and new ones after them */
         expect_all_stale(space, old, PEAK);
         CHECK_EQ(space->live_count, PEAK);
         end_space(space);
@@ -201,8 +195,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Peaks of changing height, trimmed each time: no id may come twice. */
-UNIT(space_trim, no_id_ever_comes_twice)
+/* Peaks of changing height, trimmed each time: no id is handed out twice. */
+UNIT(space_trim, no_id_is_handed_out_twice)
 {
     enum { ROUNDS = 30, MOST = 2000 };
     static quire_range all[ROUNDS * MOST];
@@ -242,8 +236,8 @@ static void take_and_give_100(quire_space *space)
 }
 
 /*
- * A number that was used tens of millions of times lies above the ones in use when the records are
- * trimmed. The space must live on from that as before, not wear out a number with each allocation.
+ * A number that was used tens of millions of times is above the numbers in use when the records are
+ * trimmed. Afterwards the space must work as before and not wear out a number with each allocation.
  */
 UNIT(space_trim, one_worn_number_does_not_make_the_records_grow)
 {
@@ -263,9 +257,9 @@ UNIT(space_trim, one_worn_number_does_not_make_the_records_grow)
     }
 }
 
-/* ---- trimming by itself -------------------------------------------------------------------- */
+/* ---- automatic trimming -------------------------------------------------------------------- */
 
-UNIT(space_trim, removing_a_region_gives_back_when_nearly_all_is_unused)
+UNIT(space_trim, removing_a_region_releases_records_when_nearly_all_are_unused)
 {
     for (int i = 0; i < SEVERAL; i++) {
         quire_space *space = make_space(fits[i]);

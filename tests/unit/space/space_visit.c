@@ -1,15 +1,16 @@
 /*
- * space_visit.c - a visitor that ends a walk ends it at once: at every position of every fit, in
- * slabs, at gaps, and at the border between two regions.
+ * space_visit.c - a visitor that ends a walk ends it immediately: at every position of every fit,
+ * in slabs, at gaps, and at the border between two regions.
  */
 #include "src/space/space.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 enum { MOST = 400 };
 
 typedef struct visitor {
     quire_space_item items[MOST];
-    uint64_t calls, last; /* the call that answers false; 0: none does */
+    uint64_t calls, last; /* the call that returns false; 0 means none */
 } visitor;
 
 static bool visit(void *user, const quire_space_item *item)
@@ -26,7 +27,7 @@ static void walk(const quire_space *space, visitor *v, uint64_t last)
     CHECK_OK(quire_space_walk(space, visit, v));
 }
 
-/* By field: what lies between the fields is not set. */
+/* Compares field by field, because the padding between fields is not set. */
 static bool are_same(const quire_space_item *a, const quire_space_item *b)
 {
     return a->region == b->region && a->is_free == b->is_free && a->offset == b->offset &&
@@ -34,7 +35,7 @@ static bool are_same(const quire_space_item *a, const quire_space_item *b)
            a->user == b->user;
 }
 
-/* The visitor is called up to the item at which it ends the walk, and not again. */
+/* The visitor is called up to the item at which it ends the walk, and not afterwards. */
 static void end_at_each_position(const quire_space *space, uint64_t least)
 {
     static visitor whole, part;
@@ -48,7 +49,7 @@ static void end_at_each_position(const quire_space *space, uint64_t least)
     }
 }
 
-/* Ending the walk of a region is reported to the caller, also at the last range. */
+/* The caller learns that a visitor ended the walk of a region, at the last range too. */
 static void end_at_each_position_of_a_region(const quire_space *space, uint32_t region)
 {
     static visitor whole, part;
@@ -71,7 +72,7 @@ static quire_space *make_space(quire_space_options options)
     return space;
 }
 
-/* Ranges of several sizes, of which every third is freed again. */
+/* Ranges of several sizes; every third is freed again. */
 static void fill(quire_space *space, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -80,12 +81,6 @@ static void fill(quire_space *space, int count)
         if (i % 3 == 1)
             CHECK_OK(quire_space_free(space, at.range));
     }
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static void with_two_regions(quire_space_options options)
@@ -106,7 +101,7 @@ UNIT(space_visit, the_segregated_fit)
     with_two_regions((quire_space_options){.granule = 16, .deferred_coalescing = true});
 }
 
-UNIT(space_visit, slots_of_slabs_live_and_free)
+UNIT(space_visit, live_and_free_slots_of_slabs)
 {
     with_two_regions((quire_space_options){.granule = 16, .slabs = true});
 }
@@ -129,7 +124,7 @@ static quire_placement take(quire_space *space, uint64_t size, bool upper)
     return at;
 }
 
-/* Live ranges and gaps in turn, below and above what is free between the two ends. */
+/* Live ranges and gaps alternate, below and above the free range between the two ends. */
 UNIT(space_visit, the_linear_fit)
 {
     quire_space *space = make_space((quire_space_options){.fit = QUIRE_FIT_LINEAR});

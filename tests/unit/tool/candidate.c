@@ -1,6 +1,6 @@
 /*
- * candidate.c - the list holds what it promises and nothing that cannot matter; the options of a
- * candidate are those that its C text sets.
+ * candidate.c - the list contains every documented candidate and none without an effect; the C text
+ * of a candidate sets exactly its options.
  */
 #include "src/tool/candidate.h"
 
@@ -80,7 +80,7 @@ UNIT(candidate, no_two_are_the_same)
             CHECK(!is_same(&l.list[i], &l.list[k]));
 }
 
-UNIT(candidate, every_fit_page_size_and_policy_is_there)
+UNIT(candidate, every_fit_page_size_and_policy_is_listed)
 {
     candidate_scope scope = scope_of(6 * GIB);
     scope.largest = GIB;
@@ -93,13 +93,13 @@ UNIT(candidate, every_fit_page_size_and_policy_is_there)
         CHECK(has_size(&l, size));
 }
 
-UNIT(candidate, the_ladder_ends_where_one_page_holds_all)
+UNIT(candidate, page_sizes_end_where_one_page_holds_everything)
 {
     candidate_scope scope = scope_of(5 * MIB);
     listed l = make(&scope);
     CHECK(has_size(&l, 2 * MIB) && has_size(&l, 4 * MIB) && has_size(&l, 8 * MIB));
     CHECK(!has_size(&l, 16 * MIB));
-    CHECK(has_size(&l, 32 * MIB)); /* the default is always there, to compare with */
+    CHECK(has_size(&l, 32 * MIB)); /* the default is always listed, for comparison */
     scope = scope_of(8 * MIB);
     l = make(&scope);
     CHECK(has_size(&l, 8 * MIB) && !has_size(&l, 16 * MIB));
@@ -108,11 +108,11 @@ UNIT(candidate, the_ladder_ends_where_one_page_holds_all)
     CHECK(has_size(&l, 2 * MIB) && !has_size(&l, 4 * MIB));
 }
 
-UNIT(candidate, the_ladder_keeps_to_the_limits_of_the_device)
+UNIT(candidate, page_sizes_respect_the_limits_of_the_device)
 {
     candidate_scope scope = scope_of(64 * GIB);
     listed l = make(&scope);
-    CHECK(!has_size(&l, 8 * MIB) && has_size(&l, 16 * MIB)); /* 4096 pages are promised */
+    CHECK(!has_size(&l, 8 * MIB) && has_size(&l, 16 * MIB)); /* 4096 pages were announced */
     scope.max_pages = 1000;
     l = make(&scope);
     CHECK(!has_size(&l, 64 * MIB) && has_size(&l, 128 * MIB));
@@ -126,7 +126,7 @@ UNIT(candidate, the_ladder_keeps_to_the_limits_of_the_device)
     CHECK(!has_size(&l, 2 * MIB) && has_size(&l, 4 * MIB));
 }
 
-UNIT(candidate, nothing_is_dedicated_that_no_range_reaches)
+UNIT(candidate, no_dedicated_threshold_exceeds_every_range)
 {
     candidate_scope scope = scope_of(GIB);
     scope.largest = 16 * MIB;
@@ -139,7 +139,7 @@ UNIT(candidate, nothing_is_dedicated_that_no_range_reaches)
         CHECK_EQ(l.list[i].dedicated_threshold, 0);
 }
 
-UNIT(candidate, pages_grow_only_where_there_is_a_second_one)
+UNIT(candidate, doubling_pages_need_a_second_page)
 {
     candidate_scope scope = scope_of(3 * MIB);
     listed l = make(&scope);
@@ -149,7 +149,7 @@ UNIT(candidate, pages_grow_only_where_there_is_a_second_one)
     }
 }
 
-UNIT(candidate, what_is_retained_is_whole_pages_and_less_than_all)
+UNIT(candidate, retention_is_whole_pages_and_less_than_the_total)
 {
     candidate_scope scope = scope_of(10 * GIB);
     listed l = make(&scope);
@@ -164,7 +164,7 @@ UNIT(candidate, what_is_retained_is_whole_pages_and_less_than_all)
     CHECK(some > 0);
 }
 
-UNIT(candidate, what_the_caller_wants_is_all_there_is)
+UNIT(candidate, the_callers_choice_restricts_the_list)
 {
     candidate_scope scope = scope_of(GIB);
     scope.fit = QUIRE_FIT_BUDDY;
@@ -209,7 +209,7 @@ UNIT(candidate, the_largest_numbers_do_not_overflow)
 
 /* ---- options and text ----------------------------------------------------------------------- */
 
-UNIT(candidate, the_defaults_set_nothing)
+UNIT(candidate, the_defaults_set_no_option)
 {
     candidate c = {.page_size = 32 * MIB, .is_default_size = true};
     CHECK_STR(candidate_policy_text(&c).text, "default");
@@ -219,7 +219,7 @@ UNIT(candidate, the_defaults_set_nothing)
     CHECK_EQ(options.pages.growth_percent, 0);
 }
 
-UNIT(candidate, a_fit_alone_opens_no_page_policy)
+UNIT(candidate, a_fit_alone_sets_no_page_policy)
 {
     candidate c = {.fit = QUIRE_FIT_FIRST, .page_size = 32 * MIB, .is_default_size = true};
     CHECK_STR(candidate_c_text(&c).text, "quire_memory_options options = {\n"
@@ -227,7 +227,7 @@ UNIT(candidate, a_fit_alone_opens_no_page_policy)
                                          "};\n");
 }
 
-UNIT(candidate, all_that_can_be_set_is_told_in_words_and_in_c)
+UNIT(candidate, every_option_is_written_in_words_and_in_c)
 {
     candidate c = {.fit = QUIRE_FIT_BUDDY,
                    .retention = RETENTION_SOME,
@@ -259,7 +259,7 @@ UNIT(candidate, all_that_can_be_set_is_told_in_words_and_in_c)
     CHECK_EQ(options.pages.retained_empty_bytes, 128 * MIB);
 }
 
-UNIT(candidate, retention_is_told_apart)
+UNIT(candidate, retentions_are_written_differently)
 {
     candidate c = {.retention = RETENTION_NONE, .page_size = 1000, .is_default_size = false};
     CHECK_EQ(candidate_options(&c).pages.retained_empty_bytes, 1);

@@ -1,6 +1,6 @@
 /*
- * ranking.c - scores by hand, the order, what is Pareto-optimal against the definition, and that
- * little is never recommended over less.
+ * ranking.c - scores by hand, the order, the Pareto-optimal candidates against the definition, and
+ * that an option without a clear gain is never recommended.
  */
 #include "src/tool/ranking.h"
 
@@ -9,7 +9,7 @@
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
 
-/* One that was asked for 1000 bytes in 1000 operations. */
+/* A candidate that allocated 1000 bytes in 1000 operations. */
 static ranked made(uint32_t number, uint32_t options_set, uint64_t reserved, uint64_t calls)
 {
     return (ranked){.number = number,
@@ -43,7 +43,7 @@ UNIT(ranking, scores_order_then_options_then_numbers)
     expect_order(list, (const uint32_t[]){3, 1, 2, 0, 4}, 5);
 }
 
-UNIT(ranking, what_refuses_comes_last_and_is_never_recommended)
+UNIT(ranking, a_candidate_with_failures_is_last_and_never_recommended)
 {
     ranked list[] = {made(0, 0, 10, 1), made(1, 0, 10, 1), made(2, 5, 9000, 900)};
     list[0].failures = 2;
@@ -56,7 +56,7 @@ UNIT(ranking, what_refuses_comes_last_and_is_never_recommended)
     CHECK_EQ(recommend(list, 0), 0);
 }
 
-UNIT(ranking, the_same_figures_lead_to_the_first_that_has_them)
+UNIT(ranking, equal_results_lead_to_the_first_candidate)
 {
     ranked list[] = {made(0, 2, 1100, 100), made(1, 0, 1100, 100), made(2, 1, 1100, 100),
                      made(3, 1, 1000, 50)};
@@ -68,7 +68,7 @@ UNIT(ranking, the_same_figures_lead_to_the_first_that_has_them)
     CHECK_EQ(list[3].alike, 1);
 }
 
-UNIT(ranking, pareto_is_what_the_definition_says)
+UNIT(ranking, pareto_matches_the_definition)
 {
     test_random random = {.state = 7};
     for (int round = 0; round < 200; round++) {
@@ -93,7 +93,7 @@ UNIT(ranking, pareto_is_what_the_definition_says)
 
 UNIT(ranking, an_option_must_be_worth_it)
 {
-    /* 0.009 better for an option more: not worth it; 0.02 is */
+    /* 0.009 better for one more option: not worth it; 0.02 is */
     ranked close[] = {made(0, 0, 1109, 0), made(1, 1, 1100, 0)};
     rank(close, 2);
     CHECK_EQ(close[recommend(close, 2)].number, 0);
@@ -102,7 +102,7 @@ UNIT(ranking, an_option_must_be_worth_it)
     CHECK_EQ(far[recommend(far, 2)].number, 1);
 }
 
-UNIT(ranking, of_what_sets_equally_few_options_the_best_score_is_taken)
+UNIT(ranking, among_equally_few_options_the_best_score_wins)
 {
     ranked list[] = {made(0, 2, 1100, 0), made(1, 1, 1103, 0), made(2, 1, 1102, 0),
                      made(3, 1, 1200, 0), made(4, 0, 1300, 0)};

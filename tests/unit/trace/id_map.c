@@ -1,6 +1,6 @@
 /*
- * id_map.c - the map from ids to numbers: against a list that is searched through, with ids that
- * share their homes, through growth, removal and the end of host memory.
+ * id_map.c - the map from ids to numbers against a linear list, with ids that share a home slot,
+ * through growth, removal and exhausted host memory.
  */
 #include "src/trace/id_map.h"
 
@@ -14,7 +14,7 @@ typedef struct bench {
     qi_id_map map;
 } bench;
 
-/* All maps of a test have their homes alike. */
+/* All maps of a test use the same seed. */
 static bench make_bench(void)
 {
     bench b = {.map = {.seed = 42}};
@@ -41,7 +41,7 @@ static void expect(const bench *b, uint64_t id, uint32_t number)
                      found ? "another number" : "missing", number);
 }
 
-/* Every entry can be reached, and the count is that of the filled places. */
+/* Every entry can be reached, and the count matches the filled places. */
 static void expect_sound(const bench *b)
 {
     uint64_t filled = 0;
@@ -57,18 +57,18 @@ static void expect_sound(const bench *b)
     CHECK_EQ(b->map.capacity & (b->map.capacity - 1), 0);
 }
 
-/* The longest run of filled places: what a search may have to walk. */
+/* The longest run of filled places: the longest possible search. */
 static uint64_t max_run(const qi_id_map *map)
 {
     uint64_t longest = 0, run = 0;
-    for (uint64_t i = 0; i < 2 * map->capacity; i++) { /* twice: runs go round the end */
+    for (uint64_t i = 0; i < 2 * map->capacity; i++) { /* twice, because runs wrap around the end */
         run = map->entries[i & (map->capacity - 1)].id ? run + 1 : 0;
         longest = run > longest ? run : longest;
     }
     return longest;
 }
 
-UNIT(id_map, an_empty_map_holds_nothing_and_costs_nothing)
+UNIT(id_map, an_empty_map_has_no_entries_and_no_host_memory)
 {
     bench b = make_bench();
     CHECK(!qi_id_map_find(&b.map, 1));
@@ -77,14 +77,14 @@ UNIT(id_map, an_empty_map_holds_nothing_and_costs_nothing)
     end_bench(&b);
 }
 
-UNIT(id_map, finishing_leaves_an_empty_map_that_can_be_used_again)
+UNIT(id_map, a_finished_map_can_be_reused)
 {
     bench b = make_bench();
     add(&b, 7, 1);
     qi_id_map_finish(&b.map, &b.host);
     CHECK(!qi_id_map_find(&b.map, 7));
     CHECK_EQ(b.map.capacity, 0);
-    qi_id_map_finish(&b.map, &b.host); /* nothing to do */
+    qi_id_map_finish(&b.map, &b.host); /* no effect */
     add(&b, 7, 2);
     expect(&b, 7, 2);
     end_bench(&b);
@@ -118,7 +118,7 @@ UNIT(id_map, growth_keeps_every_entry)
     end_bench(&b);
 }
 
-UNIT(id_map, an_id_can_be_removed_and_added_again_for_ever)
+UNIT(id_map, an_id_can_be_removed_and_added_again_without_limit)
 {
     bench b = make_bench();
     for (uint32_t i = 0; i < 1000; i++) {
@@ -128,13 +128,13 @@ UNIT(id_map, an_id_can_be_removed_and_added_again_for_ever)
         CHECK(!qi_id_map_find(&b.map, 42));
     }
     CHECK_EQ(b.map.count, 0);
-    CHECK_EQ(b.map.capacity, 64); /* nothing is left of those that went */
+    CHECK_EQ(b.map.capacity, 64); /* the removed entries left nothing */
     end_bench(&b);
 }
 
-/* ---- ids with one home -------------------------------------------------------------------- */
+/* ---- ids with the same home --------------------------------------------------------------- */
 
-/* Ids that stand at a given place of an otherwise empty map of the first capacity. */
+/* Ids whose home is a given place of an empty map of the first capacity. */
 static void ids_with_home(uint64_t home, uint64_t *ids, uint32_t count)
 {
     bench b = make_bench();
@@ -149,7 +149,8 @@ static void ids_with_home(uint64_t home, uint64_t *ids, uint32_t count)
     end_bench(&b);
 }
 
-/* Removes each of a run in turn from maps made in each order; the others stay to be found. */
+/* Removes each entry of a run in turn, from maps filled in each order; the others stay reachable.
+   */
 static void remove_from_run(const uint64_t *ids, uint32_t count)
 {
     for (uint32_t rotate = 0; rotate < count; rotate++) {
@@ -168,14 +169,14 @@ static void remove_from_run(const uint64_t *ids, uint32_t count)
     }
 }
 
-UNIT(id_map, ids_with_one_home_move_up_when_one_goes)
+UNIT(id_map, ids_with_one_home_move_up_when_one_is_removed)
 {
     uint64_t ids[8];
     ids_with_home(20, ids, 8);
     remove_from_run(ids, 8);
 }
 
-UNIT(id_map, a_run_goes_round_the_end)
+UNIT(id_map, a_run_wraps_around_the_end)
 {
     uint64_t ids[8];
     ids_with_home(63, ids, 4);
@@ -184,7 +185,7 @@ UNIT(id_map, a_run_goes_round_the_end)
     remove_from_run(ids, 8);
 }
 
-UNIT(id_map, neighbouring_homes_do_not_swallow_each_other)
+UNIT(id_map, neighbouring_homes_stay_separate)
 {
     uint64_t ids[9];
     for (uint64_t i = 0; i < 3; i++)
@@ -192,7 +193,7 @@ UNIT(id_map, neighbouring_homes_do_not_swallow_each_other)
     remove_from_run(ids, 9);
 }
 
-/* Addresses and the like differ in their high bits only: they must not share a home. */
+/* Addresses differ in their high bits only: they must not share a home. */
 UNIT(id_map, ids_of_any_stride_are_spread)
 {
     enum { COUNT = 500, MAX_RUN = 64 };
@@ -209,7 +210,7 @@ UNIT(id_map, ids_of_any_stride_are_spread)
     }
 }
 
-/* ---- ids that were chosen ------------------------------------------------------------------ */
+/* ---- chosen ids ---------------------------------------------------------------------------- */
 
 static uint64_t inverse_of(uint64_t odd)
 {
@@ -219,13 +220,13 @@ static uint64_t inverse_of(uint64_t odd)
     return inverse;
 }
 
-/* What the multiplication by the golden ratio makes a number of. */
+/* Inverts the multiplication by the golden ratio. */
 static uint64_t chosen_for_fibonacci(uint64_t hash)
 {
     return hash * inverse_of(UINT64_C(0x9E3779B97F4A7C15));
 }
 
-/* What SplitMix64's finalizer makes a number of. */
+/* Inverts SplitMix64's finalizer. */
 static uint64_t chosen_for_split_mix(uint64_t hash)
 {
     hash = hash ^ hash >> 31 ^ hash >> 62;
@@ -235,14 +236,14 @@ static uint64_t chosen_for_split_mix(uint64_t hash)
     return hash ^ hash >> 30 ^ hash >> 60;
 }
 
-/* Numbers whose high or low bits are alike: one home for all, were the hash the known one. */
+/* Numbers whose high or low bits are equal: with a known hash all would share one home. */
 UNIT(id_map, ids_chosen_for_a_known_hash_are_spread)
 {
     enum { COUNT = 20000, MAX_RUN = 1000 };
     uint64_t (*const choices[])(uint64_t) = {chosen_for_fibonacci, chosen_for_split_mix};
     for (int k = 0; k < 4; k++) {
         bench b = make_bench();
-        b.map.seed = 0; /* a map chooses its own */
+        b.map.seed = 0; /* a map chooses a random seed */
         for (uint64_t i = 1; i <= COUNT; i++)
             add(&b, choices[k / 2](k % 2 ? i << 40 : i), 0);
         uint64_t run = max_run(&b.map);
@@ -324,19 +325,19 @@ static void run_against_list(uint64_t seed, uint64_t max_id)
     end_bench(&b);
 }
 
-UNIT(id_map, as_a_list_does_with_few_ids)
+UNIT(id_map, the_map_matches_a_list_with_few_ids)
 {
     run_against_list(1, 1000);
 }
 
-UNIT(id_map, as_a_list_does_with_any_ids)
+UNIT(id_map, the_map_matches_a_list_with_any_ids)
 {
     run_against_list(2, UINT64_MAX - 1);
 }
 
-/* ---- no host memory ----------------------------------------------------------------------- */
+/* ---- host memory is exhausted ------------------------------------------------------------- */
 
-UNIT(id_map, a_map_that_cannot_grow_stays_as_it_is)
+UNIT(id_map, a_map_that_cannot_grow_is_unchanged)
 {
     bench b = make_bench();
     test_memory_fail(unit_memory_state(), 1, true);

@@ -1,6 +1,6 @@
 /*
- * parse.c - reading traces: what is accepted and what it means, and every rule of the format broken
- * once, refused at exactly this line and column, with nothing kept.
+ * parse.c - reading traces: what is accepted and what it means, and each rule of the format broken
+ * once, reported at exactly this line and column, with no host memory kept.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +10,13 @@
 
 #define HEADER "op,id,size,alignment,time_ns,stream,label"
 
-/* Parses a copy that ends where the text ends, so that reading behind it is seen. */
+/* Parses a copy that ends at the end of the text, so that a sanitizer sees a read after it. */
 static quire_result parse_bytes(const char *text, size_t size, quire_trace **trace)
 {
     char *copy = malloc(size ? size : 1);
     memcpy(copy, text, size);
     quire_result result = quire_trace_parse("t.csv", copy, size, unit_memory(), trace);
-    memset(copy, 'x', size); /* not used any more */
+    memset(copy, 'x', size); /* no longer used */
     free(copy);
     return result;
 }
@@ -29,7 +29,7 @@ static quire_trace *accept(const char *text)
     return trace;
 }
 
-/* Refused at a place, "LINE:COLUMN", with a sentence about something. */
+/* The text is rejected at a place, "LINE:COLUMN", with a message about a subject. */
 static void refuse_bytes(const char *text, size_t size, const char *place, const char *about)
 {
     char begin[64];
@@ -44,14 +44,14 @@ static void refuse_bytes(const char *text, size_t size, const char *place, const
     CHECK_HAS(quire_last_error() + strlen(begin), about);
 }
 
-typedef struct refusal {
+typedef struct bad_text {
     const char *text; /* lines joined by \n */
     const char *place;
     const char *about;
-} refusal;
+} bad_text;
 
-/* The text with each \n as the given line end, and a line end at the end if wanted. */
-static void refuse_with(const char *head, const refusal *r, const char *line_end, bool ended)
+/* The text with each \n replaced by the given line end, and a final line end if requested. */
+static void refuse_with(const char *head, const bad_text *r, const char *line_end, bool ended)
 {
     char text[1024] = "";
     strcat(strcat(text, head), *head ? line_end : "");
@@ -64,8 +64,8 @@ static void refuse_with(const char *head, const refusal *r, const char *line_end
     refuse_bytes(text, strlen(text), r->place, r->about);
 }
 
-/* With LF and CRLF, with and without a last line end: always the same place. */
-static void refuse_all(const char *head, const refusal *rows, size_t count)
+/* With LF and CRLF, with and without a final line end: the place is always the same. */
+static void refuse_all(const char *head, const bad_text *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         refuse_with(head, &rows[i], "\n", true);
@@ -79,9 +79,9 @@ static void refuse_all(const char *head, const refusal *rows, size_t count)
     refuse_all((head), (const refusal[]){__VA_ARGS__},                                             \
                sizeof((const refusal[]){__VA_ARGS__}) / sizeof(refusal))
 
-/* ---- refused ------------------------------------------------------------------------------ */
+/* ---- rejected texts ----------------------------------------------------------------------- */
 
-UNIT(parse, refuses_headers)
+UNIT(parse, rejects_bad_headers)
 {
     REFUSE_ALL("", {"op,id,size", "1:11", "header"}, {"alloc,1,16,,0,0,", "1:1", HEADER},
                {"OP,id,size,alignment,time_ns,stream,label", "1:1", "header"},
@@ -96,12 +96,12 @@ UNIT(parse, refuses_headers)
     refuse_bytes("\n" HEADER "\n", sizeof HEADER + 1, "1:1", "header");
 }
 
-UNIT(parse, refuses_a_byte_order_mark)
+UNIT(parse, rejects_a_byte_order_mark)
 {
     REFUSE_ALL("", {"\xef\xbb\xbf" HEADER, "1:1", "header"});
 }
 
-UNIT(parse, refuses_lines_that_end_early)
+UNIT(parse, rejects_lines_that_end_early)
 {
     REFUSE_ALL(HEADER, {"alloc", "2:6", "field 1 (op)"}, {",", "2:2", "field 2 (id)"},
                {"alloc,1,16", "2:11", "field 3 (size)"}, {"alloc,1,16,", "2:12", "(alignment)"},
@@ -110,7 +110,7 @@ UNIT(parse, refuses_lines_that_end_early)
                {"alloc,1,16,,0,0,\nfree,1", "3:7", "(id)"});
 }
 
-UNIT(parse, refuses_empty_lines)
+UNIT(parse, rejects_empty_lines)
 {
     const char *const texts[] = {HEADER "\n\n", HEADER "\r\n\r\n", HEADER "\n\r\n", HEADER "\n\n\n",
                                  HEADER "\n\nalloc,1,16,,0,0,\n"};
@@ -118,7 +118,7 @@ UNIT(parse, refuses_empty_lines)
         refuse_bytes(texts[i], strlen(texts[i]), "2:1", "empty line");
 }
 
-UNIT(parse, refuses_operations)
+UNIT(parse, rejects_unknown_operations)
 {
     REFUSE_ALL(HEADER, {"malloc,1,16,,0,0,", "2:1", "'malloc'"}, {",1,16,,0,0,", "2:1", "op is ''"},
                {"Alloc,1,16,,0,0,", "2:1", "'Alloc'"}, {" alloc,1,16,,0,0,", "2:1", "' alloc'"},
@@ -128,7 +128,7 @@ UNIT(parse, refuses_operations)
                {"\xc3\xa4lloc,1,16,,0,0,", "2:1", "'??lloc'"});
 }
 
-UNIT(parse, refuses_ids)
+UNIT(parse, rejects_bad_ids)
 {
     REFUSE_ALL(HEADER, {"alloc,-1,16,,0,0,", "2:7", "id is negative: '-1'"},
                {"alloc,,16,,0,0,", "2:7", "id is missing"}, {"alloc,0,16,,0,0,", "2:7", "positive"},
@@ -144,7 +144,7 @@ UNIT(parse, refuses_ids)
                 "'12345678901234567890123456789012...'"});
 }
 
-UNIT(parse, refuses_sizes_and_alignments)
+UNIT(parse, rejects_bad_sizes_and_alignments)
 {
     REFUSE_ALL(HEADER, {"alloc,1,0,,0,0,", "2:9", "at least 1"},
                {"alloc,1,,,0,0,", "2:9", "size is missing"},
@@ -159,14 +159,14 @@ UNIT(parse, refuses_sizes_and_alignments)
                {"alloc,1,16, ,0,0,", "2:12", "alignment is not a decimal"});
 }
 
-UNIT(parse, refuses_live_bytes_beyond_64_bits)
+UNIT(parse, rejects_live_bytes_above_64_bits)
 {
     REFUSE_ALL(HEADER,
                {"alloc,1,18446744073709551615,,0,0,\nalloc,2,1,,0,0,", "3:9", "do not fit 64"},
                {"alloc,1,1,,0,0,\nalloc,2,18446744073709551615,,0,0,", "3:9", "live bytes"});
 }
 
-UNIT(parse, refuses_times_and_streams)
+UNIT(parse, rejects_bad_times_and_streams)
 {
     REFUSE_ALL(
         HEADER, {"alloc,1,16,,,0,", "2:13", "time_ns is missing"},
@@ -181,7 +181,7 @@ UNIT(parse, refuses_times_and_streams)
         {"alloc,1,16,,0,18446744073709551616,", "2:15", "stream does not fit"});
 }
 
-UNIT(parse, refuses_labels)
+UNIT(parse, rejects_bad_labels)
 {
     REFUSE_ALL(HEADER, {"alloc,1,16,,0,0,a\"b", "2:18", "'a\"b'"},
                {"alloc,1,16,,0,0,\"kv\"", "2:17", "quotes"},
@@ -190,7 +190,7 @@ UNIT(parse, refuses_labels)
     refuse_bytes(HEADER "\nalloc,1,16,,0,0,a\r\r\n", sizeof HEADER + 20, "2:18", "line ends");
 }
 
-UNIT(parse, refuses_ids_that_are_live_or_not)
+UNIT(parse, rejects_allocs_of_live_and_frees_of_dead_ids)
 {
     REFUSE_ALL(HEADER, {"free,1,,,0,0,", "2:6", "id 1 is not live"},
                {"use,77,,,0,0,", "2:5", "id 77 is not live"},
@@ -203,7 +203,7 @@ UNIT(parse, refuses_ids_that_are_live_or_not)
                 "since line 4"});
 }
 
-UNIT(parse, refuses_fields_that_must_be_empty)
+UNIT(parse, rejects_fields_that_must_be_empty)
 {
     REFUSE_ALL(
         HEADER,
@@ -217,7 +217,7 @@ UNIT(parse, refuses_fields_that_must_be_empty)
         {"frame,,,,,,", "2:10", "time_ns is missing"});
 }
 
-UNIT(parse, refuses_what_is_not_text)
+UNIT(parse, rejects_bytes_that_are_no_text)
 {
     REFUSE_ALL(HEADER, {"alloc,1,16,,0,0,\xff", "2:17", "byte 0xff is not text"},
                {"alloc,1,16,,0,0,a\x80", "2:18", "0x80"}, {"\xc0\xaf", "2:1", "0xc0"},
@@ -237,7 +237,7 @@ UNIT(parse, refuses_what_is_not_text)
     refuse_bytes("\0\0\0\0", 4, "1:1", "byte 0x00");
 }
 
-UNIT(parse, refuses_an_empty_text_without_a_place)
+UNIT(parse, rejects_an_empty_text_without_a_place)
 {
     quire_trace *trace = (quire_trace *)(uintptr_t)1;
     CHECK_FAILS(parse_bytes("", 0, &trace), QUIRE_ERROR_BAD_FILE);
@@ -246,14 +246,14 @@ UNIT(parse, refuses_an_empty_text_without_a_place)
     CHECK_FAILS(quire_trace_parse("t.csv", NULL, 0, NULL, &trace), QUIRE_ERROR_BAD_FILE);
 }
 
-UNIT(parse, the_name_stands_in_front_as_it_is)
+UNIT(parse, the_message_starts_with_the_unchanged_name)
 {
     quire_trace *trace = NULL;
     CHECK_FAILS(quire_trace_parse("a b:%s%n.csv", "x", 1, NULL, &trace), QUIRE_ERROR_BAD_FILE);
     CHECK_HAS(quire_last_error(), "a b:%s%n.csv:1:1: ");
 }
 
-/* ---- accepted ----------------------------------------------------------------------------- */
+/* ---- accepted texts ----------------------------------------------------------------------- */
 
 UNIT(parse, a_header_alone_is_a_trace_without_events)
 {
@@ -324,7 +324,7 @@ UNIT(parse, the_largest_and_the_most_padded_numbers)
     quire_trace_destroy(&trace);
 }
 
-/* The first time may be any; what the API tells is counted from it. */
+/* The first time may have any value; the API reports times relative to it. */
 UNIT(parse, times_count_from_the_first)
 {
     quire_trace *trace = accept(HEADER "\nalloc,1,16,,5000,2,\nuse,1,,,5000,2,\nframe,,,,5007,,\n"
@@ -358,7 +358,7 @@ UNIT(parse, a_frame_may_have_a_stream)
     quire_trace_destroy(&trace);
 }
 
-UNIT(parse, figures)
+UNIT(parse, totals_and_the_peak)
 {
     /* 100, 150, 150, 50, 150, 150, 150, 100, 0, 1, 3, 149 live bytes: the peak is event 1 */
     quire_trace *trace = accept(HEADER "\nalloc,1,100,,0,0,\nalloc,2,50,,1,0,\nframe,,,,1,,\n"
@@ -382,7 +382,7 @@ UNIT(parse, figures)
     quire_trace_destroy(&trace);
 }
 
-/* A trace of `count` allocations that are freed in turn, `live` at a time. */
+/* A trace of `count` allocations that are freed in order, with at most `live` live at a time. */
 static char *long_text(uint32_t count, uint32_t live, size_t *size)
 {
     size_t room = sizeof HEADER + (size_t)count * 80, length = 0;
@@ -426,7 +426,7 @@ UNIT(parse, range_numbers_are_dense_and_unique_among_the_live)
 
 /* ---- arguments and host memory ------------------------------------------------------------ */
 
-UNIT(parse, arguments)
+UNIT(parse, wrong_arguments_are_rejected)
 {
     quire_trace *trace = (quire_trace *)(uintptr_t)1;
     CHECK_FAILS(quire_trace_parse(NULL, "x", 1, NULL, &trace), QUIRE_ERROR_INVALID_ARGUMENT);
@@ -464,7 +464,7 @@ UNIT(parse, arguments)
     quire_trace_destroy(&trace);
 }
 
-UNIT(parse, every_host_allocation_may_fail)
+UNIT(parse, each_failed_host_allocation_is_handled)
 {
     size_t size = 0;
     char *text = long_text(700, 600, &size);
@@ -488,9 +488,9 @@ UNIT(parse, every_host_allocation_may_fail)
     free(text);
 }
 
-UNIT(parse, a_refusal_needs_no_host_memory_that_is_lost)
+UNIT(parse, a_rejected_text_leaks_no_host_memory)
 {
-    /* the same text, broken in its last line */
+    /* the same text with an error in its last line */
     size_t size = 0;
     char *text = long_text(700, 600, &size);
     text[size - 2] = '"';

@@ -1,6 +1,6 @@
 /*
- * parse_memory.c - the host memory that reading a trace takes: it follows the events and labels
- * that were read and the longest line, never the number of line ends.
+ * parse_memory.c - the host memory that reading a trace takes: it is proportional to the events,
+ * the labels and the longest line, never to the number of line ends.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,17 +12,17 @@
 
 enum { MIB = 1 << 20, SMALL = 16 << 10, AN_EVENT = 3 * sizeof(quire_trace_event) };
 
-/* Host memory that remembers the most it held. */
+/* Host memory callbacks that record the peak. */
 typedef struct meter {
     quire_host_memory callbacks;
-    size_t held, most;
+    size_t bytes, peak;
 } meter;
 
 static void *metered_allocate(void *user, size_t size, size_t alignment)
 {
     meter *m = user;
-    m->held += size;
-    m->most = m->held > m->most ? m->held : m->most;
+    m->bytes += size;
+    m->peak = m->bytes > m->peak ? m->bytes : m->peak;
     return aligned_alloc(alignment, (size + alignment - 1) & ~(alignment - 1));
 }
 
@@ -30,7 +30,7 @@ static void metered_release(void *user, void *pointer, size_t size, size_t align
 {
     meter *m = user;
     (void)alignment;
-    m->held -= size;
+    m->bytes -= size;
     free(pointer);
 }
 
@@ -39,7 +39,7 @@ static void meter_init(meter *m)
     *m = (meter){.callbacks = {metered_allocate, metered_release, m}};
 }
 
-/* A head and then a piece, again and again, up to the size. */
+/* A head, followed by a piece repeated up to the size. */
 static char *repeat(const char *head, const char *piece, size_t size)
 {
     char *text = malloc(size);
@@ -60,19 +60,19 @@ static void refuse(const char *head, const char *piece, const char *place)
     CHECK_FAILS(quire_trace_parse("t", text, SIZE, &m.callbacks, &trace), QUIRE_ERROR_BAD_FILE);
     snprintf(begin, sizeof begin, "t:%s: ", place);
     CHECK_HAS(quire_last_error(), begin);
-    CHECK(m.most <= SMALL);
+    CHECK(m.peak <= SMALL);
     CHECK_EQ(m.held, 0);
     free(text);
 }
 
-UNIT(parse_memory, line_ends_before_the_header_take_none)
+UNIT(parse_memory, line_ends_before_the_header_take_no_memory)
 {
     refuse("", "\n", "1:1");
     refuse("", "\r\n", "1:1");
     refuse("# a remark\n", "#\n", "1:1");
 }
 
-UNIT(parse_memory, line_ends_behind_the_header_take_none)
+UNIT(parse_memory, line_ends_after_the_header_take_no_memory)
 {
     refuse(HEADER, "\n", "2:1");
     refuse(HEADER, "\r\n", "2:1");
@@ -81,7 +81,7 @@ UNIT(parse_memory, line_ends_behind_the_header_take_none)
     refuse(HEADER "alloc,1,16,,0,0,\n", "alloc,1,16,,0,0,\n", "3:7");
 }
 
-UNIT(parse_memory, events_take_what_their_records_take)
+UNIT(parse_memory, events_take_the_size_of_their_records)
 {
     enum { PAIRS = 20000 };
     static const char pair[] = "alloc,1,16,,0,0,\nfree,1,,,0,0,\n";
@@ -94,14 +94,15 @@ UNIT(parse_memory, events_take_what_their_records_take)
     CHECK_OK(quire_trace_parse("t", text, size, &m.callbacks, &trace));
     CHECK_OK(quire_trace_get_info(trace, &info));
     CHECK_EQ(info.event_count, 2 * PAIRS);
-    CHECK(m.most <= 2 * PAIRS * AN_EVENT + SMALL); /* while an array moves to one twice its size */
+    /* while an array is copied to one of twice its size */
+    CHECK(m.peak <= 2 * PAIRS * AN_EVENT + SMALL);
     quire_trace_destroy(&trace);
     CHECK_EQ(m.held, 0);
     free(text);
 }
 
-/* What is behind the seventh field is no part of the trace. */
-UNIT(parse_memory, columns_that_are_ignored_are_not_kept)
+/* Text after the seventh field is no part of the trace. */
+UNIT(parse_memory, ignored_columns_are_not_stored)
 {
     enum { LINES = 64, COLUMN = 32 << 10 };
     char *text = malloc(sizeof HEADER + LINES * (COLUMN + 64));
@@ -116,15 +117,15 @@ UNIT(parse_memory, columns_that_are_ignored_are_not_kept)
     meter m;
     meter_init(&m);
     CHECK_OK(quire_trace_parse("t", text, size, &m.callbacks, &trace));
-    CHECK(m.most <= LINES * AN_EVENT + SMALL + 4 * COLUMN);
+    CHECK(m.peak <= LINES * AN_EVENT + SMALL + 4 * COLUMN);
     CHECK(m.held <= LINES * AN_EVENT + SMALL);
     quire_trace_destroy(&trace);
     CHECK_EQ(m.held, 0);
     free(text);
 }
 
-/* Labels stay where they are and as they are, short, long, the same again, and in any order. */
-UNIT(parse_memory, labels_are_kept_once_where_they_follow_each_other)
+/* Labels keep their address and text: short, long, repeated, and in any order. */
+UNIT(parse_memory, consecutive_equal_labels_are_stored_once)
 {
     enum { EVENTS = 3000, LONGEST = 1000, SAME = 8, LINE = LONGEST + 64 };
     static char expected[EVENTS][LONGEST + 1];

@@ -1,6 +1,7 @@
 /*
- * replay.c - replaying traces: the figures of the report for traces made by hand, refusals that are
- * counted and passed over, early ends, names, and what is left in the memory and in the error.
+ * replay.c - replaying traces: the numbers of the report for traces made by hand, failed
+ * allocations that are counted and skipped, early ends, names, and what remains in the memory and
+ * in the last error.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ static void make_memory(bench *b)
     CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
 }
 
-/* A device whose one heap is that large. */
+/* A device with one heap of this size. */
 static bench make_bench(uint64_t heap_size, const char *lines)
 {
     bench b = {.trace = read_trace(lines)};
@@ -82,9 +83,9 @@ static void expect_latency(const quire_latency *ns)
     CHECK(ns->p50 <= ns->p99 && ns->p99 <= ns->p999 && ns->p999 <= ns->max);
 }
 
-/* ---- figures ------------------------------------------------------------------------------ */
+/* ---- the report --------------------------------------------------------------------------- */
 
-UNIT(replay, figures_of_a_trace_by_hand)
+UNIT(replay, the_report_of_a_trace_made_by_hand)
 {
     /* held in granules of 256 bytes: 1000 -> 1024, 300 -> 512; then a second page */
     bench b = make_bench(4 * PAGE, "alloc,1,1000,1,0,0,\nalloc,2,300,256,0,0,\nframe,,,,0,,\n"
@@ -128,7 +129,7 @@ UNIT(replay, fragmentation_is_that_of_the_fullest_moment)
     end_bench(&b);
 }
 
-/* The fullest moment of what was played, also when the trace's own comes later. */
+/* The fullest moment of the replayed part, even if the trace's own fullest moment comes later. */
 UNIT(replay, fragmentation_of_a_part_is_that_of_its_fullest_moment)
 {
     bench b = make_bench(PAGE, "alloc,1,100,1,0,0,\nfree,1,,,0,0,\nalloc,2,1000,1,0,0,\n");
@@ -140,13 +141,13 @@ UNIT(replay, fragmentation_of_a_part_is_that_of_its_fullest_moment)
     end_bench(&b);
 }
 
-/* Likewise when the trace's fullest moment needs an allocation that is refused. */
-UNIT(replay, fragmentation_is_not_taken_where_the_refused_would_have_lived)
+/* Likewise if the trace's fullest moment needs an allocation that fails. */
+UNIT(replay, fragmentation_ignores_failed_allocations)
 {
     bench b = make_bench(PAGE, "alloc,1,100,1,0,0,\nfree,1,,,0,0,\nalloc,2,1000000,1,0,0,\n");
     play(&b, NULL);
     CHECK_EQ(b.report.failures, 1);
-    CHECK_EQ(b.report.peak_requested_bytes, 1000000); /* the trace asked for it all the same */
+    CHECK_EQ(b.report.peak_requested_bytes, 1000000); /* the trace still requested it */
     CHECK_EQ(b.report.fragmentation.internal, 156);
     end_bench(&b);
 }
@@ -163,28 +164,28 @@ UNIT(replay, a_trace_without_events)
     end_bench(&b);
 }
 
-/* Times and streams of frames are for those who look at the trace: a replay needs neither. */
-UNIT(replay, a_late_start_and_streams_of_frames_change_nothing)
+/* Times and streams of frames are for tools that show the trace: a replay needs neither. */
+UNIT(replay, a_start_time_and_streams_of_frames_change_nothing)
 {
     bench early = make_bench(PAGE, "alloc,1,1000,1,0,0,\nframe,,,,5,,\nfree,1,,,9,0,\n");
-    bench late = make_bench(PAGE, "alloc,1,1000,1,18446744073709551606,0,\n"
-                                  "frame,,,,18446744073709551611,3,\n"
-                                  "free,1,,,18446744073709551615,0,\n");
+    bench offset = make_bench(PAGE, "alloc,1,1000,1,18446744073709551606,0,\n"
+                                    "frame,,,,18446744073709551611,3,\n"
+                                    "free,1,,,18446744073709551615,0,\n");
     play(&early, NULL);
-    play(&late, NULL);
-    CHECK_EQ(late.report.operations, 3);
-    CHECK_EQ(late.report.frames, 1);
-    CHECK_EQ(late.report.peak_live_bytes, early.report.peak_live_bytes);
-    CHECK_EQ(late.report.backend_calls, early.report.backend_calls);
+    play(&offset, NULL);
+    CHECK_EQ(offset.report.operations, 3);
+    CHECK_EQ(offset.report.frames, 1);
+    CHECK_EQ(offset.report.peak_live_bytes, early.report.peak_live_bytes);
+    CHECK_EQ(offset.report.backend_calls, early.report.backend_calls);
     quire_trace_info one, other;
     CHECK_OK(quire_trace_get_info(early.trace, &one));
-    CHECK_OK(quire_trace_get_info(late.trace, &other));
+    CHECK_OK(quire_trace_get_info(offset.trace, &other));
     CHECK(!memcmp(&one, &other, sizeof one));
     end_bench(&early);
-    end_bench(&late);
+    end_bench(&offset);
 }
 
-UNIT(replay, ids_used_again_find_their_own_range)
+UNIT(replay, reused_ids_find_their_own_range)
 {
     bench b = make_bench(PAGE, "alloc,1,256,1,0,0,\nfree,1,,,0,0,\nalloc,2,256,1,0,0,\n"
                                "alloc,1,512,1,0,0,\nfree,2,,,0,0,\nalloc,2,768,1,0,0,\n"
@@ -197,7 +198,7 @@ UNIT(replay, ids_used_again_find_their_own_range)
     end_bench(&b);
 }
 
-/* ---- what is left ------------------------------------------------------------------------- */
+/* ---- after the end ------------------------------------------------------------------------ */
 
 static const char THREE[] = "alloc,1,256,1,0,0,weights\nalloc,2,512,1,0,0,\nalloc,3,768,1,0,0,k\n"
                             "free,2,,,0,0,\n";
@@ -208,7 +209,7 @@ UNIT(replay, everything_is_freed_at_the_end)
     play(&b, NULL);
     CHECK_EQ(b.report.left_at_end, 2);
     CHECK_EQ(b.report.left_bytes, 256 + 768);
-    CHECK_EQ(b.report.frees, 1); /* those of the trace */
+    CHECK_EQ(b.report.frees, 1); /* the ids of the trace */
     CHECK_EQ(live_count(&b), 0);
     CHECK_OK(quire_memory_destroy(&b.memory));
     make_memory(&b);
@@ -237,7 +238,7 @@ static void expect_names(const bench *b, const char *expected)
     CHECK_STR(n.text, expected);
 }
 
-UNIT(replay, keep_leaves_what_lives_without_names)
+UNIT(replay, keep_leaves_live_allocations_without_names)
 {
     bench b = make_bench(PAGE, THREE);
     play(&b, &(quire_replay_options){.keep = true});
@@ -253,11 +254,11 @@ UNIT(replay, keep_with_names)
     play(&b, &(quire_replay_options){.keep = true, .name = true, .event_count = 3});
     expect_names(&b, "weights;;k;");
     quire_trace_destroy(&b.trace);
-    expect_names(&b, "weights;;k;"); /* they do not need the trace */
+    expect_names(&b, "weights;;k;"); /* the names do not need the trace */
     end_bench(&b);
 }
 
-/* A label of so many copies of a letter and a tail; the name of what it labels. */
+/* A label of `letters` copies of a letter and a tail, and the name that it gives. */
 static void expect_cut(size_t letters, const char *tail, const char *end)
 {
     char lines[512] = "", label[400] = "", name[400] = "";
@@ -272,11 +273,11 @@ static void expect_cut(size_t letters, const char *tail, const char *end)
     expect_names(&b, strcat(name, ";"));
     quire_trace_event event;
     CHECK_OK(quire_trace_get_event(b.trace, 0, &event));
-    CHECK_STR(event.label, label); /* whole in the trace */
+    CHECK_STR(event.label, label); /* complete in the trace */
     end_bench(&b);
 }
 
-UNIT(replay, labels_longer_than_a_name_are_cut_between_characters)
+UNIT(replay, long_labels_are_cut_between_characters)
 {
     expect_cut(254, "", "");
     expect_cut(254, "x", "x"); /* the longest name */
@@ -305,7 +306,7 @@ UNIT(replay, a_memory_that_was_used_before)
 
 /* ---- parts of a trace --------------------------------------------------------------------- */
 
-UNIT(replay, event_count_ends_it_early)
+UNIT(replay, event_count_ends_the_replay_early)
 {
     bench b = make_bench(PAGE, THREE);
     for (uint64_t count = 1; count <= 6; count++) {
@@ -318,7 +319,7 @@ UNIT(replay, event_count_ends_it_early)
     end_bench(&b);
 }
 
-/* Sixteen bytes allocated and freed, that often. */
+/* Sixteen bytes allocated and freed, this many times. */
 static bench make_long_bench(uint32_t pairs)
 {
     size_t room = sizeof HEADER + (size_t)pairs * 64;
@@ -349,7 +350,7 @@ static bool on_progress(void *user, uint64_t done, uint64_t total)
     return done < w->stop_at;
 }
 
-UNIT(replay, progress_goes_from_nothing_to_everything)
+UNIT(replay, progress_runs_from_none_to_all_events)
 {
     bench b = make_long_bench(5000);
     watch w = {.stop_at = UINT64_MAX};
@@ -367,7 +368,7 @@ UNIT(replay, progress_goes_from_nothing_to_everything)
     end_bench(&b);
 }
 
-UNIT(replay, progress_is_told_as_often_as_asked)
+UNIT(replay, progress_is_reported_at_the_requested_interval)
 {
     bench b = make_long_bench(500);
     const uint64_t every[] = {1, 2, 7, 999, 1000, 1001, UINT64_MAX};
@@ -379,18 +380,18 @@ UNIT(replay, progress_is_told_as_often_as_asked)
         CHECK_EQ(w.calls, calls[i]);
         CHECK_EQ(w.last, 1000);
     }
-    play(&b, &(quire_replay_options){.progress_events = 1}); /* nobody to tell */
+    play(&b, &(quire_replay_options){.progress_events = 1}); /* no callback */
     end_bench(&b);
 }
 
-UNIT(replay, progress_stops_it_where_it_is)
+UNIT(replay, progress_can_stop_the_replay)
 {
     bench b = make_long_bench(5000);
     for (uint64_t stop_at = 0; stop_at < 9000; stop_at += 1500) {
         watch w = {.stop_at = stop_at};
         play(&b, &(quire_replay_options){.progress = on_progress, .user = &w});
         CHECK(b.report.stopped);
-        CHECK_EQ(b.report.operations, w.last); /* it is not called after it said no */
+        CHECK_EQ(b.report.operations, w.last); /* not called again after it returned false */
         CHECK(w.last >= stop_at && w.last < 10000);
         CHECK_EQ(b.report.allocations, w.last / 2 + w.last % 2);
         CHECK_EQ(live_count(&b), 0);
@@ -398,7 +399,7 @@ UNIT(replay, progress_stops_it_where_it_is)
     end_bench(&b);
 }
 
-UNIT(replay, stopped_with_keep_leaves_what_lives)
+UNIT(replay, a_stopped_replay_with_keep_leaves_live_allocations)
 {
     bench b = make_bench(PAGE, THREE);
     watch w = {0};
@@ -410,9 +411,9 @@ UNIT(replay, stopped_with_keep_leaves_what_lives)
     end_bench(&b);
 }
 
-/* ---- refusals ----------------------------------------------------------------------------- */
+/* ---- failed allocations ------------------------------------------------------------------- */
 
-UNIT(replay, refused_allocations_are_counted_and_passed_over)
+UNIT(replay, failed_allocations_are_counted_and_skipped)
 {
     bench b = make_bench(2 * PAGE, "alloc,1,65536,1,0,0,\nalloc,2,65536,1,0,0,\n"
                                    "alloc,3,65536,1,0,0,\nfree,3,,,0,0,\nfree,1,,,0,0,\n"
@@ -425,13 +426,13 @@ UNIT(replay, refused_allocations_are_counted_and_passed_over)
     CHECK_EQ(b.report.frees, 2);
     CHECK_EQ(b.report.left_at_end, 1);
     CHECK_EQ(b.report.peak_reserved_bytes, 2 * PAGE);
-    CHECK_EQ(quire_last_result(), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY); /* the first refusal */
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY); /* the first failure */
     CHECK_HAS(quire_last_error(), "64 KiB");
     CHECK_EQ(live_count(&b), 0);
     end_bench(&b);
 }
 
-UNIT(replay, uses_of_refused_allocations_are_passed_over)
+UNIT(replay, uses_of_failed_allocations_are_skipped)
 {
     bench b = make_bench(PAGE, "alloc,1,65536,1,0,0,\nalloc,2,1,1,0,0,\nuse,2,,,0,0,\n"
                                "use,1,,,0,0,\nfree,2,,,0,0,\n");
@@ -442,7 +443,7 @@ UNIT(replay, uses_of_refused_allocations_are_passed_over)
     end_bench(&b);
 }
 
-UNIT(replay, the_first_refusal_is_the_last_error_with_its_native_code)
+UNIT(replay, the_first_failure_is_the_last_error_with_its_native_code)
 {
     fake_backend fake;
     fake_init(&fake);
@@ -462,7 +463,7 @@ UNIT(replay, the_first_refusal_is_the_last_error_with_its_native_code)
 
 /* ---- arguments, host memory, threads ------------------------------------------------------ */
 
-UNIT(replay, arguments)
+UNIT(replay, wrong_arguments_are_rejected)
 {
     bench b = make_bench(PAGE, THREE);
     quire_replay_report none = {0};
@@ -486,7 +487,7 @@ UNIT(replay, arguments)
     end_bench(&b);
 }
 
-/* One replay on a fresh memory with one host allocation failing; true when none did. */
+/* One replay on a fresh memory with one failing host allocation; returns true when none failed. */
 static bool play_with_fault(bench *b, uint64_t call, bool from_then)
 {
     quire_replay_report none = {0};
@@ -511,7 +512,7 @@ static bool play_with_fault(bench *b, uint64_t call, bool from_then)
     return !reached;
 }
 
-UNIT(replay, every_host_allocation_may_fail)
+UNIT(replay, each_failed_host_allocation_is_handled)
 {
     bench b = make_bench(PAGE, THREE);
     CHECK_OK(quire_memory_destroy(&b.memory));
@@ -519,7 +520,7 @@ UNIT(replay, every_host_allocation_may_fail)
         uint64_t call = 1;
         while (!play_with_fault(&b, call, from_then))
             call++;
-        CHECK(call > 3); /* the replay's own three, and the memory's */
+        CHECK(call > 3); /* three of the replay, and those of the memory */
         CHECK_EQ(b.report.failures, 0);
     }
     make_memory(&b);

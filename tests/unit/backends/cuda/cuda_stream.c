@@ -6,6 +6,7 @@
 #include "src/base/clock.h"
 #include "tests/support/child.h"
 #include "tests/support/cuda_bench.h"
+#include "tests/support/stream_steps.h"
 #include "tests/support/unit.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
@@ -50,20 +51,6 @@ static qi_cu_stream native_of(quire_stream *stream)
     void *native = NULL;
     CHECK_OK(quire_cuda_stream_get(stream, &native));
     return native;
-}
-
-static quire_point mark(quire_stream *stream)
-{
-    quire_point point;
-    CHECK_OK(quire_stream_mark(stream, &point));
-    return point;
-}
-
-static bool has_passed(quire_point point)
-{
-    bool passed = false;
-    CHECK_OK(quire_point_has_passed(&point, &passed));
-    return passed;
 }
 
 static quire_native range(uint64_t size)

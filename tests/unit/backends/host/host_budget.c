@@ -45,7 +45,8 @@ UNIT(host_budget, the_options_budgets_hold)
     for (int i = 0; i < 3; i++)
         CHECK_OK(allocate(MIB));
     CHECK_FAILS(allocate(1), QUIRE_ERROR_OVER_BUDGET);
-    CHECK_HAS(quire_last_error(), "heap 0 has 3 MiB of pages and 0 B of others, and its budget is");
+    CHECK_HAS(quire_last_error(),
+              "heap 0 has 3 MiB of pages and 0 B of other memory, and its budget is");
     CHECK_EQ(budget_of(0).budget, 3 * MIB);
     CHECK_EQ(budget_of(0).usage, 3 * MIB);
     CHECK_EQ(budget_of(0).available, 0);

@@ -7,6 +7,7 @@
 #include "quire/quire.h"
 #include "src/base/clock.h"
 #include "tests/support/random.h"
+#include "tests/support/stream_steps.h"
 #include "tests/support/unit.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
@@ -38,26 +39,6 @@ static quire_stream *make(bool manual)
     CHECK_OK(quire_host_stream_create(
         device, &(quire_host_stream_options){.name = "test", .manual = manual}, &stream));
     return stream;
-}
-
-static quire_point mark(quire_stream *stream)
-{
-    quire_point point;
-    CHECK_OK(quire_stream_mark(stream, &point));
-    return point;
-}
-
-static bool has_passed(quire_point point)
-{
-    bool passed = false;
-    CHECK_OK(quire_point_has_passed(&point, &passed));
-    return passed;
-}
-
-static void finish(quire_stream *stream)
-{
-    quire_point point = mark(stream);
-    CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
 }
 
 static uint64_t run(quire_stream *stream, uint64_t most)

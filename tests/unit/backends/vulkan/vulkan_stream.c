@@ -6,9 +6,11 @@
 
 #include "src/base/clock.h"
 #include "tests/support/random.h"
+#include "tests/support/stream_steps.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan/fixture.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_timeline.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
@@ -21,15 +23,6 @@ static quire_device *device;
 static quire_memory *memory;
 static quire_vulkan_handles handles;
 static unsigned char in[1000], out[1000];
-
-static PFN_vkVoidFunction function(const char *name)
-{
-    PFN_vkVoidFunction found = handles.get_instance_proc_addr(handles.instance, name);
-    CHECK(found);
-    return found;
-}
-
-#define CALL(name) ((PFN_##name)function(#name))
 
 static void begin_with(const char *layout, uint32_t flags)
 {
@@ -53,26 +46,6 @@ static quire_stream *make(void)
     quire_stream *stream = NULL;
     CHECK_OK(quire_stream_create(device, NULL, &stream));
     return stream;
-}
-
-static quire_point mark(quire_stream *stream)
-{
-    quire_point point;
-    CHECK_OK(quire_stream_mark(stream, &point));
-    return point;
-}
-
-static bool has_passed(quire_point point)
-{
-    bool passed = false;
-    CHECK_OK(quire_point_has_passed(&point, &passed));
-    return passed;
-}
-
-static void finish(quire_stream *stream)
-{
-    quire_point point = mark(stream);
-    CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
 }
 
 static quire_allocation allocate(uint64_t size)
@@ -207,26 +180,6 @@ UNIT(vulkan_stream, points_follow_each_other_and_commands_are_used_again)
 
 /* ---- the caller's semaphore ----------------------------------------------------------------- */
 
-static VkSemaphore make_semaphore(void)
-{
-    const VkSemaphoreTypeCreateInfo type = {
-        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
-        .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
-    };
-    const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
-                                        .pNext = &type};
-    VkSemaphore made;
-    CHECK_EQ(CALL(vkCreateSemaphore)(handles.device, &info, NULL, &made), 0);
-    return made;
-}
-
-static void signal(VkSemaphore semaphore, uint64_t value)
-{
-    const VkSemaphoreSignalInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = semaphore, .value = value};
-    CHECK_EQ(CALL(vkSignalSemaphore)(handles.device, &info), 0);
-}
-
 static quire_stream *wrap(VkSemaphore semaphore)
 {
     quire_stream *stream = NULL;
@@ -235,18 +188,13 @@ static quire_stream *wrap(VkSemaphore semaphore)
     return stream;
 }
 
-static void end_semaphore(VkSemaphore semaphore)
-{
-    CALL(vkDestroySemaphore)(handles.device, semaphore, NULL);
-}
-
 UNIT(vulkan_stream, a_semaphore_of_the_callers_is_announced_to)
 {
     quire_point point;
     VkSemaphore told = VK_NULL_HANDLE;
     uint64_t released = 0;
     begin();
-    VkSemaphore semaphore = make_semaphore();
+    VkSemaphore semaphore = timeline_make(&handles);
     quire_stream *stream = wrap(semaphore), *own = make();
     quire_allocation live = allocate(4096);
     quire_native page = native_of(live);
@@ -267,22 +215,22 @@ UNIT(vulkan_stream, a_semaphore_of_the_callers_is_announced_to)
     CHECK_OK(quire_free_on(memory, live, stream));
     CHECK_OK(quire_collect(memory, &released));
     CHECK_EQ(released, 0);
-    signal(semaphore, 4);
+    timeline_signal(&handles, semaphore, 4);
     CHECK(!has_passed(point));
-    signal(semaphore, 7);
+    timeline_signal(&handles, semaphore, 7);
     CHECK(has_passed(point));
     CHECK_OK(quire_collect(memory, &released));
     CHECK_EQ(released, 4096);
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_OK(quire_stream_destroy(&own));
-    end_semaphore(semaphore);
+    timeline_end(&handles, semaphore);
     vulkan_bench_end(&b);
 }
 
 UNIT(vulkan_stream, own_work_waits_for_the_callers_value)
 {
     begin();
-    VkSemaphore semaphore = make_semaphore();
+    VkSemaphore semaphore = timeline_make(&handles);
     quire_stream *theirs = wrap(semaphore), *stream = make();
     quire_allocation first = allocate(1000);
     quire_native page = native_of(first);
@@ -295,7 +243,7 @@ UNIT(vulkan_stream, own_work_waits_for_the_callers_value)
     uint64_t before = qi_clock();
     CHECK_FAILS(quire_point_await(&point, SECOND / 50), BUSY);
     CHECK(qi_clock() - before >= SECOND / 50);
-    signal(semaphore, 3);
+    timeline_signal(&handles, semaphore, 3);
     CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
     CHECK_OK(quire_read(memory, first, 0, out, 1000));
     CHECK_EQ(out[500], 0x77);
@@ -304,7 +252,7 @@ UNIT(vulkan_stream, own_work_waits_for_the_callers_value)
     CHECK_EQ(fv_calls(b.driver, "vkQueueSubmit"), submits);
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_OK(quire_stream_destroy(&theirs));
-    end_semaphore(semaphore);
+    timeline_end(&handles, semaphore);
     vulkan_bench_end(&b);
 }
 
@@ -314,7 +262,7 @@ UNIT(vulkan_stream, a_stream_can_end_before_those_that_were_ordered_behind_it)
 {
     for (int i = 0; i < 2; i++) {
         begin();
-        VkSemaphore semaphore = make_semaphore();
+        VkSemaphore semaphore = timeline_make(&handles);
         quire_stream *theirs = wrap(semaphore), *first = make(), *second = make();
         CHECK_OK(quire_stream_announce(theirs, 1));
         quire_point gate = mark(theirs);
@@ -322,13 +270,13 @@ UNIT(vulkan_stream, a_stream_can_end_before_those_that_were_ordered_behind_it)
         quire_point point = mark(first);
         CHECK_OK(quire_stream_wait(second, &point));
         CHECK(!has_passed(point));
-        signal(semaphore, 1);
+        timeline_signal(&handles, semaphore, 1);
         CHECK_OK(quire_stream_destroy(i ? &first : &second));
         CHECK_EQ(fv_live(b.driver, FV_SEMAPHORE), i ? 3 : 2); /* `second` has not polled yet */
         CHECK_OK(quire_stream_destroy(i ? &second : &first));
         CHECK_EQ(fv_live(b.driver, FV_SEMAPHORE), 1);
         CHECK_OK(quire_stream_destroy(&theirs));
-        end_semaphore(semaphore);
+        timeline_end(&handles, semaphore);
         vulkan_bench_end(&b);
     }
 }
@@ -452,13 +400,13 @@ UNIT(vulkan_stream, without_a_queue_the_callers_semaphore_serves_alone)
     CHECK_OK(quire_vulkan_get_handles(device, &handles));
     CHECK_FAILS(quire_stream_create(device, NULL, &stream), UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "without a queue");
-    VkSemaphore semaphore = make_semaphore();
+    VkSemaphore semaphore = timeline_make(&handles);
     stream = wrap(semaphore);
     CHECK_OK(quire_stream_announce(stream, 1));
-    signal(semaphore, 1);
+    timeline_signal(&handles, semaphore, 1);
     CHECK(has_passed(mark(stream)));
     CHECK_OK(quire_stream_destroy(&stream));
-    end_semaphore(semaphore);
+    timeline_end(&handles, semaphore);
     unwrap_fixture(&f);
 }
 
@@ -467,7 +415,7 @@ UNIT(vulkan_stream, without_a_queue_the_callers_semaphore_serves_alone)
 UNIT(vulkan_stream, a_lost_device_answers_so_and_gives_everything_back)
 {
     begin();
-    VkSemaphore semaphore = make_semaphore();
+    VkSemaphore semaphore = timeline_make(&handles);
     quire_stream *theirs = wrap(semaphore), *stream = make();
     quire_native page = native_of(allocate(1000));
     CHECK_OK(quire_stream_announce(theirs, 3));
@@ -480,7 +428,7 @@ UNIT(vulkan_stream, a_lost_device_answers_so_and_gives_everything_back)
     CHECK_EQ(fill(stream, &page, 1000, 1), QUIRE_ERROR_DEVICE_LOST);
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_OK(quire_stream_destroy(&theirs));
-    end_semaphore(semaphore);
+    timeline_end(&handles, semaphore);
     vulkan_bench_end(&b);
 }
 
@@ -488,7 +436,7 @@ UNIT(vulkan_stream, wrong_use_is_refused)
 {
     quire_stream *stream = NULL, *held = NULL;
     begin();
-    VkSemaphore semaphore = make_semaphore();
+    VkSemaphore semaphore = timeline_make(&handles);
     const quire_vulkan_queue queue = {.queue = handles.queue};
     const quire_vulkan_stream_options wrong[] = {
         {.unused = {1}},
@@ -502,7 +450,7 @@ UNIT(vulkan_stream, wrong_use_is_refused)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         CHECK_FAILS(quire_vulkan_stream_wrap(device, &wrong[i], &stream), INVALID);
     CHECK(!stream);
-    end_semaphore(semaphore);
+    timeline_end(&handles, semaphore);
     CHECK_OK(quire_stream_create(device, &(quire_stream_options){.capture = true}, &held));
     CHECK_FAILS(quire_vulkan_stream_get(held, &semaphore), INVALID);
     CHECK_FAILS(quire_vulkan_stream_get(NULL, &semaphore), INVALID);

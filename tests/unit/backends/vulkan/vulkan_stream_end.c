@@ -6,6 +6,7 @@
 #include "src/core/device/device.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_timeline.h"
 
 #define KIB UINT64_C(1024)
 #define SECOND UINT64_C(1000000000)
@@ -31,26 +32,6 @@ static void begin(void)
     device = b.device;
     memory = vulkan_bench_memory(&b, &(quire_memory_options){.pages = {.page_size = 64 * KIB}});
     CHECK_OK(quire_vulkan_get_handles(device, &handles));
-}
-
-static VkSemaphore make_semaphore(void)
-{
-    const VkSemaphoreTypeCreateInfo type = {
-        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
-        .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
-    };
-    const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
-                                        .pNext = &type};
-    VkSemaphore made;
-    CHECK_EQ(CALL(vkCreateSemaphore)(handles.device, &info, NULL, &made), 0);
-    return made;
-}
-
-static void signal(VkSemaphore semaphore, uint64_t value)
-{
-    const VkSemaphoreSignalInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = semaphore, .value = value};
-    CHECK_EQ(CALL(vkSignalSemaphore)(handles.device, &info), 0);
 }
 
 static quire_stream *wrap(VkSemaphore semaphore)
@@ -85,7 +66,7 @@ static void give_a_page_back(void)
 UNIT(vulkan_stream_end, of_a_stream_that_cannot_go_on_does_not_sleep_for_ever)
 {
     begin();
-    VkSemaphore semaphore = make_semaphore();
+    VkSemaphore semaphore = timeline_make(&handles);
     quire_stream *theirs = wrap(semaphore), *stuck = make_stuck(theirs);
     uint64_t before = qi_clock();
     CHECK_OK(quire_stream_destroy(&stuck));
@@ -93,18 +74,18 @@ UNIT(vulkan_stream_end, of_a_stream_that_cannot_go_on_does_not_sleep_for_ever)
     CHECK_OK(quire_stream_destroy(&theirs));
     give_a_page_back();
     CHECK_EQ(fv_live(b.driver, FV_SEMAPHORE), 2); /* quire's, in use, and the caller's */
-    signal(semaphore, 3);
+    timeline_signal(&handles, semaphore, 3);
     CALL(vkDeviceWaitIdle)(handles.device);
     give_a_page_back();
     CHECK_EQ(fv_live(b.driver, FV_SEMAPHORE), 1);
-    CALL(vkDestroySemaphore)(handles.device, semaphore, NULL);
+    timeline_end(&handles, semaphore);
     vulkan_bench_end(&b);
 }
 
 UNIT(vulkan_stream_end, of_a_memory_does_not_sleep_for_ever_either)
 {
     begin();
-    VkSemaphore semaphore = make_semaphore();
+    VkSemaphore semaphore = timeline_make(&handles);
     quire_stream *theirs = wrap(semaphore), *stuck = make_stuck(theirs);
     quire_allocation made[2];
     quire_memory *ending = NULL;
@@ -118,8 +99,8 @@ UNIT(vulkan_stream_end, of_a_memory_does_not_sleep_for_ever_either)
     CHECK(!ending);
     CHECK_OK(quire_stream_destroy(&stuck)); /* it is destroyed with the device */
     CHECK_OK(quire_stream_destroy(&theirs));
-    signal(semaphore, 3);
+    timeline_signal(&handles, semaphore, 3);
     CALL(vkDeviceWaitIdle)(handles.device);
-    CALL(vkDestroySemaphore)(handles.device, semaphore, NULL);
+    timeline_end(&handles, semaphore);
     vulkan_bench_end(&b);
 }

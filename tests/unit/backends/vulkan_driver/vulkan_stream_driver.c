@@ -4,6 +4,7 @@
  */
 #include "tests/support/random.h"
 #include "tests/support/real_vulkan.h"
+#include "tests/support/stream_steps.h"
 
 #define KIB UINT64_C(1024)
 #define BUSY QUIRE_ERROR_BUSY
@@ -43,19 +44,6 @@ static quire_stream *make(void)
     quire_stream *stream = NULL;
     CHECK_OK(quire_stream_create(r.quire, &(quire_stream_options){.name = "own"}, &stream));
     return stream;
-}
-
-static quire_point mark(quire_stream *stream)
-{
-    quire_point point;
-    CHECK_OK(quire_stream_mark(stream, &point));
-    return point;
-}
-
-static void finish(quire_stream *stream)
-{
-    quire_point point = mark(stream);
-    CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
 }
 
 static quire_allocation allocate(void)

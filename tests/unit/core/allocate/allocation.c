@@ -51,9 +51,9 @@ UNIT(allocation, sizes_that_overflow_with_their_padding_are_refused)
     fixture b;
     fixture_make(&b,
                  &(quire_memory_options){.pages = {.extra_padding = 100, .size_granularity = 48}});
-    EXPECT_REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "18446744073709551600 bytes asked",
+    EXPECT_REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "18446744073709551600 bytes requested",
                    .size = UINT64_MAX - 15);
-    EXPECT_REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "once rounded up",
+    EXPECT_REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "rounded up, that exceeds 64 bits",
                    .size = UINT64_MAX - 101);
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
@@ -81,9 +81,9 @@ UNIT(allocation, alignments_above_the_largest_are_refused)
     fixture_make(&b, &(quire_memory_options){.name = "small", .max_alignment = 1024});
     ALLOCATE(&b, .size = 1, .alignment = 1024);
     EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT,
-                   "alignment 2048 is above the largest of memory 'small', 1024", .size = 1,
+                   "alignment 2048 exceeds the maximum of memory 'small', 1024", .size = 1,
                    .alignment = 2048);
-    EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "alignment 9223372036854775808 is above",
+    EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "alignment 9223372036854775808 exceeds",
                    .size = 1, .alignment = UINT64_C(1) << 63);
     EXPECT_REFUSED(&b, QUIRE_ERROR_INVALID_ARGUMENT, "2048", .size = 1, .alignment = 2048,
                    .dedicated = true);

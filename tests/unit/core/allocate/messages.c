@@ -21,7 +21,7 @@ static void make(fixture *f)
 
 UNIT(messages, a_refusal_begins_with_its_conclusion_and_the_name)
 {
-    static const char rest[] = "memory 'weights' has 1 page, as many as its policy allows; memory "
+    static const char rest[] = "memory 'weights' has 1 page, the maximum of its policy; memory "
                                "'weights' (kind 0, DEVICE_LOCAL): 1 page, largest free range 63.75 "
                                "KiB of 63.75 KiB free; tried: empty pages given back, a full pass";
     fixture f;

@@ -1,6 +1,6 @@
 /*
  * out_of_memory.c - what is tried before a request is refused: empty pages of every shard, smaller
- * pages, other shards, a full pass, and the callback.
+ * pages, a full search of the shard and of the other shards, and the application's callback.
  */
 #include <stdio.h>
 
@@ -91,7 +91,7 @@ UNIT(out_of_memory, a_range_in_a_page_of_another_shard_is_found_by_the_full_pass
     quire_allocation here = ALLOCATE(&f, .size = 1024);
     CHECK_EQ(fixture_info(&f, here).page, 0);
     expect_refused(&f, (quire_allocation_options){.size = PAGE}, QUIRE_ERROR_TOO_MANY_PAGES,
-                   "tried: empty pages given back, other shards, a full pass");
+                   "tried: empty pages given back, a full pass, other shards");
     fixture_end(&f);
 }
 
@@ -287,7 +287,7 @@ UNIT(out_of_memory, a_failure_in_the_callback_is_not_the_reason_of_the_refusal)
     make_full(&c);
     c.act = fail_inside;
     expect_refused(&c.f, (quire_allocation_options){.size = PAGE}, QUIRE_ERROR_TOO_MANY_PAGES,
-                   "as many as its policy allows");
+                   "the maximum of its policy");
     fixture_end(&c.f);
 }
 

@@ -3,6 +3,7 @@
  * events report before, and what happens if a memory is destroyed while a free waits.
  */
 #include "tests/support/fixture.h"
+#include "tests/support/stream_steps.h"
 #include "tests/support/streams.h"
 
 enum { KIB = 1024, PAGE = 64 * KIB };
@@ -43,13 +44,6 @@ static void end(bench *w)
     CHECK_OK(quire_device_destroy(&w->f.device));
     CHECK_EQ(w->f.fake.pages, 0);
     CHECK_EQ(w->f.fake.objects, 0);
-}
-
-static quire_point mark(quire_stream *stream)
-{
-    quire_point point;
-    CHECK_OK(quire_stream_mark(stream, &point));
-    return point;
 }
 
 static uint64_t collect(bench *w)

@@ -161,8 +161,7 @@ UNIT(deferred_reuse, respects_an_alignment_above_that_of_the_page)
         CHECK_OK(quire_free_on(w.f.memory, low, w.a));
         quire_allocation high = ON(&w, w.a, .size = sizes[i], .alignment = ALIGNMENT);
         CHECK_EQ(fixture_info(&w.f, high).address % ALIGNMENT, 0);
-        CHECK_EQ(place_of(&w, ON(&w, w.a, .size = sizes[i])),
-                 place); /* `low` still waits */
+        CHECK_EQ(place_of(&w, ON(&w, w.a, .size = sizes[i])), place); /* `low` still waits */
         end(&w);
     }
 }

@@ -3,6 +3,7 @@
  * without, which streams can be ordered, and what each wrong call returns.
  */
 #include "tests/support/fixture.h"
+#include "tests/support/stream_steps.h"
 #include "tests/support/streams.h"
 
 static void begin(fixture *f)
@@ -17,13 +18,6 @@ static quire_stream *make(fixture *f, const char *name)
     quire_stream *stream = NULL;
     CHECK_OK(quire_stream_create(f->device, &(quire_stream_options){.name = name}, &stream));
     return stream;
-}
-
-static quire_point mark(quire_stream *stream)
-{
-    quire_point point;
-    CHECK_OK(quire_stream_mark(stream, &point));
-    return point;
 }
 
 UNIT(stream, marks_grow_and_pass_in_order)

@@ -5,6 +5,7 @@
 #include "quire/host.h"
 #include "src/base/clock.h"
 #include "tests/support/fixture.h"
+#include "tests/support/stream_steps.h"
 #include "tests/support/streams.h"
 
 enum { KIB = 1024 };
@@ -33,13 +34,6 @@ static void end(bench *w)
     CHECK_OK(quire_stream_destroy(&w->a));
     CHECK_OK(quire_stream_destroy(&w->b));
     CHECK_OK(quire_device_destroy(&w->f.device));
-}
-
-static quire_point mark(quire_stream *stream)
-{
-    quire_point point;
-    CHECK_OK(quire_stream_mark(stream, &point));
-    return point;
 }
 
 static uint64_t marked(quire_stream *stream)

@@ -113,7 +113,8 @@ UNIT(budget, a_refusal_reports_its_numbers)
     REFUSE(&b, OVER, .size = 1000);
     CHECK_HAS(quire_last_error(), "cannot allocate 1000 B at alignment 1: ");
     CHECK_HAS(quire_last_error(), "; memory 'weights' (kind 0, DEVICE_LOCAL): 1 page, ");
-    CHECK_HAS(quire_last_error(), "a page of 1 KiB: heap 0 has 64 KiB of pages and may have 64.25");
+    CHECK_HAS(quire_last_error(),
+              "a page of 1 KiB: heap 0 has 64 KiB of pages and a limit of 64.25");
     CHECK_EQ(quire_last_native_code(), 0);
     ALLOCATE(&b, .size = 256);
     fixture_end(&b);
@@ -215,7 +216,7 @@ UNIT(budget, the_backends_budget_includes_the_use_by_others)
     REFUSE(&b, OVER, .size = 1);
     REFUSE(&b, OVER, .size = 1, .dedicated = true);
     CHECK_HAS(quire_last_error(),
-              "heap 0 has 192 KiB of pages and 64 KiB of others, and its budget is 256 KiB");
+              "heap 0 has 192 KiB of pages and 64 KiB of other memory, and its budget is 256 KiB");
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 3);
     fixture_end(&b);
 }
@@ -248,7 +249,7 @@ UNIT(budget, the_smaller_of_limit_and_budget_decides)
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, 2 * PAGE));
     ALLOCATE(&b, .size = 2 * PAGE);
     REFUSE(&b, OVER, .size = 1);
-    CHECK_HAS(quire_last_error(), "may have 128 KiB");
+    CHECK_HAS(quire_last_error(), "a limit of 128 KiB");
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, UINT64_MAX));
     ALLOCATE(&b, .size = PAGE);
     REFUSE(&b, OVER, .size = 1);
@@ -387,12 +388,12 @@ UNIT(budget, the_callers_page_limit_holds_beside_the_backends)
     ALLOCATE(&b, .size = 1, .dedicated = true);
     REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1);
     REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1, .dedicated = true);
-    CHECK_HAS(quire_last_error(), "the device has 2 pages, as many as it may: 2");
+    CHECK_HAS(quire_last_error(), "the device has 2 pages, and its limit is 2");
     CHECK_OK(quire_device_set_page_limit(b.device, 10));
     ALLOCATE(&b, .size = PAGE);
     REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1);
-    CHECK_HAS(quire_last_error(), "the device has 3 pages, as many as it may: 3");
-    CHECK_OK(quire_device_set_page_limit(b.device, 1)); /* below the current number */
+    CHECK_HAS(quire_last_error(), "the device has 3 pages, and its limit is 3");
+    CHECK_OK(quire_device_set_page_limit(b.device, 1)); /* below what there is */
     REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1);
     fixture_end(&b);
 }
@@ -411,7 +412,7 @@ UNIT(budget, a_memorys_limit_holds_for_its_pages)
     CHECK_EQ(page_size(&b, ALLOCATE(&b, .size = 100)), PAGE / 2);
     REFUSE(&b, OVER, .size = PAGE);
     REFUSE(&b, OVER, .size = 256, .dedicated = true);
-    CHECK_HAS(quire_last_error(), "memory 'weights' has 96 KiB of pages and may have 96 KiB");
+    CHECK_HAS(quire_last_error(), "memory 'weights' has 96 KiB of pages and a limit of 96 KiB");
     CHECK_OK(quire_memory_set_limit(b.memory, 2 * PAGE));
     ALLOCATE(&b, .size = PAGE / 2, .dedicated = true);
     CHECK_OK(quire_memory_set_limit(b.memory, 0));

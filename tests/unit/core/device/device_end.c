@@ -136,7 +136,7 @@ UNIT(device_end, level_info_logs_devices_and_memories)
     CHECK_EQ(lines.count[QUIRE_LOG_DEBUG], 0);
     CHECK_HAS(lines.text, "device 'fake device' opened: backend fake, 2 heaps, 4 memory kinds\n");
     CHECK_HAS(lines.text, "memory 'weights' made: kind 0 (DEVICE_LOCAL), pages of 4 KiB\n");
-    CHECK_HAS(lines.text, "memory 'weights' ended\n");
+    CHECK_HAS(lines.text, "memory 'weights' destroyed\n");
     CHECK_HAS(lines.text, "device 'fake device' closed\n");
 }
 

@@ -104,7 +104,7 @@ UNIT(kind, a_mask_allows_only_its_kinds)
     EXPECT(device, 1, .required = DL, .kind_mask = 0xe);
     EXPECT(device, 2, .required = DL, .kind_mask = 0xc);
     EXPECT(device, NONE, .required = DL, .kind_mask = 0x8);
-    CHECK_HAS(quire_last_error(), "DEVICE_LOCAL among those of mask 0x8");
+    CHECK_HAS(quire_last_error(), "DEVICE_LOCAL in the mask 0x8");
     EXPECT(device, NONE, .required = DL, .kind_mask = 0xfffffff0);
     EXPECT(device, NONE, .required = CA);
     end(device);

@@ -112,7 +112,7 @@ UNIT(resource, invalid_buffer_options_are_refused_before_an_object_is_created)
         {{.size = 1, .alignment = 96}, QUIRE_ERROR_INVALID_ARGUMENT, "alignment 96"},
         {{.size = 1, .alignment = UINT64_C(4) << 20},
          QUIRE_ERROR_INVALID_ARGUMENT,
-         "alignment 4194304 is above the largest of memory 'memory', 2097152"},
+         "alignment 4194304 exceeds the maximum of memory 'memory', 2097152"},
         {{.size = 1, .unused = {0, 1}},
          QUIRE_ERROR_INVALID_ARGUMENT,
          "quire_buffer_options.unused[1]"},

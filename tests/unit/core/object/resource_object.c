@@ -91,7 +91,7 @@ UNIT(resource_object, an_object_with_an_unavailable_alignment_is_destroyed)
     make(&b);
     b.fake.object_needs.alignment = 8192;
     expect_refused(&b, 100, QUIRE_ERROR_INVALID_ARGUMENT,
-                   "alignment 8192 is above the largest of memory 'frames', 4096");
+                   "alignment 8192 exceeds the maximum of memory 'frames', 4096");
     end(&b);
 }
 

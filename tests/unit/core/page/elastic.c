@@ -403,7 +403,7 @@ UNIT(elastic, options_that_exclude_elastic_pages_are_refused)
         {{.contiguous = true, .shards = 2}, QUIRE_ERROR_UNSUPPORTED, "shards"},
         {{.contiguous = true, .fit = QUIRE_FIT_BUDDY}, QUIRE_ERROR_UNSUPPORTED, "buddy"},
         {{.contiguous = true, .fit = QUIRE_FIT_LINEAR}, QUIRE_ERROR_UNSUPPORTED, "linear"},
-        {{.address_space = 1}, QUIRE_ERROR_INVALID_ARGUMENT, "reservation"},
+        {{.address_space = 1}, QUIRE_ERROR_INVALID_ARGUMENT, "address space"},
     };
     fixture f;
     quire_memory *none = NULL;

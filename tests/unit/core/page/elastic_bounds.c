@@ -75,7 +75,7 @@ UNIT(elastic_bounds, the_page_does_not_grow_for_sizes_that_overflow)
         quire_result result = qi_elastic_grow_for(shard, sizes[i], 1, &growth, &progress);
         qi_lock_release(&shard->lock);
         CHECK_EQ(result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-        CHECK_HAS(quire_last_error(), "and addresses for 1 MiB");
+        CHECK_HAS(quire_last_error(), "and can grow to 1 MiB");
         CHECK_EQ(growth, QI_ELASTIC_NONE);
     }
     CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 0);

@@ -108,7 +108,7 @@ UNIT(page_dedicated, the_policy_can_exclude_them)
     CHECK_FAILS(quire_allocate(b.memory,
                                &(quire_allocation_options){.size = 100, .dedicated = true}, &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_HAS(quire_last_error(), "never gives one");
+    CHECK_HAS(quire_last_error(), "the policy of memory 'memory' has none");
     CHECK_EQ(none.id, 0);
     CHECK_EQ(b.fake.pages, 0);
     quire_allocation large = allocate(&b, 5 * PAGE, false);

@@ -69,7 +69,7 @@ UNIT(page_linear, a_full_page_refuses_with_a_message)
     take(&b, PAGE / 2);
     CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.size = 1}, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
-    CHECK_HAS(quire_last_error(), "has 1 shared page, as many as its fit works in");
+    CHECK_HAS(quire_last_error(), "has 1 shared page and cannot have another");
     CHECK_HAS(quire_last_error(), ": 1 page, largest free range 0 B");
     CHECK_EQ(none.id, 0);
     CHECK_EQ(b.fake.pages, 1);

@@ -158,7 +158,7 @@ UNIT(preallocate, it_creates_at_most_the_policys_page_limit)
     make(&f, (quire_page_policy){.page_size = PAGE, .max_pages = 3});
     CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
     CHECK_FAILS(quire_memory_preallocate(f.memory, 4 * PAGE), QUIRE_ERROR_TOO_MANY_PAGES);
-    CHECK_HAS(quire_last_error(), "as many as its policy allows");
+    CHECK_HAS(quire_last_error(), "the maximum of its policy");
     expect_reserved(&f, PAGE, PAGE);
     CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
     expect_reserved(&f, 3 * PAGE, 3 * PAGE);
@@ -303,7 +303,7 @@ static uint64_t lines;
 static void count_lines(void *user, quire_log_level level, const char *line)
 {
     (void)user, (void)level;
-    lines += strstr(line, "made, 4 KiB, reserved") != NULL;
+    lines += strstr(line, "made, 4 KiB, preallocated") != NULL;
 }
 
 UNIT(preallocate, the_log_reports_each_page)

@@ -72,7 +72,7 @@ UNIT(name_limit, a_limit_holds_for_names_with_its_prefix)
     expect(&b, "weights", 6144, 2);
     CHECK_EQ(usage_of(&b, "weights").requested_bytes, 6048);
     REFUSE(&b, .size = 2049, .name = "weights/1");
-    CHECK_HAS(quire_last_error(), "names that begin with 'weights' hold 6 KiB and may hold 8 KiB");
+    CHECK_HAS(quire_last_error(), "names that start with 'weights' hold 6 KiB and may hold 8 KiB");
     REFUSE(&b, .size = 2049, .name = "weights/1", .dedicated = true);
     allocate(&b, "weight", PAGE); /* another prefix */
     allocate(&b, "my weights", PAGE);
@@ -147,7 +147,7 @@ UNIT(name_limit, the_bytes_of_the_rounded_range_count)
     allocate(&b, "other", 100);
     limit(&b, "x", 8191); /* the block of 8 KiB is more than the requested 5000 bytes */
     REFUSE(&b, .size = 5000, .name = "x");
-    CHECK_HAS(quire_last_error(), "may hold 8.00 KiB: 8 KiB more are asked");
+    CHECK_HAS(quire_last_error(), "may hold 8.00 KiB: 8 KiB more are requested");
     expect(&b, "x", 0, 0);
     quire_buffer buffer;
     CHECK_FAILS(

@@ -112,7 +112,7 @@ UNIT(stats_check, pages_that_contradict_their_allocations)
     bench b;
     make(&b);
     qi_page *shared = qi_page_at(&b.memory->pages, 0), *own = qi_page_at(&b.memory->pages, 1);
-    const char *says = "an allocation names a page that is not there";
+    const char *says = "an allocation names a page that does not exist";
     DAMAGE(&b, shared->phase, QI_PAGE_LEAVING, says);
     DAMAGE(&b, shared->dedicated, true, says);
     DAMAGE(&b, own->phase, QI_PAGE_MAKING, says);
@@ -132,12 +132,13 @@ UNIT(stats_check, allocations_with_a_wrong_place)
         qi_slot *slot = qi_memory_slot(b.memory, slots[i]);
         const qi_slot *other = qi_memory_slot(b.memory, b.shared[1]);
         DAMAGE(&b, slot->tally, qi_page_at(&b.memory->pages, 2)->tally, "range disagree");
-        DAMAGE(&b, slot->tally, qi_page_at(&b.memory->pages, 1)->tally, "a page that is not there");
-        DAMAGE(&b, slot->tally, NULL, "a page that is not there");
-        DAMAGE(&b, slot->tally, slot->tally + 77, "a page that is not there");
-        DAMAGE(&b, slot->tally, (void *)((char *)slot->tally + 8), "a page that is not there");
-        DAMAGE(&b, slot->shard, 1, "a page that is not there");
-        DAMAGE(&b, slot->shard, 77, "a page that is not there");
+        DAMAGE(&b, slot->tally, qi_page_at(&b.memory->pages, 1)->tally,
+               "a page that does not exist");
+        DAMAGE(&b, slot->tally, NULL, "a page that does not exist");
+        DAMAGE(&b, slot->tally, slot->tally + 77, "a page that does not exist");
+        DAMAGE(&b, slot->tally, (void *)((char *)slot->tally + 8), "a page that does not exist");
+        DAMAGE(&b, slot->shard, 1, "a page that does not exist");
+        DAMAGE(&b, slot->shard, 77, "a page that does not exist");
         DAMAGE(&b, slot->offset, slot->offset + 256, "range disagree");
         DAMAGE(&b, slot->offset, 4096, "reaches beyond its page");
         DAMAGE(&b, slot->size, slot->size - 256, "range disagree");
@@ -158,8 +159,8 @@ UNIT(stats_check, dedicated_allocations_with_a_wrong_place)
     DAMAGE(&b, slot->size, 513, "reaches beyond its page");
     DAMAGE(&b, slot->size, 299, "sum of the allocations");
     DAMAGE(&b, slot->tally, qi_page_at(&b.memory->pages, 0)->tally, "range disagree");
-    DAMAGE(&b, slot->range.id, 1, "a page that is not there");
-    DAMAGE(&b, slot->shard, 1, "a page that is not there");
+    DAMAGE(&b, slot->range.id, 1, "a page that does not exist");
+    DAMAGE(&b, slot->shard, 1, "a page that does not exist");
     DAMAGE(&b, slot->tally->skipped, 256, "a page and its region disagree");
     DAMAGE(&b, slot->tally->page, NULL, "a page and its region disagree");
     DAMAGE(&b, slot->tally->page, qi_page_at(&b.memory->pages, 0), "a page and its region");

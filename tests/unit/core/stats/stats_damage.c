@@ -58,7 +58,7 @@ UNIT(stats_damage, a_page_in_use_that_lost_its_region)
     fixture f;
     make(&f);
     qi_page *page = qi_page_at(&f.memory->pages, 0);
-    DAMAGE(&f, page->tally, &page->own, "an allocation names a page that is not there (0)");
+    DAMAGE(&f, page->tally, &page->own, "an allocation names a page that does not exist (0)");
     fixture_end(&f);
 }
 
@@ -155,7 +155,7 @@ UNIT(stats_damage, records_of_another_shard)
     qi_slot *record = qi_memory_slot(f.memory, here);
     qi_page *page = record->tally->page;
     const qi_slot *other = qi_memory_slot(f.memory, there);
-    const char *says = "an allocation names a page that is not there";
+    const char *says = "an allocation names a page that does not exist";
     CHECK(record->shard != other->shard);
     DAMAGE(&f, record->shard, other->shard, says);
     DAMAGE(&f, record->shard, 2, says);

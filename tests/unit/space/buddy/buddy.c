@@ -10,7 +10,7 @@
 
 /* ---- sizes and alignments ------------------------------------------------------------------ */
 
-UNIT(buddy, the_placement_tells_the_whole_block)
+UNIT(buddy, the_placement_reports_the_whole_block)
 {
     quire_space *space = NULL;
     quire_space_options options = {
@@ -33,7 +33,7 @@ UNIT(buddy, the_placement_tells_the_whole_block)
     end_space(space);
 }
 
-UNIT(buddy, sizes_that_no_block_has_are_refused)
+UNIT(buddy, sizes_above_every_block_are_rejected)
 {
     quire_space *space = make_space(0, 1);
     add(space, 768, 0);
@@ -45,13 +45,13 @@ UNIT(buddy, sizes_that_no_block_has_are_refused)
         CHECK_FAILS(quire_space_allocate_exhaustive(space, sizes[i], 1, 0, &at),
                     QUIRE_ERROR_NO_SPACE);
     }
-    CHECK_EQ(stats_of(space).full_passes, 0); /* none could find more */
+    CHECK_EQ(stats_of(space).full_passes, 0); /* a full pass could not find more */
     take(space, 512, 1);
     CHECK_EQ(take(space, 512, 1).region, 1);
     end_space(space);
 }
 
-UNIT(buddy, what_alignment_costs_stays_free)
+UNIT(buddy, blocks_skipped_for_alignment_stay_free)
 {
     quire_space *space = make_space(1024, 512);
     quire_range low = take(space, 1, 512).range;
@@ -71,7 +71,7 @@ UNIT(buddy, what_alignment_costs_stays_free)
     end_space(space);
 }
 
-/* Leaves the granule at 512 free, between one that lives and none that is aligned so. */
+/* Leaves the granule at 512 free, between a live one and ones that are not aligned to 512. */
 static quire_space *make_hidden(void)
 {
     quire_space *space = make_space(1024, 512);
@@ -84,7 +84,7 @@ static quire_space *make_hidden(void)
     return space;
 }
 
-UNIT(buddy, a_full_pass_finds_small_blocks_that_lie_aligned)
+UNIT(buddy, a_full_pass_finds_small_aligned_blocks)
 {
     quire_space *space = make_hidden();
     quire_placement at;
@@ -100,11 +100,11 @@ UNIT(buddy, a_full_pass_finds_small_blocks_that_lie_aligned)
     end_space(space);
 }
 
-UNIT(buddy, a_full_pass_may_split_what_it_finds)
+UNIT(buddy, a_full_pass_may_split_the_block_it_finds)
 {
     quire_space *space = make_hidden();
     quire_placement at;
-    uint32_t region = add(space, 300, 512 - 44); /* 256 at the aligned place 44 */
+    uint32_t region = add(space, 300, 512 - 44); /* 256 at the aligned offset 44 */
     CHECK_OK(quire_space_allocate_exhaustive(space, 1, 512, 0, &at));
     CHECK_EQ(at.region, 0);
     CHECK_OK(quire_space_allocate_exhaustive(space, 2, 512, 0, &at));
@@ -132,13 +132,13 @@ UNIT(buddy, every_alignment_holds_for_the_native_address)
     }
 }
 
-/* ---- choice, halves and merging ------------------------------------------------------------ */
+/* ---- choosing, splitting and merging ------------------------------------------------------- */
 
-UNIT(buddy, the_smallest_block_that_holds_the_request_is_halved)
+UNIT(buddy, the_smallest_block_that_holds_the_request_is_split)
 {
     quire_space *space = make_space(1024, 1);
     CHECK_EQ(take(space, 100, 1).offset, 0);
-    CHECK_EQ(take(space, 1, 1).offset, 128); /* of 128, 256 and 512 the first */
+    CHECK_EQ(take(space, 1, 1).offset, 128); /* the first of 128, 256 and 512 */
     CHECK_EQ(take(space, 1, 1).offset, 129);
     CHECK_EQ(take(space, 65, 1).offset, 256);
     CHECK_EQ(take(space, 65, 1).offset, 384);
@@ -180,7 +180,7 @@ UNIT(buddy, blocks_merge_in_every_order_of_release)
     }
 }
 
-UNIT(buddy, free_blocks_that_are_no_buddies_stay_apart)
+UNIT(buddy, free_neighbours_that_are_no_buddies_do_not_merge)
 {
     quire_space *space = make_space(1024, 1);
     quire_range ranges[4];
@@ -230,14 +230,14 @@ static bool follow(void *user, const quire_space_item *item)
     CHECK_EQ(at.offset, item->offset);
     CHECK_EQ(at.size, item->size);
     CHECK_EQ(at.user, item->user);
-    if (t->count % 100 == 0 && !t->is_inner) { /* a walk within a walk does not disturb it */
+    if (t->count % 100 == 0 && !t->is_inner) { /* a nested walk does not disturb it */
         tour inner = {.space = t->space, .is_inner = true};
         CHECK_OK(quire_space_walk(t->space, follow, &inner));
     }
     return true;
 }
 
-UNIT(buddy, a_walk_goes_by_address_however_ranges_came)
+UNIT(buddy, a_walk_visits_ranges_by_address_in_any_order_of_allocation)
 {
     enum { SIZE = 1 << 12, MOST = SIZE / 4 };
     static quire_range ranges[MOST];
@@ -268,7 +268,7 @@ UNIT(buddy, a_walk_goes_by_address_however_ranges_came)
 
 /* ---- handles ------------------------------------------------------------------------------- */
 
-UNIT(buddy, a_batch_frees_all_or_none)
+UNIT(buddy, a_batch_frees_all_ranges_or_none)
 {
     quire_space *space = make_space(1024, 1);
     quire_range ranges[5];
@@ -288,7 +288,7 @@ static qi_buddy_node *node_of(quire_space *space, quire_range range)
     return &qi_buddy_of(space)->nodes[qi_handle_slot(range.id)];
 }
 
-UNIT(buddy, a_number_used_up_is_retired)
+UNIT(buddy, a_worn_number_is_retired)
 {
     quire_space *space = make_space(4096, 1);
     quire_range range = take(space, 100, 1).range;

@@ -58,7 +58,7 @@ static void end_bench(bench *b)
     quire_space_destroy(&b->space);
 }
 
-/* Sets a field, expects the sentence, and sets it back. */
+/* Sets a field, expects the message, and restores the field. */
 #define DAMAGE(b, field, value, sentence)                                                          \
     do {                                                                                           \
         __typeof__(field) kept = (field);                                                          \
@@ -101,8 +101,8 @@ UNIT(buddy_check, the_layout_of_a_region)
     end_bench(&b);
 }
 
-/* Records of two regions are there; what lies behind them is nobody's. */
-UNIT(buddy_check, records_of_no_region)
+/* Records of two regions exist; the record after them belongs to no region. */
+UNIT(buddy_check, records_without_a_region)
 {
     bench b = make_bench();
     uint32_t capacity = b.b->capacity;
@@ -117,7 +117,7 @@ UNIT(buddy_check, records_of_no_region)
     end_bench(&b);
 }
 
-/* Less than a granule away the bitmaps would be laid out alike. */
+/* Less than a granule apart the bitmaps would have the same layout. */
 UNIT(buddy_check, places_between_granules)
 {
     bench b = {0};
@@ -170,7 +170,7 @@ UNIT(buddy_check, places_and_orders_of_live_ranges)
     end_bench(&b);
 }
 
-UNIT(buddy_check, a_range_behind_its_region)
+UNIT(buddy_check, a_range_after_its_region)
 {
     bench b = make_bench();
     CHECK_OK(quire_space_clear(b.space));
@@ -228,14 +228,15 @@ UNIT(buddy_check, sound_bits_at_both_ends_of_a_level)
     end_bench(&b);
 }
 
-UNIT(buddy_check, two_buddies)
+UNIT(buddy_check, two_buddies_that_did_not_merge)
 {
     bench b = make_bench();
-    uint32_t high = take(b.space, 64, 1); /* 32 + 4 are left free of the second region, or here */
+    /* 32 + 4 bytes of the second region, or of this one, are free */
+    uint32_t high = take(b.space, 64, 1);
     CHECK_EQ(b.nodes[high].region, 0);
     CHECK_OK(quire_space_check(b.space));
     uint64_t *words = bits_of(&b, 1, 5), *fours = bits_of(&b, 1, 4);
-    CHECK_EQ(words[0], 4); /* 32 at 64 becomes two of 16 that did not merge */
+    CHECK_EQ(words[0], 4); /* 32 at 64 becomes two blocks of 16 that did not merge */
     words[0] = 0;
     fours[0] = 0x30;
     b.regions[1].orders ^= 0x30;
@@ -247,7 +248,7 @@ UNIT(buddy_check, two_buddies)
     end_bench(&b);
 }
 
-UNIT(buddy_check, a_free_block_beyond_its_region)
+UNIT(buddy_check, a_free_block_outside_its_region)
 {
     bench b = make_bench();
     uint64_t *fours = bits_of(&b, 1, 2), *eights = bits_of(&b, 1, 3);
@@ -281,9 +282,9 @@ UNIT(buddy_check, marks_of_orders)
     end_bench(&b);
 }
 
-/* ---- figures ------------------------------------------------------------------------------- */
+/* ---- counts and sums ----------------------------------------------------------------------- */
 
-UNIT(buddy_check, figures)
+UNIT(buddy_check, counts_and_sums)
 {
     bench b = make_bench();
     const char *const sentence = "the live figures do not match the ranges";
@@ -298,7 +299,7 @@ UNIT(buddy_check, figures)
     end_bench(&b);
 }
 
-UNIT(buddy_check, numbers_that_no_range_uses)
+UNIT(buddy_check, numbers_without_a_range)
 {
     bench b = make_bench();
     quire_placement at[3];
@@ -318,10 +319,10 @@ UNIT(buddy_check, numbers_that_no_range_uses)
     end_bench(&b);
 }
 
-/* ---- anything ------------------------------------------------------------------------------ */
+/* ---- random damage ------------------------------------------------------------------------- */
 
 /* Bytes of the nodes, of a region's bitmaps and of its record, four at a time. */
-UNIT(buddy_check, the_checker_survives_anything)
+UNIT(buddy_check, the_checker_survives_random_damage)
 {
     bench b = make_bench();
     for (uint64_t i = 0; i < 40; i++) {

@@ -40,7 +40,7 @@ UNIT(buddy_region, a_region_is_cut_into_the_largest_blocks)
     }
 }
 
-UNIT(buddy_region, the_cut_does_not_depend_on_the_place_on_the_line)
+UNIT(buddy_region, the_cut_does_not_depend_on_the_address_on_the_line)
 {
     for (uint64_t before = 1; before < 3000; before = before * 3 + 1)
         for (int i = 0; i < CUTS; i++) {
@@ -73,7 +73,7 @@ UNIT(buddy_region, an_emptied_region_has_its_first_blocks_again)
     }
 }
 
-UNIT(buddy_region, regions_bring_their_bitmaps_and_take_them_along)
+UNIT(buddy_region, regions_allocate_and_release_their_bitmaps)
 {
     quire_space *space = make_space(0, 1);
     add(space, 1, 0);
@@ -88,8 +88,8 @@ UNIT(buddy_region, regions_bring_their_bitmaps_and_take_them_along)
     end_space(space);
 }
 
-/* What page.c asks for before it knows where the backend will put the page. */
-UNIT(buddy_region, a_region_made_for_a_request_holds_it)
+/* The request of page.c before the backend has chosen the address of the page. */
+UNIT(buddy_region, a_region_sized_for_a_request_holds_it)
 {
     const uint64_t largest = 256;
     for (uint64_t step = 1; step <= 512; step *= 8)
@@ -109,7 +109,7 @@ UNIT(buddy_region, a_region_made_for_a_request_holds_it)
                 }
 }
 
-UNIT(buddy_region, no_region_is_made_for_what_cannot_be_counted)
+UNIT(buddy_region, no_region_is_sized_for_a_request_that_overflows)
 {
     quire_space *space = make_space(0, 256);
     uint64_t bytes = 0;
@@ -120,7 +120,7 @@ UNIT(buddy_region, no_region_is_made_for_what_cannot_be_counted)
     end_space(space);
 }
 
-/* Past 64, and past 4096, the bitmaps of regions have further levels. */
+/* Above 64, and above 4096, the bitmaps of regions have further levels. */
 UNIT(buddy_region, among_many_regions_the_lowest_with_the_smallest_block_serves)
 {
     enum { REGIONS = 4200 };
@@ -135,7 +135,7 @@ UNIT(buddy_region, among_many_regions_the_lowest_with_the_smallest_block_serves)
     CHECK_EQ(take(space, 5, 1).region, 0);
     for (uint32_t i = 1; i < 3000; i++)
         CHECK_OK(quire_space_allocate(space, 16, 1, 0, &at[10]));
-    CHECK_EQ(at[10].region, 3002); /* three are too small */
+    CHECK_EQ(at[10].region, 3002); /* three of them are too small */
     give(space, at[1].range);
     CHECK_EQ(take(space, 8, 1).region, 1999);
     CHECK_EQ(take(space, 8, 1).region, 3003);
@@ -147,7 +147,7 @@ UNIT(buddy_region, among_many_regions_the_lowest_with_the_smallest_block_serves)
 
 /* ---- clearing and trimming ---------------------------------------------------------------- */
 
-UNIT(buddy_region, clearing_frees_all_without_host_memory)
+UNIT(buddy_region, clearing_frees_every_range_without_host_memory)
 {
     quire_space *space = make_space(0, 256);
     quire_range ranges[100];
@@ -166,7 +166,7 @@ UNIT(buddy_region, clearing_frees_all_without_host_memory)
     end_space(space);
 }
 
-/* ---- host memory runs out ------------------------------------------------------------------ */
+/* ---- host memory is exhausted -------------------------------------------------------------- */
 
 UNIT(buddy_region, allocating_without_host_memory_changes_nothing)
 {

@@ -6,6 +6,7 @@
 
 #include "src/base/handle.h"
 #include "tests/support/random.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 static quire_space *make_space(uint64_t size)
@@ -15,12 +16,6 @@ static quire_space *make_space(uint64_t size)
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static qi_first *records(quire_space *space)
@@ -49,11 +44,11 @@ static uint64_t free_count(const quire_space *space)
     return stats.free_count;
 }
 
-/* ---- against a naive look ------------------------------------------------------------------- */
+/* ---- against a naive search ----------------------------------------------------------------- */
 
 enum { MOST = 120, SIZE = 1 << 20 };
 
-/* The live ranges in address order; begin is in front of the padding. */
+/* The live ranges in address order. A range begins before its left padding. */
 typedef struct model {
     struct {
         uint64_t begin, offset, end;
@@ -62,7 +57,7 @@ typedef struct model {
     int count;
 } model;
 
-/* The first gap, by its index, in which the request lies from *offset on; -1: none. */
+/* Returns the index of the first gap that holds the request, from *offset on; -1 means none. */
 static int naive_place(const model *m, uint64_t size, uint64_t alignment, uint64_t *offset)
 {
     for (int i = 0; i <= m->count; i++) {
@@ -104,7 +99,7 @@ static void give_in_both(quire_space *space, model *m, int index)
     memmove(&m->live[index], &m->live[index + 1], sizeof m->live[0] * (size_t)(m->count - index));
 }
 
-UNIT(first, every_range_lies_where_a_naive_look_puts_it)
+UNIT(first, every_range_lies_where_a_naive_search_places_it)
 {
     static model m;
     quire_space *space = make_space(SIZE);
@@ -119,7 +114,7 @@ UNIT(first, every_range_lies_where_a_naive_look_puts_it)
     end_space(space);
 }
 
-/* ---- rests and paddings -------------------------------------------------------------------- */
+/* ---- remainders and paddings --------------------------------------------------------------- */
 
 UNIT(first, an_exactly_used_gap_leaves_no_free_range)
 {
@@ -134,14 +129,14 @@ UNIT(first, an_exactly_used_gap_leaves_no_free_range)
     end_space(space);
 }
 
-UNIT(first, padding_belongs_to_the_range_and_comes_back_with_it)
+UNIT(first, padding_belongs_to_the_range_and_is_freed_with_it)
 {
     quire_space *space = make_space(1000);
     take(space, 10, 1);
     quire_placement padded = take(space, 100, 256), at;
     CHECK_EQ(padded.left_padding, 246);
     CHECK_EQ(space->padding_bytes, 246);
-    CHECK_EQ(take(space, 1, 1).offset, 356); /* nothing goes into the padding */
+    CHECK_EQ(take(space, 1, 1).offset, 356); /* no range is placed in the padding */
     CHECK_OK(quire_space_get(space, padded.range, &at));
     CHECK(!memcmp(&at, &padded, sizeof at));
     give(space, padded.range);
@@ -150,7 +145,7 @@ UNIT(first, padding_belongs_to_the_range_and_comes_back_with_it)
     end_space(space);
 }
 
-UNIT(first, a_refusal_does_not_count_padding_as_free)
+UNIT(first, a_failed_request_does_not_count_padding_as_free)
 {
     quire_space *space = make_space(1000);
     quire_placement at;
@@ -183,7 +178,7 @@ UNIT(first, neighbours_merge_in_every_order_of_release)
         quire_space *space = make_space(600);
         quire_range ranges[3];
         for (int j = 0; j < 3; j++)
-            ranges[j] = take(space, 150, 64).range; /* the second and third with padding */
+            ranges[j] = take(space, 150, 64).range; /* the second and third range have padding */
         for (int j = 0; j < 3; j++)
             give(space, ranges[orders[i][j]]);
         CHECK_EQ(free_count(space), 1);
@@ -192,7 +187,7 @@ UNIT(first, neighbours_merge_in_every_order_of_release)
     }
 }
 
-UNIT(first, regions_are_searched_by_their_place_on_the_line)
+UNIT(first, regions_are_searched_in_order_of_address_on_the_line)
 {
     quire_space *space = make_space(100);
     uint32_t second = 0, third = 0;
@@ -207,7 +202,7 @@ UNIT(first, regions_are_searched_by_their_place_on_the_line)
     end_space(space);
 }
 
-/* ---- host memory runs out ------------------------------------------------------------------ */
+/* ---- host memory is exhausted -------------------------------------------------------------- */
 
 UNIT(first, allocating_without_host_memory_changes_nothing)
 {
@@ -254,7 +249,7 @@ UNIT(first, adding_a_region_without_host_memory_changes_nothing)
 
 /* ---- generations and trimming -------------------------------------------------------------- */
 
-/* Makes a live range the last use of its number. */
+/* Gives the number of a live range its last generation. */
 static quire_range age(quire_space *space, quire_range range)
 {
     uint32_t slot = qi_handle_slot(range.id);
@@ -276,7 +271,7 @@ static void expect_never_again(quire_space *space, quire_range old)
     CHECK_FAILS(quire_space_free(space, old), QUIRE_ERROR_STALE_HANDLE);
 }
 
-UNIT(first, a_number_used_up_is_retired_when_its_range_merges)
+UNIT(first, a_worn_number_is_retired_when_its_range_merges)
 {
     quire_space *space = make_space(4096);
     quire_range old = age(space, take(space, 100, 1).range);
@@ -286,7 +281,7 @@ UNIT(first, a_number_used_up_is_retired_when_its_range_merges)
     end_space(space);
 }
 
-UNIT(first, a_number_used_up_names_its_free_range_until_that_is_used)
+UNIT(first, a_worn_number_keeps_its_free_range_until_that_is_allocated)
 {
     quire_space *space = make_space(4096);
     take(space, 10, 1);

@@ -49,7 +49,7 @@ static void end_bench(bench *b)
     quire_space_destroy(&b->space);
 }
 
-/* Sets a field, expects the sentence, and sets it back. */
+/* Sets a field, expects the message, and restores the field. */
 #define DAMAGE(b, field, value, sentence)                                                          \
     do {                                                                                           \
         __typeof__(field) kept = (field);                                                          \
@@ -60,7 +60,7 @@ static void end_bench(bench *b)
         CHECK_OK(quire_space_check((b)->space));                                                   \
     } while (0)
 
-UNIT(first_check, where_ranges_begin)
+UNIT(first_check, the_start_of_a_range)
 {
     bench b = make_bench();
     const char *const sentence = "a range does not begin where its neighbour ends";
@@ -97,8 +97,8 @@ UNIT(first_check, the_link_of_the_first_range_to_its_region)
     end_bench(&b);
 }
 
-/* Each of these leads far outside the array of nodes. */
-UNIT(first_check, a_link_to_no_node_is_not_followed)
+/* Each of these links points far outside the array of nodes. */
+UNIT(first_check, a_link_outside_the_array_is_not_followed)
 {
     bench b = make_bench();
     DAMAGE(&b, b.nodes[b.B].after, UINT32_MAX, "space:");
@@ -118,7 +118,7 @@ UNIT(first_check, the_node_of_a_region)
     end_bench(&b);
 }
 
-UNIT(first_check, the_node_of_a_region_that_looks_free_live_or_elsewhere)
+UNIT(first_check, the_node_of_a_region_marked_free_or_live_or_moved)
 {
     bench b = make_bench();
     const char *const sentence = "the node of a region is damaged";
@@ -129,7 +129,7 @@ UNIT(first_check, the_node_of_a_region_that_looks_free_live_or_elsewhere)
     end_bench(&b);
 }
 
-UNIT(first_check, what_is_neither_free_nor_live_or_both)
+UNIT(first_check, a_range_that_is_neither_free_nor_live_or_both)
 {
     bench b = make_bench();
     const char *const sentence = "a range is neither free nor live, or both";
@@ -141,14 +141,14 @@ UNIT(first_check, what_is_neither_free_nor_live_or_both)
     end_bench(&b);
 }
 
-UNIT(first_check, free_neighbours)
+UNIT(first_check, free_neighbours_that_did_not_merge)
 {
     bench b = make_bench();
     DAMAGE(&b, b.nodes[b.C].is_free, true, "two free neighbours touch");
     end_bench(&b);
 }
 
-UNIT(first_check, where_a_region_ends)
+UNIT(first_check, the_end_of_a_region)
 {
     bench b = make_bench();
     const char *const sentence = "the ranges of a region do not fill it";
@@ -174,7 +174,7 @@ UNIT(first_check, the_tree_and_the_counts)
     end_bench(&b);
 }
 
-UNIT(first_check, live_figures_and_sums)
+UNIT(first_check, live_counts_and_sums)
 {
     bench b = make_bench();
     const char *const sentence = "the live figures do not match the ranges";
@@ -182,7 +182,8 @@ UNIT(first_check, live_figures_and_sums)
     DAMAGE(&b, b.space->padding_bytes, 0, sentence);
     DAMAGE(&b, b.space->region_bytes, 5095,
            "the sums of live and free bytes are not the size of the regions");
-    b.space->live_count++; /* as many free ranges as before are told from the numbers in use */
+    /* the check derives the expected count of free ranges from the numbers in use */
+    b.space->live_count++;
     b.space->pool.spare--;
     CHECK_FAILS(quire_space_check(b.space), QUIRE_ERROR_CORRUPTED);
     CHECK_HAS(quire_last_error(), sentence);
@@ -191,7 +192,7 @@ UNIT(first_check, live_figures_and_sums)
     end_bench(&b);
 }
 
-UNIT(first_check, numbers_that_no_range_uses)
+UNIT(first_check, numbers_without_a_range)
 {
     bench b = make_bench();
     quire_placement at[3];
@@ -216,7 +217,7 @@ UNIT(first_check, numbers_that_no_range_uses)
     end_bench(&b);
 }
 
-UNIT(first_check, places_of_regions_on_the_line)
+UNIT(first_check, addresses_of_regions_on_the_line)
 {
     bench b = make_bench();
     qi_stretch *places = b.space->line.stretches;
@@ -224,14 +225,14 @@ UNIT(first_check, places_of_regions_on_the_line)
     DAMAGE(&b, places[0].end, places[1].start + 1, "the places of regions overlap");
     DAMAGE(&b, b.space->line.count, 1, "a region is not at its place on the line");
     DAMAGE(&b, b.space->line.count, UINT32_MAX, "the places of regions overlap or leave the line");
-    places[2] = (qi_stretch){places[1].end, places[1].end + 1}; /* of no region */
+    places[2] = (qi_stretch){places[1].end, places[1].end + 1}; /* belongs to no region */
     DAMAGE(&b, b.space->line.count, 3, "the number of regions is wrong");
     end_bench(&b);
 }
 
-/* ---- anything ------------------------------------------------------------------------------ */
+/* ---- random damage ------------------------------------------------------------------------- */
 
-UNIT(first_check, the_checker_survives_anything)
+UNIT(first_check, the_checker_survives_random_damage)
 {
     bench b = make_bench();
     for (uint64_t i = 0; i < 20; i++) {
@@ -247,7 +248,7 @@ UNIT(first_check, the_checker_survives_anything)
         for (int j = 0; j < 4; j++) {
             size_t at = random_below(&r, size);
             if (at % sizeof *b.nodes == offsetof(qi_first_node, is_free))
-                at--; /* a bool that is neither true nor false would be a mistake of the test */
+                at--; /* a bool that is neither true nor false would be a defect of the test */
             places[j] = (unsigned char *)b.f->nodes + at;
             kept[j] = *places[j];
             *places[j] = (unsigned char)(random_next(&r) & random_next(&r));

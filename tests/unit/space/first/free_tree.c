@@ -8,7 +8,7 @@
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
 
-/* Node i lies somewhere in the stretch of the line from i * WIDTH on. */
+/* Node i lies in the stretch of the line that starts at i * WIDTH. */
 enum { NODES = 600, WIDTH = 1 << 18 };
 
 static qi_first tree;
@@ -42,7 +42,7 @@ static void insert_in_stretch(uint32_t node, test_random *r)
     insert(node, offset, random_size(r, WIDTH - into - 1));
 }
 
-/* Counts a subtree, and that it lies in [low, high) and is no deeper than its height says. */
+/* Counts a subtree. Checks that it lies in [low, high) and is no deeper than its height states. */
 static uint32_t count_below(uint32_t node, uint64_t low, uint64_t high, uint32_t *height)
 {
     if (!node) {
@@ -70,7 +70,7 @@ static void expect_sound(void)
 
 /* ---- the parts ----------------------------------------------------------------------------- */
 
-UNIT(free_tree, a_column_serves_its_alignment_and_those_up_to_the_next)
+UNIT(free_tree, a_column_serves_alignments_up_to_the_next_column)
 {
     for (uint32_t k = 0; k < 6; k++)
         CHECK_EQ(qi_column_of(UINT64_C(1) << k), 0);
@@ -101,7 +101,7 @@ UNIT(free_tree, a_measure_never_falls_and_is_exact_below_1024)
 
 /* ---- order and balance --------------------------------------------------------------------- */
 
-UNIT(free_tree, an_empty_one_finds_nothing)
+UNIT(free_tree, an_empty_tree_finds_nothing)
 {
     make_tree();
     expect_sound();
@@ -109,7 +109,7 @@ UNIT(free_tree, an_empty_one_finds_nothing)
     CHECK_EQ(qi_free_tree_largest(&tree), 0);
 }
 
-UNIT(free_tree, ranges_that_come_in_order_make_no_chain)
+UNIT(free_tree, sorted_insertions_keep_the_tree_balanced)
 {
     for (int falling = 0; falling < 2; falling++) {
         make_tree();
@@ -128,7 +128,7 @@ UNIT(free_tree, ranges_that_come_in_order_make_no_chain)
     }
 }
 
-UNIT(free_tree, random_ranges_come_and_go)
+UNIT(free_tree, random_ranges_are_inserted_and_removed)
 {
     make_tree();
     test_random r = {13};
@@ -143,7 +143,7 @@ UNIT(free_tree, random_ranges_come_and_go)
     }
 }
 
-UNIT(free_tree, every_node_of_a_tree_can_be_taken_out_first)
+UNIT(free_tree, every_node_of_a_tree_can_be_removed_first)
 {
     for (uint32_t first = 1; first <= 31; first++) {
         make_tree();
@@ -157,7 +157,7 @@ UNIT(free_tree, every_node_of_a_tree_can_be_taken_out_first)
     }
 }
 
-/* ---- what it finds ------------------------------------------------------------------------- */
+/* ---- searches ------------------------------------------------------------------------------ */
 
 static uint32_t naive_find(uint64_t size, uint64_t alignment)
 {
@@ -201,8 +201,8 @@ UNIT(free_tree, the_lowest_range_that_fits_is_found_for_every_size_and_alignment
     }
 }
 
-/* Sizes that the rounded measures cannot tell apart. */
-UNIT(free_tree, ranges_of_nearly_the_same_size_are_told_apart_exactly)
+/* The rounded measures of these sizes are equal. */
+UNIT(free_tree, ranges_of_nearly_the_same_size_are_distinguished_exactly)
 {
     make_tree();
     for (uint32_t i = 1; i <= 400; i++)
@@ -218,7 +218,7 @@ UNIT(free_tree, ranges_of_nearly_the_same_size_are_told_apart_exactly)
 UNIT(free_tree, a_range_is_found_up_to_its_last_byte)
 {
     make_tree();
-    insert(1, 1000, 24); /* padding alone reaches the end for 1024 */
+    insert(1, 1000, 24); /* for 1024 the padding alone reaches the end */
     insert(2, (1 << 20) - 5, 100);
     CHECK_EQ(qi_free_tree_find(&tree, 24, 1), 1);
     CHECK_EQ(qi_free_tree_find(&tree, 25, 1), 2);
@@ -228,7 +228,7 @@ UNIT(free_tree, a_range_is_found_up_to_its_last_byte)
     CHECK_EQ(qi_free_tree_find(&tree, UINT64_MAX, 1), 0);
 }
 
-UNIT(free_tree, a_range_that_shrank_grew_or_moved_is_found_as_it_is)
+UNIT(free_tree, a_range_that_shrank_grew_or_moved_is_found_by_its_new_values)
 {
     make_tree();
     test_random r = {15};
@@ -247,8 +247,8 @@ UNIT(free_tree, a_range_that_shrank_grew_or_moved_is_found_as_it_is)
     }
 }
 
-/* The search skips subtrees: one whose maximum is set to 0 is not found. */
-UNIT(free_tree, subtrees_that_hold_too_little_are_not_entered)
+/* The search skips subtrees: it does not find a range in a subtree whose maximum is set to 0. */
+UNIT(free_tree, subtrees_with_too_little_free_space_are_skipped)
 {
     make_tree();
     for (uint32_t i = 1; i <= 7; i++)
@@ -270,7 +270,7 @@ static void expect_damaged(const char *sentence)
     CHECK_HAS(quire_last_error(), sentence);
 }
 
-/* Sets a field, expects the sentence, and sets it back. */
+/* Sets a field, expects the message, and restores the field. */
 #define DAMAGE(field, value, sentence)                                                             \
     do {                                                                                           \
         __typeof__(field) kept = (field);                                                          \
@@ -280,7 +280,7 @@ static void expect_damaged(const char *sentence)
         expect_sound();                                                                            \
     } while (0)
 
-/* 4 over 2 and 6, these over 1, 3, 5, 7. */
+/* 4 is above 2 and 6, which are above 1, 3, 5 and 7. */
 static void make_perfect_tree(void)
 {
     make_tree();
@@ -289,18 +289,18 @@ static void make_perfect_tree(void)
     CHECK_EQ(tree.root, 4);
 }
 
-UNIT(free_tree, the_checker_finds_nodes_that_do_not_belong_there)
+UNIT(free_tree, the_checker_finds_misplaced_nodes)
 {
     make_perfect_tree();
     const char *const sentence = "the tree holds a range that is not free";
     DAMAGE(nodes[3].is_free, false, sentence);
-    DAMAGE(nodes[5].as.free.left, 9, sentence); /* never was free */
+    DAMAGE(nodes[5].as.free.left, 9, sentence); /* was never free */
     DAMAGE(nodes[7].as.free.right, NODES + 1, sentence);
     DAMAGE(nodes[6].as.free.left, UINT32_MAX, sentence);
     DAMAGE(tree.root, NODES + 1, sentence);
 }
 
-UNIT(free_tree, the_checker_finds_disorder_and_circles)
+UNIT(free_tree, the_checker_finds_wrong_order_and_cycles)
 {
     make_perfect_tree();
     const char *const sentence = "the tree is out of order";
@@ -318,10 +318,10 @@ UNIT(free_tree, the_checker_finds_imbalance)
     const char *const sentence = "the tree is out of balance";
     DAMAGE(nodes[1].as.free.height, 2, sentence);
     DAMAGE(nodes[4].as.free.height, 2, sentence);
-    DAMAGE(nodes[4].as.free.left, 0, sentence); /* nothing against a tree of height 2 */
+    DAMAGE(nodes[4].as.free.left, 0, sentence); /* still allowed in a tree of height 2 */
 }
 
-UNIT(free_tree, the_checker_finds_what_a_node_wrongly_says_it_holds)
+UNIT(free_tree, the_checker_finds_a_wrong_maximum_in_a_node)
 {
     make_perfect_tree();
     const char *const sentence = "the tree has a wrong maximum";

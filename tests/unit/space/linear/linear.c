@@ -1,9 +1,10 @@
 /*
  * linear.c - where the linear fit places ranges, as a stack, a ring and two stacks; ranges freed
- * out of order; what it refuses and reports. (Clearing is in linear_clear.c.)
+ * out of order; what it rejects and reports. (Clearing is in linear_clear.c.)
  */
 #include "src/space/linear/linear.h"
 
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 static quire_space *make_space(uint64_t size)
@@ -13,12 +14,6 @@ static quire_space *make_space(uint64_t size)
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static quire_space_stats stats_of(const quire_space *space)
@@ -52,7 +47,7 @@ static void give(quire_space *space, quire_placement at)
     CHECK_OK(quire_space_check(space));
 }
 
-/* The request is refused, lower or upper, and nothing changes. */
+/* The request fails, lower and upper, and nothing changes. */
 static void expect_full(quire_space *space, uint64_t size, bool upper)
 {
     quire_placement at;
@@ -68,7 +63,7 @@ static void expect_full(quire_space *space, uint64_t size, bool upper)
 
 /* ---- a stack ------------------------------------------------------------------------------- */
 
-UNIT(linear, ranges_follow_each_other_to_the_last_byte)
+UNIT(linear, ranges_are_adjacent_up_to_the_last_byte)
 {
     quire_space *space = make_space(1000);
     for (uint64_t i = 0; i < 9; i++)
@@ -83,7 +78,7 @@ UNIT(linear, ranges_follow_each_other_to_the_last_byte)
     end_space(space);
 }
 
-UNIT(linear, freeing_the_newest_takes_the_end_back_over_padding_and_gaps)
+UNIT(linear, freeing_the_newest_range_moves_the_end_back_over_padding_and_gaps)
 {
     quire_space *space = make_space(1000);
     quire_placement a = take(space, 10, 1), b = take(space, 20, 64), c = take(space, 30, 1);
@@ -95,20 +90,20 @@ UNIT(linear, freeing_the_newest_takes_the_end_back_over_padding_and_gaps)
     CHECK_OK(quire_space_clear(space));
     a = take(space, 10, 1), b = take(space, 20, 64), c = take(space, 30, 1);
     give(space, b);
-    CHECK_EQ(stats_of(space).free_count, 2); /* the gap is there, and nobody gets it yet */
+    CHECK_EQ(stats_of(space).free_count, 2); /* the gap exists, but no request gets it yet */
     CHECK_EQ(take(space, 1, 1).offset, 114);
     CHECK_EQ(stats_of(space).live_count, 3);
     end_space(space);
     space = make_space(1000);
     a = take(space, 10, 1), b = take(space, 20, 64), c = take(space, 30, 1);
     give(space, b);
-    give(space, c); /* now it lies beside the newest */
+    give(space, c); /* now it is adjacent to the newest range */
     CHECK_EQ(stats_of(space).free_count, 1);
     CHECK_EQ(take(space, 1, 1).offset, a.offset + 10);
     end_space(space);
 }
 
-UNIT(linear, padding_is_of_the_native_address_and_belongs_to_the_range)
+UNIT(linear, padding_follows_the_native_address_and_belongs_to_the_range)
 {
     quire_space *space = make_space(0);
     uint32_t region = 9;
@@ -127,7 +122,7 @@ UNIT(linear, padding_is_of_the_native_address_and_belongs_to_the_range)
     end_space(space);
 }
 
-UNIT(linear, padding_that_does_not_fit_is_refused)
+UNIT(linear, padding_that_does_not_fit_fails)
 {
     quire_space *space = make_space(1000);
     quire_placement at;
@@ -142,7 +137,7 @@ UNIT(linear, padding_that_does_not_fit_is_refused)
 
 /* ---- a ring -------------------------------------------------------------------------------- */
 
-UNIT(linear, it_wraps_where_the_front_was_freed)
+UNIT(linear, it_wraps_when_the_oldest_ranges_are_freed)
 {
     quire_space *space = make_space(1000);
     quire_placement a = take(space, 400, 1), b = take(space, 400, 1);
@@ -153,11 +148,11 @@ UNIT(linear, it_wraps_where_the_front_was_freed)
     CHECK_EQ(c.offset, 0); /* the 200 bytes at the end stay a gap */
     CHECK_EQ(stats_of(space).free_count, 2);
     CHECK_EQ(stats_of(space).free_bytes, 300);
-    CHECK_EQ(stats_of(space).largest_free, 200); /* for an upper one */
+    CHECK_EQ(stats_of(space).largest_free, 200); /* for an upper range */
     expect_full(space, 101, false);
     CHECK_EQ(take(space, 100, 1).offset, 300);
     expect_full(space, 1, false);
-    give(space, b); /* the last one in front of the wrap */
+    give(space, b); /* the last one before the wrap */
     CHECK_EQ(take(space, 600, 1).offset, 400);
     CHECK_EQ(stats_of(space).free_bytes, 0);
     end_space(space);
@@ -171,19 +166,19 @@ UNIT(linear, a_small_request_uses_the_end_before_it_wraps)
     give(space, a);
     CHECK_EQ(take(space, 100, 1).offset, 900);
     CHECK_EQ(take(space, 100, 1).offset, 0);
-    CHECK_EQ(take(space, 400, 1).offset, 100); /* up to the oldest exactly */
+    CHECK_EQ(take(space, 400, 1).offset, 100); /* exactly up to the oldest range */
     CHECK_EQ(stats_of(space).free_count, 0);
     end_space(space);
 }
 
-UNIT(linear, undoing_a_wrap_goes_back_to_the_end)
+UNIT(linear, freeing_after_a_wrap_returns_to_the_end)
 {
     quire_space *space = make_space(1000);
     quire_placement a = take(space, 400, 1), b = take(space, 400, 1);
     give(space, a);
     quire_placement c = take(space, 300, 1), d = take(space, 50, 1);
     give(space, c);
-    CHECK_EQ(take(space, 1, 1).offset, 350); /* behind d, not in its front */
+    CHECK_EQ(take(space, 1, 1).offset, 350); /* after d, not at its start */
     give(space, d);
     CHECK_EQ(stats_of(space).live_count, 2);
     end_space(space);
@@ -197,8 +192,8 @@ UNIT(linear, undoing_a_wrap_goes_back_to_the_end)
     end_space(space);
 }
 
-/* Uploads of 1 to 3 frames in flight: no request of any size is refused. */
-UNIT(linear, a_ring_of_frames_goes_round_for_ever)
+/* Uploads of 1 to 3 frames in flight: no request of any size fails. */
+UNIT(linear, a_ring_of_frames_wraps_without_end)
 {
     enum { SIZE = 10000, FRAMES = 3, EACH = 11 };
     quire_space *space = make_space(SIZE);
@@ -216,11 +211,11 @@ UNIT(linear, a_ring_of_frames_goes_round_for_ever)
         }
     }
     CHECK(wraps > 200);
-    CHECK_EQ(space->pool.capacity, 64); /* 33 live ranges and one for the region */
+    CHECK_EQ(space->pool.capacity, 64); /* 33 live ranges and one node for the region */
     end_space(space);
 }
 
-UNIT(linear, when_all_is_free_it_begins_at_0_again)
+UNIT(linear, an_empty_region_starts_at_0_again)
 {
     quire_space *space = make_space(1000);
     quire_placement a = take(space, 400, 1), b = take(space, 400, 1);
@@ -231,7 +226,7 @@ UNIT(linear, when_all_is_free_it_begins_at_0_again)
     give(space, whole);
     quire_placement high = take_upper(space, 100, 1);
     a = take(space, 500, 1);
-    give(space, a); /* the upper stack does not keep the lower end up */
+    give(space, a); /* the upper stack does not hold the lower end */
     CHECK_EQ(take(space, 900, 1).offset, 0);
     CHECK_EQ(high.offset, 900);
     end_space(space);
@@ -257,7 +252,7 @@ UNIT(linear, two_stacks_meet_in_the_middle)
     CHECK_EQ(stats_of(space).largest_free, 0);
     CHECK_EQ(stats_of(space).free_bytes, 10);
     give(space, second);
-    CHECK_EQ(take_upper(space, 260, 1).offset, 640); /* the 10 bytes are back */
+    CHECK_EQ(take_upper(space, 260, 1).offset, 640); /* the 10 bytes are free again */
     give(space, third);
     give(space, low);
     CHECK_EQ(take(space, 640, 1).offset, 0);
@@ -289,11 +284,11 @@ UNIT(linear, an_upper_range_lies_above_a_ring_that_has_wrapped)
     give(space, b);
     CHECK_EQ(take(space, 400, 1).offset, 400);
     give(space, c);
-    expect_full(space, 51, false); /* the front is free, and there is an upper one */
+    expect_full(space, 51, false); /* the start is free, and an upper range exists */
     end_space(space);
 }
 
-UNIT(linear, upper_ranges_freed_out_of_order_come_back_with_the_newest)
+UNIT(linear, upper_ranges_freed_out_of_order_are_reusable_when_the_newest_is_freed)
 {
     quire_space *space = make_space(1000);
     quire_placement a = take_upper(space, 100, 1), b = take_upper(space, 200, 1),
@@ -313,7 +308,7 @@ UNIT(linear, upper_ranges_freed_out_of_order_come_back_with_the_newest)
 
 /* ---- the region ---------------------------------------------------------------------------- */
 
-UNIT(linear, there_is_one_region_at_a_time)
+UNIT(linear, one_region_at_a_time_is_allowed)
 {
     quire_space *space = make_space(1000);
     uint32_t region = 9;
@@ -354,7 +349,7 @@ UNIT(linear, the_largest_region_and_its_last_byte)
     end_space(space);
 }
 
-UNIT(linear, kinds_of_resources_keep_apart_at_both_ends)
+UNIT(linear, resource_kinds_are_separated_at_both_ends)
 {
     quire_space *space = NULL;
     quire_space_options options = {.fit = QUIRE_FIT_LINEAR,

@@ -66,7 +66,7 @@ static void end_bench(bench *b)
     quire_space_destroy(&b->space);
 }
 
-/* Sets a field, expects the sentence, and sets it back. */
+/* Sets a field, expects the message, and restores the field. */
 #define DAMAGE(b, field, value, sentence)                                                          \
     do {                                                                                           \
         __typeof__(field) kept = (field);                                                          \
@@ -77,7 +77,7 @@ static void end_bench(bench *b)
         CHECK_OK(quire_space_check((b)->space));                                                   \
     } while (0)
 
-UNIT(linear_check, where_ranges_lie)
+UNIT(linear_check, the_places_of_ranges)
 {
     bench b = make_bench();
     const char *const sentence = "a range does not lie above the one below it";
@@ -107,7 +107,7 @@ UNIT(linear_check, the_ring)
     end_bench(&b);
 }
 
-UNIT(linear_check, what_is_live)
+UNIT(linear_check, the_marks_of_live_ranges)
 {
     bench b = make_bench();
     const char *const dead = "a range in the ring is not live";
@@ -178,7 +178,7 @@ UNIT(linear_check, the_region)
     end_bench(&b);
 }
 
-UNIT(linear_check, figures)
+UNIT(linear_check, counts_and_sums)
 {
     bench b = make_bench();
     const char *const live = "the live figures do not match the ranges";
@@ -200,8 +200,9 @@ UNIT(linear_check, figures)
     end_bench(&b);
 }
 
-/* Any one word of any record changed at random: found or harmless, and never read beyond. */
-UNIT(linear_check, no_damage_leads_astray)
+/* One word of any record changes at random: the check finds it or it is harmless, and never reads
+   outside the records. */
+UNIT(linear_check, the_checker_survives_random_damage)
 {
     test_random random = {31};
     uint64_t found = 0;

@@ -1,11 +1,12 @@
 /*
  * linear_clear.c - clearing the linear fit in constant time: a clear touches two records, old
- * handles stay stale, used-up numbers are reset; and its host memory.
+ * handles stay stale, worn numbers move to new slots; and the host memory of the fit.
  */
 #define _DEFAULT_SOURCE /* anonymous mappings */
 #include <sys/mman.h>
 
 #include "src/space/linear/linear.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 enum { MANY = 3000 };
@@ -21,28 +22,15 @@ static quire_space *make_space(const quire_host_memory *memory)
     return space;
 }
 
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
-}
-
 static qi_linear *records(quire_space *space)
 {
     return (qi_linear *)(void *)space;
 }
 
-static quire_placement take(quire_space *space, uint64_t size)
-{
-    quire_placement at;
-    CHECK_OK(quire_space_allocate(space, size, 1, 0, &at));
-    return at;
-}
-
 static void fill(quire_space *space, int count)
 {
     for (int i = 0; i < count; i++)
-        ranges[i] = take(space, 10).range;
+        ranges[i] = take_bytes(space, 10).range;
 }
 
 static void clear(quire_space *space)
@@ -64,7 +52,7 @@ static void expect_stale(quire_space *space, const quire_range *old, int count)
 
 /* ---- in O(1) ------------------------------------------------------------------------------- */
 
-/* Host memory in mappings of its own, so that a part of it can be made out of reach. */
+/* Host memory in separate mappings, so that a part of it can be made inaccessible. */
 static void *map(void *user, size_t size, size_t alignment)
 {
     (void)user, (void)alignment;
@@ -85,7 +73,7 @@ UNIT(linear_clear, a_clear_reaches_no_record_between_the_first_and_the_last)
     const quire_host_memory mapped = {.allocate = map, .release = unmap};
     quire_space *space = make_space(&mapped);
     for (int i = 0; i < LIVE; i++)
-        take(space, 10);
+        take_bytes(space, 10);
     char *items = space->pool.items;
     size_t last = LIVE * sizeof(qi_linear_record) / PAGE * PAGE;
     CHECK(last > 40 * PAGE);
@@ -97,8 +85,8 @@ UNIT(linear_clear, a_clear_reaches_no_record_between_the_first_and_the_last)
     end_space(space);
 }
 
-/* The same for what it writes, at every count. */
-UNIT(linear_clear, a_clear_writes_two_records_however_many_live)
+/* The same for the written records, at every count. */
+UNIT(linear_clear, a_clear_writes_two_records_for_any_number_of_ranges)
 {
     for (size_t count = 1; count <= MANY; count *= 3) {
         quire_space *space = make_space(unit_memory());
@@ -115,9 +103,9 @@ UNIT(linear_clear, a_clear_writes_two_records_however_many_live)
     }
 }
 
-/* ---- what is left -------------------------------------------------------------------------- */
+/* ---- state after a clear ------------------------------------------------------------------- */
 
-UNIT(linear_clear, a_clear_frees_all_and_makes_all_stale_for_ever)
+UNIT(linear_clear, a_clear_frees_every_range_and_handles_stay_stale)
 {
     quire_space *space = make_space(unit_memory());
     for (int round = 0; round < 5; round++) {
@@ -138,7 +126,7 @@ UNIT(linear_clear, a_clear_frees_all_and_makes_all_stale_for_ever)
         CHECK_EQ(stats.free_count, 1);
         CHECK_EQ(stats.live_bytes + stats.padding_bytes, 0);
         CHECK_EQ(stats.largest_free, 1 << 20);
-        CHECK_EQ(take(space, 1 << 20).offset, 0);
+        CHECK_EQ(take_bytes(space, 1 << 20).offset, 0);
         clear(space);
     }
     clear(space);
@@ -148,13 +136,13 @@ UNIT(linear_clear, a_clear_frees_all_and_makes_all_stale_for_ever)
 UNIT(linear_clear, a_clear_in_the_middle_of_a_ring)
 {
     quire_space *space = make_space(unit_memory());
-    quire_range a = take(space, 400000).range;
-    take(space, 400000);
+    quire_range a = take_bytes(space, 400000).range;
+    take_bytes(space, 400000);
     CHECK_OK(quire_space_free(space, a));
-    CHECK_EQ(take(space, 300000).offset, 0);
+    CHECK_EQ(take_bytes(space, 300000).offset, 0);
     clear(space);
-    CHECK_EQ(take(space, 1).offset, 0);
-    CHECK_EQ(take(space, (1 << 20) - 1).offset, 1);
+    CHECK_EQ(take_bytes(space, 1).offset, 0);
+    CHECK_EQ(take_bytes(space, (1 << 20) - 1).offset, 1);
     end_space(space);
 }
 
@@ -175,7 +163,7 @@ UNIT(linear_clear, frames_without_end_take_no_more_host_memory)
 
 /* ---- wear ---------------------------------------------------------------------------------- */
 
-/* Sets the generation of every number, as after so many uses. */
+/* Sets the generation of every number, as many uses would. */
 static void age_all(quire_space *space, uint32_t uses)
 {
     CHECK_EQ(space->live_count, 0);
@@ -183,13 +171,13 @@ static void age_all(quire_space *space, uint32_t uses)
         records(space)->records[i].generation = uses;
 }
 
-UNIT(linear_clear, worn_numbers_name_new_slots_from_an_empty_space_on)
+UNIT(linear_clear, worn_numbers_move_to_new_slots_when_the_space_is_empty)
 {
     quire_space *space = make_space(unit_memory());
     fill(space, 1000);
     clear(space);
     age_all(space, QI_LAST_GENERATION - 1);
-    fill(space, 1000); /* the last use of each */
+    fill(space, 1000); /* the last generation of each */
     CHECK_EQ(qi_handle_generation(ranges[0].id), QI_LAST_GENERATION);
     memcpy(older, ranges, sizeof older);
     clear(space);
@@ -210,18 +198,18 @@ UNIT(linear_clear, worn_numbers_name_new_slots_from_an_empty_space_on)
     end_space(space);
 }
 
-UNIT(linear_clear, a_worn_number_met_while_ranges_live_is_retired_until_it_is_empty)
+UNIT(linear_clear, a_worn_number_is_retired_until_the_space_is_empty)
 {
     quire_space *space = make_space(unit_memory());
-    quire_placement first = take(space, 10);
-    quire_range old = take(space, 10).range;
+    quire_placement first = take_bytes(space, 10);
+    quire_range old = take_bytes(space, 10).range;
     uint32_t number = qi_handle_slot(old.id);
     records(space)->records[number].generation = QI_LAST_GENERATION;
     old.id = qi_handle(space->tag, QI_LAST_GENERATION, number);
     CHECK_OK(quire_space_free(space, old));
     CHECK_OK(quire_space_check(space));
     for (int i = 0; i < 3; i++) {
-        quire_range other = take(space, 10).range;
+        quire_range other = take_bytes(space, 10).range;
         CHECK(qi_handle_slot(other.id) != number);
         CHECK_EQ(space->pool.retired, 1);
         CHECK_OK(quire_space_check(space));
@@ -231,26 +219,27 @@ UNIT(linear_clear, a_worn_number_met_while_ranges_live_is_retired_until_it_is_em
     CHECK_OK(quire_space_free(space, first.range));
     age_all(space, QI_LAST_GENERATION);
     records(space)->records[number].generation = QI_LAST_GENERATION + 1;
-    take(space, 10);
+    take_bytes(space, 10);
     CHECK_EQ(space->pool.retired, 0);
     CHECK_OK(quire_space_check(space));
     end_space(space);
 }
 
-/* Above the last window numbers are retired; at the end allocations are refused. */
-UNIT(linear_clear, when_all_slots_are_used_up_allocations_are_refused)
+/* Above the last window numbers are retired; when all are, allocations fail. */
+UNIT(linear_clear, allocations_fail_when_all_slots_are_worn)
 {
     quire_space *space = make_space(unit_memory());
     quire_placement at;
-    take(space, 10);
+    take_bytes(space, 10);
     clear(space);
     records(space)->window = QI_SLOT_COUNT - 32 - 1;
     age_all(space, QI_LAST_GENERATION);
-    CHECK_EQ(qi_handle_slot(take(space, 10).range.id), QI_SLOT_COUNT - 32 + 1); /* the last one */
+    CHECK_EQ(qi_handle_slot(take_bytes(space, 10).range.id),
+             QI_SLOT_COUNT - 32 + 1); /* the last one */
     CHECK_EQ(records(space)->window, QI_SLOT_COUNT - 32);
     clear(space);
     for (int i = 0; i < 31; i++)
-        ranges[i] = take(space, 10).range;
+        ranges[i] = take_bytes(space, 10).range;
     CHECK_EQ(qi_handle_slot(ranges[30].id), QI_SLOT_COUNT - 1);
     CHECK_FAILS(quire_space_allocate(space, 10, 1, 0, &at), QUIRE_ERROR_TOO_MANY_ALLOCATIONS);
     CHECK_STR(quire_last_error(), "the space has 31 ranges, as many as it can number: 67108832 "
@@ -293,7 +282,7 @@ UNIT(linear_clear, allocating_without_host_memory_changes_nothing)
     end_space(space);
 }
 
-UNIT(linear_clear, a_peak_is_given_back_after_a_clear)
+UNIT(linear_clear, the_records_of_a_peak_are_released_after_a_clear)
 {
     quire_space *space = make_space(unit_memory());
     uint64_t before = unit_memory_state()->bytes;
@@ -301,7 +290,7 @@ UNIT(linear_clear, a_peak_is_given_back_after_a_clear)
     memcpy(older, ranges, sizeof older);
     clear(space);
     test_memory_fail(unit_memory_state(), 1, true);
-    quire_space_trim(space); /* not to be had: it stays */
+    quire_space_trim(space); /* unavailable: the records stay */
     test_memory_fail(unit_memory_state(), 0, false);
     CHECK_OK(quire_space_check(space));
     CHECK(unit_memory_state()->bytes > before);
@@ -314,7 +303,7 @@ UNIT(linear_clear, a_peak_is_given_back_after_a_clear)
     end_space(space);
 }
 
-UNIT(linear_clear, removing_the_region_gives_the_peak_back)
+UNIT(linear_clear, removing_the_region_releases_the_records_of_a_peak)
 {
     quire_space *space = make_space(unit_memory());
     uint64_t before = unit_memory_state()->bytes;
@@ -326,11 +315,11 @@ UNIT(linear_clear, removing_the_region_gives_the_peak_back)
     CHECK_OK(quire_space_check(space));
     CHECK_EQ(unit_memory_state()->bytes, before);
     CHECK_OK(quire_space_add_region(space, 4096, 0, &region));
-    take(space, 4096);
+    take_bytes(space, 4096);
     end_space(space);
 }
 
-/* A number used an odd count of times does not give its generation to the next peak. */
+/* A number used an odd number of times does not pass its generation to the next peak. */
 UNIT(linear_clear, trims_between_peaks_never_hand_out_an_id_twice)
 {
     quire_space *space = make_space(unit_memory());

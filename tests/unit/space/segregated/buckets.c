@@ -1,5 +1,5 @@
 /*
- * buckets.c - comparing 16 fractions at once gives the same bits as comparing one by one, for every
+ * buckets.c - comparing 16 fractions at once sets the same bits as comparing one by one, for every
  * possible fraction.
  */
 #include "src/space/segregated/buckets.h"
@@ -18,7 +18,7 @@ static void expect_both(uint32_t fraction)
     CHECK_EQ(qi_buckets_at_least(fractions, fraction), expected);
 }
 
-UNIT(buckets, equal_fractions_of_every_value_are_compared_without_sign)
+UNIT(buckets, fractions_are_compared_as_unsigned)
 {
     for (uint32_t value = 0; value < 256; value++) {
         memset(fractions, (int)value, sizeof fractions);

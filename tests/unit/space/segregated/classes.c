@@ -7,7 +7,7 @@
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
 
-/* Whether the search takes a range of this size for the request without looking at it. */
+/* Returns whether the search takes a range of this size for the request without examining it. */
 static bool is_taken(uint32_t range, uint32_t request)
 {
     qi_class have = qi_class_of_range(range), want = qi_class_of_request(request);
@@ -15,8 +15,8 @@ static bool is_taken(uint32_t range, uint32_t request)
 }
 
 /*
- * What must hold between a size and the one below it. As class and fraction never fall when the
- * size rises, no range below a request is taken once the one just below is not.
+ * The rule between a size and the size below it. Class and fraction never fall when the size rises.
+ * Therefore no range below a request is taken if the one just below is not.
  */
 static void expect_rule(uint32_t size)
 {
@@ -45,7 +45,7 @@ UNIT(classes, the_rule_holds_around_every_power_of_two)
         expect_rule(size);
 }
 
-/* Nothing rests on the step from one size to the next here. */
+/* Here no later check depends on the step from one size to the next. */
 UNIT(classes, the_rule_holds_for_random_pairs)
 {
     test_random r = {7};
@@ -82,7 +82,7 @@ UNIT(classes, a_power_of_two_is_cut_into_32)
     }
 }
 
-UNIT(classes, sizes_are_exact_as_long_as_13_bits_hold_them)
+UNIT(classes, sizes_of_up_to_13_bits_are_exact)
 {
     for (uint32_t size = 1; size <= (1u << 14) - 32; size++)
         CHECK(is_taken(size, size));
@@ -90,7 +90,7 @@ UNIT(classes, sizes_are_exact_as_long_as_13_bits_hold_them)
     CHECK_EQ(qi_class_of_range((1u << 14) - 31).fraction, 0);
 }
 
-UNIT(classes, little_is_lost_where_they_are_not)
+UNIT(classes, larger_sizes_lose_little)
 {
     test_random r = {8};
     for (int i = 0; i < 200000; i++) {
@@ -99,7 +99,7 @@ UNIT(classes, little_is_lost_where_they_are_not)
     }
 }
 
-UNIT(classes, a_request_just_below_the_next_class_is_known_to_no_entry_of_its_own)
+UNIT(classes, a_request_just_below_the_next_class_fits_no_list_of_its_class)
 {
     uint32_t request = (1u << 20) + (1u << 15) - 33;
     qi_class next = qi_class_of_range(request + 1);

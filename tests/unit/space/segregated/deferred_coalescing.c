@@ -6,6 +6,7 @@
 #include "src/space/segregated/segregated.h"
 #include "tests/support/random.h"
 #include "tests/support/shape.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 enum { FEWEST = 16000, RANGES = 17000, SIZE = 256 };
@@ -19,12 +20,6 @@ static quire_space *make_space(uint64_t size, bool deferred)
         .size = size, .deferred_coalescing = deferred, .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &space));
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static quire_placement take(quire_space *space, uint64_t size)
@@ -66,7 +61,7 @@ static bool is_merged(const quire_space *space, int index)
 
 /* ---- how long ------------------------------------------------------------------------------ */
 
-UNIT(deferred_coalescing, nothing_waits_below_sixteen_thousand_records)
+UNIT(deferred_coalescing, no_free_is_deferred_below_sixteen_thousand_records)
 {
     quire_space *space = make_space(RANGES * SIZE, true);
     int count = 0;
@@ -96,7 +91,7 @@ UNIT(deferred_coalescing, a_range_merges_thirty_two_frees_later)
     end_space(space);
 }
 
-UNIT(deferred_coalescing, a_range_that_waits_is_stale_at_once)
+UNIT(deferred_coalescing, a_deferred_range_is_stale_immediately)
 {
     quire_space *space = make_full(true);
     quire_placement at;
@@ -113,7 +108,7 @@ UNIT(deferred_coalescing, a_range_that_waits_is_stale_at_once)
     end_space(space);
 }
 
-UNIT(deferred_coalescing, ranges_of_a_batch_wait_as_well)
+UNIT(deferred_coalescing, ranges_of_a_batch_are_deferred_too)
 {
     quire_space *space = make_full(true), *other = make_full(false);
     quire_range batch[2][100];
@@ -133,9 +128,9 @@ UNIT(deferred_coalescing, ranges_of_a_batch_wait_as_well)
     end_space(other);
 }
 
-/* ---- no caller can observe it -------------------------------------------------------------- */
+/* ---- invisible to callers ------------------------------------------------------------------ */
 
-UNIT(deferred_coalescing, a_request_that_needs_a_range_that_waits_finds_it)
+UNIT(deferred_coalescing, a_request_finds_a_deferred_range_that_it_needs)
 {
     quire_space *space = make_full(true);
     quire_placement at;
@@ -152,7 +147,7 @@ UNIT(deferred_coalescing, a_request_that_needs_a_range_that_waits_finds_it)
     end_space(space);
 }
 
-UNIT(deferred_coalescing, an_exhaustive_refusal_makes_one_full_pass)
+UNIT(deferred_coalescing, a_failed_exhaustive_request_makes_one_full_pass)
 {
     quire_space *space = make_full(true);
     quire_placement at;
@@ -172,7 +167,7 @@ static void release_three(quire_space *space)
     CHECK_EQ(waiting_in(space), 3);
 }
 
-UNIT(deferred_coalescing, figures_see_all_merged)
+UNIT(deferred_coalescing, statistics_see_every_range_merged)
 {
     quire_space *space = make_full(true);
     quire_space_stats stats;
@@ -192,7 +187,7 @@ static bool count_free(void *user, const quire_space_item *item)
     return true;
 }
 
-UNIT(deferred_coalescing, a_walk_sees_all_merged)
+UNIT(deferred_coalescing, a_walk_sees_every_range_merged)
 {
     quire_space *space = make_full(true);
     uint64_t seen = 0;
@@ -202,7 +197,7 @@ UNIT(deferred_coalescing, a_walk_sees_all_merged)
     end_space(space);
 }
 
-UNIT(deferred_coalescing, the_check_sees_all_merged)
+UNIT(deferred_coalescing, the_check_sees_every_range_merged)
 {
     quire_space *space = make_full(true);
     release_three(space);
@@ -211,7 +206,7 @@ UNIT(deferred_coalescing, the_check_sees_all_merged)
     end_space(space);
 }
 
-UNIT(deferred_coalescing, a_region_whose_ranges_wait_can_be_removed)
+UNIT(deferred_coalescing, a_region_with_deferred_ranges_can_be_removed)
 {
     quire_space *space = make_full(true);
     quire_placement in_new[3];
@@ -224,12 +219,12 @@ UNIT(deferred_coalescing, a_region_whose_ranges_wait_can_be_removed)
         CHECK_FAILS(quire_space_remove_region(space, region), QUIRE_ERROR_BUSY);
         CHECK_OK(quire_space_free(space, in_new[i].range));
     }
-    CHECK_EQ(waiting_in(space), 1); /* each refusal merged what waited */
+    CHECK_EQ(waiting_in(space), 1); /* each failed request merged the deferred ranges */
     CHECK_OK(quire_space_remove_region(space, region));
     end_space(space);
 }
 
-UNIT(deferred_coalescing, a_clear_merges_all)
+UNIT(deferred_coalescing, a_clear_merges_every_range)
 {
     quire_space *space = make_full(true);
     release_three(space);
@@ -239,7 +234,7 @@ UNIT(deferred_coalescing, a_clear_merges_all)
     end_space(space);
 }
 
-UNIT(deferred_coalescing, a_trim_merges_all_and_gives_back)
+UNIT(deferred_coalescing, a_trim_merges_every_range_and_releases_records)
 {
     quire_space *space = make_full(true);
     uint64_t before = unit_memory_state()->bytes;
@@ -250,11 +245,11 @@ UNIT(deferred_coalescing, a_trim_merges_all_and_gives_back)
     CHECK_EQ(waiting_in(space), 0);
     CHECK(unit_memory_state()->bytes < before / 8);
     release(space, 0);
-    CHECK(is_merged(space, 0)); /* few again: at once */
+    CHECK(is_merged(space, 0)); /* few records again: merged immediately */
     end_space(space);
 }
 
-/* ---- against a space without it ------------------------------------------------------------ */
+/* ---- against a space without deferral ------------------------------------------------------ */
 
 UNIT(deferred_coalescing, the_same_frees_leave_the_same_free_ranges)
 {
@@ -280,7 +275,7 @@ UNIT(deferred_coalescing, the_same_frees_leave_the_same_free_ranges)
 
 enum { LIVE = 40000 };
 
-/* Holds the live ranges of both to be the same requests, and the free ones to be maximal. */
+/* Checks that both spaces hold the same live requests and that every free range is maximal. */
 static void expect_same_requests(const quire_space *one, const quire_space *other)
 {
     static uint64_t sizes[LIVE];
@@ -301,7 +296,7 @@ static void expect_same_requests(const quire_space *one, const quire_space *othe
         CHECK_EQ(sizes[i], 0);
 }
 
-UNIT(deferred_coalescing, a_random_life_keeps_the_same_requests_alive)
+UNIT(deferred_coalescing, a_random_run_keeps_the_same_requests_live)
 {
     static quire_range live[2][LIVE];
     quire_space *spaces[2] = {make_space(UINT64_C(1) << 28, true),
@@ -334,7 +329,7 @@ UNIT(deferred_coalescing, a_random_life_keeps_the_same_requests_alive)
 
 /* ---- host memory --------------------------------------------------------------------------- */
 
-UNIT(deferred_coalescing, a_creation_without_host_memory_leaves_nothing)
+UNIT(deferred_coalescing, a_creation_without_host_memory_leaks_nothing)
 {
     test_memory *memory = unit_memory_state();
     for (int slabs = 0; slabs < 2; slabs++) {

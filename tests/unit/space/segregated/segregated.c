@@ -6,7 +6,7 @@
 
 #include "tests/support/unit.h"
 
-/* A space with granules of one byte, laid out by hand: holes stay taken until they are opened. */
+/* A space with granules of one byte, laid out by hand. A hole stays live until it is opened. */
 enum { MAX_HOLES = 256 };
 
 typedef struct bench {
@@ -21,7 +21,7 @@ static bench make_bench(uint64_t size)
     bench b = {0};
     quire_space_options options = {.size = size, .granule = 1, .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &b.space));
-    CHECK_OK(qi_segregated_reserve(qi_segregated_of(b.space), 600)); /* 16 buckets a class */
+    CHECK_OK(qi_segregated_reserve(qi_segregated_of(b.space), 600)); /* 16 buckets per class */
     return b;
 }
 
@@ -54,7 +54,7 @@ static void give(bench *b, quire_range range)
     CHECK_OK(quire_space_check(b->space));
 }
 
-/* Lays a hole out, with live bytes up to it and one behind. */
+/* Lays out a hole: live bytes up to it and one live byte after it. */
 static void lay_hole(bench *b, uint64_t offset, uint64_t size)
 {
     CHECK(b->count < MAX_HOLES && offset > b->laid);
@@ -64,7 +64,7 @@ static void lay_hole(bench *b, uint64_t offset, uint64_t size)
     b->laid = offset + size + 1;
 }
 
-/* Makes all that lies behind live. */
+/* Allocates all free bytes after it. */
 static void fill_rest(bench *b)
 {
     take(b, b->space->region_bytes - b->laid, 1);
@@ -93,12 +93,12 @@ UNIT(segregated, a_range_of_the_size_itself_goes_before_lower_and_larger_ones)
     lay_hole(&b, 300, 42);
     open_holes(&b, 0, 3);
     expect_at(&b, 40, 1, 200);
-    expect_at(&b, 40, 1, 300); /* then the next class that has any */
+    expect_at(&b, 40, 1, 300); /* then the next class that has a range */
     expect_at(&b, 40, 1, 10);
     end_bench(&b);
 }
 
-UNIT(segregated, of_two_in_a_class_the_lower_bucket_is_taken_whichever_was_freed_last)
+UNIT(segregated, of_two_in_a_class_the_lower_bucket_is_taken_in_any_order_of_frees)
 {
     for (int low_first = 0; low_first < 2; low_first++) {
         bench b = make_bench(1 << 16);
@@ -112,7 +112,7 @@ UNIT(segregated, of_two_in_a_class_the_lower_bucket_is_taken_whichever_was_freed
     }
 }
 
-UNIT(segregated, a_lower_bucket_that_is_too_small_is_passed_over)
+UNIT(segregated, a_lower_bucket_that_is_too_small_is_skipped)
 {
     bench b = make_bench(1 << 16);
     lay_hole(&b, 5000, 995); /* both in the class of 992 to 1007 */
@@ -146,9 +146,9 @@ UNIT(segregated, a_class_in_a_later_word_of_bits_is_found)
     end_bench(&b);
 }
 
-/* ---- looking further ----------------------------------------------------------------------- */
+/* ---- the bounded search -------------------------------------------------------------------- */
 
-UNIT(segregated, a_range_behind_one_of_its_class_that_is_too_small_is_found)
+UNIT(segregated, a_range_after_one_of_its_class_that_is_too_small_is_found)
 {
     bench b = make_bench(1 << 16);
     lay_hole(&b, 5000, 1005);
@@ -159,7 +159,7 @@ UNIT(segregated, a_range_behind_one_of_its_class_that_is_too_small_is_found)
     end_bench(&b);
 }
 
-UNIT(segregated, an_aligned_one_of_the_same_class_is_found)
+UNIT(segregated, an_aligned_range_of_the_same_class_is_found)
 {
     bench b = make_bench(1 << 16);
     lay_hole(&b, 1000, 300);
@@ -180,11 +180,11 @@ UNIT(segregated, a_range_with_room_for_any_padding_is_found)
     end_bench(&b);
 }
 
-UNIT(segregated, an_aligned_one_between_the_sizes_is_found)
+UNIT(segregated, an_aligned_range_between_the_sizes_is_found)
 {
     bench b = make_bench(1 << 16);
     lay_hole(&b, 1001, 300);
-    lay_hole(&b, 2048, 400); /* less than 300 + 255, but it lies well */
+    lay_hole(&b, 2048, 400); /* less than 300 + 255, but its alignment needs less padding */
     fill_rest(&b);
     open_holes(&b, 0, 2);
     expect_at(&b, 300, 256, 2048);
@@ -205,7 +205,7 @@ UNIT(segregated, nothing_is_found_where_alignment_leaves_too_little)
     end_bench(&b);
 }
 
-UNIT(segregated, size_and_alignment_may_reach_beyond_all_granules_together)
+UNIT(segregated, size_plus_alignment_may_exceed_the_space)
 {
     bench b = {0};
     quire_space_options options = {.size = UINT32_MAX, .granule = 1, .host_memory = unit_memory()};
@@ -218,7 +218,7 @@ UNIT(segregated, size_and_alignment_may_reach_beyond_all_granules_together)
     end_bench(&b);
 }
 
-UNIT(segregated, the_largest_sizes_of_all_are_told_apart)
+UNIT(segregated, the_largest_sizes_are_distinguished)
 {
     bench b = {0};
     quire_space_options options = {.size = UINT32_MAX, .granule = 1, .host_memory = unit_memory()};
@@ -237,14 +237,15 @@ UNIT(segregated, the_largest_sizes_of_all_are_told_apart)
 
 enum { CROWD = 125, LARGE = 118 };
 
-/* Free ranges of 995 in one class, and behind more than the bounded search looks at one of 1005. */
+/* Free ranges of 995 in one class, and after more of them than the bounded search examines, one of
+   1005. */
 static bench make_crowded_class(void)
 {
     bench b = make_bench(1 << 17);
     for (uint64_t i = 0; i < CROWD; i++)
         lay_hole(&b, 1 + i * 1010, i == LARGE ? 1005 : 995);
     fill_rest(&b);
-    open_holes(&b, LARGE, LARGE + 1); /* first, so that it is the last of its list */
+    open_holes(&b, LARGE, LARGE + 1); /* freed first, so that it is the last of its list */
     open_holes(&b, 0, LARGE);
     open_holes(&b, LARGE + 1, CROWD);
     return b;
@@ -261,12 +262,12 @@ UNIT(segregated, the_full_pass_finds_what_the_bounded_search_misses)
     end_bench(&b);
 }
 
-UNIT(segregated, full_passes_and_their_hits_are_counted_apart)
+UNIT(segregated, full_passes_and_their_hits_are_counted_separately)
 {
     bench b = make_crowded_class();
     quire_placement at;
     quire_space_stats stats;
-    CHECK_OK(quire_space_allocate_exhaustive(b.space, 995, 1, 0, &at)); /* needs none */
+    CHECK_OK(quire_space_allocate_exhaustive(b.space, 995, 1, 0, &at)); /* needs no full pass */
     CHECK_OK(quire_space_allocate_exhaustive(b.space, 1000, 1, 0, &at));
     for (int i = 0; i < 3; i++)
         CHECK_FAILS(quire_space_allocate_exhaustive(b.space, 1000, 1, 0, &at),
@@ -278,11 +279,11 @@ UNIT(segregated, full_passes_and_their_hits_are_counted_apart)
     end_bench(&b);
 }
 
-UNIT(segregated, the_full_pass_finds_the_only_aligned_one_of_many)
+UNIT(segregated, the_full_pass_finds_the_only_aligned_range_of_many)
 {
     bench b = make_bench(1 << 17);
     for (uint64_t i = 0; i < 120; i++)
-        lay_hole(&b, 1 + i * 1024, 600); /* 1 byte behind a multiple of 512: 89 bytes are left */
+        lay_hole(&b, 1 + i * 1024, 600); /* 1 byte after a multiple of 512: 89 bytes remain */
     lay_hole(&b, 126976, 550);
     fill_rest(&b);
     open_holes(&b, 0, 121);
@@ -293,9 +294,9 @@ UNIT(segregated, the_full_pass_finds_the_only_aligned_one_of_many)
     end_bench(&b);
 }
 
-/* ---- what is left of a range --------------------------------------------------------------- */
+/* ---- the rest of a range ------------------------------------------------------------------- */
 
-UNIT(segregated, padding_and_rest_go_back_as_free_ranges)
+UNIT(segregated, padding_and_rest_become_free_ranges)
 {
     bench b = make_bench(4096);
     take(&b, 100, 1);

@@ -6,6 +6,7 @@
 
 #include "src/space/segregated/segregated.h"
 #include "tests/support/random.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 #define KIB UINT64_C(1024)
@@ -23,12 +24,6 @@ static quire_space *make_space(quire_space_options options)
     return space;
 }
 
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
-}
-
 static quire_placement take(quire_space *space, uint64_t size, uint64_t alignment)
 {
     quire_placement at;
@@ -43,9 +38,9 @@ static quire_space_stats stats_of(const quire_space *space)
     return stats;
 }
 
-/* ---- free ranges looked at ------------------------------------------------------------------- */
+/* ---- free ranges examined -------------------------------------------------------------------- */
 
-/* Holes of one size, each between live ranges of the sizes given; nothing else is free. */
+/* Holes of one size, each between live ranges of the given sizes; nothing else is free. */
 static void lay_holes(quire_space *space, uint64_t below, uint64_t hole, uint64_t above)
 {
     for (uint64_t i = 0; i < HOLES; i++) {
@@ -60,19 +55,19 @@ static void lay_holes(quire_space *space, uint64_t below, uint64_t hole, uint64_
 static void expect_bounded_refusal(quire_space *space, uint64_t size, uint64_t alignment)
 {
     quire_placement at;
-    CHECK(stats_of(space).max_looked_at <= 1); /* so far the direct choice was good */
+    CHECK(stats_of(space).max_looked_at <= 1); /* the direct choice succeeded so far */
     CHECK_FAILS(quire_space_allocate(space, size, alignment, 0, &at), QUIRE_ERROR_NO_SPACE);
     uint64_t looked = stats_of(space).max_looked_at;
     CHECK(looked > 1 && looked <= QI_MAX_EXAMINED);
     CHECK_EQ(stats_of(space).full_passes, 0);
     CHECK_FAILS(quire_space_allocate_exhaustive(space, size, alignment, 0, &at),
                 QUIRE_ERROR_NO_SPACE);
-    CHECK_EQ(stats_of(space).max_looked_at, looked); /* a full pass does not count */
+    CHECK_EQ(stats_of(space).max_looked_at, looked); /* a full pass is not counted */
     CHECK_EQ(stats_of(space).full_passes, 1);
     CHECK_EQ(stats_of(space).full_pass_hits, 0);
 }
 
-UNIT(segregated_bounds, fifty_thousand_misaligned_holes_are_not_looked_through)
+UNIT(segregated_bounds, fifty_thousand_misaligned_holes_are_not_all_examined)
 {
     quire_space *space = make_space((quire_space_options){.size = HOLES * 16 * KIB});
     lay_holes(space, 4 * KIB, 8 * KIB, 4 * KIB);
@@ -80,7 +75,7 @@ UNIT(segregated_bounds, fifty_thousand_misaligned_holes_are_not_looked_through)
     end_space(space);
 }
 
-UNIT(segregated_bounds, fifty_thousand_holes_slightly_too_small_are_not_looked_through)
+UNIT(segregated_bounds, fifty_thousand_holes_slightly_too_small_are_not_all_examined)
 {
     quire_space *space = make_space((quire_space_options){.size = HOLES * 1000, .granule = 1});
     lay_holes(space, 2, 995, 3);
@@ -89,9 +84,9 @@ UNIT(segregated_bounds, fifty_thousand_holes_slightly_too_small_are_not_looked_t
     end_space(space);
 }
 
-UNIT(segregated_bounds, large_holes_slightly_too_small_are_not_looked_through_when_nearly_full)
+UNIT(segregated_bounds, large_holes_slightly_too_small_are_not_all_examined_when_nearly_full)
 {
-    enum { LARGE = 64 }; /* of 4 MiB: where a tight place is worth a look as well */
+    enum { LARGE = 64 }; /* of 4 MiB: the bounded search examines narrow places here too */
     quire_space *space = make_space((quire_space_options){.size = LARGE * 32 * KIB * KIB});
     for (int i = 0; i < LARGE; i++) {
         ranges[i] = take(space, 4096 * KIB - 256, 1).range;
@@ -166,7 +161,7 @@ UNIT(segregated_bounds, a_range_takes_less_than_forty_eight_bytes)
     quire_space *space = make_peak(&random, COUNT);
     CHECK(stats_of(space).metadata_bytes < 48 * COUNT);
     CHECK(stats_of(space).metadata_bytes < 36 * COUNT);
-    for (int i = 0; i < COUNT; i++) { /* holes have records, too */
+    for (int i = 0; i < COUNT; i++) { /* holes have records too */
         uint64_t at = random_below(&random, COUNT);
         CHECK_OK(quire_space_free(space, ranges[at]));
         ranges[at] = take(space, 256 + random_below(&random, 1024 * KIB - 255), 1).range;
@@ -184,7 +179,7 @@ static void free_in_any_order(quire_space *space, test_random *random, int first
     }
 }
 
-UNIT(segregated_bounds, the_records_of_a_peak_are_given_back)
+UNIT(segregated_bounds, the_records_of_a_peak_are_released)
 {
     enum { COUNT = 100000 };
     for (int run = 0; run < 8; run++) {
@@ -202,8 +197,8 @@ UNIT(segregated_bounds, the_records_of_a_peak_are_given_back)
     }
 }
 
-/* A record with a high number comes to lie lowest, and all that is freed merges into it. */
-UNIT(segregated_bounds, an_empty_space_gives_all_records_of_a_peak_back)
+/* A record with a high number becomes the lowest one, and every freed range merges into it. */
+UNIT(segregated_bounds, an_empty_space_releases_all_records_of_a_peak)
 {
     enum { COUNT = 10000 };
     quire_space *space = make_space((quire_space_options){.size = COUNT * KIB});
@@ -235,7 +230,7 @@ static void expect_at(quire_space *space, uint64_t size, uint64_t alignment, uin
     CHECK_OK(quire_space_check(space));
 }
 
-UNIT(segregated_bounds, large_requests_take_the_upper_end_and_small_ones_the_lower)
+UNIT(segregated_bounds, large_requests_use_the_upper_end_and_small_ones_the_lower)
 {
     const uint64_t end = 1024 * KIB;
     quire_space *space =
@@ -245,14 +240,14 @@ UNIT(segregated_bounds, large_requests_take_the_upper_end_and_small_ones_the_low
     expect_at(space, 64 * KIB - 255, 1, end - 128 * KIB); /* rounded up it is large */
     expect_at(space, 256, 1, 64 * KIB - 256);
     expect_at(space, 100 * KIB, 64 * KIB, end - 256 * KIB); /* 228 KiB below, aligned down */
-    expect_at(space, 28 * KIB, 1, end - 156 * KIB);         /* what it left above */
+    expect_at(space, 28 * KIB, 1, end - 156 * KIB);         /* the rest above it */
     expect_at(space, 704 * KIB, 1, 64 * KIB);               /* a whole range */
     quire_placement at;
     CHECK_FAILS(quire_space_allocate(space, 1, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
     end_space(space);
 }
 
-UNIT(segregated_bounds, without_the_option_large_requests_take_the_lower_end)
+UNIT(segregated_bounds, without_the_option_large_requests_use_the_lower_end)
 {
     quire_space *space = make_space((quire_space_options){.size = 1024 * KIB});
     expect_at(space, 64 * KIB, 1, 0);
@@ -270,7 +265,7 @@ UNIT(segregated_bounds, the_upper_end_is_aligned_at_native_addresses)
     end_space(space);
 }
 
-UNIT(segregated_bounds, whatever_the_granule_the_upper_end_begins_at_sixty_four_kibibytes)
+UNIT(segregated_bounds, the_upper_end_starts_at_sixty_four_kibibytes_for_every_granule)
 {
     for (uint64_t granule = 1; granule <= 128 * KIB; granule *= 2) {
         quire_space *space = make_space((quire_space_options){

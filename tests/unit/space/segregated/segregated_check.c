@@ -11,8 +11,8 @@
 enum { GRANULE = 16 };
 
 /*
- * Two regions. The first: live A, free B of 50, live C, free D of 50, live E, free F up to the end;
- * D was freed last and is in front of B in their list. The second: live G, free H. In granules.
+ * Two regions, in granules. The first: live A, free B of 50, live C, free D of 50, live E, free F
+ * up to the end. D was freed last, so it precedes B in their list. The second: live G, free H.
  */
 typedef struct bench {
     quire_space *space;
@@ -56,7 +56,7 @@ static bench make_bench(void)
     for (int i = 0; i < 5; i++)
         ranges[i] = take(&b, sizes[i]);
     CHECK_OK(quire_space_add_region(b.space, 1000 * GRANULE, 0, &region));
-    take(&b, 10); /* the second region, as it has the smaller class */
+    take(&b, 10); /* the second region, because its class is smaller */
     CHECK_OK(quire_space_free(b.space, ranges[1]));
     CHECK_OK(quire_space_free(b.space, ranges[3]));
     b.nodes = b.s->nodes;
@@ -102,7 +102,7 @@ static void expect_found(const bench *b, void *field, size_t size, uint64_t valu
     CHECK_OK(quire_space_check(b->space));
 }
 
-/* Gives a field another value for one check. */
+/* Sets a field for one check, then restores it. */
 #define DAMAGE(b, field, value, sentence)                                                          \
     expect_found((b), &(field), sizeof(field), (uint64_t)(value), (sentence))
 
@@ -156,7 +156,7 @@ UNIT(segregated_check, the_region_of_a_range)
     end_bench(&b);
 }
 
-UNIT(segregated_check, what_is_neither_free_nor_live_or_both)
+UNIT(segregated_check, a_range_that_is_neither_free_nor_live_or_both)
 {
     bench b = make_bench();
     const char *const sentence = "a range is neither free nor live, or both";
@@ -169,7 +169,7 @@ UNIT(segregated_check, what_is_neither_free_nor_live_or_both)
     end_bench(&b);
 }
 
-UNIT(segregated_check, free_neighbours)
+UNIT(segregated_check, free_neighbours_that_did_not_merge)
 {
     bench b = make_bench();
     DAMAGE_FREE_BIT(&b, b.C, "two free neighbours touch");
@@ -191,7 +191,7 @@ UNIT(segregated_check, the_node_of_a_region)
     end_bench(&b);
 }
 
-UNIT(segregated_check, where_ranges_begin)
+UNIT(segregated_check, the_start_of_a_range)
 {
     bench b = make_bench();
     const char *const sentence = "a range does not begin where its neighbour ends";
@@ -199,14 +199,14 @@ UNIT(segregated_check, where_ranges_begin)
     DAMAGE(&b, b.nodes[b.D].offset, b.nodes[b.D].offset - 1, sentence);
     DAMAGE(&b, b.nodes[b.C].size, 11, sentence);
     DAMAGE(&b, b.space->regions[1].start, 4097 * GRANULE, sentence);
-    DAMAGE(&b, b.space->regions[1].node, b.own, "space:"); /* a node of its own, but not its */
+    DAMAGE(&b, b.space->regions[1].node, b.own, "space:"); /* an own node, but not the region's */
     DAMAGE(&b, b.nodes[b.own].after, b.B, sentence);
     DAMAGE(&b, b.nodes[b.own].after, 0, sentence);
     DAMAGE(&b, b.nodes[b.own].after, UINT32_MAX, sentence);
     end_bench(&b);
 }
 
-UNIT(segregated_check, where_a_region_ends)
+UNIT(segregated_check, the_end_of_a_region)
 {
     bench b = make_bench();
     const char *const sentence = "the ranges of a region do not fill it";
@@ -236,7 +236,7 @@ UNIT(segregated_check, links_of_lists)
     end_bench(&b);
 }
 
-UNIT(segregated_check, ranges_in_the_list_of_another_place)
+UNIT(segregated_check, ranges_in_the_list_of_another_bucket)
 {
     bench b = make_bench();
     DAMAGE(&b, b.s->bucket_shift, b.s->bucket_shift + 1,
@@ -247,7 +247,7 @@ UNIT(segregated_check, ranges_in_the_list_of_another_place)
 UNIT(segregated_check, ranges_in_the_list_of_another_size)
 {
     bench b = make_bench();
-    b.nodes[b.C].offset++; /* a consistent ring again, when B is one larger */
+    b.nodes[b.C].offset++; /* a consistent ring again, if B is one larger */
     b.nodes[b.C].size--;
     b.nodes[b.B].size++;
     CHECK_FAILS(quire_space_check(b.space), QUIRE_ERROR_CORRUPTED);
@@ -263,7 +263,7 @@ UNIT(segregated_check, fractions)
     bench b = make_bench();
     const char *const sentence = "a fraction does not match the size of its range";
     uint8_t *of_f = &b.s->fractions[list_of(&b, b.F)];
-    CHECK(*of_f > 0); /* else the test would not see a lost one */
+    CHECK(*of_f > 0); /* otherwise the test would miss a lost range */
     DAMAGE(&b, *of_f, 0, sentence);
     DAMAGE(&b, *of_f, *of_f + 1, sentence);
     DAMAGE(&b, b.s->fractions[list_of(&b, b.D)], 1, sentence);
@@ -284,8 +284,8 @@ UNIT(segregated_check, marks_of_lists)
     end_bench(&b);
 }
 
-/* A search would follow such a bit to a word, or a list, that is not there. */
-UNIT(segregated_check, marks_of_words_and_of_lists_that_are_not_there)
+/* A search would follow such a bit to a word, or a list, that does not exist. */
+UNIT(segregated_check, marks_of_words_and_lists_that_do_not_exist)
 {
     bench b = make_bench();
     enum { GROUPS = sizeof b.s->bit_words / sizeof *b.s->bit_words };
@@ -299,7 +299,7 @@ UNIT(segregated_check, marks_of_words_and_of_lists_that_are_not_there)
     end_bench(&b);
 }
 
-/* A range that is as it should be, in a record that was never taken. */
+/* A sound range in a record that was never taken. */
 UNIT(segregated_check, a_number_at_the_top)
 {
     bench b = make_bench();
@@ -315,7 +315,7 @@ UNIT(segregated_check, a_number_at_the_top)
     end_bench(&b);
 }
 
-/* Shifted by 64 some processors have 1 again, which this granule is. */
+/* On some processors a shift by 64 gives 1 again, the value of this granule. */
 UNIT(segregated_check, the_shift_of_granules_of_one_byte)
 {
     quire_space *space = NULL;
@@ -326,8 +326,8 @@ UNIT(segregated_check, the_shift_of_granules_of_one_byte)
     end_bench(&b);
 }
 
-/* Sizes and shifts that would lead the check itself outside the tables. */
-UNIT(segregated_check, what_the_tables_are_read_with)
+/* Sizes and shifts that would send the check itself outside the tables. */
+UNIT(segregated_check, the_sizes_and_shifts_of_the_tables)
 {
     bench b = make_bench();
     const char *const sentence = "the tables have a wrong size";
@@ -358,7 +358,7 @@ UNIT(segregated_check, marks_of_numbers_without_a_record)
     end_bench(&b);
 }
 
-/* ---- figures ------------------------------------------------------------------------------- */
+/* ---- counts and sums ----------------------------------------------------------------------- */
 
 UNIT(segregated_check, counts_of_free_ranges)
 {
@@ -372,11 +372,12 @@ UNIT(segregated_check, counts_of_free_ranges)
     end_bench(&b);
 }
 
-UNIT(segregated_check, live_figures)
+UNIT(segregated_check, live_counts)
 {
     bench b = make_bench();
     DAMAGE(&b, b.space->live_bytes, b.space->live_bytes - 1, "the live figures do not match");
-    b.space->live_count++; /* as many free ranges as before are told from the numbers in use */
+    /* the check derives the expected count of free ranges from the numbers in use */
+    b.space->live_count++;
     b.space->pool.spare--;
     CHECK_FAILS(quire_space_check(b.space), QUIRE_ERROR_CORRUPTED);
     CHECK_HAS(quire_last_error(), "the live figures do not match");
@@ -393,7 +394,7 @@ UNIT(segregated_check, sums)
     end_bench(&b);
 }
 
-UNIT(segregated_check, padding_which_this_fit_does_not_keep)
+UNIT(segregated_check, padding_that_this_fit_does_not_store)
 {
     bench b = make_bench();
     DAMAGE(&b, b.space->padding_bytes, 1, "space:");

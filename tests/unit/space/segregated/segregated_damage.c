@@ -1,10 +1,11 @@
 /*
  * segregated_damage.c - damage to the segregated fit in bulk: the check survives any damage, finds
- * every changed bit of a range, and verifies numbers that no range uses.
+ * every changed bit of a range, and verifies numbers without a range.
  */
 #include "src/base/handle.h"
 #include "src/space/segregated/segregated.h"
 #include "tests/support/random.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 enum { RANGES = 60 };
@@ -24,12 +25,6 @@ static quire_space *make_space(void)
     CHECK_OK(quire_space_free(space, at[41].range));
     CHECK(space->pool.unused != 0);
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 /* A number that lies in the chain of unused ones. */
@@ -92,14 +87,14 @@ UNIT(segregated_damage, every_bit_of_the_lists_is_found)
     end_space(space);
 }
 
-/* ---- anything ------------------------------------------------------------------------------ */
+/* ---- random damage ------------------------------------------------------------------------- */
 
 typedef struct target {
     void *bytes;
     size_t size;
 } target;
 
-/* Writes random bytes over a few places of the records, checks, and puts everything back. */
+/* Writes random bytes to a few places of the records, checks, and restores them. */
 static void damage_at_random(const quire_space *space, const target *targets, size_t count,
                              test_random *r)
 {
@@ -118,7 +113,7 @@ static void damage_at_random(const quire_space *space, const target *targets, si
         *changes[i].place = changes[i].kept;
 }
 
-UNIT(segregated_damage, the_checker_survives_anything)
+UNIT(segregated_damage, the_checker_survives_random_damage)
 {
     quire_space *space = make_space();
     qi_segregated *s = qi_segregated_of(space);
@@ -148,7 +143,7 @@ UNIT(segregated_damage, the_checker_survives_anything)
     end_space(space);
 }
 
-/* ---- numbers that no range uses ------------------------------------------------------------ */
+/* ---- numbers without a range --------------------------------------------------------------- */
 
 UNIT(segregated_damage, a_spare_number_marked_free)
 {
@@ -165,7 +160,7 @@ UNIT(segregated_damage, a_spare_number_marked_free)
     end_space(space);
 }
 
-/* Its handle would be taken for that of a live range. */
+/* Its handle would pass for that of a live range. */
 UNIT(segregated_damage, a_spare_number_or_a_region_with_the_generation_of_a_live_range)
 {
     quire_space *space = make_space();
@@ -175,7 +170,7 @@ UNIT(segregated_damage, a_spare_number_or_a_region_with_the_generation_of_a_live
     end_space(space);
 }
 
-/* Ranges in front of the region's first one get their region from there. */
+/* Ranges before the region's first range take their region from there. */
 UNIT(segregated_damage, the_region_in_the_node_of_a_region)
 {
     quire_space *space = make_space();
@@ -203,8 +198,8 @@ UNIT(segregated_damage, the_chain_of_spare_numbers)
 
 /* ---- the line ------------------------------------------------------------------------------ */
 
-/* The next region would be laid over this one. */
-UNIT(segregated_damage, the_place_of_a_region_on_the_line)
+/* The next region would be placed over this one. */
+UNIT(segregated_damage, the_address_of_a_region_on_the_line)
 {
     quire_space *space = make_space();
     qi_stretch *stretch = space->line.stretches, kept = *stretch;

@@ -1,6 +1,6 @@
 /*
  * segregated_generation.c - a number of the segregated fit whose generations are used up is never
- * taken again, whatever happens to its range.
+ * handed out again, whether its range is split, merged, cleared or trimmed.
  */
 #include "src/base/handle.h"
 #include "src/space/segregated/segregated.h"
@@ -45,7 +45,7 @@ static bool same_number(quire_range a, quire_range b)
     return qi_handle_slot(a.id) == qi_handle_slot(b.id);
 }
 
-/* Makes a live range the last use of its number. */
+/* Gives the number of a live range its last generation. */
 static quire_range age(bench *b, quire_range range)
 {
     uint32_t slot = qi_handle_slot(range.id);
@@ -53,7 +53,7 @@ static quire_range age(bench *b, quire_range range)
     return (quire_range){qi_handle(b->space->tag, QI_LAST_GENERATION, slot)};
 }
 
-/* Takes and gives often enough that the number would come up if it could. */
+/* Allocates and frees often enough that the number would be reused if it could be. */
 static void expect_never_again(bench *b, quire_range old)
 {
     for (int round = 0; round < 3; round++) {
@@ -68,7 +68,7 @@ static void expect_never_again(bench *b, quire_range old)
     CHECK_FAILS(quire_space_free(b->space, old), QUIRE_ERROR_STALE_HANDLE);
 }
 
-/* A live range of 50 between two others, on the last use of its number. */
+/* A live range of 50 between two others; its number is in its last generation. */
 static quire_range take_old_between(bench *b)
 {
     take(b, 10);
@@ -77,7 +77,7 @@ static quire_range take_old_between(bench *b)
     return age(b, between);
 }
 
-UNIT(segregated_generation, a_number_used_up_is_retired_when_its_range_merges)
+UNIT(segregated_generation, a_worn_number_is_retired_when_its_range_merges)
 {
     bench b = make_bench();
     quire_range old = age(&b, take(&b, 100));
@@ -88,7 +88,8 @@ UNIT(segregated_generation, a_number_used_up_is_retired_when_its_range_merges)
     end_bench(&b);
 }
 
-UNIT(segregated_generation, it_goes_on_naming_a_free_range_and_is_replaced_when_that_is_taken)
+UNIT(segregated_generation,
+     a_worn_number_keeps_its_free_range_and_is_replaced_when_that_is_allocated)
 {
     bench b = make_bench();
     quire_range old = take_old_between(&b);
@@ -102,7 +103,7 @@ UNIT(segregated_generation, it_goes_on_naming_a_free_range_and_is_replaced_when_
     end_bench(&b);
 }
 
-UNIT(segregated_generation, it_survives_that_its_free_range_is_cut_and_made_whole)
+UNIT(segregated_generation, a_worn_number_survives_a_split_and_merge_of_its_free_range)
 {
     bench b = make_bench();
     quire_range old = take_old_between(&b);
@@ -117,7 +118,7 @@ UNIT(segregated_generation, it_survives_that_its_free_range_is_cut_and_made_whol
     end_bench(&b);
 }
 
-UNIT(segregated_generation, a_free_range_with_it_that_merges_into_another_retires_it)
+UNIT(segregated_generation, a_free_range_that_merges_into_another_retires_its_worn_number)
 {
     bench b = make_bench();
     quire_range low = take(&b, 30), between = take(&b, 30), old = age(&b, take(&b, 50));
@@ -131,7 +132,7 @@ UNIT(segregated_generation, a_free_range_with_it_that_merges_into_another_retire
     end_bench(&b);
 }
 
-UNIT(segregated_generation, the_last_one_is_handed_out_once)
+UNIT(segregated_generation, the_last_generation_is_handed_out_once)
 {
     bench b = make_bench();
     quire_range range = take(&b, 100);
@@ -150,7 +151,7 @@ UNIT(segregated_generation, the_last_one_is_handed_out_once)
 }
 
 /* Every number of the first array is worn out once. */
-UNIT(segregated_generation, no_id_ever_comes_twice)
+UNIT(segregated_generation, no_id_is_handed_out_twice)
 {
     enum { TIMES = 300 };
     bench b = make_bench();
@@ -166,14 +167,14 @@ UNIT(segregated_generation, no_id_ever_comes_twice)
     end_bench(&b);
 }
 
-UNIT(segregated_generation, clearing_makes_it_stale_and_retires_it_later)
+UNIT(segregated_generation, clearing_makes_a_worn_number_stale_and_retires_it_later)
 {
     bench b = make_bench();
     quire_range old = age(&b, take(&b, 10));
     take(&b, 10);
     CHECK_OK(quire_space_clear(b.space));
     CHECK_FAILS(quire_space_free(b.space, old), QUIRE_ERROR_STALE_HANDLE);
-    give(&b, take(&b, 4096)); /* it named the free range until here */
+    give(&b, take(&b, 4096)); /* it named the free range up to here */
     CHECK_EQ(b.space->pool.retired, 1);
     expect_never_again(&b, old);
     end_bench(&b);

@@ -6,6 +6,7 @@
 #include "src/space/segregated/segregated.h"
 #include "tests/support/random.h"
 #include "tests/support/shape.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 enum { LIVE = 200, REGIONS = 3, MAX_STRETCHES = 4096, KIND = 1 };
@@ -33,12 +34,6 @@ static quire_space *make_space(quire_fit fit, uint64_t size, uint64_t granularit
     return space;
 }
 
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
-}
-
 static quire_placement take(quire_space *space, uint64_t size, bool optimal)
 {
     quire_placement at;
@@ -54,7 +49,7 @@ static uint64_t align_up(uint64_t value, uint64_t alignment)
 
 /* ---- the oracle: a kind per stretch --------------------------------------------------------- */
 
-/* Of all regions: 0 for a stretch without live ranges, 1 for linear, 2 for optimal. */
+/* Over all regions: 0 for a stretch without live ranges, 1 for linear, 2 for optimal. */
 static uint8_t kinds[REGIONS + 1][MAX_STRETCHES];
 
 static uint64_t stretch_at(const life *l, uint32_t region, uint64_t offset)
@@ -81,7 +76,7 @@ static void expect_one_kind(const life *l, const shape *seen)
     }
 }
 
-/* Whether a range of a kind may lie here, as far as the stretches it touches are concerned. */
+/* Returns whether the stretches that a range touches allow its kind here. */
 static bool may_lie(const life *l, uint32_t region, uint64_t offset, uint64_t size, bool optimal)
 {
     uint64_t last = stretch_at(l, region, offset + size - 1);
@@ -91,7 +86,7 @@ static bool may_lie(const life *l, uint32_t region, uint64_t offset, uint64_t si
     return true;
 }
 
-/* Tries every place of every free range; the kinds are those of this very shape. */
+/* Tries every place of every free range; the kinds are those of this shape. */
 static bool fits_anywhere(const life *l, const shape *seen, const quire_range_options *r)
 {
     uint64_t step = r->alignment > l->granule ? r->alignment : l->granule;
@@ -107,7 +102,7 @@ static bool fits_anywhere(const life *l, const shape *seen, const quire_range_op
     return false;
 }
 
-/* ---- random lives --------------------------------------------------------------------------- */
+/* ---- random runs ---------------------------------------------------------------------------- */
 
 static life begin_life(quire_fit fit, uint64_t granularity, uint64_t seed)
 {
@@ -216,7 +211,7 @@ UNIT(segregated_kinds, no_stretch_holds_two_kinds_with_the_buddy_fit)
 }
 
 /* A deferred range keeps its kind until it is coalesced. */
-UNIT(segregated_kinds, no_stretch_holds_two_kinds_while_ranges_wait_to_be_merged)
+UNIT(segregated_kinds, no_stretch_holds_two_kinds_while_ranges_are_deferred)
 {
     enum { CROWD = 16100 };
     life l = {.granularity = 4096, .granule = 256, .random = {3}};
@@ -264,7 +259,7 @@ static void expect_same_life(quire_fit fit, uint64_t granularity)
     end_space(spaces[1]);
 }
 
-UNIT(segregated_kinds, nothing_is_kept_apart_where_the_granularity_is_not_above_the_granule)
+UNIT(segregated_kinds, kinds_share_stretches_if_the_granularity_is_at_most_the_granule)
 {
     for (int i = 0; i < 3; i++)
         for (uint64_t granularity = 1; granularity <= (fits[i] == QUIRE_FIT_FIRST ? 1 : 256);

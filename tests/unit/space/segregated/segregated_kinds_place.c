@@ -4,6 +4,7 @@
  */
 #include "src/base/handle.h"
 #include "src/space/segregated/segregated.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 enum { GRANULARITY = 4096 };
@@ -17,12 +18,6 @@ static quire_space *make_space(uint64_t size, uint64_t granularity, bool least)
                                    .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &space));
     return space;
-}
-
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
 }
 
 static quire_range expect_at(quire_space *space, quire_range_options options, uint64_t offset)
@@ -56,14 +51,14 @@ UNIT(segregated_kinds_place, neighbours_of_one_kind_share_a_stretch)
     quire_space *space = make_space(1 << 16, GRANULARITY, false);
     optimal_at(space, 256, 0);
     optimal_at(space, 512, 256);
-    linear_at(space, 256, 4096); /* a hole as large as needed */
+    linear_at(space, 256, 4096); /* a hole as large as the request needs */
     linear_at(space, 256, 4096 + 256);
-    optimal_at(space, 256, 768); /* which serves its own kind */
+    optimal_at(space, 256, 768); /* which serves its kind */
     optimal_at(space, 3072, 1024);
     end_space(space);
 }
 
-UNIT(segregated_kinds_place, a_range_below_one_of_another_kind_ends_before_its_stretch)
+UNIT(segregated_kinds_place, a_range_below_another_kind_ends_before_its_stretch)
 {
     quire_space *space = make_space(2 * GRANULARITY, GRANULARITY, false);
     quire_range low = optimal_at(space, 5120, 0);
@@ -72,7 +67,7 @@ UNIT(segregated_kinds_place, a_range_below_one_of_another_kind_ends_before_its_s
     expect_refused(space, (quire_range_options){.size = 4352});
     linear_at(space, 4096, 0);
     expect_refused(space, (quire_range_options){.size = 256});
-    optimal_at(space, 1024, 4096); /* the same kind fills what is left */
+    optimal_at(space, 1024, 4096); /* the same kind fills the rest */
     optimal_at(space, 2816, 5376);
     expect_refused(space, (quire_range_options){.size = 256, .optimal = true});
     end_space(space);
@@ -89,7 +84,7 @@ UNIT(segregated_kinds_place, stretches_are_counted_from_native_address_zero)
     end_space(space);
 }
 
-UNIT(segregated_kinds_place, a_stretch_is_of_no_kind_once_all_in_it_is_freed)
+UNIT(segregated_kinds_place, a_stretch_loses_its_kind_when_its_last_range_is_freed)
 {
     quire_space *space = make_space(GRANULARITY, GRANULARITY, false);
     quire_range ranges[2] = {linear_at(space, 256, 0), linear_at(space, 256, 256)};
@@ -115,8 +110,8 @@ UNIT(segregated_kinds_place, an_optimal_request_keeps_its_alignment)
     end_space(space);
 }
 
-/* Many free ranges in stretches of the other kind hide the one that fits. */
-UNIT(segregated_kinds_place, an_exhaustive_request_finds_what_kinds_hide)
+/* Many free ranges in stretches of the other kind precede the one that fits. */
+UNIT(segregated_kinds_place, an_exhaustive_request_passes_many_ranges_of_the_other_kind)
 {
     enum { HOLES = 200, GOOD = 150, REST = GRANULARITY - 256 };
     quire_space *space = make_space(HOLES * GRANULARITY, GRANULARITY, false);
@@ -180,7 +175,7 @@ UNIT(segregated_kinds_place, a_damaged_kind_is_found)
     end_space(space);
 }
 
-UNIT(segregated_kinds_place, no_range_has_a_kind_where_kinds_may_share)
+UNIT(segregated_kinds_place, no_range_has_a_kind_if_kinds_may_share)
 {
     quire_space *space = make_space(1 << 16, 0, false);
     expect_mark_found(space, qi_handle_slot(linear_at(space, 256, 0).id));

@@ -5,6 +5,7 @@
 #include "src/space/segregated/segregated.h"
 
 #include "tests/support/random.h"
+#include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 static quire_space *make_space(uint64_t size)
@@ -16,12 +17,6 @@ static quire_space *make_space(uint64_t size)
     return space;
 }
 
-static void end_space(quire_space *space)
-{
-    CHECK_OK(quire_space_check(space));
-    quire_space_destroy(&space);
-}
-
 static uint32_t add(quire_space *space, uint64_t size)
 {
     uint32_t region = 99;
@@ -30,23 +25,9 @@ static uint32_t add(quire_space *space, uint64_t size)
     return region;
 }
 
-static quire_placement take(quire_space *space, uint64_t size)
-{
-    quire_placement at;
-    CHECK_OK(quire_space_allocate(space, size, 1, 0, &at));
-    return at;
-}
-
-static uint64_t largest_free(const quire_space *space)
-{
-    quire_space_stats stats;
-    CHECK_OK(quire_space_get_stats(space, &stats));
-    return stats.largest_free;
-}
-
 /* ---- tables -------------------------------------------------------------------------------- */
 
-UNIT(segregated_region, tables_reach_the_class_of_the_largest_region)
+UNIT(segregated_region, tables_cover_the_class_of_the_largest_region)
 {
     quire_space *space = make_space(0);
     const qi_segregated *s = qi_segregated_of(space);
@@ -57,7 +38,8 @@ UNIT(segregated_region, tables_reach_the_class_of_the_largest_region)
                  {1 << 9, 192}, {100, 192}, {1 << 20, 512}, {1u << 31, 864}};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         add(space, steps[i].size);
-        CHECK_EQ(s->list_count, steps[i].classes); /* one bucket each: there are few nodes */
+        /* one bucket per class, because there are few nodes */
+        CHECK_EQ(s->list_count, steps[i].classes);
     }
     end_space(space);
 }
@@ -65,35 +47,35 @@ UNIT(segregated_region, tables_reach_the_class_of_the_largest_region)
 UNIT(segregated_region, ranges_listed_before_the_tables_grow_are_found_afterwards)
 {
     quire_space *space = make_space(40);
-    quire_range low = take(space, 10).range;
-    take(space, 1);
+    quire_range low = take_bytes(space, 10).range;
+    take_bytes(space, 1);
     CHECK_OK(quire_space_free(space, low));
     add(space, 1 << 20);
-    quire_placement at = take(space, 10);
+    quire_placement at = take_bytes(space, 10);
     CHECK_EQ(at.region, 0);
     CHECK_EQ(at.offset, 0);
-    CHECK_EQ(take(space, 29).region, 0);
-    CHECK_EQ(take(space, 1 << 20).region, 1);
+    CHECK_EQ(take_bytes(space, 29).region, 0);
+    CHECK_EQ(take_bytes(space, 1 << 20).region, 1);
     end_space(space);
 }
 
-UNIT(segregated_region, the_tables_keep_what_they_have_when_only_they_grow)
+UNIT(segregated_region, tables_keep_their_lists_when_they_grow)
 {
     quire_space *space = make_space(0);
     for (int i = 0; i < 60; i++)
         add(space, 32);
     const qi_segregated *s = qi_segregated_of(space);
     uint32_t shift = s->bucket_shift;
-    add(space, 97); /* a class beyond the tables, on a line hardly longer */
+    add(space, 97); /* a class above the tables, on a line that is hardly longer */
     CHECK_EQ(s->bucket_shift, shift);
     CHECK_EQ(s->list_count >> s->row_shift, 96);
     for (int i = 0; i < 60; i++)
-        CHECK(take(space, 32).region < 60);
-    CHECK_EQ(take(space, 97).region, 60);
+        CHECK(take_bytes(space, 32).region < 60);
+    CHECK_EQ(take_bytes(space, 97).region, 60);
     end_space(space);
 }
 
-UNIT(segregated_region, a_request_beyond_the_tables_finds_nothing)
+UNIT(segregated_region, a_request_above_the_tables_finds_nothing)
 {
     quire_space *space = make_space(0);
     for (int i = 0; i < 100; i++)
@@ -108,7 +90,7 @@ UNIT(segregated_region, a_request_beyond_the_tables_finds_nothing)
 
 /* ---- buckets ------------------------------------------------------------------------------- */
 
-/* Room for so many nodes gives a class 16 buckets. */
+/* With room for so many nodes a class has 16 buckets. */
 static void make_room_for_many(quire_space *space)
 {
     CHECK_OK(qi_segregated_reserve(qi_segregated_of(space), 2100));
@@ -132,50 +114,50 @@ UNIT(segregated_region, buckets_are_the_narrowest_that_cover_the_line)
     end_space(space);
 }
 
-UNIT(segregated_region, ranges_are_in_their_new_buckets_when_those_widen)
+UNIT(segregated_region, ranges_move_to_the_right_bucket_when_buckets_widen)
 {
     quire_space *space = make_space(1600);
     make_room_for_many(space);
     quire_range ranges[16];
     for (int i = 0; i < 16; i++)
-        ranges[i] = take(space, 100).range;
+        ranges[i] = take_bytes(space, 100).range;
     for (int i = 0; i < 16; i += 2)
         CHECK_OK(quire_space_free(space, ranges[i]));
     add(space, 16000); /* buckets of 128 become buckets of 2048: all holes are in the first */
     CHECK_EQ(qi_segregated_of(space)->bucket_shift, 11);
     for (int i = 0; i < 8; i++) {
-        quire_placement at = take(space, 100);
+        quire_placement at = take_bytes(space, 100);
         CHECK_EQ(at.region, 0);
         CHECK_EQ(at.offset % 200, 0);
     }
-    CHECK_EQ(take(space, 100).region, 1);
+    CHECK_EQ(take_bytes(space, 100).region, 1);
     end_space(space);
 }
 
-UNIT(segregated_region, every_number_is_listed_again_when_buckets_widen)
+UNIT(segregated_region, every_free_range_is_listed_again_when_buckets_widen)
 {
     quire_space *space = make_space(100);
     add(space, 100);
     CHECK_OK(quire_space_remove_region(space, 0)); /* its numbers 1 and 2 go to ranges */
-    quire_range first = take(space, 10).range, second = take(space, 10).range;
-    take(space, 10);
+    quire_range first = take_bytes(space, 10).range, second = take_bytes(space, 10).range;
+    take_bytes(space, 10);
     CHECK_OK(quire_space_free(space, first));
     CHECK(qi_node_is_free(qi_segregated_of(space), 1));
     add(space, 1 << 20);
     CHECK_OK(quire_space_free(space, second));
-    CHECK_EQ(take(space, 20).offset, 0);
+    CHECK_EQ(take_bytes(space, 20).offset, 0);
     end_space(space);
 }
 
-/* The more nodes, the more buckets; what was listed before is found in the new ones. */
-UNIT(segregated_region, buckets_come_and_go_with_the_nodes)
+/* More nodes mean more buckets; ranges listed before are found in the new buckets. */
+UNIT(segregated_region, the_number_of_buckets_follows_the_nodes)
 {
     enum { MOST = 4000 };
     quire_space *space = make_space(MOST * 16);
     const qi_segregated *s = qi_segregated_of(space);
     static quire_range ranges[MOST];
     for (int i = 0; i < MOST; i++) {
-        ranges[i] = take(space, 16).range;
+        ranges[i] = take_bytes(space, 16).range;
         uint32_t capacity = space->pool.capacity;
         CHECK_EQ(s->row_shift, capacity <= 64 ? 0 : capacity <= 512 ? 2 : 4);
     }
@@ -186,10 +168,10 @@ UNIT(segregated_region, buckets_come_and_go_with_the_nodes)
     for (int i = 0; i < 100; i += 2)
         CHECK_OK(quire_space_free(space, ranges[i]));
     quire_space_trim(space);
-    CHECK_EQ(s->row_shift, 2); /* 101 ranges are left */
+    CHECK_EQ(s->row_shift, 2); /* 101 ranges remain */
     CHECK_OK(quire_space_check(space));
     for (int i = 0; i < 50; i++)
-        CHECK(take(space, 16).offset < UINT64_C(100) * 16);
+        CHECK(take_bytes(space, 16).offset < UINT64_C(100) * 16);
     end_space(space);
 }
 
@@ -198,7 +180,7 @@ UNIT(segregated_region, growing_without_host_memory_changes_nothing)
     for (uint64_t call = 1; call <= 3; call++) { /* free bits, tables, nodes */
         quire_space *space = make_space(1 << 20);
         while (space->pool.capacity < 64 || space->pool.spare >= 2)
-            take(space, 20);
+            take_bytes(space, 20);
         uint64_t live = space->live_count;
         quire_placement at;
         test_memory_fail(unit_memory_state(), call, true);
@@ -206,7 +188,7 @@ UNIT(segregated_region, growing_without_host_memory_changes_nothing)
         test_memory_fail(unit_memory_state(), 0, false);
         CHECK_EQ(space->live_count, live);
         CHECK_OK(quire_space_check(space));
-        take(space, 20);
+        take_bytes(space, 20);
         CHECK_EQ(qi_segregated_of(space)->row_shift, 2);
         end_space(space);
     }
@@ -220,11 +202,11 @@ UNIT(segregated_region, buckets_stay_wide_when_the_line_gets_shorter)
     CHECK_OK(quire_space_remove_region(space, far));
     CHECK_EQ(qi_segregated_of(space)->bucket_shift, shift);
     add(space, 16);
-    CHECK_EQ(take(space, 16).region + take(space, 16).region, 1); /* either first */
+    CHECK_EQ(take_bytes(space, 16).region + take_bytes(space, 16).region, 1); /* either first */
     end_space(space);
 }
 
-/* ---- host memory runs out ------------------------------------------------------------------ */
+/* ---- host memory is exhausted -------------------------------------------------------------- */
 
 /* Adds a region while one host allocation fails. Returns whether that allocation was made. */
 static bool fails_at(quire_space *space, uint64_t size, uint64_t call)
@@ -248,7 +230,7 @@ static bool fails_at(quire_space *space, uint64_t size, uint64_t call)
     return true;
 }
 
-/* Fails every host allocation of adding a second region in turn; returns how many there are. */
+/* Fails every host allocation of adding a second region in turn; returns their number. */
 static uint64_t fail_each(uint64_t first, uint64_t second)
 {
     for (uint64_t call = 1;; call++) {
@@ -256,7 +238,7 @@ static uint64_t fail_each(uint64_t first, uint64_t second)
         bool failed = fails_at(space, second, call);
         uint32_t number = failed ? add(space, second) : first != 0;
         CHECK_EQ(number, first != 0);
-        CHECK_EQ(take(space, second).region, number);
+        CHECK_EQ(take_bytes(space, second).region, number);
         end_space(space);
         if (!failed)
             return call - 1;
@@ -286,7 +268,7 @@ UNIT(segregated_region, allocating_without_host_memory_changes_nothing)
             CHECK_EQ(at.size, 0);
             CHECK_OK(quire_space_check(space));
             refused++;
-            at = take(space, 10);
+            at = take_bytes(space, 10);
         }
         CHECK_EQ(at.offset, expected);
         expected += 10;
@@ -302,7 +284,7 @@ UNIT(segregated_region, trimming_keeps_live_and_free_ranges)
     quire_space *space = make_space(1 << 20);
     quire_range ranges[3000];
     for (int i = 0; i < 3000; i++)
-        ranges[i] = take(space, 20).range;
+        ranges[i] = take_bytes(space, 20).range;
     for (int i = 40; i < 3000; i++)
         CHECK_OK(quire_space_free(space, ranges[i]));
     for (int i = 0; i < 40; i += 2)
@@ -317,17 +299,17 @@ UNIT(segregated_region, trimming_keeps_live_and_free_ranges)
         CHECK_EQ(at.offset, 20 * i);
     }
     for (int i = 0; i < 5000; i++)
-        take(space, 20);
+        take_bytes(space, 20);
     end_space(space);
 }
 
-UNIT(segregated_region, a_trim_without_host_memory_leaves_a_sound_space)
+UNIT(segregated_region, a_trim_without_host_memory_keeps_the_space_sound)
 {
     for (uint64_t call = 1; call <= 2; call++) { /* the nodes, then the free bits */
         quire_space *space = make_space(1 << 20);
         quire_range ranges[3000];
         for (int i = 0; i < 3000; i++)
-            ranges[i] = take(space, 20).range;
+            ranges[i] = take_bytes(space, 20).range;
         for (int i = 1; i < 3000; i++)
             CHECK_OK(quire_space_free(space, ranges[i]));
         uint32_t capacity = space->pool.capacity;
@@ -338,7 +320,7 @@ UNIT(segregated_region, a_trim_without_host_memory_leaves_a_sound_space)
         CHECK_EQ(space->pool.capacity, call == 1 ? capacity : 32);
         CHECK_EQ(qi_segregated_of(space)->free_capacity, capacity);
         for (int i = 0; i < 5000; i++)
-            take(space, 20);
+            take_bytes(space, 20);
         end_space(space);
     }
 }
@@ -348,7 +330,7 @@ UNIT(segregated_region, removing_a_region_trims_once_nearly_all_records_are_unus
     quire_space *space = make_space(100);
     uint32_t second = add(space, 1 << 20);
     for (int i = 0; i < 3000; i++)
-        take(space, 20);
+        take_bytes(space, 20);
     CHECK_OK(quire_space_clear(space));
     CHECK(space->pool.capacity >= 3000);
     CHECK_OK(quire_space_remove_region(space, second));
@@ -356,7 +338,7 @@ UNIT(segregated_region, removing_a_region_trims_once_nearly_all_records_are_unus
     end_space(space);
 }
 
-/* ---- figures ------------------------------------------------------------------------------- */
+/* ---- the largest free range ---------------------------------------------------------------- */
 
 typedef struct found {
     uint64_t count, largest;
@@ -399,11 +381,11 @@ UNIT(segregated_region, the_largest_free_range_and_the_count_are_those_of_a_walk
 UNIT(segregated_region, a_full_space_has_no_largest_free_range)
 {
     quire_space *space = make_space(100);
-    CHECK_EQ(largest_free(space), 100);
-    take(space, 100);
-    CHECK_EQ(largest_free(space), 0);
+    CHECK_EQ(largest_free_of(space), 100);
+    take_bytes(space, 100);
+    CHECK_EQ(largest_free_of(space), 0);
     end_space(space);
     space = make_space(0);
-    CHECK_EQ(largest_free(space), 0);
+    CHECK_EQ(largest_free_of(space), 0);
     end_space(space);
 }

@@ -39,8 +39,8 @@ UNIT(slabs, a_slot_is_at_most_an_eighth_larger_than_the_size_at_its_alignment)
     end_slab_space(space);
 }
 
-/* Every granule, and every size up to two granules: the class is that of whole granules. */
-UNIT(slabs, the_least_slot_is_one_granule)
+/* For every granule and every size up to two granules the class is that of whole granules. */
+UNIT(slabs, the_smallest_slot_is_one_granule)
 {
     for (uint64_t granule = 1; granule <= 4096; granule *= 2) {
         quire_space *space = make_space(8 << 20, granule);
@@ -54,12 +54,12 @@ UNIT(slabs, the_least_slot_is_one_granule)
     }
 }
 
-UNIT(slabs, slots_of_one_class_in_one_slab_lie_side_by_side)
+UNIT(slabs, slots_of_a_slab_are_adjacent)
 {
     quire_space *space = make_space(1 << 20, 1);
     quire_placement at[4];
     for (uint64_t i = 0; i < 4; i++) {
-        at[i] = take_slot_for(space, 33 + i % 2 * 3, 0); /* all of the class of 36 */
+        at[i] = take_slot_for(space, 33 + i % 2 * 3, 0); /* all of the class 36 */
         CHECK_EQ(at[i].size, 36);
         CHECK_EQ(slab_number(at[i].range), slab_number(at[0].range));
         CHECK_EQ(at[i].offset, at[0].offset + i * 36);
@@ -67,7 +67,7 @@ UNIT(slabs, slots_of_one_class_in_one_slab_lie_side_by_side)
     end_slab_space(space);
 }
 
-UNIT(slabs, what_is_larger_or_aligned_to_more_than_4_kib_is_none)
+UNIT(slabs, a_size_or_alignment_above_4_kib_uses_no_slot)
 {
     quire_space *space = make_space(1 << 20, 1);
     quire_placement at;
@@ -83,7 +83,7 @@ UNIT(slabs, what_is_larger_or_aligned_to_more_than_4_kib_is_none)
     end_slab_space(space);
 }
 
-UNIT(slabs, what_is_refused_without_slabs_is_refused_with_them)
+UNIT(slabs, requests_rejected_without_slabs_are_rejected_with_slabs)
 {
     quire_space_options options = {.size = 1 << 20, .granule = 1, .max_alignment = 64};
     quire_space *space = make_slab_space(options);
@@ -139,7 +139,7 @@ UNIT(slabs, slabs_grow_with_their_class_up_to_64_slots_and_256_kib)
         for (uint64_t i = 0; i < 2000; i++) {
             quire_placement at = take_slot_for(space, cases[c].size, 0);
             const qi_slab *slab = &slabs_of(space)->items[slab_number(at.range)];
-            uint64_t before = i - (slab->live - 1u); /* slots of the class, when it was made */
+            uint64_t before = i - (slab->live - 1u); /* slots of the class when it was created */
             CHECK(slab->slots <= 4 || slab->slots * UINT64_C(4) <= before);
             CHECK(slab->slots * at.size <= 256 << 10);
             largest = slab->slots > largest ? slab->slots : largest;
@@ -149,8 +149,8 @@ UNIT(slabs, slabs_grow_with_their_class_up_to_64_slots_and_256_kib)
     }
 }
 
-/* A slab may be of 256 KiB at most, and is not worth less than two slots. */
-UNIT(slabs, large_granules_make_small_slabs_or_none)
+/* A slab has at most 256 KiB and at least two slots. */
+UNIT(slabs, large_granules_give_small_slabs_or_none)
 {
     static const uint64_t slots[] = {32, 16, 8, 4, 2, 0, 0};
     for (uint32_t i = 0; i < 7; i++) {
@@ -167,7 +167,7 @@ UNIT(slabs, large_granules_make_small_slabs_or_none)
     }
 }
 
-UNIT(slabs, one_empty_slab_is_kept_per_class_and_the_second_ended)
+UNIT(slabs, one_empty_slab_per_class_is_cached_and_the_second_destroyed)
 {
     quire_space *space = make_space(1 << 20, 1);
     quire_range a[4], b[4], other = take_slot_for(space, 200, 0).range;
@@ -185,7 +185,7 @@ UNIT(slabs, one_empty_slab_is_kept_per_class_and_the_second_ended)
         give(space, a[i]);
     CHECK_EQ(slabs_of(space)->count, 2);
     CHECK_EQ(slabs_of(space)->empty, 1);
-    give(space, other); /* another class keeps its own */
+    give(space, other); /* another class keeps its own cached slab */
     CHECK_EQ(slabs_of(space)->count, 2);
     CHECK_EQ(slabs_of(space)->empty, 2);
     CHECK_EQ(slab_number(take_slot_for(space, 100, 0).range), slab_number(b[0]));
@@ -193,7 +193,7 @@ UNIT(slabs, one_empty_slab_is_kept_per_class_and_the_second_ended)
     end_slab_space(space);
 }
 
-UNIT(slabs, the_number_of_an_ended_slab_is_used_again)
+UNIT(slabs, the_number_of_a_destroyed_slab_is_reused)
 {
     quire_space *space = make_space(1 << 20, 1);
     for (uint64_t i = 0; i < 200; i++) {
@@ -208,7 +208,7 @@ UNIT(slabs, the_number_of_an_ended_slab_is_used_again)
 
 /* ---- a full space -------------------------------------------------------------------------- */
 
-UNIT(slabs, where_there_is_no_room_slabs_are_smaller_and_then_none)
+UNIT(slabs, with_little_free_space_slabs_are_smaller_and_then_none)
 {
     quire_space *space = make_space(700, 1);
     quire_placement at;
@@ -229,8 +229,8 @@ UNIT(slabs, where_there_is_no_room_slabs_are_smaller_and_then_none)
     end_slab_space(space);
 }
 
-/* Both for a small and for a large request, by each call. */
-UNIT(slabs, slabs_in_reserve_are_given_up_before_a_refusal)
+/* For a small and a large request, by each call. */
+UNIT(slabs, cached_slabs_are_released_before_a_request_fails)
 {
     for (int c = 0; c < 6; c++) {
         quire_space *space = make_space(32000, 1);
@@ -252,7 +252,7 @@ UNIT(slabs, slabs_in_reserve_are_given_up_before_a_refusal)
     }
 }
 
-UNIT(slabs, a_refusal_gives_up_the_reserve_and_passes_over_what_is_there_once)
+UNIT(slabs, a_failed_request_releases_cached_slabs_and_makes_one_full_pass)
 {
     quire_space *space = make_space(32000, 1);
     quire_placement at;
@@ -274,9 +274,9 @@ UNIT(slabs, a_refusal_gives_up_the_reserve_and_passes_over_what_is_there_once)
     end_slab_space(space);
 }
 
-/* ---- all calls, kinds ---------------------------------------------------------------------- */
+/* ---- all calls, and kinds ------------------------------------------------------------------ */
 
-UNIT(slabs, the_call_with_every_option_makes_slots_too)
+UNIT(slabs, the_call_with_every_option_allocates_slots_too)
 {
     quire_space *space = make_space(1 << 20, 1);
     quire_placement at;
@@ -323,7 +323,7 @@ UNIT(slabs, an_image_of_optimal_tiling_shares_no_stretch_with_a_slab)
 
 /* ---- regions ------------------------------------------------------------------------------- */
 
-UNIT(slabs, a_region_with_slabs_in_reserve_only_can_be_removed)
+UNIT(slabs, a_region_with_only_cached_slabs_can_be_removed)
 {
     quire_space *space = make_slab_space((quire_space_options){.granule = 1});
     uint32_t region = 0;

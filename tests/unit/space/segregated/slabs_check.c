@@ -1,5 +1,5 @@
 /*
- * slabs_check.c - the check finds damage to every record of the slabs, with the right sentence, and
+ * slabs_check.c - the check finds damage to every record of the slabs, with the right message, and
  * survives any damage.
  */
 #include "tests/support/random.h"
@@ -7,7 +7,7 @@
 
 /*
  * Four slabs of 4 slots: A with live slots 0 and 2, B of the same class with slot 0 live, C full, D
- * in reserve; E is an unused number, F an abandoned one.
+ * cached; E is an unused number, F an abandoned one.
  */
 enum { A = 1, B, C, D, E, F };
 
@@ -56,7 +56,7 @@ static void end_bench(bench *b)
     end_slab_space(b->space);
 }
 
-/* The sentence, or any where that is NULL. */
+/* Expects this message, or any if it is NULL. */
 static void expect_sentence(const bench *b, const char *sentence)
 {
     CHECK_FAILS(quire_space_check(b->space), QUIRE_ERROR_CORRUPTED);
@@ -139,7 +139,8 @@ UNIT(slabs_check, bits_generations_and_live_slots_of_a_slab)
     end_bench(&b);
 }
 
-/* Here without a slab: an old identity would be taken for a live one, or a new one be old. */
+/* Numbers without a slab: an old handle would be taken for a live one, or a new one would be stale.
+   */
 UNIT(slabs_check, generations_of_unused_numbers)
 {
     bench b = make_bench();
@@ -178,7 +179,7 @@ UNIT(slabs_check, the_lists)
     end_bench(&b);
 }
 
-UNIT(slabs_check, the_figures)
+UNIT(slabs_check, the_counts)
 {
     bench b = make_bench();
     qi_slab_class *of = &b.slabs->classes[b.items[D].class];
@@ -194,14 +195,14 @@ UNIT(slabs_check, the_figures)
     end_bench(&b);
 }
 
-UNIT(slabs_check, two_slabs_in_reserve)
+UNIT(slabs_check, two_cached_slabs)
 {
     bench b = make_bench();
     quire_range range = {qi_handle(b.space->tag, b.slabs->generations[B * QI_SLAB_SLOTS],
                                    QI_SLAB_SLOT | B * QI_SLAB_SLOTS)};
     CHECK_OK(quire_space_free(b.space, range));
     CHECK_EQ(b.slabs->classes[b.items[B].class].empty, B);
-    b.slabs->classes[b.items[B].class].empty = 0; /* so that A is not ended */
+    b.slabs->classes[b.items[B].class].empty = 0; /* so that A is not destroyed */
     for (uint32_t slot = 0; slot < 4; slot += 2) {
         range.id = qi_handle(b.space->tag, b.slabs->generations[A * QI_SLAB_SLOTS + slot],
                              QI_SLAB_SLOT | (A * QI_SLAB_SLOTS + slot));
@@ -226,7 +227,7 @@ UNIT(slabs_check, the_chain_of_unused_numbers)
     end_bench(&b);
 }
 
-/* An abandoned number with a node that is as a slab's should be, in a record never taken. */
+/* An abandoned number whose node looks like a slab's, in a record that was never taken. */
 UNIT(slabs_check, a_node_at_the_top)
 {
     bench b = make_bench();
@@ -240,7 +241,7 @@ UNIT(slabs_check, a_node_at_the_top)
     end_bench(&b);
 }
 
-/* The nodes of the slabs are looked at first, and name slabs below top. */
+/* The check reads the nodes of the slabs first. They name slabs below top. */
 UNIT(slabs_check, more_slabs_than_records)
 {
     bench b = make_bench();
@@ -252,14 +253,14 @@ UNIT(slabs_check, more_slabs_than_records)
     end_bench(&b);
 }
 
-/* ---- anything ------------------------------------------------------------------------------ */
+/* ---- random damage ------------------------------------------------------------------------- */
 
 typedef struct target {
     void *bytes;
     size_t size;
 } target;
 
-/* Writes random bytes over a few places of the records, checks, and puts everything back. */
+/* Writes random bytes to a few places of the records, checks, and restores them. */
 static void damage_at_random(const quire_space *space, const target *targets, size_t count,
                              test_random *r)
 {
@@ -279,7 +280,7 @@ static void damage_at_random(const quire_space *space, const target *targets, si
         *changes[i].place = changes[i].kept;
 }
 
-UNIT(slabs_check, the_checker_survives_anything)
+UNIT(slabs_check, the_checker_survives_random_damage)
 {
     bench b = make_bench();
     const target targets[] = {

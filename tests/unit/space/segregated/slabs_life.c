@@ -1,6 +1,5 @@
 /*
- * slabs_life.c - identities and user values of slots, batches, clear, trim, and failing host
- * memory.
+ * slabs_life.c - handles and user values of slots, batches, clear, trim, and exhausted host memory.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -27,7 +26,7 @@ static uint64_t user_of(const quire_space *space, quire_range range)
     return at.user;
 }
 
-/* Every call refuses the range, and nothing changes. */
+/* Every call rejects the range, and nothing changes. */
 static void expect_refused(quire_space *space, quire_range range, quire_result code)
 {
     quire_placement at;
@@ -40,9 +39,9 @@ static void expect_refused(quire_space *space, quire_range range, quire_result c
     expect_sound(space);
 }
 
-/* ---- identities ---------------------------------------------------------------------------- */
+/* ---- handles ------------------------------------------------------------------------------- */
 
-UNIT(slabs_life, get_tells_what_allocate_told)
+UNIT(slabs_life, get_returns_what_allocate_returned)
 {
     quire_space *space = make_space();
     for (uint64_t i = 0; i < 200; i++) {
@@ -53,7 +52,7 @@ UNIT(slabs_life, get_tells_what_allocate_told)
     end_slab_space(space);
 }
 
-UNIT(slabs_life, a_freed_slot_is_stale_also_when_it_is_used_again)
+UNIT(slabs_life, a_freed_slot_stays_stale_when_it_is_reused)
 {
     quire_space *space = make_space();
     quire_range keep = take_slot_for(space, 100, 0).range, old = take_slot_for(space, 100, 0).range;
@@ -66,13 +65,13 @@ UNIT(slabs_life, a_freed_slot_is_stale_also_when_it_is_used_again)
     give(space, again);
     give(space, keep);
     qi_slabs_release_empty(qi_segregated_of(space));
-    take_slot_for(space, 900, 0); /* the number of the slab, for another class */
+    take_slot_for(space, 900, 0); /* the number of the slab is reused for another class */
     expect_refused(space, old, QUIRE_ERROR_STALE_HANDLE);
     expect_refused(space, again, QUIRE_ERROR_STALE_HANDLE);
     end_slab_space(space);
 }
 
-UNIT(slabs_life, forged_identities_are_refused)
+UNIT(slabs_life, forged_handles_are_rejected)
 {
     quire_space *space = make_space();
     quire_range range = take_slot_for(space, 100, 0).range;
@@ -87,7 +86,7 @@ UNIT(slabs_life, forged_identities_are_refused)
         }
     quire_range even = {
         qi_handle(space->tag, s->slabs->generations[slot % QI_SLAB_SLOT + 1], slot + 1)};
-    expect_refused(space, even, QUIRE_ERROR_STALE_HANDLE); /* that of a free slot */
+    expect_refused(space, even, QUIRE_ERROR_STALE_HANDLE); /* the handle of a free slot */
     CHECK_OK(quire_space_free(space, range));
     end_slab_space(space);
 }
@@ -104,8 +103,8 @@ UNIT(slabs_life, slots_of_another_space_are_foreign)
     end_slab_space(other);
 }
 
-/* The numbers of ranges reach into those of slots where there are none. */
-UNIT(slabs_life, without_slabs_all_numbers_are_those_of_ranges)
+/* Without slabs, the numbers of ranges extend into the numbers of slots. */
+UNIT(slabs_life, without_slabs_ranges_use_all_numbers)
 {
     quire_space_options options = {.size = 1000, .granule = 1, .host_memory = unit_memory()};
     quire_space *space = NULL;
@@ -143,7 +142,7 @@ UNIT(slabs_life, without_slabs_all_numbers_are_those_of_ranges)
 
 /* ---- batches and clear --------------------------------------------------------------------- */
 
-UNIT(slabs_life, a_batch_frees_slots_and_large_ranges_all_or_none)
+UNIT(slabs_life, a_batch_frees_all_slots_and_large_ranges_or_none)
 {
     enum { COUNT = 300 };
     quire_space *space = make_space();
@@ -187,7 +186,7 @@ UNIT(slabs_life, clear_frees_slots_and_their_slabs)
 
 /* ---- trim ---------------------------------------------------------------------------------- */
 
-UNIT(slabs_life, trim_gives_records_back_and_what_was_live_stays_stale)
+UNIT(slabs_life, trim_releases_records_and_old_handles_stay_stale)
 {
     enum { COUNT = 4000 };
     static quire_range ranges[COUNT];
@@ -199,7 +198,7 @@ UNIT(slabs_life, trim_gives_records_back_and_what_was_live_stays_stale)
         for (int i = 1; i < COUNT; i++)
             CHECK_OK(quire_space_free(space, ranges[i]));
         quire_space_trim(space);
-        CHECK(slabs_of(space)->capacity > 16); /* one is live */
+        CHECK(slabs_of(space)->capacity > 16); /* one slot is live */
         expect_sound(space);
         CHECK_OK(quire_space_free(space, ranges[0]));
         quire_space_trim(space);
@@ -233,7 +232,7 @@ UNIT(slabs_life, trim_does_not_need_host_memory)
 
 /* ---- user values --------------------------------------------------------------------------- */
 
-UNIT(slabs_life, room_for_user_values_is_made_with_the_first_that_is_not_0)
+UNIT(slabs_life, the_first_user_value_other_than_0_allocates_their_storage)
 {
     quire_space *space = make_space();
     quire_range a = take_slot_for(space, 100, 0).range, b = take_slot_for(space, 100, 0).range;
@@ -249,7 +248,7 @@ UNIT(slabs_life, room_for_user_values_is_made_with_the_first_that_is_not_0)
     CHECK_EQ(user_of(space, b), 5);
     CHECK_EQ(user_of(space, c), 0);
     give(space, b);
-    CHECK_EQ(user_of(space, take_slot_for(space, 100, 0).range), 0); /* not that of b */
+    CHECK_EQ(user_of(space, take_slot_for(space, 100, 0).range), 0); /* not the value of b */
     quire_range last = take_slot_for(space, 100, 123).range;
     for (uint64_t i = 0; i < 5000; i++) /* the array grows */
         CHECK_EQ(take_slot_for(space, 16 + i % 90, i).user, i);
@@ -259,7 +258,7 @@ UNIT(slabs_life, room_for_user_values_is_made_with_the_first_that_is_not_0)
     end_slab_space(space);
 }
 
-UNIT(slabs_life, set_user_makes_room_where_no_value_was)
+UNIT(slabs_life, set_user_allocates_missing_storage)
 {
     quire_space *space = make_space();
     quire_range a = take_slot_for(space, 100, 0).range, b = take_slot_for(space, 100, 0).range;
@@ -270,7 +269,7 @@ UNIT(slabs_life, set_user_makes_room_where_no_value_was)
 }
 
 /* A range that is not a slot or not live needs no storage for user values. */
-UNIT(slabs_life, room_for_user_values_is_made_for_live_slots_only)
+UNIT(slabs_life, storage_for_user_values_is_allocated_for_live_slots_only)
 {
     quire_space *space = make_space();
     quire_range slot = take_slot_for(space, 100, 0).range, old = take_slot_for(space, 100, 0).range;
@@ -288,9 +287,9 @@ UNIT(slabs_life, room_for_user_values_is_made_for_live_slots_only)
     end_slab_space(space);
 }
 
-/* ---- host memory that fails ---------------------------------------------------------------- */
+/* ---- host memory is exhausted -------------------------------------------------------------- */
 
-UNIT(slabs_life, creation_survives_host_memory_that_fails_at_each_point)
+UNIT(slabs_life, creation_survives_each_failed_host_allocation)
 {
     quire_space_options options = {.size = 1 << 20, .granule = 1, .host_memory = unit_memory()};
     options.slabs = options.deferred_coalescing = true;
@@ -310,7 +309,7 @@ UNIT(slabs_life, creation_survives_host_memory_that_fails_at_each_point)
     }
 }
 
-/* Fails the next call to allocate, from the first to the last that it makes; it ends in success. */
+/* Fails each call to allocate in turn, from the first to the last; the last run succeeds. */
 static uint64_t allocate_against_failures(quire_space *space, uint64_t size, uint64_t user)
 {
     quire_placement at;
@@ -331,7 +330,7 @@ static uint64_t allocate_against_failures(quire_space *space, uint64_t size, uin
     }
 }
 
-UNIT(slabs_life, allocation_survives_host_memory_that_fails_at_each_point)
+UNIT(slabs_life, allocation_survives_each_failed_host_allocation)
 {
     for (uint64_t first_user = 0; first_user < 3; first_user++) {
         quire_space *space = make_space();

@@ -10,11 +10,11 @@
 enum {
     REGIONS = 3,
     REGION_BYTES = 600000,
-    STRETCH = 1024, /* buffer_image_granularity, where there is one */
+    STRETCH = 1024, /* buffer_image_granularity; 0 means none */
     MAX_LIVE = 6000,
-    OLD = 64, /* ranges that were freed, remembered */
+    OLD = 64, /* recently freed ranges */
     STEPS = 40000,
-    A_TIDE = 4000, /* steps while there are more allocations, or more frees */
+    A_TIDE = 4000, /* steps in which allocations, or frees, predominate */
     CHECK_EVERY = 200
 };
 
@@ -25,10 +25,10 @@ typedef struct live_range {
 
 typedef struct world {
     quire_space *space;
-    bool waits; /* so that records may not be trimmed, see defer_from_now_on */
+    bool waits; /* forbids a trim of records, see defer_from_now_on */
     uint64_t granule, kind_bytes, base[REGIONS];
     bool has_region[REGIONS];
-    uint32_t *owner[REGIONS]; /* per granule: place in live, from 1 */
+    uint32_t *owner[REGIONS]; /* per granule: index in live, from 1 */
     uint32_t kinds[REGIONS][REGION_BYTES / STRETCH + 2][2];
     live_range live[MAX_LIVE];
     uint32_t live_count;
@@ -60,7 +60,7 @@ static void own(world *w, const live_range *range, uint32_t from, uint32_t to)
     }
 }
 
-/* Counts a range in, by 1, or out of the stretches that it touches; one kind is in each. */
+/* Adds a range to the stretches that it touches, or removes it; each stretch has one kind. */
 static void count_kind(world *w, const live_range *range, uint32_t by)
 {
     uint64_t start = w->base[range->at.region], first = start / STRETCH;
@@ -98,7 +98,7 @@ static void enter(world *w, const quire_range_options *options, const quire_plac
     expect_get(w, at);
 }
 
-/* The range is gone from the space; the last one takes its place. */
+/* The space has freed the range; the last one takes its index. */
 static void leave(world *w, uint32_t i)
 {
     own(w, &w->live[i], i + 1, 0);
@@ -126,7 +126,7 @@ static bool is_too_small(void *user, const quire_space_item *item)
     return true;
 }
 
-/* No refusal while a range is free that holds a request too large for slots. */
+/* No request fails while a free range holds it and it is too large for slots. */
 static void expect_none_fits(world *w, const quire_range_options *options)
 {
     hole h = {w, options};
@@ -170,7 +170,7 @@ static void free_one(world *w)
     leave(w, i);
 }
 
-/* The last ones; first with a stale one at the end, which must change nothing. */
+/* The last ranges. The first attempt ends with a stale range and must change nothing. */
 static void free_batch(world *w)
 {
     quire_range ranges[101];
@@ -250,7 +250,7 @@ static void step(world *w, bool rises)
         remove_region(w);
 }
 
-/* Ranges wait from 16,000 numbers on. */
+/* Frees are deferred from 16,000 numbers on. */
 static void defer_from_now_on(world *w)
 {
     quire_placement at;
@@ -305,7 +305,7 @@ UNIT(slabs_model, deferred_coalescing)
     run_world((quire_space_options){.granule = 16, .deferred_coalescing = true}, 3);
 }
 
-UNIT(slabs_model, kinds_apart)
+UNIT(slabs_model, separated_kinds)
 {
     run_world((quire_space_options){.granule = 16, .buffer_image_granularity = STRETCH}, 4);
 }

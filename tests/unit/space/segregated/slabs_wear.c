@@ -19,7 +19,7 @@ static void give(quire_space *space, quire_range range)
     expect_sound(space);
 }
 
-/* Every call refuses the range, and nothing changes. */
+/* Every call rejects the range, and nothing changes. */
 static void expect_stale(quire_space *space, quire_range range)
 {
     quire_placement at;
@@ -32,7 +32,7 @@ static void expect_stale(quire_space *space, quire_range range)
     expect_sound(space);
 }
 
-/* Makes a slot, free or live, one that can be taken once or twice more. */
+/* Leaves one or two generations to a slot, which is free or live. */
 static void age(quire_space *space, quire_range *range)
 {
     uint32_t index = qi_handle_slot(range->id) & (QI_SLAB_SLOT - 1);
@@ -41,7 +41,7 @@ static void age(quire_space *space, quire_range *range)
     range->id = qi_handle(space->tag, QI_LAST_GENERATION, qi_handle_slot(range->id));
 }
 
-UNIT(slabs_wear, a_slot_with_used_up_generations_is_not_handed_out_again)
+UNIT(slabs_wear, a_worn_slot_is_not_handed_out_again)
 {
     quire_space *space = make_space();
     quire_range keep = take_slot_for(space, 100, 0).range, old = take_slot_for(space, 100, 0).range;
@@ -56,7 +56,7 @@ UNIT(slabs_wear, a_slot_with_used_up_generations_is_not_handed_out_again)
     end_slab_space(space);
 }
 
-UNIT(slabs_wear, a_slab_of_worn_slots_ends_and_its_number_is_abandoned)
+UNIT(slabs_wear, a_slab_of_worn_slots_is_destroyed_and_its_number_abandoned)
 {
     quire_space *space = make_space();
     for (int batch = 0; batch < 2; batch++) {
@@ -82,8 +82,9 @@ UNIT(slabs_wear, a_slab_of_worn_slots_ends_and_its_number_is_abandoned)
     end_slab_space(space);
 }
 
-/* Full until its end, it was in no list of its class: the others stay in theirs. */
-UNIT(slabs_wear, a_slab_of_worn_slots_ends_beside_others_of_its_class)
+/* The slab was full until it was destroyed, so no list of its class held it: the others stay
+   listed. */
+UNIT(slabs_wear, a_slab_of_worn_slots_is_destroyed_and_others_of_its_class_stay)
 {
     quire_space *space = make_space();
     quire_range ranges[4];
@@ -100,7 +101,7 @@ UNIT(slabs_wear, a_slab_of_worn_slots_ends_beside_others_of_its_class)
     end_slab_space(space);
 }
 
-/* All numbers in use or abandoned, which would take many bytes to bring about. */
+/* All numbers are in use or abandoned. To reach this state by allocations takes many bytes. */
 UNIT(slabs_wear, without_numbers_for_slabs_the_fit_serves)
 {
     quire_space *space = make_space();
@@ -120,8 +121,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Slots near their end in slabs that come, go, and are trimmed. */
-UNIT(slabs_wear, no_id_comes_twice)
+/* Slots near their last generation in slabs that are created, destroyed and trimmed. */
+UNIT(slabs_wear, no_id_is_handed_out_twice)
 {
     enum { ROUNDS = 40, SLOTS = 150 };
     static quire_range all[ROUNDS * SLOTS];

@@ -1,13 +1,12 @@
 /*
- * misuse_vulkan.c - every function of quire/vulkan.h and quire/vulkan_sparse.h with nulls, unknown
+ * vulkan.c - every function of quire/vulkan.h and quire/vulkan_sparse.h with nulls, unknown
  * values and memories of another backend: the documented code, a sentence, zeroed outputs, nothing
  * changed. Misuse within a Vulkan memory is in tests/unit/backends/vulkan_driver/vulkan_object.c.
- *
- *     misuse_vulkan [--root SOURCE_FOLDER]
  */
 #include <stdio.h>
 
 #include "quire/vulkan_sparse.h"
+#include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
@@ -17,7 +16,6 @@ static bench b;
 static quire_memory *memory; /* of the fake backend */
 static quire_buffer buffer;
 static quire_image image;
-static const char *root;
 
 static const VkBufferCreateInfo BUFFER = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = 1};
 static const VkImageCreateInfo IMAGE = {.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
@@ -66,7 +64,7 @@ static void opening(void)
         const quire_vulkan_options options = {.settings = {.staging_size = sizes[i]}};
         REFUSED_OUT(&b, INVALID, device, quire_vulkan_open(&options, &device));
     }
-    /* a loader that has nothing */
+    /* a loader without functions */
     const quire_vulkan_options empty = {.get_instance_proc_addr = no_function};
     REFUSED_OUT(&b, UNSUPPORTED, device, quire_vulkan_open(&empty, &device));
     REFUSED_OUT(&b, INVALID, device, quire_vulkan_wrap(NULL, &device));
@@ -274,26 +272,22 @@ static void streams(void)
     bench_end(&b);
 }
 
-static void nothing_forgotten(void)
-{
-    CHECK(refusal_covers(root, "vulkan.h"));
-    CHECK(refusal_covers(root, "vulkan_sparse.h"));
-}
+/* ---- the area ------------------------------------------------------------------------------- */
 
-int main(int argc, char **argv)
-{
-    root = state_root(argc, argv);
-    plain_case("opening", opening);
-    plain_case("memories", memories);
-    plain_case("what objects need", needs);
-    plain_case("objects", objects);
-    plain_case("sparse objects", sparse_objects);
-    plain_case("objects that share memory", aliases);
-    plain_case("ranges", ranges);
-    plain_case("images", images);
-    plain_case("other APIs and processes", other_apis);
-    plain_case("streams", streams);
-    printf("# %" PRIu32 " checks\n", refusal_checks());
-    plain_case("no function is forgotten", nothing_forgotten);
-    return plain_end();
-}
+static const misuse_case cases[] = {
+    {"opening", opening},
+    {"memories", memories},
+    {"what objects need", needs},
+    {"objects", objects},
+    {"sparse objects", sparse_objects},
+    {"objects that share memory", aliases},
+    {"ranges", ranges},
+    {"images", images},
+    {"other APIs and processes", other_apis},
+    {"streams", streams},
+    {NULL, NULL},
+};
+
+static const char *const headers[] = {"vulkan.h", "vulkan_share.h", "vulkan_sparse.h", NULL};
+
+const misuse_area misuse_vulkan = {"vulkan", NULL, NULL, cases, headers};

@@ -1,20 +1,18 @@
 /*
- * misuse_plugin.c - every function of quire/plugin.h with nulls, unknown values and devices of
+ * plugin.c - every function of quire/plugin.h with nulls, unknown values and devices of
  * another backend: the documented code, a sentence, zeroed outputs, nothing changed. No plugin is
  * needed: what is wrong with plugins is in tests/unit/backends/plugin/plugin_open.c.
- *
- *     misuse_plugin [--root SOURCE_FOLDER]
  */
 #include <stdio.h>
 
 #include "quire/plugin.h"
+#include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
 
 static bench b;
-static const char *root;
 
 static void begin(void)
 {
@@ -45,7 +43,7 @@ static void opening(void)
         own.unused[i] = 1;
         refuses(INVALID, own);
         core.device_options.unused[i] = 1;
-        refuses(UNSUPPORTED, core); /* the file comes first */
+        refuses(UNSUPPORTED, core); /* the file is checked first */
     }
     refuses(UNSUPPORTED, (quire_plugin_options){.path = "/nonexistent/plugin.so"});
     CHECK_HAS(quire_last_error(), "the plugin cannot be loaded");
@@ -92,18 +90,15 @@ static void streams(void)
     bench_end(&b);
 }
 
-static void nothing_forgotten(void)
-{
-    CHECK(refusal_covers(root, "plugin.h"));
-}
+/* ---- the area ------------------------------------------------------------------------------- */
 
-int main(int argc, char **argv)
-{
-    root = state_root(argc, argv);
-    plain_case("opening", opening);
-    plain_case("asking", asking);
-    plain_case("streams", streams);
-    printf("# %" PRIu32 " checks\n", refusal_checks());
-    plain_case("no function is forgotten", nothing_forgotten);
-    return plain_end();
-}
+static const misuse_case cases[] = {
+    {"opening", opening},
+    {"asking", asking},
+    {"streams", streams},
+    {NULL, NULL},
+};
+
+static const char *const headers[] = {"plugin.h", NULL};
+
+const misuse_area misuse_plugin = {"plugin", NULL, NULL, cases, headers};

@@ -1,11 +1,10 @@
 /*
- * misuse_stream.c - every wrong use of quire/stream.h: the documented code, a sentence, zeroed
+ * stream.c - every wrong use of quire/stream.h: the documented code, a sentence, zeroed
  * outputs, nothing changed.
- *
- *     misuse_stream [--root SOURCE_FOLDER]
  */
 #include <stdio.h>
 
+#include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
 #include "tests/support/streams.h"
 
@@ -21,7 +20,6 @@ static quire_device *other_device;
 static fake_backend other;
 static quire_memory *memory;
 static quire_allocation live, reserved, mapped, stale, remote, waiting;
-static const char *root;
 
 static bool build(void)
 {
@@ -124,7 +122,7 @@ static void asking(void)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* What no call may take for an allocation to be freed, and how it is refused. */
+/* The handles that no call may free, and the expected error of each. */
 static const struct {
     const quire_allocation *allocation;
     quire_result code;
@@ -176,21 +174,16 @@ static void allocations(void)
     REFUSED_OUT(&b, INVALID, released, quire_collect(NULL, &released));
 }
 
-static void nothing_forgotten(void)
-{
-    CHECK(refusal_covers(root, "stream.h"));
-    finish();
-}
+/* ---- the area ------------------------------------------------------------------------------- */
 
-int main(int argc, char **argv)
-{
-    root = state_root(argc, argv);
-    begin();
-    plain_case("making streams", making);
-    plain_case("asking and waiting", asking);
-    plain_case("frees and uses", frees);
-    plain_case("allocations", allocations);
-    printf("# %" PRIu32 " checks\n", refusal_checks());
-    plain_case("no function is forgotten", nothing_forgotten);
-    return plain_end();
-}
+static const misuse_case cases[] = {
+    {"making streams", making},
+    {"asking and waiting", asking},
+    {"frees and uses", frees},
+    {"allocations", allocations},
+    {NULL, NULL},
+};
+
+static const char *const headers[] = {"stream.h", NULL};
+
+const misuse_area misuse_stream = {"stream", begin, finish, cases, headers};

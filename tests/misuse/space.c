@@ -1,12 +1,11 @@
 /*
- * misuse_space.c - every wrong use of quire/space.h and quire/trace.h: the documented code, a
+ * space.c - every wrong use of quire/space.h and quire/trace.h: the documented code, a
  * sentence, zeroed outputs, nothing changed. Spaces are tried with every fit.
- *
- *     misuse_space [--root SOURCE_FOLDER]
  */
 #include <stdio.h>
 
 #include "quire/trace.h"
+#include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
@@ -16,9 +15,8 @@ static bench b;
 static quire_fit fit;
 static quire_space *other;
 static quire_range live, stale, reused, foreign;
-static const char *root;
 
-/* ---- the space that is misused -------------------------------------------------------------- */
+/* ---- the space under test ------------------------------------------------------------------- */
 
 static quire_range allocate(quire_space *space, uint64_t size)
 {
@@ -86,7 +84,7 @@ static void refuse_options(quire_result code, const quire_space_options *options
     REFUSED_OUT(&b, code, made, quire_space_create(options, &made));
 }
 
-/* What only the segregated fit has. */
+/* Options of the segregated fit only. */
 static void options_of_one_fit(void)
 {
     const quire_space_options options[] = {
@@ -337,7 +335,7 @@ static void traces(void)
     bench_end(&b);
 }
 
-/* ---- the list ------------------------------------------------------------------------------- */
+/* ---- no function is missing ----------------------------------------------------------------- */
 
 static void misused_creation(void)
 {
@@ -377,24 +375,20 @@ static void figures_of_nothing(void)
     end();
 }
 
-static void nothing_forgotten(void)
-{
-    CHECK(refusal_covers(root, "space.h"));
-    CHECK(refusal_covers(root, "trace.h"));
-}
+/* ---- the area ------------------------------------------------------------------------------- */
 
-int main(int argc, char **argv)
-{
-    root = state_root(argc, argv);
-    plain_case("creating spaces", misused_creation);
-    plain_case("options that a fit does not have", misused_options);
-    plain_case("adding, resizing and removing regions", misused_regions);
-    plain_case("allocating ranges", misused_allocations);
-    plain_case("handles of ranges", misused_ranges);
-    plain_case("no space to work on", misused_nothing);
-    plain_case("traces", traces);
-    plain_case("no function is forgotten", nothing_forgotten);
-    printf("# %" PRIu32 " checks\n", refusal_checks());
-    plain_case("the figures of no space", figures_of_nothing);
-    return plain_end();
-}
+static const misuse_case cases[] = {
+    {"creating spaces", misused_creation},
+    {"options that a fit does not have", misused_options},
+    {"adding, resizing and removing regions", misused_regions},
+    {"allocating ranges", misused_allocations},
+    {"handles of ranges", misused_ranges},
+    {"no space to work on", misused_nothing},
+    {"traces", traces},
+    {"the figures of no space", figures_of_nothing},
+    {NULL, NULL},
+};
+
+static const char *const headers[] = {"space.h", "trace.h", NULL};
+
+const misuse_area misuse_space = {"space", NULL, NULL, cases, headers};

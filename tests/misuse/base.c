@@ -1,14 +1,11 @@
 /*
- * misuse.c - the mistakes that the acceptance of the library names, and every wrong use of
+ * base.c - the mistakes that the acceptance of the library names, and every wrong use of
  * quire/base.h, device.h, backend.h and host.h: the documented code, a sentence, zeroed outputs,
- * nothing changed. The other headers have programs of their own: misuse_space.c, misuse_memory.c,
- * misuse_resource.c; the last case here sees to it that no header has none.
- *
- *     misuse [--root SOURCE_FOLDER]
+ * nothing changed.
  */
-#include <dirent.h>
 #include <stdio.h>
 
+#include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
 #include "tests/support/streams.h"
 
@@ -19,7 +16,6 @@
 static bench b;
 static quire_memory *device_only, *visible;
 static quire_allocation live, remote, stale;
-static const char *root;
 
 static bool build(bool on_fake)
 {
@@ -43,7 +39,7 @@ static void begin(bool on_fake)
     refusal_begin(&b);
 }
 
-/* ---- six mistakes, six sentences ------------------------------------------------------------ */
+/* ---- six mistakes, six messages ------------------------------------------------------------- */
 
 enum { MISTAKES = 6 };
 
@@ -189,7 +185,7 @@ static void *one_sided(void *user, size_t size, size_t alignment)
 
 static const quire_host_memory half = {.allocate = one_sided};
 
-/* Opens `other` as it is now, which must not work, and makes it whole again. */
+/* Opens `other` in its present state, which must fail, and restores it. */
 static void refuse_other(quire_result code)
 {
     quire_device *device;
@@ -223,7 +219,7 @@ static void tables(void)
     fake_offer_budget(&other), other.table.heap_budget = NULL, refuse_other(INVALID);
     for (int bit = 0; bit < 64; bit++) { /* a group without its bit, or a bit without a group */
         other.table.features ^= UINT64_C(1) << bit;
-        if (other.table.features & QUIRE_BACKEND_STAGES) /* says how the fake's copies go */
+        if (other.table.features & QUIRE_BACKEND_STAGES) /* states how the fake's copies work */
             fake_init(&other);
         else
             refuse_other(INVALID);
@@ -232,7 +228,8 @@ static void tables(void)
     streams_offer(&other.table), other.table.stream_order = NULL, refuse_other(INVALID);
     streams_offer(&other.table), other.table.stream_create = NULL, refuse_other(INVALID);
     streams_offer(&other.table);
-    other.table.features &= ~QUIRE_BACKEND_STREAMS; /* the order of streams that are not there */
+    /* the order of streams, which the backend does not have */
+    other.table.features &= ~QUIRE_BACKEND_STREAMS;
     other.table.stream_create = NULL, other.table.stream_destroy = NULL;
     other.table.stream_mark = NULL, other.table.stream_passed = NULL;
     other.table.stream_await = NULL, refuse_other(INVALID);
@@ -241,7 +238,7 @@ static void tables(void)
     fake_offer_flush_many(&other), other.table.invalidate_many = NULL, refuse_other(INVALID);
     fake_offer_growth(&other), other.table.page_resize = NULL, refuse_other(INVALID);
     fake_offer_growth(&other), other.info.limits.elastic_kinds = 0x10, refuse_other(INVALID);
-    other.info.limits.elastic_kinds = 1, refuse_other(INVALID); /* by whom? */
+    other.info.limits.elastic_kinds = 1, refuse_other(INVALID); /* imported by which backend? */
 }
 
 static void descriptions(void)
@@ -295,7 +292,7 @@ static void native_sides(void)
     REFUSED_OUT(&b, QUIRE_ERROR_FOREIGN_HANDLE, native, quire_get_native(visible, remote, &native));
 }
 
-/* What a backend holds and attaches. */
+/* Memory that a backend imports and attaches. */
 static void holds(void)
 {
     const quire_allocation none = {0};
@@ -322,7 +319,7 @@ static void holds(void)
     HARMLESS(&b, quire_memory_detach(visible, NULL));
 }
 
-/* Objects and pages by the backend's own words: what is wrong before the backend is asked. */
+/* Objects and pages in the backend's terms: rejected before the backend is called. */
 static void described(void)
 {
     const uint64_t bytes = 100;
@@ -402,7 +399,7 @@ static void poor_backends(void)
     bench_end(&b);
 }
 
-/* Without the group of images there are none, objects or not. */
+/* Without the group of images no image exists, with objects or not. */
 static void no_images(void)
 {
     quire_image image;
@@ -454,7 +451,7 @@ static void opening_host(void)
     }
 }
 
-/* A descriptor is -1 where nothing is: 0 would be one. */
+/* A descriptor of -1 means none: 0 is a valid descriptor. */
 static void refuse_descriptor(quire_result code, quire_memory *memory, quire_allocation wrong)
 {
     int descriptor = 5;
@@ -547,72 +544,23 @@ static void host_devices(void)
     bench_end(&b);
 }
 
-/* ---- nothing is forgotten ------------------------------------------------------------------- */
+/* ---- the area ------------------------------------------------------------------------------- */
 
-static const struct {
-    const char *header, *program;
-} programs[] = {
-    {"base.h", NULL},
-    {"device.h", NULL},
-    {"backend.h", NULL},
-    {"host.h", NULL},
-    {"memory.h", "misuse_memory"},
-    {"preset.h", "misuse_memory"},
-    {"allocation.h", "misuse_memory"},
-    {"resource.h", "misuse_resource"},
-    {"insight.h", "misuse_resource"},
-    {"space.h", "misuse_space"},
-    {"stream.h", "misuse_stream"},
-    {"transfer.h", "misuse_transfer"},
-    {"trace.h", "misuse_space"},
-    {"quire.h", "nothing but the others"},
-    {"vulkan.h", "misuse_vulkan"},
-    {"vulkan_sparse.h", "misuse_vulkan"},
-    {"cuda.h", "misuse_cuda"},
-    {"cuda_array.h", "misuse_cuda"},
-    {"plugin.h", "misuse_plugin"},
-    {"nvtx.h", "a unit test, nvtx"},
+static const misuse_case cases[] = {
+    {"six mistakes, six sentences", six_mistakes},
+    {"results", results},
+    {"choosing kinds", choosing_kinds},
+    {"devices", devices},
+    {"budgets", budgets},
+    {"backends", backends},
+    {"poor backends", poor_backends},
+    {"host devices", host_devices},
+    {"host streams", host_streams},
+    {"no images without their group", no_images},
+    {NULL, NULL},
 };
 
-enum { PROGRAMS = sizeof programs / sizeof *programs };
+static const char *const headers[] = {"base.h",          "device.h", "backend.h", "backend_core.h",
+                                      "backend_types.h", "host.h",   "quire.h",   NULL};
 
-static void nothing_forgotten(void)
-{
-    char path[512];
-    int headers = 0;
-    for (int i = 0; i < PROGRAMS; i++)
-        if (!programs[i].program)
-            CHECK(refusal_covers(root, programs[i].header));
-    snprintf(path, sizeof path, "%s/include/quire", root);
-    DIR *folder = opendir(path);
-    CHECK(folder != NULL);
-    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        size_t length = strlen(entry->d_name);
-        bool known = length < 3 || strcmp(entry->d_name + length - 2, ".h");
-        headers += !known;
-        for (int i = 0; i < PROGRAMS; i++)
-            known = known || !strcmp(programs[i].header, entry->d_name);
-        if (!known)
-            check_failed(__FILE__, __LINE__, "no program misuses %s", entry->d_name);
-    }
-    closedir(folder);
-    CHECK_EQ(headers, PROGRAMS);
-}
-
-int main(int argc, char **argv)
-{
-    root = state_root(argc, argv);
-    plain_case("six mistakes, six sentences", six_mistakes);
-    plain_case("results", results);
-    plain_case("choosing kinds", choosing_kinds);
-    plain_case("devices", devices);
-    plain_case("budgets", budgets);
-    plain_case("backends", backends);
-    plain_case("poor backends", poor_backends);
-    plain_case("host devices", host_devices);
-    plain_case("host streams", host_streams);
-    printf("# %" PRIu32 " checks\n", refusal_checks());
-    plain_case("no function is forgotten", nothing_forgotten);
-    plain_case("no images without their group", no_images);
-    return plain_end();
-}
+const misuse_area misuse_base = {"base", NULL, NULL, cases, headers};

@@ -1,12 +1,11 @@
 /*
- * misuse_memory.c - every wrong use of quire/memory.h, quire/preset.h and quire/allocation.h: the
+ * memory.c - every wrong use of quire/memory.h, quire/preset.h and quire/allocation.h: the
  * documented code, a sentence, zeroed outputs, nothing changed.
- *
- *     misuse_memory [--root SOURCE_FOLDER]
  */
 #include <stdio.h>
 
 #include "tests/support/random.h"
+#include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
@@ -18,9 +17,9 @@ enum { SIZE = 1000, MAX_MAPS = (1 << 18) - 1, RANDOM_HANDLES = 1000000 };
 static bench b;
 static quire_memory *visible, *device_only;
 static quire_allocation live, reserved, mapped, remote;
-static const char *root;
 
-/* What no call may take for an allocation of `visible`, and how it is refused. */
+/* The handles that no call may accept as an allocation of `visible`, and the expected error of
+   each. */
 static struct {
     quire_allocation allocation;
     quire_result code;
@@ -40,7 +39,7 @@ enum { BAD = sizeof bad / sizeof *bad };
         REFUSED_OUT(&b, bad[i].code, out, call);                                                   \
     }
 
-/* ---- what is misused ------------------------------------------------------------------------ */
+/* ---- the objects ---------------------------------------------------------------------------- */
 
 static void fill_in_bad(quire_allocation stale, quire_allocation reused)
 {
@@ -211,7 +210,7 @@ static void presets(void)
                                      &wide[i], &made));
 }
 
-/* A size that cannot be counted once it is padded and rounded. */
+/* A size that overflows once it is padded and rounded. */
 static void overflowing_policies(void)
 {
     const quire_page_policy wide[] = {{.extra_padding = UINT64_MAX},
@@ -285,7 +284,7 @@ static void limits(void)
     refusal_begin(&b);
 }
 
-/* ---- making allocations --------------------------------------------------------------------- */
+/* ---- creating allocations ------------------------------------------------------------------- */
 
 static void refuse_wish(quire_result code, quire_memory *memory,
                         const quire_allocation_options *options)
@@ -298,7 +297,7 @@ static void refuse_wish(quire_result code, quire_memory *memory,
     REFUSED_OUT(&b, code, made, quire_allocate_fallback(&memory, 1, options, &chosen, &made));
 }
 
-static void wishes(void)
+static void requests(void)
 {
     static char long_name[QUIRE_MAX_NAME + 2];
     const quire_allocation_options good = {.size = SIZE};
@@ -352,7 +351,7 @@ static void states(void)
     REFUSED_HANDLES(quire_free(visible, wrong));
 }
 
-/* Whatever 64 bits somebody makes up, with the owner's 12 bits right. */
+/* Random 64 bits with the owner's 12 bits right. */
 static void random_handles(void)
 {
     test_random r = {.state = 1};
@@ -470,7 +469,7 @@ static void syncing(void)
     }
 }
 
-/* The second of two parts is the bad one. */
+/* The second of two parts is wrong. */
 static quire_result sync_batch(bool flushes, quire_memory *memory, quire_view other)
 {
     const quire_view views[] = {{live, 0, 0}, other};
@@ -514,7 +513,7 @@ static void copying(void)
         REFUSED(&b, OUTSIDE, quire_write(device_only, remote, offset, data, size));
         REFUSED(&b, OUTSIDE, quire_read(device_only, remote, offset, data, size));
     }
-    CHECK_STR(data, "data"); /* a refused read writes nothing */
+    CHECK_STR(data, "data"); /* a rejected read writes nothing */
 }
 
 /* ---- views ---------------------------------------------------------------------------------- */
@@ -561,38 +560,36 @@ static void using_views(void)
     CHECK_STR(data, "data");
 }
 
-static void nothing_forgotten(void)
+static void end(void)
 {
-    CHECK(refusal_covers(root, "memory.h"));
-    CHECK(refusal_covers(root, "preset.h"));
-    CHECK(refusal_covers(root, "allocation.h"));
     bench_end(&b);
 }
 
-int main(int argc, char **argv)
-{
-    root = state_root(argc, argv);
-    begin();
-    plain_case("creating memories", creation);
-    plain_case("contiguous memories", contiguous);
-    plain_case("page policies", policies);
-    plain_case("presets", presets);
-    plain_case("policies that overflow", overflowing_policies);
-    plain_case("asking and ending memories", memories);
-    plain_case("limits", limits);
-    plain_case("making allocations", wishes);
-    plain_case("states of allocations", states);
-    plain_case("forged handles", forged_handles);
-    plain_case("random handles", random_handles);
-    plain_case("asking allocations", questions);
-    plain_case("mapping", mapping);
-    plain_case("mapping too often", mapping_too_often);
-    plain_case("flushing and invalidating", syncing);
-    plain_case("flushing and invalidating many", syncing_many);
-    plain_case("writing and reading", copying);
-    plain_case("making views", making_views);
-    plain_case("using views", using_views);
-    printf("# %" PRIu32 " checks\n", refusal_checks());
-    plain_case("no function is forgotten", nothing_forgotten);
-    return plain_end();
-}
+/* ---- the area ------------------------------------------------------------------------------- */
+
+static const misuse_case cases[] = {
+    {"creating memories", creation},
+    {"contiguous memories", contiguous},
+    {"page policies", policies},
+    {"presets", presets},
+    {"policies that overflow", overflowing_policies},
+    {"asking and ending memories", memories},
+    {"limits", limits},
+    {"making allocations", wishes},
+    {"states of allocations", states},
+    {"forged handles", forged_handles},
+    {"random handles", random_handles},
+    {"asking allocations", questions},
+    {"mapping", mapping},
+    {"mapping too often", mapping_too_often},
+    {"flushing and invalidating", syncing},
+    {"flushing and invalidating many", syncing_many},
+    {"writing and reading", copying},
+    {"making views", making_views},
+    {"using views", using_views},
+    {NULL, NULL},
+};
+
+static const char *const headers[] = {"memory.h", "preset.h", "allocation.h", NULL};
+
+const misuse_area misuse_memory = {"memory", begin, end, cases, headers};

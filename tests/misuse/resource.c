@@ -1,12 +1,11 @@
 /*
- * misuse_resource.c - every wrong use of quire/resource.h and quire/insight.h, and backends that
+ * resource.c - every wrong use of quire/resource.h and quire/insight.h, and backends that
  * ask impossible things of objects: the documented code, a sentence, zeroed outputs, nothing
  * changed.
- *
- *     misuse_resource [--root SOURCE_FOLDER]
  */
 #include <stdio.h>
 
+#include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
@@ -18,7 +17,6 @@ static quire_allocation range, reserved, stale, remote;
 static quire_buffer buffer;
 static quire_image image;
 static char long_name[QUIRE_MAX_NAME + 2];
-static const char *root;
 
 static bool build(void)
 {
@@ -101,7 +99,7 @@ static void refuse_image(quire_result code, quire_memory *memory,
     REFUSED_OUT(&b, code, made, quire_image_create_fallback(&memory, 1, options, &chosen, &made));
 }
 
-/* Wrong for an image, and for the question what it would take. */
+/* Wrong for an image, and for the query of its requirements. */
 static void refuse_texels(quire_result code, const quire_image_options *options)
 {
     quire_requirements needs;
@@ -144,7 +142,7 @@ static void images(void)
     CHECK_EQ(quire_channel_size((quire_channel_type)11), 0);
 }
 
-/* ---- asking --------------------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------------------- */
 
 static void refuse_object(quire_result code, quire_memory *memory, quire_allocation wrong)
 {
@@ -173,7 +171,7 @@ static void asking(void)
                 quire_image_get_info(visible, (quire_image){buffer.allocation}, &of_image));
 }
 
-/* ---- backends that ask the impossible ------------------------------------------------------- */
+/* ---- backends with impossible requirements -------------------------------------------------- */
 
 static void refuse_needs(quire_result code, quire_requirements needs)
 {
@@ -272,25 +270,24 @@ static void dumps(void)
     quire_space_destroy(&space);
 }
 
-static void nothing_forgotten(void)
+static void end(void)
 {
-    CHECK(refusal_covers(root, "resource.h"));
-    CHECK(refusal_covers(root, "insight.h"));
     bench_end(&b);
 }
 
-int main(int argc, char **argv)
-{
-    root = state_root(argc, argv);
-    begin();
-    plain_case("buffers", buffers);
-    plain_case("images", images);
-    plain_case("asking buffers and images", asking);
-    plain_case("backends that ask the impossible", impossible_needs);
-    plain_case("figures", figures);
-    plain_case("owners of addresses", owners);
-    plain_case("walks and dumps", dumps);
-    printf("# %" PRIu32 " checks\n", refusal_checks());
-    plain_case("no function is forgotten", nothing_forgotten);
-    return plain_end();
-}
+/* ---- the area ------------------------------------------------------------------------------- */
+
+static const misuse_case cases[] = {
+    {"buffers", buffers},
+    {"images", images},
+    {"asking buffers and images", asking},
+    {"backends that ask the impossible", impossible_needs},
+    {"figures", figures},
+    {"owners of addresses", owners},
+    {"walks and dumps", dumps},
+    {NULL, NULL},
+};
+
+static const char *const headers[] = {"resource.h", "insight.h", NULL};
+
+const misuse_area misuse_resource = {"resource", begin, end, cases, headers};

@@ -1,11 +1,10 @@
 /*
- * misuse_transfer.c - every wrong use of quire/transfer.h: the documented code, a sentence, zeroed
+ * transfer.c - every wrong use of quire/transfer.h: the documented code, a sentence, zeroed
  * outputs, nothing changed.
- *
- *     misuse_transfer [--root SOURCE_FOLDER]
  */
 #include <stdio.h>
 
+#include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
@@ -19,7 +18,6 @@ static quire_allocation far, live, other, stale, reserved;
 static quire_image image;
 static quire_stream *stream, *held;
 static unsigned char bytes[SIZE];
-static const char *root;
 
 static bool build(void)
 {
@@ -60,7 +58,7 @@ static void end(void)
 
 /* ---- copies --------------------------------------------------------------------------------- */
 
-/* Refused by both forms. */
+/* Both forms reject the copy. */
 static void refuse(quire_result code, const quire_copy_options *options)
 {
     quire_point done;
@@ -69,7 +67,7 @@ static void refuse(quire_result code, const quire_copy_options *options)
     CHECK_EQ(fake_stream_waiting(quire_stream_native(stream)), 0);
 }
 
-/* A good copy, to be spoiled. */
+/* A valid copy, to be changed. */
 static quire_copy_options good(void)
 {
     return (quire_copy_options){.to = {.memory = visible, .allocation = live},
@@ -93,7 +91,7 @@ static void ends(void)
     refuse(INVALID, &o);
     o = good();
     o.to.memory = NULL;
-    refuse(INVALID, &o); /* the allocation is of no memory */
+    refuse(INVALID, &o); /* the allocation belongs to no memory */
     o.to.allocation.id = 0;
     refuse(INVALID, &o); /* no host memory */
     o = good();
@@ -119,7 +117,7 @@ static void handles(void)
         o = good();
         o.from = (quire_copy_end){.memory = visible, .allocation = wrong[i].allocation};
         refuse(wrong[i].code, &o);
-        o.size = 0; /* checked all the same */
+        o.size = 0; /* checked nevertheless */
         refuse(wrong[i].code, &o);
         REFUSED(&b, wrong[i].code, quire_fill(visible, wrong[i].allocation, 0, 0, 1));
         REFUSED_OUT(&b, wrong[i].code, done,
@@ -164,7 +162,7 @@ static void ranges(void)
     quire_copy_options o = good();
     o.from = (quire_copy_end){.offset = UINT64_MAX - 5};
     o.host_from = bytes;
-    refuse(OUTSIDE, &o); /* beyond the last address */
+    refuse(OUTSIDE, &o); /* above the last address */
 }
 
 static void forms(void)
@@ -201,7 +199,7 @@ static void overlaps(void)
     refuse(QUIRE_ERROR_OVERLAP, &o);
     o.rows = 5;
     o.to.offset = 15;
-    o.to.row_pitch = o.from.row_pitch = 20; /* interleaved, and the rows meet */
+    o.to.row_pitch = o.from.row_pitch = 20; /* interleaved, and the rows overlap */
     refuse(QUIRE_ERROR_OVERLAP, &o);
     void *pointer;
     CHECK_OK(quire_map(visible, live, &pointer));
@@ -293,27 +291,22 @@ static void images(void)
     refuse_image(OUTSIDE, image, &(quire_image_region){.width = UINT32_MAX});
 }
 
-static void nothing_forgotten(void)
-{
-    CHECK(refusal_covers(root, "transfer.h"));
-    end();
-}
+/* ---- the area ------------------------------------------------------------------------------- */
 
-int main(int argc, char **argv)
-{
-    root = state_root(argc, argv);
-    begin();
-    plain_case("ends of copies", ends);
-    plain_case("handles", handles);
-    plain_case("ranges", ranges);
-    plain_case("rows, slices and unknown fields", forms);
-    plain_case("ends that share bytes", overlaps);
-    plain_case("a callback that ends the copy", progress);
-    plain_case("paths", paths);
-    plain_case("streams", streams);
-    plain_case("fills", fills);
-    plain_case("texels of images", images);
-    printf("# %" PRIu32 " checks\n", refusal_checks());
-    plain_case("no function is forgotten", nothing_forgotten);
-    return plain_end();
-}
+static const misuse_case cases[] = {
+    {"ends of copies", ends},
+    {"handles", handles},
+    {"ranges", ranges},
+    {"rows, slices and unknown fields", forms},
+    {"ends that share bytes", overlaps},
+    {"a callback that ends the copy", progress},
+    {"paths", paths},
+    {"streams", streams},
+    {"fills", fills},
+    {"texels of images", images},
+    {NULL, NULL},
+};
+
+static const char *const headers[] = {"transfer.h", NULL};
+
+const misuse_area misuse_transfer = {"transfer", begin, end, cases, headers};

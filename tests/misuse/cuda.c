@@ -1,13 +1,12 @@
 /*
- * misuse_cuda.c - every function of quire/cuda.h with nulls, unknown values and memories of another
+ * cuda.c - every function of quire/cuda.h with nulls, unknown values and memories of another
  * backend: the documented code, a sentence, zeroed outputs, nothing changed. No driver is needed:
  * what is wrong within a CUDA memory is in tests/unit/backends/cuda/cuda_share.c.
- *
- *     misuse_cuda [--root SOURCE_FOLDER]
  */
 #include <stdio.h>
 
 #include "quire/cuda_array.h"
+#include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
@@ -16,7 +15,6 @@
 static bench b;
 static quire_memory *memory; /* of the fake backend */
 static quire_allocation held;
-static const char *root;
 
 static void begin(void)
 {
@@ -67,7 +65,7 @@ static void opening(void)
     REFUSED(&b, INVALID, quire_cuda_wrap(&(quire_cuda_wrap_options){.context = &no_context}, NULL));
     REFUSED_OUT(&b, INVALID, device,
                 quire_cuda_wrap(&(quire_cuda_wrap_options){.context = NULL}, &device));
-    /* no driver there, and a library that is none */
+    /* a missing driver, and a file that is no library */
     const quire_cuda_options nowhere = {.library = "/nonexistent/libcuda.so.1"};
     REFUSED_OUT(&b, UNSUPPORTED, device, quire_cuda_open(&nowhere, &device));
     CHECK_HAS(quire_last_error(), "CUDA driver not found");
@@ -77,7 +75,7 @@ static void opening(void)
     bench_end(&b);
 }
 
-/* ---- asking --------------------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------------------- */
 
 static void asking(void)
 {
@@ -226,23 +224,15 @@ static void streams(void)
     bench_end(&b);
 }
 
-static void nothing_forgotten(void)
-{
-    CHECK(refusal_covers(root, "cuda.h"));
-    CHECK(refusal_covers(root, "cuda_array.h"));
-}
+/* ---- the area ------------------------------------------------------------------------------- */
 
-int main(int argc, char **argv)
-{
-    root = state_root(argc, argv);
-    plain_case("opening", opening);
-    plain_case("asking", asking);
-    plain_case("access", access);
-    plain_case("other APIs and processes", other_apis);
-    plain_case("multicast", multicast);
-    plain_case("arrays", arrays);
-    plain_case("streams", streams);
-    printf("# %" PRIu32 " checks\n", refusal_checks());
-    plain_case("no function is forgotten", nothing_forgotten);
-    return plain_end();
-}
+static const misuse_case cases[] = {
+    {"opening", opening},     {"asking", asking},
+    {"access", access},       {"other APIs and processes", other_apis},
+    {"multicast", multicast}, {"arrays", arrays},
+    {"streams", streams},     {NULL, NULL},
+};
+
+static const char *const headers[] = {"cuda.h", "cuda_array.h", "cuda_share.h", NULL};
+
+const misuse_area misuse_cuda = {"cuda", NULL, NULL, cases, headers};

@@ -1,0 +1,213 @@
+/*
+ * bench_steps.c - the steps of the bench of state.h.
+ */
+#include "tests/support/state.h"
+
+bool bench_open(bench *t)
+{
+    quire_device *device;
+    const quire_host_memory *host = &t->host.callbacks;
+    quire_host_options options = {.device.host_memory = host};
+    TRY_OUT(t, device,
+            t->on_fake ? fake_open(&t->fake, host, &device) : quire_host_open(&options, &device));
+    t->device = device;
+    return true;
+}
+
+bool bench_memory(bench *t, const quire_memory_options *options)
+{
+    quire_memory *memory;
+    TRY_OUT(t, memory, quire_memory_create(t->device, options, &memory));
+    int i = 0;
+    while (t->memories[i])
+        i++;
+    CHECK(i < BENCH_MOST_MEMORIES);
+    t->memories[i] = t->memory = memory;
+    return true;
+}
+
+static bool hold(bench *t, quire_allocation allocation, uint64_t size, bool reserved)
+{
+    CHECK(t->held_count < BENCH_MOST_HELD);
+    t->held[t->held_count++] = (bench_held){t->memory, allocation, size, 0, reserved};
+    return true;
+}
+
+bool bench_allocate(bench *t, uint32_t count, const quire_allocation_options *options)
+{
+    for (; count; count--) {
+        quire_allocation made;
+        TRY_OUT(t, made, quire_allocate(t->memory, options, &made));
+        hold(t, made, options->size, false);
+    }
+    return true;
+}
+
+bool bench_reserve(bench *t, const quire_allocation_options *options)
+{
+    quire_allocation made;
+    TRY_OUT(t, made, quire_reserve(t->memory, options, &made));
+    return hold(t, made, options->size, true);
+}
+
+bool bench_buffer(bench *t, uint32_t count, const quire_buffer_options *options)
+{
+    for (; count; count--) {
+        quire_buffer made;
+        TRY_OUT(t, made, quire_buffer_create(t->memory, options, &made));
+        hold(t, made.allocation, options->size, false);
+    }
+    return true;
+}
+
+bool bench_image(bench *t, uint32_t count, const quire_image_options *options)
+{
+    for (; count; count--) {
+        quire_image made;
+        quire_image_info info;
+        TRY_OUT(t, made, quire_image_create(t->memory, options, &made));
+        CHECK_OK(quire_image_get_info(t->memory, made, &info));
+        hold(t, made.allocation, info.minimum_size, false);
+    }
+    return true;
+}
+
+/* The four below can neither fail nor ask for host memory. */
+static bool never_fails(const bench *t, quire_result result, uint64_t calls)
+{
+    CHECK_OK(result);
+    CHECK(t->host.calls == calls || t->does_without);
+    return true;
+}
+
+bool bench_commit(bench *t, uint32_t index)
+{
+    bench_held *h = &t->held[index];
+    uint64_t calls = t->host.calls;
+    h->reserved = false;
+    return never_fails(t, quire_commit(h->memory, h->allocation), calls);
+}
+
+bool bench_abort(bench *t, uint32_t index)
+{
+    bench_held *h = &t->held[index];
+    uint64_t calls = t->host.calls;
+    quire_allocation allocation = h->allocation;
+    h->allocation.id = 0;
+    return never_fails(t, quire_abort(h->memory, allocation), calls);
+}
+
+bool bench_free(bench *t, uint32_t index)
+{
+    bench_held *h = &t->held[index];
+    uint64_t calls = t->host.calls;
+    quire_allocation allocation = h->allocation;
+    h->allocation.id = 0;
+    return never_fails(t, quire_free(h->memory, allocation), calls);
+}
+
+bool bench_unmap(bench *t, uint32_t index)
+{
+    bench_held *h = &t->held[index];
+    uint64_t calls = t->host.calls;
+    h->maps--;
+    return never_fails(t, quire_unmap(h->memory, h->allocation), calls);
+}
+
+bool bench_free_every(bench *t, uint32_t nth)
+{
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < t->held_count; i++)
+        if (t->held[i].allocation.id && !t->held[i].maps && !t->held[i].reserved)
+            if (seen++ % nth == 0)
+                bench_free(t, i);
+    return true;
+}
+
+bool bench_map(bench *t, uint32_t index)
+{
+    bench_held *h = &t->held[index];
+    void *pointer;
+    TRY_OUT(t, pointer, quire_map(h->memory, h->allocation, &pointer));
+    memset(pointer, 0x5a, h->size);
+    h->maps++;
+    return true;
+}
+
+static bool is_mappable(quire_memory *memory)
+{
+    quire_memory_info info;
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    return info.mappable;
+}
+
+bool bench_write(bench *t, uint32_t index)
+{
+    const bench_held *h = &t->held[index];
+    static const char bytes[64] = "what the fault tests write";
+    uint64_t size = h->size < sizeof bytes ? h->size : sizeof bytes;
+    TRY(t, quire_write(h->memory, h->allocation, h->size - size, bytes, size));
+    if (is_mappable(h->memory))
+        TRY(t, quire_flush(h->memory, h->allocation, 0, 0));
+    return true;
+}
+
+bool bench_read(bench *t, uint32_t index)
+{
+    const bench_held *h = &t->held[index];
+    char bytes[64];
+    uint64_t size = h->size < sizeof bytes ? h->size : sizeof bytes;
+    TRY(t, quire_read(h->memory, h->allocation, h->size - size, bytes, size));
+    if (is_mappable(h->memory))
+        TRY(t, quire_invalidate(h->memory, h->allocation, 0, 0));
+    return true;
+}
+
+bool bench_name(bench *t, uint32_t index, const char *name)
+{
+    TRY(t, quire_allocation_set_name(t->held[index].memory, t->held[index].allocation, name));
+    return true;
+}
+
+static bool drop_text(void *user, const char *text, size_t size)
+{
+    (void)user;
+    (void)text;
+    (void)size;
+    return true;
+}
+
+static bool drop_item(void *user, const quire_item *item)
+{
+    *(uint64_t *)user += item->size;
+    return true;
+}
+
+bool bench_look(bench *t)
+{
+    uint64_t bytes = 0;
+    quire_memory_stats stats;
+    quire_device_stats device;
+    TRY(t, quire_memory_walk(t->memory, drop_item, &bytes));
+    TRY(t, quire_memory_write_json(t->memory, drop_text, NULL));
+    TRY(t, quire_memory_write_svg(t->memory, drop_text, NULL));
+    TRY(t, quire_memory_write_report(t->memory, drop_text, NULL));
+    TRY_OUT(t, stats, quire_memory_get_stats(t->memory, &stats));
+    TRY_OUT(t, device, quire_device_get_stats(t->device, &device));
+    return true;
+}
+
+bool bench_trim(bench *t)
+{
+    uint64_t released;
+    t->tolerance = BENCH_NEVER_FAILS;
+    TRY_OUT(t, released, quire_memory_trim(t->memory, 0, &released));
+    return true;
+}
+
+bool bench_keep(bench *t, uint64_t bytes)
+{
+    t->tolerance = BENCH_MAY_SUCCEED; /* pages that it gives back may ask for memory, not need it */
+    TRY(t, quire_memory_preallocate(t->memory, bytes));
+    return true;
+}
