@@ -1,6 +1,6 @@
 /*
  * quarantine.c - freed ranges of checked builds, kept before they can be reused (see
- * state/checked.h). They are filled with a pattern, and verified when they leave, so that a write
+ * core/checked.h). They are filled with a pattern, and verified when they leave, so that a write
  * after the free is found.
  *
  * One ring of slots serves all shards of a memory. Its lock, of rank QI_RANK_QUARANTINE, is taken
