@@ -109,8 +109,8 @@ static void devices_do_not_meet(contract_world *w, uint32_t kind)
 
 typedef struct sums {
     uint64_t live, free, requested, count, pages, page_bytes;
-    uint64_t
-        edges; /* bytes of pages whose address or size is no multiple of the granule; they are in no range */
+    /* Bytes of pages whose address or size is no multiple of the granule; they are in no range. */
+    uint64_t edges;
     uint64_t granule;
     quire_item last;
 } sums;
