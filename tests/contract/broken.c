@@ -88,9 +88,9 @@ static void remember(broken_backend *b, const quire_page_request *request,
 static quire_result create_in_a_race(broken_backend *b, quire_page_request *request,
                                      quire_native_page *page)
 {
-    b->asked = request->size;
+    b->latest_size = request->size;
     nanosleep(&(struct timespec){.tv_nsec = 300000}, NULL);
-    request->size = b->asked;
+    request->size = b->latest_size;
     return base_create(b, request, page);
 }
 
@@ -127,19 +127,19 @@ static quire_result spoil_request(broken_backend *b, quire_page_request *request
     }
 }
 
-static quire_result broken_page_create(void *state, const quire_page_request *asked,
+static quire_result broken_page_create(void *state, const quire_page_request *original,
                                        quire_native_page *page)
 {
     broken_backend *b = state;
-    quire_page_request request = *asked;
+    quire_page_request request = *original;
     bool shares = b->thing == BROKEN_SAME_PAGE || b->thing == BROKEN_SAME_HIDDEN_PAGE;
-    if (shares && share(b, asked, page))
+    if (shares && share(b, original, page))
         return QUIRE_SUCCESS;
     quire_result result = spoil_request(b, &request, page);
     if (result)
         return refuse(b, result);
     if (shares && (b->thing == BROKEN_SAME_PAGE || !page->address))
-        remember(b, asked, page);
+        remember(b, original, page);
     if (b->thing == BROKEN_ODD_ADDRESS)
         page->address += page->address ? 24 : 0;
     if (b->thing == BROKEN_LOW_ALIGNMENT)
@@ -175,7 +175,7 @@ static quire_result broken_image_requirements(void *state, const quire_image_opt
     bool is_wide = quire_channel_size(options->channel_type) == 8;
     if (b->thing == BROKEN_IMAGE_CODE && is_wide)
         return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0, "too wide");
-    if (b->thing == BROKEN_OBJECT_UNTOLD && is_wide)
+    if (b->thing == BROKEN_OBJECT_UNREPORTED && is_wide)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "too wide");
     quire_result result = b->wrap.base->image_requirements(b->wrap.state, options, needs);
     if (b->thing == BROKEN_SMALL_IMAGE)

@@ -19,8 +19,8 @@ typedef struct broken_backend {
     quire_native_page shared; /* handed out `uses` times */
     uint32_t uses, shared_kind;
     uint64_t first_object;
-    unsigned char *other;   /* memory outside every page, BROKEN_OTHER_SIZE bytes */
-    _Atomic uint64_t asked; /* bytes of the latest page request of any thread */
+    unsigned char *other;         /* memory outside every page, BROKEN_OTHER_SIZE bytes */
+    _Atomic uint64_t latest_size; /* bytes of the latest page request of any thread */
 } broken_backend;
 
 /* Puts the spoiled functions into a complete table. */

@@ -157,7 +157,7 @@ static void granularity_is_kept(contract_world *w, uint32_t kind)
 }
 
 const contract_scenario contract_buffers[] = {
-    {.name = "buffers of every usage, or UNSUPPORTED where the backend's own object says so",
+    {.name = "buffers of every usage, or UNSUPPORTED if the backend's object is",
      .of_kind = buffers_of_all_usages},
     {.name = "linear and optimal resources share no stretch of the buffer-image granularity",
      .of_kind = granularity_is_kept},

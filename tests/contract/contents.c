@@ -236,11 +236,11 @@ static void zero_is_zero(contract_world *w, uint32_t kind)
 }
 
 const contract_scenario contract_contents[] = {
-    {.name = "bytes come back from odd places, or UNSUPPORTED where there is no copy",
+    {.name = "bytes at odd offsets are read back, or UNSUPPORTED without copies",
      .of_kind = round_trips},
     {.name = "neighbours are mapped to their own bytes, or not at all",
      .of_kind = neighbours_are_mapped},
-    {.name = "what the host wrote the device sees, and the reverse, and nothing beside it changes",
+    {.name = "host and device see each other's bytes, and no other byte changes",
      .of_kind = host_and_device_agree},
     {.name = "random allocations keep their patterns until they are freed",
      .of_kind = churn_keeps_patterns},

@@ -259,7 +259,7 @@ static void the_table_copies_rows(contract_world *w, uint32_t kind)
 const contract_scenario contract_copies[] = {
     {.name = "kinds exchange bytes, and the gaps between rows stay",
      .of_kind = kinds_exchange_bytes},
-    {.name = "one page holds both ends of a copy, which never overlap",
+    {.name = "one page can be source and target of a copy without overlap",
      .of_kind = one_page_holds_both_ends},
     {.name = "host memory exchanges rows with a kind, or UNSUPPORTED",
      .of_kind = host_memory_exchanges_rows},

@@ -74,7 +74,7 @@ static void kind_makes_a_memory(contract_world *w, uint32_t kind)
 }
 
 /* Whether the kind can be chosen by a request that does not name all its flags. */
-static bool is_chosen_unasked(const contract_world *w, uint32_t kind)
+static bool is_default_choice(const contract_world *w, uint32_t kind)
 {
     return kit_holds_contents(w, kind) && !(w->info.kinds[kind].flags & QUIRE_DEVICE_COHERENT);
 }
@@ -92,7 +92,7 @@ static void intents_are_served(contract_world *w)
         bool any = false, by_host = intents[i].host_read || intents[i].host_write;
         quire_memory_flags needed = by_host ? QUIRE_HOST_VISIBLE : QUIRE_DEVICE_LOCAL;
         for (uint32_t k = 0; k < w->info.kind_count; k++)
-            any = any || (is_chosen_unasked(w, k) && w->info.kinds[k].flags & needed);
+            any = any || (is_default_choice(w, k) && w->info.kinds[k].flags & needed);
         uint32_t kind = UINT32_MAX;
         quire_result result = quire_device_choose_kind_for(w->device, &intents[i], &kind);
         CHECK_EQ(result, any ? QUIRE_SUCCESS : QUIRE_ERROR_UNSUPPORTED);
@@ -101,15 +101,13 @@ static void intents_are_served(contract_world *w)
 }
 
 const contract_scenario contract_description[] = {
-    {.name = "the description is one that a device can have",
-     .body = description_is_possible,
-     .by_core = true},
+    {.name = "the description is valid", .body = description_is_possible, .by_core = true},
     {.name = "limits are powers of two", .body = limits_are_powers_of_two, .by_core = true},
-    {.name = "a second device describes itself alike", .body = second_device_is_alike},
+    {.name = "a second device has the same description", .body = second_device_is_alike},
     {.name = "every kind can be chosen and makes a memory without a call to the backend",
      .of_kind = kind_makes_a_memory,
      .by_core = true},
-    {.name = "every intent finds a kind where there is one",
+    {.name = "every intent finds a kind if a suitable one exists",
      .body = intents_are_served,
      .by_core = true},
     {0},

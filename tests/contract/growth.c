@@ -140,13 +140,13 @@ static void growth_reaches_aligned_places(contract_world *w, uint32_t kind)
 }
 
 /* The place within an allocation where the page ended before it grew. */
-typedef struct seam {
+typedef struct old_end {
     single s;
     quire_allocation low, across;
     uint64_t start; /* PART bytes before the old end, as an offset in the allocation */
-} seam;
+} old_end;
 
-static void write_across(const seam *m)
+static void write_across(const old_end *m)
 {
     unsigned char bytes[2 * PART];
     kit_fill(3, 0, bytes, sizeof bytes);
@@ -162,7 +162,7 @@ static void write_across(const seam *m)
     kit_expect(3, PART + 100, bytes + PART + 100, PART - 100);
 }
 
-static void map_across(const seam *m)
+static void map_across(const old_end *m)
 {
     void *pointer = NULL;
     unsigned char bytes[2 * PART];
@@ -176,7 +176,7 @@ static void map_across(const seam *m)
 }
 
 /* From the old part of the page to the place, and back. */
-static void copy_across(const seam *m)
+static void copy_across(const old_end *m)
 {
     quire_copy_path path;
     unsigned char bytes[2 * PART];
@@ -201,7 +201,7 @@ static void old_end_is_no_border(contract_world *w, uint32_t kind)
 {
     if (!kit_grows(w, kind))
         return;
-    seam m = {.s = begin(w, kind, PAGES * kit_page_size(w))};
+    old_end m = {.s = begin(w, kind, PAGES * kit_page_size(w))};
     m.low = half(&m.s);
     uint64_t end = size_of(&m.s);
     m.across = ALLOCATE(m.s.memory, .size = end);
@@ -327,7 +327,7 @@ static void a_heap_that_is_full(contract_world *w, uint32_t kind)
     kit_end(&s.memory);
 }
 
-static void what_cannot_grow_is_told(contract_world *w, uint32_t kind)
+static void pages_that_cannot_grow_are_refused(contract_world *w, uint32_t kind)
 {
     quire_memory_info info;
     quire_memory *memory = (quire_memory *)w;
@@ -346,26 +346,26 @@ static void what_cannot_grow_is_told(contract_world *w, uint32_t kind)
 }
 
 const contract_scenario contract_growth[] = {
-    {.name = "a page grows in place, and what lies in it stays",
+    {.name = "a page grows in place and keeps its contents",
      .of_kind = everything_stays,
      .applies = kit_has_growth},
     {.name = "a page grows as far as a large and aligned request needs",
      .of_kind = growth_reaches_aligned_places,
      .applies = kit_has_growth},
-    {.name = "an allocation lies across the place where a page ended",
+    {.name = "an allocation spans the old end of a page",
      .of_kind = old_end_is_no_border,
      .applies = kit_has_growth},
-    {.name = "what is trimmed from the end of a page comes back",
+    {.name = "a trimmed end of a page can be allocated again",
      .of_kind = what_is_trimmed_comes_back,
      .applies = kit_has_growth},
-    {.name = "a heap's limit refuses growth, and nothing changes",
+    {.name = "a heap's limit refuses growth without a change",
      .of_kind = limit_holds,
      .applies = kit_has_growth},
     {.name = "a heap is full at the same size of a page each time",
      .of_kind = a_heap_that_is_full,
      .applies = kit_has_growth},
     {.name = "pages that cannot grow make no contiguous memory",
-     .of_kind = what_cannot_grow_is_told,
+     .of_kind = pages_that_cannot_grow_are_refused,
      .by_core = true},
     {0},
 };

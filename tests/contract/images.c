@@ -48,17 +48,17 @@ static void check_same(const quire_requirements *a, const quire_requirements *b)
  * if the backend creates an object instead of a plain range.
  */
 static bool check_object(const contract_world *w, const quire_image_options *options,
-                         const quire_requirements *told, quire_result asked)
+                         const quire_requirements *reported, quire_result queried)
 {
     uint64_t native = 0;
     quire_requirements needs = {0};
     quire_object_request request = {.object = QUIRE_OBJECT_IMAGE, .image = options};
     if (!kit_offers(w, QUIRE_BACKEND_OBJECTS))
         return false;
-    CHECK_EQ(w->table->object_create(w->state, &request, &native, &needs), asked);
-    if (asked)
+    CHECK_EQ(w->table->object_create(w->state, &request, &native, &needs), queried);
+    if (queried)
         return false;
-    check_same(&needs, told);
+    check_same(&needs, reported);
     if (native)
         w->table->object_destroy(w->state, QUIRE_OBJECT_IMAGE, native);
     return native != 0;
@@ -89,20 +89,20 @@ static void try_image(const contract_world *w, quire_memory **memories,
                       const quire_image_options *options)
 {
     quire_requirements needs, again;
-    quire_result asked = quire_image_get_requirements(w->device, options, &needs);
-    CHECK(!asked || asked == QUIRE_ERROR_UNSUPPORTED);
-    CHECK(asked || kit_offers(w, QUIRE_BACKEND_IMAGES));
-    CHECK_EQ(quire_image_get_requirements(w->device, options, &again), asked);
+    quire_result queried = quire_image_get_requirements(w->device, options, &needs);
+    CHECK(!queried || queried == QUIRE_ERROR_UNSUPPORTED);
+    CHECK(queried || kit_offers(w, QUIRE_BACKEND_IMAGES));
+    CHECK_EQ(quire_image_get_requirements(w->device, options, &again), queried);
     check_same(&needs, &again);
-    if (!asked)
+    if (!queried)
         check_needs(w, options, &needs);
-    bool is_object = check_object(w, options, &needs, asked);
+    bool is_object = check_object(w, options, &needs, queried);
     for (uint32_t kind = 0; kind < w->info.kind_count; kind++) {
         quire_image image;
         if (!memories[kind])
             continue;
         quire_result made = quire_image_create(memories[kind], options, &image);
-        bool can = !asked && needs.kind_mask >> kind & 1;
+        bool can = !queried && needs.kind_mask >> kind & 1;
         CHECK_EQ(made, can ? QUIRE_SUCCESS : QUIRE_ERROR_UNSUPPORTED);
         if (made)
             continue;
@@ -224,19 +224,20 @@ enum { SIDE = 21, TEXEL = 4, ROW = SIDE * TEXEL };
 static void pass_region(quire_memory *memory, quire_image image)
 {
     static unsigned char whole[SIDE * ROW], part[SIDE * ROW], found[SIDE * ROW];
-    const quire_image_region box = {.x = 4, .y = 3, .width = 9, .height = 11};
+    const quire_image_region region = {.x = 4, .y = 3, .width = 9, .height = 11};
     kit_fill(1, 0, whole, sizeof whole);
     kit_fill(2, 0, part, sizeof part);
     CHECK_OK(quire_image_write(memory, image, NULL, whole, 0, 0));
-    CHECK_OK(quire_image_write(memory, image, &box, part, 50, 0));
-    for (uint32_t y = 0; y < box.height; y++)
-        memcpy(whole + (box.y + y) * ROW + box.x * TEXEL, part + y * 50, box.width * TEXEL);
+    CHECK_OK(quire_image_write(memory, image, &region, part, 50, 0));
+    for (uint32_t y = 0; y < region.height; y++)
+        memcpy(whole + (region.y + y) * ROW + region.x * TEXEL, part + y * 50,
+               region.width * TEXEL);
     CHECK_OK(quire_image_read(memory, image, NULL, found, 0, 0));
     CHECK(!memcmp(found, whole, sizeof whole));
     memset(found, 0, sizeof found);
-    CHECK_OK(quire_image_read(memory, image, &box, found, 0, 0));
-    for (uint32_t y = 0; y < box.height; y++)
-        CHECK(!memcmp(found + y * box.width * TEXEL, part + y * 50, box.width * TEXEL));
+    CHECK_OK(quire_image_read(memory, image, &region, found, 0, 0));
+    for (uint32_t y = 0; y < region.height; y++)
+        CHECK(!memcmp(found + y * region.width * TEXEL, part + y * 50, region.width * TEXEL));
 }
 
 /* An image in the backend's own order has no rows to report. */
@@ -265,12 +266,14 @@ static void texels_of_linear_images(contract_world *w)
 }
 
 const contract_scenario contract_images[] = {
-    {.name = "images of every type, channel count, dimension and tiling take what was told first",
+    {.name = "images of every type, channel count, dimension and tiling have the requirements that "
+             "were queried",
      .body = images_of_all_types},
-    {.name = "images of every usage take what was told first", .body = images_of_all_usages},
-    {.name = "an image larger than any heap is told as it is or refused",
+    {.name = "images of every usage have the requirements that were queried",
+     .body = images_of_all_usages},
+    {.name = "an image larger than any heap has correct requirements or is refused",
      .body = images_beyond_all_bounds},
-    {.name = "boxes of texels of linear images go in and come out",
+    {.name = "regions of texels of linear images are written and read back",
      .body = texels_of_linear_images},
     {0},
 };

@@ -109,8 +109,8 @@ static void devices_do_not_meet(contract_world *w, uint32_t kind)
 
 typedef struct sums {
     uint64_t live, free, requested, count, pages, page_bytes;
-    uint64_t
-        edges; /* bytes of pages whose address or size is no multiple of the granule; they are in no range */
+    /* Bytes of pages whose address or size is no multiple of the granule; they are in no range. */
+    uint64_t edges;
     uint64_t granule;
     quire_item last;
 } sums;
@@ -150,7 +150,7 @@ static bool add_item(void *user, const quire_item *item)
     return true;
 }
 
-static void check_figures(const contract_world *w, quire_memory *memory)
+static void check_statistics(const contract_world *w, quire_memory *memory)
 {
     quire_memory_info info;
     quire_device_stats device;
@@ -176,7 +176,7 @@ static void check_figures(const contract_world *w, quire_memory *memory)
     CHECK_EQ(device.live_bytes, stats.live_bytes);
 }
 
-static void figures_add_up(contract_world *w, uint32_t kind)
+static void statistics_add_up(contract_world *w, uint32_t kind)
 {
     quire_memory *memory = kit_memory(w, kind, NULL);
     test_random r = {kind + 11};
@@ -192,24 +192,24 @@ static void figures_add_up(contract_world *w, uint32_t kind)
                           .dedicated = random_below(&r, 10) == 0);
         }
         if (step % 40 == 39)
-            check_figures(w, memory);
+            check_statistics(w, memory);
         if (step % 150 == 149)
             CHECK_OK(quire_memory_trim(memory, 0, NULL));
     }
     for (int i = 0; i < MADE; i++)
         if (live[i].id)
             CHECK_OK(quire_free(memory, live[i]));
-    check_figures(w, memory);
+    check_statistics(w, memory);
     kit_end(&memory);
 }
 
 const contract_scenario contract_life[] = {
-    {.name = "memory and device are BUSY while a child lives, and nothing changes",
+    {.name = "memory and device are BUSY while a child is live, and nothing changes",
      .of_kind = children_keep_their_parents},
-    {.name = "destroy_all ends mapped, reserved and dedicated children",
+    {.name = "destroy_all frees mapped, reserved and dedicated allocations",
      .of_kind = destroy_all_ends_everything},
-    {.name = "stale and foreign handles are known", .of_kind = handles_are_known},
-    {.name = "two devices do not meet", .of_kind = devices_do_not_meet},
-    {.name = "figures add up with the walk", .of_kind = figures_add_up},
+    {.name = "stale and foreign handles are recognized", .of_kind = handles_are_known},
+    {.name = "two devices are independent", .of_kind = devices_do_not_meet},
+    {.name = "the statistics are the sums of the walk", .of_kind = statistics_add_up},
     {0},
 };

@@ -93,7 +93,7 @@ static void page_limit_holds(contract_world *w, uint32_t kind)
     kit_end(&memory);
 }
 
-static bool tells_budgets(const contract_world *w)
+static bool reports_budgets(const contract_world *w)
 {
     return w->subject->set_budget && kit_offers(w, QUIRE_BACKEND_BUDGET);
 }
@@ -156,11 +156,11 @@ static void more_than_the_heap(contract_world *w, uint32_t kind)
 /* If the backend's own budget is at most the heap, the core refuses before it calls the backend. */
 static quire_result code_when_full(const contract_world *w, uint32_t kind)
 {
-    quire_heap_budget told = {0};
+    quire_heap_budget reported = {0};
     if (kit_offers(w, QUIRE_BACKEND_BUDGET))
-        CHECK_OK(w->table->heap_budget(w->state, heap_of(w, kind), &told));
-    bool is_told = told.budget && told.budget <= w->info.heaps[heap_of(w, kind)].size;
-    return is_told ? QUIRE_ERROR_OVER_BUDGET : QUIRE_ERROR_OUT_OF_DEVICE_MEMORY;
+        CHECK_OK(w->table->heap_budget(w->state, heap_of(w, kind), &reported));
+    bool is_reported = reported.budget && reported.budget <= w->info.heaps[heap_of(w, kind)].size;
+    return is_reported ? QUIRE_ERROR_OVER_BUDGET : QUIRE_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
 /* Fills a small heap twice: the second time it holds as much as the first time. */
@@ -266,13 +266,15 @@ const contract_scenario contract_limits[] = {
     {.name = "a limit of pages holds", .of_kind = page_limit_holds},
     {.name = "the backend's budget holds",
      .of_kind = backends_budget_holds,
-     .applies = tells_budgets},
-    {.name = "what is in use has the pages in it", .of_kind = usage_has_the_pages_in_it},
-    {.name = "more than the heap is refused and changes nothing", .of_kind = more_than_the_heap},
-    {.name = "a heap is full at the same page each time", .of_kind = a_heap_that_is_full},
-    {.name = "a trim gives every page back, and so do bounds on what is kept",
+     .applies = reports_budgets},
+    {.name = "the bytes in use include the pages", .of_kind = usage_has_the_pages_in_it},
+    {.name = "more than the heap is refused without a change", .of_kind = more_than_the_heap},
+    {.name = "a heap is full after the same number of pages each time",
+     .of_kind = a_heap_that_is_full},
+    {.name = "a trim destroys every page, and so do bounds on retained bytes",
      .of_kind = trim_gives_every_page_back},
-    {.name = "a steady state makes no page and no call", .of_kind = steady_state_makes_no_call},
-    {.name = "reserved pages serve without a new one", .of_kind = reserved_pages_serve},
+    {.name = "a steady state creates no page and makes no backend call",
+     .of_kind = steady_state_makes_no_call},
+    {.name = "preallocated pages serve without a new one", .of_kind = reserved_pages_serve},
     {0},
 };

@@ -7,7 +7,7 @@ enum { PAGES = 12, PART = 4096 };
 
 /* ---- size, alignment, place --------------------------------------------------------------- */
 
-static void page_is_as_asked(contract_world *w, uint32_t kind)
+static void page_is_as_requested(contract_world *w, uint32_t kind)
 {
     static const uint64_t sizes[] = {1, 3 * KIB, 64 * KIB, MIB + 1};
     const quire_limits *limits = &w->info.limits;
@@ -196,11 +196,11 @@ static void put_bytes(const contract_world *w, const kit_page *page, uint64_t ke
  */
 static uint64_t usage_of(const contract_world *w, uint32_t kind)
 {
-    quire_heap_budget told = {0};
+    quire_heap_budget reported = {0};
     if (!kit_offers(w, QUIRE_BACKEND_BUDGET) || w->subject->is_shared)
         return UINT64_MAX;
-    CHECK_OK(w->table->heap_budget(w->state, w->info.kinds[kind].heap, &told));
-    return told.usage ? told.usage : UINT64_MAX;
+    CHECK_OK(w->table->heap_budget(w->state, w->info.kinds[kind].heap, &reported));
+    return reported.usage ? reported.usage : UINT64_MAX;
 }
 
 /* At each size the last bytes get a pattern. The patterns of smaller sizes stay. */
@@ -277,17 +277,18 @@ static void pages_come_back(contract_world *w, uint32_t kind)
 }
 
 const contract_scenario contract_pages[] = {
-    {.name = "a page is as large and as aligned as it is asked to be", .of_kind = page_is_as_asked},
-    {.name = "pages that live share no byte", .of_kind = pages_are_apart},
+    {.name = "a page has the requested size and alignment", .of_kind = page_is_as_requested},
+    {.name = "live pages share no byte", .of_kind = pages_are_apart},
     {.name = "copies reach exactly the bytes they name", .of_kind = copies_are_exact},
     {.name = "mapping and device see the same bytes", .of_kind = mapping_and_device_agree},
-    {.name = "flush and invalidate take every range of whole atoms",
+    {.name = "flush and invalidate accept every range of whole atoms",
      .of_kind = sync_takes_whole_atoms},
-    {.name = "a flush leaves what the device wrote beside it", .of_kind = flush_leaves_the_rest},
+    {.name = "a flush keeps bytes that the device wrote beside it",
+     .of_kind = flush_leaves_the_rest},
     {.name = "a page larger than its heap is out of device memory",
      .of_kind = too_large_is_refused},
-    {.name = "a page that was given back can be had again", .of_kind = pages_come_back},
-    {.name = "a page takes every size up to its most",
+    {.name = "the memory of a destroyed page can be allocated again", .of_kind = pages_come_back},
+    {.name = "a page accepts every size up to its maximum",
      .of_kind = page_takes_every_size,
      .applies = kit_has_growth},
     {0},

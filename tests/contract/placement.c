@@ -153,7 +153,7 @@ static void addresses_find_their_owner(contract_world *w, uint32_t kind)
 
 /* ---- export ------------------------------------------------------------------------------- */
 
-static void export_is_as_told(contract_world *w)
+static void export_is_as_reported(contract_world *w)
 {
     quire_intent intent = {.host_write = true, .exportable = true};
     uint32_t kind = 0;
@@ -184,7 +184,7 @@ static void export_is_as_told(contract_world *w)
 }
 
 const contract_scenario contract_placement[] = {
-    {.name = "allocations of 1 byte to 3 pages tell one place and keep their contents",
+    {.name = "allocations of 1 byte to 3 pages report one place and keep their contents",
      .of_kind = info_is_within_the_page},
     {.name = "alignments hold at the native address, up to the memory's largest",
      .of_kind = alignments_hold},
@@ -192,7 +192,7 @@ const contract_scenario contract_placement[] = {
      .of_kind = ranges_are_apart},
     {.name = "native addresses and host pointers find their owner",
      .of_kind = addresses_find_their_owner},
-    {.name = "memory is exportable where the device says so, and nowhere else",
-     .body = export_is_as_told},
+    {.name = "memory is exportable exactly if the device reports it",
+     .body = export_is_as_reported},
     {0},
 };

@@ -19,8 +19,8 @@ typedef struct pose {
     tp_options plugin;
     uint64_t alignment;
     bool restores;
-    bool
-        is_stacked; /* quire runs above it as the memory of a runtime (src/adapters/paddle_runtime) */
+    /* quire runs above it as the memory of a runtime (src/adapters/paddle_runtime). */
+    bool is_stacked;
 } pose;
 
 /*

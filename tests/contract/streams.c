@@ -4,102 +4,7 @@
  */
 #include <pthread.h>
 
-#include "tests/contract/kit.h"
-
-enum { STEPS = 20, ENDS = 6, SLOW_FILLS = 24, PART = 4096, THREADS = 4 };
-
-/* Size of the pages that are filled to take time: enough to observe a worker at it. */
-static const uint64_t LARGEST = 256 * KIB;
-
-static bool has_streams(const contract_world *w)
-{
-    return kit_offers(w, QUIRE_BACKEND_STREAMS);
-}
-
-static bool can_order(const contract_world *w)
-{
-    return has_streams(w) && kit_offers(w, QUIRE_BACKEND_STREAM_ORDER);
-}
-
-/* Returns false if this device has no streams, which is allowed for some devices of a backend. */
-static bool open_stream(const contract_world *w, uint64_t *stream)
-{
-    quire_result result = w->table->stream_create(w->state, NULL, stream);
-    if (result == QUIRE_ERROR_UNSUPPORTED)
-        return false;
-    CHECK_OK(result);
-    return true;
-}
-
-static void end_stream(const contract_world *w, uint64_t stream)
-{
-    w->table->stream_destroy(w->state, stream);
-}
-
-static uint64_t mark(const contract_world *w, uint64_t stream)
-{
-    uint64_t value = 0;
-    CHECK_OK(w->table->stream_mark(w->state, stream, &value));
-    CHECK(value > 0);
-    return value;
-}
-
-static uint64_t passed(const contract_world *w, uint64_t stream)
-{
-    uint64_t value = 0;
-    CHECK_OK(w->table->stream_passed(w->state, stream, &value));
-    return value;
-}
-
-static void await(const contract_world *w, uint64_t stream, uint64_t value)
-{
-    bool has_passed = false;
-    CHECK_OK(w->table->stream_await(w->state, stream, value, QUIRE_FOREVER, &has_passed));
-    CHECK(has_passed);
-    CHECK(passed(w, stream) >= value);
-}
-
-/* ---- work --------------------------------------------------------------------------------- */
-
-static bool has_done(quire_result result)
-{
-    if (result != QUIRE_ERROR_UNSUPPORTED)
-        CHECK_OK(result);
-    return !result;
-}
-
-/* Returns false if the backend does not support fills on a stream. */
-static bool fill(const contract_world *w, uint64_t stream, const kit_page *page, uint64_t offset,
-                 uint64_t size, uint8_t value)
-{
-    return kit_offers(w, QUIRE_BACKEND_STREAM_FILL) &&
-           has_done(w->table->stream_fill(w->state, stream, &page->native, offset, size, value));
-}
-
-static bool copy(const contract_world *w, uint64_t stream, quire_copy_job job)
-{
-    job.rows = job.rows ? job.rows : 1;
-    job.slices = job.slices ? job.slices : 1;
-    job.to_state = job.to_state ? job.to_state : w->state;
-    job.from_state = job.from_state ? job.from_state : w->state;
-    return kit_offers(w, QUIRE_BACKEND_STREAM_COPY) &&
-           has_done(w->table->stream_copy(w->state, stream, &job));
-}
-
-static kit_page page_of(const contract_world *w, uint32_t kind)
-{
-    uint64_t size = kit_page_size(w) < LARGEST ? kit_page_size(w) : LARGEST;
-    return kit_page_make(w, kind, size < PART ? PART : size);
-}
-
-/* Submits work that takes the device a while. Returns false if nothing was submitted. */
-static bool be_slow(const contract_world *w, uint64_t stream, const kit_page *page)
-{
-    bool any = true;
-    for (int i = 0; i < SLOW_FILLS && any; i++)
-        any = fill(w, stream, page, 0, page->native.size, (uint8_t)i);
-    return any;
-}
+#include "tests/contract/streams.h"
 
 /* ---- points ------------------------------------------------------------------------------- */
 
@@ -144,7 +49,7 @@ static void nothing_passes_before_it_is_marked(contract_world *w, uint32_t kind)
     kit_page_end(w, &page);
 }
 
-static void waiting_ends(contract_world *w, uint32_t kind)
+static void a_wait_ends(contract_world *w, uint32_t kind)
 {
     uint64_t stream;
     bool has_passed = true;
@@ -396,13 +301,13 @@ const contract_scenario contract_streams[] = {
     {.name = "points pass in the order in which they were marked",
      .of_kind = points_pass_in_order,
      .applies = has_streams},
-    {.name = "nothing has passed before it is marked",
+    {.name = "no point has passed before it is marked",
      .of_kind = nothing_passes_before_it_is_marked,
      .applies = has_streams},
-    {.name = "waiting ends when the point has passed, or in time",
-     .of_kind = waiting_ends,
+    {.name = "a wait ends when the point has passed, or after its timeout",
+     .of_kind = a_wait_ends,
      .applies = has_streams},
-    {.name = "what was never marked has not passed, and the wait for it ends in time",
+    {.name = "an unmarked value has not passed, and a wait for it times out",
      .body = what_was_never_marked_does_not_pass,
      .applies = has_streams},
     {.name = "work on a stream is done in order, before its point passes",
@@ -414,13 +319,13 @@ const contract_scenario contract_streams[] = {
     {.name = "rows that are copied on a stream keep their strides",
      .of_kind = rows_keep_their_strides,
      .applies = has_streams},
-    {.name = "what is ordered behind a point comes after it",
+    {.name = "work ordered after a point runs after it",
      .of_kind = streams_come_after_points,
      .applies = can_order},
-    {.name = "streams that wait for each other end in any order",
+    {.name = "streams that wait for each other are destroyed in any order",
      .of_kind = streams_end_in_any_order,
      .applies = can_order},
-    {.name = "memory that is freed on a stream is used again in its order",
+    {.name = "memory that is freed on a stream is reused in its order",
      .of_kind = memory_waits_for_points,
      .applies = has_streams},
     {.name = "threads share a stream", .of_kind = threads_share_a_stream, .applies = has_streams},

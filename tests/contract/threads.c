@@ -159,7 +159,7 @@ static void on_copies(contract_world *w, uint32_t kind)
 }
 
 const contract_scenario contract_threads[] = {
-    {.name = "four threads make and give back pages",
+    {.name = "four threads create and destroy pages",
      .of_kind = on_pages,
      .applies = takes_threads},
     {.name = "four threads on one memory", .of_kind = on_one_memory, .applies = takes_threads},

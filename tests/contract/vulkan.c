@@ -14,18 +14,18 @@
 #define MAX_HEAP (UINT64_C(256) << 20)
 
 /* The messages of layers and driver. */
-typedef struct heard {
+typedef struct messages {
     pthread_mutex_t lock;
     uint64_t count;
     char first[1024];
-} heard;
+} messages;
 
-/* Lines of the library itself, about leaks that a test makes on purpose, begin differently. */
+/* Lines of the library itself, about leaks that a test causes on purpose, begin differently. */
 static const char FROM_VULKAN[] = "vulkan: ";
 
-static void hear(void *user, quire_log_level level, const char *line)
+static void collect_message(void *user, quire_log_level level, const char *line)
 {
-    heard *h = user;
+    messages *h = user;
     if (level > QUIRE_LOG_WARNING || strncmp(line, FROM_VULKAN, sizeof FROM_VULKAN - 1))
         return;
     pthread_mutex_lock(&h->lock);
@@ -41,12 +41,13 @@ static quire_result open_driver(const contract_subject *subject, const quire_hos
     if (preload && strstr(preload, "vgpreload"))
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
                                   "valgrind finds what drivers and layers leak");
-    heard *h = calloc(1, sizeof *h);
+    messages *h = calloc(1, sizeof *h);
     CHECK(h);
     pthread_mutex_init(&h->lock, NULL);
     quire_vulkan_options options = {
-        .settings = {.device = {.host_memory = host,
-                                .log = {.write = hear, .user = h, .level = QUIRE_LOG_WARNING}}}};
+        .settings = {
+            .device = {.host_memory = host,
+                       .log = {.write = collect_message, .user = h, .level = QUIRE_LOG_WARNING}}}};
     (void)subject;
     opened->own = h;
     quire_result result = quire_vulkan_open(&options, &opened->device);
@@ -57,7 +58,7 @@ static quire_result open_driver(const contract_subject *subject, const quire_hos
 
 static void close_driver(void *own)
 {
-    heard *h = own;
+    messages *h = own;
     if (h->count)
         check_failed(__FILE__, __LINE__, "%" PRIu64 " messages, the first: %s", h->count, h->first);
     pthread_mutex_destroy(&h->lock);

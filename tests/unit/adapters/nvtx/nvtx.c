@@ -203,28 +203,28 @@ UNIT(nvtx, pages_are_heaps_and_allocations_regions_of_the_requested_size)
     end();
 }
 
-static uint32_t heard;
+static uint32_t events;
 
 static void count(void *user, quire_memory *from, const quire_event *event)
 {
-    CHECK(user == &heard && from == memory && event->kind == QUIRE_EVENT_FREED);
-    heard++;
+    CHECK(user == &events && from == memory && event->kind == QUIRE_EVENT_FREED);
+    events++;
 }
 
 UNIT(nvtx, existing_allocations_are_reported_and_the_callers_hook_stays_active)
 {
-    const quire_hook next = {.event = count, .user = &heard, .kinds = QUIRE_EVENT_FREED};
+    const quire_hook next = {.event = count, .user = &events, .kinds = QUIRE_EVENT_FREED};
     begin(1);
     quire_allocation a = allocate(100), b = allocate(200);
     CHECK_OK(quire_nvtx_watch(memory, &next, &watch));
     CHECK(tool.heap_count == 1 && tool.region_count == 2);
     CHECK(is_region(pointer_of(a), 100) && is_region(pointer_of(b), 200));
     CHECK_OK(quire_free(memory, a));
-    CHECK(heard == 1 && tool.region_count == 1);
+    CHECK(events == 1 && tool.region_count == 1);
     CHECK_OK(quire_nvtx_end(&watch));
     CHECK(!tool.heap_count && !tool.region_count);
     CHECK_OK(quire_free(memory, b));
-    CHECK_EQ(heard, 2);
+    CHECK_EQ(events, 2);
     end();
 }
 

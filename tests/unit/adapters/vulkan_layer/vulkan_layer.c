@@ -204,7 +204,7 @@ UNIT(vulkan_layer, the_driver_answers_if_no_page_can_be_created)
     CHECK_EQ((uint32_t)FV(&f, vkAllocateMemory)(f.device, &info, NULL, &memory),
              (uint32_t)VK_ERROR_OUT_OF_DEVICE_MEMORY);
     lf_release(&f, small);
-    /* the empty page is destroyed before the driver is asked again */
+    /* the empty page is destroyed before the driver is called again */
     fv_set_capacity(f.driver, 0, 0, 33 * MIB);
     lf_release(&f, lf_allocate(&f, 100 * KIB, 0, NULL));
     lf_expect_passed(&f, 32 * MIB, 0, NULL);

@@ -104,8 +104,10 @@ UNIT(vulkan_layer_calls, each_memory_is_mapped_once_and_the_page_stays_mapped)
     CHECK_EQ((uintptr_t)one % 4096, 0);
     CHECK_EQ((uintptr_t)other % 4096, 128);
     CHECK_EQ(fv_calls(f.driver, "vkMapMemory"), 1);
-    /* ranges of both objects in one call; to the end of a memory whose size is not a multiple of
-       the * atom, and to the end of a mapping */
+    /*
+     * ranges of both objects in one call; to the end of a memory whose size is not a multiple of
+     * the atom, and to the end of a mapping
+     */
     memset(one, 1, 1000);
     memset(other, 2, 256);
     const VkMappedMemoryRange ranges[] = {

@@ -8,44 +8,44 @@ enum { PAGE = 4096 };
 /* Two memories on one device, each with one page at most. */
 typedef struct pair {
     fixture f;
-    quire_memory *memories[2]; /* the first one belongs to the fixture */
-    uint32_t asked[2];         /* calls of their on_out_of_memory */
-    quire_allocation given;    /* the callback of the second memory frees this; {0} means nothing */
+    quire_memory *memories[2];  /* the first one belongs to the fixture */
+    uint32_t callback_calls[2]; /* calls of their on_out_of_memory */
+    quire_allocation to_free; /* the callback of the second memory frees this; {0} means nothing */
 } pair;
 
-static bool first_is_asked(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
+static bool count_first_call(void *user, quire_memory *memory, const quire_out_of_memory *report)
 {
     pair *p = user;
-    CHECK(memory == p->memories[0] && shortage->size == PAGE);
-    p->asked[0]++;
+    CHECK(memory == p->memories[0] && report->size == PAGE);
+    p->callback_calls[0]++;
     return false;
 }
 
-static bool second_is_asked(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
+static bool count_second_call(void *user, quire_memory *memory, const quire_out_of_memory *report)
 {
     pair *p = user;
-    CHECK(memory == p->memories[1] && shortage->size == PAGE);
-    p->asked[1]++;
-    if (!p->given.id)
+    CHECK(memory == p->memories[1] && report->size == PAGE);
+    p->callback_calls[1]++;
+    if (!p->to_free.id)
         return false;
-    CHECK_OK(quire_free(memory, p->given));
-    p->given.id = 0;
+    CHECK_OK(quire_free(memory, p->to_free));
+    p->to_free.id = 0;
     return true;
 }
 
 static void make(pair *p)
 {
     const quire_page_policy one_page = {.page_size = PAGE, .max_pages = 1};
-    *p = (pair){.given = {0}};
+    *p = (pair){.to_free = {0}};
     fixture_make(&p->f, &(quire_memory_options){.name = "first",
                                                 .pages = one_page,
-                                                .on_out_of_memory = {first_is_asked, p}});
+                                                .on_out_of_memory = {count_first_call, p}});
     p->memories[0] = p->f.memory;
-    CHECK_OK(quire_memory_create(p->f.device,
-                                 &(quire_memory_options){.name = "second",
-                                                         .pages = one_page,
-                                                         .on_out_of_memory = {second_is_asked, p}},
-                                 &p->memories[1]));
+    CHECK_OK(quire_memory_create(
+        p->f.device,
+        &(quire_memory_options){
+            .name = "second", .pages = one_page, .on_out_of_memory = {count_second_call, p}},
+        &p->memories[1]));
 }
 
 static void end(pair *p)
@@ -76,7 +76,7 @@ UNIT(allocation_fallback, the_first_memory_with_room_serves)
     CHECK_EQ(place(&p, &second), 1);
     CHECK_OK(quire_free(p.memories[0], first));
     CHECK_EQ(place(&p, &third), 0);
-    CHECK_EQ(p.asked[0] + p.asked[1], 0);
+    CHECK_EQ(p.callback_calls[0] + p.callback_calls[1], 0);
     end(&p);
 }
 
@@ -89,7 +89,7 @@ UNIT(allocation_fallback, a_success_keeps_the_last_error)
     CHECK_EQ(place(&p, &first), 0);
     CHECK_EQ(place(&p, &second), 1); /* the refusal of the first memory is not reported */
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_HAS(quire_last_error(), "none");
+    CHECK_HAS(quire_last_error(), "{0}");
     end(&p);
 }
 
@@ -99,11 +99,11 @@ UNIT(allocation_fallback, callbacks_are_called_after_all_memories_were_tried)
     quire_allocation first, third;
     make(&p);
     CHECK_EQ(place(&p, &first), 0);
-    CHECK_EQ(place(&p, &p.given), 1);
+    CHECK_EQ(place(&p, &p.to_free), 1);
     CHECK_EQ(place(&p, &third), 1);
-    CHECK_EQ(p.asked[0], 1);
-    CHECK_EQ(p.asked[1], 1);
-    CHECK_EQ(p.given.id, 0);
+    CHECK_EQ(p.callback_calls[0], 1);
+    CHECK_EQ(p.callback_calls[1], 1);
+    CHECK_EQ(p.to_free.id, 0);
     end(&p);
 }
 
@@ -121,8 +121,8 @@ UNIT(allocation_fallback, the_first_memory_reports_a_refusal_by_all)
     CHECK_HAS(quire_last_error(), "'first'");
     CHECK_EQ(chosen, 0);
     CHECK_EQ(none.id, 0);
-    CHECK_EQ(p.asked[0], 1);
-    CHECK_EQ(p.asked[1], 1);
+    CHECK_EQ(p.callback_calls[0], 1);
+    CHECK_EQ(p.callback_calls[1], 1);
     for (int i = 0; i < 2; i++)
         CHECK_OK(quire_memory_check(p.memories[i]));
     end(&p);

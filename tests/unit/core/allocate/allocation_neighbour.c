@@ -48,12 +48,12 @@ static quire_allocation make_range(fixture *b, uint64_t size, uint64_t alignment
 
 static thing make_thing(fixture *b, test_random *random)
 {
-    uint64_t sort = random_below(random, 4), size = random_size(random, 5000);
+    uint64_t type = random_below(random, 4), size = random_size(random, 5000);
     uint32_t side = (uint32_t)random_size(random, 70);
-    thing t = {.optimal = sort == 0, .is_image = sort <= 1};
-    if (sort <= 1)
-        t.allocation = make_image(b, side, side, sort ? QUIRE_TILING_LINEAR : QUIRE_TILING_OPTIMAL);
-    else if (sort == 2)
+    thing t = {.optimal = type == 0, .is_image = type <= 1};
+    if (type <= 1)
+        t.allocation = make_image(b, side, side, type ? QUIRE_TILING_LINEAR : QUIRE_TILING_OPTIMAL);
+    else if (type == 2)
         t.allocation = make_buffer(b, size);
     else
         t.allocation = make_range(b, size, UINT64_C(1) << random_below(random, 10));

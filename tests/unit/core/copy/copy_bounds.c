@@ -27,10 +27,10 @@ static void make(bench *b)
  * Copies the region with one end in the memory and one on the host; the pitches are those of one
  * end.
  */
-static quire_result copy(bench *b, const quire_copy_options *box, const quire_copy_end *pitches,
+static quire_result copy(bench *b, const quire_copy_options *region, const quire_copy_end *pitches,
                          bool from_memory, bool at_memory)
 {
-    quire_copy_options o = *box;
+    quire_copy_options o = *region;
     quire_copy_end *in_memory = from_memory ? &o.from : &o.to;
     quire_copy_end *on_host = from_memory ? &o.to : &o.from;
     *(at_memory ? in_memory : on_host) = *pitches;
@@ -43,20 +43,21 @@ static quire_result copy(bench *b, const quire_copy_options *box, const quire_co
     return quire_copy(&o);
 }
 
-static void expect(bench *b, const quire_copy_options *box, const quire_copy_end *pitches,
+static void expect(bench *b, const quire_copy_options *region, const quire_copy_end *pitches,
                    quire_result code, const char *says)
 {
     for (int i = 0; i < 4; i++) {
-        CHECK_FAILS(copy(b, box, pitches, i & 1, i & 2), code);
+        CHECK_FAILS(copy(b, region, pitches, i & 1, i & 2), code);
         CHECK_HAS(quire_last_error(), says);
     }
     for (size_t i = 0; i < SIZE; i++)
         CHECK_EQ(b->host[i], 0);
 }
 
-static void expect_uncounted(bench *b, const quire_copy_options *box, const quire_copy_end *pitches)
+static void expect_uncounted(bench *b, const quire_copy_options *region,
+                             const quire_copy_end *pitches)
 {
-    expect(b, box, pitches, QUIRE_ERROR_OUT_OF_RANGE, "their size exceeds 64 bits");
+    expect(b, region, pitches, QUIRE_ERROR_OUT_OF_RANGE, "their size exceeds 64 bits");
 }
 
 UNIT(copy_bounds, rows_that_end_above_64_bits)

@@ -235,13 +235,13 @@ UNIT(copy_stream, wrong_streams_are_refused_and_nothing_is_submitted)
     fixture_open(&other, NULL);
     CHECK_OK(quire_stream_create(w.f.device, &(quire_stream_options){.capture = true}, &held));
     CHECK_OK(quire_stream_create(other.device, NULL, &foreign));
-    quire_copy_options o = a_to_b(&w), told = o;
-    told.progress.goes_on = goes_on;
+    quire_copy_options o = a_to_b(&w), with_progress = o;
+    with_progress.progress.goes_on = goes_on;
     quire_point done = {w.stream, 1};
     CHECK_FAILS(quire_copy_on(held, &o, &done), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK(!done.stream);
     CHECK_FAILS(quire_copy_on(foreign, &o, &done), QUIRE_ERROR_FOREIGN_HANDLE);
-    CHECK_FAILS(quire_copy_on(w.stream, &told, &done), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_copy_on(w.stream, &with_progress, &done), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_copy_on(NULL, &o, &done), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_fill_on(held, w.f.memory, w.a, 0, 0, 1, &done), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_fill_on(foreign, w.f.memory, w.a, 0, 0, 1, &done),

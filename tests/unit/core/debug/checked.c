@@ -10,7 +10,7 @@ enum { SIZE = 100 };
 
 /* ---- damage that is found ----------------------------------------------------------------- */
 
-static void expect_told(const char *where, const char *byte)
+static void expect_message(const char *where, const char *byte)
 {
     CHECK_HAS(quire_last_error(), "memory 'memory'");
     CHECK_HAS(quire_last_error(), "'weights'");
@@ -35,12 +35,12 @@ static void find_beside(uint32_t kind, int64_t at, const char *where, const char
     quire_native native = watched_native(&w, weights);
     watched_spoil(&w, &native, at);
     CHECK_FAILS(quire_memory_check(w.memory), QUIRE_ERROR_CORRUPTED);
-    expect_told(where, byte);
+    expect_message(where, byte);
     CHECK_HAS(w.log, quire_last_error());
     CHECK_FAILS(quire_memory_check(w.memory), QUIRE_ERROR_CORRUPTED);
     w.log[0] = '\0';
     CHECK_FAILS(quire_free(w.memory, weights), QUIRE_ERROR_CORRUPTED);
-    expect_told(where, byte);
+    expect_message(where, byte);
     CHECK_HAS(w.log, quire_last_error());
     CHECK_FAILS(quire_free(w.memory, weights), QUIRE_ERROR_STALE_HANDLE); /* it is freed */
     watched_end(&w);

@@ -55,15 +55,15 @@ UNIT(checked_pages, a_dedicated_page_that_is_kept_is_filled_and_poisoned_and_reu
         quire_native native = watched_native(&w, allocation);
         watched_bytes = native.host;
         watched_page = native.page.address;
-        bool is_told = qi_poison_works() && native.host;
+        bool is_poisonable = qi_poison_works() && native.host;
         CHECK_OK(quire_free(w.memory, allocation));
         CHECK_EQ(w.fake.pages, 1);
         CHECK_EQ(watched_byte(&w, &native, 0), 0xfd);
-        CHECK(!is_told || qi_is_poisoned(watched_bytes));
+        CHECK(!is_poisonable || qi_is_poisoned(watched_bytes));
         CHECK_OK(quire_allocate(w.memory, &options, &allocation));
         CHECK_EQ(pages_created(&w), 1);
         CHECK_EQ(watched_byte(&w, &native, 0), 0xff);
-        CHECK(!is_told || !qi_is_poisoned(watched_bytes));
+        CHECK(!is_poisonable || !qi_is_poisoned(watched_bytes));
         watched_spoil(&w, &native, SIZE);
         CHECK_FAILS(quire_free(w.memory, allocation), QUIRE_ERROR_CORRUPTED);
         CHECK_OK(quire_memory_trim(w.memory, 0, NULL));
@@ -80,12 +80,12 @@ UNIT(checked_pages, a_shared_page_that_is_kept_stays_poisoned_and_is_unpoisoned_
         quire_native native = watched_native(&w, watched_allocate(&w, WHOLE, NULL));
         watched_bytes = native.host;
         watched_page = native.page.address;
-        bool is_told = qi_poison_works() && native.host;
+        bool is_poisonable = qi_poison_works() && native.host;
         CHECK_OK(quire_free(w.memory, w.allocation));
         watched_settle(&w);
         CHECK_EQ(w.fake.pages, 1);
         CHECK_EQ(watched_byte(&w, &native, WHOLE - 1), 0xfd);
-        CHECK(!is_told || qi_is_poisoned(watched_bytes));
+        CHECK(!is_poisonable || qi_is_poisoned(watched_bytes));
         CHECK_OK(quire_memory_preallocate(w.memory, 2 * PAGE));
         CHECK_OK(quire_memory_trim(w.memory, 0, NULL));
         CHECK(destroyed >= 2);
@@ -132,15 +132,15 @@ UNIT(checked_pages, a_sink_may_allocate_when_a_page_is_destroyed)
 
 /* ---- shards ------------------------------------------------------------------------------- */
 
-typedef struct errand {
+typedef struct task {
     watched *w;
     void (*run)(watched *w);
     uint32_t number;
-} errand;
+} task;
 
 static void *go(void *user)
 {
-    errand *e = user;
+    task *e = user;
     e->number = qi_thread_number();
     e->run(e->w);
     return NULL;
@@ -150,7 +150,7 @@ static void *go(void *user)
 static void in_other_shard(watched *w, void (*run)(watched *w))
 {
     pthread_t thread;
-    errand e = {.w = w, .run = run};
+    task e = {.w = w, .run = run};
     uint32_t mine = qi_thread_number();
     CHECK_EQ(pthread_create(&thread, NULL, go, &e), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
@@ -315,23 +315,23 @@ UNIT(checked_pages, a_lower_limit_releases_pages_with_quarantined_ranges)
     watched_end(&w);
 }
 
-typedef struct shortage {
+typedef struct rescue {
     quire_allocation spare;
-    int asked;
-} shortage;
+    int calls;
+} rescue;
 
 static bool free_spare(void *user, quire_memory *memory, const quire_out_of_memory *what)
 {
-    shortage *s = user;
+    rescue *s = user;
     (void)what;
-    return !s->asked++ && !quire_free(memory, s->spare);
+    return !s->calls++ && !quire_free(memory, s->spare);
 }
 
 UNIT(checked_pages, the_callback_is_called_only_when_the_quarantine_is_empty)
 {
     for (uint32_t shards = 1; shards <= 2; shards++) {
         watched w;
-        shortage s = {0};
+        rescue s = {0};
         watched_prepare(&w);
         watched_open(&w, &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT,
                                                  .shards = shards,
@@ -340,14 +340,14 @@ UNIT(checked_pages, the_callback_is_called_only_when_the_quarantine_is_empty)
                                                  .pages = {.page_size = PAGE}});
         for (int i = 0; i < 3; i++)
             allocate_and_free_whole(&w);
-        CHECK_EQ(s.asked, 0);
+        CHECK_EQ(s.calls, 0);
         s.spare = watched_allocate(&w, WHOLE, NULL);
         watched_allocate(&w, WHOLE, NULL); /* the range that the callback freed is used at once */
-        CHECK_EQ(s.asked, 1);
+        CHECK_EQ(s.calls, 1);
         CHECK_FAILS(quire_allocate(w.memory, &(quire_allocation_options){.size = WHOLE},
                                    &(quire_allocation){0}),
                     QUIRE_ERROR_OVER_BUDGET);
-        CHECK_EQ(s.asked, 2);
+        CHECK_EQ(s.calls, 2);
         CHECK_OK(quire_memory_check(w.memory));
         watched_end(&w);
     }

@@ -14,7 +14,7 @@ typedef struct bench {
     fixture f;
     quire_stream *a, *b;
     qi_shard *shard;
-    qi_stream_queue *lane; /* of a */
+    qi_stream_queue *stream_queue; /* of a */
 } bench;
 
 static quire_stream *make(bench *w)
@@ -45,8 +45,9 @@ static void begin(bench *w)
         CHECK_OK(quire_free_on(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->a));
     CHECK_OK(quire_free_on(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->b));
     w->shard = w->f.memory->shards;
-    w->lane = qi_stream_queue_find(w->shard, w->a);
-    CHECK(w->lane && w->lane->heap.first && w->lane->marked.first && w->lane->fresh.first);
+    w->stream_queue = qi_stream_queue_find(w->shard, w->a);
+    CHECK(w->stream_queue && w->stream_queue->heap.first && w->stream_queue->marked.first &&
+          w->stream_queue->fresh.first);
     CHECK_OK(quire_memory_check(w->f.memory));
 }
 
@@ -88,10 +89,11 @@ UNIT(deferred_check, waits_of_another_stream_or_of_a_slot_that_does_not_wait)
     bench w;
     begin(&w);
     quire_allocation live = ALLOCATE(&w.f, .size = KIB);
-    qi_wait *waits[] = {w.lane->marked.first, w.lane->marked.last, w.lane->heap.first,
-                        w.lane->heap.first->next ? w.lane->heap.first->next
-                                                 : w.lane->heap.first->previous,
-                        w.lane->fresh.first};
+    qi_wait *waits[] = {w.stream_queue->marked.first, w.stream_queue->marked.last,
+                        w.stream_queue->heap.first,
+                        w.stream_queue->heap.first->next ? w.stream_queue->heap.first->next
+                                                         : w.stream_queue->heap.first->previous,
+                        w.stream_queue->fresh.first};
     for (int i = 0; i < 5; i++) {
         DAMAGE(&w, waits[i]->stream, w.b);
         DAMAGE(&w, waits[i]->slot, qi_handle_slot(live.id)); /* of the same size, but live */
@@ -104,7 +106,7 @@ UNIT(deferred_check, lists_with_inconsistent_links)
 {
     bench w;
     begin(&w);
-    qi_wait_list *lists[] = {&w.lane->marked, &w.lane->fresh};
+    qi_wait_list *lists[] = {&w.stream_queue->marked, &w.stream_queue->fresh};
     for (int i = 0; i < 2; i++) {
         qi_wait_list *list = lists[i];
         DAMAGE(&w, list->first, NULL);
@@ -123,14 +125,14 @@ UNIT(deferred_check, lists_out_of_order)
 {
     bench w;
     begin(&w);
-    qi_wait *first = w.lane->marked.first, *last = w.lane->marked.last;
+    qi_wait *first = w.stream_queue->marked.first, *last = w.stream_queue->marked.last;
     DAMAGE(&w, first->value, first->next->value + 1);
     DAMAGE(&w, last->value, first->value - 1);
     DAMAGE(&w, first->value, 0); /* an existing one, of the same list */
-    DAMAGE(&w, w.lane->fresh.first->value, 1);
-    DAMAGE(&w, w.lane->fresh.last->value, 1);
+    DAMAGE(&w, w.stream_queue->fresh.first->value, 1);
+    DAMAGE(&w, w.stream_queue->fresh.last->value, 1);
     DAMAGE(&w, first->order, 1);
-    DAMAGE(&w, w.lane->fresh.first->order, 1);
+    DAMAGE(&w, w.stream_queue->fresh.first->order, 1);
     end(&w);
 }
 
@@ -138,7 +140,7 @@ UNIT(deferred_check, heaps_with_inconsistent_links)
 {
     bench w;
     begin(&w);
-    qi_queue_heap *heap = &w.lane->heap;
+    qi_queue_heap *heap = &w.stream_queue->heap;
     qi_wait *first = heap->first, *below = first->next ? first->next : first->previous;
     DAMAGE(&w, heap->first, NULL);
     DAMAGE(&w, heap->first, below);
@@ -151,11 +153,11 @@ UNIT(deferred_check, heaps_with_inconsistent_links)
         if (wait->next)
             DAMAGE(&w, wait->next, NULL);
         else
-            DAMAGE(&w, wait->next, w.lane->marked.first);
+            DAMAGE(&w, wait->next, w.stream_queue->marked.first);
         if (wait->previous)
             DAMAGE(&w, wait->previous, NULL);
         else
-            DAMAGE(&w, wait->previous, w.lane->fresh.first);
+            DAMAGE(&w, wait->previous, w.stream_queue->fresh.first);
         if (wait->next && !wait->previous)
             DAMAGE(&w, wait->previous, wait->next); /* linked twice below it */
         if (wait->previous && !wait->next)
@@ -168,7 +170,7 @@ UNIT(deferred_check, heaps_out_of_order)
 {
     bench w;
     begin(&w);
-    qi_wait *first = w.lane->heap.first;
+    qi_wait *first = w.stream_queue->heap.first;
     for (qi_wait *wait = first; wait; wait = qi_queue_heap_next(wait)) {
         DAMAGE(&w, wait->order, 0);
         if (wait != first)
@@ -177,7 +179,7 @@ UNIT(deferred_check, heaps_out_of_order)
     DAMAGE(&w, first->value, 0);
     DAMAGE(&w, first->value, UINT64_MAX);
     qi_wait *below = first->next ? first->next : first->previous;
-    uint64_t kept = below->value;
+    uint64_t saved = below->value;
     below->value = first->value; /* equal values are ordered by insertion */
     uint64_t later = first->order < below->order ? below->order : first->order;
     uint64_t orders[2] = {first->order, below->order};
@@ -185,7 +187,7 @@ UNIT(deferred_check, heaps_out_of_order)
     below->order = later;
     CHECK_OK(quire_memory_check(w.f.memory));
     DAMAGE(&w, first->order, later + 1);
-    below->value = kept;
+    below->value = saved;
     first->order = orders[0];
     below->order = orders[1];
     end(&w);
@@ -196,13 +198,14 @@ UNIT(deferred_check, bins_that_lack_their_waits)
 {
     bench w;
     begin(&w);
-    qi_wait *waits[] = {w.lane->marked.first, w.lane->heap.first, w.lane->fresh.first};
+    qi_wait *waits[] = {w.stream_queue->marked.first, w.stream_queue->heap.first,
+                        w.stream_queue->fresh.first};
     for (int i = 0; i < 3; i++) {
         CHECK(waits[i]->bin != 0);
         DAMAGE(&w, waits[i]->bin, 0);
         DAMAGE(&w, waits[i]->bin, waits[i]->bin + 1);
     }
-    qi_wait **bin = &w.lane->bins[waits[0]->bin - 1];
+    qi_wait **bin = &w.stream_queue->bins[waits[0]->bin - 1];
     qi_wait *top = *bin;
     DAMAGE(&w, *bin, NULL);
     DAMAGE(&w, *bin, top->bin_next);
@@ -230,12 +233,12 @@ UNIT(deferred_check, bins_of_another_stream)
     CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = 64 * KIB), w.b));
     qi_stream_queue *other = qi_stream_queue_find(w.shard, w.b);
     uint32_t bin = other->fresh.last->bin - 1;
-    qi_wait *own = w.lane->bins[bin], *theirs = other->bins[bin];
+    qi_wait *own = w.stream_queue->bins[bin], *theirs = other->bins[bin];
     CHECK(own && own != theirs && !own->bin_next && !theirs->bin_next);
-    w.lane->bins[bin] = theirs;
+    w.stream_queue->bins[bin] = theirs;
     other->bins[bin] = own;
     CHECK_FAILS(quire_memory_check(w.f.memory), QUIRE_ERROR_CORRUPTED);
-    w.lane->bins[bin] = own;
+    w.stream_queue->bins[bin] = own;
     other->bins[bin] = theirs;
     end(&w);
 }
@@ -249,8 +252,8 @@ UNIT(deferred_check, waits_of_objects_of_another_stream)
     CHECK_OK(quire_buffer_create(
         w.f.memory, &(quire_buffer_options){.size = KIB, .usage = QUIRE_USAGE_STORAGE}, &buffer));
     CHECK_OK(quire_free_on(w.f.memory, buffer.allocation, w.a));
-    CHECK(!w.lane->fresh.last->bin);
-    DAMAGE(&w, w.lane->fresh.last->stream, w.b);
+    CHECK(!w.stream_queue->fresh.last->bin);
+    DAMAGE(&w, w.stream_queue->fresh.last->stream, w.b);
     end(&w);
 }
 
@@ -263,11 +266,12 @@ UNIT(deferred_check, stream_queues_missing_from_the_table)
     DAMAGE(&w, *bucket, NULL);
     DAMAGE(&w, w.shard->queue_count, 1);
     DAMAGE(&w, w.shard->queue_count, 3);
-    DAMAGE(&w, w.lane->stream, w.b);
-    DAMAGE(&w, w.lane->shard, NULL);
+    DAMAGE(&w, w.stream_queue->stream, w.b);
+    DAMAGE(&w, w.stream_queue->shard, NULL);
     DAMAGE(&w, w.shard->queues, NULL);
     DAMAGE(&w, w.shard->queues->next_of_shard, NULL);
-    DAMAGE(&w, w.shard->recent_queue, w.lane); /* the most recently used one is another one */
+    DAMAGE(&w, w.shard->recent_queue,
+           w.stream_queue); /* the most recently used one is another one */
     DAMAGE(&w, w.shard->recent_stream, w.a);
     CHECK(qi_stream_queue_find(w.shard, w.b) == other);
     end(&w);

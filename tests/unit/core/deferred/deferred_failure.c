@@ -194,7 +194,7 @@ UNIT(deferred_failure, the_device_stays_while_uses_name_a_destroyed_capture_stre
 
 /* A thread destroys a stream while the backend answers a query about it by another thread. */
 static struct {
-    quire_backend asked; /* the table without the hooks */
+    quire_backend inner; /* the table without the hooks */
     quire_stream **stream;
     pthread_t thread;
     quire_result result;
@@ -207,7 +207,7 @@ static void *end_stream(void *unused)
     return NULL;
 }
 
-static void end_meanwhile(void)
+static void end_during_call(void)
 {
     if (!ending.stream || ending.thread)
         return;
@@ -217,16 +217,16 @@ static void end_meanwhile(void)
     CHECK_EQ(streams_state()->destroyed, 0); /* a query is still running */
 }
 
-static quire_result passed_meanwhile(void *state, uint64_t stream, uint64_t *value)
+static quire_result passed_and_end(void *state, uint64_t stream, uint64_t *value)
 {
-    end_meanwhile();
-    return ending.asked.stream_passed(state, stream, value);
+    end_during_call();
+    return ending.inner.stream_passed(state, stream, value);
 }
 
-static quire_result mark_meanwhile(void *state, uint64_t stream, uint64_t *value)
+static quire_result mark_and_end(void *state, uint64_t stream, uint64_t *value)
 {
-    end_meanwhile();
-    return ending.asked.stream_mark(state, stream, value);
+    end_during_call();
+    return ending.inner.stream_mark(state, stream, value);
 }
 
 static void begin_to_end(bench *w, bool at_mark)
@@ -234,11 +234,11 @@ static void begin_to_end(bench *w, bool at_mark)
     fixture_prepare(&w->f);
     streams_offer(&w->f.fake.table);
     memset(&ending, 0, sizeof ending);
-    ending.asked = w->f.fake.table;
+    ending.inner = w->f.fake.table;
     if (at_mark)
-        w->f.fake.table.stream_mark = mark_meanwhile;
+        w->f.fake.table.stream_mark = mark_and_end;
     else
-        w->f.fake.table.stream_passed = passed_meanwhile;
+        w->f.fake.table.stream_passed = passed_and_end;
     open_bench(w);
 }
 

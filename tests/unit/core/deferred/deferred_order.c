@@ -74,7 +74,7 @@ UNIT(deferred_order, the_heap_takes_few_steps_in_every_order)
     CHECK(waits);
     for (int order = 0; order < ORDERS; order++) {
         qi_queue_heap heap = {.first = NULL};
-        uint64_t before = 0, most = 0;
+        uint64_t before = 0, max_steps = 0;
         for (uint64_t i = 0; i < MANY; i++) {
             waits[i].value = order == RISING    ? i + 1
                              : order == FALLING ? MANY - i
@@ -82,14 +82,14 @@ UNIT(deferred_order, the_heap_takes_few_steps_in_every_order)
                                                 : 1;
             before = heap.steps;
             qi_queue_heap_put(&heap, &waits[i]);
-            most = heap.steps - before > most ? heap.steps - before : most;
+            max_steps = heap.steps - before > max_steps ? heap.steps - before : max_steps;
         }
         while (heap.first) {
             before = heap.steps;
             qi_queue_heap_take(&heap, heap.first);
-            most = heap.steps - before > most ? heap.steps - before : most;
+            max_steps = heap.steps - before > max_steps ? heap.steps - before : max_steps;
         }
-        CHECK(most <= 100);                 /* log2 of 32,000 is 15 */
+        CHECK(max_steps <= 100);            /* log2 of 32,000 is 15 */
         CHECK(heap.steps <= MANY * 2 * 20); /* of 32,000 insertions and removals */
     }
     free(waits);
@@ -255,11 +255,11 @@ UNIT(deferred_order, destroying_a_memory_waits_for_the_last_point_of_a_stream)
     CHECK_OK(quire_free_after(w.f.memory, middle, &points[1])); /* out of order */
     CHECK_OK(quire_allocate_on(w.f.memory, &(quire_allocation_options){.size = 4 * KIB}, w.stream,
                                &last));
-    qi_stream_queue *lane = qi_stream_queue_find(w.f.memory->shards, w.stream);
-    CHECK(lane);
-    CHECK_EQ(qi_stream_queue_highest(lane), points[1].value);
+    qi_stream_queue *stream_queue = qi_stream_queue_find(w.f.memory->shards, w.stream);
+    CHECK(stream_queue);
+    CHECK_EQ(qi_stream_queue_highest(stream_queue), points[1].value);
     CHECK_OK(quire_free_after(w.f.memory, last, &points[0]));
-    CHECK(qi_stream_queue_highest(lane) >= points[1].value);
+    CHECK(qi_stream_queue_highest(stream_queue) >= points[1].value);
     streams_pass(w.stream);
     end();
 }
@@ -278,15 +278,15 @@ static uint64_t time_frees_on(quire_stream **streams, uint64_t count)
 /* The most stream queues that a lookup of one visits. */
 static uint32_t max_chain(const qi_shard *shard)
 {
-    uint32_t most = 0;
+    uint32_t max_length = 0;
     for (uint32_t i = 0; i < UINT32_C(1) << shard->queue_bits; i++) {
         uint32_t length = 0;
-        for (const qi_stream_queue *lane = shard->queue_buckets[i]; lane;
-             lane = lane->next_in_bucket)
+        for (const qi_stream_queue *stream_queue = shard->queue_buckets[i]; stream_queue;
+             stream_queue = stream_queue->next_in_bucket)
             length++;
-        most = length > most ? length : most;
+        max_length = length > max_length ? length : max_length;
     }
-    return most;
+    return max_length;
 }
 
 /* Capture streams, whose number is unlimited. */

@@ -1,63 +1,9 @@
 /*
- * budget.c - budgets of heaps, memories and devices: they hold on every path to a page, whoever
- * sets them and whenever. The backend is queried only where a page is created. Threads are in
- * tests/plain/budget_race.c, names in name_limit.c.
+ * budget.c - budgets of heaps: they hold on every path to a page, for every setter and at every
+ * time. The backend is queried only where a page is created. Limits of memories are in
+ * budget_memory.c, threads in tests/plain/budget_race.c, names in name_limit.c.
  */
-#include "tests/support/fixture.h"
-
-#include "src/core/device/budget.h"
-
-enum { PAGE = 65536 };
-
-#define OVER QUIRE_ERROR_OVER_BUDGET
-
-static const quire_page_policy POLICY = {.page_size = PAGE};
-
-static void make(fixture *b)
-{
-    fixture_make(b, &(quire_memory_options){.name = "weights", .pages = POLICY});
-}
-
-/* Opens a backend that reports budgets: this one for heap 0, and the bytes that others use. */
-static void make_telling(fixture *b, uint64_t budget, uint64_t others)
-{
-    fixture_prepare(b);
-    fake_offer_budget(&b->fake);
-    fake_set_budget(&b->fake, 0, budget, others);
-    fixture_open(b, &(quire_memory_options){.name = "weights", .pages = POLICY});
-}
-
-static void refuse(fixture *b, quire_result code, const quire_allocation_options *options)
-{
-    quire_memory_stats before, after;
-    quire_allocation none = {1};
-    CHECK_OK(quire_memory_get_stats(b->memory, &before));
-    CHECK_FAILS(quire_allocate(b->memory, options, &none), code);
-    CHECK_EQ(none.id, 0);
-    CHECK_OK(quire_memory_get_stats(b->memory, &after));
-    CHECK_EQ(after.allocation_count, before.allocation_count);
-    CHECK_EQ(after.live_bytes, before.live_bytes);
-    CHECK_EQ(after.failures, before.failures + 1);
-    CHECK_EQ(after.reserved_bytes - after.empty_bytes, before.reserved_bytes - before.empty_bytes);
-    CHECK_OK(quire_memory_check(b->memory));
-}
-
-#define REFUSE(b, code, ...) refuse((b), (code), &(quire_allocation_options){__VA_ARGS__})
-
-static quire_budget_info budget_of(fixture *b, uint32_t heap)
-{
-    quire_budget_info info;
-    CHECK_OK(quire_device_get_budget(b->device, heap, &info));
-    CHECK_EQ(info.used, b->fake.heap_bytes[heap]);
-    return info;
-}
-
-static uint64_t page_size(fixture *b, quire_allocation allocation)
-{
-    quire_page_info page;
-    CHECK_OK(quire_page_get_info(b->memory, fixture_info(b, allocation).page, &page));
-    return page.size;
-}
+#include "tests/support/budget.h"
 
 /* ---- accounts ----------------------------------------------------------------------------- */
 
@@ -209,7 +155,7 @@ UNIT(budget, a_heap_is_shared_by_its_memories_and_no_other_heap_counts)
 UNIT(budget, the_backends_budget_includes_the_use_by_others)
 {
     fixture b;
-    make_telling(&b, 4 * PAGE, PAGE);
+    make_reporting(&b, 4 * PAGE, PAGE);
     ALLOCATE(&b, .size = PAGE);
     ALLOCATE(&b, .size = PAGE, .dedicated = true);
     ALLOCATE(&b, .size = PAGE);
@@ -224,7 +170,7 @@ UNIT(budget, the_backends_budget_includes_the_use_by_others)
 UNIT(budget, a_budget_that_shrinks_and_grows_takes_effect)
 {
     fixture b;
-    make_telling(&b, 4 * PAGE, 0);
+    make_reporting(&b, 4 * PAGE, 0);
     ALLOCATE(&b, .size = PAGE);
     quire_allocation second = ALLOCATE(&b, .size = PAGE);
     fake_set_budget(&b.fake, 0, PAGE, 0); /* below the bytes in use */
@@ -245,7 +191,7 @@ UNIT(budget, a_budget_that_shrinks_and_grows_takes_effect)
 UNIT(budget, the_smaller_of_limit_and_budget_decides)
 {
     fixture b;
-    make_telling(&b, 3 * PAGE, 0);
+    make_reporting(&b, 3 * PAGE, 0);
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, 2 * PAGE));
     ALLOCATE(&b, .size = 2 * PAGE);
     REFUSE(&b, OVER, .size = 1);
@@ -260,7 +206,7 @@ UNIT(budget, the_smaller_of_limit_and_budget_decides)
 UNIT(budget, the_backend_is_queried_only_where_a_page_is_created)
 {
     fixture b;
-    make_telling(&b, 4 * PAGE, 0);
+    make_reporting(&b, 4 * PAGE, 0);
     CHECK_EQ(b.fake.calls[FAKE_HEAP_BUDGET], 0);
     quire_allocation made = ALLOCATE(&b, .size = 100);
     for (int i = 0; i < 100; i++)
@@ -286,7 +232,7 @@ UNIT(budget, no_page_is_created_without_an_answer)
                                          QUIRE_ERROR_NOT_PERMITTED};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         fixture b;
-        make_telling(&b, 4 * PAGE, 0);
+        make_reporting(&b, 4 * PAGE, 0);
         fake_fail(&b.fake, 1, true, codes[i]);
         REFUSE(&b, codes[i], .size = 1);
         CHECK_EQ(quire_last_native_code(), -13);
@@ -345,7 +291,7 @@ UNIT(budget, a_backend_without_budgets_has_budgets_of_its_heaps)
 UNIT(budget, the_backends_answer_is_reported)
 {
     fixture b;
-    make_telling(&b, 10 * PAGE, 3 * PAGE);
+    make_reporting(&b, 10 * PAGE, 3 * PAGE);
     ALLOCATE(&b, .size = 100);
     quire_budget_info info = budget_of(&b, 0);
     CHECK_EQ(info.budget, 10 * PAGE);
@@ -373,160 +319,4 @@ UNIT(budget, invalid_heaps_and_devices_are_refused)
     CHECK_FAILS(quire_device_set_heap_limit(NULL, 0, 1), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_device_set_page_limit(NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
     fixture_end(&b);
-}
-
-/* ---- pages of the device ------------------------------------------------------------------ */
-
-UNIT(budget, the_callers_page_limit_holds_beside_the_backends)
-{
-    fixture b;
-    fixture_prepare(&b);
-    b.fake.info.limits.max_pages = 3;
-    fixture_open(&b, &(quire_memory_options){.pages = POLICY});
-    CHECK_OK(quire_device_set_page_limit(b.device, 2));
-    ALLOCATE(&b, .size = PAGE);
-    ALLOCATE(&b, .size = 1, .dedicated = true);
-    REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1);
-    REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1, .dedicated = true);
-    CHECK_HAS(quire_last_error(), "the device has 2 pages, and its limit is 2");
-    CHECK_OK(quire_device_set_page_limit(b.device, 10));
-    ALLOCATE(&b, .size = PAGE);
-    REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1);
-    CHECK_HAS(quire_last_error(), "the device has 3 pages, and its limit is 3");
-    CHECK_OK(quire_device_set_page_limit(b.device, 1)); /* below what there is */
-    REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1);
-    fixture_end(&b);
-}
-
-/* ---- memories ----------------------------------------------------------------------------- */
-
-UNIT(budget, a_memorys_limit_holds_for_its_pages)
-{
-    fixture b;
-    fixture_make(
-        &b, &(quire_memory_options){.name = "weights", .limit = PAGE + PAGE / 2, .pages = POLICY});
-    quire_memory_info info;
-    CHECK_OK(quire_memory_get_info(b.memory, &info));
-    CHECK_EQ(info.limit, PAGE + PAGE / 2);
-    ALLOCATE(&b, .size = PAGE);
-    CHECK_EQ(page_size(&b, ALLOCATE(&b, .size = 100)), PAGE / 2);
-    REFUSE(&b, OVER, .size = PAGE);
-    REFUSE(&b, OVER, .size = 256, .dedicated = true);
-    CHECK_HAS(quire_last_error(), "memory 'weights' has 96 KiB of pages and a limit of 96 KiB");
-    CHECK_OK(quire_memory_set_limit(b.memory, 2 * PAGE));
-    ALLOCATE(&b, .size = PAGE / 2, .dedicated = true);
-    CHECK_OK(quire_memory_set_limit(b.memory, 0));
-    CHECK_OK(quire_memory_get_info(b.memory, &info));
-    CHECK_EQ(info.limit, 0);
-    ALLOCATE(&b, .size = 4 * PAGE);
-    fixture_end(&b);
-}
-
-UNIT(budget, a_memorys_limit_may_be_a_share_of_its_heap)
-{
-    fixture b;
-    fixture_prepare(&b);
-    b.fake.info.heaps[0].size = 4 * PAGE + 8;
-    fixture_open(&b, &(quire_memory_options){.limit_percent = 50, .pages = POLICY});
-    const struct {
-        uint64_t bytes, percent, limit;
-    } cases[] = {{0, 50, 2 * PAGE + 4}, {PAGE, 50, PAGE},       {3 * PAGE, 50, 2 * PAGE + 4},
-                 {0, 1, PAGE / 25},     {0, 100, 4 * PAGE + 8}, {PAGE, 0, PAGE}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        quire_memory *memory = NULL;
-        quire_memory_info info;
-        CHECK_OK(quire_memory_create(
-            b.device,
-            &(quire_memory_options){.limit = cases[i].bytes,
-                                    .limit_percent = (uint32_t)cases[i].percent},
-            &memory));
-        CHECK_OK(quire_memory_get_info(memory, &info));
-        CHECK_EQ(info.limit, cases[i].limit);
-        CHECK_OK(quire_memory_destroy(&memory));
-    }
-    ALLOCATE(&b, .size = PAGE);
-    ALLOCATE(&b, .size = PAGE);
-    REFUSE(&b, OVER, .size = PAGE);
-    fixture_end(&b);
-}
-
-UNIT(budget, a_memorys_limit_does_not_apply_to_others)
-{
-    fixture b;
-    make(&b);
-    quire_memory *other = NULL;
-    quire_allocation made;
-    CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.limit = PAGE, .pages = POLICY},
-                                 &other));
-    for (int i = 0; i < 3; i++)
-        ALLOCATE(&b, .size = PAGE);
-    CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = PAGE}, &made));
-    CHECK_FAILS(quire_allocate(other, &(quire_allocation_options){.size = 1}, &made), OVER);
-    quire_memory_destroy_all(&other);
-    fixture_end(&b);
-}
-
-UNIT(budget, a_memory_with_a_lower_limit_destroys_its_empty_pages_at_once)
-{
-    fixture b;
-    make(&b);
-    quire_allocation made[4];
-    for (int i = 0; i < 4; i++)
-        made[i] = ALLOCATE(&b, .size = PAGE);
-    for (int i = 1; i < 4; i++)
-        CHECK_OK(quire_free(b.memory, made[i]));
-    CHECK_OK(quire_memory_set_limit(b.memory, 4 * PAGE));
-    CHECK_EQ(b.fake.pages, 4);
-    CHECK_OK(quire_memory_set_limit(b.memory, 3 * PAGE));
-    CHECK_EQ(b.fake.pages, 3);
-    CHECK_OK(quire_memory_set_limit(b.memory, PAGE / 2)); /* the first page is in use */
-    CHECK_EQ(b.fake.pages, 1);
-    REFUSE(&b, OVER, .size = 1);
-    CHECK_OK(quire_free(b.memory, made[0]));
-    ALLOCATE(&b, .size = PAGE); /* the existing page */
-    CHECK_OK(quire_memory_set_limit(b.memory, 0));
-    CHECK_EQ(b.fake.pages, 1);
-    CHECK_FAILS(quire_memory_set_limit(NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
-    fixture_end(&b);
-}
-
-/* ---- pages that turn out larger ----------------------------------------------------------- */
-
-enum { ROUNDED = 100000 };
-
-UNIT(budget, bytes_beyond_the_requested_page_size_count)
-{
-    fixture b;
-    make_telling(&b, 0, 0);
-    b.fake.page_rounding = ROUNDED;
-    CHECK_OK(quire_device_set_heap_limit(b.device, 0, 2 * ROUNDED));
-    CHECK_OK(quire_memory_set_limit(b.memory, 2 * ROUNDED));
-    ALLOCATE(&b, .size = 1, .dedicated = true);
-    ALLOCATE(&b, .size = PAGE);
-    CHECK_EQ(budget_of(&b, 0).used, 2 * ROUNDED);
-    CHECK_EQ(budget_of(&b, 0).available, 0);
-    REFUSE(&b, OVER, .size = PAGE);
-    fixture_end(&b);
-}
-
-UNIT(budget, a_page_that_turns_out_too_large_is_destroyed)
-{
-    for (int by = 0; by < 3; by++) {
-        fixture b;
-        make_telling(&b, by == 0 ? ROUNDED - 1 : 0, 0);
-        b.fake.page_rounding = ROUNDED;
-        CHECK_OK(quire_device_set_heap_limit(b.device, 0, by == 1 ? ROUNDED - 1 : 0));
-        CHECK_OK(quire_memory_set_limit(b.memory, by == 2 ? ROUNDED - 1 : 0));
-        REFUSE(&b, OVER, .size = PAGE);
-        CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 1);
-        REFUSE(&b, OVER, .size = PAGE, .dedicated = true);
-        REFUSE(&b, OVER, .size = 1); /* each smaller page turns out as large */
-        CHECK_EQ(b.fake.pages, 0);
-        CHECK_EQ(budget_of(&b, 0).used, 0);
-        fake_set_budget(&b.fake, 0, 0, 0);
-        CHECK_OK(quire_device_set_heap_limit(b.device, 0, 0));
-        CHECK_OK(quire_memory_set_limit(b.memory, 0));
-        ALLOCATE(&b, .size = PAGE);
-        fixture_end(&b);
-    }
 }

@@ -1,6 +1,6 @@
 /*
- * kind.c - which memory kind a request or an intent gets, on invented devices where one rule
- * decides each case. Real devices are kind_profiles.c.
+ * kind.c - which memory kind a request or an intent gets, on invented devices on which one rule
+ * decides each case. Real devices are in kind_profiles.c.
  */
 #include "tests/support/unit.h"
 

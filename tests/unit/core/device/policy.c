@@ -21,10 +21,10 @@ static quire_device device_with(uint64_t heap, uint64_t granularity)
     return device;
 }
 
-static quire_page_policy resolve(quire_page_policy asked, uint64_t heap, uint64_t granularity)
+static quire_page_policy resolve(quire_page_policy given, uint64_t heap, uint64_t granularity)
 {
     quire_device device = device_with(heap, granularity);
-    return qi_policy_resolve(&asked, &device, 1);
+    return qi_policy_resolve(&given, &device, 1);
 }
 
 /* ---- defaults ----------------------------------------------------------------------------- */
@@ -78,9 +78,9 @@ UNIT(policy, a_size_that_cannot_be_rounded_up_never_reaches_a_backend)
 {
     const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 254};
     for (int i = 0; i < 4; i++) {
-        quire_page_policy asked = {.page_size = i & 1 ? sizes[i / 2] : 4096,
+        quire_page_policy given = {.page_size = i & 1 ? sizes[i / 2] : 4096,
                                    .first_page_size = i & 1 ? 4096 : sizes[i / 2]};
-        quire_page_policy p = resolve(asked, GIB, 256);
+        quire_page_policy p = resolve(given, GIB, 256);
         if (qi_policy_validate(&p))
             continue;
         CHECK_EQ(p.page_size % 256, 0);
@@ -107,9 +107,9 @@ UNIT(policy, the_largest_page_is_the_larger_of_the_two_sizes)
 
 /* ---- refusals ----------------------------------------------------------------------------- */
 
-static void expect_refused(quire_page_policy asked, quire_result code, const char *says)
+static void expect_refused(quire_page_policy given, quire_result code, const char *says)
 {
-    quire_page_policy p = resolve(asked, GIB, 256);
+    quire_page_policy p = resolve(given, GIB, 256);
     CHECK_FAILS(qi_policy_validate(&p), code);
     CHECK_HAS(quire_last_error(), says);
 }
@@ -154,9 +154,9 @@ UNIT(policy, the_limits_of_all_values_are_accepted)
     expect_pages((policy), (const uint64_t[]){__VA_ARGS__},                                        \
                  sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
-static void expect_pages(quire_page_policy asked, const uint64_t *sizes, size_t count)
+static void expect_pages(quire_page_policy given, const uint64_t *sizes, size_t count)
 {
-    quire_page_policy p = resolve(asked, 64 * GIB, 256);
+    quire_page_policy p = resolve(given, 64 * GIB, 256);
     uint64_t last = 0;
     for (size_t i = 0; i < count; i++) {
         last = qi_policy_next_page(&p, &(qi_page_history){.last = last}, 256);
@@ -219,11 +219,11 @@ UNIT(policy, growth_that_overflows_ends_at_the_largest_page)
 
 /* ---- placed bytes ------------------------------------------------------------------------- */
 
-static void expect_size(uint64_t padding, uint64_t granularity, uint64_t asked, uint64_t expected)
+static void expect_size(uint64_t padding, uint64_t granularity, uint64_t given, uint64_t expected)
 {
     quire_page_policy p = {.extra_padding = padding, .size_granularity = granularity};
     uint64_t size = 1;
-    CHECK(!qi_policy_size_overflows(&p, asked, &size));
+    CHECK(!qi_policy_size_overflows(&p, given, &size));
     CHECK_EQ(size, expected);
 }
 

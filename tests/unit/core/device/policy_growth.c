@@ -12,12 +12,12 @@
 #define MIB (KIB * KIB)
 #define GIB (MIB * KIB)
 
-static quire_page_policy resolve(quire_page_policy asked)
+static quire_page_policy resolve(quire_page_policy given)
 {
     quire_device device = {.info = {.heap_count = 1, .kind_count = 1}};
     device.info.heaps[0].size = GIB;
     device.info.limits.page_granularity = 256;
-    return qi_policy_resolve(&asked, &device, 0);
+    return qi_policy_resolve(&given, &device, 0);
 }
 
 static uint64_t next_page(const quire_page_policy *p, uint64_t largest, uint64_t total)
@@ -177,9 +177,9 @@ UNIT(policy_growth, a_granularity_below_the_backends_is_the_backends)
 
 /* ---- refusals ----------------------------------------------------------------------------- */
 
-static void expect_refused(quire_page_policy asked, const char *says)
+static void expect_refused(quire_page_policy given, const char *says)
 {
-    quire_page_policy p = resolve(asked);
+    quire_page_policy p = resolve(given);
     CHECK_FAILS(qi_policy_validate(&p), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), says);
 }

@@ -1,8 +1,8 @@
 /*
  * callback.c - hooks, log sinks and backends that call quire. When they are called, the pages that
  * this thread creates, moves or destroys are in a consistent state, and the calls that a callback
- * makes do not restart the call that it comes from. tests/plain/callbacks.c tests every place on
- * every backend.
+ * makes do not restart the call that it comes from. Memories being destroyed are in
+ * callback_destroy.c. tests/plain/callbacks.c tests every place on every backend.
  */
 #include "src/core/state/memory.h"
 #include "tests/support/fixture.h"
@@ -112,17 +112,17 @@ UNIT(callback, an_allocation_by_a_sink_does_not_restart_the_attempts)
 
 /* ---- a hook --------------------------------------------------------------------------------- */
 
-typedef struct story {
+typedef struct event_log {
     fixture f;
     quire_event events[MAX_COUNT];
     uint32_t count;
     bool allocates; /* when a page is destroyed */
     quire_result result;
-} story;
+} event_log;
 
 static void note(void *user, quire_memory *memory, const quire_event *event)
 {
-    story *t = user;
+    event_log *t = user;
     CHECK(t->count < MAX_COUNT);
     t->events[t->count++] = *event;
     if (!t->allocates || event->kind != QUIRE_EVENT_PAGE_GONE)
@@ -132,21 +132,21 @@ static void note(void *user, quire_memory *memory, const quire_event *event)
     t->result = quire_allocate(memory, &(quire_allocation_options){.size = 64}, &a);
 }
 
-static void listen(story *t, const quire_memory_options *options, quire_event_kinds kinds)
+static void listen(event_log *t, const quire_memory_options *options, quire_event_kinds kinds)
 {
-    *t = (story){.allocates = false};
+    *t = (event_log){.allocates = false};
     fixture_make(&t->f, options);
     CHECK_OK(quire_memory_set_hook(t->f.memory, &(quire_hook){note, t, kinds}));
 }
 
-static void expect(const story *t, uint32_t at, quire_event_kinds kind, uint32_t page)
+static void expect(const event_log *t, uint32_t at, quire_event_kinds kind, uint32_t page)
 {
     CHECK(at < t->count);
     CHECK_EQ(t->events[at].kind, kind);
     CHECK_EQ(t->events[at].page, page);
 }
 
-static void end_story(story *t)
+static void end_log(event_log *t)
 {
     CHECK_OK(quire_memory_check(t->f.memory));
     CHECK_OK(quire_memory_set_hook(t->f.memory, NULL));
@@ -155,7 +155,7 @@ static void end_story(story *t)
 
 UNIT(callback, a_page_reported_as_destroyed_no_longer_counts)
 {
-    story t;
+    event_log t;
     listen(&t, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}},
            QUIRE_EVENT_PAGE_GONE);
     CHECK_OK(quire_free(t.f.memory, ALLOCATE(&t.f, .size = 64)));
@@ -165,14 +165,14 @@ UNIT(callback, a_page_reported_as_destroyed_no_longer_counts)
     CHECK_EQ(released, PAGE);
     CHECK_OK(t.result);
     CHECK_EQ(fixture_stats(&t.f).page_count, 1);
-    end_story(&t);
+    end_log(&t);
 }
 
 enum { COMING = QUIRE_EVENT_PAGE_MADE, GOING = QUIRE_EVENT_PAGE_GONE };
 
 UNIT(callback, the_end_of_a_page_is_reported_before_the_next_with_its_number)
 {
-    story t;
+    event_log t;
     listen(&t, &(quire_memory_options){.pages.page_size = PAGE}, COMING | GOING);
     ALLOCATE(&t.f, .size = PAGE);
     quire_allocation a = ALLOCATE(&t.f, .size = PAGE), b = ALLOCATE(&t.f, .size = PAGE);
@@ -186,12 +186,12 @@ UNIT(callback, the_end_of_a_page_is_reported_before_the_next_with_its_number)
     expect(&t, 6, COMING, 1);
     ALLOCATE(&t.f, .size = PAGE);
     expect(&t, 7, COMING, 2);
-    end_story(&t);
+    end_log(&t);
 }
 
 UNIT(callback, the_number_of_a_page_that_cannot_be_created_is_free_again)
 {
-    story t;
+    event_log t;
     quire_allocation none;
     listen(&t, &(quire_memory_options){.pages.page_size = PAGE}, COMING | GOING);
     CHECK_OK(quire_free(t.f.memory, ALLOCATE(&t.f, .size = PAGE)));
@@ -204,14 +204,14 @@ UNIT(callback, the_number_of_a_page_that_cannot_be_created_is_free_again)
     CHECK_EQ(t.events[1].size, PAGE);
     ALLOCATE(&t.f, .size = PAGE);
     expect(&t, 2, COMING, 0);
-    end_story(&t);
+    end_log(&t);
 }
 
 /*
  * A page whose creation fails later may have the number of another page, whose end must be reported
  * first.
  */
-static void expect_untold(void *user, quire_memory *memory, const quire_event *event)
+static void expect_unreported(void *user, quire_memory *memory, const quire_event *event)
 {
     uint32_t *gone = user;
     if (event->kind != QUIRE_EVENT_PAGE_GONE)
@@ -233,7 +233,8 @@ UNIT(callback, the_number_of_a_page_is_in_use_until_its_end_is_reported)
         ALLOCATE(&f, .size = 64);
     CHECK_OK(quire_free(f.memory, a));
     ALLOCATE(&f, .size = 64); /* the last slot that needs no host memory */
-    CHECK_OK(quire_memory_set_hook(f.memory, &(quire_hook){.event = expect_untold, .user = &gone}));
+    CHECK_OK(
+        quire_memory_set_hook(f.memory, &(quire_hook){.event = expect_unreported, .user = &gone}));
     test_memory_fail(unit_memory_state(), 1, true);
     CHECK_FAILS(quire_allocate(f.memory, &large, &none), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     test_memory_fail(unit_memory_state(), 0, false);
@@ -248,7 +249,7 @@ UNIT(callback, the_number_of_a_page_is_in_use_until_its_end_is_reported)
  */
 UNIT(callback, the_events_of_a_page_above_a_names_limit_are_in_order)
 {
-    story t;
+    event_log t;
     quire_allocation none;
     listen(&t, &(quire_memory_options){.pages = {.page_size = PAGE, .retained_empty_bytes = 1}},
            COMING | GOING);
@@ -259,197 +260,21 @@ UNIT(callback, the_events_of_a_page_above_a_names_limit_are_in_order)
     CHECK_EQ(t.count, 2);
     expect(&t, 0, COMING, 0);
     expect(&t, 1, GOING, 0);
-    end_story(&t);
-}
-
-/* ---- a memory that is destroyed ------------------------------------------------------------- */
-
-static void end_device(fixture *f)
-{
-    CHECK_OK(quire_device_destroy(&f->device));
-    CHECK_EQ(f->fake.pages, 0);
-    CHECK(f->fake.ended);
-}
-
-static uint32_t refused;
-
-static void ask_for_all_sorts(void *user, quire_memory *memory, const quire_event *event)
-{
-    quire_allocation a, batch[3];
-    quire_buffer buffer;
-    quire_memory_stats stats;
-    const quire_allocation_options small = {.size = 64},
-                                   dedicated = {.size = PAGE, .dedicated = true};
-    (void)user;
-    if (event->kind != QUIRE_EVENT_PAGE_GONE)
-        return;
-    CHECK_FAILS(quire_allocate(memory, &small, &a), QUIRE_ERROR_WRONG_STATE);
-    CHECK_FAILS(quire_allocate(memory, &dedicated, &a), QUIRE_ERROR_WRONG_STATE);
-    CHECK_FAILS(quire_allocate_batch(memory, &small, batch, 3), QUIRE_ERROR_WRONG_STATE);
-    CHECK_FAILS(quire_buffer_create(memory, &(quire_buffer_options){.size = 64}, &buffer),
-                QUIRE_ERROR_WRONG_STATE);
-    CHECK_FAILS(quire_memory_preallocate(memory, PAGE), QUIRE_ERROR_WRONG_STATE);
-    CHECK_OK(quire_memory_trim(memory, 0, NULL));
-    CHECK_OK(quire_memory_check(memory));
-    CHECK_OK(quire_memory_get_stats(memory, &stats));
-    CHECK_EQ(stats.page_count, 0);
-    refused++;
-}
-
-UNIT(callback, a_memory_being_destroyed_has_no_pages_to_release)
-{
-    for (int all = 0; all < 2; all++) {
-        fixture f;
-        fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE});
-        quire_allocation a = ALLOCATE(&f, .size = 64);
-        CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = PAGE, .dedicated = true)));
-        CHECK_OK(quire_memory_set_hook(f.memory, &(quire_hook){.event = ask_for_all_sorts}));
-        refused = 0;
-        if (all)
-            quire_memory_destroy_all(&f.memory);
-        else
-            CHECK_OK(quire_free(f.memory, a));
-        CHECK_OK(quire_memory_destroy(&f.memory));
-        CHECK_EQ(refused, 2);
-        end_device(&f);
-    }
-}
-
-/* An allocation that a sink makes while all are freed is freed too. */
-static quire_allocation kept;
-
-static void keep_one(void *user, quire_memory *memory, const quire_event *event)
-{
-    quire_allocation *first = user;
-    if (event->kind == QUIRE_EVENT_FREED && !first->id)
-        CHECK_OK(
-            quire_allocate(memory, &(quire_allocation_options){.size = 64, .name = "kept"}, first));
-}
-
-UNIT(callback, allocations_by_a_hook_during_destroy_are_freed)
-{
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE});
-    quire_stream *stream;
-    CHECK_OK(quire_stream_create(f.device, &(quire_stream_options){.capture = true}, &stream));
-    quire_allocation first = ALLOCATE(&f, .size = 64), second = ALLOCATE(&f, .size = 64);
-    CHECK_OK(quire_free(f.memory, first));
-    CHECK_OK(quire_record_use(f.memory, second, stream));
-    CHECK_OK(quire_memory_set_hook(f.memory, &(quire_hook){.event = keep_one, .user = &kept}));
-    quire_memory_destroy_all(&f.memory);
-    CHECK(kept.id);
-    CHECK_OK(quire_stream_destroy(&stream));
-    end_device(&f);
-}
-
-/*
- * Frees by a hook while all are freed: also frees through the inbox of another shard, and deferred
- * frees.
- */
-typedef struct hasty {
-    fixture f;
-    quire_allocation left[2];
-    quire_stream *stream; /* NULL means at once */
-    uint32_t freed;
-} hasty;
-
-static void free_others(void *user, quire_memory *memory, const quire_event *event)
-{
-    hasty *h = user;
-    quire_memory_stats stats;
-    if (event->kind != QUIRE_EVENT_PAGE_GONE)
-        return;
-    while (h->freed < 2) {
-        quire_allocation a = h->left[h->freed++];
-        CHECK_OK(h->stream ? quire_free_on(memory, a, h->stream) : quire_free(memory, a));
-    }
-    if (event->page == 0)
-        return;
-    CHECK_OK(quire_memory_get_stats(memory, &stats));
-    CHECK_EQ(stats.allocation_count, 0);
-    CHECK_EQ(stats.frees, 3);
-}
-
-/* The page of the first allocation is destroyed at once, perhaps as an orphan of a fork. */
-static void end_hastily(uint32_t shards, bool waits, bool is_orphan)
-{
-    hasty h = {.freed = 0};
-    fixture_make(&h.f,
-                 &(quire_memory_options){.shards = shards,
-                                         .pages = {.page_size = PAGE, .retained_empty_bytes = 1}});
-    if (waits)
-        CHECK_OK(
-            quire_stream_create(h.f.device, &(quire_stream_options){.capture = true}, &h.stream));
-    quire_allocation first = ALLOCATE(&h.f, .size = PAGE, .dedicated = true);
-    uint32_t slot = 0;
-    if (is_orphan)
-        CHECK_OK(qi_slot_claim(&h.f.memory->slots, first, QI_ACCEPT_LIVE, &slot));
-    h.f.memory->has_orphans = is_orphan;
-    h.left[0] = ALLOCATE_ELSEWHERE(&h.f, .size = 64);
-    h.left[1] = ALLOCATE_ELSEWHERE(&h.f, .size = 64, .name = "named");
-    CHECK_OK(quire_memory_set_hook(h.f.memory, &(quire_hook){.event = free_others, .user = &h}));
-    quire_memory_destroy_all(&h.f.memory);
-    CHECK_EQ(h.freed, 2);
-    CHECK_OK(quire_stream_destroy(&h.stream));
-    end_device(&h.f);
-}
-
-UNIT(callback, allocations_that_a_hook_frees_during_destroy_are_freed_once)
-{
-    for (uint32_t shards = 1; shards <= 2; shards++) {
-        end_hastily(shards, false, false);
-        end_hastily(shards, true, false);
-        end_hastily(shards, false, true);
-    }
-}
-
-/* ---- attachments ---------------------------------------------------------------------------- */
-
-static quire_attachment attached[3];
-static quire_memory *attached_to;
-
-static void detach_at_line(void *user, quire_log_level level, const char *line)
-{
-    (void)user, (void)level;
-    if (!attached_to || !strstr(line, "still has"))
-        return;
-    for (int i = 0; i < 3; i++) {
-        quire_memory_detach(attached_to, &attached[i]);
-        memset(&attached[i], 0xaa, sizeof attached[i]);
-    }
-    attached_to = NULL;
-}
-
-UNIT(callback, a_sink_may_destroy_the_child_that_a_message_names)
-{
-    fixture f;
-    fixture_prepare(&f);
-    const quire_device_options device = {.host_memory = unit_memory(),
-                                         .log = {.write = detach_at_line}};
-    CHECK_OK(quire_device_create(&f.fake.table, &f.fake, &device, &f.device));
-    CHECK_OK(quire_memory_create(f.device, NULL, &f.memory));
-    for (int i = 0; i < 3; i++) {
-        attached[i] = (quire_attachment){.name = "attached"};
-        quire_memory_attach(f.memory, &attached[i]);
-    }
-    attached_to = f.memory;
-    CHECK_FAILS(quire_memory_destroy(&f.memory), QUIRE_ERROR_BUSY);
-    CHECK_OK(quire_memory_destroy(&f.memory));
-    end_device(&f);
+    end_log(&t);
 }
 
 /* ---- a backend that violates the rule ------------------------------------------------------- */
 
 static quire_result (*make_page)(void *, const quire_page_request *, quire_native_page *);
-static quire_memory *asked;
+static quire_memory *target;
 static quire_result answer;
 
-static quire_result ask_from_inside(void *state, const quire_page_request *request,
+static quire_result allocate_inside(void *state, const quire_page_request *request,
                                     quire_native_page *page)
 {
     quire_allocation none;
-    quire_memory *memory = asked;
-    asked = NULL;
+    quire_memory *memory = target;
+    target = NULL;
     if (memory)
         answer = quire_allocate(memory, &(quire_allocation_options){.size = PAGE}, &none);
     return make_page(state, request, page);
@@ -460,9 +285,9 @@ UNIT(callback, a_call_from_inside_a_backend_does_not_wait_for_a_page)
     fixture f;
     fixture_prepare(&f);
     make_page = f.fake.table.page_create;
-    f.fake.table.page_create = ask_from_inside;
+    f.fake.table.page_create = allocate_inside;
     fixture_open(&f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}});
-    asked = f.memory;
+    target = f.memory;
     ALLOCATE(&f, .size = PAGE); /* the call from inside the backend must not wait for this page */
     CHECK_EQ(answer, QUIRE_ERROR_TOO_MANY_PAGES);
     fixture_end(&f);

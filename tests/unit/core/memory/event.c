@@ -10,7 +10,7 @@ typedef struct record {
     fixture b;
     quire_event events[MAX_COUNT];
     uint32_t count;
-    bool meddles; /* allocates and frees in the memory, from within the hook */
+    bool uses_memory; /* allocates and frees in the memory, from within the hook */
 } record;
 
 static void note(void *user, quire_memory *memory, const quire_event *event)
@@ -19,9 +19,9 @@ static void note(void *user, quire_memory *memory, const quire_event *event)
     CHECK(memory == r->b.memory);
     CHECK(r->count < MAX_COUNT);
     r->events[r->count++] = *event;
-    if (!r->meddles)
+    if (!r->uses_memory)
         return;
-    r->meddles = false;
+    r->uses_memory = false;
     quire_allocation made;
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 10}, &made));
     CHECK_OK(quire_free(memory, made));
@@ -127,11 +127,11 @@ UNIT(event, a_hook_may_use_the_memory)
     static record r;
     for (int at = 0; at < 4; at++) {
         begin(&r, 0);
-        r.meddles = at == 0;
+        r.uses_memory = at == 0;
         quire_allocation made = ALLOCATE(&r.b, .size = 100);
-        r.meddles = at == 1;
+        r.uses_memory = at == 1;
         CHECK_OK(quire_free(r.b.memory, made));
-        r.meddles = at == 2;
+        r.uses_memory = at == 2;
         CHECK_OK(quire_memory_trim(r.b.memory, 0, NULL));
         CHECK_OK(quire_memory_check(r.b.memory));
         end(&r);

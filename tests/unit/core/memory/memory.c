@@ -303,7 +303,7 @@ UNIT(memory, a_memory_with_atoms_works_at_every_largest_alignment)
     make(&b);
     quire_memory *memory = NULL;
     quire_memory_options options = {.kind_mask = 4, .max_alignment = 16}; /* the atom is 64 */
-    if (quire_memory_create(b.device, &options, &memory)) /* a refusal would be valid too */
+    if (quire_memory_create(b.device, &options, &memory)) /* a refusal is valid too */
         CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
     quire_allocation allocation;
     if (memory)

@@ -63,15 +63,15 @@ UNIT(memory_end, null_is_refused_and_a_pointer_to_null_is_accepted)
 }
 
 /* What a backend keeps attached to the memory. */
-typedef struct belonging {
+typedef struct child {
     quire_attachment attachment;
     quire_memory *memory;
     uint64_t ends;
-} belonging;
+} child;
 
-static void end_kept(quire_attachment *attachment)
+static void count_end(quire_attachment *attachment)
 {
-    belonging *one = (belonging *)attachment;
+    child *one = (child *)attachment;
     one->ends++;
     quire_memory_detach(one->memory, attachment);
 }
@@ -80,9 +80,9 @@ UNIT(memory_end, backend_children_are_named_and_destroyed_by_destroy_all)
 {
     bench b;
     make(&b, QUIRE_DEVICE_LOCAL);
-    belonging all[3];
+    child all[3];
     for (int i = 0; i < 3; i++) {
-        all[i] = (belonging){{.name = i ? "field" : NULL, .end = end_kept}, b.memory, 0};
+        all[i] = (child){{.name = i ? "field" : NULL, .end = count_end}, b.memory, 0};
         quire_memory_attach(b.memory, &all[i].attachment);
     }
     quire_memory_detach(b.memory, &all[1].attachment); /* from the middle of the list */

@@ -1,6 +1,7 @@
 /*
- * resource_fallback.c - one buffer or image in the first of several memories that can hold it.
- * A memory kind that is full or unfit leads to the next, and the attempts leave nothing behind.
+ * resource_fallback.c - one buffer or image in the first of several memories that can hold it. If a
+ * memory kind is full or unsuitable the next one is tried, and failed attempts leave nothing
+ * behind.
  */
 #include "tests/support/fixture.h"
 
@@ -10,27 +11,27 @@ enum { PAGE = 65536 };
 typedef struct three {
     fixture f;
     quire_memory *memories[3]; /* the first one belongs to the fixture */
-    uint32_t asked;            /* calls of on_out_of_memory of the last memory */
+    uint32_t callback_calls;   /* calls of on_out_of_memory of the last memory */
 } three;
 
-static bool last_is_asked(void *user, quire_memory *memory, const quire_out_of_memory *shortage)
+static bool count_call(void *user, quire_memory *memory, const quire_out_of_memory *report)
 {
     three *t = user;
-    CHECK(memory == t->memories[2] && shortage->size > 0);
-    t->asked++;
+    CHECK(memory == t->memories[2] && report->size > 0);
+    t->callback_calls++;
     return false;
 }
 
 static void make(three *t)
 {
     static const uint32_t KINDS[] = {0, 1, 3};
-    *t = (three){.asked = 0};
+    *t = (three){.callback_calls = 0};
     fixture_prepare(&t->f);
     for (uint32_t i = 0; i < 3; i++) {
         quire_memory_options options = {.kind_mask = UINT32_C(1) << KINDS[i],
                                         .pages = {.page_size = PAGE, .max_pages = 1}};
         if (i == 2)
-            options.on_out_of_memory = (quire_on_out_of_memory){last_is_asked, t};
+            options.on_out_of_memory = (quire_on_out_of_memory){count_call, t};
         if (!i)
             fixture_open(&t->f, &options);
         else
@@ -68,7 +69,7 @@ UNIT(resource_fallback, the_first_memory_with_room_holds_the_buffer)
     make(&t);
     for (uint32_t i = 0; i < 3; i++)
         CHECK_EQ(place(&t, &made[i]), i);
-    CHECK_EQ(t.asked, 0);
+    CHECK_EQ(t.callback_calls, 0);
     CHECK_EQ(t.f.fake.objects, 3);
     CHECK_OK(quire_free(t.memories[1], made[1].allocation));
     CHECK_EQ(place(&t, &again), 1);
@@ -126,7 +127,7 @@ UNIT(resource_fallback, a_refusal_by_all_leaves_nothing_and_the_first_reports_it
                 QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_EQ(chosen, 0);
     CHECK_EQ(none.allocation.id, 0);
-    CHECK_EQ(t.asked, 1);
+    CHECK_EQ(t.callback_calls, 1);
     CHECK_EQ(t.f.fake.objects, 3);
     end(&t);
 }

@@ -30,9 +30,9 @@ static void end(fixture *b)
 }
 
 /* A buffer (0) or an image (1) of this many bytes. */
-static quire_result create(fixture *b, int sort, uint32_t size, quire_allocation *allocation)
+static quire_result create(fixture *b, int type, uint32_t size, quire_allocation *allocation)
 {
-    if (sort)
+    if (type)
         return quire_image_create(
             b->memory, &(quire_image_options){.width = size, .zero = true, .name = "image"},
             (quire_image *)allocation);
@@ -44,9 +44,9 @@ static quire_result create(fixture *b, int sort, uint32_t size, quire_allocation
 /* Neither type can be created: the call returns this code and message and leaves nothing. */
 static void expect_refused(fixture *b, uint32_t size, quire_result code, const char *says)
 {
-    for (int sort = 0; sort < 2; sort++) {
+    for (int type = 0; type < 2; type++) {
         quire_allocation none = {1};
-        CHECK_FAILS(create(b, sort, size, &none), code);
+        CHECK_FAILS(create(b, type, size, &none), code);
         CHECK_HAS(quire_last_error(), says);
         CHECK_EQ(none.id, 0);
         CHECK_EQ(b->fake.objects, 0);
@@ -98,14 +98,14 @@ UNIT(resource_object, an_object_with_an_unavailable_alignment_is_destroyed)
 /* create, page, zero-fill, bind: each of them fails once. */
 UNIT(resource_object, each_failing_backend_call_leaves_nothing)
 {
-    for (int sort = 0; sort < 2; sort++) {
+    for (int type = 0; type < 2; type++) {
         uint64_t call = 1;
         for (;; call++) {
             fixture b;
             make(&b);
             fake_fail(&b.fake, call, false, QUIRE_ERROR_BACKEND_FAILURE);
             quire_allocation allocation = {1};
-            quire_result result = create(&b, sort, 100, &allocation);
+            quire_result result = create(&b, type, 100, &allocation);
             if (!result) {
                 CHECK_OK(quire_free(b.memory, allocation));
                 end(&b);
@@ -115,7 +115,7 @@ UNIT(resource_object, each_failing_backend_call_leaves_nothing)
             CHECK_EQ(quire_last_native_code(), -13);
             CHECK_EQ(allocation.id, 0);
             CHECK_EQ(b.fake.objects, 0);
-            CHECK_OK(create(&b, sort, 100, &allocation)); /* the next attempt succeeds */
+            CHECK_OK(create(&b, type, 100, &allocation)); /* the next attempt succeeds */
             CHECK_OK(quire_free(b.memory, allocation));
             end(&b);
         }
@@ -125,14 +125,14 @@ UNIT(resource_object, each_failing_backend_call_leaves_nothing)
 
 UNIT(resource_object, each_failing_host_allocation_leaves_nothing)
 {
-    for (int sort = 0; sort < 2; sort++) {
+    for (int type = 0; type < 2; type++) {
         uint64_t call = 1;
         for (;; call++) {
             fixture b;
             make(&b);
             test_memory_fail(unit_memory_state(), call, false);
             quire_allocation allocation = {1};
-            quire_result result = create(&b, sort, 100, &allocation);
+            quire_result result = create(&b, type, 100, &allocation);
             test_memory_fail(unit_memory_state(), 0, false);
             if (!result)
                 CHECK_OK(quire_free(b.memory, allocation));
@@ -177,11 +177,11 @@ static void expect_kept(fixture *b, quire_allocation allocation, uint64_t user_d
 
 UNIT(resource_object, user_data_name_and_object_are_kept_side_by_side)
 {
-    for (int sort = 0; sort < 2; sort++) {
+    for (int type = 0; type < 2; type++) {
         fixture b;
         quire_allocation allocation;
         make(&b);
-        CHECK_OK(create(&b, sort, 100, &allocation));
+        CHECK_OK(create(&b, type, 100, &allocation));
         uint64_t native = fixture_info(&b, allocation).native;
         expect_kept(&b, allocation, 0, native);
         CHECK_OK(quire_allocation_set_user_data(b.memory, allocation, UINT64_MAX));

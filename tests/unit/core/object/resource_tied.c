@@ -208,15 +208,15 @@ UNIT(resource_tied, an_object_is_created_from_a_description)
                                     .name = "described",
                                     .user_data = 9,
                                     .info = {.image = {.width = 7, .native_format = 44}}};
-    quire_image_info told;
+    quire_image_info image_info;
     CHECK_OK(quire_object_create(f.memory, &options, &made));
     CHECK_OK(quire_allocation_get_info(f.memory, made, &info));
     CHECK_EQ(info.requested, 12345);
     CHECK_EQ(info.object, QUIRE_OBJECT_IMAGE);
     CHECK_EQ(info.user_data, 9);
-    CHECK_OK(quire_image_get_info(f.memory, (quire_image){made}, &told));
-    CHECK_EQ(told.width, 7);
-    CHECK_EQ(told.native_format, 44);
+    CHECK_OK(quire_image_get_info(f.memory, (quire_image){made}, &image_info));
+    CHECK_EQ(image_info.width, 7);
+    CHECK_EQ(image_info.native_format, 44);
     CHECK_OK(quire_free(f.memory, made));
     CHECK_EQ(f.fake.objects, 0);
     options.object = QUIRE_OBJECT_NONE;
@@ -231,7 +231,7 @@ UNIT(resource_tied, an_object_is_created_from_a_description)
     fixture_end(&f);
 }
 
-/* The fake creates one all the same. The end shows whose it is. */
+/* The fake creates an object all the same. The destruction shows who owns it. */
 UNIT(resource_tied, a_borrowed_object_is_never_destroyed)
 {
     fixture f;
@@ -276,7 +276,7 @@ UNIT(resource_tied, existing_memory_becomes_a_page)
     fixture_end(&f);
 }
 
-/* Created pages have the requested alignment. Existing memory is where it is. */
+/* Created pages have the requested alignment. Existing memory keeps its own. */
 UNIT(resource_tied, existing_memory_keeps_its_alignment)
 {
     fixture f;

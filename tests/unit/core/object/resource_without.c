@@ -8,7 +8,7 @@ static const uint64_t needed =
 
 UNIT(resource_without, an_object_of_a_backend_without_objects)
 {
-    for (int sort = QUIRE_OBJECT_BUFFER; sort <= QUIRE_OBJECT_IMAGE; sort++) {
+    for (int type = QUIRE_OBJECT_BUFFER; type <= QUIRE_OBJECT_IMAGE; type++) {
         fixture f;
         fixture_prepare(&f);
         f.fake.table.features &= ~QUIRE_BACKEND_OBJECTS;
@@ -17,7 +17,7 @@ UNIT(resource_without, an_object_of_a_backend_without_objects)
         f.fake.table.object_destroy = NULL;
         fixture_open(&f, &(quire_memory_options){.name = "frames"});
         quire_allocation none = {1};
-        const quire_object_options options = {.object = (quire_object)sort, .description = &needed};
+        const quire_object_options options = {.object = (quire_object)type, .description = &needed};
         CHECK_FAILS(quire_object_create(f.memory, &options, &none), QUIRE_ERROR_UNSUPPORTED);
         CHECK_HAS(quire_last_error(), "has no objects");
         CHECK_EQ(none.id, 0);

@@ -1,60 +1,8 @@
 /*
- * elastic.c - the page of an elastic memory: when and by how much it grows and shrinks, what keeps
- * its offset, and which thread waits for which.
+ * elastic.c - the page of an elastic memory: when and by how much it grows, and what keeps its
+ * offset. Shrinking is in elastic_shrink.c, several threads are in elastic_threads.c.
  */
-#include "src/core/page/elastic_grow.h"
-
-#include <sched.h>
-
-#include "quire/host.h"
-#include "tests/support/crew.h"
-#include "tests/support/fixture.h"
-#include "src/core/page/elastic_end.h"
-
-enum { KIB = 1024, PAGE = 64 * KIB, MAX_SIZE = 1024 * KIB };
-
-static void make_with(fixture *f, const quire_memory_options *options)
-{
-    quire_memory_options all = *options;
-    fixture_prepare(f);
-    fake_offer_growth(&f->fake);
-    all.contiguous = true;
-    if (!all.address_space)
-        all.address_space = MAX_SIZE;
-    if (!all.pages.page_size)
-        all.pages.page_size = PAGE;
-    fixture_open(f, &all);
-}
-
-static void make(fixture *f)
-{
-    make_with(f, &(quire_memory_options){.name = "one"});
-}
-
-static quire_memory_stats stats_of(const fixture *f)
-{
-    quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(f->memory, &stats));
-    CHECK_OK(quire_memory_check(f->memory));
-    return stats;
-}
-
-/* The memory has one page of this many bytes, which the backend and the budgets report too. */
-static void expect_page(const fixture *f, uint64_t bytes)
-{
-    quire_page_info page;
-    quire_budget_info budget;
-    quire_memory_stats stats = stats_of(f);
-    CHECK_EQ(stats.page_count, 1);
-    CHECK_EQ(stats.reserved_bytes, bytes);
-    CHECK_OK(quire_page_get_info(f->memory, 0, &page));
-    CHECK_EQ(page.size, bytes);
-    CHECK_EQ(page.live_bytes + page.free_bytes, bytes);
-    CHECK_EQ(f->fake.page_bytes, bytes);
-    CHECK_EQ(f->fake.pages, 1);
-    CHECK_OK(quire_device_get_budget(f->device, 0, &budget));
-    CHECK_EQ(budget.used, bytes);
-}
+#include "tests/support/elastic_page.h"
 
 /* ---- growing -------------------------------------------------------------------------------- */
 
@@ -250,111 +198,16 @@ UNIT(elastic, without_host_memory_the_size_stays)
     }
 }
 
-/* ---- shrinking ------------------------------------------------------------------------------ */
-
-UNIT(elastic, a_trim_releases_the_free_end)
-{
-    fixture f;
-    uint64_t released = 0;
-    make(&f);
-    ALLOCATE(&f, .size = 40 * KIB);
-    quire_allocation second = ALLOCATE(&f, .size = 80 * KIB);
-    CHECK_OK(quire_free(f.memory, second));
-    expect_page(&f, 128 * KIB);
-    CHECK_OK(quire_memory_trim(f.memory, 50 * KIB, &released));
-    CHECK_EQ(released, 38 * KIB);
-    expect_page(&f, 90 * KIB);
-    CHECK_OK(quire_memory_trim(f.memory, 0, &released));
-    CHECK_EQ(released, 50 * KIB);
-    expect_page(&f, 40 * KIB);
-    CHECK_OK(quire_memory_trim(f.memory, 0, &released));
-    CHECK_EQ(released, 0);
-    CHECK_EQ(fixture_info(&f, ALLOCATE(&f, .size = 8 * KIB)).offset, 40 * KIB);
-    fixture_end(&f);
-}
-
-UNIT(elastic, an_allocation_at_the_end_keeps_the_free_range_before_it)
-{
-    fixture f;
-    uint64_t released = 1;
-    make(&f);
-    quire_allocation low = ALLOCATE(&f, .size = 60 * KIB);
-    ALLOCATE(&f, .size = 60 * KIB);
-    CHECK_OK(quire_free(f.memory, low));
-    CHECK_OK(quire_memory_trim(f.memory, 0, &released));
-    CHECK_EQ(released, 8 * KIB);
-    expect_page(&f, 120 * KIB);
-    fixture_end(&f);
-}
-
-UNIT(elastic, the_empty_page_is_destroyed_and_another_is_created)
-{
-    fixture f;
-    uint64_t released = 0;
-    make(&f);
-    CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 100 * KIB)));
-    CHECK_OK(quire_memory_trim(f.memory, 0, &released));
-    CHECK_EQ(released, 100 * KIB);
-    CHECK_EQ(f.fake.pages, 0);
-    CHECK_EQ(stats_of(&f).reserved_bytes, 0);
-    ALLOCATE(&f, .size = 10 * KIB);
-    expect_page(&f, PAGE);
-    fixture_end(&f);
-}
-
-UNIT(elastic, the_free_end_is_released_before_others_lack_memory)
-{
-    fixture f;
-    make(&f);
-    f.fake.page_budget = 200 * KIB;
-    ALLOCATE(&f, .size = 20 * KIB);
-    CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 150 * KIB)));
-    ALLOCATE(&f, .size = 180 * KIB, .dedicated = true);
-    CHECK_EQ(f.fake.page_bytes, 200 * KIB);
-    stats_of(&f);
-    fixture_end(&f);
-}
-
-UNIT(elastic, a_lower_limit_releases_the_free_end)
-{
-    fixture f;
-    make(&f);
-    ALLOCATE(&f, .size = 40 * KIB);
-    CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 80 * KIB)));
-    CHECK_OK(quire_memory_set_limit(f.memory, 50 * KIB));
-    expect_page(&f, 40 * KIB);
-    fixture_end(&f);
-}
-
-UNIT(elastic, preallocated_bytes_are_at_its_end)
-{
-    fixture f;
-    make(&f);
-    CHECK_OK(quire_memory_preallocate(f.memory, 300 * KIB));
-    expect_page(&f, 5 * PAGE);
-    ALLOCATE(&f, .size = 20 * KIB);
-    quire_allocation other = ALLOCATE(&f, .size = 10 * KIB, .dedicated = true);
-    CHECK_EQ(f.fake.page_bytes,
-             310 * KIB); /* the rest of its free end was released for the other page */
-    CHECK_OK(quire_free(f.memory, other));
-    uint64_t resizes = f.fake.calls[FAKE_PAGE_RESIZE];
-    ALLOCATE(&f, .size = 280 * KIB);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], resizes);
-    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
-    CHECK_EQ(stats_of(&f).reserved_bytes, 300 * KIB);
-    fixture_end(&f);
-}
-
 /* ---- reports -------------------------------------------------------------------------------- */
 
-typedef struct told {
+typedef struct resize_log {
     uint64_t sizes[8];
     uint32_t count;
-} told;
+} resize_log;
 
-static void hear(void *user, quire_memory *memory, const quire_event *event)
+static void log_size(void *user, quire_memory *memory, const quire_event *event)
 {
-    told *t = user;
+    resize_log *t = user;
     (void)memory;
     if (t->count < 8)
         t->sizes[t->count++] = event->size;
@@ -363,9 +216,9 @@ static void hear(void *user, quire_memory *memory, const quire_event *event)
 UNIT(elastic, the_hook_receives_each_size)
 {
     fixture f;
-    told t = {.count = 0};
+    resize_log t = {.count = 0};
     make(&f);
-    const quire_hook hook = {.event = hear, .user = &t, .kinds = QUIRE_EVENT_PAGE_RESIZED};
+    const quire_hook hook = {.event = log_size, .user = &t, .kinds = QUIRE_EVENT_PAGE_RESIZED};
     CHECK_OK(quire_memory_set_hook(f.memory, &hook));
     ALLOCATE(&f, .size = 60 * KIB);
     CHECK_EQ(t.count, 0);
@@ -418,116 +271,6 @@ UNIT(elastic, options_that_exclude_elastic_pages_are_refused)
     CHECK_FAILS(quire_memory_create(f.device, &(quire_memory_options){.contiguous = true}, &none),
                 QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "cannot grow");
-    fixture_end(&f);
-}
-
-/* ---- threads -------------------------------------------------------------------------------- */
-
-typedef struct request {
-    quire_memory *memory;
-    uint64_t size;
-    quire_allocation allocation;
-    quire_result result;
-} request;
-
-static void do_allocate(void *user)
-{
-    request *r = user;
-    const quire_allocation_options options = {.size = r->size};
-    r->result = quire_allocate(r->memory, &options, &r->allocation);
-}
-
-/* Four threads allocate 50 KiB each while the backend is slow. */
-static void allocate_together(fixture *f)
-{
-    enum { COUNT = 4 };
-    crew c;
-    request requests[COUNT];
-    f->fake.slow_ms = 20;
-    crew_start(&c, COUNT);
-    for (uint32_t i = 0; i < COUNT; i++) {
-        requests[i] = (request){.memory = f->memory, .size = 50 * KIB};
-        crew_tell(&c, i + 1, do_allocate, &requests[i]);
-    }
-    for (uint32_t i = 0; i < COUNT; i++) {
-        crew_await(&c, i + 1);
-        CHECK_EQ(requests[i].result, QUIRE_SUCCESS);
-        CHECK_EQ(fixture_info(f, requests[i].allocation).page, 0);
-    }
-    f->fake.slow_ms = 0;
-    crew_end(&c);
-}
-
-UNIT(elastic, several_threads_grow_it_one_after_the_other)
-{
-    fixture f;
-    make(&f);
-    ALLOCATE(&f, .size = 60 * KIB);
-    allocate_together(&f);
-    CHECK_EQ(stats_of(&f).page_count, 1);
-    CHECK(stats_of(&f).reserved_bytes >= 260 * KIB);
-    CHECK(stats_of(&f).reserved_bytes <= 260 * KIB + PAGE);
-    fixture_end(&f);
-}
-
-UNIT(elastic, several_threads_create_one_page)
-{
-    fixture f;
-    make(&f);
-    allocate_together(&f);
-    CHECK_EQ(stats_of(&f).page_count, 1);
-    fixture_end(&f);
-}
-
-/* Growing a page is a call of the backend: a thread that has room does not wait for it. */
-UNIT(elastic, frees_and_requests_that_fit_continue_during_growth)
-{
-    fixture f;
-    crew c;
-    make(&f);
-    quire_allocation small = ALLOCATE(&f, .size = KIB);
-    ALLOCATE(&f, .size = 60 * KIB);
-    f.fake.slow_ms = 200;
-    crew_start(&c, 1);
-    request large = {.memory = f.memory, .size = 50 * KIB};
-    crew_tell(&c, 1, do_allocate, &large);
-    while (!f.memory->pages.records.chunks[0] ||
-           !qi_page_at(&f.memory->pages, 0)->resizing) /* the call has begun */
-        sched_yield();
-    CHECK_OK(quire_free(f.memory, small));
-    ALLOCATE(&f, .size = KIB);
-    CHECK_EQ(stats_of(&f).reserved_bytes, PAGE); /* before the other call returned */
-    uint64_t released = 1;
-    CHECK_OK(quire_memory_trim(f.memory, 0, &released)); /* another thread is moving the end */
-    CHECK_EQ(released, 0);
-    f.fake.slow_ms = 0;
-    crew_await(&c, 1);
-    CHECK_EQ(large.result, QUIRE_SUCCESS);
-    crew_end(&c);
-    CHECK_EQ(stats_of(&f).reserved_bytes, 2 * PAGE);
-    fixture_end(&f);
-}
-
-/* Another thread may take the new range before the thread that grew the page. */
-UNIT(elastic, it_grows_again_if_another_thread_took_the_range)
-{
-    fixture f;
-    crew c;
-    make_with(&f, &(quire_memory_options){.limit = 120 * KIB});
-    ALLOCATE(&f, .size = 60 * KIB);
-    f.fake.slow_ms = 200;
-    crew_start(&c, 1);
-    request large = {.memory = f.memory, .size = 50 * KIB};
-    crew_tell(&c, 1, do_allocate, &large);
-    while (!qi_page_at(&f.memory->pages, 0)->resizing)
-        sched_yield();
-    ALLOCATE(&f, .size = 4 * KIB); /* from the range that the other thread needs */
-    f.fake.slow_ms = 0;
-    crew_await(&c, 1);
-    CHECK_EQ(large.result, QUIRE_SUCCESS);
-    crew_end(&c);
-    expect_page(
-        &f, 118 * KIB); /* it needed four more, and the smallest of the halved steps was eight */
     fixture_end(&f);
 }
 

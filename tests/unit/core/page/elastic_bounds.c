@@ -91,9 +91,9 @@ UNIT(elastic_bounds, the_page_does_not_exceed_the_devices_largest_page)
     f.fake.info.limits.max_page = 5 * PAGE + 100; /* no multiple of the granularity */
     fixture_open(&f, &contiguous);
     ALLOCATE(&f, .size = PAGE);
-    uint64_t most = f.fake.last_page.max_size;
-    CHECK(most <= f.fake.info.limits.max_page);
-    CHECK(f.fake.info.limits.max_page - most < f.fake.info.limits.page_granularity);
+    uint64_t max_size = f.fake.last_page.max_size;
+    CHECK(max_size <= f.fake.info.limits.max_page);
+    CHECK(f.fake.info.limits.max_page - max_size < f.fake.info.limits.page_granularity);
     for (int i = 1; i < 5; i++)
         ALLOCATE(&f, .size = PAGE);
     quire_allocation none = {1};

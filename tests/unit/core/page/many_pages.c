@@ -112,7 +112,7 @@ static uint64_t read_time(void *user)
 }
 
 /* A memory with this many empty dedicated pages. */
-static void make_empties(fixture *f, quire_page_policy pages, uint32_t count)
+static void make_empty_pages(fixture *f, quire_page_policy pages, uint32_t count)
 {
     static quire_allocation all[1000];
     CHECK(count <= 1000);
@@ -130,7 +130,7 @@ UNIT(many_pages, a_request_destroys_as_many_as_it_needs_and_few_more)
 {
     fixture f;
     uint64_t there = 1000;
-    make_empties(&f, (quire_page_policy){0}, 1000);
+    make_empty_pages(&f, (quire_page_policy){0}, 1000);
     ALLOCATE(&f, .size = PAGE);
     there -= AT_ONCE + 1; /* one for its page */
     CHECK_EQ(f.fake.pages, there + 1);
@@ -147,7 +147,7 @@ UNIT(many_pages, a_request_destroys_as_many_as_it_needs_and_few_more)
 UNIT(many_pages, all_empty_pages_are_destroyed_before_a_request_is_refused)
 {
     fixture f;
-    make_empties(&f, (quire_page_policy){.max_pages = 1000}, 1000);
+    make_empty_pages(&f, (quire_page_policy){.max_pages = 1000}, 1000);
     ALLOCATE(&f, .size = PAGE); /* at the limit of the number of pages */
     CHECK(f.fake.pages < 1000);
     uint64_t left = f.fake.pages - 1;
@@ -182,7 +182,7 @@ UNIT(many_pages, pages_that_must_stay_do_not_hide_pages_that_may_be_destroyed)
 UNIT(many_pages, old_pages_are_destroyed_a_few_per_call)
 {
     fixture f;
-    make_empties(&f, (quire_page_policy){.retention_nanoseconds = 100}, 3 * AT_ONCE);
+    make_empty_pages(&f, (quire_page_policy){.retention_nanoseconds = 100}, 3 * AT_ONCE);
     quire_allocation mine = ALLOCATE(&f, .size = PAGE, .dedicated = true), small[2];
     for (int i = 0; i < 2; i++)
         small[i] = ALLOCATE(&f, .size = PAGE / 4);
@@ -202,7 +202,7 @@ UNIT(many_pages, old_pages_are_destroyed_a_few_per_call)
 UNIT(many_pages, a_clock_that_steps_back_destroys_none)
 {
     fixture f;
-    make_empties(&f, (quire_page_policy){.retention_nanoseconds = 100}, 3);
+    make_empty_pages(&f, (quire_page_policy){.retention_nanoseconds = 100}, 3);
     quire_allocation mine = ALLOCATE(&f, .size = PAGE, .dedicated = true);
     test_time -= 5;
     CHECK_OK(quire_free(f.memory, mine));

@@ -121,13 +121,13 @@ UNIT(page_fault, a_request_that_fits_a_page_is_served_after_the_refusal)
 {
     fixture b;
     make(&b, QUIRE_DEVICE_LOCAL);
-    quire_allocation most = allocate(&b, PAGE - 1024);
+    quire_allocation largest = allocate(&b, PAGE - 1024);
     fake_fail(&b.fake, 1, true, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     expect_nothing_left(&b, &(quire_allocation_options){.size = 2048},
                         QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_HAS(quire_last_error(), ": 1 page, largest free range 1 KiB of 1 KiB free");
     allocate(&b, 1024);
-    CHECK_OK(quire_free(b.memory, most));
+    CHECK_OK(quire_free(b.memory, largest));
     allocate(&b, 2048);
     fixture_end(&b);
 }

@@ -100,7 +100,7 @@ UNIT(page_info, a_host_visible_page_is_mappable_and_has_the_backends_addresses)
     CHECK(page_info(&b, 0).mappable);
     CHECK_EQ(page_info(&b, 0).address, UINT64_C(4) << 30);
     CHECK_EQ(page_info(&b, 1).address, UINT64_C(8) << 30);
-    CHECK_EQ(b.fake.maps, 2); /* mapped when made */
+    CHECK_EQ(b.fake.maps, 2); /* mapped at creation */
     fixture_end(&b);
 }
 
@@ -125,17 +125,17 @@ UNIT(page_info, the_backend_receives_the_purpose_of_the_page)
                                      .max_alignment = 8192,
                                      .pages = {.page_size = PAGE}});
     allocate(&b, 100);
-    const quire_page_request *told = &b.fake.last_page;
-    CHECK_EQ(told->kind, 3);
-    CHECK_EQ(told->size, PAGE);
-    CHECK_EQ(told->alignment, 8192);
-    CHECK_STR(told->label, "frames");
-    CHECK(told->exportable && !told->dedicated);
+    const quire_page_request *request = &b.fake.last_page;
+    CHECK_EQ(request->kind, 3);
+    CHECK_EQ(request->size, PAGE);
+    CHECK_EQ(request->alignment, 8192);
+    CHECK_STR(request->label, "frames");
+    CHECK(request->exportable && !request->dedicated);
     quire_allocation dedicated;
     quire_allocation_options options = {.size = 300, .dedicated = true};
     CHECK_OK(quire_allocate(b.memory, &options, &dedicated));
-    CHECK(told->dedicated);
-    CHECK_EQ(told->size, 512);
+    CHECK(request->dedicated);
+    CHECK_EQ(request->size, 512);
     fixture_end(&b);
 }
 

@@ -218,22 +218,22 @@ UNIT(slot, uses_and_maps_stop_at_their_limits_and_change_nothing_else)
     bench b;
     make(&b);
     quire_allocation handle = take_live(&b);
-    const uint64_t most = (UINT64_C(1) << 18) - 1;
+    const uint64_t max = (UINT64_C(1) << 18) - 1;
     uint32_t slot = 0;
-    write_word(&b, 0, 1, QI_PHASE_LIVE, most - 1);
+    write_word(&b, 0, 1, QI_PHASE_LIVE, max - 1);
     CHECK_OK(qi_slot_begin_use(&b.slots, handle, ANY, &slot));
     CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "262143 calls");
     CHECK_EQ(qi_slot_map_count(&b.slots, 0), 0);
-    write_word(&b, 0, 1, QI_PHASE_LIVE, (most - 1) << 18);
+    write_word(&b, 0, 1, QI_PHASE_LIVE, (max - 1) << 18);
     CHECK_OK(qi_slot_add_map(&b.slots, 0));
-    CHECK_EQ(qi_slot_map_count(&b.slots, 0), most);
+    CHECK_EQ(qi_slot_map_count(&b.slots, 0), max);
     CHECK_FAILS(qi_slot_add_map(&b.slots, 0), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_HAS(quire_last_error(), "mapped 262143 times");
     CHECK_EQ(qi_slot_phase(&b.slots, 0), QI_PHASE_LIVE);
     CHECK_EQ(handle_of(&b.slots, 0).id, handle.id);
     CHECK_OK(qi_slot_remove_map(&b.slots, 0));
-    CHECK_EQ(qi_slot_map_count(&b.slots, 0), most - 1);
+    CHECK_EQ(qi_slot_map_count(&b.slots, 0), max - 1);
     write_word(&b, 0, 1, QI_PHASE_LIVE, 0);
     give(&b, handle);
     end(&b);
@@ -300,11 +300,11 @@ UNIT(slot, a_slot_without_further_generations_is_retired)
 {
     bench b;
     make(&b);
-    quire_allocation other = take_live(&b); /* 0 */
-    quire_allocation worn = take_live(&b);  /* 1 */
+    quire_allocation other = take_live(&b);    /* 0 */
+    quire_allocation retiring = take_live(&b); /* 1 */
     write_word(&b, 1, QI_LAST_GENERATION - 1, QI_PHASE_LIVE, 0);
-    worn = handle_of(&b.slots, 1);
-    give(&b, worn);
+    retiring = handle_of(&b.slots, 1);
+    give(&b, retiring);
     CHECK_EQ(take(&b), 1); /* the last use */
     quire_allocation last = handle_of(&b.slots, 1);
     CHECK_EQ(last.id, qi_handle(TAG, QI_LAST_GENERATION, 1));

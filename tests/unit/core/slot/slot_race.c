@@ -34,7 +34,7 @@ typedef struct race {
     qi_atomic_u64 wins[BATCH];
     qi_atomic_u64 other_wins[BATCH];
     qi_atomic_u64 surprises; /* results that a losing thread must not get */
-    bool split;              /* odd threads abort where even ones commit */
+    bool split;              /* odd threads abort while even ones commit */
 } race;
 
 typedef struct racer {
@@ -74,7 +74,7 @@ static void take_batch(race *r)
 }
 
 /* After a split phase each slot was either committed or aborted; frees the committed ones. */
-static void judge_batch(race *r)
+static void free_committed(race *r)
 {
     for (int i = 0; i < BATCH; i++) {
         uint32_t slot = qi_handle_slot(r->handles[i].id);
@@ -110,7 +110,7 @@ static void *run_racer(void *user)
             try_leave(r, i, QI_ACCEPT_LIVE, r->other_wins);
         pthread_barrier_wait(&r->barrier);
         if (first)
-            judge_batch(r);
+            free_committed(r);
     }
     return NULL;
 }
@@ -149,23 +149,23 @@ UNIT(slot_race, of_commits_and_aborts_exactly_one_wins)
 }
 
 /* Uses against a free: while a thread uses the slot it is live. */
-typedef struct pinner {
+typedef struct slot_user {
     qi_slots slots;
     qi_slot_queue queue;
     quire_allocation handle;
-    qi_atomic_u64 pinned, broken, done;
-} pinner;
+    qi_atomic_u64 uses, broken, done;
+} slot_user;
 
-static void *run_pinner(void *user)
+static void *run_slot_user(void *user)
 {
-    pinner *p = user;
+    slot_user *p = user;
     uint32_t slot = 0;
     while (!p->done) {
         if (qi_slot_begin_use(&p->slots, p->handle, QI_ACCEPT_LIVE, &slot))
             continue;
         if (qi_slot_phase(&p->slots, slot) != QI_PHASE_LIVE)
             qi_atomic_add_u64(&p->broken, 1);
-        qi_atomic_add_u64(&p->pinned, 1);
+        qi_atomic_add_u64(&p->uses, 1);
         qi_slot_end_use(&p->slots, slot);
     }
     return NULL;
@@ -173,7 +173,7 @@ static void *run_pinner(void *user)
 
 UNIT(slot_race, a_free_never_happens_between_a_use_and_its_end)
 {
-    static pinner p;
+    static slot_user p;
     qi_host host;
     pthread_t threads[2];
     uint32_t slot = 0;
@@ -184,19 +184,19 @@ UNIT(slot_race, a_free_never_happens_between_a_use_and_its_end)
     qi_slot_publish(&p.slots, slot, QI_PHASE_LIVE);
     p.handle = handle_of(&p.slots, slot);
     for (int i = 0; i < 2; i++)
-        CHECK(!pthread_create(&threads[i], NULL, run_pinner, &p));
-    while (p.pinned < 1000) {
+        CHECK(!pthread_create(&threads[i], NULL, run_slot_user, &p));
+    while (p.uses < 1000) {
     }
     while (
         qi_slot_claim(&p.slots, p.handle, QI_ACCEPT_LIVE, &slot)) /* BUSY while a thread uses it */
         CHECK_EQ(quire_last_result(), QUIRE_ERROR_BUSY);
-    uint64_t pinned = p.pinned;
+    uint64_t uses = p.uses;
     for (int i = 0; i < 1000; i++)
         CHECK_EQ(qi_slot_phase(&p.slots, slot), QI_PHASE_PRIVATE);
     p.done = 1;
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
-    CHECK_EQ(p.pinned, pinned);
+    CHECK_EQ(p.uses, uses);
     CHECK_EQ(p.broken, 0);
     qi_slot_give(&p.slots, &p.queue, slot);
     qi_slots_finish(&p.slots, &host);

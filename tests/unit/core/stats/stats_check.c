@@ -21,7 +21,7 @@ static uint32_t slot_of(quire_allocation allocation)
     return qi_handle_slot(allocation.id);
 }
 
-/* Three in a shared page, one in a page of its own, one reserved, and an empty page. */
+/* Three in a shared page, one in a dedicated page, one reserved, and an empty page. */
 static void make(bench *b)
 {
     *b = (bench){.device = NULL};

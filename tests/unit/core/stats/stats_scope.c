@@ -1,6 +1,6 @@
 /*
  * stats_scope.c - statistics between a push and its pop: counters start at 0, peaks start at the
- * current value, and the memory's own statistics end as if no scope had been pushed.
+ * current value, and the memory's own statistics afterwards are the same as without a scope.
  */
 #include "tests/support/fixture.h"
 

@@ -12,7 +12,7 @@ enum { PAGE = 65536, MAX_ITEMS = 512 };
 typedef struct record {
     quire_item items[MAX_ITEMS];
     char names[MAX_ITEMS][32];
-    int count, most; /* the walk ends after `most` */
+    int count, max_count; /* the walk ends after `max_count` items */
 } record;
 
 static bool keep_item(void *user, const quire_item *item)
@@ -23,12 +23,12 @@ static bool keep_item(void *user, const quire_item *item)
     strcpy(r->names[r->count], item->name);
     r->items[r->count] = *item;
     r->count++;
-    return !r->most || r->count < r->most;
+    return !r->max_count || r->count < r->max_count;
 }
 
 static void walk(fixture *b, record *r)
 {
-    r->count = r->most = 0;
+    r->count = r->max_count = 0;
     CHECK_OK(quire_memory_walk(b->memory, keep_item, r));
 }
 
@@ -197,11 +197,11 @@ UNIT(walk, a_visitor_can_end_the_walk_at_any_item)
     walk(&b, &r);
     int all = r.count;
     CHECK_EQ(all, 9);
-    for (int most = 1; most <= all; most++) {
+    for (int max_count = 1; max_count <= all; max_count++) {
         r.count = 0;
-        r.most = most;
+        r.max_count = max_count;
         CHECK_OK(quire_memory_walk(b.memory, keep_item, &r));
-        CHECK_EQ(r.count, most);
+        CHECK_EQ(r.count, max_count);
     }
     fixture_end(&b);
 }
@@ -282,7 +282,7 @@ UNIT(walk, without_host_memory_a_walk_fails_and_changes_nothing)
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     ALLOCATE(&b, .size = 1, .name = "first");
     for (uint64_t call = 1; call <= 2; call++) {
-        r.count = r.most = 0;
+        r.count = r.max_count = 0;
         test_memory_fail(unit_memory_state(), call, false);
         CHECK_FAILS(quire_memory_walk(b.memory, keep_item, &r), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
         CHECK_HAS(quire_last_error(), "copy of 2 ranges");

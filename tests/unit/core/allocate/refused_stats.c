@@ -1,6 +1,6 @@
 /*
- * refused.c - the statistics after a request that was placed and could not be completed: failures
- * are counted, peaks and all other counters stay.
+ * refused_stats.c - the statistics after a request that was placed and could not be completed:
+ * failures are counted, peaks and all other counters stay.
  */
 #include "tests/support/fixture.h"
 
@@ -41,7 +41,7 @@ static uint64_t page_peak(fixture *f)
     return info.peak_live_bytes;
 }
 
-UNIT(refused, above_the_limit_of_a_name_because_of_padding)
+UNIT(refused_stats, above_the_limit_of_a_name_because_of_padding)
 {
     fixture f;
     quire_allocation none;
@@ -57,7 +57,7 @@ UNIT(refused, above_the_limit_of_a_name_because_of_padding)
     fixture_end(&f);
 }
 
-UNIT(refused, above_the_limit_of_a_name_on_a_stream)
+UNIT(refused_stats, above_the_limit_of_a_name_on_a_stream)
 {
     fixture f;
     quire_stream *stream = NULL;
@@ -88,7 +88,7 @@ UNIT(refused, above_the_limit_of_a_name_on_a_stream)
     fixture_end(&f);
 }
 
-UNIT(refused, a_batch_that_does_not_fit_as_a_whole)
+UNIT(refused_stats, a_batch_that_does_not_fit_as_a_whole)
 {
     enum { COUNT = 100 };
     fixture f;
@@ -102,7 +102,7 @@ UNIT(refused, a_batch_that_does_not_fit_as_a_whole)
     fixture_end(&f);
 }
 
-UNIT(refused, zeros_that_cannot_be_written)
+UNIT(refused_stats, zeros_that_cannot_be_written)
 {
     fixture f;
     quire_allocation none;
@@ -116,7 +116,7 @@ UNIT(refused, zeros_that_cannot_be_written)
     fixture_end(&f);
 }
 
-UNIT(refused, an_object_that_cannot_be_bound)
+UNIT(refused_stats, an_object_that_cannot_be_bound)
 {
     fixture f;
     quire_buffer none;

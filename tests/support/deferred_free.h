@@ -1,0 +1,66 @@
+/*
+ * deferred_free.h - shared by the unit tests of deferred frees: a memory and three streams of the
+ * fake backend.
+ */
+#ifndef QUIRE_TESTS_SUPPORT_DEFERRED_FREE_H
+#define QUIRE_TESTS_SUPPORT_DEFERRED_FREE_H
+
+#include "tests/support/fixture.h"
+#include "tests/support/stream_steps.h"
+#include "tests/support/streams.h"
+
+enum { KIB = 1024, PAGE = 64 * KIB };
+
+typedef struct bench {
+    fixture f;
+    quire_stream *a, *b;
+} bench;
+
+static inline quire_stream *make(bench *w, const quire_stream_options *options)
+{
+    quire_stream *stream = NULL;
+    CHECK_OK(quire_stream_create(w->f.device, options, &stream));
+    return stream;
+}
+
+static inline void begin_with(bench *w, const quire_memory_options *options)
+{
+    fixture_prepare(&w->f);
+    streams_offer(&w->f.fake.table);
+    fixture_open(&w->f, options);
+    w->a = make(w, &(quire_stream_options){.name = "a"});
+    w->b = make(w, &(quire_stream_options){.name = "b"});
+}
+
+static inline void begin(bench *w)
+{
+    begin_with(w, &(quire_memory_options){.pages = {.page_size = PAGE}});
+}
+
+static inline void end(bench *w)
+{
+    streams_state()->await_passes = true;
+    CHECK_OK(quire_memory_check(w->f.memory));
+    quire_memory_destroy_all(&w->f.memory);
+    CHECK_OK(quire_stream_destroy(&w->a));
+    CHECK_OK(quire_stream_destroy(&w->b));
+    CHECK_OK(quire_device_destroy(&w->f.device));
+    CHECK_EQ(w->f.fake.pages, 0);
+    CHECK_EQ(w->f.fake.objects, 0);
+}
+
+static inline uint64_t collect(bench *w)
+{
+    uint64_t released = 1;
+    CHECK_OK(quire_collect(w->f.memory, &released));
+    CHECK_OK(quire_memory_check(w->f.memory));
+    return released;
+}
+
+static inline uint64_t waiting(bench *w)
+{
+    CHECK_OK(quire_memory_check(w->f.memory));
+    return fixture_stats(&w->f).deferred_count;
+}
+
+#endif

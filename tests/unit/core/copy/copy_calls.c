@@ -1,0 +1,210 @@
+/*
+ * copy_calls.c - single copies and fills: sizes of 0, overlap, rows, progress, and the bytes of a
+ * fill.
+ */
+#include <stdio.h>
+
+#include "tests/support/fixture.h"
+
+enum { KINDS = 4, DEVICE = 0, COHERENT, CACHED };
+
+/* ---- copies -------------------------------------------------------------------------------- */
+
+static quire_allocation make(fixture *f, uint64_t size, unsigned char value)
+{
+    quire_allocation made = ALLOCATE(f, .size = size);
+    CHECK_OK(quire_fill(f->memory, made, 0, 0, value));
+    return made;
+}
+
+static unsigned char byte_of(fixture *f, quire_allocation allocation, uint64_t offset)
+{
+    unsigned char byte = 0;
+    CHECK_OK(quire_read(f->memory, allocation, offset, &byte, 1));
+    return byte;
+}
+
+static void make_fixture(fixture *f, uint32_t kind)
+{
+    fixture_prepare(f);
+    fake_offer_copies(&f->fake);
+    fixture_open(f, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind});
+}
+
+UNIT(copy_calls, size_0_copies_nothing_but_is_checked)
+{
+    fixture f;
+    make_fixture(&f, DEVICE);
+    quire_allocation a = make(&f, 100, 1), b = make(&f, 100, 2);
+    quire_copy_options o = {.to = {f.memory, a, 100, 0, 0}, .from = {f.memory, b, 0, 0, 0}};
+    CHECK_OK(quire_copy(&o));
+    o.to.offset = 101;
+    CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_OUT_OF_RANGE);
+    o.to.offset = 0;
+    CHECK_OK(quire_free(f.memory, b));
+    CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_EQ(byte_of(&f, a, 0), 1);
+    fixture_end(&f);
+}
+
+UNIT(copy_calls, host_memory_that_is_mapped_from_the_allocation_overlaps)
+{
+    fixture f;
+    void *pointer;
+    make_fixture(&f, COHERENT);
+    quire_allocation a = make(&f, 100, 1);
+    CHECK_OK(quire_map(f.memory, a, &pointer));
+    quire_copy_options o = {
+        .to = {f.memory, a, 10, 0, 0}, .host_from = (char *)pointer + 19, .size = 10};
+    CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_OVERLAP);
+    o.host_from = (char *)pointer + 20;
+    CHECK_OK(quire_copy(&o));
+    CHECK_OK(quire_unmap(f.memory, a));
+    fixture_end(&f);
+}
+
+UNIT(copy_calls, rows_with_gaps_keep_the_bytes_of_the_gaps)
+{
+    fixture f;
+    make_fixture(&f, DEVICE);
+    quire_allocation a = make(&f, 100, 1);
+    const unsigned char bytes[6] = {10, 11, 12, 13, 14, 15};
+    CHECK_OK(quire_copy(&(quire_copy_options){
+        .to = {f.memory, a, 5, 10, 0}, .host_from = bytes, .size = 2, .rows = 3}));
+    CHECK_EQ(byte_of(&f, a, 4), 1);
+    CHECK_EQ(byte_of(&f, a, 5), 10);
+    CHECK_EQ(byte_of(&f, a, 6), 11);
+    CHECK_EQ(byte_of(&f, a, 7), 1);
+    CHECK_EQ(byte_of(&f, a, 15), 12);
+    CHECK_EQ(byte_of(&f, a, 26), 15);
+    CHECK_EQ(byte_of(&f, a, 27), 1);
+    fixture_end(&f);
+}
+
+UNIT(copy_calls, tight_rows_are_one_call)
+{
+    fixture f;
+    static unsigned char bytes[4096];
+    make_fixture(&f, DEVICE);
+    quire_allocation a = make(&f, 8192, 1), b = make(&f, 8192, 2);
+    uint64_t before = f.fake.calls[FAKE_COPY_TO];
+    CHECK_OK(quire_copy(&(quire_copy_options){
+        .to = {f.memory, a, 0, 16, 0}, .host_from = bytes, .size = 16, .rows = 64, .slices = 4}));
+    CHECK_EQ(f.fake.calls[FAKE_COPY_TO] - before, 1);
+    CHECK_OK(quire_copy(&(quire_copy_options){
+        .to = {f.memory, a, 0, 32, 0}, .from = {f.memory, b, 0, 0, 0}, .size = 16, .rows = 64}));
+    CHECK_EQ(f.fake.calls[FAKE_COPY_PAGES], 1);
+    CHECK_EQ(f.fake.last_copy.rows, 64);
+    CHECK_EQ(f.fake.last_copy.to_row, 32);
+    CHECK_EQ(f.fake.last_copy.from_row, 16);
+    fixture_end(&f);
+}
+
+/* ---- progress ------------------------------------------------------------------------------ */
+
+typedef struct progress_log {
+    uint64_t calls, done, total, stop_at;
+    fixture *f;
+    quire_allocation copied;
+} progress_log;
+
+static bool goes_on(void *user, uint64_t done, uint64_t total)
+{
+    progress_log *t = user;
+    CHECK(done > t->done && done <= total);
+    t->calls++;
+    t->done = done;
+    t->total = total;
+    if (t->copied.id)
+        CHECK_FAILS(quire_free(t->f->memory, t->copied), QUIRE_ERROR_BUSY);
+    return t->calls != t->stop_at;
+}
+
+UNIT(copy_calls, progress_is_reported_in_steps_and_can_end_a_copy)
+{
+    fixture f;
+    make_fixture(&f, DEVICE);
+    quire_allocation a = make(&f, 1000, 1), b = make(&f, 1000, 2);
+    progress_log t = {.f = &f, .copied = a};
+    quire_copy_options o = {.to = {f.memory, a, 0, 0, 0},
+                            .from = {f.memory, b, 0, 0, 0},
+                            .size = 1000,
+                            .progress = {goes_on, &t, 300}};
+    CHECK_OK(quire_copy(&o));
+    CHECK_EQ(t.calls, 4);
+    CHECK_EQ(t.done, 1000);
+    CHECK_EQ(t.total, 1000);
+    CHECK_EQ(byte_of(&f, a, 999), 2);
+    CHECK_OK(quire_fill(f.memory, a, 0, 0, 1));
+    t = (progress_log){.stop_at = 2};
+    CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), "600 of 1000");
+    CHECK_EQ(byte_of(&f, a, 599), 2);
+    CHECK_EQ(byte_of(&f, a, 600), 1);
+    t = (progress_log){.stop_at = 4}; /* all bytes are copied: it is too late to stop */
+    CHECK_OK(quire_copy(&o));
+    t = (progress_log){0};
+    o.progress.step = 0;
+    CHECK_OK(quire_copy(&o));
+    CHECK_EQ(t.calls, 1);
+    CHECK_OK(quire_free(f.memory, a));
+    fixture_end(&f);
+}
+
+static bool fails_within(void *user, uint64_t done, uint64_t total)
+{
+    (void)user;
+    (void)done;
+    (void)total;
+    CHECK_FAILS(quire_copy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    return true;
+}
+
+UNIT(copy_calls, a_failure_in_a_callback_is_not_the_copys_error)
+{
+    fixture f;
+    make_fixture(&f, DEVICE);
+    quire_allocation a = make(&f, 100, 1);
+    unsigned char bytes[100] = {0};
+    CHECK_FAILS(quire_free(f.memory, (quire_allocation){0}), QUIRE_ERROR_INVALID_ARGUMENT);
+    char before[256];
+    snprintf(before, sizeof before, "%s", quire_last_error());
+    CHECK_OK(quire_copy(&(quire_copy_options){.to = {f.memory, a, 0, 0, 0},
+                                              .host_from = bytes,
+                                              .size = 100,
+                                              .progress = {fails_within, NULL, 10}}));
+    CHECK_STR(quire_last_error(), before);
+    fixture_end(&f);
+}
+
+/* ---- fills --------------------------------------------------------------------------------- */
+
+static void fill_and_check(uint32_t kind, bool offers)
+{
+    fixture f;
+    fixture_prepare(&f);
+    if (offers)
+        fake_offer_fill(&f.fake);
+    fixture_open(&f, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind});
+    quire_allocation a = ALLOCATE(&f, .size = 100000, .zero = true);
+    static unsigned char found[100000];
+    CHECK_OK(quire_fill(f.memory, a, 7, 90001, 0xab));
+    CHECK_OK(quire_read(f.memory, a, 0, found, sizeof found));
+    for (uint64_t i = 0; i < sizeof found; i++)
+        CHECK_EQ(found[i], i >= 7 && i < 90008 ? 0xab : 0);
+    CHECK_OK(quire_fill(f.memory, a, 50000, 0, 3));
+    CHECK_OK(quire_read(f.memory, a, 0, found, sizeof found));
+    CHECK(found[49999] == 0xab && found[50000] == 3 && found[99999] == 3);
+    bool is_visible = kind != DEVICE;
+    CHECK_EQ(f.fake.calls[FAKE_FILL_PAGE] > 0, offers && !is_visible);
+    CHECK_EQ(f.fake.calls[FAKE_COPY_TO] > 0, !offers && !is_visible);
+    fixture_end(&f);
+}
+
+UNIT(copy_calls, a_fill_sets_its_range_on_every_kind)
+{
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        fill_and_check(kind, true);
+        fill_and_check(kind, false);
+    }
+}
