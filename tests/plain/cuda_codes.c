@@ -2,9 +2,9 @@
  * cuda_codes.c - the codes of a CUDA driver for use of memory and addresses at the limits of the
  * documented behaviour, row by row.
  *
- *     cuda_codes --library PATH  checks a driver against the expected codes, as a test: the fake one
+ *     cuda_codes --library PATH  checks a driver against the expected codes: the fake one
  *
- *     cuda_codes --table PATH    prints the codes of a driver next to the expected ones, in Markdown
+ *     cuda_codes --table PATH    prints actual and expected codes of a driver in Markdown
  *
  * No row uses undefined behaviour, so all rows can run on a real driver. Each row has its own
  * scene: no row sees the changes of another.

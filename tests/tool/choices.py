@@ -1,9 +1,8 @@
-"""The memory kinds that `quire devices --json` chooses are those of the table in docs/vulkan.md.
+"""The memory kinds that `quire devices --json` chooses match the table in docs/vulkan.md.
 
 usage: choices.py TOOL SOURCE_ROOT
 
-Layouts are taken from docs/profiles, and from the folder "devices" in the one that QUIRE_TEST_DATA
-names.
+Layouts come from docs/profiles, and from the folder "devices" in $QUIRE_TEST_DATA.
 """
 
 import json
