@@ -1,6 +1,6 @@
 /*
  * stubs.c - replaces errors and host memory of the library in the proofs of whole operations: no
- * sentences, and host memory that never runs out and never moves. For CBMC only.
+ * messages, and host memory that never runs out and never moves. For CBMC only.
  */
 #include <stdlib.h>
 

@@ -38,7 +38,7 @@ static bool is_valid(const quire_range_options *asked)
 }
 
 /* Uses the shorter calls if they are sufficient. */
-static quire_result ask(const quire_range_options *asked, quire_placement *at)
+static quire_result allocate_by_any_call(const quire_range_options *asked, quire_placement *at)
 {
     if (asked->optimal || asked->upper || asked->unused[0] || asked->user % 2)
         return quire_space_allocate_with(space, asked, at);
@@ -63,7 +63,7 @@ static void allocate(void)
         asked.unused[0] = how == 255;
     }
     quire_placement at;
-    quire_result result = ask(&asked, &at);
+    quire_result result = allocate_by_any_call(&asked, &at);
     if (!result) {
         CHECK(is_valid(&asked));
         accept(&at, &asked);

@@ -13,7 +13,7 @@ static qi_host host;
 static qi_slots slots;
 static qi_slot_queue queue;
 static qi_inbox inbox;
-static uint64_t contents[SLOTS]; /* of the record behind each slot, for the race check */
+static uint64_t contents[SLOTS]; /* of the record of each slot, for the race check */
 static uint32_t came[SLOTS];     /* how often, */
 static uint32_t when[SLOTS];     /* as which of all */
 static uint32_t batch[SLOTS];    /* and by which take */

@@ -47,7 +47,7 @@ void model_acquire(uint32_t *lock);
 void model_release(uint32_t *lock);
 
 /* Ends the execution as a violation. Does not return inside a thread. */
-void model_violated(const char *sentence);
+void model_violated(const char *message);
 #define MODEL_CHECK(condition) ((condition) ? (void)0 : model_violated("not true: " #condition))
 
 /* Faults that can be injected, to show that a checker finds them. */

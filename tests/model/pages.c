@@ -211,12 +211,13 @@ static void begin_empty_one_page(void)
     keep_empty(false, MIB);
 }
 
-static const model_scenario leaving_room = {.name = "a trim gives back the room that one needs",
+static const model_scenario leaving_room = {.name = "a trim frees the room that a request needs",
                                             .begin = begin_empty_one_room,
                                             .threads = {trim, need_dedicated},
                                             .judge = judge_all_placed,
                                             .end = end};
-static const model_scenario leaving_number = {.name = "a trim gives back the number that one needs",
+static const model_scenario leaving_number = {.name =
+                                                  "a trim frees the number that a request needs",
                                               .begin = begin_empty_one_page,
                                               .threads = {trim, need_whole},
                                               .judge = judge_all_placed,
@@ -260,7 +261,7 @@ static void freed_and_perhaps_had(void)
     MODEL_CHECK(got[1].result == QUIRE_SUCCESS || got[1].result == QUIRE_ERROR_TOO_MANY_PAGES);
 }
 
-static const model_scenario given_back = {.name = "a free gives back the number that one needs",
+static const model_scenario given_back = {.name = "a free releases the number that a request needs",
                                           .begin = begin_taken,
                                           .threads = {free_kept, need_dedicated},
                                           .judge = freed_and_perhaps_had,

@@ -277,7 +277,7 @@ static void print_table(void)
     MUST(cu.DriverGetVersion(&version));
     MUST(cu.DeviceGetName(device, sizeof device, 0));
     printf("CUDA %d.%d, %s\n\n", version / 1000, version % 1000 / 10, device);
-    printf("| what is done | expected | answered |\n|---|---|---|\n");
+    printf("| call | expected | actual |\n|---|---|---|\n");
     for (size_t i = 0; i < ROW_COUNT; i++) {
         qi_cu_result answer = answer_to(&TABLE[i]);
         printf("| %s | %u %s | %s%u %s%s |\n", TABLE[i].text, TABLE[i].expected,

@@ -32,13 +32,13 @@ def write(name, text):
     return TMP / name
 
 
-def fails(args, code, sentence, **more):
+def fails(args, code, message, **more):
     """Expects the exit status, no standard output, and one line of standard error with the message."""
     done = run(*args, **more)
     if (done.returncode, done.stdout, len(done.stderr.splitlines())) != (code, "", 1):
         yield f"{args}: exit {done.returncode}, {done.stdout[:80]!r}, {done.stderr[:300]!r}"
-    if not re.search(sentence, done.stderr):
-        yield f"{args}: {done.stderr[:300]!r} is without {sentence!r}"
+    if not re.search(message, done.stderr):
+        yield f"{args}: {done.stderr[:300]!r} does not contain {message!r}"
 
 
 def succeeds(args, *texts):

@@ -883,7 +883,7 @@ def case_unwritable():
         yield f"{done.what}: exit {done.code}, {done.err!r}"
 
 
-def case_unwritable_sentence():
+def case_unwritable_message():
     """All messages about files that cannot be written begin alike."""
     for option in ("--svg", "--html"):
         done = run("replay", SMALL, "--json", option, "/nonexistent/file")
@@ -1334,7 +1334,7 @@ CASES = (
     ("the version", case_version), ("bad usage", case_usage),
     ("values that options refuse", case_usage_values),
     ("page sizes that are none", case_usage_page_size),
-    ("a page size with a blank behind it", case_usage_page_size_blank),
+    ("a page size with a trailing blank", case_usage_page_size_blank),
     ("a moment with a blank or a sign before it", case_usage_at_blank),
     ("options cut short are checked too", case_usage_abbreviated),
     ("an unknown short option is named", case_usage_short_options),
@@ -1359,7 +1359,7 @@ CASES = (
     ("failed allocations", case_refused_allocations), ("SVG and HTML", case_svg_and_html),
     ("the line over time in the HTML", case_html_course), ("odd names", case_odd_names),
     ("a long label", case_long_label), ("files that cannot be written", case_unwritable),
-    ("the message about them", case_unwritable_sentence),
+    ("the message about them", case_unwritable_message),
     ("traces are not overwritten", case_overwriting), ("the map", case_map),
     ("tune", case_tune), ("tune and replay agree", case_tune_as_replay),
     ("tune tries every retention", case_tune_retention), ("tune as text", case_tune_text),

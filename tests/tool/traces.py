@@ -149,13 +149,13 @@ def case_readme(tool, root):
     """The README's numbers for shipped traces match the replay."""
     rows = re.findall(r"^\| `(docs/traces/\S+)` \| ([\d.]+) GiB \| (\d+) \| ([\d.]+) \| (\d+) \|$",
                       (root / "README.md").read_text(), re.M)
-    for path, *told in rows:
+    for path, *stated in rows:
         value = tool.json("replay", root / path, "--page-size", "32M")
         asked, reserved = value["peak_requested_bytes"], value["peak_reserved_bytes"]
         found = [f"{asked / 2 ** 30:.2f}", str(value["allocations"]), f"{reserved / asked:.4f}",
                  str(value["backend_calls"])]
-        if found != told:
-            yield f"{path}: the README tells {told}, the replay {found}"
+        if found != stated:
+            yield f"{path}: the README states {stated}, the replay {found}"
     if len(rows) < 2:
         yield f"{len(rows)} rows"
 
@@ -226,7 +226,7 @@ CASES = (("the chart of a training shows the peak of each step", case_steps),
          ("one event among thousands is seen in the chart", case_spikes),
          ("the README's figures of shipped traces", case_readme),
          ("times count from the first event", case_late_start),
-         ("what is no trace is refused without much memory", case_memory))
+         ("a file that is no trace is rejected without much memory", case_memory))
 
 
 def main():
