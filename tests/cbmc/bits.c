@@ -20,7 +20,7 @@ PROOF(a_power_of_two_has_one_bit)
     PROVE(qi_count_bits(value) == count_slowly(value));
 }
 
-PROOF(the_highest_and_the_lowest_bit_are_set_and_nothing_beyond)
+PROOF(the_highest_and_lowest_bit_bound_the_set_bits)
 {
     uint64_t value = any_u64();
     ASSUME(value != 0);
@@ -31,7 +31,7 @@ PROOF(the_highest_and_the_lowest_bit_are_set_and_nothing_beyond)
     PROVE((value & ((UINT64_C(1) << low) - 1)) == 0);
 }
 
-PROOF(a_sum_overflows_when_it_is_above_the_last_number)
+PROOF(a_sum_overflows_when_it_exceeds_64_bits)
 {
     uint64_t a = any_u64(), b = any_u64(), sum = 0;
     bool overflows = qi_add_overflows(a, b, &sum);
@@ -39,8 +39,8 @@ PROOF(a_sum_overflows_when_it_is_above_the_last_number)
     PROVE(overflows || (sum >= a && sum - a == b));
 }
 
-/* One factor is a granule or a small count: products of two arbitrary words are out of reach. */
-PROOF(a_product_overflows_when_it_is_above_the_last_number)
+/* One factor is a granule or a small count: CBMC cannot decide products of two arbitrary words. */
+PROOF(a_product_overflows_when_it_exceeds_64_bits)
 {
     uint64_t a = any_u64(), product = 0;
     uint32_t shift = (uint32_t)any_below(64);

@@ -13,7 +13,7 @@ static uint32_t any_size(void)
     return size;
 }
 
-PROOF(larger_ranges_are_never_in_a_lower_place)
+PROOF(larger_ranges_are_never_in_a_lower_list)
 {
     uint32_t small = any_size(), large = any_size();
     ASSUME(small <= large);
@@ -58,7 +58,7 @@ PROOF(classes_are_within_the_tables)
     PROVE(request.index > range.index || request.fraction >= range.fraction);
 }
 
-PROOF(no_class_is_left_out)
+PROOF(every_class_is_used)
 {
     uint32_t size = any_size();
     ASSUME(size < UINT32_MAX);

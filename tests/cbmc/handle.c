@@ -5,7 +5,7 @@
 
 #include "tests/cbmc/proof.h"
 
-PROOF(a_handle_gives_its_parts_back)
+PROOF(a_handle_returns_its_parts)
 {
     uint32_t tag = (uint32_t)any_u64() >> (32 - QI_TAG_BITS);
     uint32_t generation = (uint32_t)any_u64() & QI_LAST_GENERATION;
@@ -16,7 +16,7 @@ PROOF(a_handle_gives_its_parts_back)
     PROVE(qi_handle_slot(id) == slot);
 }
 
-PROOF(a_handle_is_made_of_its_parts_alone)
+PROOF(the_parts_of_a_handle_determine_it)
 {
     uint64_t id = any_u64();
     PROVE(qi_handle(qi_handle_tag(id), qi_handle_generation(id), qi_handle_slot(id)) == id);

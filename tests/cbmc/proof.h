@@ -1,7 +1,7 @@
 /*
  * proof.h - harnesses that state what holds for every value: CBMC proves them within the bounds
- * that run.py gives, and the same sources are built as programs that try them on all combinations
- * of small choices, or on random values (random.c), so that they run where there is no CBMC.
+ * that run.py gives. Builds without CBMC compile the same sources as programs that try all
+ * combinations of small choices, or random values (random.c).
  *
  *     PROOF(padding_reaches_a_multiple)
  *     {
@@ -9,8 +9,8 @@
  *         PROVE((value + qi_padding(value, alignment)) % alignment == 0);
  *     }
  *
- * A harness assumes before it takes anything that it would have to give back: outside CBMC a failed
- * assumption leaves it at once.
+ * A harness assumes before it allocates anything: outside CBMC a failed assumption leaves it
+ * immediately.
  */
 #ifndef QUIRE_TESTS_CBMC_PROOF_H
 #define QUIRE_TESTS_CBMC_PROOF_H
@@ -25,7 +25,8 @@ uint64_t nondet_u64(void);
 #define ASSUME(condition) __CPROVER_assume(condition)
 #define PROVE(condition) __CPROVER_assert((condition), #condition)
 
-/* The last assertion must fail: the end of the harness is reached, so that it proves something. */
+/* The last assertion must fail: this shows that the end of the harness is reached and the proof is
+   not vacuous. */
 #define PROOF(name)                                                                                \
     static void name(void);                                                                        \
     void prove_##name(void);                                                                       \
@@ -67,7 +68,7 @@ void proof_register(const char *name, void (*body)(void));
 _Noreturn void proof_leave(void);
 
 uint64_t any_u64(void);
-uint64_t any_below(uint64_t n); /* one of few: all combinations are tried where that ends */
+uint64_t any_below(uint64_t n); /* one of few: all combinations are tried if they are few enough */
 
 #endif
 

@@ -1,7 +1,7 @@
 /*
- * random.c - runs harnesses without CBMC: where they only take few choices, through all of their
- * combinations, else on random values, of which many lie at borders or close to the last one.
- * Prints TAP; the seed makes a run again.
+ * random.c - runs harnesses without CBMC: through all combinations of choices if they only choose
+ * from few values, otherwise on random values, many of which lie at limits or close to the previous
+ * one. Prints TAP; the seed reproduces a run.
  */
 #include <setjmp.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static struct {
     void (*body)(void);
 } proofs[MAX_PROOFS];
 
-/* The way through the choices of one run; the next way differs in the last one that can. */
+/* The choices of one run; the next run differs in the last choice that has an alternative left. */
 static struct {
     uint64_t value, limit;
 } choices[MAX_CHOICES];
@@ -84,7 +84,7 @@ uint64_t any_below(uint64_t n)
     return choices[choices_made++].value;
 }
 
-/* Goes on to the next way; false behind the last one. */
+/* Advances to the next combination; returns false after the last one. */
 static bool next_way(void)
 {
     choices_made = 0;
@@ -106,7 +106,7 @@ static void run_once(void)
         proofs[current].body();
 }
 
-/* Whether all combinations were tried within the steps. */
+/* Returns whether all combinations were tried within the steps. */
 static bool run_all_ways(uint64_t *runs)
 {
     is_random = false;
@@ -134,7 +134,7 @@ static void run_proof(void)
     }
     printf("# %" PRIu64 " %s, of them %" PRIu64 " excluded by assumptions\n", runs,
            all ? "combinations, all there are" : "random runs", left);
-    CHECK(left < runs - runs / 100); /* else next to nothing was tried */
+    CHECK(left < runs - runs / 100); /* otherwise next to nothing was tried */
 }
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
 """Proves every harness beside this file with CBMC; TAP, one line per harness.
 
 usage: run.py SOURCE_ROOT WORK_FOLDER
-CBMC is looked for in the PATH when this runs. A harness holds when every assertion does, within the
-unwinding bound, and its end is reached.
+The script looks for CBMC in the PATH. A harness is proved if every assertion holds within the
+unwinding bound and its end is reached.
 """
 
 import concurrent.futures
@@ -25,8 +25,8 @@ SPACE = ["tests/cbmc/stubs.c"] + [f"src/space/{name}.c" for name in (
     "segregated/search", "segregated/deferred_coalescing", "segregated/view", "segregated/check",
     "segregated/slabs", "segregated/slabs_check", "line", "pool")]
 
-# What a proof of whole operations needs: no symbolic tables larger than they must be, and the
-# checks of CBMC itself (pointers, bounds) left to the sanitizers, which run the same harnesses.
+# Options for proofs of whole operations: the smallest possible symbolic tables, and no checks of
+# CBMC itself (pointers, bounds), because the sanitizers run the same harnesses.
 WHOLE = ["--no-standard-checks", "--no-malloc-may-fail", "--slice-formula",
          "--max-field-sensitivity-array-size", "2",
          "--unwindset", "set_first_generations.0:70", "--unwindset", "bucket_shift_for.0:16"]
@@ -42,8 +42,8 @@ FILES = {
 }
 
 # Proofs of whole operations run on the same algorithm with smaller constants; tables and 32 records
-# are what a proof would spend its time on. With few mantissa bits the sizes of a tiny space share
-# classes, as large ones do.
+# would take most of a proof's time. With few mantissa bits the sizes of a tiny space share classes,
+# as large ones do.
 SMALLER = {
     "src/space/segregated/classes.h": {"QI_MANTISSA_BITS": 1},
     "src/space/segregated/buckets.h": {"QI_MAX_BUCKETS": 2},
@@ -52,7 +52,7 @@ SMALLER = {
 
 
 def make_smaller(root, work):
-    """A copy of the sources with those constants; the names that were not found."""
+    """Copies the sources with those constants; returns the names that were not found."""
     missing = []
     for folder in ("include", "src", "tests/cbmc"):
         shutil.copytree(root / folder, work / folder, dirs_exist_ok=True)
@@ -78,7 +78,7 @@ def limit_memory():
 
 
 def prove(cbmc, folder, name, proof):
-    """Problems, and how long it took."""
+    """Returns the problems and the duration."""
     sources, unwind, seconds, options = FILES[name]
     command = [cbmc, "-I.", "-Iinclude", "-DQUIRE_PORTABLE", f"tests/cbmc/{name}.c", *sources,
                "--function", f"prove_{proof}", "--unwind", str(unwind), "--unwinding-assertions",
@@ -109,7 +109,7 @@ def main():
         tap.end()
     shutil.rmtree(work, ignore_errors=True)
     tap.case("the constants to prove with are found", make_smaller(root, work))
-    # two at once: the long ones want several GiB each
+    # two at once: the long ones need several GiB each
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(prove, cbmc, work if WHOLE is FILES[name][3] else root, name, proof)
                 for name, proof in reversed(todo)]

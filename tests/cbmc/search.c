@@ -12,7 +12,7 @@ enum { WORDS = 6 };
 enum { WORDS = QI_MAX_BIT_WORDS - 1 };
 #endif
 
-PROOF(the_next_list_is_the_lowest_from_there_on)
+PROOF(the_next_list_is_the_lowest_nonempty_one)
 {
     static qi_segregated s;
     static uint64_t bits[WORDS + 1];
@@ -36,13 +36,13 @@ enum { MAX_SIZE = 24 };
 enum { MAX_SIZE = 400 };
 #endif
 
-PROOF(what_is_picked_is_large_enough)
+PROOF(a_picked_range_is_large_enough)
 {
     tiny t;
     uint64_t sizes[TINY_REGIONS] = {MAX_SIZE}, request = 1 + any_below(MAX_SIZE);
     quire_placement all;
     tiny_begin(&t, &qi_segregated_fit, 1);
-    tiny_add_region(&t, 0, MAX_SIZE); /* makes the tables as large as they become */
+    tiny_add_region(&t, 0, MAX_SIZE); /* grows the tables to their final size */
     PROVE(!t.space->fit->allocate(t.space, MAX_SIZE, 1, 0, 0, &all));
     tiny_is_complete = true;
     for (uint32_t i = 1; i < TINY_REGIONS; i++) {

@@ -1,16 +1,15 @@
 /*
  * split_merge.c - splitting and merging on a space of eight granules: no two ranges share a
- * granule, everything that is freed becomes one with its free neighbours, and the checker finds
- * nothing.
+ * granule, every freed range merges with its free neighbours, and the checker finds nothing.
  *
- * The checker looks at every list, which is too much for CBMC; there the figures and the merged end
- * stand for it.
+ * The checker reads every list, which is too much for CBMC; in the proofs the counts and the merged
+ * end are compared instead.
  */
 #include "tests/cbmc/tiny.h"
 
 enum { GRANULES = 8, ALIGNMENTS = 3, LARGEST = 4 };
 
-/* Two ranges are enough for every way to merge: with nothing, below, above, and both. */
+/* Two ranges are enough for every merge: with none, below, above, and both. */
 #ifdef __CPROVER__
 enum { RANGES = 2 };
 #else
@@ -35,7 +34,7 @@ static void look(const tiny *t)
 #endif
 }
 
-PROOF(all_is_one_again_in_whatever_order_it_is_freed)
+PROOF(ranges_freed_in_any_order_merge_into_one)
 {
     tiny t;
     begin(&t);
@@ -51,7 +50,7 @@ PROOF(all_is_one_again_in_whatever_order_it_is_freed)
 
 /* CBMC did not decide the first of these in four minutes. */
 #ifndef __CPROVER__
-PROOF(ranges_share_nothing_also_where_one_was_freed)
+PROOF(ranges_never_overlap_after_a_free)
 {
     tiny t;
     begin(&t);
@@ -63,7 +62,7 @@ PROOF(ranges_share_nothing_also_where_one_was_freed)
     tiny_end(&t);
 }
 
-PROOF(every_sequence_of_four_operations_keeps_the_records)
+PROOF(every_sequence_of_four_operations_keeps_the_records_sound)
 {
     tiny t;
     begin(&t);

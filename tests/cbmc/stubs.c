@@ -1,6 +1,6 @@
 /*
  * stubs.c - replaces errors and host memory of the library in the proofs of whole operations: no
- * sentences, and host memory that never runs out and never moves. For CBMC only.
+ * messages, and host memory that never runs out and never moves. For CBMC only.
  */
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t 
     return QUIRE_ERROR_NO_SPACE;
 }
 
-/* What is unusual goes here; the harnesses call the fit's general entries themselves. */
+/* Rare paths of the library end here; the harnesses call the fit's general functions themselves. */
 quire_result qi_space_allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
                                uint32_t how, quire_placement *placement)
 {
@@ -55,7 +55,7 @@ quire_result qi_host_init(qi_host *host, const quire_host_memory *callbacks)
 
 bool tiny_is_complete;
 
-/* Also ends a way that CBMC follows because it does not see that nothing can grow there. */
+/* Also ends a path that CBMC follows because it does not see that nothing can grow there. */
 static void must_not_grow(bool grows)
 {
     __CPROVER_assert(!grows, "a tiny space never grows");

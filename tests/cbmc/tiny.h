@@ -25,12 +25,12 @@ typedef struct tiny {
     quire_space *space;
     qi_region regions[TINY_REGIONS];
     qi_stretch stretches[TINY_REGIONS];
-    uint64_t taken; /* bit per granule of region 0, the only one when anything is allocated */
+    uint64_t taken; /* bit per granule of region 0, the only region during allocations */
     quire_placement live[TINY_LIVE];
     uint32_t count;
 } tiny;
 
-/* What quire_space_create does, in the least words. */
+/* The work of quire_space_create in few words. */
 static inline void tiny_begin(tiny *t, const qi_fit *fit, uint64_t max_alignment)
 {
     qi_host host;
@@ -49,7 +49,8 @@ static inline void tiny_begin(tiny *t, const qi_fit *fit, uint64_t max_alignment
     PROVE(!fit->init(t->space, &(quire_space_options){0}));
 }
 
-/* The stretch of the line is as long for all, so that what depends on it is no choice. */
+/* The stretch of the line has the same length in all runs, so that what depends on it is no choice.
+   */
 static inline void tiny_add_region(tiny *t, uint32_t number, uint64_t granules)
 {
     uint64_t start = (uint64_t)number * TINY_STRIDE;
@@ -75,10 +76,10 @@ static inline uint64_t tiny_bits(const quire_placement *at)
     return ((UINT64_C(1) << end) - 1) & ~((UINT64_C(1) << first) - 1);
 }
 
-/* Any request of up to `most` granules. */
-static inline void tiny_allocate(tiny *t, uint64_t most, uint32_t alignments)
+/* Any request of up to `max` granules. */
+static inline void tiny_allocate(tiny *t, uint64_t max, uint32_t alignments)
 {
-    uint64_t size = 1 + any_below(most), alignment = any_power_of_two(alignments);
+    uint64_t size = 1 + any_below(max), alignment = any_power_of_two(alignments);
     quire_placement at = {0};
     if (t->space->fit->allocate(t->space, size, alignment, ~size, 0, &at))
         return;

@@ -1,6 +1,6 @@
 /*
- * main.c - a plain program that feeds a libFuzzer target random inputs, where libFuzzer is not
- * there. The seed makes a run again.
+ * main.c - a plain program that feeds a libFuzzer target random inputs, for builds without
+ * libFuzzer. The seed reproduces a run.
  */
 #include <stdio.h>
 
@@ -30,6 +30,6 @@ int main(int argc, char **argv)
     inputs = plain_option(argc, argv, "steps", 5000);
     seed = plain_option(argc, argv, "seed", 1);
     printf("# --seed %" PRIu64 " --steps %" PRIu64 " inputs\n", seed, inputs);
-    plain_case("random inputs contradict nothing", feed);
+    plain_case("random inputs find no contradiction", feed);
     return plain_end();
 }

@@ -1,12 +1,12 @@
 /*
- * space_fuzz.c - bytes taken for a space's options and for calls on it, sensible ones and misuse.
+ * space_fuzz.c - input bytes become a space's options and calls on it, valid ones and misuse.
  *
- * A naive list of live ranges says what each call must answer: whether it may refuse, with which
- * code, and that a range lies inside its region, aligned, on bytes that nobody owns, on no stretch
- * of the other kind. An exhaustive search that finds nothing is proved by looking at every hole.
+ * A naive list of live ranges determines what each call must return: whether it may fail, with
+ * which code, and that a range lies inside its region, aligned, on bytes without an owner, on no
+ * stretch of the other kind. After an exhaustive search that finds nothing, every hole is checked.
  *
- * A target of libFuzzer (meson option fuzz) that aborts at the first contradiction, and without it
- * a plain program that makes up inputs from a seed.
+ * A target of libFuzzer (meson option fuzz) that aborts at the first contradiction; without it a
+ * plain program that generates inputs from a seed.
  */
 #include "tests/fuzz/space_fuzz.h"
 
@@ -37,8 +37,8 @@ static bool is_valid(const quire_range_options *asked)
            !asked->unused[0] && (!asked->upper || options.fit == QUIRE_FIT_LINEAR);
 }
 
-/* By the shorter calls where they say all of it. */
-static quire_result ask(const quire_range_options *asked, quire_placement *at)
+/* Uses the shorter calls if they are sufficient. */
+static quire_result allocate_by_any_call(const quire_range_options *asked, quire_placement *at)
 {
     if (asked->optimal || asked->upper || asked->unused[0] || asked->user % 2)
         return quire_space_allocate_with(space, asked, at);
@@ -63,7 +63,7 @@ static void allocate(void)
         asked.unused[0] = how == 255;
     }
     quire_placement at;
-    quire_result result = ask(&asked, &at);
+    quire_result result = allocate_by_any_call(&asked, &at);
     if (!result) {
         CHECK(is_valid(&asked));
         accept(&at, &asked);
@@ -76,7 +76,7 @@ static void allocate(void)
     CHECK(result != QUIRE_ERROR_NO_SPACE || !fits(&asked));
 }
 
-/* Mostly one that lives; else one that did, none, or any number. */
+/* Mostly a live one; otherwise a freed one, none, or any number. */
 static quire_range some_range(void)
 {
     uint8_t b = byte();
@@ -102,7 +102,7 @@ static void release_batch(void)
         bool seen = false;
         for (uint32_t j = 0; j < i; j++)
             seen |= ranges[j].id == ranges[i].id;
-        if (seen && input_left % 8) /* most batches succeed */
+        if (seen && input_left % 8) /* so that most batches succeed */
             i--, count--;
         else
             alive += !seen && find(ranges[i].id) < live_count;
@@ -166,7 +166,7 @@ static void remove_region(void)
         regions[number].used = false;
 }
 
-/* The places on the line are not known here, so that growth may be refused. */
+/* The addresses on the line are unknown here, so growth may fail. */
 static void resize_region(void)
 {
     uint8_t how = byte();
@@ -177,7 +177,7 @@ static void resize_region(void)
         if (live[i].at.region == number && end_of(&live[i].at) > end)
             end = end_of(&live[i].at);
     if (used && how % 4 == 0)
-        size = end; /* the least that it can have, or 0 */
+        size = end; /* the minimum, or 0 */
     uint64_t last = used ? regions[number].base + (size - 1) : 0;
     bool valid = used && size && !(size & (options.granule - 1)) && last >= regions[number].base;
     bool supported = options.fit == QUIRE_FIT_SEGREGATED || options.fit == QUIRE_FIT_FIRST;
@@ -187,7 +187,7 @@ static void resize_region(void)
     if (!valid || !supported)
         return;
     CHECK(size >= end || result == QUIRE_ERROR_BUSY);
-    if (size <= regions[number].size) /* of a slab some slots may live */
+    if (size <= regions[number].size) /* some slots of a slab may be live */
         CHECK(!result || size < end || (result == QUIRE_ERROR_BUSY && options.slabs));
     else
         CHECK(!result || result == QUIRE_ERROR_OUT_OF_RANGE ||
@@ -236,7 +236,7 @@ static void call_rare(void)
 
 /* ---- one input ---------------------------------------------------------------------------- */
 
-/* True with a space that has at most one region, of any size. */
+/* Returns true with a space that has at most one region, of any size. */
 static bool create(void)
 {
     static const quire_host_memory host = {.allocate = host_allocate, .release = host_release};
@@ -266,7 +266,7 @@ static bool create(void)
     return true;
 }
 
-/* What the defaults came to. */
+/* The resolved defaults. */
 static void resolve(void)
 {
     quire_space_stats stats;

@@ -1,6 +1,6 @@
 /*
- * space_fuzz.h - what space_fuzz.c decodes its input with, and the naive list of live ranges that
- * it holds a space against.
+ * space_fuzz.h - decodes the input of space_fuzz.c, and holds the naive list of live ranges that a
+ * space is compared with.
  */
 #ifndef QUIRE_TESTS_FUZZ_SPACE_FUZZ_H
 #define QUIRE_TESTS_FUZZ_SPACE_FUZZ_H
@@ -12,7 +12,7 @@
 
 enum { MAX_LIVE = 240, MAX_REGIONS = 6, MAX_BATCH = 24, MAX_OLD = 16 };
 
-/* No block of host memory is larger: regions of any size are asked for. */
+/* No block of host memory is larger, because the input requests regions of any size. */
 enum { MAX_BLOCK = 1 << 20 };
 
 typedef struct live_range {
@@ -32,11 +32,11 @@ static quire_space *space;
 static quire_space_options options; /* as resolved */
 static region regions[MAX_REGIONS];
 static live_range live[MAX_LIVE];
-static quire_range old[MAX_OLD]; /* some that are stale, or {0} */
+static quire_range old[MAX_OLD]; /* some stale ones, or {0} */
 static uint32_t live_count;
 static bool few_sizes;
 static uint64_t host_blocks;
-static uint32_t host_fails_in; /* calls; 0: it does not */
+static uint32_t host_fails_in; /* host calls; 0 means it does not fail */
 
 /* ---- the input ---------------------------------------------------------------------------- */
 
@@ -53,7 +53,7 @@ static uint32_t below(uint32_t n)
     return byte() % n;
 }
 
-/* Any number, those around powers of two among them. */
+/* Any number, with many around powers of two. */
 static uint64_t any_number(void)
 {
     uint64_t number = 0;
@@ -72,20 +72,20 @@ static uint64_t any_number(void)
     }
 }
 
-/* 1 to 65536, small ones as likely as large ones. */
+/* 1 to 65536; small and large ones are equally likely by magnitude. */
 static uint64_t some_length(void)
 {
     uint32_t shift = below(16), high = byte();
     return 1 + ((high << 8 | byte()) >> shift);
 }
 
-/* Of a request, in granules or bytes; of few sizes, for what serves many of one size together. */
+/* Size of a request, in granules or bytes; few different sizes, for slabs. */
 static uint64_t some_size(void)
 {
     return few_sizes ? 1 + below(2) : some_length();
 }
 
-/* Mostly sensible, now and then anything. */
+/* Mostly valid, sometimes any value. */
 static uint64_t some_alignment(void)
 {
     uint8_t b = byte();
@@ -127,7 +127,7 @@ static uint64_t end_of(const quire_placement *at)
     return at->offset + at->size;
 }
 
-/* Index of the range that lives under an id; live_count if there is none. */
+/* Index of the live range with an id; live_count if none. */
 static uint32_t find(uint64_t id)
 {
     uint32_t i = 0;
@@ -136,7 +136,7 @@ static uint32_t find(uint64_t id)
     return i;
 }
 
-/* Whether the code is one that a call with this range must give. */
+/* Returns whether a call with this range must give the code. */
 static bool answers(quire_result result, uint64_t id)
 {
     if (find(id) < live_count)
@@ -146,7 +146,7 @@ static bool answers(quire_result result, uint64_t id)
     return result == QUIRE_ERROR_STALE_HANDLE || result == QUIRE_ERROR_FOREIGN_HANDLE;
 }
 
-/* Of two ranges of one region. */
+/* Two ranges of one region. */
 static bool share_a_stretch(const quire_placement *a, const quire_placement *b)
 {
     uint64_t base = regions[a->region].base, stretch = options.buffer_image_granularity;
@@ -176,7 +176,7 @@ static void accept(const quire_placement *at, const quire_range_options *asked)
     live[live_count++] = (live_range){.at = *at, .optimal = asked->optimal};
 }
 
-/* Whether a hole that begins at `begin` holds the request. */
+/* Returns whether a hole that begins at `begin` holds the request. */
 static bool fits_at(uint32_t number, uint64_t begin, const quire_range_options *asked)
 {
     const region *r = &regions[number];
@@ -189,7 +189,7 @@ static bool fits_at(uint32_t number, uint64_t begin, const quire_range_options *
     return padding <= end - begin && asked->size <= end - begin - padding;
 }
 
-/* What an exhaustive search promises to find, of the fits that say so. */
+/* What an exhaustive search must find, for the fits that guarantee it. */
 static bool fits(const quire_range_options *asked)
 {
     bool promised = options.fit == QUIRE_FIT_SEGREGATED || options.fit == QUIRE_FIT_FIRST;

@@ -43,36 +43,36 @@ static void begin(bool on_fake)
 
 enum { MISTAKES = 6 };
 
-static void keep_sentence(char sentences[MISTAKES][256], int number)
+static void keep_message(char messages[MISTAKES][256], int number)
 {
-    snprintf(sentences[number], 256, "%s", quire_last_error());
+    snprintf(messages[number], 256, "%s", quire_last_error());
     for (int i = 0; i < number; i++)
-        CHECK(strcmp(sentences[i], sentences[number]));
-    printf("# %s\n", sentences[number]);
+        CHECK(strcmp(messages[i], messages[number]));
+    printf("# %s\n", messages[number]);
 }
 
 static void six_mistakes(void)
 {
-    char sentences[MISTAKES][256];
+    char messages[MISTAKES][256];
     quire_allocation made;
     void *p;
     begin(true);
     REFUSED_OUT(&b, QUIRE_ERROR_NOT_HOST_VISIBLE, p, quire_map(device_only, remote, &p));
-    keep_sentence(sentences, 0);
+    keep_message(messages, 0);
     REFUSED(&b, QUIRE_ERROR_STALE_HANDLE, quire_free(visible, stale));
-    keep_sentence(sentences, 1);
+    keep_message(messages, 1);
     REFUSED(&b, QUIRE_ERROR_FOREIGN_HANDLE, quire_free(visible, remote));
-    keep_sentence(sentences, 2);
+    keep_message(messages, 2);
     REFUSED_OUT(&b, INVALID, made,
                 quire_allocate(visible, &(quire_allocation_options){.size = 0}, &made));
-    keep_sentence(sentences, 3);
+    keep_message(messages, 3);
     REFUSED_OUT(
         &b, INVALID, made,
         quire_allocate(visible, &(quire_allocation_options){.size = 1, .alignment = 3}, &made));
-    keep_sentence(sentences, 4);
+    keep_message(messages, 4);
     REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, made,
                 quire_allocate(visible, &(quire_allocation_options){.size = UINT64_MAX}, &made));
-    keep_sentence(sentences, 5);
+    keep_message(messages, 5);
     bench_end(&b);
 }
 

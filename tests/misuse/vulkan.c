@@ -139,7 +139,7 @@ static void sparse_objects(void)
     VkBufferCreateInfo info = BUFFER;
     VkImageCreateInfo texels = IMAGE;
     quire_vulkan_sparse *sparse;
-    quire_vulkan_sparse_info told;
+    quire_vulkan_sparse_info sparse_info;
     quire_vulkan_part part;
     const quire_vulkan_region region = {.level = 0};
     uint64_t offset;
@@ -159,7 +159,7 @@ static void sparse_objects(void)
     REFUSED_OUT(&b, INVALID, sparse, quire_vulkan_sparse_image_create(memory, NULL, NULL, &sparse));
     REFUSED(&b, INVALID, quire_vulkan_sparse_image_create(memory, &texels, NULL, NULL));
     REFUSED(&b, INVALID, quire_vulkan_sparse_destroy(NULL));
-    REFUSED_OUT(&b, INVALID, told, quire_vulkan_sparse_get_info(NULL, &told));
+    REFUSED_OUT(&b, INVALID, sparse_info, quire_vulkan_sparse_get_info(NULL, &sparse_info));
     REFUSED_OUT(&b, INVALID, part, quire_vulkan_sparse_get_part(NULL, 0, &part));
     REFUSED(&b, INVALID, quire_vulkan_sparse_bind(NULL, 0, 0));
     REFUSED(&b, INVALID, quire_vulkan_sparse_unbind(NULL, 0, 0));
@@ -173,7 +173,7 @@ static void sparse_objects(void)
 static void aliases(void)
 {
     quire_vulkan_alias *alias;
-    quire_vulkan_alias_info told;
+    quire_vulkan_alias_info alias_info;
     quire_allocation place = buffer.allocation;
     begin();
     REFUSED_OUT(&b, INVALID, alias,
@@ -191,7 +191,7 @@ static void aliases(void)
                 quire_vulkan_alias_image_create(memory, place, NULL, NULL, &alias));
     REFUSED(&b, INVALID, quire_vulkan_alias_image_create(memory, place, &IMAGE, NULL, NULL));
     REFUSED(&b, INVALID, quire_vulkan_alias_destroy(NULL));
-    REFUSED_OUT(&b, INVALID, told, quire_vulkan_alias_get_info(NULL, &told));
+    REFUSED_OUT(&b, INVALID, alias_info, quire_vulkan_alias_get_info(NULL, &alias_info));
     bench_end(&b);
 }
 

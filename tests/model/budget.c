@@ -1,7 +1,7 @@
 /*
- * budget.c - accounts in every interleaving: never more taken than the limit, nobody refused while
- * there is room for all, and what was given back counts again. A device's count of pages and the
- * bytes of heaps and memories are accounts.
+ * budget.c - accounts in every interleaving: the limit is never exceeded, no request fails while
+ * the account has room for all, and returned amounts are available again. A device's count of pages
+ * and the bytes of heaps and memories are accounts.
  */
 #include "src/core/device/budget.h"
 
@@ -32,7 +32,7 @@ static void take_one(void)
     MODEL_CHECK(qi_account_used(&account) <= 2);
 }
 
-/* One that the backend refused, or that is given back. */
+/* An amount that the backend could not provide, or that is freed. */
 static void take_and_give(void)
 {
     if (!take())
@@ -56,7 +56,7 @@ static void all_is_counted(void)
     MODEL_CHECK(account.used == taken && taken + refused >= 2 && refused <= 1);
 }
 
-/* Who took before the limit fell keeps it; one of two can always have one. */
+/* A thread that took an amount before the limit fell keeps it; one of two can always take one. */
 static void at_least_one(void)
 {
     MODEL_CHECK(account.used == taken && taken >= 1 && taken + refused == 2);
@@ -90,7 +90,7 @@ static void broken_ones_are_found(void)
 
 int main(void)
 {
-    model_case("no more is taken than the limit, and no less", the_limit_holds);
-    model_case("an account that is broken is found out", broken_ones_are_found);
+    model_case("the limit is reached and not exceeded", the_limit_holds);
+    model_case("the model finds a broken account", broken_ones_are_found);
     return plain_end();
 }

@@ -1,6 +1,6 @@
 /*
- * inbox.c - the inbox of a shard in every interleaving: what threads put in comes out once, with
- * all that was written before, and the newest of a thread first.
+ * inbox.c - the inbox of a shard in every interleaving: each slot that threads put in is taken
+ * once, together with all earlier writes, and the newest of a thread first.
  */
 #include "src/core/slot/inbox.h"
 
@@ -13,7 +13,7 @@ static qi_host host;
 static qi_slots slots;
 static qi_slot_queue queue;
 static qi_inbox inbox;
-static uint64_t contents[SLOTS]; /* of the record behind each slot, for the race check */
+static uint64_t contents[SLOTS]; /* of the record of each slot, for the race check */
 static uint32_t came[SLOTS];     /* how often, */
 static uint32_t when[SLOTS];     /* as which of all */
 static uint32_t batch[SLOTS];    /* and by which take */
@@ -56,14 +56,14 @@ static void take(void)
         MODEL_CHECK(slot < SLOTS);
         next = qi_slot_next(&slots, slot);
         MODEL_CHECK(model_read(&contents[slot]) == slot + 1);
-        model_write(&contents[slot], 0); /* it is the taker's now */
+        model_write(&contents[slot], 0); /* it belongs to the taker now */
         came[slot]++;
         when[slot] = come++;
         batch[slot] = takes;
     }
 }
 
-/* What nobody took is still there; all of it came once. */
+/* The slots that no thread took are still queued; each was taken once. */
 static void judge(void)
 {
     take();
@@ -72,7 +72,8 @@ static void judge(void)
     MODEL_CHECK(!qi_inbox_take(&inbox, &come));
 }
 
-/* Slot 0 was put in before slot 1, by one thread: it comes with an earlier take, or behind it. */
+/* One thread put in slot 0 before slot 1: an earlier take returns it, or the same take returns it
+   after slot 1. */
 static void judge_with_order(void)
 {
     judge();
@@ -133,7 +134,7 @@ static void broken_ones_are_found(void)
 
 int main(void)
 {
-    model_case("nothing is lost and nothing comes twice", nothing_is_lost_or_comes_twice);
-    model_case("an inbox that is broken is found out", broken_ones_are_found);
+    model_case("nothing is lost and nothing is taken twice", nothing_is_lost_or_comes_twice);
+    model_case("the model finds a broken inbox", broken_ones_are_found);
     return plain_end();
 }

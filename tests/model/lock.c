@@ -1,6 +1,6 @@
 /*
- * lock.c - locks in every interleaving: one thread at a time holds one and sees what the holder
- * before it wrote, nobody sleeps for ever, and of those who wait none misses its sign.
+ * lock.c - locks in every interleaving: one thread at a time holds one and sees what the previous
+ * holder wrote, no thread sleeps without end, and no waiting thread misses its wake.
  */
 #include "src/base/lock.h"
 
@@ -37,7 +37,7 @@ static void three_counted(void)
     MODEL_CHECK(counted == 3 && pages.state == QI_LOCK_FREE);
 }
 
-/* ---- waiting for a sign --------------------------------------------------------------------- */
+/* ---- waiting for a wake --------------------------------------------------------------------- */
 
 static void await_sign(void)
 {
@@ -55,7 +55,8 @@ static void give_sign(void)
     qi_lock_release(&pages);
 }
 
-/* As a thread that needs a page waits: with its shard's lock, which the maker of the page takes. */
+/* Waits as a thread that needs a page: with its shard's lock, which the thread that creates the
+   page takes. */
 static void await_with_shard(void)
 {
     qi_lock_acquire(&shard);
@@ -93,7 +94,7 @@ static const model_scenario three = {.name = "three threads count",
                                      .begin = begin,
                                      .threads = {count, count, count},
                                      .judge = three_counted};
-/* Here a nap needs its wake. */
+/* Here a sleep with a timeout needs its wake. */
 static const model_scenario woken = {.name = "three threads count, none wakes by itself",
                                      .looks = 1,
                                      .is_strong = true,
@@ -147,8 +148,8 @@ static void broken_ones_are_found(void)
 
 int main(void)
 {
-    model_case("one thread at a time", one_at_a_time);
-    model_case("no sign is missed", no_sign_is_missed);
-    model_case("locks that are broken are found out", broken_ones_are_found);
+    model_case("one thread at a time holds a lock", one_at_a_time);
+    model_case("no wake is missed", no_sign_is_missed);
+    model_case("the model finds broken locks", broken_ones_are_found);
     return plain_end();
 }

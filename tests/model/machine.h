@@ -1,6 +1,6 @@
 /*
- * machine.h - what the two halves of the model share: model.c decides who makes the next step,
- * words.c makes it.
+ * machine.h - shared by the two halves of the model: model.c decides which thread makes the next
+ * step, words.c executes it.
  */
 #ifndef QUIRE_TESTS_MODEL_MACHINE_H
 #define QUIRE_TESTS_MODEL_MACHINE_H
@@ -23,7 +23,7 @@ typedef struct view {
 
 typedef struct message {
     uint64_t value;
-    view known; /* what an acquire that reads it gets to know */
+    view known; /* what an acquire that reads it learns */
 } message;
 
 typedef struct place {
@@ -40,15 +40,15 @@ typedef struct thread {
     state state;
     uint32_t place; /* of the step it is about to make, or of its sleep */
     bool writes;
-    const uint32_t *needs; /* the lock that this step takes; or NULL */
+    const uint32_t *needs; /* the lock that this step takes, or NULL */
     view known;
     char locals[MODEL_MAX_LOCALS][LOCAL_BYTES];
 } thread;
 
-/* A decision: which thread makes a step (by masks), or one of `count` possibilities. */
+/* A decision: which thread makes a step (by masks), or one of `count` alternatives. */
 typedef struct decision {
     uint32_t chosen;
-    uint32_t count; /* 0: it is about threads */
+    uint32_t count; /* 0 means a choice of threads */
     uint32_t ready, asleep, tried;
 } decision;
 
@@ -61,18 +61,18 @@ typedef struct machine {
     uint32_t place_count;
     uint32_t thread_count;
     uint32_t self;
-    bool is_running; /* inside a thread; else operations just work */
+    bool is_running; /* inside a thread; otherwise operations take effect without a step */
     decision decisions[MAX_STEPS];
-    uint32_t made, planned; /* decisions of this execution, and those given by the plan */
+    uint32_t made, planned; /* decisions of this execution, and those that the plan gives */
     char violation[512];
 } machine;
 
 extern machine model;
 
-/* One of `count` possibilities. */
+/* Chooses one of `count` alternatives. */
 uint32_t model_choose(uint32_t count);
 
-/* Gives the turn back to the scheduler. */
+/* Returns to the scheduler. */
 void model_leave(void);
 
 #endif

@@ -21,7 +21,8 @@ int model_looks;
 
 /* ---- decisions ------------------------------------------------------------------------------ */
 
-/* The next decision; *is_new when the plan says nothing about it. NULL: there are too many. */
+/* The next decision; *is_new if the plan does not contain it. Returns NULL if the execution is too
+   long. */
 static decision *next_decision(bool *is_new)
 {
     if (model.made == MAX_STEPS) {
@@ -44,7 +45,7 @@ uint32_t model_choose(uint32_t count)
     return d->chosen;
 }
 
-/* Changes the last decision that can be changed; false: all was tried. */
+/* Changes the last decision that has an alternative left; returns false if all were tried. */
 static bool plan_next(void)
 {
     for (; model.planned; model.planned--) {
@@ -64,7 +65,7 @@ static bool plan_next(void)
     return false;
 }
 
-/* Contexts start a thread only; these jumps save no signals, and cost no system call. */
+/* A context only starts a thread. These jumps save no signals and cost no system call. */
 void model_leave(void)
 {
     if (!_setjmp(model.threads[model.self].stopped_at))
@@ -78,12 +79,12 @@ uint32_t model_self(void)
     return model.self;
 }
 
-void model_violated(const char *sentence)
+void model_violated(const char *message)
 {
     size_t length = 0, room = sizeof model.violation;
     if (*model.violation)
         return;
-    length += (size_t)snprintf(model.violation, room, "%s; steps by thread:", sentence);
+    length += (size_t)snprintf(model.violation, room, "%s; steps by thread:", message);
     for (uint32_t i = 0; i < model.made && length + 3 < room; i++)
         if (!model.decisions[i].count)
             length += (size_t)snprintf(model.violation + length, room - length, " %" PRIu32,
@@ -121,7 +122,7 @@ static void jump_into(uint32_t index)
     begin_thread(index);
 }
 
-/* Lets a thread go on to the next point where it stops. */
+/* Runs a thread up to the next point where it stops. */
 static void resume(uint32_t index)
 {
     const model_local *locals = model.scenario->locals;
@@ -158,7 +159,7 @@ static bool are_independent(const thread *a, const thread *b)
     return a->place != b->place || (!a->writes && !b->writes);
 }
 
-/* Of these threads, those whose next step does not touch the word of the chosen one's. */
+/* Those of the threads whose next step does not touch the word of the chosen one's step. */
 static uint32_t independent_of(uint32_t mask, uint32_t chosen)
 {
     for (uint32_t i = 0; i < model.thread_count; i++)
@@ -167,7 +168,8 @@ static uint32_t independent_of(uint32_t mask, uint32_t chosen)
     return mask;
 }
 
-/* The threads that may make the next step; under a bound, fewer and fewer are preempted. */
+/* The threads that may make the next step; a bound on preemptions excludes more and more of them.
+   */
 static uint32_t candidates(uint32_t ready, uint32_t previous, uint32_t preempted)
 {
     bool goes_on = ready >> previous & 1;
@@ -176,7 +178,7 @@ static uint32_t candidates(uint32_t ready, uint32_t previous, uint32_t preempted
                : ready;
 }
 
-/* The steps that need no turn of their own: those of threads just woken, up to their next stop. */
+/* The steps that need no turn: those of threads that were just woken, up to their next stop. */
 static void resume_all(state which)
 {
     for (uint32_t i = 0; i < model.thread_count; i++)
@@ -186,7 +188,7 @@ static void resume_all(state which)
         }
 }
 
-/* Those whose next step takes a lock that another thread holds. */
+/* The threads whose next step takes a lock that another thread holds. */
 static uint32_t blocked_threads(void)
 {
     uint32_t mask = 0;
@@ -195,7 +197,7 @@ static uint32_t blocked_threads(void)
     return mask;
 }
 
-/* The threads that can make a step. Naps end when nobody else can go on. */
+/* The threads that can make a step. Sleeps with a timeout end when no other thread can continue. */
 static uint32_t ready_threads(void)
 {
     resume_all(WOKEN);
@@ -204,14 +206,14 @@ static uint32_t ready_threads(void)
     return threads_in(READY) & ~blocked_threads();
 }
 
-/* What is left of an execution that is cut short, in any order. */
+/* Runs the rest of an execution that is cut short, in any order. */
 static void run_out(void)
 {
     for (uint32_t ready; (ready = ready_threads()) && !*model.violation;)
         resume((uint32_t)__builtin_ctz(ready));
 }
 
-/* False: what is left was seen in an earlier execution. */
+/* Returns false if an earlier execution covered the rest. */
 static bool run(void)
 {
     uint32_t ready, asleep = 0, previous = 0, preempted = 0;
@@ -227,8 +229,8 @@ static bool run(void)
         if (is_new)
             *d = (decision){
                 .chosen = (uint32_t)__builtin_ctz(may & ~asleep), .ready = may, .asleep = asleep};
-        CHECK_EQ(d->ready, may);          /* or the scenario is not the same each time */
-        if (!model.scenario->preemptions) /* the two do not go together */
+        CHECK_EQ(d->ready, may);          /* otherwise the scenario differs between executions */
+        if (!model.scenario->preemptions) /* the two options exclude each other */
             asleep = independent_of(d->asleep | d->tried, d->chosen);
         preempted += d->chosen != previous && ready >> previous & 1;
         previous = d->chosen;
@@ -288,7 +290,7 @@ void model_case(const char *name, void (*body)(void))
 {
     const char *preload = getenv("LD_PRELOAD");
     if (preload && strstr(preload, "vgpreload"))
-        plain_skip(name, "valgrind does not follow stacks that change");
+        plain_skip(name, "valgrind does not follow switching stacks");
     else
         plain_case(name, body);
 }

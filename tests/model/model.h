@@ -1,22 +1,21 @@
 /*
  * model.h - every interleaving of a small scenario: a scheduler behind the atomic operations.
  *
- * A program that finds tests/model before the root among its include folders compiles the library's
- * own sources against tests/model/src/base/atomic.h. Two or three logical threads (coroutines) then
- * stop before each atomic operation, and the scheduler tries every order of these steps, running
- * the scenario from its start each time: depth first, no bound on preemptions unless a scenario
- * sets one. Orders that differ only in steps that do not touch the same word are tried once (sleep
- * sets).
+ * A program that has tests/model before the root in its include path compiles the library's own
+ * sources against tests/model/src/base/atomic.h. Two or three logical threads (coroutines) then
+ * stop before each atomic operation. The scheduler tries every order of these steps and runs the
+ * scenario from its start each time: depth first, without a bound on preemptions unless a scenario
+ * sets one. Orders that differ only in steps on different words are tried once (sleep sets).
  *
- * Memory is weaker than the order of the steps. Each word has the list of the values it was given;
- * a load may read any of them that is not older than what its thread knows of the word. A thread
+ * Memory is weaker than the order of the steps. Each word has the list of the values it was given.
+ * A load may read any of them that is not older than what its thread knows of the word. A thread
  * knows what it wrote and read itself, and, through an acquire that reads from a release (or from
  * the exchanges that follow one), what the other thread knew. An exchange works on the newest
- * value. Not modelled: loads that read what is stored only later, exchanges that fail for no reason
- * or after an old value, sleepers that wake without cause.
+ * value. Not modelled: loads that read values stored later, exchanges that fail spuriously or after
+ * an old value, sleepers that wake without cause.
  *
- * What is not atomic is checked by model_read and model_write: the thread must know the last write,
- * or there is a race.
+ * model_read and model_write check data that is not atomic: the thread must know the last write,
+ * otherwise it is a race.
  */
 #ifndef QUIRE_TESTS_MODEL_MODEL_H
 #define QUIRE_TESTS_MODEL_MODEL_H
@@ -27,7 +26,7 @@
 
 enum { MODEL_MAX_THREADS = 3 };
 
-/* Orders, to be combined. */
+/* Memory orders; a mask. */
 enum { MODEL_RELAXED = 0, MODEL_ACQUIRE = 1, MODEL_RELEASE = 2 };
 
 uint64_t model_load(const void *at, size_t size, int order);
@@ -41,58 +40,61 @@ uint64_t model_read(const uint64_t *at);
 void model_write(uint64_t *at, uint64_t value);
 
 /*
- * A lock as one word, 0 while it is free: to take it is one step, which no thread makes while
- * another holds it. To give it back is no step of its own.
+ * A lock as one word, 0 while it is free. Taking it is one step, which no thread makes while
+ * another holds it. Releasing it is no separate step.
  */
 void model_acquire(uint32_t *lock);
 void model_release(uint32_t *lock);
 
-/* Ends the execution as one that breaks a promise. In a thread it does not return. */
-void model_violated(const char *sentence);
+/* Ends the execution as a violation. Does not return inside a thread. */
+void model_violated(const char *message);
 #define MODEL_CHECK(condition) ((condition) ? (void)0 : model_violated("not true: " #condition))
 
-/* What can be made wrong, to show that a checker finds it. */
+/* Faults that can be injected, to show that a checker finds them. */
 typedef enum model_fault {
     MODEL_NO_FAULT = 0,
-    MODEL_TORN_EXCHANGE, /* comparing, adding and swapping are a load and a store */
+    MODEL_TORN_EXCHANGE, /* comparing, adding and swapping become a load and a store */
     MODEL_NO_ACQUIRE,
     MODEL_NO_RELEASE,
     MODEL_NO_WAKE,    /* sleepers are not woken */
-    MODEL_BLIND_SLEEP /* they sleep without looking whether the word has changed */
+    MODEL_BLIND_SLEEP /* sleepers do not check whether the word has changed */
 } model_fault;
 
-/* A variable of which each thread has its own, at most 8 bytes. */
+/* A variable with a value per thread, at most 8 bytes. */
 enum { MODEL_MAX_LOCALS = 2 };
 typedef struct model_local {
-    void *at; /* NULL: none */
+    void *at; /* NULL means none */
     size_t size;
 } model_local;
 
 typedef struct model_scenario {
     const char *name;
-    void (*begin)(void);                       /* before each execution */
-    void (*threads[MODEL_MAX_THREADS])(void); /* NULL: no more */
-    void (*judge)(void);                       /* after each one that came to its end; or NULL */
-    void (*end)(void);                         /* after each one; or NULL */
-    uint32_t preemptions; /* 0: any number; else most changes away from a thread that could go on */
-    bool is_strong;       /* loads read the newest value only */
-    bool runs_out;        /* `end` needs threads that came to their end, also in executions that are
-                             cut short because what is left was seen; not after a violation */
-    int looks;            /* QI_LOCK_LOOKS */
-    model_local locals[MODEL_MAX_LOCALS]; /* what each thread has of its own */
+    void (*begin)(void);                      /* before each execution */
+    void (*threads[MODEL_MAX_THREADS])(void); /* NULL means no further thread */
+    void (*judge)(void);                      /* after each complete execution; or NULL */
+    void (*end)(void);                        /* after every execution; or NULL */
+    /* 0 means no bound; otherwise the maximum number of switches away from a thread that could
+       continue */
+    uint32_t preemptions;
+    bool is_strong; /* loads read the newest value only */
+    /* `end` needs threads that ran to their end, also in executions that are cut short because an
+       earlier one covered the rest; not after a violation */
+    bool runs_out;
+    int looks;                            /* QI_LOCK_LOOKS */
+    model_local locals[MODEL_MAX_LOCALS]; /* the variables with a value per thread */
 } model_scenario;
 
-/* Both run a scenario in every way and tell how many there were, and what was found. */
+/* Both run a scenario in every way and report the number of executions and the result. */
 void model_holds(const model_scenario *scenario);
 void model_finds(const model_scenario *scenario, model_fault fault, const char *part);
 
-/* A case of the program; skipped under valgrind, which does not follow stacks that change. */
+/* A case of the program. Skipped under valgrind, which does not follow switching stacks. */
 void model_case(const char *name, void (*body)(void));
 
-/* What QI_LOCK_LOOKS is in these programs. */
+/* The value of QI_LOCK_LOOKS in these programs. */
 extern int model_looks;
 
-/* Which thread runs, from 0. */
+/* The running thread, from 0. */
 uint32_t model_self(void);
 
 #endif

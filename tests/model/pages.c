@@ -1,17 +1,17 @@
 /*
- * pages.c - threads that need pages, in every interleaving: who joins a page that another thread is
- * making, who waits for one that leaves, that moves to another shard or whose end moves, who is
- * refused, and that nobody sleeps for ever.
+ * pages.c - threads that need pages, in every interleaving: which thread joins a page that another
+ * thread creates, which waits for a page that is destroyed, moves to another shard or changes its
+ * end, which request fails, and that no thread sleeps without end.
  *
  * The whole library runs, on a backend that only counts. A call of the backend is a step, and so is
  * each taking of a lock (tests/model/pages/src/base/lock.h) and each atomic operation.
  */
-#include "src/base/thread.c"  /* the number of a thread is one variable there */
-#include "src/base/transit.c" /* and here the pages that it has under way */
+#include "src/base/thread.c"  /* the number of a thread is one variable in this program */
+#include "src/base/transit.c" /* and so is its record of unfinished pages */
 
 #include "tests/model/pages_stage.h"
 
-/* ---- joining -------------------------------------------------------------------------------- */
+/* ---- joining a page ------------------------------------------------------------------------- */
 
 static void begin_plain(void)
 {
@@ -46,7 +46,7 @@ static const model_scenario large_ones = {.name = "two requests that need a page
                                           .judge = each_has_its_own,
                                           .end = end};
 
-/* The share that two can have of a page is not promised to three. */
+/* The share that a page can promise to two is not promised to three. */
 static void need_most_of_half(void)
 {
     allocate(480 * KIB, false);
@@ -65,7 +65,8 @@ static const model_scenario crowded = {
     .judge = two_pages_serve_three,
     .end = end};
 
-/* Pages that are not shared wake those who wait, and neither hold them nor change their share. */
+/* Pages that are not shared wake the waiting threads, but do not hold their ranges or change their
+   share. */
 static const model_scenario interrupted = {
     .name = "two that share a page, and one that another page is made for",
     .begin = begin_plain,
@@ -84,12 +85,12 @@ static const model_scenario apart = {.name = "two requests in two shards",
                                      .judge = each_has_its_own,
                                      .end = end};
 
-/* ---- a making that fails -------------------------------------------------------------------- */
+/* ---- a creation that fails ------------------------------------------------------------------ */
 
 static void begin_refused_once(void)
 {
     begin_plain();
-    backend.refusals = 1;
+    backend.failures = 1;
 }
 
 static void one_failed(void)
@@ -111,7 +112,7 @@ static const model_scenario failing_three = {.name =
                                              .judge = one_failed,
                                              .end = end};
 
-/* ---- one page is all there is --------------------------------------------------------------- */
+/* ---- a single page is allowed --------------------------------------------------------------- */
 
 static void begin_one_page(void)
 {
@@ -134,7 +135,7 @@ static void begin_linear(void)
                16 * MIB);
 }
 
-/* A share that nobody could promise is there all the same once the page is. */
+/* A share that could not be promised is still available when the page exists. */
 static void need_half(void)
 {
     allocate(512 * KIB, false);
@@ -146,7 +147,7 @@ static void one_is_refused(void)
     MODEL_CHECK(count_of(QUIRE_SUCCESS) == 1 && backend.made == 1);
 }
 
-/* Who was refused waits for what was begun before, and not for those who are refused as well. */
+/* A thread whose request failed waits for pages begun earlier, and not for others that fail too. */
 static void begin_no_room(void)
 {
     begin_with(&(quire_memory_options){.pages = {.page_size = MIB}}, MIB - 1);
@@ -187,7 +188,7 @@ ONLY_PAGE(budget, "a budget", begin_one_budget);
 ONLY_PAGE(room, "what the backend has", begin_one_room);
 ONLY_PAGE(linear, "the fit", begin_linear);
 
-/* ---- pages that leave ----------------------------------------------------------------------- */
+/* ---- pages that are destroyed --------------------------------------------------------------- */
 
 static void keep_empty(bool dedicated, uint64_t size)
 {
@@ -197,7 +198,7 @@ static void keep_empty(bool dedicated, uint64_t size)
     kept.id = 0;
 }
 
-/* An empty shared page takes all the room, or the only number, that there is. */
+/* An empty shared page takes all the room, or the only page number. */
 static void begin_empty_one_room(void)
 {
     begin_one_room();
@@ -210,12 +211,13 @@ static void begin_empty_one_page(void)
     keep_empty(false, MIB);
 }
 
-static const model_scenario leaving_room = {.name = "a trim gives back the room that one needs",
+static const model_scenario leaving_room = {.name = "a trim frees the room that a request needs",
                                             .begin = begin_empty_one_room,
                                             .threads = {trim, need_dedicated},
                                             .judge = judge_all_placed,
                                             .end = end};
-static const model_scenario leaving_number = {.name = "a trim gives back the number that one needs",
+static const model_scenario leaving_number = {.name =
+                                                  "a trim frees the number that a request needs",
                                               .begin = begin_empty_one_page,
                                               .threads = {trim, need_whole},
                                               .judge = judge_all_placed,
@@ -226,7 +228,7 @@ static const model_scenario leaving_two = {.name = "a trim and two that need the
                                            .judge = judge_all_placed,
                                            .end = end};
 
-/* What is gone is not waited for. */
+/* No thread waits for a page that is already destroyed. */
 static void begin_trimmed(void)
 {
     begin_empty_one_page();
@@ -240,7 +242,7 @@ static const model_scenario trimmed = {.name = "two for the only page, after a t
                                        .judge = one_is_refused,
                                        .end = end};
 
-/* A page that no bound keeps goes with the free; its number is what the other thread needs. */
+/* The free destroys a page that no bound keeps; the other thread needs its number. */
 static void begin_taken(void)
 {
     const quire_allocation_options options = {.size = MIB, .dedicated = true};
@@ -251,7 +253,7 @@ static void begin_taken(void)
     CHECK_OK(quire_allocate(memory, &options, &kept));
 }
 
-/* Refused is who came before the free. */
+/* A request fails if it came before the free. */
 static void freed_and_perhaps_had(void)
 {
     judge_figures();
@@ -259,7 +261,7 @@ static void freed_and_perhaps_had(void)
     MODEL_CHECK(got[1].result == QUIRE_SUCCESS || got[1].result == QUIRE_ERROR_TOO_MANY_PAGES);
 }
 
-static const model_scenario given_back = {.name = "a free gives back the number that one needs",
+static const model_scenario given_back = {.name = "a free releases the number that a request needs",
                                           .begin = begin_taken,
                                           .threads = {free_kept, need_dedicated},
                                           .judge = freed_and_perhaps_had,
@@ -274,14 +276,15 @@ static void begin_two_shards(void)
     keep_empty(false, MIB); /* in the first shard */
 }
 
-/* The second thread takes the page over; the first finds it gone, and a place in it elsewhere. */
+/* The second thread takes the page over; the first finds it moved, and its range in another shard.
+   */
 static const model_scenario moving = {.name = "the only page goes to another shard",
                                       .begin = begin_two_shards,
                                       .threads = {need_third, need_little},
                                       .judge = one_page_serves_all,
                                       .end = end};
 
-/* ---- a page that grows ---------------------------------------------------------------------- */
+/* ---- an elastic page ------------------------------------------------------------------------ */
 
 static void begin_contiguous(uint64_t room)
 {
@@ -301,7 +304,7 @@ static void begin_growing(void)
 static void begin_growing_refused(void)
 {
     begin_contiguous(16 * MIB);
-    backend.refusals = 1;
+    backend.failures = 1;
 }
 
 /* The page has a free end, which takes all the room that the live range leaves. */
@@ -358,7 +361,7 @@ static const model_scenario freed = {.name = "one needs the page to grow, one fr
                                      .judge = judge_all_placed,
                                      .end = end};
 
-/* Each thread has a number and pages under way of its own. */
+/* Each thread has its own number and unfinished pages. */
 static model_scenario with_numbers(const model_scenario *scenario)
 {
     model_scenario with = *scenario;
@@ -378,8 +381,9 @@ static void holds(const model_scenario *scenario)
 }
 
 /*
- * Whom the page will not hold makes another one meanwhile, and does not wait first. One preemption,
- * of the first maker, is all that this takes; with two, it happens to those who wait as well.
+ * A thread whose range the page will not hold creates another page at the same time, and does not
+ * wait first. One preemption, of the first creator, is enough for this; with two, it happens to
+ * waiting threads too.
  */
 static void holds_overlapping(const model_scenario *scenario)
 {
@@ -471,13 +475,13 @@ static void broken_ones_are_found(void)
 int main(int argc, char **argv)
 {
     more = (uint32_t)plain_option(argc, argv, "--more", 0);
-    model_case("threads join a page that is being made", joined);
-    model_case("a page that cannot be made keeps nobody waiting", released);
-    model_case("the only page serves all that it can", one_for_all);
-    model_case("those who cannot have a page are refused soon", hopeless_ones);
-    model_case("a page that leaves is awaited", left);
-    model_case("a page that moves is awaited", moved);
-    model_case("an end that moves is awaited", resized);
-    model_case("wakes that are lost are found out", broken_ones_are_found);
+    model_case("threads join a page that is being created", joined);
+    model_case("a page whose creation fails leaves no thread waiting", released);
+    model_case("the only page serves every request that fits", one_for_all);
+    model_case("requests without a possible page fail soon", hopeless_ones);
+    model_case("requests wait for a page that is being destroyed", left);
+    model_case("requests wait for a page that moves to another shard", moved);
+    model_case("requests wait for an end that moves", resized);
+    model_case("the model finds lost wakes", broken_ones_are_found);
     return plain_end();
 }

@@ -1,6 +1,6 @@
 /*
- * pages_stage.h - what the scenarios of pages.c play on: a backend that only counts, a memory, and
- * what one thread does. For pages.c alone, which has the source of the threads' numbers before it.
+ * pages_stage.h - shared by the scenarios of pages.c: a backend that only counts, a memory, and the
+ * work of a thread. For pages.c alone, which includes the source of the thread numbers first.
  */
 #ifndef QUIRE_TESTS_MODEL_PAGES_STAGE_H
 #define QUIRE_TESTS_MODEL_PAGES_STAGE_H
@@ -15,14 +15,14 @@ enum { MIB = 1 << 20, KIB = 1 << 10 };
 /* ---- the backend ---------------------------------------------------------------------------- */
 
 static struct {
-    uint32_t calls; /* each call is a step on it */
-    uint64_t room;  /* bytes of pages that can be had */
+    uint32_t calls; /* each call makes a step on it */
+    uint64_t room;  /* bytes of all pages together */
     uint64_t bytes, address;
     uint32_t made, asked;
-    uint32_t refusals; /* calls from now on that fail with NOT_PERMITTED */
-    uint32_t making;   /* calls that have begun and not ended */
+    uint32_t failures; /* the next calls that fail with NOT_PERMITTED */
+    uint32_t making;   /* unfinished calls */
 } backend;
-static bool has_overlapped; /* two pages were being made at one time, in some execution */
+static bool has_overlapped; /* two pages were being created at the same time, in some execution */
 
 static void call(void)
 {
@@ -31,8 +31,8 @@ static void call(void)
 
 static quire_result answer(uint64_t bytes)
 {
-    if (backend.refusals) {
-        backend.refusals--;
+    if (backend.failures) {
+        backend.failures--;
         return QUIRE_ERROR_NOT_PERMITTED;
     }
     if (backend.bytes + bytes > backend.room)
@@ -93,7 +93,7 @@ static quire_result page_resize(void *state, const quire_native_page *page, uint
     else
         backend.bytes -= from - to;
     if (!result)
-        grown += to - from; /* or less: it wraps back */
+        grown += to - from; /* a smaller size wraps around */
     return result;
 }
 
@@ -109,13 +109,13 @@ static const quire_backend table = {.size = sizeof table,
 
 static quire_device *device;
 static quire_memory *memory;
-static quire_allocation kept; /* made before the threads begin */
+static quire_allocation kept; /* allocated before the threads begin */
 static struct {
     quire_result result;
     quire_allocation allocation;
 } got[MODEL_MAX_THREADS];
 static uint32_t actors, ended;
-static uint32_t more; /* preemptions of two threads, beside the 2 that are always tried */
+static uint32_t more; /* preemptions of two threads, in addition to the 2 that are always tried */
 
 static void begin_with(const quire_memory_options *options, uint64_t room)
 {
@@ -129,7 +129,7 @@ static void begin_with(const quire_memory_options *options, uint64_t room)
     CHECK_OK(quire_memory_create(device, options, &memory));
 }
 
-/* After a violation threads may be anywhere: what they use stays. */
+/* After a violation threads may be at any point: what they use stays. */
 static void end(void)
 {
     own = 1;
@@ -143,7 +143,7 @@ static void allocate(uint64_t size, bool dedicated)
 {
     const uint32_t self = model_self();
     const quire_allocation_options options = {.size = size, .dedicated = dedicated};
-    own = self + 1; /* with two shards, neighbours work in different ones */
+    own = self + 1; /* with two shards, neighbouring threads use different ones */
     got[self].result = quire_allocate(memory, &options, &got[self].allocation);
     ended++;
 }
@@ -195,7 +195,7 @@ static uint32_t count_of(quire_result result)
     return count;
 }
 
-/* Nothing is on its way any more, and the figures are those of the backend. */
+/* No page is unfinished, and the statistics match the backend. */
 static void judge_figures(void)
 {
     quire_memory_stats stats;

@@ -1,7 +1,7 @@
 /*
- * slot.c - the state word of a slot in every interleaving: of frees, commits and aborts one wins,
- * none comes between a pin and its unpin, and a handle of old meets nobody else's allocation. Of
- * releases as many succeed as there were holds, and none of them takes away a pin.
+ * slot.c - the state word of a slot in every interleaving: exactly one of several frees, commits
+ * and aborts succeeds, no free succeeds while the slot is in use, and a stale handle never reaches
+ * the slot's next allocation. As many releases succeed as holds exist, and none of them ends a use.
  */
 #include "src/core/slot/slot.h"
 
@@ -12,8 +12,9 @@ static qi_host host;
 static qi_slots slots;
 static qi_slot_queue queue;
 static quire_allocation allocation;
-static uint64_t contents; /* of the page's bytes: read when pinned, written by who has freed */
-static uint32_t freed, busy, stale, committed, aborted, pinned, held, released, unheld;
+/* bytes of the page: read while the slot is in use, written by the thread that freed it */
+static uint64_t contents;
+static uint32_t freed, busy, stale, committed, aborted, used, holds_taken, released, without_hold;
 
 static void begin_in(qi_phase phase)
 {
@@ -24,7 +25,7 @@ static void begin_in(qi_phase phase)
     CHECK_OK(qi_slot_take(&slots, &queue, &host, &slot));
     allocation = qi_slot_publish(&slots, slot, phase);
     contents = 1;
-    freed = busy = stale = committed = aborted = pinned = held = released = unheld = 0;
+    freed = busy = stale = committed = aborted = used = holds_taken = released = without_hold = 0;
 }
 
 static void begin_live(void)
@@ -37,20 +38,20 @@ static void begin_reserved(void)
     begin_in(QI_PHASE_RESERVED);
 }
 
-/* With one hold more than there are releases to come; the count's chunk is there. */
-static void begin_held(void)
+/* With one hold more than the scenario releases; the count's chunk exists. */
+static void begin_with_hold(void)
 {
     begin_live();
     CHECK_OK(qi_slot_hold(&slots, &host, allocation));
-    held = 1;
+    holds_taken = 1;
 }
 
-/* With the count's chunk alone. */
+/* With the count's chunk, but without a hold. */
 static void begin_released(void)
 {
-    begin_held();
+    begin_with_hold();
     CHECK_OK(qi_slot_release(&slots, allocation));
-    held = 0;
+    holds_taken = 0;
 }
 
 static void end(void)
@@ -58,7 +59,7 @@ static void end(void)
     qi_slots_finish(&slots, &host);
 }
 
-/* ---- what threads do ------------------------------------------------------------------------ */
+/* ---- the work of threads -------------------------------------------------------------------- */
 
 static bool leave(int accept, uint32_t *slot)
 {
@@ -77,7 +78,7 @@ static void free_it(void)
     model_write(&contents, 2);
 }
 
-/* The slot is somebody else's at once. */
+/* The slot belongs to another allocation immediately. */
 static void free_and_take_again(void)
 {
     uint32_t slot = 0, again = 1;
@@ -97,7 +98,7 @@ static void look(void)
     uint32_t slot = 0;
     if (qi_slot_begin_use(&slots, allocation, QI_ACCEPT_LIVE, &slot))
         return;
-    pinned++;
+    used++;
     MODEL_CHECK(model_read(&contents) == 1);
     MODEL_CHECK(qi_slot_phase(&slots, slot) == QI_PHASE_LIVE);
     qi_slot_end_use(&slots, slot);
@@ -116,23 +117,23 @@ static void map_and_unmap(void)
     qi_slot_end_use(&slots, slot);
 }
 
-/* Of an allocation that may be freed before. */
+/* The allocation may be freed before. */
 static void release(void)
 {
     quire_result result = qi_slot_release(&slots, allocation);
     released += !result;
-    unheld += result == QUIRE_ERROR_WRONG_STATE;
+    without_hold += result == QUIRE_ERROR_WRONG_STATE;
     stale += result == QUIRE_ERROR_STALE_HANDLE;
 }
 
 static void hold(void)
 {
     quire_result result = qi_slot_hold(&slots, &host, allocation);
-    held += !result;
+    holds_taken += !result;
     stale += result == QUIRE_ERROR_STALE_HANDLE;
 }
 
-/* Nobody else releases: a hold alone keeps it from being freed. */
+/* No other thread releases: the hold alone keeps the allocation from being freed. */
 static void hold_and_release(void)
 {
     if (qi_slot_hold(&slots, &host, allocation))
@@ -152,7 +153,7 @@ static void abort_it(void)
     aborted += leave(QI_ACCEPT_RESERVED, &slot);
 }
 
-/* ---- what must hold at the end -------------------------------------------------------------- */
+/* ---- conditions at the end ------------------------------------------------------------------ */
 
 static void one_freed(void)
 {
@@ -165,7 +166,7 @@ static void freed_or_busy(void)
     MODEL_CHECK(freed || busy == 2);
     if (freed)
         return;
-    uint32_t slot = 0; /* whoever was refused can do it now */
+    uint32_t slot = 0; /* a thread whose free failed can free it now */
     MODEL_CHECK(leave(QI_ACCEPT_LIVE, &slot));
 }
 
@@ -184,17 +185,17 @@ static void one_decided(void)
     MODEL_CHECK(freed <= committed);
 }
 
-/* Nothing was held. */
+/* No hold existed. */
 static void none_released(void)
 {
-    MODEL_CHECK(!released && freed + busy == 1 && unheld + stale == 1);
+    MODEL_CHECK(!released && freed + busy == 1 && without_hold + stale == 1);
 }
 
-/* The holds that nobody has released are all that keeps it from being freed. */
+/* Only the holds that no thread has released keep it from being freed. */
 static void released_as_often(void)
 {
-    uint32_t slot = 0, left = held - released;
-    MODEL_CHECK(released <= held && freed <= !left);
+    uint32_t slot = 0, left = holds_taken - released;
+    MODEL_CHECK(released <= holds_taken && freed <= !left);
     if (freed)
         return;
     MODEL_CHECK(!left ||
@@ -207,7 +208,7 @@ static void released_as_often(void)
 
 static void one_released(void)
 {
-    MODEL_CHECK(released == 1 && (unheld || freed));
+    MODEL_CHECK(released == 1 && (without_hold || freed));
     released_as_often();
 }
 
@@ -218,22 +219,23 @@ static void one_released(void)
 
 static const model_scenario frees = SCENARIO("three frees", begin_live, free_it, free_it, free_it,
                                              one_freed),
-                            pins = SCENARIO("two frees beside a pin", begin_live, look, free_it,
+                            uses = SCENARIO("two frees beside a use", begin_live, look, free_it,
                                             free_it, freed_or_busy),
-                            two_pins = SCENARIO("a free beside two pins", begin_live, look, look,
+                            two_uses = SCENARIO("a free beside two uses", begin_live, look, look,
                                                 free_it, NULL),
                             maps = SCENARIO("two frees beside a map", begin_live, map_and_unmap,
                                             free_it, free_it, freed_or_busy),
-                            again = SCENARIO("a slot taken again beside a pin", begin_live, look,
+                            again = SCENARIO("a slot taken again beside a use", begin_live, look,
                                              free_and_take_again, NULL, old_handle_is_stale),
                             decisions = SCENARIO("a commit, an abort and a free", begin_reserved,
                                                  commit, abort_it, free_it, one_decided);
 
-static const model_scenario stray = SCENARIO("a release without a hold beside a pin and a free",
+static const model_scenario stray = SCENARIO("a release without a hold beside a use and a free",
                                              begin_released, look, release, free_it, none_released),
-                            twice = SCENARIO("two releases of one hold beside a free", begin_held,
-                                             release, release, free_it, one_released),
-                            holds = SCENARIO("a hold and its release beside a pin and a free",
+                            twice =
+                                SCENARIO("two releases of one hold beside a free", begin_with_hold,
+                                         release, release, free_it, one_released),
+                            holds = SCENARIO("a hold and its release beside a use and a free",
                                              begin_released, hold_and_release, look, free_it, NULL),
                             taken = SCENARIO("a hold beside a release and a free", begin_released,
                                              hold, release, free_it, released_as_often);
@@ -246,8 +248,8 @@ static void one_wins(void)
 
 static void no_free_comes_between(void)
 {
-    model_holds(&pins);
-    model_holds(&two_pins);
+    model_holds(&uses);
+    model_holds(&two_uses);
     model_holds(&maps);
     model_holds(&again);
 }
@@ -264,18 +266,18 @@ static void broken_ones_are_found(void)
 {
     model_finds(&frees, MODEL_TORN_EXCHANGE, "race");
     model_finds(&decisions, MODEL_TORN_EXCHANGE, "committed + aborted == 1");
-    model_finds(&pins, MODEL_TORN_EXCHANGE, "");
-    model_finds(&pins, MODEL_NO_RELEASE, "race");
-    model_finds(&two_pins, MODEL_NO_ACQUIRE, "race");
+    model_finds(&uses, MODEL_TORN_EXCHANGE, "");
+    model_finds(&uses, MODEL_NO_RELEASE, "race");
+    model_finds(&two_uses, MODEL_NO_ACQUIRE, "race");
     model_finds(&again, MODEL_TORN_EXCHANGE, "");
     model_finds(&twice, MODEL_TORN_EXCHANGE, "");
 }
 
 int main(void)
 {
-    model_case("of frees, and of a commit and an abort, one wins", one_wins);
-    model_case("no free comes between a pin and its unpin", no_free_comes_between);
-    model_case("a release takes away a hold, and no pin", a_release_takes_a_hold);
-    model_case("state words that are broken are found out", broken_ones_are_found);
+    model_case("one of several frees, and one of commit and abort, succeeds", one_wins);
+    model_case("no free succeeds during a use", no_free_comes_between);
+    model_case("a release ends a hold, and no use", a_release_takes_a_hold);
+    model_case("the model finds broken state words", broken_ones_are_found);
     return plain_end();
 }

@@ -1,6 +1,6 @@
 /*
- * thread.c - the numbers of threads in every interleaving: never two live threads with one number.
- * The source is included: what a thread has of its own is one variable there.
+ * thread.c - the numbers of threads in every interleaving: two live threads never have the same
+ * number. The source is included, because its variable per thread is one variable here.
  */
 #include "src/base/thread.c"
 
@@ -27,7 +27,7 @@ static void begin_full(void)
     in_use[WORDS - 1] ^= UINT64_C(1) << 63;
 }
 
-/* A thread from its first question to its end. */
+/* A thread from its first request to its end. */
 static void live(void)
 {
     uint32_t number = qi_thread_number();
@@ -44,7 +44,7 @@ static void live_twice(void)
     live();
 }
 
-/* Beyond the last number, 0 is shared, and does not go back with those who share it. */
+/* Above the last number, 0 is shared, and threads that share it do not release it. */
 static void live_or_share(void)
 {
     uint32_t number = qi_thread_number();
@@ -97,7 +97,7 @@ static void broken_ones_are_found(void)
 int main(void)
 {
     three.locals[0] = again.locals[0] = full.locals[0] = (model_local){&own, sizeof own};
-    model_case("no number is given to two live threads", no_number_is_given_twice);
-    model_case("numbers that are broken are found out", broken_ones_are_found);
+    model_case("two live threads never have the same number", no_number_is_given_twice);
+    model_case("the model finds broken numbers", broken_ones_are_found);
     return plain_end();
 }

@@ -1,6 +1,6 @@
 /*
- * words.c - the words of an execution: which values each was given, which of them a thread may
- * still read, and who sleeps on them (see model.h).
+ * words.c - the words of an execution: the values of each, which of them a thread may still read,
+ * and which threads sleep on it (see model.h).
  */
 #include "src/base/sleep.h"
 #include "tests/model/machine.h"
@@ -64,7 +64,8 @@ static void acquire(const message *read, int order)
         learn(known(), &read->known);
 }
 
-/* Gives a word a value; one that follows another by an exchange passes on what that one knew. */
+/* Stores a value in a word. A value that replaces another by an exchange passes on what that one
+   knew. */
 static void append(uint32_t index, size_t size, uint64_t value, int order, bool is_exchange)
 {
     place *p = &model.places[index];
@@ -116,7 +117,7 @@ void model_store(void *at, size_t size, uint64_t value, int order)
         set_memory(at, size, value);
 }
 
-/* The value an exchange works on. */
+/* The value that an exchange works on. */
 static uint64_t take_newest(void *at, size_t size, int order, uint32_t *index)
 {
     *index = step(at, size, true);
@@ -187,7 +188,7 @@ void model_release(uint32_t *lock)
 
 /* ---- data that is not atomic ---------------------------------------------------------------- */
 
-/* The reads of a word by each thread are counted in places of their own, at these addresses. */
+/* Each thread's reads of a word are counted separately, at these addresses. */
 static place *reads_of(const uint64_t *at, uint32_t reader, uint32_t *index)
 {
     *index = place_with((const char *)at + 1 + reader, 0);
@@ -243,7 +244,7 @@ void qi_sleep_while(qi_atomic_u32 *word, uint32_t seen)
     fall_asleep(word, seen, ASLEEP);
 }
 
-/* Only where loads may be late may a wake be missed that a nap makes up for. */
+/* A thread may miss a wake, and rely on its timeout, only if loads may be late. */
 void qi_sleep_a_while(qi_atomic_u32 *word, uint32_t seen)
 {
     fall_asleep(word, seen, model.scenario->is_strong ? ASLEEP : NAPPING);

@@ -205,7 +205,7 @@ int main(int argc, char **argv)
     seed = plain_option(argc, argv, "seed", 1);
     printf("# --steps %" PRIu64 " --seed %" PRIu64 "\n", steps, seed);
     plain_case("three shards, device-local, pages kept", device_kind);
-    plain_case("three shards, coherent, pages given back", coherent_kind);
+    plain_case("three shards, coherent, no empty pages", coherent_kind);
     plain_case("two shards, not coherent, some pages kept", cached_kind);
     plain_case("one shard", one_shard);
     plain_case("a page for each thread is never refused", a_page_for_each_thread);

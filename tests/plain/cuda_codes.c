@@ -2,9 +2,9 @@
  * cuda_codes.c - the codes of a CUDA driver for use of memory and addresses at the limits of the
  * documented behaviour, row by row.
  *
- *     cuda_codes --library PATH  checks a driver against the expected codes, as a test: the fake one
+ *     cuda_codes --library PATH  checks a driver against the expected codes: the fake one
  *
- *     cuda_codes --table PATH    prints the codes of a driver next to the expected ones, in Markdown
+ *     cuda_codes --table PATH    prints actual and expected codes of a driver in Markdown
  *
  * No row uses undefined behaviour, so all rows can run on a real driver. Each row has its own
  * scene: no row sees the changes of another.
@@ -277,7 +277,7 @@ static void print_table(void)
     MUST(cu.DriverGetVersion(&version));
     MUST(cu.DeviceGetName(device, sizeof device, 0));
     printf("CUDA %d.%d, %s\n\n", version / 1000, version % 1000 / 10, device);
-    printf("| what is done | expected | answered |\n|---|---|---|\n");
+    printf("| call | expected | actual |\n|---|---|---|\n");
     for (size_t i = 0; i < ROW_COUNT; i++) {
         qi_cu_result answer = answer_to(&TABLE[i]);
         printf("| %s | %u %s | %s%u %s%s |\n", TABLE[i].text, TABLE[i].expected,

@@ -299,30 +299,30 @@ static void replay(quire_device *device, const quire_trace *trace, const quire_t
 
 /* ---- rejected: the message points into the text -------------------------------------------- */
 
-static void check_sentence(const text *t, const char *sentence)
+static void check_message(const text *t, const char *message)
 {
     unsigned long long line = 0, column = 0;
     int length = 0;
-    for (const char *p = sentence; *p; p++)
+    for (const char *p = message; *p; p++)
         CHECK(*p >= 0x20 && *p < 0x7f);
     if (!t->size) {
-        CHECK_STR(sentence, "fuzz: the file is empty");
+        CHECK_STR(message, "fuzz: the file is empty");
         return;
     }
-    if (sscanf(sentence, "fuzz:%llu:%llu: %n", &line, &column, &length) != 2 || !length)
-        check_failed(__FILE__, __LINE__, "no line and column in '%s'", sentence);
-    CHECK(sentence[length]);
+    if (sscanf(message, "fuzz:%llu:%llu: %n", &line, &column, &length) != 2 || !length)
+        check_failed(__FILE__, __LINE__, "no line and column in '%s'", message);
+    CHECK(message[length]);
     size_t begin = 0, size = 0;
     for (unsigned long long i = 1; i < line && begin < t->size; i++) {
         begin = line_around(t, begin, &size);
         begin += size;
     }
     if (!line || begin >= t->size)
-        check_failed(__FILE__, __LINE__, "there is no such line: '%s'", sentence);
+        check_failed(__FILE__, __LINE__, "no such line: '%s'", message);
     line_around(t, begin, &size);
     size -= t->bytes[begin + size - 1] == '\n';
     if (!column || column > size + 1)
-        check_failed(__FILE__, __LINE__, "the line has %zu bytes: '%s'", size, sentence);
+        check_failed(__FILE__, __LINE__, "the line has %zu bytes: '%s'", size, message);
 }
 
 /* ---- rounds ------------------------------------------------------------------------------- */
@@ -359,7 +359,7 @@ static void run_round(quire_device *device, const text *t, bool damaged)
     if (result) {
         CHECK_FAILS(result, QUIRE_ERROR_BAD_FILE);
         CHECK(!trace);
-        check_sentence(t, quire_last_error());
+        check_message(t, quire_last_error());
         refused++;
         return;
     }

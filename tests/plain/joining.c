@@ -127,7 +127,7 @@ static void play_for_the_only_page(const quire_memory_options *options, uint64_t
     end(&s);
 }
 
-static void nobody_is_refused_while_the_only_page_is_being_made(void)
+static void no_request_fails_while_the_only_page_is_being_created(void)
 {
     static const quire_memory_options by_policy = {.pages = {.page_size = 1 << 20, .max_pages = 1}},
                                       by_fit = {.fit = QUIRE_FIT_LINEAR,
@@ -227,7 +227,7 @@ static void *make_dedicated(void *user)
     return NULL;
 }
 
-static void nobody_waits_for_a_page_that_is_not_shared(void)
+static void no_request_waits_for_a_page_that_is_not_shared(void)
 {
     static scene s;
     dedicated_maker maker = {.scene = &s};
@@ -290,14 +290,14 @@ int main(void)
     plain_case("small requests share the page being created", small_ones_share_the_page_being_made);
     plain_case("large requests do not wait for each other", large_ones_do_not_wait_for_each_other);
     plain_case("no request fails while the only page is being created",
-               nobody_is_refused_while_the_only_page_is_being_made);
+               no_request_fails_while_the_only_page_is_being_created);
     plain_case("dedicated requests take turns under a limit",
                dedicated_ones_take_turns_under_a_limit);
     plain_case("waiting requests continue when the creation fails",
                the_waiting_go_on_when_the_making_fails);
     plain_case("requests wait for a page that is being destroyed", a_page_that_leaves_is_awaited);
     plain_case("no request waits for a page that is not shared",
-               nobody_waits_for_a_page_that_is_not_shared);
+               no_request_waits_for_a_page_that_is_not_shared);
     plain_case("a sink may allocate at a line about a page",
                a_sink_may_allocate_when_it_hears_of_pages);
     return plain_end();

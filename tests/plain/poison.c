@@ -181,6 +181,6 @@ int main(void)
     unless_asan("a byte after an allocation", behind);
     unless_asan("a byte before an allocation", in_front);
     unless_asan("a byte after the free", after_free);
-    unless_asan("a byte that nobody was given", never_given_out);
+    unless_asan("a byte of no allocation", never_given_out);
     return plain_end();
 }

@@ -364,7 +364,7 @@ static void run_for_one_page(uint32_t max_pages, uint64_t budget, uint64_t retai
         }
 }
 
-static void nobody_is_refused_while_there_is_room(void)
+static void no_request_fails_while_memory_is_free(void)
 {
     run_for_one_page(1, 0, 0);
     run_for_one_page(1, 0, 1);
@@ -383,7 +383,7 @@ int main(int argc, char **argv)
     plain_case("frees by other threads on the fake backend", on_the_fake);
     plain_case("frees by other threads without empty pages", empty_pages_go_at_once);
     plain_case("frees by other threads with few pages", pages_are_short);
-    plain_case("no request fails while memory is free", nobody_is_refused_while_there_is_room);
+    plain_case("no request fails while memory is free", no_request_fails_while_memory_is_free);
     printf("# allocated %" PRIu64 " failed %" PRIu64 "\n", made, refused);
     return plain_end();
 }

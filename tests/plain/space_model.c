@@ -77,8 +77,8 @@ static bool foresee(const world *w, const model_request *request, bool exhaustiv
 }
 
 /* The three functions are equivalent. */
-static quire_result ask(const world *w, const model_request *request, bool exhaustive,
-                        uint64_t user, quire_placement *at)
+static quire_result allocate_by_any_call(const world *w, const model_request *request,
+                                         bool exhaustive, uint64_t user, quire_placement *at)
 {
     uint64_t size = request->size, alignment = request->alignment;
     quire_range_options options = {size, alignment, user, exhaustive, request->optimal, false, {0}};
@@ -101,7 +101,7 @@ static void allocate(world *w)
     bool exhaustive = random_below(&rng, 4) == 0;
     model_request served = as_served(w, request);
     bool fits = foresee(w, &served, exhaustive, &region, &offset);
-    quire_result result = ask(w, &request, exhaustive, user, &at);
+    quire_result result = allocate_by_any_call(w, &request, exhaustive, user, &at);
     if (result) {
         CHECK_EQ(result, QUIRE_ERROR_NO_SPACE);
         CHECK(!fits || (w->fit == QUIRE_FIT_SEGREGATED && !exhaustive));

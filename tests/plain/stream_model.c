@@ -40,8 +40,8 @@ typedef struct gate {
 /* A point, and the work that is done when it has passed. */
 typedef struct model_point {
     uint64_t work;
-    uint32_t gates;           /* this many are open */
-    uint64_t behind[STREAMS]; /* work of the others, through any number of streams */
+    uint32_t gates;          /* this many are open */
+    uint64_t after[STREAMS]; /* work of the others, through any number of streams */
 } model_point;
 
 typedef struct model_stream {
@@ -49,7 +49,7 @@ typedef struct model_stream {
     uint64_t submitted, done;      /* pieces of work */
     uint64_t marked;               /* values handed out */
     model_point points[MAX_MARKS]; /* by value */
-    uint64_t behind[STREAMS];      /* all later work follows this work of the others */
+    uint64_t after[STREAMS];       /* all later work follows this work of the others */
     uint64_t passed_value;
     gate gates[MAX_MARKS];
     uint32_t gate_count, first_gate; /* those before it are open */
@@ -118,8 +118,8 @@ static quire_result mark(void *state, uint64_t stream, uint64_t *value)
     CHECK(s->marked + 1 < MAX_MARKS);
     model_point *made = &s->points[++s->marked];
     *made = (model_point){.work = s->submitted, .gates = s->gate_count};
-    memcpy(made->behind, s->behind, sizeof made->behind);
-    made->behind[stream - 1] = s->submitted;
+    memcpy(made->after, s->after, sizeof made->after);
+    made->after[stream - 1] = s->submitted;
     *value = s->marked;
     return QUIRE_SUCCESS;
 }
@@ -189,8 +189,8 @@ static quire_result order(void *state, uint64_t later, uint64_t earlier, uint64_
     s->gates[s->gate_count++] =
         (gate){.begins = s->submitted, .other = (int)earlier - 1, .value = value};
     for (int i = 0; i < STREAMS; i++)
-        if (s->behind[i] < of(earlier)->points[value].behind[i])
-            s->behind[i] = of(earlier)->points[value].behind[i];
+        if (s->after[i] < of(earlier)->points[value].after[i])
+            s->after[i] = of(earlier)->points[value].after[i];
     return QUIRE_SUCCESS;
 }
 
@@ -209,7 +209,7 @@ static void check_handed_out(const model_allocation *a)
                 waits_own = true;
                 continue;
             }
-            CHECK(a->home >= 0 && w.streams[a->home].behind[i] >= work);
+            CHECK(a->home >= 0 && w.streams[a->home].after[i] >= work);
             waits_other = true;
         }
     early += waits_own;
@@ -413,7 +413,7 @@ static void run(bool orders)
         end_world();
     }
     printf("# had again before its work was done: %" PRIu64 " times on the same stream, %" PRIu64
-           " times behind another\n",
+           " times after another\n",
            early, elsewhere);
 #ifndef QUIRE_CHECKED
     CHECK(total_steps < 20000 || early > total_steps / 1000);

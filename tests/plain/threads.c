@@ -459,7 +459,7 @@ static bool both_are_quick(void)
     return allocated - begun < TIMEOUT_US && freed - allocated < TIMEOUT_US;
 }
 
-static void nobody_waits_for_a_page(void)
+static void no_thread_waits_for_a_page(void)
 {
     b.fail_at = 0;
     bench_begin(&b, true);
@@ -598,7 +598,7 @@ int main(int argc, char **argv)
     plain_case("random work on the fake backend", work_on_fake);
     plain_case("exactly one of racing frees succeeds", one_free_wins);
     plain_case("walks beside frees see no overlap", walks_see_no_overlap);
-    plain_case("no thread waits for a page", nobody_waits_for_a_page);
+    plain_case("no thread waits for a page", no_thread_waits_for_a_page);
     plain_case("memories are created and destroyed", memories_come_and_go);
     plain_case("naming an unfinished allocation", not_made_yet);
     return plain_end();

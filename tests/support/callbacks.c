@@ -23,7 +23,7 @@ static const struct {
     {"closed", CLOSED},
     {"is not destroyed", DEVICE_BUSY},
     {"' made: kind", MEMORY_MADE},
-    {"' destroyed", MEMORY_ENDED},
+    {"' destroyed", MEMORY_DESTROYED},
     {"still holds", STILL_HOLDS},
     {" made, ", PAGE_LINE},
     {" grown, ", GROWN_LINE},
@@ -255,7 +255,7 @@ static void try_place(const place *p)
     if (callbacks_scene.actions == LOOK && (callbacks_scene.seen & p->expected) != p->expected)
         check_failed(__FILE__, __LINE__, "0x%x did not occur at %s",
                      (unsigned)(p->expected & ~callbacks_scene.seen), text);
-    CHECK(callbacks_scene.seen & MEMORY_ENDED);
+    CHECK(callbacks_scene.seen & MEMORY_DESTROYED);
     callbacks_scene.seen |= before;
 }
 

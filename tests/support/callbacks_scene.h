@@ -12,7 +12,7 @@ typedef enum occurrence {
     CLOSED = 1 << 1,
     DEVICE_BUSY = 1 << 2,
     MEMORY_MADE = 1 << 3,
-    MEMORY_ENDED = 1 << 4,
+    MEMORY_DESTROYED = 1 << 4,
     STILL_HOLDS = 1 << 5,
     PAGE_LINE = 1 << 6,
     GROWN_LINE = 1 << 7,

@@ -112,7 +112,8 @@ static bool make_instance(real_vulkan *r)
     };
     if (!create || create(&r->instance_info, NULL, &r->instance)) {
         const char *manifest = getenv("VK_ICD_FILENAMES");
-        cr_skip_test("no Vulkan instance can be made of %s", manifest ? manifest : "what is here");
+        cr_skip_test("no Vulkan instance can be created from %s",
+                     manifest ? manifest : "the default drivers");
         return false;
     }
     r->instance_info.pNext = NULL;

@@ -19,7 +19,7 @@ static quire_result create(void *state, const void *description, uint64_t *strea
     (void)state;
     pthread_mutex_lock(&lock);
     quire_result result = now.create_answers;
-    if (!result && now.created == STREAMS_MOST)
+    if (!result && now.created == STREAMS_MAX)
         abort();
     if (!result)
         *stream = ++now.created;
@@ -83,8 +83,8 @@ static quire_result order(void *state, uint64_t later, uint64_t earlier, uint64_
     pthread_mutex_lock(&lock);
     quire_result result = now.order_answers;
     now.orders++;
-    if (!result && now.behind[later][earlier] < value)
-        now.behind[later][earlier] = value;
+    if (!result && now.after[later][earlier] < value)
+        now.after[later][earlier] = value;
     pthread_mutex_unlock(&lock);
     return answer(result);
 }

@@ -8,13 +8,13 @@
 
 #include "quire/backend.h"
 
-enum { STREAMS_MOST = 16 };
+enum { STREAMS_MAX = 16 };
 
 typedef struct fake_streams {
     uint64_t created, destroyed; /* streams */
-    uint64_t marked[STREAMS_MOST + 1], passed[STREAMS_MOST + 1];
+    uint64_t marked[STREAMS_MAX + 1], passed[STREAMS_MAX + 1];
     /* the value of each other stream that this one is ordered after */
-    uint64_t behind[STREAMS_MOST + 1][STREAMS_MOST + 1];
+    uint64_t after[STREAMS_MAX + 1][STREAMS_MAX + 1];
     uint64_t marks, asked, awaited, orders; /* calls */
     quire_result mark_answers, asked_answers, awaited_answers, order_answers, create_answers;
     bool await_passes; /* a wait makes all marks pass */

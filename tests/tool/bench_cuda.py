@@ -1,5 +1,5 @@
-"""bench_cuda on the fake CUDA driver: a very short run. What its document holds is looked at; its times say
-nothing.
+"""bench_cuda on the fake CUDA driver: a very short run. Checks the content of its document; the times
+are meaningless.
 
 usage: bench_cuda.py BENCH_CUDA DRIVER_FOLDER
 
@@ -90,7 +90,7 @@ def pair_problems(figures):
 
 
 def refusal_problems(folder):
-    """The driver's word is in the row, and the run goes on."""
+    """The row contains the driver's name of the error, and the run continues."""
     figures = figures_of(folder, *SHORT, "--family", "costs", QUIRE_FAKE_CUDA_FAIL="cuMemMap 1+ 2",
                          QUIRE_FAKE_CUDA_FLAGS="quiet")
     if {row["refused"] for row in figures["chunks"]} != {"CUDA_ERROR_OUT_OF_MEMORY"}:
@@ -110,7 +110,7 @@ def poor_problems(folder):
 
 
 def leak_problems(folder):
-    """All that the program makes it gives back."""
+    """The program releases every object that it creates."""
     report = folder / "report"
     done = run(*SHORT, QUIRE_FAKE_CUDA_REPORT=str(report))
     text = report.read_text()
@@ -129,16 +129,16 @@ def absence_problems(folder):
 
 def main():
     tap = Tap()
-    tap.case("bad usage is refused", usage_problems())
+    tap.case("bad usage is rejected", usage_problems())
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         figures = figures_of(folder, *SHORT)
         tap.case("device and driver are named", device_problems(figures))
         tap.case("costs by size", cost_problems(figures))
         tap.case("pairs", pair_problems(figures))
-        tap.case("what the driver refuses is told", refusal_problems(folder))
-        tap.case("a device that has little", poor_problems(folder))
-        tap.case("nothing is left alive", leak_problems(folder))
+        tap.case("errors of the driver are reported", refusal_problems(folder))
+        tap.case("a device without virtual memory management", poor_problems(folder))
+        tap.case("no object is leaked", leak_problems(folder))
         tap.case("no driver", absence_problems(folder))
     tap.end()
 

@@ -1,4 +1,4 @@
-"""bench_memory and what is made of its figures: a very short run and its tables.
+"""bench_memory and the tables of its results: a very short run.
 
 usage: bench_memory.py BENCH_MEMORY SOURCE_ROOT
 """
@@ -92,7 +92,7 @@ def other_row_problems(figures):
 
 
 def steady_problems(figures):
-    """The claim of the documents: in a steady state no page is made."""
+    """The documents state that no page is created in a steady state."""
     row = next(row for row in figures["transient"]
                if row["subject"] == "quire" and row["pattern"] == "transient-frames")
     if row["steady_calls"]:
@@ -117,7 +117,7 @@ def page_problems(folder, figures):
 
 def main():
     tap = Tap()
-    tap.case("bad usage is refused", usage_problems())
+    tap.case("bad usage is rejected", usage_problems())
     tap.case("subjects are listed", list_problems())
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -128,9 +128,9 @@ def main():
             figures = json.loads(path.read_text())
             tap.case("pages are measured", page_row_problems(figures))
             tap.case("threads are measured", thread_row_problems(figures))
-            tap.case("locks, transients and a slow driver are", other_row_problems(figures))
-            tap.case("frames call the driver no more once they are known", steady_problems(figures))
-            tap.case("its tables go into a page", page_problems(folder, path))
+            tap.case("locks, transients and a slow driver are measured", other_row_problems(figures))
+            tap.case("repeated frames make no driver calls", steady_problems(figures))
+            tap.case("its tables are written into a page", page_problems(folder, path))
     tap.end()
 
 

@@ -1,4 +1,4 @@
-"""bench_space and what is made of its figures: a very short run, its tables, its chart.
+"""bench_space and the tables and chart of its results: a very short run.
 
 usage: bench_space.py BENCH_SPACE SOURCE_ROOT
 """
@@ -34,7 +34,7 @@ def usage_problems():
 
 
 def list_problems():
-    """Each subject is there, present or with the reason why not."""
+    """Each subject is listed, as available or with the reason why not."""
     done = run("--list")
     for name in ("segregated", "first", "VMA", "exact best fit", "mimalloc", "jemalloc"):
         if f"  {name} " not in done.stdout:
@@ -86,7 +86,7 @@ def chart_problems(folder, figures):
 
 def main():
     tap = Tap()
-    tap.case("bad usage is refused", usage_problems())
+    tap.case("bad usage is rejected", usage_problems())
     tap.case("subjects are listed", list_problems())
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -94,8 +94,8 @@ def main():
         done = run(*SHORT, "--json", path)
         tap.case("a short run succeeds", [done.stderr] if done.returncode or done.stderr else [])
         if not done.returncode:
-            tap.case("it measures all it was asked for", row_problems(json.loads(path.read_text())))
-            tap.case("its tables go into a page", page_problems(folder, path))
+            tap.case("it measures everything requested", row_problems(json.loads(path.read_text())))
+            tap.case("its tables are written into a page", page_problems(folder, path))
             tap.case("its chart is drawn", chart_problems(folder, path))
     tap.end()
 

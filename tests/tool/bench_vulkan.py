@@ -1,8 +1,8 @@
-"""bench_vulkan and what is made of its figures, on one Vulkan driver: a very short run and its tables.
+"""bench_vulkan and the tables of its results, on one Vulkan driver: a very short run.
 
 usage: bench_vulkan.py BENCH_VULKAN SOURCE_ROOT
 
-Skipped where no driver is found (VK_ICD_FILENAMES names one).
+Skipped without a driver (VK_ICD_FILENAMES names one).
 """
 
 import json
@@ -61,7 +61,7 @@ def page_problems(folder, figures):
 
 def main():
     tap = Tap()
-    tap.case("bad usage is refused", usage_problems())
+    tap.case("bad usage is rejected", usage_problems())
     listed = run("--list")
     if "device: none" in listed.stdout:
         tap.skip("measurements", listed.stdout.split("not supported: ")[-1].splitlines()[0])
@@ -73,7 +73,7 @@ def main():
         tap.case("a short run succeeds", [done.stderr] if done.returncode or done.stderr else [])
         if not done.returncode:
             tap.case("ranges and buffers are measured", row_problems(json.loads(path.read_text())))
-            tap.case("its tables go into a page", page_problems(folder, path))
+            tap.case("its tables are written into a page", page_problems(folder, path))
     tap.end()
 
 

@@ -1,9 +1,8 @@
-"""The memory kinds that `quire devices --json` chooses are those of the table in docs/vulkan.md.
+"""The memory kinds that `quire devices --json` chooses match the table in docs/vulkan.md.
 
 usage: choices.py TOOL SOURCE_ROOT
 
-Layouts are taken from docs/profiles, and from the folder "devices" in the one that QUIRE_TEST_DATA
-names.
+Layouts come from docs/profiles, and from the folder "devices" in $QUIRE_TEST_DATA.
 """
 
 import json
@@ -45,7 +44,7 @@ def problems_of(tool, path, expected):
     problems = [] if found == expected else [f"chosen: {found}, the table says {expected}"]
     for name, kind in zip(COLUMNS, found):
         if kind is not None and SPECIAL & set(types[kind]["flags"]):
-            problems.append(f"{name} takes kind {kind}, which nobody asked for")
+            problems.append(f"{name} takes kind {kind}, which the table does not name")
     if found[0] is not None and "HOST_VISIBLE" in types[found[0]]["flags"]:
         size = heaps[types[found[0]]["heap"]]["size"]
         problems += [f"kind {i} is plain and in a heap as large" for i, t in enumerate(types)

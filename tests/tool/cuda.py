@@ -1,4 +1,4 @@
-"""The tool on the fake CUDA driver, and without any.
+"""The tool on the fake CUDA driver, and without a driver.
 
 usage: cuda.py TOOL SOURCE_ROOT DRIVER_FOLDER
 
@@ -44,7 +44,7 @@ def check_tour(tool, folder):
 
 
 def check_copy(tool, folder):
-    """Every pair of kinds has a way, and what arrives is what was sent, or the tool fails."""
+    """Every pair of kinds has a copy path. The tool fails if the received bytes differ."""
     done = run(tool, folder, "copy", "--backend", "cuda", "--size", "1000001", "--repeats", "1",
                "--json")
     if done.returncode:
@@ -69,7 +69,7 @@ def check_replay(tool, folder, root):
 def check_refusals(tool, folder, root):
     profile = str(root / "docs/profiles/raspberrypi-v3dv-mesa-25.0.json")
     with tempfile.TemporaryDirectory() as empty:
-        # what is no library takes the place of a driver that the machine may have
+        # a file that is no library hides a driver that the machine may have
         (pathlib.Path(empty) / "libcuda.so.1").write_text("no driver\n")
         cases = [
             (2, "--profile requires the host", run(tool, folder, "devices", "--backend", "cuda", "--profile", profile)),
@@ -89,7 +89,7 @@ def main():
     tap.case("tour", check_tour(tool, folder))
     tap.case("copy", check_copy(tool, folder))
     tap.case("replay", check_replay(tool, folder, root))
-    tap.case("refusals", check_refusals(tool, folder, root))
+    tap.case("errors", check_refusals(tool, folder, root))
     tap.end()
 
 

@@ -1,5 +1,5 @@
-"""The example programs: the generator makes the shipped traces to the byte, and what the recorder
-records of unmodified programs replays.
+"""The example programs: the generator writes the shipped traces to the byte, and the recorder's
+recordings of unmodified programs can be replayed.
 
 usage: examples.py GENERATOR RECORDER QUIRE SOURCE_ROOT
 """
@@ -30,11 +30,11 @@ def check_generator(tap, generator, root):
     for model in MODELS:
         done = subprocess.run([generator, model], capture_output=True)
         shipped = (root / f"docs/traces/{model}.csv").read_bytes()
-        tap.case(f"the generator makes docs/traces/{model}.csv to the byte",
+        tap.case(f"the generator writes docs/traces/{model}.csv to the byte",
                  [] if done.returncode == 0 and done.stdout == shipped else
                  [f"exit status {done.returncode}, {len(done.stdout)} bytes, shipped {len(shipped)}"])
     bad = subprocess.run([generator, "no-such-model"], capture_output=True, text=True)
-    tap.case("the generator refuses a model it does not know",
+    tap.case("the generator rejects an unknown model",
              [] if bad.returncode == 2 and "usage" in bad.stderr else [bad.returncode, bad.stderr])
 
 

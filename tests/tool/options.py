@@ -1,5 +1,5 @@
 """Options of the tool that exclude or need each other, devices that cannot serve, and every workload
-of bench that takes less than a second.
+of bench that runs for less than a second.
 
 usage: options.py QUIRE
 """
@@ -32,13 +32,13 @@ def write(name, text):
     return TMP / name
 
 
-def fails(args, code, sentence, **more):
-    """This exit status, nothing on standard output, one line on standard error with the sentence."""
+def fails(args, code, message, **more):
+    """Expects the exit status, no standard output, and one line of standard error with the message."""
     done = run(*args, **more)
     if (done.returncode, done.stdout, len(done.stderr.splitlines())) != (code, "", 1):
         yield f"{args}: exit {done.returncode}, {done.stdout[:80]!r}, {done.stderr[:300]!r}"
-    if not re.search(sentence, done.stderr):
-        yield f"{args}: {done.stderr[:300]!r} is without {sentence!r}"
+    if not re.search(message, done.stderr):
+        yield f"{args}: {done.stderr[:300]!r} does not contain {message!r}"
 
 
 def succeeds(args, *texts):
@@ -55,7 +55,7 @@ def profile(**fields):
 
 
 def case_backends():
-    """A profile is the host backend's, and a plugin the plugin backend's."""
+    """A profile needs the host backend, and a plugin the plugin backend."""
     trace, path = write("t.csv", HEADER + "alloc,1,16,,0,0,\n"), write("p.json", profile())
     for command in (["devices"], ["tour"], ["replay", trace], ["map", trace], ["tune", trace]):
         for backend in ("vulkan", "cuda", "plugin"):
@@ -75,7 +75,7 @@ def case_backends():
 
 
 def case_no_driver():
-    """A backend without a driver or a device says so in one line."""
+    """A backend without a driver or a device reports that in one line."""
     environment = {**os.environ, **NO_DRIVERS}
     for command in ("devices", "tour", "copy"):
         for backend in ("vulkan", "cuda"):
@@ -85,7 +85,7 @@ def case_no_driver():
 
 
 def case_ambiguous():
-    """An option cut short so far that it could be several."""
+    """An abbreviated option that matches several options."""
     for command in ("devices", "tour"):
         yield from fails([command, "--p", "x"], 2, "--p is unknown, ambiguous")
         yield from fails([command, "--json=no"], 2, "--json=no is unknown, ambiguous, or takes no value")
@@ -93,7 +93,7 @@ def case_ambiguous():
 
 
 def case_devices():
-    """Flags of heaps are told; a device without memory for the host cannot be toured."""
+    """Flags of heaps are listed; the tour fails on a device without host-visible memory."""
     several = write("m.json", profile(heaps=[{"size": 2 * MIB,
                                               "flags": ["DEVICE_LOCAL", "MULTI_INSTANCE"]}]))
     yield from succeeds(["devices", "--profile", several], r"DEVICE_LOCAL\|MULTI_INSTANCE",
@@ -110,7 +110,7 @@ def case_devices():
 
 
 def case_defaults_refuse():
-    """Where the defaults refuse and another candidate serves, the recommendation says it."""
+    """If the defaults fail and another candidate works, the recommendation states it."""
     rows = [f"alloc,{i},256,,0,0,\n" for i in range(1, 8192)]  # with the two: 2 MiB to the byte
     rows += [f"alloc,{i},128,,0,0,\n" for i in (9001, 9002)]
     path, trace = write("p.json", profile()), write("full.csv", HEADER + "".join(rows))
@@ -139,9 +139,9 @@ def case_workloads():
 
 
 CASES = (("profiles and plugins with the wrong backend", case_backends),
-         ("backends without a driver", case_no_driver), ("options cut too short", case_ambiguous),
-         ("devices that lack something", case_devices),
-         ("the defaults refuse what another candidate serves", case_defaults_refuse),
+         ("backends without a driver", case_no_driver), ("ambiguous abbreviations", case_ambiguous),
+         ("devices with missing features", case_devices),
+         ("the defaults fail and another candidate works", case_defaults_refuse),
          ("workloads", case_workloads))
 
 
@@ -153,7 +153,7 @@ def main():
             TMP = pathlib.Path(folder)
             try:
                 problems = list(case())
-            except Exception as error:  # a case that breaks has failed; the others go on
+            except Exception as error:  # a case with an exception has failed; the others continue
                 problems = [f"{type(error).__name__}: {error}"]
             tap.case(name, problems[:20])
     tap.end()

@@ -1,4 +1,4 @@
-"""The tool on the test plugin, on quire's own runtime above it, and on what is no plugin.
+"""The tool on the test plugin, on quire's own runtime above it, and on a file that is no plugin.
 
 usage: plugin.py TOOL SOURCE_ROOT TEST_PLUGIN NO_PLUGIN PADDLE_RUNTIME
 """
@@ -78,7 +78,7 @@ def main():
         tap.case(f"devices of {where}", check_devices(tool, arguments, env))
         tap.case(f"tour on {where}", check_tour(tool, arguments, env))
         tap.case(f"replay on {where}", check_replay(tool, arguments, env, root))
-    tap.case("refusals", check_refusals(tool, root, plugin, no_plugin))
+    tap.case("errors", check_refusals(tool, root, plugin, no_plugin))
     tap.end()
 
 

@@ -1,5 +1,5 @@
-"""What people read of the tool: no text of a file, an argument or a driver steers their terminal, one
-is not plural, and a command whose argument is missing says what it can be.
+"""Readable output of the tool: no text of a file, an argument or a driver controls the terminal,
+numbers of one are not plural, and a command without its argument lists the possible values.
 
 usage: terminal.py QUIRE
 """
@@ -23,7 +23,7 @@ COMMANDS = ("devices", "tour", "replay", "map", "tune", "bench", "copy")
 
 
 class Place:
-    """A folder to run the tool in."""
+    """A folder in which the tool runs."""
 
     def __init__(self, quire, folder):
         self.quire, self.folder = os.path.abspath(quire), pathlib.Path(folder)
@@ -42,7 +42,7 @@ class Place:
         return path
 
     def look(self, *args, code=None, mark=MARK, lines=None, stdin=b""):
-        """A run whose output has the mark and no control character."""
+        """Runs the tool and checks that its output has the mark and no control character."""
         done = self.run(*args, stdin=stdin)
         for name, out in (("output", done.stdout), ("error", done.stderr)):
             try:
@@ -54,7 +54,7 @@ class Place:
             if found:
                 yield f"{args}: standard {name} has {found[0]!r}: {text[:300]!r}"
         if mark.encode() not in done.stdout + done.stderr:
-            yield f"{args}: '{mark}' is not told: {done.stdout[:200]!r} {done.stderr[:200]!r}"
+            yield f"{args}: '{mark}' is missing: {done.stdout[:200]!r} {done.stderr[:200]!r}"
         if code is not None and done.returncode != code:
             yield f"{args}: exit {done.returncode}, not {code}: {done.stderr[:200]!r}"
         if lines is not None and len(done.stderr.splitlines()) != lines:
@@ -62,7 +62,7 @@ class Place:
 
 
 def quoted(text):
-    """As JSON, with every control character and what is beyond ASCII escaped."""
+    """Returns JSON with control characters and everything outside ASCII escaped."""
     return '"' + "".join(f"\\u{ord(c):04x}" for c in text) + '"'
 
 
@@ -101,7 +101,7 @@ def case_file_names(p):
     text = HEADER + "alloc,1,300,,0,0,\nfree,1,,,0,0,\n"
     bad = p.write(b"bad" + EVIL, "x")
     for command in ("replay", "map", "tune"):
-        yield from p.look(command, name, code=1, lines=1)  # there is no such file yet
+        yield from p.look(command, name, code=1, lines=1)  # the file does not exist yet
         yield from p.look(command, bad, code=1, lines=1)
     path = p.write(name, text)
     for command in ("replay", "map", "tune"):
@@ -120,7 +120,7 @@ def case_file_names(p):
 
 
 def case_long_names(p):
-    """A message longer than any buffer on the way is told whole."""
+    """A message longer than any buffer is printed completely."""
     long = b"x" * 3000 + EVIL + b"/end"
     yield from p.look("replay", long, code=1, lines=1, mark="/end: ")
     yield from p.look("devices", "--backend", long, code=2, lines=1, mark="/end'; the backends")
@@ -155,7 +155,7 @@ def case_profiles(p):
         path = p.write(f"bad-{i}.json", text)
         yield from p.look("devices", "--profile", path, code=1, lines=1,
                           mark=MARK if i < 3 else f"bad-{i}.json:")
-    # the library refuses a profile by itself: the sentence comes from there
+    # the library rejects such a profile; it provides the message
     path = p.write("refused.json", profile(name=evil, flags='["HOST_COHERENT"]'))
     yield from p.look("devices", "--profile", path, code=1, lines=1, mark="refused.json")
     small = p.write("small.json", profile(name=evil, heap_size="4096"))
@@ -165,7 +165,7 @@ def case_profiles(p):
 
 
 def case_plurals(p):
-    """No output says '1 allocations' where the trace has one of each."""
+    """No output contains '1 allocations' for a trace with one of each."""
     trace = p.write("one.csv", HEADER + "alloc,1,16,,0,0,\nuse,1,,,0,0,\nframe,,,,0,,\n"
                                         "free,1,,,0,0,\nalloc,2,16,,0,0,\n")
     one = p.write("single.csv", HEADER + "alloc,1,16,,0,0,\nuse,1,,,0,0,\nframe,,,,0,,\n"
@@ -189,7 +189,7 @@ def case_plurals(p):
 
 
 def case_workloads(p):
-    """bench lists its workloads where none is named, where a wrong one is, and in its help."""
+    """bench lists its workloads without a name, after a wrong one, and in its help."""
     done = {"none": p.run("bench"), "wrong": p.run("bench", "frobnicate"),
             "options only": p.run("bench", "--repeats", "1"), "help": p.run("bench", "--help")}
     for name, one in done.items():
@@ -214,7 +214,7 @@ def main():
             place = Place(sys.argv[1], folder)
             try:
                 problems = list(case(place))
-            except Exception as error:  # a case that breaks has failed; the others go on
+            except Exception as error:  # a case with an exception has failed; the others continue
                 problems = [f"{type(error).__name__}: {error}"]
             tap.case(name, problems[:20])
     tap.end()

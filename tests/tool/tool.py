@@ -1,9 +1,9 @@
-"""The command line tool from outside: what it prints, what it refuses, its exit status.
+"""The command line tool as a program: its output, its errors, its exit status.
 
 usage: tool.py PATH_TO_QUIRE SOURCE_ROOT
 
-Every case runs the tool as a program. Where the environment variable QUIRE_TEST_DATA names a
-folder, the traces and device profiles in it are tried too.
+If the environment variable QUIRE_TEST_DATA names a folder, the traces and device profiles in it are
+tested too.
 """
 
 import html.parser
@@ -33,11 +33,11 @@ MIB, GIB = 1 << 20, 1 << 30
 SVG = "http://www.w3.org/2000/svg"
 TMP = pathlib.Path()  # set in main
 
-# ---- running it and looking at what it printed --------------------------------------------------
+# ---- runs and their output ----------------------------------------------------------------------
 
 
 class Done:
-    """One finished run; texts are what was printed, which must be UTF-8."""
+    """One finished run. Its output must be UTF-8."""
 
     def __init__(self, args, code, out, err):
         self.what = "quire " + " ".join(str(a) for a in args)
@@ -53,13 +53,13 @@ def run(*args, stdin=b"", **more):
 
 
 def succeeds(done):
-    """Success with something on standard output and nothing on standard error."""
+    """Expects success with standard output and without standard error."""
     if done.code or done.err or not done.out:
         yield f"{done.what}: exit {done.code}, {len(done.out)} bytes out, stderr: {done.err[:200]}"
 
 
 def fails(done, code, pattern=r"\S"):
-    """This exit status, nothing on standard output, one line on standard error that matches."""
+    """Expects the exit status, no standard output, and one matching line of standard error."""
     if done.code != code:
         yield f"{done.what}: exit {done.code}, not {code}; stderr: {done.err[:200]}"
     if done.out:
@@ -86,7 +86,7 @@ def no_constant(text):
 
 
 def parse(done):
-    """The one JSON object on standard output."""
+    """Returns the JSON object on standard output."""
     value = json.loads(done.out, object_pairs_hook=no_duplicates, parse_constant=no_constant)
     if not isinstance(value, dict):
         raise ValueError("not an object")
@@ -98,7 +98,7 @@ TYPES = {NUMBER: int, REAL: (int, float), TEXT: str, BOOL: bool, MAYBE: (int, ty
 
 
 def differs(value, shape, path="$"):
-    """Where a value has not the shape: every key, of the right type. There may be more keys."""
+    """Lists where a value differs from the shape: every key, with its type. More keys are allowed."""
     if isinstance(shape, dict):
         for key, inner in shape.items():
             if not isinstance(value, dict) or key not in value:
@@ -147,7 +147,7 @@ BENCH.update({"workload": TEXT, "fit": TEXT, "pair_ns": {"min": REAL, "median": 
 
 
 def parsed(done, shape):
-    """The object, and what is wrong with the run or its shape."""
+    """Returns the object, and the problems of the run and its shape."""
     value = parse(done)
     return value, [*succeeds(done), *differs(value, shape)]
 
@@ -160,7 +160,7 @@ def case_help():
         done = run(*args)
         yield from succeeds(done)
         if "usage: quire" not in done.out:
-            yield f"{done.what} tells no usage"
+            yield f"{done.what} prints no usage"
     for command in COMMANDS:
         if command not in run("--help").out:
             yield f"quire --help does not name {command}"
@@ -241,7 +241,7 @@ def case_usage_at_blank():
 
 
 def case_usage_abbreviated():
-    """getopt_long takes --thread for --threads: what holds for one holds for the other."""
+    """getopt_long accepts --thread for --threads: both must behave alike."""
     yield from usage("bench", "a1k", "--thread", "0", "--repeats", "1", pattern="threads")
     yield from usage("bench", "ramp-small", "--thread", "2", pattern="threads")
 
@@ -269,7 +269,7 @@ USABLE = {"LAZILY_ALLOCATED", "PROTECTED", "DEVICE_COHERENT_AMD"}
 
 
 def choice_problems(device):
-    """Choices that no one would make."""
+    """Implausible choices."""
     types, choices = [set(t["flags"]) for t in device["types"]], device["choices"]
     usable = [i for i, flags in enumerate(types) if not flags & USABLE]
 
@@ -277,7 +277,7 @@ def choice_problems(device):
         return [i for i in usable if types[i] >= set(flags) and not types[i] & set(without)]
 
     def among(work, *lists):
-        """It is in the first list that has any."""
+        """The choice is in the first list that is not empty."""
         wanted = next((found for found in lists if found), [])
         if choices[work] not in (wanted or [None]):
             yield f"{work} is {choices[work]}, not one of {wanted}"
@@ -321,7 +321,7 @@ def profile_problems(path):
 
 
 def tour_problems(*args, apart=1):
-    """The tour's numbers, and that text and JSON agree; `apart` is the buffer-image granularity."""
+    """Checks the tour's numbers, and that text and JSON agree; `apart` is the buffer-image granularity."""
     value, problems = parsed(run("tour", "--json", *args), TOUR)
     yield from problems
     image, buffer = value["allocations"][:2]
@@ -395,7 +395,7 @@ def kind(**fields):
 
 
 def case_bad_profiles():
-    """Profiles that cannot be a device."""
+    """Profiles that describe no possible device."""
     yield from refused_profiles(
         profile_with(types=None), profile_with(types=[]), profile_with(heaps=None),
         profile_with(heaps=[]), kind(heap=1), kind(heap=-1), kind(heap=2 ** 32),
@@ -465,7 +465,7 @@ def case_large_profile_numbers():
 
 
 class Figures:
-    """What a trace asks for, counted from its text."""
+    """The requests of a trace, counted from its text."""
 
     def __init__(self, path):
         live, now = {}, 0
@@ -543,7 +543,7 @@ def case_replay_text():
 
 
 def case_pytorch(path):
-    """Close to what is asked for, with few calls (the pages of a memory are what it reserves)."""
+    """The reserved bytes, which are pages, are close to the requested ones, with few calls."""
     value, problems = replay(path, "--fit", "segregated", "--page-size", "32M")
     yield from problems
     asked = -(-value["peak_requested_bytes"] // (32 * MIB)) * 32 * MIB
@@ -566,7 +566,7 @@ def case_page_sizes():
 
 
 def case_huge_page_sizes():
-    """Pages above the heap's 1 TiB are made smaller until they fit, whatever the number."""
+    """Pages above the heap's 1 TiB are reduced until they fit, for any requested size."""
     for text in ("512G", "1T", "2T", "3T", "1000T"):
         value, problems = replay(SMALL, "--page-size", text)
         yield from problems
@@ -575,7 +575,7 @@ def case_huge_page_sizes():
 
 
 def case_small_pages():
-    """Where the device makes no page above 1 MiB, the pages that are announced are no larger."""
+    """On a device with pages of at most 1 MiB the announced pages are no larger."""
     path = write("pages.json", profile_with(
         types=[{"heap": 0, "flags": ["DEVICE_LOCAL"]}, {"heap": 0, "flags": ["HOST_VISIBLE"]}],
         limits={"maxMemoryAllocationSize": MIB, "maxMemoryAllocationCount": 3}))
@@ -593,7 +593,7 @@ def case_small_pages():
 
 
 def case_contiguous():
-    """Where several pages of this size are needed, one that grows does, and holds no less."""
+    """One page that grows replaces several pages of this size, and holds as much."""
     page = ("--page-size", "1M")
     several, problems = replay(SMALL, *page)
     yield from problems
@@ -616,7 +616,7 @@ def case_contiguous_refused():
 
 
 def case_linear():
-    """A ring of 3 allocations goes through one page many times; a page that is full refuses."""
+    """A ring of 3 allocations passes through one page many times; in a full page requests fail."""
     events = [f"alloc,{i + 1},300000,,{i},0,\n" + (f"free,{i - 1},,,{i},0,\n" if i > 1 else "")
               for i in range(99)]
     ring = write("ring.csv", HEADER + "".join(events))
@@ -633,7 +633,7 @@ def case_linear():
     value, problems = parsed(run("bench", "a1k", "--repeats", "1", "--json", "--fit", "linear"),
                              {**BENCH, "alloc_ns": LATENCY, "free_ns": LATENCY})
     yield from problems
-    if value["fit"] != "linear" or not value["failures"]:  # victims at random leave gaps in a ring
+    if value["fit"] != "linear" or not value["failures"]:  # random frees leave gaps in a ring
         yield f"{value}"
 
 
@@ -693,7 +693,7 @@ def case_malformed_traces():
 
 
 def case_directory_as_trace():
-    """FILE: sentence, as for every trace that cannot be read."""
+    """FILE: message, as for every trace that cannot be read."""
     yield from fails(run("replay", TMP), 1, f"^{re.escape(str(TMP))}: ")
     yield from fails(run("map", TMP), 1, f"^{re.escape(str(TMP))}: ")
     yield from fails(run("tune", TMP), 1, f"^{re.escape(str(TMP))}: ")
@@ -720,7 +720,7 @@ def case_no_events():
 
 
 def case_refused_allocations():
-    """A small heap: counted, told, exit status 1, and the report printed all the same."""
+    """A small heap: failures are counted and reported, exit status 1, and the report is printed."""
     path = write("small.json", heap(size=256 * MIB, flags=["DEVICE_LOCAL"]))
     trace = SMALL.parent / "transformer-training.csv"
     done = run("replay", trace, "--json", "--profile", path)
@@ -755,7 +755,7 @@ def svg_problems(path):
 
 
 class Page(html.parser.HTMLParser):
-    """Tags closed in order, nothing loaded from anywhere."""
+    """Tags are closed in order, and nothing is loaded from outside."""
 
     VOID = {"meta", "br", "hr", "link", "img", "input"}
 
@@ -825,7 +825,7 @@ def case_svg_and_html():
 
 
 def case_html_course():
-    """The course is drawn finely enough to be one: hundreds of events are not three points."""
+    """The line over time has enough points: hundreds of events are not three points."""
     yield from succeeds(run("replay", SMALL, "--html", "course.html"))
     page = read_page("course.html")
     yield from page.problems
@@ -837,7 +837,7 @@ def case_html_course():
 
 
 def case_odd_names():
-    """Names of files and labels that mean something to HTML, JSON, or printf."""
+    """Names of files and labels with a meaning in HTML, JSON, or printf."""
     label = "<b>&'\u00e9%s"
     for name in ("a&b<c>'d\"%s%n.csv", "\u00e4 \U0001f34e.csv", "line\nend\ttab.csv",
                  b"\xff\xfe.csv"):
@@ -860,7 +860,7 @@ def case_odd_names():
 
 
 def case_long_label():
-    """A label longer than a name may be names its allocation by what fits, in whole characters."""
+    """A label longer than a name is truncated to whole characters."""
     label = "l" * 254 + "\u00e9" + "x" * 300
     path = TMP / "long.csv"
     path.write_text(HEADER + f"alloc,1,300,,0,0,{label}\n", encoding="utf-8")
@@ -883,8 +883,8 @@ def case_unwritable():
         yield f"{done.what}: exit {done.code}, {done.err!r}"
 
 
-def case_unwritable_sentence():
-    """All complaints about files that cannot be written begin alike."""
+def case_unwritable_message():
+    """All messages about files that cannot be written begin alike."""
     for option in ("--svg", "--html"):
         done = run("replay", SMALL, "--json", option, "/nonexistent/file")
         if done.err != "quire: /nonexistent/file: No such file or directory\n":
@@ -895,7 +895,7 @@ def case_unwritable_sentence():
 
 
 def case_overwriting():
-    """What is written must not be what is read, nor be written twice."""
+    """An output file must not be the input, nor be written twice."""
     trace = TMP / "kept.csv"
     trace.write_bytes(SMALL.read_bytes())
     for options in (["--svg", trace], ["--html", trace], ["--svg", TMP / "x", "--html", TMP / "x"],
@@ -910,7 +910,7 @@ def case_overwriting():
 
 
 def range_problems(value):
-    """The ranges of each page follow each other from its begin to its end."""
+    """The ranges of each page are adjacent from its start to its end."""
     live = count = 0
     for page in value["pages"]:
         at = 0
@@ -976,7 +976,7 @@ def figures_of(candidate):
 
 
 def ranking_problems(value):
-    """Scores, order, marks and recommendation follow from the figures as docs/formats.md says."""
+    """Scores, order, marks and recommendation follow from the results as docs/formats.md states."""
     served = [c for c in value["candidates"] if not c["failures"]]
     if value["candidates"][:len(served)] != served:
         yield "a candidate that refuses something stands before one that does not"
@@ -1014,7 +1014,7 @@ def case_tune():
 
 
 def case_tune_as_replay():
-    """A candidate of default policy costs what replay says."""
+    """A candidate with the default policy has the cost that replay reports."""
     value, _ = tune(SMALL)
     compared = 0
     for c in value["candidates"]:
@@ -1029,7 +1029,7 @@ def case_tune_as_replay():
 
 
 def case_tune_retention():
-    """Each retention is tried, or it is said why not."""
+    """Each retention is tried, or the output states why not."""
     value, _ = tune(SMALL.parent / "recorded-imagemagick.csv")
     tried = {c["retention"] for c in value["candidates"]}
     said = [r for r in value["left_out"] if "retention" in r["reason"]]
@@ -1061,7 +1061,7 @@ def case_tune_text():
 
 
 def recommends(path, options, *args, **wanted):
-    """The recommendation for a trace whose answer is known."""
+    """Returns the recommendation for a trace whose best answer is known."""
     value, problems = tune(path, *args)
     yield from problems
     yield from ranking_problems(value)
@@ -1074,7 +1074,7 @@ def recommends(path, options, *args, **wanted):
 
 
 def case_tune_known():
-    """What is best follows from how these traces are made."""
+    """The best candidate follows from the construction of these traces."""
     # 64 blocks of 2 MiB, all live: a page of all of them is one call, and every size wastes nothing
     blocks = write("blocks.csv", HEADER + "".join(
         f"alloc,{i},{2 * MIB},,0,0,\n" for i in range(1, 65)) + "".join(
@@ -1082,12 +1082,12 @@ def case_tune_known():
     yield from recommends(blocks, "page_size = UINT64_C(128) << 20", fit="segregated",
                           page_size=128 * MIB, options_set=1, peak_reserved_bytes=128 * MIB,
                           pages_created=1)
-    # 16,384 ranges of 128 bytes fit 2 MiB only where a range takes no more than it asks for
+    # 16,384 ranges of 128 bytes fit 2 MiB only if a range takes no more than its requested size
     small = write("small.csv", HEADER + "".join(
         f"alloc,{i},128,,0,0,\n" for i in range(1, 16385)))
     yield from recommends(small, ".fit = QUIRE_FIT_FIRST", fit="first", page_size=2 * MIB,
                           peak_reserved_bytes=2 * MIB)
-    # 128 blocks of 4 MiB, one of which is freed and made again 20,000 times: nothing beats 1.000
+    # 128 blocks of 4 MiB, one of which is freed and allocated 20,000 times: nothing beats 1.000
     rows = [f"alloc,{i},{4 * MIB},,0,0,\n" for i in range(1, 129)]
     rows += ["free,128,,,0,0,\n", f"alloc,128,{4 * MIB},,0,0,\n"] * 20000
     churn = write("churn.csv", HEADER + "".join(rows))
@@ -1109,9 +1109,9 @@ def case_tune_restricted():
 
 
 def case_tune_linear_left_out():
-    """Frees out of order leave gaps that the linear fit does not use: it is told and not shown."""
+    """Frees out of order leave gaps that the linear fit does not use: it is omitted with a message."""
     rows = [f"alloc,{i},{MIB},,0,0,\n" for i in range(1, 9)]
-    for i in range(9, 40):  # the oldest stays, so that nothing behind it comes free
+    for i in range(9, 40):  # the oldest stays, so that the bytes after it stay in use
         rows += [f"free,{i - 7},,,0,0,\n", f"alloc,{i},{MIB},,0,0,\n"]
     path = write("gaps.csv", HEADER + "".join(rows))
     value, problems = tune(path)
@@ -1136,7 +1136,7 @@ def case_tune_determinism():
 
 
 def case_tune_refused():
-    """Where every candidate refuses something there is a table and no recommendation."""
+    """If every candidate has failures, the output is a table without a recommendation."""
     path = write("tuned-small.json", heap(size=256 * MIB, flags=["DEVICE_LOCAL"]))
     trace = SMALL.parent / "transformer-training.csv"
     args = ["tune", trace, "--profile", path, "--fit", "segregated"]
@@ -1171,7 +1171,7 @@ COPY = {"device": TEXT, "backend": TEXT, "size": NUMBER, "repeats": NUMBER,
 
 
 def case_copy():
-    """Every pair is copied; with the host between them no slower than a few times memcpy."""
+    """Every pair is copied; through the host at most a few times slower than memcpy."""
     done = run("copy", "--size", "2M", "--repeats", "20", "--json")
     value, problems = parsed(done, COPY)
     yield from problems
@@ -1201,7 +1201,7 @@ def case_copy_without_room():
 
 
 def case_bench():
-    for fit in FITS:  # the blocks of the buddy fit do not all find room in the arena of a1k
+    for fit in FITS:  # the arena of a1k does not hold all blocks of the buddy fit
         workload, live = ("a10k", 10000) if fit == "buddy" else ("a1k", 1000)
         value, problems = parsed(run("bench", workload, "--repeats", "1", "--json", "--fit", fit),
                                  {**BENCH, "alloc_ns": LATENCY, "free_ns": LATENCY})
@@ -1259,11 +1259,11 @@ def case_bench_names():
 
 
 class Skipped(Exception):
-    """What a case needs and the machine lacks."""
+    """A requirement of a case that the machine lacks."""
 
 
 def case_progress():
-    """A bar on a terminal, gone at the end; the JSON is not disturbed."""
+    """The progress bar on a terminal is erased at the end and does not disturb the JSON."""
     try:
         for end in pty.openpty():
             os.close(end)
@@ -1278,11 +1278,11 @@ def case_progress():
                                 stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
         os.close(theirs)
         seen = b""
-        out = done.stdout.read()  # the bar is far smaller than what the terminal holds
+        out = done.stdout.read()  # the bar is far smaller than the terminal's buffer
         try:
             while piece := os.read(ours, 65536):
                 seen += piece
-        except OSError:  # how Linux tells the end
+        except OSError:  # how Linux reports the end
             pass
         os.close(ours)
         if done.wait() or not isinstance(json.loads(out), dict):
@@ -1311,7 +1311,7 @@ def case_full_disk():
 
 
 def case_closed_output():
-    """Standard output is closed, as by >&-; standard input, as by <&-."""
+    """Runs with standard output closed, as by >&-, or standard input, as by <&-."""
     for args in (["devices"], ["tour", "--json"], ["replay", SMALL, "--json"]):
         done = subprocess.run(["/bin/sh", "-c", 'exec "$0" "$@" >&-', QUIRE, *map(str, args)],
                               stderr=subprocess.PIPE, timeout=120)
@@ -1335,13 +1335,13 @@ CASES = (
     ("the version", case_version), ("bad usage", case_usage),
     ("values that options refuse", case_usage_values),
     ("page sizes that are none", case_usage_page_size),
-    ("a page size with a blank behind it", case_usage_page_size_blank),
+    ("a page size with a trailing blank", case_usage_page_size_blank),
     ("a moment with a blank or a sign before it", case_usage_at_blank),
     ("options cut short are checked too", case_usage_abbreviated),
     ("an unknown short option is named", case_usage_short_options),
     ("devices", case_devices), ("the tour's numbers", case_tour),
     ("a tour of every profile", case_tour_profiles),
-    ("profiles that cannot be a device", case_bad_profiles),
+    ("profiles of no possible device", case_bad_profiles),
     ("profiles that are not JSON", case_bad_profiles_json),
     ("profiles with values of the wrong type", case_bad_profiles_types),
     ("profiles whose limits are no object", case_bad_profiles_limits),
@@ -1353,27 +1353,27 @@ CASES = (
     ("a device with small pages", case_small_pages),
     ("one page that grows", case_contiguous),
     ("fits without pages that grow", case_contiguous_refused), ("the linear fit", case_linear),
-    ("the same numbers every time", case_determinism), ("standard input", case_standard_input),
+    ("replay is deterministic", case_determinism), ("standard input", case_standard_input),
     ("malformed traces", case_malformed_traces),
     ("a directory as a trace", case_directory_as_trace),
     ("a trace that is missing", case_missing_trace), ("a trace without events", case_no_events),
-    ("refused allocations", case_refused_allocations), ("SVG and HTML", case_svg_and_html),
-    ("the course in the HTML", case_html_course), ("odd names", case_odd_names),
+    ("failed allocations", case_refused_allocations), ("SVG and HTML", case_svg_and_html),
+    ("the line over time in the HTML", case_html_course), ("odd names", case_odd_names),
     ("a long label", case_long_label), ("files that cannot be written", case_unwritable),
-    ("the sentence about them", case_unwritable_sentence),
+    ("the message about them", case_unwritable_message),
     ("traces are not overwritten", case_overwriting), ("the map", case_map),
     ("tune", case_tune), ("tune and replay agree", case_tune_as_replay),
     ("tune tries every retention", case_tune_retention), ("tune as text", case_tune_text),
-    ("tune where the answer is known", case_tune_known),
+    ("tune with a known answer", case_tune_known),
     ("tune with a fit and a page size", case_tune_restricted),
-    ("tune where the linear fit does not work", case_tune_linear_left_out),
-    ("tune says the same every time", case_tune_determinism),
-    ("tune where nothing serves", case_tune_refused),
+    ("tune without the linear fit", case_tune_linear_left_out),
+    ("tune is deterministic", case_tune_determinism),
+    ("tune if every candidate has failures", case_tune_refused),
     ("tune without allocations", case_tune_nothing),
     ("copies", case_copy), ("copies, in words", case_copy_text),
-    ("copies without room", case_copy_without_room),
+    ("copies without space", case_copy_without_room),
     ("bench", case_bench), ("bench with threads", case_bench_threads),
-    ("bench of how full a space can be", case_bench_churn),
+    ("bench of the maximum occupancy", case_bench_churn),
     ("bench names its workloads", case_bench_names), ("progress on a terminal", case_progress),
     ("a full disk", case_full_disk), ("closed streams", case_closed_output),
     ("a full disk for the help", case_full_disk_help),
@@ -1386,13 +1386,13 @@ def attempt(tap, name, case, *args):
     except Skipped as reason:
         tap.skip(name, reason)
         return
-    except Exception as error:  # a case that breaks has failed; the others go on
+    except Exception as error:  # a case with an exception has failed; the others continue
         problems = [f"{type(error).__name__}: {error}"]
     tap.case(name, problems[:20])
 
 
 def more_data(tap):
-    """Profiles and traces, the project's own and those that QUIRE_TEST_DATA adds."""
+    """Profiles and traces of the project and of QUIRE_TEST_DATA."""
     for path in PROFILES:
         attempt(tap, f"devices --profile {path.name}", profile_problems, path)
     for path in TRACES:

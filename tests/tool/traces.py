@@ -1,5 +1,5 @@
-"""What the tool makes of traces: the chart of a course tells its peaks, times count from the first
-event, and a file that is no trace is refused without much memory.
+"""Output of the tool for traces: the chart over time shows its peaks, times count from the first
+event, and a file that is no trace is rejected without much memory.
 
 usage: traces.py QUIRE SOURCE_ROOT
 """
@@ -44,7 +44,7 @@ class Tool:
 
 
 def live_bytes(path):
-    """What the trace has live after each event, and where its frames are."""
+    """Returns the live bytes of the trace after each event, and the positions of its frames."""
     sizes, live, frames, now = {}, [0], [], 0
     for i, line in enumerate(path.read_text().splitlines()[1:], 1):
         op, number, size = line.split(",")[:3]
@@ -65,7 +65,7 @@ def lines_of(text):
 
 
 class Chart:
-    """The lines of a chart, back in events and bytes."""
+    """Converts the lines of a chart back to events and bytes."""
 
     def __init__(self, tool, path, *args):
         self.report = tool.json("replay", path, "--html", "c.html", *args)
@@ -74,7 +74,7 @@ class Chart:
         self.pixel = self.most / HEIGHT * 0.0051  # bytes that the rounding of a point hides
 
     def levels(self, line, begin, end):
-        """Bytes that a line shows between two events, half a column apart from both."""
+        """Returns the bytes of a line between two events, half a column away from both."""
         low, high = (LEFT + at / self.events * WIDTH for at in (begin, end))
         return [(TOP + HEIGHT - y) / HEIGHT * self.most
                 for x, y in self.lines[line] if low + 0.5 <= x <= high - 0.5 or begin == end]
@@ -85,7 +85,7 @@ class Chart:
 
 
 def whole_course(chart, live):
-    """Peaks as the report tells them, the course from left to right, from begin to end."""
+    """The chart shows the peaks of the report, from left to right, from start to end."""
     events = chart.events
     wanted = {"q": "peak_requested_bytes", "l": "peak_live_bytes", "r": "peak_reserved_bytes"}
     for line, key in wanted.items():
@@ -103,7 +103,7 @@ def whole_course(chart, live):
 
 
 def case_steps(tool, root):
-    """Each step of the training peaks where it peaks: three times the same."""
+    """Each of the three training steps shows the same peak at its place."""
     path = root / "docs/traces/transformer-training.csv"
     live, frames = live_bytes(path)
     for args in ((), ("--fit", "first"), ("--page-size", "8M")):
@@ -113,7 +113,7 @@ def case_steps(tool, root):
             inner = chart.levels("q", begin, end)
             step = live[begin:end + 1]
             yield from chart.shows("q", max(inner), max(step), f"the peak of {begin} to {end}")
-            if begin:  # the first begins with nothing
+            if begin:  # the first starts with no live bytes
                 yield from chart.shows("q", min(inner), min(step), f"the least of {begin} to {end}")
     if len(frames) != 3 or len({max(live[b:e + 1]) for b, e in zip([0, *frames], frames)}) != 1:
         yield f"frames {frames}: the trace is not what this test is about"
@@ -126,7 +126,7 @@ def case_shipped(tool, root):
 
 
 def case_spikes(tool, _):
-    """One event among thousands, up or down, is seen wherever it stands."""
+    """One event among thousands, up or down, is visible at every position."""
     for events, at in ((10000, 1), (10000, 2503), (10000, 9999), (9999, 5001), (1000, 7), (999, 3),
                        (1001, 1000), (5, 2)):
         rows = [f"alloc,1,{MIB},,0,0,\n"]
@@ -139,23 +139,23 @@ def case_spikes(tool, _):
             path = tool.write("spike.csv", HEADER + "".join(rows))
             chart = Chart(tool, path, "--page-size", "4M")
             yield from whole_course(chart, live_bytes(path)[0])
-            inner = chart.levels("q", 0, 0)[1:]  # before the first event there is nothing
+            inner = chart.levels("q", 0, 0)[1:]  # before the first event no bytes live
             yield from chart.shows("q", max(inner), top, f"the spike at {at} of {events}")
             if at > events / 500:
                 yield from chart.shows("q", min(inner), least, f"the dip at {at} of {events}")
 
 
 def case_readme(tool, root):
-    """The README's figures of traces that are shipped are those of the replay."""
+    """The README's numbers for shipped traces match the replay."""
     rows = re.findall(r"^\| `(docs/traces/\S+)` \| ([\d.]+) GiB \| (\d+) \| ([\d.]+) \| (\d+) \|$",
                       (root / "README.md").read_text(), re.M)
-    for path, *told in rows:
+    for path, *stated in rows:
         value = tool.json("replay", root / path, "--page-size", "32M")
         asked, reserved = value["peak_requested_bytes"], value["peak_reserved_bytes"]
         found = [f"{asked / 2 ** 30:.2f}", str(value["allocations"]), f"{reserved / asked:.4f}",
                  str(value["backend_calls"])]
-        if found != told:
-            yield f"{path}: the README tells {told}, the replay {found}"
+        if found != stated:
+            yield f"{path}: the README states {stated}, the replay {found}"
     if len(rows) < 2:
         yield f"{len(rows)} rows"
 
@@ -205,7 +205,7 @@ def case_late_start(tool, root):
 
 
 def case_memory(tool, _):
-    """Line ends, remarks and bytes that are no trace need no more than their own size."""
+    """Line ends, comments and bytes that are no trace take no more host memory than their size."""
     size, limit = 16 * MIB, 128 * MIB
 
     def bound():
@@ -226,7 +226,7 @@ CASES = (("the chart of a training shows the peak of each step", case_steps),
          ("one event among thousands is seen in the chart", case_spikes),
          ("the README's figures of shipped traces", case_readme),
          ("times count from the first event", case_late_start),
-         ("what is no trace is refused without much memory", case_memory))
+         ("a file that is no trace is rejected without much memory", case_memory))
 
 
 def main():
@@ -239,7 +239,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix="quire-traces-") as folder:
             try:
                 problems = list(case(Tool(sys.argv[1], folder), root))
-            except Exception as error:  # a case that breaks has failed; the others go on
+            except Exception as error:  # a case with an exception has failed; the others continue
                 problems = [f"{type(error).__name__}: {error}"]
             tap.case(name, problems[:20])
     tap.end()

@@ -2,7 +2,7 @@
 
 usage: vulkan.py TOOL SOURCE_ROOT
 
-Skipped where no driver is found (VK_ICD_FILENAMES names one) or the tool has no Vulkan backend.
+Skipped without a driver (VK_ICD_FILENAMES names one) or without the tool's Vulkan backend.
 """
 
 import json
@@ -28,13 +28,13 @@ def check_devices(tool):
 
 
 def check_tour(tool):
-    """An image of 32 x 32 bytes, then a buffer behind it."""
+    """An image of 32 x 32 bytes, followed by a buffer."""
     done = run(tool, "tour", "--backend", "vulkan", "--json")
     if done.returncode:
         return [done.stderr]
     image, buffer, staging = json.loads(done.stdout)["allocations"]
     problems = [f"{a['name']}: {a}" for a in (image, buffer, staging) if a["page"] or a["size"] < 1024]
-    # whatever a checked build puts in front of them counts as left padding
+    # the guard bytes of a checked build before them count as left padding
     if image["offset"] != image["left_padding"] or \
             buffer["offset"] - buffer["left_padding"] < image["offset"] + image["size"]:
         problems.append(f"image {image}, buffer {buffer}")
@@ -42,7 +42,7 @@ def check_tour(tool):
 
 
 def check_tour_apart(tool):
-    """A driver that would rather have a page for the image alone, to which only texels go."""
+    """A driver that prefers a dedicated page for the image; only texels are copied to it."""
     done = run(tool, "tour", "--backend", "vulkan", "--json", QUIRE_FAKE_FLAGS="prefer-dedicated")
     if done.returncode:
         return [done.stderr]
@@ -51,7 +51,7 @@ def check_tour_apart(tool):
 
 
 def check_copy(tool):
-    """Every pair of kinds has a way, and what arrives is what was sent, or the tool fails."""
+    """Every pair of kinds has a copy path. The tool fails if the received bytes differ."""
     done = run(tool, "copy", "--backend", "vulkan", "--size", "1000001", "--repeats", "1", "--json")
     if done.returncode:
         return [done.stderr]

@@ -1,10 +1,10 @@
-"""Programs of others with the layer and without: Debian's ffmpeg with its Vulkan filters and libplacebo's
-must write the same frames, to the bit, with fewer allocations of the driver; VkFFT must compute the same.
+"""Other programs with the layer and without: Debian's ffmpeg with its Vulkan filters and libplacebo's
+must write the same frames, to the bit, with fewer driver allocations; VkFFT must compute the same.
 
 usage: vulkan_clients.py LAYER_FOLDER NAME=MANIFEST...
 
-A driver on which ffmpeg gives different frames from run to run says nothing and is skipped. QUIRE_VKFFT is
-the folder with VkFFT's headers of 1.3.4; without it /usr/include is looked at.
+A driver on which ffmpeg's frames differ from run to run proves nothing and is skipped. QUIRE_VKFFT is
+the folder with VkFFT's headers of 1.3.4; the default is /usr/include.
 """
 
 import json
@@ -22,7 +22,7 @@ LAYER = "VK_LAYER_QUIRE_suballocate"
 
 SOURCE = "testsrc2=size=320x240:rate=10:duration=2"
 
-# name: the filters between upload and download, and the format that goes up
+# name: the filters between upload and download, and the uploaded format
 FILTERS = {
     "gblur": ("yuv420p", "gblur_vulkan"),
     "avgblur": ("yuv420p", "avgblur_vulkan"),
@@ -31,7 +31,7 @@ FILTERS = {
     "libplacebo": ("yuv420p", "libplacebo=w=200:h=152"),
 }
 
-# of libplacebo's own objects at least this many end in pages
+# of libplacebo's own objects at least this many are placed in pages
 LEAST_IN_PAGES = {"libplacebo": 5, "gblur": 1}
 
 VKFFT_PROGRAM = "support/vkfft_client.c"
@@ -56,7 +56,7 @@ def read_statistics(path):
 
 
 def frames(manifest, folder, layered, statistics, filters):
-    """The md5 of every frame, or what went wrong."""
+    """Returns the md5 of every frame, or the error."""
     pixels, chain = filters
     command = ["ffmpeg", "-v", "error", "-init_hw_device", "vulkan=v:0", "-filter_hw_device", "v", "-f", "lavfi",
                "-i", SOURCE, "-vf", f"format={pixels},hwupload,{chain},hwdownload,format={pixels}",
@@ -99,7 +99,7 @@ def find_vkfft():
 
 
 def build_vkfft(place):
-    """The program beside this file, compiled against VkFFT's headers; None and why not."""
+    """Compiles tests/support/vkfft_client.c; returns None and the reason if that is impossible."""
     headers = find_vkfft()
     if not headers:
         return None, "VkFFT's headers are not there (libvkfft-dev of bookworm-backports)"

@@ -1,10 +1,9 @@
-"""A program that knows nothing of quire, with the layer and without, through the Vulkan loader: the same
-results, few allocations of the driver, and nothing for the validation layer to say, above the layer or
-below it.
+"""A program that does not use quire, with the layer and without, through the Vulkan loader: the same
+results, few driver allocations, and no message of the validation layer above or below the layer.
 
 usage: vulkan_layer.py CLIENT LAYER_FOLDER FAKE_MANIFEST QUIRE [NAME=MANIFEST...]
 
-Drivers are the fake one in several layouts and those named.
+The drivers are the fake one in several layouts and the named ones.
 """
 
 import json
@@ -24,10 +23,10 @@ SYSTEM_LAYERS = "/usr/share/vulkan/explicit_layer.d"
 
 LAYOUTS = ("amd-bar", "nvidia-11", "intel-2017", "adreno", "incoherent", "swiftshader")
 
-# of some 2250 the program makes; dedicated and external ones and two devices are among them
+# of about 2250 allocations of the program, including dedicated and external ones and two devices
 MAX_DRIVER_ALLOCATIONS = 16
 
-# Everything that best practices say of small memory objects, each time.
+# Prints every best-practices message about small memory objects, each time.
 BEST_PRACTICES = """\
 khronos_validation.enables = VK_VALIDATION_FEATURE_ENABLE_BEST_PRACTICES_EXT
 khronos_validation.report_flags = error,warn,perf
@@ -36,7 +35,7 @@ khronos_validation.log_filename = stdout
 khronos_validation.enable_message_limit = false
 khronos_validation.duplicate_message_limit = 1000000
 """
-# Ids end so; of binding, newer layers say what is bound.
+# Ends of ids; for binds, newer layers include what is bound.
 SMALL = ("vkAllocateMemory-small-allocation", "vkBind(Buffer|Image)?Memory-small-dedicated-allocation")
 
 
@@ -59,7 +58,7 @@ class Bench:
         self.client, self.folder, self.quire, self.place = client, folder, quire, place
 
     def run(self, driver, *layers, options=(), **more):
-        """What it printed, its exit status, and what the fake driver counted."""
+        """Returns its output, its exit status, and the counts of the fake driver."""
         report = self.place / "fake"
         report.unlink(missing_ok=True)
         done = subprocess.run([self.client, *options], capture_output=True, text=True,
@@ -71,7 +70,7 @@ class Bench:
         return done, counted
 
     def statistics(self, path):
-        """One JSON document a device."""
+        """One JSON document per device."""
         text, decoder, found = path.read_text().strip(), json.JSONDecoder(), []
         while text:
             document, end = decoder.raw_decode(text)
@@ -169,7 +168,7 @@ def check_symbols(tap, folder):
     library = pathlib.Path(folder, "libVkLayer_quire_suballocate.so")
     done = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True)
     names = [line.split()[-1].split("@")[0] for line in done.stdout.splitlines()]
-    tap.case("the library exports what the loader asks for and nothing else",
+    tap.case("the library exports only what the loader needs",
              [] if names == ["vkNegotiateLoaderLayerInterfaceVersion"] else [names, done.stderr])
 
 

@@ -9,17 +9,17 @@
 
 #define VISIBLE __attribute__((visibility("default")))
 
-static nvtx_calls told;
+static nvtx_calls calls;
 
 VISIBLE const nvtx_calls *nvtx_tool(void)
 {
-    return &told;
+    return &calls;
 }
 
 static void take(const void *desc, size_t size, nvtx_range *last)
 {
     nvtxMemVirtualRangeDesc_t range;
-    told.wrong += size != sizeof range;
+    calls.wrong += size != sizeof range;
     memcpy(&range, desc, sizeof range);
     *last = (nvtx_range){range.ptr, range.size};
 }
@@ -27,37 +27,37 @@ static void take(const void *desc, size_t size, nvtx_range *last)
 static nvtxMemHeapHandle_t register_heap(nvtxDomainHandle_t domain, nvtxMemHeapDesc_t const *desc)
 {
     (void)domain;
-    told.wrong += desc->extCompatID != NVTX_EXT_COMPATID_MEM || desc->structSize != sizeof *desc ||
-                  desc->usage != NVTX_MEM_HEAP_USAGE_TYPE_SUB_ALLOCATOR ||
-                  desc->type != NVTX_MEM_TYPE_VIRTUAL_ADDRESS;
-    take(desc->typeSpecificDesc, desc->typeSpecificDescSize, &told.heap);
-    told.heaps++;
-    return (nvtxMemHeapHandle_t)(uintptr_t)told.heap.begin;
+    calls.wrong += desc->extCompatID != NVTX_EXT_COMPATID_MEM || desc->structSize != sizeof *desc ||
+                   desc->usage != NVTX_MEM_HEAP_USAGE_TYPE_SUB_ALLOCATOR ||
+                   desc->type != NVTX_MEM_TYPE_VIRTUAL_ADDRESS;
+    take(desc->typeSpecificDesc, desc->typeSpecificDescSize, &calls.heap);
+    calls.heaps++;
+    return (nvtxMemHeapHandle_t)(uintptr_t)calls.heap.begin;
 }
 
 static void unregister_heap(nvtxDomainHandle_t domain, nvtxMemHeapHandle_t heap)
 {
     (void)domain;
-    told.wrong += (const void *)heap != told.heap.begin;
-    told.heaps_ended++;
+    calls.wrong += (const void *)heap != calls.heap.begin;
+    calls.heaps_ended++;
 }
 
 static void register_regions(nvtxDomainHandle_t domain, nvtxMemRegionsRegisterBatch_t const *desc)
 {
     (void)domain;
-    told.wrong += desc->extCompatID != NVTX_EXT_COMPATID_MEM || desc->structSize != sizeof *desc ||
-                  (const void *)desc->heap != told.heap.begin || desc->regionCount != 1;
-    take(desc->regionDescElements, desc->regionDescElementSize, &told.region);
-    told.regions++;
+    calls.wrong += desc->extCompatID != NVTX_EXT_COMPATID_MEM || desc->structSize != sizeof *desc ||
+                   (const void *)desc->heap != calls.heap.begin || desc->regionCount != 1;
+    take(desc->regionDescElements, desc->regionDescElementSize, &calls.region);
+    calls.regions++;
 }
 
 static void unregister_regions(nvtxDomainHandle_t domain,
                                nvtxMemRegionsUnregisterBatch_t const *desc)
 {
     (void)domain;
-    told.wrong += desc->refCount != 1 || desc->refType != NVTX_MEM_REGION_REF_TYPE_POINTER ||
-                  desc->refElements->pointer != told.region.begin;
-    told.regions_ended++;
+    calls.wrong += desc->refCount != 1 || desc->refType != NVTX_MEM_REGION_REF_TYPE_POINTER ||
+                   desc->refElements->pointer != calls.region.begin;
+    calls.regions_ended++;
 }
 
 /* NVTX calls this function for each of its extensions. */

@@ -145,7 +145,7 @@ static void read_all(int from, char *text, size_t size)
 }
 
 /* The breach, made in a child process, aborts with the message. */
-static void expect_stop(void (*breach)(void), const char *sentence)
+static void expect_stop(void (*breach)(void), const char *message)
 {
     int ends[2];
     CHECK_EQ(pipe(ends), 0);
@@ -163,7 +163,7 @@ static void expect_stop(void (*breach)(void), const char *sentence)
     int status = 0;
     CHECK_EQ(waitpid(child, &status, 0), child);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-    CHECK_HAS(text, sentence);
+    CHECK_HAS(text, message);
 }
 
 static void take_a_lower_rank(void)

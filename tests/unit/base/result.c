@@ -52,7 +52,7 @@ UNIT(result, every_code_has_its_name)
 
 UNIT(result, the_list_holds_no_other_codes)
 {
-#define COUNT_ONE(name, value, sentence) +1
+#define COUNT_ONE(name, value, message) +1
     CHECK_EQ(0 QUIRE_RESULTS(COUNT_ONE), CODES);
 #undef COUNT_ONE
 }
@@ -60,10 +60,10 @@ UNIT(result, the_list_holds_no_other_codes)
 UNIT(result, every_code_has_a_distinct_message)
 {
     for (int i = 0; i < CODES; i++) {
-        const char *sentence = quire_result_sentence((quire_result)codes[i].value);
-        CHECK(*sentence && strcmp(sentence, "unknown result"));
+        const char *message = quire_result_sentence((quire_result)codes[i].value);
+        CHECK(*message && strcmp(message, "unknown result"));
         for (int j = 0; j < i; j++)
-            CHECK(strcmp(sentence, quire_result_sentence((quire_result)codes[j].value)));
+            CHECK(strcmp(message, quire_result_sentence((quire_result)codes[j].value)));
     }
     CHECK_STR(quire_result_sentence(QUIRE_ERROR_NO_SPACE),
               "no free range of the space is large enough");

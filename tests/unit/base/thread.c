@@ -8,7 +8,7 @@
 
 #include "tests/support/unit.h"
 
-static void *ask(void *number)
+static void *request_number(void *number)
 {
     *(uint32_t *)number = qi_thread_number();
     CHECK_EQ(qi_thread_number(), *(uint32_t *)number);
@@ -22,7 +22,7 @@ UNIT(thread, a_thread_keeps_its_number_and_the_next_thread_reuses_it)
     for (int i = 0; i < 100; i++) {
         pthread_t thread;
         uint32_t number = 99;
-        CHECK_EQ(pthread_create(&thread, NULL, ask, &number), 0);
+        CHECK_EQ(pthread_create(&thread, NULL, request_number, &number), 0);
         CHECK_EQ(pthread_join(thread, NULL), 0);
         CHECK_EQ(number, 1); /* the lowest free number */
     }
@@ -35,7 +35,7 @@ static pthread_barrier_t barrier;
 
 static void *ask_and_stay(void *number)
 {
-    ask(number);
+    request_number(number);
     pthread_barrier_wait(&barrier);
     pthread_barrier_wait(&barrier);
     return NULL;
@@ -106,22 +106,22 @@ UNIT(thread, above_1024_the_first_number_is_shared)
 
 /* ---- the end of a thread -------------------------------------------------------------------- */
 
-static pthread_key_t late;
+static pthread_key_t last_key;
 static uint32_t late_number;
 
 /* Runs in a later round of destructors than the one that releases the number. */
-static void ask_late(void *rounds)
+static void request_late(void *rounds)
 {
     uintptr_t left = (uintptr_t)rounds - 1;
     late_number = qi_thread_number();
     if (left)
-        pthread_setspecific(late, (void *)left);
+        pthread_setspecific(last_key, (void *)left);
 }
 
 static void *leave_late(void *number)
 {
-    ask(number);
-    pthread_setspecific(late, (void *)(uintptr_t)2);
+    request_number(number);
+    pthread_setspecific(last_key, (void *)(uintptr_t)2);
     return NULL;
 }
 
@@ -130,12 +130,12 @@ UNIT(thread, a_number_requested_in_a_destructor_is_released_too)
     pthread_t thread;
     uint32_t number = 99;
     CHECK_EQ(qi_thread_number(), 0);
-    CHECK_EQ(pthread_key_create(&late, ask_late), 0);
+    CHECK_EQ(pthread_key_create(&last_key, request_late), 0);
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(pthread_create(&thread, NULL, leave_late, &number), 0);
         CHECK_EQ(pthread_join(thread, NULL), 0);
         CHECK_EQ(number, 1);
         CHECK_EQ(late_number, 1);
     }
-    pthread_key_delete(late);
+    pthread_key_delete(last_key);
 }

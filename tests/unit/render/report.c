@@ -146,16 +146,16 @@ UNIT(report, the_last_failed_request_with_its_options_and_attempts)
     CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 3999}, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_FAILS(quire_allocate(f.memory, &large, &none), QUIRE_ERROR_TOO_MANY_PAGES);
-    char sentence[1024];
+    char message[1024];
     snprintf(
-        sentence, sizeof sentence,
+        message, sizeof message,
         "last of 2 failed allocations: QUIRE_ERROR_TOO_MANY_PAGES, 4000 bytes at alignment 256\n"
         "  %s\n",
         quire_last_error());
-    CHECK_HAS(sentence, "tried: empty pages given back, a full pass");
+    CHECK_HAS(message, "tried: empty pages given back, a full pass");
     /* a later, different error */
     CHECK_FAILS(quire_memory_check(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_HAS(report(&f), sentence);
+    CHECK_HAS(report(&f), message);
     fixture_end(&f);
 }
 

@@ -357,9 +357,9 @@ static void expect_sound(const bench *b)
 static void expect_damage(const bench *b, const char *part, uint32_t where)
 {
     uint32_t number = UINT32_MAX;
-    const char *sentence = qi_pool_damage(&b->pool, in_use, b, &number);
-    CHECK(sentence);
-    CHECK_HAS(sentence, part);
+    const char *message = qi_pool_damage(&b->pool, in_use, b, &number);
+    CHECK(message);
+    CHECK_HAS(message, part);
     CHECK_EQ(number, where);
 }
 

@@ -156,10 +156,10 @@ static uint64_t end_of(const quire_placement *at)
 
 static void expect_named(quire_space *space, uint64_t size, const char *what, uint64_t end)
 {
-    char sentence[128];
-    snprintf(sentence, sizeof sentence, "%s to %llu", what, (unsigned long long)end);
+    char message[128];
+    snprintf(message, sizeof message, "%s to %llu", what, (unsigned long long)end);
     CHECK_FAILS(quire_space_resize_region(space, 0, size), QUIRE_ERROR_BUSY);
-    CHECK_HAS(quire_last_error(), sentence);
+    CHECK_HAS(quire_last_error(), message);
 }
 
 /* A slab ends after its live slots: the message names its true end. */

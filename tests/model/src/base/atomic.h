@@ -1,8 +1,8 @@
 /*
- * atomic.h - takes the place of src/base/atomic.h in the checkers of tests/model: each operation is
- * a step of the model's scheduler (tests/model/model.h). Orders are those of the original.
+ * atomic.h - replaces src/base/atomic.h in the checkers of tests/model: each operation is a step of
+ * the model's scheduler (tests/model/model.h). Memory orders are those of the original.
  *
- * Pointers are those of tables, whose chunks no checked scenario makes or gives back: no steps.
+ * Pointers are those of tables, whose chunks no checked scenario creates or releases: no steps.
  */
 #ifndef QUIRE_SRC_BASE_ATOMIC_H
 #define QUIRE_SRC_BASE_ATOMIC_H

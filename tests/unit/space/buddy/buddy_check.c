@@ -1,6 +1,6 @@
 /*
  * buddy_check.c - the check of the buddy fit finds every kind of damage to its records, with the
- * right sentence, and reads nothing that it has not verified.
+ * right message, and reads nothing that it has not verified.
  */
 #include "src/space/buddy/buddy.h"
 
@@ -59,12 +59,12 @@ static void end_bench(bench *b)
 }
 
 /* Sets a field, expects the message, and restores the field. */
-#define DAMAGE(b, field, value, sentence)                                                          \
+#define DAMAGE(b, field, value, message)                                                           \
     do {                                                                                           \
         __typeof__(field) kept = (field);                                                          \
         (field) = (__typeof__(field))(value);                                                      \
         CHECK_FAILS(quire_space_check((b)->space), QUIRE_ERROR_CORRUPTED);                         \
-        CHECK_HAS(quire_last_error(), sentence);                                                   \
+        CHECK_HAS(quire_last_error(), message);                                                    \
         (field) = kept;                                                                            \
         CHECK_OK(quire_space_check((b)->space));                                                   \
     } while (0)
@@ -72,31 +72,31 @@ static void end_bench(bench *b)
 UNIT(buddy_check, the_tables)
 {
     bench b = make_bench();
-    const char *const sentence = "the tables have a wrong size";
-    DAMAGE(&b, b.b->nodes, b.nodes + 1, sentence);
-    DAMAGE(&b, b.b->granule_shift, 1, sentence);
-    DAMAGE(&b, b.b->granule_shift, 64, sentence);
-    DAMAGE(&b, b.b->capacity, b.b->capacity + 1, sentence);
-    DAMAGE(&b, b.b->stride, b.b->stride + 1, sentence);
+    const char *const message = "the tables have a wrong size";
+    DAMAGE(&b, b.b->nodes, b.nodes + 1, message);
+    DAMAGE(&b, b.b->granule_shift, 1, message);
+    DAMAGE(&b, b.b->granule_shift, 64, message);
+    DAMAGE(&b, b.b->capacity, b.b->capacity + 1, message);
+    DAMAGE(&b, b.b->stride, b.b->stride + 1, message);
     end_bench(&b);
 }
 
 UNIT(buddy_check, the_layout_of_a_region)
 {
     bench b = make_bench();
-    const char *const sentence = "the bitmaps of a region do not match its size";
+    const char *const message = "the bitmaps of a region do not match its size";
     qi_buddy_layout *l = &b.regions[1].layout;
-    DAMAGE(&b, b.regions[1].words, NULL, sentence);
-    DAMAGE(&b, l->begin, 1, sentence);
-    DAMAGE(&b, l->end, 99, sentence);
-    DAMAGE(&b, l->order_count, 9, sentence);
-    DAMAGE(&b, l->word_count, 3, sentence);
-    DAMAGE(&b, l->first[2], 0, sentence);
-    DAMAGE(&b, b.space->regions[1].start, 1, sentence);
-    DAMAGE(&b, b.space->regions[1].size, 0, sentence);
-    DAMAGE(&b, b.space->regions[1].size, UINT64_MAX, sentence);
-    DAMAGE(&b, b.space->regions[1].start, UINT64_MAX, sentence);
-    DAMAGE(&b, b.space->regions[2].used, true, sentence);
+    DAMAGE(&b, b.regions[1].words, NULL, message);
+    DAMAGE(&b, l->begin, 1, message);
+    DAMAGE(&b, l->end, 99, message);
+    DAMAGE(&b, l->order_count, 9, message);
+    DAMAGE(&b, l->word_count, 3, message);
+    DAMAGE(&b, l->first[2], 0, message);
+    DAMAGE(&b, b.space->regions[1].start, 1, message);
+    DAMAGE(&b, b.space->regions[1].size, 0, message);
+    DAMAGE(&b, b.space->regions[1].size, UINT64_MAX, message);
+    DAMAGE(&b, b.space->regions[1].start, UINT64_MAX, message);
+    DAMAGE(&b, b.space->regions[2].used, true, message);
     DAMAGE(&b, b.regions[2].words, b.regions[1].words, "bitmaps of an unused region exist");
     end_bench(&b);
 }
@@ -121,32 +121,32 @@ UNIT(buddy_check, records_without_a_region)
 UNIT(buddy_check, places_between_granules)
 {
     bench b = {0};
-    const char *const sentence = "the bitmaps of a region do not match its size";
+    const char *const message = "the bitmaps of a region do not match its size";
     quire_space_options options = {.fit = QUIRE_FIT_BUDDY, .size = 8192, .granule = 16};
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &b.space));
-    DAMAGE(&b, b.space->regions[0].start, b.space->regions[0].start + 1, sentence);
-    DAMAGE(&b, b.space->regions[0].size, 8192 + 15, sentence);
+    DAMAGE(&b, b.space->regions[0].start, b.space->regions[0].start + 1, message);
+    DAMAGE(&b, b.space->regions[0].size, 8192 + 15, message);
     end_bench(&b);
 }
 
 UNIT(buddy_check, the_list_of_live_ranges)
 {
     bench b = make_bench();
-    const char *const sentence = "a range is not linked with those of its region";
+    const char *const message = "a range is not linked with those of its region";
     const uint32_t top = b.space->pool.top;
     const uint32_t wrong[] = {b.c, top, UINT32_MAX, b.b_ + 100};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        DAMAGE(&b, b.A->next, wrong[i], sentence);
-        DAMAGE(&b, b.A->before, wrong[i], sentence);
-        DAMAGE(&b, b.B->before, wrong[i], sentence);
-        DAMAGE(&b, b.C->before, wrong[i] == b.c ? b.a : wrong[i], sentence);
-        DAMAGE(&b, b.regions[0].newest, wrong[i], sentence);
+        DAMAGE(&b, b.A->next, wrong[i], message);
+        DAMAGE(&b, b.A->before, wrong[i], message);
+        DAMAGE(&b, b.B->before, wrong[i], message);
+        DAMAGE(&b, b.C->before, wrong[i] == b.c ? b.a : wrong[i], message);
+        DAMAGE(&b, b.regions[0].newest, wrong[i], message);
     }
-    DAMAGE(&b, b.B->next, b.a, sentence); /* a circle */
-    DAMAGE(&b, b.A->region, 1, sentence);
-    DAMAGE(&b, b.C->region, UINT32_MAX, sentence);
-    DAMAGE(&b, b.regions[1].newest, b.a, sentence);
+    DAMAGE(&b, b.B->next, b.a, message); /* a circle */
+    DAMAGE(&b, b.A->region, 1, message);
+    DAMAGE(&b, b.C->region, UINT32_MAX, message);
+    DAMAGE(&b, b.regions[1].newest, b.a, message);
     DAMAGE(&b, b.B->generation, b.B->generation + 1, "a region lists a range that is not live");
     DAMAGE(&b, b.regions[0].newest, 0, "a part of a region is neither free nor live");
     end_bench(&b);
@@ -267,16 +267,16 @@ UNIT(buddy_check, a_free_block_outside_its_region)
 UNIT(buddy_check, marks_of_orders)
 {
     bench b = make_bench();
-    const char *const sentence = "the regions with free blocks of an order are wrong";
+    const char *const message = "the regions with free blocks of an order are wrong";
     uint64_t orders = b.regions[0].orders;
     DAMAGE(&b, b.regions[0].orders, orders | 4, "the bits of a region's free orders are wrong");
     DAMAGE(&b, b.regions[0].orders, orders | UINT64_C(1) << 40, "free orders are wrong");
     DAMAGE(&b, b.regions[0].orders, orders ^ 1 << 3, "neither free nor live");
-    DAMAGE(&b, *qi_buddy_regions_of(b.b, 3), 0, sentence);
-    DAMAGE(&b, *qi_buddy_regions_of(b.b, 3), 3, sentence);
-    DAMAGE(&b, *qi_buddy_regions_of(b.b, 0), 1, sentence);
-    DAMAGE(&b, *qi_buddy_regions_of(b.b, 0), UINT64_C(1) << 63, sentence);
-    DAMAGE(&b, *qi_buddy_regions_of(b.b, 31), 1, sentence);
+    DAMAGE(&b, *qi_buddy_regions_of(b.b, 3), 0, message);
+    DAMAGE(&b, *qi_buddy_regions_of(b.b, 3), 3, message);
+    DAMAGE(&b, *qi_buddy_regions_of(b.b, 0), 1, message);
+    DAMAGE(&b, *qi_buddy_regions_of(b.b, 0), UINT64_C(1) << 63, message);
+    DAMAGE(&b, *qi_buddy_regions_of(b.b, 31), 1, message);
     DAMAGE(&b, b.b->orders, b.b->orders | 1, "the bits of the free orders are wrong");
     DAMAGE(&b, b.b->orders, b.b->orders ^ 8, "the bits of the free orders are wrong");
     end_bench(&b);
@@ -287,11 +287,11 @@ UNIT(buddy_check, marks_of_orders)
 UNIT(buddy_check, counts_and_sums)
 {
     bench b = make_bench();
-    const char *const sentence = "the live figures do not match the ranges";
-    DAMAGE(&b, b.space->live_bytes, 73, sentence);
-    DAMAGE(&b, b.space->live_count, 4, sentence);
-    DAMAGE(&b, b.space->padding_bytes, 1, sentence);
-    DAMAGE(&b, b.space->pool.spare, b.space->pool.spare + 1, sentence);
+    const char *const message = "the live figures do not match the ranges";
+    DAMAGE(&b, b.space->live_bytes, 73, message);
+    DAMAGE(&b, b.space->live_count, 4, message);
+    DAMAGE(&b, b.space->padding_bytes, 1, message);
+    DAMAGE(&b, b.space->pool.spare, b.space->pool.spare + 1, message);
     DAMAGE(&b, b.b->free_count, 3, "the number of free blocks is wrong");
     DAMAGE(&b, b.space->region_bytes, 8293,
            "the sums of live and free bytes are not the size of the regions");

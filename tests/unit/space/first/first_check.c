@@ -1,6 +1,6 @@
 /*
  * first_check.c - the check of the first fit finds every kind of damage to its records, with the
- * right sentence, and reads nothing that it has not verified. (The tree has its own tests in
+ * right message, and reads nothing that it has not verified. (The tree has its own tests in
  * free_tree.c.)
  */
 #include "src/space/first/first.h"
@@ -50,12 +50,12 @@ static void end_bench(bench *b)
 }
 
 /* Sets a field, expects the message, and restores the field. */
-#define DAMAGE(b, field, value, sentence)                                                          \
+#define DAMAGE(b, field, value, message)                                                           \
     do {                                                                                           \
         __typeof__(field) kept = (field);                                                          \
         (field) = (__typeof__(field))(value);                                                      \
         CHECK_FAILS(quire_space_check((b)->space), QUIRE_ERROR_CORRUPTED);                         \
-        CHECK_HAS(quire_last_error(), sentence);                                                   \
+        CHECK_HAS(quire_last_error(), message);                                                    \
         (field) = kept;                                                                            \
         CHECK_OK(quire_space_check((b)->space));                                                   \
     } while (0)
@@ -63,28 +63,28 @@ static void end_bench(bench *b)
 UNIT(first_check, the_start_of_a_range)
 {
     bench b = make_bench();
-    const char *const sentence = "a range does not begin where its neighbour ends";
-    DAMAGE(&b, b.nodes[b.A].offset, 1, sentence);
-    DAMAGE(&b, b.nodes[b.A].size, 99, sentence);
-    DAMAGE(&b, b.nodes[b.C].as.live.left_padding, 105, sentence);
-    DAMAGE(&b, b.nodes[b.D].offset, b.nodes[b.D].offset + 1, sentence);
-    DAMAGE(&b, b.nodes[b.C].region, 1, sentence);
-    DAMAGE(&b, b.space->regions[1].start, 0, sentence);
-    DAMAGE(&b, b.nodes[b.own].after, b.B, sentence);
-    DAMAGE(&b, b.nodes[b.own].after, 0, sentence);
-    DAMAGE(&b, b.nodes[b.own].after, b.space->pool.top, sentence);
+    const char *const message = "a range does not begin where its neighbour ends";
+    DAMAGE(&b, b.nodes[b.A].offset, 1, message);
+    DAMAGE(&b, b.nodes[b.A].size, 99, message);
+    DAMAGE(&b, b.nodes[b.C].as.live.left_padding, 105, message);
+    DAMAGE(&b, b.nodes[b.D].offset, b.nodes[b.D].offset + 1, message);
+    DAMAGE(&b, b.nodes[b.C].region, 1, message);
+    DAMAGE(&b, b.space->regions[1].start, 0, message);
+    DAMAGE(&b, b.nodes[b.own].after, b.B, message);
+    DAMAGE(&b, b.nodes[b.own].after, 0, message);
+    DAMAGE(&b, b.nodes[b.own].after, b.space->pool.top, message);
     end_bench(&b);
 }
 
 UNIT(first_check, links_of_neighbours)
 {
     bench b = make_bench();
-    const char *const sentence = "a neighbour does not point back";
-    DAMAGE(&b, b.nodes[b.C].before, b.A, sentence);
-    DAMAGE(&b, b.nodes[b.B].after, b.A, sentence);
-    DAMAGE(&b, b.nodes[b.B].after, b.own, sentence);
-    DAMAGE(&b, b.nodes[b.own].before, b.C, sentence);
-    DAMAGE(&b, b.nodes[b.other].before, 0, sentence);
+    const char *const message = "a neighbour does not point back";
+    DAMAGE(&b, b.nodes[b.C].before, b.A, message);
+    DAMAGE(&b, b.nodes[b.B].after, b.A, message);
+    DAMAGE(&b, b.nodes[b.B].after, b.own, message);
+    DAMAGE(&b, b.nodes[b.own].before, b.C, message);
+    DAMAGE(&b, b.nodes[b.other].before, 0, message);
     end_bench(&b);
 }
 
@@ -121,23 +121,23 @@ UNIT(first_check, the_node_of_a_region)
 UNIT(first_check, the_node_of_a_region_marked_free_or_live_or_moved)
 {
     bench b = make_bench();
-    const char *const sentence = "the node of a region is damaged";
-    DAMAGE(&b, b.nodes[b.own].is_free, true, sentence);
-    DAMAGE(&b, b.nodes[b.own].size, 1, sentence);
-    DAMAGE(&b, b.nodes[b.own].generation, b.nodes[b.own].generation + 1, sentence);
-    DAMAGE(&b, b.nodes[b.own].region, 1, sentence);
+    const char *const message = "the node of a region is damaged";
+    DAMAGE(&b, b.nodes[b.own].is_free, true, message);
+    DAMAGE(&b, b.nodes[b.own].size, 1, message);
+    DAMAGE(&b, b.nodes[b.own].generation, b.nodes[b.own].generation + 1, message);
+    DAMAGE(&b, b.nodes[b.own].region, 1, message);
     end_bench(&b);
 }
 
 UNIT(first_check, a_range_that_is_neither_free_nor_live_or_both)
 {
     bench b = make_bench();
-    const char *const sentence = "a range is neither free nor live, or both";
-    DAMAGE(&b, b.nodes[b.A].is_free, true, sentence);
-    DAMAGE(&b, b.nodes[b.B].is_free, false, sentence);
-    DAMAGE(&b, b.nodes[b.A].generation, b.nodes[b.A].generation + 1, sentence);
+    const char *const message = "a range is neither free nor live, or both";
+    DAMAGE(&b, b.nodes[b.A].is_free, true, message);
+    DAMAGE(&b, b.nodes[b.B].is_free, false, message);
+    DAMAGE(&b, b.nodes[b.A].generation, b.nodes[b.A].generation + 1, message);
     DAMAGE(&b, b.nodes[b.E].generation, b.nodes[b.E].generation + 1, "space:");
-    DAMAGE(&b, b.nodes[b.E].size, 0, sentence);
+    DAMAGE(&b, b.nodes[b.E].size, 0, message);
     end_bench(&b);
 }
 
@@ -151,23 +151,23 @@ UNIT(first_check, free_neighbours_that_did_not_merge)
 UNIT(first_check, the_end_of_a_region)
 {
     bench b = make_bench();
-    const char *const sentence = "the ranges of a region do not fill it";
-    DAMAGE(&b, b.nodes[b.D].size, b.nodes[b.D].size - 1, sentence);
-    DAMAGE(&b, b.nodes[b.E].size, 1001, sentence);
-    DAMAGE(&b, b.space->regions[0].size, 4095, sentence);
-    DAMAGE(&b, b.nodes[b.own].after, b.own, sentence);
+    const char *const message = "the ranges of a region do not fill it";
+    DAMAGE(&b, b.nodes[b.D].size, b.nodes[b.D].size - 1, message);
+    DAMAGE(&b, b.nodes[b.E].size, 1001, message);
+    DAMAGE(&b, b.space->regions[0].size, 4095, message);
+    DAMAGE(&b, b.nodes[b.own].after, b.own, message);
     end_bench(&b);
 }
 
 UNIT(first_check, the_tree_and_the_counts)
 {
     bench b = make_bench();
-    const char *const sentence = "the tree does not hold every free range exactly once";
-    DAMAGE(&b, b.f->root, 0, sentence);
-    DAMAGE(&b, b.space->pool.spare, b.space->pool.spare + 1, sentence);
-    DAMAGE(&b, b.space->pool.retired, 1, sentence);
-    DAMAGE(&b, b.space->live_count, 3, sentence);
-    DAMAGE(&b, b.space->region_count, 3, sentence);
+    const char *const message = "the tree does not hold every free range exactly once";
+    DAMAGE(&b, b.f->root, 0, message);
+    DAMAGE(&b, b.space->pool.spare, b.space->pool.spare + 1, message);
+    DAMAGE(&b, b.space->pool.retired, 1, message);
+    DAMAGE(&b, b.space->live_count, 3, message);
+    DAMAGE(&b, b.space->region_count, 3, message);
     DAMAGE(&b, b.f->root, b.A, "the tree holds a range that is not free");
     DAMAGE(&b, b.nodes[b.f->root].as.free.height, 9, "the tree is out of balance");
     DAMAGE(&b, b.nodes[b.f->root].as.free.own[0], 1, "the tree has a wrong maximum");
@@ -177,16 +177,16 @@ UNIT(first_check, the_tree_and_the_counts)
 UNIT(first_check, live_counts_and_sums)
 {
     bench b = make_bench();
-    const char *const sentence = "the live figures do not match the ranges";
-    DAMAGE(&b, b.space->live_bytes, 111, sentence);
-    DAMAGE(&b, b.space->padding_bytes, 0, sentence);
+    const char *const message = "the live figures do not match the ranges";
+    DAMAGE(&b, b.space->live_bytes, 111, message);
+    DAMAGE(&b, b.space->padding_bytes, 0, message);
     DAMAGE(&b, b.space->region_bytes, 5095,
            "the sums of live and free bytes are not the size of the regions");
     /* the check derives the expected count of free ranges from the numbers in use */
     b.space->live_count++;
     b.space->pool.spare--;
     CHECK_FAILS(quire_space_check(b.space), QUIRE_ERROR_CORRUPTED);
-    CHECK_HAS(quire_last_error(), sentence);
+    CHECK_HAS(quire_last_error(), message);
     b.space->live_count--;
     b.space->pool.spare++;
     end_bench(&b);

@@ -263,19 +263,19 @@ UNIT(free_tree, subtrees_with_too_little_free_space_are_skipped)
 
 /* ---- damage -------------------------------------------------------------------------------- */
 
-static void expect_damaged(const char *sentence)
+static void expect_damaged(const char *message)
 {
     uint64_t count = 0;
     CHECK_FAILS(qi_free_tree_check(&tree, &count), QUIRE_ERROR_CORRUPTED);
-    CHECK_HAS(quire_last_error(), sentence);
+    CHECK_HAS(quire_last_error(), message);
 }
 
 /* Sets a field, expects the message, and restores the field. */
-#define DAMAGE(field, value, sentence)                                                             \
+#define DAMAGE(field, value, message)                                                              \
     do {                                                                                           \
         __typeof__(field) kept = (field);                                                          \
         (field) = (__typeof__(field))(value);                                                      \
-        expect_damaged(sentence);                                                                  \
+        expect_damaged(message);                                                                   \
         (field) = kept;                                                                            \
         expect_sound();                                                                            \
     } while (0)
@@ -292,44 +292,44 @@ static void make_perfect_tree(void)
 UNIT(free_tree, the_checker_finds_misplaced_nodes)
 {
     make_perfect_tree();
-    const char *const sentence = "the tree holds a range that is not free";
-    DAMAGE(nodes[3].is_free, false, sentence);
-    DAMAGE(nodes[5].as.free.left, 9, sentence); /* was never free */
-    DAMAGE(nodes[7].as.free.right, NODES + 1, sentence);
-    DAMAGE(nodes[6].as.free.left, UINT32_MAX, sentence);
-    DAMAGE(tree.root, NODES + 1, sentence);
+    const char *const message = "the tree holds a range that is not free";
+    DAMAGE(nodes[3].is_free, false, message);
+    DAMAGE(nodes[5].as.free.left, 9, message); /* was never free */
+    DAMAGE(nodes[7].as.free.right, NODES + 1, message);
+    DAMAGE(nodes[6].as.free.left, UINT32_MAX, message);
+    DAMAGE(tree.root, NODES + 1, message);
 }
 
 UNIT(free_tree, the_checker_finds_wrong_order_and_cycles)
 {
     make_perfect_tree();
-    const char *const sentence = "the tree is out of order";
-    DAMAGE(nodes[3].offset, 4000, sentence);
-    DAMAGE(nodes[5].offset, 3999, sentence);
-    DAMAGE(nodes[1].offset, 2001, sentence);
-    DAMAGE(nodes[7].as.free.right, 4, sentence);
-    DAMAGE(nodes[2].as.free.left, 2, sentence);
-    DAMAGE(nodes[2].as.free.left, 3, sentence);
+    const char *const message = "the tree is out of order";
+    DAMAGE(nodes[3].offset, 4000, message);
+    DAMAGE(nodes[5].offset, 3999, message);
+    DAMAGE(nodes[1].offset, 2001, message);
+    DAMAGE(nodes[7].as.free.right, 4, message);
+    DAMAGE(nodes[2].as.free.left, 2, message);
+    DAMAGE(nodes[2].as.free.left, 3, message);
 }
 
 UNIT(free_tree, the_checker_finds_imbalance)
 {
     make_perfect_tree();
-    const char *const sentence = "the tree is out of balance";
-    DAMAGE(nodes[1].as.free.height, 2, sentence);
-    DAMAGE(nodes[4].as.free.height, 2, sentence);
-    DAMAGE(nodes[4].as.free.left, 0, sentence); /* still allowed in a tree of height 2 */
+    const char *const message = "the tree is out of balance";
+    DAMAGE(nodes[1].as.free.height, 2, message);
+    DAMAGE(nodes[4].as.free.height, 2, message);
+    DAMAGE(nodes[4].as.free.left, 0, message); /* still allowed in a tree of height 2 */
 }
 
 UNIT(free_tree, the_checker_finds_a_wrong_maximum_in_a_node)
 {
     make_perfect_tree();
-    const char *const sentence = "the tree has a wrong maximum";
+    const char *const message = "the tree has a wrong maximum";
     for (uint32_t c = 0; c < QI_COLUMNS; c++) {
-        DAMAGE(nodes[3].as.free.own[c], nodes[3].as.free.own[c] + 1, sentence);
-        DAMAGE(nodes[3].as.free.best[c], nodes[3].as.free.best[c] - 1, sentence);
-        DAMAGE(nodes[4].as.free.best[c], nodes[4].as.free.best[c] + 1, sentence);
+        DAMAGE(nodes[3].as.free.own[c], nodes[3].as.free.own[c] + 1, message);
+        DAMAGE(nodes[3].as.free.best[c], nodes[3].as.free.best[c] - 1, message);
+        DAMAGE(nodes[4].as.free.best[c], nodes[4].as.free.best[c] + 1, message);
     }
-    DAMAGE(nodes[3].size, 299, sentence);
-    DAMAGE(nodes[3].offset, 3001, sentence);
+    DAMAGE(nodes[3].size, 299, message);
+    DAMAGE(nodes[3].offset, 3001, message);
 }

@@ -1,6 +1,6 @@
 /*
  * linear_check.c - the check of the linear fit finds every kind of damage to its records, with the
- * right sentence, and reads nothing that it has not verified.
+ * right message, and reads nothing that it has not verified.
  */
 #include "src/space/linear/linear.h"
 
@@ -67,12 +67,12 @@ static void end_bench(bench *b)
 }
 
 /* Sets a field, expects the message, and restores the field. */
-#define DAMAGE(b, field, value, sentence)                                                          \
+#define DAMAGE(b, field, value, message)                                                           \
     do {                                                                                           \
         __typeof__(field) kept = (field);                                                          \
         (field) = (__typeof__(field))(value);                                                      \
         CHECK_FAILS(quire_space_check((b)->space), QUIRE_ERROR_CORRUPTED);                         \
-        CHECK_HAS(quire_last_error(), sentence);                                                   \
+        CHECK_HAS(quire_last_error(), message);                                                    \
         (field) = kept;                                                                            \
         CHECK_OK(quire_space_check((b)->space));                                                   \
     } while (0)
@@ -80,14 +80,14 @@ static void end_bench(bench *b)
 UNIT(linear_check, the_places_of_ranges)
 {
     bench b = make_bench();
-    const char *const sentence = "a range does not lie above the one below it";
-    DAMAGE(&b, b.r[b.B].offset, 799, sentence);
-    DAMAGE(&b, b.r[b.A].size, 801, sentence);
-    DAMAGE(&b, b.r[b.C].offset, 922, sentence);
-    DAMAGE(&b, b.r[b.F].size, 17, sentence);
-    DAMAGE(&b, b.r[b.F].offset, 4097, sentence);
-    DAMAGE(&b, b.r[b.F].offset, UINT64_MAX, sentence);
-    DAMAGE(&b, b.r[b.A].size, UINT64_MAX, sentence);
+    const char *const message = "a range does not lie above the one below it";
+    DAMAGE(&b, b.r[b.B].offset, 799, message);
+    DAMAGE(&b, b.r[b.A].size, 801, message);
+    DAMAGE(&b, b.r[b.C].offset, 922, message);
+    DAMAGE(&b, b.r[b.F].size, 17, message);
+    DAMAGE(&b, b.r[b.F].offset, 4097, message);
+    DAMAGE(&b, b.r[b.F].offset, UINT64_MAX, message);
+    DAMAGE(&b, b.r[b.A].size, UINT64_MAX, message);
     DAMAGE(&b, b.r[b.A].size, 0, "a range has size 0 or too much padding");
     DAMAGE(&b, b.r[b.C].left_padding, 256, "a range has size 0 or too much padding");
     end_bench(&b);

@@ -1,6 +1,6 @@
 /*
  * segregated_check.c - the check finds every kind of damage to the records of the segregated fit,
- * with the right sentence, and reads nothing that it has not verified.
+ * with the right message, and reads nothing that it has not verified.
  */
 #include "src/space/segregated/lists.h"
 
@@ -91,20 +91,20 @@ static void store(void *field, size_t size, uint64_t value)
 }
 
 static void expect_found(const bench *b, void *field, size_t size, uint64_t value,
-                         const char *sentence)
+                         const char *message)
 {
     char kept[8];
     memcpy(kept, field, size);
     store(field, size, value);
     CHECK_FAILS(quire_space_check(b->space), QUIRE_ERROR_CORRUPTED);
-    CHECK_HAS(quire_last_error(), sentence);
+    CHECK_HAS(quire_last_error(), message);
     memcpy(field, kept, size);
     CHECK_OK(quire_space_check(b->space));
 }
 
 /* Sets a field for one check, then restores it. */
-#define DAMAGE(b, field, value, sentence)                                                          \
-    expect_found((b), &(field), sizeof(field), (uint64_t)(value), (sentence))
+#define DAMAGE(b, field, value, message)                                                           \
+    expect_found((b), &(field), sizeof(field), (uint64_t)(value), (message))
 
 static uint32_t list_of(const bench *b, uint32_t node)
 {
@@ -116,20 +116,20 @@ static uint64_t flipped(const bench *b, uint32_t node)
     return b->s->is_free[node / 64] ^ UINT64_C(1) << node % 64;
 }
 
-#define DAMAGE_FREE_BIT(b, node, sentence)                                                         \
-    DAMAGE((b), (b)->s->is_free[(node) / 64], flipped((b), (node)), (sentence))
+#define DAMAGE_FREE_BIT(b, node, message)                                                          \
+    DAMAGE((b), (b)->s->is_free[(node) / 64], flipped((b), (node)), (message))
 
 /* ---- rings --------------------------------------------------------------------------------- */
 
 UNIT(segregated_check, links_of_neighbours)
 {
     bench b = make_bench();
-    const char *const sentence = "a neighbour does not point back";
+    const char *const message = "a neighbour does not point back";
     const uint32_t wrong[] = {0, b.A, b.F, b.space->pool.top, b.space->pool.capacity, UINT32_MAX};
     for (int i = 0; i < 6; i++) {
-        DAMAGE(&b, b.nodes[b.C].before, wrong[i], sentence);
-        DAMAGE(&b, b.nodes[b.own].before, wrong[i == 2 ? 0 : i], sentence);
-        DAMAGE(&b, b.nodes[b.C].after, wrong[i], sentence);
+        DAMAGE(&b, b.nodes[b.C].before, wrong[i], message);
+        DAMAGE(&b, b.nodes[b.own].before, wrong[i == 2 ? 0 : i], message);
+        DAMAGE(&b, b.nodes[b.C].after, wrong[i], message);
     }
     end_bench(&b);
 }
@@ -159,13 +159,13 @@ UNIT(segregated_check, the_region_of_a_range)
 UNIT(segregated_check, a_range_that_is_neither_free_nor_live_or_both)
 {
     bench b = make_bench();
-    const char *const sentence = "a range is neither free nor live, or both";
-    DAMAGE_FREE_BIT(&b, b.A, sentence);
-    DAMAGE_FREE_BIT(&b, b.D, sentence);
-    DAMAGE(&b, b.nodes[b.C].generation, b.nodes[b.C].generation + 1, sentence);
-    DAMAGE(&b, b.nodes[b.F].generation, b.nodes[b.F].generation + 1, sentence);
-    DAMAGE(&b, b.nodes[b.E].size, 0, sentence);
-    DAMAGE(&b, b.nodes[b.H].size, 0, sentence);
+    const char *const message = "a range is neither free nor live, or both";
+    DAMAGE_FREE_BIT(&b, b.A, message);
+    DAMAGE_FREE_BIT(&b, b.D, message);
+    DAMAGE(&b, b.nodes[b.C].generation, b.nodes[b.C].generation + 1, message);
+    DAMAGE(&b, b.nodes[b.F].generation, b.nodes[b.F].generation + 1, message);
+    DAMAGE(&b, b.nodes[b.E].size, 0, message);
+    DAMAGE(&b, b.nodes[b.H].size, 0, message);
     end_bench(&b);
 }
 
@@ -180,40 +180,40 @@ UNIT(segregated_check, free_neighbours_that_did_not_merge)
 UNIT(segregated_check, the_node_of_a_region)
 {
     bench b = make_bench();
-    const char *const sentence = "the node of a region is damaged";
-    DAMAGE(&b, b.space->regions[0].node, 0, sentence);
-    DAMAGE(&b, b.space->regions[0].node, b.A, sentence);
-    DAMAGE(&b, b.space->regions[1].node, b.space->pool.top, sentence);
-    DAMAGE(&b, b.space->regions[1].node, UINT32_MAX, sentence);
-    DAMAGE(&b, b.nodes[b.own].size, 1, sentence);
-    DAMAGE(&b, b.nodes[b.own].owner, 1, sentence);
-    DAMAGE_FREE_BIT(&b, b.other, sentence);
+    const char *const message = "the node of a region is damaged";
+    DAMAGE(&b, b.space->regions[0].node, 0, message);
+    DAMAGE(&b, b.space->regions[0].node, b.A, message);
+    DAMAGE(&b, b.space->regions[1].node, b.space->pool.top, message);
+    DAMAGE(&b, b.space->regions[1].node, UINT32_MAX, message);
+    DAMAGE(&b, b.nodes[b.own].size, 1, message);
+    DAMAGE(&b, b.nodes[b.own].owner, 1, message);
+    DAMAGE_FREE_BIT(&b, b.other, message);
     end_bench(&b);
 }
 
 UNIT(segregated_check, the_start_of_a_range)
 {
     bench b = make_bench();
-    const char *const sentence = "a range does not begin where its neighbour ends";
-    DAMAGE(&b, b.nodes[b.A].offset, 1, sentence);
-    DAMAGE(&b, b.nodes[b.D].offset, b.nodes[b.D].offset - 1, sentence);
-    DAMAGE(&b, b.nodes[b.C].size, 11, sentence);
-    DAMAGE(&b, b.space->regions[1].start, 4097 * GRANULE, sentence);
+    const char *const message = "a range does not begin where its neighbour ends";
+    DAMAGE(&b, b.nodes[b.A].offset, 1, message);
+    DAMAGE(&b, b.nodes[b.D].offset, b.nodes[b.D].offset - 1, message);
+    DAMAGE(&b, b.nodes[b.C].size, 11, message);
+    DAMAGE(&b, b.space->regions[1].start, 4097 * GRANULE, message);
     DAMAGE(&b, b.space->regions[1].node, b.own, "space:"); /* an own node, but not the region's */
-    DAMAGE(&b, b.nodes[b.own].after, b.B, sentence);
-    DAMAGE(&b, b.nodes[b.own].after, 0, sentence);
-    DAMAGE(&b, b.nodes[b.own].after, UINT32_MAX, sentence);
+    DAMAGE(&b, b.nodes[b.own].after, b.B, message);
+    DAMAGE(&b, b.nodes[b.own].after, 0, message);
+    DAMAGE(&b, b.nodes[b.own].after, UINT32_MAX, message);
     end_bench(&b);
 }
 
 UNIT(segregated_check, the_end_of_a_region)
 {
     bench b = make_bench();
-    const char *const sentence = "the ranges of a region do not fill it";
-    DAMAGE(&b, b.nodes[b.F].size, b.nodes[b.F].size - 1, sentence);
-    DAMAGE(&b, b.nodes[b.H].size, b.nodes[b.H].size + 1, sentence);
-    DAMAGE(&b, b.space->regions[0].size, 4096 * GRANULE - 1, sentence);
-    DAMAGE(&b, b.nodes[b.own].after, b.own, sentence);
+    const char *const message = "the ranges of a region do not fill it";
+    DAMAGE(&b, b.nodes[b.F].size, b.nodes[b.F].size - 1, message);
+    DAMAGE(&b, b.nodes[b.H].size, b.nodes[b.H].size + 1, message);
+    DAMAGE(&b, b.space->regions[0].size, 4096 * GRANULE - 1, message);
+    DAMAGE(&b, b.nodes[b.own].after, b.own, message);
     end_bench(&b);
 }
 
@@ -222,17 +222,17 @@ UNIT(segregated_check, the_end_of_a_region)
 UNIT(segregated_check, links_of_lists)
 {
     bench b = make_bench();
-    const char *const sentence = "a list holds a range that is not free or not linked back";
+    const char *const message = "a list holds a range that is not free or not linked back";
     uint32_t *head = &b.s->heads[list_of(&b, b.D)];
     const uint32_t wrong[] = {b.A, b.B, b.own, b.space->pool.top, UINT32_MAX};
     for (int i = 0; i < 5; i++) {
-        DAMAGE(&b, *head, wrong[i], sentence);
-        DAMAGE(&b, b.nodes[b.B].next, wrong[i], sentence);
+        DAMAGE(&b, *head, wrong[i], message);
+        DAMAGE(&b, b.nodes[b.B].next, wrong[i], message);
     }
-    DAMAGE(&b, b.nodes[b.B].next, b.D, sentence); /* a circle */
-    DAMAGE(&b, b.nodes[b.B].back, b.H, sentence);
-    DAMAGE(&b, b.nodes[b.D].back, b.nodes[b.D].back + 1, sentence);
-    DAMAGE(&b, b.nodes[b.D].back, b.nodes[b.D].back & ~QI_AT_HEAD, sentence);
+    DAMAGE(&b, b.nodes[b.B].next, b.D, message); /* a circle */
+    DAMAGE(&b, b.nodes[b.B].back, b.H, message);
+    DAMAGE(&b, b.nodes[b.D].back, b.nodes[b.D].back + 1, message);
+    DAMAGE(&b, b.nodes[b.D].back, b.nodes[b.D].back & ~QI_AT_HEAD, message);
     end_bench(&b);
 }
 
@@ -261,26 +261,26 @@ UNIT(segregated_check, ranges_in_the_list_of_another_size)
 UNIT(segregated_check, fractions)
 {
     bench b = make_bench();
-    const char *const sentence = "a fraction does not match the size of its range";
+    const char *const message = "a fraction does not match the size of its range";
     uint8_t *of_f = &b.s->fractions[list_of(&b, b.F)];
     CHECK(*of_f > 0); /* otherwise the test would miss a lost range */
-    DAMAGE(&b, *of_f, 0, sentence);
-    DAMAGE(&b, *of_f, *of_f + 1, sentence);
-    DAMAGE(&b, b.s->fractions[list_of(&b, b.D)], 1, sentence);
-    DAMAGE(&b, b.nodes[b.F].owner, b.nodes[b.F].owner + (1u << 24), sentence);
-    DAMAGE(&b, b.nodes[b.B].owner, b.nodes[b.B].owner ^ (1u << 31), sentence);
+    DAMAGE(&b, *of_f, 0, message);
+    DAMAGE(&b, *of_f, *of_f + 1, message);
+    DAMAGE(&b, b.s->fractions[list_of(&b, b.D)], 1, message);
+    DAMAGE(&b, b.nodes[b.F].owner, b.nodes[b.F].owner + (1u << 24), message);
+    DAMAGE(&b, b.nodes[b.B].owner, b.nodes[b.B].owner ^ (1u << 31), message);
     end_bench(&b);
 }
 
 UNIT(segregated_check, marks_of_lists)
 {
     bench b = make_bench();
-    const char *const sentence = "the bit of a list is wrong";
+    const char *const message = "the bit of a list is wrong";
     uint64_t *word = &b.s->bits[list_of(&b, b.D) / 64];
     for (uint32_t list = 0; list < 64; list++)
-        DAMAGE(&b, *word, *word ^ UINT64_C(1) << list, sentence);
-    DAMAGE(&b, b.s->bits[b.s->list_count / 64 - 1], 1, sentence);
-    DAMAGE(&b, b.s->heads[list_of(&b, b.H)], 0, sentence);
+        DAMAGE(&b, *word, *word ^ UINT64_C(1) << list, message);
+    DAMAGE(&b, b.s->bits[b.s->list_count / 64 - 1], 1, message);
+    DAMAGE(&b, b.s->heads[list_of(&b, b.H)], 0, message);
     end_bench(&b);
 }
 
@@ -330,21 +330,21 @@ UNIT(segregated_check, the_shift_of_granules_of_one_byte)
 UNIT(segregated_check, the_sizes_and_shifts_of_the_tables)
 {
     bench b = make_bench();
-    const char *const sentence = "the tables have a wrong size";
+    const char *const message = "the tables have a wrong size";
     const uint32_t shifts[] = {33, 64, UINT32_MAX};
     for (int i = 0; i < 3; i++) {
-        DAMAGE(&b, b.s->bucket_shift, shifts[i], sentence);
-        DAMAGE(&b, b.s->granule_shift, shifts[i], sentence);
+        DAMAGE(&b, b.s->bucket_shift, shifts[i], message);
+        DAMAGE(&b, b.s->granule_shift, shifts[i], message);
     }
-    DAMAGE(&b, b.s->granule_shift, b.s->granule_shift + 1, sentence);
-    DAMAGE(&b, b.s->list_count, (uint32_t)QI_CLASS_LIMIT * 16 + 64, sentence);
-    DAMAGE(&b, b.s->list_count, b.s->list_count - 1, sentence);
-    DAMAGE(&b, b.s->row_shift, 1, sentence);
-    DAMAGE(&b, b.s->row_shift, 3, sentence);
-    DAMAGE(&b, b.s->row_mask, 3, sentence);
-    DAMAGE(&b, b.s->kind_mask, 3, sentence);
-    DAMAGE(&b, b.s->free_capacity, b.space->pool.capacity - 1, sentence);
-    DAMAGE(&b, b.s->nodes, (uintptr_t)(b.nodes + 1), sentence);
+    DAMAGE(&b, b.s->granule_shift, b.s->granule_shift + 1, message);
+    DAMAGE(&b, b.s->list_count, (uint32_t)QI_CLASS_LIMIT * 16 + 64, message);
+    DAMAGE(&b, b.s->list_count, b.s->list_count - 1, message);
+    DAMAGE(&b, b.s->row_shift, 1, message);
+    DAMAGE(&b, b.s->row_shift, 3, message);
+    DAMAGE(&b, b.s->row_mask, 3, message);
+    DAMAGE(&b, b.s->kind_mask, 3, message);
+    DAMAGE(&b, b.s->free_capacity, b.space->pool.capacity - 1, message);
+    DAMAGE(&b, b.s->nodes, (uintptr_t)(b.nodes + 1), message);
     DAMAGE(&b, b.space->pool.top, b.space->pool.capacity + 1, "more numbers are in use");
     DAMAGE(&b, b.s->bucket_shift, b.s->bucket_shift - 1, "above the last address bucket");
     end_bench(&b);
@@ -363,12 +363,12 @@ UNIT(segregated_check, marks_of_numbers_without_a_record)
 UNIT(segregated_check, counts_of_free_ranges)
 {
     bench b = make_bench();
-    const char *const sentence = "the lists do not hold every free range exactly once";
-    DAMAGE(&b, b.nodes[b.D].next, 0, sentence); /* loses B */
-    DAMAGE(&b, b.space->pool.spare, b.space->pool.spare + 1, sentence);
-    DAMAGE(&b, b.space->pool.retired, 1, sentence);
-    DAMAGE(&b, b.space->live_count, 5, sentence);
-    DAMAGE(&b, b.space->region_count, 1, sentence);
+    const char *const message = "the lists do not hold every free range exactly once";
+    DAMAGE(&b, b.nodes[b.D].next, 0, message); /* loses B */
+    DAMAGE(&b, b.space->pool.spare, b.space->pool.spare + 1, message);
+    DAMAGE(&b, b.space->pool.retired, 1, message);
+    DAMAGE(&b, b.space->live_count, 5, message);
+    DAMAGE(&b, b.space->region_count, 1, message);
     end_bench(&b);
 }
 

@@ -57,18 +57,18 @@ static void end_bench(bench *b)
 }
 
 /* Expects this message, or any if it is NULL. */
-static void expect_sentence(const bench *b, const char *sentence)
+static void expect_sentence(const bench *b, const char *message)
 {
     CHECK_FAILS(quire_space_check(b->space), QUIRE_ERROR_CORRUPTED);
-    if (sentence)
-        CHECK_HAS(quire_last_error(), sentence);
+    if (message)
+        CHECK_HAS(quire_last_error(), message);
 }
 
-#define EXPECT_FOUND(b, field, value, sentence)                                                    \
+#define EXPECT_FOUND(b, field, value, message)                                                     \
     do {                                                                                           \
         __typeof__(field) kept = (field);                                                          \
         (field) = (__typeof__(field))(value);                                                      \
-        expect_sentence((b), (sentence));                                                          \
+        expect_sentence((b), (message));                                                           \
         (field) = kept;                                                                            \
     } while (0)
 

@@ -45,9 +45,9 @@ UNIT(slabs_life, get_returns_what_allocate_returned)
 {
     quire_space *space = make_space();
     for (uint64_t i = 0; i < 200; i++) {
-        quire_placement told, at = take_slot_for(space, 1 + i * 17 % 3000, i);
-        CHECK_OK(quire_space_get(space, at.range, &told));
-        CHECK(memcmp(&told, &at, sizeof at) == 0);
+        quire_placement got, at = take_slot_for(space, 1 + i * 17 % 3000, i);
+        CHECK_OK(quire_space_get(space, at.range, &got));
+        CHECK(memcmp(&got, &at, sizeof at) == 0);
     }
     end_slab_space(space);
 }

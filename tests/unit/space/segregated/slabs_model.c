@@ -75,9 +75,9 @@ static void count_kind(world *w, const live_range *range, uint32_t by)
 
 static void expect_get(const world *w, const quire_placement *at)
 {
-    quire_placement told;
-    CHECK_OK(quire_space_get(w->space, at->range, &told));
-    CHECK(memcmp(&told, at, sizeof told) == 0);
+    quire_placement got;
+    CHECK_OK(quire_space_get(w->space, at->range, &got));
+    CHECK(memcmp(&got, at, sizeof got) == 0);
 }
 
 static void enter(world *w, const quire_range_options *options, const quire_placement *at)

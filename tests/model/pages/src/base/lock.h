@@ -1,7 +1,7 @@
 /*
- * lock.h - takes the place of src/base/lock.h in the checker of pages: to take a lock is one step,
- * which a thread makes only while the lock is free. tests/model/lock.c tries what is inside that
- * step. Waiting and waking (src/base/lock.c) are the library's own.
+ * lock.h - replaces src/base/lock.h in the checker of pages: taking a lock is one step, which a
+ * thread makes only while the lock is free. tests/model/lock.c checks the inside of that step.
+ * Waiting and waking (src/base/lock.c) are the library's own.
  */
 #ifndef QUIRE_TESTS_MODEL_PAGES_SRC_BASE_LOCK_H
 #define QUIRE_TESTS_MODEL_PAGES_SRC_BASE_LOCK_H
