@@ -38,7 +38,7 @@ QUIRE_MUST_USE QI_ALWAYS_INLINE quire_result qi_allocate_fast(quire_memory *memo
     qi_shard *shard = qi_shard_mine(memory);
     quire_result result = QUIRE_ERROR_NO_SPACE;
     qi_lock_acquire(&shard->lock);
-    if (!qi_shard_is_behind(shard) &&
+    if (!qi_shard_poll_work(shard) &&
         !(qi_unlikely(qi_allocate_needs_records(shard)) && !qi_inbox_is_empty(&shard->inbox)))
         result = qi_range_take(shard, request, QI_TRY, slot);
     qi_lock_release(&shard->lock);
