@@ -21,14 +21,14 @@ bool bench_memory(bench *t, const quire_memory_options *options)
     int i = 0;
     while (t->memories[i])
         i++;
-    CHECK(i < BENCH_MOST_MEMORIES);
+    CHECK(i < BENCH_MAX_MEMORIES);
     t->memories[i] = t->memory = memory;
     return true;
 }
 
 static bool hold(bench *t, quire_allocation allocation, uint64_t size, bool reserved)
 {
-    CHECK(t->held_count < BENCH_MOST_HELD);
+    CHECK(t->held_count < BENCH_MAX_HELD);
     t->held[t->held_count++] = (bench_held){t->memory, allocation, size, 0, reserved};
     return true;
 }
