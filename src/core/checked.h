@@ -42,7 +42,7 @@ enum { QI_IS_CHECKED = 1 };
 /* Allocations with a larger alignment have no front zone, because it would be as large as that. */
 #define QI_MAX_FRONT UINT64_C(256)
 
-/* The largest number of ranges in quarantine, and of bytes in them: the last few hundred frees. */
+/* The quarantine holds at most so many bytes and ranges: the last few hundred frees. */
 #define QI_QUARANTINE_BYTES (UINT64_C(16) << 20)
 enum { QI_QUARANTINE_COUNT = 256 };
 
@@ -63,8 +63,8 @@ typedef struct qi_checked {
     qi_lock lock;                       /* protects all fields below */
     uint32_t ring[QI_QUARANTINE_COUNT]; /* slots in the order of their frees */
     uint32_t first, count;
-    uint32_t leaving;   /* slots taken out of the ring and not released yet */
-    uint32_t shortages; /* allocations on their last attempt; while there are any, no slot enters */
+    uint32_t leaving;       /* slots taken out of the ring and not released yet */
+    uint32_t last_attempts; /* allocations on their last attempt; no slot enters unless it is 0 */
     uint64_t held_bytes, held_requested, held_count; /* sums over all slots with is_held */
     uint32_t reading;  /* 1 + the slot whose zones quire_memory_check reads, or 0 */
     bool is_corrupted; /* a write after a free was found since the last check */

@@ -44,7 +44,8 @@ static qi_owner_sum *find(qi_owner_sum *sums, uint64_t room, const char *name)
     return &sums[at];
 }
 
-/* Doubles the table if fewer than a quarter of its places are free. Returns false without memory. */
+/* Doubles the table if fewer than a quarter of its places are free. Returns false without
+   memory. */
 static bool make_room(qi_owners *owners)
 {
     if (owners->room && owners->count < owners->room / 4 * 3)

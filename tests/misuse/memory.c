@@ -575,7 +575,7 @@ static const misuse_case cases[] = {
     {"policies that overflow", overflowing_policies},
     {"asking and ending memories", memories},
     {"limits", limits},
-    {"making allocations", wishes},
+    {"making allocations", requests},
     {"states of allocations", states},
     {"forged handles", forged_handles},
     {"random handles", random_handles},

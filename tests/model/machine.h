@@ -42,7 +42,7 @@ typedef struct thread {
     bool writes;
     const uint32_t *needs; /* the lock that this step takes; or NULL */
     view known;
-    char locals[MODEL_MOST_LOCALS][LOCAL_BYTES];
+    char locals[MODEL_MAX_LOCALS][LOCAL_BYTES];
 } thread;
 
 /* A decision: which thread makes a step (by masks), or one of `count` possibilities. */
@@ -56,7 +56,7 @@ typedef struct machine {
     const model_scenario *scenario;
     model_fault fault;
     jmp_buf scheduler;
-    thread threads[MODEL_MOST_THREADS];
+    thread threads[MODEL_MAX_THREADS];
     place places[MAX_PLACES];
     uint32_t place_count;
     uint32_t thread_count;

@@ -15,7 +15,7 @@
 enum { STACK_BYTES = 64 << 10 };
 
 machine model;
-static char stacks[MODEL_MOST_THREADS][STACK_BYTES];
+static char stacks[MODEL_MAX_THREADS][STACK_BYTES];
 
 int model_looks;
 
@@ -126,12 +126,12 @@ static void resume(uint32_t index)
 {
     const model_local *locals = model.scenario->locals;
     char(*own)[LOCAL_BYTES] = model.threads[index].locals;
-    for (int i = 0; i < MODEL_MOST_LOCALS; i++)
+    for (int i = 0; i < MODEL_MAX_LOCALS; i++)
         if (locals[i].at)
             memcpy(locals[i].at, own[i], locals[i].size);
     jump_into(index);
     model.is_running = false;
-    for (int i = 0; i < MODEL_MOST_LOCALS; i++)
+    for (int i = 0; i < MODEL_MAX_LOCALS; i++)
         if (locals[i].at)
             memcpy(own[i], locals[i].at, locals[i].size);
 }
@@ -249,10 +249,10 @@ static const char *explore(const model_scenario *scenario, model_fault fault)
     model.planned = 0;
     model_looks = scenario->looks;
     model.violation[0] = '\0';
-    for (int i = 0; i < MODEL_MOST_LOCALS; i++)
+    for (int i = 0; i < MODEL_MAX_LOCALS; i++)
         CHECK(scenario->locals[i].size <= LOCAL_BYTES);
     for (model.thread_count = 0;
-         model.thread_count < MODEL_MOST_THREADS && scenario->threads[model.thread_count];)
+         model.thread_count < MODEL_MAX_THREADS && scenario->threads[model.thread_count];)
         model.thread_count++;
     do {
         scenario->begin();

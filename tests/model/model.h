@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MODEL_MOST_THREADS = 3 };
+enum { MODEL_MAX_THREADS = 3 };
 
 /* Orders, to be combined. */
 enum { MODEL_RELAXED = 0, MODEL_ACQUIRE = 1, MODEL_RELEASE = 2 };
@@ -62,7 +62,7 @@ typedef enum model_fault {
 } model_fault;
 
 /* A variable of which each thread has its own, at most 8 bytes. */
-enum { MODEL_MOST_LOCALS = 2 };
+enum { MODEL_MAX_LOCALS = 2 };
 typedef struct model_local {
     void *at; /* NULL: none */
     size_t size;
@@ -71,7 +71,7 @@ typedef struct model_local {
 typedef struct model_scenario {
     const char *name;
     void (*begin)(void);                       /* before each execution */
-    void (*threads[MODEL_MOST_THREADS])(void); /* NULL: no more */
+    void (*threads[MODEL_MAX_THREADS])(void); /* NULL: no more */
     void (*judge)(void);                       /* after each one that came to its end; or NULL */
     void (*end)(void);                         /* after each one; or NULL */
     uint32_t preemptions; /* 0: any number; else most changes away from a thread that could go on */
@@ -79,7 +79,7 @@ typedef struct model_scenario {
     bool runs_out;        /* `end` needs threads that came to their end, also in executions that are
                              cut short because what is left was seen; not after a violation */
     int looks;            /* QI_LOCK_LOOKS */
-    model_local locals[MODEL_MOST_LOCALS]; /* what each thread has of its own */
+    model_local locals[MODEL_MAX_LOCALS]; /* what each thread has of its own */
 } model_scenario;
 
 /* Both run a scenario in every way and tell how many there were, and what was found. */

@@ -365,7 +365,7 @@ static model_scenario with_numbers(const model_scenario *scenario)
     with.locals[0] = (model_local){&own, sizeof own};
     with.locals[1] = (model_local){&under_way, sizeof under_way};
     with.is_strong = with.runs_out = true;
-    for (actors = 0; actors < MODEL_MOST_THREADS && with.threads[actors];)
+    for (actors = 0; actors < MODEL_MAX_THREADS && with.threads[actors];)
         actors++;
     with.preemptions = 2 + (actors == 2 ? more : 0);
     return with;

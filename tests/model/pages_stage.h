@@ -113,7 +113,7 @@ static quire_allocation kept; /* made before the threads begin */
 static struct {
     quire_result result;
     quire_allocation allocation;
-} got[MODEL_MOST_THREADS];
+} got[MODEL_MAX_THREADS];
 static uint32_t actors, ended;
 static uint32_t more; /* preemptions of two threads, beside the 2 that are always tried */
 

@@ -58,7 +58,7 @@ static void live_or_share(void)
 
 static void all_are_back(void)
 {
-    MODEL_CHECK(!in_use[0] && highest < MODEL_MOST_THREADS); /* dense */
+    MODEL_CHECK(!in_use[0] && highest < MODEL_MAX_THREADS); /* dense */
 }
 
 static void only_the_last_is_free(void)

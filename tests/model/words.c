@@ -256,7 +256,7 @@ static bool is_asleep(const thread *t)
 
 static void wake(qi_atomic_u32 *word, bool all)
 {
-    uint32_t sleeping[MODEL_MOST_THREADS], count = 0;
+    uint32_t sleeping[MODEL_MAX_THREADS], count = 0;
     if (!model.is_running)
         return;
     uint32_t index = step(word, sizeof *word, true);

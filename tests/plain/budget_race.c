@@ -104,7 +104,7 @@ static quire_memory *memory_of(uintptr_t thread)
 static void look_at_names(void)
 {
     for (int i = 0; i < 2; i++) {
-        uint64_t bytes = atomic_load(&scene.live_bytes[i]), most = scene.max_live_bytes[i];
+        uint64_t bytes = atomic_load(&scene.live_bytes[i]), max = scene.max_live_bytes[i];
         if (max && bytes > max)
             check_failed(__FILE__, __LINE__, "'%s' has %" PRIu64 " bytes, the limit is %" PRIu64,
                          scene.names[i], bytes, max);

@@ -63,7 +63,8 @@ QUIRE_MUST_USE quire_result qi_allocation_adopt(quire_memory *memory, const void
 /* Describes a slot that the caller has in use. */
 void qi_allocation_describe(quire_memory *memory, uint32_t slot, quire_allocation_info *info);
 
-/* As the public functions of these names, for checked pointers. Fail for stale and foreign handles. */
+/* As the public functions of these names, for checked pointers. Fail for stale and foreign
+   handles. */
 QUIRE_MUST_USE quire_result qi_allocation_get_info(quire_memory *memory,
                                                    quire_allocation allocation,
                                                    quire_allocation_info *info);

@@ -134,7 +134,8 @@ quire_result qi_allocate_batch(quire_memory *memory, const quire_allocation_opti
 
 /* ---- freeing ------------------------------------------------------------------------------ */
 
-/* Claims all allocations, or none. Fails as quire_free does for the first one that cannot be claimed. */
+/* Claims all allocations, or none. Fails as quire_free does for the first one that cannot be
+   claimed. */
 static quire_result claim_all(quire_memory *memory, const quire_allocation *allocations,
                               uint64_t count)
 {

@@ -1,9 +1,9 @@
 /*
  * batch.h - allocates and frees many allocations at once.
  *
- * No function requires a lock. Plain ranges of the thread's shard need one hold of its lock for
- * up to QI_MAX_BATCH of them. Invariant: on failure no allocation was created or freed, with the
- * one exception of qi_free_batch.
+ * No function requires a lock. Plain ranges of the thread's shard need one hold of its lock for up
+ * to QI_MAX_BATCH of them. Invariant: on failure no allocation was created or freed, with the one
+ * exception of qi_free_batch.
  */
 #ifndef QUIRE_SRC_CORE_ALLOCATE_BATCH_H
 #define QUIRE_SRC_CORE_ALLOCATE_BATCH_H

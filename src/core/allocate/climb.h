@@ -13,8 +13,8 @@
 #include "src/core/page/page_make.h"
 #include "src/core/page/page_wait.h"
 
-/* The rungs of the ladder, in the order in which they are tried. The table in ladder.c says what each
-   does. */
+/* The rungs of the ladder, in the order in which they are tried. The table in ladder.c says what
+   each does. */
 typedef enum qi_rung {
     QI_RUNG_REUSE,
     QI_RUNG_EXISTING,

@@ -12,7 +12,7 @@
  *         climb_within_name  checks the limits of the request's name before and after
  *           climb_under_lock   the loop over the rungs that hold the shard's lock
  *
- * c->result is NO_SPACE until a page was refused; from then on it is the reason.
+ * c->result is NO_SPACE until a page is refused, and then the reason. BEGIN_PAGE resets it.
  */
 #include "src/core/allocate/ladder.h"
 
@@ -175,7 +175,8 @@ static bool if_quarantine(const qi_climb *c)
     return QI_IS_CHECKED && qi_is_out_of_pages(c->result);
 }
 
-/* Between begin and end no freed range enters the quarantine, so that the attempt finds all of them. */
+/* Between begin and end no freed range enters the quarantine, so that the attempt finds all of
+   them. */
 static qi_outcome quarantine(qi_climb *c)
 {
     if (!qi_checked_begin_out_of_memory(c->home->memory))

@@ -20,8 +20,8 @@
 QUIRE_MUST_USE quire_result qi_allocate(quire_memory *memory, const qi_request *request,
                                         quire_result failed, uint32_t *slot);
 
-/* Requires the shard's lock. Whether an allocation may need host memory for a slot or for the records
-   of its range. Draining the inbox first can save that. */
+/* Requires the shard's lock. Whether an allocation may need host memory for a slot or for the
+   records of its range. Draining the inbox first can save that. */
 static inline bool qi_allocate_needs_records(const qi_shard *shard)
 {
     return shard->queue.first == QI_NO_SLOT || shard->space->pool.spare < 2;

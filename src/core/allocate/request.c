@@ -58,7 +58,8 @@ quire_result qi_request_from(const quire_memory *memory, const quire_allocation_
 bool qi_request_needs_dedicated(const quire_memory *memory, const qi_request *request)
 {
     const quire_page_policy *policy = &memory->policy;
-    /* Such a fit has one shared page, of the policy's size. A larger request would not fit in it. */
+    /* Such a fit has one shared page, of the policy's size. A larger request would not fit in
+       it. */
     bool is_one_page = memory->shards->space->fit->max_regions;
     if (policy->dedicated == QUIRE_DEDICATED_NEVER)
         return request->tied;

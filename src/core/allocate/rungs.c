@@ -145,7 +145,7 @@ static qi_outcome search_again(qi_climb *c)
     return outcome == QI_NEXT ? QI_AGAIN : outcome;
 }
 
-/* The request needs at most `room` bytes of the page, whatever the padding will be. */
+/* The request needs at most `room` bytes of the page, for every possible padding. */
 qi_outcome qi_rung_join(qi_climb *c)
 {
     uint64_t room = 0;

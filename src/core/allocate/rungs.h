@@ -31,7 +31,8 @@ bool qi_rung_if_page_refused(const qi_climb *c);
 bool qi_rung_if_shared_refused(const qi_climb *c);
 bool qi_rung_if_other_shards_refused(const qi_climb *c);
 
-/* ---- steps; the table in ladder.c says what each does ----------------------------------------- */
+/* ---- steps; the table in ladder.c says what each does
+   ----------------------------------------- */
 
 qi_outcome qi_rung_reuse(qi_climb *c);
 qi_outcome qi_rung_existing(qi_climb *c);

@@ -114,12 +114,14 @@ static quire_result begin_on_host(const void *pointer, uint64_t extent, qi_end *
     return QUIRE_SUCCESS;
 }
 
+/* Does nothing for an end in host memory. */
 static void end_use(const qi_end *end)
 {
     if (end->memory)
         qi_slot_end_use(&end->memory->slots, end->slot);
 }
 
+/* Begins the uses of both ends, or of neither. */
 static quire_result begin_ends(qi_copy *copy, const quire_copy_options *o, uint64_t to_extent,
                                uint64_t from_extent)
 {

@@ -1,5 +1,5 @@
 /*
- * checked.c - red zones and fill patterns of checked builds (see state/checked.h): computes their
+ * checked.c - red zones and fill patterns of checked builds (see core/checked.h): computes their
  * sizes, writes them and verifies them. quarantine.c keeps freed ranges.
  *
  * Zones are written and read without a lock, by the thread that owns the slot. A check of live

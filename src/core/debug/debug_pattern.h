@@ -43,8 +43,8 @@ bool qi_debug_pattern_put(quire_memory *memory, const qi_page *page, qi_span spa
 bool qi_debug_pattern_differs(quire_memory *memory, const qi_page *page, qi_span span,
                               unsigned char byte, bool beside_live, qi_difference *difference);
 
-/* Like the two functions above, for the first and the last QI_DEBUG_PATTERN_EDGE bytes of a span, or
-   for all of a shorter span. */
+/* Like the two functions above, for the first and the last QI_DEBUG_PATTERN_EDGE bytes of a
+   span, or for all of a shorter span. */
 bool qi_debug_pattern_put_edges(quire_memory *memory, const qi_page *page, qi_span span,
                                 unsigned char byte);
 bool qi_debug_pattern_edges_differ(quire_memory *memory, const qi_page *page, qi_span span,

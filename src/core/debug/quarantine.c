@@ -1,6 +1,6 @@
 /*
  * quarantine.c - freed ranges of checked builds, kept before they can be reused (see
- * state/checked.h). They are filled with a pattern, and verified when they leave, so that a write
+ * core/checked.h). They are filled with a pattern, and verified when they leave, so that a write
  * after the free is found.
  *
  * One ring of slots serves all shards of a memory. Its lock, of rank QI_RANK_QUARANTINE, is taken
@@ -221,7 +221,8 @@ static void release_object_and_name(quire_memory *memory, qi_slot *record)
     qi_native_destroy(memory, record);
 }
 
-/* Requires the lock of the ring. A range larger than all bytes of the quarantine never gets here. */
+/* Requires the lock of the ring. A range larger than all bytes of the quarantine never gets
+   here. */
 static bool has_room(const qi_checked *checked, uint64_t bytes)
 {
     return !checked->count || (checked->count < QI_QUARANTINE_COUNT &&

@@ -1,5 +1,5 @@
 /*
- * deferred_collect.c - asks the backend which points have passed, and releases what waited for
+ * deferred_collect.c - queries which points have passed, and releases what waited for
  * them.
  */
 #include "src/core/deferred/deferred_collect.h"
@@ -42,8 +42,8 @@ quire_result qi_stream_queue_look(qi_stream_queue *queue, uint64_t nanoseconds)
     if (nanoseconds)
         result = qi_stream_await(stream, value > last ? value : last, nanoseconds);
     if (!nanoseconds || result) {
-        quire_result asked = qi_stream_query(stream);
-        result = result ? result : asked;
+        quire_result queried = qi_stream_query(stream);
+        result = result ? result : queried;
     }
     qi_lock_acquire(&shard->lock);
     put_marked(shard, fresh, value);

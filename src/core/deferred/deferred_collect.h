@@ -1,8 +1,9 @@
 /*
  * deferred_collect.h - releasing deferred frees whose points have passed.
  *
- * The backend is asked when the application collects, and when an allocation finds no room, before
- * a page is made for it. No lock is held during the backend's calls.
+ * The library queries the backend when the application collects, and when an allocation finds no
+ * room, before it creates a page. The shard's lock protects the queues; no lock is held during the
+ * backend's calls.
  */
 #ifndef QUIRE_SRC_CORE_DEFERRED_DEFERRED_COLLECT_H
 #define QUIRE_SRC_CORE_DEFERRED_DEFERRED_COLLECT_H
@@ -11,7 +12,7 @@
 
 /*
  * Requires no lock. Releases what has passed in a memory and adds its bytes. Returns the first
- * error of a backend; the other streams are asked all the same.
+ * error of a backend; the other streams are queried all the same.
  */
 quire_result qi_deferred_collect(quire_memory *memory, uint64_t *bytes);
 
@@ -31,14 +32,14 @@ void qi_deferred_forget_stream(quire_stream *stream);
 
 /*
  * Requires the shard's lock. Releases and reacquires it. Sets one mark after everything that was
- * freed on the stream since the last one. Then asks the backend which value has passed, or waits up
+ * freed on the stream since the last one. Then queries which value has passed, or waits up
  * to `nanoseconds` for the last value in the queue.
  */
 quire_result qi_stream_queue_look(qi_stream_queue *queue, uint64_t nanoseconds);
 
 /*
  * Requires the shard's lock. Takes the waits for values up to `passed` out of the queue. Links the
- * slots that wait for nothing more in front of `first`, adds their bytes, and returns the chain.
+ * slots that wait for nothing more before `first`, adds their bytes, and returns the chain.
  */
 uint32_t qi_deferred_take_passed(qi_stream_queue *queue, uint64_t passed, uint32_t first,
                                  uint64_t *bytes);

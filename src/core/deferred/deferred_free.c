@@ -47,7 +47,7 @@ static bool is_use_of(const qi_wait *use, const quire_stream *stream)
     return stream ? use->stream == stream : use->stream->capture;
 }
 
-/* Requires the lock. Takes such a use out of a chain; returns NULL if there is none. */
+/* Requires the lock. Takes such a use out of a chain; returns NULL if the chain has none. */
 static qi_wait *take_use(qi_wait **first, const quire_stream *stream)
 {
     qi_wait **link = first;

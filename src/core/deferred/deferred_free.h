@@ -2,8 +2,8 @@
  * deferred_free.h - freeing allocations that streams may still use.
  *
  * A deferred free keeps its slot PRIVATE and its range taken until the points it waits for have
- * passed. stream_queue.h has the records. deferred_collect.h asks the backend and releases what has
- * passed. deferred_reuse.h hands ranges out again before their points have passed.
+ * passed. stream_queue.h has the records. deferred_collect.h queries the backend and releases what
+ * has passed. deferred_reuse.h hands ranges out again before their points have passed.
  */
 #ifndef QUIRE_SRC_CORE_DEFERRED_DEFERRED_FREE_H
 #define QUIRE_SRC_CORE_DEFERRED_DEFERRED_FREE_H

@@ -30,7 +30,7 @@ static uint32_t renew(qi_shard *shard, qi_wait *wait, const qi_range_request *re
     return slot;
 }
 
-/* Describes the range to look for. In a shared page, sizes are compared as the space rounds them. */
+/* Describes the wanted range. In a shared page, sizes are compared as the space rounds them. */
 static qi_fitting fitting_for(const qi_shard *shard, const qi_range_request *request,
                               bool dedicated)
 {

@@ -3,8 +3,8 @@
  * and neither precedes it.
  *
  * Two heaps are merged along a path downwards, and a coin chooses the child at each step. In any
- * binary tree of n nodes such a path has at most log2(n + 1) steps on average, whatever was put and
- * taken out before. The heap therefore keeps no balance. The coin does not depend on the waits: the
+ * binary tree of n nodes such a path has at most log2(n + 1) steps on average, after any sequence
+ * of operations. The heap therefore keeps no balance. The coin does not depend on the waits: the
  * same requests produce the same heap.
  */
 #include "src/core/deferred/queue_heap.h"

@@ -3,8 +3,8 @@
  * with a higher value is at the end of the queue's list when it is put.
  *
  * Most frees come in the order of their points and are appended to the list. The heap holds the
- * others, so that a free takes at most logarithmically many steps on average, in whatever order the
- * points come. The links are fields of the waits, so that no operation can fail.
+ * others, so that a free takes at most logarithmically many steps on average, in any order of the
+ * points. The links are fields of the waits, so that no operation can fail.
  *
  * The shard's lock protects the heap. Invariant: no wait precedes its parent.
  */

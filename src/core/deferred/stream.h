@@ -91,7 +91,7 @@ QUIRE_MUST_USE static inline quire_result qi_stream_check_point(const quire_poin
     return qi_stream_check_unmarked_point(stream, point->value);
 }
 
-/* Asks the backend which value has passed. */
+/* Queries the backend for the value that has passed, and raises `passed`. */
 QUIRE_MUST_USE quire_result qi_stream_query(quire_stream *stream);
 
 /* As quire_point_await: waits up to `nanoseconds`. Fails with BUSY. */

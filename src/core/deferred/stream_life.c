@@ -96,33 +96,33 @@ static void await_lookers(quire_stream *stream)
  * Releases the deferred frees whose points pass within the grace period. On an error of the backend
  * the others stay deferred.
  */
-static void collect_last(quire_stream *ending)
+static void collect_last(quire_stream *stream)
 {
     qi_error error = qi_error_save();
-    quire_result result = qi_deferred_collect_stream(ending, GRACE_NANOSECONDS);
-    await_lookers(ending);
-    if (!result && qi_stream_waits(ending)) /* another thread had taken frees out to mark them */
-        qi_ignore(qi_deferred_collect_stream(ending, GRACE_NANOSECONDS));
+    quire_result result = qi_deferred_collect_stream(stream, GRACE_NANOSECONDS);
+    await_lookers(stream);
+    if (!result && qi_stream_waits(stream)) /* another thread had taken frees out to mark them */
+        qi_ignore(qi_deferred_collect_stream(stream, GRACE_NANOSECONDS));
     qi_error_restore(&error);
 }
 
-quire_result qi_stream_destroy(quire_stream **stream)
+quire_result qi_stream_destroy(quire_stream **destroyed)
 {
-    quire_stream *ending = *stream;
-    if (ending->capture) /* nothing runs on it: the frees that wait for it complete now */
-        qi_atomic_raise_release_u64(&ending->passed, QI_ALL_PASSED);
-    collect_last(ending);
-    if (!ending->capture && !ending->is_over && qi_stream_waits(ending))
+    quire_stream *stream = *destroyed;
+    if (stream->capture) /* nothing runs on it: the frees that wait for it complete now */
+        qi_atomic_raise_release_u64(&stream->passed, QI_ALL_PASSED);
+    collect_last(stream);
+    if (!stream->capture && !stream->is_over && qi_stream_waits(stream))
         return qi_fail_text(QUIRE_ERROR_BUSY,
                             "allocations that wait for stream '%s', or were used on it: %llu",
-                            ending->name, (unsigned long long)qi_stream_waits(ending));
-    ending->destroying_thread = qi_thread_self();
-    *stream = NULL;
-    await_lookers(ending); /* no free waits for the stream: no thread looks at it from now on */
-    qi_deferred_forget_stream(ending);
-    remove_from_device(ending);
-    if (!ending->capture)
-        qi_device_stream_destroy(ending->device, ending->native);
-    qi_stream_drop_wait(ending);
+                            stream->name, (unsigned long long)qi_stream_waits(stream));
+    stream->destroying_thread = qi_thread_self();
+    *destroyed = NULL;
+    await_lookers(stream); /* no free waits for the stream: no thread looks at it from now on */
+    qi_deferred_forget_stream(stream);
+    remove_from_device(stream);
+    if (!stream->capture)
+        qi_device_stream_destroy(stream->device, stream->native);
+    qi_stream_drop_wait(stream);
     return QUIRE_SUCCESS;
 }

@@ -16,9 +16,9 @@ QUIRE_MUST_USE quire_result qi_stream_create(quire_device *device, const void *d
 
 /*
  * Releases the deferred frees whose points pass within a second, then destroys the stream. Fails
- * with BUSY, and changes nothing, if deferred frees or recorded uses remain. Otherwise *stream
+ * with BUSY, and changes nothing, if deferred frees or recorded uses remain. Otherwise *destroyed
  * becomes NULL.
  */
-QUIRE_MUST_USE quire_result qi_stream_destroy(quire_stream **stream);
+QUIRE_MUST_USE quire_result qi_stream_destroy(quire_stream **destroyed);
 
 #endif

@@ -79,7 +79,7 @@ void qi_stream_queues_init(qi_shard *shard)
 
 /* ---- the records of waits ----------------------------------------------------------------- */
 
-/* Returns an unused record, or NULL if host memory is exhausted. Records are never released. */
+/* Returns an unused record, or NULL if host memory is exhausted. The memory keeps all records. */
 static qi_wait *take_spare(qi_shard *shard)
 {
     qi_wait *wait = shard->spare_waits;

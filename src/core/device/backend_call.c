@@ -22,7 +22,8 @@ qi_backend_call qi_backend_call_begin_untimed(void)
     return (qi_backend_call){.errors = qi_error_count()};
 }
 
-/* Only the core returns the results that are missing: a backend knows no handles, names or states. */
+/* Only the core returns the results that are missing: a backend knows no handles, names or
+   states. */
 static bool may_answer(quire_result result)
 {
     switch (result) {

@@ -190,7 +190,8 @@ QUIRE_MUST_USE quire_result qi_device_flush(quire_device *device, qi_calls *call
 QUIRE_MUST_USE quire_result qi_device_invalidate(quire_device *device, qi_calls *calls,
                                                  const qi_device_page *page, uint64_t offset,
                                                  uint64_t size);
-/* Like the calls above, for a list of ranges. Makes one call for each if the backend takes no lists. */
+/* Like the calls above, for a list of ranges. Makes one call for each if the backend takes no
+   lists. */
 QUIRE_MUST_USE quire_result qi_device_flush_many(quire_device *device, qi_calls *calls,
                                                  const quire_page_range *ranges, uint32_t count);
 QUIRE_MUST_USE quire_result qi_device_invalidate_many(quire_device *device, qi_calls *calls,

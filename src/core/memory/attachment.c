@@ -1,5 +1,6 @@
 /*
- * attachment.c - what a backend keeps in a memory besides allocations.
+ * attachment.c - links the attachments of a memory: what a backend keeps in it besides
+ * allocations. A doubly linked list, so that removing takes constant time.
  */
 #include "src/core/memory/attachment.h"
 

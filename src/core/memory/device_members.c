@@ -1,5 +1,5 @@
 /*
- * device_members.c - see device_members.h.
+ * device_members.c - links the memories of a device and lists what keeps a device in use.
  */
 #include "src/core/memory/device_members.h"
 
@@ -18,6 +18,7 @@ void qi_device_add_memory(quire_device *device, quire_memory *memory)
     qi_lock_release(&device->lock);
 }
 
+/* A linear search: a device has few memories, and removing is rare. */
 void qi_device_remove_memory(quire_device *device, quire_memory *memory)
 {
     qi_lock_acquire(&device->lock);
@@ -40,6 +41,7 @@ static void list_memories(const quire_device *device, char *text, size_t size)
     }
 }
 
+/* Requires no lock: the log sink may call the library. */
 static quire_result refuse_memories(const quire_device *device, uint32_t count, const char *names)
 {
     qi_log(&device->log, QUIRE_LOG_WARNING, "device '%s' is not destroyed: memories live (%u): %s",
@@ -60,6 +62,7 @@ quire_result qi_device_check_unused(quire_device *device)
     if (device->streams)
         return qi_fail_text(QUIRE_ERROR_BUSY, "device '%s' still has streams: '%s' is one",
                             device->info.name, device->streams->name);
+    /* waits in memories of other devices name streams of this device, whose records remain */
     if (qi_atomic_load_acquire_u64(&device->stream_records) && !device->is_copy)
         return qi_fail_text(QUIRE_ERROR_BUSY,
                             "device '%s': live allocations of another device were used on a "

@@ -1,30 +1,27 @@
 /*
- * fork.c - see fork.h.
+ * fork.c - the list of the process's devices, and the fork handlers, which acquire and release the
+ * locks of all devices. fork_child.c repairs the child.
  */
 #include "src/core/memory/fork.h"
 
 #include "src/base/fork.h"
 #include "src/base/result.h"
-#include "src/core/deferred/stream_queue.h"
-#include "src/core/allocate/ladder.h"
 #include "src/core/deferred/stream.h"
-#include "src/core/slot/uses.h"
-#include "src/core/release/release.h"
-#include "src/core/page/drain.h"
+#include "src/core/memory/fork_child.h"
 
 /* ---- the devices of the process ----------------------------------------------------------- */
 
-static quire_device *devices; /* under the lock of base/fork.h */
+static quire_device *devices; /* protected by the lock of base/fork.h */
 
 static void prepare(void);
 static void resume_in_parent(void);
 static void resume_in_child(void);
 
 /*
- * With the first device and not when the library is loaded: handlers of the process run in the
- * reverse order before a fork, and those of whatever allocates host memory for the program, which
- * were there before, must wait until threads that allocate under a lock of the library have given
- * that back.
+ * The handlers are registered with the first device, not when the library is loaded. Before a fork
+ * handlers run in the reverse order of their registration. The handlers of the program's host
+ * allocator, which were registered earlier, therefore run after those of the library: by then no
+ * thread allocates host memory under a lock of the library.
  */
 quire_result qi_fork_add(quire_device *device)
 {
@@ -68,7 +65,7 @@ static void each_stream(lock_function apply)
             apply(&s->lock);
 }
 
-/* A memory's lock of one rank, or NULL. */
+/* Returns the memory's lock of a rank, or NULL if it has no shard of that number. */
 static qi_lock *lock_of(quire_memory *memory, qi_lock_rank rank)
 {
     if (rank < QI_RANK_SHARD + QI_MAX_SHARDS)
@@ -99,11 +96,12 @@ static void each_shard(lock_function apply)
 }
 
 /*
- * In the order of the ranks over all devices: streams are used by the memories of several. No
- * thread holds locks of two memories, so that within a rank any order will do. The lists stay while
- * the devices' locks are held, which are the first to be taken and the last to be given back.
+ * Acquires all locks in the order of the ranks, over all devices, because memories of several
+ * devices use one stream. No thread holds locks of two memories, so that the order within a rank is
+ * free. The lists do not change while the devices' locks are held, which are acquired first and
+ * released last.
  */
-static void take_locks(void)
+static void acquire_locks(void)
 {
     each_device(qi_lock_freeze);
     each_shard(qi_lock_freeze);
@@ -114,7 +112,8 @@ static void take_locks(void)
     each_memory(qi_lock_freeze, QI_RANK_SLOTS);
 }
 
-static void give_back_locks(void)
+/* Releases the locks in the opposite order, then lets the backends release theirs. */
+static void release_locks(void)
 {
     each_memory(qi_lock_thaw, QI_RANK_SLOTS);
     each_memory(qi_lock_thaw, QI_RANK_PAGES);
@@ -128,267 +127,30 @@ static void give_back_locks(void)
             d->table.fork_done(d->state);
 }
 
-/* Backends first: they call the core with locks of their own, and never the other way round. */
+/*
+ * The backends' handlers run first: a backend may call the core while it holds its locks; the core
+ * holds no lock while it calls a backend.
+ */
 static void prepare(void)
 {
-    qi_lock_assert_none(); /* a fork in a callback that runs under a lock would wait for itself */
+    qi_lock_assert_none(); /* a fork in a callback that runs under a lock would deadlock */
     for (quire_device *d = devices; d; d = d->next_of_process)
         if (qi_device_offers(d, QUIRE_BACKEND_FORK))
             d->table.fork_prepare(d->state);
-    take_locks();
+    acquire_locks();
 }
 
 static void resume_in_parent(void)
 {
-    give_back_locks();
-}
-
-/* ---- in the child: pages ------------------------------------------------------------------ */
-
-static bool is_gone(const void *thread)
-{
-    return thread && thread != qi_thread_self();
-}
-
-/* A page that only the backend may have known, or may have forgotten. */
-static void forget_page(qi_pages *pages, qi_page *page)
-{
-    pages->leaving -= page->phase == QI_PAGE_LEAVING;
-    pages->in_use--;
-    qi_page_free_number(pages, page);
-}
-
-static void forget_being_made(qi_pages *pages, qi_page *page)
-{
-    qi_page **link = &pages->being_made;
-    while (*link != page)
-        link = &(*link)->next;
-    *link = page->next;
-    forget_page(pages, page);
-}
-
-/* Between two shards: it is in no space and counted as a page. */
-static void forget_moving(qi_pages *pages, qi_page *page)
-{
-    pages->moving--;
-    pages->stats.pages_destroyed++;
-    pages->stats.page_count--;
-    pages->stats.reserved_bytes -= page->native.size;
-    forget_page(pages, page);
-}
-
-/* What other threads had in hand; those to be given back to the backend become a list. */
-static qi_page *settle_page(quire_memory *memory, qi_page *page, qi_page *list)
-{
-    qi_pages *pages = &memory->pages;
-    switch (page->phase) {
-    case QI_PAGE_MAKING:
-        forget_being_made(pages, page);
-        return list;
-    case QI_PAGE_MOVING:
-        forget_moving(pages, page);
-        break;
-    case QI_PAGE_LEAVING:
-        forget_page(pages, page);
-        if (page->ending)
-            return list;
-        break;
-    case QI_PAGE_LIVE:
-        if (page->resizing)
-            break;
-        return list;
-    case QI_PAGE_GONE: /* counted no longer: nobody is left to tell of it */
-        qi_page_free_number(pages, page);
-        return list;
-    case QI_PAGE_NONE:
-    default:
-        return list;
-    }
-    page->next = list;
-    return page;
-}
-
-/* The same with the backend's help, where the device survives. */
-static void end_settling(quire_memory *memory, qi_page *page)
-{
-    const quire_device *device = memory->device;
-    const qi_device_page *native = &page->native;
-    if (page->phase == QI_PAGE_LIVE) {
-        page->resizing = false;
-        page->cut_from = 0;
-        if (native->size < native->native.size)
-            qi_ignore(device->table.page_resize(device->state, &native->native, native->native.size,
-                                                native->size));
-        return;
-    }
-    qi_checked_page_leaving(page);
-    if (native->host)
-        device->table.unmap(device->state, &native->native);
-    device->table.page_destroy(device->state, &native->native);
-}
-
-static void settle_pages(quire_memory *memory)
-{
-    qi_pages *pages = &memory->pages;
-    qi_page *list = NULL;
-    for (uint32_t i = 0; i < pages->top; i++) {
-        qi_page *page = qi_page_at(pages, i);
-        if (is_gone(page->owner))
-            list = settle_page(memory, page, list);
-    }
-    pages->changes++;
-    for (qi_page *page = list, *next; page; page = next) {
-        next = page->next;
-        if (!memory->device->is_disabled)
-            end_settling(memory, page);
-    }
-}
-
-/* ---- in the child: what is counted -------------------------------------------------------- */
-
-static void set(qi_atomic_u64 *counter, uint64_t value)
-{
-    qi_atomic_store_release_u64(counter, value);
-}
-
-/* Bytes of the pages that the memory has, also of those that this thread is giving back. */
-static uint64_t count_pages(quire_memory *memory, uint64_t *count)
-{
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < memory->pages.top; i++) {
-        const qi_page *page = qi_page_at(&memory->pages, i);
-        bool is_there = page->phase == QI_PAGE_LIVE || page->phase == QI_PAGE_MOVING ||
-                        (page->phase == QI_PAGE_LEAVING && !page->ending);
-        if (!is_there)
-            continue;
-        bytes += page->cut_from ? page->cut_from : page->native.size;
-        ++*count;
-    }
-    return bytes;
-}
-
-static void count_anew(quire_device *device, uint64_t heap_bytes[QUIRE_MAX_HEAPS])
-{
-    uint64_t count = 0, all = 0;
-    for (quire_memory *m = device->memories; m; m = m->next_of_device) {
-        uint64_t bytes = count_pages(m, &count);
-        set(&m->account.used, bytes);
-        heap_bytes[device->info.kinds[m->kind].heap] += bytes;
-        all += bytes;
-    }
-    set(&device->pages.used, count);
-    set(&device->reserved_bytes, all);
-    for (uint32_t i = 0; i < device->info.heap_count; i++) {
-        qi_heap *heap = &device->heaps[i];
-        set(&heap->account.used, heap_bytes[i]);
-        set(&heap->begun, heap_bytes[i]);
-        set(&heap->made, heap_bytes[i]);
-        set(&heap->ended, 0);
-        set(&heap->gone, 0);
-    }
-}
-
-/* ---- in the child: devices ---------------------------------------------------------------- */
-
-static void drop_ending_memories(quire_device *device)
-{
-    for (quire_memory **link = &device->memories; *link;) {
-        if (!is_gone((*link)->destroying_thread)) {
-            link = &(*link)->next_of_device;
-            continue;
-        }
-        for (uint32_t i = 0; i < (*link)->shard_count; i++)
-            qi_stream_queues_leave_streams(&(*link)->shards[i]);
-        *link = (*link)->next_of_device;
-        device->memory_count--;
-    }
-}
-
-static void drop_ending_streams(quire_device *device)
-{
-    for (quire_stream **link = &device->streams; *link;)
-        if (is_gone((*link)->destroying_thread))
-            *link = (*link)->next_of_device;
-        else
-            link = &(*link)->next_of_device;
-}
-
-/* Nothing that was submitted will run, so that nothing has to be waited for. */
-static void end_stream(quire_stream *stream)
-{
-    stream->lookers = 0;
-    if (stream->capture && !stream->device->is_disabled)
-        return;
-    stream->is_over = true;
-    qi_atomic_raise_release_u64(&stream->passed, QI_ALL_PASSED);
-}
-
-static void settle_memory(quire_memory *memory)
-{
-    settle_pages(memory);
-    if (!qi_uses_are_kept())
-        qi_slots_drop_uses(&memory->slots);
-    qi_checked_forked(memory);
-    memory->has_orphans = true;
-    memory->is_ending =
-        memory->destroying_thread != NULL; /* else its end was not sure: quire_memory_destroy */
-    if (!memory->device->is_disabled)
-        return;
-    memory->slots.tag = QI_TAG_DISABLED;
-    memory->max_fast_size = 0;
-}
-
-static void settle_device(quire_device *device)
-{
-    uint64_t heap_bytes[QUIRE_MAX_HEAPS] = {0};
-    device->is_copy = true;
-    if (!device->info.survives_fork && !device->is_disabled)
-        qi_device_disable(device);
-    drop_ending_memories(device);
-    drop_ending_streams(device);
-    for (quire_stream *s = device->streams; s; s = s->next_of_device)
-        end_stream(s);
-    for (quire_memory *m = device->memories; m; m = m->next_of_device)
-        settle_memory(m);
-    count_anew(device, heap_bytes);
-    if (qi_device_offers(device, QUIRE_BACKEND_FORK))
-        device->table.fork_child(device->state, heap_bytes);
+    release_locks();
 }
 
 static void resume_in_child(void)
 {
     qi_error error = qi_error_save();
-    give_back_locks();
+    release_locks();
     qi_thread_forked();
     for (quire_device *d = devices; d; d = d->next_of_process)
-        settle_device(d);
+        qi_fork_settle_device(d);
     qi_error_restore(&error);
-}
-
-/* ---- later, in the child ------------------------------------------------------------------ */
-
-/* Links all of them before one is given back: what a hook frees meanwhile is PRIVATE, too. */
-static uint32_t link_orphans(quire_memory *memory)
-{
-    const qi_slots *slots = &memory->slots;
-    uint32_t first = QI_NO_SLOT;
-    qi_shards_acquire(memory); /* none is left in an inbox, where it looks like an orphan */
-    for (uint32_t i = qi_slots_top(slots); i-- > 0;)
-        if (qi_slot_phase(slots, i) == QI_PHASE_PRIVATE) {
-            qi_slot_set_next(slots, i, first);
-            first = i;
-        }
-    qi_shards_release(memory);
-    return first;
-}
-
-void qi_fork_free_orphans(quire_memory *memory)
-{
-    if (!memory->has_orphans)
-        return;
-    memory->has_orphans = false;
-    for (uint32_t slot = link_orphans(memory), next; slot != QI_NO_SLOT; slot = next) {
-        next = qi_slot_next(&memory->slots, slot);
-        qi_release(memory, slot);
-    }
 }

@@ -1,5 +1,8 @@
 /*
- * memory_create.c - the records of a memory and its shards: creating and releasing them.
+ * memory_create.c - creates and releases the records of a memory and its shards.
+ *
+ * No function requires a lock: no other thread knows the memory until its device lists it, nor
+ * after it left the list.
  */
 #include "src/base/bits.h"
 #include "src/base/result.h"
@@ -12,6 +15,7 @@
 #include "src/core/stats/stats_scope.h"
 #include "src/space/space.h"
 
+/* Leaves a shard that shard_finish accepts, also on failure. */
 static quire_result shard_init(qi_shard *shard, quire_memory *memory, uint32_t index,
                                const quire_space_options *options)
 {
@@ -40,7 +44,8 @@ static void finish_shards(quire_memory *memory)
     qi_host_release(&memory->host, memory->shards, memory->shard_count, sizeof *memory->shards);
 }
 
-static quire_result make_shards(quire_memory *memory, const quire_memory_options *options)
+/* On failure the caller releases the shards that exist (finish_shards). */
+static quire_result create_shards(quire_memory *memory, const quire_memory_options *options)
 {
     quire_space_options space = {
         .fit = options->fit,
@@ -55,20 +60,24 @@ static quire_result make_shards(quire_memory *memory, const quire_memory_options
     if (!memory->shards)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a memory's shards");
     quire_result result = QUIRE_SUCCESS;
-    for (uint32_t i = 0; i < memory->shard_count;
-         i++) { /* all of them, so that all can be finished */
+    /* all shards are initialised, also after a failure, so that all can be finished */
+    for (uint32_t i = 0; i < memory->shard_count; i++) {
         quire_result made = shard_init(&memory->shards[i], memory, i, &space);
         result = result ? result : made;
     }
     quire_space_stats stats = {0};
     if (!result)
         qi_space_get_stats(memory->shards->space, &stats);
-    memory->granule = stats.granule;
+    memory->granule = stats.granule; /* as the space has resolved it */
     return result;
 }
 
-static quire_result make(const quire_memory *resolved, const quire_memory_options *options,
-                         quire_memory **out)
+/*
+ * Creates the records of a memory whose options are resolved. The metadata of each memory is
+ * counted in a host record that it owns, with the callbacks of the device.
+ */
+static quire_result create(const quire_memory *resolved, const quire_memory_options *options,
+                           quire_memory **out)
 {
     qi_host host;
     quire_result result = qi_host_init(&host, &resolved->device->host.callbacks);
@@ -85,7 +94,7 @@ static quire_result make(const quire_memory *resolved, const quire_memory_option
     qi_pages_init(&memory->pages);
     qi_checked_init(memory);
     result = memory->name
-                 ? make_shards(memory, options)
+                 ? create_shards(memory, options)
                  : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a memory's name");
     if (result) {
         finish_shards(memory);
@@ -103,11 +112,12 @@ static quire_result make(const quire_memory *resolved, const quire_memory_option
 quire_result qi_memory_create(quire_device *device, const quire_memory_options *options,
                               quire_page_extra extra, quire_memory **memory)
 {
+    /* a memory without options has the defaults of {0} */
     quire_memory_options given = options ? *options : (quire_memory_options){0};
     quire_memory resolved = {.extra = extra};
     quire_result result = qi_memory_resolve(device, &given, &resolved);
     if (!result)
-        result = make(&resolved, &given, memory);
+        result = create(&resolved, &given, memory);
     if (result)
         return result;
     qi_device_add_memory(device, *memory);
@@ -127,6 +137,6 @@ void qi_memory_release(quire_memory *memory)
     qi_names_finish(&memory->names, &memory->host);
     qi_stats_scopes_finish(memory->stats_scopes, &memory->host);
     qi_host_release_text(&memory->host, memory->name);
-    qi_host host = memory->host;
+    qi_host host = memory->host; /* a copy, because the memory contains it */
     qi_host_release(&host, memory, 1, sizeof *memory);
 }

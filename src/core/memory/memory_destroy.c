@@ -1,5 +1,8 @@
 /*
- * memory_destroy.c - destroys memories, and lists what keeps one from being destroyed.
+ * memory_destroy.c - destroys memories, and lists the allocations and attachments that prevent it.
+ *
+ * The caller has exclusive use of the memory, but hooks, log sinks and backends may still call the
+ * library with it until its pages are taken out.
  */
 #include <stdio.h>
 
@@ -66,8 +69,8 @@ static void list_allocations(quire_memory *memory, char *text, size_t room)
     for (uint32_t i = 0; i < qi_slots_top(&memory->slots); i++) {
         if (qi_slot_phase(&memory->slots, i) == QI_PHASE_FREE)
             continue;
-        const qi_slot slot =
-            *qi_memory_slot(memory, i); /* a copy, because the log sink may free it */
+        /* a copy, because the log sink may free the allocation */
+        const qi_slot slot = *qi_memory_slot(memory, i);
         const char *name = slot.meta && slot.meta->name ? slot.meta->name : "(unnamed)";
         if (length + 1 < room) {
             int more = snprintf(text + length, room - length, "%s'%s'", length ? ", " : "", name);
@@ -79,6 +82,7 @@ static void list_allocations(quire_memory *memory, char *text, size_t room)
     }
 }
 
+/* Returns an attachment by its index, or NULL. */
 static const quire_attachment *attachment_at(const quire_memory *memory, uint32_t index)
 {
     const quire_attachment *a = memory->attachments;
@@ -87,7 +91,10 @@ static const quire_attachment *attachment_at(const quire_memory *memory, uint32_
     return a;
 }
 
-/* The same for attachments. The log sink may destroy one: each is looked up by its index. */
+/*
+ * The same for attachments. The log sink may destroy attachments, so that each is looked up by its
+ * index.
+ */
 static void list_attachments(quire_memory *memory, char *text, size_t room)
 {
     const quire_attachment *a;
@@ -104,7 +111,7 @@ static void list_attachments(quire_memory *memory, char *text, size_t room)
     }
 }
 
-/* Asks each attachment to end itself. */
+/* Lets each attachment remove itself and free its allocations. */
 static void let_attachments_leave(quire_memory *memory)
 {
     for (quire_attachment *a = memory->attachments, *next; a; a = next) {
@@ -114,46 +121,60 @@ static void let_attachments_leave(quire_memory *memory)
     }
 }
 
-quire_result qi_memory_destroy(quire_memory **memory)
+static quire_result refuse_allocations(quire_memory *memory, uint32_t left)
 {
-    quire_memory *ending = *memory;
-    if (ending->device->is_disabled) { /* no other call can free what it has */
-        qi_memory_destroy_all(memory);
+    char names[768];
+    list_allocations(memory, names, sizeof names);
+    return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has live allocations (%u): %s",
+                        memory->name, left, names);
+}
+
+static quire_result refuse_attachments(quire_memory *memory)
+{
+    char names[768];
+    list_attachments(memory, names, sizeof names);
+    return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has objects of backend %s: %s",
+                        memory->name, memory->device->info.backend, names);
+}
+
+/*
+ * Releases the deferred frees whose points have passed. On an error of the backend the frees stay
+ * deferred. The thread's last error stays.
+ */
+static void collect_passed(quire_memory *memory)
+{
+    qi_error error = qi_error_save();
+    qi_ignore(qi_deferred_collect(memory, &(uint64_t){0}));
+    qi_error_restore(&error);
+}
+
+quire_result qi_memory_destroy(quire_memory **destroyed)
+{
+    quire_memory *memory = *destroyed;
+    if (memory->device->is_disabled) { /* no other call can free what it has */
+        qi_memory_destroy_all(destroyed);
         return QUIRE_SUCCESS;
     }
-    let_attachments_leave(ending);
-    qi_error error = qi_error_save();
-    qi_ignore(
-        qi_deferred_collect(ending, &(uint64_t){0})); /* on an error the frees stay deferred */
-    qi_error_restore(&error);
-    uint64_t waiting = qi_deferred_count(ending);
+    let_attachments_leave(memory);
+    collect_passed(memory);
+    uint64_t waiting = qi_deferred_count(memory);
     if (waiting)
         return qi_fail_text(QUIRE_ERROR_BUSY,
                             "memory '%s' has freed allocations that wait for points: %llu",
-                            ending->name, (unsigned long long)waiting);
-    ending->is_ending = true;
-    uint32_t left = count_left(ending);
-    if (left && ending->has_orphans) {
-        qi_fork_free_orphans(ending);
-        left = count_left(ending);
+                            memory->name, (unsigned long long)waiting);
+    memory->is_ending = true; /* draining the quarantine calls log sinks: they get no new page */
+    uint32_t left = count_left(memory);
+    if (left && memory->has_orphans) {
+        qi_fork_free_orphans(memory);
+        left = count_left(memory);
     }
-    if (left) {
-        char names[768];
-        ending->is_ending = false;
-        list_allocations(ending, names, sizeof names);
-        return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has live allocations (%u): %s",
-                            ending->name, left, names);
+    if (left || memory->attachments) {
+        memory->is_ending = false;
+        return left ? refuse_allocations(memory, left) : refuse_attachments(memory);
     }
-    if (ending->attachments) {
-        char names[768];
-        ending->is_ending = false;
-        list_attachments(ending, names, sizeof names);
-        return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has objects of backend %s: %s",
-                            ending->name, ending->device->info.backend, names);
-    }
-    ending->destroying_thread = qi_thread_self();
-    *memory = NULL;
-    finish(ending);
+    memory->destroying_thread = qi_thread_self(); /* from here on nothing fails */
+    *destroyed = NULL;
+    finish(memory);
     return QUIRE_SUCCESS;
 }
 
@@ -172,18 +193,18 @@ static bool free_live(quire_memory *memory)
     return was_any;
 }
 
-void qi_memory_destroy_all(quire_memory **memory)
+void qi_memory_destroy_all(quire_memory **destroyed)
 {
-    quire_memory *ending = *memory;
-    ending->destroying_thread = qi_thread_self();
-    *memory = NULL;
-    ending->is_ending = true;
-    while (ending->attachments)
-        ending->attachments->end(ending->attachments);
-    do {
-        qi_deferred_finish(ending);
-        count_left(ending); /* drains inboxes and quarantine */
-        qi_fork_free_orphans(ending);
-    } while (free_live(ending));
-    finish(ending);
+    quire_memory *memory = *destroyed;
+    *destroyed = NULL;
+    memory->destroying_thread = qi_thread_self();
+    memory->is_ending = true;
+    while (memory->attachments)
+        memory->attachments->end(memory->attachments);
+    do { /* again while hooks and log sinks make allocations in the last pages */
+        qi_deferred_finish(memory);
+        count_left(memory); /* drains inboxes and quarantine */
+        qi_fork_free_orphans(memory);
+    } while (free_live(memory));
+    finish(memory);
 }

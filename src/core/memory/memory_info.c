@@ -1,5 +1,5 @@
 /*
- * memory_info.c - describes a memory.
+ * memory_info.c - describes a memory: its options as they were resolved, and its pages.
  */
 #include "src/core/memory/memory_life.h"
 #include "src/core/page/page_size.h"

@@ -1,5 +1,8 @@
 /*
- * memory_life.h - creating and destroying memories. No function requires a lock.
+ * memory_life.h - creating and destroying memories.
+ *
+ * No function requires a lock. While a memory is created or destroyed, no other thread uses it; the
+ * device's lock protects the list of memories.
  */
 #ifndef QUIRE_SRC_CORE_MEMORY_MEMORY_LIFE_H
 #define QUIRE_SRC_CORE_MEMORY_MEMORY_LIFE_H
@@ -12,23 +15,23 @@
  */
 QUIRE_MUST_USE quire_result qi_memory_create(quire_device *device,
                                              const quire_memory_options *options,
-                                             quire_page_extra meta, quire_memory **memory);
+                                             quire_page_extra extra, quire_memory **memory);
 
 /*
  * Destroys a memory without allocations. Fails with BUSY, which lists what remains; the memory is
- * unchanged then. No other thread may use the memory. *memory becomes NULL before the last
+ * unchanged then. No other thread may use the memory. *destroyed becomes NULL before the last
  * callbacks are called, so that a hook or a log sink that reads the application's variable does not
  * use it.
  */
-QUIRE_MUST_USE quire_result qi_memory_destroy(quire_memory **memory);
+QUIRE_MUST_USE quire_result qi_memory_destroy(quire_memory **destroyed);
 
-/* Likewise with its allocations, after their deferred frees. *memory becomes NULL at once. */
-void qi_memory_destroy_all(quire_memory **memory);
+/* Likewise with its allocations, after their deferred frees. *destroyed becomes NULL at once. */
+void qi_memory_destroy_all(quire_memory **destroyed);
 
 /* As quire_memory_get_info. Takes the locks of a shard and of the pages. */
 quire_memory_info qi_memory_get_info(quire_memory *memory);
 
-/* Releases the records of a memory that no device lists. */
+/* Releases the records of a memory that has no pages and that no device lists. */
 void qi_memory_release(quire_memory *memory);
 
 #endif

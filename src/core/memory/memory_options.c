@@ -1,5 +1,6 @@
 /*
- * memory_options.c - what the options of a memory mean for a device.
+ * memory_options.c - checks the options of a memory and derives the fields that depend on the
+ * device: memory kind, alignments, limits, page policy.
  */
 #include "src/core/memory/memory_options.h"
 
@@ -10,16 +11,11 @@
 #include "src/base/result.h"
 #include "src/core/device/policy.h"
 
-static const uint64_t DEFAULT_LARGEST_ALIGNMENT = UINT64_C(2) << 20;
+static const uint64_t DEFAULT_MAX_ALIGNMENT = UINT64_C(2) << 20;
 
-static quire_result check_options(const quire_memory_options *options)
+/* A contiguous memory has one page, which grows and shrinks. */
+static quire_result check_contiguous(const quire_memory_options *options)
 {
-    if (options->intent && (options->flags || options->exact))
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "memory options: give flags or an intent, not both");
-    if (options->shards > QI_MAX_SHARDS)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "%u shards: most %u are allowed",
-                            options->shards, QI_MAX_SHARDS);
     if (options->contiguous && options->shards > 1)
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
                             "%u shards: a contiguous memory has one page, which cannot be shared "
@@ -33,24 +29,47 @@ static quire_result check_options(const quire_memory_options *options)
     if (options->address_space && !options->contiguous)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "an address space is for contiguous memories only");
+    return QUIRE_SUCCESS;
+}
+
+static quire_result check_shards(const quire_memory_options *options)
+{
+    if (options->shards > QI_MAX_SHARDS)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "%u shards: most %u are allowed",
+                            options->shards, QI_MAX_SHARDS);
+    quire_result result = check_contiguous(options);
+    if (result)
+        return result;
     if (options->shards > 1 && options->fit == QUIRE_FIT_LINEAR)
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
                             "%u shards: the linear fit works in one page, which cannot be shared "
                             "out",
                             options->shards);
+    return QUIRE_SUCCESS;
+}
+
+/* Checks what does not depend on the device. */
+static quire_result check_options(const quire_memory_options *options)
+{
+    if (options->intent && (options->flags || options->exact))
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "memory options: give flags or an intent, not both");
+    quire_result result = check_shards(options);
+    if (result)
+        return result;
     if (options->limit_percent > 100)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a limit of %u percent of the heap",
                             options->limit_percent);
     if (options->name && strlen(options->name) > QUIRE_MAX_NAME)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
                             strlen(options->name), QUIRE_MAX_NAME);
-    if (!(options->priority >= 0 && options->priority <= 1))
+    if (!(options->priority >= 0 && options->priority <= 1)) /* false for NaN as well */
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "priority %g is not from 0 to 1",
                             (double)options->priority);
     return qi_check_unused(options, "quire_memory_options");
 }
 
-/* A mask of one bit, without flags or an intent, names the kind itself, whatever its flags are. */
+/* A mask of one bit, without flags or an intent, names the kind itself and accepts any flags. */
 static bool names_kind(const quire_device *device, const quire_memory_options *options)
 {
     return !options->flags && !options->exact && !options->intent &&
@@ -58,6 +77,7 @@ static bool names_kind(const quire_device *device, const quire_memory_options *o
            qi_lowest_bit(options->kind_mask) < device->info.kind_count;
 }
 
+/* Without flags and intent, the memory is device-local. */
 static quire_result choose_kind(const quire_device *device, const quire_memory_options *options,
                                 uint32_t *kind)
 {
@@ -77,14 +97,20 @@ static quire_result choose_kind(const quire_device *device, const quire_memory_o
     return qi_kind_choose(device, &request, kind);
 }
 
-/* On host-visible kinds that are not coherent, neighbours must not share an atom. */
+/*
+ * Returns the unit of sizes and alignments. On host-visible kinds that are not coherent,
+ * allocations must not share an atom, because a flush writes whole atoms.
+ */
 static uint64_t atom_of(const quire_device *device, quire_memory_flags flags)
 {
     bool flushed = flags & QUIRE_HOST_VISIBLE && !(flags & QUIRE_HOST_COHERENT);
     return flushed ? device->info.limits.non_coherent_atom : 1;
 }
 
-/* Returns the lower one of the two limits in the options; 0 means no limit. */
+/*
+ * Returns the lower of the two limits in the options, bytes and percent of the heap; 0 means no
+ * limit. The percentage is computed in two parts, so that it does not overflow.
+ */
 static uint64_t limit_of(const quire_device *device, uint32_t kind,
                          const quire_memory_options *options)
 {
@@ -96,6 +122,7 @@ static uint64_t limit_of(const quire_device *device, uint32_t kind,
     return share ? share : 1; /* a share of 0 bytes must not become "no limit" */
 }
 
+/* Sets the number of bytes that the page of a contiguous memory may grow to. */
 static quire_result resolve_address_space(const quire_memory_options *options, quire_memory *memory)
 {
     const quire_device_info *info = &memory->device->info;
@@ -112,6 +139,25 @@ static quire_result resolve_address_space(const quire_memory_options *options, q
     return QUIRE_SUCCESS;
 }
 
+/* The largest alignment is at least the atom, and pages must be aligned to the atom. */
+static quire_result resolve_alignment(const quire_memory_options *options, quire_memory *memory)
+{
+    memory->atom = atom_of(memory->device, memory->flags);
+    memory->max_alignment = options->max_alignment ? options->max_alignment : DEFAULT_MAX_ALIGNMENT;
+    if (!qi_is_power_of_two(memory->max_alignment))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "largest alignment %u is not a power of two", memory->max_alignment);
+    if (memory->max_alignment < memory->atom)
+        memory->max_alignment = memory->atom;
+    uint64_t base = memory->device->info.limits.page_alignment;
+    if (base && base < memory->atom)
+        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                            "memory kind %u is flushed in atoms of %b, but the device aligns its "
+                            "pages to %b only",
+                            memory->kind, memory->atom, base);
+    return QUIRE_SUCCESS;
+}
+
 quire_result qi_memory_resolve(quire_device *device, const quire_memory_options *options,
                                quire_memory *memory)
 {
@@ -124,25 +170,13 @@ quire_result qi_memory_resolve(quire_device *device, const quire_memory_options 
     memory->flags = device->info.kinds[memory->kind].flags;
     memory->priority = options->priority;
     memory->exportable = options->intent && options->intent->exportable;
-    memory->atom = atom_of(device, memory->flags);
     memory->fit = options->fit;
     memory->clock = options->clock;
     memory->on_out_of_memory = options->on_out_of_memory;
     memory->shard_count = options->shards ? options->shards : 1;
-    memory->max_alignment =
-        options->max_alignment ? options->max_alignment : DEFAULT_LARGEST_ALIGNMENT;
-    if (!qi_is_power_of_two(memory->max_alignment))
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "largest alignment %u is not a power of two", memory->max_alignment);
-    if (memory->max_alignment < memory->atom)
-        memory->max_alignment = memory->atom;
-    uint64_t base = device->info.limits.page_alignment;
-    if (base && base < memory->atom)
-        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                            "memory kind %u is flushed in atoms of %b, but the device aligns its "
-                            "pages to %b only",
-                            memory->kind, memory->atom, base);
-    result = resolve_address_space(options, memory);
+    result = resolve_alignment(options, memory);
+    if (!result)
+        result = resolve_address_space(options, memory);
     if (result)
         return result;
     qi_account_set_limit(&memory->account, limit_of(device, memory->kind, options));

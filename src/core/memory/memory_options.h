@@ -1,5 +1,8 @@
 /*
- * memory_options.h - checking and resolving the options of a memory.
+ * memory_options.h - checks the options of a memory and resolves their defaults for a device.
+ *
+ * No lock is required: the functions read what is constant in a device, and write a record that no
+ * other thread knows.
  */
 #ifndef QUIRE_SRC_CORE_MEMORY_MEMORY_OPTIONS_H
 #define QUIRE_SRC_CORE_MEMORY_MEMORY_OPTIONS_H
@@ -8,7 +11,7 @@
 
 /*
  * Fills the fields of a memory that follow from its options, before any host memory is allocated.
- * Requires no lock. Fails with INVALID_ARGUMENT, UNSUPPORTED, and as quire_device_choose_kind.
+ * Fails with INVALID_ARGUMENT, UNSUPPORTED, and as quire_device_choose_kind.
  */
 QUIRE_MUST_USE quire_result qi_memory_resolve(quire_device *device,
                                               const quire_memory_options *options,

@@ -130,6 +130,10 @@ static quire_result image_needs(qi_object_build *build)
                                         build->native_request.image, &build->needs);
 }
 
+/*
+ * The request is checked before the backend is called, with the least size that the image can have.
+ * Its size becomes the backend's afterwards, and qi_object_build_place checks it again.
+ */
 quire_result qi_image_create(quire_memory *memory, const quire_image_options *requested,
                              bool is_unaided, quire_image *image)
 {

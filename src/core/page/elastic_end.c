@@ -1,5 +1,8 @@
 /*
  * elastic_end.c - the page whose end moves, and the protocol between the threads that move it.
+ *
+ * `resizing` and `cut_from` of the page carry the protocol. The lock of the pages protects
+ * `resizing`, because a thread that waits for the end to stop moving sleeps on that lock.
  */
 #include "src/core/page/elastic_end.h"
 
@@ -15,6 +18,8 @@ qi_page *qi_elastic_page(const qi_shard *shard)
     return qi_shard_tally(shard, 0)->page; /* its only region has the lowest number */
 }
 
+/* The least of: the memory's address space, the largest page of the device, the rest of the
+   line. */
 uint64_t qi_elastic_max_size(const qi_shard *shard, uint64_t size, bool dedicated)
 {
     const quire_memory *memory = shard->memory;
@@ -33,6 +38,7 @@ uint64_t qi_elastic_region_size(const qi_page *page, uint64_t size)
     return qi_align_down(size - page->tally->skipped, page->shard->memory->granule);
 }
 
+/* The thread then counts as one with a page under way (transit.h): it must not wait for itself. */
 bool qi_elastic_begin(qi_page *page)
 {
     qi_pages *pages = &page->shard->memory->pages;
@@ -47,6 +53,7 @@ bool qi_elastic_begin(qi_page *page)
     return is_free;
 }
 
+/* Waits once. The caller tests its condition again, because another thread may begin at once. */
 void qi_elastic_wait(qi_shard *shard, const qi_page *page)
 {
     qi_pages *pages = &shard->memory->pages;
@@ -68,6 +75,7 @@ void qi_elastic_end(qi_page *page, bool has_moved)
     qi_transit_end();
 }
 
+/* An empty page is in the list of empty pages, whose sum and minimum change with its size. */
 void qi_elastic_set_size(qi_page *page, uint64_t size)
 {
     qi_pages *pages = &page->shard->memory->pages;

@@ -34,6 +34,10 @@ static qi_page *end_cuts(quire_memory *memory, qi_page *list, uint64_t *bytes,
     return list;
 }
 
+/*
+ * All pages are destroyed before the lock is taken, so that it is taken once and waiting threads
+ * wake once. The list is then prepended to the events, which own it until they are reported.
+ */
 uint64_t qi_pages_give_back(quire_memory *memory, qi_page *list, qi_page_events *events)
 {
     uint64_t bytes = 0;
@@ -68,6 +72,7 @@ uint64_t qi_pages_destroy(quire_memory *memory, qi_page *list)
     return bytes;
 }
 
+/* The events of a page that no one has seen are dropped; only its number is settled. */
 void qi_page_undo(quire_memory *memory, qi_page *page, qi_page_events *events)
 {
     qi_page_events unreported = {.gone = NULL};

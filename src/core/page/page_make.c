@@ -98,7 +98,8 @@ static quire_result publish(qi_shard *shard, qi_page *page, const qi_device_page
     return QUIRE_SUCCESS;
 }
 
-/* Requires no lock, and returns with the shard's lock acquired. Makes and publishes a numbered page. */
+/* Requires no lock, and returns with the shard's lock acquired. Makes and publishes a numbered
+   page. */
 static quire_result make_numbered(qi_shard *shard, qi_page *page, const qi_page_plan *p,
                                   qi_page_progress *progress)
 {

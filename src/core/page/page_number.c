@@ -116,7 +116,8 @@ quire_result qi_page_begin(qi_shard *shard, const qi_page_plan *p, qi_page_event
     return QUIRE_SUCCESS;
 }
 
-/* Requires the lock of the pages. The number of a page that was not made gets its old state back. */
+/* Requires the lock of the pages. The number of a page that was not made gets its old state
+   back. */
 static void give_number(qi_pages *pages, qi_page *page, qi_page_events *events)
 {
     pages->in_use--;

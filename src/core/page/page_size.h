@@ -11,7 +11,8 @@
 
 #include "src/core/state/memory.h"
 
-/* Returns the granularity of page sizes: the granule, or the backend's page granularity if larger. */
+/* Returns the granularity of page sizes: the granule, or the backend's page granularity if
+   larger. */
 uint64_t qi_page_unit(const quire_memory *memory);
 
 /* Returns the alignment to request for a page: at least a granule, because regions begin at one. */
@@ -25,14 +26,15 @@ QUIRE_MUST_USE quire_result qi_page_check_total(const quire_memory *memory, uint
                                                 uint64_t total);
 
 /*
- * Sets *needed to the bytes of a page in which the request certainly fits, whatever the address of
+ * Sets *needed to the bytes of a page in which the request certainly fits, for every address of
  * the page. Fails as qi_page_check_total; *needed is unchanged then.
  */
 QUIRE_MUST_USE quire_result qi_page_needed_size(const qi_shard *shard, uint64_t size,
                                                 uint64_t alignment, bool dedicated,
                                                 uint64_t *needed);
 
-/* Requires the lock of the pages too. Returns the policy's size for the next page, within limits. */
+/* Requires the lock of the pages too. Returns the policy's size for the next page, within
+   limits. */
 uint64_t qi_page_policy_size(const qi_shard *shard);
 
 /*

@@ -23,6 +23,7 @@ void qi_pages_finish(qi_pages *pages, qi_host *host)
     qi_table_finish(&pages->records, host);
 }
 
+/* The lock order requires the shard's lock first, but the page must be read to know its shard. */
 qi_page *qi_page_acquire(quire_memory *memory, uint32_t number)
 {
     qi_pages *pages = &memory->pages;
@@ -93,6 +94,7 @@ qi_page *qi_pages_take_all(quire_memory *memory)
 
 /* ---- from shard to shard ------------------------------------------------------------------- */
 
+/* Changes phase and shard together, so that no thread sees one without the other. */
 static void set_phase(qi_page *page, qi_shard *shard, qi_page_phase phase)
 {
     qi_pages *pages = &shard->memory->pages;

@@ -7,6 +7,10 @@
 #include "src/core/page/elastic_end.h"
 #include "src/core/page/page_number.h"
 
+/*
+ * A thread that claims room lowers to_join of the page, so that no more threads wait for a page
+ * than it can serve. The claim is not returned: the page is searched once it is published.
+ */
 bool qi_page_wait_for_room(qi_shard *shard, uint64_t size, const qi_page **joined)
 {
     qi_pages *pages = &shard->memory->pages;

@@ -46,7 +46,8 @@ static bool must_all_stay(const qi_empty_pages *empty_pages, const portion *p)
     return !empty_pages->tied && p->spare < empty_pages->least;
 }
 
-/* Takes one page, unless the floor needs it. Counts it beyond the limit once enough bytes are taken. */
+/* Takes one page, unless the floor needs it. Counts it beyond the limit once enough bytes are
+   taken. */
 static qi_page *take(portion *p, qi_page *page, qi_page *leaving)
 {
     uint64_t size = page->native.size;
@@ -85,7 +86,8 @@ qi_page *qi_empty_pages_take_oldest(qi_shard *shard, uint64_t needed, uint32_t m
     return take_down_to(shard, 0, &p, leaving);
 }
 
-/* Takes every tied page, from the newest: a tied page becomes empty when its object is destroyed. */
+/* Takes every tied page, from the newest: a tied page becomes empty when its object is
+   destroyed. */
 static qi_page *take_tied(const qi_shard *shard, qi_page *leaving)
 {
     for (qi_page *page = shard->empty_pages.newest, *older; page && shard->empty_pages.tied;
@@ -97,7 +99,8 @@ static qi_page *take_tied(const qi_shard *shard, qi_page *leaving)
     return leaving;
 }
 
-/* Takes the pages that have been empty for `longest` nanoseconds. If the clock went back, pages stay. */
+/* Takes the pages that have been empty for `longest` nanoseconds. If the clock went back, pages
+   stay. */
 static qi_page *take_old(qi_shard *shard, uint64_t longest, portion *p, qi_page *leaving)
 {
     uint64_t time = qi_empty_pages_now(shard->memory);

@@ -18,7 +18,8 @@ uint64_t qi_memory_set_floor(quire_memory *memory, uint64_t bytes);
  */
 uint64_t qi_memory_trim(quire_memory *memory, uint64_t target);
 
-/* Sets the limit of the memory's pages; 0 removes it. Gives back the excess as far as it is empty. */
+/* Sets the limit of the memory's pages; 0 removes it. Gives back the excess as far as it is
+   empty. */
 void qi_memory_set_limit(quire_memory *memory, uint64_t bytes);
 
 #endif

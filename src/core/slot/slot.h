@@ -274,7 +274,7 @@ static inline void qi_slot_give(const qi_slots *slots, qi_slot_queue *queue, uin
  */
 void qi_slots_trim(qi_slots *slots, qi_slot_queue *const *queues, uint32_t count, qi_host *host);
 
-/* Sets and returns the link of a PRIVATE slot. The thread that takes the slot over reads it. */
+/* Set and return the link of a PRIVATE slot. The thread that takes the slot over reads it. */
 void qi_slot_set_next(const qi_slots *slots, uint32_t slot, uint32_t next);
 uint32_t qi_slot_next(const qi_slots *slots, uint32_t slot);
 
@@ -297,8 +297,8 @@ void qi_slot_end_use(const qi_slots *slots, uint32_t slot);
 /*
  * Holds a live allocation: raises its in-use count until qi_slot_release. Fails as
  * qi_slot_begin_use, with BUSY at QI_MAX_HOLDS holds, and with OUT_OF_HOST_MEMORY. qi_slot_release
- * removes one hold. It fails with WRONG_STATE if the allocation has no hold, whatever other uses it
- * has.
+ * removes one hold. It fails with WRONG_STATE if the allocation has no hold, even if it has other
+ * uses.
  */
 enum { QI_MAX_HOLDS = (1 << 17) - 1 };
 QUIRE_MUST_USE quire_result qi_slot_hold(qi_slots *slots, qi_host *host,

@@ -2,9 +2,10 @@
  * uses.h - whether the calling thread runs a callback while a call of the library has allocations
  * in use.
  *
- * Where a callback forks, the call continues in the child after the callback returns, and its uses
- * must still count there. The uses of all other threads are dropped in the child. The counter is
- * the thread's own; no lock guards it.
+ * If such a callback forks, the call continues in the child after the callback returns, and its
+ * uses must still count there. A use does not record its thread, so that the child then keeps the
+ * uses of all threads. Otherwise the child drops every use that is not a hold. The counter is
+ * thread-local and needs no lock.
  */
 #ifndef QUIRE_SRC_CORE_SLOT_USES_H
 #define QUIRE_SRC_CORE_SLOT_USES_H
@@ -15,7 +16,7 @@
 void qi_uses_begin_callback(void);
 void qi_uses_end_callback(void);
 
-/* For the child of a fork: whether the uses of slots stay. */
+/* For the child of a fork. Whether the uses of slots are kept there. */
 bool qi_uses_are_kept(void);
 
 #endif

@@ -13,7 +13,8 @@
 #include "src/core/stats/stats.h"
 #include "src/space/space.h"
 
-/* Fails with CORRUPTED. `what` is the contradiction, `number` the slot, page or count that shows it. */
+/* Fails with CORRUPTED. `what` is the contradiction, `number` the slot, page or count that shows
+   it. */
 static quire_result damaged(const quire_memory *memory, const char *what, uint64_t number)
 {
     return qi_fail_text(QUIRE_ERROR_CORRUPTED, "memory '%s': %s (%llu)", memory->name, what,

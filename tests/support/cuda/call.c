@@ -128,7 +128,7 @@ bool fc_fail(const fc_fault *fault)
     if (fault->function && (call == FC_CALL_COUNT || !code_of_fault(fault, call)))
         return false;
     fc_lock();
-    bool room = fc.fault_count < FC_MOST_FAULTS;
+    bool room = fc.fault_count < FC_MAX_FAULTS;
     if (room)
         fc.faults[fc.fault_count++] = (fc_armed){.fault = *fault, .call = call};
     fc_unlock();
@@ -176,7 +176,7 @@ bool fc_hide(const char *function)
 {
     fc_call call = fc_call_named(function);
     fc_lock();
-    bool room = call < FC_CALL_COUNT && fc.hidden_count < FC_MOST_HIDDEN;
+    bool room = call < FC_CALL_COUNT && fc.hidden_count < FC_MAX_HIDDEN;
     if (room)
         fc.hidden[fc.hidden_count++] = call;
     fc_unlock();

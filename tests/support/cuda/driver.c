@@ -31,7 +31,7 @@ void fc_unlock(void)
 static void take_models(void)
 {
     const fc_options *options = &fc.options;
-    while (fc.device_count < FC_MOST_DEVICES && options->models[fc.device_count]) {
+    while (fc.device_count < FC_MAX_DEVICES && options->models[fc.device_count]) {
         fc.devices[fc.device_count].model = *options->models[fc.device_count];
         fc.device_count++;
     }

@@ -14,9 +14,9 @@
 #include "tests/support/cuda/entries.h"
 #include "tests/support/cuda/fake_cuda.h"
 
-#define FC_MOST_MESSAGES 64
-#define FC_MOST_FAULTS 8
-#define FC_MOST_HIDDEN 128
+#define FC_MAX_MESSAGES 64
+#define FC_MAX_FAULTS 8
+#define FC_MAX_HIDDEN 128
 #define FC_NAME_SIZE 64
 #define FC_HOST (-1) /* instead of a device number */
 
@@ -59,7 +59,7 @@ typedef struct fc_driver {
     bool started, initialized, gone;
     pid_t process; /* the process that initialised it */
     int device_count;
-    fc_device_state devices[FC_MOST_DEVICES];
+    fc_device_state devices[FC_MAX_DEVICES];
     fc_usage host;
     uint64_t host_capacity;
 
@@ -79,15 +79,15 @@ typedef struct fc_driver {
     uint64_t clock, work_sequence, pending;
 
     uint64_t calls[FC_CALL_COUNT], fallible_calls;
-    fc_armed faults[FC_MOST_FAULTS];
+    fc_armed faults[FC_MAX_FAULTS];
     uint32_t fault_count;
     fc_failure failure;
     qi_cu_result after; /* the error that the running call returns after doing its work */
     uint32_t slow_us[FC_CALL_COUNT];
-    fc_call hidden[FC_MOST_HIDDEN];
+    fc_call hidden[FC_MAX_HIDDEN];
     uint32_t hidden_count;
 
-    char *messages[FC_MOST_MESSAGES];
+    char *messages[FC_MAX_MESSAGES];
     uint32_t message_count, messages_kept;
 } fc_driver;
 

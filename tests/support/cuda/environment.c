@@ -45,9 +45,9 @@ static void take_model(const char *part, void *state)
         options->no_devices = true;
         return;
     }
-    while (at < FC_MOST_DEVICES && options->models[at])
+    while (at < FC_MAX_DEVICES && options->models[at])
         at++;
-    if (at == FC_MOST_DEVICES || !fc_model_named(part))
+    if (at == FC_MAX_DEVICES || !fc_model_named(part))
         refuse("QUIRE_FAKE_CUDA_MODELS", part);
     options->models[at] = fc_model_named(part);
 }
@@ -71,7 +71,7 @@ static void take_flag(const char *part, void *state)
         return;
     }
     if (!strcmp(part, "peers")) {
-        for (uint32_t i = 0; i < FC_MOST_DEVICES; i++)
+        for (uint32_t i = 0; i < FC_MAX_DEVICES; i++)
             options->peers[i] = UINT32_MAX;
         return;
     }
@@ -118,7 +118,7 @@ static void take_capacity(const char *value)
     int device;
     unsigned long long bytes;
     if (sscanf(value, "%d %llu", &device, &bytes) != 2 || device < FC_HOST ||
-        device >= FC_MOST_DEVICES)
+        device >= FC_MAX_DEVICES)
         refuse("QUIRE_FAKE_CUDA_CAPACITY", value);
     fc_set_capacity(device, bytes);
 }

@@ -57,12 +57,12 @@
 #define FC_PRINT UINT32_C(0x40)
 
 typedef struct fc_options {
-    const fc_model *models[FC_MOST_DEVICES]; /* the devices, copied; empty means one "h200" */
+    const fc_model *models[FC_MAX_DEVICES]; /* the devices, copied; empty means one "h200" */
     bool no_devices;                         /* the driver has no device */
     int version;                             /* of the driver; 0 means 13000 */
     uint32_t flags;                          /* FC_LATE, ... */
     /* per device: bit i is set if device i can access its memory as a peer */
-    uint32_t peers[FC_MOST_DEVICES];
+    uint32_t peers[FC_MAX_DEVICES];
     uint32_t numa_nodes; /* of the host, numbered from 0; 0 means one */
     uint64_t host_bytes; /* limit of pinned and host memory; 0 means 64 GiB */
     uint32_t work_ticks; /* duration of each piece of work; 0 means 1 */

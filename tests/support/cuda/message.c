@@ -19,7 +19,7 @@ void fc_say(const char *id, fc_call call, const char *format, ...)
     if (fc.options.flags & FC_PRINT)
         fprintf(stderr, "fake cuda: %s\n", text);
     fc.message_count++;
-    if (fc.messages_kept == FC_MOST_MESSAGES)
+    if (fc.messages_kept == FC_MAX_MESSAGES)
         return;
     fc.messages[fc.messages_kept] = strdup(text);
     fc.messages_kept += fc.messages[fc.messages_kept] != NULL;

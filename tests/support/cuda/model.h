@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#define FC_MOST_DEVICES 8
+#define FC_MAX_DEVICES 8
 
 /*
  * What a device offers.

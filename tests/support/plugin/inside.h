@@ -22,7 +22,7 @@ typedef struct tp_state {
     uint64_t calls[64], all_calls;
     char message[256];
     bool is_initialized;
-    uint32_t inits[TP_MOST_DEVICES];
+    uint32_t inits[TP_MAX_DEVICES];
     uint64_t told_bytes, freed, objects;
     uint32_t generation; /* counts resets */
 } tp_state;

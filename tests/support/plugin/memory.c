@@ -27,7 +27,7 @@ typedef struct arena {
     uint64_t used;
 } arena;
 
-static arena arenas[TP_MOST_DEVICES];
+static arena arenas[TP_MAX_DEVICES];
 static block blocks[MAX_BLOCKS]; /* sorted by address */
 static uint32_t block_count;
 
@@ -45,7 +45,7 @@ void tp_memory_reset(void)
         if (blocks[i].kind != TP_ON_DEVICE)
             free((void *)(uintptr_t)(blocks[i].address / BOUNDARY * BOUNDARY));
     block_count = 0;
-    for (int i = 0; i < TP_MOST_DEVICES; i++) {
+    for (int i = 0; i < TP_MAX_DEVICES; i++) {
         if (arenas[i].room) {
             munmap(arenas[i].addresses, arenas[i].room);
             munmap(arenas[i].bytes, arenas[i].room);
@@ -313,7 +313,7 @@ bool tp_look(uint64_t address, void *data, uint64_t size)
 {
     bool found = false;
     pthread_mutex_lock(&tp_mutex);
-    for (int32_t i = 0; i < TP_MOST_DEVICES && !found; i++) {
+    for (int32_t i = 0; i < TP_MAX_DEVICES && !found; i++) {
         found = arenas[i].room && address >= (uintptr_t)arenas[i].addresses &&
                 address + size <= (uintptr_t)arenas[i].addresses + arenas[i].room;
         if (found)

@@ -23,7 +23,7 @@
 
 enum { TP_SUCCESS = 0, TP_WARNING, TP_FAILED, TP_ERROR, TP_INTERNAL_ERROR };
 
-enum { TP_MOST_DEVICES = 4 };
+enum { TP_MAX_DEVICES = 4 };
 
 /* The size callbacks in the order of the interface. */
 enum { TP_MIN_CHUNK = 0, TP_MAX_CHUNK, TP_MAX_ALLOC, TP_PADDING, TP_INIT, TP_REALLOC, TP_SIZES };

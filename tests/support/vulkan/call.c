@@ -159,7 +159,7 @@ bool fv_fail(fv_driver *driver, const fv_fault *fault)
     if (fault->function && (call == FV_CALL_COUNT || !code_of_fault(fault, call)))
         return false;
     pthread_mutex_lock(&driver->lock);
-    bool room = driver->fault_count < FV_MOST_FAULTS;
+    bool room = driver->fault_count < FV_MAX_FAULTS;
     if (room)
         driver->faults[driver->fault_count++] = (fv_armed){.fault = *fault, .function = call};
     pthread_mutex_unlock(&driver->lock);
@@ -193,7 +193,7 @@ void fv_hide(fv_driver *driver, const char *function)
 {
     fv_call call = fv_call_named(function);
     pthread_mutex_lock(&driver->lock);
-    if (call == FV_CALL_COUNT || driver->hidden_count == FV_MOST_HIDDEN)
+    if (call == FV_CALL_COUNT || driver->hidden_count == FV_MAX_HIDDEN)
         abort();
     driver->hidden[driver->hidden_count++] = fv_call_name(call);
     pthread_mutex_unlock(&driver->lock);
@@ -231,7 +231,7 @@ static fv_call take_claim(fv_driver *driver, fv_call call, uint64_t handle)
 {
     fv_claim *vacant = NULL;
     fv_call other = FV_CALL_COUNT;
-    for (uint32_t i = 0; i < FV_MOST_CLAIMS; i++) {
+    for (uint32_t i = 0; i < FV_MAX_CLAIMS; i++) {
         fv_claim *claim = &driver->claims[i];
         if (claim->handle == handle && !pthread_equal(claim->thread, pthread_self()))
             other = claim->call;
@@ -239,7 +239,7 @@ static fv_call take_claim(fv_driver *driver, fv_call call, uint64_t handle)
             vacant = claim;
     }
     if (!vacant) {
-        fprintf(stderr, "fake vulkan: more than %d objects are in use at once\n", FV_MOST_CLAIMS);
+        fprintf(stderr, "fake vulkan: more than %d objects are in use at once\n", FV_MAX_CLAIMS);
         abort();
     }
     *vacant = (fv_claim){handle, pthread_self(), call};
@@ -263,7 +263,7 @@ void fv_claim_handle(fv_driver *driver, fv_call call, uint64_t handle)
 void fv_release_handle(fv_driver *driver, uint64_t handle)
 {
     pthread_mutex_lock(&driver->message_lock);
-    for (uint32_t i = 0; handle && i < FV_MOST_CLAIMS; i++) {
+    for (uint32_t i = 0; handle && i < FV_MAX_CLAIMS; i++) {
         fv_claim *claim = &driver->claims[i];
         if (claim->handle == handle && pthread_equal(claim->thread, pthread_self())) {
             claim->handle = 0;

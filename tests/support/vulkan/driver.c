@@ -20,7 +20,7 @@ fv_driver *fv_current(void)
 static void take_layouts(fv_driver *driver)
 {
     const fv_options *options = &driver->options;
-    while (driver->device_count < FV_MOST_DEVICES && options->layouts[driver->device_count]) {
+    while (driver->device_count < FV_MAX_DEVICES && options->layouts[driver->device_count]) {
         driver->layouts[driver->device_count] = *options->layouts[driver->device_count];
         driver->device_count++;
     }

@@ -16,11 +16,11 @@
 #include "tests/support/vulkan/entries.h"
 #include "tests/support/vulkan/fake_vulkan.h"
 
-#define FV_MOST_MESSAGES 64
-#define FV_MOST_FAULTS 8
-#define FV_MOST_HIDDEN 16
-#define FV_MOST_CLAIMS 256
-#define FV_MOST_FORMATS 16
+#define FV_MAX_MESSAGES 64
+#define FV_MAX_FAULTS 8
+#define FV_MAX_HIDDEN 16
+#define FV_MAX_CLAIMS 256
+#define FV_MAX_FORMATS 16
 #define FV_NAME_SIZE 80
 
 #define FV_PRINTF(text, first) __attribute__((format(printf, text, first)))
@@ -66,7 +66,7 @@ struct fv_instance {
     fv_object object;
     uint32_t version; /* requested by the application */
     uint32_t extensions;
-    fv_physical_device devices[FV_MOST_DEVICES];
+    fv_physical_device devices[FV_MAX_DEVICES];
 };
 
 typedef struct fv_armed {
@@ -91,8 +91,8 @@ struct fv_driver {
     pthread_cond_t
         changed; /* signalled when a fence or semaphore is signalled, or a device is lost */
     fv_options options;
-    fv_layout layouts[FV_MOST_DEVICES];
-    char names[FV_MOST_DEVICES][FV_NAME_SIZE]; /* of the layouts */
+    fv_layout layouts[FV_MAX_DEVICES];
+    char names[FV_MAX_DEVICES][FV_NAME_SIZE]; /* of the layouts */
     uint32_t device_count;
 
     fv_slot *slots; /* a power of two, open addressing by handle */
@@ -102,25 +102,25 @@ struct fv_driver {
 
     uint64_t calls[FV_CALL_COUNT];
     uint64_t fallible_calls;
-    fv_heap_state heaps[FV_MOST_DEVICES][VK_MAX_MEMORY_HEAPS];
+    fv_heap_state heaps[FV_MAX_DEVICES][VK_MAX_MEMORY_HEAPS];
 
-    fv_armed faults[FV_MOST_FAULTS];
+    fv_armed faults[FV_MAX_FAULTS];
     uint32_t fault_count;
     fv_failure failure;
     uint32_t slow_ms;
     bool lost;
-    const char *hidden[FV_MOST_HIDDEN]; /* names of entries.h */
+    const char *hidden[FV_MAX_HIDDEN]; /* names of entries.h */
     uint32_t hidden_count;
-    fv_format_override formats[FV_MOST_FORMATS];
+    fv_format_override formats[FV_MAX_FORMATS];
     uint32_t format_count;
 
     pthread_mutex_t message_lock; /* protects the members below */
     uint32_t message_counts[FV_SEVERITIES];
-    char *messages[FV_MOST_MESSAGES];
+    char *messages[FV_MAX_MESSAGES];
     uint32_t message_count;
-    char allowed[FV_MOST_FAULTS][FV_NAME_SIZE];
+    char allowed[FV_MAX_FAULTS][FV_NAME_SIZE];
     uint32_t allowed_count;
-    fv_claim claims[FV_MOST_CLAIMS];
+    fv_claim claims[FV_MAX_CLAIMS];
 };
 
 /* ---- message.c ---------------------------------------------------------------------------- */

@@ -30,7 +30,7 @@ typedef struct fv_driver fv_driver;
 
 /* ---- what it is --------------------------------------------------------------------------- */
 
-#define FV_MOST_DEVICES 4
+#define FV_MAX_DEVICES 4
 
 /*
  * Unusual behaviour that Vulkan allows. 0: the driver behaves like most drivers.
@@ -63,7 +63,7 @@ typedef struct fv_driver fv_driver;
 #define FV_METADATA UINT32_C(0x400)
 
 typedef struct fv_options {
-    const fv_layout *layouts[FV_MOST_DEVICES]; /* physical devices, copied; none: "amd-bar" */
+    const fv_layout *layouts[FV_MAX_DEVICES]; /* physical devices, copied; none: "amd-bar" */
     uint32_t instance_version;                 /* 0: VK_API_VERSION_1_3 */
     uint32_t flags;                            /* FV_ODD_SIZES, ... */
     /* Duration of calls that need external synchronization, so that two at the same time are
@@ -221,7 +221,7 @@ typedef struct fv_place {
 /* Returns the place of a buffer or image. memory VK_NULL_HANDLE: it is not bound, or not alive. */
 fv_place fv_place_of(fv_driver *driver, uint64_t buffer_or_image);
 
-#define FV_MOST_LINKS 8
+#define FV_MAX_LINKS 8
 
 typedef struct fv_memory_info {
     VkDeviceSize size;
@@ -231,7 +231,7 @@ typedef struct fv_memory_info {
     VkExternalMemoryHandleTypeFlags exportable;
     uint32_t bound; /* number of live buffers and images in it */
     uint32_t link_count;
-    VkStructureType links[FV_MOST_LINKS]; /* the pNext chain of VkMemoryAllocateInfo */
+    VkStructureType links[FV_MAX_LINKS]; /* the pNext chain of VkMemoryAllocateInfo */
 } fv_memory_info;
 
 /* Returns false if the memory is not alive. */

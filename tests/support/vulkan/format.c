@@ -171,7 +171,7 @@ void fv_set_format(fv_driver *driver, VkFormat format, VkFormatFeatureFlags line
     pthread_mutex_lock(&driver->lock);
     while (at < driver->format_count && driver->formats[at].format != format)
         at++;
-    if (at == FV_MOST_FORMATS)
+    if (at == FV_MAX_FORMATS)
         abort();
     driver->formats[at] = (fv_format_override){format, linear, optimal};
     driver->format_count += at == driver->format_count;
@@ -373,7 +373,7 @@ void fv_vkGetPhysicalDeviceSparseImageFormatProperties(VkPhysicalDevice handle, 
     const fv_physical_device *physical = (fv_physical_device *)handle;
     const VkPhysicalDeviceSparseImageFormatInfo2 info = {
         .format = format, .type = type, .samples = samples, .usage = usage, .tiling = tiling};
-    VkSparseImageFormatProperties told[FV_MOST_ASPECTS];
+    VkSparseImageFormatProperties told[FV_MAX_ASPECTS];
     (void)fv_enter(physical->object.driver, FV_CALL_vkGetPhysicalDeviceSparseImageFormatProperties);
     uint32_t all = tell_tiles(physical, &info, told);
     *count = list && *count < all ? *count : all;
@@ -387,7 +387,7 @@ void fv_vkGetPhysicalDeviceSparseImageFormatProperties2(
     VkSparseImageFormatProperties2 *list)
 {
     const fv_physical_device *physical = (fv_physical_device *)handle;
-    VkSparseImageFormatProperties told[FV_MOST_ASPECTS];
+    VkSparseImageFormatProperties told[FV_MAX_ASPECTS];
     (void)fv_enter(physical->object.driver,
                    FV_CALL_vkGetPhysicalDeviceSparseImageFormatProperties2);
     uint32_t all = tell_tiles(physical, info, told);

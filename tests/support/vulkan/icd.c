@@ -45,9 +45,9 @@ static void take_layout(const char *part, void *state)
 {
     fv_options *options = state;
     uint32_t at = 0;
-    while (at < FV_MOST_DEVICES && options->layouts[at])
+    while (at < FV_MAX_DEVICES && options->layouts[at])
         at++;
-    if (at == FV_MOST_DEVICES || !fv_layout_named(part))
+    if (at == FV_MAX_DEVICES || !fv_layout_named(part))
         refuse("QUIRE_FAKE_LAYOUT", part);
     options->layouts[at] = fv_layout_named(part);
 }

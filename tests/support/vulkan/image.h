@@ -11,8 +11,8 @@
 #include "tests/support/vulkan/format.h"
 #include "tests/support/vulkan/resource.h"
 
-#define FV_MOST_LEVELS 16
-#define FV_MOST_ASPECTS 3
+#define FV_MAX_LEVELS 16
+#define FV_MAX_ASPECTS 3
 
 typedef struct fv_level {
     uint64_t offset; /* bytes in a layer */
@@ -26,7 +26,7 @@ typedef struct fv_aspect {
     uint32_t texel_size; /* bytes, of all samples */
     VkExtent3D tile;
     uint32_t tiled_levels;
-    uint64_t first_tiles[FV_MOST_LEVELS]; /* of each level, in a layer */
+    uint64_t first_tiles[FV_MAX_LEVELS]; /* of each level, in a layer */
     uint64_t layer_tiles;
     uint64_t tail_size, tails; /* bytes of a tail; number of tails */
     uint64_t offset;           /* of the first tile in the image */
@@ -36,10 +36,10 @@ typedef struct fv_image {
     fv_resource resource;
     VkImageCreateInfo info; /* without its pointers */
     fv_format format;
-    fv_level levels[FV_MOST_LEVELS];
+    fv_level levels[FV_MAX_LEVELS];
     uint64_t layer_pitch;
     uint32_t aspect_count; /* 0: the image has no tiles */
-    fv_aspect aspects[FV_MOST_ASPECTS];
+    fv_aspect aspects[FV_MAX_ASPECTS];
     VkImageLayout
         *layouts; /* after the executed work; level l of layer a is at [a * mipLevels + l] */
 } fv_image;

@@ -191,7 +191,7 @@ static void fill(fv_device *device, const fv_request *request, fv_memory *memory
 static void keep_links(const VkMemoryAllocateInfo *info, fv_memory *memory)
 {
     const VkBaseInStructure *link = info->pNext;
-    for (; link && memory->link_count < FV_MOST_LINKS; link = link->pNext)
+    for (; link && memory->link_count < FV_MAX_LINKS; link = link->pNext)
         memory->links[memory->link_count++] = link->sType;
 }
 

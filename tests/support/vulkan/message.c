@@ -23,7 +23,7 @@ static void keep(fv_driver *driver, fv_severity severity, const char *text)
     driver->message_counts[severity]++;
     if (driver->options.flags & FV_PRINT)
         fprintf(stderr, "fake vulkan: %s\n", text);
-    if (driver->message_count == FV_MOST_MESSAGES)
+    if (driver->message_count == FV_MAX_MESSAGES)
         return;
     driver->messages[driver->message_count] = strdup(text);
     if (driver->messages[driver->message_count])
@@ -64,7 +64,7 @@ const char *fv_message(fv_driver *driver, uint32_t index)
 
 const char *fv_message_with(fv_driver *driver, const char *part)
 {
-    for (uint32_t i = 0; i < FV_MOST_MESSAGES; i++) {
+    for (uint32_t i = 0; i < FV_MAX_MESSAGES; i++) {
         const char *text = fv_message(driver, i);
         if (!text || strstr(text, part))
             return text;
@@ -85,7 +85,7 @@ void fv_forget(fv_driver *driver)
 void fv_allow(fv_driver *driver, const char *part)
 {
     pthread_mutex_lock(&driver->message_lock);
-    if (strlen(part) >= FV_NAME_SIZE || driver->allowed_count == FV_MOST_FAULTS)
+    if (strlen(part) >= FV_NAME_SIZE || driver->allowed_count == FV_MAX_FAULTS)
         abort(); /* otherwise the message would count, unlike the test expects */
     strcpy(driver->allowed[driver->allowed_count++], part);
     pthread_mutex_unlock(&driver->message_lock);

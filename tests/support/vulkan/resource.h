@@ -34,7 +34,7 @@ typedef struct fv_memory {
     VkExternalMemoryHandleTypeFlags exportable, imported_as;
     int file; /* of exported and imported bytes; -1: none */
 
-    VkStructureType links[FV_MOST_LINKS];
+    VkStructureType links[FV_MAX_LINKS];
     uint32_t link_count;
 
     fv_bound *bound;

@@ -76,8 +76,8 @@ static void refuse_all(const char *head, const bad_text *rows, size_t count)
 }
 
 #define REFUSE_ALL(head, ...)                                                                      \
-    refuse_all((head), (const refusal[]){__VA_ARGS__},                                             \
-               sizeof((const refusal[]){__VA_ARGS__}) / sizeof(refusal))
+    refuse_all((head), (const bad_text[]){__VA_ARGS__},                                            \
+               sizeof((const bad_text[]){__VA_ARGS__}) / sizeof(bad_text))
 
 /* ---- rejected texts ----------------------------------------------------------------------- */
 

@@ -61,7 +61,7 @@ static void refuse(const char *head, const char *piece, const char *place)
     snprintf(begin, sizeof begin, "t:%s: ", place);
     CHECK_HAS(quire_last_error(), begin);
     CHECK(m.peak <= SMALL);
-    CHECK_EQ(m.held, 0);
+    CHECK_EQ(m.bytes, 0);
     free(text);
 }
 
@@ -97,7 +97,7 @@ UNIT(parse_memory, events_take_the_size_of_their_records)
     /* while an array is copied to one of twice its size */
     CHECK(m.peak <= 2 * PAIRS * AN_EVENT + SMALL);
     quire_trace_destroy(&trace);
-    CHECK_EQ(m.held, 0);
+    CHECK_EQ(m.bytes, 0);
     free(text);
 }
 
@@ -118,9 +118,9 @@ UNIT(parse_memory, ignored_columns_are_not_stored)
     meter_init(&m);
     CHECK_OK(quire_trace_parse("t", text, size, &m.callbacks, &trace));
     CHECK(m.peak <= LINES * AN_EVENT + SMALL + 4 * COLUMN);
-    CHECK(m.held <= LINES * AN_EVENT + SMALL);
+    CHECK(m.bytes <= LINES * AN_EVENT + SMALL);
     quire_trace_destroy(&trace);
-    CHECK_EQ(m.held, 0);
+    CHECK_EQ(m.bytes, 0);
     free(text);
 }
 
@@ -147,7 +147,7 @@ UNIT(parse_memory, consecutive_equal_labels_are_stored_once)
         CHECK_OK(quire_trace_get_event(trace, (uint64_t)i, &event));
         CHECK_STR(event.label, expected[i]);
     }
-    CHECK(m.held <= EVENTS * AN_EVENT + labels * 5 / 4 + 4 * SMALL + SMALL);
+    CHECK(m.bytes <= EVENTS * AN_EVENT + labels * 5 / 4 + 4 * SMALL + SMALL);
     quire_trace_destroy(&trace);
-    CHECK_EQ(m.held, 0);
+    CHECK_EQ(m.bytes, 0);
 }
