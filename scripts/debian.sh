@@ -1,9 +1,9 @@
 # debian.sh - sourced by scripts/test after packages.sh: another release of Debian in a folder, in which
 # to build and test.
 #
-# What runs in the release runs in mount and process namespaces of its own: the kernel takes its mounts
-# and its processes away when the command ends, however it ends, and nobody outside ever sees them. So
-# the folder can be removed at any time.
+# A command in the release runs in its own mount and process namespaces: the kernel removes its mounts and
+# processes when the command ends, in any way, and they are invisible outside. Therefore the folder can be
+# removed at any time.
 
 # make_debian FOLDER SUITE PACKAGE...: makes the release SUITE in FOLDER/root, unless it is complete, and
 # installs the packages in it that are missing. On failure debian_reason says why.

@@ -1,7 +1,7 @@
 # packages.sh - sourced by the scripts: installs Debian packages that are missing.
 #
-# As root or through sudo. A package that cannot be had is told; whether that matters is for the build
-# to say.
+# As root or through sudo. A package that is unavailable is reported; the build decides whether it is
+# necessary.
 
 install_packages() {
     missing=""
@@ -11,7 +11,7 @@ install_packages() {
     done
     [ -z "$missing" ] && return 0
     if ! command -v apt-get >/dev/null; then
-        echo "quire: this is no Debian system; install by hand:$missing" >&2
+        echo "quire: not a Debian system; install by hand:$missing" >&2
         return 0
     fi
     if [ "$(id -u)" = 0 ]; then
@@ -39,16 +39,16 @@ debian_mirror() {
         grep -oE '^(deb .*|URIs: *)https?://[^ ]*/debian/?( |$)' | grep -oE 'https?://[^ ]*' | head -1
 }
 
-# unpack_packages FOLDER SUITE PACKAGE... - packages of a suite of Debian (trixie, bookworm-backports),
-# without what they depend on and without installing anything, into FOLDER/root. Takes the mirror and
-# the key from the machine's own sources.
+# unpack_packages FOLDER SUITE PACKAGE... - unpacks packages of a suite of Debian (trixie,
+# bookworm-backports) into FOLDER/root, without their dependencies and without installing anything. Uses
+# the mirror and the key of the machine's own sources.
 unpack_packages() {
     into=$(mkdir -p "$1" && cd "$1" && pwd) suite=$2
     shift 2
     [ -e "$into/complete" ] && return 0
     mirror=$(debian_mirror)
     if ! command -v apt-get >/dev/null || [ -z "$mirror" ]; then
-        echo "quire: $* of $suite cannot be had here" >&2
+        echo "quire: $* of $suite are unavailable here" >&2
         return 1
     fi
     mkdir -p "$into/lists/partial" "$into/archives/partial" "$into/root"
@@ -63,14 +63,14 @@ unpack_packages() {
     ) >"$into/log" 2>&1
     rm -rf "$into"/*.deb "$into"/*.bin "$into/lists" "$into/archives"
     [ -e "$into/complete" ] && return 0
-    echo "quire: $* of $suite cannot be had; see $into/log" >&2
+    echo "quire: $* of $suite are unavailable; see $into/log" >&2
     return 1
 }
 
 # The suite of this machine's release, such as bookworm.
 release=$(. /etc/os-release 2>/dev/null && echo "$VERSION_CODENAME") || release=unknown
 
-# For what this release has not got.
+# For what this release lacks.
 later_release=trixie
 
 # unpack_program FOLDER PROGRAM PACKAGE... - a program of the later release, whose libraries are among
@@ -80,12 +80,12 @@ unpack_program() {
     shift 2
     [ -x "$into/bin/$program" ] && return 0
     if [ "$(uname -m)" != x86_64 ]; then
-        echo "quire: $program cannot be had here" >&2
+        echo "quire: $program is unavailable here" >&2
         return 1
     fi
     unpack_packages "$into" $later_release "$@" || return 1
     mkdir -p "$into/bin"
-    # the program and its libraries come from one release, so that they fit whatever is installed
+    # the program and its libraries come from one release, so that they work with any installed packages
     cat >"$into/bin/$program" <<EOF
 #!/bin/sh
 exec $into/root/usr/lib64/ld-linux-x86-64.so.2 \\

@@ -8,7 +8,7 @@
  *    Headers list errors without their prefix: BUSY is QUIRE_ERROR_BUSY. Unless the function says
  *    otherwise, a null pointer, an unknown value and contradictory arguments are INVALID_ARGUMENT.
  *  - quire reads an option struct only during the call. {0} is a good default. Fields that are
- *    named `reserved` must be zero in structs that the caller fills in.
+ *    named `unused` must be zero in structs that the caller fills in.
  *  - On success a function writes all its outputs. On failure it zeroes them and changes nothing
  *    else. Two exceptions: a copy that fails half way may have written bytes, and a free that
  *    returns CORRUPTED has freed (see quire_free).

@@ -91,14 +91,14 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_stats(quire_memory *memor
                                                              quire_memory_stats *stats);
 
 /*
- * Statistics of a section of a program. Push begins a section. The matching pop ends it and writes
- * the statistics as quire_memory_get_stats does, with peaks and counts counted from the push on.
- * Statistics of the metadata stay those since creation.
+ * Statistics of a part of a program: a stats scope. Push begins a scope. The matching pop ends it
+ * and writes the statistics as quire_memory_get_stats does, with peaks and counts counted from the
+ * push on. Statistics of the metadata stay those since creation.
  *
- * Sections belong to the memory, not to a thread, and nest: a pop ends the section that was pushed
- * last. Threads with sections of their own must take turns. quire_memory_get_stats continues to
- * report counts since creation during a section, but the peaks and fragmentation.reserved of the
- * section. A section that is never popped ends with the memory.
+ * Scopes belong to the memory, not to a thread, and nest: a pop ends the scope that was pushed
+ * last. Threads that push separate scopes must take turns. During a scope quire_memory_get_stats
+ * reports counts since creation, but the peaks and fragmentation.reserved of the scope. A scope
+ * that is never popped ends with the memory.
  * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY (push), WRONG_STATE (pop without a push).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_push_stats(quire_memory *memory);

@@ -139,7 +139,7 @@ typedef struct quire_out_of_memory {
  * callback.
  */
 typedef struct quire_on_out_of_memory {
-    bool (*callback)(void *user, quire_memory *memory, const quire_out_of_memory *shortage);
+    bool (*callback)(void *user, quire_memory *memory, const quire_out_of_memory *report);
     void *user;
 } quire_on_out_of_memory;
 
@@ -290,8 +290,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_trim(quire_memory *memory, ui
 /*
  * Creates pages until the memory has at least `bytes` of them, in use or empty. From then on the
  * memory keeps that many bytes, beyond what retention says; 0 keeps none. It does not release them
- * for a request that does not fit either: trim to allow that. A trim or another reserve by any
- * thread replaces this one, even while it creates pages.
+ * for a request that does not fit either: trim to allow that. A trim or another preallocation by
+ * any thread replaces this one, even while it creates pages.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (QUIRE_DEDICATED_ALWAYS: no page exists before its
  * allocation), OUT_OF_DEVICE_MEMORY (also if `bytes` exceeds the heap), and the errors of creating
  * a page (see quire_allocate). On failure to create a page the previous amount is kept, and empty

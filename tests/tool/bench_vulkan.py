@@ -64,7 +64,7 @@ def main():
     tap.case("bad usage is refused", usage_problems())
     listed = run("--list")
     if "device: none" in listed.stdout:
-        tap.skip("measurements", listed.stdout.split("not offered: ")[-1].splitlines()[0])
+        tap.skip("measurements", listed.stdout.split("not supported: ")[-1].splitlines()[0])
         tap.end()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
