@@ -26,8 +26,9 @@ static quire_result complete(quire_memory *memory, quire_allocation allocation, 
 }
 
 /*
- * Defers the free of a reused range again; the record of its wait exists already, so that this
- * cannot fail. The statistics count neither call.
+ * Defers the free of a reused range again. The record of its wait has just become a spare one, so
+ * that this fails only if another thread took that and host memory is exhausted: the range then
+ * stays live until the memory is destroyed. The statistics count neither call.
  */
 static void defer_again(quire_memory *memory, quire_allocation allocation, quire_stream *stream)
 {

@@ -97,8 +97,12 @@ static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *str
     return true;
 }
 
-quire_result qi_deferred_free_after(quire_memory *memory, uint32_t slot, quire_stream *stream,
-                                    uint64_t value)
+/*
+ * Frees a claimed slot after its recorded uses and after a value of the stream (NULL: none). Fails
+ * with OUT_OF_HOST_MEMORY; the slot is unchanged then.
+ */
+static quire_result free_after(quire_memory *memory, uint32_t slot, quire_stream *stream,
+                               uint64_t value)
 {
     qi_slot *record = qi_memory_slot(memory, slot);
     qi_shard *shard = qi_shard_of(memory, record);
@@ -125,7 +129,7 @@ quire_result qi_deferred_free(quire_memory *memory, uint32_t slot)
 {
     const qi_slot_meta *meta = qi_memory_slot(memory, slot)->meta;
     if (meta && meta->uses)
-        return qi_deferred_free_after(memory, slot, NULL, 0);
+        return free_after(memory, slot, NULL, 0);
     qi_event_slot(memory, QUIRE_EVENT_FREED, slot);
     return qi_release_checked(memory, slot);
 }
@@ -137,7 +141,7 @@ quire_result qi_deferred_claim_and_free(quire_memory *memory, quire_allocation a
     quire_result result = qi_slot_claim(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
     if (result)
         return result;
-    result = qi_deferred_free_after(memory, slot, stream, value);
+    result = free_after(memory, slot, stream, value);
     if (result == QUIRE_ERROR_OUT_OF_HOST_MEMORY)
         qi_slot_publish(&memory->slots, slot, QI_PHASE_LIVE);
     return result;

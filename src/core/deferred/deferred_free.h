@@ -20,14 +20,10 @@ typedef struct qi_wait qi_wait;
 quire_result qi_deferred_free(quire_memory *memory, uint32_t slot);
 
 /*
- * Requires no lock. Frees a claimed slot after its recorded uses and after a value of the stream
- * (NULL: none; value 0: everything submitted until the next mark). Fails with OUT_OF_HOST_MEMORY;
- * the slot is unchanged then. Otherwise like qi_deferred_free.
+ * Requires no lock. Claims a live allocation and frees it after its recorded uses and after a value
+ * of the stream (0: everything submitted until the next mark). Fails as handles do and with
+ * OUT_OF_HOST_MEMORY; nothing changed then. Otherwise like qi_deferred_free.
  */
-quire_result qi_deferred_free_after(quire_memory *memory, uint32_t slot, quire_stream *stream,
-                                    uint64_t value);
-
-/* Claims a live allocation and frees it so. Fails as handles do. On failure nothing changed. */
 quire_result qi_deferred_claim_and_free(quire_memory *memory, quire_allocation allocation,
                                         quire_stream *stream, uint64_t value);
 

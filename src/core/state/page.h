@@ -64,7 +64,7 @@ struct qi_page {
     uint32_t number;
     bool dedicated;
     bool tied;     /* to an object: see qi_tie */
-    bool resizing; /* a thread moves its end (elastic.h); protected by the lock of qi_pages */
+    bool resizing; /* a thread moves its end (elastic_end.h); protected by the lock of qi_pages */
     bool ending;   /* LEAVING, and its thread has called the backend to destroy it */
     qi_page_phase phase;
     /* qi_thread_self of the thread that makes, moves, resizes or destroys the page. In the child of

@@ -58,9 +58,9 @@
 
 typedef struct fc_options {
     const fc_model *models[FC_MAX_DEVICES]; /* the devices, copied; empty means one "h200" */
-    bool no_devices;                         /* the driver has no device */
-    int version;                             /* of the driver; 0 means 13000 */
-    uint32_t flags;                          /* FC_LATE, ... */
+    bool no_devices;                        /* the driver has no device */
+    int version;                            /* of the driver; 0 means 13000 */
+    uint32_t flags;                         /* FC_LATE, ... */
     /* per device: bit i is set if device i can access its memory as a peer */
     uint32_t peers[FC_MAX_DEVICES];
     uint32_t numa_nodes; /* of the host, numbered from 0; 0 means one */

@@ -64,8 +64,8 @@ typedef struct fv_driver fv_driver;
 
 typedef struct fv_options {
     const fv_layout *layouts[FV_MAX_DEVICES]; /* physical devices, copied; none: "amd-bar" */
-    uint32_t instance_version;                 /* 0: VK_API_VERSION_1_3 */
-    uint32_t flags;                            /* FV_ODD_SIZES, ... */
+    uint32_t instance_version;                /* 0: VK_API_VERSION_1_3 */
+    uint32_t flags;                           /* FV_ODD_SIZES, ... */
     /* Duration of calls that need external synchronization, so that two at the same time are
      * detected; in microseconds, 0: no delay. */
     uint32_t linger_us;

@@ -44,6 +44,34 @@ UNIT(stream, marks_grow_and_pass_in_order)
     fixture_end(&f);
 }
 
+/* The backend's own function, and the variable that the caller destroys the stream by. */
+static struct {
+    void (*inner)(void *state, uint64_t native);
+    quire_stream *stream;
+    bool was_set;
+} watched;
+
+static void destroy_watched(void *state, uint64_t native)
+{
+    watched.was_set = watched.stream != NULL;
+    watched.inner(state, native);
+}
+
+UNIT(stream, the_variable_is_null_when_the_backend_destroys_the_stream)
+{
+    fixture f;
+    fixture_prepare(&f);
+    streams_offer(&f.fake.table);
+    watched.inner = f.fake.table.stream_destroy;
+    watched.was_set = true;
+    f.fake.table.stream_destroy = destroy_watched;
+    fixture_open(&f, &(quire_memory_options){0});
+    watched.stream = make(&f, NULL);
+    CHECK_OK(quire_stream_destroy(&watched.stream));
+    CHECK(!watched.was_set);
+    fixture_end(&f);
+}
+
 UNIT(stream, passed_points_are_not_queried_again)
 {
     fixture f;

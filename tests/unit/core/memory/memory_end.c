@@ -288,6 +288,59 @@ UNIT(memory_end, a_sink_may_free_the_allocation_that_a_message_names)
     CHECK_OK(quire_device_destroy(&device));
 }
 
+/* Counts the callbacks of a memory that is destroyed, and those that find its variable set. */
+typedef struct watching {
+    quire_memory *memory; /* the variable */
+    int calls, set;
+} watching;
+
+static void watch_line(void *user, quire_log_level level, const char *line)
+{
+    watching *w = user;
+    (void)level;
+    if (!strstr(line, "destroyed"))
+        return;
+    w->calls++;
+    w->set += w->memory != NULL;
+}
+
+static void watch_event(void *user, quire_memory *memory, const quire_event *event)
+{
+    watching *w = user;
+    (void)memory;
+    if (event->kind != QUIRE_EVENT_PAGE_GONE)
+        return;
+    w->calls++;
+    w->set += w->memory != NULL;
+}
+
+UNIT(memory_end, the_variable_is_null_when_hook_and_sink_are_called)
+{
+    static fake_backend fake;
+    watching w = {.memory = NULL};
+    quire_device *device = NULL;
+    fake_init(&fake);
+    quire_device_options options = {
+        .host_memory = unit_memory(),
+        .log = {.write = watch_line, .user = &w, .level = QUIRE_LOG_INFO}};
+    CHECK_OK(quire_device_create(&fake.table, &fake, &options, &device));
+    for (int all = 0; all < 2; all++) {
+        w.calls = 0;
+        CHECK_OK(quire_memory_create(device, NULL, &w.memory));
+        CHECK_OK(quire_memory_set_hook(w.memory, &(quire_hook){.event = watch_event, .user = &w}));
+        quire_allocation allocation = allocate(w.memory, 100, NULL);
+        if (!all)
+            CHECK_OK(quire_free(w.memory, allocation));
+        if (all)
+            quire_memory_destroy_all(&w.memory);
+        else
+            CHECK_OK(quire_memory_destroy(&w.memory));
+        CHECK_EQ(w.calls, 2); /* the page and the memory */
+        CHECK_EQ(w.set, 0);
+    }
+    CHECK_OK(quire_device_destroy(&device));
+}
+
 UNIT(memory_end, a_name_with_line_ends_stays_on_one_line)
 {
     bench b;
