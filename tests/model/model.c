@@ -79,12 +79,12 @@ uint32_t model_self(void)
     return model.self;
 }
 
-void model_violated(const char *message)
+void model_violated(const char *text)
 {
     size_t length = 0, room = sizeof model.violation;
     if (*model.violation)
         return;
-    length += (size_t)snprintf(model.violation, room, "%s; steps by thread:", message);
+    length += (size_t)snprintf(model.violation, room, "%s; steps by thread:", text);
     for (uint32_t i = 0; i < model.made && length + 3 < room; i++)
         if (!model.decisions[i].count)
             length += (size_t)snprintf(model.violation + length, room - length, " %" PRIu32,

@@ -89,13 +89,7 @@ UNIT(allocation_fallback, a_success_keeps_the_last_error)
     CHECK_EQ(place(&p, &first), 0);
     CHECK_EQ(place(&p, &second), 1); /* the refusal of the first memory is not reported */
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
-<<<<<<< HEAD
-    CHECK_HAS(quire_last_error(), "{0}");
-||||||| 3dd5cf6
-    CHECK_HAS(quire_last_error(), "none");
-=======
     CHECK_HAS(quire_last_error(), "no handle");
->>>>>>> wt-review
     end(&p);
 }
 

@@ -17,8 +17,8 @@ UNIT(deferred_reuse_streams, of_another_streams_range_orders_the_streams_before_
     CHECK_EQ(fixture_info(&w.f, next).page, 0);
     CHECK_EQ(streams_state()->orders, 1);
     uint64_t b = streams_number(w.b), a = streams_number(w.a);
-    CHECK(streams_state()->behind[b][a] &&
-          streams_state()->behind[b][a] == streams_state()->marked[a]);
+    CHECK(streams_state()->after[b][a] &&
+          streams_state()->after[b][a] == streams_state()->marked[a]);
     end(&w);
 }
 

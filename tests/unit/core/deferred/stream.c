@@ -124,7 +124,7 @@ UNIT(stream, waits_for_another_stream_and_not_for_passed_points)
     quire_stream *a = make(&f, "a"), *b = make(&f, "b");
     quire_point point = mark(b);
     CHECK_OK(quire_stream_wait(a, &point));
-    CHECK_EQ(streams_state()->behind[streams_number(a)][streams_number(b)], point.value);
+    CHECK_EQ(streams_state()->after[streams_number(a)][streams_number(b)], point.value);
     CHECK_OK(quire_stream_wait(b, &point)); /* its own point */
     CHECK_OK(quire_stream_wait(a, &(quire_point){0}));
     CHECK_EQ(streams_state()->orders, 1);
