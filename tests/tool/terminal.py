@@ -161,7 +161,7 @@ def case_profiles(p):
     small = p.write("small.json", profile(name=evil, heap_size="4096"))
     trace = p.write("large.csv", HEADER + f"alloc,1,100000,,0,0,{TEXT}\n".replace("\r", ""))
     for command in ("replay", "map", "tune"):
-        yield from p.look(command, trace, "--profile", small, code=1, mark="asked")
+        yield from p.look(command, trace, "--profile", small, code=1, mark="requested")
 
 
 def case_plurals(p):
