@@ -22,7 +22,7 @@
 
 typedef enum qi_lock_rank {
     QI_RANK_DEVICE = 10,     /* a device: its list of memories */
-    QI_RANK_SHARD = 20,      /* + shard index: a shard of a memory, its space and figures */
+    QI_RANK_SHARD = 20,      /* + shard index: a shard of a memory, its space and statistics */
     QI_RANK_QUARANTINE = 90, /* a memory of a checked build: freed allocations in quarantine */
     QI_RANK_STREAM = 95,     /* a stream: the list of frees that wait for it */
     QI_RANK_PAGES = 100,     /* a memory: page numbers, creation and destruction of its pages */

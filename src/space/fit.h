@@ -2,7 +2,7 @@
  * fit.h - the interface that each fit (the placement algorithm of a space) implements: one table of
  * functions, qi_fit. The common code of src/space calls a fit only through its table.
  *
- * A fit owns its nodes, its free structures and the figures live_bytes, padding_bytes and
+ * A fit owns its nodes, its free structures and the statistics live_bytes, padding_bytes and
  * live_count of the space; the common code owns everything else. A fit's own struct begins with a
  * quire_space. A fit has no lock: the caller of the space serializes all calls.
  *
@@ -75,7 +75,7 @@ struct qi_fit {
                                    uint32_t count, quire_placement *placements);
 
     /*
-     * A free in two steps, for batches. claim makes a range stale and removes it from the figures.
+     * A free in two steps, for batches. claim makes a range stale and removes it from the statistics.
      * Then either release_claimed makes it free, or unclaim makes it live again; ranges are
      * unclaimed in reverse order.
      */

@@ -301,7 +301,7 @@ static bool buddy_set_user(quire_space *space, uint32_t slot, uint32_t generatio
     return true;
 }
 
-/* ---- figures ------------------------------------------------------------------------------ */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 static uint64_t buddy_largest_free(const quire_space *space)
 {

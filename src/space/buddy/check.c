@@ -186,14 +186,14 @@ static quire_result check_region(const qi_buddy *b, uint32_t region, tally *seen
     return result ? result : check_bitmaps(b, region, seen->free - free_before);
 }
 
-/* ---- figures ------------------------------------------------------------------------------ */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 static quire_result check_figures(const qi_buddy *b, const tally *seen)
 {
     const quire_space *space = &b->space;
     if (seen->live != space->live_count || seen->live != qi_pool_used(&space->pool) ||
         seen->live_granules << b->granule_shift != space->live_bytes || space->padding_bytes)
-        return qi_space_damaged("the live figures do not match the ranges", 0);
+        return qi_space_damaged("the live statistics do not match the ranges", 0);
     if (seen->free != b->free_count)
         return qi_space_damaged("the number of free blocks is wrong", 0);
     if (seen->free_granules << b->granule_shift != space->region_bytes - space->live_bytes)

@@ -77,7 +77,7 @@ quire_result qi_first_check(const quire_space *space)
         return qi_space_damaged("the tree does not hold every free range exactly once", 0);
     if (seen.live_count != space->live_count || seen.live_bytes != space->live_bytes ||
         seen.padding_bytes != space->padding_bytes)
-        return qi_space_damaged("the live figures do not match the ranges", 0);
+        return qi_space_damaged("the live statistics do not match the ranges", 0);
     if (seen.live_bytes + seen.padding_bytes + seen.free_bytes != space->region_bytes)
         return qi_space_damaged("the sums of live and free bytes are not the size of the regions",
                                 0);

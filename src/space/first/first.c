@@ -156,7 +156,7 @@ static void free_node(qi_first *f, uint32_t number, uint64_t begin, uint64_t siz
     qi_free_tree_update(f, before);
 }
 
-/* The node keeps its place in the ring until release_claimed; unclaim only restores the figures. */
+/* The node keeps its place in the ring until release_claimed; unclaim only restores the statistics. */
 static bool first_claim(quire_space *space, uint32_t slot, uint32_t generation)
 {
     qi_first *f = of(space);
@@ -312,7 +312,7 @@ static quire_result first_resize_region(quire_space *space, uint32_t number, uin
     return QUIRE_SUCCESS;
 }
 
-/* ---- creation, figures, walk, trim ------------------------------------------------------- */
+/* ---- creation, statistics, walk, trim ------------------------------------------------------- */
 
 static quire_result first_init(quire_space *space, const quire_space_options *options)
 {

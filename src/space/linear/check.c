@@ -114,7 +114,7 @@ static quire_result check_figures(const qi_linear *l, const seen *s)
     const quire_space *space = &l->space;
     if (s->live_count != space->live_count || s->live_bytes != space->live_bytes ||
         s->padding_bytes != space->padding_bytes)
-        return qi_space_damaged("the live figures do not match the ranges", 0);
+        return qi_space_damaged("the live statistics do not match the ranges", 0);
     if (s->gaps != l->gaps)
         return qi_space_damaged("the number of gaps is wrong", 0);
     if (s->live_bytes + s->padding_bytes + s->free_bytes != space->region_bytes)

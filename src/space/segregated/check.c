@@ -188,7 +188,7 @@ quire_result qi_segregated_check(const quire_space *space)
         return qi_space_damaged("the lists do not hold every free range exactly once", 0);
     if (seen.live != space->live_count ||
         seen.live_granules << s->granule_shift != space->live_bytes || space->padding_bytes)
-        return qi_space_damaged("the live figures do not match the ranges", 0);
+        return qi_space_damaged("the live statistics do not match the ranges", 0);
     uint64_t free_bytes = space->region_bytes - space->live_bytes;
     if (seen.free_granules << s->granule_shift != free_bytes)
         return qi_space_damaged("the sums of live and free bytes are not the size of the regions",

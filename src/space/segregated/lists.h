@@ -261,7 +261,7 @@ QI_ALWAYS_INLINE uint32_t qi_node_carve(qi_segregated *s, uint32_t found, uint32
     return live;
 }
 
-/* Makes a carved node live: new generation, user value, figures, and the placement. */
+/* Makes a carved node live: new generation, user value, statistics, and the placement. */
 static inline void qi_node_make_live(qi_segregated *s, uint32_t number, uint32_t start,
                                      uint32_t size, uint64_t user, quire_placement *out)
 {
@@ -282,7 +282,7 @@ static inline void qi_node_make_live(qi_segregated *s, uint32_t number, uint32_t
     out->user = user;
 }
 
-/* Makes a live node stale and removes it from the figures. The caller then frees or defers it. */
+/* Makes a live node stale and removes it from the statistics. The caller then frees or defers it. */
 static inline void qi_node_make_stale(qi_segregated *s, uint32_t number)
 {
     s->nodes[number].generation++;

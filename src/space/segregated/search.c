@@ -131,7 +131,7 @@ static bool search_tight(const qi_segregated *s, const request *r, finding *f)
            search_class(s, class, r, EXAMINE_TIGHT, f);
 }
 
-/* The whole search. Updates the figures of the space. */
+/* The whole search. Updates the statistics of the space. */
 static finding search(qi_segregated *s, const request *r, uint32_t how)
 {
     finding f = {0};

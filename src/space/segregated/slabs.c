@@ -85,7 +85,7 @@ static uint32_t begin_slab(qi_segregated *s, const quire_placement *at, uint32_t
     };
     s->nodes[node].owner |= QI_SLAB_MARK;
     s->nodes[node].next = number; /* replaces the low half of the user value */
-    s->space.live_count--;        /* the figures count slots, not the node */
+    s->space.live_count--;        /* the statistics count slots, not the node */
     s->space.live_bytes -= at->size;
     slabs->classes[class].slots += slots;
     slabs->classes[class].empty = number;

@@ -14,7 +14,7 @@
  *  - a free slot has its bit set and an even generation; a slot that is neither live nor free is
  *    worn out
  *  - the list of a class holds its slabs with a free slot; at most one of them has no live slot
- *  - the node of a slab has QI_SLAB_MARK; the figures of the space count the slots, not the node
+ *  - the node of a slab has QI_SLAB_MARK; the statistics of the space count the slots, not the node
  */
 #ifndef QUIRE_SRC_SPACE_SEGREGATED_SLABS_H
 #define QUIRE_SRC_SPACE_SEGREGATED_SLABS_H

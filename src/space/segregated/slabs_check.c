@@ -84,7 +84,7 @@ static quire_result check_class(const qi_slabs *slabs, uint32_t class, const cou
         before = i;
     }
     if (of->slots != seen->slots[class] || of->empty != seen->empty_of[class])
-        return qi_space_damaged("the figures of a class of slabs are wrong", class);
+        return qi_space_damaged("the statistics of a class of slabs are wrong", class);
     return QUIRE_SUCCESS;
 }
 
@@ -135,6 +135,6 @@ quire_result qi_slabs_check(const qi_segregated *s)
     }
     if (listed != partial || seen.slabs != slabs->count || seen.empty != slabs->empty ||
         seen.all_slots != slabs->slots)
-        return qi_space_damaged("the figures of the slabs are wrong", 0);
+        return qi_space_damaged("the statistics of the slabs are wrong", 0);
     return QUIRE_SUCCESS;
 }

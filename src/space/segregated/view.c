@@ -1,5 +1,5 @@
 /*
- * view.c - reports the ranges of the segregated fit: placements, the walk, and figures that are
+ * view.c - reports the ranges of the segregated fit: placements, the walk, and statistics that are
  * computed from the records. Changes nothing.
  */
 #include "src/space/segregated/lists.h"

@@ -287,7 +287,7 @@ UNIT(buddy_check, marks_of_orders)
 UNIT(buddy_check, counts_and_sums)
 {
     bench b = make_bench();
-    const char *const message = "the live figures do not match the ranges";
+    const char *const message = "the live statistics do not match the ranges";
     DAMAGE(&b, b.space->live_bytes, 73, message);
     DAMAGE(&b, b.space->live_count, 4, message);
     DAMAGE(&b, b.space->padding_bytes, 1, message);

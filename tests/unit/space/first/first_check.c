@@ -177,7 +177,7 @@ UNIT(first_check, the_tree_and_the_counts)
 UNIT(first_check, live_counts_and_sums)
 {
     bench b = make_bench();
-    const char *const message = "the live figures do not match the ranges";
+    const char *const message = "the live statistics do not match the ranges";
     DAMAGE(&b, b.space->live_bytes, 111, message);
     DAMAGE(&b, b.space->padding_bytes, 0, message);
     DAMAGE(&b, b.space->region_bytes, 5095,

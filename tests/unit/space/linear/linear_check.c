@@ -181,7 +181,7 @@ UNIT(linear_check, the_region)
 UNIT(linear_check, counts_and_sums)
 {
     bench b = make_bench();
-    const char *const live = "the live figures do not match the ranges";
+    const char *const live = "the live statistics do not match the ranges";
     DAMAGE(&b, b.space->live_count, 5, live);
     DAMAGE(&b, b.space->live_bytes, b.space->live_bytes + 1, live);
     DAMAGE(&b, b.space->padding_bytes, 0, live);

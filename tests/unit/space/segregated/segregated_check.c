@@ -375,12 +375,12 @@ UNIT(segregated_check, counts_of_free_ranges)
 UNIT(segregated_check, live_counts)
 {
     bench b = make_bench();
-    DAMAGE(&b, b.space->live_bytes, b.space->live_bytes - 1, "the live figures do not match");
+    DAMAGE(&b, b.space->live_bytes, b.space->live_bytes - 1, "the live statistics do not match");
     /* the check derives the expected count of free ranges from the numbers in use */
     b.space->live_count++;
     b.space->pool.spare--;
     CHECK_FAILS(quire_space_check(b.space), QUIRE_ERROR_CORRUPTED);
-    CHECK_HAS(quire_last_error(), "the live figures do not match");
+    CHECK_HAS(quire_last_error(), "the live statistics do not match");
     b.space->live_count--;
     b.space->pool.spare++;
     end_bench(&b);

@@ -117,7 +117,7 @@ UNIT(slabs_check, the_size_of_a_slab)
     EXPECT_FOUND(&b, b.items[A].slots, 65, size);
     EXPECT_FOUND(&b, b.items[A].class, QI_SLAB_CLASSES, size);
     EXPECT_FOUND(&b, b.items[A].class, b.items[A].class + 1, NULL);
-    EXPECT_FOUND(&b, b.items[C].class, b.items[C].class + 1, "the figures of a class of slabs");
+    EXPECT_FOUND(&b, b.items[C].class, b.items[C].class + 1, "the statistics of a class of slabs");
     end_bench(&b);
 }
 
@@ -173,8 +173,8 @@ UNIT(slabs_check, the_lists)
     EXPECT_FOUND(&b, b.items[second].before, 0, belongs);
     EXPECT_FOUND(&b, of->head, second, belongs);
     EXPECT_FOUND(&b, b.items[second].next, first, NULL); /* a circle */
-    EXPECT_FOUND(&b, of->head, 0, "the figures of the slabs are wrong");
-    EXPECT_FOUND(&b, b.items[first].next, 0, "the figures of the slabs are wrong");
+    EXPECT_FOUND(&b, of->head, 0, "the statistics of the slabs are wrong");
+    EXPECT_FOUND(&b, b.items[first].next, 0, "the statistics of the slabs are wrong");
     EXPECT_FOUND(&b, b.slabs->classes[0].head, A, belongs);
     end_bench(&b);
 }
@@ -183,8 +183,8 @@ UNIT(slabs_check, the_counts)
 {
     bench b = make_bench();
     qi_slab_class *of = &b.slabs->classes[b.items[D].class];
-    const char *class = "the figures of a class of slabs are wrong";
-    const char *all = "the figures of the slabs are wrong";
+    const char *class = "the statistics of a class of slabs are wrong";
+    const char *all = "the statistics of the slabs are wrong";
     EXPECT_FOUND(&b, of->slots, of->slots + 1, class);
     EXPECT_FOUND(&b, of->empty, 0, class);
     EXPECT_FOUND(&b, of->empty, C, class);
