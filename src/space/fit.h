@@ -75,9 +75,9 @@ struct qi_fit {
                                    uint32_t count, quire_placement *placements);
 
     /*
-     * A free in two steps, for batches. claim makes a range stale and removes it from the statistics.
-     * Then either release_claimed makes it free, or unclaim makes it live again; ranges are
-     * unclaimed in reverse order.
+     * A free in two steps, for batches. claim makes a range stale and removes it from the
+     * statistics. Then either release_claimed makes it free, or unclaim makes it live again; ranges
+     * are unclaimed in reverse order.
      */
     bool (*claim)(quire_space *space, uint32_t slot, uint32_t generation);
     void (*unclaim)(quire_space *space, uint32_t slot);

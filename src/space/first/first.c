@@ -156,7 +156,7 @@ static void free_node(qi_first *f, uint32_t number, uint64_t begin, uint64_t siz
     qi_free_tree_update(f, before);
 }
 
-/* The node keeps its place in the ring until release_claimed; unclaim only restores the statistics. */
+/* Until release_claimed the node keeps its place in the ring. unclaim restores the statistics. */
 static bool first_claim(quire_space *space, uint32_t slot, uint32_t generation)
 {
     qi_first *f = of(space);

@@ -282,7 +282,7 @@ static inline void qi_node_make_live(qi_segregated *s, uint32_t number, uint32_t
     out->user = user;
 }
 
-/* Makes a live node stale and removes it from the statistics. The caller then frees or defers it. */
+/* Makes a live node stale and removes it from the statistics. The caller frees or defers it. */
 static inline void qi_node_make_stale(qi_segregated *s, uint32_t number)
 {
     s->nodes[number].generation++;
