@@ -63,12 +63,13 @@ class Order:
         self._of_folder[os.path.dirname(file), test.name] += 1
 
     def tests_for(self, file):
-        stem = pathlib.Path(file).stem
+        path = pathlib.PurePath(file)
+        names = path.stem, f"{path.parent.name}_{path.stem}"
 
         def priority(test):
-            is_related = test.name == stem or f"{stem}_".startswith(f"{test.name}_") or \
-                f"{test.name}_".startswith(f"{stem}_")
-            is_similar = test.name.split("_")[0] == stem.split("_")[0]
+            is_related = any(f"{name}_".startswith(f"{test.name}_") or f"{test.name}_".startswith(f"{name}_")
+                             for name in names)
+            is_similar = any(test.name.split("_")[0] == name.split("_")[0] for name in names)
             kills = 4 * self._of_file[file, test.name] + self._of_folder[os.path.dirname(file), test.name]
             return (0.1 + 4 * is_related + 2 * is_similar + kills) / (0.1 + test.seconds)
 
