@@ -1,7 +1,7 @@
-"""A copy of the tree with a build of its own, in which sources are changed and tests run.
+"""Builds a copy of the tree, in which mutate.py changes sources and runs tests.
 
-The build is a debug build, so that assertions hold, at -O1 and without symbols, so that it links
-quickly. Only the programs that run are linked after a change.
+The build enables assertions. It uses -O1 and no debug information, so that it links quickly. After a
+change it links only the programs that run.
 """
 
 import hashlib
@@ -19,23 +19,23 @@ import time
 OPTIONS = ["-Dbuildtype=plain", "-Doptimization=1", "-Ddebug=false", "-Db_ndebug=false", "-Dwarning_level=0",
            "-Dtests=enabled", "-Dtest_factor=0", "-Dstatic_tests=false", "-Dtool=disabled", "-Dman=disabled",
            "-Dmutants=0", "-Dc_args=-DNVALGRIND"]
-# Tests that cannot see a change of the core, or that run on drivers of others.
-LEFT_OUT = {"driver", "static", "tool", "guard"}
-# Bytes of memory for a test, as a mutant may allocate without end; some reserve more on purpose.
+# Suites that cannot detect a change of the core, or that use installed drivers.
+EXCLUDED_SUITES = {"driver", "static", "tool", "guard"}
+# Memory limit of a test in bytes, because a mutant may allocate endlessly. Tests that reserve more have none.
 MAX_DATA = 4 << 30
 LIBRARIES = ["libquire-objects.a", "tests/support/libquire-objects-checked.a"]
-NO_END = "no end within its time"
-# Criterion runs each case in a process of its own, and now and then dies itself: such an end counts
-# when it comes again.
-DIED, RUNS = "ended by signal", 3
+TIMEOUT = "timeout"
+# Criterion runs each case in a separate process and sometimes crashes itself. A crash counts only if every
+# run crashes.
+CRASHED, RUNS = "terminated by signal", 3
 
 
 class Failed(Exception):
-    """The build does not work, whatever is changed."""
+    """The build of the unchanged sources fails."""
 
 
 def files_of(root):
-    """What belongs to the tree, without what git ignores."""
+    """The files of the tree that git does not ignore."""
     listed = subprocess.run(["git", "ls-files", "-zco", "--exclude-standard"], cwd=root, capture_output=True)
     if listed.returncode == 0 and listed.stdout:
         names = listed.stdout.decode().split("\0")
@@ -46,7 +46,7 @@ def files_of(root):
 
 
 def copy_tree(root, tree):
-    """Makes `tree` what `root` is; files that are the same keep their times, so that little is built anew."""
+    """Makes `tree` a copy of `root`. Unchanged files keep their times, so that ninja rebuilds little."""
     names = set(files_of(root))
     for path in list(tree.rglob("*")):
         if path.is_file() and str(path.relative_to(tree)) not in names:
@@ -58,25 +58,25 @@ def copy_tree(root, tree):
             shutil.copy(source, copy)
 
 
-def limit_nothing_but_cores():
+def disable_core_dumps():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def limit():
-    limit_nothing_but_cores()
+def limit_memory():
+    disable_core_dumps()
     resource.setrlimit(resource.RLIMIT_DATA, (MAX_DATA, MAX_DATA))
 
 
 class Test:
-    """A test of the build: a command, and what has to be built for it. Of a unit test program each file
-    is a test, which Criterion selects by the name of its suite."""
+    """A test of the build: a command and the targets that it needs. Each file of a unit test program is
+    one test, which Criterion selects by the name of its suite."""
 
     def __init__(self, described, targets, folder, suite=None):
         self.name = suite or described["name"]
         self.targets = targets
         self.seconds = 1.0  # on the unchanged sources
         self.is_limited = True
-        self.sources = set()  # names of files; none: not known
+        self.sources = set()  # file names; empty if unknown
         self._command = described["cmd"] + ([f"--filter={suite}/*"] if suite else [])
         self._folder = described.get("workdir") or folder
         self._environment = {**os.environ, **described.get("env", {})}
@@ -86,10 +86,10 @@ class Test:
         return not self.sources or any(name.endswith(f"_{source}.o") for name in objects for source in self.sources)
 
     def run(self, seconds):
-        """What failed first, or None. Stops at the first failure and at the end of the time."""
+        """The first failure, or None. Stops at the first failure and after `seconds`."""
         for _ in range(RUNS):
             failure = self._run_once(seconds)
-            if not failure or not failure.startswith(DIED):
+            if not failure or not failure.startswith(CRASHED):
                 break
         return failure
 
@@ -97,21 +97,21 @@ class Test:
         child = subprocess.Popen(self._command, cwd=self._folder, env=self._environment,
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, start_new_session=True,
-                                 preexec_fn=limit if self.is_limited else limit_nothing_but_cores)
+                                 preexec_fn=limit_memory if self.is_limited else disable_core_dumps)
         deadline = time.monotonic() + seconds
         failure = first_failure(child.stdout, deadline)
         if failure is None and not has_ended(child, deadline):
-            failure = NO_END
-        os.killpg(child.pid, signal.SIGKILL)  # and what it started; its number is taken until wait()
+            failure = TIMEOUT
+        os.killpg(child.pid, signal.SIGKILL)  # with its children; the id stays valid until wait()
         child.stdout.close()
         code = child.wait()
         if failure or not code:
             return failure
-        return f"{DIED} {-code}" if code < 0 else f"exit status {code}"
+        return f"{CRASHED} {-code}" if code < 0 else f"exit status {code}"
 
 
 def first_failure(stream, deadline):
-    """Reads TAP until a line says that a case failed, the end, or the deadline."""
+    """Reads TAP until a case fails, the stream ends, or the deadline passes."""
     rest = b""
     with selectors.DefaultSelector() as selector:
         selector.register(stream, selectors.EVENT_READ)
@@ -124,7 +124,7 @@ def first_failure(stream, deadline):
             for line in lines:
                 if line.startswith((b"not ok", b"Bail out!")) and b"# TODO" not in line:
                     return line.decode(errors="replace").replace("not ok", "").strip(" -")
-    return NO_END
+    return TIMEOUT
 
 
 def has_ended(child, deadline):
@@ -136,7 +136,7 @@ def has_ended(child, deadline):
 
 
 class Build:
-    """The copy and its build. Raises Failed when that does not work on the unchanged sources."""
+    """The copy and its build. Raises Failed if the unchanged sources do not build."""
 
     def __init__(self, root, work, jobs):
         self.tree, self.jobs = work / "tree", jobs
@@ -164,7 +164,7 @@ class Build:
         targets = {target["id"]: target for target in self._introspect("--targets")}
         for described in self._introspect("--tests"):
             suites = {suite.split(":")[-1] for suite in described["suite"]}
-            if not suites & LEFT_OUT:
+            if not suites & EXCLUDED_SUITES:
                 needed = [targets[name] for name in described["depends"] if name in targets]
                 files = {os.path.relpath(name, self._folder) for target in needed for name in target["filename"]}
                 for suite in self._suites_of(needed) if "unit" in suites else [None]:
@@ -172,13 +172,13 @@ class Build:
 
     @staticmethod
     def _suites_of(targets):
-        """The files of a unit test program, which are named as their suites."""
+        """The file names of a unit test program, which are also the names of its suites."""
         paths = {pathlib.Path(source) for target in targets for part in target["target_sources"]
                  for source in part.get("sources", [])}
         return sorted(path.stem for path in paths if path.suffix == ".c" and "unit" in path.parts)
 
     def _make(self, targets):
-        """None, or what the compiler said."""
+        """None, or the output of the failed build."""
         done = subprocess.run(["ninja", "-C", str(self._folder), f"-j{self.jobs}", *sorted(targets)],
                               capture_output=True, text=True)
         return None if done.returncode == 0 else done.stdout[-3000:] + done.stderr[-500:]
@@ -190,12 +190,12 @@ class Build:
         return self._make({target for test in tests for target in test.targets})
 
     def object_code(self):
-        """{object file: digest} of what the compiler made of the library."""
+        """{object file: digest} for the object files of the library."""
         return {path.name: hashlib.sha256(path.read_bytes()).digest()
                 for library in LIBRARIES for path in (self._folder / f"{library}.p").rglob("*.o")}
 
     def _note_sources(self):
-        """Tells each test what sources are linked into it, by the symbols that name files."""
+        """Records for each test the linked sources, from the file symbols of its programs."""
         for test in self.tests:
             paths = [str(self._folder / target) for target in test.targets]
             done = subprocess.run(["nm", "-a", *paths], capture_output=True, text=True)

@@ -1,13 +1,14 @@
-"""Changes the library in one small way at a time, and reports which changes no test notices.
+"""Makes one small change to the library at a time, and reports the changes that no test detects.
 
 usage: mutate.py [--count N] [--seed S] [--under PATH...] [--least PERCENT] [--jobs N] [--work FOLDER]
 
-A mutant is one place of a source changed: a comparison, && or ||, + or -, a constant, a condition
-negated, a statement deleted, a result swapped, an early return dropped. The places are drawn at random
-from the sources under the paths (src/space and src/core), the seed is that of the last commit, so
-that a commit always gets the same ones. Mutants that do not compile, that compile to the same code, or
-that equivalent.txt lists are not counted: others are drawn for them. A mutant is killed when a test
-fails, crashes or does not end. Prints TAP; report.txt in the work folder has the same lines.
+A mutant changes one point of a source: it changes a comparison, && or ||, + or -, or a constant,
+negates a condition, deletes a statement, swaps a result, or drops an early return. The points are drawn
+at random from the sources under the paths (default: src/space and src/core). The default seed comes
+from the last commit, so that a commit always gets the same mutants. A mutant does not count if it does
+not compile, compiles to the same code, or is in equivalent.txt; another one is drawn instead. A mutant
+is killed if a test fails, crashes or times out. Prints TAP; report.txt in the work folder has the same
+lines.
 """
 
 import argparse
@@ -31,15 +32,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "static"))
 from tap import Tap  # noqa: E402
 
-# A test that takes longer than this many times its usual time, and some seconds, does not end.
-TIMES_LONGER, SECONDS_MORE = 10, 10
-TOGETHER = 4  # tests that are linked and run before the next are
-# One that every test of spaces with regions must notice.
+# The timeout of a test is its usual time times the factor, plus the seconds.
+TIMEOUT_FACTOR, TIMEOUT_SECONDS = 10, 10
+GROUP_SIZE = 4  # tests that are linked and run before the next group
+# A fault that every test of spaces with regions must detect.
 PLANTED = ("src/space/region.c", "space->region_count++;")
 
 
 def seed_of(root):
-    """A number from the commit; without git from the sources."""
+    """A number from the commit id, or from the sources if git is unavailable."""
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True)
     if head.returncode == 0:
         return int(head.stdout.strip()[:12], 16)
@@ -50,7 +51,7 @@ def seed_of(root):
 
 
 class Order:
-    """Which tests come first for a file: those of its name, those that killed before, quick ones."""
+    """Orders the tests for a file: tests with its name, tests that killed mutants, and fast tests come first."""
 
     def __init__(self, tests):
         self._tests = tests
@@ -62,20 +63,21 @@ class Order:
         self._of_folder[os.path.dirname(file), test.name] += 1
 
     def tests_for(self, file):
-        stem = pathlib.Path(file).stem
+        path = pathlib.PurePath(file)
+        names = path.stem, f"{path.parent.name}_{path.stem}"
 
-        def worth(test):
-            related = test.name == stem or f"{stem}_".startswith(f"{test.name}_") or \
-                f"{test.name}_".startswith(f"{stem}_")
-            alike = test.name.split("_")[0] == stem.split("_")[0]
+        def priority(test):
+            is_related = any(f"{name}_".startswith(f"{test.name}_") or f"{test.name}_".startswith(f"{name}_")
+                             for name in names)
+            is_similar = any(test.name.split("_")[0] == name.split("_")[0] for name in names)
             kills = 4 * self._of_file[file, test.name] + self._of_folder[os.path.dirname(file), test.name]
-            return (0.1 + 4 * related + 2 * alike + kills) / (0.1 + test.seconds)
+            return (0.1 + 4 * is_related + 2 * is_similar + kills) / (0.1 + test.seconds)
 
-        return sorted(self._tests, key=worth, reverse=True)
+        return sorted(self._tests, key=priority, reverse=True)
 
 
-def run_together(tests, jobs):
-    """Runs tests side by side until one fails; that one and what failed, or None."""
+def run_parallel(tests, jobs):
+    """Runs tests in parallel until one fails. Returns (test, failure) or None."""
     waiting, failures = collections.deque(tests), []
 
     def work():
@@ -84,7 +86,7 @@ def run_together(tests, jobs):
                 test = waiting.popleft()
             except IndexError:
                 return
-            failure = test.run(TIMES_LONGER * test.seconds + SECONDS_MORE)
+            failure = test.run(TIMEOUT_FACTOR * test.seconds + TIMEOUT_SECONDS)
             if failure:
                 failures.append((test, failure))
 
@@ -104,11 +106,11 @@ class Tester:
         self.tried = collections.Counter()
 
     def measure(self):
-        """Every test on the unchanged sources; what failed."""
+        """Runs every test on the unchanged sources. Returns the failures."""
         problems = []
         for test in self._build.tests:
             failure = self._time(test)
-            if failure:  # it may reserve more than the limit
+            if failure:  # the test may reserve more than the limit
                 test.is_limited = False
                 failure = self._time(test)
             if failure:
@@ -123,19 +125,19 @@ class Tester:
         return failure
 
     def _first_failure(self, file, changed):
-        """The test that fails and how, None, or "" where the tests cannot be built."""
+        """(test, failure), None, or "" if the tests do not build."""
         tests = [test for test in self._order.tests_for(file) if test.has_any(changed)]
-        for i in range(0, len(tests), TOGETHER):
-            if self._build.make_tests(tests[i:i + TOGETHER]):
+        for i in range(0, len(tests), GROUP_SIZE):
+            if self._build.make_tests(tests[i:i + GROUP_SIZE]):
                 return ""
-            failed = run_together(tests[i:i + TOGETHER], self._build.jobs)
+            failed = run_parallel(tests[i:i + GROUP_SIZE], self._build.jobs)
             if failed:
                 self._order.killed(file, failed[0])
                 return failed
         return None
 
     def try_mutant(self, point):
-        """"killed", "survived", or why it does not count."""
+        """Returns "killed", "survived", or the reason why the mutant does not count."""
         path = self._build.tree / point.file
         text = path.read_text()
         path.write_text(points.apply(text, point))
@@ -151,10 +153,10 @@ class Tester:
             path.write_text(text)
         if failed == "":
             return "does not compile"
-        self._tell(text, point, failed)
+        self._report(text, point, failed)
         return "killed" if failed else "survived"
 
-    def _tell(self, text, point, failed):
+    def _report(self, text, point, failed):
         where = f"{point.file}:{points.line_of(text, point)}: {point.operator}"
         before, after = points.changed_lines(text, point)
         how = f"killed by {failed[0].name}: {failed[1]}" if failed else "SURVIVED"
@@ -183,7 +185,7 @@ def planted_in(texts):
 
 
 def sample(tester, chosen, texts, listed, count):
-    """Tries mutants until `count` counted; how many were killed."""
+    """Tries mutants until `count` have counted."""
     for point in chosen:
         if tester.tried["killed"] + tester.tried["survived"] == count:
             break
@@ -219,7 +221,7 @@ def main():
     tap = Tap()
     found, texts = read_points(given.root, given.under)
     chosen = random.Random(seed).sample(found, len(found))
-    out(f"seed {seed}, {len(found)} places under {' '.join(given.under)}")
+    out(f"seed {seed}, {len(found)} points under {' '.join(given.under)}")
     try:
         tester = Tester(Build(given.root, given.work, given.jobs), out)
     except Failed as failed:

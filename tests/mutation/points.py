@@ -1,7 +1,7 @@
-"""Finds the places of a C source at which a mutation is possible, and what to put there.
+"""Finds the points of a C source that a mutation can change, and the new text of each.
 
-It reads function bodies only: clang-format puts their braces at the start of a line. Comments,
-strings, preprocessor lines, assertions and the texts of errors and log lines are left alone.
+Reads function bodies only: clang-format puts their braces at the start of a line. Skips comments,
+strings, preprocessor lines, assertions and the texts of errors and log lines.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Point(NamedTuple):
-    """One mutant: text[begin:end] becomes `new`, with as many line ends as before."""
+    """One mutant: text[begin:end] becomes `new`, which has the same number of newlines."""
 
     file: str
     operator: str
@@ -18,10 +18,12 @@ class Point(NamedTuple):
     new: str
 
 
-HIDDEN = re.compile(
-    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|^[ \t]*#(?:\\\n|[^\n])*", re.S | re.M)
+COMMENT = r"//[^\n]*|/\*.*?\*/"
+STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
+COMMENT_OR_STRING = re.compile(f"{COMMENT}|{STRING}", re.S)
+HIDDEN = re.compile(rf"{COMMENT}|{STRING}|^[ \t]*#(?:\\\n|[^\n])*", re.S | re.M)
 FUNCTION = re.compile(r"^\{$.*?^\}$", re.S | re.M)
-# their arguments are words for people
+# Functions whose arguments are messages.
 TEXT_CALL = re.compile(r"\b(?:qi_fail\w*|qi_log\w*|qi_text_\w+|qi_space_damaged|snprintf)\s*\(")
 ASSERTION = re.compile(r"\b(?:assert|static_assert|_Static_assert)\s*\(")
 COMPARISONS = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"),
@@ -42,12 +44,17 @@ def blank(match):
     return re.sub(r"[^\n]", " ", match.group())
 
 
+def without_comments(text):
+    """The text with blanks instead of comments, of the same length."""
+    return COMMENT_OR_STRING.sub(lambda match: blank(match) if match.group()[0] == "/" else match.group(), text)
+
+
 def blank_between(text, begin, end):
     return text[:begin] + re.sub(r"[^\n]", " ", text[begin:end]) + text[end:]
 
 
 def closing(text, begin):
-    """The place behind the bracket that closes the one at `begin`."""
+    """The index after the bracket that closes the one at `begin`."""
     depth = 0
     for i in range(begin, len(text)):
         depth += (text[i] in "([{") - (text[i] in ")]}")
@@ -57,7 +64,7 @@ def closing(text, begin):
 
 
 def hide(text):
-    """The text with blanks for all that is no code, of the same length."""
+    """The text with blanks instead of everything that is not mutated, of the same length."""
     text = HIDDEN.sub(blank, text)
     for match in list(ASSERTION.finditer(text)):
         text = blank_between(text, match.start(), closing(text, match.end() - 1))
@@ -67,7 +74,7 @@ def hide(text):
 
 
 def tokens(code, begin, end):
-    """Comparisons, && and ||, + and -, and constants."""
+    """Mutates comparisons, && and ||, + and -, and constants."""
     for match in TOKEN.finditer(code, begin, end):
         token, number = match.group(), match.group(1)
         for new in COMPARISONS.get(token, ()):
@@ -91,7 +98,7 @@ def conditions(code, begin, end):
 
 
 def statements(code, begin, end):
-    """Calls and assignments that are statements of their own; not the heads of loops."""
+    """Deletes calls and assignments that are whole statements; keeps the heads of loops."""
     at = begin + 1
     while at < end:
         while at < end and code[at] in " \n;{}":
@@ -122,7 +129,7 @@ def returns(code, begin, end):
 
 
 def points_of(file, text):
-    """All points of a source, in the order of their places."""
+    """All points of a source, in the order of their offsets."""
     code = hide(text)
     found = []
     for body in FUNCTION.finditer(code):
@@ -146,9 +153,11 @@ def line_of(text, point):
 
 
 def changed_lines(text, point):
-    """The lines before and after, as two strings without indentation."""
+    """The lines before and after, as two strings without comments; each run of whitespace is one space."""
+    text = without_comments(text)
+    new = without_comments(point.new)
     first = text.rfind("\n", 0, point.begin) + 1
     last = text.find("\n", point.end)
     before = text[first:last]
-    after = text[first:point.begin] + point.new + text[point.end:last]
+    after = text[first:point.begin] + new + text[point.end:last]
     return " ".join(before.split()), " ".join(after.split())

@@ -1,4 +1,4 @@
-"""The places that mutate.py finds in a source, and the list of equivalent mutants.
+"""Tests the points that mutate.py finds in a source, and the list of equivalent mutants.
 
 usage: points_test.py SOURCE_ROOT
 """
@@ -36,7 +36,7 @@ static bool small(int a, const struct thing *b)
 }
 '''
 
-# line, operator, the text that is replaced, what replaces it
+# line, operator, old text, new text
 EXPECTED = [
     (8, "constant", "1", "0"), (8, "constant", "1", "2"),
     (9, "comparison", "<=", "<"), (9, "comparison", "<=", ">"), (9, "and or", "&&", "||"),
@@ -57,7 +57,7 @@ def check_points(tap):
     found = {(points.line_of(SOURCE, p), p.operator, SOURCE[p.begin:p.end], p.new)
              for p in points.points_of("small.c", SOURCE)}
     expected = set(EXPECTED)
-    tap.case("the places of a small source", [f"missing: {e}" for e in sorted(expected - found)] +
+    tap.case("the points of a small source", [f"missing: {e}" for e in sorted(expected - found)] +
              [f"not expected: {f}" for f in sorted(found - expected)])
     tap.case("a mutant has as many lines as its source",
              [str(p) for p in points.points_of("small.c", SOURCE)
@@ -65,20 +65,26 @@ def check_points(tap):
     point = next(p for p in points.points_of("small.c", SOURCE) if p.new == "\n")
     lines = points.changed_lines(SOURCE, point)
     tap.case("the lines of a mutant", [] if lines == ("call(b, '+');", ";") else [lines])
+    point = next(p for p in points.points_of("small.c", SOURCE) if p.operator == "dropped return" and p.new == "")
+    source = SOURCE.replace("return false;", "return  false; /* a\n b */ // c")
+    lines = points.changed_lines(source, point._replace(end=point.end + 1))
+    tap.case("the lines of a mutant ignore comments and whitespace", [] if lines == ("return false;", ";") else [lines])
+    line = 'call("/* a */ // b", c);'
+    tap.case("a string is not a comment", [] if points.without_comments(line) == line else [line])
 
 
 def check_equivalents(tap, root):
     listed = equivalents.read(HERE / "equivalent.txt")
-    there, problems = set(), []
+    possible, problems = set(), []
     for file in {key[0] for key in listed}:
         if not (root / file).exists():
-            problems.append(f"there is no {file}")
+            problems.append(f"no such file: {file}")
             continue
         text = (root / file).read_text()
-        there |= {(file, p.operator, *points.changed_lines(text, p)) for p in points.points_of(file, text)}
-    problems += [f"no mutant of today: {key}" for key in listed if key not in there]
+        possible |= {(file, p.operator, *points.changed_lines(text, p)) for p in points.points_of(file, text)}
+    problems += [f"not a mutant of the current sources: {key}" for key in listed if key not in possible]
     problems += [f"no reason: {key}" for key, reason in listed.items() if not reason.strip()]
-    tap.case("equivalent.txt lists mutants of today's sources, with reasons", problems)
+    tap.case("equivalent.txt lists mutants of the current sources, with reasons", problems)
 
 
 def main():
