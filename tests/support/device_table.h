@@ -80,7 +80,8 @@ static inline void init_device_only(fake_backend *fake)
  * Opening is refused with a message that has both parts. It creates no device and does not close
  * the state.
  */
-static inline void expect_refused(fake_backend *fake, const char *part, const char *other)
+static __attribute__((noinline, unused)) void expect_refused(fake_backend *fake, const char *part,
+                                                             const char *other)
 {
     quire_device *device = (quire_device *)fake;
     CHECK_FAILS(fake_open(fake, unit_memory(), &device), QUIRE_ERROR_INVALID_ARGUMENT);
