@@ -31,7 +31,8 @@ bool qi_deferred_is_raw(const qi_shard *shard, uint32_t slot)
     return !record->meta && !record->object;
 }
 
-bool qi_deferred_advance(qi_shard *shard, qi_wait *first, uint32_t slot)
+/* qi_deferred_advance, inline for the free itself: programs free on streams by the million. */
+QI_ALWAYS_INLINE bool advance(qi_shard *shard, qi_wait *first, uint32_t slot)
 {
     qi_wait *wait = skip_passed(shard, first);
     if (!wait)
@@ -39,6 +40,11 @@ bool qi_deferred_advance(qi_shard *shard, qi_wait *first, uint32_t slot)
     wait->slot = slot;
     qi_stream_queue_put(shard, wait, qi_deferred_is_raw(shard, slot));
     return true;
+}
+
+bool qi_deferred_advance(qi_shard *shard, qi_wait *first, uint32_t slot)
+{
+    return advance(shard, first, slot);
 }
 
 /* Whether a recorded use is of the stream; with NULL, of any capture stream. */
@@ -120,7 +126,7 @@ static quire_result free_after(quire_memory *memory, uint32_t slot, quire_stream
         qi_release_name(memory, slot);
         qi_lock_acquire(&shard->lock);
     }
-    bool waits = qi_deferred_advance(shard, first, slot);
+    bool waits = advance(shard, first, slot);
     qi_lock_release(&shard->lock);
     return waits ? QUIRE_SUCCESS : qi_release_checked(memory, slot);
 }

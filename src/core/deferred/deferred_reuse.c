@@ -5,14 +5,8 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/core/deferred/stream_queue.h"
-#include "src/space/space.h"
 
-/*
- * Requires the lock. Ends a wait that was taken out of its queue; its slot becomes a new allocation
- * with the same range.
- */
-static uint32_t renew(qi_shard *shard, qi_wait *wait, const qi_range_request *request)
+uint32_t qi_deferred_renew(qi_shard *shard, qi_wait *wait, const qi_range_request *request)
 {
     quire_memory *memory = shard->memory;
     quire_memory_stats *stats = &shard->stats;
@@ -28,26 +22,6 @@ static uint32_t renew(qi_shard *shard, qi_wait *wait, const qi_range_request *re
     record->meta = request->meta;
     qi_slot_renew(&memory->slots, slot);
     return slot;
-}
-
-/* Describes the wanted range. In a shared page, sizes are compared as the space rounds them. */
-static qi_fitting fitting_for(const qi_shard *shard, const qi_range_request *request,
-                              bool dedicated)
-{
-    uint64_t size = 0;
-    if (dedicated || qi_space_range_overflows(shard->space, request->size, &size))
-        size = request->size;
-    return (qi_fitting){.size = size, .alignment = request->alignment, .dedicated = dedicated};
-}
-
-bool qi_deferred_reuse(qi_shard *shard, quire_stream *stream, const qi_range_request *request,
-                       bool dedicated, uint32_t *slot)
-{
-    const qi_fitting fitting = fitting_for(shard, request, dedicated);
-    qi_wait *wait = qi_stream_queue_take_fitting_on(shard, stream, &fitting);
-    if (wait)
-        *slot = renew(shard, wait, request);
-    return wait != NULL;
 }
 
 /*
@@ -68,7 +42,7 @@ static quire_result order_after(quire_stream *stream, qi_wait *wait)
 bool qi_deferred_take_over(qi_shard *shard, quire_stream *stream, const qi_range_request *request,
                            bool dedicated, uint32_t *slot)
 {
-    const qi_fitting fitting = fitting_for(shard, request, dedicated);
+    const qi_fitting fitting = qi_deferred_fitting(shard, request, dedicated);
     if (stream->capture || !qi_device_offers(stream->device, QUIRE_BACKEND_STREAM_ORDER))
         return false;
     for (qi_stream_queue *queue = shard->queues; queue; queue = queue->next_of_shard) {
@@ -86,7 +60,7 @@ bool qi_deferred_take_over(qi_shard *shard, quire_stream *stream, const qi_range
         qi_lock_acquire(&shard->lock);
         qi_stream_end_look(earlier);
         if (!result) {
-            *slot = renew(shard, wait, request);
+            *slot = qi_deferred_renew(shard, wait, request);
             return true;
         }
         qi_stream_queue_put(shard, wait, true);
