@@ -77,24 +77,15 @@ quire_result quire_commit(quire_memory *memory, quire_allocation allocation)
     return memory ? qi_slot_commit(&memory->slots, allocation) : refuse_null_memory();
 }
 
-static inline quire_result claim_and_free(quire_memory *memory, quire_allocation allocation,
-                                          int accept)
-{
-    if (!memory)
-        return refuse_null_memory();
-    uint32_t slot = 0;
-    quire_result result = qi_slot_claim(&memory->slots, allocation, accept, &slot);
-    return result ? result : qi_deferred_free(memory, slot);
-}
-
 quire_result quire_abort(quire_memory *memory, quire_allocation allocation)
 {
-    return claim_and_free(memory, allocation, QI_ACCEPT_RESERVED);
+    return memory ? qi_claim_and_free(memory, allocation, QI_ACCEPT_RESERVED)
+                  : refuse_null_memory();
 }
 
 quire_result quire_free(quire_memory *memory, quire_allocation allocation)
 {
-    return claim_and_free(memory, allocation, QI_ACCEPT_LIVE);
+    return memory ? qi_claim_and_free(memory, allocation, QI_ACCEPT_LIVE) : refuse_null_memory();
 }
 
 quire_result quire_free_batch(quire_memory *memory, const quire_allocation *allocations,

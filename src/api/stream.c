@@ -143,21 +143,13 @@ quire_result quire_free_on(quire_memory *memory, quire_allocation allocation, qu
     return result ? result : qi_deferred_claim_and_free(memory, allocation, stream, 0);
 }
 
-/* Frees at once, because the point has passed or there is none. */
-static quire_result free_now(quire_memory *memory, quire_allocation allocation)
-{
-    uint32_t slot = 0;
-    quire_result result = qi_slot_claim(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
-    return result ? result : qi_deferred_free(memory, slot);
-}
-
 quire_result quire_free_after(quire_memory *memory, quire_allocation allocation,
                               const quire_point *point)
 {
     if (!memory || !point)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_free_after: memory or point is null");
     if (!point->stream || qi_stream_has_passed(point->stream, point->value))
-        return free_now(memory, allocation);
+        return qi_claim_and_free(memory, allocation, QI_ACCEPT_LIVE);
     quire_result result = qi_stream_check_point(point);
     return result ? result
                   : qi_deferred_claim_and_free(memory, allocation, point->stream, point->value);

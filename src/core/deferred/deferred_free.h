@@ -20,6 +20,19 @@ typedef struct qi_wait qi_wait;
 quire_result qi_deferred_free(quire_memory *memory, uint32_t slot);
 
 /*
+ * Requires no lock. Claims an allocation in a phase of `accept` (QI_ACCEPT_LIVE or
+ * QI_ACCEPT_RESERVED) and frees it after its recorded uses. Fails as handles do; nothing changed
+ * then. Otherwise like qi_deferred_free. Inline, because every quire_free is this.
+ */
+static inline quire_result qi_claim_and_free(quire_memory *memory, quire_allocation allocation,
+                                             int accept)
+{
+    uint32_t slot = 0;
+    quire_result result = qi_slot_claim(&memory->slots, allocation, accept, &slot);
+    return result ? result : qi_deferred_free(memory, slot);
+}
+
+/*
  * Requires no lock. Claims a live allocation and frees it after its recorded uses and after a value
  * of the stream (0: everything submitted until the next mark). Fails as handles do and with
  * OUT_OF_HOST_MEMORY; nothing changed then. Otherwise like qi_deferred_free.
