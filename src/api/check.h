@@ -5,11 +5,20 @@
 #define QUIRE_SRC_API_CHECK_H
 
 #include "src/base/result.h"
+#include "src/core/state/memory.h"
 
 /* Returns INVALID_ARGUMENT, for a call whose memory is null. */
 static inline quire_result refuse_null_memory(void)
 {
     return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is null");
+}
+
+/* Refuses a null memory, by the name of the call, and one whose device a fork has disabled. */
+static inline quire_result check_memory(const quire_memory *memory, const char *call)
+{
+    if (!memory)
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: memory is null", call);
+    return memory->device->is_disabled ? qi_refuse_disabled() : QUIRE_SUCCESS;
 }
 
 #endif

@@ -74,11 +74,8 @@ quire_result quire_memory_pop_stats(quire_memory *memory, quire_memory_stats *st
 
 quire_result quire_memory_check(quire_memory *memory)
 {
-    if (!memory)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_check: memory is null");
-    if (memory->device->is_disabled)
-        return qi_refuse_disabled();
-    return qi_memory_check(memory);
+    quire_result result = check_memory(memory, "quire_memory_check");
+    return result ? result : qi_memory_check(memory);
 }
 
 /* ---- events ------------------------------------------------------------------------------- */
@@ -88,10 +85,9 @@ quire_result quire_memory_set_hook(quire_memory *memory, const quire_hook *hook)
     const quire_event_kinds all = QUIRE_EVENT_ALLOCATED | QUIRE_EVENT_FREED | QUIRE_EVENT_REFUSED |
                                   QUIRE_EVENT_PAGE_MADE | QUIRE_EVENT_PAGE_GONE |
                                   QUIRE_EVENT_PAGE_RESIZED;
-    if (!memory)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_set_hook: memory is null");
-    if (memory->device->is_disabled)
-        return qi_refuse_disabled();
+    quire_result result = check_memory(memory, "quire_memory_set_hook");
+    if (result)
+        return result;
     if (hook && hook->kinds & ~all)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there are no events %x",
                             hook->kinds & ~all);

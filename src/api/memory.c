@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "src/api/check.h"
 #include "src/base/result.h"
 #include "src/core/memory/memory_life.h"
 #include "src/core/page/preallocate.h"
@@ -62,19 +63,11 @@ quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info
 
 /* ---- pages ---------------------------------------------------------------------------------- */
 
-/* The check that each call below makes first. `call` names it in the message. */
-static quire_result check(const quire_memory *memory, const char *call)
-{
-    if (!memory)
-        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: memory is null", call);
-    return memory->device->is_disabled ? qi_refuse_disabled() : QUIRE_SUCCESS;
-}
-
 quire_result quire_memory_trim(quire_memory *memory, uint64_t target, uint64_t *released)
 {
     if (released)
         *released = 0;
-    quire_result result = check(memory, "quire_memory_trim");
+    quire_result result = check_memory(memory, "quire_memory_trim");
     if (result)
         return result;
     uint64_t bytes = qi_memory_trim(memory, target);
@@ -85,7 +78,7 @@ quire_result quire_memory_trim(quire_memory *memory, uint64_t target, uint64_t *
 
 quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes)
 {
-    quire_result result = check(memory, "quire_memory_set_limit");
+    quire_result result = check_memory(memory, "quire_memory_set_limit");
     if (!result)
         qi_memory_set_limit(memory, bytes);
     return result;
@@ -93,7 +86,7 @@ quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes)
 
 quire_result quire_memory_preallocate(quire_memory *memory, uint64_t bytes)
 {
-    quire_result result = check(memory, "quire_memory_preallocate");
+    quire_result result = check_memory(memory, "quire_memory_preallocate");
     return result ? result : qi_memory_preallocate(memory, bytes);
 }
 

@@ -6,6 +6,7 @@
  */
 #include "quire/stream.h"
 
+#include "src/api/check.h"
 #include "src/base/result.h"
 #include "src/core/allocate/allocate_on.h"
 #include "src/core/deferred/deferred_collect.h"
@@ -167,12 +168,11 @@ quire_result quire_collect(quire_memory *memory, uint64_t *released)
 {
     if (released)
         *released = 0;
-    if (!memory)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_collect: memory is null");
-    if (memory->device->is_disabled)
-        return qi_refuse_disabled();
+    quire_result result = check_memory(memory, "quire_collect");
+    if (result)
+        return result;
     uint64_t bytes = 0;
-    quire_result result = qi_deferred_collect(memory, &bytes);
+    result = qi_deferred_collect(memory, &bytes);
     if (released)
         *released = bytes;
     return result;
