@@ -4,6 +4,8 @@
  *   g1  every second of 65,536 ranges of 4 KiB is free; the requests are 64 KiB
  *   g2  32,768 holes of 8 KiB, each 4 KiB off the requested alignment of 8 KiB
  *   g3  32,768 holes in the size class of the request, all too small, and one hole that fits
+ *   g4  100,000 ranges of 8 KiB; every 20th is a hole, 4 KiB off the requested alignment of 8 KiB
+ *   g5  the same layout; sizes and alignments of the requests vary, and no hole holds any of them
  *
  * Each request is timed alone and freed again, so that every request sees the same layout. Each
  * layout is built three times and the minimum of each result is kept, which removes random
@@ -25,6 +27,7 @@ enum { UNIT = 256, REQUESTS = 1000, HOLES = 32768, REPLAYS = 3 };
 typedef struct adversary_result {
     bool good;
     double mean_ns, worst_ns; /* per request */
+    double first_ns;          /* of the first request */
     double refill_ns;         /* g1: per allocation that then fills a hole; 0 in the others */
     uint64_t found;           /* requests that succeeded */
 } adversary_result;
@@ -73,15 +76,26 @@ static void free_every_other(layout *l, size_t first)
         l->subject->free(l->state, l->ranges[i].handle);
 }
 
-static void request(layout *l, uint64_t size, uint64_t alignment, adversary_result *out)
+/* A request adds up to `spread` units to the size and shifts the alignment by up to `shifts`. */
+typedef struct wish {
+    uint64_t size, alignment, spread, shifts;
+} wish;
+
+static void request_varied(layout *l, const wish *w, adversary_result *out)
 {
+    enum { SEED = 8005 };
+    rng random = {SEED};
     uint64_t sum = 0, worst = 0;
     for (int i = 0; i < REQUESTS; i++) {
+        uint64_t size = w->size + UNIT * rng_below(&random, w->spread + 1);
+        uint64_t alignment = w->alignment << rng_below(&random, w->shifts + 1);
         uint64_t offset, since = ticks_now();
         uint64_t handle = l->subject->allocate(l->state, size, alignment, &offset);
         uint64_t spent = ticks_spent(since);
         sum += spent;
         worst = spent > worst ? spent : worst;
+        if (!i)
+            out->first_ns = (double)spent * the_clock.ns;
         if (!handle)
             continue;
         out->found++;
@@ -92,13 +106,18 @@ static void request(layout *l, uint64_t size, uint64_t alignment, adversary_resu
     out->good = true;
 }
 
+static void request(layout *l, uint64_t size, uint64_t alignment, adversary_result *out)
+{
+    request_varied(l, &(wish){.size = size, .alignment = alignment}, out);
+}
+
 static void layout_end(layout *l)
 {
     l->subject->destroy(l->state);
     free(l->ranges);
 }
 
-/* ---- the three layouts -------------------------------------------------------------------- */
+/* ---- the layouts -------------------------------------------------------------------- */
 
 static void no_hole_large_enough(const subject *s, adversary_result *out)
 {
@@ -154,6 +173,34 @@ static void one_hole_fits(const subject *s, adversary_result *out)
     layout_end(&l);
 }
 
+/* Half of each hole lies behind the only multiple of 8 KiB in it. */
+static void refuse_in_nearly_full(const subject *s, const wish *w, adversary_result *out)
+{
+    enum { MANY = 100000, EVERY = 20 };
+    layout l;
+    if (!layout_begin(&l, s, 4 * KIB + MANY * 8 * KIB, MANY + 1))
+        return;
+    place(&l, 4 * KIB);
+    for (int i = 0; i < MANY; i++)
+        place(&l, 8 * KIB);
+    sort_by_address(&l);
+    for (size_t i = 1; i < l.count; i += EVERY)
+        l.subject->free(l.state, l.ranges[i].handle);
+    request_varied(&l, w, out);
+    layout_end(&l);
+}
+
+static void same_request(const subject *s, adversary_result *out)
+{
+    refuse_in_nearly_full(s, &(wish){.size = 8 * KIB, .alignment = 8 * KIB}, out);
+}
+
+static void varied_requests(const subject *s, adversary_result *out)
+{
+    const wish w = {.size = 4 * KIB + UNIT, .alignment = 8 * KIB, .spread = 15, .shifts = 4};
+    refuse_in_nearly_full(s, &w, out);
+}
+
 static const struct {
     const char *name, *what;
     void (*run)(const subject *s, adversary_result *out);
@@ -161,6 +208,8 @@ static const struct {
     {"g1", "no hole is large enough", no_hole_large_enough},
     {"g2", "no hole is aligned", no_hole_aligned},
     {"g3", "one hole of many fits", one_hole_fits},
+    {"g4", "refused again and again", same_request},
+    {"g5", "refused in many sizes", varied_requests},
 };
 
 enum { CASE_COUNT = sizeof CASES / sizeof *CASES };
@@ -184,6 +233,7 @@ static void measure(void *user, size_t index)
             *best = one;
         best->mean_ns = fmin(best->mean_ns, one.mean_ns);
         best->worst_ns = fmin(best->worst_ns, one.worst_ns);
+        best->first_ns = fmin(best->first_ns, one.first_ns);
         best->refill_ns = fmin(best->refill_ns, one.refill_ns);
     }
 }
@@ -196,7 +246,8 @@ static void report_one(bench *b, const adversaries *a, size_t index)
         printf("  %-26s failed\n", name);
         return;
     }
-    printf("  %-26s %10.0f %10.0f %6" PRIu64, name, r->mean_ns, r->worst_ns, r->found);
+    printf("  %-26s %10.0f %10.0f %10.0f %6" PRIu64, name, r->mean_ns, r->worst_ns, r->first_ns,
+           r->found);
     if (r->refill_ns > 0)
         printf(" %8.1f", r->refill_ns);
     printf("\n");
@@ -207,6 +258,7 @@ static void report_one(bench *b, const adversaries *a, size_t index)
     qi_json_number(&b->out.json, "found", r->found);
     qi_json_real(&b->out.json, "request_ns", r->mean_ns);
     qi_json_real(&b->out.json, "worst_ns", r->worst_ns);
+    qi_json_real(&b->out.json, "first_ns", r->first_ns);
     qi_json_real(&b->out.json, "refill_ns", r->refill_ns);
     qi_json_end_object(&b->out.json);
 }
@@ -221,8 +273,8 @@ void measure_adversaries(bench *b)
         a.roster = roster_of(b, TAKE_SPACES | TAKE_PEERS | TAKE_REFERENCES);
         a.results = shared_memory(a.roster.count, sizeof *a.results);
         in_children(a.roster.count, 1, measure, &a);
-        printf("\n%-28s %10s %10s %6s %8s   ns per request: %s\n", CASES[i].name, "mean", "worst",
-               "found", "refill", CASES[i].what);
+        printf("\n%-28s %10s %10s %10s %6s %8s   ns per request: %s\n", CASES[i].name, "mean",
+               "worst", "first", "found", "refill", CASES[i].what);
         for (size_t k = 0; k < a.roster.count; k++)
             report_one(b, &a, k);
         shared_release(a.results, a.roster.count, sizeof *a.results);

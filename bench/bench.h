@@ -48,7 +48,4 @@ void measure_fragmentation(bench *b); /* fragmentation.c: ramps and fills */
 void measure_arenas(bench *b);        /* arenas.c: the smallest arena that a workload fits in */
 void measure_adversaries(bench *b);   /* adversaries.c: layouts with long searches */
 
-/* count.c: runs a workload once for an instruction counter. Returns the exit code. */
-int count_calls(const bench *b, const char *workload_name, const char *subject_name);
-
 #endif

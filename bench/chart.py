@@ -12,7 +12,7 @@ WIDTH, LEFT, RIGHT, TOP = 860, 110, 70, 34
 ROW, BAR, GAP = 22, 7, 56
 MAX_RATIO, MIN_SHARE = 1.6, 0.65
 COLOURS = ("#2f6fde", "#12a594", "#e5484d", "#e08a00", "#8e4ec6", "#7c8794", "#c2528b", "#5b8c00")
-FAST = ("segregated", "segregated, batch free", "segregated, deferred", "slabs")
+FAST = ("segregated", "segregated, batch free", "slabs")
 FULL = ("segregated", "segregated, least fragmentation", "first", VMA, "VMA, min memory",
         "exact best fit")
 STYLE = """

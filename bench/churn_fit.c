@@ -21,9 +21,9 @@ static void release(void *state, uint64_t handle)
 
 static quire_space *make_space(const churn_sizes *sizes, quire_fit fit)
 {
-    quire_space_options options = {.fit = fit, .size = sizes->arena};
+    quire_space_options options = {.fit.algorithm = fit, .size = sizes->arena};
     if (fit != QUIRE_FIT_FIRST && fit != QUIRE_FIT_LINEAR) /* those are byte-exact */
-        options.granule = sizes->unit;
+        options.fit.granule = sizes->unit;
     quire_space *space = NULL;
     qi_ignore(quire_space_create(&options, &space));
     return space;

@@ -3,7 +3,7 @@
  * counted_allocate and counted_free, where bench/instructions.py switches the counter on. The
  * script subtracts the cost of the harness.
  */
-#include "bench/bench.h"
+#include "bench/count.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -52,17 +52,16 @@ static void play_counted(const subject *s, const workload *w, void *state, uint6
 
 static int complain(const char *what, const char *name)
 {
-    fprintf(stderr, "bench_space: unknown %s '%s'\n", what, name);
+    fprintf(stderr, "unknown %s '%s'\n", what, name);
     return 2;
 }
 
-int count_calls(const bench *b, const char *workload_name, const char *subject_name)
+int count_calls(const subject_list *list, const char *workload_name, const char *subject_name)
 {
-    roster all = roster_of(b, ~0u);
     const subject *s = NULL;
-    for (size_t i = 0; i < all.count; i++)
-        if (!strcmp(all.items[i]->name, subject_name))
-            s = all.items[i];
+    for (size_t i = 0; i < list->count; i++)
+        if (is_present(&list->entries[i]) && !strcmp(list->entries[i].subject->name, subject_name))
+            s = list->entries[i].subject;
     if (!s)
         return complain("subject", subject_name);
     workload w;

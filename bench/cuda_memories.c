@@ -37,7 +37,8 @@ static void *create_quire(const subject *self, const subject_arena *arena)
 {
     static const quire_hook hook = {.event = count_page,
                                     .kinds = QUIRE_EVENT_PAGE_MADE | QUIRE_EVENT_PAGE_GONE};
-    const quire_memory_options options = {.granule = arena->unit, .pages.page_size = arena->size};
+    const quire_memory_options options = {.fit.granule = arena->unit,
+                                          .pages.page_size = arena->size};
     quire_memory *memory = NULL;
     (void)self;
     if (!quire_memory_create(the_cuda.device, &options, &memory) &&
@@ -77,10 +78,10 @@ static void *create_ordered(const subject *self, const subject_arena *arena)
 static uint64_t allocate_ordered(void *state, uint64_t size, uint64_t alignment, uint64_t *offset)
 {
     const ordered *o = state;
-    quire_allocation_options options = {.size = size, .alignment = alignment};
+    quire_allocation_options options = {.size = size, .alignment = alignment, .stream = o->stream};
     quire_allocation allocation;
     *offset = 0;
-    qi_ignore(quire_allocate_on(o->memory, &options, o->stream, &allocation));
+    qi_ignore(quire_allocate(o->memory, &options, &allocation));
     return allocation.id;
 }
 

@@ -1,8 +1,8 @@
-"""Measures the replays of docs/benchmarks.md on this machine, in pages and in one page that grows,
-and prints their tables.
+"""Measures the replays of docs/benchmarks.md on this machine and prints their tables: in pages that
+follow use, in pages of 32 MiB, and each of them as one page that grows.
 
 usage: figures.py QUIRE TRACE...
-QUIRE is the tool, built with -Dbuildtype=release. The traces are replayed in pages of 32 MiB.
+QUIRE is the tool, built with -Dbuildtype=release.
 """
 
 import json
@@ -29,7 +29,7 @@ def table(head, rows):
 def replay_row(trace, *options):
     row = [f"`{pathlib.Path(trace).name}`"]
     for fit in FITS:
-        found = ask("replay", trace, "--fit", fit, "--page-size", "32M", *options)
+        found = ask("replay", trace, "--fit", fit, *options)
         if not found:
             row += ["failed"] * 3
             continue
@@ -43,8 +43,10 @@ def main():
         sys.exit(__doc__)
     head = ("trace", "segregated: reserved / requested", "backend calls", "failures",
             "first: reserved / requested", "backend calls", "failures")
-    table(head, [replay_row(trace) for trace in sys.argv[2:]])
-    table(head, [replay_row(trace, "--contiguous") for trace in sys.argv[2:]])
+    for pages in ((), ("--contiguous",)):
+        for size in ((), ("--page-size", "32M")):
+            print(" ".join(("quire replay TRACE", *pages, *size)) + "\n")
+            table(head, [replay_row(trace, *pages, *size) for trace in sys.argv[2:]])
 
 
 main()

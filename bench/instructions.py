@@ -1,9 +1,9 @@
 """Counts the instructions of an allocation and of a free with valgrind's callgrind.
 
-usage: instructions.py BENCH_SPACE [--workload a10k] [--subject NAME]... [--peer FILE]...
+usage: instructions.py PROGRAM [--workload a10k] [--subject NAME]... [--peer FILE]...
                        [--json FILE]
-Without --subject it counts all built-in spaces and peers. It subtracts the instructions of the
-harness. All calls count, including those that warm up.
+PROGRAM is bench_space or bench_memory. Without --subject it counts all spaces or memories, and peers.
+It subtracts the instructions of the harness. All calls count, including those that warm up.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def per_call(options, subject):
 def subjects_of(program):
     """The available spaces and peers."""
     listed = subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout
-    found = re.findall(r"^  (\S.*?) +(?:space|peer) *$", listed, re.M)
+    found = re.findall(r"^  (\S.*?) +(?:space|memory|peer) *$", listed, re.M)
     return [name for name in found if "batch" not in name]  # it makes the same calls here
 
 

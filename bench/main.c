@@ -3,6 +3,7 @@
  * Text goes to standard output, a JSON document to the file of --json.
  */
 #include "bench/bench.h"
+#include "bench/count.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,5 +96,5 @@ int main(int argc, char **argv)
         return run(&c.bench, c.json_path);
     if (c.bench.wanted_subjects.count != 1)
         usage_error(&USAGE, "--count requires exactly one --subject:", c.count_workload);
-    return count_calls(&c.bench, c.count_workload, c.bench.wanted_subjects.items[0]);
+    return count_calls(&c.bench.subjects, c.count_workload, c.bench.wanted_subjects.items[0]);
 }

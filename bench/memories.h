@@ -14,7 +14,8 @@
 
 /* How several threads share memories. */
 typedef enum memory_sharing {
-    SHARE_ONE,     /* one memory for all */
+    SHARE_ONE,     /* one memory for all; its number of shards is adaptive */
+    SHARE_LOCK,    /* one memory with one shard for all */
     SHARE_SHARDS,  /* one memory with a shard per thread */
     SHARE_NOTHING, /* a memory per thread */
     SHARE_STREAM   /* one thread, in the order of a stream whose work completes immediately */
@@ -23,7 +24,7 @@ typedef enum memory_sharing {
 /* The options of a memory; subject.how points to it. */
 typedef struct memory_how {
     memory_sharing sharing;
-    uint32_t shards;   /* 0 means one */
+    uint32_t shards;   /* 0 means adaptive */
     bool dedicated;    /* a dedicated page for each allocation */
     bool slabs;        /* quire's option for small ranges */
     bool unlocked;     /* without locks: one thread does all allocations and frees */
@@ -33,12 +34,11 @@ typedef struct memory_how {
 /* The first entry represents its project where one is enough. */
 extern const subject QUIRE_MEMORIES[];
 extern const size_t QUIRE_MEMORY_COUNT;
+/* Only for an instruction counter: the harness alone, and memories that describe allocations. */
+extern const subject QUIRE_DESCRIBED[];
+extern const size_t QUIRE_DESCRIBED_COUNT;
 extern const subject VMA_MEMORIES[];
 extern const size_t VMA_MEMORY_COUNT;
-
-/* Subjects on a Vulkan device: ranges, and the same subjects with buffers. */
-extern const subject VULKAN_RANGES[], VULKAN_BUFFERS[];
-extern const size_t VULKAN_SUBJECT_COUNT;
 
 static inline const memory_how *how_of(const subject *s)
 {

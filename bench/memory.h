@@ -18,6 +18,7 @@ typedef struct memory_bench {
     uint64_t threads;    /* maximum number of threads */
     uint64_t max_pairs;  /* pairs timed in one repeat */
     uint64_t latency_ms; /* of the slow driver */
+    uint64_t patience_s; /* waiting for idle processors before a repeat on a contended lock */
     document out;
 } memory_bench;
 
@@ -30,16 +31,20 @@ roster plain_memories_of(const memory_bench *b, unsigned sharing);
 enum {
     TAKE_ONE = 1 << SHARE_ONE,
     TAKE_STREAM = 1 << SHARE_STREAM,
-    TAKE_ANY = 1 << SHARE_ONE | 1 << SHARE_SHARDS | 1 << SHARE_NOTHING
+    TAKE_ANY = 1 << SHARE_ONE | 1 << SHARE_LOCK | 1 << SHARE_SHARDS | 1 << SHARE_NOTHING
 };
 
 /* ---- the parts ---------------------------------------------------------------------------- */
 
 /* memory_pages.c: cost by number of pages, as an array of the document named `part` */
 void measure_pages(memory_bench *b, const char *part);
-void measure_threads(memory_bench *b);   /* memory_threads.c: throughput of several threads */
-void measure_locks(memory_bench *b);     /* memory_locks.c: cost of an uncontended lock */
-void measure_transient(memory_bench *b); /* memory_transient.c: driver calls in a steady state */
-void measure_slow(memory_bench *b);      /* memory_slow.c: waiting during page creation */
+void measure_threads(memory_bench *b);      /* memory_threads.c: throughput of several threads */
+void measure_locks(memory_bench *b);        /* memory_locks.c: cost of an uncontended lock */
+void measure_lock_latency(memory_bench *b); /* lock_latency.c: waiting for a contended lock */
+void measure_transient(memory_bench *b);    /* memory_transient.c: driver calls in a steady state */
+void measure_slow(memory_bench *b);         /* memory_slow.c: waiting during page creation */
+void measure_find(memory_bench *b);         /* memory_find.c: look-ups by address */
+void measure_free_at(memory_bench *b);      /* memory_free_at.c: frees by address */
+void measure_vulkan_writes(memory_bench *b); /* vulkan_writes.c: small writes to device memory */
 
 #endif

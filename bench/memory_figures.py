@@ -42,10 +42,10 @@ class MemoryFigures:
         found = [self.at(series, subject, points[i]) for i in (at, 0)] if points else [None]
         return ratio(*(row["pair_ns"]["min"] for row in found)) if all(found) else None
 
-    def pages_to(self, series, subject, peer, at):
+    def pages_to(self, series, subject, peer, at, which="min"):
         points = self.series(series)
         found = [self.at(series, one, points[at]) for one in (subject, peer)] if points else [None]
-        return ratio(*(row["pair_ns"]["min"] for row in found)) if all(found) else None
+        return ratio(*(row["pair_ns"][which] for row in found)) if all(found) else None
 
     def pair(self, subject, threads, sizes="mixed", handed=False):
         row = self.row("threads", subject=subject, threads=threads, sizes=sizes, handed=handed)
@@ -58,6 +58,12 @@ class MemoryFigures:
     def lock(self, name, threads=True):
         row = self.row("locks", lock=name, threads=threads)
         return row["over_none_ns"]["min"] if row else None
+
+    def wait(self, name, **scene):
+        """The waits for a contended lock: medians in ns, by percentile. None if every repeat was
+        disturbed by other programs."""
+        row = self.row("lock_latency", lock=name, is_valid=True, **scene)
+        return row and [row[key]["median"] for key in ("p50_ns", "p99_ns", "p999_ns", "max_ns")]
 
 
 def ratio(one, other):
@@ -76,14 +82,16 @@ def peer_goal(f):
                        ("256 pages", f.pages_to("pages", QUIRE, VMA, AT_256), 0.05, 0.03)], False)
 
 
-def buffer_goal(f):
-    values = []
+def object_goals(f):
+    """Buffers, images or uploads: by the least times at every number of pages, and by the medians in
+    one page."""
+    values = [("1 page by median", f.pages_to("pages", QUIRE, VMA, 0, "median"), 1.0, 1.0)]
     for at, point in enumerate(f.series("pages")):
         row = f.at("pages", QUIRE, point)
         if row:
             what = f"{row['pages']} page{'s' * (row['pages'] > 1)}"
             values.append((what, f.pages_to("pages", QUIRE, VMA, at), 1.0, 1.0))
-    return ("pair of buffers, relative to VMA", "-", "≤ 1.0", "≤ 1.0", "{:.2f}", values, False)
+    yield (f"pair of {f.part}, relative to VMA", "-", "≤ 1.0", "≤ 1.0", "{:.2f}", values, False)
 
 
 def page_goals(f):
@@ -131,5 +139,16 @@ def rank(values, at_least):
     return 2 if all(stretch for _, stretch in within) else 1
 
 
+def find_goals(f):
+    found = {row["way"]: row for row in f.data.get("find", []) if row["reps"]}
+    if not found:
+        return
+    ratios = [ratio(found["first byte"][key]["min"], found["hash table"][key]["min"])
+              for key in ("median_ns", "p99_ns")]
+    yield ("look-up by address, relative to a hash table of the program", "-", "≤ 1.5", "≤ 1.2",
+           "{:.2f}", [("median", ratios[0], 1.5, 1.2), ("99 %", ratios[1], 1.5, 1.2)], False)
+
+
 def goals(figures):
-    return [*page_goals(figures), *thread_goals(figures), *lock_goals(figures)]
+    return [*page_goals(figures), *thread_goals(figures), *lock_goals(figures),
+            *find_goals(figures)]

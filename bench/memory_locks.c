@@ -1,12 +1,14 @@
 /*
- * memory_locks.c - the cost of an uncontended lock: quire's lock, a plain mutex, the lock that VMA
- * uses, and a loop without a lock. Each is measured in a process with one thread, where the C
- * library avoids atomic operations for some of them, and in a process with two threads.
+ * memory_locks.c - the cost of an uncontended lock: quire's lock in both of its forms, a mutex with
+ * three states, a plain mutex, the lock that VMA uses, and a loop without a lock. Each is measured
+ * in a process with one thread, where the C library avoids atomic operations for some of them, and
+ * in a process with two threads. lock_latency.c measures contended locks.
  */
 #include <pthread.h>
 
 #include "bench/children.h"
 #include "bench/memory.h"
+#include "bench/reference_locks.h"
 #include "bench/ticks.h"
 #include "src/base/lock.h"
 #include "src/base/result.h"
@@ -39,6 +41,39 @@ static void count_locked(uint64_t *count, uint64_t rounds)
     }
 }
 
+/* As after a wait. */
+static void count_in_second_form(uint64_t *count, uint64_t rounds)
+{
+    static qi_lock lock;
+    qi_lock_init(&lock, "bench", QI_RANK_SHARD);
+    qi_atomic_store_release_u32(&lock.form, QI_LOCK_EXCHANGED);
+    for (uint64_t i = 0; i < rounds; i++) {
+        qi_lock_acquire(&lock);
+        guarded(count);
+        qi_lock_release(&lock);
+    }
+}
+
+static void count_with_napping_lock(uint64_t *count, uint64_t rounds)
+{
+    static napping_lock lock;
+    for (uint64_t i = 0; i < rounds; i++) {
+        napping_acquire(&lock);
+        guarded(count);
+        napping_release(&lock);
+    }
+}
+
+static void count_with_three_states(uint64_t *count, uint64_t rounds)
+{
+    static three_lock lock;
+    for (uint64_t i = 0; i < rounds; i++) {
+        three_acquire(&lock);
+        guarded(count);
+        three_release(&lock);
+    }
+}
+
 static void count_with_mutex(uint64_t *count, uint64_t rounds)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -65,6 +100,9 @@ static const struct {
 } LOCKS[] = {
     {"none", count_alone}, /* its time is subtracted from that of the others */
     {"quire's", count_locked},
+    {"quire's, after a wait", count_in_second_form},
+    {"quire's of version 0.1.0", count_with_napping_lock},
+    {"three states", count_with_three_states},
     {"pthread_mutex", count_with_mutex},
     {"pthread_rwlock, to write", count_with_rwlock},
 };

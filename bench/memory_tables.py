@@ -109,6 +109,19 @@ def slow(figures):
     return table(("", "free", "allocate what fits"), rows)
 
 
+def find(figures):
+    rows = [(row["way"], *(f"{row[key]['min']:.1f}" for key in ("median_ns", "p99_ns", "row_ns")))
+            for row in figures.data.get("find", []) if row["reps"]]
+    return table(("", "median", "99 %", "in a row"), rows)
+
+
+def free_at(figures):
+    rows = [(row["way"], row["threads"],
+             f"{row['pair_ns']['min']:.1f} / {row['pair_ns']['median']:.1f}")
+            for row in figures.data.get("free_at", []) if row["reps"]]
+    return table(("", "threads", "pair"), rows)
+
+
 PARTS = (
     ("Goals.", lambda figures: goal_table(goals(figures))),
     ("Nanoseconds per pair of free and allocate by number of pages, minimum / median.", pages),
@@ -116,6 +129,8 @@ PARTS = (
     ("Nanoseconds to acquire and release an uncontended lock.", locks),
     ("Driver calls.", transient),
     ("Milliseconds of a call while another thread creates a page, minimum / median.", slow),
+    ("Nanoseconds to look up an address among 100,000 allocations, least over the repeats.", find),
+    ("Nanoseconds per pair of an allocation and a free by address, minimum / median.", free_at),
 )
 
 

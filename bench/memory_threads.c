@@ -1,8 +1,8 @@
 /*
  * memory_threads.c - pairs of free and allocate per second for one and for several threads: on one
- * memory, on one with a shard per thread, and on a memory per thread. Either each thread frees its
- * own ranges, or another thread frees every tenth. Numbers of threads and memories take turns
- * within each repeat.
+ * memory whose number of shards is adaptive, on one with one shard, on one with a shard per thread,
+ * and on a memory per thread. Either each thread frees its own ranges, or another thread frees
+ * every tenth. Numbers of threads and memories take turns within each repeat.
  */
 #include <inttypes.h>
 
@@ -11,7 +11,8 @@
 #include "bench/memory.h"
 #include "bench/memory_lists.h"
 
-enum { LIVE = 10000, WARM_PAIRS = 20000, PAIRS = 200000, MAX_COUNTS = 3, SEED = 8100 };
+/* The warm-up is long enough for the number of shards and the mode of the peaks to settle. */
+enum { LIVE = 10000, WARM_PAIRS = 200000, PAIRS = 200000, MAX_COUNTS = 3, SEED = 8100 };
 
 typedef struct scene {
     const char *name, *sizes;

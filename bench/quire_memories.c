@@ -113,6 +113,10 @@ static void destroy(void *user)
     free(state);
 }
 
+/* Where a series names no page size. A constant, so that the figures of versions with other default
+   sizes compare. */
+static const uint64_t PAGE_SIZE = UINT64_C(32) << 20;
+
 /* After a failure destroy releases the parts that exist. */
 static void *create(const subject *self, const subject_arena *arena)
 {
@@ -121,9 +125,8 @@ static void *create(const subject *self, const subject_arena *arena)
         return NULL;
     state->dedicated = how_of(self)->dedicated;
     quire_memory_options options = {.shards = how_of(self)->shards,
-                                    .slabs = how_of(self)->slabs,
-                                    .granule = arena->unit,
-                                    .pages.page_size = arena->size};
+                                    .fit = {.slabs = how_of(self)->slabs, .granule = arena->unit},
+                                    .pages.page_size = arena->size ? arena->size : PAGE_SIZE};
     if (!quire_device_create(&MOCK_BACKEND, NULL, NULL, &state->device) &&
         !quire_memory_create(state->device, &options, &state->memory) &&
         (how_of(self)->sharing != SHARE_STREAM ||
@@ -136,14 +139,13 @@ static void *create(const subject *self, const subject_arena *arena)
 static uint64_t allocate(void *user, uint64_t size, uint64_t alignment, uint64_t *offset)
 {
     const quire_state *state = user;
-    quire_allocation_options options = {
-        .size = size, .alignment = alignment, .dedicated = state->dedicated};
+    quire_allocation_options options = {.size = size,
+                                        .alignment = alignment,
+                                        .dedicated = state->dedicated,
+                                        .stream = state->stream};
     quire_allocation allocation;
     *offset = 0; /* unused by these benchmarks */
-    if (state->stream)
-        qi_ignore(quire_allocate_on(state->memory, &options, state->stream, &allocation));
-    else
-        qi_ignore(quire_allocate(state->memory, &options, &allocation));
+    qi_ignore(quire_allocate(state->memory, &options, &allocation));
     return allocation.id; /* 0 on failure */
 }
 
@@ -153,6 +155,28 @@ static void release(void *user, uint64_t handle)
     quire_allocation allocation = {handle};
     qi_ignore(state->stream ? quire_free_on(state->memory, allocation, state->stream)
                             : quire_free(state->memory, allocation));
+}
+
+/* The same, with the offset of the allocation: from the call itself, or from a second one. */
+static uint64_t allocate_described(void *user, uint64_t size, uint64_t alignment, uint64_t *offset)
+{
+    const quire_state *state = user;
+    quire_allocation_info info;
+    quire_allocation_options options = {.size = size, .alignment = alignment, .info = &info};
+    quire_allocation allocation;
+    qi_ignore(quire_allocate(state->memory, &options, &allocation));
+    *offset = info.offset;
+    return allocation.id;
+}
+
+static uint64_t allocate_and_ask(void *user, uint64_t size, uint64_t alignment, uint64_t *offset)
+{
+    const quire_state *state = user;
+    quire_allocation_info info;
+    quire_allocation allocation = {allocate(user, size, alignment, offset)};
+    qi_ignore(quire_allocation_get_info(state->memory, allocation, &info));
+    *offset = info.offset;
+    return allocation.id;
 }
 
 /* Reports an option that this version does not support, with the library's error. */
@@ -178,9 +202,40 @@ static const char *absent(const subject *self)
 const subject QUIRE_MEMORIES[] = {
     MEMORY("quire", .sharing = SHARE_ONE),
     MEMORY("quire, on a stream", .sharing = SHARE_STREAM),
+    MEMORY("quire, one shard", .sharing = SHARE_LOCK, .shards = 1),
     MEMORY("quire, a shard each", .sharing = SHARE_SHARDS),
     MEMORY("quire, a shard each, slabs", .sharing = SHARE_SHARDS, .slabs = true),
     MEMORY("quire, a memory each", .sharing = SHARE_NOTHING),
 };
+
+/* The calls of the harness, without a memory. */
+static uint64_t allocate_nothing(void *user, uint64_t size, uint64_t alignment, uint64_t *offset)
+{
+    (void)user;
+    (void)size;
+    (void)alignment;
+    *offset = 0;
+    return 1;
+}
+
+static void release_nothing(void *user, uint64_t handle)
+{
+    (void)user;
+    (void)handle;
+}
+
+#define COUNTED(title, sort, make, give)                                                           \
+    {                                                                                              \
+        .name = (title), .kind = (sort), .how = &(const memory_how){.sharing = SHARE_ONE},         \
+        .absent = absent, .create = create, .destroy = destroy, .allocate = (make), .free = (give) \
+    }
+
+const subject QUIRE_DESCRIBED[] = {
+    COUNTED("quire, described", SUBJECT_MEMORY, allocate_described, release),
+    COUNTED("quire, described after", SUBJECT_MEMORY, allocate_and_ask, release),
+    COUNTED("harness alone", SUBJECT_FLOOR, allocate_nothing, release_nothing),
+};
+
+const size_t QUIRE_DESCRIBED_COUNT = sizeof QUIRE_DESCRIBED / sizeof *QUIRE_DESCRIBED;
 
 const size_t QUIRE_MEMORY_COUNT = sizeof QUIRE_MEMORIES / sizeof *QUIRE_MEMORIES;

@@ -20,8 +20,8 @@ static void *create(const subject *self, const subject_arena *arena)
     const quire_how *how = self->how;
     quire_space_options options = how->options;
     options.size = arena->size;
-    if (!options.granule)
-        options.granule = arena->unit;
+    if (!options.fit.granule)
+        options.fit.granule = arena->unit;
     quire_space *space = NULL;
     qi_ignore(quire_space_create(&options, &space));
     return space;
@@ -78,15 +78,14 @@ static uint64_t metadata(void *state)
     }
 
 const subject QUIRE_SPACES[] = {
-    SPACE("segregated", NULL, .fit = QUIRE_FIT_SEGREGATED),
-    SPACE("segregated, batch free", release_batch, .fit = QUIRE_FIT_SEGREGATED),
-    SPACE("segregated, deferred", NULL, .fit = QUIRE_FIT_SEGREGATED, .deferred_coalescing = true),
-    SPACE("segregated, least fragmentation", NULL, .fit = QUIRE_FIT_SEGREGATED,
-          .least_fragmentation = true),
-    SPACE("slabs", NULL, .fit = QUIRE_FIT_SEGREGATED, .slabs = true),
-    SPACE("first", NULL, .fit = QUIRE_FIT_FIRST, .granule = 1),
-    SPACE("buddy", NULL, .fit = QUIRE_FIT_BUDDY),
-    SPACE("linear", NULL, .fit = QUIRE_FIT_LINEAR, .granule = 1),
+    SPACE("segregated", NULL, .fit.algorithm = QUIRE_FIT_SEGREGATED),
+    SPACE("segregated, batch free", release_batch, .fit.algorithm = QUIRE_FIT_SEGREGATED),
+    SPACE("segregated, least fragmentation", NULL,
+          .fit = {.algorithm = QUIRE_FIT_SEGREGATED, .least_fragmentation = true}),
+    SPACE("slabs", NULL, .fit = {.algorithm = QUIRE_FIT_SEGREGATED, .slabs = true}),
+    SPACE("first", NULL, .fit = {.algorithm = QUIRE_FIT_FIRST, .granule = 1}),
+    SPACE("buddy", NULL, .fit.algorithm = QUIRE_FIT_BUDDY),
+    SPACE("linear", NULL, .fit = {.algorithm = QUIRE_FIT_LINEAR, .granule = 1}),
 };
 
 const size_t QUIRE_SPACE_COUNT = sizeof QUIRE_SPACES / sizeof *QUIRE_SPACES;

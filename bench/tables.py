@@ -14,7 +14,8 @@ from page import filled, formed, replace, table
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 REACHED = ("no", "must", "stretch")
 ADVERSARIES = {"g1": "no hole is large enough", "g2": "no hole is aligned",
-               "g3": "one hole of many fits"}
+               "g3": "one hole of many fits", "g4": "refused again and again",
+               "g5": "refused in many sizes"}
 
 
 # ---- the parts ----------------------------------------------------------------------------------

@@ -4,23 +4,32 @@
 usage: vulkan_tables.py FIGURES.json PAGE.md
 """
 
-from memory_figures import MemoryFigures, buffer_goal, peer_goal
+from memory_figures import MemoryFigures, object_goals, peer_goal
 from memory_tables import goal_table, head, pages, parsed, titled
 from page import replace
 
+PARTS = {
+    "ranges": "Ranges: nanoseconds per pair of free and allocate, minimum / median.",
+    "buffers": "Buffers: nanoseconds per pair of destruction and creation, minimum / median.",
+    "images": "Images: nanoseconds per pair of destruction and creation, minimum / median.",
+    "uploads": "Uploads, which are buffers that are mapped, written and flushed: nanoseconds per pair"
+               " of destruction and creation, minimum / median.",
+}
 BEGIN, END = "<!-- vulkan figures -->", "<!-- end of vulkan figures -->"
 
 
 def main():
     options = parsed(__doc__)
     ranges = MemoryFigures(options.figures, "ranges")
-    buffers = MemoryFigures(options.figures, "buffers")
     lines = head(ranges, options)
-    lines += ["Goals.", "", *goal_table([peer_goal(ranges), buffer_goal(buffers)])]
-    lines += titled([("Ranges: nanoseconds per pair of free and allocate, minimum / median.", pages)],
-                    ranges)
-    lines += titled([("Buffers: nanoseconds per pair of destruction and creation, minimum / median.",
-                      pages)], buffers)
+    parts = [part for part in PARTS if part in ranges.data]
+    goals = [peer_goal(ranges)] if "ranges" in parts else []
+    for part in parts:
+        if part != "ranges":
+            goals += object_goals(MemoryFigures(options.figures, part))
+    lines += ["Goals.", "", *goal_table(goals)]
+    for part in parts:
+        lines += titled([(PARTS[part], pages)], MemoryFigures(options.figures, part))
     replace(options.page, BEGIN, END, lines)
 
 

@@ -25,7 +25,7 @@ static quire_result check_list(const quire_cuda_access *list, uint32_t count)
 {
     if (!count || count > QUIRE_CUDA_MAX_ACCESSES)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "access for %u locations: 1 to %u are possible", count,
+                            "access for %u location%s: 1 to %u are possible", count,
                             QUIRE_CUDA_MAX_ACCESSES);
     for (uint32_t i = 0; i < count; i++) {
         quire_result result = check_location(&list[i]);
@@ -134,7 +134,7 @@ static quire_result set_elastic(qi_cuda *cuda, const qi_cuda_page *page,
     for (uint32_t i = 0; i < count && !result; i++)
         if (!merge(list, &listed, &all[i]))
             result = qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                                  "a page that grows has at most %u locations with access",
+                                  "a page that grows has at most %u location%s with access",
                                   QUIRE_CUDA_MAX_ACCESSES);
     if (!result)
         result = set_all(cuda, page, all, count);

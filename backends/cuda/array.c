@@ -116,7 +116,8 @@ static quire_result create_list(qi_cuda *cuda, qi_cuda_array *a, uint32_t count)
     a->parts = qi_host_allocate(&cuda->host, count, sizeof *a->parts);
     if (!a->parts)
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,
-                                  "no host memory for the %u parts of an array", count);
+                                  "no host memory for %u part%s of an array", count,
+                                  qi_plural(count));
     a->part_count = count;
     return QUIRE_SUCCESS;
 }
@@ -192,9 +193,9 @@ static quire_result create(const qi_cuda *cuda, qi_cuda_array *a, bool is_mipmap
     a->mipmap = NULL;
     if (code == QI_CUDA_ERROR_INVALID_VALUE)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, code,
-                                  "'%s' has no %s array of %zu x %zu x %zu texels, %u levels",
+                                  "'%s' has no %s array of %zu x %zu x %zu texels, %u level%s",
                                   cuda->name, a->is_sparse ? "sparse" : "deferred", a->form.Width,
-                                  a->form.Height, a->form.Depth, a->levels);
+                                  a->form.Height, a->form.Depth, a->levels, qi_plural(a->levels));
     return qi_cuda_fail(&cuda->f, code, "creating an array");
 }
 
@@ -251,7 +252,8 @@ quire_result qi_cuda_array_map(qi_cuda *cuda, qi_cuda_array *a, const qi_cuda_pa
     if (!code)
         code = cuda->f.StreamSynchronize(NULL);
     if (code)
-        return qi_cuda_fail(&cuda->f, code, "cuMemMapArrayAsync of %u parts", a->part_count);
+        return qi_cuda_fail(&cuda->f, code, "cuMemMapArrayAsync of %u part%s", a->part_count,
+                            qi_plural(a->part_count));
     a->was_bound = true;
     return QUIRE_SUCCESS;
 }

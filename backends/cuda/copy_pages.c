@@ -131,8 +131,9 @@ static quire_result finish(const qi_cuda *cuda, qi_cu_result code, const quire_c
     if (!code)
         code = cuda->f.StreamSynchronize(NULL);
     qi_cuda_leave(cuda);
-    return code ? qi_cuda_fail(&cuda->f, code, "a copy of %llu x %llu rows of %s",
-                               (unsigned long long)job->slices, (unsigned long long)job->rows,
+    return code ? qi_cuda_fail(&cuda->f, code, "a copy of %llu slice%s of %llu row%s of %s",
+                               (unsigned long long)job->slices, qi_plural(job->slices),
+                               (unsigned long long)job->rows, qi_plural(job->rows),
                                qi_bytes(job->size).text)
                 : QUIRE_SUCCESS;
 }

@@ -178,7 +178,7 @@ static quire_result check_extent(const quire_cuda_array_options *o)
         longest = o->depth;
     if (o->levels > 32 || (o->levels && !(longest >> (o->levels - 1))))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "%u levels of an array whose longest side is %u", o->levels, longest);
+                            "%u level%s of an array whose longest side is %u", o->levels, longest);
     return QUIRE_SUCCESS;
 }
 
@@ -193,7 +193,7 @@ static quire_result check_array(const quire_cuda_array_options *o)
         return result;
     if (o->channel_count > 4 || o->channel_count == 3)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "an array of %u channels: 1, 2 and 4 are possible", o->channel_count);
+                            "an array of %u channel%s: 1, 2 and 4 are possible", o->channel_count);
     if (!qi_cuda_array_format(o->channel_type))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "arrays have no channels of type %u",
                             (uint64_t)o->channel_type);
@@ -253,6 +253,8 @@ quire_result quire_cuda_array_create(quire_memory *memory, const quire_cuda_arra
 {
     if (image)
         *image = (quire_image){0};
+    if (options && options->info)
+        *options->info = (quire_allocation_info){0};
     if (!memory || !options || !image)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_cuda_array_create: memory, options or image is null");
@@ -274,7 +276,9 @@ quire_result quire_cuda_array_create(quire_memory *memory, const quire_cuda_arra
         .name = resolved.name,
         .user_data = resolved.user_data,
         .dedicated = resolved.dedicated,
-        .info = {.image = describe_array(&resolved)},
+        .stream = resolved.stream,
+        .info = resolved.info,
+        .described = {.image = describe_array(&resolved)},
     };
     return quire_object_create(memory, &object, &image->allocation);
 }

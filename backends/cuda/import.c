@@ -161,7 +161,7 @@ static quire_result check_kind(const qi_cuda_kind *kind, const quire_cuda_import
     uint64_t unit = kind->is_virtual ? kind->granularity : (uint64_t)sysconf(_SC_PAGESIZE);
     if (import->size % unit)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "an import of %u bytes: the size must be a multiple of %u",
+                            "an import of %u byte%s: the size must be a multiple of %u",
                             import->size, unit);
     return QUIRE_SUCCESS;
 }

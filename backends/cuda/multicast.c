@@ -137,7 +137,7 @@ static quire_result check_page(const quire_cuda_multicast *m, uint64_t offset,
                        "not grow");
     if (offset % m->granularity || page->padded % m->granularity)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "offset %u or page of %u bytes: the multicast granularity is %u",
+                            "offset %u or page of %u byte%s: the multicast granularity is %u",
                             offset, page->padded, m->granularity);
     if (!qi_range_fits(offset, page->padded, m->size))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
@@ -181,7 +181,7 @@ quire_result quire_cuda_multicast_unbind(quire_cuda_multicast *m, int32_t ordina
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_cuda_multicast_unbind: multicast is null");
     if (!size || !qi_range_fits(offset, size, m->size))
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "%u bytes at %u of an object of %u", size,
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "%u byte%s at %u of an object of %u", size,
                             offset, m->size);
     quire_result result = qi_cuda_enter(m->cuda);
     if (result)

@@ -21,7 +21,7 @@ enum { MIN_DRIVER = 11020, MAX_LISTED = 512 };
 static quire_result check_lists(const quire_cuda_settings *s)
 {
     if (s->peer_count > QI_CUDA_MAX_PEERS)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "%u peers: %u at most", s->peer_count,
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "%u peer%s: %u at most", s->peer_count,
                             QI_CUDA_MAX_PEERS);
     if (s->peer_count && !s->peers)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "peer_count is set and peers is null");

@@ -129,8 +129,12 @@ quire_result quire_host_pointer(quire_memory *memory, quire_allocation allocatio
     if (!pointer)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_host_pointer: pointer is null");
     quire_native native;
+    quire_memory_info info = {.mappable = false};
     quire_result result = get_native(memory, allocation, &native);
-    *pointer = result ? NULL : native.host;
+    if (!result)
+        result = quire_memory_get_info(memory, &info);
+    /* from the page itself: the core's map may exist on demand only */
+    *pointer = info.mappable ? qi_host_page_of(&native.page)->bytes + native.offset : NULL;
     return result;
 }
 

@@ -144,7 +144,7 @@ static quire_result check_budgets(const quire_host_options *options)
     for (uint32_t i = profile->heap_count; i < QUIRE_MAX_HEAPS; i++)
         if (options->budgets[i])
             return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                                "a budget for heap %u of a device with %u heaps", i,
+                                "a budget for heap %u of a device with %u heap%s", i,
                                 profile->heap_count);
     return QUIRE_SUCCESS;
 }

@@ -162,9 +162,9 @@ quire_result qi_plugin_unit_acquire(qi_plugin_library *library, uint32_t index,
     const qi_pd_interface *f = qi_plugin_functions(library);
     quire_result result = QUIRE_SUCCESS;
     if (index >= library->unit_count)
-        return qi_fail_text(QUIRE_ERROR_OUT_OF_RANGE,
-                            "plugin '%s' has %u devices, there is no device %u",
-                            library->device_type, library->unit_count, index);
+        return qi_fail_text(
+            QUIRE_ERROR_OUT_OF_RANGE, "plugin '%s' has %u device%s, there is no device %u",
+            library->device_type, library->unit_count, qi_plural(library->unit_count), index);
     qi_plugin_unit *unit = &library->units[index];
     pthread_mutex_lock(&mutex);
     if (!unit->users) {

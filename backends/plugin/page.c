@@ -57,7 +57,7 @@ quire_result qi_plugin_page_create(void *state, const quire_page_request *reques
     if (request->extra.pointer || request->extra.number)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED, "a plugin takes no extra parameters for its pages");
     if (round_up_overflows(request->size, plugin->multiple, &size))
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "a page of %u bytes", request->size);
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "a page of %u byte%s", request->size);
     quire_result result = qi_plugin_enter(plugin, &saved);
     if (result)
         return result;

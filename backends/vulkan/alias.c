@@ -50,7 +50,7 @@ static quire_result apply_granularity(const qi_vulkan *vulkan, const qi_vulkan_d
     if (requirements->alignment < granularity)
         requirements->alignment = granularity;
     return qi_align_up_overflows(requirements->size, granularity, &requirements->size)
-               ? qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "an image of %u bytes", requirements->size)
+               ? qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "an image of %u byte%s", requirements->size)
                : QUIRE_SUCCESS;
 }
 
@@ -64,7 +64,7 @@ static quire_result check_place(const quire_native *place, uint64_t offset,
                        "the allocation's page is dedicated to another object");
     if (!qi_range_fits(offset, requirements->size, place->size))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                            "an object of %u bytes at %u of an allocation of %u bytes",
+                            "an object of %u byte%s at %u of an allocation of %u byte%s",
                             requirements->size, offset, place->size);
     if ((place->offset + offset) % requirements->alignment)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
@@ -124,6 +124,8 @@ static quire_result make(quire_vulkan_alias *a, qi_vulkan_description *own,
         result = set_name(a, name);
     own->name = a->name;
     if (!result)
+        own->types = qi_vulkan_types_of(qi_vulkan_page_of(&place.page));
+    if (!result)
         result = qi_vulkan_object_create(a->vulkan, &request, &a->native, &requirements);
     if (!result)
         result = check_kind(info, &requirements);
@@ -149,7 +151,7 @@ static quire_result check(const qi_vulkan_description *own,
                        "a sparse object has allocations of its own: see "
                        "quire_vulkan_sparse_buffer_create and quire_vulkan_sparse_image_create");
     if (options->name && strlen(options->name) > QUIRE_MAX_NAME)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of more than %u bytes",
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of more than %u byte%s",
                             QUIRE_MAX_NAME);
     return qi_check_unused(options, "quire_vulkan_alias_options");
 }

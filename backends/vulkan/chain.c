@@ -5,6 +5,7 @@
 #include "backends/vulkan/chain.h"
 
 #include "backends/vulkan/device.h"
+#include "backends/vulkan/handle_type.h"
 #include "src/base/result.h"
 
 /* The priority of memory whose creator did not set one, as VK_EXT_memory_priority defines it. */
@@ -20,13 +21,13 @@ static void add(qi_vulkan_chain *c, void *link)
     c->info.pNext = link;
 }
 
-static void add_dedicated(qi_vulkan_chain *c, const quire_page_request *request)
+static void add_dedicated(qi_vulkan_chain *c, quire_object object, uint64_t native)
 {
     c->dedicated.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO;
-    if (request->object == QUIRE_OBJECT_BUFFER)
-        c->dedicated.buffer = QI_VULKAN_HANDLE(VkBuffer, request->native);
+    if (object == QUIRE_OBJECT_BUFFER)
+        c->dedicated.buffer = QI_VULKAN_HANDLE(VkBuffer, native);
     else
-        c->dedicated.image = QI_VULKAN_HANDLE(VkImage, request->native);
+        c->dedicated.image = QI_VULKAN_HANDLE(VkImage, native);
     add(c, &c->dedicated);
 }
 
@@ -35,6 +36,19 @@ static void add_exported(qi_vulkan_chain *c, const qi_vulkan *vulkan)
     c->exported.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
     c->exported.handleTypes = vulkan->settings.export_types;
     add(c, &c->exported);
+}
+
+/* Imported memory can be dedicated to an object of the caller's. */
+static quire_result add_imported(qi_vulkan_chain *c, const quire_vulkan_import *import)
+{
+    if (import->buffer)
+        add_dedicated(c, QUIRE_OBJECT_BUFFER, QI_VULKAN_NUMBER(import->buffer));
+    if (import->image)
+        add_dedicated(c, QUIRE_OBJECT_IMAGE, QI_VULKAN_NUMBER(import->image));
+    quire_result result = qi_vulkan_describe_import(import, &c->imported);
+    if (!result)
+        add(c, &c->imported);
+    return result;
 }
 
 /*
@@ -61,15 +75,14 @@ quire_result qi_vulkan_chain_describe(const qi_vulkan *vulkan, const quire_page_
         add(c, &c->priority);
     }
     if (request->native)
-        add_dedicated(c, request);
-    if (request->exportable && !request->description)
-        add_exported(c, vulkan);
-    if (!request->description)
+        add_dedicated(c, request->object, request->native);
+    if (request->description)
+        return add_imported(c, request->description);
+    if (!request->exportable)
         return QUIRE_SUCCESS;
-    quire_result result = qi_vulkan_describe_import(request->description, &c->imported);
-    if (!result)
-        add(c, &c->imported);
-    return result;
+    add_exported(c, vulkan);
+    /* The creation of the object has checked a page that is dedicated to it. */
+    return request->native ? QUIRE_SUCCESS : qi_vulkan_check_page_export(vulkan);
 }
 
 /* ---- the caller's structs -------------------------------------------------------------------- */
@@ -85,7 +98,8 @@ static const struct {
     {VK_STRUCTURE_TYPE_MEMORY_PRIORITY_ALLOCATE_INFO_EXT,
      "VkMemoryPriorityAllocateInfoEXT: see quire_memory_options.priority"},
     {VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO,
-     "VkMemoryDedicatedAllocateInfo: see quire_vulkan_object_options.dedicated"},
+     "VkMemoryDedicatedAllocateInfo: objects get one where the driver wants it, and imports by "
+     "quire_vulkan_import.buffer and .image"},
     {VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
      "VkExportMemoryAllocateInfo: see quire_intent.exportable"},
     {VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,

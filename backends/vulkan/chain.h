@@ -16,7 +16,8 @@ typedef struct qi_vulkan_chain {
     qi_vulkan_import_link imported;
 } qi_vulkan_chain;
 
-/* Fills in the chain for a page. UNSUPPORTED: the platform cannot import the memory. */
+/* Fills in the chain for a page. UNSUPPORTED: the platform cannot import the memory, or the device
+   cannot export it. */
 QUIRE_MUST_USE quire_result qi_vulkan_chain_describe(const qi_vulkan *vulkan,
                                                      const quire_page_request *request,
                                                      qi_vulkan_chain *chain);

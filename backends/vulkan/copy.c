@@ -2,217 +2,194 @@
  * copy.c - copies between pages, copies between pages and host memory, and fills, complete on
  * return.
  *
- * A copy is split into pieces, one submission each. A piece from or to the host is at most one half
- * of the staging ring. A copy from page to page uses only the command buffers of the ring.
+ * A submission from or to the host copies at most one half of the staging ring. A copy from page to
+ * page uses only the command buffers of the ring.
  */
-#include <string.h>
-
 #include "backends/vulkan/copy.h"
+
 #include "backends/vulkan/page.h"
+#include "backends/vulkan/spans.h"
 #include "backends/vulkan/staging.h"
 #include "src/base/bits.h"
 
 /* vkCmdFillBuffer needs offsets and sizes that are multiples of 4. */
 enum { FILL_WORD = 4 };
 
-/* Maximum number of regions of one submission. They are on the stack. */
+/* Maximum number of rows of one submission from page to page. They are on the stack. */
 enum { MAX_REGIONS = 256 };
 
-/* ---- pieces ---------------------------------------------------------------------------------- */
+/* ---- from page to page ----------------------------------------------------------------------- */
 
-/* A copy job and its progress. */
+/* A copy between the buffers over two pages, and its progress in rows. */
 typedef struct copy {
     const quire_copy_job *job;
-    VkBuffer to, from;         /* buffers over the pages; VK_NULL_HANDLE: host memory */
-    uint64_t slice, row, byte; /* the first byte that is left to copy */
+    VkBuffer to, from;
+    uint64_t slice, row; /* the first row that is left to copy */
 } copy;
 
-/* The rows, or parts of rows, of one submission. */
-typedef struct piece {
-    uint32_t count;
-    VkBufferCopy regions[MAX_REGIONS];
-    char *hosts[MAX_REGIONS]; /* source or target in host memory, for copies through the ring */
-} piece;
-
-static bool is_done(const copy *c)
-{
-    return c->slice == c->job->slices;
-}
-
-/* Moves the progress on by `bytes`, which are within a row. */
-static void advance(copy *c, uint64_t bytes)
-{
-    c->byte += bytes;
-    if (c->byte < c->job->size)
-        return;
-    c->byte = 0;
-    if (++c->row < c->job->rows)
-        return;
-    c->row = 0;
-    c->slice++;
-}
-
-/* Takes the next rows from the job: as many as fit into `room` bytes of the ring, which they occupy
-   without gaps from `begin`. */
-static void gather(copy *c, uint64_t begin, uint64_t room, piece *p)
+/* Takes the next rows from the job and returns their number. */
+static uint32_t gather(copy *c, VkBufferCopy *regions)
 {
     const quire_copy_job *job = c->job;
-    uint64_t used = 0;
-    for (p->count = 0; p->count < MAX_REGIONS && used < room && !is_done(c); p->count++) {
-        uint64_t left = job->size - c->byte, size = left < room - used ? left : room - used;
-        uint64_t to = c->slice * job->to_slice + c->row * job->to_row + c->byte;
-        uint64_t from = c->slice * job->from_slice + c->row * job->from_row + c->byte;
-        p->regions[p->count] = (VkBufferCopy){
-            .srcOffset = c->from ? job->from_offset + from : begin + used,
-            .dstOffset = c->to ? job->to_offset + to : begin + used,
-            .size = size,
+    uint32_t count = 0;
+    while (count < MAX_REGIONS && c->slice < job->slices) {
+        regions[count++] = (VkBufferCopy){
+            .srcOffset = job->from_offset + c->slice * job->from_slice + c->row * job->from_row,
+            .dstOffset = job->to_offset + c->slice * job->to_slice + c->row * job->to_row,
+            .size = job->size,
         };
-        p->hosts[p->count] = NULL;
-        if (!c->from)
-            p->hosts[p->count] = (char *)(uintptr_t)job->host_from + from;
-        if (!c->to)
-            p->hosts[p->count] = (char *)job->host_to + to;
-        used += size;
-        advance(c, size);
+        if (++c->row < job->rows)
+            continue;
+        c->row = 0;
+        c->slice++;
     }
+    return count;
 }
 
-static quire_result submit_piece(qi_vulkan *vulkan, const copy *c, const piece *p, int half)
+/* Only the command buffers of the ring are used. */
+static quire_result copy_rows(qi_vulkan *vulkan, copy *c)
 {
-    qi_vulkan_staging *s = vulkan->staging;
-    quire_result result = qi_vulkan_staging_begin(vulkan, half);
-    if (result)
-        return result;
-    vulkan->f.CmdCopyBuffer(s->commands[half], c->from ? c->from : s->buffer,
-                            c->to ? c->to : s->buffer, p->count, p->regions);
-    return qi_vulkan_staging_submit(vulkan, half);
+    VkBufferCopy regions[MAX_REGIONS];
+    quire_result result = QUIRE_SUCCESS;
+    for (int half = 0; c->slice < c->job->slices && !result; half = !half) {
+        result = qi_vulkan_staging_wait(vulkan, half);
+        if (!result)
+            result = qi_vulkan_staging_begin(vulkan, half);
+        if (result)
+            break;
+        uint32_t count = gather(c, regions);
+        vulkan->f.CmdCopyBuffer(vulkan->staging->commands[half], c->from, c->to, count, regions);
+        result = qi_vulkan_staging_submit(vulkan, half);
+    }
+    return result;
 }
 
-/* ---- copies ---------------------------------------------------------------------------------- */
+static quire_result copy_between(qi_vulkan *vulkan, const quire_copy_job *job)
+{
+    copy c = {.job = job};
+    quire_result result =
+        qi_vulkan_copy_buffer(vulkan, job->to, VK_BUFFER_USAGE_TRANSFER_DST_BIT, &c.to);
+    if (!result)
+        result =
+            qi_vulkan_copy_buffer(vulkan, job->from, VK_BUFFER_USAGE_TRANSFER_SRC_BIT, &c.from);
+    if (!result)
+        result = qi_vulkan_staging_acquire(vulkan);
+    return result ? result : qi_vulkan_staging_release(vulkan, copy_rows(vulkan, &c));
+}
 
-static void gather_half(const qi_vulkan *vulkan, copy *c, int half, piece *p)
+/* ---- between pages and host memory ----------------------------------------------------------- */
+
+static qi_vulkan_part part_of(const qi_vulkan *vulkan, int half)
 {
     const qi_vulkan_staging *s = vulkan->staging;
-    gather(c, s->half * (uint64_t)half, s->half, p);
+    return (qi_vulkan_part){
+        .memory = &s->memory, .begin = s->half * (uint64_t)half, .room = s->half};
+}
+
+/* Records the next spans into a half. */
+static quire_result record(qi_vulkan *vulkan, qi_vulkan_spans *spans, int half)
+{
+    const qi_vulkan_part part = part_of(vulkan, half);
+    quire_result result = qi_vulkan_staging_wait(vulkan, half);
+    if (!result)
+        result = qi_vulkan_staging_begin(vulkan, half);
+    return result ? result
+                  : qi_vulkan_spans_record(vulkan, vulkan->staging->commands[half], &part, spans);
 }
 
 /* The host fills a half while the device copies from the other one. */
-static quire_result write_pieces(qi_vulkan *vulkan, copy *c)
+static quire_result write_spans(qi_vulkan *vulkan, qi_vulkan_spans spans)
 {
-    qi_vulkan_staging *s = vulkan->staging;
-    piece p;
-    for (int half = 0; !is_done(c); half = !half) {
-        quire_result result = qi_vulkan_staging_wait(vulkan, half);
-        if (result)
-            return result;
-        gather_half(vulkan, c, half, &p);
-        for (uint32_t i = 0; i < p.count; i++)
-            memcpy(s->bytes + p.regions[i].srcOffset, p.hosts[i], p.regions[i].size);
-        result = qi_vulkan_staging_flush(vulkan, half);
+    quire_result result = QUIRE_SUCCESS;
+    for (int half = 0; !qi_vulkan_spans_are_done(&spans) && !result; half = !half) {
+        result = record(vulkan, &spans, half);
         if (!result)
-            result = submit_piece(vulkan, c, &p, half);
-        if (result)
-            return result;
+            result = qi_vulkan_staging_flush(vulkan, half);
+        if (!result)
+            result = qi_vulkan_staging_submit(vulkan, half);
     }
-    return QUIRE_SUCCESS;
+    return result;
 }
 
-/* Submits the copy of the next piece into a half. */
-static quire_result request_piece(qi_vulkan *vulkan, copy *c, int half, piece *p)
+/* Submits the copy of the next spans into a half. */
+static quire_result request(qi_vulkan *vulkan, qi_vulkan_spans *spans, int half)
 {
+    quire_result result = record(vulkan, spans, half);
+    return result ? result : qi_vulkan_staging_submit(vulkan, half);
+}
+
+/* Waits for a half and copies its spans, which begin at the position, out of the ring. */
+static quire_result receive(qi_vulkan *vulkan, const qi_vulkan_spans *begin, int half)
+{
+    const qi_vulkan_part part = part_of(vulkan, half);
     quire_result result = qi_vulkan_staging_wait(vulkan, half);
-    if (result)
-        return result;
-    gather_half(vulkan, c, half, p);
-    return submit_piece(vulkan, c, p, half);
+    if (!result)
+        result = qi_vulkan_staging_invalidate(vulkan, half);
+    return result ? result : qi_vulkan_spans_receive(vulkan, &part, *begin);
 }
 
-/* Copies the bytes of a piece out of the ring. */
-static void empty_half(const qi_vulkan *vulkan, const piece *p)
+/* The device fetches the next spans while the host copies the previous ones out of the ring. */
+static quire_result read_spans(qi_vulkan *vulkan, qi_vulkan_spans spans)
 {
-    for (uint32_t i = 0; i < p->count; i++)
-        memcpy(p->hosts[i], vulkan->staging->bytes + p->regions[i].dstOffset, p->regions[i].size);
-}
-
-/* The device fetches a piece while the host copies the previous one out of the ring. */
-static quire_result read_pieces(qi_vulkan *vulkan, copy *c)
-{
-    piece pieces[QI_VULKAN_HALVES];
-    quire_result result = request_piece(vulkan, c, 0, &pieces[0]);
+    qi_vulkan_spans begins[QI_VULKAN_HALVES] = {spans};
+    quire_result result = request(vulkan, &spans, 0);
     bool more = true;
     for (int half = 0; more && !result; half = !half) {
-        more = !is_done(c);
+        more = !qi_vulkan_spans_are_done(&spans);
+        begins[!half] = spans;
         if (more)
-            result = request_piece(vulkan, c, !half, &pieces[!half]);
-        quire_result awaited = qi_vulkan_staging_wait(vulkan, half);
-        result = result ? result : awaited;
+            result = request(vulkan, &spans, !half);
         if (!result)
-            result = qi_vulkan_staging_invalidate(vulkan, half);
-        if (!result)
-            empty_half(vulkan, &pieces[half]);
+            result = receive(vulkan, &begins[half], half);
     }
     return result;
 }
 
-/* Copies from page to page. Only the command buffers of the ring are used. */
-static quire_result copy_pieces(qi_vulkan *vulkan, copy *c)
+static quire_result copy_spans(qi_vulkan *vulkan, const qi_vulkan_spans *spans)
 {
-    quire_result result = QUIRE_SUCCESS;
-    piece p;
-    for (int half = 0; !is_done(c) && !result; half = !half) {
-        result = qi_vulkan_staging_wait(vulkan, half);
-        gather(c, 0, UINT64_MAX, &p);
-        if (!result)
-            result = submit_piece(vulkan, c, &p, half);
-    }
-    return result;
+    quire_result result = qi_vulkan_spans_prepare(vulkan, spans);
+    if (!result)
+        result = qi_vulkan_staging_acquire(vulkan);
+    if (result)
+        return result;
+    result = spans->is_write ? write_spans(vulkan, *spans) : read_spans(vulkan, *spans);
+    return qi_vulkan_staging_release(vulkan, result);
 }
 
-static quire_result find_buffers(qi_vulkan *vulkan, copy *c)
-{
-    quire_result result = QUIRE_SUCCESS;
-    if (c->job->to)
-        result = qi_vulkan_page_buffer(vulkan, c->job->to, &c->to);
-    if (c->job->from && !result)
-        result = qi_vulkan_page_buffer(vulkan, c->job->from, &c->from);
-    return result;
-}
+/* ---- entries --------------------------------------------------------------------------------- */
 
 quire_result qi_vulkan_copy_pages(void *state, const quire_copy_job *job)
 {
-    copy c = {.job = job};
-    quire_result result = find_buffers(state, &c);
-    if (!result)
-        result = qi_vulkan_staging_acquire(state);
-    if (result)
-        return result;
-    if (!c.from)
-        result = write_pieces(state, &c);
-    else
-        result = c.to ? copy_pieces(state, &c) : read_pieces(state, &c);
-    return qi_vulkan_staging_release(state, result);
+    if (job->to && job->from)
+        return copy_between(state, job);
+    const qi_vulkan_spans spans = qi_vulkan_spans_of_job(job);
+    return copy_spans(state, &spans);
+}
+
+quire_result qi_vulkan_write_many(void *state, const quire_page_copy *copies, uint64_t count)
+{
+    const qi_vulkan_spans spans = qi_vulkan_spans_of_list(copies, count, true);
+    return copy_spans(state, &spans);
+}
+
+quire_result qi_vulkan_read_many(void *state, const quire_page_copy *copies, uint64_t count)
+{
+    const qi_vulkan_spans spans = qi_vulkan_spans_of_list(copies, count, false);
+    return copy_spans(state, &spans);
 }
 
 quire_result qi_vulkan_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
                                     const void *data, uint64_t size)
 {
-    return qi_vulkan_copy_pages(state, &(quire_copy_job){.to = page,
-                                                         .to_offset = offset,
-                                                         .host_from = data,
-                                                         .size = size,
-                                                         .rows = 1,
-                                                         .slices = 1});
+    const quire_page_copy one = {page, offset, (void *)(uintptr_t)data, size};
+    return qi_vulkan_write_many(state, &one, 1);
 }
 
 quire_result qi_vulkan_copy_from_page(void *state, const quire_native_page *page, uint64_t offset,
                                       void *data, uint64_t size)
 {
-    return qi_vulkan_copy_pages(state, &(quire_copy_job){.from = page,
-                                                         .from_offset = offset,
-                                                         .host_to = data,
-                                                         .size = size,
-                                                         .rows = 1,
-                                                         .slices = 1});
+    const quire_page_copy one = {page, offset, data, size};
+    return qi_vulkan_read_many(state, &one, 1);
 }
 
 /* ---- fills ----------------------------------------------------------------------------------- */
@@ -243,7 +220,8 @@ quire_result qi_vulkan_fill_page(void *state, const quire_native_page *page, uin
     VkBuffer buffer = VK_NULL_HANDLE;
     uint64_t end = offset + size, begin = offset + qi_padding(offset, FILL_WORD);
     uint64_t stop = qi_align_down(end, FILL_WORD);
-    quire_result result = qi_vulkan_page_buffer(state, page, &buffer);
+    quire_result result =
+        qi_vulkan_copy_buffer(state, page, VK_BUFFER_USAGE_TRANSFER_DST_BIT, &buffer);
     if (begin >= stop)
         begin = stop = end; /* fewer than two words, none of them whole: copy everything */
     for (uint64_t at = offset; at < begin && !result; at += FILL_WORD)

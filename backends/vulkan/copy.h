@@ -13,6 +13,8 @@ quire_result qi_vulkan_copy_to_page(void *state, const quire_native_page *page, 
                                     const void *data, uint64_t size);
 quire_result qi_vulkan_copy_from_page(void *state, const quire_native_page *page, uint64_t offset,
                                       void *data, uint64_t size);
+quire_result qi_vulkan_write_many(void *state, const quire_page_copy *copies, uint64_t count);
+quire_result qi_vulkan_read_many(void *state, const quire_page_copy *copies, uint64_t count);
 quire_result qi_vulkan_fill_page(void *state, const quire_native_page *page, uint64_t offset,
                                  uint64_t size, uint8_t value);
 

@@ -46,7 +46,7 @@ quire_result quire_vulkan_image_requirements(quire_device *device, const VkImage
     return vulkan ? qi_vulkan_query_image(vulkan, info, requirements) : quire_last_result();
 }
 
-/* ---- creation and placement ------------------------------------------------------------------ */
+/* ---- what the core is asked for -------------------------------------------------------------- */
 
 /* An allocation is one range; a sparse object has several parts. */
 static quire_result refuse_sparse(VkFlags flags)
@@ -58,56 +58,66 @@ static quire_result refuse_sparse(VkFlags flags)
                : QUIRE_SUCCESS;
 }
 
-/* Creates an object for the public functions below. `object` contains what the options lack. */
-static quire_result create(quire_memory *memory, const qi_vulkan_description *description,
-                           const quire_vulkan_object_options *options, quire_object_options *object,
-                           quire_allocation *allocation)
+/* What the core is asked for. Must not be moved: the options point to the description. */
+typedef struct wanted {
+    qi_vulkan_description own;
+    VkBufferUsageFlags usage; /* own.usage points to it */
+    quire_object_options object;
+} wanted;
+
+/* The create info of an object that the caller created must be of the object's type. */
+static quire_result check_options(const wanted *w, const quire_vulkan_object_options *options)
+{
+    const VkBaseInStructure *info = options->create_info;
+    VkStructureType type = w->object.object == QUIRE_OBJECT_BUFFER
+                               ? VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO
+                               : VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO;
+    if (info && !w->own.existing)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_object_options.create_info is of an object that the caller "
+                       "created: see quire_vulkan_buffer_place and quire_vulkan_image_place");
+    if (info && info->sType != type)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "quire_vulkan_object_options.create_info has sType %u: %u is expected",
+                            (uint64_t)info->sType, (uint64_t)type);
+    return qi_check_unused(options, "quire_vulkan_object_options");
+}
+
+/* Adds the options of the caller. `own` and what they lack in `object` are set. */
+static quire_result add_options(wanted *w, const quire_vulkan_object_options *options)
 {
     const quire_vulkan_object_options given = options ? *options : (quire_vulkan_object_options){0};
-    qi_vulkan_description own = *description;
-    quire_memory_info info;
-    qi_vulkan *vulkan = NULL;
-    quire_result result = qi_check_unused(&given, "quire_vulkan_object_options");
-    if (!result)
-        result = qi_vulkan_of_memory(memory, &info, &vulkan);
+    quire_result result = check_options(w, &given);
     if (result)
         return result;
-    own.name = given.name;
-    object->description = &own;
-    object->borrowed = own.existing != 0;
-    object->alignment = given.alignment;
-    object->name = given.name;
-    object->user_data = given.user_data;
-    object->zero = given.zero;
-    object->dedicated = given.dedicated;
-    object->host_read = given.host_read;
-    object->host_write = given.host_write;
-    return quire_object_create(memory, object, allocation);
+    w->usage = 0;
+    w->own.name = given.name;
+    w->own.usage = &w->usage;
+    w->object.description = &w->own;
+    w->object.borrowed = w->own.existing != 0;
+    w->object.alignment = given.alignment;
+    w->object.name = given.name;
+    w->object.user_data = given.user_data;
+    w->object.zero = given.zero;
+    w->object.dedicated = given.dedicated;
+    w->object.host_read = given.host_read;
+    w->object.host_write = given.host_write;
+    w->object.mapped = given.mapped;
+    w->object.stream = given.stream;
+    w->object.info = given.info;
+    return QUIRE_SUCCESS;
 }
 
-static quire_result refuse_null(const char *call)
+static quire_result want_buffer(const VkBufferCreateInfo *info,
+                                const quire_vulkan_object_options *options, wanted *w)
 {
-    return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
-                        "%s: memory, description, object or output is null", call);
-}
-
-quire_result quire_vulkan_buffer_create(quire_memory *memory, const VkBufferCreateInfo *info,
-                                        const quire_vulkan_object_options *options,
-                                        quire_buffer *buffer)
-{
-    if (buffer)
-        *buffer = (quire_buffer){0};
-    if (!memory || !info || !buffer)
-        return refuse_null("quire_vulkan_buffer_create");
+    *w = (wanted){
+        .own = {.buffer = info},
+        .object = {.object = QUIRE_OBJECT_BUFFER, .described = {.buffer = {.size = info->size}}}};
     quire_result result = check_buffer_info(info);
     if (!result)
         result = refuse_sparse(info->flags);
-    if (result)
-        return result;
-    quire_object_options object = {.object = QUIRE_OBJECT_BUFFER,
-                                   .info = {.buffer = {.size = info->size}}};
-    return create(memory, &(qi_vulkan_description){.buffer = info}, options, &object,
-                  &buffer->allocation);
+    return result ? result : add_options(w, options);
 }
 
 /* Describes an image of the caller's for quire_image_get_info. The channels stay unknown. */
@@ -124,49 +134,201 @@ static quire_image_info info_of(const VkImageCreateInfo *info)
     };
 }
 
+static quire_result want_image(const VkImageCreateInfo *info,
+                               const quire_vulkan_object_options *options, wanted *w)
+{
+    *w = (wanted){.own = {.image = info},
+                  .object = {.object = QUIRE_OBJECT_IMAGE,
+                             .optimal = info->tiling != VK_IMAGE_TILING_LINEAR,
+                             .described = {.image = info_of(info)}}};
+    w->own.is_linear = !w->object.optimal;
+    quire_result result = refuse_sparse(info->flags);
+    return result ? result : add_options(w, options);
+}
+
+/* Begins each function: zeroes the handle and the info that the caller asked for. */
+static void zero_outputs(quire_allocation *allocation, const quire_vulkan_object_options *options)
+{
+    if (allocation)
+        *allocation = (quire_allocation){0};
+    if (options && options->info)
+        *options->info = (quire_allocation_info){0};
+}
+
+static quire_result refuse_null(const char *call)
+{
+    return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                        "%s: memory, description, object or output is null", call);
+}
+
+/* ---- in one memory --------------------------------------------------------------------------- */
+
+quire_result quire_vulkan_buffer_create(quire_memory *memory, const VkBufferCreateInfo *info,
+                                        const quire_vulkan_object_options *options,
+                                        quire_buffer *buffer)
+{
+    wanted w;
+    zero_outputs(buffer ? &buffer->allocation : NULL, options);
+    if (!memory || !info || !buffer)
+        return refuse_null("quire_vulkan_buffer_create");
+    quire_result result = want_buffer(info, options, &w);
+    if (!result)
+        result = qi_vulkan_check_memory(memory);
+    return result ? result : quire_object_create(memory, &w.object, &buffer->allocation);
+}
+
 quire_result quire_vulkan_image_create(quire_memory *memory, const VkImageCreateInfo *info,
                                        const quire_vulkan_object_options *options,
                                        quire_image *image)
 {
-    if (image)
-        *image = (quire_image){0};
+    wanted w;
+    zero_outputs(image ? &image->allocation : NULL, options);
     if (!memory || !info || !image)
         return refuse_null("quire_vulkan_image_create");
-    quire_result result = refuse_sparse(info->flags);
-    if (result)
-        return result;
-    quire_object_options object = {
-        .object = QUIRE_OBJECT_IMAGE,
-        .optimal = info->tiling != VK_IMAGE_TILING_LINEAR,
-        .info = {.image = info_of(info)},
-    };
-    return create(memory, &(qi_vulkan_description){.image = info}, options, &object,
-                  &image->allocation);
+    quire_result result = want_image(info, options, &w);
+    if (!result)
+        result = qi_vulkan_check_memory(memory);
+    return result ? result : quire_object_create(memory, &w.object, &image->allocation);
 }
 
-/* A placed object belongs to the caller: quire binds it and does not destroy it. */
+/* A placed object belongs to the caller: quire binds it and does not destroy it. `w` has what the
+   create info says, where the caller gives it. */
+static quire_result place(quire_memory *memory, wanted *w,
+                          const quire_vulkan_object_options *options, quire_allocation *allocation)
+{
+    quire_result result = add_options(w, options);
+    if (!result)
+        result = qi_vulkan_check_memory(memory);
+    return result ? result : quire_object_create(memory, &w->object, allocation);
+}
+
 quire_result quire_vulkan_buffer_place(quire_memory *memory, VkBuffer native,
                                        const quire_vulkan_object_options *options,
                                        quire_buffer *buffer)
 {
-    if (buffer)
-        *buffer = (quire_buffer){0};
+    zero_outputs(buffer ? &buffer->allocation : NULL, options);
     if (!memory || !native || !buffer)
         return refuse_null("quire_vulkan_buffer_place");
-    quire_object_options object = {.object = QUIRE_OBJECT_BUFFER};
-    return create(memory, &(qi_vulkan_description){.existing = QI_VULKAN_NUMBER(native)}, options,
-                  &object, &buffer->allocation);
+    wanted w = {.own = {.existing = QI_VULKAN_NUMBER(native)},
+                .object = {.object = QUIRE_OBJECT_BUFFER}};
+    quire_result result = options ? check_options(&w, options) : QUIRE_SUCCESS;
+    if (result)
+        return result;
+    w.own.buffer = options ? options->create_info : NULL;
+    if (w.own.buffer)
+        w.object.described.buffer.size = w.own.buffer->size;
+    return place(memory, &w, options, &buffer->allocation);
 }
 
 quire_result quire_vulkan_image_place(quire_memory *memory, VkImage native, bool optimal,
                                       const quire_vulkan_object_options *options,
                                       quire_image *image)
 {
-    if (image)
-        *image = (quire_image){0};
+    zero_outputs(image ? &image->allocation : NULL, options);
     if (!memory || !native || !image)
         return refuse_null("quire_vulkan_image_place");
-    quire_object_options object = {.object = QUIRE_OBJECT_IMAGE, .optimal = optimal};
-    return create(memory, &(qi_vulkan_description){.existing = QI_VULKAN_NUMBER(native)}, options,
-                  &object, &image->allocation);
+    wanted w = {.own = {.existing = QI_VULKAN_NUMBER(native), .is_linear = !optimal},
+                .object = {.object = QUIRE_OBJECT_IMAGE, .optimal = optimal}};
+    quire_result result = options ? check_options(&w, options) : QUIRE_SUCCESS;
+    if (result)
+        return result;
+    w.own.image = options ? options->create_info : NULL;
+    if (w.own.image && optimal != (w.own.image->tiling != VK_IMAGE_TILING_LINEAR))
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_image_place: the tiling of the create info is not the one "
+                       "that `optimal` says");
+    if (w.own.image)
+        w.object.described.image = info_of(w.own.image);
+    return place(memory, &w, options, &image->allocation);
+}
+
+/* ---- in one of several memories -------------------------------------------------------------- */
+
+/* The core checks the list for nulls. */
+static quire_result check_memories(quire_memory *const *memories, uint32_t count)
+{
+    quire_result result = QUIRE_SUCCESS;
+    for (uint32_t i = 0; memories && i < count && !result; i++)
+        if (memories[i])
+            result = qi_vulkan_check_memory(memories[i]);
+    return result;
+}
+
+quire_result quire_vulkan_buffer_create_fallback(quire_memory *const *memories, uint32_t count,
+                                                 const VkBufferCreateInfo *info,
+                                                 const quire_vulkan_object_options *options,
+                                                 uint32_t *chosen, quire_buffer *buffer)
+{
+    wanted w;
+    zero_outputs(buffer ? &buffer->allocation : NULL, options);
+    if (chosen)
+        *chosen = 0;
+    if (!info || !buffer)
+        return refuse_null("quire_vulkan_buffer_create_fallback");
+    quire_result result = want_buffer(info, options, &w);
+    if (!result)
+        result = check_memories(memories, count);
+    return result ? result
+                  : quire_object_create_fallback(memories, count, &w.object, chosen,
+                                                 &buffer->allocation);
+}
+
+quire_result quire_vulkan_image_create_fallback(quire_memory *const *memories, uint32_t count,
+                                                const VkImageCreateInfo *info,
+                                                const quire_vulkan_object_options *options,
+                                                uint32_t *chosen, quire_image *image)
+{
+    wanted w;
+    zero_outputs(image ? &image->allocation : NULL, options);
+    if (chosen)
+        *chosen = 0;
+    if (!info || !image)
+        return refuse_null("quire_vulkan_image_create_fallback");
+    quire_result result = want_image(info, options, &w);
+    if (!result)
+        result = check_memories(memories, count);
+    return result ? result
+                  : quire_object_create_fallback(memories, count, &w.object, chosen,
+                                                 &image->allocation);
+}
+
+/* ---- in a default memory --------------------------------------------------------------------- */
+
+quire_result quire_vulkan_device_buffer_create(quire_device *device,
+                                               const quire_kind_choice *choice,
+                                               const VkBufferCreateInfo *info,
+                                               const quire_vulkan_object_options *options,
+                                               quire_memory **memory, quire_buffer *buffer)
+{
+    wanted w;
+    zero_outputs(buffer ? &buffer->allocation : NULL, options);
+    if (memory)
+        *memory = NULL;
+    if (!info || !memory || !buffer)
+        return refuse_null("quire_vulkan_device_buffer_create");
+    if (!qi_vulkan_of(device))
+        return quire_last_result();
+    quire_result result = want_buffer(info, options, &w);
+    return result
+               ? result
+               : quire_device_object_create(device, choice, &w.object, memory, &buffer->allocation);
+}
+
+quire_result quire_vulkan_device_image_create(quire_device *device, const quire_kind_choice *choice,
+                                              const VkImageCreateInfo *info,
+                                              const quire_vulkan_object_options *options,
+                                              quire_memory **memory, quire_image *image)
+{
+    wanted w;
+    zero_outputs(image ? &image->allocation : NULL, options);
+    if (memory)
+        *memory = NULL;
+    if (!info || !memory || !image)
+        return refuse_null("quire_vulkan_device_image_create");
+    if (!qi_vulkan_of(device))
+        return quire_last_result();
+    quire_result result = want_image(info, options, &w);
+    return result
+               ? result
+               : quire_device_object_create(device, choice, &w.object, memory, &image->allocation);
 }

@@ -53,7 +53,35 @@ static uint32_t version_of(const quire_vulkan_wrap_options *options)
 {
     const VkInstanceCreateInfo *info = options->instance_info;
     const VkApplicationInfo *application = info ? info->pApplicationInfo : NULL;
-    return application && application->apiVersion ? application->apiVersion : VK_API_VERSION_1_1;
+    if (!info)
+        return VK_API_VERSION_1_1;
+    return application && application->apiVersion ? application->apiVersion : VK_API_VERSION_1_0;
+}
+
+static quire_result refuse_version(const quire_vulkan_wrap_options *options, const char *device,
+                                   uint32_t version)
+{
+    const VkInstanceCreateInfo *info = options->instance_info;
+    if (info && (!info->pApplicationInfo || !info->pApplicationInfo->apiVersion))
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                       "the backend needs Vulkan 1.1: instance_info has no apiVersion in "
+                       "pApplicationInfo, so that the instance has version 1.0");
+    return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                        "instance and device '%s' have Vulkan %u.%u: the backend needs 1.1", device,
+                        VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
+}
+
+/* Only a device with maintenance4 has a limit for the size of buffers. */
+static uint64_t query_max_buffer(const qi_vulkan *vulkan)
+{
+    VkPhysicalDeviceMaintenance4Properties maintenance = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES};
+    VkPhysicalDeviceProperties2 properties = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &maintenance};
+    if (vulkan->api_version < VK_API_VERSION_1_3 && !vulkan->enabled.max_buffer)
+        return UINT64_MAX;
+    vulkan->f.GetPhysicalDeviceProperties2(vulkan->physical_device, &properties);
+    return maintenance.maxBufferSize ? maintenance.maxBufferSize : UINT64_MAX;
 }
 
 quire_result qi_vulkan_read_properties(qi_vulkan *vulkan, const quire_vulkan_wrap_options *options)
@@ -74,16 +102,13 @@ quire_result qi_vulkan_read_properties(qi_vulkan *vulkan, const quire_vulkan_wra
     vulkan->f.GetPhysicalDeviceMemoryProperties2(vulkan->physical_device, &memory);
     vulkan->memory = memory.memoryProperties;
     vulkan->limits = properties.properties.limits;
-    vulkan->max_page_size = maintenance.maxMemoryAllocationSize;
+    vulkan->usual_page_size = maintenance.maxMemoryAllocationSize;
     vulkan->host_pointer_alignment = host.minImportedHostPointerAlignment;
     vulkan->api_version =
         version < properties.properties.apiVersion ? version : properties.properties.apiVersion;
     if (vulkan->api_version < VK_API_VERSION_1_1)
-        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "instance and device '%s' have Vulkan %u.%u: the backend needs 1.1",
-                            properties.properties.deviceName,
-                            VK_API_VERSION_MAJOR(vulkan->api_version),
-                            VK_API_VERSION_MINOR(vulkan->api_version));
+        return refuse_version(options, properties.properties.deviceName, vulkan->api_version);
+    vulkan->max_buffer_size = query_max_buffer(vulkan);
     /* A create info can enable what get_instance_proc_addr has no function for. */
     vulkan->enabled.device_address &= vulkan->f.GetBufferDeviceAddress != NULL;
     vulkan->enabled.maintenance4 &= vulkan->f.GetDeviceBufferMemoryRequirements != NULL &&
@@ -112,9 +137,16 @@ void qi_vulkan_resolve_settings(qi_vulkan *vulkan, const quire_vulkan_settings *
         if (vulkan->enabled.device_address)
             settings->page_usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
     }
+    settings->page_usage |= QI_VULKAN_TRANSFERS; /* copies of quire use the same buffers */
 }
 
 /* ---- the description ------------------------------------------------------------------------- */
+
+uint64_t qi_vulkan_max_pages(const qi_vulkan *vulkan)
+{
+    uint32_t max = vulkan->limits.maxMemoryAllocationCount;
+    return max > OWN_ALLOCATIONS ? max - OWN_ALLOCATIONS : max;
+}
 
 /* The core checks heaps and kinds against its own limits. */
 quire_result qi_vulkan_describe(void *state, quire_device_info *info)
@@ -141,10 +173,9 @@ quire_result qi_vulkan_describe(void *state, quire_device_info *info)
     const VkPhysicalDeviceLimits *limits = &vulkan->limits;
     info->limits = (quire_limits){
         .page_granularity = PAGE_GRANULARITY,
-        .max_page = vulkan->max_page_size,
-        .max_pages = limits->maxMemoryAllocationCount > OWN_ALLOCATIONS
-                         ? limits->maxMemoryAllocationCount - OWN_ALLOCATIONS
-                         : limits->maxMemoryAllocationCount,
+        .usual_page = vulkan->usual_page_size,
+        .max_buffer = vulkan->max_buffer_size == UINT64_MAX ? 0 : vulkan->max_buffer_size,
+        .max_pages = qi_vulkan_max_pages(vulkan),
         .buffer_image_granularity = limits->bufferImageGranularity,
         .non_coherent_atom = limits->nonCoherentAtomSize,
     };
@@ -202,6 +233,14 @@ quire_result qi_vulkan_of_memory(quire_memory *memory, quire_memory_info *info, 
                : qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is not of the Vulkan backend");
 }
 
+quire_result qi_vulkan_check_memory(const quire_memory *memory)
+{
+    const quire_device *device = quire_memory_device(memory);
+    if (quire_device_backend(device)->describe == qi_vulkan_describe)
+        return qi_vulkan_check_process(quire_device_state(device));
+    return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is not of the Vulkan backend");
+}
+
 quire_result qi_vulkan_of_allocation(quire_memory *memory, quire_allocation allocation,
                                      quire_native *native, qi_vulkan **vulkan)
 {
@@ -230,6 +269,25 @@ quire_result quire_vulkan_get_handles(quire_device *device, quire_vulkan_handles
         .queue_family = vulkan->queue.family,
         .api_version = vulkan->api_version,
         .get_instance_proc_addr = vulkan->get_instance_proc_addr,
+        .sparse_queue = vulkan->sparse_queue.queue,
+        .sparse_family = vulkan->sparse_queue.family,
     };
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_vulkan_get_queue(quire_device *device, uint32_t index, quire_vulkan_queue *queue)
+{
+    if (!queue)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_get_queue: queue is null");
+    *queue = (quire_vulkan_queue){.queue = NULL};
+    const qi_vulkan *vulkan = qi_vulkan_of(device);
+    if (!vulkan)
+        return quire_last_result();
+    if (index >= vulkan->further_count)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
+                            "queue %u: the device was opened with %u further queue%s", index,
+                            vulkan->further_count);
+    queue->queue = vulkan->further[index].queue;
+    queue->family = vulkan->further[index].family;
     return QUIRE_SUCCESS;
 }

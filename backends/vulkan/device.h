@@ -27,6 +27,14 @@ QUIRE_MUST_USE quire_result qi_vulkan_read_properties(qi_vulkan *vulkan,
 /* Copies the settings into the state and fills in the defaults. Needs the properties. */
 void qi_vulkan_resolve_settings(qi_vulkan *vulkan, const quire_vulkan_settings *settings);
 
+/* Returns how many pages maxMemoryAllocationCount leaves: see quire_limits.max_pages. */
+uint64_t qi_vulkan_max_pages(const qi_vulkan *vulkan);
+
+/* ---- features.c ------------------------------------------------------------------------------ */
+
+/* Logs which optional features the device uses. The state is complete. */
+void qi_vulkan_log_features(const qi_vulkan *vulkan, const quire_log *log);
+
 /* ---- device.c: entries of the backend table -------------------------------------------------- */
 
 quire_result qi_vulkan_describe(void *state, quire_device_info *info);
@@ -40,6 +48,9 @@ QUIRE_MUST_USE quire_result qi_vulkan_check_process(const qi_vulkan *vulkan);
 /* Returns the state of a device. Fails with NULL: INVALID_ARGUMENT if the device is NULL or of
    another backend, NOT_PERMITTED in the child of a fork. */
 qi_vulkan *qi_vulkan_of(quire_device *device);
+
+/* Checks that a memory is of the Vulkan backend and of this process. Takes no lock. */
+QUIRE_MUST_USE quire_result qi_vulkan_check_memory(const quire_memory *memory);
 
 /* Returns the state of a memory's device, and the memory's info. */
 QUIRE_MUST_USE quire_result qi_vulkan_of_memory(quire_memory *memory, quire_memory_info *info,

@@ -97,6 +97,7 @@ static void read_device(uint32_t api_version, const VkDeviceCreateInfo *device,
                      has_extension(device, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME);
     out->maintenance4 &= api_version >= VK_API_VERSION_1_3 ||
                          has_extension(device, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
+    out->max_buffer = has_extension(device, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
     out->memory_priority &= has_extension(device, VK_EXT_MEMORY_PRIORITY_EXTENSION_NAME);
     out->device_coherent &= has_extension(device, VK_AMD_DEVICE_COHERENT_MEMORY_EXTENSION_NAME);
     out->memory_budget = has_extension(device, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);

@@ -5,6 +5,7 @@
 #include "backends/vulkan/external.h"
 
 #include "backends/vulkan/device.h"
+#include "backends/vulkan/object.h"
 #include "backends/vulkan/result.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
@@ -58,8 +59,7 @@ quire_result qi_vulkan_describe_import(const quire_vulkan_import *import,
                         (uint64_t)import->type);
 }
 
-/* Whether the device was created with the extension for a handle type. */
-static bool is_enabled(const qi_vulkan *vulkan, VkExternalMemoryHandleTypeFlags type)
+bool qi_vulkan_is_type_enabled(const qi_vulkan *vulkan, VkExternalMemoryHandleTypeFlags type)
 {
     switch (type) {
     case VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT:
@@ -80,7 +80,7 @@ static bool is_enabled(const qi_vulkan *vulkan, VkExternalMemoryHandleTypeFlags 
 /* Rejects what Vulkan forbids. The driver itself reports invalid handles. */
 static quire_result check_import(const qi_vulkan *vulkan, const quire_vulkan_import *import)
 {
-    if (!qi_is_power_of_two(import->type) || !is_enabled(vulkan, import->type))
+    if (!qi_is_power_of_two(import->type) || !qi_vulkan_is_type_enabled(vulkan, import->type))
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
                             "external memory handle type %x: the device was created without the "
                             "extension for it",
@@ -99,9 +99,32 @@ static quire_result check_import(const qi_vulkan *vulkan, const quire_vulkan_imp
     if (import->type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT && unit > 1 &&
         (import->size % unit || (uintptr_t)import->pointer % unit))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "host memory of %u bytes at %x: both must be multiples of %u",
+                            "host memory of %u byte%s at %x: both must be multiples of %u",
                             import->size, (uintptr_t)import->pointer, unit);
+    if (import->buffer && import->image)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "the import is dedicated to a buffer and to an image");
     return qi_check_unused(import, "quire_vulkan_import");
+}
+
+/* Removes the kinds that cannot hold the object that the import is dedicated to. Vulkan requires
+   that the memory has exactly the object's size. */
+static quire_result check_object(const qi_vulkan *vulkan, const quire_vulkan_import *import,
+                                 uint32_t *mask)
+{
+    quire_requirements needs = {.size = import->size, .kind_mask = UINT32_MAX};
+    if (import->buffer)
+        qi_vulkan_query_object(vulkan, QUIRE_OBJECT_BUFFER, QI_VULKAN_NUMBER(import->buffer),
+                               &needs);
+    if (import->image)
+        qi_vulkan_query_object(vulkan, QUIRE_OBJECT_IMAGE, QI_VULKAN_NUMBER(import->image), &needs);
+    *mask &= needs.kind_mask;
+    return needs.size == import->size
+               ? QUIRE_SUCCESS
+               : qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                              "the size of the import is %u byte%s, and the object that it is "
+                              "dedicated to needs %u",
+                              import->size, needs.size);
 }
 
 /* Only dma-bufs: Vulkan forbids the query for opaque descriptors. */
@@ -134,14 +157,16 @@ static quire_result find_kinds(const qi_vulkan *vulkan, const quire_vulkan_impor
                                uint32_t *mask)
 {
     quire_result result = check_import(vulkan, import);
+    if (!result && !import->buffer && !import->image)
+        result = qi_vulkan_check_page_import(vulkan, import->type);
     if (result)
         return result;
-    if (import->type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT)
-        return query_descriptor(vulkan, import, mask);
-    if (import->type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT)
-        return query_pointer(vulkan, import, mask);
     *mask = (uint32_t)((UINT64_C(1) << vulkan->memory.memoryTypeCount) - 1);
-    return QUIRE_SUCCESS;
+    if (import->type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT)
+        result = query_descriptor(vulkan, import, mask);
+    if (import->type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT)
+        result = query_pointer(vulkan, import, mask);
+    return result ? result : check_object(vulkan, import, mask);
 }
 
 quire_result quire_vulkan_import_kinds(quire_device *device, const quire_vulkan_import *import,
@@ -207,7 +232,7 @@ quire_result quire_vulkan_export_fd(quire_memory *memory, quire_allocation alloc
         return result;
     const qi_vulkan_page *page = qi_vulkan_page_of(&native.page);
     if (!page->is_exportable || !(type & DESCRIPTORS) || !qi_is_power_of_two(type) ||
-        !(page->external & type) || !is_enabled(vulkan, type))
+        !(page->external & type) || !qi_vulkan_is_type_enabled(vulkan, type))
         return qi_fail_with(
             QUIRE_ERROR_UNSUPPORTED,
             "the page cannot be exported as handle type %x: it was created for types "

@@ -21,6 +21,9 @@ typedef union qi_vulkan_import_link {
 #endif
 } qi_vulkan_import_link;
 
+/* Whether the device was created with the extension for a handle type. */
+bool qi_vulkan_is_type_enabled(const qi_vulkan *vulkan, VkExternalMemoryHandleTypeFlags type);
+
 /* Fills in the struct except for its pNext. UNSUPPORTED: the platform has no such handles. */
 QUIRE_MUST_USE quire_result qi_vulkan_describe_import(const quire_vulkan_import *import,
                                                       qi_vulkan_import_link *link);

@@ -16,7 +16,8 @@
     X(GetPhysicalDeviceProperties2)                                                                \
     X(GetPhysicalDeviceMemoryProperties2)                                                          \
     X(GetPhysicalDeviceQueueFamilyProperties2)                                                     \
-    X(GetPhysicalDeviceImageFormatProperties2)
+    X(GetPhysicalDeviceImageFormatProperties2)                                                     \
+    X(GetPhysicalDeviceExternalBufferProperties)
 
 #define QI_VULKAN_DEVICE_FUNCTIONS(X)                                                              \
     X(AllocateMemory)                                                                              \

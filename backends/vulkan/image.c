@@ -126,10 +126,11 @@ quire_result qi_vulkan_check_image(const qi_vulkan *vulkan, const VkImageCreateI
             info->tiling == VK_IMAGE_TILING_LINEAR ? "linear" : "optimal", info->usage);
     if (!is_within(info, &limits))
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "an image of %u x %u x %u texels, %u levels, %u layers: the device "
-                            "offers %u x %u x %u, %u, %u",
+                            "an image of %u x %u x %u texels, %u level%s, %u layer%s: the "
+                            "device offers %u x %u x %u, %u, %u",
                             info->extent.width, info->extent.height, info->extent.depth,
-                            info->mipLevels, info->arrayLayers, limits.maxExtent.width,
+                            info->mipLevels, qi_plural(info->mipLevels), info->arrayLayers,
+                            qi_plural(info->arrayLayers), limits.maxExtent.width,
                             limits.maxExtent.height, limits.maxExtent.depth, limits.maxMipLevels,
                             limits.maxArrayLayers);
     return QUIRE_SUCCESS;

@@ -6,6 +6,7 @@
 #include "backends/vulkan/object.h"
 
 #include "backends/vulkan/result.h"
+#include "src/base/result.h"
 
 void qi_vulkan_set_name(const qi_vulkan *vulkan, VkObjectType type, uint64_t native,
                         const char *name)
@@ -68,6 +69,15 @@ static void query_created_image(const qi_vulkan *vulkan, VkImage image, quire_re
     translate(&r, out);
 }
 
+void qi_vulkan_query_object(const qi_vulkan *vulkan, quire_object object, uint64_t native,
+                            quire_requirements *out)
+{
+    if (object == QUIRE_OBJECT_BUFFER)
+        query_created_buffer(vulkan, QI_VULKAN_HANDLE(VkBuffer, native), out);
+    else
+        query_created_image(vulkan, QI_VULKAN_HANDLE(VkImage, native), out);
+}
+
 /*
  * Queries the row and slice pitch, which only linear images have. Programs use linear images to
  * access the bytes, which quire does through the buffer over the page. No such buffer can cover a
@@ -94,9 +104,13 @@ static void query_pitches(const qi_vulkan *vulkan, VkImage image, quire_requirem
 static quire_result create_buffer(const qi_vulkan *vulkan, const VkBufferCreateInfo *info,
                                   const char *name, VkBuffer *buffer)
 {
+    quire_result result = qi_vulkan_check_buffer(vulkan, info);
+    if (result)
+        return result;
     VkResult code = vulkan->f.CreateBuffer(vulkan->device, info, vulkan->callbacks, buffer);
     if (code)
-        return qi_vulkan_fail(code, "vkCreateBuffer of %llu bytes", (unsigned long long)info->size);
+        return qi_vulkan_fail(code, "vkCreateBuffer of %llu byte%s", (unsigned long long)info->size,
+                              qi_plural(info->size));
     qi_vulkan_set_name(vulkan, VK_OBJECT_TYPE_BUFFER, QI_VULKAN_NUMBER(*buffer), name);
     return QUIRE_SUCCESS;
 }
@@ -117,87 +131,88 @@ static quire_result create_image(const qi_vulkan *vulkan, const VkImageCreateInf
     return QUIRE_SUCCESS;
 }
 
-/* Buffers of quire's options get a device address wherever the feature is enabled. */
-static VkBufferUsageFlags usage_of(const qi_vulkan *vulkan, quire_usage usage)
+/* The handle types of the page that an object will be in. */
+static qi_vulkan_types types_of(const qi_vulkan *vulkan, const quire_object_request *request)
 {
-    static const struct {
-        quire_usage ours;
-        VkBufferUsageFlags theirs;
-    } table[] = {
-        {QUIRE_USAGE_TRANSFER_SOURCE, VK_BUFFER_USAGE_TRANSFER_SRC_BIT},
-        {QUIRE_USAGE_TRANSFER_TARGET, VK_BUFFER_USAGE_TRANSFER_DST_BIT},
-        {QUIRE_USAGE_STORAGE, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT},
-        {QUIRE_USAGE_UNIFORM, VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT},
-        {QUIRE_USAGE_VERTEX, VK_BUFFER_USAGE_VERTEX_BUFFER_BIT},
-        {QUIRE_USAGE_INDEX, VK_BUFFER_USAGE_INDEX_BUFFER_BIT},
-    };
-    VkBufferUsageFlags flags =
-        vulkan->enabled.device_address ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT : 0;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (usage & table[i].ours)
-            flags |= table[i].theirs;
-    return flags;
+    const qi_vulkan_description *own = request->description;
+    if (request->exportable)
+        return qi_vulkan_export_types(vulkan);
+    return own ? own->types : (qi_vulkan_types){.types = 0};
 }
 
-/* Uses the caller's object or create info if there is one, otherwise quire's options. */
+/* Creates the buffer, unless it is the caller's. */
+static quire_result provide_buffer(const qi_vulkan *vulkan, const quire_object_request *request,
+                                   VkBufferUsageFlags *usage, VkBuffer *buffer)
+{
+    const qi_vulkan_description *own = request->description;
+    const qi_vulkan_types types = types_of(vulkan, request);
+    qi_vulkan_declaration declaration;
+    if (own && own->existing) {
+        *buffer = QI_VULKAN_HANDLE(VkBuffer, own->existing);
+        *usage = own->buffer ? qi_vulkan_usage_of(own->buffer) : 0;
+        return qi_vulkan_check_existing(types.types, own->buffer ? own->buffer->pNext : NULL);
+    }
+    VkBufferCreateInfo info = qi_vulkan_buffer_info(vulkan, request);
+    *usage = qi_vulkan_usage_of(&info);
+    quire_result result = qi_vulkan_declare_buffer(vulkan, types, &info, &declaration);
+    return result ? result
+                  : create_buffer(vulkan, &info, own ? own->name : request->buffer->name, buffer);
+}
+
+/*
+ * Uses the caller's object or create info if there is one, otherwise quire's options. A buffer that
+ * copies cannot use, or whose usage is unknown, gets a dedicated page only if the driver requires
+ * it: in a shared page copies use a buffer of quire's own.
+ */
 static quire_result make_buffer(const qi_vulkan *vulkan, const quire_object_request *request,
                                 uint64_t *native, quire_requirements *out)
 {
     const qi_vulkan_description *own = request->description;
     VkBuffer buffer = VK_NULL_HANDLE;
-    quire_result result;
-    if (own && own->existing) {
-        buffer = QI_VULKAN_HANDLE(VkBuffer, own->existing);
-        result = QUIRE_SUCCESS;
-    } else if (own) {
-        result = create_buffer(vulkan, own->buffer, own->name, &buffer);
-    } else {
-        const VkExternalMemoryBufferCreateInfo external = {
-            .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
-            .handleTypes = vulkan->settings.export_types,
-        };
-        const VkBufferCreateInfo info = {
-            .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-            .pNext = request->exportable ? &external : NULL,
-            .size = request->buffer->size,
-            .usage = usage_of(vulkan, request->buffer->usage),
-            .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
-        };
-        result = create_buffer(vulkan, &info, request->buffer->name, &buffer);
-    }
+    VkBufferUsageFlags usage = 0;
+    quire_result result = provide_buffer(vulkan, request, &usage, &buffer);
     if (result)
         return result;
     query_created_buffer(vulkan, buffer, out);
+    if (QI_VULKAN_TRANSFERS & ~usage)
+        out->prefers_dedicated = false;
+    if (own && own->usage)
+        *own->usage = usage;
     *native = QI_VULKAN_NUMBER(buffer);
     return QUIRE_SUCCESS;
 }
 
-/* Like make_buffer. An object in an exportable page must declare the handle types of the page. */
+/* Creates the image, unless it is the caller's. */
+static quire_result provide_image(const qi_vulkan *vulkan, const quire_object_request *request,
+                                  VkImage *image)
+{
+    const qi_vulkan_description *own = request->description;
+    const qi_vulkan_types types = types_of(vulkan, request);
+    qi_vulkan_declaration declaration;
+    if (own && own->existing) {
+        *image = QI_VULKAN_HANDLE(VkImage, own->existing);
+        return qi_vulkan_check_existing(types.types, own->image ? own->image->pNext : NULL);
+    }
+    VkImageCreateInfo info = own ? *own->image : qi_vulkan_image_info(request->image);
+    quire_result result = qi_vulkan_declare_image(vulkan, types, &info, &declaration);
+    return result ? result
+                  : create_image(vulkan, &info, own ? own->name : request->image->name, image);
+}
+
+/* Like make_buffer. Copies reach a linear image through the buffer over a shared page. */
 static quire_result make_image(const qi_vulkan *vulkan, const quire_object_request *request,
                                uint64_t *native, quire_requirements *out)
 {
     const qi_vulkan_description *own = request->description;
     VkImage image = VK_NULL_HANDLE;
-    quire_result result;
-    if (own && own->existing) {
-        image = QI_VULKAN_HANDLE(VkImage, own->existing);
-        result = QUIRE_SUCCESS;
-    } else if (own) {
-        result = create_image(vulkan, own->image, own->name, &image);
-    } else {
-        const VkExternalMemoryImageCreateInfo external = {
-            .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMAGE_CREATE_INFO,
-            .handleTypes = vulkan->settings.export_types,
-        };
-        VkImageCreateInfo info = qi_vulkan_image_info(request->image);
-        info.pNext = request->exportable ? &external : NULL;
-        result = create_image(vulkan, &info, request->image->name, &image);
-    }
+    quire_result result = provide_image(vulkan, request, &image);
     if (result)
         return result;
     query_created_image(vulkan, image, out);
     if (!own && request->image->tiling == QUIRE_TILING_LINEAR)
         query_pitches(vulkan, image, out);
+    if (own && own->is_linear)
+        out->prefers_dedicated = false;
     *native = QI_VULKAN_NUMBER(image);
     return QUIRE_SUCCESS;
 }
@@ -244,6 +259,9 @@ quire_result qi_vulkan_query_buffer(const qi_vulkan *vulkan, const VkBufferCreat
                                     quire_requirements *out)
 {
     if (vulkan->enabled.maintenance4) {
+        quire_result result = qi_vulkan_check_buffer(vulkan, info);
+        if (result)
+            return result;
         const VkDeviceBufferMemoryRequirements query = {
             .sType = VK_STRUCTURE_TYPE_DEVICE_BUFFER_MEMORY_REQUIREMENTS, .pCreateInfo = info};
         vulkan_requirements r;

@@ -4,15 +4,20 @@
 #ifndef QUIRE_BACKENDS_VULKAN_OBJECT_H
 #define QUIRE_BACKENDS_VULKAN_OBJECT_H
 
-#include "backends/vulkan/vulkan.h"
+#include "backends/vulkan/handle_type.h"
 
-/* An object in Vulkan's terms; quire_object_request.description points to it. Exactly one of
-   `buffer`, `image` and `existing` is set. */
+/* An object in Vulkan's terms; quire_object_request.description points to it. Without `existing`
+   either `buffer` or `image` is set; with it, one of them if the caller gave the create info. */
 typedef struct qi_vulkan_description {
     const VkBufferCreateInfo *buffer;
     const VkImageCreateInfo *image;
-    uint64_t existing; /* an object of the caller's */
-    const char *name;  /* NULL: no name */
+    uint64_t existing;     /* an object of the caller's */
+    const char *name;      /* NULL: no name */
+    qi_vulkan_types types; /* of the page that an alias goes to; for others the request says it */
+    bool is_linear;        /* an image of linear tiling */
+    /* Receives the usage of the buffer (0: unknown), for a page that is dedicated to it. NULL: the
+       object gets no such page. */
+    VkBufferUsageFlags *usage;
 } qi_vulkan_description;
 
 /* ---- sparse_check.c -------------------------------------------------------------------------- */
@@ -25,8 +30,25 @@ bool qi_vulkan_is_sparse(VkFlags flags);
 QUIRE_MUST_USE quire_result qi_vulkan_check_sparse(const qi_vulkan *vulkan,
                                                    const qi_vulkan_description *own);
 
-/* UNSUPPORTED if the device has no queue, or a queue that cannot bind sparse objects. */
+/* Whether the device has a queue that can bind sparse objects. */
+bool qi_vulkan_has_sparse_queue(const qi_vulkan *vulkan);
+
+/* UNSUPPORTED if the device has no queue that can bind sparse objects, NOT_PERMITTED if the thread
+   holds the device's queue. */
 QUIRE_MUST_USE quire_result qi_vulkan_check_sparse_queue(const qi_vulkan *vulkan);
+
+/* ---- buffer.c -------------------------------------------------------------------------------- */
+
+/* Returns the create info of a buffer of quire's options or of the caller's create info. */
+VkBufferCreateInfo qi_vulkan_buffer_info(const qi_vulkan *vulkan,
+                                         const quire_object_request *request);
+
+/* Returns the usage of a create info, which can be in its chain. */
+VkBufferUsageFlags qi_vulkan_usage_of(const VkBufferCreateInfo *info);
+
+/* UNSUPPORTED if the device does not support such a buffer. */
+QUIRE_MUST_USE quire_result qi_vulkan_check_buffer(const qi_vulkan *vulkan,
+                                                   const VkBufferCreateInfo *info);
 
 /* ---- image.c --------------------------------------------------------------------------------- */
 
@@ -50,6 +72,10 @@ quire_result qi_vulkan_image_requirements(void *state, const quire_image_options
 
 /* Destroys an object immediately. The device must not use it any more. */
 void qi_vulkan_object_destroy_now(const qi_vulkan *vulkan, quire_object object, uint64_t native);
+
+/* Queries the requirements of an existing object. */
+void qi_vulkan_query_object(const qi_vulkan *vulkan, quire_object object, uint64_t native,
+                            quire_requirements *out);
 
 /* Queries the requirements of an object without keeping the object. */
 QUIRE_MUST_USE quire_result qi_vulkan_query_buffer(const qi_vulkan *vulkan,

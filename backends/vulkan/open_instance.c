@@ -9,8 +9,14 @@
 #include "src/base/log.h"
 #include "src/base/result.h"
 
-/* The backend uses nothing of later versions. */
-static const uint32_t NEWEST_VERSION = VK_API_VERSION_1_3;
+/* The backend uses nothing of later versions; the program may use the features of 1.4. */
+static uint32_t newest_version(const opening *o)
+{
+    for (const VkBaseInStructure *link = o->options->chain; link; link = link->pNext)
+        if (link->sType == QI_VULKAN_FEATURES_1_4)
+            return QI_VULKAN_VERSION_1_4;
+    return VK_API_VERSION_1_3;
+}
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
@@ -74,7 +80,8 @@ static quire_result find_version(opening *o)
     if (version < VK_API_VERSION_1_1)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED, "the Vulkan loader has version 1.0: the "
                                                 "backend needs 1.1");
-    o->version = version < NEWEST_VERSION ? version : NEWEST_VERSION;
+    uint32_t newest = newest_version(o);
+    o->version = version < newest ? version : newest;
     return QUIRE_SUCCESS;
 }
 
@@ -85,6 +92,11 @@ static quire_result create_instance(opening *o, qi_vulkan_extensions *e)
     quire_result result = qi_vulkan_load_instance_function(o, NULL, "vkCreateInstance", &create);
     if (result)
         return result;
+    result =
+        qi_vulkan_extensions_require(e, o->options->instance_extensions,
+                                     o->options->instance_extension_count, "the Vulkan loader");
+    if (result)
+        return result;
     o->has_messages =
         o->log.write && qi_vulkan_extensions_take(e, VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
     bool is_portable = qi_vulkan_extensions_take(e, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
@@ -93,13 +105,12 @@ static quire_result create_instance(opening *o, qi_vulkan_extensions *e)
         .pEngineName = "quire",
         .apiVersion = o->version,
     };
-    memcpy(o->instance_extensions, e->taken, sizeof e->taken);
     o->instance_info = (VkInstanceCreateInfo){
         .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
         .flags = is_portable ? VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR : 0,
         .pApplicationInfo = &o->application,
         .enabledExtensionCount = e->taken_count,
-        .ppEnabledExtensionNames = o->instance_extensions,
+        .ppEnabledExtensionNames = e->taken,
     };
     VkInstance instance = NULL; /* undefined after a failure */
     VkResult code =
@@ -113,7 +124,6 @@ static quire_result create_instance(opening *o, qi_vulkan_extensions *e)
 quire_result qi_vulkan_open_instance(opening *o)
 {
     PFN_vkVoidFunction list = NULL, destroy = NULL;
-    qi_vulkan_extensions extensions = {.offered = NULL};
     quire_result result = find_version(o);
     if (!result)
         result = qi_vulkan_load_instance_function(o, NULL, "vkEnumerateInstanceExtensionProperties",
@@ -121,11 +131,10 @@ quire_result qi_vulkan_open_instance(opening *o)
     if (result)
         return result;
     o->list_instance_extensions = (PFN_vkEnumerateInstanceExtensionProperties)list;
-    result = qi_vulkan_extensions_read(o, NULL, &extensions);
-    if (result)
-        return result;
-    result = create_instance(o, &extensions);
-    qi_vulkan_extensions_release(o, &extensions);
+    result =
+        qi_vulkan_extensions_read(o, NULL, o->options->instance_extension_count, &o->of_instance);
+    if (!result)
+        result = create_instance(o, &o->of_instance);
     if (result)
         return result;
     result =

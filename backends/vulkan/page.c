@@ -72,7 +72,7 @@ static uint64_t size_with_cover(const qi_vulkan *vulkan, const quire_page_reques
 {
     cover c;
     quire_requirements requirements = {.size = 0};
-    if (request->native || request->description)
+    if (request->native || request->description || request->size > vulkan->max_buffer_size)
         return request->size;
     describe_cover(vulkan, page, &c);
     qi_error before = qi_error_save();
@@ -80,7 +80,7 @@ static uint64_t size_with_cover(const qi_vulkan *vulkan, const quire_page_reques
     qi_error_restore(&before);
     bool is_larger =
         !result && requirements.kind_mask >> request->kind & 1 && requirements.size > request->size;
-    return is_larger && requirements.size <= vulkan->max_page_size &&
+    return is_larger && requirements.size <= vulkan->usual_page_size &&
                    !check_kind(vulkan, request->kind, requirements.size)
                ? requirements.size
                : request->size;
@@ -110,9 +110,29 @@ static quire_result allocate(qi_vulkan *vulkan, const quire_page_request *reques
     c.info.allocationSize = page->allocated;
     VkResult code =
         vulkan->f.AllocateMemory(vulkan->device, &c.info, vulkan->callbacks, &page->memory);
-    return code ? qi_vulkan_fail(code, "vkAllocateMemory of %s of memory kind %u",
-                                 qi_bytes(request->size).text, request->kind)
-                : QUIRE_SUCCESS;
+    if (code)
+        return qi_vulkan_fail(code, "vkAllocateMemory of %s of memory kind %u",
+                              qi_bytes(request->size).text, request->kind);
+    qi_atomic_add_u64(&vulkan->page_count, 1);
+    return QUIRE_SUCCESS;
+}
+
+/* The object that a page is for: quire's, or the caller's for an import. */
+static void set_dedicated(qi_vulkan_page *page, const quire_page_request *request)
+{
+    const qi_vulkan_description *own = request->object_description;
+    const quire_vulkan_import *import = request->description;
+    page->dedicated_to = request->object;
+    page->dedicated_native = request->native;
+    if (request->object == QUIRE_OBJECT_BUFFER)
+        page->dedicated_usage = own ? *own->usage : QI_VULKAN_TRANSFERS;
+    if (import && import->buffer) {
+        page->dedicated_to = QUIRE_OBJECT_BUFFER;
+        page->dedicated_native = QI_VULKAN_NUMBER(import->buffer);
+    } else if (import && import->image) {
+        page->dedicated_to = QUIRE_OBJECT_IMAGE;
+        page->dedicated_native = QI_VULKAN_NUMBER(import->image);
+    }
 }
 
 /* The record of the page lives until qi_vulkan_page_destroy_now, which can be later than the
@@ -127,8 +147,7 @@ quire_result qi_vulkan_page_create(void *state, const quire_page_request *reques
                                   "no host memory for a page record");
     page->size = request->size;
     page->kind = request->kind;
-    page->dedicated_to = request->object;
-    page->dedicated_native = request->native;
+    set_dedicated(page, request);
     quire_result result = allocate(vulkan, request, page);
     if (result) {
         qi_host_release(&vulkan->host, page, 1, sizeof *page);
@@ -152,6 +171,7 @@ void qi_vulkan_page_destroy_now(qi_vulkan *vulkan, qi_vulkan_page *page)
         vulkan->f.DestroyBuffer(vulkan->device, QI_VULKAN_HANDLE(VkBuffer, buffer),
                                 vulkan->callbacks);
     vulkan->f.FreeMemory(vulkan->device, page->memory, vulkan->callbacks);
+    qi_atomic_sub_release_u64(&vulkan->page_count, 1);
     qi_host_release(&vulkan->host, page, 1, sizeof *page);
 }
 
@@ -216,7 +236,7 @@ quire_result qi_vulkan_page_flush_many(void *state, const quire_page_range *rang
     VkMappedMemoryRange list[QUIRE_MAX_RANGES];
     list_ranges(ranges, count, list);
     VkResult code = vulkan->f.FlushMappedMemoryRanges(vulkan->device, count, list);
-    return code ? qi_vulkan_fail(code, "vkFlushMappedMemoryRanges of %u ranges", count)
+    return code ? qi_vulkan_fail(code, "vkFlushMappedMemoryRanges, ranges: %u", count)
                 : QUIRE_SUCCESS;
 }
 
@@ -227,7 +247,7 @@ quire_result qi_vulkan_page_invalidate_many(void *state, const quire_page_range 
     VkMappedMemoryRange list[QUIRE_MAX_RANGES];
     list_ranges(ranges, count, list);
     VkResult code = vulkan->f.InvalidateMappedMemoryRanges(vulkan->device, count, list);
-    return code ? qi_vulkan_fail(code, "vkInvalidateMappedMemoryRanges of %u ranges", count)
+    return code ? qi_vulkan_fail(code, "vkInvalidateMappedMemoryRanges, ranges: %u", count)
                 : QUIRE_SUCCESS;
 }
 
@@ -239,8 +259,15 @@ static quire_result check_page_buffer(const qi_vulkan *vulkan, const qi_vulkan_p
 {
     VkBufferMemoryRequirementsInfo2 info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2, .buffer = buffer};
-    VkMemoryRequirements2 requirements = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2};
+    VkMemoryDedicatedRequirements dedicated = {.sType =
+                                                   VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS};
+    VkMemoryRequirements2 requirements = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2,
+                                          .pNext = &dedicated};
     vulkan->f.GetBufferMemoryRequirements2(vulkan->device, &info, &requirements);
+    if (dedicated.requiresDedicatedAllocation)
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
+                                  "the driver requires a dedicated page for such a buffer, so that "
+                                  "none can cover a shared page");
     if (!(requirements.memoryRequirements.memoryTypeBits >> page->kind & 1))
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "memory kind %u cannot hold a buffer",
                                   page->kind);
@@ -251,16 +278,31 @@ static quire_result check_page_buffer(const qi_vulkan *vulkan, const qi_vulkan_p
     return QUIRE_SUCCESS;
 }
 
+/* The create info that the buffer over a page would have must be valid on the device. */
+static quire_result check_cover(const qi_vulkan *vulkan, const qi_vulkan_page *page)
+{
+    if (page->size > vulkan->max_buffer_size)
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
+                                  "a page of %s: the largest buffer of the device has %s, so that "
+                                  "none can cover the page",
+                                  qi_bytes(page->size).text,
+                                  qi_bytes(vulkan->max_buffer_size).text);
+    return qi_vulkan_check_page_buffer(vulkan, qi_vulkan_types_of(page));
+}
+
 /* Creates the buffer and binds it, without publishing it. */
 static quire_result make_page_buffer(const qi_vulkan *vulkan, const qi_vulkan_page *page,
                                      VkBuffer *buffer)
 {
     cover c;
+    quire_result result = check_cover(vulkan, page);
+    if (result)
+        return result;
     describe_cover(vulkan, page, &c);
     VkResult code = vulkan->f.CreateBuffer(vulkan->device, &c.info, vulkan->callbacks, buffer);
     if (code)
         return qi_vulkan_fail(code, "vkCreateBuffer over a page of %s", qi_bytes(page->size).text);
-    quire_result result = check_page_buffer(vulkan, page, *buffer);
+    result = check_page_buffer(vulkan, page, *buffer);
     if (!result) {
         code = vulkan->f.BindBufferMemory(vulkan->device, *buffer, page->memory, 0);
         if (code)
@@ -300,4 +342,17 @@ quire_result qi_vulkan_page_buffer(qi_vulkan *vulkan, const quire_native_page *n
         *buffer = QI_VULKAN_HANDLE(VkBuffer, existing);
     }
     return QUIRE_SUCCESS;
+}
+
+quire_result qi_vulkan_copy_buffer(qi_vulkan *vulkan, const quire_native_page *native,
+                                   VkBufferUsageFlags usage, VkBuffer *buffer)
+{
+    const qi_vulkan_page *page = qi_vulkan_page_of(native);
+    if (page->dedicated_to == QUIRE_OBJECT_BUFFER && usage & ~page->dedicated_usage)
+        return quire_backend_fail(
+            QUIRE_ERROR_UNSUPPORTED, 0,
+            "the page is dedicated to a buffer of the caller that is not known to have the usage "
+            "VK_BUFFER_USAGE_TRANSFER_%s_BIT, which this copy needs",
+            usage == VK_BUFFER_USAGE_TRANSFER_SRC_BIT ? "SRC" : "DST");
+    return qi_vulkan_page_buffer(vulkan, native, buffer);
 }

@@ -32,6 +32,13 @@ void qi_vulkan_page_destroy_now(qi_vulkan *vulkan, qi_vulkan_page *page);
 QUIRE_MUST_USE quire_result qi_vulkan_page_buffer(qi_vulkan *vulkan, const quire_native_page *page,
                                                   VkBuffer *buffer);
 
+/*
+ * Like qi_vulkan_page_buffer, for a copy or fill that needs one transfer usage of the buffer.
+ * UNSUPPORTED also if the page is dedicated to a buffer without this usage.
+ */
+QUIRE_MUST_USE quire_result qi_vulkan_copy_buffer(qi_vulkan *vulkan, const quire_native_page *page,
+                                                  VkBufferUsageFlags usage, VkBuffer *buffer);
+
 /* ---- range.c: an entry of the backend table -------------------------------------------------- */
 
 /* Returns the device address of a buffer, or of the page if `buffer` is 0. 0: it has none. */

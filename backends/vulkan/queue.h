@@ -1,5 +1,5 @@
 /*
- * queue.h - submission to the device's queue: its lock, waiting for a fence, memory barriers.
+ * queue.h - the queues of a device: their locks, waiting for a fence, memory barriers.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_QUEUE_H
 #define QUIRE_BACKENDS_VULKAN_QUEUE_H
@@ -10,11 +10,26 @@
 enum { QI_VULKAN_MAX_WAITS = 8 };
 
 /*
- * Locks the device's queue for one submission: with the caller's lock if there is one, otherwise
+ * NOT_PERMITTED if the calling thread holds the device's queue by quire_vulkan_queue_lock. A
+ * function that submits calls this before it acquires any lock, because another thread may hold
+ * that lock while it waits for the queue.
+ */
+QUIRE_MUST_USE quire_result qi_vulkan_check_queue(const qi_vulkan *vulkan);
+
+/*
+ * Lock the device's queue for one submission: with the caller's lock if there is one, otherwise
  * with a mutex of the staging ring. It is the innermost lock.
  */
 void qi_vulkan_queue_lock(const qi_vulkan *vulkan);
 void qi_vulkan_queue_unlock(const qi_vulkan *vulkan);
+
+/* The same for any queue, which may also be the device's. A queue without lock functions shares the
+   lock of the device's queue. */
+void qi_vulkan_any_queue_lock(const qi_vulkan *vulkan, const quire_vulkan_queue *queue);
+void qi_vulkan_any_queue_unlock(const qi_vulkan *vulkan, const quire_vulkan_queue *queue);
+
+/* Returns the queue that binds sparse objects; its handle is NULL if the device has no queue. */
+const quire_vulkan_queue *qi_vulkan_sparse_queue(const qi_vulkan *vulkan);
 
 /*
  * Waits for a fence without a timeout. A wait can fail, for example for lack of memory, while the

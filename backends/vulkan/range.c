@@ -17,17 +17,24 @@ static const VkMemoryDedicatedRequirements *dedicated_of(const VkMemoryRequireme
     return (const VkMemoryDedicatedRequirements *)link;
 }
 
+/* The share of the core, for the preference of a range: see quire_requirements. */
+static bool is_short_of_pages(const qi_vulkan *vulkan)
+{
+    uint64_t max = qi_vulkan_max_pages(vulkan);
+    return max && qi_atomic_load_u64(&vulkan->page_count) >= max - max / 4;
+}
+
 /* Translates memory requirements into options. `granularity` separates optimal images from linear
    neighbours. */
-static quire_result apply(const quire_memory_info *info, uint64_t granularity,
-                          const VkMemoryRequirements2 *requirements,
+static quire_result apply(const qi_vulkan *vulkan, const quire_memory_info *info,
+                          uint64_t granularity, const VkMemoryRequirements2 *requirements,
                           quire_allocation_options *options)
 {
     const VkMemoryRequirements *needed = &requirements->memoryRequirements;
     const VkMemoryDedicatedRequirements *dedicated = dedicated_of(requirements);
     if (!needed->size || !qi_is_power_of_two(needed->alignment))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "memory requirements of %u bytes, alignment %u", needed->size,
+                            "memory requirements of %u byte%s, alignment %u", needed->size,
                             needed->alignment);
     if (!(needed->memoryTypeBits >> info->kind & 1))
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
@@ -39,11 +46,12 @@ static quire_result apply(const quire_memory_info *info, uint64_t granularity,
                        "quire_vulkan_image_place");
     uint64_t size = 0;
     if (qi_align_up_overflows(needed->size, granularity, &size))
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "an object of %u bytes",
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "an object of %u byte%s",
                             needed->size);
     options->size = size;
     options->alignment = needed->alignment > granularity ? needed->alignment : granularity;
-    options->dedicated |= dedicated && dedicated->prefersDedicatedAllocation;
+    options->dedicated |=
+        dedicated && dedicated->prefersDedicatedAllocation && !is_short_of_pages(vulkan);
     return QUIRE_SUCCESS;
 }
 
@@ -61,7 +69,7 @@ quire_result quire_vulkan_range_options(quire_memory *memory,
     if (result)
         return result;
     uint64_t granularity = optimal ? vulkan->limits.bufferImageGranularity : 1;
-    return apply(&info, granularity ? granularity : 1, requirements, options);
+    return apply(vulkan, &info, granularity ? granularity : 1, requirements, options);
 }
 
 /* ---- the place of an allocation -------------------------------------------------------------- */

@@ -52,11 +52,15 @@ static quire_result check_options(const quire_vulkan_object_options *options,
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "alignment %u is not a power of two",
                             options->alignment);
     if (options->name && strlen(options->name) > QUIRE_MAX_NAME)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of more than %u bytes",
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of more than %u byte%s",
                             QUIRE_MAX_NAME);
-    if ((options->host_read || options->host_write) && !info->mappable)
+    if ((options->host_read || options->host_write || options->mapped) && !info->mappable)
         return qi_fail_text(QUIRE_ERROR_NOT_HOST_VISIBLE, "memory '%s' cannot be mapped",
                             info->name);
+    if (options->create_info)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_object_options.create_info is of an object that the caller "
+                       "created, and a sparse object is quire's");
     return qi_check_unused(options, "quire_vulkan_object_options");
 }
 
@@ -70,6 +74,7 @@ static quire_result set_options(quire_vulkan_sparse *s, const quire_vulkan_objec
         .dedicated = options->dedicated,
         .host_read = options->host_read,
         .host_write = options->host_write,
+        .mapped = options->mapped,
     };
     if (!options->name)
         return QUIRE_SUCCESS;
@@ -82,9 +87,10 @@ static quire_result set_options(quire_vulkan_sparse *s, const quire_vulkan_objec
 
 /* Creates the native object, which gets the object's copy of the name. */
 static quire_result create_native(quire_vulkan_sparse *s, qi_vulkan_description *own,
-                                  quire_requirements *requirements)
+                                  bool exportable, quire_requirements *requirements)
 {
-    const quire_object_request request = {.object = s->object, .description = own};
+    const quire_object_request request = {
+        .object = s->object, .description = own, .exportable = exportable};
     own->name = s->name;
     return qi_vulkan_object_create(s->vulkan, &request, &s->native, requirements);
 }
@@ -120,7 +126,7 @@ static quire_result make_blocks(quire_vulkan_sparse *s, const qi_vulkan_descript
         s->parts = qi_host_allocate(&s->vulkan->host, count, sizeof *s->parts);
     if (!s->parts)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                            "no host memory for the %u blocks of a sparse object", count);
+                            "no host memory for the %u block%s of a sparse object", count);
     s->part_count = s->part_capacity = (uint32_t)count;
     return QUIRE_SUCCESS;
 }
@@ -131,7 +137,7 @@ static quire_result make(quire_vulkan_sparse *s, qi_vulkan_description *own,
     quire_requirements requirements = {.size = 0};
     quire_result result = set_options(s, options);
     if (!result)
-        result = create_native(s, own, &requirements);
+        result = create_native(s, own, info->exportable, &requirements);
     if (result)
         return result;
     if (!(requirements.kind_mask >> info->kind & 1))

@@ -9,6 +9,7 @@
  * next call on the object waits for it first.
  */
 #include "backends/vulkan/device.h"
+#include "backends/vulkan/queue.h"
 #include "backends/vulkan/sparse.h"
 #include "src/base/result.h"
 
@@ -104,12 +105,12 @@ static quire_result find_blocks(const quire_vulkan_sparse *s, uint64_t offset, u
 {
     if (offset >= s->size || size > s->size - offset)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                            "%u bytes from offset %u: the sparse object has %u", size, offset,
+                            "%u byte%s from offset %u: the sparse object has %u", size, offset,
                             s->size);
     uint64_t end = size ? offset + size : s->size;
     if (offset % s->block || (end % s->block && end != s->size))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "bytes %u to %u are not whole blocks of %u bytes", offset, end,
+                            "bytes %u to %u are not whole blocks of %u byte%s", offset, end,
                             s->block);
     uint64_t first = offset / s->block;
     *boxes = (qi_vulkan_boxes){.count = 1};
@@ -126,8 +127,11 @@ static quire_result find_blocks(const quire_vulkan_sparse *s, uint64_t offset, u
 static quire_result change_locked(quire_vulkan_sparse *s, const qi_vulkan_boxes *boxes,
                                   bool is_binding)
 {
+    quire_result result = qi_vulkan_check_queue(s->vulkan);
+    if (result)
+        return result;
     pthread_mutex_lock(&s->mutex);
-    quire_result result = qi_vulkan_sparse_retire(s);
+    result = qi_vulkan_sparse_retire(s);
     if (!result)
         result = change_boxes(s, boxes, is_binding);
     pthread_mutex_unlock(&s->mutex);

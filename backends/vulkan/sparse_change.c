@@ -35,7 +35,7 @@ quire_result qi_vulkan_change_init(qi_vulkan_change *c, quire_vulkan_sparse *spa
     return is_whole
                ? QUIRE_SUCCESS
                : qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                              "no host memory for binding %u parts of a sparse object", capacity);
+                              "no host memory for binding %u part%s of a sparse object", capacity);
 }
 
 /* ---- translation ----------------------------------------------------------------------------- */
@@ -121,9 +121,10 @@ static quire_result run(const qi_vulkan *vulkan, const VkBindSparseInfo *info, V
     VkResult code = vulkan->f.CreateFence(vulkan->device, &fence_info, vulkan->callbacks, &created);
     if (code)
         return qi_vulkan_fail(code, "vkCreateFence");
-    qi_vulkan_queue_lock(vulkan);
-    code = vulkan->f.QueueBindSparse(vulkan->queue.queue, 1, info, created);
-    qi_vulkan_queue_unlock(vulkan);
+    const quire_vulkan_queue *queue = qi_vulkan_sparse_queue(vulkan);
+    qi_vulkan_any_queue_lock(vulkan, queue);
+    code = vulkan->f.QueueBindSparse(queue->queue, 1, info, created);
+    qi_vulkan_any_queue_unlock(vulkan, queue);
     quire_result result = code ? qi_vulkan_fail(code, "vkQueueBindSparse") : QUIRE_SUCCESS;
     if (!result) {
         code = qi_vulkan_wait_fence(vulkan, created);

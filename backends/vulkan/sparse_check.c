@@ -2,6 +2,7 @@
  * sparse_check.c - checks whether the device supports a sparse object.
  */
 #include "backends/vulkan/object.h"
+#include "backends/vulkan/queue.h"
 #include "src/base/result.h"
 
 /* The flags have the same values for buffers and images. */
@@ -74,23 +75,37 @@ quire_result qi_vulkan_check_sparse(const qi_vulkan *vulkan, const qi_vulkan_des
                                                          : QUIRE_SUCCESS;
 }
 
-quire_result qi_vulkan_check_sparse_queue(const qi_vulkan *vulkan)
+/* Whether a queue family of the device can bind sparse objects. */
+static bool can_bind(const qi_vulkan *vulkan, uint32_t family)
 {
     VkQueueFamilyProperties2 families[MAX_FAMILIES];
-    uint32_t count = 0, family = vulkan->queue.family;
-    if (!vulkan->queue.queue)
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "the device was wrapped without a queue, which binds sparse objects");
+    uint32_t count = 0;
     for (int i = 0; i < MAX_FAMILIES; i++)
         families[i] =
             (VkQueueFamilyProperties2){.sType = VK_STRUCTURE_TYPE_QUEUE_FAMILY_PROPERTIES_2};
     vulkan->f.GetPhysicalDeviceQueueFamilyProperties2(vulkan->physical_device, &count, NULL);
     count = count < MAX_FAMILIES ? count : MAX_FAMILIES;
     vulkan->f.GetPhysicalDeviceQueueFamilyProperties2(vulkan->physical_device, &count, families);
-    if (family < count &&
-        families[family].queueFamilyProperties.queueFlags & VK_QUEUE_SPARSE_BINDING_BIT)
-        return QUIRE_SUCCESS;
-    return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                        "the device's queue has family %u, which cannot bind sparse objects",
-                        family);
+    return family < count &&
+           families[family].queueFamilyProperties.queueFlags & VK_QUEUE_SPARSE_BINDING_BIT;
+}
+
+bool qi_vulkan_has_sparse_queue(const qi_vulkan *vulkan)
+{
+    const quire_vulkan_queue *queue = qi_vulkan_sparse_queue(vulkan);
+    return queue->queue && can_bind(vulkan, queue->family);
+}
+
+quire_result qi_vulkan_check_sparse_queue(const qi_vulkan *vulkan)
+{
+    const quire_vulkan_queue *queue = qi_vulkan_sparse_queue(vulkan);
+    if (!queue->queue)
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                       "the device was wrapped without a queue, which binds sparse objects");
+    if (!can_bind(vulkan, queue->family))
+        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                            "the queue for sparse objects has family %u, which cannot bind them: "
+                            "quire_vulkan_wrap_options.sparse_queue takes one that can",
+                            queue->family);
+    return qi_vulkan_check_queue(vulkan);
 }

@@ -62,7 +62,7 @@ quire_result quire_vulkan_sparse_get_part(quire_vulkan_sparse *sparse, uint64_t 
     if (result)
         return result;
     if (offset >= sparse->size)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "offset %u of a sparse object of %u bytes",
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "offset %u of a sparse object of %u byte%s",
                             offset, sparse->size);
     uint32_t found = find_part(sparse, offset);
     pthread_mutex_lock(&sparse->mutex);
@@ -85,7 +85,7 @@ quire_result qi_vulkan_parts_allocate(const quire_vulkan_sparse *s, uint64_t siz
     quire_allocation_options options = s->options;
     uint32_t held = 0;
     if (qi_align_up_overflows(size, s->granularity, &options.size))
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "a part of %u bytes", size);
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "a part of %u byte%s", size);
     quire_result result = quire_allocate_batch(s->memory, &options, allocations, count);
     if (result)
         return result;

@@ -125,7 +125,7 @@ quire_result qi_vulkan_tiles_read(const qi_vulkan *vulkan, VkImage image,
     uint32_t count = query(vulkan, image, reported);
     if (!count || count >= CAPACITY)
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                            "a sparse image with %u aspects: 1 to %u are supported", count,
+                            "a sparse image with %u aspect%s: 1 to %u are supported", count,
                             QUIRE_VULKAN_MAX_ASPECTS);
     *tiles = (qi_vulkan_tiles){
         .extent = info->extent,
@@ -262,7 +262,7 @@ quire_result qi_vulkan_tiles_find(const qi_vulkan_tiles *t, const quire_vulkan_r
     *boxes = (qi_vulkan_boxes){.count = 0};
     if (region->level >= t->levels || region->layer >= t->layers)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                            "level %u, layer %u: the image has %u levels and %u layers",
+                            "level %u, layer %u: the image has %u level%s and %u layer%s",
                             region->level, region->layer, t->levels, t->layers);
     for (uint32_t i = 0; i < t->count; i++) {
         const qi_vulkan_aspect *a = &t->aspects[i];

@@ -29,7 +29,7 @@ static quire_result reserve_part(quire_vulkan_sparse *s)
     }
     return parts ? QUIRE_SUCCESS
                  : qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                                "no host memory for %u parts of a sparse object", capacity);
+                                "no host memory for %u part%s of a sparse object", capacity);
 }
 
 static bool is_lack_of_space(quire_result result)

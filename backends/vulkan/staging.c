@@ -1,8 +1,8 @@
 /*
  * staging.c - the staging ring: see staging.h.
  *
- * The ring has one buffer in one VkDeviceMemory, and for each half a command pool, a command buffer
- * and a fence. Nothing of it exists before the first call that needs it.
+ * The ring has its memory, and for each half a command pool, a command buffer and a fence. Nothing
+ * of it exists before the first call that needs it.
  */
 #include "backends/vulkan/staging.h"
 
@@ -13,9 +13,6 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* Alignment of the halves: the largest nonCoherentAtomSize that Vulkan allows. */
-static const uint64_t HALF_ALIGNMENT = 256;
-
 /* ---- creation -------------------------------------------------------------------------------- */
 
 quire_result qi_vulkan_staging_init(qi_vulkan *vulkan)
@@ -25,7 +22,8 @@ quire_result qi_vulkan_staging_init(qi_vulkan *vulkan)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a staging record");
     pthread_mutex_init(&staging->mutex, NULL);
     pthread_mutex_init(&staging->queue_mutex, NULL);
-    staging->half = qi_align_down(vulkan->settings.staging_size / QI_VULKAN_HALVES, HALF_ALIGNMENT);
+    staging->half = qi_align_down(vulkan->settings.staging_size / QI_VULKAN_HALVES,
+                                  QI_VULKAN_STAGING_ALIGNMENT);
     vulkan->staging = staging;
     return QUIRE_SUCCESS;
 }
@@ -44,14 +42,9 @@ static void destroy(const qi_vulkan *vulkan, qi_vulkan_staging *s)
     for (int i = 0; i < QI_VULKAN_HALVES; i++)
         if (s->pools[i])
             f->DestroyCommandPool(vulkan->device, s->pools[i], vulkan->callbacks);
-    if (s->buffer)
-        f->DestroyBuffer(vulkan->device, s->buffer, vulkan->callbacks);
-    if (s->memory) /* also unmaps it */
-        f->FreeMemory(vulkan->device, s->memory, vulkan->callbacks);
+    qi_vulkan_staging_memory_destroy(vulkan, &s->memory);
     memset(s->fences, 0, sizeof s->fences);
     memset(s->pools, 0, sizeof s->pools);
-    s->buffer = VK_NULL_HANDLE;
-    s->memory = VK_NULL_HANDLE;
     s->is_made = false;
 }
 
@@ -65,63 +58,6 @@ void qi_vulkan_staging_destroy(qi_vulkan *vulkan)
     pthread_mutex_destroy(&staging->queue_mutex);
     qi_host_release(&vulkan->host, staging, 1, sizeof *staging);
     vulkan->staging = NULL;
-}
-
-/* Finds the best host-visible kind in the mask: prefers coherent kinds, which Vulkan guarantees for
-   buffers, and among equals cached ones. Returns UINT32_MAX if the mask has no suitable kind. */
-static uint32_t find_kind(const qi_vulkan *vulkan, uint32_t mask)
-{
-    const VkMemoryPropertyFlags never =
-        VK_MEMORY_PROPERTY_PROTECTED_BIT | QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED;
-    uint32_t found = UINT32_MAX;
-    int best = -1;
-    for (uint32_t i = 0; i < vulkan->memory.memoryTypeCount; i++) {
-        VkMemoryPropertyFlags flags = vulkan->memory.memoryTypes[i].propertyFlags;
-        int rank = (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT ? 2 : 0) +
-                   (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT ? 1 : 0);
-        if (!(mask >> i & 1) || !(flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) || flags & never ||
-            rank <= best)
-            continue;
-        found = i;
-        best = rank;
-    }
-    return found;
-}
-
-/* Allocates, binds and maps the memory of the ring. The caller destroys what a failure leaves. */
-static quire_result make_memory(const qi_vulkan *vulkan, qi_vulkan_staging *s)
-{
-    const VkBufferMemoryRequirementsInfo2 query = {
-        .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2, .buffer = s->buffer};
-    VkMemoryRequirements2 requirements = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2};
-    vulkan->f.GetBufferMemoryRequirements2(vulkan->device, &query, &requirements);
-    uint32_t kind = find_kind(vulkan, requirements.memoryRequirements.memoryTypeBits);
-    if (kind == UINT32_MAX)
-        return quire_backend_fail(
-            QUIRE_ERROR_UNSUPPORTED, 0,
-            "no host-visible memory kind holds buffers: staging is not possible");
-    const VkMemoryAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-        .allocationSize = requirements.memoryRequirements.size,
-        .memoryTypeIndex = kind,
-    };
-    VkResult code = vulkan->f.AllocateMemory(vulkan->device, &info, vulkan->callbacks, &s->memory);
-    if (code) {
-        s->memory = VK_NULL_HANDLE; /* undefined after a failure */
-        return qi_vulkan_fail(code, "vkAllocateMemory of %s for staging",
-                              qi_bytes(info.allocationSize).text);
-    }
-    code = vulkan->f.BindBufferMemory(vulkan->device, s->buffer, s->memory, 0);
-    if (code)
-        return qi_vulkan_fail(code, "vkBindBufferMemory for staging");
-    void *bytes = NULL;
-    code = vulkan->f.MapMemory(vulkan->device, s->memory, 0, VK_WHOLE_SIZE, 0, &bytes);
-    if (code)
-        return qi_vulkan_fail(code, "vkMapMemory for staging");
-    s->bytes = bytes;
-    s->is_coherent =
-        vulkan->memory.memoryTypes[kind].propertyFlags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-    return QUIRE_SUCCESS;
 }
 
 /* Creates the commands and the fence of a half. The caller destroys what a failure leaves. */
@@ -156,21 +92,10 @@ static quire_result make_commands(const qi_vulkan *vulkan, qi_vulkan_staging *s,
     return QUIRE_SUCCESS;
 }
 
-/* The buffer is only a source and a target of transfers. */
 static quire_result make(const qi_vulkan *vulkan, qi_vulkan_staging *s)
 {
-    const VkBufferCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-        .size = s->half * QI_VULKAN_HALVES,
-        .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
-        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
-    };
-    VkResult code = vulkan->f.CreateBuffer(vulkan->device, &info, vulkan->callbacks, &s->buffer);
-    if (code) {
-        s->buffer = VK_NULL_HANDLE;
-        return qi_vulkan_fail(code, "vkCreateBuffer of %s for staging", qi_bytes(info.size).text);
-    }
-    quire_result result = make_memory(vulkan, s);
+    quire_result result =
+        qi_vulkan_staging_memory_make(vulkan, s->half * QI_VULKAN_HALVES, true, &s->memory);
     for (int i = 0; i < QI_VULKAN_HALVES && !result; i++)
         result = make_commands(vulkan, s, i);
     return result;
@@ -185,6 +110,9 @@ quire_result qi_vulkan_staging_acquire(qi_vulkan *vulkan)
     if (!vulkan->queue.queue)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
                                   "the device was wrapped without a queue, which this call needs");
+    quire_result held = qi_vulkan_check_queue(vulkan);
+    if (held)
+        return held;
     pthread_mutex_lock(&s->mutex);
     if (s->is_lost) {
         pthread_mutex_unlock(&s->mutex);
@@ -264,34 +192,17 @@ static quire_result reset_fence(const qi_vulkan *vulkan, int half)
     return code ? qi_vulkan_fail(code, "vkResetFences") : QUIRE_SUCCESS;
 }
 
-/* The halves are multiples of nonCoherentAtomSize, which is at most 256 bytes. */
-static VkMappedMemoryRange half_range(const qi_vulkan_staging *s, int half)
-{
-    return (VkMappedMemoryRange){
-        .sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE,
-        .memory = s->memory,
-        .offset = s->half * (uint64_t)half,
-        .size = half + 1 == QI_VULKAN_HALVES ? VK_WHOLE_SIZE : s->half,
-    };
-}
-
 quire_result qi_vulkan_staging_flush(qi_vulkan *vulkan, int half)
 {
-    VkMappedMemoryRange range = half_range(vulkan->staging, half);
-    if (vulkan->staging->is_coherent)
-        return QUIRE_SUCCESS;
-    VkResult code = vulkan->f.FlushMappedMemoryRanges(vulkan->device, 1, &range);
-    return code ? qi_vulkan_fail(code, "vkFlushMappedMemoryRanges for staging") : QUIRE_SUCCESS;
+    const qi_vulkan_staging *s = vulkan->staging;
+    return qi_vulkan_staging_memory_flush(vulkan, &s->memory, s->half * (uint64_t)half, s->half);
 }
 
 quire_result qi_vulkan_staging_invalidate(qi_vulkan *vulkan, int half)
 {
-    VkMappedMemoryRange range = half_range(vulkan->staging, half);
-    if (vulkan->staging->is_coherent)
-        return QUIRE_SUCCESS;
-    VkResult code = vulkan->f.InvalidateMappedMemoryRanges(vulkan->device, 1, &range);
-    return code ? qi_vulkan_fail(code, "vkInvalidateMappedMemoryRanges for staging")
-                : QUIRE_SUCCESS;
+    const qi_vulkan_staging *s = vulkan->staging;
+    return qi_vulkan_staging_memory_invalidate(vulkan, &s->memory, s->half * (uint64_t)half,
+                                               s->half);
 }
 
 /* ALL_COMMANDS as the first scope orders the transfers after everything submitted before. */

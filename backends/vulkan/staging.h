@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 
-#include "backends/vulkan/vulkan.h"
+#include "backends/vulkan/staging_memory.h"
 
 enum { QI_VULKAN_HALVES = 2 };
 
@@ -21,10 +21,7 @@ struct qi_vulkan_staging {
     pthread_mutex_t queue_mutex; /* innermost; locks the queue if the caller gave no lock */
     bool is_made;
     bool is_lost; /* the device was lost: every later use of the ring fails */
-    VkDeviceMemory memory;
-    VkBuffer buffer;
-    char *bytes; /* the mapping, which stays until the ring is destroyed */
-    bool is_coherent;
+    qi_vulkan_staging_memory memory;
     uint64_t half;                         /* bytes of each half */
     VkCommandPool pools[QI_VULKAN_HALVES]; /* one for each half, reset as a whole */
     VkCommandBuffer commands[QI_VULKAN_HALVES];

@@ -1,21 +1,14 @@
 /*
- * stream.c - entries of the backend table: creation and destruction of streams, points, order,
- * copies and fills. See stream.h.
+ * stream.c - entries of the backend table: creation and destruction of streams, points and
+ * order. See stream.h.
  */
 #include "backends/vulkan/stream.h"
 
 #include "backends/vulkan/deferred_destroy.h"
 #include "backends/vulkan/object.h"
-#include "backends/vulkan/page.h"
 #include "backends/vulkan/queue.h"
 #include "backends/vulkan/result.h"
 #include "src/base/result.h"
-
-/* Maximum number of regions of one copy command. They are on the stack. */
-enum { MAX_REGIONS = 128 };
-
-/* vkCmdFillBuffer needs offsets and sizes that are multiples of 4. */
-enum { FILL_WORD = 4 };
 
 /* How long the destruction of a stream waits for its work, in nanoseconds. */
 static const uint64_t DESTROY_TIMEOUT = UINT64_C(1000000000);
@@ -93,8 +86,8 @@ quire_result qi_vulkan_stream_create(void *state, const void *description, uint6
 
 /* ---- destruction ----------------------------------------------------------------------------- */
 
-static VkResult wait_for(const qi_vulkan *vulkan, const qi_vulkan_stream *stream, uint64_t value,
-                         uint64_t nanoseconds)
+VkResult qi_vulkan_stream_wait(const qi_vulkan *vulkan, const qi_vulkan_stream *stream,
+                               uint64_t value, uint64_t nanoseconds)
 {
     const VkSemaphoreWaitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
@@ -117,7 +110,7 @@ void qi_vulkan_stream_destroy(void *state, uint64_t number)
     VkResult code = stream->is_own && stream->marked ? VK_ERROR_UNKNOWN : VK_SUCCESS;
     for (int i = 0;
          i < QI_VULKAN_MAX_WAITS && code && code != VK_TIMEOUT && code != VK_ERROR_DEVICE_LOST; i++)
-        code = wait_for(vulkan, stream, stream->marked, DESTROY_TIMEOUT);
+        code = qi_vulkan_stream_wait(vulkan, stream, stream->marked, DESTROY_TIMEOUT);
     if (code == VK_TIMEOUT)
         qi_vulkan_defer_stream(vulkan, stream);
     else
@@ -126,11 +119,10 @@ void qi_vulkan_stream_destroy(void *state, uint64_t number)
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
-/* UNSUPPORTED if the caller signals the semaphore of the stream. */
-static quire_result check_own(const qi_vulkan_stream *stream)
+quire_result qi_vulkan_stream_check_own(const qi_vulkan *vulkan, const qi_vulkan_stream *stream)
 {
     return stream->is_own
-               ? QUIRE_SUCCESS
+               ? qi_vulkan_check_queue(vulkan)
                : quire_backend_fail(
                      QUIRE_ERROR_UNSUPPORTED, 0,
                      "the stream is a semaphore that the caller signals: quire cannot submit "
@@ -142,7 +134,7 @@ quire_result qi_vulkan_stream_mark(void *state, uint64_t number, uint64_t *value
 {
     qi_vulkan *vulkan = state;
     qi_vulkan_stream *stream = qi_vulkan_stream_of(number);
-    quire_result result = check_own(stream);
+    quire_result result = qi_vulkan_stream_check_own(vulkan, stream);
     if (result)
         return result;
     pthread_mutex_lock(&stream->mutex);
@@ -160,7 +152,7 @@ quire_result qi_vulkan_stream_passed(void *state, uint64_t number, uint64_t *val
 quire_result qi_vulkan_stream_await(void *state, uint64_t number, uint64_t value,
                                     uint64_t nanoseconds, bool *has_passed)
 {
-    VkResult code = wait_for(state, qi_vulkan_stream_of(number), value, nanoseconds);
+    VkResult code = qi_vulkan_stream_wait(state, qi_vulkan_stream_of(number), value, nanoseconds);
     *has_passed = code == VK_SUCCESS;
     return code && code != VK_TIMEOUT ? qi_vulkan_fail(code, "vkWaitSemaphores") : QUIRE_SUCCESS;
 }
@@ -179,7 +171,7 @@ quire_result qi_vulkan_stream_order(void *state, uint64_t later, uint64_t earlie
     qi_vulkan_stream *awaited = qi_vulkan_stream_of(earlier);
     qi_vulkan_submission *submission = NULL;
     uint64_t passed = 0;
-    quire_result result = check_own(stream);
+    quire_result result = qi_vulkan_stream_check_own(vulkan, stream);
     if (!result)
         result = qi_vulkan_stream_counter(vulkan, awaited, &passed);
     if (result || passed >= value)
@@ -194,106 +186,4 @@ quire_result qi_vulkan_stream_order(void *state, uint64_t later, uint64_t earlie
     }
     pthread_mutex_unlock(&stream->mutex);
     return result;
-}
-
-/* ---- work ------------------------------------------------------------------------------------ */
-
-/* The work of one submission: a copy between two buffers, or a fill. */
-typedef struct work {
-    VkBuffer to, from;         /* VK_NULL_HANDLE: a fill */
-    const quire_copy_job *job; /* of a copy */
-    uint64_t offset, size;     /* of a fill */
-    uint32_t word;
-} work;
-
-/* Records one region for each row, in commands of at most MAX_REGIONS regions. */
-static void record_copies(const qi_vulkan *vulkan, VkCommandBuffer commands, const work *w)
-{
-    const quire_copy_job *job = w->job;
-    VkBufferCopy regions[MAX_REGIONS];
-    uint32_t count = 0;
-    for (uint64_t slice = 0; slice < job->slices; slice++)
-        for (uint64_t row = 0; row < job->rows; row++) {
-            regions[count++] = (VkBufferCopy){
-                .srcOffset = job->from_offset + slice * job->from_slice + row * job->from_row,
-                .dstOffset = job->to_offset + slice * job->to_slice + row * job->to_row,
-                .size = job->size,
-            };
-            bool is_last = slice + 1 == job->slices && row + 1 == job->rows;
-            if (count < MAX_REGIONS && !is_last)
-                continue;
-            vulkan->f.CmdCopyBuffer(commands, w->from, w->to, count, regions);
-            count = 0;
-        }
-}
-
-static quire_result record(qi_vulkan *vulkan, const qi_vulkan_stream *stream,
-                           qi_vulkan_submission *submission, const work *w)
-{
-    quire_result result = qi_vulkan_submission_begin(vulkan, stream, submission);
-    if (result)
-        return result;
-    if (w->from)
-        record_copies(vulkan, submission->commands, w);
-    else
-        vulkan->f.CmdFillBuffer(submission->commands, w->to, w->offset, w->size, w->word);
-    return qi_vulkan_submission_end(vulkan, submission);
-}
-
-/* Records the work and submits it. */
-static quire_result run(qi_vulkan *vulkan, qi_vulkan_stream *stream, const work *w)
-{
-    qi_vulkan_submission *submission = NULL;
-    pthread_mutex_lock(&stream->mutex);
-    quire_result result = qi_vulkan_submission_acquire(vulkan, stream, &submission);
-    if (!result) {
-        result = record(vulkan, stream, submission, w);
-        if (result)
-            qi_vulkan_submission_release(stream, submission);
-        else
-            result = qi_vulkan_stream_submit(vulkan, stream, submission);
-    }
-    pthread_mutex_unlock(&stream->mutex);
-    return result;
-}
-
-/* Whether a page of a copy job belongs to another device. NULL means this one. */
-static bool is_of_another(const qi_vulkan *vulkan, const void *named)
-{
-    return named && named != vulkan;
-}
-
-quire_result qi_vulkan_stream_copy(void *state, uint64_t number, const quire_copy_job *job)
-{
-    qi_vulkan *vulkan = state;
-    qi_vulkan_stream *stream = qi_vulkan_stream_of(number);
-    work w = {.job = job};
-    if (!job->to || !job->from)
-        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
-                                  "the Vulkan backend copies between pages on a stream, not "
-                                  "between a page and host memory");
-    if (is_of_another(vulkan, job->to_state) || is_of_another(vulkan, job->from_state))
-        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
-                                  "the Vulkan backend does not copy between devices");
-    quire_result result = check_own(stream);
-    if (!result)
-        result = qi_vulkan_page_buffer(vulkan, job->to, &w.to);
-    if (!result)
-        result = qi_vulkan_page_buffer(vulkan, job->from, &w.from);
-    return result ? result : run(vulkan, stream, &w);
-}
-
-quire_result qi_vulkan_stream_fill(void *state, uint64_t number, const quire_native_page *page,
-                                   uint64_t offset, uint64_t size, uint8_t value)
-{
-    qi_vulkan *vulkan = state;
-    qi_vulkan_stream *stream = qi_vulkan_stream_of(number);
-    work w = {.offset = offset, .size = size, .word = value * UINT32_C(0x01010101)};
-    if (offset % FILL_WORD || size % FILL_WORD)
-        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
-                                  "on a stream Vulkan fills only whole words of 4 bytes");
-    quire_result result = check_own(stream);
-    if (!result)
-        result = qi_vulkan_page_buffer(vulkan, page, &w.to);
-    return result ? result : run(vulkan, stream, &w);
 }

@@ -5,14 +5,16 @@
  * A point is a value of the semaphore. On a stream with an own semaphore each submission (a mark, a
  * wait for another stream, a copy, a fill) signals the next value, so that points have the order
  * of the submissions. A submission that has commands, or refers to another stream, has a record
- * until its value has passed. The records are reused.
+ * until its value has passed. The records are reused. So is the memory through which copies from
+ * host memory go: each stream has its own, because its parts return in the order of the stream.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_STREAM_H
 #define QUIRE_BACKENDS_VULKAN_STREAM_H
 
 #include <pthread.h>
 
-#include "backends/vulkan/vulkan.h"
+#include "backends/vulkan/staging_memory.h"
+#include "quire/backend.h"
 
 /* The description that stream_create receives. NULL: an own semaphore on the device's queue. */
 typedef struct qi_vulkan_stream_description {
@@ -28,6 +30,7 @@ typedef struct qi_vulkan_submission {
     VkCommandPool pool; /* holds one command buffer; created when a submission first has commands */
     VkCommandBuffer commands;
     uint64_t value;            /* that the submission signals */
+    uint64_t staged_to;        /* end of its part of the stream's staging memory; 0: it has none */
     qi_vulkan_stream *earlier; /* the submission waits for its semaphore; NULL: for none */
     uint64_t until;            /* the value of `earlier` that it waits for */
 } qi_vulkan_submission;
@@ -43,6 +46,8 @@ struct qi_vulkan_stream {
     uint64_t marked;       /* the last value that a submission signals */
     qi_vulkan_submission *first, *last; /* not known to have passed, in the order of values */
     qi_vulkan_submission *spare;        /* records to reuse */
+    qi_vulkan_staging_memory staging;   /* for copies from host memory; made for the first one */
+    uint64_t head, tail;                /* of the ring in it: see stream_copy.c */
 };
 
 static inline qi_vulkan_stream *qi_vulkan_stream_of(uint64_t stream)
@@ -59,9 +64,25 @@ quire_result qi_vulkan_stream_passed(void *state, uint64_t stream, uint64_t *val
 quire_result qi_vulkan_stream_await(void *state, uint64_t stream, uint64_t value,
                                     uint64_t nanoseconds, bool *has_passed);
 quire_result qi_vulkan_stream_order(void *state, uint64_t later, uint64_t earlier, uint64_t value);
+
+/* ---- stream_copy.c: entries of the backend table --------------------------------------------- */
+
 quire_result qi_vulkan_stream_copy(void *state, uint64_t stream, const quire_copy_job *job);
 quire_result qi_vulkan_stream_fill(void *state, uint64_t stream, const quire_native_page *page,
                                    uint64_t offset, uint64_t size, uint8_t value);
+quire_result qi_vulkan_stream_write_many(void *state, uint64_t stream,
+                                         const quire_page_copy *copies, uint64_t count);
+
+/* ---- stream.c -------------------------------------------------------------------------------- */
+
+/* UNSUPPORTED if the caller signals the semaphore of the stream, NOT_PERMITTED if the thread holds
+   the device's queue. */
+QUIRE_MUST_USE quire_result qi_vulkan_stream_check_own(const qi_vulkan *vulkan,
+                                                       const qi_vulkan_stream *stream);
+
+/* Waits until the semaphore has a value. Takes no lock. */
+VkResult qi_vulkan_stream_wait(const qi_vulkan *vulkan, const qi_vulkan_stream *stream,
+                               uint64_t value, uint64_t nanoseconds);
 
 /* ---- stream_submit.c ------------------------------------------------------------------------- */
 
@@ -83,6 +104,10 @@ QUIRE_MUST_USE quire_result qi_vulkan_stream_counter(const qi_vulkan *vulkan,
 QUIRE_MUST_USE quire_result qi_vulkan_submission_acquire(qi_vulkan *vulkan,
                                                          qi_vulkan_stream *stream,
                                                          qi_vulkan_submission **submission);
+
+/* Reads the counter, and takes the records and the staging memory of passed values back. */
+QUIRE_MUST_USE quire_result qi_vulkan_submissions_recycle(qi_vulkan *vulkan,
+                                                          qi_vulkan_stream *stream);
 
 /* Returns a record that was acquired and not submitted. */
 void qi_vulkan_submission_release(qi_vulkan_stream *stream, qi_vulkan_submission *submission);

@@ -52,26 +52,36 @@ static void recycle_submissions(qi_vulkan *vulkan, qi_vulkan_stream *stream, uin
         qi_vulkan_submission *done = stream->first;
         stream->first = done->next;
         stream->last = stream->first ? stream->last : NULL;
+        if (done->staged_to)
+            stream->tail = done->staged_to;
         release_earlier(vulkan, done);
         qi_vulkan_submission_release(stream, done);
     }
+}
+
+quire_result qi_vulkan_submissions_recycle(qi_vulkan *vulkan, qi_vulkan_stream *stream)
+{
+    uint64_t passed = 0;
+    quire_result result = qi_vulkan_stream_counter(vulkan, stream, &passed);
+    if (!result)
+        recycle_submissions(vulkan, stream, passed);
+    return result;
 }
 
 /* Reads the counter only if no record is spare and some are in the list. */
 quire_result qi_vulkan_submission_acquire(qi_vulkan *vulkan, qi_vulkan_stream *stream,
                                           qi_vulkan_submission **out)
 {
-    uint64_t passed = 0;
     quire_result result = QUIRE_SUCCESS;
     if (!stream->spare && stream->first)
-        result = qi_vulkan_stream_counter(vulkan, stream, &passed);
+        result = qi_vulkan_submissions_recycle(vulkan, stream);
     if (result)
         return result;
-    recycle_submissions(vulkan, stream, passed);
     *out = stream->spare;
     if (*out) {
         stream->spare = (*out)->next;
         (*out)->next = NULL;
+        (*out)->staged_to = 0;
         return QUIRE_SUCCESS;
     }
     *out = qi_host_allocate(&vulkan->host, 1, sizeof **out);
@@ -103,6 +113,7 @@ static void destroy_submissions(qi_vulkan *vulkan, qi_vulkan_stream *stream)
 void qi_vulkan_stream_destroy_now(qi_vulkan *vulkan, qi_vulkan_stream *stream)
 {
     destroy_submissions(vulkan, stream);
+    qi_vulkan_staging_memory_destroy(vulkan, &stream->staging);
     qi_vulkan_stream_release(vulkan, stream);
 }
 
@@ -172,24 +183,6 @@ quire_result qi_vulkan_submission_end(qi_vulkan *vulkan, const qi_vulkan_submiss
 
 /* ---- submission ------------------------------------------------------------------------------ */
 
-/* Locks a stream's queue: with its own lock if it has one and is not the device's queue, otherwise
-   with the lock of the device's queue. */
-static void lock_queue(const qi_vulkan *vulkan, const quire_vulkan_queue *queue)
-{
-    if (queue->lock && queue->queue != vulkan->queue.queue)
-        queue->lock(queue->user);
-    else
-        qi_vulkan_queue_lock(vulkan);
-}
-
-static void unlock_queue(const qi_vulkan *vulkan, const quire_vulkan_queue *queue)
-{
-    if (queue->unlock && queue->queue != vulkan->queue.queue)
-        queue->unlock(queue->user);
-    else
-        qi_vulkan_queue_unlock(vulkan);
-}
-
 /* Submits the commands of a record, or a wait for another stream, or nothing, and signals the next
    value. */
 static VkResult submit(const qi_vulkan *vulkan, const qi_vulkan_stream *stream,
@@ -217,9 +210,9 @@ static VkResult submit(const qi_vulkan *vulkan, const qi_vulkan_stream *stream,
         .signalSemaphoreCount = 1,
         .pSignalSemaphores = &stream->semaphore,
     };
-    lock_queue(vulkan, &stream->queue);
+    qi_vulkan_any_queue_lock(vulkan, &stream->queue);
     VkResult code = vulkan->f.QueueSubmit(stream->queue.queue, 1, &info, VK_NULL_HANDLE);
-    unlock_queue(vulkan, &stream->queue);
+    qi_vulkan_any_queue_unlock(vulkan, &stream->queue);
     return code;
 }
 

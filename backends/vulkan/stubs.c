@@ -1,8 +1,8 @@
 /*
- * stubs.c - the functions of quire/vulkan.h and quire/vulkan_sparse.h in a build without the
- * backend. They zero their outputs and return UNSUPPORTED.
+ * stubs.c - the functions of quire/vulkan.h in a build without the backend. They zero their outputs
+ * and return UNSUPPORTED.
  */
-#include "quire/vulkan_sparse.h"
+#include "quire/vulkan.h"
 #include "src/base/result.h"
 #include "src/base/stub.h"
 
@@ -29,6 +29,33 @@ quire_result quire_vulkan_get_handles(quire_device *device, quire_vulkan_handles
 {
     UNUSED(device);
     CLEAR(handles, (quire_vulkan_handles){0});
+    return refuse();
+}
+
+quire_result quire_vulkan_get_features(quire_device *device, quire_vulkan_features *features)
+{
+    UNUSED(device);
+    CLEAR(features, (quire_vulkan_features){0});
+    return refuse();
+}
+
+quire_result quire_vulkan_get_queue(quire_device *device, uint32_t index, quire_vulkan_queue *queue)
+{
+    UNUSED(device);
+    UNUSED(index);
+    CLEAR(queue, (quire_vulkan_queue){0});
+    return refuse();
+}
+
+quire_result quire_vulkan_queue_lock(quire_device *device)
+{
+    UNUSED(device);
+    return refuse();
+}
+
+quire_result quire_vulkan_queue_unlock(quire_device *device)
+{
+    UNUSED(device);
     return refuse();
 }
 
@@ -94,6 +121,63 @@ quire_result quire_vulkan_image_create(quire_memory *memory, const VkImageCreate
     return refuse();
 }
 
+quire_result quire_vulkan_buffer_create_fallback(quire_memory *const *memories, uint32_t count,
+                                                 const VkBufferCreateInfo *info,
+                                                 const quire_vulkan_object_options *options,
+                                                 uint32_t *chosen, quire_buffer *buffer)
+{
+    UNUSED(memories);
+    UNUSED(count);
+    UNUSED(info);
+    UNUSED(options);
+    CLEAR(chosen, 0);
+    CLEAR(buffer, (quire_buffer){0});
+    return refuse();
+}
+
+quire_result quire_vulkan_image_create_fallback(quire_memory *const *memories, uint32_t count,
+                                                const VkImageCreateInfo *info,
+                                                const quire_vulkan_object_options *options,
+                                                uint32_t *chosen, quire_image *image)
+{
+    UNUSED(memories);
+    UNUSED(count);
+    UNUSED(info);
+    UNUSED(options);
+    CLEAR(chosen, 0);
+    CLEAR(image, (quire_image){0});
+    return refuse();
+}
+
+quire_result quire_vulkan_device_buffer_create(quire_device *device,
+                                               const quire_kind_choice *choice,
+                                               const VkBufferCreateInfo *info,
+                                               const quire_vulkan_object_options *options,
+                                               quire_memory **memory, quire_buffer *buffer)
+{
+    UNUSED(device);
+    UNUSED(choice);
+    UNUSED(info);
+    UNUSED(options);
+    CLEAR(memory, NULL);
+    CLEAR(buffer, (quire_buffer){0});
+    return refuse();
+}
+
+quire_result quire_vulkan_device_image_create(quire_device *device, const quire_kind_choice *choice,
+                                              const VkImageCreateInfo *info,
+                                              const quire_vulkan_object_options *options,
+                                              quire_memory **memory, quire_image *image)
+{
+    UNUSED(device);
+    UNUSED(choice);
+    UNUSED(info);
+    UNUSED(options);
+    CLEAR(memory, NULL);
+    CLEAR(image, (quire_image){0});
+    return refuse();
+}
+
 quire_result quire_vulkan_buffer_place(quire_memory *memory, VkBuffer native,
                                        const quire_vulkan_object_options *options,
                                        quire_buffer *buffer)
@@ -138,131 +222,6 @@ VkFormat quire_vulkan_format(quire_channel_type type, uint32_t channel_count)
     UNUSED(type);
     UNUSED(channel_count);
     return VK_FORMAT_UNDEFINED;
-}
-
-quire_result quire_vulkan_sparse_buffer_create(quire_memory *memory, const VkBufferCreateInfo *info,
-                                               const quire_vulkan_object_options *options,
-                                               quire_vulkan_sparse **sparse)
-{
-    UNUSED(memory);
-    UNUSED(info);
-    UNUSED(options);
-    CLEAR(sparse, NULL);
-    return refuse();
-}
-
-quire_result quire_vulkan_sparse_image_create(quire_memory *memory, const VkImageCreateInfo *info,
-                                              const quire_vulkan_object_options *options,
-                                              quire_vulkan_sparse **sparse)
-{
-    UNUSED(memory);
-    UNUSED(info);
-    UNUSED(options);
-    CLEAR(sparse, NULL);
-    return refuse();
-}
-
-quire_result quire_vulkan_sparse_destroy(quire_vulkan_sparse **sparse)
-{
-    UNUSED(sparse);
-    return refuse();
-}
-
-quire_result quire_vulkan_sparse_get_info(quire_vulkan_sparse *sparse,
-                                          quire_vulkan_sparse_info *info)
-{
-    UNUSED(sparse);
-    CLEAR(info, (quire_vulkan_sparse_info){.size = 0});
-    return refuse();
-}
-
-quire_result quire_vulkan_sparse_get_part(quire_vulkan_sparse *sparse, uint64_t offset,
-                                          quire_vulkan_part *part)
-{
-    UNUSED(sparse);
-    UNUSED(offset);
-    CLEAR(part, (quire_vulkan_part){.size = 0});
-    return refuse();
-}
-
-quire_result quire_vulkan_sparse_bind(quire_vulkan_sparse *sparse, uint64_t offset, uint64_t size)
-{
-    UNUSED(sparse);
-    UNUSED(offset);
-    UNUSED(size);
-    return refuse();
-}
-
-quire_result quire_vulkan_sparse_unbind(quire_vulkan_sparse *sparse, uint64_t offset, uint64_t size)
-{
-    UNUSED(sparse);
-    UNUSED(offset);
-    UNUSED(size);
-    return refuse();
-}
-
-quire_result quire_vulkan_sparse_bind_region(quire_vulkan_sparse *sparse,
-                                             const quire_vulkan_region *region)
-{
-    UNUSED(sparse);
-    UNUSED(region);
-    return refuse();
-}
-
-quire_result quire_vulkan_sparse_unbind_region(quire_vulkan_sparse *sparse,
-                                               const quire_vulkan_region *region)
-{
-    UNUSED(sparse);
-    UNUSED(region);
-    return refuse();
-}
-
-quire_result quire_vulkan_sparse_find(quire_vulkan_sparse *sparse,
-                                      const quire_vulkan_region *region, uint64_t *offset)
-{
-    UNUSED(sparse);
-    UNUSED(region);
-    CLEAR(offset, 0);
-    return refuse();
-}
-
-quire_result quire_vulkan_alias_buffer_create(quire_memory *memory, quire_allocation allocation,
-                                              const VkBufferCreateInfo *info,
-                                              const quire_vulkan_alias_options *options,
-                                              quire_vulkan_alias **alias)
-{
-    UNUSED(memory);
-    UNUSED(allocation);
-    UNUSED(info);
-    UNUSED(options);
-    CLEAR(alias, NULL);
-    return refuse();
-}
-
-quire_result quire_vulkan_alias_image_create(quire_memory *memory, quire_allocation allocation,
-                                             const VkImageCreateInfo *info,
-                                             const quire_vulkan_alias_options *options,
-                                             quire_vulkan_alias **alias)
-{
-    UNUSED(memory);
-    UNUSED(allocation);
-    UNUSED(info);
-    UNUSED(options);
-    CLEAR(alias, NULL);
-    return refuse();
-}
-
-quire_result quire_vulkan_alias_destroy(quire_vulkan_alias **alias)
-{
-    UNUSED(alias);
-    return refuse();
-}
-
-quire_result quire_vulkan_alias_get_info(quire_vulkan_alias *alias, quire_vulkan_alias_info *info)
-{
-    UNUSED(alias);
-    CLEAR(info, (quire_vulkan_alias_info){.size = 0});
-    return refuse();
 }
 
 quire_result quire_vulkan_get_range(quire_memory *memory, quire_allocation allocation,

@@ -54,7 +54,8 @@ static const quire_backend VULKAN_BACKEND = {
                 QUIRE_BACKEND_OBJECTS | QUIRE_BACKEND_BUDGET | QUIRE_BACKEND_COPY_PAGES |
                 QUIRE_BACKEND_ROWS | QUIRE_BACKEND_STAGES | QUIRE_BACKEND_STREAMS |
                 QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY | QUIRE_BACKEND_STREAM_FILL |
-                QUIRE_BACKEND_FLUSH_MANY | QUIRE_BACKEND_FORK | QUIRE_BACKEND_DEVICE_ADDRESS,
+                QUIRE_BACKEND_FLUSH_MANY | QUIRE_BACKEND_FORK | QUIRE_BACKEND_DEVICE_ADDRESS |
+                QUIRE_BACKEND_COPY_MANY | QUIRE_BACKEND_STREAM_WRITE_MANY,
     .describe = qi_vulkan_describe,
     .page_create = qi_vulkan_page_create,
     .page_destroy = qi_vulkan_page_destroy,
@@ -83,6 +84,9 @@ static const quire_backend VULKAN_BACKEND = {
     .stream_order = qi_vulkan_stream_order,
     .stream_copy = qi_vulkan_stream_copy,
     .stream_fill = qi_vulkan_stream_fill,
+    .write_many = qi_vulkan_write_many,
+    .read_many = qi_vulkan_read_many,
+    .stream_write_many = qi_vulkan_stream_write_many,
     .fork_prepare = qi_vulkan_fork_prepare,
     .fork_done = qi_vulkan_fork_done,
     .fork_child = qi_vulkan_fork_child,
@@ -102,6 +106,7 @@ static quire_result create(qi_vulkan *vulkan, const quire_vulkan_wrap_options *o
     vulkan->device = options->device;
     vulkan->get_instance_proc_addr = options->get_instance_proc_addr;
     vulkan->queue = options->queue;
+    vulkan->sparse_queue = options->sparse_queue;
     quire_result result =
         qi_vulkan_load(&vulkan->f, options->instance, options->device,
                        options->get_instance_proc_addr, options->get_device_proc_addr);
@@ -118,17 +123,19 @@ static quire_result create(qi_vulkan *vulkan, const quire_vulkan_wrap_options *o
     if (result) {
         qi_vulkan_deferred_finish(vulkan);
         qi_vulkan_staging_destroy(vulkan);
+        return result;
     }
-    return result;
+    qi_vulkan_log_features(vulkan, &options->settings.device.log);
+    return QUIRE_SUCCESS;
 }
 
 /* ---- wrapping -------------------------------------------------------------------------------- */
 
 /* In a device group memory can have an instance on each device, with other rules for mapping,
    copying and binding. The backend does not support them. */
-static quire_result refuse_group(const VkDeviceCreateInfo *info)
+static quire_result refuse_group(const void *chain)
 {
-    const VkBaseInStructure *link = info ? info->pNext : NULL;
+    const VkBaseInStructure *link = chain;
     while (link && link->sType != VK_STRUCTURE_TYPE_DEVICE_GROUP_DEVICE_CREATE_INFO)
         link = link->pNext;
     uint32_t count = link ? ((const VkDeviceGroupDeviceCreateInfo *)link)->physicalDeviceCount : 0;
@@ -139,7 +146,17 @@ static quire_result refuse_group(const VkDeviceCreateInfo *info)
                : QUIRE_SUCCESS;
 }
 
-/* The queue is optional: without it copies, streams and sparse binding are UNSUPPORTED. */
+static quire_result check_queue(const quire_vulkan_queue *queue)
+{
+    if (!queue->lock != !queue->unlock)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "the queue has only one of lock and unlock: give both or neither");
+    return !queue->queue && queue->lock
+               ? qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "queue.lock is set without a queue")
+               : QUIRE_SUCCESS;
+}
+
+/* The queues are optional: without them copies, streams and sparse binding are UNSUPPORTED. */
 static quire_result check_wrap(const quire_vulkan_wrap_options *options)
 {
     if (!options->instance || !options->physical_device || !options->device ||
@@ -147,15 +164,16 @@ static quire_result check_wrap(const quire_vulkan_wrap_options *options)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_vulkan_wrap: instance, physical_device, device or "
                        "get_instance_proc_addr is null");
-    if (!options->queue.lock != !options->queue.unlock)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "the queue has only one of lock and unlock: give both or neither");
-    if (!options->queue.queue && options->queue.lock)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "queue.lock is set without a queue");
-    quire_result result = qi_check_unused(options, "quire_vulkan_wrap_options");
+    quire_result result = check_queue(&options->queue);
+    if (!result)
+        result = check_queue(&options->sparse_queue);
+    if (!result)
+        result = qi_check_unused(options, "quire_vulkan_wrap_options");
     if (!result)
         result = qi_vulkan_check_settings(&options->settings);
-    return result ? result : refuse_group(options->device_info);
+    if (result)
+        return result;
+    return refuse_group(options->device_info ? options->device_info->pNext : NULL);
 }
 
 quire_result quire_vulkan_wrap(const quire_vulkan_wrap_options *options, quire_device **device)
@@ -198,10 +216,9 @@ static quire_result create_own(opening *o, quire_device **device)
         .get_instance_proc_addr = o->get_instance,
         .instance_info = &o->instance_info,
         .device_info = &o->device_info,
-        .queue = {.family = o->family},
-        .settings = *o->settings,
+        .settings = o->options->settings,
     };
-    o->get_queue(o->vulkan->own_device, o->family, 0, &options.queue.queue);
+    qi_vulkan_get_queues(o, &options.queue, &options.sparse_queue);
     return create(o->vulkan, &options, device);
 }
 
@@ -223,15 +240,49 @@ static quire_result open_with(const quire_vulkan_options *options,
     }
     opening o = {
         .vulkan = vulkan,
-        .settings = &options->settings,
+        .options = options,
         .log = options->settings.device.log,
         .get_instance = get_instance,
         .wanted = options->device ? options->device : getenv(DEVICE_VARIABLE),
     };
     result = create_own(&o, device);
-    if (result)
+    qi_vulkan_extensions_release(&o, &o.of_instance);
+    qi_vulkan_extensions_release(&o, &o.of_device);
+    if (result) {
+        qi_vulkan_lower_features(&o);
         destroy_state(vulkan);
+    }
     return result;
+}
+
+static quire_result check_names(const char *const *names, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!names || !names[i])
+            return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                           "quire_vulkan_open: the name of an extension is null");
+    return QUIRE_SUCCESS;
+}
+
+static quire_result check_open(const quire_vulkan_options *options)
+{
+    quire_result result = qi_check_unused(options, "quire_vulkan_options");
+    if (!result)
+        result = qi_vulkan_check_settings(&options->settings);
+    if (!result)
+        result = check_names(options->instance_extensions, options->instance_extension_count);
+    if (!result)
+        result = check_names(options->device_extensions, options->device_extension_count);
+    if (!result)
+        result = qi_vulkan_check_chain(options->chain);
+    if (result)
+        return result;
+    if (options->queue_count > QUIRE_VULKAN_MAX_QUEUES ||
+        (options->queue_count && !options->queues))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "quire_vulkan_open: queues is null, or queue_count is above %u",
+                            QUIRE_VULKAN_MAX_QUEUES);
+    return refuse_group(options->chain);
 }
 
 quire_result quire_vulkan_open(const quire_vulkan_options *options, quire_device **device)
@@ -242,9 +293,7 @@ quire_result quire_vulkan_open(const quire_vulkan_options *options, quire_device
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_open: device is null");
     const quire_vulkan_options resolved =
         options ? *options : (quire_vulkan_options){.device = NULL};
-    quire_result result = qi_check_unused(&resolved, "quire_vulkan_options");
-    if (!result)
-        result = qi_vulkan_check_settings(&resolved.settings);
+    quire_result result = check_open(&resolved);
     if (result)
         return result;
     PFN_vkGetInstanceProcAddr get_instance = resolved.get_instance_proc_addr;

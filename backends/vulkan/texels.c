@@ -154,11 +154,11 @@ static quire_result submit_piece(const work *w, const piece *p, int half)
     if (!p->first)
         record_transition(w, half, w->before, w->during);
     if (w->from)
-        w->vulkan->f.CmdCopyBufferToImage(s->commands[half], s->buffer, w->image, w->during, 1,
-                                          &region);
+        w->vulkan->f.CmdCopyBufferToImage(s->commands[half], s->memory.buffer, w->image, w->during,
+                                          1, &region);
     else
-        w->vulkan->f.CmdCopyImageToBuffer(s->commands[half], w->image, w->during, s->buffer, 1,
-                                          &region);
+        w->vulkan->f.CmdCopyImageToBuffer(s->commands[half], w->image, w->during, s->memory.buffer,
+                                          1, &region);
     if (p->first + p->count == texel_count(w))
         record_transition(w, half, w->during, w->after);
     return qi_vulkan_staging_submit(w->vulkan, half);
@@ -174,7 +174,8 @@ static quire_result write_texels(const work *w)
         quire_result result = qi_vulkan_staging_wait(w->vulkan, half);
         if (result)
             return result;
-        memcpy(s->bytes + ring_offset(w, half), w->from + done * w->texel, p.count * w->texel);
+        memcpy(s->memory.bytes + ring_offset(w, half), w->from + done * w->texel,
+               p.count * w->texel);
         result = qi_vulkan_staging_flush(w->vulkan, half);
         if (!result)
             result = submit_piece(w, &p, half);
@@ -185,21 +186,43 @@ static quire_result write_texels(const work *w)
     return QUIRE_SUCCESS;
 }
 
-/* Uses one half of the ring: each piece is copied out before the next one is requested. */
-static quire_result read_texels(const work *w)
+/* Submits the copy of the piece that begins with texel `first` into a half. */
+static quire_result request_piece(const work *w, uint64_t first, int half, piece *p)
+{
+    *p = piece_at(w, first, ring_room(w));
+    quire_result result = qi_vulkan_staging_wait(w->vulkan, half);
+    return result ? result : submit_piece(w, p, half);
+}
+
+/* Waits for a half and copies its texels out of the ring. */
+static quire_result receive_piece(const work *w, const piece *p, int half)
 {
     const qi_vulkan_staging *s = w->vulkan->staging;
-    quire_result result = qi_vulkan_staging_wait(w->vulkan, 0);
-    for (uint64_t done = 0; done < texel_count(w) && !result;) {
-        piece p = piece_at(w, done, ring_room(w));
-        result = submit_piece(w, &p, 0);
+    quire_result result = qi_vulkan_staging_wait(w->vulkan, half);
+    if (!result)
+        result = qi_vulkan_staging_invalidate(w->vulkan, half);
+    if (!result)
+        memcpy(w->to + p->first * w->texel, s->memory.bytes + ring_offset(w, half),
+               p->count * w->texel);
+    return result;
+}
+
+/* The device fetches a piece while the host copies the previous one out of the ring. */
+static quire_result read_texels(const work *w)
+{
+    piece pieces[QI_VULKAN_HALVES];
+    const uint64_t total = texel_count(w);
+    quire_result result = request_piece(w, 0, 0, &pieces[0]);
+    uint64_t requested = pieces[0].count;
+    int half = 0;
+    for (uint64_t done = 0; done < total && !result; half = !half) {
+        if (requested < total) {
+            result = request_piece(w, requested, !half, &pieces[!half]);
+            requested += pieces[!half].count;
+        }
         if (!result)
-            result = qi_vulkan_staging_wait(w->vulkan, 0);
-        if (!result)
-            result = qi_vulkan_staging_invalidate(w->vulkan, 0);
-        if (!result)
-            memcpy(w->to + done * w->texel, s->bytes + ring_offset(w, 0), p.count * w->texel);
-        done += p.count;
+            result = receive_piece(w, &pieces[half], half);
+        done += pieces[half].count;
     }
     return result;
 }
@@ -259,7 +282,7 @@ static quire_result prepare_copy(quire_memory *memory, quire_image image, const 
                             "the image has usage %x: the copy needs %x", info.usage, needed);
     if (size != info.minimum_size)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                            "%u bytes were given: the texels of the image have %u", size,
+                            "%u byte%s given: the texels of the image have %u", size,
                             info.minimum_size);
     w->texel = (uint64_t)info.channel_count * quire_channel_size(info.channel_type);
     return QUIRE_SUCCESS;

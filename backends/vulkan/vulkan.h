@@ -2,9 +2,9 @@
  * vulkan.h - the state of a Vulkan device and the record of a page.
  *
  * This is the lowest header of the backend: it declares no function of the backend's other files.
- * After its creation a device's state changes in three places: the staging ring (staging.h, which
- * has its own mutexes), the list of deferred objects (under its mutex), and, in the child of a
- * fork, the function table (fork.c).
+ * After its creation a device's state changes in four places: the staging ring (staging.h, which
+ * has its own mutexes), the list of deferred objects (under its mutex), the mark of the thread that
+ * holds the queue (queue.c), and, in the child of a fork, the function table (fork.c).
  */
 #ifndef QUIRE_BACKENDS_VULKAN_VULKAN_H
 #define QUIRE_BACKENDS_VULKAN_VULKAN_H
@@ -24,7 +24,8 @@ typedef struct qi_vulkan_enabled {
     bool protected_memory;
     bool device_coherent; /* AMD's device-coherent memory types */
     bool maintenance4;
-    bool timeline; /* timeline semaphores */
+    bool max_buffer; /* the extension of maintenance4, with or without its feature */
+    bool timeline;   /* timeline semaphores */
     bool external_fd;
     bool dma_buf;
     bool host_pointer;
@@ -39,6 +40,12 @@ typedef struct qi_vulkan_enabled {
 } qi_vulkan_enabled;
 
 typedef struct qi_vulkan_staging qi_vulkan_staging; /* staging.h */
+
+/* A queue that was created for the program: quire_vulkan_options.queues. */
+typedef struct qi_vulkan_further {
+    VkQueue queue;
+    uint32_t family;
+} qi_vulkan_further;
 
 typedef struct qi_vulkan_page qi_vulkan_page;
 
@@ -66,10 +73,14 @@ typedef struct qi_vulkan {
     qi_vulkan_enabled enabled;
     VkPhysicalDeviceMemoryProperties memory;
     VkPhysicalDeviceLimits limits;
-    uint64_t max_page_size;          /* maxMemoryAllocationSize, in bytes */
+    uint64_t usual_page_size;        /* maxMemoryAllocationSize, in bytes: drivers can exceed it */
+    uint64_t max_buffer_size;        /* maxBufferSize, in bytes; UINT64_MAX: unknown */
     uint64_t host_pointer_alignment; /* minImportedHostPointerAlignment, in bytes */
     quire_vulkan_settings settings;  /* with the defaults filled in */
+    qi_atomic_u64 page_count;        /* live VkDeviceMemory of pages */
     quire_vulkan_queue queue;
+    quire_vulkan_queue sparse_queue; /* its handle is NULL: `queue` binds sparse objects */
+    qi_atomic_u64 queue_holder;      /* the thread between the calls of queue.c; 0: none */
     qi_vulkan_staging *staging;
     qi_vulkan_deferred deferred;
     bool has_forked; /* this is a forked child's copy: it calls no driver function (fork.c) */
@@ -82,9 +93,14 @@ typedef struct qi_vulkan {
     PFN_vkDestroyDevice destroy_device;
     PFN_vkDestroyDebugUtilsMessengerEXT destroy_messenger;
     quire_log *log; /* the log that the messenger writes to */
+    uint32_t further_count;
+    qi_vulkan_further further[QUIRE_VULKAN_MAX_QUEUES];
 } qi_vulkan;
 
 #define QI_VULKAN_NO_ADDRESS UINT64_MAX
+
+/* The usages of a buffer that copies of quire need. */
+#define QI_VULKAN_TRANSFERS (VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT)
 
 /*
  * The backend's record of a page; quire_native_page.data points to it. All members but the two
@@ -99,8 +115,9 @@ struct qi_vulkan_page {
     bool is_exportable;
     quire_object dedicated_to; /* kind of the one object that may be bound to a dedicated page */
     uint64_t dedicated_native; /* and that object */
-    qi_atomic_u64 buffer;      /* VkBuffer over the whole page; 0: not created yet */
-    qi_atomic_u64 address;     /* device address of the page; 0: not queried yet;
+    VkBufferUsageFlags dedicated_usage; /* its usage as a buffer; 0: not a buffer, or unknown */
+    qi_atomic_u64 buffer;               /* VkBuffer over the whole page; 0: not created yet */
+    qi_atomic_u64 address;              /* device address of the page; 0: not queried yet;
                                   QI_VULKAN_NO_ADDRESS: the page has none */
     qi_vulkan_page *next_deferred;
 };

@@ -24,7 +24,7 @@ typedef struct frame {
 static quire_space *make(uint64_t size)
 {
     quire_space *space = NULL;
-    quire_space_options options = {.fit = QUIRE_FIT_LINEAR, .size = size};
+    quire_space_options options = {.fit.algorithm = QUIRE_FIT_LINEAR, .size = size};
     if (quire_space_create(&options, &space))
         printf("no space: %s\n", quire_last_error());
     return space;

@@ -28,17 +28,63 @@ typedef struct quire_allocation {
 /* Maximum length of the name of an allocation or memory, in bytes without the terminating 0. */
 #define QUIRE_MAX_NAME 255
 
+typedef struct quire_allocation_info quire_allocation_info;
+
 typedef struct quire_allocation_options {
     uint64_t size;      /* bytes, above 0 */
     uint64_t alignment; /* of the native address, a power of two; 0: 1 */
     const char *name;   /* copied; NULL: none */
-    uint64_t user_data; /* any number of the caller; see quire_allocation_info.user_data */
+    bool host_write;    /* The host will write: NOT_HOST_VISIBLE if the memory cannot be mapped. */
+    bool host_read;     /* The host will read: likewise. */
     bool zero;          /* fill the range with zeros */
     bool dedicated;     /* give it a dedicated page */
-    bool host_read;     /* The host will read: NOT_HOST_VISIBLE if the memory cannot be mapped. */
-    bool host_write;    /* The host will write: likewise. */
-    uint64_t unused[4]; /* must be zero */
+    /*
+     * Mapped from this call until it is freed: quire_allocation_info.host has the pointer, and the
+     * free needs no unmap. NOT_HOST_VISIBLE if the memory cannot be mapped. quire_map and
+     * quire_unmap work as for any allocation, and their maps must end before the free. A free in
+     * the order of a stream ends the validity of the pointer at once, not at its point.
+     */
+    bool mapped;
+    uint64_t user_data; /* any number of the caller; see quire_allocation_info.user_data */
+    /*
+     * The first work on the allocation is submitted to this stream. The allocation may then reuse
+     * memory that was freed in stream order and whose point has not passed (quire/stream.h). The
+     * stream may be of any device. NULL: the memory has no work left when the call returns.
+     */
+    quire_stream *stream;
+    /*
+     * On success the call writes what quire_allocation_get_info would; on failure it writes zeros.
+     * For quire_allocate_batch it is an array of `count`. NULL: nothing is written.
+     */
+    quire_allocation_info *info;
+    uint64_t unused[2]; /* must be zero */
 } quire_allocation_options;
+
+/* ---- allocating and freeing ----------------------------------------------------------------- */
+
+/*
+ * Allocates a raw range that is ready for use. Creates a page if no range fits. The caller frees
+ * the allocation with quire_free.
+ * Errors: INVALID_ARGUMENT, NOT_HOST_VISIBLE, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY,
+ * OVER_BUDGET, TOO_MANY_PAGES, TOO_MANY_ALLOCATIONS, OUT_OF_RANGE (the pages of the memory exceed
+ * what quire_fit_options.granule can address), WRONG_STATE (the memory is being destroyed), and
+ * errors of the backend.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocate(quire_memory *memory,
+                                                     const quire_allocation_options *options,
+                                                     quire_allocation *allocation);
+
+/*
+ * Frees an allocation and destroys its native object. If several threads free the same allocation,
+ * exactly one succeeds. Never calls the `allocate` callback of quire_host_memory, never waits while
+ * a page is created.
+ * Errors: those of handles, BUSY (it is mapped, another call uses it now, or an object of the
+ * backend lies in it). Checked builds can also return CORRUPTED, as quire_abort can: something
+ * wrote beside the allocation, which is freed anyway (docs/checked.md).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_free(quire_memory *memory, quire_allocation allocation);
+
+/* ---- information ---------------------------------------------------------------------------- */
 
 typedef enum quire_object {
     QUIRE_OBJECT_NONE = 0, /* a raw range */
@@ -46,7 +92,7 @@ typedef enum quire_object {
     QUIRE_OBJECT_IMAGE
 } quire_object;
 
-typedef struct quire_allocation_info {
+struct quire_allocation_info {
     uint32_t page;         /* number of the page */
     bool dedicated;        /* the page is dedicated */
     bool committed;        /* false between quire_reserve and quire_commit */
@@ -68,84 +114,11 @@ typedef struct quire_allocation_info {
     uint32_t map_count; /* number of maps not yet unmapped */
     quire_object object;
     uint64_t native; /* the bound native object (VkBuffer, ...); 0: none */
-    uint64_t unused[4];
-} quire_allocation_info;
-
-/* ---- allocating and freeing ----------------------------------------------------------------- */
-
-/*
- * Allocates a raw range that is ready for use. Creates a page if no range fits. The caller frees
- * the allocation with quire_free.
- * Errors: INVALID_ARGUMENT, NOT_HOST_VISIBLE, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY,
- * OVER_BUDGET, TOO_MANY_PAGES, TOO_MANY_ALLOCATIONS, OUT_OF_RANGE (the pages of the memory exceed
- * what quire_space_options.granule can address), WRONG_STATE (the memory is being destroyed), and
- * errors of the backend.
- */
-QUIRE_API QUIRE_MUST_USE quire_result quire_allocate(quire_memory *memory,
-                                                     const quire_allocation_options *options,
-                                                     quire_allocation *allocation);
-
-/*
- * Allocates from the first of `count` memories, at least one, that can serve the request. Use it to
- * prefer one memory kind and accept others; quire_device_choose_kind finds the next best kind if
- * its mask leaves out the kinds already used. The memories may be of different devices.
- *
- * quire first tries each memory in order without its on_out_of_memory callback, then each memory
- * that has one in the same order with it. A memory that refuses counts a failure each time. *chosen
- * gets the index of the memory that the allocation belongs to, and 0 on failure.
- * Errors as quire_allocate. INVALID_ARGUMENT from any memory ends the search; otherwise the error
- * is that of the first memory.
- */
-QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_fallback(
-    quire_memory *const *memories, uint32_t count, const quire_allocation_options *options,
-    uint32_t *chosen, quire_allocation *allocation);
-
-/*
- * Makes `count` equal allocations, all or none. If one of them is refused, all are refused, and the
- * array is zeroed. quire searches for 64 at a time and places them side by side where it can. A
- * count of 0 succeeds. Errors as quire_allocate.
- */
-QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_batch(quire_memory *memory,
-                                                           const quire_allocation_options *options,
-                                                           quire_allocation *allocations,
-                                                           uint64_t count);
-
-/*
- * Frees `count` allocations, all or none. Faster than one by one. If one of them cannot be freed,
- * or occurs twice, the error is that of quire_free and all stay live; other threads that use one of
- * them during the call may get STALE_HANDLE. CORRUPTED, in checked builds, means that all are freed
- * (see quire_free). A count of 0 succeeds.
- */
-QUIRE_API QUIRE_MUST_USE quire_result quire_free_batch(quire_memory *memory,
-                                                       const quire_allocation *allocations,
-                                                       uint64_t count);
-
-/*
- * The two-step form, for callers that bind objects of their own: reserve, query the placement, bind
- * the object, then commit. Abort frees a reserved range. Until the commit every call but
- * quire_allocation_get_info, quire_commit and quire_abort returns WRONG_STATE.
- * Errors of quire_reserve as quire_allocate; of the others those of handles, WRONG_STATE (it is
- * committed already); of quire_abort also those of quire_free.
- */
-QUIRE_API QUIRE_MUST_USE quire_result quire_reserve(quire_memory *memory,
-                                                    const quire_allocation_options *options,
-                                                    quire_allocation *allocation);
-QUIRE_API QUIRE_MUST_USE quire_result quire_commit(quire_memory *memory,
-                                                   quire_allocation allocation);
-QUIRE_API QUIRE_MUST_USE quire_result quire_abort(quire_memory *memory,
-                                                  quire_allocation allocation);
-
-/*
- * Frees an allocation and destroys its native object. If several threads free the same allocation,
- * exactly one succeeds. Never calls the `allocate` callback of quire_host_memory, never waits while
- * a page is created.
- * Errors: those of handles, BUSY (it is mapped, another call uses it now, or an object of the
- * backend lies in it). Checked builds can also return CORRUPTED, as quire_abort can: something
- * wrote beside the allocation, which is freed anyway (docs/checked.md).
- */
-QUIRE_API QUIRE_MUST_USE quire_result quire_free(quire_memory *memory, quire_allocation allocation);
-
-/* ---- information ---------------------------------------------------------------------------- */
+    /* Host pointer to the byte at `offset`, valid until the allocation is freed. NULL if it was not
+       made with `mapped`. */
+    void *host;
+    uint64_t unused[3];
+};
 
 /* Writes where an allocation, live or reserved, lies. Errors: those of handles but WRONG_STATE. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_info(quire_memory *memory,
@@ -175,11 +148,14 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_set_user_data(quire_memor
 
 /*
  * Maps an allocation, or `size` bytes of it from `offset` on (size 0: to the end), and writes a
- * host pointer to its first byte. The pointer is valid until the matching quire_unmap. A mapped
- * allocation cannot be freed. An allocation can be mapped 262,143 times at once, and any number of
- * allocations of a page. quire maps host-visible pages when it creates them, so that this call only
- * computes the pointer. The caller ensures that the device does not use the range at the same time.
- * Errors: those of handles, NOT_HOST_VISIBLE, OUT_OF_RANGE (also for too many maps).
+ * host pointer to its first byte. The pointer is valid until the matching quire_unmap. An
+ * allocation with such a map cannot be freed; the option `mapped` gives a pointer that ends with
+ * the free. An allocation can be mapped 262,143 times at once, and any number of allocations of a
+ * page. quire maps host-visible pages when it creates them, so that this call only computes the
+ * pointer; in a memory with map_on_demand the first map of a page calls the backend. The caller
+ * ensures that the device does not use the range at the same time.
+ * Errors: those of handles, NOT_HOST_VISIBLE, OUT_OF_RANGE (also for too many maps), and with
+ * map_on_demand errors of the backend.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_map(quire_memory *memory, quire_allocation allocation,
                                                 void **pointer);
@@ -187,7 +163,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_map_range(quire_memory *memory,
                                                       quire_allocation allocation, uint64_t offset,
                                                       uint64_t size, void **pointer);
 
-/* Ends one map. Each map needs one unmap. Errors: those of handles, NOT_MAPPED. */
+/* Ends one map of quire_map. Each map needs one unmap. Errors: those of handles, NOT_MAPPED. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_unmap(quire_memory *memory,
                                                   quire_allocation allocation);
 
@@ -205,8 +181,15 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_invalidate(quire_memory *memory,
 
 /*
  * Copies bytes from host memory to an allocation (write) or back (read), of any memory kind. The
- * copy is complete on return. It goes through the mapping, with flush or invalidate where needed;
- * if the kind is not host-visible, the backend copies. A size of 0 copies nothing.
+ * copy is complete on return. A size of 0 copies nothing.
+ *
+ * The cost depends on the kind, which differs by device. A host-visible kind costs a memcpy, with a
+ * flush or invalidation if it is not coherent. Otherwise the backend copies. A Vulkan device then
+ * makes a submission and waits for it, whatever the size, and one submission for each further half
+ * of its staging ring (quire_vulkan_settings.staging_size); one thread at a time uses the ring. For
+ * many small writes or reads quire_write_batch and quire_read_batch of quire/transfer.h cost less.
+ * A copy or a batch on a stream does not wait.
+ *
  * Errors: those of handles, INVALID_ARGUMENT (data is NULL), OUT_OF_RANGE, UNSUPPORTED (the backend
  * has no copy), and errors of the backend.
  */
@@ -256,13 +239,134 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_invalidate_batch(quire_memory *memor
  * As quire_map_range, quire_write and quire_read, limited to a view. `offset` counts from the start
  * of the view. Errors as theirs; OUT_OF_RANGE also for a view of size 0.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_view_map(quire_memory *memory, quire_view view,
-                                                     void **pointer);
-QUIRE_API QUIRE_MUST_USE quire_result quire_view_write(quire_memory *memory, quire_view view,
-                                                       uint64_t offset, const void *data,
-                                                       uint64_t size);
-QUIRE_API QUIRE_MUST_USE quire_result quire_view_read(quire_memory *memory, quire_view view,
-                                                      uint64_t offset, void *data, uint64_t size);
+QUIRE_MUST_USE static inline quire_result quire_view_map(quire_memory *memory, quire_view view,
+                                                         void **pointer)
+{
+    if (view.size)
+        return quire_map_range(memory, view.allocation, view.offset, view.size, pointer);
+    if (pointer)
+        *pointer = NULL;
+    return quire_view_narrow(view, 0, 0, &view); /* OUT_OF_RANGE: it would be empty */
+}
+
+/* Whether the `size` bytes from `offset` on lie in a view. */
+static inline bool quire_view_contains(quire_view view, uint64_t offset, uint64_t size)
+{
+    return offset <= view.size && size <= view.size - offset && offset <= UINT64_MAX - view.offset;
+}
+
+QUIRE_MUST_USE static inline quire_result quire_view_write(quire_memory *memory, quire_view view,
+                                                           uint64_t offset, const void *data,
+                                                           uint64_t size)
+{
+    return quire_view_contains(view, offset, size)
+               ? quire_write(memory, view.allocation, view.offset + offset, data, size)
+               : quire_view_narrow(view, offset, size, &view); /* OUT_OF_RANGE */
+}
+
+QUIRE_MUST_USE static inline quire_result quire_view_read(quire_memory *memory, quire_view view,
+                                                          uint64_t offset, void *data,
+                                                          uint64_t size)
+{
+    return quire_view_contains(view, offset, size)
+               ? quire_read(memory, view.allocation, view.offset + offset, data, size)
+               : quire_view_narrow(view, offset, size, &view); /* OUT_OF_RANGE */
+}
+
+/* ---- many at once, in one of several memories, in two steps --------------------------------- */
+
+/*
+ * Makes `count` equal allocations, all or none. If one of them is refused, all are refused, and the
+ * array is zeroed. quire searches for 64 at a time and places them side by side where it can. A
+ * count of 0 succeeds. With a stream quire places one after the other; if one is refused, the
+ * ranges of the others return in the order of the stream. Errors as quire_allocate.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_batch(quire_memory *memory,
+                                                           const quire_allocation_options *options,
+                                                           quire_allocation *allocations,
+                                                           uint64_t count);
+
+/*
+ * Frees `count` allocations, all or none. Faster than one by one. If one of them cannot be freed,
+ * or occurs twice, the error is that of quire_free and all stay live; other threads that use one of
+ * them during the call may get STALE_HANDLE. CORRUPTED, in checked builds, means that all are freed
+ * (see quire_free). A count of 0 succeeds.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_free_batch(quire_memory *memory,
+                                                       const quire_allocation *allocations,
+                                                       uint64_t count);
+
+/*
+ * Allocates from the first of `count` memories, at least one, that can serve the request. Use it to
+ * prefer one memory kind and accept others; quire_device_choose_kind finds the next best kind if
+ * its mask leaves out the kinds already used. The memories may be of different devices.
+ *
+ * quire first tries each memory in order without its on_out_of_memory callback, then each memory
+ * that has one in the same order with it. A memory that refuses counts a failure each time. *chosen
+ * gets the index of the memory that the allocation belongs to, and 0 on failure.
+ * Errors as quire_allocate. INVALID_ARGUMENT from any memory ends the search; otherwise the error
+ * is that of the first memory.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_fallback(
+    quire_memory *const *memories, uint32_t count, const quire_allocation_options *options,
+    uint32_t *chosen, quire_allocation *allocation);
+
+/*
+ * The two-step form, for callers that bind objects of their own: reserve, query the placement, bind
+ * the object, then commit. Abort frees a reserved range. Until the commit every call but
+ * quire_allocation_get_info, quire_commit and quire_abort returns WRONG_STATE.
+ * Errors of quire_reserve as quire_allocate; of the others those of handles, WRONG_STATE (it is
+ * committed already); of quire_abort also those of quire_free.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_reserve(quire_memory *memory,
+                                                    const quire_allocation_options *options,
+                                                    quire_allocation *allocation);
+QUIRE_API QUIRE_MUST_USE quire_result quire_commit(quire_memory *memory,
+                                                   quire_allocation allocation);
+QUIRE_API QUIRE_MUST_USE quire_result quire_abort(quire_memory *memory,
+                                                  quire_allocation allocation);
+
+/* ---- finding by address --------------------------------------------------------------------- */
+
+/*
+ * Find the live allocation that contains an address, from its first byte (quire_allocation_info
+ * .offset) to its last; left padding does not belong to it. The memory must have the option
+ * quire_memory_options.find_by_address. The device form searches the memories of the device that
+ * have it, one after the other, and writes the one found to *memory, which may be NULL.
+ *
+ * An address is a number: a device address as quire_allocation_info.address reports it, or a host
+ * pointer into a mapped page. Allocations of mapped pages are found by host pointer, unless the
+ * memory has map_on_demand. Allocations
+ * are found by device address if the backend reports one for their page when quire creates it, or
+ * for a buffer that quire_buffer_create made in the page; the addresses of a page are taken as
+ * consecutive. Where a number is both a device address and a host pointer of different allocations,
+ * or the program has adopted the same bytes several times, one of the allocations is found.
+ * Allocations that are reserved and not committed, and those that were freed, also if they wait for
+ * a point, are not found. During the call that allocates or frees an allocation, another thread may
+ * find it; its handle is then STALE_HANDLE.
+ *
+ * The time does not depend on the number of allocations. The first byte of an allocation is found
+ * without a lock, by its device address, or by its host pointer if the page has no device address.
+ * Every other address takes a lock of the memory, and a binary search over its pages.
+ *
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (the memory, or every memory of the device, lacks the
+ * option), OUT_OF_RANGE (no live allocation contains the address).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_find(quire_memory *memory, uint64_t address,
+                                                        quire_allocation *allocation);
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_find(quire_device *device, uint64_t address,
+                                                        quire_memory **memory,
+                                                        quire_allocation *allocation);
+
+/*
+ * Frees the allocation that starts at an address: as quire_free if `stream` is NULL, otherwise as
+ * quire_free_on (quire/stream.h). Addresses are those of quire_memory_find.
+ * Errors: those of quire_memory_find and of the free. INVALID_ARGUMENT also for an address inside
+ * an allocation; the sentence names the start. STALE_HANDLE if another thread frees the allocation
+ * during the call.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_free_at(quire_memory *memory, uint64_t address,
+                                                    quire_stream *stream);
 
 #ifdef __cplusplus
 }

@@ -122,6 +122,17 @@ typedef uint64_t quire_backend_features;
  */
 #define QUIRE_BACKEND_DEVICE_ADDRESS (UINT64_C(1) << 19)
 
+/*
+ * write_many, read_many: for pages that are not host-visible. Without it, and where they return
+ * UNSUPPORTED, the core calls copy_to_page or copy_from_page for each part of a batch.
+ */
+#define QUIRE_BACKEND_COPY_MANY (UINT64_C(1) << 20)
+/*
+ * stream_write_many. Requires QUIRE_BACKEND_STREAMS. Without it, and where it returns UNSUPPORTED,
+ * the core calls stream_copy for each part of a batch.
+ */
+#define QUIRE_BACKEND_STREAM_WRITE_MANY (UINT64_C(1) << 21)
+
 /* ---- the function table --------------------------------------------------------------------- */
 
 struct quire_backend {
@@ -151,7 +162,11 @@ struct quire_backend {
 
     /* ---- QUIRE_BACKEND_MAP ---- */
 
-    /* Maps a whole page until unmap. Called once, before the page is used. */
+    /*
+     * Map maps a whole page until unmap. Called once, before the page is used; in a memory with
+     * map_on_demand at any time, also again after unmap. The core never calls the two at the same
+     * time for one page, nor maps a mapped page. unmap cannot fail.
+     */
     quire_result (*map)(void *state, const quire_native_page *page, void **pointer);
     void (*unmap)(void *state, const quire_native_page *page);
 
@@ -191,8 +206,10 @@ struct quire_backend {
 
     /*
      * Writes the budget of a heap; *budget is zero on entry. Called before each attempt to create a
-     * page and by quire_device_get_budget, at no other time. The core keeps the sum of quire's
-     * pages and of other use within the budget. If this function fails, the page is refused.
+     * page and by quire_device_get_budget, at no other time. The core first requests pages with
+     * which the sum of quire's pages and of other use is within the budget. It requests a page
+     * beyond the budget where none of these serves the request, unless the memory has the option
+     * within_budget. If this function fails, the page is refused.
      */
     quire_result (*heap_budget)(void *state, uint32_t heap, quire_heap_budget *budget);
 
@@ -280,8 +297,9 @@ struct quire_backend {
      * If the device survives, `heap_bytes` has for each heap the bytes of the pages that are left.
      * A page that was being created is not among them and is never destroyed. For each page that
      * another thread was resizing, the core calls page_resize before this function: `from` is the
-     * maximum that the page may have, whatever its size, and `to` the smaller of the two sizes. The
-     * core destroys the streams and calls nothing else for them.
+     * maximum that the page may have, whatever its size, and `to` the smaller of the two sizes. A
+     * page that another thread was mapping or unmapping counts as not mapped. The core destroys the
+     * streams and calls nothing else for them.
      *
      * If the device does not survive, the core calls only unmap, page_destroy, object_destroy,
      * stream_destroy, destroy and the `end` of attachments from now on. They release records of the
@@ -298,6 +316,19 @@ struct quire_backend {
      * address does not influence placement ----
      */
     uint64_t (*device_address)(void *state, const quire_native_page *page, uint64_t buffer);
+
+    /*
+     * ---- QUIRE_BACKEND_COPY_MANY: copies `count` runs of bytes, above 0, from host memory to
+     * pages of this device (write) or back (read), complete on return. Where targets share bytes,
+     * the later copy of the list wins ----
+     */
+    quire_result (*write_many)(void *state, const quire_page_copy *copies, uint64_t count);
+    quire_result (*read_many)(void *state, const quire_page_copy *copies, uint64_t count);
+
+    /* ---- QUIRE_BACKEND_STREAM_WRITE_MANY: as write_many, submitted on return. The list is valid
+       during the call only; pages and host memory as for stream_copy ---- */
+    quire_result (*stream_write_many)(void *state, uint64_t stream, const quire_page_copy *copies,
+                                      uint64_t count);
 };
 
 #ifdef __cplusplus

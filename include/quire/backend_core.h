@@ -51,6 +51,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_create(const quire_backend *t
 QUIRE_API const quire_backend *quire_device_backend(const quire_device *device);
 QUIRE_API void *quire_device_state(const quire_device *device);
 
+/* Returns the device of a memory. Takes no lock. NULL for NULL. */
+QUIRE_API quire_device *quire_memory_device(const quire_memory *memory);
+
 /*
  * Like quire_memory_create, for a backend that creates pages with more options than quire has:
  * page_create gets `extra` with each page. What extra.pointer points to belongs to the backend and
@@ -67,7 +70,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_create_with(quire_device *dev
 typedef struct quire_native {
     quire_device *device;
     quire_native_page page;
-    void *host;      /* host pointer to the allocation; NULL: the page is not mapped */
+    void *host; /* host pointer to the allocation; NULL: the page is not mapped, or it is mapped
+                        on demand and the allocation was not made with `mapped` */
     uint64_t offset; /* bytes from the start of the page */
     uint64_t size;   /* bytes */
     quire_object object;
@@ -89,18 +93,21 @@ typedef struct quire_object_options {
     bool optimal;            /* native tiling: keeps buffer_image_granularity to its neighbours */
     bool borrowed;      /* object_create returns an existing object, which quire never destroys */
     uint64_t alignment; /* minimum; 0: only what the backend requires */
-    const char *name;   /* these six as in quire_allocation_options */
+    const char *name;   /* these nine as in quire_allocation_options */
     uint64_t user_data;
     bool zero;
     bool dedicated;
     bool host_read;
     bool host_write;
+    bool mapped;
+    quire_stream *stream;
+    quire_allocation_info *info;
     /* What quire_buffer_get_info or quire_image_get_info report, except `place`. A buffer of size 0
        gets the size that it needs. */
     union {
         quire_buffer_info buffer;
         quire_image_info image;
-    } info;
+    } described;
 } quire_object_options;
 
 /*
@@ -112,9 +119,22 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_object_create(quire_memory *memory,
                                                           quire_allocation *allocation);
 
 /*
+ * The same in the first of `count` memories that can hold the object and has room, as
+ * quire_buffer_create_fallback, and in a default memory of the device, as
+ * quire_device_buffer_create. object_create is called once for all memories of a device, and again
+ * after a call of object_bind, which may fail and is not repeated for an object. Errors as theirs.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_object_create_fallback(
+    quire_memory *const *memories, uint32_t count, const quire_object_options *options,
+    uint32_t *chosen, quire_allocation *allocation);
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_object_create(
+    quire_device *device, const quire_kind_choice *choice, const quire_object_options *options,
+    quire_memory **memory, quire_allocation *allocation);
+
+/*
  * Makes an allocation of existing memory: a dedicated page of exactly options->size bytes, which
  * page_create makes from `description` and which is destroyed with the allocation. Errors as
- * quire_allocate.
+ * quire_allocate; INVALID_ARGUMENT also for options with a stream.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_page_adopt(quire_memory *memory,
                                                        const void *description,

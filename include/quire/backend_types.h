@@ -9,6 +9,7 @@
 #define QUIRE_BACKEND_TYPES_H
 
 #include "quire/allocation.h"
+#include "quire/default_memory.h"
 #include "quire/device.h"
 #include "quire/memory.h"
 #include "quire/resource.h"
@@ -44,6 +45,8 @@ typedef struct quire_page_request {
        object alone, has exactly `size` bytes and is destroyed with it. NONE and 0: any page. */
     quire_object object;
     uint64_t native; /* handle of that object */
+    /* quire_object_request.description that the object was created from; NULL: quire's options. */
+    const void *object_description;
     /* Description of existing memory, from quire_page_adopt. Its alignment is what it is. NULL: the
        backend creates memory. */
     const void *description;
@@ -120,6 +123,14 @@ typedef struct quire_copy_job {
     void *to_state; /* state pointers of the devices of the two pages */
     void *from_state;
 } quire_copy_job;
+
+/* Bytes to copy between a page and host memory. */
+typedef struct quire_page_copy {
+    const quire_native_page *page;
+    uint64_t offset; /* bytes from the start of the page */
+    void *host;      /* source of a write, which leaves it unchanged; target of a read */
+    uint64_t size;   /* bytes, above 0 */
+} quire_page_copy;
 
 #ifdef __cplusplus
 }

@@ -34,10 +34,13 @@ typedef struct quire_cuda_array_options {
     /* Mapped tile by tile, as drivers before CUDA 11.6 require; the caller may unbind tiles.
        Otherwise mapped in one piece if the device supports that. */
     bool sparse;
-    bool dedicated;   /* give it a dedicated page */
-    const char *name; /* copied; NULL: none */
+    /* These five as in quire_allocation_options. */
+    bool dedicated;
+    const char *name;
     uint64_t user_data;
-    uint64_t unused[4]; /* must be zero */
+    quire_stream *stream;
+    quire_allocation_info *info;
+    uint64_t unused[2]; /* must be zero */
 } quire_cuda_array_options;
 
 /*

@@ -16,6 +16,7 @@ extern "C" {
 #endif
 
 typedef struct quire_device quire_device;
+typedef struct quire_stream quire_stream; /* quire/stream.h */
 
 /* Properties of a memory kind. The values are Vulkan's VkMemoryPropertyFlagBits. */
 typedef uint32_t quire_memory_flags;
@@ -64,6 +65,10 @@ typedef struct quire_limits {
     uint64_t page_alignment;           /* alignment of the native address of every page; 0: each
                                           page is aligned as quire_page_request asks */
     uint64_t max_page;                 /* maximum size of one page; 0: no limit */
+    uint64_t usual_page;               /* larger pages may fail: quire makes one only for a single
+                                          allocation that needs it; 0: max_page alone limits */
+    uint64_t max_buffer;               /* maximum size of one buffer; 0: no limit. A page is larger
+                                          only for a single allocation that needs it */
     uint64_t max_pages;                /* maximum number of live pages of the device; 0: no limit */
     uint64_t buffer_image_granularity; /* linear and optimal resources share no block of it: see
                                           quire_space_options.buffer_image_granularity */
@@ -72,7 +77,7 @@ typedef struct quire_limits {
     uint64_t image_row_alignment;      /* rows of linear images are multiples of it */
     uint64_t elastic_kinds;            /* bit i: pages of kind i can grow in place, as
                                           quire_memory_options.contiguous needs */
-    uint64_t unused[3];
+    uint64_t unused[1];
 } quire_limits;
 
 typedef struct quire_device_info {
@@ -91,17 +96,20 @@ typedef struct quire_device_info {
 } quire_device_info;
 
 /*
- * How the host and the device will use memory. {0}: only the device uses it. quire derives the kind
- * from the first row that applies:
- *   fields set                requires       prefers                             avoids
- *   host_write and host_read  host-visible   cached, device-local and coherent   -
- *   host_read                 host-visible   cached and coherent                 device-local
- *   host_write and upload     host-visible   coherent                            device-local
- *   host_write                host-visible   device-local and coherent           -
- *   none                      device-local   -                                   -
- * quire_device_choose_kind weighs the flags; a flag that a row does not name, such as cached for an
- * upload, counts slightly against a kind. The rows follow Taichi's AllocParams. The flags of the
- * kind that a memory got are in quire_memory_info.
+ * How the host and the device will use memory. {0}: only the device uses it. The first row that
+ * applies is the request from which quire_device_choose_kind finds the kind:
+ *   fields set                required       preferred                         avoided
+ *   host_write and host_read  host-visible   cached, device-local, coherent    -
+ *   host_read                 host-visible   cached, coherent                  device-local
+ *   host_write and upload     host-visible   coherent                          device-local
+ *   host_write                host-visible   device-local, coherent            -
+ *   none                      device-local   -                                 -
+ * In words: memory that the host reads is cached wherever a host-visible kind is, even if that kind
+ * is not coherent or not device-local. What the host only writes is not cached if there is a
+ * choice, and is coherent. Memory of the device alone is not host-visible if there is a choice.
+ * quire_write and quire_read flush and invalidate by themselves; through a mapped pointer a program
+ * calls quire_flush and quire_invalidate, which do nothing on coherent kinds. The flags of the kind
+ * that a memory got are in quire_memory_info.
  */
 typedef struct quire_intent {
     bool host_read;
@@ -112,7 +120,7 @@ typedef struct quire_intent {
                         cannot export */
 } quire_intent;
 
-/* Flags that a kind must have, should have and should not have. */
+/* Flags that a kind must have, should have and should not have: see quire_device_choose_kind. */
 typedef struct quire_kind_request {
     quire_memory_flags required;
     quire_memory_flags preferred;
@@ -126,11 +134,18 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_get_info(const quire_device *
                                                             quire_device_info *info);
 
 /*
- * Finds the kind that fits best. The kind has all required flags. Among those the rules decide in
- * this order: the fewest missing preferred and present avoided flags, the fewest flags that the
- * request does not name, the lowest index. Kinds that are lazily allocated, protected, objects
- * only, or AMD's device-coherent or device-uncached are chosen only if the request names that flag
- * as required or preferred, or is exact.
+ * Finds the kind that fits best. A kind is a candidate if it has all required flags; one that is
+ * lazily allocated, protected, objects only, or AMD's device-coherent or device-uncached only if
+ * the request names that flag as required or preferred, or is exact. Two candidates are compared
+ * flag by flag. The first flag that only one of them has decides, in this order:
+ *   1. the preferred and avoided flags: objects only, protected, lazily allocated, device-coherent,
+ *      device-uncached, host-cached, device-local, host-visible, host-coherent. The candidate with
+ *      a preferred flag wins, and the one without an avoided flag.
+ *   2. the flags that the request does not name: host-visible, device-local, host-cached,
+ *      host-coherent. The candidate without the flag wins.
+ *   3. Of candidates with equal flags the lowest index wins. Vulkan lists these by the speed of
+ *      their heaps, the fastest first.
+ * The order of kinds with different flags, and the sizes of heaps, do not matter.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (no kind fits; *kind is 0).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_choose_kind(const quire_device *device,
@@ -152,8 +167,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_choose_kind_for(const quire_d
 typedef struct quire_budget_info {
     uint64_t size;      /* of the heap */
     uint64_t limit;     /* set by quire_device_set_heap_limit; 0: none */
-    uint64_t budget;    /* what the backend allows in the heap, for quire's pages and for everything
-                           else it counts in `usage`; the heap's size if the backend reports none */
+    uint64_t budget;    /* what the backend advises to use of the heap, for quire's pages and for
+                           everything else it counts in `usage`; the heap's size if the backend
+                           reports none */
     uint64_t used;      /* by pages of this device, including pages being created or destroyed */
     uint64_t usage;     /* in use as the backend reports it; `used` if it reports nothing */
     uint64_t available; /* for further pages: the smaller remainder of `limit` and `budget` */
@@ -171,11 +187,14 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_get_budget(quire_device *devi
  * The first limits the bytes of the pages of one heap (0: no limit). The second limits the number
  * of live pages of the device (0: only the backend's own limit). Both may be called at any time.
  *
- * A page that would exceed a byte limit or the backend's budget fails with OVER_BUDGET; one that
- * would exceed a page count fails with TOO_MANY_PAGES. The backend is not called for it. This holds
- * for every memory and thread. quire tries smaller pages first. A limit below the current use
- * releases nothing: quire creates no page until enough pages are released, and a memory that needs
- * a page first releases its empty ones. Running calls may still use the previous limit.
+ * A page that would exceed a byte limit fails with OVER_BUDGET; one that would exceed a page count
+ * fails with TOO_MANY_PAGES. The backend is not called for it. This holds for every memory and
+ * thread. quire tries smaller pages first. A limit below the current use releases nothing: quire
+ * creates no page until enough pages are released, and a memory that needs a page first releases
+ * its empty ones. Running calls may still use the previous limit.
+ *
+ * The budget that the backend reports is not a limit: it is advice, unless a memory has the option
+ * within_budget (quire/memory.h). To enforce a number of bytes, set it as the limit.
  * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (no such heap).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_set_heap_limit(quire_device *device,

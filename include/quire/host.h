@@ -42,10 +42,11 @@ typedef struct quire_host_profile {
     uint32_t kind_count;               /* 1 to QUIRE_MAX_KINDS */
     quire_heap heaps[QUIRE_MAX_HEAPS]; /* size 0: 8 GiB */
     quire_kind kinds[QUIRE_MAX_KINDS];
-    /* 0: the host backend's own. Granularity and alignments are raised to what the host needs: 256
+    /*
+     * 0: the host backend's own. Granularity and alignments are raised to what the host needs: 256
      * bytes, and 64 bytes for buffers and image rows. Pages are aligned to 2 MiB or as requested,
-     * or
-       to a larger page_alignment. */
+     * or to a larger page_alignment.
+     */
     quire_limits limits;
 } quire_host_profile;
 

@@ -1,6 +1,6 @@
 /*
- * quire/insight.h - observing a memory: statistics, checks, events, a walk over every range, the
- * owner of an address, a report, JSON and a picture.
+ * quire/insight.h - observing a memory: statistics, checks, events, a walk over every range, a
+ * report, JSON and a picture. quire/allocation.h finds allocations by address.
  *
  * quire keeps statistics all the time. Reading them takes constant time, except where a field says
  * otherwise.
@@ -41,10 +41,9 @@ typedef struct quire_memory_stats {
     uint64_t page_count;
 
     /*
-     * Peaks since creation or the last quire_memory_push_stats, each on its own. The peaks of pages
-     * are exact. The others are exact unless peaks_are_bounds is set, which it is if several shards
-     * had allocations: they are then upper bounds, the sums of the peaks of the shards; those in
-     * bytes never exceed the peak of the pages.
+     * Peaks since creation or the last quire_memory_push_stats, each on its own. They are exact,
+     * also with several shards. A free by a thread of another shard lowers a sum when that shard
+     * takes note of it; calls on the whole memory see every free that returned before them.
      */
     uint64_t peak_live_bytes;
     uint64_t peak_requested_bytes;
@@ -66,9 +65,9 @@ typedef struct quire_memory_stats {
     quire_fragmentation fragmentation;
     uint64_t deferred_bytes; /* part of live_bytes: freed, until a point passes (quire/stream.h) */
     uint64_t deferred_count; /* part of allocation_count: likewise */
-    bool peaks_are_bounds;   /* The peaks of live bytes, requested bytes and allocations are upper
-                               bounds, and fragmentation.reserved is a lower bound. False: all are
-                               exact. */
+    /* Since creation: pages made, and growths of a contiguous memory's page, that exceeded the
+       budget of the backend. 0 with quire_memory_options.within_budget. */
+    uint64_t pages_over_budget;
     uint64_t unused[1];
 } quire_memory_stats;
 
@@ -127,11 +126,16 @@ typedef uint32_t quire_event_kinds;
 #define QUIRE_EVENT_PAGE_MADE UINT32_C(0x08)
 #define QUIRE_EVENT_PAGE_GONE UINT32_C(0x10)    /* released; its number is free afterwards */
 #define QUIRE_EVENT_PAGE_RESIZED UINT32_C(0x20) /* of a contiguous memory, to this size */
+#define QUIRE_EVENT_SHARDS UINT32_C(0x40) /* the memory has more shards: quire_memory_options */
+/* a page was made or resized although the heap's pages exceed the backend's budget with it; comes
+   after the event of the page, with the same number and size */
+#define QUIRE_EVENT_OVER_BUDGET UINT32_C(0x80)
 
 typedef struct quire_event {
     quire_event_kinds kind;      /* one of the above */
-    uint32_t page;               /* its number */
-    uint64_t size;               /* bytes: held by the allocation, of the page, or requested */
+    uint32_t page;               /* its number; 0 for QUIRE_EVENT_SHARDS and refusals */
+    uint64_t size;               /* bytes: held by the allocation, of the page, or requested; of
+                                    QUIRE_EVENT_SHARDS: the number of shards now */
     uint64_t offset;             /* of an allocation: in its page */
     uint64_t requested;          /* of an allocation: bytes requested */
     quire_allocation allocation; /* must not be used: it is not live yet, or no longer */
@@ -146,8 +150,9 @@ typedef struct quire_event {
  * can be used again. It gets events of pages when its thread is not creating, resizing or releasing
  * a page: a created page is in use already; a released page no longer counts, and the backend has
  * destroyed it. If one call moves the end of a page several times, the hook gets the last one. The
- * hook gets the release of a page before the next page with that number. Events of different
- * threads may come at the same time, and in another order than their effects.
+ * hook gets the release of a page before the next page with that number. It gets QUIRE_EVENT_SHARDS
+ * from an allocating call, before the event of the allocation. Events of different threads may come
+ * at the same time, and in another order than their effects.
  *
  * The hook may call quire, under the conditions of a log sink (quire_log). What it does causes
  * further events. A memory that is being destroyed refuses requests.
@@ -167,7 +172,7 @@ typedef struct quire_hook {
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_set_hook(quire_memory *memory,
                                                             const quire_hook *hook);
 
-/* ---- walk and owner ------------------------------------------------------------------------- */
+/* ---- walk ----------------------------------------------------------------------------------- */
 
 /* One range of a page. Texts are valid during the call only. */
 typedef struct quire_item {
@@ -197,29 +202,6 @@ typedef struct quire_item {
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_walk(
     quire_memory *memory, bool (*visit)(void *user, const quire_item *item), void *user);
 
-/* What lies at a native address. */
-typedef struct quire_owner {
-    uint32_t page;
-    bool is_free;                /* a free range of the page, or left padding */
-    uint64_t page_offset;        /* bytes from the start of the page to the address */
-    quire_allocation allocation; /* {0} in the cases of quire_item.allocation */
-    uint64_t offset;             /* bytes from the start of the allocation to the address */
-} quire_owner;
-
-/*
- * Finds the allocation at a device address, or at a host pointer into a mapped page, by a look at
- * every page and then at every range of one page. The device form searches every memory and writes
- * the one found to *memory, which may be NULL. A device address is found only in pages whose
- * quire_page_info has an address, so never in pages of the Vulkan backend.
- * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (no page contains the address).
- */
-QUIRE_API QUIRE_MUST_USE quire_result quire_memory_find_owner(quire_memory *memory,
-                                                              uint64_t address, quire_owner *owner);
-QUIRE_API QUIRE_MUST_USE quire_result quire_device_find_owner(quire_device *device,
-                                                              uint64_t address,
-                                                              quire_memory **memory,
-                                                              quire_owner *owner);
-
 /* ---- report --------------------------------------------------------------------------------- */
 
 /*
@@ -248,9 +230,10 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_space_write_json(const quire_space *
                                                              quire_sink sink, void *user);
 
 /*
- * Writes an SVG picture: one bar per page on a common scale, free bytes light, left padding
- * hatched, each allocation in a colour derived from its name and labelled when the pointer rests on
- * it. Errors as quire_memory_write_report.
+ * Writes an SVG picture. Each page is a bar of the same width with its size beside it: free bytes
+ * light, left padding hatched, each allocation in the colour of the first part of its name, and
+ * labelled when the pointer rests on it. A legend lists the first parts (up to '/', '.' or ':')
+ * with the most bytes. Errors as quire_memory_write_report.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_svg(quire_memory *memory, quire_sink sink,
                                                              void *user);

@@ -1,7 +1,9 @@
 /*
  * quire/memory.h - memories: pages of one memory kind with one page policy and one fit.
  *
- * Most programs set `flags` or `intent` in quire_memory_options and leave the rest 0.
+ * Most programs set `flags` or `intent` in quire_memory_options and leave the rest 0. The page
+ * policy, which comes first because the options contain it, can wait until the default page sizes
+ * do not suit a program.
  *
  * Thread-safety: any thread may call any function on a live memory, except quire_memory_destroy and
  * quire_memory_destroy_all, which require that no other call on the memory runs or follows.
@@ -60,11 +62,19 @@ typedef struct quire_page_class {
 /*
  * How a memory creates and keeps pages. All sizes are in bytes and are rounded up to the page
  * granularity. A page always holds the request it is created for. Where the backend is out of
- * memory, quire halves the page size, down to what the request needs. quire/preset.h has the
- * policies of other allocators.
+ * memory, quire halves the page size, down to what the request needs. It remembers the size that
+ * the backend refused, until pages of the heap are destroyed or a limit is set: later requests
+ * begin below it. quire/preset.h has the policies of other allocators.
+ *
+ * By default page sizes follow use: if page_size, first_page_size, growth_percent, growth, max_page
+ * and max_pages are 0, the first page of a shard has 1 MiB. A further page has as many bytes as all
+ * shared pages of the memory together, rounded down to a power of two, at most 32 MiB and at most
+ * an eighth of the heap. docs/policies.md has the exact rule. Set page_size for pages of one size.
  */
 typedef struct quire_page_policy {
-    uint64_t page_size;       /* 0: 32 MiB or an eighth of the heap, whichever is less */
+    /* 0: pages that follow use; where another of the six fields is set, and with the linear fit:
+       32 MiB or an eighth of the heap, whichever is less. */
+    uint64_t page_size;
     uint64_t first_page_size; /* size of the first page; 0: page_size */
     /* 0: pages after the first have page_size. Otherwise each page is this much larger than what
        `growth` names, up to max_page, which must be above first_page_size. At most 1000. */
@@ -76,10 +86,11 @@ typedef struct quire_page_policy {
        largest page. 0 or 1: no step is skipped. Requires growth_percent, excludes
        QUIRE_GROWTH_RESERVED. */
     uint32_t request_factor;
-    /* Page sizes are multiples of it, also if a large request determines the size; other sizes
+    /*
+     * Page sizes are multiples of it, also if a large request determines the size; other sizes
      * occur only where the backend is out of memory. A power of two; 0 or a value below the
-     * granularity of
-       the backend means that granularity. */
+     * granularity of the backend means that granularity.
+     */
     uint64_t page_granularity;
     quire_page_class classes[QUIRE_MAX_PAGE_CLASSES]; /* {0}: none; excludes ALWAYS */
     quire_dedicated dedicated;
@@ -158,35 +169,71 @@ typedef struct quire_memory_options {
      * The memory has one shared page that grows in place, instead of several pages. Free bytes at
      * its end are used first, so that no request needs a page of its own. Free bytes at its end are
      * released where other memories release empty pages. It grows by the size that the policy gives
-     * the next page (page_size), or by as little as the request needs. Dedicated pages are created
-     * as in other memories. UNSUPPORTED for kinds whose pages cannot grow
-     * (quire_limits.elastic_kinds), with several shards, and with the fits buddy and linear.
+     * the next page, or by as little as the request needs. Dedicated pages are created as in other
+     * memories. UNSUPPORTED for kinds whose pages cannot grow (quire_limits.elastic_kinds), with
+     * several shards, and with the fits buddy and linear.
      */
     bool contiguous;
+    /*
+     * Allocations are found by address: see quire_memory_find, quire_device_find and quire_free_at.
+     * Every allocation and every free then updates a table. The table takes up to 100 bytes of
+     * host memory for each allocation that was live at the peak, until the memory is destroyed. A
+     * page takes one bit for each of its granules: an eighth of its size with the fits first and
+     * linear, whose granule is 1 byte. A page of 2^32 granules or more is UNSUPPORTED. Without the
+     * option the three functions return UNSUPPORTED, and nothing is updated.
+     */
+    bool find_by_address;
+    /* Host-visible pages are mapped only while an allocation in them is mapped or a call uses their
+       bytes. quire_write and the like then map and unmap, and can fail with errors of the backend.
+       Flush before an unmap where the kind is not coherent. Without effect on pages that keep their
+       host address (host, CUDA, plugin). find_by_address: device addresses only. docs/guide.md */
+    bool map_on_demand;
+    /*
+     * The memory stays within the budget that the backend reports for the heap: a page or a growth
+     * that would exceed it is refused with OVER_BUDGET, and the backend is not called for it. A
+     * page that exceeds it because the backend made it larger than requested is destroyed again.
+     * Pages that exist stay when the budget falls. Without effect where the backend reports none.
+     *
+     * Without the option the budget is advice. quire first requests smaller pages within it and
+     * searches every free range. Then it requests a page beyond the budget, counts it in
+     * quire_memory_stats.pages_over_budget and reports QUIRE_EVENT_OVER_BUDGET. Such a page is as
+     * large as the request needs, or as the bytes by which the heap's pages exceed the budget
+     * already, at most the size of the policy. Limits set by the caller always hold. Set the option
+     * where the next memory of a fallback list, or on_out_of_memory, is better than a page beyond
+     * the budget.
+     */
+    bool within_budget;
     uint32_t kind_mask;
     const quire_intent *intent;
 
     /*
-     * The fit places allocations in the pages: see quire_fit. The linear fit uses one shared page.
-     * Larger requests than page_size then get a dedicated page, and smaller ones that do not fit
-     * fail with TOO_MANY_PAGES.
+     * The fit places allocations in the pages: see quire_fit_options. The linear fit uses one
+     * shared page. Larger requests than page_size then get a dedicated page, and smaller ones that
+     * do not fit fail with TOO_MANY_PAGES.
      */
-    quire_fit fit;
-    bool least_fragmentation; /* these three are of the segregated fit: see quire_space_options */
-    bool deferred_coalescing;
-    bool slabs;
+    quire_fit_options fit;
 
     /*
-     * Number of shards, at most 64; 0: 1. A shard has a lock and pages of its own, so that threads
-     * that allocate at the same time do not wait for each other. Use about as many shards as such
-     * threads. With one shard, identical requests give identical placements. The linear fit
-     * supports one shard (otherwise UNSUPPORTED). Every shard in use has at least one page: 16
-     * shards with pages of 32 MiB reserve 512 MiB even if they are almost empty. Reduce
-     * pages.page_size where that is too much.
+     * Number of shards, at most 64. A shard has a lock and pages of its own, so that threads that
+     * allocate at the same time do not wait for each other.
+     *
+     * 0: the memory begins with one shard. When allocating calls of several threads often wait for
+     * each other, the number doubles, at most to the number of processors that the process may use
+     * and to pages.max_pages. Frees and statistics do not cause this. Existing allocations do not
+     * move. The hook gets QUIRE_EVENT_SHARDS. A memory in which only one thread allocates keeps one
+     * shard. So do the fits first and linear, and contiguous memories.
+     *
+     * 1: one shard always. With one shard, identical requests in the same order give identical
+     * placements. With slabs, and while 250,000 ranges or more exist, live and free, statistics,
+     * walks and trims influence later placements too; make them at the same places in that order.
+     *
+     * Other numbers: that many always. The linear fit and contiguous memories support one shard
+     * (otherwise UNSUPPORTED).
+     *
+     * Every shard in use has at least one page. It has 1 MiB by default, so that 16 shards with
+     * little in them reserve 16 MiB; an explicit pages.page_size applies to each of them.
      */
     uint32_t shards;
-    uint64_t granule;       /* bytes; see quire_space_options; 0: the default of the fit */
-    uint64_t max_alignment; /* of a request, a power of two up to 1 GiB; 0: 2 MiB */
     quire_page_policy pages;
     quire_clock clock;
     quire_on_out_of_memory on_out_of_memory;
@@ -211,11 +258,13 @@ typedef struct quire_memory_info {
     quire_memory_flags flags; /* of the kind; includes all requested flags */
     bool mappable;            /* the kind is host-visible */
     bool checked;             /* has red zones and a quarantine: see docs/checked.md */
+    bool within_budget;       /* as in the options */
+    bool exportable;          /* its pages can be exported: see quire_intent */
     quire_fit fit;
-    uint64_t page_size;  /* bytes of the next page, unless its request needs another size */
-    uint64_t granule;    /* bytes */
-    uint32_t page_count; /* live pages; 0 in a new memory */
-    uint32_t shards;
+    uint64_t page_size;     /* bytes of the next page, unless its request needs another size */
+    uint64_t granule;       /* bytes */
+    uint32_t page_count;    /* live pages; 0 in a new memory */
+    uint32_t shards;        /* their number now */
     uint64_t limit;         /* maximum bytes of pages; 0: none */
     uint64_t address_space; /* bytes that the page of a contiguous memory can grow to; 0: the memory
                              is not contiguous */
@@ -225,7 +274,7 @@ typedef struct quire_memory_info {
 typedef struct quire_page_info {
     uint32_t page; /* its number */
     bool dedicated;
-    bool mappable;
+    bool mappable; /* the kind is host-visible */
     uint64_t size; /* bytes, like the byte counts below */
     /* Native address of the first byte; 0 if the backend reports none when it creates a page, as
        the Vulkan backend: see quire_allocation_info.address. */
@@ -288,7 +337,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_trim(quire_memory *memory, ui
                                                         uint64_t *released);
 
 /*
- * Creates pages until the memory has at least `bytes` of them, in use or empty. From then on the
+ * Creates pages until the memory has at least `bytes` of them, in use or empty. Pages that follow
+ * use then have the shard's part of `bytes`, rounded up to a doubling of 1 MiB. From then on the
  * memory keeps that many bytes, beyond what retention says; 0 keeps none. It does not release them
  * for a request that does not fit either: trim to allow that. A trim or another preallocation by
  * any thread replaces this one, even while it creates pages.

@@ -7,19 +7,29 @@
  * page, offset and size of each can be queried.
  *
  *     quire_device *device = NULL;
- *     quire_host_open(&(quire_host_options){0}, &device);                   // quire/host.h
+ *     quire_host_open(NULL, &device);                                       // quire/host.h
  *     quire_memory *memory = NULL;
- *     quire_memory_create(device, &(quire_memory_options){0}, &memory);     // device-local
+ *     quire_memory_create(device, NULL, &memory);                           // device-local
  *     quire_buffer weights;
- *     quire_buffer_create(memory, &(quire_buffer_options){.size = 1024}, &weights);
- *     quire_allocation_info info;
- *     quire_allocation_get_info(memory, weights.allocation, &info);         // page, offset, size
+ *     quire_allocation_info info;                                           // page, offset, size
+ *     quire_buffer_create(memory, &(quire_buffer_options){.size = 1024, .info = &info}, &weights);
  *     quire_free(memory, weights.allocation);
  *     quire_memory_destroy(&memory);
  *     quire_device_destroy(&device);
  *
- * Read in this order: base.h (conventions), device.h, memory.h, allocation.h, resource.h. The rest
- * can wait until you need it. Each backend has a header of its own with the function that opens its
+ * Most programs need only these functions:
+ *  - quire_host_open, quire_vulkan_open or quire_cuda_open opens a device; quire_device_destroy;
+ *  - quire_memory_create with quire_memory_options.flags or .intent; quire_memory_destroy;
+ *  - quire_allocate, quire_buffer_create and quire_image_create; quire_free frees all three; their
+ *    forms quire_device_allocate and so on (default_memory.h) need no memory;
+ *  - quire_map and quire_unmap for memory that the host can reach, quire_write and quire_read for
+ *    every memory, quire_copy between memories;
+ *  - quire_free_on for what a stream of the device still uses;
+ *  - quire_last_error has the sentence of a failure, quire_memory_get_stats the use of a memory.
+ *
+ * Read in this order: the conventions in base.h; quire_memory_options in memory.h;
+ * quire_allocation_options and the functions after it in allocation.h; resource.h. The rest can
+ * wait until you need it. Each backend has a header of its own with the function that opens its
  * devices: host.h, vulkan.h, cuda.h, plugin.h. To write a backend, read backend.h.
  *
  * Thread-safety: any thread may call any function on a live device or memory at any time. A destroy
@@ -29,15 +39,18 @@
 #ifndef QUIRE_QUIRE_H
 #define QUIRE_QUIRE_H
 
-#include "quire/allocation.h" /* allocate, free, map, read, write, views */
-#include "quire/base.h"       /* results, last error, log, host memory callbacks */
-#include "quire/device.h"     /* devices, heaps, memory kinds, budgets */
-#include "quire/insight.h"    /* statistics, walk, owner of an address, JSON, picture */
-#include "quire/memory.h"     /* memories, page policy, trim, limits */
-#include "quire/preset.h"     /* page policies of other allocators */
-#include "quire/resource.h"   /* buffers and images */
-#include "quire/space.h"      /* the range allocator alone */
-#include "quire/stream.h"     /* streams, points, stream-ordered allocation and free */
-#include "quire/transfer.h"   /* copies and fills */
+/* clang-format off: in the order in which to read them */
+#include "quire/base.h"           /* results, last error, log, host memory callbacks */
+#include "quire/device.h"         /* devices, heaps, memory kinds, budgets */
+#include "quire/memory.h"         /* memories, page policy, trim, limits */
+#include "quire/allocation.h"     /* allocate, free, map, read, write, views, find by address */
+#include "quire/resource.h"       /* buffers and images */
+#include "quire/default_memory.h" /* the same without creating a memory */
+#include "quire/transfer.h"       /* copies and fills */
+#include "quire/stream.h"         /* streams, points, memory in the order of streams */
+#include "quire/insight.h"        /* statistics, walk, events, JSON, picture */
+#include "quire/preset.h"         /* page policies of other allocators */
+#include "quire/space.h"          /* the range allocator alone */
+/* clang-format on */
 
 #endif

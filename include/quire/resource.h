@@ -37,13 +37,17 @@ typedef struct quire_buffer_options {
     uint64_t size;      /* bytes, above 0 */
     quire_usage usage;  /* 0: storage and both transfers */
     uint64_t alignment; /* minimum, a power of two; 0: only what the backend requires */
-    const char *name;   /* these six as in quire_allocation_options */
-    uint64_t user_data;
+    /* These nine as in quire_allocation_options. */
+    const char *name;
+    bool host_write;
+    bool host_read;
     bool zero;
     bool dedicated;
-    bool host_read;
-    bool host_write;
-    uint64_t unused[4]; /* must be zero */
+    bool mapped;
+    uint64_t user_data;
+    quire_stream *stream;
+    quire_allocation_info *info;
+    uint64_t unused[2]; /* must be zero */
 } quire_buffer_options;
 
 typedef struct quire_buffer_info {
@@ -81,13 +85,17 @@ typedef struct quire_image_options {
     quire_channel_type channel_type;
     quire_tiling tiling;
     quire_usage usage; /* 0: storage, sampled and both transfers */
-    const char *name;  /* these six as in quire_allocation_options */
-    uint64_t user_data;
+    /* These nine as in quire_allocation_options. */
+    const char *name;
+    bool host_write;
+    bool host_read;
     bool zero;
     bool dedicated;
-    bool host_read;
-    bool host_write;
-    uint64_t unused[4]; /* must be zero */
+    bool mapped;
+    uint64_t user_data;
+    quire_stream *stream;
+    quire_allocation_info *info;
+    uint64_t unused[2]; /* must be zero */
 } quire_image_options;
 
 typedef struct quire_image_info {
@@ -105,18 +113,6 @@ typedef struct quire_image_info {
     quire_allocation_info place; /* place.size has the bytes that the image holds */
     uint64_t unused[4];
 } quire_image_info;
-
-/* Requirements of a native object on its memory. */
-typedef struct quire_requirements {
-    uint64_t size;      /* bytes */
-    uint64_t alignment; /* bytes */
-    uint32_t kind_mask; /* bit i: kind i can hold it */
-    bool dedicated;     /* the driver requires a dedicated page: see quire_page_request.object */
-    bool prefers_dedicated; /* the driver prefers a dedicated page and accepts a shared one */
-    uint64_t row_pitch;     /* bytes, of a linear image */
-    uint64_t slice_pitch;   /* bytes, of a linear image */
-    uint64_t unused[4];
-} quire_requirements;
 
 /* ---- buffers -------------------------------------------------------------------------------- */
 
@@ -160,6 +156,22 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_image_create_fallback(
 /* Writes the description of an image. Errors: those of handles. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_image_get_info(quire_memory *memory, quire_image image,
                                                            quire_image_info *info);
+
+/* Requirements of a native object on its memory. */
+typedef struct quire_requirements {
+    uint64_t size;      /* bytes */
+    uint64_t alignment; /* bytes */
+    uint32_t kind_mask; /* bit i: kind i can hold it */
+    bool dedicated;     /* the driver requires a dedicated page: see quire_page_request.object */
+    /* The driver prefers a dedicated page and accepts a shared one. It gets one while less than
+       three quarters of the pages exist that the device may have (quire_limits.max_pages, or
+       quire_device_set_page_limit if that is lower), unless there is no memory for it or the memory
+       is QUIRE_DEDICATED_NEVER. */
+    bool prefers_dedicated;
+    uint64_t row_pitch;   /* bytes, of a linear image */
+    uint64_t slice_pitch; /* bytes, of a linear image */
+    uint64_t unused[4];
+} quire_requirements;
 
 /*
  * Writes what an image would need, without creating memory. Errors: INVALID_ARGUMENT, UNSUPPORTED

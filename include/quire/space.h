@@ -13,7 +13,7 @@
  *     quire_space_destroy(&space);
  *
  * Internally all regions lie on one *line* of numbers, which limits their total size: see
- * quire_space_options.granule.
+ * quire_fit_options.granule.
  *
  * Thread-safety: a space has no lock. Calls on one space must not overlap; calls on different
  * spaces may.
@@ -43,6 +43,11 @@ typedef enum quire_fit {
      * Size classes with address buckets, over all regions at once. Takes a range of the request's
      * own class that is large enough, otherwise the range at the lowest address in the next class
      * that has any. Constant time. Left padding becomes a free range.
+     *
+     * While 250,000 ranges or more exist, live and free, a freed range merges with its neighbours
+     * up to 32 frees later, so that their records are in the cache by then. Statistics, walks and
+     * trims, and a search that finds nothing, merge all at once. Among so many ranges they
+     * therefore influence later placements.
      */
     QUIRE_FIT_SEGREGATED = 0,
     /*
@@ -79,35 +84,34 @@ typedef enum quire_fit {
     QUIRE_FIT_LINEAR
 } quire_fit;
 
-typedef struct quire_space_options {
-    quire_fit fit;
-    /* The next three options require the segregated fit; other fits are INVALID_ARGUMENT. */
+/* The fit of a space or a memory and its parameters. {0}: the segregated fit and its defaults. */
+typedef struct quire_fit_options {
+    quire_fit algorithm; /* 0: segregated */
     /*
      * Requests of 64 KiB and more take the upper end of a free range. This separates small and
-     * large ranges: fewer refusals in a nearly full space, a somewhat slower allocation.
+     * large ranges: fewer refusals in a nearly full space, a somewhat slower allocation. Requires
+     * the segregated fit; other fits are INVALID_ARGUMENT.
      */
     bool least_fragmentation;
-    /*
-     * From 16,000 ranges on, a freed range passes through a queue of 32 before it merges with its
-     * neighbours. Their records are fetched into the cache in that time, so that frees are faster
-     * in spaces that exceed the cache. quire merges the whole queue when a request finds no range,
-     * and before any statistics or walk.
-     */
-    bool deferred_coalescing;
     /*
      * Ranges of up to 4 KiB share slabs of up to 256 KiB. This halves the time and needs a tenth of
      * the records. The cost: free slots serve only their own size class, and sizes are rounded up
      * to the alignment and then by at most an eighth (the placement has the size). Use it if most
-     * ranges are small and much space is free.
+     * ranges are small and much space is free. Requires the segregated fit; other fits are
+     * INVALID_ARGUMENT.
      */
     bool slabs;
-    /* Bytes of region 0, which is added at creation; 0: none, the caller adds regions. */
-    uint64_t size;
     /*
-     * Smallest unit that is allocated, in bytes, a power of two; sizes are rounded up to it. 0: 256
-     * for the segregated and buddy fits, 1 for the first and linear fits, which accept no other.
-     * The line of the segregated and buddy fits has 2^32 - 1 granules (1 TiB with 256 bytes), that
-     * of the others 2^62 bytes. The regions and the alignment gaps between them must fit on it.
+     * Smallest unit that is allocated, in bytes, a power of two up to 1 GiB; sizes are rounded up
+     * to it. The line of the segregated and buddy fits has 2^32 - 1 granules (4 GiB with 1 byte,
+     * 1 TiB with 256), that of the others 2^62 bytes. The regions and the alignment gaps between
+     * them must fit on it.
+     *
+     * 0 selects by the fit. Segregated: 256 for memories and for spaces that are created without
+     * `size`; with a size, 1, or the smallest power of two with which the size fits on the line.
+     * Set a granule if you add more regions than that line holds. Buddy: 256, because it needs two
+     * bits of host memory per granule; more if the size does not fit otherwise. First and linear:
+     * 1; they accept no other. quire_space_stats and quire_memory_info report the granule.
      */
     uint64_t granule;
     /*
@@ -116,6 +120,13 @@ typedef struct quire_space_options {
      * many small regions and a large alignment use much of the line.
      */
     uint64_t max_alignment;
+    uint64_t unused[2]; /* must be zero */
+} quire_fit_options;
+
+typedef struct quire_space_options {
+    quire_fit_options fit;
+    /* Bytes of region 0, which is added at creation; 0: none, the caller adds regions. */
+    uint64_t size;
     /*
      * Ranges for linear resources (buffers, linear images) and ranges for images of optimal tiling
      * never share an aligned block of this many bytes, counted from native address 0: Vulkan's
@@ -132,7 +143,7 @@ typedef struct quire_range_options {
     uint64_t size;      /* bytes, above 0 */
     uint64_t alignment; /* a power of two up to the largest alignment of the space; 0: 1 */
     uint64_t user;      /* value of the caller, stored with the range */
-    bool exhaustive;    /* full search before NO_SPACE, as quire_space_allocate_exhaustive */
+    bool bounded;       /* NO_SPACE after the bounded search: see quire_space_allocate */
     bool optimal;       /* for an image of optimal tiling: see buffer_image_granularity */
     bool upper;         /* linear fit: from the upper end; other fits: INVALID_ARGUMENT */
     uint64_t unused[2]; /* must be zero */
@@ -164,7 +175,7 @@ typedef struct quire_space_stats {
     uint64_t region_count;
     uint64_t metadata_bytes; /* current host memory of the space's own records */
     uint64_t metadata_peak;  /* its maximum so far */
-    uint64_t full_passes;    /* full searches */
+    uint64_t full_passes; /* full searches; a request that is refused without a search makes none */
     uint64_t full_pass_hits; /* full searches that found a range the bounded search had missed */
     uint64_t max_looked_at;  /* maximum number of free ranges that a bounded search examined */
     uint64_t unused[3];
@@ -226,25 +237,25 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_space_resize_region(quire_space *spa
 
 /*
  * Allocates `size` bytes, above 0, at a multiple of `alignment`, a power of two (0: 1), and stores
- * `user` with the range. The search is bounded: its time is the same with one region and with ten
- * thousand. It finds a range whenever a free range of at least size + alignment - granule bytes
- * exists in a size class above the request's, and most of those below. The buddy fit finds a range
- * whenever a free block of the larger of size and alignment exists.
+ * `user` with the range. NO_SPACE means that no free range can hold the request. Two options limit
+ * which free ranges count: the linear fit uses the three ends that quire_fit describes, and a free
+ * slot of a slab serves its own size class.
+ *
+ * A bounded search comes first. Its time does not depend on the number of ranges and regions. It
+ * finds a range whenever a free range of at least size + alignment - granule bytes exists in a size
+ * class above the request's, and most of those below. The buddy fit finds a range whenever a free
+ * block of the larger of size and alignment exists. If the bounded search finds nothing, the full
+ * search examines every free range that could hold the request, at most all of them. Set `bounded`
+ * in quire_space_allocate_with to omit it.
+ *
+ * The space remembers what a full search did not find. It refuses a request that is at least as
+ * large, at least as aligned and of the same tiling without a search, until a range is freed, the
+ * space is cleared, or a region is added or grown.
  * Errors: INVALID_ARGUMENT, NO_SPACE, OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_allocate(quire_space *space, uint64_t size,
                                                            uint64_t alignment, uint64_t user,
                                                            quire_placement *placement);
-
-/*
- * Like quire_space_allocate. If the bounded search finds nothing, searches every free range that
- * could hold the request: NO_SPACE then means that no range fits.
- */
-QUIRE_API QUIRE_MUST_USE quire_result quire_space_allocate_exhaustive(quire_space *space,
-                                                                      uint64_t size,
-                                                                      uint64_t alignment,
-                                                                      uint64_t user,
-                                                                      quire_placement *placement);
 
 /* Like quire_space_allocate, with all options. Errors as quire_space_allocate. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_allocate_with(quire_space *space,

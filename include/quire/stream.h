@@ -23,8 +23,6 @@
 extern "C" {
 #endif
 
-typedef struct quire_stream quire_stream;
-
 /*
  * A point of a stream. {0} has passed. There are two sorts of streams:
  *  - quire or its backend marks the points. A value is valid up to the last mark. Every function
@@ -54,8 +52,9 @@ typedef struct quire_stream_info {
                          quire_vulkan_stream_get return native handles. */
     uint64_t marked; /* value of the last known point */
     uint64_t passed; /* value of the last point known to have passed; the backend is not queried */
-    uint64_t deferred; /* allocations of all memories that wait for its points, or that will wait
-                         once they are freed (quire_record_use) */
+    /* allocations of all memories that wait for its points, or that will wait once they are freed
+       (quire_record_use), and native objects that wait after their ranges were reused */
+    uint64_t deferred;
     uint64_t unused[4];
 } quire_stream_info;
 
@@ -135,10 +134,26 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_point_await(const quire_point *point
 /* ---- memory in the order of streams --------------------------------------------------------- */
 
 /*
+ * Allocations, buffers and images whose options name a stream get memory for work that is submitted
+ * to the stream after the call. quire uses the first of these that fits:
+ *  1. a range that was freed on this stream and is at most an eighth larger than the request;
+ *  2. a free range;
+ *  3. a range that was freed on another stream of the device; quire then orders this stream after
+ *     the other's point;
+ *  4. a new page.
+ * Earlier work of the stream may still use the range. Free such an allocation in the order of that
+ * stream too, or when that work is done; this applies to quire_abort as well. Where two native
+ * objects use the same bytes in this way, the caller issues the barrier that the backend requires
+ * for aliased memory. Requests with `zero` reuse no range before its point has passed.
+ *
+ * A range allocated on a capture stream returns to that stream only, whichever function frees it.
+ */
+
+/*
  * Frees an allocation and destroys its object once the point has passed, and once the uses recorded
  * by quire_record_use have. The handle is stale at once. Until then the range counts as live and in
- * quire_memory_stats.deferred_bytes. If it is a raw range, requests on the point's stream can reuse
- * it at once. The point may be of another device.
+ * quire_memory_stats.deferred_bytes. Requests whose options name the point's stream can reuse the
+ * range at once. The point may be of another device.
  * Errors as quire_free; INVALID_ARGUMENT (also for a point that was never marked),
  * OUT_OF_HOST_MEMORY (the allocation stays live), and errors of the backend at the stream's first
  * mark.
@@ -156,22 +171,6 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_free_after(quire_memory *memory,
 QUIRE_API QUIRE_MUST_USE quire_result quire_free_on(quire_memory *memory,
                                                     quire_allocation allocation,
                                                     quire_stream *stream);
-
-/*
- * Allocates a raw range for work on a stream. quire uses the first of these that fits:
- *  1. a range that was freed on this stream and is at most an eighth larger than the request,
- *     without a call of the backend;
- *  2. a free range;
- *  3. a range that was freed on another stream of the device; quire then orders this stream after
- *     the other's point;
- *  4. a new page.
- * A range allocated on a capture stream returns to that stream only, whichever function frees it.
- * Errors as quire_allocate.
- */
-QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_on(quire_memory *memory,
-                                                        const quire_allocation_options *options,
-                                                        quire_stream *stream,
-                                                        quire_allocation *allocation);
 
 /*
  * Records that work on a stream uses an allocation. Whichever function frees the allocation, the

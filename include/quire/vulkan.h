@@ -5,8 +5,9 @@
  * The minimum is Vulkan 1.1. quire uses features of later versions and extensions if the device has
  * them enabled, and never requires them. In a build without this backend every function here
  * returns UNSUPPORTED (or a null handle), so that programs link either way. docs/vulkan.md has
- * more. Exports and imports are in quire/vulkan_share.h, which this header includes; sparse objects
- * and aliases are in quire/vulkan_sparse.h.
+ * more. Devices and their queues are in quire/vulkan_device.h, exports and imports in
+ * quire/vulkan_share.h, both of which this header includes; sparse objects and aliases are in
+ * quire/vulkan_sparse.h.
  *
  * Thread-safety: any thread may call any function on live objects. Native handles that a function
  * writes belong to quire.
@@ -21,126 +22,12 @@
 #include <vulkan/vulkan_core.h>
 
 #include "quire/backend.h"
+#include "quire/vulkan_device.h"
 #include "quire/vulkan_share.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---- devices -------------------------------------------------------------------------------- */
-
-/*
- * A queue for copies between the host and memory that it cannot reach, fills, layout changes and
- * the binding of sparse objects. Without a queue these are UNSUPPORTED.
- */
-typedef struct quire_vulkan_queue {
-    VkQueue queue; /* NULL: none */
-    /* Family of the queue. It must be a family that uses the memory, because quire transfers no
-       ownership between families. It must support transfer; for texels compute or graphics; for
-       sparse objects sparse binding. */
-    uint32_t family;
-    /*
-     * Called around each use of the queue, which lasts for one submission. A thread between the two
-     * calls waits for nothing. They must not call quire and must not fork, because quire holds
-     * locks of the backend. Both NULL: nothing else uses the queue.
-     */
-    void (*lock)(void *user);
-    void (*unlock)(void *user);
-    void *user;
-} quire_vulkan_queue;
-
-/* Options that open and wrap have in common. */
-typedef struct quire_vulkan_settings {
-    quire_device_options device;
-    const VkAllocationCallbacks *callbacks; /* copied; NULL: the driver's own */
-    /* Bytes of host memory that copies go through, allocated for the first copy; 4 KiB to 1 GiB; 0:
-       4 MiB. */
-    uint64_t staging_size;
-    /* Usage of the buffers of quire_vulkan_page_buffer; 0: every usage of core Vulkan, with device
-       addresses if they are enabled. */
-    VkBufferUsageFlags page_usage;
-    /*
-     * Export types of pages of memories with an exportable intent; 0: opaque POSIX file descriptors
-     * (opaque win32 handles on Windows).
-     */
-    VkExternalMemoryHandleTypeFlags export_types;
-    uint64_t unused[4]; /* must be zero */
-} quire_vulkan_settings;
-
-typedef struct quire_vulkan_options {
-    /*
-     * Selects the device: its index in the driver's order ("0"), or a part of its name in any case.
-     * NULL: the value of the environment variable QUIRE_VULKAN_DEVICE in the same form; if it is
-     * not set, the first discrete GPU, otherwise integrated, otherwise virtual, otherwise any.
-     */
-    const char *device;
-    PFN_vkGetInstanceProcAddr get_instance_proc_addr; /* NULL: of the system's loader */
-    quire_vulkan_settings settings;
-    uint64_t unused[4]; /* must be zero */
-} quire_vulkan_options;
-
-/*
- * Creates an instance, a device and one compute queue, which are destroyed with the quire device.
- * All features of Vulkan 1.0 that the device has are enabled, except robustBufferAccess, and those
- * that this backend uses. NULL options mean {0}.
- *
- * The environment selects layers (VK_INSTANCE_LAYERS). If the device has a log, messages of layers
- * and of the driver are logged as lines that begin with "vulkan: ". They are written from inside
- * the Vulkan call that they are about, which may be a call of the program, so that a debugger shows
- * it. Vulkan permits no calls of Vulkan there, and a page may be half created: for such a line the
- * sink must not call quire. Errors: INVALID_ARGUMENT, UNSUPPORTED (no loader, no driver, no such
- * device, or no device with Vulkan 1.1), OUT_OF_HOST_MEMORY, and errors of Vulkan.
- */
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_open(const quire_vulkan_options *options,
-                                                        quire_device **device);
-
-/*
- * A device of the caller. The handles must outlive the quire device; the structs that are pointed
- * to are read during the call only.
- */
-typedef struct quire_vulkan_wrap_options {
-    VkInstance instance;
-    VkPhysicalDevice physical_device;
-    VkDevice device;
-    PFN_vkGetInstanceProcAddr get_instance_proc_addr;
-    /* NULL: queried from get_instance_proc_addr. A layer sets the function of the next layer. */
-    PFN_vkGetDeviceProcAddr get_device_proc_addr;
-    /*
-     * How instance and device were created: version and extensions of the instance; extensions and
-     * features of the device, in pEnabledFeatures or in the chain. NULL: Vulkan 1.1 with nothing
-     * enabled.
-     */
-    const VkInstanceCreateInfo *instance_info;
-    const VkDeviceCreateInfo *device_info;
-    quire_vulkan_queue queue;
-    quire_vulkan_settings settings;
-    uint64_t unused[4]; /* must be zero */
-} quire_vulkan_wrap_options;
-
-/*
- * Opens a quire device on a device of the caller. quire calls only functions from
- * get_instance_proc_addr: it does not touch the loader or volk. Memory kinds that need a feature
- * that is not enabled (protected, AMD device-coherent) are reported, and using them is UNSUPPORTED.
- * Errors: INVALID_ARGUMENT (a null handle, or a missing function, which the sentence names),
- * UNSUPPORTED (below Vulkan 1.1; a group of several physical devices), OUT_OF_HOST_MEMORY.
- */
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_wrap(const quire_vulkan_wrap_options *options,
-                                                        quire_device **device);
-
-typedef struct quire_vulkan_handles {
-    VkInstance instance;
-    VkPhysicalDevice physical_device;
-    VkDevice device;
-    VkQueue queue; /* NULL: none */
-    uint32_t queue_family;
-    uint32_t api_version; /* that quire uses: the lower one of instance and device */
-    PFN_vkGetInstanceProcAddr get_instance_proc_addr;
-    uint64_t unused[4];
-} quire_vulkan_handles;
-
-/* Writes the native handles of a device. Errors: INVALID_ARGUMENT. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_handles(quire_device *device,
-                                                               quire_vulkan_handles *handles);
 
 /* ---- memories ------------------------------------------------------------------------------- */
 
@@ -169,8 +56,8 @@ quire_vulkan_memory_create(quire_device *device, const quire_memory_options *opt
  * Write what a buffer or image would need, without creating memory. Pass kind_mask to
  * quire_memory_options or quire_kind_request to choose among the kinds that can hold it. If quire
  * creates a native object for this, it destroys it again. Errors: INVALID_ARGUMENT, UNSUPPORTED
- * (sparse or disjoint objects; a format that the device does not support for this use), and errors
- * of Vulkan.
+ * (sparse or disjoint objects; a format that the device does not support for this use; a buffer
+ * above quire_limits.max_buffer), and errors of Vulkan.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_buffer_requirements(
     quire_device *device, const VkBufferCreateInfo *info, quire_requirements *requirements);
@@ -180,8 +67,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_requirements(
 /*
  * Writes the size and alignment of a raw range for an object that the caller created and will bind,
  * for quire_allocate or quire_reserve. If the object is of optimal tiling, both are rounded to the
- * granularity of buffers and images. Sets `dedicated` if the object prefers dedicated memory. The
- * other fields stay as they are.
+ * granularity of buffers and images. Sets `dedicated` if the object prefers dedicated memory and
+ * less than three quarters of quire_limits.max_pages exist on the device. The other fields stay as
+ * they are.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (the memory's kind cannot hold the object; or the object
  * requires dedicated memory, as a chained VkMemoryDedicatedRequirements says: use
  * quire_vulkan_buffer_place or quire_vulkan_image_place).
@@ -195,21 +83,35 @@ quire_vulkan_range_options(quire_memory *memory, const VkMemoryRequirements2 *re
 /* Options in addition to a VkBufferCreateInfo or VkImageCreateInfo. */
 typedef struct quire_vulkan_object_options {
     uint64_t alignment; /* minimum, a power of two; 0: only what Vulkan requires */
-    /* These six as in quire_allocation_options. The name is also the debug name of the native
-     * object
-       if VK_EXT_debug_utils is enabled. */
+    /* These nine as in quire_allocation_options. The name is also the debug name of the native
+       object if VK_EXT_debug_utils is enabled. */
     const char *name;
     uint64_t user_data;
     bool zero;
     bool dedicated;
     bool host_read;
     bool host_write;
-    uint64_t unused[4]; /* must be zero */
+    bool mapped;
+    quire_stream *stream;
+    quire_allocation_info *info;
+    /*
+     * The VkBufferCreateInfo or VkImageCreateInfo that the object was created with, for
+     * quire_vulkan_buffer_place and quire_vulkan_image_place; NULL in other calls. Read during the
+     * call. Vulkan cannot be queried for it. With NULL the object cannot be placed in an exportable
+     * memory; a buffer has a dedicated page only if the driver requires it, and then quire cannot
+     * copy its bytes unless the host can map them.
+     */
+    const void *create_info;
+    uint64_t unused[2]; /* must be zero */
 } quire_vulkan_object_options;
 
 /*
  * Like quire_buffer_create and quire_image_create, from Vulkan's own create info with its chain.
- * NULL options mean {0}. Errors as theirs and as quire_vulkan_buffer_requirements.
+ * quire adds two things that it may lack: to a buffer the transfer usages, unless the memory is
+ * exportable or the usage is in the chain; in an exportable memory the handle types of the memory.
+ * NULL options mean {0}. Errors as theirs and as quire_vulkan_buffer_requirements; INVALID_ARGUMENT
+ * also for a chain with other handle types than those of an exportable memory, UNSUPPORTED also for
+ * an object that the device cannot export.
  */
 QUIRE_API QUIRE_MUST_USE quire_result
 quire_vulkan_buffer_create(quire_memory *memory, const VkBufferCreateInfo *info,
@@ -219,9 +121,35 @@ quire_vulkan_image_create(quire_memory *memory, const VkImageCreateInfo *info,
                           const quire_vulkan_object_options *options, quire_image *image);
 
 /*
+ * Create a buffer or image in the first of `count` memories that can hold it and has room, as
+ * quire_buffer_create_fallback. The memories are of this backend. NULL options mean {0}. Errors as
+ * there and as quire_vulkan_buffer_create.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_buffer_create_fallback(
+    quire_memory *const *memories, uint32_t count, const VkBufferCreateInfo *info,
+    const quire_vulkan_object_options *options, uint32_t *chosen, quire_buffer *buffer);
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_create_fallback(
+    quire_memory *const *memories, uint32_t count, const VkImageCreateInfo *info,
+    const quire_vulkan_object_options *options, uint32_t *chosen, quire_image *image);
+
+/*
+ * Create a buffer or image without creating a memory first: in the device's default memory of the
+ * best kind that can hold it and has room, as quire_device_buffer_create (quire/default_memory.h).
+ * They write the memory that it lies in. NULL as `choice` or `options` means {0}. Errors as there
+ * and as quire_vulkan_buffer_create.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_device_buffer_create(
+    quire_device *device, const quire_kind_choice *choice, const VkBufferCreateInfo *info,
+    const quire_vulkan_object_options *options, quire_memory **memory, quire_buffer *buffer);
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_device_image_create(
+    quire_device *device, const quire_kind_choice *choice, const VkImageCreateInfo *info,
+    const quire_vulkan_object_options *options, quire_memory **memory, quire_image *image);
+
+/*
  * Allocate a range for an object that the caller created, and bind it. The object stays the
  * caller's, who destroys it before or after quire_free. `optimal` says that the image is of optimal
- * tiling. NULL options mean {0}. Errors as quire_vulkan_buffer_create.
+ * tiling. NULL options mean {0}. Errors as quire_vulkan_buffer_create; INVALID_ARGUMENT also for an
+ * exportable memory without options->create_info.
  */
 QUIRE_API QUIRE_MUST_USE quire_result
 quire_vulkan_buffer_place(quire_memory *memory, VkBuffer native,
@@ -253,8 +181,7 @@ typedef struct quire_vulkan_range {
     VkBuffer buffer; /* covers the range; from quire_vulkan_page_buffer only */
     VkDeviceSize buffer_offset;
     /* Of the range in `buffer`. 0 if device addresses are not enabled, if page_usage leaves them
-     * out, or if the page is dedicated to a buffer of the caller, whose usage quire does not know.
-     * */
+       out, or if the page is dedicated to a buffer of the caller, whose usage is unknown. */
     VkDeviceAddress address;
     uint64_t unused[4];
 } quire_vulkan_range;
@@ -269,7 +196,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_range(quire_memory *memor
  * thousands of ranges need one VkBuffer. quire creates it for the first such query with
  * settings.page_usage, and destroys it with the page. Allocate with the alignment that the use of
  * the range requires (minStorageBufferOffsetAlignment, ...). Errors: UNSUPPORTED (the kind cannot
- * hold such buffers, or the page is dedicated to an image), and errors of Vulkan.
+ * hold such buffers; the page is dedicated to an image, or is larger than
+ * quire_limits.max_buffer), and errors of Vulkan.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_page_buffer(quire_memory *memory,
                                                                quire_allocation allocation,
@@ -300,8 +228,8 @@ typedef struct quire_vulkan_view {
 /*
  * Create a view of an image that quire_image_create or quire_vulkan_image_create made: first mip
  * level and layer, colour aspect. The caller destroys it before the image is freed. NULL options
- * mean {0}. Errors: INVALID_ARGUMENT, UNSUPPORTED (an image of
- * the caller, whose form quire does not know, or an address mode that quire does not offer).
+ * mean {0}. Errors: INVALID_ARGUMENT, UNSUPPORTED (an image of the caller, whose form quire does
+ * not know; or an address mode that quire does not offer).
  */
 QUIRE_API QUIRE_MUST_USE quire_result
 quire_vulkan_view_create(quire_memory *memory, quire_image image,
@@ -321,11 +249,12 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_set_layout(quire_memory
 
 /*
  * Copy all texels of an image that quire_image_create made, packed without padding, x first;
- * complete on return. `size` must be quire_image_info.minimum_size. A write expects the image in
- * layout `before` and leaves it in `after`. A read expects and leaves it in `layout`. The image
- * needs the transfer usage. On failure the layout is unknown. Errors: INVALID_ARGUMENT,
- * OUT_OF_RANGE (another size), UNSUPPORTED (no queue, or an image that quire_image_create did not
- * make).
+ * complete on return. They cost a submission for each half of the staging ring that the texels fill
+ * (quire_vulkan_settings.staging_size), and a wait for the last one. `size` must be
+ * quire_image_info.minimum_size. A write expects the image in layout `before` and leaves it in
+ * `after`. A read expects and leaves it in `layout`. The image needs the transfer usage. On failure
+ * the layout is unknown. Errors: INVALID_ARGUMENT, OUT_OF_RANGE (another size), UNSUPPORTED (no
+ * queue, or an image that quire_image_create did not make).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_write(quire_memory *memory,
                                                                quire_image image,
@@ -344,21 +273,19 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_read(quire_memory *memo
  *  - The caller, who submits the work and signals the values. quire_stream_announce announces a
  *    value. quire queries the semaphore and waits for it, but submits nothing. The caller's own
  *    waits order the stream after others. Copies on it are complete on return.
- *  - quire, which creates the semaphore and submits to a queue. Each mark, wait, fill and copy
- *    between pages is a submission that signals the next value. A mark follows everything submitted
- *    to the queue before, by anyone. A wait delays everything submitted to the queue later. Copies
- *    between host memory and pages, and fills that are not whole words of 4 bytes, wait for the
- *    stream and are complete on return.
+ *  - quire, which creates the semaphore and submits to a queue. Each mark, wait and fill, and each
+ *    copy between pages or from host memory, is a submission that signals the next value; a large
+ *    copy from host memory is several. A mark follows everything submitted to the queue before, by
+ *    anyone. A wait delays everything submitted to the queue later. Copies to host memory, and
+ *    fills that are not whole words of 4 bytes, wait for the stream and are complete on return.
  */
 typedef struct quire_vulkan_stream_options {
     /* A timeline semaphore of the device that the caller signals. It must outlive the stream and
-     * all
-       work ordered after its points. VK_NULL_HANDLE: quire creates one. */
+       all work ordered after its points. VK_NULL_HANDLE: quire creates one. */
     VkSemaphore semaphore;
     /* Another queue of the device, only with quire's own semaphore. Its family must support
-     * transfer
-       and use the memory. NULL: the device's queue with its lock functions. A queue without lock
-       functions is used by quire only. */
+       transfer and use the memory. NULL: the device's queue with its lock functions. A queue
+       without lock functions is used by quire only. */
     quire_vulkan_queue queue;
     const char *name;   /* copied; NULL: "stream" */
     uint64_t unused[4]; /* must be zero */

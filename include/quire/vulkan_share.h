@@ -34,21 +34,33 @@ typedef struct quire_vulkan_import {
     uint64_t size;    /* bytes of the whole memory */
     const char *name; /* copied; NULL: none */
     uint64_t user_data;
-    uint64_t unused[4]; /* must be zero */
+    /*
+     * An object of the caller's that the memory is dedicated to, created for handle type `type`;
+     * at most one. `size` must be the size that the object requires. The caller binds it to the
+     * range at offset 0, and nothing else. quire copies bytes of the range only if the host can map
+     * it. Needed where the memory was exported from a dedicated allocation, and where the device
+     * imports the type only so. VK_NULL_HANDLE: the memory is not dedicated.
+     */
+    VkBuffer buffer;
+    VkImage image;
+    uint64_t unused[2]; /* must be zero */
 } quire_vulkan_import;
 
 /*
  * Makes an allocation of existing memory: a dedicated page, released with the allocation. It counts
- * in statistics and budgets like other pages. Errors as quire_allocate; UNSUPPORTED (the memory's
- * kind cannot import it: quire_vulkan_import_kinds has the kinds that can).
+ * in statistics and budgets like other pages. Errors as quire_allocate; INVALID_ARGUMENT also for
+ * two objects or a size that is not the object's; UNSUPPORTED (the memory's kind cannot import it:
+ * quire_vulkan_import_kinds has the kinds that can; or the device imports the handle type only into
+ * memory that is dedicated to an object).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_import_range(quire_memory *memory,
                                                                 const quire_vulkan_import *import,
                                                                 quire_allocation *allocation);
 
 /*
- * Writes a mask of the kinds that can import it; all kinds for an opaque descriptor, which Vulkan
- * cannot query. Errors: INVALID_ARGUMENT, UNSUPPORTED, and errors of Vulkan.
+ * Writes a mask of the kinds that can import it; for an opaque descriptor, which Vulkan cannot
+ * query, all kinds. With an object it has only kinds that can hold the object. Errors:
+ * INVALID_ARGUMENT, UNSUPPORTED, and errors of Vulkan.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_import_kinds(quire_device *device,
                                                                 const quire_vulkan_import *import,

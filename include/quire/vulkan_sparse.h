@@ -29,10 +29,10 @@ extern "C" {
  * its page, offset, left padding and size; quire_write and quire_read reach its bytes. The object
  * owns its parts: quire_free of a part is BUSY.
  *
- * All binding goes through the device's queue, whose family must support it, and is complete on
- * return. The caller ensures that the device does not use what is unbound. The object belongs to
- * its memory: quire_memory_destroy is BUSY while it lives, and quire_memory_destroy_all destroys
- * it.
+ * All binding goes through the device's sparse queue, or its queue if there is none, whose family
+ * must support it, and is complete on return. The caller ensures that the device does not use what
+ * is unbound. The object belongs to its memory: quire_memory_destroy is BUSY while it lives, and
+ * quire_memory_destroy_all destroys it.
  *
  * Thread-safety: any thread may call any function except quire_vulkan_sparse_destroy on a live
  * object. Changes of one object take turns. The memory's on_out_of_memory must not use the object.
@@ -44,8 +44,8 @@ extern "C" {
 typedef struct quire_vulkan_sparse quire_vulkan_sparse;
 
 /*
- * Create a sparse object. Options as for other objects; alignment, zero, dedicated, host_read and
- * host_write hold for each part. NULL means {0}.
+ * Create a sparse object. Options as for other objects; alignment, zero, dedicated, host_read,
+ * host_write and mapped hold for each part. NULL means {0}.
  * Errors: INVALID_ARGUMENT, NOT_HOST_VISIBLE, UNSUPPORTED (a feature that is not enabled, which the
  * sentence names; no queue, or one that cannot bind; a format that the device does not support for
  * this use), those of quire_allocate, and errors of Vulkan. On failure nothing is left, unless the

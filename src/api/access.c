@@ -1,7 +1,7 @@
 /*
  * access.c - the public functions that reach the bytes of an allocation (quire/allocation.h: map,
- * flush, invalidate, write, read and their forms for views), and those of quire/backend.h that hold
- * an allocation and return its native side.
+ * flush, invalidate, write, read, views), and those of quire/backend.h that hold an allocation and
+ * return its native side.
  *
  * Pointers are checked here. The core checks handles and ranges, and with them refuses the handles
  * of a device that did not survive a fork.
@@ -128,41 +128,6 @@ quire_result quire_view_narrow(quire_view parent, uint64_t offset, uint64_t size
                             parent.offset);
     *view = (quire_view){.allocation = parent.allocation, .offset = begin, .size = size};
     return QUIRE_SUCCESS;
-}
-
-quire_result quire_view_map(quire_memory *memory, quire_view view, void **pointer)
-{
-    if (pointer)
-        *pointer = NULL;
-    if (!view.size) /* no view of these functions; quire_map_range would map up to the end */
-        return qi_fail(QUIRE_ERROR_OUT_OF_RANGE, "the view has size 0");
-    return quire_map_range(memory, view.allocation, view.offset, view.size, pointer);
-}
-
-/* *begin receives the offset in the allocation of a range of a view. */
-static quire_result locate(quire_view view, uint64_t offset, uint64_t size, uint64_t *begin)
-{
-    if (qi_range_fits(offset, size, view.size) && !qi_add_overflows(view.offset, offset, begin))
-        return QUIRE_SUCCESS;
-    return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                        "%u bytes at offset %u are outside a view of %u bytes", size, offset,
-                        view.size);
-}
-
-quire_result quire_view_write(quire_memory *memory, quire_view view, uint64_t offset,
-                              const void *data, uint64_t size)
-{
-    uint64_t begin = 0;
-    quire_result result = locate(view, offset, size, &begin);
-    return result ? result : quire_write(memory, view.allocation, begin, data, size);
-}
-
-quire_result quire_view_read(quire_memory *memory, quire_view view, uint64_t offset, void *data,
-                             uint64_t size)
-{
-    uint64_t begin = 0;
-    quire_result result = locate(view, offset, size, &begin);
-    return result ? result : quire_read(memory, view.allocation, begin, data, size);
 }
 
 /* ---- native side -------------------------------------------------------------------------- */

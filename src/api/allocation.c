@@ -12,30 +12,53 @@
 #include "src/core/allocate/batch.h"
 #include "src/core/allocate/fallback.h"
 #include "src/core/deferred/deferred_free.h"
+#include "src/core/find/addresses.h"
+#include "src/core/find/find.h"
 
 /* ---- allocating ----------------------------------------------------------------------------- */
 
-static inline quire_result allocate(quire_memory *memory, const quire_allocation_options *options,
-                                    int how, quire_allocation *allocation)
+/* Not inlined: quire_allocate saves no registers for it. */
+__attribute__((noinline)) static quire_result allocate_on(quire_memory *memory,
+                                                          const quire_allocation_options *options,
+                                                          quire_allocation *allocation)
 {
-    if (allocation)
-        *allocation = (quire_allocation){0};
-    if (!memory || !options || !allocation)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_allocate: memory, options or allocation is null");
-    return qi_allocation_create(memory, options, how, allocation);
+    uint32_t slot = 0;
+    quire_result result = qi_allocate_on_inline(memory, options, QI_COMMITTED, &slot);
+    if (result)
+        return zero_info(result, options->info, 1);
+    qi_allocation_publish(memory, slot, QI_PHASE_LIVE, options->info, allocation);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result refuse_null(const quire_allocation_options *options)
+{
+    return zero_info(qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                             "quire_allocate: memory, options or allocation is null"),
+                     options ? options->info : NULL, 1);
 }
 
 quire_result quire_allocate(quire_memory *memory, const quire_allocation_options *options,
                             quire_allocation *allocation)
 {
-    return allocate(memory, options, QI_COMMITTED, allocation);
+    if (allocation)
+        *allocation = (quire_allocation){0};
+    if (!memory || !options || !allocation)
+        return refuse_null(options);
+    if (qi_unlikely(options->stream != NULL))
+        return allocate_on(memory, options, allocation);
+    quire_result result = qi_allocation_create_inline(memory, options, QI_COMMITTED, allocation);
+    return qi_unlikely(result) ? zero_info(result, options->info, 1) : QUIRE_SUCCESS;
 }
 
 quire_result quire_reserve(quire_memory *memory, const quire_allocation_options *options,
                            quire_allocation *allocation)
 {
-    return allocate(memory, options, 0, allocation);
+    if (allocation)
+        *allocation = (quire_allocation){0};
+    if (!memory || !options || !allocation)
+        return refuse_null(options);
+    quire_result result = qi_allocation_create(memory, options, 0, allocation);
+    return result ? zero_info(result, options->info, 1) : QUIRE_SUCCESS;
 }
 
 quire_result quire_allocate_batch(quire_memory *memory, const quire_allocation_options *options,
@@ -44,20 +67,28 @@ quire_result quire_allocate_batch(quire_memory *memory, const quire_allocation_o
     if (allocations)
         memset(allocations, 0, count * sizeof *allocations);
     if (!memory || !options || (!allocations && count))
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_allocate_batch: memory, options or allocations is null");
+        return zero_info(qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                                 "quire_allocate_batch: memory, options or allocations is null"),
+                         options ? options->info : NULL, count);
     quire_result result = qi_allocate_batch(memory, options, allocations, count);
-    if (result && allocations)
+    if (!result)
+        return QUIRE_SUCCESS;
+    if (allocations)
         memset(allocations, 0, count * sizeof *allocations);
-    return result;
+    return zero_info(result, options->info, count);
 }
 
-static quire_result allocate_in(const qi_fallback *fallback, quire_memory *memory, bool is_unaided)
+/* What quire_allocate_fallback is asked for. */
+typedef struct wanted {
+    const quire_allocation_options *options;
+    quire_allocation *allocation;
+} wanted;
+
+static quire_result allocate_in(void *work, quire_memory *memory, bool is_unaided)
 {
-    quire_allocation *allocation = fallback->made;
-    *allocation = (quire_allocation){0};
-    return qi_allocation_create(memory, fallback->options,
-                                QI_COMMITTED | (is_unaided ? QI_UNAIDED : 0), allocation);
+    const wanted *w = work;
+    return qi_allocation_create(memory, w->options, QI_COMMITTED | (is_unaided ? QI_UNAIDED : 0),
+                                w->allocation);
 }
 
 quire_result quire_allocate_fallback(quire_memory *const *memories, uint32_t count,
@@ -66,15 +97,22 @@ quire_result quire_allocate_fallback(quire_memory *const *memories, uint32_t cou
 {
     if (allocation)
         *allocation = (quire_allocation){0};
-    const qi_fallback fallback = {memories, count, options, allocation, allocate_in};
-    return qi_fallback_run(&fallback, chosen);
+    wanted w = {options, allocation};
+    const qi_fallback fallback = {memories, count, &w, allocate_in};
+    quire_result result = qi_fallback_check(memories, count, options, chosen, allocation);
+    if (!result)
+        result = qi_fallback_run(&fallback, chosen);
+    return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
 }
 
 /* ---- committing and freeing ----------------------------------------------------------------- */
 
 quire_result quire_commit(quire_memory *memory, quire_allocation allocation)
 {
-    return memory ? qi_slot_commit(&memory->slots, allocation) : refuse_null_memory();
+    if (!memory)
+        return refuse_null_memory();
+    return memory->addresses ? qi_addresses_commit(memory, allocation)
+                             : qi_slot_commit(&memory->slots, allocation);
 }
 
 quire_result quire_abort(quire_memory *memory, quire_allocation allocation)
@@ -88,6 +126,20 @@ quire_result quire_free(quire_memory *memory, quire_allocation allocation)
     return memory ? qi_claim_and_free(memory, allocation, QI_ACCEPT_LIVE) : refuse_null_memory();
 }
 
+quire_result quire_free_at(quire_memory *memory, uint64_t address, quire_stream *stream)
+{
+    quire_allocation allocation = {0};
+    quire_result result = check_memory(memory, "quire_free_at");
+    if (!result)
+        result = qi_find_start(memory, address, &allocation);
+    if (!result && stream)
+        result = qi_stream_check_marks(stream);
+    if (result)
+        return result;
+    return stream ? qi_deferred_claim_and_free(memory, allocation, stream, 0)
+                  : qi_claim_and_free(memory, allocation, QI_ACCEPT_LIVE);
+}
+
 quire_result quire_free_batch(quire_memory *memory, const quire_allocation *allocations,
                               uint64_t count)
 {
@@ -95,6 +147,41 @@ quire_result quire_free_batch(quire_memory *memory, const quire_allocation *allo
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_free_batch: memory or allocations is null");
     return qi_free_batch(memory, allocations, count);
+}
+
+/* ---- finding by address ---------------------------------------------------------------------- */
+
+quire_result quire_memory_find(quire_memory *memory, uint64_t address, quire_allocation *allocation)
+{
+    if (allocation)
+        *allocation = (quire_allocation){0};
+    if (!memory || !allocation)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_memory_find: memory or allocation is null");
+    if (memory->device->is_disabled)
+        return qi_refuse_disabled();
+    if (memory->addresses && qi_addresses_find_start(memory, address, allocation))
+        return QUIRE_SUCCESS;
+    return qi_find(memory, address, allocation);
+}
+
+quire_result quire_device_find(quire_device *device, uint64_t address, quire_memory **memory,
+                               quire_allocation *allocation)
+{
+    quire_memory *found = NULL;
+    if (allocation)
+        *allocation = (quire_allocation){0};
+    if (memory)
+        *memory = NULL;
+    if (!device || !allocation)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_device_find: device or allocation is null");
+    if (device->is_disabled)
+        return qi_refuse_disabled();
+    quire_result result = qi_find_in_device(device, address, &found, allocation);
+    if (memory)
+        *memory = found;
+    return result;
 }
 
 /* ---- records -------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
  */
 #include "quire/backend.h"
 
+#include "src/api/check.h"
 #include "src/base/result.h"
 #include "src/core/allocate/allocation.h"
 #include "src/core/deferred/stream_life.h"
@@ -14,10 +15,12 @@ quire_result quire_page_adopt(quire_memory *memory, const void *description,
 {
     if (allocation)
         *allocation = (quire_allocation){0};
-    if (!memory || !description || !options || !allocation)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_page_adopt: memory, description, options or allocation is null");
-    return qi_allocation_adopt(memory, description, options, allocation);
+    quire_result result =
+        !memory || !description || !options || !allocation
+            ? qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                      "quire_page_adopt: memory, description, options or allocation is null")
+            : qi_allocation_adopt(memory, description, options, allocation);
+    return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
 }
 
 quire_result quire_allocation_get_map_count(quire_memory *memory, quire_allocation allocation,

@@ -21,4 +21,13 @@ static inline quire_result check_memory(const quire_memory *memory, const char *
     return memory->device->is_disabled ? qi_refuse_disabled() : QUIRE_SUCCESS;
 }
 
+/* Zeroes `count` descriptions that a failed call was asked for; NULL: none. Returns `result`. */
+static inline quire_result zero_info(quire_result result, quire_allocation_info *info,
+                                     uint64_t count)
+{
+    for (uint64_t i = 0; info && i < count; i++)
+        info[i] = (quire_allocation_info){0};
+    return result;
+}
+
 #endif

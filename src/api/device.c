@@ -9,7 +9,7 @@
 #include "src/base/result.h"
 #include "src/core/device/backend_call.h"
 #include "src/core/device/device.h"
-#include "src/core/memory/device_members.h"
+#include "src/core/memory/default_memory.h"
 #include "src/core/memory/fork.h"
 
 /* ---- creation and destruction ------------------------------------------------------------- */
@@ -24,7 +24,7 @@ quire_result quire_device_create(const quire_backend *table, void *state,
                        "quire_device_create: table or device is null");
     if (table->size < offsetof(quire_backend, destroy))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "the backend table says it has %u bytes, too few for what is required",
+                            "the backend table says it has %u byte%s, too few for what is required",
                             table->size);
     quire_device_options resolved = options ? *options : (quire_device_options){0};
     quire_result result = qi_check_unused(&resolved, "quire_device_options");
@@ -41,8 +41,9 @@ quire_result quire_device_create(const quire_backend *table, void *state,
     }
     *out = device;
     qi_log(&device->log, QUIRE_LOG_INFO,
-           "device '%s' opened: backend %s, %u heaps, %u memory kinds", device->info.name,
-           table->name, device->info.heap_count, device->info.kind_count);
+           "device '%s' opened: backend %s, %u heap%s, %u memory kind%s", device->info.name,
+           table->name, device->info.heap_count, qi_plural(device->info.heap_count),
+           device->info.kind_count, qi_plural(device->info.kind_count));
     return QUIRE_SUCCESS;
 }
 
@@ -53,10 +54,11 @@ quire_result quire_device_destroy(quire_device **device)
     quire_device *destroyed = *device;
     if (!destroyed)
         return QUIRE_SUCCESS;
-    quire_result result = qi_device_check_unused(destroyed);
+    quire_result result = qi_device_prepare_end(destroyed);
     if (result)
         return result;
     *device = NULL;
+    qi_default_memories_destroy(destroyed);
     qi_fork_remove(destroyed);
     qi_device_destroy(destroyed);
     return QUIRE_SUCCESS;

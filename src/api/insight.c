@@ -84,7 +84,8 @@ quire_result quire_memory_set_hook(quire_memory *memory, const quire_hook *hook)
 {
     const quire_event_kinds all = QUIRE_EVENT_ALLOCATED | QUIRE_EVENT_FREED | QUIRE_EVENT_REFUSED |
                                   QUIRE_EVENT_PAGE_MADE | QUIRE_EVENT_PAGE_GONE |
-                                  QUIRE_EVENT_PAGE_RESIZED;
+                                  QUIRE_EVENT_PAGE_RESIZED | QUIRE_EVENT_SHARDS |
+                                  QUIRE_EVENT_OVER_BUDGET;
     quire_result result = check_memory(memory, "quire_memory_set_hook");
     if (result)
         return result;
@@ -97,7 +98,7 @@ quire_result quire_memory_set_hook(quire_memory *memory, const quire_hook *hook)
     return QUIRE_SUCCESS;
 }
 
-/* ---- walk and owner ----------------------------------------------------------------------- */
+/* ---- walk --------------------------------------------------------------------------------- */
 
 quire_result quire_memory_walk(quire_memory *memory,
                                bool (*visit)(void *user, const quire_item *item), void *user)
@@ -107,35 +108,4 @@ quire_result quire_memory_walk(quire_memory *memory,
     if (memory->device->is_disabled)
         return qi_refuse_disabled();
     return qi_memory_walk(memory, visit, user);
-}
-
-quire_result quire_memory_find_owner(quire_memory *memory, uint64_t address, quire_owner *owner)
-{
-    if (owner)
-        *owner = (quire_owner){0};
-    if (!memory || !owner)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_memory_find_owner: memory or owner is null");
-    if (memory->device->is_disabled)
-        return qi_refuse_disabled();
-    return qi_owner_find(memory, address, owner);
-}
-
-quire_result quire_device_find_owner(quire_device *device, uint64_t address, quire_memory **memory,
-                                     quire_owner *owner)
-{
-    if (owner)
-        *owner = (quire_owner){0};
-    if (memory)
-        *memory = NULL;
-    if (!device || !owner)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_device_find_owner: device or owner is null");
-    if (device->is_disabled)
-        return qi_refuse_disabled();
-    quire_memory *found = NULL;
-    quire_result result = qi_owner_find_in_device(device, address, &found, owner);
-    if (memory)
-        *memory = found;
-    return result;
 }

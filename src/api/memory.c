@@ -48,6 +48,11 @@ void quire_memory_destroy_all(quire_memory **memory)
         qi_memory_destroy_all(memory);
 }
 
+quire_device *quire_memory_device(const quire_memory *memory)
+{
+    return memory ? memory->device : NULL;
+}
+
 quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info)
 {
     if (info)
@@ -97,7 +102,7 @@ static quire_result check_prefix(const quire_memory *memory, const char *prefix,
     if (!memory || !prefix)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: memory or prefix is null", call);
     if (strlen(prefix) > QUIRE_MAX_NAME)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a prefix of %u bytes: %u are allowed",
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a prefix of %u byte%s: %u are allowed",
                             strlen(prefix), QUIRE_MAX_NAME);
     return memory->device->is_disabled ? qi_refuse_disabled() : QUIRE_SUCCESS;
 }

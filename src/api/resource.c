@@ -6,7 +6,9 @@
  */
 #include "quire/resource.h"
 
+#include "src/api/check.h"
 #include "src/base/result.h"
+#include "src/core/allocate/fallback.h"
 #include "src/core/object/object.h"
 
 /* ---- buffers ------------------------------------------------------------------------------ */
@@ -17,9 +19,12 @@ quire_result quire_buffer_create(quire_memory *memory, const quire_buffer_option
     if (buffer)
         *buffer = (quire_buffer){0};
     if (!memory || !options || !buffer)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_buffer_create: memory, options or buffer is null");
-    return qi_buffer_create(memory, options, false, buffer);
+        return zero_info(qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                                 "quire_buffer_create: memory, options or buffer is null"),
+                         options ? options->info : NULL, 1);
+    if (options->info)
+        *options->info = (quire_allocation_info){0};
+    return qi_buffer_create(memory, options, buffer);
 }
 
 quire_result quire_buffer_create_fallback(quire_memory *const *memories, uint32_t count,
@@ -28,7 +33,13 @@ quire_result quire_buffer_create_fallback(quire_memory *const *memories, uint32_
 {
     if (buffer)
         *buffer = (quire_buffer){0};
-    return qi_buffer_create_fallback(memories, count, options, chosen, buffer);
+    qi_object_build build;
+    quire_result result = qi_fallback_check(memories, count, options, chosen, buffer);
+    if (!result)
+        result = qi_buffer_begin(options, &build);
+    if (!result)
+        result = qi_object_fallback(&build, memories, count, chosen, &buffer->allocation);
+    return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
 }
 
 quire_result quire_buffer_get_info(quire_memory *memory, quire_buffer buffer,
@@ -67,10 +78,11 @@ quire_result quire_image_create(quire_memory *memory, const quire_image_options 
 {
     if (image)
         *image = (quire_image){0};
-    if (!memory || !options || !image)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_image_create: memory, options or image is null");
-    return qi_image_create(memory, options, false, image);
+    quire_result result = !memory || !options || !image
+                              ? qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                                        "quire_image_create: memory, options or image is null")
+                              : qi_image_create(memory, options, image);
+    return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
 }
 
 quire_result quire_image_create_fallback(quire_memory *const *memories, uint32_t count,
@@ -79,7 +91,13 @@ quire_result quire_image_create_fallback(quire_memory *const *memories, uint32_t
 {
     if (image)
         *image = (quire_image){0};
-    return qi_image_create_fallback(memories, count, options, chosen, image);
+    qi_object_build build;
+    quire_result result = qi_fallback_check(memories, count, options, chosen, image);
+    if (!result)
+        result = qi_image_begin(options, &build);
+    if (!result)
+        result = qi_object_fallback(&build, memories, count, chosen, &image->allocation);
+    return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
 }
 
 quire_result quire_image_get_info(quire_memory *memory, quire_image image, quire_image_info *info)
@@ -99,8 +117,25 @@ quire_result quire_object_create(quire_memory *memory, const quire_object_option
 {
     if (allocation)
         *allocation = (quire_allocation){0};
-    if (!memory || !options || !allocation)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_object_create: memory, options or allocation is null");
-    return qi_object_create(memory, options, allocation);
+    quire_result result =
+        !memory || !options || !allocation
+            ? qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                      "quire_object_create: memory, options or allocation is null")
+            : qi_object_create(memory, options, allocation);
+    return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
+}
+
+quire_result quire_object_create_fallback(quire_memory *const *memories, uint32_t count,
+                                          const quire_object_options *options, uint32_t *chosen,
+                                          quire_allocation *allocation)
+{
+    if (allocation)
+        *allocation = (quire_allocation){0};
+    qi_object_build build;
+    quire_result result = qi_fallback_check(memories, count, options, chosen, allocation);
+    if (!result)
+        result = qi_object_begin(options, &build);
+    if (!result)
+        result = qi_object_fallback(&build, memories, count, chosen, allocation);
+    return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
 }

@@ -83,14 +83,6 @@ quire_result quire_space_allocate(quire_space *space, uint64_t size, uint64_t al
 {
     if (!space || !placement)
         return refuse_null(placement);
-    return space->allocate_range(space, size, alignment, user, 0, placement);
-}
-
-quire_result quire_space_allocate_exhaustive(quire_space *space, uint64_t size, uint64_t alignment,
-                                             uint64_t user, quire_placement *placement)
-{
-    if (!space || !placement)
-        return refuse_null(placement);
     return space->allocate_range(space, size, alignment, user, QI_EXHAUSTIVE, placement);
 }
 
@@ -105,7 +97,7 @@ quire_result quire_space_allocate_with(quire_space *space, const quire_range_opt
         return result;
     if (options->upper && !space->fit->has_upper_end)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "only the linear fit has an upper end");
-    uint32_t how = (options->exhaustive ? QI_EXHAUSTIVE : 0) | (options->optimal ? QI_OPTIMAL : 0) |
+    uint32_t how = (options->bounded ? 0 : QI_EXHAUSTIVE) | (options->optimal ? QI_OPTIMAL : 0) |
                    (options->upper ? QI_UPPER : 0);
     return space->allocate_range(space, options->size, options->alignment, options->user, how,
                                  placement);
@@ -125,12 +117,13 @@ quire_result quire_space_allocate_batch(quire_space *space, uint64_t size, uint6
     if (!space || (!placements && count))
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_space_allocate_batch: space or placements is null");
-    quire_result result = qi_space_allocate_batch(space, size, alignment, placements, count);
+    quire_result result =
+        qi_space_allocate_batch(space, size, alignment, QI_EXHAUSTIVE, placements, count);
     if (!result)
         return QUIRE_SUCCESS;
     zero(placements, count);
     if (result == QUIRE_ERROR_NO_SPACE)
-        return qi_space_no_room(space, size, alignment, 0);
+        return qi_space_no_room_for(space, count, size, alignment);
     return result;
 }
 

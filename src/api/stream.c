@@ -8,7 +8,6 @@
 
 #include "src/api/check.h"
 #include "src/base/result.h"
-#include "src/core/allocate/allocate_on.h"
 #include "src/core/deferred/deferred_collect.h"
 #include "src/core/deferred/deferred_free.h"
 #include "src/core/deferred/recorded_use.h"
@@ -124,17 +123,6 @@ quire_result quire_point_await(const quire_point *point, uint64_t nanoseconds)
 }
 
 /* ---- memory in the order of streams --------------------------------------------------------- */
-
-quire_result quire_allocate_on(quire_memory *memory, const quire_allocation_options *options,
-                               quire_stream *stream, quire_allocation *allocation)
-{
-    if (allocation)
-        *allocation = (quire_allocation){0};
-    if (!memory || !options || !stream || !allocation)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_allocate_on: memory, options, stream or allocation is null");
-    return qi_allocate_on(memory, options, stream, allocation);
-}
 
 quire_result quire_free_on(quire_memory *memory, quire_allocation allocation, quire_stream *stream)
 {

@@ -6,29 +6,22 @@
  */
 #include "quire/transfer.h"
 
-#include "src/api/check.h"
 #include "src/base/result.h"
 #include "src/core/copy/access.h"
 #include "src/core/copy/copy.h"
+#include "src/core/copy/copy_batch.h"
 #include "src/core/object/object.h"
 
 /* ---- copies ------------------------------------------------------------------------------- */
 
-quire_result quire_copy(const quire_copy_options *options)
-{
-    if (!options)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_copy: options is null");
-    return qi_copy_now(options);
-}
-
-quire_result quire_copy_on(quire_stream *stream, const quire_copy_options *options,
-                           quire_point *done)
+quire_result quire_copy(const quire_copy_options *options, quire_point *done)
 {
     if (done)
         *done = (quire_point){0};
-    if (!stream || !options)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_copy_on: stream or options is null");
-    return qi_copy_on_stream(stream, options, done);
+    if (!options)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_copy: options is null");
+    return options->stream ? qi_copy_on_stream(options->stream, options, done)
+                           : qi_copy_now(options);
 }
 
 quire_result quire_copy_get_path(quire_memory *to, quire_memory *from, quire_copy_path *path)
@@ -48,21 +41,47 @@ quire_result quire_copy_get_path(quire_memory *to, quire_memory *from, quire_cop
 
 /* ---- fills -------------------------------------------------------------------------------- */
 
-quire_result quire_fill(quire_memory *memory, quire_allocation allocation, uint64_t offset,
-                        uint64_t size, uint8_t value)
+quire_result quire_fill(quire_memory *memory, quire_allocation allocation,
+                        const quire_fill_options *options, quire_point *done)
 {
-    return memory ? qi_access_fill(memory, allocation, offset, size, value) : refuse_null_memory();
-}
-
-quire_result quire_fill_on(quire_stream *stream, quire_memory *memory, quire_allocation allocation,
-                           uint64_t offset, uint64_t size, uint8_t value, quire_point *done)
-{
-    const qi_stream_fill fill = {.offset = offset, .size = size, .value = value};
     if (done)
         *done = (quire_point){0};
-    if (!stream || !memory)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_fill_on: stream or memory is null");
-    return qi_fill_on_stream(stream, memory, allocation, fill, done);
+    if (!memory || !options)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_fill: memory or options is null");
+    quire_result result = qi_check_unused(options, "quire_fill_options");
+    if (result)
+        return result;
+    const qi_stream_fill fill = {
+        .offset = options->offset, .size = options->size, .value = options->value};
+    return options->stream ? qi_fill_on_stream(options->stream, memory, allocation, fill, done)
+                           : qi_access_fill(memory, allocation, fill.offset, fill.size, fill.value);
+}
+
+/* ---- batches ------------------------------------------------------------------------------ */
+
+static quire_result refuse_null_batch(void)
+{
+    return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                   "quire_write_batch or quire_read_batch: memory or items is null");
+}
+
+quire_result quire_write_batch(quire_memory *memory, const quire_write_item *items, uint64_t count,
+                               quire_stream *stream, quire_point *done)
+{
+    const qi_copy_batch batch = {.memory = memory, .writes = items, .count = count};
+    if (done)
+        *done = (quire_point){0};
+    if (!memory || (!items && count))
+        return refuse_null_batch();
+    return stream ? qi_copy_batch_on_stream(stream, &batch, done) : qi_copy_batch_now(&batch);
+}
+
+quire_result quire_read_batch(quire_memory *memory, const quire_read_item *items, uint64_t count)
+{
+    const qi_copy_batch batch = {.memory = memory, .reads = items, .count = count};
+    if (!memory || (!items && count))
+        return refuse_null_batch();
+    return qi_copy_batch_now(&batch);
 }
 
 /* ---- rows of images ----------------------------------------------------------------------- */

@@ -100,6 +100,13 @@ static inline bool qi_atomic_exchange_if_u64(qi_atomic_u64 *target, uint64_t *se
                                                  memory_order_acquire);
 }
 
+/* The same for 32 bits. */
+static inline bool qi_atomic_exchange_if_u32(qi_atomic_u32 *target, uint32_t *seen, uint32_t value)
+{
+    return atomic_compare_exchange_weak_explicit(target, seen, value, memory_order_acq_rel,
+                                                 memory_order_acquire);
+}
+
 static inline void qi_atomic_init_u32(qi_atomic_u32 *target, uint32_t value)
 {
     atomic_init(target, value);
@@ -136,9 +143,10 @@ static inline bool qi_atomic_take_u64(qi_atomic_u64 *target, uint64_t seen, uint
                                                    memory_order_relaxed);
 }
 
-static inline uint32_t qi_atomic_swap_acquire_u32(qi_atomic_u32 *target, uint32_t value)
+/* A store that publishes this thread's earlier stores; returns the former value. */
+static inline uint32_t qi_atomic_swap_release_u32(qi_atomic_u32 *target, uint32_t value)
 {
-    return atomic_exchange_explicit(target, value, memory_order_acquire);
+    return atomic_exchange_explicit(target, value, memory_order_release);
 }
 
 static inline uint32_t qi_atomic_add_u32(qi_atomic_u32 *target, uint32_t value)

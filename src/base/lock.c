@@ -59,58 +59,87 @@ void qi_lock_assert_none(void)
 #endif
 
 /*
- * Attempts before a thread sleeps. Each follows twice as many pauses as the one before: 255 pauses
- * in all, which take two to ten microseconds depending on the processor. Model tests that try every
- * order of threads define a smaller number.
+ * Attempts before a thread sleeps, each after 1, 2, 4 or, from the fourth on, 8 pauses: 263 pauses
+ * in all, which take 4 to 16 microseconds depending on the processor. A sleep and a wake-up take
+ * longer. Longer pauses between attempts miss a lock that is free only briefly. Model tests that
+ * try every order of threads define a smaller number.
  */
 #ifndef QI_LOCK_LOOKS
-#define QI_LOCK_LOOKS 8
+#define QI_LOCK_LOOKS 35
 #endif
+
+enum { LONGEST_PAUSES = 8 };
 
 void qi_lock_init(qi_lock *lock, const char *name, qi_lock_rank rank)
 {
     qi_atomic_init_u32(&lock->state, QI_LOCK_FREE);
-    qi_atomic_init_u32(&lock->is_awaited, 0);
+    qi_atomic_init_u32(&lock->form, QI_LOCK_STORED);
     qi_atomic_init_u32(&lock->changes, 0);
     lock->name = name;
     lock->rank = rank;
 }
 
-static bool take(qi_lock *lock)
+/* Returns false if the lock stays held for longer than a thread spins. */
+static bool spin(qi_lock *lock)
 {
-    return qi_atomic_take_u32(&lock->state, QI_LOCK_FREE, QI_LOCK_HELD);
+    int pauses = 1;
+    for (int i = 0; i < QI_LOCK_LOOKS; i++) {
+        for (int left = pauses; left; left--)
+            qi_spin_pause();
+        if (qi_atomic_load_u32(&lock->state) == QI_LOCK_FREE && qi_lock_take(lock))
+            return true;
+        pauses = pauses < LONGEST_PAUSES ? 2 * pauses : LONGEST_PAUSES;
+    }
+    return false;
 }
 
+/*
+ * Acquires the lock if it is free, otherwise sleeps once. Sets QI_LOCK_AWAITED also when it
+ * acquires, because other threads may still sleep. A load may return an old value: every step
+ * compares again.
+ */
+static bool take_or_sleep(qi_lock *lock)
+{
+    uint32_t seen = qi_atomic_load_u32(&lock->state);
+    if (seen == QI_LOCK_FREE)
+        return qi_atomic_take_u32(&lock->state, QI_LOCK_FREE, QI_LOCK_AWAITED);
+    if (seen == QI_LOCK_STORED)
+        qi_sleep_poll(&lock->state, QI_LOCK_STORED);
+    else if (seen == QI_LOCK_AWAITED ||
+             qi_atomic_take_u32(&lock->state, QI_LOCK_EXCHANGED, QI_LOCK_AWAITED))
+        qi_sleep_while(&lock->state, QI_LOCK_AWAITED);
+    return false;
+}
+
+/*
+ * A thread that has to sleep switches the lock to the second form. A lock that is held briefly when
+ * another thread wants it, as a shard's is while all shards are added up, keeps the first form.
+ */
 void qi_lock_acquire_held(qi_lock *lock)
 {
-    for (int i = 0; i < QI_LOCK_LOOKS; i++) {
-        for (int pauses = 1 << i; pauses; pauses--)
-            qi_spin_pause();
-        if (qi_atomic_load_u32(&lock->state) == QI_LOCK_FREE && take(lock))
-            return;
+    if (spin(lock))
+        return;
+    if (qi_atomic_load_u32(&lock->form) != QI_LOCK_EXCHANGED)
+        qi_atomic_store_release_u32(&lock->form, QI_LOCK_EXCHANGED);
+    while (!take_or_sleep(lock)) {
     }
-    /* a thread that wakes sets is_awaited again, because other threads may still sleep; if a
-       release clears is_awaited before this thread sleeps, qi_sleep_a_while returns at once */
-    while (qi_atomic_swap_acquire_u32(&lock->is_awaited, 1), !take(lock))
-        qi_sleep_a_while(&lock->is_awaited, 1);
+}
+
+void qi_lock_release_exchanged(qi_lock *lock)
+{
+    if (qi_atomic_swap_release_u32(&lock->state, QI_LOCK_FREE) == QI_LOCK_AWAITED)
+        qi_sleep_wake_one(&lock->state);
 }
 
 void qi_lock_freeze(qi_lock *lock)
 {
-    if (!take(lock))
+    if (!qi_lock_take(lock))
         qi_lock_acquire_held(lock);
 }
 
 void qi_lock_thaw(qi_lock *lock)
 {
-    qi_atomic_store_release_u32(&lock->state, QI_LOCK_FREE);
-    qi_lock_release_awaited(lock);
-}
-
-void qi_lock_release_awaited(qi_lock *lock)
-{
-    if (qi_atomic_swap_acquire_u32(&lock->is_awaited, 0))
-        qi_sleep_wake_one(&lock->is_awaited);
+    qi_lock_give(lock);
 }
 
 void qi_lock_wait(qi_lock *lock, qi_lock *other)

@@ -12,7 +12,7 @@
 
 #include "quire/base.h"
 
-enum { QI_ERROR_NUMBERS = 4, QI_ERROR_TEXT = 1024 };
+enum { QI_ERROR_NUMBERS = 6, QI_ERROR_TEXT = 1024 };
 
 /* The record. While `pattern` is not null, `text` is not formatted yet. */
 typedef struct qi_error {
@@ -46,7 +46,7 @@ void qi_make_printable(char *text);
 quire_result qi_fail(quire_result code, const char *sentence);
 
 /*
- * Fails with one to four numbers. In the pattern, a string literal, %u stands for the next number
+ * Fails with one to six numbers. In the pattern, a string literal, %u stands for the next number
  * in decimal, %x in hexadecimal and %b as a size with its unit ("64 MiB"); %s is the plural "s", or
  * nothing if the number before it was 1.
  */

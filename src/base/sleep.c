@@ -1,11 +1,20 @@
 /*
- * sleep.c - the futex form, and a portable form without wake-ups that polls the word.
+ * sleep.c - the futex form, and a portable form that polls the word and needs no wake-ups.
  */
 #include "src/base/sleep.h"
 
 #include <time.h>
 
-enum { A_WHILE_NS = 1000000 }; /* the bound that lock.h relies on */
+enum { SHORTEST_NS = 1000, LONGEST_NS = 1000000 };
+
+void qi_sleep_poll(qi_atomic_u32 *word, uint32_t seen)
+{
+    struct timespec time = {.tv_nsec = SHORTEST_NS};
+    while (qi_atomic_load_u32(word) == seen) {
+        nanosleep(&time, NULL);
+        time.tv_nsec = time.tv_nsec * 2 < LONGEST_NS ? time.tv_nsec * 2 : LONGEST_NS;
+    }
+}
 
 #if defined(__linux__) && !defined(QI_PORTABLE_SLEEP)
 #include <limits.h>
@@ -13,49 +22,30 @@ enum { A_WHILE_NS = 1000000 }; /* the bound that lock.h relies on */
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void futex(qi_atomic_u32 *word, int operation, uint32_t value,
-                  const struct timespec *timeout)
+static void futex(qi_atomic_u32 *word, int operation, uint32_t value)
 {
-    syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, timeout, NULL, 0);
+    syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
 }
 
 void qi_sleep_while(qi_atomic_u32 *word, uint32_t seen)
 {
-    futex(word, FUTEX_WAIT, seen, NULL);
-}
-
-void qi_sleep_a_while(qi_atomic_u32 *word, uint32_t seen)
-{
-    futex(word, FUTEX_WAIT, seen, &(struct timespec){.tv_nsec = A_WHILE_NS});
+    futex(word, FUTEX_WAIT, seen);
 }
 
 void qi_sleep_wake_one(qi_atomic_u32 *word)
 {
-    futex(word, FUTEX_WAKE, 1, NULL);
+    futex(word, FUTEX_WAKE, 1);
 }
 
 void qi_sleep_wake_all(qi_atomic_u32 *word)
 {
-    futex(word, FUTEX_WAKE, INT_MAX, NULL);
+    futex(word, FUTEX_WAKE, INT_MAX);
 }
 
 #else
-enum { SHORTEST_NS = 1000 };
-
 void qi_sleep_while(qi_atomic_u32 *word, uint32_t seen)
 {
-    struct timespec time = {.tv_nsec = SHORTEST_NS};
-    while (qi_atomic_load_acquire_u32(word) == seen) {
-        nanosleep(&time, NULL);
-        time.tv_nsec = time.tv_nsec * 2 < A_WHILE_NS ? time.tv_nsec * 2 : A_WHILE_NS;
-    }
-}
-
-void qi_sleep_a_while(qi_atomic_u32 *word, uint32_t seen)
-{
-    struct timespec time = {.tv_nsec = SHORTEST_NS};
-    for (; time.tv_nsec < A_WHILE_NS && qi_atomic_load_acquire_u32(word) == seen; time.tv_nsec *= 2)
-        nanosleep(&time, NULL);
+    qi_sleep_poll(word, seen);
 }
 
 /* Sleepers poll the word: no wake-up is needed. */

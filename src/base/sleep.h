@@ -2,7 +2,7 @@
  * sleep.h - sleeps until a word changes; used by a lock that is held for long.
  *
  * Linux: a futex, which costs nothing while no thread sleeps. Other systems, and builds with
- * QI_PORTABLE_SLEEP: short sleeps that double up to a millisecond.
+ * QI_PORTABLE_SLEEP: as qi_sleep_poll.
  */
 #ifndef QUIRE_SRC_BASE_SLEEP_H
 #define QUIRE_SRC_BASE_SLEEP_H
@@ -11,8 +11,8 @@
 
 /* Sleeps until woken, or returns at once if *word is not `seen`. May return spuriously. */
 void qi_sleep_while(qi_atomic_u32 *word, uint32_t seen);
-/* As qi_sleep_while, for at most one millisecond. */
-void qi_sleep_a_while(qi_atomic_u32 *word, uint32_t seen);
+/* Sleeps while *word is `seen`, without a wake-up: compares after sleeps that double up to 1 ms. */
+void qi_sleep_poll(qi_atomic_u32 *word, uint32_t seen);
 void qi_sleep_wake_one(qi_atomic_u32 *word);
 void qi_sleep_wake_all(qi_atomic_u32 *word);
 

@@ -32,8 +32,8 @@ void qi_transit_assert_none(void)
     qi_lock_assert_none();
 #ifndef NDEBUG
     if (under_way) {
-        fprintf(stderr, "quire: a callback is about to be called with %d pages under way\n",
-                under_way);
+        fprintf(stderr, "quire: a callback is about to be called with %d page%s under way\n",
+                under_way, under_way == 1 ? "" : "s");
         abort();
     }
 #endif

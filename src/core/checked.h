@@ -157,12 +157,8 @@ void qi_checked_forked(quire_memory *memory);
 /* Requires the locks of all shards. Subtracts the quarantine from the statistics. */
 void qi_checked_correct(quire_memory *memory, quire_memory_stats *stats);
 
-/*
- * Require the shard lock. Return whether a slot is in quarantine, and whether the byte at `offset`
- * of the page belongs to its allocation.
- */
+/* Requires the shard lock. Returns whether a slot is in quarantine. */
 bool qi_checked_is_held(quire_memory *memory, uint32_t slot);
-bool qi_checked_owns(quire_memory *memory, uint32_t slot, uint64_t offset);
 
 /*
  * Requires that no lock is held. Verifies all red zones and the quarantine, for quire_memory_check.
@@ -329,14 +325,6 @@ static inline bool qi_checked_is_held(quire_memory *memory, uint32_t slot)
     (void)memory;
     (void)slot;
     return false;
-}
-
-static inline bool qi_checked_owns(quire_memory *memory, uint32_t slot, uint64_t offset)
-{
-    (void)memory;
-    (void)slot;
-    (void)offset;
-    return true;
 }
 
 static inline quire_result qi_checked_check(quire_memory *memory)

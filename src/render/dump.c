@@ -69,6 +69,7 @@ static void write_stats(qi_json *json, const quire_memory_stats *stats)
         {"full_pass_hits", stats->full_pass_hits},
         {"pages_created", stats->pages_created},
         {"pages_destroyed", stats->pages_destroyed},
+        {"pages_over_budget", stats->pages_over_budget},
         {"backend_calls", stats->backend_calls},
         {"backend_nanoseconds", stats->backend_nanoseconds},
         {"metadata_bytes", stats->metadata_bytes},
@@ -77,7 +78,6 @@ static void write_stats(qi_json *json, const quire_memory_stats *stats)
     qi_json_object(json, "stats");
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         qi_json_number(json, numbers[i].key, numbers[i].value);
-    qi_json_bool(json, "peaks_are_bounds", stats->peaks_are_bounds);
     qi_json_object(json, "fragmentation");
     qi_json_real(json, "reserved", stats->fragmentation.reserved);
     qi_json_real(json, "free", stats->fragmentation.free);

@@ -63,11 +63,15 @@ static bool make_room(qi_owners *owners)
     return true;
 }
 
-/* Leading separators belong to the part: "/a/b" is counted under "/a". */
-static void copy_part(const char *name, char part[QUIRE_MAX_NAME + 1])
+size_t qi_owners_part(const char *name)
 {
     size_t lead = strspn(name, SEPARATORS);
-    size_t length = lead + strcspn(name + lead, SEPARATORS);
+    return lead + strcspn(name + lead, SEPARATORS);
+}
+
+static void copy_part(const char *name, char part[QUIRE_MAX_NAME + 1])
+{
+    size_t length = qi_owners_part(name);
     if (length > QUIRE_MAX_NAME)
         length = QUIRE_MAX_NAME;
     memcpy(part, name, length);

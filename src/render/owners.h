@@ -28,6 +28,9 @@ typedef struct qi_owners {
 QUIRE_MUST_USE quire_result qi_owners_init(qi_owners *owners, const quire_host_memory *callbacks);
 void qi_owners_finish(qi_owners *owners);
 
+/* Returns the length of the first part of a name, in bytes. */
+size_t qi_owners_part(const char *name);
+
 /* Adds an allocation. Returns false if host memory is exhausted. */
 QUIRE_MUST_USE bool qi_owners_add(qi_owners *owners, const char *name, uint64_t bytes);
 

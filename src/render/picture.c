@@ -1,9 +1,11 @@
 /*
- * picture.c - quire_memory_write_svg: the pages of a memory as SVG 1.1, one bar per page on a
- * common scale.
+ * picture.c - quire_memory_write_svg: the pages of a memory as SVG 1.1. Each page is a bar of the
+ * same width, whatever its size, so that small pages beside a large one are readable.
  *
- * The picture contains its style sheet, for light and dark browsers. Ranges narrower than a pixel
- * are drawn one pixel wide, so that every live range is visible.
+ * The colour of a range follows from the first part of its name (src/render/owners.h); the legend
+ * lists these parts by their bytes. The picture contains its style sheet, for light and dark
+ * browsers. Ranges narrower than a pixel are drawn one pixel wide, so that every live range is
+ * visible.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,23 +14,31 @@
 #include "src/base/result.h"
 #include "src/base/text.h"
 #include "src/base/writer.h"
+#include "src/core/state/memory.h"
+#include "src/render/owners.h"
 
-/* Pixels. LEFT has room for "page 123 (dedicated)" in 12 px. */
-enum { LEFT = 130, WIDTH = 1000, BAR = 22, PITCH = 30, TOP = 64, BOTTOM = 20 };
+/*
+ * Pixels. LEFT has room for "page 123 (dedicated)" in 12 px, RIGHT for the size of a page and its
+ * live share.
+ */
+enum { LEFT = 130, WIDTH = 860, RIGHT = 160, BAR = 22, PITCH = 30, TOP = 64, BOTTOM = 20 };
+enum { LEGEND_PITCH = 20, MAX_NAMES = 12 };
 
 /* The result of a first walk, which measures the picture. */
 typedef struct layout {
-    uint64_t max_page; /* size of the largest page in bytes; it is WIDTH pixels wide */
-    uint32_t pages;    /* pages that the walk has entered; `page` is the last one */
+    uint32_t pages; /* pages that the walk has entered; `page` is the last one */
     uint32_t page;
+    qi_owners owners;
+    bool lacks_memory; /* host memory was exhausted during the walk */
 } layout;
 
 /* The state of a second walk, which draws it. */
 typedef struct drawing {
     qi_writer writer;
-    uint64_t max_page;
+    int top;      /* of the first row, in pixels */
     uint32_t row; /* number of rows so far; the last one shows `page` */
     uint32_t page;
+    uint64_t page_size, live; /* bytes of that page */
 } drawing;
 
 static bool measure_item(void *user, const quire_item *item)
@@ -36,36 +46,51 @@ static bool measure_item(void *user, const quire_item *item)
     layout *l = user;
     l->pages += !l->pages || l->page != item->page;
     l->page = item->page;
-    if (item->page_size > l->max_page)
-        l->max_page = item->page_size;
-    return true;
+    if (!item->is_free)
+        l->lacks_memory = !qi_owners_add(&l->owners, item->name, item->size + item->left_padding);
+    return !l->lacks_memory;
 }
 
-/* Maps a name to the same colour in every run: FNV-1a of its bytes. */
-static uint32_t hue_of(const char *name)
+/* Maps the first `length` bytes of a name to the same colour in every run: FNV-1a. */
+static uint32_t hue_of(const char *name, size_t length)
 {
     uint32_t hash = UINT32_C(2166136261);
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * UINT32_C(16777619);
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)name[i]) * UINT32_C(16777619);
     return hash % 360;
 }
 
+/* ---- pages -------------------------------------------------------------------------------- */
+
 static double x_of(const drawing *d, uint64_t bytes)
 {
-    return d->max_page ? (double)bytes / (double)d->max_page * (double)WIDTH : 0;
+    return (double)bytes / (double)d->page_size * (double)WIDTH;
+}
+
+/* Writes the size of the page and its live share after the bar. */
+static void end_row(drawing *d)
+{
+    if (!d->row)
+        return;
+    qi_write_format(&d->writer, "<text x=\"%d\" y=\"%d\">%s, %.0f %% live</text>\n",
+                    LEFT + WIDTH + 8, d->top + (int)(d->row - 1) * PITCH + BAR - 7,
+                    qi_bytes(d->page_size).text, 100.0 * (double)d->live / (double)d->page_size);
 }
 
 static void begin_row(drawing *d, const quire_item *item)
 {
-    int y = TOP + (int)d->row * PITCH;
+    int y = d->top + (int)d->row * PITCH;
+    end_row(d);
     qi_write_format(&d->writer, "<text class=\"p\" x=\"%d\" y=\"%d\">page %" PRIu32 "%s</text>\n",
                     LEFT - 8, y + BAR - 7, item->page, item->dedicated ? " (dedicated)" : "");
-    qi_write_format(&d->writer, "<rect class=\"f\" x=\"%d\" y=\"%d\" width=\"%s\" height=\"%d\">",
-                    LEFT, y, qi_real_2(x_of(d, item->page_size)).text, BAR);
+    qi_write_format(&d->writer, "<rect class=\"f\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\">",
+                    LEFT, y, WIDTH, BAR);
     qi_write_format(&d->writer, "<title>page %" PRIu32 ": %s</title></rect>\n", item->page,
                     qi_bytes(item->page_size).text);
     d->row++;
     d->page = item->page;
+    d->page_size = item->page_size;
+    d->live = 0;
 }
 
 /* Opens a rectangle in the current row. The caller writes its title and closes it. */
@@ -73,8 +98,9 @@ static void draw_rect(drawing *d, uint64_t offset, uint64_t size, const char *at
 {
     double width = x_of(d, size);
     qi_write_format(&d->writer, "<rect x=\"%s\" y=\"%d\" width=\"%s\" height=\"%d\" %s>",
-                    qi_real_2((double)LEFT + x_of(d, offset)).text, TOP + (int)(d->row - 1) * PITCH,
-                    qi_real_2(width < 1 ? 1 : width).text, BAR, attributes);
+                    qi_real_2((double)LEFT + x_of(d, offset)).text,
+                    d->top + (int)(d->row - 1) * PITCH, qi_real_2(width < 1 ? 1 : width).text, BAR,
+                    attributes);
 }
 
 static bool draw_item(void *user, const quire_item *item)
@@ -84,14 +110,15 @@ static bool draw_item(void *user, const quire_item *item)
         begin_row(d, item);
     if (item->is_free)
         return !d->writer.failed;
+    d->live += item->size + item->left_padding;
     if (item->left_padding) {
         draw_rect(d, item->offset - item->left_padding, item->left_padding, "fill=\"url(#h)\"");
-        qi_write_format(&d->writer, "<title>left padding, %" PRIu64 " bytes</title></rect>\n",
-                        item->left_padding);
+        qi_write_format(&d->writer, "<title>left padding, %" PRIu64 " byte%s</title></rect>\n",
+                        item->left_padding, qi_plural(item->left_padding));
     }
     char fill[64];
     snprintf(fill, sizeof fill, "class=\"a\" fill=\"hsl(%" PRIu32 ",55%%,60%%)\"",
-             hue_of(item->name));
+             hue_of(item->name, qi_owners_part(item->name)));
     draw_rect(d, item->offset, item->size, fill);
     qi_write_text(&d->writer, "<title>");
     qi_write_escaped(&d->writer, *item->name ? item->name : "(unnamed)");
@@ -102,14 +129,55 @@ static bool draw_item(void *user, const quire_item *item)
     return !d->writer.failed;
 }
 
-static void write_head(drawing *d, const layout *l, const quire_memory_info *info,
+/* ---- legend ------------------------------------------------------------------------------- */
+
+/* The upper edge of the pages, which are below the legend. */
+static int top_of_pages(const layout *l)
+{
+    int rows = l->owners.count > MAX_NAMES ? MAX_NAMES + 1 : (int)l->owners.count;
+    return TOP + rows * LEGEND_PITCH;
+}
+
+static void write_sum(qi_writer *w, const qi_owner_sum *sum)
+{
+    qi_write_format(w, ": %s in %" PRIu64 " allocation%s</text>\n", qi_bytes(sum->live_bytes).text,
+                    sum->count, qi_plural(sum->count));
+}
+
+/* The first parts of the names by their bytes, each with its colour. */
+static void write_legend(qi_writer *w, layout *l)
+{
+    int y = TOP + 10;
+    for (int i = 0; i < MAX_NAMES; i++, y += LEGEND_PITCH) {
+        const qi_owner_sum *sum = qi_owners_take_largest(&l->owners);
+        if (!sum)
+            return;
+        qi_write_format(w,
+                        "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" "
+                        "fill=\"hsl(%" PRIu32 ",55%%,60%%)\"/>",
+                        LEFT, y - 10, hue_of(sum->name, qi_owners_part(sum->name)));
+        qi_write_format(w, "<text x=\"%d\" y=\"%d\">", LEFT + 20, y);
+        qi_write_escaped(w, *sum->name ? sum->name : "(unnamed)");
+        write_sum(w, sum);
+    }
+    uint64_t names;
+    const qi_owner_sum rest = qi_owners_rest(&l->owners, &names);
+    if (names) {
+        qi_write_format(w, "<text x=\"%d\" y=\"%d\">%" PRIu64 " more name%s", LEFT + 20, y, names,
+                        qi_plural(names));
+        write_sum(w, &rest);
+    }
+}
+
+/* ---- the picture -------------------------------------------------------------------------- */
+
+static void write_head(qi_writer *w, const layout *l, const quire_memory_info *info,
                        const quire_memory_stats *stats)
 {
-    qi_writer *w = &d->writer;
-    int height = TOP + (int)l->pages * PITCH + BOTTOM;
+    int width = LEFT + WIDTH + RIGHT, height = top_of_pages(l) + (int)l->pages * PITCH + BOTTOM;
     qi_write_format(w, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" ",
-                    LEFT + WIDTH + 20, height);
-    qi_write_format(w, "viewBox=\"0 0 %d %d\">\n", LEFT + WIDTH + 20, height);
+                    width, height);
+    qi_write_format(w, "viewBox=\"0 0 %d %d\">\n", width, height);
     qi_write_text(w, "<style>text{font:12px sans-serif;fill:#333}.p{text-anchor:end}"
                      ".b{fill:#fff}.f{fill:#e8e8ea}.a{stroke:#fff;stroke-width:.5}"
                      ".t{font-size:15px}@media(prefers-color-scheme:dark){text{fill:#ddd}"
@@ -117,8 +185,7 @@ static void write_head(drawing *d, const layout *l, const quire_memory_info *inf
     qi_write_text(w, "<defs><pattern id=\"h\" width=\"6\" height=\"6\" "
                      "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
                      "<rect width=\"3\" height=\"6\" fill=\"#999\"/></pattern></defs>\n");
-    qi_write_format(w, "<rect class=\"b\" width=\"%d\" height=\"%d\"/>\n", LEFT + WIDTH + 20,
-                    height);
+    qi_write_format(w, "<rect class=\"b\" width=\"%d\" height=\"%d\"/>\n", width, height);
     qi_write_format(w, "<text class=\"t\" x=\"%d\" y=\"24\">", LEFT);
     qi_write_escaped(w, info->name);
     qi_write_format(w, ": %s live in %" PRIu64 " allocation%s, ", qi_bytes(stats->live_bytes).text,
@@ -126,9 +193,32 @@ static void write_head(drawing *d, const layout *l, const quire_memory_info *inf
     qi_write_format(w, "%s reserved in %" PRIu64 " page%s</text>\n",
                     qi_bytes(stats->reserved_bytes).text, stats->page_count,
                     qi_plural(stats->page_count));
-    qi_write_format(w, "<text x=\"%d\" y=\"48\">0</text><text class=\"p\" x=\"%d\" y=\"48\">", LEFT,
-                    LEFT + WIDTH);
-    qi_write_format(w, "%s</text>\n", qi_bytes(l->max_page).text);
+    qi_write_format(w,
+                    "<text x=\"%d\" y=\"48\">Each bar is a page from its start to its end. The "
+                    "colour is that of the first part of a name.</text>\n",
+                    LEFT);
+}
+
+/* The frame fits the pages of the first walk. Between the two walks other threads may add pages. */
+static quire_result draw(quire_memory *memory, layout *l, quire_sink sink, void *user)
+{
+    quire_result result = quire_memory_walk(memory, measure_item, l);
+    if (!result && l->lacks_memory)
+        result = qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a picture");
+    if (result)
+        return result;
+    quire_memory_info info;
+    quire_memory_stats stats;
+    qi_ignore(quire_memory_get_info(memory, &info));
+    qi_ignore(quire_memory_get_stats(memory, &stats));
+    drawing d = {.top = top_of_pages(l)};
+    qi_writer_init(&d.writer, sink, user);
+    write_head(&d.writer, l, &info, &stats);
+    write_legend(&d.writer, l);
+    result = quire_memory_walk(memory, draw_item, &d);
+    end_row(&d);
+    qi_write_text(&d.writer, "</svg>\n");
+    return result ? result : qi_writer_finish(&d.writer);
 }
 
 quire_result quire_memory_write_svg(quire_memory *memory, quire_sink sink, void *user)
@@ -136,18 +226,10 @@ quire_result quire_memory_write_svg(quire_memory *memory, quire_sink sink, void 
     if (!memory || !sink)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_memory_write_svg: memory or sink is null");
-    layout l = {0};
-    quire_result result = quire_memory_walk(memory, measure_item, &l);
-    if (result)
-        return result;
-    quire_memory_info info;
-    quire_memory_stats stats;
-    qi_ignore(quire_memory_get_info(memory, &info));
-    qi_ignore(quire_memory_get_stats(memory, &stats));
-    drawing d = {.max_page = l.max_page};
-    qi_writer_init(&d.writer, sink, user);
-    write_head(&d, &l, &info, &stats);
-    result = quire_memory_walk(memory, draw_item, &d);
-    qi_write_text(&d.writer, "</svg>\n");
-    return result ? result : qi_writer_finish(&d.writer);
+    layout l = {.pages = 0};
+    quire_result result = qi_owners_init(&l.owners, &memory->device->host.callbacks);
+    if (!result)
+        result = draw(memory, &l, sink, user);
+    qi_owners_finish(&l.owners);
+    return result;
 }

@@ -160,6 +160,9 @@ static void write_heap(report *r)
         qi_write_format(&r->writer, "         %s in use, %s left of a budget of %s\n",
                         qi_bytes(budget->usage).text, qi_bytes(budget->available).text,
                         qi_bytes(budget->budget).text);
+    if (r->stats.pages_over_budget)
+        qi_write_format(&r->writer, "         %" PRIu64 " page%s made beyond the budget\n",
+                        r->stats.pages_over_budget, qi_plural(r->stats.pages_over_budget));
     write_limit(r, budget->limit, "heap");
     write_limit(r, qi_atomic_load_u64(&r->memory->account.limit), "memory");
 }
@@ -173,9 +176,10 @@ static void write_last_failure(report *r)
     }
     qi_write_format(&r->writer,
                     "\nlast of %" PRIu64 " failed allocation%s: %s, %" PRIu64
-                    " bytes at alignment %" PRIu64 "\n  ",
+                    " byte%s at alignment %" PRIu64 "\n  ",
                     last_oom->number, qi_plural(last_oom->number),
-                    quire_result_name(last_oom->code), last_oom->size, last_oom->alignment);
+                    quire_result_name(last_oom->code), last_oom->size, qi_plural(last_oom->size),
+                    last_oom->alignment);
     write_text(r, last_oom->text);
     qi_write_text(&r->writer, "\n");
 }

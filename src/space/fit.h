@@ -30,7 +30,8 @@ enum { QI_MAX_BATCH = 64 };
 
 struct qi_fit {
     size_t state_size;        /* bytes of the fit's own struct */
-    uint64_t default_granule; /* bytes */
+    uint64_t default_granule; /* bytes, of a space whose size is not known when it is created */
+    uint64_t least_granule;   /* bytes, the default of a space that is created with a small size */
     uint64_t max_granule;     /* bytes */
     uint64_t max_granules;    /* length of the line */
     uint32_t max_regions;     /* at a time; 0 means any number */
@@ -57,6 +58,7 @@ struct qi_fit {
 
     bool keeps_kinds_apart; /* false: range.c rounds ranges of optimal tiling to whole stretches */
     bool has_upper_end;
+    bool refuses_at_once; /* a refusal takes constant time: the space need not remember it */
     bool clears_at_once; /* clear takes constant time, and the nodes need no renumbering after it */
 
     /*

@@ -102,7 +102,7 @@ static quire_result make_room(qi_line *line, qi_host *host)
         qi_host_resize(host, line->stretches, line->capacity, capacity, sizeof *line->stretches);
     if (!stretches)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                            "no host memory for the places of %u regions", capacity);
+                            "no host memory for the places of %u region%s", capacity);
     line->stretches = stretches;
     line->capacity = capacity;
     return QUIRE_SUCCESS;
@@ -118,7 +118,7 @@ quire_result qi_line_place(qi_line *line, qi_host *host, uint64_t size, uint64_t
     uint32_t index = find_gap(line, size, base & (alignment - 1), alignment, start);
     if (!qi_range_fits(*start, size, line->limit))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                            "a region of %u bytes does not fit on the line: %u of %u are taken; a "
+                            "a region of %u byte%s does not fit on the line: %u of %u are taken; a "
                             "space with a larger granule reaches further",
                             size, qi_line_extent(line), line->limit);
     uint64_t before = end_before(line, index);
@@ -169,10 +169,10 @@ quire_result qi_line_resize(qi_line *line, uint64_t start, uint64_t size)
     uint64_t next = is_last ? line->limit : line->stretches[index + 1].start;
     if (size > next - start)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                            is_last ? "a region cannot end %u bytes from its start: the line ends "
-                                      "%u bytes from there"
-                                    : "a region cannot end %u bytes from its start: another lies "
-                                      "on the line %u bytes from there",
+                            is_last ? "a region cannot end %u byte%s from its start: the line ends "
+                                      "%u byte%s from there"
+                                    : "a region cannot end %u byte%s from its start: another lies "
+                                      "on the line %u byte%s from there",
                             size, next - start);
     line->stretches[index].end = start + size;
     if (index + 1 < line->full)

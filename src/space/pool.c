@@ -62,11 +62,11 @@ quire_result qi_pool_grow(qi_pool *pool, qi_host *host)
     uint32_t old = pool->capacity, capacity = capacity_after(old);
     if (old >= QI_SLOT_COUNT)
         return qi_fail_with(QUIRE_ERROR_TOO_MANY_ALLOCATIONS,
-                            "the space has %u ranges, as many as it can number", old);
+                            "the space has %u range%s, as many as it can number", old);
     void *items = qi_host_resize(host, pool->items, old, capacity, pool->item_size);
     if (!items)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                            "no host memory for the records of %u ranges: %b", capacity,
+                            "no host memory for the records of %u range%s: %b", capacity,
                             (uint64_t)capacity * pool->item_size);
     pool->items = items;
     pool->capacity = capacity;

@@ -10,17 +10,6 @@
 /* Ranges of a batch whose records are prefetched together; they all stay in the first cache. */
 enum { PREFETCH_GROUP = 16 };
 
-quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t alignment,
-                              uint32_t how)
-{
-    if (how & QI_TRY)
-        return QUIRE_ERROR_NO_SPACE;
-    return qi_fail_with(
-        QUIRE_ERROR_NO_SPACE,
-        "no free range for %b at a multiple of %u; %b are free in %u region%s", size, alignment,
-        space->region_bytes - space->live_bytes - space->padding_bytes, space->region_count);
-}
-
 static quire_result refuse_request(const quire_space *space, uint64_t size, uint64_t alignment)
 {
     if (!size)
@@ -35,17 +24,20 @@ static quire_result refuse_request(const quire_space *space, uint64_t size, uint
 
 /*
  * For fits that do not examine the neighbours of a range: an image of optimal tiling gets whole
- * stretches of the granularity, so that nothing else shares one.
+ * stretches of the granularity, so that nothing else shares one. Returns true on overflow.
  */
-static quire_result allocate_apart(quire_space *space, uint64_t size, uint64_t alignment,
-                                   uint64_t user, uint32_t how, quire_placement *placement)
+static bool widening_overflows(const quire_space *space, uint64_t *size, uint64_t *alignment)
 {
-    uint64_t whole = size;
-    if (alignment <= space->kind_mask)
-        alignment = space->kind_mask + 1;
-    if (qi_align_up_overflows(size, space->kind_mask + 1, &whole))
-        return qi_space_no_room(space, size, alignment, how);
-    return space->fit->allocate(space, whole, alignment, user, how, placement);
+    if (*alignment <= space->kind_mask)
+        *alignment = space->kind_mask + 1;
+    return qi_align_up_overflows(*size, space->kind_mask + 1, size);
+}
+
+/* See usual_free in space.h. */
+static quire_result forget_and_free(quire_space *space, quire_range range)
+{
+    qi_space_forget_refusals(space);
+    return space->free_range(space, range);
 }
 
 quire_result qi_space_allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
@@ -55,12 +47,33 @@ quire_result qi_space_allocate(quire_space *space, uint64_t size, uint64_t align
     alignment += !alignment; /* 0 means 1 */
     if (!size || !qi_is_power_of_two(alignment) || alignment > space->max_alignment)
         return refuse_request(space, size, alignment);
-    if (how & QI_OPTIMAL && space->kind_mask && !space->fit->keeps_kinds_apart)
-        return allocate_apart(space, size, alignment, user, how, placement);
-    return space->fit->allocate(space, size, alignment, user, how, placement);
+    bool optimal = how & QI_OPTIMAL && space->kind_mask;
+    if (optimal && !space->fit->keeps_kinds_apart) {
+        optimal = false;
+        if (widening_overflows(space, &size, &alignment))
+            return qi_space_no_room(space, size, alignment, how);
+    }
+    if (qi_refusals_cover(&space->refusals, size, alignment, optimal))
+        return qi_space_no_room(space, size, alignment, how | QI_EXHAUSTIVE);
+    quire_result result = space->fit->allocate(space, size, alignment, user, how, placement);
+    if (result == QUIRE_ERROR_NO_SPACE && how & QI_EXHAUSTIVE && !space->fit->refuses_at_once) {
+        if (how & QI_TRY) /* no sentence: the numbers of an earlier one may be out of date */
+            space->room.free = UINT64_MAX;
+        qi_refusals_add(&space->refusals, size, alignment, optimal);
+        space->free_range = forget_and_free;
+    }
+    return result;
 }
 
 /* ---- free --------------------------------------------------------------------------------- */
+
+void qi_space_set_free(quire_space *space,
+                       quire_result (*free_range)(quire_space *space, quire_range range))
+{
+    space->usual_free = free_range;
+    if (!space->refusals.any)
+        space->free_range = free_range;
+}
 
 /* Reports why a handle names no live range of this space. */
 static quire_result refuse_range(const quire_space *space, quire_range range)
@@ -115,6 +128,7 @@ quire_result qi_space_free_batch(quire_space *space, const quire_range *ranges, 
             fit->unclaim(space, qi_handle_slot(ranges[claimed].id));
         return refuse_range(space, bad);
     }
+    qi_space_forget_refusals(space);
     release_all(space, ranges, count);
     return QUIRE_SUCCESS;
 }

@@ -20,7 +20,7 @@ static quire_result next_region(quire_space *space, uint32_t *number)
             qi_host_resize(&space->host, space->regions, old, capacity, sizeof *regions);
         if (!regions)
             return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                                "no host memory for the records of %u regions", capacity);
+                                "no host memory for the records of %u region%s", capacity);
         space->regions = regions;
         space->region_capacity = capacity;
         i = old;
@@ -35,13 +35,14 @@ static quire_result next_region(quire_space *space, uint32_t *number)
 static quire_result validate_new(const quire_space *space, uint64_t size, uint64_t base)
 {
     if (!size || size & (space->granule - 1) || base & (space->granule - 1))
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "a region of %u bytes at %x: both must be multiples of the granule %u, "
-                            "and the size above 0",
-                            size, base, space->granule);
+        return qi_fail_with(
+            QUIRE_ERROR_INVALID_ARGUMENT,
+            "a region of %u byte%s at %x: both must be multiples of the granule %u, "
+            "and the size above 0",
+            size, base, space->granule);
     if (!qi_range_fits(base, size - 1, UINT64_MAX))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "a region of %u bytes at %x reaches beyond the last address", size,
+                            "a region of %u byte%s at %x reaches beyond the last address", size,
                             base);
     if (space->fit->max_regions && space->region_count >= space->fit->max_regions)
         return qi_fail_with(QUIRE_ERROR_WRONG_STATE,
@@ -73,6 +74,7 @@ quire_result qi_space_add_region(quire_space *space, uint64_t size, uint64_t bas
         space->regions[number].used = false;
         return result;
     }
+    qi_space_forget_refusals(space);
     space->region_count++;
     space->region_bytes += size;
     *region = number;
@@ -121,6 +123,7 @@ static quire_result grow_region(quire_space *space, uint32_t number, uint64_t si
         qi_ignore(qi_line_resize(&space->line, region->start, region->size));
         return result;
     }
+    qi_space_forget_refusals(space);
     space->region_bytes += size - region->size;
     region->size = size;
     return QUIRE_SUCCESS;
@@ -142,11 +145,11 @@ static quire_result refuse_to_shrink(const quire_space *space, uint32_t number, 
     qi_space_walk_region(space, number, note_live_end, &live_end);
     if (live_end > size)
         return qi_fail_with(QUIRE_ERROR_BUSY,
-                            "region %u cannot shrink to %u bytes: live ranges reach beyond, the "
+                            "region %u cannot shrink to %u byte%s: live ranges reach beyond, the "
                             "last one to %u",
                             number, size, live_end);
     return qi_fail_with(QUIRE_ERROR_BUSY,
-                        "region %u cannot shrink to %u bytes: no live range reaches beyond, but "
+                        "region %u cannot shrink to %u byte%s: no live range reaches beyond, but "
                         "the slab of one does, to %u",
                         number, size,
                         space->regions[number].size - qi_space_free_at_end(space, number));
@@ -173,12 +176,12 @@ quire_result qi_space_resize_region(quire_space *space, uint32_t region, uint64_
     const qi_region *resized = &space->regions[region];
     if (!size || size & (space->granule - 1))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "a region of %u bytes: that must be a multiple of the granule %u, "
+                            "a region of %u byte%s: that must be a multiple of the granule %u, "
                             "above 0",
                             size, space->granule);
     if (!qi_range_fits(resized->base, size - 1, UINT64_MAX))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "a region of %u bytes at %x reaches beyond the last address", size,
+                            "a region of %u byte%s at %x reaches beyond the last address", size,
                             resized->base);
     if (!space->fit->resize_region)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,

@@ -28,50 +28,65 @@ static const qi_fit *fit_by_id(quire_fit fit)
 
 /* ---- creation ----------------------------------------------------------------------------- */
 
+/*
+ * The default granule: the smallest of the fit with which the whole size fits on the line. No
+ * granule serves a size above the longest line; the least one then gives OUT_OF_RANGE for any size.
+ */
+static uint64_t granule_for(const qi_fit *fit, uint64_t size)
+{
+    if (!size)
+        return fit->default_granule;
+    uint64_t granule = fit->least_granule;
+    while (granule < fit->max_granule && (size - 1) / granule >= fit->max_granules)
+        granule *= 2;
+    return (size - 1) / granule >= fit->max_granules ? fit->least_granule : granule;
+}
+
 /* Fills in the defaults. An unknown fit keeps granule 0; validate() reports it. */
 static quire_space_options resolve(const quire_space_options *options)
 {
     quire_space_options out = options ? *options : (quire_space_options){0};
-    const qi_fit *fit = fit_by_id(out.fit);
-    if (!out.granule && fit)
-        out.granule = fit->default_granule;
-    if (!out.max_alignment)
-        out.max_alignment = DEFAULT_LARGEST_ALIGNMENT;
-    qi_raise(&out.max_alignment, out.buffer_image_granularity);
+    const qi_fit *fit = fit_by_id(out.fit.algorithm);
+    if (!out.fit.granule && fit)
+        out.fit.granule = granule_for(fit, out.size);
+    if (!out.fit.max_alignment)
+        out.fit.max_alignment = DEFAULT_LARGEST_ALIGNMENT;
+    qi_raise(&out.fit.max_alignment, out.buffer_image_granularity);
     return out;
 }
 
 static quire_result validate(const quire_space_options *options)
 {
-    const qi_fit *fit = fit_by_id(options->fit);
+    const qi_fit *fit = fit_by_id(options->fit.algorithm);
     if (!fit)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "fit %u does not exist",
-                            (uint64_t)options->fit);
-    if (!qi_is_power_of_two(options->granule) || options->granule > fit->max_granule)
+                            (uint64_t)options->fit.algorithm);
+    if (!qi_is_power_of_two(options->fit.granule) || options->fit.granule > fit->max_granule)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "granule %u: this fit takes a power of two up to %u", options->granule,
-                            fit->max_granule);
-    if (!qi_is_power_of_two(options->max_alignment) || options->max_alignment > MAX_ALIGNMENT)
+                            "granule %u: this fit takes a power of two up to %u",
+                            options->fit.granule, fit->max_granule);
+    if (!qi_is_power_of_two(options->fit.max_alignment) ||
+        options->fit.max_alignment > MAX_ALIGNMENT)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "largest alignment %u is not a power of two up to %b",
-                            options->max_alignment, MAX_ALIGNMENT);
-    if ((options->least_fragmentation || options->deferred_coalescing || options->slabs) &&
-        !fit->has_segregated_options)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "least_fragmentation, deferred_coalescing and "
-                                                     "slabs need the segregated fit");
+                            options->fit.max_alignment, MAX_ALIGNMENT);
+    if ((options->fit.least_fragmentation || options->fit.slabs) && !fit->has_segregated_options)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "least_fragmentation and slabs need the segregated fit");
     if (options->buffer_image_granularity &&
         (!qi_is_power_of_two(options->buffer_image_granularity) ||
          options->buffer_image_granularity > MAX_ALIGNMENT))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "buffer-image granularity %u is not a power of two up to %b",
                             options->buffer_image_granularity, MAX_ALIGNMENT);
-    return qi_check_unused(options, "quire_space_options");
+    quire_result result = qi_check_unused(&options->fit, "quire_fit_options");
+    return result ? result : qi_check_unused(options, "quire_space_options");
 }
 
 /* Creates a space without regions from valid options. */
 static quire_result make(const quire_space_options *options, quire_space **out)
 {
-    const qi_fit *fit = fit_by_id(options->fit);
+    const qi_fit *fit = fit_by_id(options->fit.algorithm);
     qi_host host;
     quire_result result = qi_host_init(&host, options->host_memory);
     if (result)
@@ -82,17 +97,17 @@ static quire_result make(const quire_space_options *options, quire_space **out)
                             fit->state_size);
     space->host = host;
     space->fit = fit;
-    space->granule = options->granule;
-    space->max_alignment = options->max_alignment;
-    if (options->buffer_image_granularity > options->granule)
+    space->granule = options->fit.granule;
+    space->max_alignment = options->fit.max_alignment;
+    if (options->buffer_image_granularity > options->fit.granule)
         space->kind_mask = options->buffer_image_granularity - 1;
     space->tag = qi_tag_take();
     uint64_t limit = 0;
-    if (qi_multiply_overflows(fit->max_granules, options->granule, &limit))
+    if (qi_multiply_overflows(fit->max_granules, options->fit.granule, &limit))
         limit = UINT64_MAX;
     qi_line_init(&space->line, limit);
     space->allocate_range = qi_space_allocate;
-    space->free_range = qi_space_free;
+    qi_space_set_free(space, qi_space_free);
     result = fit->init(space, options);
     if (result) {
         qi_tag_give(space->tag);
@@ -161,6 +176,7 @@ static void renumber(quire_space *space)
 void qi_space_clear(quire_space *space)
 {
     qi_space_flush_deferred(space);
+    qi_space_forget_refusals(space);
     space->fit->clear(space);
     if (!space->fit->clears_at_once)
         renumber(space);

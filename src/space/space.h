@@ -17,6 +17,7 @@
 #include "src/space/fit.h"
 #include "src/space/line.h"
 #include "src/space/pool.h"
+#include "src/space/refusals.h"
 
 typedef struct qi_region {
     uint64_t start; /* offset on the line, bytes */
@@ -25,6 +26,13 @@ typedef struct qi_region {
     uint32_t node; /* the fit's node for the region itself */
     bool used;
 } qi_region;
+
+/* What the sentence of a refusal reports, in bytes. */
+typedef struct qi_room {
+    uint64_t free;
+    uint64_t largest_free;
+    uint64_t largest_region;
+} qi_room;
 
 /*
  * Invariants:
@@ -38,12 +46,16 @@ struct quire_space {
     /*
      * The two calls of the hot path. The caller guarantees only that space and placement are not
      * null. By default these are qi_space_allocate and qi_space_free, which check their arguments
-     * and call the fit; the fit's init may replace them with its own versions. On failure
-     * allocate_range zeroes the placement.
+     * and call the fit; the fit's init may replace them with its own versions, free_range with
+     * qi_space_set_free. On failure allocate_range zeroes the placement.
      */
     quire_result (*allocate_range)(quire_space *space, uint64_t size, uint64_t alignment,
                                    uint64_t user, uint32_t how, quire_placement *placement);
     quire_result (*free_range)(quire_space *space, quire_range range);
+
+    /* free_range while the space remembers no refusals. While it does, free_range forgets them
+       first, so that a free pays for refusals only if there are any. */
+    quire_result (*usual_free)(quire_space *space, quire_range range);
 
     uint64_t granule;
     uint64_t max_alignment;
@@ -62,6 +74,8 @@ struct quire_space {
     qi_line line;
     qi_pool pool; /* the fit's nodes: at least one per live range, see qi_fit.region_nodes */
     qi_host host;
+    qi_refusals refusals;
+    qi_room room; /* see qi_space_no_room */
 };
 
 /* ---- creation and regions ------------------------------------------------------------------ */
@@ -121,11 +135,12 @@ quire_result qi_space_allocate(quire_space *space, uint64_t size, uint64_t align
 quire_result qi_space_free(quire_space *space, quire_range range);
 
 /*
- * Allocates `count` equal ranges, all or none. placements[i].user holds the user values. Returns
- * NO_SPACE without recording an error sentence; on failure only the user values are defined.
+ * Allocates `count` equal ranges, all or none. placements[i].user holds the user values. `how` is 0
+ * or QI_EXHAUSTIVE. Returns NO_SPACE without recording an error sentence; on failure only the user
+ * values are defined.
  */
 quire_result qi_space_allocate_batch(quire_space *space, uint64_t size, uint64_t alignment,
-                                     quire_placement *placements, uint64_t count);
+                                     uint32_t how, quire_placement *placements, uint64_t count);
 
 /* Frees `count` ranges, all or none. */
 quire_result qi_space_free_batch(quire_space *space, const quire_range *ranges, uint64_t count);
@@ -169,9 +184,25 @@ quire_result qi_space_check(const quire_space *space);
 
 /* ---- for fits ------------------------------------------------------------------------------ */
 
+/* Replaces the function that frees a range. */
+void qi_space_set_free(quire_space *space,
+                       quire_result (*free_range)(quire_space *space, quire_range range));
+
+/*
+ * Forgets what the space refused. Called by everything that can create or enlarge a free range,
+ * except what returns a range that was allocated after the last refusal.
+ */
+static inline void qi_space_forget_refusals(quire_space *space)
+{
+    space->refusals.any = false;
+    space->free_range = space->usual_free;
+}
+
 /* The errors that every fit reports. qi_space_no_room records no sentence if `how` has QI_TRY. */
-quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t alignment,
-                              uint32_t how);
+quire_result qi_space_no_room(quire_space *space, uint64_t size, uint64_t alignment, uint32_t how);
+/* For `count` ranges, of which none remains allocated. */
+quire_result qi_space_no_room_for(quire_space *space, uint64_t count, uint64_t size,
+                                  uint64_t alignment);
 quire_result qi_space_damaged(const char *what, uint32_t node);
 
 /* Free ranges of fits that have a node for every range, free or live, and for every region. */

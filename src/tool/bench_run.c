@@ -107,10 +107,10 @@ static uint64_t timed_pairs(const workload *w)
  */
 static bool repeat_on_space(const bench_options *b, const workload *w, outcome *o, uint64_t repeat)
 {
-    quire_space_options options = {.fit = b->fit, .size = w->arena};
+    quire_space_options options = {.fit.algorithm = b->fit, .size = w->arena};
     bool is_exact = b->fit == QUIRE_FIT_FIRST || b->fit == QUIRE_FIT_LINEAR; /* byte-exact */
     if (!is_exact && w->granule)
-        options.granule = w->granule;
+        options.fit.granule = w->granule;
     subject s = {.slots = calloc(w->slots, sizeof *s.slots)};
     bool good = s.slots && !quire_space_create(&options, &s.space);
     if (good) {
@@ -200,7 +200,8 @@ static bool repeat_on_memory(const bench_options *b, quire_device *device, worke
 {
     quire_memory *memory = NULL;
     pthread_barrier_t start;
-    bool good = !quire_memory_create(device, &(quire_memory_options){.fit = b->fit}, &memory);
+    bool good =
+        !quire_memory_create(device, &(quire_memory_options){.fit.algorithm = b->fit}, &memory);
     pthread_barrier_init(&start, NULL, (unsigned)b->threads);
     good = good && start_workers(workers, b->threads, memory, &start);
     if (good) {

@@ -35,9 +35,7 @@ typedef struct listing {
 
 static void add(listing *l, const candidate *c)
 {
-    l->list[l->count] = *c;
-    l->list[l->count].is_default_size = c->page_size == l->scope->default_page_size;
-    l->count++;
+    l->list[l->count++] = *c;
 }
 
 /*
@@ -56,20 +54,22 @@ static bool is_useful_size(const candidate_scope *scope, uint64_t size)
 static size_t choose_sizes(const candidate_scope *scope, uint64_t sizes[MAX_SIZES])
 {
     size_t count = 0;
-    sizes[count++] = scope->page_size ? scope->page_size : scope->default_page_size;
+    sizes[count++] = scope->page_size; /* or 0, the default */
     if (scope->page_size)
         return count;
     for (uint64_t mib = MIN_MIB; mib <= MAX_MIB; mib *= 2)
-        if (mib * MIB != scope->default_page_size && is_useful_size(scope, mib * MIB))
+        if (is_useful_size(scope, mib * MIB))
             sizes[count++] = mib * MIB;
     return count;
 }
 
-/* Rounds down to whole pages, but at least one, because the memory keeps whole pages. */
+/* Rounds down to whole pages, but at least one, because the memory keeps whole pages. Pages that
+   follow use are multiples of 1 MiB on most devices. */
 static uint64_t bytes_to_retain(const candidate_scope *scope, uint64_t page_size)
 {
-    uint64_t pages = scope->peak_bytes / RETAINED_DIVISOR / page_size;
-    return (pages ? pages : 1) * page_size;
+    uint64_t unit = page_size ? page_size : MIB;
+    uint64_t pages = scope->peak_bytes / RETAINED_DIVISOR / unit;
+    return (pages ? pages : 1) * unit;
 }
 
 /* Adds the candidate with each retention that differs from the default for this trace. */
@@ -98,7 +98,8 @@ static void add_policies(listing *l, candidate c)
 {
     add_thresholds(l, c);
     c.first_page_size = c.page_size / GROWTH_DIVISOR;
-    if (c.first_page_size >= l->scope->least_page && c.first_page_size < l->scope->peak_bytes)
+    if (c.page_size && c.first_page_size >= l->scope->least_page &&
+        c.first_page_size < l->scope->peak_bytes)
         add_thresholds(l, c);
 }
 
@@ -140,9 +141,8 @@ size_t make_candidates(const candidate_scope *scope, candidate list[MAX_CANDIDAT
 
 uint32_t candidate_options_set(const candidate *c)
 {
-    const bool set[] = {c->fit != QUIRE_FIT_SEGREGATED, !c->is_default_size,
-                        c->first_page_size != 0, c->dedicated_threshold != 0,
-                        c->retention != RETENTION_DEFAULT};
+    const bool set[] = {c->fit != QUIRE_FIT_SEGREGATED, c->page_size != 0, c->first_page_size != 0,
+                        c->dedicated_threshold != 0, c->retention != RETENTION_DEFAULT};
     uint32_t count = 0;
     for (size_t i = 0; i < sizeof set / sizeof *set; i++)
         count += set[i];
@@ -166,7 +166,7 @@ quire_memory_options candidate_options(const candidate *c)
 {
     return (quire_memory_options){
         .name = "replay", /* as quire replay does: the name counts in the metadata bytes */
-        .fit = c->fit,
+        .fit.algorithm = c->fit,
         .pages = {.page_size = c->page_size,
                   .first_page_size = c->first_page_size,
                   .growth_percent = c->first_page_size ? GROWTH_PERCENT : 0,
@@ -187,6 +187,13 @@ static void append(candidate_text *out, const char *format, ...)
     va_start(args, format);
     vsnprintf(out->text + length, sizeof out->text - length, format, args);
     va_end(args);
+}
+
+candidate_text candidate_pages_text(const candidate *c)
+{
+    candidate_text out = {""};
+    append(&out, "%s", c->page_size ? qi_bytes(c->page_size).text : "by use");
+    return out;
 }
 
 candidate_text candidate_policy_text(const candidate *c)
@@ -251,10 +258,10 @@ candidate_text candidate_c_text(const candidate *c)
     }
     append(&out, "\n");
     if (c->fit != QUIRE_FIT_SEGREGATED)
-        append(&out, "    .fit = %s,\n", fit_constant(c->fit));
+        append(&out, "    .fit.algorithm = %s,\n", fit_constant(c->fit));
     if (of_pages)
         append(&out, "    .pages = {\n");
-    if (!c->is_default_size)
+    if (c->page_size)
         append_size(&out, "page_size", c->page_size);
     if (c->first_page_size) {
         append_size(&out, "first_page_size", c->first_page_size);

@@ -20,11 +20,10 @@ typedef enum retention {
 typedef struct candidate {
     quire_fit fit;
     retention retention;
-    uint64_t page_size;       /* above 0; the maximum if page sizes double */
+    uint64_t page_size;       /* the maximum if page sizes double; 0: pages follow use */
     uint64_t first_page_size; /* page sizes double from here to page_size; 0 means they do not */
     uint64_t dedicated_threshold; /* 0 means none */
     uint64_t retained_bytes;      /* 0 unless retention is RETENTION_SOME */
-    bool is_default_size;         /* page_size is the default of the device */
 } candidate;
 
 /* Stands for every fit in candidate_scope. */
@@ -36,20 +35,19 @@ typedef struct candidate_scope {
     uint64_t peak_bytes; /* requested bytes that are live at the same time; above 0 */
     uint64_t largest;    /* size of the largest request */
     /* of the device */
-    uint64_t default_page_size; /* of a memory without options */
-    uint64_t least_page;        /* smallest page in bytes */
-    uint64_t max_page;          /* largest page in bytes */
-    uint64_t max_pages;         /* maximum number of pages; 0 means no limit */
+    uint64_t least_page; /* smallest page in bytes */
+    uint64_t max_page;   /* largest page in bytes */
+    uint64_t max_pages;  /* maximum number of pages; 0 means no limit */
     /* of the command line */
     quire_fit fit;      /* ANY_FIT means all */
     uint64_t page_size; /* 0 means several sizes */
 } candidate_scope;
 
 /*
- * 3 fits, 9 page sizes, page sizes doubling or not, a dedicated threshold or not, 3 retentions; and
- * 3 candidates of the linear fit.
+ * 3 fits with pages that follow use and 3 retentions; 3 fits, 8 page sizes, page sizes doubling or
+ * not, a dedicated threshold or not, 3 retentions; and 3 candidates of the linear fit.
  */
-enum { MAX_CANDIDATES = 3 * 9 * 2 * 2 * 3 + 3 };
+enum { MAX_CANDIDATES = 3 * 3 + 3 * 8 * 2 * 2 * 3 + 3 };
 
 /*
  * Fills the list and returns its length. The order is fixed. Of two candidates that differ in one
@@ -68,6 +66,9 @@ quire_memory_options candidate_options(const candidate *c);
 typedef struct candidate_text {
     char text[512];
 } candidate_text;
+
+/* Describes the page size: bytes with their unit, or "by use". */
+candidate_text candidate_pages_text(const candidate *c);
 
 /* Describes growth, threshold and retention in words; "default" if none of them is set. */
 candidate_text candidate_policy_text(const candidate *c);

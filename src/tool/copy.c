@@ -141,7 +141,7 @@ static bool check_pair(copy_run *c, const measured *m)
     progress bar = {.what = "copy"};
     quire_copy_options options = options_for(c, m);
     options.progress = (quire_progress){show_progress, &bar, 0};
-    quire_result result = quire_copy(&options);
+    quire_result result = quire_copy(&options, NULL);
     end_progress(&bar);
     if (!result && m->to->memory)
         result = quire_read(m->to->memory, m->to->target, 0, c->found, c->size);
@@ -175,7 +175,7 @@ static bool measure(copy_run *c, measured *m)
         return false;
     for (uint64_t i = 0; i < c->turns; i++) {
         uint64_t by_memcpy = time_memcpy(c, m), started = qi_clock();
-        if (quire_copy(&options)) {
+        if (quire_copy(&options, NULL)) {
             fail_with_last_error();
             return false;
         }

@@ -23,7 +23,7 @@ typedef struct limit {
     uint64_t value;
 } limit;
 
-enum { LIMIT_COUNT = 8 };
+enum { LIMIT_COUNT = 9 };
 
 /* The first four names are keys of device profiles, so that output and profile can be compared. */
 static void list_limits(const quire_limits *limits, limit out[LIMIT_COUNT])
@@ -32,7 +32,8 @@ static void list_limits(const quire_limits *limits, limit out[LIMIT_COUNT])
         {"bufferImageGranularity", limits->buffer_image_granularity},
         {"nonCoherentAtomSize", limits->non_coherent_atom},
         {"maxMemoryAllocationCount", limits->max_pages},
-        {"maxMemoryAllocationSize", limits->max_page},
+        {"maxMemoryAllocationSize", limits->usual_page ? limits->usual_page : limits->max_page},
+        {"maxBufferSize", limits->max_buffer},
         {"bufferAlignment", limits->buffer_alignment},
         {"imageRowAlignment", limits->image_row_alignment},
         {"pageGranularity", limits->page_granularity},
@@ -79,6 +80,7 @@ static void print_text(const quire_device_info *info, const kind_choices *choice
     print_choice("device access only", choices->device, info);
     print_choice("sequential host writes", choices->upload, info);
     print_choice("host reads", choices->readback, info);
+    print_choice("host reads and writes", choices->both, info);
     print_choice("shared by device and host", choices->shared, info);
 }
 
@@ -135,7 +137,8 @@ static void write_limits(qi_json *json, const quire_device_info *info)
     qi_json_end_object(json);
 }
 
-static quire_result write_json(const quire_device_info *info, const kind_choices *choices)
+static quire_result write_json(quire_device *device, const quire_device_info *info,
+                               const kind_choices *choices)
 {
     qi_json json;
     qi_json_init(&json, write_to_file, stdout);
@@ -151,8 +154,10 @@ static quire_result write_json(const quire_device_info *info, const kind_choices
     write_choice(&json, "device", choices->device);
     write_choice(&json, "upload", choices->upload);
     write_choice(&json, "readback", choices->readback);
+    write_choice(&json, "both", choices->both);
     write_choice(&json, "shared", choices->shared);
     qi_json_end_object(&json);
+    write_features(&json, device);
     qi_json_end_object(&json);
     qi_json_end_array(&json);
     qi_json_end_object(&json);
@@ -178,9 +183,11 @@ int run_devices(const command *self, int argc, char **argv)
     kind_choices choices = choose_kinds(device);
     quire_result result = quire_device_get_info(device, &info);
     if (!result && json)
-        result = write_json(&info, &choices);
-    else if (!result)
+        result = write_json(device, &info, &choices);
+    else if (!result) {
         print_text(&info, &choices);
+        print_features(device);
+    }
     code = result ? fail_with_last_error() : EXIT_OK;
     return quire_device_destroy(&device) ? fail_with_last_error() : code;
 }

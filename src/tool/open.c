@@ -111,6 +111,7 @@ kind_choices choose_kinds(const quire_device *device)
         .device = kind_for(device, (quire_intent){0}),
         .upload = kind_for(device, (quire_intent){.host_write = true, .upload = true}),
         .readback = kind_for(device, (quire_intent){.host_read = true}),
+        .both = kind_for(device, (quire_intent){.host_read = true, .host_write = true}),
         .shared = result ? NO_KIND : shared,
     };
 }

@@ -5,8 +5,8 @@
 
 #include "src/base/json.h"
 #include "src/base/result.h"
+#include "src/tool/html.h"
 #include "src/tool/report.h"
-#include "src/tool/timeline.h"
 
 typedef struct replay_run {
     replay_setup setup;
@@ -45,8 +45,9 @@ static void print_text(const replay_run *r, uint64_t page_size)
                        ? (double)o->peak_reserved_bytes / (double)o->peak_requested_bytes
                        : 0;
     print_clean(stdout, "%s", r->setup.path);
-    printf(" on backend %s, fit %s, pages of %s\n\n", backend_of(&r->setup.choice),
-           fit_text(r->setup.fit), qi_bytes(page_size).text);
+    bool follows_use = !r->setup.page_size && r->setup.fit != QUIRE_FIT_LINEAR;
+    printf(" on backend %s, fit %s, pages %s %s\n\n", backend_of(&r->setup.choice),
+           fit_text(r->setup.fit), follows_use ? "by use, from" : "of", qi_bytes(page_size).text);
     print_counts(o);
     printf("  peak requested         %s\n", qi_bytes(o->peak_requested_bytes).text);
     printf("  peak held              %s\n", qi_bytes(o->peak_live_bytes).text);
@@ -128,7 +129,8 @@ static int play(replay_run *r)
         code = fail_with_last_error();
     if (r->svg && !write_file(r->svg, write_svg, r->setup.memory))
         code = EXIT_FAILED;
-    if (r->html && !timeline_write(&r->timeline, r->html, &r->setup, &r->report))
+    const html_source page = {&r->timeline, &r->setup, &info, &r->report};
+    if (r->html && (!write_html(r->html, &page) || r->timeline.failed))
         code = EXIT_FAILED;
     return code;
 }
@@ -140,11 +142,13 @@ int run_replay(const command *self, int argc, char **argv)
     const option_spec specs[] = {
         DEVICE_OPTIONS(&p->choice),
         {"fit", "F", "segregated (default), first, buddy or linear", OPTION_FIT, &p->fit},
-        {"page-size", "N", "bytes per page (default: 32M, or 1/8 of a small heap)", OPTION_SIZE,
+        {"page-size", "N",
+         "bytes per page (default: by use, from 1M to 32M or 1/8 of a small heap)", OPTION_SIZE,
          &p->page_size},
         {"contiguous", NULL, "one page that grows in place", OPTION_FLAG, &p->contiguous},
         {"svg", "FILE", "draw the pages after the last event", OPTION_TEXT, &r.svg},
-        {"html", "FILE", "write a chart of the replay as one HTML file", OPTION_TEXT, &r.html},
+        {"html", "FILE", "write a chart, the report and the pages as one HTML file", OPTION_TEXT,
+         &r.html},
         {"json", NULL, "print one JSON object", OPTION_FLAG, &r.json},
     };
     int code = parse_options(self, argc, argv, specs, sizeof specs / sizeof *specs, &p->path);
@@ -154,7 +158,7 @@ int run_replay(const command *self, int argc, char **argv)
         is_same_file(r.html, p->path))
         return bad_usage(self, "the trace, --svg and --html must be different files");
     code = open_replay(self, p);
-    if (code < 0 && r.html && !timeline_begin(&r.timeline, p->memory, p->info.event_count))
+    if (code < 0 && r.html && !timeline_begin(&r.timeline, p))
         code = EXIT_FAILED;
     if (code < 0)
         code = play(&r);

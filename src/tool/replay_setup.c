@@ -25,7 +25,7 @@ static int make_memory(replay_setup *p)
 {
     quire_memory_options options = {
         .name = "replay",
-        .fit = p->fit,
+        .fit.algorithm = p->fit,
         .contiguous = p->contiguous,
         .pages = {.page_size = p->page_size},
     };

@@ -1,8 +1,8 @@
 /*
- * timeline.h - the course of a replay as one self-contained HTML file: a chart of requested, held
- * and reserved bytes over the events, the report, and the page map after the last event.
+ * timeline.h - the course of a replay: requested, held and reserved bytes after each event, and the
+ * picture of the pages at the peak of the trace.
  *
- * A chart has fewer columns than a long trace has events. Each column shows the minimum and the
+ * A chart has fewer columns than a long trace has events. Each column has the minimum and the
  * maximum of its events, so that the highest point of a line is the peak.
  */
 #ifndef QUIRE_SRC_TOOL_TIMELINE_H
@@ -29,17 +29,20 @@ typedef struct timeline {
     uint64_t every;       /* events per column */
     uint64_t peaks[SERIES_COUNT];
     sample last[SERIES_COUNT];
+    uint64_t peak;       /* events up to the first peak of requested bytes */
+    char *picture;       /* of the pages after them; NULL: the replay has not reached them */
+    size_t picture_size; /* bytes */
+    bool failed;         /* the picture could not be drawn; the error was printed */
 } timeline;
 
-/* Starts a timeline of `events` events. Prints the error and returns false without host memory. */
-bool timeline_begin(timeline *t, quire_memory *memory, uint64_t events);
+/* Starts a timeline of a replay. Prints the error and returns false without host memory. */
+bool timeline_begin(timeline *t, const replay_setup *p);
 
-/* Records the memory's statistics. The caller calls it after each event, and before the first. */
+/*
+ * Records the memory's statistics, and at the peak the picture. The caller calls it after each
+ * event, and before the first.
+ */
 void timeline_sample(timeline *t, uint64_t event);
-
-/* Writes the file. Prints the error and returns false. */
-bool timeline_write(const timeline *t, const char *path, const replay_setup *p,
-                    const quire_replay_report *report);
 
 /* Frees the timeline. A zeroed one is allowed. */
 void timeline_end(timeline *t);

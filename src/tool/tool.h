@@ -127,7 +127,7 @@ bool read_profile(const char *path, quire_host_profile *profile, char **name);
 /* The memory kinds that quire chooses for typical uses; NO_KIND where no kind qualifies. */
 #define NO_KIND UINT32_MAX
 typedef struct kind_choices {
-    uint32_t device, upload, readback, shared;
+    uint32_t device, upload, readback, both, shared;
 } kind_choices;
 
 kind_choices choose_kinds(const quire_device *device);
@@ -138,6 +138,13 @@ const char *flags_text(quire_memory_flags flags, char *buffer, size_t size);
 /* Writes flags as a JSON list of strings. Only callers include json.h, hence the declaration. */
 struct qi_json;
 void write_flags(struct qi_json *json, const char *key, quire_memory_flags flags);
+
+/* ---- features.c ------------------------------------------------------------------------------ */
+
+/* Print the optional features that the Vulkan backend uses, as lines or as the JSON object
+   "features". Nothing is printed for a device of another backend. */
+void print_features(quire_device *device);
+void write_features(struct qi_json *json, quire_device *device);
 
 /* ---- files, text, progress ---------------------------------------------------------------- */
 

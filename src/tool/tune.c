@@ -113,7 +113,7 @@ static void rank_trials(tuning *t)
 
 /* ---- candidates --------------------------------------------------------------------------- */
 
-/* Takes the default page size and the limits of pages from a memory without options. */
+/* Takes the limits of pages from the device. A memory without options names the kind. */
 static quire_result read_device_limits(tuning *t, candidate_scope *scope)
 {
     quire_memory_info info;
@@ -127,11 +127,11 @@ static quire_result read_device_limits(tuning *t, candidate_scope *scope)
     if (result)
         return result;
     uint64_t heap = device.heaps[device.kinds[info.kind].heap].size;
-    uint64_t largest = device.limits.max_page;
-    scope->default_page_size = info.page_size;
-    scope->least_page = device.limits.page_granularity;
+    const quire_limits *limits = &device.limits;
+    uint64_t largest = limits->usual_page ? limits->usual_page : limits->max_page;
+    scope->least_page = limits->page_granularity;
     scope->max_page = largest && largest < heap ? largest : heap;
-    scope->max_pages = device.limits.max_pages;
+    scope->max_pages = limits->max_pages;
     return QUIRE_SUCCESS;
 }
 

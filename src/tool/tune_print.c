@@ -76,9 +76,9 @@ static void print_recommendation(const tuning *t)
     if (t->recommended == t->trial_count)
         return;
     const candidate *c = &trial_at(t, t->recommended)->candidate;
-    printf("\nRecommended: fit %s, pages of %s, policy: %s, because %s.\n\n%s", fit_text(c->fit),
-           qi_bytes(c->page_size).text, candidate_policy_text(c).text, reason_text(t).text,
-           candidate_c_text(c).text);
+    printf("\nRecommended: fit %s, pages %s%s, policy: %s, because %s.\n\n%s", fit_text(c->fit),
+           c->page_size ? "of " : "", candidate_pages_text(c).text, candidate_policy_text(c).text,
+           reason_text(t).text, candidate_c_text(c).text);
 }
 
 /* ---- the table ---------------------------------------------------------------------------- */
@@ -95,7 +95,7 @@ static void print_row(const tuning *t, uint32_t place)
     printf("%c%c%c %7s  %-10s %8s %10s %7.4f %10s %7" PRIu64 " %6" PRIu64 " %6" PRIu64,
            place == t->recommended ? '>' : ' ', r->pareto ? '*' : ' ',
            is_default(t, place) ? '=' : ' ', score, fit_text(one->candidate.fit),
-           qi_bytes(one->candidate.page_size).text, qi_bytes(o->peak_reserved_bytes).text,
+           candidate_pages_text(&one->candidate).text, qi_bytes(o->peak_reserved_bytes).text,
            ratio_of(r), qi_bytes(one->mean_reserved_bytes).text, o->backend_calls, o->pages_created,
            o->failures);
     printf(" %5" PRIu64 " %6" PRIu64 " %5" PRIu64 " %6" PRIu64 "  %s\n", o->alloc_ns.p50,
@@ -188,7 +188,7 @@ static void write_candidate(qi_json *json, const tuning *t, uint32_t place)
     const trial *one = trial_at(t, place);
     quire_memory_options options = candidate_options(&one->candidate);
     qi_json_object(json, NULL);
-    qi_json_text(json, "fit", fit_text(options.fit));
+    qi_json_text(json, "fit", fit_text(options.fit.algorithm));
     qi_json_number(json, "page_size", options.pages.page_size);
     qi_json_number(json, "first_page_size", options.pages.first_page_size);
     qi_json_number(json, "growth_percent", options.pages.growth_percent);

@@ -184,8 +184,8 @@ static quire_result add_alloc(reader *r, quire_trace_event *event)
                              r->ranges[*live].line);
     if (qi_add_overflows(r->live_bytes, event->size, &r->live_bytes))
         return qi_csv_refuse(&r->csv, r->csv.fields[SIZE],
-                             "with %" PRIu64 " more bytes the live bytes do not fit 64 bits",
-                             event->size);
+                             "with %" PRIu64 " more byte%s the live bytes do not fit 64 bits",
+                             event->size, qi_plural(event->size));
     if (!take_range(r, &event->range) ||
         !qi_id_map_add(&r->ids, &r->trace->host, event->id, event->range))
         return qi_csv_no_memory(&r->csv);

@@ -241,7 +241,7 @@ static quire_result allocate_records(player *p, qi_host *host)
     p->free_ns = qi_host_allocate(host, 1, sizeof *p->free_ns);
     if (p->live && p->alloc_ns && p->free_ns)
         return QUIRE_SUCCESS;
-    return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a replay of %u ranges",
+    return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a replay of %u range%s",
                         ranges);
 }
 

@@ -15,8 +15,7 @@ quire_result qi_fail_numbers(quire_result code, const char *pattern, const uint6
     return code;
 }
 
-quire_result qi_space_no_room(const quire_space *space, uint64_t size, uint64_t alignment,
-                              uint32_t how)
+quire_result qi_space_no_room(quire_space *space, uint64_t size, uint64_t alignment, uint32_t how)
 {
     (void)space;
     (void)size;
@@ -37,6 +36,12 @@ quire_result qi_space_free(quire_space *space, quire_range range)
     return space->fit->release(space, qi_handle_slot(range.id), qi_handle_generation(range.id))
                ? QUIRE_SUCCESS
                : QUIRE_ERROR_STALE_HANDLE;
+}
+
+void qi_space_set_free(quire_space *space,
+                       quire_result (*free_range)(quire_space *space, quire_range range))
+{
+    space->usual_free = space->free_range = free_range;
 }
 
 quire_result qi_space_damaged(const char *what, uint32_t node)

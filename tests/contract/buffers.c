@@ -6,7 +6,7 @@
 enum { USAGES = 0x3f, LIVE = 24 };
 
 /* Offsets that no granule aligns. */
-static const quire_memory_options byte_exact = {.fit = QUIRE_FIT_FIRST};
+static const quire_memory_options byte_exact = {.fit.algorithm = QUIRE_FIT_FIRST};
 
 /*
  * Returns whether the backend's own object with these options is allowed in a kind. Sets *is_object

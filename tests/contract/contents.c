@@ -109,6 +109,73 @@ static void neighbours_are_mapped(contract_world *w, uint32_t kind)
     kit_end(&memory);
 }
 
+/* ---- map on demand ------------------------------------------------------------------------ */
+
+/* Pages that are mapped and unmapped again and again keep their bytes, and lasting maps theirs. */
+static void maps_on_demand_keep_contents(contract_world *w, uint32_t kind)
+{
+    const uint64_t size = 1000;
+    quire_memory *memory = kit_memory(w, kind, &(quire_memory_options){.map_on_demand = true});
+    if (!kit_is_visible(w, kind))
+        refuses_pointers(memory);
+    for (uint64_t round = 0; kit_is_visible(w, kind) && round < 3; round++) {
+        void *pointer = NULL;
+        quire_allocation lasting =
+            ALLOCATE(memory, .size = size, .mapped = true, .dedicated = round == 1);
+        quire_allocation made =
+            ALLOCATE(memory, .size = size, .zero = true, .dedicated = round > 0);
+        kit_fill(1, 0, kit_info(memory, lasting).host, size);
+        CHECK_OK(quire_flush(memory, lasting, 0, 0));
+        kit_write(memory, made, size, 2);
+        CHECK_OK(quire_map(memory, made, &pointer));
+        CHECK_OK(quire_invalidate(memory, made, 0, 0));
+        kit_expect(2, 0, pointer, size);
+        kit_fill(3, 0, pointer, size);
+        CHECK_OK(quire_flush(memory, made, 0, 0));
+        CHECK_OK(quire_unmap(memory, made));
+        kit_read(memory, made, size, 3);
+        CHECK_OK(quire_free(memory, made));
+        kit_read(memory, lasting, size, 1);
+        CHECK_OK(quire_free(memory, lasting));
+    }
+    kit_end(&memory);
+}
+
+/* ---- batches ------------------------------------------------------------------------------- */
+
+enum { BATCH = 150, PIECE = 40 };
+
+/* Writes that share bytes, of odd sizes and offsets, and reads of single pieces. */
+static void batches_round_trip(contract_world *w, uint32_t kind)
+{
+    static unsigned char source[BATCH + PIECE], model[3][KIB], found[BATCH][PIECE];
+    quire_allocation made[3];
+    quire_write_item writes[BATCH];
+    quire_read_item reads[BATCH];
+    test_random r = {kind + 5};
+    quire_memory *memory = kit_memory(w, kind, NULL);
+    kit_fill(3, 0, source, sizeof source);
+    memset(model, 0, sizeof model);
+    for (int i = 0; i < 3; i++)
+        made[i] = ALLOCATE(memory, .size = KIB, .zero = kit_can_write(w, kind));
+    for (int i = 0; i < BATCH; i++) {
+        uint64_t k = random_below(&r, 3), size = random_below(&r, PIECE + 1);
+        uint64_t at = random_below(&r, KIB - size + 1);
+        writes[i] = (quire_write_item){made[k], at, source + i, size};
+        memcpy(model[k] + at, source + i, size);
+        reads[i] = (quire_read_item){made[i % 3], (uint64_t)i * 6, found[i], PIECE};
+    }
+    quire_result written = quire_write_batch(memory, writes, BATCH, NULL, NULL);
+    CHECK_EQ(written, kit_can_write(w, kind) ? QUIRE_SUCCESS : QUIRE_ERROR_UNSUPPORTED);
+    quire_result result = quire_read_batch(memory, reads, BATCH);
+    CHECK_EQ(result, kit_can_read(w, kind) ? QUIRE_SUCCESS : QUIRE_ERROR_UNSUPPORTED);
+    for (int i = 0; i < BATCH && !written && !result; i++)
+        CHECK(!memcmp(found[i], model[i % 3] + i * 6, PIECE));
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(quire_free(memory, made[i]));
+    kit_end(&memory);
+}
+
 /* ---- host and device ---------------------------------------------------------------------- */
 
 /*
@@ -238,8 +305,12 @@ static void zero_is_zero(contract_world *w, uint32_t kind)
 const contract_scenario contract_contents[] = {
     {.name = "bytes at odd offsets are read back, or UNSUPPORTED without copies",
      .of_kind = round_trips},
+    {.name = "batches write in order and read back, or UNSUPPORTED without copies",
+     .of_kind = batches_round_trip},
     {.name = "neighbours are mapped to their own bytes, or not at all",
      .of_kind = neighbours_are_mapped},
+    {.name = "pages that are mapped on demand keep their bytes",
+     .of_kind = maps_on_demand_keep_contents},
     {.name = "host and device see each other's bytes, and no other byte changes",
      .of_kind = host_and_device_agree},
     {.name = "random allocations keep their patterns until they are freed",

@@ -80,10 +80,10 @@ static void copy_some(test_random *r, place *to, place *from)
     for (int n = 0; n < COPIES; n++) {
         quire_copy_options o = draw(r, to, from);
         if (path == QUIRE_COPY_UNSUPPORTED) {
-            CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_UNSUPPORTED);
+            CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_UNSUPPORTED);
             return;
         }
-        CHECK_OK(quire_copy(&o));
+        CHECK_OK(quire_copy(&o, NULL));
         model_copy(&o, to, from);
     }
     expect_model(to);
@@ -136,7 +136,7 @@ static void one_page_holds_both_ends(contract_world *w, uint32_t kind)
     quire_copy_options onto_itself = {.to = {memory, to.allocation, 10, 0, 0},
                                       .from = {memory, to.allocation, 19, 0, 0},
                                       .size = 10};
-    CHECK_FAILS(quire_copy(&onto_itself), QUIRE_ERROR_OVERLAP);
+    CHECK_FAILS(quire_copy(&onto_itself, NULL), QUIRE_ERROR_OVERLAP);
     if (can)
         expect_model(&to);
     CHECK_OK(quire_free(memory, to.allocation));
@@ -198,14 +198,17 @@ static void fills_set_their_bytes(contract_world *w, uint32_t kind)
     quire_memory *memory = kit_memory(w, kind, NULL);
     p = place_in(memory);
     if (!kit_can_both(w, kind)) {
-        quire_result result = quire_fill(memory, p.allocation, 0, 0, 1);
+        quire_result result =
+            quire_fill(memory, p.allocation, &(quire_fill_options){.value = 1}, NULL);
         CHECK_EQ(result, kit_can_write(w, kind) ? QUIRE_SUCCESS : QUIRE_ERROR_UNSUPPORTED);
     } else {
         put_pattern(&p, 9);
         for (int i = 0; i < COPIES; i++) {
             uint64_t offset = random_below(&r, ROOM), size = random_size(&r, ROOM - offset);
             uint8_t value = (uint8_t)(1 + random_below(&r, 255));
-            CHECK_OK(quire_fill(memory, p.allocation, offset, size, value));
+            CHECK_OK(quire_fill(
+                memory, p.allocation,
+                &(quire_fill_options){.offset = offset, .size = size, .value = value}, NULL));
             memset(p.model + offset, value, size);
             expect_model(&p);
         }

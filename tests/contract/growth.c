@@ -154,7 +154,9 @@ static void write_across(const old_end *m)
     memset(bytes, 0, sizeof bytes);
     CHECK_OK(quire_read(m->s.memory, m->across, m->start, bytes, sizeof bytes));
     kit_expect(3, 0, bytes, sizeof bytes);
-    CHECK_OK(quire_fill(m->s.memory, m->across, m->start + PART - 100, 200, 0x3c));
+    CHECK_OK(quire_fill(
+        m->s.memory, m->across,
+        &(quire_fill_options){.offset = m->start + PART - 100, .size = 200, .value = 0x3c}, NULL));
     CHECK_OK(quire_read(m->s.memory, m->across, m->start, bytes, sizeof bytes));
     for (int i = PART - 100; i < PART + 100; i++)
         CHECK_EQ(bytes[i], 0x3c);
@@ -189,10 +191,10 @@ static void copy_across(const old_end *m)
                                 .size = sizeof bytes};
     quire_copy_options back = {
         .to = {memory, m->low, sizeof bytes, 0, 0}, .from = there.to, .size = sizeof bytes};
-    CHECK_OK(quire_copy(&there));
+    CHECK_OK(quire_copy(&there, NULL));
     CHECK_OK(quire_read(memory, m->across, m->start, bytes, sizeof bytes));
     kit_expect(1, 0, bytes, sizeof bytes);
-    CHECK_OK(quire_copy(&back));
+    CHECK_OK(quire_copy(&back, NULL));
     CHECK_OK(quire_read(memory, m->low, sizeof bytes, bytes, sizeof bytes));
     kit_expect(1, 0, bytes, sizeof bytes);
 }

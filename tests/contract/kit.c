@@ -83,8 +83,8 @@ quire_memory *kit_memory(const contract_world *w, uint32_t kind, const quire_mem
     options.kind_mask = UINT32_C(1) << kind;
     if (!options.name)
         options.name = "contract";
-    if (!options.max_alignment)
-        options.max_alignment = kit_largest_alignment(w, kind);
+    if (!options.fit.max_alignment)
+        options.fit.max_alignment = kit_largest_alignment(w, kind);
     if (!options.pages.page_size)
         options.pages.page_size = kit_page_size(w);
     CHECK_OK(quire_memory_create(w->device, &options, &memory));

@@ -100,7 +100,8 @@ static bool reports_budgets(const contract_world *w)
 
 static void backends_budget_holds(contract_world *w, uint32_t kind)
 {
-    quire_memory *memory = kit_memory(w, kind, NULL);
+    const quire_memory_options strict = {.within_budget = true};
+    quire_memory *memory = kit_memory(w, kind, &strict);
     quire_allocation made[MAX_PAGES];
     uint64_t size = kit_page_size(w);
     CHECK_OK(w->subject->set_budget(w->opened.own, heap_of(w, kind), 5 * size));
@@ -112,6 +113,27 @@ static void backends_budget_holds(contract_world *w, uint32_t kind)
     CHECK(w->subject->is_shared || budget.usage == budget.used);
     CHECK_OK(w->subject->set_budget(w->opened.own, heap_of(w, kind), 0));
     drain(w, memory, made, count);
+    kit_end(&memory);
+}
+
+/* Without the option within_budget pages are made beyond the budget, and counted. */
+static void backends_budget_is_advice(contract_world *w, uint32_t kind)
+{
+    quire_memory *memory = kit_memory(w, kind, NULL);
+    uint64_t size = kit_page_size(w);
+    CHECK_OK(w->subject->set_budget(w->opened.own, heap_of(w, kind), size));
+    quire_allocation made[3];
+    for (int i = 0; i < 3; i++)
+        made[i] = ALLOCATE(memory, .size = size / 2, .dedicated = true);
+    quire_budget_info budget = budget_of(w, kind);
+    CHECK_EQ(budget.budget, size);
+    CHECK(budget.used > size);
+    CHECK_EQ(budget.available, 0);
+    CHECK(kit_stats(memory).pages_over_budget >= 1);
+    CHECK(kit_stats(memory).pages_over_budget <= 3);
+    CHECK_OK(w->subject->set_budget(w->opened.own, heap_of(w, kind), 0));
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(quire_free(memory, made[i]));
     kit_end(&memory);
 }
 
@@ -153,27 +175,29 @@ static void more_than_the_heap(contract_world *w, uint32_t kind)
     kit_end(&memory);
 }
 
-/* If the backend's own budget is at most the heap, the core refuses before it calls the backend. */
-static quire_result code_when_full(const contract_world *w, uint32_t kind)
+/* If the backend's own budget is at most the heap, a memory that stays within it is refused before
+   the backend is called. */
+static quire_result code_when_full(const contract_world *w, uint32_t kind, bool is_strict)
 {
     quire_heap_budget reported = {0};
     if (kit_offers(w, QUIRE_BACKEND_BUDGET))
         CHECK_OK(w->table->heap_budget(w->state, heap_of(w, kind), &reported));
     bool is_reported = reported.budget && reported.budget <= w->info.heaps[heap_of(w, kind)].size;
-    return is_reported ? QUIRE_ERROR_OVER_BUDGET : QUIRE_ERROR_OUT_OF_DEVICE_MEMORY;
+    return is_strict && is_reported ? QUIRE_ERROR_OVER_BUDGET : QUIRE_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
 /* Fills a small heap twice: the second time it holds as much as the first time. */
-static void a_heap_that_is_full(contract_world *w, uint32_t kind)
+static void fill_twice(contract_world *w, uint32_t kind, bool is_strict)
 {
+    const quire_memory_options options = {.within_budget = is_strict};
     uint64_t heap = w->info.heaps[heap_of(w, kind)].size;
     uint64_t most = w->subject->max_fill ? w->subject->max_fill : 64 * MIB;
     uint64_t size = heap / 40 > kit_page_size(w) ? heap / 40 : kit_page_size(w);
     if (heap > most)
         return;
-    quire_memory *memory = kit_memory(w, kind, NULL);
+    quire_memory *memory = kit_memory(w, kind, &options);
     quire_allocation made[MAX_PAGES];
-    quire_result full = code_when_full(w, kind);
+    quire_result full = code_when_full(w, kind, is_strict);
     uint32_t first = fill(w, memory, size, made, full);
     CHECK(first > 0);
     CHECK_OK(quire_memory_check(memory));
@@ -184,6 +208,12 @@ static void a_heap_that_is_full(contract_world *w, uint32_t kind)
         drain(w, memory, made, again);
     }
     kit_end(&memory);
+}
+
+static void a_heap_that_is_full(contract_world *w, uint32_t kind)
+{
+    fill_twice(w, kind, true);
+    fill_twice(w, kind, false);
 }
 
 /* ---- pages are created and destroyed ------------------------------------------------------ */
@@ -266,6 +296,9 @@ const contract_scenario contract_limits[] = {
     {.name = "a limit of pages holds", .of_kind = page_limit_holds},
     {.name = "the backend's budget holds",
      .of_kind = backends_budget_holds,
+     .applies = reports_budgets},
+    {.name = "the backend's budget is advice",
+     .of_kind = backends_budget_is_advice,
      .applies = reports_budgets},
     {.name = "the bytes in use include the pages", .of_kind = usage_has_the_pages_in_it},
     {.name = "more than the heap is refused without a change", .of_kind = more_than_the_heap},

@@ -60,7 +60,8 @@ static void alignments_hold(contract_world *w, uint32_t kind)
 {
     uint64_t largest = kit_largest_alignment(w, kind);
     for (int dedicated = 0; dedicated < 2; dedicated++) {
-        quire_memory_options options = {.fit = dedicated ? QUIRE_FIT_FIRST : QUIRE_FIT_SEGREGATED};
+        quire_memory_options options = {.fit.algorithm =
+                                            dedicated ? QUIRE_FIT_FIRST : QUIRE_FIT_SEGREGATED};
         quire_memory *memory = kit_memory(w, kind, &options);
         quire_allocation made[64], none;
         int count = 0;
@@ -131,8 +132,9 @@ static void ranges_are_apart(contract_world *w, uint32_t kind)
 
 static void addresses_find_their_owner(contract_world *w, uint32_t kind)
 {
-    quire_memory *memory = kit_memory(w, kind, NULL), *found = NULL;
-    quire_owner owner;
+    quire_memory *memory = kit_memory(w, kind, &(quire_memory_options){.find_by_address = true});
+    quire_memory *found = NULL;
+    quire_allocation allocation;
     for (uint64_t size = 1; size < kit_page_size(w); size = size * 5 + 3) {
         quire_allocation made = ALLOCATE(memory, .size = size, .alignment = 64);
         quire_native native = kit_native(memory, made);
@@ -141,10 +143,11 @@ static void addresses_find_their_owner(contract_world *w, uint32_t kind)
         for (int i = 0; i < 2; i++) {
             if (!places[i])
                 continue;
-            CHECK_OK(quire_device_find_owner(w->device, places[i] + size - 1, &found, &owner));
+            CHECK_OK(quire_device_find(w->device, places[i] + size - 1, &found, &allocation));
             CHECK(found == memory);
-            CHECK_EQ(owner.allocation.id, made.id);
-            CHECK_EQ(owner.offset, size - 1);
+            CHECK_EQ(allocation.id, made.id);
+            CHECK_OK(quire_memory_find(memory, places[i], &allocation));
+            CHECK_EQ(allocation.id, made.id);
         }
         CHECK_OK(quire_free(memory, made));
     }

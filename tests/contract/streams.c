@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "tests/contract/streams.h"
+#include "tests/support/on_stream.h"
 
 /* ---- points ------------------------------------------------------------------------------- */
 
@@ -232,22 +233,31 @@ static void streams_end_in_any_order(contract_world *w, uint32_t kind)
 
 /* ---- through the core --------------------------------------------------------------------- */
 
-static void memory_waits_for_points(contract_world *w, uint32_t kind)
+/* Returns a new stream, or NULL if the backend has none. */
+static quire_stream *stream_of_device(contract_world *w)
 {
     quire_stream *stream = NULL;
     quire_result result = quire_stream_create(w->device, NULL, &stream);
-    if (result == QUIRE_ERROR_UNSUPPORTED)
+    if (result != QUIRE_ERROR_UNSUPPORTED)
+        CHECK_OK(result);
+    return stream;
+}
+
+static void memory_waits_for_points(contract_world *w, uint32_t kind)
+{
+    quire_stream *stream = stream_of_device(w);
+    if (!stream)
         return;
-    CHECK_OK(result);
     quire_memory *memory = kit_memory(w, kind, NULL);
     for (uint64_t i = 0; i < STEPS; i++) {
         quire_allocation made, again;
         quire_allocation_options options = {.size = 4 * KIB, .alignment = 16};
-        CHECK_OK(quire_allocate_on(memory, &options, stream, &made));
+        CHECK_OK(allocate_on_stream(memory, &options, stream, &made));
         if (kit_can_both(w, kind))
-            CHECK_OK(quire_fill_on(stream, memory, made, 0, 0, (uint8_t)i, NULL));
+            CHECK_OK(quire_fill(
+                memory, made, &(quire_fill_options){.value = (uint8_t)i, .stream = stream}, NULL));
         CHECK_OK(quire_free_on(memory, made, stream));
-        CHECK_OK(quire_allocate_on(memory, &options, stream, &again));
+        CHECK_OK(allocate_on_stream(memory, &options, stream, &again));
         CHECK_OK(quire_free_on(memory, again, stream));
     }
     quire_point point;
@@ -258,6 +268,84 @@ static void memory_waits_for_points(contract_world *w, uint32_t kind)
     CHECK_EQ(kit_stats(memory).deferred_bytes, 0);
     CHECK_OK(quire_stream_destroy(&stream));
     kit_end(&memory);
+}
+
+/* Batches and single copies from the host, on one stream, in order. */
+static void batches_run_in_order(contract_world *w, uint32_t kind)
+{
+    static unsigned char in[PART], found[PART];
+    quire_stream *stream = stream_of_device(w);
+    if (!stream)
+        return;
+    quire_memory *memory = kit_memory(w, kind, NULL);
+    quire_allocation made = ALLOCATE(memory, .size = PART);
+    quire_write_item items[100];
+    quire_point done = {NULL, 0};
+    kit_fill(4, 0, in, PART);
+    for (uint64_t i = 0; i < 100; i++)
+        items[i] = (quire_write_item){made, i * 7, in + i * 7, 7};
+    if (kit_can_both(w, kind)) {
+        CHECK_OK(quire_fill(memory, made, &(quire_fill_options){.stream = stream}, NULL));
+        CHECK_OK(quire_write_batch(memory, items, 100, stream, NULL));
+        items[0].data = in + 1;
+        CHECK_OK(quire_write_batch(memory, items, 1, stream, &done));
+        CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
+        CHECK_OK(quire_read(memory, made, 0, found, PART));
+        CHECK(!memcmp(found, in + 1, 7));
+        CHECK(!memcmp(found + 7, in + 7, 693));
+        CHECK_EQ(found[700], 0);
+    }
+    CHECK_OK(quire_free(memory, made));
+    CHECK_OK(quire_stream_destroy(&stream));
+    kit_end(&memory);
+}
+
+/* Work of the stream on the old buffer runs before that on the new one, in the same bytes. */
+static void fill_and_free(quire_memory *memory, quire_allocation made, quire_stream *stream,
+                          uint8_t value, bool fills)
+{
+    if (fills)
+        CHECK_OK(quire_fill(memory, made, &(quire_fill_options){.value = value, .stream = stream},
+                            NULL));
+    CHECK_OK(quire_free_on(memory, made, stream));
+}
+
+static void buffers_reuse_ranges(contract_world *w, uint32_t kind)
+{
+    quire_stream *stream = stream_of_device(w);
+    if (!stream)
+        return;
+    quire_memory *memory = kit_memory(w, kind, NULL);
+    bool fills = kit_can_both(w, kind);
+    unsigned char bytes[4 * KIB];
+    quire_buffer buffer;
+    const quire_buffer_options options = {.size = sizeof bytes, .stream = stream};
+    for (uint64_t i = 0; i < STEPS; i++) {
+        quire_allocation raw;
+        quire_result result = quire_buffer_create(memory, &options, &buffer);
+        if (result == QUIRE_ERROR_UNSUPPORTED)
+            break; /* the kind holds no buffers */
+        CHECK_OK(result);
+        fill_and_free(memory, buffer.allocation, stream, 1, fills);
+        CHECK_OK(allocate_on_stream(memory, &(quire_allocation_options){.size = sizeof bytes},
+                                    stream, &raw));
+        fill_and_free(memory, raw, stream, 2, fills);
+        CHECK_OK(quire_buffer_create(memory, &options, &buffer));
+        quire_point point = {NULL, 0};
+        if (fills)
+            CHECK_OK(quire_fill(memory, buffer.allocation,
+                                &(quire_fill_options){.value = 3, .stream = stream}, &point));
+        CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
+        if (fills)
+            CHECK_OK(quire_read(memory, buffer.allocation, 0, bytes, sizeof bytes));
+        for (size_t k = 0; k < sizeof bytes && fills; k++)
+            CHECK_EQ(bytes[k], 3);
+        CHECK_OK(quire_free_on(memory, buffer.allocation, stream));
+        CHECK_OK(quire_memory_check(memory));
+        CHECK_OK(quire_collect(memory, NULL));
+    }
+    quire_memory_destroy_all(&memory);
+    CHECK_OK(quire_stream_destroy(&stream));
 }
 
 /* ---- threads ------------------------------------------------------------------------------ */
@@ -297,6 +385,58 @@ static void threads_share_a_stream(contract_world *w, uint32_t kind)
     kit_page_end(w, &shared_page);
 }
 
+/* Threads write their own shares on one stream, without waiting for each other. */
+static quire_stream *core_stream;
+static quire_memory *core_memory;
+static quire_allocation core_target;
+
+static void *write_share(void *number)
+{
+    enum { SHARE = PART / THREADS };
+    static unsigned char bytes[PART];
+    const uint64_t begin = (uintptr_t)number * SHARE;
+    quire_write_item items[SHARE / 8];
+    for (uint64_t i = 0; i < SHARE / 8; i++)
+        items[i] = (quire_write_item){core_target, begin + i * 8, bytes + begin + i * 8, 8};
+    for (int round = 0; round < STEPS; round++) {
+        memset(bytes + begin, round + (int)(uintptr_t)number, SHARE);
+        quire_point done;
+        CHECK_OK(quire_copy(
+            &(quire_copy_options){
+                .to = {.memory = core_memory, .allocation = core_target, .offset = begin},
+                .host_from = bytes + begin,
+                .size = SHARE,
+                .stream = core_stream},
+            NULL));
+        CHECK_OK(quire_write_batch(core_memory, items, SHARE / 8, core_stream, &done));
+        CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
+    }
+    return NULL;
+}
+
+static void threads_write_on_a_stream(contract_world *w, uint32_t kind)
+{
+    static unsigned char found[PART];
+    pthread_t threads[THREADS];
+    if (w->subject->one_thread || !kit_can_both(w, kind))
+        return;
+    core_stream = stream_of_device(w);
+    if (!core_stream)
+        return;
+    core_memory = kit_memory(w, kind, NULL);
+    core_target = ALLOCATE(core_memory, .size = PART);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK(!pthread_create(&threads[i], NULL, write_share, (void *)i));
+    for (int i = 0; i < THREADS; i++)
+        CHECK(!pthread_join(threads[i], NULL));
+    CHECK_OK(quire_read(core_memory, core_target, 0, found, PART));
+    for (uint64_t i = 0; i < PART / THREADS * THREADS; i++)
+        CHECK_EQ(found[i], (unsigned char)(STEPS - 1 + i / (PART / THREADS)));
+    CHECK_OK(quire_free(core_memory, core_target));
+    CHECK_OK(quire_stream_destroy(&core_stream));
+    kit_end(&core_memory);
+}
+
 const contract_scenario contract_streams[] = {
     {.name = "points pass in the order in which they were marked",
      .of_kind = points_pass_in_order,
@@ -327,6 +467,15 @@ const contract_scenario contract_streams[] = {
      .applies = can_order},
     {.name = "memory that is freed on a stream is reused in its order",
      .of_kind = memory_waits_for_points,
+     .applies = has_streams},
+    {.name = "batches of writes run in the order of a stream",
+     .of_kind = batches_run_in_order,
+     .applies = has_streams},
+    {.name = "buffers reuse ranges in the order of a stream",
+     .of_kind = buffers_reuse_ranges,
+     .applies = has_streams},
+    {.name = "threads write their shares on one stream",
+     .of_kind = threads_write_on_a_stream,
      .applies = has_streams},
     {.name = "threads share a stream", .of_kind = threads_share_a_stream, .applies = has_streams},
     {0},

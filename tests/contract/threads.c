@@ -91,18 +91,23 @@ static void *pass_on(void *number)
     for (uint64_t round = 0; round < ROUNDS; round++) {
         kit_write(memory, chain[0], SIZE, me * 1000 + round);
         for (int i = 1; i < LINKS; i++) /* rows of an odd size, and a shorter last one */
-            CHECK_OK(quire_copy(&(quire_copy_options){
-                .to = {.memory = memory, .allocation = chain[i], .row_pitch = 100},
-                .from = {.memory = memory, .allocation = chain[i - 1], .row_pitch = 100},
-                .size = 61,
-                .rows = 50}));
+            CHECK_OK(quire_copy(
+                &(quire_copy_options){
+                    .to = {.memory = memory, .allocation = chain[i], .row_pitch = 100},
+                    .from = {.memory = memory, .allocation = chain[i - 1], .row_pitch = 100},
+                    .size = 61,
+                    .rows = 50},
+                NULL));
         for (int i = 1; i < LINKS; i++)
-            CHECK_OK(quire_copy(&(quire_copy_options){
-                .to = {.memory = memory, .allocation = chain[i], .offset = 61, .row_pitch = 100},
-                .from = {memory, chain[i - 1], 61, 100, 0},
-                .size = 39,
-                .rows = 50}));
-        CHECK_OK(quire_fill(memory, chain[0], 0, 0, 0));
+            CHECK_OK(quire_copy(&(quire_copy_options){.to = {.memory = memory,
+                                                             .allocation = chain[i],
+                                                             .offset = 61,
+                                                             .row_pitch = 100},
+                                                      .from = {memory, chain[i - 1], 61, 100, 0},
+                                                      .size = 39,
+                                                      .rows = 50},
+                                NULL));
+        CHECK_OK(quire_fill(memory, chain[0], &(quire_fill_options){0}, NULL));
         kit_read(memory, chain[LINKS - 1], SIZE, me * 1000 + round);
     }
     for (int i = 0; i < LINKS; i++)

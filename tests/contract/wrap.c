@@ -200,6 +200,25 @@ static quire_result stream_fill(void *state, uint64_t stream, const quire_native
     return w->base->stream_fill(w->state, stream, page, offset, size, value);
 }
 
+static quire_result write_many(void *state, const quire_page_copy *copies, uint64_t count)
+{
+    const contract_wrap *w = state;
+    return w->base->write_many(w->state, copies, count);
+}
+
+static quire_result read_many(void *state, const quire_page_copy *copies, uint64_t count)
+{
+    const contract_wrap *w = state;
+    return w->base->read_many(w->state, copies, count);
+}
+
+static quire_result stream_write_many(void *state, uint64_t stream, const quire_page_copy *copies,
+                                      uint64_t count)
+{
+    const contract_wrap *w = state;
+    return w->base->stream_write_many(w->state, stream, copies, count);
+}
+
 /* The feature groups of the inner backend, and no others. */
 static quire_backend table_for(const quire_backend *base)
 {
@@ -236,6 +255,9 @@ static quire_backend table_for(const quire_backend *base)
         .stream_fill = base->stream_fill ? stream_fill : NULL,
         .page_resize = base->page_resize ? wrap_page_resize : NULL,
         .device_address = base->device_address ? device_address : NULL,
+        .write_many = base->write_many ? write_many : NULL,
+        .read_many = base->read_many ? read_many : NULL,
+        .stream_write_many = base->stream_write_many ? stream_write_many : NULL,
     };
 }
 

@@ -26,7 +26,7 @@ static uint64_t seed, steps;
 /* A memory of one kind of the fake device. */
 static bool memory_of_kind(bench *t, uint32_t kind)
 {
-    return bench_memory(t, &(quire_memory_options){.fit = fit,
+    return bench_memory(t, &(quire_memory_options){.fit.algorithm = fit,
                                                    .kind_mask = UINT32_C(1) << kind,
                                                    .pages.page_size = 64 * KIB});
 }
@@ -59,6 +59,35 @@ static bool not_coherent(bench *t)
            bench_map(t, 0) && bench_write(t, 1) && bench_read(t, 1) && bench_look(t);
 }
 
+/* Coherent or not: other calls need the page mapped. */
+static bool mapped_on_demand(bench *t, uint32_t kind)
+{
+    const quire_allocation_options mapped = {.size = 20001, .mapped = true, .zero = true};
+    t->on_demand = true;
+    return bench_open(t) &&
+           bench_memory(t, &(quire_memory_options){.fit.algorithm = fit,
+                                                   .kind_mask = UINT32_C(1) << kind,
+                                                   .map_on_demand = true,
+                                                   .pages.page_size = 64 * KIB}) &&
+           bench_allocate(t, 3, &(quire_allocation_options){.size = 30001, .zero = true}) &&
+           bench_map(t, 0) && bench_write(t, 1) && bench_read(t, 1) && bench_look(t) &&
+           bench_unmap(t, 0) && bench_allocate(t, 2, &mapped) && bench_write(t, 2) &&
+           bench_reserve(t, &mapped) && bench_abort(t, 5) &&
+           bench_buffer(t, 2, &(quire_buffer_options){.size = 9000, .mapped = true}) &&
+           bench_map(t, 6) && bench_free_every(t, 2) && bench_trim(t) &&
+           bench_allocate(t, 1, &mapped);
+}
+
+static bool on_demand_coherent(bench *t)
+{
+    return mapped_on_demand(t, 1);
+}
+
+static bool on_demand_not_coherent(bench *t)
+{
+    return mapped_on_demand(t, 2);
+}
+
 static bool flushed_in_lists(bench *t)
 {
     enum { PARTS = 70 }; /* two lists */
@@ -74,10 +103,30 @@ static bool flushed_in_lists(bench *t)
     return bench_look(t);
 }
 
+/* Device-only memory: the backend gets lists, in host memory or on the stack. */
+static bool batches(bench *t)
+{
+    enum { PARTS = 100 };
+    static unsigned char bytes[200];
+    quire_write_item writes[PARTS];
+    quire_read_item reads[PARTS];
+    fake_offer_batches(&t->fake);
+    if (!bench_open(t) || !memory_of_kind(t, 0) ||
+        !bench_allocate(t, PARTS, &(quire_allocation_options){.size = 200}))
+        return false;
+    for (int i = 0; i < PARTS; i++) {
+        writes[i] = (quire_write_item){t->held[i].allocation, 0, bytes, 200};
+        reads[i] = (quire_read_item){t->held[i].allocation, 0, bytes, 200};
+    }
+    TRY(t, quire_write_batch(t->memories[0], writes, PARTS, NULL, NULL));
+    TRY(t, quire_read_batch(t->memories[0], reads, PARTS));
+    return bench_look(t);
+}
+
 static bool growing_pages(bench *t)
 {
     return bench_open(t) &&
-           bench_memory(t, &(quire_memory_options){.fit = fit,
+           bench_memory(t, &(quire_memory_options){.fit.algorithm = fit,
                                                    .pages = {.first_page_size = 64 * KIB,
                                                              .page_size = 128 * KIB,
                                                              .growth_percent = 100,
@@ -93,12 +142,14 @@ static bool contiguous(bench *t)
     bool is_buddy = fit == QUIRE_FIT_BUDDY; /* which pages that grow are not for */
     const quire_allocation_options half = {.size = 40 * KIB, .name = "half", .zero = true};
     return bench_open(t) &&
-           bench_memory(t, &(quire_memory_options){.fit = is_buddy ? QUIRE_FIT_SEGREGATED : fit,
-                                                   .slabs = is_buddy,
-                                                   .kind_mask = 0x4,
-                                                   .contiguous = true,
-                                                   .address_space = 1024 * KIB,
-                                                   .pages.page_size = 64 * KIB}) &&
+           bench_memory(
+               t,
+               &(quire_memory_options){
+                   .fit = {.algorithm = is_buddy ? QUIRE_FIT_SEGREGATED : fit, .slabs = is_buddy},
+                   .kind_mask = 0x4,
+                   .contiguous = true,
+                   .address_space = 1024 * KIB,
+                   .pages.page_size = 64 * KIB}) &&
            bench_allocate(t, 4, &half) && bench_write(t, 1) && bench_read(t, 1) &&
            bench_allocate(t, 2, &(quire_allocation_options){.size = 200 * KIB}) &&
            bench_free_every(t, 2) && bench_trim(t) && bench_allocate(t, 2, &half) &&
@@ -132,6 +183,19 @@ static bool buffers(bench *t)
            bench_buffer(t, 2, &(quire_buffer_options){.size = 10, .dedicated = true}) &&
            bench_look(t) && bench_free_every(t, 2) &&
            bench_buffer(t, 1, &(quire_buffer_options){.size = 5000});
+}
+
+/* A capture stream needs no call of the backend. */
+static bool objects_on_a_stream(bench *t)
+{
+    quire_stream *stream = NULL;
+    if (!bench_open(t) || !memory_of_kind(t, 0))
+        return false;
+    CHECK_OK(quire_stream_create(t->device, &(quire_stream_options){.capture = true}, &stream));
+    bool done = bench_ordered_objects(t, stream);
+    quire_memory_destroy_all(&t->memories[0]);
+    CHECK_OK(quire_stream_destroy(&stream));
+    return done;
 }
 
 static bool asks_first(bench *t)
@@ -186,7 +250,7 @@ static bool kept_pages(bench *t)
     const quire_allocation_options own = {.size = 5000, .dedicated = true};
     time = 0;
     return bench_open(t) &&
-           bench_memory(t, &(quire_memory_options){.fit = fit,
+           bench_memory(t, &(quire_memory_options){.fit.algorithm = fit,
                                                    .shards = 2,
                                                    .flags = QUIRE_HOST_VISIBLE,
                                                    .clock = {ticks, &time},
@@ -215,7 +279,7 @@ static bool promises_once(void *user, quire_memory *memory, const quire_out_of_m
 static bool asks_the_caller(bench *t)
 {
     return bench_open(t) &&
-           bench_memory(t, &(quire_memory_options){.fit = fit,
+           bench_memory(t, &(quire_memory_options){.fit.algorithm = fit,
                                                    .on_out_of_memory = {promises_once, NULL},
                                                    .pages.page_size = 64 * KIB}) &&
            bench_allocate(t, 3, &(quire_allocation_options){.size = 40 * KIB, .name = "a"}) &&
@@ -224,12 +288,15 @@ static bool asks_the_caller(bench *t)
 }
 
 /* Asked before each page; what the pages may be is used up on the way. */
-static bool budgets(bench *t)
+static bool run_budgets(bench *t, bool is_strict)
 {
     quire_allocation made;
     fake_offer_budget(&t->fake);
     fake_set_budget(&t->fake, 0, 300 * KIB, 40 * KIB);
-    if (!bench_open(t) || !memory_of_kind(t, 3))
+    if (!bench_open(t) || !bench_memory(t, &(quire_memory_options){.fit.algorithm = fit,
+                                                                   .kind_mask = 1 << 3,
+                                                                   .pages.page_size = 64 * KIB,
+                                                                   .within_budget = is_strict}))
         return false;
     CHECK_OK(quire_device_set_heap_limit(t->device, 0, 250 * KIB));
     CHECK_OK(quire_memory_set_limit(t->memory, 280 * KIB));
@@ -245,6 +312,16 @@ static bool budgets(bench *t)
     TRY_OUT(t, info, quire_device_get_budget(t->device, 0, &info));
     fake_set_budget(&t->fake, 0, 90 * KIB, 40 * KIB); /* below what there is */
     return bench_free_every(t, 1) && bench_allocate(t, 1, &own);
+}
+
+static bool budgets(bench *t)
+{
+    return run_budgets(t, true);
+}
+
+static bool budgets_as_advice(bench *t)
+{
+    return run_budgets(t, false);
 }
 
 static bool replay_once(bench *t, const quire_trace *trace)
@@ -281,18 +358,23 @@ static const row scenarios[] = {
     {"memory of the device", device_local},
     {"memory of the host, coherent", coherent},
     {"memory of the host, not coherent", not_coherent},
+    {"memory of the host, mapped on demand", on_demand_coherent},
+    {"memory of the host, mapped on demand and not coherent", on_demand_not_coherent},
     {"memory of the host, flushed in lists", flushed_in_lists},
+    {"batches", batches},
     {"growing pages", growing_pages},
     {"a page that grows in place", contiguous},
     {"dedicated pages", dedicated},
     {"reserve, commit and abort", reserved},
     {"buffers", buffers},
+    {"buffers and images on a stream", objects_on_a_stream},
     {"images", images},
     {"images and buffers without objects", without_objects},
     {"as many pages as the device may have", as_many_pages_as_may_be},
     {"two shards, pages bounded and reserved", kept_pages},
     {"a caller who is asked", asks_the_caller},
     {"budgets", budgets},
+    {"budgets as advice", budgets_as_advice},
     {"a replay", replay},
 };
 

@@ -92,14 +92,17 @@ static void copy_boxes(cuda_bench *b, quire_memory *to, quire_memory *from)
     STEP(b, quire_allocate(from, &(quire_allocation_options){.size = 9000}, &source));
     const quire_copy_end there = {.memory = to, .allocation = target, .row_pitch = 128};
     const quire_copy_end here = {.memory = from, .allocation = source, .row_pitch = 256};
-    STEP(b,
-         quire_copy(&(quire_copy_options){.to = here, .host_from = data, .size = 80, .rows = 30}));
-    STEP(b, quire_copy(&(quire_copy_options){.to = there, .from = here, .size = 80, .rows = 30}));
+    STEP(b, quire_copy(&(quire_copy_options){.to = here, .host_from = data, .size = 80, .rows = 30},
+                       NULL));
+    STEP(b, quire_copy(&(quire_copy_options){.to = there, .from = here, .size = 80, .rows = 30},
+                       NULL));
     memset(back, 0, 80 * 30);
     STEP(b,
-         quire_copy(&(quire_copy_options){.from = there, .host_to = back, .size = 80, .rows = 30}));
+         quire_copy(&(quire_copy_options){.from = there, .host_to = back, .size = 80, .rows = 30},
+                    NULL));
     CHECK(!memcmp(back, data, 80 * 30));
-    STEP(b, quire_fill(to, target, 5, 100, 7));
+    STEP(b,
+         quire_fill(to, target, &(quire_fill_options){.offset = 5, .size = 100, .value = 7}, NULL));
     STEP(b, quire_free(to, target));
     STEP(b, quire_free(from, source));
 }

@@ -9,6 +9,7 @@
 
 #include "quire/trace.h"
 #include "tests/fault/bench_sweep.h"
+#include "tests/support/on_stream.h"
 
 #define KIB UINT64_C(1024)
 
@@ -19,13 +20,15 @@ static quire_fit fit;
 
 static bool small_pages(bench *t)
 {
-    return bench_memory(t, &(quire_memory_options){.fit = fit, .pages.page_size = 64 * KIB});
+    return bench_memory(t,
+                        &(quire_memory_options){.fit.algorithm = fit, .pages.page_size = 64 * KIB});
 }
 
 static bool visible_pages(bench *t)
 {
-    return bench_memory(t, &(quire_memory_options){.fit = fit,
+    return bench_memory(t, &(quire_memory_options){.fit.algorithm = fit,
                                                    .flags = QUIRE_HOST_VISIBLE,
+                                                   .find_by_address = true,
                                                    .pages.page_size = 64 * KIB});
 }
 
@@ -38,9 +41,10 @@ static bool several_memories(bench *t)
 {
     const quire_intent upload = {.host_write = true, .upload = true};
     return bench_open(t) && bench_memory(t, NULL) && bench_memory(t, &(quire_memory_options){0}) &&
-           bench_memory(t, &(quire_memory_options){.name = "a name of its own", .fit = fit}) &&
+           bench_memory(
+               t, &(quire_memory_options){.name = "a name of its own", .fit.algorithm = fit}) &&
            bench_allocate(t, 3, &(quire_allocation_options){.size = 1000}) &&
-           bench_memory(t, &(quire_memory_options){.intent = &upload, .fit = fit}) &&
+           bench_memory(t, &(quire_memory_options){.intent = &upload, .fit.algorithm = fit}) &&
            bench_allocate(t, 3, &(quire_allocation_options){.size = 1000}) && bench_look(t);
 }
 
@@ -75,7 +79,8 @@ static bool pages_kept_empty(bench *t)
 
 static bool growing_memory(bench *t)
 {
-    return bench_memory(t, &(quire_memory_options){.fit = fit,
+    return bench_memory(t, &(quire_memory_options){.fit.algorithm = fit,
+                                                   .find_by_address = true,
                                                    .pages = {.first_page_size = 4 * KIB,
                                                              .page_size = 8 * KIB,
                                                              .growth_percent = 50,
@@ -92,11 +97,14 @@ static bool contiguous(bench *t)
 {
     bool is_buddy = fit == QUIRE_FIT_BUDDY; /* which pages that grow are not for */
     return bench_open(t) &&
-           bench_memory(t, &(quire_memory_options){.fit = is_buddy ? QUIRE_FIT_SEGREGATED : fit,
-                                                   .slabs = is_buddy,
-                                                   .contiguous = true,
-                                                   .address_space = 4096 * KIB,
-                                                   .pages.page_size = 16 * KIB}) &&
+           bench_memory(
+               t,
+               &(quire_memory_options){
+                   .fit = {.algorithm = is_buddy ? QUIRE_FIT_SEGREGATED : fit, .slabs = is_buddy},
+                   .contiguous = true,
+                   .find_by_address = true,
+                   .address_space = 4096 * KIB,
+                   .pages.page_size = 16 * KIB}) &&
            bench_allocate(t, 60, &(quire_allocation_options){.size = 3000, .name = "grown"}) &&
            bench_free_every(t, 3) && bench_trim(t) &&
            bench_allocate(t, 3, &(quire_allocation_options){.size = 700 * KIB}) && bench_look(t) &&
@@ -109,7 +117,7 @@ static bool too_many_pages(bench *t)
 {
     if (!bench_open(t) ||
         !bench_memory(t,
-                      &(quire_memory_options){.fit = fit,
+                      &(quire_memory_options){.fit.algorithm = fit,
                                               .pages = {.page_size = 64 * KIB, .max_pages = 2}}) ||
         !bench_allocate(t, 1, &(quire_allocation_options){.size = 10 * KIB}) ||
         !bench_allocate(t, 1, &(quire_allocation_options){.size = 60 * KIB}))
@@ -134,7 +142,7 @@ static bool dedicated(bench *t)
 static bool dedicated_by_size(bench *t)
 {
     return bench_open(t) &&
-           bench_memory(t, &(quire_memory_options){.fit = fit,
+           bench_memory(t, &(quire_memory_options){.fit.algorithm = fit,
                                                    .pages = {.page_size = 64 * KIB,
                                                              .dedicated_threshold = 32 * KIB}}) &&
            bench_allocate(t, 3, &(quire_allocation_options){.size = 40 * KIB, .name = "large"}) &&
@@ -241,7 +249,7 @@ static bool bounded_pages(bench *t, uint32_t shards, uint64_t bytes, uint64_t ag
 {
     static uint64_t time;
     time = 0;
-    return bench_memory(t, &(quire_memory_options){.fit = fit,
+    return bench_memory(t, &(quire_memory_options){.fit.algorithm = fit,
                                                    .shards = shards,
                                                    .clock = {ticks, &time},
                                                    .pages = {.page_size = 64 * KIB,
@@ -300,7 +308,7 @@ static bool caller_frees(bench *t)
 {
     return bench_open(t) &&
            bench_memory(
-               t, &(quire_memory_options){.fit = fit,
+               t, &(quire_memory_options){.fit.algorithm = fit,
                                           .on_out_of_memory = {free_newest, t},
                                           .pages = {.page_size = 64 * KIB, .max_pages = 2}}) &&
            bench_allocate(t, 4, &(quire_allocation_options){.size = 30 * KIB, .name = "held"}) &&
@@ -319,15 +327,15 @@ static bool use_streams(bench *t, quire_stream **stream, quire_stream **other)
             quire_stream_create(t->device, &(quire_stream_options){.capture = true}, other));
     for (int i = 0; i < 12; i++)
         TRY_OUT(t, made[i],
-                quire_allocate_on(t->memory, &options, i % 3 ? *stream : *other, &made[i]));
+                allocate_on_stream(t->memory, &options, i % 3 ? *stream : *other, &made[i]));
     for (int i = 0; i < 12; i += 2)
         TRY(t, quire_record_use(t->memory, made[i], i % 3 ? *other : *stream));
     for (int i = 0; i < 8; i++)
         TRY(t, quire_free_on(t->memory, made[i], *stream));
     for (int i = 0; i < 4; i++)
-        TRY_OUT(t, made[i], quire_allocate_on(t->memory, &options, *stream, &made[i]));
+        TRY_OUT(t, made[i], allocate_on_stream(t->memory, &options, *stream, &made[i]));
     TRY(t, quire_free_after(t->memory, made[0], &(quire_point){*other, 1}));
-    return true;
+    return bench_ordered_objects(t, *stream);
 }
 
 /* A memory ends whatever still waits, and with it what was live. */
@@ -392,7 +400,7 @@ static bool space_create(bench *t, uint64_t size)
 {
     held_count = 0;
     const quire_space_options options = {
-        .fit = fit, .size = size, .host_memory = &t->host.callbacks};
+        .fit.algorithm = fit, .size = size, .host_memory = &t->host.callbacks};
     quire_space *space;
     TRY_OUT(t, space, quire_space_create(&options, &space));
     t->space = space;
@@ -413,7 +421,7 @@ static bool space_refuses(bench *t, uint64_t size, uint64_t alignment)
 {
     quire_placement at;
     t->accepted = QUIRE_ERROR_NO_SPACE;
-    TRY_OUT(t, at, quire_space_allocate_exhaustive(t->space, size, alignment, 0, &at));
+    TRY_OUT(t, at, quire_space_allocate(t->space, size, alignment, 0, &at));
     return true;
 }
 

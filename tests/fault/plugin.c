@@ -93,13 +93,15 @@ static void copies(plugin_bench *b)
     STEP(b, quire_write(m, a, 0, data, 500));
     STEP(b, quire_copy(&(quire_copy_options){.to = {.memory = m, .allocation = a, .offset = 500},
                                              .from = {.memory = m, .allocation = a},
-                                             .size = 500}));
+                                             .size = 500},
+                       NULL));
     STEP(b, quire_copy(&(quire_copy_options){.to = {.memory = peer, .allocation = target},
                                              .from = {.memory = m, .allocation = a},
-                                             .size = 1000}));
+                                             .size = 1000},
+                       NULL));
     STEP(b, quire_read(peer, target, 500, back, 500));
     CHECK(!memcmp(data, back, 500));
-    STEP(b, quire_fill(peer, target, 0, 1000, 1));
+    STEP(b, quire_fill(peer, target, &(quire_fill_options){.size = 1000, .value = 1}, NULL));
 }
 
 static void streams(plugin_bench *b)
@@ -112,10 +114,10 @@ static void streams(plugin_bench *b)
     STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000}, &a));
     STEP(b, quire_stream_create(b->device, NULL, &b->streams[0]));
     STEP(b, quire_stream_create(b->device, NULL, &b->streams[1]));
-    STEP(b,
-         quire_copy_on(b->streams[0],
-                       &(quire_copy_options){
-                           .to = {.memory = m, .allocation = a}, .host_from = data, .size = 1000},
+    STEP(b, quire_copy(&(quire_copy_options){.to = {.memory = m, .allocation = a},
+                                             .host_from = data,
+                                             .size = 1000,
+                                             .stream = b->streams[0]},
                        &done));
     STEP(b, quire_stream_wait(b->streams[1], &done));
     STEP(b, quire_stream_mark(b->streams[1], &second));

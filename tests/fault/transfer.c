@@ -6,6 +6,7 @@
  */
 #include "src/core/state/memory.h"
 #include "tests/fault/fault.h"
+#include "tests/support/on_stream.h"
 #include "tests/support/state.h"
 
 enum { DEVICE = 0, COHERENT, CACHED, WINDOW, SIZE = 2500000 };
@@ -97,7 +98,7 @@ static quire_copy_options whole(const world *w)
 static quire_result copy_whole(world *w)
 {
     quire_copy_options o = whole(w);
-    return quire_copy(&o);
+    return quire_copy(&o, NULL);
 }
 
 static quire_copy_options in_rows(const world *w)
@@ -114,7 +115,7 @@ static quire_copy_options in_rows(const world *w)
 static quire_result copy_rows(world *w)
 {
     quire_copy_options o = in_rows(w);
-    return quire_copy(&o);
+    return quire_copy(&o, NULL);
 }
 
 static quire_result copy_in(world *w)
@@ -122,7 +123,7 @@ static quire_result copy_in(world *w)
     quire_copy_options o = in_rows(w);
     o.from = (quire_copy_end){0};
     o.host_from = bytes;
-    return quire_copy(&o);
+    return quire_copy(&o, NULL);
 }
 
 static quire_result copy_out(world *w)
@@ -130,7 +131,7 @@ static quire_result copy_out(world *w)
     quire_copy_options o = in_rows(w);
     o.to = (quire_copy_end){0};
     o.host_to = bytes;
-    return quire_copy(&o);
+    return quire_copy(&o, NULL);
 }
 
 static bool goes_on(void *user, uint64_t done, uint64_t total)
@@ -143,12 +144,13 @@ static quire_result copy_in_steps(world *w)
 {
     quire_copy_options o = whole(w);
     o.progress = (quire_progress){goes_on, NULL, 1000000};
-    return quire_copy(&o);
+    return quire_copy(&o, NULL);
 }
 
 static quire_result fill(world *w)
 {
-    return quire_fill(w->to, w->target, 3, 20000, 7);
+    return quire_fill(w->to, w->target,
+                      &(quire_fill_options){.offset = 3, .size = 20000, .value = 7}, NULL);
 }
 
 static quire_result pass_image(world *w)
@@ -158,12 +160,12 @@ static quire_result pass_image(world *w)
 }
 
 /* There is work before it, which is waited for where the backend cannot. */
-static quire_result copy_on(world *w)
+static quire_result copy_in_order(world *w)
 {
     quire_point done;
     quire_copy_options o = in_rows(w);
     fake_stream_submit(quire_stream_native(w->stream));
-    quire_result result = quire_copy_on(w->stream, &o, &done);
+    quire_result result = copy_on_stream(w->stream, &o, &done);
     CHECK(!result || (!done.stream && !done.value));
     return result;
 }
@@ -172,7 +174,8 @@ static quire_result fill_on(world *w)
 {
     quire_point done;
     fake_stream_submit(quire_stream_native(w->stream));
-    quire_result result = quire_fill_on(w->stream, w->to, w->target, 0, 0, 5, &done);
+    quire_result result =
+        quire_fill(w->to, w->target, &(quire_fill_options){.value = 5, .stream = w->stream}, &done);
     CHECK(!result || (!done.stream && !done.value));
     return result;
 }
@@ -201,11 +204,11 @@ static const scenario scenarios[] = {
     {"a fill without its function", DEVICE, DEVICE, 0, QUIRE_BACKEND_FILL, FAKE_DESCRIBE, fill},
     {"a fill of a mapping", CACHED, DEVICE, 0, 0, FAKE_DESCRIBE, fill},
     {"texels", DEVICE, DEVICE, 0, 0, FAKE_DESCRIBE, pass_image},
-    {"a copy on a stream", DEVICE, DEVICE, 0, 0, FAKE_DESCRIBE, copy_on},
-    {"rows on a stream", DEVICE, DEVICE, 0, NO_ROWS, FAKE_DESCRIBE, copy_on},
+    {"a copy on a stream", DEVICE, DEVICE, 0, 0, FAKE_DESCRIBE, copy_in_order},
+    {"rows on a stream", DEVICE, DEVICE, 0, NO_ROWS, FAKE_DESCRIBE, copy_in_order},
     {"a copy after a stream's work", DEVICE, DEVICE, 0, QUIRE_BACKEND_STREAM_COPY, FAKE_DESCRIBE,
-     copy_on},
-    {"a copy that the stream refuses", DEVICE, DEVICE, 0, 0, FAKE_STREAM_COPY, copy_on},
+     copy_in_order},
+    {"a copy that the stream refuses", DEVICE, DEVICE, 0, 0, FAKE_STREAM_COPY, copy_in_order},
     {"a fill on a stream", DEVICE, DEVICE, 0, 0, FAKE_DESCRIBE, fill_on},
     {"a fill after a stream's work", DEVICE, DEVICE, 0, QUIRE_BACKEND_STREAM_FILL, FAKE_DESCRIBE,
      fill_on},

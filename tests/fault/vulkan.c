@@ -58,6 +58,33 @@ static void open_alone(vulkan_bench *b)
     vulkan_bench_open(b, NULL);
 }
 
+/* Everything that the program can add. The chain is on the stack: a failure must not use it. */
+static void open_with_additions(vulkan_bench *b)
+{
+    static const char *const of_device[] = {"VK_AMD_device_coherent_memory"};
+    static const char *const of_instance[] = {"VK_EXT_debug_utils"};
+    static const VkQueueFlags queues[] = {VK_QUEUE_TRANSFER_BIT, VK_QUEUE_GRAPHICS_BIT};
+    VkPhysicalDeviceFeatures2 core = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+    VkPhysicalDeviceVulkan12Features later = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, .pNext = &core};
+    const quire_vulkan_options options = {
+        .instance_extensions = of_instance,
+        .instance_extension_count = 1,
+        .device_extensions = of_device,
+        .device_extension_count = 1,
+        .chain = &later,
+        .queue_flags = VK_QUEUE_GRAPHICS_BIT,
+        .queues = queues,
+        .queue_count = 2,
+    };
+    if (!vulkan_bench_open_with(b, options)) {
+        CHECK(!core.features.sparseBinding && !later.timelineSemaphore);
+        return;
+    }
+    STEP(b, quire_vulkan_queue_lock(b->device));
+    STEP(b, quire_vulkan_queue_unlock(b->device));
+}
+
 static void range(vulkan_bench *b)
 {
     quire_allocation a;
@@ -153,15 +180,17 @@ static void copied(vulkan_bench *b)
     STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 60 * KIB}, &from));
     const quire_copy_end target = {.memory = m, .allocation = to, .row_pitch = 100};
     const quire_copy_end source = {.memory = m, .allocation = from, .row_pitch = 90};
-    STEP(b, quire_copy(
-                &(quire_copy_options){.to = source, .host_from = data, .size = 80, .rows = 400}));
     STEP(b,
-         quire_copy(&(quire_copy_options){.to = target, .from = source, .size = 80, .rows = 400}));
+         quire_copy(&(quire_copy_options){.to = source, .host_from = data, .size = 80, .rows = 400},
+                    NULL));
+    STEP(b, quire_copy(&(quire_copy_options){.to = target, .from = source, .size = 80, .rows = 400},
+                       NULL));
     memset(back, 0, sizeof back);
-    STEP(b, quire_copy(
-                &(quire_copy_options){.from = target, .host_to = back, .size = 80, .rows = 400}));
+    STEP(b,
+         quire_copy(&(quire_copy_options){.from = target, .host_to = back, .size = 80, .rows = 400},
+                    NULL));
     CHECK(!memcmp(back, data, 80 * 400));
-    STEP(b, quire_fill(m, to, 3, 1000, 9));
+    STEP(b, quire_fill(m, to, &(quire_fill_options){.offset = 3, .size = 1000, .value = 9}, NULL));
     STEP(b, quire_free(m, to));
     STEP(b, quire_free(m, from));
 }
@@ -242,7 +271,7 @@ static void linear_fit(vulkan_bench *b)
 {
     quire_allocation a[3];
     quire_memory *m =
-        start(b, &(quire_memory_options){.fit = QUIRE_FIT_LINEAR, .pages = LOCAL.pages});
+        start(b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_LINEAR, .pages = LOCAL.pages});
     for (int i = 0; m && i < 3; i++)
         STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000}, &a[i]));
 }
@@ -363,9 +392,11 @@ static void placed_buffer(vulkan_bench *b)
         (PFN_vkDestroyBuffer)h.get_instance_proc_addr(h.instance, "vkDestroyBuffer");
     if (create(h.device, &BUFFER, NULL, &native))
         return;
-    if (vulkan_bench_step(b, quire_vulkan_buffer_place(m, native, NULL, &made)))
-        vulkan_bench_step(b, quire_free(m, made.allocation));
+    const quire_vulkan_object_options options = {.create_info = &BUFFER};
+    bool is_placed = vulkan_bench_step(b, quire_vulkan_buffer_place(m, native, &options, &made));
     destroy(h.device, native, NULL);
+    if (is_placed)
+        vulkan_bench_step(b, quire_free(m, made.allocation));
 }
 
 /* ---- images --------------------------------------------------------------------------------- */
@@ -417,6 +448,66 @@ static void image_needs(vulkan_bench *b)
 static void linear_image_needs(vulkan_bench *b)
 {
     image_needs_of(b, QUIRE_TILING_LINEAR);
+}
+
+/* ---- in one of several memories ------------------------------------------------------------- */
+
+/* In a default memory. With `is_full` the best kind has no room. */
+static void default_buffer_of(vulkan_bench *b, bool is_full)
+{
+    quire_memory *m = NULL;
+    quire_buffer made;
+    uint32_t kind = 0;
+    const quire_kind_choice choice = {.kinds = {.preferred = QUIRE_DEVICE_LOCAL}};
+    b->has_defaults = true;
+    if (!vulkan_bench_open(b, &(quire_vulkan_settings){.staging_size = 8 * KIB}))
+        return;
+    CHECK_OK(quire_device_choose_kind(b->device, &choice.kinds, &kind));
+    if (is_full) {
+        STEP(b, quire_device_default_memory(b->device, kind, &m));
+        STEP(b, quire_memory_set_limit(m, 1));
+    }
+    STEP(b, quire_vulkan_device_buffer_create(
+                b->device, &choice, &BUFFER,
+                &(quire_vulkan_object_options){.zero = true, .name = "mine"}, &m, &made));
+    CHECK(quire_vulkan_buffer(m, made) != VK_NULL_HANDLE);
+    STEP(b, quire_free(m, made.allocation));
+}
+
+static void default_buffer(vulkan_bench *b)
+{
+    default_buffer_of(b, false);
+}
+
+static void full_default_buffer(vulkan_bench *b)
+{
+    default_buffer_of(b, true);
+}
+
+static void default_image(vulkan_bench *b)
+{
+    quire_memory *m = NULL;
+    quire_image made;
+    b->has_defaults = true;
+    if (!vulkan_bench_open(b, NULL))
+        return;
+    STEP(b, quire_vulkan_device_image_create(b->device, NULL, &IMAGE, NULL, &m, &made));
+    CHECK(quire_vulkan_image(m, made) != VK_NULL_HANDLE);
+    STEP(b, quire_free(m, made.allocation));
+}
+
+static void buffer_in_the_second_memory(vulkan_bench *b)
+{
+    uint32_t chosen = 0;
+    quire_buffer made;
+    quire_memory *both[2] = {start(b, &LOCAL), NULL};
+    both[1] = both[0] ? vulkan_bench_memory(b, &VISIBLE) : NULL;
+    if (!both[1])
+        return;
+    STEP(b, quire_memory_set_limit(both[0], 1));
+    STEP(b, quire_vulkan_buffer_create_fallback(both, 2, &BUFFER, NULL, &chosen, &made));
+    CHECK_EQ(chosen, 1);
+    STEP(b, quire_free(both[chosen], made.allocation));
 }
 
 static void own_image(vulkan_bench *b)
@@ -633,6 +724,56 @@ static void exported(vulkan_bench *b)
     STEP(b, quire_free(m, imported));
 }
 
+static void shared_objects(vulkan_bench *b)
+{
+    const quire_intent intent = {.exportable = true};
+    quire_buffer of_bytes;
+    quire_image of_texels;
+    quire_memory *m = start(b, &(quire_memory_options){.intent = &intent, .pages = LOCAL.pages});
+    if (!m)
+        return;
+    STEP(b, quire_vulkan_buffer_create(m, &BUFFER, NULL, &of_bytes));
+    STEP(b, quire_vulkan_image_create(m, &IMAGE, NULL, &of_texels));
+    STEP(b, quire_free(m, of_bytes.allocation));
+    STEP(b, quire_free(m, of_texels.allocation));
+}
+
+/* The descriptor of the page of one buffer is imported for a second one, which is the caller's. */
+static void dedicated_import(vulkan_bench *b)
+{
+    const VkExternalMemoryBufferCreateInfo external = {
+        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+        .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+    const quire_intent intent = {.exportable = true};
+    quire_vulkan_import import = {.type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+    VkBufferCreateInfo info = BUFFER;
+    quire_vulkan_handles h;
+    quire_requirements needs;
+    quire_buffer made;
+    quire_allocation imported;
+    quire_memory *m = start(b, &(quire_memory_options){.intent = &intent, .pages = LOCAL.pages});
+    if (!m)
+        return;
+    info.pNext = &external;
+    STEP(b, quire_vulkan_get_handles(b->device, &h));
+    STEP(b, quire_vulkan_buffer_create(m, &info, NULL, &made));
+    STEP(b, quire_vulkan_buffer_requirements(b->device, &info, &needs));
+    STEP(b, quire_vulkan_export_fd(m, made.allocation, import.type, &b->descriptor));
+    PFN_vkCreateBuffer create =
+        (PFN_vkCreateBuffer)h.get_instance_proc_addr(h.instance, "vkCreateBuffer");
+    PFN_vkDestroyBuffer destroy =
+        (PFN_vkDestroyBuffer)h.get_instance_proc_addr(h.instance, "vkDestroyBuffer");
+    if (create(h.device, &info, NULL, &import.buffer))
+        return;
+    import.descriptor = b->descriptor;
+    import.size = needs.size;
+    if (vulkan_bench_step(b, quire_vulkan_import_range(m, &import, &imported))) {
+        b->descriptor = -1; /* taken over */
+        vulkan_bench_step(b, quire_free(m, imported));
+    }
+    destroy(h.device, import.buffer, NULL);
+}
+
 static void imported_pointer(vulkan_bench *b)
 {
     static _Alignas(4096) char bytes[8192];
@@ -711,6 +852,43 @@ static void use_streams(vulkan_bench *b, quire_memory *m, quire_stream *first, q
     STEP(b, quire_collect(m, NULL));
 }
 
+/* More bytes than the ring of a stream has, in single copies and in batches. */
+static void write_on_stream(vulkan_bench *b, quire_memory *m, quire_stream *stream)
+{
+    enum { ITEMS = 80, LENGTH = 150 };
+    quire_write_item writes[ITEMS];
+    quire_read_item reads[ITEMS];
+    quire_allocation a;
+    quire_point done;
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 20 * KIB}, &a));
+    for (uint64_t i = 0; i < ITEMS; i++) {
+        writes[i] = (quire_write_item){a, i * 200, data + i * LENGTH, LENGTH};
+        reads[i] = (quire_read_item){a, i * 200, back + i * LENGTH, LENGTH};
+    }
+    const quire_copy_options copy = {.to = {.memory = m, .allocation = a, .row_pitch = 200},
+                                     .host_from = data,
+                                     .size = 100,
+                                     .rows = 100,
+                                     .stream = stream};
+    STEP(b, quire_copy(&copy, NULL));
+    STEP(b, quire_write_batch(m, writes, ITEMS, stream, &done));
+    STEP(b, quire_point_await(&done, QUIRE_FOREVER));
+    memset(back, 0, sizeof back);
+    STEP(b, quire_read_batch(m, reads, ITEMS));
+    CHECK(!memcmp(back, data, (size_t)ITEMS * LENGTH));
+    STEP(b, quire_write_batch(m, writes, ITEMS, NULL, NULL));
+    STEP(b, quire_free(m, a));
+}
+
+static void batches(vulkan_bench *b)
+{
+    quire_stream *stream = NULL;
+    quire_memory *m = start(b, &LOCAL);
+    if (m && vulkan_bench_step(b, quire_stream_create(b->device, NULL, &stream)))
+        write_on_stream(b, m, stream);
+    end_stream(b, stream);
+}
+
 static void streams(vulkan_bench *b)
 {
     quire_stream *first = NULL, *second = NULL;
@@ -732,6 +910,7 @@ static const scenario scenarios[] = {
     {"a device", NULL, 0, open_alone},
     {"a device of many heaps", "amd-apu", 0, open_alone},
     {"a device of little", "mobile-lazy", 0, open_alone},
+    {"a device with the program's additions", NULL, FV_SPARSE_APART, open_with_additions},
     {"a range", NULL, 0, range},
     {"a range, one kind for all", "lavapipe", 0, range},
     {"a range in a page with a chain of the caller's", NULL, 0, chained},
@@ -747,6 +926,7 @@ static const scenario scenarios[] = {
     {"copies of rows and between pages", NULL, FV_LATE, copied},
     {"staged copies through a ring that is flushed", "incoherent", FV_STALE, staged_in_pieces},
     {"an image's contents, likewise", "incoherent", FV_STALE, image_contents},
+    {"batches and copies on a stream", NULL, FV_LATE, batches},
     {"zeros", NULL, FV_DIRTY, zeroed},
     {"zeros with odd ends", NULL, FV_DIRTY, zeroed_odd},
     {"pages that come and go", NULL, 0, many_pages},
@@ -761,20 +941,28 @@ static const scenario scenarios[] = {
     {"the buffer over a page, odd sizes", NULL, FV_ODD_SIZES, page_buffer},
     {"a buffer", NULL, 0, buffer},
     {"a buffer, large alignments", NULL, FV_LARGE_ALIGNMENTS, buffer},
-    {"a buffer that prefers a page", NULL, FV_PREFER_DEDICATED, buffer},
-    {"a buffer that requires a page", NULL, FV_REQUIRE_DEDICATED, buffer},
+    {"a buffer that prefers a page", NULL, FV_PREFER_DEDICATED | FV_DEDICATED_BUFFERS, buffer},
+    {"a buffer that requires a page", NULL, FV_REQUIRE_DEDICATED | FV_DEDICATED_BUFFERS, buffer},
     {"a visible buffer", NULL, 0, visible_buffer},
     {"a visible buffer, stale bytes", "incoherent", FV_STALE, visible_buffer},
     {"a zeroed buffer", NULL, FV_DIRTY, zeroed_buffer},
-    {"a zeroed buffer that requires a page", NULL, FV_DIRTY | FV_REQUIRE_DEDICATED, zeroed_buffer},
+    {"a zeroed buffer that requires a page", NULL,
+     FV_DIRTY | FV_REQUIRE_DEDICATED | FV_DEDICATED_BUFFERS, zeroed_buffer},
     {"a dedicated buffer", NULL, 0, dedicated_buffer},
     {"an exportable buffer", NULL, 0, exportable_buffer},
     {"an exportable buffer that prefers a page", NULL, FV_PREFER_DEDICATED, exportable_buffer},
     {"the caller's description of a buffer", NULL, 0, own_buffer},
+    {"a buffer in a default memory", NULL, FV_DIRTY, default_buffer},
+    {"a buffer in a default memory, few types", NULL, FV_FEW_TYPES, default_buffer},
+    {"a buffer in the next default memory", NULL, FV_PREFER_DEDICATED, full_default_buffer},
+    {"the same that requires a page", "nvidia-11", FV_REQUIRE_DEDICATED, full_default_buffer},
+    {"an image in a default memory", NULL, FV_PREFER_DEDICATED, default_image},
+    {"a buffer in the second memory", NULL, 0, buffer_in_the_second_memory},
     {"what a buffer needs", NULL, 0, buffer_needs},
     {"what a buffer needs, of an old driver", "intel-2017", 0, buffer_needs},
     {"the caller's buffer", NULL, 0, placed_buffer},
-    {"the caller's buffer that requires a page", NULL, FV_REQUIRE_DEDICATED, placed_buffer},
+    {"the caller's buffer that requires a page", NULL, FV_REQUIRE_DEDICATED | FV_DEDICATED_BUFFERS,
+     placed_buffer},
     {"an image", NULL, 0, image},
     {"an image that prefers a page", NULL, FV_PREFER_DEDICATED, image},
     {"an image that requires a page", NULL, FV_REQUIRE_DEDICATED, image},
@@ -790,12 +978,16 @@ static const scenario scenarios[] = {
     {"a view with a sampler", NULL, 0, view},
     {"a sparse buffer", NULL, 0, sparse_buffer},
     {"a sparse buffer, bound late", NULL, FV_LATE, sparse_buffer},
+    {"a sparse buffer, bound by a queue of its own", NULL, FV_SPARSE_APART, sparse_buffer},
     {"a sparse image", NULL, 0, sparse_image},
     {"blocks of a sparse buffer", NULL, FV_LATE, sparse_blocks},
     {"tiles of a sparse image", NULL, 0, sparse_tiles},
     {"aspects of a sparse image", NULL, FV_METADATA | FV_SINGLE_TAIL, sparse_aspects},
     {"objects that share memory", NULL, 0, aliases},
     {"a page exported and imported", NULL, 0, exported},
+    {"objects in exportable memory", NULL, 0, shared_objects},
+    {"objects of exportable memory of their own", NULL, FV_DEDICATED_ONLY, shared_objects},
+    {"an import that is dedicated to a buffer", NULL, FV_DEDICATED_ONLY, dedicated_import},
     {"a host pointer imported", NULL, 0, imported_pointer},
     {"streams", NULL, 0, streams},
     {"streams whose work is done late", NULL, FV_LATE, streams},

@@ -3,7 +3,7 @@
  *
  * A naive list of live ranges determines what each call must return: whether it may fail, with
  * which code, and that a range lies inside its region, aligned, on bytes without an owner, on no
- * stretch of the other kind. After an exhaustive search that finds nothing, every hole is checked.
+ * stretch of the other kind. After a full search that finds nothing, every hole is checked.
  *
  * A target of libFuzzer (meson option fuzz) that aborts at the first contradiction; without it a
  * plain program that generates inputs from a seed.
@@ -33,17 +33,17 @@ _Noreturn void check_failed(const char *file, int line, const char *format, ...)
 static bool is_valid(const quire_range_options *asked)
 {
     uint64_t alignment = asked->alignment + !asked->alignment;
-    return asked->size && !(alignment & (alignment - 1)) && alignment <= options.max_alignment &&
-           !asked->unused[0] && (!asked->upper || options.fit == QUIRE_FIT_LINEAR);
+    return asked->size && !(alignment & (alignment - 1)) &&
+           alignment <= options.fit.max_alignment && !asked->unused[0] &&
+           (!asked->upper || options.fit.algorithm == QUIRE_FIT_LINEAR);
 }
 
 /* Uses the shorter calls if they are sufficient. */
 static quire_result allocate_by_any_call(const quire_range_options *asked, quire_placement *at)
 {
-    if (asked->optimal || asked->upper || asked->unused[0] || asked->user % 2)
+    if (asked->optimal || asked->upper || asked->bounded || asked->unused[0] || asked->user % 2)
         return quire_space_allocate_with(space, asked, at);
-    return (asked->exhaustive ? quire_space_allocate_exhaustive : quire_space_allocate)(
-        space, asked->size, asked->alignment, asked->user, at);
+    return quire_space_allocate(space, asked->size, asked->alignment, asked->user, at);
 }
 
 static void allocate(void)
@@ -51,12 +51,12 @@ static void allocate(void)
     uint8_t how = byte();
     if (live_count == MAX_LIVE)
         return;
-    quire_range_options asked = {.size = how & 1 ? some_size() : some_size() * options.granule,
+    quire_range_options asked = {.size = how & 1 ? some_size() : some_size() * options.fit.granule,
                                  .alignment = some_alignment(),
                                  .user = how & 2 ? any_number() : 0,
-                                 .exhaustive = how & 4,
+                                 .bounded = how & 4,
                                  .optimal = how & 8,
-                                 .upper = how & 16 && options.fit == QUIRE_FIT_LINEAR};
+                                 .upper = how & 16 && options.fit.algorithm == QUIRE_FIT_LINEAR};
     if (how >= 248) {
         asked.size = any_number();
         asked.upper = how & 1;
@@ -134,7 +134,7 @@ static void add_region(void)
 {
     uint8_t how = byte();
     uint32_t number = 0, lowest = 0;
-    uint64_t size = some_length() * options.granule, base = byte() * options.granule;
+    uint64_t size = some_length() * options.fit.granule, base = byte() * options.fit.granule;
     if (how >= 240)
         size = any_number();
     if (how % 16 == 15)
@@ -143,7 +143,7 @@ static void add_region(void)
         lowest++;
     if (lowest == MAX_REGIONS)
         return;
-    bool valid = size && !((size | base) & (options.granule - 1)) && base + (size - 1) >= base;
+    bool valid = size && !((size | base) & (options.fit.granule - 1)) && base + (size - 1) >= base;
     quire_result result = quire_space_add_region(space, size, base, &number);
     CHECK(valid == (result != QUIRE_ERROR_INVALID_ARGUMENT));
     if (result)
@@ -171,7 +171,7 @@ static void resize_region(void)
 {
     uint8_t how = byte();
     uint32_t number = byte() % (MAX_REGIONS + 1);
-    uint64_t size = how >= 240 ? any_number() : some_length() * options.granule, end = 0;
+    uint64_t size = how >= 240 ? any_number() : some_length() * options.fit.granule, end = 0;
     bool used = number < MAX_REGIONS && regions[number].used;
     for (uint32_t i = 0; i < live_count; i++)
         if (live[i].at.region == number && end_of(&live[i].at) > end)
@@ -179,8 +179,10 @@ static void resize_region(void)
     if (used && how % 4 == 0)
         size = end; /* the minimum, or 0 */
     uint64_t last = used ? regions[number].base + (size - 1) : 0;
-    bool valid = used && size && !(size & (options.granule - 1)) && last >= regions[number].base;
-    bool supported = options.fit == QUIRE_FIT_SEGREGATED || options.fit == QUIRE_FIT_FIRST;
+    bool valid =
+        used && size && !(size & (options.fit.granule - 1)) && last >= regions[number].base;
+    bool supported =
+        options.fit.algorithm == QUIRE_FIT_SEGREGATED || options.fit.algorithm == QUIRE_FIT_FIRST;
     quire_result result = quire_space_resize_region(space, number, size);
     CHECK(valid == (result != QUIRE_ERROR_INVALID_ARGUMENT));
     CHECK(!valid || supported == (result != QUIRE_ERROR_UNSUPPORTED));
@@ -188,7 +190,7 @@ static void resize_region(void)
         return;
     CHECK(size >= end || result == QUIRE_ERROR_BUSY);
     if (size <= regions[number].size) /* some slots of a slab may be live */
-        CHECK(!result || size < end || (result == QUIRE_ERROR_BUSY && options.slabs));
+        CHECK(!result || size < end || (result == QUIRE_ERROR_BUSY && options.fit.slabs));
     else
         CHECK(!result || result == QUIRE_ERROR_OUT_OF_RANGE ||
               result == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
@@ -209,9 +211,9 @@ static void misuse(void)
     CHECK(quire_space_allocate(NULL, 1, 1, 0, &at) && !at.range.id);
     CHECK(quire_space_allocate(space, 1, 1, 0, NULL) && quire_space_clear(NULL));
     CHECK(quire_space_allocate_with(space, NULL, &at) && !at.range.id);
-    CHECK(quire_space_add_region(space, options.granule, 0, NULL));
+    CHECK(quire_space_add_region(space, options.fit.granule, 0, NULL));
     CHECK(quire_space_remove_region(space, UINT32_MAX) && quire_space_check(NULL));
-    CHECK(quire_space_resize_region(NULL, 0, options.granule));
+    CHECK(quire_space_resize_region(NULL, 0, options.fit.granule));
     CHECK(quire_space_free(NULL, (quire_range){1}) && quire_space_free(space, (quire_range){0}));
     CHECK(quire_space_free_batch(space, NULL, 1) && !quire_space_free_batch(space, NULL, 0));
     CHECK(quire_space_get(space, some_range(), NULL) && quire_space_get_stats(space, NULL));
@@ -241,26 +243,28 @@ static bool create(void)
 {
     static const quire_host_memory host = {.allocate = host_allocate, .release = host_release};
     uint8_t fit = byte(), flags = byte(), sizes = byte();
-    options = (quire_space_options){.fit = fit < 250 ? fit % 4 : fit, .host_memory = &host};
+    options =
+        (quire_space_options){.fit.algorithm = fit < 250 ? fit % 4 : fit, .host_memory = &host};
     few_sizes = flags & 128;
-    bool can_choose = options.fit == QUIRE_FIT_SEGREGATED || flags >= 250;
-    options.least_fragmentation = can_choose && flags & 1;
-    options.deferred_coalescing = can_choose && flags & 2;
-    options.slabs = can_choose && flags & 4;
+    bool can_choose = options.fit.algorithm == QUIRE_FIT_SEGREGATED || flags >= 250;
+    options.fit.least_fragmentation = can_choose && flags & 1;
+    options.fit.slabs = can_choose && flags & 4;
     options.buffer_image_granularity = flags & 8 ? UINT64_C(1) << sizes % 16 : 0;
-    if (options.fit == QUIRE_FIT_SEGREGATED || options.fit == QUIRE_FIT_BUDDY)
-        options.granule = flags & 16 ? UINT64_C(1) << sizes / 16 : 0;
-    options.max_alignment = flags & 32 ? some_alignment() : 0;
-    options.size =
-        flags & 64 ? 0
-                   : (some_length() + few_sizes * 1024) * (options.granule ? options.granule : 256);
+    if (options.fit.algorithm == QUIRE_FIT_SEGREGATED || options.fit.algorithm == QUIRE_FIT_BUDDY)
+        options.fit.granule = flags & 16 ? UINT64_C(1) << sizes / 16 : 0;
+    options.fit.max_alignment = flags & 32 ? some_alignment() : 0;
+    options.size = flags & 64 ? 0
+                              : (some_length() + few_sizes * 1024) *
+                                    (options.fit.granule ? options.fit.granule : 256);
     if (sizes == 255)
-        options.granule = any_number();
+        options.fit.granule = any_number();
     options.unused[3] = sizes == 254;
     quire_result result = quire_space_create(&options, &space);
     CHECK(!result == (space != NULL));
     if (result)
         return false;
+    if (options.fit.algorithm == QUIRE_FIT_SEGREGATED && flags & 2)
+        defer_frees(space, 8);
     if (options.size)
         regions[0] = (region){.used = true, .size = options.size};
     return true;
@@ -271,11 +275,11 @@ static void resolve(void)
 {
     quire_space_stats stats;
     CHECK_OK(quire_space_get_stats(space, &stats));
-    options.granule = stats.granule;
-    if (!options.max_alignment)
-        options.max_alignment = UINT64_C(2) << 20;
-    if (options.max_alignment < options.buffer_image_granularity)
-        options.max_alignment = options.buffer_image_granularity;
+    options.fit.granule = stats.granule;
+    if (!options.fit.max_alignment)
+        options.fit.max_alignment = UINT64_C(2) << 20;
+    if (options.fit.max_alignment < options.buffer_image_granularity)
+        options.fit.max_alignment = options.buffer_image_granularity;
     if (options.buffer_image_granularity == 1)
         options.buffer_image_granularity = 0;
 }

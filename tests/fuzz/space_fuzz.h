@@ -9,6 +9,7 @@
 
 #include "quire/space.h"
 #include "tests/support/check.h"
+#include "tests/support/defer.h"
 
 enum { MAX_LIVE = 240, MAX_REGIONS = 6, MAX_BATCH = 24, MAX_OLD = 16 };
 
@@ -162,7 +163,7 @@ static void accept(const quire_placement *at, const quire_range_options *asked)
     CHECK(at->range.id && find(at->range.id) == live_count);
     CHECK(at->size >= asked->size && at->size <= r->size && at->offset <= r->size - at->size);
     CHECK(at->left_padding <= at->offset);
-    CHECK_EQ((at->size | at->offset | at->left_padding) & (options.granule - 1), 0);
+    CHECK_EQ((at->size | at->offset | at->left_padding) & (options.fit.granule - 1), 0);
     CHECK_EQ((r->base + at->offset) & (alignment - 1), 0);
     CHECK_EQ(at->user, asked->user);
     for (uint32_t i = 0; i < live_count; i++) {
@@ -189,11 +190,12 @@ static bool fits_at(uint32_t number, uint64_t begin, const quire_range_options *
     return padding <= end - begin && asked->size <= end - begin - padding;
 }
 
-/* What an exhaustive search must find, for the fits that guarantee it. */
+/* What a full search must find, for the fits that guarantee it. */
 static bool fits(const quire_range_options *asked)
 {
-    bool promised = options.fit == QUIRE_FIT_SEGREGATED || options.fit == QUIRE_FIT_FIRST;
-    if (!asked->exhaustive || !promised || options.slabs || options.buffer_image_granularity)
+    bool promised =
+        options.fit.algorithm == QUIRE_FIT_SEGREGATED || options.fit.algorithm == QUIRE_FIT_FIRST;
+    if (asked->bounded || !promised || options.fit.slabs || options.buffer_image_granularity)
         return false;
     for (uint32_t i = 0; i < MAX_REGIONS; i++)
         if (regions[i].used && fits_at(i, 0, asked))
@@ -206,7 +208,7 @@ static bool fits(const quire_range_options *asked)
 
 static void forget(uint32_t index)
 {
-    old[live[index].at.offset / options.granule % MAX_OLD] = live[index].at.range;
+    old[live[index].at.offset / options.fit.granule % MAX_OLD] = live[index].at.range;
     live[index] = live[--live_count];
 }
 

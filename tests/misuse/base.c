@@ -236,6 +236,8 @@ static void tables(void)
     fake_offer_budget(&other), other.table.features ^= QUIRE_BACKEND_BUDGET, refuse_other(INVALID);
     fake_offer_flush_many(&other), other.table.flush_many = NULL, refuse_other(INVALID);
     fake_offer_flush_many(&other), other.table.invalidate_many = NULL, refuse_other(INVALID);
+    fake_offer_batches(&other), other.table.write_many = NULL, refuse_other(INVALID);
+    fake_offer_batches(&other), other.table.read_many = NULL, refuse_other(INVALID);
     fake_offer_growth(&other), other.table.page_resize = NULL, refuse_other(INVALID);
     fake_offer_growth(&other), other.info.limits.elastic_kinds = 0x10, refuse_other(INVALID);
     other.info.limits.elastic_kinds = 1, refuse_other(INVALID); /* imported by which backend? */
@@ -278,6 +280,8 @@ static void device_options(void)
     HARMLESS(&b, quire_device_backend(NULL));
     HARMLESS(&b, quire_device_state(NULL));
     CHECK(!quire_device_backend(NULL) && !quire_device_state(NULL));
+    HARMLESS(&b, quire_memory_device(NULL));
+    CHECK(!quire_memory_device(NULL));
     REFUSED(&b, QUIRE_ERROR_BUSY, quire_backend_fail(QUIRE_ERROR_BUSY, -5, "%s", "busy"));
     CHECK_EQ(quire_last_native_code(), -5);
 }
@@ -319,6 +323,20 @@ static void holds(void)
     HARMLESS(&b, quire_memory_detach(visible, NULL));
 }
 
+static void refuse_object(quire_memory *memory, const quire_object_options *options)
+{
+    quire_allocation made;
+    quire_memory *place;
+    uint32_t chosen;
+    quire_device *device = memory ? b.device : NULL;
+    REFUSED_OUT(&b, INVALID, made, quire_object_create(memory, options, &made));
+    REFUSED_OUT(&b, INVALID, made,
+                quire_object_create_fallback(&memory, 1, options, &chosen, &made));
+    REFUSED_OUT(&b, INVALID, made,
+                quire_device_object_create(device, NULL, options, &place, &made));
+    CHECK(!place);
+}
+
 /* Objects and pages in the backend's terms: rejected before the backend is called. */
 static void described(void)
 {
@@ -332,12 +350,22 @@ static void described(void)
     bad[1].object = (quire_object)3;
     bad[2].description = NULL;
     bad[3].alignment = 3;
-    bad[4].info.buffer.usage = UINT32_C(0x104);
+    bad[4].described.buffer.usage = UINT32_C(0x104);
     for (int i = 0; i < 5; i++)
-        REFUSED_OUT(&b, INVALID, made, quire_object_create(visible, &bad[i], &made));
-    REFUSED_OUT(&b, INVALID, made, quire_object_create(NULL, &good, &made));
-    REFUSED_OUT(&b, INVALID, made, quire_object_create(visible, NULL, &made));
+        refuse_object(visible, &bad[i]);
+    refuse_object(NULL, &good);
+    refuse_object(visible, NULL);
     REFUSED(&b, INVALID, quire_object_create(visible, &good, NULL));
+    uint32_t chosen = 77;
+    REFUSED(&b, INVALID, quire_object_create_fallback(&visible, 1, &good, &chosen, NULL));
+    REFUSED_OUT(&b, INVALID, made, quire_object_create_fallback(&visible, 1, &good, NULL, &made));
+    REFUSED_OUT(&b, INVALID, made,
+                quire_object_create_fallback(&visible, 0, &good, &chosen, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_object_create_fallback(NULL, 1, &good, &chosen, &made));
+    CHECK_EQ(chosen, 0);
+    REFUSED_OUT(&b, INVALID, memory,
+                quire_device_object_create(b.device, NULL, &good, &memory, NULL));
+    REFUSED_OUT(&b, INVALID, made, quire_device_object_create(b.device, NULL, &good, NULL, &made));
     const quire_page_extra extra = {.pointer = &b};
     const quire_memory_options unknown = {.unused = {1}};
     REFUSED_OUT(&b, INVALID, memory, quire_memory_create_with(NULL, NULL, extra, &memory));
@@ -353,6 +381,10 @@ static void described(void)
     REFUSED_OUT(&b, INVALID, made, quire_page_adopt(visible, NULL, &options, &made));
     REFUSED_OUT(&b, INVALID, made, quire_page_adopt(visible, &bytes, NULL, &made));
     REFUSED(&b, INVALID, quire_page_adopt(visible, &bytes, &options, NULL));
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &stream));
+    const quire_allocation_options ordered = {.size = options.size, .stream = stream};
+    REFUSED_OUT(&b, INVALID, made, quire_page_adopt(visible, &bytes, &ordered, &made));
+    CHECK_OK(quire_stream_destroy(&stream));
 }
 
 static void backends(void)

@@ -63,7 +63,9 @@ static bool build(void)
     return bench_open(&b) &&
            bench_memory(&b, &(quire_memory_options){.name = "device only", .kind_mask = 1}) &&
            bench_allocate(&b, 1, &options) &&
-           bench_memory(&b, &(quire_memory_options){.name = "visible", .kind_mask = 2}) &&
+           bench_memory(&b, &(quire_memory_options){.name = "visible",
+                                                    .kind_mask = 2,
+                                                    .find_by_address = true}) &&
            bench_allocate(&b, 3, &options) && bench_reserve(&b, &options);
 }
 
@@ -115,17 +117,21 @@ static void creation(void)
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.kind_mask = 1u << 31});
     refuse_memory(INVALID, &(quire_memory_options){.shards = 65});
     refuse_memory(INVALID, &(quire_memory_options){.limit_percent = 101});
-    refuse_memory(UNSUPPORTED, &(quire_memory_options){.shards = 2, .fit = QUIRE_FIT_LINEAR});
-    refuse_memory(INVALID, &(quire_memory_options){.fit = (quire_fit)77});
-    refuse_memory(INVALID, &(quire_memory_options){.granule = 3});
-    refuse_memory(INVALID, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .granule = 256});
-    refuse_memory(INVALID, &(quire_memory_options){.fit = QUIRE_FIT_LINEAR, .granule = 256});
-    refuse_memory(INVALID, &(quire_memory_options){.max_alignment = 3});
-    refuse_memory(INVALID, &(quire_memory_options){.max_alignment = UINT64_C(2) << 30});
+    refuse_memory(UNSUPPORTED,
+                  &(quire_memory_options){.shards = 2, .fit.algorithm = QUIRE_FIT_LINEAR});
+    refuse_memory(INVALID, &(quire_memory_options){.fit.algorithm = (quire_fit)77});
+    refuse_memory(INVALID, &(quire_memory_options){.fit.granule = 3});
+    refuse_memory(INVALID,
+                  &(quire_memory_options){.fit = {.algorithm = QUIRE_FIT_FIRST, .granule = 256}});
+    refuse_memory(INVALID,
+                  &(quire_memory_options){.fit = {.algorithm = QUIRE_FIT_LINEAR, .granule = 256}});
+    refuse_memory(INVALID, &(quire_memory_options){.fit.max_alignment = 3});
+    refuse_memory(INVALID, &(quire_memory_options){.fit.max_alignment = UINT64_C(2) << 30});
     for (int i = 0; i < 4; i++) {
-        quire_memory_options options = {0}, pages = {0};
-        options.unused[i % 3] = pages.pages.unused[i] = 1;
+        quire_memory_options options = {0}, fit = {0}, pages = {0};
+        options.unused[i % 3] = fit.fit.unused[i % 2] = pages.pages.unused[i] = 1;
         refuse_memory(INVALID, &options);
+        refuse_memory(INVALID, &fit);
         refuse_memory(INVALID, &pages);
     }
 }
@@ -136,11 +142,12 @@ static void contiguous(void)
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.contiguous = true, .kind_mask = others});
     refuse_memory(UNSUPPORTED,
                   &(quire_memory_options){.contiguous = true, .kind_mask = grows, .shards = 2});
-    refuse_memory(UNSUPPORTED, &(quire_memory_options){
-                                   .contiguous = true, .kind_mask = grows, .fit = QUIRE_FIT_BUDDY});
-    refuse_memory(
-        UNSUPPORTED,
-        &(quire_memory_options){.contiguous = true, .kind_mask = grows, .fit = QUIRE_FIT_LINEAR});
+    refuse_memory(UNSUPPORTED, &(quire_memory_options){.contiguous = true,
+                                                       .kind_mask = grows,
+                                                       .fit.algorithm = QUIRE_FIT_BUDDY});
+    refuse_memory(UNSUPPORTED, &(quire_memory_options){.contiguous = true,
+                                                       .kind_mask = grows,
+                                                       .fit.algorithm = QUIRE_FIT_LINEAR});
     refuse_memory(INVALID, &(quire_memory_options){.address_space = 1, .kind_mask = grows});
     refuse_memory(INVALID, &(quire_memory_options){.address_space = UINT64_MAX});
     CHECK(bench_memory(&b, &(quire_memory_options){.contiguous = true,
@@ -324,7 +331,9 @@ static void requests(void)
                 &(quire_allocation_options){.size = 1, .host_read = true});
     refuse_wish(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
                 &(quire_allocation_options){.size = 1, .host_write = true});
-    for (int i = 0; i < 4; i++) {
+    refuse_wish(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
+                &(quire_allocation_options){.size = 1, .mapped = true});
+    for (int i = 0; i < 2; i++) {
         quire_allocation_options options = good;
         options.unused[i] = UINT64_MAX;
         refuse_wish(INVALID, visible, &options);
@@ -437,6 +446,25 @@ static void mapping(void)
     REFUSED(&b, QUIRE_ERROR_NOT_MAPPED, quire_unmap(device_only, remote));
     REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_unmap(visible, reserved));
     REFUSED_HANDLES(quire_unmap(visible, wrong));
+}
+
+/* An allocation that is mapped while it lives: the caller's maps are counted apart from that. */
+static void mapping_for_good(void)
+{
+    void *p;
+    quire_allocation lasting;
+    const quire_allocation_options options = {.size = SIZE, .mapped = true};
+    CHECK_OK(quire_allocate(visible, &options, &lasting));
+    refusal_begin(&b);
+    REFUSED(&b, QUIRE_ERROR_NOT_MAPPED, quire_unmap(visible, lasting));
+    CHECK_OK(quire_map(visible, lasting, &p));
+    refusal_begin(&b);
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free(visible, lasting));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_batch(visible, &lasting, 1));
+    CHECK_OK(quire_unmap(visible, lasting));
+    CHECK_OK(quire_free(visible, lasting));
+    refusal_begin(&b);
+    REFUSED(&b, QUIRE_ERROR_STALE_HANDLE, quire_free(visible, lasting));
 }
 
 static void mapping_too_often(void)
@@ -567,6 +595,56 @@ static void end(void)
 
 /* ---- the area ------------------------------------------------------------------------------- */
 
+/* ---- addresses ------------------------------------------------------------------------------ */
+
+static uint64_t address_of(quire_allocation allocation)
+{
+    quire_allocation_info info;
+    CHECK_OK(quire_allocation_get_info(visible, allocation, &info));
+    return info.address;
+}
+
+/* Addresses that no live allocation contains. */
+static void finding_nothing(void)
+{
+    quire_page_info page;
+    CHECK_OK(quire_page_get_info(visible, 0, &page));
+    const uint64_t nowhere[] = {0,
+                                1,
+                                address_of(reserved),
+                                address_of(reserved) + 10,
+                                page.address - 1,
+                                page.address + page.size,
+                                b.fake.next_address,
+                                UINT64_MAX};
+    for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++) {
+        quire_allocation found;
+        quire_memory *memory;
+        REFUSED_OUT(&b, OUTSIDE, found, quire_memory_find(visible, nowhere[i], &found));
+        REFUSED_OUT(&b, OUTSIDE, found, quire_device_find(b.device, nowhere[i], &memory, &found));
+        REFUSED_OUT(&b, OUTSIDE, memory, quire_device_find(b.device, nowhere[i], &memory, &found));
+        REFUSED(&b, OUTSIDE, quire_free_at(visible, nowhere[i], NULL));
+    }
+}
+
+static void finding(void)
+{
+    quire_allocation found;
+    quire_memory *memory;
+    uint64_t address = address_of(live);
+    REFUSED_OUT(&b, INVALID, found, quire_memory_find(NULL, address, &found));
+    REFUSED(&b, INVALID, quire_memory_find(visible, address, NULL));
+    REFUSED_OUT(&b, INVALID, found, quire_device_find(NULL, address, NULL, &found));
+    REFUSED_OUT(&b, INVALID, memory, quire_device_find(b.device, address, &memory, NULL));
+    REFUSED_OUT(&b, UNSUPPORTED, found, quire_memory_find(device_only, address, &found));
+    REFUSED(&b, UNSUPPORTED, quire_free_at(device_only, address, NULL));
+    REFUSED(&b, INVALID, quire_free_at(NULL, address, NULL));
+    REFUSED(&b, INVALID, quire_free_at(visible, address + 1, NULL));
+    REFUSED(&b, INVALID, quire_free_at(visible, address + SIZE, NULL)); /* held, not requested */
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_at(visible, address_of(mapped), NULL));
+    finding_nothing();
+}
+
 static const misuse_case cases[] = {
     {"creating memories", creation},
     {"contiguous memories", contiguous},
@@ -580,7 +658,9 @@ static const misuse_case cases[] = {
     {"forged handles", forged_handles},
     {"random handles", random_handles},
     {"asking allocations", questions},
+    {"finding by address", finding},
     {"mapping", mapping},
+    {"mapping for good", mapping_for_good},
     {"mapping too often", mapping_too_often},
     {"flushing and invalidating", syncing},
     {"flushing and invalidating many", syncing_many},

@@ -78,14 +78,111 @@ static void buffers(void)
                   &(quire_buffer_options){.size = 1, .host_read = true});
     refuse_buffer(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
                   &(quire_buffer_options){.size = 1, .host_write = true});
+    refuse_buffer(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
+                  &(quire_buffer_options){.size = 1, .mapped = true});
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         refuse_buffer(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, visible,
                       &(quire_buffer_options){.size = sizes[i]});
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 2; i++) {
         quire_buffer_options options = good;
         options.unused[i] = 1;
         refuse_buffer(INVALID, visible, &options);
     }
+}
+
+/* ---- default memories ----------------------------------------------------------------------- */
+
+/* A wrong choice, for each of the calls that take one. */
+static void refuse_choice(quire_result code, quire_device *device, const quire_kind_choice *choice)
+{
+    const quire_allocation_options of_range = {.size = 1};
+    const quire_buffer_options of_buffer = {.size = 1};
+    const quire_image_options of_image = {.width = 1};
+    quire_memory *memory = visible;
+    quire_allocation made;
+    quire_buffer block;
+    quire_image picture;
+    REFUSED_OUT(&b, code, made, quire_device_allocate(device, choice, &of_range, &memory, &made));
+    REFUSED_OUT(&b, code, block,
+                quire_device_buffer_create(device, choice, &of_buffer, &memory, &block));
+    REFUSED_OUT(&b, code, picture,
+                quire_device_image_create(device, choice, &of_image, &memory, &picture));
+    CHECK(!memory);
+}
+
+static void choices(void)
+{
+    const quire_intent intent = {.host_write = true}, broken = {.upload = true};
+    const quire_intent exported = {.exportable = true};
+    quire_kind_choice bad = {.intent = &intent, .kinds = {.avoided = QUIRE_HOST_CACHED}};
+    refuse_choice(INVALID, NULL, NULL);
+    refuse_choice(INVALID, b.device, &bad);
+    bad = (quire_kind_choice){.intent = &broken};
+    refuse_choice(INVALID, b.device, &bad);
+    bad = (quire_kind_choice){.intent = &exported};
+    refuse_choice(UNSUPPORTED, b.device, &bad);
+    bad = (quire_kind_choice){.kinds = {.required = UINT32_MAX}};
+    refuse_choice(INVALID, b.device, &bad);
+    bad = (quire_kind_choice){.kinds = {.required = 1, .avoided = 1}};
+    refuse_choice(INVALID, b.device, &bad);
+    bad = (quire_kind_choice){.kinds = {.required = 1, .preferred = 2, .exact = true}};
+    refuse_choice(INVALID, b.device, &bad);
+    bad = (quire_kind_choice){.kinds = {.kind_mask = UINT32_C(1) << 31}};
+    refuse_choice(UNSUPPORTED, b.device, &bad);
+    bad = (quire_kind_choice){.kinds = {.required = QUIRE_LAZILY_ALLOCATED}};
+    refuse_choice(UNSUPPORTED, b.device, &bad);
+    for (int i = 0; i < 4; i++) {
+        bad = (quire_kind_choice){.intent = NULL};
+        bad.unused[i] = 1;
+        refuse_choice(INVALID, b.device, &bad);
+    }
+}
+
+static void default_memories(void)
+{
+    const quire_allocation_options of_range = {.size = 1};
+    const quire_buffer_options of_buffer = {.size = 1};
+    const quire_image_options of_image = {.width = 1};
+    quire_memory *memory;
+    quire_allocation made;
+    quire_buffer block;
+    quire_image picture;
+    REFUSED_OUT(&b, INVALID, memory, quire_device_default_memory(NULL, 0, &memory));
+    REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_RANGE, memory,
+                quire_device_default_memory(b.device, 4, &memory));
+    REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_RANGE, memory,
+                quire_device_default_memory(b.device, UINT32_MAX, &memory));
+    REFUSED(&b, INVALID, quire_device_default_memory(b.device, 0, NULL));
+    REFUSED_OUT(&b, INVALID, memory,
+                quire_device_allocate(b.device, NULL, &of_range, &memory, NULL));
+    REFUSED_OUT(&b, INVALID, made, quire_device_allocate(b.device, NULL, &of_range, NULL, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_device_allocate(b.device, NULL, NULL, &memory, &made));
+    REFUSED_OUT(&b, INVALID, memory,
+                quire_device_buffer_create(b.device, NULL, &of_buffer, &memory, NULL));
+    REFUSED_OUT(&b, INVALID, block,
+                quire_device_buffer_create(b.device, NULL, &of_buffer, NULL, &block));
+    REFUSED_OUT(&b, INVALID, block,
+                quire_device_buffer_create(b.device, NULL, NULL, &memory, &block));
+    REFUSED_OUT(&b, INVALID, memory,
+                quire_device_image_create(b.device, NULL, &of_image, &memory, NULL));
+    REFUSED_OUT(&b, INVALID, picture,
+                quire_device_image_create(b.device, NULL, &of_image, NULL, &picture));
+    REFUSED_OUT(&b, INVALID, picture,
+                quire_device_image_create(b.device, NULL, NULL, &memory, &picture));
+    const quire_buffer_options empty = {.size = 0}, odd = {.size = 1, .alignment = 3};
+    const quire_buffer_options named = {.size = 1, .name = long_name};
+    REFUSED_OUT(&b, INVALID, block,
+                quire_device_buffer_create(b.device, NULL, &empty, &memory, &block));
+    REFUSED_OUT(&b, INVALID, block,
+                quire_device_buffer_create(b.device, NULL, &odd, &memory, &block));
+    REFUSED_OUT(&b, INVALID, block,
+                quire_device_buffer_create(b.device, NULL, &named, &memory, &block));
+    CHECK(!memory);
+    CHECK_OK(quire_device_default_memory(b.device, 0, &memory));
+    quire_memory *same = memory;
+    CHECK_FAILS(quire_memory_destroy(&memory), INVALID);
+    CHECK(memory == same);
+    quire_memory_destroy_all(&memory);
 }
 
 /* ---- images --------------------------------------------------------------------------------- */
@@ -133,7 +230,9 @@ static void images(void)
     refuse_image(INVALID, visible, &(quire_image_options){.width = 1, .name = long_name});
     refuse_image(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
                  &(quire_image_options){.width = 1, .host_read = true});
-    for (int i = 0; i < 4; i++) {
+    refuse_image(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
+                 &(quire_image_options){.width = 1, .mapped = true});
+    for (int i = 0; i < 2; i++) {
         quire_image_options options = good;
         options.unused[i] = 1;
         refuse_texels(INVALID, &options);
@@ -214,27 +313,7 @@ static void figures(void)
     REFUSED(&b, INVALID, quire_device_get_stats(b.device, NULL));
     REFUSED(&b, INVALID, quire_memory_check(NULL));
     REFUSED(&b, INVALID, quire_memory_set_hook(NULL, NULL));
-    REFUSED(&b, INVALID, quire_memory_set_hook(visible, &(quire_hook){.kinds = 0x40}));
-}
-
-static void owners(void)
-{
-    const uint64_t nowhere[] = {0, 1, UINT64_C(1) << 32, UINT64_MAX};
-    quire_owner owner;
-    quire_memory *memory;
-    REFUSED_OUT(&b, INVALID, owner, quire_memory_find_owner(NULL, 1, &owner));
-    REFUSED(&b, INVALID, quire_memory_find_owner(visible, 1, NULL));
-    REFUSED_OUT(&b, INVALID, owner, quire_device_find_owner(NULL, 1, NULL, &owner));
-    REFUSED_OUT(&b, INVALID, memory, quire_device_find_owner(b.device, 1, &memory, NULL));
-    for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++) {
-        uint64_t address = nowhere[i] == UINT64_C(1) << 32 ? b.fake.next_address : nowhere[i];
-        REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_RANGE, owner,
-                    quire_memory_find_owner(visible, address, &owner));
-        REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_RANGE, owner,
-                    quire_device_find_owner(b.device, address, &memory, &owner));
-        REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_RANGE, memory,
-                    quire_device_find_owner(b.device, address, &memory, &owner));
-    }
+    REFUSED(&b, INVALID, quire_memory_set_hook(visible, &(quire_hook){.kinds = 0x100}));
 }
 
 static bool visit_nothing(void *user, const quire_item *item)
@@ -280,14 +359,15 @@ static void end(void)
 static const misuse_case cases[] = {
     {"buffers", buffers},
     {"images", images},
+    {"choices of a kind", choices},
+    {"default memories", default_memories},
     {"asking buffers and images", asking},
     {"backends that ask the impossible", impossible_needs},
     {"figures", figures},
-    {"owners of addresses", owners},
     {"walks and dumps", dumps},
     {NULL, NULL},
 };
 
-static const char *const headers[] = {"resource.h", "insight.h", NULL};
+static const char *const headers[] = {"resource.h", "default_memory.h", "insight.h", NULL};
 
 const misuse_area misuse_resource = {"resource", begin, end, cases, headers};

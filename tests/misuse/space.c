@@ -25,9 +25,16 @@ static quire_range allocate(quire_space *space, uint64_t size)
     return at.range;
 }
 
+/* The other fits are exact to the byte. */
+static bool takes_granule(void)
+{
+    return fit == QUIRE_FIT_SEGREGATED || fit == QUIRE_FIT_BUDDY;
+}
+
 static void begin(void)
 {
-    const quire_space_options options = {.fit = fit, .size = 64 * KIB};
+    const quire_space_options options = {
+        .fit = {.algorithm = fit, .granule = takes_granule() ? 256 : 1}, .size = 64 * KIB};
     bench_begin(&b, true);
     CHECK_OK(quire_space_create(&options, &b.space));
     CHECK_OK(quire_space_create(&options, &other));
@@ -72,12 +79,6 @@ static void one_sided_release(void *user, void *pointer, size_t size, size_t ali
     (void)user, (void)pointer, (void)size, (void)alignment;
 }
 
-/* The other fits are exact to the byte. */
-static bool takes_granule(void)
-{
-    return fit == QUIRE_FIT_SEGREGATED || fit == QUIRE_FIT_BUDDY;
-}
-
 static void refuse_options(quire_result code, const quire_space_options *options)
 {
     quire_space *made;
@@ -88,11 +89,10 @@ static void refuse_options(quire_result code, const quire_space_options *options
 static void options_of_one_fit(void)
 {
     const quire_space_options options[] = {
-        {.fit = fit, .size = 64 * KIB, .least_fragmentation = true},
-        {.fit = fit, .size = 64 * KIB, .deferred_coalescing = true},
-        {.fit = fit, .size = 64 * KIB, .slabs = true},
+        {.fit = {.algorithm = fit, .least_fragmentation = true}, .size = 64 * KIB},
+        {.fit = {.algorithm = fit, .slabs = true}, .size = 64 * KIB},
     };
-    for (int i = 0; i < 3 && fit != QUIRE_FIT_SEGREGATED; i++) {
+    for (int i = 0; i < 2 && fit != QUIRE_FIT_SEGREGATED; i++) {
         refuse_options(INVALID, &options[i]);
         CHECK_HAS(quire_last_error(), "need the segregated fit");
     }
@@ -104,31 +104,42 @@ static void creation(void)
                                                {.release = one_sided_release}};
     const uint64_t unlike = takes_granule() ? UINT64_C(1) << 31 : 2;
     REFUSED(&b, INVALID, quire_space_create(NULL, NULL));
-    refuse_options(INVALID, &(quire_space_options){.fit = (quire_fit)4});
-    refuse_options(INVALID, &(quire_space_options){.fit = (quire_fit)99});
-    refuse_options(INVALID, &(quire_space_options){.fit = fit, .granule = 3});
-    refuse_options(INVALID, &(quire_space_options){.fit = fit, .granule = unlike});
-    refuse_options(INVALID, &(quire_space_options){.fit = fit, .granule = UINT64_MAX});
-    refuse_options(INVALID, &(quire_space_options){.fit = fit, .max_alignment = 3});
-    refuse_options(INVALID, &(quire_space_options){.fit = fit, .max_alignment = 1u << 31});
-    refuse_options(INVALID, &(quire_space_options){.fit = fit, .buffer_image_granularity = 3});
+    refuse_options(INVALID, &(quire_space_options){.fit.algorithm = (quire_fit)4});
+    refuse_options(INVALID, &(quire_space_options){.fit.algorithm = (quire_fit)99});
+    refuse_options(INVALID, &(quire_space_options){.fit = {.algorithm = fit, .granule = 3}});
+    refuse_options(INVALID, &(quire_space_options){.fit = {.algorithm = fit, .granule = unlike}});
     refuse_options(INVALID,
-                   &(quire_space_options){.fit = fit, .buffer_image_granularity = 1u << 31});
-    refuse_options(INVALID, &(quire_space_options){.fit = fit, .host_memory = &halves[0]});
-    refuse_options(INVALID, &(quire_space_options){.fit = fit, .host_memory = &halves[1]});
+                   &(quire_space_options){.fit = {.algorithm = fit, .granule = UINT64_MAX}});
+    refuse_options(INVALID, &(quire_space_options){.fit = {.algorithm = fit, .max_alignment = 3}});
+    refuse_options(INVALID,
+                   &(quire_space_options){.fit = {.algorithm = fit, .max_alignment = 1u << 31}});
+    refuse_options(INVALID,
+                   &(quire_space_options){.fit.algorithm = fit, .buffer_image_granularity = 3});
+    refuse_options(INVALID, &(quire_space_options){.fit.algorithm = fit,
+                                                   .buffer_image_granularity = 1u << 31});
+    refuse_options(INVALID,
+                   &(quire_space_options){.fit.algorithm = fit, .host_memory = &halves[0]});
+    refuse_options(INVALID,
+                   &(quire_space_options){.fit.algorithm = fit, .host_memory = &halves[1]});
     refuse_options(QUIRE_ERROR_OUT_OF_RANGE,
-                   &(quire_space_options){.fit = fit, .size = UINT64_C(1) << 63});
+                   &(quire_space_options){.fit.algorithm = fit, .size = UINT64_C(1) << 63});
     for (int i = 0; i < 4; i++) {
-        quire_space_options options = {.fit = fit};
+        quire_space_options options = {.fit.algorithm = fit};
         options.unused[i] = 1;
         refuse_options(INVALID, &options);
     }
+    for (int i = 0; i < 2; i++) {
+        quire_space_options options = {.fit.algorithm = fit};
+        options.fit.unused[i] = 1;
+        refuse_options(INVALID, &options);
+    }
     if (takes_granule())
-        refuse_options(INVALID, &(quire_space_options){.fit = fit, .size = 1000});
+        refuse_options(INVALID, &(quire_space_options){.fit = {.algorithm = fit, .granule = 256},
+                                                       .size = 1000});
     if (fit != QUIRE_FIT_SEGREGATED) {
-        refuse_options(INVALID, &(quire_space_options){.fit = fit, .least_fragmentation = true});
-        refuse_options(INVALID, &(quire_space_options){.fit = fit, .deferred_coalescing = true});
-        refuse_options(INVALID, &(quire_space_options){.fit = fit, .slabs = true});
+        refuse_options(INVALID, &(quire_space_options){
+                                    .fit = {.algorithm = fit, .least_fragmentation = true}});
+        refuse_options(INVALID, &(quire_space_options){.fit = {.algorithm = fit, .slabs = true}});
     }
 }
 
@@ -203,16 +214,14 @@ static void allocations(void)
         uint64_t size = wrong_sizes[i].size, alignment = wrong_sizes[i].alignment;
         quire_result code = wrong_sizes[i].code;
         REFUSED_OUT(&b, code, at, quire_space_allocate(b.space, size, alignment, 0, &at));
-        REFUSED_OUT(&b, code, at,
-                    quire_space_allocate_exhaustive(b.space, size, alignment, 0, &at));
+        const quire_range_options bounded = {size, alignment, .bounded = true};
+        REFUSED_OUT(&b, code, at, quire_space_allocate_with(b.space, &bounded, &at));
     }
     REFUSED(&b, INVALID, quire_space_allocate_batch(NULL, 1, 1, &at, 1));
     REFUSED(&b, INVALID, quire_space_allocate_batch(b.space, 0, 1, &at, 1));
     REFUSED(&b, INVALID, quire_space_allocate_batch(b.space, 1, 1, NULL, 1));
     REFUSED_OUT(&b, INVALID, at, quire_space_allocate(NULL, 1, 1, 0, &at));
-    REFUSED_OUT(&b, INVALID, at, quire_space_allocate_exhaustive(NULL, 1, 1, 0, &at));
     REFUSED(&b, INVALID, quire_space_allocate(b.space, 1, 1, 0, NULL));
-    REFUSED(&b, INVALID, quire_space_allocate_exhaustive(b.space, 1, 1, 0, NULL));
     const quire_range_options one = {.size = 1}, none = {0}, upper = {.size = 1, .upper = true},
                               too_high = {.size = 64 * KIB, .upper = true},
                               filled = {.size = 1, .unused = {0, 1}};

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "tests/misuse/misuse.h"
+#include "tests/support/on_stream.h"
 #include "tests/support/state.h"
 #include "tests/support/streams.h"
 
@@ -20,6 +21,14 @@ static quire_device *other_device;
 static fake_backend other;
 static quire_memory *memory;
 static quire_allocation live, reserved, mapped, stale, remote, waiting;
+static uint64_t waiting_address;
+
+static uint64_t address_of(quire_allocation allocation)
+{
+    quire_allocation_info info;
+    CHECK_OK(quire_allocation_get_info(memory, allocation, &info));
+    return info.address;
+}
 
 static bool build(void)
 {
@@ -29,7 +38,9 @@ static bool build(void)
     return bench_open(&b) &&
            bench_memory(&b, &(quire_memory_options){.name = "other", .kind_mask = 2}) &&
            bench_allocate(&b, 1, &options) &&
-           bench_memory(&b, &(quire_memory_options){.name = "memory", .kind_mask = 2}) &&
+           bench_memory(&b, &(quire_memory_options){.name = "memory",
+                                                    .kind_mask = 2,
+                                                    .find_by_address = true}) &&
            bench_allocate(&b, 3, &options) && bench_reserve(&b, &options);
 }
 
@@ -47,6 +58,7 @@ static void begin(void)
     CHECK_OK(quire_stream_create(b.device, NULL, &stream));
     CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &held));
     CHECK_OK(quire_allocate(memory, &options, &waiting));
+    waiting_address = address_of(waiting);
     CHECK_OK(quire_free_on(memory, waiting, stream));
     fake_init(&other);
     other.table = b.fake.table;
@@ -156,6 +168,18 @@ static void frees(void)
     REFUSED(&b, INVALID, quire_record_use(memory, live, NULL));
 }
 
+static void frees_by_address(void)
+{
+    uint64_t address = address_of(live);
+    REFUSED(&b, INVALID, quire_free_at(NULL, address, stream));
+    REFUSED(&b, INVALID, quire_free_at(memory, address + 1, stream));
+    REFUSED(&b, UNSUPPORTED, quire_free_at(b.memories[0], address, stream));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_at(memory, address_of(mapped), stream));
+    REFUSED(&b, QUIRE_ERROR_OUT_OF_RANGE, quire_free_at(memory, address_of(reserved), stream));
+    REFUSED(&b, QUIRE_ERROR_OUT_OF_RANGE, quire_free_at(memory, 0, stream));
+    REFUSED(&b, QUIRE_ERROR_OUT_OF_RANGE, quire_free_at(memory, waiting_address, stream));
+}
+
 static void allocations(void)
 {
     const quire_allocation_options good = {.size = SIZE}, empty = {0},
@@ -163,25 +187,22 @@ static void allocations(void)
                                    huge = {.size = UINT64_MAX};
     quire_allocation made;
     uint64_t released;
-    REFUSED_OUT(&b, INVALID, made, quire_allocate_on(NULL, &good, stream, &made));
-    REFUSED_OUT(&b, INVALID, made, quire_allocate_on(memory, NULL, stream, &made));
-    REFUSED_OUT(&b, INVALID, made, quire_allocate_on(memory, &good, NULL, &made));
-    REFUSED(&b, INVALID, quire_allocate_on(memory, &good, stream, NULL));
-    REFUSED_OUT(&b, INVALID, made, quire_allocate_on(memory, &empty, stream, &made));
-    REFUSED_OUT(&b, INVALID, made, quire_allocate_on(memory, &odd, held, &made));
+    REFUSED_OUT(&b, INVALID, made, allocate_on_stream(NULL, &good, stream, &made));
+    REFUSED_OUT(&b, INVALID, made, allocate_on_stream(memory, NULL, stream, &made));
+    REFUSED(&b, INVALID, allocate_on_stream(memory, &good, stream, NULL));
+    REFUSED_OUT(&b, INVALID, made, allocate_on_stream(memory, &empty, stream, &made));
+    REFUSED_OUT(&b, INVALID, made, allocate_on_stream(memory, &odd, held, &made));
     REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, made,
-                quire_allocate_on(memory, &huge, stream, &made));
+                allocate_on_stream(memory, &huge, stream, &made));
     REFUSED_OUT(&b, INVALID, released, quire_collect(NULL, &released));
 }
 
 /* ---- the area ------------------------------------------------------------------------------- */
 
 static const misuse_case cases[] = {
-    {"making streams", making},
-    {"asking and waiting", asking},
-    {"frees and uses", frees},
-    {"allocations", allocations},
-    {NULL, NULL},
+    {"making streams", making},   {"asking and waiting", asking},
+    {"frees and uses", frees},    {"frees by address", frees_by_address},
+    {"allocations", allocations}, {NULL, NULL},
 };
 
 static const char *const headers[] = {"stream.h", NULL};

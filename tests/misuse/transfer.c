@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "tests/misuse/misuse.h"
+#include "tests/support/on_stream.h"
 #include "tests/support/state.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
@@ -25,6 +26,7 @@ static bool build(void)
     bench_begin(&b, true);
     fake_offer_copies(&b.fake);
     fake_offer_streams(&b.fake);
+    fake_offer_batches(&b.fake);
     return bench_open(&b) && bench_memory(&b, &(quire_memory_options){.kind_mask = 1}) &&
            bench_allocate(&b, 1, &options) &&
            bench_memory(&b, &(quire_memory_options){.kind_mask = 2}) &&
@@ -62,8 +64,8 @@ static void end(void)
 static void refuse(quire_result code, const quire_copy_options *options)
 {
     quire_point done;
-    REFUSED(&b, code, quire_copy(options));
-    REFUSED_OUT(&b, code, done, quire_copy_on(stream, options, &done));
+    REFUSED(&b, code, quire_copy(options, NULL));
+    REFUSED_OUT(&b, code, done, copy_on_stream(stream, options, &done));
     CHECK_EQ(fake_stream_waiting(quire_stream_native(stream)), 0);
 }
 
@@ -119,9 +121,11 @@ static void handles(void)
         refuse(wrong[i].code, &o);
         o.size = 0; /* checked nevertheless */
         refuse(wrong[i].code, &o);
-        REFUSED(&b, wrong[i].code, quire_fill(visible, wrong[i].allocation, 0, 0, 1));
+        REFUSED(&b, wrong[i].code,
+                quire_fill(visible, wrong[i].allocation, &(quire_fill_options){.value = 1}, NULL));
         REFUSED_OUT(&b, wrong[i].code, done,
-                    quire_fill_on(stream, visible, wrong[i].allocation, 0, 0, 1, &done));
+                    quire_fill(visible, wrong[i].allocation,
+                               &(quire_fill_options){.value = 1, .stream = stream}, &done));
     }
 }
 
@@ -223,8 +227,8 @@ static void progress(void)
     quire_copy_options o = good();
     quire_point done;
     o.progress = (quire_progress){stops, NULL, 4};
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_copy(&o));
-    REFUSED_OUT(&b, INVALID, done, quire_copy_on(stream, &o, &done));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_copy(&o, NULL));
+    REFUSED_OUT(&b, INVALID, done, copy_on_stream(stream, &o, &done));
 }
 
 static void paths(void)
@@ -238,11 +242,15 @@ static void streams(void)
 {
     quire_copy_options o = good();
     quire_point done;
-    REFUSED_OUT(&b, INVALID, done, quire_copy_on(NULL, &o, &done));
-    REFUSED_OUT(&b, INVALID, done, quire_copy_on(held, &o, &done));
-    REFUSED_OUT(&b, INVALID, done, quire_fill_on(NULL, visible, live, 0, 0, 1, &done));
-    REFUSED_OUT(&b, INVALID, done, quire_fill_on(held, visible, live, 0, 0, 1, &done));
-    REFUSED_OUT(&b, INVALID, done, quire_fill_on(stream, NULL, live, 0, 0, 1, &done));
+    REFUSED_OUT(&b, INVALID, done, copy_on_stream(held, &o, &done));
+    REFUSED_OUT(&b, INVALID, done, quire_fill(visible, live, NULL, &done));
+    REFUSED_OUT(&b, INVALID, done,
+                quire_fill(visible, live, &(quire_fill_options){.unused = {0, 0, 0, 1}}, &done));
+    REFUSED_OUT(
+        &b, INVALID, done,
+        quire_fill(visible, live, &(quire_fill_options){.value = 1, .stream = held}, &done));
+    REFUSED_OUT(&b, INVALID, done,
+                quire_fill(NULL, live, &(quire_fill_options){.value = 1, .stream = stream}, &done));
 }
 
 /* ---- fills ---------------------------------------------------------------------------------- */
@@ -252,12 +260,59 @@ static void fills(void)
     const uint64_t wrong[][2] = {
         {SIZE, 0}, {0, SIZE + 1}, {1, SIZE}, {UINT64_MAX, 2}, {2, UINT64_MAX}};
     quire_point done;
-    REFUSED(&b, INVALID, quire_fill(NULL, live, 0, 0, 1));
+    REFUSED(&b, INVALID, quire_fill(NULL, live, &(quire_fill_options){.value = 1}, NULL));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        REFUSED(&b, OUTSIDE, quire_fill(visible, live, wrong[i][0], wrong[i][1], 1));
+        REFUSED(&b, OUTSIDE,
+                quire_fill(
+                    visible, live,
+                    &(quire_fill_options){.offset = wrong[i][0], .size = wrong[i][1], .value = 1},
+                    NULL));
         REFUSED_OUT(&b, OUTSIDE, done,
-                    quire_fill_on(stream, visible, live, wrong[i][0], wrong[i][1], 1, &done));
+                    quire_fill(visible, live,
+                               &(quire_fill_options){.offset = wrong[i][0],
+                                                     .size = wrong[i][1],
+                                                     .value = 1,
+                                                     .stream = stream},
+                               &done));
     }
+}
+
+/* ---- batches -------------------------------------------------------------------------------- */
+
+/* A good item and a bad one, in both directions and on a stream. */
+static void refuse_item(quire_result code, quire_allocation allocation, uint64_t offset,
+                        uint64_t size, unsigned char *data)
+{
+    const quire_write_item writes[] = {{live, 0, bytes, 10}, {allocation, offset, data, size}};
+    const quire_read_item reads[] = {{live, 0, bytes, 10}, {allocation, offset, data, size}};
+    quire_point done;
+    REFUSED(&b, code, quire_write_batch(visible, writes, 2, NULL, NULL));
+    REFUSED_OUT(&b, code, done, quire_write_batch(visible, writes, 2, stream, &done));
+    REFUSED(&b, code, quire_read_batch(visible, reads, 2));
+    CHECK_EQ(fake_stream_waiting(quire_stream_native(stream)), 0);
+}
+
+static void batches(void)
+{
+    const quire_write_item write = {live, 0, bytes, 10};
+    const quire_read_item read = {live, 0, bytes, 10};
+    quire_point done;
+    REFUSED(&b, INVALID, quire_write_batch(NULL, &write, 1, NULL, NULL));
+    REFUSED_OUT(&b, INVALID, done, quire_write_batch(NULL, &write, 1, stream, &done));
+    REFUSED_OUT(&b, INVALID, done, quire_write_batch(visible, NULL, 1, stream, &done));
+    REFUSED_OUT(&b, INVALID, done, quire_write_batch(visible, &write, 1, held, &done));
+    REFUSED(&b, INVALID, quire_read_batch(NULL, &read, 1));
+    REFUSED(&b, INVALID, quire_read_batch(visible, NULL, 1));
+    refuse_item(INVALID, (quire_allocation){0}, 0, 10, bytes);
+    refuse_item(INVALID, live, 0, 10, NULL);
+    refuse_item(QUIRE_ERROR_STALE_HANDLE, stale, 0, 0, bytes);
+    refuse_item(QUIRE_ERROR_FOREIGN_HANDLE, far, 0, 10, bytes);
+    refuse_item(QUIRE_ERROR_WRONG_STATE, reserved, 0, 10, bytes);
+    refuse_item(OUTSIDE, live, 0, SIZE + 1, bytes);
+    refuse_item(OUTSIDE, other, SIZE, 1, bytes);
+    refuse_item(OUTSIDE, other, SIZE + 1, 0, bytes);
+    refuse_item(OUTSIDE, live, UINT64_MAX, 2, bytes);
+    refuse_item(OUTSIDE, live, 2, UINT64_MAX, bytes);
 }
 
 /* ---- images --------------------------------------------------------------------------------- */
@@ -303,6 +358,7 @@ static const misuse_case cases[] = {
     {"paths", paths},
     {"streams", streams},
     {"fills", fills},
+    {"batches", batches},
     {"texels of images", images},
     {NULL, NULL},
 };

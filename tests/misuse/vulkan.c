@@ -75,6 +75,49 @@ static void opening(void)
     bench_end(&b);
 }
 
+/* A count without an array, an array with a hole, one struct twice. */
+static void additions(void)
+{
+    static const char *const hole[] = {"VK_EXT_memory_budget", NULL};
+    VkPhysicalDeviceFeatures2 last = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+    VkPhysicalDeviceFeatures2 first = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                       .pNext = &last};
+    static const VkQueueFlags flags[QUIRE_VULKAN_MAX_QUEUES + 1];
+    const quire_vulkan_options wrong[] = {
+        {.instance_extension_count = 1},
+        {.instance_extensions = hole, .instance_extension_count = 2},
+        {.device_extension_count = UINT32_MAX},
+        {.device_extensions = hole, .device_extension_count = 2},
+        {.chain = &first},
+        {.queue_count = 1},
+        {.queues = flags, .queue_count = QUIRE_VULKAN_MAX_QUEUES + 1},
+        {.queues = flags, .queue_count = UINT32_MAX},
+    };
+    quire_device *device;
+    begin();
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        REFUSED_OUT(&b, INVALID, device, quire_vulkan_open(&wrong[i], &device));
+    bench_end(&b);
+}
+
+static void queues(void)
+{
+    quire_vulkan_queue queue;
+    quire_vulkan_features features;
+    begin();
+    REFUSED_OUT(&b, INVALID, queue, quire_vulkan_get_queue(NULL, 0, &queue));
+    REFUSED_OUT(&b, INVALID, queue, quire_vulkan_get_queue(b.device, 0, &queue));
+    REFUSED(&b, INVALID, quire_vulkan_get_queue(b.device, 0, NULL));
+    REFUSED(&b, INVALID, quire_vulkan_queue_lock(NULL));
+    REFUSED(&b, INVALID, quire_vulkan_queue_lock(b.device));
+    REFUSED(&b, INVALID, quire_vulkan_queue_unlock(NULL));
+    REFUSED(&b, INVALID, quire_vulkan_queue_unlock(b.device));
+    REFUSED_OUT(&b, INVALID, features, quire_vulkan_get_features(NULL, &features));
+    REFUSED_OUT(&b, INVALID, features, quire_vulkan_get_features(b.device, &features));
+    REFUSED(&b, INVALID, quire_vulkan_get_features(b.device, NULL));
+    bench_end(&b);
+}
+
 static void memories(void)
 {
     quire_memory *made;
@@ -105,6 +148,53 @@ static void needs(void)
     bench_end(&b);
 }
 
+/* In one of several memories, and in a default memory. */
+static void several(void)
+{
+    quire_memory *none = NULL, *place = memory;
+    quire_buffer made;
+    quire_image picture;
+    uint32_t at = 77;
+    REFUSED_OUT(&b, INVALID, made,
+                quire_vulkan_buffer_create_fallback(&memory, 1, &BUFFER, NULL, &at, &made));
+    REFUSED_OUT(&b, INVALID, made,
+                quire_vulkan_buffer_create_fallback(&none, 1, &BUFFER, NULL, &at, &made));
+    REFUSED_OUT(&b, INVALID, made,
+                quire_vulkan_buffer_create_fallback(&memory, 0, &BUFFER, NULL, &at, &made));
+    REFUSED_OUT(&b, INVALID, made,
+                quire_vulkan_buffer_create_fallback(&memory, 1, NULL, NULL, &at, &made));
+    REFUSED(&b, INVALID, quire_vulkan_buffer_create_fallback(&memory, 1, &BUFFER, NULL, &at, NULL));
+    REFUSED_OUT(&b, INVALID, picture,
+                quire_vulkan_image_create_fallback(&memory, 1, &IMAGE, NULL, &at, &picture));
+    REFUSED_OUT(&b, INVALID, picture,
+                quire_vulkan_image_create_fallback(&none, 1, &IMAGE, NULL, &at, &picture));
+    REFUSED_OUT(&b, INVALID, picture,
+                quire_vulkan_image_create_fallback(&memory, 1, NULL, NULL, &at, &picture));
+    REFUSED(&b, INVALID, quire_vulkan_image_create_fallback(&memory, 1, &IMAGE, NULL, &at, NULL));
+    CHECK_EQ(at, 0);
+    REFUSED_OUT(&b, INVALID, made,
+                quire_vulkan_device_buffer_create(b.device, NULL, &BUFFER, NULL, &place, &made));
+    CHECK(!place);
+    REFUSED_OUT(&b, INVALID, made,
+                quire_vulkan_device_buffer_create(NULL, NULL, &BUFFER, NULL, &place, &made));
+    REFUSED_OUT(&b, INVALID, made,
+                quire_vulkan_device_buffer_create(b.device, NULL, NULL, NULL, &place, &made));
+    REFUSED_OUT(&b, INVALID, made,
+                quire_vulkan_device_buffer_create(b.device, NULL, &BUFFER, NULL, NULL, &made));
+    REFUSED_OUT(&b, INVALID, place,
+                quire_vulkan_device_buffer_create(b.device, NULL, &BUFFER, NULL, &place, NULL));
+    REFUSED_OUT(&b, INVALID, picture,
+                quire_vulkan_device_image_create(b.device, NULL, &IMAGE, NULL, &place, &picture));
+    REFUSED_OUT(&b, INVALID, picture,
+                quire_vulkan_device_image_create(NULL, NULL, &IMAGE, NULL, &place, &picture));
+    REFUSED_OUT(&b, INVALID, picture,
+                quire_vulkan_device_image_create(b.device, NULL, NULL, NULL, &place, &picture));
+    REFUSED_OUT(&b, INVALID, picture,
+                quire_vulkan_device_image_create(b.device, NULL, &IMAGE, NULL, NULL, &picture));
+    REFUSED_OUT(&b, INVALID, place,
+                quire_vulkan_device_image_create(b.device, NULL, &IMAGE, NULL, &place, NULL));
+}
+
 static void objects(void)
 {
     quire_buffer made;
@@ -114,6 +204,7 @@ static void objects(void)
     REFUSED_OUT(&b, INVALID, made, quire_vulkan_buffer_create(NULL, &BUFFER, NULL, &made));
     REFUSED_OUT(&b, INVALID, made, quire_vulkan_buffer_create(memory, NULL, NULL, &made));
     REFUSED(&b, INVALID, quire_vulkan_buffer_create(memory, &BUFFER, NULL, NULL));
+    several();
     REFUSED_OUT(&b, INVALID, picture, quire_vulkan_image_create(memory, &IMAGE, NULL, &picture));
     REFUSED_OUT(&b, INVALID, picture, quire_vulkan_image_create(NULL, &IMAGE, NULL, &picture));
     REFUSED(&b, INVALID, quire_vulkan_image_create(memory, &IMAGE, NULL, NULL));
@@ -125,6 +216,11 @@ static void objects(void)
     REFUSED_OUT(&b, INVALID, picture,
                 quire_vulkan_image_place(memory, texels, true, NULL, &picture));
     REFUSED(&b, INVALID, quire_vulkan_image_place(memory, texels, true, NULL, NULL));
+    const quire_vulkan_object_options known = {.create_info = &BUFFER}, unknown = {.unused = {1}};
+    REFUSED_OUT(&b, INVALID, made, quire_vulkan_buffer_place(memory, native, &unknown, &made));
+    REFUSED_OUT(&b, INVALID, picture,
+                quire_vulkan_image_place(memory, texels, true, &known, &picture));
+    REFUSED_OUT(&b, INVALID, made, quire_vulkan_buffer_create(memory, &BUFFER, &known, &made));
     HARMLESS(&b, CHECK(quire_vulkan_buffer(memory, buffer) == VK_NULL_HANDLE));
     HARMLESS(&b, CHECK(quire_vulkan_buffer(NULL, buffer) == VK_NULL_HANDLE));
     HARMLESS(&b, CHECK(quire_vulkan_image(memory, image) == VK_NULL_HANDLE));
@@ -276,6 +372,8 @@ static void streams(void)
 
 static const misuse_case cases[] = {
     {"opening", opening},
+    {"what is added to a device", additions},
+    {"queues and features", queues},
     {"memories", memories},
     {"what objects need", needs},
     {"objects", objects},
@@ -288,6 +386,7 @@ static const misuse_case cases[] = {
     {NULL, NULL},
 };
 
-static const char *const headers[] = {"vulkan.h", "vulkan_share.h", "vulkan_sparse.h", NULL};
+static const char *const headers[] = {"vulkan.h", "vulkan_device.h", "vulkan_share.h",
+                                      "vulkan_sparse.h", NULL};
 
 const misuse_area misuse_vulkan = {"vulkan", NULL, NULL, cases, headers};

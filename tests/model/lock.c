@@ -1,9 +1,11 @@
 /*
  * lock.c - locks in every interleaving: one thread at a time holds one and sees what the previous
- * holder wrote, no thread sleeps without end, and no waiting thread misses its wake.
+ * holder wrote, no thread sleeps without end, and no waiting thread misses its wake. The locks
+ * begin in the first form of release, except in the scenarios that begin in the second.
  */
 #include "src/base/lock.h"
 
+#include "src/base/sleep.h"
 #include "tests/model/model.h"
 #include "tests/support/plain.h"
 
@@ -36,6 +38,87 @@ static void three_counted(void)
 {
     MODEL_CHECK(counted == 3 && pages.state == QI_LOCK_FREE);
 }
+
+static void begin_in_second_form(void)
+{
+    begin();
+    pages.form = QI_LOCK_EXCHANGED;
+}
+
+/* ---- broken locks: what happens without one of the rules of lock.c --------------------------- */
+
+static void count_with(void (*acquire)(void), void (*release)(void))
+{
+    acquire();
+    model_write(&counted, model_read(&counted) + 1);
+    release();
+}
+
+static void acquire_well(void)
+{
+    qi_lock_acquire(&pages);
+}
+
+static void release_well(void)
+{
+    qi_lock_release(&pages);
+}
+
+/* The state is read before the store, not with it. */
+static void release_with_a_store(void)
+{
+    bool is_awaited = qi_atomic_load_u32(&pages.state) == QI_LOCK_AWAITED;
+    qi_atomic_store_release_u32(&pages.state, QI_LOCK_FREE);
+    if (is_awaited)
+        qi_sleep_wake_one(&pages.state);
+}
+
+/* Sleeps until a holder in the first form wakes it. */
+static void acquire_over_the_first_form(void)
+{
+    while (!qi_atomic_take_u32(&pages.state, QI_LOCK_FREE, QI_LOCK_AWAITED)) {
+        uint32_t now = qi_atomic_load_u32(&pages.state);
+        if (now && qi_atomic_take_u32(&pages.state, now, QI_LOCK_AWAITED))
+            qi_sleep_while(&pages.state, QI_LOCK_AWAITED);
+    }
+}
+
+/* Does not take over that another thread still sleeps. */
+static void acquire_alone(void)
+{
+    while (!qi_atomic_take_u32(&pages.state, QI_LOCK_FREE, QI_LOCK_EXCHANGED))
+        if (qi_atomic_load_u32(&pages.state) == QI_LOCK_AWAITED ||
+            qi_atomic_take_u32(&pages.state, QI_LOCK_EXCHANGED, QI_LOCK_AWAITED))
+            qi_sleep_while(&pages.state, QI_LOCK_AWAITED);
+}
+
+static void count_and_store(void)
+{
+    count_with(acquire_well, release_with_a_store);
+}
+
+static void count_over_the_first_form(void)
+{
+    count_with(acquire_over_the_first_form, release_well);
+}
+
+static void count_alone(void)
+{
+    count_with(acquire_alone, release_well);
+}
+
+static const model_scenario stored = {.name = "the second form is released with a store",
+                                      .is_strong = true,
+                                      .begin = begin_in_second_form,
+                                      .threads = {count_and_store, count_and_store}};
+static const model_scenario over = {.name = "a thread sleeps in the first form",
+                                    .is_strong = true,
+                                    .begin = begin,
+                                    .threads = {count, count_over_the_first_form}};
+static const model_scenario alone = {.name = "a woken thread forgets the others",
+                                     .is_strong = true,
+                                     .begin = begin_in_second_form,
+                                     .threads = {count_alone, count_alone, count_alone}};
 
 /* ---- waiting for a wake --------------------------------------------------------------------- */
 
@@ -94,13 +177,18 @@ static const model_scenario three = {.name = "three threads count",
                                      .begin = begin,
                                      .threads = {count, count, count},
                                      .judge = three_counted};
-/* Here a sleep with a timeout needs its wake. */
-static const model_scenario woken = {.name = "three threads count, none wakes by itself",
-                                     .looks = 1,
-                                     .is_strong = true,
-                                     .begin = begin,
-                                     .threads = {count, count, count},
-                                     .judge = three_counted};
+/* The same with every order of the steps. */
+static const model_scenario strong = {.name = "three threads count, loads read the newest value",
+                                      .looks = 1,
+                                      .is_strong = true,
+                                      .begin = begin,
+                                      .threads = {count, count, count},
+                                      .judge = three_counted};
+static const model_scenario second = {.name = "three threads count, second form",
+                                      .preemptions = 3,
+                                      .begin = begin_in_second_form,
+                                      .threads = {count, count, count},
+                                      .judge = three_counted};
 static const model_scenario two = {.name = "two threads count, one of them twice",
                                    .looks = 1,
                                    .begin = begin,
@@ -125,7 +213,8 @@ static void one_at_a_time(void)
 {
     model_holds(&two);
     model_holds(&three);
-    model_holds(&woken);
+    model_holds(&strong);
+    model_holds(&second);
 }
 
 static void no_sign_is_missed(void)
@@ -140,10 +229,13 @@ static void broken_ones_are_found(void)
     model_finds(&three, MODEL_TORN_EXCHANGE, "");
     model_finds(&three, MODEL_NO_RELEASE, "race");
     model_finds(&three, MODEL_NO_ACQUIRE, "race");
-    model_finds(&woken, MODEL_NO_WAKE, "nobody wakes");
-    model_finds(&woken, MODEL_BLIND_SLEEP, "nobody wakes");
+    model_finds(&strong, MODEL_NO_WAKE, "nobody wakes");
+    model_finds(&strong, MODEL_BLIND_SLEEP, "nobody wakes");
     model_finds(&waiting, MODEL_NO_WAKE, "nobody wakes");
     model_finds(&waiting, MODEL_BLIND_SLEEP, "nobody wakes");
+    model_finds(&stored, MODEL_NO_FAULT, "nobody wakes");
+    model_finds(&over, MODEL_NO_FAULT, "nobody wakes");
+    model_finds(&alone, MODEL_NO_FAULT, "nobody wakes");
 }
 
 int main(void)

@@ -32,7 +32,7 @@ typedef struct place {
     message messages[MAX_MESSAGES];
 } place;
 
-typedef enum state { READY, ASLEEP, NAPPING, WOKEN, ENDED } state;
+typedef enum state { READY, ASLEEP, POLLING, WOKEN, ENDED } state;
 
 typedef struct thread {
     jmp_buf stopped_at;

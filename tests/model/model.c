@@ -179,10 +179,10 @@ static uint32_t candidates(uint32_t ready, uint32_t previous, uint32_t preempted
 }
 
 /* The steps that need no turn: those of threads that were just woken, up to their next stop. */
-static void resume_all(state which)
+static void resume_woken(void)
 {
     for (uint32_t i = 0; i < model.thread_count; i++)
-        if (model.threads[i].state == which) {
+        if (model.threads[i].state == WOKEN) {
             model.threads[i].state = READY;
             resume(i);
         }
@@ -197,12 +197,10 @@ static uint32_t blocked_threads(void)
     return mask;
 }
 
-/* The threads that can make a step. Sleeps with a timeout end when no other thread can continue. */
+/* The threads that can make a step. */
 static uint32_t ready_threads(void)
 {
-    resume_all(WOKEN);
-    if (!threads_in(READY))
-        resume_all(NAPPING);
+    resume_woken();
     return threads_in(READY) & ~blocked_threads();
 }
 
@@ -236,7 +234,7 @@ static bool run(void)
         previous = d->chosen;
         resume(d->chosen);
     }
-    if (threads_in(ASLEEP) && !*model.violation)
+    if ((threads_in(ASLEEP) || threads_in(POLLING)) && !*model.violation)
         model_violated("nobody wakes a thread that sleeps");
     if (threads_in(READY) && !*model.violation)
         model_violated("threads wait for each other's locks");

@@ -1,13 +1,17 @@
 /*
  * pages.c - threads that need pages, in every interleaving: which thread joins a page that another
  * thread creates, which waits for a page that is destroyed, moves to another shard or changes its
- * end, which request fails, and that no thread sleeps without end.
+ * end, what happens while a shard is added, which request fails, and that no thread sleeps without
+ * end.
  *
  * The whole library runs, on a backend that only counts. A call of the backend is a step, and so is
  * each taking of a lock (tests/model/pages/src/base/lock.h) and each atomic operation.
  */
 #include "src/base/thread.c"  /* the number of a thread is one variable in this program */
 #include "src/base/transit.c" /* and so is its record of unfinished pages */
+
+/* before the stage, whose variables have names that these headers use for parameters */
+#include "tests/support/grow_shards.h"
 
 #include "tests/model/pages_stage.h"
 
@@ -131,8 +135,9 @@ static void begin_one_room(void)
 
 static void begin_linear(void)
 {
-    begin_with(&(quire_memory_options){.fit = QUIRE_FIT_LINEAR, .pages = {.page_size = MIB}},
-               16 * MIB);
+    begin_with(
+        &(quire_memory_options){.fit.algorithm = QUIRE_FIT_LINEAR, .pages = {.page_size = MIB}},
+        16 * MIB);
 }
 
 /* A share that could not be promised is still available when the page exists. */
@@ -283,6 +288,47 @@ static const model_scenario moving = {.name = "the only page goes to another sha
                                       .threads = {need_third, need_little},
                                       .judge = one_page_serves_all,
                                       .end = end};
+
+/* ---- shards that are added ------------------------------------------------------------------ */
+
+/* The first request that is placed adds a shard. `kept` and all requests share the only page. */
+static void begin_adding(void)
+{
+    const quire_allocation_options options = {.size = 300 * KIB};
+    begin_with(&(quire_memory_options){.pages = {.page_size = MIB, .max_pages = 1}}, 16 * MIB);
+    CHECK_OK(quire_allocate(memory, &options, &kept));
+    backend.made = 0;
+    allow_shards(memory, 2);
+    grow_shards_soon(memory);
+}
+
+static void two_shards_have_one_page(void)
+{
+    judge_all_placed();
+    MODEL_CHECK(backend.made == 0 && qi_shard_count(memory) == 2);
+}
+
+static const model_scenario adding_two = {.name = "two requests while a shard is added",
+                                          .begin = begin_adding,
+                                          .threads = {need_third, need_little},
+                                          .judge = two_shards_have_one_page,
+                                          .end = end};
+static const model_scenario adding_freed = {.name = "a request and a free while a shard is added",
+                                            .begin = begin_adding,
+                                            .threads = {need_third, free_kept},
+                                            .judge = two_shards_have_one_page,
+                                            .end = end};
+static const model_scenario adding_trimmed = {.name = "a request and a trim while a shard is added",
+                                              .begin = begin_adding,
+                                              .threads = {need_third, trim},
+                                              .judge = two_shards_have_one_page,
+                                              .end = end};
+static const model_scenario adding_three = {.name =
+                                                "two requests and a free while a shard is added",
+                                            .begin = begin_adding,
+                                            .threads = {need_third, need_little, free_kept},
+                                            .judge = two_shards_have_one_page,
+                                            .end = end};
 
 /* ---- an elastic page ------------------------------------------------------------------------ */
 
@@ -451,6 +497,14 @@ static void moved(void)
     holds(&moving);
 }
 
+static void added(void)
+{
+    holds(&adding_two);
+    holds(&adding_freed);
+    holds(&adding_trimmed);
+    holds(&adding_three);
+}
+
 static void resized(void)
 {
     holds(&growing);
@@ -481,6 +535,7 @@ int main(int argc, char **argv)
     model_case("requests without a possible page fail soon", hopeless_ones);
     model_case("requests wait for a page that is being destroyed", left);
     model_case("requests wait for a page that moves to another shard", moved);
+    model_case("requests are served while a shard is added", added);
     model_case("requests wait for an end that moves", resized);
     model_case("the model finds lost wakes", broken_ones_are_found);
     return plain_end();

@@ -64,6 +64,14 @@ static void acquire(const message *read, int order)
         learn(known(), &read->known);
 }
 
+/* A thread that polls sees each new value. It acts on it at any later time: it is ready to run. */
+static void end_polls(uint32_t index)
+{
+    for (uint32_t i = 0; i < model.thread_count; i++)
+        if (model.threads[i].state == POLLING && model.threads[i].place == index)
+            model.threads[i].state = WOKEN;
+}
+
 /* Stores a value in a word. A value that replaces another by an exchange passes on what that one
    knew. */
 static void append(uint32_t index, size_t size, uint64_t value, int order, bool is_exchange)
@@ -81,6 +89,7 @@ static void append(uint32_t index, size_t size, uint64_t value, int order, bool 
     if (order & MODEL_RELEASE && model.fault != MODEL_NO_RELEASE)
         learn(&now->known, known());
     set_memory((void *)(uintptr_t)p->at, size, value);
+    end_polls(index);
 }
 
 /* ---- steps ---------------------------------------------------------------------------------- */
@@ -228,15 +237,19 @@ void model_write(uint64_t *at, uint64_t value)
 
 /* ---- sleeping (src/base/sleep.h) ------------------------------------------------------------ */
 
+/* A thread that compares the word finds its newest value. */
 static void fall_asleep(qi_atomic_u32 *word, uint32_t seen, state how)
 {
     thread *t = &model.threads[model.self];
     uint32_t index = step(word, sizeof *word, false);
-    if (*word != seen && model.fault != MODEL_BLIND_SLEEP)
-        return;
-    t->state = how;
-    t->place = index;
-    model_leave();
+    bool sleeps = *word == seen || (model.fault == MODEL_BLIND_SLEEP && how == ASLEEP);
+    if (sleeps) {
+        t->state = how;
+        t->place = index;
+        model_leave();
+    }
+    if (!sleeps || how == POLLING)
+        known()->oldest[index] = (uint16_t)(model.places[index].count - 1);
 }
 
 void qi_sleep_while(qi_atomic_u32 *word, uint32_t seen)
@@ -244,15 +257,9 @@ void qi_sleep_while(qi_atomic_u32 *word, uint32_t seen)
     fall_asleep(word, seen, ASLEEP);
 }
 
-/* A thread may miss a wake, and rely on its timeout, only if loads may be late. */
-void qi_sleep_a_while(qi_atomic_u32 *word, uint32_t seen)
+void qi_sleep_poll(qi_atomic_u32 *word, uint32_t seen)
 {
-    fall_asleep(word, seen, model.scenario->is_strong ? ASLEEP : NAPPING);
-}
-
-static bool is_asleep(const thread *t)
-{
-    return t->state == ASLEEP || t->state == NAPPING;
+    fall_asleep(word, seen, POLLING);
 }
 
 static void wake(qi_atomic_u32 *word, bool all)
@@ -262,7 +269,7 @@ static void wake(qi_atomic_u32 *word, bool all)
         return;
     uint32_t index = step(word, sizeof *word, true);
     for (uint32_t i = 0; i < model.thread_count; i++)
-        if (is_asleep(&model.threads[i]) && model.threads[i].place == index)
+        if (model.threads[i].state == ASLEEP && model.threads[i].place == index)
             sleeping[count++] = i;
     uint32_t first = all ? 0 : model_choose(count);
     for (uint32_t i = first; i < (all || !count ? count : first + 1); i++)

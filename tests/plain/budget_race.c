@@ -90,9 +90,11 @@ static void begin(const quire_memory_options *options, int memories, create_page
         CHECK_OK(quire_memory_create(scene.device, options, &scene.memories[i]));
 }
 
+/* Memories that stay within the backend's budget. */
 static void begin_with_pages(uint32_t one_in)
 {
-    begin(&(quire_memory_options){.pages = {.page_size = PAGE}}, 2, watched_create);
+    begin(&(quire_memory_options){.within_budget = true, .pages = {.page_size = PAGE}}, 2,
+          watched_create);
     scene.one_in = one_in;
 }
 
@@ -286,6 +288,25 @@ static void the_backends_budget(void)
     run_under(6 * PAGE);
 }
 
+/* The budget is advice, the limit of the heap is exact: every thread may go beyond the first and
+   none beyond the second. */
+static void a_limit_above_the_backends_budget(void)
+{
+    begin(&(quire_memory_options){.pages = {.page_size = PAGE}}, 2, watched_create);
+    scene.one_in = 3;
+    fake_set_budget(&scene.fake, 0, 2 * PAGE, PAGE / 2);
+    CHECK_OK(quire_device_set_heap_limit(scene.device, 0, 6 * PAGE));
+    keep_most();
+    run(work, NULL);
+    quire_memory_stats stats[2];
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(quire_memory_get_stats(scene.memories[i], &stats[i]));
+    CHECK(stats[0].pages_over_budget + stats[1].pages_over_budget > 0);
+    CHECK(scene.fake.peak_heap_bytes[0] > 2 * PAGE);
+    CHECK(scene.fake.peak_heap_bytes[0] <= 6 * PAGE);
+    end();
+}
+
 static void a_memorys_limit(void)
 {
     begin(&(quire_memory_options){.limit = 4 * PAGE, .pages = {.page_size = PAGE}}, 1,
@@ -325,8 +346,10 @@ static void names(void)
 
 static void pages_that_fail(void)
 {
-    begin(&(quire_memory_options){.limit = 5 * PAGE, .pages = {.page_size = PAGE}}, 2,
-          flaky_create);
+    begin(&(quire_memory_options){.within_budget = true,
+                                  .limit = 5 * PAGE,
+                                  .pages = {.page_size = PAGE}},
+          2, flaky_create);
     scene.one_in = 3;
     fake_set_budget(&scene.fake, 0, 6 * PAGE, 0);
     run(work, NULL);
@@ -432,6 +455,8 @@ int main(int argc, char **argv)
     plain_case("dedicated pages under a heap's limit", dedicated_pages);
     plain_case("shared and dedicated pages under a heap's limit", shared_and_dedicated_pages);
     plain_case("under the backend's budget, with others on the heap", the_backends_budget);
+    plain_case("beyond the backend's budget, under a heap's limit",
+               a_limit_above_the_backends_budget);
     plain_case("under a memory's limit", a_memorys_limit);
     plain_case("under a limit of the device's pages", pages_of_the_device);
     plain_case("under limits of names", names);

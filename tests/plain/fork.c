@@ -14,9 +14,11 @@
 #include "quire/host.h"
 #include "quire/quire.h"
 #include "src/base/atomic.h"
+#include "src/core/allocate/shard_growth.h"
 #include "src/core/state/memory.h"
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
+#include "tests/support/grow_shards.h"
 #include "tests/support/plain.h"
 #include "tests/support/streams.h"
 
@@ -137,6 +139,21 @@ static bool visit(void *user, const quire_item *item)
     return true;
 }
 
+/* Frees an allocation; every other one by address, where the memory finds addresses. */
+static void free_by_address(quire_memory *memory, quire_allocation allocation, int number)
+{
+    quire_allocation found;
+    quire_allocation_info info;
+    CHECK_OK(quire_allocation_get_info(memory, allocation, &info));
+    quire_result result = quire_memory_find(memory, info.address + info.size / 2, &found);
+    if (result != QUIRE_ERROR_UNSUPPORTED)
+        CHECK(!result && found.id == allocation.id);
+    if (result || number % 2)
+        CHECK_OK(quire_free(memory, allocation));
+    else
+        CHECK_OK(quire_free_at(memory, info.address, NULL));
+}
+
 /* Uses a memory in every way and destroys it. */
 static void use_and_end(void *user)
 {
@@ -153,7 +170,7 @@ static void use_and_end(void *user)
     CHECK_OK(quire_memory_walk(s->memory, visit, &items));
     CHECK(items >= 20);
     for (int i = 0; i < 20; i++)
-        CHECK_OK(quire_free(s->memory, some[i]));
+        free_by_address(s->memory, some[i], i);
     if (s->live.id)
         CHECK_OK(quire_free(s->memory, s->live));
     CHECK_OK(quire_memory_trim(s->memory, 0, NULL));
@@ -194,13 +211,20 @@ static void fork_beside_threads(uint32_t shards, bool contiguous, uint64_t count
               &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
                                       .shards = shards,
                                       .contiguous = contiguous,
+                                      .find_by_address = true,
                                       .pages = {.page_size = 256 * KIB}});
     CHECK_OK(quire_stream_create(s.device, NULL, &s.stream));
+    if (!shards)
+        allow_shards(s.memory, 5);
     s.live = allocate(s.memory, 100);
     for (int i = 0; i < CHURNERS; i++)
         CHECK(!pthread_create(&threads[i], NULL, churn, &s));
-    for (uint64_t i = 0; i < count; i++)
+    for (uint64_t i = 0; i < count; i++) {
+        if (i % 4 == 1)
+            grow_shards_soon(s.memory);
         in_child(use_and_end, &s);
+    }
+    CHECK(shards || count < 8 || qi_shard_count(s.memory) > 1);
     qi_atomic_store_release_u32(&s.is_over, 1);
     for (int i = 0; i < CHURNERS; i++)
         pthread_join(threads[i], NULL);
@@ -214,6 +238,91 @@ static void fork_beside_threads(uint32_t shards, bool contiguous, uint64_t count
 static void threads_in_one_shard(void)
 {
     fork_beside_threads(1, false, forks);
+}
+
+static void threads_in_more_and_more_shards(void)
+{
+    fork_beside_threads(0, false, forks / 2);
+}
+
+/*
+ * A memory gets more shards while the fork handlers release its first lock. They did not acquire
+ * the locks of these shards and must not release them. They visit the locks of many other memories
+ * in between, which gives the thread time to get there.
+ */
+enum { OTHER_MEMORIES = 1000, MANY_SHARDS = QI_MAX_SHARDS };
+
+typedef struct newcomer {
+    quire_memory *memory;
+    qi_atomic_u32 is_ready, is_forked;
+    bool has_lost_lock;
+} newcomer;
+
+static qi_atomic_u32 is_frozen; /* the handlers of the library hold all locks */
+
+static void note_frozen(void)
+{
+    qi_atomic_store_release_u32(&is_frozen, 1);
+}
+
+/* Adds shards as soon as the first lock is released. Holds the last one's lock beyond the fork. */
+static void *add_shards(void *user)
+{
+    newcomer *n = user;
+    quire_memory *memory = n->memory;
+    qi_lock *first = &memory->shards[0]->lock;
+    qi_atomic_store_release_u32(&n->is_ready, 1);
+    while (!qi_atomic_load_acquire_u32(&is_frozen) || !qi_lock_try(first)) {
+    }
+    qi_lock_release(first);
+    while (qi_shard_count(memory) < MANY_SHARDS) {
+        grow_shards_soon(memory);
+        qi_memory_do_due(memory);
+    }
+    qi_lock *last = &memory->shards[MANY_SHARDS - 1]->lock;
+    qi_lock_acquire(last);
+    while (!qi_atomic_load_acquire_u32(&n->is_forked))
+        n->has_lost_lock |= qi_atomic_load_u32(&last->state) == QI_LOCK_FREE;
+    n->has_lost_lock |= qi_atomic_load_u32(&last->state) == QI_LOCK_FREE;
+    qi_lock_release(last);
+    return NULL;
+}
+
+static void end_at_once(void *user)
+{
+    (void)user;
+}
+
+static void fork_beside_newcomer(quire_device *device)
+{
+    newcomer n = {.memory = NULL};
+    pthread_t thread;
+    CHECK_OK(quire_memory_create(device, NULL, &n.memory));
+    allow_shards(n.memory, MANY_SHARDS);
+    qi_atomic_store_release_u32(&is_frozen, 0);
+    CHECK(!pthread_create(&thread, NULL, add_shards, &n));
+    while (!qi_atomic_load_acquire_u32(&n.is_ready))
+        wait_ms(1);
+    in_child(end_at_once, NULL);
+    qi_atomic_store_release_u32(&n.is_forked, 1);
+    CHECK(!pthread_join(thread, NULL));
+    CHECK(!n.has_lost_lock);
+    CHECK_OK(quire_memory_check(n.memory));
+    CHECK_OK(quire_memory_destroy(&n.memory));
+}
+
+static void a_thread_that_adds_shards(void)
+{
+    static quire_memory *others[OTHER_MEMORIES];
+    scene s;
+    open_host(&s, NULL, NULL);
+    for (int i = 0; i < OTHER_MEMORIES; i++)
+        CHECK_OK(quire_memory_create(s.device, NULL, &others[i]));
+    for (int round = 0; round < 5; round++)
+        fork_beside_newcomer(s.device);
+    for (int i = 0; i < OTHER_MEMORIES; i++)
+        quire_memory_destroy_all(&others[i]);
+    close_all(&s);
 }
 
 static void threads_in_shards(void)
@@ -386,7 +495,7 @@ static void *copy_with_progress(void *user)
                                      .host_from = bytes,
                                      .size = sizeof bytes,
                                      .progress = {.goes_on = stand_in_progress, .user = s}};
-    CHECK_OK(quire_copy(&copy));
+    CHECK_OK(quire_copy(&copy, NULL));
     return NULL;
 }
 
@@ -547,7 +656,7 @@ static void call_everything(scene *s)
                                      .host_from = bytes,
                                      .size = sizeof bytes,
                                      .progress = {.goes_on = fork_in_progress, .user = s}};
-    CHECK_OK(quire_copy(&copy));
+    CHECK_OK(quire_copy(&copy, NULL));
     s->live = s->has_forked ? a : s->live;
     end_if_child(s);
     CHECK_OK(quire_free(s->memory, a));
@@ -616,11 +725,14 @@ static void streams_in_child(void *user)
     CHECK_OK(quire_memory_get_stats(s->memory, &stats));
     CHECK_EQ(stats.deferred_count, 0);
     CHECK_FAILS(quire_stream_mark(s->stream, &point), DENIED);
-    CHECK_FAILS(quire_fill_on(s->stream, s->memory, s->live, 0, 0, 1, NULL), DENIED);
+    CHECK_FAILS(quire_fill(s->memory, s->live,
+                           &(quire_fill_options){.value = 1, .stream = s->stream}, NULL),
+                DENIED);
     CHECK_FAILS(quire_host_stream_submit(s->stream, stand, &s->gate), DENIED);
     CHECK_OK(quire_stream_destroy(&s->stream));
     CHECK_OK(quire_stream_create(s->device, NULL, &own));
-    CHECK_OK(quire_fill_on(own, s->memory, s->live, 0, 0, 7, &point));
+    CHECK_OK(
+        quire_fill(s->memory, s->live, &(quire_fill_options){.value = 7, .stream = own}, &point));
     CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
     CHECK_OK(quire_stream_destroy(&own));
     free_and_destroy(s);
@@ -633,7 +745,8 @@ static void streams_with_work(void)
     s.live = allocate(s.memory, 100);
     CHECK_OK(quire_stream_create(s.device, NULL, &s.stream));
     CHECK_OK(quire_host_stream_submit(s.stream, stand, &s.gate));
-    CHECK_OK(quire_fill_on(s.stream, s.memory, s.live, 0, 0, 3, NULL));
+    CHECK_OK(
+        quire_fill(s.memory, s.live, &(quire_fill_options){.value = 3, .stream = s.stream}, NULL));
     CHECK_OK(quire_free_on(s.memory, allocate(s.memory, 100), s.stream));
     gate_await(&s.gate);
     in_child(streams_in_child, &s);
@@ -666,6 +779,9 @@ static void only_ends(void *user)
     CHECK_FAILS(quire_write(s->memory, s->live, 0, &byte, 1), DENIED);
     CHECK_FAILS(quire_read(s->memory, s->live, 0, &byte, 1), DENIED);
     CHECK_FAILS(quire_allocation_get_info(s->memory, s->live, &place), DENIED);
+    CHECK_FAILS(quire_memory_find(s->memory, 1, &a), DENIED);
+    CHECK_FAILS(quire_device_find(s->device, 1, NULL, &a), DENIED);
+    CHECK_FAILS(quire_free_at(s->memory, 1, NULL), DENIED);
     CHECK_FAILS(quire_memory_get_info(s->memory, &info), DENIED);
     CHECK_FAILS(quire_memory_get_stats(s->memory, &stats), DENIED);
     CHECK_FAILS(quire_memory_walk(s->memory, visit, &items), DENIED);
@@ -771,6 +887,55 @@ static void a_memory_that_ends_and_waits(void)
     close_all(&s);
 }
 
+/* ---- default memories --------------------------------------------------------------------- */
+
+static void use_defaults(void *user)
+{
+    scene *s = user;
+    quire_memory *memory = NULL, *other = NULL;
+    CHECK_OK(quire_device_default_memory(s->device, 1, &memory));
+    CHECK(memory == s->memory);
+    CHECK_OK(quire_memory_check(memory));
+    CHECK_FAILS(quire_device_destroy(&s->device), QUIRE_ERROR_BUSY);
+    CHECK_OK(quire_free(memory, s->live));
+    CHECK_OK(quire_device_default_memory(s->device, 0, &other));
+    CHECK_OK(quire_free(other, allocate(other, 4 * KIB)));
+    CHECK_OK(quire_device_destroy(&s->device));
+}
+
+static void end_disabled_defaults(void *user)
+{
+    scene *s = user;
+    quire_memory *memory = s->memory;
+    quire_allocation made = {1};
+    CHECK_FAILS(quire_device_default_memory(s->device, 1, &memory), DENIED);
+    CHECK(!memory);
+    memory = s->memory;
+    CHECK_FAILS(quire_device_allocate(s->device, NULL, &(quire_allocation_options){.size = 1},
+                                      &memory, &made),
+                DENIED);
+    CHECK(!memory && !made.id);
+    CHECK_FAILS(quire_free(s->memory, s->live), DENIED);
+    CHECK_OK(quire_device_destroy(&s->device)); /* with the allocations of the parent */
+}
+
+static void default_memories(void)
+{
+    for (int survives = 0; survives < 2; survives++) {
+        scene s;
+        quire_memory *own;
+        open_fake(&s, survives, NULL);
+        own = s.memory;
+        CHECK_OK(quire_device_default_memory(s.device, 1, &s.memory));
+        s.live = allocate(s.memory, 100);
+        CHECK_OK(quire_memory_destroy(&own));
+        in_child(survives ? use_defaults : end_disabled_defaults, &s);
+        CHECK_OK(quire_memory_check(s.memory));
+        CHECK_OK(quire_free(s.memory, s.live));
+        CHECK_OK(quire_device_destroy(&s.device));
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -779,6 +944,8 @@ int main(int argc, char **argv)
     } beside[] = {
         {"four threads that allocate", threads_in_one_shard},
         {"four threads in three shards", threads_in_shards},
+        {"four threads in more and more shards", threads_in_more_and_more_shards},
+        {"a thread that adds shards", a_thread_that_adds_shards},
         {"four threads in a page that grows", threads_in_a_growing_page},
         {"a page that another thread creates", a_page_being_made},
         {"a page that another thread destroys", a_page_being_given_back},
@@ -791,6 +958,7 @@ int main(int argc, char **argv)
         {"a stream with a running worker", streams_with_work},
     };
     forks = plain_option(argc, argv, "steps", 30);
+    CHECK(!pthread_atfork(note_frozen, NULL, NULL)); /* before the library's: runs after them */
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
         if (HAS_THREAD_SANITIZER)
             plain_skip(beside[i].name,
@@ -801,6 +969,7 @@ int main(int argc, char **argv)
     plain_case("a memory whose destruction has begun", a_memory_whose_end_has_begun);
     plain_case("a memory whose destruction waits for a stream", a_memory_that_ends_and_waits);
     plain_case("pages that are shared with the parent", shared_pages);
+    plain_case("default memories", default_memories);
     plain_case("a backend that does not state that it survives", a_backend_that_says_nothing);
     return plain_end();
 }

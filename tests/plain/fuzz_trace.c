@@ -279,7 +279,7 @@ static void replay(quire_device *device, const quire_trace *trace, const quire_t
     quire_memory_options options = {.pages = {.page_size = SMALL_PAGE}};
     quire_replay_options how = {.keep = below(2)};
     how.name = below(2);
-    options.fit = (quire_fit)below(4); /* any of them */
+    options.fit.algorithm = (quire_fit)below(4); /* any of them */
     CHECK_OK(quire_memory_create(device, &options, &memory));
     CHECK_OK(quire_trace_replay(trace, memory, &how, &report));
     CHECK_OK(quire_memory_check(memory));

@@ -130,7 +130,7 @@ static void play_for_the_only_page(const quire_memory_options *options, uint64_t
 static void no_request_fails_while_the_only_page_is_being_created(void)
 {
     static const quire_memory_options by_policy = {.pages = {.page_size = 1 << 20, .max_pages = 1}},
-                                      by_fit = {.fit = QUIRE_FIT_LINEAR,
+                                      by_fit = {.fit.algorithm = QUIRE_FIT_LINEAR,
                                                 .pages = {.page_size = 1 << 20}},
                                       by_budget = {.limit = 1 << 20,
                                                    .pages = {.page_size = 1 << 20}};

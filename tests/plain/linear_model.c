@@ -141,7 +141,7 @@ static void allocate(world *w)
         .alignment =
             UINT64_C(1) << random_below(&rng, 1 + (uint64_t)__builtin_ctzll(w->max_alignment)),
         .user = random_next(&rng),
-        .exhaustive = random_below(&rng, 4) == 0,
+        .bounded = random_below(&rng, 4) == 0,
         .upper = wants_upper(w),
     };
     uint64_t begin = 0, offset = 0;
@@ -337,7 +337,8 @@ static void begin_world(world *w, const quire_host_memory *memory)
     *w = (world){.habit = (habit)random_below(&rng, HABITS)};
     w->max_alignment = UINT64_C(1) << random_below(&rng, 12);
     quire_space_options options = {
-        .fit = QUIRE_FIT_LINEAR, .max_alignment = w->max_alignment, .host_memory = memory};
+        .fit = {.algorithm = QUIRE_FIT_LINEAR, .max_alignment = w->max_alignment},
+        .host_memory = memory};
     CHECK_OK(quire_space_create(&options, &w->space));
     add_region(w);
 }

@@ -49,6 +49,7 @@ typedef struct world {
 
     quire_page_policy policy;
     uint64_t time;                   /* the value of the memory's clock */
+    bool finds;                      /* with the option find_by_address */
     uint64_t promised;               /* by quire_memory_preallocate, until a trim */
     uint64_t empty_since[MAX_PAGES]; /* the maximum age */
 } world;
@@ -293,7 +294,10 @@ static void remove_at(world *w, int index)
     w->requested -= a->info.requested;
     if (a->committed) {
         check_pattern(w, a);
-        CHECK_OK(quire_free(w->memory, a->handle));
+        if (w->finds && a->info.address && random_below(&rng, 2))
+            CHECK_OK(quire_free_at(w->memory, a->info.address, NULL));
+        else
+            CHECK_OK(quire_free(w->memory, a->handle));
     } else {
         CHECK_OK(quire_abort(w->memory, a->handle));
     }
@@ -315,11 +319,6 @@ static void map(world *w, model_allocation *a)
     a->maps++;
     fill_pattern(a->key, expected, a->info.requested);
     CHECK(!memcmp(pointer, expected, a->info.requested));
-    quire_owner owner;
-    uint64_t byte = random_below(&rng, a->info.requested);
-    CHECK_OK(quire_memory_find_owner(w->memory, (uintptr_t)pointer + byte, &owner));
-    CHECK_EQ(owner.allocation.id, a->handle.id);
-    CHECK_EQ(owner.offset, byte);
 }
 
 static void touch(world *w, model_allocation *a)
@@ -349,6 +348,37 @@ static bool count_item(void *user, const quire_item *item)
     return true;
 }
 
+/* Returns the handle of the committed allocation with a byte of a page; 0 if there is none. */
+static uint64_t owner_of(const world *w, uint32_t page, uint64_t byte)
+{
+    uint32_t key = w->pages[page].owner[byte];
+    for (int i = 0; i < w->count; i++)
+        if (w->live[i].key == key && key)
+            return w->live[i].committed && byte >= w->live[i].info.offset ? w->live[i].handle.id
+                                                                          : 0;
+    return 0;
+}
+
+/* Looks up a random byte of each page, by device address and by host pointer. */
+static void find_random(world *w)
+{
+    for (uint32_t i = 0; i < MAX_PAGES; i++) {
+        if (!w->pages[i].owner)
+            continue;
+        const qi_device_page *native = &qi_page_at(&w->memory->pages, i)->native;
+        const uint64_t bases[] = {native->native.address, (uintptr_t)native->host};
+        for (int j = 0; j < 2; j++) {
+            quire_allocation found;
+            uint64_t byte = random_below(&rng, w->pages[i].size);
+            if (!bases[j])
+                continue;
+            quire_result result = quire_memory_find(w->memory, bases[j] + byte, &found);
+            CHECK_EQ(found.id, owner_of(w, i, byte));
+            CHECK_EQ(result, found.id ? QUIRE_SUCCESS : QUIRE_ERROR_OUT_OF_RANGE);
+        }
+    }
+}
+
 static void compare(world *w)
 {
     counting c = {0};
@@ -363,6 +393,8 @@ static void compare(world *w)
     CHECK_EQ(stats.allocation_count, (uint64_t)w->count);
     CHECK_EQ(stats.pages_created - stats.pages_destroyed, stats.page_count);
     CHECK_EQ(stats.failures, 0);
+    if (w->finds)
+        find_random(w);
     CHECK(stats.reserved_bytes >= w->promised);
     if (w->is_fake) {
         CHECK_EQ(w->fake.page_bytes, stats.reserved_bytes);
@@ -421,11 +453,13 @@ static void begin_world(world *w, bool is_fake)
     quire_memory_options options = {
         .shards = 1 + (uint32_t)random_below(&rng, 2),
         .clock = {read_time, w},
-        .fit = (quire_fit)random_below(&rng, 3), /* segregated, first, buddy */
+        .fit.algorithm = (quire_fit)random_below(&rng, 3), /* segregated, first, buddy */
         .kind_mask = UINT32_C(1) << random_below(&rng, 4),
         .pages = w->policy,
+        .find_by_address = random_below(&rng, 2),
     };
-    if (options.shards == 1 && options.fit != QUIRE_FIT_BUDDY && random_below(&rng, 2)) {
+    w->finds = options.find_by_address;
+    if (options.shards == 1 && options.fit.algorithm != QUIRE_FIT_BUDDY && random_below(&rng, 2)) {
         options.contiguous = true;
         options.address_space = UINT64_C(256) << 20; /* sanitizers have little address space */
     }

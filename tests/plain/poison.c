@@ -64,7 +64,7 @@ static void write_after_free(void)
 static void write_far_away(void)
 {
     volatile char *bytes = make();
-    bytes[1 << 20] = 1;
+    bytes[1 << 19] = 1; /* within the first page of 1 MiB */
 }
 
 static void write_inside(void)

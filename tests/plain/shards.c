@@ -1,14 +1,15 @@
 /*
- * shards.c - memories of 1, 2 and 7 shards under 2 to 24 threads that free allocations of other
- * threads, while pages are created and destroyed, memory runs short, and threads end and begin. On
- * the fake backend allocations and frees also use streams. For the thread sanitizer and for the
- * release build.
+ * shards.c - memories of 1, 2 and 7 shards, and memories whose number of shards grows, under 2 to
+ * 24 threads that free allocations of other threads, while pages are created and destroyed, memory
+ * runs short, and threads end and begin. On the fake backend allocations and frees also use
+ * streams. For the thread sanitizer and for the release build.
  *
  *     shards [--threads N] [--steps N] [--seed N]
  */
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "tests/support/grow_shards.h"
 #include "tests/support/random.h"
 #include "tests/support/state.h"
 #include "tests/support/streams.h"
@@ -116,13 +117,20 @@ static quire_allocation_options random_options(test_random *r)
     };
 }
 
+/* Changes nothing where the number of shards is fixed. */
+static void grow_now_and_then(uint64_t step)
+{
+    if (step % 50 == 0)
+        grow_shards_soon(b.memory);
+}
+
 static void make_one(test_random *r)
 {
     quire_allocation allocation;
     quire_allocation_options options = random_options(r);
     quire_stream *stream = random_below(r, 2) ? streams[random_below(r, STREAMS)] : NULL;
-    if (!is_made(stream ? quire_allocate_on(b.memory, &options, stream, &allocation)
-                        : quire_allocate(b.memory, &options, &allocation)))
+    options.stream = stream;
+    if (!is_made(quire_allocate(b.memory, &options, &allocation)))
         return;
     fill(allocation, options.size, options.user_data);
     exchange(r, allocation);
@@ -200,6 +208,7 @@ static void *work(void *number)
     test_random r = {.state = seed + (uintptr_t)number * UINT64_C(7919)};
     for (uint64_t i = 0; i < steps; i++) {
         uint64_t choice = random_below(&r, 128);
+        grow_now_and_then(i);
         if (choice < 90)
             make_one(&r);
         else if (choice < 96)
@@ -276,6 +285,8 @@ static void run(bool on_fake, uint64_t budget, const quire_memory_options *optio
     is_short = budget || options->pages.max_pages;
     page_size = options->pages.page_size;
     CHECK(bench_open(&b) && bench_memory(&b, options));
+    if (!options->shards && b.memory->max_shards > 1) /* not with the fit first */
+        allow_shards(b.memory, 7);
     if (on_fake)
         begin_streams();
     for (int round = 0; round < ROUNDS; round++) {
@@ -283,12 +294,13 @@ static void run(bool on_fake, uint64_t budget, const quire_memory_options *optio
         CHECK_OK(quire_memory_check(b.memory));
         seed++;
     }
+    CHECK(options->shards || b.memory->max_shards == 1 || is_short || qi_shard_count(b.memory) > 1);
     check_the_end();
     end_streams();
     bench_end(&b);
 }
 
-static const uint32_t shard_counts[] = {1, 2, 7};
+static const uint32_t shard_counts[] = {0, 1, 2, 7};
 enum { SHARD_COUNTS = sizeof shard_counts / sizeof *shard_counts };
 
 static void run_each(bool on_fake, uint64_t budget, quire_memory_options options)
@@ -303,13 +315,15 @@ static void run_each(bool on_fake, uint64_t budget, quire_memory_options options
 static void on_the_host(void)
 {
     run_each(false, 0, (quire_memory_options){.pages.page_size = 64 * KIB});
-    run_each(false, 0, (quire_memory_options){.pages.page_size = 64 * KIB, .fit = QUIRE_FIT_FIRST});
+    run_each(false, 0,
+             (quire_memory_options){.pages.page_size = 64 * KIB, .fit.algorithm = QUIRE_FIT_FIRST});
 }
 
 static void on_the_fake(void)
 {
     run_each(true, 0, (quire_memory_options){.pages.page_size = 64 * KIB});
-    run_each(true, 0, (quire_memory_options){.pages.page_size = 64 * KIB, .fit = QUIRE_FIT_BUDDY});
+    run_each(true, 0,
+             (quire_memory_options){.pages.page_size = 64 * KIB, .fit.algorithm = QUIRE_FIT_BUDDY});
 }
 
 static void empty_pages_go_at_once(void)
@@ -338,6 +352,7 @@ static void *hold_one(void *unused)
 {
     for (uint64_t i = 0; i < steps; i++) {
         quire_allocation allocation;
+        grow_now_and_then(i);
         CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = KIB}, &allocation));
         CHECK_OK(quire_free(b.memory, allocation));
     }
@@ -357,6 +372,8 @@ static void run_for_one_page(uint32_t max_pages, uint64_t budget, uint64_t retai
             bench_begin(&b, true);
             b.fake.page_budget = budget;
             CHECK(bench_open(&b) && bench_memory(&b, &options));
+            if (!options.shards)
+                allow_shards(b.memory, 7);
             run_threads(counts[round] ? counts[round] : thread_count, hold_one);
             /* in checked builds frees are deferred until then, and may request host memory */
             CHECK_OK(quire_memory_trim(b.memory, 64 * KIB, NULL));
@@ -372,6 +389,75 @@ static void no_request_fails_while_memory_is_free(void)
     run_for_one_page(0, 64 * KIB, 1);
 }
 
+/* ---- peaks -------------------------------------------------------------------------------- */
+
+enum { MEETERS = 5, MAX_HELD = 200, MEETINGS = 40 };
+
+static pthread_barrier_t meeting;
+
+static uint32_t held_at(uint32_t round)
+{
+    return 1 + round * 37 % MAX_HELD;
+}
+
+/* Holds at most `most`, frees some in between, and ends with exactly `most`. */
+static void rise_to(test_random *r, quire_allocation *held, uint32_t most)
+{
+    for (uint32_t count = 0; count < most;) {
+        if (count && random_below(r, 3) == 0) {
+            CHECK_OK(quire_free(b.memory, held[--count]));
+            continue;
+        }
+        CHECK_OK(
+            quire_allocate(b.memory, &(quire_allocation_options){.size = KIB}, &held[count++]));
+    }
+}
+
+/* At each meeting every thread holds its most: the peak is then the sum, and never more. */
+static void *meet(void *number)
+{
+    test_random r = {.state = seed + (uintptr_t)number};
+    quire_allocation held[MAX_HELD];
+    for (uint32_t round = 0; round < MEETINGS; round++) {
+        rise_to(&r, held, held_at(round));
+        pthread_barrier_wait(&meeting);
+        for (uint32_t i = 0; i < held_at(round); i++)
+            CHECK_OK(quire_free(b.memory, held[i]));
+        pthread_barrier_wait(&meeting);
+    }
+    return NULL;
+}
+
+static void meet_in(uint32_t shards)
+{
+    uint32_t most = 0;
+    quire_memory_stats stats;
+    b.fail_at = 0;
+    bench_begin(&b, true);
+    CHECK(bench_open(&b) && bench_memory(&b, &(quire_memory_options){.shards = shards}));
+    CHECK(!pthread_barrier_init(&meeting, NULL, MEETERS));
+    run_threads(MEETERS, meet);
+    pthread_barrier_destroy(&meeting);
+    for (uint32_t round = 0; round < MEETINGS; round++)
+        most = most < held_at(round) ? held_at(round) : most;
+    CHECK_OK(quire_memory_check(b.memory));
+    CHECK_OK(quire_memory_get_stats(b.memory, &stats));
+    CHECK_EQ(stats.peak_allocation_count, MEETERS * most);
+    CHECK_EQ(stats.peak_requested_bytes, MEETERS * most * KIB);
+    bench_end(&b);
+}
+
+/* A thread frees in its own shard, so that no free waits in an inbox. In checked builds frees wait
+   in the quarantine. */
+static void peaks_are_exact(void)
+{
+    if (QI_IS_CHECKED)
+        return;
+    for (int i = 0; i < SHARD_COUNTS; i++)
+        if (shard_counts[i])
+            meet_in(shard_counts[i]);
+}
+
 int main(int argc, char **argv)
 {
     thread_count = plain_option(argc, argv, "threads", 8);
@@ -384,6 +470,7 @@ int main(int argc, char **argv)
     plain_case("frees by other threads without empty pages", empty_pages_go_at_once);
     plain_case("frees by other threads with few pages", pages_are_short);
     plain_case("no request fails while memory is free", no_request_fails_while_memory_is_free);
+    plain_case("peaks of threads that meet are exact", peaks_are_exact);
     printf("# allocated %" PRIu64 " failed %" PRIu64 "\n", made, refused);
     return plain_end();
 }

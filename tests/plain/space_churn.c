@@ -16,11 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/defer.h"
 #include "tests/support/plain.h"
 #include "tests/support/random.h"
 #include "tests/support/taken_units.h"
 
 enum {
+    FEWEST_DEFERRED = 100,
     MAX_BATCH = 32,
     WORKERS = 2,    /* processes per world */
     LIFE = 2000000, /* maximum number of steps */
@@ -30,23 +32,22 @@ enum {
 typedef struct kind_of_world {
     const char *name;
     quire_space_options options;
+    bool deferred; /* frees are deferred from FEWEST_DEFERRED nodes on */
 } kind_of_world;
 
 static const kind_of_world worlds[] = {
-    {"segregated", {.granule = 256}},
-    {"least fragmentation", {.granule = 256, .least_fragmentation = true}},
-    {"deferred coalescing", {.granule = 256, .deferred_coalescing = true}},
-    {"slabs", {.granule = 256, .slabs = true}},
-    {"granularity", {.granule = 256, .buffer_image_granularity = 256 * STRETCH}},
+    {"segregated", {.fit.granule = 256}, false},
+    {"least fragmentation", {.fit = {.granule = 256, .least_fragmentation = true}}, false},
+    {"deferred coalescing", {.fit.granule = 256}, true},
+    {"slabs", {.fit = {.granule = 256, .slabs = true}}, false},
+    {"granularity", {.fit.granule = 256, .buffer_image_granularity = 256 * STRETCH}, false},
     {"every option",
-     {.granule = 256,
-      .least_fragmentation = true,
-      .deferred_coalescing = true,
-      .slabs = true,
-      .buffer_image_granularity = 256 * STRETCH}},
-    {"first", {.fit = QUIRE_FIT_FIRST, .granule = 1}},
-    {"buddy", {.fit = QUIRE_FIT_BUDDY, .granule = 256}},
-    {"linear", {.fit = QUIRE_FIT_LINEAR, .granule = 1}},
+     {.fit = {.granule = 256, .least_fragmentation = true, .slabs = true},
+      .buffer_image_granularity = 256 * STRETCH},
+     true},
+    {"first", {.fit = {.algorithm = QUIRE_FIT_FIRST, .granule = 1}}, false},
+    {"buddy", {.fit = {.algorithm = QUIRE_FIT_BUDDY, .granule = 256}}, false},
+    {"linear", {.fit = {.algorithm = QUIRE_FIT_LINEAR, .granule = 1}}, false},
 };
 
 static test_random rng;
@@ -59,8 +60,9 @@ static const kind_of_world *kind;
 static void prove_refusal(const quire_range_options *asked)
 {
     const quire_space_options *o = w.options;
-    bool promised = (o->fit == QUIRE_FIT_SEGREGATED || o->fit == QUIRE_FIT_FIRST) && !o->slabs &&
-                    !o->buffer_image_granularity;
+    bool promised =
+        (o->fit.algorithm == QUIRE_FIT_SEGREGATED || o->fit.algorithm == QUIRE_FIT_FIRST) &&
+        !o->fit.slabs && !o->buffer_image_granularity;
     /* not at every one, because they are many */
     if (!promised || random_below(&rng, 1 + (w.tail - w.head) / 64))
         return;
@@ -79,10 +81,11 @@ static void allocate(void)
     quire_range_options asked = {.size = random_size(&rng, most),
                                  .alignment = alignment ? alignment : 1,
                                  .user = random_next(&rng),
-                                 .exhaustive = (bits >> 16 & 31) == 0,
+                                 .bounded = bits >> 16 & 1,
                                  .optimal = bits >> 24 & 1,
-                                 .upper = w.options->fit == QUIRE_FIT_LINEAR && bits >> 25 & 1};
-    bool plain = !asked.exhaustive && !asked.upper && bits >> 26 & 3;
+                                 .upper = w.options->fit.algorithm == QUIRE_FIT_LINEAR &&
+                                          bits >> 25 & 1};
+    bool plain = !asked.bounded && !asked.upper && bits >> 26 & 3;
     quire_placement at;
     asked.optimal &= !plain;
     quire_result result =
@@ -95,7 +98,7 @@ static void allocate(void)
     CHECK_EQ(result, QUIRE_ERROR_NO_SPACE);
     CHECK_EQ(at.range.id, 0);
     refused++;
-    if (asked.exhaustive)
+    if (!asked.bounded && (bits >> 17 & 31) == 0)
         prove_refusal(&asked);
     if (random_below(&rng, 256) == 0)
         w.until_phase = 1;
@@ -288,20 +291,16 @@ static void live(const quire_host_memory *memory, uint64_t steps)
     quire_space_options options = kind->options;
     memset(&w, 0, sizeof w);
     w.options = &options;
-    w.unit = options.granule;
+    w.unit = options.fit.granule;
     options.host_memory = memory;
-    w.max_alignment = options.max_alignment = w.unit * 128;
+    w.max_alignment = options.fit.max_alignment = w.unit * 128;
     w.max_size = w.unit * max_units[random_below(&rng, 5)];
-    w.max_regions = options.fit == QUIRE_FIT_LINEAR ? 1 : 1U << random_below(&rng, 4);
-    /* deferral begins at 16,000 ranges */
-    if (options.deferred_coalescing && random_below(&rng, 4)) {
-        w.max_size = w.unit * 16;
-        w.max_regions = MAX_REGIONS;
-    }
+    w.max_regions = options.fit.algorithm == QUIRE_FIT_LINEAR ? 1 : 1U << random_below(&rng, 4);
     w.until_rare = w.until_compare = 64;
     CHECK_OK(quire_space_create(&options, &w.space));
-    for (uint32_t i = 0; i < (options.deferred_coalescing ? w.max_regions : 1); i++)
-        add_region();
+    if (kind->deferred)
+        defer_frees(w.space, FEWEST_DEFERRED);
+    add_region();
     begin_phase();
     while (steps-- > 0)
         step();

@@ -6,9 +6,9 @@
  *  - a range lies inside its region, at a multiple of its alignment, on units without an owner
  *  - the first fit takes the lowest address at which the request fits, and fails only if none does
  *  - the segregated fit succeeds if a free range exists in a class above that of size + alignment -
- *    granule; its exhaustive search fails only if no range fits
+ *    granule; its full search fails only if no range fits
  *  - the buddy fit takes the smallest free block that is large and aligned enough, of these the one
- *    in the lowest region, of these the lowest; its exhaustive search fails only if no block that
+ *    in the lowest region, of these the lowest; its full search fails only if no block that
  *    happens to be aligned is large enough
  *  - a region grows up to the next one on the line and shrinks to its last live range, no further
  *  - with a granularity, no stretch holds ranges for linear and for optimal resources
@@ -20,14 +20,14 @@
 #include <stdlib.h>
 
 #include "quire/space.h"
+#include "tests/support/defer.h"
 #include "tests/support/plain.h"
 #include "tests/support/random.h"
 #include "tests/support/space_oracle.h"
 
-enum { STEPS_A_WORLD = 4000, CHECK_EVERY = 256, MAX_CROWD = 16100 };
+enum { STEPS_A_WORLD = 4000, CHECK_EVERY = 256 };
 
 static test_random rng;
-static quire_range crowd[MAX_CROWD];
 static uint64_t total_steps, seed, refused, missed;
 
 /* ---- operations --------------------------------------------------------------------------- */
@@ -65,27 +65,26 @@ static model_request as_served(const world *w, model_request request)
 }
 
 /* The expected place of the request, or that it must fail. */
-static bool foresee(const world *w, const model_request *request, bool exhaustive, int *region,
+static bool foresee(const world *w, const model_request *request, bool bounded, int *region,
                     uint64_t *offset)
 {
     if (w->fit != QUIRE_FIT_BUDDY)
         return fits_anywhere(w, request, region, offset);
-    model_block block = buddy_place(w, request, exhaustive);
+    model_block block = buddy_place(w, request, bounded);
     *region = block.region;
     *offset = block.unit * w->unit;
     return block.units != 0;
 }
 
-/* The three functions are equivalent. */
-static quire_result allocate_by_any_call(const world *w, const model_request *request,
-                                         bool exhaustive, uint64_t user, quire_placement *at)
+/* The two functions are equivalent. */
+static quire_result allocate_by_any_call(const world *w, const model_request *request, bool bounded,
+                                         uint64_t user, quire_placement *at)
 {
     uint64_t size = request->size, alignment = request->alignment;
-    quire_range_options options = {size, alignment, user, exhaustive, request->optimal, false, {0}};
-    if (request->optimal || random_below(&rng, 2))
+    quire_range_options options = {size, alignment, user, bounded, request->optimal, false, {0}};
+    if (request->optimal || bounded || random_below(&rng, 2))
         return quire_space_allocate_with(w->space, &options, at);
-    return exhaustive ? quire_space_allocate_exhaustive(w->space, size, alignment, user, at)
-                      : quire_space_allocate(w->space, size, alignment, user, at);
+    return quire_space_allocate(w->space, size, alignment, user, at);
 }
 
 static void allocate(world *w)
@@ -98,13 +97,13 @@ static void allocate(world *w)
     uint64_t user = random_next(&rng), offset = 0;
     int region = 0;
     quire_placement at;
-    bool exhaustive = random_below(&rng, 4) == 0;
+    bool bounded = random_below(&rng, 2);
     model_request served = as_served(w, request);
-    bool fits = foresee(w, &served, exhaustive, &region, &offset);
-    quire_result result = allocate_by_any_call(w, &request, exhaustive, user, &at);
+    bool fits = foresee(w, &served, bounded, &region, &offset);
+    quire_result result = allocate_by_any_call(w, &request, bounded, user, &at);
     if (result) {
         CHECK_EQ(result, QUIRE_ERROR_NO_SPACE);
-        CHECK(!fits || (w->fit == QUIRE_FIT_SEGREGATED && !exhaustive));
+        CHECK(!fits || (w->fit == QUIRE_FIT_SEGREGATED && bounded));
         CHECK(w->fit != QUIRE_FIT_SEGREGATED || !is_promised(w, &request));
         refused++;
         missed += fits;
@@ -249,7 +248,7 @@ static void compare(const world *w)
     CHECK_OK(quire_space_check(w->space));
     CHECK_OK(quire_space_walk(w->space, compare_item, &c));
     CHECK_OK(quire_space_get_stats(w->space, &stats));
-    CHECK_EQ(c.live, (uint64_t)w->live_count + w->crowd);
+    CHECK_EQ(c.live, (uint64_t)w->live_count);
     CHECK_EQ(stats.live_count, c.live);
     CHECK_EQ(stats.free_count, c.free);
     CHECK_EQ(stats.live_bytes + stats.padding_bytes, w->live_units * w->unit);
@@ -259,57 +258,32 @@ static void compare(const world *w)
 
 /* ---- worlds ------------------------------------------------------------------------------- */
 
-/* Region 0, full of ranges of one unit: with so many records, frees are deferred. */
-static void add_crowd(world *w)
-{
-    quire_placement at;
-    add_region_of(w, MAX_CROWD);
-    for (w->crowd = 0; w->crowd < MAX_CROWD; w->crowd++) {
-        CHECK_OK(quire_space_allocate(w->space, w->unit, 1, 0, &at));
-        crowd[w->crowd] = at.range;
-        w->regions[0].owner[at.offset / w->unit] = CROWD;
-    }
-    w->live_units += w->crowd;
-}
-
-static void remove_crowd(world *w)
-{
-    for (uint64_t i = 0; i < w->crowd; i++)
-        CHECK_OK(quire_space_free(w->space, crowd[i]));
-    for (uint64_t i = 0; i < w->crowd; i++)
-        w->regions[0].owner[i] = 0;
-    w->live_units -= w->crowd;
-    w->crowd = 0;
-}
-
 static void draw_options(world *w, quire_space_options *options)
 {
     if (w->fit != QUIRE_FIT_FIRST)
-        w->unit = options->granule = UINT64_C(1) << random_below(&rng, 13);
-    options->max_alignment = w->unit << random_below(&rng, 12);
+        w->unit = options->fit.granule = UINT64_C(1) << random_below(&rng, 13);
+    options->fit.max_alignment = w->unit << random_below(&rng, 12);
     if (random_below(&rng, 2))
         options->buffer_image_granularity = w->unit << random_below(&rng, 8);
     if (options->buffer_image_granularity > w->unit)
         w->granularity = options->buffer_image_granularity;
-    w->max_alignment = options->max_alignment;
+    w->max_alignment = options->fit.max_alignment;
     if (w->max_alignment < w->granularity)
         w->max_alignment = w->granularity;
-    if (w->fit == QUIRE_FIT_SEGREGATED) {
-        options->least_fragmentation = random_below(&rng, 2);
-        options->deferred_coalescing = random_below(&rng, 2);
-    }
+    if (w->fit == QUIRE_FIT_SEGREGATED)
+        options->fit.least_fragmentation = random_below(&rng, 2);
 }
 
 static void begin_world(world *w, quire_fit fit, const quire_host_memory *memory)
 {
     *w = (world){.fit = fit, .unit = 1};
-    quire_space_options options = {.fit = fit, .host_memory = memory};
+    quire_space_options options = {.fit.algorithm = fit, .host_memory = memory};
     draw_options(w, &options);
     w->max_align_log2 = (uint32_t)__builtin_ctzll(w->max_alignment);
     w->max_size = 1 + (uint32_t)random_size(&rng, 300);
     CHECK_OK(quire_space_create(&options, &w->space));
-    if (options.deferred_coalescing)
-        add_crowd(w);
+    if (fit == QUIRE_FIT_SEGREGATED && random_below(&rng, 2))
+        defer_frees(w->space, 0);
     add_region(w);
 }
 
@@ -317,7 +291,6 @@ static void end_world(world *w)
 {
     while (w->live_count)
         release(w, (int)random_below(&rng, (uint64_t)w->live_count));
-    remove_crowd(w);
     compare(w);
     for (uint32_t i = 0; i < MAX_REGIONS; i++)
         if (w->regions[i].used)

@@ -6,6 +6,11 @@
  * The device is simulated: work is submitted to a stream and finishes when the clock permits, in
  * the order of the stream and after the points of other streams that it was ordered after. For
  * every granule of every page the oracle knows the last work of each stream that used it.
+ *
+ * The worlds differ in the fit, the shards, a limit, the granularity of images, and whether
+ * allocations are found by address. Allocations are raw ranges, buffers and images. Where they are
+ * found by address, the oracle is the list of live allocations: every address of a page is found
+ * in the allocation that contains it, and nowhere else.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +32,7 @@ enum {
     GRANULES = 4 * PAGE / GRANULE, /* the granules of the largest page */
     MAX_SIZE = 3 * PAGE / 2,
     CHECK_EVERY = 256,
-    STEPS_A_WORLD = 20000
+    STEPS_A_WORLD = 5000
 };
 
 /* Work of a stream that comes after a point of another. */
@@ -57,7 +62,8 @@ typedef struct model_stream {
 
 typedef struct model_allocation {
     quire_allocation handle;
-    uint32_t page;
+    quire_allocation_info info;
+    bool optimal;        /* an image of optimal tiling */
     uint64_t begin, end; /* granules */
     int home;            /* the stream it was allocated on, or -1 */
     bool used[STREAMS];  /* used by work since it was allocated */
@@ -66,7 +72,7 @@ typedef struct model_allocation {
 
 /* An allocation whose work is all submitted, and the point after it. */
 typedef struct model_parked {
-    quire_allocation handle;
+    model_allocation allocation;
     quire_point point;
 } model_parked;
 
@@ -75,6 +81,8 @@ static struct world {
     test_memory host_memory;
     quire_device *device;
     quire_memory *memory;
+    bool finds; /* by address */
+    uint64_t limit, granularity;
     model_stream streams[STREAMS];
     uint64_t *touched[MAX_PAGES]; /* [granule][stream]: the last work */
     model_allocation live[MAX_LIVE];
@@ -88,6 +96,7 @@ static bool can_order;
 static uint64_t total_steps, seed;
 /* ranges handed out before their work was done: same stream, others */
 static uint64_t early, elsewhere;
+static uint64_t found, refused; /* look-ups that found an allocation, and requests beyond a limit */
 
 /* ---- the device ----------------------------------------------------------------------------- */
 
@@ -202,7 +211,7 @@ static void check_handed_out(const model_allocation *a)
     bool waits_own = false, waits_other = false;
     for (uint64_t g = a->begin; g < a->end; g++)
         for (int i = 0; i < STREAMS; i++) {
-            uint64_t work = w.touched[a->page][g * STREAMS + (uint64_t)i];
+            uint64_t work = w.touched[a->info.page][g * STREAMS + (uint64_t)i];
             if (work <= w.streams[i].done)
                 continue;
             if (i == a->home) {
@@ -222,48 +231,162 @@ static void work_on(model_allocation *a, int stream)
     s->submitted++;
     a->used[stream] = true;
     for (uint64_t g = a->begin; g < a->end; g++)
-        w.touched[a->page][g * STREAMS + (uint64_t)stream] = s->submitted;
+        w.touched[a->info.page][g * STREAMS + (uint64_t)stream] = s->submitted;
 }
 
 static bool is_done(const model_allocation *a)
 {
     for (uint64_t g = a->begin; g < a->end; g++)
         for (int i = 0; i < STREAMS; i++)
-            if (w.touched[a->page][g * STREAMS + (uint64_t)i] > w.streams[i].done)
+            if (w.touched[a->info.page][g * STREAMS + (uint64_t)i] > w.streams[i].done)
                 return false;
     return true;
 }
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
+static uint64_t any_size(void)
+{
+    static const uint64_t usual[] = {512, 4096, 10000, 65536, 100000, MAX_SIZE};
+    return random_below(&rng, 3) ? usual[random_below(&rng, 6)] : random_size(&rng, MAX_SIZE);
+}
+
+/* On the fast path, in the ladder, as a batch of one, or reserved and committed. */
+static quire_result make_raw(model_allocation *a, quire_stream *stream)
+{
+    quire_allocation_options options = {.size = any_size(),
+                                        .alignment = UINT64_C(1) << random_below(&rng, 13),
+                                        .name = random_below(&rng, 4) ? NULL : "raw",
+                                        .stream = stream,
+                                        .info = &a->info};
+    uint64_t how = random_below(&rng, 8);
+    quire_result result = how == 0   ? quire_allocate_batch(w.memory, &options, &a->handle, 1)
+                          : how == 1 ? quire_reserve(w.memory, &options, &a->handle)
+                                     : quire_allocate(w.memory, &options, &a->handle);
+    if (!result && how == 1) {
+        CHECK(!a->info.committed);
+        CHECK_OK(quire_commit(w.memory, a->handle));
+        a->info.committed = true;
+    }
+    CHECK(result || !(a->info.address & (options.alignment - 1)));
+    return result;
+}
+
+static quire_result make_buffer(model_allocation *a, quire_stream *stream)
+{
+    quire_buffer buffer;
+    quire_buffer_options options = {.size = any_size(),
+                                    .name = random_below(&rng, 4) ? NULL : "buffer",
+                                    .stream = stream,
+                                    .info = &a->info};
+    quire_result result = quire_buffer_create(w.memory, &options, &buffer);
+    a->handle = buffer.allocation;
+    return result;
+}
+
+static quire_result make_image(model_allocation *a, quire_stream *stream)
+{
+    quire_image image;
+    a->optimal = random_below(&rng, 2);
+    quire_image_options options = {.width = 32u << random_below(&rng, 4),
+                                   .height = 64,
+                                   .tiling =
+                                       a->optimal ? QUIRE_TILING_OPTIMAL : QUIRE_TILING_LINEAR,
+                                   .stream = stream,
+                                   .info = &a->info};
+    quire_result result = quire_image_create(w.memory, &options, &image);
+    a->handle = image.allocation;
+    return result;
+}
+
+/* No linear resource shares a stretch of the granularity with an image of optimal tiling. */
+static void check_apart(const model_allocation *a)
+{
+    for (int i = 0; i < w.count; i++) {
+        const quire_allocation_info *one = &a->info, *other = &w.live[i].info;
+        if (w.live[i].optimal == a->optimal || other->page != one->page)
+            continue;
+        if (one->offset > other->offset) {
+            other = one;
+            one = &w.live[i].info;
+        }
+        CHECK((one->offset + one->size - 1) / w.granularity < other->offset / w.granularity);
+    }
+}
+
 static void allocate(void)
 {
     model_allocation *a = &w.live[w.count];
-    static const uint64_t usual[] = {512, 4096, 10000, 65536, 100000, MAX_SIZE};
-    uint64_t size =
-        random_below(&rng, 3) ? usual[random_below(&rng, 6)] : random_size(&rng, MAX_SIZE);
-    const quire_allocation_options options = {.size = size,
-                                              .alignment = UINT64_C(1) << random_below(&rng, 13)};
     *a = (model_allocation){.home = (int)random_below(&rng, STREAMS + 2) - 2};
     a->home = a->home < 0 ? -1 : a->home;
-    if (a->home < 0)
-        CHECK_OK(quire_allocate(w.memory, &options, &a->handle));
-    else
-        CHECK_OK(quire_allocate_on(w.memory, &options, w.streams[a->home].stream, &a->handle));
+    quire_stream *stream = a->home < 0 ? NULL : w.streams[a->home].stream;
+    uint64_t what = random_below(&rng, 8);
+    quire_result result = what == 0   ? make_image(a, stream)
+                          : what <= 2 ? make_buffer(a, stream)
+                                      : make_raw(a, stream);
+    if (result) {
+        CHECK(w.limit && result == QUIRE_ERROR_OVER_BUDGET && !a->handle.id && !a->info.size);
+        refused++;
+        return;
+    }
     quire_allocation_info info;
     CHECK_OK(quire_allocation_get_info(w.memory, a->handle, &info));
-    CHECK(info.size >= size && !(info.address & (options.alignment - 1)));
-    a->page = info.page;
+    CHECK(info.size >= info.requested && !memcmp(&info, &a->info, sizeof info));
     a->begin = info.offset / GRANULE;
     a->end = (info.offset + info.size + GRANULE - 1) / GRANULE;
-    CHECK(a->page < MAX_PAGES && a->end <= GRANULES);
-    if (!w.touched[a->page])
-        w.touched[a->page] = calloc((size_t)GRANULES * STREAMS, sizeof **w.touched);
+    CHECK(info.page < MAX_PAGES && a->end <= GRANULES);
+    if (!w.touched[info.page])
+        w.touched[info.page] = calloc((size_t)GRANULES * STREAMS, sizeof **w.touched);
     check_handed_out(a);
+    check_apart(a);
     if (a->home >= 0)
         /* other streams may still use it; the stream is ordered after them */
         a->used[a->home] = true;
     w.count++;
+}
+
+static bool contains(const model_allocation *a, uint64_t address)
+{
+    return address >= a->info.address && address - a->info.address < a->info.size;
+}
+
+/* Returns the live allocation that contains an address, or NULL. */
+static const model_allocation *owner_of(uint64_t address)
+{
+    for (int i = 0; i < w.count; i++)
+        if (contains(&w.live[i], address))
+            return &w.live[i];
+    for (int i = 0; i < w.parked_count; i++)
+        if (contains(&w.parked[i].allocation, address))
+            return &w.parked[i].allocation;
+    return NULL;
+}
+
+/* At or around an allocation, or anywhere in its page. */
+static void look_up(void)
+{
+    const quire_allocation_info *near = &w.live[random_below(&rng, (uint64_t)w.count)].info;
+    uint64_t at = random_below(&rng, 4) ? near->address + random_below(&rng, 3) * near->size / 2 -
+                                              random_below(&rng, 2)
+                                        : near->address - near->offset + random_below(&rng, PAGE);
+    const model_allocation *expected = owner_of(at);
+    quire_allocation handle;
+    quire_result result = quire_memory_find(w.memory, at, &handle);
+    CHECK_EQ(result, expected ? QUIRE_SUCCESS : QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_EQ(handle.id, expected ? expected->handle.id : 0);
+    found += !result;
+}
+
+/* By handle or by address; `stream` may be NULL. */
+static void free_now(const model_allocation *a, quire_stream *stream)
+{
+    if (w.finds && random_below(&rng, 2))
+        CHECK_OK(quire_free_at(w.memory, a->info.address, stream));
+    else if (stream)
+        CHECK_OK(quire_free_on(w.memory, a->handle, stream));
+    else
+        CHECK_OK(quire_free(w.memory, a->handle));
+    CHECK_FAILS(quire_free(w.memory, a->handle), QUIRE_ERROR_STALE_HANDLE);
 }
 
 /* Frees as a careful caller does: every use by unfinished work is reported. */
@@ -283,15 +406,15 @@ static void free_one(int index)
             CHECK_OK(quire_record_use(w.memory, a.handle, w.streams[i].stream));
     quire_point point = {0};
     if (on < 0) /* nothing, or all of it recorded */
-        CHECK_OK(quire_free(w.memory, a.handle));
+        free_now(&a, NULL);
     else if (is_done(&a) && random_below(&rng, 2))
-        CHECK_OK(quire_free(w.memory, a.handle));
+        free_now(&a, NULL);
     else if (random_below(&rng, 3))
-        CHECK_OK(quire_free_on(w.memory, a.handle, w.streams[on].stream));
+        free_now(&a, w.streams[on].stream);
     else {
         CHECK_OK(quire_stream_mark(w.streams[on].stream, &point));
         if (w.parked_count < MAX_PARKED && random_below(&rng, 2))
-            w.parked[w.parked_count++] = (model_parked){a.handle, point};
+            w.parked[w.parked_count++] = (model_parked){a, point};
         else
             CHECK_OK(quire_free_after(w.memory, a.handle, &point));
     }
@@ -303,7 +426,7 @@ static void free_parked(void)
     int index = (int)random_below(&rng, (uint64_t)w.parked_count);
     model_parked parked = w.parked[index];
     w.parked[index] = w.parked[--w.parked_count];
-    CHECK_OK(quire_free_after(w.memory, parked.handle, &parked.point));
+    CHECK_OK(quire_free_after(w.memory, parked.allocation.handle, &parked.point));
 }
 
 static void use_one(void)
@@ -349,6 +472,8 @@ static void step(uint64_t number)
         allocate();
     else if (w.count)
         free_one((int)random_below(&rng, (uint64_t)w.count));
+    if (w.finds && w.count)
+        look_up();
     if (number % CHECK_EVERY == 0)
         compare();
 }
@@ -357,9 +482,12 @@ static void step(uint64_t number)
 
 static void begin_world(void)
 {
+    static uint64_t worlds;
     test_memory_init(&w.host_memory);
     fake_init(&w.fake);
     w.fake.info.heaps[0].size = UINT64_C(8) << 30;
+    w.granularity = random_below(&rng, 2) ? 4096 : 1;
+    w.fake.info.limits.buffer_image_granularity = w.granularity;
     quire_backend *table = &w.fake.table;
     table->features |= QUIRE_BACKEND_STREAMS | (can_order ? QUIRE_BACKEND_STREAM_ORDER : 0);
     table->stream_create = create;
@@ -369,8 +497,22 @@ static void begin_world(void)
     table->stream_await = await;
     table->stream_order = can_order ? order : NULL;
     CHECK_OK(fake_open(&w.fake, &w.host_memory.callbacks, &w.device));
+    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
+#ifdef QUIRE_CHECKED /* with red zones, ranges of the first fit share granules of the oracle */
+    const quire_fit fit = fits[2 * random_below(&rng, 2)];
+#else
+    const quire_fit fit = fits[random_below(&rng, 3)];
+#endif
+    w.finds = worlds % 2;
+    w.limit = worlds++ % 3 ? 0 : 10 * PAGE;
     const quire_memory_options options = {
+        .fit.algorithm = fit,
+        .shards = (uint32_t)random_below(&rng, 3), /* this thread works in one of them */
+        .find_by_address = w.finds,
+        .limit = w.limit,
         .pages = {.page_size = PAGE,
+                  /* the granule of the first fit is a byte */
+                  .size_granularity = fit == QUIRE_FIT_FIRST ? GRANULE : 0,
                   .dedicated_threshold = PAGE,
                   .retained_empty_bytes = random_below(&rng, 2) ? 1 : 0}};
     CHECK_OK(quire_memory_create(w.device, &options, &w.memory));
@@ -396,6 +538,7 @@ static void end_world(void)
     CHECK_OK(quire_device_destroy(&w.device));
     CHECK_EQ(w.host_memory.blocks, 0);
     CHECK_EQ(w.fake.pages, 0);
+    CHECK_EQ(w.fake.objects, 0);
     for (int i = 0; i < MAX_PAGES; i++) {
         free(w.touched[i]);
         w.touched[i] = NULL;
@@ -405,7 +548,7 @@ static void end_world(void)
 static void run(bool orders)
 {
     can_order = orders;
-    early = elsewhere = 0;
+    early = elsewhere = found = refused = 0;
     for (uint64_t done = 0; done < total_steps; done += STEPS_A_WORLD) {
         begin_world();
         for (uint64_t i = 0; i < STEPS_A_WORLD && done + i < total_steps; i++)
@@ -413,11 +556,12 @@ static void run(bool orders)
         end_world();
     }
     printf("# had again before its work was done: %" PRIu64 " times on the same stream, %" PRIu64
-           " times after another\n",
-           early, elsewhere);
+           " times after another; %" PRIu64 " found by address, %" PRIu64 " refused\n",
+           early, elsewhere, found, refused);
 #ifndef QUIRE_CHECKED
     CHECK(total_steps < 20000 || early > total_steps / 1000);
     CHECK(total_steps < 20000 || !can_order || elsewhere);
+    CHECK(total_steps < 100000 || (found && refused));
 #endif
     CHECK(can_order || !elsewhere);
 }

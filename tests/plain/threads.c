@@ -108,8 +108,11 @@ static void free_when_idle(quire_allocation allocation)
 
 static void verify_and_free(owned *o)
 {
+    quire_allocation_info info;
     CHECK(contents_are_right(o->allocation, o->size, o->user));
-    free_when_idle(o->allocation);
+    CHECK_OK(quire_allocation_get_info(b.memory, o->allocation, &info));
+    if (o->user % 2 || quire_free_at(b.memory, info.address, NULL))
+        free_when_idle(o->allocation); /* another thread may be using it */
     o->allocation.id = 0;
 }
 
@@ -180,6 +183,23 @@ static void publish(worker *w, owned *o)
     }
 }
 
+/* Looks up the addresses of an allocation that its owner may free at any moment. */
+static void look_around(worker *w, const owned *o)
+{
+    quire_allocation_info info;
+    quire_allocation found;
+    if (quire_allocation_get_info(b.memory, o->allocation, &info))
+        return;
+    uint64_t address = info.address + random_below(&w->r, info.size);
+    quire_result result =
+        quire_memory_find(b.memory, random_below(&w->r, 2) ? info.address : address, &found);
+    CHECK(!result || result == QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_EQ(!found.id, result != QUIRE_SUCCESS);
+    /* the same one, or one that has taken its place since */
+    CHECK(result || found.id == o->allocation.id ||
+          quire_allocation_get_info(b.memory, o->allocation, &info));
+}
+
 /* Reads an allocation that its owner may free at any moment. */
 static void look_at_shared(worker *w)
 {
@@ -189,6 +209,7 @@ static void look_at_shared(worker *w)
     uint64_t id = atomic_load(&shared[random_below(&w->r, SHARED)]);
     if (!id || !look_up(id, &o) || !contents_are_right(o.allocation, o.size, o.user))
         return;
+    look_around(w, &o);
     quire_result result = quire_map(b.memory, o.allocation, &pointer);
     if (!result) {
         CHECK(*(volatile char *)pointer == (char)o.user);
@@ -204,13 +225,13 @@ static void look_at_shared(worker *w)
 static void look_at_own(const owned *o)
 {
     quire_allocation_info info;
-    quire_owner owner;
+    quire_allocation found;
     quire_memory *memory = NULL;
     CHECK_OK(quire_allocation_get_info(b.memory, o->allocation, &info));
-    CHECK_OK(quire_memory_find_owner(b.memory, info.address, &owner));
-    CHECK_EQ(owner.allocation.id, o->allocation.id);
-    CHECK_OK(quire_device_find_owner(b.device, info.address + o->size - 1, &memory, &owner));
-    CHECK_EQ(owner.allocation.id, o->allocation.id);
+    CHECK_OK(quire_memory_find(b.memory, info.address, &found));
+    CHECK_EQ(found.id, o->allocation.id);
+    CHECK_OK(quire_device_find(b.device, info.address + o->size - 1, &memory, &found));
+    CHECK_EQ(found.id, o->allocation.id);
     CHECK(memory == b.memory);
 }
 
@@ -292,9 +313,11 @@ static void *work(void *number)
 
 static void begin(bool on_fake, const quire_memory_options *options)
 {
+    quire_memory_options finding = options ? *options : (quire_memory_options){0};
+    finding.find_by_address = true;
     b.fail_at = 0;
     bench_begin(&b, on_fake);
-    CHECK(bench_open(&b) && bench_memory(&b, options));
+    CHECK(bench_open(&b) && bench_memory(&b, &finding));
 }
 
 static void empty_shared(void)
@@ -313,7 +336,7 @@ static void empty_shared(void)
 static void random_work(bool on_fake, quire_fit fit, uint32_t shards)
 {
     begin(on_fake, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
-                                           .fit = fit,
+                                           .fit.algorithm = fit,
                                            .shards = shards,
                                            .contiguous = !shards,
                                            .address_space = shards ? 0 : 64 * 1024 * KIB,
@@ -487,14 +510,16 @@ static void *come_and_go(void *number)
     for (uint64_t i = 0; i < steps / 20; i++) {
         quire_memory *memory = NULL;
         quire_allocation made;
-        quire_owner owner;
+        quire_allocation found;
         quire_device_stats stats;
         CHECK_OK(quire_memory_create(
-            b.device, &(quire_memory_options){.name = number ? "odd" : "even"}, &memory));
+            b.device,
+            &(quire_memory_options){.name = number ? "odd" : "even", .find_by_address = true},
+            &memory));
         CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1000}, &made));
         CHECK_OK(quire_device_get_stats(b.device, &stats));
         CHECK(stats.memory_count >= 2 && stats.page_count >= 1);
-        CHECK_FAILS(quire_device_find_owner(b.device, 1, NULL, &owner), QUIRE_ERROR_OUT_OF_RANGE);
+        CHECK_FAILS(quire_device_find(b.device, 1, NULL, &found), QUIRE_ERROR_OUT_OF_RANGE);
         CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
         CHECK_OK(quire_free(memory, made));
         CHECK_OK(quire_memory_destroy(&memory));

@@ -1,6 +1,7 @@
-"""A program outside the project: installs quire to a prefix, compiles the README's example and the
-examples against it with pkg-config, shared and static, and runs them; the README's programs as C++,
-too, and the README's commands for a prefix word for word.
+"""A program outside the project: installs quire to a prefix and does there what the documents say. It
+compiles the README's program and the examples against it with pkg-config, shared and static, runs them,
+runs the commands of the README, of docs/tutorial.md and of docs/install.md word for word, and builds
+the projects of docs/install.md with CMake and meson.
 
 usage: consumer.py SOURCE_ROOT BUILD_ROOT C_COMPILER CPP_COMPILER|none MESON [MESON ARGUMENTS]
 """
@@ -16,9 +17,17 @@ import tempfile
 from tap import Tap
 
 
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+
+
+def blocks(root, page, language):
+    """The fenced blocks of a language on a page, in order."""
+    return [m[2] for m in FENCE.finditer((root / page).read_text()) if m[1] == language]
+
+
 def readme_example(root, language="c"):
     """The first block of a language in README.md."""
-    return re.search(rf"```{language}\n(.*?)```", (root / "README.md").read_text(), re.S).group(1)
+    return blocks(root, "README.md", language)[0]
 
 
 def run(command, **options):
@@ -29,21 +38,20 @@ def run(command, **options):
 
 
 def check_cpp(tap, root, place, compiler, arguments):
-    """The README's program is C++20; its C++17 program is that to the letter."""
+    """The README's program is C++20 to the letter."""
     if compiler == ["none"]:
-        tap.skip("the README's programs are C++", "there is no C++ compiler")
+        tap.skip("the README's program is C++20", "there is no C++ compiler")
         return
-    for language, standard in (("c", "c++20"), ("cpp", "c++17"), ("cpp", "c++20")):
-        source, program = place / "program.cpp", place / "program"
-        source.write_text(readme_example(root, language))
-        _, problems = run([*compiler, f"-std={standard}", "-Wall", "-Wpedantic", "-pedantic-errors",
-                           "-Werror", str(source), "-o", str(program), *arguments])
-        output = ""
-        if not problems:
-            output, problems = run([str(program)])
-        if not problems and not output.strip():
-            problems = ["the program printed nothing"]
-        tap.case(f"the README's {language} program is {standard}", problems)
+    source, program = place / "program.cpp", place / "program"
+    source.write_text(readme_example(root))
+    _, problems = run([*compiler, "-std=c++20", "-Wall", "-Wpedantic", "-pedantic-errors", "-Werror",
+                       str(source), "-o", str(program), *arguments])
+    output = ""
+    if not problems:
+        output, problems = run([str(program)])
+    if not problems and not output.strip():
+        problems = ["the program printed nothing"]
+    tap.case("the README's program is C++20", problems)
 
 
 def move_prefix(installed, prefix, home):
@@ -60,29 +68,176 @@ def move_prefix(installed, prefix, home):
     record.write_text(re.sub(r"^libdir=.*$", "libdir=${prefix}/lib", text, flags=re.M))
 
 
-def check_prefix(tap, root, place, installed, prefix):
+class Home:
+    """A home folder with the installation in its folder `quire`, and an environment without others."""
+
+    def __init__(self, place, installed, prefix):
+        self.folder = place / "home"
+        self.folder.mkdir()
+        move_prefix(installed, prefix, self.folder)
+        self.has_tool = (self.folder / "quire/bin/quire").exists()
+        self.environment = {k: v for k, v in os.environ.items()
+                            if k not in ("PKG_CONFIG_PATH", "LD_LIBRARY_PATH", "LD_RUN_PATH")}
+        self.environment["HOME"] = str(self.folder)
+
+    def run(self, commands, more=()):
+        """Runs the lines of shell that do not build or install quire itself, nor need its absent tool."""
+        lines = [line for line in commands.splitlines() if not line.startswith("meson ")]
+        if not self.has_tool:
+            lines = [line for line in lines if not re.match(r'quire |"\$HOME/quire/bin/quire"', line)]
+        return run(["sh", "-ec", "\n".join([*more, *lines])], cwd=self.folder, env=self.environment)
+
+
+def check_prefix(tap, root, home):
     """A new user pastes the README's commands: all but the two that build and install."""
-    commands = readme_example(root, "sh").splitlines()
-    rest = [line for line in commands if not line.startswith("meson ")]
-    problems = [] if len(rest) == len(commands) - 2 else [f"the commands are {commands}"]
-    if not all(word in commands[0] for word in ('--prefix="$HOME/quire"', "--libdir=lib")):
-        problems.append(f"the prefix is not $HOME/quire: {commands[0]}")
-    home = place / "home"
-    home.mkdir()
-    move_prefix(installed, prefix, home)
-    if not (home / "quire/bin/quire").exists():  # a build without the tool
-        rest = [line for line in rest if "/bin/quire" not in line]
-    (home / "program.c").write_text(readme_example(root))
-    environment = {k: v for k, v in os.environ.items()
-                   if k not in ("PKG_CONFIG_PATH", "LD_LIBRARY_PATH", "LD_RUN_PATH")}
-    output, more = run(["sh", "-ec", "\n".join(rest)], cwd=home, env=dict(environment, HOME=str(home)))
-    if not more and "page 0 offset" not in output:
+    commands = readme_example(root, "sh")
+    built = [line for line in commands.splitlines() if line.startswith("meson ")]
+    problems = [] if len(built) == 2 else [f"the commands are {commands}"]
+    if not all(word in commands for word in ('--prefix="$HOME/quire"', "--libdir=lib")):
+        problems.append(f"the prefix is not $HOME/quire: {commands}")
+    (home.folder / "program.c").write_text(readme_example(root))
+    output, more = home.run(commands)
+    if not more and "page 0, offset" not in output:
         more = [f"the program printed {output!r}"]
     tap.case("the README's commands for a prefix do what they say", problems + more)
 
 
+EXAMPLES = ("backend.c", "upload_ring.c", "framework_pool.c", "vulkan_compute.c", "cuda_saxpy.c")
+NO_DEVICE = 77
+
+
+def check_program(tap, name, source, place, compiler, ways):
+    """Compiles a program in each way and runs it."""
+    warnings = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+    program = place / "program"
+    for way, arguments in ways.items():
+        _, problems = run([*compiler, *warnings, str(source), "-o", str(program), *arguments])
+        if not problems:
+            done = subprocess.run([str(program)], text=True, capture_output=True)
+            if done.returncode == NO_DEVICE and done.stderr.strip():
+                tap.case(f"the program of {name} compiles, {way}")
+                tap.skip(f"the program of {name} runs, {way}", done.stderr.strip().splitlines()[-1])
+                continue
+            if done.returncode:
+                problems = [f"{name} ends with {done.returncode}", done.stdout, done.stderr]
+            elif not done.stdout.strip():
+                problems = ["the program printed nothing"]
+        tap.case(f"the program of {name} compiles and runs, {way}", problems)
+
+
+def check_programs(tap, root, place, compiler, ways):
+    source = place / "readme.c"
+    source.write_text(readme_example(root))
+    check_program(tap, "README", source, place, compiler, ways)
+    for name in EXAMPLES:
+        more = []
+        if name.startswith("vulkan"):
+            more, missing = run(["pkg-config", "--libs", "vulkan"])
+            if missing:
+                tap.skip(f"the program of {name} compiles", "there is no vulkan.pc")
+                continue
+            more = more.split()
+        check_program(tap, name, root / "docs/examples" / name, place, compiler,
+                      {way: arguments + more for way, arguments in ways.items()})
+
+
+def check_vulkan(tap, root, place, compiler, arguments):
+    """The README says which lines change for Vulkan."""
+    text = readme_example(root)
+    changed = text.replace("quire/host.h", "quire/vulkan.h").replace("quire_host_open", "quire_vulkan_open")
+    source, program = place / "vulkan.c", place / "program"
+    source.write_text("#include <vulkan/vulkan.h>\n")
+    if run([*compiler, "-fsyntax-only", str(source)])[1]:
+        tap.skip("the README's program runs on Vulkan", "there are no Vulkan headers")
+        return
+    source.write_text(changed)
+    _, problems = run([*compiler, "-std=c11", str(source), "-o", str(program), *arguments])
+    if not problems:
+        done = subprocess.run([str(program)], text=True, capture_output=True)
+        if done.returncode and re.search("has no Vulkan|VK_ERROR_INCOMPATIBLE_DRIVER", done.stderr):
+            tap.skip("the README's program runs on Vulkan", done.stderr.strip())
+            return
+        if done.returncode or "page 0, offset" not in done.stdout:
+            problems = [done.stdout, done.stderr]
+    tap.case("the README's program runs on Vulkan", problems)
+
+
+def check_install(tap, root, home):
+    """The commands of docs/install.md, on the README's program."""
+    problems = []
+    for commands in blocks(root, "docs/install.md", "sh"):
+        settings = ['export PKG_CONFIG_PATH="$HOME/quire/lib/pkgconfig"']
+        if "libquire.a" in commands and not (home.folder / "quire/lib/libquire.a").exists():
+            continue
+        problems += home.run(commands, settings)[1]
+    tap.case("the commands of docs/install.md work", problems)
+
+
+def check_tutorial(tap, root, home):
+    """A new user saves the programs of docs/tutorial.md and pastes its commands."""
+    text = (root / "docs/tutorial.md").read_text()
+    names = re.findall(r"[Ss]ave\s+(?:this\s+program|it)\s+as\s+`(\w+\.c)`", text)
+    programs = blocks(root, "docs/tutorial.md", "c")
+    problems = [] if len(names) == len(programs) > 2 else [f"{names} name {len(programs)} programs"]
+    for name, program in zip(names, programs):
+        (home.folder / name).write_text(program)
+    commands = "\n".join(blocks(root, "docs/tutorial.md", "sh"))
+    if not problems:
+        problems = home.run(commands)[1]
+    files = ["pages.svg", "model.csv"] + (["model.html", "peak.svg"] if home.has_tool else [])
+    problems += [f"there is no {name}" for name in files
+                 if not problems and not (home.folder / name).stat().st_size]
+    tap.case("the commands of docs/tutorial.md do what they say", problems)
+
+
+def check_cmake(tap, root, place, home, compiler):
+    """Each project of docs/install.md builds with CMake and runs, also for static libraries."""
+    projects = blocks(root, "docs/install.md", "cmake")
+    if not shutil.which("cmake"):
+        tap.skip("CMake finds the library", "there is no cmake")
+        return
+    if (home.folder / "quire/lib/libquire.a").exists():
+        projects.append(projects[0].replace("quire::quire", "quire::static"))
+    environment = dict(home.environment, PKG_CONFIG_PATH=str(home.folder / "quire/lib/pkgconfig"))
+    for number, project in enumerate(projects):
+        folder = place / f"cmake{number}"
+        folder.mkdir()
+        (folder / "CMakeLists.txt").write_text(project)
+        (folder / "program.c").write_text(readme_example(root))
+        output = ""
+        _, problems = run(["cmake", "-S", str(folder), "-B", str(folder / "build"),
+                           f"-DCMAKE_PREFIX_PATH={home.folder}/quire",
+                           f"-DCMAKE_C_COMPILER={compiler[-1]}"], env=environment)
+        if not problems:
+            _, problems = run(["cmake", "--build", str(folder / "build")], env=environment)
+        if not problems:
+            output, problems = run([str(folder / "build/program")], env=home.environment)
+        if not problems and "page 0, offset" not in output:
+            problems = [f"the program printed {output!r}"]
+        tap.case(f"CMake builds project {number + 1} of docs/install.md", problems)
+    wrong = projects[0].replace("quire 0.1", "quire 9.0")
+    (place / "cmake0/CMakeLists.txt").write_text(wrong)
+    _, problems = run(["cmake", "-S", str(place / "cmake0"), "-B", str(place / "cmake_wrong"),
+                       f"-DCMAKE_PREFIX_PATH={home.folder}/quire"], env=environment)
+    tap.case("CMake refuses a version that is not installed",
+             [] if problems and wrong != projects[0] else ["it accepted 9.0"])
+
+
+def check_meson(tap, root, place, meson):
+    """The project of docs/install.md takes quire as a subproject."""
+    folder = place / "meson"
+    (folder / "subprojects").mkdir(parents=True)
+    (folder / "subprojects/quire").symlink_to(root)
+    (folder / "meson.build").write_text(blocks(root, "docs/install.md", "meson")[0])
+    (folder / "program.c").write_text(readme_example(root))
+    output, problems = run([*meson, "setup", "--wrap-mode=forcefallback", str(folder / "build"), str(folder)])
+    if not problems and "Subproject quire finished." not in output:
+        problems = [output]
+    tap.case("meson takes the library as a subproject", problems)
+
+
 def main():
-    root, build, compiler = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3].split()
+    root, build, compiler = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3].split()
     cpp_compiler, meson = sys.argv[4].split(), sys.argv[5:]
     tap = Tap()
     with tempfile.TemporaryDirectory() as place:
@@ -105,29 +260,19 @@ def main():
         tap.case("pkg-config answers", problems)
         library = str(found[0].parent.parent)
         include = [f for f in flags.split() if f.startswith("-I")]
-        programs = {"README": readme_example(root)}
-        for name in ("backend.c", "upload_ring.c"):
-            programs[name] = (root / "docs/examples" / name).read_text()
         archive = sorted((place / "root").rglob("libquire.a"))
-        for name, text in programs.items():
-            source = place / "program.c"
-            source.write_text(text)
-            warnings = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
-            ways = {"shared": flags.split() + [f"-Wl,-rpath,{library}"]}
-            if archive:
-                ways["static"] = include + [str(archive[0]), "-pthread"]
-            for way, arguments in ways.items():
-                program = place / "program"
-                _, problems = run([*compiler, *warnings, str(source), "-o", str(program),
-                                   *arguments])
-                output = ""
-                if not problems:
-                    output, problems = run([str(program)])
-                if not problems and not output.strip():
-                    problems = ["the program printed nothing"]
-                tap.case(f"the program of {name} compiles and runs, {way}", problems)
+        ways = {"shared": flags.split() + [f"-Wl,-rpath,{library}"]}
+        if archive:
+            ways["static"] = include + [str(archive[0]), "-pthread"]
+        check_programs(tap, root, place, compiler, ways)
         check_cpp(tap, root, place, cpp_compiler, flags.split() + [f"-Wl,-rpath,{library}"])
-        check_prefix(tap, root, place, place / "root", prefix)
+        check_vulkan(tap, root, place, compiler, flags.split() + [f"-Wl,-rpath,{library}"])
+        home = Home(place, place / "root", prefix)
+        check_prefix(tap, root, home)
+        check_install(tap, root, home)
+        check_tutorial(tap, root, home)
+        check_cmake(tap, root, place, home, compiler)
+        check_meson(tap, root, place, meson)
         lines = len(readme_example(root).splitlines())
         tap.case("the README's example is at most 45 lines",
                  [] if lines <= 45 else [f"{lines} lines"])

@@ -1,4 +1,4 @@
-"""The documents say what the sources say: results, features and links.
+"""The documents say what the sources say: results, features, names and links.
 
 usage: documents.py SOURCE_ROOT
 """
@@ -32,10 +32,36 @@ def check_features(tap, root):
     named = set(re.findall(r"`(tests/[\w/.]+)`", text))
     tap.case("docs/features.md names tests that exist",
              sorted(n for n in named if not (root / n).exists()) or ([] if named else ["it names none"]))
-    functions = set(re.findall(r"`(quire_\w+)\(?\)?`", text))
+
+
+CONSTANT = r"\bQUIRE_(?:ERROR|EVENT|FIT|USAGE|PRESET|DEDICATED|GROWTH|OBJECT)_\w+"
+
+
+def check_names(tap, root):
+    """Every name of the interface that a document uses is in a header."""
     headers = "".join(p.read_text() for p in (root / "include/quire").glob("*.h"))
-    tap.case("docs/features.md names functions that exist",
-             sorted(f for f in functions if f not in headers))
+    known = set(re.findall(r"\b(?:quire|QUIRE)_\w+", headers))
+    problems = []
+    for page in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
+        for code in re.findall(r"`([^`\n]+)`", page.read_text()):
+            problems += [f"{page.relative_to(root)} names {name}" for name in re.findall(CONSTANT, code)
+                         if name not in known]
+            problems += [f"{page.relative_to(root)} names {name}"
+                         for name in re.findall(r"\b(quire_\w+[a-z0-9])\b(?![*/]|\.(?:h|c|hpp|py)\b)", code)
+                         if name not in known and not names_files(name, root)]
+    tap.case("the documents name functions that exist", sorted(set(problems)))
+
+
+def names_files(name, root):
+    """Libraries and build variables begin with quire_ too."""
+    builds = "".join(p.read_text() for p in root.rglob("meson.build") if "build-" not in str(p))
+    return re.search(rf"\b{name}\b", builds)
+
+
+def slug(heading):
+    """The anchor of a heading, as GitHub makes it."""
+    text = re.sub(r"`|\[|\]\([^)]*\)", "", heading).strip().lower()
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
 
 
 def check_links(tap, root):
@@ -43,10 +69,22 @@ def check_links(tap, root):
     pages = [root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md",
              *sorted((root / "docs").rglob("*.md"))]
     for page in pages:
-        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
-            if not target.startswith("http") and not (page.parent / target).exists():
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", page.read_text()):
+            if target.startswith("http"):
+                continue
+            found = page.parent / target if target else page
+            if not found.exists():
                 problems.append(f"{page.relative_to(root)} links to {target}")
+            elif anchor and found.suffix == ".md":
+                headings = re.findall(r"^#+ (.*)$", found.read_text(), re.M)
+                if anchor not in map(slug, headings):
+                    problems.append(f"{page.relative_to(root)} links to {target}#{anchor}")
     tap.case("links in the documents lead somewhere", problems)
+
+
+def check_readme(tap, root):
+    lines = len((root / "README.md").read_text().splitlines())
+    tap.case("README.md has at most 150 lines", [] if lines <= 150 else [f"{lines} lines"])
 
 
 def main():
@@ -54,7 +92,9 @@ def main():
     tap = Tap()
     check_results(tap, root)
     check_features(tap, root)
+    check_names(tap, root)
     check_links(tap, root)
+    check_readme(tap, root)
     tap.end()
 
 

@@ -72,6 +72,33 @@ bool bench_image(bench *t, uint32_t count, const quire_image_options *options)
     return true;
 }
 
+bool bench_ordered_objects(bench *t, quire_stream *stream)
+{
+    enum { COUNT = 4 };
+    const quire_buffer_options options = {
+        .size = 9000, .name = "ordered", .user_data = 7, .stream = stream};
+    quire_buffer made[COUNT];
+    quire_allocation raw;
+    quire_image image;
+    t->objects_wait = true;
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < COUNT; i++)
+            TRY_OUT(t, made[i], quire_buffer_create(t->memory, &options, &made[i]));
+        for (int i = 0; i < COUNT; i++)
+            TRY(t, quire_free_on(t->memory, made[i].allocation, stream));
+    }
+    TRY_OUT(t, raw,
+            quire_allocate(
+                t->memory,
+                &(quire_allocation_options){.size = 9000, .name = "raw", .stream = stream}, &raw));
+    TRY_OUT(t, image,
+            quire_image_create(t->memory,
+                               &(quire_image_options){
+                                   .width = 2250, .tiling = QUIRE_TILING_LINEAR, .stream = stream},
+                               &image));
+    return true;
+}
+
 /* The four below can neither fail nor ask for host memory. */
 static bool never_fails(const bench *t, quire_result result, uint64_t calls)
 {

@@ -11,8 +11,9 @@
 static inline quire_space *make_space(uint64_t size, uint64_t max_alignment)
 {
     quire_space *space = NULL;
-    quire_space_options options = {.fit = QUIRE_FIT_BUDDY, .size = size, .granule = 1};
-    options.max_alignment = max_alignment;
+    quire_space_options options = {.fit = {.algorithm = QUIRE_FIT_BUDDY, .granule = 1},
+                                   .size = size};
+    options.fit.max_alignment = max_alignment;
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;

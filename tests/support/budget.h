@@ -21,12 +21,28 @@ static inline void make(fixture *b)
 }
 
 /* Opens a backend that reports budgets: this one for heap 0, and the bytes that others use. */
-static inline void make_reporting(fixture *b, uint64_t budget, uint64_t others)
+static inline void make_with_options(fixture *b, uint64_t budget, uint64_t others,
+                                     const quire_memory_options *options)
 {
     fixture_prepare(b);
     fake_offer_budget(&b->fake);
     fake_set_budget(&b->fake, 0, budget, others);
-    fixture_open(b, &(quire_memory_options){.name = "weights", .pages = POLICY});
+    fixture_open(b, options);
+}
+
+/* A memory that stays within the budget. */
+static inline void make_strict(fixture *b, uint64_t budget, uint64_t others)
+{
+    make_with_options(
+        b, budget, others,
+        &(quire_memory_options){.name = "weights", .pages = POLICY, .within_budget = true});
+}
+
+/* A memory to which the budget is advice. */
+static inline void make_advised(fixture *b, uint64_t budget, uint64_t others)
+{
+    make_with_options(b, budget, others,
+                      &(quire_memory_options){.name = "weights", .pages = POLICY});
 }
 
 static inline void refuse(fixture *b, quire_result code, const quire_allocation_options *options)

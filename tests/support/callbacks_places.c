@@ -6,6 +6,7 @@
 #include "quire/transfer.h"
 #include "tests/support/callbacks_scene.h"
 #include "tests/support/check.h"
+#include "tests/support/on_stream.h"
 
 /* ---- memories with pages -------------------------------------------------------------------- */
 
@@ -178,7 +179,7 @@ static void streams(void)
                                  &(quire_stream_options){.capture = capture},
                                  &callbacks_scene.stream));
     for (int i = 0; i < 4; i++)
-        if (!quire_allocate_on(callbacks_scene.memory, &whole, callbacks_scene.stream, &a))
+        if (!allocate_on_stream(callbacks_scene.memory, &whole, callbacks_scene.stream, &a))
             CHECK_OK(quire_free_on(callbacks_scene.memory, a, callbacks_scene.stream));
     if (b.id) {
         CHECK_OK(quire_record_use(callbacks_scene.memory, b, callbacks_scene.stream));
@@ -212,7 +213,7 @@ static void a_copy(void)
                                         .size = sizeof bytes,
                                         .progress = {.goes_on = callbacks_progress, .step = 1000}};
     if (a.id)
-        CHECK_OK(quire_copy(&options));
+        CHECK_OK(quire_copy(&options, NULL));
     release(a);
 }
 

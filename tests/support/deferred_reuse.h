@@ -6,6 +6,7 @@
 #define QUIRE_TESTS_SUPPORT_DEFERRED_REUSE_H
 
 #include "tests/support/fixture.h"
+#include "tests/support/on_stream.h"
 #include "tests/support/streams.h"
 
 enum { KIB = 1024, PAGE = 64 * KIB };
@@ -26,7 +27,7 @@ static inline quire_stream *make(bench *w, bool capture)
 static inline void open_bench(bench *w, quire_fit fit)
 {
     fixture_open(&w->f, &(quire_memory_options){
-                            .fit = fit,
+                            .fit.algorithm = fit,
                             .pages = {.page_size = PAGE, .dedicated_threshold = PAGE},
                         });
     w->a = make(w, false);
@@ -60,7 +61,7 @@ static inline quire_allocation allocate_on(bench *w, const quire_allocation_opti
                                            quire_stream *stream)
 {
     quire_allocation allocation;
-    CHECK_OK(quire_allocate_on(w->f.memory, options, stream, &allocation));
+    CHECK_OK(allocate_on_stream(w->f.memory, options, stream, &allocation));
     CHECK_OK(quire_memory_check(w->f.memory));
     return allocation;
 }

@@ -53,6 +53,8 @@ static const group GROUPS[] = {
      {AT(fork_prepare), AT(fork_done), AT(fork_child)},
      3},
     {QUIRE_BACKEND_DEVICE_ADDRESS, "device_address", {AT(device_address)}, 1},
+    {QUIRE_BACKEND_COPY_MANY, "write_many, read_many", {AT(write_many), AT(read_many)}, 2},
+    {QUIRE_BACKEND_STREAM_WRITE_MANY, "stream_write_many", {AT(stream_write_many)}, 1},
 };
 enum { GROUP_COUNT = sizeof GROUPS / sizeof *GROUPS };
 
@@ -70,6 +72,7 @@ static inline void init_device_only(fake_backend *fake)
     fake_offer_fill(fake);
     fake_offer_copies(fake);
     fake_offer_streams(fake);
+    fake_offer_batches(fake);
     fake_offer_fork(fake);
     fake_offer_device_address(fake);
     fake->info.kind_count = 1;

@@ -171,7 +171,7 @@ static void check_sync(fake_backend *fake, const quire_native_page *page, uint64
 {
     uint64_t atom = fake->info.limits.non_coherent_atom;
     bool whole = offset % atom == 0 && (size % atom == 0 || offset + size == fake_usable(page));
-    if (!size || offset + size > fake_usable(page) || !whole)
+    if (!size || offset + size > fake_usable(page) || !whole || !page_of(page)->mapped)
         abort(); /* the rules of quire/backend.h are broken */
     pthread_mutex_lock(&fake->lock);
     fake->last_sync_offset = offset;

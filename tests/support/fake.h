@@ -36,6 +36,9 @@ typedef enum fake_call {
     FAKE_STREAM_COPY,
     FAKE_STREAM_FILL,
     FAKE_PAGE_RESIZE, /* to a larger size */
+    FAKE_WRITE_MANY,
+    FAKE_READ_MANY,
+    FAKE_STREAM_WRITE_MANY,
     FAKE_CALLS
 } fake_call;
 
@@ -76,6 +79,7 @@ typedef struct fake_backend {
     fake_call unsupported;    /* this call returns UNSUPPORTED; FAKE_DESCRIBE means none */
     uint64_t streams;         /* live streams */
     quire_copy_job last_copy; /* of copy_pages, copy_peer or stream_copy */
+    uint64_t longest_list;    /* of write_many, read_many and stream_write_many */
 
     uint64_t device_address; /* the result of every query for an address; 0 */
     uint64_t address_step;   /* each page's address is this far above a multiple of 4 GiB */
@@ -120,6 +124,12 @@ uint64_t fake_usable(const quire_native_page *page);
  */
 void fake_offer_copies(fake_backend *fake);
 
+/*
+ * fake_copy.c: adds the group QUIRE_BACKEND_COPY_MANY, and QUIRE_BACKEND_STREAM_WRITE_MANY if
+ * streams are offered. A copy that exceeds its page ends the program.
+ */
+void fake_offer_batches(fake_backend *fake);
+
 /* Removes groups of copies, fills and streams: bits and functions. */
 void fake_leave_out(fake_backend *fake, quire_backend_features features);
 
@@ -130,6 +140,10 @@ unsigned char *fake_bytes(const quire_native_page *page);
 
 /* Copies the bytes of a job. Ends the program if the job breaks the rules of quire/backend.h. */
 void fake_do_copy(const fake_backend *fake, const quire_copy_job *job);
+
+/* fake_stream.c: submits each copy of the list as a piece of work. */
+quire_result fake_stream_write_many(void *state, uint64_t stream, const quire_page_copy *copies,
+                                    uint64_t count);
 
 /*
  * fake_stream.c: adds the groups of streams, likewise. A stream is an ordered list of work. Nothing

@@ -75,6 +75,55 @@ void fake_offer_copies(fake_backend *fake)
     fake->table.copy_peer = fake_copy_peer;
 }
 
+/* The list in order, each part as a job of one row. */
+static quire_result copy_many(fake_backend *fake, fake_call call, const quire_page_copy *copies,
+                              uint64_t count)
+{
+    quire_result result = fake_enter(fake, call);
+    if (!count)
+        abort();
+    if (result)
+        return result;
+    pthread_mutex_lock(&fake->lock);
+    fake->longest_list = count > fake->longest_list ? count : fake->longest_list;
+    pthread_mutex_unlock(&fake->lock);
+    for (uint64_t i = 0; i < count; i++) {
+        const bool is_write = call == FAKE_WRITE_MANY;
+        const quire_page_copy *c = &copies[i];
+        fake_do_copy(fake, &(quire_copy_job){.to = is_write ? c->page : NULL,
+                                             .from = is_write ? NULL : c->page,
+                                             .to_offset = is_write ? c->offset : 0,
+                                             .from_offset = is_write ? 0 : c->offset,
+                                             .host_to = is_write ? NULL : c->host,
+                                             .host_from = is_write ? c->host : NULL,
+                                             .size = c->size,
+                                             .rows = 1,
+                                             .slices = 1});
+    }
+    return QUIRE_SUCCESS;
+}
+
+static quire_result fake_write_many(void *state, const quire_page_copy *copies, uint64_t count)
+{
+    return copy_many(state, FAKE_WRITE_MANY, copies, count);
+}
+
+static quire_result fake_read_many(void *state, const quire_page_copy *copies, uint64_t count)
+{
+    return copy_many(state, FAKE_READ_MANY, copies, count);
+}
+
+void fake_offer_batches(fake_backend *fake)
+{
+    fake->table.features |= QUIRE_BACKEND_COPY_MANY;
+    fake->table.write_many = fake_write_many;
+    fake->table.read_many = fake_read_many;
+    if (!(fake->table.features & QUIRE_BACKEND_STREAMS))
+        return;
+    fake->table.features |= QUIRE_BACKEND_STREAM_WRITE_MANY;
+    fake->table.stream_write_many = fake_stream_write_many;
+}
+
 void fake_leave_out(fake_backend *fake, quire_backend_features features)
 {
     quire_backend *t = &fake->table;
@@ -95,4 +144,8 @@ void fake_leave_out(fake_backend *fake, quire_backend_features features)
         t->stream_copy = NULL;
     if (features & QUIRE_BACKEND_STREAM_FILL)
         t->stream_fill = NULL;
+    if (features & QUIRE_BACKEND_COPY_MANY)
+        t->write_many = t->read_many = NULL;
+    if (features & QUIRE_BACKEND_STREAM_WRITE_MANY)
+        t->stream_write_many = NULL;
 }

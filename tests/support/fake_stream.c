@@ -219,6 +219,31 @@ static quire_result copy(void *state, uint64_t native, const quire_copy_job *job
     return QUIRE_SUCCESS;
 }
 
+quire_result fake_stream_write_many(void *state, uint64_t native, const quire_page_copy *copies,
+                                    uint64_t count)
+{
+    fake_backend *fake = state;
+    quire_result result = fake_enter(fake, FAKE_STREAM_WRITE_MANY);
+    if (!count)
+        abort();
+    if (result)
+        return result;
+    pthread_mutex_lock(&fake->lock);
+    fake->longest_list = count > fake->longest_list ? count : fake->longest_list;
+    for (uint64_t i = 0; i < count; i++) {
+        fake_work work = {.kind = FAKE_COPY, .to = *copies[i].page};
+        work.job = (quire_copy_job){.to = &work.to,
+                                    .to_offset = copies[i].offset,
+                                    .host_from = copies[i].host,
+                                    .size = copies[i].size,
+                                    .rows = 1,
+                                    .slices = 1};
+        submit(stream_of(native), &work);
+    }
+    pthread_mutex_unlock(&fake->lock);
+    return QUIRE_SUCCESS;
+}
+
 static quire_result fill(void *state, uint64_t native, const quire_native_page *page,
                          uint64_t offset, uint64_t size, uint8_t value)
 {

@@ -163,13 +163,36 @@ bool real_lacks(const real_vulkan *r, const char *extension)
     return true;
 }
 
+/* Returns the family for sparse objects: 0 if it can bind them or no family can. */
+static uint32_t find_sparse_family(const real_vulkan *r)
+{
+    VkQueueFamilyProperties families[16];
+    uint32_t count = 0;
+    REAL(r, vkGetPhysicalDeviceQueueFamilyProperties)(r->physical_device, &count, NULL);
+    count = count < 16 ? count : 16;
+    REAL(r, vkGetPhysicalDeviceQueueFamilyProperties)(r->physical_device, &count, families);
+    for (uint32_t i = 0; i < count; i++)
+        if (families[i].queueFlags & VK_QUEUE_SPARSE_BINDING_BIT)
+            return i;
+    return 0;
+}
+
 static void make_device(real_vulkan *r)
 {
     static const float priority = 1;
-    static const VkDeviceQueueCreateInfo queue = {
-        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-        .queueCount = 1,
-        .pQueuePriorities = &priority,
+    const uint32_t sparse_family = find_sparse_family(r);
+    const VkDeviceQueueCreateInfo queues[] = {
+        {
+            .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+            .queueCount = 1,
+            .pQueuePriorities = &priority,
+        },
+        {
+            .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+            .queueFamilyIndex = sparse_family,
+            .queueCount = 1,
+            .pQueuePriorities = &priority,
+        },
     };
     r->timeline = (VkPhysicalDeviceTimelineSemaphoreFeatures){
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
@@ -193,14 +216,21 @@ static void make_device(real_vulkan *r)
     r->device_info = (VkDeviceCreateInfo){
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &r->address,
-        .queueCreateInfoCount = 1,
-        .pQueueCreateInfos = &queue,
+        .queueCreateInfoCount = sparse_family ? 2 : 1,
+        .pQueueCreateInfos = queues,
         .ppEnabledExtensionNames = r->extensions,
         .pEnabledFeatures = &r->features,
     };
     choose_extensions(r);
     CHECK_EQ(REAL(r, vkCreateDevice)(r->physical_device, &r->device_info, NULL, &r->device), 0);
+    r->device_info.queueCreateInfoCount = 0; /* `queues` ends here; quire does not read them */
+    r->device_info.pQueueCreateInfos = NULL;
     REAL(r, vkGetDeviceQueue)(r->device, 0, 0, &r->queue);
+    if (!sparse_family)
+        return;
+    r->sparse_queue = (quire_vulkan_queue){
+        .family = sparse_family, .lock = lock_queue, .unlock = unlock_queue, .user = r};
+    REAL(r, vkGetDeviceQueue)(r->device, sparse_family, 0, &r->sparse_queue.queue);
 }
 
 static bool begin(real_vulkan *r, bool best_practices)
@@ -238,6 +268,7 @@ static bool begin(real_vulkan *r, bool best_practices)
         .instance_info = &r->instance_info,
         .device_info = &r->device_info,
         .queue = {.queue = r->queue, .lock = lock_queue, .unlock = unlock_queue, .user = r},
+        .sparse_queue = r->sparse_queue,
         .settings = {.device = {.host_memory = unit_memory()}},
     };
     return true;

@@ -21,7 +21,8 @@ typedef struct real_vulkan {
     VkInstance instance;
     VkPhysicalDevice physical_device;
     VkDevice device;
-    VkQueue queue;
+    VkQueue queue;                   /* of family 0 */
+    quire_vulkan_queue sparse_queue; /* if family 0 does not bind and another one does */
     VkDebugUtilsMessengerEXT messenger;
     VkPhysicalDeviceProperties properties;
     pthread_mutex_t queue_mutex;

@@ -5,6 +5,7 @@
 #define QUIRE_TESTS_SUPPORT_RESIZE_H
 
 #include "src/space/space.h"
+#include "tests/support/defer.h"
 #include "tests/support/shape.h"
 #include "tests/support/unit.h"
 
@@ -13,15 +14,11 @@
 
 /* The two fits whose regions can be resized, with each of their options. */
 static const quire_space_options setups[] = {
-    {.fit = QUIRE_FIT_SEGREGATED},
-    {.fit = QUIRE_FIT_SEGREGATED, .slabs = true},
-    {.fit = QUIRE_FIT_SEGREGATED, .least_fragmentation = true},
-    {.fit = QUIRE_FIT_SEGREGATED, .deferred_coalescing = true},
-    {.fit = QUIRE_FIT_SEGREGATED,
-     .slabs = true,
-     .least_fragmentation = true,
-     .deferred_coalescing = true},
-    {.fit = QUIRE_FIT_FIRST},
+    {.fit.algorithm = QUIRE_FIT_SEGREGATED},
+    {.fit = {.algorithm = QUIRE_FIT_SEGREGATED, .slabs = true}},
+    {.fit = {.algorithm = QUIRE_FIT_SEGREGATED, .least_fragmentation = true}},
+    {.fit = {.algorithm = QUIRE_FIT_SEGREGATED, .slabs = true, .least_fragmentation = true}},
+    {.fit.algorithm = QUIRE_FIT_FIRST},
 };
 enum { SETUPS = sizeof setups / sizeof *setups };
 
@@ -29,9 +26,13 @@ static inline quire_space *make_space(quire_space_options options, uint64_t size
 {
     quire_space *space = NULL;
     options.size = size;
-    options.max_alignment = 256; /* regions lie close together */
+    if (options.fit.algorithm == QUIRE_FIT_SEGREGATED)
+        options.fit.granule = 256;   /* regions grow beyond the line of the default */
+    options.fit.max_alignment = 256; /* regions lie close together */
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
+    if (options.fit.least_fragmentation) /* half of the setups defer their frees as well */
+        defer_frees(space, 0);
     return space;
 }
 

@@ -97,7 +97,14 @@ static inline uint32_t shard_of(const bench *b, quire_allocation allocation)
 
 static inline uint64_t waiting_in(const bench *b, uint32_t shard)
 {
-    return b->f.memory->shards[shard].inbox.word >> 32;
+    return b->f.memory->shards[shard]->inbox.word >> 32;
+}
+
+/* Frees that the shard has counted: without those in its inbox. */
+static inline uint64_t frees_of(const bench *b, uint32_t shard)
+{
+    const qi_shard *counts = b->f.memory->shards[shard];
+    return qi_atomic_load_u64(&counts->allocations) - counts->stats.allocation_count;
 }
 
 static inline quire_memory_stats stats_of(bench *b)

@@ -11,7 +11,7 @@
 static inline quire_space *make_slab_space(quire_space_options options)
 {
     quire_space *space = NULL;
-    options.slabs = true;
+    options.fit.slabs = true;
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;

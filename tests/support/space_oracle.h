@@ -10,14 +10,14 @@
 #include "src/space/space.h"
 #include "tests/support/check.h"
 
-enum { MAX_REGIONS = 12, MAX_LIVE = 400, CROWD = UINT16_MAX };
+enum { MAX_REGIONS = 12, MAX_LIVE = 400 };
 
 typedef struct model_region {
     bool used;
     uint64_t base;
     uint32_t units;
     uint32_t origin; /* units from the last multiple of the largest alignment to the base */
-    uint16_t *owner; /* index of the live range + 1, CROWD, or 0 */
+    uint16_t *owner; /* index of the live range + 1, or 0 */
 } model_region;
 
 typedef struct model_range {
@@ -36,7 +36,6 @@ typedef struct world {
     model_range live[MAX_LIVE];
     int live_count;
     uint64_t live_units;
-    uint64_t crowd; /* linear ranges that live as long as the world */
 } world;
 
 typedef struct model_request {
@@ -69,8 +68,8 @@ static inline uint64_t padding_at(const world *w, const model_region *r, uint64_
 static inline bool is_of_kind(const world *w, const model_region *r, uint64_t unit, bool optimal)
 {
     uint16_t owner = r->owner[unit];
-    if (!owner || owner == CROWD)
-        return owner && !optimal;
+    if (!owner)
+        return false;
     const model_range *range = &w->live[owner - 1];
     return range->optimal == optimal && unit * w->unit >= range->at.offset;
 }
@@ -250,12 +249,12 @@ static inline uint64_t power_at_least(uint64_t value)
 }
 
 /* Where the buddy fit must place a request; no block if the request must fail. */
-static inline model_block buddy_place(const world *w, const model_request *request, bool exhaustive)
+static inline model_block buddy_place(const world *w, const model_request *request, bool bounded)
 {
     uint32_t units = (uint32_t)power_at_least((request->size + w->unit - 1) / w->unit);
     uint32_t step = request->alignment > w->unit ? (uint32_t)(request->alignment / w->unit) : 1;
     model_block block = smallest_block(w, units > step ? units : step, 1);
-    return block.units || !exhaustive ? block : smallest_block(w, units, step);
+    return block.units || bounded ? block : smallest_block(w, units, step);
 }
 
 static inline void own(world *w, const model_range *range, uint16_t owner)

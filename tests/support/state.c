@@ -24,16 +24,18 @@ typedef struct gathering {
     quire_memory *memory;
     uint64_t total, page_sum, objects;
     uint32_t page;
-    bool in_page, holds_any;
-    bool grows; /* its shared page does */
+    bool in_page, holds_any, is_mapped; /* of the page */
+    uint64_t mapped_pages;              /* with a map of the caller or of an allocation */
+    bool grows;                         /* its shared page does */
 } gathering;
 
 static void end_page(gathering *g)
 {
     if (g->in_page && g->holds_any)
         g->total = mix(g->total, g->page_sum);
+    g->mapped_pages += g->is_mapped;
     g->page_sum = 0;
-    g->holds_any = false;
+    g->holds_any = g->is_mapped = false;
 }
 
 static uint64_t mix_allocation(uint64_t sum, gathering *g, const quire_item *item)
@@ -47,6 +49,7 @@ static uint64_t mix_allocation(uint64_t sum, gathering *g, const quire_item *ite
     sum = mix(mix(sum, info.map_count), info.committed);
     sum = mix(mix(sum, (uint64_t)info.object), info.native);
     g->objects += info.object != QUIRE_OBJECT_NONE;
+    g->is_mapped |= info.map_count || info.host;
     return mix_text(sum, item->name);
 }
 
@@ -73,7 +76,7 @@ static bool gather(void *user, const quire_item *item)
     return true;
 }
 
-static uint64_t state_and_objects(quire_memory *memory, uint64_t *objects)
+static uint64_t state_and_objects(quire_memory *memory, uint64_t *objects, uint64_t *mapped)
 {
     quire_memory_stats stats;
     quire_memory_info info;
@@ -83,6 +86,7 @@ static uint64_t state_and_objects(quire_memory *memory, uint64_t *objects)
     CHECK_OK(quire_memory_walk(memory, gather, &g));
     end_page(&g);
     *objects += g.objects;
+    *mapped = g.mapped_pages;
     uint64_t sum = mix(mix(g.total, stats.live_bytes), stats.requested_bytes);
     uint64_t holding = g.grows ? 0 : stats.reserved_bytes - stats.empty_bytes;
     sum = mix(mix(sum, stats.allocation_count), holding);
@@ -91,8 +95,8 @@ static uint64_t state_and_objects(quire_memory *memory, uint64_t *objects)
 
 uint64_t state_of_memory(quire_memory *memory)
 {
-    uint64_t objects = 0;
-    return state_and_objects(memory, &objects);
+    uint64_t objects = 0, mapped = 0;
+    return state_and_objects(memory, &objects, &mapped);
 }
 
 static bool gather_range(void *user, const quire_space_item *item)
@@ -132,7 +136,8 @@ static void check_backend(const bench *t, const quire_device_stats *sums, uint64
         return;
     CHECK_EQ(t->fake.pages, sums->page_count);
     CHECK_EQ(t->fake.page_bytes, sums->reserved_bytes);
-    CHECK_EQ(t->fake.objects, t->fake.table.object_create ? t->objects : 0);
+    const uint64_t objects = t->fake.table.object_create ? t->objects : 0;
+    CHECK(t->objects_wait ? t->fake.objects >= objects : t->fake.objects == objects);
     CHECK_EQ(t->fake.maps, mapped);
 }
 
@@ -149,8 +154,10 @@ static uint64_t memory_part(bench *t, quire_memory *memory, quire_device_stats *
     sums->live_bytes += stats.live_bytes;
     sums->allocation_count += stats.allocation_count;
     sums->memory_count++;
-    *mapped += info.mappable ? stats.page_count : 0;
-    return state_and_objects(memory, &t->objects);
+    uint64_t mapped_pages = 0, state = state_and_objects(memory, &t->objects, &mapped_pages);
+    if (info.mappable)
+        *mapped += t->on_demand ? mapped_pages : stats.page_count;
+    return state;
 }
 
 uint64_t bench_fingerprint(bench *t)
@@ -273,7 +280,7 @@ void bench_begin(bench *t, bool on_fake)
     t->held_count = 0;
     t->accepted = QUIRE_SUCCESS;
     t->tolerance = BENCH_STRICT;
-    t->hit = t->stopped = t->does_without = false;
+    t->hit = t->stopped = t->does_without = t->objects_wait = t->on_demand = false;
     t->step = 0;
 }
 

@@ -73,6 +73,7 @@ typedef struct bench {
     quire_result code;
     /* every call of the scenario may succeed: several shards can help each other */
     bool does_without;
+    bool on_demand;        /* the memories map their pages on demand; set by the scenario */
     quire_result accepted; /* an error that belongs to the scenario, for the next TRY */
 
     /* the outcome */
@@ -83,6 +84,7 @@ typedef struct bench {
     uint64_t calls_before[BENCH_MAX_STEPS]; /* of the fault-free run, by step */
     uint64_t before;                        /* fingerprint before the step, if needed */
     uint64_t objects;                       /* buffers and images seen by the last fingerprint */
+    bool objects_wait;  /* freed objects wait for a stream: the backend has more than were seen */
     uint64_t recovered; /* faults after which the call still succeeded, over all runs */
 } bench;
 
@@ -138,6 +140,8 @@ bool bench_commit(bench *t, uint32_t index);
 bool bench_abort(bench *t, uint32_t index);
 bool bench_buffer(bench *t, uint32_t count, const quire_buffer_options *options);
 bool bench_image(bench *t, uint32_t count, const quire_image_options *options);
+/* Buffers, images and raw ranges that reuse each other's ranges on a stream. Not held. */
+bool bench_ordered_objects(bench *t, quire_stream *stream);
 bool bench_free(bench *t, uint32_t index);
 bool bench_free_every(bench *t, uint32_t nth); /* every nth live allocation */
 bool bench_map(bench *t, uint32_t index);

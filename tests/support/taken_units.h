@@ -199,7 +199,8 @@ static bool compare_item(void *user, const quire_space_item *item)
         c->was_free = false;
     }
     CHECK_EQ(item->offset - item->left_padding, c->end);
-    CHECK(!(item->is_free && c->was_free) || w.options->fit == QUIRE_FIT_BUDDY || w.options->slabs);
+    CHECK(!(item->is_free && c->was_free) || w.options->fit.algorithm == QUIRE_FIT_BUDDY ||
+          w.options->fit.slabs);
     uint64_t begin = c->end / w.unit;
     c->end = item->offset + item->size;
     c->was_free = item->is_free;

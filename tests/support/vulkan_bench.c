@@ -12,7 +12,12 @@ void vulkan_bench_begin(vulkan_bench *b, const char *layout, uint32_t flags)
     const fv_options options = {.layouts = {fv_layout_named(layout ? layout : "amd-bar")},
                                 .flags = flags};
     CHECK(options.layouts[0] != NULL);
-    *b = (vulkan_bench){.driver = fv_create(&options), .descriptor = -1};
+    vulkan_bench_begin_with(b, &options);
+}
+
+void vulkan_bench_begin_with(vulkan_bench *b, const fv_options *options)
+{
+    *b = (vulkan_bench){.driver = fv_create(options), .descriptor = -1};
     test_memory_init(&b->host_memory);
 }
 
@@ -32,11 +37,19 @@ static void ignore(void *user, quire_log_level level, const char *line)
 
 bool vulkan_bench_open(vulkan_bench *b, const quire_vulkan_settings *settings)
 {
-    quire_vulkan_options options = {.device = "0", .get_instance_proc_addr = fv_door(b->driver)};
+    quire_vulkan_options options = {.device = NULL};
     if (settings)
         options.settings = *settings;
+    return vulkan_bench_open_with(b, options);
+}
+
+bool vulkan_bench_open_with(vulkan_bench *b, quire_vulkan_options options)
+{
+    options.device = "0";
+    options.get_instance_proc_addr = fv_door(b->driver);
     options.settings.device.host_memory = &b->host_memory.callbacks;
-    options.settings.device.log.write = ignore;
+    if (!options.settings.device.log.write)
+        options.settings.device.log.write = ignore;
     return vulkan_bench_step(b, quire_vulkan_open(&options, &b->device));
 }
 
@@ -48,9 +61,23 @@ quire_memory *vulkan_bench_memory(vulkan_bench *b, const quire_memory_options *o
     return memory;
 }
 
+static void end_defaults(vulkan_bench *b)
+{
+    quire_device_info info;
+    CHECK_OK(quire_device_get_info(b->device, &info));
+    for (uint32_t kind = 0; kind < info.kind_count; kind++) {
+        quire_memory *memory = NULL;
+        CHECK_OK(quire_device_default_memory(b->device, kind, &memory));
+        CHECK_OK(quire_memory_check(memory));
+        quire_memory_destroy_all(&memory);
+    }
+}
+
 void vulkan_bench_end(vulkan_bench *b)
 {
     fv_heal(b->driver);
+    if (b->device && b->has_defaults)
+        end_defaults(b);
     if (b->device)
         CHECK_OK(quire_vulkan_view_destroy(b->device, &b->view));
     for (uint32_t i = 0; i < b->memory_count; i++) {

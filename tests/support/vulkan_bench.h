@@ -19,13 +19,20 @@ typedef struct vulkan_bench {
     int descriptor;         /* closed at the end; -1 means none */
     quire_memory *memories[4];
     uint32_t memory_count;
+    bool has_defaults; /* the end also destroys the default memories with everything in them */
 } vulkan_bench;
 
 /* A new driver with this layout (NULL means "amd-bar") and FV_ flags, without a device. */
 void vulkan_bench_begin(vulkan_bench *b, const char *layout, uint32_t flags);
 
+/* A new driver with these options, without a device. */
+void vulkan_bench_begin_with(vulkan_bench *b, const fv_options *options);
+
 /* Opens quire's own device on it. NULL means no further settings. Returns false on failure. */
 bool vulkan_bench_open(vulkan_bench *b, const quire_vulkan_settings *settings);
+
+/* The same with all options; the bench sets driver, device, host memory and log. */
+bool vulkan_bench_open_with(vulkan_bench *b, quire_vulkan_options options);
 
 /* Creates a memory, kept until the end. Returns NULL on failure. */
 quire_memory *vulkan_bench_memory(vulkan_bench *b, const quire_memory_options *options);

@@ -3,12 +3,17 @@
  * per object, and uses memory objects in every way that Vulkan allows. It does not use quire and
  * prints what it computed: the output is the same with the layer as without.
  *
- * usage: vulkan_client [--abandon | --plain | --map2]
+ * usage: vulkan_client [--abandon | --plain | --map2 | --bare | --later | --end _exit|TERM|KILL]
  *  - --abandon: ends without destroying anything
  *  - --plain: uses only buffers
  *  - --map2: maps by VK_KHR_map_memory2, which old validation layers do not know
+ *  - --bare: uses only buffers, and creates its instance without VkApplicationInfo, which means
+ *    Vulkan 1.0
+ *  - --later: uses only buffers, and requests Vulkan 1.4
+ *  - --end: uses only buffers, allocates one more and ends by _exit or a signal
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +35,7 @@ typedef struct program {
     VkQueue queue;
     VkCommandPool pool;
     VkDebugUtilsMessengerEXT messenger;
-    bool has_addresses, has_private_data, has_swapchain, uses_map2;
+    bool has_addresses, has_private_data, has_swapchain, uses_map2, is_bare;
     unsigned messages;
 } program;
 
@@ -89,16 +94,17 @@ static bool has_headless(void)
     return headless && surface;
 }
 
-static void make_instance(program *p)
+/* Requests this version. 0: there is no VkApplicationInfo. */
+static void make_instance(program *p, uint32_t version)
 {
     static const char *const NAMES[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME,
                                         VK_KHR_SURFACE_EXTENSION_NAME,
                                         VK_EXT_HEADLESS_SURFACE_EXTENSION_NAME};
     p->has_swapchain = has_headless();
     const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
-                                           .apiVersion = VK_API_VERSION_1_3};
+                                           .apiVersion = version};
     const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
-                                       .pApplicationInfo = &application,
+                                       .pApplicationInfo = version ? &application : NULL,
                                        .enabledExtensionCount = p->has_swapchain ? 3 : 1,
                                        .ppEnabledExtensionNames = NAMES};
     uint32_t one = 1;
@@ -131,6 +137,21 @@ static bool has(const program *p, const char *extension)
         if (!strcmp(p->extensions[i].extensionName, extension))
             return true;
     return false;
+}
+
+/* A device of Vulkan 1.0, without a feature. */
+static VkDevice make_bare_device(const program *p)
+{
+    const float priority = 1;
+    VkDevice device = NULL;
+    const VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                           .queueCount = 1,
+                                           .pQueuePriorities = &priority};
+    const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                     .queueCreateInfoCount = 1,
+                                     .pQueueCreateInfos = &queue};
+    MUST(vkCreateDevice(p->physical, &info, NULL, &device));
+    return device;
 }
 
 static VkDevice make_device(program *p)
@@ -176,7 +197,7 @@ static VkDevice make_device(program *p)
 static void open_device(program *p)
 {
     const VkCommandPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
-    p->device = make_device(p);
+    p->device = p->is_bare ? make_bare_device(p) : make_device(p);
     vkGetDeviceQueue(p->device, 0, 0, &p->queue);
     MUST(vkCreateCommandPool(p->device, &info, NULL, &p->pool));
 }
@@ -762,13 +783,27 @@ static void use_everything(program *p)
     use_threads(p);
 }
 
+/* Ends like a program that the layer cannot know to end. */
+static void end_by(const char *way)
+{
+    fflush(stdout);
+    if (!strcmp(way, "_exit"))
+        _exit(0);
+    kill(getpid(), !strcmp(way, "TERM") ? SIGTERM : SIGKILL);
+}
+
 int main(int argc, char **argv)
 {
     static program p;
-    bool abandons = argc > 1 && !strcmp(argv[1], "--abandon");
-    bool is_plain = argc > 1 && !strcmp(argv[1], "--plain");
-    p.uses_map2 = argc > 1 && !strcmp(argv[1], "--map2");
-    make_instance(&p);
+    const char *mode = argc > 1 ? argv[1] : "";
+    bool abandons = !strcmp(mode, "--abandon"), ends = argc > 2 && !strcmp(mode, "--end");
+    bool is_later = !strcmp(mode, "--later");
+    p.is_bare = !strcmp(mode, "--bare");
+    p.uses_map2 = !strcmp(mode, "--map2");
+    bool is_plain = !strcmp(mode, "--plain") || p.is_bare || is_later || ends;
+    make_instance(&p, p.is_bare  ? 0
+                      : is_later ? VK_MAKE_API_VERSION(0, 1, 4, 0)
+                                 : VK_API_VERSION_1_3);
     p.uses_map2 &= has(&p, "VK_KHR_map_memory2");
     open_device(&p);
     use_buffers(&p);
@@ -776,8 +811,10 @@ int main(int argc, char **argv)
         use_map2(&p);
     if (!is_plain)
         use_everything(&p);
-    if (abandons)
+    if (abandons || ends)
         make_piece(&p, 5000, true);
+    if (ends)
+        end_by(argv[2]);
     printf("messages %u\n", p.messages);
     fflush(stdout);
     if (abandons)

@@ -13,13 +13,18 @@ from tap import Tap
 
 PROGRAM, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
 SHORT = ("--reps", "1", "--pairs", "500", "--latency", "300", "--without", "VMA, min time",
-         "--family", "full-pages", "--family", "threads-mixed*", "--family", "locks",
-         "--family", "transient-*", "--family", "slow-driver")
+         "--family", "full-pages", "--family", "threads-mixed*", "--family", "lock*",
+         "--family", "transient-*", "--family", "slow-driver", "--family", "find", "--family", "free-at")
 # subjects, by how threads share them
 ONE = ("quire", "VMA")
 STREAM = ("quire, on a stream",)
-EACH = ("quire, a shard each", "quire, a shard each, slabs", "quire, a memory each",
-        "VMA, an allocator each")
+LOCKS = ("quire's", "quire's of version 0.1.0", "three states, spins", "three states",
+         "pthread_mutex")
+MEMORY_WORDS = ("reached", "16384 in pages of 1 MiB", "quire, mixed, handed", "pthread_mutex",
+                "`transient-frames`, quire", "| quire |")
+LOCK_WORDS = ("| held for |", "8 threads", "2 µs, busy", "quire's, after a wait", "pthread_rwlock")
+EACH = ("quire, one shard", "quire, a shard each", "quire, a shard each, slabs",
+        "quire, a memory each", "VMA, an allocator each")
 
 
 def run(*words):
@@ -75,7 +80,7 @@ def thread_row_problems(figures):
 
 def other_row_problems(figures):
     names = present(figures, ONE)
-    if len(figures["locks"]) != 8:
+    if len(figures["locks"]) != 14:
         yield f"{len(figures['locks'])} rows on locks"
     if len(figures["transient"]) != 3 * len(names):
         yield f"{len(figures['transient'])} rows on transients"
@@ -91,6 +96,38 @@ def other_row_problems(figures):
             yield f"{call} waits {waits[('quire', call)]} ms for a page of another thread"
 
 
+def find_problems(figures):
+    ways = [row["way"] for row in figures["find"]]
+    if ways != ["hash table", "first byte", "byte inside"]:
+        yield f"find: {ways}"
+    for row in figures["find"]:
+        if row["reps"] != 1 or not 0 < row["median_ns"]["min"] <= row["p99_ns"]["min"]:
+            yield str(row)
+    wanted = {(way, threads) for way in ("free by handle", "own table and mutex", "quire_free_at")
+              for threads in (1, 2)}
+    found = {(row["way"], row["threads"]) for row in figures["free_at"]}
+    if found != wanted or len(figures["free_at"]) != len(wanted):
+        yield f"free_at: {sorted(found)}, not {sorted(wanted)}"
+    for row in figures["free_at"]:
+        if row["reps"] != 1 or row["pair_ns"]["min"] <= 0:
+            yield str(row)
+
+
+def wait_problems(figures):
+    """Waits for contended locks: every lock in every scene, percentiles in rising order."""
+    wanted = {(name, threads, hold_ns, busy) for name in LOCKS for threads in (2, 4, 8)
+              for hold_ns in (40, 2000) for busy in (False, True)}
+    found = {(row["lock"], row["threads"], row["hold_ns"], row["busy"])
+             for row in figures["lock_latency"]}
+    if found != wanted:
+        yield f"waits: {sorted(found)}, not {sorted(wanted)}"
+    for row in figures["lock_latency"]:
+        waits = [row[key]["median"] for key in ("p50_ns", "p99_ns", "p999_ns", "max_ns")]
+        if waits != sorted(waits) or waits[-1] <= 0 or row["reps"] != 1 \
+                or row["is_valid"] == bool(row["disturbed"]):
+            yield str(row)
+
+
 def steady_problems(figures):
     """The documents state that no page is created in a steady state."""
     row = next(row for row in figures["transient"]
@@ -99,18 +136,18 @@ def steady_problems(figures):
         yield str(row)
 
 
-def page_problems(folder, figures):
+def page_problems(folder, figures, part, wanted):
     page = folder / "page.md"
-    page.write_text("before\n<!-- memory figures -->\nold\n<!-- end of memory figures -->\nafter\n")
-    done = subprocess.run([sys.executable, ROOT / "bench/memory_tables.py", figures, page],
+    page.write_text(f"before\n<!-- {part} figures -->\nprevious run\n"
+                    f"<!-- end of {part} figures -->\nafter\n")
+    done = subprocess.run([sys.executable, ROOT / f"bench/{part}_tables.py", figures, page],
                           capture_output=True, text=True, check=False)
     text = page.read_text()
     if done.returncode:
         yield done.stderr
-    if "old" in text or not text.startswith("before\n") or not text.endswith("\nafter\n"):
+    if "previous run" in text or not text.startswith("before\n") or not text.endswith("\nafter\n"):
         yield "the rest of the page is not kept"
-    for words in ("reached", "16384 in pages of 1 MiB", "quire, mixed, handed", "pthread_mutex",
-                  "`transient-frames`, quire", "| quire |"):
+    for words in wanted:
         if words not in text:
             yield f"{words} is not on the page"
 
@@ -129,8 +166,13 @@ def main():
             tap.case("pages are measured", page_row_problems(figures))
             tap.case("threads are measured", thread_row_problems(figures))
             tap.case("locks, transients and a slow driver are measured", other_row_problems(figures))
+            tap.case("look-ups and frees by address are measured", find_problems(figures))
             tap.case("repeated frames make no driver calls", steady_problems(figures))
-            tap.case("its tables are written into a page", page_problems(folder, path))
+            tap.case("waits for contended locks are measured", wait_problems(figures))
+            tap.case("its tables are written into a page",
+                     page_problems(folder, path, "memory", MEMORY_WORDS))
+            tap.case("the tables of locks are written into a page",
+                     page_problems(folder, path, "lock", LOCK_WORDS))
     tap.end()
 
 

@@ -14,8 +14,8 @@ from tap import Tap
 
 PROGRAM, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
 SHORT = ("--reps", "1", "--max-steps", "2000", "--workload", "c1k", "--workload", "ramp-tex",
-         "--workload", "fill-tex", "--workload", "m_dnn", "--without", "VMA, *", "--subject",
-         "segregated*", "--subject", "VMA*", "--subject", "exact best fit")
+         "--workload", "fill-tex", "--workload", "m_dnn", "--workload", "g4", "--without", "VMA, *",
+         "--subject", "segregated*", "--subject", "VMA*", "--subject", "exact best fit")
 PARTS = ("speed", "ramp", "fill", "smallest_arena")
 
 
@@ -59,6 +59,16 @@ def row_problems(figures):
             yield str(row)
 
 
+def refusal_problems(figures):
+    """A space remembers a refusal: 1000 cost far less than 1000 times the first."""
+    rows = {row["subject"]: row for row in figures["adversaries"]}
+    row = rows["segregated"]
+    if row["workload"] != "g4" or row["found"] or row["requests"] != 1000:
+        yield str(row)
+    if not 0 < row["request_ns"] * row["requests"] < 200 * row["first_ns"]:
+        yield f"refusals are not remembered: {row}"
+
+
 def page_problems(folder, figures):
     page = folder / "page.md"
     page.write_text("before\n<!-- figures -->\nold\n<!-- end of figures -->\nafter\n")
@@ -95,6 +105,7 @@ def main():
         tap.case("a short run succeeds", [done.stderr] if done.returncode or done.stderr else [])
         if not done.returncode:
             tap.case("it measures everything requested", row_problems(json.loads(path.read_text())))
+            tap.case("a refusal is remembered", refusal_problems(json.loads(path.read_text())))
             tap.case("its tables are written into a page", page_problems(folder, path))
             tap.case("its chart is drawn", chart_problems(folder, path))
     tap.end()

@@ -14,7 +14,7 @@ import tempfile
 from tap import Tap
 
 PROGRAM, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
-SHORT = ("--reps", "1", "--pairs", "100", "--family", "full-pages")
+SHORT = ("--reps", "1", "--pairs", "100", "--family", "full-pages", "--family", "writes")
 
 
 def run(*words):
@@ -32,16 +32,42 @@ def usage_problems():
 
 def row_problems(figures):
     present = {s["name"] for s in figures["subjects"] if not s["absent"]}
+    plain = {name for name in present if name != "quire, create info"}
     if "quire" not in present or not figures["device"]:
         yield str(figures["subjects"])
-    wanted = {(name, n) for name in present for n in (1, 16, 64, 256, 1024)}
-    for part in ("ranges", "buffers"):
+    for part in ("ranges", "buffers", "images", "uploads"):
+        names = present if part == "buffers" else plain
+        wanted = {(name, n) for name in names for n in (1, 16, 64, 256, 1024)}
         found = {(row["subject"], row["pages"]) for row in figures[part]}
         if found != wanted:
             yield f"{part}: {sorted(found)}, not {sorted(wanted)}"
         for row in figures[part]:
             if not 0 < row["pair_ns"]["min"] <= row["pair_ns"]["median"] or row["pairs"] < 100:
                 yield str(row)
+
+
+def mock_problems():
+    """Without a device: every part by name, and the run for an instruction counter."""
+    for part in ("ranges", "buffers", "images", "uploads"):
+        done = run("--mock", "--part", part, "--count", "a1k", "--subject", "quire")
+        if done.returncode or len(done.stdout.split()) != 2 or int(done.stdout.split()[0]) < 1000:
+            yield f"{part}: {done.returncode} {done.stdout[:80]} {done.stderr[:80]}"
+    done = run("--mock", *SHORT, "--part", "buffers")
+    if done.returncode or "device: mock" not in done.stdout or "-- images" in done.stdout:
+        yield f"{done.returncode} {done.stdout[:200]} {done.stderr[:80]}"
+    if run("--mock", "--count", "a1k", "--subject", "quire").returncode != 2:
+        yield "a count of no part is taken"
+
+
+def write_problems(figures):
+    """All ways, or those without a stream on a driver without timeline semaphores."""
+    ways = [row["way"] for row in figures["writes"]]
+    if ways not in (["one by one", "batch"],
+                    ["one by one", "batch", "stream", "batch on stream"]):
+        yield str(ways)
+    for row in figures["writes"]:
+        if not 0 < row["returned_ns"]["min"] <= row["written_ns"]["min"]:
+            yield str(row)
 
 
 def page_problems(folder, figures):
@@ -54,7 +80,8 @@ def page_problems(folder, figures):
         yield done.stderr
     if "old" in text or not text.startswith("before\n") or not text.endswith("\nafter\n"):
         yield "the rest of the page is not kept"
-    for words in ("reached", "16384 in pages of 1 MiB", "Ranges:", "Buffers:"):
+    for words in ("reached", "16384 in pages of 1 MiB", "Ranges:", "Buffers:",
+                  "Images:", "Uploads,"):
         if words not in text:
             yield f"{words} is not on the page"
 
@@ -62,6 +89,7 @@ def page_problems(folder, figures):
 def main():
     tap = Tap()
     tap.case("bad usage is rejected", usage_problems())
+    tap.case("the driver without a device", mock_problems())
     listed = run("--list")
     if "device: none" in listed.stdout:
         tap.skip("measurements", listed.stdout.split("not supported: ")[-1].splitlines()[0])
@@ -72,7 +100,8 @@ def main():
         done = run(*SHORT, "--json", path)
         tap.case("a short run succeeds", [done.stderr] if done.returncode or done.stderr else [])
         if not done.returncode:
-            tap.case("ranges and buffers are measured", row_problems(json.loads(path.read_text())))
+            tap.case("every part is measured", row_problems(json.loads(path.read_text())))
+            tap.case("writes are measured", write_problems(json.loads(path.read_text())))
             tap.case("its tables are written into a page", page_problems(folder, path))
     tap.end()
 

@@ -14,8 +14,8 @@ import sys
 
 from tap import Tap
 
-COLUMNS = ("device", "upload", "readback", "shared")
-ROW = re.compile(r"^\| ([\w.-]+) \| [^|]*\| [^|]*\|" + r" (\d+|–) \|" * 4 + "$", re.M)
+COLUMNS = ("device", "upload", "readback", "both", "shared")
+ROW = re.compile(r"^\| ([\w.-]+) \| [^|]*\| [^|]*\|" + r" (\d+|–) \|" * 5 + "$", re.M)
 
 SPECIAL = {"LAZILY_ALLOCATED", "PROTECTED", "DEVICE_COHERENT_AMD", "DEVICE_UNCACHED_AMD"}
 

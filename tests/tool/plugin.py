@@ -24,7 +24,7 @@ def check_devices(tool, arguments, env):
     problems = [] if device["backend"] == "plugin" else [f"backend {device['backend']}"]
     if device["name"] != "test_device 3":
         problems.append(f"name {device['name']}")
-    if device["choices"] != {"device": 0, "upload": 1, "readback": 1, "shared": 2}:
+    if device["choices"] != {"device": 0, "upload": 1, "readback": 1, "both": 1, "shared": 2}:
         problems.append(f"choices: {device['choices']}")
     return problems + ([] if not done.stderr else [done.stderr])
 
@@ -59,7 +59,7 @@ def check_refusals(tool, root, plugin, no_plugin):
                                       "--plugin-device", str(1 << 32))),
         (2, "--profile requires the host", run(tool, "devices", "--backend", "plugin", "--plugin", plugin,
                                              "--profile", profile)),
-        (1, "has 1 devices, there is no device 1", run(tool, "devices", "--backend", "plugin", "--plugin",
+        (1, "has 1 device, there is no device 1", run(tool, "devices", "--backend", "plugin", "--plugin",
                                                        plugin, "--plugin-device", "1")),
         (1, "has no InitPlugin", run(tool, "devices", "--backend", "plugin", "--plugin", no_plugin)),
         (1, "cannot be loaded", run(tool, "tour", "--backend", "plugin", "--plugin", "/nonexistent.so")),

@@ -160,8 +160,9 @@ def case_profiles(p):
     yield from p.look("devices", "--profile", path, code=1, lines=1, mark="refused.json")
     small = p.write("small.json", profile(name=evil, heap_size="4096"))
     trace = p.write("large.csv", HEADER + f"alloc,1,100000,,0,0,{TEXT}\n".replace("\r", ""))
-    for command in ("replay", "map", "tune"):
-        yield from p.look(command, trace, "--profile", small, code=1, mark="requested")
+    # the refused allocation; only `map` gives the memory the names of the trace
+    for command, mark in (("replay", "can never fit"), ("map", MARK), ("tune", "can never fit")):
+        yield from p.look(command, trace, "--profile", small, code=1, mark=mark)
 
 
 def case_plurals(p):

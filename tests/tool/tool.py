@@ -122,7 +122,8 @@ FRAGMENTATION = {"reserved": REAL, "free": REAL, "internal": NUMBER, "split": NU
 DEVICES = {"devices": [{
     "name": TEXT, "backend": TEXT, "heaps": [{"size": NUMBER, "flags": [TEXT]}],
     "types": [{"heap": NUMBER, "flags": [TEXT]}], "limits": {},
-    "choices": {"device": MAYBE, "upload": MAYBE, "readback": MAYBE, "shared": MAYBE}}]}
+    "choices": {"device": MAYBE, "upload": MAYBE, "readback": MAYBE, "both": MAYBE,
+                "shared": MAYBE}}]}
 TOUR = {"memories": [{"name": TEXT, "flags": [TEXT], "mappable": BOOL, "page_count": NUMBER,
                       "page_size": NUMBER}],
         "allocations": [{"name": TEXT, "kind": TEXT, "page": NUMBER, "offset": NUMBER,
@@ -292,6 +293,9 @@ def choice_problems(device):
                      some("HOST_VISIBLE", "HOST_COHERENT"), some("HOST_VISIBLE"))
     yield from among("readback", some("HOST_VISIBLE", "HOST_CACHED", without=("DEVICE_LOCAL",)),
                      some("HOST_VISIBLE", "HOST_CACHED"), some("HOST_VISIBLE"))
+    yield from among("both", some("HOST_VISIBLE", "HOST_CACHED", "DEVICE_LOCAL"),
+                     some("HOST_VISIBLE", "HOST_CACHED"), some("HOST_VISIBLE", "DEVICE_LOCAL"),
+                     some("HOST_VISIBLE"))
     yield from among("shared", some("DEVICE_LOCAL", "HOST_VISIBLE"))
 
 
@@ -353,7 +357,7 @@ def case_tour():
     yield from tour_problems()
     memories = parse(run("tour", "--json"))["memories"]
     if [(m["flags"][0], m["mappable"], m["page_size"]) for m in memories] != [
-            ("DEVICE_LOCAL", False, 32 * MIB), ("HOST_VISIBLE", True, 32 * MIB)]:
+            ("DEVICE_LOCAL", False, MIB), ("HOST_VISIBLE", True, MIB)]:
         yield f"memories: {memories}"
 
 
@@ -498,7 +502,8 @@ def trace_problems(path, fit):
     figures = Figures(path)
     value, problems = replay(path, "--fit", fit)
     yield from problems
-    expected = {"trace": str(path), "backend": "host", "fit": fit, "page_size": 32 * MIB,
+    expected = {"trace": str(path), "backend": "host", "fit": fit,
+                "page_size": 32 * MIB if fit == "linear" else MIB,  # of the first page
                 "failures": 0, "operations": figures.operations,
                 "allocations": figures.allocations, "frees": figures.frees, "uses": figures.uses,
                 "frames": figures.frames, "peak_requested_bytes": figures.peak,
@@ -537,9 +542,13 @@ def case_replay_text():
     yield from succeeds(done)
     figures = Figures(SMALL)
     for text in (f"{figures.operations}: {figures.allocations} allocations, {figures.frees} frees",
-                 "failures  ", "pages of 32 MiB", "p99.9", "fit segregated"):
+                 "failures  ", "pages by use, from 1 MiB", "p99.9", "fit segregated"):
         if text not in done.out:
             yield f"it does not say '{text}':\n{done.out}"
+    for args, text in ((("--page-size", "2M"), "pages of 2 MiB"),
+                       (("--fit", "linear"), "pages of 32 MiB")):
+        if text not in run("replay", SMALL, *args).out:
+            yield f"{args}: it does not say '{text}'"
 
 
 def case_pytorch(path):
@@ -732,7 +741,7 @@ def case_refused_allocations():
         yield f"{value['failures']} failures, {value['allocations']} allocations"
     if value["peak_reserved_bytes"] > 256 * MIB or value["operations"] != figures.operations:
         yield f"{value}"
-    if value["page_size"] != 32 * MIB:
+    if value["page_size"] != MIB:
         yield f"page size {value['page_size']}"
     done = run("replay", trace, "--profile", path)
     if done.code != 1 or f"failures               {value['failures']}\n" not in done.out:
@@ -1007,7 +1016,7 @@ def case_tune():
         yield from problems
         yield from ranking_problems(value)
         plain = [c for c in value["candidates"] if not c["options_set"]]
-        if len(plain) != 1 or plain[0]["fit"] != "segregated" or plain[0]["page_size"] != 32 * MIB:
+        if len(plain) != 1 or plain[0]["fit"] != "segregated" or plain[0]["page_size"]:
             yield f"{name}: the defaults: {plain}"
         if value["peak_bytes"] != Figures(path).peak:
             yield f"{name}: {value['peak_bytes']}"
@@ -1020,10 +1029,12 @@ def case_tune_as_replay():
     for c in value["candidates"]:
         if (c["first_page_size"], c["dedicated_threshold"], c["retention"]) != (0, 0, "default"):
             continue
-        figures, _ = replay(SMALL, "--fit", c["fit"], "--page-size", c["page_size"])
+        size = ("--page-size", c["page_size"]) if c["page_size"] else ()
+        figures, _ = replay(SMALL, "--fit", c["fit"], *size)
         compared += 1
         yield from (f"{key}: {c[key]}, replay {figures[key]}" for key in OF_REPLAY
-                    if not key.endswith("_ns") and c[key] != figures[key])
+                    if not key.endswith("_ns") and c[key] != figures[key]
+                    and (size or key != "page_size"))
     if compared < 9:
         yield f"only {compared} candidates compared"
 
@@ -1085,13 +1096,13 @@ def case_tune_known():
     # 16,384 ranges of 128 bytes fit 2 MiB only if a range takes no more than its requested size
     small = write("small.csv", HEADER + "".join(
         f"alloc,{i},128,,0,0,\n" for i in range(1, 16385)))
-    yield from recommends(small, ".fit = QUIRE_FIT_FIRST", fit="first", page_size=2 * MIB,
+    yield from recommends(small, ".fit.algorithm = QUIRE_FIT_FIRST", fit="first", page_size=0,
                           peak_reserved_bytes=2 * MIB)
     # 128 blocks of 4 MiB, one of which is freed and allocated 20,000 times: nothing beats 1.000
     rows = [f"alloc,{i},{4 * MIB},,0,0,\n" for i in range(1, 129)]
     rows += ["free,128,,,0,0,\n", f"alloc,128,{4 * MIB},,0,0,\n"] * 20000
     churn = write("churn.csv", HEADER + "".join(rows))
-    yield from recommends(churn, "options = {0};", fit="segregated", page_size=32 * MIB,
+    yield from recommends(churn, "options = {0};", fit="segregated", page_size=0,
                           options_set=0, peak_reserved_bytes=512 * MIB)
 
 
@@ -1104,7 +1115,7 @@ def case_tune_restricted():
     events = [f"alloc,{i + 1},300000,,{i},0,\n" + (f"free,{i - 1},,,{i},0,\n" if i > 1 else "")
               for i in range(99)]
     ring = write("tuned-ring.csv", HEADER + "".join(events))
-    yield from recommends(ring, ".fit = QUIRE_FIT_LINEAR", "--fit", "linear", fit="linear",
+    yield from recommends(ring, ".fit.algorithm = QUIRE_FIT_LINEAR", "--fit", "linear", fit="linear",
                           peak_pages=1, failures=0)
 
 

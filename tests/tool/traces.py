@@ -150,7 +150,7 @@ def case_readme(tool, root):
     rows = re.findall(r"^\| `(docs/traces/\S+)` \| ([\d.]+) GiB \| (\d+) \| ([\d.]+) \| (\d+) \|$",
                       (root / "README.md").read_text(), re.M)
     for path, *stated in rows:
-        value = tool.json("replay", root / path, "--page-size", "32M")
+        value = tool.json("replay", root / path)
         asked, reserved = value["peak_requested_bytes"], value["peak_reserved_bytes"]
         found = [f"{asked / 2 ** 30:.2f}", str(value["allocations"]), f"{reserved / asked:.4f}",
                  str(value["backend_calls"])]

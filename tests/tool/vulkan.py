@@ -8,6 +8,7 @@ Skipped without a driver (VK_ICD_FILENAMES names one) or without the tool's Vulk
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -18,12 +19,24 @@ def run(tool, *args, **env):
     return subprocess.run([tool, *args], text=True, capture_output=True, env={**os.environ, **env})
 
 
+# that quire does not enable on the fake driver's layout amd-bar, or that the layout does not have
+AMD_UNUSED = {"protectedMemory", "deviceCoherentMemory", "external_memory_win32", "debug_utils",
+              "sparseResidencyAliased"}
+
+
 def check_devices(tool):
     done = run(tool, "devices", "--backend", "vulkan", "--json")
     device = json.loads(done.stdout)["devices"][0]
     problems = [] if device["backend"] == "vulkan" else [f"backend {device['backend']}"]
     if device["choices"]["device"] is None or device["choices"]["upload"] is None:
         problems.append(f"choices: {device['choices']}")
+    features, text = device["features"], run(tool, "devices", "--backend", "vulkan").stdout
+    for name, is_used in features.items():
+        if not re.search(rf"^  {name} +{'yes' if is_used else 'no'}$", text, re.MULTILINE):
+            problems.append(f"{name} is {is_used}, and the text differs")
+    unused = {name for name, is_used in features.items() if not is_used}
+    if len(features) != 18 or os.environ.get("QUIRE_FAKE_LAYOUT") == "amd-bar" and unused != AMD_UNUSED:
+        problems.append(f"unused features: {unused}")
     return problems + ([] if not done.stderr else [done.stderr])
 
 

@@ -259,8 +259,8 @@ static qi_pd_status deallocate(const qi_pd_device *device, void *pointer, size_t
     runtime_block block;
     if (!d || !pointer ||
         !runtime_blocks_remove(&d->blocks, (uintptr_t)pointer, size, role, &block)) {
-        runtime_log("%p with %zu bytes is freed on device %d, which has no such block", pointer,
-                    size, device->id);
+        runtime_log("%p with %zu byte%s is freed on device %d, which has no such block", pointer,
+                    size, qi_plural(size), device->id);
         return QI_PD_ERROR;
     }
     qi_pd_status status = await_device(device);

@@ -2,11 +2,9 @@
  * bind.c - binds resources with translated memory and offset, and notes the alignments in queried
  * requirements (store.c).
  */
-#include <string.h>
-
 #include "src/adapters/vulkan_layer/layer.h"
 
-/* Binds translated at once; the array is on the stack. */
+/* Up to so many binds of a call are translated on the stack, more in host memory. */
 enum { BINDS = 16 };
 
 /* ---- binding --------------------------------------------------------------------------------- */
@@ -27,26 +25,45 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_BindImageMemory(VkDevice handle, VkImage im
     return device->next.BindImageMemory(handle, image, memory, offset);
 }
 
+/* VkBindMemoryStatus of VK_KHR_maintenance6, which headers before 1.3.274 lack. */
+static const VkStructureType BIND_STATUS = (VkStructureType)1000545002;
+typedef struct bind_status {
+    VkStructureType sType;
+    const void *pNext;
+    VkResult *result;
+} bind_status;
+
+/* Writes the status of a bind that the driver does not see. */
+static void write_status(const void *chain, VkResult result)
+{
+    for (const VkBaseInStructure *link = chain; link; link = link->pNext)
+        if (link->sType == BIND_STATUS)
+            *((const bind_status *)link)->result = result;
+}
+
 /*
- * The array forms differ only in their structs. The pNext chain stays as it is. So does a null
- * memory, which the bind of an image of a swapchain has. The arrays are passed on in pieces;
- * after a failure Vulkan leaves it open which of the binds were made.
+ * The array forms differ only in their structs. The pNext chain stays as it is, so that the driver
+ * writes the status of each bind. So does a null memory, which the bind of an image of a swapchain
+ * has. All binds are one call of the driver: only it knows which of them were made if one fails.
  */
 #define DEFINE_ARRAY_BIND(name, info_type)                                                         \
     VKAPI_ATTR VkResult VKAPI_CALL layer_##name(VkDevice handle, uint32_t total,                   \
                                                 const info_type *infos)                            \
     {                                                                                              \
         layer_device *device = layer_device_of(handle);                                            \
-        info_type translated[BINDS];                                                               \
-        VkResult code = VK_SUCCESS;                                                                \
-        for (uint32_t done = 0; done < total && !code;) {                                          \
-            uint32_t now = total - done < BINDS ? total - done : BINDS;                            \
-            memcpy(translated, infos + done, now * sizeof *infos);                                 \
-            for (uint32_t i = 0; i < now; i++)                                                     \
-                layer_translate(device, &translated[i].memory, &translated[i].memoryOffset);       \
-            code = device->next.name(handle, now, translated);                                     \
-            done += now;                                                                           \
+        info_type few[BINDS], *many = NULL;                                                        \
+        if (total > BINDS && !(many = qi_host_allocate(&device->host, total, sizeof *many))) {     \
+            for (uint32_t i = 0; i < total; i++)                                                   \
+                write_status(infos[i].pNext, VK_ERROR_OUT_OF_HOST_MEMORY);                         \
+            return VK_ERROR_OUT_OF_HOST_MEMORY;                                                    \
         }                                                                                          \
+        info_type *translated = many ? many : few;                                                 \
+        for (uint32_t i = 0; i < total; i++) {                                                     \
+            translated[i] = infos[i];                                                              \
+            layer_translate(device, &translated[i].memory, &translated[i].memoryOffset);           \
+        }                                                                                          \
+        VkResult code = device->next.name(handle, total, translated);                              \
+        qi_host_release(&device->host, many, total, sizeof *many);                                 \
         return code;                                                                               \
     }
 

@@ -170,6 +170,7 @@ static layer_device *new_device(VkDevice handle, PFN_vkGetDeviceProcAddr get,
     device->process = getpid();
     pthread_mutex_init(&device->mutex, NULL);
     pthread_mutex_init(&device->trace.mutex, NULL);
+    pthread_mutex_init(&device->interim.mutex, NULL);
     load(device, instance);
     return device;
 }
@@ -201,6 +202,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_CreateDevice(VkPhysicalDevice physic
     layer_open(device, instance, physical, info);
     layer_add_device(device);
     layer_trace_open(device);
+    layer_interim_open(device);
     return VK_SUCCESS;
 }
 

@@ -3,6 +3,8 @@
  */
 #include "src/adapters/vulkan_layer/layer.h"
 
+#include <string.h>
+
 #include "src/base/result.h"
 
 /* A page of the operating system, which a driver uses at alignment for each allocation. */
@@ -38,10 +40,24 @@ static bool has_placed_maps(const VkDeviceCreateInfo *info)
     return false;
 }
 
+/*
+ * Copies the names of the device's extensions without VK_EXT_memory_budget. The budget is advice to
+ * the program. If quire kept to it, a program near its budget would get one allocation of the
+ * driver for each request, which uses no less memory. Returns the number of names.
+ */
+static uint32_t copy_extensions(const VkDeviceCreateInfo *info, const char **names)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < info->enabledExtensionCount; i++)
+        if (strcmp(info->ppEnabledExtensionNames[i], VK_EXT_MEMORY_BUDGET_EXTENSION_NAME) != 0)
+            names[count++] = info->ppEnabledExtensionNames[i];
+    return count;
+}
+
 /* The program's host callbacks are not used for pages: the program expects them only for its own
    calls. */
-static quire_result wrap(layer_device *device, const layer_instance *instance,
-                         VkPhysicalDevice physical, const VkDeviceCreateInfo *info)
+static quire_result wrap_as(layer_device *device, const layer_instance *instance,
+                            VkPhysicalDevice physical, const VkDeviceCreateInfo *info)
 {
     static const char *const DEBUG_UTILS = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
     const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
@@ -62,6 +78,21 @@ static quire_result wrap(layer_device *device, const layer_instance *instance,
         .device_info = info,
     };
     return quire_vulkan_wrap(&options, &device->quire);
+}
+
+static quire_result wrap(layer_device *device, const layer_instance *instance,
+                         VkPhysicalDevice physical, const VkDeviceCreateInfo *info)
+{
+    VkDeviceCreateInfo seen = *info;
+    uint64_t count = info->enabledExtensionCount;
+    const char **names = qi_host_allocate(&device->host, count, sizeof *names);
+    if (count && !names)
+        return QUIRE_ERROR_OUT_OF_HOST_MEMORY;
+    seen.enabledExtensionCount = copy_extensions(info, names);
+    seen.ppEnabledExtensionNames = names;
+    quire_result result = wrap_as(device, instance, physical, &seen);
+    qi_host_release(&device->host, (void *)names, count, sizeof *names);
+    return result;
 }
 
 void layer_open(layer_device *device, const layer_instance *instance, VkPhysicalDevice physical,
@@ -105,6 +136,7 @@ void layer_close(layer_device *device)
                     sizeof *device->privates);
     pthread_mutex_destroy(&device->mutex);
     pthread_mutex_destroy(&device->trace.mutex);
+    pthread_mutex_destroy(&device->interim.mutex);
     qi_host host = device->host;
     qi_host_release(&host, device, 1, sizeof *device);
 }

@@ -46,6 +46,7 @@ enum { LAYER_MAX_STORES = 64 };
     X(LARGE, "large", "passed on: size at or above the threshold, or alignment too large")         \
     X(CHAINED, "chained", "passed on: capture and replay, device masks, unknown structs")          \
     X(KIND, "kind", "passed on: lazily allocated or protected kinds, placed maps")                 \
+    X(INVISIBLE, "invisible", "passed on: to be zeroed, but not host-visible")                     \
     X(REFUSED, "refused", "passed on: quire had no space")                                         \
     X(OFF, "off", "passed on: the layer is not active on this device")
 
@@ -56,13 +57,19 @@ typedef enum layer_outcome {
         LAYER_OUTCOME_COUNT
 } layer_outcome;
 
-/* The quire memory of one memory kind and priority. All members but `tag` are constant. */
+/* The quire memory of one memory kind and priority. All members but the atomic ones are
+   constant. */
 typedef struct layer_store {
     quire_memory *memory;
     uint32_t kind;
     float priority;
     uint64_t threshold; /* allocations of at least so many bytes are passed on */
+    bool is_zeroed;     /* the host writes zeros into every range */
     qi_atomic_u64 tag;  /* in the numbers of its allocations; 0: it had none yet */
+    /* The smallest size that quire refused, 0: none, and how often the program had freed memory
+       then (exhausted.c). */
+    qi_atomic_u64 refused_size, refused_after;
+    qi_atomic_u64 skipped; /* requests for which quire was not asked for that reason */
 } layer_store;
 
 /* A VkDeviceMemory that the layer handed out. */
@@ -103,6 +110,15 @@ typedef struct layer_trace {
     pthread_mutex_t mutex;
 } layer_trace;
 
+/* The statistics so far, in a file (interim.c). */
+typedef struct layer_interim {
+    bool is_on;                      /* constant after layer_interim_open */
+    qi_atomic_u64 calls;             /* allocations and frees of the program */
+    qi_atomic_u64 due_calls, due_ns; /* the file is written again at either of them */
+    pthread_mutex_t mutex;           /* protects the file */
+    char path[LAYER_MAX_PATH + 64];
+} layer_interim;
+
 typedef struct layer_instance {
     struct layer_instance *after;
     void *key;
@@ -140,6 +156,7 @@ typedef struct layer_device {
 
     layer_counts counts;
     layer_trace trace;
+    layer_interim interim;
 } layer_device;
 
 /* ---- registry.c: instances and devices by dispatch key --------------------------------------- */
@@ -175,7 +192,7 @@ void layer_close(layer_device *device);
 layer_outcome layer_plan(layer_device *device, const VkMemoryAllocateInfo *info,
                          layer_store **store);
 
-/* Allocates a range in a page. NULL: quire has no space. */
+/* Allocates a range in a page, zeroed if the settings request it. NULL: quire has no space. */
 layer_memory *layer_allocate(layer_device *device, layer_store *store, uint64_t size);
 void layer_free(layer_device *device, layer_memory *memory);
 
@@ -189,18 +206,38 @@ void layer_translate(layer_device *device, VkDeviceMemory *memory, VkDeviceSize 
 /* Notes the requirements of a resource that the program will probably bind. */
 void layer_learn(layer_device *device, const VkMemoryRequirements *needs);
 
-/* Destroys all empty pages. */
-void layer_trim(layer_device *device);
+/* ---- exhausted.c ----------------------------------------------------------------------------- */
+
+/* Whether quire would probably refuse so many bytes, so that it is not worth asking. */
+bool layer_is_exhausted(const layer_device *device, layer_store *store, uint64_t size);
+
+/* Notes whether quire had so many bytes. */
+void layer_note_answer(const layer_device *device, layer_store *store, uint64_t size,
+                       bool is_refused);
+
+/* Destroys all empty pages. Returns whether there were any. */
+bool layer_trim(layer_device *device);
 
 /* ---- name.c ---------------------------------------------------------------------------------- */
 
 /* Removes the private data of a slot and a memory object. 0 means all of them. */
 void layer_forget_private(layer_device *device, uint64_t slot, uint64_t handle);
 
-/* ---- report.c and trace.c -------------------------------------------------------------------- */
+/* ---- report.c, interim.c and trace.c --------------------------------------------------------- */
 
-/* Writes the statistics if the settings request them. Calls no Vulkan function. */
+/* Writes the statistics to a file in the form of the settings. Returns whether that succeeded.
+   Calls no Vulkan function. */
+bool layer_write_statistics(const layer_device *device, FILE *file);
+
+/* Writes the final statistics if the settings request them, and removes the interim ones. Calls no
+   Vulkan function. */
 void layer_report(layer_device *device);
+
+/* Creates the interim file if the settings request statistics in a file. */
+void layer_interim_open(layer_device *device);
+/* To be called after each allocation and free of the program. */
+void layer_interim_update(layer_device *device);
+void layer_interim_remove(layer_device *device);
 
 void layer_trace_open(layer_device *device);
 void layer_trace_close(layer_device *device);

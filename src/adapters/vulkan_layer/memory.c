@@ -18,17 +18,16 @@ static void count(layer_device *device, layer_outcome outcome, uint64_t size)
     qi_atomic_add_u64(&device->counts.bytes[outcome], size);
 }
 
-/* Passes an allocation on. If the driver is out of memory it tries again without quire's empty
-   pages. */
+/* Passes an allocation on. If the driver is out of memory and quire has empty pages, they are
+   destroyed and the driver is called again. */
 static VkResult pass_on(layer_device *device, layer_outcome outcome,
                         const VkMemoryAllocateInfo *info, const VkAllocationCallbacks *callbacks,
                         VkDeviceMemory *memory)
 {
     VkResult code = device->next.AllocateMemory(device->handle, info, callbacks, memory);
-    if (code == VK_ERROR_OUT_OF_DEVICE_MEMORY || code == VK_ERROR_TOO_MANY_OBJECTS) {
-        layer_trim(device);
+    if ((code == VK_ERROR_OUT_OF_DEVICE_MEMORY || code == VK_ERROR_TOO_MANY_OBJECTS) &&
+        layer_trim(device))
         code = device->next.AllocateMemory(device->handle, info, callbacks, memory);
-    }
     if (code)
         qi_atomic_add_u64(&device->counts.failed, 1);
     else
@@ -36,12 +35,9 @@ static VkResult pass_on(layer_device *device, layer_outcome outcome,
     return code;
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL layer_AllocateMemory(VkDevice handle,
-                                                    const VkMemoryAllocateInfo *info,
-                                                    const VkAllocationCallbacks *callbacks,
-                                                    VkDeviceMemory *memory)
+static VkResult allocate(layer_device *device, const VkMemoryAllocateInfo *info,
+                         const VkAllocationCallbacks *callbacks, VkDeviceMemory *memory)
 {
-    layer_device *device = layer_device_of(handle);
     layer_store *store = NULL;
     layer_outcome outcome = layer_plan(device, info, &store);
     if (outcome != LAYER_IN_A_PAGE)
@@ -54,6 +50,17 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_AllocateMemory(VkDevice handle,
     return VK_SUCCESS;
 }
 
+VKAPI_ATTR VkResult VKAPI_CALL layer_AllocateMemory(VkDevice handle,
+                                                    const VkMemoryAllocateInfo *info,
+                                                    const VkAllocationCallbacks *callbacks,
+                                                    VkDeviceMemory *memory)
+{
+    layer_device *device = layer_device_of(handle);
+    VkResult code = allocate(device, info, callbacks, memory);
+    layer_interim_update(device);
+    return code;
+}
+
 VKAPI_ATTR void VKAPI_CALL layer_FreeMemory(VkDevice handle, VkDeviceMemory memory,
                                             const VkAllocationCallbacks *callbacks)
 {
@@ -62,11 +69,12 @@ VKAPI_ATTR void VKAPI_CALL layer_FreeMemory(VkDevice handle, VkDeviceMemory memo
     if (found) {
         layer_free(device, found);
         qi_atomic_add_u64(&device->counts.freed, 1);
-        return;
+    } else {
+        if (memory)
+            qi_atomic_add_u64(&device->counts.passed_free, 1);
+        device->next.FreeMemory(handle, memory, callbacks);
     }
-    if (memory)
-        qi_atomic_add_u64(&device->counts.passed_free, 1);
-    device->next.FreeMemory(handle, memory, callbacks);
+    layer_interim_update(device);
 }
 
 /* ---- mapping --------------------------------------------------------------------------------- */

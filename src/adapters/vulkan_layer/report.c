@@ -58,10 +58,11 @@ static void write_store(qi_writer *w, const layer_store *store)
     quire_memory_stats stats;
     qi_ignore(quire_memory_get_stats(store->memory, &stats));
     qi_write_format(w,
-                    "  type %" PRIu32 ", priority %.2f: %" PRIu64 " allocations in %" PRIu64
-                    " pages, at most %s requested",
-                    store->kind, (double)store->priority, stats.allocations, stats.pages_created,
-                    qi_bytes(stats.peak_requested_bytes).text);
+                    "  type %" PRIu32 ", priority %.2f: %" PRIu64 " allocation%s in %" PRIu64
+                    " page%s, at most %s requested",
+                    store->kind, (double)store->priority, stats.allocations,
+                    qi_plural(stats.allocations), stats.pages_created,
+                    qi_plural(stats.pages_created), qi_bytes(stats.peak_requested_bytes).text);
     qi_write_format(w, " in %s\n", qi_bytes(stats.peak_reserved_bytes).text);
 }
 
@@ -71,9 +72,9 @@ static void write_text(const layer_device *device, qi_writer *w)
     qi_write_format(w, "VK_LAYER_QUIRE_suballocate: device %" PRIu32 " '", device->number);
     qi_write_text(w, device->info.name);
     qi_write_format(w,
-                    "'\n  %" PRIu64 " allocations of the program, %" PRIu64
-                    " of the driver: %" PRIu64 " pages and %" PRIu64 " passed on\n",
-                    f.client, f.driver, f.pages, f.passed);
+                    "'\n  %" PRIu64 " allocation%s of the program, %" PRIu64
+                    " of the driver: %" PRIu64 " page%s and %" PRIu64 " passed on\n",
+                    f.client, qi_plural(f.client), f.driver, f.pages, qi_plural(f.pages), f.passed);
     for (int i = 0; i < LAYER_OUTCOME_COUNT; i++) {
         uint64_t calls = qi_atomic_load_u64(&device->counts.calls[i]);
         if (calls)
@@ -83,7 +84,7 @@ static void write_text(const layer_device *device, qi_writer *w)
     }
     for (uint32_t i = 0; i < qi_atomic_load_acquire_u32(&device->store_count); i++)
         write_store(w, &device->stores[i]);
-    qi_write_format(w, "  %" PRIu64 " ranges were never freed\n", f.live);
+    qi_write_format(w, "  %" PRIu64 " range%s never freed\n", f.live, qi_plural(f.live));
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -146,7 +147,7 @@ static bool to_file(void *user, const char *text, size_t size)
     return fwrite(text, 1, size, user) == size;
 }
 
-static void write_to(const layer_device *device, FILE *file)
+bool layer_write_statistics(const layer_device *device, FILE *file)
 {
     quire_result result;
     if (device->settings.statistics == LAYER_JSON) {
@@ -160,22 +161,26 @@ static void write_to(const layer_device *device, FILE *file)
         write_text(device, &writer);
         result = qi_writer_finish(&writer);
     }
-    if (result || fflush(file))
-        fprintf(stderr, "VK_LAYER_QUIRE_suballocate: the statistics cannot be written\n");
+    return !result && !fflush(file);
 }
 
 /* Appends to the file, because a process can have several devices and children. */
+static bool report(const layer_device *device)
+{
+    const char *path = device->settings.statistics_file;
+    FILE *file = *path ? fopen(path, "ae") : stderr; /* closed on exec */
+    bool is_written = file && layer_write_statistics(device, file);
+    return !(*path && file && fclose(file)) && is_written;
+}
+
 void layer_report(layer_device *device)
 {
     const char *path = device->settings.statistics_file;
     if (device->settings.statistics == LAYER_NO_STATISTICS)
         return;
-    FILE *file = *path ? fopen(path, "a") : stderr;
-    if (!file) {
-        fprintf(stderr, "VK_LAYER_QUIRE_suballocate: %s cannot be written\n", path);
-        return;
-    }
-    write_to(device, file);
-    if (*path)
-        fclose(file);
+    if (report(device))
+        layer_interim_remove(device);
+    else
+        fprintf(stderr, "VK_LAYER_QUIRE_suballocate: the statistics cannot be written: %s\n",
+                *path ? path : "stderr");
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Each reader parses a text into *out and returns whether the text is valid. */
 
@@ -53,6 +54,12 @@ static bool read_dedicated(const char *text, void *out)
     return *(bool *)out || !strcmp(text, "pass");
 }
 
+static bool read_switch(const char *text, void *out)
+{
+    *(bool *)out = !strcmp(text, "on");
+    return *(bool *)out || !strcmp(text, "off");
+}
+
 static bool read_statistics(const char *text, void *out)
 {
     layer_statistics *form = out;
@@ -60,12 +67,20 @@ static bool read_statistics(const char *text, void *out)
     return *form == LAYER_TEXT || !strcmp(text, "json");
 }
 
+/* Makes a path absolute: the program may change its working directory before a file is written. */
 static bool read_path(const char *text, void *out)
 {
-    size_t length = strlen(text);
-    if (length > LAYER_MAX_PATH)
+    char *path = out;
+    size_t length = 0;
+    if (*text != '/') {
+        if (!getcwd(path, LAYER_MAX_PATH))
+            return false;
+        length = strlen(path);
+        path[length++] = '/';
+    }
+    if (length + strlen(text) > LAYER_MAX_PATH)
         return false;
-    memcpy(out, text, length + 1);
+    memcpy(path + length, text, strlen(text) + 1);
     return true;
 }
 
@@ -86,6 +101,7 @@ bool layer_read_settings(layer_settings *settings)
         {"QUIRE_LAYER_FIT", read_fit, &settings->fit, "segregated, first or buddy"},
         {"QUIRE_LAYER_DEDICATED", read_dedicated, &settings->takes_dedicated,
          "pass or suballocate"},
+        {"QUIRE_LAYER_ZERO", read_switch, &settings->zeroes, "on or off"},
         {"QUIRE_LAYER_STATS", read_statistics, &settings->statistics, "text or json"},
         {"QUIRE_LAYER_STATS_FILE", read_path, settings->statistics_file, "a path"},
         {"QUIRE_LAYER_TRACE", read_path, settings->trace_file, "a path"},

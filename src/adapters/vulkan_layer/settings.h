@@ -14,11 +14,13 @@ enum { LAYER_MAX_PATH = 1023 };
 typedef enum layer_statistics { LAYER_NO_STATISTICS = 0, LAYER_TEXT, LAYER_JSON } layer_statistics;
 
 typedef struct layer_settings {
-    uint64_t page_size; /* bytes; 0: the layer's default */
-    uint64_t threshold; /* bytes; allocations of at least this size are passed on; 0: half a page */
-    uint64_t retained;  /* bytes of empty pages to keep; 0: one page */
+    uint64_t page_size; /* bytes; 0: pages follow use, as in a memory of quire by default */
+    uint64_t threshold; /* bytes; allocations of at least this size are passed on; 0: half of the
+                           largest page */
+    uint64_t retained;  /* bytes of empty pages to keep; 0: the largest page */
     quire_fit fit;
     bool takes_dedicated; /* suballocate dedicated allocations whose resource does not require it */
+    bool zeroes;          /* ranges are zeroed by the host; what is not host-visible is passed on */
     layer_statistics statistics;
     char statistics_file[LAYER_MAX_PATH + 1]; /* "": stderr */
     char trace_file[LAYER_MAX_PATH + 1];      /* "": no trace */

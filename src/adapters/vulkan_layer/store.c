@@ -116,6 +116,7 @@ static layer_store *find_store(layer_device *device, uint32_t kind, float priori
     return NULL;
 }
 
+/* The size of a page; of the largest one, if the pages follow use. */
 static uint64_t page_size_of(const layer_device *device, uint32_t kind)
 {
     uint64_t size = device->settings.page_size ? device->settings.page_size : DEFAULT_PAGE;
@@ -135,9 +136,9 @@ static layer_store *make_store(layer_device *device, uint32_t kind, float priori
     const quire_memory_options options = {
         .name = name,
         .kind_mask = UINT32_C(1) << kind,
-        .fit = settings->fit,
+        .fit.algorithm = settings->fit,
         .priority = priority,
-        .pages = {.page_size = page_size,
+        .pages = {.page_size = settings->page_size ? page_size : 0,
                   .retained_empty_bytes = settings->retained ? settings->retained : page_size},
     };
     if (quire_memory_create(device->quire, &options, &store->memory))
@@ -145,6 +146,7 @@ static layer_store *make_store(layer_device *device, uint32_t kind, float priori
     store->kind = kind;
     store->priority = priority;
     store->threshold = settings->threshold ? settings->threshold : page_size / 2;
+    store->is_zeroed = settings->zeroes;
     qi_atomic_store_release_u32(&device->store_count, count + 1);
     return store;
 }
@@ -204,13 +206,30 @@ layer_outcome layer_plan(layer_device *device, const VkMemoryAllocateInfo *info,
     if ((r.buffer || r.image) &&
         !(device->settings.takes_dedicated && !requires_dedicated(device, &r)))
         return LAYER_DEDICATED;
+    if (device->settings.zeroes && !(device->info.kinds[kind].flags & QUIRE_HOST_VISIBLE))
+        return LAYER_INVISIBLE;
     *store = store_for(device, kind, r.priority);
     if (!*store)
         return LAYER_REFUSED;
-    return info->allocationSize >= (*store)->threshold ||
-                   alignment_for(device, info->allocationSize) > MAX_ALIGNMENT
-               ? LAYER_LARGE
-               : LAYER_IN_A_PAGE;
+    if (info->allocationSize >= (*store)->threshold ||
+        alignment_for(device, info->allocationSize) > MAX_ALIGNMENT)
+        return LAYER_LARGE;
+    return layer_is_exhausted(device, *store, info->allocationSize) ? LAYER_REFUSED
+                                                                    : LAYER_IN_A_PAGE;
+}
+
+/* Writes zeros into a range. The range may be in use before the program maps it, so that the zeros
+   are flushed. */
+static bool write_zeros(const layer_memory *memory)
+{
+    quire_memory *in = memory->store->memory;
+    void *start = NULL;
+    if (quire_map(in, memory->allocation, &start))
+        return false;
+    memset(start, 0, memory->held);
+    quire_result result = quire_flush(in, memory->allocation, 0, 0);
+    qi_ignore(quire_unmap(in, memory->allocation));
+    return !result;
 }
 
 /* Allocates the range of a memory object. The tag lets layer_find recognise the handle. */
@@ -222,6 +241,10 @@ static bool place(layer_device *device, layer_memory *memory, uint64_t alignment
     quire_vulkan_range range;
     if (quire_allocate(store->memory, &options, &memory->allocation))
         return false;
+    if (store->is_zeroed && !write_zeros(memory)) {
+        qi_ignore(quire_free(store->memory, memory->allocation));
+        return false;
+    }
     qi_ignore(quire_vulkan_get_range(store->memory, memory->allocation, &range));
     memory->page = range.memory;
     memory->offset = range.memory_offset;
@@ -242,7 +265,9 @@ layer_memory *layer_allocate(layer_device *device, layer_store *store, uint64_t 
     memory->store = store;
     memory->size = size;
     memory->held = held;
-    if (place(device, memory, alignment_for(device, size)))
+    bool is_placed = place(device, memory, alignment_for(device, size));
+    layer_note_answer(device, store, size, !is_placed);
+    if (is_placed)
         return memory;
     qi_host_release(&device->host, memory, 1, sizeof *memory);
     return NULL;
@@ -284,11 +309,4 @@ void layer_translate(layer_device *device, VkDeviceMemory *memory, VkDeviceSize 
         return;
     *memory = found->page;
     *offset += found->offset;
-}
-
-void layer_trim(layer_device *device)
-{
-    uint32_t count = qi_atomic_load_acquire_u32(&device->store_count);
-    for (uint32_t i = 0; i < count; i++)
-        qi_ignore(quire_memory_trim(device->stores[i].memory, 0, NULL));
 }

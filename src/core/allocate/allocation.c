@@ -7,15 +7,57 @@
 #include <string.h>
 
 #include "src/base/result.h"
+#include "src/core/find/addresses.h"
+#include "src/core/release/release.h"
 #include "src/core/slot/slot_meta.h"
+#include "src/core/state/page_map.h"
+
+/*
+ * The fast path of a memory with find_by_address, where max_fast_size is 0 so that no other memory
+ * tests for the option. Returns NO_SPACE if the ladder has to serve the request.
+ */
+static quire_result place_with_address(quire_memory *memory,
+                                       const quire_allocation_options *options, int how,
+                                       uint32_t *slot)
+{
+    if (!qi_request_is_plain_up_to(memory, options, memory->addresses->max_fast_size))
+        return QUIRE_ERROR_NO_SPACE;
+    qi_range_request request = qi_range_request_from(options);
+    request.extras = QI_EXTRA_ADDRESS;
+    quire_result result = qi_allocate_fast(memory, &request, slot);
+    if (result || qi_addresses_add(memory, *slot, how & QI_COMMITTED))
+        return result;
+    qi_release_unpublished(memory, *slot);
+    return qi_addresses_refuse();
+}
 
 quire_result qi_allocation_place(quire_memory *memory, const quire_allocation_options *options,
                                  int how, quire_result failed, uint32_t *slot)
 {
     qi_request request;
+    if (memory->addresses) { /* nothing has failed: the request was not plain */
+        failed = place_with_address(memory, options, how, slot);
+        if (!failed)
+            return QUIRE_SUCCESS;
+        failed = failed == QUIRE_ERROR_NO_SPACE ? QUIRE_SUCCESS : failed;
+    }
     quire_result result = qi_request_from(memory, options, &request);
     request.is_unaided = how & QI_UNAIDED;
+    request.reserved = !(how & QI_COMMITTED);
     return result ? result : qi_allocate(memory, &request, failed, slot);
+}
+
+quire_result qi_allocation_create(quire_memory *memory, const quire_allocation_options *options,
+                                  int how, quire_allocation *allocation)
+{
+    uint32_t slot = 0;
+    if (!options->stream)
+        return qi_allocation_create_inline(memory, options, how, allocation);
+    quire_result result = qi_allocate_on(memory, options, how, &slot);
+    if (!result)
+        qi_allocation_publish(memory, slot, how & QI_COMMITTED ? QI_PHASE_LIVE : QI_PHASE_RESERVED,
+                              options->info, allocation);
+    return result;
 }
 
 quire_result qi_allocation_adopt(quire_memory *memory, const void *description,
@@ -27,11 +69,14 @@ quire_result qi_allocation_adopt(quire_memory *memory, const void *description,
     quire_result result = qi_request_from(memory, options, &request);
     if (result)
         return result;
+    if (options->stream)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_page_adopt: adopted memory has no stream");
     request.tied = true;
     request.description = description;
     result = qi_allocate(memory, &request, QUIRE_SUCCESS, &slot);
     if (!result)
-        qi_allocation_publish(memory, slot, QI_PHASE_LIVE, allocation);
+        qi_allocation_publish(memory, slot, QI_PHASE_LIVE, options->info, allocation);
     return result;
 }
 
@@ -56,25 +101,41 @@ static uint64_t address_of(quire_memory *memory, uint32_t slot, const quire_allo
     return base ? base + info->offset : 0;
 }
 
-void qi_allocation_describe(quire_memory *memory, uint32_t slot, quire_allocation_info *info)
+/* Requires the shard's lock, or a PRIVATE slot. Copies the record. */
+static void copy_record(quire_memory *memory, uint32_t slot, quire_allocation_info *info)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
     const qi_page *page = qi_memory_page(memory, slot);
     *info = (quire_allocation_info){
         .page = page->number,
         .dedicated = page->dedicated,
-        .committed = qi_slot_phase(&memory->slots, slot) == QI_PHASE_LIVE,
         .offset = record->offset,
         .left_padding = record->left_padding,
         .size = record->size,
         .requested = record->requested,
-        .map_count = qi_slot_map_count(&memory->slots, slot),
+        .user_data = qi_slot_user_data(record),
+        .object = record->object,
+        .native = qi_slot_native(record),
+        .host = qi_page_map_lasting(memory, slot),
     };
-    qi_lock_acquire(&qi_shard_of_slot(memory, slot)->lock);
-    info->user_data = qi_slot_user_data(record);
-    info->object = record->object;
-    info->native = qi_slot_native(record);
-    qi_lock_release(&qi_shard_of_slot(memory, slot)->lock);
+}
+
+void qi_allocation_describe_private(quire_memory *memory, uint32_t slot, qi_phase phase,
+                                    quire_allocation_info *info)
+{
+    copy_record(memory, slot, info);
+    info->committed = phase == QI_PHASE_LIVE;
+    info->address = address_of(memory, slot, info);
+}
+
+void qi_allocation_describe(quire_memory *memory, uint32_t slot, quire_allocation_info *info)
+{
+    qi_lock *lock = &qi_shard_of_slot(memory, slot)->lock;
+    qi_lock_acquire(lock);
+    copy_record(memory, slot, info);
+    qi_lock_release(lock);
+    info->committed = qi_slot_phase(&memory->slots, slot) == QI_PHASE_LIVE;
+    info->map_count = qi_slot_map_count(&memory->slots, slot);
     info->address = address_of(memory, slot, info);
 }
 
@@ -162,20 +223,24 @@ static quire_result rename_slot(quire_memory *memory, uint32_t slot, qi_slot_met
     return result;
 }
 
+quire_result qi_allocation_set_slot_name(quire_memory *memory, uint32_t slot, const char *name)
+{
+    qi_slot_meta *made = NULL;
+    quire_result result = qi_slot_meta_create(&memory->host, name, 0, false, &made);
+    return result ? result : rename_slot(memory, slot, made);
+}
+
 quire_result qi_allocation_set_name(quire_memory *memory, quire_allocation allocation,
                                     const char *name)
 {
     if (name && strlen(name) > QUIRE_MAX_NAME)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u byte%s: %u are allowed",
                             strlen(name), QUIRE_MAX_NAME);
     uint32_t slot = 0;
     quire_result result = qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
     if (result)
         return result;
-    qi_slot_meta *made = NULL;
-    result = qi_slot_meta_create(&memory->host, name, 0, false, &made);
-    if (!result)
-        result = rename_slot(memory, slot, made);
+    result = qi_allocation_set_slot_name(memory, slot, name);
     qi_slot_end_use(&memory->slots, slot);
     return result;
 }

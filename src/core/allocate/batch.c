@@ -37,7 +37,7 @@ static bool take_group(qi_shard *shard, const qi_range_request *range_request, g
 {
     uint32_t taken = take_slots(shard, g, count);
     if (taken == count &&
-        !qi_space_allocate_batch(shard->space, range_request->size, range_request->alignment,
+        !qi_space_allocate_batch(shard->space, range_request->size, range_request->alignment, 0,
                                  g->placements, count)) {
         for (uint32_t i = 0; i < count; i++)
             qi_range_fill_record(shard, range_request, g->slots[i], &g->placements[i]);
@@ -48,88 +48,109 @@ static bool take_group(qi_shard *shard, const qi_range_request *range_request, g
     return false;
 }
 
-/* Makes a PRIVATE slot LIVE, and reports it to the hook first. */
-static quire_allocation publish(quire_memory *memory, uint32_t slot)
+/* Equal allocations that are made in groups. */
+typedef struct batch {
+    quire_memory *memory;
+    const quire_allocation_options *options;
+    qi_request request; /* of the options; without their stream */
+    quire_allocation *allocations;
+    uint64_t made; /* how many are LIVE */
+} batch;
+
+/* Makes a PRIVATE slot the next allocation of the batch. */
+static void publish(batch *b, uint32_t slot)
 {
-    qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
-    return qi_slot_publish(&memory->slots, slot, QI_PHASE_LIVE);
+    quire_allocation_info *info = b->options->info;
+    qi_allocation_publish_early(b->memory, slot, QI_PHASE_LIVE, info ? &info[b->made] : NULL,
+                                &b->allocations[b->made]);
+    b->made++;
 }
 
 /* Places a group of plain ranges in existing pages. Returns false if that is not possible. */
-static bool place_group(quire_memory *memory, const qi_request *request,
-                        quire_allocation *allocations, uint32_t count)
+static bool place_group(batch *b, uint32_t count)
 {
-    if (!qi_request_is_fast(memory, request))
+    quire_memory *memory = b->memory;
+    if (b->options->stream || !qi_request_is_fast(memory, &b->request))
         return false;
     group g;
     qi_error before = qi_error_save();
     qi_shard *shard = qi_shard_mine(memory);
-    const qi_range_request range_request = qi_range_request_of(request);
-    qi_lock_acquire(&shard->lock);
+    const qi_range_request range_request = qi_range_request_of(&b->request);
+    qi_shard_enter(shard);
     qi_page *leaving = qi_shard_catch_up(shard, NULL);
     bool is_placed = take_group(shard, &range_request, &g, count);
     qi_lock_release(&shard->lock);
     if (leaving)
         qi_pages_destroy(memory, leaving);
     for (uint32_t i = 0; i < count && is_placed; i++)
-        allocations[i] = publish(memory, g.slots[i]);
+        publish(b, g.slots[i]);
     if (!is_placed)
         qi_error_restore(&before);
     return is_placed;
 }
 
-/* Places the group one by one, with the whole ladder. *done receives how many succeeded. */
-static quire_result place_each(quire_memory *memory, const qi_request *request,
-                               quire_allocation *allocations, uint32_t count, uint32_t *done)
+/* Places a group one by one, on the stream or with the whole ladder. */
+static quire_result place_each(batch *b, uint32_t count)
 {
-    for (*done = 0; *done < count; ++*done) {
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = 0;
-        quire_result result = qi_allocate(memory, request, QUIRE_SUCCESS, &slot);
+        quire_result result = b->options->stream
+                                  ? qi_allocate_on(b->memory, b->options, QI_COMMITTED, &slot)
+                                  : qi_allocate(b->memory, &b->request, QUIRE_SUCCESS, &slot);
         if (result)
             return result;
-        allocations[*done] = publish(memory, slot);
+        publish(b, slot);
     }
     return QUIRE_SUCCESS;
+}
+
+/*
+ * Frees an allocation of a batch on a stream. Earlier work of the stream may still use its range.
+ * Without host memory for a deferred free the thread waits for that work. The statistics count the
+ * allocation and the free.
+ */
+static void take_back_on(quire_memory *memory, quire_allocation allocation, quire_stream *stream)
+{
+    uint64_t value = 0;
+    if (qi_deferred_claim_and_free(memory, allocation, stream, 0) != QUIRE_ERROR_OUT_OF_HOST_MEMORY)
+        return;
+    if (!qi_stream_mark(stream, &value) && !qi_stream_await(stream, value, QUIRE_FOREVER))
+        qi_ignore(qi_claim_and_free(memory, allocation, QI_ACCEPT_LIVE)); /* CORRUPTED is logged */
 }
 
 /* Takes back the allocations made so far. The caller has not received their handles. */
-static void undo(quire_memory *memory, quire_allocation *allocations, uint64_t count)
+static void undo(const batch *b)
 {
     uint32_t slot = 0;
-    for (uint64_t i = 0; i < count; i++)
-        if (!qi_slot_claim(&memory->slots, allocations[i], QI_ACCEPT_LIVE, &slot)) {
-            qi_event_slot(memory, QUIRE_EVENT_FREED, slot);
-            qi_checked_await_reader(memory, slot);
-            qi_release_unpublished(memory, slot);
+    qi_error error = qi_error_save();
+    for (uint64_t i = 0; i < b->made; i++)
+        if (b->options->stream) {
+            take_back_on(b->memory, b->allocations[i], b->options->stream);
+        } else if (!qi_slot_claim(&b->memory->slots, b->allocations[i], QI_ACCEPT_LIVE, &slot)) {
+            qi_event_slot(b->memory, QUIRE_EVENT_FREED, slot);
+            qi_checked_await_reader(b->memory, slot);
+            qi_release_unpublished(b->memory, slot);
         }
+    qi_error_restore(&error);
 }
 
 /* A group that does not fit at once is placed one by one; the next group is tried at once again. */
-static quire_result place_all(quire_memory *memory, const qi_request *request,
-                              quire_allocation *allocations, uint64_t count)
-{
-    for (uint64_t begin = 0; begin < count; begin += QI_MAX_BATCH) {
-        uint64_t left = count - begin;
-        uint32_t part = left < QI_MAX_BATCH ? (uint32_t)left : QI_MAX_BATCH, done = 0;
-        if (place_group(memory, request, allocations + begin, part))
-            continue;
-        quire_result result = place_each(memory, request, allocations + begin, part, &done);
-        if (result) {
-            qi_error error = qi_error_save();
-            undo(memory, allocations, begin + done);
-            qi_error_restore(&error);
-            return result;
-        }
-    }
-    return QUIRE_SUCCESS;
-}
-
 quire_result qi_allocate_batch(quire_memory *memory, const quire_allocation_options *options,
                                quire_allocation *allocations, uint64_t count)
 {
-    qi_request request;
-    quire_result result = qi_request_from(memory, options, &request);
-    return result ? result : place_all(memory, &request, allocations, count);
+    batch b = {.memory = memory, .options = options, .allocations = allocations};
+    quire_result result = qi_request_from(memory, options, &b.request);
+    while (!result && b.made < count) {
+        uint64_t left = count - b.made;
+        uint32_t part = left < QI_MAX_BATCH ? (uint32_t)left : QI_MAX_BATCH;
+        if (!place_group(&b, part))
+            result = place_each(&b, part);
+    }
+    if (result)
+        undo(&b);
+    else
+        qi_memory_catch_up(memory);
+    return result;
 }
 
 /* ---- freeing ------------------------------------------------------------------------------ */
@@ -166,7 +187,7 @@ static void sort(const quire_memory *memory, const qi_shard *shard,
     for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = qi_handle_slot(allocations[i].id);
         const qi_slot *record = qi_memory_slot(memory, slot);
-        if (QI_IS_CHECKED || record->meta || record->object || record->shard != shard->index) {
+        if (QI_IS_CHECKED || record->meta || record->extras || record->shard != shard->index) {
             p->other[p->other_count++] = slot;
             continue;
         }

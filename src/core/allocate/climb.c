@@ -44,7 +44,7 @@ quire_result qi_climb_place_dedicated(qi_climb *c, qi_page *page)
         .left_padding = (uint32_t)padding,
         .shard = (uint8_t)c->shard->index,
         .object = (uint8_t)c->range.object,
-        .borrowed = c->range.borrowed,
+        .extras = c->range.extras,
     };
     page->slot = c->slot;
     qi_range_count_in(c->shard, record);

@@ -31,6 +31,7 @@ typedef enum qi_rung {
     QI_RUNG_FULL_SEARCH,
     QI_RUNG_OTHER_SHARDS_SEARCH,
     QI_RUNG_WAIT_LAST,
+    QI_RUNG_BEYOND_BUDGET,
     QI_RUNG_QUARANTINE, /* from here on without a lock */
     QI_RUNG_CALLER,
     QI_RUNG_COUNT

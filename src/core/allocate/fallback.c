@@ -5,16 +5,18 @@
 
 #include "src/base/result.h"
 
-/* The callers pass unchecked pointers, so that all three public functions report the same text. */
-static quire_result check(const qi_fallback *fallback, const uint32_t *chosen)
+quire_result qi_fallback_check(quire_memory *const *memories, uint32_t count, const void *options,
+                               uint32_t *chosen, const void *made)
 {
-    bool is_null = !fallback->memories || !fallback->options || !chosen || !fallback->made;
-    for (uint32_t i = 0; i < fallback->count && !is_null; i++)
-        is_null = !fallback->memories[i];
+    bool is_null = !memories || !options || !chosen || !made;
+    if (chosen)
+        *chosen = 0;
+    for (uint32_t i = 0; i < count && !is_null; i++)
+        is_null = !memories[i];
     if (is_null)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "fallback: memories, one of them, options, chosen or the handle is null");
-    if (!fallback->count)
+    if (!count)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "fallback: the list of memories is empty");
     return QUIRE_SUCCESS;
 }
@@ -26,7 +28,7 @@ static quire_result try_all(const qi_fallback *fallback, bool is_unaided, uint32
     for (uint32_t i = 0; i < fallback->count; i++) {
         if (!is_unaided && !fallback->memories[i]->on_out_of_memory.callback)
             continue; /* the first round was its only attempt */
-        quire_result result = fallback->make(fallback, fallback->memories[i], is_unaided);
+        quire_result result = fallback->make(fallback->work, fallback->memories[i], is_unaided);
         if (!result)
             *chosen = i;
         if (!result || result == QUIRE_ERROR_INVALID_ARGUMENT)
@@ -39,13 +41,9 @@ static quire_result try_all(const qi_fallback *fallback, bool is_unaided, uint32
 
 quire_result qi_fallback_run(const qi_fallback *fallback, uint32_t *chosen)
 {
-    if (chosen)
-        *chosen = 0;
-    quire_result result = check(fallback, chosen);
-    if (result)
-        return result;
+    *chosen = 0;
     qi_error before = qi_error_save(), error;
-    result = try_all(fallback, true, chosen, &error);
+    quire_result result = try_all(fallback, true, chosen, &error);
     if (result && result != QUIRE_ERROR_INVALID_ARGUMENT)
         result = try_all(fallback, false, chosen, &error);
     if (result != QUIRE_ERROR_INVALID_ARGUMENT) /* its text is the thread's last error already */

@@ -23,11 +23,14 @@
 #include "src/core/allocate/oom_report.h"
 #include "src/core/allocate/rungs.h"
 #include "src/core/copy/access.h"
+#include "src/core/deferred/deferred_reuse.h"
 #include "src/core/device/policy.h"
+#include "src/core/find/addresses.h"
 #include "src/core/page/page_give_back.h"
 #include "src/core/page/retention.h"
 #include "src/core/release/release.h"
 #include "src/core/slot/slot_meta.h"
+#include "src/core/state/page_map.h"
 
 static bool if_quarantine(const qi_climb *c);
 static qi_outcome quarantine(qi_climb *c);
@@ -38,7 +41,7 @@ static qi_outcome caller(qi_climb *c);
 typedef struct rung {
     bool (*applies)(const qi_climb *c); /* has no side effects */
     qi_outcome (*step)(qi_climb *c);
-    const char *report; /* the refusal lists it after "tried:" if the step ran; NULL: not listed */
+    const char *report; /* the refusal lists it after "Tried:" if the step ran; NULL: not listed */
 } rung;
 
 static const rung RUNGS[QI_RUNG_COUNT] = {
@@ -81,6 +84,9 @@ static const rung RUNGS[QI_RUNG_COUNT] = {
                                      "other shards"},
     /* Wait again: pages may have changed during the searches. */
     [QI_RUNG_WAIT_LAST] = {qi_rung_if_shared_refused, qi_rung_wait, NULL},
+    /* Create a page that exceeds the backend's budget, but no limit of the caller. */
+    [QI_RUNG_BEYOND_BUDGET] = {qi_rung_if_over_budget, qi_rung_beyond_budget,
+                               "a page beyond the budget"},
 
     /* ---- without a lock ---- */
     /* Checked builds: release the quarantine and keep it empty during a second attempt. */
@@ -156,7 +162,7 @@ static quire_result attempt(qi_climb *c)
     c->joined = NULL;
     c->is_over_name = false;
     c->result = QUIRE_ERROR_NO_SPACE;
-    qi_lock_acquire(&c->shard->lock);
+    qi_shard_enter(c->shard);
     c->leaving = qi_shard_catch_up(c->shard, NULL);
     c->result = climb_within_name(c); /* may change c->shard */
     qi_lock_release(&c->shard->lock);
@@ -244,7 +250,7 @@ static quire_result prepare(quire_memory *memory, const qi_request *request, qi_
                                 .requested = request->size,
                                 .user_data = request->object ? request->native : request->user_data,
                                 .object = request->object,
-                                .borrowed = request->borrowed};
+                                .extras = request->extras | memory->extras};
     c->request = request;
     c->home = qi_shard_mine(memory);
     c->dedicated = qi_request_needs_dedicated(memory, request);
@@ -262,11 +268,11 @@ static quire_result prepare(quire_memory *memory, const qi_request *request, qi_
         qi_align_up_overflows(range->size, memory->atom, &range->size) ||
         qi_checked_grow_overflows(memory, &range->alignment, &range->size))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "%u bytes requested: rounded up, that exceeds 64 bits", held);
+                            "%u byte%s requested: rounded up, that exceeds 64 bits", held);
     return QUIRE_SUCCESS;
 }
 
-/* Writes the report texts of the rungs in the mask: "; tried: A, B", or nothing. */
+/* Writes the report texts of the rungs in the mask: ". Tried: A, B", or nothing. */
 static const char *tried_text(uint32_t tried, char *text, size_t size)
 {
     size_t length = 0;
@@ -274,7 +280,7 @@ static const char *tried_text(uint32_t tried, char *text, size_t size)
     for (int i = 0; i < QI_RUNG_COUNT; i++)
         if (tried >> i & 1 && length < size) {
             int more = snprintf(text + length, size - length, "%s%s",
-                                length ? ", " : "; tried: ", RUNGS[i].report);
+                                length ? ", " : ". Tried: ", RUNGS[i].report);
             length += more > 0 ? (size_t)more : 0;
         }
     return text;
@@ -291,9 +297,20 @@ static quire_result refuse(quire_memory *memory, const qi_climb *c, quire_result
                              .name = request->name ? request->name : request->name_later,
                              .size = request->size,
                              .alignment = c->range.alignment,
+                             .is_dedicated = c->dedicated,
                              .tried = tried_text(c->tried, text, sizeof text),
                          },
                          result);
+}
+
+void qi_allocate_undo(quire_memory *memory, uint32_t slot, qi_reuse *reuse)
+{
+    if (!reuse || !reuse->wait) {
+        qi_release_unpublished(memory, slot);
+        return;
+    }
+    qi_page_map_drop(memory, slot);
+    qi_deferred_undo_reuse(memory, slot, reuse);
 }
 
 quire_result qi_allocate(quire_memory *memory, const qi_request *request, quire_result failed,
@@ -305,6 +322,8 @@ quire_result qi_allocate(quire_memory *memory, const qi_request *request, quire_
     quire_result result = prepare(memory, request, &c);
     if (!result)
         result = failed;
+    if (!result && memory->addresses && !qi_addresses_reserve(memory))
+        result = qi_addresses_refuse();
     if (!result)
         result = qi_slot_meta_create(&memory->host, request->name,
                                      request->object ? request->user_data : 0,
@@ -316,10 +335,15 @@ quire_result qi_allocate(quire_memory *memory, const qi_request *request, quire_
     *slot = c.slot;
     if (!request->tied) /* a tied object is not bound yet: its bytes cannot be written */
         qi_checked_placed(memory, *slot, request->zero);
-    if (request->zero)
+    if (qi_unlikely(request->host_use & QI_HOST_MAPPED))
+        result = qi_page_map_keep(memory, *slot);
+    if (!result && request->zero)
         result = qi_access_fill_zero(memory, *slot);
+    if (!result && memory->addresses &&
+        !qi_addresses_add(memory, *slot, !request->object && !request->reserved))
+        result = qi_addresses_refuse();
     if (result) {
-        qi_release_unpublished(memory, *slot);
+        qi_allocate_undo(memory, *slot, request->reuse);
         qi_oom_count(memory);
     }
     return result;

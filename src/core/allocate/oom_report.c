@@ -36,27 +36,49 @@ static void remember(quire_memory *memory, const qi_oom_request *request, quire_
     qi_lock_release(&shard->lock);
 }
 
+/* What the free bytes say about the refusal: empty if a free range is large enough. */
+static const char *cause_of(const qi_oom_request *request, const quire_memory_stats *stats)
+{
+    if (request->is_dedicated || request->size <= stats->largest_free)
+        return "";
+    return request->size <= stats->free_bytes ? " is fragmented" : " is exhausted";
+}
+
+/* "'name' (64 KiB at alignment 512)", or without the name "64 KiB at alignment 512". */
+static void describe(const qi_oom_request *request, char *text, size_t size)
+{
+    char alignment[48] = "";
+    const char *name = request->name;
+    if (request->alignment > 1)
+        snprintf(alignment, sizeof alignment, " at alignment %llu",
+                 (unsigned long long)request->alignment);
+    if (name)
+        snprintf(text, size, "'%.*s' (%s%s)", MAX_SHOWN, name, qi_bytes(request->size).text,
+                 alignment);
+    else
+        snprintf(text, size, "%s%s", qi_bytes(request->size).text, alignment);
+}
+
 /*
  * The reason is copied first, because the report replaces it as the thread's last error. It gets at
  * most half of the text, so that there is room for the state of the memory.
  */
 quire_result qi_oom_report(quire_memory *memory, const qi_oom_request *request, quire_result result)
 {
-    char why[QI_ERROR_TEXT / 2];
-    const char *name = request->name, *quote = name ? "'" : "";
+    char why[QI_ERROR_TEXT / 2], what[MAX_SHOWN + 96];
     snprintf(why, sizeof why, "%s", qi_error_sentence());
+    describe(request, what, sizeof what);
     int64_t native = qi_error_native_code();
     qi_oom_count(memory);
-    const quire_memory_stats stats = qi_stats_get(memory);
+    const quire_memory_stats stats = qi_stats_present(memory);
     result = qi_backend_fail(
         result, native,
-        "cannot allocate %s%.*s%s%s%s at alignment %llu%s: %s; memory '%s' (kind %u, %s): %llu "
-        "page%s, largest free range %s of %s free%s",
-        quote, MAX_SHOWN, name ? name : "", quote, name ? " (" : "", qi_bytes(request->size).text,
-        (unsigned long long)request->alignment, name ? ")" : "", why, memory->name, memory->kind,
-        qi_flags(memory->flags).text, (unsigned long long)stats.page_count,
-        qi_plural(stats.page_count), qi_bytes(stats.largest_free).text,
-        qi_bytes(stats.free_bytes).text, request->tried);
+        "cannot allocate %s: %s; memory '%s' (kind %u, %s)%s: largest free range %s of %s free in "
+        "%llu page%s%s",
+        what, why, memory->name, memory->kind, qi_flags(memory->flags).text,
+        cause_of(request, &stats), qi_bytes(stats.largest_free).text,
+        qi_bytes(stats.free_bytes).text, (unsigned long long)stats.page_count,
+        qi_plural(stats.page_count), request->tried);
     remember(memory, request, result);
     qi_event_refusal(memory, request->size, result);
     return result;
@@ -65,8 +87,8 @@ quire_result qi_oom_report(quire_memory *memory, const qi_oom_request *request, 
 void qi_oom_last(quire_memory *memory, qi_oom_record *last)
 {
     last->number = 0;
-    for (uint32_t i = 0; i < memory->shard_count; i++) {
-        qi_shard *shard = &memory->shards[i];
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++) {
+        qi_shard *shard = memory->shards[i];
         qi_lock_acquire(&shard->lock);
         if (shard->last_oom.number > last->number)
             *last = shard->last_oom;

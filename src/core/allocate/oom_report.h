@@ -17,7 +17,8 @@ typedef struct qi_oom_request {
     const char *name; /* NULL: none */
     uint64_t size;    /* requested bytes */
     uint64_t alignment;
-    const char *tried; /* appended to the report: "; tried: ...", or "" */
+    bool is_dedicated; /* needs a page of its own: free ranges cannot serve it */
+    const char *tried; /* appended to the report: ". Tried: ...", or "" */
 } qi_oom_request;
 
 /*

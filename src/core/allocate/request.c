@@ -10,13 +10,30 @@
 #include "src/core/checked.h"
 #include "src/space/space.h"
 
-quire_result qi_request_check(const quire_memory *memory, const qi_request *request)
+/* Inline in qi_request_check, which every object calls twice. */
+QI_ALWAYS_INLINE quire_result check_values(const qi_request *request)
 {
     if (!request->size)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an allocation of size 0 is requested");
     if (!qi_is_power_of_two(request->alignment))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "alignment %u is not a power of two",
                             request->alignment);
+    if (request->name && strlen(request->name) > QUIRE_MAX_NAME)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u byte%s: %u are allowed",
+                            strlen(request->name), QUIRE_MAX_NAME);
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_request_check_values(const qi_request *request)
+{
+    return check_values(request);
+}
+
+quire_result qi_request_check(const quire_memory *memory, const qi_request *request)
+{
+    quire_result result = check_values(request);
+    if (result)
+        return result;
     if (request->alignment > memory->max_alignment)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "alignment %llu exceeds the maximum of memory '%s', %llu",
@@ -26,10 +43,7 @@ quire_result qi_request_check(const quire_memory *memory, const qi_request *requ
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "a dedicated page is requested, and the policy of memory '%s' has none",
                             memory->name);
-    if (request->name && strlen(request->name) > QUIRE_MAX_NAME)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
-                            strlen(request->name), QUIRE_MAX_NAME);
-    if (request->host_access && !(memory->flags & QUIRE_HOST_VISIBLE))
+    if (request->host_use && !(memory->flags & QUIRE_HOST_VISIBLE))
         return qi_fail_text(QUIRE_ERROR_NOT_HOST_VISIBLE,
                             "host access is requested, and memory '%s' of kind %u is not "
                             "host-visible (%s)",
@@ -50,7 +64,7 @@ quire_result qi_request_from(const quire_memory *memory, const quire_allocation_
         .user_data = options->user_data,
         .zero = options->zero,
         .dedicated = options->dedicated,
-        .host_access = options->host_read || options->host_write,
+        .host_use = qi_host_use(options->host_read, options->host_write, options->mapped),
     };
     return qi_request_check(memory, request);
 }
@@ -60,7 +74,7 @@ bool qi_request_needs_dedicated(const quire_memory *memory, const qi_request *re
     const quire_page_policy *policy = &memory->policy;
     /* Such a fit has one shared page, of the policy's size. A larger request would not fit in
        it. */
-    bool is_one_page = memory->shards->space->fit->max_regions;
+    bool is_one_page = memory->shards[0]->space->fit->max_regions;
     if (policy->dedicated == QUIRE_DEDICATED_NEVER)
         return request->tied;
     return request->dedicated || request->tied || policy->dedicated == QUIRE_DEDICATED_ALWAYS ||
@@ -73,7 +87,7 @@ bool qi_request_needs_dedicated(const quire_memory *memory, const qi_request *re
 uint64_t qi_request_max_fast(const quire_memory *memory)
 {
     const quire_page_policy *policy = &memory->policy;
-    bool is_one_page = memory->shards->space->fit->max_regions;
+    bool is_one_page = memory->shards[0]->space->fit->max_regions;
     if (QI_IS_CHECKED || policy->extra_padding || policy->size_granularity > 1 ||
         memory->atom > 1 || policy->dedicated == QUIRE_DEDICATED_ALWAYS)
         return 0;

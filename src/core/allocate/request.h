@@ -11,6 +11,18 @@
 #include "quire/stream.h"
 #include "src/core/page/range_take.h"
 
+/* What the host does with an allocation; both require memory that can be mapped. */
+enum {
+    QI_HOST_ACCESS = 1, /* reads or writes it */
+    QI_HOST_MAPPED = 2  /* has it mapped until it is freed */
+};
+
+/* One byte without branches, because every buffer computes it. */
+static inline uint8_t qi_host_use(bool reads, bool writes, bool mapped)
+{
+    return (uint8_t)(reads | writes | mapped << 1);
+}
+
 typedef struct qi_request {
     uint64_t size; /* bytes that the caller requested */
     uint64_t held; /* bytes that the backend needs; a value below `size` means `size` */
@@ -20,16 +32,22 @@ typedef struct qi_request {
     uint64_t user_data;
     bool zero; /* filled with zeros before the allocation is published */
     bool dedicated;
-    bool host_access;
-    bool tied;               /* the object needs a page that is created for it alone */
-    const void *description; /* existing memory to adopt, always tied; NULL: none */
-    bool is_unaided;         /* the application's on_out_of_memory is not called */
+    uint8_t host_use; /* of QI_HOST_..., or 0 */
+    bool tied;        /* the object needs a page that is created for it alone */
+    /* Of existing memory to adopt, which is always tied, or of an object; NULL: neither. */
+    const void *description;
+    bool is_unaided; /* the application's on_out_of_memory is not called */
+    bool reserved;   /* not committed yet: it is not found by address */
     quire_object object;
-    uint64_t native;      /* native object; the allocation owns it once it is published */
-    bool borrowed;        /* the application owns the native object and destroys it */
-    quire_stream *stream; /* ranges freed on it are reused before their points have passed */
-    bool *has_waited;     /* with a stream: receives whether a deferred free was reused */
+    bool optimal;           /* an image of optimal tiling */
+    uint64_t native;        /* native object; the allocation owns it once it is published */
+    uint8_t extras;         /* QI_EXTRA_OBJECT and QI_EXTRA_BORROWED, of an object */
+    quire_stream *stream;   /* ranges freed on it are reused before their points have passed */
+    struct qi_reuse *reuse; /* with a stream: receives the deferred free whose range is reused */
 } qi_request;
+
+/* Checks what is wrong for every memory: size, alignment, name. Fails with INVALID_ARGUMENT. */
+QUIRE_MUST_USE quire_result qi_request_check_values(const qi_request *request);
 
 /*
  * Checks what all options share: size, alignment, name, dedicated page, host access. Fails with
@@ -51,22 +69,34 @@ bool qi_request_needs_dedicated(const quire_memory *memory, const qi_request *re
  */
 uint64_t qi_request_max_fast(const quire_memory *memory);
 
-/* Whether the request is a raw range in a shared page, to which the policy adds nothing. */
+/* Whether the request is a raw range in a shared page, to which the policy adds nothing, and for
+   which the backend is not called. */
 static inline bool qi_request_is_fast(const quire_memory *memory, const qi_request *request)
 {
     return !request->name && !request->object && !request->zero && !request->dedicated &&
+           !(request->host_use & QI_HOST_MAPPED && memory->maps_on_demand) &&
            request->held <= request->size && request->size <= memory->max_fast_size;
 }
 
-/* Like qi_request_is_fast, for options that were not checked: false also where a check fails. */
-static inline bool qi_request_is_plain(const quire_memory *memory,
-                                       const quire_allocation_options *options)
+/*
+ * Like qi_request_is_fast, for options that were not checked: false also where a check fails. Does
+ * not look at the stream.
+ */
+QI_ALWAYS_INLINE bool qi_request_is_plain_up_to(const quire_memory *memory,
+                                                const quire_allocation_options *options,
+                                                uint64_t max_size)
 {
     uint64_t mask = options->alignment ? options->alignment - 1 : 0;
     return !options->name && !options->zero && !options->dedicated && !options->host_read &&
-           !options->host_write && options->size && options->size <= memory->max_fast_size &&
+           !options->host_write && !options->mapped && options->size && options->size <= max_size &&
            mask < memory->max_alignment && !(options->alignment & mask) &&
-           !(options->unused[0] | options->unused[1] | options->unused[2] | options->unused[3]);
+           !(options->unused[0] | options->unused[1]);
+}
+
+static inline bool qi_request_is_plain(const quire_memory *memory,
+                                       const quire_allocation_options *options)
+{
+    return qi_request_is_plain_up_to(memory, options, memory->max_fast_size);
 }
 
 /* Returns the range to take for options that are plain. An alignment of 0 means 1. */
@@ -84,7 +114,8 @@ static inline qi_range_request qi_range_request_of(const qi_request *request)
     return (qi_range_request){.size = request->size,
                               .alignment = request->alignment,
                               .requested = request->size,
-                              .user_data = request->user_data};
+                              .user_data = request->user_data,
+                              .extras = request->host_use & QI_HOST_MAPPED ? QI_EXTRA_MAPPED : 0};
 }
 
 #endif

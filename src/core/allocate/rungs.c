@@ -22,11 +22,12 @@
 
 /*
  * A range freed on a stream can be reused on that stream before its point has passed. A request for
- * zeros is excluded: the host writes the zeros and would not wait for the stream.
+ * zeros is excluded: the host writes the zeros and would not wait for the stream. So is a tied
+ * request: its page is created for its object.
  */
 bool qi_rung_if_on_stream(const qi_climb *c)
 {
-    return c->request->stream && !c->request->zero;
+    return c->request->stream && !c->request->zero && !c->request->tied;
 }
 
 bool qi_rung_if_shared(const qi_climb *c)
@@ -54,7 +55,7 @@ bool qi_rung_if_untied_dedicated(const qi_climb *c)
 
 bool qi_rung_if_other_shards(const qi_climb *c)
 {
-    return !c->dedicated && c->shard->memory->shard_count > 1;
+    return !c->dedicated && qi_shard_count(c->shard->memory) > 1;
 }
 
 bool qi_rung_if_elastic(const qi_climb *c)
@@ -79,6 +80,12 @@ bool qi_rung_if_shared_refused(const qi_climb *c)
     return !c->dedicated && qi_is_out_of_pages(c->result);
 }
 
+/* A page fits every limit of the caller, and exceeds the budget of the backend. */
+bool qi_rung_if_over_budget(const qi_climb *c)
+{
+    return c->result == QUIRE_ERROR_OVER_BUDGET && c->progress.is_over_budget;
+}
+
 bool qi_rung_if_other_shards_refused(const qi_climb *c)
 {
     return qi_rung_if_other_shards(c) && qi_is_out_of_pages(c->result);
@@ -95,11 +102,20 @@ static qi_outcome outcome_of(qi_climb *c, quire_result result)
     return result == QUIRE_ERROR_NO_SPACE ? QI_NEXT : QI_REFUSED;
 }
 
+static qi_fitting fitting_of(const qi_climb *c)
+{
+    qi_fitting fitting = qi_deferred_fitting(c->shard, &c->range, c->dedicated);
+    fitting.optimal = c->request->optimal;
+    return fitting;
+}
+
 qi_outcome qi_rung_reuse(qi_climb *c)
 {
-    *c->request->has_waited =
-        qi_deferred_reuse(c->shard, c->request->stream, &c->range, c->dedicated, &c->slot);
-    return *c->request->has_waited ? QI_PLACED : QI_NEXT;
+    const qi_fitting fitting = fitting_of(c);
+    return qi_deferred_reuse(c->shard, c->request->stream, &c->range, &fitting, &c->slot,
+                             c->request->reuse)
+               ? QI_PLACED
+               : QI_NEXT;
 }
 
 qi_outcome qi_rung_existing(qi_climb *c)
@@ -121,9 +137,11 @@ qi_outcome qi_rung_collect(qi_climb *c)
 
 qi_outcome qi_rung_take_over(qi_climb *c)
 {
-    *c->request->has_waited =
-        qi_deferred_take_over(c->shard, c->request->stream, &c->range, c->dedicated, &c->slot);
-    return *c->request->has_waited ? QI_PLACED : QI_NEXT;
+    const qi_fitting fitting = fitting_of(c);
+    return qi_deferred_take_over(c->shard, c->request->stream, &c->range, &fitting, &c->slot,
+                                 c->request->reuse)
+               ? QI_PLACED
+               : QI_NEXT;
 }
 
 /* ---- pages ---------------------------------------------------------------------------------- */
@@ -181,8 +199,8 @@ qi_outcome qi_rung_other_shards_page(qi_climb *c)
     uint64_t needed = 0;
     if (qi_page_needed_size(c->shard, c->range.size, c->range.alignment, false, &needed))
         return QI_NEXT; /* as in qi_rung_kept_page */
-    for (uint32_t i = 1; i < memory->shard_count && !page; i++) {
-        qi_climb_go_to(c, &memory->shards[(c->home->index + i) % memory->shard_count]);
+    for (uint32_t i = 1; i < qi_shard_count(memory) && !page; i++) {
+        qi_climb_go_to(c, memory->shards[(c->home->index + i) % qi_shard_count(memory)]);
         page = qi_empty_pages_find_shared(c->shard, needed);
         if (page)
             qi_page_leave_shard(page);
@@ -259,8 +277,7 @@ static quire_result place_in_new_page(qi_climb *c, qi_page *page)
     quire_result result =
         c->dedicated ? qi_climb_place_dedicated(c, page) : qi_climb_place_in_made(c);
     if (!result) {
-        c->progress.events.made =
-            (qi_page_change){.size = page->native.size, .number = page->number};
+        c->progress.events.made = qi_page_made(page);
         qi_page_keep(page);
         return QUIRE_SUCCESS;
     }
@@ -284,6 +301,22 @@ qi_outcome qi_rung_new_page(qi_climb *c)
     if (!result)
         result = place_in_new_page(c, page);
     return result ? page_refused(c, result) : QI_PLACED;
+}
+
+/* Grows the elastic page where the memory has one, as the rungs within the budget do. */
+qi_outcome qi_rung_beyond_budget(qi_climb *c)
+{
+    qi_outcome outcome = QI_NEXT;
+    qi_climb_note(c, QI_RUNG_BEYOND_BUDGET);
+    qi_climb_give_back(c);
+    c->result = QUIRE_ERROR_NO_SPACE;
+    c->progress.may_exceed = true;
+    if (qi_rung_if_elastic(c))
+        outcome = qi_rung_elastic(c);
+    if (outcome == QI_NEXT && qi_rung_if_none_refused(c))
+        outcome = qi_rung_new_page(c);
+    c->progress.may_exceed = false;
+    return outcome;
 }
 
 /* The thread's own leaving pages are given back first: it would wait for itself. */
@@ -312,8 +345,8 @@ qi_outcome qi_rung_other_shards_search(qi_climb *c)
     quire_memory *memory = c->shard->memory;
     qi_error error = qi_error_save();
     qi_climb_note(c, QI_RUNG_OTHER_SHARDS_SEARCH);
-    for (uint32_t i = 1; i < memory->shard_count; i++) {
-        qi_climb_go_to(c, &memory->shards[(c->home->index + i) % memory->shard_count]);
+    for (uint32_t i = 1; i < qi_shard_count(memory); i++) {
+        qi_climb_go_to(c, memory->shards[(c->home->index + i) % qi_shard_count(memory)]);
         if (!qi_climb_place(c, QI_EXHAUSTIVE))
             return QI_PLACED;
     }

@@ -30,6 +30,7 @@ bool qi_rung_if_none_refused(const qi_climb *c);
 bool qi_rung_if_page_refused(const qi_climb *c);
 bool qi_rung_if_shared_refused(const qi_climb *c);
 bool qi_rung_if_other_shards_refused(const qi_climb *c);
+bool qi_rung_if_over_budget(const qi_climb *c);
 
 /* ---- steps; the table in ladder.c says what each does
    ----------------------------------------- */
@@ -45,6 +46,7 @@ qi_outcome qi_rung_other_shards_page(qi_climb *c);
 qi_outcome qi_rung_elastic(qi_climb *c);
 qi_outcome qi_rung_empty_pages(qi_climb *c);
 qi_outcome qi_rung_new_page(qi_climb *c);
+qi_outcome qi_rung_beyond_budget(qi_climb *c);
 qi_outcome qi_rung_wait(qi_climb *c);
 qi_outcome qi_rung_full_search(qi_climb *c);
 qi_outcome qi_rung_other_shards_search(qi_climb *c);

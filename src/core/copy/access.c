@@ -1,5 +1,5 @@
 /*
- * access.c - map, flush, invalidate, write, read and fill (see access.h).
+ * access.c - map, flush, invalidate, write and read (see access.h). Fills are in access_fill.c.
  *
  * Each call holds a use of the allocation while it works: no thread can free it during the copy.
  * No lock is held while bytes are copied or the backend is called.
@@ -10,10 +10,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-
-/* Host bytes per backend call when a fill is written as copies. Zeros come from a static array;
-   any other value from an array on the stack, which is therefore smaller. */
-enum { ZERO_CHUNK = 64 * 1024, VALUE_CHUNK = 8 * 1024 };
+#include "src/core/state/page_map.h"
 
 static quire_result refuse_device_only(const quire_memory *memory)
 {
@@ -25,9 +22,10 @@ static quire_result refuse_device_only(const quire_memory *memory)
 
 static quire_result refuse_range(uint64_t limit, uint64_t offset, uint64_t size)
 {
-    return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                        "%u bytes at offset %u are outside an allocation or view of %u bytes", size,
-                        offset, limit);
+    return qi_fail_with(
+        QUIRE_ERROR_OUT_OF_RANGE,
+        "a range of %u byte%s at offset %u is outside an allocation or view of %u byte%s", size,
+        offset, limit);
 }
 
 quire_result qi_access_resolve_range(uint64_t limit, uint64_t offset, uint64_t *size)
@@ -61,13 +59,6 @@ static bool is_coherent(const quire_memory *memory)
     return (memory->flags & QUIRE_HOST_COHERENT) != 0;
 }
 
-/* The host address of a slot's first byte. Its page must be mapped. */
-static char *host_bytes(const quire_memory *memory, uint32_t slot)
-{
-    char *page = qi_memory_page(memory, slot)->native.host;
-    return page + qi_memory_slot(memory, slot)->offset;
-}
-
 /* Ranges are checked against the requested size: bytes that rounding added are not the caller's. */
 quire_result qi_access_begin(quire_memory *memory, quire_allocation allocation, uint64_t offset,
                              uint64_t *size, uint32_t *slot)
@@ -89,12 +80,18 @@ quire_result qi_access_map(quire_memory *memory, quire_allocation allocation, ui
                            uint64_t size, void **pointer)
 {
     uint32_t slot = 0;
+    char *bytes;
     quire_result result = qi_access_begin(memory, allocation, offset, &size, &slot);
     if (result)
         return result;
-    result = qi_slot_add_map(&memory->slots, slot);
-    if (!result)
-        *pointer = host_bytes(memory, slot) + offset;
+    result = qi_page_map_begin_slot(memory, slot, &bytes);
+    if (!result) {
+        result = qi_slot_add_map(&memory->slots, slot);
+        if (!result)
+            *pointer = bytes + offset;
+        else
+            qi_page_map_end_slot(memory, slot);
+    }
     qi_slot_end_use(&memory->slots, slot);
     return result;
 }
@@ -106,6 +103,8 @@ quire_result qi_access_unmap(quire_memory *memory, quire_allocation allocation)
     if (result)
         return result;
     result = qi_slot_remove_map(&memory->slots, slot);
+    if (!result)
+        qi_page_map_end_slot(memory, slot);
     qi_slot_end_use(&memory->slots, slot);
     return result;
 }
@@ -168,6 +167,21 @@ static quire_result sync_range(quire_memory *memory, uint32_t slot, uint64_t off
                       sync);
 }
 
+/* The same, where the page may not be mapped. Coherent kinds need no map. */
+static quire_result sync_mapped(quire_memory *memory, uint32_t slot, uint64_t offset, uint64_t size,
+                                sync_function sync)
+{
+    char *bytes;
+    if (is_coherent(memory))
+        return QUIRE_SUCCESS;
+    quire_result result = qi_page_map_begin_slot(memory, slot, &bytes);
+    if (result)
+        return result;
+    result = sync_range(memory, slot, offset, size, sync);
+    qi_page_map_end_slot(memory, slot);
+    return result;
+}
+
 static quire_result sync_call(quire_memory *memory, quire_allocation allocation, uint64_t offset,
                               uint64_t size, sync_function sync)
 {
@@ -175,7 +189,7 @@ static quire_result sync_call(quire_memory *memory, quire_allocation allocation,
     quire_result result = qi_access_begin(memory, allocation, offset, &size, &slot);
     if (result)
         return result;
-    result = sync_range(memory, slot, offset, size, sync);
+    result = sync_mapped(memory, slot, offset, size, sync);
     qi_slot_end_use(&memory->slots, slot);
     return result;
 }
@@ -195,28 +209,49 @@ quire_result qi_access_invalidate(quire_memory *memory, quire_allocation allocat
 /* ---- write and read ----------------------------------------------------------------------- */
 
 /* The flush comes after the copy: the device then sees what the host wrote. */
-static quire_result write_bytes(quire_memory *memory, uint32_t slot, uint64_t offset,
-                                const void *data, uint64_t size)
+static quire_result write_mapped(quire_memory *memory, uint32_t slot, uint64_t offset,
+                                 const void *data, uint64_t size)
 {
-    if (is_mappable(memory)) {
-        memcpy(host_bytes(memory, slot) + offset, data, size);
-        return sync_range(memory, slot, offset, size, qi_device_flush);
-    }
+    char *bytes;
+    quire_result result = qi_page_map_begin_slot(memory, slot, &bytes);
+    if (result)
+        return result;
+    memcpy(bytes + offset, data, size);
+    result = sync_range(memory, slot, offset, size, qi_device_flush);
+    qi_page_map_end_slot(memory, slot);
+    return result;
+}
+
+quire_result qi_access_write_slot(quire_memory *memory, uint32_t slot, uint64_t offset,
+                                  const void *data, uint64_t size)
+{
+    if (is_mappable(memory))
+        return write_mapped(memory, slot, offset, data, size);
     const qi_page *page = qi_memory_page(memory, slot);
     return qi_device_copy_to_page(memory->device, &memory->calls, &page->native,
                                   qi_memory_slot(memory, slot)->offset + offset, data, size);
 }
 
 /* The invalidation comes before the copy: the host then sees what the device wrote. */
+static quire_result read_mapped(quire_memory *memory, uint32_t slot, uint64_t offset, void *data,
+                                uint64_t size)
+{
+    char *bytes;
+    quire_result result = qi_page_map_begin_slot(memory, slot, &bytes);
+    if (result)
+        return result;
+    result = sync_range(memory, slot, offset, size, qi_device_invalidate);
+    if (!result)
+        memcpy(data, bytes + offset, size);
+    qi_page_map_end_slot(memory, slot);
+    return result;
+}
+
 static quire_result read_bytes(quire_memory *memory, uint32_t slot, uint64_t offset, void *data,
                                uint64_t size)
 {
-    if (is_mappable(memory)) {
-        quire_result result = sync_range(memory, slot, offset, size, qi_device_invalidate);
-        if (!result)
-            memcpy(data, host_bytes(memory, slot) + offset, size);
-        return result;
-    }
+    if (is_mappable(memory))
+        return read_mapped(memory, slot, offset, data, size);
     const qi_page *page = qi_memory_page(memory, slot);
     return qi_device_copy_from_page(memory->device, &memory->calls, &page->native,
                                     qi_memory_slot(memory, slot)->offset + offset, data, size);
@@ -244,7 +279,7 @@ quire_result qi_access_write(quire_memory *memory, quire_allocation allocation, 
     if (result)
         return result;
     if (size)
-        result = write_bytes(memory, slot, offset, data, size);
+        result = qi_access_write_slot(memory, slot, offset, data, size);
     qi_slot_end_use(&memory->slots, slot);
     return result;
 }
@@ -258,82 +293,6 @@ quire_result qi_access_read(quire_memory *memory, quire_allocation allocation, u
         return result;
     if (size)
         result = read_bytes(memory, slot, offset, data, size);
-    qi_slot_end_use(&memory->slots, slot);
-    return result;
-}
-
-/* A fill as writes, for backends that cannot fill. */
-static quire_result write_value(quire_memory *memory, uint32_t slot, uint64_t offset, uint64_t size,
-                                uint8_t value)
-{
-    static const char zeros[ZERO_CHUNK];
-    char chunk[VALUE_CHUNK];
-    const char *bytes = value ? chunk : zeros;
-    uint64_t step = value ? sizeof chunk : sizeof zeros;
-    memset(chunk, value, sizeof chunk);
-    quire_result result = QUIRE_SUCCESS;
-    for (uint64_t done = 0; done < size && !result; done += step) {
-        uint64_t left = size - done;
-        result = write_bytes(memory, slot, offset + done, bytes, left < step ? left : step);
-    }
-    return result;
-}
-
-/*
- * Tries the mapping first, then the backend's fill, then writes. The last error of the thread is
- * restored where a fill is refused and the writes succeed.
- */
-quire_result qi_access_fill_slot(quire_memory *memory, uint32_t slot, uint64_t offset,
-                                 uint64_t size, uint8_t value)
-{
-    if (is_mappable(memory)) {
-        memset(host_bytes(memory, slot) + offset, value, size);
-        return sync_range(memory, slot, offset, size, qi_device_flush);
-    }
-    if (!qi_device_offers(memory->device, QUIRE_BACKEND_FILL))
-        return write_value(memory, slot, offset, size, value);
-    /* a backend that fills some pages only answers UNSUPPORTED for the others */
-    qi_error before = qi_error_save();
-    quire_result result =
-        qi_device_fill_page(memory->device, &memory->calls, &qi_memory_page(memory, slot)->native,
-                            qi_memory_slot(memory, slot)->offset + offset, size, value);
-    if (result != QUIRE_ERROR_UNSUPPORTED)
-        return result;
-    result = write_value(memory, slot, offset, size, value);
-    if (!result)
-        qi_error_restore(&before);
-    return result;
-}
-
-/* Fills the whole size of the range, rounding included, up to the red zone of checked builds. */
-quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot)
-{
-    const qi_slot *record = qi_memory_slot(memory, slot);
-    return qi_access_fill_slot(memory, slot, 0, qi_checked_usable(record, record->size), 0);
-}
-
-quire_result qi_access_begin_fill(quire_memory *memory, quire_allocation allocation,
-                                  uint64_t offset, uint64_t *size, uint32_t *slot)
-{
-    quire_result result = qi_device_check_bytes(memory->device, memory->kind);
-    if (!result)
-        result = qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);
-    if (result)
-        return result;
-    result = qi_access_resolve_range(qi_memory_slot(memory, *slot)->requested, offset, size);
-    if (result)
-        qi_slot_end_use(&memory->slots, *slot);
-    return result;
-}
-
-quire_result qi_access_fill(quire_memory *memory, quire_allocation allocation, uint64_t offset,
-                            uint64_t size, uint8_t value)
-{
-    uint32_t slot = 0;
-    quire_result result = qi_access_begin_fill(memory, allocation, offset, &size, &slot);
-    if (result)
-        return result;
-    result = qi_access_fill_slot(memory, slot, offset, size, value);
     qi_slot_end_use(&memory->slots, slot);
     return result;
 }
@@ -352,7 +311,10 @@ quire_result qi_access_get_native(quire_memory *memory, quire_allocation allocat
     const qi_page *page = qi_memory_page(memory, slot);
     native->device = memory->device;
     native->page = page->native.native;
-    native->host = page->native.host ? host_bytes(memory, slot) : NULL;
+    if (memory->maps_on_demand) /* the page's address may be changing */
+        native->host = qi_page_map_lasting(memory, slot);
+    else
+        native->host = page->native.host ? (char *)page->native.host + record->offset : NULL;
     native->offset = record->offset;
     native->size = record->size;
     /* the lock guards the word that holds the user data or the native handle (slot.h) */

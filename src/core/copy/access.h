@@ -16,8 +16,8 @@
 
 /*
  * *pointer receives the address of the byte at `offset`. The mapping is counted until
- * qi_access_unmap. Pages of host-visible kinds are mapped when they are created, so that mapping
- * costs a count and an addition. `size` of 0 means up to the end.
+ * qi_access_unmap. Pages of host-visible kinds are mapped when they are created, unless the memory
+ * maps on demand, so that mapping costs a count and an addition. `size` of 0 means up to the end.
  */
 QUIRE_MUST_USE quire_result qi_access_map(quire_memory *memory, quire_allocation allocation,
                                           uint64_t offset, uint64_t size, void **pointer);
@@ -39,6 +39,25 @@ QUIRE_MUST_USE quire_result qi_access_flush_batch(quire_memory *memory, const qu
 QUIRE_MUST_USE quire_result qi_access_invalidate_batch(quire_memory *memory,
                                                        const quire_view *views, uint64_t count);
 
+/* qi_device_flush_many or qi_device_invalidate_many. */
+typedef quire_result (*qi_access_sync)(quire_device *, qi_calls *, const quire_page_range *,
+                                       uint32_t);
+
+/* The ranges of the next call of the backend. It belongs to the calling thread. */
+typedef struct qi_access_list {
+    quire_memory *memory;
+    qi_access_sync sync;
+    uint32_t count;
+    quire_page_range ranges[QUIRE_MAX_RANGES];
+} qi_access_list;
+
+/* Adds a checked range of an allocation in use, and calls the backend when the list is full. Does
+   nothing if the memory kind is coherent. */
+QUIRE_MUST_USE quire_result qi_access_add(qi_access_list *list, uint32_t slot, uint64_t offset,
+                                          uint64_t size);
+/* Calls the backend for what the list has. */
+QUIRE_MUST_USE quire_result qi_access_send(qi_access_list *list);
+
 /* A size of 0 is allowed and copies nothing. The handle and the offset are still checked. */
 QUIRE_MUST_USE quire_result qi_access_write(quire_memory *memory, quire_allocation allocation,
                                             uint64_t offset, const void *data, uint64_t size);
@@ -59,7 +78,11 @@ QUIRE_MUST_USE quire_result qi_access_get_native(quire_memory *memory, quire_all
 
 /* ---- by slot ------------------------------------------------------------------------------- */
 
-/* Fills all bytes of a slot with zeros, or a range with a value. */
+/* Writes bytes of a slot, as qi_access_write does. The size is above 0. */
+QUIRE_MUST_USE quire_result qi_access_write_slot(quire_memory *memory, uint32_t slot,
+                                                 uint64_t offset, const void *data, uint64_t size);
+
+/* access_fill.c: fills all bytes of a slot with zeros, or a range with a value. */
 QUIRE_MUST_USE quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot);
 QUIRE_MUST_USE quire_result qi_access_fill_slot(quire_memory *memory, uint32_t slot,
                                                 uint64_t offset, uint64_t size, uint8_t value);

@@ -34,14 +34,14 @@ static quire_result check_options(const quire_copy_options *o)
 static quire_result refuse_pitch(const char *end, const char *what, uint64_t pitch, uint64_t min)
 {
     return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
-                        "the copy's %s has a %s pitch of %llu bytes, and a %s has %llu", end, what,
-                        (unsigned long long)pitch, what, (unsigned long long)min);
+                        "the copy's %s has a %s pitch of %llu byte%s, and a %s has %llu", end, what,
+                        (unsigned long long)pitch, qi_plural(pitch), what, (unsigned long long)min);
 }
 
 static quire_result refuse_extent(const qi_copy_region *region)
 {
     return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                        "%u slices of %u rows of %u bytes: their size exceeds 64 bits",
+                        "%u slice%s of %u row%s of %u byte%s: their size exceeds 64 bits",
                         region->slices, region->rows, region->size);
 }
 
@@ -87,14 +87,14 @@ static quire_result begin_in_memory(const quire_copy_end *requested, uint64_t ex
     const qi_slot *record = qi_memory_slot(memory, end->slot);
     if (!qi_range_fits(side->offset, extent, record->requested)) {
         result = qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                              "the copy takes %u bytes at offset %u of an allocation of %u bytes",
+                              "the copy takes %u byte%s at offset %u of an allocation of %u byte%s",
                               extent, side->offset, record->requested);
         qi_slot_end_use(&memory->slots, end->slot);
         return result;
     }
     end->memory = memory;
     end->page = page_of(memory, end->slot);
-    end->host = end->page->host;
+    end->host = memory->maps_on_demand ? NULL : end->page->host;
     side->offset += record->offset;
     return QUIRE_SUCCESS;
 }
@@ -108,7 +108,7 @@ static quire_result begin_on_host(const void *pointer, uint64_t extent, qi_end *
     if (qi_add_overflows((uintptr_t)pointer, side->offset, &last) ||
         qi_add_overflows(last, extent, &last) || last > UINTPTR_MAX)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                            "the copy takes %u bytes at offset %u of host memory at %x: they go "
+                            "the copy takes %u byte%s at offset %u of host memory at %x: they go "
                             "beyond the last address",
                             extent, side->offset, (uintptr_t)pointer);
     return QUIRE_SUCCESS;
@@ -143,7 +143,7 @@ static quire_result begin_ends(qi_copy *copy, const quire_copy_options *o, uint6
 /*
  * The ends must not share a byte. They can where both lie in one page, or where the host reaches
  * both at the same address: two pages can be mapped there if one was created from the memory of the
- * other.
+ * other. That is not known of pages that are mapped on demand and that the backend copies.
  */
 static quire_result check_overlap(const qi_copy *copy)
 {
@@ -159,8 +159,8 @@ static quire_result check_overlap(const qi_copy *copy)
     uint64_t apart = region.to.offset > region.from.offset ? region.to.offset - region.from.offset
                                                            : region.from.offset - region.to.offset;
     return qi_fail_with(QUIRE_ERROR_OVERLAP,
-                        "the ends of the copy share bytes: they begin %u bytes apart, and take %u "
-                        "and %u bytes",
+                        "the ends of the copy share bytes: they begin %u byte%s apart, and take %u "
+                        "and %u byte%s",
                         apart, qi_copy_region_extent(&region, &region.to),
                         qi_copy_region_extent(&region, &region.from));
 }
@@ -184,7 +184,9 @@ quire_result qi_copy_begin(qi_copy *copy, const quire_copy_options *o)
     if (result || !o->size)
         return result;
     qi_copy_region_merge(region);
-    result = check_overlap(copy);
+    result = qi_copy_reach(copy, qi_copy_path_first(copy->to.memory, copy->from.memory));
+    if (!result)
+        result = check_overlap(copy);
     if (result)
         qi_copy_end(copy);
     return result;
@@ -230,7 +232,7 @@ quire_result qi_copy_run(qi_copy *copy, const quire_progress *progress)
         done += qi_copy_region_bytes(&part);
         if (!report_progress(progress, done, total))
             return qi_fail_with(QUIRE_ERROR_BUSY,
-                                "the progress callback ended the copy after %u of %u bytes", done,
+                                "the progress callback ended the copy after %u of %u byte%s", done,
                                 total);
     }
     return QUIRE_SUCCESS;

@@ -12,15 +12,15 @@
 
 /* ---- whole copies and fills ---------------------------------------------------------------- */
 
-/* As quire_copy. */
+/* As quire_copy without a stream. */
 QUIRE_MUST_USE quire_result qi_copy_now(const quire_copy_options *options);
 
 /* As quire_copy_get_path, for two memories of which at most one is NULL. */
 quire_copy_path qi_copy_path_between(const quire_memory *to, const quire_memory *from);
 
 /*
- * copy_stream.c: as quire_copy_on and quire_fill_on. `done` may be NULL; on success it receives the
- * point after the copy, or stays as it is where the copy is complete on return.
+ * copy_stream.c: as quire_copy and quire_fill with a stream. `done` may be NULL; on success it
+ * receives the point after the copy, or stays as it is where the copy is complete on return.
  */
 QUIRE_MUST_USE quire_result qi_copy_on_stream(quire_stream *stream,
                                               const quire_copy_options *options, quire_point *done);

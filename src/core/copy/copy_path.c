@@ -299,6 +299,7 @@ void qi_copy_finish(qi_copy *copy)
     if (copy->bounce)
         qi_host_release(&copy->to.memory->host, copy->bounce, copy->bounce_size, 1);
     copy->bounce = NULL;
+    qi_copy_leave(copy);
 }
 
 /* Copies a part that fits into the bounce buffer, where its rows are packed without gaps. */
@@ -333,6 +334,9 @@ static quire_result copy_by_bounce(qi_copy *copy, const qi_copy_region *region)
 
 static quire_result copy_by(qi_copy *copy, const qi_copy_region *region, qi_copy_path path)
 {
+    quire_result result = qi_copy_reach(copy, path);
+    if (result)
+        return result;
     switch (path) {
     case QI_COPY_PATH_PAGES:
         return copy_by_backend(copy, region, copy->to.memory, call_copy_pages);

@@ -19,7 +19,9 @@ typedef struct qi_end {
     quire_memory *memory; /* NULL: host memory */
     uint32_t slot;        /* in use while the copy runs */
     const qi_device_page *page;
-    char *host; /* the page's first byte or the caller's pointer; NULL: the host cannot reach it */
+    /* the page's first byte or the caller's pointer; NULL: the host cannot reach it, or not yet
+       (qi_copy_reach) */
+    char *host;
 } qi_end;
 
 typedef struct qi_copy {
@@ -51,7 +53,15 @@ quire_copy_path qi_copy_path_public(qi_copy_path path, const quire_memory *to,
 /* Copies a part of a copy's region on the best supported path. May allocate the bounce buffer. */
 QUIRE_MUST_USE quire_result qi_copy_execute(qi_copy *copy, const qi_copy_region *part);
 
-/* Frees the bounce buffer, if there is one. */
+/*
+ * copy_reach.c: maps the pages that the host reads or writes on a path, where they are mapped on
+ * demand, until qi_copy_leave. Fails with what the backend answers. May be called again for another
+ * path.
+ */
+QUIRE_MUST_USE quire_result qi_copy_reach(qi_copy *copy, qi_copy_path path);
+void qi_copy_leave(qi_copy *copy);
+
+/* Frees the bounce buffer and ends the maps of qi_copy_reach, if there are any. */
 void qi_copy_finish(qi_copy *copy);
 
 /* A function of a backend that takes jobs, with its arguments. */

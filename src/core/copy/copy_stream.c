@@ -1,5 +1,5 @@
 /*
- * copy_stream.c - copies and fills in the order of a stream (see copy.h).
+ * copy_stream.c - copies, batches and fills in the order of a stream (see copy.h).
  *
  * What the backend cannot do on the stream is done by the calling thread, after it waited for the
  * work submitted to the stream so far. The order is the same, the copy is complete on return, and
@@ -8,6 +8,7 @@
 #include "src/base/result.h"
 #include "src/core/copy/access.h"
 #include "src/core/copy/copy.h"
+#include "src/core/copy/copy_batch.h"
 #include "src/core/deferred/stream.h"
 
 /* ---- common ------------------------------------------------------------------------------- */
@@ -104,6 +105,51 @@ quire_result qi_copy_on_stream(quire_stream *stream, const quire_copy_options *o
         return result;
     result = copy_on(stream, &copy, done);
     qi_copy_end(&copy);
+    return result;
+}
+
+/* ---- batches ------------------------------------------------------------------------------ */
+
+/* Waits for the part of a batch that was submitted before the failure: the caller gets no point,
+   and may free the allocations. The thread's last error is that of the batch. */
+static void settle(quire_stream *stream)
+{
+    qi_error failure = qi_error_save();
+    qi_ignore(await_work(stream)); /* without a mark nothing is left to wait for */
+    qi_error_restore(&failure);
+}
+
+static quire_result write_batch_on(quire_stream *stream, const qi_copy_batch *batch,
+                                   quire_point *done)
+{
+    qi_error before = qi_error_save();
+    bool has_submitted;
+    quire_result result = qi_copy_batch_submit(batch, stream->native, &has_submitted);
+    if (!result)
+        return get_point(stream, done);
+    if (result != QUIRE_ERROR_UNSUPPORTED) {
+        if (has_submitted)
+            settle(stream);
+        return result;
+    }
+    qi_error_restore(&before);
+    result = await_work(stream);
+    return result ? result : qi_copy_batch_run(batch);
+}
+
+quire_result qi_copy_batch_on_stream(quire_stream *stream, const qi_copy_batch *batch,
+                                     quire_point *done)
+{
+    quire_result result = check_stream(stream);
+    if (!result && batch->memory->device != stream->device)
+        result = refuse_device(stream);
+    if (!result)
+        result = qi_copy_batch_begin(batch);
+    if (result)
+        return result;
+    if (batch->count)
+        result = write_batch_on(stream, batch, done);
+    qi_copy_batch_end(batch);
     return result;
 }
 

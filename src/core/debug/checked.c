@@ -131,13 +131,6 @@ uint64_t qi_checked_usable(const qi_slot *record, uint64_t size)
     return size < record->watch.tail ? size : record->watch.tail;
 }
 
-bool qi_checked_owns(quire_memory *memory, uint32_t slot, uint64_t offset)
-{
-    const qi_slot *record = qi_memory_slot(memory, slot);
-    return !qi_checked_is_held(memory, slot) && offset >= record->offset &&
-           offset - record->offset < record->size;
-}
-
 /* ---- writing ------------------------------------------------------------------------------ */
 
 /* Requires that no lock is held. Writes both zones of a slot; returns whether that succeeded. */
@@ -145,7 +138,7 @@ static bool put_zones(quire_memory *memory, uint32_t slot)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
     const qi_watch *watch = &record->watch;
-    const qi_page *page = qi_memory_page(memory, slot);
+    qi_page *page = qi_memory_page(memory, slot);
     uint64_t offset = record->offset;
     qi_span before = {offset - watch->front, offset};
     qi_span after = {offset + watch->tail, offset + watch->end};
@@ -159,7 +152,7 @@ static bool put_zones(quire_memory *memory, uint32_t slot)
 void qi_checked_placed(quire_memory *memory, uint32_t slot, bool zero)
 {
     qi_slot *record = qi_memory_slot(memory, slot);
-    const qi_page *page = qi_memory_page(memory, slot);
+    qi_page *page = qi_memory_page(memory, slot);
     qi_span own = {record->offset, record->offset + record->watch.tail};
     qi_debug_pattern_unpoison(page, own);
     if (!qi_checked_is_on(memory))

@@ -16,7 +16,7 @@
 bool qi_corruption_find(quire_memory *memory, uint32_t slot, qi_corruption *corruption)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
-    const qi_page *page = qi_memory_page(memory, slot);
+    qi_page *page = qi_memory_page(memory, slot);
     const qi_watch *watch = &record->watch;
     if (!watch->is_written)
         return false;
@@ -50,10 +50,11 @@ static void print_allocation(const quire_memory *memory, uint32_t slot, char *te
     if (record->watch.name)
         name = record->watch.name;
     snprintf(text, room,
-             "'%.100s' (%#" PRIx64 ", %" PRIu64 " bytes at page %u offset %" PRIu64
+             "'%.100s' (%#" PRIx64 ", %" PRIu64 " byte%s at page %u offset %" PRIu64
              ", user data %" PRIu64 ")",
              name ? name : "(unnamed)", handle_of(&memory->slots, slot), record->requested,
-             record->tally->page->number, record->offset, qi_slot_user_data(record));
+             qi_plural(record->requested), record->tally->page->number, record->offset,
+             qi_slot_user_data(record));
 }
 
 qi_corruption_sentence qi_corruption_describe(quire_memory *memory, uint32_t slot,
@@ -73,9 +74,10 @@ qi_corruption_sentence qi_corruption_describe(quire_memory *memory, uint32_t slo
     int64_t at = (int64_t)(found->at - qi_memory_slot(memory, slot)->offset);
     qi_corruption_sentence sentence;
     snprintf(sentence.text, sizeof sentence.text,
-             "memory '%.100s': allocation %s was %s: %" PRIu64 " bytes, the first at byte %" PRId64
+             "memory '%.100s': allocation %s was %s: %" PRIu64 " byte%s, the first at byte %" PRId64
              ", which is 0x%02x",
-             memory->name, allocation, WHAT[corruption->place], found->count, at, found->value);
+             memory->name, allocation, WHAT[corruption->place], found->count,
+             qi_plural(found->count), at, found->value);
     qi_make_printable(sentence.text);
     return sentence;
 }

@@ -9,6 +9,7 @@
 #include "src/base/bits.h"
 #include "src/base/poison.h"
 #include "src/base/result.h"
+#include "src/core/state/page_map.h"
 
 /* Bytes of one copy by the backend; the buffer lies on the stack. */
 enum { CHUNK = 8 * 1024 };
@@ -28,7 +29,7 @@ static unsigned char *host_at(const qi_page *page, uint64_t offset)
 
 static bool can_be_poisoned(const qi_page *page)
 {
-    return page->native.host && page->native.native.size <= MAX_POISONED;
+    return !page->native.on_demand && page->native.host && page->native.native.size <= MAX_POISONED;
 }
 
 void qi_debug_pattern_unpoison(const qi_page *page, qi_span span)
@@ -60,6 +61,25 @@ static quire_result flush(quire_memory *memory, const qi_page *page, qi_span spa
     return qi_device_flush(memory->device, &memory->calls, &page->native, start, end - start);
 }
 
+static bool is_mappable(const quire_memory *memory)
+{
+    return (memory->flags & QUIRE_HOST_VISIBLE) != 0;
+}
+
+static quire_result set_mapped(quire_memory *memory, qi_page *page, qi_span span,
+                               unsigned char byte)
+{
+    char *host;
+    quire_result result = qi_page_map_begin(memory, page, &host);
+    if (result)
+        return result;
+    qi_debug_pattern_unpoison(page, span);
+    memset(host + span.begin, byte, span.end - span.begin);
+    result = flush(memory, page, span);
+    qi_page_map_end(memory, page);
+    return result;
+}
+
 static quire_result copy_in(quire_memory *memory, const qi_page *page, qi_span span,
                             unsigned char byte)
 {
@@ -74,20 +94,13 @@ static quire_result copy_in(quire_memory *memory, const qi_page *page, qi_span s
     return result;
 }
 
-bool qi_debug_pattern_put(quire_memory *memory, const qi_page *page, qi_span span,
-                          unsigned char byte)
+bool qi_debug_pattern_put(quire_memory *memory, qi_page *page, qi_span span, unsigned char byte)
 {
     if (span.begin == span.end)
         return true;
     qi_error before = qi_error_save();
-    quire_result result;
-    if (page->native.host) {
-        qi_debug_pattern_unpoison(page, span);
-        memset(host_at(page, span.begin), byte, span.end - span.begin);
-        result = flush(memory, page, span);
-    } else {
-        result = copy_in(memory, page, span, byte);
-    }
+    quire_result result = is_mappable(memory) ? set_mapped(memory, page, span, byte)
+                                              : copy_in(memory, page, span, byte);
     if (result)
         qi_error_restore(&before);
     return !result;
@@ -126,6 +139,23 @@ static quire_result invalidate(quire_memory *memory, const qi_page *page, qi_spa
     return qi_device_invalidate(memory->device, &memory->calls, &page->native, start, end - start);
 }
 
+static quire_result compare_mapped(quire_memory *memory, qi_page *page, qi_span span,
+                                   unsigned char byte, bool beside_live, qi_difference *difference)
+{
+    char *host;
+    quire_result result = qi_page_map_begin(memory, page, &host);
+    if (result)
+        return result;
+    result = invalidate(memory, page, span, beside_live);
+    qi_debug_pattern_unpoison(page, span);
+    if (!result)
+        compare((unsigned char *)host + span.begin, span.end - span.begin, span.begin, byte,
+                difference);
+    qi_debug_pattern_poison(page, span);
+    qi_page_map_end(memory, page);
+    return result;
+}
+
 static quire_result compare_copy(quire_memory *memory, const qi_page *page, qi_span span,
                                  unsigned char byte, qi_difference *difference)
 {
@@ -141,23 +171,16 @@ static quire_result compare_copy(quire_memory *memory, const qi_page *page, qi_s
     return result;
 }
 
-bool qi_debug_pattern_differs(quire_memory *memory, const qi_page *page, qi_span span,
-                              unsigned char byte, bool beside_live, qi_difference *difference)
+bool qi_debug_pattern_differs(quire_memory *memory, qi_page *page, qi_span span, unsigned char byte,
+                              bool beside_live, qi_difference *difference)
 {
     *difference = (qi_difference){0};
     if (span.begin == span.end)
         return false;
     qi_error before = qi_error_save();
-    quire_result result;
-    if (page->native.host) {
-        result = invalidate(memory, page, span, beside_live);
-        qi_debug_pattern_unpoison(page, span);
-        if (!result)
-            compare(host_at(page, span.begin), span.end - span.begin, span.begin, byte, difference);
-        qi_debug_pattern_poison(page, span);
-    } else {
-        result = compare_copy(memory, page, span, byte, difference);
-    }
+    quire_result result = is_mappable(memory)
+                              ? compare_mapped(memory, page, span, byte, beside_live, difference)
+                              : compare_copy(memory, page, span, byte, difference);
     if (result)
         qi_error_restore(&before);
     return difference->count != 0;
@@ -176,7 +199,7 @@ static void split(qi_span whole, qi_span edges[2])
     edges[1].begin = whole.end - QI_DEBUG_PATTERN_EDGE;
 }
 
-bool qi_debug_pattern_put_edges(quire_memory *memory, const qi_page *page, qi_span span,
+bool qi_debug_pattern_put_edges(quire_memory *memory, qi_page *page, qi_span span,
                                 unsigned char byte)
 {
     qi_span edges[2];
@@ -185,7 +208,7 @@ bool qi_debug_pattern_put_edges(quire_memory *memory, const qi_page *page, qi_sp
            qi_debug_pattern_put(memory, page, edges[1], byte);
 }
 
-bool qi_debug_pattern_edges_differ(quire_memory *memory, const qi_page *page, qi_span span,
+bool qi_debug_pattern_edges_differ(quire_memory *memory, qi_page *page, qi_span span,
                                    unsigned char byte, bool beside_live, qi_difference *difference)
 {
     qi_span edges[2];

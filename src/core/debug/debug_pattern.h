@@ -3,7 +3,7 @@
  * it, and poisons them for the tools that watch host memory (base/poison.h).
  *
  * Called by checked.c, corruption.c and quarantine.c without a lock; the caller owns the span.
- * Mapped pages are reached through their pointer, with flush or invalidate where the kind is not
+ * Host-visible pages are reached through their map, with flush or invalidate where the kind is not
  * coherent; all others through the backend's copies. A failure of the backend is not returned, and
  * the thread's last error stays: a check must not fail a call that succeeds without the check.
  */
@@ -32,29 +32,29 @@ typedef struct qi_difference {
 } qi_difference;
 
 /* Fills a span, which stays unpoisoned. Returns false if it could not be written. */
-bool qi_debug_pattern_put(quire_memory *memory, const qi_page *page, qi_span span,
-                          unsigned char byte);
+bool qi_debug_pattern_put(quire_memory *memory, qi_page *page, qi_span span, unsigned char byte);
 
 /*
  * Compares a span with a byte. Returns false if all bytes are equal, and if they cannot be read.
  * Poisons the span afterwards. `beside_live`: the same atom may hold bytes of the caller that the
  * host wrote and did not flush; that atom is then not invalidated.
  */
-bool qi_debug_pattern_differs(quire_memory *memory, const qi_page *page, qi_span span,
-                              unsigned char byte, bool beside_live, qi_difference *difference);
+bool qi_debug_pattern_differs(quire_memory *memory, qi_page *page, qi_span span, unsigned char byte,
+                              bool beside_live, qi_difference *difference);
 
 /* Like the two functions above, for the first and the last QI_DEBUG_PATTERN_EDGE bytes of a
    span, or for all of a shorter span. */
-bool qi_debug_pattern_put_edges(quire_memory *memory, const qi_page *page, qi_span span,
+bool qi_debug_pattern_put_edges(quire_memory *memory, qi_page *page, qi_span span,
                                 unsigned char byte);
-bool qi_debug_pattern_edges_differ(quire_memory *memory, const qi_page *page, qi_span span,
+bool qi_debug_pattern_edges_differ(quire_memory *memory, qi_page *page, qi_span span,
                                    unsigned char byte, bool beside_live, qi_difference *difference);
 
 /* 128 KiB: bytes filled at each end. A large range costs a bounded time, and the pages of the
    operating system between its ends stay untouched. */
 #define QI_DEBUG_PATTERN_EDGE (UINT64_C(128) << 10)
 
-/* Allows or forbids a span for the tools. Does nothing on pages that are not mapped. */
+/* Allows or forbids a span for the tools. Does nothing on pages that are not mapped, or on
+   demand only: other data could come to lie at a poisoned address. */
 void qi_debug_pattern_unpoison(const qi_page *page, qi_span span);
 void qi_debug_pattern_poison(const qi_page *page, qi_span span);
 

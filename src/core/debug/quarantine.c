@@ -17,10 +17,12 @@
 #include "src/base/result.h"
 #include "src/core/allocate/ladder.h"
 #include "src/core/debug/corruption.h"
+#include "src/core/find/addresses.h"
 #include "src/core/native/native.h"
 #include "src/core/page/page_give_back.h"
 #include "src/core/page/retention.h"
 #include "src/core/release/release.h"
+#include "src/core/state/page_map.h"
 
 /* Bytes of the range of a slot, zones included. */
 static uint64_t whole_of(const qi_slot *record)
@@ -141,8 +143,8 @@ void qi_checked_drain(quire_memory *memory)
     while (memory->checked.leaving && !releasing)
         qi_lock_wait(&memory->checked.lock, NULL);
     qi_lock_release(&memory->checked.lock);
-    for (uint32_t i = 0; i < memory->shard_count; i++)
-        drain_inbox(&memory->shards[i]);
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++)
+        drain_inbox(memory->shards[i]);
 }
 
 bool qi_checked_make_room(qi_shard *shard)
@@ -206,9 +208,11 @@ void qi_checked_forget(quire_memory *memory, qi_slot *record)
 
 /* The object and the count of the name end with the free, not with the quarantine. The text of the
    name is kept for messages. */
-static void release_object_and_name(quire_memory *memory, qi_slot *record)
+static void release_object_and_name(quire_memory *memory, uint32_t slot, qi_slot *record)
 {
     qi_slot_meta *meta = record->meta;
+    if (record->extras & QI_EXTRA_ADDRESS)
+        qi_addresses_hide(memory, slot);
     if (meta) {
         qi_lock *lock = &qi_shard_of(memory, record)->lock;
         qi_lock_acquire(lock);
@@ -259,12 +263,13 @@ static bool enter(quire_memory *memory, uint32_t slot, qi_slot *record)
 bool qi_checked_hold(quire_memory *memory, uint32_t slot)
 {
     qi_slot *record = qi_memory_slot(memory, slot);
-    const qi_page *page = qi_memory_page(memory, slot);
+    qi_page *page = qi_memory_page(memory, slot);
     qi_span own = {record->offset, record->offset + record->watch.tail};
     if (!record->watch.is_written)
         return false;
-    release_object_and_name(memory, record);
+    release_object_and_name(memory, slot, record);
     bool is_filled = qi_debug_pattern_put_edges(memory, page, own, QI_FREED);
+    qi_page_map_drop(memory, slot);
     qi_debug_pattern_poison(page, own);
     bool is_held = is_filled && !page->dedicated && whole_of(record) <= QI_QUARANTINE_BYTES &&
                    enter(memory, slot, record);

@@ -7,6 +7,9 @@
 #include "src/base/result.h"
 #include "src/core/deferred/deferred_free.h"
 #include "src/core/page/drain.h"
+#include "src/core/page/empty_pages.h"
+#include "src/core/page/page_give_back.h"
+#include "src/core/page/retention.h"
 #include "src/core/release/release.h"
 
 /* Returns the highest value of the queue's stream that is known to have passed. */
@@ -21,7 +24,7 @@ static void put_marked(qi_shard *shard, qi_wait *wait, uint64_t value)
     for (qi_wait *next = NULL; wait; wait = next) {
         next = wait->next;
         wait->value = value;
-        qi_stream_queue_put(shard, wait, qi_deferred_is_raw(shard, wait->slot));
+        qi_stream_queue_put(shard, wait);
     }
 }
 
@@ -51,29 +54,65 @@ quire_result qi_stream_queue_look(qi_stream_queue *queue, uint64_t nanoseconds)
     return marked ? marked : result;
 }
 
-uint32_t qi_deferred_take_passed(qi_stream_queue *queue, uint64_t passed, uint32_t first,
-                                 uint64_t *bytes)
+void qi_deferred_take_passed(qi_stream_queue *queue, uint64_t value, qi_passed *passed)
 {
     qi_shard *shard = queue->shard;
     quire_memory *memory = shard->memory;
     qi_wait *wait;
-    while ((wait = qi_stream_queue_take_passed(queue, passed)) != NULL) {
+    while ((wait = qi_stream_queue_take_passed(queue, value)) != NULL) {
+        if (qi_wait_is_of_object(wait)) {
+            qi_stream_drop_wait(wait->stream); /* which may be destroyed before the object */
+            wait->next = passed->objects;
+            passed->objects = wait;
+            continue;
+        }
         uint32_t slot = wait->slot;
         if (qi_deferred_advance(shard, qi_stream_queue_end_wait(shard, wait), slot))
             continue;
         const qi_slot *record = qi_memory_slot(memory, slot);
-        *bytes += record->size + record->left_padding;
-        qi_slot_set_next(&memory->slots, slot, first);
-        first = slot;
+        passed->bytes += record->size + record->left_padding;
+        qi_slot_set_next(&memory->slots, slot, passed->slots);
+        passed->slots = slot;
     }
-    return first;
 }
 
-void qi_deferred_release_chain(quire_memory *memory, uint32_t first)
+/* Requires the lock. The page no longer has the object, and may be empty now. */
+static void leave_page(qi_shard *shard, qi_page *page)
 {
-    for (uint32_t next; first != QI_NO_SLOT; first = next) {
-        next = qi_slot_next(&memory->slots, first);
-        qi_ignore(qi_release_checked(memory, first)); /* CORRUPTED is logged */
+    page->objects--;
+    if (--page->tally->allocation_count)
+        return;
+    qi_empty_pages_add(page);
+    shard->emptied = true;
+}
+
+/* Destroys native objects whose ranges were reused. */
+static void destroy_objects(qi_shard *shard, qi_wait *first)
+{
+    quire_memory *memory = shard->memory;
+    if (!first)
+        return;
+    for (const qi_wait *wait = first; wait; wait = wait->next)
+        qi_device_object_destroy(memory->device, &memory->calls, wait->object, wait->native);
+    qi_lock_acquire(&shard->lock);
+    for (qi_wait *wait = first, *next; wait; wait = next) {
+        next = wait->next;
+        leave_page(shard, wait->page);
+        qi_stream_queue_give_record(shard, wait);
+    }
+    qi_page *leaving = qi_shard_catch_up(shard, NULL);
+    qi_lock_release(&shard->lock);
+    if (leaving)
+        qi_pages_destroy(memory, leaving);
+}
+
+void qi_deferred_release_passed(qi_shard *shard, const qi_passed *passed)
+{
+    quire_memory *memory = shard->memory;
+    destroy_objects(shard, passed->objects);
+    for (uint32_t slot = passed->slots, next; slot != QI_NO_SLOT; slot = next) {
+        next = qi_slot_next(&memory->slots, slot);
+        qi_ignore(qi_release_checked(memory, slot)); /* CORRUPTED is logged */
     }
 }
 
@@ -81,23 +120,24 @@ void qi_deferred_release_chain(quire_memory *memory, uint32_t first)
 static quire_result collect_shard(qi_shard *shard, uint64_t *bytes)
 {
     quire_result result = QUIRE_SUCCESS;
-    uint32_t first = QI_NO_SLOT;
+    qi_passed passed = {.slots = QI_NO_SLOT};
     qi_lock_acquire(&shard->lock);
     for (qi_stream_queue *queue = shard->queues; queue; queue = queue->next_of_shard) {
         quire_result looked = qi_stream_queue_look(queue, 0);
         result = result ? result : looked;
-        first = qi_deferred_take_passed(queue, passed_of(queue), first, bytes);
+        qi_deferred_take_passed(queue, passed_of(queue), &passed);
     }
     qi_lock_release(&shard->lock);
-    qi_deferred_release_chain(shard->memory, first);
+    qi_deferred_release_passed(shard, &passed);
+    *bytes += passed.bytes;
     return result;
 }
 
 quire_result qi_deferred_collect(quire_memory *memory, uint64_t *bytes)
 {
     quire_result result = QUIRE_SUCCESS;
-    for (uint32_t i = 0; i < memory->shard_count; i++) {
-        quire_result collected = collect_shard(&memory->shards[i], bytes);
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++) {
+        quire_result collected = collect_shard(memory->shards[i], bytes);
         result = result ? result : collected;
     }
     return result;
@@ -136,15 +176,15 @@ quire_result qi_deferred_collect_stream(quire_stream *stream, uint64_t nanosecon
     quire_result result = QUIRE_SUCCESS;
     for (qi_stream_queue *queue = first_queue(stream); queue; queue = queue->next_of_stream) {
         qi_shard *shard = queue->shard;
-        uint64_t bytes = 0;
+        qi_passed passed = {.slots = QI_NO_SLOT};
         qi_lock_acquire(&shard->lock);
         quire_result looked = qi_stream_queue_look(queue, nanoseconds);
         result = result ? result : looked;
         if (looked)
             nanoseconds = 0; /* the time is over, or waiting failed */
-        uint32_t first = qi_deferred_take_passed(queue, passed_of(queue), QI_NO_SLOT, &bytes);
+        qi_deferred_take_passed(queue, passed_of(queue), &passed);
         qi_lock_release(&shard->lock);
-        qi_deferred_release_chain(shard->memory, first);
+        qi_deferred_release_passed(shard, &passed);
     }
     return result;
 }

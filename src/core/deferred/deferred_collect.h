@@ -37,14 +37,17 @@ void qi_deferred_forget_stream(quire_stream *stream);
  */
 quire_result qi_stream_queue_look(qi_stream_queue *queue, uint64_t nanoseconds);
 
-/*
- * Requires the shard's lock. Takes the waits for values up to `passed` out of the queue. Links the
- * slots that wait for nothing more before `first`, adds their bytes, and returns the chain.
- */
-uint32_t qi_deferred_take_passed(qi_stream_queue *queue, uint64_t passed, uint32_t first,
-                                 uint64_t *bytes);
+/* What waits for nothing more, of one shard. */
+typedef struct qi_passed {
+    uint32_t slots;   /* a chain; QI_NO_SLOT: none */
+    qi_wait *objects; /* object waits, linked by `next` */
+    uint64_t bytes;   /* of the slots */
+} qi_passed;
 
-/* Requires no lock. Releases a chain of slots. */
-void qi_deferred_release_chain(quire_memory *memory, uint32_t first);
+/* Requires the shard's lock. Takes the waits for values up to `value` out of the queue. */
+void qi_deferred_take_passed(qi_stream_queue *queue, uint64_t value, qi_passed *passed);
+
+/* Requires no lock. Destroys the objects, then releases the slots. */
+void qi_deferred_release_passed(qi_shard *shard, const qi_passed *passed);
 
 #endif

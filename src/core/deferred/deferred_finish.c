@@ -66,16 +66,15 @@ static void report_unfinished(const qi_stream_queue *queue)
 /* Requires no lock. Releases every deferred free of a shard. Capture streams are not waited for. */
 static void finish_shard(qi_shard *shard, uint64_t *deadline)
 {
-    uint32_t first = QI_NO_SLOT;
-    uint64_t bytes = 0;
+    qi_passed passed = {.slots = QI_NO_SLOT};
     qi_lock_acquire(&shard->lock);
     for (qi_stream_queue *queue = shard->queues; queue; queue = queue->next_of_shard) {
         if (!queue->stream->capture && !await_queue(queue, deadline))
             report_unfinished(queue);
-        first = qi_deferred_take_passed(queue, QI_ALL_PASSED, first, &bytes);
+        qi_deferred_take_passed(queue, QI_ALL_PASSED, &passed);
     }
     qi_lock_release(&shard->lock);
-    qi_deferred_release_chain(shard->memory, first);
+    qi_deferred_release_passed(shard, &passed);
 }
 
 void qi_deferred_finish(quire_memory *memory)
@@ -85,7 +84,7 @@ void qi_deferred_finish(quire_memory *memory)
     free_used(memory);
     /* a slot whose first wait is over may have another one in the queue of another stream */
     while (qi_deferred_count(memory))
-        for (uint32_t i = 0; i < memory->shard_count; i++)
-            finish_shard(&memory->shards[i], &deadline);
+        for (uint32_t i = 0; i < qi_shard_count(memory); i++)
+            finish_shard(memory->shards[i], &deadline);
     qi_error_restore(&error);
 }

@@ -8,8 +8,10 @@
 
 #include "src/base/result.h"
 #include "src/core/deferred/stream_queue.h"
+#include "src/core/find/addresses.h"
 #include "src/core/release/release.h"
 #include "src/core/state/event.h"
+#include "src/core/state/page_map.h"
 
 /* Whether the wait's point has passed. Value 0 (no mark yet) passes only with all points. */
 static bool is_over(const qi_wait *wait)
@@ -25,12 +27,6 @@ static qi_wait *skip_passed(qi_shard *shard, qi_wait *wait)
     return wait;
 }
 
-bool qi_deferred_is_raw(const qi_shard *shard, uint32_t slot)
-{
-    const qi_slot *record = qi_memory_slot(shard->memory, slot);
-    return !record->meta && !record->object;
-}
-
 /* qi_deferred_advance, inline for the free itself: programs free on streams by the million. */
 QI_ALWAYS_INLINE bool advance(qi_shard *shard, qi_wait *first, uint32_t slot)
 {
@@ -38,7 +34,7 @@ QI_ALWAYS_INLINE bool advance(qi_shard *shard, qi_wait *first, uint32_t slot)
     if (!wait)
         return false;
     wait->slot = slot;
-    qi_stream_queue_put(shard, wait, qi_deferred_is_raw(shard, slot));
+    qi_stream_queue_put(shard, wait);
     return true;
 }
 
@@ -104,6 +100,21 @@ static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *str
 }
 
 /*
+ * Requires the lock, which it may release and reacquire. A freed allocation is not found by address
+ * any more, and its lasting map ends: its pointer is invalid before its range may be reused.
+ */
+static void end_extras(qi_shard *shard, const qi_slot *record, uint32_t slot)
+{
+    if (record->extras & QI_EXTRA_ADDRESS)
+        qi_addresses_hide(shard->memory, slot);
+    if (!(record->extras & QI_EXTRA_MAPPED))
+        return;
+    qi_lock_release(&shard->lock);
+    qi_page_map_drop(shard->memory, slot);
+    qi_lock_acquire(&shard->lock);
+}
+
+/*
  * Frees a claimed slot after its recorded uses and after a value of the stream (NULL: none). Fails
  * with OUT_OF_HOST_MEMORY; the slot is unchanged then.
  */
@@ -118,6 +129,8 @@ static quire_result free_after(quire_memory *memory, uint32_t slot, quire_stream
         qi_lock_release(&shard->lock);
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a deferred free");
     }
+    if (qi_unlikely(record->extras & (QI_EXTRA_ADDRESS | QI_EXTRA_MAPPED)))
+        end_extras(shard, record, slot);
     /* an object keeps its name until it is destroyed */
     bool has_name = record->meta && !record->object;
     if (has_name || qi_event_is_wanted(memory, QUIRE_EVENT_FREED)) {

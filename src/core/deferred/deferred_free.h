@@ -46,15 +46,12 @@ quire_result qi_deferred_claim_and_free(quire_memory *memory, quire_allocation a
  */
 bool qi_deferred_advance(qi_shard *shard, qi_wait *first, uint32_t slot);
 
-/* Requires the shard's lock. Whether the slot has neither an object nor a meta record. */
-bool qi_deferred_is_raw(const qi_shard *shard, uint32_t slot);
-
 /* Returns how many allocations have deferred frees. */
 static inline uint64_t qi_deferred_count(const quire_memory *memory)
 {
     uint64_t count = 0;
-    for (uint32_t i = 0; i < memory->shard_count; i++)
-        count += qi_atomic_load_u64(&memory->shards[i].deferred);
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++)
+        count += qi_atomic_load_u64(&memory->shards[i]->deferred);
     return count;
 }
 

@@ -28,20 +28,27 @@ static bool add_use(qi_shard *shard, uint32_t slot, quire_stream *stream)
     return true;
 }
 
-quire_result qi_record_use(quire_memory *memory, quire_allocation allocation, quire_stream *stream)
+quire_result qi_record_slot_use(quire_memory *memory, uint32_t slot, quire_stream *stream)
 {
-    uint32_t slot = 0;
     quire_result result = qi_stream_check_marks(stream);
-    if (!result)
-        result = qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
     if (result)
         return result;
     qi_shard *shard = qi_shard_of_slot(memory, slot);
     qi_lock_acquire(&shard->lock);
     bool is_added = add_use(shard, slot, stream);
     qi_lock_release(&shard->lock);
-    qi_slot_end_use(&memory->slots, slot);
     return is_added ? QUIRE_SUCCESS
                     : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
                               "no host memory for the use of an allocation by a stream");
+}
+
+quire_result qi_record_use(quire_memory *memory, quire_allocation allocation, quire_stream *stream)
+{
+    uint32_t slot = 0;
+    quire_result result = qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
+    if (result)
+        return result;
+    result = qi_record_slot_use(memory, slot, stream);
+    qi_slot_end_use(&memory->slots, slot);
+    return result;
 }

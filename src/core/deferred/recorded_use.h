@@ -15,4 +15,8 @@
 QUIRE_MUST_USE quire_result qi_record_use(quire_memory *memory, quire_allocation allocation,
                                           quire_stream *stream);
 
+/* The same for a slot that the caller owns or has in use. */
+QUIRE_MUST_USE quire_result qi_record_slot_use(quire_memory *memory, uint32_t slot,
+                                               quire_stream *stream);
+
 #endif

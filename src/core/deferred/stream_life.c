@@ -66,7 +66,7 @@ quire_result qi_stream_create(quire_device *device, const void *description, con
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "backend %s has no streams",
                             device->info.backend);
     if (name && strlen(name) > QUIRE_MAX_NAME)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u byte%s: %u are allowed",
                             strlen(name), QUIRE_MAX_NAME);
     quire_stream *stream = create_record(device, name, capture);
     if (!stream)

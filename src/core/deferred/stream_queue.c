@@ -126,9 +126,14 @@ qi_wait *qi_stream_queue_end_wait(qi_shard *shard, qi_wait *wait)
 {
     qi_wait *then = wait->then;
     qi_stream_drop_wait(wait->stream);
+    qi_stream_queue_give_record(shard, wait);
+    return then;
+}
+
+void qi_stream_queue_give_record(qi_shard *shard, qi_wait *wait)
+{
     wait->next = shard->spare_waits;
     shard->spare_waits = wait;
-    return then;
 }
 
 /* ---- bins --------------------------------------------------------------------------------- */
@@ -137,7 +142,7 @@ qi_wait *qi_stream_queue_end_wait(qi_shard *shard, qi_wait *wait)
 static void put_into_bin(qi_stream_queue *queue, qi_wait *wait, uint64_t size)
 {
     uint32_t bin = qi_stream_queue_bin_of(size);
-    wait->bin = bin + 1;
+    wait->bin = (uint16_t)(bin + 1);
     wait->bin_previous = NULL;
     wait->bin_next = queue->bins[bin];
     if (wait->bin_next)
@@ -175,17 +180,20 @@ static void unlink(qi_wait_list *list, const qi_wait *wait)
     *(wait->next ? &wait->next->previous : &list->last) = wait->previous;
 }
 
-void qi_stream_queue_put(qi_shard *shard, qi_wait *wait, bool is_raw)
+void qi_stream_queue_put(qi_shard *shard, qi_wait *wait)
 {
     qi_stream_queue *queue = qi_stream_queue_find(shard, wait->stream);
     qi_wait_list *list = wait->value ? &queue->marked : &queue->fresh;
-    const qi_slot *record = qi_memory_slot(shard->memory, wait->slot);
     wait->bin = 0;
-    shard->stats.deferred_bytes += qi_stream_queue_held_by(record);
-    /* a checked build reuses no range before it has passed the quarantine */
-    if (is_raw && !wait->then && !QI_IS_CHECKED)
-        put_into_bin(queue, wait, record->size);
-    qi_atomic_store_release_u64(&shard->deferred, ++shard->stats.deferred_count);
+    if (!qi_wait_is_of_object(wait)) {
+        const qi_slot *record = qi_memory_slot(shard->memory, wait->slot);
+        shard->stats.deferred_count++;
+        shard->stats.deferred_bytes += qi_stream_queue_held_by(record);
+        /* a checked build reuses no range before it has passed the quarantine */
+        if (!wait->then && !QI_IS_CHECKED)
+            put_into_bin(queue, wait, record->size);
+    }
+    qi_atomic_store_release_u64(&shard->deferred, qi_atomic_load_u64(&shard->deferred) + 1);
     if (list->last && qi_unlikely(list->last->value > wait->value))
         qi_queue_heap_put(&queue->heap, wait);
     else
@@ -196,10 +204,13 @@ void qi_stream_queue_put(qi_shard *shard, qi_wait *wait, bool is_raw)
 static qi_wait *take_out(qi_stream_queue *queue, qi_wait *wait)
 {
     qi_shard *shard = queue->shard;
-    take_from_bin(queue, wait);
-    shard->stats.deferred_bytes -=
-        qi_stream_queue_held_by(qi_memory_slot(shard->memory, wait->slot));
-    qi_atomic_store_release_u64(&shard->deferred, --shard->stats.deferred_count);
+    if (!qi_wait_is_of_object(wait)) {
+        take_from_bin(queue, wait);
+        shard->stats.deferred_count--;
+        shard->stats.deferred_bytes -=
+            qi_stream_queue_held_by(qi_memory_slot(shard->memory, wait->slot));
+    }
+    qi_atomic_store_release_u64(&shard->deferred, qi_atomic_load_u64(&shard->deferred) - 1);
     if (qi_unlikely(wait->order != 0))
         return qi_queue_heap_take(&queue->heap, wait);
     unlink(wait->value ? &queue->marked : &queue->fresh, wait);
@@ -241,6 +252,18 @@ qi_wait *qi_stream_queue_take_fresh(qi_stream_queue *queue)
 enum { MAX_EXAMINED = 8 };
 
 /*
+ * A range of a linear resource serves no image of optimal tiling, and the other way round, where
+ * the device keeps these apart.
+ */
+static bool tiling_fits(const quire_memory *memory, const qi_slot *record, bool optimal)
+{
+    if (!optimal && record->object != QUIRE_OBJECT_IMAGE)
+        return true;
+    return qi_slot_is_optimal(record) == optimal ||
+           memory->device->info.limits.buffer_image_granularity <= 1;
+}
+
+/*
  * Whether a slot can become the requested allocation. Its page must not be tied to an object, and
  * its slot needs a further generation. A slot without a range in the space is in a dedicated page.
  */
@@ -252,7 +275,7 @@ static bool fits(const quire_memory *memory, uint32_t slot, const qi_fitting *fi
     return !page->tied && record->size >= fitting->size &&
            record->size - fitting->size <= fitting->size / 8 &&
            !qi_padding(address, fitting->alignment) && !record->range.id == fitting->dedicated &&
-           qi_slot_can_renew(&memory->slots, slot);
+           tiling_fits(memory, record, fitting->optimal) && qi_slot_can_renew(&memory->slots, slot);
 }
 
 /*

@@ -8,13 +8,17 @@
  *   heap    late waits: marked waits that arrive after a wait with a higher value (queue_heap.h)
  *   fresh   waits freed since the last mark of the stream; they get one common mark when the shard
  *           next queries the backend
- * A raw range at its last wait is also in a bin by its size, so that an allocation on the same
- * stream can reuse the range. The shard finds the queue of a stream in a hash table. The table
- * grows with the number of queues; without host memory it keeps its size and lookups take longer.
+ * An allocation at its last wait is also in a bin by its size, so that an allocation on the same
+ * stream can reuse the range. If the freed one had a native object, its wait then becomes an
+ * *object wait*: it has no slot, and the object is destroyed once the point has passed. The page
+ * stays until then: it counts the object like an allocation.
+ *
+ * The shard finds the queue of a stream in a hash table. The table grows with the number of queues;
+ * without host memory it keeps its size and lookups take longer.
  *
  * The shard's lock protects everything. The list next_of_stream is protected by the stream's lock.
- * Invariant: over all queues of a shard, the waits and the bytes of their slots add up to
- * deferred_count and deferred_bytes of the shard's statistics.
+ * Invariant: over all queues of a shard, the waits add up to shard->deferred. Those with a slot add
+ * up to deferred_count, and the bytes of their slots to deferred_bytes, of the shard's statistics.
  */
 #ifndef QUIRE_SRC_CORE_DEFERRED_STREAM_QUEUE_H
 #define QUIRE_SRC_CORE_DEFERRED_STREAM_QUEUE_H
@@ -31,10 +35,19 @@ struct qi_wait {
     quire_stream *stream;
     qi_wait *then;            /* the next wait of the same allocation */
     qi_wait *next, *previous; /* in the list or heap; next also links spare records */
-    qi_wait *bin_next, *bin_previous;
+    union {
+        struct {
+            qi_wait *bin_next, *bin_previous;
+        };
+        struct { /* of an object wait, which is in no bin */
+            qi_page *page;
+            uint64_t native;
+        };
+    };
     uint64_t value; /* 0: after all work submitted before the next mark */
-    uint32_t slot;
-    uint32_t bin;   /* 1 + the number of its bin; 0: in no bin */
+    uint32_t slot;  /* QI_NO_SLOT: an object wait */
+    uint16_t bin;   /* 1 + the number of its bin; 0: in no bin */
+    uint8_t object; /* of an object wait: a quire_object */
     qi_wait *above; /* of a late wait: its parent in the heap */
     uint64_t order; /* of a late wait: its order among equal values; 0: it is in a list */
 };
@@ -59,6 +72,7 @@ typedef struct qi_fitting {
     uint64_t size;
     uint64_t alignment;
     bool dedicated; /* in dedicated pages, otherwise in shared pages */
+    bool optimal;   /* for an image of optimal tiling */
 } qi_fitting;
 
 /*
@@ -72,11 +86,11 @@ qi_wait *qi_stream_queue_take_wait(qi_shard *shard, quire_stream *stream);
 /* Releases a wait that is in no queue. Returns the allocation's next wait, or NULL. */
 qi_wait *qi_stream_queue_end_wait(qi_shard *shard, qi_wait *wait);
 
-/*
- * Puts a wait into its list or the heap, and counts it. `is_raw`: only the range is released later,
- * so that the range may be reused.
- */
-void qi_stream_queue_put(qi_shard *shard, qi_wait *wait, bool is_raw);
+/* The same for a record that no longer counts as a wait of its stream. */
+void qi_stream_queue_give_record(qi_shard *shard, qi_wait *wait);
+
+/* Puts a wait into its list or the heap, and counts it. */
+void qi_stream_queue_put(qi_shard *shard, qi_wait *wait);
 
 /*
  * Takes out the first wait whose value is at most `passed`, or NULL. QI_ALL_PASSED also takes fresh
@@ -127,6 +141,12 @@ static inline uint32_t qi_stream_queue_bin_of(uint64_t size)
         return (uint32_t)size;
     uint32_t high = qi_highest_bit(size);
     return (high - 2) * 8 + (uint32_t)(size >> (high - 3) & 7);
+}
+
+/* Whether a wait is for the end of a native object whose range was reused. */
+static inline bool qi_wait_is_of_object(const qi_wait *wait)
+{
+    return qi_unlikely(wait->slot == QI_NO_SLOT);
 }
 
 /* Returns the bytes that a deferred free keeps. */

@@ -3,14 +3,15 @@
  * the hash table of the shard and with its statistics.
  *
  * Requires the shard's lock. Damaged links may form a cycle: the functions stop once they have seen
- * more waits than the statistics count.
+ * more waits than the shard counts.
  */
 #include "src/core/deferred/stream_queue.h"
 
 /* What has been seen of a shard so far. The review_ functions update it. */
 typedef struct review {
     const qi_shard *shard;
-    uint64_t count, bytes; /* of waits */
+    uint64_t waits;        /* all of them */
+    uint64_t count, bytes; /* of waits with a slot */
     uint64_t binned;       /* waits of the current queue whose records name a bin */
 } review;
 
@@ -18,10 +19,15 @@ typedef struct review {
 static bool review_wait(review *r, const qi_stream_queue *queue, const qi_wait *wait)
 {
     const quire_memory *memory = r->shard->memory;
-    if (++r->count > r->shard->stats.deferred_count || wait->stream != queue->stream ||
-        wait->slot >= qi_slots_top(&memory->slots) ||
+    if (++r->waits > qi_atomic_load_u64(&r->shard->deferred) || wait->stream != queue->stream)
+        return false;
+    if (qi_wait_is_of_object(wait))
+        return !wait->bin && !wait->then && wait->native && wait->page->objects &&
+               wait->page->shard == r->shard;
+    if (wait->slot >= qi_slots_top(&memory->slots) ||
         qi_slot_phase(&memory->slots, wait->slot) != QI_PHASE_PRIVATE)
         return false;
+    r->count++;
     r->bytes += qi_stream_queue_held_by(qi_memory_slot(memory, wait->slot));
     r->binned += wait->bin != 0;
     return true;
@@ -92,6 +98,7 @@ bool qi_stream_queues_agree(const qi_shard *shard)
             return false;
         knows_recent |= queue == shard->recent_queue && queue->stream == shard->recent_stream;
     }
-    return knows_recent && queues == shard->queue_count && r.count == shard->stats.deferred_count &&
-           r.bytes == shard->stats.deferred_bytes;
+    return knows_recent && queues == shard->queue_count &&
+           r.waits == qi_atomic_load_u64(&shard->deferred) &&
+           r.count == shard->stats.deferred_count && r.bytes == shard->stats.deferred_bytes;
 }

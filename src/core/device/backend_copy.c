@@ -34,3 +34,27 @@ quire_result qi_device_stream_fill(quire_device *device, qi_calls *calls, uint64
                                device->table.stream_fill(device->state, stream, &page->native,
                                                          fill->offset, fill->size, fill->value));
 }
+
+quire_result qi_device_write_many(quire_device *device, qi_calls *calls,
+                                  const quire_page_copy *copies, uint64_t count)
+{
+    qi_backend_call call = qi_backend_call_begin();
+    return qi_backend_call_end(device, calls, call,
+                               device->table.write_many(device->state, copies, count));
+}
+
+quire_result qi_device_read_many(quire_device *device, qi_calls *calls,
+                                 const quire_page_copy *copies, uint64_t count)
+{
+    qi_backend_call call = qi_backend_call_begin();
+    return qi_backend_call_end(device, calls, call,
+                               device->table.read_many(device->state, copies, count));
+}
+
+quire_result qi_device_stream_write_many(quire_device *device, qi_calls *calls, uint64_t stream,
+                                         const quire_page_copy *copies, uint64_t count)
+{
+    qi_backend_call call = qi_backend_call_begin();
+    return qi_backend_call_end(
+        device, calls, call, device->table.stream_write_many(device->state, stream, copies, count));
+}

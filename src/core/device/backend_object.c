@@ -28,7 +28,7 @@ static quire_result check_requirements(const quire_requirements *requirements)
         return QUIRE_SUCCESS;
     return qi_fail_with(
         QUIRE_ERROR_BACKEND_FAILURE,
-        "the backend requires %u bytes, alignment %u, memory kinds %x for an object",
+        "the backend requires %u byte%s, alignment %u, memory kinds %x for an object",
         requirements->size, requirements->alignment, requirements->kind_mask);
 }
 

@@ -61,17 +61,32 @@ static quire_result create_native(quire_device *device, qi_calls *calls,
     return result;
 }
 
-static quire_result map_page(quire_device *device, qi_calls *calls, qi_device_page *page)
+quire_result qi_device_page_map(quire_device *device, qi_calls *calls, qi_device_page *page)
 {
-    page->host = NULL;
-    if (!(device->info.kinds[page->kind].flags & QUIRE_HOST_VISIBLE))
-        return QUIRE_SUCCESS;
+    void *host = NULL;
     qi_backend_call call = qi_backend_call_begin();
     quire_result result = qi_backend_call_end(
-        device, calls, call, device->table.map(device->state, &page->native, &page->host));
-    if (!result && !page->host)
-        result = qi_fail(QUIRE_ERROR_BACKEND_FAILURE, "the backend mapped a page to NULL");
-    return result;
+        device, calls, call, device->table.map(device->state, &page->native, &host));
+    if (result)
+        return result;
+    if (!host)
+        return qi_fail(QUIRE_ERROR_BACKEND_FAILURE, "the backend mapped a page to NULL");
+    page->host = host;
+    return QUIRE_SUCCESS;
+}
+
+/* Does not write to the page: its destruction has only a constant one. */
+static void unmap_native(quire_device *device, qi_calls *calls, const quire_native_page *page)
+{
+    qi_backend_call call = qi_backend_call_begin();
+    device->table.unmap(device->state, page);
+    qi_backend_call_end(device, calls, call, QUIRE_SUCCESS);
+}
+
+void qi_device_page_unmap(quire_device *device, qi_calls *calls, qi_device_page *page)
+{
+    unmap_native(device, calls, &page->native);
+    page->host = NULL;
 }
 
 /*
@@ -88,8 +103,10 @@ static quire_result create_and_map(qi_budget_claim *claim, qi_calls *calls,
     page->size = request->max_size ? request->size : page->native.size;
     if (page->size > request->size)
         result = qi_budget_claim_more(claim, page->size - request->size);
-    if (!result)
-        result = map_page(device, calls, page);
+    page->host = NULL;
+    bool maps = device->info.kinds[page->kind].flags & QUIRE_HOST_VISIBLE && !page->on_demand;
+    if (!result && maps)
+        result = qi_device_page_map(device, calls, page);
     if (result)
         destroy_native(device, calls, &page->native);
     return result;
@@ -114,11 +131,13 @@ static quire_result settle(const qi_budget_claim *claim, quire_result result)
 }
 
 quire_result qi_device_page_create(quire_device *device, qi_calls *calls, qi_account *account,
-                                   const quire_page_request *request, qi_device_page *page)
+                                   qi_budget_terms *terms, const quire_page_request *request,
+                                   qi_device_page *page)
 {
     page->kind = request->kind;
     qi_budget_claim claim = claim_for(device, account, request->kind);
     claim.name = request->label;
+    claim.terms = terms;
     quire_result result = qi_budget_claim_page(&claim, request->size);
     return result ? result : settle(&claim, create_and_map(&claim, calls, request, page));
 }
@@ -129,13 +148,10 @@ void qi_device_page_destroy(quire_device *device, qi_calls *calls, qi_account *a
     qi_budget_claim claim = claim_for(device, account, page->kind);
     claim.bytes = page->size;
     qi_budget_begin_return(&claim);
-    if (page->host) {
-        qi_backend_call call = qi_backend_call_begin();
-        device->table.unmap(device->state, &page->native);
-        qi_backend_call_end(device, calls, call, QUIRE_SUCCESS);
-    }
+    if (page->host)
+        unmap_native(device, calls, &page->native);
     destroy_native(device, calls, &page->native);
-    qi_budget_return(&claim);
+    qi_budget_end_return(&claim);
     qi_atomic_sub_u64(&device->reserved_bytes, claim.bytes);
 }
 
@@ -148,10 +164,12 @@ static quire_result resize(quire_device *device, qi_calls *calls, const quire_na
 }
 
 quire_result qi_device_page_grow(quire_device *device, qi_calls *calls, qi_account *account,
-                                 const char *name, const qi_device_page *page, uint64_t to)
+                                 qi_budget_terms *terms, const char *name,
+                                 const qi_device_page *page, uint64_t to)
 {
     qi_budget_claim claim = claim_for(device, account, page->kind);
     claim.name = name;
+    claim.terms = terms;
     claim.is_part = true;
     quire_result result = qi_budget_claim_page(&claim, to - page->size);
     return result ? result : settle(&claim, resize(device, calls, &page->native, page->size, to));
@@ -168,6 +186,6 @@ void qi_device_page_shrink(quire_device *device, qi_calls *calls, qi_account *ac
     qi_error before = qi_error_save();
     qi_ignore(resize(device, calls, &page->native, from, to));
     qi_error_restore(&before);
-    qi_budget_return(&claim);
+    qi_budget_end_return(&claim);
     qi_atomic_sub_u64(&device->reserved_bytes, claim.bytes);
 }

@@ -72,20 +72,39 @@ static quire_result take_of_memory(const qi_budget_claim *claim, uint64_t bytes)
     uint64_t max = qi_account_max(claim->memory), used = 0;
     if (qi_account_take(claim->memory, bytes, max, &used))
         return QUIRE_SUCCESS;
+    claim->terms->is_refused = true;
+    claim->terms->room = claim->terms->room_by_limit = subtract_to_zero(max, used);
+    if (bytes > max)
+        return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
+                            "a new page of %s can never fit: the limit of memory '%s' is %s",
+                            qi_bytes(bytes).text, claim->name, qi_bytes(max).text);
     return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
-                        "a page of %s: memory '%s' has %s of pages and a limit of %s",
-                        qi_bytes(bytes).text, claim->name, qi_bytes(used).text, qi_bytes(max).text);
+                        "a new page of %s would exceed the %s limit of memory '%s' (%s in use)",
+                        qi_bytes(bytes).text, qi_bytes(max).text, claim->name, qi_bytes(used).text);
+}
+
+/* The lower one of the backend's limit of pages and the caller's. */
+static uint64_t max_pages(const quire_device *device)
+{
+    uint64_t max = device->info.limits.max_pages;
+    return min_of(max ? max : UINT64_MAX, qi_account_max(&device->pages));
+}
+
+bool qi_budget_is_short_of_pages(const quire_device *device)
+{
+    uint64_t max = max_pages(device);
+    return qi_account_used(&device->pages) >= max - max / 4;
 }
 
 /* Counts one page for the device, if its own limit and the backend's allow it. */
 static quire_result take_page(quire_device *device)
 {
-    uint64_t max = device->info.limits.max_pages, count = 0;
-    max = min_of(max ? max : UINT64_MAX, qi_account_max(&device->pages));
+    uint64_t max = max_pages(device), count = 0;
     if (qi_account_take(&device->pages, 1, max, &count))
         return QUIRE_SUCCESS;
-    return qi_fail_with(QUIRE_ERROR_TOO_MANY_PAGES, "the device has %u page%s, and its limit is %u",
-                        count, max);
+    return qi_fail_with(QUIRE_ERROR_TOO_MANY_PAGES,
+                        "a new page would exceed the device's limit of %u page%s (%u in use)", max,
+                        count);
 }
 
 static void give_page(const qi_budget_claim *claim)
@@ -94,20 +113,37 @@ static void give_page(const qi_budget_claim *claim)
         qi_account_give(&claim->device->pages, 1);
 }
 
-/* Fails with OVER_BUDGET. The message names the lower one: the caller's limit or the budget. */
-static quire_result refuse_heap(uint32_t heap, uint64_t bytes, uint64_t used, uint64_t limit,
-                                const heap_query *seen)
+/*
+ * Fails with OVER_BUDGET. The message names the lower one, the caller's limit or the budget; where
+ * the budget is advice it names the limit if that refuses the bytes.
+ */
+static quire_result refuse_heap(const qi_budget_claim *claim, uint64_t bytes, uint64_t used,
+                                uint64_t limit, const heap_query *seen)
 {
-    if (limit <= granted(seen))
+    const uint32_t heap = claim->heap;
+    bool is_limit = limit <= claim->granted ||
+                    (!claim->terms->is_strict && bytes > claim->terms->room_by_limit);
+    if (bytes > limit)
         return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
-                            "a page of %s: heap %" PRIu32 " has %s of pages and a limit of %s",
-                            qi_bytes(bytes).text, heap, qi_bytes(used).text, qi_bytes(limit).text);
+                            "a new page of %s can never fit: the limit of heap %" PRIu32 " is %s",
+                            qi_bytes(bytes).text, heap, qi_bytes(limit).text);
+    if (is_limit)
+        return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
+                            "a new page of %s would exceed the %s limit of heap %" PRIu32
+                            " (%s in use)",
+                            qi_bytes(bytes).text, qi_bytes(limit).text, heap, qi_bytes(used).text);
     return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
-                        "a page of %s: heap %" PRIu32
-                        " has %s of pages and %s of other memory, and "
-                        "its budget is %s",
-                        qi_bytes(bytes).text, heap, qi_bytes(used).text,
-                        qi_bytes(seen->others).text, qi_bytes(seen->reported.budget).text);
+                        "a new page of %s would exceed the %s budget of heap %" PRIu32
+                        " (%s of pages and %s of other memory in use)",
+                        qi_bytes(bytes).text, qi_bytes(seen->reported.budget).text, heap,
+                        qi_bytes(used).text, qi_bytes(seen->others).text);
+}
+
+/* The bytes are taken from the heap, of which `used` were in use before. */
+static void note_taken(const qi_budget_claim *claim, uint64_t used, uint64_t bytes)
+{
+    claim->terms->has_exceeded = used > claim->granted || bytes > claim->granted - used;
+    qi_atomic_add_release_u64(&claim->device->heaps[claim->heap].begun, bytes);
 }
 
 /* Queries the backend's budget first, so that the amount is taken against its latest report. */
@@ -118,17 +154,27 @@ static quire_result take_of_heap(qi_budget_claim *claim, uint64_t bytes)
     quire_result result = query_heap(claim->device, claim->heap, &seen);
     if (result)
         return result;
+    qi_budget_terms *terms = claim->terms;
     uint64_t limit = qi_account_max(&heap->account), used = 0;
-    claim->max = granted(&seen);
-    if (!qi_account_take(&heap->account, bytes, min_of(limit, claim->max), &used))
-        return refuse_heap(claim->heap, bytes, used, limit, &seen);
-    qi_atomic_add_release_u64(&heap->begun, bytes);
+    claim->granted = granted(&seen);
+    uint64_t max = terms->may_exceed ? limit : min_of(limit, claim->granted);
+    bool is_taken = qi_account_take(&heap->account, bytes, max, &used);
+    terms->excess = subtract_to_zero(used, claim->granted);
+    if (!is_taken) {
+        terms->is_refused = true;
+        terms->room = subtract_to_zero(max, used);
+        terms->room_by_limit = subtract_to_zero(limit, used);
+        return refuse_heap(claim, bytes, used, limit, &seen);
+    }
+    note_taken(claim, used, bytes);
     return QUIRE_SUCCESS;
 }
 
 /* The heap comes last, because it calls the backend. A failure returns what was taken before it. */
 quire_result qi_budget_claim_page(qi_budget_claim *claim, uint64_t bytes)
 {
+    *claim->terms = (qi_budget_terms){.is_strict = claim->terms->is_strict,
+                                      .may_exceed = claim->terms->may_exceed};
     quire_result result = take_of_memory(claim, bytes);
     if (result)
         return result;
@@ -151,7 +197,9 @@ quire_result qi_budget_claim_more(qi_budget_claim *claim, uint64_t bytes)
     quire_result result = take_of_memory(claim, bytes);
     if (result)
         return result;
-    uint64_t max = min_of(claim->max, qi_account_max(&heap->account)), used = 0;
+    uint64_t max = qi_account_max(&heap->account), used = 0;
+    if (claim->terms->is_strict)
+        max = min_of(max, claim->granted);
     if (!qi_account_take(&heap->account, bytes, max, &used)) {
         qi_account_give(claim->memory, bytes);
         return qi_fail_with(
@@ -160,7 +208,7 @@ quire_result qi_budget_claim_more(qi_budget_claim *claim, uint64_t bytes)
             "%b of pages",
             claim->bytes + bytes, claim->bytes, claim->heap, max);
     }
-    qi_atomic_add_release_u64(&heap->begun, bytes);
+    note_taken(claim, used, bytes);
     claim->bytes += bytes;
     return QUIRE_SUCCESS;
 }
@@ -184,6 +232,12 @@ void qi_budget_return(const qi_budget_claim *claim)
     qi_account_give(claim->memory, claim->bytes);
 }
 
+void qi_budget_end_return(const qi_budget_claim *claim)
+{
+    qi_budget_return(claim);
+    qi_atomic_add_release_u64(&claim->device->heaps[claim->heap].releases, 1);
+}
+
 /* ---- limits and budgets of heaps ---------------------------------------------------------- */
 
 static quire_result check_heap(const quire_device *device, uint32_t heap)
@@ -197,9 +251,11 @@ static quire_result check_heap(const quire_device *device, uint32_t heap)
 quire_result qi_device_set_heap_limit(quire_device *device, uint32_t heap, uint64_t bytes)
 {
     quire_result result = check_heap(device, heap);
-    if (!result)
-        qi_account_set_limit(&device->heaps[heap].account, bytes);
-    return result;
+    if (result)
+        return result;
+    qi_account_set_limit(&device->heaps[heap].account, bytes);
+    qi_atomic_add_release_u64(&device->heaps[heap].releases, 1);
+    return QUIRE_SUCCESS;
 }
 
 quire_result qi_device_get_budget(quire_device *device, uint32_t heap, quire_budget_info *info)

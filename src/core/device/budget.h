@@ -7,6 +7,9 @@
  * that threads cannot exceed it together; a refusal changes nothing. A limit can be lowered below
  * what is used: nothing more can then be taken until enough was given back.
  *
+ * Limits of the caller are exact. The budget that a backend reports is advice: a claim respects it
+ * unless its terms allow to exceed it.
+ *
  * backend_page.c takes and gives for pages, slot/name_limit.c for allocations with names. Accounts
  * are atomic: no lock guards them. Invariant: `used` of an account is the sum of the claims on it.
  */
@@ -73,7 +76,25 @@ typedef struct qi_heap {
     qi_atomic_u64 ended;  /* of these, counted before the backend destroys them */
     qi_atomic_u64 gone;   /* of begun, counted after they were destroyed or could not be made */
     qi_atomic_u64 others; /* bytes that are not quire's, as the last query showed */
+    /* how often bytes of pages were destroyed or the limit was set: a page size that was refused
+       before may be available after */
+    qi_atomic_u64 releases;
 } qi_heap;
+
+/*
+ * How a claim treats the backend's budget, and what the claim found. The caller sets the first two
+ * fields, a claim all the others, also where it fails.
+ */
+typedef struct qi_budget_terms {
+    bool is_strict;    /* nothing exceeds the budget, not even a page that turns out larger */
+    bool may_exceed;   /* the requested bytes may exceed the budget; never set with is_strict */
+    bool has_exceeded; /* the claim succeeded, and the pages of the heap exceed the budget now */
+    bool is_refused;   /* the claim was refused; false where it succeeded and the backend failed */
+    /* Of a claim that was refused: the bytes that one of the accounts has left, by limit and
+       budget, and by its limit alone. A smaller claim may still fail at the next account. */
+    uint64_t room, room_by_limit;
+    uint64_t excess; /* bytes of the heap's pages above the budget before the claim */
+} qi_budget_terms;
 
 /*
  * What one page takes: one page of the device, and its bytes of the account of its memory and of
@@ -86,17 +107,19 @@ typedef struct qi_budget_claim {
     uint32_t heap;
     bool is_part; /* a difference in size: no page is counted */
     uint64_t bytes;
-    uint64_t max; /* bytes that all pages of the heap may take, as the backend granted them */
+    uint64_t granted;       /* bytes that all pages of the heap may take by the backend's budget */
+    qi_budget_terms *terms; /* of a claim to make; NULL in one to return */
 } qi_budget_claim;
 
 /*
  * Claims `bytes` before a page is made. Requires that no lock is held. Checks the memory and the
- * count of pages first and then queries the backend's budget. Fails with OVER_BUDGET,
+ * count of pages first and then queries the backend's budget once. Fails with OVER_BUDGET,
  * TOO_MANY_PAGES and what the backend answers; then nothing is claimed.
  */
 QUIRE_MUST_USE quire_result qi_budget_claim_page(qi_budget_claim *claim, uint64_t bytes);
 
-/* Claims more bytes: the backend made a page larger than requested. Fails with OVER_BUDGET. */
+/* Claims more bytes: the backend made a page larger than requested. The limits hold, the budget
+   where the terms are strict. Fails with OVER_BUDGET. */
 QUIRE_MUST_USE quire_result qi_budget_claim_more(qi_budget_claim *claim, uint64_t bytes);
 
 /* Records that the backend made the bytes. */
@@ -107,6 +130,21 @@ void qi_budget_begin_return(const qi_budget_claim *claim);
 
 /* Returns the claim: the bytes are destroyed, or could not be made. */
 void qi_budget_return(const qi_budget_claim *claim);
+
+/* Returns the claim of bytes that existed and are destroyed: the heap has room again. */
+void qi_budget_end_return(const qi_budget_claim *claim);
+
+/* Returns a count that grows when a page size refused before may be available again. */
+static inline uint64_t qi_heap_releases(const qi_heap *heap)
+{
+    return qi_atomic_load_acquire_u64(&heap->releases);
+}
+
+/*
+ * Whether at least three quarters of the pages that the device may have exist. The others are left
+ * to objects that require a page of their own, and to shared pages: see quire_requirements.
+ */
+bool qi_budget_is_short_of_pages(const quire_device *device);
 
 /* Whether a smaller request might succeed where this result was returned. */
 static inline bool qi_is_out_of_memory(quire_result result)

@@ -32,8 +32,9 @@ static quire_result check_group(const quire_backend *table, quire_backend_featur
 /* Features that need another feature. */
 static quire_result check_dependencies(const quire_backend *table)
 {
-    const quire_backend_features streams =
-        QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY | QUIRE_BACKEND_STREAM_FILL;
+    const quire_backend_features streams = QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY |
+                                           QUIRE_BACKEND_STREAM_FILL |
+                                           QUIRE_BACKEND_STREAM_WRITE_MANY;
     const quire_backend_features copies =
         QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_PEER | QUIRE_BACKEND_STREAM_COPY;
     if (table->features & streams && !(table->features & QUIRE_BACKEND_STREAMS))
@@ -83,6 +84,10 @@ static quire_result check_groups(const quire_backend *t)
          t->fork_prepare && t->fork_done && t->fork_child,
          t->fork_prepare || t->fork_done || t->fork_child},
         {QUIRE_BACKEND_DEVICE_ADDRESS, "device_address", t->device_address, t->device_address},
+        {QUIRE_BACKEND_COPY_MANY, "write_many, read_many", t->write_many && t->read_many,
+         t->write_many || t->read_many},
+        {QUIRE_BACKEND_STREAM_WRITE_MANY, "stream_write_many", t->stream_write_many,
+         t->stream_write_many},
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         quire_result result =
@@ -100,7 +105,7 @@ static quire_result check_table(const quire_backend *t)
     if (!t->describe || !t->page_create || !t->page_destroy)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "backend '%s' lacks describe, page_create or page_destroy", t->name);
-    const quire_backend_features known = (QUIRE_BACKEND_DEVICE_ADDRESS << 1) - 1;
+    const quire_backend_features known = (QUIRE_BACKEND_STREAM_WRITE_MANY << 1) - 1;
     if (t->features & ~known)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "backend '%s' announces features this version does not know", t->name);
@@ -173,7 +178,7 @@ static quire_result check_elastic(const quire_backend *table, const quire_device
     bool can_resize = table->features & QUIRE_BACKEND_ELASTIC;
     if (kinds >> info->kind_count)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "elastic_kinds is %x, and there are %u memory kinds", kinds,
+                            "elastic_kinds is %x, and the device has %u memory kind%s", kinds,
                             info->kind_count);
     if (kinds && !can_resize)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
@@ -186,7 +191,7 @@ static quire_result check_info(const quire_backend *table, const quire_device_in
     if (!info->heap_count || info->heap_count > QUIRE_MAX_HEAPS || !info->kind_count ||
         info->kind_count > QUIRE_MAX_KINDS)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "%u heaps and %u memory kinds: a device has 1 to 16 and 1 to 32",
+                            "%u heap%s and %u memory kind%s: a device has 1 to 16 and 1 to 32",
                             info->heap_count, info->kind_count);
     for (uint32_t i = 0; i < info->heap_count; i++)
         if (!info->heaps[i].size || info->heaps[i].flags & ~KNOWN_HEAP_FLAGS)

@@ -43,6 +43,8 @@ struct quire_device {
     qi_lock lock;           /* guards the lists of memories and streams */
     quire_memory *memories; /* linked by next_of_device */
     uint32_t memory_count;
+    void *_Atomic defaults[QUIRE_MAX_KINDS]; /* a quire_memory, or NULL; changes under the lock */
+    bool is_ending;        /* no default memory is made any more; protected by the lock */
     quire_stream *streams; /* linked by next_of_device */
     /* streams, and destroyed capture streams that recorded uses of allocations still name */
     qi_atomic_u64 stream_records;
@@ -147,26 +149,36 @@ QUIRE_MUST_USE quire_result qi_device_heap_budget(quire_device *device, uint32_t
 
 /* ---- pages: backend_page.c ----------------------------------------------------------------- */
 
-/* A page, mapped where its kind is host-visible. */
+/* A page, mapped where its kind is host-visible, unless it is mapped on demand. */
 typedef struct qi_device_page {
     quire_native_page native;
     uint64_t size; /* bytes; less than native.size where the page may grow */
     uint32_t kind;
-    void *host; /* NULL where the kind is not host-visible */
+    bool on_demand; /* qi_device_page_create does not map it; set before */
+    void *host;     /* NULL while the page is not mapped */
 } qi_device_page;
 
 /*
  * Creates and maps a page. Claims it from the page count of the device, the account of the memory
- * and the heap before it calls the backend, so that threads cannot exceed a limit together. Where
- * the backend makes a larger page than requested the rest is claimed too; if that fails the page is
- * destroyed again. Fails with TOO_MANY_PAGES, OVER_BUDGET and what the backend answers.
+ * and the heap before it calls the backend, so that threads cannot exceed a limit together. `terms`
+ * (budget.h) say whether the page may exceed the backend's budget. Where the backend makes a larger
+ * page than requested the rest is claimed too; if that fails the page is destroyed again. Fails
+ * with TOO_MANY_PAGES, OVER_BUDGET and what the backend answers.
  */
 QUIRE_MUST_USE quire_result qi_device_page_create(quire_device *device, qi_calls *calls,
-                                                  qi_account *account,
+                                                  qi_account *account, qi_budget_terms *terms,
                                                   const quire_page_request *request,
                                                   qi_device_page *page);
 
-/* Unmaps and destroys a page, then returns what was claimed for it. */
+/*
+ * Map and unmap a page whose kind is host-visible. The map sets page->host on success only; the
+ * unmap clears it. One thread at a time calls them for a page.
+ */
+QUIRE_MUST_USE quire_result qi_device_page_map(quire_device *device, qi_calls *calls,
+                                               qi_device_page *page);
+void qi_device_page_unmap(quire_device *device, qi_calls *calls, qi_device_page *page);
+
+/* Destroys a page, which it unmaps before if it is mapped, then returns what was claimed for it. */
 void qi_device_page_destroy(quire_device *device, qi_calls *calls, qi_account *account,
                             const qi_device_page *page);
 
@@ -175,8 +187,9 @@ void qi_device_page_destroy(quire_device *device, qi_calls *calls, qi_account *a
  * is the memory's, for the message.
  */
 QUIRE_MUST_USE quire_result qi_device_page_grow(quire_device *device, qi_calls *calls,
-                                                qi_account *account, const char *name,
-                                                const qi_device_page *page, uint64_t to);
+                                                qi_account *account, qi_budget_terms *terms,
+                                                const char *name, const qi_device_page *page,
+                                                uint64_t to);
 
 /* Makes an elastic page smaller, which cannot fail. The caller sets page->size. */
 void qi_device_page_shrink(quire_device *device, qi_calls *calls, qi_account *account,
@@ -222,6 +235,17 @@ QUIRE_MUST_USE quire_result qi_device_copy_peer(quire_device *device, qi_calls *
                                                 const quire_copy_job *job);
 QUIRE_MUST_USE quire_result qi_device_stream_copy(quire_device *device, qi_calls *calls,
                                                   uint64_t stream, const quire_copy_job *job);
+
+/* Lists of copies between pages of the device and host memory. The backend must offer the
+   function. */
+QUIRE_MUST_USE quire_result qi_device_write_many(quire_device *device, qi_calls *calls,
+                                                 const quire_page_copy *copies, uint64_t count);
+QUIRE_MUST_USE quire_result qi_device_read_many(quire_device *device, qi_calls *calls,
+                                                const quire_page_copy *copies, uint64_t count);
+QUIRE_MUST_USE quire_result qi_device_stream_write_many(quire_device *device, qi_calls *calls,
+                                                        uint64_t stream,
+                                                        const quire_page_copy *copies,
+                                                        uint64_t count);
 
 /* Bytes of a page that are set to one value. */
 typedef struct qi_stream_fill {

@@ -85,6 +85,15 @@ static quire_result refuse_copy(void *state, const quire_copy_job *job)
     return qi_refuse_disabled();
 }
 
+/* For write_many and read_many. */
+static quire_result refuse_copies(void *state, const quire_page_copy *copies, uint64_t count)
+{
+    (void)state;
+    (void)copies;
+    (void)count;
+    return qi_refuse_disabled();
+}
+
 static quire_result refuse_heap_budget(void *state, uint32_t heap, quire_heap_budget *budget)
 {
     (void)state;
@@ -183,6 +192,13 @@ static quire_result refuse_stream_fill(void *state, uint64_t stream, const quire
     return refuse_fill_page(state, page, offset, size, value);
 }
 
+static quire_result refuse_stream_copies(void *state, uint64_t stream,
+                                         const quire_page_copy *copies, uint64_t count)
+{
+    (void)stream;
+    return refuse_copies(state, copies, count);
+}
+
 static uint64_t refuse_device_address(void *state, const quire_native_page *page, uint64_t buffer)
 {
     (void)state;
@@ -223,6 +239,9 @@ static const quire_backend DISABLED = {
     .invalidate_many = refuse_ranges,
     .page_resize = refuse_range,
     .device_address = refuse_device_address,
+    .write_many = refuse_copies,
+    .read_many = refuse_copies,
+    .stream_write_many = refuse_stream_copies,
 };
 
 void qi_device_disable(quire_device *device)

@@ -2,11 +2,10 @@
  * kind.c - memory kinds: the names of their flags, and which kind of a device serves a request or
  * an intent best.
  *
- * The candidate of lowest cost is chosen. Each preferred flag that a kind lacks and each avoided
- * flag that it has costs more than all flags that the request does not name; these decide between
- * kinds that are otherwise equal. A kind with few extra flags costs less, so that a small window of
- * device memory that the host can reach is not used up by work that does not need the host.
- * Drivers list their kinds by speed: between equal costs the lowest index wins.
+ * The candidate of lowest cost is chosen. A cost is a number whose bits are the flags in which the
+ * kind departs from the request, in the order of their weight; comparing costs therefore compares
+ * kinds flag by flag. Only kinds with equal flags have equal costs, so the order of the kinds
+ * decides only between these.
  *
  * Pure functions of their arguments and the description of the device; no lock.
  */
@@ -16,8 +15,27 @@
 #include "src/base/result.h"
 #include "src/core/device/device.h"
 
-/* 16 is above the 9 flags that a kind can have beyond the request. */
-enum { COST_PREFERENCE = 16, COST_EXTRA = 1 };
+/*
+ * Flags that a request prefers or avoids, from the heaviest: see quire_device_choose_kind. Reading
+ * uncached memory is slower than any other mismatch. Coherence is last because quire flushes and
+ * invalidates by itself.
+ */
+static const quire_memory_flags NAMED_ORDER[] = {
+    QUIRE_OBJECTS_ONLY,    QUIRE_PROTECTED,       QUIRE_LAZILY_ALLOCATED,
+    QUIRE_DEVICE_COHERENT, QUIRE_DEVICE_UNCACHED, QUIRE_HOST_CACHED,
+    QUIRE_DEVICE_LOCAL,    QUIRE_HOST_VISIBLE,    QUIRE_HOST_COHERENT,
+};
+
+/*
+ * Flags that a request does not name, from the heaviest. The first two leave the part of the device
+ * memory that the host can reach, which may be small, to requests that name it.
+ */
+static const quire_memory_flags EXTRA_ORDER[] = {
+    QUIRE_HOST_VISIBLE,
+    QUIRE_DEVICE_LOCAL,
+    QUIRE_HOST_CACHED,
+    QUIRE_HOST_COHERENT,
+};
 
 /* Kinds with one of these flags behave so differently that a request must name the flag. */
 static const quire_memory_flags ONLY_WHEN_NAMED = QUIRE_LAZILY_ALLOCATED | QUIRE_PROTECTED |
@@ -54,12 +72,22 @@ static bool is_candidate(const quire_kind_request *request, quire_memory_flags f
     return (flags & request->required) == request->required && !(flags & ONLY_WHEN_NAMED & ~named);
 }
 
+/* Appends the given flags to the bits of `cost`, in this order. */
+static uint32_t append(uint32_t cost, quire_memory_flags flags, const quire_memory_flags *order,
+                       size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        cost = cost << 1 | ((flags & order[i]) != 0);
+    return cost;
+}
+
+/* A candidate has no other flags than those of the two orders: all special ones are named. */
 static uint32_t cost_of(const quire_kind_request *request, quire_memory_flags flags)
 {
     quire_memory_flags named = request->required | request->preferred | request->avoided;
-    return COST_PREFERENCE * qi_count_bits(request->preferred & ~flags) +
-           COST_PREFERENCE * qi_count_bits(request->avoided & flags) +
-           COST_EXTRA * qi_count_bits(flags & ~named);
+    quire_memory_flags misses = (request->preferred & ~flags) | (request->avoided & flags);
+    uint32_t cost = append(0, misses, NAMED_ORDER, sizeof NAMED_ORDER / sizeof *NAMED_ORDER);
+    return append(cost, flags & ~named, EXTRA_ORDER, sizeof EXTRA_ORDER / sizeof *EXTRA_ORDER);
 }
 
 static quire_result refuse(const quire_device *device, const quire_kind_request *request)

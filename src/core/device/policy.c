@@ -15,6 +15,19 @@
 static const uint64_t DEFAULT_PAGE_SIZE = UINT64_C(32) << 20;
 enum { HEAP_FRACTION = 8, MAX_GROWTH_PERCENT = 1000 };
 
+/*
+ * Pages that follow use start at 1 MiB: a program with a few buffers reserves that much. The five
+ * steps to 32 MiB cost a large memory seven pages for its first 64 MiB instead of two.
+ */
+static const uint64_t SMALLEST_PAGE_SIZE = UINT64_C(1) << 20;
+
+/*
+ * A page that follows use is at most this many times as large as the shard's pages together. A
+ * shard that holds little thus has small pages in a memory that holds much. The third page of a
+ * shard has 32 MiB, so that 16 shards add 32 pages to the 640 of a memory of 20 GiB: 5 percent.
+ */
+enum { SHARD_FACTOR = 8 };
+
 /* Rounds up to the granularity, or down where rounding up exceeds 64 bits. */
 static uint64_t round_size(uint64_t size, uint64_t granularity)
 {
@@ -30,8 +43,20 @@ static uint64_t resolve_granularity(uint64_t requested, uint64_t backend)
     return is_finer ? backend : requested;
 }
 
+/*
+ * Whether the pages follow use. A limit on the number of pages is a limit on bytes too, which small
+ * pages would lower, and one page for everything cannot be replaced by larger ones. Both keep pages
+ * of the default size.
+ */
+static bool follows_use(const quire_page_policy *requested, bool has_one_page)
+{
+    return !requested->page_size && !requested->first_page_size && !requested->growth_percent &&
+           requested->growth == QUIRE_GROWTH_LAST && !requested->max_page &&
+           !requested->max_pages && !has_one_page;
+}
+
 quire_page_policy qi_policy_resolve(const quire_page_policy *requested, const quire_device *device,
-                                    uint32_t kind)
+                                    uint32_t kind, bool has_one_page)
 {
     quire_page_policy policy = *requested;
     uint64_t heap = device->info.heaps[device->info.kinds[kind].heap].size;
@@ -44,6 +69,11 @@ quire_page_policy qi_policy_resolve(const quire_page_policy *requested, const qu
         policy.page_size += share ? 0 : granularity; /* a tiny heap still has pages */
     }
     policy.page_size = round_size(policy.page_size, granularity);
+    if (follows_use(requested, has_one_page)) {
+        policy.growth = QI_GROWTH_USE;
+        if (policy.page_size > SMALLEST_PAGE_SIZE)
+            policy.first_page_size = SMALLEST_PAGE_SIZE;
+    }
     if (!policy.first_page_size)
         policy.first_page_size = policy.page_size;
     policy.first_page_size = round_size(policy.first_page_size, granularity);
@@ -60,6 +90,14 @@ quire_page_policy qi_policy_resolve(const quire_page_policy *requested, const qu
 
 /* ---- checks ------------------------------------------------------------------------------- */
 
+static quire_result check_growth_kind(const quire_page_policy *requested)
+{
+    if ((unsigned)requested->growth > QUIRE_GROWTH_RESERVED)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no kind of growth %u",
+                            (uint64_t)requested->growth);
+    return QUIRE_SUCCESS;
+}
+
 /* Refuses growth that cannot happen: without a larger page to reach, or without steps to take. */
 static quire_result check_growth(const quire_page_policy *policy)
 {
@@ -72,10 +110,6 @@ static quire_result check_growth(const quire_page_policy *policy)
                             "pages cannot grow by %u percent: the first one, %b, is as large as "
                             "the largest",
                             policy->growth_percent, policy->first_page_size);
-    if (policy->growth != QUIRE_GROWTH_LAST && policy->growth != QUIRE_GROWTH_LARGEST &&
-        policy->growth != QUIRE_GROWTH_RESERVED)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no kind of growth %u",
-                            (uint64_t)policy->growth);
     if (policy->growth == QUIRE_GROWTH_RESERVED && !policy->growth_percent)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "pages that grow by a share of the reserved bytes need a growth percent");
@@ -143,12 +177,14 @@ static quire_result check_dedicated(const quire_page_policy *policy)
     return QUIRE_SUCCESS;
 }
 
-quire_result qi_policy_validate(const quire_page_policy *policy)
+quire_result qi_policy_validate(const quire_page_policy *requested, const quire_page_policy *policy)
 {
     if (!qi_is_power_of_two(policy->page_granularity))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "page granularity %u is not a power of two", policy->page_granularity);
-    quire_result result = check_growth(policy);
+    quire_result result = check_growth_kind(requested);
+    if (!result)
+        result = check_growth(policy);
     if (result)
         return result;
     if (policy->max_page < policy->page_size || policy->max_page < policy->first_page_size)
@@ -157,7 +193,7 @@ quire_result qi_policy_validate(const quire_page_policy *policy)
                             policy->max_page, policy->page_size, policy->first_page_size);
     result = check_classes(policy);
     if (!result)
-        result = check_dedicated(policy);
+        result = check_dedicated(requested);
     return result ? result : qi_check_unused(policy, "quire_page_policy");
 }
 
@@ -192,6 +228,46 @@ static uint64_t step_above(const quire_page_policy *policy, uint64_t largest, ui
     return step;
 }
 
+/* The next size of a page that follows use; page_size is the last. */
+static uint64_t double_of(const quire_page_policy *policy, uint64_t size)
+{
+    return size < policy->page_size / 2 ? size * 2 : policy->page_size;
+}
+
+/* The smallest size that has `bytes`, or page_size. */
+static uint64_t doubling_above(const quire_page_policy *policy, uint64_t bytes)
+{
+    uint64_t size = policy->first_page_size;
+    while (size < bytes && size < policy->page_size)
+        size = double_of(policy, size);
+    return size;
+}
+
+/* The largest size that `bytes` can fill, or first_page_size. */
+static uint64_t doubling_below(const quire_page_policy *policy, uint64_t bytes)
+{
+    uint64_t size = policy->first_page_size;
+    while (size < policy->page_size && double_of(policy, size) <= bytes)
+        size = double_of(policy, size);
+    return size;
+}
+
+/*
+ * A page that follows use is at most as large as all shared pages together, those being made
+ * included, so that at most half of the pages' bytes is new. The sum changes little when a few
+ * pages leave, so that a large memory does not return to small pages. Rounding the sum up instead
+ * of down was measured with the traces of docs/benchmarks.md: it reserved up to 40 percent more and
+ * made as many backend calls.
+ */
+static uint64_t page_by_use(const quire_page_policy *policy, const qi_page_history *history)
+{
+    uint64_t bytes = history->total;
+    if (bytes / SHARD_FACTOR > history->own)
+        bytes = history->own * SHARD_FACTOR;
+    uint64_t size = doubling_below(policy, bytes), kept = doubling_above(policy, history->floor);
+    return size > kept ? size : kept;
+}
+
 /* Sizes of pages are multiples of the coarser granularity, and so of both: powers of two. */
 static uint64_t coarser(const quire_page_policy *policy, uint64_t granularity)
 {
@@ -199,13 +275,15 @@ static uint64_t coarser(const quire_page_policy *policy, uint64_t granularity)
 }
 
 /*
- * Three kinds of growth: the step above the largest page; a share of all pages; the step after the
- * last page. Without a growth percent every page but the first has page_size.
+ * Four kinds of growth: by use; the step above the largest page; a share of all pages; the step
+ * after the last page. Without a growth percent every page but the first has page_size.
  */
 uint64_t qi_policy_next_page(const quire_page_policy *policy, const qi_page_history *history,
                              uint64_t granularity)
 {
     uint64_t unit = coarser(policy, granularity);
+    if (policy->growth == QI_GROWTH_USE)
+        return page_by_use(policy, history);
     if (policy->growth == QUIRE_GROWTH_LARGEST)
         return step_above(policy, history->largest, unit);
     if (policy->growth == QUIRE_GROWTH_RESERVED)
@@ -217,15 +295,19 @@ uint64_t qi_policy_next_page(const quire_page_policy *policy, const qi_page_hist
 }
 
 /*
- * The first class that the request fits into decides alone. Otherwise the page takes further steps
- * of growth until it holds request_factor times the request, or has the largest size.
+ * The first class that the request fits into decides alone. A page that follows use has the next
+ * doubling above a larger request: pages of exactly its size would make a page for each of many
+ * requests that grow slowly, since the empty pages leave each time. Other pages take further steps
+ * of growth until they hold request_factor times the request, or have the largest size.
  */
 uint64_t qi_policy_page_for(const quire_page_policy *policy, uint64_t next, uint64_t size,
-                            uint64_t granularity)
+                            uint64_t needed, uint64_t granularity)
 {
     for (int i = 0; i < QUIRE_MAX_PAGE_CLASSES; i++)
         if (size <= policy->classes[i].max_request)
             return policy->classes[i].page_size;
+    if (policy->growth == QI_GROWTH_USE && next < needed)
+        return doubling_above(policy, needed);
     uint64_t min = 0, unit = coarser(policy, granularity);
     if (policy->request_factor > 1 && qi_multiply_overflows(size, policy->request_factor, &min))
         min = UINT64_MAX;

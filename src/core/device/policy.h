@@ -12,13 +12,23 @@
 #include "quire/preset.h"
 #include "src/core/device/device.h"
 
-/* Returns `requested` with every 0 replaced by what it means for this kind of the device. */
-quire_page_policy qi_policy_resolve(const quire_page_policy *requested, const quire_device *device,
-                                    uint32_t kind);
+/*
+ * The kind of growth of a resolved policy whose pages follow use: a caller selects it by leaving
+ * all sizes 0. first_page_size is the smallest page, page_size and max_page the largest.
+ */
+#define QI_GROWTH_USE ((quire_growth)(QUIRE_GROWTH_RESERVED + 1))
 
-/* Checks a resolved policy. Fails with INVALID_ARGUMENT where it contradicts itself, and where a
-   field is set that this version does not use. */
-QUIRE_MUST_USE quire_result qi_policy_validate(const quire_page_policy *policy);
+/*
+ * Returns `requested` with every 0 replaced by what it means for this kind of the device.
+ * `has_one_page`: the fit of the memory has one shared page of constant size.
+ */
+quire_page_policy qi_policy_resolve(const quire_page_policy *requested, const quire_device *device,
+                                    uint32_t kind, bool has_one_page);
+
+/* Checks a policy and what it resolves to. Fails with INVALID_ARGUMENT where it contradicts itself,
+   and where a field is set that this version does not use. */
+QUIRE_MUST_USE quire_result qi_policy_validate(const quire_page_policy *requested,
+                                               const quire_page_policy *resolved);
 
 /* The policies of other allocators, as quire_page_policy_preset and quire_page_policy_paddle. */
 QUIRE_MUST_USE quire_result qi_policy_preset(quire_preset preset, const quire_device *device,
@@ -32,15 +42,18 @@ typedef struct qi_page_history {
     uint64_t last;    /* policy size of the page made last; 0 means no page was made */
     uint64_t largest; /* size of the largest page, including pages being made; 0 means none */
     uint64_t total;   /* sum of the sizes of the same pages */
+    uint64_t own;     /* the part of `total` that belongs to the shard that makes the page */
+    uint64_t floor;   /* the shard's part of the bytes that the memory keeps in any case */
 } qi_page_history;
 
 /* The size of the next shared page, without regard to a request; at most the policy's max_page. */
 uint64_t qi_policy_next_page(const quire_page_policy *policy, const qi_page_history *history,
                              uint64_t granularity);
 
-/* The size of the page for a request of `size` placed bytes, where `next` is the next page's. */
+/* The size of the page for a request of `size` placed bytes, where `next` is the next page's. The
+   request itself needs a page of `needed` bytes, which the result can be below. */
 uint64_t qi_policy_page_for(const quire_page_policy *policy, uint64_t next, uint64_t size,
-                            uint64_t granularity);
+                            uint64_t needed, uint64_t granularity);
 
 /* Rounds the bytes that a page needs up to the policy's page granularity. Returns them unchanged
    where the rounded number exceeds 64 bits. */

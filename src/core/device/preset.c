@@ -16,7 +16,7 @@
    removed, because qi_policy_validate refuses growth that cannot happen. */
 static void drop_idle_growth(quire_page_policy *policy, const quire_device *device, uint32_t kind)
 {
-    quire_page_policy resolved = qi_policy_resolve(policy, device, kind);
+    quire_page_policy resolved = qi_policy_resolve(policy, device, kind, false);
     if (resolved.first_page_size < resolved.max_page)
         return;
     policy->growth_percent = 0;
@@ -108,7 +108,7 @@ static quire_result auto_growth(const quire_paddle_sizes *sizes, uint64_t multip
     uint64_t over = sizes->chunk % multiple, chunk = 0;
     if (qi_add_overflows(sizes->chunk, over ? multiple - over : 0, &chunk))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "a chunk of %u bytes cannot be rounded up to a multiple of %u",
+                            "a chunk of %u byte%s cannot be rounded up to a multiple of %u",
                             sizes->chunk, multiple);
     *policy = (quire_page_policy){
         .page_size = cap(chunk > multiple ? chunk : multiple, sizes->max_alloc),
@@ -138,7 +138,7 @@ static quire_result naive_best_fit(const quire_paddle_sizes *sizes, uint64_t mul
                             "a chunk of %b is given: naive_best_fit has none", sizes->chunk);
     if (qi_add_overflows(sizes->extra_padding, PADDLE_DESCRIPTOR, &padding))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "%u bytes of padding and %u of a descriptor exceed 64 bits",
+                            "%u byte%s of padding and %u of a descriptor exceed 64 bits",
                             sizes->extra_padding, PADDLE_DESCRIPTOR);
     *policy = (quire_page_policy){.size_granularity = multiple, .extra_padding = padding};
     policy->dedicated_threshold = first_above(sizes->max_chunk, multiple, padding);

@@ -7,6 +7,7 @@
 #include "src/base/fork.h"
 #include "src/base/result.h"
 #include "src/core/deferred/stream.h"
+#include "src/core/find/addresses.h"
 #include "src/core/memory/fork_child.h"
 
 /* ---- the devices of the process ----------------------------------------------------------- */
@@ -69,8 +70,8 @@ static void each_stream(lock_function apply)
 static qi_lock *lock_of(quire_memory *memory, qi_lock_rank rank)
 {
     if (rank < QI_RANK_SHARD + QI_MAX_SHARDS)
-        return rank - QI_RANK_SHARD < memory->shard_count
-                   ? &memory->shards[rank - QI_RANK_SHARD].lock
+        return rank - QI_RANK_SHARD < qi_shard_count(memory)
+                   ? &memory->shards[rank - QI_RANK_SHARD]->lock
                    : NULL;
 #ifdef QUIRE_CHECKED
     if (rank == QI_RANK_QUARANTINE)
@@ -89,10 +90,25 @@ static void each_memory(lock_function apply, qi_lock_rank rank)
         }
 }
 
-static void each_shard(lock_function apply)
+static void each_address_lock(lock_function apply, qi_lock_rank rank)
+{
+    for (quire_device *d = devices; d; d = d->next_of_process)
+        for (quire_memory *m = d->memories; m; m = m->next_of_device)
+            if (m->addresses)
+                qi_addresses_each_lock(m->addresses, rank, apply);
+}
+
+static void acquire_shards(void)
 {
     for (int i = 0; i < QI_MAX_SHARDS; i++)
-        each_memory(apply, (qi_lock_rank)(QI_RANK_SHARD + i));
+        each_memory(qi_lock_freeze, (qi_lock_rank)(QI_RANK_SHARD + i));
+}
+
+/* The first shards last: until then no memory gets a shard whose lock was not acquired here. */
+static void release_shards(void)
+{
+    for (int i = QI_MAX_SHARDS; i-- > 0;)
+        each_memory(qi_lock_thaw, (qi_lock_rank)(QI_RANK_SHARD + i));
 }
 
 /*
@@ -104,7 +120,10 @@ static void each_shard(lock_function apply)
 static void acquire_locks(void)
 {
     each_device(qi_lock_freeze);
-    each_shard(qi_lock_freeze);
+    acquire_shards();
+    each_address_lock(qi_lock_freeze, QI_RANK_ADDRESSES);
+    each_address_lock(qi_lock_freeze, QI_RANK_PAGE_STARTS);
+    each_address_lock(qi_lock_freeze, QI_RANK_STARTS);
     if (QI_IS_CHECKED)
         each_memory(qi_lock_freeze, QI_RANK_QUARANTINE);
     each_stream(qi_lock_freeze);
@@ -120,7 +139,10 @@ static void release_locks(void)
     each_stream(qi_lock_thaw);
     if (QI_IS_CHECKED)
         each_memory(qi_lock_thaw, QI_RANK_QUARANTINE);
-    each_shard(qi_lock_thaw);
+    each_address_lock(qi_lock_thaw, QI_RANK_STARTS);
+    each_address_lock(qi_lock_thaw, QI_RANK_PAGE_STARTS);
+    each_address_lock(qi_lock_thaw, QI_RANK_ADDRESSES);
+    release_shards();
     each_device(qi_lock_thaw);
     for (quire_device *d = devices; d; d = d->next_of_process)
         if (qi_device_offers(d, QUIRE_BACKEND_FORK))

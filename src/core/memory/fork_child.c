@@ -9,10 +9,13 @@
 
 #include "src/core/deferred/stream.h"
 #include "src/core/deferred/stream_queue.h"
+#include "src/core/find/addresses.h"
 #include "src/core/memory/fork.h"
 #include "src/core/page/drain.h"
+#include "src/core/page/page_history.h"
 #include "src/core/release/release.h"
 #include "src/core/slot/uses.h"
+#include "src/core/state/page_map.h"
 
 /* ---- pages -------------------------------------------------------------------------------- */
 
@@ -36,16 +39,19 @@ static void forget_being_made(qi_pages *pages, qi_page *page)
     while (*link != page)
         link = &(*link)->next;
     *link = page->next;
+    qi_page_history_change(page, page->wanted, 0);
     forget_page(pages, page);
 }
 
 /* A page between two shards is in no space, but the statistics count it. */
 static void forget_moving(qi_pages *pages, qi_page *page)
 {
+    qi_addresses_leave_page(page->shard->memory, page);
     pages->moving--;
     pages->stats.pages_destroyed++;
     pages->stats.page_count--;
     pages->stats.reserved_bytes -= page->native.size;
+    qi_page_history_change(page, page->native.size, 0);
     forget_page(pages, page);
 }
 
@@ -181,8 +187,8 @@ static void drop_destroyed_memories(quire_device *device)
             link = &(*link)->next_of_device;
             continue;
         }
-        for (uint32_t i = 0; i < (*link)->shard_count; i++)
-            qi_stream_queues_leave_streams(&(*link)->shards[i]);
+        for (uint32_t i = 0; i < qi_shard_count(*link); i++)
+            qi_stream_queues_leave_streams((*link)->shards[i]);
         *link = (*link)->next_of_device;
         device->memory_count--;
     }
@@ -216,6 +222,7 @@ static void settle_memory(quire_memory *memory)
     settle_pages(memory);
     if (!qi_uses_are_kept()) /* the forking thread is in no progress callback */
         qi_slots_drop_uses(&memory->slots);
+    qi_page_map_forked(memory, !qi_uses_are_kept());
     qi_checked_forked(memory);
     memory->has_orphans = true;
     /* a destruction that could still fail with BUSY is forgotten: see qi_memory_destroy */
@@ -224,12 +231,15 @@ static void settle_memory(quire_memory *memory)
         return;
     memory->slots.tag = QI_TAG_DISABLED;
     memory->max_fast_size = 0; /* the slow path refuses the request */
+    if (memory->addresses)
+        memory->addresses->max_fast_size = 0;
 }
 
 void qi_fork_settle_device(quire_device *device)
 {
     uint64_t heap_bytes[QUIRE_MAX_HEAPS] = {0};
     device->is_copy = true;
+    device->is_ending = false; /* likewise: a destruction that could still fail is forgotten */
     if (!device->info.survives_fork && !device->is_disabled)
         qi_device_disable(device);
     drop_destroyed_memories(device);

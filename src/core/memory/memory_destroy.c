@@ -29,8 +29,8 @@ static qi_page *shut(quire_memory *memory)
     qi_page *leaving = qi_pages_take_all(memory);
     memory->is_ending = true;
     memory->slots.is_shut = true;
-    for (uint32_t i = 0; i < memory->shard_count; i++) {
-        qi_shard *shard = &memory->shards[i];
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++) {
+        qi_shard *shard = memory->shards[i];
         qi_slot_queue_init(&shard->queue);
         shard->empty_pages = (qi_empty_pages){.oldest = NULL};
         shard->shared = 0;
@@ -55,8 +55,8 @@ static uint32_t count_left(quire_memory *memory)
     uint32_t used = 0;
     qi_checked_drain(memory);
     qi_shards_acquire(memory);
-    for (uint32_t i = 0; i < memory->shard_count; i++)
-        used += memory->shards[i].queue.used;
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++)
+        used += memory->shards[i]->queue.used;
     qi_shards_release(memory);
     return used;
 }
@@ -125,8 +125,8 @@ static quire_result refuse_allocations(quire_memory *memory, uint32_t left)
 {
     char names[768];
     list_allocations(memory, names, sizeof names);
-    return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has live allocations (%u): %s",
-                        memory->name, left, names);
+    return qi_fail_text(QUIRE_ERROR_BUSY, "memory '%s' still has %u live allocation%s: %s",
+                        memory->name, left, qi_plural(left), names);
 }
 
 static quire_result refuse_attachments(quire_memory *memory)
@@ -148,13 +148,10 @@ static void collect_passed(quire_memory *memory)
     qi_error_restore(&error);
 }
 
-quire_result qi_memory_destroy(quire_memory **destroyed)
+quire_result qi_memory_prepare_end(quire_memory *memory)
 {
-    quire_memory *memory = *destroyed;
-    if (memory->device->is_disabled) { /* no other call can free what it has */
-        qi_memory_destroy_all(destroyed);
+    if (memory->device->is_disabled) /* no other call can free what it has */
         return QUIRE_SUCCESS;
-    }
     let_attachments_leave(memory);
     collect_passed(memory);
     uint64_t waiting = qi_deferred_count(memory);
@@ -171,6 +168,23 @@ quire_result qi_memory_destroy(quire_memory **destroyed)
     if (left || memory->attachments) {
         memory->is_ending = false;
         return left ? refuse_allocations(memory, left) : refuse_attachments(memory);
+    }
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_memory_destroy(quire_memory **destroyed)
+{
+    quire_memory *memory = *destroyed;
+    if (memory->is_default)
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "memory '%s' belongs to device '%s', which destroys it", memory->name,
+                            memory->device->info.name);
+    quire_result result = qi_memory_prepare_end(memory);
+    if (result)
+        return result;
+    if (memory->device->is_disabled) {
+        qi_memory_destroy_all(destroyed);
+        return QUIRE_SUCCESS;
     }
     memory->destroying_thread = qi_thread_self(); /* from here on nothing fails */
     *destroyed = NULL;
@@ -197,6 +211,8 @@ void qi_memory_destroy_all(quire_memory **destroyed)
 {
     quire_memory *memory = *destroyed;
     *destroyed = NULL;
+    if (memory->is_default)
+        qi_device_forget_default(memory->device, memory);
     memory->destroying_thread = qi_thread_self();
     memory->is_ending = true;
     while (memory->attachments)

@@ -18,7 +18,23 @@ QUIRE_MUST_USE quire_result qi_memory_create(quire_device *device,
                                              quire_page_extra extra, quire_memory **memory);
 
 /*
- * Destroys a memory without allocations. Fails with BUSY, which lists what remains; the memory is
+ * The two parts of the above for memories that the device lists in another way: makes the records,
+ * and logs that the memory exists once it is listed.
+ */
+QUIRE_MUST_USE quire_result qi_memory_make(quire_device *device,
+                                           const quire_memory_options *options,
+                                           quire_page_extra extra, quire_memory **memory);
+void qi_memory_announce(const quire_memory *memory);
+
+/*
+ * Checks that nothing of a memory is in use, and lets it make no more pages. Fails with BUSY, which
+ * lists what remains; the memory is unchanged then. No other thread may use the memory.
+ */
+QUIRE_MUST_USE quire_result qi_memory_prepare_end(quire_memory *memory);
+
+/*
+ * Destroys a memory without allocations. Fails with INVALID_ARGUMENT for a default memory, and with
+ * BUSY, which lists what remains; the memory is
  * unchanged then. No other thread may use the memory. *destroyed becomes NULL before the last
  * callbacks are called, so that a hook or a log sink that reads the application's variable does not
  * use it.

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/base/bits.h"
+#include "src/base/processors.h"
 #include "src/base/result.h"
 #include "src/core/device/policy.h"
 
@@ -18,11 +19,11 @@ static quire_result check_contiguous(const quire_memory_options *options)
 {
     if (options->contiguous && options->shards > 1)
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                            "%u shards: a contiguous memory has one page, which cannot be shared "
+                            "%u shard%s: a contiguous memory has one page, which cannot be shared "
                             "out",
                             options->shards);
     if (options->contiguous &&
-        (options->fit == QUIRE_FIT_BUDDY || options->fit == QUIRE_FIT_LINEAR))
+        (options->fit.algorithm == QUIRE_FIT_BUDDY || options->fit.algorithm == QUIRE_FIT_LINEAR))
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "a contiguous memory: the fits buddy and linear cannot follow a page that "
                        "grows");
@@ -35,14 +36,14 @@ static quire_result check_contiguous(const quire_memory_options *options)
 static quire_result check_shards(const quire_memory_options *options)
 {
     if (options->shards > QI_MAX_SHARDS)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "%u shards: most %u are allowed",
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "%u shard%s: most %u are allowed",
                             options->shards, QI_MAX_SHARDS);
     quire_result result = check_contiguous(options);
     if (result)
         return result;
-    if (options->shards > 1 && options->fit == QUIRE_FIT_LINEAR)
+    if (options->shards > 1 && options->fit.algorithm == QUIRE_FIT_LINEAR)
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                            "%u shards: the linear fit works in one page, which cannot be shared "
+                            "%u shard%s: the linear fit works in one page, which cannot be shared "
                             "out",
                             options->shards);
     return QUIRE_SUCCESS;
@@ -61,12 +62,13 @@ static quire_result check_options(const quire_memory_options *options)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a limit of %u percent of the heap",
                             options->limit_percent);
     if (options->name && strlen(options->name) > QUIRE_MAX_NAME)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u bytes: %u are allowed",
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u byte%s: %u are allowed",
                             strlen(options->name), QUIRE_MAX_NAME);
     if (!(options->priority >= 0 && options->priority <= 1)) /* false for NaN as well */
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "priority %g is not from 0 to 1",
                             (double)options->priority);
-    return qi_check_unused(options, "quire_memory_options");
+    result = qi_check_unused(&options->fit, "quire_fit_options");
+    return result ? result : qi_check_unused(options, "quire_memory_options");
 }
 
 /* A mask of one bit, without flags or an intent, names the kind itself and accepts any flags. */
@@ -143,7 +145,8 @@ static quire_result resolve_address_space(const quire_memory_options *options, q
 static quire_result resolve_alignment(const quire_memory_options *options, quire_memory *memory)
 {
     memory->atom = atom_of(memory->device, memory->flags);
-    memory->max_alignment = options->max_alignment ? options->max_alignment : DEFAULT_MAX_ALIGNMENT;
+    memory->max_alignment =
+        options->fit.max_alignment ? options->fit.max_alignment : DEFAULT_MAX_ALIGNMENT;
     if (!qi_is_power_of_two(memory->max_alignment))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "largest alignment %u is not a power of two", memory->max_alignment);
@@ -158,6 +161,24 @@ static quire_result resolve_alignment(const quire_memory_options *options, quire
     return QUIRE_SUCCESS;
 }
 
+/*
+ * Returns the number of shards that the memory has, or may get if the options leave it open. The
+ * fits first and linear and a contiguous memory keep one: their placements are a promise. There are
+ * at most as many as pages: a shard without a page searches the others for every request.
+ */
+static uint32_t max_shards_of(const quire_memory_options *options)
+{
+    if (options->shards)
+        return options->shards;
+    if (options->contiguous || options->fit.algorithm == QUIRE_FIT_FIRST ||
+        options->fit.algorithm == QUIRE_FIT_LINEAR)
+        return 1;
+    uint32_t most = qi_processor_count(), pages = options->pages.max_pages;
+    if (pages && pages < most)
+        most = pages;
+    return most < QI_MAX_SHARDS ? most : QI_MAX_SHARDS;
+}
+
 quire_result qi_memory_resolve(quire_device *device, const quire_memory_options *options,
                                quire_memory *memory)
 {
@@ -169,17 +190,20 @@ quire_result qi_memory_resolve(quire_device *device, const quire_memory_options 
     memory->device = device;
     memory->flags = device->info.kinds[memory->kind].flags;
     memory->priority = options->priority;
+    memory->within_budget = options->within_budget;
     memory->exportable = options->intent && options->intent->exportable;
-    memory->fit = options->fit;
+    memory->maps_on_demand = options->map_on_demand && memory->flags & QUIRE_HOST_VISIBLE;
+    memory->fit = options->fit.algorithm;
     memory->clock = options->clock;
     memory->on_out_of_memory = options->on_out_of_memory;
-    memory->shard_count = options->shards ? options->shards : 1;
+    memory->max_shards = max_shards_of(options);
     result = resolve_alignment(options, memory);
     if (!result)
         result = resolve_address_space(options, memory);
     if (result)
         return result;
     qi_account_set_limit(&memory->account, limit_of(device, memory->kind, options));
-    memory->policy = qi_policy_resolve(&options->pages, device, memory->kind);
-    return qi_policy_validate(&memory->policy);
+    memory->policy = qi_policy_resolve(&options->pages, device, memory->kind,
+                                       options->fit.algorithm == QUIRE_FIT_LINEAR);
+    return qi_policy_validate(&options->pages, &memory->policy);
 }

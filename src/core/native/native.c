@@ -18,7 +18,7 @@ quire_result qi_native_bind(quire_memory *memory, uint32_t slot, quire_object ob
 void qi_native_destroy(quire_memory *memory, qi_slot *record)
 {
     uint64_t native = qi_slot_native(record);
-    if (!native || record->borrowed)
+    if (!native || record->extras & QI_EXTRA_BORROWED)
         return;
     /*
      * The release that follows reads the range's record. Fetching it now hides the cache miss

@@ -6,8 +6,6 @@
  */
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/core/allocate/allocation.h"
-#include "src/core/allocate/fallback.h"
 #include "src/core/object/object.h"
 
 static const quire_usage IMAGE_USAGES = QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET |
@@ -68,7 +66,7 @@ static quire_result check_image(const quire_image_options *options, uint64_t *mi
     if (!options->width)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an image of width 0 is requested");
     if (options->channel_count > MAX_CHANNELS)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "an image of %u channels: %u at most",
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "an image of %u channel%s: %u at most",
                             options->channel_count, MAX_CHANNELS);
     if (!qi_channel_size(options->channel_type))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no channel type %u",
@@ -86,9 +84,9 @@ static quire_result check_image(const quire_image_options *options, uint64_t *mi
     return QUIRE_SUCCESS;
 }
 
-/* The information that the slot keeps; `place` is filled in when it is queried. */
-static quire_image_info describe_image(const quire_image_options *o,
-                                       const quire_requirements *needs, uint64_t minimum)
+/* The information that the slot keeps. The pitches are added when the backend has reported them,
+   and `place` when it is queried. */
+static quire_image_info describe_image(const quire_image_options *o, uint64_t minimum)
 {
     return (quire_image_info){
         .width = o->width,
@@ -102,8 +100,6 @@ static quire_image_info describe_image(const quire_image_options *o,
                       : o->height > 1 ? 2
                                       : 1,
         .minimum_size = minimum,
-        .row_pitch = needs->row_pitch,
-        .slice_pitch = needs->slice_pitch,
     };
 }
 
@@ -120,69 +116,44 @@ quire_result qi_image_get_requirements(quire_device *device, const quire_image_o
     return result;
 }
 
-/* A native image reports its own requirements. Otherwise the backend computes them from options. */
-static quire_result image_needs(qi_object_build *build)
-{
-    if (qi_object_backend_has(build->memory) &&
-        qi_device_offers(build->memory->device, QUIRE_BACKEND_IMAGES))
-        return qi_object_build_native(build);
-    return qi_device_image_requirements(build->memory->device, &build->memory->calls,
-                                        build->native_request.image, &build->needs);
-}
-
 /*
  * The request is checked before the backend is called, with the least size that the image can have.
- * Its size becomes the backend's afterwards, and qi_object_build_place checks it again.
+ * Its size becomes the backend's afterwards, and qi_object_try checks it again.
  */
-quire_result qi_image_create(quire_memory *memory, const quire_image_options *requested,
-                             bool is_unaided, quire_image *image)
+quire_result qi_image_begin(const quire_image_options *requested, qi_object_build *build)
 {
-    quire_image_options options = resolve_image(requested);
+    const quire_image_options *options = &build->options.image;
     uint64_t minimum = 0;
-    quire_result result = check_image(&options, &minimum);
-    qi_object_build build = {
-        .memory = memory,
-        .native_request = {.object = QUIRE_OBJECT_IMAGE,
-                           .image = &options,
-                           .exportable = memory->exportable},
-        .request = {.size = minimum,
-                    .alignment = 1,
-                    .name = options.name,
-                    .user_data = options.user_data,
-                    .zero = options.zero,
-                    .dedicated = options.dedicated,
-                    .host_access = options.host_read || options.host_write,
-                    .is_unaided = is_unaided,
-                    .object = QUIRE_OBJECT_IMAGE},
-    };
-    if (!result)
-        result = qi_request_check(memory, &build.request);
-    if (!result)
-        result = image_needs(&build);
+    build->options.image = resolve_image(requested);
+    quire_result result = check_image(options, &minimum);
     if (result)
         return result;
-    /* what the backend needs, including the padding of rows: it can be read and written as well */
-    build.request.size = build.needs.size;
-    uint32_t slot = 0;
-    result = qi_object_build_place(&build, options.tiling == QUIRE_TILING_OPTIMAL, &slot);
-    if (!result)
-        *qi_memory_slot(memory, slot)->meta->image =
-            describe_image(&options, &build.needs, minimum);
-    return qi_object_build_finish(&build, result, slot, &image->allocation);
+    qi_object_init(build);
+    build->native_request.object = QUIRE_OBJECT_IMAGE;
+    build->native_request.image = options;
+    build->request.size = minimum;
+    build->request.alignment = build->alignment = 1;
+    build->request.name = options->name;
+    build->request.user_data = options->user_data;
+    build->request.dedicated = options->dedicated;
+    build->request.host_use = qi_host_use(options->host_read, options->host_write, options->mapped);
+    build->request.object = QUIRE_OBJECT_IMAGE;
+    build->request.extras = QI_EXTRA_OBJECT;
+    build->zero = options->zero;
+    build->stream = options->stream;
+    build->info = options->info;
+    build->optimal = options->tiling == QUIRE_TILING_OPTIMAL;
+    build->described = describe_image(options, minimum);
+    build->image = &build->described;
+    return QUIRE_SUCCESS;
 }
 
-/* One attempt of qi_image_create_fallback. */
-static quire_result create_in(const qi_fallback *fallback, quire_memory *memory, bool is_unaided)
+quire_result qi_image_create(quire_memory *memory, const quire_image_options *options,
+                             quire_image *image)
 {
-    return qi_image_create(memory, fallback->options, is_unaided, fallback->made);
-}
-
-quire_result qi_image_create_fallback(quire_memory *const *memories, uint32_t count,
-                                      const quire_image_options *options, uint32_t *chosen,
-                                      quire_image *image)
-{
-    const qi_fallback fallback = {memories, count, options, image, create_in};
-    return qi_fallback_run(&fallback, chosen);
+    qi_object_build build; /* not initialised: qi_image_begin does it */
+    quire_result result = qi_image_begin(options, &build);
+    return result ? result : qi_object_finish(&build, memory, &image->allocation);
 }
 
 quire_result qi_image_get_info(quire_memory *memory, quire_image image, quire_image_info *info)

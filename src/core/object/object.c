@@ -6,11 +6,11 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/core/allocate/fallback.h"
 #include "src/core/allocate/oom_report.h"
 #include "src/core/copy/access.h"
+#include "src/core/find/addresses.h"
 #include "src/core/native/native.h"
-#include "src/core/release/release.h"
-#include "src/core/state/event.h"
 
 /* The backend must accept the memory kind for this object. */
 static quire_result check_kind(const qi_object_build *build)
@@ -34,20 +34,20 @@ static quire_result apply_granularity(qi_object_build *build, bool optimal)
     if (build->request.alignment < granularity)
         build->request.alignment = granularity;
     if (qi_align_up_overflows(build->request.held, granularity, &build->request.held))
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "an image of %u bytes is requested",
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "an image of %u byte%s is requested",
                             build->needs.size);
     return QUIRE_SUCCESS;
 }
 
 /* One attempt: in a dedicated page (`tied`), or in a shared one. */
-static quire_result try_place(qi_object_build *build, bool tied, bool optimal, uint32_t *slot)
+static quire_result try_place(qi_object_build *build, bool tied, uint32_t *slot)
 {
     qi_request *request = &build->request;
     request->tied = tied;
     request->held = build->needs.size;
-    if (build->needs.alignment > request->alignment)
-        request->alignment = build->needs.alignment;
-    quire_result result = apply_granularity(build, optimal && !tied);
+    request->alignment =
+        build->needs.alignment > build->alignment ? build->needs.alignment : build->alignment;
+    quire_result result = apply_granularity(build, build->optimal && !tied);
     if (!result)
         result = qi_request_check(build->memory, request);
     return result ? result : qi_allocate(build->memory, request, QUIRE_SUCCESS, slot);
@@ -55,62 +55,216 @@ static quire_result try_place(qi_object_build *build, bool tied, bool optimal, u
 
 /*
  * Uses a dedicated page where the backend requires one. Where the backend only prefers one, a
- * dedicated page is tried first, and a shared one if there is no memory for it.
+ * dedicated page is tried first, unless few pages are left, and then a shared one. An image of
+ * optimal tiling that is to be zeroed shares a page: its own can have no buffer to fill it through.
  */
-static quire_result place(qi_object_build *build, bool optimal, uint32_t *slot)
+static quire_result place(qi_object_build *build, uint32_t *slot)
 {
     bool prefers = build->needs.prefers_dedicated && !build->needs.dedicated &&
-                   build->memory->policy.dedicated != QUIRE_DEDICATED_NEVER;
+                   !(build->zero && build->optimal) &&
+                   build->memory->policy.dedicated != QUIRE_DEDICATED_NEVER &&
+                   !qi_budget_is_short_of_pages(build->memory->device);
     if (prefers) {
         qi_error before = qi_error_save();
-        quire_result result = try_place(build, true, optimal, slot);
+        quire_result result = try_place(build, true, slot);
         if (!qi_is_out_of_memory(result) && result != QUIRE_ERROR_TOO_MANY_PAGES)
             return result;
         qi_error_restore(&before);
     }
-    return try_place(build, build->needs.dedicated, optimal, slot);
+    return try_place(build, build->needs.dedicated, slot);
 }
 
-quire_result qi_object_build_place(qi_object_build *build, bool optimal, uint32_t *slot)
+/*
+ * With a stream the name is given after the placement (qi_allocate_on_complete), so that a slot is
+ * renewed without one. Zeros exclude a reuse: the host writes them and would not wait for the
+ * stream.
+ */
+static void prepare_stream(qi_object_build *build)
 {
-    bool zero = build->request.zero;
-    build->request.zero = false; /* the placement would write the zeros before the binding */
-    quire_result result = check_kind(build);
-    if (!result)
-        result = place(build, optimal, slot);
-    if (result)
-        return result;
-    result =
-        qi_native_bind(build->memory, *slot, build->native_request.object, build->request.native);
-    if (!result && zero) {
-        result = qi_access_fill_zero(build->memory, *slot);
-        if (result) /* the placement succeeded and has not counted the failure */
-            qi_oom_count(build->memory);
+    qi_request *request = &build->request;
+    if (!build->stream)
+        return;
+    if (request->name) { /* the first attempt */
+        request->name_later = request->name;
+        request->name = NULL;
     }
-    if (result)
-        qi_release_unpublished(build->memory, *slot);
+    request->stream = build->zero ? NULL : build->stream;
+    request->reuse = &build->reuse;
+    build->reuse.wait = NULL;
+}
+
+/* A dedicated page can be larger than its buffer, through which the backend fills it. */
+static quire_result fill_zero(const qi_object_build *build, uint32_t slot)
+{
+    quire_memory *memory = build->memory;
+    return build->native_request.object == QUIRE_OBJECT_BUFFER
+               ? qi_access_fill_slot(memory, slot, 0, qi_memory_slot(memory, slot)->requested, 0)
+               : qi_access_fill_zero(memory, slot);
+}
+
+/* Does what can be done only once the object is bound: writes zeros, adds the object's own address,
+   completes the order of a stream. */
+static quire_result complete(qi_object_build *build, uint32_t slot)
+{
+    quire_memory *memory = build->memory;
+    quire_result result = build->zero ? fill_zero(build, slot) : QUIRE_SUCCESS;
+    if (!result && memory->addresses && !qi_addresses_add_object(memory, slot))
+        result = qi_addresses_refuse();
+    if (!result && build->stream)
+        result = qi_allocate_on_complete(memory, slot, build->request.name_later, build->stream);
+    if (result) /* the placement succeeded and has not counted the failure */
+        qi_oom_count(memory);
     return result;
 }
 
-quire_result qi_object_build_finish(qi_object_build *build, quire_result result, uint32_t slot,
-                                    quire_allocation *allocation)
+/* Destroys a native object that no allocation owns. A borrowed one is the caller's. */
+static void discard(qi_object_build *build)
 {
-    if (result) {
-        if (build->request.native && !build->request.borrowed)
-            qi_device_object_destroy(build->memory->device, &build->memory->calls,
-                                     build->native_request.object, build->request.native);
+    uint64_t native = build->request.native;
+    build->is_ready = false;
+    build->request.native = 0;
+    if (native && !(build->request.extras & QI_EXTRA_BORROWED))
+        qi_device_object_destroy(build->device, build->memory ? &build->memory->calls : NULL,
+                                 build->native_request.object, native);
+}
+
+/* Places and binds the object, on the stream if it has one. On failure the place is released. The
+   native object remains, unless a binding was tried: it cannot be bound again. */
+static quire_result place_and_bind(qi_object_build *build, uint32_t *slot)
+{
+    prepare_stream(build);
+    build->request.optimal = build->optimal;
+    quire_result result = check_kind(build);
+    if (!result)
+        result = place(build, slot);
+    if (result)
         return result;
+    qi_memory_slot(build->memory, *slot)->usage = build->optimal ? 1 : build->usage;
+    result =
+        qi_native_bind(build->memory, *slot, build->native_request.object, build->request.native);
+    if (!result && (build->zero || build->memory->addresses || build->stream))
+        result = complete(build, *slot);
+    if (result) {
+        discard(build); /* before a page that is dedicated to it */
+        qi_allocate_undo(build->memory, *slot, build->stream ? &build->reuse : NULL);
     }
-    qi_event_slot(build->memory, QUIRE_EVENT_ALLOCATED, slot);
-    *allocation = qi_slot_publish(&build->memory->slots, slot, QI_PHASE_LIVE);
+    return result;
+}
+
+/* ---- the two parts ------------------------------------------------------------------------ */
+
+/* Gets the requirements, and the native object where the backend has one of this sort. */
+static quire_result get_needs(qi_object_build *build, qi_calls *calls)
+{
+    quire_device *device = build->device;
+    const quire_object_request *native = &build->native_request;
+    if (qi_device_offers(device, QUIRE_BACKEND_OBJECTS) &&
+        (!native->image || qi_device_offers(device, QUIRE_BACKEND_IMAGES)))
+        return qi_device_object_create(device, calls, native, &build->request.native,
+                                       &build->needs);
+    if (native->image)
+        return qi_device_image_requirements(device, calls, native->image, &build->needs);
+    if (!native->buffer)
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "backend %s has no objects",
+                            device->info.backend);
+    build->needs = (quire_requirements){
+        .size = native->buffer->size,
+        .alignment = device->info.limits.buffer_alignment,
+        .kind_mask = UINT32_MAX,
+    };
     return QUIRE_SUCCESS;
 }
 
-quire_result qi_object_build_native(qi_object_build *build)
+quire_result qi_object_require(qi_object_build *build, quire_device *device, qi_calls *calls,
+                               bool exportable)
 {
-    return qi_device_object_create(build->memory->device, &build->memory->calls,
-                                   &build->native_request, &build->request.native, &build->needs);
+    build->device = device;
+    build->native_request.exportable = exportable;
+    quire_result result = get_needs(build, calls);
+    if (result)
+        return result;
+    build->is_ready = true;
+    if (!build->is_sized)
+        build->request.size = build->needs.size;
+    return QUIRE_SUCCESS;
 }
+
+/* Makes the first part that of the memory's device. */
+static quire_result get_ready(qi_object_build *build, quire_memory *memory)
+{
+    if (build->is_ready && build->device == memory->device &&
+        build->native_request.exportable == memory->exportable)
+        return QUIRE_SUCCESS;
+    if (build->is_ready)
+        discard(build);
+    return qi_object_require(build, memory->device, &memory->calls, memory->exportable);
+}
+
+/* What quire_image_get_info reports. Pitches are known from the requirements where the image has
+   quire's own options; otherwise the backend has described them. */
+static void keep_image(const qi_object_build *build, uint32_t slot)
+{
+    quire_image_info *image = qi_memory_slot(build->memory, slot)->meta->image;
+    *image = *build->image;
+    if (!build->native_request.image)
+        return;
+    image->row_pitch = build->needs.row_pitch;
+    image->slice_pitch = build->needs.slice_pitch;
+}
+
+quire_result qi_object_try(qi_object_build *build, quire_memory *memory, bool is_unaided,
+                           quire_allocation *allocation)
+{
+    uint32_t slot = 0;
+    build->request.alignment = build->alignment;
+    build->request.is_unaided = is_unaided;
+    quire_result result = qi_request_check(memory, &build->request);
+    if (!result)
+        result = get_ready(build, memory);
+    if (result)
+        return result;
+    build->memory = memory;
+    result = place_and_bind(build, &slot);
+    if (result)
+        return result;
+    build->is_ready = false; /* the allocation owns the native object */
+    if (build->image)
+        keep_image(build, slot);
+    if (build->stream && build->reuse.wait)
+        qi_deferred_end_reuse(memory, slot, &build->reuse);
+    qi_allocation_publish(memory, slot, QI_PHASE_LIVE, build->info, allocation);
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_object_give_up(qi_object_build *build, quire_result result)
+{
+    if (build->is_ready)
+        discard(build);
+    return result;
+}
+
+/* ---- in one of several memories ----------------------------------------------------------- */
+
+typedef struct several {
+    qi_object_build *build;
+    quire_allocation *allocation;
+} several;
+
+static quire_result try_in(void *work, quire_memory *memory, bool is_unaided)
+{
+    const several *all = work;
+    return qi_object_try(all->build, memory, is_unaided, all->allocation);
+}
+
+quire_result qi_object_fallback(qi_object_build *build, quire_memory *const *memories,
+                                uint32_t count, uint32_t *chosen, quire_allocation *allocation)
+{
+    several all = {build, allocation};
+    const qi_fallback fallback = {memories, count, &all, try_in};
+    return qi_object_give_up(build, qi_fallback_run(&fallback, chosen));
+}
+
+/* ---- checks and uses ---------------------------------------------------------------------- */
 
 static const char *object_name(quire_object object)
 {
@@ -143,56 +297,56 @@ quire_result qi_object_begin_use(quire_memory *memory, quire_allocation allocati
 
 /* ---- from a description of the backend ---------------------------------------------------- */
 
-static quire_result check_object(const quire_memory *memory, const quire_object_options *options)
+static quire_result check_object(const quire_object_options *options)
 {
     if (options->object != QUIRE_OBJECT_BUFFER && options->object != QUIRE_OBJECT_IMAGE)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no object type %u",
                             (uint64_t)options->object);
     if (!options->description)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the object has no description");
-    if (!qi_object_backend_has(memory))
-        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "backend %s has no objects",
-                            memory->device->info.backend);
     return options->object == QUIRE_OBJECT_BUFFER
-               ? qi_check_buffer_usage(options->info.buffer.usage)
+               ? qi_check_buffer_usage(options->described.buffer.usage)
                : QUIRE_SUCCESS;
+}
+
+/* The caller may give the size of a buffer. The size of everything else is what the backend reports
+   later; until then it is 1. */
+quire_result qi_object_begin(const quire_object_options *options, qi_object_build *build)
+{
+    bool is_buffer = options->object == QUIRE_OBJECT_BUFFER;
+    bool is_sized = is_buffer && options->described.buffer.size;
+    quire_result result = check_object(options);
+    if (result)
+        return result;
+    qi_object_init(build);
+    build->native_request.object = options->object;
+    build->native_request.description = options->description;
+    build->native_request.borrowed = options->borrowed;
+    build->request.size = is_sized ? options->described.buffer.size : 1;
+    build->request.alignment = build->alignment = options->alignment + !options->alignment;
+    build->request.name = options->name;
+    build->request.user_data = options->user_data;
+    build->request.dedicated = options->dedicated;
+    build->request.host_use = qi_host_use(options->host_read, options->host_write, options->mapped);
+    build->request.object = options->object;
+    build->request.description = options->description;
+    build->request.extras = QI_EXTRA_OBJECT | (options->borrowed ? QI_EXTRA_BORROWED : 0);
+    build->zero = options->zero;
+    build->stream = options->stream;
+    build->info = options->info;
+    build->optimal = options->optimal;
+    build->is_sized = is_sized;
+    if (is_buffer)
+        build->usage = (uint8_t)options->described.buffer.usage;
+    else
+        build->image = &options->described.image;
+    return QUIRE_SUCCESS;
 }
 
 quire_result qi_object_create(quire_memory *memory, const quire_object_options *options,
                               quire_allocation *allocation)
 {
-    qi_object_build build = {
-        .memory = memory,
-        .native_request = {.object = options->object,
-                           .description = options->description,
-                           .borrowed = options->borrowed,
-                           .exportable = memory->exportable},
-        .request = {.size = 1, /* until the backend reports the size */
-                    .alignment = options->alignment + !options->alignment,
-                    .name = options->name,
-                    .user_data = options->user_data,
-                    .zero = options->zero,
-                    .dedicated = options->dedicated,
-                    .host_access = options->host_read || options->host_write,
-                    .object = options->object,
-                    .borrowed = options->borrowed},
-    };
-    quire_result result = check_object(memory, options);
-    if (!result)
-        result = qi_request_check(memory, &build.request);
-    if (!result)
-        result = qi_object_build_native(&build);
-    if (result)
-        return result;
-    bool is_buffer = options->object == QUIRE_OBJECT_BUFFER;
-    /* the caller may give the size of a buffer; otherwise the backend reports it */
-    bool is_sized = is_buffer && options->info.buffer.size;
-    build.request.size = is_sized ? options->info.buffer.size : build.needs.size;
-    uint32_t slot = 0;
-    result = qi_object_build_place(&build, options->optimal, &slot);
-    if (!result && is_buffer)
-        qi_memory_slot(memory, slot)->usage = (uint8_t)options->info.buffer.usage;
-    else if (!result)
-        *qi_memory_slot(memory, slot)->meta->image = options->info.image;
-    return qi_object_build_finish(&build, result, slot, allocation);
+    qi_object_build build; /* not initialised: qi_object_begin does it */
+    quire_result result = qi_object_begin(options, &build);
+    return result ? result : qi_object_finish(&build, memory, allocation);
 }

@@ -2,40 +2,36 @@
  * object.h - buffers and images: what the backend requires of them, the native object where the
  * backend has one, and the range that it is bound to.
  *
- * All are built in the same steps: requirements (and native object), place, bind, publish. A step
- * that fails undoes the steps before it. Until it is published the slot is PRIVATE, so that the
- * building thread owns it. No lock may be held: the steps call the backend.
+ * An object is built in two parts. The first part depends on the device only: the options are
+ * checked, the native object is created, and the backend reports its requirements. The second part
+ * depends on the memory: place, bind, publish. A second part that fails undoes its steps, and the
+ * first part serves the next memory, so that a native object is created once for several memories.
+ * Until it is published the slot is PRIVATE, so that the building thread owns it. No lock may be
+ * held: the steps call the backend.
  */
 #ifndef QUIRE_SRC_CORE_OBJECT_OBJECT_H
 #define QUIRE_SRC_CORE_OBJECT_OBJECT_H
 
+#include <string.h>
+
 #include "quire/transfer.h"
-#include "src/core/allocate/ladder.h"
+#include "src/core/allocate/allocation.h"
+#include "src/core/deferred/deferred_reuse.h"
 
 /* ---- what the public functions do ---------------------------------------------------------- */
 
 /*
  * buffer.c, image.c, object.c: as the public functions of these names. Options are checked here,
- * because defaults are resolved first. The handle is written on success only. Where `is_unaided`,
- * the memory's on_out_of_memory is not called.
+ * because defaults are resolved first. The handle is written on success only.
  */
 QUIRE_MUST_USE quire_result qi_buffer_create(quire_memory *memory,
-                                             const quire_buffer_options *options, bool is_unaided,
+                                             const quire_buffer_options *options,
                                              quire_buffer *buffer);
 QUIRE_MUST_USE quire_result qi_image_create(quire_memory *memory,
-                                            const quire_image_options *options, bool is_unaided,
-                                            quire_image *image);
+                                            const quire_image_options *options, quire_image *image);
 QUIRE_MUST_USE quire_result qi_object_create(quire_memory *memory,
                                              const quire_object_options *options,
                                              quire_allocation *allocation);
-
-/* In the first of several memories that can (allocate/fallback.h). Check the pointers. */
-QUIRE_MUST_USE quire_result qi_buffer_create_fallback(quire_memory *const *memories, uint32_t count,
-                                                      const quire_buffer_options *options,
-                                                      uint32_t *chosen, quire_buffer *buffer);
-QUIRE_MUST_USE quire_result qi_image_create_fallback(quire_memory *const *memories, uint32_t count,
-                                                     const quire_image_options *options,
-                                                     uint32_t *chosen, quire_image *image);
 
 QUIRE_MUST_USE quire_result qi_buffer_get_info(quire_memory *memory, quire_buffer buffer,
                                                quire_buffer_info *info);
@@ -61,39 +57,89 @@ QUIRE_MUST_USE quire_result qi_image_copy(quire_memory *memory, quire_image imag
                                           const quire_image_region *region,
                                           const quire_copy_options *host);
 
-/* ---- steps --------------------------------------------------------------------------------- */
+/* ---- building ------------------------------------------------------------------------------ */
 
-/* An object while it is built. */
+/* An object while it is built. Belongs to the calling thread, and must not be moved. */
 typedef struct qi_object_build {
-    quire_memory *memory;
     quire_object_request native_request;
+    qi_request request; /* includes the native object, once it is created; its `zero` is false */
+    uint64_t alignment; /* that the caller asked for; request.alignment has the backend's as well */
+    quire_stream *stream;
+    quire_allocation_info *info;   /* receives the description of the allocation; NULL: nothing */
+    const quire_image_info *image; /* of an image: what its slot keeps; NULL: a buffer */
+    uint8_t usage;                 /* of a buffer */
+    bool zero;                     /* filled with zeros once it is bound */
+    bool is_sized;                 /* the caller gave the size; otherwise the backend reports it */
+    bool optimal;                  /* an image of optimal tiling */
+    bool is_ready;        /* `needs` are known, and the native object exists if there is one */
+    quire_device *device; /* of the native object and `needs` */
+    quire_memory *memory; /* of the present attempt; NULL: none was made */
     quire_requirements needs;
-    qi_request request; /* includes the native object, once it is created */
+    /* ---- not initialised where they are not used ---- */
+    union {
+        quire_buffer_options buffer; /* resolved */
+        quire_image_options image;   /* resolved */
+    } options;
+    quire_image_info described; /* `image`, where it is made from quire's own options */
+    qi_reuse reuse;             /* with a stream: the deferred free whose range is reused, if any */
 } qi_object_build;
 
-/* Whether the backend has native objects for buffers and images. */
-static inline bool qi_object_backend_has(const quire_memory *memory)
+/*
+ * Begin a build: check the options and resolve them. The options of a description must live as long
+ * as the build. Nothing is to be ended where they fail.
+ */
+QUIRE_MUST_USE quire_result qi_buffer_begin(const quire_buffer_options *options,
+                                            qi_object_build *build);
+QUIRE_MUST_USE quire_result qi_image_begin(const quire_image_options *options,
+                                           qi_object_build *build);
+QUIRE_MUST_USE quire_result qi_object_begin(const quire_object_options *options,
+                                            qi_object_build *build);
+
+/*
+ * The first part, for memories of the device whose pages are `exportable` or not: creates the
+ * native object and gets the requirements. `calls` may be NULL. On failure there is no native
+ * object.
+ */
+QUIRE_MUST_USE quire_result qi_object_require(qi_object_build *build, quire_device *device,
+                                              qi_calls *calls, bool exportable);
+
+/*
+ * The second part, after the first where that has not been done for the device. On success the
+ * allocation is published and the build has ended. On failure the native object stays for another
+ * attempt, unless it cannot be bound again. With `is_unaided`, the memory's on_out_of_memory is not
+ * called. Zeros are written after the binding: some backends can fill a dedicated page only through
+ * its object.
+ */
+QUIRE_MUST_USE quire_result qi_object_try(qi_object_build *build, quire_memory *memory,
+                                          bool is_unaided, quire_allocation *allocation);
+
+/* Ends a build that has failed: destroys a native object that is not borrowed. Returns `result`. */
+quire_result qi_object_give_up(qi_object_build *build, quire_result result);
+
+/* An attempt in one memory and the end of the build. */
+QUIRE_MUST_USE static inline quire_result qi_object_finish(qi_object_build *build,
+                                                           quire_memory *memory,
+                                                           quire_allocation *allocation)
 {
-    return qi_device_offers(memory->device, QUIRE_BACKEND_OBJECTS);
+    quire_result result = qi_object_try(build, memory, false, allocation);
+    return qi_unlikely(result) ? qi_object_give_up(build, result) : QUIRE_SUCCESS;
 }
 
-/* Creates the native object and gets its requirements. */
-QUIRE_MUST_USE quire_result qi_object_build_native(qi_object_build *build);
-
 /*
- * Places and binds the object. The slot stays PRIVATE, so that the caller can complete its record.
- * Zeros are written after the binding: some backends can fill a dedicated page only through its
- * object. On failure the place is released; the native object remains.
+ * Builds in the first of several memories that can (allocate/fallback.h), which qi_fallback_check
+ * has accepted, and ends the build.
  */
-QUIRE_MUST_USE quire_result qi_object_build_place(qi_object_build *build, bool optimal,
-                                                  uint32_t *slot);
+QUIRE_MUST_USE quire_result qi_object_fallback(qi_object_build *build,
+                                               quire_memory *const *memories, uint32_t count,
+                                               uint32_t *chosen, quire_allocation *allocation);
 
-/*
- * Ends a build. `result` is what the steps so far returned, and is returned again. Publishes the
- * allocation on success; destroys a native object that is not borrowed on failure.
- */
-QUIRE_MUST_USE quire_result qi_object_build_finish(qi_object_build *build, quire_result result,
-                                                   uint32_t slot, quire_allocation *allocation);
+/* ---- parts --------------------------------------------------------------------------------- */
+
+/* Zeroes a build, except `options`, `described` and `reuse`. */
+static inline void qi_object_init(qi_object_build *build)
+{
+    memset(build, 0, offsetof(qi_object_build, options));
+}
 
 /* Fails with INVALID_ARGUMENT where a usage is not one of buffers. */
 QUIRE_MUST_USE quire_result qi_check_buffer_usage(quire_usage usage);

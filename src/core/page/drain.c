@@ -25,14 +25,14 @@ void qi_shard_drain(qi_shard *shard)
 
 void qi_shards_acquire(quire_memory *memory)
 {
-    for (uint32_t i = 0; i < memory->shard_count; i++) {
-        qi_lock_acquire(&memory->shards[i].lock);
-        qi_shard_drain(&memory->shards[i]);
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++) {
+        qi_lock_acquire(&memory->shards[i]->lock);
+        qi_shard_drain(memory->shards[i]);
     }
 }
 
 void qi_shards_release(quire_memory *memory)
 {
-    for (uint32_t i = memory->shard_count; i-- > 0;)
-        qi_lock_release(&memory->shards[i].lock);
+    for (uint32_t i = qi_shard_count(memory); i-- > 0;)
+        qi_lock_release(&memory->shards[i]->lock);
 }

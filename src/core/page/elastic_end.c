@@ -8,6 +8,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/transit.h"
+#include "src/core/page/page_history.h"
 #include "src/core/page/page_size.h"
 #include "src/space/space.h"
 
@@ -88,6 +89,7 @@ void qi_elastic_set_size(qi_page *page, uint64_t size)
     }
     qi_lock_acquire(&pages->lock);
     page->native.size = size;
+    qi_page_history_change(page, from, size);
     stats->reserved_bytes += size - from;
     qi_raise(&stats->peak_reserved_bytes, stats->reserved_bytes);
     qi_lock_release(&pages->lock);

@@ -9,8 +9,10 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/base/transit.h"
+#include "src/core/find/addresses.h"
 #include "src/core/page/elastic_end.h"
 #include "src/core/page/elastic_shrink.h"
+#include "src/core/page/page_attempt.h"
 #include "src/core/page/page_give_back.h"
 #include "src/core/page/page_size.h"
 #include "src/core/page/retention.h"
@@ -33,66 +35,91 @@ static quire_result needed_size(const qi_page *page, uint64_t size, uint64_t ali
         total = UINT64_MAX;
     if (total > most)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "%b (%u bytes) requested: the page has %b and can grow to %b", size,
-                            size, page->native.size, most);
+                            size > most
+                                ? "%b (%u byte%s) can never fit: the page has %b and can grow to %b"
+                                : "%b (%u byte%s) requested: the page has %b and can grow to %b",
+                            size, size, page->native.size, most);
     if (total > page->native.size)
         *needed = total;
     return QUIRE_SUCCESS;
 }
 
-/* Requires the locks of the shard and of the pages. Returns the size that the policy grows to. */
-static uint64_t policy_size(const qi_page *page, uint64_t needed)
+/*
+ * Requires the shard's lock. Begins the attempts to grow the page, by the size that the policy says
+ * or by as little as `needed`, the size of the page, lacks.
+ */
+static qi_page_attempt begin_growth(const qi_page *page, uint64_t needed,
+                                    qi_page_progress *progress)
 {
     const qi_shard *shard = page->shard;
-    uint64_t most = page->native.native.size, wanted = 0;
-    if (qi_add_overflows(page->native.size, qi_page_policy_size(shard), &wanted) || wanted > most)
-        wanted = most;
-    return wanted > needed ? wanted : needed;
+    quire_memory *memory = shard->memory;
+    const uint64_t from = page->native.size, room = page->native.native.size - from;
+    bool is_reduced = false;
+    qi_lock_acquire(&memory->pages.lock);
+    uint64_t by = qi_page_policy_size(shard);
+    by = qi_page_attempt_size(memory, by < room ? by : room, needed - from,
+                              qi_page_most(shard, progress), &is_reduced);
+    qi_lock_release(&memory->pages.lock);
+    return qi_page_attempt_begin(memory, by, needed - from, is_reduced, progress);
 }
 
 /*
- * Requires no lock. Maps the page up to *to bytes. If memory is exhausted it gives back all empty
- * pages and tries again, then halves the growth, down to `needed`. *to receives the size reached.
+ * Requires no lock. Maps a->size more bytes of the page. If memory is exhausted it gives back all
+ * empty pages and tries again, then with a smaller a->size.
  */
-static quire_result map_up_to(quire_memory *memory, const qi_page *page, uint64_t needed,
-                              uint64_t *to, qi_page_progress *progress)
+static quire_result map_more(const qi_page *page, qi_page_attempt *a, qi_page_progress *progress)
 {
-    const uint64_t from = page->native.size, unit = qi_page_unit(memory);
-    for (;;) {
-        quire_result result;
-        do
-            result = qi_device_page_grow(memory->device, &memory->calls, &memory->account,
-                                         memory->name, &page->native, *to);
-        while (qi_is_out_of_memory(result) && qi_pages_give_back_empty(memory, &progress->events));
-        if (!qi_is_out_of_memory(result) || *to == needed)
-            return result;
-        uint64_t half = from + qi_align_down((*to - from) / 2, unit);
-        *to = half > needed ? half : needed;
-        progress->is_smaller = true;
-    }
+    quire_memory *memory = a->memory;
+    quire_result result;
+    do {
+        do {
+            qi_page_attempt_start(a);
+            result =
+                qi_device_page_grow(memory->device, &memory->calls, &memory->account, &a->terms,
+                                    memory->name, &page->native, page->native.size + a->size);
+        } while (qi_is_out_of_memory(result) &&
+                 qi_pages_give_back_empty(memory, &progress->events));
+    } while (qi_page_attempt_again(a, result, progress));
+    return result;
+}
+
+/* Requires the shard's lock. The page has `to` bytes. */
+static void grown(qi_page *page, uint64_t to, const qi_budget_terms *terms)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    qi_checked_page_grown(page, page->native.size, to);
+    qi_elastic_set_size(page, to);
+    page->over_budget = terms->has_exceeded;
+    qi_lock_acquire(&pages->lock);
+    pages->stats.pages_over_budget += terms->has_exceeded;
+    qi_lock_release(&pages->lock);
 }
 
 /*
  * Requires the shard's lock, for a page that is resizing. Releases and reacquires the lock. If the
  * space has no host memory for the larger region, the new part is unmapped again.
  */
-static quire_result grow(qi_page *page, uint64_t needed, uint64_t to, qi_page_progress *progress)
+static quire_result grow(qi_page *page, uint64_t needed, qi_page_progress *progress)
 {
     qi_shard *shard = page->shard;
     quire_memory *memory = shard->memory;
     const uint64_t from = page->native.size;
-    qi_page *leaving = qi_empty_pages_take_oldest(shard, to - from, QI_EMPTY_PAGES_PER_CALL, NULL);
+    qi_page_attempt a = begin_growth(page, needed, progress);
+    qi_page *leaving = qi_empty_pages_take_oldest(shard, a.size, QI_EMPTY_PAGES_PER_CALL, NULL);
     progress->gave_back_empty = true;
     qi_lock_release(&shard->lock);
     qi_pages_give_back(memory, leaving, &progress->events);
-    quire_result result = map_up_to(memory, page, needed, &to, progress);
+    quire_result result = map_more(page, &a, progress);
+    const uint64_t to = from + a.size;
     qi_lock_acquire(&shard->lock);
     if (result)
         return result;
-    result = qi_space_resize_region(shard->space, page->region, qi_elastic_region_size(page, to));
+    result = qi_addresses_grow_page(memory, page, to);
+    if (!result)
+        result =
+            qi_space_resize_region(shard->space, page->region, qi_elastic_region_size(page, to));
     if (!result) {
-        qi_checked_page_grown(page, from, to);
-        qi_elastic_set_size(page, to);
+        grown(page, to, &a.terms);
         return QUIRE_SUCCESS;
     }
     qi_lock_release(&shard->lock);
@@ -105,7 +132,6 @@ static quire_result grow(qi_page *page, uint64_t needed, uint64_t to, qi_page_pr
 quire_result qi_elastic_grow_for(qi_shard *shard, uint64_t size, uint64_t alignment,
                                  qi_elastic_result *outcome, qi_page_progress *progress)
 {
-    qi_pages *pages = &shard->memory->pages;
     qi_page *page = qi_elastic_page(shard);
     uint64_t needed = 0;
     *outcome = QI_ELASTIC_NONE;
@@ -121,13 +147,12 @@ quire_result qi_elastic_grow_for(qi_shard *shard, uint64_t size, uint64_t alignm
     }
     quire_result result = needed_size(page, size, alignment, &needed);
     if (!result && needed) {
-        qi_lock_acquire(&pages->lock);
-        uint64_t wanted = policy_size(page, needed);
-        qi_lock_release(&pages->lock);
-        result = grow(page, needed, wanted, progress);
+        result = grow(page, needed, progress);
         *outcome = result ? QI_ELASTIC_NONE : QI_ELASTIC_DONE;
-        if (!result)
-            progress->events.made = (qi_page_change){page->native.size, page->number, true};
+        if (!result) {
+            progress->events.made = qi_page_made(page);
+            progress->events.made.grown = true;
+        }
     }
     qi_elastic_end(page, *outcome == QI_ELASTIC_DONE);
     return result;

@@ -48,12 +48,12 @@ qi_page *qi_elastic_shrink(qi_shard *shard, uint64_t keep, qi_page *leaving)
 bool qi_pages_give_back_empty(quire_memory *memory, qi_page_events *events)
 {
     qi_page *leaving = NULL;
-    for (uint32_t i = 0; i < memory->shard_count; i++) {
-        qi_lock_acquire(&memory->shards[i].lock);
-        qi_shard_drain(&memory->shards[i]);
-        leaving = qi_empty_pages_take_oldest(&memory->shards[i], 0, QI_EMPTY_PAGES_ALL, leaving);
-        leaving = qi_elastic_shrink(&memory->shards[i], 0, leaving);
-        qi_lock_release(&memory->shards[i].lock);
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++) {
+        qi_lock_acquire(&memory->shards[i]->lock);
+        qi_shard_drain(memory->shards[i]);
+        leaving = qi_empty_pages_take_oldest(memory->shards[i], 0, QI_EMPTY_PAGES_ALL, leaving);
+        leaving = qi_elastic_shrink(memory->shards[i], 0, leaving);
+        qi_lock_release(&memory->shards[i]->lock);
     }
     return qi_pages_give_back(memory, leaving, events) != 0;
 }

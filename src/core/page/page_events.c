@@ -47,14 +47,17 @@ static void report_made(quire_memory *memory, const qi_page_change *made, const 
 {
     qi_event_page(memory, made->grown ? QUIRE_EVENT_PAGE_RESIZED : QUIRE_EVENT_PAGE_MADE,
                   made->number, made->size);
-    qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u %s, %s%s", memory->name,
-           made->number, made->grown ? "grown" : "made", qi_bytes(made->size).text, more);
+    if (made->over_budget)
+        qi_event_page(memory, QUIRE_EVENT_OVER_BUDGET, made->number, made->size);
+    qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u %s, %s%s%s", memory->name,
+           made->number, made->grown ? "grown" : "made", qi_bytes(made->size).text, more,
+           made->over_budget ? ", beyond the backend's budget" : "");
 }
 
 /*
  * The events are cleared first: the hook and the log sink may call quire, which may use them again.
  */
-void qi_page_events_report(quire_memory *memory, qi_page_events *events, const char *more)
+void qi_page_events_report_some(quire_memory *memory, qi_page_events *events, const char *more)
 {
     const qi_page_events reported = *events;
     *events = (qi_page_events){.gone = NULL};

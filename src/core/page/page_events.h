@@ -18,6 +18,7 @@ typedef struct qi_page_change {
     uint64_t size; /* bytes; 0: no such page */
     uint32_t number;
     bool grown;
+    bool over_budget; /* of the backend */
 } qi_page_change;
 
 /* {0} means that nothing happened. */
@@ -29,11 +30,26 @@ typedef struct qi_page_events {
     qi_page_change made; /* the last page that was made or made larger */
 } qi_page_events;
 
+/* What is reported of a page that was made. */
+static inline qi_page_change qi_page_made(const qi_page *page)
+{
+    return (qi_page_change){
+        .size = page->native.size, .number = page->number, .over_budget = page->over_budget};
+}
+
+/* As qi_page_events_report, where something happened. */
+void qi_page_events_report_some(quire_memory *memory, qi_page_events *events, const char *more);
+
 /*
  * Requires no lock. Calls the hook and the log, frees the numbers and clears the events. `more` is
- * appended to the log line of a made page.
+ * appended to the log line of a made page. Most calls have nothing to report.
  */
-void qi_page_events_report(quire_memory *memory, qi_page_events *events, const char *more);
+static inline void qi_page_events_report(quire_memory *memory, qi_page_events *events,
+                                         const char *more)
+{
+    if (events->gone || events->renewed.size || events->cut.size || events->made.size)
+        qi_page_events_report_some(memory, events, more);
+}
 
 /*
  * For a GONE page that was never published. If it has the renewed number, its record replaces that

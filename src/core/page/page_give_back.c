@@ -28,7 +28,8 @@ static qi_page *end_cuts(quire_memory *memory, qi_page *list, uint64_t *bytes,
             continue;
         }
         *link = page->next;
-        events->cut = (qi_page_change){page->native.size, page->number, true};
+        events->cut =
+            (qi_page_change){.size = page->native.size, .number = page->number, .grown = true};
         *bytes += qi_elastic_shrink_finish(memory, page);
     }
     return list;

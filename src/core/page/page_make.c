@@ -10,10 +10,13 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/core/device/policy.h"
+#include "src/core/find/addresses.h"
 #include "src/core/page/elastic_end.h"
 #include "src/core/page/elastic_shrink.h"
 #include "src/core/page/empty_pages.h"
+#include "src/core/page/page_attempt.h"
 #include "src/core/page/page_give_back.h"
+#include "src/core/page/page_history.h"
 #include "src/core/page/page_number.h"
 #include "src/core/page/page_region.h"
 #include "src/core/page/page_size.h"
@@ -24,24 +27,26 @@
  * Requires no lock. Creates a page of one size. If memory is exhausted, it gives back the empty
  * pages of all shards and tries again.
  */
-static quire_result create_sized(quire_memory *memory, const quire_page_request *request,
+static quire_result create_sized(qi_page_attempt *a, const quire_page_request *request,
                                  qi_device_page *native, qi_page_events *events)
 {
+    quire_memory *memory = a->memory;
     quire_result result;
     bool is_exhausted;
     do {
-        result = qi_device_page_create(memory->device, &memory->calls, &memory->account, request,
-                                       native);
+        qi_page_attempt_start(a);
+        result = qi_device_page_create(memory->device, &memory->calls, &memory->account, &a->terms,
+                                       request, native);
         is_exhausted = qi_is_out_of_memory(result) || result == QUIRE_ERROR_TOO_MANY_PAGES;
     } while (is_exhausted && qi_pages_give_back_empty(memory, events));
     return result;
 }
 
 /*
- * Requires no lock. Creates the page in the backend. If memory is exhausted, it requests half the
- * size, down to the size that the request needs.
+ * Requires no lock. Creates the page in the backend. If memory is exhausted, it requests smaller
+ * sizes, down to the size that the request needs.
  */
-static quire_result create(quire_memory *memory, const qi_page *page, const qi_page_plan *p,
+static quire_result create(quire_memory *memory, qi_page *page, const qi_page_plan *p,
                            qi_device_page *native, qi_page_progress *progress)
 {
     const qi_tie tie = p->tie ? *p->tie : (qi_tie){.native = 0};
@@ -54,38 +59,66 @@ static quire_result create(quire_memory *memory, const qi_page *page, const qi_p
         .label = memory->name,
         .object = tie.object,
         .native = tie.native,
-        .description = tie.description,
+        .object_description = tie.native ? tie.description : NULL,
+        .description = tie.native ? NULL : tie.description,
         .priority = memory->priority,
         .extra = memory->extra,
         .max_size = qi_elastic_max_size(page->shard, page->wanted, page->dedicated),
     };
-    for (;;) {
-        quire_result result = create_sized(memory, &request, native, &progress->events);
-        if (!qi_is_out_of_memory(result) || request.size == p->needed)
-            return result;
-        uint64_t half = qi_align_down(request.size / 2, qi_page_unit(memory));
-        request.size = half > p->needed ? half : p->needed;
-        progress->is_smaller = true;
-    }
+    native->on_demand = memory->maps_on_demand;
+    qi_page_attempt a =
+        qi_page_attempt_begin(memory, page->wanted, p->needed, page->reduced, progress);
+    quire_result result;
+    a.is_tied = page->tied;
+    do {
+        request.size = a.size;
+        result = create_sized(&a, &request, native, &progress->events);
+    } while (qi_page_attempt_again(&a, result, progress));
+    page->over_budget = a.terms.has_exceeded;
+    return result;
 }
 
 /* Requires the lock of the pages. */
 static void count_in(qi_pages *pages, const qi_page *page)
 {
     quire_memory_stats *stats = &pages->stats;
+    qi_page_history_change(page, page->wanted, page->native.size);
     stats->pages_created++;
+    stats->pages_over_budget += page->over_budget;
     stats->page_count++;
     stats->reserved_bytes += page->native.size;
     qi_raise(&stats->peak_page_count, stats->page_count);
     qi_raise(&stats->peak_reserved_bytes, stats->reserved_bytes);
 }
 
+/* Requires no lock. Returns the device address of a page, or 0. Memories need it to find
+   allocations by address. */
+static uint64_t address_of(quire_memory *memory, const qi_device_page *native)
+{
+    if (!memory->addresses || native->native.address)
+        return native->native.address;
+    return qi_device_address(memory->device, &memory->calls, native, 0);
+}
+
+/* Requires the shard's lock. The page gets its place in the space and in the addresses. */
+static quire_result enter(qi_shard *shard, qi_page *page, uint64_t address)
+{
+    quire_result result = qi_addresses_enter_page(shard->memory, page, address);
+    if (result || page->dedicated)
+        return result;
+    result = qi_page_add_region(shard, page);
+    if (result)
+        qi_addresses_leave_page(shard->memory, page);
+    return result;
+}
+
 /* Requires the shard's lock. The page becomes part of the memory. */
-static quire_result publish(qi_shard *shard, qi_page *page, const qi_device_page *native)
+static quire_result publish(qi_shard *shard, qi_page *page, const qi_device_page *native,
+                            uint64_t address)
 {
     qi_pages *pages = &shard->memory->pages;
     page->native = *native;
-    quire_result result = page->dedicated ? QUIRE_SUCCESS : qi_page_add_region(shard, page);
+    quire_result result = enter(shard, page, address);
     if (result)
         return result;
     qi_checked_page_made(page);
@@ -106,10 +139,11 @@ static quire_result make_numbered(qi_shard *shard, qi_page *page, const qi_page_
     quire_memory *memory = shard->memory;
     qi_device_page native = {0};
     quire_result result = create(memory, page, p, &native, progress);
+    uint64_t address = result ? 0 : address_of(memory, &native);
     qi_lock_acquire(&shard->lock);
     if (result)
         return result;
-    result = publish(shard, page, &native);
+    result = publish(shard, page, &native, address);
     if (result) {
         qi_lock_release(&shard->lock);
         qi_device_page_destroy(memory->device, &memory->calls, &memory->account, &native);
@@ -122,7 +156,7 @@ void qi_page_give_back_before(qi_shard *shard, uint64_t needed, qi_page_events *
 {
     quire_memory *memory = shard->memory;
     /* the time limit of the policy applies to all shards, not only to this one */
-    bool others = memory->shard_count > 1 && memory->policy.retention_nanoseconds;
+    bool others = qi_shard_count(memory) > 1 && memory->policy.retention_nanoseconds;
     qi_page *leaving = qi_empty_pages_take_oldest(shard, needed, QI_EMPTY_PAGES_PER_CALL, NULL);
     leaving = qi_elastic_shrink(shard, 0, leaving);
     if (!leaving && !others)
@@ -153,7 +187,7 @@ static quire_result number_or_give(qi_shard *shard, const qi_page_plan *p, qi_pa
                                    qi_page_events *events)
 {
     quire_result result = number(shard, p, page, events);
-    if (result != QUIRE_ERROR_TOO_MANY_PAGES || shard->memory->shard_count == 1)
+    if (result != QUIRE_ERROR_TOO_MANY_PAGES || qi_shard_count(shard->memory) == 1)
         return result;
     qi_lock_release(&shard->lock);
     bool has_given = qi_pages_give_back_empty(shard->memory, events);
@@ -179,10 +213,16 @@ static quire_result make_planned(qi_shard *shard, const qi_page_plan *p, qi_page
     return result;
 }
 
+uint64_t qi_page_most(const qi_shard *shard, const qi_page_progress *progress)
+{
+    uint64_t excess = qi_align_down(progress->excess, qi_page_unit(shard->memory));
+    return progress->may_exceed ? (excess ? excess : 1) : 0;
+}
+
 quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment, bool dedicated,
                           qi_page **page, qi_page_progress *progress)
 {
-    qi_page_plan p = {.size = size, .dedicated = dedicated};
+    qi_page_plan p = {.size = size, .dedicated = dedicated, .most = qi_page_most(shard, progress)};
     quire_result result = qi_page_needed_size(shard, size, alignment, dedicated, &p.needed);
     return result ? result : make_planned(shard, &p, page, progress);
 }

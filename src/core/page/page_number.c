@@ -5,6 +5,8 @@
 
 #include "src/base/result.h"
 #include "src/base/transit.h"
+#include "src/core/page/page_attempt.h"
+#include "src/core/page/page_history.h"
 #include "src/core/page/page_size.h"
 #include "src/space/space.h"
 
@@ -108,10 +110,12 @@ quire_result qi_page_begin(qi_shard *shard, const qi_page_plan *p, qi_page_event
     page->tied = p->tie != NULL;
     page->policy_size = p->dedicated ? 0 : qi_page_policy_size(shard);
     page->wanted = qi_page_wanted_size(shard, page, p->size, p->needed);
+    page->wanted = qi_page_attempt_size(memory, page->wanted, p->needed, p->most, &page->reduced);
     page->to_join = p->dedicated ? 0 : page->wanted - p->needed;
     page->turn = ++memory->pages.turns;
     page->next = memory->pages.being_made;
     memory->pages.being_made = page;
+    qi_page_history_change(page, 0, page->wanted);
     qi_transit_begin();
     return QUIRE_SUCCESS;
 }
@@ -122,6 +126,7 @@ static void give_number(qi_pages *pages, qi_page *page, qi_page_events *events)
 {
     pages->in_use--;
     page->phase = QI_PAGE_GONE;
+    qi_page_history_change(page, page->wanted, 0);
     if (!qi_page_events_keep_number(events, page))
         qi_page_free_number(pages, page);
 }

@@ -10,6 +10,7 @@
 typedef struct qi_page_plan {
     uint64_t size;   /* of the request that it is made for; bytes */
     uint64_t needed; /* the least page size in which the request fits */
+    uint64_t most;   /* the page has no more bytes, unless it needs them; 0: no bound */
     bool dedicated;
     const qi_tie *tie; /* NULL: not tied to an object */
 } qi_page_plan;

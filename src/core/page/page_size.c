@@ -44,12 +44,13 @@ quire_result qi_page_check_total(const quire_memory *memory, uint64_t size, uint
     const quire_device_info *info = &memory->device->info;
     uint64_t heap = info->heaps[info->kinds[memory->kind].heap].size;
     if (total > heap)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "%b (%u bytes) requested: the heap of memory kind %u has %b in all",
-                            size, size, memory->kind, heap);
+        return qi_fail_with(
+            QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+            "%b (%u byte%s) can never fit: the heap of memory kind %u has %b in all", size, size,
+            memory->kind, heap);
     if (info->limits.max_page && total > info->limits.max_page)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "%b requested: the largest page of the device has %b", size,
+                            "%b can never fit: the largest page of the device has %b", size,
                             info->limits.max_page);
     return QUIRE_SUCCESS;
 }
@@ -67,20 +68,24 @@ quire_result qi_page_needed_size(const qi_shard *shard, uint64_t size, uint64_t 
     return result;
 }
 
-/* Limits a size to the largest page of the device and to the free part of the space's line. */
+/* Limits a size to what the device expects of pages and buffers, and to the free part of the
+   space's line. A buffer can then cover the page. */
 static uint64_t within_limits(const qi_shard *shard, uint64_t size)
 {
     const quire_memory *memory = shard->memory;
-    uint64_t largest = memory->device->info.limits.max_page;
-    uint64_t line = qi_space_line_left(shard->space);
-    largest = largest && largest < line ? largest : line;
+    const quire_limits *limits = &memory->device->info.limits;
+    const uint64_t list[] = {limits->max_page, limits->usual_page, limits->max_buffer};
+    uint64_t largest = qi_space_line_left(shard->space);
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (list[i] && list[i] < largest)
+            largest = list[i];
     return size > largest ? qi_align_down(largest, qi_page_unit(memory)) : size;
 }
 
 uint64_t qi_page_policy_size(const qi_shard *shard)
 {
     const quire_memory *memory = shard->memory;
-    qi_page_history had = qi_page_history_of(&memory->policy, &memory->pages);
+    qi_page_history had = qi_page_history_of(shard);
     return within_limits(shard, qi_policy_next_page(&memory->policy, &had, qi_page_unit(memory)));
 }
 
@@ -93,8 +98,8 @@ uint64_t qi_page_wanted_size(const qi_shard *shard, const qi_page *page, uint64_
         return needed;
     uint64_t wanted = qi_policy_round(policy, needed);
     if (!page->dedicated)
-        qi_raise(&wanted,
-                 qi_policy_page_for(policy, page->policy_size, size, qi_page_unit(shard->memory)));
+        qi_raise(&wanted, qi_policy_page_for(policy, page->policy_size, size, needed,
+                                             qi_page_unit(shard->memory)));
     wanted = within_limits(shard, wanted);
     return wanted > needed ? wanted : needed;
 }

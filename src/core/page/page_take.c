@@ -8,7 +8,9 @@
 
 #include "src/base/result.h"
 #include "src/base/transit.h"
+#include "src/core/find/addresses.h"
 #include "src/core/page/empty_pages.h"
+#include "src/core/page/page_history.h"
 #include "src/core/page/page_region.h"
 
 void qi_pages_init(qi_pages *pages)
@@ -61,10 +63,12 @@ static qi_page *take_out(qi_page *page, qi_page *list)
 {
     qi_pages *pages = &page->shard->memory->pages;
     quire_memory_stats *stats = &pages->stats;
+    qi_addresses_leave_page(page->shard->memory, page);
     qi_lock_acquire(&pages->lock);
     stats->pages_destroyed++;
     stats->page_count--;
     stats->reserved_bytes -= page->native.size;
+    qi_page_history_change(page, page->native.size, 0);
     pages->leaving++;
     count_moving(pages, page, false);
     page->phase = QI_PAGE_LEAVING;
@@ -100,7 +104,9 @@ static void set_phase(qi_page *page, qi_shard *shard, qi_page_phase phase)
     qi_pages *pages = &shard->memory->pages;
     qi_lock_acquire(&pages->lock);
     count_moving(pages, page, phase == QI_PAGE_MOVING);
+    qi_page_history_change(page, page->native.size, 0);
     page->shard = shard;
+    qi_page_history_change(page, 0, page->native.size);
     page->phase = phase;
     page->owner = qi_thread_self();
     qi_lock_release(&pages->lock);

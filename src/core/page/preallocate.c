@@ -32,8 +32,21 @@ static quire_result add(qi_shard *shard, qi_page_progress *progress)
     result = qi_page_make(shard, 1, 1, false, &page, progress);
     if (!result) {
         qi_page_keep(page);
-        progress->events.made = (qi_page_change){.number = page->number, .size = page->native.size};
+        progress->events.made = qi_page_made(page);
     }
+    return result;
+}
+
+/* Like `add`, within the backend's budget, and beyond it where the memory allows that. */
+static quire_result add_anyway(qi_shard *shard, qi_page_progress *progress)
+{
+    progress->is_over_budget = false;
+    quire_result result = add(shard, progress);
+    if (!result || !progress->is_over_budget)
+        return result;
+    progress->may_exceed = true;
+    result = add(shard, progress);
+    progress->may_exceed = false;
     return result;
 }
 
@@ -46,7 +59,7 @@ static quire_result make_page(qi_shard *shard)
     qi_lock_acquire(&shard->lock);
     do {
         wait.changes = qi_pages_changes(shard);
-        result = add(shard, &progress);
+        result = add_anyway(shard, &progress);
     } while (qi_page_wait_for_change(shard, result, &wait));
     qi_lock_release(&shard->lock);
     qi_page_events_report(shard->memory, &progress.events, ", preallocated");
@@ -96,7 +109,7 @@ quire_result qi_memory_preallocate(quire_memory *memory, uint64_t bytes)
         return result;
     uint64_t old = qi_memory_set_floor(memory, bytes);
     for (uint32_t turn = 0; !result && needs_pages(memory, bytes); turn++)
-        result = make_page(&memory->shards[turn % memory->shard_count]);
+        result = make_page(memory->shards[turn % qi_shard_count(memory)]);
     if (result) {
         qi_page_events events = {.gone = NULL};
         restore_floor(memory, bytes, old);

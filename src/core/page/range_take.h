@@ -10,6 +10,7 @@
 
 #include "src/base/bits.h"
 #include "src/core/page/empty_pages.h"
+#include "src/core/page/peaks.h"
 #include "src/core/state/memory.h"
 #include "src/space/space.h"
 
@@ -21,7 +22,7 @@ typedef struct qi_range_request {
     uint64_t user_data; /* of an object: its native handle, as in qi_slot */
     qi_slot_meta *meta;
     quire_object object;
-    bool borrowed;
+    uint8_t extras; /* QI_EXTRA_... */
 } qi_range_request;
 
 /*
@@ -51,21 +52,27 @@ static inline void qi_range_count_in(qi_shard *shard, const qi_slot *slot)
     stats->live_bytes += held;
     stats->requested_bytes += slot->requested;
     stats->allocation_count++;
-    stats->allocations++;
+    qi_shard_count_allocation(shard, 1);
+    if (qi_unlikely(shard->peaks.mode))
+        qi_peaks_count_in(shard, slot);
     qi_tally_add(slot->tally, held);
 }
 
-/* Counts it out again. Peaks are raised here, before values fall, and not in every allocation. */
+/*
+ * Counts it out again. The peaks of a memory with one shard are raised here, before values fall,
+ * and not in every allocation.
+ */
 static inline void qi_range_count_out(qi_shard *shard, qi_slot *slot)
 {
     quire_memory_stats *stats = &shard->stats;
     uint64_t held = slot->size + slot->left_padding + qi_checked_behind(slot);
+    if (qi_unlikely(shard->peaks.mode))
+        qi_peaks_count_out(shard, slot);
     qi_checked_forget(shard->memory, slot);
     qi_shard_keep_peaks(stats);
     stats->live_bytes -= held;
     stats->requested_bytes -= slot->requested;
     stats->allocation_count--;
-    stats->frees++;
     qi_tally_remove(slot->tally, held);
 }
 
@@ -86,7 +93,7 @@ static inline void qi_range_fill_record(qi_shard *shard, const qi_range_request 
         .left_padding = (uint32_t)at->left_padding,
         .shard = (uint8_t)shard->index,
         .object = (uint8_t)request->object,
-        .borrowed = request->borrowed,
+        .extras = request->extras,
     };
     qi_range_count_in(shard, record);
 }
@@ -95,9 +102,9 @@ static inline void qi_range_fill_record(qi_shard *shard, const qi_range_request 
  * Takes a slot, which stays PRIVATE, and a range. Returns NO_SPACE if no range fits; with QI_TRY it
  * writes no error text in that case. On failure nothing has changed.
  */
-QUIRE_MUST_USE static inline quire_result qi_range_take(qi_shard *shard,
-                                                        const qi_range_request *request,
-                                                        uint32_t how, uint32_t *slot)
+QUIRE_MUST_USE QI_ALWAYS_INLINE quire_result qi_range_take(qi_shard *shard,
+                                                           const qi_range_request *request,
+                                                           uint32_t how, uint32_t *slot)
 {
     quire_memory *memory = shard->memory;
     quire_result result = qi_slot_take(&memory->slots, &shard->queue, &memory->host, slot);

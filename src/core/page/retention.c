@@ -122,8 +122,8 @@ qi_page *qi_empty_pages_apply(qi_shard *shard, uint32_t max, qi_page *leaving)
     leaving = take_tied(shard, leaving);
     portion p = begin(shard, 0, max);
     if (policy->retained_empty_bytes)
-        leaving = take_down_to(shard, policy->retained_empty_bytes / shard->memory->shard_count, &p,
-                               leaving);
+        leaving = take_down_to(shard, policy->retained_empty_bytes / qi_shard_count(shard->memory),
+                               &p, leaving);
     if (policy->retention_nanoseconds)
         leaving = take_old(shard, policy->retention_nanoseconds, &p, leaving);
     shard->emptied = p.beyond >= max;
@@ -132,8 +132,8 @@ qi_page *qi_empty_pages_apply(qi_shard *shard, uint32_t max, qi_page *leaving)
 
 qi_page *qi_empty_pages_apply_all(quire_memory *memory, uint32_t max, qi_page *leaving)
 {
-    for (uint32_t i = 0; i < memory->shard_count; i++) {
-        qi_shard *shard = &memory->shards[i];
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++) {
+        qi_shard *shard = memory->shards[i];
         qi_lock_acquire(&shard->lock);
         qi_shard_drain(shard);
         leaving = qi_empty_pages_apply(shard, max, leaving);

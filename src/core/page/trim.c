@@ -5,6 +5,7 @@
 
 #include "src/core/page/drain.h"
 #include "src/core/page/elastic_shrink.h"
+#include "src/core/page/page_attempt.h"
 #include "src/core/page/page_give_back.h"
 #include "src/core/page/page_take.h"
 #include "src/core/page/retention.h"
@@ -32,8 +33,8 @@ static bool is_empty(quire_memory *memory, const qi_page *page)
 static uint64_t empty_bytes(const quire_memory *memory)
 {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < memory->shard_count; i++)
-        bytes += memory->shards[i].empty_pages.bytes;
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++)
+        bytes += memory->shards[i]->empty_pages.bytes;
     return bytes;
 }
 
@@ -58,9 +59,9 @@ static qi_page *take_highest(quire_memory *memory, uint64_t target, qi_page *lea
 static qi_page *cut_ends(quire_memory *memory, uint64_t target, qi_page *leaving)
 {
     uint64_t empty = empty_bytes(memory);
-    for (uint32_t i = 0; i < memory->shard_count; i++)
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++)
         leaving =
-            qi_elastic_shrink(&memory->shards[i], target > empty ? target - empty : 0, leaving);
+            qi_elastic_shrink(memory->shards[i], target > empty ? target - empty : 0, leaving);
     return leaving;
 }
 
@@ -72,15 +73,15 @@ uint64_t qi_memory_trim(quire_memory *memory, uint64_t target)
     qi_memory_set_floor(memory, 0);
     qi_shards_acquire(memory);
     qi_page *leaving = NULL;
-    for (uint32_t i = 0; i < memory->shard_count; i++)
-        leaving = qi_empty_pages_apply(&memory->shards[i], QI_EMPTY_PAGES_ALL, leaving);
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++)
+        leaving = qi_empty_pages_apply(memory->shards[i], QI_EMPTY_PAGES_ALL, leaving);
     leaving = take_highest(memory, target, leaving);
     leaving = cut_ends(memory, target, leaving);
-    for (uint32_t i = 0; i < memory->shard_count; i++) {
-        qi_space_trim(memory->shards[i].space);
-        queues[i] = &memory->shards[i].queue;
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++) {
+        qi_space_trim(memory->shards[i]->space);
+        queues[i] = &memory->shards[i]->queue;
     }
-    qi_slots_trim(&memory->slots, queues, memory->shard_count, &memory->host);
+    qi_slots_trim(&memory->slots, queues, qi_shard_count(memory), &memory->host);
     qi_shards_release(memory);
     return qi_pages_destroy(memory, leaving);
 }
@@ -92,6 +93,7 @@ uint64_t qi_memory_trim(quire_memory *memory, uint64_t target)
 void qi_memory_set_limit(quire_memory *memory, uint64_t bytes)
 {
     qi_account_set_limit(&memory->account, bytes);
+    qi_page_attempt_forget(memory);
     qi_checked_drain(memory);
     qi_shards_acquire(memory);
     uint64_t empty = empty_bytes(memory), used = qi_account_used(&memory->account);

@@ -5,11 +5,13 @@
 #include "src/core/release/release.h"
 
 #include "src/base/result.h"
+#include "src/core/find/addresses.h"
 #include "src/core/native/native.h"
 #include "src/core/page/page_give_back.h"
 #include "src/core/page/range_take.h"
 #include "src/core/page/retention.h"
 #include "src/core/slot/slot_meta.h"
+#include "src/core/state/page_map.h"
 
 /* Frees that an inbox may hold; beyond it the freeing thread drains the inbox. */
 enum { MAX_QUEUED = 1024 };
@@ -29,20 +31,36 @@ static qi_slot_meta *detach_meta(qi_shard *shard, qi_slot *record)
     return meta;
 }
 
-/* Releases everything except the range. */
-static void release_rest(quire_memory *memory, qi_slot *record)
+QI_ALWAYS_INLINE void release_meta(quire_memory *memory, qi_slot *record)
 {
-    if (record->object)
-        qi_native_destroy(memory, record);
     if (record->meta)
         qi_slot_meta_release(&memory->host, detach_meta(qi_shard_of(memory, record), record));
 }
 
+/* What few allocations have: an address that finds them, a lasting map. */
+static void release_seldom(quire_memory *memory, uint32_t slot, const qi_slot *record)
+{
+    if (record->extras & QI_EXTRA_ADDRESS)
+        qi_addresses_remove(memory, slot);
+    qi_page_map_drop(memory, slot);
+}
+
+/* Releases everything except the range. */
+static void release_rest(quire_memory *memory, uint32_t slot, qi_slot *record)
+{
+    if (qi_unlikely(record->extras >= QI_EXTRA_ADDRESS)) /* this one or the last */
+        release_seldom(memory, slot, record);
+    if (record->object)
+        qi_native_destroy(memory, record);
+    release_meta(memory, record);
+}
+
+/* The address stays: the range is not given back yet, and may be reused on its stream. */
 void qi_release_name(quire_memory *memory, uint32_t slot)
 {
     qi_slot *record = qi_memory_slot(memory, slot);
-    if (record->meta && !record->object)
-        release_rest(memory, record);
+    if (!record->object)
+        release_meta(memory, record);
 }
 
 /*
@@ -64,10 +82,11 @@ static void catch_up(qi_shard *shard)
 void qi_release(quire_memory *memory, uint32_t slot)
 {
     qi_slot *record = qi_memory_slot(memory, slot);
-    qi_shard *shard = qi_shard_of(memory, record);
-    if (record->object || record->meta)
-        release_rest(memory, record);
-    bool is_mine = shard == qi_shard_mine(memory);
+    uint32_t count = qi_shard_count(memory);
+    qi_shard *shard = memory->shards[count == 1 ? 0 : record->shard];
+    if (record->extras || record->meta)
+        release_rest(memory, slot, record);
+    bool is_mine = count == 1 || shard == qi_shard_mine(memory);
     if (!is_mine && qi_inbox_put(&shard->inbox, &memory->slots, slot) < MAX_QUEUED)
         return;
     qi_lock_acquire(&shard->lock);
@@ -87,17 +106,18 @@ void qi_release_unpublished(quire_memory *memory, uint32_t slot)
     qi_tally *tally = record->tally;
     if (record->object)
         record->native = 0; /* its creator destroys it */
-    if (record->object || record->meta)
-        release_rest(memory, record);
+    if (record->extras || record->meta)
+        release_rest(memory, slot, record);
     qi_lock_acquire(&shard->lock);
     const quire_memory_stats before = shard->stats;
     uint64_t page_peak = tally->peak_live_bytes;
+    shard->peaks.is_undoing = true;
     shard->emptied |= qi_range_give(shard, record, slot);
+    shard->peaks.is_undoing = false;
     tally->peak_live_bytes = page_peak;
     shard->stats.peak_live_bytes = before.peak_live_bytes;
     shard->stats.peak_requested_bytes = before.peak_requested_bytes;
     shard->stats.peak_allocation_count = before.peak_allocation_count;
-    shard->stats.allocations--;
-    shard->stats.frees--;
+    qi_shard_count_allocation(shard, -1);
     catch_up(shard);
 }

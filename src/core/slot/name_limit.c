@@ -45,10 +45,15 @@ void qi_names_finish(qi_names *names, qi_host *host)
 /* `held` is the value that the decision was based on; the account may have changed since. */
 static quire_result refuse(const qi_name_limit *limit, uint64_t bytes, uint64_t held)
 {
-    return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
-                        "names that start with '%s' hold %s and may hold %s: %s more are requested",
-                        limit->prefix, qi_bytes(held).text,
-                        qi_bytes(qi_account_max(&limit->held)).text, qi_bytes(bytes).text);
+    uint64_t max = qi_account_max(&limit->held);
+    if (bytes > max)
+        return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
+                            "%s can never fit: the limit of names that start with '%s' is %s",
+                            qi_bytes(bytes).text, limit->prefix, qi_bytes(max).text);
+    return qi_fail_text(
+        QUIRE_ERROR_OVER_BUDGET,
+        "%s more would exceed the %s limit of names that start with '%s' (%s in use)",
+        qi_bytes(bytes).text, qi_bytes(max).text, limit->prefix, qi_bytes(held).text);
 }
 
 quire_result qi_names_admit_any(const qi_names *names, const char *name, uint64_t bytes)

@@ -16,6 +16,7 @@ void qi_slots_init(qi_slots *slots, uint32_t tag)
     qi_lock_init(&slots->lock, "slots", QI_RANK_SLOTS);
     qi_atomic_init_u32(&slots->top, 0);
     slots->is_shut = false;
+    slots->owner = "";
     qi_table_init(&slots->states, sizeof(qi_atomic_u64));
     qi_table_init(&slots->records, sizeof(qi_slot));
     qi_table_init(&slots->holds, sizeof(qi_atomic_u32));
@@ -46,7 +47,7 @@ static quire_result take_block(qi_slots *slots, qi_slot_queue *queue, qi_host *h
     uint32_t top = qi_slots_top(slots);
     if (top + BLOCK == QI_SLOT_COUNT) { /* the last block would need a separate chunk */
         result = qi_fail_with(QUIRE_ERROR_TOO_MANY_ALLOCATIONS,
-                              "the memory has %u allocations, as many as it can number", top);
+                              "the memory has %u allocation%s, as many as it can number", top);
     } else if (!qi_table_ensure(&slots->states, host, top)) {
         result = qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
                               "no host memory for the record of allocation %u", top + 1);

@@ -74,12 +74,21 @@ typedef struct qi_slot {
     uint32_t left_padding;  /* less than the largest alignment, which is at most 1 GiB */
     uint8_t shard;  /* of the page; a copy, so that a free elsewhere does not read the busy tally */
     uint8_t object; /* a quire_object */
-    uint8_t usage;  /* of a buffer */
-    bool borrowed;  /* the native object is the caller's and outlives the allocation */
+    uint8_t usage;  /* of a buffer; of an image: 1 if its tiling is optimal */
+    uint8_t extras; /* what the release does besides giving back slot and range: QI_EXTRA_... */
 #ifdef QUIRE_CHECKED
     qi_watch watch;
 #endif
 } qi_slot;
+
+/* What the record of a slot says about its release, in `extras`. The last two are rare: release.c
+   tests for both by one comparison. */
+enum {
+    QI_EXTRA_OBJECT = 1,   /* the slot has an object; a native one is destroyed */
+    QI_EXTRA_BORROWED = 2, /* the native object is the caller's and outlives the allocation */
+    QI_EXTRA_ADDRESS = 4,  /* the allocation is found by address (find/addresses.h) */
+    QI_EXTRA_MAPPED = 8    /* the allocation is mapped while it lives (state/page_map.h) */
+};
 
 /* All usages of buffers. */
 #define QI_BUFFER_USAGES                                                                           \
@@ -97,6 +106,7 @@ typedef struct qi_slots {
     qi_atomic_u32 top; /* slots from this number on belong to no queue yet */
     qi_table holds;    /* qi_atomic_u32; a chunk exists once a slot in it was held */
     bool is_shut;      /* the memory is being destroyed: no slot may be taken any more */
+    const char *owner; /* the name of the memory, for errors; "" before the memory sets it */
 } qi_slots;
 
 /* The tag for a disabled device (fork.h). It exceeds QI_TAG_BITS, so that no handle has it. */
@@ -172,6 +182,12 @@ static inline uint64_t qi_slot_user_data(const qi_slot *record)
     return record->meta ? record->meta->user_data : 0;
 }
 
+/* Whether the slot has an image of optimal tiling. */
+static inline bool qi_slot_is_optimal(const qi_slot *record)
+{
+    return record->object == QUIRE_OBJECT_IMAGE && record->usage;
+}
+
 /* Returns the record of a slot that is not free. */
 static inline qi_slot *qi_slot_at(const qi_slots *slots, uint32_t slot)
 {
@@ -223,6 +239,13 @@ static inline quire_allocation qi_slot_publish(const qi_slots *slots, uint32_t s
     qi_atomic_u64 *state = qi_slot_state(slots, slot);
     uint32_t generation = qi_slot_generation(qi_atomic_load_u64(state));
     qi_atomic_store_release_u64(state, qi_slot_word(generation, phase, 0));
+    return (quire_allocation){qi_handle(slots->tag, generation, slot)};
+}
+
+/* Returns the handle that qi_slot_publish will return for a PRIVATE slot. */
+static inline quire_allocation qi_slot_future_handle(const qi_slots *slots, uint32_t slot)
+{
+    uint32_t generation = qi_slot_generation(qi_atomic_load_u64(qi_slot_state(slots, slot)));
     return (quire_allocation){qi_handle(slots->tag, generation, slot)};
 }
 
@@ -280,6 +303,13 @@ uint32_t qi_slot_next(const qi_slots *slots, uint32_t slot);
 
 /* Returns the handle of a slot that is RESERVED or LIVE, otherwise {0}. Requires no lock. */
 quire_allocation qi_slot_public_handle(const qi_slots *slots, uint32_t slot);
+
+/* Whether a handle that these slots once had names a live, committed allocation. No lock. */
+static inline bool qi_slot_is_live(const qi_slots *slots, uint64_t id)
+{
+    uint64_t word = qi_atomic_load_acquire_u64(qi_slot_state(slots, qi_handle_slot(id)));
+    return word >> QI_PHASE_SHIFT == ((uint64_t)qi_handle_generation(id) << 2 | QI_PHASE_LIVE);
+}
 
 /* The phases that a call accepts; a bit mask. */
 enum { QI_ACCEPT_LIVE = 1, QI_ACCEPT_RESERVED = 2 };

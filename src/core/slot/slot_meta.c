@@ -29,12 +29,9 @@ static bool fill(qi_host *host, qi_slot_meta *meta, const char *name, bool is_im
     return (!name || meta->name) && (!is_image || meta->image);
 }
 
-quire_result qi_slot_meta_create(qi_host *host, const char *name, uint64_t user_data, bool is_image,
-                                 qi_slot_meta **meta)
+quire_result qi_slot_meta_create_some(qi_host *host, const char *name, uint64_t user_data,
+                                      bool is_image, qi_slot_meta **meta)
 {
-    *meta = NULL; /* most allocations need no record */
-    if (!name && !user_data && !is_image)
-        return QUIRE_SUCCESS;
     *meta = qi_slot_meta_create_empty(host);
     if (*meta && fill(host, *meta, name, is_image)) {
         (*meta)->user_data = user_data;

@@ -10,9 +10,21 @@
 #include "src/base/host_memory.h"
 #include "src/core/slot/slot.h"
 
-/* Sets *meta to NULL if nothing is to be stored in it. Fails with OUT_OF_HOST_MEMORY. */
-QUIRE_MUST_USE quire_result qi_slot_meta_create(qi_host *host, const char *name, uint64_t user_data,
-                                                bool is_image, qi_slot_meta **meta);
+/* Fails with OUT_OF_HOST_MEMORY; then *meta is NULL. */
+QUIRE_MUST_USE quire_result qi_slot_meta_create_some(qi_host *host, const char *name,
+                                                     uint64_t user_data, bool is_image,
+                                                     qi_slot_meta **meta);
+
+/* The same, but sets *meta to NULL if nothing is to be stored in it, as for most allocations. */
+QUIRE_MUST_USE static inline quire_result qi_slot_meta_create(qi_host *host, const char *name,
+                                                              uint64_t user_data, bool is_image,
+                                                              qi_slot_meta **meta)
+{
+    *meta = NULL;
+    return name || user_data || is_image
+               ? qi_slot_meta_create_some(host, name, user_data, is_image, meta)
+               : QUIRE_SUCCESS;
+}
 
 /* Returns an empty record, or NULL if host memory is exhausted. */
 qi_slot_meta *qi_slot_meta_create_empty(qi_host *host);

@@ -10,10 +10,11 @@
 
 /* ---- looking up handles ------------------------------------------------------------------- */
 
-static quire_result refuse_stale(quire_allocation allocation)
+static quire_result refuse_stale(const qi_slots *slots, quire_allocation allocation)
 {
-    return qi_fail_with(QUIRE_ERROR_STALE_HANDLE, "allocation %x is not live: it was freed before",
-                        allocation.id);
+    return qi_fail_text(QUIRE_ERROR_STALE_HANDLE,
+                        "allocation %#llx of memory '%s' is not live: it was freed before",
+                        (unsigned long long)allocation.id, slots->owner);
 }
 
 /*
@@ -31,13 +32,14 @@ static qi_atomic_u64 *look_up(const qi_slots *slots, quire_allocation allocation
         return NULL;
     }
     if (qi_handle_tag(allocation.id) != slots->tag) {
-        qi_fail_with(QUIRE_ERROR_FOREIGN_HANDLE, "allocation %x belongs to another memory",
-                     allocation.id);
+        qi_fail_text(QUIRE_ERROR_FOREIGN_HANDLE,
+                     "allocation %#llx belongs to another memory than '%s'",
+                     (unsigned long long)allocation.id, slots->owner);
         return NULL;
     }
     qi_atomic_u64 *state = qi_slot_find_state(slots, qi_handle_slot(allocation.id));
     if (!state)
-        refuse_stale(allocation);
+        refuse_stale(slots, allocation);
     return state;
 }
 
@@ -48,12 +50,13 @@ static bool accepts(int accept, qi_phase phase)
 }
 
 /* Fails unless a word has the generation of the handle and an accepted phase. */
-static quire_result judge(uint64_t word, quire_allocation allocation, int accept)
+static quire_result judge(const qi_slots *slots, uint64_t word, quire_allocation allocation,
+                          int accept)
 {
     qi_phase phase = qi_word_phase(word);
     if (qi_slot_generation(word) != qi_handle_generation(allocation.id) || phase == QI_PHASE_FREE ||
         phase == QI_PHASE_PRIVATE)
-        return refuse_stale(allocation);
+        return refuse_stale(slots, allocation);
     if (!accepts(accept, phase) && phase == QI_PHASE_RESERVED)
         return qi_fail_with(QUIRE_ERROR_WRONG_STATE,
                             "allocation %x is reserved: commit or abort it first", allocation.id);
@@ -73,7 +76,7 @@ quire_result qi_slot_begin_use(const qi_slots *slots, quire_allocation allocatio
         return qi_error_result();
     uint64_t word = qi_atomic_load_acquire_u64(state);
     do {
-        quire_result result = judge(word, allocation, accept);
+        quire_result result = judge(slots, word, allocation, accept);
         if (result)
             return result;
         if (qi_word_uses(word) == QI_WORD_COUNT_MASK)
@@ -99,7 +102,7 @@ quire_result qi_slot_commit(const qi_slots *slots, quire_allocation allocation)
         return qi_error_result();
     uint64_t word = qi_atomic_load_acquire_u64(state), live;
     do {
-        quire_result result = judge(word, allocation, QI_ACCEPT_RESERVED);
+        quire_result result = judge(slots, word, allocation, QI_ACCEPT_RESERVED);
         if (result)
             return result;
         /* adding keeps the counts: calls may use a reserved allocation at the same time */
@@ -125,7 +128,7 @@ quire_result qi_slot_claim_or_fail(const qi_slots *slots, quire_allocation alloc
         return qi_error_result();
     uint64_t word = qi_atomic_load_acquire_u64(state), leaving;
     do {
-        quire_result result = judge(word, allocation, accept);
+        quire_result result = judge(slots, word, allocation, accept);
         if (result)
             return result;
         if (qi_word_maps(word) || qi_word_uses(word))

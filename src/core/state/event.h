@@ -1,5 +1,5 @@
 /*
- * event.h - calls the memory's hook for events of allocations and pages.
+ * event.h - calls the memory's hook for events of allocations, pages and shards.
  *
  * No function requires a lock, and the caller must hold none. Without a hook, and for a kind of
  * event that the hook does not want, a call is one test of a word.
@@ -34,6 +34,12 @@ static inline void qi_event_page(quire_memory *memory, quire_event_kinds kind, u
 {
     if (qi_event_is_wanted(memory, kind))
         qi_event_report(memory, &(quire_event){.kind = kind, .page = page, .size = size});
+}
+
+static inline void qi_event_shards(quire_memory *memory, uint32_t count)
+{
+    if (qi_event_is_wanted(memory, QUIRE_EVENT_SHARDS))
+        qi_event_report(memory, &(quire_event){.kind = QUIRE_EVENT_SHARDS, .size = count});
 }
 
 static inline void qi_event_refusal(quire_memory *memory, uint64_t size, quire_result reason)

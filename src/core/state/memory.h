@@ -1,9 +1,10 @@
 /*
  * state/memory.h - the record of a memory: its configuration, its pages, its slots, its shards.
  *
- * The fields up to max_fast_size are constant, with these exceptions. The hook and is_ending change
- * only while no other thread uses the memory. host, calls and account are atomic. slots, pages and
- * shards each have a lock. The other fields name the lock that protects them.
+ * The fields up to max_fast_size, max_shards and space are constant, with these exceptions. The
+ * hook and is_ending change only while no other thread uses the memory. host, calls and account are
+ * atomic. slots, pages and shards each have a lock. The list of the shards grows under the locks of
+ * all of them. The other fields name the lock that protects them.
  *
  * No lock is ever held during a backend call, a log line or a callback. Slow work (creating or
  * destroying a page, binding, copying) is prepared under a lock, done without it, and published
@@ -22,6 +23,7 @@
 #include "src/core/slot/name_limit.h"
 #include "src/core/slot/slot.h"
 #include "src/core/state/page.h"
+#include "src/core/state/peaks.h"
 #include "src/core/state/shard.h"
 
 struct quire_memory {
@@ -31,6 +33,9 @@ struct quire_memory {
     uint32_t kind;
     quire_memory_flags flags;
     bool exportable;
+    bool maps_on_demand;      /* host-visible pages are mapped while they are used: page_map.h */
+    bool is_default;          /* the device owns it: see memory/default_memory.h */
+    bool within_budget;       /* its pages never exceed the backend's budget */
     float priority;           /* eviction priority of its pages, 0 to 1 */
     quire_page_extra extra;   /* what the backend wants to know of each page */
     quire_page_policy policy; /* resolved */
@@ -47,12 +52,20 @@ struct quire_memory {
     qi_calls calls;
     qi_account account; /* bytes of its pages, from before their creation until after their end */
 
-    uint64_t max_fast_size; /* see qi_request_max_fast; 0 disables the fast path */
+    uint64_t max_fast_size;         /* see qi_request_max_fast; 0 disables the fast path */
+    uint8_t extras;                 /* of all its allocations: QI_EXTRA_ADDRESS, or 0 */
+    struct qi_addresses *addresses; /* find/addresses.h; NULL without find_by_address; constant */
 
     qi_slots slots;
     qi_pages pages;
-    uint32_t shard_count;
-    qi_shard *shards;
+    qi_atomic_u32 shard_count; /* see qi_shard_count */
+    /* 1: an allocating call does what it could not do under a lock (allocate/shard_growth.h); set
+       under the lock of a shard, cleared under the locks of all */
+    qi_atomic_u32 is_due;
+    qi_shard *shards[QI_MAX_SHARDS];
+    uint32_t max_shards;                 /* shard_count grows up to this */
+    quire_space_options space;           /* of the space of each shard */
+    qi_peaks peaks;                      /* of several shards together */
     qi_names names;                      /* limits by name prefix */
     struct qi_stats_scope *stats_scopes; /* innermost first; protected by the locks of all shards */
     quire_attachment *attachments;       /* of the backend; protected by the device's lock */
@@ -79,10 +92,22 @@ static inline qi_page *qi_memory_page(const quire_memory *memory, uint32_t slot)
     return qi_memory_slot(memory, slot)->tally->page;
 }
 
-/* Returns the shard of a slot and its page. Does not read the record where there is one shard. */
+/*
+ * Returns the number of shards. It only grows, and only under the locks of all shards that exist:
+ * while a thread holds the lock of a shard, the number does not change.
+ */
+static inline uint32_t qi_shard_count(const quire_memory *memory)
+{
+    return qi_atomic_load_acquire_u32(&memory->shard_count);
+}
+
+/*
+ * Returns the shard of a slot and its page. Does not read the record where there is one shard. The
+ * caller has the slot from a thread that knew its shard, and therefore knows that it exists.
+ */
 static inline qi_shard *qi_shard_of(const quire_memory *memory, const qi_slot *record)
 {
-    return &memory->shards[memory->shard_count == 1 ? 0 : record->shard];
+    return memory->shards[qi_shard_count(memory) == 1 ? 0 : record->shard];
 }
 
 static inline qi_shard *qi_shard_of_slot(const quire_memory *memory, uint32_t slot)
@@ -90,11 +115,17 @@ static inline qi_shard *qi_shard_of_slot(const quire_memory *memory, uint32_t sl
     return qi_shard_of(memory, qi_memory_slot(memory, slot));
 }
 
-/* Returns the shard that the calling thread allocates in. */
+/*
+ * Returns the shard that the calling thread allocates in. The number of shards may grow before the
+ * thread takes the lock: the shard is as good as another.
+ */
 static inline qi_shard *qi_shard_mine(quire_memory *memory)
 {
-    uint32_t count = memory->shard_count;
-    return &memory->shards[count == 1 ? 0 : qi_thread_number() % count];
+    uint32_t count = qi_shard_count(memory);
+    if (count == 1)
+        return memory->shards[0];
+    uint32_t number = qi_thread_number();
+    return memory->shards[number < count ? number : number % count]; /* a division takes long */
 }
 
 #endif

@@ -38,7 +38,7 @@ typedef enum qi_page_phase {
 typedef struct qi_tie {
     quire_object object; /* NONE: existing memory, named by its description */
     uint64_t native;
-    const void *description;
+    const void *description; /* of the existing memory, or of the object; NULL: quire's options */
 } qi_tie;
 
 typedef struct qi_page qi_page;
@@ -62,22 +62,29 @@ struct qi_page {
     uint32_t region; /* of a shared page: its number in the space */
     uint32_t slot;   /* of a dedicated page: its allocation */
     uint32_t number;
+    /* native objects that wait for a point after their range was reused; the tally counts them as
+       allocations, so that the page stays */
+    uint32_t objects;
     bool dedicated;
     bool tied;     /* to an object: see qi_tie */
     bool resizing; /* a thread moves its end (elastic_end.h); protected by the lock of qi_pages */
     bool ending;   /* LEAVING, and its thread has called the backend to destroy it */
+    bool reduced;  /* while MAKING: see qi_page_attempt.is_reduced */
+    bool over_budget; /* its creation or last growth exceeded the backend's budget */
     qi_page_phase phase;
     /* qi_thread_self of the thread that makes, moves, resizes or destroys the page. In the child of
        a fork no other thread can complete that (memory/fork.h). */
     const void *owner;
 
-    qi_device_page native; /* constant from LIVE to GONE, except its size */
-    uint64_t cut_from;     /* the size before its end was cut, until the end is unmapped; or 0 */
-    uint64_t policy_size;  /* of a shared page: the policy's size when it was made */
-    uint64_t wanted;       /* the size requested from the backend */
-    uint64_t to_join;      /* while MAKING: bytes that waiting threads may still claim in it */
-    uint64_t turn;         /* the value of qi_pages.turns when it was begun */
-    struct qi_page *next;  /* in being_made, or in a list of leaving pages */
+    qi_device_page native;  /* constant from LIVE to GONE, except its size, and `host` on demand */
+    qi_atomic_u32 map_word; /* with map_on_demand: who uses the map (page_map.h) */
+    uint64_t cut_from;      /* the size before its end was cut, until the end is unmapped; or 0 */
+    uint64_t policy_size;   /* of a shared page: the policy's size when it was made */
+    uint64_t wanted;        /* the size requested from the backend */
+    uint64_t to_join;       /* while MAKING: bytes that waiting threads may still claim in it */
+    uint64_t turn;          /* the value of qi_pages.turns when it was begun */
+    struct qi_page *next;   /* in being_made, or in a list of leaving pages */
+    struct qi_page_addresses *addresses; /* find/page_addresses.h; or NULL */
 
     /* while it is empty: its links in the shard's qi_empty_pages */
     struct qi_page *older, *newer, *previous_alike, *next_alike;
@@ -97,7 +104,10 @@ typedef struct qi_pages {
     qi_page *being_made;
     uint64_t turns;           /* pages begun so far */
     uint64_t last_size;       /* policy_size of the shared page made last; 0 before the first */
+    uint64_t shared_bytes;    /* of shared pages: page_history.h */
     uint64_t floor;           /* bytes of pages to keep: quire_memory_preallocate */
+    uint64_t refused;         /* page size that the backend refused: page_attempt.h; 0: none */
+    uint64_t refused_as_of;   /* qi_heap_releases before it was refused; later ones outdate it */
     quire_memory_stats stats; /* what pages count: reserved bytes, pages and their peaks */
 } qi_pages;
 

@@ -4,7 +4,8 @@
  * A thread allocates in its own shard. It frees an allocation of another shard without that shard's
  * lock: it claims the slot and puts it into the shard's inbox. A thread that works in the shard
  * drains the inbox, at the latest before it looks for room elsewhere. Threads of different shards
- * therefore share no lock and no cache line except an inbox.
+ * therefore share no lock and no cache line except an inbox and, near the peak of the memory, the
+ * words of qi_peaks.
  *
  * The lock protects everything except the inbox, which is atomic. The lock of qi_pages protects
  * which pages the shard has.
@@ -17,9 +18,17 @@
 #include "src/core/slot/slot.h"
 #include "src/core/state/oom_record.h"
 #include "src/core/state/page.h"
+#include "src/core/state/peaks.h"
 
 /* Size of a shard's first hash table of stream queues, which lies in the record itself. */
 enum { QI_FIRST_QUEUE_BITS = 3 };
+
+/* How often allocating calls waited for others in the shard: allocate/shard_growth.h. */
+typedef struct qi_contention {
+    uint64_t since;  /* system time in nanoseconds when the sum began */
+    uint32_t weight; /* of the waits since then */
+    bool is_high;    /* the memory should get more shards */
+} qi_contention;
 
 typedef struct qi_shard {
     qi_lock lock;
@@ -29,11 +38,15 @@ typedef struct qi_shard {
     uint32_t unlooked; /* operations since the inbox was last drained or polled */
     quire_memory *memory;
     quire_space *space; /* its regions are the shared pages; a range's user value is its slot */
+    qi_atomic_u64 allocations; /* made so far; written under the lock, read without it */
+    qi_shard_peaks peaks;
     qi_table by_region; /* qi_tally of the page of each region */
     qi_slot_queue queue;
     qi_empty_pages empty_pages;
+    uint64_t shared_bytes; /* of its shared pages: page_history.h; protected by qi_pages */
     /* what allocations count: live and requested bytes, failures, deferred frees; aligned so that
-       the counters of one operation lie in two cache lines */
+       the counters of one operation lie in two cache lines. Its peaks are those of a memory with
+       one shard: see state/peaks.h. */
     _Alignas(QI_CACHE_LINE) quire_memory_stats stats;
     qi_oom_record last_oom;
     struct qi_stream_queue *queues;           /* deferred frees by stream: stream_queue.h */
@@ -45,7 +58,8 @@ typedef struct qi_shard {
     qi_table waits; /* qi_wait records; wait_count were used so far */
     uint32_t wait_count;
     struct qi_wait *spare_waits;
-    qi_atomic_u64 deferred; /* allocations in the queues; written under the lock only */
+    qi_contention contention;
+    qi_atomic_u64 deferred; /* waits in the queues; written under the lock only */
     /* queue_buckets points here until the table grows */
     struct qi_stream_queue *first_buckets[1 << QI_FIRST_QUEUE_BITS];
 
@@ -70,15 +84,25 @@ static inline bool qi_shard_poll_work(qi_shard *shard)
 }
 
 /*
- * Requires the shard's lock. Raises the peaks to the current values. Called before a value falls
- * and when the statistics are read, not when a value rises: an allocation that cannot be completed
- * is taken back without leaving a trace in the peaks.
+ * Requires the shard's lock. Raises the peaks of a memory with one shard to the current values.
+ * Called before a value falls and when the statistics are read, not when a value rises: an
+ * allocation that cannot be completed is taken back without leaving a trace in the peaks.
  */
 static inline void qi_shard_keep_peaks(quire_memory_stats *stats)
 {
     qi_raise(&stats->peak_live_bytes, stats->live_bytes);
     qi_raise(&stats->peak_requested_bytes, stats->requested_bytes);
     qi_raise(&stats->peak_allocation_count, stats->allocation_count);
+}
+
+/*
+ * Requires the shard's lock. Counts an allocation: +1, or -1 for one that is taken back. The frees
+ * are the difference to the allocations that exist.
+ */
+static inline void qi_shard_count_allocation(qi_shard *shard, int change)
+{
+    uint64_t allocations = qi_atomic_load_u64(&shard->allocations) + (uint64_t)(int64_t)change;
+    qi_atomic_store_release_u64(&shard->allocations, allocations);
 }
 
 /* Returns the tally of a region's page. */

@@ -7,7 +7,10 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/core/deferred/stream_queue.h"
+#include "src/core/find/addresses.h"
 #include "src/core/page/drain.h"
+#include "src/core/page/page_history.h"
+#include "src/core/page/peaks.h"
 #include "src/core/state/memory.h"
 #include "src/core/stats/name_usage.h"
 #include "src/core/stats/stats.h"
@@ -27,9 +30,9 @@ static quire_result damaged(const quire_memory *memory, const char *what, uint64
  */
 static const qi_page *page_of(const quire_memory *memory, const qi_slot *record)
 {
-    if (record->shard >= memory->shard_count)
+    if (record->shard >= qi_shard_count(memory))
         return NULL;
-    const qi_shard *shard = &memory->shards[record->shard];
+    const qi_shard *shard = memory->shards[record->shard];
     const qi_tally *tally = record->tally;
     const qi_page *page = (const void *)((uintptr_t)tally - offsetof(qi_page, own));
     uint32_t index = 0;
@@ -97,11 +100,11 @@ static quire_result check_pages(quire_memory *memory, quire_memory_stats *seen)
             return damaged(memory, "a page and its region disagree", i);
         seen->empty_bytes += page->tally->allocation_count ? 0 : page->native.size;
         live += page->tally->live_bytes;
-        count += page->tally->allocation_count;
-        shared += page->dedicated ? 0 : page->tally->allocation_count;
+        count += page->tally->allocation_count - page->objects;
+        shared += page->dedicated ? 0 : page->tally->allocation_count - page->objects;
     }
-    for (uint32_t i = 0; i < memory->shard_count; i++)
-        ranges += memory->shards[i].space->live_count;
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++)
+        ranges += memory->shards[i]->space->live_count;
     if (live != seen->live_bytes || count != seen->allocation_count)
         return damaged(memory, "the pages' live statistics are not the sum of the allocations",
                        count);
@@ -113,15 +116,15 @@ static quire_result check_pages(quire_memory *memory, quire_memory_stats *seen)
 }
 
 /* The counters of shards and pages; *slots receives the number of slots in use. */
-static quire_memory_stats read_counters(const quire_memory *memory, uint32_t *slots)
+static quire_memory_stats read_counters(quire_memory *memory, uint32_t *slots)
 {
     quire_memory_stats counted = qi_stats_counted(memory);
-    for (uint32_t i = 0; i < memory->shard_count; i++)
-        *slots += memory->shards[i].queue.used;
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++)
+        *slots += memory->shards[i]->queue.used;
     return counted;
 }
 
-static quire_result compare_counters(const quire_memory *memory, const quire_memory_stats *seen,
+static quire_result compare_counters(quire_memory *memory, const quire_memory_stats *seen,
                                      uint32_t seen_slots)
 {
     uint32_t slots = 0;
@@ -136,10 +139,16 @@ static quire_result compare_counters(const quire_memory *memory, const quire_mem
         seen->empty_bytes != counted.empty_bytes)
         return damaged(memory, "the page statistics are not the sum of the pages",
                        seen->page_count);
+    if (!qi_page_history_agrees(memory))
+        return damaged(memory, "the bytes of shared pages are not the sum of the pages",
+                       memory->pages.shared_bytes);
+    if (!qi_peaks_agree(memory))
+        return damaged(memory, "the shards' claims below the peaks are not what they share",
+                       counted.live_bytes);
     if (qi_account_used(&memory->account) < seen->reserved_bytes)
         return damaged(memory, "the memory's account is less than its pages", seen->reserved_bytes);
-    for (uint32_t i = 0; i < memory->shard_count; i++)
-        if (!qi_stream_queues_agree(&memory->shards[i]))
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++)
+        if (!qi_stream_queues_agree(memory->shards[i]))
             return damaged(memory, "the queues of deferred frees are inconsistent", i);
     if (!qi_names_agree(memory))
         return damaged(memory, "the accounts of names are not the sums of the allocations",
@@ -153,8 +162,8 @@ static quire_result check_locked(quire_memory *memory)
     quire_memory_stats seen = {0};
     quire_result result = QUIRE_SUCCESS;
     uint32_t used = 0, top = qi_slots_top(&memory->slots);
-    for (uint32_t i = 0; i < memory->shard_count && !result; i++)
-        result = qi_space_check(memory->shards[i].space);
+    for (uint32_t i = 0; i < qi_shard_count(memory) && !result; i++)
+        result = qi_space_check(memory->shards[i]->space);
     for (uint32_t i = 0; i < top && !result; i++)
         if (qi_slot_phase(&memory->slots, i) != QI_PHASE_FREE) {
             result = check_slot(memory, i, &seen);
@@ -165,12 +174,23 @@ static quire_result check_locked(quire_memory *memory)
     return result ? result : compare_counters(memory, &seen, used);
 }
 
+/* Requires the locks of all shards, and not that of the pages. */
+static quire_result check_addresses(quire_memory *memory)
+{
+    uint32_t missing = memory->addresses ? qi_addresses_missing(memory) : QI_NO_SLOT;
+    return missing == QI_NO_SLOT
+               ? QUIRE_SUCCESS
+               : damaged(memory, "an allocation is not found by its address", missing);
+}
+
 quire_result qi_memory_check(quire_memory *memory)
 {
     qi_shards_acquire(memory);
     qi_lock_acquire(&memory->pages.lock);
     quire_result result = check_locked(memory);
     qi_lock_release(&memory->pages.lock);
+    if (!result)
+        result = check_addresses(memory);
     qi_shards_release(memory);
     return result ? result : qi_checked_check(memory); /* acquires its locks itself */
 }

@@ -9,6 +9,7 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/core/page/drain.h"
+#include "src/core/page/peaks.h"
 #include "src/core/state/memory.h"
 #include "src/space/space.h"
 
@@ -21,17 +22,13 @@ static double lost_share(uint64_t used, uint64_t whole)
 /* Requires the shard lock. Adds what the shard counts. */
 static void add_shard(quire_memory_stats *out, const qi_shard *shard)
 {
-    quire_memory_stats now = shard->stats;
-    const quire_memory_stats *stats = &now;
-    qi_shard_keep_peaks(&now);
+    const quire_memory_stats *stats = &shard->stats;
+    uint64_t allocations = qi_atomic_load_u64(&shard->allocations);
     out->live_bytes += stats->live_bytes;
     out->requested_bytes += stats->requested_bytes;
     out->allocation_count += stats->allocation_count;
-    out->peak_live_bytes += stats->peak_live_bytes;
-    out->peak_requested_bytes += stats->peak_requested_bytes;
-    out->peak_allocation_count += stats->peak_allocation_count;
-    out->allocations += stats->allocations;
-    out->frees += stats->frees;
+    out->allocations += allocations;
+    out->frees += allocations - stats->allocation_count;
     out->failures += stats->failures;
     out->empty_bytes += shard->empty_pages.bytes;
     out->deferred_bytes += stats->deferred_bytes;
@@ -51,23 +48,6 @@ static void add_space(quire_space_stats *spaces, const qi_shard *shard)
     qi_raise(&spaces->largest_free, space.largest_free);
 }
 
-/*
- * The sum of the shards' peaks is an upper bound: they need not have occurred at one time. Live
- * bytes lie in pages, so that the peak of the pages, which is exact, bounds them as well.
- */
-static void bound_peaks(const quire_memory *memory, quire_memory_stats *out)
-{
-    uint32_t shards = 0; /* shards that had allocations */
-    for (uint32_t i = 0; i < memory->shard_count; i++)
-        shards += memory->shards[i].stats.peak_allocation_count ||
-                  memory->shards[i].stats.allocation_count;
-    out->peaks_are_bounds = shards > 1;
-    if (out->peak_live_bytes > out->peak_reserved_bytes)
-        out->peak_live_bytes = out->peak_reserved_bytes;
-    if (out->peak_requested_bytes > out->peak_live_bytes)
-        out->peak_requested_bytes = out->peak_live_bytes;
-}
-
 /* Requires the lock of the pages. Sets what they count. */
 static void add_pages(quire_memory_stats *out, const quire_memory_stats *stats)
 {
@@ -77,27 +57,27 @@ static void add_pages(quire_memory_stats *out, const quire_memory_stats *stats)
     out->peak_page_count = stats->peak_page_count;
     out->pages_created = stats->pages_created;
     out->pages_destroyed = stats->pages_destroyed;
+    out->pages_over_budget = stats->pages_over_budget;
 }
 
-quire_memory_stats qi_stats_counted(const quire_memory *memory)
+quire_memory_stats qi_stats_counted(quire_memory *memory)
 {
     quire_memory_stats out = {0};
-    for (uint32_t i = 0; i < memory->shard_count; i++)
-        add_shard(&out, &memory->shards[i]);
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++)
+        add_shard(&out, memory->shards[i]);
     add_pages(&out, &memory->pages.stats);
-    if (memory->shard_count > 1)
-        bound_peaks(memory, &out);
     return out;
 }
 
-quire_memory_stats qi_stats_of(quire_memory *memory)
+/* Requires the locks of all shards. Everything that depends on no peak. */
+static quire_memory_stats present(quire_memory *memory)
 {
     quire_space_stats space = {0};
     qi_lock_acquire(&memory->pages.lock);
     quire_memory_stats out = qi_stats_counted(memory);
     qi_lock_release(&memory->pages.lock);
-    for (uint32_t i = 0; i < memory->shard_count; i++)
-        add_space(&space, &memory->shards[i]);
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++)
+        add_space(&space, memory->shards[i]);
     qi_checked_correct(memory, &out);
     out.free_bytes = out.reserved_bytes - out.live_bytes;
     out.largest_free = space.largest_free;
@@ -108,7 +88,6 @@ quire_memory_stats qi_stats_of(quire_memory *memory)
     out.metadata_bytes = qi_atomic_load_u64(&memory->host.bytes) + space.metadata_bytes;
     out.metadata_peak = qi_atomic_load_u64(&memory->host.peak) + space.metadata_peak;
     out.fragmentation = (quire_fragmentation){
-        .reserved = lost_share(out.peak_live_bytes, out.peak_reserved_bytes),
         .free = lost_share(space.largest_free, space.free_bytes),
         .internal = out.live_bytes - out.requested_bytes,
         .split = out.free_bytes - out.empty_bytes,
@@ -116,10 +95,26 @@ quire_memory_stats qi_stats_of(quire_memory *memory)
     return out;
 }
 
+quire_memory_stats qi_stats_of(quire_memory *memory)
+{
+    quire_memory_stats out = present(memory);
+    qi_peaks_read(memory, &out);
+    out.fragmentation.reserved = lost_share(out.peak_live_bytes, out.peak_reserved_bytes);
+    return out;
+}
+
 quire_memory_stats qi_stats_get(quire_memory *memory)
 {
     qi_shards_acquire(memory);
     quire_memory_stats stats = qi_stats_of(memory);
+    qi_shards_release(memory);
+    return stats;
+}
+
+quire_memory_stats qi_stats_present(quire_memory *memory)
+{
+    qi_shards_acquire(memory);
+    quire_memory_stats stats = present(memory);
     qi_shards_release(memory);
     return stats;
 }
@@ -138,7 +133,7 @@ quire_device_stats qi_stats_get_device(quire_device *device)
     qi_lock_acquire(&device->lock); /* no memory of the list is destroyed while it is read */
     out.memory_count = device->memory_count;
     for (quire_memory *m = device->memories; m; m = m->next_of_device) {
-        quire_memory_stats stats = qi_stats_get(m);
+        quire_memory_stats stats = qi_stats_present(m);
         out.live_bytes += stats.live_bytes;
         out.allocation_count += stats.allocation_count;
         out.metadata_bytes += stats.metadata_bytes;

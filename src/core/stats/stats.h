@@ -1,6 +1,5 @@
 /*
- * stats.h - what can be read of a memory: statistics, pages, ranges, the owner of an address, and
- * the check of all records.
+ * stats.h - what can be read of a memory: statistics, pages, ranges, and the check of all records.
  *
  * The module owns no counters. Shards and pages count while they work, under their own locks; this
  * module adds their counts up. Statistics over all shards are consistent because every shard lock
@@ -14,8 +13,9 @@
 
 /* ---- statistics: stats.c, page_info.c ------------------------------------------------------ */
 
-/* Requires the locks of all shards and of the pages: the sum of what these count. */
-quire_memory_stats qi_stats_counted(const quire_memory *memory);
+/* Requires the locks of all shards and of the pages: the sum of what these count, without the peaks
+   of page/peaks.h. */
+quire_memory_stats qi_stats_counted(quire_memory *memory);
 
 /*
  * Requires the locks of all shards, without which no page is created or destroyed. Takes the lock
@@ -25,6 +25,10 @@ quire_memory_stats qi_stats_of(quire_memory *memory);
 
 /* Takes the locks of all shards, which frees what is in their inboxes. */
 quire_memory_stats qi_stats_get(quire_memory *memory);
+
+/* The same without the peaks of page/peaks.h, which stay as they are: the calling thread may have
+   allocations that it takes back. */
+quire_memory_stats qi_stats_present(quire_memory *memory);
 
 /* Takes the lock of the device, and then those of each of its memories in turn. */
 quire_device_stats qi_stats_get_device(quire_device *device);
@@ -39,18 +43,12 @@ QUIRE_MUST_USE quire_result qi_page_get_info(quire_memory *memory, uint32_t numb
 QUIRE_MUST_USE quire_result qi_stats_push(quire_memory *memory);
 QUIRE_MUST_USE quire_result qi_stats_pop(quire_memory *memory, quire_memory_stats *stats);
 
-/* ---- ranges and owners: walk.c, owner.c ---------------------------------------------------- */
+/* ---- ranges: walk.c ------------------------------------------------------------------- */
 
 /* As quire_memory_walk: one page after the other under its shard's lock, `visit` without a lock. */
 QUIRE_MUST_USE quire_result qi_memory_walk(quire_memory *memory,
                                            bool (*visit)(void *user, const quire_item *item),
                                            void *user);
-
-/* As quire_memory_find_owner and quire_device_find_owner. */
-QUIRE_MUST_USE quire_result qi_owner_find(quire_memory *memory, uint64_t address,
-                                          quire_owner *owner);
-QUIRE_MUST_USE quire_result qi_owner_find_in_device(quire_device *device, uint64_t address,
-                                                    quire_memory **found, quire_owner *owner);
 
 /* ---- check: check.c ------------------------------------------------------------------------ */
 

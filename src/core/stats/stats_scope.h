@@ -12,18 +12,9 @@
 #include "quire/insight.h"
 #include "src/base/host_memory.h"
 
-/* Peaks of a shard, or of the pages, when the scope began. */
-typedef struct qi_peaks {
-    uint64_t live_bytes, requested_bytes, reserved_bytes;
-    uint64_t allocation_count, page_count;
-} qi_peaks;
-
 typedef struct qi_stats_scope {
     struct qi_stats_scope *outer;
-    quire_memory_stats begun; /* statistics at the push */
-    uint32_t shard_count;
-    qi_peaks pages;
-    qi_peaks shards[];
+    quire_memory_stats begun; /* statistics at the push, with the peaks until then */
 } qi_stats_scope;
 
 /* Frees the scopes that were never popped, when a memory is destroyed. */

@@ -103,7 +103,7 @@ static void take_copy(page_copy *p)
         return;
     }
     uint64_t end = 0;
-    if (p->page->tally->allocation_count) {
+    if (p->page->tally->allocation_count > p->page->objects) {
         const qi_slot *record = qi_memory_slot(p->memory, p->page->slot);
         add_allocation(p, p->page->slot);
         end = record->offset + record->size + qi_checked_behind(record);
@@ -133,7 +133,7 @@ static quire_result make_room(page_copy *p)
     if (p->items && p->names)
         return QUIRE_SUCCESS;
     release_copy(p);
-    return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a copy of %u ranges",
+    return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a copy of %u range%s",
                         items);
 }
 

@@ -325,6 +325,7 @@ static uint64_t buddy_block_size(const quire_space *space, uint64_t size)
 const qi_fit qi_buddy_fit = {
     .state_size = sizeof(qi_buddy),
     .default_granule = 256,
+    .least_granule = 256,
     .max_granule = UINT64_C(1) << 30,
     .max_granules = UINT32_MAX,
     .init = qi_buddy_init,

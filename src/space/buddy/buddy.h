@@ -21,7 +21,7 @@
 #ifndef QUIRE_SRC_SPACE_BUDDY_BUDDY_H
 #define QUIRE_SRC_SPACE_BUDDY_BUDDY_H
 
-#include "src/space/bitmap.h"
+#include "src/base/bitmap.h"
 #include "src/space/space.h"
 
 /* The line is shorter than 2^32 granules: the largest block has 2^31. */

@@ -43,7 +43,7 @@ static quire_result grow_tables(qi_buddy *b)
     if (!regions) {
         qi_host_release(host, words, QI_ORDERS, stride * sizeof *words);
         return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                            "no host memory for the bitmaps of %u regions", capacity);
+                            "no host memory for the bitmaps of %u region%s", capacity);
     }
     for (uint32_t i = 0; i < b->capacity; i++)
         for (uint64_t orders = regions[i].orders; orders; orders &= orders - 1)
@@ -82,7 +82,7 @@ quire_result qi_buddy_add_region(quire_space *space, uint32_t number)
     uint64_t *words = qi_host_allocate(&space->host, layout.word_count, sizeof *words);
     if (!words)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                            "no host memory for the bitmaps of a region of %u bytes: %b",
+                            "no host memory for the bitmaps of a region of %u byte%s: %b",
                             space->regions[number].size, layout.word_count * sizeof *words);
     b->regions[number] = (qi_buddy_region){.words = words, .layout = layout};
     for_each_block(b, number, qi_buddy_add_free);

@@ -94,7 +94,7 @@ static quire_result first_allocate(quire_space *space, uint64_t size, uint64_t a
         return result;
     uint32_t found = qi_free_tree_find(f, size, alignment);
     if (!found) /* QI_EXHAUSTIVE has no effect: the search misses nothing */
-        return qi_space_no_room(space, size, alignment, how);
+        return qi_space_no_room(space, size, alignment, how | QI_EXHAUSTIVE);
     uint32_t live = take_node(f);
     qi_first_node *hole = &f->nodes[found], *node = &f->nodes[live];
     uint64_t padding = qi_padding(hole->offset, alignment);
@@ -370,6 +370,7 @@ static void first_trim(quire_space *space)
 const qi_fit qi_first_fit = {
     .state_size = sizeof(qi_first),
     .default_granule = 1,
+    .least_granule = 1,
     .max_granule = 1,
     .max_granules = UINT64_C(1) << 62,
     .region_nodes = 2,

@@ -295,6 +295,7 @@ static uint64_t linear_free_count(const quire_space *space)
 const qi_fit qi_linear_fit = {
     .state_size = sizeof(qi_linear),
     .default_granule = 1,
+    .least_granule = 1,
     .max_granule = 1,
     .max_granules = UINT64_C(1) << 62,
     .max_regions = 1,
@@ -304,6 +305,7 @@ const qi_fit qi_linear_fit = {
     .region_is_empty = linear_region_is_empty,
     .remove_region = linear_remove_region,
     .has_upper_end = true,
+    .refuses_at_once = true,
     .clears_at_once = true,
     .allocate = linear_allocate,
     .claim = linear_claim,

@@ -10,7 +10,7 @@ static quire_result grow(qi_linear *l)
 {
     if (qi_pool_next_capacity(&l->space.pool) > QI_SLOT_COUNT - l->window)
         return qi_fail_with(QUIRE_ERROR_TOO_MANY_ALLOCATIONS,
-                            "the space has %u ranges, as many as it can number: %u slots are worn",
+                            "the space has %u range%s, as many as it can number: %u slots are worn",
                             l->space.live_count, l->window);
     quire_result result = qi_pool_grow(&l->space.pool, &l->space.host);
     l->records = l->space.pool.items;

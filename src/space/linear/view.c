@@ -30,16 +30,19 @@ quire_result qi_linear_refuse(const qi_linear *l, uint64_t size, uint64_t alignm
     uint64_t all = space->region_bytes - space->live_bytes - space->padding_bytes;
     if (how & QI_TRY)
         return QUIRE_ERROR_NO_SPACE;
+    if (size > space->region_bytes) /* the fit has one region */
+        return qi_fail_with(QUIRE_ERROR_NO_SPACE, "%u can never fit: the space has %u", size,
+                            space->region_bytes);
     if (how & QI_UPPER)
         return qi_fail_with(QUIRE_ERROR_NO_SPACE,
-                            "no room for %b at a multiple of %u below the upper ranges: %b are "
-                            "left there, %b are free in all",
+                            "no room for %u at a multiple of %u below the upper ranges: %u left "
+                            "there, %u free in all",
                             size, alignment, room_above(l), all);
     uint64_t max = room_after(l, l->newest);
     qi_raise(&max, room_to_wrap(l));
     return qi_fail_with(QUIRE_ERROR_NO_SPACE,
-                        "no room for %b at a multiple of %u after the newest range: %b are left "
-                        "there or by wrapping, %b are free in all",
+                        "no room for %u at a multiple of %u after the newest range: %u left there "
+                        "or by wrapping, %u free in all",
                         size, alignment, max, all);
 }
 

@@ -43,11 +43,9 @@ quire_result qi_segregated_fast_allocate(quire_space *space, uint64_t size, uint
 quire_result qi_segregated_fast_free(quire_space *space, quire_range range)
 {
     qi_segregated *s = qi_segregated_of(space);
-    uint32_t slot = qi_handle_slot(range.id);
-    if (qi_unlikely(slot >= space->pool.top ||
-                    !qi_handle_is(range.id, space->tag, s->nodes[slot].generation)))
+    uint32_t slot = 0;
+    if (!qi_node_claim(s, range, &slot))
         return qi_space_free(space, range);
-    qi_node_make_stale(s, slot);
     qi_node_free(s, slot);
     return QUIRE_SUCCESS;
 }

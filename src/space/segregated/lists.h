@@ -8,6 +8,7 @@
 #define QUIRE_SRC_SPACE_SEGREGATED_LISTS_H
 
 #include "src/base/bits.h"
+#include "src/base/handle.h"
 #include "src/space/segregated/segregated.h"
 
 /* ---- numbers and rings --------------------------------------------------------------------- */
@@ -288,6 +289,21 @@ static inline void qi_node_make_stale(qi_segregated *s, uint32_t number)
     s->nodes[number].generation++;
     s->space.live_count--;
     s->space.live_bytes -= s->nodes[number].size * s->space.granule;
+}
+
+/*
+ * Makes the node of a live range stale. Returns false, and changes nothing, if the range is not
+ * live or is in a slab: qi_space_free then frees or refuses it.
+ */
+static inline bool qi_node_claim(qi_segregated *s, quire_range range, uint32_t *number)
+{
+    uint32_t slot = qi_handle_slot(range.id);
+    if (qi_unlikely(slot >= s->space.pool.top ||
+                    !qi_handle_is(range.id, s->space.tag, s->nodes[slot].generation)))
+        return false;
+    qi_node_make_stale(s, slot);
+    *number = slot;
+    return true;
 }
 
 /*

@@ -11,7 +11,7 @@ quire_result qi_segregated_add_region(quire_space *space, uint32_t number)
     qi_region *region = &space->regions[number];
     uint32_t granules = (uint32_t)(region->size >> s->granule_shift);
     if (number >= QI_MAX_REGIONS)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "a space has at most %u regions",
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "a space has at most %u region%s",
                             QI_MAX_REGIONS);
     quire_result result = qi_segregated_reserve(s, 2);
     if (!result)

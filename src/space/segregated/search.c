@@ -162,8 +162,9 @@ quire_result qi_segregated_allocate(quire_space *space, uint64_t size, uint64_t 
     if (result)
         return result;
     /* deferred frees may hold the request: flush them before a full pass */
-    finding f = search(s, &r, s->deferred ? how & ~(uint32_t)QI_EXHAUSTIVE : how);
-    if (!f.node && s->deferred) {
+    bool defers = qi_segregated_defers(s);
+    finding f = search(s, &r, defers ? how & ~(uint32_t)QI_EXHAUSTIVE : how);
+    if (!f.node && defers) {
         qi_segregated_flush_deferred(space);
         f = search(s, &r, how);
     }

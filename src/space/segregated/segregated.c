@@ -59,7 +59,7 @@ static void segregated_release_claimed(quire_space *space, uint32_t slot)
     qi_segregated *s = qi_segregated_of(space);
     if (is_slot(s, slot))
         qi_slabs_release_claimed(s, slot);
-    else if (s->deferred)
+    else if (qi_segregated_defers(s))
         qi_segregated_defer_free(s, slot);
     else
         qi_node_free(s, slot);
@@ -133,24 +133,19 @@ static quire_result segregated_init(quire_space *space, const quire_space_option
     s->kind_mask = (uint32_t)(space->kind_mask >> s->granule_shift);
     s->tight_size = granules_for(TIGHT_BYTES, s->granule_shift);
     s->tail_size = UINT32_MAX;
-    if (options->least_fragmentation)
+    if (options->fit.least_fragmentation)
         s->tail_size = granules_for(TAIL_BYTES, s->granule_shift);
     s->row_mask = 1;
     qi_pool_init(&s->space.pool, sizeof(qi_node));
-    if (!s->kind_mask && !options->least_fragmentation)
+    if (!s->kind_mask && !options->fit.least_fragmentation)
         space->allocate_range = qi_segregated_fast_allocate;
-    if (!options->deferred_coalescing)
-        space->free_range = qi_segregated_fast_free;
-    else if (!(s->deferred =
-                   qi_host_allocate(&space->host, QI_DEFERRED_FREES, sizeof *s->deferred)))
-        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for deferred frees");
-    if (!options->slabs)
+    s->defer_from = QI_PREFETCH_MIN_NODES;
+    qi_segregated_choose_free(s);
+    if (!options->fit.slabs)
         return QUIRE_SUCCESS;
     quire_result result = qi_slabs_init(s);
-    if (result)
-        qi_host_release(&space->host, s->deferred, QI_DEFERRED_FREES, sizeof *s->deferred);
     space->allocate_range = qi_slabs_allocate;
-    space->free_range = qi_slabs_free;
+    qi_space_set_free(space, qi_slabs_free);
     return result;
 }
 
@@ -159,7 +154,6 @@ static void segregated_finish(quire_space *space)
     qi_segregated *s = qi_segregated_of(space);
     qi_host *host = &space->host;
     qi_pool_finish(&s->space.pool, host);
-    qi_host_release(host, s->deferred, QI_DEFERRED_FREES, sizeof *s->deferred);
     if (s->slabs)
         qi_slabs_finish(s);
     qi_segregated_release_tables(s);
@@ -191,6 +185,7 @@ static void segregated_trim(quire_space *space)
     }
     qi_pool_trim(&s->space.pool, &space->host, qi_segregated_in_use, space);
     s->nodes = s->space.pool.items;
+    qi_segregated_choose_free(s);
     qi_segregated_trim_tables(s);
 }
 
@@ -199,6 +194,7 @@ static void segregated_trim(quire_space *space)
 const qi_fit qi_segregated_fit = {
     .state_size = sizeof(qi_segregated),
     .default_granule = 256,
+    .least_granule = 1,
     .max_granule = UINT64_C(1) << 30,
     .keeps_kinds_apart = true,
     .has_segregated_options = true,

@@ -48,14 +48,12 @@ enum { QI_MAX_EXAMINED = 90 };
 /* Words of bits for the maximum number of lists, and one more in which a search may start. */
 enum { QI_MAX_BIT_WORDS = QI_CLASS_LIMIT * QI_MAX_BUCKETS / 64 + 1 };
 
-/* Freed nodes that deferred coalescing holds back. */
+/* Freed nodes that deferred coalescing holds back; a power of two. */
 enum { QI_DEFERRED_FREES = 32 };
 
-/*
- * Prefetching costs more than it saves while the records are in the cache. Below the first number
- * of nodes all records are; below the second number those that lists lead to are.
- */
-enum { QI_DEFER_MIN_NODES = 16000, QI_PREFETCH_MIN_NODES = 250000 };
+/* Prefetching costs more than it saves while the records are in the cache: below so many nodes,
+   which take 8 MB. */
+enum { QI_PREFETCH_MIN_NODES = 250000 };
 
 typedef struct qi_slabs qi_slabs;
 
@@ -67,18 +65,21 @@ typedef struct qi_segregated {
     uint32_t *heads;    /* first node per list */
     uint8_t *fractions; /* per list; 16 more bytes allow a 16-byte read at the last */
     uint32_t granule_shift;
-    uint32_t bucket_shift;   /* granule offset >> bucket_shift is the bucket */
-    uint32_t row_shift;      /* a class has 1 << row_shift buckets */
-    uint32_t row_mask;       /* one bit per bucket of a class */
-    uint32_t list_count;     /* lists in the tables: a multiple of 32 classes */
-    uint32_t free_capacity;  /* bits in is_free */
-    uint32_t kind_mask;      /* granularity in granules - 1; 0: kinds may share a stretch */
-    uint32_t tight_size;     /* requests of so many granules search for a tight place first */
-    uint32_t tail_size;      /* requests of so many granules take a range's upper end */
-    uint32_t *deferred;      /* ring of QI_DEFERRED_FREES node numbers, 0: none; null: option off */
-    qi_slabs *slabs;         /* null: option off */
-    uint32_t deferred_total; /* deferred frees so far; modulo the ring size the oldest's place */
+    uint32_t bucket_shift;  /* granule offset >> bucket_shift is the bucket */
+    uint32_t row_shift;     /* a class has 1 << row_shift buckets */
+    uint32_t row_mask;      /* one bit per bucket of a class */
+    uint32_t list_count;    /* lists in the tables: a multiple of 32 classes */
+    uint32_t free_capacity; /* bits in is_free */
+    uint32_t kind_mask;     /* granularity in granules - 1; 0: kinds may share a stretch */
+    uint32_t tight_size;    /* requests of so many granules search for a tight place first */
+    uint32_t tail_size;     /* requests of so many granules take a range's upper end */
+    qi_slabs *slabs;        /* null: option off */
     uint64_t bit_words[QI_MAX_BIT_WORDS / 64 + 1];
+
+    /* Deferred coalescing, see deferred_coalescing.c. */
+    uint32_t defer_from;     /* with so many nodes in use, frees are deferred */
+    uint32_t deferred_total; /* deferred frees so far; modulo the ring size the oldest's place */
+    uint32_t deferred[QI_DEFERRED_FREES]; /* ring of node numbers; 0: none */
 } qi_segregated;
 
 static inline qi_segregated *qi_segregated_of(quire_space *space)
@@ -166,7 +167,18 @@ quire_result qi_segregated_fast_free(quire_space *space, quire_range range);
 quire_result qi_segregated_allocate_batch(quire_space *space, uint64_t size, uint64_t alignment,
                                           uint32_t count, quire_placement *placements);
 
-/* Requires s->deferred. Defers a claimed node, and frees the one that was deferred longest. */
+/* Whether frees may be deferred: the pool is large enough. */
+static inline bool qi_segregated_defers(const qi_segregated *s)
+{
+    return s->space.pool.capacity > s->defer_from;
+}
+
+/* Selects the function that frees ranges. Called when the capacity of the pool has changed. */
+void qi_segregated_choose_free(qi_segregated *s);
+
+/*
+ * Requires qi_segregated_defers. Defers a claimed node, and frees the one that was deferred first.
+ */
 void qi_segregated_defer_free(qi_segregated *s, uint32_t number);
 
 /* Frees all deferred nodes. */

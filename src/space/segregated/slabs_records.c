@@ -56,7 +56,7 @@ quire_result qi_slabs_reserve_number(qi_segregated *s)
     if (capacity > QI_MAX_SLABS)
         capacity = QI_MAX_SLABS;
     if (!resize(s, capacity))
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for %u slabs",
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for %u slab%s",
                             capacity);
     slabs->top += !slabs->top;
     return QUIRE_SUCCESS;
@@ -81,7 +81,7 @@ quire_result qi_slabs_init(qi_segregated *s)
     if (!s->slabs)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for the slabs of a space");
     s->slabs->allocate = s->space.allocate_range;
-    s->slabs->free_range = s->space.free_range;
+    s->slabs->free_range = s->space.usual_free;
     return QUIRE_SUCCESS;
 }
 

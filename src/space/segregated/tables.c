@@ -116,16 +116,17 @@ quire_result qi_segregated_reserve(qi_segregated *s, uint32_t count)
         uint32_t capacity = qi_pool_next_capacity(&s->space.pool);
         if (s->slabs && capacity > QI_SLAB_SLOT)
             return qi_fail_with(QUIRE_ERROR_TOO_MANY_ALLOCATIONS,
-                                "the space has %u ranges, as many as it can number",
+                                "the space has %u range%s, as many as it can number",
                                 s->space.pool.capacity);
         if ((capacity > s->free_capacity && !resize_free_bits(s, capacity)) ||
             !adapt_rows(s, capacity))
             return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                                "no host memory for the tables of %u ranges", capacity);
+                                "no host memory for the tables of %u range%s", capacity);
         quire_result result = qi_pool_grow(&s->space.pool, &s->space.host);
         if (result)
             return result;
         s->nodes = s->space.pool.items;
+        qi_segregated_choose_free(s);
     }
     return QUIRE_SUCCESS;
 }

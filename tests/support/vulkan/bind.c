@@ -122,11 +122,26 @@ static void check_dedication(const fv_resource *resource, const fv_memory *memor
                rule(resource, "VUID-VkBindBufferMemoryInfo-buffer-01444",
                     "VUID-VkBindImageMemoryInfo-image-01445"),
                call, "'%s' requires memory of its own", name);
-    if (resource->external && memory->exportable && !(resource->external & memory->exportable))
+}
+
+/* A resource must declare a handle type of memory that is exported, and the type of memory that was
+   imported. */
+static void check_handle_types(const fv_resource *resource, const fv_memory *memory, fv_call call)
+{
+    fv_driver *driver = resource->object.driver;
+    const char *name = resource->object.name;
+    if (memory->exportable && !(resource->external & memory->exportable))
         fv_say(driver, FV_ERROR,
                rule(resource, "VUID-VkBindBufferMemoryInfo-memory-02726",
                     "VUID-VkBindImageMemoryInfo-memory-02728"),
-               call, "'%s' and its memory have no external handle type in common", name);
+               call, "'%s' was made for the handle types 0x%x, its exportable memory for 0x%x",
+               name, resource->external, memory->exportable);
+    if (memory->imported_as && !(resource->external & memory->imported_as))
+        fv_say(driver, FV_ERROR,
+               rule(resource, "VUID-VkBindBufferMemoryInfo-memory-02985",
+                    "VUID-VkBindImageMemoryInfo-memory-02989"),
+               call, "'%s' was made for the handle types 0x%x, its memory was imported as 0x%x",
+               name, resource->external, memory->imported_as);
 }
 
 static void check_memory(const fv_resource *resource, const fv_memory *memory, fv_call call)
@@ -190,6 +205,7 @@ void fv_bind(fv_resource *resource, fv_memory *memory, uint64_t offset, fv_call 
         fv_say(driver, FV_WARNING, "fv-requirements", call, "nobody asked what '%s' needs", name);
     check_memory(resource, memory, call);
     check_dedication(resource, memory, offset, call);
+    check_handle_types(resource, memory, call);
     if (!check_range(resource, memory, offset, call))
         return;
     fv_bound bound = {offset, offset + resource->needs.size, resource};
@@ -201,6 +217,22 @@ void fv_bind(fv_resource *resource, fv_memory *memory, uint64_t offset, fv_call 
 }
 
 /* ---- the calls ---------------------------------------------------------------------------- */
+
+/* VkBindMemoryStatus of VK_KHR_maintenance6, which headers before 1.3.274 lack. */
+static const VkStructureType BIND_STATUS = (VkStructureType)1000545002;
+typedef struct bind_status {
+    VkStructureType sType;
+    const void *pNext;
+    VkResult *result;
+} bind_status;
+
+/* Writes the result of one bind of an array where the caller asked for it. */
+static void write_status(const void *chain, VkResult result)
+{
+    const bind_status *status = fv_chained(chain, BIND_STATUS);
+    if (status && status->result)
+        *status->result = result;
+}
 
 static void find_and_bind(fv_device *device, fv_call call, fv_kind kind, uint64_t handle,
                           uint64_t memory_handle, uint64_t offset)
@@ -237,9 +269,12 @@ VkResult fv_vkBindBufferMemory2(VkDevice handle, uint32_t count,
 {
     fv_device *device = (fv_device *)handle;
     VkResult result = fv_enter(fv_driver_of(device), FV_CALL_vkBindBufferMemory2);
-    for (uint32_t i = 0; !result && i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
+        write_status(infos[i].pNext, result);
+        if (result)
+            continue;
         FV_CHECK_CHAIN(fv_driver_of(device), vkBindBufferMemory2, infos[i].pNext,
-                       VK_STRUCTURE_TYPE_BIND_BUFFER_MEMORY_DEVICE_GROUP_INFO);
+                       VK_STRUCTURE_TYPE_BIND_BUFFER_MEMORY_DEVICE_GROUP_INFO, BIND_STATUS);
         find_and_bind(device, FV_CALL_vkBindBufferMemory2, FV_BUFFER, (uint64_t)infos[i].buffer,
                       (uint64_t)infos[i].memory, infos[i].memoryOffset);
     }
@@ -258,9 +293,12 @@ VkResult fv_vkBindImageMemory2(VkDevice handle, uint32_t count, const VkBindImag
 {
     fv_device *device = (fv_device *)handle;
     VkResult result = fv_enter(fv_driver_of(device), FV_CALL_vkBindImageMemory2);
-    for (uint32_t i = 0; !result && i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
+        write_status(infos[i].pNext, result);
+        if (result)
+            continue;
         FV_CHECK_CHAIN(fv_driver_of(device), vkBindImageMemory2, infos[i].pNext,
-                       VK_STRUCTURE_TYPE_BIND_IMAGE_MEMORY_DEVICE_GROUP_INFO);
+                       VK_STRUCTURE_TYPE_BIND_IMAGE_MEMORY_DEVICE_GROUP_INFO, BIND_STATUS);
         find_and_bind(device, FV_CALL_vkBindImageMemory2, FV_IMAGE, (uint64_t)infos[i].image,
                       (uint64_t)infos[i].memory, infos[i].memoryOffset);
     }

@@ -70,9 +70,21 @@ VkResult fv_buffer_describe(fv_device *device, const VkBufferCreateInfo *info, f
         (VkMemoryRequirements){.size = round_up(info->size, alignment),
                                .alignment = alignment,
                                .memoryTypeBits = fv_types_for(layout, false, resource->guarded)};
+    bool is_more = buffer->usage & ~(VkBufferUsageFlags)(VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                                         VK_BUFFER_USAGE_TRANSFER_DST_BIT);
+    bool is_alone = fv_driver_of(device)->options.flags & FV_DEDICATED_BUFFERS && is_more;
     if (!resource->sparse)
-        fv_be_awkward(device, false, resource->external, resource);
+        fv_be_awkward(device, false, resource->external || is_alone, resource);
     return VK_SUCCESS;
+}
+
+/* maxBufferSize belongs to maintenance4. */
+static void check_size(fv_device *device, fv_call call, const VkBufferCreateInfo *info)
+{
+    uint64_t most = fv_layout_of(device)->max_buffer;
+    if (info->size > most && device->features & FV_MAINTENANCE4)
+        fv_say(fv_driver_of(device), FV_ERROR, "VUID-VkBufferCreateInfo-size-06409", call,
+               "%" PRIu64 " bytes; maxBufferSize is %" PRIu64, info->size, most);
 }
 
 static void check(fv_device *device, const VkBufferCreateInfo *info)
@@ -98,10 +110,8 @@ static void check(fv_device *device, const VkBufferCreateInfo *info)
                  "protected without the feature");
     if (usage_of(info) & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT && !(features & FV_ADDRESS))
         FV_WRONG(driver, "fv-feature", vkCreateBuffer, "a device address without the feature");
-    if (info->size > fv_layout_of(device)->max_buffer && features & FV_MAINTENANCE4)
-        FV_WRONG(driver, "VUID-VkBufferCreateInfo-size-06409", vkCreateBuffer,
-                 "%" PRIu64 " bytes; maxBufferSize is %" PRIu64, info->size,
-                 fv_layout_of(device)->max_buffer);
+    fv_check_handle_types(device, FV_CALL_vkCreateBuffer, external_of(info));
+    check_size(device, FV_CALL_vkCreateBuffer, info);
 }
 
 VkResult fv_vkCreateBuffer(VkDevice handle, const VkBufferCreateInfo *info,
@@ -175,6 +185,7 @@ void fv_vkGetDeviceBufferMemoryRequirements(VkDevice handle,
     if (!(device->features & FV_MAINTENANCE4))
         FV_WRONG(fv_driver_of(device), "fv-feature", vkGetDeviceBufferMemoryRequirements,
                  "without the feature maintenance4");
+    check_size(device, FV_CALL_vkGetDeviceBufferMemoryRequirements, info->pCreateInfo);
     (void)fv_buffer_describe(device, info->pCreateInfo, &described);
     fv_tell_requirements(&described.resource, out);
     fv_leave(fv_driver_of(device));

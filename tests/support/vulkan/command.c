@@ -60,7 +60,7 @@ VkResult fv_vkCreateCommandPool(VkDevice handle, const VkCommandPoolCreateInfo *
     VkResult result = fv_enter(driver, FV_CALL_vkCreateCommandPool);
     *out = (VkCommandPool)FV_GARBAGE;
     if (!result) {
-        if (info->queueFamilyIndex >= FV_FAMILIES)
+        if (info->queueFamilyIndex >= fv_family_count(device->physical))
             FV_WRONG(driver, "VUID-vkCreateCommandPool-queueFamilyIndex-01937", vkCreateCommandPool,
                      "there is no queue family %u", info->queueFamilyIndex);
         fv_pool *pool = fv_object_new(driver, device, FV_COMMAND_POOL, sizeof *pool);

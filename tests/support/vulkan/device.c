@@ -50,7 +50,7 @@ static void take_queues(fv_device *device, const VkDeviceCreateInfo *info)
 {
     for (uint32_t i = 0; i < info->queueCreateInfoCount; i++) {
         const VkDeviceQueueCreateInfo *wanted = &info->pQueueCreateInfos[i];
-        if (wanted->queueFamilyIndex >= FV_FAMILIES || !wanted->queueCount ||
+        if (wanted->queueFamilyIndex >= fv_family_count(device->physical) || !wanted->queueCount ||
             wanted->queueCount > FV_FAMILY_QUEUES) {
             FV_WRONG(fv_driver_of(device), "VUID-VkDeviceQueueCreateInfo-queueCount-00382",
                      vkCreateDevice, "family %u has not %u queues", wanted->queueFamilyIndex,

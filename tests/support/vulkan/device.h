@@ -6,8 +6,9 @@
 
 #include "tests/support/vulkan/driver.h"
 
-/* Family 0 supports everything, family 1 compute and transfer, family 2 transfer. */
-#define FV_FAMILIES 3
+/* Family 0 supports everything, family 1 compute and transfer, family 2 transfer. Family 3 exists
+   only with FV_SPARSE_APART: it binds sparse objects, and the others do not. */
+#define FV_FAMILIES 4
 #define FV_FAMILY_QUEUES 2
 
 typedef struct fv_submission fv_submission;
@@ -38,6 +39,14 @@ void fv_device_end(fv_device *device);
 /* features.c: the features that a device creation requests. Returns false if one is not offered. */
 bool fv_features_asked(const fv_physical_device *physical, const VkDeviceCreateInfo *info,
                        uint32_t *features);
+
+/* external.c: what a driver with this layout can do with a handle type of external memory. No
+   features: it does not know the type. */
+VkExternalMemoryProperties fv_external_properties(const fv_driver *driver, const fv_layout *layout,
+                                                  VkExternalMemoryHandleTypeFlags type);
+/* properties.c: the number of queue families, and what one of them supports. */
+uint32_t fv_family_count(const fv_physical_device *physical);
+VkQueueFlags fv_family_flags(const fv_physical_device *physical, uint32_t family);
 
 static inline fv_driver *fv_driver_of(const fv_device *device)
 {

@@ -110,10 +110,19 @@ void fv_set_capacity(fv_driver *driver, uint32_t physical_device, uint32_t heap,
     pthread_mutex_unlock(&driver->lock);
 }
 
+uint64_t fv_most_pending(fv_driver *driver)
+{
+    pthread_mutex_lock(&driver->lock);
+    uint64_t most = driver->most_pending;
+    pthread_mutex_unlock(&driver->lock);
+    return most;
+}
+
 void fv_reset_counters(fv_driver *driver)
 {
     pthread_mutex_lock(&driver->lock);
     memset(driver->calls, 0, sizeof driver->calls);
+    driver->most_pending = driver->pending;
     driver->fallible_calls = 0;
     for (uint32_t i = 0; i < driver->device_count; i++)
         for (uint32_t heap = 0; heap < driver->layouts[i].heap_count; heap++) {

@@ -102,6 +102,7 @@ struct fv_driver {
 
     uint64_t calls[FV_CALL_COUNT];
     uint64_t fallible_calls;
+    uint64_t pending, most_pending; /* submissions that are not executed */
     fv_heap_state heaps[FV_MAX_DEVICES][VK_MAX_MEMORY_HEAPS];
 
     fv_armed faults[FV_MAX_FAULTS];

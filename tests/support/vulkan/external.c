@@ -35,6 +35,69 @@ uint32_t fv_host_pointer_types(const fv_layout *layout)
     return types;
 }
 
+VkExternalMemoryProperties fv_external_properties(const fv_driver *driver, const fv_layout *layout,
+                                                  VkExternalMemoryHandleTypeFlags type)
+{
+    VkExternalMemoryFeatureFlags only = driver->options.flags & FV_DEDICATED_ONLY
+                                            ? VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT
+                                            : 0;
+    bool file =
+        (type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT && layout->extensions & FV_BIT(FD)) ||
+        (type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT &&
+         layout->extensions & FV_BIT(DMA_BUF));
+    bool pointer = (type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT ||
+                    type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_MAPPED_FOREIGN_MEMORY_BIT_EXT) &&
+                   layout->extensions & FV_BIT(HOST_POINTER);
+    if (!file && !pointer)
+        return (VkExternalMemoryProperties){.compatibleHandleTypes = type};
+    return (VkExternalMemoryProperties){
+        .externalMemoryFeatures = VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT |
+                                  (file ? only | VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT : 0),
+        .exportFromImportedHandleTypes = file ? type : 0,
+        .compatibleHandleTypes = type};
+}
+
+/* Whether a handle type requires that its memory is dedicated to a buffer or an image. */
+static bool is_dedicated_only(const fv_device *device, VkExternalMemoryHandleTypeFlags types)
+{
+    VkExternalMemoryFeatureFlags features = 0;
+    for (VkExternalMemoryHandleTypeFlags bit = 1; bit && bit <= types; bit <<= 1)
+        if (types & bit)
+            features |= fv_external_properties(fv_driver_of(device), fv_layout_of(device), bit)
+                            .externalMemoryFeatures;
+    return features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT;
+}
+
+static void check_dedicated_only(fv_device *device, const fv_request *request)
+{
+    fv_driver *driver = fv_driver_of(device);
+    const VkMemoryDedicatedAllocateInfo *dedicated = request->dedicated;
+    if (dedicated && (dedicated->buffer || dedicated->image))
+        return;
+    if (request->exported && is_dedicated_only(device, request->exported->handleTypes))
+        FV_WRONG(driver, "VUID-VkMemoryAllocateInfo-pNext-00639", vkAllocateMemory,
+                 "an export as 0x%x requires a dedicated allocation",
+                 request->exported->handleTypes);
+    if (request->file && is_dedicated_only(device, request->file->handleType))
+        FV_WRONG(driver, "fv-dedicated-import", vkAllocateMemory,
+                 "an import as 0x%x requires a dedicated allocation", request->file->handleType);
+}
+
+void fv_check_handle_types(fv_device *device, fv_call call, VkExternalMemoryHandleTypeFlags types)
+{
+    bool is_buffer = call == FV_CALL_vkCreateBuffer;
+    for (VkExternalMemoryHandleTypeFlags bit = 1; bit && bit <= types; bit <<= 1) {
+        VkExternalMemoryProperties known =
+            fv_external_properties(fv_driver_of(device), fv_layout_of(device), bit);
+        if (types & bit && (types & ~known.compatibleHandleTypes || !known.externalMemoryFeatures))
+            fv_say(fv_driver_of(device), FV_ERROR,
+                   is_buffer ? "VUID-VkBufferCreateInfo-pNext-00920"
+                             : "VUID-VkImageCreateInfo-pNext-00990",
+                   call, "handle types 0x%x: type 0x%x goes only with 0x%x", types, bit,
+                   known.externalMemoryFeatures ? known.compatibleHandleTypes : 0);
+    }
+}
+
 void fv_check_external(fv_device *device, const fv_request *request)
 {
     fv_driver *driver = fv_driver_of(device);
@@ -46,6 +109,7 @@ void fv_check_external(fv_device *device, const fv_request *request)
     if (request->file && !(request->file->handleType & types_of(device)))
         FV_WRONG(driver, "VUID-VkImportMemoryFdInfoKHR-handleType-00669", vkAllocateMemory,
                  "handle type 0x%x is not enabled", request->file->handleType);
+    check_dedicated_only(device, request);
     if (!request->pointer)
         return;
     if (!(device->extensions & FV_BIT(HOST_POINTER)))

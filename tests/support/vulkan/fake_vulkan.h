@@ -10,9 +10,9 @@
  * It has what memory needs: memory, buffers, images of color formats, views, samplers, copies,
  * fills, clears, barriers, fences, semaphores, and sparse binding with tiles of images. It has no
  * pipelines, descriptors, render passes, events, queries or secondary command buffers, and lacks
- * their functions. It accepts maintenance5's usage of buffers in the pNext chain, also if that
- * feature is not enabled. Images of depth and stencil formats, and sparse images with several
- * samples, can be created and bound, but have no contents.
+ * their functions. It accepts maintenance5's usage of buffers and maintenance6's status of binds in
+ * the pNext chain, also if that feature is not enabled. Images of depth and stencil formats, and
+ * sparse images with several samples, can be created and bound, but have no contents.
  *
  * Afterwards a test examines the messages about errors of the caller, the counters of calls, the
  * live objects, and the usage of each heap. Any thread may call the fv_ functions at any time, also
@@ -49,6 +49,11 @@ typedef struct fv_driver fv_driver;
  * PRINT              messages are also printed to stderr
  * SINGLE_TAIL        sparse images with tiles have one mip tail for all layers
  * METADATA           sparse images have a block of metadata for each layer
+ * DEDICATED_BUFFERS  PREFER_DEDICATED and REQUIRE_DEDICATED apply to all buffers that are not only
+ *                    for transfers
+ * DEDICATED_ONLY     external handle types of files require a dedicated allocation
+ * SOFT_SIZES         memory objects above maxMemoryAllocationSize are granted
+ * SPARSE_APART       only a queue family of its own binds sparse objects, and it does nothing else
  */
 #define FV_ODD_SIZES UINT32_C(0x01)
 #define FV_LARGE_ALIGNMENTS UINT32_C(0x02)
@@ -61,6 +66,10 @@ typedef struct fv_driver fv_driver;
 #define FV_PRINT UINT32_C(0x100)
 #define FV_SINGLE_TAIL UINT32_C(0x200)
 #define FV_METADATA UINT32_C(0x400)
+#define FV_DEDICATED_BUFFERS UINT32_C(0x10000)
+#define FV_DEDICATED_ONLY UINT32_C(0x20000)
+#define FV_SOFT_SIZES UINT32_C(0x40000)
+#define FV_SPARSE_APART UINT32_C(0x800)
 
 typedef struct fv_options {
     const fv_layout *layouts[FV_MAX_DEVICES]; /* physical devices, copied; none: "amd-bar" */
@@ -145,6 +154,10 @@ typedef struct fv_heap_usage {
 } fv_heap_usage;
 
 fv_heap_usage fv_usage(fv_driver *driver, uint32_t physical_device, uint32_t heap);
+
+/* Returns the largest number of submissions that waited to be executed at the same time. With
+   FV_LATE: that a program had in flight. */
+uint64_t fv_most_pending(fv_driver *driver);
 
 /* Sets the call counters to 0, and the peaks to the current usage. */
 void fv_reset_counters(fv_driver *driver);

@@ -164,12 +164,43 @@ void fv_vkGetPhysicalDeviceFeatures2(VkPhysicalDevice handle, VkPhysicalDeviceFe
     fv_leave(physical->object.driver);
 }
 
+/* The loader's own struct, which may occur twice: VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO. */
+enum { OF_LOADER = 48 };
+
+/* Checks that no struct occurs twice, and none beside the struct of a core version that contains
+   it. */
+static void check_chain(fv_driver *driver, const VkDeviceCreateInfo *info)
+{
+    static const VkStructureType OF_1_2[] = {IN_CORE(TIMELINE_SEMAPHORE_FEATURES),
+                                             IN_CORE(BUFFER_DEVICE_ADDRESS_FEATURES)},
+                                 OF_1_3[] = {IN_CORE(SYNCHRONIZATION_2_FEATURES),
+                                             IN_CORE(MAINTENANCE_4_FEATURES)};
+    for (const VkBaseInStructure *link = info->pNext; link; link = link->pNext)
+        if (fv_chained(link->pNext, link->sType) && (int)link->sType != OF_LOADER)
+            FV_WRONG(driver, "VUID-VkDeviceCreateInfo-sType-unique", vkCreateDevice,
+                     "a struct with sType %d occurs twice", (int)link->sType);
+    for (size_t i = 0; i < 2; i++) {
+        if (fv_chained(info->pNext, IN_CORE(VULKAN_1_2_FEATURES)) &&
+            fv_chained(info->pNext, OF_1_2[i]))
+            FV_WRONG(driver, "VUID-VkDeviceCreateInfo-pNext-02830", vkCreateDevice,
+                     "a struct beside VkPhysicalDeviceVulkan12Features");
+        if (fv_chained(info->pNext, IN_CORE(VULKAN_1_3_FEATURES)) &&
+            fv_chained(info->pNext, OF_1_3[i]))
+            FV_WRONG(driver, "VUID-VkDeviceCreateInfo-pNext-06532", vkCreateDevice,
+                     "a struct beside VkPhysicalDeviceVulkan13Features");
+    }
+    if (info->pEnabledFeatures && fv_chained(info->pNext, IN_CORE(FEATURES_2)))
+        FV_WRONG(driver, "VUID-VkDeviceCreateInfo-pNext-00373", vkCreateDevice,
+                 "pEnabledFeatures beside VkPhysicalDeviceFeatures2");
+}
+
 bool fv_features_asked(const fv_physical_device *physical, const VkDeviceCreateInfo *info,
                        uint32_t *features)
 {
     uint32_t offered = physical->layout.features;
     bool good = true;
     *features = 0;
+    check_chain(physical->object.driver, info);
     for (const VkBaseInStructure *link = info->pNext; link; link = link->pNext)
         good &= read_struct(link, offered, features);
     if (info->pEnabledFeatures) {

@@ -286,26 +286,6 @@ VkResult fv_vkGetPhysicalDeviceImageFormatProperties(VkPhysicalDevice handle, Vk
     return result;
 }
 
-/* Returns the handle types compatible with a type. 0: the device does not know the type. */
-static VkExternalMemoryProperties external_properties(const fv_layout *layout,
-                                                      VkExternalMemoryHandleTypeFlags type)
-{
-    bool file =
-        (type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT && layout->extensions & FV_BIT(FD)) ||
-        (type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT &&
-         layout->extensions & FV_BIT(DMA_BUF));
-    bool pointer = (type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT ||
-                    type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_MAPPED_FOREIGN_MEMORY_BIT_EXT) &&
-                   layout->extensions & FV_BIT(HOST_POINTER);
-    if (!file && !pointer)
-        return (VkExternalMemoryProperties){.compatibleHandleTypes = type};
-    return (VkExternalMemoryProperties){.externalMemoryFeatures =
-                                            VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT |
-                                            (file ? VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT : 0),
-                                        .exportFromImportedHandleTypes = file ? type : 0,
-                                        .compatibleHandleTypes = type};
-}
-
 VkResult fv_vkGetPhysicalDeviceImageFormatProperties2(VkPhysicalDevice handle,
                                                       const VkPhysicalDeviceImageFormatInfo2 *info,
                                                       VkImageFormatProperties2 *out)
@@ -320,7 +300,8 @@ VkResult fv_vkGetPhysicalDeviceImageFormatProperties2(VkPhysicalDevice handle,
     for (VkBaseOutStructure *link = out->pNext; link && !result && external; link = link->pNext)
         if (link->sType == VK_STRUCTURE_TYPE_EXTERNAL_IMAGE_FORMAT_PROPERTIES)
             ((VkExternalImageFormatProperties *)(void *)link)->externalMemoryProperties =
-                external_properties(&physical->layout, external->handleType);
+                fv_external_properties(physical->object.driver, &physical->layout,
+                                       external->handleType);
     fv_leave(physical->object.driver);
     return result;
 }
@@ -331,7 +312,12 @@ void fv_vkGetPhysicalDeviceExternalBufferProperties(VkPhysicalDevice handle,
 {
     const fv_physical_device *physical = (fv_physical_device *)handle;
     (void)fv_enter(physical->object.driver, FV_CALL_vkGetPhysicalDeviceExternalBufferProperties);
-    out->externalMemoryProperties = external_properties(&physical->layout, info->handleType);
+    if (!info->usage)
+        FV_WRONG(physical->object.driver,
+                 "VUID-VkPhysicalDeviceExternalBufferInfo-usage-requiredbitmask",
+                 vkGetPhysicalDeviceExternalBufferProperties, "no usage");
+    out->externalMemoryProperties =
+        fv_external_properties(physical->object.driver, &physical->layout, info->handleType);
     fv_leave(physical->object.driver);
 }
 

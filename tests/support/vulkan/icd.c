@@ -5,7 +5,8 @@
  *   QUIRE_FAKE_LAYOUT    names of layouts, separated by commas, one for each physical device;
  *                        default: "amd-bar"
  *   QUIRE_FAKE_FLAGS     odd-sizes, large-alignments, few-types, prefer-dedicated,
- *                        require-dedicated, stale, late, dirty; separated by commas
+ *                        require-dedicated, stale, late, dirty, dedicated-buffers,
+ *                        dedicated-only, soft-sizes, sparse-apart; separated by commas
  *   QUIRE_FAKE_FAIL      "function 3" fails its third call, "function 3+" that and all later ones,
  *                        "* 3" the third call that can fail; a code can follow: "function 1 -5"
  *   QUIRE_FAKE_SLOW_MS   duration of vkAllocateMemory and vkFreeMemory
@@ -66,6 +67,10 @@ static void take_flag(const char *part, void *state)
         {"stale", FV_STALE},
         {"late", FV_LATE},
         {"dirty", FV_DIRTY},
+        {"dedicated-buffers", FV_DEDICATED_BUFFERS},
+        {"dedicated-only", FV_DEDICATED_ONLY},
+        {"soft-sizes", FV_SOFT_SIZES},
+        {"sparse-apart", FV_SPARSE_APART},
     };
     fv_options *options = state;
     for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS; i++)

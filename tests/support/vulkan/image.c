@@ -126,6 +126,10 @@ static void check(fv_device *device, const VkImageCreateInfo *info)
                  "format %d: %s", (int)info->format, why);
     if (!info->usage)
         FV_WRONG(driver, "VUID-VkImageCreateInfo-usage-requiredbitmask", vkCreateImage, "no usage");
+    fv_check_handle_types(device, FV_CALL_vkCreateImage, external_of(info));
+    if (external_of(info) && info->initialLayout != VK_IMAGE_LAYOUT_UNDEFINED)
+        FV_WRONG(driver, "VUID-VkImageCreateInfo-pNext-01443", vkCreateImage,
+                 "an image for external memory with initial layout %d", (int)info->initialLayout);
     if (info->initialLayout != VK_IMAGE_LAYOUT_UNDEFINED &&
         info->initialLayout != VK_IMAGE_LAYOUT_PREINITIALIZED)
         FV_WRONG(driver, "VUID-VkImageCreateInfo-initialLayout-00993", vkCreateImage,

@@ -48,7 +48,7 @@ static void check_dedicated(fv_device *device, const fv_request *request)
     if (!resource)
         return;
     const char *name = resource->object.name;
-    if (request->size != resource->needs.size && !request->file)
+    if (request->size != resource->needs.size)
         WRONG(device,
               info->image ? "VUID-VkMemoryDedicatedAllocateInfo-image-02964"
                           : "VUID-VkMemoryDedicatedAllocateInfo-buffer-02965",
@@ -93,12 +93,10 @@ static VkResult check_limits(fv_device *device, const fv_request *request)
               "%" PRIu64 " bytes of a heap of %" PRIu64, request->size, heap->size);
         result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
     }
-    if (request->size > layout->max_allocation) {
-        WRONG(device, "fv-allocation-size",
-              "%" PRIu64 " bytes; maxMemoryAllocationSize is %" PRIu64, request->size,
-              layout->max_allocation);
+    /* The limit says what can fail. A request beyond it is valid. */
+    if (request->size > layout->max_allocation &&
+        !(fv_driver_of(device)->options.flags & FV_SOFT_SIZES))
         result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
-    }
     if (device->allocations >= layout->max_allocations) {
         WRONG(device, "VUID-vkAllocateMemory-maxMemoryAllocationCount-04101",
               "%" PRIu64 " memory objects live already", device->allocations);

@@ -238,17 +238,31 @@ void fv_vkGetPhysicalDeviceMemoryProperties2(VkPhysicalDevice handle,
 
 /* ---- queue families ----------------------------------------------------------------------- */
 
-static VkQueueFamilyProperties family_at(const fv_layout *layout, uint32_t index)
+uint32_t fv_family_count(const fv_physical_device *physical)
+{
+    return physical->object.driver->options.flags & FV_SPARSE_APART ? FV_FAMILIES : FV_FAMILIES - 1;
+}
+
+VkQueueFlags fv_family_flags(const fv_physical_device *physical, uint32_t family)
 {
     static const VkQueueFlags FLAGS[FV_FAMILIES] = {
         VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT,
         VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT,
         VK_QUEUE_TRANSFER_BIT,
+        0,
     };
-    VkQueueFlags flags = FLAGS[index];
-    flags |= layout->features & FV_SPARSE_BINDING ? VK_QUEUE_SPARSE_BINDING_BIT : 0;
-    flags |= layout->features & FV_PROTECTED ? VK_QUEUE_PROTECTED_BIT : 0;
-    return (VkQueueFamilyProperties){.queueFlags = flags,
+    bool is_apart = physical->object.driver->options.flags & FV_SPARSE_APART;
+    VkQueueFlags flags = FLAGS[family];
+    if (physical->layout.features & FV_SPARSE_BINDING && is_apart == (family == FV_FAMILIES - 1))
+        flags |= VK_QUEUE_SPARSE_BINDING_BIT;
+    if (physical->layout.features & FV_PROTECTED && FLAGS[family])
+        flags |= VK_QUEUE_PROTECTED_BIT;
+    return flags;
+}
+
+static VkQueueFamilyProperties family_at(const fv_physical_device *physical, uint32_t index)
+{
+    return (VkQueueFamilyProperties){.queueFlags = fv_family_flags(physical, index),
                                      .queueCount = FV_FAMILY_QUEUES,
                                      .minImageTransferGranularity = {1, 1, 1}};
 }
@@ -257,10 +271,11 @@ void fv_vkGetPhysicalDeviceQueueFamilyProperties(VkPhysicalDevice handle, uint32
                                                  VkQueueFamilyProperties *list)
 {
     const fv_physical_device *physical = physical_of(handle);
+    uint32_t all = fv_family_count(physical);
     (void)fv_enter(physical->object.driver, FV_CALL_vkGetPhysicalDeviceQueueFamilyProperties);
-    for (uint32_t i = 0; list && i < *count && i < FV_FAMILIES; i++)
-        list[i] = family_at(&physical->layout, i);
-    *count = list && *count < FV_FAMILIES ? *count : FV_FAMILIES;
+    for (uint32_t i = 0; list && i < *count && i < all; i++)
+        list[i] = family_at(physical, i);
+    *count = list && *count < all ? *count : all;
     fv_leave(physical->object.driver);
 }
 
@@ -268,9 +283,10 @@ void fv_vkGetPhysicalDeviceQueueFamilyProperties2(VkPhysicalDevice handle, uint3
                                                   VkQueueFamilyProperties2 *list)
 {
     const fv_physical_device *physical = physical_of(handle);
+    uint32_t all = fv_family_count(physical);
     (void)fv_enter(physical->object.driver, FV_CALL_vkGetPhysicalDeviceQueueFamilyProperties2);
-    for (uint32_t i = 0; list && i < *count && i < FV_FAMILIES; i++)
-        list[i].queueFamilyProperties = family_at(&physical->layout, i);
-    *count = list && *count < FV_FAMILIES ? *count : FV_FAMILIES;
+    for (uint32_t i = 0; list && i < *count && i < all; i++)
+        list[i].queueFamilyProperties = family_at(physical, i);
+    *count = list && *count < all ? *count : all;
     fv_leave(physical->object.driver);
 }

@@ -63,6 +63,7 @@ static bool progress_of(fv_queue *queue)
         fv_submission *work = queue->first;
         queue->first = work->next;
         queue->last = queue->first ? queue->last : NULL;
+        fv_driver_of(device)->pending--;
         carry_out(device, work);
         any = true;
     }
@@ -87,6 +88,7 @@ void fv_drop_work(fv_device *device)
         while (queue->first) {
             fv_submission *work = queue->first;
             queue->first = work->next;
+            fv_driver_of(device)->pending--;
             fv_submission_end(fv_driver_of(device), work);
         }
         queue->last = NULL;
@@ -106,6 +108,10 @@ bool fv_has_work(const fv_device *device)
 
 void fv_queue_append(fv_queue *queue, fv_submission *work)
 {
+    fv_driver *driver = queue->object.driver;
+    driver->pending++;
+    if (driver->pending > driver->most_pending)
+        driver->most_pending = driver->pending;
     if (queue->last)
         queue->last->next = work;
     else

@@ -29,6 +29,11 @@ static recording start(VkCommandBuffer handle, fv_call call)
         fv_say(r.driver, FV_ERROR, "fv-recording", call, "the command buffer does not record");
         return r;
     }
+    const VkQueueFlags copies =
+        VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT;
+    if (!(fv_family_flags(r.device->physical, buffer->family) & copies))
+        fv_say(r.driver, FV_ERROR, "VUID-vkCmdCopyBuffer-commandBuffer-cmdpool", call,
+               "family %u supports no commands", buffer->family);
     r.command = calloc(1, sizeof *r.command);
     if (!r.command)
         abort();

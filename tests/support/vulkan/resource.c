@@ -52,7 +52,7 @@ static uint32_t thin_out(const fv_layout *layout, uint32_t types, bool linear)
     return left;
 }
 
-void fv_be_awkward(const fv_device *device, bool image, bool external, fv_resource *resource)
+void fv_be_awkward(const fv_device *device, bool image, bool alone, fv_resource *resource)
 {
     uint32_t flags = fv_driver_of(device)->options.flags;
     VkMemoryRequirements *needs = &resource->needs;
@@ -64,9 +64,10 @@ void fv_be_awkward(const fv_device *device, bool image, bool external, fv_resour
     if (flags & FV_FEW_TYPES)
         needs->memoryTypeBits =
             thin_out(fv_layout_of(device), needs->memoryTypeBits, resource->linear);
-    resource->requires_dedicated = flags & FV_REQUIRE_DEDICATED && (image || external);
+    resource->requires_dedicated = (flags & FV_REQUIRE_DEDICATED && (image || alone)) ||
+                                   (flags & FV_DEDICATED_ONLY && resource->external);
     resource->prefers_dedicated =
-        resource->requires_dedicated || (flags & FV_PREFER_DEDICATED && (image || external));
+        resource->requires_dedicated || (flags & FV_PREFER_DEDICATED && (image || alone));
 }
 
 void fv_tell_requirements(const fv_resource *resource, VkMemoryRequirements2 *out)

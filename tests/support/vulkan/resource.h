@@ -97,9 +97,13 @@ VkResult fv_external_bytes(fv_device *device, const fv_request *request, fv_memo
 void fv_check_external(fv_device *device, const fv_request *request);
 uint32_t fv_host_pointer_types(const fv_layout *layout);
 
-/* resource.c: the memory types of a resource, and the effect of the options on requirements. */
+/* external.c: checks the handle types that a buffer or image declares. `call` creates it. */
+void fv_check_handle_types(fv_device *device, fv_call call, VkExternalMemoryHandleTypeFlags types);
+
+/* resource.c: the memory types of a resource, and the effect of the options on requirements. Images
+   and resources that are to be `alone` get the dedicated allocations of the options. */
 uint32_t fv_types_for(const fv_layout *layout, bool transient, bool guarded);
-void fv_be_awkward(const fv_device *device, bool image, bool external, fv_resource *resource);
+void fv_be_awkward(const fv_device *device, bool image, bool alone, fv_resource *resource);
 void fv_tell_requirements(const fv_resource *resource, VkMemoryRequirements2 *out);
 
 /* A query of the requirements of a buffer or an image, by kind and handle. */

@@ -81,6 +81,14 @@ static bool check_memory(fv_device *device, const fv_resource *resource,
     if (!(resource->needs.memoryTypeBits >> memory->type & 1))
         WRONG(device, "VUID-VkSparseMemoryBind-memory-01096", "memory type %u cannot hold '%s'",
               memory->type, name);
+    if (memory->exportable && !(resource->external & memory->exportable))
+        WRONG(device, "VUID-VkSparseMemoryBind-memory-02730",
+              "'%s' was made for the handle types 0x%x, its exportable memory for 0x%x", name,
+              resource->external, memory->exportable);
+    if (memory->imported_as && !(resource->external & memory->imported_as))
+        WRONG(device, "VUID-VkSparseMemoryBind-memory-02731",
+              "'%s' was made for the handle types 0x%x, its memory was imported as 0x%x", name,
+              resource->external, memory->imported_as);
     if (memory->dedicated)
         WRONG(device, "fv-dedicated", "memory that is dedicated to another holds part of '%s'",
               name);
@@ -253,6 +261,9 @@ VkResult fv_vkQueueBindSparse(VkQueue handle, uint32_t count, const VkBindSparse
     fv_submission *work = NULL;
     if (!(device->features & FV_SPARSE_BINDING))
         WRONG(device, "fv-feature", "without the feature sparseBinding");
+    if (!(fv_family_flags(device->physical, queue->family) & VK_QUEUE_SPARSE_BINDING_BIT))
+        WRONG(device, "VUID-vkQueueBindSparse-queuetype", "family %u does not bind sparse objects",
+              queue->family);
     for (uint32_t i = 0; !result && i < count; i++) {
         work = submission_of(device, &infos[i]);
         fv_queue_append(queue, work);

@@ -46,6 +46,29 @@ UNIT(lock, another_thread_waits_until_the_lock_is_released)
     CHECK_EQ(qi_atomic_load_acquire_u64(&entered), 1);
 }
 
+static void *try_once(void *result)
+{
+    *(bool *)result = qi_lock_try(&memory);
+    if (*(bool *)result)
+        qi_lock_release(&memory);
+    return NULL;
+}
+
+UNIT(lock, a_try_does_not_wait)
+{
+    make_locks();
+    pthread_t thread;
+    bool is_taken = true;
+    CHECK(qi_lock_try(&memory));
+    CHECK_EQ(pthread_create(&thread, NULL, try_once, &is_taken), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK(!is_taken);
+    qi_lock_release(&memory);
+    CHECK_EQ(pthread_create(&thread, NULL, try_once, &is_taken), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK(is_taken);
+}
+
 enum { THREADS = 4, ROUNDS = 100000 };
 
 /* Only the lock prevents lost counts; volatile, so that each step really happens. */
@@ -71,6 +94,49 @@ UNIT(lock, one_thread_at_a_time_holds_the_lock)
         CHECK_EQ(pthread_join(threads[i], NULL), 0);
     CHECK_EQ(counted, THREADS * ROUNDS);
 }
+
+/* ---- the two forms of release --------------------------------------------------------------- */
+
+static void await_value(qi_atomic_u32 *word, uint32_t value)
+{
+    while (qi_atomic_load_acquire_u32(word) != value)
+        usleep(100);
+}
+
+/* Another thread finds the lock held. It waits until the word has the value that shows this. */
+static void be_waited_for(qi_atomic_u32 *word, uint32_t value)
+{
+    pthread_t thread;
+    qi_atomic_store_release_u64(&entered, 0);
+    qi_lock_acquire(&memory);
+    CHECK_EQ(pthread_create(&thread, NULL, enter, NULL), 0);
+    await_value(word, value);
+    CHECK_EQ(qi_atomic_load_acquire_u64(&entered), 0);
+    qi_lock_release(&memory);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(qi_atomic_load_acquire_u64(&entered), 1);
+}
+
+UNIT(lock, a_wait_switches_to_the_second_form)
+{
+    make_locks();
+    CHECK_EQ(qi_atomic_load_u32(&memory.form), QI_LOCK_STORED);
+    be_waited_for(&memory.form, QI_LOCK_EXCHANGED);
+    qi_lock_acquire(&memory);
+    CHECK_EQ(qi_atomic_load_u32(&memory.state), QI_LOCK_EXCHANGED);
+    qi_lock_release(&memory);
+    CHECK_EQ(qi_atomic_load_u32(&memory.state), QI_LOCK_FREE);
+}
+
+UNIT(lock, a_thread_that_sleeps_in_the_second_form_is_woken)
+{
+    make_locks();
+    be_waited_for(&memory.form, QI_LOCK_EXCHANGED);
+    be_waited_for(&memory.state, QI_LOCK_AWAITED);
+    CHECK_EQ(qi_atomic_load_u32(&memory.state), QI_LOCK_FREE);
+}
+
+/* ---- waiting for a wake --------------------------------------------------------------------- */
 
 static int waiting, woken;
 

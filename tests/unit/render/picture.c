@@ -5,6 +5,7 @@
 #include "tests/support/fixture.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,7 +179,8 @@ UNIT(picture, an_empty_memory_is_a_frame_with_a_heading)
 UNIT(picture, every_page_allocation_and_padding_is_drawn)
 {
     fixture b;
-    make(&b, 0, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = 4096}});
+    make(&b, 0,
+         &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST, .pages = {.page_size = 4096}});
     for (uint64_t i = 0; i < 8; i++)
         fixture_allocate(&b, &(quire_allocation_options){.size = 1000,
                                                          .alignment = i % 2 ? 64 : 1,
@@ -189,7 +191,7 @@ UNIT(picture, every_page_allocation_and_padding_is_drawn)
     CHECK_OK(quire_memory_get_stats(b.memory, &stats));
     survey s = draw(&b);
     CHECK_EQ(s.paddings, 4);
-    CHECK_EQ(s.rects, 2 + stats.page_count + 9 + 4);
+    CHECK_EQ(s.rects, 2 + stats.page_count + 9 + 4 + 3); /* three names in the legend */
     CHECK_EQ(s.titles, stats.page_count + 9 + 4);
     CHECK_HAS(g.text, "<title>layer: page 0 offset 1024 size 1000, 1000 requested</title>");
     CHECK_HAS(g.text, "<title>left padding, 24 bytes</title>");
@@ -197,6 +199,67 @@ UNIT(picture, every_page_allocation_and_padding_is_drawn)
     CHECK_HAS(g.text, "<title>own: page ");
     CHECK_HAS(g.text, " (dedicated)</text>");
     CHECK_HAS(g.text, "<title>page 0: 4 KiB</title>");
+    fixture_end(&b);
+}
+
+/* Returns the width of the first bar of a page whose title has this text. */
+static double bar_width(const char *title)
+{
+    const char *at = strstr(g.text, title), *tag = at;
+    CHECK(at != NULL);
+    while (strncmp(tag, "<rect", 5))
+        tag--;
+    return attribute_number(tag, at, " width=\"");
+}
+
+UNIT(picture, small_pages_are_as_wide_as_large_ones)
+{
+    fixture b;
+    make(&b, 0, &(quire_memory_options){.pages = {.page_size = 4096}});
+    fixture_allocate(&b, &(quire_allocation_options){.size = 1024, .name = "small"});
+    fixture_allocate(&b, &(quire_allocation_options){.size = 1 << 20, .name = "large"});
+    draw(&b);
+    CHECK(bar_width("<title>page 0: 4 KiB</title>") > 800);
+    CHECK(bar_width("<title>page 0: 4 KiB</title>") == bar_width("<title>page 1: 1 MiB</title>"));
+    CHECK_EQ((uint64_t)(4 * bar_width("<title>small: page 0")),
+             (uint64_t)bar_width("<title>page 0: 4 KiB</title>"));
+    CHECK_HAS(g.text, ">4 KiB, 25 % live</text>");
+    CHECK_HAS(g.text, ">1 MiB, 100 % live</text>");
+    fixture_end(&b);
+}
+
+UNIT(picture, the_legend_sums_the_first_parts_of_names)
+{
+    fixture b;
+    make(&b, 0, &(quire_memory_options){.pages = {.page_size = 65536}});
+    fixture_allocate(&b, &(quire_allocation_options){.size = 1024, .name = "net.a"});
+    fixture_allocate(&b, &(quire_allocation_options){.size = 256, .name = "optimizer"});
+    fixture_allocate(&b, &(quire_allocation_options){.size = 1024, .name = "net.b"});
+    fixture_allocate(&b, &(quire_allocation_options){.size = 512});
+    draw(&b);
+    const char *net = strstr(g.text, ">net: 2 KiB in 2 allocations</text>"),
+               *none = strstr(g.text, ">(unnamed): 512 B in 1 allocation</text>"),
+               *last = strstr(g.text, ">optimizer: 256 B in 1 allocation</text>");
+    CHECK(net && none && last && net < none && none < last);
+    CHECK(strstr(g.text, " more name") == NULL);
+    fixture_end(&b);
+}
+
+UNIT(picture, the_legend_has_the_twelve_largest_names)
+{
+    fixture b;
+    char name[16];
+    make(&b, 0, &(quire_memory_options){.pages = {.page_size = 1 << 20}});
+    for (uint64_t i = 1; i <= 14; i++) {
+        snprintf(name, sizeof name, "n%" PRIu64, i);
+        fixture_allocate(&b, &(quire_allocation_options){.size = i * 256, .name = name});
+    }
+    survey s = draw(&b);
+    CHECK_EQ(s.rects, 2 + 1 + 14 + 12);
+    CHECK_HAS(g.text, ">n14: 3.50 KiB in 1 allocation</text>");
+    CHECK_HAS(g.text, ">n3: 768 B in 1 allocation</text>");
+    CHECK(strstr(g.text, ">n2: 512 B in") == NULL);
+    CHECK_HAS(g.text, ">2 more names: 768 B in 2 allocations</text>");
     fixture_end(&b);
 }
 
@@ -208,15 +271,16 @@ UNIT(picture, a_name_has_one_colour)
     fixture_allocate(&b, &(quire_allocation_options){.size = 1, .name = "other"});
     fixture_allocate(&b, &(quire_allocation_options){.size = 1, .name = "same"});
     draw(&b);
-    unsigned hues[3] = {0};
+    unsigned hues[5] = {0}; /* the first two of the legend, where "same" has more bytes */
     const char *at = g.text;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 5; i++) {
         at = strstr(at, "hsl(");
         CHECK(at != NULL);
         hues[i] = (unsigned)strtoul(at + 4, NULL, 10);
         at++;
     }
-    CHECK(hues[0] == hues[2] && hues[0] != hues[1]);
+    CHECK(hues[2] == hues[4] && hues[2] != hues[3]);
+    CHECK(hues[0] == hues[2] && hues[1] == hues[3]);
     CHECK(strstr(at, "hsl(") == NULL);
     fixture_end(&b);
 }
@@ -253,7 +317,7 @@ UNIT(picture, the_locale_of_the_program_has_no_effect)
     fixture_allocate(&b, &(quire_allocation_options){.size = 1024});
     draw(&b);
     strcpy(before, g.text);
-    CHECK_HAS(before, "width=\"250.00\"");
+    CHECK_HAS(before, "width=\"215.00\"");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!setlocale(LC_NUMERIC, names[i]))
             continue;
@@ -307,7 +371,7 @@ UNIT(picture, the_longest_names_are_drawn_completely)
     int entities = 0;
     for (const char *at = g.text; (at = strstr(at, "&amp;")) != NULL; at++)
         entities++;
-    CHECK_EQ(entities, 2 * QUIRE_MAX_NAME);
+    CHECK_EQ(entities, 3 * QUIRE_MAX_NAME); /* heading, title and legend */
     fixture_end(&b);
 }
 
@@ -328,7 +392,11 @@ UNIT(picture, a_sink_may_fail_at_any_piece)
     }
     CHECK_FAILS(quire_memory_write_svg(NULL, gather, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_memory_write_svg(b.memory, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    test_memory_fail(unit_memory_state(), 1, true);
-    CHECK_FAILS(quire_memory_write_svg(b.memory, gather, NULL), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    g.refuse = 0;
+    for (uint64_t n = 1; n <= 2; n++) { /* the walk, and the table of names */
+        test_memory_fail(unit_memory_state(), n, true);
+        CHECK_FAILS(quire_memory_write_svg(b.memory, gather, NULL), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        test_memory_fail(unit_memory_state(), 0, false);
+    }
     fixture_end(&b);
 }

@@ -136,6 +136,21 @@ UNIT(report, budgets_and_limits)
     fixture_end(&f);
 }
 
+UNIT(report, pages_beyond_the_budget)
+{
+    fixture f;
+    fixture_prepare(&f);
+    fake_offer_budget(&f.fake);
+    fake_set_budget(&f.fake, 0, 8 * 1024, 0);
+    fixture_open(&f, &(quire_memory_options){.pages.page_size = PAGE});
+    CHECK(!strstr(report(&f), "beyond"));
+    for (int i = 0; i < 3; i++)
+        ALLOCATE(&f, .size = PAGE);
+    CHECK_HAS(report(&f),
+              "0 B left of a budget of 8 KiB\n         1 page made beyond the budget\n");
+    fixture_end(&f);
+}
+
 UNIT(report, the_last_failed_request_with_its_options_and_attempts)
 {
     fixture f;
@@ -152,7 +167,7 @@ UNIT(report, the_last_failed_request_with_its_options_and_attempts)
         "last of 2 failed allocations: QUIRE_ERROR_TOO_MANY_PAGES, 4000 bytes at alignment 256\n"
         "  %s\n",
         quire_last_error());
-    CHECK_HAS(message, "tried: empty pages given back, a full pass");
+    CHECK_HAS(message, "Tried: empty pages given back, a full pass");
     /* a later, different error */
     CHECK_FAILS(quire_memory_check(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(report(&f), message);

@@ -20,7 +20,8 @@ typedef struct world {
 /* Returns whether the fit exists, by creating a space with it. */
 static bool make_space(quire_fit fit, quire_space **space)
 {
-    quire_space_options options = {.fit = fit, .size = 1 << 20, .host_memory = unit_memory()};
+    quire_space_options options = {
+        .fit.algorithm = fit, .size = 1 << 20, .host_memory = unit_memory()};
     quire_result result = quire_space_create(&options, space);
     CHECK(result == QUIRE_SUCCESS || result == QUIRE_ERROR_UNSUPPORTED ||
           result == QUIRE_ERROR_INVALID_ARGUMENT);

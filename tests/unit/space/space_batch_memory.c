@@ -30,10 +30,11 @@ static quire_space *make_space(quire_space_options options, bool in_pieces)
 {
     quire_space *space = NULL;
     options.size = 1 << 20;
-    options.max_alignment = 4096;
+    options.fit.max_alignment = 4096;
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
-    if (in_pieces && options.fit != QUIRE_FIT_LINEAR) /* free space remains at the end only */
+    if (in_pieces &&
+        options.fit.algorithm != QUIRE_FIT_LINEAR) /* free space remains at the end only */
         break_up(space);
     return space;
 }
@@ -122,19 +123,20 @@ static void with_each_request(quire_space_options options, uint64_t least)
 
 UNIT(space_batch_memory, the_segregated_fit)
 {
-    with_each_request((quire_space_options){.granule = 16}, 32);
-    with_each_request((quire_space_options){.granule = 16, .deferred_coalescing = true}, 32);
-    with_each_request((quire_space_options){.granule = 16, .least_fragmentation = true}, 32);
+    with_each_request((quire_space_options){.fit.granule = 16}, 32);
+    with_each_request((quire_space_options){.fit = {.granule = 16, .least_fragmentation = true}},
+                      32);
 }
 
 UNIT(space_batch_memory, slabs)
 {
-    with_each_request((quire_space_options){.granule = 16, .slabs = true}, 16);
+    with_each_request((quire_space_options){.fit = {.granule = 16, .slabs = true}}, 16);
 }
 
 UNIT(space_batch_memory, the_other_fits)
 {
-    with_each_request((quire_space_options){.fit = QUIRE_FIT_FIRST}, 16);
-    with_each_request((quire_space_options){.fit = QUIRE_FIT_BUDDY, .granule = 16}, 16);
-    with_each_request((quire_space_options){.fit = QUIRE_FIT_LINEAR}, 16);
+    with_each_request((quire_space_options){.fit.algorithm = QUIRE_FIT_FIRST}, 16);
+    with_each_request((quire_space_options){.fit = {.algorithm = QUIRE_FIT_BUDDY, .granule = 16}},
+                      16);
+    with_each_request((quire_space_options){.fit.algorithm = QUIRE_FIT_LINEAR}, 16);
 }

@@ -7,13 +7,14 @@
 #include "src/space/segregated/segregated.h"
 #include "src/space/segregated/slabs.h"
 #include "tests/support/shape.h"
+#include "tests/support/defer.h"
 #include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
 static quire_space *make_space(quire_space_options options)
 {
     quire_space *space = NULL;
-    options.max_alignment = 256;
+    options.fit.max_alignment = 256;
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;
@@ -27,7 +28,7 @@ UNIT(space_limits, the_largest_free_range_is_reported_up_to_the_last_class)
     static const uint64_t sizes[] = {UINT64_C(1) << 26, UINT64_C(1) << 28, UINT64_C(1) << 30,
                                      UINT64_C(1) << 31, UINT32_MAX};
     for (int i = 0; i < 5; i++) {
-        quire_space *space = make_space((quire_space_options){.size = sizes[i], .granule = 1});
+        quire_space *space = make_space((quire_space_options){.size = sizes[i], .fit.granule = 1});
         for (int j = 0; j < 1000; j++)
             take_bytes(space, 1);
         CHECK_EQ(qi_segregated_of(space)->row_shift, 4);
@@ -41,7 +42,7 @@ UNIT(space_limits, the_largest_free_range_is_reported_up_to_the_last_class)
 /* With one bucket per class a bucket is as wide as the line. */
 UNIT(space_limits, a_space_of_the_maximum_size_has_one_bucket_per_class)
 {
-    quire_space *space = make_space((quire_space_options){.size = UINT32_MAX, .granule = 1});
+    quire_space *space = make_space((quire_space_options){.size = UINT32_MAX, .fit.granule = 1});
     CHECK_EQ(qi_segregated_of(space)->bucket_shift, 32);
     CHECK_EQ(take_bytes(space, 1000).offset, 0);
     end_space(space);
@@ -79,8 +80,8 @@ static void expect_refusal(quire_space *space, uint32_t capacity, quire_result c
 
 UNIT(space_limits, ranges_are_numbered_up_to_the_last_slot)
 {
-    static const quire_space_options fits[] = {{.fit = QUIRE_FIT_FIRST},
-                                               {.fit = QUIRE_FIT_BUDDY, .granule = 1}};
+    static const quire_space_options fits[] = {
+        {.fit.algorithm = QUIRE_FIT_FIRST}, {.fit = {.algorithm = QUIRE_FIT_BUDDY, .granule = 1}}};
     for (int i = 0; i < 2; i++) {
         quire_space_options options = fits[i];
         options.size = 1 << 20;
@@ -113,7 +114,7 @@ UNIT(space_limits, ranges_of_the_segregated_fit_are_numbered_up_to_the_last_slot
 /* With slabs the upper half of the slot numbers belongs to slots of slabs. */
 UNIT(space_limits, with_slabs_ranges_are_numbered_up_to_the_first_slot_of_a_slab)
 {
-    quire_space *space = make_space((quire_space_options){.size = 1 << 20, .slabs = true});
+    quire_space *space = make_space((quire_space_options){.size = 1 << 20, .fit.slabs = true});
     take_bytes(space, 5000);
     uint32_t last = 1024; /* the last capacity that can grow */
     for (qi_pool pool = {.capacity = last}; qi_pool_next_capacity(&pool) <= QI_SLAB_SLOT;)
@@ -126,7 +127,7 @@ UNIT(space_limits, with_slabs_ranges_are_numbered_up_to_the_first_slot_of_a_slab
 
 UNIT(space_limits, slabs_are_numbered_up_to_half_the_slots)
 {
-    quire_space *space = make_space((quire_space_options){.size = 1 << 20, .slabs = true});
+    quire_space *space = make_space((quire_space_options){.size = 1 << 20, .fit.slabs = true});
     qi_segregated *s = qi_segregated_of(space);
     take_bytes(space, 100);
     qi_slabs kept = *s->slabs;
@@ -190,8 +191,10 @@ UNIT(space_limits, prefetching_records_changes_no_result)
 {
     static quire_range ranges[2][MANY / 2];
     for (int deferred = 0; deferred < 2; deferred++) {
-        quire_space *space = make_space((quire_space_options){
-            .size = MANY * 256, .granule = 256, .deferred_coalescing = deferred != 0});
+        quire_space *space =
+            make_space((quire_space_options){.size = MANY * 256, .fit.granule = 256});
+        if (!deferred)
+            defer_frees(space, UINT32_MAX); /* by default a space of this size defers */
         for (uint64_t i = 0; i < MANY; i++)
             ranges[i % 2][i / 2] = take_bytes(space, 256).range;
         CHECK(space->pool.top >= QI_PREFETCH_MIN_NODES);

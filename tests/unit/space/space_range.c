@@ -16,7 +16,7 @@ enum { FITS = sizeof fits / sizeof *fits, SEVERAL = 3 }; /* SEVERAL: the fits wi
 static quire_space *make_space(quire_fit fit, uint64_t size, uint64_t granule)
 {
     quire_space *space = NULL;
-    quire_space_options options = {.fit = fit, .size = size, .granule = granule};
+    quire_space_options options = {.fit = {.algorithm = fit, .granule = granule}, .size = size};
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;
@@ -59,7 +59,8 @@ static void expect_refused(quire_space *space, uint64_t size, uint64_t alignment
     CHECK_FAILS(quire_space_allocate(space, size, alignment, 9, &at), code);
     CHECK(is_zero(&at));
     memset(&at, 0xff, sizeof at);
-    CHECK_FAILS(quire_space_allocate_exhaustive(space, size, alignment, 9, &at), code);
+    const quire_range_options bounded = {size, alignment, 9, .bounded = true};
+    CHECK_FAILS(quire_space_allocate_with(space, &bounded, &at), code);
     CHECK(is_zero(&at));
 }
 
@@ -77,7 +78,7 @@ UNIT(space_range, sizes_that_cannot_fit_are_rejected_up_to_2_to_the_64)
         expect_refused(space, 0, 1, QUIRE_ERROR_INVALID_ARGUMENT);
         CHECK_EQ(take(space, 1 << 20, 1 << 20, 0).offset, 0);
         expect_refused(space, 1, 1, QUIRE_ERROR_NO_SPACE);
-        CHECK_HAS(quire_last_error(), " for 1 B at a multiple of 1");
+        CHECK_HAS(quire_last_error(), " 1 at a multiple of 1");
         end_space(space);
     }
 }
@@ -269,9 +270,9 @@ static void expect_sound(const life *l, tour t)
 }
 
 /* The documented bound of the search for requests that need no padding. */
-static uint32_t sure_class(const life *l, uint64_t size, uint64_t alignment, bool exhaustive)
+static uint32_t sure_class(const life *l, uint64_t size, uint64_t alignment, bool bounded)
 {
-    if (exhaustive || l->fit == QUIRE_FIT_FIRST)
+    if (!bounded || l->fit == QUIRE_FIT_FIRST)
         return 0;
     if (alignment > l->granule)
         return QI_CLASS_LIMIT;
@@ -282,15 +283,15 @@ static void allocate_one(life *l, quire_placement *at)
 {
     uint64_t size = random_size(&l->random, 1 << 16), user = random_next(&l->random);
     uint64_t alignment = UINT64_C(1) << random_below(&l->random, 14);
-    bool exhaustive = random_below(&l->random, 2);
-    quire_result result = (exhaustive ? quire_space_allocate_exhaustive
-                                      : quire_space_allocate)(l->space, size, alignment, user, at);
+    const quire_range_options asked = {size, alignment, user,
+                                       .bounded = random_below(&l->random, 2)};
+    quire_result result = quire_space_allocate_with(l->space, &asked, at);
     if (result) {
         CHECK_EQ(result, QUIRE_ERROR_NO_SPACE);
         CHECK(is_zero(at));
         expect_sound(l, (tour){.wanted = size,
                                .alignment = alignment,
-                               .sure_class = sure_class(l, size, alignment, exhaustive)});
+                               .sure_class = sure_class(l, size, alignment, asked.bounded)});
         return;
     }
     l->live_count++;
@@ -356,7 +357,7 @@ static void live_long(quire_fit fit, uint64_t granule, uint64_t seed)
 static quire_space *make_slabs(uint64_t size, uint64_t granule)
 {
     quire_space *space = NULL;
-    quire_space_options options = {.size = size, .granule = granule, .slabs = true};
+    quire_space_options options = {.size = size, .fit = {.granule = granule, .slabs = true}};
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;

@@ -132,7 +132,7 @@ UNIT(space_resize, a_region_full_of_live_ranges_does_not_shrink)
 UNIT(space_resize, an_empty_slab_at_the_end_does_not_prevent_shrinking)
 {
     for (int i = 0; i < SETUPS; i++) {
-        if (!setups[i].slabs)
+        if (!setups[i].fit.slabs)
             continue;
         quire_space *space = make_space(setups[i], 4 * U);
         quire_range block = take(space, 3 * U).range, slots[2];
@@ -174,8 +174,8 @@ UNIT(space_resize, a_failed_shrink_names_the_end_of_the_last_live_range_or_slab)
         expect_named(space, U / 2, live, end_of(&other));
         CHECK_OK(quire_space_free(space, other.range));
         uint64_t reached = 4 * U - qi_space_free_at_end(space, 0);
-        CHECK(setups[i].slabs ? reached > least : reached == least);
-        if (setups[i].slabs) {
+        CHECK(setups[i].fit.slabs ? reached > least : reached == least);
+        if (setups[i].fit.slabs) {
             expect_named(space, least, slab, reached);
             expect_named(space, reached - space->granule, slab, reached);
             expect_named(space, least - space->granule, live, end_of(&first));
@@ -189,8 +189,8 @@ UNIT(space_resize, a_failed_shrink_names_the_end_of_the_last_live_range_or_slab)
 UNIT(space_resize, deferred_ranges_at_the_end_count_as_free)
 {
     enum { CROWD = 17000 };
-    const quire_space_options options = {.deferred_coalescing = true};
-    quire_space *space = make_space(options, CROWD * 256);
+    quire_space *space = make_space((quire_space_options){0}, CROWD * 256);
+    defer_frees(space, CROWD / 2);
     static quire_range crowd[CROWD];
     for (int i = 0; i < CROWD; i++)
         crowd[i] = take(space, 256).range;
@@ -279,7 +279,7 @@ UNIT(space_resize, regions_of_the_other_fits_cannot_be_resized)
 {
     const quire_fit fits[] = {QUIRE_FIT_BUDDY, QUIRE_FIT_LINEAR};
     for (int i = 0; i < 2; i++) {
-        quire_space *space = make_space((quire_space_options){.fit = fits[i]}, 4 * U);
+        quire_space *space = make_space((quire_space_options){.fit.algorithm = fits[i]}, 4 * U);
         for (uint64_t size = U; size <= 8 * U; size += U)
             refuse(space, 0, size, QUIRE_ERROR_UNSUPPORTED);
         refuse(space, 0, 0, QUIRE_ERROR_INVALID_ARGUMENT);

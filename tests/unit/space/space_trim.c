@@ -23,7 +23,8 @@ static quire_range ranges[PEAK];
 static quire_space *make_space(quire_fit fit)
 {
     quire_space *space = NULL;
-    quire_space_options options = {.fit = fit, .size = 4 << 20, .host_memory = unit_memory()};
+    quire_space_options options = {
+        .fit.algorithm = fit, .size = 4 << 20, .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &space));
     return space;
 }
@@ -149,7 +150,7 @@ UNIT(space_trim, a_trim_may_release_nothing)
 {
     for (int i = 0; i < FITS; i++) {
         quire_space *space = NULL;
-        quire_space_options options = {.fit = fits[i], .host_memory = unit_memory()};
+        quire_space_options options = {.fit.algorithm = fits[i], .host_memory = unit_memory()};
         CHECK_OK(quire_space_create(&options, &space));
         uint64_t before = metadata(space);
         trim(space);

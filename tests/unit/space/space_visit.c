@@ -3,6 +3,7 @@
  * in slabs, at gaps, and at the border between two regions.
  */
 #include "src/space/space.h"
+#include "tests/support/defer.h"
 #include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
@@ -67,7 +68,7 @@ static quire_space *make_space(quire_space_options options)
     quire_space *space = NULL;
     options.host_memory = unit_memory();
     options.size = 1 << 16;
-    options.max_alignment = 256;
+    options.fit.max_alignment = 256;
     CHECK_OK(quire_space_create(&options, &space));
     return space;
 }
@@ -83,10 +84,12 @@ static void fill(quire_space *space, int count)
     }
 }
 
-static void with_two_regions(quire_space_options options)
+static void with_two_regions(quire_space_options options, bool deferred)
 {
     quire_space *space = make_space(options);
     uint32_t other = 0;
+    if (deferred)
+        defer_frees(space, 0);
     CHECK_OK(quire_space_add_region(space, 1 << 14, 0, &other));
     fill(space, 60);
     end_at_each_position(space, 20);
@@ -97,23 +100,24 @@ static void with_two_regions(quire_space_options options)
 
 UNIT(space_visit, the_segregated_fit)
 {
-    with_two_regions((quire_space_options){.granule = 16});
-    with_two_regions((quire_space_options){.granule = 16, .deferred_coalescing = true});
+    with_two_regions((quire_space_options){.fit.granule = 16}, false);
+    with_two_regions((quire_space_options){.fit.granule = 16}, true);
 }
 
 UNIT(space_visit, live_and_free_slots_of_slabs)
 {
-    with_two_regions((quire_space_options){.granule = 16, .slabs = true});
+    with_two_regions((quire_space_options){.fit = {.granule = 16, .slabs = true}}, false);
 }
 
 UNIT(space_visit, the_first_fit)
 {
-    with_two_regions((quire_space_options){.fit = QUIRE_FIT_FIRST});
+    with_two_regions((quire_space_options){.fit.algorithm = QUIRE_FIT_FIRST}, false);
 }
 
 UNIT(space_visit, the_buddy_fit)
 {
-    with_two_regions((quire_space_options){.fit = QUIRE_FIT_BUDDY, .granule = 16});
+    with_two_regions((quire_space_options){.fit = {.algorithm = QUIRE_FIT_BUDDY, .granule = 16}},
+                     false);
 }
 
 static quire_placement take(quire_space *space, uint64_t size, bool upper)
@@ -127,7 +131,7 @@ static quire_placement take(quire_space *space, uint64_t size, bool upper)
 /* Live ranges and gaps alternate, below and above the free range between the two ends. */
 UNIT(space_visit, the_linear_fit)
 {
-    quire_space *space = make_space((quire_space_options){.fit = QUIRE_FIT_LINEAR});
+    quire_space *space = make_space((quire_space_options){.fit.algorithm = QUIRE_FIT_LINEAR});
     end_at_each_position(space, 1);
     quire_range lower[9], upper[9];
     for (int i = 0; i < 9; i++) {

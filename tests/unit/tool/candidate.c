@@ -16,7 +16,6 @@ static candidate_scope scope_of(uint64_t peak)
 {
     return (candidate_scope){.peak_bytes = peak,
                              .largest = 256,
-                             .default_page_size = 32 * MIB,
                              .least_page = 256,
                              .max_page = 1024 * GIB,
                              .fit = ANY_FIT};
@@ -85,10 +84,13 @@ UNIT(candidate, every_fit_page_size_and_policy_is_listed)
     candidate_scope scope = scope_of(6 * GIB);
     scope.largest = GIB;
     listed l = make(&scope);
-    CHECK_EQ(count_fit(&l, QUIRE_FIT_SEGREGATED), 8 * 2 * 2 * 3);
-    CHECK_EQ(count_fit(&l, QUIRE_FIT_FIRST), 8 * 2 * 2 * 3);
-    CHECK_EQ(count_fit(&l, QUIRE_FIT_BUDDY), 8 * 2 * 2 * 3);
+    for (int fit = 0; fit < 3; fit++) {
+        static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
+        CHECK_EQ(count_fit(&l, fits[fit]), 3 + 8 * 2 * 2 * 3); /* 3: pages that follow use */
+    }
     CHECK_EQ(count_fit(&l, QUIRE_FIT_LINEAR), 3);
+    CHECK_EQ(l.count, MAX_CANDIDATES);
+    CHECK(has_size(&l, 0));
     for (uint64_t size = 2 * MIB; size <= 256 * MIB; size *= 2)
         CHECK(has_size(&l, size));
 }
@@ -98,8 +100,8 @@ UNIT(candidate, page_sizes_end_where_one_page_holds_everything)
     candidate_scope scope = scope_of(5 * MIB);
     listed l = make(&scope);
     CHECK(has_size(&l, 2 * MIB) && has_size(&l, 4 * MIB) && has_size(&l, 8 * MIB));
-    CHECK(!has_size(&l, 16 * MIB));
-    CHECK(has_size(&l, 32 * MIB)); /* the default is always listed, for comparison */
+    CHECK(!has_size(&l, 16 * MIB) && !has_size(&l, 32 * MIB));
+    CHECK(has_size(&l, 0)); /* the default is always listed, for comparison */
     scope = scope_of(8 * MIB);
     l = make(&scope);
     CHECK(has_size(&l, 8 * MIB) && !has_size(&l, 16 * MIB));
@@ -158,7 +160,8 @@ UNIT(candidate, retention_is_whole_pages_and_less_than_the_total)
         const candidate *c = &l.list[i];
         bool is_some = c->retention == RETENTION_SOME;
         CHECK_EQ(c->retained_bytes != 0, is_some);
-        CHECK(c->retained_bytes < scope.peak_bytes && c->retained_bytes % c->page_size == 0);
+        CHECK(c->retained_bytes < scope.peak_bytes);
+        CHECK_EQ(c->retained_bytes % (c->page_size ? c->page_size : MIB), 0);
         some += is_some;
     }
     CHECK(some > 0);
@@ -211,19 +214,21 @@ UNIT(candidate, the_largest_numbers_do_not_overflow)
 
 UNIT(candidate, the_defaults_set_no_option)
 {
-    candidate c = {.page_size = 32 * MIB, .is_default_size = true};
+    candidate c = {.page_size = 0};
+    CHECK_STR(candidate_pages_text(&c).text, "by use");
     CHECK_STR(candidate_policy_text(&c).text, "default");
     CHECK_STR(candidate_c_text(&c).text, "quire_memory_options options = {0};\n");
     quire_memory_options options = candidate_options(&c);
     CHECK_EQ(options.pages.retained_empty_bytes, 0);
     CHECK_EQ(options.pages.growth_percent, 0);
+    CHECK_EQ(options.pages.page_size, 0);
 }
 
 UNIT(candidate, a_fit_alone_sets_no_page_policy)
 {
-    candidate c = {.fit = QUIRE_FIT_FIRST, .page_size = 32 * MIB, .is_default_size = true};
+    candidate c = {.fit = QUIRE_FIT_FIRST};
     CHECK_STR(candidate_c_text(&c).text, "quire_memory_options options = {\n"
-                                         "    .fit = QUIRE_FIT_FIRST,\n"
+                                         "    .fit.algorithm = QUIRE_FIT_FIRST,\n"
                                          "};\n");
 }
 
@@ -239,9 +244,10 @@ UNIT(candidate, every_option_is_written_in_words_and_in_c)
     CHECK_STR(
         candidate_policy_text(&c).text,
         "doubling from 8.50 MiB, dedicated from 32 MiB, keeps at most 128 MiB of empty pages");
+    CHECK_STR(candidate_pages_text(&c).text, "64 MiB");
     CHECK_STR(candidate_c_text(&c).text,
               "quire_memory_options options = {\n"
-              "    .fit = QUIRE_FIT_BUDDY,\n"
+              "    .fit.algorithm = QUIRE_FIT_BUDDY,\n"
               "    .pages = {\n"
               "        .page_size = UINT64_C(64) << 20, /* 64 MiB */\n"
               "        .first_page_size = UINT64_C(8704) << 10, /* 8.50 MiB */\n"
@@ -251,7 +257,7 @@ UNIT(candidate, every_option_is_written_in_words_and_in_c)
               "    },\n"
               "};\n");
     quire_memory_options options = candidate_options(&c);
-    CHECK_EQ(options.fit, QUIRE_FIT_BUDDY);
+    CHECK_EQ(options.fit.algorithm, QUIRE_FIT_BUDDY);
     CHECK_EQ(options.pages.page_size, 64 * MIB);
     CHECK_EQ(options.pages.first_page_size, 8704 * 1024);
     CHECK_EQ(options.pages.growth_percent, 100);
@@ -261,7 +267,7 @@ UNIT(candidate, every_option_is_written_in_words_and_in_c)
 
 UNIT(candidate, retentions_are_written_differently)
 {
-    candidate c = {.retention = RETENTION_NONE, .page_size = 1000, .is_default_size = false};
+    candidate c = {.retention = RETENTION_NONE, .page_size = 1000};
     CHECK_EQ(candidate_options(&c).pages.retained_empty_bytes, 1);
     CHECK_HAS(candidate_c_text(&c).text, ".retained_empty_bytes = 1,");
     CHECK_HAS(candidate_c_text(&c).text, ".page_size = UINT64_C(1000),");

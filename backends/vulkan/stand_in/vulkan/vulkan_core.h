@@ -1,6 +1,6 @@
 /*
  * vulkan_core.h - a substitute for Khronos's header on machines without it: the types that
- * quire/vulkan.h and quire/vulkan_sparse.h use, so that stubs.c compiles. Structs are incomplete,
+ * quire/vulkan.h and quire/vulkan_sparse.h use, so that the stubs compile. Structs are incomplete,
  * except for those that the headers contain by value.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_STAND_IN_H
@@ -20,6 +20,7 @@ typedef uint64_t VkDeviceMemory, VkBuffer, VkImage, VkImageView, VkSampler, VkSe
 typedef uint64_t VkDeviceSize, VkDeviceAddress;
 
 typedef uint32_t VkBufferUsageFlags, VkExternalMemoryHandleTypeFlags, VkImageAspectFlags;
+typedef uint32_t VkQueueFlags, VkSampleCountFlags;
 typedef enum VkFormat { VK_FORMAT_UNDEFINED = 0, VK_FORMAT_MOST = 0x7fffffff } VkFormat;
 typedef enum VkImageLayout {
     VK_IMAGE_LAYOUT_UNDEFINED = 0,

@@ -87,6 +87,15 @@ static inline bool qi_atomic_exchange_if_u64(qi_atomic_u64 *target, uint64_t *se
     return model_exchange_if(target, sizeof *target, seen, value, MODEL_ACQUIRE | MODEL_RELEASE);
 }
 
+static inline bool qi_atomic_exchange_if_u32(qi_atomic_u32 *target, uint32_t *seen, uint32_t value)
+{
+    uint64_t wanted = *seen;
+    bool is_done =
+        model_exchange_if(target, sizeof *target, &wanted, value, MODEL_ACQUIRE | MODEL_RELEASE);
+    *seen = (uint32_t)wanted;
+    return is_done;
+}
+
 static inline void qi_atomic_init_u32(qi_atomic_u32 *target, uint32_t value)
 {
     *target = value;
@@ -118,9 +127,9 @@ static inline bool qi_atomic_take_u64(qi_atomic_u64 *target, uint64_t seen, uint
     return model_exchange_if(target, sizeof *target, &seen, value, MODEL_ACQUIRE);
 }
 
-static inline uint32_t qi_atomic_swap_acquire_u32(qi_atomic_u32 *target, uint32_t value)
+static inline uint32_t qi_atomic_swap_release_u32(qi_atomic_u32 *target, uint32_t value)
 {
-    return (uint32_t)model_swap(target, sizeof *target, value, MODEL_ACQUIRE);
+    return (uint32_t)model_swap(target, sizeof *target, value, MODEL_RELEASE);
 }
 
 static inline uint32_t qi_atomic_add_u32(qi_atomic_u32 *target, uint32_t value)

@@ -9,7 +9,7 @@
 
 /* ---- in pages -------------------------------------------------------------------------------- */
 
-UNIT(vulkan_layer, five_hundred_allocations_are_one_of_the_driver)
+UNIT(vulkan_layer, five_hundred_allocations_are_five_of_the_driver)
 {
     enum { COUNT = 500 };
     fv_fixture f;
@@ -19,17 +19,45 @@ UNIT(vulkan_layer, five_hundred_allocations_are_one_of_the_driver)
     lf_open_named(&f, "amd-bar");
     for (int i = 0; i < COUNT; i++)
         pieces[i] = lf_make_piece(&f, 1 + lf_random(&random) % (40 * KIB), 0);
-    CHECK_EQ(lf_driver_allocations(&f), 1);
+    CHECK_EQ(lf_driver_allocations(&f), 5); /* pages of 1, 1, 2, 4 and 8 MiB */
     for (int i = 0; i < COUNT; i++) {
         places[i] = fv_place_of(f.driver, (uint64_t)(uintptr_t)pieces[i].buffer);
         CHECK(places[i].memory != VK_NULL_HANDLE && places[i].memory != pieces[i].memory);
         for (int k = 0; k < i; k++)
-            CHECK(places[i].offset + places[i].size <= places[k].offset ||
+            CHECK(places[i].memory != places[k].memory ||
+                  places[i].offset + places[i].size <= places[k].offset ||
                   places[k].offset + places[k].size <= places[i].offset);
     }
     for (int i = 0; i < COUNT; i++)
         lf_end_piece(&f, &pieces[i]);
     fv_fixture_close(&f);
+}
+
+/* Pages of a memory type start small and grow with use. A layout has units of 128 KiB of
+   bufferImageGranularity, which each range has for itself. */
+UNIT(vulkan_layer, a_small_program_reserves_a_mebibyte_on_every_layout)
+{
+    enum { COUNT = 20 };
+    for (uint32_t i = 0; i < fv_layout_count; i++) {
+        fv_fixture f;
+        VkDeviceMemory memories[COUNT];
+        uint64_t reserved = 0;
+        if (fv_layouts[i].granularity > 16 * KIB)
+            continue;
+        lf_open(&f, &fv_layouts[i], 0);
+        uint32_t type = 0;
+        while (fv_layouts[i].types[type].propertyFlags & VK_MEMORY_PROPERTY_PROTECTED_BIT ||
+               !(fv_layouts[i].types[type].propertyFlags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT))
+            type++;
+        for (int k = 0; k < COUNT; k++)
+            memories[k] = lf_allocate(&f, 16 * KIB, type, NULL);
+        for (uint32_t heap = 0; heap < fv_layouts[i].heap_count; heap++)
+            reserved += fv_usage(f.driver, 0, heap).bytes;
+        CHECK_EQ(reserved, MIB);
+        for (int k = 0; k < COUNT; k++)
+            lf_release(&f, memories[k]);
+        fv_fixture_close(&f);
+    }
 }
 
 /* Copies random bytes to the device and back, between memory of two types. */

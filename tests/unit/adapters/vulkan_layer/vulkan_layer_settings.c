@@ -51,13 +51,28 @@ UNIT(vulkan_layer_settings, settings_change_pages_and_thresholds)
     remove(path);
 }
 
+UNIT(vulkan_layer_settings, a_page_size_applies_to_the_first_page)
+{
+    enum { COUNT = 200 };
+    fv_fixture f;
+    VkDeviceMemory memories[COUNT];
+    setenv("QUIRE_LAYER_PAGE_SIZE", "32M", 1);
+    lf_open_named(&f, "amd-bar");
+    for (int i = 0; i < COUNT; i++)
+        memories[i] = lf_allocate(&f, 64 * KIB, 0, NULL);
+    CHECK_EQ(lf_driver_allocations(&f), 1);
+    for (int i = 0; i < COUNT; i++)
+        lf_release(&f, memories[i]);
+    fv_fixture_close(&f);
+}
+
 UNIT(vulkan_layer_settings, an_invalid_setting_refuses_the_device)
 {
     static const char *const BAD[][2] = {
         {"QUIRE_LAYER_PAGE_SIZE", "0"},  {"QUIRE_LAYER_PAGE_SIZE", "1X"},
         {"QUIRE_LAYER_THRESHOLD", "-5"}, {"QUIRE_LAYER_RETAIN", "99999999999999999999"},
         {"QUIRE_LAYER_FIT", "linear"},   {"QUIRE_LAYER_DEDICATED", "yes"},
-        {"QUIRE_LAYER_STATS", "1"},
+        {"QUIRE_LAYER_STATS", "1"},      {"QUIRE_LAYER_ZERO", "1"},
     };
     const fv_layout *layout = fv_layout_named("amd-bar");
     for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
@@ -122,6 +137,23 @@ UNIT(vulkan_layer_settings, functions_that_the_next_layer_lacks_are_not_offered)
     CHECK(f.get_of_device(f.device, "vkNoSuchThing") == NULL);
     CHECK(f.get(f.instance, "vkAllocateMemory") == f.get_of_device(f.device, "vkAllocateMemory"));
     CHECK(f.get(f.instance, "vkNoSuchThing") == NULL);
+    fv_fixture_close(&f);
+}
+
+/* Functions and structs of later versions: what the layer does not know is the driver's. */
+UNIT(vulkan_layer_settings, functions_and_structs_that_the_layer_does_not_know_are_the_drivers)
+{
+    static const char *const FUNCTIONS[] = {"vkCreateSampler", "vkCreateBuffer", "vkQueueSubmit"};
+    fv_fixture f;
+    lf_open_named(&f, "amd-bar");
+    PFN_vkGetInstanceProcAddr driver = fv_door(f.driver);
+    PFN_vkGetDeviceProcAddr of_device =
+        (PFN_vkGetDeviceProcAddr)driver(f.instance, "vkGetDeviceProcAddr");
+    for (size_t i = 0; i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++)
+        CHECK(f.get_of_device(f.device, FUNCTIONS[i]) == of_device(f.device, FUNCTIONS[i]));
+    const VkBaseInStructure unknown = {.sType = (VkStructureType)1999999999};
+    fv_allow(f.driver, "fv-chain");
+    lf_expect_passed(&f, 1000, 0, &unknown);
     fv_fixture_close(&f);
 }
 

@@ -6,6 +6,7 @@
 #include "quire/cuda_array.h"
 #include "tests/support/child.h"
 #include "tests/support/cuda_bench.h"
+#include "tests/support/on_stream.h"
 #include "tests/support/unit.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
@@ -149,6 +150,63 @@ UNIT(cuda_array, images_of_optimal_tiling_are_arrays_side_by_side_in_one_page)
     CHECK_EQ(info_of(memory, images[1]).offset, 64 * KIB);
     copy_all(&b, info_of(memory, images[1]).array, (extent){100, 60, 1}, 9, true);
     copy_all(&b, info_of(memory, images[2]).array, (extent){100, 60, 1}, 2, false);
+    cuda_bench_end(&b);
+}
+
+/* In the order of a stream an array takes the place of one whose work may still run, and the call
+   says where it lies. */
+UNIT(cuda_array, arrays_reuse_places_in_the_order_of_a_stream)
+{
+    cuda_bench b;
+    quire_stream *stream = NULL;
+    quire_allocation_info first, again;
+    quire_memory *memory = begin_h200(&b);
+    CHECK_OK(quire_stream_create(b.device, NULL, &stream));
+    MAKE(memory, .width = 64, .height = 64, .channel_count = 4);
+    quire_image image = MAKE(memory, .width = 64, .height = 64, .channel_count = 4,
+                             .name = "texture", .stream = stream, .info = &first);
+    CHECK_EQ(first.offset, info_of(memory, image).offset);
+    CHECK_EQ(first.object, QUIRE_OBJECT_IMAGE);
+    CHECK_OK(quire_free_on(memory, image.allocation, stream));
+    image = MAKE(memory, .width = 64, .height = 64, .channel_count = 4, .stream = stream,
+                 .info = &again);
+    CHECK_EQ(again.offset, first.offset);
+    CHECK(again.native != first.native);
+    copy_all(&b, info_of(memory, image).array, (extent){64, 64, 1}, 3, true);
+    copy_all(&b, info_of(memory, image).array, (extent){64, 64, 1}, 3, false);
+    CHECK_OK(quire_free_on(memory, image.allocation, stream));
+    image = MAKE(memory, .width = 64, .height = 64, .channel_count = 4, .info = &first);
+    CHECK(first.offset != again.offset); /* not on the stream */
+    const quire_cuda_array_options none = {.width = 0, .info = &first};
+    CHECK_FAILS(quire_cuda_array_create(memory, &none, &image), INVALID);
+    CHECK_EQ(first.native, 0);
+    quire_point point;
+    CHECK_OK(quire_stream_mark(stream, &point));
+    CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
+    CHECK_OK(quire_collect(memory, NULL));
+    CHECK_OK(quire_stream_destroy(&stream));
+    cuda_bench_end(&b);
+}
+
+/* Of the default memories only that of tile pools can hold an array, with a choice or without. */
+UNIT(cuda_array, an_image_needs_no_memory)
+{
+    cuda_bench b;
+    quire_memory *memory = NULL;
+    quire_memory_info info;
+    quire_image image;
+    uint32_t kind;
+    begin_h200(&b);
+    const quire_image_options options = {.width = 100, .height = 60, .channel_count = 4};
+    const quire_kind_choice others = {.kinds = {.avoided = QUIRE_OBJECTS_ONLY}};
+    CHECK_OK(quire_cuda_find_kind(b.device, QUIRE_CUDA_TILES, -1, &kind));
+    CHECK_OK(quire_device_image_create(b.device, NULL, &options, &memory, &image));
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    CHECK_EQ(info.kind, kind);
+    CHECK(info_of(memory, image).array != NULL);
+    CHECK_OK(quire_free(memory, image.allocation));
+    CHECK_FAILS(quire_device_image_create(b.device, &others, &options, &memory, &image),
+                UNSUPPORTED);
     cuda_bench_end(&b);
 }
 
@@ -358,15 +416,18 @@ UNIT(cuda_array, a_tile_pool_has_no_bytes_and_nobody_else_gets_it)
     const quire_copy_options within = {.from = {.memory = memory, .allocation = a},
                                        .to = {.memory = memory, .allocation = a, .offset = 4},
                                        .size = 1};
-    CHECK_FAILS(quire_copy(&out), UNSUPPORTED);
-    CHECK_FAILS(quire_copy(&within), UNSUPPORTED);
+    CHECK_FAILS(quire_copy(&out, NULL), UNSUPPORTED);
+    CHECK_FAILS(quire_copy(&within, NULL), UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "objects only");
-    CHECK_FAILS(quire_fill(memory, a, 0, 1, 7), UNSUPPORTED);
+    CHECK_FAILS(quire_fill(memory, a, &(quire_fill_options){.size = 1, .value = 7}, NULL),
+                UNSUPPORTED);
     quire_stream *stream;
     quire_point done;
     CHECK_OK(quire_stream_create(b.device, NULL, &stream));
-    CHECK_FAILS(quire_fill_on(stream, memory, a, 0, 1, 7, &done), UNSUPPORTED);
-    CHECK_FAILS(quire_copy_on(stream, &out, &done), UNSUPPORTED);
+    CHECK_FAILS(quire_fill(memory, a,
+                           &(quire_fill_options){.size = 1, .value = 7, .stream = stream}, &done),
+                UNSUPPORTED);
+    CHECK_FAILS(copy_on_stream(stream, &out, &done), UNSUPPORTED);
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_FAILS(
         quire_image_create(memory, &(quire_image_options){.width = 8, .zero = true}, &image),
@@ -400,7 +461,7 @@ UNIT(cuda_array, forms_that_no_array_has_are_refused_and_leave_nothing)
         {{.width = 8, .depth = 2, .layers = 2}, INVALID},
         {{.width = 8, .levels = 5}, INVALID},
         {{.width = 8, .levels = 99}, INVALID},
-        {{.width = 8, .unused = {0, 0, 0, 1}}, INVALID},
+        {{.width = 8, .unused = {0, 1}}, INVALID},
         {{.width = UINT32_MAX}, UNSUPPORTED},
         {{.width = 131072, .height = 131072, .channel_count = 4, .channel_type = QUIRE_FLOAT32},
          QUIRE_ERROR_OUT_OF_DEVICE_MEMORY},

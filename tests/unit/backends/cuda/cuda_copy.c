@@ -39,7 +39,7 @@ static void copy(place *to, place *from, quire_copy_options o)
     o.to.allocation = to->allocation;
     o.from.memory = from->memory;
     o.from.allocation = from->allocation;
-    CHECK_OK(quire_copy(&o));
+    CHECK_OK(quire_copy(&o, NULL));
     o.rows += !o.rows;
     o.slices += !o.slices;
     for (uint64_t k = 0; k < o.slices; k++)
@@ -113,13 +113,13 @@ UNIT(cuda_copy, boxes_go_to_the_host_and_come_from_it_in_one_call)
     o.to.allocation = inside.allocation;
     o.host_from = bytes;
     b.fc->reset_counters();
-    CHECK_OK(quire_copy(&o));
+    CHECK_OK(quire_copy(&o, NULL));
     CHECK_EQ(b.fc->calls("cuMemcpy3D"), 1);
     o.from = o.to;
     o.to = BOX.from;
     o.host_from = NULL;
     o.host_to = back;
-    CHECK_OK(quire_copy(&o));
+    CHECK_OK(quire_copy(&o, NULL));
     CHECK_EQ(b.fc->calls("cuMemcpy3D"), 2);
     for (uint64_t k = 0; k < 4; k++)
         for (uint64_t i = 0; i < 9; i++) {

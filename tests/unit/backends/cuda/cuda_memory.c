@@ -341,7 +341,7 @@ UNIT(cuda_memory, pages_of_every_kind_are_as_aligned_as_asked)
 {
     for (int i = 0; i < QUIRE_CUDA_TILES; i++) { /* which have no addresses */
         cuda_bench b;
-        const quire_memory_options options = {.max_alignment = 64 * MIB,
+        const quire_memory_options options = {.fit.max_alignment = 64 * MIB,
                                               .pages = {.page_size = 2 * MIB}};
         quire_allocation a;
         quire_memory *memory = begin(
@@ -421,9 +421,17 @@ UNIT(cuda_memory, what_others_have_is_taken_into_account)
     CHECK_EQ(budget.used, 10 * MIB);
     CHECK_EQ(budget.usage, 80 * MIB);
     CHECK_EQ(budget.available, 20 * MIB);
-    CHECK_FAILS(quire_allocate(
-                    memory, &(quire_allocation_options){.size = 22 * MIB, .dedicated = true}, &a),
-                QUIRE_ERROR_OVER_BUDGET);
+    const quire_allocation_options more = {.size = 22 * MIB, .dedicated = true};
+    uint64_t calls = b.fc->calls("cuMemCreate");
+    CHECK_FAILS(quire_allocate(memory, &more, &a), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_HAS(quire_last_error(), "CUDA_ERROR_OUT_OF_MEMORY"); /* the driver decides */
+    CHECK_EQ(b.fc->calls("cuMemCreate"), calls + 1);
+    quire_memory *strict;
+    CHECK_OK(quire_memory_create(
+        b.device, &(quire_memory_options){.kind_mask = 1, .within_budget = true}, &strict));
+    CHECK_FAILS(quire_allocate(strict, &more, &a), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(b.fc->calls("cuMemCreate"), calls + 1);
+    CHECK_OK(quire_memory_destroy(&strict));
     cuda_bench_end(&b);
 }
 

@@ -174,7 +174,7 @@ UNIT(host, profiles_that_cannot_be_a_device_are_refused)
     quire_host_profile profile = good;
     const quire_host_options options = {.profile = &profile};
     profile.kind_count = 0;
-    expect_no_device(&options, "1 heaps and 0 memory kinds");
+    expect_no_device(&options, "1 heap and 0 memory kinds");
     profile.kind_count = 33;
     expect_no_device(&options, "33 memory kinds");
     profile = good;
@@ -368,7 +368,7 @@ UNIT(host, address_space_is_taken_for_the_page_alone_and_given_back)
 {
     quire_device *device = open_host((quire_host_options){.row_alignment = 0});
     quire_memory *memory =
-        create(device, (quire_memory_options){.max_alignment = GIB}); /* an approximate limit */
+        create(device, (quire_memory_options){.fit.max_alignment = GIB}); /* an approximate limit */
     uint64_t before = 0, during = 0, after = 0, resident = 0;
     measure(&before, &resident);
     for (int i = 0; i < 16; i++)

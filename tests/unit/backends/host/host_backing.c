@@ -288,7 +288,7 @@ UNIT(host_backing, every_page_is_aligned_to_2_mib_or_to_what_the_memory_asks)
         bench b;
         make(&b, (quire_host_options){.backing = BACKINGS[i % 2]},
              (quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
-                                    .max_alignment = alignments[i / 2],
+                                    .fit.max_alignment = alignments[i / 2],
                                     .pages = {.page_size = PAGE}});
         for (uint32_t page = 0; page < 4; page++) {
             allocate(&b, PAGE);

@@ -15,8 +15,9 @@ static void begin(quire_host_options options)
 {
     options.device.host_memory = unit_memory();
     CHECK_OK(quire_host_open(&options, &device));
-    CHECK_OK(
-        quire_memory_create(device, &(quire_memory_options){.pages = {.page_size = MIB}}, &memory));
+    CHECK_OK(quire_memory_create(
+        device, &(quire_memory_options){.pages = {.page_size = MIB}, .within_budget = true},
+        &memory));
 }
 
 static void end(void)
@@ -46,10 +47,27 @@ UNIT(host_budget, the_options_budgets_hold)
         CHECK_OK(allocate(MIB));
     CHECK_FAILS(allocate(1), QUIRE_ERROR_OVER_BUDGET);
     CHECK_HAS(quire_last_error(),
-              "heap 0 has 3 MiB of pages and 0 B of other memory, and its budget is");
+              "budget of heap 0 (3 MiB of pages and 0 B of other memory in use)");
     CHECK_EQ(budget_of(0).budget, 3 * MIB);
     CHECK_EQ(budget_of(0).usage, 3 * MIB);
     CHECK_EQ(budget_of(0).available, 0);
+    end();
+}
+
+UNIT(host_budget, budgets_are_advice_to_other_memories)
+{
+    begin((quire_host_options){.budgets = {MIB}});
+    quire_memory *other;
+    quire_memory_stats stats;
+    quire_allocation made;
+    CHECK_OK(quire_memory_create(device, NULL, &other));
+    CHECK_OK(allocate(MIB));
+    CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = MIB}, &made));
+    CHECK_OK(quire_memory_get_stats(other, &stats));
+    CHECK_EQ(stats.pages_over_budget, 1);
+    CHECK_EQ(budget_of(0).usage, 2 * MIB);
+    CHECK_FAILS(allocate(1), QUIRE_ERROR_OVER_BUDGET);
+    quire_memory_destroy_all(&other);
     end();
 }
 

@@ -354,8 +354,8 @@ UNIT(host_stream, what_is_freed_on_a_stream_is_free_once_it_was_run)
     CHECK_OK(quire_free_on(memory, a, stream));
     CHECK_OK(quire_collect(memory, &released));
     CHECK_EQ(released, 0);
-    CHECK_OK(quire_allocate_on(memory, &(quire_allocation_options){.size = 64 * KIB}, stream,
-                               &other)); /* at once */
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 64 * KIB, .stream = stream},
+                            &other)); /* at once */
     CHECK_OK(quire_free_on(memory, other, stream));
     (void)mark(stream);
     CHECK_OK(quire_collect(memory, &released));

@@ -51,7 +51,8 @@ static quire_result copy(quire_memory *to, quire_allocation into, quire_memory *
     return quire_copy(
         &(quire_copy_options){.to = {.memory = to, .allocation = into, .offset = AT},
                               .from = {.memory = from, .allocation = of, .offset = AT},
-                              .size = SIZE});
+                              .size = SIZE},
+        NULL);
 }
 
 /* Writes to one memory, copies to the other, and reads there. */
@@ -99,13 +100,13 @@ UNIT(plugin_copy, the_functions_that_are_called)
     CHECK_EQ(b.tp->calls(D2H), down + 1);
     CHECK_EQ(b.tp->calls(H2D), up + 1);
     quire_allocation a = allocate(m);
-    CHECK_OK(quire_fill(m, a, 0, SIZE, 0x5a));
+    CHECK_OK(quire_fill(m, a, &(quire_fill_options){.size = SIZE, .value = 0x5a}, NULL));
     CHECK_EQ(b.tp->calls(SET), 1);
     CHECK_OK(quire_read(m, a, 0, out, SIZE));
     for (int i = 0; i < SIZE; i++)
         CHECK_EQ(out[i], 0x5a);
     quire_allocation on_host = allocate(host);
-    CHECK_OK(quire_fill(host, on_host, 0, SIZE, 7));
+    CHECK_OK(quire_fill(host, on_host, &(quire_fill_options){.size = SIZE, .value = 7}, NULL));
     CHECK_EQ(b.tp->calls(SET), 1);
     plugin_bench_end(&b);
 }
@@ -163,7 +164,7 @@ UNIT(plugin_copy, a_fill_is_written)
     begin(&b, TP_BIT(SET));
     quire_memory *m = plugin_bench_memory(&b, 0, 0, NULL);
     quire_allocation a = allocate(m);
-    CHECK_OK(quire_fill(m, a, 0, SIZE, 0x5a));
+    CHECK_OK(quire_fill(m, a, &(quire_fill_options){.size = SIZE, .value = 0x5a}, NULL));
     CHECK(b.tp->calls(H2D) > 0);
     CHECK_OK(quire_read(m, a, 0, out, SIZE));
     for (int i = 0; i < SIZE; i++)
@@ -173,7 +174,8 @@ UNIT(plugin_copy, a_fill_is_written)
     begin(&b, TP_BIT(SET) | TP_BIT(H2D) | TP_BIT(H2D + ON_STREAM));
     m = plugin_bench_memory(&b, 0, 0, NULL);
     a = allocate(m);
-    CHECK_FAILS(quire_fill(m, a, 0, SIZE, 0x5a), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_FAILS(quire_fill(m, a, &(quire_fill_options){.size = SIZE, .value = 0x5a}, NULL),
+                QUIRE_ERROR_UNSUPPORTED);
     CHECK_FAILS(quire_allocate(m, &(quire_allocation_options){.size = 10, .zero = true}, &a),
                 QUIRE_ERROR_UNSUPPORTED);
     plugin_bench_end(&b);

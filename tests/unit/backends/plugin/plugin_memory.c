@@ -197,8 +197,9 @@ UNIT(plugin_memory, the_budget_is_what_the_plugin_tells)
 {
     plugin_bench b;
     quire_budget_info info;
-    quire_memory *m = open_with(&b, &(tp_options){.bytes = 64 * MIB, .sizes = {4096}}, 0,
-                                &(quire_memory_options){.pages = {.page_size = MIB}});
+    quire_memory *m =
+        open_with(&b, &(tp_options){.bytes = 64 * MIB, .sizes = {4096}}, 0,
+                  &(quire_memory_options){.pages = {.page_size = MIB}, .within_budget = true});
     allocate(m, (quire_allocation_options){.size = 1000});
     CHECK_OK(quire_device_get_budget(b.device, 0, &info));
     CHECK_EQ(info.size, 64 * MIB);
@@ -249,7 +250,7 @@ UNIT(plugin_memory, auto_growth_with_the_plugins_numbers)
     CHECK_EQ(policy.size_granularity, 512);
     CHECK_EQ(policy.extra_padding, 32);
     quire_memory *m = plugin_bench_memory(
-        &b, 0, 0, &(quire_memory_options){.pages = policy, .max_alignment = 4096});
+        &b, 0, 0, &(quire_memory_options){.pages = policy, .fit.max_alignment = 4096});
     expect_page(&b, m, 480, 512);
     expect_page(&b, m, 481, 1024);
     expect_page(&b, m, MIB, MIB + 512);
@@ -268,7 +269,7 @@ UNIT(plugin_memory, naive_best_fit_with_the_plugins_numbers)
     CHECK_EQ(policy.page_size, 65536);
     CHECK_EQ(policy.extra_padding, 64);
     quire_memory *m = plugin_bench_memory(
-        &b, 0, 0, &(quire_memory_options){.pages = policy, .max_alignment = 4096});
+        &b, 0, 0, &(quire_memory_options){.pages = policy, .fit.max_alignment = 4096});
     expect_page(&b, m, 4032, 65536);
     for (int i = 0; i < 15; i++)
         expect_page(&b, m, 4032, 0);

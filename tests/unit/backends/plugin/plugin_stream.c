@@ -4,6 +4,7 @@
 
 #include "quire/transfer.h"
 #include "tests/support/plugin_bench.h"
+#include "tests/support/on_stream.h"
 #include "tests/support/unit.h"
 
 enum { SIZE = 3000 };
@@ -52,7 +53,7 @@ static quire_point write_on(world *w, int stream)
     quire_point done;
     const quire_copy_options options = {
         .to = {.memory = w->memory, .allocation = w->made}, .host_from = in, .size = SIZE};
-    CHECK_OK(quire_copy_on(w->b.streams[stream], &options, &done));
+    CHECK_OK(copy_on_stream(w->b.streams[stream], &options, &done));
     return done;
 }
 
@@ -252,7 +253,7 @@ static void there_and_back(uint64_t absent, bool waits)
                                        {.to = second, .from = first, .size = SIZE},
                                        {.host_to = out, .from = second, .size = SIZE}};
     for (int i = 0; i < 3; i++)
-        CHECK_OK(quire_copy_on(w.b.streams[0], &ways[i], &done[i]));
+        CHECK_OK(copy_on_stream(w.b.streams[0], &ways[i], &done[i]));
     CHECK_EQ(memcmp(in, out, SIZE) != 0, waits);
     CHECK_OK(quire_point_await(&done[2], QUIRE_FOREVER));
     CHECK(!memcmp(in, out, SIZE));
@@ -273,7 +274,9 @@ UNIT(plugin_stream, fills_are_done_on_return)
     world w;
     quire_point done;
     begin(&w, NULL);
-    CHECK_OK(quire_fill_on(w.b.streams[0], w.memory, w.made, 0, SIZE, 9, &done));
+    CHECK_OK(quire_fill(w.memory, w.made,
+                        &(quire_fill_options){.size = SIZE, .value = 9, .stream = w.b.streams[0]},
+                        &done));
     CHECK(w.b.tp->look(w.address, out, SIZE));
     CHECK(out[0] == 9 && out[SIZE - 1] == 9);
     plugin_bench_end(&w.b);
@@ -320,8 +323,8 @@ UNIT(plugin_stream, a_copy_between_devices_on_either_stream)
         const quire_copy_options options = {.to = {.memory = peer, .allocation = target},
                                             .from = {.memory = w.memory, .allocation = w.made},
                                             .size = SIZE};
-        CHECK_OK(quire_fill(peer, target, 0, SIZE, 0));
-        CHECK_OK(quire_copy_on(streams[i], &options, &done));
+        CHECK_OK(quire_fill(peer, target, &(quire_fill_options){.size = SIZE}, NULL));
+        CHECK_OK(copy_on_stream(streams[i], &options, &done));
         CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
         CHECK_EQ(w.b.tp->calls(328), i + 1);
         CHECK_OK(quire_read(peer, target, 0, out, SIZE));

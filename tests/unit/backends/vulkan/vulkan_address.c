@@ -72,6 +72,48 @@ UNIT(vulkan_address, ranges_have_the_address_of_their_place_in_the_page)
     vulkan_bench_end(&b);
 }
 
+/* No buffer can cover a shared page if the driver requires a dedicated page for each. */
+UNIT(vulkan_address, a_page_that_no_buffer_can_cover_has_no_address)
+{
+    vulkan_bench b;
+    quire_vulkan_range range;
+    quire_memory *memory = begin(&b, FV_REQUIRE_DEDICATED, NULL);
+    quire_allocation raw = allocate(memory);
+    CHECK_EQ(address_of(memory, raw), 0);
+    CHECK_FAILS(quire_vulkan_page_buffer(memory, raw, &range), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "requires a dedicated page");
+    vulkan_bench_end(&b);
+}
+
+/* A memory that finds addresses queries each page when it is made, or the buffer that it is
+   dedicated to. */
+UNIT(vulkan_address, reported_addresses_are_found)
+{
+    for (int dedicated = 0; dedicated < 2; dedicated++) {
+        vulkan_bench b;
+        quire_buffer buffer;
+        quire_memory_options options = dedicated ? SHARED : LOCAL;
+        options.find_by_address = true;
+        vulkan_bench_begin(&b, NULL, dedicated ? FV_REQUIRE_DEDICATED : 0);
+        CHECK(vulkan_bench_open(&b, NULL));
+        quire_memory *memory = vulkan_bench_memory(&b, &options);
+        quire_allocation raw = allocate(memory), found;
+        CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000}, &buffer));
+        const quire_allocation both[] = {raw, buffer.allocation};
+        for (int i = dedicated; i < 2; i++) {
+            uint64_t address = address_of(memory, both[i]);
+            CHECK(address != 0);
+            CHECK_OK(quire_memory_find(memory, address, &found));
+            CHECK_EQ(found.id, both[i].id);
+            CHECK_OK(quire_memory_find(memory, address + 999, &found));
+            CHECK_EQ(found.id, both[i].id);
+            CHECK_OK(quire_free_at(memory, address, NULL));
+            CHECK_FAILS(quire_memory_find(memory, address, &found), QUIRE_ERROR_OUT_OF_RANGE);
+        }
+        vulkan_bench_end(&b);
+    }
+}
+
 /* The first query creates the buffer over the page. Later ones make no call. */
 UNIT(vulkan_address, a_page_is_asked_once)
 {

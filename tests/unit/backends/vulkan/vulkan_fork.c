@@ -47,7 +47,8 @@ static void begin(scene *s)
                                 &s->image));
     CHECK_OK(quire_write(s->memory, s->buffer.allocation, 0, "staged", 6));
     CHECK_OK(quire_stream_create(s->b.device, NULL, &s->stream));
-    CHECK_OK(quire_fill_on(s->stream, s->memory, s->buffer.allocation, 0, 0, 1, NULL));
+    CHECK_OK(quire_fill(s->memory, s->buffer.allocation,
+                        &(quire_fill_options){.value = 1, .stream = s->stream}, NULL));
     CHECK_OK(quire_allocate(
         s->memory, &(quire_allocation_options){.size = 8 * KIB, .alignment = 4 * KIB}, &s->range));
     CHECK_OK(quire_vulkan_alias_buffer_create(s->memory, s->range, &plain, NULL, &s->alias));
@@ -60,6 +61,8 @@ static bool is_refused(scene *s)
     quire_allocation a;
     quire_buffer buffer;
     quire_vulkan_handles handles;
+    quire_vulkan_features features;
+    quire_vulkan_queue queue;
     quire_vulkan_sparse_info info;
     quire_point point;
     bool has_passed = false;
@@ -73,6 +76,10 @@ static bool is_refused(scene *s)
            quire_stream_mark(s->stream, &point) == DENIED &&
            quire_point_has_passed(&(quire_point){s->stream, 2}, &has_passed) == DENIED &&
            quire_vulkan_get_handles(s->b.device, &handles) == DENIED &&
+           quire_vulkan_get_features(s->b.device, &features) == DENIED &&
+           quire_vulkan_get_queue(s->b.device, 0, &queue) == DENIED &&
+           quire_vulkan_queue_lock(s->b.device) == DENIED &&
+           quire_vulkan_queue_unlock(s->b.device) == DENIED &&
            quire_vulkan_sparse_bind(s->sparse, 0, 64 * KIB) == DENIED &&
            quire_vulkan_sparse_get_info(s->sparse, &info) == DENIED &&
            quire_last_result() == DENIED;

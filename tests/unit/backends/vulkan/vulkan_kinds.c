@@ -2,6 +2,7 @@
  * vulkan_kinds.c - the memory kinds that are chosen on layouts of real devices, which the fake
  * driver imitates; kinds that need a feature that is not enabled.
  */
+#include "tests/support/kind_rules.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
 
@@ -44,6 +45,7 @@ static void check_layout(const fv_layout *layout)
     CHECK_OK(quire_device_get_info(b.device, &info));
     CHECK_EQ(info.kind_count, layout->type_count);
     CHECK_EQ(info.heap_count, layout->heap_count);
+    kind_rules_check(layout->name, info.kinds, info.kind_count);
     uint32_t device = chosen_for(b.device, (quire_intent){.host_read = false});
     uint32_t upload = chosen_for(b.device, (quire_intent){.host_write = true, .upload = true});
     uint32_t readback = chosen_for(b.device, (quire_intent){.host_read = true});

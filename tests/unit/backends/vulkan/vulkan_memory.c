@@ -158,6 +158,90 @@ UNIT(vulkan_memory, what_the_driver_wants_alone_lies_alone)
     }
 }
 
+UNIT(vulkan_memory, a_zeroed_image_is_alone_only_where_the_driver_requires_it)
+{
+    static const uint32_t flags[] = {FV_DIRTY, FV_DIRTY | FV_PREFER_DEDICATED};
+    for (int i = 0; i < 2; i++) {
+        vulkan_bench b;
+        quire_image image;
+        quire_image_info info;
+        unsigned char bytes[16];
+        quire_memory *memory = begin(&b, NULL, flags[i], &LOCAL);
+        CHECK_OK(quire_image_create(
+            memory, &(quire_image_options){.width = 20, .height = 20, .zero = true}, &image));
+        CHECK_OK(quire_image_get_info(memory, image, &info));
+        CHECK(!info.place.dedicated);
+        CHECK_OK(quire_read(memory, image.allocation, 0, bytes, sizeof bytes));
+        CHECK_EQ(bytes[0] | bytes[15], 0);
+        vulkan_bench_end(&b);
+    }
+}
+
+/* With maxMemoryAllocationCount 9, of which the staging ring has one. */
+UNIT(vulkan_memory, a_preference_leaves_a_quarter_of_the_allocations)
+{
+    const VkImageCreateInfo native = {.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+                                      .imageType = VK_IMAGE_TYPE_2D,
+                                      .format = VK_FORMAT_R8G8B8A8_UNORM,
+                                      .extent = {20, 20, 1},
+                                      .mipLevels = 1,
+                                      .arrayLayers = 1,
+                                      .samples = VK_SAMPLE_COUNT_1_BIT,
+                                      .usage = VK_IMAGE_USAGE_SAMPLED_BIT};
+    const quire_image_options own = {.width = 20, .height = 20};
+    for (int by_quire = 0; by_quire < 2; by_quire++) {
+        vulkan_bench b;
+        fv_layout few = *fv_layout_named("amd-bar");
+        few.max_allocations = 9;
+        vulkan_bench_begin_with(&b, &(fv_options){.layouts = {&few}, .flags = FV_PREFER_DEDICATED});
+        CHECK(vulkan_bench_open(&b, NULL));
+        quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
+        for (int i = 0; i < 50; i++) {
+            quire_image image;
+            quire_image_info info;
+            CHECK_OK(by_quire ? quire_image_create(memory, &own, &image)
+                              : quire_vulkan_image_create(memory, &native, NULL, &image));
+            CHECK_OK(quire_image_get_info(memory, image, &info));
+            CHECK_EQ(info.place.dedicated, i < 6);
+            CHECK_EQ(page_of(&b, memory, image.allocation).dedicated, i < 6);
+        }
+        CHECK_EQ(fv_live(b.driver, FV_MEMORY), 7);
+        vulkan_bench_end(&b);
+    }
+}
+
+UNIT(vulkan_memory, a_preference_of_a_raw_range_leaves_a_quarter_of_the_allocations)
+{
+    vulkan_bench b;
+    fv_layout few = *fv_layout_named("amd-bar");
+    few.max_allocations = 9;
+    vulkan_bench_begin_with(&b, &(fv_options){.layouts = {&few}});
+    CHECK(vulkan_bench_open(&b, NULL));
+    quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
+    VkMemoryDedicatedRequirements dedicated = {.sType =
+                                                   VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS,
+                                               .prefersDedicatedAllocation = VK_TRUE};
+    const VkMemoryRequirements2 needs = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2,
+        .pNext = &dedicated,
+        .memoryRequirements = {.size = 1000, .alignment = 16, .memoryTypeBits = UINT32_MAX}};
+    quire_allocation made[100];
+    for (int i = 0; i < 100; i++) {
+        quire_allocation_options options = {.size = 0};
+        CHECK_OK(quire_vulkan_range_options(memory, &needs, false, &options));
+        CHECK_EQ(options.dedicated, i < 6);
+        CHECK_OK(quire_allocate(memory, &options, &made[i]));
+    }
+    CHECK_EQ(fv_live(b.driver, FV_MEMORY), 7);
+    for (int i = 0; i < 100; i++)
+        CHECK_OK(quire_free(memory, made[i]));
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+    quire_allocation_options options = {.size = 0};
+    CHECK_OK(quire_vulkan_range_options(memory, &needs, false, &options));
+    CHECK(options.dedicated);
+    vulkan_bench_end(&b);
+}
+
 /* ---- limits and budgets --------------------------------------------------------------------- */
 
 UNIT(vulkan_memory, the_budget_that_the_driver_tells_holds)
@@ -166,7 +250,9 @@ UNIT(vulkan_memory, the_budget_that_the_driver_tells_holds)
     quire_allocation a;
     quire_memory_info info;
     uint32_t heap;
-    quire_memory *memory = begin(&b, NULL, 0, &LOCAL);
+    quire_memory_options strict = LOCAL;
+    strict.within_budget = true;
+    quire_memory *memory = begin(&b, NULL, 0, &strict);
     quire_device_info device;
     CHECK_OK(quire_memory_get_info(memory, &info));
     CHECK_OK(quire_device_get_info(b.device, &device));
@@ -181,6 +267,60 @@ UNIT(vulkan_memory, the_budget_that_the_driver_tells_holds)
     CHECK_EQ(fv_calls(b.driver, "vkAllocateMemory"), calls); /* the driver was not called */
     fv_set_budget(b.driver, 0, heap, 0, 0);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1000 * KIB}, &more));
+    vulkan_bench_end(&b);
+}
+
+static uint32_t heap_of(vulkan_bench *b, quire_memory *memory)
+{
+    quire_memory_info info;
+    quire_device_info device;
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    CHECK_OK(quire_device_get_info(b->device, &device));
+    return device.kinds[info.kind].heap;
+}
+
+enum { REQUESTS = 256 };
+
+/* Fills a device of 256 MiB with pages of 32 MiB. */
+static quire_memory *begin_full(vulkan_bench *b, const quire_memory_options *options)
+{
+    quire_allocation a;
+    quire_memory *memory = begin(b, NULL, 0, options);
+    fv_set_capacity(b->driver, 0, heap_of(b, memory), 256 * 1024 * KIB);
+    for (int i = 0; i < 8; i++)
+        CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 32 * 1024 * KIB}, &a));
+    fv_reset_counters(b->driver);
+    return memory;
+}
+
+UNIT(vulkan_memory, a_request_that_a_full_heap_refuses_costs_one_allocation_of_the_driver)
+{
+    vulkan_bench b;
+    quire_allocation none;
+    const quire_memory_options options = {.flags = QUIRE_DEVICE_LOCAL,
+                                          .pages = {.page_size = 32 * 1024 * KIB}};
+    quire_memory *memory = begin_full(&b, &options);
+    for (int i = 0; i < REQUESTS; i++)
+        CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 4096}, &none),
+                    QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK(fv_calls(b.driver, "vkAllocateMemory") <= REQUESTS + 16);
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_memory, small_requests_beyond_the_budget_share_pages)
+{
+    vulkan_bench b;
+    quire_allocation a;
+    quire_memory_stats stats;
+    quire_memory *memory = begin(&b, NULL, 0, &(quire_memory_options){.flags = QUIRE_DEVICE_LOCAL});
+    fv_set_budget(b.driver, 0, heap_of(&b, memory), 1024 * KIB, 0);
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1024 * KIB}, &a));
+    fv_reset_counters(b.driver);
+    for (int i = 0; i < REQUESTS; i++)
+        CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 64 * KIB}, &a));
+    CHECK_OK(quire_memory_get_stats(memory, &stats));
+    CHECK_EQ(stats.pages_over_budget, fv_calls(b.driver, "vkAllocateMemory"));
+    CHECK(stats.pages_over_budget <= 16);
     vulkan_bench_end(&b);
 }
 

@@ -190,8 +190,9 @@ UNIT(vulkan_sparse, it_is_placed_by_every_fit_in_pages_of_any_size)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t k = 0; k < sizeof fits / sizeof *fits; k++) {
             quire_memory *memory = NULL;
-            const quire_memory_options options = {
-                .flags = QUIRE_DEVICE_LOCAL, .fit = fits[k], .pages = {.page_size = sizes[i]}};
+            const quire_memory_options options = {.flags = QUIRE_DEVICE_LOCAL,
+                                                  .fit.algorithm = fits[k],
+                                                  .pages = {.page_size = sizes[i]}};
             CHECK_OK(quire_memory_create(b.device, &options, &memory));
             quire_vulkan_sparse *sparse = make(memory, &WHOLE);
             uint32_t parts = check_parts(sparse);

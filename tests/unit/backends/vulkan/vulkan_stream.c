@@ -143,12 +143,10 @@ UNIT(vulkan_stream, what_it_cannot_do_on_a_stream_is_unsupported)
     quire_stream *stream = make();
     quire_allocation first = allocate(1000);
     quire_native one = native_of(first);
-    quire_copy_job to_host = job_of(&one, &one, 10), to_page = to_host, to_other = to_host;
+    quire_copy_job to_host = job_of(&one, &one, 10), to_other = to_host;
     to_host.to = NULL, to_host.host_to = out;
-    to_page.from = NULL, to_page.host_from = in;
     to_other.from_state = &b; /* of another device */
     CHECK_FAILS(copy(stream, to_host), UNSUPPORTED);
-    CHECK_FAILS(copy(stream, to_page), UNSUPPORTED);
     CHECK_FAILS(copy(stream, to_other), UNSUPPORTED);
     CHECK_FAILS(fill(stream, &one, 10, 1), UNSUPPORTED);
     one.offset++;

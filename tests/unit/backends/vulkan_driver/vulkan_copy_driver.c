@@ -159,3 +159,42 @@ UNIT(vulkan_copy_driver, host_rows_go_in_and_come_out_through_the_ring)
     CHECK(!memcmp(back, bytes, 60 * 900));
     end(&w);
 }
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+/* Random parts of all places, some of which share bytes: the later ones remain. */
+UNIT(vulkan_copy_driver, lists_are_copied_in_order)
+{
+    enum { PARTS = 500, LONGEST = 200 };
+    static unsigned char source[SIZE], found[PARTS][LONGEST];
+    static quire_page_copy writes[PARTS], reads[PARTS];
+    static world w;
+    test_random r = {11};
+    if (!begin(&w))
+        return;
+    const quire_backend *table = quire_device_backend(w.r.quire);
+    void *state = quire_device_state(w.r.quire);
+    for (int i = 0; i < SIZE; i++)
+        source[i] = (unsigned char)random_next(&r);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < PARTS; i++) {
+            place *p = &w.places[random_below(&r, PLACES)];
+            uint64_t size = 1 + random_below(&r, LONGEST), at = random_below(&r, SIZE - size);
+            uint64_t from = random_below(&r, SIZE - size);
+            writes[i] =
+                (quire_page_copy){&p->native.page, p->native.offset + at, source + from, size};
+            memcpy(p->model + at, source + from, size);
+            reads[i] = (quire_page_copy){&p->native.page, p->native.offset + at, found[i], size};
+        }
+        CHECK_OK(table->write_many(state, writes, PARTS));
+        CHECK_OK(table->read_many(state, reads, PARTS));
+        for (int i = 0; i < PARTS; i++)
+            for (int k = 0; k < PLACES; k++)
+                if (reads[i].page == &w.places[k].native.page)
+                    CHECK(!memcmp(found[i],
+                                  w.places[k].model + reads[i].offset - w.places[k].native.offset,
+                                  reads[i].size));
+    }
+    expect_models(&w);
+    end(&w);
+}

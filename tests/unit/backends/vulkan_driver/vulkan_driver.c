@@ -106,7 +106,8 @@ UNIT(vulkan_driver, the_budget_is_the_drivers_and_holds)
     quire_allocation allocation;
     if (!begin(&b) || lacks(&b, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME))
         return;
-    quire_memory *memory = memory_of(&b, &(quire_memory_options){.pages = {.page_size = 64 * MIB}});
+    quire_memory *memory = memory_of(
+        &b, &(quire_memory_options){.pages = {.page_size = 64 * MIB}, .within_budget = true});
     CHECK_OK(quire_memory_get_info(memory, &info));
     uint32_t heap = b.info.kinds[info.kind].heap;
     CHECK_OK(quire_device_get_budget(b.device, heap, &before));
@@ -148,7 +149,7 @@ UNIT(vulkan_driver, pages_of_every_priority_are_made)
 static uint64_t refused_size(const bench *b, uint32_t kind)
 {
     uint64_t heap = b->info.heaps[b->info.kinds[kind].heap].size;
-    uint64_t most = b->info.limits.max_page;
+    uint64_t most = b->info.limits.usual_page;
     return most && most < heap ? most + b->info.limits.page_granularity : 0;
 }
 
@@ -184,6 +185,39 @@ UNIT(vulkan_driver, out_of_memory_is_told_and_leaves_nothing_behind)
     CHECK_EQ(allocation.id, 0);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = MIB}, &allocation));
     CHECK_OK(quire_free(memory, allocation));
+    end_memory(memory);
+    end(&b);
+}
+
+/* The driver decides about one allocation above its maxMemoryAllocationSize, which quire passes
+   on. No byte of it is touched. */
+UNIT(vulkan_driver, the_driver_answers_for_a_size_above_its_largest_memory_object)
+{
+    bench b;
+    quire_memory_info info;
+    quire_allocation allocation;
+    quire_allocation_info place;
+    if (!begin(&b))
+        return;
+    quire_memory *memory = memory_of(&b, NULL);
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    uint64_t size = refused_size(&b, info.kind);
+    if (!size) {
+        cr_skip_test("%s would give all of its heap at once", b.info.name);
+        return;
+    }
+    quire_result result =
+        quire_allocate(memory, &(quire_allocation_options){.size = size}, &allocation);
+    if (b.troubles == 1 && strstr(b.first, "maxMemoryAllocationSize"))
+        b.troubles = 0; /* newer layers warn about such a size */
+    if (result) {
+        CHECK_EQ(result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+        CHECK_EQ(quire_last_native_code(), VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    } else {
+        CHECK_OK(quire_allocation_get_info(memory, allocation, &place));
+        CHECK(place.size >= size);
+        CHECK_OK(quire_free(memory, allocation));
+    }
     end_memory(memory);
     end(&b);
 }

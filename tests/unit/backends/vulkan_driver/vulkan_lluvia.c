@@ -11,7 +11,7 @@ static const quire_memory_flags HOST = QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT;
 static quire_memory *memory_of(real_vulkan *r, quire_memory_flags flags, uint64_t page_size)
 {
     return real_memory(r, &(quire_memory_options){.flags = flags,
-                                                  .fit = QUIRE_FIT_FIRST,
+                                                  .fit.algorithm = QUIRE_FIT_FIRST,
                                                   .pages = {.page_size = page_size}});
 }
 

@@ -414,3 +414,172 @@ UNIT(vulkan_open, no_host_memory_is_an_error_at_every_point)
     memory->fail_at = 0;
     real_end(&r);
 }
+
+/* ---- what the program adds ------------------------------------------------------------------- */
+
+/* The core structs that the driver knows. Nothing is set in them: quire sets what it uses. */
+typedef struct chain {
+    VkPhysicalDeviceFeatures2 core;
+    VkPhysicalDeviceVulkan11Features of_1_1;
+    VkPhysicalDeviceVulkan12Features of_1_2;
+    VkPhysicalDeviceVulkan13Features of_1_3;
+} chain;
+
+static void chain_init(chain *c, uint32_t version)
+{
+    *c = (chain){.core = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2}};
+    c->of_1_1.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+    c->of_1_2.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+    c->of_1_3.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
+    if (version < VK_API_VERSION_1_2)
+        return;
+    c->core.pNext = &c->of_1_1;
+    c->of_1_1.pNext = &c->of_1_2;
+    if (version >= VK_API_VERSION_1_3)
+        c->of_1_2.pNext = &c->of_1_3;
+}
+
+/* Opens a device without additions and reads its version and what it uses. */
+static uint32_t probe(quire_vulkan_features *features)
+{
+    quire_device *device = NULL;
+    quire_vulkan_handles handles;
+    CHECK_OK(quire_vulkan_open(NULL, &device));
+    CHECK_OK(quire_vulkan_get_handles(device, &handles));
+    CHECK_OK(quire_vulkan_get_features(device, features));
+    CHECK_OK(quire_device_destroy(&device));
+    return handles.api_version;
+}
+
+/* Surfaces and swapchains: what a program that draws adds. The layer checks the chain. */
+UNIT(vulkan_open, extensions_chain_and_queue_flags_are_enabled_in_silence)
+{
+    static const char *const of_instance[] = {"VK_KHR_surface"};
+    static const char *const of_device[] = {"VK_KHR_swapchain"};
+    heard h = {0};
+    chain c;
+    quire_vulkan_features plain, f;
+    quire_vulkan_handles handles;
+    quire_vulkan_options options = options_of(&h);
+    quire_device *device = NULL;
+    if (!can_open())
+        return;
+    chain_init(&c, probe(&plain));
+    setenv("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation", 1);
+    options.instance_extensions = of_instance;
+    options.instance_extension_count = 1;
+    options.device_extensions = of_device;
+    options.device_extension_count = 1;
+    options.queue_flags = VK_QUEUE_GRAPHICS_BIT;
+    options.chain = &c.core;
+    quire_result result = quire_vulkan_open(&options, &device);
+    if (result == QUIRE_ERROR_UNSUPPORTED && strstr(quire_last_error(), "VK_KHR_")) {
+        options.instance_extension_count = options.device_extension_count = 0;
+        result = quire_vulkan_open(&options, &device); /* a driver that does not draw */
+    }
+    if (result == QUIRE_ERROR_UNSUPPORTED && strstr(quire_last_error(), "queue_flags")) {
+        options.queue_flags = 0;
+        result = quire_vulkan_open(&options, &device);
+    }
+    CHECK_OK(result);
+    CHECK_OK(quire_vulkan_get_features(device, &f));
+    CHECK_EQ(f.timeline_semaphore, plain.timeline_semaphore);
+    CHECK_EQ(f.buffer_device_address, plain.buffer_device_address);
+    CHECK_EQ(f.maintenance4, plain.maintenance4);
+    CHECK_EQ(f.sparse_binding, plain.sparse_binding);
+    CHECK_EQ(c.core.features.sparseBinding, plain.sparse_binding);
+    CHECK_OK(quire_vulkan_get_handles(device, &handles));
+    if (options.device_extension_count)
+        CHECK(handles.get_instance_proc_addr(handles.instance, "vkCreateSwapchainKHR") != NULL);
+    CHECK_OK(quire_device_destroy(&device));
+    CHECK_STR(h.first, "");
+}
+
+UNIT(vulkan_open, what_the_driver_does_not_have_is_named)
+{
+    static const char *const names[] = {"VK_QUIRE_nothing"};
+    static const VkQueueFlags all[] = {0x7fffffff};
+    quire_device *device = NULL;
+    if (!can_open())
+        return;
+    CHECK_FAILS(quire_vulkan_open(&(quire_vulkan_options){.device_extensions = names,
+                                                          .device_extension_count = 1},
+                                  &device),
+                QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "VK_QUIRE_nothing");
+    CHECK_FAILS(quire_vulkan_open(&(quire_vulkan_options){.instance_extensions = names,
+                                                          .instance_extension_count = 1},
+                                  &device),
+                QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "VK_QUIRE_nothing");
+    CHECK_FAILS(
+        quire_vulkan_open(&(quire_vulkan_options){.queues = all, .queue_count = 1}, &device),
+        QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "queues[0]");
+    CHECK(!device);
+}
+
+enum { SHARED_ROUNDS = 100 };
+
+static quire_memory *copied;
+static quire_buffer copied_to;
+
+static void *copy_often(void *unused)
+{
+    static unsigned char in[4096], out[4096];
+    for (int i = 0; i < SHARED_ROUNDS; i++) {
+        memset(in, i, sizeof in);
+        CHECK_OK(quire_write(copied, copied_to.allocation, 0, in, sizeof in));
+        CHECK_OK(quire_read(copied, copied_to.allocation, 0, out, sizeof out));
+        CHECK(!memcmp(in, out, sizeof in));
+        CHECK_OK(quire_fill(copied, copied_to.allocation, &(quire_fill_options){.value = 1}, NULL));
+    }
+    return unused;
+}
+
+static void *mark_often(void *stream)
+{
+    quire_point point;
+    for (int i = 0; i < SHARED_ROUNDS; i++)
+        CHECK_OK(quire_stream_mark(stream, &point));
+    return NULL;
+}
+
+/* The layer reports two threads that use a queue at the same time. */
+UNIT(vulkan_open, the_program_shares_the_queue_with_quire)
+{
+    heard h = {0};
+    quire_vulkan_options options = options_of(&h);
+    quire_vulkan_handles handles;
+    quire_device *device = NULL;
+    quire_stream *stream = NULL;
+    pthread_t copier, marker;
+    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO};
+    if (!can_open())
+        return;
+    setenv("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation", 1);
+    CHECK_OK(quire_vulkan_open(&options, &device));
+    CHECK_OK(
+        quire_memory_create(device, &(quire_memory_options){.flags = QUIRE_DEVICE_LOCAL}, &copied));
+    CHECK_OK(quire_buffer_create(copied, &(quire_buffer_options){.size = 4096}, &copied_to));
+    CHECK_OK(quire_vulkan_get_handles(device, &handles));
+    const bool has_streams = !quire_stream_create(device, NULL, &stream);
+    PFN_vkQueueSubmit submit =
+        (PFN_vkQueueSubmit)handles.get_instance_proc_addr(handles.instance, "vkQueueSubmit");
+    PFN_vkQueueWaitIdle wait =
+        (PFN_vkQueueWaitIdle)handles.get_instance_proc_addr(handles.instance, "vkQueueWaitIdle");
+    CHECK(!pthread_create(&copier, NULL, copy_often, NULL));
+    CHECK(!has_streams || !pthread_create(&marker, NULL, mark_often, stream));
+    for (int i = 0; i < SHARED_ROUNDS; i++) {
+        CHECK_OK(quire_vulkan_queue_lock(device));
+        CHECK_EQ(submit(handles.queue, 1, &info, VK_NULL_HANDLE), 0);
+        CHECK_EQ(i % 10 ? 0 : wait(handles.queue), 0);
+        CHECK_OK(quire_vulkan_queue_unlock(device));
+    }
+    CHECK(!pthread_join(copier, NULL));
+    CHECK(!has_streams || !pthread_join(marker, NULL));
+    CHECK_OK(quire_stream_destroy(&stream));
+    quire_memory_destroy_all(&copied);
+    CHECK_OK(quire_device_destroy(&device));
+    CHECK_STR(h.first, "");
+}

@@ -116,6 +116,45 @@ UNIT(vulkan_stream_driver, copies_and_fills_are_done_in_order)
     end();
 }
 
+/* Batches and copies from the host without a wait between them, more than the stream's staging
+   memory holds. Half of the items share bytes with others. */
+UNIT(vulkan_stream_driver, host_bytes_are_written_in_order)
+{
+    enum { ITEMS = 300 };
+    static quire_write_item items[ITEMS];
+    static unsigned char model[SIZE];
+    test_random random = {7};
+    if (!begin())
+        return;
+    quire_stream *stream = make();
+    quire_allocation to = allocate();
+    memset(model, 0, SIZE);
+    CHECK_OK(fill(stream, to, 0));
+    for (int round = 0; round < 150; round++) {
+        for (int i = 0; i < ITEMS; i++) {
+            uint64_t size = 1 + random_below(&random, 300);
+            uint64_t at = random_below(&random, SIZE - size), from = random_below(&random, 999);
+            items[i] = (quire_write_item){to, at, in + from, size};
+            memcpy(model + at, in + from, size);
+        }
+        CHECK_OK(quire_write_batch(memory, items, ITEMS, stream, NULL));
+        CHECK_OK(quire_copy(
+            &(quire_copy_options){
+                .to = {.memory = memory, .allocation = to, .offset = 100, .row_pitch = 200},
+                .host_from = in,
+                .size = 150,
+                .rows = 300,
+                .stream = stream},
+            NULL));
+        for (int i = 0; i < 300; i++)
+            memcpy(model + 100 + i * 200, in + i * 150, 150);
+    }
+    finish(stream);
+    expect(to, model);
+    CHECK_OK(quire_stream_destroy(&stream));
+    end();
+}
+
 /* Copies values between ranges on several streams. Each copy follows the point of the previous
    one. */
 UNIT(vulkan_stream_driver, streams_come_after_each_others_points)
@@ -156,8 +195,9 @@ UNIT(vulkan_stream_driver, what_is_freed_on_a_stream_is_used_again_in_its_order)
     quire_stream *stream = make();
     for (int i = 0; i < 40; i++) {
         quire_allocation made;
-        CHECK_OK(quire_allocate_on(
-            memory, &(quire_allocation_options){.size = SIZE, .alignment = 16}, stream, &made));
+        CHECK_OK(quire_allocate(
+            memory, &(quire_allocation_options){.size = SIZE, .alignment = 16, .stream = stream},
+            &made));
         CHECK_OK(fill(stream, made, (uint8_t)i));
         CHECK_OK(quire_free_on(memory, made, stream));
     }

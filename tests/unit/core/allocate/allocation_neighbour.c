@@ -105,7 +105,8 @@ UNIT(allocation_neighbour, optimal_images_share_no_granule_with_anything_linear)
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
     for (uint64_t i = 0; i < 6; i++) { /* D2 */
         fixture b;
-        make(&b, &(quire_memory_options){.fit = fits[i % 3], .pages = {.page_size = 65536}});
+        make(&b,
+             &(quire_memory_options){.fit.algorithm = fits[i % 3], .pages = {.page_size = 65536}});
         CHECK(play(&b, i) > 0); /* linear images do not need whole granules */
         fixture_end(&b);
     }
@@ -114,7 +115,7 @@ UNIT(allocation_neighbour, optimal_images_share_no_granule_with_anything_linear)
 UNIT(allocation_neighbour, an_optimal_image_keeps_whole_granules_and_reports_them)
 {
     fixture b;
-    make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST});
+    make(&b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST});
     make_buffer(&b, 100);
     quire_allocation image = make_image(&b, 100, 11, QUIRE_TILING_OPTIMAL);
     quire_allocation_info info;
@@ -130,7 +131,7 @@ UNIT(allocation_neighbour, an_optimal_image_keeps_whole_granules_and_reports_the
 UNIT(allocation_neighbour, a_linear_image_is_placed_as_close_as_a_buffer)
 {
     fixture b;
-    make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST});
+    make(&b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST});
     make_buffer(&b, 64);
     quire_allocation_info info;
     CHECK_OK(quire_allocation_get_info(b.memory, make_image(&b, 8, 8, QUIRE_TILING_LINEAR), &info));
@@ -146,8 +147,9 @@ UNIT(allocation_neighbour, ranges_of_a_non_coherent_kind_share_no_atom)
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
     for (int i = 0; i < 3; i++) {
         fixture b;
-        make(&b, &(quire_memory_options){
-                     .kind_mask = 4, .granule = 1, .fit = fits[i], .pages = {.page_size = 65536}});
+        make(&b, &(quire_memory_options){.kind_mask = 4,
+                                         .fit = {.granule = 1, .algorithm = fits[i]},
+                                         .pages = {.page_size = 65536}});
         test_random random = {77};
         thing live[LIVE] = {{.page = 0}};
         for (int step = 0; step < STEPS; step++) {
@@ -169,14 +171,15 @@ UNIT(allocation_neighbour, ranges_of_a_non_coherent_kind_share_no_atom)
 UNIT(allocation_neighbour, ranges_of_a_coherent_kind_may_be_adjacent)
 {
     fixture b;
-    make(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .fit = QUIRE_FIT_FIRST});
+    make(&b,
+         &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .fit.algorithm = QUIRE_FIT_FIRST});
     quire_allocation_info info;
     make_range(&b, 3, 1);
     CHECK_OK(quire_allocation_get_info(b.memory, make_range(&b, 5, 1), &info));
     CHECK_EQ(info.offset, 3);
     CHECK_EQ(info.size, 5);
     fixture_end(&b);
-    make(&b, &(quire_memory_options){.kind_mask = 4, .fit = QUIRE_FIT_FIRST});
+    make(&b, &(quire_memory_options){.kind_mask = 4, .fit.algorithm = QUIRE_FIT_FIRST});
     make_range(&b, 3, 1);
     CHECK_OK(quire_allocation_get_info(b.memory, make_range(&b, 5, 1), &info));
     CHECK_EQ(info.offset, ATOM);

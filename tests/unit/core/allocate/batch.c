@@ -13,7 +13,7 @@ static quire_space *make_space(quire_fit fit, uint64_t size, bool slabs)
 {
     quire_space *space = NULL;
     quire_space_options options = {
-        .fit = fit, .size = size, .slabs = slabs, .host_memory = unit_memory()};
+        .fit = {.algorithm = fit, .slabs = slabs}, .size = size, .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &space));
     return space;
 }

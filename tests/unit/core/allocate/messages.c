@@ -3,6 +3,7 @@
  * reason and the numbers; nouns agree with their numbers.
  */
 #include "tests/support/fixture.h"
+#include "tests/support/on_stream.h"
 
 #include <stdio.h>
 
@@ -22,8 +23,9 @@ static void make(fixture *f)
 UNIT(messages, a_refusal_begins_with_its_conclusion_and_the_name)
 {
     static const char rest[] = "memory 'weights' has 1 page, the maximum of its policy; memory "
-                               "'weights' (kind 0, DEVICE_LOCAL): 1 page, largest free range 63.75 "
-                               "KiB of 63.75 KiB free; tried: empty pages given back, a full pass";
+                               "'weights' (kind 0, DEVICE_LOCAL) is exhausted: largest free range "
+                               "63.75 KiB of 63.75 KiB free in 1 page. Tried: empty pages given "
+                               "back, a full pass";
     fixture f;
     quire_allocation none;
     quire_buffer buffer;
@@ -57,7 +59,7 @@ UNIT(messages, a_long_name_leaves_room_for_the_reason)
     CHECK_FAILS(
         quire_allocate(f.memory, &(quire_allocation_options){.size = PAGE, .name = name}, &none),
         QUIRE_ERROR_TOO_MANY_PAGES);
-    CHECK_HAS(quire_last_error(), "nnn' (64 KiB at alignment 1): ");
+    CHECK_HAS(quire_last_error(), "nnn' (64 KiB): ");
     CHECK_HAS(quire_last_error(), "a full pass");
     fixture_end(&f);
 }
@@ -75,13 +77,82 @@ UNIT(messages, a_refusal_on_a_stream_names_it_too)
     ALLOCATE(&f, .size = 256);
     CHECK_OK(
         quire_memory_set_name_limit(f.memory, "late", 100)); /* refused before a range is chosen */
-    CHECK_FAILS(quire_allocate_on(f.memory, &options, stream, &none), QUIRE_ERROR_OVER_BUDGET);
-    CHECK_HAS(quire_last_error(), "cannot allocate 'late' (300 B at alignment 1): names that");
+    CHECK_FAILS(allocate_on_stream(f.memory, &options, stream, &none), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_HAS(quire_last_error(),
+              "cannot allocate 'late' (300 B): 300 B can never fit: the limit of names "
+              "that start with 'late' is 100 B");
     CHECK_OK(
         quire_memory_set_name_limit(f.memory, "late", 300)); /* refused because of the padding */
-    CHECK_FAILS(quire_allocate_on(f.memory, &options, stream, &none), QUIRE_ERROR_OVER_BUDGET);
-    CHECK_HAS(quire_last_error(), "cannot allocate 'late' (300 B at alignment 1): names that");
+    CHECK_FAILS(allocate_on_stream(f.memory, &options, stream, &none), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_HAS(quire_last_error(),
+              "cannot allocate 'late' (300 B): 512 B can never fit: the limit of names "
+              "that start with 'late' is 300 B");
     CHECK_OK(quire_stream_destroy(&stream));
+    fixture_end(&f);
+}
+
+UNIT(messages, a_refusal_says_whether_the_memory_is_exhausted_or_fragmented)
+{
+    fixture f;
+    quire_allocation none;
+    make(&f);
+    quire_allocation first = ALLOCATE(&f, .size = PAGE / 4);
+    ALLOCATE(&f, .size = PAGE / 4);
+    quire_allocation third = ALLOCATE(&f, .size = PAGE / 4);
+    quire_allocation_options options = {.size = PAGE / 4 * 3, .name = "huge"};
+    CHECK_FAILS(quire_allocate(f.memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_HAS(quire_last_error(), ") is exhausted: largest free range 16 KiB of 16 KiB free");
+    CHECK_OK(quire_free(f.memory, first));
+    CHECK_OK(quire_free(f.memory, third));
+    CHECK_FAILS(quire_allocate(f.memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_HAS(quire_last_error(), ") is fragmented: largest free range 32 KiB of 48 KiB free");
+    options = (quire_allocation_options){.size = PAGE / 4 * 3, .dedicated = true};
+    CHECK_FAILS(quire_allocate(f.memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_HAS(quire_last_error(), "DEVICE_LOCAL): largest free range"); /* neither is the cause */
+    fixture_end(&f);
+}
+
+UNIT(messages, a_page_above_a_limit_can_never_fit)
+{
+    fixture f;
+    quire_allocation none;
+    fixture_make(&f, &(quire_memory_options){
+                         .name = "weights", .limit = 4 * PAGE, .pages = {.page_size = PAGE}});
+    ALLOCATE(&f, .size = PAGE - 256);
+    quire_allocation_options options = {.size = 3 * PAGE + 1, .name = "huge"};
+    CHECK_FAILS(quire_allocate(f.memory, &options, &none), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_HAS(quire_last_error(),
+              "cannot allocate 'huge' (192.00 KiB): a new page of 192.25 KiB would "
+              "exceed the 256 KiB limit of memory 'weights' (64 KiB in use); ");
+    options.size = 4 * PAGE + 1;
+    CHECK_FAILS(quire_allocate(f.memory, &options, &none), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_HAS(quire_last_error(),
+              "cannot allocate 'huge' (256.00 KiB): a new page of 256.25 KiB can "
+              "never fit: the limit of memory 'weights' is 256 KiB; ");
+    fixture_end(&f);
+}
+
+/* ---- handles -------------------------------------------------------------------------------- */
+
+UNIT(messages, a_wrong_handle_is_refused_with_the_name_of_the_memory)
+{
+    fixture f;
+    quire_memory *other = NULL;
+    char text[128];
+    make(&f);
+    quire_allocation one = ALLOCATE(&f, .size = 256);
+    CHECK_OK(quire_memory_create(f.device, &(quire_memory_options){.name = "other"}, &other));
+    CHECK_FAILS(quire_free(other, one), QUIRE_ERROR_FOREIGN_HANDLE);
+    snprintf(text, sizeof text, "allocation %#llx belongs to another memory than 'other'",
+             (unsigned long long)one.id);
+    CHECK_STR(quire_last_error(), text);
+    CHECK_OK(quire_free(f.memory, one));
+    CHECK_FAILS(quire_free(f.memory, one), QUIRE_ERROR_STALE_HANDLE);
+    snprintf(text, sizeof text,
+             "allocation %#llx of memory 'weights' is not live: it was freed before",
+             (unsigned long long)one.id);
+    CHECK_STR(quire_last_error(), text);
+    CHECK_OK(quire_memory_destroy(&other));
     fixture_end(&f);
 }
 
@@ -112,7 +183,7 @@ UNIT(messages, an_unavailable_address_range_is_reported_with_its_size)
     CHECK_OK(quire_host_open(NULL, &device));
     const quire_memory_options options = {.contiguous = true,
                                           .address_space = UINT64_C(1) << 50,
-                                          .granule = UINT64_C(1) << 20,
+                                          .fit.granule = UINT64_C(1) << 20,
                                           .pages = {.page_size = UINT64_C(1) << 20}};
     CHECK_OK(quire_memory_create(device, &options, &memory));
     CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &none),

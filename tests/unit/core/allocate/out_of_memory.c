@@ -72,7 +72,7 @@ UNIT(out_of_memory, a_range_in_a_page_of_another_shard_is_found_by_the_full_pass
     quire_allocation here = ALLOCATE(&f, .size = 1024);
     CHECK_EQ(fixture_info(&f, here).page, 0);
     expect_refused(&f, (quire_allocation_options){.size = PAGE}, QUIRE_ERROR_TOO_MANY_PAGES,
-                   "tried: empty pages given back, a full pass, other shards");
+                   "Tried: empty pages given back, a full pass, other shards");
     fixture_end(&f);
 }
 
@@ -99,9 +99,9 @@ UNIT(out_of_memory, the_message_reports_the_attempts)
     ALLOCATE(&f, .size = 40 * KIB);
     expect_refused(&f, (quire_allocation_options){.size = 40 * KIB},
                    QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                   "; tried: empty pages given back, a smaller page, a full pass");
+                   ". Tried: empty pages given back, a smaller page, a full pass");
     expect_refused(&f, (quire_allocation_options){.size = 40 * KIB, .dedicated = true},
-                   QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "tried: empty pages given back");
+                   QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "Tried: empty pages given back");
     CHECK(!strstr(quire_last_error(), "smaller"));
     fixture_end(&f);
 }

@@ -85,7 +85,7 @@ UNIT(out_of_memory_callback, a_callback_that_reports_no_freed_bytes_is_called_on
     caller c;
     make_full(&c);
     expect_refused(&c.f, (quire_allocation_options){.size = PAGE}, QUIRE_ERROR_TOO_MANY_PAGES,
-                   "tried: empty pages given back, a full pass, the caller's callback");
+                   "Tried: empty pages given back, a full pass, the caller's callback");
     CHECK_EQ(c.callback_calls, 1);
     CHECK_EQ(fixture_stats(&c.f).failures, 1);
     CHECK_EQ(fixture_stats(&c.f).allocation_count, 4);

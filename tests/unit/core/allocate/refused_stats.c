@@ -3,6 +3,7 @@
  * failures are counted, peaks and all other counters stay.
  */
 #include "tests/support/fixture.h"
+#include "tests/support/on_stream.h"
 
 enum { PAGE = 65536, DEVICE = 0 };
 
@@ -11,7 +12,7 @@ static void make(fixture *f, uint32_t kind)
     fixture_prepare(f);
     fake_offer_streams(&f->fake);
     fixture_open(f, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind,
-                                            .granule = 4096,
+                                            .fit.granule = 4096,
                                             .pages = {.page_size = PAGE, .max_pages = 1}});
     ALLOCATE(f, .size = 1);
 }
@@ -67,18 +68,18 @@ UNIT(refused_stats, above_the_limit_of_a_name_on_a_stream)
     const quire_allocation_options named = {.size = 90, .name = "x"}, other = {.size = 90};
     CHECK_OK(quire_memory_set_name_limit(f.memory, "x", 100));
     quire_memory_stats before = fixture_stats(&f);
-    CHECK_FAILS(quire_allocate_on(f.memory, &named, stream, &none), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_FAILS(allocate_on_stream(f.memory, &named, stream, &none), QUIRE_ERROR_OVER_BUDGET);
     CHECK_EQ(none.id, 0);
     check_same(&f, &before, 1);
     /* a waiting range is neither taken nor released, whether the limit refuses before or after */
     for (uint64_t limit = 1; limit <= 100; limit += 99) {
         CHECK_OK(quire_memory_set_name_limit(f.memory, "x", limit));
-        CHECK_OK(quire_allocate_on(f.memory, &other, stream, &made));
+        CHECK_OK(allocate_on_stream(f.memory, &other, stream, &made));
         CHECK(fake_stream_submit(quire_stream_native(stream)) > 1);
         CHECK_OK(quire_free_on(f.memory, made, stream));
         before = fixture_stats(&f);
         CHECK_EQ(before.deferred_count, 1);
-        CHECK_FAILS(quire_allocate_on(f.memory, &named, stream, &none), QUIRE_ERROR_OVER_BUDGET);
+        CHECK_FAILS(allocate_on_stream(f.memory, &named, stream, &none), QUIRE_ERROR_OVER_BUDGET);
         check_same(&f, &before, 1);
         fake_stream_run(quire_stream_native(stream), 10);
         CHECK_OK(quire_collect(f.memory, &(uint64_t){0}));

@@ -11,7 +11,7 @@ static void make(fixture *b, uint32_t kind, bool lists)
 {
     const quire_memory_options options = {.name = "frames",
                                           .kind_mask = UINT32_C(1) << kind,
-                                          .fit = QUIRE_FIT_FIRST,
+                                          .fit.algorithm = QUIRE_FIT_FIRST,
                                           .pages = {.page_size = 4096}};
     fixture_prepare(b);
     if (lists)

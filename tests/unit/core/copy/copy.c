@@ -147,14 +147,14 @@ static bool copy_once(world *w, test_random *r)
     o.from.allocation = from->allocation;
     o.host_from = from->host;
     if (to->host && from->host) {
-        CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
         return true;
     }
     if (to == from && model_overlaps(&o)) {
-        CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_OVERLAP);
+        CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_OVERLAP);
         return true;
     }
-    CHECK_OK(quire_copy(&o));
+    CHECK_OK(quire_copy(&o, NULL));
     for (uint64_t i = 0; i < o.size * o.rows * o.slices; i++)
         to->model[at(&o, &o.to, i)] = from->model[at(&o, &o.from, i)];
     return false;

@@ -40,7 +40,7 @@ static quire_result copy(bench *b, const quire_copy_options *region, const quire
         o.host_to = b->host;
     else
         o.host_from = b->host;
-    return quire_copy(&o);
+    return quire_copy(&o, NULL);
 }
 
 static void expect(bench *b, const quire_copy_options *region, const quire_copy_end *pitches,

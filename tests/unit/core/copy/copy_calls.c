@@ -13,7 +13,7 @@ enum { KINDS = 4, DEVICE = 0, COHERENT, CACHED };
 static quire_allocation make(fixture *f, uint64_t size, unsigned char value)
 {
     quire_allocation made = ALLOCATE(f, .size = size);
-    CHECK_OK(quire_fill(f->memory, made, 0, 0, value));
+    CHECK_OK(quire_fill(f->memory, made, &(quire_fill_options){.value = value}, NULL));
     return made;
 }
 
@@ -37,12 +37,12 @@ UNIT(copy_calls, size_0_copies_nothing_but_is_checked)
     make_fixture(&f, DEVICE);
     quire_allocation a = make(&f, 100, 1), b = make(&f, 100, 2);
     quire_copy_options o = {.to = {f.memory, a, 100, 0, 0}, .from = {f.memory, b, 0, 0, 0}};
-    CHECK_OK(quire_copy(&o));
+    CHECK_OK(quire_copy(&o, NULL));
     o.to.offset = 101;
-    CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_OUT_OF_RANGE);
     o.to.offset = 0;
     CHECK_OK(quire_free(f.memory, b));
-    CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_STALE_HANDLE);
     CHECK_EQ(byte_of(&f, a, 0), 1);
     fixture_end(&f);
 }
@@ -56,9 +56,9 @@ UNIT(copy_calls, host_memory_that_is_mapped_from_the_allocation_overlaps)
     CHECK_OK(quire_map(f.memory, a, &pointer));
     quire_copy_options o = {
         .to = {f.memory, a, 10, 0, 0}, .host_from = (char *)pointer + 19, .size = 10};
-    CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_OVERLAP);
+    CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_OVERLAP);
     o.host_from = (char *)pointer + 20;
-    CHECK_OK(quire_copy(&o));
+    CHECK_OK(quire_copy(&o, NULL));
     CHECK_OK(quire_unmap(f.memory, a));
     fixture_end(&f);
 }
@@ -69,8 +69,10 @@ UNIT(copy_calls, rows_with_gaps_keep_the_bytes_of_the_gaps)
     make_fixture(&f, DEVICE);
     quire_allocation a = make(&f, 100, 1);
     const unsigned char bytes[6] = {10, 11, 12, 13, 14, 15};
-    CHECK_OK(quire_copy(&(quire_copy_options){
-        .to = {f.memory, a, 5, 10, 0}, .host_from = bytes, .size = 2, .rows = 3}));
+    CHECK_OK(quire_copy(
+        &(quire_copy_options){
+            .to = {f.memory, a, 5, 10, 0}, .host_from = bytes, .size = 2, .rows = 3},
+        NULL));
     CHECK_EQ(byte_of(&f, a, 4), 1);
     CHECK_EQ(byte_of(&f, a, 5), 10);
     CHECK_EQ(byte_of(&f, a, 6), 11);
@@ -88,11 +90,15 @@ UNIT(copy_calls, tight_rows_are_one_call)
     make_fixture(&f, DEVICE);
     quire_allocation a = make(&f, 8192, 1), b = make(&f, 8192, 2);
     uint64_t before = f.fake.calls[FAKE_COPY_TO];
-    CHECK_OK(quire_copy(&(quire_copy_options){
-        .to = {f.memory, a, 0, 16, 0}, .host_from = bytes, .size = 16, .rows = 64, .slices = 4}));
+    CHECK_OK(quire_copy(
+        &(quire_copy_options){
+            .to = {f.memory, a, 0, 16, 0}, .host_from = bytes, .size = 16, .rows = 64, .slices = 4},
+        NULL));
     CHECK_EQ(f.fake.calls[FAKE_COPY_TO] - before, 1);
-    CHECK_OK(quire_copy(&(quire_copy_options){
-        .to = {f.memory, a, 0, 32, 0}, .from = {f.memory, b, 0, 0, 0}, .size = 16, .rows = 64}));
+    CHECK_OK(quire_copy(
+        &(quire_copy_options){
+            .to = {f.memory, a, 0, 32, 0}, .from = {f.memory, b, 0, 0, 0}, .size = 16, .rows = 64},
+        NULL));
     CHECK_EQ(f.fake.calls[FAKE_COPY_PAGES], 1);
     CHECK_EQ(f.fake.last_copy.rows, 64);
     CHECK_EQ(f.fake.last_copy.to_row, 32);
@@ -130,22 +136,22 @@ UNIT(copy_calls, progress_is_reported_in_steps_and_can_end_a_copy)
                             .from = {f.memory, b, 0, 0, 0},
                             .size = 1000,
                             .progress = {goes_on, &t, 300}};
-    CHECK_OK(quire_copy(&o));
+    CHECK_OK(quire_copy(&o, NULL));
     CHECK_EQ(t.calls, 4);
     CHECK_EQ(t.done, 1000);
     CHECK_EQ(t.total, 1000);
     CHECK_EQ(byte_of(&f, a, 999), 2);
-    CHECK_OK(quire_fill(f.memory, a, 0, 0, 1));
+    CHECK_OK(quire_fill(f.memory, a, &(quire_fill_options){.value = 1}, NULL));
     t = (progress_log){.stop_at = 2};
-    CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_BUSY);
+    CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "600 of 1000");
     CHECK_EQ(byte_of(&f, a, 599), 2);
     CHECK_EQ(byte_of(&f, a, 600), 1);
     t = (progress_log){.stop_at = 4}; /* all bytes are copied: it is too late to stop */
-    CHECK_OK(quire_copy(&o));
+    CHECK_OK(quire_copy(&o, NULL));
     t = (progress_log){0};
     o.progress.step = 0;
-    CHECK_OK(quire_copy(&o));
+    CHECK_OK(quire_copy(&o, NULL));
     CHECK_EQ(t.calls, 1);
     CHECK_OK(quire_free(f.memory, a));
     fixture_end(&f);
@@ -156,7 +162,7 @@ static bool fails_within(void *user, uint64_t done, uint64_t total)
     (void)user;
     (void)done;
     (void)total;
-    CHECK_FAILS(quire_copy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_copy(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     return true;
 }
 
@@ -172,7 +178,8 @@ UNIT(copy_calls, a_failure_in_a_callback_is_not_the_copys_error)
     CHECK_OK(quire_copy(&(quire_copy_options){.to = {f.memory, a, 0, 0, 0},
                                               .host_from = bytes,
                                               .size = 100,
-                                              .progress = {fails_within, NULL, 10}}));
+                                              .progress = {fails_within, NULL, 10}},
+                        NULL));
     CHECK_STR(quire_last_error(), before);
     fixture_end(&f);
 }
@@ -188,11 +195,12 @@ static void fill_and_check(uint32_t kind, bool offers)
     fixture_open(&f, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind});
     quire_allocation a = ALLOCATE(&f, .size = 100000, .zero = true);
     static unsigned char found[100000];
-    CHECK_OK(quire_fill(f.memory, a, 7, 90001, 0xab));
+    CHECK_OK(quire_fill(f.memory, a,
+                        &(quire_fill_options){.offset = 7, .size = 90001, .value = 0xab}, NULL));
     CHECK_OK(quire_read(f.memory, a, 0, found, sizeof found));
     for (uint64_t i = 0; i < sizeof found; i++)
         CHECK_EQ(found[i], i >= 7 && i < 90008 ? 0xab : 0);
-    CHECK_OK(quire_fill(f.memory, a, 50000, 0, 3));
+    CHECK_OK(quire_fill(f.memory, a, &(quire_fill_options){.offset = 50000, .value = 3}, NULL));
     CHECK_OK(quire_read(f.memory, a, 0, found, sizeof found));
     CHECK(found[49999] == 0xab && found[50000] == 3 && found[99999] == 3);
     bool is_visible = kind != DEVICE;

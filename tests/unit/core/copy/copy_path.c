@@ -85,7 +85,7 @@ static void copy(pair *p, quire_copy_path path)
     for (uint64_t i = 0; i < SIZE; i++)
         from[i] = (unsigned char)(i * 7 + i / 4099);
     CHECK_EQ(path_of(p->to, p->from), path);
-    CHECK_OK(quire_copy(&o));
+    CHECK_OK(quire_copy(&o, NULL));
     CHECK(!memcmp(to, from, SIZE));
 }
 
@@ -217,7 +217,7 @@ UNIT(copy_path, an_unsupported_call_is_replaced_and_leaves_no_error)
         prepare(&p);
         p.fakes[0].unsupported = refused[i];
         open_pair(&p, refused[i] == FAKE_COPY_PEER ? PEERS : ONE_DEVICE, DEVICE, DEVICE);
-        CHECK_FAILS(quire_copy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_FAILS(quire_copy(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
         copy(&p, QUIRE_COPY_DIRECT);
         CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
         CHECK_EQ(calls(&p, refused[i]), 1);
@@ -237,7 +237,7 @@ UNIT(copy_path, without_rows_each_row_is_a_job)
     o.rows = 5;
     o.slices = 4;
     o.to.row_pitch = 128;
-    CHECK_OK(quire_copy(&o));
+    CHECK_OK(quire_copy(&o, NULL));
     CHECK_EQ(calls(&p, FAKE_COPY_PAGES), 20);
     CHECK_EQ(p.fakes[0].last_copy.rows * p.fakes[0].last_copy.slices, 1);
     end_pair(&p);
@@ -259,7 +259,7 @@ static void copy_rows(uint32_t from, uint64_t copies, uint64_t syncs)
     unsigned char *to = first_byte(p.to, p.target), *source = first_byte(p.from, p.source);
     memset(source, 7, 2000);
     memset(to, 1, 20 * 128);
-    CHECK_OK(quire_copy(&o));
+    CHECK_OK(quire_copy(&o, NULL));
     CHECK(to[0] == 7 && to[99] == 7 && to[100] == 1 && to[128] == 7 && to[19 * 128 + 99] == 7);
     CHECK_EQ(p.fakes[0].calls[FAKE_COPY_PAGES], 1);
     CHECK_EQ(p.fakes[0].calls[FAKE_COPY_TO], 0);
@@ -287,8 +287,8 @@ UNIT(copy_path, unsupported_rows_are_copied_one_by_one)
                             .host_from = bytes,
                             .size = 100,
                             .rows = 10};
-    CHECK_FAILS(quire_copy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_OK(quire_copy(&o));
+    CHECK_FAILS(quire_copy(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_copy(&o, NULL));
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(calls(&p, FAKE_COPY_TO), 10);
     CHECK_EQ(first_byte(p.to, p.target)[0], 5);
@@ -322,15 +322,15 @@ UNIT(copy_path, an_impossible_copy_is_unsupported_and_never_skipped)
         open_pair(&p, ONE_DEVICE, DEVICE, DEVICE);
         quire_copy_options o = whole(&p);
         CHECK_EQ(path_of(p.to, p.from), QUIRE_COPY_UNSUPPORTED);
-        CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_UNSUPPORTED);
+        CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_UNSUPPORTED);
         bool can_read = lacks[i] == QUIRE_BACKEND_COPY_TO_PAGE;
         char byte = 0;
         CHECK_EQ(path_of(NULL, p.from), can_read ? QUIRE_COPY_DIRECT : QUIRE_COPY_UNSUPPORTED);
         CHECK_EQ(path_of(p.to, NULL), can_read ? QUIRE_COPY_UNSUPPORTED : QUIRE_COPY_DIRECT);
         quire_copy_options in = {.to = o.to, .host_from = &byte, .size = 1};
         quire_copy_options out = {.from = o.from, .host_to = &byte, .size = 1};
-        CHECK_EQ(quire_copy(&in), can_read ? QUIRE_ERROR_UNSUPPORTED : QUIRE_SUCCESS);
-        CHECK_EQ(quire_copy(&out), can_read ? QUIRE_SUCCESS : QUIRE_ERROR_UNSUPPORTED);
+        CHECK_EQ(quire_copy(&in, NULL), can_read ? QUIRE_ERROR_UNSUPPORTED : QUIRE_SUCCESS);
+        CHECK_EQ(quire_copy(&out, NULL), can_read ? QUIRE_SUCCESS : QUIRE_ERROR_UNSUPPORTED);
         end_pair(&p);
     }
 }
@@ -342,8 +342,9 @@ UNIT(copy_path, an_unsupported_fill_is_written_and_leaves_no_error)
     fake_offer_fill(&p.fakes[0]);
     p.fakes[0].unsupported = FAKE_FILL_PAGE;
     open_pair(&p, ONE_DEVICE, DEVICE, WINDOW);
-    CHECK_FAILS(quire_copy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_OK(quire_fill(p.to, p.target, 5, 10000, 3));
+    CHECK_FAILS(quire_copy(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_fill(p.to, p.target,
+                        &(quire_fill_options){.offset = 5, .size = 10000, .value = 3}, NULL));
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(calls(&p, FAKE_FILL_PAGE), 1);
     CHECK_EQ(calls(&p, FAKE_COPY_TO), 2); /* 8 KiB at a time */
@@ -358,8 +359,9 @@ UNIT(copy_path, without_any_write_a_fill_is_unsupported)
     prepare(&p);
     fake_leave_out(&p.fakes[0], QUIRE_BACKEND_COPY_TO_PAGE);
     open_pair(&p, ONE_DEVICE, DEVICE, WINDOW);
-    CHECK_FAILS(quire_fill(p.to, p.target, 0, 0, 1), QUIRE_ERROR_UNSUPPORTED);
-    CHECK_OK(quire_fill(p.from, p.source, 0, 0, 1));
+    CHECK_FAILS(quire_fill(p.to, p.target, &(quire_fill_options){.value = 1}, NULL),
+                QUIRE_ERROR_UNSUPPORTED);
+    CHECK_OK(quire_fill(p.from, p.source, &(quire_fill_options){.value = 1}, NULL));
     end_pair(&p);
 }
 
@@ -374,7 +376,7 @@ UNIT(copy_path, without_host_memory_for_staging_the_copy_still_succeeds)
     unsigned char *to = first_byte(p.to, p.target);
     memset(to, 9, SIZE);
     test_memory_fail(unit_memory_state(), 1, false);
-    CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     test_memory_fail(unit_memory_state(), 0, false);
     for (uint64_t i = 0; i < SIZE; i++)
         CHECK_EQ(to[i], 9);
@@ -391,7 +393,7 @@ UNIT(copy_path, kinds_without_bytes_have_no_path)
     p.fakes[0].info.kinds[DEVICE].flags = QUIRE_DEVICE_LOCAL | QUIRE_OBJECTS_ONLY;
     open_pair(&p, ONE_DEVICE, DEVICE, COHERENT);
     quire_copy_options o = whole(&p);
-    CHECK_FAILS(quire_copy(&o), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_UNSUPPORTED);
     CHECK_EQ(path_of(p.to, p.from), QUIRE_COPY_UNSUPPORTED);
     CHECK_EQ(path_of(p.from, p.to), QUIRE_COPY_UNSUPPORTED);
     CHECK_EQ(path_of(p.to, NULL), QUIRE_COPY_UNSUPPORTED);

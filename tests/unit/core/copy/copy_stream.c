@@ -3,6 +3,7 @@
  * cannot, the core runs them after the stream's work. The order is the same.
  */
 #include "tests/support/fixture.h"
+#include "tests/support/on_stream.h"
 
 enum { DEVICE = 0, COHERENT, CACHED, WINDOW, SIZE = 1000 };
 
@@ -70,7 +71,7 @@ UNIT(copy_stream, a_copy_runs_in_the_order_of_the_stream)
     quire_point done = {0};
     memset(w.bytes_a, 1, SIZE);
     fake_stream_submit(w.native);
-    CHECK_OK(quire_copy_on(w.stream, &o, &done));
+    CHECK_OK(copy_on_stream(w.stream, &o, &done));
     CHECK(done.stream == w.stream);
     CHECK(!has_passed(&done));
     CHECK_EQ(w.bytes_b[0], 0);
@@ -90,16 +91,16 @@ UNIT(copy_stream, host_memory_is_read_and_written_later)
     prepare(&w);
     open_world(&w, DEVICE);
     quire_point done;
-    CHECK_OK(quire_copy_on(w.stream,
-                           &(quire_copy_options){.to = {.memory = w.f.memory, .allocation = w.a},
-                                                 .host_from = in,
-                                                 .size = SIZE},
-                           NULL));
-    CHECK_OK(quire_copy_on(w.stream,
-                           &(quire_copy_options){.from = {.memory = w.f.memory, .allocation = w.a},
-                                                 .host_to = out,
-                                                 .size = SIZE},
-                           &done));
+    CHECK_OK(quire_copy(&(quire_copy_options){.to = {.memory = w.f.memory, .allocation = w.a},
+                                              .host_from = in,
+                                              .size = SIZE,
+                                              .stream = w.stream},
+                        NULL));
+    CHECK_OK(quire_copy(&(quire_copy_options){.from = {.memory = w.f.memory, .allocation = w.a},
+                                              .host_to = out,
+                                              .size = SIZE,
+                                              .stream = w.stream},
+                        &done));
     memset(in, 5, SIZE);
     CHECK_EQ(out[0], 0);
     CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
@@ -121,7 +122,7 @@ UNIT(copy_stream, rows_are_one_job_or_one_each)
         o.rows = 6;
         o.from.row_pitch = 12;
         o.to.row_pitch = 20;
-        CHECK_OK(quire_copy_on(w.stream, &o, NULL));
+        CHECK_OK(copy_on_stream(w.stream, &o, NULL));
         CHECK_EQ(fake_stream_waiting(w.native), takes ? 1 : 6);
         CHECK_EQ(fake_stream_run(w.native, UINT64_MAX), takes ? 1 : 6);
         CHECK(w.bytes_b[109] == 1 && w.bytes_b[110] == 0 && w.bytes_b[10] == 0);
@@ -137,7 +138,9 @@ UNIT(copy_stream, a_fill_runs_in_the_order_of_the_stream)
         quire_point done;
         prepare(&w);
         open_world(&w, kinds[i]);
-        CHECK_OK(quire_fill_on(w.stream, w.f.memory, w.a, 10, 0, 9, &done));
+        CHECK_OK(quire_fill(w.f.memory, w.a,
+                            &(quire_fill_options){.offset = 10, .value = 9, .stream = w.stream},
+                            &done));
         CHECK_EQ(w.bytes_a[10], 0);
         CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
         CHECK(w.bytes_a[9] == 0 && w.bytes_a[10] == 9 && w.bytes_a[SIZE - 1] == 9);
@@ -153,13 +156,14 @@ static void copy_after_the_work(const world *w)
     quire_point done = {w->stream, 1};
     memset(w->bytes_a, 7, SIZE);
     fake_stream_submit(w->native);
-    CHECK_FAILS(quire_copy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_OK(quire_copy_on(w->stream, &o, &done));
+    CHECK_FAILS(quire_copy(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(copy_on_stream(w->stream, &o, &done));
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT); /* no call has failed since */
     CHECK_EQ(fake_stream_waiting(w->native), 0);
     CHECK(!done.stream && !done.value && has_passed(&done));
     CHECK(w->bytes_b[0] == 7 && w->bytes_b[SIZE - 1] == 7);
-    CHECK_OK(quire_fill_on(w->stream, w->f.memory, w->a, 0, 0, 8, NULL));
+    CHECK_OK(quire_fill(w->f.memory, w->a, &(quire_fill_options){.value = 8, .stream = w->stream},
+                        NULL));
 }
 
 UNIT(copy_stream, without_the_functions_the_stream_is_awaited)
@@ -171,7 +175,8 @@ UNIT(copy_stream, without_the_functions_the_stream_is_awaited)
     copy_after_the_work(&w);
     fake_stream_submit(w.native);
     quire_point done;
-    CHECK_OK(quire_fill_on(w.stream, w.f.memory, w.a, 0, 0, 9, &done));
+    CHECK_OK(
+        quire_fill(w.f.memory, w.a, &(quire_fill_options){.value = 9, .stream = w.stream}, &done));
     CHECK_EQ(fake_stream_waiting(w.native), 0);
     CHECK(!done.stream);
     CHECK_EQ(w.bytes_a[0], 9);
@@ -190,7 +195,8 @@ UNIT(copy_stream, an_unsupported_copy_runs_after_the_work_of_the_stream)
     w.f.fake.unsupported = FAKE_STREAM_FILL;
     open_world(&w, DEVICE);
     fake_stream_submit(w.native);
-    CHECK_OK(quire_fill_on(w.stream, w.f.memory, w.a, 0, 0, 9, NULL));
+    CHECK_OK(
+        quire_fill(w.f.memory, w.a, &(quire_fill_options){.value = 9, .stream = w.stream}, NULL));
     CHECK_EQ(fake_stream_waiting(w.native), 0);
     CHECK_EQ(w.bytes_a[0], 9);
     end_world(&w);
@@ -208,7 +214,7 @@ UNIT(copy_stream, memory_of_another_backend_is_copied_after_the_work_of_the_stre
     quire_copy_options o = a_to_b(&w);
     o.from = (quire_copy_end){.memory = other.memory, .allocation = far};
     fake_stream_submit(w.native);
-    CHECK_OK(quire_copy_on(w.stream, &o, NULL));
+    CHECK_OK(copy_on_stream(w.stream, &o, NULL));
     CHECK_EQ(fake_stream_waiting(w.native), 0);
     CHECK_EQ(w.bytes_b[0], 3);
     fixture_end(&other);
@@ -238,19 +244,21 @@ UNIT(copy_stream, wrong_streams_are_refused_and_nothing_is_submitted)
     quire_copy_options o = a_to_b(&w), with_progress = o;
     with_progress.progress.goes_on = goes_on;
     quire_point done = {w.stream, 1};
-    CHECK_FAILS(quire_copy_on(held, &o, &done), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(copy_on_stream(held, &o, &done), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK(!done.stream);
-    CHECK_FAILS(quire_copy_on(foreign, &o, &done), QUIRE_ERROR_FOREIGN_HANDLE);
-    CHECK_FAILS(quire_copy_on(w.stream, &with_progress, &done), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_copy_on(NULL, &o, &done), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_fill_on(held, w.f.memory, w.a, 0, 0, 1, &done), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_fill_on(foreign, w.f.memory, w.a, 0, 0, 1, &done),
-                QUIRE_ERROR_FOREIGN_HANDLE);
+    CHECK_FAILS(copy_on_stream(foreign, &o, &done), QUIRE_ERROR_FOREIGN_HANDLE);
+    CHECK_FAILS(copy_on_stream(w.stream, &with_progress, &done), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(
+        quire_fill(w.f.memory, w.a, &(quire_fill_options){.value = 1, .stream = held}, &done),
+        QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(
+        quire_fill(w.f.memory, w.a, &(quire_fill_options){.value = 1, .stream = foreign}, &done),
+        QUIRE_ERROR_FOREIGN_HANDLE);
     CHECK_EQ(fake_stream_waiting(w.native), 0);
     o.size = SIZE + 1;
-    CHECK_FAILS(quire_copy_on(w.stream, &o, &done), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(copy_on_stream(w.stream, &o, &done), QUIRE_ERROR_OUT_OF_RANGE);
     o.size = 0;
-    CHECK_OK(quire_copy_on(w.stream, &o, &done));
+    CHECK_OK(copy_on_stream(w.stream, &o, &done));
     CHECK(!done.stream);
     CHECK_OK(quire_stream_destroy(&held));
     CHECK_OK(quire_stream_destroy(&foreign));

@@ -49,7 +49,7 @@ static void find_beside(uint32_t kind, int64_t at, const char *where, const char
 UNIT(checked, a_write_after_the_range_is_found_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++)
-        find_beside(kind, SIZE, "overwritten after its last byte: 1 bytes", "at byte 100,");
+        find_beside(kind, SIZE, "overwritten after its last byte: 1 byte, ", "at byte 100,");
 }
 
 UNIT(checked, a_write_to_the_last_byte_of_the_zone_after_is_found_on_every_kind)
@@ -61,7 +61,7 @@ UNIT(checked, a_write_to_the_last_byte_of_the_zone_after_is_found_on_every_kind)
 UNIT(checked, a_write_before_the_range_is_found_on_every_kind)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++)
-        find_beside(kind, -1, "overwritten before its first byte: 1 bytes", "at byte -1,");
+        find_beside(kind, -1, "overwritten before its first byte: 1 byte, ", "at byte -1,");
 }
 
 UNIT(checked, a_write_to_the_first_byte_of_the_zone_before_is_found_on_every_kind)
@@ -207,15 +207,19 @@ UNIT(checked, requested_padding_is_the_callers)
 UNIT(checked, zones_have_no_owner)
 {
     watched w;
-    quire_owner owner;
-    watched_make(&w, KIND_COHERENT);
+    quire_allocation found;
+    watched_prepare(&w);
+    watched_open(&w,
+                 &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT, .find_by_address = true});
     quire_allocation_info info = watched_info(&w, watched_allocate(&w, SIZE, NULL));
-    CHECK_OK(quire_memory_find_owner(w.memory, info.address + info.size - 1, &owner));
-    CHECK_EQ(owner.allocation.id, w.allocation.id);
-    CHECK_OK(quire_memory_find_owner(w.memory, info.address + info.size, &owner));
-    CHECK(owner.is_free && !owner.allocation.id);
-    CHECK_OK(quire_memory_find_owner(w.memory, info.address - 1, &owner));
-    CHECK(owner.is_free && !owner.allocation.id);
+    CHECK_OK(quire_memory_find(w.memory, info.address, &found));
+    CHECK_EQ(found.id, w.allocation.id);
+    CHECK_OK(quire_memory_find(w.memory, info.address + info.size - 1, &found));
+    CHECK_EQ(found.id, w.allocation.id);
+    CHECK_FAILS(quire_memory_find(w.memory, info.address + info.size, &found),
+                QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_memory_find(w.memory, info.address - 1, &found), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_free_at(w.memory, info.address - 1, NULL), QUIRE_ERROR_OUT_OF_RANGE);
     watched_end(&w);
 }
 
@@ -225,7 +229,7 @@ UNIT(checked, a_request_of_the_one_page_of_the_linear_fit_is_served)
         watched w;
         watched_prepare(&w);
         watched_open(&w, &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT,
-                                                 .fit = QUIRE_FIT_LINEAR,
+                                                 .fit.algorithm = QUIRE_FIT_LINEAR,
                                                  .pages = {.page_size = 65536}});
         watched_allocate(&w, 65536 - less, NULL);
         watched_end(&w);

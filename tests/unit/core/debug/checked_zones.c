@@ -17,7 +17,7 @@ static quire_native make_large_zone(watched *w, uint32_t kind)
 {
     watched_prepare(w);
     watched_open(w, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind,
-                                            .fit = QUIRE_FIT_BUDDY,
+                                            .fit.algorithm = QUIRE_FIT_BUDDY,
                                             .pages = {.page_size = 8 * MIB}});
     return watched_native(w, watched_allocate(w, 5 * MIB, "weights"));
 }
@@ -59,7 +59,7 @@ UNIT(checked_zones, both_ends_of_a_large_zone_are_checked)
         expect_found(&w, &native, end - 1, true);
         watched_spoil(&w, &native, (int64_t)end - 1);
         CHECK_FAILS(quire_free(w.memory, w.allocation), QUIRE_ERROR_CORRUPTED);
-        CHECK_HAS(quire_last_error(), "after its last byte: 1 bytes");
+        CHECK_HAS(quire_last_error(), "after its last byte: 1 byte, ");
         watched_end(&w);
     }
 }
@@ -88,7 +88,7 @@ UNIT(checked_zones, bytes_before_a_large_zone_are_the_callers)
     w.fake.table.invalidate = invalidate_zone_only;
     zone_reads = 0;
     watched_open(&w, &(quire_memory_options){.kind_mask = UINT32_C(1) << KIND_CACHED,
-                                             .fit = QUIRE_FIT_BUDDY,
+                                             .fit.algorithm = QUIRE_FIT_BUDDY,
                                              .pages = {.page_size = 8 * MIB}});
     quire_allocation allocation = watched_allocate(&w, 5 * MIB + 7, "weights");
     zone_begin = watched_info(&w, allocation).offset + 5 * MIB + 7;

@@ -44,7 +44,7 @@ static void begin(bench *w)
     for (int i = 0; i < 2; i++)
         CHECK_OK(quire_free_on(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->a));
     CHECK_OK(quire_free_on(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->b));
-    w->shard = w->f.memory->shards;
+    w->shard = w->f.memory->shards[0];
     w->stream_queue = qi_stream_queue_find(w->shard, w->a);
     CHECK(w->stream_queue && w->stream_queue->heap.first && w->stream_queue->marked.first &&
           w->stream_queue->fresh.first);
@@ -243,8 +243,8 @@ UNIT(deferred_check, bins_of_another_stream)
     end(&w);
 }
 
-/* The wait of an object is in no bin. */
-UNIT(deferred_check, waits_of_objects_of_another_stream)
+/* The wait of an object is in no bin, and its page counts the object. */
+UNIT(deferred_check, waits_of_objects)
 {
     bench w;
     quire_buffer buffer;
@@ -252,8 +252,16 @@ UNIT(deferred_check, waits_of_objects_of_another_stream)
     CHECK_OK(quire_buffer_create(
         w.f.memory, &(quire_buffer_options){.size = KIB, .usage = QUIRE_USAGE_STORAGE}, &buffer));
     CHECK_OK(quire_free_on(w.f.memory, buffer.allocation, w.a));
-    CHECK(!w.stream_queue->fresh.last->bin);
-    DAMAGE(&w, w.stream_queue->fresh.last->stream, w.b);
+    quire_allocation again;
+    CHECK_OK(quire_allocate(w.f.memory, &(quire_allocation_options){.size = KIB, .stream = w.a},
+                            &again));
+    qi_wait *wait = w.stream_queue->fresh.last;
+    CHECK_EQ(wait->slot, QI_NO_SLOT);
+    DAMAGE(&w, wait->stream, w.b);
+    DAMAGE(&w, wait->bin, 1);
+    DAMAGE(&w, wait->then, wait);
+    DAMAGE(&w, wait->native, 0);
+    DAMAGE(&w, wait->slot, qi_handle_slot(again.id));
     end(&w);
 }
 

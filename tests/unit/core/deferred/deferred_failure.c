@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "tests/support/fixture.h"
+#include "tests/support/on_stream.h"
 #include "tests/support/streams.h"
 
 enum { KIB = 1024, PAGE = 64 * KIB };
@@ -144,10 +145,10 @@ UNIT(deferred_failure, a_point_that_was_not_announced_blocks_the_reuse_of_the_ra
     quire_allocation early, late;
     announce_only(&w, 5);
     CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &(quire_point){w.a, 10}));
-    CHECK_OK(quire_allocate_on(w.f.memory, &options, w.a, &early)); /* its work may run first */
+    CHECK_OK(allocate_on_stream(w.f.memory, &options, w.a, &early)); /* its work may run first */
     CHECK_EQ(fixture_info(&w.f, early).offset, KIB);
     CHECK_OK(quire_stream_announce(w.a, 10));
-    CHECK_OK(quire_allocate_on(w.f.memory, &options, w.a, &late));
+    CHECK_OK(allocate_on_stream(w.f.memory, &options, w.a, &late));
     CHECK_EQ(fixture_info(&w.f, late).offset, 0);
     end(&w);
 }

@@ -234,8 +234,8 @@ UNIT(deferred_order, ranges_are_reused_from_any_place_in_the_order)
         CHECK_OK(quire_free_after(w.f.memory, w.made[i], &points[i * 37 % COUNT]));
     for (uint64_t i = 0; i < COUNT; i++) {
         uint64_t size = (i * 23 % COUNT + 1) * KIB;
-        CHECK_OK(quire_allocate_on(w.f.memory, &(quire_allocation_options){.size = size}, w.stream,
-                                   &w.made[i]));
+        CHECK_OK(quire_allocate(
+            w.f.memory, &(quire_allocation_options){.size = size, .stream = w.stream}, &w.made[i]));
         CHECK_OK(quire_memory_check(w.f.memory));
     }
     CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
@@ -253,9 +253,9 @@ UNIT(deferred_order, destroying_a_memory_waits_for_the_last_point_of_a_stream)
     quire_allocation last = ALLOCATE(&w.f, .size = 4 * KIB), middle = ALLOCATE(&w.f, .size = KIB);
     CHECK_OK(quire_free_after(w.f.memory, last, &points[2]));
     CHECK_OK(quire_free_after(w.f.memory, middle, &points[1])); /* out of order */
-    CHECK_OK(quire_allocate_on(w.f.memory, &(quire_allocation_options){.size = 4 * KIB}, w.stream,
-                               &last));
-    qi_stream_queue *stream_queue = qi_stream_queue_find(w.f.memory->shards, w.stream);
+    CHECK_OK(quire_allocate(
+        w.f.memory, &(quire_allocation_options){.size = 4 * KIB, .stream = w.stream}, &last));
+    qi_stream_queue *stream_queue = qi_stream_queue_find(w.f.memory->shards[0], w.stream);
     CHECK(stream_queue);
     CHECK_EQ(qi_stream_queue_highest(stream_queue), points[1].value);
     CHECK_OK(quire_free_after(w.f.memory, last, &points[0]));
@@ -304,7 +304,7 @@ UNIT(deferred_order, frees_on_many_streams_cost_about_as_much_as_on_few)
         is_close =
             time_frees_on(streams, STREAMS) < 8 * time_frees_on(streams + STREAMS - FEW, FEW);
     CHECK(is_close);
-    CHECK(max_chain(w.f.memory->shards) <= 16);
+    CHECK(max_chain(w.f.memory->shards[0]) <= 16);
     CHECK_OK(quire_memory_check(w.f.memory));
     for (int i = 0; i < STREAMS; i++)
         CHECK_OK(quire_stream_destroy(&streams[i * 7 % STREAMS]));

@@ -142,8 +142,9 @@ UNIT(deferred_reuse, refused_by_a_limit_of_its_name_makes_the_range_wait_again)
     CHECK_OK(quire_memory_set_name_limit(w.f.memory, "x", 100));
     CHECK_OK(quire_free_on(w.f.memory, ON(&w, w.a, .size = KIB), w.a));
     quire_allocation none = {77};
-    CHECK_FAILS(quire_allocate_on(
-                    w.f.memory, &(quire_allocation_options){.size = KIB, .name = "xy"}, w.a, &none),
+    CHECK_FAILS(quire_allocate(
+                    w.f.memory,
+                    &(quire_allocation_options){.size = KIB, .name = "xy", .stream = w.a}, &none),
                 QUIRE_ERROR_OVER_BUDGET);
     CHECK_EQ(none.id, 0);
     CHECK_EQ(fixture_stats(&w.f).deferred_count, 1);
@@ -188,12 +189,11 @@ UNIT(deferred_reuse, refuses_null_and_invalid_options)
     begin(&w);
     const quire_allocation_options options = {.size = KIB}, empty = {0};
     quire_allocation none = {77};
-    CHECK_FAILS(quire_allocate_on(NULL, &options, w.a, &none), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(allocate_on_stream(NULL, &options, w.a, &none), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(none.id, 0);
-    CHECK_FAILS(quire_allocate_on(w.f.memory, NULL, w.a, &none), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_allocate_on(w.f.memory, &options, NULL, &none), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_allocate_on(w.f.memory, &options, w.a, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_allocate_on(w.f.memory, &empty, w.a, &none), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(allocate_on_stream(w.f.memory, NULL, w.a, &none), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(allocate_on_stream(w.f.memory, &options, w.a, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(allocate_on_stream(w.f.memory, &empty, w.a, &none), QUIRE_ERROR_INVALID_ARGUMENT);
     end(&w);
 }
 
@@ -207,8 +207,9 @@ UNIT(deferred_reuse, without_host_memory_loses_nothing)
             quire_allocation first = ON(&w, stream, .size = KIB), second = {0};
             CHECK_OK(quire_free_on(w.f.memory, first, stream));
             test_memory_fail(unit_memory_state(), call, true);
-            quire_result result = quire_allocate_on(
-                w.f.memory, &(quire_allocation_options){.size = KIB, .name = "name"}, stream,
+            quire_result result = quire_allocate(
+                w.f.memory,
+                &(quire_allocation_options){.size = KIB, .name = "name", .stream = stream},
                 &second);
             test_memory_fail(unit_memory_state(), 0, false);
             CHECK(result == QUIRE_SUCCESS || result == QUIRE_ERROR_OUT_OF_HOST_MEMORY);

@@ -47,7 +47,7 @@ UNIT(deferred_reuse_streams, of_another_streams_range_loses_nothing_if_the_strea
     CHECK_OK(quire_stream_mark(w.a, &point));
     CHECK_OK(quire_free_after(w.f.memory, whole, &point));
     streams_state()->mark_answers = QUIRE_ERROR_UNSUPPORTED;
-    CHECK_FAILS(quire_allocate_on(w.f.memory, &options, w.b, &none), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_FAILS(allocate_on_stream(w.f.memory, &options, w.b, &none), QUIRE_ERROR_OVER_BUDGET);
     CHECK_EQ(fixture_stats(&w.f).deferred_count, 1);
     CHECK_EQ(fixture_stats(&w.f).allocation_count, 1);
     end(&w);
@@ -104,26 +104,6 @@ UNIT(deferred_reuse_streams, of_a_range_used_on_another_stream_waits_for_that_st
     CHECK_EQ(place_of(&w, ON(&w, w.a, .size = KIB)), place);
     end(&w);
 }
-
-UNIT(deferred_reuse_streams, does_not_happen_for_buffers)
-{
-    bench w;
-    begin(&w);
-    quire_buffer buffer;
-    CHECK_OK(quire_buffer_create(w.f.memory, &(quire_buffer_options){.size = KIB}, &buffer));
-    uint64_t place = place_of(&w, buffer.allocation);
-    CHECK_OK(quire_free_on(w.f.memory, buffer.allocation, w.a));
-    CHECK(place_of(&w, ON(&w, w.a, .size = KIB)) != place);
-    CHECK(place_of(&w, ON(&w, w.b, .size = KIB)) != place);
-    CHECK_OK(quire_collect(w.f.memory, NULL)); /* now its point is known */
-    CHECK_EQ(w.f.fake.objects, 1);
-    streams_pass(w.a);
-    CHECK_OK(quire_collect(w.f.memory, NULL));
-    CHECK_EQ(w.f.fake.objects, 0);
-    end(&w);
-}
-
-/* ---- capture streams ------------------------------------------------------------------------- */
 
 UNIT(deferred_reuse_streams, a_capture_stream_keeps_ranges_freed_on_it_for_itself)
 {

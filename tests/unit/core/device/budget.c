@@ -57,10 +57,11 @@ UNIT(budget, a_refusal_reports_its_numbers)
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, PAGE + 256));
     ALLOCATE(&b, .size = PAGE);
     REFUSE(&b, OVER, .size = 1000);
-    CHECK_HAS(quire_last_error(), "cannot allocate 1000 B at alignment 1: ");
-    CHECK_HAS(quire_last_error(), "; memory 'weights' (kind 0, DEVICE_LOCAL): 1 page, ");
+    CHECK_HAS(quire_last_error(), "cannot allocate 1000 B: ");
+    CHECK_HAS(quire_last_error(), "; memory 'weights' (kind 0, DEVICE_LOCAL) is exhausted: largest "
+                                  "free range 0 B of 0 B free in 1 page");
     CHECK_HAS(quire_last_error(),
-              "a page of 1 KiB: heap 0 has 64 KiB of pages and a limit of 64.25");
+              "a new page of 1 KiB would exceed the 64.25 KiB limit of heap 0 (64 KiB in use)");
     CHECK_EQ(quire_last_native_code(), 0);
     ALLOCATE(&b, .size = 256);
     fixture_end(&b);
@@ -155,14 +156,14 @@ UNIT(budget, a_heap_is_shared_by_its_memories_and_no_other_heap_counts)
 UNIT(budget, the_backends_budget_includes_the_use_by_others)
 {
     fixture b;
-    make_reporting(&b, 4 * PAGE, PAGE);
+    make_strict(&b, 4 * PAGE, PAGE);
     ALLOCATE(&b, .size = PAGE);
     ALLOCATE(&b, .size = PAGE, .dedicated = true);
     ALLOCATE(&b, .size = PAGE);
     REFUSE(&b, OVER, .size = 1);
     REFUSE(&b, OVER, .size = 1, .dedicated = true);
     CHECK_HAS(quire_last_error(),
-              "heap 0 has 192 KiB of pages and 64 KiB of other memory, and its budget is 256 KiB");
+              "the 256 KiB budget of heap 0 (192 KiB of pages and 64 KiB of other memory in use)");
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 3);
     fixture_end(&b);
 }
@@ -170,7 +171,7 @@ UNIT(budget, the_backends_budget_includes_the_use_by_others)
 UNIT(budget, a_budget_that_shrinks_and_grows_takes_effect)
 {
     fixture b;
-    make_reporting(&b, 4 * PAGE, 0);
+    make_strict(&b, 4 * PAGE, 0);
     ALLOCATE(&b, .size = PAGE);
     quire_allocation second = ALLOCATE(&b, .size = PAGE);
     fake_set_budget(&b.fake, 0, PAGE, 0); /* below the bytes in use */
@@ -191,22 +192,22 @@ UNIT(budget, a_budget_that_shrinks_and_grows_takes_effect)
 UNIT(budget, the_smaller_of_limit_and_budget_decides)
 {
     fixture b;
-    make_reporting(&b, 3 * PAGE, 0);
+    make_strict(&b, 3 * PAGE, 0);
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, 2 * PAGE));
     ALLOCATE(&b, .size = 2 * PAGE);
     REFUSE(&b, OVER, .size = 1);
-    CHECK_HAS(quire_last_error(), "a limit of 128 KiB");
+    CHECK_HAS(quire_last_error(), "the 128 KiB limit of heap 0");
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, UINT64_MAX));
     ALLOCATE(&b, .size = PAGE);
     REFUSE(&b, OVER, .size = 1);
-    CHECK_HAS(quire_last_error(), "its budget is 192 KiB");
+    CHECK_HAS(quire_last_error(), "the 192 KiB budget of heap 0");
     fixture_end(&b);
 }
 
 UNIT(budget, the_backend_is_queried_only_where_a_page_is_created)
 {
     fixture b;
-    make_reporting(&b, 4 * PAGE, 0);
+    make_strict(&b, 4 * PAGE, 0);
     CHECK_EQ(b.fake.calls[FAKE_HEAP_BUDGET], 0);
     quire_allocation made = ALLOCATE(&b, .size = 100);
     for (int i = 0; i < 100; i++)
@@ -232,7 +233,7 @@ UNIT(budget, no_page_is_created_without_an_answer)
                                          QUIRE_ERROR_NOT_PERMITTED};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         fixture b;
-        make_reporting(&b, 4 * PAGE, 0);
+        make_strict(&b, 4 * PAGE, 0);
         fake_fail(&b.fake, 1, true, codes[i]);
         REFUSE(&b, codes[i], .size = 1);
         CHECK_EQ(quire_last_native_code(), -13);
@@ -291,7 +292,7 @@ UNIT(budget, a_backend_without_budgets_has_budgets_of_its_heaps)
 UNIT(budget, the_backends_answer_is_reported)
 {
     fixture b;
-    make_reporting(&b, 10 * PAGE, 3 * PAGE);
+    make_strict(&b, 10 * PAGE, 3 * PAGE);
     ALLOCATE(&b, .size = 100);
     quire_budget_info info = budget_of(&b, 0);
     CHECK_EQ(info.budget, 10 * PAGE);

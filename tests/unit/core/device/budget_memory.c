@@ -17,11 +17,13 @@ UNIT(budget_memory, the_callers_page_limit_holds_beside_the_backends)
     ALLOCATE(&b, .size = 1, .dedicated = true);
     REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1);
     REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1, .dedicated = true);
-    CHECK_HAS(quire_last_error(), "the device has 2 pages, and its limit is 2");
+    CHECK_HAS(quire_last_error(),
+              "a new page would exceed the device's limit of 2 pages (2 in use)");
     CHECK_OK(quire_device_set_page_limit(b.device, 10));
     ALLOCATE(&b, .size = PAGE);
     REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1);
-    CHECK_HAS(quire_last_error(), "the device has 3 pages, and its limit is 3");
+    CHECK_HAS(quire_last_error(),
+              "a new page would exceed the device's limit of 3 pages (3 in use)");
     CHECK_OK(quire_device_set_page_limit(b.device, 1)); /* below what there is */
     REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1);
     fixture_end(&b);
@@ -41,7 +43,8 @@ UNIT(budget_memory, a_memorys_limit_holds_for_its_pages)
     CHECK_EQ(page_size(&b, ALLOCATE(&b, .size = 100)), PAGE / 2);
     REFUSE(&b, OVER, .size = PAGE);
     REFUSE(&b, OVER, .size = 256, .dedicated = true);
-    CHECK_HAS(quire_last_error(), "memory 'weights' has 96 KiB of pages and a limit of 96 KiB");
+    CHECK_HAS(quire_last_error(),
+              "would exceed the 96 KiB limit of memory 'weights' (96 KiB in use)");
     CHECK_OK(quire_memory_set_limit(b.memory, 2 * PAGE));
     ALLOCATE(&b, .size = PAGE / 2, .dedicated = true);
     CHECK_OK(quire_memory_set_limit(b.memory, 0));
@@ -126,7 +129,7 @@ enum { ROUNDED = 100000 };
 UNIT(budget_memory, bytes_beyond_the_requested_page_size_count)
 {
     fixture b;
-    make_reporting(&b, 0, 0);
+    make_strict(&b, 0, 0);
     b.fake.page_rounding = ROUNDED;
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, 2 * ROUNDED));
     CHECK_OK(quire_memory_set_limit(b.memory, 2 * ROUNDED));
@@ -142,7 +145,7 @@ UNIT(budget_memory, a_page_that_turns_out_too_large_is_destroyed)
 {
     for (int by = 0; by < 3; by++) {
         fixture b;
-        make_reporting(&b, by == 0 ? ROUNDED - 1 : 0, 0);
+        make_strict(&b, by == 0 ? ROUNDED - 1 : 0, 0);
         b.fake.page_rounding = ROUNDED;
         CHECK_OK(quire_device_set_heap_limit(b.device, 0, by == 1 ? ROUNDED - 1 : 0));
         CHECK_OK(quire_memory_set_limit(b.memory, by == 2 ? ROUNDED - 1 : 0));

@@ -28,13 +28,13 @@ UNIT(device_end, a_device_with_memories_stays_and_names_them)
     CHECK_OK(quire_memory_create(device, &(quire_memory_options){.name = "frames"}, &frames));
     quire_device *same = device;
     CHECK_FAILS(quire_device_destroy(&device), QUIRE_ERROR_BUSY);
-    CHECK_HAS(quire_last_error(), "'fake device' still has live memories (2): ");
+    CHECK_HAS(quire_last_error(), "'fake device' still has 2 live memories: ");
     CHECK_HAS(quire_last_error(), "'weights'");
     CHECK_HAS(quire_last_error(), "'frames'");
     CHECK(device == same && !fake.ended);
     CHECK_OK(quire_memory_destroy(&weights));
     CHECK_FAILS(quire_device_destroy(&device), QUIRE_ERROR_BUSY);
-    CHECK_HAS(quire_last_error(), "live memories (1): 'frames'");
+    CHECK_HAS(quire_last_error(), "1 live memory: 'frames'");
     CHECK_OK(quire_memory_destroy(&frames));
     CHECK_OK(quire_device_destroy(&device));
     CHECK(fake.ended);
@@ -54,7 +54,7 @@ UNIT(device_end, a_list_of_names_that_is_too_long_is_cut)
     for (int i = 0; i < COUNT; i++)
         CHECK_OK(quire_memory_create(device, &(quire_memory_options){.name = name}, &memories[i]));
     CHECK_FAILS(quire_device_destroy(&device), QUIRE_ERROR_BUSY);
-    CHECK_HAS(quire_last_error(), "live memories (8): '");
+    CHECK_HAS(quire_last_error(), "8 live memories: '");
     CHECK_HAS(quire_last_error(), name);
     for (int i = 0; i < COUNT; i++)
         CHECK_OK(quire_memory_destroy(&memories[i]));
@@ -113,7 +113,7 @@ UNIT(device_end, warnings_name_live_allocations_and_their_places)
     play(&lines, QUIRE_LOG_WARNING);
     CHECK_STR(lines.text, "memory 'weights' still holds 'layer': 512 B at page 0 offset 0\n"
                           "memory 'weights' still holds '(unnamed)': 256 B at page 0 offset 512\n"
-                          "device 'fake device' is not destroyed: memories live (1): 'weights'\n");
+                          "device 'fake device' is not destroyed: 1 live memory: 'weights'\n");
     CHECK_EQ(lines.count[QUIRE_LOG_WARNING], 3);
 }
 

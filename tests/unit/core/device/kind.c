@@ -1,6 +1,7 @@
 /*
  * kind.c - which memory kind a request or an intent gets, on invented devices on which one rule
- * decides each case. Real devices are in kind_profiles.c.
+ * decides each case. The weight of the flags is in kind_order.c, real devices are in
+ * kind_profiles.c.
  */
 #include "tests/support/unit.h"
 
@@ -144,8 +145,9 @@ UNIT(kind, one_preferred_or_avoided_flag_outweighs_any_number_of_unrequested_one
 UNIT(kind, avoided_flags_cost_but_do_not_forbid)
 {
     quire_device *device = POSE(DL | HV, HV | CO | CA, DL);
-    EXPECT(device, 0, .required = HV);
+    EXPECT(device, 0, .required = HV, .avoided = CA);
     EXPECT(device, 1, .required = HV, .avoided = DL, .preferred = CO);
+    EXPECT(device, 1, .required = HV | CO, .avoided = CA);
     EXPECT(device, 2, .required = DL, .avoided = HV);
     EXPECT(device, 0, .required = DL | HV, .avoided = CO);
     end(device);
@@ -254,6 +256,33 @@ UNIT(kind, an_upload_avoids_device_local_and_cached_kinds)
     end(device);
     device = POSE(DL | HV | CO, HV | CO | CA);
     EXPECT_FOR(device, 1, .host_write = true, .upload = true);
+    end(device);
+}
+
+/* Reads from uncached memory are slower by an order of magnitude. */
+UNIT(kind, what_the_host_reads_is_cached_wherever_a_kind_is)
+{
+    quire_device *device = POSE(DL, HV | CO, DL | HV | CO, HV | CO | CA); /* AMD */
+    EXPECT_FOR(device, 3, .host_read = true);
+    EXPECT_FOR(device, 3, .host_read = true, .host_write = true);
+    end(device);
+    device = POSE(DL, DL | HV | CO, HV | CO | CA); /* NVK */
+    EXPECT_FOR(device, 2, .host_read = true);
+    EXPECT_FOR(device, 2, .host_read = true, .host_write = true);
+    end(device);
+    device = POSE(DL | HV | CO, DL | HV | CA); /* Intel without a shared cache */
+    EXPECT_FOR(device, 1, .host_read = true);
+    EXPECT_FOR(device, 1, .host_read = true, .host_write = true);
+    end(device);
+}
+
+UNIT(kind, coherence_decides_only_between_kinds_that_are_otherwise_equal)
+{
+    quire_device *device = POSE(DL | HV | CO, HV | CA, HV | CO | CA, DL | HV | CA);
+    EXPECT_FOR(device, 2, .host_read = true);
+    EXPECT_FOR(device, 3, .host_read = true, .host_write = true);
+    EXPECT_FOR(device, 0, .host_write = true);
+    EXPECT_FOR(device, 2, .host_write = true, .upload = true);
     end(device);
 }
 

@@ -3,6 +3,7 @@
  * one that the environment variable QUIRE_TEST_DATA names. Without the variable the tests pass
  * without a check.
  */
+#include "tests/support/kind_rules.h"
 #include "tests/support/unit.h"
 
 #include <dirent.h>
@@ -158,6 +159,7 @@ static void check_profile(const char *folder, const char *file)
     CHECK_OK(quire_device_get_info(device, &info));
     choices c = choose(device);
     fprintf(stderr, "%-45s %2d %2d %2d %2d\n", file, c.device, c.upload, c.readback, c.shared);
+    kind_rules_check(file, info.kinds, info.kind_count);
     CHECK(has(&info, c.device, DL));
     for (uint32_t i = 0; i < info.kind_count; i++) /* no more flags than needed */
         if ((info.kinds[i].flags & (DL | SPECIAL)) == DL)

@@ -24,21 +24,20 @@ static quire_device device_with(uint64_t heap, uint64_t granularity)
 static quire_page_policy resolve(quire_page_policy given, uint64_t heap, uint64_t granularity)
 {
     quire_device device = device_with(heap, granularity);
-    return qi_policy_resolve(&given, &device, 1);
+    return qi_policy_resolve(&given, &device, 1, false);
 }
 
 /* ---- defaults ----------------------------------------------------------------------------- */
 
-UNIT(policy, pages_are_32_mib_in_a_large_heap)
+UNIT(policy, pages_are_at_most_32_mib_in_a_large_heap)
 {
-    quire_page_policy p = resolve((quire_page_policy){0}, 8 * GIB, 256);
+    quire_page_policy given = {0}, p = resolve(given, 8 * GIB, 256);
     CHECK_EQ(p.page_size, 32 * MIB);
-    CHECK_EQ(p.first_page_size, 32 * MIB);
     CHECK_EQ(p.max_page, 32 * MIB);
     CHECK_EQ(p.size_granularity, 1);
     CHECK_EQ(p.max_pages, 0);
     CHECK_EQ(p.dedicated_threshold, 0);
-    CHECK_OK(qi_policy_validate(&p));
+    CHECK_OK(qi_policy_validate(&given, &p));
     CHECK_EQ(resolve((quire_page_policy){0}, 256 * MIB, 256).page_size, 32 * MIB);
 }
 
@@ -67,11 +66,11 @@ UNIT(policy, given_sizes_apply_to_every_heap)
 
 UNIT(policy, sizes_are_rounded_up_to_the_granularity)
 {
-    quire_page_policy p =
-        resolve((quire_page_policy){.page_size = 5000, .first_page_size = 1}, GIB, 4096);
+    const quire_page_policy given = {.page_size = 5000, .first_page_size = 1};
+    quire_page_policy p = resolve(given, GIB, 4096);
     CHECK_EQ(p.page_size, 8192);
     CHECK_EQ(p.first_page_size, 4096);
-    CHECK_OK(qi_policy_validate(&p));
+    CHECK_OK(qi_policy_validate(&given, &p));
 }
 
 UNIT(policy, a_size_that_cannot_be_rounded_up_never_reaches_a_backend)
@@ -81,7 +80,7 @@ UNIT(policy, a_size_that_cannot_be_rounded_up_never_reaches_a_backend)
         quire_page_policy given = {.page_size = i & 1 ? sizes[i / 2] : 4096,
                                    .first_page_size = i & 1 ? 4096 : sizes[i / 2]};
         quire_page_policy p = resolve(given, GIB, 256);
-        if (qi_policy_validate(&p))
+        if (qi_policy_validate(&given, &p))
             continue;
         CHECK_EQ(p.page_size % 256, 0);
         CHECK_EQ(p.first_page_size % 256, 0);
@@ -90,9 +89,9 @@ UNIT(policy, a_size_that_cannot_be_rounded_up_never_reaches_a_backend)
 
 UNIT(policy, a_largest_page_given_as_the_page_size_is_no_contradiction)
 {
-    quire_page_policy p =
-        resolve((quire_page_policy){.page_size = 1000, .max_page = 1000}, GIB, 256);
-    CHECK_OK(qi_policy_validate(&p));
+    const quire_page_policy given = {.page_size = 1000, .max_page = 1000};
+    quire_page_policy p = resolve(given, GIB, 256);
+    CHECK_OK(qi_policy_validate(&given, &p));
     CHECK_EQ(p.page_size, 1024);
 }
 
@@ -110,7 +109,7 @@ UNIT(policy, the_largest_page_is_the_larger_of_the_two_sizes)
 static void expect_refused(quire_page_policy given, quire_result code, const char *says)
 {
     quire_page_policy p = resolve(given, GIB, 256);
-    CHECK_FAILS(qi_policy_validate(&p), code);
+    CHECK_FAILS(qi_policy_validate(&given, &p), code);
     CHECK_HAS(quire_last_error(), says);
 }
 
@@ -139,13 +138,15 @@ UNIT(policy, contradictions_are_refused_with_their_numbers)
 
 UNIT(policy, the_limits_of_all_values_are_accepted)
 {
-    quire_page_policy p = resolve(
-        (quire_page_policy){.growth_percent = 1000, .max_page = GIB, .max_pages = 1}, GIB, 256);
-    CHECK_OK(qi_policy_validate(&p));
-    p = resolve((quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS}, GIB, 256);
-    CHECK_OK(qi_policy_validate(&p));
-    p = resolve((quire_page_policy){.dedicated_threshold = UINT64_MAX}, GIB, 256);
-    CHECK_OK(qi_policy_validate(&p));
+    const quire_page_policy given[] = {
+        {.growth_percent = 1000, .max_page = GIB, .max_pages = 1},
+        {.dedicated = QUIRE_DEDICATED_ALWAYS},
+        {.dedicated_threshold = UINT64_MAX},
+    };
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        quire_page_policy p = resolve(given[i], GIB, 256);
+        CHECK_OK(qi_policy_validate(&given[i], &p));
+    }
 }
 
 /* ---- successive pages --------------------------------------------------------------------- */

@@ -17,7 +17,7 @@ static quire_page_policy resolve(quire_page_policy given)
     quire_device device = {.info = {.heap_count = 1, .kind_count = 1}};
     device.info.heaps[0].size = GIB;
     device.info.limits.page_granularity = 256;
-    return qi_policy_resolve(&given, &device, 0);
+    return qi_policy_resolve(&given, &device, 0, false);
 }
 
 static uint64_t next_page(const quire_page_policy *p, uint64_t largest, uint64_t total)
@@ -38,7 +38,7 @@ UNIT(policy_growth, a_page_is_the_lowest_step_above_the_largest)
     static const uint64_t rows[][2] = {{0, 1024},    {256, 1024},  {1023, 1024}, {1024, 2048},
                                        {1500, 2048}, {2048, 4096}, {4096, 8192}, {8191, 8192},
                                        {8192, 8192}, {GIB, 8192}};
-    CHECK_OK(qi_policy_validate(&p));
+    CHECK_OK(qi_policy_validate(&p, &p));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         CHECK_EQ(next_page(&p, rows[i][0], 99999), rows[i][1]);
 }
@@ -47,7 +47,7 @@ UNIT(policy_growth, without_growth_the_only_page_is_the_first)
 {
     quire_page_policy p = resolve((quire_page_policy){
         .page_size = 4096, .first_page_size = 1024, .growth = QUIRE_GROWTH_LARGEST});
-    CHECK_OK(qi_policy_validate(&p));
+    CHECK_OK(qi_policy_validate(&p, &p));
     CHECK_EQ(next_page(&p, 0, 0), 1024);
     CHECK_EQ(next_page(&p, 256, 256), 4096);
     CHECK_EQ(next_page(&p, 65536, 65536), 4096);
@@ -75,7 +75,7 @@ UNIT(policy_growth, a_page_is_a_share_of_all_pages)
                                                       .growth_percent = 100,
                                                       .growth = QUIRE_GROWTH_RESERVED,
                                                       .max_page = MIB});
-    CHECK_OK(qi_policy_validate(&p));
+    CHECK_OK(qi_policy_validate(&p, &p));
     CHECK_EQ(next_page(&p, 0, 0), 1024);
     CHECK_EQ(next_page(&p, 1024, 1024), 1024);
     CHECK_EQ(next_page(&p, 1024, 2048), 2048);
@@ -87,30 +87,38 @@ UNIT(policy_growth, a_page_is_a_share_of_all_pages)
     CHECK_EQ(next_page(&p, 1024, 1), 256);
 }
 
-static void put(qi_pages *pages, qi_host *host, qi_page page)
+static void put(quire_memory *memory, qi_page page)
 {
-    CHECK(qi_table_ensure(&pages->records, host, pages->top));
+    qi_pages *pages = &memory->pages;
+    CHECK(qi_table_ensure(&pages->records, &memory->host, pages->top));
     *(qi_page *)qi_table_get(&pages->records, pages->top++) = page;
 }
 
 UNIT(policy_growth, pages_being_created_count_with_their_requested_size)
 {
-    qi_host host;
-    qi_pages pages;
-    CHECK_OK(qi_host_init(&host, unit_memory()));
-    qi_pages_init(&pages);
-    pages.last_size = 7;
-    put(&pages, &host, (qi_page){.phase = QI_PAGE_LIVE, .native.size = 1000, .wanted = 1});
-    put(&pages, &host, (qi_page){.phase = QI_PAGE_MAKING, .wanted = 2000});
-    put(&pages, &host, (qi_page){.phase = QI_PAGE_MAKING, .wanted = 4000, .dedicated = true});
-    put(&pages, &host, (qi_page){.phase = QI_PAGE_LEAVING, .native.size = 8000});
-    put(&pages, &host, (qi_page){.phase = QI_PAGE_NONE, .native.size = 16000});
-    quire_page_policy p = {.growth = QUIRE_GROWTH_LARGEST};
-    qi_page_history had = qi_page_history_of(&p, &pages);
+    quire_memory m = {.policy = {.growth = QUIRE_GROWTH_LARGEST}, .shard_count = 1};
+    qi_shard shard = {.memory = &m, .shared_bytes = 4};
+    CHECK_OK(qi_host_init(&m.host, unit_memory()));
+    qi_pages_init(&m.pages);
+    m.pages.last_size = 7;
+    m.pages.shared_bytes = 5;
+    m.pages.floor = 6;
+    put(&m, (qi_page){.phase = QI_PAGE_LIVE, .native.size = 1000, .wanted = 1});
+    put(&m, (qi_page){.phase = QI_PAGE_MAKING, .wanted = 2000});
+    put(&m, (qi_page){.phase = QI_PAGE_MAKING, .wanted = 4000, .dedicated = true});
+    put(&m, (qi_page){.phase = QI_PAGE_LEAVING, .native.size = 8000});
+    put(&m, (qi_page){.phase = QI_PAGE_NONE, .native.size = 16000});
+    qi_page_history had = qi_page_history_of(&shard);
     CHECK_EQ(had.last, 7);
     CHECK_EQ(had.largest, 2000);
-    CHECK_EQ(had.total, 3000);
-    qi_pages_finish(&pages, &host);
+    CHECK_EQ(had.total, 5);
+    CHECK_EQ(had.own, 4);
+    CHECK_EQ(had.floor, 6);
+    m.policy.growth = QUIRE_GROWTH_RESERVED;
+    m.shard_count = 3;
+    CHECK_EQ(qi_page_history_of(&shard).largest, 0);
+    CHECK_EQ(qi_page_history_of(&shard).floor, 2);
+    qi_pages_finish(&m.pages, &m.host);
 }
 
 /* ---- the request -------------------------------------------------------------------------- */
@@ -120,31 +128,33 @@ UNIT(policy_growth, steps_are_skipped_until_the_request_fits_often_enough)
     quire_page_policy p = ladder;
     p.request_factor = 2;
     p = resolve(p);
-    CHECK_OK(qi_policy_validate(&p));
-    CHECK_EQ(qi_policy_page_for(&p, 1024, 1, 256), 1024);
-    CHECK_EQ(qi_policy_page_for(&p, 1024, 512, 256), 1024);
-    CHECK_EQ(qi_policy_page_for(&p, 1024, 513, 256), 2048);
-    CHECK_EQ(qi_policy_page_for(&p, 2048, 513, 256), 2048);
-    CHECK_EQ(qi_policy_page_for(&p, 1024, 2049, 256), 8192);
-    CHECK_EQ(qi_policy_page_for(&p, 1024, 5000, 256), 8192);
-    CHECK_EQ(qi_policy_page_for(&p, 1024, UINT64_MAX, 256), 8192);
-    CHECK_EQ(qi_policy_page_for(&p, 0, 5000, 256), 0); /* a full address line leaves no step */
+    CHECK_OK(qi_policy_validate(&p, &p));
+    CHECK_EQ(qi_policy_page_for(&p, 1024, 1, 1, 256), 1024);
+    CHECK_EQ(qi_policy_page_for(&p, 1024, 512, 512, 256), 1024);
+    CHECK_EQ(qi_policy_page_for(&p, 1024, 513, 513, 256), 2048);
+    CHECK_EQ(qi_policy_page_for(&p, 2048, 513, 513, 256), 2048);
+    CHECK_EQ(qi_policy_page_for(&p, 1024, 2049, 2049, 256), 8192);
+    CHECK_EQ(qi_policy_page_for(&p, 1024, 5000, 5000, 256), 8192);
+    CHECK_EQ(qi_policy_page_for(&p, 1024, UINT64_MAX, UINT64_MAX, 256), 8192);
+    CHECK_EQ(qi_policy_page_for(&p, 0, 5000, 5000, 256),
+             0); /* a full address line leaves no step */
     p.request_factor = 1;
-    CHECK_EQ(qi_policy_page_for(&p, 1024, 5000, 256), 1024);
+    CHECK_EQ(qi_policy_page_for(&p, 1024, 5000, 5000, 256), 1024);
 }
 
 UNIT(policy_growth, classes_replace_the_next_page_size)
 {
     quire_page_policy p =
         resolve((quire_page_policy){.page_size = 4096, .classes = {{100, 1000}, {5000, 16384}}});
-    CHECK_OK(qi_policy_validate(&p));
-    CHECK_EQ(qi_policy_page_for(&p, 4096, 1, 256), 1024); /* rounded up */
-    CHECK_EQ(qi_policy_page_for(&p, 4096, 100, 256), 1024);
-    CHECK_EQ(qi_policy_page_for(&p, 4096, 101, 256), 16384);
-    CHECK_EQ(qi_policy_page_for(&p, 4096, 5000, 256), 16384);
-    CHECK_EQ(qi_policy_page_for(&p, 4096, 5001, 256), 4096);
-    p = resolve((quire_page_policy){.classes = {{UINT64_MAX - 511, UINT64_MAX - 511}}});
-    CHECK_OK(qi_policy_validate(&p));
+    CHECK_OK(qi_policy_validate(&p, &p));
+    CHECK_EQ(qi_policy_page_for(&p, 4096, 1, 1, 256), 1024); /* rounded up */
+    CHECK_EQ(qi_policy_page_for(&p, 4096, 100, 100, 256), 1024);
+    CHECK_EQ(qi_policy_page_for(&p, 4096, 101, 101, 256), 16384);
+    CHECK_EQ(qi_policy_page_for(&p, 4096, 5000, 5000, 256), 16384);
+    CHECK_EQ(qi_policy_page_for(&p, 4096, 5001, 5001, 256), 4096);
+    p = resolve(
+        (quire_page_policy){.page_size = 1, .classes = {{UINT64_MAX - 511, UINT64_MAX - 511}}});
+    CHECK_OK(qi_policy_validate(&p, &p));
 }
 
 /* ---- granularity -------------------------------------------------------------------------- */
@@ -157,7 +167,7 @@ UNIT(policy_growth, sizes_are_multiples_of_the_policys_granularity)
                                                       .max_page = 20000,
                                                       .page_granularity = 4096,
                                                       .classes = {{10, 10}}});
-    CHECK_OK(qi_policy_validate(&p));
+    CHECK_OK(qi_policy_validate(&p, &p));
     CHECK_EQ(p.page_size, 8192);
     CHECK_EQ(p.first_page_size, 4096);
     CHECK_EQ(p.max_page, 20480);
@@ -180,7 +190,7 @@ UNIT(policy_growth, a_granularity_below_the_backends_is_the_backends)
 static void expect_refused(quire_page_policy given, const char *says)
 {
     quire_page_policy p = resolve(given);
-    CHECK_FAILS(qi_policy_validate(&p), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(qi_policy_validate(&given, &p), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), says);
 }
 
@@ -258,6 +268,7 @@ UNIT(policy_growth, a_page_made_smaller_counts_with_its_real_size)
     b.fake.page_budget = 2 * KIB;
     take(&b, 1 * KIB, 1 * KIB);
     b.fake.page_budget = 0;
+    CHECK_OK(quire_memory_set_limit(b.memory, 0)); /* forgets the refused size */
     take(&b, 1 * KIB, 2 * KIB);
     fixture_end(&b);
 }

@@ -175,6 +175,7 @@ UNIT(preset, rmm_halves_unavailable_sizes)
     CHECK_EQ(b.fake.last_page.size, 2 * MIB);
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 5);
     b.fake.page_budget = 0;
+    CHECK_OK(quire_memory_set_limit(b.memory, 0)); /* forgets the refused size */
     EXPECT_COURSE(&b, {4 * MIB, 10 * MIB, false});
     fixture_end(&b);
 }

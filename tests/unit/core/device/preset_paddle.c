@@ -39,7 +39,8 @@ UNIT(preset_paddle, auto_growth_rounds_to_any_min_chunk)
         paddle(AUTO, (quire_paddle_sizes){.min_chunk = 1000, .extra_padding = 7, .chunk = 10500});
     CHECK_EQ(odd.page_size, 11000);
     CHECK_OK(quire_memory_create(
-        b.device, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = odd}, &b.memory));
+        b.device, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST, .pages = odd},
+        &b.memory));
     EXPECT_COURSE(&b, {1, 11008, false}, {20000, 21248, false});
     CHECK_EQ(fixture_info(&b, ALLOCATE(&b, .size = 993)).size, 1000);
     CHECK_EQ(fixture_info(&b, ALLOCATE(&b, .size = 994)).size, 2000);

@@ -153,7 +153,7 @@ UNIT(event, invalid_hooks_are_refused)
     static record r;
     begin(&r, 0);
     CHECK_FAILS(quire_memory_set_hook(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_memory_set_hook(r.b.memory, &(quire_hook){note, &r, 0x40}),
+    CHECK_FAILS(quire_memory_set_hook(r.b.memory, &(quire_hook){note, &r, 0x100}),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     ALLOCATE(&r.b, .size = 100); /* the previous hook stays */
     CHECK_EQ(r.count, 2);

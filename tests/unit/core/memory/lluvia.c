@@ -19,7 +19,7 @@ typedef struct manager {
 static manager make_manager(uint64_t size)
 {
     manager m = {0};
-    quire_space_options options = {.fit = QUIRE_FIT_FIRST, .size = size};
+    quire_space_options options = {.fit.algorithm = QUIRE_FIT_FIRST, .size = size};
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &m.space));
     return m;
@@ -306,7 +306,7 @@ static bench make_memory(uint64_t page_size, quire_memory_flags flags)
     quire_host_options host = {.device = {.host_memory = unit_memory()}};
     CHECK_OK(quire_host_open(&host, &b.device));
     quire_memory_options options = {
-        .fit = QUIRE_FIT_FIRST, .flags = flags, .pages = {.page_size = page_size}};
+        .fit.algorithm = QUIRE_FIT_FIRST, .flags = flags, .pages = {.page_size = page_size}};
     CHECK_OK(quire_memory_create(b.device, &options, &b.memory));
     return b;
 }

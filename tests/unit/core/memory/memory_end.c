@@ -132,14 +132,14 @@ UNIT(memory_end, live_allocations_are_named_in_error_and_log_and_nothing_changes
     quire_allocation layer = allocate(b.memory, 300, "layer"), none = allocate(b.memory, 10, NULL);
     CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
     CHECK_STR(quire_last_error(),
-              "memory 'weights' still has live allocations (2): 'layer', '(unnamed)'");
+              "memory 'weights' still has 2 live allocations: 'layer', '(unnamed)'");
     CHECK_STR(b.log, "memory 'weights' still holds 'layer': 512 B at page 0 offset 0\n"
                      "memory 'weights' still holds '(unnamed)': 256 B at page 0 offset 512\n");
     CHECK(b.memory == same);
     CHECK_OK(quire_memory_check(b.memory));
     CHECK_OK(quire_free(b.memory, layer));
     CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
-    CHECK_STR(quire_last_error(), "memory 'weights' still has live allocations (1): '(unnamed)'");
+    CHECK_STR(quire_last_error(), "memory 'weights' still has 1 live allocation: '(unnamed)'");
     CHECK_OK(quire_free(b.memory, none));
     CHECK_OK(quire_memory_destroy(&b.memory)); /* with an empty page */
     end(&b);
@@ -168,7 +168,7 @@ UNIT(memory_end, a_long_list_is_truncated_in_the_error_and_complete_in_the_log)
         allocate(b.memory, 1, name);
     }
     CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
-    CHECK_HAS(quire_last_error(), "live allocations (40): '00-a-name");
+    CHECK_HAS(quire_last_error(), "still has 40 live allocations: '00-a-name");
     CHECK_HAS(quire_last_error(), "'01-a-name");
     CHECK(!strstr(quire_last_error(), "39-a-name"));
     int lines = 0;

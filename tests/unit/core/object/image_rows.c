@@ -104,7 +104,8 @@ static void copy_once(world *w, test_random *r)
                                               .from = source.end,
                                               .size = source.size,
                                               .rows = source.rows,
-                                              .slices = source.slices}));
+                                              .slices = source.slices},
+                        NULL));
     for (uint32_t z = 0; z < to.depth; z++)
         for (uint32_t y = 0; y < to.height; y++)
             memcpy(row_of(&w->pictures[1], &to, y, z), row_of(&w->pictures[0], &from, y, z),

@@ -44,7 +44,7 @@ UNIT(resource_bounds, a_buffer_from_a_description_has_the_size_that_its_creator_
         quire_object_options options = {.object = QUIRE_OBJECT_BUFFER, .description = &needed};
         quire_buffer buffer;
         quire_buffer_info info;
-        options.info.buffer.size = named[i];
+        options.described.buffer.size = named[i];
         CHECK_OK(quire_object_create(f.memory, &options, &buffer.allocation));
         CHECK_OK(quire_buffer_get_info(f.memory, buffer, &info));
         CHECK_EQ(info.size, expected[i]);

@@ -173,3 +173,57 @@ UNIT(resource_fallback, invalid_options_and_nulls_end_the_search)
     CHECK_EQ(t.f.fake.pages, 0);
     end(&t);
 }
+
+/* The same object for all memories of a device; another one after a binding that failed. */
+UNIT(resource_fallback, the_native_object_is_created_once)
+{
+    three t;
+    quire_buffer made[3];
+    uint32_t chosen = 77;
+    const quire_buffer_options options = {.size = PAGE};
+    make(&t);
+    CHECK_EQ(place(&t, &made[0]), 0);
+    CHECK_EQ(place(&t, &made[1]), 1);
+    uint64_t created = t.f.fake.calls[FAKE_OBJECT_CREATE];
+    CHECK_EQ(place(&t, &made[2]), 2);
+    CHECK_EQ(t.f.fake.calls[FAKE_OBJECT_CREATE], created + 1);
+    CHECK_FAILS(quire_buffer_create_fallback(t.memories, 3, &options, &chosen, &made[2]),
+                QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_EQ(t.f.fake.calls[FAKE_OBJECT_CREATE], created + 2);
+    CHECK_EQ(t.f.fake.objects, 3);
+    end(&t);
+}
+
+UNIT(resource_fallback, a_binding_that_fails_is_not_repeated_for_the_object)
+{
+    three t;
+    quire_buffer buffer;
+    uint32_t chosen = 77;
+    const quire_buffer_options options = {.size = 64};
+    make(&t);
+    fake_fail(&t.f.fake, 3, false, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY); /* object, page, binding */
+    CHECK_OK(quire_buffer_create_fallback(t.memories, 3, &options, &chosen, &buffer));
+    CHECK_EQ(t.f.fake.failed_call, FAKE_OBJECT_BIND);
+    CHECK_EQ(chosen, 1);
+    CHECK_EQ(t.f.fake.calls[FAKE_OBJECT_CREATE], 2);
+    CHECK_EQ(t.f.fake.objects, 1);
+    end(&t);
+}
+
+/* Requirements of one memory do not stay for the next: its largest alignment may be lower. */
+UNIT(resource_fallback, the_callers_alignment_is_kept_for_each_memory)
+{
+    three t;
+    quire_buffer buffer;
+    quire_buffer_info info;
+    uint32_t chosen = 77;
+    make(&t);
+    t.f.fake.object_needs.alignment = 4096;
+    CHECK_OK(quire_memory_set_limit(t.memories[0], 1));
+    const quire_buffer_options options = {.size = 64, .alignment = 128};
+    CHECK_OK(quire_buffer_create_fallback(t.memories, 3, &options, &chosen, &buffer));
+    CHECK_EQ(chosen, 1);
+    CHECK_OK(quire_buffer_get_info(t.memories[1], buffer, &info));
+    CHECK_EQ(info.place.offset % 4096, 0);
+    end(&t);
+}

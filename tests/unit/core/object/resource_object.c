@@ -7,8 +7,7 @@
 static void open_prepared(fixture *b)
 {
     quire_memory_options options = {.name = "frames",
-                                    .fit = QUIRE_FIT_FIRST,
-                                    .max_alignment = 4096,
+                                    .fit = {.algorithm = QUIRE_FIT_FIRST, .max_alignment = 4096},
                                     .pages = {.page_size = 65536, .max_pages = 1}};
     fixture_open(b, &options);
 }

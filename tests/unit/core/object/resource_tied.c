@@ -174,6 +174,61 @@ UNIT(resource_tied, an_object_that_prefers_a_page_is_placed_without_one_if_none_
     fixture_end(&f);
 }
 
+static bool is_alone(fixture *f, quire_buffer buffer)
+{
+    quire_buffer_info info;
+    CHECK_OK(quire_buffer_get_info(f->memory, buffer, &info));
+    return info.place.dedicated;
+}
+
+/* The pages that are left are for objects that require one. */
+UNIT(resource_tied, a_preference_is_followed_until_three_quarters_of_the_pages_exist)
+{
+    fixture f;
+    quire_buffer made[6], buffer;
+    fixture_prepare(&f);
+    f.fake.object_needs.prefers_dedicated = true;
+    f.fake.info.limits.max_pages = 8;
+    fixture_open(&f, &LOCAL);
+    for (int i = 0; i < 6; i++) {
+        made[i] = buffer_of(&f, 1000);
+        CHECK(is_alone(&f, made[i]));
+    }
+    for (int i = 0; i < 20; i++)
+        CHECK(!is_alone(&f, buffer_of(&f, 1000)));
+    CHECK_EQ(f.fake.pages, 7);
+    f.fake.object_needs.dedicated = true;
+    CHECK(is_alone(&f, buffer_of(&f, 1000)));
+    CHECK_FAILS(quire_buffer_create(f.memory, &(quire_buffer_options){.size = 1000}, &buffer),
+                QUIRE_ERROR_TOO_MANY_PAGES);
+    f.fake.object_needs.dedicated = false;
+    for (int i = 0; i < 3; i++) /* 5 of 8 pages are left */
+        CHECK_OK(quire_free(f.memory, made[i].allocation));
+    CHECK_EQ(f.fake.pages, 5);
+    CHECK(is_alone(&f, buffer_of(&f, 1000)));
+    CHECK(!is_alone(&f, buffer_of(&f, 1000)));
+    fixture_end(&f);
+}
+
+UNIT(resource_tied, the_callers_limit_of_pages_counts_for_preferences)
+{
+    fixture f;
+    fixture_prepare(&f);
+    f.fake.object_needs.prefers_dedicated = true;
+    f.fake.info.limits.max_pages = 8;
+    fixture_open(&f, &LOCAL);
+    CHECK_OK(quire_device_set_page_limit(f.device, 2));
+    CHECK(is_alone(&f, buffer_of(&f, 1000)));
+    CHECK(is_alone(&f, buffer_of(&f, 1000))); /* less than three quarters of 2 existed */
+    CHECK_OK(quire_device_set_page_limit(f.device, 3));
+    CHECK(is_alone(&f, buffer_of(&f, 1000)));
+    CHECK_OK(quire_device_set_page_limit(f.device, 4));
+    CHECK(!is_alone(&f, buffer_of(&f, 1000)));
+    CHECK_OK(quire_device_set_page_limit(f.device, 0)); /* the device's own is 8 */
+    CHECK(is_alone(&f, buffer_of(&f, 1000)));
+    fixture_end(&f);
+}
+
 /* ---- fills----------------------------------------------------------------------------------- */
 
 UNIT(resource_tied, a_backend_that_fills_is_called_once)
@@ -207,7 +262,7 @@ UNIT(resource_tied, an_object_is_created_from_a_description)
                                     .alignment = 4096,
                                     .name = "described",
                                     .user_data = 9,
-                                    .info = {.image = {.width = 7, .native_format = 44}}};
+                                    .described = {.image = {.width = 7, .native_format = 44}}};
     quire_image_info image_info;
     CHECK_OK(quire_object_create(f.memory, &options, &made));
     CHECK_OK(quire_allocation_get_info(f.memory, made, &info));
@@ -283,7 +338,7 @@ UNIT(resource_tied, existing_memory_keeps_its_alignment)
     quire_allocation made;
     fixture_prepare(&f);
     f.fake.address_step = 512;
-    fixture_open(&f, &(quire_memory_options){.max_alignment = 1 << 20});
+    fixture_open(&f, &(quire_memory_options){.fit.max_alignment = 1 << 20});
     const quire_allocation_options options = {.size = 3000};
     CHECK_OK(quire_page_adopt(f.memory, "somewhere", &options, &made));
     CHECK_EQ(fixture_info(&f, made).address % (1 << 20), 512);

@@ -113,11 +113,10 @@ UNIT(elastic, a_first_request_above_the_address_space_gets_a_page_that_holds_it)
 
 UNIT(elastic, it_works_with_every_option_of_every_fit)
 {
-    static const quire_memory_options CASES[] = {{.fit = QUIRE_FIT_FIRST},
-                                                 {.slabs = true},
-                                                 {.least_fragmentation = true},
-                                                 {.deferred_coalescing = true},
-                                                 {.granule = 4096}};
+    static const quire_memory_options CASES[] = {{.fit.algorithm = QUIRE_FIT_FIRST},
+                                                 {.fit.slabs = true},
+                                                 {.fit.least_fragmentation = true},
+                                                 {.fit.granule = 4096}};
     for (size_t n = 0; n < sizeof CASES / sizeof *CASES; n++) {
         fixture f;
         quire_allocation all[64];
@@ -254,8 +253,10 @@ UNIT(elastic, options_that_exclude_elastic_pages_are_refused)
         const char *text;
     } CASES[] = {
         {{.contiguous = true, .shards = 2}, QUIRE_ERROR_UNSUPPORTED, "shards"},
-        {{.contiguous = true, .fit = QUIRE_FIT_BUDDY}, QUIRE_ERROR_UNSUPPORTED, "buddy"},
-        {{.contiguous = true, .fit = QUIRE_FIT_LINEAR}, QUIRE_ERROR_UNSUPPORTED, "linear"},
+        {{.contiguous = true, .fit.algorithm = QUIRE_FIT_BUDDY}, QUIRE_ERROR_UNSUPPORTED, "buddy"},
+        {{.contiguous = true, .fit.algorithm = QUIRE_FIT_LINEAR},
+         QUIRE_ERROR_UNSUPPORTED,
+         "linear"},
         {{.address_space = 1}, QUIRE_ERROR_INVALID_ARGUMENT, "address space"},
     };
     fixture f;

@@ -21,7 +21,7 @@ static void prepare(fixture *f)
 /* Requests growth like a request that found no room. Returns the bytes of the page afterwards. */
 static uint64_t ask(fixture *f, uint64_t size, uint64_t alignment, qi_elastic_result expected)
 {
-    qi_shard *shard = f->memory->shards;
+    qi_shard *shard = f->memory->shards[0];
     qi_elastic_result growth = QI_ELASTIC_AWAITED;
     qi_page_progress progress = {0};
     qi_lock_acquire(&shard->lock);
@@ -68,7 +68,7 @@ UNIT(elastic_bounds, the_page_does_not_grow_for_sizes_that_overflow)
     ALLOCATE(&f, .size = 40 * KIB);
     const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 255, UINT64_MAX - 48 * KIB, MAX_SIZE + 1};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        qi_shard *shard = f.memory->shards;
+        qi_shard *shard = f.memory->shards[0];
         qi_elastic_result growth = QI_ELASTIC_DONE;
         qi_page_progress progress = {0};
         qi_lock_acquire(&shard->lock);

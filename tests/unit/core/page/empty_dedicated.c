@@ -174,7 +174,7 @@ static void play_frame(fixture *f)
 UNIT(empty_dedicated, transients_of_each_frame_cost_no_backend_call)
 {
     fixture f;
-    fixture_make(&f, NULL);
+    fixture_make(&f, &(quire_memory_options){.pages.page_size = 32 * MIB});
     play_frame(&f);
     uint64_t calls = f.fake.fallible_calls, pages = f.fake.pages;
     CHECK_EQ(pages * 32 * MIB, 640 * MIB);

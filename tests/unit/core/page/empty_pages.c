@@ -72,7 +72,7 @@ UNIT(empty_pages, a_page_used_and_emptied_again_is_the_newest)
     fixture f;
     quire_allocation full[3];
     fixture_make(&f, &(quire_memory_options){
-                         .fit = QUIRE_FIT_FIRST,
+                         .fit.algorithm = QUIRE_FIT_FIRST,
                          .pages = {.page_size = PAGE, .retained_empty_bytes = 2 * PAGE}});
     fill(&f, full, 3);
     let_go(&f, full[0]);

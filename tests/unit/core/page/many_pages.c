@@ -41,7 +41,7 @@ static double reserve(uint32_t count)
 static double add_regions(uint32_t count)
 {
     quire_space *space = NULL;
-    CHECK_OK(quire_space_create(&(quire_space_options){.granule = 256}, &space));
+    CHECK_OK(quire_space_create(&(quire_space_options){.fit.granule = 256}, &space));
     double begin = thread_seconds();
     for (uint32_t i = 0; i < count; i++) {
         uint32_t region = 0;

@@ -44,7 +44,8 @@ static quire_allocation_info allocate(fixture *b, uint64_t size, uint64_t alignm
 static void try_all_alignments(uint64_t step, quire_fit fit, bool dedicated)
 {
     fixture b;
-    make(&b, step, step, &(quire_memory_options){.fit = fit, .pages = {.page_size = 65536}});
+    make(&b, step, step,
+         &(quire_memory_options){.fit.algorithm = fit, .pages = {.page_size = 65536}});
     for (uint64_t alignment = 1; alignment <= UINT64_C(2) << 20; alignment *= 2) {
         allocate(&b, 1, alignment, dedicated);
         allocate(&b, 1000, alignment, dedicated);
@@ -132,8 +133,8 @@ UNIT(page_address, granules_above_the_largest_alignment_hold)
     fixture b;
     fixture_prepare(&b);
     b.fake.info.limits.page_alignment = 0;
-    fixture_open(&b, &(quire_memory_options){
-                         .granule = 65536, .max_alignment = 4096, .pages = {.page_size = 65536}});
+    fixture_open(&b, &(quire_memory_options){.fit = {.granule = 65536, .max_alignment = 4096},
+                                             .pages = {.page_size = 65536}});
     ALLOCATE(&b, .size = 65536);
     CHECK_EQ(b.fake.last_page.alignment, 65536);
     CHECK_EQ(fixture_info(&b, ALLOCATE(&b, .size = 5000000)).offset, 0);

@@ -123,7 +123,7 @@ UNIT(page_dedicated, with_one_shared_page_and_no_dedicated_ones_larger_requests_
     quire_allocation none = {1};
     fixture_prepare(&b);
     fixture_open(&b, &(quire_memory_options){
-                         .fit = QUIRE_FIT_LINEAR,
+                         .fit.algorithm = QUIRE_FIT_LINEAR,
                          .pages = {.page_size = PAGE, .dedicated = QUIRE_DEDICATED_NEVER}});
     CHECK(!fixture_info(&b, allocate(&b, PAGE / 2, false)).dedicated);
     CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.size = PAGE + 1}, &none),

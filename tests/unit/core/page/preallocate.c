@@ -192,7 +192,8 @@ UNIT(preallocate, one_page_per_object_is_refused)
 UNIT(preallocate, the_linear_fit_has_one_page)
 {
     fixture f;
-    fixture_make(&f, &(quire_memory_options){.fit = QUIRE_FIT_LINEAR, .pages.page_size = PAGE});
+    fixture_make(
+        &f, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_LINEAR, .pages.page_size = PAGE});
     CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
     expect_reserved(&f, PAGE, PAGE);
     CHECK_FAILS(quire_memory_preallocate(f.memory, PAGE + 1), QUIRE_ERROR_TOO_MANY_PAGES);

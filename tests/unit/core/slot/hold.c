@@ -50,7 +50,8 @@ UNIT(hold, a_release_without_a_hold_does_not_affect_a_running_copy)
         quire_copy(&(quire_copy_options){.to = {.memory = m.memory, .allocation = m.allocation},
                                          .host_from = bytes,
                                          .size = SIZE,
-                                         .progress = {meet, &m, 4096}}));
+                                         .progress = {meet, &m, 4096}},
+                   NULL));
     CHECK(m.calls > 1);
     CHECK_EQ(m.released, QUIRE_ERROR_WRONG_STATE);
     CHECK_EQ(m.freed, QUIRE_ERROR_BUSY);

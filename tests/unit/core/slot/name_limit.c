@@ -72,7 +72,8 @@ UNIT(name_limit, a_limit_holds_for_names_with_its_prefix)
     expect(&b, "weights", 6144, 2);
     CHECK_EQ(usage_of(&b, "weights").requested_bytes, 6048);
     REFUSE(&b, .size = 2049, .name = "weights/1");
-    CHECK_HAS(quire_last_error(), "names that start with 'weights' hold 6 KiB and may hold 8 KiB");
+    CHECK_HAS(quire_last_error(),
+              "the 8 KiB limit of names that start with 'weights' (6 KiB in use)");
     REFUSE(&b, .size = 2049, .name = "weights/1", .dedicated = true);
     allocate(&b, "weight", PAGE); /* another prefix */
     allocate(&b, "my weights", PAGE);
@@ -142,12 +143,14 @@ UNIT(name_limit, every_allocation_with_a_name_counts)
 UNIT(name_limit, the_bytes_of_the_rounded_range_count)
 {
     fixture b;
-    fixture_make(&b, &(quire_memory_options){.fit = QUIRE_FIT_BUDDY, .pages = {.page_size = PAGE}});
+    fixture_make(&b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_BUDDY,
+                                             .pages = {.page_size = PAGE}});
     limit(&b, "x", 8192);
     allocate(&b, "other", 100);
     limit(&b, "x", 8191); /* the block of 8 KiB is more than the requested 5000 bytes */
     REFUSE(&b, .size = 5000, .name = "x");
-    CHECK_HAS(quire_last_error(), "may hold 8.00 KiB: 8 KiB more are requested");
+    CHECK_HAS(quire_last_error(),
+              "8 KiB can never fit: the limit of names that start with 'x' is 8.00 KiB");
     expect(&b, "x", 0, 0);
     quire_buffer buffer;
     CHECK_FAILS(

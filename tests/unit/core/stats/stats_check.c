@@ -74,7 +74,7 @@ UNIT(stats_check, statistics_that_are_not_the_sum_of_the_allocations)
 {
     bench b;
     make(&b);
-    quire_memory_stats *stats = &b.memory->shards->stats;
+    quire_memory_stats *stats = &b.memory->shards[0]->stats;
     const char *says = "memory 'weights': the live statistics are not the sum of the allocations";
     DAMAGE(&b, stats->live_bytes, stats->live_bytes + 1, says);
     DAMAGE(&b, stats->requested_bytes, stats->requested_bytes - 1, says);
@@ -90,7 +90,7 @@ UNIT(stats_check, statistics_that_are_not_the_sum_of_the_pages)
     const char *says = "the page statistics are not the sum of the pages (3)";
     DAMAGE(&b, stats->page_count, 4, says);
     DAMAGE(&b, stats->reserved_bytes, stats->reserved_bytes - 256, says);
-    DAMAGE(&b, b.memory->shards->empty_pages.bytes, 0, says);
+    DAMAGE(&b, b.memory->shards[0]->empty_pages.bytes, 0, says);
     end(&b);
 }
 
@@ -196,7 +196,7 @@ UNIT(stats_check, a_space_with_wrong_sums)
 {
     bench b;
     make(&b);
-    quire_space *space = b.memory->shards->space;
+    quire_space *space = b.memory->shards[0]->space;
     DAMAGE(&b, space->live_bytes, space->live_bytes + 256, "space");
     DAMAGE(&b, space->live_count, space->live_count + 1, "space");
     DAMAGE(&b, space->region_bytes, space->region_bytes - 256, "space");
@@ -208,9 +208,9 @@ UNIT(stats_check, an_allocated_range_without_an_allocation)
     bench b;
     make(&b);
     quire_placement lost;
-    CHECK_OK(quire_space_allocate(b.memory->shards->space, 256, 1, b.shared[0], &lost));
+    CHECK_OK(quire_space_allocate(b.memory->shards[0]->space, 256, 1, b.shared[0], &lost));
     quire_result result = quire_memory_check(b.memory);
-    CHECK_OK(quire_space_free(b.memory->shards->space, lost.range));
+    CHECK_OK(quire_space_free(b.memory->shards[0]->space, lost.range));
     CHECK_EQ(result, QUIRE_ERROR_CORRUPTED);
     end(&b);
 }
@@ -219,7 +219,7 @@ UNIT(stats_check, wrong_counts_below_the_statistics)
 {
     bench b;
     make(&b);
-    DAMAGE(&b, b.memory->shards->queue.used, b.memory->shards->queue.used + 1, "");
+    DAMAGE(&b, b.memory->shards[0]->queue.used, b.memory->shards[0]->queue.used + 1, "");
     DAMAGE(&b, b.memory->pages.in_use, b.memory->pages.in_use + 1, "");
     end(&b);
 }
@@ -228,7 +228,7 @@ UNIT(stats_check, a_region_that_leads_to_another_page)
 {
     bench b;
     make(&b);
-    qi_tally *tally = qi_shard_tally(b.memory->shards, 0);
+    qi_tally *tally = qi_shard_tally(b.memory->shards[0], 0);
     DAMAGE(&b, tally->page, qi_page_at(&b.memory->pages, 2), "");
     end(&b);
 }

@@ -110,7 +110,7 @@ UNIT(stats_damage, counts_of_slots_and_numbers)
 {
     fixture f;
     make(&f);
-    qi_slot_queue *queue = &f.memory->shards->queue;
+    qi_slot_queue *queue = &f.memory->shards[0]->queue;
     qi_pages *pages = &f.memory->pages;
     const char *slots = "the count of slots is not that of the allocations (1)";
     const char *numbers = "the count of page numbers is not that of the pages (2)";
@@ -125,7 +125,7 @@ UNIT(stats_damage, allocated_ranges_without_an_allocation)
 {
     fixture f;
     make(&f);
-    quire_space *space = f.memory->shards->space;
+    quire_space *space = f.memory->shards[0]->space;
     quire_placement lost;
     CHECK_OK(quire_space_allocate(space, 256, 1, 0, &lost));
     expect_damaged(f.memory, "the space holds ranges that no allocation has (1)");
@@ -160,9 +160,9 @@ UNIT(stats_damage, records_of_another_shard)
     DAMAGE(&f, record->shard, other->shard, says);
     DAMAGE(&f, record->shard, 2, says);
     DAMAGE(&f, record->tally, other->tally, says);
-    DAMAGE(&f, page->shard, &f.memory->shards[other->shard], says);
+    DAMAGE(&f, page->shard, f.memory->shards[other->shard], says);
     for (int i = 0; i < 2; i++) {
-        qi_shard *shard = &f.memory->shards[i];
+        qi_shard *shard = f.memory->shards[i];
         DAMAGE(&f, shard->stats.live_bytes, shard->stats.live_bytes + 1,
                "the live statistics are not");
         DAMAGE(&f, shard->empty_pages.bytes, 1, "the page statistics are not the sum");

@@ -38,7 +38,8 @@ UNIT(walk, items_describe_the_allocations)
 {
     static record r;
     fixture b;
-    fixture_make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}});
+    fixture_make(&b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST,
+                                             .pages = {.page_size = PAGE}});
     quire_allocation first = ALLOCATE(&b, .size = 100, .name = "first", .user_data = UINT64_MAX);
     quire_buffer buffer;
     quire_image image;
@@ -130,9 +131,9 @@ UNIT(walk, every_byte_is_in_one_item_in_order)
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
     for (int f = 0; f < 3; f++) {
         fixture b;
-        fixture_make(
-            &b, &(quire_memory_options){
-                    .fit = fits[f], .pages = {.page_size = PAGE, .dedicated_threshold = 30000}});
+        fixture_make(&b, &(quire_memory_options){
+                             .fit.algorithm = fits[f],
+                             .pages = {.page_size = PAGE, .dedicated_threshold = 30000}});
         test_random random = {f ? 3u : 4u};
         quire_allocation live[60] = {{0}};
         for (int step = 0; step < 1000; step++) {
@@ -175,7 +176,8 @@ UNIT(walk, many_and_long_names_are_copied)
 {
     static record r;
     fixture b;
-    fixture_make(&b, &(quire_memory_options){.fit = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}});
+    fixture_make(&b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST,
+                                             .pages = {.page_size = PAGE}});
     for (int i = 0; i < 300; i++)
         ALLOCATE(&b, .size = 1, .name = i % 2 ? "thirty-one bytes of a long name" : "");
     walk(&b, &r);

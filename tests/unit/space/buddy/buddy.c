@@ -14,7 +14,7 @@ UNIT(buddy, the_placement_reports_the_whole_block)
 {
     quire_space *space = NULL;
     quire_space_options options = {
-        .fit = QUIRE_FIT_BUDDY, .size = 1 << 20, .host_memory = unit_memory()};
+        .fit.algorithm = QUIRE_FIT_BUDDY, .size = 1 << 20, .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &space));
     CHECK_EQ(stats_of(space).granule, 256);
     const uint64_t sizes[][2] = {{1, 256},     {256, 256},     {257, 512},
@@ -40,10 +40,7 @@ UNIT(buddy, sizes_above_every_block_are_rejected)
     add(space, 768, 0);
     const uint64_t sizes[] = {513, 768, 769, 1536, 1537, UINT32_MAX, UINT64_MAX - 1, UINT64_MAX};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        quire_placement at;
         refuse(space, sizes[i], 1);
-        CHECK_FAILS(quire_space_allocate_exhaustive(space, sizes[i], 1, 0, &at),
-                    QUIRE_ERROR_NO_SPACE);
     }
     CHECK_EQ(stats_of(space).full_passes, 0); /* a full pass could not find more */
     take(space, 512, 1);
@@ -88,13 +85,14 @@ UNIT(buddy, a_full_pass_finds_small_aligned_blocks)
 {
     quire_space *space = make_hidden();
     quire_placement at;
-    refuse(space, 1, 512);
+    const quire_range_options bounded = {.size = 1, .alignment = 512, .bounded = true};
+    CHECK_FAILS(quire_space_allocate_with(space, &bounded, &at), QUIRE_ERROR_NO_SPACE);
     CHECK_EQ(stats_of(space).full_passes, 0);
-    CHECK_OK(quire_space_allocate_exhaustive(space, 1, 512, 7, &at));
+    CHECK_OK(quire_space_allocate(space, 1, 512, 7, &at));
     CHECK_EQ(at.offset, 512);
     CHECK_EQ(stats_of(space).full_passes, 1);
     CHECK_EQ(stats_of(space).full_pass_hits, 1);
-    CHECK_FAILS(quire_space_allocate_exhaustive(space, 1, 512, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_FAILS(quire_space_allocate(space, 1, 512, 0, &at), QUIRE_ERROR_NO_SPACE);
     CHECK_EQ(stats_of(space).full_passes, 2);
     CHECK_EQ(stats_of(space).full_pass_hits, 1);
     end_space(space);
@@ -105,9 +103,9 @@ UNIT(buddy, a_full_pass_may_split_the_block_it_finds)
     quire_space *space = make_hidden();
     quire_placement at;
     uint32_t region = add(space, 300, 512 - 44); /* 256 at the aligned offset 44 */
-    CHECK_OK(quire_space_allocate_exhaustive(space, 1, 512, 0, &at));
+    CHECK_OK(quire_space_allocate(space, 1, 512, 0, &at));
     CHECK_EQ(at.region, 0);
-    CHECK_OK(quire_space_allocate_exhaustive(space, 2, 512, 0, &at));
+    CHECK_OK(quire_space_allocate(space, 2, 512, 0, &at));
     CHECK_EQ(at.region, region);
     CHECK_EQ(at.offset, 44);
     CHECK_EQ(at.size, 2);

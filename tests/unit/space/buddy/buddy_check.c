@@ -30,8 +30,9 @@ static bench make_bench(void)
 {
     bench b = {0};
     uint32_t region = 0;
-    quire_space_options options = {.fit = QUIRE_FIT_BUDDY, .size = 8192, .granule = 1};
-    options.max_alignment = 256;
+    quire_space_options options = {.fit = {.algorithm = QUIRE_FIT_BUDDY, .granule = 1},
+                                   .size = 8192};
+    options.fit.max_alignment = 256;
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &b.space));
     b.a = take(b.space, 4, 1);
@@ -122,7 +123,8 @@ UNIT(buddy_check, places_between_granules)
 {
     bench b = {0};
     const char *const message = "the bitmaps of a region do not match its size";
-    quire_space_options options = {.fit = QUIRE_FIT_BUDDY, .size = 8192, .granule = 16};
+    quire_space_options options = {.fit = {.algorithm = QUIRE_FIT_BUDDY, .granule = 16},
+                                   .size = 8192};
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &b.space));
     DAMAGE(&b, b.space->regions[0].start, b.space->regions[0].start + 1, message);

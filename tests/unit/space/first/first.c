@@ -12,7 +12,7 @@
 static quire_space *make_space(uint64_t size)
 {
     quire_space *space = NULL;
-    quire_space_options options = {.fit = QUIRE_FIT_FIRST, .size = size};
+    quire_space_options options = {.fit.algorithm = QUIRE_FIT_FIRST, .size = size};
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;
@@ -152,8 +152,8 @@ UNIT(first, a_failed_request_does_not_count_padding_as_free)
     take(space, 10, 1);
     take(space, 100, 256);
     CHECK_FAILS(quire_space_allocate(space, 700, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
-    CHECK_STR(quire_last_error(),
-              "no free range for 700 B at a multiple of 1; 644 B are free in 1 region");
+    CHECK_STR(quire_last_error(), "no free range of 700 at a multiple of 1: the space is "
+                                  "exhausted, with 644 free in 1 region; largest free range 644");
     end_space(space);
 }
 

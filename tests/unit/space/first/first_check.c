@@ -20,7 +20,8 @@ static bench make_bench(void)
 {
     bench b = {0};
     uint32_t region = 0;
-    quire_space_options options = {.fit = QUIRE_FIT_FIRST, .size = 4096, .max_alignment = 256};
+    quire_space_options options = {.fit = {.algorithm = QUIRE_FIT_FIRST, .max_alignment = 256},
+                                   .size = 4096};
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &b.space));
     quire_placement at[3];

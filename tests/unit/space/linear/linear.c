@@ -10,7 +10,7 @@
 static quire_space *make_space(uint64_t size)
 {
     quire_space *space = NULL;
-    quire_space_options options = {.fit = QUIRE_FIT_LINEAR, .size = size};
+    quire_space_options options = {.fit.algorithm = QUIRE_FIT_LINEAR, .size = size};
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &space));
     return space;
@@ -54,7 +54,7 @@ static void expect_full(quire_space *space, uint64_t size, bool upper)
     quire_space_stats before = stats_of(space), after;
     quire_range_options options = {.size = size, .upper = upper};
     CHECK_FAILS(quire_space_allocate_with(space, &options, &at), QUIRE_ERROR_NO_SPACE);
-    options.exhaustive = true;
+    options.bounded = true;
     CHECK_FAILS(quire_space_allocate_with(space, &options, &at), QUIRE_ERROR_NO_SPACE);
     CHECK_EQ(at.range.id, 0);
     after = stats_of(space);
@@ -128,8 +128,8 @@ UNIT(linear, padding_that_does_not_fit_fails)
     quire_placement at;
     take(space, 705, 1);
     CHECK_FAILS(quire_space_allocate(space, 233, 256, 0, &at), QUIRE_ERROR_NO_SPACE);
-    CHECK_STR(quire_last_error(), "no room for 233 B at a multiple of 256 after the newest range: "
-                                  "295 B are left there or by wrapping, 295 B are free in all");
+    CHECK_STR(quire_last_error(), "no room for 233 at a multiple of 256 after the newest range: "
+                                  "295 left there or by wrapping, 295 free in all");
     CHECK_EQ(take(space, 232, 256).offset, 768);
     CHECK_EQ(stats_of(space).free_count, 0);
     end_space(space);
@@ -352,7 +352,7 @@ UNIT(linear, the_largest_region_and_its_last_byte)
 UNIT(linear, resource_kinds_are_separated_at_both_ends)
 {
     quire_space *space = NULL;
-    quire_space_options options = {.fit = QUIRE_FIT_LINEAR,
+    quire_space_options options = {.fit.algorithm = QUIRE_FIT_LINEAR,
                                    .size = 65536,
                                    .buffer_image_granularity = 1024,
                                    .host_memory = unit_memory()};

@@ -33,7 +33,8 @@ static void give(bench *b, uint32_t number)
 static bench make_straight(void)
 {
     bench b = {0};
-    quire_space_options options = {.fit = QUIRE_FIT_LINEAR, .size = 4096, .max_alignment = 256};
+    quire_space_options options = {.fit = {.algorithm = QUIRE_FIT_LINEAR, .max_alignment = 256},
+                                   .size = 4096};
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &b.space));
     b.l = (qi_linear *)(void *)b.space;

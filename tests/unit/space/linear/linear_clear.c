@@ -16,7 +16,7 @@ static quire_range ranges[MANY], older[MANY];
 static quire_space *make_space(const quire_host_memory *memory)
 {
     quire_space *space = NULL;
-    quire_space_options options = {.fit = QUIRE_FIT_LINEAR, .size = 1 << 20};
+    quire_space_options options = {.fit.algorithm = QUIRE_FIT_LINEAR, .size = 1 << 20};
     options.host_memory = memory;
     CHECK_OK(quire_space_create(&options, &space));
     return space;

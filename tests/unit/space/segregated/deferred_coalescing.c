@@ -4,6 +4,7 @@
  */
 #include "src/base/handle.h"
 #include "src/space/segregated/segregated.h"
+#include "tests/support/defer.h"
 #include "tests/support/random.h"
 #include "tests/support/shape.h"
 #include "tests/support/space_steps.h"
@@ -16,9 +17,9 @@ static quire_placement ranges[RANGES];
 static quire_space *make_space(uint64_t size, bool deferred)
 {
     quire_space *space = NULL;
-    quire_space_options options = {
-        .size = size, .deferred_coalescing = deferred, .host_memory = unit_memory()};
+    quire_space_options options = {.fit.granule = SIZE, .size = size, .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &space));
+    defer_frees(space, deferred ? FEWEST : UINT32_MAX);
     return space;
 }
 
@@ -61,16 +62,16 @@ static bool is_merged(const quire_space *space, int index)
 
 /* ---- how long ------------------------------------------------------------------------------ */
 
-UNIT(deferred_coalescing, no_free_is_deferred_below_sixteen_thousand_records)
+UNIT(deferred_coalescing, no_free_is_deferred_below_the_number_of_records)
 {
     quire_space *space = make_space(RANGES * SIZE, true);
     int count = 0;
-    while (space->pool.top < FEWEST - 1)
+    while (qi_pool_used(&space->pool) < FEWEST - 1)
         ranges[count++] = take(space, SIZE);
     release(space, 0);
     CHECK_EQ(waiting_in(space), 0);
     CHECK(is_merged(space, 0));
-    while (space->pool.top < FEWEST)
+    while (qi_pool_used(&space->pool) < FEWEST)
         take(space, SIZE);
     release(space, 2);
     CHECK_EQ(waiting_in(space), 1);
@@ -142,19 +143,23 @@ UNIT(deferred_coalescing, a_request_finds_a_deferred_range_that_it_needs)
     CHECK_EQ(waiting_in(space), 3);
     CHECK_EQ(take(space, 3 * SIZE).offset, 9 * SIZE);
     CHECK_EQ(waiting_in(space), 0);
-    CHECK_FAILS(quire_space_allocate(space, 1, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    const quire_range_options bounded = {.size = 1, .bounded = true};
+    CHECK_FAILS(quire_space_allocate_with(space, &bounded, &at), QUIRE_ERROR_NO_SPACE);
     CHECK_EQ(space->full_passes, 0);
     end_space(space);
 }
 
-UNIT(deferred_coalescing, a_failed_exhaustive_request_makes_one_full_pass)
+UNIT(deferred_coalescing, a_refused_request_makes_one_full_pass)
 {
     quire_space *space = make_full(true);
     quire_placement at;
     release(space, 7);
-    CHECK_FAILS(quire_space_allocate_exhaustive(space, 2 * SIZE, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_FAILS(quire_space_allocate(space, 2 * SIZE, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
     CHECK_EQ(space->full_passes, 1);
-    CHECK_FAILS(quire_space_allocate_exhaustive(space, 2 * SIZE, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_FAILS(quire_space_allocate(space, 2 * SIZE, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_EQ(space->full_passes, 1); /* the space remembers the refusal */
+    release(space, 9);
+    CHECK_FAILS(quire_space_allocate(space, 2 * SIZE, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
     CHECK_EQ(space->full_passes, 2);
     CHECK_EQ(space->full_pass_hits, 0);
     end_space(space);
@@ -234,13 +239,24 @@ UNIT(deferred_coalescing, a_clear_merges_every_range)
     end_space(space);
 }
 
-UNIT(deferred_coalescing, a_trim_merges_every_range_and_releases_records)
+UNIT(deferred_coalescing, a_trim_merges_every_range)
+{
+    quire_space *space = make_full(true);
+    for (int i = 0; i < 100; i++)
+        release(space, i);
+    CHECK_EQ(waiting_in(space), 32);
+    quire_space_trim(space);
+    CHECK_EQ(waiting_in(space), 0);
+    CHECK_EQ(take(space, 100 * SIZE).offset, 0);
+    end_space(space);
+}
+
+UNIT(deferred_coalescing, a_trim_releases_records)
 {
     quire_space *space = make_full(true);
     uint64_t before = unit_memory_state()->bytes;
     for (int i = RANGES - 1; i > 10; i--)
         release(space, i);
-    CHECK_EQ(waiting_in(space), 32);
     quire_space_trim(space);
     CHECK_EQ(waiting_in(space), 0);
     CHECK(unit_memory_state()->bytes < before / 8);
@@ -327,29 +343,54 @@ UNIT(deferred_coalescing, a_random_run_keeps_the_same_requests_live)
     end_space(spaces[1]);
 }
 
-/* ---- host memory --------------------------------------------------------------------------- */
+/* ---- the switch ------------------------------------------------------------------------------ */
 
-UNIT(deferred_coalescing, a_creation_without_host_memory_leaks_nothing)
+UNIT(deferred_coalescing, spaces_defer_from_the_size_of_the_caches_on)
 {
-    test_memory *memory = unit_memory_state();
-    for (int slabs = 0; slabs < 2; slabs++) {
-        quire_space_options options = {.size = 1 << 20,
-                                       .deferred_coalescing = true,
-                                       .slabs = slabs,
-                                       .host_memory = unit_memory()};
-        quire_space *space = NULL;
-        uint64_t call = 1;
-        for (;; call++) {
-            test_memory_fail(memory, call, false);
-            quire_result result = quire_space_create(&options, &space);
-            test_memory_fail(memory, 0, false);
-            if (!result)
-                break;
-            CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-            CHECK(!space);
-            CHECK_EQ(memory->blocks, 0);
-        }
-        CHECK(call > 3);
-        end_space(space);
+    quire_space *space = NULL;
+    CHECK_OK(quire_space_create(&(quire_space_options){.host_memory = unit_memory()}, &space));
+    CHECK_EQ(qi_segregated_of(space)->defer_from, QI_PREFETCH_MIN_NODES);
+    end_space(space);
+}
+
+UNIT(deferred_coalescing, a_space_changes_the_function_that_frees_when_its_pool_does)
+{
+    quire_space *space = make_space((uint64_t)RANGES * SIZE, true);
+    int count = 0;
+    while (space->pool.capacity <= FEWEST) {
+        CHECK(space->free_range == qi_segregated_fast_free);
+        ranges[count++] = take(space, SIZE);
     }
+    CHECK(space->free_range != qi_segregated_fast_free);
+    while (count-- > 0)
+        release(space, count);
+    CHECK(space->free_range != qi_segregated_fast_free);
+    quire_space_trim(space);
+    CHECK(space->free_range == qi_segregated_fast_free);
+    end_space(space);
+}
+
+UNIT(deferred_coalescing, a_refused_request_keeps_the_function_that_frees)
+{
+    quire_space *space = make_full(true);
+    quire_placement at;
+    quire_result (*deferring)(quire_space *, quire_range) = space->free_range;
+    CHECK_FAILS(quire_space_allocate(space, SIZE, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK(space->free_range != deferring);
+    release(space, 1);
+    CHECK(space->free_range == deferring);
+    CHECK_EQ(waiting_in(space), 1);
+    end_space(space);
+}
+
+/* The pool stays large without a trim. */
+UNIT(deferred_coalescing, nothing_waits_when_few_records_are_left)
+{
+    quire_space *space = make_full(true);
+    for (int i = 0; i < RANGES - 2; i++)
+        release(space, i);
+    CHECK(qi_pool_used(&space->pool) < FEWEST);
+    CHECK_EQ(waiting_in(space), 0);
+    CHECK(is_merged(space, 0)); /* all free ranges merged into the first */
+    end_space(space);
 }

@@ -19,7 +19,7 @@ typedef struct bench {
 static bench make_bench(uint64_t size)
 {
     bench b = {0};
-    quire_space_options options = {.size = size, .granule = 1, .host_memory = unit_memory()};
+    quire_space_options options = {.size = size, .fit.granule = 1, .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &b.space));
     CHECK_OK(qi_segregated_reserve(qi_segregated_of(b.space), 600)); /* 16 buckets per class */
     return b;
@@ -198,9 +198,10 @@ UNIT(segregated, nothing_is_found_where_alignment_leaves_too_little)
     fill_rest(&b);
     open_holes(&b, 0, 1);
     quire_placement at;
-    CHECK_FAILS(quire_space_allocate_exhaustive(b.space, 300, 256, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_FAILS(quire_space_allocate(b.space, 300, 256, 0, &at), QUIRE_ERROR_NO_SPACE);
     CHECK_STR(quire_last_error(),
-              "no free range for 300 B at a multiple of 256; 554 B are free in 1 region");
+              "no free range of 300 at a multiple of 256: none that is large enough has such a "
+              "place, with 554 free in 1 region; largest free range 554");
     expect_at(&b, 299, 256, 512);
     end_bench(&b);
 }
@@ -208,12 +209,12 @@ UNIT(segregated, nothing_is_found_where_alignment_leaves_too_little)
 UNIT(segregated, size_plus_alignment_may_exceed_the_space)
 {
     bench b = {0};
-    quire_space_options options = {.size = UINT32_MAX, .granule = 1, .host_memory = unit_memory()};
+    quire_space_options options = {
+        .size = UINT32_MAX, .fit.granule = 1, .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &b.space));
     expect_at(&b, UINT32_MAX - 100, 1 << 21, 0);
     quire_placement at;
-    CHECK_FAILS(quire_space_allocate_exhaustive(b.space, 100, 1 << 21, 0, &at),
-                QUIRE_ERROR_NO_SPACE);
+    CHECK_FAILS(quire_space_allocate(b.space, 100, 1 << 21, 0, &at), QUIRE_ERROR_NO_SPACE);
     expect_at(&b, 100, 1, UINT32_MAX - 100);
     end_bench(&b);
 }
@@ -221,14 +222,14 @@ UNIT(segregated, size_plus_alignment_may_exceed_the_space)
 UNIT(segregated, the_largest_sizes_are_distinguished)
 {
     bench b = {0};
-    quire_space_options options = {.size = UINT32_MAX, .granule = 1, .host_memory = unit_memory()};
+    quire_space_options options = {
+        .size = UINT32_MAX, .fit.granule = 1, .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &b.space));
     quire_range whole = expect_at(&b, UINT32_MAX, 1, 0);
     give(&b, whole);
     expect_at(&b, 1, 1, 0);
     quire_placement at;
-    CHECK_FAILS(quire_space_allocate_exhaustive(b.space, UINT32_MAX, 1, 0, &at),
-                QUIRE_ERROR_NO_SPACE);
+    CHECK_FAILS(quire_space_allocate(b.space, UINT32_MAX, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
     expect_at(&b, UINT32_MAX - 1, 1, 1);
     end_bench(&b);
 }
@@ -255,9 +256,10 @@ UNIT(segregated, the_full_pass_finds_what_the_bounded_search_misses)
 {
     bench b = make_crowded_class();
     quire_placement at;
-    CHECK_FAILS(quire_space_allocate(b.space, 1000, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    const quire_range_options bounded = {.size = 1000, .bounded = true};
+    CHECK_FAILS(quire_space_allocate_with(b.space, &bounded, &at), QUIRE_ERROR_NO_SPACE);
     CHECK_EQ(b.space->full_passes, 0);
-    CHECK_OK(quire_space_allocate_exhaustive(b.space, 1000, 1, 0, &at));
+    CHECK_OK(quire_space_allocate(b.space, 1000, 1, 0, &at));
     CHECK_EQ(at.offset, 1 + LARGE * 1010);
     end_bench(&b);
 }
@@ -267,12 +269,12 @@ UNIT(segregated, full_passes_and_their_hits_are_counted_separately)
     bench b = make_crowded_class();
     quire_placement at;
     quire_space_stats stats;
-    CHECK_OK(quire_space_allocate_exhaustive(b.space, 995, 1, 0, &at)); /* needs no full pass */
-    CHECK_OK(quire_space_allocate_exhaustive(b.space, 1000, 1, 0, &at));
-    for (int i = 0; i < 3; i++)
-        CHECK_FAILS(quire_space_allocate_exhaustive(b.space, 1000, 1, 0, &at),
-                    QUIRE_ERROR_NO_SPACE);
-    CHECK_FAILS(quire_space_allocate(b.space, 1000, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_OK(quire_space_allocate(b.space, 995, 1, 0, &at)); /* needs no full pass */
+    CHECK_OK(quire_space_allocate(b.space, 1000, 1, 0, &at));
+    for (uint64_t i = 0; i < 3; i++) /* smaller ones, which no earlier refusal covers */
+        CHECK_FAILS(quire_space_allocate(b.space, 1000 - i, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    const quire_range_options bounded = {.size = 997, .bounded = true};
+    CHECK_FAILS(quire_space_allocate_with(b.space, &bounded, &at), QUIRE_ERROR_NO_SPACE);
     CHECK_OK(quire_space_get_stats(b.space, &stats));
     CHECK_EQ(stats.full_passes, 4);
     CHECK_EQ(stats.full_pass_hits, 1);
@@ -288,8 +290,8 @@ UNIT(segregated, the_full_pass_finds_the_only_aligned_range_of_many)
     fill_rest(&b);
     open_holes(&b, 0, 121);
     quire_placement at;
-    CHECK_FAILS(quire_space_allocate_exhaustive(b.space, 551, 512, 0, &at), QUIRE_ERROR_NO_SPACE);
-    CHECK_OK(quire_space_allocate_exhaustive(b.space, 550, 512, 0, &at));
+    CHECK_FAILS(quire_space_allocate(b.space, 551, 512, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_OK(quire_space_allocate(b.space, 550, 512, 0, &at));
     CHECK_EQ(at.offset, 126976);
     end_bench(&b);
 }

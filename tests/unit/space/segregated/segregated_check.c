@@ -45,7 +45,7 @@ static bench make_bench(void)
 {
     bench b = {0};
     uint32_t region = 0;
-    quire_space_options options = {.granule = GRANULE, .max_alignment = 1};
+    quire_space_options options = {.fit = {.granule = GRANULE, .max_alignment = 1}};
     options.host_memory = unit_memory();
     CHECK_OK(quire_space_create(&options, &b.space));
     b.s = qi_segregated_of(b.space);
@@ -319,7 +319,7 @@ UNIT(segregated_check, a_number_at_the_top)
 UNIT(segregated_check, the_shift_of_granules_of_one_byte)
 {
     quire_space *space = NULL;
-    quire_space_options options = {.size = 100, .granule = 1, .host_memory = unit_memory()};
+    quire_space_options options = {.size = 100, .fit.granule = 1, .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &space));
     bench b = {.space = space, .s = qi_segregated_of(space)};
     DAMAGE(&b, b.s->granule_shift, 64, "the tables have a wrong size");

@@ -14,7 +14,7 @@ enum { RANGES = 60 };
 static quire_space *make_space(void)
 {
     quire_space *space = NULL;
-    quire_space_options options = {.size = 40000, .granule = 1, .host_memory = unit_memory()};
+    quire_space_options options = {.size = 40000, .fit.granule = 1, .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &space));
     quire_placement at[RANGES];
     for (uint64_t i = 0; i < RANGES; i++)

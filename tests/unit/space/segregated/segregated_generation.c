@@ -14,7 +14,7 @@ typedef struct bench {
 static bench make_bench(void)
 {
     bench b = {0};
-    quire_space_options options = {.size = 4096, .granule = 1, .host_memory = unit_memory()};
+    quire_space_options options = {.size = 4096, .fit.granule = 1, .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &b.space));
     b.s = qi_segregated_of(b.space);
     return b;

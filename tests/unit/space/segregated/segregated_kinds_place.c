@@ -14,7 +14,7 @@ static quire_space *make_space(uint64_t size, uint64_t granularity, bool least)
     quire_space *space = NULL;
     quire_space_options options = {.size = size,
                                    .buffer_image_granularity = granularity,
-                                   .least_fragmentation = least,
+                                   .fit.least_fragmentation = least,
                                    .host_memory = unit_memory()};
     CHECK_OK(quire_space_create(&options, &space));
     return space;
@@ -42,7 +42,6 @@ static quire_range optimal_at(quire_space *space, uint64_t size, uint64_t offset
 static void expect_refused(quire_space *space, quire_range_options options)
 {
     quire_placement at;
-    options.exhaustive = true;
     CHECK_FAILS(quire_space_allocate_with(space, &options, &at), QUIRE_ERROR_NO_SPACE);
 }
 
@@ -111,7 +110,7 @@ UNIT(segregated_kinds_place, an_optimal_request_keeps_its_alignment)
 }
 
 /* Many free ranges in stretches of the other kind precede the one that fits. */
-UNIT(segregated_kinds_place, an_exhaustive_request_passes_many_ranges_of_the_other_kind)
+UNIT(segregated_kinds_place, a_full_search_passes_many_ranges_of_the_other_kind)
 {
     enum { HOLES = 200, GOOD = 150, REST = GRANULARITY - 256 };
     quire_space *space = make_space(HOLES * GRANULARITY, GRANULARITY, false);
@@ -125,10 +124,10 @@ UNIT(segregated_kinds_place, an_exhaustive_request_passes_many_ranges_of_the_oth
     }
     for (int i = 0; i < HOLES; i++)
         CHECK_OK(quire_space_free(space, holes[i]));
-    quire_range_options wanted = {.size = REST, .optimal = true};
+    quire_range_options wanted = {.size = REST, .optimal = true, .bounded = true};
     CHECK_FAILS(quire_space_allocate_with(space, &wanted, &at), QUIRE_ERROR_NO_SPACE);
     CHECK(space->max_looked_at > 0 && space->max_looked_at <= QI_MAX_EXAMINED);
-    wanted.exhaustive = true;
+    wanted.bounded = false;
     expect_at(space, wanted, GOOD * GRANULARITY + 256);
     CHECK_FAILS(quire_space_allocate_with(space, &wanted, &at), QUIRE_ERROR_NO_SPACE);
     CHECK_EQ(space->full_passes, 2);

@@ -11,8 +11,8 @@
 static quire_space *make_space(uint64_t size)
 {
     quire_space *space = NULL;
-    quire_space_options options = {.size = size, .granule = 1, .host_memory = unit_memory()};
-    options.max_alignment = 1; /* regions lie close together */
+    quire_space_options options = {.size = size, .fit.granule = 1, .host_memory = unit_memory()};
+    options.fit.max_alignment = 1; /* regions lie close together */
     CHECK_OK(quire_space_create(&options, &space));
     return space;
 }
@@ -81,7 +81,7 @@ UNIT(segregated_region, a_request_above_the_tables_finds_nothing)
     for (int i = 0; i < 100; i++)
         add(space, 32);
     quire_placement at;
-    CHECK_FAILS(quire_space_allocate_exhaustive(space, 3000, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_FAILS(quire_space_allocate(space, 3000, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
     CHECK_FAILS(quire_space_allocate(space, 64, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
     CHECK_FAILS(quire_space_allocate(space, 33, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
     CHECK_OK(quire_space_allocate(space, 32, 1, 0, &at));

@@ -20,7 +20,7 @@ typedef struct bench {
 
 static bench make_bench(void)
 {
-    bench b = {.space = make_slab_space((quire_space_options){.size = 100000, .granule = 1})};
+    bench b = {.space = make_slab_space((quire_space_options){.size = 100000, .fit.granule = 1})};
     static const uint64_t sizes[] = {0, 100, 100, 300, 500, 700, 900};
     quire_range ranges[7][4];
     b.slabs = slabs_of(b.space);

@@ -10,7 +10,7 @@ enum { SIZE = 8 << 20 };
 
 static quire_space *make_space(void)
 {
-    return make_slab_space((quire_space_options){.size = SIZE, .granule = 1});
+    return make_slab_space((quire_space_options){.size = SIZE, .fit.granule = 1});
 }
 
 static void give(quire_space *space, quire_range range)
@@ -106,7 +106,7 @@ UNIT(slabs_life, slots_of_another_space_are_foreign)
 /* Without slabs, the numbers of ranges extend into the numbers of slots. */
 UNIT(slabs_life, without_slabs_ranges_use_all_numbers)
 {
-    quire_space_options options = {.size = 1000, .granule = 1, .host_memory = unit_memory()};
+    quire_space_options options = {.size = 1000, .fit.granule = 1, .host_memory = unit_memory()};
     quire_space *space = NULL;
     CHECK_OK(quire_space_create(&options, &space));
     qi_segregated *s = qi_segregated_of(space), kept = *s;
@@ -190,7 +190,7 @@ UNIT(slabs_life, trim_releases_records_and_old_handles_stay_stale)
 {
     enum { COUNT = 4000 };
     static quire_range ranges[COUNT];
-    quire_space *space = make_slab_space((quire_space_options){.size = 64 << 20, .granule = 1});
+    quire_space *space = make_slab_space((quire_space_options){.size = 64 << 20, .fit.granule = 1});
     for (int round = 0; round < 3; round++) {
         for (uint64_t i = 0; i < COUNT; i++)
             ranges[i] = take_slot_for(space, 1 + i * 11 % 4096, 0).range;
@@ -291,8 +291,8 @@ UNIT(slabs_life, storage_for_user_values_is_allocated_for_live_slots_only)
 
 UNIT(slabs_life, creation_survives_each_failed_host_allocation)
 {
-    quire_space_options options = {.size = 1 << 20, .granule = 1, .host_memory = unit_memory()};
-    options.slabs = options.deferred_coalescing = true;
+    quire_space_options options = {.size = 1 << 20, .fit.granule = 1, .host_memory = unit_memory()};
+    options.fit.slabs = true;
     for (uint64_t call = 1;; call++) {
         quire_space *space = NULL;
         test_memory_fail(unit_memory_state(), call, false);

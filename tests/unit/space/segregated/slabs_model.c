@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "tests/support/defer.h"
 #include "tests/support/random.h"
 #include "tests/support/slabs.h"
 
@@ -132,7 +133,7 @@ static void expect_none_fits(world *w, const quire_range_options *options)
     hole h = {w, options};
     w->refusals++;
     CHECK_EQ(slabs_of(w->space)->empty, 0);
-    if (options->exhaustive && !w->kind_bytes && options->size > QI_SLAB_MAX_BYTES)
+    if (!options->bounded && !w->kind_bytes && options->size > QI_SLAB_MAX_BYTES)
         CHECK_OK(quire_space_walk(w->space, is_too_small, &h));
 }
 
@@ -146,7 +147,7 @@ static void allocate(world *w)
         .size = random_size(&r, small ? 4096 : 40000),
         .alignment = UINT64_C(1) << (random_below(&r, 3) ? 0 : random_below(&r, 15)),
         .user = random_below(&r, 2) ? random_next(&r) : 0,
-        .exhaustive = random_below(&r, 2),
+        .bounded = random_below(&r, 2),
         .optimal = !random_below(&r, 4),
     };
     if (w->live_count == MAX_LIVE)
@@ -250,31 +251,20 @@ static void step(world *w, bool rises)
         remove_region(w);
 }
 
-/* Frees are deferred from 16,000 numbers on. */
-static void defer_from_now_on(world *w)
-{
-    quire_placement at;
-    for (int i = 0; i < 17000; i++)
-        CHECK_OK(slabs_of(w->space)->allocate(w->space, w->granule, 1, 0, 0, &at));
-    CHECK_OK(quire_space_clear(w->space));
-    w->waits = true;
-}
-
-static void run_world(quire_space_options options, uint64_t seed)
+static void run_world(quire_space_options options, bool deferred, uint64_t seed)
 {
     world *w = calloc(1, sizeof *w);
     CHECK(w);
     r = (test_random){seed};
     w->space = make_slab_space(options);
-    w->granule = options.granule;
+    w->granule = options.fit.granule;
     w->kind_bytes = options.buffer_image_granularity;
     for (int i = 0; i < REGIONS; i++) {
         w->owner[i] = calloc(REGION_BYTES / w->granule, sizeof *w->owner[i]);
         CHECK(w->owner[i]);
         add_region(w);
     }
-    if (options.deferred_coalescing)
-        defer_from_now_on(w);
+    defer_frees(w->space, deferred ? 8 : UINT32_MAX);
     for (int i = 0; i < STEPS; i++) {
         step(w, i / A_TIDE % 2 == 0);
         CHECK_EQ(w->space->live_count, w->live_count);
@@ -292,29 +282,29 @@ static void run_world(quire_space_options options, uint64_t seed)
 
 UNIT(slabs_model, granules_of_a_byte)
 {
-    run_world((quire_space_options){.granule = 1}, 1);
+    run_world((quire_space_options){.fit.granule = 1}, false, 1);
 }
 
 UNIT(slabs_model, granules_of_256_bytes)
 {
-    run_world((quire_space_options){.granule = 256, .least_fragmentation = true}, 2);
+    run_world((quire_space_options){.fit = {.granule = 256, .least_fragmentation = true}}, false,
+              2);
 }
 
 UNIT(slabs_model, deferred_coalescing)
 {
-    run_world((quire_space_options){.granule = 16, .deferred_coalescing = true}, 3);
+    run_world((quire_space_options){.fit.granule = 16}, true, 3);
 }
 
 UNIT(slabs_model, separated_kinds)
 {
-    run_world((quire_space_options){.granule = 16, .buffer_image_granularity = STRETCH}, 4);
+    run_world((quire_space_options){.fit.granule = 16, .buffer_image_granularity = STRETCH}, false,
+              4);
 }
 
 UNIT(slabs_model, all_options_at_once)
 {
-    run_world((quire_space_options){.granule = 32,
-                                    .deferred_coalescing = true,
-                                    .least_fragmentation = true,
+    run_world((quire_space_options){.fit = {.granule = 32, .least_fragmentation = true},
                                     .buffer_image_granularity = STRETCH},
-              5);
+              true, 5);
 }

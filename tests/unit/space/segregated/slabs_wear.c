@@ -10,7 +10,7 @@ enum { SIZE = 8 << 20 };
 
 static quire_space *make_space(void)
 {
-    return make_slab_space((quire_space_options){.size = SIZE, .granule = 1});
+    return make_slab_space((quire_space_options){.size = SIZE, .fit.granule = 1});
 }
 
 static void give(quire_space *space, quire_range range)

@@ -219,6 +219,45 @@ UNIT(fake_vulkan_bind, dedication_is_preferred_or_required_where_asked_for)
     }
 }
 
+UNIT(fake_vulkan_bind, exportable_memory_holds_what_declares_its_handle_type)
+{
+    fv_fixture f;
+    fv_fixture_open(&f, NULL, 0);
+    VkMemoryRequirements needs;
+    VkBuffer plain = make_buffer(&f, 1024, &needs);
+    VkExportMemoryAllocateInfo exported = {.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
+                                           .handleTypes =
+                                               VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+    VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                 .pNext = &exported,
+                                 .allocationSize = needs.size};
+    VkDeviceMemory memory;
+    CHECK_VK(FV(&f, vkAllocateMemory)(f.device, &info, NULL, &memory));
+    bind(&f, plain, memory, 0);
+    fv_fixture_expect(&f, "VUID-VkBindBufferMemoryInfo-memory-02726");
+    destroy(&f, plain);
+    FV(&f, vkFreeMemory)(f.device, memory, NULL);
+    fv_fixture_close(&f);
+}
+
+UNIT(fake_vulkan_bind, a_buffer_declares_only_handle_types_that_go_together)
+{
+    fv_fixture f;
+    VkBuffer buffer;
+    fv_fixture_open(&f, NULL, 0);
+    const VkExternalMemoryBufferCreateInfo external = {
+        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+        .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP_BIT};
+    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                     .pNext = &external,
+                                     .size = 1000,
+                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+    CHECK_VK(FV(&f, vkCreateBuffer)(f.device, &info, NULL, &buffer));
+    fv_fixture_expect(&f, "VUID-VkBufferCreateInfo-pNext-00920");
+    destroy(&f, buffer);
+    fv_fixture_close(&f);
+}
+
 UNIT(fake_vulkan_bind, dedicated_memory_holds_nothing_else)
 {
     fv_fixture f;

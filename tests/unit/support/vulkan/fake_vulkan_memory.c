@@ -60,14 +60,42 @@ UNIT(fake_vulkan_memory, wrong_allocations_are_told_and_refused)
     CHECK(memory[0] == (VkDeviceMemory)0xdeadbeefdeadbeef);
     CHECK_EQ(allocate(&f, 100, 1, NULL, memory), VK_ERROR_OUT_OF_DEVICE_MEMORY);
     fv_fixture_expect(&f, "VUID-vkAllocateMemory-pAllocateInfo-01714");
-    CHECK_EQ(allocate(&f, 1073741825, 0, NULL, memory), VK_ERROR_OUT_OF_DEVICE_MEMORY);
-    fv_fixture_expect(&f, "fv-allocation-size");
     CHECK_VK(allocate(&f, 100, 0, NULL, &memory[0]));
     CHECK_VK(allocate(&f, 100, 0, NULL, &memory[1]));
     CHECK_EQ(allocate(&f, 100, 0, NULL, &memory[2]), VK_ERROR_OUT_OF_DEVICE_MEMORY);
     fv_fixture_expect(&f, "VUID-vkAllocateMemory-maxMemoryAllocationCount-04101");
     free_memory(&f, memory[0]);
     free_memory(&f, memory[1]);
+    fv_fixture_close(&f);
+}
+
+UNIT(fake_vulkan_memory, the_largest_allocation_is_a_limit_that_some_drivers_exceed)
+{
+    static const uint32_t FLAGS[] = {0, FV_SOFT_SIZES};
+    for (int i = 0; i < 2; i++) {
+        fv_fixture f;
+        fv_layout layout = *fv_layout_named("swiftshader");
+        layout.max_allocation = 1000;
+        fv_fixture_open_with(&f, &(fv_options){.layouts = {&layout}, .flags = FLAGS[i]});
+        VkDeviceMemory memory;
+        CHECK_EQ(allocate(&f, 1001, 0, NULL, &memory), i ? 0 : VK_ERROR_OUT_OF_DEVICE_MEMORY);
+        if (i)
+            free_memory(&f, memory);
+        fv_fixture_close(&f);
+    }
+}
+
+UNIT(fake_vulkan_memory, an_export_can_require_a_dedicated_allocation)
+{
+    fv_fixture f;
+    VkDeviceMemory memory;
+    fv_fixture_open(&f, NULL, FV_DEDICATED_ONLY);
+    VkExportMemoryAllocateInfo exported = {.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
+                                           .handleTypes =
+                                               VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+    CHECK_VK(allocate(&f, 1000, 0, &exported, &memory));
+    fv_fixture_expect(&f, "VUID-VkMemoryAllocateInfo-pNext-00639");
+    free_memory(&f, memory);
     fv_fixture_close(&f);
 }
 

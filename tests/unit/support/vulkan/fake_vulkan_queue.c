@@ -225,6 +225,62 @@ UNIT(fake_vulkan_queue, sparse_buffers_lie_where_they_are_bound)
     fv_fixture_close(&f);
 }
 
+UNIT(fake_vulkan_queue, a_family_apart_binds_and_does_nothing_else)
+{
+    fv_fixture f;
+    VkQueueFamilyProperties families[8];
+    uint32_t count = 8;
+    VkCommandPool pool;
+    VkCommandBuffer commands;
+    fv_fixture_open(&f, NULL, FV_SPARSE_APART);
+    FV(&f, vkGetPhysicalDeviceQueueFamilyProperties)(f.physical, &count, families);
+    CHECK_EQ(count, 4);
+    for (uint32_t i = 0; i < count; i++)
+        CHECK_EQ(!!(families[i].queueFlags & VK_QUEUE_SPARSE_BINDING_BIT), i == 3);
+    CHECK_EQ(families[3].queueFlags, VK_QUEUE_SPARSE_BINDING_BIT);
+    CHECK_VK(FV(&f, vkQueueBindSparse)(f.queue, 0, NULL, VK_NULL_HANDLE));
+    fv_fixture_expect(&f, "VUID-vkQueueBindSparse-queuetype");
+    const VkCommandPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                          .queueFamilyIndex = 3};
+    const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+    CHECK_VK(FV(&f, vkCreateCommandPool)(f.device, &info, NULL, &pool));
+    const VkCommandBufferAllocateInfo one = {.sType =
+                                                 VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                             .commandPool = pool,
+                                             .commandBufferCount = 1};
+    CHECK_VK(FV(&f, vkAllocateCommandBuffers)(f.device, &one, &commands));
+    CHECK_VK(FV(&f, vkBeginCommandBuffer)(commands, &begin));
+    FV(&f, vkCmdPipelineBarrier)
+    (commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0, 0, NULL,
+     0, NULL, 0, NULL);
+    fv_fixture_expect(&f, "family 3 supports no commands");
+    FV(&f, vkDestroyCommandPool)(f.device, pool, NULL);
+    fv_fixture_close(&f);
+}
+
+/* Vulkan's rules for the chain of a device. */
+UNIT(fake_vulkan_queue, structs_of_features_that_exclude_each_other_are_told)
+{
+    fv_fixture f;
+    VkDevice device;
+    fv_fixture_open(&f, NULL, 0);
+    VkPhysicalDeviceVulkan12Features core = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+    VkPhysicalDeviceTimelineSemaphoreFeatures single = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, .pNext = &core};
+    VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = &single};
+    CHECK_VK(FV(&f, vkCreateDevice)(f.physical, &info, NULL, &device));
+    fv_fixture_expect(&f, "VUID-VkDeviceCreateInfo-pNext-02830");
+    FV(&f, vkDestroyDevice)(device, NULL);
+    VkPhysicalDeviceTimelineSemaphoreFeatures again = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
+    single.pNext = &again;
+    CHECK_VK(FV(&f, vkCreateDevice)(f.physical, &info, NULL, &device));
+    fv_fixture_expect(&f, "VUID-VkDeviceCreateInfo-sType-unique");
+    FV(&f, vkDestroyDevice)(device, NULL);
+    fv_fixture_close(&f);
+}
+
 UNIT(fake_vulkan_queue, a_hole_in_a_sparse_buffer_leaves_the_rest_where_it_was)
 {
     fv_fixture f;

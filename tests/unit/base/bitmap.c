@@ -2,7 +2,7 @@
  * bitmap.c - a bitmap with summaries against one flag per number, for sizes around every border
  * between levels.
  */
-#include "src/space/bitmap.h"
+#include "src/base/bitmap.h"
 
 #include <stdlib.h>
 
@@ -43,12 +43,18 @@ static void drop(naive *n, uint32_t number)
     CHECK_EQ(qi_bitmap_remove(n->words, n->size, number), n->count == 0);
 }
 
-static void expect_next(const naive *n, uint32_t from)
+static void expect_neighbours(const naive *n, uint32_t from)
 {
     uint32_t expected = from;
     while (expected < n->size && !n->has[expected])
         expected++;
     CHECK_EQ(qi_bitmap_next(n->words, n->size, from), expected < n->size ? expected : n->size);
+    if (from == n->size)
+        return;
+    expected = from;
+    while (expected > 0 && !n->has[expected])
+        expected--;
+    CHECK_EQ(qi_bitmap_previous(n->words, n->size, from), n->has[expected] ? expected : n->size);
 }
 
 UNIT(bitmap, every_level_has_a_bit_per_word_below)
@@ -66,15 +72,15 @@ UNIT(bitmap, a_single_number_is_found_from_every_start)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         naive n = make(sizes[i]);
         const uint32_t numbers[] = {0, sizes[i] / 2, sizes[i] - 1};
-        expect_next(&n, 0);
+        expect_neighbours(&n, 0);
         for (int j = 0; j < 3; j++) {
             add(&n, numbers[j]);
             CHECK(qi_bitmap_has(n.words, numbers[j]));
             for (uint32_t from = 0; from < sizes[i]; from += 1 + sizes[i] / 50)
-                expect_next(&n, from);
+                expect_neighbours(&n, from);
             for (uint32_t near = 0; near < 3 && near <= numbers[j]; near++)
-                expect_next(&n, numbers[j] - near);
-            expect_next(&n, numbers[j] + 1);
+                expect_neighbours(&n, numbers[j] - near);
+            expect_neighbours(&n, numbers[j] + 1);
             drop(&n, numbers[j]);
             CHECK(!qi_bitmap_has(n.words, numbers[j]));
         }
@@ -97,9 +103,9 @@ static void live_long(uint32_t size, uint64_t most, uint64_t seed)
             add(&n, number);
         else if (qi_bitmap_next(n.words, size, number) < size)
             drop(&n, qi_bitmap_next(n.words, size, number));
-        expect_next(&n, (uint32_t)random_below(&r, size));
-        expect_next(&n, 0);
-        expect_next(&n, size);
+        expect_neighbours(&n, (uint32_t)random_below(&r, size));
+        expect_neighbours(&n, 0);
+        expect_neighbours(&n, size);
     }
     end(&n);
 }

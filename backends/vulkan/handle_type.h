@@ -1,0 +1,59 @@
+/*
+ * handle_type.h - handle types of external memory: what the device can do with them, and how
+ * buffers and images declare them.
+ *
+ * Vulkan requires that a buffer or image in exportable memory declares one of its handle types in
+ * its create info, and one in imported memory the type of the import. No lock is held.
+ */
+#ifndef QUIRE_BACKENDS_VULKAN_HANDLE_TYPE_H
+#define QUIRE_BACKENDS_VULKAN_HANDLE_TYPE_H
+
+#include "backends/vulkan/vulkan.h"
+
+/* The struct that declares handle types. A create info points to it: it must not be moved. */
+typedef union qi_vulkan_declaration {
+    VkExternalMemoryBufferCreateInfo buffer;
+    VkExternalMemoryImageCreateInfo image;
+} qi_vulkan_declaration;
+
+/* The handle types of memory, and whether it is exported (EXPORTABLE) or imported (IMPORTABLE). No
+   types: neither. */
+typedef struct qi_vulkan_types {
+    VkExternalMemoryHandleTypeFlags types;
+    VkExternalMemoryFeatureFlagBits feature;
+} qi_vulkan_types;
+
+/* The types of pages of exportable memories, and those of a page. */
+qi_vulkan_types qi_vulkan_export_types(const qi_vulkan *vulkan);
+qi_vulkan_types qi_vulkan_types_of(const qi_vulkan_page *page);
+
+/*
+ * Add the types of the memory to the chain of a create info that declares none. The caller's own
+ * declaration stays as it is. Without types they change nothing. INVALID_ARGUMENT: the caller's
+ * declaration has none of the types, or the image's initial layout is not UNDEFINED. UNSUPPORTED:
+ * the device cannot have such an object in such memory.
+ */
+QUIRE_MUST_USE quire_result qi_vulkan_declare_buffer(const qi_vulkan *vulkan, qi_vulkan_types types,
+                                                     VkBufferCreateInfo *info,
+                                                     qi_vulkan_declaration *declaration);
+QUIRE_MUST_USE quire_result qi_vulkan_declare_image(const qi_vulkan *vulkan, qi_vulkan_types types,
+                                                    VkImageCreateInfo *info,
+                                                    qi_vulkan_declaration *declaration);
+
+/* INVALID_ARGUMENT if an object with the chain of this create info cannot be in memory of these
+   types. NULL: the chain is empty or unknown. */
+QUIRE_MUST_USE quire_result qi_vulkan_check_existing(VkExternalMemoryHandleTypeFlags types,
+                                                     const void *chain);
+
+/* UNSUPPORTED if the buffer over a page cannot be in memory of these types. */
+QUIRE_MUST_USE quire_result qi_vulkan_check_page_buffer(const qi_vulkan *vulkan,
+                                                        qi_vulkan_types types);
+
+/* UNSUPPORTED if a page that is not dedicated to an object cannot have the export types. */
+QUIRE_MUST_USE quire_result qi_vulkan_check_page_export(const qi_vulkan *vulkan);
+
+/* UNSUPPORTED if an import of this type must be dedicated to a buffer or image. */
+QUIRE_MUST_USE quire_result qi_vulkan_check_page_import(const qi_vulkan *vulkan,
+                                                        VkExternalMemoryHandleTypeFlagBits type);
+
+#endif

@@ -1,0 +1,118 @@
+/*
+ * page_addresses.c - the record of a page with addresses: its bitmap of starts.
+ */
+#include "src/core/find/page_addresses.h"
+
+#include "src/base/bitmap.h"
+
+/* Returns how many granules lie in `size` bytes of the page, whole or in part. */
+static uint64_t granules_of(const qi_page_addresses *page, uint64_t size)
+{
+    return (size - page->skipped + page->granule - 1) / page->granule;
+}
+
+qi_page_addresses *qi_page_addresses_create(quire_memory *memory, const qi_page *page,
+                                            uint64_t device)
+{
+    qi_host *host = &memory->host;
+    const qi_device_page *native = &page->native;
+    qi_page_addresses *p = qi_host_allocate(host, 1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->size = native->native.size > native->size ? native->native.size : native->size;
+    p->addresses[QI_ADDRESS_OF_DEVICE] = device;
+    p->addresses[QI_ADDRESS_OF_HOST] = native->on_demand ? 0 : (uintptr_t)native->host;
+    qi_atomic_init_u64(&p->base, device ? device : p->addresses[QI_ADDRESS_OF_HOST]);
+    p->granule = memory->granule;
+    p->skipped = qi_padding(native->native.address, memory->granule);
+    if (page->dedicated)
+        return p;
+    p->granules = (uint32_t)granules_of(p, native->size);
+    p->starts = qi_host_allocate(host, qi_bitmap_words(p->granules), sizeof *p->starts);
+    if (p->starts)
+        return p;
+    qi_page_addresses_release(p, host);
+    return NULL;
+}
+
+static void release_starts(qi_page_addresses *page, qi_host *host)
+{
+    if (page->starts)
+        qi_host_release(host, page->starts, qi_bitmap_words(page->granules), sizeof *page->starts);
+}
+
+void qi_page_addresses_release(qi_page_addresses *page, qi_host *host)
+{
+    release_starts(page, host);
+    qi_host_release(host, page, 1, sizeof *page);
+}
+
+void qi_page_addresses_set_device(qi_page_addresses *page, uint64_t device)
+{
+    page->addresses[QI_ADDRESS_OF_DEVICE] = device;
+    if (qi_atomic_load_u64(&page->base))
+        return;
+    page->is_late = true; /* before the base: who has read the base may read it without a lock */
+    qi_atomic_store_release_u64(&page->base, device);
+}
+
+/* Doubles the bitmap at least, so that a page that grows in small steps copies it rarely. */
+bool qi_page_addresses_cover(qi_page_addresses *page, qi_host *host, uint64_t size)
+{
+    uint64_t needed = granules_of(page, size), most = granules_of(page, page->size);
+    if (needed <= page->granules)
+        return true;
+    uint64_t wanted = needed < UINT64_C(2) * page->granules ? UINT64_C(2) * page->granules : needed;
+    uint32_t granules = (uint32_t)(wanted < most ? wanted : most);
+    uint64_t *starts = qi_host_allocate(host, qi_bitmap_words(granules), sizeof *starts);
+    if (!starts)
+        return false;
+    qi_lock_acquire(page->lock);
+    for (uint32_t i = 0; (i = qi_bitmap_next(page->starts, page->granules, i)) < page->granules;
+         i++)
+        qi_bitmap_add(starts, granules, i);
+    release_starts(page, host);
+    page->starts = starts;
+    page->granules = granules;
+    qi_lock_release(page->lock);
+    return true;
+}
+
+static uint32_t number_of(const qi_page_addresses *page, uint64_t offset)
+{
+    return (uint32_t)((offset - page->skipped) / page->granule);
+}
+
+void qi_page_addresses_add(qi_page_addresses *page, uint64_t offset, uint64_t id)
+{
+    qi_lock_acquire(page->lock);
+    if (!page->starts) {
+        page->only_id = id;
+        page->only_start = offset;
+    } else if (!qi_bitmap_has(page->starts, number_of(page, offset))) {
+        qi_bitmap_add(page->starts, page->granules, number_of(page, offset));
+    }
+    qi_lock_release(page->lock);
+}
+
+void qi_page_addresses_remove(qi_page_addresses *page, uint64_t offset)
+{
+    qi_lock_acquire(page->lock);
+    if (!page->starts)
+        page->only_id = 0;
+    else if (qi_bitmap_has(page->starts, number_of(page, offset)))
+        qi_bitmap_remove(page->starts, page->granules, number_of(page, offset));
+    qi_lock_release(page->lock);
+}
+
+bool qi_page_addresses_before(const qi_page_addresses *page, uint64_t offset, uint64_t *start)
+{
+    if (offset < page->skipped)
+        return false;
+    uint32_t number = number_of(page, offset);
+    if (number >= page->granules)
+        number = page->granules - 1;
+    number = qi_bitmap_previous(page->starts, page->granules, number);
+    *start = page->skipped + number * page->granule;
+    return number < page->granules;
+}

@@ -1,0 +1,58 @@
+/*
+ * state/peaks.h - the records behind the peaks of a memory: of live bytes, of requested bytes and
+ * of the number of allocations. page/peaks.h has the functions.
+ *
+ * With one shard the peaks are in the statistics of the shard. With several shards the peak of a
+ * sum is not the sum of the peaks, and a counter that every operation writes would make all threads
+ * wait for one cache line. Each shard therefore *claims* a part of the sum in advance:
+ *
+ *   claimed  the sum over the shards of the current value and the spare part: what the shard has
+ *            claimed and does not use yet
+ *   peak     the peak so far
+ *
+ * While `claimed` is at most `peak`, no value of the sum is a new peak, whatever the shards do
+ * within their claims. A rise beyond the claims is recorded later, before its call returns: under
+ * the locks of all shards, which add the exact sum up.
+ *
+ * Modes: a shard of several is DIVIDED, as above, or EXACT. In mode EXACT no shard has a spare
+ * part: every operation changes `claimed`, which is the exact sum, and a fall records the value
+ * before it. EXACT serves while the sum rises or stays close below its peak; DIVIDED costs no
+ * shared cache line while there is room below the peak. All shards of a memory have the same mode,
+ * which changes under the locks of all of them (qi_peaks_settle).
+ *
+ * Locks: the lock of a shard protects its qi_shard_peaks. The words of qi_peaks are atomic; `peak`
+ * changes under the lock of any shard in mode EXACT, and otherwise under the locks of all. The
+ * other fields require the locks of all shards. Invariants, under the locks of all shards: claimed
+ * is the sum of the values and the spare parts; if quire_memory.is_due is 0 and the mode is
+ * DIVIDED, claimed is at most peak.
+ */
+#ifndef QUIRE_SRC_CORE_STATE_PEAKS_H
+#define QUIRE_SRC_CORE_STATE_PEAKS_H
+
+#include "src/base/host_memory.h"
+
+/* The values with a peak. */
+enum { QI_PEAK_LIVE, QI_PEAK_REQUESTED, QI_PEAK_COUNT, QI_PEAKS };
+
+typedef enum qi_peak_mode {
+    QI_PEAKS_ALONE = 0, /* the memory has one shard */
+    QI_PEAKS_EXACT,
+    QI_PEAKS_DIVIDED
+} qi_peak_mode;
+
+typedef struct qi_shard_peaks {
+    uint8_t mode;    /* a qi_peak_mode */
+    bool is_undoing; /* what falls now leaves no trace in the peaks */
+    uint32_t left;   /* EXACT: rises until the mode is decided again */
+    uint64_t spare[QI_PEAKS];
+    uint64_t more[QI_PEAKS]; /* DIVIDED: what to claim beyond the need */
+} qi_shard_peaks;
+
+typedef struct qi_peaks {
+    _Alignas(QI_CACHE_LINE) qi_atomic_u64 claimed[QI_PEAKS];
+    qi_atomic_u64 peak[QI_PEAKS];
+    _Alignas(QI_CACHE_LINE) uint64_t settled_at; /* allocations so far, at the last settlement */
+    uint32_t pause; /* rises of a shard in mode EXACT before DIVIDED is tried again */
+} qi_peaks;
+
+#endif

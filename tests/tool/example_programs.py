@@ -1,0 +1,126 @@
+"""The example programs compute what they say, on a device of the tests.
+
+usage: example_programs.py pool|vulkan|cuda PROGRAM [DRIVER_FOLDER]
+
+vulkan: with the driver that the loader finds, under the validation layer where it is installed.
+cuda: DRIVER_FOLDER has the libcuda.so.1 of the tests, which runs no kernels.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from tap import Tap
+
+NO_DEVICE = 77
+VALIDATION = pathlib.Path("/usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json")
+COUNT = 1 << 20
+BYTES = 4 * COUNT
+
+
+def run(program, **variables):
+    done = subprocess.run([program], text=True, capture_output=True, env={**os.environ, **variables})
+    return done, [] if not done.returncode and not done.stderr else [
+        f"exit status {done.returncode}", done.stdout, done.stderr]
+
+
+def expect(output, *patterns):
+    """Patterns that no line of the output matches as a whole."""
+    return [f"no line is {pattern!r} in:\n{output}" for pattern in patterns
+            if not any(re.fullmatch(pattern, line) for line in output.splitlines())]
+
+
+def places(output, *names):
+    """{name: (page, offset, size)} of the printed placements."""
+    found = dict()
+    for name in names:
+        match = re.search(rf"^(?:buffer )?{name}: page (\d+), offset (\d+), size (\d+)", output, re.M)
+        found[name] = tuple(int(word) for word in match.groups()) if match else None
+    return found
+
+
+def check_places(found):
+    """Every placement was printed, is large enough, and shares no byte with another."""
+    problems = [f"{name} is not printed" for name, place in found.items() if not place]
+    problems += [f"{name} has {place[2]} bytes" for name, place in found.items()
+                 if place and place[2] < BYTES]
+    if problems:
+        return problems
+    (a, b) = sorted(found.values())
+    return [f"{found} overlap"] if a[0] == b[0] and a[1] + a[2] > b[1] else []
+
+
+def check_pool(tap, program):
+    done, problems = run(program)
+    tap.case("framework_pool: threads allocate and free by address", problems or expect(
+        done.stdout, r"byte 1000 of the allocation in page \d+ at offset \d+",
+        r"80001 allocations by 4 threads, 0 live, peak \d+ bytes, reserved \d+ bytes"))
+
+
+def check_vulkan(tap, program):
+    layer = {"VK_INSTANCE_LAYERS": "VK_LAYER_KHRONOS_validation",
+             "VK_LAYER_ENABLES": "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT"}
+    name = "vulkan_compute: the device computes y = a * x + y"
+    done, problems = run(program)
+    if done.returncode == NO_DEVICE:
+        tap.skip(name, f"no Vulkan device: {done.stderr.strip()}")
+        return
+    tap.case(name, problems or check_places(places(done.stdout, "x", "y")) + expect(
+        done.stdout, rf"y = 2 \* x \+ y is right for {COUNT} floats",
+        r"live \d+ bytes, reserved \d+ bytes, pages \d+, backend calls \d+"))
+    if not VALIDATION.exists():
+        tap.skip("vulkan_compute: the validation layer is silent", "the layer is not installed")
+        return
+    # messages of the layer are lines of the standard output; the loader names the layers it loads
+    checked, _ = run(program, VK_LOADER_DEBUG="layer", **layer)
+    problems = [] if checked.stdout == done.stdout and not checked.returncode else [checked.stdout]
+    if not re.search(r"VK_LAYER_KHRONOS_validation", checked.stderr):
+        problems.append("the loader did not load the layer: " + checked.stderr)
+    tap.case("vulkan_compute: the validation layer is silent", problems)
+
+
+def check_ptx(tap):
+    """The emulated driver does not read the kernel, but the assembler of the CUDA Toolkit does."""
+    name = "cuda_saxpy: the kernel can be assembled"
+    if not shutil.which("ptxas"):
+        tap.skip(name, "there is no ptxas")
+        return
+    source = (pathlib.Path(__file__).parents[2] / "docs/examples/cuda_saxpy.c").read_text()
+    text = re.search(r"char PTX\[\] =(.*?);\n\n", source, re.S).group(1)
+    kernel = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', text)).replace("\\n", "\n")
+    with tempfile.TemporaryDirectory() as place:
+        (pathlib.Path(place) / "saxpy.ptx").write_text(kernel)
+        done = subprocess.run(["ptxas", "saxpy.ptx", "-o", "saxpy.cubin"], text=True, cwd=place,
+                              capture_output=True)
+    tap.case(name, [done.stdout, done.stderr] if done.returncode or ".entry saxpy" not in kernel else [])
+
+
+def check_cuda(tap, program, folder):
+    done, problems = run(program, LD_LIBRARY_PATH=folder)
+    tap.case("cuda_saxpy: a stream allocates, copies, reuses and frees", problems or
+             check_places(places(done.stdout, "x", "y")) + expect(
+                 done.stdout, "scratch reuses the range of x",
+                 f"this driver runs no kernels: {COUNT} floats were copied there and back",
+                 r"live 0 bytes, peak \d+ bytes, reserved \d+ bytes, pages \d+, backend calls \d+"))
+    check_ptx(tap)
+    with tempfile.TemporaryDirectory() as empty:
+        # a file that is no library hides a driver that the machine may have
+        (pathlib.Path(empty) / "libcuda.so.1").write_text("no driver\n")
+        done, _ = run(program, LD_LIBRARY_PATH=empty)
+    tap.case("cuda_saxpy: without a driver the exit status says so",
+             [] if done.returncode == NO_DEVICE and "CUDA driver not found" in done.stderr else
+             [f"exit status {done.returncode}", done.stderr])
+
+
+def main():
+    kind, program = sys.argv[1], os.path.abspath(sys.argv[2])
+    tap = Tap()
+    {"pool": check_pool, "vulkan": check_vulkan, "cuda": check_cuda}[kind](tap, program, *sys.argv[3:])
+    tap.end()
+
+
+main()

@@ -1,0 +1,188 @@
+"""The HTML report of a replay: where it ran, axes, frames, peak, numbers under the pointer, and the
+pages at the peak and at the end.
+
+usage: html_report.py TOOL SOURCE_ROOT
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from tap import Tap
+
+HEADER = "op,id,size,alignment,time_ns,stream,label\n"
+LEFT, WIDTH = 90, 1000  # src/tool/chart.c
+
+
+class Report:
+    """One replay: its HTML, its JSON, and its chart."""
+
+    def __init__(self, tool, folder, trace, *args):
+        path = pathlib.Path(folder) / "report.html"
+        done = subprocess.run([tool, "replay", str(trace), "--html", str(path), "--json", *args],
+                              text=True, capture_output=True, timeout=60)
+        self.error = done.stderr
+        self.values = json.loads(done.stdout)
+        self.text = path.read_text(encoding="utf-8")
+        chart = re.search(r'<svg class="c".*?</svg>', self.text, re.S)
+        self.chart = chart.group(0) if chart else ""
+
+    def lacks(self, *parts):
+        return [f"{part!r} is missing" for part in parts if part not in self.text]
+
+    def marks(self, kind):
+        """The events at the vertical lines of a kind."""
+        events = self.values["operations"]
+        return [round((float(x) - LEFT) / WIDTH * events) for x in
+                re.findall(rf'<line class="{kind}" x1="([\d.]+)"', self.chart)]
+
+    def row(self, name):
+        found = re.search(rf"<td>{re.escape(name)}</td><td>([^<]*)</td>", self.text)
+        return found.group(1) if found else None
+
+
+def positions(trace, op):
+    return [number for number, line in enumerate(trace.read_text().splitlines()[1:], 1)
+            if line.startswith(op + ",")]
+
+
+def case_setup(tool, root, folder):
+    """Backend, device, memory kind, page policy, fit."""
+    trace = root / "docs/traces/ncnn-mobilenet_v2.csv"
+    cases = {(): ("pages that follow use, from 1 MiB", "fit segregated", "granule 256 B"),
+             ("--page-size", "8M", "--fit", "first"): ("pages of 8 MiB", "fit first"),
+             ("--contiguous",): ("one page that grows by",),
+             ("--fit", "linear"): ("pages of 32 MiB", "fit linear")}
+    for args, parts in cases.items():
+        report = Report(tool, folder, trace, *args)
+        yield from report.lacks("Backend host, device host", "memory kind 0 (DEVICE_LOCAL)",
+                                "granule ", *parts)
+    profile = root / "docs/profiles/raspberrypi-v3dv-mesa-25.0.json"
+    name = json.loads(profile.read_text())["name"]
+    yield from Report(tool, folder, trace, "--profile", str(profile)).lacks(f"device {name}")
+
+
+def case_frames(tool, root, folder):
+    """Every frame of the trace is a line at its event; beyond 200 frames every n-th."""
+    trace = root / "docs/traces/transformer-training.csv"
+    report = Report(tool, folder, trace)
+    if report.marks("m") != positions(trace, "frame") or not report.marks("m"):
+        yield f"frames at {report.marks('m')}, not {positions(trace, 'frame')}"
+    yield from report.lacks("ends of frames")
+    many = pathlib.Path(folder) / "many.csv"
+    many.write_text(HEADER + "alloc,1,4096,,0,0,\n" + "frame,,,,1,0,\n" * 1000)
+    marks = Report(tool, folder, many).marks("m")
+    if not 100 <= len(marks) <= 200:
+        yield f"{len(marks)} lines for 1000 frames"
+    none = Report(tool, folder, root / "docs/traces/ncnn-mobilenet_v2.csv")
+    if none.marks("m") or "ends of frames" in none.text:
+        yield "a trace without frames has lines of frames"
+
+
+def case_times(tool, root, folder):
+    """The axis has events and the times of the trace, if it has any."""
+    report = Report(tool, folder, root / "docs/traces/llm-serving.csv")
+    yield from report.lacks(">event 0<", ">9420<", ">24.00 h<")
+    trace = pathlib.Path(folder) / "times.csv"
+    trace.write_text(HEADER + "alloc,1,256,,0,0,\nalloc,2,256,,1500,0,\nalloc,3,256,,2500000,0,\n"
+                     "alloc,4,256,,999,0,\n".replace("999", "61000000000"))
+    yield from Report(tool, folder, trace).lacks(">0 ns<", ">1.50 \u00b5s<", ">2.50 ms<", ">1.02 min<")
+    trace.write_text(HEADER + "alloc,1,256,,0,0,\nfree,1,,,0,0,\n")
+    if "0 ns" in Report(tool, folder, trace).chart:
+        yield "a trace without times has times on its axis"
+
+
+def case_peak(tool, root, folder):
+    """The peak is marked, and its pages are drawn beside those of the end."""
+    trace = pathlib.Path(folder) / "peak.csv"
+    trace.write_text(HEADER + "alloc,1,65536,,0,0,alpha.a\nalloc,2,131072,,0,0,second\n"
+                     "free,1,,,0,0,\nalloc,3,256,,0,0,third\n")
+    report = Report(tool, folder, trace)
+    if report.marks("k") != [2]:
+        yield f"the peak is at {report.marks('k')}"
+    yield from report.lacks("<h2>Pages at the peak</h2>", "After event 2 of 4.",
+                            "<h2>Pages at the end</h2>", "After event 4 of 4.")
+    peak, _, end = report.text.partition("<h2>Pages at the end</h2>")
+    peak = peak.partition("<h2>Pages at the peak</h2>")[2]
+    for part, wanted, unwanted in ((peak, ("alpha.a: page", "second: page"), "third"),
+                                   (end, ("second: page", "third: page"), "alpha")):
+        yield from (f"{name} is not drawn" for name in wanted if name not in part)
+        yield from [f"{unwanted} is drawn"] if unwanted in part else []
+    yield from [] if ">alpha: 64 KiB in 1 allocation<" in peak else ["the legend lacks 'alpha'"]
+    empty = pathlib.Path(folder) / "empty.csv"
+    empty.write_text(HEADER)
+    report = Report(tool, folder, empty)
+    if report.marks("k"):
+        yield "an empty trace has a peak"
+
+
+def case_pointer(tool, root, folder):
+    """Strips without gaps carry the numbers; one of them has the peaks of the report."""
+    for name in ("transformer-training", "ncnn-mobilenet_v2"):
+        report = Report(tool, folder, root / f"docs/traces/{name}.csv")
+        strips = re.findall(r"<title>events (\d+) to (\d+)[^<]*\nreserved ([^<\n]*)\nheld ([^<\n]*)\n"
+                            r"requested ([^<\n]*)</title>", report.chart)
+        if not 50 <= len(strips) <= 251:
+            yield f"{name}: {len(strips)} strips"
+            continue
+        if int(strips[0][0]) or int(strips[-1][1]) != report.values["operations"] or any(
+                int(a[1]) + 1 != int(b[0]) for a, b in zip(strips, strips[1:])):
+            yield f"{name}: the strips leave events out"
+        for place, row in ((2, "peak reserved"), (3, "peak held"), (4, "peak requested")):
+            if report.row(row) not in [strip[place] for strip in strips]:
+                yield f"{name}: no strip has {row} {report.row(row)}"
+
+
+def case_numbers(tool, root, folder):
+    """The tables have the numbers of the JSON, with the four measures of fragmentation."""
+    report = Report(tool, folder, root / "docs/traces/transformer-training.csv")
+    values, shares = report.values, report.values["fragmentation"]
+    wanted = {"events": values["operations"], "frees": values["frees"], "frames": values["frames"],
+              "peak pages": values["peak_pages"], "backend calls": values["backend_calls"],
+              "live at the end": values["left_at_end"],
+              "fragmentation: reserved and not held, at the peaks": f"{100 * shares['reserved']:.2f} %",
+              "at the peak: free and not in the largest free range": f"{100 * shares['free']:.2f} %"}
+    yield from (f"{name}: {report.row(name)}, not {value}" for name, value in wanted.items()
+                if report.row(name) != str(value))
+    yield from (f"there is no row {name!r}" for name in
+                ("at the peak: unused inside allocations", "at the peak: free in pages in use")
+                if not report.row(name))
+
+
+def case_lines(tool, root, folder):
+    """Requested bytes are drawn over held ones, whose line is broader, so that both are visible."""
+    report = Report(tool, folder, root / "docs/traces/ncnn-mobilenet_v2.csv")
+    order = re.findall(r'<polyline class="(\w)"', report.chart)
+    if order != ["r", "l", "q"]:
+        yield f"the order is {order}"
+    widths = {name: float(width) for name, width in
+              re.findall(r"(?<=\.)(l)\{[^}]*stroke-width:([\d.]+)", report.text)}
+    if widths.get("l", 0) < 4:
+        yield f"the line of held bytes: {widths}"
+
+
+def case_narrow(tool, root, folder):
+    """No drawing is wider than a narrow window: each has a view box and scrolls in its own box."""
+    report = Report(tool, folder, root / "docs/traces/ncnn-mobilenet_v2.csv")
+    drawings = re.findall(r"<svg[^>]*>", report.text)
+    yield from (f"{drawing} has no view box" for drawing in drawings if "viewBox" not in drawing)
+    boxes = len(re.findall(r'<div class="x">\n<svg', report.text))
+    if len(drawings) != 3 or boxes != 3:
+        yield f"{len(drawings)} drawings in {boxes} boxes"
+    yield from report.lacks(".x{overflow-x:auto}", ".x svg{width:100%;")
+
+
+def main():
+    tool, root = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
+    tap = Tap()
+    for name, case in list(globals().items()):
+        if name.startswith("case_"):
+            with tempfile.TemporaryDirectory() as folder:
+                tap.case(case.__doc__.split("\n")[0], list(case(tool, root, folder)))
+    tap.end()
+
+
+main()

@@ -1,0 +1,160 @@
+/*
+ * vulkan_features.c - what a Vulkan device says about the optional features that it uses, and which
+ * version it is of, on the fake driver.
+ */
+#include "tests/support/unit.h"
+#include "tests/support/vulkan_bench.h"
+
+#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
+#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
+
+typedef struct heard {
+    char lines[4][1024];
+    uint32_t count;
+} heard;
+
+static void hear(void *user, quire_log_level level, const char *line)
+{
+    heard *h = user;
+    if (level == QUIRE_LOG_INFO && h->count < 4)
+        strncpy(h->lines[h->count++], line, sizeof h->lines[0] - 1);
+}
+
+static const char *line_with(const heard *h, const char *part)
+{
+    for (uint32_t i = 0; i < h->count; i++)
+        if (strstr(h->lines[i], part))
+            return h->lines[i];
+    return "";
+}
+
+/* Wraps the bench's device with these create infos, or returns NULL. */
+static quire_device *wrap(vulkan_bench *b, const VkInstanceCreateInfo *instance,
+                          const VkDeviceCreateInfo *info, heard *h)
+{
+    quire_vulkan_handles handles;
+    quire_device *device = NULL;
+    CHECK_OK(quire_vulkan_get_handles(b->device, &handles));
+    quire_vulkan_wrap_options options = {
+        .instance = handles.instance,
+        .physical_device = handles.physical_device,
+        .device = handles.device,
+        .get_instance_proc_addr = handles.get_instance_proc_addr,
+        .instance_info = instance,
+        .device_info = info,
+        .queue = {.queue = handles.queue, .family = handles.queue_family},
+    };
+    if (h)
+        options.settings.device.log =
+            (quire_log){.write = hear, .user = h, .level = QUIRE_LOG_INFO};
+    b->result = quire_vulkan_wrap(&options, &device);
+    CHECK_EQ(!device, !!b->result);
+    return device;
+}
+
+UNIT(vulkan_features, a_device_of_quires_own_uses_all_that_there_is)
+{
+    vulkan_bench b;
+    quire_vulkan_features f;
+    heard h = {.count = 0};
+    const quire_vulkan_settings settings = {
+        .device.log = {.write = hear, .user = &h, .level = QUIRE_LOG_INFO}};
+    vulkan_bench_begin(&b, "amd-rebar", 0);
+    CHECK(vulkan_bench_open(&b, &settings));
+    CHECK_OK(quire_vulkan_get_features(b.device, &f));
+    CHECK(f.buffer_device_address && f.timeline_semaphore && f.maintenance4 && f.memory_budget);
+    CHECK(f.memory_priority && f.external_memory_fd && f.external_memory_dma_buf);
+    CHECK(f.external_memory_host && f.debug_utils && f.sparse_queue && f.sparse_binding);
+    CHECK(f.sparse_residency_buffer && f.sparse_residency_image_2d && f.sparse_residency_image_3d);
+    CHECK(!f.device_coherent_memory && !f.protected_memory && !f.external_memory_win32);
+    CHECK_EQ(f.sparse_residency_samples, VK_SAMPLE_COUNT_4_BIT);
+    const char *line = line_with(&h, "optional features of Vulkan in use: bufferDeviceAddress, ");
+    CHECK_HAS(line, "sparse queue, sparseBinding");
+    CHECK_HAS(line, "; not enabled: none");
+    vulkan_bench_end(&b);
+}
+
+/* The program forgot the create infos: nothing fails, and the log says what is missing. */
+UNIT(vulkan_features, create_infos_that_are_not_passed_are_noticed)
+{
+    vulkan_bench b;
+    quire_vulkan_features f;
+    heard h = {.count = 0};
+    const quire_vulkan_features nothing = {.sparse_queue = true};
+    vulkan_bench_begin(&b, "amd-rebar", 0);
+    CHECK(vulkan_bench_open(&b, NULL));
+    quire_device *device = wrap(&b, NULL, NULL, &h);
+    CHECK_OK(quire_vulkan_get_features(device, &f));
+    CHECK(!memcmp(&f, &nothing, sizeof f));
+    const char *line = line_with(&h, "optional features of Vulkan in use: sparse queue;");
+    CHECK_HAS(line, "not enabled: bufferDeviceAddress, timelineSemaphore, maintenance4, memory "
+                    "budget, memory priority");
+    CHECK_OK(quire_device_destroy(&device));
+    CHECK_FAILS(quire_vulkan_get_features(b.device, NULL), INVALID);
+    CHECK_FAILS(quire_vulkan_get_features(NULL, &f), INVALID);
+    vulkan_bench_end(&b);
+}
+
+/* The driver has the functions, and the create info has the names. */
+UNIT(vulkan_features, each_part_of_a_create_info_counts)
+{
+    static const char *const names[] = {"VK_EXT_memory_budget", "VK_KHR_external_memory_fd",
+                                        "VK_EXT_external_memory_dma_buf"};
+    VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES,
+        .timelineSemaphore = VK_TRUE};
+    const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                           .apiVersion = VK_API_VERSION_1_2};
+    const VkInstanceCreateInfo instance = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+                                           .pApplicationInfo = &application};
+    const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                     .pNext = &timeline,
+                                     .enabledExtensionCount = 3,
+                                     .ppEnabledExtensionNames = names};
+    vulkan_bench b;
+    quire_vulkan_features f;
+    vulkan_bench_begin(&b, "amd-rebar", 0);
+    CHECK(vulkan_bench_open(&b, NULL));
+    quire_device *device = wrap(&b, &instance, &info, NULL);
+    CHECK_OK(quire_vulkan_get_features(device, &f));
+    const quire_vulkan_features expected = {.timeline_semaphore = true,
+                                            .memory_budget = true,
+                                            .external_memory_fd = true,
+                                            .external_memory_dma_buf = true,
+                                            .sparse_queue = true};
+    CHECK(!memcmp(&f, &expected, sizeof f));
+    CHECK_OK(quire_device_destroy(&device));
+    vulkan_bench_end(&b);
+}
+
+/* ---- the version ----------------------------------------------------------------------------- */
+
+UNIT(vulkan_features, an_instance_without_a_version_is_of_vulkan_1_0)
+{
+    const VkApplicationInfo nameless = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO},
+                            old = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                   .apiVersion = VK_API_VERSION_1_0},
+                            good = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                    .apiVersion = VK_API_VERSION_1_1};
+    VkInstanceCreateInfo instance = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+    vulkan_bench b;
+    vulkan_bench_begin(&b, NULL, 0);
+    CHECK(vulkan_bench_open(&b, NULL));
+    CHECK(!wrap(&b, &instance, NULL, NULL));
+    CHECK_EQ(b.result, UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "no apiVersion in pApplicationInfo");
+    instance.pApplicationInfo = &nameless;
+    CHECK(!wrap(&b, &instance, NULL, NULL));
+    CHECK_EQ(b.result, UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "no apiVersion in pApplicationInfo");
+    instance.pApplicationInfo = &old;
+    CHECK(!wrap(&b, &instance, NULL, NULL));
+    CHECK_EQ(b.result, UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "Vulkan 1.0: the backend needs 1.1");
+    instance.pApplicationInfo = &good;
+    quire_device *device = wrap(&b, &instance, NULL, NULL);
+    CHECK_OK(quire_device_destroy(&device));
+    device = wrap(&b, NULL, NULL, NULL); /* 1.1, as documented */
+    CHECK_OK(quire_device_destroy(&device));
+    vulkan_bench_end(&b);
+}

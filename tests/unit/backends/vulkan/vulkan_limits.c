@@ -1,0 +1,122 @@
+/*
+ * vulkan_limits.c - the largest memory object and the largest buffer of a device, on the fake
+ * Vulkan driver. It reports buffers above maxBufferSize, and memory objects above
+ * maxMemoryAllocationSize are granted with FV_SOFT_SIZES only.
+ */
+#include "tests/support/unit.h"
+#include "tests/support/vulkan_bench.h"
+
+#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
+#define MIB (UINT64_C(1) << 20)
+
+static const quire_memory_options LOCAL = {.flags = QUIRE_DEVICE_LOCAL};
+
+/* A device with these limits. */
+static quire_memory *begin(vulkan_bench *b, uint64_t max_allocation, uint64_t max_buffer,
+                           uint32_t flags)
+{
+    fv_layout layout = *fv_layout_named("nvidia-11");
+    layout.api_version = VK_API_VERSION_1_3; /* which has maxBufferSize */
+    layout.max_allocation = max_allocation;
+    layout.max_buffer = max_buffer;
+    *b = (vulkan_bench){.driver = fv_create(&(fv_options){.layouts = {&layout}, .flags = flags}),
+                        .descriptor = -1};
+    test_memory_init(&b->host_memory);
+    CHECK(vulkan_bench_open(b, NULL));
+    quire_memory *memory = vulkan_bench_memory(b, &LOCAL);
+    CHECK(memory != NULL);
+    return memory;
+}
+
+UNIT(vulkan_limits, one_allocation_above_the_largest_memory_object_gets_the_answer_of_the_driver)
+{
+    for (int i = 0; i < 2; i++) {
+        vulkan_bench b;
+        quire_allocation a;
+        quire_buffer buffer;
+        quire_memory *memory = begin(&b, 8 * MIB, 64 * MIB, i ? FV_SOFT_SIZES : 0);
+        const quire_allocation_options options = {.size = 9 * MIB};
+        const quire_buffer_options of_buffer = {.size = 9 * MIB};
+        if (i) {
+            CHECK_OK(quire_allocate(memory, &options, &a));
+            CHECK_OK(quire_buffer_create(memory, &of_buffer, &buffer));
+        } else {
+            CHECK_FAILS(quire_allocate(memory, &options, &a), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+            CHECK_EQ(quire_last_native_code(), VK_ERROR_OUT_OF_DEVICE_MEMORY);
+            CHECK_FAILS(quire_buffer_create(memory, &of_buffer, &buffer),
+                        QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+            CHECK_EQ(quire_last_native_code(), VK_ERROR_OUT_OF_DEVICE_MEMORY);
+        }
+        vulkan_bench_end(&b);
+    }
+}
+
+UNIT(vulkan_limits, pages_of_the_policy_stay_within_both)
+{
+    static const uint64_t limits[][2] = {{3 * MIB + 100, 64 * MIB}, {64 * MIB, 3 * MIB + 100}};
+    for (int i = 0; i < 2; i++) {
+        vulkan_bench b;
+        quire_allocation a;
+        quire_vulkan_range range;
+        quire_page_info page;
+        quire_memory_info info;
+        quire_memory *memory = begin(&b, limits[i][0], limits[i][1], 0);
+        for (int k = 0; k < 20; k++)
+            CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = MIB / 2}, &a));
+        CHECK_OK(quire_memory_get_info(memory, &info));
+        CHECK(info.page_count >= 3);
+        for (uint32_t k = 0; k < info.page_count; k++) {
+            CHECK_OK(quire_page_get_info(memory, k, &page));
+            CHECK(page.size <= 3 * MIB + 100);
+        }
+        CHECK_OK(quire_vulkan_page_buffer(memory, a, &range));
+        vulkan_bench_end(&b);
+    }
+}
+
+UNIT(vulkan_limits, no_buffer_covers_a_page_above_the_largest_buffer)
+{
+    vulkan_bench b;
+    quire_allocation large, small;
+    quire_vulkan_range range;
+    quire_memory *memory = begin(&b, 64 * MIB, 4 * MIB, 0);
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 5 * MIB}, &large));
+    CHECK_FAILS(quire_vulkan_page_buffer(memory, large, &range), UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "the largest buffer of the device has 4 MiB");
+    CHECK(range.buffer == VK_NULL_HANDLE);
+    CHECK_FAILS(quire_write(memory, large, 0, "byte", 4), UNSUPPORTED);
+    CHECK_OK(quire_vulkan_get_range(memory, large, &range));
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 4 * MIB}, &small));
+    CHECK_OK(quire_vulkan_page_buffer(memory, small, &range));
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_limits, a_buffer_above_the_largest_one_is_refused)
+{
+    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                     .size = 4 * MIB + 1,
+                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+    vulkan_bench b;
+    quire_buffer buffer;
+    quire_requirements needs;
+    quire_memory *memory = begin(&b, 64 * MIB, 4 * MIB, 0);
+    CHECK_FAILS(quire_buffer_create(memory, &(quire_buffer_options){.size = 4 * MIB + 1}, &buffer),
+                UNSUPPORTED);
+    CHECK_FAILS(quire_vulkan_buffer_create(memory, &info, NULL, &buffer), UNSUPPORTED);
+    CHECK_FAILS(quire_vulkan_buffer_requirements(b.device, &info, &needs), UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "the largest buffer of the device has 4 MiB");
+    CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 4 * MIB}, &buffer));
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_limits, both_are_in_the_limits_of_the_device)
+{
+    vulkan_bench b;
+    quire_device_info info;
+    begin(&b, 64 * MIB, 4 * MIB, 0);
+    CHECK_OK(quire_device_get_info(b.device, &info));
+    CHECK_EQ(info.limits.max_page, 0);
+    CHECK_EQ(info.limits.usual_page, 64 * MIB);
+    CHECK_EQ(info.limits.max_buffer, 4 * MIB);
+    vulkan_bench_end(&b);
+}

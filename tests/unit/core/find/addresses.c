@@ -1,0 +1,407 @@
+/*
+ * addresses.c - what keeps the addresses of a memory up to date: streams, shards, batches, objects,
+ * adopted, growing and moving pages, failures, and the destruction.
+ */
+#include "src/core/find/addresses.h"
+
+#include "tests/support/fixture.h"
+
+static const quire_memory_options finding = {.find_by_address = true};
+
+static void make(fixture *f, const quire_memory_options *options)
+{
+    quire_memory_options with = *options;
+    with.find_by_address = true;
+    fixture_prepare(f);
+    fake_offer_streams(&f->fake);
+    fake_offer_growth(&f->fake);
+    fake_offer_device_address(&f->fake);
+    fixture_open(f, &with);
+}
+
+static bool is_found(fixture *f, uint64_t address, quire_allocation expected)
+{
+    quire_allocation found = {0};
+    quire_result result = quire_memory_find(f->memory, address, &found);
+    CHECK(!result || result == QUIRE_ERROR_OUT_OF_RANGE);
+    return !result && found.id == expected.id;
+}
+
+/* The first, a middle and the last byte are found, and the bytes around are not. */
+static void expect_found(fixture *f, quire_allocation allocation)
+{
+    quire_allocation_info info = fixture_info(f, allocation);
+    CHECK(info.address != 0);
+    CHECK(is_found(f, info.address, allocation));
+    CHECK(is_found(f, info.address + info.size / 2, allocation));
+    CHECK(is_found(f, info.address + info.size - 1, allocation));
+    CHECK(!is_found(f, info.address - 1, allocation));
+    CHECK(!is_found(f, info.address + info.size, allocation));
+}
+
+static void expect_gone(fixture *f, uint64_t address)
+{
+    quire_allocation found;
+    CHECK_FAILS(quire_memory_find(f->memory, address, &found), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_memory_find(f->memory, address + 1, &found), QUIRE_ERROR_OUT_OF_RANGE);
+}
+
+/* Entries in the table of starts. */
+static uint64_t entries(const fixture *f)
+{
+    uint64_t count = 0;
+    for (int i = 0; i < QI_STRIPE_COUNT; i++)
+        count += f->memory->addresses->starts.stripes[i].count;
+    return count;
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+UNIT(addresses, a_free_that_waits_is_not_found_and_its_reuse_is)
+{
+    fixture f;
+    quire_stream *stream = NULL;
+    make(&f, &finding);
+    CHECK_OK(quire_stream_create(f.device, NULL, &stream));
+    quire_allocation a = ALLOCATE(&f, .size = 1000, .stream = stream), b;
+    uint64_t address = fixture_info(&f, a).address;
+    for (int i = 0; i < 6; i++) {
+        expect_found(&f, a);
+        CHECK_OK(quire_free_at(f.memory, address, stream));
+        expect_gone(&f, address);
+        CHECK_EQ(fixture_stats(&f).deferred_count, 1);
+        /* plain on the fast path, named in the ladder: both reuse the range */
+        b = ALLOCATE(&f, .size = 1000, .stream = stream, .name = i % 2 ? "named" : NULL);
+        CHECK_EQ(fixture_info(&f, b).address, address);
+        CHECK(b.id != a.id);
+        CHECK_EQ(entries(&f), 1);
+        a = b;
+    }
+    CHECK_OK(quire_free_on(f.memory, a, stream));
+    CHECK_EQ(entries(&f), 1);
+    fake_stream_run(quire_stream_native(stream), UINT64_MAX);
+    CHECK_OK(quire_collect(f.memory, NULL));
+    CHECK_EQ(entries(&f), 0);
+    CHECK_OK(quire_stream_destroy(&stream));
+    fixture_end(&f);
+}
+
+UNIT(addresses, a_free_on_a_stream_that_is_refused_changes_nothing)
+{
+    fixture f;
+    quire_stream *capture = NULL;
+    make(&f, &finding);
+    CHECK_OK(quire_stream_create(f.device, &(quire_stream_options){.capture = true}, &capture));
+    quire_allocation a = ALLOCATE(&f, .size = 1000);
+    uint64_t address = fixture_info(&f, a).address;
+    CHECK_FAILS(quire_free_at(f.memory, address + 1, capture), QUIRE_ERROR_INVALID_ARGUMENT);
+    test_memory_fail(unit_memory_state(), 1, true);
+    quire_result result = quire_free_at(f.memory, address, capture);
+    test_memory_fail(unit_memory_state(), 0, false);
+    CHECK(result);
+    expect_found(&f, a);
+    CHECK_OK(quire_free_at(f.memory, address, NULL));
+    CHECK_OK(quire_stream_destroy(&capture));
+    fixture_end(&f);
+}
+
+/* ---- shards ---------------------------------------------------------------------------------- */
+
+UNIT(addresses, a_free_in_an_inbox_is_not_found)
+{
+    fixture f;
+    make(&f, &(quire_memory_options){.shards = 2});
+    quire_allocation mine = ALLOCATE(&f, .size = 1000);
+    quire_allocation theirs = ALLOCATE_ELSEWHERE(&f, .size = 1000);
+    uint64_t address = fixture_info(&f, theirs).address;
+    CHECK(fixture_info(&f, mine).page != fixture_info(&f, theirs).page);
+    expect_found(&f, mine);
+    expect_found(&f, theirs);
+    CHECK_OK(quire_free_at(f.memory, address, NULL)); /* into the inbox of the other shard */
+    expect_gone(&f, address);
+    CHECK_EQ(entries(&f), 1);
+    expect_found(&f, mine);
+    fixture_end(&f);
+}
+
+UNIT(addresses, a_page_that_moves_between_shards_keeps_its_address)
+{
+    fixture f;
+    make(&f, &(quire_memory_options){.shards = 2, .pages = {.page_size = 1 << 16, .max_pages = 1}});
+    for (int i = 0; i < 4; i++) {
+        quire_allocation a =
+            i % 2 ? ALLOCATE_ELSEWHERE(&f, .size = 1000) : ALLOCATE(&f, .size = 1000);
+        expect_found(&f, a);
+        CHECK_EQ(f.memory->addresses->pages, 1);
+        if (i % 2)
+            fixture_free_elsewhere(&f, a);
+        else
+            CHECK_OK(quire_free(f.memory, a));
+        CHECK_EQ(entries(&f), 0);
+    }
+    CHECK_EQ(fixture_stats(&f).pages_created, 1);
+    fixture_end(&f);
+}
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+UNIT(addresses, batches)
+{
+    enum { COUNT = 200 };
+    fixture f;
+    quire_allocation made[COUNT];
+    make(&f, &finding);
+    CHECK_OK(quire_allocate_batch(f.memory, &(quire_allocation_options){.size = 300}, made, COUNT));
+    for (int i = 0; i < COUNT; i++)
+        expect_found(&f, made[i]);
+    uint64_t address = fixture_info(&f, made[7]).address;
+    CHECK_OK(quire_free_batch(f.memory, made, COUNT));
+    expect_gone(&f, address);
+    CHECK_EQ(entries(&f), 0);
+    fixture_end(&f);
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+UNIT(addresses, a_page_that_grows)
+{
+    fixture f;
+    make(&f, &(quire_memory_options){.contiguous = true,
+                                     .address_space = UINT64_C(16) << 20,
+                                     .pages.page_size = 1 << 16});
+    quire_allocation made[100];
+    for (int i = 0; i < 100; i++)
+        made[i] = ALLOCATE(&f, .size = 100000);
+    for (int i = 0; i < 100; i++)
+        expect_found(&f, made[i]);
+    CHECK_EQ(f.memory->addresses->pages, 1);
+    for (int i = 50; i < 100; i++)
+        CHECK_OK(quire_free(f.memory, made[i]));
+    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
+    for (int i = 0; i < 50; i++)
+        expect_found(&f, made[i]);
+    made[50] = ALLOCATE(&f, .size = 3 << 20);
+    expect_found(&f, made[50]);
+    fixture_end(&f);
+}
+
+UNIT(addresses, many_pages_come_and_go)
+{
+    enum { COUNT = 100 };
+    fixture f;
+    quire_allocation made[COUNT];
+    make(&f, &(quire_memory_options){.pages = {.page_size = 1 << 16, .retained_empty_bytes = 1}});
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < COUNT; i++)
+            made[i] = ALLOCATE(&f, .size = 40000, .dedicated = i % 3 == 0);
+        for (int i = 0; i < COUNT; i++)
+            expect_found(&f, made[i]);
+        for (int i = 0; i < COUNT; i++) {
+            int at = i * 37 % COUNT; /* in another order */
+            uint64_t address = fixture_info(&f, made[at]).address;
+            CHECK_OK(quire_free_at(f.memory, address, NULL));
+            expect_gone(&f, address);
+        }
+        CHECK_EQ(entries(&f), 0);
+        CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
+        CHECK_EQ(f.memory->addresses->pages, 0);
+        CHECK_EQ(f.memory->addresses->span_counts[QI_ADDRESS_OF_DEVICE], 0);
+    }
+    fixture_end(&f);
+}
+
+UNIT(addresses, memory_that_was_adopted)
+{
+    fixture f;
+    quire_allocation made;
+    make(&f, &finding);
+    CHECK_OK(
+        quire_page_adopt(f.memory, "somewhere", &(quire_allocation_options){.size = 3333}, &made));
+    uint64_t address = fixture_info(&f, made).address;
+    expect_found(&f, made);
+    CHECK_OK(quire_free_at(f.memory, address, NULL)); /* the page leaves with it */
+    expect_gone(&f, address);
+    CHECK_EQ(f.memory->addresses->pages, 0);
+    fixture_end(&f);
+}
+
+UNIT(addresses, the_second_of_two_memories_serves_a_request)
+{
+    fixture f;
+    quire_memory *memories[2] = {NULL};
+    quire_allocation made;
+    uint32_t chosen = 0;
+    make(&f, &finding);
+    CHECK_OK(quire_memory_create(
+        f.device, &(quire_memory_options){.find_by_address = true, .limit = 1}, &memories[0]));
+    memories[1] = f.memory;
+    CHECK_OK(quire_allocate_fallback(memories, 2, &(quire_allocation_options){.size = 1000},
+                                     &chosen, &made));
+    CHECK_EQ(chosen, 1);
+    expect_found(&f, made);
+    CHECK_OK(quire_memory_destroy(&memories[0]));
+    fixture_end(&f);
+}
+
+/* Two pages with the same addresses, as if the program had adopted the bytes twice. */
+UNIT(addresses, pages_with_the_same_addresses)
+{
+    fixture f;
+    make(&f, &(quire_memory_options){.pages.retained_empty_bytes = 1});
+    quire_allocation first = ALLOCATE(&f, .size = 1000, .dedicated = true);
+    uint64_t address = fixture_info(&f, first).address;
+    f.fake.next_address = address;
+    quire_allocation second = ALLOCATE(&f, .size = 2000, .dedicated = true);
+    CHECK_EQ(fixture_info(&f, second).address, address);
+    CHECK(is_found(&f, address, first) || is_found(&f, address, second));
+    CHECK(is_found(&f, address + 1999, second));
+    CHECK(is_found(&f, address + 999, first) || is_found(&f, address + 999, second));
+    CHECK_OK(quire_free(f.memory, second));
+    expect_found(&f, first);
+    CHECK_OK(quire_free(f.memory, first));
+    expect_gone(&f, address);
+    CHECK_EQ(entries(&f), 0);
+    fixture_end(&f);
+}
+
+/* ---- addresses that the backend reports on request ------------------------------------------- */
+
+UNIT(addresses, pages_without_an_address_are_asked_for_it)
+{
+    fixture f;
+    fixture_prepare(&f);
+    fake_offer_device_address(&f.fake);
+    f.fake.next_address = 0;
+    f.fake.device_address = 0x123400;
+    fixture_open(&f, &finding);
+    quire_allocation a = ALLOCATE(&f, .size = 1000), b = ALLOCATE(&f, .size = 1000);
+    CHECK_EQ(fixture_info(&f, a).address, 0x123400);
+    expect_found(&f, a);
+    CHECK(is_found(&f, fixture_info(&f, b).address + 999, b));
+    fixture_end(&f);
+}
+
+UNIT(addresses, a_buffer_gives_its_page_an_address)
+{
+    for (int dedicated = 0; dedicated < 2; dedicated++) {
+        fixture f;
+        quire_buffer buffer;
+        fixture_prepare(&f);
+        fake_offer_device_address(&f.fake);
+        f.fake.next_address = 0;
+        fixture_open(&f, &finding);
+        quire_allocation raw = {0};
+        if (!dedicated)
+            raw = ALLOCATE(&f, .size = 256);
+        f.fake.device_address = 0x123400; /* of the buffer */
+        CHECK_OK(quire_buffer_create(
+            f.memory, &(quire_buffer_options){.size = 1000, .dedicated = dedicated}, &buffer));
+        CHECK(is_found(&f, 0x123400, buffer.allocation));
+        CHECK(is_found(&f, 0x123400 + 999, buffer.allocation));
+        CHECK(!is_found(&f, 0x123400 - 1, buffer.allocation));
+        CHECK_OK(quire_free_at(f.memory, 0x123400, NULL));
+        expect_gone(&f, 0x123400);
+        CHECK_EQ(entries(&f), 0);
+        if (!dedicated)
+            CHECK_OK(quire_free(f.memory, raw));
+        fixture_end(&f);
+    }
+}
+
+UNIT(addresses, a_host_pointer_is_found_beside_an_address_that_came_later)
+{
+    fixture f;
+    quire_buffer buffer;
+    void *pointer = NULL;
+    fixture_prepare(&f);
+    fake_offer_device_address(&f.fake);
+    f.fake.next_address = 0;
+    fixture_open(&f, &(quire_memory_options){.find_by_address = true, .flags = QUIRE_HOST_VISIBLE});
+    f.fake.device_address = 0;
+    quire_allocation raw = ALLOCATE(&f, .size = 300);
+    f.fake.device_address = 0x123400;
+    CHECK_OK(quire_buffer_create(f.memory, &(quire_buffer_options){.size = 1000}, &buffer));
+    CHECK_OK(quire_map(f.memory, buffer.allocation, &pointer));
+    CHECK(is_found(&f, (uintptr_t)pointer, buffer.allocation));
+    CHECK(is_found(&f, (uintptr_t)pointer + 999, buffer.allocation));
+    CHECK(is_found(&f, 0x123400 + 10, buffer.allocation));
+    CHECK_OK(quire_map(f.memory, raw, &pointer));
+    CHECK(is_found(&f, (uintptr_t)pointer + 10, raw));
+    fixture_end(&f);
+}
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+/* Every call for host memory of a few allocations fails in turn. */
+UNIT(addresses, an_allocation_without_host_memory_leaves_no_entry)
+{
+    bool failed = true;
+    for (uint64_t call = 1; failed; call++) {
+        fixture f;
+        quire_allocation made[40] = {{0}};
+        make(&f, &(quire_memory_options){.pages.page_size = 1 << 16});
+        test_memory_fail(unit_memory_state(), call, false);
+        for (int i = 0; i < 40; i++) {
+            quire_memory_stats before = fixture_stats(&f);
+            quire_result result = quire_allocate(
+                f.memory,
+                &(quire_allocation_options){.size = 5000, .zero = i % 3 == 0, .dedicated = i == 20},
+                &made[i]);
+            CHECK(!result || result == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+            CHECK_EQ(fixture_stats(&f).allocation_count, before.allocation_count + !result);
+            CHECK_EQ(fixture_stats(&f).allocations, before.allocations + !result);
+        }
+        failed = unit_memory_state()->calls >= call;
+        test_memory_fail(unit_memory_state(), 0, false);
+        uint64_t live = fixture_stats(&f).allocation_count;
+        CHECK_EQ(entries(&f), live);
+        for (int i = 0; i < 40; i++)
+            if (made[i].id)
+                expect_found(&f, made[i]);
+        CHECK_OK(quire_memory_check(f.memory));
+        fixture_end(&f);
+    }
+}
+
+UNIT(addresses, a_memory_without_host_memory_is_not_created)
+{
+    bool failed = true;
+    for (uint64_t call = 1; failed; call++) {
+        fixture f;
+        quire_memory *memory = NULL;
+        fixture_make(&f, NULL);
+        test_memory_fail(unit_memory_state(), call, false);
+        quire_result result = quire_memory_create(f.device, &finding, &memory);
+        failed = unit_memory_state()->calls >= call;
+        test_memory_fail(unit_memory_state(), 0, false);
+        CHECK_EQ(result, failed ? QUIRE_ERROR_OUT_OF_HOST_MEMORY : QUIRE_SUCCESS);
+        if (!result)
+            CHECK_OK(quire_memory_destroy(&memory));
+        fixture_end(&f);
+    }
+}
+
+/* ---- the check ------------------------------------------------------------------------------- */
+
+UNIT(addresses, the_check_finds_a_missing_entry)
+{
+    fixture f;
+    make(&f, &finding);
+    ALLOCATE(&f, .size = 1000);
+    quire_allocation a = ALLOCATE(&f, .size = 1000),
+                     only = ALLOCATE(&f, .size = 10, .dedicated = true);
+    uint64_t address = fixture_info(&f, a).address;
+    uint32_t slot = qi_handle_slot(a.id);
+    CHECK_OK(quire_memory_check(f.memory));
+    qi_starts_remove(&f.memory->addresses->starts, address, slot);
+    CHECK_FAILS(quire_memory_check(f.memory), QUIRE_ERROR_CORRUPTED);
+    CHECK_HAS(quire_last_error(), "an allocation is not found by its address");
+    CHECK(qi_addresses_add(f.memory, slot, true));
+    CHECK_OK(quire_memory_check(f.memory));
+    qi_page_addresses_remove(qi_memory_page(f.memory, slot)->addresses, 1024);
+    CHECK_FAILS(quire_memory_check(f.memory), QUIRE_ERROR_CORRUPTED);
+    CHECK(qi_addresses_add(f.memory, slot, true));
+    CHECK_OK(quire_memory_check(f.memory));
+    CHECK_OK(quire_free(f.memory, only));
+    fixture_end(&f);
+}

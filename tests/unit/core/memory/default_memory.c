@@ -1,0 +1,320 @@
+/*
+ * default_memory.c - the memories that a device owns: made once for each kind, treated like any
+ * memory, and destroyed with the device or not at all.
+ */
+#include <stdio.h>
+
+#include "src/core/memory/default_memory.h"
+#include "tests/support/crew.h"
+#include "tests/support/fake.h"
+#include "tests/support/streams.h"
+#include "tests/support/unit.h"
+
+#include "quire/quire.h"
+
+typedef struct bench {
+    fake_backend fake;
+    quire_device *device;
+    char log[16384];
+} bench;
+
+static void keep_line(void *user, quire_log_level level, const char *line)
+{
+    bench *b = user;
+    size_t length = strlen(b->log);
+    (void)level;
+    snprintf(b->log + length, sizeof b->log - length, "%s\n", line);
+}
+
+static void prepare(bench *b)
+{
+    *b = (bench){.device = NULL};
+    fake_init(&b->fake);
+}
+
+static void open_device(bench *b)
+{
+    quire_device_options options = {.host_memory = unit_memory(),
+                                    .log = {.write = keep_line, .level = QUIRE_LOG_INFO}};
+    options.log.user = b;
+    CHECK_OK(quire_device_create(&b->fake.table, &b->fake, &options, &b->device));
+    b->log[0] = '\0';
+}
+
+static void make(bench *b)
+{
+    prepare(b);
+    open_device(b);
+}
+
+static void end(bench *b)
+{
+    CHECK_OK(quire_device_destroy(&b->device));
+    CHECK(!b->device);
+    CHECK_EQ(b->fake.pages, 0);
+    CHECK_EQ(b->fake.objects, 0);
+    CHECK(b->fake.ended);
+}
+
+static quire_memory *default_of(bench *b, uint32_t kind)
+{
+    quire_memory *memory = NULL;
+    CHECK_OK(quire_device_default_memory(b->device, kind, &memory));
+    CHECK(memory != NULL);
+    return memory;
+}
+
+static quire_allocation allocate(quire_memory *memory, uint64_t size, const char *name)
+{
+    quire_allocation made;
+    CHECK_OK(
+        quire_allocate(memory, &(quire_allocation_options){.size = size, .name = name}, &made));
+    return made;
+}
+
+UNIT(default_memory, one_of_each_kind_is_made_at_the_first_call)
+{
+    bench b;
+    make(&b);
+    quire_device_stats stats;
+    CHECK_OK(quire_device_get_stats(b.device, &stats));
+    CHECK_EQ(stats.memory_count, 0);
+    for (uint32_t kind = 0; kind < 4; kind++) {
+        quire_memory_info info;
+        char name[64];
+        quire_memory *memory = default_of(&b, kind);
+        CHECK(default_of(&b, kind) == memory);
+        snprintf(name, sizeof name, "default memory of kind %u", kind);
+        CHECK_OK(quire_memory_get_info(memory, &info));
+        CHECK_STR(info.name, name);
+        CHECK_EQ(info.kind, kind);
+        CHECK(info.device == b.device);
+    }
+    CHECK_OK(quire_device_get_stats(b.device, &stats));
+    CHECK_EQ(stats.memory_count, 4);
+    CHECK_HAS(b.log, "memory 'default memory of kind 3' made: kind 3");
+    end(&b);
+    CHECK_HAS(b.log, "memory 'default memory of kind 3' destroyed");
+}
+
+UNIT(default_memory, it_has_the_options_of_a_memory_of_its_kind)
+{
+    bench b;
+    quire_memory *plain = NULL;
+    quire_memory_info of_default, of_plain;
+    make(&b);
+    CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.kind_mask = 2}, &plain));
+    CHECK_OK(quire_memory_get_info(plain, &of_plain));
+    CHECK_OK(quire_memory_get_info(default_of(&b, 1), &of_default));
+    CHECK_EQ(of_default.page_size, of_plain.page_size);
+    CHECK_EQ(of_default.granule, of_plain.granule);
+    CHECK_EQ(of_default.fit, of_plain.fit);
+    CHECK_EQ(of_default.flags, of_plain.flags);
+    CHECK_OK(quire_memory_destroy(&plain));
+    end(&b);
+}
+
+UNIT(default_memory, unknown_kinds_and_nulls_are_refused)
+{
+    bench b;
+    quire_memory *memory = (quire_memory *)&b;
+    make(&b);
+    CHECK_FAILS(quire_device_default_memory(b.device, 4, &memory), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_HAS(quire_last_error(), "has 4 memory kinds, not 4");
+    CHECK(!memory);
+    CHECK_FAILS(quire_device_default_memory(b.device, UINT32_MAX, &memory),
+                QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_device_default_memory(NULL, 0, &memory), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_device_default_memory(b.device, 0, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    end(&b);
+}
+
+UNIT(default_memory, the_program_does_not_destroy_it)
+{
+    bench b;
+    make(&b);
+    quire_memory *memory = default_of(&b, 2), *same = memory;
+    CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(),
+              "memory 'default memory of kind 2' belongs to device 'fake device'");
+    CHECK(memory == same);
+    allocate(memory, 100, NULL); /* and it is usable */
+    quire_memory_destroy_all(&memory);
+    CHECK(!memory);
+    CHECK_EQ(b.fake.pages, 0);
+    allocate(default_of(&b, 2), 100, NULL); /* of another one */
+    memory = default_of(&b, 2);
+    quire_memory_destroy_all(&memory);
+    end(&b);
+}
+
+UNIT(default_memory, the_device_is_busy_while_one_has_allocations)
+{
+    bench b;
+    make(&b);
+    quire_memory *empty = default_of(&b, 0), *first = default_of(&b, 1),
+                 *second = default_of(&b, 3);
+    CHECK_OK(quire_free(empty, allocate(empty, 100, NULL))); /* leaves an empty page */
+    quire_allocation weights = allocate(first, 100, "weights");
+    quire_allocation mesh = allocate(second, 200, "mesh");
+    quire_device *device = b.device;
+    CHECK_FAILS(quire_device_destroy(&b.device), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(),
+              "memory 'default memory of kind 1' still has 1 live allocation: 'weights'");
+    CHECK(b.device == device);
+    CHECK_HAS(b.log, "memory 'default memory of kind 1' still holds 'weights'");
+    CHECK_HAS(b.log, "memory 'default memory of kind 3' still holds 'mesh'");
+    /* nothing has changed: not even the memories that are empty */
+    CHECK(default_of(&b, 0) == empty && default_of(&b, 1) == first);
+    CHECK_OK(quire_free(empty, allocate(empty, 4096, NULL)));
+    CHECK_OK(quire_free(first, weights));
+    CHECK_FAILS(quire_device_destroy(&b.device), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), "'mesh'");
+    CHECK_OK(quire_free(second, mesh));
+    CHECK(b.fake.pages > 0); /* the empty pages go with the device */
+    end(&b);
+}
+
+UNIT(default_memory, other_memories_are_reported_before_it)
+{
+    bench b;
+    quire_memory *own = NULL;
+    make(&b);
+    default_of(&b, 0);
+    CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.name = "own"}, &own));
+    CHECK_FAILS(quire_device_destroy(&b.device), QUIRE_ERROR_BUSY);
+    CHECK_STR(quire_last_error(), "device 'fake device' still has 1 live memory: 'own'");
+    CHECK_OK(quire_memory_destroy(&own));
+    end(&b);
+}
+
+UNIT(default_memory, deferred_frees_in_it_keep_the_device)
+{
+    bench b;
+    quire_stream *stream = NULL;
+    prepare(&b);
+    streams_offer(&b.fake.table);
+    open_device(&b);
+    quire_memory *memory = default_of(&b, 0);
+    CHECK_OK(quire_stream_create(b.device, NULL, &stream));
+    CHECK_OK(quire_free_on(memory, allocate(memory, 100, NULL), stream));
+    CHECK_FAILS(quire_device_destroy(&b.device), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), "still has streams");
+    CHECK_OK(quire_collect(memory, NULL)); /* sets the mark */
+    streams_pass(stream);
+    CHECK_OK(quire_collect(memory, NULL));
+    CHECK_OK(quire_stream_destroy(&stream));
+    end(&b);
+}
+
+/* A capture stream that is destroyed stays named by the allocation that it used. */
+UNIT(default_memory, an_allocation_that_a_destroyed_capture_stream_used_is_named)
+{
+    bench b;
+    quire_stream *stream = NULL;
+    make(&b);
+    quire_memory *memory = default_of(&b, 0);
+    quire_allocation made;
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &stream));
+    CHECK_OK(quire_allocate(
+        memory, &(quire_allocation_options){.size = 64, .name = "used", .stream = stream}, &made));
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_FAILS(quire_device_destroy(&b.device), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), "'default memory of kind 0' still has 1 live allocation: 'used'");
+    CHECK_OK(quire_free(memory, made));
+    end(&b);
+}
+
+UNIT(default_memory, budgets_of_the_device_hold_for_it)
+{
+    bench b;
+    quire_allocation made;
+    make(&b);
+    CHECK_OK(quire_device_set_heap_limit(b.device, 0, 4096));
+    CHECK_FAILS(quire_allocate(default_of(&b, 0), &(quire_allocation_options){.size = 8192}, &made),
+                QUIRE_ERROR_OVER_BUDGET);
+    end(&b);
+}
+
+UNIT(default_memory, without_host_memory_none_is_made_and_nothing_is_lost)
+{
+    uint64_t call = 1;
+    for (;; call++) {
+        bench b;
+        quire_memory *memory = NULL;
+        make(&b);
+        test_memory_fail(unit_memory_state(), call, false);
+        quire_result result = quire_device_default_memory(b.device, 1, &memory);
+        test_memory_fail(unit_memory_state(), 0, false);
+        if (result) {
+            CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+            CHECK(!memory);
+        }
+        CHECK_OK(quire_memory_check(default_of(&b, 1)));
+        end(&b);
+        if (!result)
+            break;
+    }
+    CHECK(call > 3);
+}
+
+typedef struct race {
+    bench *b;
+    quire_memory *found[CREW_MOST][4];
+} race;
+
+typedef struct racer {
+    race *race;
+    uint32_t number;
+} racer;
+
+static void find_all(void *user)
+{
+    const racer *r = user;
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t kind = (i + r->number) % 4;
+        if (quire_device_default_memory(r->race->b->device, kind,
+                                        &r->race->found[r->number - 1][kind]))
+            r->race->found[r->number - 1][kind] = NULL;
+    }
+}
+
+UNIT(default_memory, threads_that_ask_at_once_get_the_same)
+{
+    crew c;
+    crew_start(&c, CREW_MOST);
+    for (int round = 0; round < 50; round++) {
+        bench b;
+        race all = {.b = &b};
+        racer racers[CREW_MOST];
+        make(&b);
+        for (uint32_t i = 0; i < CREW_MOST; i++) {
+            racers[i] = (racer){&all, i + 1};
+            crew_tell(&c, i + 1, find_all, &racers[i]);
+        }
+        for (uint32_t i = 0; i < CREW_MOST; i++)
+            crew_await(&c, i + 1);
+        quire_device_stats stats;
+        CHECK_OK(quire_device_get_stats(b.device, &stats));
+        CHECK_EQ(stats.memory_count, 4);
+        for (uint32_t i = 0; i < CREW_MOST; i++)
+            for (uint32_t kind = 0; kind < 4; kind++)
+                CHECK(all.found[i][kind] && all.found[i][kind] == all.found[0][kind]);
+        end(&b);
+    }
+    crew_end(&c);
+}
+
+UNIT(default_memory, none_is_made_while_the_device_is_destroyed)
+{
+    bench b;
+    make(&b);
+    quire_device *device = b.device;
+    quire_memory *memory = default_of(&b, 1), *none = memory;
+    CHECK_OK(quire_free(memory, allocate(memory, 64, NULL)));
+    CHECK_OK(qi_device_prepare_end(device));
+    CHECK_FAILS(quire_device_default_memory(device, 0, &none), QUIRE_ERROR_WRONG_STATE);
+    CHECK_HAS(quire_last_error(), "device 'fake device' is being destroyed");
+    CHECK(!none);
+    end(&b);
+}

@@ -1,0 +1,240 @@
+/*
+ * page_map_calls.c - pages that are mapped on demand: calls that read or write bytes map them while
+ * they run, once, and only where they use the map.
+ */
+#include "tests/support/on_demand.h"
+
+#include "quire/transfer.h"
+
+enum { SIZE = 1000 };
+
+static char bytes[SIZE];
+
+/* ---- one allocation ----------------------------------------------------------------------- */
+
+static void check_each(fixture *f, quire_allocation a, uint64_t by_sync)
+{
+    CHECK_OK(quire_write(f->memory, a, 0, "abc", 3));
+    expect_maps(f, 0, 1);
+    CHECK_OK(quire_read(f->memory, a, 0, bytes, SIZE));
+    CHECK(!memcmp(bytes, "abc", 3));
+    expect_maps(f, 0, 1);
+    CHECK_OK(quire_fill(f->memory, a, &(quire_fill_options){.value = 7}, NULL));
+    expect_maps(f, 0, 1);
+    CHECK_OK(quire_flush(f->memory, a, 0, 0));
+    expect_maps(f, 0, by_sync);
+    CHECK_OK(quire_invalidate(f->memory, a, 1, 1));
+    expect_maps(f, 0, by_sync);
+    CHECK_OK(quire_write(f->memory, a, 0, NULL, 0));
+    CHECK_FAILS(quire_write(f->memory, a, SIZE, "x", 1), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_flush(f->memory, a, 0, SIZE + 1), QUIRE_ERROR_OUT_OF_RANGE);
+    expect_maps(f, 0, 0);
+}
+
+UNIT(page_map_calls, each_call_maps_the_page_once)
+{
+    static const uint32_t kinds[] = {COHERENT, CACHED, WINDOW};
+    for (int k = 0; k < 3; k++) {
+        fixture f;
+        begin_on_demand(&f, kinds[k]);
+        quire_allocation a = ALLOCATE(&f, .size = SIZE);
+        expect_maps(&f, 0, 0);
+        check_each(&f, a, kinds[k] == CACHED); /* coherent kinds are not flushed */
+        quire_allocation zero = ALLOCATE(&f, .size = SIZE, .zero = true);
+        expect_maps(&f, 0, 1);
+        CHECK_OK(quire_read(f.memory, zero, 0, bytes, SIZE));
+        CHECK(!bytes[0] && !memcmp(bytes, bytes + 1, SIZE - 1));
+        expect_maps(&f, 0, 1);
+        fixture_end(&f);
+    }
+}
+
+UNIT(page_map_calls, no_call_maps_a_page_that_is_mapped)
+{
+    fixture f;
+    begin_on_demand(&f, CACHED);
+    quire_allocation a = ALLOCATE(&f, .size = SIZE);
+    map(&f, a);
+    expect_maps(&f, 1, 1);
+    CHECK_OK(quire_write(f.memory, a, 0, "abc", 3));
+    CHECK_OK(quire_read(f.memory, a, 0, bytes, 3));
+    CHECK_OK(quire_fill(f.memory, a, &(quire_fill_options){.value = 7}, NULL));
+    CHECK_OK(quire_flush(f.memory, a, 0, 0));
+    ALLOCATE(&f, .size = SIZE, .zero = true);
+    expect_maps(&f, 1, 0);
+    unmap(&f, a);
+    expect_maps(&f, 0, 0);
+    fixture_end(&f);
+}
+
+UNIT(page_map_calls, a_zeroed_allocation_that_stays_mapped_is_mapped_once)
+{
+    fixture f;
+    begin_on_demand(&f, CACHED);
+    quire_allocation a = ALLOCATE(&f, .size = SIZE, .zero = true, .mapped = true);
+    expect_maps(&f, 1, 1);
+    CHECK_EQ(*(char *)fixture_info(&f, a).host, 0);
+    fixture_end(&f);
+}
+
+/* ---- lists -------------------------------------------------------------------------------- */
+
+UNIT(page_map_calls, a_list_of_flushes_maps_each_page_once)
+{
+    static const uint32_t kinds[] = {COHERENT, CACHED};
+    for (int k = 0; k < 2; k++) {
+        fixture f;
+        begin_on_demand(&f, kinds[k]);
+        quire_view views[4] = {{ALLOCATE(&f, .size = SIZE), 0, 0},
+                               {ALLOCATE(&f, .size = SIZE), 0, 0},
+                               {ALLOCATE(&f, .size = SIZE, .dedicated = true), 0, 0}};
+        views[3] = (quire_view){views[0].allocation, 0, SIZE + 1};
+        CHECK_OK(quire_flush_batch(f.memory, views, 3));
+        expect_maps(&f, 0, kinds[k] == CACHED ? 2 : 0);
+        CHECK_OK(quire_invalidate_batch(f.memory, views, 3));
+        expect_maps(&f, 0, kinds[k] == CACHED ? 2 : 0);
+        CHECK_FAILS(quire_flush_batch(f.memory, views, 4), QUIRE_ERROR_OUT_OF_RANGE);
+        CHECK_EQ(f.fake.maps, 0);
+        for (int i = 0; i < 3; i++)
+            CHECK_OK(quire_free(f.memory, views[i].allocation));
+        fixture_end(&f);
+    }
+}
+
+UNIT(page_map_calls, a_batch_of_writes_or_reads_maps_each_page_once)
+{
+    fixture f;
+    char found[3];
+    begin_on_demand(&f, CACHED);
+    quire_allocation a = ALLOCATE(&f, .size = SIZE), b = ALLOCATE(&f, .size = SIZE);
+    quire_allocation own = ALLOCATE(&f, .size = SIZE, .dedicated = true);
+    const quire_write_item writes[] = {
+        {a, 0, "a", 1}, {a, 5, "c", 1}, {b, 0, "b", 1}, {own, 9, "o", 1}};
+    const quire_read_item reads[] = {
+        {a, 5, found, 1}, {b, 0, found + 1, 1}, {own, 9, found + 2, 1}, {a, 0, NULL, 0}};
+    CHECK_OK(quire_write_batch(f.memory, writes, 4, NULL, NULL));
+    expect_maps(&f, 0, 2);
+    CHECK_OK(quire_read_batch(f.memory, reads, 4));
+    CHECK(!memcmp(found, "cbo", 3));
+    expect_maps(&f, 0, 2);
+    fixture_end(&f);
+}
+
+/* ---- copies ------------------------------------------------------------------------------- */
+
+typedef struct pair {
+    fixture f;           /* the memory that is mapped on demand */
+    quire_memory *other; /* another one of the device */
+    quire_allocation here, there;
+} pair;
+
+static void begin_pair(pair *p, uint32_t kind, uint32_t other, bool offers_copies)
+{
+    fixture_prepare(&p->f);
+    if (offers_copies)
+        fake_offer_copies(&p->f.fake);
+    const quire_memory_options options = on_demand_options(kind), second = on_demand_options(other);
+    fixture_open(&p->f, &options);
+    CHECK_OK(quire_memory_create(p->f.device, &second, &p->other));
+    p->here = ALLOCATE(&p->f, .size = SIZE);
+    CHECK_OK(quire_allocate(p->other, &(quire_allocation_options){.size = SIZE}, &p->there));
+    CHECK_OK(quire_fill(p->f.memory, p->here, &(quire_fill_options){.value = 'a'}, NULL));
+    CHECK_OK(quire_fill(p->other, p->there, &(quire_fill_options){.value = 'b'}, NULL));
+    p->f.fake.calls[FAKE_MAP] = 0;
+}
+
+static void end_pair(pair *p)
+{
+    CHECK_EQ(p->f.fake.maps, 0);
+    quire_memory_destroy_all(&p->other);
+    fixture_end(&p->f);
+}
+
+static void copy(pair *p, bool is_back)
+{
+    const quire_copy_end here = {.memory = p->f.memory, .allocation = p->here},
+                         there = {.memory = p->other, .allocation = p->there};
+    const quire_copy_options options = {
+        .to = is_back ? here : there, .from = is_back ? there : here, .size = SIZE};
+    CHECK_OK(quire_copy(&options, NULL));
+}
+
+static void expect_byte(pair *p, char byte)
+{
+    CHECK_OK(quire_read(p->other, p->there, 0, bytes, SIZE));
+    CHECK(bytes[0] == byte && !memcmp(bytes, bytes + 1, SIZE - 1));
+    p->f.fake.calls[FAKE_MAP] = 0;
+}
+
+UNIT(page_map_calls, a_copy_by_the_host_maps_both_pages)
+{
+    pair p;
+    begin_pair(&p, CACHED, COHERENT, false);
+    copy(&p, false);
+    expect_maps(&p.f, 0, 2);
+    expect_byte(&p, 'a');
+    end_pair(&p);
+}
+
+UNIT(page_map_calls, a_copy_within_a_page_maps_it_once)
+{
+    fixture f;
+    begin_on_demand(&f, CACHED);
+    quire_allocation a = ALLOCATE(&f, .size = SIZE), b = ALLOCATE(&f, .size = SIZE);
+    CHECK_OK(quire_fill(f.memory, a, &(quire_fill_options){.value = 'a'}, NULL));
+    f.fake.calls[FAKE_MAP] = 0;
+    const quire_copy_options options = {.to = {.memory = f.memory, .allocation = b},
+                                        .from = {.memory = f.memory, .allocation = a},
+                                        .size = SIZE};
+    CHECK_OK(quire_copy(&options, NULL));
+    expect_maps(&f, 0, 1);
+    CHECK_OK(quire_read(f.memory, b, 0, bytes, SIZE));
+    CHECK(bytes[0] == 'a' && !memcmp(bytes, bytes + 1, SIZE - 1));
+    fixture_end(&f);
+}
+
+UNIT(page_map_calls, a_copy_with_device_memory_maps_the_other_page)
+{
+    pair p;
+    begin_pair(&p, CACHED, DEVICE, false);
+    copy(&p, false);
+    expect_maps(&p.f, 0, 1);
+    expect_byte(&p, 'a');
+    copy(&p, true);
+    expect_maps(&p.f, 0, 1);
+    end_pair(&p);
+}
+
+UNIT(page_map_calls, a_copy_by_the_backend_maps_nothing)
+{
+    pair p;
+    begin_pair(&p, WINDOW, COHERENT, true); /* the host reads neither kind fast */
+    copy(&p, false);
+    expect_maps(&p.f, 0, 0);
+    expect_byte(&p, 'a');
+    end_pair(&p);
+}
+
+UNIT(page_map_calls, a_copy_that_the_backend_refuses_maps_both_pages)
+{
+    pair p;
+    begin_pair(&p, WINDOW, COHERENT, true);
+    p.f.fake.unsupported = FAKE_COPY_PAGES;
+    copy(&p, false);
+    expect_maps(&p.f, 0, 2);
+    expect_byte(&p, 'a');
+    end_pair(&p);
+}
+
+UNIT(page_map_calls, overlapping_ends_are_refused_and_nothing_stays_mapped)
+{
+    fixture f;
+    begin_on_demand(&f, CACHED);
+    quire_allocation a = ALLOCATE(&f, .size = SIZE);
+    const quire_copy_options options = {.to = {.memory = f.memory, .allocation = a, .offset = 1},
+                                        .from = {.memory = f.memory, .allocation = a},
+                                        .size = SIZE - 1};
+    CHECK_FAILS(quire_copy(&options, NULL), QUIRE_ERROR_OVERLAP);
+    CHECK_EQ(f.fake.maps, 0);
+    fixture_end(&f);
+}

@@ -1,0 +1,351 @@
+/*
+ * refusals.c - what a space remembers of the requests that it refused: which later requests a
+ * refusal covers, what forgets it, and that every fit still serves whatever some free range holds.
+ */
+#include "src/space/refusals.h"
+#include "src/space/space.h"
+#include "tests/support/random.h"
+#include "tests/support/space_steps.h"
+#include "tests/support/unit.h"
+
+enum { UNIT_SIZE = 4096, PARTS = 8, FITS = 3 };
+
+/* The linear fit refuses in constant time and remembers nothing. */
+static const quire_fit fits[FITS] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
+
+/* ---- the record ------------------------------------------------------------------------------ */
+
+UNIT(refusals, nothing_is_covered_before_a_refusal)
+{
+    const qi_refusals none = {0};
+    CHECK(!qi_refusals_cover(&none, UINT64_MAX, 1, false));
+    CHECK(!qi_refusals_cover(&none, UINT64_MAX, 1 << 30, true));
+}
+
+UNIT(refusals, a_refusal_covers_what_is_as_large_and_as_aligned)
+{
+    qi_refusals refusals = {0};
+    qi_refusals_add(&refusals, 1000, 64, false);
+    CHECK(qi_refusals_cover(&refusals, 1000, 64, false));
+    CHECK(qi_refusals_cover(&refusals, UINT64_MAX, 64, false));
+    CHECK(qi_refusals_cover(&refusals, 1000, 1 << 30, false));
+    CHECK(!qi_refusals_cover(&refusals, 999, 64, false));
+    CHECK(!qi_refusals_cover(&refusals, 999, 1 << 30, false));
+    CHECK(!qi_refusals_cover(&refusals, UINT64_MAX - 1, 32, false));
+    CHECK(!qi_refusals_cover(&refusals, 1000, 64, true));
+}
+
+UNIT(refusals, refusals_of_each_alignment_and_tiling_are_kept)
+{
+    qi_refusals refusals = {0};
+    test_random random = {8};
+    struct {
+        uint64_t size, alignment;
+        bool optimal;
+    } added[40];
+    for (int count = 0; count < 40; count++) {
+        added[count].size = random_size(&random, 1 << 20);
+        added[count].alignment = UINT64_C(1) << random_below(&random, 31);
+        added[count].optimal = random_below(&random, 2);
+        qi_refusals_add(&refusals, added[count].size, added[count].alignment, added[count].optimal);
+        for (int step = 0; step < 200; step++) {
+            uint64_t size = random_size(&random, 1 << 20);
+            uint64_t alignment = UINT64_C(1) << random_below(&random, 31);
+            bool optimal = random_below(&random, 2), covered = false;
+            for (int i = 0; i <= count; i++)
+                covered |= size >= added[i].size && alignment >= added[i].alignment &&
+                           optimal == added[i].optimal;
+            CHECK_EQ(qi_refusals_cover(&refusals, size, alignment, optimal), covered);
+        }
+    }
+}
+
+/* ---- a space that remembers ------------------------------------------------------------------ */
+
+typedef struct bench {
+    quire_space *space;
+    quire_range parts[PARTS];
+} bench;
+
+/* A region of PARTS parts, all live. */
+static bench make_full(quire_fit fit)
+{
+    bench b = {0};
+    const bool fine = fit == QUIRE_FIT_FIRST;
+    quire_space_options options = {.fit = {.algorithm = fit, .granule = fine ? 1 : 256},
+                                   .size = (uint64_t)PARTS * UNIT_SIZE,
+                                   .host_memory = unit_memory()};
+    CHECK_OK(quire_space_create(&options, &b.space));
+    for (int i = 0; i < PARTS; i++)
+        b.parts[i] = take_bytes(b.space, UNIT_SIZE).range;
+    return b;
+}
+
+static void refuse(quire_space *space, uint64_t size, uint64_t alignment)
+{
+    quire_placement at;
+    CHECK_FAILS(quire_space_allocate(space, size, alignment, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK(space->refusals.any);
+}
+
+/* Two parts that are no neighbours are free, and a request for two is refused. */
+static bench make_refused(quire_fit fit)
+{
+    bench b = make_full(fit);
+    CHECK_OK(quire_space_free(b.space, b.parts[0]));
+    CHECK_OK(quire_space_free(b.space, b.parts[2]));
+    refuse(b.space, 2 * UNIT_SIZE, 1);
+    return b;
+}
+
+UNIT(refusals, what_a_refusal_covers_is_refused_without_a_search)
+{
+    bench b = make_refused(QUIRE_FIT_SEGREGATED);
+    CHECK_EQ(b.space->full_passes, 1);
+    b.space->max_looked_at = 0;
+    const char *const sentence =
+        "no free range of 8192 at a multiple of 1: the space is fragmented, with 8192 free";
+    for (int i = 0; i < 1000; i++) {
+        refuse(b.space, 2 * UNIT_SIZE, 1);
+        CHECK_HAS(quire_last_error(), sentence);
+    }
+    refuse(b.space, 3 * UNIT_SIZE + 77, 4096);
+    CHECK_HAS(quire_last_error(),
+              "no free range of 12365 at a multiple of 4096: the space is exhausted, with 8192");
+    quire_placement at;
+    const quire_range_options bounded = {.size = 2 * UNIT_SIZE, .bounded = true};
+    CHECK_FAILS(quire_space_allocate_with(b.space, &bounded, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_EQ(b.space->full_passes, 1);
+    CHECK_EQ(b.space->max_looked_at, 0);
+    end_space(b.space);
+}
+
+UNIT(refusals, the_sentence_has_the_numbers_of_the_moment)
+{
+    bench b = make_refused(QUIRE_FIT_SEGREGATED);
+    take_bytes(b.space, UNIT_SIZE);
+    refuse(b.space, 2 * UNIT_SIZE, 1);
+    CHECK_EQ(b.space->full_passes, 1);
+    CHECK_HAS(quire_last_error(), "with 4096 free in 1 region; largest free range 4096");
+    end_space(b.space);
+}
+
+UNIT(refusals, what_no_refusal_covers_is_searched)
+{
+    for (int i = 0; i < FITS; i++) {
+        bench b = make_refused(fits[i]);
+        quire_placement at;
+        CHECK_OK(quire_space_allocate(b.space, UNIT_SIZE, 4 * UNIT_SIZE, 0, &at)); /* part 0 */
+        CHECK(b.space->refusals.any); /* an allocation makes no room */
+        refuse(b.space, UNIT_SIZE, 4 * UNIT_SIZE);
+        take_bytes(b.space, UNIT_SIZE); /* part 2 */
+        CHECK_OK(quire_space_free(b.space, at.range));
+        take_bytes(b.space, UNIT_SIZE);
+        end_space(b.space);
+    }
+}
+
+/* ---- what makes room ------------------------------------------------------------------------- */
+
+static void free_one(bench *b)
+{
+    CHECK_OK(quire_space_free(b->space, b->parts[1]));
+}
+
+static void free_some(bench *b)
+{
+    const quire_range ranges[] = {b->parts[3], b->parts[1]};
+    CHECK_OK(quire_space_free_batch(b->space, ranges, 2));
+}
+
+static void clear(bench *b)
+{
+    CHECK_OK(quire_space_clear(b->space));
+}
+
+static void add_region(bench *b)
+{
+    uint32_t region = 0;
+    CHECK_OK(quire_space_add_region(b->space, (uint64_t)2 * UNIT_SIZE, 0, &region));
+}
+
+static void grow_region(bench *b)
+{
+    if (b->space->fit->resize_region)
+        CHECK_OK(quire_space_resize_region(b->space, 0, (uint64_t)(PARTS + 2) * UNIT_SIZE));
+    else
+        add_region(b); /* the buddy fit */
+}
+
+static void (*const rooms[])(bench *) = {free_one, free_some, clear, add_region, grow_region};
+
+UNIT(refusals, whatever_makes_room_forgets_them)
+{
+    for (int i = 0; i < FITS; i++)
+        for (size_t j = 0; j < sizeof rooms / sizeof *rooms; j++) {
+            bench b = make_refused(fits[i]);
+            rooms[j](&b);
+            CHECK(!b.space->refusals.any);
+            take_bytes(b.space, 2 * UNIT_SIZE);
+            end_space(b.space);
+        }
+}
+
+UNIT(refusals, calls_that_make_no_room_keep_them)
+{
+    for (int i = 0; i < FITS; i++) {
+        bench b = make_refused(fits[i]);
+        quire_placement at;
+        const quire_range wrong[] = {b.parts[1], b.parts[1]};
+        CHECK_FAILS(quire_space_free_batch(b.space, wrong, 2), QUIRE_ERROR_STALE_HANDLE);
+        CHECK_FAILS(quire_space_remove_region(b.space, 0), QUIRE_ERROR_BUSY);
+        CHECK_FAILS(quire_space_add_region(b.space, 0, 0, &(uint32_t){0}),
+                    QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_OK(quire_space_get(b.space, b.parts[1], &at));
+        CHECK_OK(quire_space_set_user(b.space, b.parts[1], 7));
+        quire_space_trim(b.space);
+        CHECK(b.space->refusals.any);
+        refuse(b.space, 2 * UNIT_SIZE, 1);
+        end_space(b.space);
+    }
+}
+
+UNIT(refusals, a_wrong_free_is_reported_while_there_are_refusals)
+{
+    for (int i = 0; i < FITS; i++) {
+        bench b = make_refused(fits[i]);
+        CHECK_FAILS(quire_space_free(b.space, b.parts[0]), QUIRE_ERROR_STALE_HANDLE);
+        refuse(b.space, 2 * UNIT_SIZE, 1);
+        CHECK_FAILS(quire_space_free(b.space, (quire_range){0}), QUIRE_ERROR_INVALID_ARGUMENT);
+        end_space(b.space);
+    }
+}
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+UNIT(refusals, a_batch_searches_fully_and_remembers)
+{
+    bench b = make_refused(QUIRE_FIT_SEGREGATED);
+    quire_placement at[2] = {{.user = 1}, {.user = 2}};
+    uint64_t passes = b.space->full_passes;
+    for (int i = 0; i < 10; i++)
+        CHECK_FAILS(quire_space_allocate_batch(b.space, UNIT_SIZE, 4 * UNIT_SIZE, at + 1, 1),
+                    i ? QUIRE_ERROR_NO_SPACE : QUIRE_SUCCESS);
+    CHECK_EQ(b.space->full_passes, passes + 1);
+    CHECK_FAILS(quire_space_allocate_batch(b.space, 2 * UNIT_SIZE, 1, at, 2), QUIRE_ERROR_NO_SPACE);
+    CHECK_EQ(at[1].user, 2);
+    end_space(b.space);
+}
+
+/* ---- slabs ----------------------------------------------------------------------------------- */
+
+UNIT(refusals, a_slab_serves_its_class_whatever_was_refused)
+{
+    quire_space *space = NULL;
+    quire_space_options options = {
+        .fit = {.slabs = true, .granule = 1}, .size = 4 * 4096, .host_memory = unit_memory()};
+    CHECK_OK(quire_space_create(&options, &space));
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(take_bytes(space, 4096).size, 4096); /* three of the four slots of a slab */
+    refuse(space, 1, 1);
+    quire_range last = take_bytes(space, 4096).range;
+    refuse(space, 4096, 1);
+    refuse(space, 1, 1);
+    CHECK_EQ(space->full_passes, 1);
+    CHECK_OK(quire_space_free(space, last));
+    CHECK(!space->refusals.any);
+    take_bytes(space, 4096);
+    end_space(space);
+}
+
+/* ---- tilings --------------------------------------------------------------------------------- */
+
+enum { STRETCH = 1024 };
+
+static quire_result ask(quire_space *space, uint64_t size, bool optimal)
+{
+    quire_placement at;
+    const quire_range_options options = {.size = size, .optimal = optimal};
+    return quire_space_allocate_with(space, &options, &at);
+}
+
+/* One stretch is left, and a linear range is in it. The fits that cannot look at neighbours widen
+   an optimal request to whole stretches. */
+UNIT(refusals, a_refused_optimal_request_leaves_linear_ones)
+{
+    for (int i = 0; i < FITS; i++) {
+        quire_space *space = NULL;
+        quire_space_options options = {
+            .fit = {.algorithm = fits[i], .granule = fits[i] == QUIRE_FIT_FIRST ? 1 : 256},
+            .size = STRETCH,
+            .buffer_image_granularity = STRETCH,
+            .host_memory = unit_memory()};
+        CHECK_OK(quire_space_create(&options, &space));
+        CHECK_OK(ask(space, 256, false));
+        CHECK_FAILS(ask(space, 256, true), QUIRE_ERROR_NO_SPACE);
+        CHECK(space->refusals.any);
+        CHECK_FAILS(ask(space, 512, true), QUIRE_ERROR_NO_SPACE);
+        CHECK_OK(ask(space, 512, false));
+        end_space(space);
+    }
+}
+
+/* ---- the promise, at random ------------------------------------------------------------------ */
+
+enum { LIVE = 300, LINE = 64 * UNIT_SIZE };
+
+typedef struct wanted {
+    uint64_t size, alignment;
+} wanted;
+
+static bool holds_not(void *user, const quire_space_item *item)
+{
+    const wanted *w = user;
+    uint64_t padding = (0 - item->offset) & (w->alignment - 1);
+    CHECK(!item->is_free || padding + w->size > item->size);
+    return true;
+}
+
+/* The buddy fit takes blocks of a power of two of granules: whole_blocks. */
+static void live_on(quire_space *space, bool whole_blocks, uint64_t seed)
+{
+    test_random random = {seed};
+    quire_range live[LIVE] = {{0}};
+    uint64_t refused = 0, granule = space->granule;
+    for (int step = 0; step < TEST_ROUNDS(20000); step++) {
+        quire_range *range = &live[random_below(&random, LIVE)];
+        wanted w = {random_size(&random, 4 * UNIT_SIZE), UINT64_C(1) << random_below(&random, 14)};
+        quire_placement at = {0};
+        if (range->id) {
+            CHECK_OK(quire_space_free(space, *range));
+            *range = (quire_range){0};
+        } else if (!quire_space_allocate(space, w.size, w.alignment, 0, &at)) {
+            *range = at.range;
+        } else {
+            refused++;
+            w.size = (w.size + granule - 1) / granule * granule;
+            while (whole_blocks && w.size & (w.size - 1))
+                w.size += w.size & (0 - w.size);
+            CHECK_OK(quire_space_walk(space, holds_not, &w));
+        }
+    }
+    CHECK(refused > 100);
+}
+
+UNIT(refusals, no_request_is_refused_that_a_free_range_could_hold)
+{
+    const quire_fit_options shapes[] = {
+        {.algorithm = QUIRE_FIT_SEGREGATED, .granule = 1},
+        {.algorithm = QUIRE_FIT_SEGREGATED, .granule = 256, .least_fragmentation = true},
+        {.algorithm = QUIRE_FIT_FIRST},
+        {.algorithm = QUIRE_FIT_BUDDY, .granule = 64},
+    };
+    for (uint64_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        quire_space *space = NULL;
+        quire_space_options options = {
+            .fit = shapes[i], .size = LINE, .host_memory = unit_memory()};
+        CHECK_OK(quire_space_create(&options, &space));
+        live_on(space, shapes[i].algorithm == QUIRE_FIT_BUDDY, i);
+        end_space(space);
+    }
+}
