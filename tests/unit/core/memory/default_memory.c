@@ -117,7 +117,7 @@ UNIT(default_memory, it_has_the_options_of_a_memory_of_its_kind)
 UNIT(default_memory, unknown_kinds_and_nulls_are_refused)
 {
     bench b;
-    quire_memory *memory = (quire_memory *)&b;
+    quire_memory *memory = (quire_memory *)(void *)&b;
     make(&b);
     CHECK_FAILS(quire_device_default_memory(b.device, 4, &memory), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_HAS(quire_last_error(), "has 4 memory kinds, not 4");
