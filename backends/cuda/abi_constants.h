@@ -53,6 +53,21 @@
     X(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, 908)                                                 \
     X(CUDA_ERROR_UNKNOWN, 999)
 
+/* The releases up to 13.0 introduced these one by one. */
+#define QI_CU_RESULTS_13_0(X)                                                                      \
+    X(CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER, 36)                                                   \
+    X(CUDA_ERROR_DEVICE_UNAVAILABLE, 46)                                                           \
+    X(CUDA_ERROR_DEVICE_NOT_LICENSED, 102)                                                         \
+    X(CUDA_ERROR_CONTAINED, 226)                                                                   \
+    X(CUDA_ERROR_TENSOR_MEMORY_LEAK, 721)                                                          \
+    X(CUDA_ERROR_MPS_CONNECTION_FAILED, 805)                                                       \
+    X(CUDA_ERROR_MPS_RPC_FAILURE, 806)                                                             \
+    X(CUDA_ERROR_MPS_SERVER_NOT_READY, 807)                                                        \
+    X(CUDA_ERROR_MPS_MAX_CLIENTS_REACHED, 808)                                                     \
+    X(CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED, 809)                                                 \
+    X(CUDA_ERROR_MPS_CLIENT_TERMINATED, 810)                                                       \
+    X(CUDA_ERROR_EXTERNAL_DEVICE, 911)
+
 #define QI_CU_ATTRIBUTES_11_2(X)                                                                   \
     X(CU_DEVICE_ATTRIBUTE_MAX_PITCH, 11)                                                           \
     X(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, 14)                                                   \
@@ -223,6 +238,7 @@
 
 /* The releases from 12.2 on introduced these one by one; 13.0 has all of them. */
 #define QI_CU_CONSTANTS_13_0(X)                                                                    \
+    QI_CU_RESULTS_13_0(X)                                                                          \
     QI_CU_ATTRIBUTES_13_0(X)                                                                       \
     X(CU_MEM_ALLOCATION_TYPE_MANAGED, 2)                                                           \
     X(CU_MEM_LOCATION_TYPE_HOST, 2)                                                                \

@@ -110,7 +110,8 @@ typedef struct qi_cuda {
 
 /* ---- result.c --------------------------------------------------------------------------- */
 
-/* Fails with the quire result for a CUresult, as "<what>: CUDA_ERROR_... (CUresult 1)". */
+/* Fails with the quire result for a CUresult, as "<what>: CUDA_ERROR_... (CUresult 1)", for some
+   codes with ": <what to do>". */
 quire_result qi_cuda_fail(const qi_cuda_functions *f, qi_cu_result code, const char *format, ...)
     QUIRE_PRINTF(3, 4);
 

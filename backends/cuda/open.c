@@ -63,7 +63,6 @@ static void copy_settings(qi_cuda *cuda, const quire_cuda_settings *requested)
 
 /* ---- the driver ------------------------------------------------------------------------- */
 
-/* The Toolkit installs a stub library with the same name; it is reported like a missing driver. */
 static quire_result start_driver(qi_cuda *cuda, const char *library)
 {
     quire_result result = qi_cuda_open_library(library, &cuda->library);
@@ -72,9 +71,6 @@ static quire_result start_driver(qi_cuda *cuda, const char *library)
     if (result)
         return result;
     qi_cu_result code = cuda->f.Init(0);
-    if (code == QI_CUDA_ERROR_STUB_LIBRARY)
-        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, code,
-                                  "CUDA driver not found: the library is the Toolkit's stub");
     if (code)
         return qi_cuda_fail(&cuda->f, code, "cuInit");
     code = cuda->f.DriverGetVersion(&cuda->driver_version);

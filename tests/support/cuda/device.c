@@ -42,7 +42,7 @@ static const struct {
     const char *name;
 } ERRORS[] = {
 #define X(name, value) {value, #name},
-    QI_CU_RESULTS(X)
+    QI_CU_RESULTS(X) QI_CU_RESULTS_13_0(X)
 #undef X
 };
 

@@ -50,6 +50,7 @@ FC_ENTRIES(X)
     X(UNREGISTERED, HOST_MEMORY_NOT_REGISTERED)                                                    \
     X(DESTROYED, CONTEXT_IS_DESTROYED)                                                             \
     X(UNKNOWN, UNKNOWN)                                                                            \
+    X(UNAVAILABLE, DEVICE_UNAVAILABLE)                                                             \
     X(IMPLICIT, STREAM_CAPTURE_IMPLICIT)                                                           \
     X(THREAD, STREAM_CAPTURE_WRONG_THREAD)                                                         \
     X(INIT, NOT_INITIALIZED)                                                                       \
@@ -92,7 +93,7 @@ enum {
     X(DeviceGetAttribute, FC_DEVICE_CODES | FC_CONTEXT_CODE)                                       \
     X(DeviceCanAccessPeer, FC_DRIVER_CODES | FC_DEVICE_CODE)                                       \
     X(DevicePrimaryCtxRetain,                                                                      \
-      FC_DEVICE_CODES | FC_CONTEXT_CODE | FC_MEMORY_CODE | FC_UNKNOWN_CODE)                        \
+      FC_DEVICE_CODES | FC_CONTEXT_CODE | FC_MEMORY_CODE | FC_UNKNOWN_CODE | FC_UNAVAILABLE_CODE)  \
     X(CtxPushCurrent_v2, FC_VALUE_CODES)                                                           \
     X(CtxGetCurrent, FC_DRIVER_CODES)                                                              \
     X(CtxSetCurrent, FC_CONTEXT_CODES)                                                             \
