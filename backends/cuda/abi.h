@@ -87,6 +87,20 @@ typedef struct qi_cu_fabric_handle {
     unsigned char data[64];
 } qi_cu_fabric_handle;
 
+typedef struct qi_cu_ipc_handle {
+    char reserved[64];
+} qi_cu_ipc_handle;
+
+typedef struct qi_cu_pool_props {
+    qi_cu_allocation_type allocType;
+    qi_cu_handle_type handleTypes;
+    qi_cu_location location;
+    void *win32SecurityAttributes;
+    size_t maxSize; /* bytes; 0: no limit of the caller. Before 12.2 reserved, as `usage` is */
+    unsigned short usage;
+    unsigned char reserved[54];
+} qi_cu_pool_props;
+
 typedef struct qi_cu_multicast_prop {
     unsigned int numDevices;
     size_t size;

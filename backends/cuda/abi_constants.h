@@ -15,6 +15,7 @@
     X(CUDA_ERROR_NO_DEVICE, 100)                                                                   \
     X(CUDA_ERROR_INVALID_DEVICE, 101)                                                              \
     X(CUDA_ERROR_INVALID_CONTEXT, 201)                                                             \
+    X(CUDA_ERROR_MAP_FAILED, 205)                                                                  \
     X(CUDA_ERROR_ECC_UNCORRECTABLE, 214)                                                           \
     X(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, 217)                                                     \
     X(CUDA_ERROR_NVLINK_UNCORRECTABLE, 220)                                                        \
@@ -29,6 +30,7 @@
     X(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, 705)                                                     \
     X(CUDA_ERROR_CONTEXT_IS_DESTROYED, 709)                                                        \
     X(CUDA_ERROR_ASSERT, 710)                                                                      \
+    X(CUDA_ERROR_TOO_MANY_PEERS, 711)                                                              \
     X(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, 712)                                              \
     X(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, 713)                                                  \
     X(CUDA_ERROR_HARDWARE_STACK_ERROR, 714)                                                        \
@@ -184,6 +186,7 @@
     X(CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, 6)                                                        \
     X(CU_MEMPOOL_ATTR_USED_MEM_CURRENT, 7)                                                         \
     X(CU_MEMPOOL_ATTR_USED_MEM_HIGH, 8)                                                            \
+    X(CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, 1)                                                       \
     X(CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, 1)                                                 \
     X(CUDA_EXTERNAL_MEMORY_DEDICATED, 1)
 

@@ -127,7 +127,7 @@
     X(EventSynchronize, , 2000, REQUIRED, (qi_cu_event event))                                     \
     X(EventElapsedTime, , 2000, OPTIONAL, (float *milliseconds, qi_cu_event start, qi_cu_event end))
 
-/* The driver's own allocator, with which benchmarks compare quire. */
+/* The driver's own allocator: pools of memory in the order of streams. */
 #define QI_CU_POOL_FUNCTIONS(X)                                                                    \
     X(MemAllocAsync, , 11020, OPTIONAL, (qi_cu_ptr * pointer, size_t size, qi_cu_stream stream))   \
     X(MemFreeAsync, , 11020, OPTIONAL, (qi_cu_ptr pointer, qi_cu_stream stream))                   \
@@ -136,7 +136,23 @@
       (qi_cu_pool pool, qi_cu_pool_attribute attribute, void *value))                              \
     X(MemPoolGetAttribute, , 11020, OPTIONAL,                                                      \
       (qi_cu_pool pool, qi_cu_pool_attribute attribute, void *value))                              \
-    X(MemPoolTrimTo, , 11020, OPTIONAL, (qi_cu_pool pool, size_t keep))
+    X(MemPoolTrimTo, , 11020, OPTIONAL, (qi_cu_pool pool, size_t keep))                            \
+    X(MemPoolCreate, , 11020, OPTIONAL, (qi_cu_pool * pool, const qi_cu_pool_props *props))        \
+    X(MemPoolDestroy, , 11020, OPTIONAL, (qi_cu_pool pool))                                        \
+    X(MemPoolSetAccess, , 11020, OPTIONAL,                                                         \
+      (qi_cu_pool pool, const qi_cu_access_desc *list, size_t count))                              \
+    X(MemPoolGetAccess, , 11020, OPTIONAL,                                                         \
+      (qi_cu_access_flags * flags, qi_cu_pool pool, qi_cu_location * location))                    \
+    X(MemAllocFromPoolAsync, , 11020, OPTIONAL,                                                    \
+      (qi_cu_ptr * pointer, size_t size, qi_cu_pool pool, qi_cu_stream stream))                    \
+    X(DeviceGetMemPool, , 11020, OPTIONAL, (qi_cu_pool * pool, qi_cu_device device))
+
+/* Handles of cuMemAlloc's blocks for other processes. */
+#define QI_CU_IPC_FUNCTIONS(X)                                                                     \
+    X(IpcGetMemHandle, , 4010, OPTIONAL, (qi_cu_ipc_handle * handle, qi_cu_ptr pointer))           \
+    X(IpcOpenMemHandle, _v2, 11000, OPTIONAL,                                                      \
+      (qi_cu_ptr * pointer, qi_cu_ipc_handle handle, unsigned int flags))                          \
+    X(IpcCloseMemHandle, , 4010, OPTIONAL, (qi_cu_ptr pointer))
 
 #define QI_CU_ARRAY_FUNCTIONS(X)                                                                   \
     X(Array3DCreate, _v2, 3020, OPTIONAL,                                                          \
@@ -172,6 +188,7 @@
     QI_CU_COPY_FUNCTIONS(X)                                                                        \
     QI_CU_STREAM_FUNCTIONS(X)                                                                      \
     QI_CU_POOL_FUNCTIONS(X)                                                                        \
+    QI_CU_IPC_FUNCTIONS(X)                                                                         \
     QI_CU_ARRAY_FUNCTIONS(X)                                                                       \
     QI_CU_EXTERNAL_FUNCTIONS(X)
 

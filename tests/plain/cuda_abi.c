@@ -132,6 +132,25 @@ static void properties_of_memory(void)
 #undef OWN
 #undef THEIRS
 
+#define OWN qi_cu_pool_props
+#define THEIRS CUmemPoolProps
+static void properties_of_pools(void)
+{
+    CHECK_SIZE(qi_cu_ipc_handle, CUipcMemHandle)
+    CHECK_SIZE(OWN, THEIRS)
+    MEMBER(allocType)
+    MEMBER(handleTypes)
+    MEMBER(location)
+    MEMBER(win32SecurityAttributes)
+#if CUDA_VERSION >= 13000
+    MEMBER(maxSize)
+    MEMBER(usage)
+    MEMBER(reserved)
+#endif
+}
+#undef OWN
+#undef THEIRS
+
 #if CUDA_VERSION >= 12010
 #define OWN qi_cu_multicast_prop
 #define THEIRS CUmulticastObjectProp
@@ -308,6 +327,7 @@ static void buffers_of_external_memory(void)
 static void structs_have_their_members_in_the_same_places(void)
 {
     properties_of_memory();
+    properties_of_pools();
 #if CUDA_VERSION >= 12010
     properties_of_multicast_objects();
 #endif

@@ -38,9 +38,10 @@ typedef struct fc_device_state {
     char name[FC_NAME_SIZE];
     uint64_t capacity, others; /* bytes; capacity 0 means all */
     fc_usage usage;
-    qi_cu_result lost; /* the error of every call; 0: the device is not lost */
-    uint64_t primary;  /* handle of its primary context; 0: none */
-    uint64_t pool;     /* of its default pool; 0: not created yet */
+    qi_cu_result lost;     /* the error of every call; 0: the device is not lost */
+    uint64_t primary;      /* handle of its primary context; 0: none */
+    uint64_t pool;         /* of its default pool; 0: not created yet */
+    uint64_t current_pool; /* of cuMemAllocAsync; 0: the default pool */
 } fc_device_state;
 
 typedef struct fc_armed {

@@ -51,6 +51,8 @@ FC_ENTRIES(X)
     X(DESTROYED, CONTEXT_IS_DESTROYED)                                                             \
     X(UNKNOWN, UNKNOWN)                                                                            \
     X(UNAVAILABLE, DEVICE_UNAVAILABLE)                                                             \
+    X(MAP, MAP_FAILED)                                                                             \
+    X(PEERS, TOO_MANY_PEERS)                                                                       \
     X(IMPLICIT, STREAM_CAPTURE_IMPLICIT)                                                           \
     X(THREAD, STREAM_CAPTURE_WRONG_THREAD)                                                         \
     X(INIT, NOT_INITIALIZED)                                                                       \
@@ -172,6 +174,16 @@ enum {
     X(MemPoolSetAttribute, FC_VALUE_CODE)                                                          \
     X(MemPoolGetAttribute, FC_VALUE_CODE | FC_INIT_CODE)                                           \
     X(MemPoolTrimTo, FC_VALUE_CODE | FC_INIT_CODE)                                                 \
+    X(MemPoolCreate,                                                                               \
+      FC_DRIVER_CODES | FC_VALUE_CODE | FC_MEMORY_CODE | FC_PERMITTED_CODE | FC_SUPPORTED_CODE)    \
+    X(MemPoolSetAccess, FC_VALUE_CODES)                                                            \
+    X(MemPoolGetAccess, FC_VALUE_CODES)                                                            \
+    X(MemAllocFromPoolAsync,                                                                       \
+      FC_INIT_CODE | FC_CONTEXT_CODE | FC_VALUE_CODE | FC_SUPPORTED_CODE | FC_MEMORY_CODE)         \
+    X(DeviceGetMemPool, FC_VALUE_CODE | FC_SUPPORTED_CODE)                                         \
+    X(DeviceSetMemPool, FC_VALUE_CODE)                                                             \
+    X(IpcGetMemHandle, FC_VALUE_CODES | FC_HANDLE_CODE | FC_MEMORY_CODE | FC_SUPPORTED_CODE)       \
+    X(IpcOpenMemHandle_v2, FC_VALUE_CODES | FC_HANDLE_CODE | FC_MAP_CODE | FC_PEERS_CODE)          \
     X(Array3DCreate_v2, FC_TAKE_CODES | FC_UNKNOWN_CODE)                                           \
     X(Array3DGetDescriptor_v2, FC_QUEUE_CODES | FC_DESTROYED_CODE)                                 \
     X(MipmappedArrayCreate, FC_TAKE_CODES | FC_UNKNOWN_CODE)                                       \
@@ -200,6 +212,8 @@ enum {
     X(MemFreeAsync, FC_INIT_CODE | FC_CONTEXT_CODE | FC_VALUE_CODE | FC_SUPPORTED_CODE)            \
     X(ArrayDestroy, FC_STREAM_CODES | FC_DESTROYED_CODE)                                           \
     X(MipmappedArrayDestroy, FC_STREAM_CODES | FC_DESTROYED_CODE)                                  \
+    X(MemPoolDestroy, FC_VALUE_CODE | FC_INIT_CODE)                                                \
+    X(IpcCloseMemHandle, FC_VALUE_CODES | FC_HANDLE_CODE | FC_MAP_CODE)                            \
     X(DestroyExternalMemory, FC_INIT_CODE | FC_HANDLE_CODE)
 
 #endif

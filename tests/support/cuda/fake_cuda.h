@@ -12,8 +12,8 @@
  * any time use fc_reset's results: messages, counters, live objects. fc_reset itself must not run
  * at the same time as a CUDA call.
  *
- * It has the functions that memory needs. It lacks kernels, modules, graphs, legacy interprocess
- * handles, per-thread default streams and textures. Captures of streams exist so that tests find
+ * It has the functions that memory needs. It lacks kernels, modules, graphs, per-thread default
+ * streams and textures. Captures of streams exist so that tests find
  * disturbed ones; they end without a graph. Multicast objects can be bound and mapped, but not
  * shared with other processes, and nothing is written through them.
  */
@@ -108,7 +108,8 @@ void fc_forget(void);
     X(MIPMAP, "mipmapped array")                                                                   \
     X(POOL, "pool")                                                                                \
     X(EXTERNAL, "external memory")                                                                 \
-    X(BUFFER, "buffer of external memory")
+    X(BUFFER, "buffer of external memory")                                                         \
+    X(OPENED, "block of another process")
 
 typedef enum fc_kind {
 #define X(kind, name) FC_##kind,

@@ -5,7 +5,7 @@
 
 #include "tests/support/cuda/array.h"
 #include "tests/support/cuda/external.h"
-#include "tests/support/cuda/queue.h"
+#include "tests/support/cuda/pool.h"
 #include "tests/support/cuda/virtual.h"
 
 /* Destroys an object. Returns false if it is destroyed together with another object. */
@@ -22,7 +22,7 @@ static bool end(fc_object *object)
         fc_memory_end((fc_memory *)object);
         return true;
     case FC_POOL:
-        fc.live[FC_POOL]++; /* they are not counted as leaks */
+        fc.live[FC_POOL] += ((fc_pool *)object)->is_default; /* it is not counted as a leak */
         fc_object_end(object);
         return true;
     default:
@@ -78,7 +78,7 @@ void fc_leaked(void)
     (void)end_all(FC_MEMORY, 0);
     fc_reservations_end();
     for (int i = 0; i < fc.device_count; i++)
-        fc.devices[i].primary = fc.devices[i].pool = 0;
+        fc.devices[i].primary = fc.devices[i].pool = fc.devices[i].current_pool = 0;
 }
 
 static uint32_t end_spans(uint64_t context)

@@ -13,7 +13,7 @@
 
 /* ---- of devices --------------------------------------------------------------------------- */
 
-static fc_span *place(fc_context *context, fc_kind kind, uint64_t size)
+fc_span *fc_linear_place(fc_context *context, fc_kind kind, uint64_t size)
 {
     fc_bytes bytes;
     uint64_t room = fc_whole_pages(size + ALIGNMENT);
@@ -45,7 +45,7 @@ fc_span *fc_linear_new(fc_context *context, fc_kind kind, uint64_t size)
 {
     if (!fc_take(context->device, size))
         return NULL;
-    fc_span *span = place(context, kind, size);
+    fc_span *span = fc_linear_place(context, kind, size);
     if (!span)
         fc_give(context->device, size);
     return span;

@@ -11,6 +11,9 @@
 /* Allocates memory of the context's device; NULL if memory is exhausted. */
 fc_span *fc_linear_new(fc_context *context, fc_kind kind, uint64_t size);
 
+/* The same, without counting the bytes. */
+fc_span *fc_linear_place(fc_context *context, fc_kind kind, uint64_t size);
+
 /* Frees it. Adds a message if queued work still uses it. */
 void fc_linear_end(fc_call call, fc_span *span);
 

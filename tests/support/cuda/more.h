@@ -14,6 +14,7 @@ typedef struct qi_cu_graph_object *qi_cu_graph;
       (qi_cu_context * context, unsigned int flags, qi_cu_device device))                          \
     X(CtxDestroy, _v2, 4000, OPTIONAL, (qi_cu_context context))                                    \
     X(CtxSetCurrent, , 4000, OPTIONAL, (qi_cu_context context))                                    \
+    X(DeviceSetMemPool, , 11020, OPTIONAL, (qi_cu_device device, qi_cu_pool pool))                 \
     X(StreamBeginCapture, _v2, 10010, OPTIONAL, (qi_cu_stream stream, qi_cu_capture_mode mode))    \
     X(StreamEndCapture, , 10000, OPTIONAL, (qi_cu_stream stream, qi_cu_graph * graph))
 

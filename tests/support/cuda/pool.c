@@ -1,169 +1,319 @@
 /*
- * pool.c - the pools that devices of the fake CUDA driver have, and memory that comes and goes in
- * the order of a stream.
- *
- * A pool keeps nothing: what is freed is the device's again when its work is done.
+ * pool.c - see pool.h. Pools as objects: making, attributes, access. Allocations are
+ * pool_memory.c.
  */
-#include "tests/support/cuda/linear.h"
-#include "tests/support/cuda/queue.h"
+#include "tests/support/cuda/pool.h"
 
 #define MAX_ATTRIBUTE QI_CU_MEMPOOL_ATTR_USED_MEM_HIGH
+#define PIECE (UINT64_C(2) << 20)
+#define MAX_SIZE_DRIVER 12020 /* the first with a maximum size */
 
-typedef struct fc_pool {
-    fc_object object;
-    int device;
-    uint64_t high, threshold;
-    int reuses[3]; /* reuse policies: follow events, take opportunities, add dependencies */
-} fc_pool;
+static uint64_t whole_pieces(uint64_t size)
+{
+    return (size + PIECE - 1) & ~(PIECE - 1);
+}
 
-static fc_pool *pool_of(int device)
+/* ---- bytes -------------------------------------------------------------------------------- */
+
+static bool reserve(fc_pool *pool, uint64_t size)
+{
+    if (size <= pool->reserved)
+        return true;
+    if ((pool->max && size > pool->max) || !fc_take(pool->device, size - pool->reserved))
+        return false;
+    pool->reserved = size;
+    if (pool->reserved_high < size)
+        pool->reserved_high = size;
+    return true;
+}
+
+bool fc_pool_take(fc_pool *pool, uint64_t size)
+{
+    if (size > fc.devices[pool->device].model.bytes ||
+        !reserve(pool, whole_pieces(pool->used + size)))
+        return false;
+    pool->used += size;
+    if (pool->used_high < pool->used)
+        pool->used_high = pool->used;
+    return true;
+}
+
+void fc_pool_trim(fc_pool *pool, uint64_t keep)
+{
+    uint64_t least = whole_pieces(pool->used > keep ? pool->used : keep);
+    if (pool->reserved <= least)
+        return;
+    fc_give(pool->device, pool->reserved - least);
+    pool->reserved = least;
+}
+
+static void end_pool(fc_pool *pool)
+{
+    fc_pool_trim(pool, 0);
+    fc.live[FC_POOL]++; /* it was not counted any more */
+    fc_object_end(&pool->object);
+}
+
+void fc_pool_give(fc_pool *pool, uint64_t size)
+{
+    pool->used -= size;
+    if (pool->is_destroyed && !pool->used)
+        end_pool(pool);
+}
+
+void fc_pools_settle(void)
+{
+    uint64_t index = 0;
+    for (fc_object *object = fc_object_next(&index); object; object = fc_object_next(&index))
+        if (object->kind == FC_POOL)
+            fc_pool_trim((fc_pool *)object, ((fc_pool *)object)->threshold);
+}
+
+/* ---- making ------------------------------------------------------------------------------- */
+
+static fc_pool *new_pool(int device)
+{
+    fc_pool *pool = fc_object_new(FC_POOL, sizeof *pool);
+    pool->device = device;
+    pool->reuses[0] = pool->reuses[1] = pool->reuses[2] = 1;
+    pool->reads = pool->writes = UINT32_C(1) << device;
+    return pool;
+}
+
+fc_pool *fc_pool_default(int device)
 {
     fc_pool *pool = fc_object_peek(FC_POOL, fc.devices[device].pool);
     if (pool)
         return pool;
-    pool = fc_object_new(FC_POOL, sizeof *pool);
-    fc.live[FC_POOL]--; /* the default pool of the device */
-    pool->device = device;
-    pool->reuses[0] = pool->reuses[1] = pool->reuses[2] = 1;
+    pool = new_pool(device);
+    pool->is_default = true;
+    fc.live[FC_POOL]--;
     fc.devices[device].pool = pool->object.handle;
     return pool;
 }
 
-qi_cu_result fc_DeviceGetDefaultMemPool(qi_cu_pool *pool, qi_cu_device device)
-{
-    qi_cu_result result = fc_enter(FC_CALL_DeviceGetDefaultMemPool);
-    if (!result && !fc_is_device(device))
-        result = QI_CUDA_ERROR_INVALID_DEVICE;
-    if (!result && !pool)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (!result && !(fc.devices[device].model.features & FC_POOLS))
-        result = QI_CUDA_ERROR_NOT_SUPPORTED;
-    if (!result)
-        *pool = FC_HANDLE(qi_cu_pool, &pool_of(device)->object);
-    return fc_leave(result);
-}
-
-static uint64_t used_of(const fc_pool *pool)
-{
-    uint64_t used = 0;
-    for (uint32_t i = 0; i < fc.span_count; i++)
-        if (fc.spans[i]->kind == FC_POOLED && fc.spans[i]->device == pool->device)
-            used += fc.spans[i]->size;
-    return used;
-}
-
-/* ---- memory ------------------------------------------------------------------------------- */
-
-static qi_cu_result enter_pool(fc_call call, fc_context **context)
-{
-    qi_cu_result result;
-    *context = fc_enter_context(call, &result);
-    if (!result && !(fc.devices[(*context)->device].model.features & FC_POOLS))
-        result = QI_CUDA_ERROR_NOT_SUPPORTED;
-    return result;
-}
-
-qi_cu_result fc_MemAllocAsync(qi_cu_ptr *pointer, size_t size, qi_cu_stream stream)
-{
-    fc_context *context;
-    qi_cu_result result = enter_pool(FC_CALL_MemAllocAsync, &context);
-    if (!result && (!pointer || !size || !fc_line_of(FC_CALL_MemAllocAsync, context, stream)))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
-    fc_span *span = result ? NULL : fc_linear_new(context, FC_POOLED, size);
-    if (!result && !span)
-        result = QI_CUDA_ERROR_OUT_OF_MEMORY;
-    if (!result) {
-        fc_pool *pool = pool_of(context->device);
-        span->context = 0; /* bytes of the pool */
-        uint64_t used = used_of(pool);
-        pool->high = used > pool->high ? used : pool->high;
-        *pointer = span->base;
-    }
-    return fc_leave(result);
-}
-
-static bool run_free(fc_work *work)
-{
-    fc_span *span = fc_span_at(work->address);
-    if (!span || span->kind != FC_POOLED)
-        return false;
-    fc_span_end(span);
-    return true;
-}
-
-qi_cu_result fc_MemFreeAsync(qi_cu_ptr pointer, qi_cu_stream stream)
-{
-    fc_context *context;
-    qi_cu_result result = enter_pool(FC_CALL_MemFreeAsync, &context);
-    fc_span *span = result ? NULL : fc_span_at(pointer);
-    if (!result && (!span || span->kind != FC_POOLED || span->base != pointer || span->flags))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (!result) {
-        span->flags = 1; /* the program has freed it already */
-        result =
-            fc_queue(context, stream,
-                     &(fc_work){.call = FC_CALL_MemFreeAsync, .run = run_free, .address = pointer});
-        if (result)
-            span->flags = 0;
-    }
-    return fc_leave(result);
-}
-
-/* ---- attributes --------------------------------------------------------------------------- */
-
-static fc_pool *find_pool(fc_call call, qi_cu_pool handle, qi_cu_result *result)
+fc_pool *fc_pool_find(fc_call call, qi_cu_pool handle, qi_cu_result *result)
 {
     fc_pool *pool = *result ? NULL : fc_object_find(call, FC_POOL, FC_NUMBER(handle));
+    if (pool && pool->is_destroyed) {
+        fc_say("fc-handle", call, "the pool 0x%" PRIx64 " was destroyed", pool->object.handle);
+        pool = NULL;
+    }
     if (!*result && !pool)
         *result = QI_CUDA_ERROR_INVALID_VALUE;
     return pool;
 }
 
+static qi_cu_result check(const qi_cu_pool_props *props)
+{
+    if (props->allocType != QI_CU_MEM_ALLOCATION_TYPE_PINNED || props->win32SecurityAttributes ||
+        props->usage || props->location.type != QI_CU_MEM_LOCATION_TYPE_DEVICE ||
+        (props->maxSize && fc.options.version < MAX_SIZE_DRIVER))
+        return QI_CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < sizeof props->reserved; i++)
+        if (props->reserved[i])
+            return QI_CUDA_ERROR_INVALID_VALUE;
+    if (!fc_is_device(props->location.id))
+        return QI_CUDA_ERROR_INVALID_VALUE;
+    uint32_t features = fc.devices[props->location.id].model.features;
+    bool has_types =
+        !props->handleTypes || (props->handleTypes == QI_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR &&
+                                features & FC_POSIX_FD);
+    return features & FC_POOLS && has_types ? 0 : QI_CUDA_ERROR_NOT_SUPPORTED;
+}
+
+qi_cu_result fc_MemPoolCreate(qi_cu_pool *out, const qi_cu_pool_props *props)
+{
+    qi_cu_result result = fc_enter(FC_CALL_MemPoolCreate);
+    if (!result && (!out || !props))
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result)
+        result = check(props);
+    if (!result) {
+        fc_pool *pool = new_pool(props->location.id);
+        pool->max = props->maxSize;
+        *out = FC_HANDLE(qi_cu_pool, &pool->object);
+    }
+    return fc_leave(result);
+}
+
+/* The default pool of a device cannot be destroyed. */
+qi_cu_result fc_MemPoolDestroy(qi_cu_pool handle)
+{
+    qi_cu_result result = fc_enter(FC_CALL_MemPoolDestroy);
+    fc_pool *pool = fc_pool_find(FC_CALL_MemPoolDestroy, handle, &result);
+    if (!result && pool->is_default)
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result) {
+        if (fc.devices[pool->device].current_pool == pool->object.handle)
+            fc.devices[pool->device].current_pool = 0;
+        pool->is_destroyed = true;
+        fc.live[FC_POOL]--;
+        if (!pool->used)
+            end_pool(pool);
+    }
+    return fc_leave(result);
+}
+
+/* ---- pools of devices ---------------------------------------------------------------------- */
+
+static qi_cu_result enter_device(fc_call call, qi_cu_device device, const void *out)
+{
+    qi_cu_result result = fc_enter(call);
+    if (!result && !fc_is_device(device))
+        result = QI_CUDA_ERROR_INVALID_DEVICE;
+    if (!result && !out)
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result && !(fc.devices[device].model.features & FC_POOLS))
+        result = QI_CUDA_ERROR_NOT_SUPPORTED;
+    return result;
+}
+
+qi_cu_result fc_DeviceGetDefaultMemPool(qi_cu_pool *pool, qi_cu_device device)
+{
+    qi_cu_result result = enter_device(FC_CALL_DeviceGetDefaultMemPool, device, pool);
+    if (!result)
+        *pool = FC_HANDLE(qi_cu_pool, &fc_pool_default(device)->object);
+    return fc_leave(result);
+}
+
+qi_cu_result fc_DeviceGetMemPool(qi_cu_pool *pool, qi_cu_device device)
+{
+    qi_cu_result result = enter_device(FC_CALL_DeviceGetMemPool, device, pool);
+    if (!result) {
+        uint64_t current = fc.devices[device].current_pool;
+        *pool = (qi_cu_pool)(uintptr_t)(current ? current : fc_pool_default(device)->object.handle);
+    }
+    return fc_leave(result);
+}
+
+qi_cu_result fc_DeviceSetMemPool(qi_cu_device device, qi_cu_pool handle)
+{
+    qi_cu_result result = enter_device(FC_CALL_DeviceSetMemPool, device, handle);
+    const fc_pool *pool = fc_pool_find(FC_CALL_DeviceSetMemPool, handle, &result);
+    if (!result && pool->device != device)
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result)
+        fc.devices[device].current_pool = pool->object.handle;
+    return fc_leave(result);
+}
+
+/* ---- attributes --------------------------------------------------------------------------- */
+
+/* The marks can only be reset, to what is there now. */
+static qi_cu_result set_number(fc_pool *pool, qi_cu_pool_attribute attribute, uint64_t value)
+{
+    if (attribute == QI_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+        pool->threshold = value;
+    else if (value)
+        return QI_CUDA_ERROR_INVALID_VALUE;
+    else if (attribute == QI_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH)
+        pool->reserved_high = pool->reserved;
+    else if (attribute == QI_CU_MEMPOOL_ATTR_USED_MEM_HIGH)
+        pool->used_high = pool->used;
+    else
+        return QI_CUDA_ERROR_INVALID_VALUE;
+    return 0;
+}
+
 qi_cu_result fc_MemPoolSetAttribute(qi_cu_pool handle, qi_cu_pool_attribute attribute, void *value)
 {
     qi_cu_result result = fc_enter(FC_CALL_MemPoolSetAttribute);
-    fc_pool *pool = find_pool(FC_CALL_MemPoolSetAttribute, handle, &result);
+    fc_pool *pool = fc_pool_find(FC_CALL_MemPoolSetAttribute, handle, &result);
     if (!result && (!value || !attribute || attribute > MAX_ATTRIBUTE))
         result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (result)
-        return fc_leave(result);
-    if (attribute < QI_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+    if (!result && attribute < QI_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
         pool->reuses[attribute - 1] = *(const int *)value;
-    else if (attribute == QI_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
-        pool->threshold = *(const uint64_t *)value;
-    else if (attribute != QI_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH &&
-             attribute != QI_CU_MEMPOOL_ATTR_USED_MEM_HIGH)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
-    else if (*(const uint64_t *)value)
-        result = QI_CUDA_ERROR_INVALID_VALUE; /* only a reset to 0 is permitted */
-    else
-        pool->high = used_of(pool);
+    else if (!result)
+        result = set_number(pool, attribute, *(const uint64_t *)value);
     return fc_leave(result);
+}
+
+static uint64_t number_of(const fc_pool *pool, qi_cu_pool_attribute attribute)
+{
+    switch (attribute) {
+    case QI_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+        return pool->threshold;
+    case QI_CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+        return pool->reserved;
+    case QI_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+        return pool->reserved_high;
+    case QI_CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+        return pool->used;
+    default:
+        return pool->used_high;
+    }
 }
 
 qi_cu_result fc_MemPoolGetAttribute(qi_cu_pool handle, qi_cu_pool_attribute attribute, void *value)
 {
     qi_cu_result result = fc_enter(FC_CALL_MemPoolGetAttribute);
-    fc_pool *pool = find_pool(FC_CALL_MemPoolGetAttribute, handle, &result);
+    const fc_pool *pool = fc_pool_find(FC_CALL_MemPoolGetAttribute, handle, &result);
     if (!result && (!value || !attribute || attribute > MAX_ATTRIBUTE))
         result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (result)
-        return fc_leave(result);
-    bool is_high = attribute == QI_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH ||
-                   attribute == QI_CU_MEMPOOL_ATTR_USED_MEM_HIGH;
-    if (attribute < QI_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+    if (!result && attribute < QI_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
         *(int *)value = pool->reuses[attribute - 1];
-    else if (attribute == QI_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
-        *(uint64_t *)value = pool->threshold;
-    else
-        *(uint64_t *)value = is_high ? pool->high : used_of(pool);
-    return fc_leave(0);
+    else if (!result)
+        *(uint64_t *)value = number_of(pool, attribute);
+    return fc_leave(result);
 }
 
 qi_cu_result fc_MemPoolTrimTo(qi_cu_pool handle, size_t keep)
 {
     qi_cu_result result = fc_enter(FC_CALL_MemPoolTrimTo);
-    (void)keep; /* a pool keeps no unused memory */
-    (void)find_pool(FC_CALL_MemPoolTrimTo, handle, &result);
+    fc_pool *pool = fc_pool_find(FC_CALL_MemPoolTrimTo, handle, &result);
+    if (!result)
+        fc_pool_trim(pool, keep);
+    return fc_leave(result);
+}
+
+/* ---- access ------------------------------------------------------------------------------- */
+
+/* A device always has access to its own memory. */
+static qi_cu_result check_access(const fc_pool *pool, const qi_cu_access_desc *desc)
+{
+    int device = desc->location.id;
+    if (desc->location.type != QI_CU_MEM_LOCATION_TYPE_DEVICE || !fc_is_device(device))
+        return QI_CUDA_ERROR_INVALID_VALUE;
+    if (desc->flags != QI_CU_MEM_ACCESS_FLAGS_PROT_NONE &&
+        desc->flags != QI_CU_MEM_ACCESS_FLAGS_PROT_READ &&
+        desc->flags != QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+        return QI_CUDA_ERROR_INVALID_VALUE;
+    if (device == pool->device)
+        return desc->flags == QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? 0
+                                                                    : QI_CUDA_ERROR_INVALID_VALUE;
+    return fc.options.peers[pool->device] >> device & 1 ? 0 : QI_CUDA_ERROR_INVALID_VALUE;
+}
+
+static void set_bit(uint32_t *bits, int device, bool value)
+{
+    *bits = (*bits & ~(UINT32_C(1) << device)) | (uint32_t)value << device;
+}
+
+qi_cu_result fc_MemPoolSetAccess(qi_cu_pool handle, const qi_cu_access_desc *list, size_t count)
+{
+    qi_cu_result result = fc_enter(FC_CALL_MemPoolSetAccess);
+    fc_pool *pool = fc_pool_find(FC_CALL_MemPoolSetAccess, handle, &result);
+    if (!result && (!list || !count))
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count && !result; i++)
+        result = check_access(pool, &list[i]);
+    for (size_t i = 0; i < count && !result; i++) {
+        set_bit(&pool->reads, list[i].location.id, list[i].flags & 1);
+        set_bit(&pool->writes, list[i].location.id, list[i].flags >> 1 & 1);
+    }
+    return fc_leave(result);
+}
+
+qi_cu_result fc_MemPoolGetAccess(qi_cu_access_flags *flags, qi_cu_pool handle,
+                                 qi_cu_location *location)
+{
+    qi_cu_result result = fc_enter(FC_CALL_MemPoolGetAccess);
+    const fc_pool *pool = fc_pool_find(FC_CALL_MemPoolGetAccess, handle, &result);
+    if (!result && (!flags || !location || location->type != QI_CU_MEM_LOCATION_TYPE_DEVICE ||
+                    !fc_is_device(location->id)))
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result)
+        *flags = (pool->reads >> location->id & 1) | (pool->writes >> location->id & 1) << 1;
     return fc_leave(result);
 }

@@ -8,6 +8,7 @@
 
 #include "tests/support/cuda/capture.h"
 #include "tests/support/cuda/copy.h"
+#include "tests/support/cuda/pool.h"
 
 #define DEFAULT_STREAM ((uintptr_t)1) /* the same stream as NULL */
 
@@ -55,6 +56,12 @@ static uint64_t start_of(const fc_context *context, qi_cu_stream handle, uint64_
 
 /* ---- queueing ------------------------------------------------------------------------------ */
 
+uint64_t fc_start_of(fc_call call, fc_context *context, qi_cu_stream stream)
+{
+    const uint64_t *end = fc_line_of(call, context, stream);
+    return end ? start_of(context, stream, *end) : 0;
+}
+
 static void insert(fc_work *work)
 {
     fc_work **at = &fc.work;
@@ -81,7 +88,9 @@ qi_cu_result fc_queue(fc_context *context, qi_cu_stream stream, const fc_work *w
     made->context = context->object.handle;
     made->device = context->device;
     made->sequence = fc.work_sequence++;
-    made->finish = start_of(context, stream, *end) + fc.options.work_ticks;
+    uint64_t start = start_of(context, stream, *end);
+    fc_pool_check(work, start);
+    made->finish = start + fc.options.work_ticks;
     *end = made->finish;
     insert(made);
     if (!(fc.options.flags & FC_LATE))
@@ -136,12 +145,14 @@ qi_cu_result fc_finish_stream(fc_context *context, qi_cu_stream stream)
     if (!end)
         return QI_CUDA_ERROR_INVALID_HANDLE;
     fc_run_until(*end);
+    fc_pools_settle();
     return fc.devices[context->device].lost;
 }
 
 qi_cu_result fc_finish_context(fc_context *context)
 {
     fc_run_until(later(later(context->end, context->orphaned), end_of_streams(context, false)));
+    fc_pools_settle();
     return fc.devices[context->device].lost;
 }
 

@@ -68,6 +68,9 @@ bool fc_work_touches(uint64_t base, uint64_t size);
 /* The end time of a stream; NULL and a message if the stream does not belong to the context. */
 uint64_t *fc_line_of(fc_call call, fc_context *context, qi_cu_stream stream);
 
+/* When work that is queued now starts at the earliest. The stream belongs to the context. */
+uint64_t fc_start_of(fc_call call, fc_context *context, qi_cu_stream stream);
+
 /* Drops all work. */
 void fc_work_end(void);
 

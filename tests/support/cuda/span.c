@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/cuda/pool.h"
+
 /* ---- the array ---------------------------------------------------------------------------- */
 
 uint32_t fc_span_search(uint64_t address)
@@ -76,8 +78,10 @@ void fc_span_end(fc_span *span)
         fc_addresses_give(span->base - span->front, span->size + span->front);
         break;
     }
-    if (span->kind == FC_ALLOCATION || span->kind == FC_POOLED)
+    if (span->kind == FC_ALLOCATION)
         fc_give(span->device, span->size);
+    if (span->kind == FC_POOLED)
+        fc_pool_give(fc_pool_of(span), span->size);
     if (span->kind == FC_PINNED || span->kind == FC_MANAGED)
         fc_give(FC_HOST, span->size);
     fc_bytes_end(&span->owned);
@@ -105,6 +109,10 @@ static bool allows(const fc_span *span, uint64_t address, int device, bool write
     if (span->kind == FC_MAPPING)
         return mapping_allows(&span->access[(address - span->base) / span->granule], device,
                               writes);
+    if (span->kind == FC_POOLED && device != FC_HOST) {
+        const fc_pool *pool = fc_pool_of(span);
+        return (writes ? pool->writes : pool->reads) >> device & 1;
+    }
     bool is_of_host = !span->bytes;
     return device != FC_HOST || is_of_host || fc.options.flags & FC_HOST_REACHES;
 }

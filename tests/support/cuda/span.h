@@ -15,7 +15,8 @@ typedef struct fc_access {
 
 typedef struct fc_span {
     uint64_t base, size;
-    fc_kind kind;      /* MAPPING, ALLOCATION, POOLED, PINNED, REGISTERED, MANAGED, BUFFER */
+    fc_kind kind;      /* MAPPING, ALLOCATION, POOLED, PINNED, REGISTERED, MANAGED, BUFFER,
+                        OPENED */
     int device;        /* the device of its memory, or from which it was created; FC_HOST */
     uint64_t context;  /* destroyed with this context; 0: with none */
     fc_bytes *bytes;   /* NULL: stored at the addresses, where the processor reaches them */
@@ -26,7 +27,11 @@ typedef struct fc_span {
     fc_access *access; /* of a mapping, one per granule */
     uint64_t granule;
     uint64_t external; /* of a buffer */
-    unsigned flags;    /* of host memory */
+    uint64_t pool;     /* of memory of a pool */
+    uint64_t ready;    /* of memory of a pool: when its allocation is done */
+    int process;       /* of a block of another process: that process */
+    uint64_t origin;   /* of the same: its place there */
+    unsigned flags;    /* of host memory; of memory of a pool 1: freed; references to an OPENED */
     uint64_t number;   /* never reused */
 } fc_span;
 

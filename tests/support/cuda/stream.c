@@ -2,6 +2,7 @@
  * stream.c - streams and events of the fake CUDA driver.
  */
 #include "tests/support/cuda/capture.h"
+#include "tests/support/cuda/pool.h"
 
 #define MAX_EVENT_FLAGS 7u
 #define INTERPROCESS 4u
@@ -200,6 +201,7 @@ qi_cu_result fc_EventSynchronize(qi_cu_event handle)
     const fc_context *context = event ? fc_object_peek(FC_CONTEXT, event->context) : NULL;
     if (!result) {
         fc_run_until(event->finish);
+        fc_pools_settle();
         result = context ? fc.devices[context->device].lost : 0;
     }
     return fc_leave(result);
