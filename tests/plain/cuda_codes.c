@@ -14,17 +14,10 @@
  */
 #include "tests/support/plain.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 
-#include "tests/support/cuda/more.h"
+#include "tests/support/cuda_direct.h"
 #include "tests/support/items.h"
-
-static struct {
-#define X(name, suffix, version, presence, parameters) qi_cu_fn_##name name;
-    QI_CU_FUNCTIONS(X)
-#undef X
-} cu;
 
 /* ---- the scene ------------------------------------------------------------------------------ */
 
@@ -37,14 +30,6 @@ typedef struct scene {
     qi_cu_ptr empty;     /* four reserved pieces */
     qi_cu_ptr mapped;    /* two reserved pieces, to which `handle` is mapped */
 } scene;
-
-static void must(qi_cu_result result, const char *what)
-{
-    if (result)
-        check_failed(__FILE__, __LINE__, "%s answers %u", what, result);
-}
-
-#define MUST(call) must((call), #call)
 
 static void open_scene(scene *s)
 {
@@ -242,37 +227,7 @@ static qi_cu_result answer_to(const row *r)
     return answer;
 }
 
-/* ---- the driver ----------------------------------------------------------------------------- */
-
-static void load(const char *path)
-{
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        check_failed(__FILE__, __LINE__, "%s", dlerror());
-#define X(name, suffix, version, presence, parameters)                                             \
-    do {                                                                                           \
-        void *found = dlsym(library, "cu" #name #suffix);                                          \
-        memcpy(&cu.name, &found, sizeof found); /* C has no cast for it */                         \
-    } while (0);
-    QI_CU_FUNCTIONS(X)
-#undef X
-    CHECK(cu.Init && cu.MemCreate && cu.MemRetainAllocationHandle);
-}
-
-static void begin(void)
-{
-    qi_cu_context context;
-    MUST(cu.Init(0));
-    MUST(cu.DevicePrimaryCtxRetain(&context, 0));
-    MUST(cu.CtxPushCurrent(context));
-}
-
-static const char *name_of(qi_cu_result code)
-{
-    const char *name = NULL;
-    return cu.GetErrorName && !cu.GetErrorName(code, &name) && name ? name
-                                                                    : "a code without a name";
-}
+/* ---- the table ------------------------------------------------------------------------------ */
 
 /* A chapter is the rows with the same first word. What may damage the context is a chapter alone. */
 static bool begins_chapter(size_t i)
@@ -296,8 +251,8 @@ static void print_row(const row *r)
 {
     qi_cu_result answer = answer_to(r);
     const char *mark = answer == r->expected ? "" : "**";
-    printf("| %s | %u %s | %s%u %s%s |\n", r->text, r->expected, name_of(r->expected), mark, answer,
-           name_of(answer), mark);
+    printf("| %s | %u %s | %s%u %s%s |\n", r->text, r->expected, cuda_direct_name(r->expected),
+           mark, answer, cuda_direct_name(answer), mark);
     fflush(stdout);
 }
 
@@ -332,8 +287,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: cuda_codes --library|--table PATH\n");
         return 2;
     }
-    load(argv[2]);
-    begin();
+    cuda_direct_open(argv[2]);
     if (prints) {
         print_table();
         return 0;
