@@ -36,6 +36,8 @@ static void load(const char *path)
 
 void cuda_direct_open(const char *path)
 {
+    if (library)
+        return;
     load(path);
     MUST(cu.Init(0));
     MUST(cu.DevicePrimaryCtxRetain(&context, 0));
@@ -45,6 +47,11 @@ void cuda_direct_open(const char *path)
 qi_cu_context cuda_direct_context(void)
 {
     return context;
+}
+
+void *cuda_direct_library(void)
+{
+    return library;
 }
 
 void *cuda_direct_find(const char *symbol)

@@ -17,12 +17,15 @@ typedef struct cuda_direct {
 
 extern cuda_direct cu;
 
-/* Loads the driver, retains the primary context of device 0 and makes it current. A failure fails
-   the running case. */
+/* Loads the driver, retains the primary context of device 0 and makes it current; does so once. A
+   failure fails the running case. */
 void cuda_direct_open(const char *path);
 
 /* The context that cuda_direct_open retained. */
 qi_cu_context cuda_direct_context(void);
+
+/* The open library, for dlsym. */
+void *cuda_direct_library(void);
 
 /* A symbol of the driver that is not in the table; NULL if there is none. */
 void *cuda_direct_find(const char *symbol);
