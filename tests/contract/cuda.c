@@ -11,18 +11,58 @@
 
 /* ---- this machine's driver ----------------------------------------------------------------- */
 
+typedef struct driver_settings {
+    bool all_kinds; /* every kind that the device has, instead of the usual ones */
+    uint64_t chunk_size, kept_bytes;
+} driver_settings;
+
+/* Opens and closes a device for each kind. Returns the mask of those that the device has. */
+static uint32_t available_kinds(void)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < QUIRE_CUDA_PAGE_KINDS; i++) {
+        const quire_cuda_options options = {.settings.kinds = QUIRE_CUDA_KIND_BIT(i)};
+        quire_device *device;
+        if (quire_cuda_open(&options, &device))
+            continue;
+        found |= options.settings.kinds;
+        CHECK_OK(quire_device_destroy(&device));
+    }
+    return found;
+}
+
+/* Opens a device that the process keeps, so that its scenarios share one primary context. */
+static quire_result keep_context(void)
+{
+    static quire_device *kept;
+    return kept ? QUIRE_SUCCESS : quire_cuda_open(NULL, &kept);
+}
+
 static quire_result open_driver(const contract_subject *subject, const quire_host_memory *host,
                                 contract_opened *opened)
 {
-    (void)subject;
-    const quire_cuda_options options = {.settings = {.device = {.host_memory = host}}};
+    const driver_settings *settings = subject->options;
+    quire_result result = keep_context();
+    if (result)
+        return result;
+    const quire_cuda_options options = {
+        .settings = {.device = {.host_memory = host},
+                     .kinds = settings->all_kinds ? available_kinds() : 0,
+                     .chunk_size = settings->chunk_size,
+                     .kept_bytes = settings->kept_bytes}};
     return quire_cuda_open(&options, &opened->device);
 }
 
-static const contract_subject subject_driver = {
-    .name = "cuda, this machine's driver",
-    .open = open_driver,
-    .is_shared = true,
+#define DRIVER(what, ...)                                                                          \
+    {                                                                                              \
+        .name = "cuda, this machine's driver" what,                                                \
+        .options = &(const driver_settings){__VA_ARGS__}, .open = open_driver, .is_shared = true   \
+    }
+
+static const contract_subject drivers[] = {
+    DRIVER("", .all_kinds = false),
+    DRIVER(", in chunks that are kept", .chunk_size = 2 * MIB, .kept_bytes = 64 * MIB),
+    DRIVER(", all kinds", .all_kinds = true),
 };
 
 /* ---- the fake driver ----------------------------------------------------------------------- */
@@ -155,6 +195,6 @@ static const contract_subject poses[] = {
 };
 
 const contract_subject *const cuda_subjects[] = {
-    &subject_driver, &poses[0], &poses[1], &poses[2], &poses[3], &poses[4],
-    &poses[5],       &poses[6], &poses[7], &poses[8], &poses[9], NULL,
+    &drivers[0], &drivers[1], &drivers[2], &poses[0], &poses[1], &poses[2], &poses[3],
+    &poses[4],   &poses[5],   &poses[6],   &poses[7], &poses[8], &poses[9], NULL,
 };

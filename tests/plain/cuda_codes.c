@@ -4,23 +4,20 @@
  *
  *     cuda_codes --library PATH  checks a driver against the expected codes: the fake one
  *
- *     cuda_codes --table PATH    prints actual and expected codes of a driver in Markdown
+ *     cuda_codes [--items FROM SECONDS] --table PATH
+ *                                prints actual and expected codes of a driver in Markdown; each row
+ *                                is an item of items.h
  *
  * No row uses undefined behaviour, so all rows can run on a real driver. Each row has its own
- * scene: no row sees the changes of another.
+ * scene: no row sees the changes of another. The rows are in chapters. With --items each chapter
+ * has a process of its own, and so has every row after an error that the context keeps.
  */
 #include "tests/support/plain.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 
-#include "tests/support/cuda/more.h"
-
-static struct {
-#define X(name, suffix, version, presence, parameters) qi_cu_fn_##name name;
-    QI_CU_FUNCTIONS(X)
-#undef X
-} cu;
+#include "tests/support/cuda_direct.h"
+#include "tests/support/items.h"
 
 /* ---- the scene ------------------------------------------------------------------------------ */
 
@@ -33,14 +30,6 @@ typedef struct scene {
     qi_cu_ptr empty;     /* four reserved pieces */
     qi_cu_ptr mapped;    /* two reserved pieces, to which `handle` is mapped */
 } scene;
-
-static void must(qi_cu_result result, const char *what)
-{
-    if (result)
-        check_failed(__FILE__, __LINE__, "%s answers %u", what, result);
-}
-
-#define MUST(call) must((call), #call)
 
 static void open_scene(scene *s)
 {
@@ -216,13 +205,13 @@ ROWS(X)
 #undef X
 
 typedef struct row {
-    const char *text;
+    const char *id, *text;
     qi_cu_result expected;
     qi_cu_result (*run)(scene *s);
 } row;
 
 static const row TABLE[] = {
-#define X(row, text, code, call) {text, QI_CUDA_ERROR_##code, row},
+#define X(row, text, code, call) {#row, text, QI_CUDA_ERROR_##code, row},
     ROWS(X)
 #undef X
 };
@@ -238,39 +227,17 @@ static qi_cu_result answer_to(const row *r)
     return answer;
 }
 
-/* ---- the driver ----------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------ */
 
-static void load(const char *path)
+/* A chapter is the rows with the same first word. What may damage the context is a chapter alone. */
+static bool begins_chapter(size_t i)
 {
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        check_failed(__FILE__, __LINE__, "%s", dlerror());
-#define X(name, suffix, version, presence, parameters)                                             \
-    do {                                                                                           \
-        void *found = dlsym(library, "cu" #name #suffix);                                          \
-        memcpy(&cu.name, &found, sizeof found); /* C has no cast for it */                         \
-    } while (0);
-    QI_CU_FUNCTIONS(X)
-#undef X
-    CHECK(cu.Init && cu.MemCreate && cu.MemRetainAllocationHandle);
+    size_t word = strcspn(TABLE[i].id, "_") + 1;
+    return !i || !strncmp(TABLE[i].id, "copy_", word) ||
+           strncmp(TABLE[i].id, TABLE[i - 1].id, word) != 0;
 }
 
-static void begin(void)
-{
-    qi_cu_context context;
-    MUST(cu.Init(0));
-    MUST(cu.DevicePrimaryCtxRetain(&context, 0));
-    MUST(cu.CtxPushCurrent(context));
-}
-
-static const char *name_of(qi_cu_result code)
-{
-    const char *name = NULL;
-    return cu.GetErrorName && !cu.GetErrorName(code, &name) && name ? name
-                                                                    : "a code without a name";
-}
-
-static void print_table(void)
+static void print_head(void)
 {
     int version;
     char device[128];
@@ -278,11 +245,29 @@ static void print_table(void)
     MUST(cu.DeviceGetName(device, sizeof device, 0));
     printf("CUDA %d.%d, %s\n\n", version / 1000, version % 1000 / 10, device);
     printf("| call | expected | actual |\n|---|---|---|\n");
+}
+
+static void print_row(const row *r)
+{
+    qi_cu_result answer = answer_to(r);
+    const char *mark = answer == r->expected ? "" : "**";
+    printf("| %s | %u %s | %s%u %s%s |\n", r->text, r->expected, cuda_direct_name(r->expected),
+           mark, answer, cuda_direct_name(answer), mark);
+    fflush(stdout);
+}
+
+static void print_table(void)
+{
     for (size_t i = 0; i < ROW_COUNT; i++) {
-        qi_cu_result answer = answer_to(&TABLE[i]);
-        printf("| %s | %u %s | %s%u %s%s |\n", TABLE[i].text, TABLE[i].expected,
-               name_of(TABLE[i].expected), answer == TABLE[i].expected ? "" : "**", answer,
-               name_of(answer), answer == TABLE[i].expected ? "" : "**");
+        if (items_ran() && begins_chapter(i))
+            items_renew();
+        if (!items_begin(TABLE[i].text))
+            continue;
+        if (!i)
+            print_head();
+        print_row(&TABLE[i]);
+        if (cu.CtxSynchronize() && items_ran() && i + 1 < ROW_COUNT)
+            items_renew();
     }
 }
 
@@ -296,13 +281,13 @@ static void every_row_is_answered_as_expected(void)
 
 int main(int argc, char **argv)
 {
+    argc = items_take(argc, argv);
     bool prints = argc == 3 && !strcmp(argv[1], "--table");
     if (argc != 3 || (!prints && strcmp(argv[1], "--library"))) {
         fprintf(stderr, "usage: cuda_codes --library|--table PATH\n");
         return 2;
     }
-    load(argv[2]);
-    begin();
+    cuda_direct_open(argv[2]);
     if (prints) {
         print_table();
         return 0;

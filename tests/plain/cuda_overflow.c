@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cuda/abi.h"
+#include "bench/cuda_kernel.h"
 #include "quire/cuda.h"
 #include "quire/nvtx.h"
 #include "quire/quire.h"
@@ -24,55 +24,24 @@
         }                                                                                          \
     } while (0)
 
-static const char KERNEL[] = ".version 6.3\n"
-                             ".target sm_75\n"
-                             ".address_size 64\n"
-                             ".visible .entry store(.param .u64 where)\n"
-                             "{\n"
-                             "  .reg .b64 %a<3>;\n"
-                             "  .reg .b32 %v;\n"
-                             "  ld.param.u64 %a1, [where];\n"
-                             "  cvta.to.global.u64 %a2, %a1;\n"
-                             "  mov.u32 %v, 42;\n"
-                             "  st.global.u32 [%a2], %v;\n"
-                             "  ret;\n"
-                             "}\n";
-
-/* The functions that only this program calls. */
-typedef qi_cu_result (*load_module)(void **module, const void *text);
-typedef qi_cu_result (*get_function)(void **function, void *module, const char *name);
-typedef qi_cu_result (*launch_kernel)(void *function, unsigned gx, unsigned gy, unsigned gz,
-                                      unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                                      qi_cu_stream stream, void **parameters, void **extra);
-
-static void *find(void *library, const char *name)
-{
-    return library ? dlsym(library, name) : NULL;
-}
-
 /* Returns NULL on success, otherwise what the driver lacks or which call failed. */
 static const char *write_at(void *library, void *context, uint64_t address)
 {
-    load_module load;
-    get_function get;
-    launch_kernel launch;
+    cuda_kernels kernels;
     qi_cu_fn_CtxPushCurrent push;
     qi_cu_fn_CtxSynchronize finish;
-    void *found[] = {find(library, "cuModuleLoadData"), find(library, "cuModuleGetFunction"),
-                     find(library, "cuLaunchKernel"), find(library, "cuCtxPushCurrent_v2"),
-                     find(library, "cuCtxSynchronize")};
-    void *module = NULL, *function = NULL, *parameters[] = {&address};
-    for (size_t i = 0; i < sizeof found / sizeof *found; i++)
-        if (!found[i])
-            return "the driver runs no kernels";
-    memcpy(&load, &found[0], sizeof load);
-    memcpy(&get, &found[1], sizeof get);
-    memcpy(&launch, &found[2], sizeof launch);
-    memcpy(&push, &found[3], sizeof push);
-    memcpy(&finish, &found[4], sizeof finish);
-    if (push(context) || load(&module, KERNEL) || get(&function, module, "store"))
-        return "the kernel cannot be loaded";
-    qi_cu_result code = launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL);
+    void *found[] = {library ? dlsym(library, "cuCtxPushCurrent_v2") : NULL,
+                     library ? dlsym(library, "cuCtxSynchronize") : NULL};
+    if (!found[0] || !found[1])
+        return CUDA_NO_KERNELS;
+    memcpy(&push, &found[0], sizeof push); /* C has no cast for it */
+    memcpy(&finish, &found[1], sizeof finish);
+    if (push(context))
+        return "the context cannot be used";
+    const char *reason = cuda_kernels_load(library, &kernels);
+    if (reason)
+        return reason;
+    qi_cu_result code = cuda_kernel_store(&kernels, address, NULL);
     return code || finish() ? "the kernel failed" : NULL;
 }
 
@@ -106,7 +75,7 @@ int main(int argc, char **argv)
     MUST(quire_cuda_get_range(memory, first, &range));
     const char *reason = write_at(dlopen(library ? library : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL),
                                   info.context, range.address + (behind ? options.size : 0));
-    bool has_kernels = !reason || strcmp(reason, "the driver runs no kernels");
+    bool has_kernels = !reason || strcmp(reason, CUDA_NO_KERNELS);
     if (reason && has_kernels)
         printf("not ok 1 - a write %s an allocation\n# %s\n1..1\n", where, reason);
     else

@@ -1,0 +1,290 @@
+/*
+ * corners.c - quire on a CUDA driver where the contract of the backends does not reach: other
+ * processes, exports, multicast, captures, a context with an error that stays, calls at exit.
+ *
+ *     corners [--items FROM SECONDS]     each case is an item of items.h
+ *     corners --import FD SIZE OFFSET    the other process of an export
+ *     corners --exit                     a process that calls quire after the end of main
+ */
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/cuda_kernel.h"
+#include "quire/cuda.h"
+#include "quire/quire.h"
+#include "tests/gpu/corners.h"
+#include "tests/support/cuda_direct.h"
+#include "tests/support/items.h"
+#include "tests/support/plain.h"
+
+extern char **environ;
+
+/* ---- what the cases share ------------------------------------------------------------------- */
+
+void corner_open(corner *c, const quire_cuda_settings *settings,
+                 const quire_memory_options *options)
+{
+    quire_cuda_options open = {.device = NULL};
+    if (settings)
+        open.settings = *settings;
+    *c = (corner){.device = NULL};
+    CHECK_OK(quire_cuda_open(&open, &c->device));
+    CHECK_OK(quire_cuda_get_info(c->device, &c->info));
+    CHECK_OK(quire_memory_create(c->device, options, &c->memory));
+}
+
+void corner_close(corner *c)
+{
+    quire_memory_destroy_all(&c->memory);
+    CHECK_OK(quire_device_destroy(&c->device));
+}
+
+quire_allocation corner_allocate(corner *c, uint64_t size)
+{
+    quire_allocation made;
+    CHECK_OK(quire_allocate(c->memory, &(quire_allocation_options){.size = size}, &made));
+    return made;
+}
+
+/* Runs this program in a new process. Returns its exit status; 128 if a signal ended it. */
+static int run_self(const char *first, const char *second, const char *third, const char *fourth)
+{
+    pid_t child;
+    int status;
+    char *words[] = {(char *)(uintptr_t) "corners", (char *)(uintptr_t)first,
+                     (char *)(uintptr_t)second,     (char *)(uintptr_t)third,
+                     (char *)(uintptr_t)fourth,     NULL};
+    if (posix_spawn(&child, "/proc/self/exe", NULL, NULL, words, environ) ||
+        waitpid(child, &status, 0) != child)
+        check_failed(__FILE__, __LINE__, "the other process cannot be started");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+/* ---- exports -------------------------------------------------------------------------------- */
+
+enum { BYTES = 100 };
+
+static void check_bytes(corner *c, quire_allocation a, uint64_t offset, unsigned char value)
+{
+    unsigned char bytes[BYTES] = {0};
+    CHECK_OK(quire_read(c->memory, a, offset, bytes, sizeof bytes));
+    for (size_t i = 0; i < sizeof bytes; i++)
+        CHECK_EQ(bytes[i], value);
+}
+
+static void write_bytes(corner *c, quire_allocation a, uint64_t offset, unsigned char value)
+{
+    unsigned char bytes[BYTES];
+    memset(bytes, value, sizeof bytes);
+    CHECK_OK(quire_write(c->memory, a, offset, bytes, sizeof bytes));
+}
+
+/* The other process: reads 1 and writes 2. */
+static int import(char **words)
+{
+    corner c;
+    quire_allocation imported;
+    uint64_t offset = strtoull(words[2], NULL, 10);
+    const quire_cuda_import what = {.type = QUIRE_CUDA_IMPORT_FD,
+                                    .descriptor = atoi(words[0]),
+                                    .size = strtoull(words[1], NULL, 10)};
+    plain_begin("the other process");
+    corner_open(&c, NULL, NULL);
+    CHECK_OK(quire_cuda_import_range(c.memory, &what, &imported));
+    check_bytes(&c, imported, offset, 1);
+    write_bytes(&c, imported, offset, 2);
+    corner_close(&c);
+    return 0;
+}
+
+static const quire_intent EXPORTABLE = {.exportable = true};
+
+static void another_process_shares_a_page(void)
+{
+    corner c;
+    quire_cuda_range range;
+    char words[3][32];
+    int descriptor;
+    corner_open(&c, NULL, &(quire_memory_options){.intent = &EXPORTABLE});
+    quire_allocation first = corner_allocate(&c, 300), a = corner_allocate(&c, BYTES);
+    write_bytes(&c, a, 0, 1);
+    CHECK_OK(quire_cuda_export_fd(c.memory, a, &descriptor));
+    CHECK_OK(quire_cuda_get_range(c.memory, a, &range));
+    CHECK_EQ(fcntl(descriptor, F_SETFD, 0), 0); /* the new process inherits it */
+    snprintf(words[0], sizeof words[0], "%d", descriptor);
+    snprintf(words[1], sizeof words[1], "%" PRIu64, range.padded_size);
+    snprintf(words[2], sizeof words[2], "%" PRIu64, range.page_offset);
+    CHECK_EQ(run_self("--import", words[0], words[1], words[2]), 0);
+    check_bytes(&c, a, 0, 2);
+    close(descriptor);
+    CHECK_OK(quire_free(c.memory, first));
+    corner_close(&c);
+}
+
+static void fabric_handles_are_granted_or_descriptors_stay(void)
+{
+    corner c;
+    unsigned char fabric[QUIRE_CUDA_FABRIC_SIZE];
+    int descriptor;
+    const quire_cuda_settings both = {.export_types = QUIRE_CUDA_FABRIC | QUIRE_CUDA_FD};
+    corner_open(&c, &both, &(quire_memory_options){.intent = &EXPORTABLE});
+    quire_allocation a = corner_allocate(&c, BYTES);
+    CHECK_OK(quire_cuda_get_info(c.device, &c.info));
+    CHECK(c.info.fabric != QUIRE_CUDA_FABRIC_UNTRIED);
+    printf("# fabric handles: state %d, CUresult %d\n", (int)c.info.fabric,
+           (int)c.info.fabric_code);
+    quire_result result = quire_cuda_export_fabric(c.memory, a, fabric);
+    CHECK_EQ(!result, c.info.fabric == QUIRE_CUDA_FABRIC_GRANTED);
+    CHECK_OK(quire_cuda_export_fd(c.memory, a, &descriptor));
+    close(descriptor);
+    corner_close(&c);
+}
+
+static void a_page_is_a_dma_buf_where_the_device_has_them(void)
+{
+    corner c;
+    int descriptor;
+    corner_open(&c, NULL, NULL);
+    quire_allocation a = corner_allocate(&c, BYTES);
+    quire_result result = quire_cuda_export_dma_buf(c.memory, a, &descriptor);
+    if (result)
+        printf("# no dma-buf: %s\n", quire_last_error());
+    CHECK_EQ(!result, c.info.has_dma_buf);
+    CHECK_EQ(descriptor >= 0, !result);
+    if (!result)
+        close(descriptor);
+    corner_close(&c);
+}
+
+/* A lone device may report multicast and refuse the object, for lack of a fabric. */
+static void multicast_of_one_device_works_or_is_refused(void)
+{
+    corner c;
+    quire_cuda_multicast *multicast;
+    corner_open(&c, NULL, NULL);
+    const quire_cuda_multicast_options options = {
+        .size = 2 << 20, .devices = &c.info.ordinal, .device_count = 1};
+    quire_result result = quire_cuda_multicast_create(c.device, &options, &multicast);
+    if (result)
+        printf("# no multicast: %s\n", quire_last_error());
+    CHECK(c.info.has_multicast || result == QUIRE_ERROR_UNSUPPORTED);
+    if (!result)
+        CHECK_OK(quire_cuda_multicast_destroy(&multicast));
+    (void)corner_allocate(&c, BYTES);
+    corner_close(&c);
+}
+
+/* ---- an error that stays -------------------------------------------------------------------- */
+
+static void load_kernels(corner *c, cuda_kernels *kernels)
+{
+    MUST(cu.CtxPushCurrent(c->info.context));
+    const char *reason = cuda_kernels_load(cuda_direct_library(), kernels);
+    if (reason)
+        check_failed(__FILE__, __LINE__, "%s", reason);
+}
+
+/* A kernel writes where nothing is mapped. Everything can be destroyed afterwards. */
+static void a_lost_device_is_reported_and_torn_down(void)
+{
+    corner c;
+    cuda_kernels kernels;
+    corner_open(&c, NULL, &(quire_memory_options){.contiguous = true});
+    (void)corner_allocate(&c, BYTES);
+    load_kernels(&c, &kernels);
+    MUST(cuda_kernel_store(&kernels, 16, NULL));
+    CHECK(cu.CtxSynchronize() != 0);
+    quire_allocation none;
+    const quire_allocation_options large = {.size = 64 << 20};
+    CHECK_FAILS(quire_allocate(c.memory, &large, &none), QUIRE_ERROR_DEVICE_LOST);
+    printf("# %s\n", quire_last_error());
+    corner_close(&c);
+}
+
+/* ---- the end of the process ----------------------------------------------------------------- */
+
+static corner at_exit;
+
+static void call_quire(void)
+{
+    quire_memory_destroy_all(&at_exit.memory);
+    if (quire_device_destroy(&at_exit.device))
+        _exit(9);
+}
+
+/* The handler runs after those that the driver registers when it is opened. */
+static int leave_at_exit(void)
+{
+    plain_begin("a process that ends");
+    CHECK_EQ(atexit(call_quire), 0);
+    corner_open(&at_exit, NULL, NULL);
+    (void)corner_allocate(&at_exit, BYTES);
+    return 0;
+}
+
+static void quire_may_be_called_at_exit(void)
+{
+    CHECK_EQ(run_self("--exit", NULL, NULL, NULL), 0);
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+static bool has_kernels(void)
+{
+    cuda_direct_open("libcuda.so.1");
+    return cuda_direct_find("cuLaunchKernel") != NULL;
+}
+
+static bool has_captures(void)
+{
+    cuda_direct_open("libcuda.so.1");
+    return cu.StreamBeginCapture && cu.StreamEndCapture;
+}
+
+typedef struct corner_case {
+    const char *name;
+    void (*body)(void);
+    bool (*can)(void); /* NULL: always */
+    const char *reason;
+} corner_case;
+
+static const corner_case CASES[] = {
+    {"another process shares a page", another_process_shares_a_page, NULL, NULL},
+    {"fabric handles are granted or descriptors stay",
+     fabric_handles_are_granted_or_descriptors_stay, NULL, NULL},
+    {"a page is a dma-buf where the device has them", a_page_is_a_dma_buf_where_the_device_has_them,
+     NULL, NULL},
+    {"multicast of one device works or is refused", multicast_of_one_device_works_or_is_refused,
+     NULL, NULL},
+    {"quire may be called at exit", quire_may_be_called_at_exit, NULL, NULL},
+    {"a capture in the same thread survives pages", capture_in_the_same_thread_survives,
+     has_captures, "the driver captures no graphs"},
+    {"a capture in another thread survives pages", capture_in_another_thread_survives, has_captures,
+     "the driver captures no graphs"},
+    {"a lost device is reported and torn down", a_lost_device_is_reported_and_torn_down,
+     has_kernels, CUDA_NO_KERNELS},
+};
+
+int main(int argc, char **argv)
+{
+    if (argc == 5 && !strcmp(argv[1], "--import"))
+        return import(&argv[2]);
+    if (argc == 2 && !strcmp(argv[1], "--exit"))
+        return leave_at_exit();
+    (void)items_take(argc, argv);
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        const corner_case *c = &CASES[i];
+        if (!items_begin(c->name))
+            continue;
+        plain_begin(c->name);
+        if (c->can && !c->can())
+            plain_skip(c->name, c->reason);
+        else
+            plain_case(c->name, c->body);
+    }
+    return plain_end();
+}

@@ -1,0 +1,67 @@
+/*
+ * cuda_direct.c - see cuda_direct.h.
+ */
+#include "tests/support/cuda_direct.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "tests/support/check.h"
+
+cuda_direct cu;
+static void *library;
+static qi_cu_context context;
+
+void cuda_direct_must(qi_cu_result result, const char *what)
+{
+    if (result)
+        check_failed(__FILE__, __LINE__, "%s answers %u", what, result);
+}
+
+static void load(const char *path)
+{
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        check_failed(__FILE__, __LINE__, "%s", dlerror());
+#define X(name, suffix, version, presence, parameters)                                             \
+    do {                                                                                           \
+        void *found = dlsym(library, "cu" #name #suffix);                                          \
+        memcpy(&cu.name, &found, sizeof found); /* C has no cast for it */                         \
+    } while (0);
+    QI_CU_FUNCTIONS(X)
+    FAKE_CUDA_MORE_FUNCTIONS(X)
+#undef X
+    CHECK(cu.Init && cu.MemCreate && cu.MemRetainAllocationHandle);
+}
+
+void cuda_direct_open(const char *path)
+{
+    if (library)
+        return;
+    load(path);
+    MUST(cu.Init(0));
+    MUST(cu.DevicePrimaryCtxRetain(&context, 0));
+    MUST(cu.CtxPushCurrent(context));
+}
+
+qi_cu_context cuda_direct_context(void)
+{
+    return context;
+}
+
+void *cuda_direct_library(void)
+{
+    return library;
+}
+
+void *cuda_direct_find(const char *symbol)
+{
+    return dlsym(library, symbol);
+}
+
+const char *cuda_direct_name(qi_cu_result code)
+{
+    const char *name = NULL;
+    return cu.GetErrorName && !cu.GetErrorName(code, &name) && name ? name
+                                                                    : "a code without a name";
+}
