@@ -17,8 +17,8 @@ static const uint64_t PAGE_GRANULARITY = 256;
 static const uint64_t DEFAULT_STAGING = UINT64_C(4) << 20;
 static const uint64_t MIN_STAGING = UINT64_C(4) << 10, MAX_STAGING = UINT64_C(1) << 30;
 
-/* The VkDeviceMemory of the staging ring counts against maxMemoryAllocationCount. */
-enum { OWN_ALLOCATIONS = 1 };
+/* The VkDeviceMemory that is reserved for the staging ring. */
+enum { RING_MEMORIES = 1 };
 
 /* The default usage of the buffer over a page: every usage of Vulkan 1.1. */
 static const VkBufferUsageFlags PAGE_USAGE =
@@ -142,10 +142,34 @@ void qi_vulkan_resolve_settings(qi_vulkan *vulkan, const quire_vulkan_settings *
 
 /* ---- the description ------------------------------------------------------------------------- */
 
-uint64_t qi_vulkan_max_pages(const qi_vulkan *vulkan)
+uint64_t qi_vulkan_max_memories(const qi_vulkan *vulkan)
 {
     uint32_t max = vulkan->limits.maxMemoryAllocationCount;
-    return max > OWN_ALLOCATIONS ? max - OWN_ALLOCATIONS : max;
+    return max > RING_MEMORIES ? max - RING_MEMORIES : max;
+}
+
+quire_result qi_vulkan_count_memory(qi_vulkan *vulkan)
+{
+    uint64_t count = qi_atomic_load_u64(&vulkan->memory_count);
+    do {
+        if (count >= qi_vulkan_max_memories(vulkan))
+            return quire_backend_fail(QUIRE_ERROR_TOO_MANY_PAGES, 0,
+                                      "the driver allows %u memory objects: pages and streams have "
+                                      "%u, the staging ring has the last one",
+                                      vulkan->limits.maxMemoryAllocationCount, (unsigned)count);
+    } while (!qi_atomic_exchange_if_u64(&vulkan->memory_count, &count, count + 1));
+    return QUIRE_SUCCESS;
+}
+
+void qi_vulkan_uncount_memory(qi_vulkan *vulkan)
+{
+    qi_atomic_sub_release_u64(&vulkan->memory_count, 1);
+}
+
+bool qi_vulkan_is_short_of_memories(const qi_vulkan *vulkan)
+{
+    uint64_t max = qi_vulkan_max_memories(vulkan);
+    return qi_atomic_load_u64(&vulkan->memory_count) >= max - max / 4;
 }
 
 /* The core checks heaps and kinds against its own limits. */
@@ -175,7 +199,7 @@ quire_result qi_vulkan_describe(void *state, quire_device_info *info)
         .page_granularity = PAGE_GRANULARITY,
         .usual_page = vulkan->usual_page_size,
         .max_buffer = vulkan->max_buffer_size == UINT64_MAX ? 0 : vulkan->max_buffer_size,
-        .max_pages = qi_vulkan_max_pages(vulkan),
+        .max_pages = qi_vulkan_max_memories(vulkan),
         .buffer_image_granularity = limits->bufferImageGranularity,
         .non_coherent_atom = limits->nonCoherentAtomSize,
     };

@@ -27,8 +27,21 @@ QUIRE_MUST_USE quire_result qi_vulkan_read_properties(qi_vulkan *vulkan,
 /* Copies the settings into the state and fills in the defaults. Needs the properties. */
 void qi_vulkan_resolve_settings(qi_vulkan *vulkan, const quire_vulkan_settings *settings);
 
-/* Returns how many pages maxMemoryAllocationCount leaves: see quire_limits.max_pages. */
-uint64_t qi_vulkan_max_pages(const qi_vulkan *vulkan);
+/*
+ * Returns how many VkDeviceMemory maxMemoryAllocationCount leaves to pages and streams: the staging
+ * ring has one of its own. quire_limits.max_pages is this number. The core counts only pages, and
+ * pages whose destruction is deferred no longer: therefore the backend counts by itself.
+ */
+uint64_t qi_vulkan_max_memories(const qi_vulkan *vulkan);
+
+/* Counts a VkDeviceMemory before it is allocated. TOO_MANY_PAGES if the device may have no more. */
+QUIRE_MUST_USE quire_result qi_vulkan_count_memory(qi_vulkan *vulkan);
+
+/* To be called after a VkDeviceMemory was freed, or could not be allocated. */
+void qi_vulkan_uncount_memory(qi_vulkan *vulkan);
+
+/* Whether at least three quarters of them exist: see quire_requirements. */
+bool qi_vulkan_is_short_of_memories(const qi_vulkan *vulkan);
 
 /* ---- features.c ------------------------------------------------------------------------------ */
 

@@ -8,6 +8,7 @@
 #include "backends/vulkan/page.h"
 
 #include "backends/vulkan/chain.h"
+#include "backends/vulkan/device.h"
 #include "backends/vulkan/object.h"
 #include "backends/vulkan/result.h"
 #include "src/base/bits.h"
@@ -108,13 +109,16 @@ static quire_result allocate(qi_vulkan *vulkan, const quire_page_request *reques
     page->is_exportable = c.exported.handleTypes != 0;
     page->allocated = size_with_cover(vulkan, request, page);
     c.info.allocationSize = page->allocated;
+    result = qi_vulkan_count_memory(vulkan);
+    if (result)
+        return result;
     VkResult code =
         vulkan->f.AllocateMemory(vulkan->device, &c.info, vulkan->callbacks, &page->memory);
-    if (code)
-        return qi_vulkan_fail(code, "vkAllocateMemory of %s of memory kind %u",
-                              qi_bytes(request->size).text, request->kind);
-    qi_atomic_add_u64(&vulkan->page_count, 1);
-    return QUIRE_SUCCESS;
+    if (!code)
+        return QUIRE_SUCCESS;
+    qi_vulkan_uncount_memory(vulkan);
+    return qi_vulkan_fail(code, "vkAllocateMemory of %s of memory kind %u",
+                          qi_bytes(request->size).text, request->kind);
 }
 
 /* The object that a page is for: quire's, or the caller's for an import. */
@@ -171,7 +175,7 @@ void qi_vulkan_page_destroy_now(qi_vulkan *vulkan, qi_vulkan_page *page)
         vulkan->f.DestroyBuffer(vulkan->device, QI_VULKAN_HANDLE(VkBuffer, buffer),
                                 vulkan->callbacks);
     vulkan->f.FreeMemory(vulkan->device, page->memory, vulkan->callbacks);
-    qi_atomic_sub_release_u64(&vulkan->page_count, 1);
+    qi_vulkan_uncount_memory(vulkan);
     qi_host_release(&vulkan->host, page, 1, sizeof *page);
 }
 

@@ -17,13 +17,6 @@ static const VkMemoryDedicatedRequirements *dedicated_of(const VkMemoryRequireme
     return (const VkMemoryDedicatedRequirements *)link;
 }
 
-/* The share of the core, for the preference of a range: see quire_requirements. */
-static bool is_short_of_pages(const qi_vulkan *vulkan)
-{
-    uint64_t max = qi_vulkan_max_pages(vulkan);
-    return max && qi_atomic_load_u64(&vulkan->page_count) >= max - max / 4;
-}
-
 /* Translates memory requirements into options. `granularity` separates optimal images from linear
    neighbours. */
 static quire_result apply(const qi_vulkan *vulkan, const quire_memory_info *info,
@@ -50,8 +43,8 @@ static quire_result apply(const qi_vulkan *vulkan, const quire_memory_info *info
                             needed->size);
     options->size = size;
     options->alignment = needed->alignment > granularity ? needed->alignment : granularity;
-    options->dedicated |=
-        dedicated && dedicated->prefersDedicatedAllocation && !is_short_of_pages(vulkan);
+    options->dedicated |= dedicated && dedicated->prefersDedicatedAllocation &&
+                          !qi_vulkan_is_short_of_memories(vulkan);
     return QUIRE_SUCCESS;
 }
 

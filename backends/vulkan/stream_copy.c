@@ -5,6 +5,7 @@
  * creation: the bytes from `tail` to `head` belong to submissions that may be running. They return
  * in the order of the stream, because a record whose value has passed moves `tail` to its end.
  */
+#include "backends/vulkan/device.h"
 #include "backends/vulkan/page.h"
 #include "backends/vulkan/queue.h"
 #include "backends/vulkan/result.h"
@@ -90,13 +91,17 @@ typedef struct place {
 
 /* Creates the staging memory of a stream. UNSUPPORTED if that fails: the core then waits, and
    copies through the staging ring of the device. */
-static quire_result make_ring(const qi_vulkan *vulkan, qi_vulkan_stream *stream)
+static quire_result make_ring(qi_vulkan *vulkan, qi_vulkan_stream *stream)
 {
     uint64_t size = qi_align_down(vulkan->settings.staging_size, 2 * QI_VULKAN_STAGING_ALIGNMENT);
     if (stream->staging.buffer)
         return QUIRE_SUCCESS;
-    quire_result result = qi_vulkan_staging_memory_make(vulkan, size, false, &stream->staging);
-    return result ? QUIRE_ERROR_UNSUPPORTED : QUIRE_SUCCESS;
+    if (qi_vulkan_count_memory(vulkan))
+        return QUIRE_ERROR_UNSUPPORTED;
+    if (!qi_vulkan_staging_memory_make(vulkan, size, false, &stream->staging))
+        return QUIRE_SUCCESS;
+    qi_vulkan_uncount_memory(vulkan);
+    return QUIRE_ERROR_UNSUPPORTED;
 }
 
 /* Finds `size` consecutive bytes, at most half of the ring. Bytes before its end stay unused if

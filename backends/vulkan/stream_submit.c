@@ -4,6 +4,7 @@
  * A record is in one of three states: acquired by a call, in the list of submissions whose value
  * has not passed (`first` to `last`), or spare. Spare records keep their command pool.
  */
+#include "backends/vulkan/device.h"
 #include "backends/vulkan/queue.h"
 #include "backends/vulkan/result.h"
 #include "backends/vulkan/stream.h"
@@ -113,7 +114,10 @@ static void destroy_submissions(qi_vulkan *vulkan, qi_vulkan_stream *stream)
 void qi_vulkan_stream_destroy_now(qi_vulkan *vulkan, qi_vulkan_stream *stream)
 {
     destroy_submissions(vulkan, stream);
-    qi_vulkan_staging_memory_destroy(vulkan, &stream->staging);
+    if (stream->staging.buffer) {
+        qi_vulkan_staging_memory_destroy(vulkan, &stream->staging);
+        qi_vulkan_uncount_memory(vulkan);
+    }
     qi_vulkan_stream_release(vulkan, stream);
 }
 

@@ -14,38 +14,35 @@
 
 static const uint64_t RETRY = 64;
 
-/* Returns how many memory objects the program has freed. */
-static uint64_t releases(const layer_device *device)
+uint64_t layer_releases(const layer_device *device)
 {
-    return qi_atomic_load_u64(&device->counts.freed) +
-           qi_atomic_load_u64(&device->counts.passed_free);
+    return qi_atomic_load_acquire_u64(&device->counts.freed) +
+           qi_atomic_load_acquire_u64(&device->counts.passed_free);
 }
 
 bool layer_is_exhausted(const layer_device *device, layer_store *store, uint64_t size)
 {
     uint64_t refused = qi_atomic_load_u64(&store->refused_size);
-    if (!refused || size < refused || qi_atomic_load_u64(&store->refused_after) != releases(device))
+    if (!refused || size < refused ||
+        qi_atomic_load_u64(&store->refused_after) != layer_releases(device))
         return false;
     return (qi_atomic_add_u64(&store->skipped, 1) + 1) % RETRY != 0;
 }
 
-static void note_refusal(const layer_device *device, layer_store *store, uint64_t size)
-{
-    uint64_t refused = qi_atomic_load_u64(&store->refused_size), now = releases(device);
-    bool is_current = qi_atomic_load_u64(&store->refused_after) == now;
-    if (refused && is_current && refused < size)
-        return;
-    qi_atomic_store_release_u64(&store->refused_size, size);
-    qi_atomic_store_release_u64(&store->refused_after, now);
-}
-
-void layer_note_answer(const layer_device *device, layer_store *store, uint64_t size,
-                       bool is_refused)
+void layer_note_refused(layer_store *store, uint64_t size, uint64_t releases)
 {
     uint64_t refused = qi_atomic_load_u64(&store->refused_size);
-    if (is_refused)
-        note_refusal(device, store, size);
-    else if (refused && refused <= size)
+    uint64_t after = qi_atomic_load_u64(&store->refused_after);
+    if (refused && (after > releases || (after == releases && refused < size)))
+        return;
+    qi_atomic_store_release_u64(&store->refused_size, size);
+    qi_atomic_store_release_u64(&store->refused_after, releases);
+}
+
+void layer_note_served(layer_store *store, uint64_t size)
+{
+    uint64_t refused = qi_atomic_load_u64(&store->refused_size);
+    if (refused && refused <= size)
         qi_atomic_store_release_u64(&store->refused_size, 0);
 }
 

@@ -67,7 +67,7 @@ typedef struct layer_store {
     bool is_zeroed;     /* the host writes zeros into every range */
     qi_atomic_u64 tag;  /* in the numbers of its allocations; 0: it had none yet */
     /* The smallest size that quire refused, 0: none, and how often the program had freed memory
-       then (exhausted.c). */
+       before (exhausted.c). */
     qi_atomic_u64 refused_size, refused_after;
     qi_atomic_u64 skipped; /* requests for which quire was not asked for that reason */
 } layer_store;
@@ -211,9 +211,14 @@ void layer_learn(layer_device *device, const VkMemoryRequirements *needs);
 /* Whether quire would probably refuse so many bytes, so that it is not worth asking. */
 bool layer_is_exhausted(const layer_device *device, layer_store *store, uint64_t size);
 
-/* Notes whether quire had so many bytes. */
-void layer_note_answer(const layer_device *device, layer_store *store, uint64_t size,
-                       bool is_refused);
+/* Returns how many memory objects the program has freed. Each is counted after its memory is
+   free. */
+uint64_t layer_releases(const layer_device *device);
+
+/* Note what quire answered to a request for so many bytes. `releases` was read before the request:
+   memory that is freed during the request may come too late for it. */
+void layer_note_refused(layer_store *store, uint64_t size, uint64_t releases);
+void layer_note_served(layer_store *store, uint64_t size);
 
 /* Destroys all empty pages. Returns whether there were any. */
 bool layer_trim(layer_device *device);

@@ -68,11 +68,11 @@ VKAPI_ATTR void VKAPI_CALL layer_FreeMemory(VkDevice handle, VkDeviceMemory memo
     layer_memory *found = layer_find(device, memory);
     if (found) {
         layer_free(device, found);
-        qi_atomic_add_u64(&device->counts.freed, 1);
+        qi_atomic_add_release_u64(&device->counts.freed, 1);
     } else {
-        if (memory)
-            qi_atomic_add_u64(&device->counts.passed_free, 1);
         device->next.FreeMemory(handle, memory, callbacks);
+        if (memory)
+            qi_atomic_add_release_u64(&device->counts.passed_free, 1);
     }
     layer_interim_update(device);
 }

@@ -31,13 +31,18 @@ typedef struct totals {
     uint64_t reserved, peak_reserved, peak_live;
 } totals;
 
+/* Other threads may count at the same time. Each count is read once, and the frees before the
+   allocations, so that no difference is negative. */
 static totals add_up(const layer_device *device)
 {
     totals f = {.client = 0};
+    uint64_t freed = qi_atomic_load_acquire_u64(&device->counts.freed);
+    uint64_t in_a_page = qi_atomic_load_u64(&device->counts.calls[LAYER_IN_A_PAGE]);
     for (int i = 0; i < LAYER_OUTCOME_COUNT; i++)
-        f.client += qi_atomic_load_u64(&device->counts.calls[i]);
-    f.passed = f.client - qi_atomic_load_u64(&device->counts.calls[LAYER_IN_A_PAGE]);
-    f.live = f.client - f.passed - qi_atomic_load_u64(&device->counts.freed);
+        if (i != LAYER_IN_A_PAGE)
+            f.passed += qi_atomic_load_u64(&device->counts.calls[i]);
+    f.client = in_a_page + f.passed;
+    f.live = in_a_page - freed;
     for (uint32_t i = 0; i < qi_atomic_load_acquire_u32(&device->store_count); i++) {
         quire_memory_stats stats;
         qi_ignore(quire_memory_get_stats(device->stores[i].memory, &stats));

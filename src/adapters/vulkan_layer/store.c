@@ -265,10 +265,12 @@ layer_memory *layer_allocate(layer_device *device, layer_store *store, uint64_t 
     memory->store = store;
     memory->size = size;
     memory->held = held;
-    bool is_placed = place(device, memory, alignment_for(device, size));
-    layer_note_answer(device, store, size, !is_placed);
-    if (is_placed)
+    uint64_t releases = layer_releases(device);
+    if (place(device, memory, alignment_for(device, size))) {
+        layer_note_served(store, size);
         return memory;
+    }
+    layer_note_refused(store, size, releases);
     qi_host_release(&device->host, memory, 1, sizeof *memory);
     return NULL;
 }

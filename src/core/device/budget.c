@@ -67,13 +67,22 @@ static uint64_t granted(const heap_query *seen)
 
 /* ---- claims ------------------------------------------------------------------------------- */
 
+/* An account of which `used` are in use refuses a claim. Those that the claim already has are
+   returned with it. */
+static void refuse(const qi_budget_claim *claim, uint64_t max, uint64_t limit, uint64_t used)
+{
+    qi_budget_terms *terms = claim->terms;
+    terms->is_refused = true;
+    terms->room = subtract_to_zero(max, used - claim->bytes);
+    terms->room_by_limit = subtract_to_zero(limit, used - claim->bytes);
+}
+
 static quire_result take_of_memory(const qi_budget_claim *claim, uint64_t bytes)
 {
     uint64_t max = qi_account_max(claim->memory), used = 0;
     if (qi_account_take(claim->memory, bytes, max, &used))
         return QUIRE_SUCCESS;
-    claim->terms->is_refused = true;
-    claim->terms->room = claim->terms->room_by_limit = subtract_to_zero(max, used);
+    refuse(claim, max, max, used);
     if (bytes > max)
         return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
                             "a new page of %s can never fit: the limit of memory '%s' is %s",
@@ -161,9 +170,7 @@ static quire_result take_of_heap(qi_budget_claim *claim, uint64_t bytes)
     bool is_taken = qi_account_take(&heap->account, bytes, max, &used);
     terms->excess = subtract_to_zero(used, claim->granted);
     if (!is_taken) {
-        terms->is_refused = true;
-        terms->room = subtract_to_zero(max, used);
-        terms->room_by_limit = subtract_to_zero(limit, used);
+        refuse(claim, max, limit, used);
         return refuse_heap(claim, bytes, used, limit, &seen);
     }
     note_taken(claim, used, bytes);
@@ -197,11 +204,11 @@ quire_result qi_budget_claim_more(qi_budget_claim *claim, uint64_t bytes)
     quire_result result = take_of_memory(claim, bytes);
     if (result)
         return result;
-    uint64_t max = qi_account_max(&heap->account), used = 0;
-    if (claim->terms->is_strict)
-        max = min_of(max, claim->granted);
+    uint64_t limit = qi_account_max(&heap->account), used = 0;
+    uint64_t max = claim->terms->is_strict ? min_of(limit, claim->granted) : limit;
     if (!qi_account_take(&heap->account, bytes, max, &used)) {
         qi_account_give(claim->memory, bytes);
+        refuse(claim, max, limit, used);
         return qi_fail_with(
             QUIRE_ERROR_OVER_BUDGET,
             "the backend made a page of %b where %b were requested: heap %u may have "

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "src/adapters/vulkan_layer/layer.h"
 #include "tests/support/child.h"
 #include "tests/support/layer_fixture.h"
 #include "tests/support/unit.h"
@@ -82,14 +84,19 @@ static int count_of(const char *path, const char *part)
     return found;
 }
 
-/* Returns a number of the statistics. */
-static uint64_t number(const char *path, const char *key)
+/* Return a number of the statistics. */
+static uint64_t number_in(const char *text, const char *key)
 {
     char quoted[64];
     snprintf(quoted, sizeof quoted, "\"%s\":", key);
-    const char *found = strstr(read_all(path), quoted);
+    const char *found = strstr(text, quoted);
     CHECK(found != NULL);
     return strtoull(found + strlen(quoted), NULL, 10);
+}
+
+static uint64_t number(const char *path, const char *key)
+{
+    return number_in(read_all(path), key);
 }
 
 /* Allocates memory, frees the last `freed` objects and ends. */
@@ -217,6 +224,19 @@ static void *allocate_and_free(void *state)
     return NULL;
 }
 
+typedef struct busy_thread {
+    fv_fixture *f;
+    atomic_bool *is_ended;
+} busy_thread;
+
+static void *allocate_until_ended(void *state)
+{
+    const busy_thread *busy = state;
+    while (!atomic_load(busy->is_ended))
+        lf_release(busy->f, lf_allocate(busy->f, 1000, 0, NULL));
+    return NULL;
+}
+
 UNIT(vulkan_layer_interim, threads_write_one_file)
 {
     enum { THREADS = 4 };
@@ -236,6 +256,32 @@ UNIT(vulkan_layer_interim, threads_write_one_file)
     fv_fixture_close(&f);
     CHECK_EQ(number(in.statistics, "never_freed"), 0);
     remove_files(&in);
+}
+
+/* A difference of two counts that another thread changes in between must not be negative. */
+UNIT(vulkan_layer_interim, no_number_is_negative_while_threads_allocate_and_free)
+{
+    enum { THREADS = 2, WRITES = 20000 };
+    fv_fixture f;
+    pthread_t threads[THREADS];
+    static char text[TEXT];
+    atomic_bool is_ended = false;
+    busy_thread busy = {&f, &is_ended};
+    setenv("QUIRE_LAYER_STATS", "json", 1);
+    lf_open_named(&f, "amd-bar");
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, allocate_until_ended, &busy), 0);
+    for (int i = 0; i < WRITES; i++) {
+        FILE *file = fmemopen(text, sizeof text, "w");
+        CHECK(file && layer_write_statistics(layer_device_of(f.device), file) && !fclose(file));
+        CHECK_EQ(number_in(text, "passed_on"), 0);
+        CHECK(number_in(text, "never_freed") < UINT64_MAX / 2);
+    }
+    atomic_store(&is_ended, true);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    unsetenv("QUIRE_LAYER_STATS");
+    fv_fixture_close(&f);
 }
 
 UNIT(vulkan_layer_interim, a_forked_child_leaves_the_file_of_its_parent_alone)

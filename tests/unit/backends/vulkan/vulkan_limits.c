@@ -1,7 +1,7 @@
 /*
- * vulkan_limits.c - the largest memory object and the largest buffer of a device, on the fake
- * Vulkan driver. It reports buffers above maxBufferSize, and memory objects above
- * maxMemoryAllocationSize are granted with FV_SOFT_SIZES only.
+ * vulkan_limits.c - the largest memory object, the largest buffer and the number of memory objects
+ * of a device, on the fake Vulkan driver. It reports buffers above maxBufferSize and too many
+ * memory objects. Memory objects above maxMemoryAllocationSize are granted with FV_SOFT_SIZES only.
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
@@ -107,6 +107,85 @@ UNIT(vulkan_limits, a_buffer_above_the_largest_one_is_refused)
     CHECK_HAS(quire_last_error(), "the largest buffer of the device has 4 MiB");
     CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 4 * MIB}, &buffer));
     vulkan_bench_end(&b);
+}
+
+/* ---- maxMemoryAllocationCount ---------------------------------------------------------------- */
+
+enum { MAX_OBJECTS = 6, STREAMS = 2 };
+
+/* With maxMemoryAllocationCount 6, of which the staging ring has one. */
+static quire_memory *begin_few(vulkan_bench *b, quire_stream **streams)
+{
+    fv_layout few = *fv_layout_named("amd-bar");
+    few.max_allocations = MAX_OBJECTS;
+    vulkan_bench_begin_with(b, &(fv_options){.layouts = {&few}});
+    CHECK(vulkan_bench_open(b, NULL));
+    for (int i = 0; i < STREAMS; i++)
+        CHECK_OK(quire_stream_create(b->device, NULL, &streams[i]));
+    quire_memory *memory = vulkan_bench_memory(b, &LOCAL);
+    CHECK(memory != NULL);
+    return memory;
+}
+
+static void end_few(vulkan_bench *b, quire_stream **streams)
+{
+    for (int i = 0; i < STREAMS; i++)
+        CHECK_OK(quire_stream_destroy(&streams[i]));
+    vulkan_bench_end(b);
+}
+
+/* Copies host bytes on a stream, and returns whether the call did not wait. */
+static bool copies_on(quire_memory *memory, quire_allocation a, quire_stream *stream)
+{
+    quire_point done;
+    const quire_copy_options options = {.to = {.memory = memory, .allocation = a},
+                                        .host_from = "byte",
+                                        .size = 4,
+                                        .stream = stream};
+    CHECK_OK(quire_copy(&options, &done));
+    return done.stream == stream;
+}
+
+static quire_result page(quire_memory *memory, quire_allocation *a)
+{
+    return quire_allocate(memory, &(quire_allocation_options){.size = 1000, .dedicated = true}, a);
+}
+
+UNIT(vulkan_limits, staging_memory_of_streams_counts_as_memory_objects)
+{
+    vulkan_bench b;
+    quire_stream *streams[STREAMS];
+    quire_allocation pages[MAX_OBJECTS], none;
+    quire_memory *memory = begin_few(&b, streams);
+    CHECK_OK(page(memory, &pages[0]));
+    CHECK_OK(quire_write(memory, pages[0], 0, "byte", 4)); /* makes the staging ring */
+    for (int i = 0; i < STREAMS; i++)
+        CHECK(copies_on(memory, pages[0], streams[i]));
+    for (int i = 1; i < MAX_OBJECTS - 1 - STREAMS; i++)
+        CHECK_OK(page(memory, &pages[i]));
+    CHECK_EQ(fv_live(b.driver, FV_MEMORY), MAX_OBJECTS);
+    CHECK_FAILS(page(memory, &none), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_HAS(quire_last_error(), "6 memory objects");
+    CHECK_OK(quire_stream_destroy(&streams[0]));
+    CHECK_OK(page(memory, &none)); /* the object of the stream is free */
+    CHECK_OK(quire_stream_create(b.device, NULL, &streams[0]));
+    end_few(&b, streams);
+}
+
+UNIT(vulkan_limits, a_stream_without_a_memory_object_copies_through_the_ring)
+{
+    vulkan_bench b;
+    quire_stream *streams[STREAMS];
+    quire_allocation pages[MAX_OBJECTS];
+    quire_memory *memory = begin_few(&b, streams);
+    for (int i = 0; i < MAX_OBJECTS - 1; i++)
+        CHECK_OK(page(memory, &pages[i]));
+    CHECK(!copies_on(memory, pages[0], streams[0]));
+    CHECK_EQ(fv_live(b.driver, FV_MEMORY), MAX_OBJECTS);
+    CHECK_OK(quire_free(memory, pages[1]));
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+    CHECK(copies_on(memory, pages[0], streams[0]));
+    end_few(&b, streams);
 }
 
 UNIT(vulkan_limits, both_are_in_the_limits_of_the_device)

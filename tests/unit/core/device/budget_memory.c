@@ -162,3 +162,30 @@ UNIT(budget_memory, a_page_that_turns_out_too_large_is_destroyed)
         fixture_end(&b);
     }
 }
+
+UNIT(budget_memory, a_refusal_of_the_larger_page_is_none_by_the_backend)
+{
+    fixture b;
+    make_strict(&b, ROUNDED - 1, 0);
+    b.fake.page_rounding = ROUNDED;
+    REFUSE(&b, OVER, .size = 1);
+    b.fake.page_rounding = 0;
+    fake_set_budget(&b.fake, 0, 0, 0);
+    CHECK_EQ(page_size(&b, ALLOCATE(&b, .size = 1)), PAGE); /* no size counts as refused */
+    fixture_end(&b);
+}
+
+/* The bytes of the page that is destroyed are available to the next size. */
+UNIT(budget_memory, the_largest_half_that_fits_follows_a_page_that_turned_out_too_large)
+{
+    for (int by = 0; by < 3; by++) {
+        fixture b;
+        make_strict(&b, by == 0 ? PAGE : 0, 0);
+        b.fake.page_rounding = 3 * PAGE / 8; /* a page of 8 eighths has 9, one of 4 has 6 */
+        CHECK_OK(quire_device_set_heap_limit(b.device, 0, by == 1 ? PAGE : 0));
+        CHECK_OK(quire_memory_set_limit(b.memory, by == 2 ? PAGE : 0));
+        CHECK_EQ(page_size(&b, ALLOCATE(&b, .size = 1)), 3 * PAGE / 4);
+        CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
+        fixture_end(&b);
+    }
+}
