@@ -45,6 +45,7 @@ typedef uint32_t qi_cu_capture_mode;          /* QI_CU_STREAM_CAPTURE_MODE_* */
 typedef uint32_t qi_cu_query_result;          /* QI_CU_GET_PROC_ADDRESS_*: why a query failed */
 
 typedef struct qi_cu_context_object *qi_cu_context;
+typedef struct qi_cu_green_object *qi_cu_green;   /* a green context */
 typedef struct qi_cu_stream_object *qi_cu_stream; /* NULL: the context's default stream */
 typedef struct qi_cu_event_object *qi_cu_event;
 typedef struct qi_cu_array_object *qi_cu_array;

@@ -29,6 +29,8 @@
 #define QI_CU_CONTEXT_FUNCTIONS(X)                                                                 \
     X(DevicePrimaryCtxRetain, , 7000, REQUIRED, (qi_cu_context * context, qi_cu_device device))    \
     X(DevicePrimaryCtxRelease, _v2, 11000, REQUIRED, (qi_cu_device device))                        \
+    X(DevicePrimaryCtxGetState, , 7000, OPTIONAL,                                                  \
+      (qi_cu_device device, unsigned int *flags, int *active))                                     \
     X(CtxPushCurrent, _v2, 4000, REQUIRED, (qi_cu_context context))                                \
     X(CtxPopCurrent, _v2, 4000, REQUIRED, (qi_cu_context * context))                               \
     X(CtxGetCurrent, , 4000, REQUIRED, (qi_cu_context * context))                                  \
@@ -217,10 +219,15 @@
     X(MulticastGetGranularity, , 12010, OPTIONAL,                                                  \
       (size_t * size, const qi_cu_multicast_prop *prop, qi_cu_multicast_granularity option))
 
+#define QI_CU_FUNCTIONS_12_8(X)                                                                    \
+    X(StreamGetGreenCtx, , 12040, OPTIONAL, (qi_cu_stream stream, qi_cu_green * green))            \
+    X(StreamGetDevice, , 12080, OPTIONAL, (qi_cu_stream stream, qi_cu_device * device))
+
 #define QI_CU_FUNCTIONS(X)                                                                         \
     QI_CU_FUNCTIONS_11_2(X)                                                                        \
     QI_CU_FUNCTIONS_11_7(X)                                                                        \
-    QI_CU_FUNCTIONS_12_1(X)
+    QI_CU_FUNCTIONS_12_1(X)                                                                        \
+    QI_CU_FUNCTIONS_12_8(X)
 
 /*
  * The functions that find all others. Both are symbols of the library, found by dlsym: the form

@@ -388,6 +388,8 @@ static void numbers_are_the_same(void)
 #define qi_cu_range_type CUmemRangeHandleType
 #define qi_cu_query_result CUdriverProcAddressQueryResult
 #define qi_cu_context CUcontext
+#define qi_cu_green CUgreenCtx
+#define qi_cu_resources CUdevResourceDesc
 #define qi_cu_stream CUstream
 #define qi_cu_event CUevent
 #define qi_cu_array CUarray
@@ -434,7 +436,7 @@ static void check_function(const char *name, int version, bool same)
 static void functions_have_the_same_parameters(void)
 {
     QI_CU_FUNCTIONS_11_2(CHECK_FUNCTION)
-    FAKE_CUDA_MORE_FUNCTIONS(CHECK_FUNCTION)
+    FAKE_CUDA_FUNCTIONS_10_1(CHECK_FUNCTION)
     QI_CU_FUNCTIONS_11_7(CHECK_FUNCTION)
 #if CUDA_VERSION >= 12010
     QI_CU_FUNCTIONS_12_1(CHECK_FUNCTION)
@@ -443,16 +445,27 @@ static void functions_have_the_same_parameters(void)
     QI_CU_FUNCTIONS_12_1(COUNT_NEWER)
     QI_CU_FINDERS(COUNT_NEWER)
 #endif
+#if CUDA_VERSION >= 12080
+    QI_CU_FUNCTIONS_12_8(CHECK_FUNCTION)
+    FAKE_CUDA_FUNCTIONS_12_5(CHECK_FUNCTION)
+#else
+    QI_CU_FUNCTIONS_12_8(COUNT_NEWER)
+    FAKE_CUDA_FUNCTIONS_12_5(COUNT_NEWER)
+#endif
 }
 
 static void symbols_have_the_same_parameters(void)
 {
     QI_CU_FUNCTIONS_11_2(CHECK_SYMBOL)
-    FAKE_CUDA_MORE_FUNCTIONS(CHECK_SYMBOL)
+    FAKE_CUDA_FUNCTIONS_10_1(CHECK_SYMBOL)
     QI_CU_FUNCTIONS_11_7(CHECK_SYMBOL)
 #if CUDA_VERSION >= 12010
     QI_CU_FUNCTIONS_12_1(CHECK_SYMBOL)
     QI_CU_FINDERS(CHECK_SYMBOL)
+#endif
+#if CUDA_VERSION >= 12080
+    QI_CU_FUNCTIONS_12_8(CHECK_SYMBOL)
+    FAKE_CUDA_FUNCTIONS_12_5(CHECK_SYMBOL)
 #endif
 }
 

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/support/cuda/context.h"
+#include "tests/support/cuda/capture.h"
 
 static const char *const NAMES[FC_CALL_COUNT] = {
 #define X(name, suffix, version, presence, parameters) "cu" #name #suffix,
@@ -268,6 +268,8 @@ qi_cu_result fc_enter(fc_call call)
     if (CODES[call] && !ENDS[call])
         fc.fallible_calls++;
     qi_cu_result result = state_of(call);
+    if (!result && !fc_capture_permits(call))
+        result = QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     return result ? result : fault_of(call);
 }
 

@@ -6,7 +6,81 @@
 static const qi_cu_capture_mode GLOBAL = QI_CU_STREAM_CAPTURE_MODE_GLOBAL,
                                 RELAXED = QI_CU_STREAM_CAPTURE_MODE_RELAXED;
 
-/* The thread's mode in one generation of the driver. Its address identifies the thread. */
+/* ---- unsafe calls ------------------------------------------------------------------------- */
+
+#define UNSAFE_CALLS(X)                                                                            \
+    X(MemAlloc_v2)                                                                                 \
+    X(MemAllocManaged)                                                                             \
+    X(MemFree_v2)                                                                                  \
+    X(MemHostAlloc)                                                                                \
+    X(MemFreeHost)                                                                                 \
+    X(MemHostRegister_v2)                                                                          \
+    X(MemHostUnregister)                                                                           \
+    X(Array3DCreate_v2)                                                                            \
+    X(ArrayDestroy)                                                                                \
+    X(MipmappedArrayCreate)                                                                        \
+    X(MipmappedArrayDestroy)                                                                       \
+    X(MemcpyHtoD_v2)                                                                               \
+    X(MemcpyDtoH_v2)                                                                               \
+    X(MemcpyDtoD_v2)                                                                               \
+    X(MemcpyPeer)                                                                                  \
+    X(Memcpy2D_v2)                                                                                 \
+    X(Memcpy3D_v2)                                                                                 \
+    X(MemsetD8_v2)                                                                                 \
+    X(MemsetD32_v2)                                                                                \
+    X(StreamCreate)                                                                                \
+    X(StreamQuery)                                                                                 \
+    X(StreamSynchronize)                                                                           \
+    X(EventQuery)                                                                                  \
+    X(EventSynchronize)
+
+/* With FC_UNSAFE_CALLS. */
+#define UNCERTAIN_CALLS(X)                                                                         \
+    X(CtxEnablePeerAccess)                                                                         \
+    X(CtxDisablePeerAccess)                                                                        \
+    X(MemCreate)                                                                                   \
+    X(MemRelease)                                                                                  \
+    X(MemAddressReserve)                                                                           \
+    X(MemAddressFree)                                                                              \
+    X(MemMap)                                                                                      \
+    X(MemUnmap)                                                                                    \
+    X(MemSetAccess)                                                                                \
+    X(MemExportToShareableHandle)                                                                  \
+    X(MemImportFromShareableHandle)                                                                \
+    X(MemGetHandleForAddressRange)                                                                 \
+    X(MemRetainAllocationHandle)                                                                   \
+    X(MulticastCreate)                                                                             \
+    X(MulticastAddDevice)                                                                          \
+    X(MulticastBindMem)                                                                            \
+    X(MulticastBindAddr)                                                                           \
+    X(MulticastUnbind)                                                                             \
+    X(ImportExternalMemory)                                                                        \
+    X(ExternalMemoryGetMappedBuffer)                                                               \
+    X(DestroyExternalMemory)                                                                       \
+    X(MemMapArrayAsync)                                                                            \
+    X(MemPoolSetAttribute)                                                                         \
+    X(MemPoolTrimTo)                                                                               \
+    X(StreamDestroy_v2)                                                                            \
+    X(EventCreate)                                                                                 \
+    X(EventDestroy_v2)
+
+static bool is_unsafe(fc_call call)
+{
+    switch ((int)call) {
+#define X(name) case FC_CALL_##name:
+        UNSAFE_CALLS(X)
+        return true;
+        UNCERTAIN_CALLS(X)
+#undef X
+        return fc.options.flags & FC_UNSAFE_CALLS;
+    default:
+        return false;
+    }
+}
+
+/* ---- modes -------------------------------------------------------------------------------- */
+
+/* The thread's mode in one generation of the driver. */
 static _Thread_local struct {
     uint64_t generation;
     qi_cu_capture_mode mode;
@@ -21,6 +95,7 @@ static qi_cu_capture_mode *mode_of_thread(void)
     return &own.mode;
 }
 
+/* Also captures that are invalid already, until they end. */
 static fc_stream *next_capturing(uint64_t *index)
 {
     for (fc_object *object = fc_object_next(index); object; object = fc_object_next(index))
@@ -29,54 +104,84 @@ static fc_stream *next_capturing(uint64_t *index)
     return NULL;
 }
 
-bool fc_capture_permits(void)
+bool fc_capture_permits(fc_call call)
 {
     uint64_t index = 0;
     bool permits = true;
-    if (*mode_of_thread() == RELAXED)
+    if (!is_unsafe(call) || *mode_of_thread() == RELAXED)
         return true;
     for (fc_stream *s = next_capturing(&index); s; s = next_capturing(&index))
-        if (s->thread == &own ? s->mode != RELAXED
-                              : s->mode == GLOBAL && *mode_of_thread() == GLOBAL) {
+        if (s->thread == fc_thread() ? s->mode != RELAXED
+                                     : s->mode == GLOBAL && *mode_of_thread() == GLOBAL) {
             s->is_broken = true;
             permits = false;
         }
     return permits;
 }
 
-/* Returns true if a stream captures that the default stream waits for. */
-static bool any_blocking(const fc_context *context)
+/* ---- conflicts ---------------------------------------------------------------------------- */
+
+/* Returns true if a stream of the context captures; with `blocking`, one that the legacy default
+   stream waits for. */
+static bool any_captures(const fc_context *context, bool blocking, bool breaks)
 {
     uint64_t index = 0;
-    for (const fc_stream *s = next_capturing(&index); s; s = next_capturing(&index))
-        if (s->context == context->object.handle && !(s->flags & QI_CU_STREAM_NON_BLOCKING))
-            return true;
-    return false;
+    bool any = false;
+    for (fc_stream *s = next_capturing(&index); s; s = next_capturing(&index))
+        if (fc_context_has(context, s->context) &&
+            !(blocking && s->flags & QI_CU_STREAM_NON_BLOCKING)) {
+            s->is_broken |= breaks;
+            any = true;
+        }
+    return any;
 }
 
-static bool is_default(qi_cu_stream stream)
+static qi_cu_result check_legacy(const fc_context *context)
 {
-    return (uintptr_t)stream <= QI_CU_STREAM_LEGACY;
+    return any_captures(context, true, true) ? QI_CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : 0;
+}
+
+/* The stream, its capture now invalid, if it captures; NULL otherwise. */
+static const fc_stream *break_capture(fc_call call, const fc_context *context, qi_cu_stream handle)
+{
+    fc_stream *stream = fc_stream_find(call, context, handle);
+    if (!stream || !stream->is_capturing)
+        return NULL;
+    stream->is_broken = true;
+    return stream;
 }
 
 qi_cu_result fc_capture_check(fc_call call, const fc_context *context, qi_cu_stream handle)
 {
-    if (is_default(handle))
-        return any_blocking(context) ? QI_CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : 0;
-    fc_stream *stream = fc_object_peek(FC_STREAM, FC_NUMBER(handle));
-    if (!stream || !stream->is_capturing)
+    if (fc_is_legacy(handle))
+        return check_legacy(context);
+    if (!break_capture(call, context, handle))
         return 0;
     fc_say("fc-capture", call, "the stream captures a graph, which the call would become part of");
-    stream->is_broken = true;
     return QI_CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+}
+
+qi_cu_result fc_capture_check_wait(fc_call call, const fc_context *context, qi_cu_stream handle)
+{
+    if (fc_is_legacy(handle))
+        return check_legacy(context);
+    return break_capture(call, context, handle) ? QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : 0;
+}
+
+qi_cu_result fc_capture_check_context(const fc_context *context)
+{
+    return any_captures(context, false, true) ? QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : 0;
 }
 
 /* ---- calls -------------------------------------------------------------------------------- */
 
+/* No current context is needed, except to find the default stream of the thread. */
 static fc_stream *enter(fc_call call, qi_cu_stream handle, qi_cu_result *result)
 {
     *result = fc_enter(call);
-    fc_stream *stream = *result ? NULL : fc_object_find(call, FC_STREAM, FC_NUMBER(handle));
+    if (!*result && fc_is_legacy(handle))
+        *result = QI_CUDA_ERROR_INVALID_VALUE;
+    fc_stream *stream = *result ? NULL : fc_stream_find(call, fc_context_peek(), handle);
     if (!*result && !stream)
         *result = QI_CUDA_ERROR_INVALID_VALUE;
     return stream;
@@ -92,7 +197,7 @@ qi_cu_result fc_StreamBeginCapture_v2(qi_cu_stream handle, qi_cu_capture_mode mo
         stream->is_capturing = true;
         stream->is_broken = false;
         stream->mode = mode;
-        stream->thread = &own;
+        stream->thread = fc_thread();
     }
     return fc_leave(result);
 }
@@ -103,7 +208,7 @@ qi_cu_result fc_StreamEndCapture(qi_cu_stream handle, qi_cu_graph *graph)
     fc_stream *stream = enter(FC_CALL_StreamEndCapture, handle, &result);
     if (!result && (!graph || !stream->is_capturing))
         result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (!result && stream->mode != RELAXED && stream->thread != &own)
+    if (!result && stream->mode != RELAXED && stream->thread != fc_thread())
         result = QI_CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     if (!result) {
         stream->is_capturing = false;
@@ -120,11 +225,11 @@ qi_cu_result fc_StreamIsCapturing(qi_cu_stream handle, qi_cu_capture_status *sta
     const fc_stream *stream = NULL;
     if (!result && !status)
         result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (!result && is_default(handle))
-        result = any_blocking(context) ? QI_CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : 0;
+    if (!result && fc_is_legacy(handle))
+        result = any_captures(context, true, false) ? QI_CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : 0;
     else if (!result)
-        stream = fc_object_find(FC_CALL_StreamIsCapturing, FC_STREAM, FC_NUMBER(handle));
-    if (!result && !is_default(handle) && !stream)
+        stream = fc_stream_find(FC_CALL_StreamIsCapturing, context, handle);
+    if (!result && !fc_is_legacy(handle) && !stream)
         result = QI_CUDA_ERROR_INVALID_VALUE;
     if (!result)
         *status = !stream || !stream->is_capturing ? QI_CU_STREAM_CAPTURE_STATUS_NONE

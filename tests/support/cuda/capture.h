@@ -1,23 +1,48 @@
 /*
  * capture.h - streams of the fake CUDA driver that capture a graph, as far as code that captures
- * nothing itself can notice: which calls are forbidden, and which invalidate the capture. There are
- * no graphs: work that is submitted to such a stream is a message, and a capture ends with NULL.
+ * nothing itself can notice: which calls are refused, and which of them invalidate the capture.
+ * There are no graphs: work that is submitted to such a stream is a message, and a capture ends
+ * with NULL.
+ *
+ * The rules, and where they are from:
+ *
+ *  - Unsafe calls are governed by the modes of captures and of the calling thread. A thread may not
+ *    make one while it has a capture that is not relaxed itself. Nor may it, in the global mode,
+ *    while another thread has a global capture. In the relaxed mode it may make all. A refused call
+ *    is STREAM_CAPTURE_UNSUPPORTED and invalidates the captures that forbid it (cuda.h 13.0,
+ *    cuThreadExchangeStreamCaptureMode; CUDA programming guide, "Invalidation").
+ *  - Waiting for a stream that captures, or asking whether its work is done, is
+ *    STREAM_CAPTURE_UNSUPPORTED, whatever the modes, and invalidates its capture. The same holds for
+ *    a context with such a stream, from any thread (guide, "Prohibited and Unhandled Operations";
+ *    seen on GPUs with all modes, and only for captures of the same device: NVIDIA/TensorRT #2888,
+ *    measurements in ROCm/rocm-systems #4508).
+ *  - While a blocking stream captures, every use of the legacy default stream of its context is
+ *    STREAM_CAPTURE_IMPLICIT and invalidates the capture, synchronous copies and fills included
+ *    (the same section). cuStreamIsCapturing of the legacy stream returns the error too, but
+ *    invalidates nothing (cuda.h).
+ *  - No capture begins in the legacy default stream. A thread's own default stream is a blocking
+ *    stream and may capture (cuda.h, cuStreamBeginCapture).
+ *
+ * Which calls are unsafe is not listed anywhere. cudaMalloc is cuda.h's example. Known from programs
+ * that had to relax their mode for them: allocating and freeing device and page-locked memory
+ * (NCCL's alloc.h, PyTorch's host allocator), queries and waits (PyTorch #146924), creating streams
+ * (NVIDIA/warp #1410). Arrays are taken to be like cudaMalloc, and synchronous copies like waits.
+ * FC_UNSAFE_CALLS adds those of which nothing is known.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_CAPTURE_H
 #define QUIRE_TESTS_SUPPORT_CUDA_CAPTURE_H
 
 #include "tests/support/cuda/queue.h"
 
-/*
- * Returns true if the calling thread may make a call that is unsafe during captures. It may not
- * while it has a capture that is not relaxed, nor while another thread has a global one, unless its
- * own mode (cuThreadExchangeStreamCaptureMode) permits it. A forbidden call invalidates these
- * captures.
- */
-bool fc_capture_permits(void);
+/* Returns false, and invalidates captures, if the call is unsafe and the calling thread may not
+   make it now. */
+bool fc_capture_permits(fc_call call);
 
-/* The result of submitting to a stream while it captures, or, for the default stream, while a
-   stream that waits for it captures; 0 permits the call. */
+/* The result of submitting to a stream; 0 permits it. */
 qi_cu_result fc_capture_check(fc_call call, const fc_context *context, qi_cu_stream stream);
+
+/* The result of waiting for the work of a stream or context, or of asking for it. */
+qi_cu_result fc_capture_check_wait(fc_call call, const fc_context *context, qi_cu_stream stream);
+qi_cu_result fc_capture_check_context(const fc_context *context);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
+#include "tests/support/cuda/capture.h"
 #include "tests/support/cuda/leak.h"
-#include "tests/support/cuda/queue.h"
 
 #define DEPTH 32
 #define SCHEDULES 0x07u /* all flags that contexts have */
@@ -21,6 +21,15 @@ typedef struct stack {
 
 static _Thread_local stack current;
 static _Thread_local bool in_host_function;
+
+uint64_t fc_thread(void)
+{
+    static _Thread_local uint64_t number;
+    static uint64_t last; /* the driver's lock protects it */
+    if (!number)
+        number = ++last;
+    return number;
+}
 
 bool fc_in_host_function(void)
 {
@@ -144,8 +153,16 @@ qi_cu_result fc_CtxSynchronize(void)
     qi_cu_result result;
     fc_context *context = fc_enter_context(FC_CALL_CtxSynchronize, &result);
     if (!result)
+        result = fc_capture_check_context(context);
+    if (!result)
         result = fc_finish_context(context);
     return fc_leave(result);
+}
+
+bool fc_context_has(const fc_context *context, uint64_t handle)
+{
+    const fc_context *other = fc_object_peek(FC_CONTEXT, handle);
+    return handle == context->object.handle || (other && other->primary == context->object.handle);
 }
 
 /* ---- beginning and end -------------------------------------------------------------------- */
@@ -178,6 +195,22 @@ void fc_context_end(fc_context *context, fc_call call)
     recover(device);
 }
 
+fc_context *fc_primary_retain(int device)
+{
+    fc_device_state *state = &fc.devices[device];
+    fc_context *context = fc_object_peek(FC_CONTEXT, state->primary);
+    context = context ? context : begin(device);
+    context->retained++;
+    state->primary = context->object.handle;
+    return context;
+}
+
+void fc_primary_release(fc_context *context, fc_call call)
+{
+    if (!--context->retained)
+        fc_context_end(context, call);
+}
+
 qi_cu_result fc_DevicePrimaryCtxRetain(qi_cu_context *out, qi_cu_device device)
 {
     qi_cu_result result = fc_enter(FC_CALL_DevicePrimaryCtxRetain);
@@ -185,14 +218,8 @@ qi_cu_result fc_DevicePrimaryCtxRetain(qi_cu_context *out, qi_cu_device device)
         result = QI_CUDA_ERROR_INVALID_DEVICE;
     if (!result && !out)
         result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (!result) {
-        fc_device_state *state = &fc.devices[device];
-        fc_context *context = fc_object_peek(FC_CONTEXT, state->primary);
-        context = context ? context : begin(device);
-        context->retained++;
-        state->primary = context->object.handle;
-        *out = FC_HANDLE(qi_cu_context, &context->object);
-    }
+    if (!result)
+        *out = FC_HANDLE(qi_cu_context, &fc_primary_retain(device)->object);
     return fc_leave(result);
 }
 
@@ -206,8 +233,22 @@ qi_cu_result fc_DevicePrimaryCtxRelease_v2(qi_cu_device device)
         fc_say("fc-primary", FC_CALL_DevicePrimaryCtxRelease_v2, "it is not retained");
         result = QI_CUDA_ERROR_INVALID_CONTEXT;
     }
-    if (!result && !--context->retained)
-        fc_context_end(context, FC_CALL_DevicePrimaryCtxRelease_v2);
+    if (!result)
+        fc_primary_release(context, FC_CALL_DevicePrimaryCtxRelease_v2);
+    return fc_leave(result);
+}
+
+qi_cu_result fc_DevicePrimaryCtxGetState(qi_cu_device device, unsigned int *flags, int *active)
+{
+    qi_cu_result result = fc_enter(FC_CALL_DevicePrimaryCtxGetState);
+    if (!result && !fc_is_device(device))
+        result = QI_CUDA_ERROR_INVALID_DEVICE;
+    if (!result && (!flags || !active))
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result) {
+        *flags = 0;
+        *active = fc.devices[device].primary != 0;
+    }
     return fc_leave(result);
 }
 
@@ -233,7 +274,7 @@ qi_cu_result fc_CtxDestroy_v2(qi_cu_context handle)
     stack *s = own();
     fc_context *context =
         result ? NULL : fc_object_find(FC_CALL_CtxDestroy_v2, FC_CONTEXT, FC_NUMBER(handle));
-    if (!result && (!context || context->retained))
+    if (!result && (!context || context->retained || context->primary))
         result = QI_CUDA_ERROR_INVALID_CONTEXT;
     if (!result) {
         s->depth -= top() == context->object.handle;

@@ -94,6 +94,7 @@ enum {
     X(DeviceTotalMem_v2, FC_DEVICE_CODES | FC_CONTEXT_CODE)                                        \
     X(DeviceGetAttribute, FC_DEVICE_CODES | FC_CONTEXT_CODE)                                       \
     X(DeviceCanAccessPeer, FC_DRIVER_CODES | FC_DEVICE_CODE)                                       \
+    X(DevicePrimaryCtxGetState, FC_DEVICE_CODES)                                                   \
     X(DevicePrimaryCtxRetain,                                                                      \
       FC_DEVICE_CODES | FC_CONTEXT_CODE | FC_MEMORY_CODE | FC_UNKNOWN_CODE | FC_UNAVAILABLE_CODE)  \
     X(CtxPushCurrent_v2, FC_VALUE_CODES)                                                           \
@@ -103,6 +104,8 @@ enum {
     X(CtxSynchronize, FC_CONTEXT_CODES)                                                            \
     X(CtxCreate_v2,                                                                                \
       FC_DEVICE_CODES | FC_CONTEXT_CODE | FC_SUPPORTED_CODE | FC_MEMORY_CODE | FC_UNKNOWN_CODE)    \
+    X(GreenCtxCreate, FC_DEVICE_CODES | FC_SUPPORTED_CODE | FC_MEMORY_CODE)                        \
+    X(CtxFromGreenCtx, FC_VALUE_CODES)                                                             \
     X(CtxEnablePeerAccess, FC_VALUE_CODES | FC_ENABLED_CODE | FC_PEER_CODE)                        \
     X(GetProcAddress, FC_VALUE_CODE | FC_SUPPORTED_CODE)                                           \
     X(GetProcAddress_v2, FC_VALUE_CODE | FC_SUPPORTED_CODE)
@@ -158,6 +161,9 @@ enum {
     X(StreamSynchronize, FC_STREAM_CODES)                                                          \
     X(StreamWaitEvent, FC_STREAM_CODES)                                                            \
     X(StreamGetCtx, FC_QUEUE_CODES | FC_SUPPORTED_CODE)                                            \
+    X(StreamGetGreenCtx, FC_VALUE_CODES | FC_HANDLE_CODE)                                          \
+    X(StreamGetDevice, FC_TAKE_CODES | FC_HANDLE_CODE)                                             \
+    X(GreenCtxStreamCreate, FC_TAKE_CODES)                                                         \
     X(StreamIsCapturing, FC_VALUE_CODES | FC_IMPLICIT_CODE)                                        \
     X(ThreadExchangeStreamCaptureMode, FC_DRIVER_CODES | FC_VALUE_CODE)                            \
     X(StreamBeginCapture_v2, FC_DRIVER_CODES | FC_VALUE_CODE)                                      \
@@ -199,6 +205,7 @@ enum {
     X(DevicePrimaryCtxRelease_v2, FC_CONTEXT_CODES | FC_DEVICE_CODE)                               \
     X(CtxDestroy_v2, FC_VALUE_CODES)                                                               \
     X(CtxPopCurrent_v2, FC_CONTEXT_CODES)                                                          \
+    X(GreenCtxDestroy, FC_CONTEXT_CODES)                                                           \
     X(CtxDisablePeerAccess, FC_CONTEXT_CODES | FC_DISABLED_CODE)                                   \
     X(MemFree_v2, FC_VALUE_CODES)                                                                  \
     X(MemFreeHost, FC_VALUE_CODES)                                                                 \

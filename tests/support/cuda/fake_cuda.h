@@ -12,9 +12,9 @@
  * any time use fc_reset's results: messages, counters, live objects. fc_reset itself must not run
  * at the same time as a CUDA call.
  *
- * It has the functions that memory needs. It lacks kernels, modules, graphs, per-thread default
- * streams and textures. Captures of streams exist so that tests find
- * disturbed ones; they end without a graph. Multicast objects can be bound and mapped, but not
+ * It has the functions that memory needs. It lacks kernels, modules, graphs and textures. Captures of
+ * streams exist so that tests find disturbed ones (capture.h has the rules); they end without a graph.
+ * Green contexts exist for their streams. Multicast objects can be bound and mapped, but not
  * shared with other processes, and nothing is written through them.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_FAKE_CUDA_H
@@ -46,6 +46,9 @@
  *
  * BAD_SIZE_2: reserving an invalid size or alignment is OUT_OF_MEMORY, from the same source.
  *
+ * UNSAFE_CALLS: during captures, further calls are unsafe of which the documentation does not say
+ * whether they are (capture.h); the flag finds callers that rely on the answer.
+ *
  * PRINT: messages are also printed to stderr.
  */
 #define FC_LATE UINT32_C(0x01)
@@ -55,6 +58,7 @@
 #define FC_BAD_DEVICE_1 UINT32_C(0x10)
 #define FC_BAD_SIZE_2 UINT32_C(0x20)
 #define FC_PRINT UINT32_C(0x40)
+#define FC_UNSAFE_CALLS UINT32_C(0x80)
 
 typedef struct fc_options {
     const fc_model *models[FC_MAX_DEVICES]; /* the devices, copied; empty means one "h200" */

@@ -25,6 +25,10 @@ static bool end(fc_object *object)
         fc.live[FC_POOL] += ((fc_pool *)object)->is_default; /* it is not counted as a leak */
         fc_object_end(object);
         return true;
+    case FC_STREAM:
+        fc.live[FC_STREAM] += ((const fc_stream *)object)->owner != 0; /* likewise */
+        fc_object_end(object);
+        return true;
     default:
         fc_object_end(object);
         return true;
@@ -53,8 +57,8 @@ static uint32_t end_all(fc_kind kind, uint64_t context)
 {
     uint32_t count = 0;
     for (fc_object *object = first(kind, context); object; object = first(kind, context)) {
+        count += kind != FC_STREAM || !((const fc_stream *)object)->owner;
         (void)end(object);
-        count++;
     }
     return count;
 }

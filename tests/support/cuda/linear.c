@@ -72,7 +72,7 @@ qi_cu_result fc_MemAlloc_v2(qi_cu_ptr *pointer, size_t size)
     return fc_leave(result);
 }
 
-/* Waits for the device first. Ignores a NULL pointer. */
+/* Does not wait for work: the driver may, and a caller cannot rely on it. Ignores a NULL pointer. */
 qi_cu_result fc_MemFree_v2(qi_cu_ptr pointer)
 {
     qi_cu_result result;
@@ -83,10 +83,8 @@ qi_cu_result fc_MemFree_v2(qi_cu_ptr pointer)
          (span->kind != FC_ALLOCATION && span->kind != FC_POOLED && span->kind != FC_MANAGED &&
           span->kind != FC_BUFFER)))
         result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (!result && pointer) {
-        fc_finish_device(span->device);
-        fc_span_end(span);
-    }
+    if (!result && pointer)
+        fc_linear_end(FC_CALL_MemFree_v2, span);
     return fc_leave(result);
 }
 
@@ -147,8 +145,10 @@ qi_cu_result fc_MemFreeHost(void *pointer)
     fc_span *span = result ? NULL : fc_span_at((uintptr_t)pointer);
     if (!result && (!span || span->kind != FC_PINNED || span->base != (uintptr_t)pointer))
         result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result && fc_work_touches(span->base, span->size))
+        fc_say("fc-in-use", FC_CALL_MemFreeHost, "work that is not done uses %p", pointer);
     if (!result) {
-        fc_finish_device(FC_HOST);
+        fc_finish_device(FC_HOST); /* work may still copy from the bytes */
         fc_span_end(span);
     }
     return fc_leave(result);

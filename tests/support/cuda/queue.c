@@ -10,8 +10,6 @@
 #include "tests/support/cuda/copy.h"
 #include "tests/support/cuda/pool.h"
 
-#define DEFAULT_STREAM ((uintptr_t)1) /* the same stream as NULL */
-
 static uint64_t later(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
@@ -19,17 +17,41 @@ static uint64_t later(uint64_t a, uint64_t b)
 
 /* ---- when ---------------------------------------------------------------------------------- */
 
-static bool is_default(qi_cu_stream stream)
+bool fc_is_legacy(qi_cu_stream stream)
 {
-    return (uintptr_t)stream <= DEFAULT_STREAM;
+    return (uintptr_t)stream <= QI_CU_STREAM_LEGACY;
+}
+
+/* Created by its first use, destroyed with its context, and not counted as alive. */
+static fc_stream *default_of_thread(const fc_context *context)
+{
+    uint64_t index = 0, owner = fc_thread();
+    for (fc_object *object = fc_object_next(&index); object; object = fc_object_next(&index)) {
+        fc_stream *stream = (fc_stream *)object;
+        if (object->kind == FC_STREAM && stream->owner == owner &&
+            stream->context == context->object.handle)
+            return stream;
+    }
+    fc_stream *stream = fc_object_new(FC_STREAM, sizeof *stream);
+    fc.live[FC_STREAM]--;
+    stream->context = context->object.handle;
+    stream->owner = owner;
+    return stream;
+}
+
+fc_stream *fc_stream_find(fc_call call, const fc_context *context, qi_cu_stream handle)
+{
+    if ((uintptr_t)handle == QI_CU_STREAM_PER_THREAD)
+        return context ? default_of_thread(context) : NULL;
+    return fc_object_find(call, FC_STREAM, FC_NUMBER(handle));
 }
 
 uint64_t *fc_line_of(fc_call call, fc_context *context, qi_cu_stream handle)
 {
-    if (is_default(handle))
+    if (fc_is_legacy(handle))
         return &context->end;
-    fc_stream *stream = fc_object_find(call, FC_STREAM, FC_NUMBER(handle));
-    return stream && stream->context == context->object.handle ? &stream->end : NULL;
+    fc_stream *stream = fc_stream_find(call, context, handle);
+    return stream && fc_context_has(context, stream->context) ? &stream->end : NULL;
 }
 
 /* The end of the last work of all streams, or of the streams that a default stream waits for. */
@@ -38,19 +60,19 @@ static uint64_t end_of_streams(const fc_context *context, bool blocking_only)
     uint64_t index = 0, end = 0;
     for (fc_object *object = fc_object_next(&index); object; object = fc_object_next(&index)) {
         const fc_stream *stream = (const fc_stream *)object;
-        if (object->kind == FC_STREAM && stream->context == context->object.handle &&
+        if (object->kind == FC_STREAM && fc_context_has(context, stream->context) &&
             !(blocking_only && stream->flags & QI_CU_STREAM_NON_BLOCKING))
             end = later(end, stream->end);
     }
     return end;
 }
 
-static uint64_t start_of(const fc_context *context, qi_cu_stream handle, uint64_t end)
+static uint64_t start_of(const fc_context *context, fc_call call, qi_cu_stream handle, uint64_t end)
 {
     uint64_t start = later(fc.clock, end);
-    if (is_default(handle))
+    if (fc_is_legacy(handle))
         return later(start, end_of_streams(context, true));
-    const fc_stream *stream = fc_object_peek(FC_STREAM, FC_NUMBER(handle));
+    const fc_stream *stream = fc_stream_find(call, context, handle);
     return stream->flags & QI_CU_STREAM_NON_BLOCKING ? start : later(start, context->end);
 }
 
@@ -88,7 +110,7 @@ qi_cu_result fc_queue(fc_context *context, qi_cu_stream stream, const fc_work *w
     made->context = context->object.handle;
     made->device = context->device;
     made->sequence = fc.work_sequence++;
-    uint64_t start = start_of(context, stream, *end);
+    uint64_t start = start_of(context, work->call, stream, *end);
     fc_pool_check(work, start);
     made->finish = start + fc.options.work_ticks;
     *end = made->finish;

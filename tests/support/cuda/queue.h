@@ -15,9 +15,10 @@ typedef struct fc_stream {
     uint64_t context;
     unsigned flags;
     uint64_t end;                 /* when all its work is done */
+    uint64_t owner;               /* the thread whose default stream it is; 0: it was created */
     bool is_capturing, is_broken; /* whether it captures, and whether the capture is invalid */
     qi_cu_capture_mode mode;
-    const void *thread; /* the thread that began the capture */
+    uint64_t thread; /* the thread that began the capture */
 } fc_stream;
 
 typedef struct fc_event {
@@ -64,6 +65,13 @@ void fc_finish_device(int device);
 
 /* Returns true if queued work copies or fills something in the range. */
 bool fc_work_touches(uint64_t base, uint64_t size);
+
+/* Returns true for the legacy default stream, which has no fc_stream. */
+bool fc_is_legacy(qi_cu_stream stream);
+
+/* Finds a stream other than the legacy one. CU_STREAM_PER_THREAD is that of the calling thread in
+   the context, which may be NULL for other streams. NULL and a message if there is none. */
+fc_stream *fc_stream_find(fc_call call, const fc_context *context, qi_cu_stream stream);
 
 /* The end time of a stream; NULL and a message if the stream does not belong to the context. */
 uint64_t *fc_line_of(fc_call call, fc_context *context, qi_cu_stream stream);

@@ -7,12 +7,6 @@
 #define MAX_EVENT_FLAGS 7u
 #define INTERPROCESS 4u
 
-/* A query or wait invalidates a capture, unless the mode of the thread excludes that. */
-static qi_cu_result permission(qi_cu_result result)
-{
-    return !result && !fc_capture_permits() ? QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : result;
-}
-
 static void poll_clock(void)
 {
     fc_run_until(fc.clock + fc.options.poll_ticks);
@@ -43,6 +37,8 @@ qi_cu_result fc_StreamDestroy_v2(qi_cu_stream handle)
         result ? NULL : fc_object_find(FC_CALL_StreamDestroy_v2, FC_STREAM, FC_NUMBER(handle));
     if (!result && !stream)
         result = QI_CUDA_ERROR_INVALID_HANDLE;
+    if (!result && stream->is_capturing)
+        fc_say("fc-capture", FC_CALL_StreamDestroy_v2, "the stream captures a graph");
     if (!result) {
         fc_context *context = fc_object_peek(FC_CONTEXT, stream->context);
         if (context && context->orphaned < stream->end)
@@ -56,10 +52,11 @@ qi_cu_result fc_StreamQuery(qi_cu_stream stream)
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(FC_CALL_StreamQuery, &result);
-    result = permission(result);
     uint64_t *end = result ? NULL : fc_line_of(FC_CALL_StreamQuery, context, stream);
     if (!result && !end)
         result = QI_CUDA_ERROR_INVALID_HANDLE;
+    if (!result)
+        result = fc_capture_check_wait(FC_CALL_StreamQuery, context, stream);
     if (!result) {
         poll_clock();
         result = *end > fc.clock ? QI_CUDA_ERROR_NOT_READY : fc.devices[context->device].lost;
@@ -71,26 +68,62 @@ qi_cu_result fc_StreamSynchronize(qi_cu_stream stream)
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(FC_CALL_StreamSynchronize, &result);
-    result = permission(result);
+    if (!result && !fc_line_of(FC_CALL_StreamSynchronize, context, stream))
+        result = QI_CUDA_ERROR_INVALID_HANDLE;
+    if (!result)
+        result = fc_capture_check_wait(FC_CALL_StreamSynchronize, context, stream);
     if (!result)
         result = fc_finish_stream(context, stream);
     return fc_leave(result);
 }
 
+/* The handle of a stream's context: the current one for the default streams. 0 after an error. */
+static uint64_t context_of(fc_call call, qi_cu_stream handle, qi_cu_result *result)
+{
+    const fc_context *context = fc_enter_context(call, result);
+    if (*result)
+        return 0;
+    if ((uintptr_t)handle <= QI_CU_STREAM_PER_THREAD)
+        return context->object.handle;
+    const fc_stream *stream = fc_stream_find(call, context, handle);
+    if (!stream)
+        *result = QI_CUDA_ERROR_INVALID_HANDLE;
+    return stream ? stream->context : 0;
+}
+
 qi_cu_result fc_StreamGetCtx(qi_cu_stream handle, qi_cu_context *out)
 {
     qi_cu_result result;
-    const fc_context *context = fc_enter_context(FC_CALL_StreamGetCtx, &result);
-    const fc_stream *stream = NULL;
-    bool is_default = (uintptr_t)handle <= QI_CU_STREAM_LEGACY;
+    uint64_t context = context_of(FC_CALL_StreamGetCtx, handle, &result);
     if (!result && !out)
         result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (!result && !is_default)
-        stream = fc_object_find(FC_CALL_StreamGetCtx, FC_STREAM, FC_NUMBER(handle));
-    if (!result && !is_default && !stream)
-        result = QI_CUDA_ERROR_INVALID_HANDLE;
     if (!result)
-        *out = (qi_cu_context)(uintptr_t)(stream ? stream->context : context->object.handle);
+        *out = (qi_cu_context)(uintptr_t)context;
+    return fc_leave(result);
+}
+
+/* NULL for a stream of another context than a green one. */
+qi_cu_result fc_StreamGetGreenCtx(qi_cu_stream handle, qi_cu_green *out)
+{
+    qi_cu_result result;
+    uint64_t number = context_of(FC_CALL_StreamGetGreenCtx, handle, &result);
+    const fc_context *context = fc_object_peek(FC_CONTEXT, number);
+    if (!result && !out)
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result)
+        *out = context && context->primary ? (qi_cu_green)(uintptr_t)number : NULL;
+    return fc_leave(result);
+}
+
+qi_cu_result fc_StreamGetDevice(qi_cu_stream handle, qi_cu_device *out)
+{
+    qi_cu_result result;
+    uint64_t number = context_of(FC_CALL_StreamGetDevice, handle, &result);
+    const fc_context *context = fc_object_peek(FC_CONTEXT, number);
+    if (!result && !out)
+        result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result)
+        *out = context ? context->device : 0;
     return fc_leave(result);
 }
 
@@ -185,7 +218,7 @@ qi_cu_result fc_StreamWaitEvent(qi_cu_stream stream, qi_cu_event handle, unsigne
 
 qi_cu_result fc_EventQuery(qi_cu_event handle)
 {
-    qi_cu_result result = permission(fc_enter(FC_CALL_EventQuery));
+    qi_cu_result result = fc_enter(FC_CALL_EventQuery);
     fc_event *event = find_event(FC_CALL_EventQuery, handle, &result);
     if (!result) {
         poll_clock();
@@ -196,7 +229,7 @@ qi_cu_result fc_EventQuery(qi_cu_event handle)
 
 qi_cu_result fc_EventSynchronize(qi_cu_event handle)
 {
-    qi_cu_result result = permission(fc_enter(FC_CALL_EventSynchronize));
+    qi_cu_result result = fc_enter(FC_CALL_EventSynchronize);
     fc_event *event = find_event(FC_CALL_EventSynchronize, handle, &result);
     const fc_context *context = event ? fc_object_peek(FC_CONTEXT, event->context) : NULL;
     if (!result) {

@@ -160,6 +160,56 @@ UNIT(fake_cuda_context, peers_are_enabled_where_the_machine_has_them)
     fc_fixture_close();
 }
 
+UNIT(fake_cuda_context, a_green_context_has_streams_of_its_primary_context)
+{
+    static char resources;
+    qi_cu_resources part = (qi_cu_resources)(void *)&resources;
+    qi_cu_context first = fc_fixture_open(NULL), converted, context;
+    qi_cu_green green, told;
+    qi_cu_stream stream;
+    qi_cu_event event;
+    qi_cu_device device;
+    qi_cu_graph graph;
+    CHECK_CODE(cu.GreenCtxCreate(&green, part, 0, 0), INVALID_VALUE);
+    CHECK_CODE(cu.GreenCtxCreate(&green, part, 1, 1), INVALID_DEVICE);
+    CHECK_CU(cu.GreenCtxCreate(&green, part, 0, 1));
+    CHECK_CU(cu.CtxFromGreenCtx(&converted, green));
+    CHECK_CODE(cu.GreenCtxStreamCreate(&stream, green, QI_CU_STREAM_DEFAULT, 0), INVALID_VALUE);
+    CHECK_CU(cu.GreenCtxStreamCreate(&stream, green, QI_CU_STREAM_NON_BLOCKING, 0));
+    CHECK_CU(cu.StreamGetCtx(stream, &context));
+    CHECK(context == converted && context != first);
+    CHECK_CU(cu.StreamGetGreenCtx(stream, &told));
+    CHECK(told == green);
+    CHECK_CU(cu.StreamGetGreenCtx(NULL, &told));
+    CHECK(!told);
+    CHECK_CU(cu.StreamGetDevice(stream, &device));
+    CHECK_EQ(device, 0);
+    /* its streams are used with the primary context */
+    CHECK_CU(cu.EventCreate(&event, 0));
+    CHECK_CU(cu.EventRecord(event, stream));
+    CHECK_CU(cu.StreamBeginCapture(stream, QI_CU_STREAM_CAPTURE_MODE_RELAXED));
+    CHECK_CODE(cu.CtxSynchronize(), STREAM_CAPTURE_UNSUPPORTED);
+    CHECK_CODE(cu.StreamEndCapture(stream, &graph), STREAM_CAPTURE_INVALIDATED);
+    CHECK_CU(cu.EventDestroy(event));
+    CHECK_CU(cu.StreamDestroy(stream));
+    CHECK_CODE(cu.CtxDestroy(converted), INVALID_CONTEXT);
+    CHECK_CU(cu.GreenCtxDestroy(green));
+    fc_fixture_close();
+}
+
+UNIT(fake_cuda_context, a_primary_context_says_whether_it_is_active)
+{
+    unsigned flags = 7;
+    int active = -1;
+    (void)fc_fixture_open(two_devices());
+    CHECK_CU(cu.DevicePrimaryCtxGetState(0, &flags, &active));
+    CHECK(!flags && active == 1);
+    CHECK_CU(cu.DevicePrimaryCtxGetState(1, &flags, &active));
+    CHECK_EQ(active, 0);
+    CHECK_CODE(cu.DevicePrimaryCtxGetState(2, &flags, &active), INVALID_DEVICE);
+    fc_fixture_close();
+}
+
 /* ---- fork --------------------------------------------------------------------------------- */
 
 UNIT(fake_cuda_context, a_fork_of_an_initialized_process_is_refused)

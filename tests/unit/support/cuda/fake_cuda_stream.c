@@ -4,6 +4,10 @@
 #include "tests/support/cuda/fixture.h"
 #include "tests/support/unit.h"
 
+#include <pthread.h>
+
+#define PER_THREAD ((qi_cu_stream)(uintptr_t)QI_CU_STREAM_PER_THREAD)
+
 typedef struct late {
     qi_cu_stream first, second; /* created streams do not wait for the default stream */
     qi_cu_ptr memory;
@@ -194,52 +198,40 @@ UNIT(fake_cuda_stream, host_functions_run_in_order_and_may_not_call_back)
     close_late(&l);
 }
 
-/* ---- captures ----------------------------------------------------------------------------- */
+/* ---- the default streams of threads -------------------------------------------------------- */
 
-UNIT(fake_cuda_stream, a_capture_is_broken_by_whoever_waits)
+static void *fill_own(void *user)
 {
-    late l = open_late();
-    qi_cu_capture_status status;
-    qi_cu_graph graph;
-    qi_cu_event event;
-    qi_cu_capture_mode mode = QI_CU_STREAM_CAPTURE_MODE_RELAXED;
-    CHECK_CU(cu.EventCreate(&event, QI_CU_EVENT_DISABLE_TIMING));
-    CHECK_CU(cu.EventRecord(event, l.second));
-    CHECK_CU(cu.StreamBeginCapture(l.first, QI_CU_STREAM_CAPTURE_MODE_GLOBAL));
-    CHECK_CODE(cu.StreamBeginCapture(l.first, QI_CU_STREAM_CAPTURE_MODE_GLOBAL), INVALID_VALUE);
-    CHECK_CU(cu.ThreadExchangeStreamCaptureMode(&mode));
-    CHECK_EQ(mode, QI_CU_STREAM_CAPTURE_MODE_GLOBAL);
-    CHECK_CU(cu.EventQuery(event)); /* permitted for a relaxed thread */
-    CHECK_CU(cu.ThreadExchangeStreamCaptureMode(&mode));
-    CHECK_EQ(mode, QI_CU_STREAM_CAPTURE_MODE_RELAXED);
-    CHECK_CU(cu.StreamIsCapturing(l.second, &status));
-    CHECK_EQ(status, QI_CU_STREAM_CAPTURE_STATUS_NONE);
-    CHECK_CU(cu.StreamIsCapturing(l.first, &status));
-    CHECK_EQ(status, QI_CU_STREAM_CAPTURE_STATUS_ACTIVE);
-    CHECK_CODE(cu.EventQuery(event), STREAM_CAPTURE_UNSUPPORTED);
-    CHECK_CU(cu.StreamIsCapturing(l.first, &status));
-    CHECK_EQ(status, QI_CU_STREAM_CAPTURE_STATUS_INVALIDATED);
-    CHECK_CODE(cu.StreamEndCapture(l.first, &graph), STREAM_CAPTURE_INVALIDATED);
-    CHECK_CODE(cu.StreamEndCapture(l.first, &graph), INVALID_VALUE);
-    CHECK_CU(cu.EventDestroy(event));
-    close_late(&l);
+    const late *l = user;
+    qi_cu_context context;
+    CHECK_CU(cu.DevicePrimaryCtxRetain(&context, 0));
+    CHECK_CU(cu.CtxPushCurrent(context));
+    CHECK_CU(cu.StreamQuery(PER_THREAD));
+    CHECK_CU(cu.MemsetD8Async(l->memory, 2, 8, PER_THREAD));
+    CHECK_CODE(cu.StreamQuery(PER_THREAD), NOT_READY);
+    CHECK_CU(cu.CtxPopCurrent(NULL));
+    CHECK_CU(cu.DevicePrimaryCtxRelease(0));
+    return NULL;
 }
 
-UNIT(fake_cuda_stream, nothing_is_submitted_to_a_stream_that_captures)
+UNIT(fake_cuda_stream, each_thread_has_a_default_stream_that_the_legacy_one_waits_for)
 {
     late l = open_late();
-    qi_cu_stream blocking;
-    qi_cu_graph graph;
-    CHECK_CU(cu.StreamBeginCapture(l.first, QI_CU_STREAM_CAPTURE_MODE_RELAXED));
-    CHECK_CODE(cu.MemsetD8Async(l.memory, 1, 8, l.first), STREAM_CAPTURE_ISOLATION);
-    fc_fixture_expect("fc-capture: cuMemsetD8Async");
-    CHECK_CODE(cu.StreamEndCapture(l.first, &graph), STREAM_CAPTURE_INVALIDATED);
-    CHECK_CU(cu.MemsetD8Async(l.memory, 1, 8, l.first));
-    CHECK_CU(cu.StreamCreate(&blocking, QI_CU_STREAM_DEFAULT));
-    CHECK_CU(cu.StreamBeginCapture(blocking, QI_CU_STREAM_CAPTURE_MODE_RELAXED));
-    CHECK_CODE(cu.MemsetD8Async(l.memory, 1, 8, NULL), STREAM_CAPTURE_IMPLICIT);
-    CHECK_CU(cu.StreamEndCapture(blocking, &graph));
-    CHECK_CU(cu.StreamDestroy(blocking));
+    pthread_t thread;
+    CHECK_CU(cu.MemsetD8Async(l.memory, 1, 8, PER_THREAD));
+    CHECK(!pthread_create(&thread, NULL, fill_own, &l));
+    CHECK(!pthread_join(thread, NULL));
+    CHECK_EQ(fc_pending(), 2);
+    CHECK_CU(cu.StreamSynchronize(PER_THREAD)); /* both end at the same time */
+    CHECK_CU(cu.StreamQuery(PER_THREAD));
+    CHECK_CU(cu.MemsetD8Async(l.memory, 1, 8, PER_THREAD));
+    CHECK_CU(cu.MemsetD8Async(l.memory, 3, 8, NULL));
+    CHECK_CU(cu.MemsetD8Async(l.memory + 8, 4, 8, PER_THREAD));
+    fc_advance(2);
+    CHECK_EQ(fc_pending(), 1);
+    CHECK_EQ(fc_live(FC_STREAM), 2); /* default streams do not count */
+    CHECK_CODE(cu.StreamDestroy(PER_THREAD), INVALID_HANDLE);
+    fc_fixture_expect("fc-handle");
     CHECK_CU(cu.CtxSynchronize());
     close_late(&l);
 }
@@ -327,13 +319,21 @@ UNIT(fake_cuda_stream, the_context_waits_for_streams_that_were_destroyed)
     close_late(&l);
 }
 
-UNIT(fake_cuda_stream, freeing_waits)
+UNIT(fake_cuda_stream, freeing_may_not_wait_and_is_noticed)
 {
     late l = open_late();
     qi_cu_ptr pointer;
+    void *pinned;
+    CHECK_CU(cu.MemHostAlloc(&pinned, 64, 0));
+    CHECK_CU(cu.MemsetD8Async((uintptr_t)pinned, 1, 64, l.first));
+    CHECK_CU(cu.MemFreeHost(pinned));
+    fc_fixture_expect("fc-in-use: cuMemFreeHost");
     CHECK_CU(cu.MemAlloc(&pointer, 64));
     CHECK_CU(cu.MemsetD8Async(pointer, 1, 64, l.first));
     CHECK_CU(cu.MemFree(pointer));
-    CHECK_EQ(fc_pending(), 0);
-    close_late(&l);
+    fc_fixture_expect("fc-in-use: cuMemFree_v2");
+    CHECK_EQ(fc_pending(), 1);
+    fc_lose(0, QI_CUDA_ERROR_ILLEGAL_ADDRESS); /* otherwise its work would do so */
+    CHECK_CODE(cu.CtxPopCurrent(NULL), ILLEGAL_ADDRESS);
+    CHECK_CODE(cu.DevicePrimaryCtxRelease(0), ILLEGAL_ADDRESS);
 }

@@ -1,0 +1,376 @@
+/*
+ * fake_cuda_capture.c - the fake CUDA driver: what captures of streams forbid, by their mode, to
+ * which threads, and what invalidates them.
+ */
+#include "tests/support/cuda/fixture.h"
+#include "tests/support/unit.h"
+
+#include <pthread.h>
+
+#define PER_THREAD ((qi_cu_stream)(uintptr_t)QI_CU_STREAM_PER_THREAD)
+#define GLOBAL QI_CU_STREAM_CAPTURE_MODE_GLOBAL
+#define THREAD_LOCAL QI_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+#define RELAXED QI_CU_STREAM_CAPTURE_MODE_RELAXED
+#define MODES 3u
+
+static qi_cu_stream capturing, blocking, other; /* the first and the last are non-blocking */
+static qi_cu_event event;
+static qi_cu_ptr memory;
+
+static qi_cu_context begin(uint32_t flags)
+{
+    qi_cu_context context = fc_fixture_open(&(fc_options){.flags = flags});
+    CHECK_CU(cu.StreamCreate(&capturing, QI_CU_STREAM_NON_BLOCKING));
+    CHECK_CU(cu.StreamCreate(&blocking, QI_CU_STREAM_DEFAULT));
+    CHECK_CU(cu.StreamCreate(&other, QI_CU_STREAM_NON_BLOCKING));
+    CHECK_CU(cu.EventCreate(&event, QI_CU_EVENT_DISABLE_TIMING));
+    CHECK_CU(cu.EventRecord(event, other));
+    CHECK_CU(cu.MemAlloc(&memory, 4096));
+    return context;
+}
+
+static void end(void)
+{
+    CHECK_CU(cu.MemFree(memory));
+    CHECK_CU(cu.EventDestroy(event));
+    CHECK_CU(cu.StreamDestroy(other));
+    CHECK_CU(cu.StreamDestroy(blocking));
+    CHECK_CU(cu.StreamDestroy(capturing));
+    fc_fixture_close();
+}
+
+static void end_capture(qi_cu_stream stream, qi_cu_result expected)
+{
+    qi_cu_graph graph;
+    CHECK_EQ(cu.StreamEndCapture(stream, &graph), expected);
+}
+
+static void exchange(qi_cu_capture_mode mode, qi_cu_capture_mode before)
+{
+    CHECK_CU(cu.ThreadExchangeStreamCaptureMode(&mode));
+    CHECK_EQ(mode, before);
+}
+
+/* ---- a thread that makes one call ---------------------------------------------------------- */
+
+typedef struct caller {
+    qi_cu_context context;
+    qi_cu_capture_mode mode; /* of the thread */
+    qi_cu_result (*call)(void);
+    qi_cu_result result;
+} caller;
+
+static void *run(void *user)
+{
+    caller *c = user;
+    qi_cu_capture_mode mode = c->mode;
+    CHECK_CU(cu.CtxPushCurrent(c->context));
+    exchange(mode, GLOBAL);
+    c->result = c->call();
+    exchange(GLOBAL, mode);
+    CHECK_CU(cu.CtxPopCurrent(NULL));
+    return NULL;
+}
+
+/* The result of a call in a thread of this mode: another one, or this one. */
+static qi_cu_result result_in(bool elsewhere, caller c)
+{
+    pthread_t thread;
+    if (elsewhere) {
+        CHECK(!pthread_create(&thread, NULL, run, &c));
+        CHECK(!pthread_join(thread, NULL));
+    } else {
+        run(&c);
+    }
+    return c.result;
+}
+
+/* ---- unsafe calls -------------------------------------------------------------------------- */
+
+static qi_cu_result allocate(void)
+{
+    qi_cu_ptr pointer = 0;
+    qi_cu_result result = cu.MemAlloc(&pointer, 64);
+    if (!result)
+        CHECK_CU(cu.MemFree(pointer));
+    return result;
+}
+
+/* As the documentation of the modes has it. */
+static bool is_permitted(qi_cu_capture_mode capture, bool elsewhere, qi_cu_capture_mode thread)
+{
+    if (thread == RELAXED || capture == RELAXED)
+        return true;
+    return elsewhere && (capture == THREAD_LOCAL || thread == THREAD_LOCAL);
+}
+
+UNIT(fake_cuda_capture, modes_decide_who_may_make_unsafe_calls)
+{
+    qi_cu_context context = begin(0);
+    for (qi_cu_capture_mode capture = 0; capture < MODES; capture++)
+        for (qi_cu_capture_mode thread = 0; thread < MODES; thread++)
+            for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
+                bool permitted = is_permitted(capture, elsewhere, thread);
+                CHECK_CU(cu.StreamBeginCapture(capturing, capture));
+                CHECK_EQ(result_in(elsewhere, (caller){context, thread, allocate, 0}),
+                         permitted ? QI_CUDA_SUCCESS : QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+                end_capture(capturing, permitted ? 0 : QI_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+            }
+    CHECK_EQ(fc_message_count(), 0);
+    end();
+}
+
+static qi_cu_result query_event(void)
+{
+    return cu.EventQuery(event);
+}
+
+/* Each call alone must invalidate a capture, before it looks at its arguments. */
+#define CHECK_UNSAFE(call)                                                                         \
+    do {                                                                                           \
+        CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL));                                        \
+        CHECK_CODE(call, STREAM_CAPTURE_UNSUPPORTED);                                              \
+        end_capture(capturing, QI_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);                          \
+    } while (0)
+
+UNIT(fake_cuda_capture, calls_that_allocate_free_copy_or_wait_are_unsafe)
+{
+    (void)begin(0);
+    CHECK_UNSAFE(allocate());
+    CHECK_UNSAFE(cu.MemAllocManaged(NULL, 0, 0));
+    CHECK_UNSAFE(cu.MemFree(memory));
+    CHECK_UNSAFE(cu.MemHostAlloc(NULL, 0, 0));
+    CHECK_UNSAFE(cu.MemFreeHost(NULL));
+    CHECK_UNSAFE(cu.MemHostRegister(NULL, 0, 0));
+    CHECK_UNSAFE(cu.MemHostUnregister(NULL));
+    CHECK_UNSAFE(cu.Array3DCreate(NULL, NULL));
+    CHECK_UNSAFE(cu.ArrayDestroy(NULL));
+    CHECK_UNSAFE(cu.MipmappedArrayCreate(NULL, NULL, 0));
+    CHECK_UNSAFE(cu.MipmappedArrayDestroy(NULL));
+    CHECK_UNSAFE(cu.MemcpyHtoD(memory, NULL, 0));
+    CHECK_UNSAFE(cu.MemcpyDtoH(NULL, memory, 0));
+    CHECK_UNSAFE(cu.MemcpyDtoD(memory, memory, 0));
+    CHECK_UNSAFE(cu.MemcpyPeer(memory, NULL, memory, NULL, 0));
+    CHECK_UNSAFE(cu.Memcpy2D(NULL));
+    CHECK_UNSAFE(cu.Memcpy3D(NULL));
+    CHECK_UNSAFE(cu.MemsetD8(memory, 0, 0));
+    CHECK_UNSAFE(cu.MemsetD32(memory, 0, 0));
+    CHECK_UNSAFE(cu.StreamCreate(NULL, 0));
+    CHECK_UNSAFE(cu.StreamQuery(other));
+    CHECK_UNSAFE(cu.StreamSynchronize(other));
+    CHECK_UNSAFE(query_event());
+    CHECK_UNSAFE(cu.EventSynchronize(event));
+    end();
+}
+
+static qi_cu_result make_page(void)
+{
+    qi_cu_handle handle;
+    qi_cu_ptr pointer = fc_mapped(FC_PIECE, &handle);
+    fc_unmapped(pointer, FC_PIECE, handle);
+    return 0;
+}
+
+UNIT(fake_cuda_capture, virtual_memory_is_unsafe_if_the_test_asks_for_it)
+{
+    (void)begin(0);
+    CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL));
+    CHECK_CU(make_page());
+    end_capture(capturing, 0);
+    end();
+    (void)begin(FC_UNSAFE_CALLS);
+    CHECK_UNSAFE(cu.MemCreate(NULL, 0, NULL, 0));
+    CHECK_UNSAFE(cu.MemRelease(0));
+    CHECK_UNSAFE(cu.MemAddressReserve(NULL, 0, 0, 0, 0));
+    CHECK_UNSAFE(cu.MemAddressFree(0, 0));
+    CHECK_UNSAFE(cu.MemMap(0, 0, 0, 0, 0));
+    CHECK_UNSAFE(cu.MemUnmap(0, 0));
+    CHECK_UNSAFE(cu.MemSetAccess(0, 0, NULL, 0));
+    CHECK_UNSAFE(cu.MemMapArrayAsync(NULL, 0, other));
+    CHECK_UNSAFE(cu.EventDestroy(event));
+    CHECK_UNSAFE(cu.StreamDestroy(other));
+    CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL));
+    exchange(RELAXED, GLOBAL);
+    CHECK_CU(make_page());
+    exchange(GLOBAL, RELAXED);
+    end_capture(capturing, 0);
+    end();
+}
+
+/* ---- conflicts, whatever the modes --------------------------------------------------------- */
+
+static qi_cu_result synchronize_context(void)
+{
+    return cu.CtxSynchronize();
+}
+
+static qi_cu_result synchronize_capturing(void)
+{
+    return cu.StreamSynchronize(capturing);
+}
+
+static qi_cu_result query_capturing(void)
+{
+    return cu.StreamQuery(capturing);
+}
+
+UNIT(fake_cuda_capture, waiting_for_a_capture_or_its_context_breaks_it_in_every_mode)
+{
+    static qi_cu_result (*const calls[])(void) = {synchronize_context, synchronize_capturing,
+                                                  query_capturing};
+    qi_cu_context context = begin(0);
+    for (qi_cu_capture_mode mode = 0; mode < MODES; mode++)
+        for (int elsewhere = 0; elsewhere < 2; elsewhere++)
+            for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+                CHECK_CU(cu.StreamBeginCapture(capturing, mode));
+                CHECK_EQ(result_in(elsewhere, (caller){context, RELAXED, calls[i], 0}),
+                         QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+                end_capture(capturing, QI_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+            }
+    CHECK_CU(cu.CtxSynchronize());
+    end();
+}
+
+UNIT(fake_cuda_capture, other_contexts_may_be_waited_for)
+{
+    qi_cu_context made;
+    (void)begin(0);
+    CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL));
+    CHECK_CU(cu.CtxCreate(&made, 0, 0));
+    CHECK_CU(cu.CtxSynchronize());
+    CHECK_CU(cu.CtxDestroy(made));
+    end_capture(capturing, 0);
+    end();
+}
+
+static qi_cu_result fill_legacy(void)
+{
+    return cu.MemsetD8Async(memory, 1, 8, NULL);
+}
+
+static qi_cu_result copy_now(void)
+{
+    uint64_t value = 0;
+    return cu.MemcpyHtoD(memory, &value, sizeof value);
+}
+
+static qi_cu_result query_legacy(void)
+{
+    return cu.StreamQuery(NULL);
+}
+
+static qi_cu_result record_legacy(void)
+{
+    return cu.EventRecord(event, NULL);
+}
+
+UNIT(fake_cuda_capture, the_legacy_stream_breaks_captures_of_blocking_streams)
+{
+    static qi_cu_result (*const calls[])(void) = {fill_legacy, copy_now, query_legacy,
+                                                  record_legacy};
+    qi_cu_context context = begin(0);
+    for (int elsewhere = 0; elsewhere < 2; elsewhere++)
+        for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+            caller c = {context, RELAXED, calls[i], 0};
+            CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL)); /* non-blocking: not concerned */
+            CHECK_EQ(result_in(elsewhere, c), QI_CUDA_SUCCESS);
+            end_capture(capturing, 0);
+            CHECK_CU(cu.StreamBeginCapture(blocking, RELAXED));
+            CHECK_EQ(result_in(elsewhere, c), QI_CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+            end_capture(blocking, QI_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+        }
+    CHECK_EQ(fc_message_count(), 0);
+    end();
+}
+
+UNIT(fake_cuda_capture, asking_breaks_nothing)
+{
+    qi_cu_capture_status status;
+    (void)begin(0);
+    CHECK_CU(cu.StreamBeginCapture(blocking, GLOBAL));
+    CHECK_CODE(cu.StreamIsCapturing(NULL, &status), STREAM_CAPTURE_IMPLICIT);
+    CHECK_CU(cu.StreamIsCapturing(blocking, &status));
+    CHECK_EQ(status, QI_CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    CHECK_CU(cu.StreamIsCapturing(other, &status));
+    CHECK_EQ(status, QI_CU_STREAM_CAPTURE_STATUS_NONE);
+    end_capture(blocking, 0);
+    CHECK_CU(cu.StreamIsCapturing(NULL, &status));
+    CHECK_EQ(status, QI_CU_STREAM_CAPTURE_STATUS_NONE);
+    end();
+}
+
+/* ---- beginning, ending --------------------------------------------------------------------- */
+
+UNIT(fake_cuda_capture, a_capture_begins_and_ends_once_and_in_its_thread)
+{
+    qi_cu_capture_status status;
+    qi_cu_graph graph;
+    (void)begin(0);
+    CHECK_CODE(cu.StreamBeginCapture(NULL, GLOBAL), INVALID_VALUE);
+    CHECK_CODE(cu.StreamBeginCapture((qi_cu_stream)(uintptr_t)QI_CU_STREAM_LEGACY, GLOBAL),
+               INVALID_VALUE);
+    CHECK_CODE(cu.StreamBeginCapture(capturing, MODES), INVALID_VALUE);
+    CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL));
+    CHECK_CODE(cu.StreamBeginCapture(capturing, GLOBAL), INVALID_VALUE);
+    CHECK_CODE(query_event(), STREAM_CAPTURE_UNSUPPORTED);
+    CHECK_CU(cu.StreamIsCapturing(capturing, &status));
+    CHECK_EQ(status, QI_CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+    CHECK_CODE(cu.StreamEndCapture(capturing, &graph), STREAM_CAPTURE_INVALIDATED);
+    CHECK_CODE(cu.StreamEndCapture(capturing, &graph), INVALID_VALUE);
+    end();
+}
+
+static qi_cu_result end_here(void)
+{
+    qi_cu_graph graph;
+    return cu.StreamEndCapture(capturing, &graph);
+}
+
+UNIT(fake_cuda_capture, only_a_relaxed_capture_ends_in_another_thread)
+{
+    qi_cu_context context = begin(0);
+    for (qi_cu_capture_mode mode = 0; mode < MODES; mode++) {
+        CHECK_CU(cu.StreamBeginCapture(capturing, mode));
+        CHECK_EQ(result_in(true, (caller){context, GLOBAL, end_here, 0}),
+                 mode == RELAXED ? QI_CUDA_SUCCESS : QI_CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+        if (mode != RELAXED)
+            end_capture(capturing, 0);
+    }
+    end();
+}
+
+UNIT(fake_cuda_capture, nothing_is_submitted_to_a_stream_that_captures)
+{
+    qi_cu_stream gone;
+    (void)begin(0);
+    CHECK_CU(cu.StreamBeginCapture(capturing, RELAXED));
+    CHECK_CODE(cu.MemsetD8Async(memory, 1, 8, capturing), STREAM_CAPTURE_ISOLATION);
+    fc_fixture_expect("fc-capture: cuMemsetD8Async");
+    end_capture(capturing, QI_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    CHECK_CU(cu.MemsetD8Async(memory, 1, 8, capturing));
+    CHECK_CU(cu.StreamCreate(&gone, 0));
+    CHECK_CU(cu.StreamBeginCapture(gone, RELAXED));
+    CHECK_CU(cu.StreamDestroy(gone));
+    fc_fixture_expect("fc-capture: cuStreamDestroy_v2");
+    end();
+}
+
+static qi_cu_result query_own(void)
+{
+    return cu.StreamQuery(PER_THREAD);
+}
+
+UNIT(fake_cuda_capture, the_default_stream_of_a_thread_captures)
+{
+    qi_cu_context context = begin(0);
+    CHECK_CU(cu.StreamBeginCapture(PER_THREAD, RELAXED));
+    CHECK_EQ(result_in(true, (caller){context, RELAXED, query_own, 0}), QI_CUDA_SUCCESS);
+    end_capture(PER_THREAD, 0);
+    CHECK_CU(cu.StreamBeginCapture(PER_THREAD, RELAXED));
+    CHECK_CODE(query_own(), STREAM_CAPTURE_UNSUPPORTED);
+    end_capture(PER_THREAD, QI_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    CHECK_CU(cu.StreamBeginCapture(PER_THREAD, RELAXED));
+    CHECK_CODE(query_legacy(), STREAM_CAPTURE_IMPLICIT); /* it is a blocking stream */
+    end_capture(PER_THREAD, QI_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    end();
+}
