@@ -3,6 +3,7 @@
  * memory.
  */
 #include <string.h>
+#include <time.h>
 
 #include "backends/cuda/page.h"
 #include "src/base/result.h"
@@ -111,36 +112,86 @@ static bool merge(qi_cu_access_desc *list, uint32_t *count, const qi_cu_access_d
     return true;
 }
 
-/* Sets access for everything that is mapped. */
-static quire_result set_all(qi_cuda *cuda, const qi_cuda_page *page, const qi_cu_access_desc *all,
-                            uint32_t count)
+/* The pauses double from the first to the longest: about a second in all. */
+enum { FIRST_PAUSE_NS = 50000, MAX_DOUBLINGS = 9, MAX_PAUSES = 47 };
+
+bool qi_cuda_retry_access(qi_cu_result code, uint32_t *pauses, pthread_mutex_t *held)
 {
-    qi_cu_result code = cuda->f.MemSetAccess(page->reserved, page->padded, all, count);
+    if (code != QI_CUDA_ERROR_NOT_READY || *pauses == MAX_PAUSES)
+        return false;
+    uint32_t doublings = *pauses < MAX_DOUBLINGS ? *pauses : MAX_DOUBLINGS;
+    const struct timespec time = {.tv_nsec = (long)FIRST_PAUSE_NS << doublings};
+    ++*pauses;
+    if (held)
+        pthread_mutex_unlock(held);
+    nanosleep(&time, NULL);
+    if (held)
+        pthread_mutex_lock(held);
+    return true;
+}
+
+qi_cu_result qi_cuda_set_access(const qi_cuda *cuda, qi_cu_ptr at, uint64_t size,
+                                const qi_cu_access_desc *list, size_t count)
+{
+    qi_cu_result code = QI_CUDA_SUCCESS;
+    uint32_t pauses = 0;
+    do
+        code = cuda->f.MemSetAccess(at, size, list, count);
+    while (qi_cuda_retry_access(code, &pauses, NULL));
+    return code;
+}
+
+static quire_result report(const qi_cuda *cuda, qi_cu_result code, const qi_cuda_page *page,
+                           uint32_t count)
+{
     return code ? qi_cuda_fail(&cuda->f, code, "cuMemSetAccess of %s for %u locations",
                                qi_bytes(page->padded).text, count)
                 : QUIRE_SUCCESS;
 }
 
-/* Sets access for everything that is mapped, and records it for chunks that are mapped later. */
+/* The locations with access to an elastic page after a change. */
+typedef struct access_list {
+    qi_cu_access_desc access[QUIRE_CUDA_MAX_ACCESSES];
+    uint32_t count;
+} access_list;
+
+/* Requires the resize mutex. */
+static quire_result merge_all(const qi_cuda_elastic *elastic, const qi_cu_access_desc *all,
+                              uint32_t count, access_list *list)
+{
+    memcpy(list->access, elastic->access, sizeof list->access);
+    list->count = elastic->access_count;
+    for (uint32_t i = 0; i < count; i++)
+        if (!merge(list->access, &list->count, &all[i]))
+            return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                                "a page that grows has at most %u location%s with access",
+                                QUIRE_CUDA_MAX_ACCESSES);
+    return QUIRE_SUCCESS;
+}
+
+/*
+ * Sets access for everything that is mapped, and records it for chunks that are mapped later. Other
+ * threads may change the list and the size during a pause, so each attempt begins afresh.
+ */
 static quire_result set_elastic(qi_cuda *cuda, const qi_cuda_page *page,
                                 const qi_cu_access_desc *all, uint32_t count)
 {
     qi_cuda_elastic *elastic = page->elastic;
+    access_list list;
     quire_result result = QUIRE_SUCCESS;
+    qi_cu_result code = QI_CUDA_SUCCESS;
+    uint32_t pauses = 0;
     pthread_mutex_lock(&elastic->resize_mutex);
-    qi_cu_access_desc list[QUIRE_CUDA_MAX_ACCESSES];
-    uint32_t listed = elastic->access_count;
-    memcpy(list, elastic->access, sizeof list);
-    for (uint32_t i = 0; i < count && !result; i++)
-        if (!merge(list, &listed, &all[i]))
-            result = qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                                  "a page that grows has at most %u location%s with access",
-                                  QUIRE_CUDA_MAX_ACCESSES);
+    do {
+        result = merge_all(elastic, all, count, &list);
+        if (!result)
+            code = cuda->f.MemSetAccess(page->reserved, page->padded, all, count);
+    } while (!result && qi_cuda_retry_access(code, &pauses, &elastic->resize_mutex));
     if (!result)
-        result = set_all(cuda, page, all, count);
+        result = report(cuda, code, page, count);
     if (!result) {
-        memcpy(elastic->access, list, sizeof list);
-        elastic->access_count = listed;
+        memcpy(elastic->access, list.access, sizeof list.access);
+        elastic->access_count = list.count;
     }
     pthread_mutex_unlock(&elastic->resize_mutex);
     return result;
@@ -159,7 +210,10 @@ quire_result qi_cuda_page_set_access(qi_cuda *cuda, const qi_cuda_page *page,
             .flags = list[i].flags,
         };
     }
-    return page->elastic ? set_elastic(cuda, page, all, count) : set_all(cuda, page, all, count);
+    if (page->elastic)
+        return set_elastic(cuda, page, all, count);
+    return report(cuda, qi_cuda_set_access(cuda, page->reserved, page->padded, all, count), page,
+                  count);
 }
 
 quire_result quire_cuda_set_access(quire_memory *memory, quire_allocation allocation,

@@ -222,7 +222,7 @@ static qi_cu_result map(quire_cuda_multicast *m)
         return code;
     code = cuda->f.MemMap(m->reserved, m->size, 0, m->handle, 0);
     m->is_mapped = !code;
-    return code ? code : cuda->f.MemSetAccess(m->reserved, m->size, &access, 1);
+    return code ? code : qi_cuda_set_access(cuda, m->reserved, m->size, &access, 1);
 }
 
 /* Removes the remains of a failed attempt first. */

@@ -121,7 +121,8 @@ QUIRE_MUST_USE quire_result qi_cuda_virtual_map(qi_cuda *cuda, uint64_t alignmen
 /*
  * Maps `size` further bytes behind the mapped bytes of an elastic page and sets access: `count`
  * chunks from elastic->end up to *end. Does not change the page's record. On failure the caller
- * releases the chunks from elastic->end on. Requires the resize mutex.
+ * releases the chunks from elastic->end on. Requires the resize mutex. Releases and reacquires it
+ * while the driver is not ready.
  */
 QUIRE_MUST_USE quire_result qi_cuda_virtual_extend(qi_cuda *cuda, const qi_cuda_page *page,
                                                    uint64_t size, qi_cuda_chunk ***end,
@@ -139,6 +140,17 @@ uint32_t qi_cuda_list_access(const qi_cuda *cuda, const qi_cuda_kind *kind,
                              qi_cu_access_desc *list);
 
 /* ---- access.c --------------------------------------------------------------------------- */
+
+/*
+ * cuMemSetAccess may return NOT_READY while other threads submit work. If `code` is that, returns
+ * true after a pause, so that the caller repeats the call: for about a second, counted by *pauses,
+ * which begins at 0. Releases the mutex `held` during the pause; NULL: the caller holds none.
+ */
+bool qi_cuda_retry_access(qi_cu_result code, uint32_t *pauses, pthread_mutex_t *held);
+
+/* cuMemSetAccess with these retries. In the context, without a lock. */
+qi_cu_result qi_cuda_set_access(const qi_cuda *cuda, qi_cu_ptr at, uint64_t size,
+                                const qi_cu_access_desc *list, size_t count);
 
 /* quire_cuda_set_access for a page, with a valid list. In the context. */
 QUIRE_MUST_USE quire_result qi_cuda_page_set_access(qi_cuda *cuda, const qi_cuda_page *page,

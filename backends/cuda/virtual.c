@@ -90,15 +90,22 @@ static quire_result map_chunks(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at
     return QUIRE_SUCCESS;
 }
 
-/* Sets access in one call, which costs tens of microseconds whatever the size. */
+/*
+ * Sets access in one call, which costs tens of microseconds whatever the size. Releases and
+ * reacquires `held` (NULL: none) while the driver is not ready; the list may then have changed.
+ */
 static quire_result give_access(qi_cuda *cuda, const qi_cuda_page *page, qi_cu_ptr at,
-                                uint64_t size)
+                                uint64_t size, pthread_mutex_t *held)
 {
     qi_cu_access_desc made[QUIRE_CUDA_MAX_ACCESSES];
     const qi_cu_access_desc *list = page->elastic ? page->elastic->access : made;
-    uint32_t count = page->elastic ? page->elastic->access_count
-                                   : qi_cuda_list_access(cuda, &cuda->kinds[page->kind], made);
-    qi_cu_result code = count ? cuda->f.MemSetAccess(at, size, list, count) : QI_CUDA_SUCCESS;
+    qi_cu_result code = QI_CUDA_SUCCESS;
+    uint32_t pauses = 0;
+    do {
+        uint32_t count = page->elastic ? page->elastic->access_count
+                                       : qi_cuda_list_access(cuda, &cuda->kinds[page->kind], made);
+        code = count ? cuda->f.MemSetAccess(at, size, list, count) : QI_CUDA_SUCCESS;
+    } while (qi_cuda_retry_access(code, &pauses, held));
     return code ? qi_cuda_fail(&cuda->f, code, "cuMemSetAccess of %s", qi_bytes(size).text)
                 : QUIRE_SUCCESS;
 }
@@ -120,7 +127,7 @@ quire_result qi_cuda_virtual_map(qi_cuda *cuda, uint64_t alignment, qi_cuda_page
                             qi_bytes(size).text);
     quire_result result = map_chunks(cuda, page->chunks, page->reserved);
     if (!result)
-        result = give_access(cuda, page, page->reserved, page->padded);
+        result = give_access(cuda, page, page->reserved, page->padded, NULL);
     if (result)
         return result;
     page->address = page->reserved;
@@ -158,7 +165,7 @@ quire_result qi_cuda_virtual_extend(qi_cuda *cuda, const qi_cuda_page *page, uin
     quire_result result = take_chunks(cuda, page, size, end, count);
     if (!result)
         result = map_chunks(cuda, *first, at);
-    return result ? result : give_access(cuda, page, at, size);
+    return result ? result : give_access(cuda, page, at, size, &page->elastic->resize_mutex);
 }
 
 /* ---- destruction ------------------------------------------------------------------------ */

@@ -112,6 +112,10 @@ qi_cu_result fc_MemSetAccess(qi_cu_ptr pointer, size_t size, const qi_cu_access_
         result = QI_CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; !result && i < count; i++)
         result = check_desc(&desc[i], pointer, size);
+    if (!result && fc.busy_calls) {
+        fc.busy_calls--;
+        result = QI_CUDA_ERROR_NOT_READY;
+    }
     uint64_t end = pointer + size;
     for (uint32_t i = fc_span_search(pointer); !result && i < fc.span_count; i++) {
         fc_span *span = fc.spans[i];
@@ -122,6 +126,13 @@ qi_cu_result fc_MemSetAccess(qi_cu_ptr pointer, size_t size, const qi_cu_access_
         set_part(span, from, to, desc, count);
     }
     return fc_leave(result);
+}
+
+void fc_busy(uint64_t calls)
+{
+    fc_lock();
+    fc.busy_calls = calls;
+    fc_unlock();
 }
 
 qi_cu_result fc_MemGetAccess(unsigned long long *flags, const qi_cu_location *location,

@@ -147,6 +147,7 @@ void fc_heal(void)
 {
     fc_lock();
     fc.fault_count = fc.hidden_count = 0;
+    fc.busy_calls = 0;
     fc.failure = (fc_failure){0};
     memset(fc.slow_us, 0, sizeof fc.slow_us);
     fc_unlock();

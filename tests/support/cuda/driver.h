@@ -85,6 +85,7 @@ typedef struct fc_driver {
     fc_failure failure;
     qi_cu_result after; /* the error that the running call returns after doing its work */
     uint32_t slow_us[FC_CALL_COUNT];
+    uint64_t busy_calls; /* further calls of cuMemSetAccess that return NOT_READY */
     fc_call hidden[FC_MAX_HIDDEN];
     uint32_t hidden_count;
 

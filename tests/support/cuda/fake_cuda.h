@@ -206,6 +206,10 @@ void fc_set_capacity(int device, uint64_t bytes);
 /* Sets the bytes of a device that other processes use. */
 void fc_set_others(int device, uint64_t bytes);
 
+/* Makes the next `calls` calls of cuMemSetAccess return NOT_READY, as drivers do for a while when
+   other threads submit work. */
+void fc_busy(uint64_t calls);
+
 /* ---- the clock ---------------------------------------------------------------------------- */
 
 /* Advances the clock and runs the work whose time has come, in order. */
@@ -253,6 +257,7 @@ uint32_t fc_depth(void);
     X(hide)                                                                                        \
     X(set_capacity)                                                                                \
     X(set_others)                                                                                  \
+    X(busy)                                                                                        \
     X(advance)                                                                                     \
     X(pending)                                                                                     \
     X(address_of)                                                                                  \

@@ -121,6 +121,23 @@ UNIT(fake_cuda_virtual, access_is_given_by_pieces_and_counts_in_copies)
     fc_fixture_close();
 }
 
+UNIT(fake_cuda_virtual, a_busy_driver_sets_no_access_for_a_while)
+{
+    qi_cu_handle handle;
+    unsigned long long flags;
+    qi_cu_access_desc none = fc_for_device(0, QI_CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    (void)fc_fixture_open(NULL);
+    qi_cu_ptr pointer = fc_mapped(FC_PIECE, &handle);
+    fc_busy(2);
+    for (int i = 0; i < 2; i++)
+        CHECK_CODE(cu.MemSetAccess(pointer, FC_PIECE, &none, 1), NOT_READY);
+    CHECK_CU(cu.MemGetAccess(&flags, &none.location, pointer));
+    CHECK_EQ(flags, QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    CHECK_CU(cu.MemSetAccess(pointer, FC_PIECE, &none, 1));
+    fc_unmapped(pointer, FC_PIECE, handle);
+    fc_fixture_close();
+}
+
 UNIT(fake_cuda_virtual, a_mapping_begins_without_access)
 {
     uint64_t value = 1;
