@@ -37,6 +37,7 @@ typedef enum qi_cuda_page_type {
     QI_CUDA_PAGE_SHARED,      /* a memfd, mapped and registered */
     QI_CUDA_PAGE_EXTERNAL,    /* memory of another API, with one buffer over all of it */
     QI_CUDA_PAGE_BORROWED,    /* a pointer of the caller: never freed */
+    QI_CUDA_PAGE_POOLED,      /* from the device's pool */
     QI_CUDA_PAGE_TILES        /* one chunk without an address; arrays are mapped to parts of it */
 } qi_cuda_page_type;
 
@@ -138,7 +139,25 @@ bool qi_cuda_virtual_destroy(qi_cuda *cuda, qi_cuda_page *page);
 uint32_t qi_cuda_list_access(const qi_cuda *cuda, const qi_cuda_kind *kind,
                              qi_cu_access_desc *list);
 
+/* ---- pool.c: pages of the device's pool. In the context --------------------------------- */
+
+/* On failure the page holds what was created. */
+QUIRE_MUST_USE quire_result qi_cuda_pool_page_create(qi_cuda *cuda,
+                                                     const quire_page_request *request,
+                                                     qi_cuda_page *page);
+
+/* False: the driver refused, and the page can be destroyed later. */
+bool qi_cuda_pool_page_destroy(qi_cuda *cuda, qi_cuda_page *page);
+
 /* ---- access.c --------------------------------------------------------------------------- */
+
+/* INVALID_ARGUMENT if the location is unknown; or for a list, its length or flags, or if it names a
+   location twice. */
+QUIRE_MUST_USE quire_result qi_cuda_check_location(const quire_cuda_access *access);
+QUIRE_MUST_USE quire_result qi_cuda_check_accesses(const quire_cuda_access *list, uint32_t count);
+
+/* UNSUPPORTED if device `id` cannot access this one. In the context. */
+QUIRE_MUST_USE quire_result qi_cuda_check_peer(const qi_cuda *cuda, int id);
 
 /* quire_cuda_set_access for a page, with a valid list. In the context. */
 QUIRE_MUST_USE quire_result qi_cuda_page_set_access(qi_cuda *cuda, const qi_cuda_page *page,
@@ -175,7 +194,7 @@ void qi_cuda_page_close_descriptor(qi_cuda_page *page);
 QUIRE_MUST_USE quire_result qi_cuda_block_create(qi_cuda *cuda, const quire_page_request *request,
                                                  qi_cuda_page *page);
 
-/* Destroys allocated, locked, shared and borrowed pages. False: the rest can be retried. */
+/* Destroys allocated, pooled, locked, shared and borrowed pages. False: the rest can be retried. */
 bool qi_cuda_block_destroy(qi_cuda *cuda, qi_cuda_page *page);
 
 /* ---- external.c: memory of other APIs --------------------------------------------------- */

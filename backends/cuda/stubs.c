@@ -1,8 +1,9 @@
 /*
- * stubs.c - the functions of quire/cuda.h and quire/cuda_array.h in a build without the backend.
- * They zero their outputs and fail with UNSUPPORTED.
+ * stubs.c - the functions of quire/cuda.h, quire/cuda_array.h and quire/cuda_pool.h in a build
+ * without the backend. They zero their outputs and fail with UNSUPPORTED.
  */
 #include "quire/cuda_array.h"
+#include "quire/cuda_pool.h"
 #include "src/base/result.h"
 #include "src/base/stub.h"
 
@@ -54,6 +55,37 @@ quire_result quire_cuda_find_kind(quire_device *device, quire_cuda_page_kind pag
 quire_result quire_cuda_release_kept(quire_device *device)
 {
     UNUSED(device);
+    return refuse();
+}
+
+quire_result quire_cuda_pool_get_info(quire_device *device, quire_cuda_pool_info *info)
+{
+    UNUSED(device);
+    CLEAR(info, (quire_cuda_pool_info){0});
+    return refuse();
+}
+
+quire_result quire_cuda_pool_trim(quire_device *device, uint64_t keep)
+{
+    UNUSED(device);
+    UNUSED(keep);
+    return refuse();
+}
+
+quire_result quire_cuda_pool_set_access(quire_device *device, const quire_cuda_access *accesses,
+                                        uint32_t count)
+{
+    UNUSED(device);
+    UNUSED(accesses);
+    UNUSED(count);
+    return refuse();
+}
+
+quire_result quire_cuda_pool_get_access(quire_device *device, quire_cuda_access *access)
+{
+    UNUSED(device);
+    if (access)
+        access->flags = QUIRE_CUDA_NO_ACCESS;
     return refuse();
 }
 
