@@ -119,6 +119,8 @@ bool qi_cuda_block_destroy(qi_cuda *cuda, qi_cuda_page *page)
 {
     if (page->type == QI_CUDA_PAGE_POOLED)
         return qi_cuda_pool_page_destroy(cuda, page);
+    if (page->type == QI_CUDA_PAGE_OPENED)
+        return qi_cuda_ipc_destroy(cuda, page);
     qi_cu_result code = free_block(cuda, page);
     if (!code)
         code = free_locked(cuda, page);

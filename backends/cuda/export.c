@@ -93,7 +93,8 @@ static quire_result export_dma_buf(qi_cuda *cuda, const qi_cuda_page *page, int 
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "the page cannot be a dma-buf: it grows, and a dma-buf keeps its size");
     if (!cuda->capabilities.dma_buf || page->host || !page->address ||
-        page->type == QI_CUDA_PAGE_BORROWED || page->type == QI_CUDA_PAGE_POOLED)
+        page->type == QI_CUDA_PAGE_BORROWED || page->type == QI_CUDA_PAGE_POOLED ||
+        page->type == QI_CUDA_PAGE_OPENED)
         return qi_fail(
             QUIRE_ERROR_UNSUPPORTED,
             "the page cannot be a dma-buf: that requires support of driver and device, and a "

@@ -138,7 +138,7 @@ quire_result quire_cuda_get_range(quire_memory *memory, quire_allocation allocat
         .is_compressed = first && first->is_compressed,
         .is_rdma_capable = first && first->is_rdma_capable,
         .is_decompressible = first && first->is_decompressible,
-        .is_borrowed = page->type == QI_CUDA_PAGE_BORROWED,
+        .is_borrowed = page->type == QI_CUDA_PAGE_BORROWED || page->type == QI_CUDA_PAGE_OPENED,
         .export_types = page->types,
     };
     if (page->elastic)

@@ -38,6 +38,7 @@ typedef enum qi_cuda_page_type {
     QI_CUDA_PAGE_EXTERNAL,    /* memory of another API, with one buffer over all of it */
     QI_CUDA_PAGE_BORROWED,    /* a pointer of the caller: never freed */
     QI_CUDA_PAGE_POOLED,      /* from the device's pool */
+    QI_CUDA_PAGE_OPENED,      /* a block of another process, opened by its legacy handle */
     QI_CUDA_PAGE_TILES        /* one chunk without an address; arrays are mapped to parts of it */
 } qi_cuda_page_type;
 
@@ -194,7 +195,8 @@ void qi_cuda_page_close_descriptor(qi_cuda_page *page);
 QUIRE_MUST_USE quire_result qi_cuda_block_create(qi_cuda *cuda, const quire_page_request *request,
                                                  qi_cuda_page *page);
 
-/* Destroys allocated, pooled, locked, shared and borrowed pages. False: the rest can be retried. */
+/* Destroys pages of all types but those of virtual.c and external.c. False: the rest can be
+   retried. */
 bool qi_cuda_block_destroy(qi_cuda *cuda, qi_cuda_page *page);
 
 /* ---- external.c: memory of other APIs --------------------------------------------------- */
@@ -206,6 +208,15 @@ QUIRE_MUST_USE quire_result qi_cuda_check_uuid(const qi_cuda *cuda, const void *
 QUIRE_MUST_USE quire_result qi_cuda_external_import(qi_cuda *cuda, const quire_cuda_import *import,
                                                     int descriptor, qi_cuda_page *page);
 bool qi_cuda_external_destroy(qi_cuda *cuda, qi_cuda_page *page);
+
+/* ---- ipc.c: blocks of other processes. In the context ----------------------------------- */
+
+/* On failure the page holds what was opened. */
+QUIRE_MUST_USE quire_result qi_cuda_ipc_import(qi_cuda *cuda, const quire_cuda_import *import,
+                                               qi_cuda_page *page);
+
+/* Closes the block. False: the driver refused, and the page can be destroyed later. */
+bool qi_cuda_ipc_destroy(qi_cuda *cuda, qi_cuda_page *page);
 
 /* ---- import.c --------------------------------------------------------------------------- */
 

@@ -126,6 +126,14 @@ quire_result quire_cuda_export_fd(quire_memory *memory, quire_allocation allocat
     return refuse();
 }
 
+quire_result quire_cuda_export_ipc(quire_memory *memory, quire_allocation allocation, void *ipc)
+{
+    UNUSED(memory);
+    UNUSED(allocation);
+    UNUSED(ipc);
+    return refuse();
+}
+
 quire_result quire_cuda_export_fabric(quire_memory *memory, quire_allocation allocation,
                                       void *fabric)
 {

@@ -362,6 +362,21 @@ static void shared_pool(cuda_bench *b)
     CHECK_EQ(there.flags, QUIRE_CUDA_NO_ACCESS);
 }
 
+/* The sweep has one process. Calls of an export fail, and calls of an import, which the driver
+   refuses in the process that exported. */
+static void legacy_handle(cuda_bench *b)
+{
+    unsigned char ipc[QUIRE_CUDA_IPC_SIZE];
+    quire_allocation a, none;
+    quire_memory *m = start(b, QUIRE_CUDA_PLAIN);
+    if (!m)
+        return;
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000}, &a));
+    STEP(b, quire_cuda_export_ipc(m, a, ipc));
+    const quire_cuda_import import = {.type = QUIRE_CUDA_IMPORT_IPC, .ipc = ipc, .size = 2 * MIB};
+    CHECK(quire_cuda_import_range(m, &import, &none) != QUIRE_SUCCESS);
+}
+
 static void set_and_asked(cuda_bench *b)
 {
     quire_cuda_access set = {QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ};
@@ -545,6 +560,7 @@ static const scenario scenarios[] = {
     {"a dma-buf", NULL, 0, dma_buf},
     {"a retained handle imported", NULL, 0, retained},
     {"a pointer borrowed", NULL, 0, borrowed},
+    {"a legacy handle", NULL, 0, legacy_handle},
     {"memory of another API", NULL, FC_LATE, external},
     {"access", NULL, 0, set_and_asked},
     {"a multicast object", NULL, 0, multicast},

@@ -177,7 +177,7 @@ static void pool_calls(void)
 static void other_apis(void)
 {
     quire_cuda_import import = {.type = QUIRE_CUDA_IMPORT_FD, .size = 4096};
-    unsigned char fabric[QUIRE_CUDA_FABRIC_SIZE];
+    unsigned char fabric[QUIRE_CUDA_FABRIC_SIZE], ipc[QUIRE_CUDA_IPC_SIZE];
     quire_allocation made;
     uint64_t handle;
     int descriptor = 5;
@@ -189,6 +189,9 @@ static void other_apis(void)
     REFUSED_OUT(&b, INVALID, fabric, quire_cuda_export_fabric(memory, held, fabric));
     REFUSED_OUT(&b, INVALID, fabric, quire_cuda_export_fabric(NULL, held, fabric));
     REFUSED(&b, INVALID, quire_cuda_export_fabric(memory, held, NULL));
+    REFUSED_OUT(&b, INVALID, ipc, quire_cuda_export_ipc(memory, held, ipc));
+    REFUSED_OUT(&b, INVALID, ipc, quire_cuda_export_ipc(NULL, held, ipc));
+    REFUSED(&b, INVALID, quire_cuda_export_ipc(memory, held, NULL));
     descriptor = 5;
     REFUSED(&b, INVALID, quire_cuda_export_dma_buf(memory, held, &descriptor));
     CHECK_EQ(descriptor, -1);
