@@ -10,7 +10,7 @@
 
 /* ---- checks ----------------------------------------------------------------------------- */
 
-static quire_result check_location(const quire_cuda_access *access)
+quire_result qi_cuda_check_location(const quire_cuda_access *access)
 {
     if (access->location != QUIRE_CUDA_AT_DEVICE && access->location != QUIRE_CUDA_AT_HOST &&
         access->location != QUIRE_CUDA_AT_HOST_NUMA)
@@ -22,14 +22,14 @@ static quire_result check_location(const quire_cuda_access *access)
 }
 
 /* A list must not name a location twice, because the result would depend on the order. */
-static quire_result check_list(const quire_cuda_access *list, uint32_t count)
+quire_result qi_cuda_check_accesses(const quire_cuda_access *list, uint32_t count)
 {
     if (!count || count > QUIRE_CUDA_MAX_ACCESSES)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "access for %u location%s: 1 to %u are possible", count,
                             QUIRE_CUDA_MAX_ACCESSES);
     for (uint32_t i = 0; i < count; i++) {
-        quire_result result = check_location(&list[i]);
+        quire_result result = qi_cuda_check_location(&list[i]);
         if (result)
             return result;
         if (list[i].flags != QUIRE_CUDA_NO_ACCESS && list[i].flags != QUIRE_CUDA_READ &&
@@ -46,6 +46,19 @@ static quire_result check_list(const quire_cuda_access *list, uint32_t count)
 
 /* Refuses what is known to be impossible with its reason, because the driver reports "invalid"
    only. */
+quire_result qi_cuda_check_peer(const qi_cuda *cuda, int id)
+{
+    int can = 0;
+    qi_cu_result code = QI_CUDA_ERROR_NOT_SUPPORTED;
+    if (cuda->f.DeviceCanAccessPeer)
+        code = cuda->f.DeviceCanAccessPeer(&can, id, cuda->device);
+    if (code)
+        return qi_cuda_fail(&cuda->f, code, "cuDeviceCanAccessPeer of device %d", id);
+    return can ? QUIRE_SUCCESS
+               : qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "device %d cannot reach device %d", id,
+                              cuda->device);
+}
+
 static quire_result check_reach(const qi_cuda *cuda, const qi_cuda_page *page,
                                 const quire_cuda_access *access)
 {
@@ -56,15 +69,7 @@ static quire_result check_reach(const qi_cuda *cuda, const qi_cuda_page *page,
                               : QUIRE_SUCCESS;
     if (!is_device_page || access->id == cuda->device)
         return QUIRE_SUCCESS;
-    int can = 0;
-    qi_cu_result code = QI_CUDA_ERROR_NOT_SUPPORTED;
-    if (cuda->f.DeviceCanAccessPeer)
-        code = cuda->f.DeviceCanAccessPeer(&can, access->id, cuda->device);
-    if (code)
-        return qi_cuda_fail(&cuda->f, code, "cuDeviceCanAccessPeer of device %d", access->id);
-    return can ? QUIRE_SUCCESS
-               : qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "device %d cannot reach device %d",
-                              access->id, cuda->device);
+    return qi_cuda_check_peer(cuda, access->id);
 }
 
 /* Finds the page of an allocation. UNSUPPORTED unless it is a page of virtual memory management. */
@@ -224,7 +229,7 @@ quire_result quire_cuda_set_access(quire_memory *memory, quire_allocation alloca
                        "quire_cuda_set_access: memory or accesses is null");
     qi_cuda *cuda = NULL;
     qi_cuda_page *page = NULL;
-    quire_result result = check_list(accesses, count);
+    quire_result result = qi_cuda_check_accesses(accesses, count);
     if (!result)
         result = find_page(memory, allocation, &cuda, &page);
     if (!result)
@@ -249,7 +254,7 @@ quire_result quire_cuda_get_access(quire_memory *memory, quire_allocation alloca
     qi_cuda *cuda = NULL;
     qi_cuda_page *page = NULL;
     unsigned long long flags = 0;
-    quire_result result = check_location(access);
+    quire_result result = qi_cuda_check_location(access);
     if (!result)
         result = find_page(memory, allocation, &cuda, &page);
     if (!result && !cuda->f.MemGetAccess)

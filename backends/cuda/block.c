@@ -1,6 +1,6 @@
 /*
- * block.c - pages that the driver allocates as a whole: cuMemAlloc, managed and page-locked memory.
- * An exportable page-locked page is a memfd instead (shared.c).
+ * block.c - pages that the driver allocates as a whole: cuMemAlloc, managed and page-locked memory,
+ * and pools (pool.c). An exportable page-locked page is a memfd instead (shared.c).
  *
  * The driver aligns its allocations to at least 256 bytes. A device with a kind of cuMemAlloc
  * promises only that, and the core aligns within the pages. Pages of other devices honour the
@@ -106,6 +106,8 @@ quire_result qi_cuda_block_create(qi_cuda *cuda, const quire_page_request *reque
     if (is_locked)
         return request->exportable ? qi_cuda_shared_create(cuda, request, page)
                                    : create_locked(cuda, alignment, page);
+    if (cuda->kinds[page->kind].page_kind == QUIRE_CUDA_POOL)
+        return qi_cuda_pool_page_create(cuda, request, page);
     if (request->exportable)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
                                   "pages of memory kind %u cannot be exported", page->kind);
@@ -115,6 +117,10 @@ quire_result qi_cuda_block_create(qi_cuda *cuda, const quire_page_request *reque
 /* A borrowed page has none of the parts, so nothing is released for it. */
 bool qi_cuda_block_destroy(qi_cuda *cuda, qi_cuda_page *page)
 {
+    if (page->type == QI_CUDA_PAGE_POOLED)
+        return qi_cuda_pool_page_destroy(cuda, page);
+    if (page->type == QI_CUDA_PAGE_OPENED)
+        return qi_cuda_ipc_destroy(cuda, page);
     qi_cu_result code = free_block(cuda, page);
     if (!code)
         code = free_locked(cuda, page);

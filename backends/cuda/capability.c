@@ -42,6 +42,14 @@ static bool has_multicast_functions(const qi_cuda_functions *f)
            f->MulticastUnbind && f->MulticastGetGranularity;
 }
 
+static bool has_pool_functions(const qi_cuda_functions *f)
+{
+    return f->MemPoolCreate && f->MemPoolDestroy && f->MemPoolSetAttribute &&
+           f->MemPoolGetAttribute && f->MemPoolTrimTo && f->MemPoolSetAccess &&
+           f->MemPoolGetAccess && f->DeviceGetMemPool && f->DeviceGetDefaultMemPool &&
+           f->MemAllocFromPoolAsync && f->MemFreeAsync;
+}
+
 void qi_cuda_match_functions(const qi_cuda *cuda, qi_cuda_capabilities *o)
 {
     const qi_cuda_functions *f = &cuda->f;
@@ -54,6 +62,7 @@ void qi_cuda_match_functions(const qi_cuda *cuda, qi_cuda_capabilities *o)
     o->multicast &= o->virtual_memory && has_multicast_functions(f);
     o->host_numa &= o->virtual_memory && cuda->driver_version >= HOST_NUMA_DRIVER;
     o->host &= o->virtual_memory && cuda->driver_version >= HOST_DRIVER;
+    o->pools &= has_pool_functions(f);
     o->managed &= f->MemAllocManaged != NULL;
     bool has_arrays = o->virtual_memory && f->MemMapArrayAsync && f->Array3DCreate &&
                       f->ArrayDestroy && f->MipmappedArrayCreate && f->MipmappedArrayDestroy;
@@ -84,6 +93,7 @@ quire_result qi_cuda_query_capabilities(const qi_cuda *cuda, qi_cuda_capabilitie
                                                                             while work runs */
         {QI_CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, &o->host_register},
         {QI_CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED, &o->deferred_mapping_arrays},
+        {QI_CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, &o->pools},
         {QI_CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED, &o->sparse_arrays},
     };
     int value = 0;

@@ -6,12 +6,13 @@
  *   functions.c, result.c, context.c           the driver's library, its error codes, its context
  *   capability.c, kind.c, probe.c, device.c    what the device has and reports
  *   chunk.c, virtual.c, elastic.c, shared.c,   parts of pages
- *   block.c, external.c, import.c
+ *   block.c, pool.c, external.c, ipc.c,
+ *   import.c
  *   array.c, page_destroy.c, page.c, resize.c  arrays and pages
  *   copy.c, copy_pages.c, image.c,             entries of the backend table
  *   stream.c, stream_point.c, stream_copy.c
  *   access.c, export.c, info.c, multicast.c,   public calls
- *   stream_wrap.c
+ *   pool_share.c, stream_wrap.c
  *   open.c, table.c                            opening a device, the function table
  *
  * "In the context" means: between qi_cuda_enter and qi_cuda_leave on the calling thread. Most calls
@@ -53,6 +54,7 @@ typedef struct qi_cuda_capabilities {
     bool host_register;
     bool deferred_mapping_arrays;
     bool sparse_arrays;
+    bool pools;
     int numa_node;              /* the host node nearest to the device; -1 if unknown */
     uint64_t texture_alignment; /* bytes, of linear textures */
     uint64_t row_alignment;     /* bytes, of the rows of linear textures */
@@ -71,6 +73,13 @@ typedef struct qi_cuda_kind {
 typedef struct qi_cuda_chunk qi_cuda_chunk; /* page.h */
 typedef struct qi_cuda_page qi_cuda_page;   /* page.h */
 typedef struct qi_cuda_array qi_cuda_array; /* array.h */
+
+/* The memory pool of the device. Constant once the device is open. */
+typedef struct qi_cuda_pool {
+    quire_cuda_pool_options options;
+    qi_cu_pool handle;   /* NULL: the device has no pool pages */
+    qi_cu_stream stream; /* quire's own, in whose order pages are allocated and freed */
+} qi_cuda_pool;
 
 typedef struct qi_cuda {
     qi_host host;
@@ -92,6 +101,7 @@ typedef struct qi_cuda {
     quire_cuda_settings settings; /* defaults resolved; its pointers are not used after opening */
     int peers[QI_CUDA_MAX_PEERS];
     uint32_t peer_count;
+    qi_cuda_pool pool;
     qi_atomic_u32 fabric;      /* quire_cuda_fabric */
     qi_atomic_u32 fabric_code; /* CUresult of the last attempt to create a fabric handle */
 
@@ -165,6 +175,17 @@ qi_cu_allocation_prop qi_cuda_allocation_prop(const qi_cuda *cuda, const qi_cuda
    heap or overflows. */
 QUIRE_MUST_USE quire_result qi_cuda_round_size(const qi_cuda *cuda, uint32_t kind, uint64_t size,
                                                uint64_t *padded);
+
+/* ---- pool.c: pages of the pool are in page.h ------------------------------------------------ */
+
+QUIRE_MUST_USE quire_result qi_cuda_check_pool_options(const quire_cuda_settings *settings);
+
+/* Creates or finds the pool if the device has pool pages. In the context. On failure
+   qi_cuda_pool_close removes what was created. */
+QUIRE_MUST_USE quire_result qi_cuda_pool_open(qi_cuda *cuda);
+
+/* Destroys the stream, and the pool if it is quire's. Accepts a state without a pool. */
+void qi_cuda_pool_close(qi_cuda *cuda);
 
 /* ---- probe.c ---------------------------------------------------------------------------- */
 

@@ -17,6 +17,7 @@ static bool is_exportable(const qi_cuda *cuda)
     case QUIRE_CUDA_HOST:
     case QUIRE_CUDA_MANAGED:
     case QUIRE_CUDA_TILES:
+    case QUIRE_CUDA_POOL:
         return false;
     default:
         return cuda->capabilities.fd && cuda->capabilities.host_register;

@@ -93,11 +93,12 @@ static quire_result export_dma_buf(qi_cuda *cuda, const qi_cuda_page *page, int 
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "the page cannot be a dma-buf: it grows, and a dma-buf keeps its size");
     if (!cuda->capabilities.dma_buf || page->host || !page->address ||
-        page->type == QI_CUDA_PAGE_BORROWED)
+        page->type == QI_CUDA_PAGE_BORROWED || page->type == QI_CUDA_PAGE_POOLED ||
+        page->type == QI_CUDA_PAGE_OPENED)
         return qi_fail(
             QUIRE_ERROR_UNSUPPORTED,
             "the page cannot be a dma-buf: that requires support of driver and device, and a "
-            "device-local page that quire created");
+            "device-local page that quire created and not of a pool");
     if (qi_padding(page->address, (uint64_t)sysconf(_SC_PAGESIZE)))
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
                             "the page lies at %x: a dma-buf must begin at a page of the host",

@@ -109,6 +109,8 @@ quire_result qi_cuda_import_page(qi_cuda *cuda, const quire_page_request *reques
         return import_pointer(cuda, import, page);
     if (import->type == QUIRE_CUDA_IMPORT_EXTERNAL_FD)
         return import_external(cuda, import, page);
+    if (import->type == QUIRE_CUDA_IMPORT_IPC)
+        return qi_cuda_ipc_import(cuda, import, page);
     if (cuda->kinds[page->kind].is_virtual)
         return import_handle(cuda, request, page);
     return import_shared(cuda, request, import->descriptor, page);
@@ -136,6 +138,10 @@ static quire_result check_source(const quire_cuda_import *import)
         if (!import->pointer)
             return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an import of a null pointer");
         return QUIRE_SUCCESS;
+    case QUIRE_CUDA_IMPORT_IPC:
+        if (!import->ipc)
+            return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an import of a null legacy handle");
+        return QUIRE_SUCCESS;
     }
     return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "unknown import type %u",
                         (uint64_t)import->type);
@@ -147,8 +153,9 @@ static quire_result check_kind(const qi_cuda_kind *kind, const quire_cuda_import
     bool is_pool = kind->page_kind == QUIRE_CUDA_TILES;
     bool is_device = kind->description.flags & QUIRE_DEVICE_LOCAL;
     bool is_locked = kind->page_kind == QUIRE_CUDA_PINNED || kind->page_kind == QUIRE_CUDA_COMBINED;
-    bool is_imported =
-        import->type == QUIRE_CUDA_IMPORT_POINTER || import->type == QUIRE_CUDA_IMPORT_EXTERNAL_FD;
+    bool is_imported = import->type == QUIRE_CUDA_IMPORT_POINTER ||
+                       import->type == QUIRE_CUDA_IMPORT_EXTERNAL_FD ||
+                       import->type == QUIRE_CUDA_IMPORT_IPC;
     bool fits = is_imported                            ? is_device
                 : import->type == QUIRE_CUDA_IMPORT_FD ? kind->is_virtual || is_locked
                                                        : kind->is_virtual;

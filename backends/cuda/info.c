@@ -34,6 +34,7 @@ quire_result quire_cuda_get_info(quire_device *device, quire_cuda_info *info)
         .has_host = o->host,
         .has_deferred_arrays = o->deferred_mapping_arrays,
         .has_sparse_arrays = o->sparse_arrays,
+        .has_pools = o->pools,
         .numa_node = o->numa_node,
         .fabric = (quire_cuda_fabric)qi_atomic_load_acquire_u32(&cuda->fabric),
         .fabric_code = (int32_t)qi_atomic_load_u32(&cuda->fabric_code),
@@ -137,7 +138,7 @@ quire_result quire_cuda_get_range(quire_memory *memory, quire_allocation allocat
         .is_compressed = first && first->is_compressed,
         .is_rdma_capable = first && first->is_rdma_capable,
         .is_decompressible = first && first->is_decompressible,
-        .is_borrowed = page->type == QI_CUDA_PAGE_BORROWED,
+        .is_borrowed = page->type == QI_CUDA_PAGE_BORROWED || page->type == QI_CUDA_PAGE_OPENED,
         .export_types = page->types,
     };
     if (page->elastic)

@@ -115,8 +115,8 @@ static quire_result find_granularity(const qi_cuda *cuda, qi_cuda_kind *kind)
 /* ---- kinds ------------------------------------------------------------------------------ */
 
 static const char *const names[QUIRE_CUDA_PAGE_KINDS] = {
-    "device",   "plain",     "compressed", "registered", "pinned",
-    "combined", "host NUMA", "host",       "managed",    "tile pools",
+    "device",    "plain", "compressed", "registered", "pinned", "combined",
+    "host NUMA", "host",  "managed",    "tile pools", "pool",
 };
 
 static bool is_offered(const qi_cuda_capabilities *o, quire_cuda_page_kind page_kind)
@@ -132,6 +132,8 @@ static bool is_offered(const qi_cuda_capabilities *o, quire_cuda_page_kind page_
         return o->host;
     case QUIRE_CUDA_MANAGED:
         return o->managed;
+    case QUIRE_CUDA_POOL:
+        return o->pools;
     case QUIRE_CUDA_TILES:
         return o->deferred_mapping_arrays || o->sparse_arrays;
     default:
@@ -161,6 +163,7 @@ static qi_cuda_kind describe_kind(const qi_cuda *cuda, quire_cuda_page_kind page
         kind.description.flags = QUIRE_DEVICE_LOCAL | QUIRE_OBJECTS_ONLY;
         break;
     case QUIRE_CUDA_PLAIN:
+    case QUIRE_CUDA_POOL:
         kind.description.flags = QUIRE_DEVICE_LOCAL;
         break;
     case QUIRE_CUDA_COMBINED:

@@ -45,6 +45,8 @@ static quire_result check_settings(const quire_cuda_settings *s)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "numa_nodes is set and kinds lacks host NUMA pages");
     quire_result result = check_lists(s);
+    if (!result)
+        result = qi_cuda_check_pool_options(s);
     return result ? result : qi_check_unused(s, "quire_cuda_settings");
 }
 
@@ -52,7 +54,10 @@ static quire_result check_settings(const quire_cuda_settings *s)
 static void copy_settings(qi_cuda *cuda, const quire_cuda_settings *requested)
 {
     cuda->settings = *requested;
-    cuda->settings.peers = NULL; /* valid only until the call returns */
+    cuda->settings.peers = NULL; /* valid only until the call returns, as `pool` is */
+    cuda->settings.pool = NULL;
+    if (requested->pool)
+        cuda->pool.options = *requested->pool;
     cuda->peer_count = requested->peer_count;
     for (uint32_t i = 0; i < requested->peer_count; i++)
         cuda->peers[i] = requested->peers[i];

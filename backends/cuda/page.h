@@ -37,6 +37,8 @@ typedef enum qi_cuda_page_type {
     QI_CUDA_PAGE_SHARED,      /* a memfd, mapped and registered */
     QI_CUDA_PAGE_EXTERNAL,    /* memory of another API, with one buffer over all of it */
     QI_CUDA_PAGE_BORROWED,    /* a pointer of the caller: never freed */
+    QI_CUDA_PAGE_POOLED,      /* from the device's pool */
+    QI_CUDA_PAGE_OPENED,      /* a block of another process, opened by its legacy handle */
     QI_CUDA_PAGE_TILES        /* one chunk without an address; arrays are mapped to parts of it */
 } qi_cuda_page_type;
 
@@ -139,6 +141,16 @@ bool qi_cuda_virtual_destroy(qi_cuda *cuda, qi_cuda_page *page);
 uint32_t qi_cuda_list_access(const qi_cuda *cuda, const qi_cuda_kind *kind,
                              qi_cu_access_desc *list);
 
+/* ---- pool.c: pages of the device's pool. In the context --------------------------------- */
+
+/* On failure the page holds what was created. */
+QUIRE_MUST_USE quire_result qi_cuda_pool_page_create(qi_cuda *cuda,
+                                                     const quire_page_request *request,
+                                                     qi_cuda_page *page);
+
+/* False: the driver refused, and the page can be destroyed later. */
+bool qi_cuda_pool_page_destroy(qi_cuda *cuda, qi_cuda_page *page);
+
 /* ---- access.c --------------------------------------------------------------------------- */
 
 /*
@@ -151,6 +163,13 @@ bool qi_cuda_retry_access(qi_cu_result code, uint32_t *pauses, pthread_mutex_t *
 /* cuMemSetAccess with these retries. In the context, without a lock. */
 qi_cu_result qi_cuda_set_access(const qi_cuda *cuda, qi_cu_ptr at, uint64_t size,
                                 const qi_cu_access_desc *list, size_t count);
+/* INVALID_ARGUMENT if the location is unknown; or for a list, its length or flags, or if it names a
+   location twice. */
+QUIRE_MUST_USE quire_result qi_cuda_check_location(const quire_cuda_access *access);
+QUIRE_MUST_USE quire_result qi_cuda_check_accesses(const quire_cuda_access *list, uint32_t count);
+
+/* UNSUPPORTED if device `id` cannot access this one. In the context. */
+QUIRE_MUST_USE quire_result qi_cuda_check_peer(const qi_cuda *cuda, int id);
 
 /* quire_cuda_set_access for a page, with a valid list. In the context. */
 QUIRE_MUST_USE quire_result qi_cuda_page_set_access(qi_cuda *cuda, const qi_cuda_page *page,
@@ -187,7 +206,8 @@ void qi_cuda_page_close_descriptor(qi_cuda_page *page);
 QUIRE_MUST_USE quire_result qi_cuda_block_create(qi_cuda *cuda, const quire_page_request *request,
                                                  qi_cuda_page *page);
 
-/* Destroys allocated, locked, shared and borrowed pages. False: the rest can be retried. */
+/* Destroys pages of all types but those of virtual.c and external.c. False: the rest can be
+   retried. */
 bool qi_cuda_block_destroy(qi_cuda *cuda, qi_cuda_page *page);
 
 /* ---- external.c: memory of other APIs --------------------------------------------------- */
@@ -199,6 +219,15 @@ QUIRE_MUST_USE quire_result qi_cuda_check_uuid(const qi_cuda *cuda, const void *
 QUIRE_MUST_USE quire_result qi_cuda_external_import(qi_cuda *cuda, const quire_cuda_import *import,
                                                     int descriptor, qi_cuda_page *page);
 bool qi_cuda_external_destroy(qi_cuda *cuda, qi_cuda_page *page);
+
+/* ---- ipc.c: blocks of other processes. In the context ----------------------------------- */
+
+/* On failure the page holds what was opened. */
+QUIRE_MUST_USE quire_result qi_cuda_ipc_import(qi_cuda *cuda, const quire_cuda_import *import,
+                                               qi_cuda_page *page);
+
+/* Closes the block. False: the driver refused, and the page can be destroyed later. */
+bool qi_cuda_ipc_destroy(qi_cuda *cuda, qi_cuda_page *page);
 
 /* ---- import.c --------------------------------------------------------------------------- */
 

@@ -32,11 +32,18 @@ static quire_result check_peers(const qi_cuda *cuda)
     return QUIRE_SUCCESS;
 }
 
-/* Peers need virtual memory management: access to other pages cannot be set. */
+static bool has_settable_access(const qi_cuda *cuda, const qi_cuda_kind *kind)
+{
+    if (kind->page_kind == QUIRE_CUDA_POOL)
+        return cuda->pool.options.source == QUIRE_CUDA_POOL_OWN;
+    return kind->is_virtual && kind->page_kind != QUIRE_CUDA_TILES;
+}
+
+/* Peers need virtual memory management or a pool of quire: access to other pages is not set. */
 static quire_result check_virtual(const qi_cuda *cuda)
 {
     for (uint32_t i = 0; i < cuda->kind_count; i++)
-        if (cuda->kinds[i].is_virtual && cuda->kinds[i].page_kind != QUIRE_CUDA_TILES)
+        if (has_settable_access(cuda, &cuda->kinds[i]))
             return QUIRE_SUCCESS;
     return cuda->peer_count
                ? qi_fail_text(QUIRE_ERROR_UNSUPPORTED,

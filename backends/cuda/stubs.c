@@ -1,8 +1,9 @@
 /*
- * stubs.c - the functions of quire/cuda.h and quire/cuda_array.h in a build without the backend.
- * They zero their outputs and fail with UNSUPPORTED.
+ * stubs.c - the functions of quire/cuda.h, quire/cuda_array.h and quire/cuda_pool.h in a build
+ * without the backend. They zero their outputs and fail with UNSUPPORTED.
  */
 #include "quire/cuda_array.h"
+#include "quire/cuda_pool.h"
 #include "src/base/result.h"
 #include "src/base/stub.h"
 
@@ -57,6 +58,37 @@ quire_result quire_cuda_release_kept(quire_device *device)
     return refuse();
 }
 
+quire_result quire_cuda_pool_get_info(quire_device *device, quire_cuda_pool_info *info)
+{
+    UNUSED(device);
+    CLEAR(info, (quire_cuda_pool_info){0});
+    return refuse();
+}
+
+quire_result quire_cuda_pool_trim(quire_device *device, uint64_t keep)
+{
+    UNUSED(device);
+    UNUSED(keep);
+    return refuse();
+}
+
+quire_result quire_cuda_pool_set_access(quire_device *device, const quire_cuda_access *accesses,
+                                        uint32_t count)
+{
+    UNUSED(device);
+    UNUSED(accesses);
+    UNUSED(count);
+    return refuse();
+}
+
+quire_result quire_cuda_pool_get_access(quire_device *device, quire_cuda_access *access)
+{
+    UNUSED(device);
+    if (access)
+        access->flags = QUIRE_CUDA_NO_ACCESS;
+    return refuse();
+}
+
 quire_result quire_cuda_get_range(quire_memory *memory, quire_allocation allocation,
                                   quire_cuda_range *range)
 {
@@ -91,6 +123,14 @@ quire_result quire_cuda_export_fd(quire_memory *memory, quire_allocation allocat
     UNUSED(memory);
     UNUSED(allocation);
     CLEAR(descriptor, -1);
+    return refuse();
+}
+
+quire_result quire_cuda_export_ipc(quire_memory *memory, quire_allocation allocation, void *ipc)
+{
+    UNUSED(memory);
+    UNUSED(allocation);
+    UNUSED(ipc);
     return refuse();
 }
 

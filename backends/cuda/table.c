@@ -29,6 +29,7 @@ static void cuda_destroy(void *state)
                cuda->name);
     if (is_entered)
         qi_cuda_leave(cuda);
+    qi_cuda_pool_close(cuda);
     qi_cuda_release_state(cuda);
 }
 
@@ -84,12 +85,16 @@ static quire_result create_device(qi_cuda *cuda, const quire_device_options *opt
     quire_result result = qi_cuda_enter(cuda);
     if (!result) {
         result = qi_cuda_probe(cuda);
+        if (!result)
+            result = qi_cuda_pool_open(cuda);
         qi_cuda_leave(cuda);
     }
     if (!result)
         result = quire_device_create(choose_table(cuda), cuda, options, device);
-    if (result)
+    if (result) {
+        qi_cuda_pool_close(cuda);
         qi_cuda_release_state(cuda);
+    }
     return result;
 }
 

@@ -49,15 +49,39 @@ typedef enum quire_cuda_page_kind {
        managed access */
     QUIRE_CUDA_MANAGED,
     /* device-local, for objects only: tile pools, which hold CUDA arrays (quire/cuda_array.h) */
-    QUIRE_CUDA_TILES
+    QUIRE_CUDA_TILES,
+    /* device-local, from a memory pool of the driver that other libraries may use as well:
+       quire_cuda_settings.pool (quire/cuda_pool.h) */
+    QUIRE_CUDA_POOL
 } quire_cuda_page_kind;
 
-#define QUIRE_CUDA_PAGE_KINDS 10
+#define QUIRE_CUDA_PAGE_KINDS 11
 
 /* The bit of a page kind in a mask. */
 #define QUIRE_CUDA_KIND_BIT(page_kind) (UINT32_C(1) << (page_kind))
 
 /* ---- opening -------------------------------------------------------------------------------- */
+
+/* Which memory pool serves pages of kind QUIRE_CUDA_POOL. */
+typedef enum quire_cuda_pool_source {
+    QUIRE_CUDA_POOL_OWN = 0, /* quire creates the pool and destroys it with the device; all peers of
+                                the settings may read and write its memory */
+    QUIRE_CUDA_POOL_OF_CALLER, /* the caller's: `pool`, with memory of this device */
+    QUIRE_CUDA_POOL_CURRENT,   /* the device's current pool at the time of opening: that of
+                                  cuMemAllocAsync */
+    QUIRE_CUDA_POOL_DEFAULT    /* the device's default pool */
+} quire_cuda_pool_source;
+
+/* quire never destroys a pool that it did not create, and does not change its attributes. Such a
+   pool must outlive the device. */
+typedef struct quire_cuda_pool_options {
+    quire_cuda_pool_source source;
+    void *pool;         /* CUmemoryPool of QUIRE_CUDA_POOL_OF_CALLER; otherwise NULL */
+    uint64_t max_bytes; /* of QUIRE_CUDA_POOL_OWN: its maximum size, driver 12.2; 0: no limit */
+    uint64_t release_threshold; /* of QUIRE_CUDA_POOL_OWN: bytes that it keeps for later pages when
+                                   pages are released; 0: none */
+    uint64_t unused[4];         /* must be zero */
+} quire_cuda_pool_options;
 
 /* Options that open and wrap have in common. */
 typedef struct quire_cuda_settings {
@@ -96,6 +120,8 @@ typedef struct quire_cuda_settings {
     /* The caller ensures that no device works on a page that is released. Otherwise quire first
        waits for the work of the context, as cuMemFree does. It never waits for other contexts. */
     bool unsynchronized;
+    /* The pool of kind QUIRE_CUDA_POOL, which `kinds` must name; copied. NULL: all 0. */
+    const quire_cuda_pool_options *pool;
     uint64_t unused[4]; /* must be zero */
 } quire_cuda_settings;
 
@@ -154,6 +180,7 @@ typedef struct quire_cuda_info {
     bool has_host;
     bool has_deferred_arrays; /* with this or the next the device has tile pools */
     bool has_sparse_arrays;
+    bool has_pools;    /* the device has pages of kind QUIRE_CUDA_POOL on request */
     int32_t numa_node; /* host node nearest to the device; -1: unknown */
     quire_cuda_fabric fabric;
     int32_t fabric_code; /* CUresult of the refusal */

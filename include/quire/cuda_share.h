@@ -49,6 +49,23 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_export_dma_buf(quire_memory *me
                                                                 quire_allocation allocation,
                                                                 int *descriptor);
 
+#define QUIRE_CUDA_IPC_SIZE 64
+
+/*
+ * Writes the legacy handle (CUipcMemHandle) of a page of kind QUIRE_CUDA_PLAIN, or of
+ * QUIRE_CUDA_DEVICE on a device without virtual memory management: QUIRE_CUDA_IPC_SIZE bytes, which
+ * need no release. No intent is required. The handle names the whole block that cuMemAlloc
+ * returned, which is the page: quire_cuda_get_range has its size (padded_size) and the position of
+ * the allocation in it (page_offset).
+ *
+ * The page must live until every other process has freed what it imported. The driver may share
+ * other memory of this process as well if the page is not a multiple of 2 MiB. UNSUPPORTED: the
+ * page is not of cuMemAlloc (a page of virtual memory management, of a pool, an import), or the
+ * driver has no legacy handles.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_export_ipc(quire_memory *memory,
+                                                            quire_allocation allocation, void *ipc);
+
 /* ---- import --------------------------------------------------------------------------------- */
 
 typedef enum quire_cuda_import_type {
@@ -60,7 +77,13 @@ typedef enum quire_cuda_import_type {
     /* An opaque descriptor of memory of another API, such as from quire_vulkan_export_fd. For
        device-local kinds with addresses. Offsets are the same as in Vulkan: a range of the page
        lies at page_address plus its offset there. */
-    QUIRE_CUDA_IMPORT_EXTERNAL_FD
+    QUIRE_CUDA_IMPORT_EXTERNAL_FD,
+    /* A legacy handle of another process: from quire_cuda_export_ipc, or of any block of
+       cuMemAlloc. For device-local kinds with addresses. The page is the block, and is_borrowed;
+       freeing the allocation closes the handle. The process that made the handle cannot open it,
+       and one context of each device opens the handles of a process: otherwise UNSUPPORTED. The
+       same handle imported twice gives the same address. */
+    QUIRE_CUDA_IMPORT_IPC
 } quire_cuda_import_type;
 
 /* Memory that something else created. */
@@ -70,8 +93,10 @@ typedef struct quire_cuda_import {
     const void *fabric; /* FABRIC: QUIRE_CUDA_FABRIC_SIZE bytes */
     uint64_t handle;    /* HANDLE: quire owns it on success and releases it with the allocation */
     uint64_t pointer;   /* POINTER: must outlive the allocation */
+    const void *ipc;    /* IPC: QUIRE_CUDA_IPC_SIZE bytes */
     /* Bytes of the whole memory: padded_size of the exporter; for EXTERNAL_FD
-       VkMemoryAllocateInfo.allocationSize. Except for POINTER a multiple of the granularity. */
+       VkMemoryAllocateInfo.allocationSize. Except for POINTER and IPC a multiple of the
+       granularity. */
     uint64_t size;
     const char *name; /* copied; NULL: none */
     uint64_t user_data;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "quire/cuda_array.h"
+#include "quire/cuda_pool.h"
 #include "tests/support/cuda_bench.h"
 #include "tests/fault/fault.h"
 
@@ -74,6 +75,7 @@ RANGE_OF(combined, QUIRE_CUDA_COMBINED)
 RANGE_OF(host_numa, QUIRE_CUDA_HOST_NUMA)
 RANGE_OF(host, QUIRE_CUDA_HOST)
 RANGE_OF(managed, QUIRE_CUDA_MANAGED)
+RANGE_OF(pooled, QUIRE_CUDA_POOL)
 
 static void with_peers(cuda_bench *b)
 {
@@ -335,6 +337,46 @@ static void external(cuda_bench *b)
     STEP(b, quire_free(m, imported));
 }
 
+static void shared_pool(cuda_bench *b)
+{
+    static const int32_t peer = 1;
+    static const quire_cuda_pool_options options = {.max_bytes = 64 * MIB,
+                                                    .release_threshold = 8 * MIB};
+    const quire_cuda_settings settings = {
+        .kinds = CUDA_KIND(POOL), .pool = &options, .peers = &peer, .peer_count = 1};
+    quire_cuda_access there = {QUIRE_CUDA_AT_DEVICE, 1, QUIRE_CUDA_NO_ACCESS};
+    quire_cuda_pool_info info;
+    if (!cuda_bench_open(b, &settings))
+        return;
+    quire_memory *m = cuda_bench_memory(b, QUIRE_CUDA_POOL, &SMALL);
+    if (!m)
+        return;
+    range_of(b, m);
+    if (b->result)
+        return;
+    STEP(b, quire_cuda_pool_get_info(b->device, &info));
+    STEP(b, quire_cuda_pool_trim(b->device, 0));
+    STEP(b, quire_cuda_pool_set_access(b->device, &there, 1));
+    there.flags = QUIRE_CUDA_READ;
+    STEP(b, quire_cuda_pool_get_access(b->device, &there));
+    CHECK_EQ(there.flags, QUIRE_CUDA_NO_ACCESS);
+}
+
+/* The sweep has one process. Calls of an export fail, and calls of an import, which the driver
+   refuses in the process that exported. */
+static void legacy_handle(cuda_bench *b)
+{
+    unsigned char ipc[QUIRE_CUDA_IPC_SIZE];
+    quire_allocation a, none;
+    quire_memory *m = start(b, QUIRE_CUDA_PLAIN);
+    if (!m)
+        return;
+    STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000}, &a));
+    STEP(b, quire_cuda_export_ipc(m, a, ipc));
+    const quire_cuda_import import = {.type = QUIRE_CUDA_IMPORT_IPC, .ipc = ipc, .size = 2 * MIB};
+    CHECK(quire_cuda_import_range(m, &import, &none) != QUIRE_SUCCESS);
+}
+
 static void set_and_asked(cuda_bench *b)
 {
     quire_cuda_access set = {QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ};
@@ -499,6 +541,8 @@ static const scenario scenarios[] = {
     {"a page of a host node", NULL, FC_DIRTY, host_numa},
     {"a page of the host", NULL, FC_DIRTY, host},
     {"a managed page", NULL, FC_DIRTY, managed},
+    {"a page of a pool", NULL, FC_DIRTY | FC_LATE, pooled},
+    {"a pool that is shared", NULL, 0, shared_pool},
     {"copies of rows and between pages", NULL, FC_DIRTY | FC_LATE, copied},
     {"copies between devices", NULL, FC_DIRTY | FC_LATE, copied_to_peer},
     {"pages in chunks that are kept", NULL, FC_DIRTY, in_chunks},
@@ -516,6 +560,7 @@ static const scenario scenarios[] = {
     {"a dma-buf", NULL, 0, dma_buf},
     {"a retained handle imported", NULL, 0, retained},
     {"a pointer borrowed", NULL, 0, borrowed},
+    {"a legacy handle", NULL, 0, legacy_handle},
     {"memory of another API", NULL, FC_LATE, external},
     {"access", NULL, 0, set_and_asked},
     {"a multicast object", NULL, 0, multicast},
@@ -541,6 +586,8 @@ static const char *const ENDS[] = {
     "cuArrayDestroy",
     "cuMipmappedArrayDestroy",
     "cuDestroyExternalMemory",
+    "cuMemFreeAsync",
+    "cuMemPoolDestroy",
 };
 
 /* A driver with two devices that reach each other. */

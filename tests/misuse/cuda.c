@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "quire/cuda_array.h"
+#include "quire/cuda_pool.h"
 #include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
 
@@ -39,6 +40,25 @@ static void refuses(quire_result code, const quire_cuda_settings *settings)
     REFUSED_OUT(&b, code, device, quire_cuda_wrap(&wrap, &device));
 }
 
+/* Options of the pool that contradict each other. */
+static void pools(void)
+{
+    static int theirs;
+    const quire_cuda_pool_options wrong[] = {
+        {.source = (quire_cuda_pool_source)4},
+        {.source = QUIRE_CUDA_POOL_OF_CALLER},
+        {.source = QUIRE_CUDA_POOL_DEFAULT, .pool = &theirs},
+        {.source = QUIRE_CUDA_POOL_CURRENT, .max_bytes = 1},
+        {.source = QUIRE_CUDA_POOL_OF_CALLER, .pool = &theirs, .release_threshold = 1},
+        {.unused = {0, 0, 0, 1}},
+    };
+    const quire_cuda_pool_options plain = {.source = QUIRE_CUDA_POOL_OWN};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        refuses(INVALID, &(quire_cuda_settings){.kinds = QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_POOL),
+                                                .pool = &wrong[i]});
+    refuses(INVALID, &(quire_cuda_settings){.pool = &plain}); /* kinds lacks it */
+}
+
 static void opening(void)
 {
     static const int32_t twice[] = {1, 2, 1};
@@ -61,6 +81,7 @@ static void opening(void)
     refuses(INVALID, &(quire_cuda_settings){.peers = twice, .peer_count = 1000});
     refuses(INVALID, &(quire_cuda_settings){.kinds = QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_PINNED),
                                             .numa_nodes = 1});
+    pools();
     REFUSED_OUT(&b, INVALID, device, quire_cuda_wrap(NULL, &device));
     REFUSED(&b, INVALID, quire_cuda_wrap(&(quire_cuda_wrap_options){.context = &no_context}, NULL));
     REFUSED_OUT(&b, INVALID, device,
@@ -132,12 +153,31 @@ static void access(void)
     bench_end(&b);
 }
 
+static void pool_calls(void)
+{
+    quire_cuda_pool_info info;
+    quire_cuda_access access = {QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ_WRITE};
+    begin();
+    REFUSED_OUT(&b, INVALID, info, quire_cuda_pool_get_info(NULL, &info));
+    REFUSED_OUT(&b, INVALID, info, quire_cuda_pool_get_info(b.device, &info));
+    REFUSED(&b, INVALID, quire_cuda_pool_get_info(b.device, NULL));
+    REFUSED(&b, INVALID, quire_cuda_pool_trim(NULL, 0));
+    REFUSED(&b, INVALID, quire_cuda_pool_trim(b.device, UINT64_MAX));
+    REFUSED(&b, INVALID, quire_cuda_pool_set_access(NULL, &access, 1));
+    REFUSED(&b, INVALID, quire_cuda_pool_set_access(b.device, &access, 1));
+    REFUSED(&b, INVALID, quire_cuda_pool_set_access(b.device, NULL, 1));
+    REFUSED(&b, INVALID, quire_cuda_pool_get_access(NULL, &access));
+    REFUSED(&b, INVALID, quire_cuda_pool_get_access(b.device, &access));
+    REFUSED(&b, INVALID, quire_cuda_pool_get_access(b.device, NULL));
+    bench_end(&b);
+}
+
 /* ---- other processes and APIs --------------------------------------------------------------- */
 
 static void other_apis(void)
 {
     quire_cuda_import import = {.type = QUIRE_CUDA_IMPORT_FD, .size = 4096};
-    unsigned char fabric[QUIRE_CUDA_FABRIC_SIZE];
+    unsigned char fabric[QUIRE_CUDA_FABRIC_SIZE], ipc[QUIRE_CUDA_IPC_SIZE];
     quire_allocation made;
     uint64_t handle;
     int descriptor = 5;
@@ -149,6 +189,9 @@ static void other_apis(void)
     REFUSED_OUT(&b, INVALID, fabric, quire_cuda_export_fabric(memory, held, fabric));
     REFUSED_OUT(&b, INVALID, fabric, quire_cuda_export_fabric(NULL, held, fabric));
     REFUSED(&b, INVALID, quire_cuda_export_fabric(memory, held, NULL));
+    REFUSED_OUT(&b, INVALID, ipc, quire_cuda_export_ipc(memory, held, ipc));
+    REFUSED_OUT(&b, INVALID, ipc, quire_cuda_export_ipc(NULL, held, ipc));
+    REFUSED(&b, INVALID, quire_cuda_export_ipc(memory, held, NULL));
     descriptor = 5;
     REFUSED(&b, INVALID, quire_cuda_export_dma_buf(memory, held, &descriptor));
     CHECK_EQ(descriptor, -1);
@@ -227,12 +270,18 @@ static void streams(void)
 /* ---- the area ------------------------------------------------------------------------------- */
 
 static const misuse_case cases[] = {
-    {"opening", opening},     {"asking", asking},
-    {"access", access},       {"other APIs and processes", other_apis},
-    {"multicast", multicast}, {"arrays", arrays},
-    {"streams", streams},     {NULL, NULL},
+    {"opening", opening},
+    {"asking", asking},
+    {"access", access},
+    {"pools", pool_calls},
+    {"other APIs and processes", other_apis},
+    {"multicast", multicast},
+    {"arrays", arrays},
+    {"streams", streams},
+    {NULL, NULL},
 };
 
-static const char *const headers[] = {"cuda.h", "cuda_array.h", "cuda_share.h", NULL};
+static const char *const headers[] = {"cuda.h", "cuda_array.h", "cuda_pool.h", "cuda_share.h",
+                                      NULL};
 
 const misuse_area misuse_cuda = {"cuda", NULL, NULL, cases, headers};

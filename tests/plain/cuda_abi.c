@@ -404,6 +404,9 @@ static void numbers_are_the_same(void)
 #define qi_cu_location CUmemLocation
 #define qi_cu_allocation_prop CUmemAllocationProp
 #define qi_cu_access_desc CUmemAccessDesc
+#define qi_cu_access_flags CUmemAccess_flags
+#define qi_cu_pool_props CUmemPoolProps
+#define qi_cu_ipc_handle CUipcMemHandle
 #define qi_cu_multicast_prop CUmulticastObjectProp
 #define qi_cu_array3d_descriptor CUDA_ARRAY3D_DESCRIPTOR
 #define qi_cu_array_requirements CUDA_ARRAY_MEMORY_REQUIREMENTS

@@ -48,6 +48,8 @@ uint32_t cuda_bench_kinds(const fc_model *model)
     uint32_t kinds = CUDA_KIND(DEVICE) | CUDA_KIND(PLAIN) | CUDA_KIND(PINNED) | CUDA_KIND(COMBINED);
     if (model->features & FC_CONCURRENT_MANAGED)
         kinds |= CUDA_KIND(MANAGED);
+    if (model->features & FC_POOLS)
+        kinds |= CUDA_KIND(POOL);
     if (!(model->features & FC_VMM))
         return kinds;
     if (model->features & FC_COMPRESSION)

@@ -5,12 +5,12 @@
 #include "tests/support/cuda/pool.h"
 
 #define MAX_ATTRIBUTE QI_CU_MEMPOOL_ATTR_USED_MEM_HIGH
-#define PIECE (UINT64_C(2) << 20)
 #define MAX_SIZE_DRIVER 12020 /* the first with a maximum size */
 
-static uint64_t whole_pieces(uint64_t size)
+static uint64_t whole_pieces(const fc_pool *pool, uint64_t size)
 {
-    return (size + PIECE - 1) & ~(PIECE - 1);
+    uint64_t piece = fc.devices[pool->device].model.granularity;
+    return (size + piece - 1) & ~(piece - 1);
 }
 
 /* ---- bytes -------------------------------------------------------------------------------- */
@@ -30,7 +30,7 @@ static bool reserve(fc_pool *pool, uint64_t size)
 bool fc_pool_take(fc_pool *pool, uint64_t size)
 {
     if (size > fc.devices[pool->device].model.bytes ||
-        !reserve(pool, whole_pieces(pool->used + size)))
+        !reserve(pool, whole_pieces(pool, pool->used + size)))
         return false;
     pool->used += size;
     if (pool->used_high < pool->used)
@@ -40,7 +40,7 @@ bool fc_pool_take(fc_pool *pool, uint64_t size)
 
 void fc_pool_trim(fc_pool *pool, uint64_t keep)
 {
-    uint64_t least = whole_pieces(pool->used > keep ? pool->used : keep);
+    uint64_t least = whole_pieces(pool, pool->used > keep ? pool->used : keep);
     if (pool->reserved <= least)
         return;
     fc_give(pool->device, pool->reserved - least);

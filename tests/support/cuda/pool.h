@@ -1,9 +1,9 @@
 /*
  * pool.h - pools of the fake CUDA driver, and memory that comes and goes in the order of a stream.
  *
- * A pool reserves device memory in pieces of 2 MiB. What is freed stays reserved until a stream,
- * event or context is synchronised, and then up to the release threshold. A pool that is destroyed
- * ends with its last allocation.
+ * A pool reserves device memory in pieces of the device's granularity. What is freed stays reserved
+ * until a stream, event or context is synchronised, and then up to the release threshold. A pool
+ * that is destroyed ends with its last allocation.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_POOL_H
 #define QUIRE_TESTS_SUPPORT_CUDA_POOL_H
