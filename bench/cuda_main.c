@@ -23,10 +23,12 @@ static const usage USAGE = {
     "bench_cuda",
     "usage: bench_cuda [options]\n"
     "  --reps N        repeats of each measurement (default 9)\n"
-    "  --family GLOB   run only these families: costs alone mixed large; repeatable\n"
+    "  --family GLOB   run only these families: costs pages growth host calls\n"
+    "                  peaks alone mixed large; repeatable\n"
     "  --subject GLOB  run only these subjects; repeatable\n"
     "  --pairs N       time at most N pairs, for a trial run\n"
-    "  --page MIB      largest page and block of the family costs (default 1024)\n"
+    "  --page MIB      largest page and block (default 1024)\n"
+    "  --trace FILE    a trace for the family peaks; repeatable\n"
     "  --json FILE     write all results into a file\n"
     "  --list          list the device and the subjects, and exit\n",
 };
@@ -34,6 +36,7 @@ static const usage USAGE = {
 typedef struct choices {
     memory_bench bench;
     uint64_t page; /* MiB */
+    patterns traces;
     const char *json_path;
     bool list;
 } choices;
@@ -49,6 +52,7 @@ static void parse(choices *c, int argc, char **argv)
         {"subject", .list = &b->wanted_subjects},
         {"pairs", .number = &b->max_pairs, .max = UINT64_MAX},
         {"page", .number = &c->page, .max = MAX_PAGE},
+        {"trace", .list = &c->traces},
         {"json", .text = &c->json_path},
         {"list", .flag = &c->list},
     };
@@ -72,6 +76,25 @@ static void write_device(qi_json *json)
     qi_json_number(json, "driver_version", the_cuda.info.driver_version);
 }
 
+static void measure_families(choices *c)
+{
+    memory_bench *b = &c->bench;
+    const patterns *wanted = &b->wanted_families;
+    if (is_wanted(wanted, "costs"))
+        measure_costs(b, c->page * MIB);
+    if (is_wanted(wanted, "pages"))
+        measure_pages_of_cuda(b, c->page * MIB);
+    if (is_wanted(wanted, "growth"))
+        measure_growth(b, c->page * MIB);
+    if (is_wanted(wanted, "host"))
+        measure_host(b, c->page * MIB);
+    if (is_wanted(wanted, "calls"))
+        measure_calls(b);
+    if (is_wanted(wanted, "peaks"))
+        measure_peaks(b, &c->traces);
+    measure_pairs(b);
+}
+
 /* Returns false if the document cannot be written. */
 static bool measure(choices *c)
 {
@@ -82,9 +105,7 @@ static bool measure(choices *c)
     report_clock();
     write_device(&b->out.json);
     subjects_write(&b->subjects, &b->out.json);
-    if (is_wanted(&b->wanted_families, "costs"))
-        measure_costs(b, c->page * MIB);
-    measure_pairs(b);
+    measure_families(c);
     return !document_end(&b->out, USAGE.program);
 }
 

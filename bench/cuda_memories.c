@@ -1,6 +1,6 @@
 /*
- * cuda_memories.c - memories on a CUDA device as subjects: quire's, and the two allocators of the
- * driver, all in one context. The handle of a driver allocation is its address.
+ * cuda_memories.c - memories on a CUDA device as subjects: quire's, the two allocators of the driver
+ * and the one of the CUDA runtime, all in one context. The handle of a driver allocation is its address.
  */
 #include <stdlib.h>
 
@@ -183,6 +183,14 @@ const subject CUDA_MEMORIES[] = {
     MEMORY("quire", SUBJECT_MEMORY, driver_absent, quire),
     MEMORY("quire, on stream", SUBJECT_MEMORY, driver_absent, ordered),
     MEMORY("cuMemAllocAsync", SUBJECT_PEER, pool_absent, pool),
+    {.name = "cudaMallocAsync",
+     .kind = SUBJECT_PEER,
+     .how = &HOW,
+     .absent = runtime_absent,
+     .create = runtime_create,
+     .destroy = runtime_destroy,
+     .allocate = runtime_allocate,
+     .free = runtime_free},
     MEMORY("cuMemAlloc", SUBJECT_PEER, driver_absent, plain),
 };
 

@@ -3,6 +3,7 @@
  * processes, exports, multicast, captures, a context with an error that stays, calls at exit.
  *
  *     corners [--items FROM SECONDS]     each case is an item of items.h
+ *     corners --device                   prints the device, or why there is none
  *     corners --import FD SIZE OFFSET    the other process of an export
  *     corners --exit                     a process that calls quire after the end of main
  */
@@ -269,8 +270,31 @@ static const corner_case CASES[] = {
      has_kernels, CUDA_NO_KERNELS},
 };
 
+/* The emulated driver of the tests exports a symbol that no real driver has. */
+static int print_device(void)
+{
+    quire_device *device;
+    quire_device_info info;
+    quire_cuda_info of_cuda;
+    if (quire_cuda_open(NULL, &device)) {
+        printf("device: none\nreason: %s\n", quire_last_error());
+        return 0;
+    }
+    plain_begin("the device");
+    CHECK_OK(quire_device_get_info(device, &info));
+    CHECK_OK(quire_cuda_get_info(device, &of_cuda));
+    cuda_direct_open("libcuda.so.1");
+    printf("device: %s%s\n", info.name, cuda_direct_find("fake_cuda") ? ", emulated" : "");
+    printf("driver: CUDA %u.%u\n", of_cuda.driver_version / 1000,
+           of_cuda.driver_version % 1000 / 10);
+    CHECK_OK(quire_device_destroy(&device));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 2 && !strcmp(argv[1], "--device"))
+        return print_device();
     if (argc == 5 && !strcmp(argv[1], "--import"))
         return import(&argv[2]);
     if (argc == 2 && !strcmp(argv[1], "--exit"))

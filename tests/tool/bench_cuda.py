@@ -21,6 +21,15 @@ SHORT = ("--reps", "2", "--pairs", "100", "--page", "8")
 CHUNK_STEPS = {"reserve", "create", "map", "access", "unmap", "release", "return"}
 PLAIN_STEPS = {"alloc", "free"}
 BLOCK_STEPS = PLAIN_STEPS | {"async", "freeasync", "kept", "freekept"}
+STAGES = ("enter", "info", "reserve", "create", "map", "access", "sync", "unmap", "release", "return",
+          "quire", "total")
+HOST_FIGURES = ("make_ns", "release_ns", "to_device", "from_device", "processor_write", "processor_read")
+TRACE = """op,id,size,alignment,time_ns,stream,label
+alloc,1,5000000,512,0,0,a
+alloc,2,9000000,512,1,0,b
+free,1,,,2,0,
+alloc,3,1000000,512,3,0,c
+"""
 FIGURES = {"pair_ns", *(f"{call}{figure}_ns" for call in ("allocate", "free")
                         for figure in ("", "_p50", "_p99", "_p999"))}
 
@@ -74,6 +83,56 @@ def cost_problems(figures):
             yield from spread_problems(row, steps)
 
 
+def stage_problems(figures):
+    """A stage that no call belongs to is 0; the total and quire's own part are not."""
+    rows = [(row["what"], row["size"], row["state"]) for row in figures["pages"] + figures["growth"]]
+    wanted = [(what, 2 * MIB, state) for state in ("idle", "chunks") for what in ("make", "release")]
+    wanted += [("grow", 2 * MIB, "cold"), ("shrink", 2 * MIB, "handles kept"), ("grow", 2 * MIB, "kept")]
+    if rows != wanted or figures["pages_busy_skipped"] != "the driver runs no kernels":
+        yield f"{rows} {figures['pages_busy_skipped']}"
+    for row in figures["pages"] + figures["growth"]:
+        medians = {stage: row[stage]["median"] for stage in STAGES if stage in row}
+        if row["refused"] is not None or set(medians) != set(STAGES):
+            yield str(row)
+            continue
+        new = row["what"] == "make" or (row["what"], row["state"]) == ("grow", "cold")
+        if (medians["create"] > 0) != new or (medians["unmap"] > 0) != (row["what"] in ("release", "shrink")):
+            yield str(row)
+        if not 0 < medians["quire"] < medians["total"]:
+            yield str(row)
+
+
+def host_problems(figures):
+    if [row["kind"] for row in figures["host"]] != ["pinned", "write-combined", "host NUMA", "host"]:
+        yield str(figures["host"])
+    for row in figures["host"]:
+        yield from spread_problems(row, HOST_FIGURES)
+
+
+def call_problems(figures):
+    rows = figures["calls"]
+    if len(rows) != 18 or sum("Reserve of" in row["call"] for row in rows) != 3:
+        yield str([row["call"] for row in rows])
+    for row in rows:
+        yield from spread_problems(row, ("ns",))
+
+
+def peak_problems(folder):
+    """The pool of the emulated driver keeps nothing: its peak is that of the live bytes."""
+    (folder / "trace.csv").write_text(TRACE)
+    rows = figures_of(folder, *SHORT, "--family", "peaks", "--trace", folder / "trace.csv")["peaks"]
+    if [row["subject"] for row in rows] != ["quire, pages", "quire, contiguous", "cuMemPool"]:
+        yield str(rows)
+    for row in rows:
+        if row["refused"] or row["refused_allocations"] or row["live"] != 14000000:
+            yield str(row)
+        elif not row["live"] <= row["reserved"] < 2 * row["live"]:
+            yield str(row)
+    done = run(*SHORT, "--family", "peaks", "--trace", "/no/such/file")
+    if "cannot be read" not in done.stderr:
+        yield f"a missing trace is not reported: {done.stderr}"
+
+
 def pair_problems(figures):
     wanted = [(family, subject) for family in ("alone", "mixed", "large")
               for subject in ("quire", "quire, on stream", "cuMemAllocAsync", "cuMemAlloc")]
@@ -105,7 +164,7 @@ def poor_problems(folder):
     if figures["chunks"] or any(set(row) & (BLOCK_STEPS - PLAIN_STEPS) for row in figures["blocks"]):
         yield f"{figures['chunks']} {figures['blocks']}"
     absent = {s["name"] for s in figures["subjects"] if s["absent"]}
-    if absent != {"cuMemAllocAsync"} or any(row["subject"] in absent for row in figures["pairs"]):
+    if absent != {"cuMemAllocAsync", "cudaMallocAsync"} or any(row["subject"] in absent for row in figures["pairs"]):
         yield str(absent)
 
 
@@ -135,6 +194,10 @@ def main():
         figures = figures_of(folder, *SHORT)
         tap.case("device and driver are named", device_problems(figures))
         tap.case("costs by size", cost_problems(figures))
+        tap.case("pages and growth by stage", stage_problems(figures))
+        tap.case("host memory", host_problems(figures))
+        tap.case("single calls", call_problems(figures))
+        tap.case("peaks of a trace", peak_problems(folder))
         tap.case("pairs", pair_problems(figures))
         tap.case("errors of the driver are reported", refusal_problems(folder))
         tap.case("a device without virtual memory management", poor_problems(folder))
