@@ -105,6 +105,10 @@ bool qi_vulkan_extensions_offer(const qi_vulkan_extensions *extensions, const ch
 bool qi_vulkan_extensions_take(qi_vulkan_extensions *extensions, const char *name);
 bool qi_vulkan_extensions_has_taken(const qi_vulkan_extensions *extensions, const char *name);
 
+/* Whether the program enables VK_EXT_buffer_device_address. Vulkan permits neither
+   VK_KHR_buffer_device_address nor the feature of Vulkan 1.2 beside it. */
+bool qi_vulkan_has_old_addresses(const qi_vulkan_extensions *extensions);
+
 /* Loads a function that needs no device. UNSUPPORTED: the loader does not have it. */
 QUIRE_MUST_USE quire_result qi_vulkan_load_instance_function(const opening *o, VkInstance instance,
                                                              const char *name,

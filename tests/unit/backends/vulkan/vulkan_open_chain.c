@@ -76,6 +76,33 @@ UNIT(vulkan_open_chain, an_extension_and_its_feature_are_enabled)
     }
 }
 
+/* The program's VK_EXT_buffer_device_address excludes the extension and the feature of the same
+   name that quire enables otherwise. */
+UNIT(vulkan_open_chain, the_older_extension_of_device_addresses_excludes_the_newer_one)
+{
+    static const char *const names[] = {"VK_EXT_buffer_device_address"};
+    static const uint32_t versions[] = {VK_API_VERSION_1_1, VK_API_VERSION_1_2, VK_API_VERSION_1_3};
+    for (uint32_t i = 0; i < 2 * COUNT(versions); i++) {
+        vulkan_bench b;
+        fv_layout layout = *fv_layout_named("amd-bar");
+        const quire_vulkan_options options = {.device_extensions = names,
+                                              .device_extension_count = 1,
+                                              .chain = i % 2 && i > 1 ? whole_chain() : NULL};
+        layout.api_version = versions[i / 2];
+        of_1_2.pNext = layout.api_version < VK_API_VERSION_1_3 ? (void *)&core : (void *)&of_1_3;
+        layout.extensions |= FV_BIT(ADDRESS_EXT) | FV_BIT(ADDRESS);
+        vulkan_bench_begin_with(&b, &(fv_options){.layouts = {&layout}});
+        CHECK(vulkan_bench_open_with(&b, options));
+        CHECK(!features_of(b.device).buffer_device_address);
+        CHECK_EQ(of_1_2.bufferDeviceAddress, VK_FALSE);
+        vulkan_bench_end(&b); /* the driver reports both */
+        vulkan_bench_begin_with(&b, &(fv_options){.layouts = {&layout}});
+        CHECK(vulkan_bench_open(&b, NULL));
+        CHECK(features_of(b.device).buffer_device_address);
+        vulkan_bench_end(&b);
+    }
+}
+
 UNIT(vulkan_open_chain, extensions_of_the_instance_are_enabled)
 {
     static const char *const names[] = {"VK_EXT_debug_utils"};
