@@ -70,9 +70,9 @@ typedef struct quire_vulkan_options {
     const char *device;
     PFN_vkGetInstanceProcAddr get_instance_proc_addr; /* NULL: of the system's loader */
     /* Names of extensions that are enabled in addition to those that quire uses. An extension that
-       another one requires must be named too. A name may occur twice. Beside
-       VK_EXT_buffer_device_address quire does not enable bufferDeviceAddress, because Vulkan forbids
-       it: quire then has no device addresses. */
+       another one requires must be named too. A name may occur twice. Vulkan forbids the feature
+       bufferDeviceAddress beside VK_EXT_buffer_device_address: quire then does not enable it, and
+       has no device addresses. */
     const char *const *instance_extensions;
     uint32_t instance_extension_count;
     const char *const *device_extensions;
