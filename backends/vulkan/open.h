@@ -11,7 +11,8 @@
 
 enum {
     QI_VULKAN_MAX_EXTENSIONS = 16, /* that quire itself enables */
-    QI_VULKAN_MAX_FAMILIES = 32,
+    QI_VULKAN_MAX_FAMILIES = 32,   /* the bits of a mask */
+    QI_VULKAN_MAX_QUEUES = QUIRE_VULKAN_MAX_QUEUES + 2,
     QI_VULKAN_MAX_RAISED = 64, /* more than the features that quire can set in a chain */
 };
 
@@ -23,6 +24,12 @@ typedef struct qi_vulkan_extensions {
     const char **taken;
     uint32_t taken_count, taken_capacity;
 } qi_vulkan_extensions;
+
+/* A queue that will be created. */
+typedef struct qi_vulkan_choice {
+    VkQueueFlags wanted; /* that its family must have */
+    uint32_t family;
+} qi_vulkan_choice;
 
 /*
  * What quire_vulkan_open needs while it runs. The create infos keep the values that they were used
@@ -52,10 +59,10 @@ typedef struct opening {
     uint32_t family_count;
     uint32_t used[QI_VULKAN_MAX_FAMILIES];
     VkDeviceQueueCreateInfo queue_infos[QI_VULKAN_MAX_FAMILIES];
-    uint32_t family; /* of the device's queue, which is the first of its family */
+    /* the device's queue, those of the program, and the sparse queue if there is one */
+    qi_vulkan_choice queues[QI_VULKAN_MAX_QUEUES];
+    uint32_t queue_count;
     bool has_sparse_queue;
-    uint32_t sparse_family; /* whose first queue is the sparse queue, if there is one */
-    uint32_t further_index[QUIRE_VULKAN_MAX_QUEUES]; /* in the family */
 
     /* Members of the caller's chain that quire changed from VK_FALSE to VK_TRUE. */
     VkBool32 *raised[QI_VULKAN_MAX_RAISED];
@@ -97,6 +104,10 @@ bool qi_vulkan_extensions_offer(const qi_vulkan_extensions *extensions, const ch
 /* Enables an extension if it is offered, and returns whether it is. */
 bool qi_vulkan_extensions_take(qi_vulkan_extensions *extensions, const char *name);
 bool qi_vulkan_extensions_has_taken(const qi_vulkan_extensions *extensions, const char *name);
+
+/* Whether the program enables VK_EXT_buffer_device_address. Vulkan permits neither
+   VK_KHR_buffer_device_address nor the feature of Vulkan 1.2 beside it. */
+bool qi_vulkan_has_old_addresses(const qi_vulkan_extensions *extensions);
 
 /* Loads a function that needs no device. UNSUPPORTED: the loader does not have it. */
 QUIRE_MUST_USE quire_result qi_vulkan_load_instance_function(const opening *o, VkInstance instance,

@@ -49,7 +49,8 @@ static void take_extensions(qi_vulkan_extensions *e, uint32_t version)
     if (qi_vulkan_extensions_take(e, VK_EXT_MEMORY_PRIORITY_EXTENSION_NAME))
         qi_vulkan_extensions_take(e, VK_EXT_PAGEABLE_DEVICE_LOCAL_MEMORY_EXTENSION_NAME);
     if (version < VK_API_VERSION_1_2) {
-        qi_vulkan_extensions_take(e, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME);
+        if (!qi_vulkan_has_old_addresses(e))
+            qi_vulkan_extensions_take(e, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME);
         qi_vulkan_extensions_take(e, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME);
     }
     if (version < VK_API_VERSION_1_3)

@@ -24,6 +24,11 @@ bool qi_vulkan_extensions_has_taken(const qi_vulkan_extensions *e, const char *n
     return false;
 }
 
+bool qi_vulkan_has_old_addresses(const qi_vulkan_extensions *extensions)
+{
+    return qi_vulkan_extensions_has_taken(extensions, VK_EXT_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME);
+}
+
 /* The program may name an extension that quire takes too. */
 bool qi_vulkan_extensions_take(qi_vulkan_extensions *e, const char *name)
 {

@@ -134,8 +134,9 @@ static void query_features(opening *o)
     uint32_t version = o->device_version;
     o->features =
         (VkPhysicalDeviceFeatures2){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
-    if (version >= VK_API_VERSION_1_2 ||
-        qi_vulkan_extensions_has_taken(e, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME))
+    if (!qi_vulkan_has_old_addresses(e) &&
+        (version >= VK_API_VERSION_1_2 ||
+         qi_vulkan_extensions_has_taken(e, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME)))
         chain(o, &o->address, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES);
     if (version >= VK_API_VERSION_1_2 ||
         qi_vulkan_extensions_has_taken(e, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME))

@@ -70,7 +70,9 @@ typedef struct quire_vulkan_options {
     const char *device;
     PFN_vkGetInstanceProcAddr get_instance_proc_addr; /* NULL: of the system's loader */
     /* Names of extensions that are enabled in addition to those that quire uses. An extension that
-       another one requires must be named too. A name may occur twice. */
+       another one requires must be named too. A name may occur twice. Vulkan forbids the feature
+       bufferDeviceAddress beside VK_EXT_buffer_device_address: quire then does not enable it, and
+       has no device addresses. */
     const char *const *instance_extensions;
     uint32_t instance_extension_count;
     const char *const *device_extensions;
@@ -88,8 +90,10 @@ typedef struct quire_vulkan_options {
     VkQueueFlags queue_flags;
     /*
      * Further queues, for the program: each element has the flags that the family of one queue must
-     * have; 0: any. The family with the fewest further flags is preferred. quire does not use these
-     * queues; quire_vulkan_get_queue returns them. At most QUIRE_VULKAN_MAX_QUEUES.
+     * have; 0: any. The family with the fewest further flags is preferred. A queue that another
+     * family can serve, also the device's queue, leaves a full family to one that needs it. quire
+     * does not use these queues; quire_vulkan_get_queue returns them. At most
+     * QUIRE_VULKAN_MAX_QUEUES.
      */
     const VkQueueFlags *queues;
     uint32_t queue_count;
@@ -102,7 +106,7 @@ typedef struct quire_vulkan_options {
  * device, and one compute queue, which are destroyed with the quire device. All features of Vulkan
  * 1.0 that the device has are enabled, except robustBufferAccess, and those that this backend uses.
  * If the device can bind sparse objects only on queues of another family, a queue of that family is
- * created too. NULL options mean {0}.
+ * created too, if the program's wishes leave one. NULL options mean {0}.
  *
  * The environment selects layers (VK_INSTANCE_LAYERS). If the device has a log, messages of layers
  * and of the driver are logged as lines that begin with "vulkan: ". They are written from inside

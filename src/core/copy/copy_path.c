@@ -145,7 +145,7 @@ static quire_result copy_by_backend(const qi_copy *copy, const qi_copy_region *r
                                     quire_result (*call)(const qi_job_call *,
                                                          const quire_copy_job *))
 {
-    const qi_job_call calling = {call, memory->device, &memory->calls, 0};
+    const qi_job_call calling = {.call = call, .device = memory->device, .calls = &memory->calls};
     return qi_copy_call(copy, region, &calling);
 }
 

@@ -69,7 +69,10 @@ typedef struct qi_job_call {
     quire_result (*call)(const struct qi_job_call *self, const quire_copy_job *job);
     quire_device *device;
     qi_calls *calls;
-    uint64_t stream; /* native; for stream_copy only */
+    /* For stream_copy only: the native stream, and what becomes true with the first call of the
+       backend that succeeds. */
+    uint64_t stream;
+    bool *has_submitted;
 } qi_job_call;
 
 /* Calls it for a part of a copy: once where the backend takes rows, or once for each row. */

@@ -35,6 +35,15 @@ static quire_result await_work(quire_stream *stream)
     return result ? result : qi_stream_await(stream, value, QUIRE_FOREVER);
 }
 
+/* Waits for the rows or items that were submitted before a failure: the caller gets no point, and
+   may free the allocations. The thread's last error stays that of the failure. */
+static void settle(quire_stream *stream)
+{
+    qi_error failure = qi_error_save();
+    qi_ignore(await_work(stream)); /* without a mark nothing is left to wait for */
+    qi_error_restore(&failure);
+}
+
 /* Marks the stream where the caller wants the point after what was just submitted. */
 static quire_result get_point(quire_stream *stream, quire_point *done)
 {
@@ -60,16 +69,23 @@ static bool is_on_device(const quire_stream *stream, const quire_memory *memory)
 
 static quire_result call_stream_copy(const qi_job_call *self, const quire_copy_job *job)
 {
-    return qi_device_stream_copy(self->device, self->calls, self->stream, job);
+    quire_result result = qi_device_stream_copy(self->device, self->calls, self->stream, job);
+    *self->has_submitted |= !result;
+    return result;
 }
 
 /* Returns UNSUPPORTED where the backend cannot copy, or not between these ends. Some rows may have
    been submitted by then: the copy after the wait writes the same bytes again. */
-static quire_result submit_copy(const quire_stream *stream, const qi_copy *copy)
+static quire_result submit_copy(const quire_stream *stream, const qi_copy *copy,
+                                bool *has_submitted)
 {
     quire_memory *memory =
         is_on_device(stream, copy->to.memory) ? copy->to.memory : copy->from.memory;
-    const qi_job_call call = {call_stream_copy, stream->device, &memory->calls, stream->native};
+    const qi_job_call call = {.call = call_stream_copy,
+                              .device = stream->device,
+                              .calls = &memory->calls,
+                              .stream = stream->native,
+                              .has_submitted = has_submitted};
     if (!qi_device_offers(stream->device, QUIRE_BACKEND_STREAM_COPY) ||
         !is_known(stream, copy->to.memory) || !is_known(stream, copy->from.memory))
         return QUIRE_ERROR_UNSUPPORTED;
@@ -83,9 +99,15 @@ static quire_result copy_on(quire_stream *stream, qi_copy *copy, quire_point *do
     if (!qi_copy_region_bytes(&copy->region))
         return QUIRE_SUCCESS;
     qi_error before = qi_error_save();
-    quire_result result = submit_copy(stream, copy);
-    if (result != QUIRE_ERROR_UNSUPPORTED)
-        return result ? result : get_point(stream, done);
+    bool has_submitted = false;
+    quire_result result = submit_copy(stream, copy, &has_submitted);
+    if (!result)
+        return get_point(stream, done);
+    if (result != QUIRE_ERROR_UNSUPPORTED) {
+        if (has_submitted)
+            settle(stream);
+        return result;
+    }
     qi_error_restore(&before);
     result = await_work(stream);
     return result ? result : qi_copy_run(copy, &(quire_progress){0});
@@ -109,15 +131,6 @@ quire_result qi_copy_on_stream(quire_stream *stream, const quire_copy_options *o
 }
 
 /* ---- batches ------------------------------------------------------------------------------ */
-
-/* Waits for the part of a batch that was submitted before the failure: the caller gets no point,
-   and may free the allocations. The thread's last error is that of the batch. */
-static void settle(quire_stream *stream)
-{
-    qi_error failure = qi_error_save();
-    qi_ignore(await_work(stream)); /* without a mark nothing is left to wait for */
-    qi_error_restore(&failure);
-}
 
 static quire_result write_batch_on(quire_stream *stream, const qi_copy_batch *batch,
                                    quire_point *done)

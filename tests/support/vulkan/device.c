@@ -46,6 +46,19 @@ static void check_needs(const fv_device *device)
                      NEEDS[i].needs);
 }
 
+/* The extension that VK_KHR_buffer_device_address replaced. */
+static void check_conflicts(const fv_device *device)
+{
+    if (!(device->extensions & FV_BIT(ADDRESS_EXT)))
+        return;
+    if (device->extensions & FV_BIT(ADDRESS))
+        FV_WRONG(fv_driver_of(device), "VUID-VkDeviceCreateInfo-ppEnabledExtensionNames-03328",
+                 vkCreateDevice, "both extensions of buffer device addresses are enabled");
+    else if (device->features & FV_ADDRESS)
+        FV_WRONG(fv_driver_of(device), "VUID-VkDeviceCreateInfo-pNext-04748", vkCreateDevice,
+                 "bufferDeviceAddress beside VK_EXT_buffer_device_address");
+}
+
 static void take_queues(fv_device *device, const VkDeviceCreateInfo *info)
 {
     for (uint32_t i = 0; i < info->queueCreateInfoCount; i++) {
@@ -92,6 +105,7 @@ static VkResult create(fv_physical_device *physical, const VkDeviceCreateInfo *i
         return result;
     }
     check_needs(device);
+    check_conflicts(device);
     take_queues(device, info);
     *out = (VkDevice)device;
     return VK_SUCCESS;

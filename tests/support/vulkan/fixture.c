@@ -4,6 +4,7 @@
 #include "tests/support/vulkan/fixture.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_EXTENSIONS 64
 
@@ -37,15 +38,17 @@ static void open_instance(fv_fixture *f)
     CHECK_EQ(one, 1);
 }
 
-/* Enables every offered feature by passing the queried structs back. */
+/* Enables every offered feature by passing the queried structs back, and every extension but the
+   older one of two that exclude each other. */
 static void open_device(fv_fixture *f)
 {
     VkExtensionProperties all[MAX_EXTENSIONS];
     const char *names[MAX_EXTENSIONS];
-    uint32_t count = MAX_EXTENSIONS;
-    CHECK_VK(FV(f, vkEnumerateDeviceExtensionProperties)(f->physical, NULL, &count, all));
-    for (uint32_t i = 0; i < count; i++)
-        names[i] = all[i].extensionName;
+    uint32_t offered = MAX_EXTENSIONS, count = 0;
+    CHECK_VK(FV(f, vkEnumerateDeviceExtensionProperties)(f->physical, NULL, &offered, all));
+    for (uint32_t i = 0; i < offered; i++)
+        if (strcmp(all[i].extensionName, VK_EXT_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME) != 0)
+            names[count++] = all[i].extensionName;
     VkPhysicalDeviceCoherentMemoryFeaturesAMD coherent = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COHERENT_MEMORY_FEATURES_AMD};
     VkPhysicalDevicePageableDeviceLocalMemoryFeaturesEXT pageable = {

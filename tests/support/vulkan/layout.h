@@ -40,6 +40,7 @@
     X(DMA_BUF, "VK_EXT_external_memory_dma_buf", DEVICE, 0)                                        \
     X(HOST_POINTER, "VK_EXT_external_memory_host", DEVICE, 0)                                      \
     X(DEVICE_COHERENT, "VK_AMD_device_coherent_memory", DEVICE, 0)                                 \
+    X(ADDRESS_EXT, "VK_EXT_buffer_device_address", DEVICE, 0)                                      \
     X(PORTABILITY, "VK_KHR_portability_subset", DEVICE, 0)
 
 typedef enum fv_extension {

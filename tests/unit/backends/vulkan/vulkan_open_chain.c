@@ -1,6 +1,6 @@
 /*
- * vulkan_open_chain.c - what the program adds to a device of quire's own: extensions, a chain of
- * features, queues. On the fake driver; on a real one: vulkan_open.c.
+ * vulkan_open_chain.c - what the program adds to a device of quire's own: extensions and a chain of
+ * features. On the fake driver; on a real one: vulkan_open.c.
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
@@ -72,6 +72,33 @@ UNIT(vulkan_open_chain, an_extension_and_its_feature_are_enabled)
         CHECK(memory != NULL);
         quire_result result = quire_allocate(memory, &(quire_allocation_options){.size = 1000}, &a);
         CHECK_EQ(result, i ? QUIRE_SUCCESS : UNSUPPORTED);
+        vulkan_bench_end(&b);
+    }
+}
+
+/* The program's VK_EXT_buffer_device_address excludes the extension and the feature of the same
+   name that quire enables otherwise. */
+UNIT(vulkan_open_chain, the_older_extension_of_device_addresses_excludes_the_newer_one)
+{
+    static const char *const names[] = {"VK_EXT_buffer_device_address"};
+    static const uint32_t versions[] = {VK_API_VERSION_1_1, VK_API_VERSION_1_2, VK_API_VERSION_1_3};
+    for (uint32_t i = 0; i < 2 * COUNT(versions); i++) {
+        vulkan_bench b;
+        fv_layout layout = *fv_layout_named("amd-bar");
+        const quire_vulkan_options options = {.device_extensions = names,
+                                              .device_extension_count = 1,
+                                              .chain = i % 2 && i > 1 ? whole_chain() : NULL};
+        layout.api_version = versions[i / 2];
+        of_1_2.pNext = layout.api_version < VK_API_VERSION_1_3 ? (void *)&core : (void *)&of_1_3;
+        layout.extensions |= FV_BIT(ADDRESS_EXT) | FV_BIT(ADDRESS);
+        vulkan_bench_begin_with(&b, &(fv_options){.layouts = {&layout}});
+        CHECK(vulkan_bench_open_with(&b, options));
+        CHECK(!features_of(b.device).buffer_device_address);
+        CHECK_EQ(of_1_2.bufferDeviceAddress, VK_FALSE);
+        vulkan_bench_end(&b); /* the driver reports both */
+        vulkan_bench_begin_with(&b, &(fv_options){.layouts = {&layout}});
+        CHECK(vulkan_bench_open(&b, NULL));
+        CHECK(features_of(b.device).buffer_device_address);
         vulkan_bench_end(&b);
     }
 }
@@ -282,92 +309,4 @@ UNIT(vulkan_open_chain, features_of_1_4_ask_for_an_instance_of_1_4)
         }
         vulkan_bench_end(&b);
     }
-}
-
-/* ---- queues ---------------------------------------------------------------------------------- */
-
-static void submit_nothing(quire_device *device, VkQueue queue)
-{
-    quire_vulkan_handles h;
-    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO};
-    CHECK_OK(quire_vulkan_get_handles(device, &h));
-    PFN_vkQueueSubmit submit =
-        (PFN_vkQueueSubmit)h.get_instance_proc_addr(h.instance, "vkQueueSubmit");
-    CHECK_EQ(submit(queue, 1, &info, VK_NULL_HANDLE), 0);
-}
-
-/* The fake driver has two queues in each of three families; quire takes one of the first. */
-UNIT(vulkan_open_chain, further_queues_are_of_the_smallest_family)
-{
-    static const VkQueueFlags wishes[] = {VK_QUEUE_TRANSFER_BIT, VK_QUEUE_GRAPHICS_BIT, 0,
-                                          VK_QUEUE_COMPUTE_BIT, VK_QUEUE_TRANSFER_BIT};
-    static const uint32_t families[] = {2, 0, 2, 1, 1};
-    vulkan_bench b;
-    quire_vulkan_queue queues[COUNT(wishes)], none;
-    quire_vulkan_handles h;
-    vulkan_bench_begin(&b, NULL, 0);
-    CHECK(vulkan_bench_open_with(
-        &b, (quire_vulkan_options){.queues = wishes, .queue_count = COUNT(wishes)}));
-    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
-    for (uint32_t i = 0; i < COUNT(wishes); i++) {
-        CHECK_OK(quire_vulkan_get_queue(b.device, i, &queues[i]));
-        CHECK_EQ(queues[i].family, families[i]);
-        CHECK(queues[i].queue && queues[i].queue != h.queue);
-        CHECK(!queues[i].lock && !queues[i].unlock);
-        for (uint32_t k = 0; k < i; k++)
-            CHECK(queues[i].queue != queues[k].queue);
-        submit_nothing(b.device, queues[i].queue);
-    }
-    CHECK_FAILS(quire_vulkan_get_queue(b.device, COUNT(wishes), &none), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK(!none.queue);
-    CHECK_FAILS(quire_vulkan_get_queue(b.device, UINT32_MAX, &none), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_vulkan_get_queue(b.device, 0, NULL), INVALID);
-    /* a stream of quire on one of them */
-    quire_stream *stream = NULL;
-    quire_point point;
-    CHECK_OK(quire_vulkan_stream_wrap(b.device, &(quire_vulkan_stream_options){.queue = queues[0]},
-                                      &stream));
-    CHECK_OK(quire_stream_mark(stream, &point));
-    CHECK_OK(quire_stream_destroy(&stream));
-    vulkan_bench_end(&b);
-}
-
-UNIT(vulkan_open_chain, a_queue_that_does_not_exist_is_named)
-{
-    const VkQueueFlags video = 0x20; /* VK_QUEUE_VIDEO_DECODE_BIT_KHR */
-    const VkQueueFlags graphics[] = {VK_QUEUE_GRAPHICS_BIT, VK_QUEUE_GRAPHICS_BIT};
-    static const VkQueueFlags many[QUIRE_VULKAN_MAX_QUEUES + 1];
-    vulkan_bench b;
-    vulkan_bench_begin(&b, NULL, 0);
-    expect_refused(&b, (quire_vulkan_options){.queue_flags = video}, UNSUPPORTED,
-                   "queue_flags 0x20");
-    expect_refused(&b, (quire_vulkan_options){.queues = &video, .queue_count = 1}, UNSUPPORTED,
-                   "queues[0]: none with the flags 0x20");
-    /* the family has two, and one of them is the device's */
-    expect_refused(&b, (quire_vulkan_options){.queues = graphics, .queue_count = 2}, UNSUPPORTED,
-                   "queues[1]");
-    expect_refused(&b, (quire_vulkan_options){.queue_count = 1}, INVALID, "queues is null");
-    expect_refused(
-        &b, (quire_vulkan_options){.queues = many, .queue_count = QUIRE_VULKAN_MAX_QUEUES + 1},
-        INVALID, "above 16");
-    CHECK(vulkan_bench_open_with(&b, (quire_vulkan_options){.queue_flags = VK_QUEUE_GRAPHICS_BIT,
-                                                            .queues = graphics,
-                                                            .queue_count = 1}));
-    vulkan_bench_end(&b);
-}
-
-/* The sparse queue is the first of its family, also if the program wishes for one of it. */
-UNIT(vulkan_open_chain, sparse_queue_and_wishes_share_a_family)
-{
-    static const VkQueueFlags wishes[] = {VK_QUEUE_SPARSE_BINDING_BIT};
-    vulkan_bench b;
-    quire_vulkan_queue queue;
-    quire_vulkan_handles h;
-    vulkan_bench_begin(&b, NULL, FV_SPARSE_APART);
-    CHECK(vulkan_bench_open_with(&b, (quire_vulkan_options){.queues = wishes, .queue_count = 1}));
-    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
-    CHECK_OK(quire_vulkan_get_queue(b.device, 0, &queue));
-    CHECK_EQ(queue.family, h.sparse_family);
-    CHECK(queue.queue != h.sparse_queue);
-    vulkan_bench_end(&b);
 }

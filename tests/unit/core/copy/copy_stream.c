@@ -130,6 +130,29 @@ UNIT(copy_stream, rows_are_one_job_or_one_each)
     }
 }
 
+/* The caller gets no point, and may free the allocations. */
+UNIT(copy_stream, a_failing_row_leaves_no_earlier_row_running)
+{
+    for (uint64_t row = 1; row <= 4; row += 3) {
+        world w;
+        prepare(&w);
+        fake_leave_out(&w.f.fake, QUIRE_BACKEND_ROWS);
+        open_world(&w, DEVICE);
+        quire_copy_options o = a_to_b(&w);
+        quire_point done;
+        o.size = 10;
+        o.rows = 6;
+        o.to.row_pitch = 20;
+        fake_stream_submit(w.native);
+        fake_fail(&w.f.fake, row, false, QUIRE_ERROR_BACKEND_FAILURE);
+        CHECK_FAILS(copy_on_stream(w.stream, &o, &done), QUIRE_ERROR_BACKEND_FAILURE);
+        CHECK_EQ(w.f.fake.failed_call, FAKE_STREAM_COPY);
+        CHECK(!done.stream);
+        CHECK_EQ(fake_stream_waiting(w.native), row == 1 ? 1 : 0);
+        end_world(&w);
+    }
+}
+
 UNIT(copy_stream, a_fill_runs_in_the_order_of_the_stream)
 {
     static const uint32_t kinds[] = {DEVICE, CACHED};
