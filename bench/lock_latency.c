@@ -188,7 +188,7 @@ static pid_t start_busy(void)
 {
     pid_t child = fork();
     while (child == 0) {
-        compute((uint64_t)(BUSY_NS / the_clock.ns));
+        compute((uint64_t)((double)BUSY_NS / the_clock.ns));
         nanosleep(&(struct timespec){.tv_nsec = BUSY_NS}, NULL);
     }
     return child;
@@ -240,7 +240,7 @@ static bool is_disturbed(const look *since)
 {
     look now = look_around();
     double room = (double)(now.at - since->at) / 1e9 * (double)processor_count();
-    return (now.others - since->others) * 100 > room * LARGEST_OTHERS;
+    return (now.others - since->others) * 100 > room * (double)LARGEST_OTHERS;
 }
 
 /* Waits until other processes leave the processors idle. */

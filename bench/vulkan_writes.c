@@ -96,10 +96,10 @@ static bool measure_way(scene *s, int way, uint64_t rep)
 {
     uint64_t since = ticks_now();
     quire_result result = write_all(s, way);
-    s->call_ns[way][rep] = (double)ticks_spent(since) * the_clock.ns / WRITES;
+    s->call_ns[way][rep] = (double)ticks_spent(since) * the_clock.ns / (double)WRITES;
     if (!result)
         result = finish(s, way);
-    s->done_ns[way][rep] = (double)ticks_spent(since) * the_clock.ns / WRITES;
+    s->done_ns[way][rep] = (double)ticks_spent(since) * the_clock.ns / (double)WRITES;
     return !result;
 }
 

@@ -152,7 +152,7 @@ static inline void kind_shuffle(test_random *random, const quire_kind *kinds, ui
 static inline void kind_rules_check(const char *name, const quire_kind *kinds, uint32_t count)
 {
     test_random random = {1};
-    quire_kind shuffled[QUIRE_MAX_KINDS];
+    quire_kind shuffled[QUIRE_MAX_KINDS] = {0};
     kind_rules_check_order(name, kinds, count);
     for (int i = 0; i < KIND_ORDERS; i++) {
         kind_shuffle(&random, kinds, count, shuffled);

@@ -81,7 +81,7 @@ static uint64_t start_of(const fc_context *context, fc_call call, qi_cu_stream h
 uint64_t fc_start_of(fc_call call, fc_context *context, qi_cu_stream stream)
 {
     const uint64_t *end = fc_line_of(call, context, stream);
-    return end ? start_of(context, stream, *end) : 0;
+    return end ? start_of(context, call, stream, *end) : 0;
 }
 
 static void insert(fc_work *work)
