@@ -14,8 +14,8 @@
  *
  * It has the functions that memory needs. It lacks kernels, modules, graphs, per-thread default
  * streams and textures. Captures of streams exist so that tests find
- * disturbed ones; they end without a graph. Multicast objects can be bound and mapped, but not
- * shared with other processes, and nothing is written through them.
+ * disturbed ones; they end without a graph. Multicast objects can be bound, mapped and shared with
+ * other processes, and nothing is written through them.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_FAKE_CUDA_H
 #define QUIRE_TESTS_SUPPORT_CUDA_FAKE_CUDA_H
