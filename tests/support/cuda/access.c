@@ -1,6 +1,7 @@
 /*
  * access.c - access to mappings: cuMemSetAccess and cuMemGetAccess.
  */
+#include "tests/support/cuda/multicast.h"
 #include "tests/support/cuda/virtual.h"
 
 /* ---- checks ------------------------------------------------------------------------------- */
@@ -36,7 +37,10 @@ static bool is_reachable(int device, uint64_t base, uint64_t size)
     for (uint32_t i = fc_span_search(base); i < fc.span_count && fc.spans[i]->base < base + size;
          i++) {
         int home = fc.spans[i]->device;
-        if (home != FC_HOST && home != device && !fc.spans[i]->memory->multicast &&
+        const fc_multicast *multicast = fc.spans[i]->memory->multicast;
+        if (multicast && !fc_multicast_has(multicast, device))
+            return false;
+        if (home != FC_HOST && home != device && !multicast &&
             !(fc.options.peers[home] >> device & 1))
             return false;
     }

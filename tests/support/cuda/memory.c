@@ -12,7 +12,7 @@
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-static void note_file(fc_memory *memory)
+void fc_memory_note_file(fc_memory *memory)
 {
     struct stat status;
     if (memory->bytes.alone && !fstat(memory->bytes.fd, &status)) {
@@ -46,8 +46,7 @@ void fc_memory_end(fc_memory *memory)
         fc_give(memory->place, memory->size);
     if (memory->multicast)
         fc_multicast_end(memory->multicast);
-    else
-        fc_bytes_end(&memory->bytes);
+    fc_bytes_end(&memory->bytes);
     fc_object_end(&memory->object);
 }
 
@@ -109,7 +108,7 @@ static qi_cu_result make(const qi_cu_allocation_prop *prop, uint64_t size, qi_cu
         return QI_CUDA_ERROR_OUT_OF_MEMORY;
     }
     grant(&memory->prop);
-    note_file(memory);
+    fc_memory_note_file(memory);
     if (shared)
         fc_share_prepare(memory);
     if (fc.options.flags & FC_DIRTY && memory->place != FC_HOST)

@@ -36,6 +36,9 @@ void fc_memory_end(fc_memory *memory);
 
 void fc_memory_reference(fc_memory *memory);
 
+/* Records which file has the bytes, if they have one of their own. */
+void fc_memory_note_file(fc_memory *memory);
+
 /* Finds memory by a live handle; NULL and a message if there is none. */
 fc_memory *fc_memory_find(fc_call call, qi_cu_handle handle);
 

@@ -54,6 +54,7 @@ typedef struct fc_model {
     uint64_t compressed_granularity; /* for compressed memory; 0: granularity */
     uint64_t rdma_granularity;       /* for RDMA memory; 0: granularity */
     uint64_t multicast_granularity;  /* 0: granularity */
+    uint64_t multicast_recommended;  /* the same, RECOMMENDED; 0: the same number */
     uint64_t texture_alignment, pitch_alignment; /* 0: 512, 32 */
     int host_node; /* NUMA node of the host nearest to it; -1: unknown */
 } fc_model;

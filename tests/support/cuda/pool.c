@@ -132,6 +132,7 @@ qi_cu_result fc_MemPoolCreate(qi_cu_pool *out, const qi_cu_pool_props *props)
     if (!result) {
         fc_pool *pool = new_pool(props->location.id);
         pool->max = props->maxSize;
+        pool->types = props->handleTypes;
         *out = FC_HANDLE(qi_cu_pool, &pool->object);
     }
     return fc_leave(result);

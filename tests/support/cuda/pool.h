@@ -14,9 +14,10 @@
 typedef struct fc_pool {
     fc_object object;
     int device;
-    bool is_default;   /* of its device: cannot be destroyed, is not counted as alive */
-    bool is_destroyed; /* ends with its last allocation; not counted as alive either */
-    uint64_t max;      /* bytes; 0: as many as the device has */
+    bool is_default;         /* of its device: cannot be destroyed, is not counted as alive */
+    bool is_destroyed;       /* ends with its last allocation; not counted as alive either */
+    qi_cu_handle_type types; /* by which it can be shared */
+    uint64_t max;            /* bytes; 0: as many as the device has */
     uint64_t used, reserved, used_high, reserved_high, threshold; /* bytes */
     int reuses[3];          /* policies: follow events, take opportunities, add dependencies */
     uint32_t reads, writes; /* bits of the devices with access */

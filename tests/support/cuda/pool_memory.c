@@ -4,6 +4,7 @@
  */
 #include "tests/support/cuda/copy.h"
 #include "tests/support/cuda/linear.h"
+#include "tests/support/cuda/multicast.h"
 #include "tests/support/cuda/pool.h"
 
 fc_pool *fc_pool_of(const fc_span *span)
@@ -131,6 +132,9 @@ qi_cu_result fc_MemFreeAsync(qi_cu_ptr pointer, qi_cu_stream stream)
     if (!result) {
         uint64_t start = fc_start_of(FC_CALL_MemFreeAsync, context, stream);
         check_users(span, start);
+        if (fc_multicast_uses(span->number))
+            fc_say("fc-bound", FC_CALL_MemFreeAsync, "a multicast object is bound to 0x%" PRIx64,
+                   span->base);
         span->flags = 1; /* the program has freed it already */
         result =
             fc_queue(context, stream,

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/cuda/multicast.h"
 #include "tests/support/cuda/span.h"
 
 #define MARK "fake cuda memory"
@@ -99,6 +100,15 @@ static bool read_trailer(int fd, trailer *of)
            !memcmp(of->mark, MARK, sizeof of->mark) && of->size <= (uint64_t)at;
 }
 
+static qi_cu_result import_object(qi_cu_handle *handle, int fd)
+{
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0)
+        return QI_CUDA_ERROR_OUT_OF_MEMORY;
+    *handle = fc_multicast_import(copy)->object.handle;
+    return 0;
+}
+
 /* The caller keeps the descriptor. The device of another process may be missing here. */
 static qi_cu_result import_file(qi_cu_handle *handle, int fd)
 {
@@ -109,6 +119,8 @@ static qi_cu_result import_file(qi_cu_handle *handle, int fd)
         *handle = memory->object.handle;
         return 0;
     }
+    if (fc_multicast_is(fd))
+        return import_object(handle, fd);
     if (!read_trailer(fd, &of))
         return QI_CUDA_ERROR_INVALID_VALUE;
     if (of.prop.location.type == QI_CU_MEM_LOCATION_TYPE_DEVICE &&
