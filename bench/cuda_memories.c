@@ -1,6 +1,7 @@
 /*
- * cuda_memories.c - memories on a CUDA device as subjects: quire's, the two allocators of the driver
- * and the one of the CUDA runtime, all in one context. The handle of a driver allocation is its address.
+ * cuda_memories.c - memories on a CUDA device as subjects: quire's, the two allocators of the
+ * driver, and the one of the CUDA runtime, all in one context. The handle of a driver allocation is
+ * its address.
  */
 #include <stdlib.h>
 

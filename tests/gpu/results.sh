@@ -27,12 +27,14 @@ left() {
 }
 
 # limited SECONDS COMMAND...: runs it until then or until the deadline. 124: it took longer, or no time
-# was left.
+# was left. In the background, so that a signal to this shell is handled at once; $child is its process.
 limited() {
     seconds=$(left "$1")
     [ "$seconds" -gt 0 ] || return 124
     shift
-    timeout -k 5 "$seconds" "$@"
+    timeout -k 5 "$seconds" "$@" <&0 &
+    child=$!
+    wait "$child"
 }
 
 # within SECONDS FUNCTION: calls it with an earlier deadline
@@ -104,7 +106,8 @@ items() {
 # ended STATUS: notes in $log how the last item ended its process, unless the program said so
 ended() {
     what=$(sed -n 's/^# item [0-9]* //p' "$log" | tail -n 1)
-    tail -n 2 "$log" | grep -q '^not ok ' || echo "# ended ${what:-$name}: $(why "$1")" >>"$log"
+    awk '/^# item / { said = 0 } /^not ok / { said = 1 } END { exit !said }' "$log" ||
+        echo "# ended ${what:-$name}: $(why "$1")" >>"$log"
     tail -n 3 "$log.errors"
 }
 

@@ -229,7 +229,8 @@ static qi_cu_result answer_to(const row *r)
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-/* A chapter is the rows with the same first word. What may damage the context is a chapter alone. */
+/* A chapter is the rows with the same first word. A row that may damage the context is a chapter
+   alone. */
 static bool begins_chapter(size_t i)
 {
     size_t word = strcspn(TABLE[i].id, "_") + 1;

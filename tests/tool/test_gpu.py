@@ -1,0 +1,271 @@
+"""scripts/test-gpu on the emulated driver, on a machine with a C compiler alone, and on programs that end
+badly. It uses the GPU nowhere: the figures are meaningless.
+
+usage: test_gpu.py SOURCE_ROOT BUILD_FOLDER DRIVER_FOLDER
+
+DRIVER_FOLDER has the libcuda.so.1 of the tests.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+from tap import Tap
+
+ROOT, BUILD, DRIVER = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
+FILES = {"summary.txt", "results.tsv", "codes.md", "captures.md", "costs.md", "costs.json", "logs.tar.gz"}
+PARTS = {"build", "contract", "codes", "cost", "sanitizer", "frameworks"}
+FAMILIES = {"pairs", "calls", "pages", "growth", "host", "peaks", "chunks"}
+TOOLS = """bash sh as ld timeout date mkdir rm cat sed grep awk tar gzip tr sort xargs nproc ls head tail wc
+    realpath dirname uname env id mktemp cp""".split()
+
+# Its third item ends the process in a new way each time, as scripts/test-gpu sees it.
+STUB = """#!/bin/bash
+[ "$1" != --device ] || { echo "device: a stub"; echo "driver: none"; exit 0; }
+from=$2
+item() { number=$1; [ "$from" -le "$1" ] && echo "# item $1 $2"; }
+item 0 first && echo "ok 1 - first"
+item 1 crashing && kill -SEGV $$
+item 2 failing && { echo "not ok 1 - failing"; exit 1; }
+item 3 hanging && kill -ALRM $$
+item 4 renewing && { echo "ok 1 - renewing"; exit 75; }
+item 5 last && echo "ok 1 - last"
+exit 0
+"""
+STUB_RESULTS = {("passed", "first", ""), ("failed", "crashing", "signal 11 ended it"), ("failed", "failing", ""),
+                ("failed", "hanging", "it took more than its limit"), ("passed", "renewing", ""),
+                ("passed", "last", "")}
+
+
+def command(*words):
+    return ["bash", str(ROOT / "scripts/test-gpu"), *map(str, words)]
+
+
+def run(*words, **env):
+    return subprocess.run(command(*words), capture_output=True, text=True, check=False,
+                          env={**os.environ, "LD_LIBRARY_PATH": "", **env})
+
+
+def results_of(folder):
+    """(kind, part, name, reason) of each line"""
+    return [tuple(line.split("\t")) for line in (folder / "results.tsv").read_text().splitlines()]
+
+
+def file_problems(out, wanted=frozenset(FILES)):
+    found = {path.name for path in out.iterdir()}
+    if found != set(wanted):
+        yield f"files: {sorted(found)}"
+
+
+def complete_problems(out, done, has_bench):
+    """Everything ran, nothing failed, and the files have what they are to have."""
+    rows = results_of(out)
+    bad = [row for row in rows if row[0] == "failed"]
+    if done.returncode or bad or {row[1] for row in rows} != PARTS:
+        yield f"{done.returncode} {bad[:5]} {done.stdout[-800:]} {done.stderr[-800:]}"
+    passed = {part: sum(row[:2] == ("passed", part) for row in rows) for part in PARTS}
+    if passed["contract"] < 200 or passed["codes"] < 2 or passed["cost"] != (9 if has_bench else 0):
+        yield str(passed)
+    if any(row[0] == "skipped" and not row[3] for row in rows):
+        yield "a skip has no reason"
+    last = (out / "summary.txt").read_text().splitlines()[-1]
+    if not last.startswith(f"{sum(passed.values())} passed, 0 failed, "):
+        yield last
+
+
+def content_problems(out):
+    codes, captures = ((out / name).read_text() for name in ("codes.md", "captures.md"))
+    if codes.count("\n| ") < 34 or "emulated" not in codes or "**" in codes:
+        yield codes[:300]
+    if captures.count("thread") < 4 * 40 or "| cuMemCreate | other thread, relaxed |" not in captures:
+        yield captures[:300]
+    with tarfile.open(out / "logs.tar.gz") as archive:
+        names = {pathlib.Path(name).name for name in archive.getnames()}
+    if not {"contract.txt", "corners.txt", "codes.txt", "captures.txt", "device.txt"} <= names:
+        yield str(names)
+
+
+def figure_problems(out):
+    documents = json.loads((out / "costs.json").read_text())
+    found = {key for document in documents for key in document if document[key] != []}
+    if not FAMILIES <= found or "peaks: bytes of the device" not in (out / "costs.md").read_text():
+        yield str(sorted(found))
+    rows = [row for document in documents for row in document.get("peaks", [])]
+    if {row["trace"] for row in rows} < {"transformer-training.csv", "llm-serving.csv"}:
+        yield str(rows)[:300]
+
+
+def stub_folder(folder, **bodies):
+    """A build folder of programs whose text is given by the last word of their name."""
+    for name in ("tests/contract/contract-cuda", "tests/plain/plain-cuda_codes", "tests/gpu/corners",
+                 "tests/gpu/captures", "bench/bench_cuda"):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(bodies.get(path.name.replace("contract-", "").replace("plain-", ""), STUB))
+        path.chmod(0o755)
+    return folder
+
+
+def failure_problems(folder):
+    """Each item has its result, whatever happened to those before, and so has each part."""
+    out = folder / "out"
+    done = run("--build", stub_folder(folder / "stubs", bench_cuda="#!/bin/bash\necho text; exit 3\n"), "--out", out)
+    rows = results_of(out)
+    if done.returncode != 1:
+        yield f"exit status {done.returncode}"
+    contract = {(kind, name, reason) for kind, part, name, reason in rows if part == "contract"}
+    if not STUB_RESULTS <= contract:
+        yield str(sorted(STUB_RESULTS - contract))
+    if sum(row[:2] == ("failed", "cost") and row[3] == "exit status 3" for row in rows) != 9:
+        yield str([row for row in rows if row[1] == "cost"])
+    if "frameworks" not in {row[1] for row in rows}:
+        yield "the last part did not run"
+    yield from file_problems(out)
+
+
+def cut_problems(folder):
+    """A run that is ended in a part keeps the results of the parts before."""
+    out = folder / "out"
+    stubs = stub_folder(folder / "stubs", bench_cuda="#!/bin/bash\necho begun\nexec sleep 100\n")
+    with subprocess.Popen(command("--build", stubs, "--out", out), stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        until = time.monotonic() + 60
+        while not (out / "captures.md").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(30)
+    names = {row[2] for row in results_of(out)}
+    if not {"first", "crashing", "last"} <= names or "contract" not in (out / "summary.txt").read_text():
+        yield str(sorted(names))
+    if not (out / "logs.tar.gz").exists():
+        yield "there is no archive"
+
+
+def plain_driver(folder):
+    """The folder of a driver that programs without sanitizers can load."""
+    if "QUIRE_SANITIZED" not in os.environ:
+        return DRIVER
+    sources = [path for path in (ROOT / "tests/support/cuda").glob("*.c") if path.name != "fixture.c"]
+    subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", "-fvisibility=hidden", "-fPIC", "-shared", "-pthread", "-I",
+                    ROOT, "-I", ROOT / "include", *sources, ROOT / "tests/support/settings.c", "-o",
+                    folder / "libcuda.so.1"], check=True)
+    return folder
+
+
+def bare_problems(folder):
+    """A C compiler, bash and the usual tools: no meson, Python, pkg-config or make."""
+    tools, out = folder / "tools", folder / "out"
+    tools.mkdir(parents=True)
+    compiler = shutil.which("gcc") or shutil.which("clang")
+    for tool in TOOLS:
+        (tools / tool).symlink_to(shutil.which(tool))
+    (tools / "cc").symlink_to(compiler)
+    done = subprocess.run(command("--driver", plain_driver(folder), "--quick", "--out", out), text=True,
+                          capture_output=True, check=False,
+                          env={"PATH": str(tools), "HOME": str(folder), "TMPDIR": str(folder)})
+    yield from complete_problems(out, done, True)
+    yield from content_problems(out)
+    yield from figure_problems(out)
+    yield from file_problems(out)
+    if ("skipped", "build", "the build with meson", "meson is missing") not in results_of(out):
+        yield "it does not say that meson is missing"
+
+
+def usage_problems():
+    for words in (("--part", "none"), ("--out",), ("--nothing",), ("stray",)):
+        done = run(*words)
+        if done.returncode != 2 or "--part NAME" not in done.stderr:
+            yield f"{words}: {done.returncode}"
+
+
+def absence_problems(folder):
+    """Without a driver everything is skipped with its reason."""
+    (folder / "libcuda.so.1").write_text("no driver\n")
+    done = run("--build", BUILD, "--driver", folder, "--out", folder / "out")
+    rows = [row for row in results_of(folder / "out") if row[1] != "build"]
+    if done.returncode or any(row[0] != "skipped" or "no GPU: CUDA driver not found" not in row[3] for row in rows):
+        yield f"{done.returncode} {rows}"
+    if len(rows) != 5:
+        yield str(rows)
+
+
+TORCH = """
+from types import SimpleNamespace
+__version__ = "of the test"
+OutOfMemoryError = MemoryError
+blocks, used, peak = {}, 0, 0
+def alloc(size):
+    global used, peak
+    if size > 1 << 30:
+        raise MemoryError
+    pointer = len(blocks) + 1
+    blocks[pointer] = size
+    used += size
+    peak = max(peak, used)
+    return pointer
+def delete(pointer):
+    global used
+    used -= blocks[pointer]
+    blocks[pointer] = 0
+def reset():
+    global peak
+    peak = used
+cuda = SimpleNamespace(init=lambda: None, empty_cache=lambda: None, reset_peak_memory_stats=reset,
+                       caching_allocator_alloc=alloc, caching_allocator_delete=delete,
+                       memory_stats=lambda: {"reserved_bytes.all.peak": peak})
+"""
+TRACE = """op,id,size,alignment,time_ns,stream,label
+alloc,1,1048576,512,0,0,a
+alloc,2,2097152,512,1,0,b
+free,1,,,2,0,
+alloc,3,4294967296,512,3,0,refused
+free,3,,,4,0,
+"""
+
+
+def torch_problems(folder):
+    """The replay of PyTorch's part, on a module that stands in for it."""
+    (folder / "torch.py").write_text(TORCH)
+    (folder / "trace.csv").write_text(TRACE)
+    done = subprocess.run([sys.executable, ROOT / "tests/gpu/torch_native.py", folder / "trace.csv"], text=True,
+                          capture_output=True, check=False, env={**os.environ, "PYTHONPATH": str(folder)})
+    row = done.stdout.splitlines()[-1].split() if done.stdout else []
+    if done.returncode or row[:6] != ["trace.csv", "PyTorch", "4098.0", "3.0", "0.001", "1"]:
+        yield f"{done.returncode} {done.stdout} {done.stderr}"
+
+
+def main():
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+
+        def inside(what):
+            (folder / what).mkdir()
+            return folder / what
+
+        tap.case("bad usage is rejected", usage_problems())
+        out = inside("quick")
+        done = run("--build", BUILD, "--driver", DRIVER, "--quick", "--out", out)
+        has_bench = (BUILD / "bench/bench_cuda").exists()
+        tap.case("all parts run on the emulated driver", complete_problems(out, done, has_bench))
+        tap.case("the tables and the logs are complete", content_problems(out))
+        if has_bench:
+            tap.case("there are at most 8 files", file_problems(out))
+        else:
+            tap.case("there are no files of costs", file_problems(out, FILES - {"costs.md", "costs.json"}))
+        tap.case("a machine with a C compiler alone", bare_problems(inside("bare")))
+        tap.case("no failure ends another item", failure_problems(inside("failure")))
+        tap.case("a run that is ended keeps its results", cut_problems(inside("cut")))
+        tap.case("no driver", absence_problems(inside("absence")))
+        tap.case("the part of PyTorch", torch_problems(inside("torch")))
+    tap.end()
+
+
+main()
