@@ -163,7 +163,9 @@ static quire_result create(quire_memory *memory, quire_allocation allocation,
     const quire_vulkan_alias_options given = options ? *options : (quire_vulkan_alias_options){0};
     quire_memory_info info;
     qi_vulkan *vulkan = NULL;
-    quire_result result = qi_vulkan_of_memory(memory, &info, &vulkan);
+    quire_result result = qi_vulkan_of_memory(memory, &vulkan);
+    if (!result)
+        result = quire_memory_get_info(memory, &info);
     if (!result)
         result = check(&own, &given);
     if (result)

@@ -245,24 +245,19 @@ qi_vulkan *qi_vulkan_of(quire_device *device)
     return NULL;
 }
 
-/* Both functions also fail for objects of another backend. */
-quire_result qi_vulkan_of_memory(quire_memory *memory, quire_memory_info *info, qi_vulkan **vulkan)
-{
-    quire_result result = quire_memory_get_info(memory, info);
-    if (result)
-        return result;
-    *vulkan = qi_vulkan_of(info->device);
-    return *vulkan
-               ? QUIRE_SUCCESS
-               : qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is not of the Vulkan backend");
-}
-
 quire_result qi_vulkan_check_memory(const quire_memory *memory)
 {
     const quire_device *device = quire_memory_device(memory);
     if (quire_device_backend(device)->describe == qi_vulkan_describe)
         return qi_vulkan_check_process(quire_device_state(device));
     return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is not of the Vulkan backend");
+}
+
+quire_result qi_vulkan_of_memory(const quire_memory *memory, qi_vulkan **vulkan)
+{
+    quire_result result = qi_vulkan_check_memory(memory);
+    *vulkan = result ? NULL : quire_device_state(quire_memory_device(memory));
+    return result;
 }
 
 quire_result qi_vulkan_of_allocation(quire_memory *memory, quire_allocation allocation,

@@ -65,9 +65,8 @@ qi_vulkan *qi_vulkan_of(quire_device *device);
 /* Checks that a memory is of the Vulkan backend and of this process. Takes no lock. */
 QUIRE_MUST_USE quire_result qi_vulkan_check_memory(const quire_memory *memory);
 
-/* Returns the state of a memory's device, and the memory's info. */
-QUIRE_MUST_USE quire_result qi_vulkan_of_memory(quire_memory *memory, quire_memory_info *info,
-                                                qi_vulkan **vulkan);
+/* The same, and returns the state of the memory's device. */
+QUIRE_MUST_USE quire_result qi_vulkan_of_memory(const quire_memory *memory, qi_vulkan **vulkan);
 
 /* Returns the state of an allocation's device, and the allocation's native page and object. */
 QUIRE_MUST_USE quire_result qi_vulkan_of_allocation(quire_memory *memory,

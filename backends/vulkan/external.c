@@ -200,7 +200,9 @@ quire_result quire_vulkan_import_range(quire_memory *memory, const quire_vulkan_
     quire_memory_info info;
     qi_vulkan *vulkan = NULL;
     uint32_t mask = 0;
-    quire_result result = qi_vulkan_of_memory(memory, &info, &vulkan);
+    quire_result result = qi_vulkan_of_memory(memory, &vulkan);
+    if (!result)
+        result = quire_memory_get_info(memory, &info);
     if (!result)
         result = find_kinds(vulkan, import, &mask);
     if (result)

@@ -17,22 +17,32 @@ static const VkMemoryDedicatedRequirements *dedicated_of(const VkMemoryRequireme
     return (const VkMemoryDedicatedRequirements *)link;
 }
 
-/* Translates memory requirements into options. `granularity` separates optimal images from linear
-   neighbours. */
-static quire_result apply(const qi_vulkan *vulkan, const quire_memory_info *info,
-                          uint64_t granularity, const VkMemoryRequirements2 *requirements,
-                          quire_allocation_options *options)
+/* Takes no lock unless it fails: programs call it for each object. */
+static quire_result check_needs(quire_memory *memory, const VkMemoryRequirements *needed)
 {
-    const VkMemoryRequirements *needed = &requirements->memoryRequirements;
-    const VkMemoryDedicatedRequirements *dedicated = dedicated_of(requirements);
+    uint32_t kind = quire_memory_kind(memory);
+    quire_memory_info info;
     if (!needed->size || !qi_is_power_of_two(needed->alignment))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "memory requirements of %u byte%s, alignment %u", needed->size,
                             needed->alignment);
-    if (!(needed->memoryTypeBits >> info->kind & 1))
-        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "memory '%s' has kind %u: the object needs one of the kinds 0x%x",
-                            info->name, info->kind, needed->memoryTypeBits);
+    if (needed->memoryTypeBits >> kind & 1)
+        return QUIRE_SUCCESS;
+    quire_result result = quire_memory_get_info(memory, &info);
+    return result ? result
+                  : qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                                 "memory '%s' has kind %u: the object needs one of the kinds 0x%x",
+                                 info.name, kind, needed->memoryTypeBits);
+}
+
+/* Translates memory requirements into options. `granularity` separates optimal images from linear
+   neighbours. */
+static quire_result apply(const qi_vulkan *vulkan, uint64_t granularity,
+                          const VkMemoryRequirements2 *requirements,
+                          quire_allocation_options *options)
+{
+    const VkMemoryRequirements *needed = &requirements->memoryRequirements;
+    const VkMemoryDedicatedRequirements *dedicated = dedicated_of(requirements);
     if (dedicated && dedicated->requiresDedicatedAllocation)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "the object requires a dedicated page: see quire_vulkan_buffer_place and "
@@ -56,13 +66,14 @@ quire_result quire_vulkan_range_options(quire_memory *memory,
     if (!memory || !requirements || !options)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_vulkan_range_options: memory, requirements or options is null");
-    quire_memory_info info;
     qi_vulkan *vulkan = NULL;
-    quire_result result = qi_vulkan_of_memory(memory, &info, &vulkan);
+    quire_result result = qi_vulkan_of_memory(memory, &vulkan);
+    if (!result)
+        result = check_needs(memory, &requirements->memoryRequirements);
     if (result)
         return result;
     uint64_t granularity = optimal ? vulkan->limits.bufferImageGranularity : 1;
-    return apply(vulkan, &info, granularity ? granularity : 1, requirements, options);
+    return apply(vulkan, granularity ? granularity : 1, requirements, options);
 }
 
 /* ---- the place of an allocation -------------------------------------------------------------- */

@@ -168,7 +168,9 @@ static quire_result create(quire_memory *memory, qi_vulkan_description own,
     const quire_vulkan_object_options given = options ? *options : (quire_vulkan_object_options){0};
     quire_memory_info info;
     qi_vulkan *vulkan = NULL;
-    quire_result result = qi_vulkan_of_memory(memory, &info, &vulkan);
+    quire_result result = qi_vulkan_of_memory(memory, &vulkan);
+    if (!result)
+        result = quire_memory_get_info(memory, &info);
     if (!result)
         result = check_options(&given, &info);
     if (!result)

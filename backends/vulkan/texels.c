@@ -232,10 +232,9 @@ static quire_result read_texels(const work *w)
 static quire_result prepare(quire_memory *memory, quire_image image, work *w,
                             quire_image_info *info)
 {
-    quire_memory_info of_memory;
     if (!memory)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is null");
-    quire_result result = qi_vulkan_of_memory(memory, &of_memory, &w->vulkan);
+    quire_result result = qi_vulkan_of_memory(memory, &w->vulkan);
     if (!result)
         result = quire_image_get_info(memory, image, info);
     if (result)

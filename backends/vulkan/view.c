@@ -91,10 +91,9 @@ quire_result quire_vulkan_view_create(quire_memory *memory, quire_image image,
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_vulkan_view_create: memory or view is null");
     const quire_vulkan_view_options given = options ? *options : (quire_vulkan_view_options){0};
-    quire_memory_info of_memory;
     quire_image_info info;
     qi_vulkan *vulkan = NULL;
-    quire_result result = qi_vulkan_of_memory(memory, &of_memory, &vulkan);
+    quire_result result = qi_vulkan_of_memory(memory, &vulkan);
     if (!result)
         result = quire_image_get_info(memory, image, &info);
     if (!result)

@@ -51,8 +51,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_create(const quire_backend *t
 QUIRE_API const quire_backend *quire_device_backend(const quire_device *device);
 QUIRE_API void *quire_device_state(const quire_device *device);
 
-/* Returns the device of a memory. Takes no lock. NULL for NULL. */
+/* Return the device and the kind of a memory. They take no lock. NULL or 0 for NULL. */
 QUIRE_API quire_device *quire_memory_device(const quire_memory *memory);
+QUIRE_API uint32_t quire_memory_kind(const quire_memory *memory);
 
 /*
  * Like quire_memory_create, for a backend that creates pages with more options than quire has:

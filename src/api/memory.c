@@ -53,6 +53,11 @@ quire_device *quire_memory_device(const quire_memory *memory)
     return memory ? memory->device : NULL;
 }
 
+uint32_t quire_memory_kind(const quire_memory *memory)
+{
+    return memory ? memory->kind : 0;
+}
+
 quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info)
 {
     if (info)

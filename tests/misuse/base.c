@@ -282,6 +282,8 @@ static void device_options(void)
     CHECK(!quire_device_backend(NULL) && !quire_device_state(NULL));
     HARMLESS(&b, quire_memory_device(NULL));
     CHECK(!quire_memory_device(NULL));
+    HARMLESS(&b, quire_memory_kind(NULL));
+    CHECK_EQ(quire_memory_kind(NULL), 0);
     REFUSED(&b, QUIRE_ERROR_BUSY, quire_backend_fail(QUIRE_ERROR_BUSY, -5, "%s", "busy"));
     CHECK_EQ(quire_last_native_code(), -5);
 }

@@ -40,6 +40,7 @@ static quire_memory_info info_of(quire_memory *memory)
 {
     quire_memory_info info;
     CHECK_OK(quire_memory_get_info(memory, &info));
+    CHECK_EQ(quire_memory_kind(memory), info.kind);
     return info;
 }
 
