@@ -13,10 +13,10 @@
  * at the same time as a CUDA call.
  *
  * It has the functions that memory needs. It lacks kernels, modules, graphs, legacy interprocess
- * handles and textures. Captures of streams exist so that tests find
- * disturbed ones (capture.h has the rules); they end without a graph. Green contexts exist for their
- * streams. Multicast objects can be bound and mapped, but not
- * shared with other processes, and nothing is written through them.
+ * handles and textures. Captures of streams exist so that tests find disturbed ones (capture.h has
+ * the rules); they end without a graph. Green contexts exist for their streams. Multicast objects
+ * can be bound and mapped, but not shared with other processes, and nothing is written through
+ * them.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_FAKE_CUDA_H
 #define QUIRE_TESTS_SUPPORT_CUDA_FAKE_CUDA_H
