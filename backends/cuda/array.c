@@ -6,10 +6,11 @@
  * tails, one per layer or one for all layers. The tiles are mapped one after the other in this
  * order.
  *
- * Mapping is work of a stream. quire uses the default stream and waits for it.
+ * Mapping is work of a stream. quire uses a stream of its own and waits for it.
  */
 #include "backends/cuda/array.h"
 
+#include "backends/cuda/stream.h"
 #include "src/base/bits.h"
 #include "src/base/log.h"
 #include "src/base/result.h"
@@ -222,6 +223,18 @@ quire_result qi_cuda_array_create(qi_cuda *cuda, const quire_cuda_array_options 
 
 /* ---- mapping ---------------------------------------------------------------------------- */
 
+/* The default stream would serve as well, but captures can make it unusable. */
+static qi_cu_result map_parts(const qi_cuda *cuda, qi_cuda_array *a)
+{
+    const qi_cuda_stream *stream = qi_cuda_stream_of(cuda->array_stream);
+    return cuda->f.MemMapArrayAsync(a->parts, a->part_count, stream->native);
+}
+
+static qi_cu_result await_mapping(const qi_cuda *cuda)
+{
+    return cuda->f.StreamSynchronize(qi_cuda_stream_of(cuda->array_stream)->native);
+}
+
 /* Sets array and handle in all parts. Handle 0 unmaps them. */
 static void fill_parts(const qi_cuda *cuda, qi_cuda_array *a, qi_cu_handle handle)
 {
@@ -247,10 +260,10 @@ quire_result qi_cuda_array_map(qi_cuda *cuda, qi_cuda_array *a, const qi_cuda_pa
     fill_parts(cuda, a, page->chunks->handle);
     for (uint32_t i = 0; i < a->part_count; i++)
         a->parts[i].offset += offset; /* now relative to the page: an array is mapped once */
-    qi_cu_result code = cuda->f.MemMapArrayAsync(a->parts, a->part_count, NULL);
+    qi_cu_result code = map_parts(cuda, a);
     a->is_mapped = !code; /* also if the wait fails: destruction must unmap it */
     if (!code)
-        code = cuda->f.StreamSynchronize(NULL);
+        code = await_mapping(cuda);
     if (code)
         return qi_cuda_fail(&cuda->f, code, "cuMemMapArrayAsync of %u part%s", a->part_count,
                             qi_plural(a->part_count));
@@ -268,9 +281,9 @@ static bool unmap(qi_cuda *cuda, qi_cuda_array *a)
     fill_parts(cuda, a, 0);
     for (uint32_t i = 0; i < a->part_count; i++)
         a->parts[i].offset = 0;
-    qi_cu_result code = cuda->f.MemMapArrayAsync(a->parts, a->part_count, NULL);
+    qi_cu_result code = map_parts(cuda, a);
     if (!code)
-        code = cuda->f.StreamSynchronize(NULL);
+        code = await_mapping(cuda);
     a->is_mapped = code && !qi_cuda_is_lost(code);
     return !a->is_mapped;
 }
@@ -285,15 +298,12 @@ static void release_records(qi_cuda *cuda, qi_cuda_array *a)
 /* Destroys the array and its record. False: the driver refused a step; the rest can be retried. */
 static bool destroy_native(qi_cuda *cuda, qi_cuda_array *a)
 {
-    qi_cu_result code = QI_CUDA_SUCCESS;
-    if (a->was_bound && !cuda->settings.unsynchronized)
-        code = cuda->f.CtxSynchronize();
-    if (code && !qi_cuda_is_lost(code))
+    if (a->was_bound && !qi_cuda_await_context(cuda))
         return false;
     a->was_bound = false;
     if (!unmap(cuda, a))
         return false;
-    code = QI_CUDA_SUCCESS;
+    qi_cu_result code = QI_CUDA_SUCCESS;
     if (a->array)
         code = cuda->f.ArrayDestroy(a->array);
     else if (a->mipmap)
@@ -319,7 +329,7 @@ void qi_cuda_array_destroy(qi_cuda *cuda, qi_cuda_array *a)
         release_records(cuda, a);
         return;
     }
-    qi_cu_result code = cuda->f.CtxPushCurrent(cuda->context);
+    qi_cu_result code = qi_cuda_push(cuda);
     bool is_lost = qi_cuda_is_lost(code) || code == QI_CUDA_ERROR_INVALID_CONTEXT;
     a->was_bound &= !is_lost;
     if ((code && !is_lost) || !destroy_native(cuda, a))

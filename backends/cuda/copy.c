@@ -4,7 +4,8 @@
  *
  * The driver's copies run in the context's default stream, after the work of its blocking streams,
  * as cuMemcpy does. A copy to the device may return when the driver has read the bytes, and a fill
- * before it has run; quire therefore waits for the stream.
+ * before it has run; quire therefore waits for the stream. While a capture makes the default stream
+ * unusable, they are NOT_PERMITTED.
  */
 #include <string.h>
 
@@ -30,7 +31,7 @@ quire_result qi_cuda_copy_to_page(void *state, const quire_native_page *native, 
         memcpy((char *)page->host + offset, data, size);
         return QUIRE_SUCCESS;
     }
-    quire_result result = qi_cuda_enter(cuda);
+    quire_result result = qi_cuda_enter_default(cuda);
     if (result)
         return result;
     return finish(cuda, cuda->f.MemcpyHtoD(page->address + offset, data, size), "a copy to a page",
@@ -46,7 +47,7 @@ quire_result qi_cuda_copy_from_page(void *state, const quire_native_page *native
         memcpy(data, (const char *)page->host + offset, size);
         return QUIRE_SUCCESS;
     }
-    quire_result result = qi_cuda_enter(cuda);
+    quire_result result = qi_cuda_enter_default(cuda);
     if (result)
         return result;
     qi_cu_result code = cuda->f.MemcpyDtoH(data, page->address + offset, size);
@@ -64,7 +65,7 @@ quire_result qi_cuda_fill_page(void *state, const quire_native_page *native, uin
         memset((char *)page->host + offset, value, size);
         return QUIRE_SUCCESS;
     }
-    quire_result result = qi_cuda_enter(cuda);
+    quire_result result = qi_cuda_enter_default(cuda);
     if (result)
         return result;
     return finish(cuda, cuda->f.MemsetD8(page->address + offset, value, size), "a fill", size);

@@ -141,7 +141,7 @@ static quire_result finish(const qi_cuda *cuda, qi_cu_result code, const quire_c
 quire_result qi_cuda_copy_pages(void *state, const quire_copy_job *job)
 {
     const qi_cuda *cuda = state;
-    quire_result result = qi_cuda_enter(cuda);
+    quire_result result = qi_cuda_enter_default(cuda);
     if (result)
         return result;
     operand to = target_of(job), from = source_of(job);
@@ -165,6 +165,16 @@ static qi_cu_result copy_peers(const qi_cuda *cuda, const quire_copy_job *job)
     return code;
 }
 
+/* A copy between devices uses the default streams of both contexts. Enters that of the target. */
+static quire_result enter_both(const qi_cuda *to, const qi_cuda *from)
+{
+    quire_result result = qi_cuda_enter_default(from);
+    if (result)
+        return result;
+    qi_cuda_leave(from);
+    return qi_cuda_enter_default(to);
+}
+
 /* The driver goes through host memory if the devices cannot access each other. */
 quire_result qi_cuda_copy_peer(void *state, const quire_copy_job *job)
 {
@@ -174,10 +184,10 @@ quire_result qi_cuda_copy_peer(void *state, const quire_copy_job *job)
                                   "the driver has no copy between devices");
     if (qi_cuda_page_of(job->to)->host && !qi_cuda_page_of(job->from)->host) {
         const qi_cuda *other = job->from_state; /* the device whose memory is read */
-        quire_result result = qi_cuda_enter(other);
+        quire_result result = qi_cuda_enter_default(other);
         operand to = target_of(job), from = source_of(job);
         return result ? result : finish(other, copy_rows(other, job, &to, &from), job);
     }
-    quire_result result = qi_cuda_enter(cuda);
+    quire_result result = enter_both(cuda, job->from_state);
     return result ? result : finish(cuda, copy_peers(cuda, job), job);
 }

@@ -8,7 +8,8 @@
  *   chunk.c, virtual.c, elastic.c, shared.c,   parts of pages
  *   block.c, pool.c, external.c, ipc.c,
  *   import.c
- *   array.c, page_destroy.c, page.c, resize.c  arrays and pages
+ *   await.c, array.c, page_destroy.c, page.c,  arrays and pages
+ *   resize.c
  *   copy.c, copy_pages.c, image.c,             entries of the backend table
  *   stream.c, stream_point.c, stream_copy.c
  *   access.c, export.c, info.c, multicast.c,   public calls
@@ -104,14 +105,15 @@ typedef struct qi_cuda {
     qi_cuda_pool pool;
     qi_atomic_u32 fabric;      /* quire_cuda_fabric */
     qi_atomic_u32 fabric_code; /* CUresult of the last attempt to create a fabric handle */
+    uint64_t array_stream; /* from stream_create: maps arrays; 0: the device has no tile pools */
 
     pthread_mutex_t mutex;
     qi_cuda_chunk *kept; /* released chunks that further pages reuse */
     uint64_t kept_bytes; /* sum of their sizes, at most settings.kept_bytes in normal operation */
     /*
-     * Objects whose destruction the driver refused half way. Creating or growing a page retries
-     * pages and arrays, creating an array retries arrays, destroying a stream retries streams; the
-     * destruction of the device retries all for the last time.
+     * Objects whose destruction the driver refused half way, or that a capture put off. Creating or
+     * growing a page retries pages and arrays, creating an array retries arrays, destroying a
+     * stream retries streams; the destruction of the device retries all for the last time.
      */
     qi_cuda_page *deferred_pages;
     qi_cuda_array *deferred_arrays;
@@ -145,10 +147,22 @@ void qi_cuda_fork_prepare(void *state);
 void qi_cuda_fork_done(void *state);
 void qi_cuda_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MAX_HEAPS]);
 
-/* Makes the context current on the calling thread. After success, qi_cuda_leave restores the
-   context of before. NOT_PERMITTED in a forked child. */
+/*
+ * Makes the context current on the calling thread, and the thread's capture mode relaxed. After
+ * success, qi_cuda_leave restores both. May be nested. qi_cuda_push returns the driver's code and
+ * must not be called in a forked child, where qi_cuda_enter is NOT_PERMITTED.
+ */
 QUIRE_MUST_USE quire_result qi_cuda_enter(const qi_cuda *cuda);
+qi_cu_result qi_cuda_push(const qi_cuda *cuda);
 void qi_cuda_leave(const qi_cuda *cuda);
+
+/* Returns true if a stream captures a graph, or, for the legacy default stream, if a stream that
+   waits for it does. In the context. */
+bool qi_cuda_is_capturing(const qi_cuda *cuda, qi_cu_stream stream);
+
+/* Like qi_cuda_enter, for calls that use the legacy default stream. NOT_PERMITTED while a capture
+   makes that stream unusable. */
+QUIRE_MUST_USE quire_result qi_cuda_enter_default(const qi_cuda *cuda);
 
 /* ---- capability.c ----------------------------------------------------------------------- */
 

@@ -236,12 +236,15 @@ bool qi_cuda_ipc_destroy(qi_cuda *cuda, qi_cuda_page *page);
 QUIRE_MUST_USE quire_result qi_cuda_import_page(qi_cuda *cuda, const quire_page_request *request,
                                                 qi_cuda_page *page);
 
-/* ---- page_destroy.c --------------------------------------------------------------------- */
+/* ---- await.c: only with quire_cuda_settings.wait_before_release. In the context ---------- */
 
-/*
- * Waits for work that may use a page. Returns false if the driver cannot wait now. In the context.
- */
-bool qi_cuda_await_work(qi_cuda *cuda, const qi_cuda_page *page);
+/* Waits for work that may use a page. Returns false if that is not possible now. */
+bool qi_cuda_await_work(const qi_cuda *cuda, const qi_cuda_page *page);
+
+/* Waits for the work of the device's context. Returns false as above. */
+bool qi_cuda_await_context(const qi_cuda *cuda);
+
+/* ---- page_destroy.c --------------------------------------------------------------------- */
 
 /* Destroys a page that page creation could not complete; defers what the driver refuses. In the
    context. */

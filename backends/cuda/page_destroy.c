@@ -1,6 +1,7 @@
 /*
- * page_destroy.c - destroys pages. A page whose destruction the driver refuses half way is deferred
- * and retried later: the core cannot keep it, because its page_destroy cannot fail.
+ * page_destroy.c - destroys pages. A page whose destruction the driver refuses half way, or a
+ * capture puts off, is deferred and retried later: the core cannot keep it, because its
+ * page_destroy cannot fail.
  */
 #include <sys/mman.h>
 
@@ -29,17 +30,6 @@ static void release_records(qi_cuda *cuda, qi_cuda_page *page)
     release_record(cuda, page);
 }
 
-/* cuMemFree waits by itself, and destroying an array waits for the work that uses its part of a
-   tile pool. All other pages need the wait. A lost device has no work. */
-bool qi_cuda_await_work(qi_cuda *cuda, const qi_cuda_page *page)
-{
-    if (!page->was_used || cuda->settings.unsynchronized || page->type == QI_CUDA_PAGE_ALLOCATED ||
-        page->type == QI_CUDA_PAGE_BORROWED || page->type == QI_CUDA_PAGE_TILES)
-        return true;
-    qi_cu_result code = cuda->f.CtxSynchronize();
-    return !code || qi_cuda_is_lost(code);
-}
-
 static bool destroy_parts(qi_cuda *cuda, qi_cuda_page *page)
 {
     switch (page->type) {
@@ -53,7 +43,8 @@ static bool destroy_parts(qi_cuda *cuda, qi_cuda_page *page)
     }
 }
 
-/* Releases the page and its record. False: the driver refused a step; the rest can be retried. */
+/* Releases the page and its record. False: the driver refused a step, or work cannot be awaited
+   now; the rest can be retried. */
 static bool destroy_native(qi_cuda *cuda, qi_cuda_page *page)
 {
     if (!qi_cuda_await_work(cuda, page))
@@ -112,7 +103,7 @@ void qi_cuda_page_destroy(void *state, const quire_native_page *native)
         release_records(cuda, page);
         return;
     }
-    qi_cu_result code = cuda->f.CtxPushCurrent(cuda->context);
+    qi_cu_result code = qi_cuda_push(cuda);
     bool is_lost = qi_cuda_is_lost(code) || code == QI_CUDA_ERROR_INVALID_CONTEXT;
     page->was_used &= !is_lost;
     if ((code && !is_lost) || !destroy_native(cuda, page))

@@ -81,8 +81,8 @@ static quire_result grow(qi_cuda *cuda, qi_cuda_page *page, uint64_t to)
 
 /* ---- smaller ---------------------------------------------------------------------------- */
 
-/* Cannot fail. If work cannot be awaited now, as while a stream captures a graph, everything stays
-   mapped and the next change of the size releases it. */
+/* Cannot fail. If work must be awaited and cannot be now (await.c), everything stays mapped and the
+   next change of the size releases it. */
 static void shrink(qi_cuda *cuda, qi_cuda_page *page, uint64_t to)
 {
     qi_cuda_chunk **end = &page->chunks;
@@ -92,7 +92,7 @@ static void shrink(qi_cuda *cuda, qi_cuda_page *page, uint64_t to)
         padded += (*end)->size;
         count++;
     }
-    if (!*end || cuda->f.CtxPushCurrent(cuda->context))
+    if (!*end || qi_cuda_push(cuda))
         return;
     if (padded == page->padded || qi_cuda_await_work(cuda, page)) {
         set_mapped(cuda, page, padded, count, end);

@@ -5,6 +5,10 @@
  * A point is an event, recorded in the stream: a mark. Marks not known to have passed stand in a
  * list in the order of their values. A mark that has passed is reused for a further point.
  *
+ * CU_STREAM_PER_THREAD names another stream in each thread. A record of it is the default stream of
+ * the thread that wrapped it. Calls of other threads use the legacy default stream instead: its
+ * work comes after all earlier work of every thread's default stream, and before all later work.
+ *
  * Lock: qi_cuda_stream.mutex protects the fields below it. No lock of quire is taken while it is
  * held. It is released while a thread waits for an event; `waiters` keeps the mark until then.
  */
@@ -28,8 +32,11 @@ typedef struct qi_cuda_mark {
 
 typedef struct qi_cuda_stream {
     struct qi_cuda_stream *next; /* in qi_cuda.deferred_streams */
+    struct qi_cuda_stream *next_known, *previous_known;
+    const qi_cuda *cuda;
     qi_cu_stream native;
-    bool is_own; /* created by the backend, which destroys it */
+    uint64_t owner; /* the thread whose default stream it is; 0: the stream of all threads */
+    bool is_own;    /* created by the backend, which destroys it */
     pthread_mutex_t mutex;
     qi_cuda_mark *first, *last; /* not known to have passed: the values passed + 1 to marked */
     qi_cuda_mark *spare;        /* for further points */
@@ -43,17 +50,15 @@ static inline qi_cuda_stream *qi_cuda_stream_of(uint64_t stream)
 
 /* ---- stream.c --------------------------------------------------------------------------- */
 
-/*
- * Like qi_cuda_enter, for calls on streams and events. The thread's capture mode is relaxed until
- * leave, so that these calls are permitted while the thread captures a graph on another stream.
- */
-typedef struct qi_cuda_stream_scope {
-    qi_cu_capture_mode mode; /* the thread's, restored by leave */
-    bool is_changed;
-} qi_cuda_stream_scope;
+/* The stream that a call of this thread passes to the driver. */
+qi_cu_stream qi_cuda_stream_handle(const qi_cuda_stream *stream);
 
-QUIRE_MUST_USE quire_result qi_cuda_stream_enter(const qi_cuda *cuda, qi_cuda_stream_scope *scope);
-void qi_cuda_stream_leave(const qi_cuda *cuda, qi_cuda_stream_scope *scope);
+/* Returns true if the record is the default stream of another thread than the calling one. */
+bool qi_cuda_stream_is_foreign(const qi_cuda_stream *stream);
+
+/* Returns true if a stream of the device captures a graph: one that quire knows, the calling
+   thread's, or one that waits for the default stream. A context of the device must be current. */
+bool qi_cuda_any_captures(const qi_cuda *cuda, qi_cu_device device);
 
 /* NOT_PERMITTED while the stream captures a graph. In the context. */
 QUIRE_MUST_USE quire_result qi_cuda_check_capture(const qi_cuda *cuda,

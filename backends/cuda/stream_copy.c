@@ -133,18 +133,17 @@ quire_result qi_cuda_stream_copy(void *state, uint64_t number, const quire_copy_
 {
     const qi_cuda *cuda = state;
     const qi_cuda_stream *stream = qi_cuda_stream_of(number);
-    qi_cuda_stream_scope scope;
     qi_cu_result code = QI_CUDA_SUCCESS;
     if (is_peer_job(cuda, job) && !cuda->f.MemcpyPeerAsync)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
                                   "the CUDA driver has no cuMemcpyPeerAsync");
-    quire_result result = qi_cuda_stream_enter(cuda, &scope);
+    quire_result result = qi_cuda_enter(cuda);
     if (result)
         return result;
     result = qi_cuda_check_capture(cuda, stream);
     if (!result)
-        code = copy_slices(cuda, stream->native, job);
-    qi_cuda_stream_leave(cuda, &scope);
+        code = copy_slices(cuda, qi_cuda_stream_handle(stream), job);
+    qi_cuda_leave(cuda);
     return code ? qi_cuda_fail(&cuda->f, code, "a copy of %s on a stream", qi_bytes(job->size).text)
                 : result;
 }
@@ -154,16 +153,15 @@ quire_result qi_cuda_stream_fill(void *state, uint64_t number, const quire_nativ
 {
     const qi_cuda *cuda = state;
     const qi_cuda_stream *stream = qi_cuda_stream_of(number);
-    qi_cuda_stream_scope scope;
     qi_cu_result code = QI_CUDA_SUCCESS;
-    quire_result result = qi_cuda_stream_enter(cuda, &scope);
+    quire_result result = qi_cuda_enter(cuda);
     if (result)
         return result;
     result = qi_cuda_check_capture(cuda, stream);
     if (!result)
         code = cuda->f.MemsetD8Async(qi_cuda_page_of(native)->address + offset, value, size,
-                                     stream->native);
-    qi_cuda_stream_leave(cuda, &scope);
+                                     qi_cuda_stream_handle(stream));
+    qi_cuda_leave(cuda);
     return code ? qi_cuda_fail(&cuda->f, code, "a fill of %s on a stream", qi_bytes(size).text)
                 : result;
 }

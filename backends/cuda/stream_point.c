@@ -102,7 +102,7 @@ static quire_result add_mark(qi_cuda *cuda, qi_cuda_stream *stream)
     quire_result result = acquire_mark(cuda, stream, &mark);
     if (result)
         return result;
-    qi_cu_result code = cuda->f.EventRecord(mark->event, stream->native);
+    qi_cu_result code = cuda->f.EventRecord(mark->event, qi_cuda_stream_handle(stream));
     if (code) {
         add_spare(stream, mark);
         return qi_cuda_fail(&cuda->f, code, "cuEventRecord");
@@ -124,8 +124,7 @@ quire_result qi_cuda_stream_mark(void *state, uint64_t number, uint64_t *value)
 {
     qi_cuda *cuda = state;
     qi_cuda_stream *stream = qi_cuda_stream_of(number);
-    qi_cuda_stream_scope scope;
-    quire_result result = qi_cuda_stream_enter(cuda, &scope);
+    quire_result result = qi_cuda_enter(cuda);
     if (result)
         return result;
     lock(stream);
@@ -134,7 +133,7 @@ quire_result qi_cuda_stream_mark(void *state, uint64_t number, uint64_t *value)
         result = add_mark(cuda, stream);
     *value = stream->marked;
     unlock(stream);
-    qi_cuda_stream_leave(cuda, &scope);
+    qi_cuda_leave(cuda);
     return result;
 }
 
@@ -142,15 +141,14 @@ quire_result qi_cuda_stream_passed(void *state, uint64_t number, uint64_t *value
 {
     qi_cuda *cuda = state;
     qi_cuda_stream *stream = qi_cuda_stream_of(number);
-    qi_cuda_stream_scope scope;
-    quire_result result = qi_cuda_stream_enter(cuda, &scope);
+    quire_result result = qi_cuda_enter(cuda);
     if (result)
         return result;
     lock(stream);
     qi_cu_result code = collect(cuda, stream);
     *value = stream->passed;
     unlock(stream);
-    qi_cuda_stream_leave(cuda, &scope);
+    qi_cuda_leave(cuda);
     return code ? qi_cuda_fail(&cuda->f, code, "cuEventQuery") : QUIRE_SUCCESS;
 }
 
@@ -189,6 +187,21 @@ static qi_cu_result poll(const qi_cuda *cuda, qi_cuda_stream *stream, uint64_t v
     }
 }
 
+/* Marks of a thread's default stream that other threads set in the legacy default stream may pass
+   after later marks: those before the value are waited for as well. */
+static qi_cu_result await_marks(const qi_cuda *cuda, qi_cuda_stream *stream, uint64_t value)
+{
+    qi_cuda_mark *mark = find_mark(stream, value);
+    qi_cu_result code = QI_CUDA_SUCCESS;
+    while (mark && !code) {
+        code = synchronize(cuda, stream, mark);
+        if (!code)
+            code = collect(cuda, stream);
+        mark = stream->passed < value ? stream->first : NULL;
+    }
+    return code;
+}
+
 /* A timeout that overflows the clock means no timeout. */
 static qi_cu_result await_value(const qi_cuda *cuda, qi_cuda_stream *stream, uint64_t value,
                                 uint64_t nanoseconds)
@@ -196,9 +209,7 @@ static qi_cu_result await_value(const qi_cuda *cuda, qi_cuda_stream *stream, uin
     uint64_t now = qi_clock();
     if (nanoseconds <= UINT64_MAX - now)
         return nanoseconds ? poll(cuda, stream, value, now + nanoseconds) : collect(cuda, stream);
-    qi_cuda_mark *mark = find_mark(stream, value);
-    qi_cu_result code = mark ? synchronize(cuda, stream, mark) : QI_CUDA_SUCCESS;
-    return code ? code : collect(cuda, stream);
+    return await_marks(cuda, stream, value);
 }
 
 quire_result qi_cuda_stream_await(void *state, uint64_t number, uint64_t value,
@@ -206,15 +217,14 @@ quire_result qi_cuda_stream_await(void *state, uint64_t number, uint64_t value,
 {
     qi_cuda *cuda = state;
     qi_cuda_stream *stream = qi_cuda_stream_of(number);
-    qi_cuda_stream_scope scope;
-    quire_result result = qi_cuda_stream_enter(cuda, &scope);
+    quire_result result = qi_cuda_enter(cuda);
     if (result)
         return result;
     lock(stream);
     qi_cu_result code = await_value(cuda, stream, value, nanoseconds);
     *has_passed = stream->passed >= value;
     unlock(stream);
-    qi_cuda_stream_leave(cuda, &scope);
+    qi_cuda_leave(cuda);
     return code ? qi_cuda_fail(&cuda->f, code, "waiting for a point of a stream") : QUIRE_SUCCESS;
 }
 
@@ -224,17 +234,16 @@ quire_result qi_cuda_stream_order(void *state, uint64_t later, uint64_t earlier,
     const qi_cuda *cuda = state;
     const qi_cuda_stream *waits = qi_cuda_stream_of(later);
     qi_cuda_stream *awaited = qi_cuda_stream_of(earlier);
-    qi_cuda_stream_scope scope;
-    quire_result result = qi_cuda_stream_enter(cuda, &scope);
+    quire_result result = qi_cuda_enter(cuda);
     if (result)
         return result;
     result = qi_cuda_check_capture(cuda, waits);
     lock(awaited); /* so that the event is not recorded again before the wait is submitted */
     const qi_cuda_mark *mark = result ? NULL : find_mark(awaited, value);
-    qi_cu_result code =
-        mark ? cuda->f.StreamWaitEvent(waits->native, mark->event, 0) : QI_CUDA_SUCCESS;
+    qi_cu_result code = mark ? cuda->f.StreamWaitEvent(qi_cuda_stream_handle(waits), mark->event, 0)
+                             : QI_CUDA_SUCCESS;
     unlock(awaited);
-    qi_cuda_stream_leave(cuda, &scope);
+    qi_cuda_leave(cuda);
     if (code)
         return qi_cuda_fail(&cuda->f, code, "cuStreamWaitEvent");
     return result;

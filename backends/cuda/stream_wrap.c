@@ -13,11 +13,6 @@ quire_result quire_cuda_stream_wrap(quire_device *device, void *native, const ch
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_stream_wrap: stream is null");
     if (!qi_cuda_of(device))
         return QUIRE_ERROR_INVALID_ARGUMENT;
-    if ((uintptr_t)native == QI_CU_STREAM_PER_THREAD)
-        return qi_fail(
-            QUIRE_ERROR_UNSUPPORTED,
-            "the per-thread default stream is a different stream in each thread: pass one "
-            "that cuStreamCreate returned");
     const qi_cuda_stream_description description = {.stream = native};
     return quire_stream_wrap(device, &description, name, stream);
 }
@@ -35,7 +30,12 @@ quire_result quire_cuda_stream_get(quire_stream *stream, void **native)
     if (!qi_cuda_of(info.device))
         return QUIRE_ERROR_INVALID_ARGUMENT;
     if (info.capture)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the stream is held: it has no CUstream");
-    *native = qi_cuda_stream_of(quire_stream_native(stream))->native;
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a capture stream has no CUstream");
+    const qi_cuda_stream *found = qi_cuda_stream_of(quire_stream_native(stream));
+    if (qi_cuda_stream_is_foreign(found))
+        return qi_fail(QUIRE_ERROR_NOT_PERMITTED,
+                       "the stream is the default stream of another thread: its CUstream means "
+                       "another stream here");
+    *native = found->native;
     return QUIRE_SUCCESS;
 }

@@ -8,15 +8,22 @@
 
 /* ---- destruction ------------------------------------------------------------------------ */
 
+static void end_streams(qi_cuda *cuda)
+{
+    if (cuda->array_stream)
+        qi_cuda_stream_destroy(cuda, cuda->array_stream);
+    qi_cuda_retry_deferred_streams(cuda, true);
+}
+
 /* The core has destroyed all pages, objects and streams. Retries what the driver refused for the
    last time. A forked child releases records only, because the parent still uses the objects. */
 static void cuda_destroy(void *state)
 {
     qi_cuda *cuda = state;
     bool is_ours = !qi_cuda_has_forked(cuda);
-    bool is_entered = is_ours && !cuda->f.CtxPushCurrent(cuda->context);
-    qi_cuda_retry_deferred_streams(cuda, true);
+    bool is_entered = is_ours && !qi_cuda_push(cuda);
     qi_cuda_retry_deferred_arrays(cuda, true);
+    end_streams(cuda);
     qi_cuda_retry_deferred_pages(cuda, true);
     bool all = qi_cuda_release_kept_chunks(cuda);
     while (cuda->kept) { /* the driver refused to release these */
@@ -78,23 +85,33 @@ static const quire_backend *choose_table(const qi_cuda *cuda)
 
 /* ---- opening a device ------------------------------------------------------------------- */
 
+/* Fills in what describes the device, and creates what its kinds need. */
+static quire_result prepare(qi_cuda *cuda)
+{
+    quire_result result = qi_cuda_enter(cuda);
+    if (result)
+        return result;
+    result = qi_cuda_probe(cuda);
+    if (!result && choose_table(cuda) == &CUDA_BACKEND_WITH_ARRAYS)
+        result = qi_cuda_stream_create(cuda, NULL, &cuda->array_stream);
+    if (!result)
+        result = qi_cuda_pool_open(cuda);
+    qi_cuda_leave(cuda);
+    return result;
+}
+
 /* Takes over the state: on failure it is released. */
 static quire_result create_device(qi_cuda *cuda, const quire_device_options *options,
                                   quire_device **device)
 {
-    quire_result result = qi_cuda_enter(cuda);
-    if (!result) {
-        result = qi_cuda_probe(cuda);
-        if (!result)
-            result = qi_cuda_pool_open(cuda);
-        qi_cuda_leave(cuda);
-    }
+    quire_result result = prepare(cuda);
     if (!result)
         result = quire_device_create(choose_table(cuda), cuda, options, device);
-    if (result) {
-        qi_cuda_pool_close(cuda);
-        qi_cuda_release_state(cuda);
-    }
+    if (!result)
+        return QUIRE_SUCCESS;
+    end_streams(cuda);
+    qi_cuda_pool_close(cuda);
+    qi_cuda_release_state(cuda);
     return result;
 }
 

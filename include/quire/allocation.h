@@ -75,7 +75,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocate(quire_memory *memory,
                                                      quire_allocation *allocation);
 
 /*
- * Frees an allocation and destroys its native object. If several threads free the same allocation,
+ * Frees an allocation and destroys its native object. No work of a device uses the allocation any
+ * more; quire/stream.h frees what work still uses. If several threads free the same allocation,
  * exactly one succeeds. Never calls the `allocate` callback of quire_host_memory, never waits while
  * a page is created.
  * Errors: those of handles, BUSY (it is mapped, another call uses it now, or an object of the

@@ -10,8 +10,9 @@
  * in quire/cuda_array.h.
  *
  * Thread-safety: any thread may call any function on live objects. quire makes the context current
- * for the call and then restores the thread's own. In the child of a fork every call returns
- * NOT_PERMITTED, except those that destroy, which release host records only.
+ * and the thread's capture mode relaxed for the call, and then restores the thread's own. In the
+ * child of a fork every call returns NOT_PERMITTED, except those that destroy, which release host
+ * records only.
  *
  * Errors: a device, memory or allocation of another backend is INVALID_ARGUMENT. A function that
  * takes an allocation also has the errors of quire_allocation_get_info. quire_last_native_code has
@@ -117,9 +118,15 @@ typedef struct quire_cuda_settings {
     /* The device's hardware can decompress into device-local pages of virtual memory management.
        Such pages are UNSUPPORTED if the driver cannot provide that. */
     bool hardware_decompression;
-    /* The caller ensures that no device works on a page that is released. Otherwise quire first
-       waits for the work of the context, as cuMemFree does. It never waits for other contexts. */
-    bool unsynchronized;
+    /*
+     * Before quire releases a page or a part of one, or destroys an array, it waits for the work of
+     * the device's context and of the primary contexts of the devices with access to the page. Not
+     * needed if every free follows the last use (docs/streams.md). Nothing waits while a stream
+     * captures a graph, because that would invalidate the graph: the release is put off. quire sees
+     * captures in streams that it created or wrapped and in streams that wait for the default
+     * stream; wrap every other stream that captures.
+     */
+    bool wait_before_release;
     /* The pool of kind QUIRE_CUDA_POOL, which `kinds` must name; copied. NULL: all 0. */
     const quire_cuda_pool_options *pool;
     uint64_t unused[4]; /* must be zero */
@@ -300,19 +307,27 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_get_access(quire_memory *memory
 /* ---- streams -------------------------------------------------------------------------------- */
 
 /*
- * Wraps a CUstream of the device's context. It stays the caller's and must outlive the
- * quire_stream. NULL and CU_STREAM_LEGACY are the legacy default stream of the context, also in
- * programs compiled for per-thread default streams. `name` is copied; NULL: "stream".
+ * Wraps a CUstream of the device's context, or of a green context of its device. It stays the
+ * caller's and must outlive the quire_stream. `name` is copied; NULL: "stream".
  * quire_stream_create creates a stream of quire's own, which does not wait for the default stream.
+ *
+ * NULL and CU_STREAM_LEGACY are the legacy default stream of the context, also in programs compiled
+ * for per-thread default streams. CU_STREAM_PER_THREAD is the default stream of the calling thread,
+ * and stays that. Only this thread submits work to it and allocates on it. Other threads may free
+ * on it, mark it, wait for its points, and copy and fill on it: their marks and work go to the
+ * legacy default stream, which comes after all earlier work of the thread and before its later
+ * work. The quire_stream may outlive the thread.
  *
  * While a stream captures a graph, quire submits nothing to it: quire_stream_mark, and everything
  * that needs a mark, an order or a copy, returns NOT_PERMITTED, and the capture continues. Allocate
  * and free what the graph uses on a capture stream. Earlier points can be queried and awaited at
- * any time, also by a thread that captures.
+ * any time, also by a thread that captures. While a stream captures that waits for the default
+ * stream, the same holds for the default stream, and for copies and fills without a stream, which
+ * use it. Everything else works during captures, in every capture mode and from every thread, and
+ * invalidates no graph.
  *
- * Errors: INVALID_ARGUMENT (also for a stream of another context), UNSUPPORTED
- * (CU_STREAM_PER_THREAD, which is another stream in each thread), OUT_OF_HOST_MEMORY, and errors of
- * the driver.
+ * Errors: INVALID_ARGUMENT (also for a stream of another context or device), OUT_OF_HOST_MEMORY,
+ * and errors of the driver.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_stream_wrap(quire_device *device, void *native,
                                                              const char *name,
@@ -321,7 +336,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_stream_wrap(quire_device *devic
 /*
  * Writes the CUstream of a stream, to submit work to. One that quire created lives as long as the
  * quire_stream. Errors: INVALID_ARGUMENT (also for a stream of another backend, or a capture
- * stream).
+ * stream), NOT_PERMITTED (the default stream of another thread than the calling one).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_stream_get(quire_stream *stream, void **native);
 

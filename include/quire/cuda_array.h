@@ -5,8 +5,7 @@
  * On a device with such pages quire_image_create makes arrays of images of optimal tiling, if CUDA
  * has arrays of that form: 1, 2 or 4 channels of up to 32 bits. quire_image_get_requirements has
  * the memory kind. This header adds layers and mipmap levels. Both functions make a quire_image;
- * quire_free frees it and first waits for the work of the context (see
- * quire_cuda_settings.unsynchronized).
+ * quire_free frees it, after the last use, as every allocation.
  *
  * A tile pool has no addresses and no bytes that quire_write or quire_read can reach. Copy texels
  * with the driver's cuMemcpy2D and cuMemcpy3D. Make textures and surfaces of the array.

@@ -305,11 +305,11 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_create(quire_device *device,
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_destroy(quire_memory **memory);
 
 /*
- * Destroys a memory with everything in it: live, mapped and reserved allocations, objects of the
- * backend, and what hooks and log sinks allocate during the call. Never fails; *memory becomes
- * NULL. Sleeps until the points that freed allocations wait for have passed. If no point of a
- * stream passes for one minute, the call frees the rest anyway and logs a warning that names the
- * stream. Where work takes longer than that between two points, wait for it before the call.
+ * Destroys a memory with everything in it: live, mapped and reserved allocations, which no work
+ * uses any more, objects of the backend, and what hooks and log sinks allocate during the call.
+ * Never fails; *memory becomes NULL. Sleeps until the points that freed allocations wait for have
+ * passed. If no point of a stream passes for one minute, the call frees the rest anyway and logs a
+ * warning that names the stream. If work takes longer between two points, wait for it first.
  */
 QUIRE_API void quire_memory_destroy_all(quire_memory **memory);
 

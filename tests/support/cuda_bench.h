@@ -23,7 +23,7 @@ typedef struct cuda_bench {
     quire_cuda_multicast *multicast; /* destroyed at the end */
     qi_cu_context context;           /* destroyed at the end, after the device; NULL means none */
     int descriptor;                  /* closed at the end; -1 means none */
-    quire_memory *memories[4];
+    quire_memory *memories[5];
     uint32_t memory_count;
     quire_device *peer; /* device 1 with a memory, destroyed at the end; NULL means none */
     quire_memory *peer_memory;

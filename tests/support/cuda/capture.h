@@ -12,10 +12,10 @@
  *    is STREAM_CAPTURE_UNSUPPORTED and invalidates the captures that forbid it (cuda.h 13.0,
  *    cuThreadExchangeStreamCaptureMode; CUDA programming guide, "Invalidation").
  *  - Waiting for a stream that captures, or asking whether its work is done, is
- *    STREAM_CAPTURE_UNSUPPORTED, whatever the modes, and invalidates its capture. The same holds for
- *    a context with such a stream, from any thread (guide, "Prohibited and Unhandled Operations";
- *    seen on GPUs with all modes, and only for captures of the same device: NVIDIA/TensorRT #2888,
- *    measurements in ROCm/rocm-systems #4508).
+ *    STREAM_CAPTURE_UNSUPPORTED, whatever the modes, and invalidates its capture. The same holds
+ *    for a context with such a stream, from any thread (guide, "Prohibited and Unhandled
+ *    Operations"; seen on GPUs with all modes, and only for captures of the same device:
+ *    NVIDIA/TensorRT #2888, measurements in ROCm/rocm-systems #4508).
  *  - While a blocking stream captures, every use of the legacy default stream of its context is
  *    STREAM_CAPTURE_IMPLICIT and invalidates the capture, synchronous copies and fills included
  *    (the same section). cuStreamIsCapturing of the legacy stream returns the error too, but
@@ -23,10 +23,10 @@
  *  - No capture begins in the legacy default stream. A thread's own default stream is a blocking
  *    stream and may capture (cuda.h, cuStreamBeginCapture).
  *
- * Which calls are unsafe is not listed anywhere. cudaMalloc is cuda.h's example. Known from programs
- * that had to relax their mode for them: allocating and freeing device and page-locked memory
- * (NCCL's alloc.h, PyTorch's host allocator), queries and waits (PyTorch #146924), creating streams
- * (NVIDIA/warp #1410). Arrays are taken to be like cudaMalloc, and synchronous copies like waits.
+ * Which calls are unsafe is not listed anywhere. cudaMalloc is cuda.h's example. Known from
+ * programs that had to relax their mode for them: allocating and freeing device and page-locked
+ * memory (NCCL's alloc.h, PyTorch's host allocator), queries and waits (PyTorch #146924), creating
+ * streams (NVIDIA/warp #1410). Arrays count as allocations here, and synchronous copies as waits.
  * FC_UNSAFE_CALLS adds those of which nothing is known.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_CAPTURE_H

@@ -1,6 +1,7 @@
 /*
- * green.c - green contexts of the fake CUDA driver, which have a part of a device's processors. Here
- * they only have streams. A green context is a context that keeps the primary one of its device.
+ * green.c - green contexts of the fake CUDA driver, which have a part of a device's processors.
+ * Here they only have streams. A green context is a context that keeps the primary one of its
+ * device.
  *
  * From cuda.h 13.0: cuGreenCtxCreate retains the primary context and requires its one flag; streams
  * must be non-blocking; cuStreamGetCtx answers what cuCtxFromGreenCtx does, never the primary

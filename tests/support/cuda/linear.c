@@ -72,7 +72,7 @@ qi_cu_result fc_MemAlloc_v2(qi_cu_ptr *pointer, size_t size)
     return fc_leave(result);
 }
 
-/* Does not wait for work: the driver may, and a caller cannot rely on it. Ignores a NULL pointer. */
+/* Does not wait for work: the driver may, so a caller cannot rely on it. Ignores a NULL pointer. */
 qi_cu_result fc_MemFree_v2(qi_cu_ptr pointer)
 {
     qi_cu_result result;

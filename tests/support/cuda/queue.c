@@ -67,9 +67,9 @@ static uint64_t end_of_streams(const fc_context *context, bool blocking_only)
     return end;
 }
 
-static uint64_t start_of(const fc_context *context, fc_call call, qi_cu_stream handle, uint64_t end)
+uint64_t fc_start_of(fc_call call, fc_context *context, qi_cu_stream handle)
 {
-    uint64_t start = later(fc.clock, end);
+    uint64_t start = later(fc.clock, *fc_line_of(call, context, handle));
     if (fc_is_legacy(handle))
         return later(start, end_of_streams(context, true));
     const fc_stream *stream = fc_stream_find(call, context, handle);
@@ -77,12 +77,6 @@ static uint64_t start_of(const fc_context *context, fc_call call, qi_cu_stream h
 }
 
 /* ---- queueing ------------------------------------------------------------------------------ */
-
-uint64_t fc_start_of(fc_call call, fc_context *context, qi_cu_stream stream)
-{
-    const uint64_t *end = fc_line_of(call, context, stream);
-    return end ? start_of(context, call, stream, *end) : 0;
-}
 
 static void insert(fc_work *work)
 {
@@ -110,7 +104,7 @@ qi_cu_result fc_queue(fc_context *context, qi_cu_stream stream, const fc_work *w
     made->context = context->object.handle;
     made->device = context->device;
     made->sequence = fc.work_sequence++;
-    uint64_t start = start_of(context, work->call, stream, *end);
+    uint64_t start = fc_start_of(work->call, context, stream);
     fc_pool_check(work, start);
     made->finish = start + fc.options.work_ticks;
     *end = made->finish;

@@ -76,7 +76,8 @@ fc_stream *fc_stream_find(fc_call call, const fc_context *context, qi_cu_stream 
 /* The end time of a stream; NULL and a message if the stream does not belong to the context. */
 uint64_t *fc_line_of(fc_call call, fc_context *context, qi_cu_stream stream);
 
-/* When work that is queued now starts at the earliest. The stream belongs to the context. */
+/* When work that is queued now begins, which is when all work before it is done. The stream belongs
+   to the context. */
 uint64_t fc_start_of(fc_call call, fc_context *context, qi_cu_stream stream);
 
 /* Drops all work. */

@@ -196,7 +196,7 @@ qi_cu_result fc_EventRecord(qi_cu_event handle, qi_cu_stream stream)
     if (!result)
         result = fc_capture_check(FC_CALL_EventRecord, context, stream);
     if (!result)
-        event->finish = *end > fc.clock ? *end : fc.clock;
+        event->finish = fc_start_of(FC_CALL_EventRecord, context, stream);
     return fc_leave(result);
 }
 

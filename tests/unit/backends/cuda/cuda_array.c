@@ -18,12 +18,18 @@ static const quire_memory_options SMALL = {.pages = {.page_size = 2 * MIB}};
 static const quire_cuda_settings BOTH = {.kinds = CUDA_KIND(DEVICE) | CUDA_KIND(TILES)};
 
 /* Opens a device of this model with tile pools, and a memory of them. */
-static quire_memory *begin(cuda_bench *b, const fc_model *model, int version)
+static quire_memory *begin_with(cuda_bench *b, const fc_model *model, int version,
+                                const quire_cuda_settings *settings)
 {
     fc_options options = {.models = {model}, .flags = FC_DIRTY | FC_LATE, .version = version};
     cuda_bench_begin(b, &options);
-    CHECK(cuda_bench_open(b, &BOTH));
+    CHECK(cuda_bench_open(b, settings));
     return cuda_bench_memory(b, QUIRE_CUDA_TILES, &SMALL);
+}
+
+static quire_memory *begin(cuda_bench *b, const fc_model *model, int version)
+{
+    return begin_with(b, model, version, &BOTH);
 }
 
 static quire_memory *begin_h200(cuda_bench *b)
@@ -506,9 +512,11 @@ UNIT(cuda_array, what_the_driver_does_not_take_back_is_gone_on_with_later)
                  {"cuArrayDestroy", QI_CUDA_ERROR_INVALID_HANDLE},
                  {"cuCtxSynchronize", QI_CUDA_ERROR_INVALID_CONTEXT},
                  {"cuCtxPushCurrent", QI_CUDA_ERROR_INVALID_VALUE}};
+    quire_cuda_settings settings = BOTH;
+    settings.wait_before_release = true;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         cuda_bench b;
-        quire_memory *memory = begin_h200(&b);
+        quire_memory *memory = begin_with(&b, fc_model_named("h200"), 0, &settings);
         quire_image image = MAKE(memory, .width = 200, .height = 200, .channel_count = 4);
         CHECK(b.fc->fail(
             &(fc_fault){.function = calls[i].function, .call = 1, .result = calls[i].code}));

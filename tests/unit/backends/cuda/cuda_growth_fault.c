@@ -90,9 +90,10 @@ UNIT(cuda_growth_fault, becoming_smaller_goes_on_later_where_the_driver_fails)
 {
     static const char *const steps[] = {"cuCtxPushCurrent", "cuCtxSynchronize", "cuMemUnmap",
                                         "cuMemRelease"};
+    const quire_cuda_settings settings = {.chunk_size = 2 * MIB, .wait_before_release = true};
     for (int i = 0; i < 12; i++) {
         growing g;
-        growing_begin(&g, &(quire_cuda_settings){.chunk_size = 2 * MIB}, 10 * MIB, 16 * MIB);
+        growing_begin(&g, &settings, 10 * MIB, 16 * MIB);
         growing_write(&g, 0, 10 * MIB);
         CHECK(g.fc->fail(&(fc_fault){.function = steps[i % 4],
                                      .call = i % 4 < 2 ? 1 : 2,

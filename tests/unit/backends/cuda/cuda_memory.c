@@ -70,8 +70,8 @@ UNIT(cuda_memory, a_page_is_made_and_taken_down_in_the_documented_calls)
 {
     static const char *const made[] = {"cuMemCreate",    "cuMemAddressReserve", "cuMemMap",
                                        "cuMemSetAccess", "cuCtxPushCurrent",    "cuCtxPopCurrent"};
-    static const char *const ended[] = {"cuCtxSynchronize", "cuMemUnmap",       "cuMemRelease",
-                                        "cuMemAddressFree", "cuCtxPushCurrent", "cuCtxPopCurrent"};
+    static const char *const ended[] = {"cuMemUnmap", "cuMemRelease", "cuMemAddressFree",
+                                        "cuCtxPushCurrent", "cuCtxPopCurrent"};
     cuda_bench b;
     quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, &SMALL);
     CHECK_OK(quire_free(memory, allocate(memory, 100)));
@@ -84,46 +84,43 @@ UNIT(cuda_memory, a_page_is_made_and_taken_down_in_the_documented_calls)
     CHECK_OK(quire_free(memory, a));
     b.fc->reset_counters();
     trim(memory);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 5; i++)
         CHECK_EQ(b.fc->calls(ended[i]), 1);
-    CHECK_EQ(b.fc->calls(NULL), 6);
-    cuda_bench_end(&b);
-}
-
-UNIT(cuda_memory, nothing_is_waited_for_where_the_caller_does)
-{
-    cuda_bench b;
-    quire_memory *memory =
-        begin(&b, NULL, &(quire_cuda_settings){.unsynchronized = true}, QUIRE_CUDA_DEVICE, &SMALL);
-    CHECK_OK(quire_free(memory, allocate(memory, 100)));
-    trim(memory);
-    CHECK_EQ(b.fc->calls("cuCtxSynchronize"), 0);
-    CHECK_EQ(b.fc->calls("cuMemUnmap"), 1);
+    CHECK_EQ(b.fc->calls("cuThreadExchangeStreamCaptureMode"), 2);
+    CHECK_EQ(b.fc->calls(NULL), 7); /* nothing is waited for: no work uses what was freed */
     cuda_bench_end(&b);
 }
 
 /* The fake driver adds a message if work uses memory that is unmapped. */
-UNIT(cuda_memory, running_work_is_waited_for)
+UNIT(cuda_memory, running_work_is_waited_for_on_request)
 {
-    cuda_bench b;
-    qi_cu_stream stream = NULL;
-    quire_cuda_info info;
-    fc_options options = cuda_bench_options(NULL, FC_LATE);
-    quire_memory *memory = begin(&b, &options, NULL, QUIRE_CUDA_DEVICE, &SMALL);
-    quire_allocation a = allocate(memory, 4096);
-    CHECK_OK(quire_cuda_get_info(b.device, &info));
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info.context), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamCreate, 2000)(&stream, QI_CU_STREAM_NON_BLOCKING), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, MemsetD8Async, 3020)(range_of(memory, a).address, 1, 4096, stream),
-             0);
-    CHECK(b.fc->pending() > 0);
-    CHECK_OK(quire_free(memory, a));
-    trim(memory);
-    CHECK_EQ(b.fc->pending(), 0);
-    CHECK_EQ(b.fc->message_count(), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(stream), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
-    cuda_bench_end(&b);
+    static const quire_cuda_page_kind kinds[] = {QUIRE_CUDA_DEVICE, QUIRE_CUDA_PLAIN,
+                                                 QUIRE_CUDA_PINNED};
+    for (int k = 0; k < 3; k++) {
+        cuda_bench b;
+        qi_cu_stream stream = NULL;
+        quire_cuda_info info;
+        fc_options options = cuda_bench_options(NULL, FC_LATE);
+        const quire_cuda_settings settings = {.kinds = CUDA_KIND(DEVICE) | CUDA_KIND(PLAIN) |
+                                                       CUDA_KIND(PINNED),
+                                              .wait_before_release = true};
+        quire_memory *memory = begin(&b, &options, &settings, kinds[k], &SMALL);
+        quire_allocation a = allocate(memory, 4096);
+        CHECK_OK(quire_cuda_get_info(b.device, &info));
+        CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info.context), 0);
+        CHECK_EQ(CUDA_BENCH_CALL(&b, StreamCreate, 2000)(&stream, QI_CU_STREAM_NON_BLOCKING), 0);
+        CHECK_EQ(
+            CUDA_BENCH_CALL(&b, MemsetD8Async, 3020)(range_of(memory, a).address, 1, 4096, stream),
+            0);
+        CHECK(b.fc->pending() > 0);
+        CHECK_OK(quire_free(memory, a));
+        trim(memory);
+        CHECK_EQ(b.fc->pending(), 0);
+        CHECK_EQ(b.fc->message_count(), 0);
+        CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(stream), 0);
+        CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
+        cuda_bench_end(&b);
+    }
 }
 
 /* The driver may return from a copy to the device or a fill before it has run. */
@@ -456,9 +453,10 @@ UNIT(cuda_memory, a_page_whose_end_failed_is_gone_on_with)
 {
     static const char *const steps[] = {"cuCtxPushCurrent", "cuCtxSynchronize", "cuMemUnmap",
                                         "cuMemRelease", "cuMemAddressFree"};
+    const quire_cuda_settings settings = {.wait_before_release = true};
     for (int i = 0; i < 5; i++) {
         cuda_bench b;
-        quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, &SMALL);
+        quire_memory *memory = begin(&b, NULL, &settings, QUIRE_CUDA_DEVICE, &SMALL);
         quire_allocation a = allocate(memory, 100);
         CHECK_OK(quire_free(memory, a));
         const fc_fault fault = {.function = steps[i],

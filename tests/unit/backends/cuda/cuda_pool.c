@@ -100,8 +100,7 @@ UNIT(cuda_pool, pages_are_no_part_of_a_capture)
     qi_cu_graph graph;
     quire_cuda_info info;
     cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(
-        &b, &(quire_cuda_settings){.kinds = CUDA_KIND(POOL), .unsynchronized = true}));
+    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.kinds = CUDA_KIND(POOL)}));
     memory = cuda_bench_memory(&b, QUIRE_CUDA_POOL, &SMALL);
     CHECK_OK(quire_cuda_get_info(b.device, &info));
     CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info.context), 0);

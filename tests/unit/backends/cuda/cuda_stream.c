@@ -1,5 +1,5 @@
 /* cuda_stream.c - streams of the CUDA backend on the fake driver, whose clock the tests advance:
-   points, waits, order, work, captures, streams of the caller, lost devices and forks. */
+   points, waits, order, work, streams of the caller, lost devices and forks. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -311,17 +311,13 @@ UNIT(cuda_stream, a_stream_of_the_callers_is_used_and_stays)
     cuda_bench_end(&b);
 }
 
-UNIT(cuda_stream, the_default_streams)
+UNIT(cuda_stream, the_legacy_default_stream_has_two_names)
 {
     begin();
-    quire_stream *null = NULL, *legacy = NULL, *none = NULL;
+    quire_stream *null = NULL, *legacy = NULL;
     CHECK_OK(quire_cuda_stream_wrap(b.device, NULL, NULL, &null));
     CHECK_OK(
         quire_cuda_stream_wrap(b.device, (void *)(uintptr_t)QI_CU_STREAM_LEGACY, NULL, &legacy));
-    CHECK_FAILS(
-        quire_cuda_stream_wrap(b.device, (void *)(uintptr_t)QI_CU_STREAM_PER_THREAD, NULL, &none),
-        UNSUPPORTED);
-    CHECK_HAS(quire_last_error(), "a different stream in each thread");
     CHECK(!native_of(null));
     quire_native page = range(1000);
     CHECK_OK(fill(null, &page, 1000, 1));
@@ -333,82 +329,49 @@ UNIT(cuda_stream, the_default_streams)
     cuda_bench_end(&b);
 }
 
-/* ---- captures ------------------------------------------------------------------------------- */
-
-static void begin_capture(qi_cu_stream stream)
+/* A green context has streams of the device, but its own context. */
+static void wrap_green(const char *hidden, qi_cu_device device, quire_result expected)
 {
-    CHECK_EQ(
-        CUDA_BENCH_CALL(&b, StreamBeginCapture, 10010)(stream, QI_CU_STREAM_CAPTURE_MODE_GLOBAL),
-        0);
-}
-
-static void end_capture(qi_cu_stream stream)
-{
-    qi_cu_graph graph;
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamEndCapture, 10000)(stream, &graph), 0);
-}
-
-UNIT(cuda_stream, a_capture_is_not_disturbed)
-{
-    quire_point none;
-    begin();
-    quire_stream *stream = make(), *other = make();
-    quire_native page = range(1000);
-    CHECK_OK(fill(stream, &page, 1000, 1));
-    CHECK_OK(fill(other, &page, 1000, 1));
-    quire_point before = mark(stream), beside = mark(other);
-    begin_capture(native_of(stream));
-    CHECK_FAILS(quire_stream_mark(stream, &none), NOT_PERMITTED);
-    CHECK_HAS(quire_last_error(), "capture stream");
-    CHECK_FAILS(quire_stream_wait(stream, &beside), NOT_PERMITTED);
-    CHECK_EQ(copy(stream, job_of(&page, NULL, 1000)), NOT_PERMITTED);
-    CHECK_EQ(fill(stream, &page, 1000, 1), NOT_PERMITTED);
-    CHECK(!has_passed(before)); /* earlier points can be queried */
-    (void)mark(other);
-    b.fc->advance(2);
-    CHECK(has_passed(before) && has_passed(beside));
-    await(before);
-    CHECK_FAILS(quire_point_await(&(quire_point){other, beside.value + 7}, 1000), INVALID);
-    end_capture(native_of(stream)); /* the capture is still valid */
-    await(mark(stream));
-    CHECK_OK(quire_stream_destroy(&stream));
-    CHECK_OK(quire_stream_destroy(&other));
-    cuda_bench_end(&b);
-}
-
-/* The first result of a stream must not be taken for a capability of the device. */
-UNIT(cuda_stream, a_stream_that_captures_when_it_is_taken_can_be_marked_later)
-{
-    quire_point none;
-    begin();
-    quire_stream *stream = make();
-    begin_capture(native_of(stream));
-    CHECK_FAILS(quire_stream_mark(stream, &none), NOT_PERMITTED);
-    end_capture(native_of(stream));
-    await(mark(stream));
-    CHECK_OK(quire_stream_destroy(&stream));
-    cuda_bench_end(&b);
-}
-
-UNIT(cuda_stream, the_default_stream_cannot_be_used_while_one_that_it_waits_for_captures)
-{
-    qi_cu_stream blocking;
-    qi_cu_context context;
-    quire_cuda_info info;
+    static char resources;
+    qi_cu_green green;
+    qi_cu_stream theirs;
     quire_stream *stream = NULL;
-    quire_point none;
-    begin();
-    CHECK_OK(quire_cuda_get_info(b.device, &info));
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info.context), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamCreate, 2000)(&blocking, 0), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(&context), 0);
-    CHECK_OK(quire_cuda_stream_wrap(b.device, NULL, NULL, &stream));
-    begin_capture(blocking);
-    CHECK_FAILS(quire_stream_mark(stream, &none), NOT_PERMITTED);
-    end_capture(blocking);
-    CHECK_OK(quire_stream_destroy(&stream));
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(blocking), 0);
+    fc_options options = cuda_bench_options(NULL, FC_LATE);
+    options.models[1] = options.models[0];
+    cuda_bench_begin(&b, &options);
+    if (hidden)
+        CHECK(b.fc->hide(hidden));
+    CHECK(cuda_bench_open(&b, NULL));
+    memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, NULL);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, GreenCtxCreate, 12040)(&green, (qi_cu_resources)(void *)&resources,
+                                                        device, 1),
+             0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, GreenCtxStreamCreate, 12050)(&theirs, green,
+                                                              QI_CU_STREAM_NON_BLOCKING, 0),
+             0);
+    CHECK_EQ(quire_cuda_stream_wrap(b.device, theirs, NULL, &stream), expected);
+    if (expected) {
+        CHECK_HAS(quire_last_error(), hidden ? "another context" : "device 1, not to device 0");
+    } else {
+        quire_native page = range(1000);
+        CHECK_OK(fill(stream, &page, 1000, 1));
+        quire_point point = mark(stream);
+        CHECK(!has_passed(point));
+        await(point);
+        CHECK_OK(quire_stream_destroy(&stream));
+    }
+    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(theirs), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, GreenCtxDestroy, 12040)(green), 0);
+    CHECK_EQ(b.fc->message_count(), 0);
     cuda_bench_end(&b);
+}
+
+UNIT(cuda_stream, a_stream_of_a_green_context_is_told_by_its_device)
+{
+    wrap_green(NULL, 0, QUIRE_SUCCESS);
+    wrap_green("cuStreamGetDevice", 0, QUIRE_SUCCESS);
+    wrap_green("cuStreamGetGreenCtx", 0, INVALID);
+    wrap_green(NULL, 1, INVALID);
 }
 
 /* ---- memory in their order ------------------------------------------------------------------ */

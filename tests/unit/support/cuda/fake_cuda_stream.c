@@ -198,6 +198,23 @@ UNIT(fake_cuda_stream, host_functions_run_in_order_and_may_not_call_back)
     close_late(&l);
 }
 
+UNIT(fake_cuda_stream, an_event_of_the_default_stream_comes_after_blocking_streams)
+{
+    late l = open_late();
+    qi_cu_event event;
+    CHECK_CU(cu.EventCreate(&event, QI_CU_EVENT_DISABLE_TIMING));
+    CHECK_CU(cu.MemsetD8Async(l.memory, 1, 8, l.first));
+    CHECK_CU(cu.EventRecord(event, NULL));
+    CHECK_CU(cu.EventQuery(event)); /* the stream is non-blocking */
+    CHECK_CU(cu.MemsetD8Async(l.memory, 1, 8, PER_THREAD));
+    CHECK_CU(cu.EventRecord(event, NULL));
+    CHECK_CODE(cu.EventQuery(event), NOT_READY);
+    fc_advance(1);
+    CHECK_CU(cu.EventQuery(event));
+    CHECK_CU(cu.EventDestroy(event));
+    close_late(&l);
+}
+
 /* ---- the default streams of threads -------------------------------------------------------- */
 
 static void *fill_own(void *user)
