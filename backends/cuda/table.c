@@ -89,7 +89,7 @@ static quire_result create_device(qi_cuda *cuda, const quire_device_options *opt
     if (!result)
         result = quire_device_create(choose_table(cuda), cuda, options, device);
     if (result)
-        qi_cuda_release_state(cuda);
+        cuda_destroy(cuda);
     return result;
 }
 

@@ -14,12 +14,14 @@
 
 /* ---- creation --------------------------------------------------------------------------- */
 
-/* The handle types that a page can be exported as. UNSUPPORTED if the kind has none. */
+/* The handle types that a page can be exported as. UNSUPPORTED if the request needs some and the
+   kind has none. */
 static quire_result choose_types(const qi_cuda *cuda, const quire_page_request *request,
                                  quire_cuda_handle_types *types)
 {
     quire_cuda_page_kind page_kind = cuda->kinds[request->kind].page_kind;
-    *types = 0;
+    bool is_one_handle = !request->max_size && !cuda->settings.chunk_size;
+    *types = is_one_handle ? cuda->kinds[request->kind].types : 0;
     if (!request->exportable && page_kind != QUIRE_CUDA_REGISTERED)
         return QUIRE_SUCCESS;
     if (page_kind == QUIRE_CUDA_HOST || page_kind == QUIRE_CUDA_TILES || !cuda->capabilities.fd)

@@ -24,10 +24,11 @@ typedef uint32_t quire_cuda_handle_types;
 
 /*
  * Exports the page of an allocation as a file descriptor, which the caller closes. The memory must
- * have an exportable intent, or be of kind QUIRE_CUDA_REGISTERED. quire_cuda_get_range has the
+ * have an exportable intent, or be of kind QUIRE_CUDA_REGISTERED, or of a kind whose
+ * quire_cuda_kind_info.export_types has descriptors. quire_cuda_get_range has the
  * position of the allocation: page_offset and padded_size. For pinned pages the descriptor is a
  * memfd, otherwise one of the driver. On failure it is -1. UNSUPPORTED: the page consists of
- * several handles or was created without the intent.
+ * several handles or was created without a descriptor (quire_cuda_range.export_types).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_export_fd(quire_memory *memory,
                                                            quire_allocation allocation,

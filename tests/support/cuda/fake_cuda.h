@@ -64,6 +64,8 @@ typedef struct fc_options {
     /* per device: bit i is set if device i can access its memory as a peer */
     uint32_t peers[FC_MAX_DEVICES];
     uint32_t numa_nodes; /* of the host, numbered from 0; 0 means one */
+    uint32_t
+        refused_nodes;   /* bit i: creating memory at node i is INVALID_VALUE, as in containers */
     uint64_t host_bytes; /* limit of pinned and host memory; 0 means 64 GiB */
     uint32_t work_ticks; /* duration of each piece of work; 0 means 1 */
     uint32_t poll_ticks; /* ticks by which each cuStreamQuery and cuEventQuery advances the clock */
