@@ -70,7 +70,9 @@ typedef struct quire_cuda_import {
     int descriptor;     /* FD, EXTERNAL_FD; stays the caller's, who may close it after the call */
     const void *fabric; /* FABRIC: QUIRE_CUDA_FABRIC_SIZE bytes */
     uint64_t handle;    /* HANDLE: quire owns it on success and releases it with the allocation */
-    uint64_t pointer;   /* POINTER: must outlive the allocation */
+    uint64_t
+        pointer; /* POINTER: must outlive the allocation; of this device, otherwise UNSUPPORTED;
+                           the driver must know `size` bytes there, otherwise INVALID_ARGUMENT */
     /* Bytes of the whole memory: padded_size of the exporter; for EXTERNAL_FD
        VkMemoryAllocateInfo.allocationSize. Except for POINTER a multiple of the granularity. */
     uint64_t size;

@@ -32,6 +32,13 @@ bool fc_is_reserved(uint64_t base, uint64_t size)
            size <= fc.reservations[at].base + fc.reservations[at].size - base;
 }
 
+fc_reservation *fc_reservation_at(uint64_t address)
+{
+    uint32_t at = search(address);
+    bool is_in = at < fc.reservation_count && fc.reservations[at].base <= address;
+    return is_in ? &fc.reservations[at] : NULL;
+}
+
 static void add(uint64_t base, uint64_t size)
 {
     if (fc.reservation_count == fc.reservation_room) {
