@@ -4,8 +4,8 @@
  * elastic page reserves more addresses than it maps.
  *
  * Order of creation: chunks, addresses, mappings, access for the whole range at once. A mapping
- * without access is accessible to nobody. Destruction runs in the reverse order and unmaps each
- * mapping as a whole, as the driver requires. The driver does not wait for work that uses the
+ * without access is accessible to nobody. Destruction runs in the reverse order and unmaps whole
+ * mappings, as the driver requires. The driver does not wait for work that uses the
  * addresses: the caller waits first (quire_cuda_settings.unsynchronized).
  */
 #include "backends/cuda/page.h"
@@ -172,17 +172,39 @@ quire_result qi_cuda_virtual_extend(qi_cuda *cuda, const qi_cuda_page *page, uin
 
 /* ---- destruction ------------------------------------------------------------------------ */
 
-/* Returns false at the first refusal. is_mapped lets a retry skip what is unmapped already. */
+/* Unmaps the chunks from `chunk` up to `end`. */
+static qi_cu_result unmap_run(qi_cuda *cuda, qi_cuda_chunk *chunk, const qi_cuda_chunk *end,
+                              qi_cu_ptr at)
+{
+    uint64_t size = 0;
+    for (const qi_cuda_chunk *c = chunk; c != end; c = c->next)
+        size += c->size;
+    qi_cu_result code = cuda->f.MemUnmap(at, size);
+    for (; (!code || qi_cuda_is_lost(code)) && chunk != end; chunk = chunk->next)
+        chunk->is_mapped = false;
+    return qi_cuda_is_lost(code) ? QI_CUDA_SUCCESS : code;
+}
+
+/*
+ * Unmaps a chunk and all mapped chunks after it. Returns false at the first refusal; is_mapped lets
+ * a retry continue there. The mapped chunks lie side by side, and drivers unmap them in one call.
+ * The documentation promises that for one mapping only, so a refused run is unmapped one by one.
+ */
 static bool unmap(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at)
 {
-    for (; chunk; chunk = chunk->next) {
-        qi_cu_result code = chunk->is_mapped ? cuda->f.MemUnmap(at, chunk->size) : QI_CUDA_SUCCESS;
-        if (code && !qi_cuda_is_lost(code))
-            return false;
-        chunk->is_mapped = false;
+    const qi_cuda_chunk *end = NULL;
+    for (; chunk && !chunk->is_mapped; chunk = chunk->next)
+        at += chunk->size;
+    for (end = chunk; end && end->is_mapped;)
+        end = end->next;
+    qi_cu_result code = chunk ? unmap_run(cuda, chunk, end, at) : QI_CUDA_SUCCESS;
+    if (code != QI_CUDA_ERROR_INVALID_VALUE || chunk->next == end)
+        return !code;
+    for (code = QI_CUDA_SUCCESS; chunk != end && !code; chunk = chunk->next) {
+        code = unmap_run(cuda, chunk, chunk->next, at);
         at += chunk->size;
     }
-    return true;
+    return !code;
 }
 
 bool qi_cuda_virtual_release_chunks(qi_cuda *cuda, qi_cuda_chunk **link, qi_cu_ptr at)

@@ -4,7 +4,7 @@
  *
  *   QUIRE_FAKE_CUDA_MODELS    names of models, one device each; "none": no device; unset: "h200"
  *   QUIRE_FAKE_CUDA_FLAGS     late, dirty, needs-context, host-reaches, bad-device-1, bad-size-2,
- *                             quiet (no messages on stderr), peers (all devices are peers)
+ *                             unmaps-one, quiet (no messages on stderr), peers (all devices are peers)
  *   QUIRE_FAKE_CUDA_VERSION   version of the driver, such as 11020
  *   QUIRE_FAKE_CUDA_FAIL      "function 3": its third call fails; "function 3+": that call and all
  *                             later ones; "* 3": the third call of all that can fail. A code may
@@ -65,6 +65,7 @@ static void take_flag(const char *part, void *state)
         {"host-reaches", FC_HOST_REACHES},
         {"bad-device-1", FC_BAD_DEVICE_1},
         {"bad-size-2", FC_BAD_SIZE_2},
+        {"unmaps-one", FC_UNMAPS_ONE},
     };
     if (!strcmp(part, "quiet")) {
         options->flags &= ~FC_PRINT;

@@ -46,6 +46,9 @@
  *
  * BAD_SIZE_2: reserving an invalid size or alignment is OUT_OF_MEMORY, from the same source.
  *
+ * UNMAPS_ONE: cuMemUnmap of several mappings is INVALID_VALUE: the documentation asks for the range
+ * that was mapped, and drivers accept several.
+ *
  * PRINT: messages are also printed to stderr.
  */
 #define FC_LATE UINT32_C(0x01)
@@ -55,6 +58,7 @@
 #define FC_BAD_DEVICE_1 UINT32_C(0x10)
 #define FC_BAD_SIZE_2 UINT32_C(0x20)
 #define FC_PRINT UINT32_C(0x40)
+#define FC_UNMAPS_ONE UINT32_C(0x80)
 
 typedef struct fc_options {
     const fc_model *models[FC_MAX_DEVICES]; /* the devices, copied; empty means one "h200" */

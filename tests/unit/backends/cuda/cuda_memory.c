@@ -222,6 +222,25 @@ UNIT(cuda_memory, a_page_is_made_of_chunks_and_gets_access_once)
     cuda_bench_end(&b);
 }
 
+/* In one call, or mapping by mapping where the driver takes no more. */
+UNIT(cuda_memory, a_page_of_chunks_is_unmapped_in_one_call)
+{
+    for (int one = 0; one < 2; one++) {
+        cuda_bench b;
+        fc_options driver = cuda_bench_options(NULL, one ? FC_UNMAPS_ONE : 0);
+        quire_memory *memory = begin(
+            &b, &driver, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE), .chunk_size = 2 * MIB},
+            QUIRE_CUDA_DEVICE, &(quire_memory_options){.pages = {.page_size = 16 * MIB}});
+        CHECK_OK(quire_free(memory, allocate(memory, 100)));
+        CHECK_EQ(b.fc->live(FC_MAPPING), 8);
+        trim(memory);
+        CHECK_EQ(b.fc->calls("cuMemUnmap"), one ? 1 + 8 : 1);
+        CHECK_EQ(b.fc->live(FC_MAPPING), 0);
+        CHECK_EQ(b.fc->live(FC_RESERVATION), 0);
+        cuda_bench_end(&b);
+    }
+}
+
 static uint64_t kept(cuda_bench *b)
 {
     quire_cuda_info info;

@@ -94,6 +94,22 @@ UNIT(fake_cuda_virtual, parts_of_memory_and_of_a_reservation_are_mapped)
     fc_fixture_close();
 }
 
+UNIT(fake_cuda_virtual, one_mapping_is_unmapped_at_a_time_where_a_test_asks)
+{
+    (void)fc_fixture_open(&(fc_options){.flags = FC_UNMAPS_ONE});
+    qi_cu_handle handle = fc_make(FC_PIECE);
+    qi_cu_ptr pointer = fc_reserve(2 * FC_PIECE);
+    for (uint64_t i = 0; i < 2; i++)
+        CHECK_CU(cu.MemMap(pointer + i * FC_PIECE, FC_PIECE, 0, handle, 0));
+    CHECK_CODE(cu.MemUnmap(pointer, 2 * FC_PIECE), INVALID_VALUE);
+    CHECK_EQ(fc_live(FC_MAPPING), 2);
+    for (uint64_t i = 0; i < 2; i++)
+        CHECK_CU(cu.MemUnmap(pointer + i * FC_PIECE, FC_PIECE));
+    CHECK_CU(cu.MemRelease(handle));
+    CHECK_CU(cu.MemAddressFree(pointer, 2 * FC_PIECE));
+    fc_fixture_close();
+}
+
 UNIT(fake_cuda_virtual, access_is_given_by_pieces_and_counts_in_copies)
 {
     qi_cu_handle handle;
