@@ -172,39 +172,49 @@ quire_result qi_cuda_virtual_extend(qi_cuda *cuda, const qi_cuda_page *page, uin
 
 /* ---- destruction ------------------------------------------------------------------------ */
 
-/* Unmaps the chunks from `chunk` up to `end`. */
+/* Unmaps the chunks from `chunk` up to `end`, which are mapped side by side. */
 static qi_cu_result unmap_run(qi_cuda *cuda, qi_cuda_chunk *chunk, const qi_cuda_chunk *end,
-                              qi_cu_ptr at)
+                              qi_cu_ptr at, uint64_t size)
 {
-    uint64_t size = 0;
-    for (const qi_cuda_chunk *c = chunk; c != end; c = c->next)
-        size += c->size;
     qi_cu_result code = cuda->f.MemUnmap(at, size);
-    for (; (!code || qi_cuda_is_lost(code)) && chunk != end; chunk = chunk->next)
+    if (code && !qi_cuda_is_lost(code))
+        return code;
+    for (; chunk != end; chunk = chunk->next)
         chunk->is_mapped = false;
-    return qi_cuda_is_lost(code) ? QI_CUDA_SUCCESS : code;
+    return QI_CUDA_SUCCESS;
 }
 
-/*
- * Unmaps a chunk and all mapped chunks after it. Returns false at the first refusal; is_mapped lets
- * a retry continue there. The mapped chunks lie side by side, and drivers unmap them in one call.
- * The documentation promises that for one mapping only, so a refused run is unmapped one by one.
- */
-static bool unmap(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at)
+/* Drivers unmap a run of mappings in one call. The documentation promises that for one mapping
+   only, so a refused run is unmapped one by one. */
+static qi_cu_result unmap_side_by_side(qi_cuda *cuda, qi_cuda_chunk *chunk,
+                                       const qi_cuda_chunk *end, qi_cu_ptr at, uint64_t size)
 {
-    const qi_cuda_chunk *end = NULL;
-    for (; chunk && !chunk->is_mapped; chunk = chunk->next)
-        at += chunk->size;
-    for (end = chunk; end && end->is_mapped;)
-        end = end->next;
-    qi_cu_result code = chunk ? unmap_run(cuda, chunk, end, at) : QI_CUDA_SUCCESS;
+    qi_cu_result code = unmap_run(cuda, chunk, end, at, size);
     if (code != QI_CUDA_ERROR_INVALID_VALUE || chunk->next == end)
-        return !code;
+        return code;
     for (code = QI_CUDA_SUCCESS; chunk != end && !code; chunk = chunk->next) {
-        code = unmap_run(cuda, chunk, chunk->next, at);
+        code = unmap_run(cuda, chunk, chunk->next, at, chunk->size);
         at += chunk->size;
     }
-    return !code;
+    return code;
+}
+
+/* Unmaps a chunk and all chunks after it. Returns false at the first refusal. is_mapped lets a
+   retry skip what is unmapped already. */
+static bool unmap(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at)
+{
+    while (chunk) {
+        qi_cuda_chunk *end = chunk;
+        uint64_t size = 0;
+        for (; end && end->is_mapped; end = end->next)
+            size += end->size;
+        if (size && unmap_side_by_side(cuda, chunk, end, at, size))
+            return false;
+        at += size;
+        for (chunk = end; chunk && !chunk->is_mapped; chunk = chunk->next)
+            at += chunk->size;
+    }
+    return true;
 }
 
 bool qi_cuda_virtual_release_chunks(qi_cuda *cuda, qi_cuda_chunk **link, qi_cu_ptr at)

@@ -4,7 +4,8 @@
  *
  *   QUIRE_FAKE_CUDA_MODELS    names of models, one device each; "none": no device; unset: "h200"
  *   QUIRE_FAKE_CUDA_FLAGS     late, dirty, needs-context, host-reaches, bad-device-1, bad-size-2,
- *                             unmaps-one, quiet (no messages on stderr), peers (all devices are peers)
+ *                             unmaps-one, quiet (no messages on stderr), peers (all devices are
+ *                             peers)
  *   QUIRE_FAKE_CUDA_VERSION   version of the driver, such as 11020
  *   QUIRE_FAKE_CUDA_FAIL      "function 3": its third call fails; "function 3+": that call and all
  *                             later ones; "* 3": the third call of all that can fail. A code may
