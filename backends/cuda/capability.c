@@ -9,8 +9,9 @@
 
 static const uint64_t TEXTURE_ALIGNMENT = 512; /* bytes, if the device reports none */
 
-/* The first drivers with chunks of host memory at a node, and at no particular node. */
-enum { HOST_NUMA_DRIVER = 12020, HOST_DRIVER = 13000 };
+/* The first drivers with chunks of host memory at a node, with the attribute for that, and with
+   chunks at no particular node. */
+enum { HOST_NUMA_DRIVER = 12020, HOST_NUMA_ATTRIBUTE_DRIVER = 12090, HOST_DRIVER = 13000 };
 
 /* Reads an attribute. *value is `otherwise` if the driver does not know the attribute. */
 static quire_result query(const qi_cuda *cuda, qi_cu_attribute attribute, int otherwise, int *value)
@@ -86,7 +87,6 @@ quire_result qi_cuda_query_capabilities(const qi_cuda *cuda, qi_cuda_capabilitie
         {QI_CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, &o->rdma},
         {QI_CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED, &o->compression},
         {QI_CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, &o->multicast},
-        {QI_CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, &o->host_numa},
         {QI_CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, &o->host},
         /* managed pages are mapped for the host all the time, also while work runs */
         {QI_CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, &o->managed}, /* the host may look at it
@@ -102,6 +102,10 @@ quire_result qi_cuda_query_capabilities(const qi_cuda *cuda, qi_cuda_capabilitie
         result = query(cuda, table[i].attribute, 0, &value);
         *table[i].target = value > 0;
     }
+    if (!result) /* a trial allocation decides where the driver does not know the attribute */
+        result = query(cuda, QI_CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+                       cuda->driver_version < HOST_NUMA_ATTRIBUTE_DRIVER, &value);
+    o->host_numa = value > 0;
     if (!result)
         result = query(cuda, QI_CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, -1, &o->numa_node);
     if (!result)

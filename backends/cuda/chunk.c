@@ -28,10 +28,10 @@ static qi_cuda_chunk *take_kept(qi_cuda *cuda, uint32_t kind, uint64_t size,
     return found;
 }
 
-/* Returns false if the chunk must be released: it was imported, or the limit is reached. */
+/* Returns false if the chunk must be released: it is never kept, or the limit is reached. */
 static bool keep(qi_cuda *cuda, qi_cuda_chunk *chunk)
 {
-    if (chunk->is_imported || chunk->size > cuda->settings.kept_bytes)
+    if (chunk->is_never_kept || chunk->size > cuda->settings.kept_bytes)
         return false;
     pthread_mutex_lock(&cuda->mutex);
     bool has_room = cuda->kept_bytes <= cuda->settings.kept_bytes - chunk->size;
@@ -151,6 +151,7 @@ void qi_cuda_chunk_query(const qi_cuda *cuda, qi_cuda_chunk *chunk)
     if (!cuda->f.MemGetAllocationPropertiesFromHandle ||
         cuda->f.MemGetAllocationPropertiesFromHandle(&granted, chunk->handle))
         return;
+    chunk->types &= granted.requestedHandleTypes;
     chunk->is_compressed = granted.allocFlags.compressionType == QI_CU_MEM_ALLOCATION_COMP_GENERIC;
     chunk->is_rdma_capable = granted.allocFlags.gpuDirectRDMACapable != 0;
     chunk->is_decompressible =
@@ -191,7 +192,7 @@ quire_result qi_cuda_chunk_acquire(qi_cuda *cuda, uint32_t kind, uint64_t size,
         return qi_cuda_fail(&cuda->f, code, "cuMemCreate of %s of memory kind %u",
                             qi_bytes(size).text, kind);
     }
-    if (of->page_kind == QUIRE_CUDA_COMPRESSED || of->page_kind == QUIRE_CUDA_REGISTERED ||
+    if (of->page_kind == QUIRE_CUDA_COMPRESSED || of->is_rdma || of->types ||
         cuda->settings.hardware_decompression)
         qi_cuda_chunk_query(cuda, chunk);
     *out = chunk;
@@ -205,7 +206,7 @@ quire_result qi_cuda_chunk_import(qi_cuda *cuda, uint32_t kind, uint64_t size, q
     if (!chunk)
         return QUIRE_ERROR_OUT_OF_HOST_MEMORY;
     chunk->handle = handle;
-    chunk->is_imported = true;
+    chunk->is_never_kept = true;
     qi_cuda_chunk_query(cuda, chunk);
     *out = chunk;
     return QUIRE_SUCCESS;

@@ -4,16 +4,16 @@
  *
  * Layers, from the bottom:
  *   functions.c, result.c, context.c           the driver's library, its error codes, its context
- *   capability.c, kind.c, probe.c, device.c    what the device has and reports
+ *   capability.c, kind.c, device.c             what the device has and reports
  *   chunk.c, virtual.c, elastic.c, shared.c,   parts of pages
- *   block.c, pool.c, external.c, ipc.c,
- *   import.c
+ *   block.c, pool.c, external.c, ipc.c, import.c
  *   await.c, array.c, page_destroy.c, page.c,  arrays and pages
  *   resize.c
  *   copy.c, copy_pages.c, image.c,             entries of the backend table
  *   stream.c, stream_point.c, stream_copy.c
  *   access.c, export.c, info.c, multicast.c,   public calls
  *   pool_share.c, stream_wrap.c
+ *   trial.c, probe.c                           trial allocations, finding out all of this
  *   open.c, table.c                            opening a device, the function table
  *
  * "In the context" means: between qi_cuda_enter and qi_cuda_leave on the calling thread. Most calls
@@ -66,8 +66,10 @@ typedef struct qi_cuda_kind {
     quire_cuda_page_kind page_kind;
     int node; /* of a host NUMA kind; -1 otherwise */
     bool is_virtual;
-    uint64_t granularity; /* of its page sizes, bytes */
-    uint64_t recommended; /* granularity that the driver recommends; 0 unless is_virtual */
+    bool is_rdma;                  /* its pages are requested with GPUDirect RDMA */
+    quire_cuda_handle_types types; /* requested for every page of one handle */
+    uint64_t granularity;          /* of its page sizes, bytes */
+    uint64_t recommended;          /* granularity that the driver recommends; 0 unless is_virtual */
     quire_kind description;
 } qi_cuda_kind;
 
@@ -178,6 +180,12 @@ void qi_cuda_match_functions(const qi_cuda *cuda, qi_cuda_capabilities *capabili
 /* Adds the memory kinds that the settings request and the device offers. In the context. */
 QUIRE_MUST_USE quire_result qi_cuda_add_kinds(qi_cuda *cuda);
 
+/* Sets the granularities of a kind of virtual memory management. In the context. */
+QUIRE_MUST_USE quire_result qi_cuda_find_granularity(const qi_cuda *cuda, qi_cuda_kind *kind);
+
+/* Returns true if the settings name the page kind: if it is unavailable, opening fails. */
+bool qi_cuda_is_named(const qi_cuda *cuda, quire_cuda_page_kind page_kind);
+
 /* Returns true if pages of the kind can be elastic: limits.elastic_kinds. */
 bool qi_cuda_kind_is_elastic(const qi_cuda_kind *kind);
 
@@ -200,6 +208,20 @@ QUIRE_MUST_USE quire_result qi_cuda_pool_open(qi_cuda *cuda);
 
 /* Destroys the stream, and the pool if it is quire's. Accepts a state without a pool. */
 void qi_cuda_pool_close(qi_cuda *cuda);
+
+/* ---- trial.c ---------------------------------------------------------------------------- */
+
+/*
+ * Creates a page of the smallest size of each kind that may exist as an attribute only, and
+ * releases it. Leaves out host nodes at which the driver creates none, with a warning, unless the
+ * caller named them, which is UNSUPPORTED. Device pages get GPUDirect RDMA and descriptors if the
+ * driver grants these. In the context.
+ */
+QUIRE_MUST_USE quire_result qi_cuda_try_kinds(qi_cuda *cuda);
+
+/* Returns true if the system reports the host node and reports no memory for it. `folder` is the
+   system's list of nodes. */
+bool qi_cuda_lacks_memory(const char *folder, int node);
 
 /* ---- probe.c ---------------------------------------------------------------------------- */
 

@@ -69,23 +69,69 @@ static quire_result import_handle(qi_cuda *cuda, const quire_page_request *reque
     return result;
 }
 
-/* Checks the pointer where the driver can. The memory stays the caller's. */
+/* ---- pointers --------------------------------------------------------------------------- */
+
+/* Checks that the range ends in the block of its first byte, and that its last byte is mapped: for
+   virtual memory management the driver reports all reserved addresses as the block. */
+static quire_result check_extent(const qi_cuda *cuda, const quire_cuda_import *import)
+{
+    uint64_t start = 0, size = 0;
+    uint32_t is_mapped = 1;
+    const uint64_t at = import->pointer;
+    if (cuda->f.PointerGetAttribute(&start, QI_CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, at) ||
+        cuda->f.PointerGetAttribute(&size, QI_CU_POINTER_ATTRIBUTE_RANGE_SIZE, at))
+        return QUIRE_SUCCESS; /* the driver does not tell */
+    uint64_t left = start + size - at;
+    if (import->size > left)
+        return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0,
+                                  "an import of %s at 0x%llx: the memory there ends after %s",
+                                  qi_bytes(import->size).text, (unsigned long long)at,
+                                  qi_bytes(left).text);
+    const uint64_t last = at + import->size - 1;
+    if (!cuda->f.PointerGetAttribute(&is_mapped, QI_CU_POINTER_ATTRIBUTE_MAPPED, last) &&
+        !is_mapped)
+        return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0,
+                                  "an import of %s at 0x%llx: its end is not mapped",
+                                  qi_bytes(import->size).text, (unsigned long long)at);
+    return QUIRE_SUCCESS;
+}
+
+/* Checks what the driver reports about a pointer. */
+static quire_result check_pointer(const qi_cuda *cuda, const quire_cuda_import *import)
+{
+    const uint64_t at = import->pointer;
+    uint32_t type = 0;
+    int device = cuda->device;
+    if (!cuda->f.PointerGetAttribute)
+        return QUIRE_SUCCESS;
+    qi_cu_result code = cuda->f.PointerGetAttribute(&type, QI_CU_POINTER_ATTRIBUTE_MEMORY_TYPE, at);
+    if (qi_cuda_is_lost(code))
+        return qi_cuda_fail(&cuda->f, code, "cuPointerGetAttribute");
+    if (code || type != QI_CU_MEMORYTYPE_DEVICE)
+        return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, code,
+                                  "0x%llx is not an address of device memory that the driver knows",
+                                  (unsigned long long)at);
+    code = cuda->f.PointerGetAttribute(&device, QI_CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, at);
+    if (!code && device >= 0 && device != cuda->device)
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
+                                  "0x%llx is memory of device %d, and '%s' is device %d",
+                                  (unsigned long long)at, device, cuda->name, cuda->device);
+    return check_extent(cuda, import);
+}
+
+/* The memory stays the caller's. */
 static quire_result import_pointer(qi_cuda *cuda, const quire_cuda_import *import,
                                    qi_cuda_page *page)
 {
-    uint32_t type = 0;
-    qi_cu_result code = QI_CUDA_SUCCESS;
-    if (cuda->f.PointerGetAttribute)
-        code = cuda->f.PointerGetAttribute(&type, QI_CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                           import->pointer);
-    if (code || (cuda->f.PointerGetAttribute && type != QI_CU_MEMORYTYPE_DEVICE))
-        return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, code,
-                                  "0x%llx is not an address of device memory that the driver knows",
-                                  (unsigned long long)import->pointer);
+    quire_result result = check_pointer(cuda, import);
+    if (result)
+        return result;
     page->type = QI_CUDA_PAGE_BORROWED;
     page->address = import->pointer;
     return QUIRE_SUCCESS;
 }
+
+/* ---- all of these ----------------------------------------------------------------------- */
 
 static quire_result import_external(qi_cuda *cuda, const quire_cuda_import *import,
                                     qi_cuda_page *page)

@@ -64,6 +64,8 @@ quire_result quire_cuda_get_kind_info(quire_device *device, uint32_t kind,
         .is_virtual_memory = found->is_virtual,
         .granularity = found->granularity,
         .recommended = found->recommended,
+        .is_rdma_capable = found->is_rdma,
+        .export_types = found->types,
     };
     return QUIRE_SUCCESS;
 }

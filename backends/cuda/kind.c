@@ -11,6 +11,8 @@
 
 static const uint64_t PLAIN_GRANULARITY = 64 << 10;
 
+enum { USUAL_HOST_NUMA_DRIVER = 12060 };
+
 /* ---- granularity ------------------------------------------------------------------------ */
 
 qi_cu_allocation_prop qi_cuda_allocation_prop(const qi_cuda *cuda, const qi_cuda_kind *kind,
@@ -33,8 +35,7 @@ qi_cu_allocation_prop qi_cuda_allocation_prop(const qi_cuda *cuda, const qi_cuda
         prop.allocFlags.usage = QI_CU_MEM_CREATE_USAGE_TILE_POOL;
     if (kind->page_kind == QUIRE_CUDA_COMPRESSED)
         prop.allocFlags.compressionType = QI_CU_MEM_ALLOCATION_COMP_GENERIC;
-    if (kind->page_kind == QUIRE_CUDA_REGISTERED)
-        prop.allocFlags.gpuDirectRDMACapable = 1;
+    prop.allocFlags.gpuDirectRDMACapable = kind->is_rdma;
     return prop;
 }
 
@@ -94,7 +95,7 @@ static quire_result raise_peers(const qi_cuda *cuda, const qi_cuda_kind *kind,
 }
 
 /* Memory for registration always uses the recommended granularity. */
-static quire_result find_granularity(const qi_cuda *cuda, qi_cuda_kind *kind)
+quire_result qi_cuda_find_granularity(const qi_cuda *cuda, qi_cuda_kind *kind)
 {
     uint64_t least = 1, recommended = 1;
     quire_result result = raise_both(cuda, kind, QI_CU_MEM_ALLOC_GRANULARITY_MINIMUM, &least);
@@ -156,6 +157,7 @@ static qi_cuda_kind describe_kind(const qi_cuda *cuda, quire_cuda_page_kind page
     case QUIRE_CUDA_COMPRESSED:
     case QUIRE_CUDA_REGISTERED:
         kind.is_virtual = true;
+        kind.is_rdma = page_kind == QUIRE_CUDA_REGISTERED;
         kind.description.flags = QUIRE_DEVICE_LOCAL;
         break;
     case QUIRE_CUDA_TILES:
@@ -205,7 +207,7 @@ static quire_result add_kind(qi_cuda *cuda, quire_cuda_page_kind page_kind, int 
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED, "more than %u memory kinds", QUIRE_MAX_KINDS);
     qi_cuda_kind kind = describe_kind(cuda, page_kind, node);
     qi_error before = qi_error_save();
-    quire_result result = kind.is_virtual ? find_granularity(cuda, &kind) : QUIRE_SUCCESS;
+    quire_result result = kind.is_virtual ? qi_cuda_find_granularity(cuda, &kind) : QUIRE_SUCCESS;
     if (is_refusal(result) && page_kind == QUIRE_CUDA_DEVICE) {
         qi_error_restore(&before);
         cuda->capabilities.virtual_memory = false; /* cuMemAlloc remains */
@@ -228,6 +230,11 @@ static quire_result add_kind(qi_cuda *cuda, quire_cuda_page_kind page_kind, int 
     return QUIRE_SUCCESS;
 }
 
+bool qi_cuda_is_named(const qi_cuda *cuda, quire_cuda_page_kind page_kind)
+{
+    return cuda->settings.kinds || (page_kind == QUIRE_CUDA_HOST_NUMA && cuda->settings.numa_nodes);
+}
+
 /* Adds one kind for each host node of the settings, or for the nearest node if they name none. */
 static quire_result add_nodes(qi_cuda *cuda, bool is_named)
 {
@@ -241,17 +248,25 @@ static quire_result add_nodes(qi_cuda *cuda, bool is_named)
     return result;
 }
 
-/* Without named kinds the usual ones are added, where the device offers them. */
+/* The kinds that the settings name, or else the usual ones. Memory of host nodes is not one of them
+   with early drivers, whose calls for it are unreliable. */
+static uint32_t wanted_kinds(const qi_cuda *cuda)
+{
+    uint32_t usual = QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_DEVICE) |
+                     QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_PINNED) |
+                     QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_COMBINED);
+    if (cuda->driver_version >= USUAL_HOST_NUMA_DRIVER || cuda->settings.numa_nodes)
+        usual |= QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_HOST_NUMA);
+    return cuda->settings.kinds ? cuda->settings.kinds : usual;
+}
+
 quire_result qi_cuda_add_kinds(qi_cuda *cuda)
 {
-    const uint32_t usual =
-        QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_DEVICE) | QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_PINNED) |
-        QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_COMBINED) | QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_HOST_NUMA);
-    uint32_t named = cuda->settings.kinds, wanted = named ? named : usual;
+    uint32_t wanted = wanted_kinds(cuda);
     quire_result result = QUIRE_SUCCESS;
     for (int i = 0; i < QUIRE_CUDA_PAGE_KINDS && !result; i++) {
         quire_cuda_page_kind page_kind = (quire_cuda_page_kind)i;
-        bool is_named = named || (page_kind == QUIRE_CUDA_HOST_NUMA && cuda->settings.numa_nodes);
+        bool is_named = qi_cuda_is_named(cuda, page_kind);
         if (!(wanted >> i & 1))
             continue;
         if (!is_offered(&cuda->capabilities, page_kind)) {

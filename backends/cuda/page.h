@@ -22,7 +22,7 @@ struct qi_cuda_chunk {
     uint32_t kind;
     quire_cuda_handle_types types; /* it can be exported as */
     bool is_mapped;
-    bool is_imported;     /* created elsewhere: never kept for another page */
+    bool is_never_kept;   /* for another page: created elsewhere, or on trial */
     bool is_caller_owned; /* not taken over yet: never released */
     bool is_compressed;
     bool is_rdma_capable;

@@ -86,5 +86,7 @@ quire_result qi_cuda_probe(qi_cuda *cuda)
         result = check_peers(cuda);
     if (!result)
         result = qi_cuda_add_kinds(cuda);
+    if (!result)
+        result = qi_cuda_try_kinds(cuda);
     return result ? result : check_virtual(cuda);
 }

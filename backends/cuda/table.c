@@ -107,11 +107,8 @@ static quire_result create_device(qi_cuda *cuda, const quire_device_options *opt
     quire_result result = prepare(cuda);
     if (!result)
         result = quire_device_create(choose_table(cuda), cuda, options, device);
-    if (!result)
-        return QUIRE_SUCCESS;
-    end_streams(cuda);
-    qi_cuda_pool_close(cuda);
-    qi_cuda_release_state(cuda);
+    if (result)
+        cuda_destroy(cuda);
     return result;
 }
 

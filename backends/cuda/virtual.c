@@ -4,9 +4,9 @@
  * elastic page reserves more addresses than it maps.
  *
  * Order of creation: chunks, addresses, mappings, access for the whole range at once. A mapping
- * without access is accessible to nobody. Destruction runs in the reverse order and unmaps each
- * mapping as a whole, as the driver requires. The driver does not wait for work that uses the
- * addresses: the caller waits first (quire_cuda_settings.wait_before_release).
+ * without access is accessible to nobody. Destruction runs in the reverse order and unmaps whole
+ * mappings, as the driver requires. The driver does not wait for work that uses the addresses: the
+ * caller waits first (quire_cuda_settings.wait_before_release).
  */
 #include "backends/cuda/page.h"
 #include "src/base/bits.h"
@@ -14,12 +14,14 @@
 
 /* ---- creation --------------------------------------------------------------------------- */
 
-/* The handle types that a page can be exported as. UNSUPPORTED if the kind has none. */
+/* The handle types that a page can be exported as. UNSUPPORTED if the request needs some and the
+   kind has none. */
 static quire_result choose_types(const qi_cuda *cuda, const quire_page_request *request,
                                  quire_cuda_handle_types *types)
 {
     quire_cuda_page_kind page_kind = cuda->kinds[request->kind].page_kind;
-    *types = 0;
+    bool is_one_handle = !request->max_size && !cuda->settings.chunk_size;
+    *types = is_one_handle ? cuda->kinds[request->kind].types : 0;
     if (!request->exportable && page_kind != QUIRE_CUDA_REGISTERED)
         return QUIRE_SUCCESS;
     if (page_kind == QUIRE_CUDA_HOST || page_kind == QUIRE_CUDA_TILES || !cuda->capabilities.fd)
@@ -170,15 +172,47 @@ quire_result qi_cuda_virtual_extend(qi_cuda *cuda, const qi_cuda_page *page, uin
 
 /* ---- destruction ------------------------------------------------------------------------ */
 
-/* Returns false at the first refusal. is_mapped lets a retry skip what is unmapped already. */
+/* Unmaps the chunks from `chunk` up to `end`, which are mapped side by side. */
+static qi_cu_result unmap_run(qi_cuda *cuda, qi_cuda_chunk *chunk, const qi_cuda_chunk *end,
+                              qi_cu_ptr at, uint64_t size)
+{
+    qi_cu_result code = cuda->f.MemUnmap(at, size);
+    if (code && !qi_cuda_is_lost(code))
+        return code;
+    for (; chunk != end; chunk = chunk->next)
+        chunk->is_mapped = false;
+    return QI_CUDA_SUCCESS;
+}
+
+/* Drivers unmap a run of mappings in one call. The documentation promises that for one mapping
+   only, so a refused run is unmapped one by one. */
+static qi_cu_result unmap_side_by_side(qi_cuda *cuda, qi_cuda_chunk *chunk,
+                                       const qi_cuda_chunk *end, qi_cu_ptr at, uint64_t size)
+{
+    qi_cu_result code = unmap_run(cuda, chunk, end, at, size);
+    if (code != QI_CUDA_ERROR_INVALID_VALUE || chunk->next == end)
+        return code;
+    for (code = QI_CUDA_SUCCESS; chunk != end && !code; chunk = chunk->next) {
+        code = unmap_run(cuda, chunk, chunk->next, at, chunk->size);
+        at += chunk->size;
+    }
+    return code;
+}
+
+/* Unmaps a chunk and all chunks after it. Returns false at the first refusal. is_mapped lets a
+   retry skip what is unmapped already. */
 static bool unmap(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at)
 {
-    for (; chunk; chunk = chunk->next) {
-        qi_cu_result code = chunk->is_mapped ? cuda->f.MemUnmap(at, chunk->size) : QI_CUDA_SUCCESS;
-        if (code && !qi_cuda_is_lost(code))
+    while (chunk) {
+        qi_cuda_chunk *end = chunk;
+        uint64_t size = 0;
+        for (; end && end->is_mapped; end = end->next)
+            size += end->size;
+        if (size && unmap_side_by_side(cuda, chunk, end, at, size))
             return false;
-        chunk->is_mapped = false;
-        at += chunk->size;
+        at += size;
+        for (chunk = end; chunk && !chunk->is_mapped; chunk = chunk->next)
+            at += chunk->size;
     }
     return true;
 }

@@ -32,7 +32,8 @@ extern "C" {
 
 /* Sorts of pages. A device has a memory kind for each sort that is selected and available. */
 typedef enum quire_cuda_page_kind {
-    /* device-local: by virtual memory management, or by cuMemAlloc if the device has none */
+    /* device-local: by virtual memory management, or by cuMemAlloc if the device has none; with
+       GPUDirect RDMA and descriptors as far as quire_cuda_kind_info says */
     QUIRE_CUDA_DEVICE = 0,
     QUIRE_CUDA_PLAIN, /* device-local, by cuMemAlloc */
     /* device-local, compressible if the driver grants it: quire_cuda_range.is_compressed */
@@ -88,8 +89,9 @@ typedef struct quire_cuda_pool_options {
 typedef struct quire_cuda_settings {
     quire_device_options device;
     /*
-     * A mask of page kinds (QUIRE_CUDA_KIND_BIT). 0: device, pinned and combined, and host NUMA if
-     * the device has it. A kind that is named and not available is UNSUPPORTED.
+     * A mask of page kinds (QUIRE_CUDA_KIND_BIT). 0: device, pinned and combined, and from driver
+     * 12.6 on host NUMA if the device has it. A kind that is named and not available is
+     * UNSUPPORTED.
      */
     uint32_t kinds;
     /* Export types of exportable pages; 0: file descriptors. With FABRIC and FD, quire tries FABRIC
@@ -183,7 +185,7 @@ typedef struct quire_cuda_info {
     bool has_rdma;
     bool has_compression;
     bool has_multicast;
-    bool has_host_numa;
+    bool has_host_numa; /* a trial allocation did not fail at all nodes that were wanted */
     bool has_host;
     bool has_deferred_arrays; /* with this or the next the device has tile pools */
     bool has_sparse_arrays;
@@ -209,6 +211,10 @@ typedef struct quire_cuda_kind_info {
     bool is_virtual_memory; /* created by virtual memory management */
     uint64_t granularity;   /* bytes; page sizes are rounded up to it */
     uint64_t recommended;   /* recommended granularity; 0 without virtual memory management */
+    bool is_rdma_capable; /* pages are requested with GPUDirect RDMA; quire_cuda_range reports what
+                               the driver granted */
+    quire_cuda_handle_types export_types; /* requested for pages of one handle without an exportable
+                                             intent */
     uint64_t unused[4];
 } quire_cuda_kind_info;
 

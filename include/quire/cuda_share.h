@@ -24,10 +24,11 @@ typedef uint32_t quire_cuda_handle_types;
 
 /*
  * Exports the page of an allocation as a file descriptor, which the caller closes. The memory must
- * have an exportable intent, or be of kind QUIRE_CUDA_REGISTERED. quire_cuda_get_range has the
+ * have an exportable intent, or be of kind QUIRE_CUDA_REGISTERED, or of a kind whose
+ * quire_cuda_kind_info.export_types has descriptors. quire_cuda_get_range has the
  * position of the allocation: page_offset and padded_size. For pinned pages the descriptor is a
  * memfd, otherwise one of the driver. On failure it is -1. UNSUPPORTED: the page consists of
- * several handles or was created without the intent.
+ * several handles or was created without a descriptor (quire_cuda_range.export_types).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_export_fd(quire_memory *memory,
                                                            quire_allocation allocation,
@@ -92,8 +93,10 @@ typedef struct quire_cuda_import {
     int descriptor;     /* FD, EXTERNAL_FD; stays the caller's, who may close it after the call */
     const void *fabric; /* FABRIC: QUIRE_CUDA_FABRIC_SIZE bytes */
     uint64_t handle;    /* HANDLE: quire owns it on success and releases it with the allocation */
-    uint64_t pointer;   /* POINTER: must outlive the allocation */
-    const void *ipc;    /* IPC: QUIRE_CUDA_IPC_SIZE bytes */
+    /* POINTER: memory of this device, otherwise UNSUPPORTED, which must outlive the allocation. The
+       driver must know `size` bytes there, otherwise INVALID_ARGUMENT. */
+    uint64_t pointer;
+    const void *ipc; /* IPC: QUIRE_CUDA_IPC_SIZE bytes */
     /* Bytes of the whole memory: padded_size of the exporter; for EXTERNAL_FD
        VkMemoryAllocateInfo.allocationSize. Except for POINTER and IPC a multiple of the
        granularity. */

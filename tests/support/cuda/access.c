@@ -67,6 +67,12 @@ static qi_cu_result check_desc(const qi_cu_access_desc *desc, uint64_t base, uin
     }
 }
 
+static bool is_inaccessible(const fc_memory *memory)
+{
+    return memory->prop.allocFlags.gpuDirectRDMACapable && memory->place != FC_HOST &&
+           fc.devices[memory->place].model.features & FC_RDMA_INACCESSIBLE;
+}
+
 /* ---- setting ------------------------------------------------------------------------------ */
 
 static void grant(fc_access *access, const qi_cu_access_desc *desc)
@@ -116,6 +122,8 @@ qi_cu_result fc_MemSetAccess(qi_cu_ptr pointer, size_t size, const qi_cu_access_
         result = QI_CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; !result && i < count; i++)
         result = check_desc(&desc[i], pointer, size);
+    if (!result && is_inaccessible(fc_span_at(pointer)->memory))
+        result = QI_CUDA_ERROR_UNKNOWN;
     if (!result && fc.busy_calls) {
         fc.busy_calls--;
         result = QI_CUDA_ERROR_NOT_READY;

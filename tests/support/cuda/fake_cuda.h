@@ -49,6 +49,9 @@
  * UNSAFE_CALLS: during captures, further calls are unsafe of which the documentation does not say
  * whether they are (capture.h); the flag finds callers that rely on the answer.
  *
+ * UNMAPS_ONE: cuMemUnmap of several mappings is INVALID_VALUE: the documentation asks for the range
+ * that was mapped, and drivers accept several.
+ *
  * PRINT: messages are also printed to stderr.
  */
 #define FC_LATE UINT32_C(0x01)
@@ -59,6 +62,7 @@
 #define FC_BAD_SIZE_2 UINT32_C(0x20)
 #define FC_PRINT UINT32_C(0x40)
 #define FC_UNSAFE_CALLS UINT32_C(0x80)
+#define FC_UNMAPS_ONE UINT32_C(0x100)
 
 typedef struct fc_options {
     const fc_model *models[FC_MAX_DEVICES]; /* the devices, copied; empty means one "h200" */
@@ -68,6 +72,8 @@ typedef struct fc_options {
     /* per device: bit i is set if device i can access its memory as a peer */
     uint32_t peers[FC_MAX_DEVICES];
     uint32_t numa_nodes; /* of the host, numbered from 0; 0 means one */
+    uint32_t
+        refused_nodes;   /* bit i: creating memory at node i is INVALID_VALUE, as in containers */
     uint64_t host_bytes; /* limit of pinned and host memory; 0 means 64 GiB */
     uint32_t work_ticks; /* duration of each piece of work; 0 means 1 */
     uint32_t poll_ticks; /* ticks by which each cuStreamQuery and cuEventQuery advances the clock */

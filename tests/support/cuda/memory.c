@@ -93,8 +93,11 @@ qi_cu_result fc_enter_virtual(fc_call call)
 static void grant(qi_cu_allocation_prop *prop)
 {
     bool on_device = prop->location.type == QI_CU_MEM_LOCATION_TYPE_DEVICE;
-    if (!on_device || !(fc.devices[prop->location.id].model.features & FC_COMPRESSES))
+    uint32_t features = on_device ? fc.devices[prop->location.id].model.features : 0;
+    if (!(features & FC_COMPRESSES))
         prop->allocFlags.compressionType = QI_CU_MEM_ALLOCATION_COMP_NONE;
+    if (features & FC_RDMA_UNGRANTED)
+        prop->allocFlags.gpuDirectRDMACapable = 0;
 }
 
 static qi_cu_result make(const qi_cu_allocation_prop *prop, uint64_t size, qi_cu_handle *handle)

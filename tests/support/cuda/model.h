@@ -20,6 +20,10 @@
  *
  * COMPRESSES: requested compression is granted. Without it COMPRESSION is the attribute only, and
  * reading the properties back shows that it was not granted.
+ *
+ * RDMA_REFUSED, FD_REFUSED: creating such memory is NOT_SUPPORTED in spite of the attribute.
+ * RDMA_INACCESSIBLE: it is created and mapped, and setting its access is UNKNOWN, as on WSL2.
+ * RDMA_UNGRANTED: reading the properties back shows that it was not granted.
  */
 #define FC_VMM (UINT32_C(1) << 0)
 #define FC_POSIX_FD (UINT32_C(1) << 1)
@@ -42,6 +46,10 @@
 #define FC_REGISTER (UINT32_C(1) << 18)
 #define FC_DECOMPRESS (UINT32_C(1) << 19)
 #define FC_SINGLE_TAIL (UINT32_C(1) << 20)
+#define FC_RDMA_REFUSED (UINT32_C(1) << 24)
+#define FC_FD_REFUSED (UINT32_C(1) << 25)
+#define FC_RDMA_INACCESSIBLE (UINT32_C(1) << 26)
+#define FC_RDMA_UNGRANTED (UINT32_C(1) << 27)
 
 typedef struct fc_model {
     const char *name;

@@ -74,11 +74,17 @@ static qi_cu_result tell(const fc_span *span, uint64_t address, qi_cu_pointer_at
     case QI_CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
         put_word(value, span->kind == FC_ALLOCATION);
         return 0;
-    case QI_CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case QI_CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: /* of the addresses that can be mapped */
+        put_address(value,
+                    fc_reservation_at(address) ? fc_reservation_at(address)->base : span->base);
+        return 0;
+    case QI_CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        put_address(value,
+                    fc_reservation_at(address) ? fc_reservation_at(address)->size : span->size);
+        return 0;
     case QI_CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
         put_address(value, span->base);
         return 0;
-    case QI_CU_POINTER_ATTRIBUTE_RANGE_SIZE:
     case QI_CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
         put_address(value, span->size);
         return 0;

@@ -92,7 +92,8 @@ static qi_cu_result check_location(const qi_cu_location *location)
             return QI_CUDA_ERROR_INVALID_VALUE;
         return fc_any_device_has(FC_HOST_VMM) ? 0 : QI_CUDA_ERROR_NOT_SUPPORTED;
     case QI_CU_MEM_LOCATION_TYPE_HOST_NUMA:
-        if (!knows_host || location->id < 0 || (uint32_t)location->id >= fc.options.numa_nodes)
+        if (!knows_host || location->id < 0 || (uint32_t)location->id >= fc.options.numa_nodes ||
+            fc.options.refused_nodes >> location->id & 1)
             return QI_CUDA_ERROR_INVALID_VALUE;
         return fc_any_device_has(FC_HOST_NUMA_VMM) ? 0 : QI_CUDA_ERROR_NOT_SUPPORTED;
     default:
@@ -119,7 +120,8 @@ static qi_cu_result check_handle_types(const qi_cu_allocation_prop *prop, uint32
         return QI_CUDA_ERROR_INVALID_VALUE;
     if (types & (QI_CU_MEM_HANDLE_TYPE_WIN32 | QI_CU_MEM_HANDLE_TYPE_WIN32_KMT))
         return QI_CUDA_ERROR_NOT_SUPPORTED;
-    if (types & QI_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && !(features & FC_POSIX_FD))
+    if (types & QI_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR &&
+        (!(features & FC_POSIX_FD) || features & FC_FD_REFUSED))
         return QI_CUDA_ERROR_NOT_SUPPORTED;
     if (types & QI_CU_MEM_HANDLE_TYPE_FABRIC && !(features & FC_FABRIC))
         return QI_CUDA_ERROR_NOT_SUPPORTED;
@@ -137,7 +139,8 @@ static qi_cu_result check_flags(const qi_cu_allocation_prop *prop, uint32_t feat
     if (prop->allocFlags.compressionType > QI_CU_MEM_ALLOCATION_COMP_GENERIC ||
         prop->allocFlags.gpuDirectRDMACapable > 1 || usage & ~(unsigned)ALL_USAGES)
         return QI_CUDA_ERROR_INVALID_VALUE;
-    if (prop->allocFlags.gpuDirectRDMACapable && !(features & FC_RDMA))
+    if (prop->allocFlags.gpuDirectRDMACapable &&
+        (!(features & FC_RDMA) || features & FC_RDMA_REFUSED))
         return QI_CUDA_ERROR_NOT_SUPPORTED;
     if (usage & QI_CU_MEM_CREATE_USAGE_TILE_POOL &&
         !(features & (FC_SPARSE_ARRAYS | FC_DEFERRED_ARRAYS)))

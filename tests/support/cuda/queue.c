@@ -69,7 +69,10 @@ static uint64_t end_of_streams(const fc_context *context, bool blocking_only)
 
 uint64_t fc_start_of(fc_call call, fc_context *context, qi_cu_stream handle)
 {
-    uint64_t start = later(fc.clock, *fc_line_of(call, context, handle));
+    const uint64_t *end = fc_line_of(call, context, handle);
+    uint64_t start = end ? later(fc.clock, *end) : fc.clock;
+    if (!end)
+        return start;
     if (fc_is_legacy(handle))
         return later(start, end_of_streams(context, true));
     const fc_stream *stream = fc_stream_find(call, context, handle);

@@ -32,6 +32,13 @@ bool fc_is_reserved(uint64_t base, uint64_t size)
            size <= fc.reservations[at].base + fc.reservations[at].size - base;
 }
 
+fc_reservation *fc_reservation_at(uint64_t address)
+{
+    uint32_t at = search(address);
+    bool is_in = at < fc.reservation_count && fc.reservations[at].base <= address;
+    return is_in ? &fc.reservations[at] : NULL;
+}
+
 static void add(uint64_t base, uint64_t size)
 {
     if (fc.reservation_count == fc.reservation_room) {
@@ -149,10 +156,12 @@ qi_cu_result fc_MemMap(qi_cu_ptr pointer, size_t size, size_t offset, qi_cu_hand
     return fc_leave(result);
 }
 
-/* Returns true if the range consists of whole mappings without gaps. */
+/* Returns true if the range consists of whole mappings without gaps, or of one with UNMAPS_ONE. */
 static bool is_whole(uint64_t base, uint64_t size)
 {
     uint64_t at = base;
+    if (fc.options.flags & FC_UNMAPS_ONE && fc_span_at(base) && fc_span_at(base)->size != size)
+        return false;
     for (uint32_t i = fc_span_search(base); i < fc.span_count && at < base + size; i++) {
         const fc_span *span = fc.spans[i];
         if (span->kind != FC_MAPPING || span->base != at || span->size > base + size - at)

@@ -13,6 +13,9 @@ typedef struct fc_reservation {
 /* The range lies in one reservation. */
 bool fc_is_reserved(uint64_t base, uint64_t size);
 
+/* The reservation that the address lies in, or NULL. */
+fc_reservation *fc_reservation_at(uint64_t address);
+
 /* Gives back all addresses; nothing is mapped there any more. */
 void fc_reservations_end(void);
 

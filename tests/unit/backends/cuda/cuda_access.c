@@ -14,6 +14,7 @@ static quire_memory *begin(cuda_bench *b, const fc_options *driver,
 {
     cuda_bench_begin(b, driver);
     CHECK(cuda_bench_open(b, settings));
+    b->fc->reset_counters();
     return cuda_bench_memory(b, page_kind, &SMALL);
 }
 

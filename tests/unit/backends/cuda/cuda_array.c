@@ -24,6 +24,7 @@ static quire_memory *begin_with(cuda_bench *b, const fc_model *model, int versio
     fc_options options = {.models = {model}, .flags = FC_DIRTY | FC_LATE, .version = version};
     cuda_bench_begin(b, &options);
     CHECK(cuda_bench_open(b, settings));
+    b->fc->reset_counters(); /* without the trial allocations of the opening */
     return cuda_bench_memory(b, QUIRE_CUDA_TILES, &SMALL);
 }
 

@@ -6,6 +6,15 @@
 #include "tests/support/cuda_growing.h"
 #include "tests/support/unit.h"
 
+/* A page whose mappings are unmapped one by one: the first call of cuMemUnmap for a run of them is
+   refused. */
+static void begin_one_by_one(growing *g, uint64_t size, bool waits)
+{
+    const fc_options driver = cuda_bench_options(NULL, FC_UNMAPS_ONE);
+    const quire_cuda_settings settings = {.chunk_size = 2 * MIB, .wait_before_release = waits};
+    growing_begin_with(g, &driver, &settings, QUIRE_CUDA_DEVICE, size, 16 * MIB);
+}
+
 /* ---- growths that fail ---------------------------------------------------------------------- */
 
 /* Grows by chunks, one of which is kept, with a fault. Returns true if the fault applied. */
@@ -61,11 +70,11 @@ UNIT(cuda_growth_fault, what_a_failure_leaves_is_gone_on_with)
     static const char *const steps[] = {"cuMemUnmap", "cuMemRelease"};
     for (int i = 0; i < 4; i++) {
         growing g;
-        growing_begin(&g, &(quire_cuda_settings){.chunk_size = 2 * MIB}, 2 * MIB, 16 * MIB);
+        begin_one_by_one(&g, 2 * MIB, false);
         growing_write(&g, 0, 2 * MIB);
         CHECK(g.fc->fail(&(fc_fault){.function = "cuMemSetAccess", .call = 1}));
         CHECK(g.fc->fail(&(fc_fault){.function = steps[i % 2],
-                                     .call = 2,
+                                     .call = i % 2 ? 2 : 3,
                                      .from_then = true,
                                      .result = QI_CUDA_ERROR_INVALID_VALUE}));
         CHECK(growing_resize(&g, 8 * MIB));
@@ -90,13 +99,13 @@ UNIT(cuda_growth_fault, becoming_smaller_goes_on_later_where_the_driver_fails)
 {
     static const char *const steps[] = {"cuCtxPushCurrent", "cuCtxSynchronize", "cuMemUnmap",
                                         "cuMemRelease"};
-    const quire_cuda_settings settings = {.chunk_size = 2 * MIB, .wait_before_release = true};
+    static const uint64_t calls[] = {1, 1, 3, 2};
     for (int i = 0; i < 12; i++) {
         growing g;
-        growing_begin(&g, &settings, 10 * MIB, 16 * MIB);
+        begin_one_by_one(&g, 10 * MIB, true);
         growing_write(&g, 0, 10 * MIB);
         CHECK(g.fc->fail(&(fc_fault){.function = steps[i % 4],
-                                     .call = i % 4 < 2 ? 1 : 2,
+                                     .call = calls[i % 4],
                                      .from_then = true,
                                      .result = i % 4 == 1 ? QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
                                                           : QI_CUDA_ERROR_INVALID_VALUE}) ||

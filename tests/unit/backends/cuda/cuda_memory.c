@@ -18,6 +18,7 @@ static quire_memory *begin(cuda_bench *b, const fc_options *driver,
 {
     cuda_bench_begin(b, driver);
     CHECK(cuda_bench_open(b, settings));
+    b->fc->reset_counters(); /* without the trial allocations of the opening */
     return cuda_bench_memory(b, page_kind, options);
 }
 
@@ -150,8 +151,8 @@ UNIT(cuda_memory, pages_are_padded_to_the_granularity_of_their_kind)
         quire_cuda_page_kind page_kind;
         uint64_t page, padded;
     } cases[] = {
-        {QUIRE_CUDA_DEVICE, 64 * KIB, 64 * KIB},    {QUIRE_CUDA_COMPRESSED, 64 * KIB, 1 * MIB},
-        {QUIRE_CUDA_REGISTERED, 64 * KIB, 4 * MIB}, {QUIRE_CUDA_HOST_NUMA, 64 * KIB, 8 * MIB},
+        {QUIRE_CUDA_DEVICE, 64 * KIB, 64 * KIB},   {QUIRE_CUDA_COMPRESSED, 64 * KIB, 1 * MIB},
+        {QUIRE_CUDA_REGISTERED, 4 * MIB, 4 * MIB}, {QUIRE_CUDA_HOST_NUMA, 64 * KIB, 8 * MIB},
         {QUIRE_CUDA_PINNED, 64 * KIB, 64 * KIB},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -159,7 +160,8 @@ UNIT(cuda_memory, pages_are_padded_to_the_granularity_of_their_kind)
         fc_model model = *fc_model_named("h200");
         model.granularity = 64 * KIB;
         model.compressed_granularity = MIB;
-        model.rdma_granularity = 4 * MIB;
+        if (cases[i].page_kind == QUIRE_CUDA_REGISTERED) /* device pages are RDMA-capable as well */
+            model.rdma_granularity = 4 * MIB;
         model.host_granularity = 8 * MIB;
         const fc_options driver = {.models = {&model}};
         const quire_cuda_settings settings = {.kinds = cuda_bench_kinds(&model)};
@@ -215,6 +217,25 @@ UNIT(cuda_memory, a_page_is_made_of_chunks_and_gets_access_once)
     CHECK_OK(quire_read(memory, a, 6 * MIB - 100, out, sizeof out));
     CHECK(!memcmp(in, out, sizeof in));
     cuda_bench_end(&b);
+}
+
+/* In one call, or mapping by mapping where the driver takes no more. */
+UNIT(cuda_memory, a_page_of_chunks_is_unmapped_in_one_call)
+{
+    for (int one = 0; one < 2; one++) {
+        cuda_bench b;
+        fc_options driver = cuda_bench_options(NULL, one ? FC_UNMAPS_ONE : 0);
+        quire_memory *memory = begin(
+            &b, &driver, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE), .chunk_size = 2 * MIB},
+            QUIRE_CUDA_DEVICE, &(quire_memory_options){.pages = {.page_size = 16 * MIB}});
+        CHECK_OK(quire_free(memory, allocate(memory, 100)));
+        CHECK_EQ(b.fc->live(FC_MAPPING), 8);
+        trim(memory);
+        CHECK_EQ(b.fc->calls("cuMemUnmap"), one ? 1 + 8 : 1);
+        CHECK_EQ(b.fc->live(FC_MAPPING), 0);
+        CHECK_EQ(b.fc->live(FC_RESERVATION), 0);
+        cuda_bench_end(&b);
+    }
 }
 
 static uint64_t kept(cuda_bench *b)

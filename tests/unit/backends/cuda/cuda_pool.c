@@ -79,11 +79,14 @@ UNIT(cuda_pool, every_stream_uses_a_page_at_once_until_its_end)
     fc_options late = cuda_bench_options(NULL, FC_LATE);
     quire_stream *stream = NULL;
     char bytes[100] = {0};
-    begin(&late, NULL);
+    cuda_bench_begin(&b, &late);
+    CHECK(cuda_bench_open(
+        &b, &(quire_cuda_settings){.kinds = CUDA_KIND(POOL), .wait_before_release = true}));
+    memory = cuda_bench_memory(&b, QUIRE_CUDA_POOL, &SMALL);
     CHECK_OK(quire_stream_create(b.device, NULL, &stream));
     quire_allocation a = allocate(100);
     CHECK_OK(quire_fill(memory, a, &(quire_fill_options){.value = 3, .stream = stream}, NULL));
-    release_all(a); /* waits for the work of the context, as for every page */
+    release_all(a); /* waits for the work of the context */
     CHECK(!b.fc->message(0));
     a = allocate(100);
     CHECK_OK(quire_write(memory, a, 0, bytes, sizeof bytes));

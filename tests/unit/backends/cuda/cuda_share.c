@@ -164,7 +164,9 @@ UNIT(cuda_share, what_was_not_made_for_export_is_refused)
     unsigned char fabric[QUIRE_CUDA_FABRIC_SIZE];
     quire_allocation made;
     quire_memory *memory =
-        begin(&b, NULL, &(quire_cuda_settings){.kinds = cuda_bench_kinds(fc_model_named("h200"))},
+        begin(&b, NULL,
+              &(quire_cuda_settings){.kinds = cuda_bench_kinds(fc_model_named("h200")),
+                                     .chunk_size = 2 * MIB}, /* pages of several handles */
               QUIRE_CUDA_DEVICE, NULL);
     quire_allocation a = allocate(memory, 100);
     CHECK_FAILS(quire_cuda_export_fd(memory, a, &descriptor), UNSUPPORTED);
@@ -245,13 +247,17 @@ UNIT(cuda_share, a_fabric_alone_is_refused_with_its_reason)
 UNIT(cuda_share, a_dma_buf_covers_the_page)
 {
     cuda_bench b;
+    char in[100], out[100] = {0};
     quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, NULL);
     quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
-    quire_allocation a = allocate(memory, 100), p = allocate(pinned, 100);
+    quire_allocation a = allocate(memory, 2 * MIB), p = allocate(pinned, 100);
     int none = 5;
     CHECK_OK(quire_cuda_export_dma_buf(memory, a, &b.descriptor));
     CHECK(b.descriptor >= 0);
-    CHECK_EQ(lseek(b.descriptor, 0, SEEK_END), range_of(memory, a).padded_size);
+    memset(in, 7, sizeof in);
+    CHECK_OK(quire_write(memory, a, 2 * MIB - sizeof in, in, sizeof in));
+    CHECK_EQ(pread(b.descriptor, out, sizeof out, 2 * MIB - sizeof in), sizeof out);
+    CHECK(!memcmp(in, out, sizeof in));
     CHECK_FAILS(quire_cuda_export_dma_buf(pinned, p, &none), UNSUPPORTED);
     CHECK_EQ(none, -1);
     cuda_bench_end(&b);

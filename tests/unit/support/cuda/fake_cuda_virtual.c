@@ -94,6 +94,22 @@ UNIT(fake_cuda_virtual, parts_of_memory_and_of_a_reservation_are_mapped)
     fc_fixture_close();
 }
 
+UNIT(fake_cuda_virtual, one_mapping_is_unmapped_at_a_time_where_a_test_asks)
+{
+    (void)fc_fixture_open(&(fc_options){.flags = FC_UNMAPS_ONE});
+    qi_cu_handle handle = fc_make(FC_PIECE);
+    qi_cu_ptr pointer = fc_reserve(2 * FC_PIECE);
+    for (uint64_t i = 0; i < 2; i++)
+        CHECK_CU(cu.MemMap(pointer + i * FC_PIECE, FC_PIECE, 0, handle, 0));
+    CHECK_CODE(cu.MemUnmap(pointer, 2 * FC_PIECE), INVALID_VALUE);
+    CHECK_EQ(fc_live(FC_MAPPING), 2);
+    for (uint64_t i = 0; i < 2; i++)
+        CHECK_CU(cu.MemUnmap(pointer + i * FC_PIECE, FC_PIECE));
+    CHECK_CU(cu.MemRelease(handle));
+    CHECK_CU(cu.MemAddressFree(pointer, 2 * FC_PIECE));
+    fc_fixture_close();
+}
+
 UNIT(fake_cuda_virtual, access_is_given_by_pieces_and_counts_in_copies)
 {
     qi_cu_handle handle;
@@ -291,6 +307,58 @@ UNIT(fake_cuda_virtual, granted_compression_is_read_back)
         CHECK_CU(cu.MemRelease(handle));
         fc_fixture_close();
     }
+}
+
+/* What attributes promise and the driver refuses, or does not grant. */
+UNIT(fake_cuda_virtual, promises_are_broken_where_a_test_asks)
+{
+    static const struct {
+        uint32_t feature;
+        bool is_rdma;
+        qi_cu_result created, allowed;
+    } cases[] = {
+        {FC_RDMA_REFUSED, true, QI_CUDA_ERROR_NOT_SUPPORTED, 0},
+        {FC_RDMA_REFUSED, false, 0, 0},
+        {FC_FD_REFUSED, false, QI_CUDA_ERROR_NOT_SUPPORTED, 0},
+        {FC_RDMA_INACCESSIBLE, true, 0, QI_CUDA_ERROR_UNKNOWN},
+        {FC_RDMA_INACCESSIBLE, false, 0, 0},
+        {FC_RDMA_UNGRANTED, true, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fc_model model = *fc_model_named("h200");
+        qi_cu_allocation_prop prop = fc_on_device(0), granted;
+        qi_cu_access_desc desc = fc_for_device(0, QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+        qi_cu_handle handle = 0;
+        model.features |= cases[i].feature;
+        (void)fc_fixture_open(&(fc_options){.models = {&model}});
+        prop.requestedHandleTypes = QI_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+        prop.allocFlags.gpuDirectRDMACapable = cases[i].is_rdma;
+        CHECK_EQ(cu.MemCreate(&handle, FC_PIECE, &prop, 0), cases[i].created);
+        if (handle) {
+            qi_cu_ptr pointer = fc_reserve(FC_PIECE);
+            CHECK_CU(cu.MemMap(pointer, FC_PIECE, 0, handle, 0));
+            CHECK_EQ(cu.MemSetAccess(pointer, FC_PIECE, &desc, 1), cases[i].allowed);
+            CHECK_CU(cu.MemGetAllocationPropertiesFromHandle(&granted, handle));
+            CHECK_EQ(granted.allocFlags.gpuDirectRDMACapable,
+                     cases[i].is_rdma && cases[i].feature != FC_RDMA_UNGRANTED);
+            fc_unmapped(pointer, FC_PIECE, handle);
+        }
+        fc_fixture_close();
+    }
+}
+
+UNIT(fake_cuda_virtual, a_node_may_have_no_memory)
+{
+    qi_cu_handle handle;
+    qi_cu_allocation_prop prop = fc_on_device(0);
+    (void)fc_fixture_open(
+        &(fc_options){.models = {fc_model_named("gh200")}, .numa_nodes = 2, .refused_nodes = 0x2});
+    prop.location = (qi_cu_location){QI_CU_MEM_LOCATION_TYPE_HOST_NUMA, 1};
+    CHECK_CODE(cu.MemCreate(&handle, 4 * FC_MIB, &prop, 0), INVALID_VALUE);
+    prop.location.id = 0;
+    CHECK_CU(cu.MemCreate(&handle, 4 * FC_MIB, &prop, 0));
+    CHECK_CU(cu.MemRelease(handle));
+    fc_fixture_close();
 }
 
 UNIT(fake_cuda_virtual, a_device_has_so_much_and_not_more)
