@@ -1,0 +1,76 @@
+/*
+ * multicast.h - multicast objects: memory of several devices behind one address. An object belongs
+ * to no memory: the bound pages stay in theirs.
+ */
+#ifndef QUIRE_BACKENDS_CUDA_MULTICAST_H
+#define QUIRE_BACKENDS_CUDA_MULTICAST_H
+
+#include "backends/cuda/page.h"
+
+/* A device that this process added, and the object's addresses for it. */
+typedef struct qi_cuda_multicast_device {
+    int ordinal;
+    qi_cu_ptr reserved; /* 0: none */
+    bool is_mapped;
+    bool is_ready; /* mapped and accessible */
+} qi_cuda_multicast_device;
+
+/* Memory of a device that this process bound. */
+typedef struct qi_cuda_binding {
+    struct qi_cuda_binding *next;
+    int device;
+    uint64_t offset, size; /* bytes, in the object */
+} qi_cuda_binding;
+
+struct quire_cuda_multicast {
+    qi_cuda *cuda;
+    qi_cu_handle handle;
+    uint64_t size; /* bytes, rounded up */
+    uint64_t granularity, recommended;
+    quire_cuda_handle_types types; /* by which it can be exported */
+    qi_cu_result fabric_code; /* why it has no fabric handle; 0: it has one, or none was asked */
+    bool is_imported;
+    uint32_t team_size;
+    uint32_t device_count;
+    qi_cuda_multicast_device *devices;
+    /* Protects `bindings` and the addresses of devices, also during calls of the driver: threads
+       that change the same object wait for each other. Everything else is constant. */
+    pthread_mutex_t mutex;
+    qi_cuda_binding *bindings;
+};
+
+/* ---- multicast.c ------------------------------------------------------------------------ */
+
+/* What the caller says about an object, from either kind of options. */
+typedef struct qi_cuda_multicast_team {
+    uint64_t size;
+    const int32_t *devices;
+    uint32_t device_count, team_size;
+} qi_cuda_multicast_team;
+
+/*
+ * Creates a record without a handle. Errors: INVALID_ARGUMENT, UNSUPPORTED (the device has no
+ * multicast), OUT_OF_HOST_MEMORY.
+ */
+QUIRE_MUST_USE quire_result qi_cuda_multicast_new(quire_device *device,
+                                                  const qi_cuda_multicast_team *team,
+                                                  quire_cuda_multicast **multicast);
+
+/* Queries both granularities for an object with these handle types. In the context. */
+QUIRE_MUST_USE qi_cu_result qi_cuda_multicast_query(quire_cuda_multicast *multicast,
+                                                    quire_cuda_handle_types types);
+
+/* Adds the devices of this process to the object. In the context. */
+QUIRE_MUST_USE quire_result qi_cuda_multicast_join(const quire_cuda_multicast *multicast);
+
+/* Releases the record, and the handle if there is one. In the context if there is one. */
+void qi_cuda_multicast_discard(quire_cuda_multicast *multicast);
+
+/* ---- multicast_bind.c, multicast_map.c: in the context, with the mutex ------------------- */
+
+/* Removes all bindings, or the addresses of a device. False: the driver refused; the rest can be
+   retried. */
+bool qi_cuda_multicast_unbind_all(quire_cuda_multicast *multicast);
+bool qi_cuda_multicast_unmap(quire_cuda_multicast *multicast, qi_cuda_multicast_device *device);
+
+#endif
