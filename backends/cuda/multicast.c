@@ -61,23 +61,53 @@ static quire_result create_record(qi_cuda *cuda, const qi_cuda_multicast_team *t
     return QUIRE_SUCCESS;
 }
 
-quire_result qi_cuda_multicast_new(quire_device *device, const qi_cuda_multicast_team *team,
-                                   quire_cuda_multicast **out)
+static quire_result add_devices(const quire_cuda_multicast *m)
 {
+    for (uint32_t i = 0; i < m->device_count; i++) {
+        qi_cu_result code = m->cuda->f.MulticastAddDevice(m->handle, m->devices[i].ordinal);
+        if (code)
+            return qi_cuda_fail(&m->cuda->f, code, "cuMulticastAddDevice of device %d",
+                                m->devices[i].ordinal);
+    }
+    return QUIRE_SUCCESS;
+}
+
+static quire_result make_in_context(quire_cuda_multicast *m, qi_cuda_multicast_maker make,
+                                    const void *options)
+{
+    quire_result result = qi_cuda_enter(m->cuda);
+    if (result)
+        return result;
+    result = make(m, options);
+    if (!result)
+        result = add_devices(m);
+    if (result && m->handle)
+        m->cuda->f.MemRelease(m->handle);
+    qi_cuda_leave(m->cuda);
+    return result;
+}
+
+quire_result qi_cuda_multicast_make(quire_device *device, const qi_cuda_multicast_team *team,
+                                    qi_cuda_multicast_maker make, const void *options,
+                                    quire_cuda_multicast **out)
+{
+    quire_cuda_multicast *m = NULL;
     qi_cuda *cuda = qi_cuda_of(device);
     if (!cuda)
         return quire_last_result();
     quire_result result = check_team(team);
     if (!result && !cuda->capabilities.multicast)
         result = qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "'%s' has no multicast", cuda->name);
-    return result ? result : create_record(cuda, team, out);
-}
-
-void qi_cuda_multicast_discard(quire_cuda_multicast *m)
-{
-    if (m->handle)
-        m->cuda->f.MemRelease(m->handle);
-    release_record(m);
+    if (!result)
+        result = create_record(cuda, team, &m);
+    if (result)
+        return result;
+    result = make_in_context(m, make, options);
+    if (result)
+        release_record(m);
+    else
+        *out = m;
+    return result;
 }
 
 /* ---- creation --------------------------------------------------------------------------- */
@@ -136,8 +166,9 @@ static quire_result create_object(quire_cuda_multicast *m, quire_cuda_handle_typ
 }
 
 /* A fabric handle that the driver refuses is left out if a descriptor may replace it. */
-static quire_result create_with_types(quire_cuda_multicast *m, quire_cuda_handle_types types)
+static quire_result create(quire_cuda_multicast *m, const void *options)
 {
+    quire_cuda_handle_types types = ((const quire_cuda_multicast_options *)options)->handle_types;
     qi_cu_result code = QI_CUDA_SUCCESS;
     if (types & QUIRE_CUDA_FABRIC && !m->cuda->capabilities.fabric) {
         if (types == QUIRE_CUDA_FABRIC)
@@ -155,17 +186,6 @@ static quire_result create_with_types(quire_cuda_multicast *m, quire_cuda_handle
     return create_object(m, QUIRE_CUDA_FD, &code);
 }
 
-quire_result qi_cuda_multicast_join(const quire_cuda_multicast *m)
-{
-    for (uint32_t i = 0; i < m->device_count; i++) {
-        qi_cu_result code = m->cuda->f.MulticastAddDevice(m->handle, m->devices[i].ordinal);
-        if (code)
-            return qi_cuda_fail(&m->cuda->f, code, "cuMulticastAddDevice of device %d",
-                                m->devices[i].ordinal);
-    }
-    return QUIRE_SUCCESS;
-}
-
 quire_result quire_cuda_multicast_create(quire_device *device,
                                          const quire_cuda_multicast_options *o,
                                          quire_cuda_multicast **multicast)
@@ -175,7 +195,6 @@ quire_result quire_cuda_multicast_create(quire_device *device,
     if (!o || !multicast)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_cuda_multicast_create: options or multicast is null");
-    quire_cuda_multicast *m = NULL;
     const qi_cuda_multicast_team team = {.size = o->size,
                                          .devices = o->devices,
                                          .device_count = o->device_count,
@@ -185,27 +204,9 @@ quire_result quire_cuda_multicast_create(quire_device *device,
     if (!result && o->handle_types & ~(QUIRE_CUDA_FD | QUIRE_CUDA_FABRIC))
         result =
             qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "unknown handle types %x", o->handle_types);
-    if (!result && !team.team_size)
+    if (!result && !o->device_count && !o->team_size)
         result = qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a multicast object without devices");
-    if (!result)
-        result = qi_cuda_multicast_new(device, &team, &m);
-    if (result)
-        return result;
-    const qi_cuda *cuda = m->cuda;
-    result = qi_cuda_enter(cuda);
-    if (result) {
-        qi_cuda_multicast_discard(m);
-        return result;
-    }
-    result = create_with_types(m, o->handle_types);
-    if (!result)
-        result = qi_cuda_multicast_join(m);
-    if (result)
-        qi_cuda_multicast_discard(m);
-    else
-        *multicast = m;
-    qi_cuda_leave(cuda);
-    return result;
+    return result ? result : qi_cuda_multicast_make(device, &team, create, o, multicast);
 }
 
 /* ---- description ------------------------------------------------------------------------ */

@@ -41,30 +41,31 @@ struct quire_cuda_multicast {
 
 /* ---- multicast.c ------------------------------------------------------------------------ */
 
-/* What the caller says about an object, from either kind of options. */
+/* What the caller says about an object, in either kind of options. */
 typedef struct qi_cuda_multicast_team {
     uint64_t size;
     const int32_t *devices;
     uint32_t device_count, team_size;
 } qi_cuda_multicast_team;
 
+/* Gives the record its handle, from the caller's options. In the context. */
+typedef quire_result (*qi_cuda_multicast_maker)(quire_cuda_multicast *multicast,
+                                                const void *options);
+
 /*
- * Creates a record without a handle. Errors: INVALID_ARGUMENT, UNSUPPORTED (the device has no
- * multicast), OUT_OF_HOST_MEMORY.
+ * Creates a record, lets `make` give it a handle, and adds the devices. On failure nothing is left.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (the device has no multicast), OUT_OF_HOST_MEMORY, errors
+ * of `make` and of the driver.
  */
-QUIRE_MUST_USE quire_result qi_cuda_multicast_new(quire_device *device,
-                                                  const qi_cuda_multicast_team *team,
-                                                  quire_cuda_multicast **multicast);
+QUIRE_MUST_USE quire_result qi_cuda_multicast_make(quire_device *device,
+                                                   const qi_cuda_multicast_team *team,
+                                                   qi_cuda_multicast_maker make,
+                                                   const void *options,
+                                                   quire_cuda_multicast **multicast);
 
 /* Queries both granularities for an object with these handle types. In the context. */
 QUIRE_MUST_USE qi_cu_result qi_cuda_multicast_query(quire_cuda_multicast *multicast,
                                                     quire_cuda_handle_types types);
-
-/* Adds the devices of this process to the object. In the context. */
-QUIRE_MUST_USE quire_result qi_cuda_multicast_join(const quire_cuda_multicast *multicast);
-
-/* Releases the record, and the handle if there is one. In the context if there is one. */
-void qi_cuda_multicast_discard(quire_cuda_multicast *multicast);
 
 /* ---- multicast_bind.c, multicast_map.c: in the context, with the mutex ------------------- */
 

@@ -92,9 +92,9 @@ static qi_cu_result import_handle(quire_cuda_multicast *m,
 }
 
 /* In the context. */
-static quire_result import_object(quire_cuda_multicast *m,
-                                  const quire_cuda_multicast_import_options *o)
+static quire_result import_object(quire_cuda_multicast *m, const void *options)
 {
+    const quire_cuda_multicast_import_options *o = options;
     const qi_cuda *cuda = m->cuda;
     qi_cu_result code = qi_cuda_multicast_query(
         m, o->type == QUIRE_CUDA_IMPORT_FD ? QUIRE_CUDA_FD : QUIRE_CUDA_FABRIC);
@@ -108,7 +108,7 @@ static quire_result import_object(quire_cuda_multicast *m,
     if (code)
         return qi_cuda_fail(&cuda->f, code, "cuMemImportFromShareableHandle of a multicast object");
     m->is_imported = true;
-    return qi_cuda_multicast_join(m);
+    return QUIRE_SUCCESS;
 }
 
 quire_result quire_cuda_multicast_import(quire_device *device,
@@ -120,27 +120,10 @@ quire_result quire_cuda_multicast_import(quire_device *device,
     if (!o || !multicast)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_cuda_multicast_import: options or multicast is null");
-    quire_cuda_multicast *m = NULL;
     const qi_cuda_multicast_team team = {.size = o->size,
                                          .devices = o->devices,
                                          .device_count = o->device_count,
                                          .team_size = o->team_size};
     quire_result result = check_import(o);
-    if (!result)
-        result = qi_cuda_multicast_new(device, &team, &m);
-    if (result)
-        return result;
-    const qi_cuda *cuda = m->cuda;
-    result = qi_cuda_enter(cuda);
-    if (result) {
-        qi_cuda_multicast_discard(m);
-        return result;
-    }
-    result = import_object(m, o);
-    if (result)
-        qi_cuda_multicast_discard(m);
-    else
-        *multicast = m;
-    qi_cuda_leave(cuda);
-    return result;
+    return result ? result : qi_cuda_multicast_make(device, &team, import_object, o, multicast);
 }

@@ -7,7 +7,6 @@
  */
 #include "backends/cuda/page.h"
 #include "backends/cuda/stream.h"
-#include "src/base/bits.h"
 #include "src/base/log.h"
 #include "src/base/result.h"
 
