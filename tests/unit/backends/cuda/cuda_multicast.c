@@ -1,6 +1,7 @@
 /* cuda_multicast.c - multicast objects of the CUDA backend: pages of several devices behind one
    object, bindings, one address for each device, other processes, fabric handles; and refusals. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -155,6 +156,45 @@ UNIT(cuda_multicast, memory_is_bound_by_its_address)
     CHECK_FAILS(quire_cuda_multicast_bind_address(b.multicast, 4 * MIB, 0, 2 * MIB), INVALID);
     CHECK_OK(quire_cuda_multicast_unbind(b.multicast, 0, 0, 2 * MIB));
     CHECK_OK(quire_cuda_multicast_unbind(b.multicast, 0, 2 * MIB, 2 * MIB));
+    cuda_bench_end(&b);
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+enum { THREADS = 4, ROUNDS = 50 };
+
+static uint64_t first_address;
+
+/* Binds and unbinds a range of its own, and maps and unmaps for the device that it shares. */
+static void *bind_often(void *number)
+{
+    uint64_t offset = (uintptr_t)number * 2 * MIB, address = 0;
+    uintptr_t failed = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        failed += quire_cuda_multicast_bind_address(b.multicast, offset, first_address + offset,
+                                                    2 * MIB) != QUIRE_SUCCESS;
+        if (!quire_cuda_multicast_map(b.multicast, (int32_t)((uintptr_t)number % 2), &address))
+            failed += quire_cuda_multicast_unmap(b.multicast, (int32_t)((uintptr_t)number % 2)) !=
+                      QUIRE_SUCCESS;
+        failed += quire_cuda_multicast_unbind(b.multicast, 0, offset, 2 * MIB) != QUIRE_SUCCESS;
+    }
+    return (void *)failed;
+}
+
+UNIT(cuda_multicast, threads_may_change_the_same_object)
+{
+    pthread_t threads[THREADS];
+    void *failed = NULL;
+    quire_memory *memory = begin();
+    first_address = range_of(memory, allocate(memory, THREADS * 2 * MIB)).page_address;
+    create(THREADS * 2 * MIB, 2, 0);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK(!pthread_create(&threads[i], NULL, bind_often, (void *)i));
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(!pthread_join(threads[i], &failed));
+        CHECK(!failed);
+    }
+    CHECK_EQ(b.fc->calls("cuMulticastUnbind"), THREADS * ROUNDS);
     cuda_bench_end(&b);
 }
 
