@@ -29,11 +29,17 @@ static qi_cu_result free_block(qi_cuda *cuda, qi_cuda_page *page)
     return code;
 }
 
-static qi_cu_result allocate(qi_cuda *cuda, qi_cuda_page *page, uint64_t size)
+static qi_cu_result allocate_once(qi_cuda *cuda, qi_cuda_page *page, uint64_t size)
 {
     if (cuda->kinds[page->kind].page_kind == QUIRE_CUDA_MANAGED)
         return cuda->f.MemAllocManaged(&page->block, size, QI_CU_MEM_ATTACH_GLOBAL);
     return cuda->f.MemAlloc(&page->block, size);
+}
+
+static qi_cu_result allocate(qi_cuda *cuda, qi_cuda_page *page, uint64_t size)
+{
+    qi_cu_result code = allocate_once(cuda, page, size);
+    return qi_cuda_make_room(cuda, code) ? allocate_once(cuda, page, size) : code;
 }
 
 /* Frees the first attempt before the second, so that the two never exist together. */

@@ -98,6 +98,17 @@ bool qi_cuda_release_kept_chunks(qi_cuda *cuda)
     return all;
 }
 
+bool qi_cuda_make_room(qi_cuda *cuda, qi_cu_result code)
+{
+    pthread_mutex_lock(&cuda->mutex);
+    bool has_kept = cuda->kept != NULL;
+    pthread_mutex_unlock(&cuda->mutex);
+    if (code != QI_CUDA_ERROR_OUT_OF_MEMORY || !has_kept)
+        return false;
+    qi_cuda_release_kept_chunks(cuda);
+    return true;
+}
+
 /* ---- creating --------------------------------------------------------------------------- */
 
 /* Records whether the driver creates fabric handles, for quire_cuda_get_info and later chunks. */
@@ -136,13 +147,7 @@ static qi_cu_result create_with_fallback(qi_cuda *cuda, const qi_cuda_kind *kind
         chunk->types = QUIRE_CUDA_FD;
         code = create(cuda, kind, chunk);
     }
-    pthread_mutex_lock(&cuda->mutex);
-    bool has_kept = cuda->kept != NULL;
-    pthread_mutex_unlock(&cuda->mutex);
-    if (code != QI_CUDA_ERROR_OUT_OF_MEMORY || !has_kept)
-        return code;
-    qi_cuda_release_kept_chunks(cuda);
-    return create(cuda, kind, chunk);
+    return qi_cuda_make_room(cuda, code) ? create(cuda, kind, chunk) : code;
 }
 
 void qi_cuda_chunk_query(const qi_cuda *cuda, qi_cuda_chunk *chunk)

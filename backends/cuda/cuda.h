@@ -6,13 +6,13 @@
  *   functions.c, result.c, context.c           the driver's library, its error codes, its context
  *   capability.c, kind.c, device.c             what the device has and reports
  *   chunk.c, virtual.c, elastic.c, shared.c,   parts of pages
- *   block.c, pool.c, external.c, ipc.c, import.c
+ *   block.c, pool.c, external.c, import.c
  *   await.c, array.c, page_destroy.c, page.c,  arrays and pages
  *   resize.c
  *   copy.c, copy_pages.c, image.c,             entries of the backend table
  *   stream.c, stream_point.c, stream_copy.c
- *   access.c, export.c, info.c, multicast.c,   public calls
- *   pool_share.c, stream_wrap.c
+ *   access.c, export.c, info.c, ipc.c,         public calls
+ *   multicast*.c, pool_share.c, stream_wrap.c
  *   trial.c, probe.c                           trial allocations, finding out all of this
  *   open.c, table.c                            opening a device, the function table
  *

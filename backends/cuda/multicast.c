@@ -1,249 +1,215 @@
 /*
- * multicast.c - multicast objects: memory of several devices behind one address.
- *
- * An object is created, receives its devices, and is bound to memory of each. It can be mapped once
- * all devices are added. It belongs to no memory: the bound pages stay in theirs. Its record has
- * no lock.
+ * multicast.c - creating, describing and destroying multicast objects.
  */
-#include "backends/cuda/page.h"
+#include "backends/cuda/multicast.h"
+
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-struct quire_cuda_multicast {
-    qi_cuda *cuda;
-    qi_cu_handle handle;
-    uint64_t size; /* rounded up to the granularity */
-    uint64_t granularity;
-    qi_cu_ptr reserved;
-    bool is_mapped;
-    uint32_t device_count;
-};
+/* ---- the record ------------------------------------------------------------------------- */
 
-/* ---- creation --------------------------------------------------------------------------- */
-
-static quire_result check_options(const quire_cuda_multicast_options *o)
+static quire_result check_team(const qi_cuda_multicast_team *t)
 {
-    if (!o->size || !o->device_count || !o->devices)
+    if (!t->size || (t->device_count && !t->devices))
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "a multicast object of size 0 or without devices");
-    if (o->handle_types & ~(QUIRE_CUDA_FD | QUIRE_CUDA_FABRIC))
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "unknown handle types %x",
-                            o->handle_types);
-    for (uint32_t i = 0; i < o->device_count; i++)
+                       "a multicast object of size 0, or devices is null");
+    if (t->device_count > t->team_size)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "%u device%s in a team of %u",
+                            t->device_count, t->team_size);
+    for (uint32_t i = 0; i < t->device_count; i++)
         for (uint32_t j = 0; j < i; j++)
-            if (o->devices[i] == o->devices[j])
+            if (t->devices[i] == t->devices[j])
                 return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "device %d is named twice",
-                                    o->devices[i]);
-    return qi_check_unused(o, "quire_cuda_multicast_options");
-}
-
-static quire_result round_size(const qi_cuda *cuda, qi_cu_multicast_prop *prop,
-                               quire_cuda_multicast *m)
-{
-    size_t unit = 0;
-    uint64_t size = 0;
-    qi_cu_result code =
-        cuda->f.MulticastGetGranularity(&unit, prop, QI_CU_MULTICAST_GRANULARITY_MINIMUM);
-    if (code)
-        return qi_cuda_fail(&cuda->f, code, "cuMulticastGetGranularity");
-    if (!qi_is_power_of_two(unit))
-        return quire_backend_fail(QUIRE_ERROR_BACKEND_FAILURE, 0,
-                                  "the multicast granularity is %zu bytes", unit);
-    if (qi_align_up_overflows(m->size, unit, &size))
-        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
-                                  "a multicast object of %llu bytes", (unsigned long long)m->size);
-    m->granularity = unit;
-    m->size = prop->size = size;
+                                    t->devices[i]);
     return QUIRE_SUCCESS;
 }
 
-static quire_result add_devices(const qi_cuda *cuda, const quire_cuda_multicast *m,
-                                const quire_cuda_multicast_options *options)
+static void release_record(quire_cuda_multicast *m)
 {
-    for (uint32_t i = 0; i < options->device_count; i++) {
-        qi_cu_result code = cuda->f.MulticastAddDevice(m->handle, options->devices[i]);
-        if (code)
-            return qi_cuda_fail(&cuda->f, code, "cuMulticastAddDevice of device %d",
-                                options->devices[i]);
+    qi_cuda *cuda = m->cuda;
+    while (m->bindings) {
+        qi_cuda_binding *gone = m->bindings;
+        m->bindings = gone->next;
+        qi_host_release(&cuda->host, gone, 1, sizeof *gone);
     }
-    return QUIRE_SUCCESS;
+    if (m->devices)
+        qi_host_release(&cuda->host, m->devices, m->device_count, sizeof *m->devices);
+    pthread_mutex_destroy(&m->mutex);
+    qi_host_release(&cuda->host, m, 1, sizeof *m);
 }
 
-/* In the context. On failure the caller releases m->handle unless it is 0. */
-static quire_result create(const qi_cuda *cuda, const quire_cuda_multicast_options *options,
-                           quire_cuda_multicast *m)
+static quire_result create_record(qi_cuda *cuda, const qi_cuda_multicast_team *team,
+                                  quire_cuda_multicast **out)
 {
-    qi_cu_multicast_prop prop = {
-        .numDevices = options->device_count,
-        .size = options->size,
-        .handleTypes = options->handle_types,
-    };
-    quire_result result = round_size(cuda, &prop, m);
-    if (result)
-        return result;
-    qi_cu_result code = cuda->f.MulticastCreate(&m->handle, &prop);
-    if (code) {
-        m->handle = 0;
-        return qi_cuda_fail(&cuda->f, code, "cuMulticastCreate of %s", qi_bytes(m->size).text);
-    }
-    return add_devices(cuda, m, options);
-}
-
-quire_result quire_cuda_multicast_create(quire_device *device,
-                                         const quire_cuda_multicast_options *options,
-                                         quire_cuda_multicast **multicast)
-{
-    if (multicast)
-        *multicast = NULL;
-    if (!options || !multicast)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_multicast_create: options or multicast is null");
-    qi_cuda *cuda = qi_cuda_of(device);
-    if (!cuda)
-        return quire_last_result();
-    quire_result result = check_options(options);
-    if (!result && !cuda->capabilities.multicast)
-        result = qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "'%s' has no multicast", cuda->name);
-    if (result)
-        return result;
     quire_cuda_multicast *m = qi_host_allocate(&cuda->host, 1, sizeof *m);
     if (!m)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a multicast object");
     m->cuda = cuda;
-    m->size = options->size;
-    m->device_count = options->device_count;
-    result = qi_cuda_enter(cuda);
-    if (!result) {
-        result = create(cuda, options, m);
-        if (result && m->handle)
-            cuda->f.MemRelease(m->handle);
-        qi_cuda_leave(cuda);
+    m->size = team->size;
+    m->team_size = team->team_size;
+    m->device_count = team->device_count;
+    pthread_mutex_init(&m->mutex, NULL);
+    if (m->device_count)
+        m->devices = qi_host_allocate(&cuda->host, m->device_count, sizeof *m->devices);
+    if (m->device_count && !m->devices) {
+        release_record(m);
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a multicast object");
     }
-    if (result)
-        qi_host_release(&cuda->host, m, 1, sizeof *m);
-    else
-        *multicast = m;
-    return result;
-}
-
-/* ---- binding ---------------------------------------------------------------------------- */
-
-static quire_result check_page(const quire_cuda_multicast *m, uint64_t offset,
-                               const qi_cuda_page *page)
-{
-    if (page->type != QI_CUDA_PAGE_VIRTUAL || page->elastic || page->chunk_count != 1 || page->host)
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "a page can be bound only if it is device memory of one handle and does "
-                       "not grow");
-    if (offset % m->granularity || page->padded % m->granularity)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "offset %u or page of %u byte%s: the multicast granularity is %u",
-                            offset, page->padded, m->granularity);
-    if (!qi_range_fits(offset, page->padded, m->size))
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                            "a page of %b at %u does not lie in the %b of the object", page->padded,
-                            offset, m->size);
+    for (uint32_t i = 0; i < m->device_count; i++)
+        m->devices[i].ordinal = team->devices[i];
+    *out = m;
     return QUIRE_SUCCESS;
 }
 
-/* The page may belong to another device than the object's: its own context serves. */
-quire_result quire_cuda_multicast_bind(quire_cuda_multicast *m, uint64_t offset,
-                                       quire_memory *memory, quire_allocation allocation)
+static quire_result add_devices(const quire_cuda_multicast *m)
 {
-    if (!m || !memory)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_multicast_bind: multicast or memory is null");
-    quire_native native;
-    qi_cuda *cuda = NULL;
-    quire_result result = qi_cuda_find_native(memory, allocation, &native, &cuda);
+    for (uint32_t i = 0; i < m->device_count; i++) {
+        qi_cu_result code = m->cuda->f.MulticastAddDevice(m->handle, m->devices[i].ordinal);
+        if (code)
+            return qi_cuda_fail(&m->cuda->f, code, "cuMulticastAddDevice of device %d",
+                                m->devices[i].ordinal);
+    }
+    return QUIRE_SUCCESS;
+}
+
+static quire_result make_in_context(quire_cuda_multicast *m, qi_cuda_multicast_maker make,
+                                    const void *options)
+{
+    quire_result result = qi_cuda_enter(m->cuda);
     if (result)
         return result;
-    const qi_cuda_page *page = qi_cuda_page_of(&native.page);
-    result = check_page(m, offset, page);
+    result = make(m, options);
     if (!result)
-        result = qi_cuda_enter(cuda); /* the context of the page's device */
-    if (result)
-        return result;
-    qi_cu_result code =
-        cuda->f.MulticastBindMem
-            ? cuda->f.MulticastBindMem(m->handle, offset, page->chunks->handle, 0, page->padded, 0)
-            : QI_CUDA_ERROR_NOT_SUPPORTED;
-    qi_cuda_leave(cuda);
-    return code ? qi_cuda_fail(&cuda->f, code, "cuMulticastBindMem of %s",
-                               qi_bytes(page->padded).text)
-                : QUIRE_SUCCESS;
+        result = add_devices(m);
+    if (result && m->handle)
+        m->cuda->f.MemRelease(m->handle);
+    qi_cuda_leave(m->cuda);
+    return result;
 }
 
-quire_result quire_cuda_multicast_unbind(quire_cuda_multicast *m, int32_t ordinal, uint64_t offset,
-                                         uint64_t size)
+quire_result qi_cuda_multicast_make(quire_device *device, const qi_cuda_multicast_team *team,
+                                    qi_cuda_multicast_maker make, const void *options,
+                                    quire_cuda_multicast **out)
 {
-    if (!m)
+    quire_cuda_multicast *m = NULL;
+    qi_cuda *cuda = qi_cuda_of(device);
+    if (!cuda)
+        return quire_last_result();
+    quire_result result = check_team(team);
+    if (!result && !cuda->capabilities.multicast)
+        result = qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "'%s' has no multicast", cuda->name);
+    if (!result)
+        result = create_record(cuda, team, &m);
+    if (result)
+        return result;
+    result = make_in_context(m, make, options);
+    if (result)
+        release_record(m);
+    else
+        *out = m;
+    return result;
+}
+
+/* ---- creation --------------------------------------------------------------------------- */
+
+qi_cu_result qi_cuda_multicast_query(quire_cuda_multicast *m, quire_cuda_handle_types types)
+{
+    const qi_cuda *cuda = m->cuda;
+    const qi_cu_multicast_prop prop = {
+        .numDevices = m->team_size, .size = m->size, .handleTypes = types};
+    size_t least = 0, recommended = 0;
+    qi_cu_result code =
+        cuda->f.MulticastGetGranularity(&least, &prop, QI_CU_MULTICAST_GRANULARITY_MINIMUM);
+    if (!code)
+        code = cuda->f.MulticastGetGranularity(&recommended, &prop,
+                                               QI_CU_MULTICAST_GRANULARITY_RECOMMENDED);
+    m->granularity = least;
+    m->recommended = recommended;
+    return code;
+}
+
+static quire_result check_granularity(const quire_cuda_multicast *m)
+{
+    return qi_is_power_of_two(m->granularity) && qi_is_power_of_two(m->recommended)
+               ? QUIRE_SUCCESS
+               : quire_backend_fail(QUIRE_ERROR_BACKEND_FAILURE, 0,
+                                    "the multicast granularity is %llu bytes, or %llu",
+                                    (unsigned long long)m->granularity,
+                                    (unsigned long long)m->recommended);
+}
+
+static quire_result create_object(quire_cuda_multicast *m, quire_cuda_handle_types types,
+                                  qi_cu_result *code)
+{
+    const qi_cuda *cuda = m->cuda;
+    uint64_t size = 0;
+    *code = qi_cuda_multicast_query(m, types);
+    if (*code)
+        return qi_cuda_fail(&cuda->f, *code, "cuMulticastGetGranularity");
+    quire_result result = check_granularity(m);
+    if (result)
+        return result;
+    uint64_t unit = cuda->settings.recommended_granularity ? m->recommended : m->granularity;
+    if (qi_align_up_overflows(m->size, unit, &size))
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
+                                  "a multicast object of %llu bytes", (unsigned long long)m->size);
+    const qi_cu_multicast_prop prop = {
+        .numDevices = m->team_size, .size = size, .handleTypes = types};
+    *code = cuda->f.MulticastCreate(&m->handle, &prop);
+    if (*code) {
+        m->handle = 0;
+        return qi_cuda_fail(&cuda->f, *code, "cuMulticastCreate of %s", qi_bytes(size).text);
+    }
+    m->size = size;
+    m->types = types;
+    return QUIRE_SUCCESS;
+}
+
+/* A fabric handle that the driver refuses is left out if a descriptor may replace it. */
+static quire_result create(quire_cuda_multicast *m, const void *options)
+{
+    quire_cuda_handle_types types = ((const quire_cuda_multicast_options *)options)->handle_types;
+    qi_cu_result code = QI_CUDA_SUCCESS;
+    if (types & QUIRE_CUDA_FABRIC && !m->cuda->capabilities.fabric) {
+        if (types == QUIRE_CUDA_FABRIC)
+            return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "'%s' has no fabric handles",
+                                m->cuda->name);
+        types = QUIRE_CUDA_FD;
+    }
+    qi_error before = qi_error_save();
+    quire_result result = create_object(m, types, &code);
+    bool is_refused = code == QI_CUDA_ERROR_NOT_PERMITTED || code == QI_CUDA_ERROR_NOT_SUPPORTED;
+    if (!is_refused || types != (QUIRE_CUDA_FD | QUIRE_CUDA_FABRIC))
+        return result;
+    m->fabric_code = code;
+    qi_error_restore(&before);
+    return create_object(m, QUIRE_CUDA_FD, &code);
+}
+
+quire_result quire_cuda_multicast_create(quire_device *device,
+                                         const quire_cuda_multicast_options *o,
+                                         quire_cuda_multicast **multicast)
+{
+    if (multicast)
+        *multicast = NULL;
+    if (!o || !multicast)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_multicast_unbind: multicast is null");
-    if (!size || !qi_range_fits(offset, size, m->size))
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "%u byte%s at %u of an object of %u", size,
-                            offset, m->size);
-    quire_result result = qi_cuda_enter(m->cuda);
-    if (result)
-        return result;
-    qi_cu_result code = m->cuda->f.MulticastUnbind(m->handle, ordinal, offset, size);
-    qi_cuda_leave(m->cuda);
-    return code ? qi_cuda_fail(&m->cuda->f, code, "cuMulticastUnbind of device %d", ordinal)
-                : QUIRE_SUCCESS;
+                       "quire_cuda_multicast_create: options or multicast is null");
+    const qi_cuda_multicast_team team = {.size = o->size,
+                                         .devices = o->devices,
+                                         .device_count = o->device_count,
+                                         .team_size =
+                                             o->team_size ? o->team_size : o->device_count};
+    quire_result result = qi_check_unused(o, "quire_cuda_multicast_options");
+    if (!result && o->handle_types & ~(QUIRE_CUDA_FD | QUIRE_CUDA_FABRIC))
+        result =
+            qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "unknown handle types %x", o->handle_types);
+    if (!result && !o->device_count && !o->team_size)
+        result = qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a multicast object without devices");
+    return result ? result : qi_cuda_multicast_make(device, &team, create, o, multicast);
 }
 
-/* ---- mapping ---------------------------------------------------------------------------- */
-
-/* In the context. Returns false if the driver refused a step; the rest can be retried. */
-static bool unmap_object(quire_cuda_multicast *m)
-{
-    const qi_cuda *cuda = m->cuda;
-    qi_cu_result code = m->is_mapped ? cuda->f.MemUnmap(m->reserved, m->size) : QI_CUDA_SUCCESS;
-    if (code && !qi_cuda_is_lost(code))
-        return false;
-    m->is_mapped = false;
-    code = m->reserved ? cuda->f.MemAddressFree(m->reserved, m->size) : QI_CUDA_SUCCESS;
-    if (code && !qi_cuda_is_lost(code))
-        return false;
-    m->reserved = 0;
-    return true;
-}
-
-/* On failure unmap_object undoes what was done. */
-static qi_cu_result map(quire_cuda_multicast *m)
-{
-    const qi_cuda *cuda = m->cuda;
-    const qi_cu_access_desc access = {
-        .location = {.type = QI_CU_MEM_LOCATION_TYPE_DEVICE, .id = cuda->device},
-        .flags = QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
-    };
-    qi_cu_result code = cuda->f.MemAddressReserve(&m->reserved, m->size, m->granularity, 0, 0);
-    if (code)
-        return code;
-    code = cuda->f.MemMap(m->reserved, m->size, 0, m->handle, 0);
-    m->is_mapped = !code;
-    return code ? code : qi_cuda_set_access(cuda, m->reserved, m->size, &access, 1);
-}
-
-/* Removes the remains of a failed attempt first. */
-quire_result quire_cuda_multicast_map(quire_cuda_multicast *m)
-{
-    if (!m)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_multicast_map: multicast is null");
-    if (m->is_mapped)
-        return qi_fail(QUIRE_ERROR_WRONG_STATE, "the multicast object is already mapped");
-    quire_result result = qi_cuda_enter(m->cuda);
-    if (result)
-        return result;
-    qi_cu_result code =
-        unmap_object(m) ? map(m) : QI_CUDA_ERROR_UNKNOWN; /* remains of a failed map */
-    if (code)
-        unmap_object(m);
-    qi_cuda_leave(m->cuda);
-    return code ? qi_cuda_fail(&m->cuda->f, code, "mapping a multicast object of %s",
-                               qi_bytes(m->size).text)
-                : QUIRE_SUCCESS;
-}
+/* ---- description ------------------------------------------------------------------------ */
 
 quire_result quire_cuda_multicast_get_info(const quire_cuda_multicast *m,
                                            quire_cuda_multicast_info *info)
@@ -257,7 +223,11 @@ quire_result quire_cuda_multicast_get_info(const quire_cuda_multicast *m,
         .handle = m->handle,
         .size = m->size,
         .granularity = m->granularity,
-        .address = m->is_mapped ? m->reserved : 0,
+        .recommended = m->recommended,
+        .team_size = m->team_size,
+        .export_types = m->types,
+        .fabric_code = (int32_t)m->fabric_code,
+        .is_imported = m->is_imported,
     };
     return QUIRE_SUCCESS;
 }
@@ -267,7 +237,10 @@ quire_result quire_cuda_multicast_get_info(const quire_cuda_multicast *m,
 /* In the context. */
 static bool destroy_object(quire_cuda_multicast *m)
 {
-    if (!unmap_object(m))
+    for (uint32_t i = 0; i < m->device_count; i++)
+        if (!qi_cuda_multicast_unmap(m, &m->devices[i]))
+            return false;
+    if (!qi_cuda_multicast_unbind_all(m))
         return false;
     qi_cu_result code = m->cuda->f.MemRelease(m->handle);
     return !code || qi_cuda_is_lost(code);
@@ -282,7 +255,7 @@ quire_result quire_cuda_multicast_destroy(quire_cuda_multicast **multicast)
     quire_cuda_multicast *m = *multicast;
     if (!m)
         return QUIRE_SUCCESS;
-    qi_cuda *cuda = m->cuda;
+    const qi_cuda *cuda = m->cuda;
     if (!qi_cuda_has_forked(cuda)) { /* the parent still uses the handle */
         quire_result result = qi_cuda_enter(cuda);
         if (result && result != QUIRE_ERROR_DEVICE_LOST)
@@ -291,11 +264,11 @@ quire_result quire_cuda_multicast_destroy(quire_cuda_multicast **multicast)
         if (!result)
             qi_cuda_leave(cuda);
         if (!is_done)
-            return quire_backend_fail(
-                QUIRE_ERROR_BACKEND_FAILURE, 0,
-                "the driver refused to release the multicast object: it is unchanged");
+            return quire_backend_fail(QUIRE_ERROR_BACKEND_FAILURE, 0,
+                                      "the driver refused to release the multicast object: it "
+                                      "remains, and can be destroyed later");
     }
     *multicast = NULL;
-    qi_host_release(&cuda->host, m, 1, sizeof *m);
+    release_record(m);
     return QUIRE_SUCCESS;
 }

@@ -107,6 +107,10 @@ bool qi_cuda_chunk_release(qi_cuda *cuda, qi_cuda_chunk *chunk);
 /* Releases all kept chunks. Returns false if the driver refused some; they stay kept. */
 bool qi_cuda_release_kept_chunks(qi_cuda *cuda);
 
+/* Releases all kept chunks if a call of the driver ran out of memory. Returns true if the call can
+   be repeated. */
+bool qi_cuda_make_room(qi_cuda *cuda, qi_cu_result code);
+
 /* Queries which of the requested properties the driver granted. */
 void qi_cuda_chunk_query(const qi_cuda *cuda, qi_cuda_chunk *chunk);
 

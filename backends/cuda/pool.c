@@ -7,7 +7,6 @@
  */
 #include "backends/cuda/page.h"
 #include "backends/cuda/stream.h"
-#include "src/base/bits.h"
 #include "src/base/log.h"
 #include "src/base/result.h"
 
@@ -187,14 +186,21 @@ static quire_result check_place(const qi_cuda *cuda, qi_cu_ptr address)
     return QUIRE_SUCCESS;
 }
 
+static qi_cu_result allocate(qi_cuda *cuda, qi_cuda_page *page)
+{
+    return cuda->f.MemAllocFromPoolAsync(&page->block, page->padded, cuda->pool.handle,
+                                         cuda->pool.stream);
+}
+
 quire_result qi_cuda_pool_page_create(qi_cuda *cuda, const quire_page_request *request,
                                       qi_cuda_page *page)
 {
     page->type = QI_CUDA_PAGE_POOLED;
     if (request->exportable)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "pages of a pool are not exported");
-    qi_cu_result code = cuda->f.MemAllocFromPoolAsync(&page->block, page->padded, cuda->pool.handle,
-                                                      cuda->pool.stream);
+    qi_cu_result code = allocate(cuda, page);
+    if (qi_cuda_make_room(cuda, code))
+        code = allocate(cuda, page);
     if (code) {
         page->block = 0;
         return qi_cuda_fail(&cuda->f, code, "cuMemAllocFromPoolAsync of %s",

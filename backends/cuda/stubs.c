@@ -186,6 +186,40 @@ quire_result quire_cuda_multicast_create(quire_device *device,
     return refuse();
 }
 
+quire_result quire_cuda_multicast_export_fd(const quire_cuda_multicast *multicast, int *descriptor)
+{
+    UNUSED(multicast);
+    CLEAR(descriptor, -1);
+    return refuse();
+}
+
+quire_result quire_cuda_multicast_export_fabric(const quire_cuda_multicast *multicast, void *fabric)
+{
+    UNUSED(multicast);
+    UNUSED(fabric);
+    return refuse();
+}
+
+quire_result quire_cuda_multicast_import(quire_device *device,
+                                         const quire_cuda_multicast_import_options *options,
+                                         quire_cuda_multicast **multicast)
+{
+    UNUSED(device);
+    UNUSED(options);
+    CLEAR(multicast, NULL);
+    return refuse();
+}
+
+quire_result quire_cuda_multicast_bind_address(quire_cuda_multicast *multicast, uint64_t offset,
+                                               uint64_t address, uint64_t size)
+{
+    UNUSED(multicast);
+    UNUSED(offset);
+    UNUSED(address);
+    UNUSED(size);
+    return refuse();
+}
+
 quire_result quire_cuda_multicast_bind(quire_cuda_multicast *multicast, uint64_t offset,
                                        quire_memory *memory, quire_allocation allocation)
 {
@@ -214,9 +248,19 @@ quire_result quire_cuda_multicast_get_info(const quire_cuda_multicast *multicast
     return refuse();
 }
 
-quire_result quire_cuda_multicast_map(quire_cuda_multicast *multicast)
+quire_result quire_cuda_multicast_map(quire_cuda_multicast *multicast, int32_t ordinal,
+                                      uint64_t *address)
 {
     UNUSED(multicast);
+    UNUSED(ordinal);
+    CLEAR(address, 0);
+    return refuse();
+}
+
+quire_result quire_cuda_multicast_unmap(quire_cuda_multicast *multicast, int32_t ordinal)
+{
+    UNUSED(multicast);
+    UNUSED(ordinal);
     return refuse();
 }
 

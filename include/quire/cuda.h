@@ -7,7 +7,7 @@
  * CUDA 11.2; features of later drivers are used if they exist. In a build without this backend
  * every function here returns UNSUPPORTED, so that programs link either way. docs/cuda.md has more.
  * Exports, imports and multicast are in quire/cuda_share.h, which this header includes; arrays are
- * in quire/cuda_array.h.
+ * in quire/cuda_array.h, and calls on memory pools in quire/cuda_pool.h.
  *
  * Thread-safety: any thread may call any function on live objects. quire makes the context current
  * and the thread's capture mode relaxed for the call, and then restores the thread's own. In the

@@ -134,45 +134,117 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_release_handle(quire_device *de
 
 /* ---- multicast ------------------------------------------------------------------------------ */
 
-/* Memory of several devices behind one address: a write to it goes to all of them. */
+/*
+ * Memory of several devices behind one object: a write to its address goes to all of them. The
+ * devices are its team. Several processes may have the object, each with its own devices: one
+ * creates and exports it, the others import it.
+ *
+ * Until all devices of the team have been added, by whichever process, the driver lets each bind
+ * and each map wait.
+ */
 typedef struct quire_cuda_multicast quire_cuda_multicast;
 
 typedef struct quire_cuda_multicast_options {
-    uint64_t size;          /* bytes of each device's memory, rounded up to the granularity */
-    const int32_t *devices; /* ordinals, each once */
+    uint64_t size;          /* bytes of each device's memory, rounded up to the granularity; to the
+                      recommended one with quire_cuda_settings.recommended_granularity */
+    const int32_t *devices; /* ordinals of those that this process adds, each once */
     uint32_t device_count;
-    quire_cuda_handle_types handle_types; /* for its export; 0: none */
-    uint64_t unused[4];                   /* must be zero */
+    uint32_t team_size; /* devices of all processes together; 0: device_count */
+    /* For its export; 0: none. With FABRIC and FD, quire tries FABRIC and continues without it if
+       the driver refuses: quire_cuda_multicast_info.fabric_code. */
+    quire_cuda_handle_types handle_types;
+    uint64_t unused[4]; /* must be zero */
 } quire_cuda_multicast_options;
 
 /*
  * Creates a multicast object and adds the devices. The caller destroys it before the device, which
- * does not know it. UNSUPPORTED: the driver or one of the devices has no multicast.
+ * does not know it. Errors: INVALID_ARGUMENT (no size, no devices, a device named twice, more
+ * devices than the team has), UNSUPPORTED (the driver or one of the devices has no multicast, or
+ * the device has no fabric handles), NOT_PERMITTED (the driver refuses a fabric handle alone),
+ * OUT_OF_HOST_MEMORY, and errors of the driver.
  */
 QUIRE_API QUIRE_MUST_USE quire_result
 quire_cuda_multicast_create(quire_device *device, const quire_cuda_multicast_options *options,
                             quire_cuda_multicast **multicast);
 
 /*
+ * Exports a multicast object that was created with QUIRE_CUDA_FD as a file descriptor, which the
+ * caller closes. On failure it is -1. UNSUPPORTED: the object has no such handle, or was imported.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result
+quire_cuda_multicast_export_fd(const quire_cuda_multicast *multicast, int *descriptor);
+
+/*
+ * Likewise with QUIRE_CUDA_FABRIC: writes QUIRE_CUDA_FABRIC_SIZE bytes, which need no release. If
+ * the driver refused the fabric handle at the creation, the error is the one of that refusal
+ * (NOT_PERMITTED), otherwise UNSUPPORTED.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result
+quire_cuda_multicast_export_fabric(const quire_cuda_multicast *multicast, void *fabric);
+
+/* A multicast object of another process. */
+typedef struct quire_cuda_multicast_import_options {
+    quire_cuda_import_type type; /* FD or FABRIC */
+    int descriptor;              /* FD; stays the caller's, who may close it after the call */
+    const void *fabric;          /* FABRIC: QUIRE_CUDA_FABRIC_SIZE bytes */
+    uint64_t size;               /* of the exporter's quire_cuda_multicast_info */
+    uint32_t team_size;          /* likewise */
+    uint32_t device_count;
+    const int32_t *devices; /* ordinals of those that this process adds, each once; none: NULL */
+    uint64_t unused[4];     /* must be zero */
+} quire_cuda_multicast_import_options;
+
+/*
+ * Imports a multicast object and adds the devices. The caller destroys it like one that it created.
+ * Errors: INVALID_ARGUMENT (as quire_cuda_multicast_create; also for another type, a negative
+ * descriptor, or a size that is no multiple of the granularity), UNSUPPORTED, NOT_PERMITTED,
+ * OUT_OF_HOST_MEMORY, and errors of the driver.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_multicast_import(
+    quire_device *device, const quire_cuda_multicast_import_options *options,
+    quire_cuda_multicast **multicast);
+
+/*
  * Binds the page of an allocation, of a memory on one of the devices, at an offset of the object.
- * The page must consist of one handle, have a multiple of the granularity, and not grow. Unbind it
- * before it is released: keep the allocation. Errors: OUT_OF_RANGE, and errors of the driver.
+ * Unbind it before it is released: keep the allocation. Errors: INVALID_ARGUMENT (offset or page
+ * are no multiples of the granularity), OUT_OF_RANGE, UNSUPPORTED (the page consists of several
+ * handles, grows, or is not device memory of virtual memory management; or the object can be
+ * exported or was imported, and the page cannot be exported), WRONG_STATE (memory of the device is
+ * bound in the range), OUT_OF_HOST_MEMORY, and errors of the driver.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_multicast_bind(quire_cuda_multicast *multicast,
                                                                 uint64_t offset,
                                                                 quire_memory *memory,
                                                                 quire_allocation allocation);
 
-/* Removes a binding of the device `ordinal`; offset and size as it was bound. */
+/*
+ * Binds memory by its device address: a part of a page of virtual memory management or of a memory
+ * pool, or memory that something else created in these ways. `address`, `offset` and `size` are
+ * multiples of the granularity, and the memory consists of one handle. The memory must live until
+ * it is unbound. Errors as quire_cuda_multicast_bind; INVALID_ARGUMENT also if the driver does not
+ * know the address.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_multicast_bind_address(
+    quire_cuda_multicast *multicast, uint64_t offset, uint64_t address, uint64_t size);
+
+/*
+ * Removes a binding of the device `ordinal`; offset and size as it was bound. Errors:
+ * INVALID_ARGUMENT, OUT_OF_RANGE, WRONG_STATE (this process bound no memory of the device in
+ * exactly this range), and errors of the driver.
+ */
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_multicast_unbind(quire_cuda_multicast *multicast,
                                                                   int32_t ordinal, uint64_t offset,
                                                                   uint64_t size);
 
 typedef struct quire_cuda_multicast_info {
-    uint64_t handle; /* CUmemGenericAllocationHandle; belongs to quire */
-    uint64_t size;   /* bytes, rounded up */
-    uint64_t granularity;
-    uint64_t address; /* CUdeviceptr at which the devices read and write; 0: not mapped yet */
+    uint64_t handle;      /* CUmemGenericAllocationHandle; belongs to quire */
+    uint64_t size;        /* bytes, rounded up */
+    uint64_t granularity; /* bytes; of offsets and sizes that are bound */
+    uint64_t recommended; /* bytes; the driver is fastest with multiples of it */
+    uint32_t team_size;
+    quire_cuda_handle_types export_types; /* by which this process can export it */
+    int32_t fabric_code; /* CUresult of a refused fabric handle; 0: none was refused */
+    bool is_imported;
     uint64_t unused[4];
 } quire_cuda_multicast_info;
 
@@ -180,11 +252,28 @@ typedef struct quire_cuda_multicast_info {
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_multicast_get_info(
     const quire_cuda_multicast *multicast, quire_cuda_multicast_info *info);
 
-/* Maps the object for the device it was created with. WRONG_STATE: it is mapped already. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_multicast_map(quire_cuda_multicast *multicast);
+/*
+ * Maps the object for the device `ordinal`, which this process has added, and writes the
+ * CUdeviceptr at which this device reads and writes: quire_cuda_multicast_info.size bytes. Each
+ * device has an address of its own. Errors: INVALID_ARGUMENT, WRONG_STATE (the object is mapped for
+ * the device), and errors of the driver. On failure *address is 0.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_multicast_map(quire_cuda_multicast *multicast,
+                                                               int32_t ordinal, uint64_t *address);
 
 /*
- * Unmaps and destroys the object with its bindings. The caller ensures that no device works on it.
+ * Removes the mapping for a device. The caller ensures that the device does not work on it. Errors:
+ * INVALID_ARGUMENT, WRONG_STATE (the object is not mapped for the device), BACKEND_FAILURE (the
+ * driver refused a step; another call does the rest).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_multicast_unmap(quire_cuda_multicast *multicast,
+                                                                 int32_t ordinal);
+
+/*
+ * Destroys the object with the mappings and bindings of this process, and sets *multicast to NULL.
+ * NULL objects are accepted. The caller ensures that no device works on it and no thread uses it.
+ * Errors: INVALID_ARGUMENT, BACKEND_FAILURE (the driver refused a step; another call does the
+ * rest).
  */
 QUIRE_API QUIRE_MUST_USE quire_result
 quire_cuda_multicast_destroy(quire_cuda_multicast **multicast);

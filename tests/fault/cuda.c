@@ -396,6 +396,7 @@ static void multicast(cuda_bench *b)
     const quire_cuda_multicast_options options = {.size = MIB, .devices = &only, .device_count = 1};
     quire_allocation a;
     quire_cuda_range range;
+    uint64_t address = 0;
     quire_memory *m = start(b, QUIRE_CUDA_DEVICE);
     if (!m)
         return;
@@ -403,8 +404,37 @@ static void multicast(cuda_bench *b)
     STEP(b, quire_cuda_get_range(m, a, &range));
     STEP(b, quire_cuda_multicast_create(b->device, &options, &b->multicast));
     STEP(b, quire_cuda_multicast_bind(b->multicast, 0, m, a));
-    STEP(b, quire_cuda_multicast_map(b->multicast));
+    STEP(b, quire_cuda_multicast_map(b->multicast, 0, &address));
     STEP(b, quire_cuda_multicast_unbind(b->multicast, 0, 0, range.padded_size));
+    STEP(b, quire_cuda_multicast_bind_address(b->multicast, 0, range.page_address, 2 * MIB));
+    STEP(b, quire_cuda_multicast_unmap(b->multicast, 0));
+}
+
+/* Exported and imported in the same process, where it is the same object. */
+static void shared_multicast(cuda_bench *b)
+{
+    static const int32_t only = 0;
+    const quire_cuda_multicast_options options = {.size = MIB,
+                                                  .devices = &only,
+                                                  .device_count = 1,
+                                                  .handle_types =
+                                                      QUIRE_CUDA_FD | QUIRE_CUDA_FABRIC};
+    quire_cuda_multicast *again = NULL;
+    quire_cuda_multicast_info info;
+    if (!start(b, QUIRE_CUDA_DEVICE))
+        return;
+    STEP(b, quire_cuda_multicast_create(b->device, &options, &b->multicast));
+    STEP(b, quire_cuda_multicast_get_info(b->multicast, &info));
+    STEP(b, quire_cuda_multicast_export_fd(b->multicast, &b->descriptor));
+    const quire_cuda_multicast_import_options import = {.type = QUIRE_CUDA_IMPORT_FD,
+                                                        .descriptor = b->descriptor,
+                                                        .size = info.size,
+                                                        .team_size = 1};
+    STEP(b, quire_cuda_multicast_import(b->device, &import, &again));
+    quire_result result = quire_cuda_multicast_destroy(&again);
+    if (result) /* refused: the rest is done now */
+        CHECK_OK(quire_cuda_multicast_destroy(&again));
+    STEP(b, result);
 }
 
 static void arrays(cuda_bench *b, bool sparse)
@@ -564,6 +594,8 @@ static const scenario scenarios[] = {
     {"memory of another API", NULL, FC_LATE, external},
     {"access", NULL, 0, set_and_asked},
     {"a multicast object", NULL, 0, multicast},
+    {"a multicast object that is shared", NULL, 0, shared_multicast},
+    {"the same where the fabric is granted", "gh200", 0, shared_multicast},
     {"arrays mapped whole", NULL, FC_DIRTY | FC_LATE, deferred_arrays},
     {"arrays mapped in tiles", NULL, FC_DIRTY, sparse_arrays},
     {"streams", NULL, FC_LATE, streams},

@@ -216,7 +216,12 @@ static void multicast(void)
     static const int32_t only = 0;
     const quire_cuda_multicast_options options = {.size = 1, .devices = &only, .device_count = 1};
     quire_cuda_multicast *made;
+    const quire_cuda_multicast_import_options import = {
+        .type = QUIRE_CUDA_IMPORT_FD, .size = 1, .team_size = 1};
     quire_cuda_multicast_info info;
+    unsigned char fabric[QUIRE_CUDA_FABRIC_SIZE];
+    uint64_t address;
+    int descriptor = 5;
     begin();
     REFUSED_OUT(&b, INVALID, made, quire_cuda_multicast_create(NULL, &options, &made));
     REFUSED_OUT(&b, INVALID, made, quire_cuda_multicast_create(b.device, &options, &made));
@@ -224,7 +229,16 @@ static void multicast(void)
     REFUSED(&b, INVALID, quire_cuda_multicast_create(b.device, &options, NULL));
     REFUSED(&b, INVALID, quire_cuda_multicast_bind(NULL, 0, memory, held));
     REFUSED(&b, INVALID, quire_cuda_multicast_unbind(NULL, 0, 0, 1));
-    REFUSED(&b, INVALID, quire_cuda_multicast_map(NULL));
+    REFUSED(&b, INVALID, quire_cuda_multicast_bind_address(NULL, 0, 4096, 1));
+    REFUSED_OUT(&b, INVALID, address, quire_cuda_multicast_map(NULL, 0, &address));
+    REFUSED(&b, INVALID, quire_cuda_multicast_unmap(NULL, 0));
+    REFUSED(&b, INVALID, quire_cuda_multicast_export_fd(NULL, &descriptor));
+    CHECK_EQ(descriptor, -1);
+    REFUSED_OUT(&b, INVALID, fabric, quire_cuda_multicast_export_fabric(NULL, fabric));
+    REFUSED_OUT(&b, INVALID, made, quire_cuda_multicast_import(NULL, &import, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_cuda_multicast_import(b.device, &import, &made));
+    REFUSED_OUT(&b, INVALID, made, quire_cuda_multicast_import(b.device, NULL, &made));
+    REFUSED(&b, INVALID, quire_cuda_multicast_import(b.device, &import, NULL));
     REFUSED_OUT(&b, INVALID, info, quire_cuda_multicast_get_info(NULL, &info));
     REFUSED(&b, INVALID, quire_cuda_multicast_destroy(NULL));
     made = NULL;

@@ -78,6 +78,7 @@ typedef struct fc_driver {
 
     struct fc_work *work; /* sorted by time */
     uint64_t clock, work_sequence, pending;
+    uint64_t pooled_bytes; /* that all pools hold */
 
     uint64_t calls[FC_CALL_COUNT], fallible_calls;
     fc_armed faults[FC_MAX_FAULTS];

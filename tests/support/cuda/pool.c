@@ -21,6 +21,7 @@ static bool reserve(fc_pool *pool, uint64_t size)
         return true;
     if ((pool->max && size > pool->max) || !fc_take(pool->device, size - pool->reserved))
         return false;
+    fc.pooled_bytes += size - pool->reserved;
     pool->reserved = size;
     if (pool->reserved_high < size)
         pool->reserved_high = size;
@@ -44,6 +45,7 @@ void fc_pool_trim(fc_pool *pool, uint64_t keep)
     if (pool->reserved <= least)
         return;
     fc_give(pool->device, pool->reserved - least);
+    fc.pooled_bytes -= pool->reserved - least;
     pool->reserved = least;
 }
 
@@ -64,6 +66,8 @@ void fc_pool_give(fc_pool *pool, uint64_t size)
 void fc_pools_settle(void)
 {
     uint64_t index = 0;
+    if (!fc.pooled_bytes)
+        return;
     for (fc_object *object = fc_object_next(&index); object; object = fc_object_next(&index))
         if (object->kind == FC_POOL)
             fc_pool_trim((fc_pool *)object, ((fc_pool *)object)->threshold);

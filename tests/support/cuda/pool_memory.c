@@ -14,7 +14,7 @@ fc_pool *fc_pool_of(const fc_span *span)
 
 void fc_pool_check(const fc_work *work, uint64_t start)
 {
-    for (uint32_t i = 0; i < fc.span_count; i++) {
+    for (uint32_t i = 0; fc.live[FC_POOLED] && i < fc.span_count; i++) {
         const fc_span *span = fc.spans[i];
         if (span->kind != FC_POOLED || !fc_copy_touches(work, span->base, span->size))
             continue;

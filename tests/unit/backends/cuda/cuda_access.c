@@ -1,5 +1,4 @@
-/* cuda_access.c - access to pages of the CUDA backend, and multicast objects over pages of several
-   devices. */
+/* cuda_access.c - access to pages of the CUDA backend. */
 #include "tests/support/cuda_bench.h"
 #include "tests/support/unit.h"
 
@@ -111,77 +110,5 @@ UNIT(cuda_access, access_that_cannot_be_is_refused_and_changes_nothing)
     CHECK_FAILS(quire_cuda_get_access(pinned, p, &own), UNSUPPORTED);
     CHECK_OK(quire_free(memory, a));
     CHECK_FAILS(quire_cuda_set_access(memory, a, &own, 1), QUIRE_ERROR_STALE_HANDLE);
-    cuda_bench_end(&b);
-}
-
-/* ---- multicast ------------------------------------------------------------------------------ */
-
-UNIT(cuda_access, a_multicast_object_covers_memory_of_two_devices)
-{
-    static const int32_t devices[] = {0, 1};
-    cuda_bench b;
-    quire_device *second = NULL;
-    quire_memory *theirs = NULL;
-    quire_cuda_multicast_info info;
-    fc_options driver = three_devices();
-    quire_memory *memory = begin(&b, &driver, NULL, QUIRE_CUDA_DEVICE);
-    const quire_cuda_options other = {.device = "1", .library = FAKE_CUDA_LIBRARY};
-    CHECK_OK(quire_cuda_open(&other, &second));
-    CHECK_OK(quire_memory_create(second, &SMALL, &theirs));
-    quire_allocation a = allocate(memory, 100), t = allocate(theirs, 100);
-    const quire_cuda_multicast_options options = {
-        .size = MIB, .devices = devices, .device_count = 2};
-    CHECK_OK(quire_cuda_multicast_create(b.device, &options, &b.multicast));
-    CHECK_OK(quire_cuda_multicast_get_info(b.multicast, &info));
-    CHECK_EQ(info.size, 2 * MIB);
-    CHECK(info.handle && !info.address);
-    CHECK_OK(quire_cuda_multicast_bind(b.multicast, 0, memory, a));
-    CHECK_OK(quire_cuda_multicast_bind(b.multicast, 0, theirs, t));
-    CHECK_FAILS(quire_cuda_multicast_bind(b.multicast, 1, memory, a), INVALID);
-    CHECK_FAILS(quire_cuda_multicast_bind(b.multicast, 2 * MIB, memory, a),
-                QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_OK(quire_cuda_multicast_map(b.multicast));
-    CHECK_FAILS(quire_cuda_multicast_map(b.multicast), QUIRE_ERROR_WRONG_STATE);
-    CHECK_OK(quire_cuda_multicast_get_info(b.multicast, &info));
-    CHECK(info.address);
-    CHECK_FAILS(quire_cuda_multicast_unbind(b.multicast, 0, 0, 4 * MIB), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_cuda_multicast_unbind(b.multicast, 0, 0, 0), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_OK(quire_cuda_multicast_unbind(b.multicast, 0, 0, 2 * MIB));
-    CHECK_OK(quire_cuda_multicast_unbind(b.multicast, 1, 0, 2 * MIB));
-    CHECK_OK(quire_cuda_multicast_destroy(&b.multicast));
-    CHECK(!b.multicast);
-    quire_memory_destroy_all(&theirs);
-    CHECK_OK(quire_device_destroy(&second));
-    cuda_bench_end(&b);
-}
-
-UNIT(cuda_access, multicast_objects_that_cannot_be_are_refused)
-{
-    static const int32_t twice[] = {0, 0};
-    cuda_bench b;
-    quire_cuda_multicast *none = NULL;
-    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_PINNED);
-    quire_allocation p = allocate(memory, 100);
-    quire_cuda_multicast_options options = {.size = MIB, .devices = twice, .device_count = 2};
-    CHECK_FAILS(quire_cuda_multicast_create(b.device, &options, &none), INVALID);
-    options.device_count = 0;
-    CHECK_FAILS(quire_cuda_multicast_create(b.device, &options, &none), INVALID);
-    options = (quire_cuda_multicast_options){.devices = twice, .device_count = 1};
-    CHECK_FAILS(quire_cuda_multicast_create(b.device, &options, &none), INVALID);
-    options.size = MIB;
-    options.handle_types = 2;
-    CHECK_FAILS(quire_cuda_multicast_create(b.device, &options, &none), INVALID);
-    options.handle_types = 0;
-    options.unused[3] = 1;
-    CHECK_FAILS(quire_cuda_multicast_create(b.device, &options, &none), INVALID);
-    options.unused[3] = 0;
-    CHECK_OK(quire_cuda_multicast_create(b.device, &options, &b.multicast));
-    CHECK_FAILS(quire_cuda_multicast_bind(b.multicast, 0, memory, p), UNSUPPORTED);
-    cuda_bench_end(&b);
-    fc_options driver = cuda_bench_options("a100", 0);
-    cuda_bench_begin(&b, &driver);
-    CHECK(cuda_bench_open(&b, NULL));
-    CHECK_FAILS(quire_cuda_multicast_create(b.device, &options, &none), UNSUPPORTED);
-    CHECK(!none);
     cuda_bench_end(&b);
 }

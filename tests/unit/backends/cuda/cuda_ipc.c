@@ -189,6 +189,19 @@ UNIT(cuda_ipc, closing_waits_for_the_work_on_the_page)
     cuda_bench_end(&b);
 }
 
+/* Without virtual memory management device pages are of cuMemAlloc. */
+UNIT(cuda_ipc, device_pages_of_cuMemAlloc_have_legacy_handles)
+{
+    unsigned char ipc[QUIRE_CUDA_IPC_SIZE], zeros[QUIRE_CUDA_IPC_SIZE] = {0};
+    fc_options less = cuda_bench_options("vgpu", 0);
+    cuda_bench_begin(&b, &less);
+    CHECK(cuda_bench_open(&b, NULL));
+    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
+    CHECK_OK(quire_cuda_export_ipc(memory, allocate(memory, 100), ipc));
+    CHECK(memcmp(ipc, zeros, sizeof ipc));
+    cuda_bench_end(&b);
+}
+
 /* ---- refusals ------------------------------------------------------------------------------- */
 
 static void has_no_handle(quire_cuda_page_kind page_kind, const char *why)

@@ -289,6 +289,27 @@ UNIT(cuda_memory, kept_handles_are_given_back_before_memory_is_short)
     cuda_bench_end(&b);
 }
 
+/* The pages that need the memory are of another kind, which has no handles. */
+UNIT(cuda_memory, kept_handles_are_given_back_to_other_kinds_as_well)
+{
+    static const quire_cuda_page_kind kinds[] = {QUIRE_CUDA_PLAIN, QUIRE_CUDA_POOL};
+    for (int i = 0; i < 2; i++) {
+        cuda_bench b;
+        cuda_bench_begin(&b, NULL);
+        CHECK(cuda_bench_open(
+            &b, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE) | QUIRE_CUDA_KIND_BIT(kinds[i]),
+                                       .kept_bytes = 16 * MIB}));
+        quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
+        CHECK_OK(quire_free(memory, allocate(memory, 10 * MIB)));
+        CHECK_OK(quire_memory_trim(memory, 0, NULL));
+        CHECK_EQ(kept(&b), 10 * MIB);
+        b.fc->set_capacity(0, 16 * MIB);
+        allocate(cuda_bench_memory(&b, kinds[i], &SMALL), 12 * MIB);
+        CHECK_EQ(kept(&b), 0);
+        cuda_bench_end(&b);
+    }
+}
+
 /* ---- what is granted ------------------------------------------------------------------------ */
 
 UNIT(cuda_memory, compression_is_told_as_it_was_granted)

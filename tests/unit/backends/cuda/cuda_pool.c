@@ -1,6 +1,9 @@
 /* cuda_pool.c - pages of the CUDA backend from memory pools: pools of quire, of the caller and of
    the device; the order of their use, captures, numbers, access; and refusals. */
+#include <unistd.h>
+
 #include "quire/cuda_pool.h"
+#include "tests/support/child.h"
 #include "tests/support/cuda_bench.h"
 #include "tests/support/unit.h"
 
@@ -49,7 +52,10 @@ UNIT(cuda_pool, pages_come_from_a_pool_of_quire)
 {
     char in[100], out[100] = {0};
     quire_cuda_range range;
+    quire_cuda_info info;
     begin(NULL, NULL);
+    CHECK_OK(quire_cuda_get_info(b.device, &info));
+    CHECK(info.has_pools);
     quire_allocation a = allocate(100);
     CHECK_EQ(b.fc->calls("cuMemAllocFromPoolAsync"), 1);
     uint64_t calls = b.fc->calls(NULL);
@@ -331,6 +337,30 @@ UNIT(cuda_pool, what_a_pool_cannot_do_is_refused)
     fc_options less = cuda_bench_options("vgpu", 0);
     CHECK(!open_pool(&less, NULL));
     CHECK_EQ(b.result, UNSUPPORTED);
+    cuda_bench_end(&b);
+}
+
+/* The child may only destroy, and does not call the driver. */
+static bool is_refused_in_child(void)
+{
+    quire_cuda_pool_info info;
+    uint64_t calls = b.fc->calls(NULL);
+    return quire_cuda_pool_get_info(b.device, &info) == QUIRE_ERROR_NOT_PERMITTED &&
+           quire_cuda_pool_trim(b.device, 0) == QUIRE_ERROR_NOT_PERMITTED &&
+           !quire_memory_destroy(&b.memories[0]) && !quire_device_destroy(&b.device) &&
+           !b.host_memory.blocks && b.fc->calls(NULL) == calls;
+}
+
+UNIT(cuda_pool, a_forked_child_leaves_the_pool_to_its_parent)
+{
+    begin(NULL, NULL);
+    CHECK_OK(quire_free(memory, allocate(100))); /* an empty page stays */
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (!child)
+        child_end(is_refused_in_child());
+    CHECK(child_was_well(child));
+    allocate(4 * MIB);
     cuda_bench_end(&b);
 }
 
