@@ -236,13 +236,11 @@ static void quire_may_be_called_at_exit(void)
 
 static bool has_kernels(void)
 {
-    cuda_direct_open("libcuda.so.1");
     return cuda_direct_find("cuLaunchKernel") != NULL;
 }
 
 static bool has_captures(void)
 {
-    cuda_direct_open("libcuda.so.1");
     return cu.StreamBeginCapture && cu.StreamEndCapture;
 }
 
@@ -311,6 +309,7 @@ int main(int argc, char **argv)
     if (argc == 2 && !strcmp(argv[1], "--exit"))
         return leave_at_exit();
     (void)items_take(argc, argv);
+    cuda_direct_open("libcuda.so.1"); /* keeps the primary context for all cases */
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         const corner_case *c = &CASES[i];
         if (!items_begin(c->name))

@@ -94,7 +94,7 @@ part_cost() {
     for family in mixed alone large calls pages growth host peaks costs; do
         traces=""
         [ $family != peaks ] || traces=$(trace_words)
-        run "cost-$family" 60 "$programs/bench/bench_cuda" --family $family $short $traces \
+        run "cost-$family" 90 "$programs/bench/bench_cuda" --family $family $short $traces \
             --json "$logs/cost-$family.json"
         judge
         families="$families $family"
@@ -138,7 +138,8 @@ cost_torch() {
         skip torch "PyTorch is not installed"
     else
         for segments in False True; do
-            PYTORCH_CUDA_ALLOC_CONF=expandable_segments:$segments run "cost-torch-$segments" 60 \
+            export PYTORCH_ALLOC_CONF=expandable_segments:$segments
+            PYTORCH_CUDA_ALLOC_CONF=$PYTORCH_ALLOC_CONF run "cost-torch-$segments" 60 \
                 python3 tests/gpu/torch_native.py $(trace_words | sed 's/^--trace //')
             judge
             families="$families torch-$segments"
