@@ -100,7 +100,25 @@ part_cost() {
         families="$families $family"
         cost_pages
     done
+    cost_goal
     cost_torch
+}
+
+# A suballocation of quire takes at most a tenth of the time of the runtime's, or else the driver's, pool.
+cost_goal() {
+    goal="a suballocation takes a tenth of the time of"
+    for peer in cudaMallocAsync cuMemAllocAsync; do
+        ratio=$(awk -v peer=$peer '/^mixed:/ { on = 1 } on && $1 == peer && NF > 4 { print $(NF - 1) }' \
+            "$logs/cost-mixed.txt")
+        [ -z "$ratio" ] || break
+    done
+    if [ $emulated = yes ] || [ -z "$ratio" ]; then
+        skip "$goal a pool" "it needs a GPU with a pool"
+    elif awk -v ratio="$ratio" 'BEGIN { exit ratio < 10 }'; then
+        record passed "$goal $peer: $ratio times as fast"
+    else
+        record failed "$goal $peer" "$ratio times as fast"
+    fi
 }
 
 # The traces of training and serving, those of the project and those of QUIRE_TEST_DATA
