@@ -16,11 +16,12 @@ typedef struct driver_settings {
     uint64_t chunk_size, kept_bytes;
 } driver_settings;
 
-/* Opens and closes a device for each kind. Returns the mask of those that the device has. */
+/* Opens and closes a device for each kind, once. Returns the mask of those that the device has. */
 static uint32_t available_kinds(void)
 {
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < QUIRE_CUDA_PAGE_KINDS; i++) {
+    static uint32_t found;
+    static bool is_complete;
+    for (uint32_t i = 0; i < QUIRE_CUDA_PAGE_KINDS && !is_complete; i++) {
         const quire_cuda_options options = {.settings.kinds = QUIRE_CUDA_KIND_BIT(i)};
         quire_device *device;
         if (quire_cuda_open(&options, &device))
@@ -28,6 +29,7 @@ static uint32_t available_kinds(void)
         found |= options.settings.kinds;
         CHECK_OK(quire_device_destroy(&device));
     }
+    is_complete = true;
     return found;
 }
 

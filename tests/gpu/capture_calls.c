@@ -17,7 +17,8 @@ static void open_ranges(capture_scene *s)
     s->prop = (qi_cu_allocation_prop){.type = QI_CU_MEM_ALLOCATION_TYPE_PINNED,
                                       .location = {QI_CU_MEM_LOCATION_TYPE_DEVICE, 0}};
     s->desc = (qi_cu_access_desc){s->prop.location, QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    MUST(cu.MemGetAllocationGranularity(&size, &s->prop, QI_CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    if (cu.MemGetAllocationGranularity(&size, &s->prop, QI_CU_MEM_ALLOC_GRANULARITY_MINIMUM))
+        return; /* no virtual memory management */
     s->size = size;
     MUST(cu.MemCreate(&s->handle, size, &s->prop, 0));
     MUST(cu.MemCreate(&s->mapped_handle, size, &s->prop, 0));
@@ -34,9 +35,8 @@ static void open_host(capture_scene *s)
     s->host = aligned_alloc(GRANULE, 2 * GRANULE);
     CHECK(s->host);
     memset(s->host, 0, 2 * GRANULE);
-    s->registered = s->host;
-    if (cu.MemHostRegister)
-        MUST(cu.MemHostRegister(s->registered, GRANULE, 0));
+    if (cu.MemHostRegister && !cu.MemHostRegister(s->host, GRANULE, 0))
+        s->registered = s->host;
 }
 
 void capture_scene_open(capture_scene *s)

@@ -8,8 +8,8 @@
 
 #include "tests/support/cuda_direct.h"
 
-/* Objects that exist before the capture begins. A call that releases one clears its member; what a
-   call makes goes to the members of the same kind behind `made_`. */
+/* Objects that exist before the capture begins; 0 where the device has none. A call that releases
+   one clears its member; what a call makes goes to the members of the same kind behind `made_`. */
 typedef struct capture_scene {
     qi_cu_stream captured, other, made_stream; /* `other` does not capture; all are non-blocking */
     qi_cu_event event, made_event;             /* `event` was recorded and has passed */

@@ -73,9 +73,12 @@ part_codes() {
 
 # judge_table PATTERN HEAD: the rows that have the pattern, without HEAD lines, and the items without a row
 judge_table() {
+    reason=$(sed -n 's/^# SKIP //p' "$log")
+    [ -z "$reason" ] || { skip "$name" "$reason" && return; }
     rows=$(($(grep -c "$1" "$log") - $2))
     [ "$rows" -le 0 ] || record passed "$name: $rows rows"
     tap "$log"
+    [ "$status" != 124 ] || skip "$name, the rest" "no time was left"
     [ "$rows" -gt 0 ] || [ "$status" = 124 ] || record failed "$name" "no row: $(why "$status")"
     finish
 }
@@ -91,13 +94,31 @@ part_cost() {
     for family in mixed alone large calls pages growth host peaks costs; do
         traces=""
         [ $family != peaks ] || traces=$(trace_words)
-        run "cost-$family" 60 "$programs/bench/bench_cuda" --family $family $short $traces \
+        run "cost-$family" 90 "$programs/bench/bench_cuda" --family $family $short $traces \
             --json "$logs/cost-$family.json"
         judge
         families="$families $family"
         cost_pages
     done
+    cost_goal
     cost_torch
+}
+
+# A suballocation of quire takes at most a tenth of the time of the runtime's, or else the driver's, pool.
+cost_goal() {
+    goal="a suballocation takes a tenth of the time of"
+    for peer in cudaMallocAsync cuMemAllocAsync; do
+        ratio=$(awk -v peer=$peer '/^mixed:/ { on = 1 } on && $1 == peer && NF > 4 { print $(NF - 1) }' \
+            "$logs/cost-mixed.txt")
+        [ -z "$ratio" ] || break
+    done
+    if [ $emulated = yes ] || [ -z "$ratio" ]; then
+        skip "$goal a pool" "it needs a GPU with a pool"
+    elif awk -v ratio="$ratio" 'BEGIN { exit ratio < 10 }'; then
+        record passed "$goal $peer: $ratio times as fast"
+    else
+        record failed "$goal $peer" "$ratio times as fast"
+    fi
 }
 
 # The traces of training and serving, those of the project and those of QUIRE_TEST_DATA
@@ -135,7 +156,8 @@ cost_torch() {
         skip torch "PyTorch is not installed"
     else
         for segments in False True; do
-            PYTORCH_CUDA_ALLOC_CONF=expandable_segments:$segments run "cost-torch-$segments" 60 \
+            export PYTORCH_ALLOC_CONF=expandable_segments:$segments
+            PYTORCH_CUDA_ALLOC_CONF=$PYTORCH_ALLOC_CONF run "cost-torch-$segments" 60 \
                 python3 tests/gpu/torch_native.py $(trace_words | sed 's/^--trace //')
             judge
             families="$families torch-$segments"

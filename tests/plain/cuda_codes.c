@@ -250,6 +250,7 @@ static void print_head(void)
 
 static void print_row(const row *r)
 {
+    plain_begin(r->text);
     qi_cu_result answer = answer_to(r);
     const char *mark = answer == r->expected ? "" : "**";
     printf("| %s | %u %s | %s%u %s%s |\n", r->text, r->expected, cuda_direct_name(r->expected),
@@ -257,8 +258,21 @@ static void print_row(const row *r)
     fflush(stdout);
 }
 
+/* Prints why there is no table. */
+static bool has_virtual_memory(void)
+{
+    int value = 0;
+    MUST(cu.DeviceGetAttribute(&value, QI_CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED,
+                               0));
+    if (!value)
+        printf("# SKIP the device has no virtual memory management\n");
+    return value != 0;
+}
+
 static void print_table(void)
 {
+    if (!has_virtual_memory())
+        return;
     for (size_t i = 0; i < ROW_COUNT; i++) {
         if (items_ran() && begins_chapter(i))
             items_renew();

@@ -1,5 +1,5 @@
 """scripts/test-gpu on the emulated driver, on a machine with a C compiler alone, and on programs that end
-badly. It uses the GPU nowhere: the figures are meaningless.
+badly. The figures are meaningless.
 
 usage: test_gpu.py SOURCE_ROOT BUILD_FOLDER DRIVER_FOLDER
 
@@ -26,7 +26,7 @@ FAMILIES = {"pairs", "calls", "pages", "growth", "host", "peaks", "chunks"}
 TOOLS = """bash sh as ld timeout date mkdir rm cat sed grep awk tar gzip tr sort xargs nproc ls head tail wc
     realpath dirname uname env id mktemp cp""".split()
 
-# Its third item ends the process in a new way each time, as scripts/test-gpu sees it.
+# A program whose items end the process in every way.
 STUB = """#!/bin/bash
 [ "$1" != --device ] || { echo "device: a stub"; echo "driver: none"; exit 0; }
 from=$2
@@ -178,6 +178,29 @@ def bare_problems(folder):
         yield "it does not say that meson is missing"
 
 
+def items(program, first, seconds, *words, **env):
+    """The exit status, and the names of the items that began."""
+    done = subprocess.run([BUILD / program, "--items", str(first), str(seconds), *words], capture_output=True,
+                          text=True, check=False, env={**os.environ, "LD_LIBRARY_PATH": str(DRIVER), **env})
+    return done.returncode, [line.split(" ", 3)[3] for line in done.stdout.splitlines() if line.startswith("# item")]
+
+
+def item_problems():
+    """What a program of items does by itself: omits, limits and renews."""
+    status, names = items("tests/gpu/captures", 526, 10)
+    if status or len(names) != 2:
+        yield f"the last two cells: {status} {names}"
+    status, names = items("tests/gpu/captures", 0, 1, QUIRE_FAKE_CUDA_SLOW="cuMemAlloc 20000000")
+    if status != -signal.SIGALRM or len(names) != 1:
+        yield f"a cell that hangs: {status} {names}"
+    status, names = items("tests/plain/plain-cuda_codes", 0, 10, "--table", "libcuda.so.1")
+    if status != 75 or not names or any(not name.startswith("reserve") for name in names):
+        yield f"the first chapter: {status} {names}"
+    status, names = items("tests/contract/contract-cuda", 10, 10, "cuda, this machine's driver, all kinds")
+    if status or len(names) < 60:
+        yield f"the contract: {status} {len(names)}"
+
+
 def usage_problems():
     for words in (("--part", "none"), ("--out",), ("--nothing",), ("stray",)):
         done = run(*words)
@@ -251,6 +274,7 @@ def main():
             return folder / what
 
         tap.case("bad usage is rejected", usage_problems())
+        tap.case("items are omitted, limited and renewed", item_problems())
         out = inside("quick")
         done = run("--build", BUILD, "--driver", DRIVER, "--quick", "--out", out)
         has_bench = (BUILD / "bench/bench_cuda").exists()
