@@ -2,9 +2,11 @@
  * vulkan.h - the state of a Vulkan device and the record of a page.
  *
  * This is the lowest header of the backend: it declares no function of the backend's other files.
- * After its creation a device's state changes in five places: the staging ring (staging.h, which
- * has its own mutexes), the table of image limits (image_limits.h), the list of deferred objects (under its mutex), the mark of the thread that
- * holds the queue (queue.c), and, in the child of a fork, the function table (fork.c).
+ * After its creation a device's state changes in six places: the staging ring (staging.h, which has
+ * its own mutexes), the count of memory objects (device.h) and the table of image limits
+ * (image_limits.h), which need no lock, the list of deferred objects (under its mutex), the mark of
+ * the thread that holds the queue (queue.c), and, in the child of a fork, the function table
+ * (fork.c).
  */
 #ifndef QUIRE_BACKENDS_VULKAN_VULKAN_H
 #define QUIRE_BACKENDS_VULKAN_VULKAN_H
