@@ -1,6 +1,7 @@
 /*
  * image.c - translates quire's image options, and checks whether the device supports an image.
  */
+#include "backends/vulkan/image_limits.h"
 #include "backends/vulkan/object.h"
 #include "backends/vulkan/result.h"
 #include "src/base/result.h"
@@ -69,25 +70,6 @@ VkImageCreateInfo qi_vulkan_image_info(const quire_image_options *options)
     };
 }
 
-/* Queries the limits of images of this format, type, tiling, usage and flags. */
-static VkResult query_limits(const qi_vulkan *vulkan, const VkImageCreateInfo *info,
-                             VkImageFormatProperties *properties)
-{
-    const VkPhysicalDeviceImageFormatInfo2 query = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_IMAGE_FORMAT_INFO_2,
-        .format = info->format,
-        .type = info->imageType,
-        .tiling = info->tiling,
-        .usage = info->usage,
-        .flags = info->flags,
-    };
-    VkImageFormatProperties2 answer = {.sType = VK_STRUCTURE_TYPE_IMAGE_FORMAT_PROPERTIES_2};
-    VkResult code =
-        vulkan->f.GetPhysicalDeviceImageFormatProperties2(vulkan->physical_device, &query, &answer);
-    *properties = answer.imageFormatProperties;
-    return code;
-}
-
 /* Whether an image respects the limits. */
 static bool is_within(const VkImageCreateInfo *info, const VkImageFormatProperties *limits)
 {
@@ -119,7 +101,7 @@ quire_result qi_vulkan_check_image(const qi_vulkan *vulkan, const VkImageCreateI
         info->tiling == VK_IMAGE_TILING_DRM_FORMAT_MODIFIER_EXT)
         return result;
     VkImageFormatProperties limits;
-    VkResult code = query_limits(vulkan, info, &limits);
+    VkResult code = qi_vulkan_image_limits_get(vulkan, info, &limits);
     if (code)
         return qi_vulkan_fail(
             code, "an image of format %d, %s tiling, usage 0x%x", (int)info->format,

@@ -8,6 +8,7 @@
 #include "backends/vulkan/deferred_destroy.h"
 #include "backends/vulkan/device.h"
 #include "backends/vulkan/fork.h"
+#include "backends/vulkan/image_limits.h"
 #include "backends/vulkan/loader.h"
 #include "backends/vulkan/object.h"
 #include "backends/vulkan/open.h"
@@ -31,6 +32,7 @@ static void destroy_state(qi_vulkan *vulkan)
         vulkan->destroy_messenger(vulkan->own_instance, vulkan->messenger, vulkan->callbacks);
     if (vulkan->own_instance && vulkan->destroy_instance)
         vulkan->destroy_instance(vulkan->own_instance, vulkan->callbacks);
+    qi_vulkan_image_limits_finish(vulkan);
     qi_host host = vulkan->host;
     qi_host_release(&host, vulkan->log, 1, sizeof *vulkan->log);
     qi_host_release(&host, vulkan, 1, sizeof *vulkan);
@@ -115,7 +117,9 @@ static quire_result create(qi_vulkan *vulkan, const quire_vulkan_wrap_options *o
     if (result)
         return result;
     qi_vulkan_resolve_settings(vulkan, &options->settings);
-    result = qi_vulkan_staging_init(vulkan);
+    result = qi_vulkan_image_limits_init(vulkan);
+    if (!result)
+        result = qi_vulkan_staging_init(vulkan);
     if (result)
         return result;
     qi_vulkan_deferred_init(vulkan);

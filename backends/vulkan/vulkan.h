@@ -2,9 +2,11 @@
  * vulkan.h - the state of a Vulkan device and the record of a page.
  *
  * This is the lowest header of the backend: it declares no function of the backend's other files.
- * After its creation a device's state changes in four places: the staging ring (staging.h, which
- * has its own mutexes), the list of deferred objects (under its mutex), the mark of the thread that
- * holds the queue (queue.c), and, in the child of a fork, the function table (fork.c).
+ * After its creation a device's state changes in six places: the staging ring (staging.h, which has
+ * its own mutexes), the count of memory objects (device.h) and the table of image limits
+ * (image_limits.h), which need no lock, the list of deferred objects (under its mutex), the mark of
+ * the thread that holds the queue (queue.c), and, in the child of a fork, the function table
+ * (fork.c).
  */
 #ifndef QUIRE_BACKENDS_VULKAN_VULKAN_H
 #define QUIRE_BACKENDS_VULKAN_VULKAN_H
@@ -39,7 +41,8 @@ typedef struct qi_vulkan_enabled {
     VkSampleCountFlags sparse_samples; /* sample counts above 1 that support residency */
 } qi_vulkan_enabled;
 
-typedef struct qi_vulkan_staging qi_vulkan_staging; /* staging.h */
+typedef struct qi_vulkan_staging qi_vulkan_staging;           /* staging.h */
+typedef struct qi_vulkan_image_limits qi_vulkan_image_limits; /* image_limits.h */
 
 /* A queue that was created for the program: quire_vulkan_options.queues. */
 typedef struct qi_vulkan_further {
@@ -82,6 +85,7 @@ typedef struct qi_vulkan {
     quire_vulkan_queue sparse_queue; /* its handle is NULL: `queue` binds sparse objects */
     qi_atomic_u64 queue_holder;      /* the thread between the calls of queue.c; 0: none */
     qi_vulkan_staging *staging;
+    qi_vulkan_image_limits *image_limits;
     qi_vulkan_deferred deferred;
     bool has_forked; /* this is a forked child's copy: it calls no driver function (fork.c) */
 

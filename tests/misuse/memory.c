@@ -670,6 +670,7 @@ static const misuse_case cases[] = {
     {NULL, NULL},
 };
 
-static const char *const headers[] = {"memory.h", "preset.h", "allocation.h", NULL};
+static const char *const headers[] = {"memory.h", "page_policy.h", "preset.h", "allocation.h",
+                                      NULL};
 
 const misuse_area misuse_memory = {"memory", begin, end, cases, headers};

@@ -156,13 +156,32 @@ quire_result qi_image_create(quire_memory *memory, const quire_image_options *op
     return result ? result : qi_object_finish(&build, memory, &image->allocation);
 }
 
+/* All but the place. */
+static quire_image_info info_of(const qi_slot_image *image)
+{
+    return (quire_image_info){
+        .width = image->width,
+        .height = image->height,
+        .depth = image->depth,
+        .channel_count = image->channel_count,
+        .channel_type = (quire_channel_type)image->channel_type,
+        .tiling = (quire_tiling)image->tiling,
+        .usage = image->usage,
+        .dimensions = image->dimensions,
+        .minimum_size = image->minimum_size,
+        .row_pitch = image->row_pitch,
+        .slice_pitch = image->slice_pitch,
+        .native_format = image->native_format,
+    };
+}
+
 quire_result qi_image_get_info(quire_memory *memory, quire_image image, quire_image_info *info)
 {
     uint32_t slot = 0;
     quire_result result = qi_object_begin_use(memory, image.allocation, QUIRE_OBJECT_IMAGE, &slot);
     if (result)
         return result;
-    *info = *qi_memory_slot(memory, slot)->meta->image;
+    *info = info_of(qi_memory_slot(memory, slot)->meta->image);
     qi_allocation_describe(memory, slot, &info->place);
     qi_slot_end_use(&memory->slots, slot);
     return QUIRE_SUCCESS;

@@ -204,12 +204,22 @@ static quire_result get_ready(qi_object_build *build, quire_memory *memory)
    quire's own options; otherwise the backend has described them. */
 static void keep_image(const qi_object_build *build, uint32_t slot)
 {
-    quire_image_info *image = qi_memory_slot(build->memory, slot)->meta->image;
-    *image = *build->image;
-    if (!build->native_request.image)
-        return;
-    image->row_pitch = build->needs.row_pitch;
-    image->slice_pitch = build->needs.slice_pitch;
+    const quire_image_info *info = build->image;
+    bool is_own = build->native_request.image;
+    *qi_memory_slot(build->memory, slot)->meta->image = (qi_slot_image){
+        .minimum_size = info->minimum_size,
+        .row_pitch = is_own ? build->needs.row_pitch : info->row_pitch,
+        .slice_pitch = is_own ? build->needs.slice_pitch : info->slice_pitch,
+        .width = info->width,
+        .height = info->height,
+        .depth = info->depth,
+        .native_format = info->native_format,
+        .usage = info->usage,
+        .channel_count = (uint8_t)info->channel_count,
+        .channel_type = (uint8_t)info->channel_type,
+        .tiling = (uint8_t)info->tiling,
+        .dimensions = (uint8_t)info->dimensions,
+    };
 }
 
 quire_result qi_object_try(qi_object_build *build, quire_memory *memory, bool is_unaided,

@@ -48,6 +48,16 @@ typedef enum qi_phase {
     QI_PHASE_PRIVATE /* being created, or claimed by a free or an abort: one thread owns it */
 } qi_phase;
 
+/* What quire_image_info says of an image. Less than a cache line, so that its allocation is cheap:
+   see qi_host_allocate. */
+typedef struct qi_slot_image {
+    uint64_t minimum_size, row_pitch, slice_pitch;
+    uint32_t width, height, depth;
+    uint32_t native_format;
+    quire_usage usage;
+    uint8_t channel_count, channel_type, tiling, dimensions;
+} qi_slot_image;
+
 /*
  * Data that few allocations have, created when first needed. Most buffers have none: creating or
  * destroying one touches no cache line besides that of its record.
@@ -56,7 +66,7 @@ typedef struct qi_slot_meta {
     char *name;           /* or NULL; protected by the shard lock */
     uint64_t user_data;   /* of an object; protected by the shard lock */
     struct qi_wait *uses; /* recorded uses, which a free waits for; protected by the shard lock */
-    quire_image_info *image; /* of an image, or NULL; its `place` is unused */
+    qi_slot_image *image; /* of an image, or NULL */
 } qi_slot_meta;
 
 /* 64 bytes, one cache line; larger in checked builds. */

@@ -109,6 +109,38 @@ UNIT(vulkan_limits, a_buffer_above_the_largest_one_is_refused)
     vulkan_bench_end(&b);
 }
 
+/* ---- images ---------------------------------------------------------------------------------- */
+
+UNIT(vulkan_limits, the_driver_is_asked_once_for_each_kind_of_image)
+{
+    static const VkImageUsageFlags usages[] = {VK_IMAGE_USAGE_SAMPLED_BIT,
+                                               VK_IMAGE_USAGE_STORAGE_BIT};
+    VkImageCreateInfo info = {.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+                              .imageType = VK_IMAGE_TYPE_2D,
+                              .format = VK_FORMAT_R8G8B8A8_UNORM,
+                              .mipLevels = 1,
+                              .arrayLayers = 1,
+                              .samples = VK_SAMPLE_COUNT_1_BIT};
+    vulkan_bench b;
+    quire_image image;
+    quire_memory *memory = begin(&b, 64 * MIB, 4 * MIB, 0);
+    fv_reset_counters(b.driver);
+    for (uint32_t i = 0; i < 20; i++) {
+        info.extent = (VkExtent3D){20 + i, 20, 1};
+        info.usage = usages[i % 2];
+        CHECK_OK(quire_vulkan_image_create(memory, &info, NULL, &image));
+    }
+    CHECK_EQ(fv_calls(b.driver, "vkGetPhysicalDeviceImageFormatProperties2"), 2);
+    info.extent.width = 1 << 20; /* a limit that is known holds too */
+    CHECK_FAILS(quire_vulkan_image_create(memory, &info, NULL, &image), UNSUPPORTED);
+    info.format = VK_FORMAT_UNDEFINED + 1000000;
+    info.extent.width = 20;
+    for (int i = 0; i < 2; i++) /* a failure is not kept */
+        CHECK(quire_vulkan_image_create(memory, &info, NULL, &image) != QUIRE_SUCCESS);
+    CHECK_EQ(fv_calls(b.driver, "vkGetPhysicalDeviceImageFormatProperties2"), 4);
+    vulkan_bench_end(&b);
+}
+
 /* ---- maxMemoryAllocationCount ---------------------------------------------------------------- */
 
 enum { MAX_OBJECTS = 6, STREAMS = 2 };
