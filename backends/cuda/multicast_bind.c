@@ -62,7 +62,8 @@ static quire_result check_page(const quire_cuda_multicast *m, uint64_t offset,
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "a page can be bound only if it is device memory of one handle and does "
                        "not grow");
-    if ((m->types || m->is_imported) && !page->types && !page->chunks->is_imported)
+    /* an imported page is never kept, and shared already */
+    if ((m->types || m->is_imported) && !page->types && !page->chunks->is_never_kept)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "a multicast object that is shared with other processes takes exportable "
                        "pages only");

@@ -49,7 +49,7 @@ static qi_cu_result map(quire_cuda_multicast *m, qi_cuda_multicast_device *devic
     code = cuda->f.MemMap(device->reserved, m->size, 0, m->handle, 0);
     device->is_mapped = !code;
     if (!code)
-        code = cuda->f.MemSetAccess(device->reserved, m->size, &access, 1);
+        code = qi_cuda_set_access(cuda, device->reserved, m->size, &access, 1);
     device->is_ready = !code;
     return code;
 }

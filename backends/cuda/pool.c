@@ -152,15 +152,10 @@ void qi_cuda_pool_close(qi_cuda *cuda)
 
 /* ---- pages ------------------------------------------------------------------------------ */
 
-/* Waits for quire's own stream, also while the thread captures a graph on another one. */
-static quire_result synchronize(qi_cuda *cuda)
+/* Waits for quire's own stream, which captures nothing. In the context. */
+static quire_result synchronize(const qi_cuda *cuda)
 {
-    qi_cuda_stream_scope scope;
-    quire_result result = qi_cuda_stream_enter(cuda, &scope);
-    if (result)
-        return result;
     qi_cu_result code = cuda->f.StreamSynchronize(cuda->pool.stream);
-    qi_cuda_stream_leave(cuda, &scope);
     return code ? qi_cuda_fail(&cuda->f, code, "cuStreamSynchronize") : QUIRE_SUCCESS;
 }
 

@@ -87,7 +87,7 @@ UNIT(cuda_not_ready, a_multicast_object_is_mapped_when_the_driver_is_ready)
     static const int32_t device = 0;
     cuda_bench b;
     quire_allocation a;
-    quire_cuda_multicast_info info;
+    uint64_t address = 1;
     const quire_cuda_multicast_options options = {
         .size = 2 * MIB, .devices = &device, .device_count = 1};
     cuda_bench_begin(&b, NULL);
@@ -99,13 +99,13 @@ UNIT(cuda_not_ready, a_multicast_object_is_mapped_when_the_driver_is_ready)
     b.fc->reset_counters();
     uint64_t before = b.fc->leaks();
     b.fc->busy(FOREVER);
-    CHECK_FAILS(quire_cuda_multicast_map(b.multicast), QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_FAILS(quire_cuda_multicast_map(b.multicast, device, &address),
+                QUIRE_ERROR_BACKEND_FAILURE);
     CHECK(b.fc->calls("cuMemSetAccess") > 10);
     CHECK_EQ(b.fc->leaks(), before);
-    CHECK_OK(quire_cuda_multicast_get_info(b.multicast, &info));
-    CHECK_EQ(info.address, 0);
+    CHECK_EQ(address, 0);
     b.fc->busy(2);
-    CHECK_OK(quire_cuda_multicast_map(b.multicast));
+    CHECK_OK(quire_cuda_multicast_map(b.multicast, device, &address));
     cuda_bench_end(&b);
 }
 

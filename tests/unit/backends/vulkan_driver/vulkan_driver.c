@@ -22,10 +22,13 @@ typedef struct bench {
     char first[1024];
 } bench;
 
+/* Newer layers warn about a size above maxMemoryAllocationSize, which a driver may grant. */
 static void hear(void *user, quire_log_level level, const char *line)
 {
     bench *b = user;
     (void)level; /* warnings and errors */
+    if (strstr(line, "larger than maxMemoryAllocationSize"))
+        return;
     if (!b->troubles++)
         snprintf(b->first, sizeof b->first, "%s", line);
 }
@@ -179,8 +182,6 @@ UNIT(vulkan_driver, out_of_memory_is_told_and_leaves_nothing_behind)
     }
     CHECK_EQ(result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_EQ(quire_last_native_code(), VK_ERROR_OUT_OF_DEVICE_MEMORY);
-    if (b.troubles == 1 && strstr(b.first, "maxMemoryAllocationSize"))
-        b.troubles = 0; /* newer layers warn about such a size */
     CHECK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &allocation) < 0);
     CHECK_EQ(allocation.id, 0);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = MIB}, &allocation));
