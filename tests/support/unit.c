@@ -5,10 +5,20 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "tests/support/leaks.h"
 
 static test_memory memory;
+
+/* The process that runs the tests. A child that a test forked cannot report to Criterion: it would
+   wait for the answer for ever. */
+static pid_t process;
+
+__attribute__((constructor)) static void remember_process(void)
+{
+    process = getpid();
+}
 
 _Noreturn void check_failed(const char *file, int line, const char *format, ...)
 {
@@ -17,6 +27,10 @@ _Noreturn void check_failed(const char *file, int line, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    if (getpid() != process) {
+        fprintf(stderr, "%s:%d: in a forked child: %s\n", file, line, text);
+        _exit(1);
+    }
     cr_assert_fail("%s:%d: %s", file, line, text);
     __builtin_unreachable();
 }
