@@ -3,10 +3,8 @@
  * survives what quire does, in every capture mode, from the thread that captures and from another.
  */
 #include <pthread.h>
-#include <sched.h>
 
 #include "quire/cuda_array.h"
-#include "src/base/atomic.h"
 #include "tests/support/cuda_bench.h"
 #include "tests/support/cuda_growing.h"
 #include "tests/support/stream_steps.h"
@@ -253,45 +251,6 @@ UNIT(cuda_capture, the_mode_of_the_thread_is_its_own_again)
         CHECK_EQ(CUDA_BENCH_CALL(&b, ThreadExchangeStreamCaptureMode, 10010)(&now), 0);
         CHECK_EQ(now, mode);
     }
-    end();
-}
-
-/* ---- many threads ---------------------------------------------------------------------------- */
-
-static qi_atomic_u32 is_over;
-
-static void *work_until_over(void *memory)
-{
-    quire_stream *stream = make();
-    while (!qi_atomic_load_acquire_u32(&is_over)) {
-        quire_allocation a = allocate(memory, 3 * MIB);
-        CHECK_OK(quire_free_on(memory, a, stream));
-        (void)has_passed(mark(stream));
-        CHECK_OK(quire_collect(memory, NULL));
-        trim(memory);
-    }
-    CHECK_OK(quire_stream_destroy(&stream));
-    return NULL;
-}
-
-UNIT(cuda_capture, threads_that_work_all_the_time_break_no_graph)
-{
-    pthread_t threads[3];
-    begin(&ALL_KINDS);
-    const qi_cu_stream streams[] = {unknown, blocking, PER_THREAD};
-    qi_atomic_store_release_u32(&is_over, 0);
-    for (int i = 0; i < 3; i++) {
-        memories[i] = cuda_bench_memory(&b, KINDS[i], NULL);
-        CHECK(!pthread_create(&threads[i], NULL, work_until_over, memories[i]));
-    }
-    for (uint32_t i = 0; i < 120; i++) {
-        begin_capture(streams[i % 3], i % MODES);
-        sched_yield();
-        CHECK(end_capture(streams[i % 3]));
-    }
-    qi_atomic_store_release_u32(&is_over, 1);
-    for (int i = 0; i < 3; i++)
-        CHECK(!pthread_join(threads[i], NULL));
     end();
 }
 
