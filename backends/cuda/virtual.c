@@ -6,7 +6,7 @@
  * Order of creation: chunks, addresses, mappings, access for the whole range at once. A mapping
  * without access is accessible to nobody. Destruction runs in the reverse order and unmaps whole
  * mappings, as the driver requires. The driver does not wait for work that uses the addresses: the
- * caller waits first (quire_cuda_settings.wait_before_release).
+ * caller waits first where it must (await.c).
  */
 #include "backends/cuda/page.h"
 #include "src/base/bits.h"

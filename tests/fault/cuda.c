@@ -86,6 +86,21 @@ static void with_peers(cuda_bench *b)
         range_of(b, cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL));
 }
 
+/* The other device has a context, whose work is waited for as well. */
+static void with_waits(cuda_bench *b)
+{
+    static const int32_t peer = 1;
+    const quire_cuda_settings settings = {.kinds = CUDA_KIND(DEVICE) | CUDA_KIND(PINNED),
+                                          .peers = &peer,
+                                          .peer_count = 1,
+                                          .wait_before_release = true};
+    if (!cuda_bench_open(b, &settings) || !cuda_bench_open_peer(b, &SMALL))
+        return;
+    range_of(b, cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL));
+    if (!b->result)
+        range_of(b, cuda_bench_memory(b, QUIRE_CUDA_PINNED, &SMALL));
+}
+
 /* Rows from and to the host, within a device, and between two where there is a second. */
 static void copy_boxes(cuda_bench *b, quire_memory *to, quire_memory *from)
 {
@@ -555,6 +570,20 @@ static void wrapped_stream(cuda_bench *b)
     end_stream(b, second);
 }
 
+static void thread_stream(cuda_bench *b)
+{
+    quire_memory *m = start(b, QUIRE_CUDA_DEVICE);
+    quire_stream *first = NULL, *second = NULL;
+    void *native = (void *)(uintptr_t)QI_CU_STREAM_PER_THREAD;
+    if (!m)
+        return;
+    if (cuda_bench_step(b, quire_cuda_stream_wrap(b->device, native, NULL, &first)) &&
+        cuda_bench_step(b, quire_stream_create(b->device, NULL, &second)))
+        use_streams(b, m, first, second);
+    end_stream(b, first);
+    end_stream(b, second);
+}
+
 /* ---- the sweep ------------------------------------------------------------------------------ */
 
 static const scenario scenarios[] = {
@@ -580,6 +609,7 @@ static const scenario scenarios[] = {
     {"a page that grows", NULL, FC_DIRTY | FC_LATE, growing_device},
     {"a page of a host node that grows", NULL, FC_DIRTY, growing_host_numa},
     {"pages that another device reaches", NULL, 0, with_peers},
+    {"pages that wait for work", NULL, 0, with_waits},
     {"a budget", NULL, 0, budget},
     {"a page exported and imported", NULL, 0, exported_device},
     {"the same where the fabric is refused", NULL, 0, exported_with_fabric},
@@ -600,6 +630,7 @@ static const scenario scenarios[] = {
     {"arrays mapped in tiles", NULL, FC_DIRTY, sparse_arrays},
     {"streams", NULL, FC_LATE, streams},
     {"streams of the caller's", NULL, FC_LATE, wrapped_stream},
+    {"the default stream of a thread", NULL, FC_LATE, thread_stream},
 };
 
 /* Of the driver's functions, those that give something back, or that the ends of pages call. */

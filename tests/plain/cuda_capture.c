@@ -9,10 +9,12 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <string.h>
 
 #include "quire/cuda_array.h"
+#include "src/base/atomic.h"
 #include "tests/support/cuda_bench.h"
 #include "tests/support/random.h"
 
@@ -456,6 +458,48 @@ static void with_waits(void)
     run();
 }
 
+/* ---- threads at the same time ---------------------------------------------------------------- */
+
+static qi_atomic_u32 is_over;
+
+static void *work_until_over(void *memory)
+{
+    quire_stream *stream = NULL;
+    CHECK_OK(quire_stream_create(b.device, NULL, &stream));
+    while (!qi_atomic_load_acquire_u32(&is_over)) {
+        quire_allocation made;
+        const quire_allocation_options options = {.size = 3 * MIB};
+        CHECK_OK(quire_allocate(memory, &options, &made));
+        CHECK_OK(quire_free_on(memory, made, stream));
+        CHECK_OK(quire_collect(memory, NULL));
+        CHECK_OK(quire_memory_trim(memory, 0, NULL));
+    }
+    CHECK_OK(quire_stream_destroy(&stream));
+    return NULL;
+}
+
+static void with_threads_at_work(void)
+{
+    static const int numbers[] = {UNKNOWN, BLOCKING, FIRST_OWN, GREEN};
+    pthread_t second, threads[3];
+    waits = false;
+    second = begin_world();
+    qi_atomic_store_release_u32(&is_over, 0);
+    for (int i = 0; i < 3; i++)
+        CHECK(!pthread_create(&threads[i], NULL, work_until_over, memories[i]));
+    for (uint64_t i = 0; i < total_steps / 10 && i < 500; i++) {
+        current = 0;
+        chosen = numbers[i % 4];
+        begin_capture();
+        sched_yield();
+        end_capture();
+    }
+    qi_atomic_store_release_u32(&is_over, 1);
+    for (int i = 0; i < 3; i++)
+        CHECK(!pthread_join(threads[i], NULL));
+    end_world(second);
+}
+
 int main(int argc, char **argv)
 {
     total_steps = plain_option(argc, argv, "steps", 2000);
@@ -463,5 +507,6 @@ int main(int argc, char **argv)
     printf("# --seed %" PRIu64 " --steps %" PRIu64 " of each kind\n", rng.state, total_steps);
     plain_case("captures while nothing waits", without_waits);
     plain_case("captures while releases wait for work", with_waits);
+    plain_case("captures while threads work all the time", with_threads_at_work);
     return plain_end();
 }

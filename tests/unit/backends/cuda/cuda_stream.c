@@ -330,12 +330,15 @@ UNIT(cuda_stream, the_legacy_default_stream_has_two_names)
 }
 
 /* A green context has streams of the device, but its own context. */
-static void wrap_green(const char *hidden, qi_cu_device device, quire_result expected)
+typedef struct green {
+    qi_cu_green context;
+    qi_cu_stream stream;
+} green;
+
+static green begin_green(const char *hidden, qi_cu_device device)
 {
-    static char resources;
-    qi_cu_green green;
-    qi_cu_stream theirs;
-    quire_stream *stream = NULL;
+    static char part;
+    green made;
     fc_options options = cuda_bench_options(NULL, FC_LATE);
     options.models[1] = options.models[0];
     cuda_bench_begin(&b, &options);
@@ -343,35 +346,72 @@ static void wrap_green(const char *hidden, qi_cu_device device, quire_result exp
         CHECK(b.fc->hide(hidden));
     CHECK(cuda_bench_open(&b, NULL));
     memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, NULL);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, GreenCtxCreate, 12040)(&green, (qi_cu_resources)(void *)&resources,
-                                                        device, 1),
+    CHECK_EQ(CUDA_BENCH_CALL(&b, GreenCtxCreate, 12040)(&made.context,
+                                                        (qi_cu_resources)(void *)&part, device, 1),
              0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, GreenCtxStreamCreate, 12050)(&theirs, green,
+    CHECK_EQ(CUDA_BENCH_CALL(&b, GreenCtxStreamCreate, 12050)(&made.stream, made.context,
                                                               QI_CU_STREAM_NON_BLOCKING, 0),
              0);
-    CHECK_EQ(quire_cuda_stream_wrap(b.device, theirs, NULL, &stream), expected);
-    if (expected) {
-        CHECK_HAS(quire_last_error(), hidden ? "another context" : "device 1, not to device 0");
-    } else {
+    return made;
+}
+
+static void end_green(const green *made)
+{
+    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(made->stream), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, GreenCtxDestroy, 12040)(made->context), 0);
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_stream, a_stream_of_a_green_context_works_on_its_device)
+{
+    static const char *const hidden[] = {NULL, "cuStreamGetDevice"};
+    for (int i = 0; i < 2; i++) {
+        quire_stream *stream = NULL;
+        green made = begin_green(hidden[i], 0);
+        CHECK_OK(quire_cuda_stream_wrap(b.device, made.stream, NULL, &stream));
         quire_native page = range(1000);
         CHECK_OK(fill(stream, &page, 1000, 1));
         quire_point point = mark(stream);
         CHECK(!has_passed(point));
         await(point);
         CHECK_OK(quire_stream_destroy(&stream));
+        end_green(&made);
     }
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(theirs), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, GreenCtxDestroy, 12040)(green), 0);
-    CHECK_EQ(b.fc->message_count(), 0);
-    cuda_bench_end(&b);
 }
 
-UNIT(cuda_stream, a_stream_of_a_green_context_is_told_by_its_device)
+UNIT(cuda_stream, a_stream_of_another_devices_green_context_is_refused)
 {
-    wrap_green(NULL, 0, QUIRE_SUCCESS);
-    wrap_green("cuStreamGetDevice", 0, QUIRE_SUCCESS);
-    wrap_green("cuStreamGetGreenCtx", 0, INVALID);
-    wrap_green(NULL, 1, INVALID);
+    static const char *const hidden[] = {NULL, "cuStreamGetDevice", "cuStreamGetGreenCtx"};
+    for (int i = 0; i < 3; i++) {
+        quire_stream *stream = NULL;
+        green made = begin_green(hidden[i], 1);
+        CHECK_FAILS(quire_cuda_stream_wrap(b.device, made.stream, NULL, &stream), INVALID);
+        CHECK_HAS(quire_last_error(), i < 2 ? "device 1, not to device 0" : "another context");
+        end_green(&made);
+    }
+}
+
+UNIT(cuda_stream, questions_about_a_green_context_may_fail)
+{
+    static const struct {
+        const char *hidden, *function;
+        uint64_t call;
+    } steps[] = {{NULL, "cuStreamGetCtx", 1},
+                 {NULL, "cuStreamGetGreenCtx", 1},
+                 {NULL, "cuStreamGetDevice", 1},
+                 {"cuStreamGetDevice", "cuCtxPushCurrent", 2},
+                 {"cuStreamGetDevice", "cuCtxGetDevice", 1}};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        quire_stream *stream = NULL;
+        green made = begin_green(steps[i].hidden, 0);
+        CHECK(b.fc->fail(&(fc_fault){.function = steps[i].function,
+                                     .call = steps[i].call,
+                                     .result = QI_CUDA_ERROR_NOT_INITIALIZED}));
+        CHECK(quire_cuda_stream_wrap(b.device, made.stream, NULL, &stream));
+        CHECK(!stream && b.fc->failed().times == 1);
+        b.fc->heal();
+        end_green(&made);
+    }
 }
 
 /* ---- memory in their order ------------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 /*
- * cuda_thread_stream.c - CU_STREAM_PER_THREAD as a stream of the CUDA backend, on the fake driver:
- * the default stream of the thread that wraps it, also for calls of other threads.
+ * cuda_default_stream.c - default streams as streams of the CUDA backend, on the fake driver:
+ * CU_STREAM_PER_THREAD is that of the thread that wraps it, also for calls of other threads.
  */
 #include <pthread.h>
 
@@ -17,14 +17,19 @@ static quire_memory *memory;
 static quire_stream *stream;
 
 /* Work runs when the test advances the clock. */
-static void begin(void)
+static void begin_with(void *native)
 {
     fc_options options = cuda_bench_options(NULL, FC_LATE);
     cuda_bench_begin(&b, &options);
     CHECK(cuda_bench_open(&b, NULL));
     memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE,
                                &(quire_memory_options){.pages = {.page_size = 2 * MIB}});
-    CHECK_OK(quire_cuda_stream_wrap(b.device, PER_THREAD, "own", &stream));
+    CHECK_OK(quire_cuda_stream_wrap(b.device, native, "own", &stream));
+}
+
+static void begin(void)
+{
+    begin_with(PER_THREAD);
 }
 
 static void end(void)
@@ -64,12 +69,12 @@ static void elsewhere(void *(*steps)(void *), void *user)
 
 /* ---- in its thread --------------------------------------------------------------------------- */
 
-UNIT(cuda_thread_stream, it_works_like_any_other)
+static void use(void *native)
 {
-    void *native = NULL;
-    begin();
-    CHECK_OK(quire_cuda_stream_get(stream, &native));
-    CHECK(native == PER_THREAD);
+    void *seen = &seen;
+    begin_with(native);
+    CHECK_OK(quire_cuda_stream_get(stream, &seen));
+    CHECK(seen == native);
     quire_allocation a = allocate(stream);
     fill(a, 1);
     quire_point point = mark(stream);
@@ -99,7 +104,14 @@ UNIT(cuda_thread_stream, it_works_like_any_other)
     end();
 }
 
-UNIT(cuda_thread_stream, nothing_is_submitted_while_it_captures)
+UNIT(cuda_default_stream, default_streams_work_like_any_other)
+{
+    use(PER_THREAD);
+    use(NULL);
+    use((void *)(uintptr_t)QI_CU_STREAM_LEGACY);
+}
+
+UNIT(cuda_default_stream, nothing_is_submitted_while_it_captures)
 {
     quire_point none;
     qi_cu_graph graph;
@@ -125,7 +137,7 @@ static void *query_there(void *user)
     return NULL;
 }
 
-UNIT(cuda_thread_stream, its_points_can_be_queried_in_any_thread)
+UNIT(cuda_default_stream, its_points_can_be_queried_in_any_thread)
 {
     begin();
     quire_allocation a = allocate(stream);
@@ -144,7 +156,7 @@ static void *mark_there(void *user)
     return NULL;
 }
 
-UNIT(cuda_thread_stream, a_mark_of_another_thread_comes_after_its_work)
+UNIT(cuda_default_stream, a_mark_of_another_thread_comes_after_its_work)
 {
     begin();
     quire_point point;
@@ -175,7 +187,7 @@ static void *work_and_mark_there(void *user)
     return NULL;
 }
 
-UNIT(cuda_thread_stream, a_point_is_waited_for_behind_an_earlier_one_that_passes_later)
+UNIT(cuda_default_stream, a_point_is_waited_for_behind_an_earlier_one_that_passes_later)
 {
     quire_stream *other = NULL;
     begin();
@@ -194,7 +206,7 @@ static void *collect_there(void *user)
 }
 
 /* A free sets its mark at the next query, which may be another thread's. */
-UNIT(cuda_thread_stream, what_is_freed_on_it_is_collected_by_any_thread)
+UNIT(cuda_default_stream, what_is_freed_on_it_is_collected_by_any_thread)
 {
     uint64_t released = 1;
     begin();
@@ -215,7 +227,7 @@ static void *fill_there(void *user)
     return NULL;
 }
 
-UNIT(cuda_thread_stream, work_of_other_threads_comes_between_its_own)
+UNIT(cuda_default_stream, work_of_other_threads_comes_between_its_own)
 {
     unsigned char byte = 0;
     begin();
@@ -241,7 +253,7 @@ static void *get_there(void *user)
     return NULL;
 }
 
-UNIT(cuda_thread_stream, its_name_means_another_stream_elsewhere)
+UNIT(cuda_default_stream, its_name_means_another_stream_elsewhere)
 {
     begin();
     elsewhere(get_there, &b);
@@ -258,7 +270,7 @@ static void *free_and_end(void *user)
     return NULL;
 }
 
-UNIT(cuda_thread_stream, it_may_outlive_its_thread)
+UNIT(cuda_default_stream, it_may_outlive_its_thread)
 {
     uint64_t released = 1;
     quire_stream *own = NULL;
