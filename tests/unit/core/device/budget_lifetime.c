@@ -17,7 +17,7 @@ UNIT(budget_lifetime, an_answer_serves_a_sixteenth_of_what_was_left)
     fixture b;
     make_advised(&b, 64 * PAGE, 0);
     b.fake.budget_lifetime = ENDLESS;
-    ALLOCATE(&b, .size = PAGE); /* begun before the answer that it needs */
+    ALLOCATE(&b, .size = PAGE); /* the first of four */
     uint64_t before = asked(&b);
     for (int i = 0; i < 3; i++)
         ALLOCATE(&b, .size = PAGE);
