@@ -99,7 +99,7 @@ typedef struct qi_cuda {
     qi_cuda_capabilities capabilities;
     qi_cuda_kind kinds[QUIRE_MAX_KINDS];
     uint32_t kind_count;
-    uint64_t device_bytes, host_bytes;
+    uint64_t device_bytes;
     uint64_t page_alignment;      /* alignment of every page, bytes; 0: as each request asks */
     quire_cuda_settings settings; /* defaults resolved; its pointers are not used after opening */
     int peers[QI_CUDA_MAX_PEERS];
@@ -192,6 +192,10 @@ bool qi_cuda_kind_is_elastic(const qi_cuda_kind *kind);
 /* The properties of a chunk of a kind that can be exported as `types`. */
 qi_cu_allocation_prop qi_cuda_allocation_prop(const qi_cuda *cuda, const qi_cuda_kind *kind,
                                               quire_cuda_handle_types types);
+
+/* RAM of the machine now, in bytes, because virtual machines grow. 1 TiB if the system does not
+   report it. */
+uint64_t qi_cuda_host_bytes(void);
 
 /* Rounds a page size up to the granularity of a kind. OUT_OF_DEVICE_MEMORY if the size exceeds the
    heap or overflows. */

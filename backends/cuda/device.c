@@ -30,7 +30,7 @@ quire_result qi_cuda_describe(void *state, quire_device_info *info)
     snprintf(info->name, sizeof info->name, "%s", cuda->name);
     info->heap_count = 2;
     info->heaps[0] = (quire_heap){.size = cuda->device_bytes, .flags = QUIRE_HEAP_DEVICE_LOCAL};
-    info->heaps[1] = (quire_heap){.size = cuda->host_bytes};
+    info->heaps[1] = (quire_heap){.size = qi_cuda_host_bytes()};
     info->kind_count = cuda->kind_count;
     for (uint32_t i = 0; i < cuda->kind_count; i++)
         info->kinds[i] = cuda->kinds[i].description;
@@ -47,14 +47,21 @@ quire_result qi_cuda_describe(void *state, quire_device_info *info)
     return QUIRE_SUCCESS;
 }
 
-/* Reports the device heap only. The driver counts the memory of all processes. Kept chunks count as
-   free, because quire releases them before it reports that memory is exhausted. */
+/* Nanoseconds. cuMemGetInfo costs microseconds, on some systems milliseconds. */
+static const uint64_t BUDGET_LIFETIME = 100000000;
+
+/* Of the host heap only its present size is known. Of the device heap the driver counts the memory
+   of all processes. Kept chunks count as free, because quire releases them before it reports that
+   memory is exhausted. */
 quire_result qi_cuda_heap_budget(void *state, uint32_t heap, quire_heap_budget *budget)
 {
     qi_cuda *cuda = state;
     size_t free = 0, total = 0;
-    if (heap != 0)
+    budget->lifetime = BUDGET_LIFETIME;
+    if (heap != 0) {
+        budget->budget = qi_cuda_host_bytes();
         return QUIRE_SUCCESS;
+    }
     quire_result result = qi_cuda_enter(cuda);
     if (result)
         return result;

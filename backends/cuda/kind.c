@@ -5,6 +5,8 @@
  * An attribute may promise what the driver refuses in use, as in a container. Such a kind is left
  * out, unless the caller named it.
  */
+#include <unistd.h>
+
 #include "backends/cuda/cuda.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
@@ -283,13 +285,19 @@ quire_result qi_cuda_add_kinds(qi_cuda *cuda)
 
 /* ---- page sizes ------------------------------------------------------------------------- */
 
+uint64_t qi_cuda_host_bytes(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_C(1) << 40;
+}
+
 /*
  * Compares with the heap first: some drivers accept requests for host memory that does not exist.
  */
 quire_result qi_cuda_round_size(const qi_cuda *cuda, uint32_t kind, uint64_t size, uint64_t *padded)
 {
     const qi_cuda_kind *of = &cuda->kinds[kind];
-    uint64_t max = of->description.heap ? cuda->host_bytes : cuda->device_bytes;
+    uint64_t max = of->description.heap ? qi_cuda_host_bytes() : cuda->device_bytes;
     if (size > max || qi_align_up_overflows(size, of->granularity, padded))
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
                                   "%s requested: the heap of memory kind %u has %s in total",

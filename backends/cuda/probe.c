@@ -3,7 +3,6 @@
  * against it.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "backends/cuda/cuda.h"
 #include "src/base/bits.h"
@@ -66,9 +65,6 @@ quire_result qi_cuda_probe(qi_cuda *cuda)
     if (code)
         return qi_cuda_fail(&cuda->f, code, "cuDeviceTotalMem");
     cuda->device_bytes = bytes;
-    /* RAM of the machine; 1 TiB if the system does not report it */
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    cuda->host_bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_C(1) << 40;
     code = cuda->f.DeviceGetName(cuda->name, sizeof cuda->name, cuda->device);
     if (code)
         return qi_cuda_fail(&cuda->f, code, "cuDeviceGetName");

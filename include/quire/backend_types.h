@@ -84,7 +84,10 @@ typedef struct quire_heap_budget {
     uint64_t budget; /* bytes that everything counted in `usage` may use; 0: no budget at present */
     uint64_t usage;  /* bytes in use, by this process or by all. Includes quire's pages, also those
                         of other devices on the heap. 0: unknown. */
-    uint64_t unused[2];
+    /* Nanoseconds for which the answer serves further pages, so that the core does not ask before
+       each; 0: it asks before each page. See heap_budget in quire/backend.h. */
+    uint64_t lifetime;
+    uint64_t unused[1];
 } quire_heap_budget;
 
 /* ---- objects -------------------------------------------------------------------------------- */

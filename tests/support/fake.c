@@ -347,6 +347,7 @@ static quire_result fake_heap_budget(void *state, uint32_t heap, quire_heap_budg
     pthread_mutex_lock(&fake->lock);
     budget->budget = fake->budget[heap];
     budget->usage = fake->heap_bytes[heap] + fake->others[heap];
+    budget->lifetime = fake->budget_lifetime;
     pthread_mutex_unlock(&fake->lock);
     return QUIRE_SUCCESS;
 }

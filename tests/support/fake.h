@@ -75,6 +75,7 @@ typedef struct fake_backend {
 
     /* the reported heap budgets, after fake_offer_budget; see fake_set_budget */
     uint64_t budget[QUIRE_MAX_HEAPS], others[QUIRE_MAX_HEAPS];
+    uint64_t budget_lifetime; /* nanoseconds, of each answer */
 
     fake_call unsupported;    /* this call returns UNSUPPORTED; FAKE_DESCRIBE means none */
     uint64_t streams;         /* live streams */

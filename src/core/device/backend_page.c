@@ -122,7 +122,7 @@ static qi_budget_claim claim_for(quire_device *device, qi_account *account, uint
 static quire_result settle(const qi_budget_claim *claim, quire_result result)
 {
     if (result) {
-        qi_budget_return(claim);
+        qi_budget_page_failed(claim);
         return result;
     }
     qi_budget_page_made(claim);

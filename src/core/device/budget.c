@@ -7,8 +7,12 @@
 
 #include <inttypes.h>
 
+#include "src/base/clock.h"
 #include "src/base/result.h"
 #include "src/core/device/device.h"
+
+/* An answer serves pages of the bytes that it showed to be left, divided by this. */
+enum { SERVED_SHARE = 16 };
 
 static uint64_t min_of(uint64_t a, uint64_t b)
 {
@@ -28,6 +32,39 @@ typedef struct heap_query {
     quire_heap_budget reported; /* zeros where the backend reports no budgets */
     uint64_t others;            /* bytes in use that are not of quire's pages */
 } heap_query;
+
+/* Returns the bytes that all pages of the heap may have by the backend's budget. */
+static uint64_t granted(const heap_query *seen)
+{
+    return seen->reported.budget ? subtract_to_zero(seen->reported.budget, seen->others)
+                                 : UINT64_MAX;
+}
+
+/* Lets an answer with a lifetime serve further claims. Threads that keep or recall answers at the
+   same time may mix two of them, whose difference is the change between two queries. */
+static void keep_answer(qi_heap *heap, const heap_query *seen)
+{
+    uint64_t now = seen->reported.lifetime ? qi_clock() : 0;
+    uint64_t left = subtract_to_zero(granted(seen), qi_account_used(&heap->account));
+    qi_atomic_store_release_u64(&heap->budget, seen->reported.budget);
+    qi_atomic_store_release_u64(&heap->serves,
+                                qi_atomic_load_u64(&heap->begun) + left / SERVED_SHARE);
+    qi_atomic_store_release_u64(
+        &heap->expires, seen->reported.lifetime ? now + min_of(seen->reported.lifetime, ~now) : 0);
+}
+
+/* Returns false if the last answer does not serve a claim of `bytes`. */
+static bool recall_answer(const qi_heap *heap, uint64_t bytes, heap_query *out)
+{
+    uint64_t expires = qi_atomic_load_acquire_u64(&heap->expires);
+    uint64_t room = subtract_to_zero(qi_atomic_load_acquire_u64(&heap->serves),
+                                     qi_atomic_load_u64(&heap->begun));
+    if (!expires || bytes > room || qi_clock() >= expires)
+        return false;
+    *out = (heap_query){.others = qi_atomic_load_u64(&heap->others)};
+    out->reported.budget = qi_atomic_load_u64(&heap->budget);
+    return true;
+}
 
 /*
  * Queries the backend and computes the bytes of others. They lie between two bounds (budget.h),
@@ -55,14 +92,8 @@ static quire_result query_heap(quire_device *device, uint32_t index, heap_query 
     if (out->others < min_others)
         out->others = min_others;
     qi_atomic_store_release_u64(&heap->others, out->others);
+    keep_answer(heap, out);
     return QUIRE_SUCCESS;
-}
-
-/* Returns the bytes that all pages of the heap may have by the backend's budget. */
-static uint64_t granted(const heap_query *seen)
-{
-    return seen->reported.budget ? subtract_to_zero(seen->reported.budget, seen->others)
-                                 : UINT64_MAX;
 }
 
 /* ---- claims ------------------------------------------------------------------------------- */
@@ -155,15 +186,18 @@ static void note_taken(const qi_budget_claim *claim, uint64_t used, uint64_t byt
     qi_atomic_add_release_u64(&claim->device->heaps[claim->heap].begun, bytes);
 }
 
-/* Queries the backend's budget first, so that the amount is taken against its latest report. */
+/* Queries the backend's budget first, so that the amount is taken against its latest report, unless
+   the last answer serves. */
 static quire_result take_of_heap(qi_budget_claim *claim, uint64_t bytes)
 {
     qi_heap *heap = &claim->device->heaps[claim->heap];
+    qi_budget_terms *terms = claim->terms;
     heap_query seen;
-    quire_result result = query_heap(claim->device, claim->heap, &seen);
+    bool is_recalled = !terms->is_strict && !terms->may_exceed && recall_answer(heap, bytes, &seen);
+    quire_result result =
+        is_recalled ? QUIRE_SUCCESS : query_heap(claim->device, claim->heap, &seen);
     if (result)
         return result;
-    qi_budget_terms *terms = claim->terms;
     uint64_t limit = qi_account_max(&heap->account), used = 0;
     claim->granted = granted(&seen);
     uint64_t max = terms->may_exceed ? limit : min_of(limit, claim->granted);
@@ -237,6 +271,12 @@ void qi_budget_return(const qi_budget_claim *claim)
     qi_account_give(&heap->account, claim->bytes);
     give_page(claim);
     qi_account_give(claim->memory, claim->bytes);
+}
+
+void qi_budget_page_failed(const qi_budget_claim *claim)
+{
+    qi_atomic_store_release_u64(&claim->device->heaps[claim->heap].expires, 0);
+    qi_budget_return(claim);
 }
 
 void qi_budget_end_return(const qi_budget_claim *claim)

@@ -76,10 +76,21 @@ typedef struct qi_heap {
     qi_atomic_u64 ended;  /* of these, counted before the backend destroys them */
     qi_atomic_u64 gone;   /* of begun, counted after they were destroyed or could not be made */
     qi_atomic_u64 others; /* bytes that are not quire's, as the last query showed */
+    qi_atomic_u64 budget; /* that the last query reported */
+    /* The last answer serves further claims until the clock is `expires` (0: none), and while
+       `begun` is at most `serves`. */
+    qi_atomic_u64 expires, serves;
     /* how often bytes of pages were destroyed or the limit was set: a page size that was refused
        before may be available after */
     qi_atomic_u64 releases;
 } qi_heap;
+
+/* The size of a heap that may grow: the described one, or the last budget if that is larger. */
+static inline uint64_t qi_heap_size(const qi_heap *heap, uint64_t described)
+{
+    uint64_t budget = qi_atomic_load_u64(&heap->budget);
+    return budget > described ? budget : described;
+}
 
 /*
  * How a claim treats the backend's budget, and what the claim found. The caller sets the first two
@@ -113,8 +124,8 @@ typedef struct qi_budget_claim {
 
 /*
  * Claims `bytes` before a page is made. Requires that no lock is held. Checks the memory and the
- * count of pages first and then queries the backend's budget once. Fails with OVER_BUDGET,
- * TOO_MANY_PAGES and what the backend answers; then nothing is claimed.
+ * count of pages first and then queries the backend's budget, unless an earlier answer serves.
+ * Fails with OVER_BUDGET, TOO_MANY_PAGES and what the backend answers; then nothing is claimed.
  */
 QUIRE_MUST_USE quire_result qi_budget_claim_page(qi_budget_claim *claim, uint64_t bytes);
 
@@ -130,6 +141,9 @@ void qi_budget_begin_return(const qi_budget_claim *claim);
 
 /* Returns the claim: the bytes are destroyed, or could not be made. */
 void qi_budget_return(const qi_budget_claim *claim);
+
+/* Returns the claim of a page that could not be made. The next claim queries the backend. */
+void qi_budget_page_failed(const qi_budget_claim *claim);
 
 /* Returns the claim of bytes that existed and are destroyed: the heap has room again. */
 void qi_budget_end_return(const qi_budget_claim *claim);

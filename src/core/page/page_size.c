@@ -42,7 +42,8 @@ static bool page_overflows(const qi_shard *shard, uint64_t size, uint64_t alignm
 quire_result qi_page_check_total(const quire_memory *memory, uint64_t size, uint64_t total)
 {
     const quire_device_info *info = &memory->device->info;
-    uint64_t heap = info->heaps[info->kinds[memory->kind].heap].size;
+    uint32_t index = info->kinds[memory->kind].heap;
+    uint64_t heap = qi_heap_size(&memory->device->heaps[index], info->heaps[index].size);
     if (total > heap)
         return qi_fail_with(
             QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,

@@ -90,7 +90,8 @@ static void restore_floor(quire_memory *memory, uint64_t bytes, uint64_t old)
 static quire_result check(const quire_memory *memory, uint64_t bytes)
 {
     const quire_device_info *info = &memory->device->info;
-    uint64_t heap = info->heaps[info->kinds[memory->kind].heap].size;
+    uint32_t index = info->kinds[memory->kind].heap;
+    uint64_t heap = qi_heap_size(&memory->device->heaps[index], info->heaps[index].size);
     if (bytes > heap)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                             "%b to preallocate: the heap of memory kind %u has %b in all", bytes,
