@@ -1,6 +1,6 @@
 /*
  * cuda_kernel.h - two kernels of our own, in PTX, which the driver compiles when they are loaded.
- * The emulated driver has no kernels.
+ * The emulated driver does the same without the text.
  */
 #ifndef QUIRE_BENCH_CUDA_KERNEL_H
 #define QUIRE_BENCH_CUDA_KERNEL_H
@@ -16,7 +16,7 @@ typedef struct cuda_kernels {
     void *store, *spin;
 } cuda_kernels;
 
-/* What cuda_kernels_load returns for the emulated driver. */
+/* What cuda_kernels_load returns for a driver that lacks a function. */
 extern const char CUDA_NO_KERNELS[];
 
 /* Loads the kernels into the current context, from the functions of an open library. Returns NULL,

@@ -10,7 +10,7 @@
  * Neither quire nor this program needs the CUDA Toolkit. The program looks up the driver's
  * functions for kernels at run time; with the Toolkit include <cuda.h> and link with -lcuda.
  *
- * On a driver that runs no kernels, such as the emulated one of quire's tests, the program omits
+ * On a driver that cannot run the kernel, as the emulated one of quire's tests, the program omits
  * the kernel, says so, and checks the copies only. The exit status is 77 if the machine has no
  * device.
  */

@@ -127,7 +127,7 @@ build_with_compiler() {
     export programs compiler optimization toolkit
     export -f compile
     { library_sources && for program in $list; do sources_of $program; done; } | tr ' ' '\n' | sort -u |
-        limited 300 xargs -n 4 -P "$(nproc 2>/dev/null || echo 2)" bash -c 'compile "$@"' bash
+        limited 300 xargs -n 8 -P "$(nproc 2>/dev/null || echo 2)" bash -c 'compile "$@"' bash
     for program in $list; do
         link $program || record failed "build of $program" "see build.txt"
     done

@@ -52,7 +52,8 @@ why() {
     case $1 in
     124 | 137) echo "it took too long" ;;
     142) echo "it took more than its limit" ;;
-    12[5-9] | 1[3-9]? | 2??) echo "signal $(($1 - 128)) ended it" ;;
+    12[5-7]) echo "it cannot be started" ;;
+    12[89] | 1[3-9]? | 2??) echo "signal $(($1 - 128)) ended it" ;;
     *) echo "exit status $1" ;;
     esac
 }

@@ -3,7 +3,7 @@
 usage: example_programs.py pool|vulkan|cuda PROGRAM [DRIVER_FOLDER]
 
 vulkan: with the driver that the loader finds, under the validation layer where it is installed.
-cuda: DRIVER_FOLDER has the libcuda.so.1 of the tests, which runs no kernels.
+cuda: DRIVER_FOLDER has the libcuda.so.1 of the tests, which does not run the kernel.
 """
 
 import os

@@ -25,6 +25,7 @@ static const char *const PLAIN_NAMES[FC_CALL_COUNT] = {
 static const uint32_t CODES[FC_CALL_COUNT] = {
 #define X(name, codes) [FC_CALL_##name] = codes,
     FC_CODES_OF_DEVICES(X) FC_CODES_OF_MEMORY(X) FC_CODES_OF_STREAMS(X) FC_CODES_OF_ENDS(X)
+        FC_CODES_OF_KERNELS(X)
 #undef X
 };
 

@@ -9,11 +9,13 @@
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_ENTRIES_H
 #define QUIRE_TESTS_SUPPORT_CUDA_ENTRIES_H
 
+#include "tests/support/cuda/kernel.h"
 #include "tests/support/cuda/more.h"
 
 #define FC_ENTRIES(X)                                                                              \
     QI_CU_FUNCTIONS(X)                                                                             \
     FAKE_CUDA_MORE_FUNCTIONS(X)                                                                    \
+    FAKE_CUDA_KERNEL_FUNCTIONS(X)                                                                  \
     QI_CU_FINDERS(X)
 
 typedef enum fc_call {

@@ -12,10 +12,10 @@
  * any time use fc_reset's results: messages, counters, live objects. fc_reset itself must not run
  * at the same time as a CUDA call.
  *
- * It has the functions that memory needs. It lacks kernels, modules, graphs and textures. Captures
- * of streams exist so that tests find disturbed ones (capture.h has the rules); they end without a
- * graph. Green contexts exist for their streams. Multicast objects can be bound, mapped and shared
- * with other processes, and nothing is written through them.
+ * It has the functions that memory needs, and two kernels (kernel.h). It lacks graphs and textures.
+ * Captures of streams exist so that tests find disturbed ones (capture.h has the rules); they end
+ * without a graph. Green contexts exist for their streams. Multicast objects can be bound, mapped
+ * and shared with other processes, and nothing is written through them.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_FAKE_CUDA_H
 #define QUIRE_TESTS_SUPPORT_CUDA_FAKE_CUDA_H
