@@ -114,16 +114,14 @@ void layer_interim_update(layer_device *device)
     pthread_mutex_unlock(&interim->mutex);
 }
 
-/* Waits for a thread that is writing the file, but not for ever: if the process exits within a
-   signal handler this thread may hold the mutex itself. Returns whether the mutex is locked. */
-static bool lock_for_exit(layer_interim *interim)
+bool layer_lock_at_end(pthread_mutex_t *mutex)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += EXIT_WAIT_NS;
     until.tv_sec += until.tv_nsec / NS_PER_SECOND;
     until.tv_nsec %= NS_PER_SECOND;
-    return !pthread_mutex_timedlock(&interim->mutex, &until);
+    return !pthread_mutex_timedlock(mutex, &until);
 }
 
 void layer_interim_remove(layer_device *device)
@@ -131,7 +129,7 @@ void layer_interim_remove(layer_device *device)
     layer_interim *interim = &device->interim;
     if (!interim->is_on)
         return;
-    bool is_locked = lock_for_exit(interim);
+    bool is_locked = layer_lock_at_end(&interim->mutex);
     stop(interim);
     unlink(interim->path);
     if (is_locked)
