@@ -78,18 +78,30 @@ void qi_vulkan_query_object(const qi_vulkan *vulkan, quire_object object, uint64
         query_created_image(vulkan, QI_VULKAN_HANDLE(VkImage, native), out);
 }
 
+/* Whether images of the format have the color aspect alone. The formats of extensions, some of
+   which have planes instead, count as unknown. */
+static bool is_plain_color(VkFormat format)
+{
+    const int first_of_extensions = 1000000000;
+    return format < VK_FORMAT_D16_UNORM ||
+           (format > VK_FORMAT_D32_SFLOAT_S8_UINT && (int)format < first_of_extensions);
+}
+
 /*
  * Queries the row and slice pitch, which only linear images have. Programs use linear images to
  * access the bytes, which quire does through the buffer over the page. No such buffer can cover a
  * page that is dedicated to an image, so a linear image is dedicated only if the driver requires
  * it.
  */
-static void query_pitches(const qi_vulkan *vulkan, VkImage image, quire_requirements *out)
+static void query_pitches(const qi_vulkan *vulkan, VkImage image, VkFormat format,
+                          quire_requirements *out)
 {
     const VkImageSubresource first = {.aspectMask = VK_IMAGE_ASPECT_COLOR_BIT};
     VkSubresourceLayout layout;
-    vulkan->f.GetImageSubresourceLayout(vulkan->device, image, &first, &layout);
     out->prefers_dedicated = false;
+    if (!is_plain_color(format))
+        return;
+    vulkan->f.GetImageSubresourceLayout(vulkan->device, image, &first, &layout);
     /* quire_requirements has no field for the offset of the first row. All known drivers put that
        row at offset 0. For any other offset the pitches stay 0, which means unknown. */
     if (layout.offset)
@@ -210,7 +222,9 @@ static quire_result make_image(const qi_vulkan *vulkan, const quire_object_reque
         return result;
     query_created_image(vulkan, image, out);
     if (!own && request->image->tiling == QUIRE_TILING_LINEAR)
-        query_pitches(vulkan, image, out);
+        query_pitches(
+            vulkan, image,
+            quire_vulkan_format(request->image->channel_type, request->image->channel_count), out);
     if (own && own->is_linear)
         out->prefers_dedicated = false;
     *native = QI_VULKAN_NUMBER(image);
@@ -302,7 +316,7 @@ quire_result qi_vulkan_query_image(const qi_vulkan *vulkan, const VkImageCreateI
         return result;
     query_created_image(vulkan, image, out);
     if (is_linear)
-        query_pitches(vulkan, image, out);
+        query_pitches(vulkan, image, info->format, out);
     vulkan->f.DestroyImage(vulkan->device, image, vulkan->callbacks);
     return QUIRE_SUCCESS;
 }

@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "src/adapters/vulkan_layer/layer.h"
@@ -21,6 +22,7 @@
 
 enum { SHARE = 64, MAX_NAMES = 1000 };
 static const uint64_t INTERVAL_NS = 10 * 1000 * 1000;
+static const long EXIT_WAIT_NS = 500 * 1000 * 1000, NS_PER_SECOND = 1000 * 1000 * 1000;
 static const char NEW[] = ".new"; /* what the path is extended by until the file is complete */
 
 /* Creates an empty file under a name that is free. The name can be taken by a program that this
@@ -112,13 +114,22 @@ void layer_interim_update(layer_device *device)
     pthread_mutex_unlock(&interim->mutex);
 }
 
-/* If the process exits within a signal handler this thread may hold the mutex already. */
+bool layer_lock_at_end(pthread_mutex_t *mutex)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += EXIT_WAIT_NS;
+    until.tv_sec += until.tv_nsec / NS_PER_SECOND;
+    until.tv_nsec %= NS_PER_SECOND;
+    return !pthread_mutex_timedlock(mutex, &until);
+}
+
 void layer_interim_remove(layer_device *device)
 {
     layer_interim *interim = &device->interim;
     if (!interim->is_on)
         return;
-    bool is_locked = !pthread_mutex_trylock(&interim->mutex);
+    bool is_locked = layer_lock_at_end(&interim->mutex);
     stop(interim);
     unlink(interim->path);
     if (is_locked)

@@ -244,6 +244,10 @@ void layer_interim_open(layer_device *device);
 void layer_interim_update(layer_device *device);
 void layer_interim_remove(layer_device *device);
 
+/* Locks the mutex of a file. Waits half a second for a thread that is writing the file, and not for
+   ever: if the process exits within a signal handler the thread may hold the mutex itself. */
+bool layer_lock_at_end(pthread_mutex_t *mutex);
+
 void layer_trace_open(layer_device *device);
 void layer_trace_close(layer_device *device);
 /* Write a row. The first also sets the number of the memory. */

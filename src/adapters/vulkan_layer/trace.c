@@ -98,7 +98,8 @@ static uint64_t elapsed(layer_trace *trace)
 void layer_trace_close(layer_device *device)
 {
     layer_trace *trace = &device->trace;
-    pthread_mutex_lock(&trace->mutex);
+    if (!layer_lock_at_end(&trace->mutex))
+        return; /* the rows so far are in the file */
     bool is_written = !is_writing(trace) || !trace->has_failed;
     if (trace->is_open && close(trace->file))
         is_written = false;

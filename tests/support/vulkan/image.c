@@ -231,6 +231,14 @@ void fv_vkGetDeviceImageMemoryRequirements(VkDevice handle,
     fv_leave(fv_driver_of(device));
 }
 
+static bool has_aspect(const fv_image *image, VkImageAspectFlags aspect)
+{
+    bool is_depth = image->info.format >= VK_FORMAT_D16_UNORM &&
+                    image->info.format <= VK_FORMAT_D32_SFLOAT_S8_UINT;
+    return is_depth ? aspect == VK_IMAGE_ASPECT_DEPTH_BIT || aspect == VK_IMAGE_ASPECT_STENCIL_BIT
+                    : aspect == VK_IMAGE_ASPECT_COLOR_BIT;
+}
+
 void fv_vkGetImageSubresourceLayout(VkDevice handle, VkImage image_handle,
                                     const VkImageSubresource *part, VkSubresourceLayout *out)
 {
@@ -248,6 +256,10 @@ void fv_vkGetImageSubresourceLayout(VkDevice handle, VkImage image_handle,
         FV_WRONG(driver, "VUID-vkGetImageSubresourceLayout-mipLevel-01716",
                  vkGetImageSubresourceLayout, "there is no level %u of layer %u", part->mipLevel,
                  part->arrayLayer);
+    else if (image && !has_aspect(image, part->aspectMask))
+        FV_WRONG(driver, "VUID-vkGetImageSubresourceLayout-format-04462",
+                 vkGetImageSubresourceLayout, "format %d has no aspect 0x%x",
+                 (int)image->info.format, part->aspectMask);
     else if (image) {
         const fv_level *level = &image->levels[part->mipLevel];
         *out =

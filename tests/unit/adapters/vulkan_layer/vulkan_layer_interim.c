@@ -224,6 +224,8 @@ static void *allocate_and_free(void *state)
     return NULL;
 }
 
+static atomic_bool is_writing;
+
 typedef struct busy_thread {
     fv_fixture *f;
     atomic_bool *is_ended;
@@ -282,6 +284,39 @@ UNIT(vulkan_layer_interim, no_number_is_negative_while_threads_allocate_and_free
         pthread_join(threads[i], NULL);
     unsetenv("QUIRE_LAYER_STATS");
     fv_fixture_close(&f);
+}
+
+/* Plays a thread that is writing the file: it holds the mutex, and the file appears at the end. */
+static void *write_slowly(void *state)
+{
+    layer_interim *interim = state;
+    pthread_mutex_lock(&interim->mutex);
+    atomic_store(&is_writing, true);
+    usleep(20000);
+    FILE *file = fopen(interim->path, "w");
+    bool is_written = file && !fclose(file);
+    pthread_mutex_unlock(&interim->mutex);
+    return is_written ? state : NULL;
+}
+
+/* A program can exit while its threads run. */
+UNIT(vulkan_layer_interim, a_write_under_way_leaves_no_file_at_exit)
+{
+    fv_fixture f;
+    pthread_t writer;
+    void *is_written = NULL;
+    files in = make_files("json");
+    lf_open_named(&f, "amd-bar");
+    layer_device *device = layer_device_of(f.device);
+    CHECK_EQ(find_interim(&in), 1);
+    CHECK_EQ(pthread_create(&writer, NULL, write_slowly, &device->interim), 0);
+    while (!atomic_load(&is_writing))
+        usleep(100);
+    layer_interim_remove(device);
+    CHECK(!pthread_join(writer, &is_written) && is_written);
+    CHECK_EQ(find_interim(&in), 0);
+    fv_fixture_close(&f);
+    remove_files(&in);
 }
 
 UNIT(vulkan_layer_interim, a_forked_child_leaves_the_file_of_its_parent_alone)

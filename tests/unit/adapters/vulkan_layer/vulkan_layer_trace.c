@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/adapters/vulkan_layer/layer.h"
 #include "tests/support/child.h"
 #include "tests/support/layer_fixture.h"
 #include "tests/support/unit.h"
@@ -114,4 +115,21 @@ UNIT(vulkan_layer_trace, a_file_of_another_process_is_left_alone)
     close(other);
     remove(path);
     remove(own);
+}
+
+/* A signal handler that calls exit may have interrupted the thread in the middle of a row. */
+UNIT(vulkan_layer_trace, the_end_of_the_process_does_not_wait_for_ever_for_a_row)
+{
+    fv_fixture f;
+    char path[] = "/tmp/quire-layer-XXXXXX";
+    open_traced(&f, path);
+    layer_device *device = layer_device_of(f.device);
+    alarm(20);
+    CHECK(!pthread_mutex_lock(&device->trace.mutex));
+    layer_trace_close(device);
+    CHECK(device->trace.is_open);
+    CHECK(!pthread_mutex_unlock(&device->trace.mutex));
+    alarm(0);
+    fv_fixture_close(&f);
+    remove(path);
 }

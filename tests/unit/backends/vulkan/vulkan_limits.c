@@ -141,6 +141,30 @@ UNIT(vulkan_limits, the_driver_is_asked_once_for_each_kind_of_image)
     vulkan_bench_end(&b);
 }
 
+/* Only color images have the aspect whose pitches quire knows how to query. */
+UNIT(vulkan_limits, a_linear_image_of_depth_has_no_known_pitches)
+{
+    VkImageCreateInfo info = {.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+                              .imageType = VK_IMAGE_TYPE_2D,
+                              .format = VK_FORMAT_D32_SFLOAT,
+                              .extent = {20, 20, 1},
+                              .mipLevels = 1,
+                              .arrayLayers = 1,
+                              .samples = VK_SAMPLE_COUNT_1_BIT,
+                              .tiling = VK_IMAGE_TILING_LINEAR,
+                              .usage = VK_IMAGE_USAGE_SAMPLED_BIT};
+    vulkan_bench b;
+    quire_requirements needs;
+    (void)begin(&b, 64 * MIB, 4 * MIB, 0);
+    fv_set_format(b.driver, info.format, VK_FORMAT_FEATURE_SAMPLED_IMAGE_BIT, 0);
+    CHECK_OK(quire_vulkan_image_requirements(b.device, &info, &needs));
+    CHECK(needs.size > 0 && !needs.row_pitch && !needs.slice_pitch);
+    info.format = VK_FORMAT_R32_SFLOAT;
+    CHECK_OK(quire_vulkan_image_requirements(b.device, &info, &needs));
+    CHECK(needs.row_pitch >= 20 * sizeof(float));
+    vulkan_bench_end(&b); /* the driver reports a wrong aspect */
+}
+
 /* ---- maxMemoryAllocationCount ---------------------------------------------------------------- */
 
 enum { MAX_OBJECTS = 6, STREAMS = 2 };
