@@ -6,7 +6,6 @@
  * every stream can use the page, and after each free, so that the pool has the bytes back.
  */
 #include "backends/cuda/page.h"
-#include "backends/cuda/stream.h"
 #include "src/base/log.h"
 #include "src/base/result.h"
 
@@ -135,7 +134,7 @@ void qi_cuda_pool_close(qi_cuda *cuda)
     qi_cuda_pool *pool = &cuda->pool;
     if (!pool->stream || qi_cuda_has_forked(cuda))
         return;
-    bool is_entered = !cuda->f.CtxPushCurrent(cuda->context);
+    bool is_entered = !qi_cuda_push(cuda);
     qi_cu_result code = cuda->f.StreamDestroy(pool->stream);
     if (pool->handle && pool->options.source == QUIRE_CUDA_POOL_OWN) {
         qi_cu_result ended = cuda->f.MemPoolDestroy(pool->handle);

@@ -60,6 +60,12 @@ static const qi_cu_capture_mode GLOBAL = QI_CU_STREAM_CAPTURE_MODE_GLOBAL,
     X(MemMapArrayAsync)                                                                            \
     X(MemPoolSetAttribute)                                                                         \
     X(MemPoolTrimTo)                                                                               \
+    X(MemPoolCreate)                                                                               \
+    X(MemPoolDestroy)                                                                              \
+    X(MemPoolSetAccess)                                                                            \
+    X(IpcGetMemHandle)                                                                             \
+    X(IpcOpenMemHandle_v2)                                                                         \
+    X(IpcCloseMemHandle)                                                                           \
     X(StreamDestroy_v2)                                                                            \
     X(EventCreate)                                                                                 \
     X(EventDestroy_v2)

@@ -160,7 +160,7 @@ UNIT(cuda_ipc, a_plain_page_is_shared_with_another_process)
     cuda_bench_end(&b);
 }
 
-/* Work on an import is done before the handle is closed. */
+/* On request work on an import is done before the handle is closed. */
 static void opens_late(int socket)
 {
     quire_stream *stream = NULL;
@@ -169,7 +169,7 @@ static void opens_late(int socket)
     parcel p = receive(socket);
     quire_cuda_import import = import_of(&p);
     cuda_bench_begin(&b, &late);
-    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.kinds = KINDS}));
+    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.kinds = KINDS, .wait_before_release = true}));
     quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
     CHECK_OK(quire_stream_create(b.device, NULL, &stream));
     CHECK_OK(quire_cuda_import_range(memory, &import, &a));
@@ -182,7 +182,7 @@ static void opens_late(int socket)
     cuda_bench_end(&b);
 }
 
-UNIT(cuda_ipc, closing_waits_for_the_work_on_the_page)
+UNIT(cuda_ipc, closing_waits_for_the_work_on_request)
 {
     with_a_process(opens_late, gives);
     check_bytes(exporting, exported, 0, 2);

@@ -317,7 +317,8 @@ static quire_memory *begin_second(void)
     const quire_cuda_options options = {
         .device = "1",
         .library = FAKE_CUDA_LIBRARY,
-        .settings = {.device = {.host_memory = &b.host_memory.callbacks}}};
+        .settings = {.device = {.host_memory = &b.host_memory.callbacks},
+                     .kinds = CUDA_KIND(DEVICE) | CUDA_KIND(COMPRESSED)}};
     CHECK_OK(quire_cuda_open(&options, &b.device));
     CHECK_OK(quire_memory_create(b.device, &exportable, &b.memories[0]));
     b.memory_count = 1;
@@ -342,9 +343,7 @@ static void join(int socket)
     CHECK_OK(quire_cuda_multicast_bind(b.multicast, 0, memory, allocate(memory, 100)));
     CHECK_OK(quire_cuda_multicast_map(b.multicast, 1, &address));
     CHECK_FAILS(quire_cuda_multicast_map(b.multicast, 0, &address), INVALID); /* the other's */
-    quire_memory *plain = NULL;
-    CHECK_OK(quire_memory_create(b.device, &SMALL, &plain));
-    b.memories[b.memory_count++] = plain;
+    quire_memory *plain = cuda_bench_memory(&b, QUIRE_CUDA_COMPRESSED, &SMALL);
     CHECK_FAILS(quire_cuda_multicast_bind(b.multicast, 2 * MIB, plain, allocate(plain, 100)),
                 UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "exportable pages only");
