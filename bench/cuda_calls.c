@@ -137,7 +137,7 @@ static void measure_call(memory_bench *b, const call *c)
     uint64_t since = ticks_now();
     if (!code)
         code = c->run();
-    int times = (double)ticks_spent(since) * the_clock.ns > SLOW_NS ? SLOW_TIMES : TIMES;
+    int times = (double)ticks_spent(since) * the_clock.ns > (double)SLOW_NS ? SLOW_TIMES : TIMES;
     for (uint64_t rep = 0; rep < b->reps && !code; rep++) {
         since = ticks_now();
         for (int i = 0; i < times && !code; i++)
