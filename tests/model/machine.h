@@ -10,7 +10,7 @@
 #include "tests/model/model.h"
 
 enum {
-    MAX_PLACES = 64,   /* words of one execution */
+    MAX_PLACES = 96,   /* words of one execution */
     MAX_MESSAGES = 48, /* values given to one of them */
     MAX_STEPS = 1000,
     LOCAL_BYTES = 8
