@@ -114,8 +114,7 @@ typedef struct quire_cuda_settings {
        if by quire_cuda_set_access. A device that cannot reach this one is UNSUPPORTED. */
     const int32_t *peers;
     uint32_t peer_count;
-    /* Page sizes are multiples of the granularity that the driver recommends, not of the minimum.
-     * */
+    /* Page sizes are multiples of the granularity that the driver recommends, not of the least. */
     bool recommended_granularity;
     /* The device's hardware can decompress into device-local pages of virtual memory management.
        Such pages are UNSUPPORTED if the driver cannot provide that. */
