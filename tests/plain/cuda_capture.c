@@ -460,6 +460,9 @@ static void with_waits(void)
 
 /* ---- threads at the same time ---------------------------------------------------------------- */
 
+/* A checked build writes red zones into the pages with copies outside streams. A capture of another
+   thread that begins during such a copy is invalid. */
+#ifndef QUIRE_CHECKED
 static qi_atomic_u32 is_over;
 
 static void *work_until_over(void *memory)
@@ -499,6 +502,7 @@ static void with_threads_at_work(void)
         CHECK(!pthread_join(threads[i], NULL));
     end_world(second);
 }
+#endif
 
 int main(int argc, char **argv)
 {
@@ -507,6 +511,10 @@ int main(int argc, char **argv)
     printf("# --seed %" PRIu64 " --steps %" PRIu64 " of each kind\n", rng.state, total_steps);
     plain_case("captures while nothing waits", without_waits);
     plain_case("captures while releases wait for work", with_waits);
+#ifdef QUIRE_CHECKED
+    plain_skip("captures while threads work all the time", "red zones are copied outside streams");
+#else
     plain_case("captures while threads work all the time", with_threads_at_work);
+#endif
     return plain_end();
 }
