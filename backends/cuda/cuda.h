@@ -186,6 +186,9 @@ QUIRE_MUST_USE quire_result qi_cuda_find_granularity(const qi_cuda *cuda, qi_cud
 /* Returns true if the settings name the page kind: if it is unavailable, opening fails. */
 bool qi_cuda_is_named(const qi_cuda *cuda, quire_cuda_page_kind page_kind);
 
+/* Returns true if the device has a memory kind of this page kind. */
+bool qi_cuda_has_kind(const qi_cuda *cuda, quire_cuda_page_kind page_kind);
+
 /* Returns true if pages of the kind can be elastic: limits.elastic_kinds. */
 bool qi_cuda_kind_is_elastic(const qi_cuda_kind *kind);
 

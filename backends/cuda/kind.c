@@ -237,6 +237,14 @@ bool qi_cuda_is_named(const qi_cuda *cuda, quire_cuda_page_kind page_kind)
     return cuda->settings.kinds || (page_kind == QUIRE_CUDA_HOST_NUMA && cuda->settings.numa_nodes);
 }
 
+bool qi_cuda_has_kind(const qi_cuda *cuda, quire_cuda_page_kind page_kind)
+{
+    for (uint32_t i = 0; i < cuda->kind_count; i++)
+        if (cuda->kinds[i].page_kind == page_kind)
+            return true;
+    return false;
+}
+
 /* Adds one kind for each host node of the settings, or for the nearest node if they name none. */
 static quire_result add_nodes(qi_cuda *cuda, bool is_named)
 {

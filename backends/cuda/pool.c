@@ -109,17 +109,9 @@ static quire_result find_pool(qi_cuda *cuda)
     return qi_cuda_fail(&cuda->f, code, "querying the pool of device %d", cuda->device);
 }
 
-static bool has_kind(const qi_cuda *cuda)
-{
-    for (uint32_t i = 0; i < cuda->kind_count; i++)
-        if (cuda->kinds[i].page_kind == QUIRE_CUDA_POOL)
-            return true;
-    return false;
-}
-
 quire_result qi_cuda_pool_open(qi_cuda *cuda)
 {
-    if (!has_kind(cuda))
+    if (!qi_cuda_has_kind(cuda, QUIRE_CUDA_POOL))
         return QUIRE_SUCCESS;
     qi_cu_result code = cuda->f.StreamCreate(&cuda->pool.stream, QI_CU_STREAM_NON_BLOCKING);
     if (!code)

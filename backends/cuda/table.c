@@ -77,10 +77,7 @@ static const quire_backend CUDA_BACKEND_WITH_ARRAYS = {
 
 static const quire_backend *choose_table(const qi_cuda *cuda)
 {
-    for (uint32_t i = 0; i < cuda->kind_count; i++)
-        if (cuda->kinds[i].page_kind == QUIRE_CUDA_TILES)
-            return &CUDA_BACKEND_WITH_ARRAYS;
-    return &CUDA_BACKEND;
+    return qi_cuda_has_kind(cuda, QUIRE_CUDA_TILES) ? &CUDA_BACKEND_WITH_ARRAYS : &CUDA_BACKEND;
 }
 
 /* ---- opening a device ------------------------------------------------------------------- */
@@ -92,7 +89,7 @@ static quire_result prepare(qi_cuda *cuda)
     if (result)
         return result;
     result = qi_cuda_probe(cuda);
-    if (!result && choose_table(cuda) == &CUDA_BACKEND_WITH_ARRAYS)
+    if (!result && qi_cuda_has_kind(cuda, QUIRE_CUDA_TILES))
         result = qi_cuda_stream_create(cuda, NULL, &cuda->array_stream);
     if (!result)
         result = qi_cuda_pool_open(cuda);
