@@ -125,6 +125,20 @@ quire_memory *cuda_bench_memory(cuda_bench *b, quire_cuda_page_kind page_kind,
     return memory;
 }
 
+quire_allocation cuda_bench_allocate(quire_memory *memory, uint64_t size)
+{
+    quire_allocation made;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &made));
+    return made;
+}
+
+quire_cuda_range cuda_bench_range(quire_memory *memory, quire_allocation allocation)
+{
+    quire_cuda_range range;
+    CHECK_OK(quire_cuda_get_range(memory, allocation, &range));
+    return range;
+}
+
 static void check_driver(cuda_bench *b)
 {
     if (b->fc->leaks())

@@ -56,6 +56,10 @@ void cuda_bench_make_context(cuda_bench *b);
 quire_memory *cuda_bench_memory(cuda_bench *b, quire_cuda_page_kind page_kind,
                                 const quire_memory_options *options);
 
+/* Allocate from a memory, and describe an allocation. A failure fails the test. */
+quire_allocation cuda_bench_allocate(quire_memory *memory, uint64_t size);
+quire_cuda_range cuda_bench_range(quire_memory *memory, quire_allocation allocation);
+
 /* Destroys everything and checks that the driver and the host memory have no live objects. */
 void cuda_bench_end(cuda_bench *b);
 

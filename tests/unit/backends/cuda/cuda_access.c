@@ -17,13 +17,6 @@ static quire_memory *begin(cuda_bench *b, const fc_options *driver,
     return cuda_bench_memory(b, page_kind, &SMALL);
 }
 
-static quire_allocation allocate(quire_memory *memory, uint64_t size)
-{
-    quire_allocation a;
-    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &a));
-    return a;
-}
-
 /* ---- access --------------------------------------------------------------------------------- */
 
 static quire_cuda_access_flags access_of(quire_memory *memory, quire_allocation a,
@@ -48,7 +41,7 @@ UNIT(cuda_access, access_is_of_the_page_and_changes_at_run_time)
     char byte = 1;
     fc_options driver = three_devices();
     quire_memory *memory = begin(&b, &driver, NULL, QUIRE_CUDA_DEVICE);
-    quire_allocation a = allocate(memory, 100), other = allocate(memory, 100);
+    quire_allocation a = cuda_bench_allocate(memory, 100), other = cuda_bench_allocate(memory, 100);
     CHECK_EQ(access_of(memory, a, QUIRE_CUDA_AT_DEVICE, 0), QUIRE_CUDA_READ_WRITE);
     CHECK_EQ(access_of(memory, a, QUIRE_CUDA_AT_DEVICE, 1), QUIRE_CUDA_NO_ACCESS);
     const quire_cuda_access both[] = {{QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ},
@@ -74,7 +67,7 @@ UNIT(cuda_access, peers_reach_every_page)
     fc_options driver = three_devices();
     quire_memory *memory = begin(
         &b, &driver, &(quire_cuda_settings){.peers = &peer, .peer_count = 1}, QUIRE_CUDA_DEVICE);
-    quire_allocation a = allocate(memory, 100);
+    quire_allocation a = cuda_bench_allocate(memory, 100);
     CHECK_EQ(access_of(memory, a, QUIRE_CUDA_AT_DEVICE, 1), QUIRE_CUDA_READ_WRITE);
     CHECK_EQ(b.fc->calls("cuMemSetAccess"), 1);
     cuda_bench_end(&b);
@@ -97,14 +90,14 @@ UNIT(cuda_access, access_that_cannot_be_is_refused_and_changes_nothing)
     fc_options driver = three_devices();
     quire_memory *memory = begin(&b, &driver, NULL, QUIRE_CUDA_DEVICE);
     quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
-    quire_allocation a = allocate(memory, 100);
+    quire_allocation a = cuda_bench_allocate(memory, 100);
     const quire_cuda_access host = {QUIRE_CUDA_AT_HOST, 0, QUIRE_CUDA_READ};
     const quire_cuda_access stranger[] = {{QUIRE_CUDA_AT_DEVICE, 1, QUIRE_CUDA_READ},
                                           {QUIRE_CUDA_AT_DEVICE, 2, QUIRE_CUDA_READ}};
     CHECK_FAILS(quire_cuda_set_access(memory, a, &host, 1), UNSUPPORTED);
     CHECK_FAILS(quire_cuda_set_access(memory, a, stranger, 2), UNSUPPORTED);
     CHECK_EQ(access_of(memory, a, QUIRE_CUDA_AT_DEVICE, 1), QUIRE_CUDA_NO_ACCESS);
-    quire_allocation p = allocate(pinned, 100);
+    quire_allocation p = cuda_bench_allocate(pinned, 100);
     quire_cuda_access own = {QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ};
     CHECK_FAILS(quire_cuda_set_access(pinned, p, &own, 1), UNSUPPORTED);
     CHECK_FAILS(quire_cuda_get_access(pinned, p, &own), UNSUPPORTED);

@@ -16,13 +16,6 @@ static quire_memory *begin(cuda_bench *b, const fc_options *driver,
     return cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &GROWS);
 }
 
-static quire_allocation allocate(quire_memory *memory, uint64_t size)
-{
-    quire_allocation a;
-    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &a));
-    return a;
-}
-
 static quire_allocation_info info_of(quire_memory *memory, quire_allocation a)
 {
     quire_allocation_info info;
@@ -52,10 +45,10 @@ UNIT(cuda_contiguous, an_allocation_may_lie_across_handles)
     cuda_bench b;
     const fc_control *fc = cuda_bench_driver();
     quire_memory *memory = begin(&b, NULL, NULL);
-    quire_allocation first = allocate(memory, 3 * MIB);
+    quire_allocation first = cuda_bench_allocate(memory, 3 * MIB);
     fill(memory, first, 1, 3 * MIB);
     fc->reset_counters();
-    quire_allocation second = allocate(memory, 3 * MIB);
+    quire_allocation second = cuda_bench_allocate(memory, 3 * MIB);
     CHECK_EQ(fc->calls("cuMemCreate"), 1);
     CHECK_EQ(fc->calls("cuMemSetAccess"), 1);
     CHECK_EQ(fc->calls("cuMemAddressReserve"), 0);
@@ -80,12 +73,12 @@ UNIT(cuda_contiguous, in_steady_state_the_driver_is_not_asked)
     quire_memory *memory = begin(&b, NULL, NULL);
     quire_allocation held[16];
     for (uint64_t i = 0; i < 16; i++)
-        held[i] = allocate(memory, (i + 1) * 300000);
+        held[i] = cuda_bench_allocate(memory, (i + 1) * 300000);
     fc->reset_counters();
     for (uint64_t round = 0; round < 1000; round++) {
         uint64_t i = round * 7 % 16;
         CHECK_OK(quire_free(memory, held[i]));
-        held[i] = allocate(memory, (i + 1) * 300000);
+        held[i] = cuda_bench_allocate(memory, (i + 1) * 300000);
     }
     CHECK_EQ(fc->calls(NULL), 0);
     cuda_bench_end(&b);
@@ -97,7 +90,8 @@ UNIT(cuda_contiguous, a_trim_gives_handles_back_and_growth_takes_others)
     const fc_control *fc = cuda_bench_driver();
     uint64_t released = 0;
     quire_memory *memory = begin(&b, NULL, NULL);
-    quire_allocation first = allocate(memory, 3 * MIB), second = allocate(memory, 20 * MIB);
+    quire_allocation first = cuda_bench_allocate(memory, 3 * MIB),
+                     second = cuda_bench_allocate(memory, 20 * MIB);
     fill(memory, first, 7, 3 * MIB);
     uint64_t handles = fc->live(FC_MEMORY);
     CHECK_OK(quire_free(memory, second));
@@ -105,7 +99,7 @@ UNIT(cuda_contiguous, a_trim_gives_handles_back_and_growth_takes_others)
     CHECK_EQ(released, 20 * MIB); /* of 24 MiB; the first 4 MiB hold the first allocation */
     CHECK_EQ(fc->live(FC_MEMORY), handles - 1);
     CHECK_EQ(fc->live(FC_RESERVATION), 1);
-    quire_allocation third = allocate(memory, 7 * MIB);
+    quire_allocation third = cuda_bench_allocate(memory, 7 * MIB);
     fill(memory, third, 8, 7 * MIB);
     expect(memory, first, 7, 3 * MIB);
     expect(memory, third, 8, 7 * MIB);
@@ -118,11 +112,11 @@ UNIT(cuda_contiguous, who_reaches_the_page_reaches_what_comes)
     const fc_model *h200 = fc_model_named("h200");
     fc_options driver = {.models = {h200, h200}, .peers = {0x2, 0x1}};
     quire_memory *memory = begin(&b, &driver, NULL);
-    quire_allocation first = allocate(memory, 3 * MIB);
+    quire_allocation first = cuda_bench_allocate(memory, 3 * MIB);
     const quire_cuda_access both[] = {{QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ_WRITE},
                                       {QUIRE_CUDA_AT_DEVICE, 1, QUIRE_CUDA_READ}};
     CHECK_OK(quire_cuda_set_access(memory, first, both, 2));
-    quire_allocation second = allocate(memory, 3 * MIB);
+    quire_allocation second = cuda_bench_allocate(memory, 3 * MIB);
     quire_cuda_access access = {QUIRE_CUDA_AT_DEVICE, 1, QUIRE_CUDA_NO_ACCESS};
     CHECK_OK(quire_cuda_get_access(memory, second, &access));
     CHECK_EQ(access.flags, QUIRE_CUDA_READ);
@@ -135,7 +129,7 @@ UNIT(cuda_contiguous, what_wants_one_handle_is_refused)
     int descriptor = -1;
     uint32_t pinned = 0;
     quire_memory *memory = begin(&b, NULL, NULL);
-    quire_allocation first = allocate(memory, 3 * MIB);
+    quire_allocation first = cuda_bench_allocate(memory, 3 * MIB);
     CHECK_FAILS(quire_cuda_export_dma_buf(memory, first, &descriptor), QUIRE_ERROR_UNSUPPORTED);
     CHECK_EQ(descriptor, -1);
     quire_memory *none = NULL;

@@ -29,20 +29,6 @@ static quire_memory *begin(quire_cuda_page_kind page_kind)
     return cuda_bench_memory(&b, page_kind, &SMALL);
 }
 
-static quire_allocation allocate(quire_memory *memory, uint64_t size)
-{
-    quire_allocation a;
-    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &a));
-    return a;
-}
-
-static quire_cuda_range range_of(quire_memory *memory, quire_allocation a)
-{
-    quire_cuda_range range;
-    CHECK_OK(quire_cuda_get_range(memory, a, &range));
-    return range;
-}
-
 static quire_cuda_import import_of(const parcel *p)
 {
     return (quire_cuda_import){.type = QUIRE_CUDA_IMPORT_IPC, .ipc = p->ipc, .size = p->size};
@@ -105,11 +91,11 @@ static void opens(int socket)
     quire_cuda_import import = import_of(&p);
     CHECK_OK(quire_cuda_import_range(memory, &import, &first));
     CHECK_EQ(b.fc->usage_of(0).bytes, 0); /* the other process has the memory */
-    quire_cuda_range range = range_of(memory, first);
+    quire_cuda_range range = cuda_bench_range(memory, first);
     CHECK(range.is_borrowed && range.padded_size == p.size);
     check_bytes(memory, first, p.offset, 1);
     CHECK_OK(quire_cuda_import_range(memory, &import, &second));
-    CHECK_EQ(range_of(memory, second).address, range.address);
+    CHECK_EQ(cuda_bench_range(memory, second).address, range.address);
     CHECK_OK(quire_free(memory, second));
     write_bytes(memory, first, p.offset, 2); /* the first import is still open */
     CHECK_FAILS(quire_cuda_export_ipc(memory, first, ipc), UNSUPPORTED);
@@ -124,7 +110,7 @@ static void opens(int socket)
     CHECK(b.fc->fail(&refused));
     CHECK_OK(quire_free(memory, first));
     CHECK_EQ(b.fc->live(FC_OPENED), 1);
-    allocate(memory, 100); /* a new page retries it */
+    cuda_bench_allocate(memory, 100); /* a new page retries it */
     CHECK_EQ(b.fc->live(FC_OPENED), 0);
     CHECK_EQ(b.fc->calls("cuIpcCloseMemHandle"), 4);
     cuda_bench_end(&b);
@@ -136,7 +122,7 @@ static quire_allocation exported;
 static parcel export(void)
 {
     parcel p;
-    quire_cuda_range range = range_of(exporting, exported);
+    quire_cuda_range range = cuda_bench_range(exporting, exported);
     CHECK_OK(quire_cuda_export_ipc(exporting, exported, p.ipc));
     p.size = range.padded_size;
     p.offset = range.page_offset;
@@ -146,8 +132,8 @@ static parcel export(void)
 static void gives(int socket)
 {
     exporting = begin(QUIRE_CUDA_PLAIN);
-    allocate(exporting, 300);
-    exported = allocate(exporting, 100); /* not at the start of the page */
+    cuda_bench_allocate(exporting, 300);
+    exported = cuda_bench_allocate(exporting, 100); /* not at the start of the page */
     write_bytes(exporting, exported, 0, 1);
     parcel p = export();
     CHECK(p.offset > 0);
@@ -198,7 +184,7 @@ UNIT(cuda_ipc, device_pages_of_cuMemAlloc_have_legacy_handles)
     cuda_bench_begin(&b, &less);
     CHECK(cuda_bench_open(&b, NULL));
     quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
-    CHECK_OK(quire_cuda_export_ipc(memory, allocate(memory, 100), ipc));
+    CHECK_OK(quire_cuda_export_ipc(memory, cuda_bench_allocate(memory, 100), ipc));
     CHECK(memcmp(ipc, zeros, sizeof ipc));
     cuda_bench_end(&b);
 }
@@ -210,7 +196,7 @@ static void has_no_handle(quire_cuda_page_kind page_kind, const char *why)
     unsigned char ipc[QUIRE_CUDA_IPC_SIZE], zeros[QUIRE_CUDA_IPC_SIZE] = {0};
     memset(ipc, 7, sizeof ipc);
     quire_memory *memory = cuda_bench_memory(&b, page_kind, &SMALL);
-    CHECK_FAILS(quire_cuda_export_ipc(memory, allocate(memory, 100), ipc), UNSUPPORTED);
+    CHECK_FAILS(quire_cuda_export_ipc(memory, cuda_bench_allocate(memory, 100), ipc), UNSUPPORTED);
     CHECK_HAS(quire_last_error(), why);
     CHECK(!memcmp(ipc, zeros, sizeof ipc));
 }
@@ -239,7 +225,7 @@ static void refuses(quire_memory *memory, quire_result code, quire_cuda_import i
 UNIT(cuda_ipc, imports_that_cannot_be_are_refused)
 {
     exporting = begin(QUIRE_CUDA_PLAIN);
-    exported = allocate(exporting, 100);
+    exported = cuda_bench_allocate(exporting, 100);
     quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
     parcel p = export(), zeros = {.size = 100};
     refuses(exporting, UNSUPPORTED, import_of(&p), "of this process");

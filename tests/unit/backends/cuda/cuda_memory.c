@@ -22,20 +22,6 @@ static quire_memory *begin(cuda_bench *b, const fc_options *driver,
     return cuda_bench_memory(b, page_kind, options);
 }
 
-static quire_allocation allocate(quire_memory *memory, uint64_t size)
-{
-    quire_allocation a;
-    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &a));
-    return a;
-}
-
-static quire_cuda_range range_of(quire_memory *memory, quire_allocation a)
-{
-    quire_cuda_range range;
-    CHECK_OK(quire_cuda_get_range(memory, a, &range));
-    return range;
-}
-
 static void trim(quire_memory *memory)
 {
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
@@ -50,7 +36,7 @@ UNIT(cuda_memory, ranges_cost_no_call_once_there_is_a_page)
         cuda_bench b;
         quire_allocation a[10];
         quire_memory *memory = begin(&b, NULL, NULL, kinds[k], &SMALL);
-        a[0] = allocate(memory, 100);
+        a[0] = cuda_bench_allocate(memory, 100);
         b.fc->reset_counters();
         for (int round = 0; round < 1000; round++) {
             for (int i = 1; i < 10; i++)
@@ -58,7 +44,7 @@ UNIT(cuda_memory, ranges_cost_no_call_once_there_is_a_page)
                     memory,
                     &(quire_allocation_options){.size = 100u * (unsigned)i, .alignment = 256},
                     &a[i]));
-            CHECK_EQ(range_of(memory, a[5]).address % 256, 0);
+            CHECK_EQ(cuda_bench_range(memory, a[5]).address % 256, 0);
             for (int i = 1; i < 10; i++)
                 CHECK_OK(quire_free(memory, a[i]));
         }
@@ -75,10 +61,10 @@ UNIT(cuda_memory, a_page_is_made_and_taken_down_in_the_documented_calls)
                                         "cuCtxPushCurrent", "cuCtxPopCurrent"};
     cuda_bench b;
     quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, &SMALL);
-    CHECK_OK(quire_free(memory, allocate(memory, 100)));
+    CHECK_OK(quire_free(memory, cuda_bench_allocate(memory, 100)));
     trim(memory);
     b.fc->reset_counters();
-    quire_allocation a = allocate(memory, 100);
+    quire_allocation a = cuda_bench_allocate(memory, 100);
     for (int i = 0; i < 4; i++)
         CHECK_EQ(b.fc->calls(made[i]), 1);
     CHECK_EQ(b.fc->calls(made[4]), b.fc->calls(made[5]));
@@ -106,13 +92,13 @@ UNIT(cuda_memory, running_work_is_waited_for_on_request)
                                                        CUDA_KIND(PINNED),
                                               .wait_before_release = true};
         quire_memory *memory = begin(&b, &options, &settings, kinds[k], &SMALL);
-        quire_allocation a = allocate(memory, 4096);
+        quire_allocation a = cuda_bench_allocate(memory, 4096);
         CHECK_OK(quire_cuda_get_info(b.device, &info));
         CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info.context), 0);
         CHECK_EQ(CUDA_BENCH_CALL(&b, StreamCreate, 2000)(&stream, QI_CU_STREAM_NON_BLOCKING), 0);
-        CHECK_EQ(
-            CUDA_BENCH_CALL(&b, MemsetD8Async, 3020)(range_of(memory, a).address, 1, 4096, stream),
-            0);
+        CHECK_EQ(CUDA_BENCH_CALL(&b, MemsetD8Async, 3020)(cuda_bench_range(memory, a).address, 1,
+                                                          4096, stream),
+                 0);
         CHECK(b.fc->pending() > 0);
         CHECK_OK(quire_free(memory, a));
         trim(memory);
@@ -167,8 +153,8 @@ UNIT(cuda_memory, pages_are_padded_to_the_granularity_of_their_kind)
         const quire_cuda_settings settings = {.kinds = cuda_bench_kinds(&model)};
         quire_memory *memory = begin(&b, &driver, &settings, cases[i].page_kind,
                                      &(quire_memory_options){.pages = {.page_size = 1}});
-        quire_allocation a = allocate(memory, 100);
-        quire_cuda_range range = range_of(memory, a);
+        quire_allocation a = cuda_bench_allocate(memory, 100);
+        quire_cuda_range range = cuda_bench_range(memory, a);
         quire_page_info page;
         CHECK_OK(quire_page_get_info(memory, 0, &page));
         CHECK_EQ(range.page_size, cases[i].page);
@@ -203,8 +189,8 @@ UNIT(cuda_memory, a_page_is_made_of_chunks_and_gets_access_once)
     quire_memory *memory =
         begin(&b, NULL, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE), .chunk_size = 5 * MIB},
               QUIRE_CUDA_DEVICE, &(quire_memory_options){.pages = {.page_size = 20 * MIB}});
-    quire_allocation a = allocate(memory, 20 * MIB);
-    quire_cuda_range range = range_of(memory, a);
+    quire_allocation a = cuda_bench_allocate(memory, 20 * MIB);
+    quire_cuda_range range = cuda_bench_range(memory, a);
     CHECK_EQ(range.handle_count, 4); /* of 6, 6, 6 and 2 MiB */
     CHECK_EQ(range.chunk_size, 6 * MIB);
     CHECK_EQ(b.fc->calls("cuMemCreate"), 4);
@@ -228,7 +214,7 @@ UNIT(cuda_memory, a_page_of_chunks_is_unmapped_in_one_call)
         quire_memory *memory = begin(
             &b, &driver, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE), .chunk_size = 2 * MIB},
             QUIRE_CUDA_DEVICE, &(quire_memory_options){.pages = {.page_size = 16 * MIB}});
-        CHECK_OK(quire_free(memory, allocate(memory, 100)));
+        CHECK_OK(quire_free(memory, cuda_bench_allocate(memory, 100)));
         CHECK_EQ(b.fc->live(FC_MAPPING), 8);
         trim(memory);
         CHECK_EQ(b.fc->calls("cuMemUnmap"), one ? 1 + 8 : 1);
@@ -254,7 +240,7 @@ UNIT(cuda_memory, handles_are_kept_for_further_pages)
                   .kinds = CUDA_KIND(DEVICE), .chunk_size = 2 * MIB, .kept_bytes = 6 * MIB},
               QUIRE_CUDA_DEVICE, &(quire_memory_options){.pages = {.page_size = 8 * MIB}});
     for (int i = 0; i < 5; i++) {
-        CHECK_OK(quire_free(memory, allocate(memory, 100)));
+        CHECK_OK(quire_free(memory, cuda_bench_allocate(memory, 100)));
         trim(memory);
         CHECK_EQ(kept(&b), 6 * MIB);
         CHECK_EQ(b.fc->live(FC_REFERENCE), 3);
@@ -279,7 +265,7 @@ UNIT(cuda_memory, kept_handles_are_given_back_before_memory_is_short)
     quire_memory *memory = begin(
         &b, &driver, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE), .kept_bytes = 16 * MIB},
         QUIRE_CUDA_DEVICE, &(quire_memory_options){.pages = {.page_size = 10 * MIB}});
-    CHECK_OK(quire_free(memory, allocate(memory, 100)));
+    CHECK_OK(quire_free(memory, cuda_bench_allocate(memory, 100)));
     trim(memory);
     CHECK_EQ(kept(&b), 10 * MIB);
     quire_allocation a;
@@ -300,11 +286,11 @@ UNIT(cuda_memory, kept_handles_are_given_back_to_other_kinds_as_well)
             &b, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE) | QUIRE_CUDA_KIND_BIT(kinds[i]),
                                        .kept_bytes = 16 * MIB}));
         quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
-        CHECK_OK(quire_free(memory, allocate(memory, 10 * MIB)));
+        CHECK_OK(quire_free(memory, cuda_bench_allocate(memory, 10 * MIB)));
         CHECK_OK(quire_memory_trim(memory, 0, NULL));
         CHECK_EQ(kept(&b), 10 * MIB);
         b.fc->set_capacity(0, 16 * MIB);
-        allocate(cuda_bench_memory(&b, kinds[i], &SMALL), 12 * MIB);
+        cuda_bench_allocate(cuda_bench_memory(&b, kinds[i], &SMALL), 12 * MIB);
         CHECK_EQ(kept(&b), 0);
         cuda_bench_end(&b);
     }
@@ -322,7 +308,7 @@ UNIT(cuda_memory, compression_is_told_as_it_was_granted)
         quire_memory *memory =
             begin(&b, &driver, &(quire_cuda_settings){.kinds = CUDA_KIND(COMPRESSED)},
                   QUIRE_CUDA_COMPRESSED, &SMALL);
-        CHECK_EQ(range_of(memory, allocate(memory, 100)).is_compressed, grants);
+        CHECK_EQ(cuda_bench_range(memory, cuda_bench_allocate(memory, 100)).is_compressed, grants);
         cuda_bench_end(&b);
     }
 }
@@ -343,7 +329,7 @@ UNIT(cuda_memory, pages_for_hardware_decompression_are_granted_or_refused)
         quire_result result = quire_allocate(memory, &(quire_allocation_options){.size = 100}, &a);
         CHECK_EQ(result, cases[i].result);
         if (!result)
-            CHECK(range_of(memory, a).is_decompressible);
+            CHECK(cuda_bench_range(memory, a).is_decompressible);
         cuda_bench_end(&b);
     }
     cuda_bench b;
@@ -365,7 +351,7 @@ UNIT(cuda_memory, pages_for_registration_are_one_exportable_handle)
     quire_memory *memory = begin(
         &b, &driver, &(quire_cuda_settings){.kinds = CUDA_KIND(REGISTERED), .chunk_size = 64 * KIB},
         QUIRE_CUDA_REGISTERED, &(quire_memory_options){.pages = {.page_size = 3 * MIB}});
-    quire_cuda_range range = range_of(memory, allocate(memory, 100));
+    quire_cuda_range range = cuda_bench_range(memory, cuda_bench_allocate(memory, 100));
     CHECK_EQ(range.handle_count, 1);
     CHECK_EQ(range.padded_size, 4 * MIB);
     CHECK_EQ(range.page_address % (2 * MIB), 0);
@@ -388,7 +374,7 @@ UNIT(cuda_memory, pages_of_every_kind_are_as_aligned_as_asked)
             (quire_cuda_page_kind)i, &options);
         CHECK_OK(quire_allocate(
             memory, &(quire_allocation_options){.size = MIB, .alignment = 64 * MIB}, &a));
-        CHECK_EQ(range_of(memory, a).address % (64 * MIB), 0);
+        CHECK_EQ(cuda_bench_range(memory, a).address % (64 * MIB), 0);
         cuda_bench_end(&b);
     }
 }
@@ -405,8 +391,8 @@ UNIT(cuda_memory, host_pages_have_one_address_for_host_and_device)
         quire_memory *memory = begin(
             &b, NULL, &(quire_cuda_settings){.kinds = cuda_bench_kinds(fc_model_named("h200"))},
             kinds[i], &SMALL);
-        quire_allocation a = allocate(memory, 64);
-        quire_cuda_range range = range_of(memory, a);
+        quire_allocation a = cuda_bench_allocate(memory, 64);
+        quire_cuda_range range = cuda_bench_range(memory, a);
         quire_cuda_info info;
         CHECK_OK(quire_cuda_get_info(b.device, &info));
         CHECK_OK(quire_map(memory, a, &mapped));
@@ -431,13 +417,13 @@ UNIT(cuda_memory, images_are_pitched_as_textures_want_them)
     model.pitch_alignment = 128;
     const fc_options driver = {.models = {&model}};
     quire_memory *memory = begin(&b, &driver, NULL, QUIRE_CUDA_DEVICE, &SMALL);
-    allocate(memory, 100);
+    cuda_bench_allocate(memory, 100);
     CHECK_OK(quire_image_create(
         memory, &(quire_image_options){.width = 33, .height = 5, .depth = 3}, &image));
     CHECK_OK(quire_image_get_info(memory, image, &info));
     CHECK_EQ(info.row_pitch, 128);
     CHECK_EQ(info.slice_pitch, 5 * 128);
-    CHECK_EQ(range_of(memory, image.allocation).address % 1024, 0);
+    CHECK_EQ(cuda_bench_range(memory, image.allocation).address % 1024, 0);
     cuda_bench_end(&b);
 }
 
@@ -453,7 +439,7 @@ UNIT(cuda_memory, what_others_have_is_taken_into_account)
     const fc_options driver = {.models = {&model}};
     quire_memory *memory = begin(&b, &driver, NULL, QUIRE_CUDA_DEVICE,
                                  &(quire_memory_options){.pages = {.page_size = 10 * MIB}});
-    a = allocate(memory, 100);
+    a = cuda_bench_allocate(memory, 100);
     b.fc->set_others(0, 70 * MIB);
     CHECK_OK(quire_device_get_budget(b.device, 0, &budget));
     CHECK_EQ(budget.size, 100 * MIB);
@@ -499,7 +485,7 @@ UNIT(cuda_memory, a_page_whose_end_failed_is_gone_on_with)
     for (int i = 0; i < 5; i++) {
         cuda_bench b;
         quire_memory *memory = begin(&b, NULL, &settings, QUIRE_CUDA_DEVICE, &SMALL);
-        quire_allocation a = allocate(memory, 100);
+        quire_allocation a = cuda_bench_allocate(memory, 100);
         CHECK_OK(quire_free(memory, a));
         const fc_fault fault = {.function = steps[i],
                                 .call = 1,
@@ -510,7 +496,7 @@ UNIT(cuda_memory, a_page_whose_end_failed_is_gone_on_with)
         CHECK(b.fc->failed().times > 0);
         CHECK_EQ(b.fc->live(FC_RESERVATION), 1);
         b.fc->heal();
-        a = allocate(memory, 100); /* retries it first */
+        a = cuda_bench_allocate(memory, 100); /* retries it first */
         CHECK_EQ(b.fc->live(FC_RESERVATION), 1);
         CHECK_EQ(b.fc->live(FC_MEMORY), 1);
         CHECK_OK(quire_free(memory, a));

@@ -42,20 +42,6 @@ static quire_memory *begin(void)
     return begin_with(&driver, NULL);
 }
 
-static quire_allocation allocate(quire_memory *memory, uint64_t size)
-{
-    quire_allocation a;
-    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &a));
-    return a;
-}
-
-static quire_cuda_range range_of(quire_memory *memory, quire_allocation a)
-{
-    quire_cuda_range range;
-    CHECK_OK(quire_cuda_get_range(memory, a, &range));
-    return range;
-}
-
 static quire_cuda_multicast_info info_of(void)
 {
     quire_cuda_multicast_info info;
@@ -76,7 +62,7 @@ static void create(uint64_t size, uint32_t device_count, quire_cuda_handle_types
 UNIT(cuda_multicast, an_object_covers_memory_of_two_devices)
 {
     quire_memory *memory = begin(), *theirs = cuda_bench_open_peer(&b, &SMALL);
-    quire_allocation a = allocate(memory, 100), t = allocate(theirs, 100);
+    quire_allocation a = cuda_bench_allocate(memory, 100), t = cuda_bench_allocate(theirs, 100);
     create(MIB, 2, 0);
     quire_cuda_multicast_info info = info_of();
     CHECK_EQ(info.size, 2 * MIB);
@@ -93,7 +79,8 @@ UNIT(cuda_multicast, an_object_covers_memory_of_two_devices)
 UNIT(cuda_multicast, bindings_follow_the_rules)
 {
     quire_memory *memory = begin();
-    quire_allocation a = allocate(memory, 100), large = allocate(memory, 4 * MIB);
+    quire_allocation a = cuda_bench_allocate(memory, 100),
+                     large = cuda_bench_allocate(memory, 4 * MIB);
     create(4 * MIB, 2, 0);
     CHECK_FAILS(quire_cuda_multicast_bind(b.multicast, 1, memory, a), INVALID);
     CHECK_HAS(quire_last_error(), "granularity");
@@ -122,7 +109,7 @@ UNIT(cuda_multicast, a_refused_binding_is_none)
     const fc_fault refused = {
         .function = "cuMulticastBindMem", .call = 1, .result = QI_CUDA_ERROR_OUT_OF_MEMORY};
     quire_memory *memory = begin();
-    quire_allocation a = allocate(memory, 100);
+    quire_allocation a = cuda_bench_allocate(memory, 100);
     create(2 * MIB, 2, 0);
     CHECK(b.fc->fail(&refused));
     CHECK_FAILS(quire_cuda_multicast_bind(b.multicast, 0, memory, a),
@@ -138,8 +125,8 @@ UNIT(cuda_multicast, memory_is_bound_by_its_address)
     fc_options driver = two(fc_model_named("h200"));
     quire_memory *memory = begin_with(&driver, &settings);
     quire_memory *pool = cuda_bench_memory(&b, QUIRE_CUDA_POOL, &SMALL);
-    uint64_t page = range_of(memory, allocate(memory, 4 * MIB)).page_address;
-    uint64_t pooled = range_of(pool, allocate(pool, 4 * MIB)).page_address;
+    uint64_t page = cuda_bench_range(memory, cuda_bench_allocate(memory, 4 * MIB)).page_address;
+    uint64_t pooled = cuda_bench_range(pool, cuda_bench_allocate(pool, 4 * MIB)).page_address;
     pooled = (pooled + 2 * MIB - 1) & ~(2 * MIB - 1); /* the first granule inside */
     create(6 * MIB, 2, 0);
     CHECK_OK(quire_cuda_multicast_bind_address(b.multicast, 0, page + 2 * MIB, 2 * MIB));
@@ -186,7 +173,8 @@ UNIT(cuda_multicast, threads_may_change_the_same_object)
     pthread_t threads[THREADS];
     void *failed = NULL;
     quire_memory *memory = begin();
-    first_address = range_of(memory, allocate(memory, THREADS * 2 * MIB)).page_address;
+    first_address =
+        cuda_bench_range(memory, cuda_bench_allocate(memory, THREADS * 2 * MIB)).page_address;
     create(THREADS * 2 * MIB, 2, 0);
     for (uintptr_t i = 0; i < THREADS; i++)
         CHECK(!pthread_create(&threads[i], NULL, bind_often, (void *)i));
@@ -238,7 +226,7 @@ UNIT(cuda_multicast, what_the_driver_refuses_to_end_can_be_ended_later)
         const fc_fault refused = {
             .function = functions[i], .call = 1, .result = QI_CUDA_ERROR_INVALID_VALUE};
         quire_memory *memory = begin();
-        quire_allocation a = allocate(memory, 100);
+        quire_allocation a = cuda_bench_allocate(memory, 100);
         create(2 * MIB, 2, 0);
         CHECK_OK(quire_cuda_multicast_bind(b.multicast, 0, memory, a));
         CHECK_OK(quire_cuda_multicast_map(b.multicast, 1, &address));
@@ -340,12 +328,13 @@ static void join(int socket)
     CHECK(info_of().is_imported && info_of().size == p.info.size);
     CHECK_FAILS(quire_cuda_multicast_export_fd(b.multicast, &none), UNSUPPORTED);
     CHECK_EQ(none, -1);
-    CHECK_OK(quire_cuda_multicast_bind(b.multicast, 0, memory, allocate(memory, 100)));
+    CHECK_OK(quire_cuda_multicast_bind(b.multicast, 0, memory, cuda_bench_allocate(memory, 100)));
     CHECK_OK(quire_cuda_multicast_map(b.multicast, 1, &address));
     CHECK_FAILS(quire_cuda_multicast_map(b.multicast, 0, &address), INVALID); /* the other's */
     quire_memory *plain = cuda_bench_memory(&b, QUIRE_CUDA_COMPRESSED, &SMALL);
-    CHECK_FAILS(quire_cuda_multicast_bind(b.multicast, 2 * MIB, plain, allocate(plain, 100)),
-                UNSUPPORTED);
+    CHECK_FAILS(
+        quire_cuda_multicast_bind(b.multicast, 2 * MIB, plain, cuda_bench_allocate(plain, 100)),
+        UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "exportable pages only");
     cuda_bench_end(&b);
 }
@@ -378,7 +367,7 @@ UNIT(cuda_multicast, two_processes_share_an_object)
     p.descriptor = b.descriptor;
     CHECK_EQ(write(ends[0], &p, sizeof p), sizeof p);
     hear(ends[0]);
-    CHECK_OK(quire_cuda_multicast_bind(b.multicast, 0, memory, allocate(memory, 100)));
+    CHECK_OK(quire_cuda_multicast_bind(b.multicast, 0, memory, cuda_bench_allocate(memory, 100)));
     CHECK_OK(quire_cuda_multicast_map(b.multicast, 0, &address));
     CHECK(child_was_well(child));
     CHECK(!close(ends[0]));
@@ -469,7 +458,7 @@ UNIT(cuda_multicast, objects_that_cannot_be_are_refused)
     refuses(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
             (quire_cuda_multicast_options){.size = UINT64_MAX, .devices = BOTH, .device_count = 2});
     create(MIB, 2, 0);
-    CHECK_FAILS(quire_cuda_multicast_bind(b.multicast, 0, pinned, allocate(pinned, 100)),
+    CHECK_FAILS(quire_cuda_multicast_bind(b.multicast, 0, pinned, cuda_bench_allocate(pinned, 100)),
                 UNSUPPORTED);
     CHECK_FAILS(quire_cuda_multicast_export_fd(b.multicast, &b.descriptor), UNSUPPORTED);
     CHECK_EQ(b.descriptor, -1);

@@ -31,20 +31,6 @@ static quire_memory *begin(cuda_bench *b, const fc_options *driver,
     return cuda_bench_memory(b, page_kind, &options);
 }
 
-static quire_allocation allocate(quire_memory *memory, uint64_t size)
-{
-    quire_allocation a;
-    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &a));
-    return a;
-}
-
-static quire_cuda_range range_of(quire_memory *memory, quire_allocation a)
-{
-    quire_cuda_range range;
-    CHECK_OK(quire_cuda_get_range(memory, a, &range));
-    return range;
-}
-
 /* ---- another process ------------------------------------------------------------------------ */
 
 typedef struct parcel {
@@ -120,12 +106,12 @@ static void share_with_a_process(quire_cuda_page_kind page_kind, const quire_int
     quire_memory *memory =
         begin(&b, NULL, &(quire_cuda_settings){.kinds = QUIRE_CUDA_KIND_BIT(page_kind)}, page_kind,
               intent);
-    allocate(memory, 300);
-    quire_allocation a = allocate(memory, 100);
+    cuda_bench_allocate(memory, 300);
+    quire_allocation a = cuda_bench_allocate(memory, 100);
     memset(bytes, 1, sizeof bytes);
     CHECK_OK(quire_write(memory, a, 0, bytes, sizeof bytes));
     CHECK_OK(quire_cuda_export_fd(memory, a, &descriptor));
-    quire_cuda_range range = range_of(memory, a);
+    quire_cuda_range range = cuda_bench_range(memory, a);
     send_parcel(ends[0], descriptor, (parcel){range.padded_size, range.page_offset});
     close(descriptor);
     CHECK(child_was_well(child));
@@ -168,7 +154,7 @@ UNIT(cuda_share, what_was_not_made_for_export_is_refused)
               &(quire_cuda_settings){.kinds = cuda_bench_kinds(fc_model_named("h200")),
                                      .chunk_size = 2 * MIB}, /* pages of several handles */
               QUIRE_CUDA_DEVICE, NULL);
-    quire_allocation a = allocate(memory, 100);
+    quire_allocation a = cuda_bench_allocate(memory, 100);
     CHECK_FAILS(quire_cuda_export_fd(memory, a, &descriptor), UNSUPPORTED);
     CHECK_EQ(descriptor, -1);
     CHECK_FAILS(quire_cuda_export_fabric(memory, a, fabric), UNSUPPORTED);
@@ -212,12 +198,13 @@ UNIT(cuda_share, a_fabric_that_is_refused_is_told_from_one_that_is_absent)
             &b, &driver, &(quire_cuda_settings){.export_types = QUIRE_CUDA_FD | QUIRE_CUDA_FABRIC},
             QUIRE_CUDA_DEVICE, &EXPORTABLE);
         CHECK_EQ(info_of(&b).fabric, cases[i].before);
-        CHECK_EQ(range_of(memory, allocate(memory, 2 * MIB)).export_types, cases[i].types);
+        CHECK_EQ(cuda_bench_range(memory, cuda_bench_allocate(memory, 2 * MIB)).export_types,
+                 cases[i].types);
         CHECK_EQ(info_of(&b).fabric, cases[i].after);
         bool is_refused = cases[i].after == QUIRE_CUDA_FABRIC_REFUSED;
         CHECK_EQ(info_of(&b).fabric_code != 0, is_refused);
         b.fc->reset_counters();
-        allocate(memory, 2 * MIB);
+        cuda_bench_allocate(memory, 2 * MIB);
         CHECK_EQ(b.fc->calls("cuMemCreate"), 1); /* a refused handle is not requested again */
         cuda_bench_end(&b);
     }
@@ -250,7 +237,7 @@ UNIT(cuda_share, a_dma_buf_covers_the_page)
     char in[100], out[100] = {0};
     quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, NULL);
     quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
-    quire_allocation a = allocate(memory, 2 * MIB), p = allocate(pinned, 100);
+    quire_allocation a = cuda_bench_allocate(memory, 2 * MIB), p = cuda_bench_allocate(pinned, 100);
     int none = 5;
     CHECK_OK(quire_cuda_export_dma_buf(memory, a, &b.descriptor));
     CHECK(b.descriptor >= 0);
@@ -272,8 +259,8 @@ UNIT(cuda_share, a_retained_handle_makes_an_alias)
     char in[100], out[100] = {0};
     quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, NULL);
     quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
-    quire_allocation a = allocate(memory, 100), p = allocate(pinned, 100);
-    quire_cuda_range range = range_of(memory, a);
+    quire_allocation a = cuda_bench_allocate(memory, 100), p = cuda_bench_allocate(pinned, 100);
+    quire_cuda_range range = cuda_bench_range(memory, a);
     CHECK_OK(quire_cuda_retain_handle(b.device, range.address, &handle));
     quire_cuda_import import = {
         .type = QUIRE_CUDA_IMPORT_HANDLE, .handle = handle, .size = range.padded_size + 2 * MIB};
@@ -281,12 +268,12 @@ UNIT(cuda_share, a_retained_handle_makes_an_alias)
                 INVALID); /* larger than the memory */
     import.size = range.padded_size;
     CHECK_OK(quire_cuda_import_range(memory, &import, &alias));
-    CHECK(range_of(memory, alias).page_address != range.page_address);
+    CHECK(cuda_bench_range(memory, alias).page_address != range.page_address);
     memset(in, 3, sizeof in);
     CHECK_OK(quire_write(memory, a, 0, in, sizeof in));
     CHECK_OK(quire_read(memory, alias, range.page_offset, out, sizeof out));
     CHECK(!memcmp(in, out, sizeof in));
-    CHECK_FAILS(quire_cuda_retain_handle(b.device, range_of(pinned, p).address, &other),
+    CHECK_FAILS(quire_cuda_retain_handle(b.device, cuda_bench_range(pinned, p).address, &other),
                 UNSUPPORTED);
     CHECK_EQ(other, 0);
     cuda_bench_end(&b);
@@ -317,8 +304,8 @@ UNIT(cuda_share, a_handle_that_is_not_imported_is_released_by_the_caller)
     cuda_bench b;
     uint64_t handle = 0;
     quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, NULL);
-    quire_allocation a = allocate(memory, 100);
-    CHECK_OK(quire_cuda_retain_handle(b.device, range_of(memory, a).address, &handle));
+    quire_allocation a = cuda_bench_allocate(memory, 100);
+    CHECK_OK(quire_cuda_retain_handle(b.device, cuda_bench_range(memory, a).address, &handle));
     CHECK_EQ(b.fc->live(FC_REFERENCE), 2);
     CHECK_OK(quire_cuda_release_handle(b.device, handle));
     CHECK_EQ(b.fc->live(FC_REFERENCE), 1);
@@ -337,8 +324,8 @@ UNIT(cuda_share, a_borrowed_pointer_stays_its_owners)
     quire_cuda_import import = {
         .type = QUIRE_CUDA_IMPORT_POINTER, .pointer = block, .size = 1000, .name = "theirs"};
     CHECK_OK(quire_cuda_import_range(memory, &import, &a));
-    CHECK(range_of(memory, a).is_borrowed && range_of(memory, a).address == block);
-    CHECK_EQ(range_of(memory, a).padded_size, 1000); /* no byte beyond the import */
+    CHECK(cuda_bench_range(memory, a).is_borrowed && cuda_bench_range(memory, a).address == block);
+    CHECK_EQ(cuda_bench_range(memory, a).padded_size, 1000); /* no byte beyond the import */
     memset(in, 4, sizeof in);
     CHECK_OK(quire_write(memory, a, 0, in, sizeof in));
     CHECK_EQ(CUDA_BENCH_CALL(&b, MemcpyDtoH, 3020)(out, block, sizeof out), 0);
