@@ -46,7 +46,7 @@ VkBufferUsageFlags qi_vulkan_usage_of(const VkBufferCreateInfo *info)
  * Returns the create info of a buffer of quire's options or of the caller's description. quire's
  * copies on a dedicated page go through this buffer, so that it gets the transfer usages. Two
  * create infos stay as they are: one with the usage in its chain, and one in exportable memory,
- * which whoever imports the buffer repeats.
+ * because the importer of the buffer repeats it.
  */
 VkBufferCreateInfo qi_vulkan_buffer_info(const qi_vulkan *vulkan,
                                          const quire_object_request *request)

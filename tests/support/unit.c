@@ -11,8 +11,8 @@
 
 static test_memory memory;
 
-/* The process that runs the tests. A child that a test forked cannot report to Criterion: it would
-   wait for the answer for ever. */
+/* The process that runs the tests. A child that a test forked cannot report to Criterion, which
+   never answers it. */
 static pid_t process;
 
 __attribute__((constructor)) static void remember_process(void)
