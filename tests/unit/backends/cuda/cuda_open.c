@@ -321,7 +321,7 @@ UNIT(cuda_open, a_wrapped_context_is_the_callers)
 
 /* Violates the rules of CUDA. Pages are released nevertheless, because they do not belong to the
    context. */
-UNIT(cuda_open, a_wrapped_context_that_went_first_costs_nothing)
+static void end_context_first(bool waits)
 {
     cuda_bench b;
     qi_cu_context own = NULL;
@@ -332,7 +332,8 @@ UNIT(cuda_open, a_wrapped_context_that_went_first_costs_nothing)
     const quire_cuda_wrap_options wrap = {
         .context = own,
         .library = FAKE_CUDA_LIBRARY,
-        .settings = {.device = {.host_memory = &b.host_memory.callbacks}}};
+        .settings = {.device = {.host_memory = &b.host_memory.callbacks},
+                     .wait_before_release = waits}};
     CHECK_OK(quire_cuda_wrap(&wrap, &b.device));
     quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &a));
@@ -343,6 +344,12 @@ UNIT(cuda_open, a_wrapped_context_that_went_first_costs_nothing)
     CHECK_EQ(b.fc->leaks(), 0);
     b.fc->forget();
     cuda_bench_end(&b);
+}
+
+UNIT(cuda_open, a_wrapped_context_that_went_first_costs_nothing)
+{
+    end_context_first(false);
+    end_context_first(true);
 }
 
 static void *use_elsewhere(void *memory)
@@ -471,8 +478,8 @@ UNIT(cuda_open, an_attribute_that_cannot_be_read_is_an_error)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cuda_bench b;
         cuda_bench_begin(&b, NULL);
-        CHECK(b.fc->fail(&(fc_fault){
-            .function = "cuDeviceGetAttribute", .call = 1, .result = cases[i].code}));
+        CHECK(b.fc->fail(
+            &(fc_fault){.function = "cuDeviceGetAttribute", .call = 1, .result = cases[i].code}));
         CHECK_EQ(cuda_bench_open(&b, NULL), !cases[i].result);
         CHECK_EQ(b.result, cases[i].result);
         CHECK_EQ(b.fc->failed().times, 1);
