@@ -1,6 +1,6 @@
 /*
- * no_git.c - replaces three functions of libgit2 in the unit test programs. Criterion starts libgit2
- * in the process of each test, and uses it only to show the differences of texts in
+ * no_git.c - replaces three functions of libgit2 in the unit test programs. Criterion starts
+ * libgit2 in the process of each test, and uses it only to show the differences of texts in
  * cr_assert(eq(str, ...)). No unit test uses that, and the start would take a third of the time of
  * a short test: it reads the certificates of the machine, among others.
  */
