@@ -4,6 +4,8 @@
 
 all_programs="tests/contract/contract-cuda tests/plain/plain-cuda_codes tests/gpu/corners tests/gpu/captures
     bench/bench_cuda"
+# folders of src/adapters whose library the scripts of tests/gpu/frameworks load; their sources are C
+adapters=""
 
 # has PROGRAM: whether it is built
 has() {
@@ -24,6 +26,9 @@ build_with_meson() {
         grep -q "^build $extra:" "$programs/build.ninja" || continue
         limited 100 ninja -C "$programs" $extra || record failed "build of $extra" "see build.txt"
     done
+    libraries=$(sed -nE 's#^build ((src/adapters/[^ ]*/)?libquire[^ ]*\.so[^ :]*): c(pp)?_LINKER.*#\1#p' \
+        "$programs/build.ninja")
+    limited 100 ninja -k 0 -C "$programs" $libraries || record failed "build of the libraries" "see build.txt"
 }
 
 # ---- without ----------------------------------------------------------------------------------------------
@@ -82,21 +87,44 @@ sources_of() {
 # compile SOURCE...: run by xargs. Without its object a program is not linked; others may not need it.
 compile() {
     for source in "$@"; do
-        "$compiler" -std=c11 $optimization -DNDEBUG -D_GNU_SOURCE -DCONTRACT_SUBJECTS=cuda_subjects \
+        "$compiler" -std=c11 -fPIC -fvisibility=hidden $optimization -DNDEBUG -D_GNU_SOURCE -DCONTRACT_SUBJECTS=cuda_subjects \
             -DFAKE_CUDA_LIBRARY='"libcuda.so.1"' -I. -Iinclude -Ibackends/vulkan/stand_in \
             ${toolkit:+-isystem "$toolkit"} -pthread -c "$source" \
             -o "$programs/objects/${source//\//-}.o" || echo "FAILED: $source"
     done
 }
 
+# objects_of SOURCE...
+objects_of() {
+    for source in "$@"; do
+        echo "$programs/objects/${source//\//-}.o"
+    done
+}
+
 # link PROGRAM
 link() {
     mkdir -p "$programs/${1%/*}"
-    objects=""
-    for source in $(library_sources) $(sources_of "$1"); do
-        objects="$objects $programs/objects/${source//\//-}.o"
+    "$compiler" -pthread $(objects_of $(library_sources) $(sources_of "$1")) -o "$programs/$1" -ldl -lm
+}
+
+# The libraries, at the paths of meson. That of an adapter finds libquire.so beside its folder.
+link_libraries() {
+    "$compiler" -shared -pthread $(objects_of $(library_sources)) -Wl,-soname,libquire.so.0 \
+        -o "$programs/libquire.so" -ldl || record failed "build of libquire.so" "see build.txt"
+    ln -sf libquire.so "$programs/libquire.so.0"
+    for adapter in $adapters; do
+        folder=$programs/src/adapters/$adapter
+        mkdir -p "$folder"
+        "$compiler" -shared -pthread $(objects_of src/adapters/$adapter/*.c) -L"$programs" -lquire \
+            -Wl,-rpath,'$ORIGIN/../../..' -o "$folder/libquire_$adapter.so" ||
+            record failed "build of libquire_$adapter.so" "see build.txt"
     done
-    "$compiler" -pthread $objects -o "$programs/$1" -ldl -lm
+}
+
+adapter_sources() {
+    for adapter in $adapters; do
+        ls src/adapters/$adapter/*.c
+    done
 }
 
 # The folder of the headers of the CUDA Toolkit, or nothing
@@ -126,11 +154,12 @@ build_with_compiler() {
     mkdir -p "$programs/objects"
     export programs compiler optimization toolkit
     export -f compile
-    { library_sources && for program in $list; do sources_of $program; done; } | tr ' ' '\n' | sort -u |
+    { library_sources && adapter_sources && for program in $list; do sources_of $program; done; } | tr ' ' '\n' | sort -u |
         limited 300 xargs -n 8 -P "$(nproc 2>/dev/null || echo 2)" bash -c 'compile "$@"' bash
     for program in $list; do
         link $program || record failed "build of $program" "see build.txt"
     done
+    link_libraries
     has tests/gpu/corners
 }
 

@@ -169,7 +169,39 @@ cost_torch() {
 # ---- frameworks -------------------------------------------------------------------------------------------
 
 part_frameworks() {
-    skip frameworks "quire has no adapter for a framework"
+    if command -v python3 >/dev/null; then
+        frameworks_in tests/gpu/frameworks
+    else
+        skip frameworks "python3 is missing"
+    fi
+}
+
+# frameworks_in FOLDER: runs its scripts, whose README.md says what they print. Each has an equal share of
+# the time that is left. A share below two minutes may be too short through no fault of the script.
+frameworks_in() {
+    scripts=$(ls "$1"/*.py 2>/dev/null) ran=""
+    [ -n "$scripts" ] || skip frameworks "there are no scripts"
+    set -- $scripts
+    while [ $# -gt 0 ]; do
+        share=$(($(left 100000) / $#))
+        QUIRE_BUILD=$(realpath "$programs") QUIRE_EMULATED=$emulated QUIRE_QUICK=$quick PYTHONDONTWRITEBYTECODE=1 \
+            PYTHONPATH=tests/static${PYTHONPATH:+:$PYTHONPATH} \
+            run "$(basename "$1" .py)" $share python3 "$1"
+        [ $share -ge 120 ] || is_short=yes
+        [ "$status" != 0 ] || grep -q '^1\.\.[1-9]' "$log" || echo "# ended $name: it printed no plan" >>"$log"
+        judge
+        ran="$ran $name"
+        framework_page
+        shift
+    done
+}
+
+# The figures of the scripts that have run
+framework_page() {
+    for script in $ran; do
+        figures=$(grep -vE '^((not )?ok |#|1\.\.[0-9])' "$logs/$script.txt") || continue
+        printf '%s:\n\n```\n%s\n```\n\n' "$script" "$figures"
+    done | page frameworks.md "Frameworks with quire, and with their own allocators"
 }
 
 # ---- sanitizer --------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ FILES = {"summary.txt", "results.tsv", "codes.md", "captures.md", "costs.md", "c
 PARTS = {"build", "contract", "codes", "cost", "sanitizer", "frameworks"}
 FAMILIES = {"pairs", "calls", "pages", "growth", "host", "peaks", "chunks"}
 TOOLS = """bash sh as ld timeout date mkdir rm cat sed grep awk tar gzip tr sort xargs nproc ls head tail wc
-    realpath dirname uname env id mktemp cp""".split()
+    realpath dirname basename uname env id mktemp cp ln""".split()
 
 # A program whose items end the process in every way.
 STUB = """#!/bin/bash
@@ -59,7 +59,7 @@ def results_of(folder):
 
 
 def file_problems(out, wanted=frozenset(FILES)):
-    found = {path.name for path in out.iterdir()}
+    found = {path.name for path in out.iterdir()} - {"frameworks.md"}  # where a script ran
     if found != set(wanted):
         yield f"files: {sorted(found)}"
 
@@ -219,6 +219,48 @@ def absence_problems(folder):
         yield str(rows)
 
 
+# Scripts that end in every way, and what is recorded of them.
+SCRIPTS = {
+    "a_whole": "print('ok 1 - a loss'); print('12 ms beside 15 ms'); print('ok 2 - graphs # SKIP too old')\n"
+               "print('not ok 3 - a peak'); print('# 3 GiB'); print('1..3'); raise SystemExit(1)",
+    "b_crash": "import os; print('ok 1 - before', flush=True); os.abort()",
+    "c_silent": "pass",
+    "d_early": "print('ok 1 - first'); raise SystemExit(0)",
+    "e_slow": "import time; print('ok 1 - quick', flush=True); time.sleep(100)",
+    "f_world": "import os, tap; t = tap.Tap(); t.case('world', [e for e in (os.environ['QUIRE_BUILD'] != '/',\n"
+               " os.environ['QUIRE_EMULATED'] != 'yes', os.environ['QUIRE_QUICK'] != 'no') if e]); t.end()",
+}
+SCRIPT_RESULTS = {
+    ("passed", "a loss", ""), ("skipped", "graphs", "too old"), ("failed", "a peak", ""),
+    ("passed", "before", ""), ("failed", "b_crash", "signal 6 ended it"), ("failed", "c_silent", "it printed no plan"),
+    ("passed", "first", ""), ("failed", "d_early", "it printed no plan"),
+    ("passed", "quick", ""), ("skipped", "e_slow, the rest", "no time was left"), ("passed", "world", ""),
+}
+FRAMEWORKS = """set -u
+out=$1 logs=$1/logs programs=/ emulated=yes quick=no part=frameworks deadline=8
+device=none driver=none builder=none
+. tests/gpu/results.sh
+. tests/gpu/parts.sh
+frameworks_in "$2"
+"""
+
+
+def script_problems(folder):
+    """What is recorded of the scripts of frameworks, and their figures."""
+    (folder / "logs").mkdir()
+    (folder / "scripts").mkdir()
+    for name, text in SCRIPTS.items():
+        (folder / "scripts" / f"{name}.py").write_text(text)
+    done = subprocess.run(["bash", "-c", FRAMEWORKS, "bash", folder, folder / "scripts"], cwd=ROOT, text=True,
+                          capture_output=True, check=False)
+    found = {(kind, name, reason) for kind, _, name, reason in results_of(folder)}
+    if found != SCRIPT_RESULTS:
+        yield f"{sorted(found ^ SCRIPT_RESULTS)} {done.stderr[-500:]}"
+    figures = (folder / "frameworks.md").read_text()
+    if figures.count("```") != 2 or "a_whole:\n\n```\n12 ms beside 15 ms\n```" not in figures:
+        yield figures
+
+
 TORCH = """
 from types import SimpleNamespace
 __version__ = "of the test"
@@ -287,6 +329,7 @@ def main():
         tap.case("a machine with a C compiler alone", bare_problems(inside("bare")))
         tap.case("no failure ends another item", failure_problems(inside("failure")))
         tap.case("a run that is ended keeps its results", cut_problems(inside("cut")))
+        tap.case("scripts of frameworks", script_problems(inside("scripts")))
         tap.case("no driver", absence_problems(inside("absence")))
         tap.case("the part of PyTorch", torch_problems(inside("torch")))
     tap.end()

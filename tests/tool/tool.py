@@ -1098,9 +1098,9 @@ def case_tune_known():
         f"alloc,{i},128,,0,0,\n" for i in range(1, 16385)))
     yield from recommends(small, ".fit.algorithm = QUIRE_FIT_FIRST", fit="first", page_size=0,
                           peak_reserved_bytes=2 * MIB)
-    # 128 blocks of 4 MiB, one of which is freed and allocated 20,000 times: nothing beats 1.000
+    # 128 blocks of 4 MiB, one of which is freed and allocated 2,000 times: nothing beats 1.00 by 0.01
     rows = [f"alloc,{i},{4 * MIB},,0,0,\n" for i in range(1, 129)]
-    rows += ["free,128,,,0,0,\n", f"alloc,128,{4 * MIB},,0,0,\n"] * 20000
+    rows += ["free,128,,,0,0,\n", f"alloc,128,{4 * MIB},,0,0,\n"] * 2000
     churn = write("churn.csv", HEADER + "".join(rows))
     yield from recommends(churn, "options = {0};", fit="segregated", page_size=0,
                           options_set=0, peak_reserved_bytes=512 * MIB)
@@ -1149,7 +1149,7 @@ def case_tune_determinism():
 def case_tune_refused():
     """If every candidate has failures, the output is a table without a recommendation."""
     path = write("tuned-small.json", heap(size=256 * MIB, flags=["DEVICE_LOCAL"]))
-    trace = SMALL.parent / "transformer-training.csv"
+    trace = write("tuned-large.csv", HEADER + "".join(f"alloc,{i},{100 * MIB},,0,0,\n" for i in range(1, 4)))
     args = ["tune", trace, "--profile", path, "--fit", "segregated"]
     done = run(*args, "--json")
     value = parse(done)
@@ -1243,14 +1243,16 @@ def case_bench_threads():
 
 def case_bench_churn():
     for fit in FITS:
+        value, problems = parsed(run("bench", "fill-tex", "--json", "--fit", fit),
+                                 {"failures_per_1000_at_90": REAL, "failures_per_1000_at_95": REAL})
+        yield from problems
+        if fit == "first" and "QUIRE_SANITIZED" in os.environ:
+            continue  # the next one takes seconds under sanitizers
         value, problems = parsed(run("bench", "ramp-pow2", "--json", "--fit", fit),
                                  {"workload": TEXT, "fit": TEXT, "utilisation": REAL})
         yield from problems
         if not 0.5 < value["utilisation"] <= 1 or value["fit"] != fit:
             yield f"{value}"
-    value, problems = parsed(run("bench", "fill-tex", "--json"),
-                             {"failures_per_1000_at_90": REAL, "failures_per_1000_at_95": REAL})
-    yield from problems
     yield from succeeds(run("bench", "fill-tex"))
 
 
