@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -70,6 +71,14 @@ static void exhausted_memory()
     CHECK(text.find("CUDA out of memory. ") == 0);
     CHECK(has(text, "quire_torch_alloc"));
     CHECK(!quire_torch_pool_alloc(huge, 0, nullptr));
+    for (int bits = 40; bits < 63; bits++) {
+        const ssize_t size = ssize_t(1) << bits;
+        text = thrown<std::runtime_error>([=] { quire_torch_alloc(size, 0, nullptr); });
+        CHECK(text.find("CUDA out of memory. ") == 0);
+    }
+    const ssize_t all = std::numeric_limits<ssize_t>::max();
+    text = thrown<std::runtime_error>([=] { quire_torch_alloc(all, 0, nullptr); });
+    CHECK(text.find("CUDA out of memory. ") == 0);
 }
 
 static void memory_comes_and_goes()

@@ -44,7 +44,7 @@ static quire_result allocate_once(torch_device *d, uint64_t size, void *native, 
 static bool is_exhausted(quire_result result)
 {
     return result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_OVER_BUDGET ||
-           result == QUIRE_ERROR_TOO_MANY_PAGES;
+           result == QUIRE_ERROR_TOO_MANY_PAGES || result == QUIRE_ERROR_OUT_OF_RANGE;
 }
 
 static void record(const torch_device *d, torch_action action, uint64_t address, uint64_t size,

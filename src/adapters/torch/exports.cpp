@@ -31,7 +31,7 @@ using filter_type = std::function<bool(stream_type)>;
 bool is_exhausted(quire_result result)
 {
     return result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_OVER_BUDGET ||
-           result == QUIRE_ERROR_TOO_MANY_PAGES;
+           result == QUIRE_ERROR_TOO_MANY_PAGES || result == QUIRE_ERROR_OUT_OF_RANGE;
 }
 
 /* torch makes a RuntimeError of std::exception. Programs look for the first words of the sentence to
