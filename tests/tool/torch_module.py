@@ -1,0 +1,177 @@
+"""quire_torch.py and libquire_torch.so on the emulated driver. A module stands in for PyTorch, as PyTorch itself
+needs a GPU: it loads the functions that it is given by ctypes, and calls them as PyTorch does.
+
+usage: torch_module.py SOURCE_ROOT LIBRARY DRIVER_FOLDER
+"""
+
+import ctypes
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+
+from tap import Tap
+
+STAND_IN = """
+import ctypes, sys, types
+current = None
+
+class Inner:
+    def __init__(self, allocate, free):
+        self.allocate, self.free, self.hooks = allocate, free, {}
+    def __getattr__(self, name):
+        if not name.startswith("set_"):
+            raise AttributeError(name)
+        return lambda address: self.hooks.__setitem__(name, address)
+
+class CUDAPluggableAllocator:
+    def __init__(self, path, allocate, free):
+        library = ctypes.CDLL(path)
+        malloc = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)
+        release = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)
+        self.inner = Inner(malloc((allocate, library)), release((free, library)))
+        self.names = allocate, free
+    def allocator(self):
+        return self.inner
+
+def change_current_allocator(allocator):
+    global current
+    if current:
+        raise RuntimeError("swapped twice")
+    current = allocator
+
+class MemPool:
+    def __init__(self, allocator, **options):
+        self.allocator, self.options = allocator, options
+
+cuda = types.SimpleNamespace(MemPool=MemPool, memory=types.SimpleNamespace(
+    CUDAPluggableAllocator=CUDAPluggableAllocator, change_current_allocator=change_current_allocator))
+"""
+
+HOOKS = {"set_init_fn", "set_reset_fn", "set_memory_fraction_fn", "set_base_alloc_fn", "set_record_stream_fn",
+         "set_begin_allocate_to_pool", "set_end_allocate_to_pool_fn", "set_release_pool"}
+
+
+def as_allocator(folder):
+    import quire_torch
+    import torch
+
+    quire_torch.use()
+    quire_torch.use()
+    inner = torch.current.inner
+    if torch.current.names != ("quire_torch_alloc", "quire_torch_free") or set(inner.hooks) != HOOKS:
+        yield f"{torch.current.names} {inner.hooks}"
+    if not all(inner.hooks.values()):
+        yield f"addresses: {inner.hooks}"
+    if quire_torch.statistics()["devices"]:
+        yield "a device is open before the first allocation"
+    quire_torch.record(10)
+    kept, freed = inner.allocate(1000, 0, None), inner.allocate(3 << 20, 0, None)
+    inner.free(freed, 3 << 20, 0, None)
+    found = quire_torch.device_statistics(0)
+    memory = found["memory"]
+    if memory["requested_bytes"] - memory["waiting_bytes"] != 1000 or memory["peak_requested_bytes"] != 1000 + (3 << 20):
+        yield str(found)
+    quire_torch.reset_peaks(0)
+    ctypes.CFUNCTYPE(None)(inner.hooks["set_reset_fn"])()
+    if quire_torch.device_statistics(0)["memory"]["waiting_bytes"]:
+        yield "reset leaves ranges waiting"
+    yield from snapshot_problems(quire_torch, folder, kept)
+    inner.free(kept, 1000, 0, None)
+
+
+def snapshot_problems(quire_torch, folder, kept):
+    quire_torch.dump_snapshot(folder / "snapshot.pickle")
+    data = (folder / "snapshot.pickle").read_bytes()
+    taken = pickle.loads(data)
+    if data[:2] != b"\x80\x04":
+        yield "the pickle has another protocol than 4, which the viewer reads"
+    blocks = [block for segment in taken["segments"] for block in segment["blocks"]]
+    live = [block for block in blocks if block["state"] == "active_allocated"]
+    if [(block["address"], block["requested_size"]) for block in live] != [(kept, 1000)]:
+        yield str(taken)
+    for segment in taken["segments"]:
+        end = segment["address"]
+        for block in segment["blocks"]:
+            if block["address"] != end or block["frames"] != []:
+                yield str(block)
+            end += block["size"]
+        if end != segment["address"] + segment["total_size"] or segment["segment_pool_id"] != (0, 0):
+            yield str(segment)
+    actions = [entry["action"] for entry in taken["device_traces"][0]]
+    if actions != ["alloc", "alloc", "free_requested", "free_completed"]:
+        yield str(actions)
+
+
+def misuse(_):
+    import quire_torch
+
+    quire_torch.use()
+
+    def refused(kind, part, call, *arguments):
+        try:
+            call(*arguments)
+        except kind as error:
+            return [] if part in str(error) else [str(error)]
+        return [f"{call} refuses nothing"]
+
+    yield from refused(RuntimeError, "without use", quire_torch.mem_pool)
+    yield from refused(ValueError, "-1 entries", quire_torch.record, -1)
+    yield from refused(RuntimeError, "history", quire_torch.record, 2**64 - 1)
+    yield from refused(RuntimeError, "device 99", quire_torch.reset_peaks, 99)
+    yield from refused(LookupError, "device 5", quire_torch.device_statistics, 5)
+
+
+def as_pool(_):
+    """In a process of its own: a process has one allocator."""
+    import quire_torch
+
+    pool = quire_torch.mem_pool(no_split=True)
+    pointer = pool.allocator.allocate(20 << 20, 0, None)
+    if not pointer or pool.options != {"no_split": True}:
+        yield f"{pointer} {pool.options}"
+    if pool.allocator.allocate(1 << 45, 0, None):
+        yield "exhausted memory gives a pointer"
+    pool.allocator.free(pointer, 20 << 20, 0, None)
+
+
+def run_inside(name, folder):
+    for problem in globals()[name](pathlib.Path(folder)):
+        print(problem)
+
+
+def sanitizer_of(library):
+    """The runtime of an address sanitizer, which must be loaded before the library."""
+    listed = subprocess.run(["ldd", library], text=True, capture_output=True, check=True).stdout
+    return [word for line in listed.splitlines() if "libasan" in line for word in line.split() if word[0] == "/"]
+
+
+def main():
+    root, library, driver = map(pathlib.Path, sys.argv[1:4])
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "torch.py").write_text(STAND_IN)
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, (folder, root / "src/adapters/torch", root / "tests/static"))),
+            "LD_LIBRARY_PATH": str(driver),
+            "LD_PRELOAD": " ".join(sanitizer_of(library)),
+            "QUIRE_TORCH_LIBRARY": str(library),
+        }
+        program = "import runpy, sys; runpy.run_path(sys.argv[1])['run_inside'](*sys.argv[2:])"
+        for case, function in (("as PyTorch's allocator", "as_allocator"), ("misuse", "misuse"),
+                               ("as the allocator of a pool", "as_pool")):
+            done = subprocess.run([sys.executable, "-c", program, __file__, function, str(folder)], text=True,
+                                  capture_output=True, check=False, env=environment)
+            problems = done.stdout.splitlines()
+            if done.returncode:
+                problems += done.stderr.splitlines()[-8:] or [f"status {done.returncode}"]
+            tap.case(case, problems)
+    tap.end()
+
+
+if __name__ == "__main__":
+    main()
