@@ -160,7 +160,7 @@ class Owner:
             pass  # work of a stream is not done, or another thread was faster: the process keeps the object
 
 
-def owned(public: object, owner: Owner) -> "weakref.finalize[Any, Any]":
+def owned(public: object, owner: Owner) -> Any:
     """Destroy the native object when the public one is garbage, or when the interpreter ends."""
     return weakref.finalize(public, owner.abandon)
 

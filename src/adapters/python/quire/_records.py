@@ -3,7 +3,7 @@
 import ctypes
 import dataclasses
 import enum
-from typing import Any, Type, TypeVar
+from typing import Any, Type, TypeVar, cast
 
 from ._arguments import number
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 def read(kind: Type[T], struct: ctypes.Structure) -> T:
     """Return a dataclass with the fields of a structure that have its names."""
     values = {}
-    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+    for field in dataclasses.fields(cast(Any, kind)):
         value = getattr(struct, field.name)
         convert = field.metadata.get("convert")
         values[field.name] = convert(value) if convert else value
@@ -27,8 +27,8 @@ def converted(convert: Any) -> Any:
 
 def write(struct: ctypes.Structure, record: object, skip: str = "") -> None:
     """Set the fields of a structure to those of a dataclass, without the field `skip`. Integers that do not fit are errors."""
-    kinds = dict(struct._fields_)  # type: ignore[arg-type, misc]
-    for field in dataclasses.fields(record):  # type: ignore[arg-type]
+    kinds = dict(cast(Any, struct)._fields_)
+    for field in dataclasses.fields(cast(Any, record)):
         if field.name == skip:
             continue
         value, kind = getattr(record, field.name), kinds[field.name]

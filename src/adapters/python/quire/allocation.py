@@ -34,7 +34,7 @@ class Record:
     __slots__ = ("owner", "id", "stream", "exports", "is_abandoned")
 
     def __init__(self, owner: "MemoryOwner", handle: structs.quire_allocation, stream: Optional[_owner.Owner]) -> None:
-        self.owner = owner
+        self.owner: "MemoryOwner" = owner
         self.id = handle
         self.stream = stream  # that it was allocated on
         self.exports = 0
@@ -106,7 +106,7 @@ class Export:
         self.keep = allocation
         self._end = weakref.finalize(self, record.end_export, host is not None)
         self._end.atexit = False  # arrays of the program may outlive the finalizers
-        self.pointer = host.value if host is not None else allocation.info.address
+        self.pointer: int = (host.value if host is not None else allocation.info.address) or 0
 
     def end(self) -> None:
         """End the view; a second call does nothing."""
@@ -139,7 +139,7 @@ class Allocation:
         self._memory = memory
         self._size = size
         self._stream = stream
-        self._record = Record(memory._owner, handle, stream._owner if stream else None)
+        self._record: Record = Record(memory._owner, handle, stream._owner if stream else None)
         self._end = weakref.finalize(self, self._record.abandon)
 
     # ---- what it is -------------------------------------------------------------------------------------

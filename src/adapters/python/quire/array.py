@@ -1,7 +1,7 @@
 """Typed arrays on the bytes of an allocation, which other libraries use without a copy."""
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence, Tuple, Union, cast
 
 from . import dlpack
 from ._arguments import number
@@ -74,7 +74,7 @@ class Array:
         if self.readonly:
             view = view.toreadonly()
         if self.nbytes:
-            return view.cast(self.dtype.format, self.shape)  # type: ignore[call-overload, no-any-return]
+            view = cast(Any, view).cast(self.dtype.format, self.shape)
         return view
 
     def __buffer__(self, flags: int) -> memoryview:

@@ -159,14 +159,14 @@ class CorruptedError(QuireError):
     result = Result.CORRUPTED
 
 
-def _leaves(parent: Type[QuireError]) -> Dict[Result, Type[QuireError]]:
-    found = {} if parent.result == Result.SUCCESS else {parent.result: parent}
+def _leaves(parent: Type[QuireError]) -> Dict[int, Type[QuireError]]:
+    found: Dict[int, Type[QuireError]] = {} if parent.result == Result.SUCCESS else {parent.result: parent}
     for child in parent.__subclasses__():
         found.update(_leaves(child))
     return found
 
 
-CLASSES: Dict[Result, Type[QuireError]] = _leaves(QuireError)
+CLASSES: Dict[int, Type[QuireError]] = _leaves(QuireError)
 
 
 def from_result(result: int) -> QuireError:
@@ -176,7 +176,8 @@ def from_result(result: int) -> QuireError:
         sentence, native = lib.quire_last_error(), lib.quire_last_native_code()
     else:  # another call of this thread has failed since, as in a finalizer
         sentence, native = lib.quire_result_sentence(result), 0
-    error = CLASSES.get(result, QuireError)(sentence.decode("utf-8", "replace"))  # type: ignore[call-overload]
+    kind = CLASSES.get(result, QuireError)
+    error = kind(sentence.decode("utf-8", "replace"))
     error.native_code = int(native)
     return error
 

@@ -3,7 +3,7 @@
 import ctypes
 import json
 import time
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple, Type, TypeVar
 
 from . import _backend_structs as backend
 from . import _owner, dlpack
@@ -20,6 +20,8 @@ from .stream import Stream
 if TYPE_CHECKING:
     from .device import Device
     from .trace import Recorder
+
+T = TypeVar("T", bound=Allocation)
 
 _PINNED_KINDS = (CudaPageKind.PINNED, CudaPageKind.COMBINED, CudaPageKind.HOST_NUMA, CudaPageKind.HOST)
 
@@ -67,11 +69,11 @@ class Memory:
         self._device = device
         info = structs.quire_memory_info()
         # no other object knows the memory yet
-        self._owner = MemoryOwner("memory", pointer, device._owner)
+        self._owner: MemoryOwner = MemoryOwner("memory", pointer, device._owner)
         self._owner.keep.extend(keep)
         self._end = _owner.owned(self, self._owner)
         self._owner.call(lib.quire_memory_get_info, ctypes.byref(info))
-        self._name = info.name.decode("utf-8", "replace")
+        self._name: str = info.name.decode("utf-8", "replace")
         self._owner.what = f'memory "{self._name}"'
         self._kind, self._flags = info.kind, MemoryFlags(info.flags)
         self._is_mappable = bool(info.mappable)
@@ -205,8 +207,8 @@ class Memory:
             options.stream = pointer
             self._owner.call(function, ctypes.byref(options), ctypes.byref(handle))
 
-    def _made(self, kind: Any, options: Any, handle: structs.quire_allocation, name: Optional[str],
-              stream: Optional[Stream]) -> Any:
+    def _made(self, kind: Type[T], options: Any, handle: structs.quire_allocation, name: Optional[str],
+              stream: Optional[Stream]) -> T:
         made = kind(self, handle, options.size, stream)
         for recorder in self._owner.recorders:
             recorder._allocated(handle.id, options.size, options.alignment, name, stream)

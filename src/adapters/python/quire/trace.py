@@ -160,7 +160,8 @@ class Recorder:
 
     def text(self) -> str:
         """Return the trace so far. Frees of what was allocated before the recording are left out."""
-        lines, numbers = [_HEADER], {}
+        lines: List[str] = [_HEADER]
+        numbers: Dict[int, int] = {}
         for time_ns, op, handle, size, alignment, stream, label in sorted(list(self._events), key=lambda e: e[0]):
             if op == "alloc":
                 numbers[handle] = len(numbers) + 1
