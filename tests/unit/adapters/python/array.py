@@ -9,20 +9,7 @@ import unittest
 import quire
 from quire import dlpack
 
-from support import host_memory, needs_numpy, numpy
-
-CAPSULE_POINTER = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi))
-CAPSULE_RENAME = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_SetName", ctypes.pythonapi))
-USED = b"used_dltensor"
-
-
-def consume(capsule, name=b"dltensor", kind=dlpack._Managed):
-    """What a consumer does: take the tensor and rename the capsule. Returns the tensor."""
-    tensor = kind.from_address(CAPSULE_POINTER(capsule, name))
-    assert CAPSULE_RENAME(capsule, USED) == 0
-    return tensor
+from support import consume, host_memory, needs_numpy, numpy
 
 
 class Views(unittest.TestCase):

@@ -126,7 +126,9 @@ def main():
     env = {**os.environ, "QUIRE_LIBRARY": library, "QUIRE_SOURCE": root, "QUIRE_TEST_CC": compiler,
            "QUIRE_TEST_CUDA": "" if driver == "none" else driver, "PYTHONDONTWRITEBYTECODE": "1",
            "PYTHONPATH": os.pathsep.join([f"{root}/src/adapters/python", os.environ.get("PYTHONPATH", "")]),
-           "PYTHONFAULTHANDLER": "1"}
+           "PYTHONFAULTHANDLER": "1",
+           # streams of the tests live until the process ends, which the emulated driver would report
+           "QUIRE_FAKE_CUDA_FLAGS": "quiet"}
     if sanitizers != "none" and "QUIRE_PYTHON_SANITIZED" not in os.environ:
         sys.exit(sanitized(sys.argv[1:], sanitizers, compiler, env))
     os.environ.update(env)

@@ -1,11 +1,13 @@
 """What the tests share."""
 
+import ctypes
 import os
 import subprocess
 import sys
 import unittest
 
 import quire
+from quire import dlpack
 
 CUDA_DRIVER = os.environ.get("QUIRE_TEST_CUDA", "")
 SOURCE = os.environ["QUIRE_SOURCE"]
@@ -31,3 +33,17 @@ def run_python(code, **env):
                           env={**os.environ, **env})
     assert done.returncode == 0 and not done.stderr, f"{done.returncode}: {done.stdout} {done.stderr}"
     return done.stdout
+
+
+CAPSULE_POINTER = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi))
+CAPSULE_RENAME = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_SetName", ctypes.pythonapi))
+USED = b"used_dltensor"
+
+
+def consume(capsule, name=b"dltensor", kind=dlpack._Managed):
+    """What a consumer does: take the tensor and rename the capsule. Returns the tensor."""
+    tensor = kind.from_address(CAPSULE_POINTER(capsule, name))
+    assert CAPSULE_RENAME(capsule, USED) == 0
+    return tensor
