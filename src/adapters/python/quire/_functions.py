@@ -21,11 +21,9 @@ FUNCTIONS: Dict[str, Prototype] = {
     "quire_last_error": (c_char_p, []),
     "quire_last_result": (c_int, []),
     "quire_last_native_code": (c_int64, []),
-    "quire_memory_flag_name": (c_char_p, [c_uint32]),
 
     "quire_device_get_info": (c_int, [DEVICE, POINTER(structs.quire_device_info)]),
     "quire_device_choose_kind": (c_int, [DEVICE, POINTER(structs.quire_kind_request), POINTER(c_uint32)]),
-    "quire_device_choose_kind_for": (c_int, [DEVICE, POINTER(structs.quire_intent), POINTER(c_uint32)]),
     "quire_device_get_budget": (c_int, [DEVICE, c_uint32, POINTER(structs.quire_budget_info)]),
     "quire_device_set_heap_limit": (c_int, [DEVICE, c_uint32, c_uint64]),
     "quire_device_set_page_limit": (c_int, [DEVICE, c_uint64]),
@@ -58,7 +56,6 @@ FUNCTIONS: Dict[str, Prototype] = {
     "quire_invalidate": (c_int, [MEMORY, ID, c_uint64, c_uint64]),
     "quire_write": (c_int, [MEMORY, ID, c_uint64, POINTER_TO, c_uint64]),
     "quire_read": (c_int, [MEMORY, ID, c_uint64, POINTER_TO, c_uint64]),
-    "quire_memory_find": (c_int, [MEMORY, c_uint64, POINTER(ID)]),
 
     "quire_copy": (c_int, [POINTER(structs.quire_copy_options), POINTER(structs.quire_point)]),
     "quire_fill": (c_int, [MEMORY, ID, POINTER(structs.quire_fill_options), POINTER(structs.quire_point)]),
@@ -94,7 +91,6 @@ FUNCTIONS: Dict[str, Prototype] = {
     "quire_host_set_budget": (c_int, [DEVICE, c_uint32, c_uint64]),
     "quire_host_stream_create": (c_int, [DEVICE, POINTER(backend.quire_host_stream_options), OUT]),
     "quire_host_stream_run": (c_int, [STREAM, c_uint64, POINTER(c_uint64)]),
-    "quire_host_lose": (c_int, [DEVICE]),
 
     "quire_cuda_open": (c_int, [POINTER(backend.quire_cuda_options), OUT]),
     "quire_cuda_wrap": (c_int, [POINTER(backend.quire_cuda_wrap_options), OUT]),

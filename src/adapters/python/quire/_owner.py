@@ -141,6 +141,9 @@ class Owner:
     def _left(self) -> None:
         parent, self.parent = self.parent, None
         self.keep.clear()
+        for owner in list(self.touches):
+            if owner.is_abandoned:
+                owner.abandon()
         if parent is not None:
             with _lock:
                 parent.children.discard(self)

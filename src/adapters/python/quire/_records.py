@@ -26,7 +26,10 @@ def converted(convert: Any) -> Any:
 
 
 def write(struct: ctypes.Structure, record: object, skip: str = "") -> None:
-    """Set the fields of a structure to those of a dataclass, without the field `skip`. Integers that do not fit are errors."""
+    """Set the fields of a structure to those of a dataclass, without the field `skip`.
+
+    Raises InvalidArgumentError for an integer that does not fit.
+    """
     kinds = dict(cast(Any, struct)._fields_)
     for field in dataclasses.fields(cast(Any, record)):
         if field.name == skip:

@@ -2,7 +2,7 @@
 
 import ctypes
 import weakref
-from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Union
 
 from . import _owner
 from . import _structs as structs
@@ -45,11 +45,11 @@ class Record:
         recorded = self.owner.before_free()
         if after is not None and after.stream is not None:
             with after.stream._owner as pointer:
-                after.stream._owner.touches.add(self.owner)
+                self.owner.use_on(after.stream._owner)
                 self.owner.call(lib.quire_free_after, self.id, structs.quire_point(pointer, after.value))
         elif stream is not None:
             with stream as pointer:
-                stream.touches.add(self.owner)
+                self.owner.use_on(stream)
                 self.owner.call(lib.quire_free_on, self.id, pointer)
         else:
             self.owner.call(lib.quire_free, self.id)
@@ -139,6 +139,7 @@ class Allocation:
         self._memory = memory
         self._size = size
         self._stream = stream
+        self._recorded: List[Stream] = []  # which must not be destroyed before the allocation is freed
         self._record: Record = Record(memory._owner, handle, stream._owner if stream else None)
         self._end = weakref.finalize(self, self._record.abandon)
 
@@ -240,8 +241,8 @@ class Allocation:
     def fill(self, value: int = 0, offset: int = 0, size: int = 0, stream: Optional[Stream] = None) -> Point:
         """Set `size` bytes from `offset` on to a value; a size of 0: to the end of the requested bytes.
 
-        With a stream the fill runs in its order, and the point passes when it is done. Otherwise it is complete
-        on return, and the point has passed.
+        With a stream the fill runs in its order, the point passes when it is done, and a free waits for it.
+        Otherwise it is complete on return, and the point has passed.
         """
         options = structs.quire_fill_options(number("offset", offset), number("size", size), number("value", value, 8))
         if not options.size:
@@ -255,7 +256,7 @@ class Allocation:
                   stream: Optional[Stream] = None) -> Point:
         """Copy `size` bytes of another allocation, of any memory and device; None: as many as both have.
 
-        The order is that of :meth:`fill`. The point of a copy on a stream must pass before either is freed.
+        The order is that of :meth:`fill`. With a stream both are freed after the copy.
         """
         options = structs.quire_copy_options()
         options.to.offset, from_end = number("offset", offset), getattr(options, "from")
@@ -268,14 +269,21 @@ class Allocation:
 
             def copy(done: structs.quire_point) -> None:
                 check(lib.quire_copy(ctypes.byref(options), ctypes.byref(done)))
+            if stream is not None:
+                source._used_on(stream)
             return self._on_stream(stream, options, copy)
 
-    @staticmethod
-    def _on_stream(stream: Optional[Stream], options: Any, work: Any) -> Point:
+    def _used_on(self, stream: Stream) -> None:
+        """Let the free wait for work that is submitted to a stream, unless it follows in its order anyway."""
+        if stream is not self._stream:
+            self.record_use(stream)
+
+    def _on_stream(self, stream: Optional[Stream], options: Any, work: Any) -> Point:
         done = structs.quire_point()
         if stream is None:
             work(done)
             return Point(None, 0)
+        self._used_on(stream)
         with stream._owner as pointer:
             options.stream = pointer
             work(done)
@@ -337,8 +345,10 @@ class Allocation:
     def record_use(self, stream: Stream) -> None:
         """Record that work on a stream uses the allocation: its free then also waits for that work."""
         with stream._owner as pointer:
-            stream._owner.touches.add(self._record.owner)
+            self._record.owner.use_on(stream._owner)
             self._call(lib.quire_record_use, pointer)
+        if stream not in self._recorded:
+            self._recorded.append(stream)
 
     def free(self, stream: Optional[Stream] = None, after: Optional[Point] = None) -> None:
         """Free the allocation. Raises StaleHandleError if it was freed, BusyError while views use it.

@@ -39,8 +39,8 @@ class CudaInfo:
     uuid: bytes = converted(bytes)
 
 
-def open_cuda(device: Union[int, str, None] = None, *, kinds: Iterable[CudaPageKind] = (), library: Optional[str] = None,
-              chunk_size: int = 0, kept_bytes: int = 0, wait_before_release: bool = False, log: Log = None,
+def open_cuda(device: Union[int, str, None] = None, *, kinds: Iterable[CudaPageKind] = (),
+              library: Optional[str] = None, chunk_size: int = 0, kept_bytes: int = 0, wait_before_release: bool = False, log: Log = None,
               log_level: LogLevel = LogLevel.WARNING) -> Device:
     """Open a CUDA device on its primary context, which the CUDA runtime and other libraries share.
 
@@ -58,8 +58,8 @@ def open_cuda(device: Union[int, str, None] = None, *, kinds: Iterable[CudaPageK
     return Device(pointer.value or 0, keep)
 
 
-def wrap_context(context: int, *, kinds: Iterable[CudaPageKind] = (), library: Optional[str] = None, chunk_size: int = 0,
-                 kept_bytes: int = 0, wait_before_release: bool = False, log: Log = None,
+def wrap_context(context: int, *, kinds: Iterable[CudaPageKind] = (), library: Optional[str] = None,
+                 chunk_size: int = 0, kept_bytes: int = 0, wait_before_release: bool = False, log: Log = None,
                  log_level: LogLevel = LogLevel.WARNING) -> Device:
     """Open a device on a CUcontext of the caller, which must outlive it. The arguments are those of open_cuda."""
     options = backend.quire_cuda_wrap_options(number("context", context))

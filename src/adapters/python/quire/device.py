@@ -14,7 +14,7 @@ from ._records import read, write
 from .enums import HostBacking, HostHugePages, LogLevel, MemoryFlags
 from .errors import BusyError, InvalidArgumentError, check
 from .insight import Budget, DeviceInfo, DeviceStatistics, Heap, Kind, OutOfMemory, device_info
-from .memory import Memory
+from .memory import Memory, MemoryOwner
 from .options import FitOptions, PagePolicy
 from .stream import Stream
 
@@ -166,7 +166,7 @@ class Device:
                       upload: bool = False, exportable: bool = False, flags: MemoryFlags = MemoryFlags(0),
                       exact: bool = False, kind_mask: int = 0, fit: FitOptions = FitOptions(),
                       pages: PagePolicy = PagePolicy(), shards: int = 0, limit: int = 0, limit_percent: int = 0,
-                      contiguous: bool = False, address_space: int = 0, find_by_address: bool = False,
+                      contiguous: bool = False, address_space: int = 0,
                       map_on_demand: bool = False, within_budget: bool = False, priority: float = 0.0,
                       on_out_of_memory: Optional[Callable[[OutOfMemory], bool]] = None) -> Memory:
         """Create a memory without pages.
@@ -180,7 +180,7 @@ class Device:
         """
         options = structs.quire_memory_options(
             name=text("name", name), flags=number("flags", flags, 32), exact=exact, contiguous=contiguous,
-            find_by_address=find_by_address, map_on_demand=map_on_demand, within_budget=within_budget,
+            map_on_demand=map_on_demand, within_budget=within_budget,
             kind_mask=number("kind_mask", kind_mask, 32), shards=number("shards", shards, 32),
             limit=number("limit", limit), limit_percent=number("limit_percent", limit_percent, 32), priority=priority,
             address_space=number("address_space", address_space))
@@ -210,7 +210,7 @@ class Device:
         else:
             options = structs.quire_stream_options(text("name", name), capture)
             self._owner.call(lib.quire_stream_create, ctypes.byref(options), ctypes.byref(pointer))
-        return Stream(self, pointer.value or 0)
+        return Stream(self, pointer.value or 0, manual)
 
     # ---- the end ----------------------------------------------------------------------------------------
 
@@ -221,10 +221,12 @@ class Device:
     def destroy_all(self) -> None:
         """Destroy the memories and streams of the device, with everything in them, and the device.
 
-        Raises BusyError while a view, or an array of another library, uses bytes of a memory.
+        Raises BusyError as :meth:`Memory.destroy_all`.
         """
-        for owner in sorted(self._owner.children, key=lambda child: child.what == "stream"):
-            owner.close(force=True)
+        with _owner._lock:
+            children = list(self._owner.children)
+        for child in sorted(children, key=lambda child: not isinstance(child, MemoryOwner)):
+            child.close(force=True)
         self._owner.close()
 
     def __enter__(self) -> "Device":

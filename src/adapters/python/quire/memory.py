@@ -3,6 +3,7 @@
 import ctypes
 import json
 import time
+import weakref
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple, Type, TypeVar
 
 from . import _backend_structs as backend
@@ -13,7 +14,7 @@ from ._native import lib
 from ._records import read
 from .allocation import Allocation, Buffer
 from .enums import CudaPageKind, Fit, MemoryFlags, Usage
-from .errors import BusyError, NotHostVisibleError, StaleHandleError
+from .errors import BusyError, NotHostVisibleError, QuireError, StaleHandleError, check
 from .insight import NameUsage, PageInfo, Range, Statistics
 from .stream import Stream
 
@@ -23,17 +24,45 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=Allocation)
 
+_MAX_WAIT = 60 * 10**9  # nanoseconds for work of a stream before the end of a memory
+
 _PINNED_KINDS = (CudaPageKind.PINNED, CudaPageKind.COMBINED, CudaPageKind.HOST_NUMA, CudaPageKind.HOST)
 
 
 class MemoryOwner(_owner.Owner):
     """The owner of a memory, which also passes allocations and frees to recorders."""
 
-    __slots__ = ("recorders",)
+    __slots__ = ("recorders", "streams")
 
     def __init__(self, what: str, pointer: int, parent: _owner.Owner) -> None:
         self.recorders: "Tuple[Recorder, ...]" = ()
+        self.streams: "weakref.WeakSet[_owner.Owner]" = weakref.WeakSet()  # whose work has used the memory
         super().__init__(what, pointer, lib.quire_memory_destroy, parent, lib.quire_memory_destroy_all)
+
+    def use_on(self, stream: _owner.Owner) -> None:
+        """Note that work of a stream uses allocations of the memory."""
+        self.streams.add(stream)
+        stream.touches.add(self)
+
+    def close(self, force: bool = False) -> bool:
+        """Destroy the memory. With `force`, first wait for the work of streams that may use its bytes."""
+        if force and self.pointer is not None:
+            for stream in list(self.streams):
+                self._await(stream)
+        return super().close(force)
+
+    def _await(self, stream: _owner.Owner) -> None:
+        info, point = structs.quire_stream_info(), structs.quire_point()
+        try:
+            with stream as pointer:
+                check(lib.quire_stream_get_info(pointer, ctypes.byref(info)))
+                if not info.capture:  # which no device runs
+                    check(lib.quire_stream_mark(pointer, ctypes.byref(point)))
+                    check(lib.quire_point_await(ctypes.byref(point), _MAX_WAIT))
+        except BusyError:
+            raise BusyError(f"work of a stream that is not done uses the {self.what}") from None
+        except QuireError:
+            pass  # the stream was destroyed, its device is lost, or this is the child of a fork
 
     def before_free(self) -> int:
         """Return the time of a free: before the call, so that an allocation on the range comes later."""
@@ -203,7 +232,7 @@ class Memory:
             self._owner.call(function, ctypes.byref(options), ctypes.byref(handle))
             return
         with stream._owner as pointer:
-            stream._owner.touches.add(self._owner)
+            self._owner.use_on(stream._owner)
             options.stream = pointer
             self._owner.call(function, ctypes.byref(options), ctypes.byref(handle))
 
@@ -315,7 +344,8 @@ class Memory:
     def destroy_all(self) -> None:
         """Destroy the memory with everything in it; a second call does nothing.
 
-        Raises BusyError while a view, or an array of another library, uses its bytes.
+        Waits for the work of streams on its allocations. Raises BusyError while a view, or an array of another
+        library, uses its bytes, and if work is not done after a minute; at once for a manual stream.
         """
         self._owner.close(force=True)
 

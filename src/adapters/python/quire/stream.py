@@ -9,12 +9,22 @@ from . import _owner
 from . import _structs as structs
 from ._arguments import number
 from ._native import lib
+from .enums import Result
 from .errors import BusyError, StaleHandleError, check
 
 if TYPE_CHECKING:
     from .device import Device
 
 _SLICE = 0.05  # seconds between two looks at signals, such as that of Ctrl-C
+
+
+def _destroy_manual(handle: Any) -> int:
+    """Destroy a manual stream. The first attempt marks it for the frees that wait; running it lets them pass."""
+    result: int = lib.quire_stream_destroy(handle)
+    if result == Result.BUSY:
+        lib.quire_host_stream_run(handle._obj, (1 << 64) - 1, None)
+        result = lib.quire_stream_destroy(handle)
+    return result
 
 
 class Stream:
@@ -38,10 +48,11 @@ class Stream:
     Any thread may use a stream. Leaving a ``with`` block destroys it.
     """
 
-    def __init__(self, device: "Device", pointer: int, what: str = "stream") -> None:
+    def __init__(self, device: "Device", pointer: int, is_manual: bool = False) -> None:
         self._device = device
         self._wrapped: object = None  # the stream of another library
-        self._owner = _owner.Owner(what, pointer, lib.quire_stream_destroy, parent=device._owner)
+        self._owner = _owner.Owner("stream", pointer, _destroy_manual if is_manual else lib.quire_stream_destroy,
+                                    parent=device._owner)
         self._end = _owner.owned(self, self._owner)
 
     @property
@@ -98,7 +109,7 @@ class Stream:
     def destroy(self) -> None:
         """Destroy the stream; a second call does nothing.
 
-        A wrapped native stream stays with its owner. Raises BusyError if work is not done after a second, or if
+        A wrapped native stream stays with its owner. A manual stream runs its work first. Raises BusyError if work is not done after a second, or if
         live allocations have a recorded use of the stream.
         """
         self._owner.close()

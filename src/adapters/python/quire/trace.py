@@ -131,7 +131,6 @@ class Recorder:
 
     def __init__(self, memory: Memory, path: "Optional[Union[str, os.PathLike[str]]]" = None) -> None:
         self._memory, self._path = memory, path
-        # appending is atomic, so that the threads of the memory need no lock
         self._events: List[Tuple[int, str, int, int, int, int, str]] = []
         self._streams: Dict[_owner.Owner, int] = {}
 
@@ -148,7 +147,8 @@ class Recorder:
 
     def _stream(self, stream: Optional[_owner.Owner]) -> int:
         """The number of a stream in the trace, from 1; 0: none."""
-        return 0 if stream is None else self._streams.setdefault(stream, len(self._streams) + 1)
+        with _owner._lock:
+            return 0 if stream is None else self._streams.setdefault(stream, len(self._streams) + 1)
 
     def _allocated(self, handle: int, size: int, alignment: int, name: Optional[str], stream: Optional[Stream]) -> None:
         number_ = self._stream(stream._owner if stream else None)

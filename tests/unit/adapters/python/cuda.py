@@ -199,7 +199,8 @@ class Frameworks(unittest.TestCase):
 
     def test_pointers(self):
         from quire._pointers import Pointers
-        pointers, first, second = Pointers(self.memory), NativeStream(self.memory.device), NativeStream(self.memory.device)
+        pointers = Pointers(self.memory)
+        first, second = NativeStream(self.memory.device), NativeStream(self.memory.device)
         a = pointers.allocate(1000, first)
         self.assertEqual((pointers.count, a % 256), (1, 0))
         pointers.free(a)

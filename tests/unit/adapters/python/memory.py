@@ -1,5 +1,6 @@
 """Devices, memories, allocations, streams and what they report, on the host backend."""
 
+import gc
 import logging
 import os
 import tempfile
@@ -283,6 +284,58 @@ class Streams(unittest.TestCase):
         self.assertIn("destroyed", repr(stream))
         kept.free()
         self.assertEqual(self.memory.statistics.allocation_count, 0)
+
+    def test_frees_wait_for_work(self):
+        """What a stream fills or copies is not reused before, although nobody names the stream again."""
+        stream = self.device.create_stream(manual=True)
+        source, target = self.memory.buffer(4096, zero=True), self.memory.buffer(4096)
+        source.fill(5, stream=stream)
+        target.copy_from(source, stream=stream)
+        source.free()
+        del target
+        self.assertEqual(self.memory.statistics.deferred_count, 2)
+        self.memory.collect()
+        stream.run()
+        self.memory.collect()
+        self.assertEqual(self.memory.statistics.deferred_count, 0)
+
+    def test_memory_ends_with_work(self):
+        """No memory is destroyed under the work of a stream."""
+        stream = self.device.create_stream(manual=True)
+        kept = self.memory.buffer(64)
+        kept.fill(1, stream=stream)
+        for end in (self.memory.destroy_all, self.device.destroy_all):
+            with self.assertRaisesRegex(quire.BusyError, "work of a stream"):
+                end()
+        owner, device = self.memory._owner, self.device._owner
+        self.memory = self.device = kept = end = None
+        gc.collect()
+        self.assertIsNotNone(owner.pointer)  # garbage, but the stream still works on it
+        stream.run()
+        stream = None
+        gc.collect()
+        self.assertEqual((owner.pointer, device.pointer), (None, None))
+
+    def test_device_ends_with_work(self):
+        with quire.open_host() as device:
+            memory, stream = device.create_memory(host_read=True), device.create_stream()
+            kept = memory.buffer(1 << 20, stream=stream)
+            kept.fill(1, stream=stream)
+            memory.buffer(1 << 20).fill(2, stream=stream)
+        for gone in (device, memory, stream):
+            self.assertIsNone(gone._owner.pointer)
+
+    def test_recorded_stream_lives(self):
+        """A stream that a live allocation was used on does not end as garbage before it."""
+        a = self.memory.buffer(64)
+        a.record_use(self.device.create_stream())
+        a.record_use(a._recorded[0])
+        gc.collect()
+        a.free()
+        device = self.device._owner
+        self.memory = self.device = a = None
+        gc.collect()
+        self.assertIsNone(device.pointer)
 
     def test_capture(self):
         stream = self.device.create_stream("graph", capture=True)
