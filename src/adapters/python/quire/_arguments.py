@@ -8,6 +8,8 @@ from .errors import InvalidArgumentError
 
 def number(name: str, value: object, bits: int = 64) -> int:
     """Return an unsigned number that fits `bits` bits. Raise TypeError for what is no integer."""
+    if type(value) is int and 0 <= value < 1 << bits:
+        return value
     if isinstance(value, bool):
         raise TypeError(f"{name} must be an integer, not bool")
     try:

@@ -31,7 +31,7 @@ def _bytes_of(data: Any) -> Any:
 class Record:
     """The handle of an allocation, shared by the public object, its finalizer and the views on its bytes."""
 
-    __slots__ = ("owner", "id", "stream", "exports", "is_abandoned")
+    __slots__ = ("owner", "id", "stream", "exports", "is_abandoned", "is_freed")
 
     def __init__(self, owner: "MemoryOwner", handle: structs.quire_allocation, stream: Optional[_owner.Owner]) -> None:
         self.owner: "MemoryOwner" = owner
@@ -39,6 +39,7 @@ class Record:
         self.stream = stream  # that it was allocated on
         self.exports = 0
         self.is_abandoned = False
+        self.is_freed = False
 
     def free(self, after: Optional[Point] = None, stream: Optional[_owner.Owner] = None) -> None:
         """Free the allocation: after a point, in the order of a stream, or at once."""
@@ -53,13 +54,14 @@ class Record:
                 self.owner.call(lib.quire_free_on, self.id, pointer)
         else:
             self.owner.call(lib.quire_free, self.id)
+        self.is_freed = True
         self.owner.record_free(self.id.id, recorded, stream)
 
     def abandon(self) -> None:
         """Free the allocation now, or with its last view. Never raises."""
         with _owner._lock:
             self.is_abandoned = True
-            if self.exports:
+            if self.exports or self.is_freed:
                 return
         # a destroyed stream has no work left
         stream = self.stream if self.stream is not None and self.stream.pointer is not None else None
@@ -141,7 +143,12 @@ class Allocation:
         self._stream = stream
         self._recorded: List[Stream] = []  # which must not be destroyed before the allocation is freed
         self._record: Record = Record(memory._owner, handle, stream._owner if stream else None)
-        self._end = weakref.finalize(self, self._record.abandon)
+
+    def __del__(self) -> None:
+        record = getattr(self, "_record", None)  # None: the allocation failed
+        # a memory that was destroyed has no allocations; at the exit memories end first
+        if record is not None and not record.is_freed and record.owner.pointer is not None:
+            record.abandon()
 
     # ---- what it is -------------------------------------------------------------------------------------
 
@@ -366,7 +373,6 @@ class Allocation:
             if not self._record.exports:
                 raise
             raise BusyError(f"{error}; {self._record.exports} views or arrays use its bytes") from None
-        self._end.detach()
 
     def __enter__(self) -> "Allocation":
         return self

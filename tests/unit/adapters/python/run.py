@@ -11,6 +11,7 @@ import importlib.util
 import os
 import pathlib
 import pkgutil
+import re
 import subprocess
 import sys
 import time
@@ -93,6 +94,13 @@ def load(name):
     return module
 
 
+def page_test(path):
+    """The examples of a page, in the order of the page; the end of a block is the end of an output."""
+    text = re.sub(r"^```.*$", "", path.read_text(encoding="utf-8"), flags=re.M)
+    example = doctest.DocTestParser().get_doctest(text, {}, path.name, str(path), 0)
+    return doctest.DocTestCase(example, optionflags=OPTIONS)
+
+
 def tests(root, words):
     """The tests of every file, and the examples."""
     loader, suite = unittest.TestLoader(), unittest.TestSuite()
@@ -107,9 +115,7 @@ def tests(root, words):
             suite.addTest(doctest.DocTestSuite(importlib.import_module(module), optionflags=OPTIONS))
         except ValueError:
             pass  # without docstrings
-    page = root / "docs/adapters/python.md"
-    if page.exists():
-        suite.addTest(doctest.DocFileSuite(str(page), module_relative=False, optionflags=OPTIONS))
+    suite.addTest(page_test(root / "docs/adapters/python.md"))
     return [test for test in flat(suite) if not words or words[0] in test.id()]
 
 
