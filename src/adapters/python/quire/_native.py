@@ -19,12 +19,13 @@ SONAME = "libquire.so.0"
 
 
 def _installed() -> str:
-    """The path that the build wrote down, or "" in a source folder and after a move."""
+    """The path that the build wrote down, or "" in a source folder."""
     try:
         path = importlib.import_module(__package__ + "._installed").LIBRARY
     except ImportError:
         return ""
-    return str(path) if os.path.exists(path) else ""
+    path = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), path))
+    return path if os.path.exists(path) else ""
 
 
 def library_name() -> str:
