@@ -1,0 +1,43 @@
+"""Conversion between the structures of C and the dataclasses of the package, field by field."""
+
+import ctypes
+import dataclasses
+import enum
+from typing import Any, Type, TypeVar, cast
+
+from ._arguments import number
+
+T = TypeVar("T")
+
+
+def read(kind: Type[T], struct: ctypes.Structure) -> T:
+    """Return a dataclass with the fields of a structure that have its names."""
+    values = {}
+    for field in dataclasses.fields(cast(Any, kind)):
+        value = getattr(struct, field.name)
+        convert = field.metadata.get("convert")
+        values[field.name] = convert(value) if convert else value
+    return kind(**values)
+
+
+def converted(convert: Any) -> Any:
+    """A field of a dataclass that `read` converts."""
+    return dataclasses.field(metadata={"convert": convert})
+
+
+def write(struct: ctypes.Structure, record: object, skip: str = "") -> None:
+    """Set the fields of a structure to those of a dataclass, without the field `skip`.
+
+    Raises InvalidArgumentError for an integer that does not fit.
+    """
+    kinds = dict(cast(Any, struct)._fields_)
+    for field in dataclasses.fields(cast(Any, record)):
+        if field.name == skip:
+            continue
+        value, kind = getattr(record, field.name), kinds[field.name]
+        if isinstance(value, (bool, float)) and kind in (ctypes.c_bool, ctypes.c_float):
+            setattr(struct, field.name, value)
+        elif isinstance(value, enum.IntEnum) or kind is ctypes.c_int:
+            setattr(struct, field.name, number(field.name, value, 31))
+        else:
+            setattr(struct, field.name, number(field.name, value, 8 * ctypes.sizeof(kind)))

@@ -1,0 +1,136 @@
+"""Devices of the CUDA backend, and streams of other libraries.
+
+Neither building nor using this needs the CUDA Toolkit; the driver's library is opened at run time.
+"""
+
+import ctypes
+import dataclasses
+from typing import Any, Iterable, Optional, Union
+
+from . import _backend_structs as backend
+from ._arguments import number, text
+from ._native import lib
+from ._records import converted, read
+from .device import Device, Log, device_options
+from .enums import CudaPageKind, LogLevel
+from .errors import InvalidArgumentError, UnsupportedError, check
+from .stream import Stream
+
+
+@dataclasses.dataclass(frozen=True)
+class CudaInfo:
+    """Properties of a CUDA device; see ``quire_cuda_info`` in ``quire/cuda.h``."""
+
+    context: int  #: CUcontext
+    ordinal: int
+    driver_version: int  #: 1000 * major + 10 * minor
+    is_primary: bool
+    has_virtual_memory: bool
+    has_fd: bool
+    has_dma_buf: bool
+    has_rdma: bool
+    has_compression: bool
+    has_multicast: bool
+    has_host_numa: bool
+    has_host: bool
+    has_pools: bool
+    numa_node: int
+    kept_bytes: int
+    uuid: bytes = converted(bytes)
+
+
+def open_cuda(device: Union[int, str, None] = None, *, kinds: Iterable[CudaPageKind] = (),
+              library: Optional[str] = None, chunk_size: int = 0, kept_bytes: int = 0, wait_before_release: bool = False, log: Log = None,
+              log_level: LogLevel = LogLevel.WARNING) -> Device:
+    """Open a CUDA device on its primary context, which the CUDA runtime and other libraries share.
+
+    `device` is its ordinal, or a part of its name; None: the variable QUIRE_CUDA_DEVICE, or device 0. `kinds` are
+    the page kinds that get a memory kind; none: device, pinned, combined and host NUMA as available. `library` is
+    the driver; None: libcuda.so.1. The other arguments are fields of ``quire_cuda_settings``.
+
+    Raises UnsupportedError without a driver or device.
+    """
+    options = backend.quire_cuda_options()
+    options.device = text("device", str(device) if isinstance(device, int) else device)
+    keep = _settings(options, kinds, library, chunk_size, kept_bytes, wait_before_release, log, log_level)
+    pointer = ctypes.c_void_p()
+    check(lib.quire_cuda_open(ctypes.byref(options), ctypes.byref(pointer)))
+    return Device(pointer.value or 0, keep)
+
+
+def wrap_context(context: int, *, kinds: Iterable[CudaPageKind] = (), library: Optional[str] = None,
+                 chunk_size: int = 0, kept_bytes: int = 0, wait_before_release: bool = False, log: Log = None,
+                 log_level: LogLevel = LogLevel.WARNING) -> Device:
+    """Open a device on a CUcontext of the caller, which must outlive it. The arguments are those of open_cuda."""
+    options = backend.quire_cuda_wrap_options(number("context", context))
+    keep = _settings(options, kinds, library, chunk_size, kept_bytes, wait_before_release, log, log_level)
+    pointer = ctypes.c_void_p()
+    check(lib.quire_cuda_wrap(ctypes.byref(options), ctypes.byref(pointer)))
+    return Device(pointer.value or 0, keep)
+
+
+def _settings(options: Any, kinds: Iterable[CudaPageKind], library: Optional[str], chunk_size: int, kept_bytes: int,
+              wait_before_release: bool, log: Log, log_level: LogLevel) -> Any:
+    options.library = text("library", library)
+    for kind in kinds:
+        options.settings.kinds |= 1 << CudaPageKind(kind)
+    options.settings.chunk_size = number("chunk_size", chunk_size)
+    options.settings.kept_bytes = number("kept_bytes", kept_bytes)
+    options.settings.wait_before_release = wait_before_release
+    return device_options(options.settings.device, log, log_level)
+
+
+def cuda_info(device: Device) -> CudaInfo:
+    """Return the properties of a CUDA device. Raises InvalidArgumentError for a device of another backend."""
+    info = backend.quire_cuda_info()
+    device._owner.call(lib.quire_cuda_get_info, ctypes.byref(info))
+    return read(CudaInfo, info)
+
+
+def find_kind(device: Device, page_kind: CudaPageKind, node: int = -1) -> int:
+    """Return the memory kind of a page kind, for ``kind_mask=1 << kind``. Raises UnsupportedError without one."""
+    kind = ctypes.c_uint32()
+    device._owner.call(lib.quire_cuda_find_kind, CudaPageKind(page_kind), node, ctypes.byref(kind))
+    return kind.value
+
+
+def stream_handle(stream: Any) -> int:
+    """Return the CUstream of a stream of another library, as a number.
+
+    Takes a number, an object with the CUDA stream protocol (``__cuda_stream__``), and streams of CuPy (``ptr``),
+    PyTorch (``cuda_stream``) and Numba (``handle``). 0 and 1 are the legacy default stream, 2 is that of the thread.
+    """
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        version, handle = protocol() if callable(protocol) else protocol
+        if version != 0:
+            raise UnsupportedError(f"version {version} of the CUDA stream protocol is unknown")
+        return number("stream", int(handle))
+    for name in ("cuda_stream", "ptr", "handle"):
+        value = getattr(stream, name, None)
+        if value is not None:
+            return number("stream", int(getattr(value, "value", value) or 0))
+    if isinstance(stream, int):
+        return number("stream", stream)
+    raise TypeError(f"{type(stream).__name__} is no CUDA stream")
+
+
+def wrap_stream(device: Device, stream: Any, name: Optional[str] = None) -> Stream:
+    """Return a stream of quire for a CUDA stream of another library, which must outlive it.
+
+    `stream` is anything that :func:`stream_handle` takes.
+    """
+    pointer = ctypes.c_void_p()
+    device._owner.call(lib.quire_cuda_stream_wrap, stream_handle(stream), text("name", name), ctypes.byref(pointer))
+    wrapped = Stream(device, pointer.value or 0)
+    wrapped._wrapped = stream  # so that the other library's stream lives as long
+    return wrapped
+
+
+def native_stream(stream: Stream) -> int:
+    """Return the CUstream of a stream, as a number; 0 is the legacy default stream."""
+    if not isinstance(stream, Stream):
+        raise InvalidArgumentError(f"{type(stream).__name__} is no stream of quire")
+    native = ctypes.c_void_p()
+    stream._owner.call(lib.quire_cuda_stream_get, ctypes.byref(native))
+    return native.value or 0

@@ -1,0 +1,255 @@
+"""Devices: one backend opened on one physical device, or a host device that emulates one."""
+
+import ctypes
+import dataclasses
+import logging
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+
+from . import _backend_structs as backend
+from . import _owner
+from . import _structs as structs
+from ._arguments import number, text
+from ._native import lib
+from ._records import read, write
+from .enums import HostBacking, HostHugePages, LogLevel, MemoryFlags
+from .errors import BusyError, InvalidArgumentError, check
+from .insight import Budget, DeviceInfo, DeviceStatistics, Heap, Kind, OutOfMemory, device_info
+from .memory import Memory, MemoryOwner
+from .options import FitOptions, PagePolicy
+from .stream import Stream
+
+Log = Union[Callable[[LogLevel, str], None], logging.Logger, None]
+
+_LOGGING = {LogLevel.ERROR: logging.ERROR, LogLevel.WARNING: logging.WARNING, LogLevel.INFO: logging.INFO,
+            LogLevel.DEBUG: logging.DEBUG}
+
+
+def device_options(options: structs.quire_device_options, log: Log, level: LogLevel) -> List[object]:
+    """Write the options that every backend takes. Return what must live as long as the device."""
+    if log is None:
+        return []
+    sink = log
+
+    def write_line(_: object, line_level: int, line: bytes) -> None:
+        sentence = line.decode("utf-8", "replace")
+        if isinstance(sink, logging.Logger):
+            sink.log(_LOGGING[LogLevel(line_level)], "%s", sentence)
+        else:
+            sink(LogLevel(line_level), sentence)
+
+    options.log = structs.quire_log(structs.LOG_WRITE(write_line), None, LogLevel(level))
+    return [options.log.write]
+
+
+@dataclasses.dataclass(frozen=True)
+class HostProfile:
+    """A device for the host backend to emulate: its heaps and memory kinds."""
+
+    name: str
+    heaps: Tuple[Heap, ...]
+    kinds: Tuple[Kind, ...]
+
+    def _struct(self) -> backend.quire_host_profile:
+        profile = backend.quire_host_profile(text("name", self.name), len(self.heaps), len(self.kinds))
+        if len(self.heaps) > structs.MAX_HEAPS or len(self.kinds) > structs.MAX_KINDS:
+            raise InvalidArgumentError("a profile has at most 16 heaps and 32 kinds")
+        for index, heap in enumerate(self.heaps):
+            profile.heaps[index] = structs.quire_heap(number("size", heap.size), number("flags", heap.flags, 32))
+        for index, kind in enumerate(self.kinds):
+            profile.kinds[index] = structs.quire_kind(number("flags", kind.flags, 32), number("heap", kind.heap, 32))
+        return profile
+
+
+def open_host(profile: Optional[HostProfile] = None, *, backing: HostBacking = HostBacking.ANONYMOUS,
+              huge_pages: HostHugePages = HostHugePages.NONE, row_alignment: int = 0, budgets: Sequence[int] = (),
+              log: Log = None, log_level: LogLevel = LogLevel.WARNING) -> "Device":
+    """Open a host device, whose pages are memory of this process.
+
+    `profile` emulates the heaps and kinds of another device. `budgets` are the bytes that the device reports as
+    the budget of each heap. `log` gets the lines of the log: a function of level and line, or a logger.
+
+    >>> import quire
+    >>> with quire.open_host() as device:
+    ...     device.backend, len(device.info.kinds)
+    ('host', 4)
+    """
+    options = backend.quire_host_options(None, HostBacking(backing), HostHugePages(huge_pages),
+                                         number("row_alignment", row_alignment))
+    if profile is not None:
+        options.profile = ctypes.pointer(profile._struct())
+    if len(budgets) > structs.MAX_HEAPS:
+        raise InvalidArgumentError("a device has at most 16 heaps")
+    for index, budget in enumerate(budgets):
+        options.budgets[index] = number("budget", budget)
+    keep = device_options(options.device, log, log_level)
+    pointer = ctypes.c_void_p()
+    check(lib.quire_host_open(ctypes.byref(options), ctypes.byref(pointer)))
+    return Device(pointer.value or 0, keep)
+
+
+class Device:
+    """A device, made by :func:`open_host`, :func:`open_cuda` or :func:`open_vulkan`.
+
+    At the end of a ``with`` block its memories and streams are destroyed, and then the device. A device that is
+    garbage is destroyed when nothing uses it any more. Any thread may use a device.
+    """
+
+    def __init__(self, pointer: int, keep: Sequence[object] = ()) -> None:
+        self._owner = _owner.Owner("device", pointer, lib.quire_device_destroy)
+        self._owner.keep.extend(keep)
+        self._end = _owner.owned(self, self._owner)
+        info = structs.quire_device_info()
+        self._owner.call(lib.quire_device_get_info, ctypes.byref(info))
+        self._info = device_info(info)
+        self._owner.what = f'device "{self._info.name}"'
+
+    # ---- what it is -------------------------------------------------------------------------------------
+
+    @property
+    def info(self) -> DeviceInfo:
+        """The description of the device: heaps, kinds, limits."""
+        return self._info
+
+    @property
+    def name(self) -> str:
+        """The name of the device."""
+        return self._info.name
+
+    @property
+    def backend(self) -> str:
+        """The name of the backend: "host", "vulkan", "cuda"."""
+        return self._info.backend
+
+    @property
+    def statistics(self) -> DeviceStatistics:
+        """Sums over the memories of the device."""
+        stats = structs.quire_device_stats()
+        self._owner.call(lib.quire_device_get_stats, ctypes.byref(stats))
+        return read(DeviceStatistics, stats)
+
+    def __repr__(self) -> str:
+        state = "" if self._owner.pointer is not None else ", destroyed"
+        return f"<quire.Device {self.name!r}, {self.backend}{state}>"
+
+    # ---- budgets ----------------------------------------------------------------------------------------
+
+    def budget(self, heap: int = 0) -> Budget:
+        """Return what is left of a heap."""
+        info = structs.quire_budget_info()
+        self._owner.call(lib.quire_device_get_budget, number("heap", heap, 32), ctypes.byref(info))
+        return read(Budget, info)
+
+    def set_heap_limit(self, heap: int, size: int) -> None:
+        """Limit the bytes of the pages of one heap; 0: no limit."""
+        self._owner.call(lib.quire_device_set_heap_limit, number("heap", heap, 32), number("size", size))
+
+    def set_page_limit(self, pages: int) -> None:
+        """Limit the number of live pages of the device; 0: only the limit of the backend."""
+        self._owner.call(lib.quire_device_set_page_limit, number("pages", pages))
+
+    def set_budget(self, heap: int, size: int) -> None:
+        """Change the budget that a host device reports for a heap; 0: only the size of the heap."""
+        self._owner.call(lib.quire_host_set_budget, number("heap", heap, 32), number("size", size))
+
+    # ---- memories and streams ---------------------------------------------------------------------------
+
+    def choose_kind(self, *, required: MemoryFlags = MemoryFlags(0), preferred: MemoryFlags = MemoryFlags(0),
+                    avoided: MemoryFlags = MemoryFlags(0), exact: bool = False, kind_mask: int = 0) -> int:
+        """Return the index of the memory kind that fits best. Raises UnsupportedError if none fits."""
+        request = structs.quire_kind_request(number("required", required, 32), number("preferred", preferred, 32),
+                                             number("avoided", avoided, 32), exact, number("kind_mask", kind_mask, 32))
+        kind = ctypes.c_uint32()
+        self._owner.call(lib.quire_device_choose_kind, ctypes.byref(request), ctypes.byref(kind))
+        return kind.value
+
+    def create_memory(self, name: Optional[str] = None, *, host_read: bool = False, host_write: bool = False,
+                      upload: bool = False, exportable: bool = False, flags: MemoryFlags = MemoryFlags(0),
+                      exact: bool = False, kind_mask: int = 0, fit: FitOptions = FitOptions(),
+                      pages: PagePolicy = PagePolicy(), shards: int = 0, limit: int = 0, limit_percent: int = 0,
+                      contiguous: bool = False, address_space: int = 0,
+                      map_on_demand: bool = False, within_budget: bool = False, priority: float = 0.0,
+                      on_out_of_memory: Optional[Callable[[OutOfMemory], bool]] = None) -> Memory:
+        """Create a memory without pages.
+
+        The intent (`host_read`, `host_write`, `upload`, `exportable`) or `flags` select the memory kind; neither:
+        device-local memory. `kind_mask` restricts both: bit i allows kind i. `on_out_of_memory` may free something
+        and return True before a request is refused. The other arguments are the fields of ``quire_memory_options``
+        in ``quire/memory.h``.
+
+        Raises InvalidArgumentError, UnsupportedError, OutOfHostMemoryError.
+        """
+        options = structs.quire_memory_options(
+            name=text("name", name), flags=number("flags", flags, 32), exact=exact, contiguous=contiguous,
+            map_on_demand=map_on_demand, within_budget=within_budget,
+            kind_mask=number("kind_mask", kind_mask, 32), shards=number("shards", shards, 32),
+            limit=number("limit", limit), limit_percent=number("limit_percent", limit_percent, 32), priority=priority,
+            address_space=number("address_space", address_space))
+        if host_read or host_write or upload or exportable:
+            options.intent = ctypes.pointer(structs.quire_intent(host_read, host_write, upload, exportable))
+        write(options.fit, fit)
+        _write_policy(options.pages, pages)
+        keep: Tuple[object, ...] = ()
+        if on_out_of_memory is not None:
+            options.on_out_of_memory.callback = _out_of_memory(on_out_of_memory)
+            keep = (options.on_out_of_memory.callback,)
+        pointer = ctypes.c_void_p()
+        self._owner.call(lib.quire_memory_create, ctypes.byref(options), ctypes.byref(pointer))
+        return Memory(self, pointer.value or 0, keep)
+
+    def create_stream(self, name: Optional[str] = None, *, capture: bool = False, manual: bool = False) -> Stream:
+        """Create a stream of the device. `capture`: for a captured graph; no device runs it.
+
+        `manual`: a stream of the host backend whose work :meth:`Stream.run` does.
+        """
+        pointer = ctypes.c_void_p()
+        if manual and capture:
+            raise InvalidArgumentError("a capture stream is not manual")
+        if manual:
+            host = backend.quire_host_stream_options(text("name", name), True)
+            self._owner.call(lib.quire_host_stream_create, ctypes.byref(host), ctypes.byref(pointer))
+        else:
+            options = structs.quire_stream_options(text("name", name), capture)
+            self._owner.call(lib.quire_stream_create, ctypes.byref(options), ctypes.byref(pointer))
+        return Stream(self, pointer.value or 0, manual)
+
+    # ---- the end ----------------------------------------------------------------------------------------
+
+    def destroy(self) -> None:
+        """Destroy the device; a second call does nothing. Raises BusyError while memories or streams live on it."""
+        self._owner.close()
+
+    def destroy_all(self) -> None:
+        """Destroy the memories and streams of the device, with everything in them, and the device.
+
+        Raises BusyError as :meth:`Memory.destroy_all`.
+        """
+        with _owner._lock:
+            children = list(self._owner.children)
+        for child in sorted(children, key=lambda child: not isinstance(child, MemoryOwner)):
+            child.close(force=True)
+        self._owner.close()
+
+    def __enter__(self) -> "Device":
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            self.destroy_all()
+        except BusyError:
+            if kind is None:
+                raise
+            self._owner.abandon()  # a frame of the traceback may have a view
+
+
+def _write_policy(struct: structs.quire_page_policy, policy: PagePolicy) -> None:
+    if len(policy.classes) > structs.MAX_PAGE_CLASSES:
+        raise InvalidArgumentError("a policy has at most 4 classes")
+    for index, (request, size) in enumerate(policy.classes):
+        struct.classes[index] = structs.quire_page_class(number("max_request", request), number("page_size", size))
+    write(struct, policy, skip="classes")
+
+
+def _out_of_memory(function: Callable[[OutOfMemory], bool]) -> Any:
+    def call(_: object, memory: object, report: Any) -> bool:
+        return bool(function(read(OutOfMemory, report.contents)))
+    return structs.OUT_OF_MEMORY(call)

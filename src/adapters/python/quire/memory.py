@@ -1,0 +1,396 @@
+"""Memories: pages of one memory kind, and the allocations in them."""
+
+import ctypes
+import json
+import time
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple, Type, TypeVar
+
+from . import _backend_structs as backend
+from . import _owner, dlpack
+from . import _structs as structs
+from ._arguments import number, text
+from ._native import lib
+from ._records import read
+from .allocation import Allocation, Buffer
+from .enums import CudaPageKind, Fit, MemoryFlags, Usage
+from .errors import BusyError, NotHostVisibleError, QuireError, StaleHandleError, check
+from .insight import NameUsage, PageInfo, Range, Statistics
+from .stream import Stream
+
+if TYPE_CHECKING:
+    from .device import Device
+    from .trace import Recorder
+
+T = TypeVar("T", bound=Allocation)
+
+_MAX_WAIT = 60 * 10**9  # nanoseconds for work of a stream before the end of a memory
+
+_PINNED_KINDS = (CudaPageKind.PINNED, CudaPageKind.COMBINED, CudaPageKind.HOST_NUMA, CudaPageKind.HOST)
+
+
+class MemoryOwner(_owner.Owner):
+    """The owner of a memory, which also passes allocations and frees to recorders."""
+
+    __slots__ = ("recorders", "streams")
+
+    def __init__(self, what: str, pointer: int, parent: _owner.Owner) -> None:
+        self.recorders: "Tuple[Recorder, ...]" = ()
+        self.streams: "weakref.WeakSet[_owner.Owner]" = weakref.WeakSet()  # whose work has used the memory
+        super().__init__(what, pointer, lib.quire_memory_destroy, parent, lib.quire_memory_destroy_all)
+
+    def use_on(self, stream: _owner.Owner) -> None:
+        """Note that work of a stream uses allocations of the memory."""
+        self.streams.add(stream)
+        stream.touches.add(self)
+
+    def close(self, force: bool = False) -> bool:
+        """Destroy the memory. With `force`, first wait for the work of streams that may use its bytes."""
+        if force and self.pointer is not None:
+            for stream in list(self.streams):
+                self._await(stream)
+        return super().close(force)
+
+    def _await(self, stream: _owner.Owner) -> None:
+        info, point = structs.quire_stream_info(), structs.quire_point()
+        try:
+            with stream as pointer:
+                check(lib.quire_stream_get_info(pointer, ctypes.byref(info)))
+                if not info.capture:  # which no device runs
+                    check(lib.quire_stream_mark(pointer, ctypes.byref(point)))
+                    check(lib.quire_point_await(ctypes.byref(point), _MAX_WAIT))
+        except BusyError:
+            raise BusyError(f"work of a stream that is not done uses the {self.what}") from None
+        except QuireError:
+            pass  # the stream was destroyed, its device is lost, or this is the child of a fork
+
+    def before_free(self) -> int:
+        """Return the time of a free: before the call, so that an allocation on the range comes later."""
+        return time.monotonic_ns() if self.recorders else 0
+
+    def record_free(self, handle: int, time_ns: int, stream: Optional[_owner.Owner]) -> None:
+        """Pass a free to the recorders."""
+        for recorder in self.recorders:
+            recorder._freed(handle, time_ns, stream)
+
+
+class Memory:
+    """Pages of one memory kind, made by :meth:`Device.create_memory`.
+
+    >>> import quire
+    >>> device = quire.open_host()
+    >>> memory = device.create_memory("staging", host_read=True, host_write=True)
+    >>> with memory.buffer(1 << 20, name="frames/0") as b:
+    ...     b.write(b"pixels")
+    ...     memory.statistics.live_bytes
+    1048576
+    >>> memory.statistics.live_bytes
+    0
+    >>> memory.trim() > 0
+    True
+
+    At the end of a ``with`` block the memory and everything in it is destroyed. A memory that is garbage is
+    destroyed when nothing uses it any more. Any thread may use a memory. In a notebook the last line of a cell
+    shows its page map.
+    """
+
+    def __init__(self, device: "Device", pointer: int, keep: Tuple[object, ...] = ()) -> None:
+        self._device = device
+        info = structs.quire_memory_info()
+        # no other object knows the memory yet
+        self._owner: MemoryOwner = MemoryOwner("memory", pointer, device._owner)
+        self._owner.keep.extend(keep)
+        self._end = _owner.owned(self, self._owner)
+        self._owner.call(lib.quire_memory_get_info, ctypes.byref(info))
+        self._name: str = info.name.decode("utf-8", "replace")
+        self._owner.what = f'memory "{self._name}"'
+        self._kind, self._flags = info.kind, MemoryFlags(info.flags)
+        self._is_mappable = bool(info.mappable)
+
+    # ---- what it is -------------------------------------------------------------------------------------
+
+    @property
+    def device(self) -> "Device":
+        """The device of the memory."""
+        return self._device
+
+    @property
+    def name(self) -> str:
+        """The name of the memory."""
+        return self._name
+
+    @property
+    def kind(self) -> int:
+        """The index of the memory kind in ``device.info.kinds``."""
+        return int(self._kind)
+
+    @property
+    def flags(self) -> MemoryFlags:
+        """The flags of the memory kind."""
+        return self._flags
+
+    @property
+    def is_mappable(self) -> bool:
+        """Whether the host can reach the bytes by a pointer."""
+        return self._is_mappable
+
+    def _info(self) -> structs.quire_memory_info:
+        info = structs.quire_memory_info()
+        self._owner.call(lib.quire_memory_get_info, ctypes.byref(info))
+        return info
+
+    @property
+    def fit(self) -> Fit:
+        """The algorithm that places allocations."""
+        return Fit(self._info().fit)
+
+    @property
+    def page_size(self) -> int:
+        """Bytes of the next page, unless its request needs another size."""
+        return int(self._info().page_size)
+
+    @property
+    def limit(self) -> int:
+        """Maximum bytes of pages; 0: none. May be set at any time; a page beyond it is OverBudgetError."""
+        return int(self._info().limit)
+
+    @limit.setter
+    def limit(self, size: int) -> None:
+        self._owner.call(lib.quire_memory_set_limit, number("limit", size))
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the memory was not destroyed."""
+        return self._owner.pointer is not None
+
+    def __repr__(self) -> str:
+        state = "" if self.is_alive else ", destroyed"
+        return f"<quire.Memory {self._name!r} of {self._device.name}{state}>"
+
+    def _native_device(self) -> Optional[Tuple[int, int]]:
+        """DLPack's type and number of the device that reaches the bytes by their address, or None."""
+        if self._device.backend != "cuda":
+            return (dlpack.CPU, 0) if self._is_mappable else None
+        kind, info = backend.quire_cuda_kind_info(), backend.quire_cuda_info()
+        self._device._owner.call(lib.quire_cuda_get_kind_info, self._kind, ctypes.byref(kind))
+        self._device._owner.call(lib.quire_cuda_get_info, ctypes.byref(info))
+        if kind.page_kind == CudaPageKind.TILES:
+            return None
+        if kind.page_kind == CudaPageKind.MANAGED:
+            return (dlpack.CUDA_MANAGED, info.ordinal)
+        return (dlpack.CUDA_HOST if kind.page_kind in _PINNED_KINDS else dlpack.CUDA, info.ordinal)
+
+    def _dlpack_device(self) -> Tuple[int, int]:
+        device = self._native_device()
+        if device is None:
+            raise NotHostVisibleError(f"DLPack has no device for {self!r}: the host cannot reach it")
+        return device
+
+    # ---- allocating -------------------------------------------------------------------------------------
+
+    def allocate(self, size: int, alignment: int = 0, name: Optional[str] = None, *, zero: bool = False,
+                 dedicated: bool = False, host_read: bool = False, host_write: bool = False, user_data: int = 0,
+                 stream: Optional[Stream] = None) -> Allocation:
+        """Allocate a raw range of `size` bytes.
+
+        `alignment` is a power of two in bytes; 0: 1. `zero` clears the bytes, `dedicated` requests a page for
+        this allocation alone. `host_read` and `host_write` raise NotHostVisibleError if the host cannot reach the
+        memory. With `stream` the first work on the range is submitted to that stream after the call.
+
+        Raises InvalidArgumentError, NotHostVisibleError, and the classes of OutOfMemoryError.
+        """
+        options = structs.quire_allocation_options()
+        handle = structs.quire_allocation()
+        self._fill(options, size, alignment, name, zero, dedicated, host_read, host_write, user_data)
+        self._create(lib.quire_allocate, options, handle, stream)
+        return self._made(Allocation, options, handle, name, stream)
+
+    def buffer(self, size: int, alignment: int = 0, name: Optional[str] = None, *, usage: Usage = Usage(0),
+               zero: bool = False, dedicated: bool = False, host_read: bool = False, host_write: bool = False,
+               user_data: int = 0, stream: Optional[Stream] = None) -> Buffer:
+        """Create a buffer of `size` bytes: an allocation with a native buffer, such as a VkBuffer, bound to it.
+
+        `usage` of 0 means storage and both transfers. The other arguments and errors are those of
+        :meth:`allocate`; UnsupportedError if the memory kind cannot hold the buffer.
+        """
+        options = structs.quire_buffer_options(usage=number("usage", usage, 32))
+        handle = structs.quire_buffer()
+        self._fill(options, size, alignment, name, zero, dedicated, host_read, host_write, user_data)
+        self._create(lib.quire_buffer_create, options, handle, stream)
+        return self._made(Buffer, options, handle.allocation, name, stream)
+
+    @staticmethod
+    def _fill(options: Any, size: int, alignment: int, name: Optional[str], zero: bool, dedicated: bool,
+              host_read: bool, host_write: bool, user_data: int) -> None:
+        options.size, options.alignment = number("size", size), number("alignment", alignment)
+        options.name, options.user_data = text("name", name), number("user_data", user_data)
+        options.zero, options.dedicated = zero, dedicated
+        options.host_read, options.host_write = host_read, host_write
+
+    def _create(self, function: Callable[..., int], options: Any, handle: Any, stream: Optional[Stream]) -> None:
+        if stream is None:
+            self._owner.call(function, ctypes.byref(options), ctypes.byref(handle))
+            return
+        with stream._owner as pointer:
+            self._owner.use_on(stream._owner)
+            options.stream = pointer
+            self._owner.call(function, ctypes.byref(options), ctypes.byref(handle))
+
+    def _made(self, kind: Type[T], options: Any, handle: structs.quire_allocation, name: Optional[str],
+              stream: Optional[Stream]) -> T:
+        made = kind(self, handle, options.size, stream)
+        for recorder in self._owner.recorders:
+            recorder._allocated(handle.id, options.size, options.alignment, name, stream)
+        return made
+
+    # ---- pages and limits -------------------------------------------------------------------------------
+
+    def trim(self, target: int = 0) -> int:
+        """Release empty pages until at most `target` bytes of them are left. Return the released bytes."""
+        released = ctypes.c_uint64()
+        self._owner.call(lib.quire_memory_trim, number("target", target), ctypes.byref(released))
+        return released.value
+
+    def preallocate(self, size: int) -> None:
+        """Create pages until the memory has at least `size` bytes of them, and keep that many; 0: keep none."""
+        self._owner.call(lib.quire_memory_preallocate, number("size", size))
+
+    def collect(self) -> int:
+        """Free what waits for points of streams that have passed. Return the bytes. Waits for nothing."""
+        released = ctypes.c_uint64()
+        self._owner.call(lib.quire_collect, ctypes.byref(released))
+        return released.value
+
+    def set_name_limit(self, prefix: str, size: int) -> None:
+        """Limit the bytes held by the allocations whose names start with `prefix`; 0: no limit."""
+        self._owner.call(lib.quire_memory_set_name_limit, text("prefix", prefix), number("size", size))
+
+    def name_usage(self, prefix: str = "") -> NameUsage:
+        """Return what the allocations whose names start with `prefix` hold."""
+        usage = structs.quire_name_usage()
+        self._owner.call(lib.quire_memory_get_name_usage, text("prefix", prefix), ctypes.byref(usage))
+        return read(NameUsage, usage)
+
+    # ---- insight ----------------------------------------------------------------------------------------
+
+    @property
+    def statistics(self) -> Statistics:
+        """The statistics of the memory."""
+        stats = structs.quire_memory_stats()
+        self._owner.call(lib.quire_memory_get_stats, ctypes.byref(stats))
+        return read(Statistics, stats)
+
+    def scope(self) -> "Scope":
+        """Return a ``with`` block that counts on its own: see :class:`Scope`."""
+        return Scope(self)
+
+    def page_info(self, page: int) -> PageInfo:
+        """Return the description of a page. Raises OutOfRangeError if no live page has this number."""
+        info = structs.quire_page_info()
+        self._owner.call(lib.quire_page_get_info, number("page", page, 32), ctypes.byref(info))
+        return read(PageInfo, info)
+
+    def ranges(self) -> List[Range]:
+        """Return every range of every page, free and live, in the order of pages and addresses."""
+        found: List[Range] = []
+
+        def visit(_: object, item: Any) -> bool:
+            found.append(read(Range, item.contents))
+            return True
+        self._owner.call(lib.quire_memory_walk, structs.VISIT(visit), None)
+        return found
+
+    def check(self) -> None:
+        """Verify every record of the memory. Raises CorruptedError."""
+        self._owner.call(lib.quire_memory_check)
+
+    def _write(self, function: Callable[..., int]) -> str:
+        pieces: List[bytes] = []
+
+        def sink(_: object, piece: int, size: int) -> bool:
+            pieces.append(ctypes.string_at(piece, size))
+            return True
+        self._owner.call(function, structs.SINK(sink), None)
+        return b"".join(pieces).decode("utf-8", "replace")
+
+    def report(self) -> str:
+        """Return a text for people: heap, last refusal, pages, live bytes by name."""
+        return self._write(lib.quire_memory_write_report)
+
+    def snapshot(self) -> Any:
+        """Return the memory, its statistics, its pages and all their ranges as the value of a JSON document.
+
+        ``docs/formats.md`` describes it.
+        """
+        return json.loads(self._write(lib.quire_memory_write_json))
+
+    def svg(self) -> str:
+        """Return a picture of the pages as an SVG document."""
+        return self._write(lib.quire_memory_write_svg)
+
+    def _repr_html_(self) -> str:
+        from .notebook import memory_page
+        return memory_page(self)
+
+    # ---- the end ----------------------------------------------------------------------------------------
+
+    def destroy(self) -> None:
+        """Destroy the memory; a second call does nothing.
+
+        Raises BusyError while allocations live or wait for a point of a stream.
+        """
+        self._owner.close()
+
+    def destroy_all(self) -> None:
+        """Destroy the memory with everything in it; a second call does nothing.
+
+        Waits for the work of streams on its allocations. Raises BusyError while a view, or an array of another
+        library, uses its bytes, and if work is not done after a minute; at once for a manual stream.
+        """
+        self._owner.close(force=True)
+
+    def __enter__(self) -> "Memory":
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            self.destroy_all()
+        except BusyError:
+            if kind is None:
+                raise
+            self._owner.abandon()  # a frame of the traceback may have the view
+
+
+class Scope:
+    """Statistics of a part of a program: peaks and counts from the start of a ``with`` block on.
+
+    >>> import quire
+    >>> memory = quire.open_host().create_memory()
+    >>> with memory.scope() as scope:
+    ...     memory.allocate(1000).free()
+    >>> scope.statistics.allocations, scope.statistics.peak_requested_bytes
+    (1, 1000)
+
+    Scopes nest. They belong to the memory, not to a thread; threads that use them take turns.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._statistics: Optional[Statistics] = None
+
+    @property
+    def statistics(self) -> Statistics:
+        """The statistics of the block; during the block, those so far."""
+        return self._statistics or self._memory.statistics
+
+    def __enter__(self) -> "Scope":
+        self._memory._owner.call(lib.quire_memory_push_stats)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        stats = structs.quire_memory_stats()
+        try:
+            self._memory._owner.call(lib.quire_memory_pop_stats, ctypes.byref(stats))
+        except StaleHandleError:
+            return  # the block destroyed the memory
+        self._statistics = read(Statistics, stats)

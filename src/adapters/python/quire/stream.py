@@ -1,0 +1,181 @@
+"""Streams of device work, and points in them."""
+
+import ctypes
+import math
+import time
+from typing import TYPE_CHECKING, Any, Optional
+
+from . import _owner
+from . import _structs as structs
+from ._arguments import number
+from ._native import lib
+from .enums import Result
+from .errors import BusyError, StaleHandleError, check
+
+if TYPE_CHECKING:
+    from .device import Device
+
+_SLICE = 0.05  # seconds between two looks at signals, such as that of Ctrl-C
+
+
+def _destroy_manual(handle: Any) -> int:
+    """Destroy a manual stream. The first attempt marks it for the frees that wait; running it lets them pass."""
+    result: int = lib.quire_stream_destroy(handle)
+    if result == Result.BUSY:
+        lib.quire_host_stream_run(handle._obj, (1 << 64) - 1, None)
+        result = lib.quire_stream_destroy(handle)
+    return result
+
+
+class Stream:
+    """A sequence of work on a device.
+
+    Make one with :meth:`Device.create_stream`, or wrap one that exists with :func:`quire.cuda.wrap_stream`.
+    An allocation that is freed in the order of a stream is reused by later work of the stream at once, and by
+    everything else once the work is done.
+
+    >>> import quire
+    >>> device = quire.open_host()
+    >>> memory = device.create_memory(host_read=True, host_write=True)
+    >>> stream = device.create_stream("uploads")
+    >>> buffer = memory.buffer(4096, stream=stream)
+    >>> done = buffer.fill(7, stream=stream)
+    >>> done.wait()
+    >>> buffer.read(0, 2)
+    b'\\x07\\x07'
+    >>> buffer.free()
+
+    Any thread may use a stream. Leaving a ``with`` block destroys it.
+    """
+
+    def __init__(self, device: "Device", pointer: int, is_manual: bool = False) -> None:
+        self._device = device
+        self._wrapped: object = None  # the stream of another library
+        self._owner = _owner.Owner("stream", pointer, _destroy_manual if is_manual else lib.quire_stream_destroy,
+                                    parent=device._owner)
+        self._end = _owner.owned(self, self._owner)
+
+    @property
+    def device(self) -> "Device":
+        """The device of the stream."""
+        return self._device
+
+    def _info(self) -> structs.quire_stream_info:
+        info = structs.quire_stream_info()
+        self._owner.call(lib.quire_stream_get_info, ctypes.byref(info))
+        return info
+
+    @property
+    def name(self) -> str:
+        """The name of the stream."""
+        return str(self._info().name.decode("utf-8", "replace"))
+
+    @property
+    def is_capture(self) -> bool:
+        """Whether it is a capture stream, which no device runs."""
+        return bool(self._info().capture)
+
+    @property
+    def deferred(self) -> int:
+        """The number of allocations that wait for points of the stream."""
+        return int(self._info().deferred)
+
+    def mark(self) -> "Point":
+        """Return a point after all work submitted so far."""
+        native = structs.quire_point()
+        self._owner.call(lib.quire_stream_mark, ctypes.byref(native))
+        return Point(self, native.value)
+
+    def wait(self, point: "Point") -> None:
+        """Let later work of this stream wait on the device for a point of another stream. The host does not wait."""
+        if point.stream is not None:
+            with point.stream._owner as other:
+                self._owner.call(lib.quire_stream_wait, structs.quire_point(other, point.value))
+
+    def run(self, most: Optional[int] = None) -> int:
+        """Run work of a manual stream of the host backend in this thread. Return the number of pieces.
+
+        At most `most` pieces; None: all, until a piece waits for a point of another stream.
+        """
+        done = ctypes.c_uint64()
+        limit = (1 << 64) - 1 if most is None else number("most", most)
+        self._owner.call(lib.quire_host_stream_run, limit, ctypes.byref(done))
+        return done.value
+
+    def synchronize(self) -> None:
+        """Sleep until all work submitted so far is done."""
+        self.mark().wait()
+
+    def destroy(self) -> None:
+        """Destroy the stream; a second call does nothing.
+
+        A wrapped native stream stays with its owner. A manual stream runs its work first. Raises BusyError if work is not done after a second, or if
+        live allocations have a recorded use of the stream.
+        """
+        self._owner.close()
+
+    def __enter__(self) -> "Stream":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.destroy()
+
+    def __repr__(self) -> str:
+        try:
+            return f"<quire.Stream {self.name!r}>"
+        except StaleHandleError:
+            return "<quire.Stream, destroyed>"
+
+
+class Point:
+    """A position in a stream, which has passed once all work before it is done."""
+
+    __slots__ = ("stream", "value")
+
+    def __init__(self, stream: Optional[Stream], value: int) -> None:
+        self.stream = stream  #: None: the point has passed, because its work was complete on return
+        self.value = value  #: higher is later
+
+    def _native(self, pointer: int) -> structs.quire_point:
+        return structs.quire_point(pointer, self.value)
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether all work before the point is done."""
+        if self.stream is None:
+            return True
+        passed = ctypes.c_bool()
+        with self.stream._owner as pointer:
+            check(lib.quire_point_has_passed(self._native(pointer), ctypes.byref(passed)))
+        return passed.value
+
+    def wait(self, timeout: Optional[float] = None) -> None:
+        """Sleep until the point has passed, at most `timeout` seconds. Raises BusyError when the time is over.
+
+        None: without a limit. Signals are handled during the wait. On a manual or capture stream the error comes
+        at once, because no wait makes the point pass.
+        """
+        if self.stream is None:
+            return
+        if timeout is not None and not timeout >= 0:
+            raise ValueError(f"timeout is {timeout}; it must be at least 0")
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while True:
+            rest = max(end - time.monotonic(), 0.0)
+            part = min(rest, _SLICE)
+            start = time.monotonic()
+            try:
+                with self.stream._owner as pointer:
+                    check(lib.quire_point_await(self._native(pointer), int(part * 1e9)))
+                return
+            except BusyError:
+                if rest <= part or time.monotonic() - start < part / 2:
+                    raise
+
+    def __repr__(self) -> str:
+        return f"<quire.Point {self.value} of {self.stream!r}>"
+
+
+def point_of(stream: Stream, native: Any) -> Point:
+    """Return the point that a call on a stream has written."""
+    return Point(stream if native.stream else None, native.value)

@@ -1,0 +1,251 @@
+"""Views, arrays, NumPy and DLPack on host memory."""
+
+import ctypes
+import gc
+import sys
+import threading
+import unittest
+
+import quire
+from quire import dlpack
+
+from support import consume, host_memory, needs_numpy, numpy
+
+
+class Views(unittest.TestCase):
+    def setUp(self):
+        self.memory = host_memory()
+
+    def test_bytes(self):
+        b = self.memory.buffer(100, zero=True)
+        view = b.view()
+        self.assertEqual((view.nbytes, view.format, view.readonly), (100, "B", False))
+        view[3] = 77
+        self.assertEqual(b.read(3, 1), b"\x4d")
+        b.write(b"abc", 10)
+        self.assertEqual(bytes(view[10:13]), b"abc")
+
+    def test_shape_and_type(self):
+        b = self.memory.buffer(96, zero=True)
+        view = b.array("float64", (3, 4)).view()
+        view[1, 2] = 2.5
+        self.assertEqual((view.shape, view.format, view[1, 2]), ((3, 4), "d", 2.5))
+        self.assertEqual(b.array("float64").shape, (12,))
+        self.assertEqual(b.array("int16", 4, offset=8).nbytes, 8)
+        self.assertEqual(b.array("float64", ()).view()[()], 0.0)
+        self.assertEqual(b.array("float64", (3, 0)).nbytes, 0)
+        self.assertEqual(b.array("uint8", 0).view().nbytes, 0)
+
+    def test_free_waits_for_views(self):
+        b = self.memory.buffer(64)
+        first, second = b.view(), b.view()[8:]
+        with self.assertRaisesRegex(BufferError, "2 views") as caught:
+            b.free()
+        self.assertIsInstance(caught.exception, quire.BusyError)
+        first.release()
+        del first
+        with self.assertRaises(quire.BusyError):
+            b.free()
+        second[0] = 1  # still valid
+        del second
+        b.free()
+        self.assertEqual(self.memory.statistics.allocation_count, 0)
+
+    def test_garbage_waits_for_views(self):
+        view = self.memory.buffer(64, zero=True).view()
+        gc.collect()
+        self.assertEqual(self.memory.statistics.allocation_count, 1)
+        view[63] = 9
+        self.assertEqual(view[63], 9)
+        del view
+        gc.collect()
+        self.assertEqual(self.memory.statistics.allocation_count, 0)
+
+    def test_memory_waits_for_views(self):
+        view = self.memory.buffer(64, zero=True).view()
+        with self.assertRaises(quire.BusyError):
+            self.memory.destroy_all()
+        with self.assertRaises(quire.BusyError):
+            self.memory.__exit__(None, None, None)
+        self.memory = None
+        gc.collect()
+        self.assertEqual(view[0], 0)
+
+    def test_readonly(self):
+        b = self.memory.buffer(16, zero=True)
+        view = b.view(readonly=True)
+        self.assertTrue(view.readonly)
+        with self.assertRaises(TypeError):
+            view[0] = 1
+
+    @unittest.skipUnless(sys.version_info >= (3, 12), "Python before 3.12 has no __buffer__")
+    def test_buffer_protocol(self):
+        b = self.memory.buffer(16, zero=True)
+        with memoryview(b) as view:
+            view[1] = 5
+            with self.assertRaises(quire.BusyError):
+                b.free()
+        del view
+        self.assertEqual(bytes(b)[:2], b"\x00\x05")
+        gc.collect()
+        b.free()
+
+    def test_no_host_pointer(self):
+        device = quire.open_host()
+        hidden = device.create_memory(flags=quire.MemoryFlags.DEVICE_LOCAL).buffer(64)
+        with self.assertRaises(quire.NotHostVisibleError):
+            hidden.view()
+        with self.assertRaises(BufferError):
+            hidden.__dlpack__()
+        self.assertFalse(hasattr(hidden, "__cuda_array_interface__"))
+        hidden.write(b"abc")
+        self.assertEqual(hidden.read(0, 3), b"abc")
+
+    def test_errors(self):
+        b = self.memory.buffer(16)
+        for arguments in (("float32", 5), ("float32", (2, 3)), ("uint8", 1, 16), ("uint8", None, 17), ("uint8", 17)):
+            with self.subTest(arguments), self.assertRaises(quire.OutOfRangeError):
+                b.array(*arguments)
+        for wrong in ("float12", 7, None, object()):
+            with self.assertRaises(TypeError):
+                b.array(wrong)
+        with self.assertRaises(quire.InvalidArgumentError):
+            b.array("uint8", (-1,))
+        with self.assertRaises(quire.InvalidArgumentError):
+            b.array("uint8", (1 << 62, 1 << 62, 4, -4))
+        with self.assertRaises(quire.OutOfRangeError):
+            b.array("uint8", (1 << 32, 1 << 32))
+        for name in ("bfloat16", "complex64"):
+            with self.assertRaises(TypeError):
+                b.array(name).view()
+        with self.assertRaises(TypeError):
+            len(b.array("uint8", ()))
+        b.free()
+        with self.assertRaises(quire.StaleHandleError):
+            b.view()
+        with self.assertRaises(quire.StaleHandleError):
+            b.__dlpack__()
+
+
+class DLPack(unittest.TestCase):
+    def setUp(self):
+        self.memory = host_memory()
+        self.b = self.memory.buffer(64, zero=True)
+
+    def assert_free(self):
+        self.b.free()
+        self.assertEqual(self.memory.statistics.allocation_count, 0)
+
+    def test_tensor(self):
+        self.b.write(b"\x01\x00\x00\x00", 4)
+        array = self.b.array("int32", (2, 3), offset=4)
+        self.assertEqual(array.__dlpack_device__(), (dlpack.CPU, 0))
+        managed = consume(array.__dlpack__())
+        tensor = managed.dl_tensor
+        self.assertEqual((tensor.ndim, tensor.shape[:2], tensor.strides[:2]), (2, [2, 3], [3, 1]))
+        self.assertEqual((tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes), (0, 32, 1))
+        self.assertEqual((tensor.device.device_type, tensor.device.device_id, tensor.byte_offset), (1, 0, 0))
+        self.assertEqual(ctypes.c_int32.from_address(tensor.data).value, 1)
+        with self.assertRaises(quire.BusyError):
+            self.b.free()
+        managed.deleter(ctypes.addressof(managed))
+        self.assert_free()
+
+    def test_versioned(self):
+        array = self.b.array("float32", readonly=True)
+        with self.assertRaises(BufferError):
+            array.__dlpack__()
+        capsule = array.__dlpack__(max_version=(1, 1), dl_device=(1, 0), copy=False)
+        managed = consume(capsule, b"dltensor_versioned", dlpack._ManagedVersioned)
+        self.assertEqual((managed.major, managed.minor, managed.flags), (1, 0, 1))
+        self.assertEqual(managed.dl_tensor.shape[0], 16)
+        managed.deleter(ctypes.addressof(managed))
+        self.assert_free()
+
+    def test_garbage_capsules(self):
+        for options in ({}, {"max_version": (1, 0)}, {"max_version": (0, 8)}):
+            capsule = self.b.__dlpack__(**options)
+            with self.assertRaises(quire.BusyError):
+                self.b.free()
+            del capsule
+        self.assertEqual(len(dlpack._live), 0)
+        self.assert_free()
+
+    def test_deleter_of_another_thread(self):
+        managed = consume(self.b.__dlpack__())
+        thread = threading.Thread(target=managed.deleter, args=(ctypes.addressof(managed),))
+        thread.start()
+        thread.join()
+        self.assert_free()
+
+    def test_deleter_after_everything_is_garbage(self):
+        managed = consume(self.b.__dlpack__())
+        self.b = self.memory = None
+        gc.collect()
+        ctypes.c_char.from_address(managed.dl_tensor.data).value = b"x"
+        managed.deleter(ctypes.addressof(managed))
+
+    def test_refusals(self):
+        for options in ({"copy": True}, {"dl_device": (2, 0)}, {"stream": 1}):
+            with self.subTest(options), self.assertRaises(BufferError):
+                self.b.__dlpack__(**options)
+        self.assert_free()
+
+
+@needs_numpy
+class NumPy(unittest.TestCase):
+    def setUp(self):
+        self.memory = host_memory()
+
+    def test_arrays(self):
+        b = self.memory.buffer(4 * 12, zero=True)
+        array = b.numpy("float32", (3, 4))
+        array[:] = numpy.arange(12).reshape(3, 4)
+        self.assertEqual(b.array("float32").view()[7], 7.0)
+        self.assertTrue(array.flags.writeable)
+        row = array[1]
+        del array
+        with self.assertRaises(quire.BusyError):
+            b.free()
+        self.assertEqual(row.sum(), 22)
+        del row
+        b.free()
+
+    def test_conversions(self):
+        b = self.memory.buffer(16, zero=True)
+        self.assertEqual(numpy.asarray(b).dtype, "uint8")
+        array = b.array("int32")
+        numpy.asarray(array)[2] = -5
+        self.assertEqual(numpy.asarray(array).tolist(), [0, 0, -5, 0])
+        self.assertEqual(numpy.array(array, dtype="float64").tolist(), [0, 0, -5, 0])
+        self.assertEqual(b.array(numpy.float32).dtype.name, "float32")
+        self.assertEqual(b.array(numpy.dtype("int16")).dtype.name, "int16")
+        with self.assertRaises(TypeError):
+            b.array(numpy.dtype(">i4"))
+        with self.assertRaises(TypeError):
+            b.array("bfloat16").numpy()
+        self.assertFalse(b.array("complex64", readonly=True).numpy().flags.writeable)
+        gc.collect()
+        b.free()
+
+    def test_from_dlpack(self):
+        b = self.memory.buffer(16, zero=True)
+        array = numpy.from_dlpack(b.array("float32", (2, 2)))
+        b.array("float32").view()[3] = 4.0
+        self.assertEqual(array[1, 1], 4.0)
+        with self.assertRaises(quire.BusyError):
+            b.free()
+        del array
+        b.free()
+
+    def test_write_and_read(self):
+        b = self.memory.buffer(64)
+        source = numpy.arange(16, dtype="float32").reshape(4, 4)
+        b.write(source)
+        target = numpy.empty((4, 4), "float32")
+        b.read_into(target)
+        self.assertTrue((source == target).all())
+        b.write(source[:, ::2])  # not contiguous: its elements in C order
+        self.assertEqual(b.array("float32", 4).view().tolist(), [0, 2, 4, 6])
+        with self.assertRaises(BufferError):
+            b.read_into(target[:, ::2])

@@ -1,0 +1,243 @@
+"""The order in which objects end: explicit, by garbage collection, at the exit, in threads and in forks."""
+
+import gc
+import os
+import threading
+import unittest
+
+import quire
+
+from support import host_memory, run_python
+
+
+class Ends(unittest.TestCase):
+    def test_with_blocks(self):
+        with quire.open_host() as device, device.create_memory() as memory:
+            kept = memory.allocate(1000)
+            with memory.allocate(500) as a:
+                self.assertEqual(memory.statistics.allocation_count, 2)
+            self.assertIn("freed", repr(a))
+        self.assertIn("destroyed", repr(memory))
+        self.assertIn("destroyed", repr(device))
+        for use in (kept.free, lambda: kept.info, lambda: memory.statistics, lambda: device.statistics,
+                    lambda: memory.allocate(1), lambda: device.create_memory(), memory.report):
+            with self.assertRaisesRegex(quire.StaleHandleError, "was destroyed before"):
+                use()
+        del kept, a, memory
+        device.destroy()  # again: nothing
+
+    def test_free_twice(self):
+        memory = host_memory()
+        a = memory.allocate(64)
+        a.free()
+        with self.assertRaises(quire.StaleHandleError):
+            a.free()
+        with memory.allocate(64) as a:
+            a.free()
+
+    def test_destroy_with_allocations(self):
+        device = quire.open_host()
+        memory = device.create_memory("m")
+        a = memory.allocate(64, name="kept")
+        with self.assertRaisesRegex(quire.BusyError, "kept"):
+            memory.destroy()
+        with self.assertRaises(quire.BusyError):
+            device.destroy()
+        a.free()
+        memory.destroy()
+        device.destroy()
+
+    def test_garbage(self):
+        memory = host_memory()
+        for _ in range(10):
+            memory.allocate(64)
+        self.assertEqual(memory.statistics.allocation_count, 0)
+        memory.self = memory  # a cycle with everything in it
+        memory.kept = [memory.allocate(64), memory.allocate(64)]
+        owner, device = memory._owner, memory.device._owner
+        del memory
+        gc.collect()
+        self.assertIsNone(owner.pointer)
+        self.assertIsNone(device.pointer)
+
+    def test_garbage_cycle_with_view(self):
+        memory = host_memory()
+        memory.kept = [memory.allocate(64).view(), memory]
+        owner, device = memory._owner, memory.device._owner
+        del memory
+        gc.collect()
+        self.assertEqual((owner.pointer, device.pointer, owner.exports), (None, None, 0))
+
+    def test_exception_in_a_block(self):
+        """The error of the block is not replaced by that of a view, which the traceback keeps."""
+        with self.assertRaises(ZeroDivisionError):
+            with quire.open_host() as device, device.create_memory(host_read=True) as memory:
+                with memory.allocate(64) as a:
+                    view = a.view()
+                    raise ZeroDivisionError
+        self.assertEqual(len(view), 64)
+        owner = memory._owner
+        del a, memory, device, view
+        gc.collect()
+        self.assertIsNone(owner.pointer)
+
+    def test_exit(self):
+        """Objects of modules end with the process, in any order, without a message."""
+        run_python("import quire\n"
+                   "device = quire.open_host()\nmemory = device.create_memory(host_read=True)\n"
+                   "a = memory.allocate(64)\nview = a.view()\nstream = device.create_stream()\n"
+                   "b = memory.allocate(64, stream=stream)\ncapsule = a.__dlpack__()\n"
+                   "class Late:\n    def __del__(self, view=view): view[0] = 1\nlate = Late()\n")
+
+    def test_callback_errors(self):
+        """An exception in a callback does not end the call that makes it."""
+        output = []
+
+        def log(level, line):
+            output.append((level, line))
+        device = quire.open_host(log=log, log_level=quire.LogLevel.INFO)
+        device.create_memory("logged").destroy()
+        self.assertTrue(any("logged" in line for _, line in output), output)
+        self.assertEqual({level for level, _ in output}, {quire.LogLevel.INFO})
+
+
+class Threads(unittest.TestCase):
+    def test_allocate_and_free(self):
+        memory, errors = host_memory(), []
+
+        def work(seed):
+            try:
+                live = []
+                for i in range(200):
+                    live.append(memory.buffer(64 + (seed * 37 + i * 13) % 1000, name=f"t{seed}/{i % 3}"))
+                    live[-1].write(bytes([seed]) * 64)
+                    if i % 3 == 2:
+                        a = live.pop((seed + i) % len(live))
+                        if a.read(0, 64) != bytes([seed]) * 64:
+                            errors.append(a)
+                        a.free()
+            except quire.QuireError as error:
+                errors.append(error)
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(errors, [])
+        gc.collect()
+        memory.check()
+        self.assertEqual(memory.statistics.allocation_count, 0)
+
+    def test_free_race(self):
+        """One of several threads frees an allocation; the others get an error."""
+        memory = host_memory()
+        for _ in range(50):
+            a, results = memory.allocate(64), []
+
+            def free(a=a, results=results):
+                try:
+                    a.free()
+                    results.append("freed")
+                except quire.QuireError as error:
+                    results.append(type(error).__name__)
+            threads = [threading.Thread(target=free) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(results.count("freed"), 1, results)
+
+    def test_destroy_race(self):
+        """A memory is not destroyed under a thread that uses it."""
+        for _ in range(20):
+            memory = host_memory()
+            stop, unexpected = threading.Event(), []
+
+            def work(memory=memory, stop=stop, unexpected=unexpected):
+                while not stop.is_set():
+                    try:
+                        memory.allocate(64)
+                        memory.report()
+                    except (quire.StaleHandleError, quire.WrongStateError):
+                        return
+                    except quire.QuireError as error:
+                        unexpected.append(error)
+            threads = [threading.Thread(target=work) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            for _ in range(1000):
+                try:
+                    memory.destroy_all()
+                    break
+                except quire.BusyError:
+                    pass
+            stop.set()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(unexpected, [])
+
+
+@unittest.skipUnless(hasattr(os, "fork"), "no fork")
+class Fork(unittest.TestCase):
+    def in_child(self, work):
+        """Run a function in a child; it must return without an exception."""
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                work()
+                status = 0
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_host_survives(self):
+        memory = host_memory()
+        a = memory.buffer(64, zero=True)
+        a.write(b"parent")
+        view = a.view()
+
+        def work():
+            assert bytes(view[:6]) == b"parent"
+            view[0] = ord("x")
+            b = memory.allocate(64)
+            b.free()
+            assert memory.statistics.allocation_count == 1
+        self.in_child(work)
+        self.assertEqual(bytes(view[:6]), b"parent")
+
+    def test_calls_of_other_threads(self):
+        """A child destroys what a thread of its parent was using."""
+        memory = host_memory()
+        inside, go_on = threading.Event(), threading.Event()
+
+        def hold():
+            with memory._owner:
+                inside.set()
+                go_on.wait()
+        thread = threading.Thread(target=hold)
+        thread.start()
+        inside.wait()
+        self.in_child(memory.destroy_all)
+        with self.assertRaises(quire.BusyError):
+            memory.destroy_all()
+        go_on.set()
+        thread.join()
+        memory.destroy_all()
+
+    def test_memfd_does_not_survive(self):
+        device = quire.open_host(backing=quire.HostBacking.MEMFD)
+        memory = device.create_memory(host_read=True, host_write=True)
+        a = memory.allocate(64)
+
+        def work():
+            try:
+                memory.allocate(64)
+                raise AssertionError("no error")
+            except quire.NotPermittedError:
+                pass
+            a.__class__
+            memory.destroy_all()
+            device.destroy()
+        self.in_child(work)
+        a.free()

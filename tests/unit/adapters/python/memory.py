@@ -1,0 +1,382 @@
+"""Devices, memories, allocations, streams and what they report, on the host backend."""
+
+import gc
+import logging
+import os
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree
+
+import quire
+
+from support import host_memory
+
+MIB = 1 << 20
+
+
+class Devices(unittest.TestCase):
+    def test_info(self):
+        info = quire.open_host().info
+        self.assertEqual((info.backend, len(info.heaps), len(info.kinds)), ("host", 2, 4))
+        self.assertIn(quire.MemoryFlags.HOST_VISIBLE | quire.MemoryFlags.HOST_COHERENT, info.kinds[1].flags)
+        self.assertTrue(info.survives_fork)
+        self.assertGreater(info.limits.page_granularity, 0)
+
+    def test_profile(self):
+        flags = quire.MemoryFlags.DEVICE_LOCAL | quire.MemoryFlags.HOST_VISIBLE
+        profile = quire.HostProfile("small", (quire.Heap(64 * MIB, quire.HeapFlags.DEVICE_LOCAL),),
+                                    (quire.Kind(flags, 0),))
+        with quire.open_host(profile) as device:
+            self.assertEqual((device.name, device.info.heaps[0].size), ("small", 64 * MIB))
+            memory = device.create_memory()
+            self.assertEqual((memory.kind, memory.flags, memory.is_mappable), (0, flags, True))
+            with self.assertRaises(MemoryError) as caught:
+                memory.allocate(65 * MIB)
+            self.assertIsInstance(caught.exception, quire.OutOfDeviceMemoryError)
+            self.assertEqual(memory.statistics.failures, 1)
+
+    def test_budgets(self):
+        device = quire.open_host(budgets=[8 * MIB, 16 * MIB])
+        self.assertEqual(device.budget(1).budget, 16 * MIB)
+        device.set_budget(1, 4 * MIB)
+        self.assertEqual(device.budget(1).available, 4 * MIB)
+        device.set_heap_limit(0, MIB)
+        memory = device.create_memory()
+        with self.assertRaises(quire.OverBudgetError):
+            memory.allocate(2 * MIB)
+        device.set_page_limit(1)
+        memory.allocate(16)
+        with self.assertRaises(quire.TooManyPagesError):
+            device.create_memory().allocate(16)
+
+    def test_choose_kind(self):
+        device, flags = quire.open_host(), quire.MemoryFlags
+        kind = device.choose_kind(required=flags.HOST_VISIBLE, preferred=flags.HOST_CACHED)
+        self.assertIn(flags.HOST_CACHED, device.info.kinds[kind].flags)
+        self.assertEqual(device.create_memory(kind_mask=1 << kind, flags=flags.HOST_VISIBLE).kind, kind)
+        with self.assertRaises(quire.UnsupportedError):
+            device.choose_kind(required=flags.PROTECTED)
+
+    def test_log(self):
+        with self.assertLogs("quire.test", logging.INFO) as caught:
+            quire.open_host(log=logging.getLogger("quire.test"), log_level=quire.LogLevel.INFO).create_memory("seen")
+        self.assertTrue(any("seen" in line for line in caught.output), caught.output)
+
+    def test_statistics(self):
+        device = quire.open_host()
+        memories = [device.create_memory() for _ in range(2)]
+        kept = [memory.allocate(MIB) for memory in memories]
+        stats = device.statistics
+        self.assertEqual((stats.memory_count, stats.live_bytes, stats.allocation_count), (2, 2 * MIB, len(kept)))
+        self.assertEqual(sum(stats.heap_reserved_bytes), stats.reserved_bytes)
+
+
+class Memories(unittest.TestCase):
+    def test_options(self):
+        memory = quire.open_host().create_memory(
+            "pool", fit=quire.FitOptions(quire.Fit.BUDDY), limit=32 * MIB, shards=1,
+            pages=quire.PagePolicy(page_size=2 * MIB, dedicated_threshold=MIB, classes=()))
+        self.assertEqual((memory.name, memory.fit, memory.page_size, memory.limit),
+                         ("pool", quire.Fit.BUDDY, 2 * MIB, 32 * MIB))
+        self.assertEqual(memory.allocate(300).info.size, 512)
+        self.assertTrue(memory.allocate(MIB).info.dedicated)
+        memory.limit = 0
+        self.assertEqual(memory.limit, 0)
+        classes = quire.PagePolicy(page_size=MIB, classes=((4096, 64 << 10),))
+        memory = quire.open_host().create_memory(pages=classes)
+        self.assertEqual(memory.page_info(memory.allocate(100).info.page).size, 64 << 10)
+
+    def test_allocations(self):
+        memory = host_memory()
+        a = memory.allocate(1000, 4096, "weights/0", user_data=7)
+        info = a.info
+        self.assertEqual((info.offset % 4096, info.address % 4096, info.requested, info.user_data), (0, 0, 1000, 7))
+        self.assertEqual((a.name, a.nbytes, a.address, len(a)), ("weights/0", 1000, info.address, 1000))
+        a.name, a.user_data = "späte", 1 << 63
+        self.assertEqual((a.name, a.user_data), ("späte", 1 << 63))
+        a.name = None
+        self.assertEqual(a.name, "")
+        self.assertTrue(memory.allocate(16, dedicated=True).info.dedicated)
+        self.assertEqual(memory.page_info(info.page).page, info.page)
+        self.assertIn("1000 bytes at page 0", repr(a))
+
+    def test_bytes(self):
+        memory = host_memory()
+        a, b = memory.buffer(16, zero=True), memory.buffer(16, zero=True)
+        a.write(b"0123456789")
+        a.write(bytearray(b"xy"), 14)
+        a.write(memoryview(b"ab_cd_")[::3], 10)
+        a.write(b"")
+        self.assertEqual(a.read(), b"0123456789ac\0\0xy")
+        self.assertEqual((a.read(14), a.read(16), a.read(3, 0)), (b"xy", b"", b""))
+        self.assertTrue(b.copy_from(a, offset=2, source_offset=4, size=6).has_passed)
+        self.assertEqual(b.read(), b"\0\x00456789" + bytes(8))
+        b.copy_from(a)
+        self.assertEqual(b.read(), a.read())
+        b.fill(ord("z"), 4, 2)
+        b.fill(ord("y"), 14)
+        target = bytearray(4)
+        b.read_into(target, 3)
+        self.assertEqual((bytes(target), b.read(14)), (b"3zz6", b"yy"))
+        b.flush()
+        b.invalidate(0, 4)
+
+    def test_limits_of_names(self):
+        memory = host_memory()
+        memory.set_name_limit("a/", MIB)
+        kept = memory.allocate(MIB // 2, name="a/1")
+        with self.assertRaisesRegex(quire.OverBudgetError, "a/"):
+            memory.allocate(MIB, name="a/2")
+        usage = memory.name_usage("a/")
+        self.assertEqual((usage.limit, usage.requested_bytes, usage.allocation_count), (MIB, len(kept), 1))
+
+    def test_out_of_memory_callback(self):
+        reports, held = [], []
+
+        def free_some(report):
+            reports.append(report)
+            while held:
+                held.pop().free()
+                return True
+            return False
+        memory = quire.open_host().create_memory(limit=4 * MIB, on_out_of_memory=free_some)
+        held.append(memory.allocate(3 * MIB))
+        memory.allocate(2 * MIB).free()
+        self.assertEqual((reports[0].times, quire.Result(reports[0].reason)), (1, quire.Result.OVER_BUDGET))
+        with self.assertRaises(quire.OverBudgetError):
+            memory.allocate(5 * MIB)
+
+    def test_pages(self):
+        memory = host_memory()
+        memory.preallocate(2 * MIB)
+        self.assertGreaterEqual(memory.statistics.reserved_bytes, 2 * MIB)
+        memory.preallocate(0)
+        self.assertGreaterEqual(memory.trim(), 2 * MIB)
+        self.assertEqual(memory.trim(), 0)
+
+    def test_insight(self):
+        memory = host_memory(name="seen")
+        kept = [memory.allocate(1000, name=f"layer/{i}") for i in range(3)]
+        kept.pop(1).free()
+        stats = memory.statistics
+        self.assertEqual((stats.allocations, stats.frees, stats.allocation_count, stats.requested_bytes),
+                         (3, 1, 2, 2000))
+        self.assertIsInstance(stats.fragmentation, quire.Fragmentation)
+        self.assertLessEqual(stats.fragmentation.free, 1.0)
+        names = [r.name for r in memory.ranges() if not r.is_free]
+        self.assertEqual(sorted(names), ["layer/0", "layer/2"])
+        memory.check()
+        self.assertIn("layer", memory.report())
+        snapshot = memory.snapshot()
+        self.assertEqual(snapshot["name"], "seen")
+        self.assertEqual(xml.etree.ElementTree.fromstring(memory.svg()).tag.split("}")[-1], "svg")
+        page = memory._repr_html_()
+        self.assertIn("<svg", page)
+        self.assertNotIn("<?xml", page)
+        memory.destroy_all()
+        self.assertIn("destroyed", memory._repr_html_())
+
+    def test_html_escapes(self):
+        page = host_memory(name="<b>&")._repr_html_()
+        self.assertNotIn("<b>&", page.replace("&amp;", "").replace("<b>&lt;", ""))
+        self.assertIn("&lt;b&gt;&amp;", page)
+
+    def test_scopes(self):
+        memory = host_memory()
+        memory.allocate(MIB).free()
+        with memory.scope() as outer:
+            memory.allocate(100).free()
+            with memory.scope() as inner:
+                memory.allocate(5000).free()
+            self.assertEqual(outer.statistics.allocation_count, 0)
+        self.assertEqual((inner.statistics.allocations, inner.statistics.peak_requested_bytes), (1, 5000))
+        self.assertEqual((outer.statistics.allocations, outer.statistics.peak_requested_bytes), (2, 5000))
+
+
+class Streams(unittest.TestCase):
+    def setUp(self):
+        self.memory = host_memory()
+        self.device = self.memory.device
+
+    def test_free_in_order(self):
+        stream = self.device.create_stream("manual", manual=True)
+        a = self.memory.buffer(4096, zero=True)
+        point = a.fill(3, stream=stream)
+        self.assertFalse(point.has_passed)
+        a.free(stream=stream)
+        self.assertEqual((self.memory.statistics.deferred_count, stream.deferred), (1, 1))
+        with self.assertRaises(quire.StaleHandleError):
+            a.read()
+        self.assertEqual(self.memory.collect(), 0)
+        self.assertGreater(stream.run(), 0)
+        self.assertTrue(point.has_passed)
+        self.assertEqual(self.memory.collect(), 4096)
+
+    def test_wait(self):
+        stream = self.device.create_stream(manual=True)
+        point = stream.mark()
+        with self.assertRaises(quire.BusyError):
+            point.wait(0)
+        start = time.monotonic()
+        with self.assertRaises(quire.BusyError):
+            point.wait()  # only run makes it pass
+        self.assertLess(time.monotonic() - start, 5)
+        with self.assertRaises(ValueError):
+            point.wait(-1)
+        stream.run()
+        point.wait()
+        worker = self.device.create_stream()
+        worker.synchronize()
+        worker.wait(point)
+        quire.Point(None, 0).wait()
+
+    def test_order_between_streams(self):
+        first, second = (self.device.create_stream(manual=True) for _ in range(2))
+        a = self.memory.buffer(64, zero=True)
+        second.wait(a.fill(1, stream=first))
+        done = a.fill(2, stream=second)
+        second.run()
+        self.assertFalse(done.has_passed)
+        first.run()
+        second.run()
+        self.assertTrue(done.has_passed)
+        self.assertEqual(a.read(0, 1), b"\2")
+
+    def test_recorded_use(self):
+        stream = self.device.create_stream(manual=True)
+        a = self.memory.buffer(64)
+        stream.mark()
+        a.record_use(stream)
+        with self.assertRaises(quire.BusyError):
+            stream.destroy()
+        a.free()
+        self.assertEqual(self.memory.statistics.deferred_count, 1)
+        self.memory.collect()  # which marks the stream
+        stream.run()
+        self.memory.collect()
+        stream.destroy()
+        self.assertEqual(self.memory.statistics.deferred_count, 0)
+
+    def test_free_after(self):
+        stream = self.device.create_stream(manual=True)
+        point = stream.mark()
+        a = self.memory.buffer(64)
+        with self.assertRaises(quire.InvalidArgumentError):
+            a.free(stream, point)
+        a.free(after=point)
+        self.assertEqual(stream.deferred, 1)
+        stream.run()
+        self.assertEqual(self.memory.collect(), self.memory.allocate(64).info.size)
+
+    def test_garbage_on_a_stream(self):
+        """Garbage is freed in the order of the stream that it was allocated on."""
+        stream = self.device.create_stream(manual=True)
+        self.memory.buffer(64, stream=stream)
+        self.assertEqual(stream.deferred, 1)
+        a = self.memory.buffer(4096, stream=stream)
+        a.free()
+        self.assertEqual(stream.deferred, 2)
+        kept = self.memory.buffer(128, stream=stream)
+        self.memory.collect()  # which marks the stream
+        stream.run()
+        stream.destroy()
+        self.assertIn("destroyed", repr(stream))
+        kept.free()
+        self.assertEqual(self.memory.statistics.allocation_count, 0)
+
+    def test_frees_wait_for_work(self):
+        """What a stream fills or copies is not reused before, although nobody names the stream again."""
+        stream = self.device.create_stream(manual=True)
+        source, target = self.memory.buffer(4096, zero=True), self.memory.buffer(4096)
+        source.fill(5, stream=stream)
+        target.copy_from(source, stream=stream)
+        source.free()
+        del target
+        self.assertEqual(self.memory.statistics.deferred_count, 2)
+        self.memory.collect()
+        stream.run()
+        self.memory.collect()
+        self.assertEqual(self.memory.statistics.deferred_count, 0)
+
+    def test_memory_ends_with_work(self):
+        """No memory is destroyed under the work of a stream."""
+        stream = self.device.create_stream(manual=True)
+        kept = self.memory.buffer(64)
+        kept.fill(1, stream=stream)
+        for end in (self.memory.destroy_all, self.device.destroy_all):
+            with self.assertRaisesRegex(quire.BusyError, "work of a stream"):
+                end()
+        owner, device = self.memory._owner, self.device._owner
+        self.memory = self.device = kept = end = None
+        gc.collect()
+        self.assertIsNotNone(owner.pointer)  # garbage, but the stream still works on it
+        stream.run()
+        stream = None
+        gc.collect()
+        self.assertEqual((owner.pointer, device.pointer), (None, None))
+
+    def test_device_ends_with_work(self):
+        with quire.open_host() as device:
+            memory, stream = device.create_memory(host_read=True), device.create_stream()
+            kept = memory.buffer(1 << 20, stream=stream)
+            kept.fill(1, stream=stream)
+            memory.buffer(1 << 20).fill(2, stream=stream)
+        for gone in (device, memory, stream):
+            self.assertIsNone(gone._owner.pointer)
+
+    def test_recorded_stream_lives(self):
+        """A stream that a live allocation was used on does not end as garbage before it."""
+        a = self.memory.buffer(64)
+        a.record_use(self.device.create_stream())
+        a.record_use(a._recorded[0])
+        gc.collect()
+        a.free()
+        device = self.device._owner
+        self.memory = self.device = a = None
+        gc.collect()
+        self.assertIsNone(device.pointer)
+
+    def test_capture(self):
+        stream = self.device.create_stream("graph", capture=True)
+        self.assertTrue(stream.is_capture)
+        self.memory.allocate(64, stream=stream).free()
+        self.assertEqual(stream.deferred, 1)
+        with self.assertRaises(quire.BusyError):
+            stream.mark().wait()
+        stream.destroy()
+        with self.assertRaises(quire.StaleHandleError):
+            stream.mark()
+
+
+class Traces(unittest.TestCase):
+    def test_recording(self):
+        memory = host_memory()
+        before = memory.allocate(64, name="before")
+        stream = memory.device.create_stream()
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "trace.csv")
+            with quire.record(memory, path) as recorder:
+                before.free()
+                a = memory.allocate(100, 256, 'a,"b\n')
+                memory.buffer(50, stream=stream)
+                a.free()
+            memory.allocate(1)
+            with open(path, encoding="utf-8") as file:
+                lines = file.read().splitlines()
+            trace = quire.read_trace(path)
+        self.assertEqual([line.split(",")[:3] for line in lines[1:]],
+                         [["alloc", "1", "100"], ["alloc", "2", "50"], ["free", "2", ""], ["free", "1", ""]])
+        self.assertEqual([line.split(",")[5:] for line in lines[1:]], [["0", "a__b_"], ["1", ""], ["1", ""], ["0", ""]])
+        self.assertEqual(recorder.text().splitlines(), lines)
+        self.assertEqual((trace.info.alloc_count, trace.info.peak_bytes, trace.info.left_count), (2, 150, 0))
+        target = host_memory()
+        report = trace.replay(target)
+        self.assertEqual((report.allocations, report.frees, report.failures), (2, 2, 0))
+        self.assertEqual(trace.replay(target, event_count=1, keep=True, name=True).left_at_end, 1)
+        self.assertEqual([r.name for r in target.ranges() if not r.is_free], ["a__b_"])
+
+    def test_bad_traces(self):
+        for text in ("", "op\n", quire.trace._HEADER + "\nalloc,1,0,1,0,0,\n"):
+            with self.subTest(text), self.assertRaisesRegex(quire.BadFileError, "t.csv"):
+                quire.Trace(text, "t.csv")
