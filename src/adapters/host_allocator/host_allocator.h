@@ -23,8 +23,8 @@ typedef struct host_allocator host_allocator;
 
 enum {
     HOST_ALLOCATOR_ALIGNMENT = 64,          /* bytes, of every pointer at least */
-    HOST_ALLOCATOR_MAX_SMALL = 32704,       /* bytes; 32 KiB with the header of a block */
-    HOST_ALLOCATOR_CACHED_BYTES = 512 << 10 /* default of cached_bytes */
+    HOST_ALLOCATOR_MAX_SMALL = 32 << 10,    /* bytes */
+    HOST_ALLOCATOR_CACHED_BYTES = 256 << 10 /* default of cached_bytes */
 };
 
 typedef struct host_allocator_options {
@@ -33,8 +33,8 @@ typedef struct host_allocator_options {
     uint32_t shards;    /* 0: as many as the threads need, see quire_memory_options.shards */
     uint64_t limit;     /* maximum bytes of pages; 0: none */
     uint64_t retained_empty_bytes; /* of pages without allocations; 0: no bound, 1: keep none */
-    /* Maximum bytes of freed blocks in the cache of a thread; 0: HOST_ALLOCATOR_CACHED_BYTES.
-       Below 256 (a value such as 1) there are no caches. */
+    /* Maximum bytes of freed blocks in the cache of a thread; 0: HOST_ALLOCATOR_CACHED_BYTES; 1: no
+       block is kept. */
     uint64_t cached_bytes;
     bool huge_pages;        /* advise the kernel to use transparent huge pages */
     const char *trace_file; /* as host_allocator_start_trace, from the start on; NULL or "": none */
@@ -45,7 +45,6 @@ typedef struct host_allocator_stats {
     uint64_t allocation_count;
     uint64_t allocations; /* counts since creation */
     uint64_t frees;
-    uint64_t failures;     /* refused requests */
     uint64_t cache_hits;   /* allocations served from a cache */
     uint64_t cached_bytes; /* of freed blocks in caches now; part of memory.requested_bytes */
     uint64_t cached_count;
@@ -59,9 +58,9 @@ typedef struct host_allocator_stats {
 /*
  * Reads options from environment variables; a variable that is not set or empty leaves the option
  * as it is. PREFIX is `prefix`, such as "QUIRE_TORCH_CPU":
- *   PREFIX_PAGE_SIZE, PREFIX_LIMIT, PREFIX_RETAINED, PREFIX_CACHED: bytes, with an optional suffix
+ *   PREFIX_PAGE_SIZE, PREFIX_LIMIT, PREFIX_RETAIN, PREFIX_CACHE: bytes, with an optional suffix
  *   k, m or g (powers of 1024); PREFIX_SHARDS: a number; PREFIX_HUGE_PAGES: 0 or 1;
- *   PREFIX_TRACE_FILE: a path.
+ *   PREFIX_TRACE: a path.
  * The path in the options is that of the environment and is not copied.
  * Errors: INVALID_ARGUMENT (the sentence names the variable); the options are unchanged then.
  */
@@ -111,7 +110,7 @@ QUIRE_MUST_USE quire_result host_allocator_get_stats(host_allocator *allocator,
 
 /*
  * Writes the statistics as one JSON object on one line: the fields of host_allocator_stats, and
- * those of `memory` that matter to a program, as docs/adapters/pytorch_cpu.md lists them. The
+ * those of its `memory`, but unused ones. The
  * snapshot is the JSON of quire_memory_write_json (docs/formats.md), with the blocks in caches.
  * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY, BAD_FILE (the sink returned false).
  */
