@@ -10,6 +10,10 @@
 #include "quire/host.h"
 #include "src/adapters/host_allocator/allocator.h"
 
+#define DEFAULT_PAGE_SIZE (UINT64_C(2) << 20)
+/* of a contiguous memory: what granules of HOST_BLOCK_UNIT bytes can number, less 1 GiB */
+#define ADDRESS_SPACE (UINT64_C(511) << 30)
+
 /* ---- creating and destroying ----------------------------------------------------------------- */
 
 /* The caches hold memory that nobody uses. The memory calls this before it refuses a request. */
@@ -21,26 +25,49 @@ static bool empty_caches(void *user, quire_memory *memory, const quire_out_of_me
     return host_caches_empty(&allocator->caches);
 }
 
+/*
+ * Creates the memory. Without a number of shards it is contiguous: one page that grows by a page
+ * size reserves the least (docs/adapters/pytorch_cpu.md). Its addresses may be unavailable, as under
+ * `ulimit -v`; its first page shows it.
+ */
+static quire_result create_memory(host_allocator *allocator, const host_allocator_options *options,
+                                  bool contiguous)
+{
+    quire_result result = quire_memory_create(
+        allocator->device,
+        &(quire_memory_options){
+            .name = options->name ? options->name : "host allocator",
+            .flags = QUIRE_HOST_VISIBLE | QUIRE_HOST_CACHED,
+            .contiguous = contiguous,
+            .address_space = contiguous ? ADDRESS_SPACE : 0,
+            .find_by_address = true,
+            .fit = {.granule = HOST_BLOCK_UNIT},
+            .shards = contiguous ? 0 : options->shards,
+            .pages = {.page_size = options->page_size ? options->page_size : DEFAULT_PAGE_SIZE,
+                      .retained_empty_bytes = options->retained_empty_bytes},
+            .on_out_of_memory = {empty_caches, allocator}},
+        &allocator->memory);
+    if (result || !contiguous)
+        return result;
+    result = quire_memory_preallocate(allocator->memory, 1);
+    if (result)
+        quire_memory_destroy_all(&allocator->memory);
+    return result ? result : quire_memory_preallocate(allocator->memory, 0);
+}
+
 static quire_result open_memory(host_allocator *allocator, const host_allocator_options *options)
 {
     quire_result result = quire_host_open(
-        &(quire_host_options){.huge_pages = options->huge_pages ? QUIRE_HOST_HUGE_ADVISE
-                                                                : QUIRE_HOST_HUGE_NONE},
+        &(quire_host_options){
+            .huge_pages = options->huge_pages ? QUIRE_HOST_HUGE_ADVISE : QUIRE_HOST_HUGE_NONE},
         &allocator->device);
     if (result)
         return result;
-    return quire_memory_create(
-        allocator->device,
-        &(quire_memory_options){.name = options->name ? options->name : "host allocator",
-                                .flags = QUIRE_HOST_VISIBLE | QUIRE_HOST_CACHED,
-                                .find_by_address = true,
-                                .fit = {.granule = HOST_BLOCK_UNIT},
-                                .shards = options->shards,
-                                .pages = {.page_size = options->page_size,
-                                          .retained_empty_bytes = options->retained_empty_bytes},
-                                .on_out_of_memory = {empty_caches, allocator},
-                                .limit = options->limit},
-        &allocator->memory);
+    if (!options->shards)
+        result = create_memory(allocator, options, true);
+    if (options->shards || result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY)
+        result = create_memory(allocator, options, false);
+    return result ? result : quire_memory_set_limit(allocator->memory, options->limit);
 }
 
 static quire_result open_all(host_allocator *allocator, const host_allocator_options *options)

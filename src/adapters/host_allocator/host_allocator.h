@@ -29,8 +29,11 @@ enum {
 
 typedef struct host_allocator_options {
     const char *name;   /* of the memory, copied; NULL: "host allocator" */
-    uint64_t page_size; /* bytes of each page; 0: sizes that follow use (quire/page_policy.h) */
-    uint32_t shards;    /* 0: as many as the threads need, see quire_memory_options.shards */
+    uint64_t page_size; /* bytes of a page, or by which the one page grows; 0: 2 MiB */
+    /* 0: the memory is contiguous: one page that grows, which reserves the least. If the system has
+       no addresses for it, and with other numbers, the memory has pages in that many shards (see
+       quire_memory_options.shards), for threads that allocate large ranges at the same time. */
+    uint32_t shards;
     uint64_t limit;     /* maximum bytes of pages; 0: none */
     uint64_t retained_empty_bytes; /* of pages without allocations; 0: no bound, 1: keep none */
     /* Maximum bytes of freed blocks in the cache of a thread; 0: HOST_ALLOCATOR_CACHED_BYTES; 1: no
