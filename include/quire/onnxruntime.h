@@ -28,12 +28,14 @@ struct OrtApiBase;
 
 typedef struct quire_onnxruntime_options {
     const char *name;   /* of the memory, copied; NULL: "ONNX Runtime" */
-    uint64_t page_size; /* bytes of each page; 0: sizes that follow use (quire/page_policy.h) */
-    uint32_t shards;    /* 0: as many as the threads need, see quire_memory_options.shards */
-    bool huge_pages;    /* advise the kernel to use transparent huge pages */
-    /* Do not call malloc_trim of the GNU C library when the memory reaches a new maximum of bytes
-       of pages. Without the calls the heap keeps resident what the runtime freed to it while it
-       created sessions. */
+    uint64_t page_size; /* bytes of a page, or by which the one page grows; 0: 2 MiB */
+    /* 0: one page that grows, which reserves the least. Other numbers: pages in that many shards
+       (quire_memory_options.shards), for threads that run sessions at the same time. */
+    uint32_t shards;
+    bool huge_pages; /* advise the kernel to use transparent huge pages */
+    /* Do not call malloc_trim of the GNU C library, which the allocator does before the first weights
+       and when the memory has grown by an eighth. Without the calls the heap keeps resident what
+       the runtime freed to it while it created sessions. */
     bool keep_heap;
     /* Maximum bytes of pages; 0: none. A request beyond it gets NULL, which ONNX Runtime does not
        expect everywhere: see docs/adapters/onnxruntime.md. */

@@ -25,12 +25,43 @@ typedef struct adapter {
     ort_allocator abi; /* first member: the runtime passes its address */
     host_allocator *host;
     ort_memory_info *info;
+    bool keeps_heap;
     functions runtime;
     _Atomic uint64_t reserves;
     _Atomic uint64_t bad_frees;
     _Atomic uint64_t max_allocation;
     _Atomic uint64_t trimmed_at; /* bytes of pages at the last heap trim */
 } adapter;
+
+/* ---- the heap of the C library ---------------------------------------------------------------- */
+
+/*
+ * While ONNX Runtime creates a session it frees about as much as it keeps to the heap of the C
+ * library, which keeps it resident. Chunks of the runtime's own arena come from there, pages of
+ * quire do not, so that the process would hold both. The adapter therefore returns free pages of
+ * the heap to the system: before the first weights, and when the memory has grown by an eighth
+ * since the last time. A program in a steady state does not pay for it, and a growing one pays a
+ * logarithmic number of times.
+ */
+static void trim_heap(adapter *a)
+{
+    quire_memory_stats stats;
+    uint64_t last = atomic_load_explicit(&a->trimmed_at, memory_order_relaxed);
+    if (a->keeps_heap || quire_memory_get_stats(host_allocator_memory(a->host), &stats) ||
+        stats.reserved_bytes <= last + last / 8)
+        return;
+    atomic_store_explicit(&a->trimmed_at, stats.reserved_bytes, memory_order_relaxed);
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
+static void on_growth(void *user, quire_memory *memory, const quire_event *event)
+{
+    (void)memory;
+    (void)event;
+    trim_heap(user);
+}
 
 /* ---- the functions of OrtAllocator -------------------------------------------------------- */
 
@@ -48,9 +79,12 @@ static void *ort_alloc(ort_allocator *self, size_t size)
 
 static void *ort_reserve(ort_allocator *self, size_t size)
 {
+    adapter *a = (adapter *)self;
+    if (!atomic_load_explicit(&a->trimmed_at, memory_order_relaxed))
+        trim_heap(a);
     void *pointer = ort_alloc(self, size);
     if (pointer)
-        atomic_fetch_add_explicit(&((adapter *)self)->reserves, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&a->reserves, 1, memory_order_relaxed);
     return pointer;
 }
 
@@ -82,6 +116,7 @@ static ort_status *ort_get_stats(const ort_allocator *self, ort_pairs **pairs)
     } entries[] = {
         {"Limit", memory.limit ? memory.limit : UINT64_MAX}, /* -1: no limit */
         {"InUse", stats.requested_bytes},
+        {"RequestedInUse", stats.requested_bytes},
         {"TotalAllocated", stats.memory.reserved_bytes},
         {"MaxInUse", stats.memory.peak_requested_bytes},
         {"NumAllocs", stats.allocations},
@@ -105,29 +140,6 @@ static ort_status *ort_shrink(ort_allocator *self)
     if (host_allocator_trim(a->host, NULL))
         return a->runtime.create_status(ORT_CODE_FAIL, quire_last_error());
     return NULL;
-}
-
-/* ---- the heap of the C library ------------------------------------------------------------ */
-
-/*
- * While ONNX Runtime creates a session it frees about as much as it keeps to the heap of the C
- * library, which keeps it resident. Chunks of the runtime's own arena come from there, pages of
- * quire do not, so that the process would hold both. The event of a page therefore returns free
- * pages of the heap to the system, if the memory has never been so large: a program in a steady
- * state does not pay for it.
- */
-static void trim_heap(void *user, quire_memory *memory, const quire_event *event)
-{
-    adapter *a = user;
-    quire_memory_stats stats;
-    (void)event;
-    if (quire_memory_get_stats(memory, &stats) ||
-        stats.reserved_bytes <= atomic_load_explicit(&a->trimmed_at, memory_order_relaxed))
-        return;
-    atomic_store_explicit(&a->trimmed_at, stats.reserved_bytes, memory_order_relaxed);
-#ifdef __GLIBC__
-    malloc_trim(0);
-#endif
 }
 
 /* ---- creation ----------------------------------------------------------------------------- */
@@ -205,12 +217,14 @@ static quire_result open_host(adapter *a, const quire_onnxruntime_options *optio
             return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0,
                                       "quire_onnxruntime_create: options.unused[%zu] is not 0", i);
     }
+    a->keeps_heap = options->keep_heap;
     quire_result result = host_allocator_create(&host, &a->host);
-    if (result || options->keep_heap)
-        return result;
-    return quire_memory_set_hook(
-        host_allocator_memory(a->host),
-        &(quire_hook){.event = trim_heap, .user = a, .kinds = QUIRE_EVENT_PAGE_MADE});
+    return result ? result
+                  : quire_memory_set_hook(
+                        host_allocator_memory(a->host),
+                        &(quire_hook){.event = on_growth,
+                                      .user = a,
+                                      .kinds = QUIRE_EVENT_PAGE_MADE | QUIRE_EVENT_PAGE_RESIZED});
 }
 
 static void destroy(adapter *a)
