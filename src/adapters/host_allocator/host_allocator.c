@@ -10,9 +10,11 @@
 #include "quire/host.h"
 #include "src/adapters/host_allocator/allocator.h"
 
-#define DEFAULT_PAGE_SIZE (UINT64_C(2) << 20)
+#define KIB UINT64_C(1024)
+#define MIB (KIB * KIB)
+
 /* of a contiguous memory: what granules of HOST_BLOCK_UNIT bytes can number, less 1 GiB */
-#define ADDRESS_SPACE (UINT64_C(511) << 30)
+#define ADDRESS_SPACE (511 * KIB * MIB)
 
 /* ---- creating and destroying ----------------------------------------------------------------- */
 
@@ -25,9 +27,25 @@ static bool empty_caches(void *user, quire_memory *memory, const quire_out_of_me
     return host_caches_empty(&allocator->caches);
 }
 
+/* Returns the sizes by which the memory grows. A contiguous one reserves less than 3 % that nothing
+   needs, and the number of its growths is logarithmic. */
+static quire_page_policy pages_of(const host_allocator_options *options, bool contiguous)
+{
+    quire_page_policy pages = {.page_size = 2 * MIB};
+    if (contiguous)
+        pages = (quire_page_policy){.page_size = 256 * KIB,
+                                    .growth = QUIRE_GROWTH_RESERVED,
+                                    .growth_percent = 3,
+                                    .max_page = 32 * MIB};
+    if (options->page_size)
+        pages = (quire_page_policy){.page_size = options->page_size};
+    pages.retained_empty_bytes = options->retained_empty_bytes;
+    return pages;
+}
+
 /*
- * Creates the memory. Without a number of shards it is contiguous: one page that grows by a page
- * size reserves the least (docs/adapters/pytorch_cpu.md). Its addresses may be unavailable, as under
+ * Creates the memory. Without a number of shards it is contiguous: one page that grows reserves the
+ * least (docs/adapters/pytorch_cpu.md). Its addresses may be unavailable, as under
  * `ulimit -v`; its first page shows it.
  */
 static quire_result create_memory(host_allocator *allocator, const host_allocator_options *options,
@@ -35,17 +53,15 @@ static quire_result create_memory(host_allocator *allocator, const host_allocato
 {
     quire_result result = quire_memory_create(
         allocator->device,
-        &(quire_memory_options){
-            .name = options->name ? options->name : "host allocator",
-            .flags = QUIRE_HOST_VISIBLE | QUIRE_HOST_CACHED,
-            .contiguous = contiguous,
-            .address_space = contiguous ? ADDRESS_SPACE : 0,
-            .find_by_address = true,
-            .fit = {.granule = HOST_BLOCK_UNIT},
-            .shards = contiguous ? 0 : options->shards,
-            .pages = {.page_size = options->page_size ? options->page_size : DEFAULT_PAGE_SIZE,
-                      .retained_empty_bytes = options->retained_empty_bytes},
-            .on_out_of_memory = {empty_caches, allocator}},
+        &(quire_memory_options){.name = options->name ? options->name : "host allocator",
+                                .flags = QUIRE_HOST_VISIBLE | QUIRE_HOST_CACHED,
+                                .contiguous = contiguous,
+                                .address_space = contiguous ? ADDRESS_SPACE : 0,
+                                .find_by_address = true,
+                                .fit = {.granule = HOST_BLOCK_UNIT},
+                                .shards = contiguous ? 0 : options->shards,
+                                .pages = pages_of(options, contiguous),
+                                .on_out_of_memory = {empty_caches, allocator}},
         &allocator->memory);
     if (result || !contiguous)
         return result;
@@ -58,8 +74,8 @@ static quire_result create_memory(host_allocator *allocator, const host_allocato
 static quire_result open_memory(host_allocator *allocator, const host_allocator_options *options)
 {
     quire_result result = quire_host_open(
-        &(quire_host_options){
-            .huge_pages = options->huge_pages ? QUIRE_HOST_HUGE_ADVISE : QUIRE_HOST_HUGE_NONE},
+        &(quire_host_options){.huge_pages = options->huge_pages ? QUIRE_HOST_HUGE_ADVISE
+                                                                : QUIRE_HOST_HUGE_NONE},
         &allocator->device);
     if (result)
         return result;

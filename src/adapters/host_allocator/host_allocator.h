@@ -28,13 +28,15 @@ enum {
 };
 
 typedef struct host_allocator_options {
-    const char *name;   /* of the memory, copied; NULL: "host allocator" */
-    uint64_t page_size; /* bytes of a page, or by which the one page grows; 0: 2 MiB */
-    /* 0: the memory is contiguous: one page that grows, which reserves the least. If the system has
-       no addresses for it, and with other numbers, the memory has pages in that many shards (see
-       quire_memory_options.shards), for threads that allocate large ranges at the same time. */
+    const char *name; /* of the memory, copied; NULL: "host allocator" */
+    /* Bytes of a page, or by which the one page grows; 0: pages of 2 MiB; the one page grows by 3 %,
+       at least 256 KiB and at most 32 MiB. */
+    uint64_t page_size;
+    /* 0: the memory is contiguous: one page that grows, which reserves the least. With other numbers,
+       and if the system has no addresses for such a page, the memory has pages in that many shards
+       (see quire_memory_options.shards), for threads that allocate large ranges at the same time. */
     uint32_t shards;
-    uint64_t limit;     /* maximum bytes of pages; 0: none */
+    uint64_t limit;                /* maximum bytes of pages; 0: none */
     uint64_t retained_empty_bytes; /* of pages without allocations; 0: no bound, 1: keep none */
     /* Maximum bytes of freed blocks in the cache of a thread; 0: HOST_ALLOCATOR_CACHED_BYTES; 1: no
        block is kept. */
