@@ -33,7 +33,7 @@ typedef struct quire_onnxruntime_options {
        (quire_memory_options.shards), for threads that run sessions at the same time. */
     uint32_t shards;
     bool huge_pages; /* advise the kernel to use transparent huge pages */
-    /* Do not call malloc_trim of the GNU C library, which the allocator does before the first weights
+    /* Do not call malloc_trim of the GNU C library, as the allocator does before the first weights
        and when the memory has grown by an eighth. Without the calls the heap keeps resident what
        the runtime freed to it while it created sessions. */
     bool keep_heap;

@@ -33,7 +33,7 @@ typedef struct adapter {
     _Atomic uint64_t trimmed_at; /* bytes of pages at the last heap trim */
 } adapter;
 
-/* ---- the heap of the C library ---------------------------------------------------------------- */
+/* ---- the heap of the C library --------------------------------------------------------------- */
 
 /*
  * While ONNX Runtime creates a session it frees about as much as it keeps to the heap of the C
