@@ -27,8 +27,10 @@ struct OrtAllocator;
 struct OrtApiBase;
 
 typedef struct quire_onnxruntime_options {
-    const char *name;   /* of the memory, copied; NULL: "ONNX Runtime" */
-    uint64_t page_size; /* bytes of a page, or by which the one page grows; 0: 2 MiB */
+    const char *name; /* of the memory, copied; NULL: "ONNX Runtime" */
+    /* Bytes of a page, or by which the one page grows; 0: 2 MiB, and the one page grows by 3 %, at
+       least 256 KiB and at most 32 MiB. */
+    uint64_t page_size;
     /* 0: one page that grows, which reserves the least. Other numbers: pages in that many shards
        (quire_memory_options.shards), for threads that run sessions at the same time. */
     uint32_t shards;
