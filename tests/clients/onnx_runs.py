@@ -48,12 +48,13 @@ def offline():
 
 class Client:
     def __init__(self, program, library, folder):
-        self.program, self.library, self.folder = program, library, pathlib.Path(folder)
+        self.program, self.library, self.folder = pathlib.Path(program).resolve(), library, pathlib.Path(folder)
         self.prefix = offline()
 
     def run(self, model, allocator, runs=RUNS, **variables):
         """Returns the program's answer, or None and the error."""
         environment = dict(os.environ, ORT_DISABLE_TELEMETRY="1", HOME=str(self.folder), **variables)
+        environment.pop("MALLOC_PERTURB_", None)  # of meson: it touches memory that the runtime does not use
         done = subprocess.run([*self.prefix, self.program, self.library, str(self.folder / f"{model}.onnx"),
                                allocator, str(runs), *SHAPES[model]], cwd=self.folder, env=environment,
                               capture_output=True, text=True, errors="replace", timeout=TIMEOUT)

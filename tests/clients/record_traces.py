@@ -38,11 +38,11 @@ def record_layer(layer, manifest, trace, command):
 
 
 def main():
-    program, layer, manifest, out = sys.argv[1], *(str(pathlib.Path(path).resolve()) for path in sys.argv[2:5])
+    program, layer, manifest, out = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:5])
     out, modules = pathlib.Path(out), pathlib.Path(os.environ["QUIRE_NPM"], "node_modules").resolve()
     with tempfile.TemporaryDirectory() as where:
         folder = pathlib.Path(where)
-        record_models(str(pathlib.Path(program).resolve()), folder, out)
+        record_models(program, folder, out)
         record_layer(layer, manifest, out / "dawn.csv",
                      ["node", CLIENTS / "dawn_client.mjs", modules / "webgpu/index.js"])
         gguf_model.write(folder / "random.gguf")
