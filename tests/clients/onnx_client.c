@@ -170,24 +170,32 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Runs the model with every shape, and returns the hash of all outputs. */
+/* Runs the model with every shape, and returns the hash of all outputs. The model has one input
+   without a weight, which is the first, and one output. */
 static uint64_t run(OrtSession *session, char **shapes, double *took)
 {
-    const char *input_name = "input", *output_name = "output";
+    OrtAllocator *allocator;
+    char *input_name, *output_name;
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    CHECK(api->GetAllocatorWithDefaultOptions(&allocator));
+    CHECK(api->SessionGetInputName(session, 0, allocator, &input_name));
+    CHECK(api->SessionGetOutputName(session, 0, allocator, &output_name));
     *took = 0;
     for (; *shapes; shapes++) {
         float *data;
         OrtValue *input = create_input(*shapes, &data), *output = NULL;
         double start = microseconds();
-        CHECK(api->Run(session, NULL, &input_name, (const OrtValue *const *)&input, 1, &output_name,
-                       1, &output));
+        CHECK(api->Run(session, NULL, (const char *const *)&input_name,
+                       (const OrtValue *const *)&input, 1, (const char *const *)&output_name, 1,
+                       &output));
         *took += microseconds() - start;
         hash = hash_output(hash, output);
         api->ReleaseValue(output);
         api->ReleaseValue(input);
         free(data);
     }
+    CHECK(api->AllocatorFree(allocator, input_name));
+    CHECK(api->AllocatorFree(allocator, output_name));
     return hash;
 }
 

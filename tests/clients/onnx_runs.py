@@ -1,5 +1,6 @@
-"""Runs the client of ONNX Runtime: finds the runtimes, writes the models, starts the program."""
+"""Runs the client of ONNX Runtime: finds the runtimes, writes and finds the models, starts the program."""
 
+import collections
 import glob
 import json
 import os
@@ -10,12 +11,16 @@ import subprocess
 
 import onnx_models
 
+Model = collections.namedtuple("Model", "name path shapes")
+
 # each run uses every shape, so that an allocator serves different sizes in turn
 SHAPES = {
     "perceptron": ["1x784", "64x784", "8x784"],
     "residual": ["1x3x224x224", "4x3x224x224", "2x3x160x160"],
     "transformer": ["1x16x256", "4x128x256", "2x64x256"],
 }
+# known networks whose weights are constants, of Debian's libonnx-testdata
+KNOWN = "/usr/lib/python3/dist-packages/onnx/backend/test/data/light/light_*.onnx"
 RUNS = 5
 TIMEOUT = 300
 
@@ -36,6 +41,12 @@ def runtimes():
 def write_models(folder):
     for model in (onnx_models.perceptron(), onnx_models.residual(), onnx_models.transformer()):
         model.write(folder)
+    return [Model(name, pathlib.Path(folder) / f"{name}.onnx", shapes) for name, shapes in SHAPES.items()]
+
+
+def known_models():
+    return [Model(pathlib.Path(path).stem.removeprefix("light_"), path, ["1x3x224x224"])
+            for path in sorted(glob.glob(KNOWN))]
 
 
 def offline():
@@ -55,8 +66,8 @@ class Client:
         """Returns the program's answer, or None and the error."""
         environment = dict(os.environ, ORT_DISABLE_TELEMETRY="1", HOME=str(self.folder), **variables)
         environment.pop("MALLOC_PERTURB_", None)  # of meson: it touches memory that the runtime does not use
-        done = subprocess.run([*self.prefix, self.program, self.library, str(self.folder / f"{model}.onnx"),
-                               allocator, str(runs), *SHAPES[model]], cwd=self.folder, env=environment,
+        done = subprocess.run([*self.prefix, self.program, self.library, str(model.path), allocator,
+                               str(runs), *model.shapes], cwd=self.folder, env=environment,
                               capture_output=True, text=True, errors="replace", timeout=TIMEOUT)
         if done.returncode:
             # Debian's runtime registers its operators twice and says so

@@ -9,7 +9,6 @@ least of the rounds. QUIRE_NPM is as for onnxruntime.py.
 
 import glob
 import os
-import pathlib
 import sys
 import tempfile
 
@@ -43,7 +42,7 @@ def measure(client, model, rounds):
                 continue
             answer, error = client.run(model, allocator, runs=RUNS, **variables)
             if not answer:
-                sys.exit(f"{model}, {name}: {error}")
+                sys.exit(f"{model.name}, {name}: {error}")
             figures = (answer["peak_rss_kib"] / 1024, answer["create_us"] / 1000, answer["run_us"] / 1000)
             least[name] = tuple(map(min, least.get(name, figures), figures))
     return answer["version"], least
@@ -54,16 +53,17 @@ def main():
     print(f"Least of {rounds} processes with {RUNS} runs each, of which the median counts; one thread.\n")
     print("| runtime | model | allocator | peak, MiB | session, ms | run, ms |\n|---|---|---|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
-        onnx_runs.write_models(pathlib.Path(folder))
+        models = onnx_runs.write_models(folder)
         for library, _ in onnx_runs.runtimes().values():
             if not library:
                 continue
             client = onnx_runs.Client(sys.argv[1], library, folder)
-            for model in onnx_runs.SHAPES:
+            for model in models:
                 version, least = measure(client, model, rounds)
+                label = model.name
                 for name, figures in least.items():
-                    print(f"| {version} | {model} | {name} | " + " | ".join(f"{value:.1f}" for value in figures) + " |")
-                    version = model = ""
+                    print(f"| {version} | {label} | {name} | " + " | ".join(f"{value:.1f}" for value in figures) + " |")
+                    version = label = ""
 
 
 main()

@@ -22,13 +22,12 @@ def record_models(program, folder, out):
     library, reason = onnx_runs.runtimes()["npm"]
     if not library:
         sys.exit(reason)
-    onnx_runs.write_models(folder)
     client = onnx_runs.Client(program, library, folder)
-    for model in onnx_runs.SHAPES:
-        trace = out / f"onnxruntime-{model}.csv"
+    for model in onnx_runs.write_models(folder):
+        trace = out / f"onnxruntime-{model.name}.csv"
         answer, error = client.run(model, "quire", runs=2, ONNX_CLIENT_TRACE=str(trace))
         if not answer:
-            sys.exit(f"{model}: {error}")
+            sys.exit(f"{model.name}: {error}")
 
 
 def record_layer(layer, manifest, trace, command):
