@@ -7,6 +7,7 @@
 #include "src/adapters/host_allocator/host_allocator.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -116,10 +117,14 @@ static void threads_free_what_others_allocate(void)
 /* ---- forks ----------------------------------------------------------------------------------- */
 
 static atomic_bool stop;
+static atomic_uint ready; /* threads that have everything they need */
 
+/* After some rounds it calls no malloc: that of a sanitizer does not survive a fork during a call. */
 static void *churn(void *allocator)
 {
-    while (!atomic_load(&stop)) {
+    for (int i = 0; !atomic_load(&stop); i++) {
+        if (i == 200)
+            atomic_fetch_add(&ready, 1);
         void *small = host_allocator_allocate(allocator, 900, 0);
         void *large = host_allocator_allocate(allocator, MAX_LARGE, 0);
         CHECK_OK(host_allocator_free(allocator, small));
@@ -163,7 +168,10 @@ static void fork_with_shards(uint32_t shards)
     void *small = host_allocator_allocate(a, 100, 0),
          *large = host_allocator_allocate(a, 100000, 0);
     atomic_store(&stop, false);
+    atomic_store(&ready, 0);
     start(threads, churn, a);
+    while (atomic_load(&ready) < THREADS)
+        sched_yield();
     for (int i = 0; i < 10 + steps / 500; i++) {
         pid_t child = fork();
         CHECK(child >= 0);
