@@ -15,9 +15,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-GPT = {"width": 192, "heads": 6, "layers": 6, "context": 128, "words": 2048, "batch": 8, "steps": 6}
+GPT = {"width": 192, "heads": 6, "layers": 6, "context": 128, "words": 2048, "batch": 8, "steps": 3}
 RESNET = {"channels": (32, 64, 128), "size": 64, "batch": 16, "steps": 4}
-SERVING = {"requests": 24, "longest_prompt": 96, "longest_answer": 24}
+SERVING = {"requests": 8, "longest_prompt": 96, "longest_answer": 12}
 
 
 class Block(nn.Module):

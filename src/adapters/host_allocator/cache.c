@@ -143,14 +143,12 @@ static bool empty(host_cache *cache)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* The destructor of the key: at the end of a thread. Destructors that run later may still free. */
+/* The destructor of the key: at the end of a thread. If a destructor that runs later uses the
+   allocator, the thread gets a cache again, and the system calls this once more. */
 static void leave(void *value)
 {
     host_cache *cache = value;
     host_caches *caches = &cache->allocator->caches;
-    pthread_setspecific(caches->key, &caches->common); /* it has a value: this needs no memory */
-    if (cache == &caches->common)
-        return;
     empty(cache);
     pthread_mutex_lock(&caches->mutex);
     cache->is_used = false;

@@ -1,16 +1,14 @@
 /*
- * host_allocator_cache.c - the caches of small blocks: bounds, threads that end, frees by other
- * threads, forks, and refusals.
+ * host_allocator_cache.c - the caches of small blocks: bounds, threads that end, refusals.
+ * tests/plain/host_allocator.c has several threads at a time, and forks.
  */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "src/adapters/host_allocator/host_allocator.h"
 #include "tests/support/child.h"
-#include "tests/support/random.h"
 #include "tests/support/unit.h"
 
 enum { MANY = 5000 };
@@ -171,49 +169,6 @@ UNIT(host_allocator_cache, a_destructor_may_free_after_the_end_of_the_cache)
     host_allocator_destroy(&late_allocator);
 }
 
-/* Threads exchange blocks through places: each takes what is there, frees it and puts a new one. */
-enum { THREADS = 4, PLACES = 64 };
-static void *_Atomic places[PLACES];
-
-static void *exchange(void *allocator)
-{
-    test_random random = {(uint64_t)(uintptr_t)&random};
-    for (int i = 0; i < TEST_ROUNDS(20000); i++) {
-        uint64_t size = 1 + random_below(&random, i % 50 ? 3000 : 60000);
-        uint64_t *block = host_allocator_allocate(allocator, size < 8 ? 8 : size, 0);
-        CHECK(block != NULL);
-        *block = (uint64_t)(uintptr_t)block;
-        block = atomic_exchange(&places[random_below(&random, PLACES)], block);
-        if (!block)
-            continue;
-        CHECK_EQ(*block, (uintptr_t)block);
-        CHECK_OK(host_allocator_free(allocator, block));
-    }
-    return NULL;
-}
-
-UNIT(host_allocator_cache, threads_free_what_others_allocate)
-{
-    const uint32_t shards[] = {0, 3};
-    for (size_t i = 0; i < sizeof shards / sizeof *shards; i++) {
-        pthread_t threads[THREADS];
-        host_allocator *a = make((host_allocator_options){.shards = shards[i]});
-        for (int j = 0; j < THREADS; j++)
-            CHECK(!pthread_create(&threads[j], NULL, exchange, a));
-        for (int j = 0; j < THREADS; j++)
-            CHECK(!pthread_join(threads[j], NULL));
-        for (int j = 0; j < PLACES; j++)
-            CHECK_OK(host_allocator_free(a, atomic_exchange(&places[j], NULL)));
-        host_allocator_stats stats = stats_of(a);
-        CHECK_EQ(stats.requested_bytes, 0);
-        CHECK_EQ(stats.allocations, (uint64_t)THREADS * TEST_ROUNDS(20000));
-        CHECK_EQ(stats.frees, stats.allocations);
-        CHECK_EQ(stats.memory.requested_bytes, stats.cached_bytes);
-        CHECK_OK(quire_memory_check(host_allocator_memory(a)));
-        host_allocator_destroy(&a);
-    }
-}
-
 UNIT(host_allocator_cache, a_process_without_a_free_key_is_refused)
 {
     enum { MAX_KEYS = 4096 };
@@ -229,67 +184,6 @@ UNIT(host_allocator_cache, a_process_without_a_free_key_is_refused)
     CHECK(!a);
     while (count)
         pthread_key_delete(keys[--count]);
-}
-
-/* ---- forks ----------------------------------------------------------------------------------- */
-
-static atomic_bool stop;
-
-static void *churn(void *allocator)
-{
-    while (!atomic_load(&stop)) {
-        void *small = host_allocator_allocate(allocator, 900, 0);
-        void *large = host_allocator_allocate(allocator, 70000, 0);
-        CHECK_OK(host_allocator_free(allocator, small));
-        CHECK_OK(host_allocator_free(allocator, large));
-    }
-    return NULL;
-}
-
-/* In the child, where the threads of the parent do not exist. */
-static bool child_works(host_allocator *a, void *small, void *large)
-{
-    host_allocator_stats before = stats_of(a);
-    CHECK_EQ(before.thread_count, 1);
-    CHECK_OK(host_allocator_free(a, small));
-    CHECK_OK(host_allocator_free(a, large));
-    in_thread(use_some, a); /* takes over a cache of a thread of the parent, with its blocks */
-    CHECK_EQ(stats_of(a).allocations, before.allocations + 100);
-    CHECK_OK(host_allocator_trim(a, NULL));
-    CHECK_EQ(stats_of(a).cached_count, 0);
-    CHECK_OK(quire_memory_check(host_allocator_memory(a)));
-    host_allocator_destroy(&a);
-    return true;
-}
-
-UNIT(host_allocator_cache, a_child_uses_it_whatever_the_threads_did)
-{
-    const uint32_t shards[] = {0, 2};
-    for (size_t i = 0; i < sizeof shards / sizeof *shards; i++) {
-        pthread_t threads[2];
-        host_allocator *a = make((host_allocator_options){.shards = shards[i]});
-        void *small = host_allocator_allocate(a, 100, 0);
-        void *large = host_allocator_allocate(a, 100000, 0);
-        atomic_store(&stop, false);
-        for (int j = 0; j < 2; j++)
-            CHECK(!pthread_create(&threads[j], NULL, churn, a));
-        for (int j = 0; j < TEST_ROUNDS(40); j++) {
-            pid_t child = fork();
-            CHECK(child >= 0);
-            if (!child) {
-                alarm(30); /* a lock that no thread gives back is a failure */
-                child_end(child_works(a, small, large));
-            }
-            CHECK(child_was_well(child));
-        }
-        atomic_store(&stop, true);
-        for (int j = 0; j < 2; j++)
-            CHECK(!pthread_join(threads[j], NULL));
-        CHECK_OK(host_allocator_free(a, small));
-        CHECK_OK(host_allocator_free(a, large));
-        CHECK_EQ(stats_of(a).requested_bytes, 0);
-        host_allocator_destroy(&a);
-    }
 }
 
 /* ---- without addresses for one page ---------------------------------------------------------- */
