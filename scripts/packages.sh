@@ -67,6 +67,24 @@ unpack_packages() {
     return 1
 }
 
+# npm_packages FOLDER PACKAGE@VERSION... - installs packages of npm into FOLDER/node_modules, without their
+# optional dependencies and without running their scripts. Uses the machine's npm and its settings.
+npm_packages() {
+    into=$(mkdir -p "$1" && cd "$1" && pwd)
+    shift
+    if ! command -v npm >/dev/null; then
+        echo "quire: $* of npm are unavailable: there is no npm" >&2
+        return 1
+    fi
+    for package in "$@"; do
+        complete=$into/$(echo "$package" | tr / _).complete
+        [ -e "$complete" ] && continue
+        npm install --prefix "$into" --ignore-scripts --omit=optional --no-audit --no-fund "$package" \
+            >"$into/log" 2>&1 && touch "$complete" ||
+            echo "quire: $package of npm is unavailable; see $into/log" >&2
+    done
+}
+
 # The suite of this machine's release, such as bookworm.
 release=$(. /etc/os-release 2>/dev/null && echo "$VERSION_CODENAME") || release=unknown
 

@@ -10,7 +10,7 @@ import sys
 
 from tap import Tap
 
-ELSEWHERE = {"nvtx.h"}  # of adapters, which are libraries of their own
+ELSEWHERE = {"nvtx.h", "onnxruntime.h"}  # of adapters, which are libraries of their own
 DECLARATION = re.compile(r"QUIRE_API\s[^;{]*?\b(quire_\w+)\s*\(", re.S)
 
 

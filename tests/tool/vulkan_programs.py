@@ -1,8 +1,10 @@
-"""Programs with a window or a pipeline, with the layer and without: vkmark, mpv, GStreamer, GTK, and
-OpenGL programs through zink. Each must have the same result, no new message of the validation layer,
-and fewer driver allocations.
+"""Programs with a window or a pipeline, with the layer and without: vkmark, mpv, GStreamer, GTK, OpenGL
+programs through zink, and Dawn and llama.cpp of npm. Each must have the same result, no new message of
+the validation layer, and fewer driver allocations.
 
 usage: vulkan_programs.py LAYER_FOLDER NAME=MANIFEST...
+
+QUIRE_NPM names the folder in which npm has installed webgpu and node-llama-cpp.
 
 A program that is not installed, fails without the layer, or has other results each time, is skipped
 with the reason.
@@ -25,6 +27,8 @@ LAYER = "VK_LAYER_QUIRE_suballocate"
 VALIDATION = "VK_LAYER_KHRONOS_validation"
 SYSTEM_LAYERS = "/usr/share/vulkan/explicit_layer.d"
 TIMEOUT = 120
+CLIENTS = pathlib.Path(__file__).resolve().parents[1] / "clients"
+NPM = pathlib.Path(os.environ.get("QUIRE_NPM", ""), "node_modules").resolve()
 RUNS = 8  # without the layer, after one with it that differs
 
 MESSAGES = """\
@@ -62,7 +66,7 @@ def file_hash(name):
 def lines(pattern):
     """Reads what the program prints about each part of its work, without times."""
     def read(_, output):
-        return re.findall(pattern, output) or None
+        return re.findall(pattern, output, re.M) or None
     return read
 
 
@@ -74,12 +78,34 @@ def mpv_device(environment):
     return [f"--vulkan-device={found.group(1)}"] if found else []
 
 
-class Program:
-    """A command and what reads its result; `prepare` returns further words of the command."""
+def random_model(environment):
+    """Writes the model of llama.cpp into the folder of the run."""
+    path = pathlib.Path(environment["HOME"]) / "random.gguf"
+    subprocess.run([sys.executable, CLIENTS / "gguf_model.py", path], check=True)
+    return [str(path)]
 
-    def __init__(self, name, command, read, files=None, prepare=lambda environment: [], **environment):
+
+class Program:
+    """A command and what reads its result; `prepare` returns further words of the command. `package` is a
+    file of npm that the program needs, instead of a screen."""
+
+    def __init__(self, name, command, read, files=None, prepare=lambda environment: [], package=None, **environment):
         self.name, self.command, self.read, self.prepare = name, command, read, prepare
-        self.files, self.environment = files or {}, environment
+        self.files, self.package, self.environment = files or {}, package, environment
+
+    def missing(self, display):
+        """Returns the reason why the program cannot run, or nothing."""
+        if not shutil.which(self.command[0]):
+            return f"{self.command[0]} is not installed"
+        if self.package:
+            return "" if self.package.exists() else f"npm has not installed {self.package} (QUIRE_NPM)"
+        return "" if display else "Xvfb is not installed, or does not start"
+
+
+def npm_program(name, script, file, **options):
+    package = NPM / file
+    return Program(name, ["node", str(CLIENTS / script), str(package)], lines(r"^result (.*)"), package=package,
+                   **options)
 
 
 PROGRAMS = [
@@ -106,6 +132,10 @@ PROGRAMS = [
             file_hash("out.raw")),
     Program("GTK 4", ["gtk4-rendernode-tool", "render", "--renderer=vulkan", "drawing.node", "out.png"],
             file_hash("out.png"), files={"drawing.node": DRAWING}),
+    npm_program("Dawn", "dawn_client.mjs", "webgpu/index.js"),
+    # which otherwise looks for a device that is not a processor
+    npm_program("llama.cpp", "llama_client.mjs", "node-llama-cpp/dist/index.js", prepare=random_model,
+                GGML_VK_VISIBLE_DEVICES="0"),
 ]
 
 
@@ -225,16 +255,15 @@ def main():
     has_validation = pathlib.Path(SYSTEM_LAYERS, "VkLayer_khronos_validation.json").exists()
     if not drivers:
         tap.skip("programs with windows", "there is no Vulkan driver")
-    with screen() as display:
+    with screen() as display, tempfile.TemporaryDirectory() as cache:
+        os.environ["MESA_SHADER_CACHE_DIR"] = cache  # compiling the shaders of llama.cpp takes half a minute
         for name, manifest in drivers:
             for program in PROGRAMS:
                 what = f"{name}: {program.name}"
                 if not pathlib.Path(manifest).exists():
                     tap.skip(what, f"there is no {manifest}")
-                elif not shutil.which(program.command[0]):
-                    tap.skip(what, f"{program.command[0]} is not installed")
-                elif not display:
-                    tap.skip(what, "Xvfb is not installed, or does not start")
+                elif program.missing(display):
+                    tap.skip(what, program.missing(display))
                 else:
                     check(tap, what, program, manifest, folder, display, has_validation)
     tap.end()

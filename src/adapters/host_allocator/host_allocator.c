@@ -1,0 +1,289 @@
+/*
+ * host_allocator.c - malloc and free by pointer: creation, small blocks, large allocations.
+ */
+#include "src/adapters/host_allocator/host_allocator.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "quire/backend.h"
+#include "quire/host.h"
+#include "src/adapters/host_allocator/allocator.h"
+
+#define KIB UINT64_C(1024)
+#define MIB (KIB * KIB)
+
+/* of a contiguous memory: what granules of HOST_BLOCK_UNIT bytes can number, less 1 GiB */
+#define ADDRESS_SPACE (511 * KIB * MIB)
+
+/* ---- creating and destroying ----------------------------------------------------------------- */
+
+/* The caches hold memory that nobody uses. The memory calls this before it refuses a request. */
+static bool empty_caches(void *user, quire_memory *memory, const quire_out_of_memory *report)
+{
+    host_allocator *allocator = user;
+    (void)memory;
+    (void)report;
+    return host_caches_empty(&allocator->caches);
+}
+
+/* Returns the sizes by which the memory grows. A contiguous one reserves less than 3 % that nothing
+   needs, and the number of its growths is logarithmic. */
+static quire_page_policy pages_of(const host_allocator_options *options, bool contiguous)
+{
+    quire_page_policy pages = {.page_size = 2 * MIB};
+    if (contiguous)
+        pages = (quire_page_policy){.page_size = 256 * KIB,
+                                    .growth = QUIRE_GROWTH_RESERVED,
+                                    .growth_percent = 3,
+                                    .max_page = 32 * MIB};
+    if (options->page_size)
+        pages = (quire_page_policy){.page_size = options->page_size};
+    pages.retained_empty_bytes = options->retained_empty_bytes;
+    return pages;
+}
+
+/*
+ * Creates the memory. Without a number of shards it is contiguous: one page that grows reserves the
+ * least (docs/adapters/pytorch_cpu.md). Its addresses may be unavailable, as under
+ * `ulimit -v`; its first page shows it.
+ */
+static quire_result create_memory(host_allocator *allocator, const host_allocator_options *options,
+                                  bool contiguous)
+{
+    quire_result result = quire_memory_create(
+        allocator->device,
+        &(quire_memory_options){.name = options->name ? options->name : "host allocator",
+                                .flags = QUIRE_HOST_VISIBLE | QUIRE_HOST_CACHED,
+                                .contiguous = contiguous,
+                                .address_space = contiguous ? ADDRESS_SPACE : 0,
+                                .find_by_address = true,
+                                .fit = {.granule = HOST_BLOCK_UNIT},
+                                .shards = contiguous ? 0 : options->shards,
+                                .pages = pages_of(options, contiguous),
+                                .on_out_of_memory = {empty_caches, allocator}},
+        &allocator->memory);
+    if (result || !contiguous)
+        return result;
+    result = quire_memory_preallocate(allocator->memory, 1);
+    if (result)
+        quire_memory_destroy_all(&allocator->memory);
+    return result ? result : quire_memory_preallocate(allocator->memory, 0);
+}
+
+static quire_result open_memory(host_allocator *allocator, const host_allocator_options *options)
+{
+    quire_result result = quire_host_open(
+        &(quire_host_options){.huge_pages = options->huge_pages ? QUIRE_HOST_HUGE_ADVISE
+                                                                : QUIRE_HOST_HUGE_NONE},
+        &allocator->device);
+    if (result)
+        return result;
+    if (!options->shards)
+        result = create_memory(allocator, options, true);
+    if (options->shards || result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY)
+        result = create_memory(allocator, options, false);
+    return result ? result : quire_memory_set_limit(allocator->memory, options->limit);
+}
+
+static quire_result open_all(host_allocator *allocator, const host_allocator_options *options)
+{
+    quire_result result = open_memory(allocator, options);
+    if (!result)
+        result = host_fork_add(allocator);
+    if (!result && options->trace_file && *options->trace_file)
+        result = host_trace_start(&allocator->trace, options->trace_file);
+    return result;
+}
+
+quire_result host_allocator_create(const host_allocator_options *options,
+                                   host_allocator **allocator)
+{
+    if (!allocator)
+        return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0, "allocator is NULL");
+    *allocator = NULL;
+    static const host_allocator_options defaults;
+    if (!options)
+        options = &defaults;
+    host_allocator *made = aligned_alloc(_Alignof(host_allocator), sizeof *made);
+    if (!made)
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,
+                                  "no host memory for an allocator");
+    *made = (host_allocator){0};
+    uint64_t cached = options->cached_bytes ? options->cached_bytes : HOST_ALLOCATOR_CACHED_BYTES;
+    quire_result result = host_caches_create(made, cached);
+    if (result) {
+        free(made);
+        return result;
+    }
+    pthread_mutex_init(&made->trace.mutex, NULL);
+    *allocator = made;
+    if ((result = open_all(made, options)))
+        host_allocator_destroy(allocator);
+    return result;
+}
+
+void host_allocator_destroy(host_allocator **allocator)
+{
+    if (!allocator || !*allocator)
+        return;
+    host_allocator *old = *allocator;
+    *allocator = NULL;
+    host_fork_remove(old);
+    if (host_trace_is_open(&old->trace))
+        (void)!host_trace_stop(&old->trace);
+    if (old->memory)
+        quire_memory_destroy_all(&old->memory);
+    if (old->device)
+        (void)!quire_device_destroy(&old->device);
+    host_caches_destroy(&old->caches);
+    pthread_mutex_destroy(&old->trace.mutex);
+    free(old);
+}
+
+quire_memory *host_allocator_memory(host_allocator *allocator)
+{
+    return allocator ? allocator->memory : NULL;
+}
+
+/* ---- allocating ------------------------------------------------------------------------------ */
+
+/* Returns a pointer into the memory, or NULL. *allocation is {0} then. */
+static void *allocate_range(host_allocator *allocator, uint64_t size, uint64_t alignment,
+                            quire_allocation *allocation)
+{
+    quire_allocation_info info;
+    quire_allocation_options options = {
+        .size = size, .alignment = alignment, .mapped = true, .info = &info};
+    return quire_allocate(allocator->memory, &options, allocation) ? NULL : info.host;
+}
+
+static void *allocate_small(host_allocator *allocator, uint64_t size)
+{
+    uint32_t size_class = host_block_class(size);
+    host_cache *cache = host_cache_of_thread(&allocator->caches);
+    host_block *block = host_cache_take(cache, size_class, size);
+    if (!block) {
+        quire_allocation allocation;
+        block =
+            allocate_range(allocator, host_block_size(size_class), HOST_BLOCK_UNIT, &allocation);
+        if (!block)
+            return NULL;
+        block->allocation = allocation;
+        block->size_class = size_class;
+        host_cache_count_block(cache, size_class, size);
+    }
+    block->seal = host_block_seal(allocator, block, HOST_BLOCK_LIVE);
+    block->requested = size;
+    block->number = 0;
+    if (host_trace_is_open(&allocator->trace))
+        block->number = host_trace_allocated(&allocator->trace, size, HOST_ALLOCATOR_ALIGNMENT);
+    return host_block_bytes(block);
+}
+
+static void *allocate_large(host_allocator *allocator, uint64_t size, uint64_t alignment)
+{
+    quire_allocation allocation;
+    void *pointer = allocate_range(
+        allocator, size, alignment < HOST_BLOCK_UNIT ? HOST_BLOCK_UNIT : alignment, &allocation);
+    if (pointer && host_trace_is_open(&allocator->trace))
+        (void)!quire_allocation_set_user_data(
+            allocator->memory, allocation,
+            host_trace_allocated(&allocator->trace, size, alignment));
+    return pointer;
+}
+
+void *host_allocator_allocate(host_allocator *allocator, uint64_t size, uint64_t alignment)
+{
+    if (!allocator || alignment & (alignment - 1)) {
+        (void)!quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0,
+                                  allocator ? "alignment is %" PRIu64 ", not a power of two"
+                                            : "allocator is NULL",
+                                  alignment);
+        return NULL;
+    }
+    if (!size)
+        return NULL;
+    if (alignment < HOST_ALLOCATOR_ALIGNMENT)
+        alignment = HOST_ALLOCATOR_ALIGNMENT;
+    return size <= HOST_ALLOCATOR_MAX_SMALL && alignment == HOST_ALLOCATOR_ALIGNMENT
+               ? allocate_small(allocator, size)
+               : allocate_large(allocator, size, alignment);
+}
+
+/* ---- freeing --------------------------------------------------------------------------------- */
+
+static quire_result refuse(const void *pointer, const char *reason)
+{
+    return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0, "%p %s", pointer, reason);
+}
+
+static quire_result free_small(host_allocator *allocator, void *pointer)
+{
+    host_block *block = host_block_of(pointer);
+    if (block->seal != host_block_seal(allocator, block, HOST_BLOCK_LIVE))
+        return refuse(pointer,
+                      block->seal == host_block_seal(allocator, block, HOST_BLOCK_FREED) ||
+                              block->seal == host_block_seal(allocator, block, HOST_BLOCK_GONE)
+                          ? "was freed before"
+                          : "is not the start of an allocation of this allocator");
+    block->seal = host_block_seal(allocator, block, HOST_BLOCK_FREED);
+    if (block->number)
+        host_trace_freed(&allocator->trace, block->number);
+    host_cache *cache = host_cache_of_thread(&allocator->caches);
+    host_block *surplus = host_cache_put(cache, block);
+    if (surplus)
+        host_blocks_release(cache, surplus);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result free_large(host_allocator *allocator, void *pointer)
+{
+    uint64_t address = (uint64_t)(uintptr_t)pointer;
+    quire_allocation allocation;
+    quire_allocation_info info;
+    if (host_trace_is_open(&allocator->trace) &&
+        !quire_memory_find(allocator->memory, address, &allocation) &&
+        !quire_allocation_get_info(allocator->memory, allocation, &info) && info.address == address)
+        host_trace_freed(&allocator->trace, info.user_data);
+    return quire_free_at(allocator->memory, address, NULL);
+}
+
+quire_result host_allocator_free(host_allocator *allocator, void *pointer)
+{
+    if (!allocator)
+        return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0, "allocator is NULL");
+    if (!pointer)
+        return QUIRE_SUCCESS;
+    if ((uintptr_t)pointer % HOST_ALLOCATOR_ALIGNMENT)
+        return refuse(pointer, "is not the start of an allocation of this allocator");
+    return host_block_is_at(pointer) ? free_small(allocator, pointer)
+                                     : free_large(allocator, pointer);
+}
+
+quire_result host_allocator_trim(host_allocator *allocator, uint64_t *released)
+{
+    if (released)
+        *released = 0;
+    if (!allocator)
+        return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0, "allocator is NULL");
+    host_caches_empty(&allocator->caches);
+    return quire_memory_trim(allocator->memory, 0, released);
+}
+
+/* ---- trace ----------------------------------------------------------------------------------- */
+
+quire_result host_allocator_start_trace(host_allocator *allocator, const char *path)
+{
+    if (!allocator || !path || !*path)
+        return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0,
+                                  allocator ? "path is NULL or empty" : "allocator is NULL");
+    return host_trace_start(&allocator->trace, path);
+}
+
+quire_result host_allocator_stop_trace(host_allocator *allocator)
+{
+    if (!allocator)
+        return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0, "allocator is NULL");
+    return host_trace_stop(&allocator->trace);
+}

@@ -1,0 +1,112 @@
+/*
+ * trace.c - records allocations and frees as a trace (docs/formats.md).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "quire/backend.h"
+#include "src/adapters/host_allocator/trace.h"
+
+enum { MAX_ROW = 128 };
+
+/* Writes each row at once: a killed process loses nothing. Requires the mutex. */
+QUIRE_PRINTF(2, 3) static void write_row(host_trace *trace, const char *format, ...)
+{
+    char row[MAX_ROW];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(row, sizeof row, format, args);
+    va_end(args);
+    for (int done = 0; done < length && !trace->has_failed;) {
+        ssize_t written = write(trace->file, row + done, (size_t)(length - done));
+        done += written > 0 ? (int)written : 0;
+        trace->has_failed = written < 0 && errno != EINTR;
+    }
+}
+
+/* Returns the nanoseconds since the first row. Requires the mutex. */
+static uint64_t elapsed(host_trace *trace)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    uint64_t now = (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
+    if (!trace->start_ns)
+        trace->start_ns = now;
+    return now - trace->start_ns;
+}
+
+/* Requires the mutex. */
+static quire_result start(host_trace *trace, const char *path)
+{
+    if (host_trace_is_open(trace))
+        return quire_backend_fail(QUIRE_ERROR_WRONG_STATE, 0, "a trace is being recorded already");
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file < 0)
+        return quire_backend_fail(QUIRE_ERROR_BAD_FILE, errno, "%s cannot be written: %s", path,
+                                  strerror(errno));
+    trace->file = file;
+    trace->has_failed = false;
+    trace->first = trace->count;
+    trace->start_ns = 0;
+    write_row(trace, "op,id,size,alignment,time_ns,stream,label\n");
+    atomic_store(&trace->is_open, true);
+    return QUIRE_SUCCESS;
+}
+
+quire_result host_trace_start(host_trace *trace, const char *path)
+{
+    pthread_mutex_lock(&trace->mutex);
+    quire_result result = start(trace, path);
+    pthread_mutex_unlock(&trace->mutex);
+    return result;
+}
+
+quire_result host_trace_stop(host_trace *trace)
+{
+    pthread_mutex_lock(&trace->mutex);
+    bool was_open = host_trace_is_open(trace);
+    bool is_written = !trace->has_failed;
+    atomic_store(&trace->is_open, false);
+    if (was_open && close(trace->file))
+        is_written = false;
+    pthread_mutex_unlock(&trace->mutex);
+    if (!was_open)
+        return quire_backend_fail(QUIRE_ERROR_WRONG_STATE, 0, "no trace is being recorded");
+    return is_written ? QUIRE_SUCCESS
+                      : quire_backend_fail(QUIRE_ERROR_BAD_FILE, 0,
+                                           "the trace cannot be written completely");
+}
+
+uint64_t host_trace_allocated(host_trace *trace, uint64_t size, uint64_t alignment)
+{
+    uint64_t number = 0;
+    pthread_mutex_lock(&trace->mutex);
+    if (host_trace_is_open(trace)) {
+        number = ++trace->count;
+        write_row(trace, "alloc,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",0,\n", number, size,
+                  alignment, elapsed(trace));
+    }
+    pthread_mutex_unlock(&trace->mutex);
+    return number;
+}
+
+void host_trace_freed(host_trace *trace, uint64_t number)
+{
+    pthread_mutex_lock(&trace->mutex);
+    if (host_trace_is_open(trace) && number > trace->first)
+        write_row(trace, "free,%" PRIu64 ",,,%" PRIu64 ",0,\n", number, elapsed(trace));
+    pthread_mutex_unlock(&trace->mutex);
+}
+
+void host_trace_abandon(host_trace *trace)
+{
+    if (host_trace_is_open(trace))
+        close(trace->file);
+    atomic_store(&trace->is_open, false);
+}

@@ -1,0 +1,40 @@
+/*
+ * trace.h - records allocations and frees as a trace (docs/formats.md).
+ */
+#ifndef QUIRE_SRC_ADAPTERS_HOST_ALLOCATOR_TRACE_H
+#define QUIRE_SRC_ADAPTERS_HOST_ALLOCATOR_TRACE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "quire/base.h"
+
+typedef struct host_trace {
+    atomic_bool is_open;   /* changes under the mutex */
+    pthread_mutex_t mutex; /* the numbers and times of rows increase from row to row */
+    int file;
+    bool has_failed;
+    uint64_t count; /* of allocations in all traces: the number of the last one */
+    uint64_t first; /* the number before the first one of this trace */
+    uint64_t start_ns;
+} host_trace;
+
+static inline bool host_trace_is_open(host_trace *trace)
+{
+    return atomic_load_explicit(&trace->is_open, memory_order_relaxed);
+}
+
+/* Errors as host_allocator_start_trace and host_allocator_stop_trace. */
+QUIRE_MUST_USE quire_result host_trace_start(host_trace *trace, const char *path);
+QUIRE_MUST_USE quire_result host_trace_stop(host_trace *trace);
+
+/* Writes a row, if a trace is being recorded, and returns the number of the allocation, or 0. */
+uint64_t host_trace_allocated(host_trace *trace, uint64_t size, uint64_t alignment);
+
+/* Writes a row, if the allocation of this number is in the trace. */
+void host_trace_freed(host_trace *trace, uint64_t number);
+
+/* In the child of a fork, with the mutex: ends the trace without a write. */
+void host_trace_abandon(host_trace *trace);
+
+#endif
