@@ -263,14 +263,15 @@ UNIT(cuda_trial, a_full_device_opens_with_plain_pages)
     cuda_bench_end(&b);
 }
 
-/* A lost device and missing host memory are no answer to the trial: the device does not open. */
+/* A driver that shuts down and missing host memory are no answer to the trial: the device does not open. */
 UNIT(cuda_trial, a_trial_that_cannot_be_made_is_an_error)
 {
     const quire_cuda_settings only_device = {.kinds = CUDA_KIND(DEVICE)};
     cuda_bench b;
     uint32_t refused = 0;
     cuda_bench_begin(&b, NULL);
-    b.fc->lose(0, QI_CUDA_ERROR_ILLEGAL_ADDRESS);
+    CHECK(b.fc->fail(
+        &(fc_fault){.function = "cuMemCreate", .call = 1, .result = QI_CUDA_ERROR_DEINITIALIZED}));
     CHECK(!cuda_bench_open(&b, &only_device));
     CHECK_EQ(b.result, QUIRE_ERROR_DEVICE_LOST);
     cuda_bench_end(&b);
