@@ -12,7 +12,6 @@
 #include "tests/support/plain.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define PAGE (32 * MIB) /* a multiple of the granularity of multicast */
 
 enum { WORD = 2 * QUIRE_CUDA_IPC_SIZE + 1, SECONDS = 20 };
 
@@ -154,12 +153,13 @@ void another_process_opens_a_legacy_handle(void)
 
 /* ---- multicast ------------------------------------------------------------------------------ */
 
-/* A lone device may report multicast and refuse the object, for lack of a fabric: then NULL. */
+/* Opens a device, an object of its own and a memory whose pages have the object's size. A lone
+   device may report multicast and refuse the object, for lack of a fabric: then NULL. */
 static quire_cuda_multicast *open_multicast(corner *c, quire_cuda_multicast_info *info)
 {
     quire_cuda_multicast *multicast;
-    corner_open(c, NULL, &(quire_memory_options){.intent = &EXPORTABLE, .pages.page_size = PAGE});
-    const quire_cuda_multicast_options options = {.size = PAGE,
+    corner_open(c, NULL, NULL);
+    const quire_cuda_multicast_options options = {.size = 4 * MIB,
                                                   .devices = &c->info.ordinal,
                                                   .device_count = 1,
                                                   .handle_types = QUIRE_CUDA_FD};
@@ -171,7 +171,23 @@ static quire_cuda_multicast *open_multicast(corner *c, quire_cuda_multicast_info
         return NULL;
     }
     CHECK_OK(quire_cuda_multicast_get_info(multicast, info));
+    CHECK_OK(quire_memory_destroy(&c->memory));
+    CHECK_OK(quire_memory_create(c->device, &(quire_memory_options){.pages.page_size = info->size},
+                                 &c->memory));
     return multicast;
+}
+
+/* The address of a page need not be a multiple of the granularity, which can be 512 MiB. */
+static void bind_address(quire_cuda_multicast *multicast, const quire_cuda_multicast_info *info,
+                         int32_t ordinal, uint64_t address)
+{
+    quire_result wanted =
+        address % info->granularity ? QUIRE_ERROR_INVALID_ARGUMENT : QUIRE_SUCCESS;
+    CHECK_EQ(quire_cuda_multicast_bind_address(multicast, 0, address, info->granularity), wanted);
+    CHECK_FAILS(quire_cuda_multicast_bind_address(multicast, 0, address + 1, info->granularity),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    if (!wanted)
+        CHECK_OK(quire_cuda_multicast_unbind(multicast, ordinal, 0, info->granularity));
 }
 
 void multicast_binds_pages_and_addresses(void)
@@ -185,15 +201,12 @@ void multicast_binds_pages_and_addresses(void)
         int32_t ordinal = c.info.ordinal;
         quire_allocation a = corner_allocate(&c, CORNER_BYTES);
         CHECK_OK(quire_cuda_get_range(c.memory, a, &range));
-        CHECK_OK(
-            quire_cuda_multicast_bind_address(multicast, 0, range.page_address, info.granularity));
-        CHECK_FAILS(quire_cuda_multicast_bind_address(multicast, 0, range.page_address + 1,
-                                                      info.granularity),
-                    QUIRE_ERROR_INVALID_ARGUMENT);
+        bind_address(multicast, &info, ordinal, range.page_address);
+        CHECK_OK(quire_cuda_multicast_bind(multicast, 0, c.memory, a));
         CHECK_OK(quire_cuda_multicast_map(multicast, ordinal, &address));
         CHECK(address);
         CHECK_OK(quire_cuda_multicast_unmap(multicast, ordinal));
-        CHECK_OK(quire_cuda_multicast_unbind(multicast, ordinal, 0, info.granularity));
+        CHECK_OK(quire_cuda_multicast_unbind(multicast, ordinal, 0, range.padded_size));
         CHECK_OK(quire_cuda_multicast_destroy(&multicast));
         write_bytes(&c, a, 0, 3);
         check_bytes(&c, a, 0, 3);

@@ -1,7 +1,7 @@
 /*
  * corners.c - quire on a CUDA driver where the contract of the backends does not reach: other
- * processes, exports, multicast, memory pools, captures, a context with an error that stays, calls at
- * exit.
+ * processes, exports, multicast, memory pools, captures, a context with an error that stays, calls
+ * at exit.
  *
  *     corners [--items FROM SECONDS]     each case is an item of items.h
  *     corners --device                   prints the device, or why there is none
@@ -63,6 +63,14 @@ int corner_run(char *const *words)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
+static quire_cuda_info default_device(void)
+{
+    corner c;
+    corner_open(&c, NULL, NULL);
+    corner_close(&c);
+    return c.info;
+}
+
 /* ---- exports -------------------------------------------------------------------------------- */
 
 static const quire_intent EXPORTABLE = {.exportable = true};
@@ -117,7 +125,8 @@ static void a_lost_device_is_reported_and_torn_down(void)
 {
     corner c;
     cuda_kernels kernels;
-    corner_open(&c, NULL, &(quire_memory_options){.contiguous = true});
+    const quire_memory_options options = {.contiguous = default_device().has_virtual_memory};
+    corner_open(&c, NULL, &options);
     (void)corner_allocate(&c, CORNER_BYTES);
     load_kernels(&c, &kernels);
     MUST(cuda_kernel_store(&kernels, 16, NULL));
@@ -170,20 +179,12 @@ static bool has_captures(void)
 
 static bool has_exports(void)
 {
-    corner c;
-    corner_open(&c, NULL, NULL);
-    bool has = c.info.has_fd;
-    corner_close(&c);
-    return has;
+    return default_device().has_fd;
 }
 
 static bool has_pools(void)
 {
-    corner c;
-    corner_open(&c, NULL, NULL);
-    bool has = c.info.has_pools;
-    corner_close(&c);
-    return has;
+    return default_device().has_pools;
 }
 
 typedef struct corner_case {

@@ -263,7 +263,8 @@ UNIT(cuda_trial, a_full_device_opens_with_plain_pages)
     cuda_bench_end(&b);
 }
 
-/* A driver that shuts down and missing host memory are no answer to the trial: the device does not open. */
+/* A driver that shuts down and missing host memory are no answer to the trial: the device does not
+   open. */
 UNIT(cuda_trial, a_trial_that_cannot_be_made_is_an_error)
 {
     const quire_cuda_settings only_device = {.kinds = CUDA_KIND(DEVICE)};
