@@ -1,10 +1,12 @@
 /*
  * corners.c - quire on a CUDA driver where the contract of the backends does not reach: other
- * processes, exports, multicast, captures, a context with an error that stays, calls at exit.
+ * processes, exports, multicast, memory pools, captures, a context with an error that stays, calls
+ * at exit.
  *
  *     corners [--items FROM SECONDS]     each case is an item of items.h
  *     corners --device                   prints the device, or why there is none
- *     corners --import FD SIZE OFFSET    the other process of an export
+ *     corners --import TYPE HANDLE SIZE OFFSET   the other process of an export
+ *     corners --team FD SIZE             the other process of a multicast object
  *     corners --exit                     a process that calls quire after the end of main
  */
 #include <fcntl.h>
@@ -51,80 +53,27 @@ quire_allocation corner_allocate(corner *c, uint64_t size)
     return made;
 }
 
-/* Runs this program in a new process. Returns its exit status; 128 if a signal ended it. */
-static int run_self(const char *first, const char *second, const char *third, const char *fourth)
+int corner_run(char *const *words)
 {
     pid_t child;
     int status;
-    char *words[] = {(char *)(uintptr_t) "corners", (char *)(uintptr_t)first,
-                     (char *)(uintptr_t)second,     (char *)(uintptr_t)third,
-                     (char *)(uintptr_t)fourth,     NULL};
     if (posix_spawn(&child, "/proc/self/exe", NULL, NULL, words, environ) ||
         waitpid(child, &status, 0) != child)
         check_failed(__FILE__, __LINE__, "the other process cannot be started");
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
+static quire_cuda_info default_device(void)
+{
+    corner c;
+    corner_open(&c, NULL, NULL);
+    corner_close(&c);
+    return c.info;
+}
+
 /* ---- exports -------------------------------------------------------------------------------- */
 
-enum { BYTES = 100 };
-
-static void check_bytes(corner *c, quire_allocation a, uint64_t offset, unsigned char value)
-{
-    unsigned char bytes[BYTES] = {0};
-    CHECK_OK(quire_read(c->memory, a, offset, bytes, sizeof bytes));
-    for (size_t i = 0; i < sizeof bytes; i++)
-        CHECK_EQ(bytes[i], value);
-}
-
-static void write_bytes(corner *c, quire_allocation a, uint64_t offset, unsigned char value)
-{
-    unsigned char bytes[BYTES];
-    memset(bytes, value, sizeof bytes);
-    CHECK_OK(quire_write(c->memory, a, offset, bytes, sizeof bytes));
-}
-
-/* The other process: reads 1 and writes 2. */
-static int import(char **words)
-{
-    corner c;
-    quire_allocation imported;
-    uint64_t offset = strtoull(words[2], NULL, 10);
-    const quire_cuda_import what = {.type = QUIRE_CUDA_IMPORT_FD,
-                                    .descriptor = atoi(words[0]),
-                                    .size = strtoull(words[1], NULL, 10)};
-    plain_begin("the other process");
-    corner_open(&c, NULL, NULL);
-    CHECK_OK(quire_cuda_import_range(c.memory, &what, &imported));
-    check_bytes(&c, imported, offset, 1);
-    write_bytes(&c, imported, offset, 2);
-    corner_close(&c);
-    return 0;
-}
-
 static const quire_intent EXPORTABLE = {.exportable = true};
-
-static void another_process_shares_a_page(void)
-{
-    corner c;
-    quire_cuda_range range;
-    char words[3][32];
-    int descriptor;
-    corner_open(&c, NULL, &(quire_memory_options){.intent = &EXPORTABLE});
-    quire_allocation first = corner_allocate(&c, 300), a = corner_allocate(&c, BYTES);
-    write_bytes(&c, a, 0, 1);
-    CHECK_OK(quire_cuda_export_fd(c.memory, a, &descriptor));
-    CHECK_OK(quire_cuda_get_range(c.memory, a, &range));
-    CHECK_EQ(fcntl(descriptor, F_SETFD, 0), 0); /* the new process inherits it */
-    snprintf(words[0], sizeof words[0], "%d", descriptor);
-    snprintf(words[1], sizeof words[1], "%" PRIu64, range.padded_size);
-    snprintf(words[2], sizeof words[2], "%" PRIu64, range.page_offset);
-    CHECK_EQ(run_self("--import", words[0], words[1], words[2]), 0);
-    check_bytes(&c, a, 0, 2);
-    close(descriptor);
-    CHECK_OK(quire_free(c.memory, first));
-    corner_close(&c);
-}
 
 static void fabric_handles_are_granted_or_descriptors_stay(void)
 {
@@ -133,7 +82,7 @@ static void fabric_handles_are_granted_or_descriptors_stay(void)
     int descriptor;
     const quire_cuda_settings both = {.export_types = QUIRE_CUDA_FABRIC | QUIRE_CUDA_FD};
     corner_open(&c, &both, &(quire_memory_options){.intent = &EXPORTABLE});
-    quire_allocation a = corner_allocate(&c, BYTES);
+    quire_allocation a = corner_allocate(&c, CORNER_BYTES);
     CHECK_OK(quire_cuda_get_info(c.device, &c.info));
     CHECK(c.info.fabric != QUIRE_CUDA_FABRIC_UNTRIED);
     printf("# fabric handles: state %d, CUresult %d\n", (int)c.info.fabric,
@@ -150,7 +99,7 @@ static void a_page_is_a_dma_buf_where_the_device_has_them(void)
     corner c;
     int descriptor;
     corner_open(&c, NULL, NULL);
-    quire_allocation a = corner_allocate(&c, BYTES);
+    quire_allocation a = corner_allocate(&c, CORNER_BYTES);
     quire_result result = quire_cuda_export_dma_buf(c.memory, a, &descriptor);
     if (result)
         printf("# no dma-buf: %s\n", quire_last_error());
@@ -158,24 +107,6 @@ static void a_page_is_a_dma_buf_where_the_device_has_them(void)
     CHECK_EQ(descriptor >= 0, !result);
     if (!result)
         close(descriptor);
-    corner_close(&c);
-}
-
-/* A lone device may report multicast and refuse the object, for lack of a fabric. */
-static void multicast_of_one_device_works_or_is_refused(void)
-{
-    corner c;
-    quire_cuda_multicast *multicast;
-    corner_open(&c, NULL, NULL);
-    const quire_cuda_multicast_options options = {
-        .size = 2 << 20, .devices = &c.info.ordinal, .device_count = 1};
-    quire_result result = quire_cuda_multicast_create(c.device, &options, &multicast);
-    if (result)
-        printf("# no multicast: %s\n", quire_last_error());
-    CHECK(c.info.has_multicast || result == QUIRE_ERROR_UNSUPPORTED);
-    if (!result)
-        CHECK_OK(quire_cuda_multicast_destroy(&multicast));
-    (void)corner_allocate(&c, BYTES);
     corner_close(&c);
 }
 
@@ -194,8 +125,9 @@ static void a_lost_device_is_reported_and_torn_down(void)
 {
     corner c;
     cuda_kernels kernels;
-    corner_open(&c, NULL, &(quire_memory_options){.contiguous = true});
-    (void)corner_allocate(&c, BYTES);
+    const quire_memory_options options = {.contiguous = default_device().has_virtual_memory};
+    corner_open(&c, NULL, &options);
+    (void)corner_allocate(&c, CORNER_BYTES);
     load_kernels(&c, &kernels);
     MUST(cuda_kernel_store(&kernels, 16, NULL));
     CHECK(cu.CtxSynchronize() != 0);
@@ -223,13 +155,14 @@ static int leave_at_exit(void)
     plain_begin("a process that ends");
     CHECK_EQ(atexit(call_quire), 0);
     corner_open(&at_exit, NULL, NULL);
-    (void)corner_allocate(&at_exit, BYTES);
+    (void)corner_allocate(&at_exit, CORNER_BYTES);
     return 0;
 }
 
 static void quire_may_be_called_at_exit(void)
 {
-    CHECK_EQ(run_self("--exit", NULL, NULL, NULL), 0);
+    char *words[] = {corner_text("corners"), corner_text("--exit"), NULL};
+    CHECK_EQ(corner_run(words), 0);
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */
@@ -246,11 +179,12 @@ static bool has_captures(void)
 
 static bool has_exports(void)
 {
-    corner c;
-    corner_open(&c, NULL, NULL);
-    bool has = c.info.has_fd;
-    corner_close(&c);
-    return has;
+    return default_device().has_fd;
+}
+
+static bool has_pools(void)
+{
+    return default_device().has_pools;
 }
 
 typedef struct corner_case {
@@ -261,6 +195,7 @@ typedef struct corner_case {
 } corner_case;
 
 #define NO_EXPORTS "the device exports no page"
+#define NO_POOLS "the device has no memory pools"
 
 static const corner_case CASES[] = {
     {"another process shares a page", another_process_shares_a_page, has_exports, NO_EXPORTS},
@@ -268,8 +203,17 @@ static const corner_case CASES[] = {
      fabric_handles_are_granted_or_descriptors_stay, has_exports, NO_EXPORTS},
     {"a page is a dma-buf where the device has them", a_page_is_a_dma_buf_where_the_device_has_them,
      NULL, NULL},
-    {"multicast of one device works or is refused", multicast_of_one_device_works_or_is_refused,
-     NULL, NULL},
+    {"another process opens a legacy handle", another_process_opens_a_legacy_handle,
+     has_legacy_handles, "the driver has no legacy handles"},
+    {"multicast of one device binds pages and addresses", multicast_binds_pages_and_addresses, NULL,
+     NULL},
+    {"another process imports a multicast object", another_process_imports_a_multicast_object, NULL,
+     NULL},
+    {"streams use pages of a memory pool", streams_use_pages_of_a_pool, has_pools, NO_POOLS},
+    {"a memory pool is shared with the program", a_pool_is_shared_with_the_program, has_pools,
+     NO_POOLS},
+    {"a memory pool is refused where the device has none", a_pool_is_refused_without_one, NULL,
+     NULL},
     {"quire may be called at exit", quire_may_be_called_at_exit, NULL, NULL},
     {"a capture in the same thread survives pages", capture_in_the_same_thread_survives,
      has_captures, "the driver captures no graphs"},
@@ -304,8 +248,10 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], "--device"))
         return print_device();
-    if (argc == 5 && !strcmp(argv[1], "--import"))
-        return import(&argv[2]);
+    if (argc == 6 && !strcmp(argv[1], "--import"))
+        return corner_import(&argv[2]);
+    if (argc == 4 && !strcmp(argv[1], "--team"))
+        return corner_team(&argv[2]);
     if (argc == 2 && !strcmp(argv[1], "--exit"))
         return leave_at_exit();
     (void)items_take(argc, argv);

@@ -26,6 +26,12 @@ FAMILIES = {"pairs", "calls", "pages", "growth", "host", "peaks", "chunks"}
 TOOLS = """bash sh as ld timeout date mkdir rm cat sed grep awk tar gzip tr sort xargs nproc ls head tail wc
     realpath dirname basename uname env id mktemp cp ln""".split()
 
+# Cases of other processes and of memory pools, which the default device of the emulated driver has
+CORNERS = {"another process shares a page", "another process opens a legacy handle",
+           "multicast of one device binds pages and addresses", "another process imports a multicast object",
+           "streams use pages of a memory pool", "a memory pool is shared with the program",
+           "a memory pool is refused where the device has none"}
+
 # A program whose items end the process in every way.
 STUB = """#!/bin/bash
 [ "$1" != --device ] || { echo "device: a stub"; echo "driver: none"; exit 0; }
@@ -73,6 +79,9 @@ def complete_problems(out, done, has_bench):
     passed = {part: sum(row[:2] == ("passed", part) for row in rows) for part in PARTS}
     if passed["contract"] < 200 or passed["codes"] < 2 or passed["cost"] != (9 if has_bench else 0):
         yield str(passed)
+    missing = CORNERS - {row[2] for row in rows if row[:2] == ("passed", "contract")}
+    if missing:
+        yield f"no result: {sorted(missing)}"
     if any(row[0] == "skipped" and not row[3] for row in rows):
         yield "a skip has no reason"
     last = (out / "summary.txt").read_text().splitlines()[-1]
@@ -201,6 +210,16 @@ def item_problems():
         yield f"the contract: {status} {len(names)}"
 
 
+def corner_problems():
+    """The corners on devices that lack exports, multicast, legacy handles or pools, and with large granules."""
+    for model, skipped, words in (("a100", 0, "'fake a100' has no multicast"), ("orin", 3, "no legacy handles"),
+                                  ("vgpu", 4, "no memory pools"), ("gh200", 0, "1..13")):
+        done = subprocess.run([BUILD / "tests/gpu/corners"], capture_output=True, text=True, check=False,
+                              env={**os.environ, "LD_LIBRARY_PATH": str(DRIVER), "QUIRE_FAKE_CUDA_MODELS": model})
+        if done.returncode or words not in done.stdout or done.stdout.count("# SKIP") != skipped:
+            yield f"{model}: {done.returncode} {done.stdout} {done.stderr}"
+
+
 def usage_problems():
     for words in (("--part", "none"), ("--out",), ("--nothing",), ("stray",)):
         done = run(*words)
@@ -317,6 +336,7 @@ def main():
 
         tap.case("bad usage is rejected", usage_problems())
         tap.case("items are omitted, limited and renewed", item_problems())
+        tap.case("corners of other devices", corner_problems())
         out = inside("quick")
         done = run("--build", BUILD, "--driver", DRIVER, "--quick", "--out", out)
         has_bench = (BUILD / "bench/bench_cuda").exists()
