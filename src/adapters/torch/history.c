@@ -18,6 +18,9 @@ bool torch_history_is_on(void)
 
 quire_result torch_record_history(uint64_t count)
 {
+    quire_result result = torch_check_fork();
+    if (result)
+        return result;
     torch_entry *made =
         count && count <= SIZE_MAX / sizeof *made ? calloc(count, sizeof *made) : NULL;
     if (count && !made)

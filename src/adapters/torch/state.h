@@ -135,8 +135,9 @@ torch_pool *torch_pool_of_memory(torch_device *d, const quire_memory *memory);
  */
 bool torch_device_sweep(torch_device *d);
 
-/* Requires the lock, so that no pool of the device begins. Waits for all work of the device. Returns
-   false, and does nothing, while a pool of any device is begun or the driver reports a capture. */
+/* Requires the lock, so that no pool of the device begins. Waits for all work of the device.
+   Returns false, and does nothing, while a pool of any device is begun, or the driver reports a
+   capture in the stream or in one that waits for the legacy default stream. */
 bool torch_device_wait(torch_device *d, void *stream);
 
 /* Requires the lock for writing, or that no other call runs. */
