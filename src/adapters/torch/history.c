@@ -1,5 +1,5 @@
 /*
- * history.c - the last allocations, frees and refusals, in a ring: see state.h.
+ * history.c - the last allocations, frees, refusals and changes of pages, in a ring: see state.h.
  */
 #include <stdlib.h>
 #include <time.h>
