@@ -143,7 +143,8 @@ def pair_ms(torch, device):
 def memory_of(torch, quire_torch):
     if quire_torch:
         found = quire_torch.device_statistics(torch.cuda.current_device())
-        return found["memory"]["peak_requested_bytes"], found["peak_reserved_bytes"]
+        memories = [found["memory"], *found["pools"]]  # their peaks need not be at one time
+        return sum(memory["peak_requested_bytes"] for memory in memories), found["peak_reserved_bytes"]
     stats = torch.cuda.memory_stats()
     return stats["requested_bytes.all.peak"], stats["reserved_bytes.all.peak"]
 
@@ -249,12 +250,14 @@ def check_losses(tap, found, name):
 
 
 def figures(found):
-    print(f"{'allocator':22} {'requested MiB':>14} {'reserved MiB':>14} {'ratio':>7} {'pair us':>8}   median ms of a step")
+    """The ratio is that of the reserved bytes to the requested ones of PyTorch."""
+    least = found["PyTorch"]["requested"]
+    print(f"{'allocator':22} {'requested MiB':>14} {'reserved MiB':>14} {'ratio':>7} {'pair us':>8}   ms of a step")
     for kind, result in found.items():
         if result:
             times = ", ".join(f"{name} {value:.2f}" for name, value in result["ms"].items())
             print(f"{kind:22} {result['requested'] / MIB:14.1f} {result['reserved'] / MIB:14.1f} "
-                  f"{result['reserved'] / result['requested']:7.3f} {result['pair_us']:8.2f}   {times}")
+                  f"{result['reserved'] / least:7.3f} {result['pair_us']:8.2f}   {times}")
 
 
 def end_problems(after):
