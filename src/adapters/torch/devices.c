@@ -103,6 +103,7 @@ static void destroy(torch_device *d)
     torch_streams_destroy(&d->streams);
     if (d->device && quire_device_destroy(&d->device))
         torch_fail_quire("the device");
+    pthread_mutex_destroy(&d->streams.mutex);
     pthread_rwlock_destroy(&d->lock);
     pthread_mutex_destroy(&d->late_mutex);
     free(d);
