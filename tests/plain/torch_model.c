@@ -13,6 +13,8 @@
  */
 #include "tests/support/plain.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -319,13 +321,13 @@ static void step(void)
 
 /* ---- worlds --------------------------------------------------------------------------------- */
 
-static void begin_world(void)
+static void begin_world(bool is_small)
 {
     torch_client_begin(&c, 1);
     live_count = old_count = 0;
     for (int i = 0; i < POOLS; i++)
         pools[i] = (test_pool){.capturing = -1};
-    if (below(2))
+    if (is_small)
         c.b.fc->set_capacity(0, (uint64_t)((32 + below(64)) * MIB));
     ok(torch_record_history(below(2) ? 100 : 0));
 }
@@ -353,7 +355,7 @@ static void end_world(void)
 static void run(void)
 {
     for (uint64_t done = 0; done < total_steps; done += STEPS_A_WORLD) {
-        begin_world();
+        begin_world(below(2));
         for (uint64_t i = 0; i < STEPS_A_WORLD && done + i < total_steps; i++)
             step();
         end_world();
@@ -365,10 +367,57 @@ static void run(void)
           (graphs > total_steps / 200 && reused > 0 && refused > 0 && verified > total_steps / 4));
 }
 
+/* ---- threads at the same time --------------------------------------------------------------- */
+
+static atomic_bool is_over;
+
+/* What any thread may do while others capture: on a stream of its own, and for all streams. */
+static void *work_until_over(void *stream)
+{
+    void *held = torch_client_allocate(MIB, stream);
+    for (int i = 0; !atomic_load(&is_over); i++) {
+        void *made = torch_client_allocate((i % 5 + 1) * MIB, stream);
+        ok(torch_record_stream(held, c.streams[i % TORCH_STREAMS]));
+        ok(i % 4 ? torch_free(held, 0, stream) : torch_free_segment(held, 0, stream));
+        held = made;
+        if (i % 8 == 0)
+            ok(torch_reset());
+        if (i % 32 == 0)
+            free(i % 64 ? torch_statistics() : torch_snapshot());
+    }
+    torch_client_free(held, stream);
+    return NULL;
+}
+
+/* One thread captures, with a pool for each graph. The others reset all the time, which waits for
+   the device: it must not while the stream captures. */
+static void with_threads_at_work(void)
+{
+    pthread_t threads[TORCH_STREAMS - 1];
+    begin_world(false);
+    c.b.fc->slow("cuStreamIsCapturing", 100); /* captures begin between a check and the wait */
+    atomic_store(&is_over, false);
+    for (int i = 0; i < TORCH_STREAMS - 1; i++)
+        CHECK(!pthread_create(&threads[i], NULL, work_until_over, c.streams[i + 1]));
+    for (uint64_t i = 0; i < total_steps / 10 && i < 2000; i++) {
+        const torch_pool_id id = {1, i};
+        torch_client_begin_graph(&c, id, c.streams[0]);
+        void *made = torch_client_allocate(2 * MIB, c.streams[0]);
+        torch_client_free(made, c.streams[0]);
+        torch_client_end_graph(&c, id, c.streams[0]);
+        ok(torch_release_pool(0, id));
+    }
+    atomic_store(&is_over, true);
+    for (int i = 0; i < TORCH_STREAMS - 1; i++)
+        CHECK(!pthread_join(threads[i], NULL));
+    end_world();
+}
+
 int main(int argc, char **argv)
 {
     total_steps = plain_option(argc, argv, "steps", 2000);
     rng.state = plain_option(argc, argv, "seed", 1);
     plain_case("what torch gets is free of earlier work, and of graphs of other pools", run);
+    plain_case("graphs while threads allocate and reset", with_threads_at_work);
     return plain_end();
 }

@@ -8,6 +8,7 @@ import ctypes
 import os
 import pathlib
 import pickle
+import pickletools
 import subprocess
 import sys
 import tempfile
@@ -54,6 +55,12 @@ HOOKS = {"set_init_fn", "set_reset_fn", "set_memory_fraction_fn", "set_base_allo
          "set_begin_allocate_to_pool", "set_end_allocate_to_pool_fn", "set_release_pool"}
 
 
+# What the reader of PyTorch's viewer knows (torch/utils/viz/MemoryViz.js, unpickle).
+VIEWER_OPCODES = set("""PROTO APPEND APPENDS LIST TUPLE NEWFALSE NEWTRUE NONE BINGET BININT BININT1 BININT2 EMPTY_DICT
+    EMPTY_LIST FRAME LONG1 LONG_BINGET MARK MEMOIZE BINPUT LONG_BINPUT SETITEMS SETITEM DICT SHORT_BINUNICODE
+    BINUNICODE STOP EMPTY_TUPLE TUPLE1 TUPLE2 TUPLE3 BINFLOAT""".split())
+
+
 def as_allocator(folder):
     import quire_torch
     import torch
@@ -72,7 +79,8 @@ def as_allocator(folder):
     inner.free(freed, 3 << 20, 0, None)
     found = quire_torch.device_statistics(0)
     memory = found["memory"]
-    if memory["requested_bytes"] - memory["waiting_bytes"] != 1000 or memory["peak_requested_bytes"] != 1000 + (3 << 20):
+    waiting, peak = memory["waiting_bytes"], memory["peak_requested_bytes"]
+    if memory["requested_bytes"] - waiting != 1000 or peak != 1000 + (3 << 20):
         yield str(found)
     quire_torch.reset_peaks(0)
     ctypes.CFUNCTYPE(None)(inner.hooks["set_reset_fn"])()
@@ -86,8 +94,9 @@ def snapshot_problems(quire_torch, folder, kept):
     quire_torch.dump_snapshot(folder / "snapshot.pickle")
     data = (folder / "snapshot.pickle").read_bytes()
     taken = pickle.loads(data)
-    if data[:2] != b"\x80\x04":
-        yield "the pickle has another protocol than 4, which the viewer reads"
+    unknown = {code.name for code, _, _ in pickletools.genops(data)} - VIEWER_OPCODES
+    if data[:2] != b"\x80\x04" or unknown:
+        yield f"the viewer cannot read this pickle: {unknown}"
     blocks = [block for segment in taken["segments"] for block in segment["blocks"]]
     live = [block for block in blocks if block["state"] == "active_allocated"]
     if [(block["address"], block["requested_size"]) for block in live] != [(kept, 1000)]:
@@ -101,7 +110,8 @@ def snapshot_problems(quire_torch, folder, kept):
         if end != segment["address"] + segment["total_size"] or segment["segment_pool_id"] != (0, 0):
             yield str(segment)
     actions = [entry["action"] for entry in taken["device_traces"][0]]
-    if actions != ["alloc", "alloc", "free_requested", "free_completed"]:
+    if actions != ["segment_alloc", "alloc", "segment_alloc", "alloc", "free_requested", "free_completed",
+                   "segment_free"]:
         yield str(actions)
 
 

@@ -193,8 +193,11 @@ quire_result torch_free(void *pointer, int device, void *stream)
 quire_result torch_free_segment(void *pointer, int device, void *stream)
 {
     torch_device *d = torch_device_get(device);
-    if (pointer && d && !torch_is_forked())
+    if (pointer && d && !torch_is_forked()) {
+        pthread_rwlock_rdlock(&d->lock); /* no capture begins during the wait */
         torch_device_wait(d, stream);
+        pthread_rwlock_unlock(&d->lock);
+    }
     return torch_free(pointer, device, stream);
 }
 

@@ -76,8 +76,8 @@ quire_result torch_release_pool(int device, torch_pool_id id);
 /* Starts the statistics' peaks of a device again from the present values. */
 quire_result torch_reset_peaks(int device);
 
-/* Records the last `count` allocations, frees and refusals for torch_snapshot; 0 stops and forgets
-   them. */
+/* Records the last `count` allocations, frees, refusals, and pages made and released, for
+   torch_snapshot; 0 stops and forgets them. */
 quire_result torch_record_history(uint64_t count);
 
 /* JSON, to be released by free; NULL if host memory is exhausted. docs/adapters/pytorch.md has the

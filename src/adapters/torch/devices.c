@@ -64,12 +64,19 @@ quire_result torch_check_fork(void)
 /* ---- opening -------------------------------------------------------------------------------- */
 
 /* torch aligns to 512 bytes; with granules of this size every range is. */
-quire_result torch_memory_create(torch_device *d, const char *name, quire_memory **memory)
+quire_result torch_memory_create(torch_device *d, const char *name, torch_pool_id id,
+                                 torch_pages *pages, quire_memory **memory)
 {
     const quire_memory_options options = {
         .name = name, .find_by_address = true, .fit = {.granule = 512}};
-    return quire_memory_create(d->device, &options, memory) ? torch_fail_quire("a memory")
-                                                            : QUIRE_SUCCESS;
+    if (quire_memory_create(d->device, &options, memory))
+        return torch_fail_quire("a memory");
+    quire_result result = torch_pages_watch(pages, d->ordinal, id, *memory);
+    if (result) {
+        quire_memory_destroy_all(memory);
+        torch_pages_finish(pages);
+    }
+    return result;
 }
 
 static quire_result fill(torch_device *d)
@@ -82,17 +89,21 @@ static quire_result fill(torch_device *d)
     if (quire_cuda_open(&options, &d->device) || quire_cuda_get_info(d->device, &info))
         return torch_fail_quire("the device cannot be opened");
     d->context = info.context;
-    return torch_memory_create(d, "torch", &d->memory);
+    return torch_memory_create(d, "torch", (torch_pool_id){0, 0}, &d->pages, &d->memory);
 }
 
 static void destroy(torch_device *d)
 {
     torch_late_retry(d);
     torch_pools_destroy(d); /* first: frees of the device's memory may wait for capture streams */
-    quire_memory_destroy_all(&d->memory);
+    if (d->memory) {
+        quire_memory_destroy_all(&d->memory);
+        torch_pages_finish(&d->pages);
+    }
     torch_streams_destroy(&d->streams);
     if (d->device && quire_device_destroy(&d->device))
         torch_fail_quire("the device");
+    pthread_mutex_destroy(&d->streams.mutex);
     pthread_rwlock_destroy(&d->lock);
     pthread_mutex_destroy(&d->late_mutex);
     free(d);

@@ -1,5 +1,5 @@
 /*
- * history.c - the last allocations, frees and refusals, in a ring: see state.h.
+ * history.c - the last allocations, frees, refusals and changes of pages, in a ring: see state.h.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -18,6 +18,9 @@ bool torch_history_is_on(void)
 
 quire_result torch_record_history(uint64_t count)
 {
+    quire_result result = torch_check_fork();
+    if (result)
+        return result;
     torch_entry *made =
         count && count <= SIZE_MAX / sizeof *made ? calloc(count, sizeof *made) : NULL;
     if (count && !made)

@@ -261,12 +261,14 @@ static void put_entry(trace *r, const torch_entry *e, const char *action)
 /* The range of a free is available to its stream at once. */
 static void visit_entry(void *user, const torch_entry *e)
 {
+    static const char *const ACTIONS[] = {[TORCH_ALLOC] = "alloc",
+                                          [TORCH_FREE] = "free_completed",
+                                          [TORCH_OOM] = "oom",
+                                          [TORCH_PAGE_MADE] = "segment_alloc",
+                                          [TORCH_PAGE_GONE] = "segment_free"};
     if (e->action == TORCH_FREE)
         put_entry(user, e, "free_requested");
-    put_entry(user, e,
-              e->action == TORCH_ALLOC  ? "alloc"
-              : e->action == TORCH_FREE ? "free_completed"
-                                        : "oom");
+    put_entry(user, e, ACTIONS[e->action]);
 }
 
 char *torch_snapshot(void)

@@ -63,7 +63,7 @@ static torch_pool *make_pool(torch_device *d, torch_pool_id id)
         torch_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a pool");
         return NULL;
     }
-    if (torch_memory_create(d, name, &p->memory)) {
+    if (torch_memory_create(d, name, id, &p->pages, &p->memory)) {
         free(p);
         return NULL;
     }
@@ -207,6 +207,7 @@ static void end_pools(torch_device *d)
             at = &p->next;
             continue;
         }
+        torch_pages_finish(&p->pages);
         pthread_mutex_destroy(&p->streams.mutex);
         free(p);
         *at = next;
@@ -235,6 +236,7 @@ void torch_pools_destroy(torch_device *d)
             ;
         torch_streams_destroy(&p->streams);
         quire_memory_destroy_all(&p->memory);
+        torch_pages_finish(&p->pages);
         pthread_mutex_destroy(&p->streams.mutex);
         d->pools = p->next;
         free(p);

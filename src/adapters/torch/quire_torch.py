@@ -121,7 +121,8 @@ def reset_peaks(device=0):
 
 
 def record(entries=100000):
-    """Records the last `entries` allocations, frees and refusals for snapshot; 0 stops and forgets them."""
+    """Records the last `entries` allocations, frees, refusals and changes of pages for snapshot; 0 stops and
+    forgets them."""
     if entries < 0:
         raise ValueError(f"{entries} entries")
     _check(library().quire_torch_record_history(entries))

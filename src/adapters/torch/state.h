@@ -59,6 +59,27 @@ bool torch_driver_wait(void *context);
    for it. Also true if the driver does not say. */
 bool torch_driver_captures(void *context, void *stream);
 
+/* ---- pages.c: pages in the history ------------------------------------------------------- */
+
+typedef struct torch_page {
+    uint64_t address; /* 0: there is no such page */
+    uint64_t size;
+} torch_page;
+
+/* The pages of a memory. The mutex protects the array. */
+typedef struct torch_pages {
+    int device;
+    torch_pool_id id;
+    pthread_mutex_t mutex;
+    torch_page *pages; /* `room` of them, by number */
+    uint32_t room;
+} torch_pages;
+
+/* Sets the hook of a new memory. The record must live until the memory is destroyed. */
+quire_result torch_pages_watch(torch_pages *pages, int device, torch_pool_id id,
+                               quire_memory *memory);
+void torch_pages_finish(torch_pages *pages);
+
 /* ---- devices.c ------------------------------------------------------------------------------ */
 
 typedef struct torch_pool {
@@ -67,6 +88,7 @@ typedef struct torch_pool {
     uint32_t users; /* 0: nothing allocates in it any more */
     bool drained;   /* its graphs are done, and its capture streams are destroyed */
     quire_memory *memory;
+    torch_pages pages;
     torch_streams streams;
 } torch_pool;
 
@@ -91,6 +113,7 @@ typedef struct torch_device {
     quire_device *device;
     void *context; /* CUcontext */
     quire_memory *memory;
+    torch_pages pages;
     torch_streams streams;
     pthread_rwlock_t lock;
     torch_pool *pools;
@@ -112,8 +135,10 @@ torch_device *torch_device_get(int ordinal);
 bool torch_is_forked(void);
 quire_result torch_check_fork(void);
 
-/* Creates a memory of the device, as pools and the device itself have it. */
-quire_result torch_memory_create(torch_device *d, const char *name, quire_memory **memory);
+/* Creates a memory of the device, for a pool or, with the id {0, 0}, for the device itself. On
+   failure there is neither the memory nor the record of its pages. */
+quire_result torch_memory_create(torch_device *d, const char *name, torch_pool_id id,
+                                 torch_pages *pages, quire_memory **memory);
 
 /* Sets the sentence of the thread and returns the result. */
 quire_result torch_fail(quire_result result, const char *format, ...) QUIRE_PRINTF(2, 3);
@@ -135,8 +160,9 @@ torch_pool *torch_pool_of_memory(torch_device *d, const quire_memory *memory);
  */
 bool torch_device_sweep(torch_device *d);
 
-/* Waits for all work of a device. Returns false, and does nothing, while a pool of any device is
-   begun or the driver reports a capture. */
+/* Requires the lock, so that no pool of the device begins. Waits for all work of the device.
+   Returns false, and does nothing, while a pool of any device is begun, or the driver reports a
+   capture in the stream or in one that waits for the legacy default stream. */
 bool torch_device_wait(torch_device *d, void *stream);
 
 /* Requires the lock for writing, or that no other call runs. */
@@ -155,7 +181,13 @@ quire_result torch_late_use(torch_device *d, quire_memory *memory, quire_allocat
 
 /* ---- history.c ------------------------------------------------------------------------------ */
 
-typedef enum torch_action { TORCH_ALLOC, TORCH_FREE, TORCH_OOM } torch_action;
+typedef enum torch_action {
+    TORCH_ALLOC,
+    TORCH_FREE,
+    TORCH_OOM,
+    TORCH_PAGE_MADE,
+    TORCH_PAGE_GONE
+} torch_action;
 
 typedef struct torch_entry {
     torch_action action;

@@ -49,8 +49,8 @@ static quire_result make(const torch_streams *streams, quire_device *device, voi
     if (streams->capture)
         return quire_stream_create(device, &(quire_stream_options){.capture = true}, stream);
     quire_result result = quire_cuda_stream_wrap(device, native, NULL, stream);
-    if (!result && quire_stream_mark(*stream, &point))
-        return QUIRE_SUCCESS; /* it captures now: late.c */
+    bool has_mark = !result && !quire_stream_mark(*stream, &point);
+    (void)has_mark; /* if not, it captures now: late.c */
     return result;
 }
 

@@ -8,6 +8,7 @@ captured as a graph. README.md of this folder has the environment.
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import time
@@ -125,10 +126,25 @@ class ResidualTraining:
         return losses, seconds
 
 
+def pair_ms(torch, device):
+    """The time of a tensor's allocation and free, with 64 live tensors of up to 1 MiB."""
+    numbers, count = random.Random(4), 200 * STEPS
+    choices = [(numbers.randrange(64), numbers.randrange(512, MIB)) for _ in range(count)]
+    torch.use_deterministic_algorithms(False)  # which fills every new tensor
+    held = [torch.empty(size, dtype=torch.uint8, device=device) for _, size in choices[:64]]
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    for at, size in choices:
+        held[at] = None
+        held[at] = torch.empty(size, dtype=torch.uint8, device=device)
+    return 1000 * (time.perf_counter() - begin) / count
+
+
 def memory_of(torch, quire_torch):
     if quire_torch:
         found = quire_torch.device_statistics(torch.cuda.current_device())
-        return found["memory"]["peak_requested_bytes"], found["peak_reserved_bytes"]
+        memories = [found["memory"], *found["pools"]]  # their peaks need not be at one time
+        return sum(memory["peak_requested_bytes"] for memory in memories), found["peak_reserved_bytes"]
     stats = torch.cuda.memory_stats()
     return stats["requested_bytes.all.peak"], stats["reserved_bytes.all.peak"]
 
@@ -161,6 +177,7 @@ def train(kind):
     requested, reserved = memory_of(torch, quire_torch)
     result = {"losses": {name: pair[0] for name, pair in results.items()},
               "ms": {name: 1000 * sorted(pair[1])[len(pair[1]) // 2] for name, pair in results.items()},
+              "pair_us": 1000 * pair_ms(torch, device),
               "requested": requested, "reserved": reserved, "refusal": refusal_of(torch)}
     if quire_torch:
         del training, results
@@ -233,12 +250,14 @@ def check_losses(tap, found, name):
 
 
 def figures(found):
-    print(f"{'allocator':22} {'requested MiB':>14} {'reserved MiB':>14} {'ratio':>7}   median ms of a step")
+    """The ratio is that of the reserved bytes to the requested ones of PyTorch."""
+    least = found["PyTorch"]["requested"]
+    print(f"{'allocator':22} {'requested MiB':>14} {'reserved MiB':>14} {'ratio':>7} {'pair us':>8}   ms of a step")
     for kind, result in found.items():
         if result:
             times = ", ".join(f"{name} {value:.2f}" for name, value in result["ms"].items())
             print(f"{kind:22} {result['requested'] / MIB:14.1f} {result['reserved'] / MIB:14.1f} "
-                  f"{result['reserved'] / result['requested']:7.3f}   {times}")
+                  f"{result['reserved'] / least:7.3f} {result['pair_us']:8.2f}   {times}")
 
 
 def end_problems(after):

@@ -284,6 +284,7 @@ UNIT(torch_allocate, a_forked_child_frees_nothing_and_allocates_nothing)
             strstr(torch_message(), "fork") &&
             torch_record_stream(a, NULL) == QUIRE_ERROR_NOT_PERMITTED &&
             torch_reset() == QUIRE_ERROR_NOT_PERMITTED &&
+            torch_record_history(1) == QUIRE_ERROR_NOT_PERMITTED &&
             torch_begin_pool(0, (torch_pool_id){0, 1}, &filter) == QUIRE_ERROR_NOT_PERMITTED &&
             torch_get_base(a, NULL) == a;
         child_end(is_well);

@@ -175,11 +175,39 @@ static const char *action_of(const json_t *trace, size_t i)
     return json_string_value(json_object_get(json_array_get(trace, i), "action"));
 }
 
+/* Without these entries the viewer would look for the page of a range that is gone. */
+UNIT(torch_insight, the_history_has_pages)
+{
+    torch_client_begin(&c, 1);
+    CHECK_EQ(torch_record_history(10), 0);
+    torch_client_begin_graph(&c, POOL, c.streams[0]);
+    void *a = torch_client_allocate(5 * MIB, c.streams[0]);
+    torch_client_free(a, c.streams[0]);
+    torch_client_end_graph(&c, POOL, c.streams[0]);
+    CHECK_EQ(torch_release_pool(0, POOL), 0);
+    CHECK_EQ(torch_reset(), 0);
+    json_t *root = parse(torch_snapshot());
+    CHECK_EQ(json_array_size(json_object_get(root, "segments")), 0);
+    const json_t *trace = json_array_get(json_object_get(root, "device_traces"), 0);
+    CHECK_EQ(json_array_size(trace), 5);
+    CHECK_STR(action_of(trace, 0), "segment_alloc");
+    CHECK_STR(action_of(trace, 1), "alloc");
+    CHECK_STR(action_of(trace, 4), "segment_free");
+    for (size_t i = 0; i < 5; i += 4) {
+        CHECK_EQ(number(json_array_get(trace, i), "addr"), (uintptr_t)a);
+        CHECK(number(json_array_get(trace, i), "size") >= 5 * MIB);
+        const json_t *id = json_object_get(json_array_get(trace, i), "pool_id");
+        CHECK_EQ(json_integer_value(json_array_get(id, 0)), 7);
+    }
+    json_decref(root);
+    torch_client_end(&c);
+}
+
 UNIT(torch_insight, the_history_has_the_last_entries)
 {
     torch_client_begin(&c, 1);
-    CHECK_EQ(torch_record_history(3), 0);
     void *a = torch_client_allocate(1000, c.streams[0]);
+    CHECK_EQ(torch_record_history(3), 0);
     for (int i = 0; i < 3; i++)
         torch_client_free(torch_client_allocate(100, NULL), NULL);
     torch_client_free(a, c.streams[0]);
