@@ -62,6 +62,20 @@ class Clients:
         return run([sys.executable, str(self.folder / program), library, *map(str, words)], **options)
 
 
+def operators(tap, clients):
+    try:
+        found = [clients.python("torch_cpu_operators.py", clients.library, QUIRE_TORCH_CPU_LIMIT="64m").strip()]
+    except RuntimeError as error:
+        found = [error]
+    tap.case("operators, refusals, and tensors from before", [] if found == ["done"] else found)
+    code = f"import torch; torch.ops.load_library({clients.library!r}); print(torch.ops.quire_cpu.is_active())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=TIMEOUT,
+                          env=dict(os.environ, QUIRE_TORCH_CPU_SHARDS="many"))
+    tap.case("a wrong setting leaves PyTorch's allocator",
+             [] if done.stdout == "False\n" and "QUIRE_TORCH_CPU_SHARDS" in done.stderr else
+             [done.stdout, done.stderr])
+
+
 def peak_requested(path):
     """The highest sum of requested bytes in a trace."""
     sizes, live, peak = {}, 0, 0
@@ -154,6 +168,7 @@ def main():
         tap.skip("PyTorch", "python3 cannot import torch: " + str(error).strip().splitlines()[-1])
         tap.end()
     clients = Clients(library, program, root)
+    operators(tap, clients)
     with tempfile.TemporaryDirectory() as folder:
         traces = pathlib.Path(options[options.index("--save-traces") + 1] if "--save-traces" in options else folder)
         traces.mkdir(parents=True, exist_ok=True)
