@@ -11,7 +11,6 @@
 #include "backends/cuda/array.h"
 
 #include "backends/cuda/stream.h"
-#include "src/base/bits.h"
 #include "src/base/log.h"
 #include "src/base/result.h"
 

@@ -7,15 +7,10 @@
  * alignment of the request: if the driver's address does not, the allocation is repeated with the
  * alignment added to its size, and the page begins inside it.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "backends/cuda/page.h"
 #include "src/base/bits.h"
-#include "src/base/memfd.h"
 #include "src/base/result.h"
 
 /* ---- device and managed memory ---------------------------------------------------------- */
@@ -101,7 +96,7 @@ static quire_result create_locked(qi_cuda *cuda, uint64_t alignment, qi_cuda_pag
     return QUIRE_SUCCESS;
 }
 
-/* ---- all of------------------------------------------------------------------------------- */
+/* ---- all of these ----------------------------------------------------------------------- */
 
 quire_result qi_cuda_block_create(qi_cuda *cuda, const quire_page_request *request,
                                   qi_cuda_page *page)

@@ -2,10 +2,8 @@
  * capability.c - what a device offers. A capability requires the attribute of the device and the
  * driver's functions for it. An attribute that an older driver does not know counts as 0.
  */
-
 #include "backends/cuda/cuda.h"
 #include "src/base/bits.h"
-#include "src/base/result.h"
 
 static const uint64_t TEXTURE_ALIGNMENT = 512; /* bytes, if the device reports none */
 
@@ -89,8 +87,7 @@ quire_result qi_cuda_query_capabilities(const qi_cuda *cuda, qi_cuda_capabilitie
         {QI_CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, &o->multicast},
         {QI_CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, &o->host},
         /* managed pages are mapped for the host all the time, also while work runs */
-        {QI_CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, &o->managed}, /* the host may look at it
-                                                                            while work runs */
+        {QI_CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, &o->managed},
         {QI_CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, &o->host_register},
         {QI_CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED, &o->deferred_mapping_arrays},
         {QI_CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, &o->pools},

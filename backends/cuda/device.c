@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "backends/cuda/cuda.h"
-#include "src/base/log.h"
 #include "src/base/result.h"
 
 /* ---- describing ------------------------------------------------------------------------- */

@@ -8,7 +8,6 @@
 
 #include "backends/cuda/page.h"
 #include "src/base/bits.h"
-#include "src/base/memfd.h"
 #include "src/base/result.h"
 
 /* ---- exporting -------------------------------------------------------------------------- */
@@ -20,8 +19,6 @@ static quire_result find_exportable(quire_memory *memory, quire_allocation alloc
 {
     quire_native native;
     quire_result result = qi_cuda_find_native(memory, allocation, &native, cuda);
-    if (!result)
-        result = qi_cuda_check_process(*cuda);
     if (result)
         return result;
     *page = qi_cuda_page_of(&native.page);

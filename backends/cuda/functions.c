@@ -9,6 +9,7 @@
 #include "backends/cuda/functions.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "src/base/result.h"
@@ -70,20 +71,19 @@ typedef struct source {
 /* Function pointers have the size of object pointers on every system with dlsym. */
 static void *symbol_of(void *library, const char *name, const char *suffix)
 {
-    char whole[MAX_NAME] = "cu";
-    strncat(whole, name, sizeof whole - strlen(whole) - 1);
-    strncat(whole, suffix, sizeof whole - strlen(whole) - 1);
+    char whole[MAX_NAME];
+    snprintf(whole, sizeof whole, "cu%s%s", name, suffix);
     return dlsym(library, whole);
 }
 
 /* Returns NULL if the driver has no cuGetProcAddress, or if that does not know the function. */
 static void *query(const source *s, const row *r)
 {
-    char whole[MAX_NAME] = "cu";
+    char whole[MAX_NAME];
     void *found = NULL;
     qi_cu_query_result why = 0;
     qi_cu_result code = QI_CUDA_SUCCESS;
-    strncat(whole, r->name, sizeof whole - strlen(whole) - 1);
+    snprintf(whole, sizeof whole, "cu%s", r->name);
     if (s->find)
         code = s->find(whole, &found, r->version, QI_CU_GET_PROC_ADDRESS_LEGACY_STREAM, &why);
     else if (s->find_old)

@@ -219,6 +219,9 @@ quire_result quire_cuda_multicast_get_info(const quire_cuda_multicast *m,
     if (!m || !info)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_cuda_multicast_get_info: multicast or info is null");
+    quire_result result = qi_cuda_check_process(m->cuda);
+    if (result)
+        return result;
     *info = (quire_cuda_multicast_info){
         .handle = m->handle,
         .size = m->size,

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "backends/cuda/cuda.h"
 #include "src/base/result.h"
@@ -50,11 +49,11 @@ static quire_result check_settings(const quire_cuda_settings *s)
     return result ? result : qi_check_unused(s, "quire_cuda_settings");
 }
 
-/* Copies the settings. Their lists are the caller's and valid until the call returns only. */
+/* What the settings point to is valid until the call returns only, and is copied. */
 static void copy_settings(qi_cuda *cuda, const quire_cuda_settings *requested)
 {
     cuda->settings = *requested;
-    cuda->settings.peers = NULL; /* valid only until the call returns, as `pool` is */
+    cuda->settings.peers = NULL;
     cuda->settings.pool = NULL;
     if (requested->pool)
         cuda->pool.options = *requested->pool;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "backends/cuda/cuda.h"
-#include "src/base/bits.h"
 #include "src/base/result.h"
 
 /* ---- all of it -------------------------------------------------------------------------- */

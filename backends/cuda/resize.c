@@ -11,7 +11,6 @@
  * growth uses the rest of it without a call of the driver.
  */
 #include "backends/cuda/array.h"
-#include "src/base/bits.h"
 #include "src/base/result.h"
 
 /* ---- the record ------------------------------------------------------------------------- */

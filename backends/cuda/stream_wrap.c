@@ -12,7 +12,7 @@ quire_result quire_cuda_stream_wrap(quire_device *device, void *native, const ch
     if (!stream)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_stream_wrap: stream is null");
     if (!qi_cuda_of(device))
-        return QUIRE_ERROR_INVALID_ARGUMENT;
+        return quire_last_result();
     const qi_cuda_stream_description description = {.stream = native};
     return quire_stream_wrap(device, &description, name, stream);
 }
@@ -28,7 +28,7 @@ quire_result quire_cuda_stream_get(quire_stream *stream, void **native)
     if (result)
         return result;
     if (!qi_cuda_of(info.device))
-        return QUIRE_ERROR_INVALID_ARGUMENT;
+        return quire_last_result();
     if (info.capture)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a capture stream has no CUstream");
     const qi_cuda_stream *found = qi_cuda_stream_of(quire_stream_native(stream));

@@ -236,8 +236,5 @@ bool qi_cuda_virtual_destroy(qi_cuda *cuda, qi_cuda_page *page)
     qi_cu_result code = QI_CUDA_SUCCESS;
     if (page->reserved)
         code = cuda->f.MemAddressFree(page->reserved, address_bytes(page));
-    if (code && !qi_cuda_is_lost(code))
-        return false;
-    page->reserved = 0;
-    return true;
+    return !code || qi_cuda_is_lost(code);
 }

@@ -78,8 +78,10 @@ typedef enum quire_cuda_pool_source {
    pool must outlive the device. */
 typedef struct quire_cuda_pool_options {
     quire_cuda_pool_source source;
-    void *pool;         /* CUmemoryPool of QUIRE_CUDA_POOL_OF_CALLER; otherwise NULL */
-    uint64_t max_bytes; /* of QUIRE_CUDA_POOL_OWN: its maximum size, driver 12.2; 0: no limit */
+    void *pool; /* CUmemoryPool of QUIRE_CUDA_POOL_OF_CALLER; otherwise NULL */
+    /* of QUIRE_CUDA_POOL_OWN: its maximum size, driver 12.2; drivers may exceed it by their
+       granularity; 0: no limit */
+    uint64_t max_bytes;
     uint64_t release_threshold; /* of QUIRE_CUDA_POOL_OWN: bytes that it keeps for later pages when
                                    pages are released; 0: none */
     uint64_t unused[4];         /* must be zero */

@@ -84,6 +84,18 @@ UNIT(cuda_access, peers_reach_every_page)
     }
 }
 
+UNIT(cuda_access, each_peer_is_checked)
+{
+    static const int32_t peers[] = {1, 2};
+    cuda_bench b;
+    fc_options driver = three_devices();
+    cuda_bench_begin(&b, &driver);
+    CHECK(!cuda_bench_open(&b, &(quire_cuda_settings){.peers = peers, .peer_count = 2}));
+    CHECK_EQ(b.result, UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "device 2 cannot reach device 0");
+    cuda_bench_end(&b);
+}
+
 UNIT(cuda_access, access_that_cannot_be_is_refused_and_changes_nothing)
 {
     cuda_bench b;
@@ -97,6 +109,11 @@ UNIT(cuda_access, access_that_cannot_be_is_refused_and_changes_nothing)
     CHECK_FAILS(quire_cuda_set_access(memory, a, &host, 1), UNSUPPORTED);
     CHECK_FAILS(quire_cuda_set_access(memory, a, stranger, 2), UNSUPPORTED);
     CHECK_EQ(access_of(memory, a, QUIRE_CUDA_AT_DEVICE, 1), QUIRE_CUDA_NO_ACCESS);
+    static const uint32_t counts[] = {0, QUIRE_CUDA_MAX_ACCESSES + 1};
+    for (int i = 0; i < 2; i++) { /* refused before the list is read */
+        CHECK_FAILS(quire_cuda_set_access(memory, a, &host, counts[i]), INVALID);
+        CHECK_HAS(quire_last_error(), "are possible");
+    }
     quire_allocation p = cuda_bench_allocate(pinned, 100);
     quire_cuda_access own = {QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ};
     CHECK_FAILS(quire_cuda_set_access(pinned, p, &own, 1), UNSUPPORTED);

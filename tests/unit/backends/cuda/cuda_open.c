@@ -321,7 +321,7 @@ UNIT(cuda_open, a_wrapped_context_is_the_callers)
 
 /* Violates the rules of CUDA. Pages are released nevertheless, because they do not belong to the
    context. */
-UNIT(cuda_open, a_wrapped_context_that_went_first_costs_nothing)
+static void end_context_first(bool waits)
 {
     cuda_bench b;
     qi_cu_context own = NULL;
@@ -332,7 +332,8 @@ UNIT(cuda_open, a_wrapped_context_that_went_first_costs_nothing)
     const quire_cuda_wrap_options wrap = {
         .context = own,
         .library = FAKE_CUDA_LIBRARY,
-        .settings = {.device = {.host_memory = &b.host_memory.callbacks}}};
+        .settings = {.device = {.host_memory = &b.host_memory.callbacks},
+                     .wait_before_release = waits}};
     CHECK_OK(quire_cuda_wrap(&wrap, &b.device));
     quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &a));
@@ -343,6 +344,12 @@ UNIT(cuda_open, a_wrapped_context_that_went_first_costs_nothing)
     CHECK_EQ(b.fc->leaks(), 0);
     b.fc->forget();
     cuda_bench_end(&b);
+}
+
+UNIT(cuda_open, a_wrapped_context_that_went_first_costs_nothing)
+{
+    end_context_first(false);
+    end_context_first(true);
 }
 
 static void *use_elsewhere(void *memory)
@@ -374,6 +381,7 @@ static int in_child(cuda_bench *b, quire_allocation held)
     char byte = 0;
     quire_allocation a;
     quire_memory *memory = b->memories[0];
+    uint64_t calls = b->fc->calls(NULL);
     if (quire_allocate(memory, &(quire_allocation_options){.size = 3 * MIB}, &a) !=
         QUIRE_ERROR_NOT_PERMITTED)
         return 1;
@@ -385,17 +393,21 @@ static int in_child(cuda_bench *b, quire_allocation held)
     if (quire_free(memory, held) != QUIRE_ERROR_NOT_PERMITTED ||
         quire_memory_destroy(&b->memories[0]) || quire_device_destroy(&b->device))
         return 4;
-    return b->host_memory.blocks ? 5 : 0;
+    return b->host_memory.blocks || b->fc->calls(NULL) != calls ? 5 : 0;
 }
 
 UNIT(cuda_open, a_forked_child_is_refused_and_the_parent_goes_on)
 {
     cuda_bench b;
-    quire_allocation a;
+    quire_allocation a, large;
     cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, NULL));
+    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.kept_bytes = 4 * MIB}));
     quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &a));
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 2 * MIB}, &large));
+    CHECK_OK(quire_free(memory, large));
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+    CHECK_EQ(info_of(&b).kept_bytes, 2 * MIB); /* a handle that the child leaves alone */
     pid_t child = fork();
     CHECK(child >= 0);
     if (!child)
@@ -452,4 +464,27 @@ UNIT(cuda_open, a_driver_that_is_gone_is_no_error)
     CHECK_OK(quire_device_destroy(&b.device));
     CHECK_EQ(errors, 0);
     CHECK_EQ(b.host_memory.blocks, 0);
+}
+
+/* An attribute that an older driver does not know counts as 0; any other error is one. */
+UNIT(cuda_open, an_attribute_that_cannot_be_read_is_an_error)
+{
+    static const struct {
+        qi_cu_result code;
+        quire_result result; /* 0: the device opens without the feature */
+    } cases[] = {{QI_CUDA_ERROR_INVALID_VALUE, QUIRE_SUCCESS},
+                 {QI_CUDA_ERROR_INVALID_DEVICE, UNSUPPORTED},
+                 {QI_CUDA_ERROR_DEINITIALIZED, QUIRE_ERROR_DEVICE_LOST}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cuda_bench b;
+        cuda_bench_begin(&b, NULL);
+        CHECK(b.fc->fail(
+            &(fc_fault){.function = "cuDeviceGetAttribute", .call = 1, .result = cases[i].code}));
+        CHECK_EQ(cuda_bench_open(&b, NULL), !cases[i].result);
+        CHECK_EQ(b.result, cases[i].result);
+        CHECK_EQ(b.fc->failed().times, 1);
+        if (b.device)
+            CHECK(!info_of(&b).has_virtual_memory);
+        cuda_bench_end(&b);
+    }
 }

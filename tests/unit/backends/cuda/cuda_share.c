@@ -143,6 +143,25 @@ UNIT(cuda_share, pinned_pages_are_shared_with_another_process)
     share_with_a_process(QUIRE_CUDA_PINNED, &EXPORTABLE_HOST);
 }
 
+UNIT(cuda_share, a_memfd_has_the_name_of_its_memory)
+{
+    cuda_bench b;
+    char path[64], name[256] = "";
+    int descriptor = -1;
+    cuda_bench_begin(&b, NULL);
+    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.kinds = CUDA_KIND(PINNED)}));
+    quire_memory_options options = SMALL;
+    options.intent = &EXPORTABLE_HOST;
+    options.name = "frames";
+    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &options);
+    CHECK_OK(quire_cuda_export_fd(memory, cuda_bench_allocate(memory, 100), &descriptor));
+    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+    CHECK(readlink(path, name, sizeof name - 1) > 0);
+    CHECK_HAS(name, "memfd:quire frames");
+    close(descriptor);
+    cuda_bench_end(&b);
+}
+
 UNIT(cuda_share, what_was_not_made_for_export_is_refused)
 {
     cuda_bench b;
