@@ -119,7 +119,7 @@ static void threads_free_what_others_allocate(void)
 static atomic_bool stop;
 static atomic_uint ready; /* threads that have everything they need */
 
-/* After some rounds it calls no malloc: that of a sanitizer does not survive a fork during a call. */
+/* After some rounds it calls no malloc: a sanitizer's does not survive a fork during a call. */
 static void *churn(void *allocator)
 {
     for (int i = 0; !atomic_load(&stop); i++) {

@@ -22,7 +22,7 @@ MODELS = ("gpt", "resnet", "serving")
 TRAINED = ("gpt", "resnet")
 MOST_RESERVED = 1.10  # times the peak of requested bytes
 SIZES = {"neg": (1024, 16384, 262144), "expression": (1 << 20, 4 << 20, 16 << 20)}
-TURNS = 5
+TURNS = 8
 SMALL_FACTOR = 1.05   # of glibc's time, for an operation on 1 KiB
 LARGE_FACTOR = 0.5    # of glibc's time, from 1 MiB on
 PEER_FACTOR = 1.10    # of tcmalloc's time, from 1 MiB on: equal, as far as times on such a machine repeat
@@ -92,7 +92,7 @@ def model(tap, clients, name, tool, traces):
     peak, reserved = peak_requested(trace), stats["memory"]["peak_reserved_bytes"]
     print(f"# {name}: peak requested {peak}, reserved {reserved}, {reserved / peak:.4f} times as much; "
           f"{stats['allocations']} allocations, {stats['cache_hits']} from caches; "
-          f"{own['seconds']:.1f} s without quire, {with_quire['seconds']:.1f} s with it")
+          f"CPU time {own['seconds']:.1f} s without quire, {with_quire['seconds']:.1f} s with it")
     if name in TRAINED:
         tap.case(f"{name}: reserves at most {MOST_RESERVED} of the peak requested",
                  [f"{reserved / peak:.4f}"] if reserved > MOST_RESERVED * peak else [])

@@ -8,9 +8,16 @@
 #ifndef QUIRE_SRC_ADAPTERS_HOST_ALLOCATOR_BLOCK_H
 #define QUIRE_SRC_ADAPTERS_HOST_ALLOCATOR_BLOCK_H
 
-#include "src/adapters/host_allocator/host_allocator.h"
+#include "quire/allocation.h"
 
-enum { HOST_BLOCK_HEADER = 64, HOST_BLOCK_UNIT = 128, HOST_BLOCK_CLASSES = 49 };
+typedef struct host_allocator host_allocator;
+
+enum {
+    HOST_BLOCK_HEADER = 64,
+    HOST_BLOCK_UNIT = 128,
+    HOST_BLOCK_MAX = 32 << 10, /* bytes of the largest request */
+    HOST_BLOCK_CLASSES = 49
+};
 
 typedef struct host_block {
     uint64_t seal; /* see host_block_seal */
@@ -56,9 +63,9 @@ static inline void *host_block_bytes(host_block *block)
 }
 
 /*
- * The class of a request of 1 to HOST_ALLOCATOR_MAX_SMALL bytes. The blocks of the classes hold 64,
- * 192, 320 and so on up to 1,088 bytes; then there are eight steps for each doubling. A power of two
- * fits a class with 64 bytes to spare.
+ * The class of a request of 1 to HOST_BLOCK_MAX bytes. The blocks of the classes hold 64, 192, 320
+ * and so on up to 1,088 bytes; then there are eight steps for each doubling. A power of two fits a
+ * class with 64 bytes to spare.
  */
 static inline uint32_t host_block_class(uint64_t size)
 {

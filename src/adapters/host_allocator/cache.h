@@ -52,7 +52,8 @@ void host_caches_destroy(host_caches *caches);
 /* Returns the cache of the calling thread. */
 host_cache *host_cache_of_thread(host_caches *caches);
 
-/* Returns a block of the class from the cache, or NULL, and counts an allocation of `size` bytes. */
+/* Returns a block of the class from the cache and counts an allocation of `size` bytes, or returns
+   NULL. */
 host_block *host_cache_take(host_cache *cache, uint32_t size_class, uint64_t size);
 
 /* Counts a new block and an allocation of `size` bytes in it. */

@@ -2,8 +2,8 @@
  * fork.c - the fork handlers of all allocators of the process.
  *
  * Before a fork they take the locks of the allocators, so that the child finds every list whole. No
- * thread calls quire while it holds one of these locks, and no thread takes one while it holds a lock
- * of quire. The order of these handlers and those of quire thus does not matter.
+ * thread calls quire while it holds one of these locks, and no thread takes one while it holds a
+ * lock of quire. The order of these handlers and those of quire thus does not matter.
  */
 #include "quire/backend.h"
 #include "src/adapters/host_allocator/allocator.h"

@@ -206,7 +206,7 @@ void *host_allocator_allocate(host_allocator *allocator, uint64_t size, uint64_t
         return NULL;
     if (alignment < HOST_ALLOCATOR_ALIGNMENT)
         alignment = HOST_ALLOCATOR_ALIGNMENT;
-    return size <= HOST_ALLOCATOR_MAX_SMALL && alignment == HOST_ALLOCATOR_ALIGNMENT
+    return size <= HOST_BLOCK_MAX && alignment == HOST_ALLOCATOR_ALIGNMENT
                ? allocate_small(allocator, size)
                : allocate_large(allocator, size, alignment);
 }

@@ -1,8 +1,8 @@
 /*
- * host_allocator.h - malloc and free by pointer on a host memory of quire, for adapters of frameworks
- * that free by pointer (docs/adapters/pytorch_cpu.md).
+ * host_allocator.h - malloc and free by pointer on a host memory of quire, for the adapters of
+ * frameworks that free by pointer (docs/adapters/pytorch_cpu.md).
  *
- * Small requests, up to HOST_ALLOCATOR_MAX_SMALL bytes, are served from a cache of freed blocks
+ * Small requests, up to 32 KiB, are served from a cache of freed blocks
  * that each thread has. Larger ones are allocations of the memory, found by their address.
  *
  * Thread-safety: any thread may call any function on a live allocator, also free what another
@@ -23,18 +23,18 @@ typedef struct host_allocator host_allocator;
 
 enum {
     HOST_ALLOCATOR_ALIGNMENT = 64,          /* bytes, of every pointer at least */
-    HOST_ALLOCATOR_MAX_SMALL = 32 << 10,    /* bytes */
     HOST_ALLOCATOR_CACHED_BYTES = 256 << 10 /* default of cached_bytes */
 };
 
 typedef struct host_allocator_options {
     const char *name; /* of the memory, copied; NULL: "host allocator" */
-    /* Bytes of a page, or by which the one page grows; 0: pages of 2 MiB; the one page grows by 3 %,
-       at least 256 KiB and at most 32 MiB. */
+    /* Bytes of a page, or by which the one page grows; 0: pages of 2 MiB; the one page grows by
+       3 %, at least 256 KiB and at most 32 MiB. */
     uint64_t page_size;
-    /* 0: the memory is contiguous: one page that grows, which reserves the least. With other numbers,
-       and if the system has no addresses for such a page, the memory has pages in that many shards
-       (see quire_memory_options.shards), for threads that allocate large ranges at the same time. */
+    /* 0: the memory is contiguous: one page that grows, which reserves the least. With other
+       numbers, and if the system has no addresses for such a page, the memory has pages in that
+       many shards (quire_memory_options.shards), for threads that allocate large ranges at the same
+       time. */
     uint32_t shards;
     uint64_t limit;                /* maximum bytes of pages; 0: none */
     uint64_t retained_empty_bytes; /* of pages without allocations; 0: no bound, 1: keep none */

@@ -6,6 +6,7 @@
 
 #include "quire/backend.h"
 #include "src/adapters/host_allocator/allocator.h"
+#include "src/adapters/host_allocator/host_allocator.h"
 
 quire_result host_allocator_get_stats(host_allocator *allocator, host_allocator_stats *stats)
 {

@@ -10,7 +10,7 @@
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
 
-enum { SMALL = HOST_ALLOCATOR_MAX_SMALL, LARGE = SMALL + 1 };
+enum { SMALL = 32 << 10, LARGE = SMALL + 1 };
 
 static host_allocator *make(host_allocator_options options)
 {
