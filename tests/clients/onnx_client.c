@@ -3,8 +3,9 @@
  * JSON: version, hash of the outputs, times, resident memory, statistics.
  *
  * usage: onnx_client LIBRARY MODEL ALLOCATOR RUNS SHAPE...
- *   ALLOCATOR  arena: the runtime's own; malloc: its arena is off; quire; sessions: two sessions,
- *              each with an allocator of quire of its own; limit=BYTES: quire with a limit
+ *   ALLOCATOR  arena: the runtime's own; malloc: its arena is off; quire; threads: quire, and four
+ *              threads run the session at the same time; sessions: two sessions, each with an
+ *              allocator of quire of its own; limit=BYTES: quire with a limit
  *   SHAPE      of the input, such as 1x3x224x224; each run uses each of them
  *
  * ONNX_CLIENT_TRACE names a file for the trace of the first allocator, ONNX_CLIENT_KEEP_HEAP keeps
@@ -12,6 +13,7 @@
  */
 #include <dlfcn.h>
 #include <onnxruntime_c_api.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +21,7 @@
 
 #include "quire/onnxruntime.h"
 
-enum { MAX_DIMENSIONS = 8, MAX_SESSIONS = 2 };
+enum { MAX_DIMENSIONS = 8, MAX_SESSIONS = 2, THREADS = 4 };
 
 static const OrtApi *api;
 
@@ -252,8 +254,45 @@ static void print_runtime_statistics(const char *version, const OrtSession *sess
     api->ReleaseMemoryInfo(info);
 }
 
+typedef struct worker {
+    pthread_t thread;
+    OrtSession *session;
+    int runs;
+    char **shapes;
+    uint64_t hash;
+    double took;
+} worker;
+
+static void *work(void *argument)
+{
+    worker *w = argument;
+    for (int i = 0; i < w->runs; i++)
+        w->hash = add_to_hash(w->hash, &(uint64_t){run(w->session, w->shapes, &w->took)}, 8);
+    return NULL;
+}
+
+/* Several threads run the session at the same time; each of their runs must have the result. */
+static bool run_threads(const client *c, int runs, char **shapes, uint64_t hash)
+{
+    worker workers[THREADS];
+    uint64_t expected = 0;
+    bool is_same = true;
+    for (int i = 0; i < runs; i++)
+        expected = add_to_hash(expected, &hash, sizeof hash);
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (worker){.session = c->sessions[0], .runs = runs, .shapes = shapes};
+        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
+            abort();
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        is_same = is_same && workers[i].hash == expected;
+    }
+    return is_same;
+}
+
 /* Runs the sessions in turn and prints the object without its closing brace. */
-static void run_all(client *c, const char *version, int runs, char **shapes)
+static void run_all(client *c, const char *version, int runs, char **shapes, bool has_threads)
 {
     double *took = malloc((size_t)runs * sizeof *took);
     uint64_t hash = 0;
@@ -262,11 +301,17 @@ static void run_all(client *c, const char *version, int runs, char **shapes)
         for (uint32_t j = 0; j < c->count; j++) {
             double once;
             uint64_t other = run(c->sessions[j], shapes, &once);
-            if (hash && other != hash)
-                printf("{\"error\": \"a run has another result\"}\n");
+            if (hash && other != hash) {
+                fprintf(stderr, "a run has another result\n");
+                exit(1);
+            }
             hash = other;
             took[i] += once;
         }
+    }
+    if (has_threads && !run_threads(c, runs, shapes, hash)) {
+        fprintf(stderr, "a run in a thread has another result\n");
+        exit(1);
     }
     qsort(took, (size_t)runs, sizeof *took, compare);
     printf("{\"version\": \"%s\", \"hash\": \"%016llx\"", version, (unsigned long long)hash);
@@ -293,7 +338,8 @@ int main(int count, char **arguments)
     open_sessions(&c, get_base(), arguments[2], arguments[3]);
     uint64_t created = (uint64_t)(microseconds() - start);
 
-    run_all(&c, get_base()->GetVersionString(), atoi(arguments[4]), arguments + 5);
+    run_all(&c, get_base()->GetVersionString(), atoi(arguments[4]), arguments + 5,
+            !strcmp(arguments[3], "threads"));
     print_number("create_us", created);
     print_number("rss_kib", status_kib("VmRSS"));
     print_number("peak_rss_kib", status_kib("VmHWM"));

@@ -39,19 +39,19 @@ def check_peak(tap, what, client, model):
 
 def check_results(tap, what, client, model):
     """Returns whether the runtime gives the same result twice."""
-    answers = {name: client.run(model, name) for name in ("arena", "malloc", "quire", "sessions")}
+    answers = {name: client.run(model, name) for name in ("arena", "malloc", "quire", "threads", "sessions")}
     problems = [f"{name}: {error}" for name, (answer, error) in answers.items() if not answer]
     hashes = {answer["hash"] for answer, _ in answers.values() if answer}
     if len(hashes) > 1:
         problems.append(f"{len(hashes)} different results")
-    tap.case(f"{what}: the same result with the arena, malloc and quire", problems)
+    tap.case(f"{what}: the same result with the arena, malloc and quire, also in threads", problems)
     return {name: answer for name, (answer, _) in answers.items()}
 
 
 def check_counts(tap, what, answers):
     problems = []
     one, two = answers["quire"]["allocators"][0], answers["sessions"]["allocators"]
-    for stats in (one, *two):
+    for stats in (one, *answers["threads"]["allocators"], *two):
         if stats["bad_frees"] or stats["failures"] or not stats["reserves"] or \
                 stats["allocations"] <= stats["reserves"] or \
                 not 0 < stats["requested_bytes"] < stats["peak_requested_bytes"] <= stats["peak_reserved_bytes"]:

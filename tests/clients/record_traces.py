@@ -1,4 +1,4 @@
-"""Records the traces of docs/traces from programs of others: three models in ONNX Runtime of npm with the
+"""Records the traces of docs/traces from programs of others: five models in ONNX Runtime of npm with the
 adapter, Dawn and llama.cpp of npm with the Vulkan layer.
 
 usage: record_traces.py ONNX_CLIENT LAYER_FOLDER MANIFEST OUT_FOLDER
@@ -15,6 +15,8 @@ import tempfile
 import gguf_model
 import onnx_runs
 
+KNOWN = ("densenet121", "resnet50")  # of Debian's libonnx-testdata
+
 CLIENTS = pathlib.Path(__file__).resolve().parent
 
 
@@ -23,7 +25,10 @@ def record_models(program, folder, out):
     if not library:
         sys.exit(reason)
     client = onnx_runs.Client(program, library, folder)
-    for model in onnx_runs.write_models(folder):
+    known = [model for model in onnx_runs.known_models() if model.name in KNOWN]
+    if len(known) < len(KNOWN):
+        sys.exit("libonnx-testdata is not installed")
+    for model in onnx_runs.write_models(folder) + known:
         trace = out / f"onnxruntime-{model.name}.csv"
         answer, error = client.run(model, "quire", runs=2, ONNX_CLIENT_TRACE=str(trace))
         if not answer:

@@ -57,8 +57,8 @@ def main():
     allocating = []
     for path in sorted((root / "src").rglob("*.c")) + sorted((root / "backends").rglob("*.c")):
         # the tool, and the adapters that have nothing but the public headers, have no callbacks
-        if {"tool", "nvtx", "torch", "torch_cpu", "host_allocator", "onnxruntime"} & set(path.relative_to(root).parts) \
-                or path.name == "host_memory.c":
+        own = {"tool", "nvtx", "torch", "torch_cpu", "host_allocator", "onnxruntime"}
+        if own & set(path.relative_to(root).parts) or path.name == "host_memory.c":
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if re.search(r"\b(malloc|calloc|realloc|strdup|aligned_alloc|free)\s*\(", line):

@@ -63,7 +63,7 @@ static void on_growth(void *user, quire_memory *memory, const quire_event *event
     trim_heap(user);
 }
 
-/* ---- the functions of OrtAllocator -------------------------------------------------------- */
+/* ---- the functions of OrtAllocator ----------------------------------------------------------- */
 
 static void *ort_alloc(ort_allocator *self, size_t size)
 {
@@ -142,7 +142,7 @@ static ort_status *ort_shrink(ort_allocator *self)
     return NULL;
 }
 
-/* ---- creation ----------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
 /* Writes the API version to use. Asking the runtime for a newer version than its own would make it
    print an error, so the version is read from its name. */
@@ -266,7 +266,7 @@ quire_result quire_onnxruntime_create(const struct OrtApiBase *base,
     return QUIRE_SUCCESS;
 }
 
-/* ---- functions on an allocator ------------------------------------------------------------ */
+/* ---- functions on an allocator --------------------------------------------------------------- */
 
 /* Fails unless quire_onnxruntime_create made the allocator. */
 static quire_result check(const char *function, const ort_allocator *allocator, const void *output)

@@ -26,7 +26,7 @@ struct ort_pairs {
     char values[MAX_PAIRS][32];
 };
 
-/* ---- the stand-in ------------------------------------------------------------------------- */
+/* ---- the stand-in ---------------------------------------------------------------------------- */
 
 static struct {
     const char *version;
@@ -142,7 +142,7 @@ static quire_onnxruntime_stats stats_of(const ort_allocator *allocator)
     return stats;
 }
 
-/* ---- versions ----------------------------------------------------------------------------- */
+/* ---- versions -------------------------------------------------------------------------------- */
 
 UNIT(onnxruntime, offers_what_the_api_of_the_runtime_knows)
 {
@@ -195,7 +195,7 @@ UNIT(onnxruntime, a_failure_of_the_runtime_has_its_sentence)
     CHECK_EQ(runtime.statuses, 0);
 }
 
-/* ---- allocations -------------------------------------------------------------------------- */
+/* ---- allocations ----------------------------------------------------------------------------- */
 
 UNIT(onnxruntime, allocates_and_counts)
 {
@@ -274,7 +274,7 @@ UNIT(onnxruntime, a_trim_releases_empty_pages)
     end(a);
 }
 
-/* ---- the heap of the C library ------------------------------------------------------------ */
+/* ---- the heap of the C library --------------------------------------------------------------- */
 
 UNIT(onnxruntime, growth_by_an_eighth_trims_the_heap)
 {
@@ -310,7 +310,7 @@ UNIT(onnxruntime, an_option_keeps_the_heap)
     end(a);
 }
 
-/* ---- statistics for the runtime ----------------------------------------------------------- */
+/* ---- statistics for the runtime -------------------------------------------------------------- */
 
 static int64_t value_of(const ort_pairs *pairs, const char *key)
 {
@@ -352,7 +352,7 @@ UNIT(onnxruntime, reports_statistics_to_the_runtime)
     end(a);
 }
 
-/* ---- wrong arguments ---------------------------------------------------------------------- */
+/* ---- wrong arguments ------------------------------------------------------------------------- */
 
 UNIT(onnxruntime_misuse, create_refuses_wrong_arguments)
 {
