@@ -7,6 +7,7 @@ the tests of the real ones, on a device.
 import ctypes
 import gc
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -17,7 +18,7 @@ from unittest import mock
 import quire
 from quire import dlpack
 
-from support import CUDA_DRIVER, consume, needs_cuda
+from support import CUDA_DRIVER, SOURCE, consume, needs_cuda
 
 MIB = 1 << 20
 
@@ -196,6 +197,18 @@ class Frameworks(unittest.TestCase):
         while self.memory.statistics.allocation_count and time.monotonic() < end:
             self.memory.collect()  # which marks streams; their points pass later
         self.assertEqual(self.memory.statistics.allocation_count, 0)
+
+    def test_scripts_for_a_gpu(self):
+        """Each script of scripts/test-gpu says why it skips, and prints its plan."""
+        folder = os.path.join(SOURCE, "tests/gpu/frameworks")
+        for name in ("cupy_arrays", "numba_arrays", "cuda_core_buffers"):
+            done = subprocess.run([sys.executable, os.path.join(folder, name + ".py")], text=True, check=False,
+                                  capture_output=True, env={
+                                      **os.environ, "QUIRE_EMULATED": "yes",
+                                      "QUIRE_BUILD": os.path.dirname(os.environ["QUIRE_LIBRARY"]),
+                                      "PYTHONPATH": os.path.join(SOURCE, "tests/static")})
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, r"^ok 1 - \S+ # SKIP .* emulated driver\n1\.\.1\n$")
 
     def test_pointers(self):
         from quire._pointers import Pointers
