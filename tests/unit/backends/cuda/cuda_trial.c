@@ -254,11 +254,66 @@ UNIT(cuda_trial, a_full_device_opens_with_plain_pages)
     cuda_bench b;
     cuda_bench_begin(&b, NULL);
     b.fc->set_capacity(0, MIB);
-    CHECK(cuda_bench_open(&b, NULL));
+    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE)}));
+    CHECK_EQ(b.fc->calls("cuMemCreate"), 1); /* no other trial can succeed */
     b.fc->set_capacity(0, 0);
     quire_cuda_range range = range_of_new(cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL), 100);
     CHECK(!range.is_rdma_capable);
     CHECK_EQ(range.export_types, 0);
+    cuda_bench_end(&b);
+}
+
+/* A driver that shuts down and missing host memory are no answer to the trial: the device does not open. */
+UNIT(cuda_trial, a_trial_that_cannot_be_made_is_an_error)
+{
+    const quire_cuda_settings only_device = {.kinds = CUDA_KIND(DEVICE)};
+    cuda_bench b;
+    uint32_t refused = 0;
+    cuda_bench_begin(&b, NULL);
+    CHECK(b.fc->fail(&(fc_fault){
+        .function = "cuMemCreate", .call = 1, .result = QI_CUDA_ERROR_DEINITIALIZED}));
+    CHECK(!cuda_bench_open(&b, &only_device));
+    CHECK_EQ(b.result, QUIRE_ERROR_DEVICE_LOST);
+    cuda_bench_end(&b);
+    for (uint64_t call = 1; call == 1 || !b.device; call++) {
+        cuda_bench_begin(&b, NULL);
+        test_memory_fail(&b.host_memory, call, false);
+        if (!cuda_bench_open(&b, &only_device)) {
+            CHECK_EQ(b.result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+            refused++;
+            cuda_bench_end(&b);
+        }
+    }
+    CHECK(refused > 2);
+    test_memory_fail(&b.host_memory, 0, false);
+    CHECK(range_of_new(cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL), 100).is_rdma_capable);
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_trial, a_refused_trial_leaves_the_last_error)
+{
+    cuda_bench b;
+    fc_model model = *fc_model_named("a100");
+    model.features |= FC_RDMA_REFUSED;
+    cuda_bench_begin(&b, &(fc_options){.models = {&model}});
+    CHECK_FAILS(quire_device_destroy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    char before[256];
+    snprintf(before, sizeof before, "%s", quire_last_error());
+    CHECK(cuda_bench_open(&b, NULL));
+    CHECK(!strcmp(quire_last_error(), before));
+    cuda_bench_end(&b);
+}
+
+/* Fabric handles are for exportable intents. */
+UNIT(cuda_trial, settings_without_descriptors_make_no_page_exportable)
+{
+    cuda_bench b;
+    fc_options driver = cuda_bench_options("gh200", 0);
+    cuda_bench_begin(&b, &driver);
+    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.export_types = QUIRE_CUDA_FABRIC}));
+    quire_cuda_range range = range_of_new(cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL), 100);
+    CHECK_EQ(range.export_types, 0);
+    CHECK(range.is_rdma_capable);
     cuda_bench_end(&b);
 }
 
