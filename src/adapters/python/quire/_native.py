@@ -21,7 +21,7 @@ SONAME = "libquire.so.0"
 def _installed() -> str:
     """The path that the build wrote down, or "" in a source folder."""
     try:
-        path = importlib.import_module(__package__ + "._installed").LIBRARY
+        path: str = importlib.import_module(__package__ + "._installed").LIBRARY
     except ImportError:
         return ""
     path = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), path))

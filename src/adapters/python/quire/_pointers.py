@@ -24,7 +24,8 @@ class Pointers:
         self.memory = memory
         self.ordinal = cuda_info(memory.device).ordinal
         self._live: Dict[int, Allocation] = {}
-        self._streams: Dict[Tuple[int, int], Stream] = {}
+        self._streams: Dict[int, Stream] = {}
+        self._thread = threading.local()  # has the default stream of the thread; numbers of threads are used again
         self._lock = threading.Lock()
 
     @property
@@ -34,13 +35,17 @@ class Pointers:
 
     def _stream(self, native: Any) -> Stream:
         handle = stream_handle(native)
-        key = (handle, threading.get_ident() if handle == _PER_THREAD else 0)
-        stream = self._streams.get(key)
+        if handle == _PER_THREAD:
+            if not hasattr(self._thread, "stream"):
+                self._thread.stream = wrap_stream(self.memory.device, native)
+            own: Stream = self._thread.stream
+            return own
+        stream = self._streams.get(handle)
         if stream is None:
             with self._lock:
-                stream = self._streams.get(key)
+                stream = self._streams.get(handle)
                 if stream is None:
-                    stream = self._streams[key] = wrap_stream(self.memory.device, native)
+                    stream = self._streams[handle] = wrap_stream(self.memory.device, native)
         return stream
 
     def allocate(self, size: int, stream: Any, name: Optional[str] = None) -> int:

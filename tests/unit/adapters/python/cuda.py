@@ -6,7 +6,9 @@ the tests of the real ones, on a device.
 
 import ctypes
 import gc
+import importlib.util
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -17,9 +19,32 @@ from unittest import mock
 import quire
 from quire import dlpack
 
-from support import CUDA_DRIVER, consume, needs_cuda
+from support import CUDA_DRIVER, SOURCE, consume, needs_cuda, run_python
 
-MIB = 1 << 20
+NUMBA_PROGRAM = """
+import gc, numpy, quire.numba
+from numba import cuda
+quire.numba.set_memory_manager()
+array = cuda.to_device(numpy.arange(1000, dtype="float32"))
+memory = quire.numba.memory(0)
+print(memory.statistics.allocation_count, memory.statistics.requested_bytes, array.copy_to_host()[-1])
+info = cuda.current_context().get_memory_info()
+assert 0 < info.free <= info.total
+del array
+gc.collect()
+while memory.statistics.deferred_count:
+    memory.collect()
+print(memory.statistics.allocation_count)
+try:
+    cuda.device_array(1 << 45, dtype="uint8")
+except MemoryError as error:
+    print(type(error).__name__)
+buffer = quire.open_cuda().create_memory().buffer(64)
+buffer.write(numpy.arange(16, dtype="float32"))
+shared = cuda.as_cuda_array(buffer.array("float32"))
+print(shared.copy_to_host()[5], cuda.from_cuda_array_interface(
+    buffer.array("float32").__cuda_array_interface__).copy_to_host()[5])
+"""
 
 
 def open_device(**options):
@@ -197,6 +222,18 @@ class Frameworks(unittest.TestCase):
             self.memory.collect()  # which marks streams; their points pass later
         self.assertEqual(self.memory.statistics.allocation_count, 0)
 
+    def test_scripts_for_a_gpu(self):
+        """Each script of scripts/test-gpu says why it skips, and prints its plan."""
+        folder = os.path.join(SOURCE, "tests/gpu/frameworks")
+        for name in ("cupy_arrays", "numba_arrays", "cuda_core_buffers"):
+            done = subprocess.run([sys.executable, os.path.join(folder, name + ".py")], text=True, check=False,
+                                  capture_output=True, env={
+                                      **os.environ, "QUIRE_EMULATED": "yes",
+                                      "QUIRE_BUILD": os.path.dirname(os.environ["QUIRE_LIBRARY"]),
+                                      "PYTHONPATH": os.path.join(SOURCE, "tests/static")})
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, r"^ok 1 - \S+ # SKIP .* emulated driver\n1\.\.1\n$")
+
     def test_pointers(self):
         from quire._pointers import Pointers
         pointers = Pointers(self.memory)
@@ -206,6 +243,7 @@ class Frameworks(unittest.TestCase):
         pointers.free(a)
         self.assertEqual(pointers.allocate(1000, first), a)
         pointers.free(a, second)
+        self.assertEqual([pointers._stream(stream).deferred for stream in (first, second)], [1, 1])
         pointers.free(0)
         self.assertEqual((pointers.allocate(0, first), pointers.count), (0, 0))
         for wrong in (a, 12345):
@@ -221,7 +259,7 @@ class Frameworks(unittest.TestCase):
 
     def test_threads(self):
         from quire._pointers import Pointers
-        pointers, errors = Pointers(self.memory), []
+        pointers, errors, per_thread = Pointers(self.memory), [], []
 
         def work(seed):
             try:
@@ -230,6 +268,7 @@ class Frameworks(unittest.TestCase):
                     live.append(pointers.allocate(256 * (1 + (seed + i) % 7), stream if i % 2 else 2))
                     if i % 3 == 0:
                         pointers.free(live.pop(0))
+                per_thread.append(pointers._stream(2))
                 for address in live:
                     pointers.free(address)
             except Exception as error:  # pylint: disable=broad-except
@@ -239,7 +278,7 @@ class Frameworks(unittest.TestCase):
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual((errors, pointers.count), ([], 0))
+        self.assertEqual((errors, pointers.count, len(set(per_thread))), ([], 0, 3))
 
     def test_cupy(self):
         import quire.cupy
@@ -305,6 +344,14 @@ class Frameworks(unittest.TestCase):
         sys.modules.pop("quire.numba", None)
         quire.wrap_stream(self.memory.device, 1).synchronize()
         self.assert_empty()
+
+    @unittest.skipUnless(importlib.util.find_spec("numba"), "Numba is not installed")
+    def test_real_numba(self):
+        """Arrays of Numba itself; kernels need a compiler that the emulated driver does not have."""
+        output = run_python(NUMBA_PROGRAM, NUMBA_CUDA_DRIVER=CUDA_DRIVER,
+                            LD_LIBRARY_PATH=os.pathsep.join([os.path.dirname(CUDA_DRIVER),
+                                                             os.environ.get("LD_LIBRARY_PATH", "")]))
+        self.assertEqual(output.split(), ["1", "4000", "999.0", "0", "OutOfDeviceMemoryError", "5.0", "5.0"])
 
     def test_cuda_core(self):
         class Buffer:

@@ -76,10 +76,11 @@ class Ends(unittest.TestCase):
                     view = a.view()
                     raise ZeroDivisionError
         self.assertEqual(len(view), 64)
-        owner = memory._owner
-        del a, memory, device, view
+        self.assertTrue(memory.is_alive)
+        del a, view
         gc.collect()
-        self.assertIsNone(owner.pointer)
+        self.assertFalse(memory.is_alive)  # it ends with the last view
+        self.assertIsNone(device._owner.pointer)
 
     def test_exit(self):
         """Objects of modules end with the process, in any order, without a message."""
@@ -217,6 +218,7 @@ class Fork(unittest.TestCase):
                 go_on.wait()
         thread = threading.Thread(target=hold)
         thread.start()
+        self.addCleanup(go_on.set)
         inside.wait()
         self.in_child(memory.destroy_all)
         with self.assertRaises(quire.BusyError):

@@ -376,6 +376,16 @@ class Traces(unittest.TestCase):
         self.assertEqual(trace.replay(target, event_count=1, keep=True, name=True).left_at_end, 1)
         self.assertEqual([r.name for r in target.ranges() if not r.is_free], ["a__b_"])
 
+    def test_order_of_threads(self):
+        """A free is recorded after its call, with the time before it: another thread may have the range by then."""
+        recorder = quire.record(host_memory())
+        recorder._allocated(1, 64, 0, None, None)
+        start = time.monotonic_ns()
+        recorder._allocated(2, 64, 0, None, None)
+        recorder._freed(1, start, None)
+        self.assertEqual([line[:6] for line in recorder.text().splitlines()[1:]], ["alloc,", "free,1", "alloc,"])
+        self.assertEqual(recorder.trace().info.peak_bytes, 64)
+
     def test_bad_traces(self):
         for text in ("", "op\n", quire.trace._HEADER + "\nalloc,1,0,1,0,0,\n"):
             with self.subTest(text), self.assertRaisesRegex(quire.BadFileError, "t.csv"):
