@@ -25,7 +25,8 @@ enum { AREAS = sizeof areas / sizeof *areas };
 
 /* Headers whose functions no area calls: a unit test does, or this build lacks the backend. */
 static const char *const elsewhere[] = {
-    "nvtx.h", /* tests/unit/adapters/nvtx/nvtx.c */
+    "nvtx.h",        /* tests/unit/adapters/nvtx/nvtx.c */
+    "onnxruntime.h", /* tests/unit/adapters/onnxruntime/onnxruntime.c */
 #ifndef MISUSE_VULKAN
     "vulkan.h", "vulkan_sparse.h",
 #endif
