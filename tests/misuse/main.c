@@ -28,10 +28,13 @@ static const char *const elsewhere[] = {
     "nvtx.h",        /* tests/unit/adapters/nvtx/nvtx.c */
     "onnxruntime.h", /* tests/unit/adapters/onnxruntime/onnxruntime.c */
 #ifndef MISUSE_VULKAN
-    "vulkan.h", "vulkan_sparse.h",
+    "vulkan.h",
+    "vulkan_sparse.h",
 #endif
 #ifndef MISUSE_CUDA
-    "cuda.h",   "cuda_array.h",    "cuda_share.h",
+    "cuda.h",
+    "cuda_array.h",
+    "cuda_share.h",
 #endif
 #ifndef MISUSE_PLUGIN
     "plugin.h",
