@@ -4,9 +4,10 @@ beside other allocators, data loaders that fork, and threads.
 usage: torch_cpu_clients.py LIBRARY THREADS_PROGRAM QUIRE_TOOL|none SOURCE_ROOT [--rounds N]
        [--save-traces FOLDER]
 
-The programs of tests/clients do the work, each in a process of its own. Times are the least of several
-processes that take turns, because other programs of the machine disturb them. An allocator that is not
-installed is left out, with the reason. The folder gets the trace of each model.
+Without arguments it is skipped: the build has no library. The programs of tests/clients do the work, each
+in a process of its own. Times are the least of several processes that take turns, because other programs
+of the machine disturb them. An allocator that is not installed is left out, with the reason. The folder
+gets the trace of each model.
 """
 
 import json
@@ -159,9 +160,12 @@ def threads(tap, clients):
 
 
 def main():
+    tap = Tap()
+    if len(sys.argv) == 1:
+        tap.skip("PyTorch", "the headers and libraries of PyTorch are not installed")
+        tap.end()
     library, program, tool, root, *options = sys.argv[1:]
     rounds = int(options[options.index("--rounds") + 1]) if "--rounds" in options else 20
-    tap = Tap()
     try:
         run([sys.executable, "-c", "import torch"])
     except RuntimeError as error:
