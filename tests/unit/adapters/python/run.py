@@ -129,7 +129,8 @@ def flat(suite):
 
 def main():
     root, library, driver, sanitizers, compiler = sys.argv[1:6]
-    env = {**os.environ, "QUIRE_LIBRARY": os.path.abspath(library), "QUIRE_SOURCE": root, "QUIRE_TEST_CC": compiler,
+    library = str(pathlib.Path(library).resolve())
+    env = {**os.environ, "QUIRE_LIBRARY": library, "QUIRE_SOURCE": root, "QUIRE_TEST_CC": compiler,
            "QUIRE_TEST_CUDA": "" if driver == "none" else driver, "PYTHONDONTWRITEBYTECODE": "1",
            "PYTHONPATH": os.pathsep.join([f"{root}/src/adapters/python", os.environ.get("PYTHONPATH", "")]),
            "PYTHONFAULTHANDLER": "1",
