@@ -95,7 +95,7 @@ host_block *host_cache_put(host_cache *cache, host_block *block)
     cache->lists[block->size_class] = block;
     cache->bytes += host_block_size(block->size_class);
     cache->count++;
-    while (cache->bytes > cache->max_bytes)
+    if (cache->bytes > cache->max_bytes) /* once suffices: a single block goes as well */
         surplus = take_older_half(cache, surplus);
     unlock(cache);
     return surplus;
