@@ -45,8 +45,8 @@ def sanitized(words, sanitizers, compiler, env):
     # Python keeps memory until the process ends
     env["ASAN_OPTIONS"] = "detect_leaks=0:allocator_may_return_null=1:intercept_strstr=0"
     env["QUIRE_PYTHON_SANITIZED"] = "1"
-    trial = subprocess.run([sys.executable, "-c", "import ctypes, os; ctypes.CDLL(os.environ['QUIRE_LIBRARY'])"], env=env,
-                           capture_output=True, text=True, check=False)
+    code = "import ctypes, os; ctypes.CDLL(os.environ['QUIRE_LIBRARY'])"
+    trial = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
     if trial.returncode:
         print(f"ok 1 - the Python package # SKIP Python cannot load the library with {os.path.basename(runtime)}: "
               f"{trial.stderr.strip().splitlines()[-1]}\n1..1")
