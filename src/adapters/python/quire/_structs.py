@@ -105,7 +105,8 @@ class quire_memory_options(Structure):
     _fields_: Fields = [
         ("name", c_char_p), ("flags", c_uint32), ("exact", c_bool), ("contiguous", c_bool), ("find_by_address", c_bool),
         ("map_on_demand", c_bool), ("within_budget", c_bool), ("kind_mask", c_uint32),
-        ("intent", POINTER(quire_intent)), ("fit", quire_fit_options), ("shards", c_uint32), ("pages", quire_page_policy), ("clock", quire_clock),
+        ("intent", POINTER(quire_intent)), ("fit", quire_fit_options), ("shards", c_uint32),
+        ("pages", quire_page_policy), ("clock", quire_clock),
         ("on_out_of_memory", quire_on_out_of_memory), ("limit", c_uint64), ("limit_percent", c_uint32),
         ("priority", c_float), ("address_space", c_uint64), _unused(3)]
 

@@ -40,8 +40,8 @@ class CudaInfo:
 
 
 def open_cuda(device: Union[int, str, None] = None, *, kinds: Iterable[CudaPageKind] = (),
-              library: Optional[str] = None, chunk_size: int = 0, kept_bytes: int = 0, wait_before_release: bool = False, log: Log = None,
-              log_level: LogLevel = LogLevel.WARNING) -> Device:
+              library: Optional[str] = None, chunk_size: int = 0, kept_bytes: int = 0,
+              wait_before_release: bool = False, log: Log = None, log_level: LogLevel = LogLevel.WARNING) -> Device:
     """Open a CUDA device on its primary context, which the CUDA runtime and other libraries share.
 
     `device` is its ordinal, or a part of its name; None: the variable QUIRE_CUDA_DEVICE, or device 0. `kinds` are

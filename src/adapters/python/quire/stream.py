@@ -109,8 +109,8 @@ class Stream:
     def destroy(self) -> None:
         """Destroy the stream; a second call does nothing.
 
-        A wrapped native stream stays with its owner. A manual stream runs its work first. Raises BusyError if work is not done after a second, or if
-        live allocations have a recorded use of the stream.
+        A wrapped native stream stays with its owner. A manual stream runs its work first. Raises
+        BusyError if work is not done after a second, or if live allocations have a recorded use of the stream.
         """
         self._owner.close()
 

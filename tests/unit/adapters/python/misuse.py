@@ -95,7 +95,8 @@ class Misuse(unittest.TestCase):
         self.refused(foreign, quire.wrap_stream, device, 0)
         stream.destroy()
         for function in (stream.mark, stream.synchronize, lambda: stream.name,
-                         lambda: memory.allocate(1, stream=stream), lambda: a.free(stream=stream), lambda: a.record_use(stream), lambda: a.fill(stream=stream)):
+                         lambda: memory.allocate(1, stream=stream), lambda: a.free(stream=stream),
+                         lambda: a.record_use(stream), lambda: a.fill(stream=stream)):
             self.refused(quire.StaleHandleError, function)
         self.assertEqual(memory.statistics.allocation_count, 1)
         scope = memory.scope()
