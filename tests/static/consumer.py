@@ -40,7 +40,7 @@ def run(command, **options):
 def check_cpp(tap, root, place, compiler, arguments):
     """The README's program is C++20 to the letter."""
     if compiler == ["none"]:
-        tap.skip("the README's program is C++20", "there is no C++ compiler")
+        tap.skip("the README's program is C++20, and that of docs/cpp.md runs", "there is no C++ compiler")
         return
     source, program = place / "program.cpp", place / "program"
     source.write_text(readme_example(root))
@@ -52,6 +52,15 @@ def check_cpp(tap, root, place, compiler, arguments):
     if not problems and not output.strip():
         problems = ["the program printed nothing"]
     tap.case("the README's program is C++20", problems)
+    source.write_text(blocks(root, "docs/cpp.md", "cpp")[0])
+    _, problems = run([*compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", str(source), "-o", str(program),
+                       *arguments])
+    output = ""
+    if not problems:
+        output, problems = run([str(program)])
+    expected = blocks(root, "docs/cpp.md", "text")[0]
+    tap.case("the program of docs/cpp.md compiles with the installed quire.hpp, and runs",
+             problems or ([] if output == expected else [f"it printed {output!r}"]))
 
 
 def move_prefix(installed, prefix, home):

@@ -16,7 +16,7 @@ VERSION = "14."
 
 
 def sources(root):
-    return sorted(p for folder in FOLDERS for p in (root / folder).rglob("*.[ch]"))
+    return sorted(p for folder in FOLDERS for kind in ("*.[ch]", "*.hpp") for p in (root / folder).rglob(kind))
 
 
 def check_format(tap, root, clang_format):
@@ -49,7 +49,7 @@ def main():
                 wide.append(f"{name}:{number}: {len(line)} columns")
             if "\t" in line or line != line.rstrip():
                 tabs.append(f"{name}:{number}")
-        if path.suffix == ".h" and not re.search(r"#ifndef (\w+_H)\n#define \1\n", text):
+        if path.suffix != ".c" and not re.search(r"#ifndef (\w+_H(?:PP)?)\n#define \1\n", text):
             guards.append(f"{name} has no include guard")
     tap.case("no line is wider than 100 columns", wide)
     tap.case("no tabs, no blanks at line ends", tabs)

@@ -1,9 +1,12 @@
 """Each public header compiles alone, as C11 and as C++17, with the strictest warnings as errors.
+quire.hpp is C++17, also without exceptions, and C++20, for each compiler that is there.
 
 usage: headers.py SOURCE_ROOT C_COMPILER CXX_COMPILER-or-none
 """
 
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 
@@ -12,13 +15,35 @@ from tap import Tap
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 
 
-def compile_alone(compiler, language, standard, root, header):
-    command = compiler.split() + [f"-std={standard}", *WARNINGS, "-fsyntax-only",
+CPP_WARNINGS = ["-Wold-style-cast", "-Wmissing-field-initializers", "-Wsign-conversion"]
+PLAIN = ["-fno-exceptions", "-fno-rtti"]
+
+
+def compile_alone(compiler, language, standard, root, header, options=()):
+    command = compiler.split() + [f"-std={standard}", *WARNINGS, *options, "-fsyntax-only",
                                   "-I", str(root / "include"), "-x", language, "-"]
     # included twice: the guard must hold
     text = f'#include "quire/{header}"\n#include "quire/{header}"\n'
     done = subprocess.run(command, input=text, text=True, capture_output=True)
     return [done.stderr] if done.returncode else []
+
+
+def check_cpp(tap, compiler, root):
+    """quire.hpp with its parts, for each compiler that is there."""
+    if compiler == "none":
+        tap.skip("quire.hpp", "there is no C++ compiler")
+        return
+    names = [compiler.split()[-1], "g++", "clang++"]
+    known = {pathlib.Path(found).resolve(): name for name in reversed(names) if (found := shutil.which(name))}
+    for name in known.values():
+        for standard, options in ("c++17", PLAIN), ("c++20", []):
+            problems = compile_alone(name, "c++", standard, root, "quire.hpp", CPP_WARNINGS + options)
+            tap.case(" ".join(["quire.hpp as", standard, *options, "by", name]), problems)
+    parts = {f"quire/hpp/{p.name}" for p in (root / "include/quire/hpp").iterdir()}
+    included = set(re.findall(r'#include "(.*)"', (root / "include/quire/quire.hpp").read_text()))
+    installed = (root / "include/meson.build").read_text()
+    tap.case("quire.hpp includes all its parts, which are installed",
+             sorted(parts ^ included) + [p for p in sorted(parts) if f"'{p}'" not in installed])
 
 
 def main():
@@ -37,6 +62,7 @@ def main():
         else:
             tap.case(f"{header} alone as C++17",
                      compile_alone(cxx_compiler, "c++", "c++17", root, header))
+    check_cpp(tap, cxx_compiler, root)
     tap.end()
 
 

@@ -33,7 +33,8 @@ def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     tap = Tap()
     files, long_functions, long_files, count = 0, [], [], 0
-    for path in (p for part in layers.PARTS for p in sorted((root / part).rglob("*.[ch]"))):
+    for path in (p for part in layers.PARTS for kind in ("*.[ch]", "*.hpp")
+                 for p in sorted((root / part).rglob(kind))):
         name = str(path.relative_to(root))
         lines = path.read_text().splitlines()
         files += 1

@@ -1,0 +1,308 @@
+/*
+ * quire/hpp/allocation.hpp - the owners of allocations, buffers and images
+ * (quire/allocation.h, quire/resource.h).
+ *
+ * Thread-safety: as quire/allocation.h; the owner itself is moved and destroyed by one thread.
+ */
+#ifndef QUIRE_HPP_ALLOCATION_HPP
+#define QUIRE_HPP_ALLOCATION_HPP
+
+#include "quire/hpp/mapping.hpp"
+#include "quire/hpp/memory.hpp"
+
+namespace quire
+{
+
+/*
+ * What allocations, buffers and images have in common: an owned range of a memory, which must
+ * outlive it. The destructor frees it, so no work of a device may use it then; free_on and
+ * free_after free what work still uses. If it cannot be freed, because it is mapped, it stays until
+ * its memory is destroyed.
+ */
+class placed
+{
+  public:
+    explicit operator bool() const noexcept
+    {
+        return allocation_.id != 0;
+    }
+
+    /* The handle, which stays owned; {0} if the owner is empty. */
+    quire_allocation handle() const noexcept
+    {
+        return allocation_;
+    }
+
+    /* The memory in which it lies; null if the owner is empty. */
+    quire_memory *memory_handle() const noexcept
+    {
+        return memory_;
+    }
+
+    /* Gives the range up to the caller, who frees it, and leaves the owner empty. */
+    [[nodiscard]] quire_allocation release() noexcept
+    {
+        memory_ = nullptr;
+        return std::exchange(allocation_, quire_allocation{});
+    }
+
+    /* quire_allocation_get_info */
+    result<quire_allocation_info> place() const
+    {
+        quire_allocation_info info;
+        const quire_result code = quire_allocation_get_info(memory_, allocation_, &info);
+        return detail::make_result(code, std::move(info));
+    }
+
+    /* The name is copied; null removes it. quire_allocation_set_name */
+    status set_name(const char *name) const
+    {
+        return status::of(quire_allocation_set_name(memory_, allocation_, name));
+    }
+
+    /* quire_allocation_set_user_data */
+    status set_user_data(std::uint64_t number) const
+    {
+        return status::of(quire_allocation_set_user_data(memory_, allocation_, number));
+    }
+
+    /* Maps `size` bytes from `offset` on; size 0: to the end of the requested bytes.
+       quire_map_range */
+    result<mapping> map(std::uint64_t offset = 0, std::uint64_t size = 0) const
+    {
+        if (!size) {
+            quire_allocation_info info;
+            const quire_result known = quire_allocation_get_info(memory_, allocation_, &info);
+            if (known != QUIRE_SUCCESS)
+                return failure(known);
+            /* behind the end: a size that quire refuses with its own sentence */
+            size = offset < info.requested ? info.requested - offset : UINT64_MAX;
+        }
+        void *data = nullptr;
+        const quire_result code = quire_map_range(memory_, allocation_, offset, size, &data);
+        if (code != QUIRE_SUCCESS)
+            return failure(code);
+        return mapping(memory_, allocation_, data, size);
+    }
+
+    /* quire_flush; size 0: to the end */
+    status flush(std::uint64_t offset = 0, std::uint64_t size = 0) const
+    {
+        return status::of(quire_flush(memory_, allocation_, offset, size));
+    }
+
+    /* quire_invalidate; size 0: to the end */
+    status invalidate(std::uint64_t offset = 0, std::uint64_t size = 0) const
+    {
+        return status::of(quire_invalidate(memory_, allocation_, offset, size));
+    }
+
+    /* Copies `size` bytes from the host; complete on return. quire_write */
+    status write(std::uint64_t offset, const void *data, std::uint64_t size) const
+    {
+        return status::of(quire_write(memory_, allocation_, offset, data, size));
+    }
+
+    /* Copies `size` bytes to the host; complete on return. quire_read */
+    status read(std::uint64_t offset, void *data, std::uint64_t size) const
+    {
+        return status::of(quire_read(memory_, allocation_, offset, data, size));
+    }
+
+    /* A checked part, which owns nothing; size 0: to the end. quire_view_create */
+    result<quire_view> view(std::uint64_t offset = 0, std::uint64_t size = 0) const
+    {
+        quire_view part;
+        const quire_result code = quire_view_create(memory_, allocation_, offset, size, &part);
+        return detail::make_result(code, std::move(part));
+    }
+
+    /* The free also waits for the work that uses it on this stream. quire_record_use */
+    status record_use(const stream &user) const
+    {
+        return status::of(quire_record_use(memory_, allocation_, user.handle()));
+    }
+
+    /* Each of the three frees the range and leaves the owner empty. On an error the owner keeps it,
+       except CORRUPTED, which checked builds return after they have freed. quire_free */
+    status free()
+    {
+        return ended(quire_free(memory_, allocation_));
+    }
+
+    /* Frees after all work submitted to the stream so far. quire_free_on */
+    status free_on(const stream &user)
+    {
+        return ended(quire_free_on(memory_, allocation_, user.handle()));
+    }
+
+    /* Frees once the point has passed. quire_free_after */
+    status free_after(const quire_point &point)
+    {
+        return ended(quire_free_after(memory_, allocation_, &point));
+    }
+
+  protected:
+    placed() noexcept = default;
+
+    placed(quire_memory *memory, quire_allocation allocation) noexcept
+        : memory_(memory), allocation_(allocation)
+    {
+    }
+
+    placed(placed &&other) noexcept : memory_(other.memory_), allocation_(other.release())
+    {
+    }
+
+    placed &operator=(placed &&other) noexcept
+    {
+        if (this != &other) {
+            if (*this)
+                (void)free();
+            memory_ = other.memory_;
+            allocation_ = other.release();
+        }
+        return *this;
+    }
+
+    ~placed()
+    {
+        if (*this)
+            (void)free();
+    }
+
+    status ended(quire_result code)
+    {
+        if (code == QUIRE_SUCCESS || code == QUIRE_ERROR_CORRUPTED)
+            (void)release();
+        return status::of(code);
+    }
+
+    quire_memory *memory_ = nullptr;
+    quire_allocation allocation_ = {};
+};
+
+/* Owns a raw range. */
+class allocation final : public placed
+{
+  public:
+    allocation() noexcept = default;
+
+    /* quire_allocate */
+    static result<allocation> create(const memory &home, const quire_allocation_options &options)
+    {
+        quire_allocation made = {};
+        const quire_result code = quire_allocate(home.handle(), &options, &made);
+        return detail::make_result(code, allocation(home.handle(), made));
+    }
+
+    /* In the default memory of the best kind that has room. quire_device_allocate */
+    static result<allocation> create(const device &home, const quire_kind_choice &choice,
+                                     const quire_allocation_options &options)
+    {
+        quire_memory *chosen = nullptr;
+        quire_allocation made = {};
+        const quire_result code =
+            quire_device_allocate(home.handle(), &choice, &options, &chosen, &made);
+        return detail::make_result(code, allocation(chosen, made));
+    }
+
+    /* Takes over an allocation that a function of C made; {0}: an empty owner. */
+    static allocation adopt(quire_memory *home, quire_allocation handle) noexcept
+    {
+        return allocation(home, handle);
+    }
+
+  private:
+    using placed::placed;
+};
+
+/* Owns a buffer. */
+class buffer final : public placed
+{
+  public:
+    buffer() noexcept = default;
+
+    /* quire_buffer_create */
+    static result<buffer> create(const memory &home, const quire_buffer_options &options)
+    {
+        quire_buffer made = {};
+        const quire_result code = quire_buffer_create(home.handle(), &options, &made);
+        return detail::make_result(code, buffer(home.handle(), made.allocation));
+    }
+
+    /* In the default memory of the best kind that has room. quire_device_buffer_create */
+    static result<buffer> create(const device &home, const quire_kind_choice &choice,
+                                 const quire_buffer_options &options)
+    {
+        quire_memory *chosen = nullptr;
+        quire_buffer made = {};
+        const quire_result code =
+            quire_device_buffer_create(home.handle(), &choice, &options, &chosen, &made);
+        return detail::make_result(code, buffer(chosen, made.allocation));
+    }
+
+    /* Takes over a buffer that a function of C made; {0}: an empty owner. */
+    static buffer adopt(quire_memory *home, quire_buffer handle) noexcept
+    {
+        return buffer(home, handle.allocation);
+    }
+
+    /* quire_buffer_get_info */
+    result<quire_buffer_info> info() const
+    {
+        quire_buffer_info info;
+        const quire_result code = quire_buffer_get_info(memory_, {allocation_}, &info);
+        return detail::make_result(code, std::move(info));
+    }
+
+  private:
+    using placed::placed;
+};
+
+/* Owns an image. */
+class image final : public placed
+{
+  public:
+    image() noexcept = default;
+
+    /* quire_image_create */
+    static result<image> create(const memory &home, const quire_image_options &options)
+    {
+        quire_image made = {};
+        const quire_result code = quire_image_create(home.handle(), &options, &made);
+        return detail::make_result(code, image(home.handle(), made.allocation));
+    }
+
+    /* In the default memory of the best kind that has room. quire_device_image_create */
+    static result<image> create(const device &home, const quire_kind_choice &choice,
+                                const quire_image_options &options)
+    {
+        quire_memory *chosen = nullptr;
+        quire_image made = {};
+        const quire_result code =
+            quire_device_image_create(home.handle(), &choice, &options, &chosen, &made);
+        return detail::make_result(code, image(chosen, made.allocation));
+    }
+
+    /* Takes over an image that a function of C made; {0}: an empty owner. */
+    static image adopt(quire_memory *home, quire_image handle) noexcept
+    {
+        return image(home, handle.allocation);
+    }
+
+    /* quire_image_get_info */
+    result<quire_image_info> info() const
+    {
+        quire_image_info info;
+        const quire_result code = quire_image_get_info(memory_, {allocation_}, &info);
+        return detail::make_result(code, std::move(info));
+    }
+
+  private:
+    using placed::placed;
+};
+
+} // namespace quire
+
+#endif

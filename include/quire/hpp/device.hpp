@@ -1,0 +1,119 @@
+/*
+ * quire/hpp/device.hpp - the owner of a device (quire/device.h).
+ *
+ * Thread-safety: as quire/device.h; the owner itself is moved and destroyed by one thread.
+ */
+#ifndef QUIRE_HPP_DEVICE_HPP
+#define QUIRE_HPP_DEVICE_HPP
+
+#include "quire/hpp/result.hpp"
+
+namespace quire
+{
+namespace detail
+{
+
+inline void destroy_device(quire_device *device)
+{
+    (void)!quire_device_destroy(&device);
+}
+
+} // namespace detail
+
+/*
+ * Owns a device. The destructor leaves a device alone on which memories or streams live: it then
+ * stays until the process ends.
+ */
+class device : public detail::owner<quire_device, detail::destroy_device>
+{
+  public:
+    device() noexcept = default;
+
+    /*
+     * Opens a device with a function of a backend: quire_host_open, quire_vulkan_open,
+     * quire_vulkan_wrap, quire_cuda_open, quire_cuda_wrap or quire_plugin_open, whose header the
+     * caller includes. `options` are that function's, read only during the call; null: its
+     * defaults. Errors: those of the function.
+     */
+    template <class Options>
+    static result<device> open(quire_result (*function)(const Options *, quire_device **),
+                               const Options *options = nullptr)
+    {
+        quire_device *opened = nullptr;
+        const quire_result code = function(options, &opened);
+        return detail::make_result(code, device(opened));
+    }
+
+    /* Takes over a device that a function of C opened; null: an empty owner. */
+    static device adopt(quire_device *handle) noexcept
+    {
+        return device(handle);
+    }
+
+    /* quire_device_get_info */
+    result<quire_device_info> info() const
+    {
+        quire_device_info info;
+        const quire_result code = quire_device_get_info(handle_, &info);
+        return detail::make_result(code, std::move(info));
+    }
+
+    /* quire_device_get_stats */
+    result<quire_device_stats> stats() const
+    {
+        quire_device_stats stats;
+        const quire_result code = quire_device_get_stats(handle_, &stats);
+        return detail::make_result(code, std::move(stats));
+    }
+
+    /* quire_device_get_budget */
+    result<quire_budget_info> budget(std::uint32_t heap) const
+    {
+        quire_budget_info info;
+        const quire_result code = quire_device_get_budget(handle_, heap, &info);
+        return detail::make_result(code, std::move(info));
+    }
+
+    /* quire_device_choose_kind */
+    result<std::uint32_t> choose_kind(const quire_kind_request &request) const
+    {
+        std::uint32_t kind = 0;
+        const quire_result code = quire_device_choose_kind(handle_, &request, &kind);
+        return detail::make_result(code, std::move(kind));
+    }
+
+    /* quire_device_choose_kind_for */
+    result<std::uint32_t> choose_kind(const quire_intent &intent) const
+    {
+        std::uint32_t kind = 0;
+        const quire_result code = quire_device_choose_kind_for(handle_, &intent, &kind);
+        return detail::make_result(code, std::move(kind));
+    }
+
+    /* quire_device_set_heap_limit: bytes of the pages of one heap; 0: no limit */
+    status set_heap_limit(std::uint32_t heap, std::uint64_t bytes) const
+    {
+        return status::of(quire_device_set_heap_limit(handle_, heap, bytes));
+    }
+
+    /* quire_device_set_page_limit: live pages; 0: only the backend's limit */
+    status set_page_limit(std::uint64_t pages) const
+    {
+        return status::of(quire_device_set_page_limit(handle_, pages));
+    }
+
+    /* Destroys the device; on BUSY the owner keeps it. quire_device_destroy */
+    status destroy()
+    {
+        return status::of(quire_device_destroy(&handle_));
+    }
+
+  private:
+    explicit device(quire_device *handle) noexcept : owner(handle)
+    {
+    }
+};
+
+} // namespace quire
+
+#endif

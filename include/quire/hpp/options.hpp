@@ -1,0 +1,293 @@
+/*
+ * quire/hpp/options.hpp - options whose setters can be chained, where C writes &(struct){...}:
+ *
+ *     quire::allocation_options(4096).with_alignment(256).with_name("scratch")
+ *
+ * Each is the struct of C with all fields 0, so that a field can also be assigned by its name.
+ * Functions take the structs of C, so that C++20 may write {.size = 4096} instead. Strings and
+ * pointers must stay valid until the call that takes the options.
+ */
+#ifndef QUIRE_HPP_OPTIONS_HPP
+#define QUIRE_HPP_OPTIONS_HPP
+
+#include "quire/hpp/stream.hpp"
+
+namespace quire
+{
+
+/* How the host uses a memory: quire_intent. */
+struct intent : quire_intent {
+    intent() noexcept : quire_intent()
+    {
+    }
+
+    intent &with_host_read(bool on = true) noexcept
+    {
+        host_read = on;
+        return *this;
+    }
+
+    intent &with_host_write(bool on = true) noexcept
+    {
+        host_write = on;
+        return *this;
+    }
+
+    intent &with_upload(bool on = true) noexcept
+    {
+        upload = on;
+        return *this;
+    }
+
+    intent &with_exportable(bool on = true) noexcept
+    {
+        exportable = on;
+        return *this;
+    }
+};
+
+/* quire_memory_options with a copy of the intent. */
+struct memory_options : quire_memory_options {
+    memory_options() noexcept : quire_memory_options()
+    {
+    }
+
+    memory_options(const memory_options &other) noexcept
+        : quire_memory_options(other), intent_(other.intent_)
+    {
+        if (other.intent == &other.intent_)
+            intent = &intent_;
+    }
+
+    memory_options &operator=(const memory_options &other) noexcept
+    {
+        static_cast<quire_memory_options &>(*this) = other;
+        intent_ = other.intent_;
+        if (other.intent == &other.intent_)
+            intent = &intent_;
+        return *this;
+    }
+
+    memory_options &with_name(const char *text) noexcept
+    {
+        name = text;
+        return *this;
+    }
+
+    /* QUIRE_DEVICE_LOCAL and so on, which the kind must have */
+    memory_options &with_flags(quire_memory_flags bits) noexcept
+    {
+        flags = bits;
+        return *this;
+    }
+
+    memory_options &with_intent(const quire_intent &wanted) noexcept
+    {
+        intent_ = wanted;
+        intent = &intent_;
+        return *this;
+    }
+
+    /* bit i allows kind i; 0: all kinds */
+    memory_options &with_kind_mask(std::uint32_t mask) noexcept
+    {
+        kind_mask = mask;
+        return *this;
+    }
+
+    memory_options &with_contiguous(bool on = true) noexcept
+    {
+        contiguous = on;
+        return *this;
+    }
+
+    memory_options &with_find_by_address(bool on = true) noexcept
+    {
+        find_by_address = on;
+        return *this;
+    }
+
+    memory_options &with_map_on_demand(bool on = true) noexcept
+    {
+        map_on_demand = on;
+        return *this;
+    }
+
+    memory_options &with_within_budget(bool on = true) noexcept
+    {
+        within_budget = on;
+        return *this;
+    }
+
+    memory_options &with_fit(quire_fit algorithm) noexcept
+    {
+        fit.algorithm = algorithm;
+        return *this;
+    }
+
+    /* at most 64; 0: as many as threads need */
+    memory_options &with_shards(std::uint32_t count) noexcept
+    {
+        shards = count;
+        return *this;
+    }
+
+    /* bytes of a page; 0: pages that follow use */
+    memory_options &with_page_size(std::uint64_t bytes) noexcept
+    {
+        pages.page_size = bytes;
+        return *this;
+    }
+
+    /* maximum bytes of pages; 0: no limit */
+    memory_options &with_limit(std::uint64_t bytes) noexcept
+    {
+        limit = bytes;
+        return *this;
+    }
+
+  private:
+    quire_intent intent_ = {};
+};
+
+namespace detail
+{
+
+/* The setters that options of allocations, buffers and images share. */
+template <class Self, class Base> struct range_options : Base {
+    range_options() noexcept : Base()
+    {
+    }
+
+    Self &with_name(const char *text) noexcept
+    {
+        this->name = text;
+        return self();
+    }
+
+    Self &with_host_write(bool on = true) noexcept
+    {
+        this->host_write = on;
+        return self();
+    }
+
+    Self &with_host_read(bool on = true) noexcept
+    {
+        this->host_read = on;
+        return self();
+    }
+
+    Self &with_zero(bool on = true) noexcept
+    {
+        this->zero = on;
+        return self();
+    }
+
+    Self &with_dedicated(bool on = true) noexcept
+    {
+        this->dedicated = on;
+        return self();
+    }
+
+    Self &with_mapped(bool on = true) noexcept
+    {
+        this->mapped = on;
+        return self();
+    }
+
+    Self &with_user_data(std::uint64_t number) noexcept
+    {
+        this->user_data = number;
+        return self();
+    }
+
+    /* The first work on the range is submitted to this stream: quire_allocation_options.stream. */
+    Self &with_stream(const quire::stream &order) noexcept
+    {
+        this->stream = order.handle();
+        return self();
+    }
+
+  protected:
+    Self &self() noexcept
+    {
+        return static_cast<Self &>(*this);
+    }
+};
+
+} // namespace detail
+
+/* quire_allocation_options */
+struct allocation_options : detail::range_options<allocation_options, quire_allocation_options> {
+    /* `bytes` must be above 0 when the options are used. */
+    explicit allocation_options(std::uint64_t bytes = 0) noexcept
+    {
+        size = bytes;
+    }
+
+    /* of the native address, a power of two; 0: 1 */
+    allocation_options &with_alignment(std::uint64_t bytes) noexcept
+    {
+        alignment = bytes;
+        return *this;
+    }
+};
+
+/* quire_buffer_options */
+struct buffer_options : detail::range_options<buffer_options, quire_buffer_options> {
+    /* `bytes` must be above 0 when the options are used. */
+    explicit buffer_options(std::uint64_t bytes = 0) noexcept
+    {
+        size = bytes;
+    }
+
+    /* QUIRE_USAGE_ bits; 0: storage and both transfers */
+    buffer_options &with_usage(quire_usage bits) noexcept
+    {
+        usage = bits;
+        return *this;
+    }
+
+    /* minimum, a power of two; 0: what the backend requires */
+    buffer_options &with_alignment(std::uint64_t bytes) noexcept
+    {
+        alignment = bytes;
+        return *this;
+    }
+};
+
+/* quire_image_options */
+struct image_options : detail::range_options<image_options, quire_image_options> {
+    /* Texels; `x` must be above 0 when the options are used. 0 of the others: 1. */
+    explicit image_options(std::uint32_t x = 0, std::uint32_t y = 0, std::uint32_t z = 0) noexcept
+    {
+        width = x;
+        height = y;
+        depth = z;
+    }
+
+    /* 1 to 4 channels; 0: 1 */
+    image_options &with_channels(std::uint32_t count, quire_channel_type type) noexcept
+    {
+        channel_count = count;
+        channel_type = type;
+        return *this;
+    }
+
+    image_options &with_tiling(quire_tiling order) noexcept
+    {
+        tiling = order;
+        return *this;
+    }
+
+    /* QUIRE_USAGE_ bits; 0: storage, sampled and both transfers */
+    image_options &with_usage(quire_usage bits) noexcept
+    {
+        usage = bits;
+        return *this;
+    }
+};
+
+} // namespace quire
+
+#endif

@@ -1,0 +1,327 @@
+/*
+ * quire/hpp/result.hpp - what functions of quire.hpp return: a value or an error.
+ *
+ * Thread-safety: objects of one thread; like standard types they need a lock of the caller if
+ * several threads use one.
+ */
+#ifndef QUIRE_HPP_RESULT_HPP
+#define QUIRE_HPP_RESULT_HPP
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "quire/quire.h"
+
+namespace quire
+{
+
+/*
+ * The error of a failed call: quire's code, the backend's own code and the sentence, which is
+ * copied, so that later failures of the thread do not change it.
+ */
+class failure
+{
+  public:
+    /* No failure: code() is QUIRE_SUCCESS. */
+    failure() noexcept = default;
+
+    /* The failure that quire reported last in this thread, with this code. */
+    explicit failure(quire_result code) noexcept
+        : code_(code), native_code_(quire_last_native_code())
+    {
+        const char *sentence = quire_last_error();
+        const std::size_t size = std::strlen(sentence) + 1;
+        text_.reset(new (std::nothrow) char[size]);
+        if (text_)
+            std::memcpy(text_.get(), sentence, size);
+    }
+
+    quire_result code() const noexcept
+    {
+        return code_;
+    }
+
+    /* errno, VkResult, CUresult, ...; 0 if the failure did not come from a backend. */
+    std::int64_t native_code() const noexcept
+    {
+        return native_code_;
+    }
+
+    /* The sentence with the numbers of the case, valid as long as the failure; the general sentence
+       of the code if there was no host memory for it. */
+    const char *message() const noexcept
+    {
+        return text_ ? text_.get() : quire_result_sentence(code_);
+    }
+
+  private:
+    quire_result code_ = QUIRE_SUCCESS;
+    std::int64_t native_code_ = 0;
+    std::unique_ptr<char[]> text_;
+};
+
+/* What value() of a failed result throws; what() is the sentence. */
+class error : public std::runtime_error
+{
+  public:
+    explicit error(const failure &why)
+        : std::runtime_error(why.message()), code_(why.code()), native_code_(why.native_code())
+    {
+    }
+
+    quire_result code() const noexcept
+    {
+        return code_;
+    }
+
+    /* As failure::native_code. */
+    std::int64_t native_code() const noexcept
+    {
+        return native_code_;
+    }
+
+  private:
+    quire_result code_;
+    std::int64_t native_code_;
+};
+
+namespace detail
+{
+
+/* Throws an error; without exceptions prints the sentence and aborts. */
+template <class Error> [[noreturn]] void raise(const char *message, const Error &error)
+{
+#if defined(__cpp_exceptions)
+    (void)message;
+    throw error;
+#else
+    (void)error;
+    std::fprintf(stderr, "quire: %s\n", message);
+    std::abort();
+#endif
+}
+
+} // namespace detail
+
+/*
+ * A value, or the failure that there is instead. True if it has the value. value(), * and -> of a
+ * failed result throw quire::error; without exceptions they print the sentence and abort.
+ */
+template <class T> class [[nodiscard]] result
+{
+  public:
+    result(T &&value) : value_(std::move(value))
+    {
+    }
+
+    result(failure &&why) noexcept : failure_(std::move(why))
+    {
+    }
+
+    explicit operator bool() const noexcept
+    {
+        return value_.has_value();
+    }
+
+    T &value() &
+    {
+        check();
+        return *value_;
+    }
+
+    const T &value() const &
+    {
+        check();
+        return *value_;
+    }
+
+    /* Moves the value out: `auto memory = quire::memory::create(device).value();` */
+    T value() &&
+    {
+        check();
+        return std::move(*value_);
+    }
+
+    T &operator*() &
+    {
+        return value();
+    }
+
+    const T &operator*() const &
+    {
+        return value();
+    }
+
+    T operator*() &&
+    {
+        return std::move(*this).value();
+    }
+
+    T *operator->()
+    {
+        return &value();
+    }
+
+    const T *operator->() const
+    {
+        return &value();
+    }
+
+    /* Moves the failure out, to return it: `return std::move(made).error();` */
+    failure error() &&
+    {
+        return std::move(failure_);
+    }
+
+    /* QUIRE_SUCCESS, 0 and the general sentence of success if there is a value. */
+    quire_result code() const noexcept
+    {
+        return failure_.code();
+    }
+
+    std::int64_t native_code() const noexcept
+    {
+        return failure_.native_code();
+    }
+
+    const char *message() const noexcept
+    {
+        return failure_.message();
+    }
+
+  private:
+    void check() const
+    {
+        if (!value_)
+            detail::raise(failure_.message(), quire::error(failure_));
+    }
+
+    std::optional<T> value_;
+    failure failure_;
+};
+
+/* A call without a value: true if it succeeded. value() checks it as result<T>::value() does. */
+template <> class [[nodiscard]] result<void>
+{
+  public:
+    result() noexcept = default;
+
+    result(failure &&why) noexcept : failure_(std::move(why))
+    {
+    }
+
+    /* The result of a function of C that this thread has just called. */
+    static result of(quire_result code) noexcept
+    {
+        return code == QUIRE_SUCCESS ? result() : result(failure(code));
+    }
+
+    explicit operator bool() const noexcept
+    {
+        return failure_.code() == QUIRE_SUCCESS;
+    }
+
+    void value() const
+    {
+        if (!*this)
+            detail::raise(failure_.message(), quire::error(failure_));
+    }
+
+    /* Moves the failure out, to return it: `return std::move(made).error();` */
+    failure error() &&
+    {
+        return std::move(failure_);
+    }
+
+    quire_result code() const noexcept
+    {
+        return failure_.code();
+    }
+
+    std::int64_t native_code() const noexcept
+    {
+        return failure_.native_code();
+    }
+
+    const char *message() const noexcept
+    {
+        return failure_.message();
+    }
+
+  private:
+    failure failure_;
+};
+
+using status = result<void>;
+
+namespace detail
+{
+
+/* The result of a function of C that wrote `value` on success. */
+template <class T> result<T> make_result(quire_result code, T &&value)
+{
+    if (code != QUIRE_SUCCESS)
+        return failure(code);
+    return std::move(value);
+}
+
+/* Owns one handle. `destroy` is called once, with a handle that is not null. */
+template <class Handle, void (*destroy)(Handle *)> class owner
+{
+  public:
+    owner() noexcept = default;
+
+    owner(owner &&other) noexcept : handle_(other.release())
+    {
+    }
+
+    owner &operator=(owner &&other) noexcept
+    {
+        Handle *old = std::exchange(handle_, other.release()); /* null for a move to itself */
+        if (old)
+            destroy(old);
+        return *this;
+    }
+
+    ~owner()
+    {
+        if (handle_)
+            destroy(handle_);
+    }
+
+    explicit operator bool() const noexcept
+    {
+        return handle_ != nullptr;
+    }
+
+    /* The handle, which stays owned; null if the owner is empty. */
+    Handle *handle() const noexcept
+    {
+        return handle_;
+    }
+
+    /* Gives the handle up to the caller and leaves the owner empty. */
+    [[nodiscard]] Handle *release() noexcept
+    {
+        return std::exchange(handle_, nullptr);
+    }
+
+  protected:
+    explicit owner(Handle *handle) noexcept : handle_(handle)
+    {
+    }
+
+    Handle *handle_ = nullptr;
+};
+
+} // namespace detail
+} // namespace quire
+
+#endif

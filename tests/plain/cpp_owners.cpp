@@ -1,0 +1,412 @@
+/*
+ * cpp_owners.cpp - quire.hpp: who owns what, results and errors, options, mappings, streams, stats
+ * scopes, misuse. Built with exceptions and without.
+ */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "tests/plain/cpp.h"
+
+template <class Owner>
+constexpr bool is_move_only =
+    !std::is_copy_constructible_v<Owner> && !std::is_copy_assignable_v<Owner> &&
+    std::is_nothrow_move_constructible_v<Owner> && std::is_nothrow_move_assignable_v<Owner> &&
+    std::is_nothrow_default_constructible_v<Owner>;
+
+static_assert(is_move_only<quire::device> && is_move_only<quire::memory>);
+static_assert(is_move_only<quire::stream> && is_move_only<quire::stats_scope>);
+static_assert(is_move_only<quire::allocation> && is_move_only<quire::buffer>);
+static_assert(is_move_only<quire::image> && is_move_only<quire::mapping>);
+static_assert(!std::is_convertible_v<quire_memory *, quire::memory>);
+static_assert(!std::is_convertible_v<quire::buffer, quire::allocation>);
+static_assert(!std::is_convertible_v<quire::allocation, quire::buffer>);
+static_assert(!std::is_convertible_v<quire::image, quire::buffer>);
+static_assert(!std::is_convertible_v<quire::memory, quire::device>);
+static_assert(!std::is_convertible_v<quire::memory, bool>);
+static_assert(!std::is_convertible_v<std::uint64_t, quire::buffer_options>);
+static_assert(!std::is_constructible_v<quire::allocation, quire_memory *, quire_allocation>);
+static_assert(std::is_base_of_v<std::runtime_error, quire::error>);
+
+static quire::memory host_memory(const quire::device &device)
+{
+    return quire::memory::create(
+               device, quire::memory_options().with_intent(quire::intent().with_host_write()))
+        .value();
+}
+
+static void test_moves()
+{
+    quire::device device = open_host();
+    quire::memory memory = host_memory(device);
+    quire_memory *handle = memory.handle();
+    quire::memory moved(std::move(memory));
+    CHECK(!memory && moved && moved.handle() == handle);
+
+    quire::memory *alias = &moved;
+    moved = std::move(*alias); /* to itself: nothing changes */
+    CHECK(moved.handle() == handle && moved.info());
+
+    quire::buffer one = quire::buffer::create(moved, quire::buffer_options(100)).value();
+    quire::buffer two = quire::buffer::create(moved, quire::buffer_options(200)).value();
+    const quire_allocation old = one.handle(), kept = two.handle();
+    one = std::move(two);
+    CHECK(!two && !two.memory_handle() && one.handle().id == kept.id);
+    CHECK(!is_live(handle, old) && is_live(handle, kept));
+    quire::buffer *same = &one;
+    one = std::move(*same);
+    CHECK(one && is_live(handle, kept));
+
+    moved = quire::memory(); /* destroys what it owned once `one` is gone */
+    (void)one.release();
+    CHECK(!moved && !one);
+}
+
+static void test_release_and_adopt()
+{
+    quire::device device = open_host();
+    quire::memory memory = host_memory(device);
+    quire::allocation made =
+        quire::allocation::create(memory, quire::allocation_options(64)).value();
+    const quire_allocation handle = made.release();
+    CHECK(!made && is_live(memory.handle(), handle));
+    {
+        quire::allocation again = quire::allocation::adopt(memory.handle(), handle);
+        CHECK(again.place()->requested == 64);
+    }
+    CHECK(!is_live(memory.handle(), handle));
+    CHECK(!quire::allocation::adopt(memory.handle(), {}));
+    CHECK(!quire::memory::adopt(nullptr) && !quire::device::adopt(nullptr));
+    CHECK(memory.destroy() && !memory); /* nothing was left in it */
+    CHECK(device.destroy() && !device);
+}
+
+/* The wrong order: quire refuses, and nothing is lost. */
+static void test_destruction_order()
+{
+    quire::device device = open_host();
+    quire_device *handle = device.handle();
+    quire::memory memory = host_memory(device);
+    const quire::status busy = device.destroy();
+    CHECK(busy.code() == QUIRE_ERROR_BUSY && device && *busy.message());
+    device = quire::device(); /* leaves the device alone: the memory lives */
+    quire::buffer made = quire::buffer::create(memory, quire::buffer_options(100)).value();
+
+    CHECK(memory.destroy().code() == QUIRE_ERROR_BUSY && memory);
+    const quire_allocation mapped = made.handle();
+    {
+        quire::mapping map = made.map().value();
+        CHECK(made.free().code() == QUIRE_ERROR_BUSY && made);
+        made = quire::buffer();
+        CHECK(is_live(memory.handle(), mapped)); /* until the memory is destroyed */
+    }
+    memory = quire::memory();
+    CHECK(quire::device::adopt(handle).destroy());
+}
+
+static void test_results()
+{
+    quire::device device = open_host();
+    quire::memory memory = host_memory(device);
+    auto failed = quire::buffer::create(memory, quire::buffer_options(0));
+    CHECK(!failed && failed.code() == QUIRE_ERROR_INVALID_ARGUMENT && failed.native_code() == 0);
+    const std::string sentence = failed.message();
+    CHECK(sentence == quire_last_error() && !sentence.empty());
+    CHECK(!quire::buffer::create(memory, quire::buffer_options(UINT64_MAX)));
+    CHECK(sentence == failed.message() && sentence != quire_last_error());
+    auto made = quire::buffer::create(memory, quire::buffer_options(8));
+    CHECK(made && made.code() == QUIRE_SUCCESS && made->info()->size == 8);
+    CHECK(quire::status() && quire::status().code() == QUIRE_SUCCESS);
+    CHECK(std::strcmp(std::move(failed).error().message(), sentence.c_str()) == 0);
+    quire::buffer out = *std::move(made);
+    CHECK(out);
+}
+
+#if defined(__cpp_exceptions)
+static void test_value_of_failure()
+{
+    quire::device device = open_host();
+    quire::memory memory = host_memory(device);
+    int caught = 0;
+    try {
+        (void)quire::buffer::create(memory, quire::buffer_options(0)).value();
+    } catch (const std::runtime_error &e) {
+        const auto *error = dynamic_cast<const quire::error *>(&e);
+        CHECK(error && error->code() == QUIRE_ERROR_INVALID_ARGUMENT && !error->native_code());
+        CHECK(std::strcmp(e.what(), quire_last_error()) == 0);
+        caught++;
+    }
+    try {
+        device.destroy().value();
+    } catch (const quire::error &e) {
+        CHECK(e.code() == QUIRE_ERROR_BUSY);
+        caught++;
+    }
+    CHECK(caught == 2);
+}
+#else
+static void test_value_of_failure()
+{
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    std::fflush(stdout);
+    const pid_t child = fork();
+    if (!child) {
+        dup2(ends[1], 2);
+        (void)quire::memory::create(quire::device()).value();
+        _exit(0);
+    }
+    close(ends[1]);
+    char text[200] = "";
+    const ssize_t size = read(ends[0], text, sizeof text - 1);
+    close(ends[0]);
+    int state = 0;
+    CHECK(waitpid(child, &state, 0) == child && WIFSIGNALED(state) && WTERMSIG(state) == SIGABRT);
+    CHECK(size > 7 && std::strncmp(text, "quire: ", 7) == 0);
+}
+#endif
+
+static void test_options()
+{
+    quire::device device = open_host();
+    quire::memory_options copy;
+    {
+        quire::memory_options options;
+        options.with_name("upload").with_intent(quire::intent().with_host_write().with_upload());
+        copy = options; /* with its intent */
+    }
+    const quire::memory_options again(copy);
+    CHECK(again.intent != copy.intent && again.intent->upload && copy.intent->host_write);
+    quire::memory memory = quire::memory::create(device, again).value();
+    CHECK(std::string(memory.info()->name) == "upload" && memory.info()->mappable);
+
+    quire_memory_options plain = {}; /* the struct of C */
+    plain.flags = QUIRE_HOST_VISIBLE;
+    plain.limit = 1 << 20;
+    CHECK(quire::memory::create(device, plain).value().info()->limit == 1 << 20);
+
+    quire::allocation made = quire::allocation::create(memory, quire::allocation_options(100)
+                                                                   .with_alignment(4096)
+                                                                   .with_name("table")
+                                                                   .with_user_data(7)
+                                                                   .with_mapped()
+                                                                   .with_zero())
+                                 .value();
+    const quire_allocation_info place = made.place().value();
+    CHECK(reinterpret_cast<std::uintptr_t>(place.host) % 4096 == 0 && place.user_data == 7 &&
+          place.requested == 100);
+    CHECK(place.host && static_cast<const char *>(place.host)[99] == 0);
+    CHECK(made.set_name("other") && made.set_user_data(8) && made.place()->user_data == 8);
+    CHECK(made.set_name(std::string(300, 'x').c_str()).code() == QUIRE_ERROR_INVALID_ARGUMENT);
+}
+
+static void test_mappings()
+{
+    quire::device device = open_host();
+    quire::memory memory = host_memory(device);
+    quire::buffer made = quire::buffer::create(memory, quire::buffer_options(100)).value();
+    quire::mapping map = made.map().value();
+    CHECK(map && map.size() == 100 && made.place()->map_count == 1);
+    const quire::mapped_span<std::uint32_t> numbers = map.as<std::uint32_t>();
+    CHECK(numbers.size() == 25 && numbers.data() == map.data());
+    std::uint32_t next = 0;
+    for (std::uint32_t &number : numbers)
+        number = next++;
+    CHECK(made.flush());
+    std::uint32_t back = 0;
+    CHECK(made.read(4 * 24, &back, 4) && back == 24 && numbers[24] == 24);
+    back = 77;
+    CHECK(made.write(0, &back, 4) && made.invalidate() && numbers[0] == 77);
+
+    quire::mapping part = made.map(96).value();
+    CHECK(part.size() == 4 && part.as<std::uint32_t>()[0] == 24);
+    quire::mapping moved(std::move(part));
+    CHECK(!part && !part.data() && !part.size() && part.as<char>().size() == 0 && part.unmap());
+    CHECK(made.place()->map_count == 2);
+    map = std::move(moved); /* ends the first map */
+    CHECK(made.place()->map_count == 1 && map.unmap() && !map && !made.place()->map_count);
+
+    {
+        quire::mapping brief = made.map().value();
+        CHECK(brief && made.place()->map_count == 1);
+    }
+    CHECK(made.place()->map_count == 0);
+    CHECK(made.map(100).code() == QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK(made.map(UINT64_MAX).code() == QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK(made.map(50, 1000).code() == QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK(made.view(10, 20)->size == 20);
+    CHECK(made.view(10, UINT64_MAX).code() == QUIRE_ERROR_OUT_OF_RANGE);
+    quire::memory local = quire::memory::create(device).value();
+    quire::buffer hidden = quire::buffer::create(local, quire::buffer_options(100)).value();
+    CHECK(hidden.map().code() == QUIRE_ERROR_NOT_HOST_VISIBLE);
+}
+
+static void test_objects()
+{
+    quire::device device = open_host();
+    CHECK(device.info()->kind_count == 4 && device.stats()->memory_count == 0);
+    quire_kind_choice choice = {};
+    quire::buffer vertices =
+        quire::buffer::create(device, choice, quire::buffer_options(64).with_host_write()).value();
+    quire::allocation raw =
+        quire::allocation::create(device, choice, quire::allocation_options(64)).value();
+    quire::image chosen = quire::image::create(device, choice, quire::image_options(4, 4)).value();
+    CHECK(vertices.memory_handle() && vertices.info()->size == 64 && raw && chosen);
+
+    quire::memory memory = quire::memory::create(device).value();
+    quire::image picture = quire::image::create(memory, quire::image_options(640, 480)
+                                                            .with_channels(4, QUIRE_UINT8)
+                                                            .with_usage(QUIRE_USAGE_SAMPLED))
+                               .value();
+    const quire_image_info info = picture.info().value();
+    CHECK(info.width == 640 && info.dimensions == 2 && info.minimum_size == 640 * 480 * 4);
+    CHECK(quire::image::create(memory, quire::image_options()).code() ==
+          QUIRE_ERROR_INVALID_ARGUMENT);
+    quire::buffer wrong = quire::buffer::adopt(memory.handle(), {picture.handle()});
+    CHECK(!wrong.info()); /* an image is no buffer */
+    (void)wrong.release();
+
+    CHECK(device.budget(0)->size > 0 && device.budget(99).code() == QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK(device.choose_kind(quire::intent().with_host_read()));
+    quire_kind_request impossible = {};
+    impossible.required = QUIRE_PROTECTED;
+    CHECK(device.choose_kind(impossible).code() == QUIRE_ERROR_UNSUPPORTED);
+    CHECK(memory.set_limit(1) && device.set_heap_limit(0, 1 << 20) && device.set_page_limit(9));
+    CHECK(quire::buffer::create(memory, quire::buffer_options(64 << 20)).code() ==
+          QUIRE_ERROR_OVER_BUDGET);
+    CHECK(memory.set_limit(0) && memory.check() && memory.trim());
+    CHECK(memory.preallocate(UINT64_MAX).code() == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+}
+
+static void test_streams()
+{
+    quire::device device = open_host();
+    quire::stream stream = quire::stream::create(device).value();
+    quire::memory memory = quire::memory::create(device).value();
+    quire::buffer made =
+        quire::buffer::create(memory, quire::buffer_options(100).with_stream(stream)).value();
+    const quire_allocation first = made.handle();
+    CHECK(made.record_use(stream));
+    CHECK(made.free_on(stream) && !made && !is_live(memory.handle(), first));
+    const quire_point point = stream.mark().value();
+    CHECK(quire::await(point) && *quire::has_passed(point) && stream.wait(point));
+    made = quire::buffer::create(memory, quire::buffer_options(100)).value();
+    CHECK(made.free_after(point) && !made);
+    CHECK(memory.collect() && stream.info()->device == device.handle());
+    CHECK(stream.announce(5).code() == QUIRE_ERROR_UNSUPPORTED);
+    CHECK(device.destroy().code() == QUIRE_ERROR_BUSY);
+
+    quire_point never = point;
+    never.value += 100;
+    made = quire::buffer::create(memory, quire::buffer_options(100)).value();
+    CHECK(made.free_after(never).code() == QUIRE_ERROR_INVALID_ARGUMENT && made);
+    CHECK(made.free_on(quire::stream()).code() == QUIRE_ERROR_INVALID_ARGUMENT && made);
+    CHECK(made.free() && stream.destroy() && !stream);
+}
+
+static void test_stats_scopes()
+{
+    quire::device device = open_host();
+    quire::memory memory = quire::memory::create(device).value();
+    quire::stats_scope outer = quire::stats_scope::begin(memory).value();
+    for (int i = 0; i < 2; i++) {
+        quire::stats_scope inner = quire::stats_scope::begin(memory).value();
+        CHECK(quire::buffer::create(memory, quire::buffer_options(100)));
+    } /* drops its statistics */
+    quire::stats_scope moved(std::move(outer));
+    CHECK(!outer && outer.end().code() == QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK(moved.end()->allocations == 2 && !moved);
+    quire_memory_stats stats;
+    CHECK(quire_memory_pop_stats(memory.handle(), &stats) == QUIRE_ERROR_WRONG_STATE);
+    CHECK(!quire::stats_scope::begin(quire::memory()) && memory.stats()->allocations == 2);
+}
+
+static void test_find()
+{
+    quire::device device = open_host();
+    quire::memory memory =
+        quire::memory::create(
+            device, quire::memory_options().with_find_by_address().with_flags(QUIRE_HOST_VISIBLE))
+            .value();
+    quire::allocation made =
+        quire::allocation::create(memory, quire::allocation_options(64).with_mapped()).value();
+    char *host = static_cast<char *>(made.place()->host);
+    CHECK(memory.find(host)->id == made.handle().id);
+    CHECK(memory.find(host + 63)->id == made.handle().id);
+    CHECK(memory.find(std::uint64_t(1)).code() == QUIRE_ERROR_OUT_OF_RANGE);
+    quire::memory without = quire::memory::create(device).value();
+    CHECK(without.find(host).code() == QUIRE_ERROR_UNSUPPORTED);
+}
+
+static void test_empty_owners()
+{
+    const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
+    quire::device device;
+    CHECK(device.info().code() == invalid && device.stats().code() == invalid);
+    CHECK(device.budget(0).code() == invalid && device.set_page_limit(1).code() == invalid);
+    CHECK(quire::memory::create(device).code() == invalid && device.destroy());
+    CHECK(quire::stream::create(device).code() == invalid);
+    quire::memory memory;
+    CHECK(memory.info().code() == invalid && memory.stats().code() == invalid && memory.destroy());
+    CHECK(memory.trim().code() == invalid && memory.collect().code() == invalid);
+    CHECK(memory.check().code() == invalid && memory.find(&memory).code() == invalid);
+    CHECK(quire::buffer::create(memory, quire::buffer_options(1)).code() == invalid);
+    quire::stream stream;
+    CHECK(stream.mark().code() == invalid && stream.info().code() == invalid && stream.destroy());
+    quire::allocation none;
+    char byte = 0;
+    CHECK(none.place().code() == invalid && none.map().code() == invalid);
+    CHECK(none.write(0, &byte, 1).code() == invalid && none.free().code() == invalid);
+    CHECK(none.free_on(stream).code() == invalid && none.view().code() == invalid);
+    CHECK(quire::image().info().code() == invalid && quire::buffer().info().code() == invalid);
+    CHECK(quire::device::open(quire_host_open, static_cast<quire_host_options *>(nullptr)));
+}
+
+static void test_wrong_handles()
+{
+    quire::device device = open_host();
+    quire::memory memory = host_memory(device), other = host_memory(device);
+    quire::allocation made =
+        quire::allocation::create(memory, quire::allocation_options(64)).value();
+    quire::allocation foreign = quire::allocation::adopt(other.handle(), made.handle());
+    CHECK(foreign.map().code() == QUIRE_ERROR_FOREIGN_HANDLE);
+    CHECK(foreign.free().code() == QUIRE_ERROR_FOREIGN_HANDLE && foreign);
+    (void)foreign.release();
+    quire::allocation twice = quire::allocation::adopt(memory.handle(), made.handle());
+    CHECK(twice.free() && !twice && made.place().code() == QUIRE_ERROR_STALE_HANDLE);
+    CHECK(made.free().code() == QUIRE_ERROR_STALE_HANDLE && made.release().id);
+
+    quire_allocation_options options = quire::allocation_options(64);
+    quire_allocation reserved;
+    CHECK(quire_reserve(memory.handle(), &options, &reserved) == QUIRE_SUCCESS);
+    made = quire::allocation::adopt(memory.handle(), reserved);
+    CHECK(made.map().code() == QUIRE_ERROR_WRONG_STATE);
+    CHECK(quire_commit(memory.handle(), reserved) == QUIRE_SUCCESS && made.map());
+    CHECK(
+        quire::allocation::create(memory, quire::allocation_options(64).with_alignment(3)).code() ==
+        QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK(!quire::allocation::create(memory, quire::allocation_options(UINT64_MAX)));
+}
+
+int main()
+{
+    run_case("owners move, also to themselves", test_moves);
+    run_case("handles are released and adopted", test_release_and_adopt);
+    run_case("objects in the wrong order are refused and not lost", test_destruction_order);
+    run_case("results keep their code and sentence", test_results);
+    run_case("value() of a failure throws or aborts", test_value_of_failure);
+    run_case("options have setters", test_options);
+    run_case("mappings map and unmap", test_mappings);
+    run_case("buffers, images and devices", test_objects);
+    run_case("streams and points", test_streams);
+    run_case("stats scopes", test_stats_scopes);
+    run_case("allocations are found by address", test_find);
+    run_case("empty owners are refused", test_empty_owners);
+    run_case("foreign, stale and reserved handles are refused", test_wrong_handles);
+    std::printf("1..%d\n", cases);
+}
