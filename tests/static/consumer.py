@@ -72,6 +72,9 @@ def move_prefix(installed, prefix, home):
         wanted.mkdir(exist_ok=True)
         for path in list(library.iterdir()):
             path.rename(wanted / path.name)
+    for module in (home / "quire").rglob("_installed.py"):  # where the Python package finds the library
+        path = os.path.relpath(wanted, module.parent)
+        module.write_text(re.sub(r'^LIBRARY = ".*/', f'LIBRARY = "{path}/', module.read_text(), flags=re.M))
     record = home / "quire/lib/pkgconfig/quire.pc"
     text = re.sub(r"^prefix=.*$", f"prefix={home}/quire", record.read_text(), flags=re.M)
     record.write_text(re.sub(r"^libdir=.*$", "libdir=${prefix}/lib", text, flags=re.M))
