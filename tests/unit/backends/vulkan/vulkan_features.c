@@ -74,6 +74,13 @@ UNIT(vulkan_features, a_device_of_quires_own_uses_all_that_there_is)
     vulkan_bench_end(&b);
 }
 
+/* The flags lie side by side; the padding behind them has any value. */
+static bool has_same(const quire_vulkan_features *a, const quire_vulkan_features *b)
+{
+    enum { FLAGS = offsetof(quire_vulkan_features, sparse_residency_aliased) + sizeof(bool) };
+    return !memcmp(a, b, FLAGS) && a->sparse_residency_samples == b->sparse_residency_samples;
+}
+
 /* The program forgot the create infos: nothing fails, and the log says what is missing. */
 UNIT(vulkan_features, create_infos_that_are_not_passed_are_noticed)
 {
@@ -85,7 +92,7 @@ UNIT(vulkan_features, create_infos_that_are_not_passed_are_noticed)
     CHECK(vulkan_bench_open(&b, NULL));
     quire_device *device = wrap(&b, NULL, NULL, &h);
     CHECK_OK(quire_vulkan_get_features(device, &f));
-    CHECK(!memcmp(&f, &nothing, sizeof f));
+    CHECK(has_same(&f, &nothing));
     const char *line = line_with(&h, "optional features of Vulkan in use: sparse queue;");
     CHECK_HAS(line, "not enabled: bufferDeviceAddress, timelineSemaphore, maintenance4, memory "
                     "budget, memory priority");
@@ -122,7 +129,7 @@ UNIT(vulkan_features, each_part_of_a_create_info_counts)
                                             .external_memory_fd = true,
                                             .external_memory_dma_buf = true,
                                             .sparse_queue = true};
-    CHECK(!memcmp(&f, &expected, sizeof f));
+    CHECK(has_same(&f, &expected));
     CHECK_OK(quire_device_destroy(&device));
     vulkan_bench_end(&b);
 }
