@@ -21,17 +21,7 @@
 #include "tests/support/grow_shards.h"
 #include "tests/support/plain.h"
 #include "tests/support/streams.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define HAS_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HAS_THREAD_SANITIZER 1
-#endif
-#endif
-#ifndef HAS_THREAD_SANITIZER
-#define HAS_THREAD_SANITIZER 0
-#endif
+#include "tests/support/thread_sanitizer.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (UINT64_C(1) << 20)

@@ -16,17 +16,7 @@
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
 #include "tests/support/plain.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define HAS_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HAS_THREAD_SANITIZER 1
-#endif
-#endif
-#ifndef HAS_THREAD_SANITIZER
-#define HAS_THREAD_SANITIZER 0
-#endif
+#include "tests/support/thread_sanitizer.h"
 
 enum { PATIENCE_S = 60, THREADS = 4, SIZE = 100 };
 

@@ -15,17 +15,7 @@
 #include "tests/support/child.h"
 #include "tests/support/plain.h"
 #include "tests/support/random.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define HAS_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HAS_THREAD_SANITIZER 1
-#endif
-#endif
-#ifndef HAS_THREAD_SANITIZER
-#define HAS_THREAD_SANITIZER 0
-#endif
+#include "tests/support/thread_sanitizer.h"
 
 enum { THREADS = 4, PLACES = 64, MAX_SMALL = 3000, MAX_LARGE = 60000 };
 
