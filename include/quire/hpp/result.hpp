@@ -108,20 +108,62 @@ template <class Error> [[noreturn]] void raise(const char *message, const Error 
 #endif
 }
 
+/* What both kinds of results say about a failure. */
+class outcome
+{
+  public:
+    /* Moves the failure out, to return it: `return std::move(made).error();` */
+    failure error() &&
+    {
+        return std::move(failure_);
+    }
+
+    /* QUIRE_SUCCESS, 0 and the general sentence of success if nothing failed. */
+    quire_result code() const noexcept
+    {
+        return failure_.code();
+    }
+
+    std::int64_t native_code() const noexcept
+    {
+        return failure_.native_code();
+    }
+
+    const char *message() const noexcept
+    {
+        return failure_.message();
+    }
+
+  protected:
+    outcome() noexcept = default;
+
+    explicit outcome(failure &&why) noexcept : failure_(std::move(why))
+    {
+    }
+
+    /* Throws the error, or ends the program. */
+    [[noreturn]] void raise() const
+    {
+        detail::raise(failure_.message(), quire::error(failure_));
+    }
+
+    failure failure_;
+};
+
 } // namespace detail
 
 /*
  * A value, or the failure that there is instead. True if it has the value. value(), * and -> of a
  * failed result throw quire::error; without exceptions they print the sentence and abort.
  */
-template <class T> class [[nodiscard]] result
+template <class T> class [[nodiscard]] result : public detail::outcome
 {
   public:
     result(T &&value) : value_(std::move(value))
     {
     }
 
-    result(failure &&why) noexcept : failure_(std::move(why))
+    result(failure &&why) noexcept : outcome(std::move(why))
     {
     }
 
@@ -174,46 +216,23 @@ template <class T> class [[nodiscard]] result
         return &value();
     }
 
-    /* Moves the failure out, to return it: `return std::move(made).error();` */
-    failure error() &&
-    {
-        return std::move(failure_);
-    }
-
-    /* QUIRE_SUCCESS, 0 and the general sentence of success if there is a value. */
-    quire_result code() const noexcept
-    {
-        return failure_.code();
-    }
-
-    std::int64_t native_code() const noexcept
-    {
-        return failure_.native_code();
-    }
-
-    const char *message() const noexcept
-    {
-        return failure_.message();
-    }
-
   private:
     void check() const
     {
         if (!value_)
-            detail::raise(failure_.message(), quire::error(failure_));
+            raise();
     }
 
     std::optional<T> value_;
-    failure failure_;
 };
 
 /* A call without a value: true if it succeeded. value() checks it as result<T>::value() does. */
-template <> class [[nodiscard]] result<void>
+template <> class [[nodiscard]] result<void> : public detail::outcome
 {
   public:
     result() noexcept = default;
 
-    result(failure &&why) noexcept : failure_(std::move(why))
+    result(failure &&why) noexcept : outcome(std::move(why))
     {
     }
 
@@ -231,32 +250,8 @@ template <> class [[nodiscard]] result<void>
     void value() const
     {
         if (!*this)
-            detail::raise(failure_.message(), quire::error(failure_));
+            raise();
     }
-
-    /* Moves the failure out, to return it: `return std::move(made).error();` */
-    failure error() &&
-    {
-        return std::move(failure_);
-    }
-
-    quire_result code() const noexcept
-    {
-        return failure_.code();
-    }
-
-    std::int64_t native_code() const noexcept
-    {
-        return failure_.native_code();
-    }
-
-    const char *message() const noexcept
-    {
-        return failure_.message();
-    }
-
-  private:
-    failure failure_;
 };
 
 using status = result<void>;
