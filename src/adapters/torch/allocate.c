@@ -41,7 +41,7 @@ static quire_result allocate_once(torch_device *d, uint64_t size, void *native, 
     return result;
 }
 
-static bool is_exhausted(quire_result result)
+bool torch_is_exhausted(quire_result result)
 {
     return result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_OVER_BUDGET ||
            result == QUIRE_ERROR_TOO_MANY_PAGES || result == QUIRE_ERROR_OUT_OF_RANGE;
@@ -80,11 +80,11 @@ quire_result torch_allocate(int64_t size, int device, void *stream, void **point
     if (result || !size)
         return result;
     result = allocate_once(d, (uint64_t)size, stream, pointer, &id);
-    if (is_exhausted(result) && torch_device_sweep(d)) {
+    if (torch_is_exhausted(result) && torch_device_sweep(d)) {
         atomic_fetch_add(&d->retried, 1);
         result = allocate_once(d, (uint64_t)size, stream, pointer, &id);
     }
-    if (is_exhausted(result))
+    if (torch_is_exhausted(result))
         record_refusal(d, (uint64_t)size, stream, id);
     else if (!result)
         record(d, TORCH_ALLOC, (uintptr_t)*pointer, (uint64_t)size, stream, id);

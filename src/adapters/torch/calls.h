@@ -42,6 +42,9 @@ quire_result torch_init(int device_count);
  */
 quire_result torch_allocate(int64_t size, int device, void *stream, void **pointer);
 
+/* Whether a result of torch_allocate says that memory is exhausted. */
+bool torch_is_exhausted(quire_result result);
+
 /* Frees in the order of the stream that allocated. A NULL pointer does nothing. */
 quire_result torch_free(void *pointer, int device, void *stream);
 

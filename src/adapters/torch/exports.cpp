@@ -28,12 +28,6 @@ using stream_type = void *; /* cudaStream_t */
 using pool_type = std::pair<unsigned long long, unsigned long long>;
 using filter_type = std::function<bool(stream_type)>;
 
-bool is_exhausted(quire_result result)
-{
-    return result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_OVER_BUDGET ||
-           result == QUIRE_ERROR_TOO_MANY_PAGES || result == QUIRE_ERROR_OUT_OF_RANGE;
-}
-
 /* torch makes a RuntimeError of std::exception. Programs look for the first words of the sentence to
    distinguish exhausted memory. */
 void check(quire_result result, const char *function)
@@ -41,7 +35,7 @@ void check(quire_result result, const char *function)
     if (result == QUIRE_SUCCESS)
         return;
     std::string text = std::string(function) + ": " + torch_message();
-    if (is_exhausted(result))
+    if (torch_is_exhausted(result))
         throw std::runtime_error("CUDA out of memory. " + text);
     if (result == QUIRE_ERROR_INVALID_ARGUMENT)
         throw std::invalid_argument(text);
@@ -94,7 +88,7 @@ EXPORT void *quire_torch_pool_alloc(ssize_t size, int device, stream_type stream
 {
     void *pointer = nullptr;
     quire_result result = torch_allocate(size, device, stream, &pointer);
-    report(is_exhausted(result) ? QUIRE_SUCCESS : result, "quire_torch_pool_alloc");
+    report(torch_is_exhausted(result) ? QUIRE_SUCCESS : result, "quire_torch_pool_alloc");
     return pointer;
 }
 
