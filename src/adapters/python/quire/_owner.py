@@ -168,6 +168,16 @@ def owned(public: object, owner: Owner) -> Any:
     return weakref.finalize(public, owner.abandon)
 
 
+def end_block(owner: Owner, destroy_all: Callable[[], None], kind: object) -> None:
+    """End a ``with`` block, by an exception of this kind or by None: destroy everything in the object."""
+    try:
+        destroy_all()
+    except BusyError:
+        if kind is None:
+            raise
+        owner.abandon()  # a frame of the traceback may have a view
+
+
 # ---- fork ---------------------------------------------------------------------------------------------------
 
 def _forget_threads() -> None:

@@ -12,7 +12,7 @@ from ._arguments import number, text
 from ._native import lib
 from ._records import read, write
 from .enums import HostBacking, HostHugePages, LogLevel, MemoryFlags
-from .errors import BusyError, InvalidArgumentError, check
+from .errors import InvalidArgumentError, check
 from .insight import Budget, DeviceInfo, DeviceStatistics, Heap, Kind, OutOfMemory, device_info
 from .memory import Memory, MemoryOwner
 from .options import FitOptions, PagePolicy
@@ -233,12 +233,7 @@ class Device:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        try:
-            self.destroy_all()
-        except BusyError:
-            if kind is None:
-                raise
-            self._owner.abandon()  # a frame of the traceback may have a view
+        _owner.end_block(self._owner, self.destroy_all, kind)
 
 
 def _write_policy(struct: structs.quire_page_policy, policy: PagePolicy) -> None:

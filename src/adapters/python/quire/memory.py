@@ -353,12 +353,7 @@ class Memory:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        try:
-            self.destroy_all()
-        except BusyError:
-            if kind is None:
-                raise
-            self._owner.abandon()  # a frame of the traceback may have the view
+        _owner.end_block(self._owner, self.destroy_all, kind)
 
 
 class Scope:
