@@ -1,0 +1,31 @@
+/*
+ * quire/quire_vma.h - the interface of the Vulkan Memory Allocator (VMA) 3.2 on quire, for C11 and
+ * C++.
+ *
+ * A program that uses vk_mem_alloc.h includes this header instead, links libquire_vma, and creates
+ * its allocator as before. The functions are static inline, so that another source file of the
+ * program can contain VMA itself. docs/adapters/vma.md lists what is covered and what differs.
+ *
+ * quire is created with the allocator: VMA_IMPLEMENTATION and VMA's other macros have no effect,
+ * except that vkGetInstanceProcAddr of the loader is used unless VK_NO_PROTOTYPES is defined or
+ * VMA_STATIC_VULKAN_FUNCTIONS is 0.
+ *
+ * Errors: a function that VMA does not fail with an assertion returns the VkResult of VMA. What VMA
+ * asserts (a null or stale handle, a contradiction of flags) is VK_ERROR_VALIDATION_FAILED_EXT, or
+ * has no effect in a function that returns nothing. A flag that is unknown or has no counterpart is
+ * VK_ERROR_FEATURE_NOT_PRESENT. quire_last_error has the sentence in each case, and the log of
+ * quire has it for functions that return nothing.
+ *
+ * Thread-safety: as VMA's. Any thread may call any function; calls on one allocation must not
+ * overlap.
+ */
+#ifndef QUIRE_VMA_H
+#define QUIRE_VMA_H
+
+#include "quire/vma/allocation.h"
+#include "quire/vma/allocator.h"
+#include "quire/vma/resource.h"
+#include "quire/vma/types.h"
+#include "quire/vma/virtual_block.h"
+
+#endif
