@@ -57,7 +57,7 @@ def main():
     allocating = []
     for path in sorted((root / "src").rglob("*.c")) + sorted((root / "backends").rglob("*.c")):
         # the tool, and the adapters that have nothing but the public headers, have no callbacks
-        own = {"tool", "nvtx", "torch", "torch_cpu", "host_allocator", "onnxruntime"}
+        own = {"tool", "nvtx", "torch", "torch_cpu", "host_allocator", "onnxruntime", "vma"}
         if own & set(path.relative_to(root).parts) or path.name == "host_memory.c":
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):

@@ -1,0 +1,35 @@
+/*
+ * choice.h - the memory type that VMA chooses for an allocation. Plain functions of their arguments.
+ */
+#ifndef QUIRE_SRC_ADAPTERS_VMA_CHOICE_H
+#define QUIRE_SRC_ADAPTERS_VMA_CHOICE_H
+
+#include "quire/vma/types.h"
+
+/* What the usage of a buffer or image says about who accesses it. */
+typedef enum qi_vma_access {
+    QI_VMA_ACCESS_UNKNOWN = 0, /* no create info: the AUTO usages cannot decide */
+    QI_VMA_ACCESS_TRANSFER,    /* copies only */
+    QI_VMA_ACCESS_DEVICE       /* also shaders, attachments, ... */
+} qi_vma_access;
+
+/* `has_maintenance5` : a VkBufferUsageFlags2CreateInfo of the chain counts. */
+qi_vma_access qi_vma_access_of_buffer(const VkBufferCreateInfo *info, bool has_maintenance5);
+qi_vma_access qi_vma_access_of_image(const VkImageCreateInfo *info);
+
+typedef struct qi_vma_wish {
+    VkMemoryPropertyFlags required, preferred, avoided;
+} qi_vma_wish;
+
+/*
+ * Writes the flags that the options wish. `is_integrated` : the physical device is an integrated
+ * GPU. Fails with VALIDATION_FAILED where VMA asserts, FEATURE_NOT_PRESENT where it does.
+ */
+VkResult qi_vma_wish_of(const VmaAllocationCreateInfo *options, qi_vma_access access,
+                        bool is_integrated, qi_vma_wish *wish);
+
+/* Writes the best memory type of the mask. Returns false if none of them has the required flags. */
+bool qi_vma_choose(const VkPhysicalDeviceMemoryProperties *memory, const qi_vma_wish *wish,
+                   uint32_t mask, uint32_t *type);
+
+#endif
