@@ -1,5 +1,9 @@
 /*
- * choice.h - the memory type that VMA chooses for an allocation. Plain functions of their arguments.
+ * choice.h - the memory type that VMA chooses for an allocation: plain functions of the arguments.
+ *
+ * The options of a program say which flags it wishes. Of the types that have all required flags,
+ * the best is the one with the fewest preferred flags missing and avoided flags present, and the
+ * first of several such. If it has no room, the caller removes it from the mask and asks again.
  */
 #ifndef QUIRE_SRC_ADAPTERS_VMA_CHOICE_H
 #define QUIRE_SRC_ADAPTERS_VMA_CHOICE_H
@@ -8,7 +12,7 @@
 
 /* What the usage of a buffer or image says about who accesses it. */
 typedef enum qi_vma_access {
-    QI_VMA_ACCESS_UNKNOWN = 0, /* no create info: the AUTO usages cannot decide */
+    QI_VMA_ACCESS_UNKNOWN = 0, /* no create info, or no usage: the AUTO usages cannot decide */
     QI_VMA_ACCESS_TRANSFER,    /* copies only */
     QI_VMA_ACCESS_DEVICE       /* also shaders, attachments, ... */
 } qi_vma_access;
@@ -17,16 +21,26 @@ typedef enum qi_vma_access {
 qi_vma_access qi_vma_access_of_buffer(const VkBufferCreateInfo *info, bool has_maintenance5);
 qi_vma_access qi_vma_access_of_image(const VkImageCreateInfo *info);
 
+/*
+ * Checks flags and usage of an allocation, which a search for a memory type does not: returns
+ * VALIDATION_FAILED where VMA asserts, FEATURE_NOT_PRESENT where it returns this as well.
+ */
+VkResult qi_vma_check_options(const VmaAllocationCreateInfo *options);
+
 typedef struct qi_vma_wish {
     VkMemoryPropertyFlags required, preferred, avoided;
 } qi_vma_wish;
 
 /*
  * Writes the flags that the options wish. `is_integrated` : the physical device is an integrated
- * GPU. Fails with VALIDATION_FAILED where VMA asserts, FEATURE_NOT_PRESENT where it does.
+ * GPU. Returns FEATURE_NOT_PRESENT for an AUTO usage of unknown access, VALIDATION_FAILED for a
+ * usage that does not exist.
  */
 VkResult qi_vma_wish_of(const VmaAllocationCreateInfo *options, qi_vma_access access,
                         bool is_integrated, qi_vma_wish *wish);
+
+/* Returns the mask of the types that VMA uses. `has_coherent` : also AMD's device-coherent ones. */
+uint32_t qi_vma_types(const VkPhysicalDeviceMemoryProperties *memory, bool has_coherent);
 
 /* Writes the best memory type of the mask. Returns false if none of them has the required flags. */
 bool qi_vma_choose(const VkPhysicalDeviceMemoryProperties *memory, const qi_vma_wish *wish,

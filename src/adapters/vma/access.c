@@ -1,0 +1,143 @@
+/*
+ * access.c - host access: maps, flush and invalidate, copies.
+ */
+#include "quire/quire_vma.h"
+#include "src/adapters/vma/allocation.h"
+
+static bool is_host_visible(VmaAllocator allocator, const qi_vma_allocation *a)
+{
+    return qi_vma_flags_of_type(allocator, a->type) & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+}
+
+/* ---- maps ------------------------------------------------------------------------------------ */
+
+VkResult quire_vma_map_memory(VmaAllocator allocator, VmaAllocation handle, void **data)
+{
+    if (data)
+        *data = NULL;
+    qi_vma_allocation *a = qi_vma_allocation_of(allocator, handle);
+    if (!a)
+        return VK_ERROR_VALIDATION_FAILED_EXT;
+    if (!data)
+        return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT, "vmaMapMemory: ppData is null");
+    quire_result result = quire_map(a->memory, a->quire, data);
+    if (result)
+        return qi_vma_result(result);
+    a->map_count++;
+    a->mapped = *data;
+    return VK_SUCCESS;
+}
+
+void quire_vma_unmap_memory(VmaAllocator allocator, VmaAllocation handle)
+{
+    qi_vma_allocation *a = qi_vma_allocation_of(allocator, handle);
+    if (!a || quire_unmap(a->memory, a->quire)) {
+        qi_vma_print("vmaUnmapMemory");
+        return;
+    }
+    if (!--a->map_count)
+        a->mapped = NULL;
+}
+
+/* ---- flush and invalidate -------------------------------------------------------------------- */
+
+typedef quire_result sync_function(quire_memory *memory, quire_allocation allocation,
+                                   uint64_t offset, uint64_t size);
+
+/* Nothing is to be done for 0 bytes, nor for memory that the host cannot map. */
+static VkResult sync(VmaAllocator allocator, VmaAllocation handle, VkDeviceSize offset,
+                     VkDeviceSize size, sync_function *function)
+{
+    const qi_vma_allocation *a = qi_vma_allocation_of(allocator, handle);
+    if (!a)
+        return VK_ERROR_VALIDATION_FAILED_EXT;
+    if (!size || !is_host_visible(allocator, a) || (size == VK_WHOLE_SIZE && offset == a->size))
+        return VK_SUCCESS;
+    quire_result result = function(a->memory, a->quire, offset, size == VK_WHOLE_SIZE ? 0 : size);
+    return result == QUIRE_ERROR_OUT_OF_RANGE ? VK_ERROR_VALIDATION_FAILED_EXT
+                                              : qi_vma_result(result);
+}
+
+/* Every handle is checked before the first range is flushed. */
+static VkResult sync_all(VmaAllocator allocator, uint32_t count, const VmaAllocation *handles,
+                         const VkDeviceSize *offsets, const VkDeviceSize *sizes,
+                         sync_function *function)
+{
+    VkResult result = VK_SUCCESS;
+    if (count && !handles)
+        return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT, "the array of allocations is null");
+    for (uint32_t i = 0; i < count; i++)
+        if (!qi_vma_allocation_of(allocator, handles[i]))
+            return VK_ERROR_VALIDATION_FAILED_EXT;
+    for (uint32_t i = 0; i < count && !result; i++)
+        result = sync(allocator, handles[i], offsets ? offsets[i] : 0,
+                      sizes ? sizes[i] : VK_WHOLE_SIZE, function);
+    return result;
+}
+
+VkResult quire_vma_flush_allocation(VmaAllocator allocator, VmaAllocation handle,
+                                    VkDeviceSize offset, VkDeviceSize size)
+{
+    return sync(allocator, handle, offset, size, quire_flush);
+}
+
+VkResult quire_vma_invalidate_allocation(VmaAllocator allocator, VmaAllocation handle,
+                                         VkDeviceSize offset, VkDeviceSize size)
+{
+    return sync(allocator, handle, offset, size, quire_invalidate);
+}
+
+VkResult quire_vma_flush_allocations(VmaAllocator allocator, uint32_t count,
+                                     const VmaAllocation *handles, const VkDeviceSize *offsets,
+                                     const VkDeviceSize *sizes)
+{
+    return sync_all(allocator, count, handles, offsets, sizes, quire_flush);
+}
+
+VkResult quire_vma_invalidate_allocations(VmaAllocator allocator, uint32_t count,
+                                          const VmaAllocation *handles, const VkDeviceSize *offsets,
+                                          const VkDeviceSize *sizes)
+{
+    return sync_all(allocator, count, handles, offsets, sizes, quire_invalidate);
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+/* Checks what quire_write and quire_read would do in another way than VMA: on memory that cannot be
+   mapped they would submit a copy. */
+static VkResult check_copy(VmaAllocator allocator, const qi_vma_allocation *a, const void *host,
+                           VkDeviceSize offset, VkDeviceSize size)
+{
+    if (!a)
+        return VK_ERROR_VALIDATION_FAILED_EXT;
+    if (!host || offset > a->size || size > a->size - offset)
+        return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
+                           "a copy of %llu bytes at %llu: the host pointer is null, or the "
+                           "allocation of %llu bytes ends before",
+                           (unsigned long long)size, (unsigned long long)offset,
+                           (unsigned long long)a->size);
+    if (!is_host_visible(allocator, a))
+        return qi_vma_fail(VK_ERROR_MEMORY_MAP_FAILED, "memory type %u cannot be mapped", a->type);
+    return VK_SUCCESS;
+}
+
+VkResult quire_vma_copy_memory_to_allocation(VmaAllocator allocator, const void *source,
+                                             VmaAllocation handle, VkDeviceSize offset,
+                                             VkDeviceSize size)
+{
+    if (!size)
+        return VK_SUCCESS;
+    const qi_vma_allocation *a = qi_vma_allocation_of(allocator, handle);
+    VkResult result = check_copy(allocator, a, source, offset, size);
+    return result ? result : qi_vma_result(quire_write(a->memory, a->quire, offset, source, size));
+}
+
+VkResult quire_vma_copy_allocation_to_memory(VmaAllocator allocator, VmaAllocation handle,
+                                             VkDeviceSize offset, void *target, VkDeviceSize size)
+{
+    if (!size)
+        return VK_SUCCESS;
+    const qi_vma_allocation *a = qi_vma_allocation_of(allocator, handle);
+    VkResult result = check_copy(allocator, a, target, offset, size);
+    return result ? result : qi_vma_result(quire_read(a->memory, a->quire, offset, target, size));
+}

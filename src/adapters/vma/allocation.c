@@ -1,0 +1,323 @@
+/*
+ * allocation.c - see allocation.h.
+ *
+ * An allocation is a raw range of a memory, which the adapter binds. Only an object that gets
+ * dedicated memory is placed by quire, because its page is made for it.
+ */
+#include "src/adapters/vma/allocation.h"
+
+#include "quire/vulkan.h"
+#include "src/adapters/vma/memory.h"
+#include "src/adapters/vma/name.h"
+#include "src/adapters/vma/pool.h"
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static const VmaAllocationCreateFlags KNOWN_FLAGS =
+    VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT | VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT |
+    VMA_ALLOCATION_CREATE_MAPPED_BIT | VMA_ALLOCATION_CREATE_USER_DATA_COPY_STRING_BIT |
+    VMA_ALLOCATION_CREATE_DONT_BIND_BIT | VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT |
+    VMA_ALLOCATION_CREATE_CAN_ALIAS_BIT | VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT |
+    VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT |
+    VMA_ALLOCATION_CREATE_HOST_ACCESS_ALLOW_TRANSFER_INSTEAD_BIT |
+    VMA_ALLOCATION_CREATE_STRATEGY_MIN_MEMORY_BIT | VMA_ALLOCATION_CREATE_STRATEGY_MIN_TIME_BIT;
+
+static VkResult check(const qi_vma_request *request)
+{
+    VmaAllocationCreateFlags flags = request->options->flags;
+    VkDeviceSize alignment = request->needs.alignment;
+    if (flags & ~KNOWN_FLAGS)
+        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT, "allocation flags 0x%x",
+                           flags & ~KNOWN_FLAGS);
+    if (flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT &&
+        flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT)
+        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
+                           "DEDICATED_MEMORY_BIT and NEVER_ALLOCATE_BIT exclude each other");
+    if (!request->needs.size)
+        return qi_vma_fail(VK_ERROR_INITIALIZATION_FAILED, "an allocation of 0 bytes");
+    if ((alignment & (alignment - 1)) || (request->min_alignment & (request->min_alignment - 1)))
+        return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT, "the alignment is no power of two");
+    return VK_SUCCESS;
+}
+
+/* The chain of requirements that an object has. */
+typedef struct needs {
+    VkMemoryDedicatedRequirements dedicated;
+    VkMemoryRequirements2 needed;
+} needs;
+
+static void begin_query(needs *n)
+{
+    *n = (needs){.dedicated = {.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS},
+                 .needed = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2}};
+    n->needed.pNext = &n->dedicated;
+}
+
+static void end_query(const needs *n, qi_vma_request *request)
+{
+    request->needs = n->needed.memoryRequirements;
+    request->requires_dedicated = n->dedicated.requiresDedicatedAllocation;
+    request->prefers_dedicated = n->dedicated.prefersDedicatedAllocation;
+}
+
+void qi_vma_query_buffer(VmaAllocator allocator, VkBuffer buffer, qi_vma_request *request)
+{
+    needs n;
+    const VkBufferMemoryRequirementsInfo2 info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2, .buffer = buffer};
+    begin_query(&n);
+    allocator->f.GetBufferMemoryRequirements2(allocator->device, &info, &n.needed);
+    end_query(&n, request);
+    request->buffer = buffer;
+    request->is_linear = true;
+}
+
+void qi_vma_query_image(VmaAllocator allocator, VkImage image, qi_vma_request *request)
+{
+    needs n;
+    const VkImageMemoryRequirementsInfo2 info = {
+        .sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_REQUIREMENTS_INFO_2, .image = image};
+    begin_query(&n);
+    allocator->f.GetImageMemoryRequirements2(allocator->device, &info, &n.needed);
+    end_query(&n, request);
+    request->image = image;
+}
+
+/* ---- in one memory --------------------------------------------------------------------------- */
+
+static VkDeviceSize larger(VkDeviceSize a, VkDeviceSize b)
+{
+    return a > b ? a : b;
+}
+
+static VkResult bind(VmaAllocator allocator, const qi_vma_request *request,
+                     const qi_vma_allocation *a)
+{
+    if (!request->is_bound)
+        return VK_SUCCESS;
+    VkResult result = request->buffer
+                          ? allocator->f.BindBufferMemory(allocator->device, request->buffer,
+                                                          a->device_memory, a->offset)
+                          : allocator->f.BindImageMemory(allocator->device, request->image,
+                                                         a->device_memory, a->offset);
+    return result ? qi_vma_fail(result, "vkBindBufferMemory or vkBindImageMemory") : VK_SUCCESS;
+}
+
+/* Writes the position of an allocation of quire into the record, and binds the object unless quire
+   has. */
+static VkResult locate(VmaAllocator allocator, const qi_vma_request *request, bool is_bound,
+                       qi_vma_allocation *a)
+{
+    quire_vulkan_range range;
+    quire_result found = quire_vulkan_get_range(a->memory, a->quire, &range);
+    if (found)
+        return qi_vma_result(found);
+    a->device_memory = range.memory;
+    a->offset = range.memory_offset;
+    VkResult result = is_bound ? VK_SUCCESS : bind(allocator, request, a);
+    if (result && quire_free(a->memory, a->quire))
+        return VK_ERROR_UNKNOWN;
+    return result;
+}
+
+/* A raw range, for the objects of one tiling. */
+static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *request,
+                               VkDeviceSize alignment, bool is_mapped, qi_vma_allocation *a)
+{
+    VkDeviceSize granularity = request->is_linear ? 1 : qi_vma_granularity(allocator);
+    quire_allocation_info info;
+    const quire_allocation_options options = {
+        .size = (request->needs.size + granularity - 1) & ~(granularity - 1),
+        .alignment = larger(alignment, granularity),
+        .dedicated = request->options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT,
+        .mapped = is_mapped,
+        .info = is_mapped ? &info : NULL,
+    };
+    quire_result result = quire_allocate(a->memory, &options, &a->quire);
+    if (result)
+        return qi_vma_result(result);
+    a->persistent = is_mapped ? info.host : NULL;
+    return locate(allocator, request, false, a);
+}
+
+/* An object with dedicated memory. */
+static VkResult place_object(VmaAllocator allocator, const qi_vma_request *request,
+                             VkDeviceSize alignment, bool is_mapped, qi_vma_allocation *a)
+{
+    quire_allocation_info info;
+    const quire_vulkan_object_options options = {
+        .alignment = alignment,
+        .dedicated = request->options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT,
+        .mapped = is_mapped,
+        .info = &info,
+        .create_info = request->create_info,
+    };
+    quire_buffer buffer;
+    quire_image image;
+    quire_result result =
+        request->buffer ? quire_vulkan_buffer_place(a->memory, request->buffer, &options, &buffer)
+                        : quire_vulkan_image_place(a->memory, request->image, !request->is_linear,
+                                                   &options, &image);
+    if (result)
+        return qi_vma_result(result);
+    a->quire = request->buffer ? buffer.allocation : image.allocation;
+    a->persistent = info.host;
+    return locate(allocator, request, true, a);
+}
+
+/* Allocates in a->memory, of a->type. */
+static VkResult allocate_in(VmaAllocator allocator, const qi_vma_request *request,
+                            VkDeviceSize alignment, qi_vma_allocation *a)
+{
+    VmaAllocationCreateFlags flags = request->options->flags;
+    bool is_dedicated = flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT ||
+                        request->requires_dedicated || request->prefers_dedicated;
+    bool is_mapped = flags & VMA_ALLOCATION_CREATE_MAPPED_BIT &&
+                     qi_vma_flags_of_type(allocator, a->type) & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+    a->size = request->needs.size;
+    return is_dedicated && (request->buffer || request->image)
+               ? place_object(allocator, request, alignment, is_mapped, a)
+               : allocate_range(allocator, request, alignment, is_mapped, a);
+}
+
+/* ---- in a pool, or in the best memory type --------------------------------------------------- */
+
+static VkResult allocate_in_pool(VmaAllocator allocator, const qi_vma_request *request,
+                                 qi_vma_allocation *a)
+{
+    const qi_vma_pool *pool = qi_vma_pool_of(allocator, request->options->pool);
+    if (!pool)
+        return VK_ERROR_VALIDATION_FAILED_EXT;
+    if (!(request->needs.memoryTypeBits >> pool->type & 1))
+        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
+                           "the pool has memory type %u, which cannot hold the object", pool->type);
+    if (pool->has_block_size &&
+        request->options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT)
+        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
+                           "a pool with a blockSize has no dedicated memory");
+    a->memory = pool->memory;
+    a->type = pool->type;
+    VkDeviceSize alignment = larger(request->needs.alignment, request->min_alignment);
+    return allocate_in(allocator, request, larger(alignment, pool->min_alignment), a);
+}
+
+static bool is_out_of_memory(VkResult result)
+{
+    return result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_TOO_MANY_OBJECTS ||
+           result == VK_ERROR_FEATURE_NOT_PRESENT;
+}
+
+static VkResult allocate_of_type(VmaAllocator allocator, const qi_vma_request *request,
+                                 qi_vma_allocation *a)
+{
+    const VmaAllocationCreateInfo *options = request->options;
+    bool is_dedicated = options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT;
+    float priority = is_dedicated ? qi_vma_priority(allocator, options->priority) : 0;
+    VkResult result = qi_vma_memory_of_type(allocator, a->type, priority, &a->memory);
+    return result ? result
+                  : allocate_in(allocator, request,
+                                larger(request->needs.alignment, request->min_alignment), a);
+}
+
+/* Tries the types from the best one on. */
+static VkResult allocate_anywhere(VmaAllocator allocator, const qi_vma_request *request,
+                                  qi_vma_allocation *a)
+{
+    qi_vma_wish wish;
+    const VmaAllocationCreateInfo *options = request->options;
+    bool is_integrated = allocator->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+    VkResult result = qi_vma_wish_of(options, request->access, is_integrated, &wish);
+    if (result)
+        return result;
+    uint32_t mask = request->needs.memoryTypeBits & allocator->usable_types;
+    if (options->memoryTypeBits)
+        mask &= options->memoryTypeBits;
+    if (!qi_vma_choose(&allocator->memory, &wish, mask, &a->type))
+        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
+                           "none of the memory types 0x%x has the flags 0x%x", mask, wish.required);
+    do {
+        result = allocate_of_type(allocator, request, a);
+        mask &= ~(UINT32_C(1) << a->type);
+    } while (is_out_of_memory(result) && qi_vma_choose(&allocator->memory, &wish, mask, &a->type));
+    return is_out_of_memory(result) ? VK_ERROR_OUT_OF_DEVICE_MEMORY : result;
+}
+
+/* ---- allocating ------------------------------------------------------------------------------ */
+
+/* What the program attaches. */
+static VkResult attach(VmaAllocator allocator, const VmaAllocationCreateInfo *options,
+                       qi_vma_allocation *a)
+{
+    bool is_name = options->flags & VMA_ALLOCATION_CREATE_USER_DATA_COPY_STRING_BIT;
+    a->map_count = 0;
+    a->mapped = NULL;
+    a->name = NULL;
+    a->user_data = is_name ? NULL : options->pUserData;
+    if (!is_name || qi_vma_name_set(&allocator->host, &a->name, options->pUserData))
+        return VK_SUCCESS;
+    return VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+VkResult qi_vma_allocate(VmaAllocator allocator, const qi_vma_request *request,
+                         VmaAllocation *handle, VmaAllocationInfo *info)
+{
+    uintptr_t number;
+    VkResult result = check(request);
+    if (result)
+        return result;
+    qi_vma_allocation *a = (qi_vma_allocation *)qi_vma_table_take(&allocator->allocations, &number);
+    if (!a)
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
+    result = attach(allocator, request->options, a);
+    if (!result)
+        result = request->options->pool ? allocate_in_pool(allocator, request, a)
+                                        : allocate_anywhere(allocator, request, a);
+    if (result) {
+        qi_vma_name_set(&allocator->host, &a->name, NULL);
+        qi_vma_table_give(&allocator->allocations, number);
+        return result;
+    }
+    if (info)
+        qi_vma_describe(a, info);
+    *handle = (VmaAllocation)number;
+    return VK_SUCCESS;
+}
+
+qi_vma_allocation *qi_vma_allocation_of(VmaAllocator allocator, VmaAllocation handle)
+{
+    return qi_vma_is_allocator(allocator)
+               ? (qi_vma_allocation *)qi_vma_table_find(&allocator->allocations, (uintptr_t)handle)
+               : NULL;
+}
+
+bool qi_vma_can_free(VmaAllocator allocator, VmaAllocation handle)
+{
+    const qi_vma_allocation *a = qi_vma_allocation_of(allocator, handle);
+    if (a && a->map_count)
+        qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
+                    "the allocation is mapped: %u calls of vmaUnmapMemory are missing",
+                    a->map_count);
+    return a && !a->map_count;
+}
+
+/* quire lets exactly one of several threads free an allocation, and refuses one that is mapped. */
+bool qi_vma_free(VmaAllocator allocator, VmaAllocation handle)
+{
+    qi_vma_allocation *a = qi_vma_allocation_of(allocator, handle);
+    if (!a || quire_free(a->memory, a->quire))
+        return false;
+    qi_vma_name_set(&allocator->host, &a->name, NULL);
+    qi_vma_table_give(&allocator->allocations, (uintptr_t)handle);
+    return true;
+}
+
+void qi_vma_describe(const qi_vma_allocation *a, VmaAllocationInfo *info)
+{
+    *info = (VmaAllocationInfo){.memoryType = a->type,
+                                .deviceMemory = a->device_memory,
+                                .offset = a->offset,
+                                .size = a->size,
+                                .pMappedData = a->persistent ? a->persistent : a->mapped,
+                                .pUserData = a->user_data,
+                                .pName = a->name};
+}

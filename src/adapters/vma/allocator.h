@@ -1,0 +1,60 @@
+/*
+ * allocator.h - the allocator: a quire device, one memory for each memory type that is used, pools,
+ * and the records of allocations.
+ */
+#ifndef QUIRE_SRC_ADAPTERS_VMA_ALLOCATOR_H
+#define QUIRE_SRC_ADAPTERS_VMA_ALLOCATOR_H
+
+#include "quire/quire.h"
+#include "quire/vma/types.h"
+#include "src/adapters/vma/error.h"
+#include "src/adapters/vma/functions.h"
+#include "src/adapters/vma/table.h"
+
+/* A memory of the allocator's own. The memories of one type differ by the priority of their
+   dedicated pages. */
+typedef struct qi_vma_memory {
+    struct qi_vma_memory *next;
+    quire_memory *memory;
+    uint32_t type;
+    float priority; /* 0: the default */
+} qi_vma_memory;
+
+struct VmaAllocator_T {
+    VkInstance instance;
+    VkPhysicalDevice physical_device;
+    VkDevice device;
+    VmaAllocatorCreateFlags flags;
+    qi_vma_host host;
+    quire_device *quire;
+    qi_vma_functions f;
+    VkPhysicalDeviceProperties properties;
+    VkPhysicalDeviceMemoryProperties memory; /* a limit of a heap is its size */
+    uint32_t usable_types;                   /* mask */
+    VkExternalMemoryHandleTypeFlags exported;
+    uint32_t exporting_types; /* mask */
+    VkDeviceSize block_size;  /* preferredLargeHeapBlockSize */
+
+    pthread_mutex_t mutex;   /* the list, creation and destruction of pools */
+    qi_vma_memory *memories; /* newest first; under the mutex */
+    _Atomic(quire_memory *) of_type[VK_MAX_MEMORY_TYPES]; /* of default priority, once it exists */
+    qi_vma_table allocations;
+    qi_vma_table pools;
+};
+
+/* The alignment that keeps objects of optimal tiling apart from linear ones; at least 1. */
+static inline VkDeviceSize qi_vma_granularity(VmaAllocator allocator)
+{
+    VkDeviceSize granularity = allocator->properties.limits.bufferImageGranularity;
+    return granularity ? granularity : 1;
+}
+
+static inline VkMemoryPropertyFlags qi_vma_flags_of_type(VmaAllocator allocator, uint32_t type)
+{
+    return allocator->memory.memoryTypes[type].propertyFlags;
+}
+
+/* Whether the allocator exists; sets the last error otherwise. */
+bool qi_vma_is_allocator(VmaAllocator allocator);
+
+#endif

@@ -1,0 +1,203 @@
+/*
+ * choice.c - see choice.h.
+ */
+#include "src/adapters/vma/choice.h"
+
+#include "src/adapters/vma/error.h"
+
+/* ---- access ---------------------------------------------------------------------------------- */
+
+static qi_vma_access access_of(uint64_t usage)
+{
+    /* These bits are the same for buffers and images. */
+    const uint64_t transfer = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+    if (usage == 0)
+        return QI_VMA_ACCESS_UNKNOWN;
+    return usage & ~transfer ? QI_VMA_ACCESS_DEVICE : QI_VMA_ACCESS_TRANSFER;
+}
+
+/* VkBufferUsageFlags2CreateInfo of Vulkan 1.4, which older headers lack. */
+typedef struct usage2 {
+    VkStructureType sType;
+    const void *pNext;
+    uint64_t usage;
+} usage2;
+
+#define USAGE2 ((VkStructureType)1000470006)
+
+qi_vma_access qi_vma_access_of_buffer(const VkBufferCreateInfo *info, bool has_maintenance5)
+{
+    const VkBaseInStructure *link = has_maintenance5 ? info->pNext : NULL;
+    while (link && link->sType != USAGE2)
+        link = link->pNext;
+    return access_of(link ? ((const usage2 *)(const void *)link)->usage : info->usage);
+}
+
+qi_vma_access qi_vma_access_of_image(const VkImageCreateInfo *info)
+{
+    return access_of(info->usage);
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+enum {
+    DEDICATED = VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT,
+    NEVER_ALLOCATE = VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT,
+    MAPPED = VMA_ALLOCATION_CREATE_MAPPED_BIT,
+    SEQUENTIAL = VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT,
+    RANDOM = VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT,
+    INSTEAD = VMA_ALLOCATION_CREATE_HOST_ACCESS_ALLOW_TRANSFER_INSTEAD_BIT
+};
+
+static bool is_auto(VmaMemoryUsage usage)
+{
+    return usage == VMA_MEMORY_USAGE_AUTO || usage == VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE ||
+           usage == VMA_MEMORY_USAGE_AUTO_PREFER_HOST;
+}
+
+VkResult qi_vma_check_options(const VmaAllocationCreateInfo *options)
+{
+    const VmaAllocationCreateFlags flags = options->flags;
+    const bool has_host_access = flags & (SEQUENTIAL | RANDOM);
+    if (flags & SEQUENTIAL && flags & RANDOM)
+        return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
+                           "flags has both HOST_ACCESS_SEQUENTIAL_WRITE and HOST_ACCESS_RANDOM");
+    if (flags & INSTEAD && !has_host_access)
+        return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
+                           "HOST_ACCESS_ALLOW_TRANSFER_INSTEAD needs "
+                           "HOST_ACCESS_SEQUENTIAL_WRITE or HOST_ACCESS_RANDOM");
+    if (flags & MAPPED && is_auto(options->usage) && !has_host_access)
+        return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
+                           "MAPPED with an AUTO usage needs "
+                           "HOST_ACCESS_SEQUENTIAL_WRITE or HOST_ACCESS_RANDOM");
+    const bool is_lazy = options->usage == VMA_MEMORY_USAGE_GPU_LAZILY_ALLOCATED;
+    if (flags & NEVER_ALLOCATE && (flags & DEDICATED || is_lazy))
+        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
+                           "NEVER_ALLOCATE contradicts %s, which is always a new VkDeviceMemory",
+                           is_lazy ? "GPU_LAZILY_ALLOCATED" : "DEDICATED_MEMORY");
+    return VK_SUCCESS;
+}
+
+/* ---- wish ------------------------------------------------------------------------------------ */
+
+enum {
+    LOCAL = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+    VISIBLE = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
+    COHERENT = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+    CACHED = VK_MEMORY_PROPERTY_HOST_CACHED_BIT,
+    LAZY = VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT,
+    AMD_COHERENT = VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD,
+    AMD_UNCACHED = VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD
+};
+
+/* The wishes of the usages before AUTO, by usage. */
+static const qi_vma_wish FIXED[] = {
+    [VMA_MEMORY_USAGE_UNKNOWN] = {.required = 0},
+    [VMA_MEMORY_USAGE_GPU_ONLY] = {.preferred = LOCAL},
+    [VMA_MEMORY_USAGE_CPU_ONLY] = {.required = VISIBLE | COHERENT},
+    [VMA_MEMORY_USAGE_CPU_TO_GPU] = {.required = VISIBLE, .preferred = LOCAL},
+    [VMA_MEMORY_USAGE_GPU_TO_CPU] = {.required = VISIBLE, .preferred = CACHED},
+    [VMA_MEMORY_USAGE_CPU_COPY] = {.avoided = LOCAL},
+    [VMA_MEMORY_USAGE_GPU_LAZILY_ALLOCATED] = {.required = LAZY},
+};
+
+/* If the caller prefers visible memory, an integrated GPU needs no device-local one. */
+static qi_vma_wish fixed_wish(const VmaAllocationCreateInfo *options, bool is_integrated)
+{
+    qi_vma_wish wish = FIXED[options->usage];
+    if (is_integrated && options->preferredFlags & VISIBLE)
+        wish.preferred &= ~(VkMemoryPropertyFlags)LOCAL;
+    return wish;
+}
+
+/* The HOST_ACCESS flags of an AUTO usage. RANDOM includes SEQUENTIAL_WRITE. */
+typedef enum host_access { ACCESS_NONE, ACCESS_SEQUENTIAL, ACCESS_RANDOM } host_access;
+
+/* The wishes of AUTO but for the side, by host access and by whether a copy may replace it. */
+static const qi_vma_wish BY_ACCESS[][2] = {
+    [ACCESS_NONE] = {{.required = 0}, {.required = 0}},
+    [ACCESS_SEQUENTIAL] = {{.required = VISIBLE, .avoided = CACHED},
+                           {.preferred = VISIBLE, .avoided = CACHED}},
+    [ACCESS_RANDOM] = {{.required = VISIBLE, .preferred = CACHED}, {.preferred = CACHED}},
+};
+
+static qi_vma_wish auto_wish(const VmaAllocationCreateInfo *options, qi_vma_access access,
+                             bool is_integrated)
+{
+    const bool prefers_host = options->usage == VMA_MEMORY_USAGE_AUTO_PREFER_HOST;
+    const bool prefers_device = options->usage == VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE;
+    const host_access host = options->flags & RANDOM       ? ACCESS_RANDOM
+                             : options->flags & SEQUENTIAL ? ACCESS_SEQUENTIAL
+                                                           : ACCESS_NONE;
+    const bool may_copy = options->flags & INSTEAD && access == QI_VMA_ACCESS_DEVICE &&
+                          !is_integrated && !prefers_host;
+    qi_vma_wish wish = BY_ACCESS[host][may_copy];
+
+    /* Without copies, memory for reads of the host has no side: cached memory alone counts. */
+    if (host == ACCESS_RANDOM && !may_copy)
+        return wish;
+    /* A buffer that the host fills and the device only copies is staging: not device-local. */
+    const bool is_staging = host == ACCESS_SEQUENTIAL && access == QI_VMA_ACCESS_TRANSFER;
+    const bool is_local = is_staging ? prefers_device : !prefers_host;
+    *(is_local ? &wish.preferred : &wish.avoided) |= LOCAL;
+    return wish;
+}
+
+VkResult qi_vma_wish_of(const VmaAllocationCreateInfo *options, qi_vma_access access,
+                        bool is_integrated, qi_vma_wish *wish)
+{
+    const VmaMemoryUsage usage = options->usage;
+    if (is_auto(usage) && access == QI_VMA_ACCESS_UNKNOWN)
+        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
+                           "an AUTO usage needs the usage of a buffer or an image");
+    if (is_auto(usage))
+        *wish = auto_wish(options, access, is_integrated);
+    else if ((size_t)usage < sizeof FIXED / sizeof FIXED[0])
+        *wish = fixed_wish(options, is_integrated);
+    else
+        return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT, "usage %u does not exist",
+                           (unsigned)usage);
+
+    wish->required |= options->requiredFlags;
+    wish->preferred |= options->preferredFlags;
+    /* Without the caches of the device, which is slow: only if the caller names either flag. */
+    if (!((options->requiredFlags | options->preferredFlags) & (AMD_COHERENT | AMD_UNCACHED)))
+        wish->avoided |= AMD_UNCACHED;
+    return VK_SUCCESS;
+}
+
+/* ---- choice ---------------------------------------------------------------------------------- */
+
+uint32_t qi_vma_types(const VkPhysicalDeviceMemoryProperties *memory, bool has_coherent)
+{
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < memory->memoryTypeCount; i++)
+        if (has_coherent || !(memory->memoryTypes[i].propertyFlags & AMD_COHERENT))
+            mask |= UINT32_C(1) << i;
+    return mask;
+}
+
+static uint32_t count_bits(VkMemoryPropertyFlags flags)
+{
+    uint32_t count = 0;
+    for (; flags; flags &= flags - 1)
+        count++;
+    return count;
+}
+
+bool qi_vma_choose(const VkPhysicalDeviceMemoryProperties *memory, const qi_vma_wish *wish,
+                   uint32_t mask, uint32_t *type)
+{
+    uint32_t least = UINT32_MAX;
+    for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
+        const VkMemoryPropertyFlags flags = memory->memoryTypes[i].propertyFlags;
+        if (!(mask >> i & 1) || wish->required & ~flags)
+            continue;
+        uint32_t cost = count_bits(wish->preferred & ~flags) + count_bits(wish->avoided & flags);
+        if (cost >= least)
+            continue;
+        least = cost;
+        *type = i;
+    }
+    return least != UINT32_MAX;
+}

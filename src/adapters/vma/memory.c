@@ -1,0 +1,155 @@
+/*
+ * memory.c - see memory.h.
+ */
+#include "src/adapters/vma/memory.h"
+
+#include <float.h>
+#include <stdio.h>
+
+#include "src/adapters/vma/pool.h"
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+float qi_vma_priority(VmaAllocator allocator, float priority)
+{
+    if (!(allocator->flags & VMA_ALLOCATOR_CREATE_EXT_MEMORY_PRIORITY_BIT))
+        return 0;
+    return priority > 0 ? priority : FLT_MIN;
+}
+
+/* quire selects an exportable memory by an intent, which every type meets that the host can map or
+   that is local to the device. */
+void qi_vma_select_type(VmaAllocator allocator, uint32_t type, qi_vma_kind *kind,
+                        quire_memory_options *options)
+{
+    options->kind_mask = UINT32_C(1) << type;
+    if (!kind->is_exportable)
+        return;
+    kind->intent = (quire_intent){.host_write = qi_vma_flags_of_type(allocator, type) &
+                                                VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
+                                  .exportable = true};
+    options->intent = &kind->intent;
+}
+
+/* Without a preferred size pages follow use. */
+static void describe_pages(VmaAllocator allocator, quire_page_policy *pages)
+{
+    if (allocator->block_size)
+        *pages = (quire_page_policy){.page_size = allocator->block_size,
+                                     .dedicated_threshold = allocator->block_size / 2 + 1};
+}
+
+/* Requires the mutex. */
+static VkResult make(VmaAllocator allocator, uint32_t type, float priority, quire_memory **memory)
+{
+    char name[40];
+    snprintf(name, sizeof name, "memory type %u", type);
+    qi_vma_kind kind = {.is_exportable = allocator->exporting_types >> type & 1};
+    quire_memory_options options = {.name = name, .priority = priority};
+    qi_vma_select_type(allocator, type, &kind, &options);
+    describe_pages(allocator, &options.pages);
+    qi_vma_memory *record = qi_vma_host_allocate(&allocator->host, sizeof *record);
+    if (!record)
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
+    quire_result made = quire_memory_create(allocator->quire, &options, &record->memory);
+    if (made) {
+        qi_vma_host_release(&allocator->host, record);
+        return qi_vma_result(made);
+    }
+    record->type = type;
+    record->priority = priority;
+    record->next = allocator->memories;
+    allocator->memories = record;
+    *memory = record->memory;
+    return VK_SUCCESS;
+}
+
+/* ---- the allocator's own --------------------------------------------------------------------- */
+
+static VkResult find_or_make(VmaAllocator allocator, uint32_t type, float priority,
+                             quire_memory **memory)
+{
+    for (qi_vma_memory *at = allocator->memories; at; at = at->next)
+        if (at->type == type && at->priority == priority) {
+            *memory = at->memory;
+            return VK_SUCCESS;
+        }
+    VkResult result = make(allocator, type, priority, memory);
+    if (!result && priority == 0)
+        atomic_store_explicit(&allocator->of_type[type], *memory, memory_order_release);
+    return result;
+}
+
+VkResult qi_vma_memory_of_type(VmaAllocator allocator, uint32_t type, float priority,
+                               quire_memory **memory)
+{
+    if (priority == 0) {
+        *memory = atomic_load_explicit(&allocator->of_type[type], memory_order_acquire);
+        if (*memory)
+            return VK_SUCCESS;
+    }
+    pthread_mutex_lock(&allocator->mutex);
+    VkResult result = find_or_make(allocator, type, priority, memory);
+    pthread_mutex_unlock(&allocator->mutex);
+    return result;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+void qi_vma_each_memory(VmaAllocator allocator,
+                        void (*visit)(void *user, quire_memory *memory, uint32_t type), void *user)
+{
+    pthread_mutex_lock(&allocator->mutex);
+    for (qi_vma_memory *at = allocator->memories; at; at = at->next)
+        visit(user, at->memory, at->type);
+    for (uint32_t i = 0; i < atomic_load(&allocator->pools.count); i++) {
+        qi_vma_pool *pool = (qi_vma_pool *)qi_vma_table_at(&allocator->pools, i);
+        if (pool)
+            visit(user, pool->memory, pool->type);
+    }
+    pthread_mutex_unlock(&allocator->mutex);
+}
+
+static void count_allocations(void *user, quire_memory *memory, uint32_t type)
+{
+    quire_memory_stats stats;
+    uint64_t *count = user;
+    (void)type;
+    if (!quire_memory_get_stats(memory, &stats))
+        *count += stats.allocation_count;
+}
+
+/* A memory with live allocations is not destroyed: the log names them. */
+static void name_allocations(void *user, quire_memory *memory, uint32_t type)
+{
+    uint64_t count = 0;
+    (void)user;
+    count_allocations(&count, memory, type);
+    if (count && quire_memory_destroy(&memory))
+        return;
+}
+
+bool qi_vma_memories_are_empty(VmaAllocator allocator)
+{
+    uint64_t count = 0;
+    uint32_t pools = 0;
+    for (uint32_t i = 0; i < atomic_load(&allocator->pools.count); i++)
+        pools += qi_vma_table_at(&allocator->pools, i) != NULL;
+    qi_vma_each_memory(allocator, count_allocations, &count);
+    if (!count && !pools)
+        return true;
+    qi_vma_each_memory(allocator, name_allocations, NULL);
+    qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
+                "%llu allocations and %u pools live: the allocator stays",
+                (unsigned long long)count, pools);
+    return false;
+}
+
+void qi_vma_memories_destroy(VmaAllocator allocator)
+{
+    for (qi_vma_memory *at = allocator->memories; at; at = allocator->memories) {
+        allocator->memories = at->next;
+        quire_memory_destroy_all(&at->memory);
+        qi_vma_host_release(&allocator->host, at);
+    }
+}

@@ -1,0 +1,42 @@
+/*
+ * memory.h - the memories of an allocator: its own, one for each memory type and priority, and those
+ * of pools.
+ */
+#ifndef QUIRE_SRC_ADAPTERS_VMA_MEMORY_H
+#define QUIRE_SRC_ADAPTERS_VMA_MEMORY_H
+
+#include "src/adapters/vma/allocator.h"
+
+/*
+ * Writes the allocator's own memory of a type, which the first call for it makes. `priority` is that
+ * of dedicated pages; 0: the default.
+ */
+VkResult qi_vma_memory_of_type(VmaAllocator allocator, uint32_t type, float priority,
+                               quire_memory **memory);
+
+/* Writes the priority of a memory as quire takes it, for which 0 is the default. */
+float qi_vma_priority(VmaAllocator allocator, float priority);
+
+/* The kinds of a memory of one type, which may be exportable. Must not be moved. */
+typedef struct qi_vma_kind {
+    quire_intent intent;
+    bool is_exportable;
+} qi_vma_kind;
+
+/* Selects the type in the options. */
+void qi_vma_select_type(VmaAllocator allocator, uint32_t type, qi_vma_kind *kind,
+                        quire_memory_options *options);
+
+/* Calls back for each memory with its type, under the allocator's mutex: `visit` must not make or
+   destroy memories. */
+void qi_vma_each_memory(VmaAllocator allocator,
+                        void (*visit)(void *user, quire_memory *memory, uint32_t type), void *user);
+
+/* Whether no allocation and no pool lives. Sets the last error otherwise, and the log names what
+   lives. */
+bool qi_vma_memories_are_empty(VmaAllocator allocator);
+
+/* Destroys the memories, which are empty. */
+void qi_vma_memories_destroy(VmaAllocator allocator);
+
+#endif

@@ -1,0 +1,284 @@
+/*
+ * open.c - creation of an allocator: what the flags say about the program's device, in the form in
+ * which quire reads it.
+ */
+#include <string.h>
+
+#include "quire/quire_vma.h"
+#include "quire/vulkan.h"
+#include "src/adapters/vma/allocation.h"
+#include "src/adapters/vma/allocator.h"
+#include "src/adapters/vma/memory.h"
+#include "src/adapters/vma/pool.h"
+
+static const VmaAllocatorCreateFlags KNOWN_FLAGS =
+    VMA_ALLOCATOR_CREATE_EXTERNALLY_SYNCHRONIZED_BIT |
+    VMA_ALLOCATOR_CREATE_KHR_DEDICATED_ALLOCATION_BIT | VMA_ALLOCATOR_CREATE_KHR_BIND_MEMORY2_BIT |
+    VMA_ALLOCATOR_CREATE_EXT_MEMORY_BUDGET_BIT |
+    VMA_ALLOCATOR_CREATE_AMD_DEVICE_COHERENT_MEMORY_BIT |
+    VMA_ALLOCATOR_CREATE_BUFFER_DEVICE_ADDRESS_BIT | VMA_ALLOCATOR_CREATE_EXT_MEMORY_PRIORITY_BIT |
+    VMA_ALLOCATOR_CREATE_KHR_MAINTENANCE4_BIT | VMA_ALLOCATOR_CREATE_KHR_MAINTENANCE5_BIT;
+
+/* ---- how the program's device was created ---------------------------------------------------- */
+
+enum { MAX_EXTENSIONS = 8 };
+
+/* Create infos that say what the flags say. Must not be moved. */
+typedef struct enabled {
+    VkApplicationInfo application;
+    VkInstanceCreateInfo instance;
+    VkDeviceCreateInfo device;
+    VkPhysicalDeviceBufferDeviceAddressFeatures address;
+    VkPhysicalDeviceCoherentMemoryFeaturesAMD coherent;
+    VkPhysicalDeviceMemoryPriorityFeaturesEXT priority;
+    VkPhysicalDeviceMaintenance4Features maintenance4;
+    const char *extensions[MAX_EXTENSIONS];
+} enabled;
+
+static void enable_extension(enabled *e, const char *name)
+{
+    e->extensions[e->device.enabledExtensionCount++] = name;
+}
+
+static void enable_feature(enabled *e, void *feature, VkStructureType type)
+{
+    VkBaseOutStructure *link = feature;
+    link->sType = type;
+    link->pNext = (void *)(uintptr_t)e->device.pNext;
+    e->device.pNext = link;
+}
+
+/* The patch version does not count. */
+static uint32_t version_of(const VmaAllocatorCreateInfo *info)
+{
+    uint32_t version = VK_MAKE_API_VERSION(0, VK_API_VERSION_MAJOR(info->vulkanApiVersion),
+                                           VK_API_VERSION_MINOR(info->vulkanApiVersion), 0);
+    return version > VK_API_VERSION_1_1 ? version : VK_API_VERSION_1_1;
+}
+
+static void describe_enabled(const VmaAllocatorCreateInfo *info, const qi_vma_functions *f,
+                             enabled *e)
+{
+    *e = (enabled){.application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                   .apiVersion = version_of(info)},
+                   .instance = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO},
+                   .device = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO}};
+    e->instance.pApplicationInfo = &e->application;
+    e->device.ppEnabledExtensionNames = e->extensions;
+    if (info->flags & VMA_ALLOCATOR_CREATE_EXT_MEMORY_BUDGET_BIT)
+        enable_extension(e, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+    if (info->flags & VMA_ALLOCATOR_CREATE_AMD_DEVICE_COHERENT_MEMORY_BIT) {
+        enable_extension(e, VK_AMD_DEVICE_COHERENT_MEMORY_EXTENSION_NAME);
+        e->coherent.deviceCoherentMemory = VK_TRUE;
+        enable_feature(e, &e->coherent,
+                       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COHERENT_MEMORY_FEATURES_AMD);
+    }
+    if (info->flags & VMA_ALLOCATOR_CREATE_BUFFER_DEVICE_ADDRESS_BIT) {
+        enable_extension(e, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME);
+        e->address.bufferDeviceAddress = VK_TRUE;
+        enable_feature(e, &e->address,
+                       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES);
+    }
+    if (info->flags & VMA_ALLOCATOR_CREATE_EXT_MEMORY_PRIORITY_BIT) {
+        enable_extension(e, VK_EXT_MEMORY_PRIORITY_EXTENSION_NAME);
+        e->priority.memoryPriority = VK_TRUE;
+        enable_feature(e, &e->priority,
+                       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PRIORITY_FEATURES_EXT);
+    }
+    if (info->flags & VMA_ALLOCATOR_CREATE_KHR_MAINTENANCE4_BIT ||
+        version_of(info) >= VK_API_VERSION_1_3) {
+        enable_extension(e, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
+        e->maintenance4.maintenance4 = VK_TRUE;
+        enable_feature(e, &e->maintenance4,
+                       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES);
+    }
+    if (f->has_memory_fd)
+        enable_extension(e, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+}
+
+/* ---- the quire device ------------------------------------------------------------------------ */
+
+/* Pages need no device address of their own: the program asks for that of its buffers. */
+static VkResult wrap(VmaAllocator allocator, const VmaAllocatorCreateInfo *info)
+{
+    enabled e;
+    describe_enabled(info, &allocator->f, &e);
+    const quire_vulkan_wrap_options options = {
+        .instance = info->instance,
+        .physical_device = info->physicalDevice,
+        .device = info->device,
+        .get_instance_proc_addr = qi_vma_instance_function,
+        .get_device_proc_addr = qi_vma_device_function,
+        .instance_info = &e.instance,
+        .device_info = &e.device,
+        .settings = {.device = {.host_memory = &allocator->host.memory, .log = QI_VMA_LOG},
+                     .callbacks = qi_vma_host_callbacks(&allocator->host),
+                     .page_usage =
+                         VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+                     .export_types = allocator->exported},
+    };
+    switch (quire_vulkan_wrap(&options, &allocator->quire)) {
+    case QUIRE_SUCCESS:
+        return VK_SUCCESS;
+    case QUIRE_ERROR_UNSUPPORTED:
+        return VK_ERROR_INCOMPATIBLE_DRIVER;
+    case QUIRE_ERROR_OUT_OF_HOST_MEMORY:
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
+    default:
+        return VK_ERROR_INITIALIZATION_FAILED;
+    }
+}
+
+/* Device-coherent types of AMD need the flag. */
+static uint32_t usable_types(VmaAllocator allocator)
+{
+    uint32_t mask = 0;
+    const VkMemoryPropertyFlags amd = QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED;
+    bool has_amd = allocator->flags & VMA_ALLOCATOR_CREATE_AMD_DEVICE_COHERENT_MEMORY_BIT;
+    for (uint32_t i = 0; i < allocator->memory.memoryTypeCount; i++)
+        if (has_amd || !(qi_vma_flags_of_type(allocator, i) & amd))
+            mask |= UINT32_C(1) << i;
+    return mask;
+}
+
+static VkResult limit_heaps(VmaAllocator allocator, const VkDeviceSize *limits)
+{
+    for (uint32_t i = 0; limits && i < allocator->memory.memoryHeapCount; i++) {
+        VkMemoryHeap *heap = &allocator->memory.memoryHeaps[i];
+        if (limits[i] == VK_WHOLE_SIZE || limits[i] >= heap->size)
+            continue;
+        heap->size = limits[i];
+        /* 0 would be no limit */
+        quire_result result =
+            quire_device_set_heap_limit(allocator->quire, i, limits[i] ? limits[i] : 1);
+        if (result)
+            return qi_vma_result(result);
+    }
+    return VK_SUCCESS;
+}
+
+/* A quire device exports one set of handle types. */
+static VkResult read_exports(VmaAllocator allocator, const VkExternalMemoryHandleTypeFlags *types)
+{
+    for (uint32_t i = 0; types && i < allocator->memory.memoryTypeCount; i++) {
+        if (!types[i])
+            continue;
+        if (allocator->exported && allocator->exported != types[i])
+            return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
+                               "pTypeExternalMemoryHandleTypes has different handle types: quire "
+                               "exports the same from all memory types");
+        allocator->exported = types[i];
+        allocator->exporting_types |= UINT32_C(1) << i;
+    }
+    return VK_SUCCESS;
+}
+
+/* Between qi_vma_functions_begin and end. */
+static VkResult open_device(VmaAllocator allocator, const VmaAllocatorCreateInfo *info)
+{
+    VkResult result = qi_vma_functions_load(info->instance, info->device, &allocator->f);
+    if (result)
+        return result;
+    allocator->f.GetPhysicalDeviceProperties(info->physicalDevice, &allocator->properties);
+    allocator->f.GetPhysicalDeviceMemoryProperties(info->physicalDevice, &allocator->memory);
+    allocator->usable_types = usable_types(allocator);
+    result = read_exports(allocator, info->pTypeExternalMemoryHandleTypes);
+    if (!result)
+        result = wrap(allocator, info);
+    if (!result)
+        result = limit_heaps(allocator, info->pHeapSizeLimit);
+    return result;
+}
+
+/* ---- creation and destruction ---------------------------------------------------------------- */
+
+static VkResult check(const VmaAllocatorCreateInfo *info)
+{
+    if (!info->instance || !info->physicalDevice || !info->device)
+        return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
+                           "vmaCreateAllocator: instance, physicalDevice or device is null");
+    if (info->flags & ~KNOWN_FLAGS)
+        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT, "vmaCreateAllocator: flags 0x%x",
+                           info->flags & ~KNOWN_FLAGS);
+    const VmaDeviceMemoryCallbacks *callbacks = info->pDeviceMemoryCallbacks;
+    if (callbacks && (callbacks->pfnAllocate || callbacks->pfnFree))
+        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
+                           "vmaCreateAllocator: pDeviceMemoryCallbacks");
+    return VK_SUCCESS;
+}
+
+static void release(VmaAllocator allocator)
+{
+    qi_vma_host host = allocator->host; /* its callbacks outlive the record */
+    qi_vma_table_end(&allocator->allocations);
+    qi_vma_table_end(&allocator->pools);
+    pthread_mutex_destroy(&allocator->mutex);
+    qi_vma_host_release(&host, allocator);
+}
+
+static VkResult make(const VmaAllocatorCreateInfo *info, VmaAllocator *out)
+{
+    qi_vma_host host;
+    qi_vma_host_begin(&host, info->pAllocationCallbacks);
+    VmaAllocator allocator = qi_vma_host_allocate(&host, sizeof *allocator);
+    if (!allocator)
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
+    qi_vma_host_begin(&allocator->host, info->pAllocationCallbacks);
+    allocator->instance = info->instance;
+    allocator->physical_device = info->physicalDevice;
+    allocator->device = info->device;
+    allocator->flags = info->flags;
+    allocator->block_size = info->preferredLargeHeapBlockSize;
+    pthread_mutex_init(&allocator->mutex, NULL);
+    qi_vma_table_begin(&allocator->allocations, &allocator->host, "allocation",
+                       sizeof(qi_vma_allocation));
+    qi_vma_table_begin(&allocator->pools, &allocator->host, "pool", sizeof(qi_vma_pool));
+    VkResult result = open_device(allocator, info);
+    if (!result) {
+        *out = allocator;
+        return VK_SUCCESS;
+    }
+    if (allocator->quire && quire_device_destroy(&allocator->quire))
+        qi_vma_print("vmaCreateAllocator");
+    release(allocator);
+    return result;
+}
+
+VkResult quire_vma_create_allocator(const VmaAllocatorCreateInfo *info,
+                                    PFN_vkGetInstanceProcAddr linked, VmaAllocator *allocator)
+{
+    if (allocator)
+        *allocator = NULL;
+    if (!info || !allocator)
+        return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
+                           "vmaCreateAllocator: pCreateInfo or pAllocator is null");
+    VkResult result = check(info);
+    if (!result)
+        result = qi_vma_functions_begin(info->pVulkanFunctions, linked, info->instance);
+    if (!result)
+        result = make(info, allocator);
+    qi_vma_functions_end();
+    return result;
+}
+
+/* Destroys what is empty only after it is known that everything is. */
+void quire_vma_destroy_allocator(VmaAllocator allocator)
+{
+    if (!allocator)
+        return;
+    if (!qi_vma_memories_are_empty(allocator)) {
+        qi_vma_print("vmaDestroyAllocator");
+        return;
+    }
+    qi_vma_memories_destroy(allocator);
+    if (quire_device_destroy(&allocator->quire))
+        qi_vma_print("vmaDestroyAllocator");
+    release(allocator);
+}
+
+bool qi_vma_is_allocator(VmaAllocator allocator)
+{
+    if (!allocator)
+        qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT, "the allocator is null");
+    return allocator != NULL;
+}

@@ -1,0 +1,174 @@
+/*
+ * pool.c - see pool.h, and the functions of pools.
+ */
+#include "src/adapters/vma/pool.h"
+
+#include <string.h>
+
+#include "quire/quire_vma.h"
+#include "quire/vulkan.h"
+#include "src/adapters/vma/memory.h"
+#include "src/adapters/vma/name.h"
+
+qi_vma_pool *qi_vma_pool_of(VmaAllocator allocator, VmaPool handle)
+{
+    return (qi_vma_pool *)qi_vma_table_find(&allocator->pools, (uintptr_t)handle);
+}
+
+/* ---- creation -------------------------------------------------------------------------------- */
+
+static const VmaPoolCreateFlags KNOWN_FLAGS =
+    VMA_POOL_CREATE_IGNORE_BUFFER_IMAGE_GRANULARITY_BIT | VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT;
+
+static VkResult check(VmaAllocator allocator, const VmaPoolCreateInfo *info)
+{
+    VkDeviceSize alignment = info->minAllocationAlignment;
+    if (info->flags & ~KNOWN_FLAGS)
+        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT, "vmaCreatePool: flags 0x%x",
+                           info->flags & ~KNOWN_FLAGS);
+    if (info->memoryTypeIndex >= allocator->memory.memoryTypeCount ||
+        !(allocator->usable_types >> info->memoryTypeIndex & 1))
+        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT, "vmaCreatePool: memory type %u",
+                           info->memoryTypeIndex);
+    if (info->maxBlockCount && info->minBlockCount > info->maxBlockCount)
+        return qi_vma_fail(VK_ERROR_INITIALIZATION_FAILED,
+                           "vmaCreatePool: minBlockCount exceeds maxBlockCount");
+    if (alignment & (alignment - 1))
+        return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
+                           "vmaCreatePool: minAllocationAlignment is no power of two");
+    if (info->flags & VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT && info->maxBlockCount != 1)
+        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
+                           "vmaCreatePool: the linear algorithm has one block; set maxBlockCount "
+                           "to 1");
+    return VK_SUCCESS;
+}
+
+/* The chain of a pool without VkExportMemoryAllocateInfo, which quire chains itself. It is allowed
+   at the start only, because the program's structs must not be changed. */
+static VkResult split_chain(VmaAllocator allocator, const VmaPoolCreateInfo *info,
+                            qi_vma_kind *kind, const void **next)
+{
+    const VkExportMemoryAllocateInfo *first = info->pMemoryAllocateNext;
+    VkExternalMemoryHandleTypeFlags exported =
+        allocator->exported ? allocator->exported : VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+    *next = first;
+    kind->is_exportable = allocator->exporting_types >> info->memoryTypeIndex & 1;
+    if (!first || first->sType != VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO)
+        return VK_SUCCESS;
+    if (first->handleTypes != exported)
+        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
+                           "vmaCreatePool: handle types 0x%x: this allocator exports 0x%x",
+                           first->handleTypes, exported);
+    *next = first->pNext;
+    kind->is_exportable = true;
+    return VK_SUCCESS;
+}
+
+/* Pages of an explicit size have no dedicated pages beside them, as in VMA. */
+static void describe_pages(const VmaPoolCreateInfo *info, quire_page_policy *pages)
+{
+    if (info->blockSize)
+        *pages =
+            (quire_page_policy){.page_size = info->blockSize, .dedicated = QUIRE_DEDICATED_NEVER};
+    if (info->maxBlockCount <= UINT32_MAX)
+        pages->max_pages = (uint32_t)info->maxBlockCount;
+}
+
+static VkResult make_memory(VmaAllocator allocator, const VmaPoolCreateInfo *info,
+                            quire_memory **memory)
+{
+    qi_vma_kind kind = {.is_exportable = false};
+    quire_vulkan_memory_options own = {.next = NULL};
+    quire_memory_options options = {.name = "pool",
+                                    .priority = qi_vma_priority(allocator, info->priority)};
+    VkResult result = split_chain(allocator, info, &kind, &own.next);
+    if (result)
+        return result;
+    qi_vma_select_type(allocator, info->memoryTypeIndex, &kind, &options);
+    describe_pages(info, &options.pages);
+    if (info->flags & VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT)
+        options.fit.algorithm = QUIRE_FIT_LINEAR;
+    quire_result made = quire_vulkan_memory_create(allocator->quire, &options, &own, memory);
+    if (!made && info->minBlockCount) {
+        quire_memory_info described;
+        made = quire_memory_get_info(*memory, &described);
+        if (!made)
+            made = quire_memory_preallocate(*memory, info->minBlockCount * described.page_size);
+        if (made)
+            quire_memory_destroy_all(memory);
+    }
+    return qi_vma_result(made);
+}
+
+VkResult quire_vma_create_pool(VmaAllocator allocator, const VmaPoolCreateInfo *info,
+                               VmaPool *handle)
+{
+    if (handle)
+        *handle = NULL;
+    if (!qi_vma_is_allocator(allocator))
+        return VK_ERROR_VALIDATION_FAILED_EXT;
+    if (!info || !handle)
+        return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
+                           "vmaCreatePool: pCreateInfo or pPool is null");
+    quire_memory *memory = NULL;
+    VkResult result = check(allocator, info);
+    if (!result)
+        result = make_memory(allocator, info, &memory);
+    if (result)
+        return result;
+    uintptr_t number;
+    pthread_mutex_lock(&allocator->mutex);
+    qi_vma_pool *pool = (qi_vma_pool *)qi_vma_table_take(&allocator->pools, &number);
+    if (pool) {
+        pool->memory = memory;
+        pool->type = info->memoryTypeIndex;
+        pool->has_block_size = info->blockSize != 0;
+        pool->min_alignment = info->minAllocationAlignment;
+        pool->name = NULL;
+        *handle = (VmaPool)number;
+    }
+    pthread_mutex_unlock(&allocator->mutex);
+    if (!pool)
+        quire_memory_destroy_all(&memory);
+    return pool ? VK_SUCCESS : VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+/* ---- destruction and information ------------------------------------------------------------- */
+
+void quire_vma_destroy_pool(VmaAllocator allocator, VmaPool handle)
+{
+    qi_vma_pool *pool = NULL;
+    if (!handle)
+        return;
+    if (qi_vma_is_allocator(allocator))
+        pool = qi_vma_pool_of(allocator, handle);
+    if (!pool) {
+        qi_vma_print("vmaDestroyPool");
+        return;
+    }
+    pthread_mutex_lock(&allocator->mutex);
+    quire_result result = quire_memory_destroy(&pool->memory);
+    if (!result) {
+        qi_vma_name_set(&allocator->host, &pool->name, NULL);
+        qi_vma_table_give(&allocator->pools, (uintptr_t)handle);
+    }
+    pthread_mutex_unlock(&allocator->mutex);
+    if (result)
+        qi_vma_print("vmaDestroyPool");
+}
+
+void quire_vma_get_pool_name(VmaAllocator allocator, VmaPool handle, const char **name)
+{
+    qi_vma_pool *pool = qi_vma_is_allocator(allocator) ? qi_vma_pool_of(allocator, handle) : NULL;
+    if (!pool)
+        qi_vma_print("vmaGetPoolName");
+    if (name)
+        *name = pool ? pool->name : NULL;
+}
+
+void quire_vma_set_pool_name(VmaAllocator allocator, VmaPool handle, const char *name)
+{
+    qi_vma_pool *pool = qi_vma_is_allocator(allocator) ? qi_vma_pool_of(allocator, handle) : NULL;
+    if (!pool || !qi_vma_name_set(&allocator->host, &pool->name, name))
+        qi_vma_print("vmaSetPoolName");
+}

@@ -1,0 +1,21 @@
+/*
+ * pool.h - pools: memories of the program's own.
+ */
+#ifndef QUIRE_SRC_ADAPTERS_VMA_POOL_H
+#define QUIRE_SRC_ADAPTERS_VMA_POOL_H
+
+#include "src/adapters/vma/allocator.h"
+
+typedef struct qi_vma_pool {
+    qi_vma_record record; /* first member */
+    quire_memory *memory;
+    uint32_t type;
+    bool has_block_size; /* no allocation gets dedicated memory */
+    VkDeviceSize min_alignment;
+    char *name; /* NULL: none */
+} qi_vma_pool;
+
+/* Returns the pool of a handle. NULL and a last error: it is null or stale. */
+qi_vma_pool *qi_vma_pool_of(VmaAllocator allocator, VmaPool handle);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * table.h - records behind handles of pointer form. A handle holds the index of its record, the
+ * generation of the record and the tag of its table, so that no handle is followed before it is
+ * checked.
+ *
+ * Any thread may call any function. Records never move and are released with the table only.
+ */
+#ifndef QUIRE_SRC_ADAPTERS_VMA_TABLE_H
+#define QUIRE_SRC_ADAPTERS_VMA_TABLE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "src/adapters/vma/host.h"
+
+/* The first member of each record. */
+typedef struct qi_vma_record {
+    _Atomic uint32_t generation; /* odd: live */
+    _Atomic uint32_t next;       /* in the list of free records: index + 1; 0: the last */
+} qi_vma_record;
+
+/* Chunk k has QI_VMA_FIRST_CHUNK << k records, so that all indices of 32 bits have a record. */
+enum { QI_VMA_FIRST_CHUNK = 64, QI_VMA_CHUNKS = 26 };
+
+typedef struct qi_vma_table {
+    const qi_vma_host *host;
+    const char *noun; /* for errors: "allocation", "pool" */
+    size_t record_size;
+    uint8_t tag;               /* never 0 */
+    _Atomic uint32_t count;    /* indices below it have been used */
+    _Atomic uint64_t free_top; /* index + 1 of the newest free record; above it a count of changes,
+                                  so that an exchange notices a top that was away */
+    pthread_mutex_t mutex;     /* creation of chunks */
+    _Atomic(char *) chunks[QI_VMA_CHUNKS];
+} qi_vma_table;
+
+void qi_vma_table_begin(qi_vma_table *table, const qi_vma_host *host, const char *noun,
+                        size_t record_size);
+void qi_vma_table_end(qi_vma_table *table);
+
+/* Takes a record and writes its handle. What the record held before is still in it. Returns NULL
+   and sets the last error if host memory is exhausted. */
+qi_vma_record *qi_vma_table_take(qi_vma_table *table, uintptr_t *handle);
+
+/* Gives a live record back. Its handle becomes stale. */
+void qi_vma_table_give(qi_vma_table *table, uintptr_t handle);
+
+/* Returns the record of a handle. NULL and a last error: the handle is null, stale, or of another
+   table. */
+qi_vma_record *qi_vma_table_find(const qi_vma_table *table, uintptr_t handle);
+
+/* Returns the record at an index if it is live, otherwise NULL. */
+qi_vma_record *qi_vma_table_at(const qi_vma_table *table, uint32_t index);
+
+#endif
