@@ -136,6 +136,7 @@ static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *req
         .dedicated = request->options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT,
         .mapped = is_mapped,
         .existing_pages = request->options->flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT,
+        .within_budget = request->options->flags & VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT,
         .info = is_mapped ? &info : NULL,
     };
     quire_result result = quire_allocate(a->memory, &options, &a->quire);
@@ -154,6 +155,7 @@ static VkResult place_object(VmaAllocator allocator, const qi_vma_request *reque
         .alignment = alignment,
         .dedicated = request->options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT,
         .mapped = is_mapped,
+        .within_budget = request->options->flags & VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT,
         .info = &info,
         .create_info = request->create_info,
     };

@@ -116,7 +116,7 @@ UNIT(vma_flags, the_next_memory_type_serves_when_the_best_is_full)
     vmaDestroyBuffer(v.allocator, buffer, a);
     for (uint32_t heap = 0; heap < memory->memoryHeapCount; heap++)
         fv_set_capacity(v.vulkan.driver, 0, heap, 1 << 20);
-    CHECK_EQ(try(8 << 20, &options, &buffer, &a), VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(try(16 << 20, &options, &buffer, &a), VK_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK(!buffer && !a);
     vma_fixture_close(&v);
 }
