@@ -1,0 +1,64 @@
+/*
+ * vma_fixture.c - see vma_fixture.h.
+ */
+#include "tests/support/vma_fixture.h"
+
+#include "tests/support/check.h"
+
+void vma_fixture_begin(vma_fixture *v, const char *layout, uint32_t driver_flags)
+{
+    *v = (vma_fixture){.allocator = NULL};
+    fv_fixture_open(&v->vulkan, layout, driver_flags);
+    v->functions = (VmaVulkanFunctions){.vkGetInstanceProcAddr = v->vulkan.get,
+                                        .vkGetDeviceProcAddr = v->vulkan.get_of_device};
+    v->info = (VmaAllocatorCreateInfo){.physicalDevice = v->vulkan.physical,
+                                       .device = v->vulkan.device,
+                                       .pVulkanFunctions = &v->functions,
+                                       .instance = v->vulkan.instance,
+                                       .vulkanApiVersion = VK_API_VERSION_1_3};
+}
+
+void vma_fixture_open(vma_fixture *v, const char *layout, VmaAllocatorCreateFlags flags)
+{
+    vma_fixture_begin(v, layout, 0);
+    v->info.flags = flags;
+    CHECK_VK(vmaCreateAllocator(&v->info, &v->allocator));
+}
+
+void vma_fixture_close(vma_fixture *v)
+{
+    vmaDestroyAllocator(v->allocator);
+    fv_fixture_close(&v->vulkan);
+}
+
+VkBufferCreateInfo vma_fixture_buffer_info(VkDeviceSize size)
+{
+    return (VkBufferCreateInfo){.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                .size = size,
+                                .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                                         VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                         VK_BUFFER_USAGE_TRANSFER_DST_BIT};
+}
+
+VkImageCreateInfo vma_fixture_image_info(uint32_t width, VkImageTiling tiling)
+{
+    return (VkImageCreateInfo){.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+                               .imageType = VK_IMAGE_TYPE_2D,
+                               .format = VK_FORMAT_R8G8B8A8_UNORM,
+                               .extent = {.width = width, .height = width, .depth = 1},
+                               .mipLevels = 1,
+                               .arrayLayers = 1,
+                               .samples = VK_SAMPLE_COUNT_1_BIT,
+                               .tiling = tiling,
+                               .usage = VK_IMAGE_USAGE_SAMPLED_BIT |
+                                        VK_IMAGE_USAGE_TRANSFER_DST_BIT};
+}
+
+VmaAllocation vma_fixture_buffer(vma_fixture *v, VkDeviceSize size,
+                                 const VmaAllocationCreateInfo *options, VkBuffer *buffer)
+{
+    const VkBufferCreateInfo info = vma_fixture_buffer_info(size);
+    VmaAllocation allocation;
+    CHECK_VK(vmaCreateBuffer(v->allocator, &info, options, buffer, &allocation, NULL));
+    return allocation;
+}
