@@ -50,8 +50,8 @@ VkImageCreateInfo vma_fixture_image_info(uint32_t width, VkImageTiling tiling)
                                .arrayLayers = 1,
                                .samples = VK_SAMPLE_COUNT_1_BIT,
                                .tiling = tiling,
-                               .usage = VK_IMAGE_USAGE_SAMPLED_BIT |
-                                        VK_IMAGE_USAGE_TRANSFER_DST_BIT};
+                               .usage =
+                                   VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT};
 }
 
 VmaAllocation vma_fixture_buffer(vma_fixture *v, VkDeviceSize size,

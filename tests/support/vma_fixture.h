@@ -4,6 +4,8 @@
 #ifndef QUIRE_TESTS_SUPPORT_VMA_FIXTURE_H
 #define QUIRE_TESTS_SUPPORT_VMA_FIXTURE_H
 
+/* The tests are not linked with a Vulkan loader. */
+#define VMA_STATIC_VULKAN_FUNCTIONS 0
 #include "quire/quire_vma.h"
 #include "tests/support/vulkan/fixture.h"
 
