@@ -1,5 +1,5 @@
 /*
- * vma_scenarios.h - included by the files of scenarios, which are compiled twice: with REFERENCE_VMA
+ * vma_scenarios.h - for the files of scenarios, which are compiled twice: with REFERENCE_VMA
  * defined they call VMA, otherwise quire_vma.h. Functions that cross files have a name of each.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VMA_SCENARIOS_H
