@@ -29,6 +29,10 @@ static VkResult check(const qi_vma_request *request)
     if (flags & ~KNOWN_FLAGS)
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT, "allocation flags 0x%x",
                            flags & ~KNOWN_FLAGS);
+    if (request->requires_dedicated && flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT)
+        return qi_vma_fail(
+            VK_ERROR_FEATURE_NOT_PRESENT,
+            "the driver requires dedicated memory, which NEVER_ALLOCATE_BIT excludes");
     if (!request->needs.size)
         return qi_vma_fail(VK_ERROR_INITIALIZATION_FAILED, "an allocation of 0 bytes");
     if ((alignment & (alignment - 1)) || (request->min_alignment & (request->min_alignment - 1)))
@@ -127,6 +131,7 @@ static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *req
         .alignment = larger(alignment, granularity),
         .dedicated = request->options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT,
         .mapped = is_mapped,
+        .existing_pages = request->options->flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT,
         .info = is_mapped ? &info : NULL,
     };
     quire_result result = quire_allocate(a->memory, &options, &a->quire);
@@ -166,12 +171,14 @@ static VkResult allocate_in(VmaAllocator allocator, const qi_vma_request *reques
                             VkDeviceSize alignment, qi_vma_allocation *a)
 {
     VmaAllocationCreateFlags flags = request->options->flags;
+    bool can_be_dedicated =
+        (request->buffer || request->image) && !(flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT);
     bool is_dedicated = flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT ||
                         request->requires_dedicated || request->prefers_dedicated;
     bool is_mapped = flags & VMA_ALLOCATION_CREATE_MAPPED_BIT &&
                      qi_vma_flags_of_type(allocator, a->type) & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
     a->size = request->needs.size;
-    return is_dedicated && (request->buffer || request->image)
+    return is_dedicated && can_be_dedicated
                ? place_object(allocator, request, alignment, is_mapped, a)
                : allocate_range(allocator, request, alignment, is_mapped, a);
 }

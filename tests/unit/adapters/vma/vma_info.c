@@ -1,0 +1,261 @@
+/*
+ * vma_info.c - information on allocations, names and user data, statistics, budgets.
+ */
+#include "tests/support/unit.h"
+#include "tests/support/vma_fixture.h"
+
+static vma_fixture v;
+static const VmaAllocationCreateInfo AUTO = {.usage = VMA_MEMORY_USAGE_AUTO};
+
+static VmaAllocationInfo info_of(VmaAllocation allocation)
+{
+    VmaAllocationInfo info;
+    vmaGetAllocationInfo(v.allocator, allocation, &info);
+    return info;
+}
+
+/* ---- names and user data --------------------------------------------------------------------- */
+
+UNIT(vma_info, user_data_and_names_are_kept)
+{
+    char text[] = "vertices";
+    VkBuffer buffer;
+    VmaAllocationCreateInfo options = AUTO;
+    options.pUserData = text;
+    vma_fixture_open(&v, NULL, 0);
+    VmaAllocation a = vma_fixture_buffer(&v, 1000, &options, &buffer);
+    CHECK_EQ((uintptr_t)info_of(a).pUserData, (uintptr_t)text);
+    CHECK(!info_of(a).pName);
+    vmaSetAllocationName(v.allocator, a, text);
+    text[0] = 'x';
+    CHECK_STR(info_of(a).pName, "vertices");
+    vmaSetAllocationUserData(v.allocator, a, &v);
+    CHECK_EQ((uintptr_t)info_of(a).pUserData, (uintptr_t)&v);
+    vmaSetAllocationName(v.allocator, a, NULL);
+    CHECK(!info_of(a).pName);
+    vmaDestroyBuffer(v.allocator, buffer, a);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_info, user_data_can_be_a_string_to_copy)
+{
+    char text[] = "old way";
+    VkBuffer buffer;
+    VmaAllocationCreateInfo options = AUTO;
+    options.flags = VMA_ALLOCATION_CREATE_USER_DATA_COPY_STRING_BIT;
+    options.pUserData = text;
+    vma_fixture_open(&v, NULL, 0);
+    VmaAllocation a = vma_fixture_buffer(&v, 1000, &options, &buffer);
+    text[0] = 'x';
+    CHECK_STR(info_of(a).pName, "old way");
+    CHECK(!info_of(a).pUserData);
+    vmaDestroyBuffer(v.allocator, buffer, a);
+    vma_fixture_close(&v);
+}
+
+/* quire's names are shorter than those of VMA. */
+UNIT(vma_info, long_names_are_kept_whole)
+{
+    char name[1000];
+    VkBuffer buffer;
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    vma_fixture_open(&v, NULL, 0);
+    VmaAllocation a = vma_fixture_buffer(&v, 1000, &AUTO, &buffer);
+    vmaSetAllocationName(v.allocator, a, name);
+    CHECK_STR(info_of(a).pName, name);
+    vmaDestroyBuffer(v.allocator, buffer, a);
+    vma_fixture_close(&v);
+}
+
+/* ---- handles --------------------------------------------------------------------------------- */
+
+UNIT(vma_info, handles_stay_valid_while_others_come_and_go)
+{
+    enum { COUNT = 300 };
+    static VmaAllocation a[COUNT];
+    static VkBuffer buffers[COUNT];
+    VmaAllocationCreateInfo options = AUTO;
+    vma_fixture_open(&v, NULL, 0);
+    for (int round = 0; round < 3; round++) {
+        for (uintptr_t i = 0; i < COUNT; i++)
+            if (!a[i]) {
+                options.pUserData = (void *)(i + 1);
+                a[i] = vma_fixture_buffer(&v, 100 + i, &options, &buffers[i]);
+            }
+        for (uintptr_t i = 0; i < COUNT; i++) {
+            CHECK_EQ((uintptr_t)info_of(a[i]).pUserData, i + 1);
+            if (round == 2 || i % 3 == (uintptr_t)round) {
+                vmaDestroyBuffer(v.allocator, buffers[i], a[i]);
+                a[i] = NULL;
+            }
+        }
+    }
+    vma_fixture_close(&v);
+}
+
+/* Every function that takes an allocation, with a handle that is stale, null, or of another
+   allocator. */
+static void check_bad_handle(VmaAllocation a, const char *fault)
+{
+    const VkBufferCreateInfo info = vma_fixture_buffer_info(100);
+    VkMemoryPropertyFlags flags = 1;
+    VmaAllocationInfo one = {.size = 1};
+    VmaAllocationInfo2 two = {.blockSize = 1};
+    VkBuffer buffer;
+    void *data;
+    char byte = 0;
+    vmaGetAllocationInfo(v.allocator, a, &one);
+    CHECK_HAS(quire_last_error(), fault);
+    CHECK_EQ(one.size, 0);
+    vmaGetAllocationInfo2(v.allocator, a, &two);
+    CHECK_EQ(two.blockSize, 0);
+    vmaGetAllocationMemoryProperties(v.allocator, a, &flags);
+    CHECK_EQ(flags, 0);
+    vmaSetAllocationName(v.allocator, a, "name");
+    vmaSetAllocationUserData(v.allocator, a, &v);
+    vmaUnmapMemory(v.allocator, a);
+    vmaFreeMemory(v.allocator, a);
+    vmaDestroyBuffer(v.allocator, VK_NULL_HANDLE, a);
+    vmaDestroyImage(v.allocator, VK_NULL_HANDLE, a);
+    CHECK_EQ(vmaMapMemory(v.allocator, a, &data), VK_ERROR_VALIDATION_FAILED_EXT);
+    CHECK_EQ(vmaFlushAllocation(v.allocator, a, 0, 1), VK_ERROR_VALIDATION_FAILED_EXT);
+    CHECK_EQ(vmaInvalidateAllocations(v.allocator, 1, &a, NULL, NULL),
+             VK_ERROR_VALIDATION_FAILED_EXT);
+    CHECK_EQ(vmaCopyMemoryToAllocation(v.allocator, &byte, a, 0, 1),
+             VK_ERROR_VALIDATION_FAILED_EXT);
+    CHECK_EQ(vmaCopyAllocationToMemory(v.allocator, a, 0, &byte, 1),
+             VK_ERROR_VALIDATION_FAILED_EXT);
+    CHECK_EQ(vmaBindBufferMemory(v.allocator, a, VK_NULL_HANDLE), VK_ERROR_VALIDATION_FAILED_EXT);
+    CHECK_EQ(vmaCreateAliasingBuffer(v.allocator, a, &info, &buffer),
+             VK_ERROR_VALIDATION_FAILED_EXT);
+    CHECK_HAS(quire_last_error(), fault);
+}
+
+UNIT(vma_info, bad_handles_are_found_in_every_function)
+{
+    VkBuffer buffer, kept;
+    VmaAllocator other;
+    vma_fixture_open(&v, NULL, 0);
+    VmaAllocation a = vma_fixture_buffer(&v, 1000, &AUTO, &buffer);
+    VmaAllocation live = vma_fixture_buffer(&v, 1000, &AUTO, &kept);
+    vmaDestroyBuffer(v.allocator, buffer, a);
+    check_bad_handle(a, "the allocation was freed before");
+    check_bad_handle(NULL, "the allocation is null");
+    CHECK_VK(vmaCreateAllocator(&v.info, &other));
+    VmaAllocator first = v.allocator;
+    v.allocator = other;
+    check_bad_handle(live, "the allocation belongs to another allocator");
+    v.allocator = NULL;
+    check_bad_handle(live, "the allocator is null");
+    vmaDestroyAllocator(other);
+    v.allocator = first;
+    CHECK(info_of(live).size >= 1000);
+    vmaDestroyBuffer(v.allocator, kept, live);
+    vma_fixture_close(&v);
+}
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+UNIT(vma_info, statistics_count_by_type_heap_and_in_total)
+{
+    VkBuffer buffers[2];
+    VmaTotalStatistics all;
+    const VkPhysicalDeviceMemoryProperties *memory;
+    vma_fixture_open(&v, NULL, 0);
+    vmaCalculateStatistics(v.allocator, &all);
+    CHECK_EQ(all.total.statistics.allocationCount, 0);
+    CHECK_EQ(all.total.allocationSizeMin, VK_WHOLE_SIZE);
+    CHECK_EQ(all.total.allocationSizeMax, 0);
+    VmaAllocation a = vma_fixture_buffer(&v, 1024, &AUTO, &buffers[0]);
+    VmaAllocation b = vma_fixture_buffer(&v, 65536, &AUTO, &buffers[1]);
+    uint32_t type = info_of(a).memoryType;
+    vmaGetMemoryProperties(v.allocator, &memory);
+    vmaCalculateStatistics(v.allocator, &all);
+    const VmaDetailedStatistics *views[] = {&all.total, &all.memoryType[type],
+                                            &all.memoryHeap[memory->memoryTypes[type].heapIndex]};
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(views[i]->statistics.allocationCount, 2);
+        CHECK_EQ(views[i]->statistics.blockCount, 1);
+        CHECK_EQ(views[i]->statistics.allocationBytes, info_of(a).size + info_of(b).size);
+        CHECK_EQ(views[i]->allocationSizeMin, info_of(a).size);
+        CHECK_EQ(views[i]->allocationSizeMax, info_of(b).size);
+        CHECK(views[i]->unusedRangeCount > 0);
+        CHECK(views[i]->unusedRangeSizeMin <= views[i]->unusedRangeSizeMax);
+        CHECK(views[i]->statistics.blockBytes > 65536 + 1024);
+    }
+    vmaDestroyBuffer(v.allocator, buffers[0], a);
+    vmaDestroyBuffer(v.allocator, buffers[1], b);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_info, budgets_come_from_the_driver_or_are_four_fifths_of_the_heap)
+{
+    VkBuffer buffer;
+    VmaBudget budgets[VK_MAX_MEMORY_HEAPS];
+    const VkPhysicalDeviceMemoryProperties *memory;
+    vma_fixture_open(&v, NULL, 0);
+    vmaGetMemoryProperties(v.allocator, &memory);
+    VmaAllocation a = vma_fixture_buffer(&v, 1000, &AUTO, &buffer);
+    VmaAllocationInfo info = info_of(a);
+    uint32_t heap = memory->memoryTypes[info.memoryType].heapIndex;
+    vmaGetHeapBudgets(v.allocator, budgets);
+    CHECK_EQ(budgets[heap].statistics.allocationCount, 1);
+    CHECK_EQ(budgets[heap].usage, budgets[heap].statistics.blockBytes);
+    CHECK_EQ(budgets[heap].budget / (1 << 20), memory->memoryHeaps[heap].size / 5 * 4 / (1 << 20));
+    vmaDestroyBuffer(v.allocator, buffer, a);
+    vma_fixture_close(&v);
+
+    vma_fixture_open(&v, NULL, VMA_ALLOCATOR_CREATE_EXT_MEMORY_BUDGET_BIT);
+    fv_set_budget(v.vulkan.driver, 0, heap, 100 << 20, 0);
+    VkDeviceMemory others = fv_fixture_memory(&v.vulkan, 7 << 20, info.memoryType);
+    a = vma_fixture_buffer(&v, 1000, &AUTO, &buffer);
+    vmaGetHeapBudgets(v.allocator, budgets);
+    CHECK_EQ(budgets[heap].budget, 100 << 20);
+    CHECK_EQ(budgets[heap].usage, (7 << 20) + budgets[heap].statistics.blockBytes);
+    vmaDestroyBuffer(v.allocator, buffer, a);
+    FV(&v.vulkan, vkFreeMemory)(v.vulkan.device, others, NULL);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_info, functions_without_a_result_accept_null)
+{
+    vma_fixture_open(&v, NULL, 0);
+    vmaGetHeapBudgets(v.allocator, NULL);
+    vmaCalculateStatistics(v.allocator, NULL);
+    vmaCalculateStatistics(NULL, NULL);
+    vmaGetAllocatorInfo(v.allocator, NULL);
+    vmaGetMemoryProperties(NULL, NULL);
+    vmaGetPoolStatistics(v.allocator, NULL, NULL);
+    vmaCalculatePoolStatistics(v.allocator, NULL, NULL);
+    vmaSetPoolName(v.allocator, NULL, "name");
+    vmaGetPoolName(v.allocator, NULL, NULL);
+    vmaFreeMemoryPages(v.allocator, 3, NULL);
+    CHECK_EQ(vmaCheckCorruption(NULL, 1), VK_ERROR_VALIDATION_FAILED_EXT);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_info, the_state_of_the_memories_is_a_text)
+{
+    VkBuffer buffer;
+    char *text;
+    vma_fixture_open(&v, NULL, 0);
+    vmaBuildStatsString(v.allocator, &text, VK_TRUE);
+    CHECK_STR(text, "[]\n");
+    vmaFreeStatsString(v.allocator, text);
+    VmaAllocation a = vma_fixture_buffer(&v, 1000, &AUTO, &buffer);
+    vmaSetAllocationName(v.allocator, a, "positions");
+    vmaBuildStatsString(v.allocator, &text, VK_TRUE);
+    CHECK_HAS(text, "positions");
+    CHECK(text[0] == '[' && strstr(text, "]\n"));
+    vmaFreeStatsString(v.allocator, text);
+    vmaBuildStatsString(v.allocator, &text, VK_FALSE);
+    CHECK_HAS(text, "memory type");
+    vmaFreeStatsString(v.allocator, text);
+    vmaFreeStatsString(v.allocator, NULL);
+    vmaBuildStatsString(v.allocator, NULL, VK_TRUE);
+    vmaBuildStatsString(NULL, &text, VK_TRUE);
+    CHECK(!text);
+    vmaDestroyBuffer(v.allocator, buffer, a);
+    vma_fixture_close(&v);
+}

@@ -1,0 +1,238 @@
+/*
+ * vma_pool.c - pools.
+ */
+#include "tests/support/unit.h"
+#include "tests/support/vma_fixture.h"
+
+static vma_fixture v;
+
+static uint32_t type_for(const VmaAllocationCreateInfo *options)
+{
+    const VkBufferCreateInfo info = vma_fixture_buffer_info(1000);
+    uint32_t type;
+    CHECK_VK(vmaFindMemoryTypeIndexForBufferInfo(v.allocator, &info, options, &type));
+    return type;
+}
+
+static uint32_t device_type(void)
+{
+    return type_for(&(VmaAllocationCreateInfo){.usage = VMA_MEMORY_USAGE_AUTO});
+}
+
+static VmaPool make(const VmaPoolCreateInfo *info)
+{
+    VmaPool pool;
+    CHECK_VK(vmaCreatePool(v.allocator, info, &pool));
+    CHECK(pool);
+    return pool;
+}
+
+static VmaStatistics statistics(VmaPool pool)
+{
+    VmaStatistics stats;
+    vmaGetPoolStatistics(v.allocator, pool, &stats);
+    return stats;
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+UNIT(vma_pool, blocks_have_the_size_and_number_of_the_pool)
+{
+    enum { COUNT = 9 };
+    VkBuffer buffers[COUNT];
+    VmaAllocation a[COUNT];
+    const VkBufferCreateInfo info = vma_fixture_buffer_info(64 << 10);
+    vma_fixture_open(&v, NULL, 0);
+    VmaPool pool = make(&(VmaPoolCreateInfo){.memoryTypeIndex = device_type(),
+                                             .blockSize = 256 << 10,
+                                             .minBlockCount = 1,
+                                             .maxBlockCount = 2});
+    const VmaAllocationCreateInfo options = {.pool = pool};
+    CHECK_EQ(statistics(pool).blockCount, 1);
+    CHECK_EQ(statistics(pool).blockBytes, 256 << 10);
+    for (int i = 0; i < COUNT - 1; i++)
+        a[i] = vma_fixture_buffer(&v, 64 << 10, &options, &buffers[i]);
+    CHECK_EQ(statistics(pool).blockCount, 2);
+    CHECK_EQ(statistics(pool).allocationCount, COUNT - 1);
+    CHECK_EQ(statistics(pool).allocationBytes, 512 << 10);
+    CHECK(vmaCreateBuffer(v.allocator, &info, &options, &buffers[COUNT - 1], &a[COUNT - 1], NULL) <
+          0);
+    for (int i = 0; i < COUNT - 1; i++)
+        vmaDestroyBuffer(v.allocator, buffers[i], a[i]);
+    CHECK(statistics(pool).blockCount >= 1);
+    vmaDestroyPool(v.allocator, pool);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_pool, a_block_size_excludes_dedicated_memory)
+{
+    VkBuffer buffer;
+    VmaAllocation a;
+    const VkBufferCreateInfo info = vma_fixture_buffer_info(1000);
+    vma_fixture_open(&v, NULL, 0);
+    VmaPool fixed =
+        make(&(VmaPoolCreateInfo){.memoryTypeIndex = device_type(), .blockSize = 1 << 20});
+    VmaPool free = make(&(VmaPoolCreateInfo){.memoryTypeIndex = device_type()});
+    VmaAllocationCreateInfo options = {.flags = VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT,
+                                       .pool = fixed};
+    CHECK_EQ(vmaCreateBuffer(v.allocator, &info, &options, &buffer, &a, NULL),
+             VK_ERROR_FEATURE_NOT_PRESENT);
+    options.pool = free;
+    a = vma_fixture_buffer(&v, 1000, &options, &buffer);
+    VmaAllocationInfo2 placed;
+    vmaGetAllocationInfo2(v.allocator, a, &placed);
+    CHECK(placed.dedicatedMemory);
+    vmaDestroyBuffer(v.allocator, buffer, a);
+    vmaDestroyPool(v.allocator, fixed);
+    vmaDestroyPool(v.allocator, free);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_pool, the_alignment_of_a_pool_holds_for_every_allocation)
+{
+    VkBuffer buffers[3];
+    VmaAllocation a[3];
+    VmaAllocationInfo info;
+    vma_fixture_open(&v, NULL, 0);
+    VmaPool pool = make(
+        &(VmaPoolCreateInfo){.memoryTypeIndex = device_type(), .minAllocationAlignment = 64 << 10});
+    for (int i = 0; i < 3; i++) {
+        a[i] = vma_fixture_buffer(&v, 100, &(VmaAllocationCreateInfo){.pool = pool}, &buffers[i]);
+        vmaGetAllocationInfo(v.allocator, a[i], &info);
+        CHECK_EQ(info.offset % (64 << 10), 0);
+    }
+    for (int i = 0; i < 3; i++)
+        vmaDestroyBuffer(v.allocator, buffers[i], a[i]);
+    vmaDestroyPool(v.allocator, pool);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_pool, a_linear_pool_places_in_order)
+{
+    VkBuffer buffers[4];
+    VmaAllocation a[4];
+    VmaAllocationInfo info;
+    VkDeviceSize last = 0;
+    vma_fixture_open(&v, NULL, 0);
+    VmaPool pool = make(&(VmaPoolCreateInfo){.memoryTypeIndex = device_type(),
+                                             .flags = VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT,
+                                             .blockSize = 1 << 20,
+                                             .maxBlockCount = 1});
+    for (int i = 0; i < 4; i++) {
+        a[i] = vma_fixture_buffer(&v, 1000, &(VmaAllocationCreateInfo){.pool = pool}, &buffers[i]);
+        vmaGetAllocationInfo(v.allocator, a[i], &info);
+        CHECK(i == 0 || info.offset > last);
+        last = info.offset;
+    }
+    for (int i = 0; i < 4; i++)
+        vmaDestroyBuffer(v.allocator, buffers[i], a[i]);
+    vmaDestroyPool(v.allocator, pool);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_pool, the_chain_of_a_pool_reaches_its_memory)
+{
+    VkExportMemoryAllocateInfo exported = {.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
+                                           .handleTypes =
+                                               VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+    const VkMemoryRequirements needs = {
+        .size = 1000, .alignment = 256, .memoryTypeBits = UINT32_MAX};
+    VmaAllocation a;
+    VmaAllocationInfo info;
+    fv_memory_info memory;
+    VmaPool pool;
+    vma_fixture_open(&v, NULL, 0);
+    VmaPoolCreateInfo create = {.memoryTypeIndex = device_type(), .pMemoryAllocateNext = &exported};
+    pool = make(&create);
+    CHECK_VK(vmaAllocateMemory(v.allocator, &needs, &(VmaAllocationCreateInfo){.pool = pool}, &a,
+                               &info));
+    CHECK(fv_memory_of(v.vulkan.driver, info.deviceMemory, &memory));
+    CHECK_EQ(memory.exportable, VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT);
+    vmaFreeMemory(v.allocator, a);
+    vmaDestroyPool(v.allocator, pool);
+    exported.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT;
+    CHECK_EQ(vmaCreatePool(v.allocator, &create, &pool), VK_ERROR_FEATURE_NOT_PRESENT);
+    CHECK_HAS(quire_last_error(), "this allocator exports 0x1");
+    vma_fixture_close(&v);
+}
+
+/* ---- names, misuse --------------------------------------------------------------------------- */
+
+UNIT(vma_pool, a_pool_has_a_name)
+{
+    char text[] = "textures";
+    const char *name = text;
+    vma_fixture_open(&v, NULL, 0);
+    VmaPool pool = make(&(VmaPoolCreateInfo){.memoryTypeIndex = 0});
+    vmaGetPoolName(v.allocator, pool, &name);
+    CHECK(!name);
+    vmaSetPoolName(v.allocator, pool, text);
+    text[0] = 'x';
+    vmaGetPoolName(v.allocator, pool, &name);
+    CHECK_STR(name, "textures");
+    vmaSetPoolName(v.allocator, pool, NULL);
+    vmaGetPoolName(v.allocator, pool, &name);
+    CHECK(!name);
+    vmaDestroyPool(v.allocator, pool);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_pool, bad_options_are_refused)
+{
+    const VmaPoolCreateInfo unknown_flag = {.flags = 0x100};
+    const VmaPoolCreateInfo no_type = {.memoryTypeIndex = 31};
+    const VmaPoolCreateInfo more_than_most = {.minBlockCount = 3, .maxBlockCount = 2};
+    const VmaPoolCreateInfo odd_alignment = {.minAllocationAlignment = 3};
+    const VmaPoolCreateInfo linear_blocks = {.flags = VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT,
+                                             .blockSize = 1 << 20};
+    VmaPool pool;
+    vma_fixture_open(&v, NULL, 0);
+    CHECK_EQ(vmaCreatePool(v.allocator, &unknown_flag, &pool), VK_ERROR_FEATURE_NOT_PRESENT);
+    CHECK_EQ(vmaCreatePool(v.allocator, &no_type, &pool), VK_ERROR_FEATURE_NOT_PRESENT);
+    CHECK_EQ(vmaCreatePool(v.allocator, &more_than_most, &pool), VK_ERROR_INITIALIZATION_FAILED);
+    CHECK_EQ(vmaCreatePool(v.allocator, &odd_alignment, &pool), VK_ERROR_VALIDATION_FAILED_EXT);
+    CHECK_EQ(vmaCreatePool(v.allocator, &linear_blocks, &pool), VK_ERROR_FEATURE_NOT_PRESENT);
+    CHECK_EQ(vmaCreatePool(v.allocator, NULL, &pool), VK_ERROR_VALIDATION_FAILED_EXT);
+    CHECK_EQ(vmaCreatePool(NULL, &no_type, &pool), VK_ERROR_VALIDATION_FAILED_EXT);
+    CHECK(!pool);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_pool, a_pool_stays_while_an_allocation_lives_and_is_stale_afterwards)
+{
+    VkBuffer buffer;
+    VmaAllocation none;
+    const VkBufferCreateInfo info = vma_fixture_buffer_info(1000);
+    vma_fixture_open(&v, NULL, 0);
+    VmaPool pool = make(&(VmaPoolCreateInfo){.memoryTypeIndex = device_type()});
+    const VmaAllocationCreateInfo options = {.pool = pool};
+    VmaAllocation a = vma_fixture_buffer(&v, 1000, &options, &buffer);
+    vmaDestroyPool(v.allocator, pool);
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_BUSY);
+    CHECK_EQ(statistics(pool).allocationCount, 1);
+    vmaDestroyBuffer(v.allocator, buffer, a);
+    vmaDestroyPool(v.allocator, pool);
+    CHECK_EQ(vmaCreateBuffer(v.allocator, &info, &options, &buffer, &none, NULL),
+             VK_ERROR_VALIDATION_FAILED_EXT);
+    CHECK_HAS(quire_last_error(), "the pool was freed before");
+    CHECK_EQ(statistics(pool).blockCount, 0);
+    CHECK_EQ(vmaCheckPoolCorruption(v.allocator, pool), VK_ERROR_VALIDATION_FAILED_EXT);
+    vmaDestroyPool(v.allocator, pool);
+    vmaDestroyPool(v.allocator, NULL);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_pool, a_pool_whose_type_cannot_hold_the_object_is_refused)
+{
+    VmaAllocation a;
+    vma_fixture_open(&v, NULL, 0);
+    uint32_t type = device_type();
+    VmaPool pool = make(&(VmaPoolCreateInfo){.memoryTypeIndex = type});
+    const VkMemoryRequirements needs = {
+        .size = 1000, .alignment = 256, .memoryTypeBits = ~(UINT32_C(1) << type)};
+    CHECK_EQ(
+        vmaAllocateMemory(v.allocator, &needs, &(VmaAllocationCreateInfo){.pool = pool}, &a, NULL),
+        VK_ERROR_FEATURE_NOT_PRESENT);
+    vmaDestroyPool(v.allocator, pool);
+    vma_fixture_close(&v);
+}
