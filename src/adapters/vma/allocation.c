@@ -29,10 +29,6 @@ static VkResult check(const qi_vma_request *request)
     if (flags & ~KNOWN_FLAGS)
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT, "allocation flags 0x%x",
                            flags & ~KNOWN_FLAGS);
-    if (flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT &&
-        flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT)
-        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
-                           "DEDICATED_MEMORY_BIT and NEVER_ALLOCATE_BIT exclude each other");
     if (request->requires_dedicated && flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT)
         return qi_vma_fail(
             VK_ERROR_FEATURE_NOT_PRESENT,
@@ -41,7 +37,7 @@ static VkResult check(const qi_vma_request *request)
         return qi_vma_fail(VK_ERROR_INITIALIZATION_FAILED, "an allocation of 0 bytes");
     if ((alignment & (alignment - 1)) || (request->min_alignment & (request->min_alignment - 1)))
         return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT, "the alignment is no power of two");
-    return VK_SUCCESS;
+    return qi_vma_check_options(request->options);
 }
 
 /* The chain of requirements that an object has. */
