@@ -4,6 +4,7 @@
  */
 #include "quire/vma/virtual_block.h"
 
+#include "quire/insight.h"
 #include "quire/space.h"
 #include "src/adapters/vma/error.h"
 #include "src/adapters/vma/host.h"
