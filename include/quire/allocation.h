@@ -45,6 +45,20 @@ typedef struct quire_allocation_options {
      * the order of a stream ends the validity of the pointer at once, not at its point.
      */
     bool mapped;
+    /*
+     * Take only a range of a page that exists, or with `dedicated` an empty dedicated page that the
+     * memory keeps. quire makes and grows no page for the request, and does not wait for a page
+     * that another thread makes. Every free range of the memory is searched, also those of deferred
+     * frees whose points have passed. OUT_OF_DEVICE_MEMORY if none fits; on_out_of_memory is not
+     * called then.
+     */
+    bool existing_pages;
+    /*
+     * Take no page and no growth that exceeds the budget of the backend, as
+     * quire_memory_options.within_budget says for all allocations of a memory. OVER_BUDGET if only
+     * such a page would serve the request.
+     */
+    bool within_budget;
     uint64_t user_data; /* any number of the caller; see quire_allocation_info.user_data */
     /*
      * The first work on the allocation is submitted to this stream. The allocation may then reuse

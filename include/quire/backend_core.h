@@ -94,13 +94,15 @@ typedef struct quire_object_options {
     bool optimal;            /* native tiling: keeps buffer_image_granularity to its neighbours */
     bool borrowed;      /* object_create returns an existing object, which quire never destroys */
     uint64_t alignment; /* minimum; 0: only what the backend requires */
-    const char *name;   /* these nine as in quire_allocation_options */
+    const char *name;   /* these eleven as in quire_allocation_options */
     uint64_t user_data;
     bool zero;
     bool dedicated;
     bool host_read;
     bool host_write;
     bool mapped;
+    bool existing_pages;
+    bool within_budget;
     quire_stream *stream;
     quire_allocation_info *info;
     /* What quire_buffer_get_info or quire_image_get_info report, except `place`. A buffer of size 0
@@ -135,7 +137,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_object_create(
 /*
  * Makes an allocation of existing memory: a dedicated page of exactly options->size bytes, which
  * page_create makes from `description` and which is destroyed with the allocation. Errors as
- * quire_allocate; INVALID_ARGUMENT also for options with a stream.
+ * quire_allocate; INVALID_ARGUMENT also for options with a stream or with existing_pages.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_page_adopt(quire_memory *memory,
                                                        const void *description,

@@ -22,6 +22,8 @@
 #ifndef QUIRE_VMA_H
 #define QUIRE_VMA_H
 
+#include <vulkan/vulkan.h> /* as vk_mem_alloc.h does */
+
 #include "quire/vma/allocation.h"
 #include "quire/vma/allocator.h"
 #include "quire/vma/resource.h"

@@ -195,6 +195,18 @@ template <class Self, class Base> struct range_options : Base {
         return self();
     }
 
+    Self &with_existing_pages(bool on = true) noexcept
+    {
+        this->existing_pages = on;
+        return self();
+    }
+
+    Self &with_within_budget(bool on = true) noexcept
+    {
+        this->within_budget = on;
+        return self();
+    }
+
     Self &with_user_data(std::uint64_t number) noexcept
     {
         this->user_data = number;

@@ -49,6 +49,20 @@ static inline VkResult vmaCreateAllocator(const VmaAllocatorCreateInfo *pCreateI
 #endif
 }
 
+#ifdef VOLK_HEADER_VERSION
+/* Fills in the getters of volk, which quire finds all functions by. volk.h is included before. */
+static inline VkResult vmaImportVulkanFunctionsFromVolk(
+    const VmaAllocatorCreateInfo *pAllocatorCreateInfo, VmaVulkanFunctions *pDstVulkanFunctions)
+{
+    static VmaVulkanFunctions none; /* an initializer would be a warning in C or in C++ */
+    (void)pAllocatorCreateInfo;
+    *pDstVulkanFunctions = none;
+    pDstVulkanFunctions->vkGetInstanceProcAddr = vkGetInstanceProcAddr;
+    pDstVulkanFunctions->vkGetDeviceProcAddr = vkGetDeviceProcAddr;
+    return VK_SUCCESS;
+}
+#endif
+
 static inline void vmaDestroyAllocator(VmaAllocator allocator)
 {
     quire_vma_destroy_allocator(allocator);
@@ -88,11 +102,16 @@ static inline void vmaSetCurrentFrameIndex(VmaAllocator allocator, uint32_t fram
 /*
  * Heap budgets query the driver. vmaCheckCorruption verifies the records of the memories, and in a
  * checked build of quire the red zones: VK_ERROR_UNKNOWN means that something is damaged,
- * FEATURE_NOT_PRESENT that the build is not checked.
+ * FEATURE_NOT_PRESENT that the build is not checked. vmaBuildStatsString writes quire's own text:
+ * with `detailedMap` a JSON array of the memories (docs/formats.md), otherwise their reports. The
+ * program frees it; it is NULL if host memory is exhausted.
  */
 
 QUIRE_API void quire_vma_calculate_statistics(VmaAllocator allocator, VmaTotalStatistics *pStats);
 QUIRE_API void quire_vma_get_heap_budgets(VmaAllocator allocator, VmaBudget *pBudgets);
+QUIRE_API void quire_vma_build_stats_string(VmaAllocator allocator, char **ppStatsString,
+                                            VkBool32 detailedMap);
+QUIRE_API void quire_vma_free_stats_string(VmaAllocator allocator, char *pStatsString);
 QUIRE_API VkResult quire_vma_check_corruption(VmaAllocator allocator, uint32_t memoryTypeBits);
 
 static inline void vmaCalculateStatistics(VmaAllocator allocator, VmaTotalStatistics *pStats)
@@ -103,6 +122,17 @@ static inline void vmaCalculateStatistics(VmaAllocator allocator, VmaTotalStatis
 static inline void vmaGetHeapBudgets(VmaAllocator allocator, VmaBudget *pBudgets)
 {
     quire_vma_get_heap_budgets(allocator, pBudgets);
+}
+
+static inline void vmaBuildStatsString(VmaAllocator allocator, char **ppStatsString,
+                                       VkBool32 detailedMap)
+{
+    quire_vma_build_stats_string(allocator, ppStatsString, detailedMap);
+}
+
+static inline void vmaFreeStatsString(VmaAllocator allocator, char *pStatsString)
+{
+    quire_vma_free_stats_string(allocator, pStatsString);
 }
 
 static inline VkResult vmaCheckCorruption(VmaAllocator allocator, uint32_t memoryTypeBits)

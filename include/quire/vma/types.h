@@ -8,7 +8,7 @@
 #define QUIRE_VMA_TYPES_H
 
 #include <stddef.h>
-#include <vulkan/vulkan.h>
+#include <vulkan/vulkan_core.h>
 
 #include "quire/base.h"
 

@@ -29,15 +29,15 @@ static VkResult check(const qi_vma_request *request)
     if (flags & ~KNOWN_FLAGS)
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT, "allocation flags 0x%x",
                            flags & ~KNOWN_FLAGS);
-    if (flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT &&
-        flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT)
-        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
-                           "DEDICATED_MEMORY_BIT and NEVER_ALLOCATE_BIT exclude each other");
+    if (request->requires_dedicated && flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT)
+        return qi_vma_fail(
+            VK_ERROR_FEATURE_NOT_PRESENT,
+            "the driver requires dedicated memory, which NEVER_ALLOCATE_BIT excludes");
     if (!request->needs.size)
         return qi_vma_fail(VK_ERROR_INITIALIZATION_FAILED, "an allocation of 0 bytes");
     if ((alignment & (alignment - 1)) || (request->min_alignment & (request->min_alignment - 1)))
         return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT, "the alignment is no power of two");
-    return VK_SUCCESS;
+    return qi_vma_check_options(request->options);
 }
 
 /* The chain of requirements that an object has. */
@@ -131,6 +131,8 @@ static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *req
         .alignment = larger(alignment, granularity),
         .dedicated = request->options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT,
         .mapped = is_mapped,
+        .existing_pages = request->options->flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT,
+        .within_budget = request->options->flags & VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT,
         .info = is_mapped ? &info : NULL,
     };
     quire_result result = quire_allocate(a->memory, &options, &a->quire);
@@ -149,6 +151,7 @@ static VkResult place_object(VmaAllocator allocator, const qi_vma_request *reque
         .alignment = alignment,
         .dedicated = request->options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT,
         .mapped = is_mapped,
+        .within_budget = request->options->flags & VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT,
         .info = &info,
         .create_info = request->create_info,
     };
@@ -170,12 +173,14 @@ static VkResult allocate_in(VmaAllocator allocator, const qi_vma_request *reques
                             VkDeviceSize alignment, qi_vma_allocation *a)
 {
     VmaAllocationCreateFlags flags = request->options->flags;
+    bool can_be_dedicated =
+        (request->buffer || request->image) && !(flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT);
     bool is_dedicated = flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT ||
                         request->requires_dedicated || request->prefers_dedicated;
     bool is_mapped = flags & VMA_ALLOCATION_CREATE_MAPPED_BIT &&
                      qi_vma_flags_of_type(allocator, a->type) & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
     a->size = request->needs.size;
-    return is_dedicated && (request->buffer || request->image)
+    return is_dedicated && can_be_dedicated
                ? place_object(allocator, request, alignment, is_mapped, a)
                : allocate_range(allocator, request, alignment, is_mapped, a);
 }

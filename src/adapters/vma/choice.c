@@ -168,15 +168,6 @@ VkResult qi_vma_wish_of(const VmaAllocationCreateInfo *options, qi_vma_access ac
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-uint32_t qi_vma_types(const VkPhysicalDeviceMemoryProperties *memory, bool has_coherent)
-{
-    uint32_t mask = 0;
-    for (uint32_t i = 0; i < memory->memoryTypeCount; i++)
-        if (has_coherent || !(memory->memoryTypes[i].propertyFlags & AMD_COHERENT))
-            mask |= UINT32_C(1) << i;
-    return mask;
-}
-
 static uint32_t count_bits(VkMemoryPropertyFlags flags)
 {
     uint32_t count = 0;

@@ -39,9 +39,6 @@ typedef struct qi_vma_wish {
 VkResult qi_vma_wish_of(const VmaAllocationCreateInfo *options, qi_vma_access access,
                         bool is_integrated, qi_vma_wish *wish);
 
-/* Returns the mask of the types that VMA uses. `has_coherent` : also AMD's device-coherent ones. */
-uint32_t qi_vma_types(const VkPhysicalDeviceMemoryProperties *memory, bool has_coherent);
-
 /* Writes the best memory type of the mask. Returns false if none of them has the required flags. */
 bool qi_vma_choose(const VkPhysicalDeviceMemoryProperties *memory, const qi_vma_wish *wish,
                    uint32_t mask, uint32_t *type);

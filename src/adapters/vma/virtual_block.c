@@ -4,9 +4,11 @@
  */
 #include "quire/vma/virtual_block.h"
 
+#include "quire/insight.h"
 #include "quire/space.h"
 #include "src/adapters/vma/error.h"
 #include "src/adapters/vma/host.h"
+#include "src/adapters/vma/text.h"
 
 /* The largest alignment of a space, in bytes. */
 enum { MAX_ALIGNMENT = 1 << 30 };
@@ -289,4 +291,30 @@ void quire_vma_calculate_virtual_block_statistics(VmaVirtualBlock virtualBlock,
     count c = {.stats = pStats};
     succeeds(quire_space_walk(space, count_item, &c), "vmaCalculateVirtualBlockStatistics");
     end_unused_range(&c);
+}
+
+/* ---- text ------------------------------------------------------------------------------------- */
+
+/* quire's JSON has every range, whatever `detailedMap` is. */
+void quire_vma_build_virtual_block_stats_string(VmaVirtualBlock virtualBlock, char **ppStatsString,
+                                                VkBool32 detailedMap)
+{
+    const quire_space *space =
+        space_of(virtualBlock, ppStatsString, "vmaBuildVirtualBlockStatsString");
+    (void)detailedMap;
+    if (ppStatsString)
+        *ppStatsString = NULL;
+    if (!space)
+        return;
+    qi_vma_text text = {.host = &virtualBlock->host};
+    text.has_failed = quire_space_write_json(space, qi_vma_text_write, &text) != QUIRE_SUCCESS;
+    *ppStatsString = qi_vma_text_end(&text);
+    if (!*ppStatsString)
+        qi_vma_print("vmaBuildVirtualBlockStatsString");
+}
+
+void quire_vma_free_virtual_block_stats_string(VmaVirtualBlock virtualBlock, char *pStatsString)
+{
+    if (virtualBlock)
+        qi_vma_host_release(&virtualBlock->host, pStatsString);
 }

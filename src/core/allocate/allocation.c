@@ -72,6 +72,10 @@ quire_result qi_allocation_adopt(quire_memory *memory, const void *description,
     if (options->stream)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_page_adopt: adopted memory has no stream");
+    if (options->existing_pages)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_page_adopt: existing_pages is set, and adopted memory becomes a page "
+                       "of its own");
     request.tied = true;
     request.description = description;
     result = qi_allocate(memory, &request, QUIRE_SUCCESS, &slot);

@@ -61,11 +61,13 @@ static const rung RUNGS[QI_RUNG_COUNT] = {
        continues here. */
     [QI_RUNG_BEGIN_PAGE] = {qi_rung_if_any, qi_rung_begin_page, NULL},
     /* Wait for a page that another thread makes and that will have room left. */
-    [QI_RUNG_JOIN] = {qi_rung_if_shared, qi_rung_join, NULL},
+    [QI_RUNG_JOIN] = {qi_rung_if_joinable, qi_rung_join, NULL},
     /* Reuse an empty dedicated page of about the same size. */
     [QI_RUNG_KEPT_PAGE] = {qi_rung_if_untied_dedicated, qi_rung_kept_page, NULL},
     /* Move an empty shared page of another shard to this one. */
     [QI_RUNG_OTHER_SHARDS_PAGE] = {qi_rung_if_other_shards, qi_rung_other_shards_page, NULL},
+    /* Refuse a page to a request with existing_pages. The full searches follow. */
+    [QI_RUNG_NO_NEW_PAGE] = {qi_rung_if_existing_pages, qi_rung_no_new_page, NULL},
     /* Grow the elastic page, if the memory has one. */
     [QI_RUNG_ELASTIC] = {qi_rung_if_elastic, qi_rung_elastic, NULL},
     /* Destroy empty pages of the shard, to make room in the heap for a new one. */
@@ -83,7 +85,7 @@ static const rung RUNGS[QI_RUNG_COUNT] = {
     [QI_RUNG_OTHER_SHARDS_SEARCH] = {qi_rung_if_other_shards_refused, qi_rung_other_shards_search,
                                      "other shards"},
     /* Wait again: pages may have changed during the searches. */
-    [QI_RUNG_WAIT_LAST] = {qi_rung_if_shared_refused, qi_rung_wait, NULL},
+    [QI_RUNG_WAIT_LAST] = {qi_rung_if_shared_page_refused, qi_rung_wait, NULL},
     /* Create a page that exceeds the backend's budget, but no limit of the caller. */
     [QI_RUNG_BEYOND_BUDGET] = {qi_rung_if_over_budget, qi_rung_beyond_budget,
                                "a page beyond the budget"},
@@ -192,11 +194,13 @@ static qi_outcome quarantine(qi_climb *c)
     return result ? QI_NEXT : QI_PLACED;
 }
 
-/* At most QUIRE_MAX_OUT_OF_MEMORY_CALLS calls for one request, so that the climb ends. */
+/* At most QUIRE_MAX_OUT_OF_MEMORY_CALLS calls for one request, so that the climb ends. A request
+   with existing_pages is refused although memory may be left. */
 static bool if_caller(const qi_climb *c)
 {
     return c->home->memory->on_out_of_memory.callback && !c->request->is_unaided &&
-           qi_is_out_of_pages(c->result) && c->caller_calls < QUIRE_MAX_OUT_OF_MEMORY_CALLS;
+           !c->request->existing_pages && qi_is_out_of_pages(c->result) &&
+           c->caller_calls < QUIRE_MAX_OUT_OF_MEMORY_CALLS;
 }
 
 /* The thread's last error stays: it is the reason of the refusal if the callback does not help. */
@@ -257,7 +261,7 @@ static quire_result prepare(quire_memory *memory, const qi_request *request, qi_
     c->tried = c->caller_calls = 0;
     c->has_before = false;
     c->wait = (qi_page_wait){0};
-    c->progress = (qi_page_progress){0};
+    c->progress = (qi_page_progress){.within_budget = request->within_budget};
     if (memory->atom > request->alignment)
         range->alignment = memory->atom;
     if (request->tied) { /* the page has exactly the object's size */

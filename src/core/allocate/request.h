@@ -36,8 +36,10 @@ typedef struct qi_request {
     bool tied;        /* the object needs a page that is created for it alone */
     /* Of existing memory to adopt, which is always tied, or of an object; NULL: neither. */
     const void *description;
-    bool is_unaided; /* the application's on_out_of_memory is not called */
-    bool reserved;   /* not committed yet: it is not found by address */
+    bool is_unaided;     /* the application's on_out_of_memory is not called */
+    bool existing_pages; /* no page is made, grown or waited for */
+    bool within_budget;  /* no page exceeds the backend's budget */
+    bool reserved;       /* not committed yet: it is not found by address */
     quire_object object;
     bool optimal;           /* an image of optimal tiling */
     uint64_t native;        /* native object; the allocation owns it once it is published */

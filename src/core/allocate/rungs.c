@@ -35,6 +35,12 @@ bool qi_rung_if_shared(const qi_climb *c)
     return !c->dedicated;
 }
 
+/* A page that another thread makes does not exist yet. */
+bool qi_rung_if_joinable(const qi_climb *c)
+{
+    return !c->dedicated && !c->request->existing_pages;
+}
+
 /* In checked builds the quarantine may hold ranges even if no free is deferred. */
 bool qi_rung_if_deferred(const qi_climb *c)
 {
@@ -58,9 +64,14 @@ bool qi_rung_if_other_shards(const qi_climb *c)
     return !c->dedicated && qi_shard_count(c->shard->memory) > 1;
 }
 
+bool qi_rung_if_existing_pages(const qi_climb *c)
+{
+    return c->request->existing_pages;
+}
+
 bool qi_rung_if_elastic(const qi_climb *c)
 {
-    return !c->dedicated && qi_elastic_page(c->shard);
+    return !c->dedicated && qi_rung_if_none_refused(c) && qi_elastic_page(c->shard);
 }
 
 /* No page was refused so far: after a refused growth, a new page would be refused as well. */
@@ -69,10 +80,15 @@ bool qi_rung_if_none_refused(const qi_climb *c)
     return c->result == QUIRE_ERROR_NO_SPACE;
 }
 
-/* A page was refused because memory, a budget or page numbers are exhausted. */
+/* A page was requested, and refused because memory, a budget or page numbers are exhausted. */
 bool qi_rung_if_page_refused(const qi_climb *c)
 {
-    return qi_is_out_of_pages(c->result);
+    return qi_is_out_of_pages(c->result) && !c->request->existing_pages;
+}
+
+bool qi_rung_if_shared_page_refused(const qi_climb *c)
+{
+    return !c->dedicated && qi_rung_if_page_refused(c);
 }
 
 bool qi_rung_if_shared_refused(const qi_climb *c)
@@ -209,6 +225,14 @@ qi_outcome qi_rung_other_shards_page(qi_climb *c)
     if (!page || !qi_page_enter_shard(page, c->home, &c->leaving))
         return QI_NEXT;
     return qi_climb_place(c, QI_TRY) ? QI_NEXT : QI_PLACED;
+}
+
+/* Last of what can serve a dedicated request; the searches for a shared one remain. */
+qi_outcome qi_rung_no_new_page(qi_climb *c)
+{
+    c->result =
+        qi_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "existing_pages is set, so that no page is made");
+    return QI_NEXT;
 }
 
 /* A page was refused. Only an exhausted resource is worth waiting for. */

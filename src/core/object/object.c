@@ -55,13 +55,14 @@ static quire_result try_place(qi_object_build *build, bool tied, uint32_t *slot)
 
 /*
  * Uses a dedicated page where the backend requires one. Where the backend only prefers one, a
- * dedicated page is tried first, unless few pages are left, and then a shared one. An image of
- * optimal tiling that is to be zeroed shares a page: its own can have no buffer to fill it through.
+ * dedicated page is tried first, unless few pages are left or no page may be made, and then a
+ * shared one. An image of optimal tiling that is to be zeroed shares a page: its own can have no
+ * buffer to fill it through.
  */
 static quire_result place(qi_object_build *build, uint32_t *slot)
 {
     bool prefers = build->needs.prefers_dedicated && !build->needs.dedicated &&
-                   !(build->zero && build->optimal) &&
+                   !(build->zero && build->optimal) && !build->request.existing_pages &&
                    build->memory->policy.dedicated != QUIRE_DEDICATED_NEVER &&
                    !qi_budget_is_short_of_pages(build->memory->device);
     if (prefers) {
@@ -337,6 +338,8 @@ quire_result qi_object_begin(const quire_object_options *options, qi_object_buil
     build->request.name = options->name;
     build->request.user_data = options->user_data;
     build->request.dedicated = options->dedicated;
+    build->request.existing_pages = options->existing_pages;
+    build->request.within_budget = options->within_budget;
     build->request.host_use = qi_host_use(options->host_read, options->host_write, options->mapped);
     build->request.object = options->object;
     build->request.description = options->description;
