@@ -127,12 +127,13 @@ typedef struct object {
     VmaAllocation allocation;
 } object;
 
-static const VmaAllocationCreateInfo ON_DEVICE = {.usage = VMA_MEMORY_USAGE_AUTO},
-                                     ON_HOST = {
-                                         .flags =
-                                             VMA_ALLOCATION_CREATE_MAPPED_BIT |
-                                             VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT,
-                                         .usage = VMA_MEMORY_USAGE_AUTO};
+static const VmaAllocationCreateInfo
+    ON_DEVICE = {.usage = VMA_MEMORY_USAGE_AUTO},
+    TO_MAP = {.flags = VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT,
+              .usage = VMA_MEMORY_USAGE_AUTO},
+    MAPPED = {.flags = VMA_ALLOCATION_CREATE_MAPPED_BIT |
+                       VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT,
+              .usage = VMA_MEMORY_USAGE_AUTO};
 
 static inline void make_buffer(VmaAllocator allocator, VkDeviceSize size,
                                const VmaAllocationCreateInfo *how, object *made,
@@ -181,7 +182,7 @@ static inline void make_any(VmaAllocator allocator, uint64_t random, object *mad
     else if (kind < 9)
         make_image(allocator, 64u << (random >> 24) % 4, 64u << (random >> 26) % 4, made);
     else
-        make_buffer(allocator, 256 + (random >> 8) % 4096, &ON_HOST, made, NULL);
+        make_buffer(allocator, 256 + (random >> 8) % 4096, &MAPPED, made, NULL);
 }
 
 #endif

@@ -85,7 +85,7 @@ static void play_uploads(vma_run *run)
     object *objects = make_list(IN_FLIGHT);
     uint64_t state = 2;
     for (size_t i = 0; i < IN_FLIGHT; i++)
-        make_buffer(allocator, 64 * KIB, &ON_HOST, &objects[i], NULL);
+        make_buffer(allocator, 64 * KIB, &MAPPED, &objects[i], NULL);
     begin(run, 1);
     while (goes_on(run)) {
         VkDeviceSize size = (KIB + next_random(&state) % KIB) << next_random(&state) % 10;
@@ -93,7 +93,7 @@ static void play_uploads(vma_run *run)
         VmaAllocationInfo info;
         uint64_t since = ticks_now();
         destroy_object(allocator, o);
-        make_buffer(allocator, size, &ON_HOST, o, &info);
+        make_buffer(allocator, size, &MAPPED, o, &info);
         memset(info.pMappedData, 1, WRITTEN);
         MUST(vmaFlushAllocation(allocator, o->allocation, 0, WRITTEN));
         add_sample(run, since);
@@ -266,13 +266,14 @@ static void play_virtual(vma_run *run)
 }
 
 /* Calls `use` for random ones of 10,000 buffers that the host can write. */
-static void play_on_buffers(vma_run *run, void (*use)(VmaAllocator, VmaAllocation))
+static void play_on_buffers(vma_run *run, const VmaAllocationCreateInfo *how,
+                            void (*use)(VmaAllocator, VmaAllocation))
 {
     VmaAllocator allocator = open_allocator(run, 0);
     object *objects = make_list(LIVE);
     uint64_t state = 5;
     for (size_t i = 0; i < LIVE; i++)
-        make_buffer(allocator, 4 * KIB, &ON_HOST, &objects[i], NULL);
+        make_buffer(allocator, 4 * KIB, how, &objects[i], NULL);
     begin(run, GROUP);
     while (goes_on(run)) {
         uint64_t since = ticks_now();
@@ -293,7 +294,7 @@ static void get_info(VmaAllocator allocator, VmaAllocation allocation)
 
 static void play_information(vma_run *run)
 {
-    play_on_buffers(run, get_info);
+    play_on_buffers(run, &MAPPED, get_info);
 }
 
 static void map_and_unmap(VmaAllocator allocator, VmaAllocation allocation)
@@ -305,7 +306,12 @@ static void map_and_unmap(VmaAllocator allocator, VmaAllocation allocation)
 
 static void play_mapping(vma_run *run)
 {
-    play_on_buffers(run, map_and_unmap);
+    play_on_buffers(run, &TO_MAP, map_and_unmap);
+}
+
+static void play_mapping_mapped(vma_run *run)
+{
+    play_on_buffers(run, &MAPPED, map_and_unmap);
 }
 
 static void play_opening(vma_run *run)
@@ -330,6 +336,7 @@ static const vma_scenario SCENARIOS[VMA_SCENARIOS] = {
     {"virtual", "a virtual allocation replaced", 800000, play_virtual},
     {"information", "vmaGetAllocationInfo", 800000, play_information},
     {"mapping", "a map and an unmap", 400000, play_mapping},
+    {"mapping-2", "the same, with MAPPED_BIT", 400000, play_mapping_mapped},
     {"opening", "an allocator made and destroyed", 200, play_opening},
 };
 

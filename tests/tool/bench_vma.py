@@ -13,7 +13,7 @@ from tap import Tap
 
 PROGRAM, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
 SCENARIOS = ("frame", "uploads", "full", "transients", "threads-1", "threads-2", "threads-4",
-             "virtual", "information", "mapping", "opening")
+             "virtual", "information", "mapping", "mapping-2", "opening")
 TIMES = ("mean_ns", "median_ns", "p99_ns", "max_ns")
 
 
