@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* ---- the allocator ------------------------------------------------------------------------ */
+/* ---- the allocator -------------------------------------------------------------------------- */
 
 /*
  * vmaCreateAllocator opens a quire device on the handles. It fails with FEATURE_NOT_PRESENT for
@@ -97,7 +97,7 @@ static inline void vmaSetCurrentFrameIndex(VmaAllocator allocator, uint32_t fram
     quire_vma_set_current_frame_index(allocator, frameIndex);
 }
 
-/* ---- statistics --------------------------------------------------------------------------- */
+/* ---- statistics ----------------------------------------------------------------------------- */
 
 /*
  * Heap budgets query the driver. vmaCheckCorruption verifies the records of the memories, and in a
@@ -140,7 +140,7 @@ static inline VkResult vmaCheckCorruption(VmaAllocator allocator, uint32_t memor
     return quire_vma_check_corruption(allocator, memoryTypeBits);
 }
 
-/* ---- memory types ------------------------------------------------------------------------- */
+/* ---- memory types --------------------------------------------------------------------------- */
 
 QUIRE_API VkResult quire_vma_find_memory_type_index(
     VmaAllocator allocator, uint32_t memoryTypeBits,
@@ -176,7 +176,7 @@ static inline VkResult vmaFindMemoryTypeIndexForImageInfo(
                                                            pAllocationCreateInfo, pMemoryTypeIndex);
 }
 
-/* ---- pools -------------------------------------------------------------------------------- */
+/* ---- pools ---------------------------------------------------------------------------------- */
 
 /*
  * A pool is a memory of quire. vmaDestroyPool refuses while allocations of the pool live: the log

@@ -7,7 +7,7 @@
 #include "src/adapters/vma/allocation.h"
 #include "src/adapters/vma/name.h"
 
-/* ---- allocations ----------------------------------------------------------------------------- */
+/* ---- allocations ---------------------------------------------------------------------------- */
 
 void quire_vma_get_allocation_info(VmaAllocator allocator, VmaAllocation handle,
                                    VmaAllocationInfo *info)
@@ -73,7 +73,7 @@ void quire_vma_get_allocation_memory_properties(VmaAllocator allocator, VmaAlloc
         qi_vma_print("vmaGetAllocationMemoryProperties");
 }
 
-/* ---- the physical device --------------------------------------------------------------------- */
+/* ---- the physical device -------------------------------------------------------------------- */
 
 /* Begins each function that writes one output; prints what is wrong. */
 static bool has_output(const char *function, VmaAllocator allocator, const void *output)

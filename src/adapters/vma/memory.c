@@ -8,7 +8,7 @@
 
 #include "src/adapters/vma/pool.h"
 
-/* ---- options --------------------------------------------------------------------------------- */
+/* ---- options -------------------------------------------------------------------------------- */
 
 float qi_vma_priority(VmaAllocator allocator, float priority)
 {
@@ -64,7 +64,7 @@ static VkResult make(VmaAllocator allocator, uint32_t type, float priority, quir
     return VK_SUCCESS;
 }
 
-/* ---- the allocator's own --------------------------------------------------------------------- */
+/* ---- the allocator's own -------------------------------------------------------------------- */
 
 static VkResult find_or_make(VmaAllocator allocator, uint32_t type, float priority,
                              quire_memory **memory)
@@ -94,7 +94,7 @@ VkResult qi_vma_memory_of_type(VmaAllocator allocator, uint32_t type, float prio
     return result;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------ */
 
 void qi_vma_each_memory(VmaAllocator allocator,
                         void (*visit)(void *user, quire_memory *memory, uint32_t type), void *user)

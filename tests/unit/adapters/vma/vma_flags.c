@@ -95,7 +95,7 @@ UNIT(vma_flags, strategies_are_served)
     vma_fixture_close(&v);
 }
 
-/* ---- full heaps ------------------------------------------------------------------------------ */
+/* ---- full heaps ----------------------------------------------------------------------------- */
 
 UNIT(vma_flags, the_next_memory_type_serves_when_the_best_is_full)
 {
