@@ -152,6 +152,7 @@ static VkResult place_object(VmaAllocator allocator, const qi_vma_request *reque
         .dedicated = request->options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT,
         .mapped = is_mapped,
         .within_budget = request->options->flags & VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT,
+        .unbound = !request->is_bound,
         .info = &info,
         .create_info = request->create_info,
     };

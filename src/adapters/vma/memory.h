@@ -27,6 +27,9 @@ typedef struct qi_vma_kind {
 void qi_vma_select_type(VmaAllocator allocator, uint32_t type, qi_vma_kind *kind,
                         quire_memory_options *options);
 
+/* Releases the pages of the allocator's own memories that have been empty for a second. */
+void qi_vma_trim(VmaAllocator allocator);
+
 /* Calls back for each memory with its type, under the allocator's mutex: `visit` must not make or
    destroy memories. */
 void qi_vma_each_memory(VmaAllocator allocator,
