@@ -293,7 +293,7 @@ void quire_vma_calculate_virtual_block_statistics(VmaVirtualBlock virtualBlock,
     end_unused_range(&c);
 }
 
-/* ---- text ------------------------------------------------------------------------------------- */
+/* ---- text ----------------------------------------------------------------------------------- */
 
 /* quire's JSON has every range, whatever `detailedMap` is. */
 void quire_vma_build_virtual_block_stats_string(VmaVirtualBlock virtualBlock, char **ppStatsString,
