@@ -1,6 +1,6 @@
 """bench_vma and the compile times of its headers: very short runs.
 
-usage: bench_vma.py BENCH_VMA SOURCE_ROOT
+usage: bench_vma.py BENCH_VMA SOURCE_ROOT [FOLDER_OF_VMA]
 """
 
 import json
@@ -11,7 +11,7 @@ import tempfile
 
 from tap import Tap
 
-PROGRAM, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
+PROGRAM, ROOT, VMA = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
 SCENARIOS = ("frame", "uploads", "full", "transients", "threads-1", "threads-2", "threads-4",
              "virtual", "information", "mapping", "mapping-2", "opening")
 TIMES = ("mean_ns", "median_ns", "p99_ns", "max_ns")
@@ -49,6 +49,28 @@ def row_problems(rows, names):
             yield str(row)
 
 
+def compile_problems(folder, has_vma):
+    """The implementation of VMA compiles longer than any file that uses it."""
+    path = folder / "compile.json"
+    done = subprocess.run([sys.executable, ROOT / "bench/vma_compile.py", "--reps", "1", "--json", path,
+                           *(["--vma", VMA[0]] if VMA else [])],
+                          capture_output=True, text=True, check=False)
+    if done.returncode:
+        yield done.stderr
+        return
+    rows = {row["file"]: row for row in json.loads(path.read_text())["compile"]}
+    wanted = {"quire_vma.h, C", "quire_vma.h, C++"}
+    if has_vma:
+        wanted |= {"VMA, C", "VMA, C++", "VMA, implementation"}
+    if not wanted <= set(rows):
+        yield f"{sorted(rows)}, not {sorted(wanted)}: {done.stderr}"
+    elif has_vma and rows["VMA, implementation"]["min_s"] < 3 * rows["quire_vma.h, C++"]["min_s"]:
+        yield str(rows)
+    for row in rows.values():
+        if row["lines"] < 100 or not row["object_bytes"] or not 0 < row["min_s"] <= row["median_s"]:
+            yield str(row)
+
+
 def main():
     tap = Tap()
     names = subjects()
@@ -62,6 +84,8 @@ def main():
         if not done.returncode:
             tap.case("every scenario is measured",
                      row_problems(json.loads(path.read_text())["program"], names))
+        tap.case("compilers are timed",
+                 compile_problems(pathlib.Path(folder), "VMA" in names))
     done = run("--once", "--scenario", "virtual", "--subject", "quire_vma.h", "--operations", "64")
     tap.case("a run for an instruction counter",
              [] if done.stdout == "64 operations\n" else [done.stdout + done.stderr])
