@@ -11,8 +11,8 @@ static bool is_host_visible(VmaAllocator allocator, const qi_vma_allocation *a)
 
 /* ---- maps ----------------------------------------------------------------------------------- */
 
-/* quire maps an allocation once, until it is freed: its page stays mapped anyway, and the other maps
-   then only count. */
+/* quire maps an allocation once, until it is freed: its page stays mapped anyway. The other maps
+   only count. */
 
 VkResult quire_vma_map_memory(VmaAllocator allocator, VmaAllocation handle, void **data)
 {
