@@ -15,7 +15,7 @@
 
 /* ---- a real device -------------------------------------------------------------------------- */
 
-/* Memory objects of the driver, and their handles in the_driver. As many as every driver supports. */
+/* Memory objects, as many as every driver supports, and their handles in the_driver. */
 enum { MAX_OBJECTS = 4096 };
 static struct {
     pthread_mutex_t lock;
