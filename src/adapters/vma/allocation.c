@@ -129,7 +129,7 @@ static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *req
     const quire_allocation_options options = {
         .size = (request->needs.size + granularity - 1) & ~(granularity - 1),
         .alignment = larger(alignment, granularity),
-        .dedicated = request->options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT,
+        .dedicated = qi_vma_is_dedicated(request->options),
         .mapped = is_mapped,
         .existing_pages = request->options->flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT,
         .info = is_mapped ? &info : NULL,
@@ -148,7 +148,7 @@ static VkResult place_object(VmaAllocator allocator, const qi_vma_request *reque
     quire_allocation_info info;
     const quire_vulkan_object_options options = {
         .alignment = alignment,
-        .dedicated = request->options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT,
+        .dedicated = qi_vma_is_dedicated(request->options),
         .mapped = is_mapped,
         .info = &info,
         .create_info = request->create_info,
@@ -173,8 +173,8 @@ static VkResult allocate_in(VmaAllocator allocator, const qi_vma_request *reques
     VmaAllocationCreateFlags flags = request->options->flags;
     bool can_be_dedicated =
         (request->buffer || request->image) && !(flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT);
-    bool is_dedicated = flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT ||
-                        request->requires_dedicated || request->prefers_dedicated;
+    bool is_dedicated = qi_vma_is_dedicated(request->options) || request->requires_dedicated ||
+                        request->prefers_dedicated;
     bool is_mapped = flags & VMA_ALLOCATION_CREATE_MAPPED_BIT &&
                      qi_vma_flags_of_type(allocator, a->type) & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
     a->size = request->needs.size;
@@ -194,8 +194,7 @@ static VkResult allocate_in_pool(VmaAllocator allocator, const qi_vma_request *r
     if (!(request->needs.memoryTypeBits >> pool->type & 1))
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
                            "the pool has memory type %u, which cannot hold the object", pool->type);
-    if (pool->has_block_size &&
-        request->options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT)
+    if (pool->has_block_size && qi_vma_is_dedicated(request->options))
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
                            "a pool with a blockSize has no dedicated memory");
     a->memory = pool->memory;
@@ -214,7 +213,7 @@ static VkResult allocate_of_type(VmaAllocator allocator, const qi_vma_request *r
                                  qi_vma_allocation *a)
 {
     const VmaAllocationCreateInfo *options = request->options;
-    bool is_dedicated = options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT;
+    bool is_dedicated = qi_vma_is_dedicated(options);
     float priority = is_dedicated ? qi_vma_priority(allocator, options->priority) : 0;
     VkResult result = qi_vma_memory_of_type(allocator, a->type, priority, &a->memory);
     return result ? result
