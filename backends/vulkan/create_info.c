@@ -104,6 +104,7 @@ static quire_result add_options(wanted *w, const quire_vulkan_object_options *op
     w->object.host_write = given.host_write;
     w->object.mapped = given.mapped;
     w->object.existing_pages = given.existing_pages;
+    w->object.within_budget = given.within_budget;
     w->object.stream = given.stream;
     w->object.info = given.info;
     return QUIRE_SUCCESS;

@@ -76,6 +76,7 @@ static quire_result set_options(quire_vulkan_sparse *s, const quire_vulkan_objec
         .host_write = options->host_write,
         .mapped = options->mapped,
         .existing_pages = options->existing_pages,
+        .within_budget = options->within_budget,
     };
     if (!options->name)
         return QUIRE_SUCCESS;

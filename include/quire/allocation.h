@@ -53,6 +53,12 @@ typedef struct quire_allocation_options {
      * called then.
      */
     bool existing_pages;
+    /*
+     * Take no page and no growth that exceeds the budget of the backend, as
+     * quire_memory_options.within_budget says for all allocations of a memory. OVER_BUDGET if only
+     * such a page would serve the request.
+     */
+    bool within_budget;
     uint64_t user_data; /* any number of the caller; see quire_allocation_info.user_data */
     /*
      * The first work on the allocation is submitted to this stream. The allocation may then reuse

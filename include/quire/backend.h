@@ -208,11 +208,10 @@ struct quire_backend {
      * Writes the budget of a heap; *budget is zero on entry. Called before each attempt to create a
      * page and by quire_device_get_budget, at no other time. An answer with a lifetime serves
      * further pages instead of a call until the lifetime ends, pages of a sixteenth of the bytes
-     * that were left are begun, or a page fails; it never serves a memory with within_budget. The
-     * core first requests pages with
-     * which the sum of quire's pages and of other use is within the budget. It requests a page
-     * beyond the budget where none of these serves the request, unless the memory has the option
-     * within_budget. If this function fails, the page is refused.
+     * that were left are begun, or a page fails; it never serves within_budget. The core first
+     * requests pages with which the sum of quire's pages and of other use is within the budget. It
+     * requests a page beyond the budget where none of these serves the request, unless the memory
+     * or the request has the option within_budget. If this function fails, the page is refused.
      */
     quire_result (*heap_budget)(void *state, uint32_t heap, quire_heap_budget *budget);
 

@@ -94,7 +94,7 @@ typedef struct quire_object_options {
     bool optimal;            /* native tiling: keeps buffer_image_granularity to its neighbours */
     bool borrowed;      /* object_create returns an existing object, which quire never destroys */
     uint64_t alignment; /* minimum; 0: only what the backend requires */
-    const char *name;   /* these ten as in quire_allocation_options */
+    const char *name;   /* these eleven as in quire_allocation_options */
     uint64_t user_data;
     bool zero;
     bool dedicated;
@@ -102,6 +102,7 @@ typedef struct quire_object_options {
     bool host_write;
     bool mapped;
     bool existing_pages;
+    bool within_budget;
     quire_stream *stream;
     quire_allocation_info *info;
     /* What quire_buffer_get_info or quire_image_get_info report, except `place`. A buffer of size 0

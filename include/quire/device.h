@@ -193,8 +193,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_get_budget(quire_device *devi
  * creates no page until enough pages are released, and a memory that needs a page first releases
  * its empty ones. Running calls may still use the previous limit.
  *
- * The budget that the backend reports is not a limit: it is advice, unless a memory has the option
- * within_budget (quire/memory.h). To enforce a number of bytes, set it as the limit.
+ * The budget that the backend reports is not a limit: it is advice, unless a memory or a request
+ * has the option within_budget (quire/memory.h). To enforce a number of bytes, set it as the limit.
  * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (no such heap).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_set_heap_limit(quire_device *device,

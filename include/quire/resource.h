@@ -37,7 +37,7 @@ typedef struct quire_buffer_options {
     uint64_t size;      /* bytes, above 0 */
     quire_usage usage;  /* 0: storage and both transfers */
     uint64_t alignment; /* minimum, a power of two; 0: only what the backend requires */
-    /* These ten as in quire_allocation_options. */
+    /* These eleven as in quire_allocation_options. */
     const char *name;
     bool host_write;
     bool host_read;
@@ -45,6 +45,7 @@ typedef struct quire_buffer_options {
     bool dedicated;
     bool mapped;
     bool existing_pages;
+    bool within_budget;
     uint64_t user_data;
     quire_stream *stream;
     quire_allocation_info *info;
@@ -86,7 +87,7 @@ typedef struct quire_image_options {
     quire_channel_type channel_type;
     quire_tiling tiling;
     quire_usage usage; /* 0: storage, sampled and both transfers */
-    /* These ten as in quire_allocation_options. */
+    /* These eleven as in quire_allocation_options. */
     const char *name;
     bool host_write;
     bool host_read;
@@ -94,6 +95,7 @@ typedef struct quire_image_options {
     bool dedicated;
     bool mapped;
     bool existing_pages;
+    bool within_budget;
     uint64_t user_data;
     quire_stream *stream;
     quire_allocation_info *info;

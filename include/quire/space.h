@@ -146,6 +146,10 @@ typedef struct quire_range_options {
     bool bounded;       /* NO_SPACE after the bounded search: see quire_space_allocate */
     bool optimal;       /* for an image of optimal tiling: see buffer_image_granularity */
     bool upper;         /* linear fit: from the upper end; other fits: INVALID_ARGUMENT */
+    /* At the lowest address of the line where the range fits, outside of slabs. The first fit does
+       this for every request. The segregated fit examines every range below that address, so that
+       the time grows with their number; `bounded` has no effect. Other fits: INVALID_ARGUMENT. */
+    bool lowest;
     uint64_t unused[2]; /* must be zero */
 } quire_range_options;
 

@@ -83,7 +83,7 @@ quire_vulkan_range_options(quire_memory *memory, const VkMemoryRequirements2 *re
 /* Options in addition to a VkBufferCreateInfo or VkImageCreateInfo. */
 typedef struct quire_vulkan_object_options {
     uint64_t alignment; /* minimum, a power of two; 0: only what Vulkan requires */
-    /* These ten as in quire_allocation_options. The name is also the debug name of the native
+    /* These eleven as in quire_allocation_options. The name is also the debug name of the native
        object if VK_EXT_debug_utils is enabled. */
     const char *name;
     uint64_t user_data;
@@ -93,6 +93,7 @@ typedef struct quire_vulkan_object_options {
     bool host_write;
     bool mapped;
     bool existing_pages;
+    bool within_budget;
     quire_stream *stream;
     quire_allocation_info *info;
     /*

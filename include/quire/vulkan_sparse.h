@@ -45,7 +45,7 @@ typedef struct quire_vulkan_sparse quire_vulkan_sparse;
 
 /*
  * Create a sparse object. Options as for other objects; alignment, zero, dedicated, host_read,
- * host_write, mapped and existing_pages hold for each part. NULL means {0}.
+ * host_write, mapped, existing_pages and within_budget hold for each part. NULL means {0}.
  * Errors: INVALID_ARGUMENT, NOT_HOST_VISIBLE, UNSUPPORTED (a feature that is not enabled, which the
  * sentence names; no queue, or one that cannot bind; a format that the device does not support for
  * this use), those of quire_allocate, and errors of Vulkan. On failure nothing is left, unless the

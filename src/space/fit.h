@@ -22,7 +22,8 @@ enum {
     QI_TRY = 1,        /* NO_SPACE records no error sentence: the caller has alternatives */
     QI_EXHAUSTIVE = 2, /* a full pass if the bounded search finds nothing */
     QI_OPTIMAL = 4,    /* an image of optimal tiling; passed only to fits with keeps_kinds_apart */
-    QI_UPPER = 8       /* from the upper end; passed only to fits with has_upper_end */
+    QI_UPPER = 8,      /* from the upper end; passed only to fits with has_upper_end */
+    QI_LOWEST = 16     /* at the lowest address; passed only to fits with has_lowest */
 };
 
 /* Ranges of one call to allocate_batch. */
@@ -58,6 +59,7 @@ struct qi_fit {
 
     bool keeps_kinds_apart; /* false: range.c rounds ranges of optimal tiling to whole stretches */
     bool has_upper_end;
+    bool has_lowest;
     bool refuses_at_once; /* a refusal takes constant time: the space need not remember it */
     bool clears_at_once; /* clear takes constant time, and the nodes need no renumbering after it */
 

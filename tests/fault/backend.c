@@ -308,6 +308,11 @@ static bool run_budgets(bench *t, bool is_strict)
     t->accepted = QUIRE_ERROR_OVER_BUDGET;
     TRY_OUT(t, made,
             quire_allocate(t->memory, &(quire_allocation_options){.size = 60 * KIB}, &made));
+    t->accepted = QUIRE_ERROR_OVER_BUDGET;
+    TRY_OUT(t, made,
+            quire_allocate(t->memory,
+                           &(quire_allocation_options){.size = 60 * KIB, .within_budget = true},
+                           &made));
     quire_budget_info info;
     TRY_OUT(t, info, quire_device_get_budget(t->device, 0, &info));
     fake_set_budget(&t->fake, 0, 90 * KIB, 40 * KIB); /* below what there is */

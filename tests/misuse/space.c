@@ -224,6 +224,7 @@ static void allocations(void)
     REFUSED(&b, INVALID, quire_space_allocate(b.space, 1, 1, 0, NULL));
     const quire_range_options one = {.size = 1}, none = {0}, upper = {.size = 1, .upper = true},
                               too_high = {.size = 64 * KIB, .upper = true},
+                              lowest = {.size = 1, .lowest = true},
                               filled = {.size = 1, .unused = {0, 1}};
     REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(NULL, &one, &at));
     REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, NULL, &at));
@@ -234,6 +235,8 @@ static void allocations(void)
                     quire_space_allocate_with(b.space, &too_high, &at));
     else
         REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, &upper, &at));
+    if (fit == QUIRE_FIT_LINEAR || fit == QUIRE_FIT_BUDDY)
+        REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, &lowest, &at));
     REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, &filled, &at));
 }
 

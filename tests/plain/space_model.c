@@ -7,6 +7,7 @@
  *  - the first fit takes the lowest address at which the request fits, and fails only if none does
  *  - the segregated fit succeeds if a free range exists in a class above that of size + alignment -
  *    granule; its full search fails only if no range fits
+ *  - a request for the lowest address gets it, and fails only if no range fits
  *  - the buddy fit takes the smallest free block that is large and aligned enough, of these the one
  *    in the lowest region, of these the lowest; its full search fails only if no block that
  *    happens to be aligned is large enough
@@ -78,11 +79,12 @@ static bool foresee(const world *w, const model_request *request, bool bounded, 
 
 /* The two functions are equivalent. */
 static quire_result allocate_by_any_call(const world *w, const model_request *request, bool bounded,
-                                         uint64_t user, quire_placement *at)
+                                         bool lowest, uint64_t user, quire_placement *at)
 {
     uint64_t size = request->size, alignment = request->alignment;
-    quire_range_options options = {size, alignment, user, bounded, request->optimal, false, {0}};
-    if (request->optimal || bounded || random_below(&rng, 2))
+    quire_range_options options = {size,  alignment, user, bounded, request->optimal,
+                                   false, lowest,    {0}};
+    if (request->optimal || bounded || lowest || random_below(&rng, 2))
         return quire_space_allocate_with(w->space, &options, at);
     return quire_space_allocate(w->space, size, alignment, user, at);
 }
@@ -98,12 +100,14 @@ static void allocate(world *w)
     int region = 0;
     quire_placement at;
     bool bounded = random_below(&rng, 2);
+    bool lowest = w->fit != QUIRE_FIT_BUDDY && random_below(&rng, 4) == 0;
+    bool is_exact = w->fit != QUIRE_FIT_SEGREGATED || lowest;
     model_request served = as_served(w, request);
     bool fits = foresee(w, &served, bounded, &region, &offset);
-    quire_result result = allocate_by_any_call(w, &request, bounded, user, &at);
+    quire_result result = allocate_by_any_call(w, &request, bounded, lowest, user, &at);
     if (result) {
         CHECK_EQ(result, QUIRE_ERROR_NO_SPACE);
-        CHECK(!fits || (w->fit == QUIRE_FIT_SEGREGATED && bounded));
+        CHECK(!fits || (!is_exact && bounded));
         CHECK(w->fit != QUIRE_FIT_SEGREGATED || !is_promised(w, &request));
         refused++;
         missed += fits;
@@ -111,7 +115,7 @@ static void allocate(world *w)
     }
     CHECK(fits);
     CHECK_EQ(at.user, user);
-    if (w->fit != QUIRE_FIT_SEGREGATED) {
+    if (is_exact) {
         CHECK_EQ(at.region, region);
         CHECK_EQ(at.offset, offset);
     }

@@ -201,6 +201,12 @@ template <class Self, class Base> struct range_options : Base {
         return self();
     }
 
+    Self &with_within_budget(bool on = true) noexcept
+    {
+        this->within_budget = on;
+        return self();
+    }
+
     Self &with_user_data(std::uint64_t number) noexcept
     {
         this->user_data = number;

@@ -13,9 +13,35 @@ extern "C" {
 /* ---- virtual blocks ----------------------------------------------------------------------- */
 
 /*
- * A virtual block is a space of quire (quire/space.h): it allocates numbers, not memory.
- * vmaDestroyVirtualBlock refuses while allocations live: the log has their number. The second
- * allocation handle of a failure is null, and the offset VK_WHOLE_SIZE.
+ * A virtual block allocates ranges of numbers, in any unit: it is a space of quire (quire/space.h)
+ * with granules of 1. Offsets and sizes are exact.
+ *
+ * vmaCreateVirtualBlock: the size is 1 to 2^62. LINEAR_ALGORITHM_BIT makes a stack, a ring and a
+ * double stack (QUIRE_FIT_LINEAR). Every other block up to 2^32 - 1 has the segregated fit, and a
+ * larger one the first fit, where the gap that an alignment leaves belongs to the allocation after
+ * it. Host memory comes from pAllocationCallbacks; NULL: malloc. Fails with
+ * OUT_OF_DEVICE_MEMORY (the size is above 2^62), OUT_OF_HOST_MEMORY, FEATURE_NOT_PRESENT (an
+ * unknown flag), VALIDATION_FAILED_EXT.
+ *
+ * vmaDestroyVirtualBlock: NULL has no effect. While allocations live the block stays, and a line on
+ * stderr has their number. vmaClearVirtualBlock frees them all.
+ *
+ * vmaVirtualAllocate: the alignment is a power of two up to 2^30. STRATEGY_MIN_OFFSET_BIT takes the
+ * lowest offset; up to 2^32 - 1 this takes time proportional to the ranges below it. The other two
+ * strategies have no effect, and in a linear block none has. UPPER_ADDRESS_BIT requires a linear
+ * block. A failure sets the allocation to null and the offset to VK_WHOLE_SIZE. Fails with
+ * OUT_OF_DEVICE_MEMORY (no free range can hold the request), OUT_OF_HOST_MEMORY, TOO_MANY_OBJECTS
+ * (67 million ranges, live and free), FEATURE_NOT_PRESENT (an unknown flag, a larger alignment),
+ * VALIDATION_FAILED_EXT.
+ *
+ * An allocation that was freed, or that belongs to another block, has no effect and gives a line on
+ * stderr. vmaGetVirtualAllocationInfo then returns the offset VK_WHOLE_SIZE and the size 0.
+ * vmaVirtualFree ignores a null allocation. A block is a pointer: it must not be used after its
+ * destruction.
+ *
+ * Statistics: a block counts as one block of its size. Every byte outside of allocations is unused.
+ * vmaCalculateVirtualBlockStatistics visits every range; the others take constant time.
+ *
  * Thread-safety: calls on one block must not overlap.
  */
 
@@ -96,6 +122,29 @@ static inline void vmaCalculateVirtualBlockStatistics(VmaVirtualBlock virtualBlo
                                                       VmaDetailedStatistics *pStats)
 {
     quire_vma_calculate_virtual_block_statistics(virtualBlock, pStats);
+}
+
+/* ---- text --------------------------------------------------------------------------------- */
+
+/*
+ * vmaBuildVirtualBlockStatsString writes the JSON of quire_space_write_json, with every range
+ * whatever `detailedMap` is. The program frees it; it is NULL if host memory is exhausted.
+ */
+QUIRE_API void quire_vma_build_virtual_block_stats_string(VmaVirtualBlock virtualBlock,
+                                                          char **ppStatsString,
+                                                          VkBool32 detailedMap);
+QUIRE_API void quire_vma_free_virtual_block_stats_string(VmaVirtualBlock virtualBlock,
+                                                         char *pStatsString);
+
+static inline void vmaBuildVirtualBlockStatsString(VmaVirtualBlock virtualBlock,
+                                                   char **ppStatsString, VkBool32 detailedMap)
+{
+    quire_vma_build_virtual_block_stats_string(virtualBlock, ppStatsString, detailedMap);
+}
+
+static inline void vmaFreeVirtualBlockStatsString(VmaVirtualBlock virtualBlock, char *pStatsString)
+{
+    quire_vma_free_virtual_block_stats_string(virtualBlock, pStatsString);
 }
 
 #ifdef __cplusplus

@@ -132,6 +132,7 @@ static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *req
         .dedicated = qi_vma_is_dedicated(request->options),
         .mapped = is_mapped,
         .existing_pages = request->options->flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT,
+        .within_budget = request->options->flags & VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT,
         .info = is_mapped ? &info : NULL,
     };
     quire_result result = quire_allocate(a->memory, &options, &a->quire);
@@ -150,6 +151,7 @@ static VkResult place_object(VmaAllocator allocator, const qi_vma_request *reque
         .alignment = alignment,
         .dedicated = qi_vma_is_dedicated(request->options),
         .mapped = is_mapped,
+        .within_budget = request->options->flags & VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT,
         .info = &info,
         .create_info = request->create_info,
     };

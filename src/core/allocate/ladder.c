@@ -261,7 +261,7 @@ static quire_result prepare(quire_memory *memory, const qi_request *request, qi_
     c->tried = c->caller_calls = 0;
     c->has_before = false;
     c->wait = (qi_page_wait){0};
-    c->progress = (qi_page_progress){0};
+    c->progress = (qi_page_progress){.within_budget = request->within_budget};
     if (memory->atom > request->alignment)
         range->alignment = memory->atom;
     if (request->tied) { /* the page has exactly the object's size */

@@ -65,6 +65,7 @@ quire_result qi_request_from(const quire_memory *memory, const quire_allocation_
         .zero = options->zero,
         .dedicated = options->dedicated,
         .existing_pages = options->existing_pages,
+        .within_budget = options->within_budget,
         .host_use = qi_host_use(options->host_read, options->host_write, options->mapped),
     };
     return qi_request_check(memory, request);

@@ -38,6 +38,7 @@ typedef struct qi_request {
     const void *description;
     bool is_unaided;     /* the application's on_out_of_memory is not called */
     bool existing_pages; /* no page is made, grown or waited for */
+    bool within_budget;  /* no page exceeds the backend's budget */
     bool reserved;       /* not committed yet: it is not found by address */
     quire_object object;
     bool optimal;           /* an image of optimal tiling */

@@ -44,6 +44,7 @@ QI_ALWAYS_INLINE quire_result begin(const quire_buffer_options *requested, qi_ob
     build->request.user_data = options->user_data;
     build->request.dedicated = options->dedicated;
     build->request.existing_pages = options->existing_pages;
+    build->request.within_budget = options->within_budget;
     build->request.host_use = qi_host_use(options->host_read, options->host_write, options->mapped);
     build->request.object = QUIRE_OBJECT_BUFFER;
     build->request.extras = QI_EXTRA_OBJECT;

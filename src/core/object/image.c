@@ -137,6 +137,7 @@ quire_result qi_image_begin(const quire_image_options *requested, qi_object_buil
     build->request.user_data = options->user_data;
     build->request.dedicated = options->dedicated;
     build->request.existing_pages = options->existing_pages;
+    build->request.within_budget = options->within_budget;
     build->request.host_use = qi_host_use(options->host_read, options->host_write, options->mapped);
     build->request.object = QUIRE_OBJECT_IMAGE;
     build->request.extras = QI_EXTRA_OBJECT;

@@ -339,6 +339,7 @@ quire_result qi_object_begin(const quire_object_options *options, qi_object_buil
     build->request.user_data = options->user_data;
     build->request.dedicated = options->dedicated;
     build->request.existing_pages = options->existing_pages;
+    build->request.within_budget = options->within_budget;
     build->request.host_use = qi_host_use(options->host_read, options->host_write, options->mapped);
     build->request.object = options->object;
     build->request.description = options->description;

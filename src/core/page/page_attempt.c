@@ -44,7 +44,8 @@ qi_page_attempt qi_page_attempt_begin(quire_memory *memory, uint64_t size, uint6
         .size = size,
         .needed = needed,
         .is_reduced = is_reduced,
-        .terms = {.is_strict = memory->within_budget, .may_exceed = progress->may_exceed},
+        .terms = {.is_strict = memory->within_budget || progress->within_budget,
+                  .may_exceed = progress->may_exceed},
     };
 }
 

@@ -374,6 +374,7 @@ const qi_fit qi_first_fit = {
     .max_granule = 1,
     .max_granules = UINT64_C(1) << 62,
     .region_nodes = 2,
+    .has_lowest = true, /* of every request */
     .init = first_init,
     .finish = first_finish,
     .add_region = first_add_region,

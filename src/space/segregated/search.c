@@ -22,6 +22,7 @@ typedef struct request {
     uint32_t size;
     uint32_t align_mask;
     bool optimal;
+    bool lowest;
 } request;
 
 /* The result of a search. */
@@ -57,7 +58,7 @@ static bool fits_in(const qi_segregated *s, uint32_t number, const request *r, f
         return false;
     f->node = number;
     f->start = (uint32_t)begin;
-    if (r->size >= s->tail_size)
+    if (r->size >= s->tail_size && !r->lowest)
         f->start = (uint32_t)(end - r->size) & ~r->align_mask;
     return true;
 }
@@ -147,6 +148,41 @@ static finding search(qi_segregated *s, const request *r, uint32_t how)
     return f;
 }
 
+/* Examines the ranges of each region up to the first that fits. */
+static finding search_lowest(const qi_segregated *s, const request *r)
+{
+    finding best = {0};
+    for (uint32_t region = 0; region < s->space.region_capacity; region++) {
+        if (!qi_space_has_region(&s->space, region))
+            continue;
+        uint32_t own = s->space.regions[region].node, i = s->nodes[own].after;
+        finding f = {0};
+        while (i != own && !(qi_node_is_free(s, i) && fits_in(s, i, r, &f)))
+            i = s->nodes[i].after;
+        if (f.node && (!best.node || f.start < best.start))
+            best = f;
+    }
+    return best;
+}
+
+/* Deferred frees may hold the request: a full search merges them before it begins. */
+static finding search_fully(qi_segregated *s, const request *r, uint32_t how)
+{
+    quire_space *space = &s->space;
+    if (r->lowest) {
+        space->fit->release_cached(space);
+        qi_space_flush_deferred(space);
+        return search_lowest(s, r);
+    }
+    bool defers = qi_segregated_defers(s);
+    finding f = search(s, r, defers ? how & ~(uint32_t)QI_EXHAUSTIVE : how);
+    if (!f.node && defers) {
+        qi_segregated_flush_deferred(space);
+        f = search(s, r, how);
+    }
+    return f;
+}
+
 quire_result qi_segregated_allocate(quire_space *space, uint64_t size, uint64_t alignment,
                                     uint64_t user, uint32_t how, quire_placement *placement)
 {
@@ -157,17 +193,12 @@ quire_result qi_segregated_allocate(quire_space *space, uint64_t size, uint64_t 
         .size = (uint32_t)((size - 1) >> s->granule_shift) + 1,
         .align_mask = (uint32_t)((alignment - 1) >> s->granule_shift),
         .optimal = how & QI_OPTIMAL && s->kind_mask,
+        .lowest = how & QI_LOWEST,
     };
     quire_result result = qi_segregated_reserve(s, 2);
     if (result)
         return result;
-    /* deferred frees may hold the request: flush them before a full pass */
-    bool defers = qi_segregated_defers(s);
-    finding f = search(s, &r, defers ? how & ~(uint32_t)QI_EXHAUSTIVE : how);
-    if (!f.node && defers) {
-        qi_segregated_flush_deferred(space);
-        f = search(s, &r, how);
-    }
+    finding f = search_fully(s, &r, how);
     if (!f.node)
         return qi_space_no_room(space, size, alignment, how);
     uint32_t live = qi_node_carve(s, f.node, s->nodes[f.node].back, f.start, r.size);

@@ -197,6 +197,7 @@ const qi_fit qi_segregated_fit = {
     .least_granule = 1,
     .max_granule = UINT64_C(1) << 30,
     .keeps_kinds_apart = true,
+    .has_lowest = true,
     .has_segregated_options = true,
     .max_granules = UINT32_MAX,
     .region_nodes = 2,

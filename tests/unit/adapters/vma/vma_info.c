@@ -234,28 +234,3 @@ UNIT(vma_info, functions_without_a_result_accept_null)
     CHECK_EQ(vmaCheckCorruption(NULL, 1), VK_ERROR_VALIDATION_FAILED_EXT);
     vma_fixture_close(&v);
 }
-
-UNIT(vma_info, the_state_of_the_memories_is_a_text)
-{
-    VkBuffer buffer;
-    char *text;
-    vma_fixture_open(&v, NULL, 0);
-    vmaBuildStatsString(v.allocator, &text, VK_TRUE);
-    CHECK_STR(text, "[]\n");
-    vmaFreeStatsString(v.allocator, text);
-    VmaAllocation a = vma_fixture_buffer(&v, 1000, &AUTO, &buffer);
-    vmaSetAllocationName(v.allocator, a, "positions");
-    vmaBuildStatsString(v.allocator, &text, VK_TRUE);
-    CHECK_HAS(text, "positions");
-    CHECK(text[0] == '[' && strstr(text, "]\n"));
-    vmaFreeStatsString(v.allocator, text);
-    vmaBuildStatsString(v.allocator, &text, VK_FALSE);
-    CHECK_HAS(text, "memory type");
-    vmaFreeStatsString(v.allocator, text);
-    vmaFreeStatsString(v.allocator, NULL);
-    vmaBuildStatsString(v.allocator, NULL, VK_TRUE);
-    vmaBuildStatsString(NULL, &text, VK_TRUE);
-    CHECK(!text);
-    vmaDestroyBuffer(v.allocator, buffer, a);
-    vma_fixture_close(&v);
-}

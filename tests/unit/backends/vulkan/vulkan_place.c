@@ -98,3 +98,32 @@ UNIT(vulkan_place, the_parts_of_a_sparse_object_take_only_existing_pages_on_requ
     CHECK_EQ(pages_made(&b), 1);
     vulkan_bench_end(&b);
 }
+
+/* ---- budgets -------------------------------------------------------------------------------- */
+
+UNIT(vulkan_place, objects_stay_within_the_budget_on_request)
+{
+    vulkan_bench b;
+    quire_buffer buffer;
+    quire_image image;
+    quire_vulkan_sparse *sparse = NULL;
+    VkBufferCreateInfo info = BUFFER;
+    const quire_vulkan_object_options options = {.within_budget = true};
+    info.flags = VK_BUFFER_CREATE_SPARSE_BINDING_BIT;
+    quire_memory *memory = begin(&b, NULL, 0);
+    quire_memory_info memory_info;
+    quire_device_info device_info;
+    CHECK_OK(quire_memory_get_info(memory, &memory_info));
+    CHECK_OK(quire_device_get_info(b.device, &device_info));
+    fv_set_budget(b.driver, 0, device_info.kinds[memory_info.kind].heap, 1, 0);
+    CHECK_FAILS(quire_vulkan_buffer_create(memory, &BUFFER, &options, &buffer),
+                QUIRE_ERROR_OVER_BUDGET);
+    CHECK_FAILS(quire_vulkan_image_create(memory, &IMAGE, &options, &image),
+                QUIRE_ERROR_OVER_BUDGET);
+    CHECK_FAILS(quire_vulkan_sparse_buffer_create(memory, &info, &options, &sparse),
+                QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(pages_made(&b), 0);
+    CHECK_OK(quire_vulkan_buffer_create(memory, &BUFFER, NULL, &buffer));
+    CHECK_EQ(pages_made(&b), 1);
+    vulkan_bench_end(&b);
+}

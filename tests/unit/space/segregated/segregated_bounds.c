@@ -280,3 +280,35 @@ UNIT(segregated_bounds, the_upper_end_starts_at_sixty_four_kibibytes_for_every_g
         end_space(space);
     }
 }
+
+/* ---- the lowest address ---------------------------------------------------------------------- */
+
+/* Holes of 8, 4 and 1 KiB: the direct choice is the last, which is the tightest. */
+UNIT(segregated_bounds, the_lowest_address_is_served_on_request)
+{
+    for (int fragmentation = 0; fragmentation < 2; fragmentation++) {
+        quire_space *space = make_space(
+            (quire_space_options){.size = 1024 * KIB, .fit.least_fragmentation = fragmentation});
+        quire_range hole[3];
+        const uint64_t sizes[3] = {8 * KIB, 4 * KIB, KIB};
+        for (int i = 0; i < 3; i++) {
+            hole[i] = take(space, sizes[i], 1).range;
+            take(space, 256, 1);
+        }
+        for (int i = 0; i < 3; i++)
+            CHECK_OK(quire_space_free(space, hole[i]));
+        const quire_range_options small = {.size = KIB, .lowest = true},
+                                  aligned = {.size = 4 * KIB, .alignment = 4 * KIB, .lowest = true},
+                                  large = {.size = 64 * KIB, .bounded = true, .lowest = true},
+                                  larger = {.size = 1024 * KIB, .lowest = true};
+        quire_placement at;
+        CHECK_OK(quire_space_allocate_with(space, &small, &at));
+        CHECK_EQ(at.offset, 0);
+        CHECK_OK(quire_space_allocate_with(space, &aligned, &at));
+        CHECK_EQ(at.offset, 4 * KIB);
+        CHECK_OK(quire_space_allocate_with(space, &large, &at));
+        CHECK_EQ(at.offset, 13 * KIB + 3 * 256);
+        CHECK_FAILS(quire_space_allocate_with(space, &larger, &at), QUIRE_ERROR_NO_SPACE);
+        end_space(space);
+    }
+}

@@ -293,6 +293,25 @@ UNIT(slabs, the_call_with_every_option_allocates_slots_too)
     end_slab_space(space);
 }
 
+/* Slots of one class fill the space. Freed, they leave an empty slab, which the space keeps. */
+UNIT(slabs, the_lowest_address_is_outside_of_slabs_and_takes_the_place_of_empty_ones)
+{
+    quire_space *space = make_space(4096, 1);
+    quire_placement slots[4], at;
+    for (int i = 0; i < 4; i++)
+        CHECK_OK(quire_space_allocate(space, 100, 1, 0, &slots[i]));
+    const quire_range_options options = {.size = 100, .lowest = true};
+    CHECK_OK(quire_space_allocate_with(space, &options, &at));
+    CHECK(!is_slot(at.range));
+    CHECK(at.offset >= slots[3].offset + slots[3].size);
+    for (int i = 0; i < 4; i++)
+        CHECK_OK(quire_space_free(space, slots[i].range));
+    CHECK_OK(quire_space_allocate_with(space, &options, &at));
+    CHECK_EQ(at.offset, 0);
+    CHECK_EQ(at.size, 100);
+    end_slab_space(space);
+}
+
 UNIT(slabs, an_image_of_optimal_tiling_shares_no_stretch_with_a_slab)
 {
     enum { STRETCH = 1024, STRETCHES = 256 };

@@ -1,0 +1,149 @@
+/*
+ * vma_flags.c - flags of one allocation that change how it is served.
+ */
+#include "tests/support/unit.h"
+#include "tests/support/vma_fixture.h"
+
+static vma_fixture v;
+
+static VkResult try(VkDeviceSize size, const VmaAllocationCreateInfo *options, VkBuffer *buffer,
+                    VmaAllocation *allocation)
+{
+    const VkBufferCreateInfo info = vma_fixture_buffer_info(size);
+    return vmaCreateBuffer(v.allocator, &info, options, buffer, allocation, NULL);
+}
+
+UNIT(vma_flags, never_allocate_takes_existing_blocks_only)
+{
+    VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO};
+    VkBuffer buffers[2];
+    VmaAllocation a[2];
+    vma_fixture_open(&v, NULL, 0);
+    options.flags = VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT;
+    CHECK_EQ(try(1000, &options, &buffers[0], &a[0]), VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(fv_live(v.vulkan.driver, FV_MEMORY), 0);
+    options.flags = 0;
+    CHECK_VK(try(1000, &options, &buffers[0], &a[0]));
+    options.flags = VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT;
+    CHECK_VK(try(1000, &options, &buffers[1], &a[1]));
+    CHECK_EQ(fv_live(v.vulkan.driver, FV_MEMORY), 1);
+    options.flags |= VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT;
+    VkBuffer none;
+    VmaAllocation no_allocation;
+    CHECK_EQ(try(1000, &options, &none, &no_allocation), VK_ERROR_FEATURE_NOT_PRESENT);
+    vmaDestroyBuffer(v.allocator, buffers[0], a[0]);
+    vmaDestroyBuffer(v.allocator, buffers[1], a[1]);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_flags, within_budget_is_refused_beyond_the_budget)
+{
+    VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO,
+                                       .requiredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT};
+    const VkPhysicalDeviceMemoryProperties *memory;
+    VkBuffer buffer, second;
+    VmaAllocation a, b;
+    vma_fixture_open(&v, NULL, VMA_ALLOCATOR_CREATE_EXT_MEMORY_BUDGET_BIT);
+    vmaGetMemoryProperties(v.allocator, &memory);
+    for (uint32_t heap = 0; heap < memory->memoryHeapCount; heap++)
+        fv_set_budget(v.vulkan.driver, 0, heap, 4 << 20, 0);
+    options.flags = VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT;
+    CHECK_VK(try(1 << 20, &options, &buffer, &a));
+    CHECK_EQ(try(6 << 20, &options, &second, &b), VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    options.flags |= VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT;
+    CHECK_EQ(try(6 << 20, &options, &second, &b), VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    options.flags = 0;
+    CHECK_VK(try(6 << 20, &options, &second, &b)); /* the budget is advice without the flag */
+    vmaDestroyBuffer(v.allocator, buffer, a);
+    vmaDestroyBuffer(v.allocator, second, b);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_flags, flags_without_a_counterpart_are_named)
+{
+    const VmaAllocationCreateFlags missing[] = {0x8, 0x2000, 0x80000,
+                                                VMA_ALLOCATION_CREATE_UPPER_ADDRESS_BIT,
+                                                VMA_ALLOCATION_CREATE_STRATEGY_MIN_OFFSET_BIT};
+    VkBuffer buffer;
+    VmaAllocation a;
+    vma_fixture_open(&v, NULL, 0);
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
+        const VmaAllocationCreateInfo options = {.flags = missing[i],
+                                                 .usage = VMA_MEMORY_USAGE_AUTO};
+        CHECK_EQ(try(1000, &options, &buffer, &a), VK_ERROR_FEATURE_NOT_PRESENT);
+        CHECK_HAS(quire_last_error(), "allocation flags 0x");
+        CHECK(!buffer && !a);
+    }
+    CHECK_EQ(fv_live(v.vulkan.driver, FV_BUFFER), 0);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_flags, strategies_are_served)
+{
+    const VmaAllocationCreateFlags strategies[] = {VMA_ALLOCATION_CREATE_STRATEGY_MIN_MEMORY_BIT,
+                                                   VMA_ALLOCATION_CREATE_STRATEGY_MIN_TIME_BIT};
+    VkBuffer buffer;
+    VmaAllocation a;
+    vma_fixture_open(&v, NULL, 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK_VK(
+            try(1000,
+                &(VmaAllocationCreateInfo){.flags = strategies[i], .usage = VMA_MEMORY_USAGE_AUTO},
+                &buffer, &a));
+        vmaDestroyBuffer(v.allocator, buffer, a);
+    }
+    vma_fixture_close(&v);
+}
+
+/* ---- full heaps ------------------------------------------------------------------------------ */
+
+UNIT(vma_flags, the_next_memory_type_serves_when_the_best_is_full)
+{
+    const VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO};
+    const VkPhysicalDeviceMemoryProperties *memory;
+    VmaAllocationInfo info;
+    VkBuffer buffer;
+    VmaAllocation a;
+    vma_fixture_open(&v, NULL, 0);
+    vmaGetMemoryProperties(v.allocator, &memory);
+    for (uint32_t heap = 0; heap < memory->memoryHeapCount; heap++)
+        if (memory->memoryHeaps[heap].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
+            fv_set_capacity(v.vulkan.driver, 0, heap, 1 << 20);
+    CHECK_VK(try(8 << 20, &options, &buffer, &a));
+    vmaGetAllocationInfo(v.allocator, a, &info);
+    CHECK(!(memory->memoryTypes[info.memoryType].propertyFlags &
+            VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT));
+    vmaDestroyBuffer(v.allocator, buffer, a);
+    for (uint32_t heap = 0; heap < memory->memoryHeapCount; heap++)
+        fv_set_capacity(v.vulkan.driver, 0, heap, 1 << 20);
+    CHECK_EQ(try(16 << 20, &options, &buffer, &a), VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK(!buffer && !a);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_flags, contradictions_and_empty_requests_are_refused)
+{
+    const VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO};
+    const VkMemoryRequirements empty = {.alignment = 1, .memoryTypeBits = UINT32_MAX};
+    const VkMemoryRequirements odd = {.size = 1, .alignment = 3, .memoryTypeBits = UINT32_MAX};
+    const VkMemoryRequirements good = {.size = 1, .alignment = 1, .memoryTypeBits = UINT32_MAX};
+    const VmaAllocationCreateInfo any = {0};
+    VkBuffer buffer;
+    VmaAllocation a;
+    vma_fixture_open(&v, NULL, 0);
+    CHECK_EQ(try(0, &options, &buffer, &a), VK_ERROR_INITIALIZATION_FAILED);
+    CHECK_EQ(vmaAllocateMemory(v.allocator, &empty, &any, &a, NULL),
+             VK_ERROR_INITIALIZATION_FAILED);
+    CHECK_EQ(vmaAllocateMemory(v.allocator, &odd, &any, &a, NULL), VK_ERROR_VALIDATION_FAILED_EXT);
+    CHECK_EQ(vmaAllocateMemory(v.allocator, &good, NULL, &a, NULL), VK_ERROR_VALIDATION_FAILED_EXT);
+    CHECK_EQ(vmaAllocateMemory(v.allocator, &good, &any, NULL, NULL),
+             VK_ERROR_VALIDATION_FAILED_EXT);
+    CHECK_EQ(vmaAllocateMemory(NULL, &good, &any, &a, NULL), VK_ERROR_VALIDATION_FAILED_EXT);
+    CHECK_EQ(vmaAllocateMemoryForBuffer(v.allocator, VK_NULL_HANDLE, &any, &a, NULL),
+             VK_ERROR_VALIDATION_FAILED_EXT);
+    CHECK_EQ(vmaAllocateMemoryForImage(v.allocator, VK_NULL_HANDLE, &any, &a, NULL),
+             VK_ERROR_VALIDATION_FAILED_EXT);
+    CHECK_EQ(vmaAllocateMemory(v.allocator, &good, &options, &a, NULL),
+             VK_ERROR_FEATURE_NOT_PRESENT); /* AUTO without an object */
+    vma_fixture_close(&v);
+}

@@ -1,0 +1,281 @@
+/*
+ * vma_virtual_block.c - virtual blocks: sizes, offsets, alignment, user data, statistics, and the
+ * algorithms. What must fail is in vma_virtual_misuse.c.
+ */
+#include "quire/quire_vma.h"
+#include "tests/support/unit.h"
+
+#define KIB UINT64_C(1024)
+#define MIB (KIB * KIB)
+#define GIB (KIB * MIB)
+#define TIB (KIB * GIB)
+
+static VmaVirtualBlock block;
+
+static void open_block(VkDeviceSize size, VkFlags flags)
+{
+    const VmaVirtualBlockCreateInfo info = {.size = size, .flags = flags};
+    CHECK_EQ(vmaCreateVirtualBlock(&info, &block), VK_SUCCESS);
+}
+
+static void close_block(void)
+{
+    vmaClearVirtualBlock(block);
+    CHECK(vmaIsVirtualBlockEmpty(block));
+    vmaDestroyVirtualBlock(block);
+}
+
+static VmaVirtualAllocation take(VkDeviceSize size, VkDeviceSize alignment, VkFlags flags,
+                                 VkDeviceSize *offset)
+{
+    const VmaVirtualAllocationCreateInfo info = {
+        .size = size, .alignment = alignment, .flags = flags};
+    VmaVirtualAllocation allocation;
+    CHECK_EQ(vmaVirtualAllocate(block, &info, &allocation, offset), VK_SUCCESS);
+    CHECK(allocation != VK_NULL_HANDLE);
+    return allocation;
+}
+
+static void expect_at(VkDeviceSize size, VkDeviceSize alignment, VkFlags flags,
+                      VkDeviceSize expected)
+{
+    VkDeviceSize offset = 0;
+    take(size, alignment, flags, &offset);
+    CHECK_EQ(offset, expected);
+}
+
+static void expect_full(VkDeviceSize size, VkFlags flags)
+{
+    const VmaVirtualAllocationCreateInfo info = {.size = size, .flags = flags};
+    VmaVirtualAllocation allocation = (VmaVirtualAllocation)(uintptr_t)1;
+    VkDeviceSize offset = 0;
+    CHECK_EQ(vmaVirtualAllocate(block, &info, &allocation, &offset), VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK(allocation == VK_NULL_HANDLE);
+    CHECK_EQ(offset, VK_WHOLE_SIZE);
+    CHECK_EQ(vmaVirtualAllocate(block, &info, &allocation, NULL), VK_ERROR_OUT_OF_DEVICE_MEMORY);
+}
+
+/* ---- allocations ------------------------------------------------------------------------------ */
+
+UNIT(vma_virtual_block, the_information_is_that_of_the_request)
+{
+    int data[2];
+    open_block(16 * MIB, 0);
+    CHECK(vmaIsVirtualBlockEmpty(block));
+    const VmaVirtualAllocationCreateInfo request = {.size = 8 * MIB, .pUserData = &data[0]};
+    VmaVirtualAllocation first;
+    VmaVirtualAllocationInfo info;
+    VkDeviceSize offset = VK_WHOLE_SIZE;
+    CHECK_EQ(vmaVirtualAllocate(block, &request, &first, &offset), VK_SUCCESS);
+    CHECK(offset <= 8 * MIB);
+    CHECK(!vmaIsVirtualBlockEmpty(block));
+    vmaGetVirtualAllocationInfo(block, first, &info);
+    CHECK_EQ(info.offset, offset);
+    CHECK_EQ(info.size, 8 * MIB);
+    CHECK(info.pUserData == &data[0]);
+    vmaSetVirtualAllocationUserData(block, first, &data[1]);
+    vmaGetVirtualAllocationInfo(block, first, &info);
+    CHECK(info.pUserData == &data[1]);
+    vmaSetVirtualAllocationUserData(block, first, NULL);
+    vmaGetVirtualAllocationInfo(block, first, &info);
+    CHECK(info.pUserData == NULL);
+    close_block();
+}
+
+UNIT(vma_virtual_block, a_freed_range_serves_again)
+{
+    open_block(16 * MIB, 0);
+    VkDeviceSize first = 0, second = 0, third = 0;
+    VmaVirtualAllocation allocation = take(8 * MIB, 0, 0, &first);
+    take(4 * MIB, 1, 0, &second);
+    CHECK(second >= first + 8 * MIB || second + 4 * MIB <= first);
+    expect_full(8 * MIB, 0);
+    vmaVirtualFree(block, allocation);
+    vmaVirtualFree(block, VK_NULL_HANDLE);
+    take(8 * MIB, 0, 0, &third);
+    CHECK_EQ(third, first);
+    vmaClearVirtualBlock(block);
+    expect_at(16 * MIB, 0, 0, 0);
+    expect_full(1, 0);
+    close_block();
+}
+
+/* The gaps that alignment leaves stay free. */
+UNIT(vma_virtual_block, alignment_holds_and_its_gaps_stay_free)
+{
+    open_block(MIB, 0);
+    expect_at(3, 1, 0, 0);
+    expect_at(5, 4096, 0, 4096);
+    expect_at(4093, 1, 0, 3);
+    expect_at(1, 512 * KIB, 0, 512 * KIB);
+    VmaStatistics stats;
+    vmaGetVirtualBlockStatistics(block, &stats);
+    CHECK_EQ(stats.allocationBytes, 3 + 5 + 4093 + 1);
+    close_block();
+}
+
+UNIT(vma_virtual_block, every_size_is_exact_to_the_byte)
+{
+    const VkDeviceSize sizes[] = {1,           1000003,          UINT32_MAX, UINT64_C(1) << 32,
+                                  4 * TIB + 3, UINT64_C(1) << 62};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (VkFlags flags = 0; flags < 2; flags++) {
+            open_block(sizes[i], flags);
+            expect_full(sizes[i] + 1, 0);
+            expect_at(1, 0, 0, 0);
+            if (sizes[i] > 1)
+                expect_at(sizes[i] - 1, 1, 0, 1);
+            expect_full(1, 0);
+            close_block();
+        }
+}
+
+UNIT(vma_virtual_block, a_block_of_terabytes_has_small_allocations)
+{
+    open_block(16 * TIB, 0);
+    expect_at(7, 1, 0, 0);
+    expect_at(9 * TIB + 1, 1, 0, 7);
+    expect_at(3, GIB, 0, 9 * TIB + GIB);
+    VmaDetailedStatistics stats;
+    vmaCalculateVirtualBlockStatistics(block, &stats);
+    CHECK_EQ(stats.statistics.blockBytes, 16 * TIB);
+    CHECK_EQ(stats.statistics.allocationBytes, 9 * TIB + 11);
+    CHECK_EQ(stats.unusedRangeCount, 2);
+    CHECK_EQ(stats.unusedRangeSizeMin, GIB - 8);
+    CHECK_EQ(stats.unusedRangeSizeMax, 7 * TIB - GIB - 3);
+    close_block();
+}
+
+/* ---- strategies ------------------------------------------------------------------------------- */
+
+/* Holes of 8, 4 and 1 KiB: without a strategy the tightest serves. */
+static void take_lowest_of(VkDeviceSize size)
+{
+    const VkFlags lowest = VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_OFFSET_BIT;
+    VmaVirtualAllocation holes[3];
+    open_block(size, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        holes[i] = take((VkDeviceSize[]){8 * KIB, 4 * KIB, KIB}[i], 1, 0, NULL);
+        take(1, 1, 0, NULL);
+    }
+    for (uint32_t i = 0; i < 3; i++)
+        vmaVirtualFree(block, holes[i]);
+    expect_at(KIB, 1, lowest, 0);
+    expect_at(7 * KIB + 1, 1, lowest, 13 * KIB + 3);
+    expect_at(7 * KIB, 1, lowest | VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_TIME_BIT, KIB);
+    close_block();
+}
+
+UNIT(vma_virtual_block, the_strategy_min_offset_takes_the_lowest)
+{
+    take_lowest_of(MIB);
+    take_lowest_of(TIB);
+}
+
+UNIT(vma_virtual_block, the_other_strategies_serve)
+{
+    open_block(2 * KIB, 0);
+    expect_at(KIB, 1, VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_MEMORY_BIT, 0);
+    expect_at(KIB, 1, VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_TIME_BIT, KIB);
+    expect_full(1, VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_OFFSET_BIT);
+    close_block();
+}
+
+/* ---- the linear algorithm --------------------------------------------------------------------- */
+
+enum { LINEAR = VMA_VIRTUAL_BLOCK_CREATE_LINEAR_ALGORITHM_BIT };
+
+UNIT(vma_virtual_block, linear_is_a_stack)
+{
+    open_block(1000, LINEAR);
+    VmaVirtualAllocation all[10];
+    for (uint32_t i = 0; i < 10; i++) {
+        VkDeviceSize offset = 0;
+        all[i] = take(100, 1, 0, &offset);
+        CHECK_EQ(offset, i * UINT64_C(100));
+    }
+    expect_full(1, 0);
+    for (uint32_t i = 9; i > 4; i--)
+        vmaVirtualFree(block, all[i]);
+    expect_at(300, 1, 0, 500);
+    close_block();
+}
+
+UNIT(vma_virtual_block, linear_is_a_ring)
+{
+    open_block(1000, LINEAR);
+    VmaVirtualAllocation all[10];
+    for (uint32_t i = 0; i < 10; i++)
+        all[i] = take(100, 1, 0, NULL);
+    for (uint32_t i = 0; i < 4; i++)
+        vmaVirtualFree(block, all[i]);
+    expect_at(250, 1, 0, 0);
+    expect_full(151, 0);
+    expect_at(100, 64, 0, 256);
+    VmaDetailedStatistics stats;
+    vmaCalculateVirtualBlockStatistics(block, &stats);
+    CHECK_EQ(stats.unusedRangeCount, 2);
+    CHECK_EQ(stats.unusedRangeSizeMin, 6);
+    CHECK_EQ(stats.unusedRangeSizeMax, 44);
+    close_block();
+}
+
+UNIT(vma_virtual_block, linear_is_a_double_stack)
+{
+    const VkFlags upper = VMA_VIRTUAL_ALLOCATION_CREATE_UPPER_ADDRESS_BIT;
+    open_block(1000, LINEAR);
+    expect_at(100, 1, upper, 900);
+    expect_at(100, 1, 0, 0);
+    expect_at(10, 64, upper, 832);
+    expect_at(10, 64, VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_OFFSET_BIT, 128);
+    expect_full(695, upper);
+    expect_at(694, 1, upper | VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_TIME_BIT, 138);
+    expect_full(1, 0);
+    close_block();
+}
+
+/* ---- statistics ------------------------------------------------------------------------------- */
+
+static VmaDetailedStatistics statistics(void)
+{
+    VmaDetailedStatistics detailed;
+    VmaStatistics plain;
+    vmaCalculateVirtualBlockStatistics(block, &detailed);
+    vmaGetVirtualBlockStatistics(block, &plain);
+    CHECK(!memcmp(&plain, &detailed.statistics, sizeof plain));
+    CHECK_EQ(plain.blockCount, 1);
+    return detailed;
+}
+
+UNIT(vma_virtual_block, statistics_count_allocations_and_unused_ranges)
+{
+    open_block(1000, 0);
+    VmaDetailedStatistics stats = statistics();
+    CHECK_EQ(stats.statistics.blockBytes, 1000);
+    CHECK_EQ(stats.statistics.allocationCount, 0);
+    CHECK_EQ(stats.allocationSizeMin, VK_WHOLE_SIZE);
+    CHECK_EQ(stats.allocationSizeMax, 0);
+    CHECK_EQ(stats.unusedRangeCount, 1);
+    CHECK_EQ(stats.unusedRangeSizeMin, 1000);
+    CHECK_EQ(stats.unusedRangeSizeMax, 1000);
+    take(300, 1, 0, NULL);
+    VmaVirtualAllocation gone = take(77, 1, 0, NULL);
+    take(23, 1, 0, NULL);
+    vmaVirtualFree(block, gone);
+    stats = statistics();
+    CHECK_EQ(stats.statistics.allocationCount, 2);
+    CHECK_EQ(stats.statistics.allocationBytes, 323);
+    CHECK_EQ(stats.allocationSizeMin, 23);
+    CHECK_EQ(stats.allocationSizeMax, 300);
+    CHECK_EQ(stats.unusedRangeCount, 2);
+    CHECK_EQ(stats.unusedRangeSizeMin, 77);
+    CHECK_EQ(stats.unusedRangeSizeMax, 600);
+    take(77, 1, 0, NULL);
+    take(600, 1, 0, NULL);
+    stats = statistics();
+    CHECK_EQ(stats.unusedRangeCount, 0);
+    CHECK_EQ(stats.unusedRangeSizeMin, VK_WHOLE_SIZE);
+    CHECK_EQ(stats.unusedRangeSizeMax, 0);
+    CHECK_EQ(stats.statistics.allocationBytes, 1000);
+    close_block();
+}
