@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* ---- virtual blocks ----------------------------------------------------------------------- */
+/* ---- virtual blocks ------------------------------------------------------------------------- */
 
 /*
  * A virtual block allocates ranges of numbers, in any unit: it is a space of quire (quire/space.h)
@@ -124,7 +124,7 @@ static inline void vmaCalculateVirtualBlockStatistics(VmaVirtualBlock virtualBlo
     quire_vma_calculate_virtual_block_statistics(virtualBlock, pStats);
 }
 
-/* ---- text --------------------------------------------------------------------------------- */
+/* ---- text ----------------------------------------------------------------------------------- */
 
 /*
  * vmaBuildVirtualBlockStatsString writes the JSON of quire_space_write_json, with every range

@@ -19,7 +19,7 @@ static const VmaAllocatorCreateFlags KNOWN_FLAGS =
     VMA_ALLOCATOR_CREATE_BUFFER_DEVICE_ADDRESS_BIT | VMA_ALLOCATOR_CREATE_EXT_MEMORY_PRIORITY_BIT |
     VMA_ALLOCATOR_CREATE_KHR_MAINTENANCE4_BIT | VMA_ALLOCATOR_CREATE_KHR_MAINTENANCE5_BIT;
 
-/* ---- how the program's device was created ---------------------------------------------------- */
+/* ---- how the program's device was created --------------------------------------------------- */
 
 enum { MAX_EXTENSIONS = 8 };
 
@@ -109,7 +109,7 @@ static void describe_protected(const VkPhysicalDeviceMemoryProperties *memory, e
         }
 }
 
-/* ---- the quire device ------------------------------------------------------------------------ */
+/* ---- the quire device ----------------------------------------------------------------------- */
 
 /* Pages need no device address of their own: the program asks for that of its buffers. */
 static VkResult wrap(VmaAllocator allocator, const VmaAllocatorCreateInfo *info)
@@ -204,7 +204,7 @@ static VkResult open_device(VmaAllocator allocator, const VmaAllocatorCreateInfo
     return result;
 }
 
-/* ---- creation and destruction ---------------------------------------------------------------- */
+/* ---- creation and destruction --------------------------------------------------------------- */
 
 static VkResult check(const VmaAllocatorCreateInfo *info)
 {

@@ -19,7 +19,7 @@ struct VmaVirtualBlock_T {
     bool is_linear;
 };
 
-/* ---- creation --------------------------------------------------------------------------------- */
+/* ---- creation ------------------------------------------------------------------------------- */
 
 static VkResult check_block(const VmaVirtualBlockCreateInfo *info)
 {
@@ -74,7 +74,7 @@ VkResult quire_vma_create_virtual_block(const VmaVirtualBlockCreateInfo *pCreate
     return result;
 }
 
-/* ---- the arguments of functions that return nothing -------------------------------------------- */
+/* ---- the arguments of functions that return nothing ----------------------------------------- */
 
 /* Returns the space of a block, or NULL after a line on stderr. */
 static quire_space *space_of(VmaVirtualBlock block, const void *out, const char *function)
@@ -117,7 +117,7 @@ void quire_vma_destroy_virtual_block(VmaVirtualBlock virtualBlock)
     qi_vma_host_release(&virtualBlock->host, virtualBlock);
 }
 
-/* ---- allocating and freeing ------------------------------------------------------------------- */
+/* ---- allocating and freeing ----------------------------------------------------------------- */
 
 /* Checks what a space does not check itself, or would report by another name. */
 static VkResult check_allocation(VmaVirtualBlock block, const VmaVirtualAllocationCreateInfo *info)
@@ -192,7 +192,7 @@ void quire_vma_clear_virtual_block(VmaVirtualBlock virtualBlock)
         succeeds(quire_space_clear(space), "vmaClearVirtualBlock");
 }
 
-/* ---- information ------------------------------------------------------------------------------ */
+/* ---- information ---------------------------------------------------------------------------- */
 
 VkBool32 quire_vma_is_virtual_block_empty(VmaVirtualBlock virtualBlock)
 {
@@ -293,7 +293,7 @@ void quire_vma_calculate_virtual_block_statistics(VmaVirtualBlock virtualBlock,
     end_unused_range(&c);
 }
 
-/* ---- text ------------------------------------------------------------------------------------- */
+/* ---- text ----------------------------------------------------------------------------------- */
 
 /* quire's JSON has every range, whatever `detailedMap` is. */
 void quire_vma_build_virtual_block_stats_string(VmaVirtualBlock virtualBlock, char **ppStatsString,

@@ -14,7 +14,7 @@ static VmaAllocationInfo info_of(VmaAllocation allocation)
     return info;
 }
 
-/* ---- names and user data --------------------------------------------------------------------- */
+/* ---- names and user data -------------------------------------------------------------------- */
 
 UNIT(vma_info, user_data_and_names_are_kept)
 {
@@ -68,7 +68,7 @@ UNIT(vma_info, long_names_are_kept_whole)
     vma_fixture_close(&v);
 }
 
-/* ---- handles --------------------------------------------------------------------------------- */
+/* ---- handles -------------------------------------------------------------------------------- */
 
 UNIT(vma_info, handles_stay_valid_while_others_come_and_go)
 {
@@ -155,7 +155,7 @@ UNIT(vma_info, bad_handles_are_found_in_every_function)
     vma_fixture_close(&v);
 }
 
-/* ---- statistics ------------------------------------------------------------------------------ */
+/* ---- statistics ----------------------------------------------------------------------------- */
 
 UNIT(vma_info, statistics_count_by_type_heap_and_in_total)
 {
