@@ -35,6 +35,7 @@ typedef struct known {
 #define ROUNDED                                                                                    \
     "images of optimal tiling take multiples of bufferImageGranularity from quire; VMA remembers " \
     "for each multiple who uses it"
+#define KEPT "quire keeps every page that became empty for a second, VMA one block"
 #define MANY_GRANULES (INT64_C(27) * 128 * 1024)
 
 /* docs/adapters/vma.md has the reasons, too. */
@@ -48,6 +49,8 @@ static known KNOWN[] = {
     {"create", "allocationSizeMin", ROUNDED, 1, MANY_GRANULES, 4096, 0},
     {"create", "allocationSizeMax", ROUNDED, 1, MANY_GRANULES, 4096, 0},
     {"create", "blockSize", ROUNDED, 1, MANY_GRANULES, 4096, 0},
+    {"emptied pool", "blockCount", KEPT, 1, 2, 0, 0},
+    {"emptied pool", "blockBytes", KEPT, 1 << 20, 2 << 20, 0, 0},
     {"create", "heap allocationBytes", ROUNDED, 1, MANY_GRANULES, 4096, 0},
 };
 

@@ -120,6 +120,26 @@ static VkResult locate(VmaAllocator allocator, const qi_vma_request *request, bo
     return result;
 }
 
+/* Whether a page of the size is beyond the budget that vmaGetHeapBudgets states. */
+static bool is_beyond(VmaAllocator allocator, uint32_t heap, VkDeviceSize size)
+{
+    quire_budget_info info;
+    return !quire_device_get_budget(allocator->quire, heap, &info) &&
+           size + info.used > qi_vma_usual_budget(allocator, heap);
+}
+
+/* Whether WITHIN_BUDGET forbids a page for the request. quire decides it where the driver reports a
+   budget. */
+static bool is_over_budget(VmaAllocator allocator, const qi_vma_request *request, uint32_t type)
+{
+    uint32_t heap = allocator->memory.memoryTypes[type].heapIndex;
+    VkDeviceSize size = request->needs.size;
+    return request->options->flags & VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT &&
+           !(allocator->flags & VMA_ALLOCATOR_CREATE_EXT_MEMORY_BUDGET_BIT) &&
+           is_beyond(allocator, heap, size) &&
+           !(qi_vma_release_empty(allocator) && !is_beyond(allocator, heap, size));
+}
+
 /* A raw range, for the objects of one tiling. */
 static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *request,
                                VkDeviceSize alignment, bool is_mapped, qi_vma_allocation *a)
@@ -131,7 +151,8 @@ static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *req
         .alignment = larger(alignment, granularity),
         .dedicated = qi_vma_is_dedicated(request->options),
         .mapped = is_mapped,
-        .existing_pages = request->options->flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT,
+        .existing_pages = request->options->flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT ||
+                          is_over_budget(allocator, request, a->type),
         .within_budget = request->options->flags & VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT,
         .info = is_mapped ? &info : NULL,
     };
@@ -181,6 +202,10 @@ static VkResult allocate_in(VmaAllocator allocator, const qi_vma_request *reques
     bool is_mapped = flags & VMA_ALLOCATION_CREATE_MAPPED_BIT &&
                      qi_vma_flags_of_type(allocator, a->type) & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
     a->size = request->needs.size;
+    if (qi_vma_is_dedicated(request->options) && is_over_budget(allocator, request, a->type))
+        return qi_vma_fail(VK_ERROR_OUT_OF_DEVICE_MEMORY,
+                           "WITHIN_BUDGET: memory of %llu bytes exceeds four fifths of the heap",
+                           (unsigned long long)request->needs.size);
     return is_dedicated && can_be_dedicated
                ? place_object(allocator, request, alignment, is_mapped, a)
                : allocate_range(allocator, request, alignment, is_mapped, a);
@@ -203,7 +228,9 @@ static VkResult allocate_in_pool(VmaAllocator allocator, const qi_vma_request *r
     a->memory = pool->memory;
     a->type = pool->type;
     VkDeviceSize alignment = larger(request->needs.alignment, request->min_alignment);
-    return allocate_in(allocator, request, larger(alignment, pool->min_alignment), a);
+    VkResult result = allocate_in(allocator, request, larger(alignment, pool->min_alignment), a);
+    /* a pool with all its blocks */
+    return result == VK_ERROR_TOO_MANY_OBJECTS ? VK_ERROR_OUT_OF_DEVICE_MEMORY : result;
 }
 
 static bool is_out_of_memory(VkResult result)
