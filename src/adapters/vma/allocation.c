@@ -203,7 +203,9 @@ static VkResult allocate_in_pool(VmaAllocator allocator, const qi_vma_request *r
     a->memory = pool->memory;
     a->type = pool->type;
     VkDeviceSize alignment = larger(request->needs.alignment, request->min_alignment);
-    return allocate_in(allocator, request, larger(alignment, pool->min_alignment), a);
+    VkResult result = allocate_in(allocator, request, larger(alignment, pool->min_alignment), a);
+    /* a pool that has its maxBlockCount is full */
+    return result == VK_ERROR_TOO_MANY_OBJECTS ? VK_ERROR_OUT_OF_DEVICE_MEMORY : result;
 }
 
 static bool is_out_of_memory(VkResult result)
