@@ -65,7 +65,8 @@ typedef struct wanted {
     quire_object_options object;
 } wanted;
 
-/* The create info of an object that the caller created must be of the object's type. */
+/* Two options are for objects that the caller created. Their create info must be of the object's
+   type. */
 static quire_result check_options(const wanted *w, const quire_vulkan_object_options *options)
 {
     const VkBaseInStructure *info = options->create_info;
@@ -80,6 +81,10 @@ static quire_result check_options(const wanted *w, const quire_vulkan_object_opt
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "quire_vulkan_object_options.create_info has sType %u: %u is expected",
                             (uint64_t)info->sType, (uint64_t)type);
+    if (options->unbound && !w->own.existing)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_object_options.unbound is for an object that the caller "
+                       "created: see quire_vulkan_buffer_place and quire_vulkan_image_place");
     return qi_check_unused(options, "quire_vulkan_object_options");
 }
 
@@ -95,6 +100,7 @@ static quire_result add_options(wanted *w, const quire_vulkan_object_options *op
     w->own.usage = &w->usage;
     w->object.description = &w->own;
     w->object.borrowed = w->own.existing != 0;
+    w->object.unbound = given.unbound;
     w->object.alignment = given.alignment;
     w->object.name = given.name;
     w->object.user_data = given.user_data;
@@ -193,8 +199,8 @@ quire_result quire_vulkan_image_create(quire_memory *memory, const VkImageCreate
     return result ? result : quire_object_create(memory, &w.object, &image->allocation);
 }
 
-/* A placed object belongs to the caller: quire binds it and does not destroy it. `w` has what the
-   create info says, where the caller gives it. */
+/* A placed object belongs to the caller: quire does not destroy it, and binds it unless the caller
+   does. `w` has what the create info says, where the caller gives it. */
 static quire_result place(quire_memory *memory, wanted *w,
                           const quire_vulkan_object_options *options, quire_allocation *allocation)
 {

@@ -61,6 +61,10 @@ static quire_result check_options(const quire_vulkan_object_options *options,
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_vulkan_object_options.create_info is of an object that the caller "
                        "created, and a sparse object is quire's");
+    if (options->unbound)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_object_options.unbound is set, and quire binds the parts of a "
+                       "sparse object");
     return qi_check_unused(options, "quire_vulkan_object_options");
 }
 

@@ -93,6 +93,7 @@ typedef struct quire_object_options {
     const void *description; /* passed to object_create unchanged */
     bool optimal;            /* native tiling: keeps buffer_image_granularity to its neighbours */
     bool borrowed;      /* object_create returns an existing object, which quire never destroys */
+    bool unbound;       /* only with `borrowed`, without `zero`: object_bind is not called */
     uint64_t alignment; /* minimum; 0: only what the backend requires */
     const char *name;   /* these eleven as in quire_allocation_options */
     uint64_t user_data;

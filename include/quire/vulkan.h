@@ -94,6 +94,14 @@ typedef struct quire_vulkan_object_options {
     bool mapped;
     bool existing_pages;
     bool within_budget;
+    /*
+     * For quire_vulkan_buffer_place and quire_vulkan_image_place, without `zero`; INVALID_ARGUMENT
+     * otherwise. quire does not bind the object: the caller binds it to the range that
+     * quire_vulkan_get_range returns, or never. Until then only the bytes of the range exist.
+     * quire_write and the like access them, except in a dedicated page that the host cannot map:
+     * there they go through the object itself, which must be bound.
+     */
+    bool unbound;
     quire_stream *stream;
     quire_allocation_info *info;
     /*
@@ -148,10 +156,12 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_device_image_create(
     const quire_vulkan_object_options *options, quire_memory **memory, quire_image *image);
 
 /*
- * Allocate a range for an object that the caller created, and bind it. The object stays the
- * caller's, who destroys it before or after quire_free. `optimal` says that the image is of optimal
- * tiling. NULL options mean {0}. Errors as quire_vulkan_buffer_create; INVALID_ARGUMENT also for an
- * exportable memory without options->create_info.
+ * Allocate a range for an object that the caller created, and bind it unless options->unbound says
+ * that the caller will. A page that the driver requires or prefers to be dedicated to the object is
+ * dedicated to it in either case. The object stays the caller's, who destroys it before or after
+ * quire_free. `optimal` says that the image is of optimal tiling. NULL options mean {0}. Errors as
+ * quire_vulkan_buffer_create; INVALID_ARGUMENT also for an exportable memory without
+ * options->create_info.
  */
 QUIRE_API QUIRE_MUST_USE quire_result
 quire_vulkan_buffer_place(quire_memory *memory, VkBuffer native,

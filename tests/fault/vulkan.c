@@ -377,7 +377,7 @@ static void buffer_needs(vulkan_bench *b)
 }
 
 /* The buffer is the caller's, whatever happens. */
-static void placed_buffer(vulkan_bench *b)
+static void place_buffer(vulkan_bench *b, const quire_vulkan_object_options *options)
 {
     quire_vulkan_handles h;
     quire_buffer made;
@@ -392,11 +392,21 @@ static void placed_buffer(vulkan_bench *b)
         (PFN_vkDestroyBuffer)h.get_instance_proc_addr(h.instance, "vkDestroyBuffer");
     if (create(h.device, &BUFFER, NULL, &native))
         return;
-    const quire_vulkan_object_options options = {.create_info = &BUFFER};
-    bool is_placed = vulkan_bench_step(b, quire_vulkan_buffer_place(m, native, &options, &made));
+    bool is_placed = vulkan_bench_step(b, quire_vulkan_buffer_place(m, native, options, &made));
     destroy(h.device, native, NULL);
     if (is_placed)
         vulkan_bench_step(b, quire_free(m, made.allocation));
+}
+
+static void placed_buffer(vulkan_bench *b)
+{
+    place_buffer(b, &(quire_vulkan_object_options){.create_info = &BUFFER});
+}
+
+static void unbound_buffer(vulkan_bench *b)
+{
+    place_buffer(b, &(quire_vulkan_object_options){
+                        .create_info = &BUFFER, .unbound = true, .name = "unbound"});
 }
 
 /* ---- images --------------------------------------------------------------------------------- */
@@ -963,6 +973,8 @@ static const scenario scenarios[] = {
     {"the caller's buffer", NULL, 0, placed_buffer},
     {"the caller's buffer that requires a page", NULL, FV_REQUIRE_DEDICATED | FV_DEDICATED_BUFFERS,
      placed_buffer},
+    {"a buffer that the caller binds", NULL, FV_REQUIRE_DEDICATED | FV_DEDICATED_BUFFERS,
+     unbound_buffer},
     {"an image", NULL, 0, image},
     {"an image that prefers a page", NULL, FV_PREFER_DEDICATED, image},
     {"an image that requires a page", NULL, FV_REQUIRE_DEDICATED, image},

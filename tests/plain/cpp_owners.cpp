@@ -190,6 +190,10 @@ static void test_options()
     plain.limit = 1 << 20;
     CHECK(quire::memory::create(device, plain).value().info()->limit == 1 << 20);
 
+    const quire::allocation_options existing =
+        quire::allocation_options(100).with_existing_pages().with_within_budget();
+    CHECK(existing.within_budget &&
+          quire::allocation::create(memory, existing).code() == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     quire::allocation made = quire::allocation::create(memory, quire::allocation_options(100)
                                                                    .with_alignment(4096)
                                                                    .with_name("table")
@@ -201,6 +205,7 @@ static void test_options()
     CHECK(reinterpret_cast<std::uintptr_t>(place.host) % 4096 == 0 && place.user_data == 7 &&
           place.requested == 100);
     CHECK(place.host && static_cast<const char *>(place.host)[99] == 0);
+    CHECK(quire::allocation::create(memory, existing)); /* in the page of `made` */
     CHECK(made.set_name("other") && made.set_user_data(8) && made.place()->user_data == 8);
     CHECK(made.set_name(std::string(300, 'x').c_str()).code() == QUIRE_ERROR_INVALID_ARGUMENT);
 }

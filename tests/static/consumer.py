@@ -63,6 +63,22 @@ def check_cpp(tap, root, place, compiler, arguments):
              problems or ([] if output == expected else [f"it printed {output!r}"]))
 
 
+def check_vma(tap, root, place, compilers, arguments):
+    """The program of docs/adapters/vma.md is C11 and C++17 against the installed headers."""
+    source, program = place / "vma.c", place / "program"
+    source.write_text(blocks(root, "docs/adapters/vma.md", "c")[0])
+    expected = blocks(root, "docs/adapters/vma.md", "text")[0]
+    problems = []
+    for compiler, options in zip(compilers, (["-std=c11"], ["-std=c++17", "-x", "c++"])):
+        if problems or compiler == ["none"]:
+            continue
+        _, problems = run([*compiler, *options, "-Wall", "-Wextra", "-Wno-missing-field-initializers",
+                           "-Werror", str(source), "-x", "none", "-o", str(program), *arguments])
+        output = "" if problems else run([str(program)])[0]
+        problems = problems or ([] if output == expected else [f"it printed {output!r}"])
+    tap.case("the program of docs/adapters/vma.md compiles with the installed quire_vma.h, and runs", problems)
+
+
 def move_prefix(installed, prefix, home):
     """What the README's first two commands would have made in a home: the same files under quire."""
     shutil.copytree(installed / prefix.lstrip("/"), home / "quire", symlinks=True)
@@ -279,6 +295,12 @@ def main():
         check_programs(tap, root, place, compiler, ways)
         check_cpp(tap, root, place, cpp_compiler, flags.split() + [f"-Wl,-rpath,{library}"])
         check_vulkan(tap, root, place, compiler, flags.split() + [f"-Wl,-rpath,{library}"])
+        if (found[0].parent / "quire_vma.pc").exists():
+            more, problems = run(["pkg-config", f"--define-variable=prefix={place / 'root'}{prefix}",
+                                  "--cflags", "--libs", "quire_vma"], env=environment)
+            tap.case("pkg-config knows libquire_vma", problems)
+            check_vma(tap, root, place, (compiler, cpp_compiler),
+                      more.split() + [f"-Wl,-rpath,{library}"])
         home = Home(place, place / "root", prefix)
         check_prefix(tap, root, home)
         check_install(tap, root, home)

@@ -1,6 +1,6 @@
 """The libraries export the public functions and nothing else.
 
-usage: symbols.py SOURCE_ROOT NM SHARED_LIBRARY STATIC_LIBRARY
+usage: symbols.py SOURCE_ROOT NM SHARED_LIBRARY STATIC_LIBRARY [VMA_LIBRARY]
 """
 
 import pathlib
@@ -20,15 +20,19 @@ def symbols(nm, library, *options):
     return {line.split()[2].split("@")[0] for line in text.splitlines() if len(line.split()) == 3}
 
 
+def functions(headers):
+    declared = set()
+    for header in headers:
+        code = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+        declared |= set(DECLARATION.findall(re.sub(r"#define[^\n]*", "", code)))
+    return declared
+
+
 def main():
     root, nm, shared, static = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
     tap = Tap()
-    declared = set()
-    for header in (root / "include/quire").glob("*.h"):
-        if header.name in ELSEWHERE:
-            continue
-        code = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
-        declared |= set(DECLARATION.findall(re.sub(r"#define[^\n]*", "", code)))
+    headers = (root / "include/quire").glob("*.h")
+    declared = functions(header for header in headers if header.name not in ELSEWHERE)
     exported = {s for s in symbols(nm, shared, "-D") if not s.startswith("QUIRE_")}
     tap.case("every declared function is exported", sorted(declared - exported))
     tap.case("nothing else is exported", sorted(exported - declared))
@@ -36,6 +40,10 @@ def main():
     tap.case("the archive defines quire_ and qi_ names only",
              sorted(s for s in in_archive if not s.startswith(("quire_", "qi_"))))
     tap.case("the archive has every declared function", sorted(declared - in_archive))
+    for vma in sys.argv[5:]:
+        behind = functions((root / "include/quire/vma").glob("*.h"))
+        tap.case("libquire_vma exports what quire_vma.h calls and nothing else",
+                 sorted(behind ^ symbols(nm, vma, "-D")))
     tap.end()
 
 

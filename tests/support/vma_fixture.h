@@ -16,7 +16,7 @@ typedef struct vma_fixture {
     VmaAllocator allocator;
 } vma_fixture;
 
-/* Opens a driver with a layout (NULL: "amd-bar"), and an allocator on Vulkan 1.3 with these flags. */
+/* Opens a driver with a layout (NULL: "amd-bar"), and an allocator on Vulkan 1.3 with flags. */
 void vma_fixture_open(vma_fixture *v, const char *layout, VmaAllocatorCreateFlags flags);
 
 /* The same without an allocator: `info` is filled in. */

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* ---- allocating and freeing --------------------------------------------------------------- */
+/* ---- allocating and freeing ----------------------------------------------------------------- */
 
 /*
  * vmaAllocateMemoryPages makes all or none. vmaFreeMemory refuses an allocation that is still
@@ -88,7 +88,7 @@ static inline void vmaFreeMemoryPages(VmaAllocator allocator, size_t allocationC
     quire_vma_free_memory_pages(allocator, allocationCount, pAllocations);
 }
 
-/* ---- information -------------------------------------------------------------------------- */
+/* ---- information ---------------------------------------------------------------------------- */
 
 QUIRE_API void quire_vma_get_allocation_info(VmaAllocator allocator, VmaAllocation allocation,
                                              VmaAllocationInfo *pAllocationInfo);
@@ -133,7 +133,7 @@ static inline void vmaGetAllocationMemoryProperties(VmaAllocator allocator,
     quire_vma_get_allocation_memory_properties(allocator, allocation, pFlags);
 }
 
-/* ---- host access -------------------------------------------------------------------------- */
+/* ---- host access ---------------------------------------------------------------------------- */
 
 /*
  * Maps are counted. The plural functions take NULL as `offsets` for 0 and as `sizes` for

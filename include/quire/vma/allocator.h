@@ -11,14 +11,15 @@
 extern "C" {
 #endif
 
-/* ---- the allocator ------------------------------------------------------------------------ */
+/* ---- the allocator -------------------------------------------------------------------------- */
 
 /*
  * vmaCreateAllocator opens a quire device on the handles. It fails with FEATURE_NOT_PRESENT for
  * pDeviceMemoryCallbacks and for flags that types.h marks so, with INCOMPATIBLE_DRIVER if the
  * device is below Vulkan 1.1, and with INITIALIZATION_FAILED if a function is missing.
  * vmaDestroyAllocator refuses while allocations or pools live: the log names them.
- * vmaSetCurrentFrameIndex has no effect: quire asks for the budget whenever it makes a page.
+ * vmaSetCurrentFrameIndex releases memory that has been empty for a second; programs call it in each
+ * frame.
  */
 
 QUIRE_API VkResult quire_vma_create_allocator(const VmaAllocatorCreateInfo *pCreateInfo,
@@ -97,7 +98,7 @@ static inline void vmaSetCurrentFrameIndex(VmaAllocator allocator, uint32_t fram
     quire_vma_set_current_frame_index(allocator, frameIndex);
 }
 
-/* ---- statistics --------------------------------------------------------------------------- */
+/* ---- statistics ----------------------------------------------------------------------------- */
 
 /*
  * Heap budgets query the driver. vmaCheckCorruption verifies the records of the memories, and in a
@@ -140,7 +141,7 @@ static inline VkResult vmaCheckCorruption(VmaAllocator allocator, uint32_t memor
     return quire_vma_check_corruption(allocator, memoryTypeBits);
 }
 
-/* ---- memory types ------------------------------------------------------------------------- */
+/* ---- memory types --------------------------------------------------------------------------- */
 
 QUIRE_API VkResult quire_vma_find_memory_type_index(
     VmaAllocator allocator, uint32_t memoryTypeBits,
@@ -176,7 +177,7 @@ static inline VkResult vmaFindMemoryTypeIndexForImageInfo(
                                                            pAllocationCreateInfo, pMemoryTypeIndex);
 }
 
-/* ---- pools -------------------------------------------------------------------------------- */
+/* ---- pools ---------------------------------------------------------------------------------- */
 
 /*
  * A pool is a memory of quire. vmaDestroyPool refuses while allocations of the pool live: the log

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* ---- buffers ------------------------------------------------------------------------------ */
+/* ---- buffers -------------------------------------------------------------------------------- */
 
 /*
  * The buffer belongs to the caller: vmaDestroyBuffer destroys it and frees the allocation, and
@@ -81,7 +81,7 @@ static inline void vmaDestroyBuffer(VmaAllocator allocator, VkBuffer buffer,
     quire_vma_destroy_buffer(allocator, buffer, allocation);
 }
 
-/* ---- images ------------------------------------------------------------------------------- */
+/* ---- images --------------------------------------------------------------------------------- */
 
 QUIRE_API VkResult quire_vma_create_image(VmaAllocator allocator,
                                           const VkImageCreateInfo *pImageCreateInfo,
@@ -130,7 +130,7 @@ static inline void vmaDestroyImage(VmaAllocator allocator, VkImage image, VmaAll
     quire_vma_destroy_image(allocator, image, allocation);
 }
 
-/* ---- binding ------------------------------------------------------------------------------ */
+/* ---- binding -------------------------------------------------------------------------------- */
 
 QUIRE_API VkResult quire_vma_bind_buffer_memory(VmaAllocator allocator, VmaAllocation allocation,
                                                 VkBuffer buffer);

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* ---- handles --------------------------------------------------------------------------------- */
+/* ---- handles -------------------------------------------------------------------------------- */
 
 VK_DEFINE_HANDLE(VmaAllocator)
 /*
@@ -29,7 +29,7 @@ VK_DEFINE_HANDLE(VmaAllocation)
 VK_DEFINE_HANDLE(VmaVirtualBlock)
 VK_DEFINE_NON_DISPATCHABLE_HANDLE(VmaVirtualAllocation)
 
-/* ---- flags ----------------------------------------------------------------------------------- */
+/* ---- flags ---------------------------------------------------------------------------------- */
 
 typedef enum VmaAllocatorCreateFlagBits {
     VMA_ALLOCATOR_CREATE_EXTERNALLY_SYNCHRONIZED_BIT = 0x00000001, /* quire locks all the same */
@@ -112,7 +112,7 @@ typedef enum VmaVirtualAllocationCreateFlagBits {
 } VmaVirtualAllocationCreateFlagBits;
 typedef VkFlags VmaVirtualAllocationCreateFlags;
 
-/* ---- the allocator --------------------------------------------------------------------------- */
+/* ---- the allocator -------------------------------------------------------------------------- */
 
 typedef void(VKAPI_PTR *PFN_vmaAllocateDeviceMemoryFunction)(VmaAllocator allocator,
                                                              uint32_t memoryType,
@@ -183,7 +183,7 @@ typedef struct VmaAllocatorInfo {
     VkDevice device;
 } VmaAllocatorInfo;
 
-/* ---- statistics ------------------------------------------------------------------------------ */
+/* ---- statistics ----------------------------------------------------------------------------- */
 
 typedef struct VmaStatistics {
     uint32_t blockCount; /* pages */
@@ -213,7 +213,7 @@ typedef struct VmaBudget {
     VkDeviceSize budget; /* 80 % of the heap without VK_EXT_memory_budget */
 } VmaBudget;
 
-/* ---- allocations and pools ------------------------------------------------------------------- */
+/* ---- allocations and pools ------------------------------------------------------------------ */
 
 typedef struct VmaAllocationCreateInfo {
     VmaAllocationCreateFlags flags;
@@ -256,7 +256,7 @@ typedef struct VmaAllocationInfo2 {
     VkBool32 dedicatedMemory;
 } VmaAllocationInfo2;
 
-/* ---- virtual blocks -------------------------------------------------------------------------- */
+/* ---- virtual blocks ------------------------------------------------------------------------- */
 
 typedef struct VmaVirtualBlockCreateInfo {
     VkDeviceSize size; /* above 0 */

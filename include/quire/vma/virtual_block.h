@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* ---- virtual blocks ----------------------------------------------------------------------- */
+/* ---- virtual blocks ------------------------------------------------------------------------- */
 
 /*
  * A virtual block allocates ranges of numbers, in any unit: it is a space of quire (quire/space.h)
@@ -122,6 +122,29 @@ static inline void vmaCalculateVirtualBlockStatistics(VmaVirtualBlock virtualBlo
                                                       VmaDetailedStatistics *pStats)
 {
     quire_vma_calculate_virtual_block_statistics(virtualBlock, pStats);
+}
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+/*
+ * vmaBuildVirtualBlockStatsString writes the JSON of quire_space_write_json, with every range
+ * whatever `detailedMap` is. The program frees it; it is NULL if host memory is exhausted.
+ */
+QUIRE_API void quire_vma_build_virtual_block_stats_string(VmaVirtualBlock virtualBlock,
+                                                          char **ppStatsString,
+                                                          VkBool32 detailedMap);
+QUIRE_API void quire_vma_free_virtual_block_stats_string(VmaVirtualBlock virtualBlock,
+                                                         char *pStatsString);
+
+static inline void vmaBuildVirtualBlockStatsString(VmaVirtualBlock virtualBlock,
+                                                   char **ppStatsString, VkBool32 detailedMap)
+{
+    quire_vma_build_virtual_block_stats_string(virtualBlock, ppStatsString, detailedMap);
+}
+
+static inline void vmaFreeVirtualBlockStatsString(VmaVirtualBlock virtualBlock, char *pStatsString)
+{
+    quire_vma_free_virtual_block_stats_string(virtualBlock, pStatsString);
 }
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@ static bool is_host_visible(VmaAllocator allocator, const qi_vma_allocation *a)
     return qi_vma_flags_of_type(allocator, a->type) & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
 }
 
-/* ---- maps ------------------------------------------------------------------------------------ */
+/* ---- maps ----------------------------------------------------------------------------------- */
 
 VkResult quire_vma_map_memory(VmaAllocator allocator, VmaAllocation handle, void **data)
 {
@@ -39,7 +39,7 @@ void quire_vma_unmap_memory(VmaAllocator allocator, VmaAllocation handle)
         a->mapped = NULL;
 }
 
-/* ---- flush and invalidate -------------------------------------------------------------------- */
+/* ---- flush and invalidate ------------------------------------------------------------------- */
 
 typedef quire_result sync_function(quire_memory *memory, quire_allocation allocation,
                                    uint64_t offset, uint64_t size);
@@ -101,7 +101,7 @@ VkResult quire_vma_invalidate_allocations(VmaAllocator allocator, uint32_t count
     return sync_all(allocator, count, handles, offsets, sizes, quire_invalidate);
 }
 
-/* ---- copies ---------------------------------------------------------------------------------- */
+/* ---- copies --------------------------------------------------------------------------------- */
 
 /* Checks what quire_write and quire_read would do in another way than VMA: on memory that cannot be
    mapped they would submit a copy. */

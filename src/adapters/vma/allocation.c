@@ -11,7 +11,7 @@
 #include "src/adapters/vma/name.h"
 #include "src/adapters/vma/pool.h"
 
-/* ---- requests -------------------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------------------- */
 
 static const VmaAllocationCreateFlags KNOWN_FLAGS =
     VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT | VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT |
@@ -83,7 +83,7 @@ void qi_vma_query_image(VmaAllocator allocator, VkImage image, qi_vma_request *r
     request->image = image;
 }
 
-/* ---- in one memory --------------------------------------------------------------------------- */
+/* ---- in one memory -------------------------------------------------------------------------- */
 
 static VkDeviceSize larger(VkDeviceSize a, VkDeviceSize b)
 {
@@ -152,6 +152,7 @@ static VkResult place_object(VmaAllocator allocator, const qi_vma_request *reque
         .dedicated = request->options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT,
         .mapped = is_mapped,
         .within_budget = request->options->flags & VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT,
+        .unbound = !request->is_bound,
         .info = &info,
         .create_info = request->create_info,
     };
@@ -185,7 +186,7 @@ static VkResult allocate_in(VmaAllocator allocator, const qi_vma_request *reques
                : allocate_range(allocator, request, alignment, is_mapped, a);
 }
 
-/* ---- in a pool, or in the best memory type --------------------------------------------------- */
+/* ---- in a pool, or in the best memory type -------------------------------------------------- */
 
 static VkResult allocate_in_pool(VmaAllocator allocator, const qi_vma_request *request,
                                  qi_vma_allocation *a)
@@ -249,7 +250,7 @@ static VkResult allocate_anywhere(VmaAllocator allocator, const qi_vma_request *
     return is_out_of_memory(result) ? VK_ERROR_OUT_OF_DEVICE_MEMORY : result;
 }
 
-/* ---- allocating ------------------------------------------------------------------------------ */
+/* ---- allocating ----------------------------------------------------------------------------- */
 
 /* What the program attaches. */
 static VkResult attach(VmaAllocator allocator, const VmaAllocationCreateInfo *options,

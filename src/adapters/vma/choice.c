@@ -5,7 +5,7 @@
 
 #include "src/adapters/vma/error.h"
 
-/* ---- access ---------------------------------------------------------------------------------- */
+/* ---- access --------------------------------------------------------------------------------- */
 
 static qi_vma_access access_of(uint64_t usage)
 {
@@ -38,7 +38,7 @@ qi_vma_access qi_vma_access_of_image(const VkImageCreateInfo *info)
     return access_of(info->usage);
 }
 
-/* ---- options --------------------------------------------------------------------------------- */
+/* ---- options -------------------------------------------------------------------------------- */
 
 enum {
     DEDICATED = VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT,
@@ -78,7 +78,7 @@ VkResult qi_vma_check_options(const VmaAllocationCreateInfo *options)
     return VK_SUCCESS;
 }
 
-/* ---- wish ------------------------------------------------------------------------------------ */
+/* ---- wish ----------------------------------------------------------------------------------- */
 
 enum {
     LOCAL = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
@@ -166,7 +166,7 @@ VkResult qi_vma_wish_of(const VmaAllocationCreateInfo *options, qi_vma_access ac
     return VK_SUCCESS;
 }
 
-/* ---- choice ---------------------------------------------------------------------------------- */
+/* ---- choice --------------------------------------------------------------------------------- */
 
 static uint32_t count_bits(VkMemoryPropertyFlags flags)
 {

@@ -20,7 +20,7 @@ typedef struct source {
 
 static _Thread_local source loading;
 
-/* ---- the functions that a program gives ------------------------------------------------------ */
+/* ---- the functions that a program gives ----------------------------------------------------- */
 
 #define GIVEN(name)                                                                                \
     {                                                                                              \
@@ -70,7 +70,7 @@ static PFN_vkVoidFunction given_function(const char *name)
     return function;
 }
 
-/* ---- getters --------------------------------------------------------------------------------- */
+/* ---- getters -------------------------------------------------------------------------------- */
 
 /* The library stays loaded: the program's instance is of the same one. */
 static PFN_vkGetInstanceProcAddr of_loader(void)
@@ -140,7 +140,7 @@ PFN_vkVoidFunction VKAPI_CALL qi_vma_device_function(VkDevice device, const char
     return function;
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------ */
 
 static VkResult check(PFN_vkVoidFunction function, const char *name, bool required)
 {

@@ -5,9 +5,10 @@
 
 #include "quire/quire_vma.h"
 #include "src/adapters/vma/allocation.h"
+#include "src/adapters/vma/memory.h"
 #include "src/adapters/vma/name.h"
 
-/* ---- allocations ----------------------------------------------------------------------------- */
+/* ---- allocations ---------------------------------------------------------------------------- */
 
 void quire_vma_get_allocation_info(VmaAllocator allocator, VmaAllocation handle,
                                    VmaAllocationInfo *info)
@@ -73,7 +74,7 @@ void quire_vma_get_allocation_memory_properties(VmaAllocator allocator, VmaAlloc
         qi_vma_print("vmaGetAllocationMemoryProperties");
 }
 
-/* ---- the physical device --------------------------------------------------------------------- */
+/* ---- the physical device -------------------------------------------------------------------- */
 
 /* Begins each function that writes one output; prints what is wrong. */
 static bool has_output(const char *function, VmaAllocator allocator, const void *output)
@@ -118,8 +119,12 @@ void quire_vma_get_memory_type_properties(VmaAllocator allocator, uint32_t type,
             type < allocator->memory.memoryTypeCount ? qi_vma_flags_of_type(allocator, type) : 0;
 }
 
+/* The number itself says nothing to quire, which asks for the budget whenever it makes a page. */
 void quire_vma_set_current_frame_index(VmaAllocator allocator, uint32_t frame)
 {
-    (void)allocator;
     (void)frame;
+    if (qi_vma_is_allocator(allocator))
+        qi_vma_trim(allocator);
+    else
+        qi_vma_print("vmaSetCurrentFrameIndex");
 }

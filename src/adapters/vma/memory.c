@@ -8,7 +8,7 @@
 
 #include "src/adapters/vma/pool.h"
 
-/* ---- options --------------------------------------------------------------------------------- */
+/* ---- options -------------------------------------------------------------------------------- */
 
 float qi_vma_priority(VmaAllocator allocator, float priority)
 {
@@ -31,12 +31,18 @@ void qi_vma_select_type(VmaAllocator allocator, uint32_t type, qi_vma_kind *kind
     options->intent = &kind->intent;
 }
 
+/* How long an empty page is kept. Memory of a frame is needed again by then; that of a level that
+   ended goes back. */
+static const uint64_t RETENTION = 1000000000;
+
 /* Without a preferred size pages follow use. */
 static void describe_pages(VmaAllocator allocator, quire_page_policy *pages)
 {
-    if (allocator->block_size)
-        *pages = (quire_page_policy){.page_size = allocator->block_size,
-                                     .dedicated_threshold = allocator->block_size / 2 + 1};
+    *pages = (quire_page_policy){.retention_nanoseconds = RETENTION};
+    if (!allocator->block_size)
+        return;
+    pages->page_size = allocator->block_size;
+    pages->dedicated_threshold = allocator->block_size / 2 + 1;
 }
 
 /* Requires the mutex. */
@@ -64,7 +70,7 @@ static VkResult make(VmaAllocator allocator, uint32_t type, float priority, quir
     return VK_SUCCESS;
 }
 
-/* ---- the allocator's own --------------------------------------------------------------------- */
+/* ---- the allocator's own -------------------------------------------------------------------- */
 
 static VkResult find_or_make(VmaAllocator allocator, uint32_t type, float priority,
                              quire_memory **memory)
@@ -94,7 +100,16 @@ VkResult qi_vma_memory_of_type(VmaAllocator allocator, uint32_t type, float prio
     return result;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+void qi_vma_trim(VmaAllocator allocator)
+{
+    pthread_mutex_lock(&allocator->mutex);
+    for (qi_vma_memory *at = allocator->memories; at; at = at->next)
+        if (quire_memory_trim(at->memory, UINT64_MAX, NULL))
+            qi_vma_print("vmaSetCurrentFrameIndex");
+    pthread_mutex_unlock(&allocator->mutex);
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
 
 void qi_vma_each_memory(VmaAllocator allocator,
                         void (*visit)(void *user, quire_memory *memory, uint32_t type), void *user)

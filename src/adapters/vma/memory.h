@@ -1,6 +1,6 @@
 /*
- * memory.h - the memories of an allocator: its own, one for each memory type and priority, and those
- * of pools.
+ * memory.h - the memories of an allocator: its own, one for each memory type and priority, and
+ * those of pools.
  */
 #ifndef QUIRE_SRC_ADAPTERS_VMA_MEMORY_H
 #define QUIRE_SRC_ADAPTERS_VMA_MEMORY_H
@@ -8,8 +8,8 @@
 #include "src/adapters/vma/allocator.h"
 
 /*
- * Writes the allocator's own memory of a type, which the first call for it makes. `priority` is that
- * of dedicated pages; 0: the default.
+ * Writes the allocator's own memory of a type, which the first call for it makes. `priority` is
+ * that of dedicated pages; 0: the default.
  */
 VkResult qi_vma_memory_of_type(VmaAllocator allocator, uint32_t type, float priority,
                                quire_memory **memory);
@@ -26,6 +26,9 @@ typedef struct qi_vma_kind {
 /* Selects the type in the options. */
 void qi_vma_select_type(VmaAllocator allocator, uint32_t type, qi_vma_kind *kind,
                         quire_memory_options *options);
+
+/* Releases the pages of the allocator's own memories that have been empty for a second. */
+void qi_vma_trim(VmaAllocator allocator);
 
 /* Calls back for each memory with its type, under the allocator's mutex: `visit` must not make or
    destroy memories. */

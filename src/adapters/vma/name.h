@@ -6,8 +6,8 @@
 
 #include "src/adapters/vma/host.h"
 
-/* Replaces a name by a copy of another; NULL: none. Returns false, sets the last error and leaves the
-   name if host memory is exhausted. */
+/* Replaces a name by a copy of another; NULL: none. Returns false, sets the last error and leaves
+   the name if host memory is exhausted. */
 bool qi_vma_name_set(const qi_vma_host *host, char **name, const char *text);
 
 #endif

@@ -19,7 +19,7 @@ static const VmaAllocatorCreateFlags KNOWN_FLAGS =
     VMA_ALLOCATOR_CREATE_BUFFER_DEVICE_ADDRESS_BIT | VMA_ALLOCATOR_CREATE_EXT_MEMORY_PRIORITY_BIT |
     VMA_ALLOCATOR_CREATE_KHR_MAINTENANCE4_BIT | VMA_ALLOCATOR_CREATE_KHR_MAINTENANCE5_BIT;
 
-/* ---- how the program's device was created ---------------------------------------------------- */
+/* ---- how the program's device was created --------------------------------------------------- */
 
 enum { MAX_EXTENSIONS = 8 };
 
@@ -96,7 +96,7 @@ static void describe_enabled(const VmaAllocatorCreateInfo *info, const qi_vma_fu
         enable_extension(e, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
 }
 
-/* ---- the quire device ------------------------------------------------------------------------ */
+/* ---- the quire device ----------------------------------------------------------------------- */
 
 /* Pages need no device address of their own: the program asks for that of its buffers. */
 static VkResult wrap(VmaAllocator allocator, const VmaAllocatorCreateInfo *info)
@@ -190,7 +190,7 @@ static VkResult open_device(VmaAllocator allocator, const VmaAllocatorCreateInfo
     return result;
 }
 
-/* ---- creation and destruction ---------------------------------------------------------------- */
+/* ---- creation and destruction --------------------------------------------------------------- */
 
 static VkResult check(const VmaAllocatorCreateInfo *info)
 {

@@ -15,7 +15,7 @@ qi_vma_pool *qi_vma_pool_of(VmaAllocator allocator, VmaPool handle)
     return (qi_vma_pool *)qi_vma_table_find(&allocator->pools, (uintptr_t)handle);
 }
 
-/* ---- creation -------------------------------------------------------------------------------- */
+/* ---- creation ------------------------------------------------------------------------------- */
 
 static const VmaPoolCreateFlags KNOWN_FLAGS =
     VMA_POOL_CREATE_IGNORE_BUFFER_IMAGE_GRANULARITY_BIT | VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT;
@@ -133,7 +133,7 @@ VkResult quire_vma_create_pool(VmaAllocator allocator, const VmaPoolCreateInfo *
     return pool ? VK_SUCCESS : VK_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-/* ---- destruction and information ------------------------------------------------------------- */
+/* ---- destruction and information ------------------------------------------------------------ */
 
 void quire_vma_destroy_pool(VmaAllocator allocator, VmaPool handle)
 {

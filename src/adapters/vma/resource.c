@@ -10,7 +10,7 @@ static VkResult refuse_null(const char *function)
     return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT, "%s: an argument is null", function);
 }
 
-/* ---- creation -------------------------------------------------------------------------------- */
+/* ---- creation ------------------------------------------------------------------------------- */
 
 static void zero_outputs(VmaAllocation *handle, VmaAllocationInfo *info)
 {
@@ -124,7 +124,7 @@ VkResult quire_vma_create_image(VmaAllocator allocator, const VkImageCreateInfo 
     return result;
 }
 
-/* ---- destruction ----------------------------------------------------------------------------- */
+/* ---- destruction ---------------------------------------------------------------------------- */
 
 /* A bad handle is found before the object is destroyed: an object of an allocation that stays, as
    one that is mapped, stays as well. */
@@ -156,7 +156,7 @@ void quire_vma_destroy_image(VmaAllocator allocator, VkImage image, VmaAllocatio
         qi_vma_print("vmaDestroyImage");
 }
 
-/* ---- binding --------------------------------------------------------------------------------- */
+/* ---- binding -------------------------------------------------------------------------------- */
 
 /* Returns the record if the offset lies in the allocation. */
 static const qi_vma_allocation *find(VmaAllocator allocator, VmaAllocation handle,
@@ -220,7 +220,7 @@ VkResult quire_vma_bind_image_memory(VmaAllocator allocator, VmaAllocation handl
     return quire_vma_bind_image_memory2(allocator, handle, 0, image, NULL);
 }
 
-/* ---- aliases --------------------------------------------------------------------------------- */
+/* ---- aliases -------------------------------------------------------------------------------- */
 
 VkResult quire_vma_create_aliasing_buffer2(VmaAllocator allocator, VmaAllocation handle,
                                            VkDeviceSize offset, const VkBufferCreateInfo *info,

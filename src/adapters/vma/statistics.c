@@ -5,7 +5,7 @@
 #include "src/adapters/vma/memory.h"
 #include "src/adapters/vma/pool.h"
 
-/* ---- fast statistics ------------------------------------------------------------------------- */
+/* ---- fast statistics ------------------------------------------------------------------------ */
 
 static void add(VmaStatistics *sum, const VmaStatistics *more)
 {
@@ -26,7 +26,7 @@ static VmaStatistics statistics_of(quire_memory *memory)
                            .allocationBytes = stats.requested_bytes};
 }
 
-/* ---- detailed statistics --------------------------------------------------------------------- */
+/* ---- detailed statistics -------------------------------------------------------------------- */
 
 static void begin(VmaDetailedStatistics *d)
 {
@@ -107,7 +107,7 @@ void quire_vma_calculate_statistics(VmaAllocator allocator, VmaTotalStatistics *
     qi_vma_each_memory(allocator, add_memory, &(total){.allocator = allocator, .stats = stats});
 }
 
-/* ---- budgets --------------------------------------------------------------------------------- */
+/* ---- budgets -------------------------------------------------------------------------------- */
 
 /* Where the driver does not say what may be used of a heap, it is this share of it. */
 enum { BUDGET_PERCENT = 80 };
@@ -147,7 +147,7 @@ void quire_vma_get_heap_budgets(VmaAllocator allocator, VmaBudget *budgets)
     }
 }
 
-/* ---- pools ----------------------------------------------------------------------------------- */
+/* ---- pools ---------------------------------------------------------------------------------- */
 
 void quire_vma_get_pool_statistics(VmaAllocator allocator, VmaPool handle, VmaStatistics *stats)
 {
@@ -170,7 +170,7 @@ void quire_vma_calculate_pool_statistics(VmaAllocator allocator, VmaPool handle,
         qi_vma_print("vmaCalculatePoolStatistics");
 }
 
-/* ---- checks ---------------------------------------------------------------------------------- */
+/* ---- checks --------------------------------------------------------------------------------- */
 
 /* Only a checked build of quire has red zones that could be damaged. */
 static VkResult check(quire_memory *memory)

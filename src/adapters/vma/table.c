@@ -1,6 +1,6 @@
 /*
- * table.c - see table.h. Taking and giving a record is one exchange each; a mutex is held only while
- * a chunk is made.
+ * table.c - see table.h. Taking and giving a record is one exchange each; a mutex is held only
+ * while a chunk is made.
  */
 #include "src/adapters/vma/table.h"
 
@@ -45,7 +45,7 @@ void qi_vma_table_end(qi_vma_table *table)
     pthread_mutex_destroy(&table->mutex);
 }
 
-/* ---- records --------------------------------------------------------------------------------- */
+/* ---- records -------------------------------------------------------------------------------- */
 
 /* Returns the chunk of an index, and writes the position in it. */
 static int chunk_of(uint32_t index, uint64_t *position)
@@ -79,7 +79,7 @@ static qi_vma_record *make_record(qi_vma_table *table, uint32_t index)
     return record_at(table, index);
 }
 
-/* ---- taking and giving ----------------------------------------------------------------------- */
+/* ---- taking and giving ---------------------------------------------------------------------- */
 
 static uint64_t top_of(uint64_t old_top, uint32_t index_plus_1)
 {
@@ -149,7 +149,7 @@ void qi_vma_table_give(qi_vma_table *table, uintptr_t handle)
     push(table, record, index_of(handle));
 }
 
-/* ---- finding --------------------------------------------------------------------------------- */
+/* ---- finding -------------------------------------------------------------------------------- */
 
 static qi_vma_record *refuse(const qi_vma_table *table, uintptr_t handle)
 {

@@ -4,9 +4,11 @@
  */
 #include "quire/vma/virtual_block.h"
 
+#include "quire/insight.h"
 #include "quire/space.h"
 #include "src/adapters/vma/error.h"
 #include "src/adapters/vma/host.h"
+#include "src/adapters/vma/text.h"
 
 /* The largest alignment of a space, in bytes. */
 enum { MAX_ALIGNMENT = 1 << 30 };
@@ -17,7 +19,7 @@ struct VmaVirtualBlock_T {
     bool is_linear;
 };
 
-/* ---- creation --------------------------------------------------------------------------------- */
+/* ---- creation ------------------------------------------------------------------------------- */
 
 static VkResult check_block(const VmaVirtualBlockCreateInfo *info)
 {
@@ -72,7 +74,7 @@ VkResult quire_vma_create_virtual_block(const VmaVirtualBlockCreateInfo *pCreate
     return result;
 }
 
-/* ---- the arguments of functions that return nothing -------------------------------------------- */
+/* ---- the arguments of functions that return nothing ----------------------------------------- */
 
 /* Returns the space of a block, or NULL after a line on stderr. */
 static quire_space *space_of(VmaVirtualBlock block, const void *out, const char *function)
@@ -115,7 +117,7 @@ void quire_vma_destroy_virtual_block(VmaVirtualBlock virtualBlock)
     qi_vma_host_release(&virtualBlock->host, virtualBlock);
 }
 
-/* ---- allocating and freeing ------------------------------------------------------------------- */
+/* ---- allocating and freeing ----------------------------------------------------------------- */
 
 /* Checks what a space does not check itself, or would report by another name. */
 static VkResult check_allocation(VmaVirtualBlock block, const VmaVirtualAllocationCreateInfo *info)
@@ -190,7 +192,7 @@ void quire_vma_clear_virtual_block(VmaVirtualBlock virtualBlock)
         succeeds(quire_space_clear(space), "vmaClearVirtualBlock");
 }
 
-/* ---- information ------------------------------------------------------------------------------ */
+/* ---- information ---------------------------------------------------------------------------- */
 
 VkBool32 quire_vma_is_virtual_block_empty(VmaVirtualBlock virtualBlock)
 {
@@ -289,4 +291,30 @@ void quire_vma_calculate_virtual_block_statistics(VmaVirtualBlock virtualBlock,
     count c = {.stats = pStats};
     succeeds(quire_space_walk(space, count_item, &c), "vmaCalculateVirtualBlockStatistics");
     end_unused_range(&c);
+}
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+/* quire's JSON has every range, whatever `detailedMap` is. */
+void quire_vma_build_virtual_block_stats_string(VmaVirtualBlock virtualBlock, char **ppStatsString,
+                                                VkBool32 detailedMap)
+{
+    const quire_space *space =
+        space_of(virtualBlock, ppStatsString, "vmaBuildVirtualBlockStatsString");
+    (void)detailedMap;
+    if (ppStatsString)
+        *ppStatsString = NULL;
+    if (!space)
+        return;
+    qi_vma_text text = {.host = &virtualBlock->host};
+    text.has_failed = quire_space_write_json(space, qi_vma_text_write, &text) != QUIRE_SUCCESS;
+    *ppStatsString = qi_vma_text_end(&text);
+    if (!*ppStatsString)
+        qi_vma_print("vmaBuildVirtualBlockStatsString");
+}
+
+void quire_vma_free_virtual_block_stats_string(VmaVirtualBlock virtualBlock, char *pStatsString)
+{
+    if (virtualBlock)
+        qi_vma_host_release(&virtualBlock->host, pStatsString);
 }

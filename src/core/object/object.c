@@ -129,8 +129,9 @@ static void discard(qi_object_build *build)
                                  build->native_request.object, native);
 }
 
-/* Places and binds the object, on the stream if it has one. On failure the place is released. The
-   native object remains, unless a binding was tried: it cannot be bound again. */
+/* Places the object, on the stream if it has one, and binds it, unless the caller does. On failure
+   the place is released. The native object remains, unless a binding was tried: it cannot be bound
+   again. */
 static quire_result place_and_bind(qi_object_build *build, uint32_t *slot)
 {
     prepare_stream(build);
@@ -141,8 +142,9 @@ static quire_result place_and_bind(qi_object_build *build, uint32_t *slot)
     if (result)
         return result;
     qi_memory_slot(build->memory, *slot)->usage = build->optimal ? 1 : build->usage;
-    result =
-        qi_native_bind(build->memory, *slot, build->native_request.object, build->request.native);
+    if (!build->unbound)
+        result = qi_native_bind(build->memory, *slot, build->native_request.object,
+                                build->request.native);
     if (!result && (build->zero || build->memory->addresses || build->stream))
         result = complete(build, *slot);
     if (result) {
@@ -315,6 +317,12 @@ static quire_result check_object(const quire_object_options *options)
                             (uint64_t)options->object);
     if (!options->description)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the object has no description");
+    if (options->unbound && !options->borrowed)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "unbound is set, and the object is not the caller's, who would bind it");
+    if (options->unbound && options->zero)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "unbound and zero are set: zeros are written after the object is bound");
     return options->object == QUIRE_OBJECT_BUFFER
                ? qi_check_buffer_usage(options->described.buffer.usage)
                : QUIRE_SUCCESS;
@@ -345,6 +353,7 @@ quire_result qi_object_begin(const quire_object_options *options, qi_object_buil
     build->request.description = options->description;
     build->request.extras = QI_EXTRA_OBJECT | (options->borrowed ? QI_EXTRA_BORROWED : 0);
     build->zero = options->zero;
+    build->unbound = options->unbound;
     build->stream = options->stream;
     build->info = options->info;
     build->optimal = options->optimal;

@@ -69,6 +69,7 @@ typedef struct qi_object_build {
     const quire_image_info *image; /* of an image: what its slot keeps; NULL: a buffer */
     uint8_t usage;                 /* of a buffer */
     bool zero;                     /* filled with zeros once it is bound */
+    bool unbound;                  /* the caller binds the native object, which is borrowed */
     bool is_sized;                 /* the caller gave the size; otherwise the backend reports it */
     bool optimal;                  /* an image of optimal tiling */
     bool is_ready;        /* `needs` are known, and the native object exists if there is one */

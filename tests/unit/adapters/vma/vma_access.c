@@ -21,7 +21,7 @@ static void *mapped_data(VmaAllocation a)
     return info.pMappedData;
 }
 
-/* ---- maps ------------------------------------------------------------------------------------ */
+/* ---- maps ----------------------------------------------------------------------------------- */
 
 UNIT(vma_access, maps_are_counted)
 {
@@ -125,7 +125,7 @@ UNIT(vma_access, memory_that_cannot_be_mapped_has_no_pointer)
     vma_fixture_close(&v);
 }
 
-/* ---- flush, invalidate, copies --------------------------------------------------------------- */
+/* ---- flush, invalidate, copies -------------------------------------------------------------- */
 
 /* A buffer of memory that is not coherent, in which the driver shows what was not flushed. */
 static VmaAllocation incoherent_buffer(VkBuffer *buffer)

@@ -8,7 +8,7 @@
 
 static vma_fixture v;
 
-/* ---- creation -------------------------------------------------------------------------------- */
+/* ---- creation ------------------------------------------------------------------------------- */
 
 UNIT(vma_allocator, tells_the_handles_and_properties_of_the_device)
 {
@@ -67,7 +67,7 @@ UNIT(vma_allocator, flags_without_a_counterpart_are_named)
     vma_fixture_close(&v);
 }
 
-/* ---- functions ------------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------ */
 
 UNIT(vma_allocator, a_missing_function_is_named)
 {
@@ -127,7 +127,7 @@ UNIT(vma_allocator, the_getter_of_the_device_is_found_by_that_of_the_instance)
     vma_fixture_close(&v);
 }
 
-/* ---- what the flags enable ------------------------------------------------------------------- */
+/* ---- what the flags enable ------------------------------------------------------------------ */
 
 static fv_memory_info memory_with(VmaAllocatorCreateFlags flags,
                                   const VmaAllocationCreateInfo *options)
@@ -180,7 +180,7 @@ UNIT(vma_allocator, device_coherent_types_need_the_flag)
     vma_fixture_close(&v);
 }
 
-/* ---- heap limits ----------------------------------------------------------------------------- */
+/* ---- heap limits ---------------------------------------------------------------------------- */
 
 UNIT(vma_allocator, a_heap_limit_is_the_size_of_the_heap)
 {
@@ -204,7 +204,7 @@ UNIT(vma_allocator, a_heap_limit_is_the_size_of_the_heap)
     vma_fixture_close(&v);
 }
 
-/* ---- host memory ----------------------------------------------------------------------------- */
+/* ---- host memory ---------------------------------------------------------------------------- */
 
 typedef struct counter {
     uint64_t live, calls, fails_at; /* 0: never */
@@ -265,7 +265,7 @@ UNIT(vma_allocator, each_failing_host_allocation_is_an_error_and_loses_nothing)
     }
 }
 
-/* ---- destruction ----------------------------------------------------------------------------- */
+/* ---- destruction ---------------------------------------------------------------------------- */
 
 UNIT(vma_allocator, stays_while_an_allocation_or_pool_lives)
 {

@@ -29,7 +29,7 @@
 #define COPIED QI_VMA_ACCESS_TRANSFER
 #define UNKNOWN QI_VMA_ACCESS_UNKNOWN
 
-/* ---- access ---------------------------------------------------------------------------------- */
+/* ---- access --------------------------------------------------------------------------------- */
 
 UNIT(vma_choice, usage_tells_who_accesses)
 {
@@ -68,7 +68,7 @@ UNIT(vma_choice, usage_of_the_chain_counts_with_maintenance5)
     CHECK_EQ(qi_vma_access_of_buffer(&buffer, true), UNKNOWN);
 }
 
-/* ---- wish ------------------------------------------------------------------------------------ */
+/* ---- wish ----------------------------------------------------------------------------------- */
 
 /* What the rule about AMD's uncached memory adds to each of these wishes is left out. */
 typedef struct row {
@@ -221,7 +221,7 @@ UNIT(vma_choice, uncached_memory_is_avoided)
     CHECK_EQ(wish_of(&other, UNKNOWN, false).avoided, AMD_UN);
 }
 
-/* ---- choice ---------------------------------------------------------------------------------- */
+/* ---- choice --------------------------------------------------------------------------------- */
 
 static const VkPhysicalDeviceMemoryProperties TYPES = {
     .memoryTypeCount = 5,
@@ -272,7 +272,7 @@ UNIT(vma_choice, only_types_of_the_mask_that_exist)
     expect(NONE, UINT32_C(1) << 31, (qi_vma_wish){.required = 0});
 }
 
-/* ---- misuse ---------------------------------------------------------------------------------- */
+/* ---- misuse --------------------------------------------------------------------------------- */
 
 UNIT(vma_choice, auto_needs_an_object)
 {

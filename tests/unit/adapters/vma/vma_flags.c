@@ -1,6 +1,8 @@
 /*
  * vma_flags.c - flags of one allocation that change how it is served.
  */
+#include <time.h>
+
 #include "tests/support/unit.h"
 #include "tests/support/vma_fixture.h"
 
@@ -95,7 +97,7 @@ UNIT(vma_flags, strategies_are_served)
     vma_fixture_close(&v);
 }
 
-/* ---- full heaps ------------------------------------------------------------------------------ */
+/* ---- full heaps ----------------------------------------------------------------------------- */
 
 UNIT(vma_flags, the_next_memory_type_serves_when_the_best_is_full)
 {
@@ -145,5 +147,25 @@ UNIT(vma_flags, contradictions_and_empty_requests_are_refused)
              VK_ERROR_VALIDATION_FAILED_EXT);
     CHECK_EQ(vmaAllocateMemory(v.allocator, &good, &options, &a, NULL),
              VK_ERROR_FEATURE_NOT_PRESENT); /* AUTO without an object */
+    vma_fixture_close(&v);
+}
+
+/* ---- empty memory ---------------------------------------------------------------------------- */
+
+UNIT(vma_flags, memory_that_stays_empty_is_released_with_a_later_frame)
+{
+    const VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO};
+    const struct timespec more_than_a_second = {.tv_sec = 1, .tv_nsec = 50000000};
+    VkBuffer buffer;
+    VmaAllocation a;
+    vma_fixture_open(&v, NULL, 0);
+    CHECK_VK(try(8 << 20, &options, &buffer, &a));
+    vmaDestroyBuffer(v.allocator, buffer, a);
+    vmaSetCurrentFrameIndex(v.allocator, 1);
+    CHECK_EQ(fv_live(v.vulkan.driver, FV_MEMORY), 1); /* a transient finds it again */
+    nanosleep(&more_than_a_second, NULL);
+    vmaSetCurrentFrameIndex(v.allocator, 2);
+    CHECK_EQ(fv_live(v.vulkan.driver, FV_MEMORY), 0);
+    vmaSetCurrentFrameIndex(NULL, 3);
     vma_fixture_close(&v);
 }

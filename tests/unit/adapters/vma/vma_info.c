@@ -14,7 +14,7 @@ static VmaAllocationInfo info_of(VmaAllocation allocation)
     return info;
 }
 
-/* ---- names and user data --------------------------------------------------------------------- */
+/* ---- names and user data -------------------------------------------------------------------- */
 
 UNIT(vma_info, user_data_and_names_are_kept)
 {
@@ -68,7 +68,7 @@ UNIT(vma_info, long_names_are_kept_whole)
     vma_fixture_close(&v);
 }
 
-/* ---- handles --------------------------------------------------------------------------------- */
+/* ---- handles -------------------------------------------------------------------------------- */
 
 UNIT(vma_info, handles_stay_valid_while_others_come_and_go)
 {
@@ -155,7 +155,7 @@ UNIT(vma_info, bad_handles_are_found_in_every_function)
     vma_fixture_close(&v);
 }
 
-/* ---- statistics ------------------------------------------------------------------------------ */
+/* ---- statistics ----------------------------------------------------------------------------- */
 
 UNIT(vma_info, statistics_count_by_type_heap_and_in_total)
 {
@@ -232,30 +232,5 @@ UNIT(vma_info, functions_without_a_result_accept_null)
     vmaGetPoolName(v.allocator, NULL, NULL);
     vmaFreeMemoryPages(v.allocator, 3, NULL);
     CHECK_EQ(vmaCheckCorruption(NULL, 1), VK_ERROR_VALIDATION_FAILED_EXT);
-    vma_fixture_close(&v);
-}
-
-UNIT(vma_info, the_state_of_the_memories_is_a_text)
-{
-    VkBuffer buffer;
-    char *text;
-    vma_fixture_open(&v, NULL, 0);
-    vmaBuildStatsString(v.allocator, &text, VK_TRUE);
-    CHECK_STR(text, "[]\n");
-    vmaFreeStatsString(v.allocator, text);
-    VmaAllocation a = vma_fixture_buffer(&v, 1000, &AUTO, &buffer);
-    vmaSetAllocationName(v.allocator, a, "positions");
-    vmaBuildStatsString(v.allocator, &text, VK_TRUE);
-    CHECK_HAS(text, "positions");
-    CHECK(text[0] == '[' && strstr(text, "]\n"));
-    vmaFreeStatsString(v.allocator, text);
-    vmaBuildStatsString(v.allocator, &text, VK_FALSE);
-    CHECK_HAS(text, "memory type");
-    vmaFreeStatsString(v.allocator, text);
-    vmaFreeStatsString(v.allocator, NULL);
-    vmaBuildStatsString(v.allocator, NULL, VK_TRUE);
-    vmaBuildStatsString(NULL, &text, VK_TRUE);
-    CHECK(!text);
-    vmaDestroyBuffer(v.allocator, buffer, a);
     vma_fixture_close(&v);
 }

@@ -34,7 +34,7 @@ static VmaStatistics statistics(VmaPool pool)
     return stats;
 }
 
-/* ---- blocks ---------------------------------------------------------------------------------- */
+/* ---- blocks --------------------------------------------------------------------------------- */
 
 UNIT(vma_pool, blocks_have_the_size_and_number_of_the_pool)
 {
@@ -157,7 +157,7 @@ UNIT(vma_pool, the_chain_of_a_pool_reaches_its_memory)
     vma_fixture_close(&v);
 }
 
-/* ---- names, misuse --------------------------------------------------------------------------- */
+/* ---- names, misuse -------------------------------------------------------------------------- */
 
 UNIT(vma_pool, a_pool_has_a_name)
 {

@@ -68,7 +68,7 @@ static void buffers_and_images_are_bound(const char *layout, uint32_t flags)
     vma_fixture_close(&v);
 }
 
-/* ---- placement ------------------------------------------------------------------------------- */
+/* ---- placement ------------------------------------------------------------------------------ */
 
 UNIT(vma_resource, objects_are_bound_where_their_allocations_say)
 {
@@ -176,7 +176,7 @@ UNIT(vma_resource, objects_of_different_tiling_keep_apart)
     vma_fixture_close(&v);
 }
 
-/* ---- memory first, binding later ------------------------------------------------------------- */
+/* ---- memory first, binding later ------------------------------------------------------------ */
 
 static VkBuffer make_buffer(VkDeviceSize size)
 {
@@ -266,7 +266,7 @@ UNIT(vma_resource, a_binding_has_an_offset_and_a_chain)
     vma_fixture_close(&v);
 }
 
-/* ---- aliases --------------------------------------------------------------------------------- */
+/* ---- aliases -------------------------------------------------------------------------------- */
 
 UNIT(vma_resource, aliases_lie_in_one_allocation)
 {
@@ -304,7 +304,7 @@ UNIT(vma_resource, aliases_lie_in_one_allocation)
     vma_fixture_close(&v);
 }
 
-/* ---- many ------------------------------------------------------------------------------------ */
+/* ---- many ----------------------------------------------------------------------------------- */
 
 UNIT(vma_resource, pages_are_made_all_or_none)
 {
@@ -336,7 +336,7 @@ UNIT(vma_resource, pages_are_made_all_or_none)
     vma_fixture_close(&v);
 }
 
-/* ---- failures -------------------------------------------------------------------------------- */
+/* ---- failures ------------------------------------------------------------------------------- */
 
 /* Each call of the driver fails in turn; afterwards nothing is left. */
 UNIT(vma_resource, each_failing_call_of_the_driver_is_an_error_and_leaves_nothing)

@@ -86,7 +86,7 @@ UNIT(vma_table, other_numbers_are_no_handles)
     qi_vma_table_end(&other);
 }
 
-/* ---- host memory ----------------------------------------------------------------------------- */
+/* ---- host memory ---------------------------------------------------------------------------- */
 
 static void *no_memory(void *user, size_t size, size_t alignment, VkSystemAllocationScope scope)
 {
@@ -119,7 +119,7 @@ UNIT(vma_table, a_table_without_host_memory_takes_nothing_and_recovers)
     qi_vma_table_end(&table);
 }
 
-/* ---- threads --------------------------------------------------------------------------------- */
+/* ---- threads -------------------------------------------------------------------------------- */
 
 enum { THREADS = 4, ROUNDS = 2000, HELD = 16 };
 static qi_vma_table shared;

@@ -115,7 +115,7 @@ UNIT(vma_threads, threads_share_an_allocator)
     vma_fixture_close(&v);
 }
 
-/* ---- one handle, several threads ------------------------------------------------------------- */
+/* ---- one handle, several threads ------------------------------------------------------------ */
 
 static VmaAllocation shared;
 

@@ -55,7 +55,7 @@ static void expect_full(VkDeviceSize size, VkFlags flags)
     CHECK_EQ(vmaVirtualAllocate(block, &info, &allocation, NULL), VK_ERROR_OUT_OF_DEVICE_MEMORY);
 }
 
-/* ---- allocations ------------------------------------------------------------------------------ */
+/* ---- allocations ---------------------------------------------------------------------------- */
 
 UNIT(vma_virtual_block, the_information_is_that_of_the_request)
 {
@@ -146,7 +146,7 @@ UNIT(vma_virtual_block, a_block_of_terabytes_has_small_allocations)
     close_block();
 }
 
-/* ---- strategies ------------------------------------------------------------------------------- */
+/* ---- strategies ----------------------------------------------------------------------------- */
 
 /* Holes of 8, 4 and 1 KiB: without a strategy the tightest serves. */
 static void take_lowest_of(VkDeviceSize size)
@@ -181,7 +181,7 @@ UNIT(vma_virtual_block, the_other_strategies_serve)
     close_block();
 }
 
-/* ---- the linear algorithm --------------------------------------------------------------------- */
+/* ---- the linear algorithm ------------------------------------------------------------------- */
 
 enum { LINEAR = VMA_VIRTUAL_BLOCK_CREATE_LINEAR_ALGORITHM_BIT };
 
@@ -234,7 +234,7 @@ UNIT(vma_virtual_block, linear_is_a_double_stack)
     close_block();
 }
 
-/* ---- statistics ------------------------------------------------------------------------------- */
+/* ---- statistics ----------------------------------------------------------------------------- */
 
 static VmaDetailedStatistics statistics(void)
 {

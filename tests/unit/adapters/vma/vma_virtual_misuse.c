@@ -31,7 +31,7 @@ static uint32_t live_count(VmaVirtualBlock block)
     return stats.allocationCount;
 }
 
-/* ---- blocks ----------------------------------------------------------------------------------- */
+/* ---- blocks --------------------------------------------------------------------------------- */
 
 static void refuse_block(VmaVirtualBlockCreateInfo info, VkResult code, const char *part)
 {
@@ -112,7 +112,7 @@ UNIT(vma_virtual_misuse, null_blocks_and_outputs_are_named)
     vmaDestroyVirtualBlock(block);
 }
 
-/* ---- allocations ------------------------------------------------------------------------------ */
+/* ---- allocations ---------------------------------------------------------------------------- */
 
 UNIT(vma_virtual_misuse, wrong_requests_are_refused)
 {
@@ -192,7 +192,7 @@ UNIT(vma_virtual_misuse, stale_and_foreign_handles_are_found)
     vmaDestroyVirtualBlock(other);
 }
 
-/* ---- host memory ------------------------------------------------------------------------------ */
+/* ---- host memory ---------------------------------------------------------------------------- */
 
 /* The callbacks of a program; the call with the number `fail_at` fails, counted from 1. */
 typedef struct program {

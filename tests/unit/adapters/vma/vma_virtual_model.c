@@ -27,7 +27,7 @@ static struct {
     uint32_t served, refused, lowest;
 } w;
 
-/* ---- the oracle ------------------------------------------------------------------------------- */
+/* ---- the oracle ----------------------------------------------------------------------------- */
 
 /* The lowest unit at which a request fits, or UNITS. */
 static uint32_t lowest_place(uint32_t size, uint32_t alignment)
@@ -87,7 +87,7 @@ static VmaDetailedStatistics expected_statistics(void)
     return s;
 }
 
-/* ---- operations ------------------------------------------------------------------------------- */
+/* ---- operations ----------------------------------------------------------------------------- */
 
 static void *user_data(uint16_t user)
 {

@@ -1,7 +1,8 @@
 /*
  * vulkan_place.c - where objects of create infos are placed: options that restrict the pages of one
- * object.
+ * object, and objects that the caller binds.
  */
+#include "backends/vulkan/vulkan.h"
 #include "quire/vulkan_sparse.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
@@ -125,5 +126,185 @@ UNIT(vulkan_place, objects_stay_within_the_budget_on_request)
     CHECK_EQ(pages_made(&b), 0);
     CHECK_OK(quire_vulkan_buffer_create(memory, &BUFFER, NULL, &buffer));
     CHECK_EQ(pages_made(&b), 1);
+    vulkan_bench_end(&b);
+}
+
+/* ---- objects that the caller binds ---------------------------------------------------------- */
+
+#define CALL(b, name)                                                                              \
+    ((PFN_##name)handles_of(b).get_instance_proc_addr(handles_of(b).instance, #name))
+
+static quire_vulkan_handles handles_of(vulkan_bench *b)
+{
+    quire_vulkan_handles handles;
+    CHECK_OK(quire_vulkan_get_handles(b->device, &handles));
+    return handles;
+}
+
+static VkBuffer native_buffer(vulkan_bench *b)
+{
+    VkBuffer native = VK_NULL_HANDLE;
+    CHECK_EQ(CALL(b, vkCreateBuffer)(handles_of(b).device, &BUFFER, NULL, &native), 0);
+    return native;
+}
+
+static VkImage native_image(vulkan_bench *b)
+{
+    VkImage native = VK_NULL_HANDLE;
+    CHECK_EQ(CALL(b, vkCreateImage)(handles_of(b).device, &IMAGE, NULL, &native), 0);
+    return native;
+}
+
+static bool is_bound(vulkan_bench *b, uint64_t native)
+{
+    return fv_place_of(b->driver, native).memory != VK_NULL_HANDLE;
+}
+
+static void use(quire_memory *memory, quire_allocation allocation)
+{
+    char bytes[8] = "";
+    CHECK_OK(quire_write(memory, allocation, 0, "quire", 6));
+    CHECK_OK(quire_read(memory, allocation, 0, bytes, 6));
+    CHECK(!strcmp(bytes, "quire"));
+}
+
+/* What the driver says of dedicated pages. */
+static const uint32_t DEDICATION[] = {
+    0,
+    FV_PREFER_DEDICATED | FV_DEDICATED_BUFFERS,
+    FV_REQUIRE_DEDICATED | FV_DEDICATED_BUFFERS,
+};
+enum { DEDICATIONS = sizeof DEDICATION / sizeof *DEDICATION };
+
+UNIT(vulkan_place, the_caller_binds_an_unbound_buffer)
+{
+    for (int i = 0; i < DEDICATIONS; i++) {
+        vulkan_bench b;
+        quire_buffer buffer;
+        quire_vulkan_range range;
+        fv_memory_info page;
+        quire_allocation_info info;
+        quire_memory *memory = begin(&b, NULL, DEDICATION[i]);
+        VkBuffer native = native_buffer(&b);
+        const quire_vulkan_object_options options = {
+            .create_info = &BUFFER, .unbound = true, .info = &info};
+        CHECK_OK(quire_vulkan_buffer_place(memory, native, &options, &buffer));
+        CHECK(quire_vulkan_buffer(memory, buffer) == native);
+        CHECK(!is_bound(&b, QI_VULKAN_NUMBER(native)));
+        CHECK_EQ(info.dedicated, i != 0);
+        if (!info.dedicated)
+            use(memory, buffer.allocation); /* through the buffer over the page */
+        CHECK_OK(quire_vulkan_get_range(memory, buffer.allocation, &range));
+        CHECK(fv_memory_of(b.driver, range.memory, &page));
+        CHECK_EQ(page.dedicated, i != 0);
+        CHECK_EQ(CALL(&b, vkBindBufferMemory)(handles_of(&b).device, native, range.memory,
+                                              range.memory_offset),
+                 0);
+        use(memory, buffer.allocation);
+        CALL(&b, vkDestroyBuffer)(handles_of(&b).device, native, NULL);
+        CHECK_OK(quire_free(memory, buffer.allocation));
+        vulkan_bench_end(&b);
+    }
+}
+
+UNIT(vulkan_place, the_caller_binds_an_unbound_image)
+{
+    for (int i = 0; i < DEDICATIONS; i++) {
+        vulkan_bench b;
+        quire_image image;
+        quire_vulkan_range range;
+        quire_allocation_info info;
+        quire_memory *memory = begin(&b, NULL, DEDICATION[i]);
+        VkImage native = native_image(&b);
+        const quire_vulkan_object_options options = {.unbound = true, .info = &info};
+        CHECK_OK(quire_vulkan_image_place(memory, native, true, &options, &image));
+        CHECK(!is_bound(&b, QI_VULKAN_NUMBER(native)));
+        CHECK_EQ(info.dedicated, i != 0);
+        CHECK_OK(quire_vulkan_get_range(memory, image.allocation, &range));
+        CHECK_EQ(CALL(&b, vkBindImageMemory)(handles_of(&b).device, native, range.memory,
+                                             range.memory_offset),
+                 0);
+        CALL(&b, vkDestroyImage)(handles_of(&b).device, native, NULL);
+        CHECK_OK(quire_free(memory, image.allocation));
+        vulkan_bench_end(&b);
+    }
+}
+
+UNIT(vulkan_place, an_object_that_is_never_bound_is_freed_like_others)
+{
+    for (int i = 0; i < DEDICATIONS; i++) {
+        vulkan_bench b;
+        quire_buffer buffer;
+        quire_point point;
+        quire_stream *stream = NULL;
+        quire_memory *memory = begin(&b, NULL, DEDICATION[i]);
+        VkBuffer native = native_buffer(&b);
+        CHECK_OK(quire_stream_create(b.device, NULL, &stream));
+        const quire_vulkan_object_options options = {
+            .create_info = &BUFFER, .unbound = true, .name = "unbound", .stream = stream};
+        CHECK_OK(quire_vulkan_buffer_place(memory, native, &options, &buffer));
+        CHECK_OK(quire_free_on(memory, buffer.allocation, stream));
+        CHECK_OK(quire_vulkan_buffer_place(memory, native, &options, &buffer));
+        CHECK_OK(quire_free(memory, buffer.allocation));
+        CHECK(!is_bound(&b, QI_VULKAN_NUMBER(native)));
+        CALL(&b, vkDestroyBuffer)(handles_of(&b).device, native, NULL);
+        CHECK_OK(quire_stream_mark(stream, &point));
+        CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
+        CHECK_OK(quire_collect(memory, NULL));
+        CHECK_OK(quire_stream_destroy(&stream));
+        vulkan_bench_end(&b);
+    }
+}
+
+UNIT(vulkan_place, an_unbound_object_that_finds_no_room_stays_the_callers)
+{
+    vulkan_bench b;
+    quire_buffer buffer = {{1}};
+    quire_memory *memory = begin(&b, NULL, 0);
+    VkBuffer native = native_buffer(&b);
+    const quire_vulkan_object_options options = {.unbound = true, .existing_pages = true};
+    CHECK_FAILS(quire_vulkan_buffer_place(memory, native, &options, &buffer), NO_ROOM);
+    CHECK_EQ(buffer.allocation.id, 0);
+    CHECK_EQ(fv_live(b.driver, FV_BUFFER), 1);
+    CALL(&b, vkDestroyBuffer)(handles_of(&b).device, native, NULL);
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_place, unbound_is_refused_where_the_caller_cannot_bind)
+{
+    const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
+    const quire_vulkan_object_options options = {.unbound = true},
+                                      zero = {.unbound = true, .zero = true};
+    vulkan_bench b;
+    quire_buffer buffer;
+    quire_image image;
+    uint32_t chosen = 0;
+    quire_vulkan_sparse *sparse = NULL;
+    VkBufferCreateInfo info = BUFFER;
+    quire_memory *memory = begin(&b, NULL, 0), *own = NULL;
+    info.flags = VK_BUFFER_CREATE_SPARSE_BINDING_BIT;
+    CHECK_FAILS(quire_vulkan_buffer_create(memory, &BUFFER, &options, &buffer), invalid);
+    CHECK_HAS(quire_last_error(), "quire_vulkan_object_options.unbound");
+    CHECK_FAILS(quire_vulkan_image_create(memory, &IMAGE, &options, &image), invalid);
+    CHECK_FAILS(
+        quire_vulkan_buffer_create_fallback(&memory, 1, &BUFFER, &options, &chosen, &buffer),
+        invalid);
+    CHECK_FAILS(quire_vulkan_image_create_fallback(&memory, 1, &IMAGE, &options, &chosen, &image),
+                invalid);
+    CHECK_FAILS(quire_vulkan_device_buffer_create(b.device, NULL, &BUFFER, &options, &own, &buffer),
+                invalid);
+    CHECK_FAILS(quire_vulkan_device_image_create(b.device, NULL, &IMAGE, &options, &own, &image),
+                invalid);
+    CHECK_FAILS(quire_vulkan_sparse_buffer_create(memory, &info, &options, &sparse), invalid);
+    CHECK_HAS(quire_last_error(), "quire_vulkan_object_options.unbound");
+    CHECK_EQ(fv_live(b.driver, FV_BUFFER) + fv_live(b.driver, FV_IMAGE), 0);
+    VkBuffer native = native_buffer(&b);
+    VkImage picture = native_image(&b);
+    CHECK_FAILS(quire_vulkan_buffer_place(memory, native, &zero, &buffer), invalid);
+    CHECK_HAS(quire_last_error(), "zeros are written after the object is bound");
+    CHECK_FAILS(quire_vulkan_image_place(memory, picture, true, &zero, &image), invalid);
+    CALL(&b, vkDestroyBuffer)(handles_of(&b).device, native, NULL);
+    CALL(&b, vkDestroyImage)(handles_of(&b).device, picture, NULL);
+    CHECK_EQ(pages_made(&b), 0);
     vulkan_bench_end(&b);
 }

@@ -304,6 +304,32 @@ UNIT(resource_tied, a_borrowed_object_is_never_destroyed)
     fixture_end(&f);
 }
 
+UNIT(resource_tied, an_unbound_object_is_placed_and_not_bound)
+{
+    fixture f;
+    quire_allocation made;
+    quire_native native;
+    const uint64_t bytes = 100;
+    quire_object_options options = {
+        .object = QUIRE_OBJECT_BUFFER, .description = &bytes, .borrowed = true, .unbound = true};
+    make(&f);
+    CHECK_OK(quire_object_create(f.memory, &options, &made));
+    CHECK_EQ(f.fake.calls[FAKE_OBJECT_BIND], 0);
+    CHECK_OK(quire_get_native(f.memory, made, &native));
+    CHECK(native.handle != 0);
+    CHECK_EQ(f.fake.last_page.native, native.handle); /* the page is tied to it all the same */
+    CHECK_OK(quire_free(f.memory, made));
+    f.fake.table.object_destroy(&f.fake, QUIRE_OBJECT_BUFFER, native.handle);
+    options.borrowed = false;
+    CHECK_FAILS(quire_object_create(f.memory, &options, &made), INVALID);
+    CHECK_HAS(quire_last_error(), "unbound is set");
+    options.borrowed = options.zero = true;
+    CHECK_FAILS(quire_object_create(f.memory, &options, &made), INVALID);
+    CHECK_HAS(quire_last_error(), "unbound and zero are set");
+    CHECK_EQ(f.fake.objects, 0);
+    fixture_end(&f);
+}
+
 /* ---- existing memory ------------------------------------------------------------------------ */
 
 UNIT(resource_tied, existing_memory_becomes_a_page)

@@ -1,0 +1,100 @@
+/*
+ * vma_text.c - the texts that describe an allocator and a virtual block.
+ */
+#include "src/adapters/vma/text.h"
+
+#include <stdlib.h>
+
+#include "tests/support/unit.h"
+#include "tests/support/vma_fixture.h"
+
+static void *VKAPI_CALL allocate(void *user, size_t size, size_t alignment,
+                                 VkSystemAllocationScope scope)
+{
+    int *rest = user;
+    (void)scope;
+    return (*rest)-- > 0 ? aligned_alloc(alignment, (size + alignment - 1) & ~(alignment - 1))
+                         : NULL;
+}
+
+static void VKAPI_CALL release(void *user, void *pointer)
+{
+    (void)user;
+    free(pointer);
+}
+
+UNIT(vma_text, grows_with_its_pieces)
+{
+    qi_vma_host host;
+    qi_vma_host_begin(&host, NULL);
+    qi_vma_text text = {.host = &host};
+    for (int i = 0; i < 1000; i++)
+        qi_vma_text_add(&text, "piece ");
+    char *whole = qi_vma_text_end(&text);
+    CHECK_EQ(strlen(whole), 6000);
+    CHECK(!memcmp(whole + 5994, "piece ", 7));
+    qi_vma_host_release(&host, whole);
+}
+
+UNIT(vma_text, without_host_memory_there_is_no_text)
+{
+    for (int most = 0; most < 4; most++) {
+        int rest = most;
+        const VkAllocationCallbacks callbacks = {
+            .pUserData = &rest, .pfnAllocation = allocate, .pfnFree = release};
+        qi_vma_host host;
+        qi_vma_host_begin(&host, &callbacks);
+        qi_vma_text text = {.host = &host};
+        for (int i = 0; i < 1000; i++)
+            qi_vma_text_add(&text, "piece ");
+        CHECK(!qi_vma_text_end(&text));
+        CHECK_EQ(quire_last_result(), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    }
+}
+
+UNIT(vma_text, an_allocator_describes_its_memories)
+{
+    static vma_fixture v;
+    const VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO};
+    VkBuffer buffer;
+    char *text;
+    vma_fixture_open(&v, NULL, 0);
+    vmaBuildStatsString(v.allocator, &text, VK_TRUE);
+    CHECK_STR(text, "[]\n");
+    vmaFreeStatsString(v.allocator, text);
+    VmaAllocation a = vma_fixture_buffer(&v, 1000, &options, &buffer);
+    vmaSetAllocationName(v.allocator, a, "positions");
+    vmaBuildStatsString(v.allocator, &text, VK_TRUE);
+    CHECK_HAS(text, "positions");
+    CHECK(text[0] == '[' && strstr(text, "]\n"));
+    vmaFreeStatsString(v.allocator, text);
+    vmaBuildStatsString(v.allocator, &text, VK_FALSE);
+    CHECK_HAS(text, "memory type");
+    vmaFreeStatsString(v.allocator, text);
+    vmaFreeStatsString(v.allocator, NULL);
+    vmaBuildStatsString(v.allocator, NULL, VK_TRUE);
+    vmaBuildStatsString(NULL, &text, VK_TRUE);
+    CHECK(!text);
+    vmaDestroyBuffer(v.allocator, buffer, a);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_text, a_virtual_block_describes_its_ranges)
+{
+    VmaVirtualBlock block;
+    VmaVirtualAllocation range;
+    char *text;
+    CHECK_VK(vmaCreateVirtualBlock(&(VmaVirtualBlockCreateInfo){.size = 1000}, &block));
+    CHECK_VK(
+        vmaVirtualAllocate(block, &(VmaVirtualAllocationCreateInfo){.size = 77}, &range, NULL));
+    vmaBuildVirtualBlockStatsString(block, &text, VK_TRUE);
+    CHECK_HAS(text, "77");
+    vmaFreeVirtualBlockStatsString(block, text);
+    vmaFreeVirtualBlockStatsString(block, NULL);
+    vmaBuildVirtualBlockStatsString(block, NULL, VK_TRUE);
+    vmaBuildVirtualBlockStatsString(NULL, &text, VK_TRUE);
+    CHECK(!text);
+    vmaFreeVirtualBlockStatsString(NULL, NULL);
+    vmaVirtualFree(block, range);
+    vmaDestroyVirtualBlock(block);
+}
