@@ -27,6 +27,7 @@ enum { AREAS = sizeof areas / sizeof *areas };
 static const char *const elsewhere[] = {
     "nvtx.h",        /* tests/unit/adapters/nvtx/nvtx.c */
     "onnxruntime.h", /* tests/unit/adapters/onnxruntime/onnxruntime.c */
+    "quire_vma.h",   /* tests/unit/adapters/vma */
 #ifndef MISUSE_VULKAN
     "vulkan.h",
     "vulkan_sparse.h",

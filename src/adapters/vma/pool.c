@@ -85,6 +85,7 @@ static VkResult make_memory(VmaAllocator allocator, const VmaPoolCreateInfo *inf
     if (result)
         return result;
     qi_vma_select_type(allocator, info->memoryTypeIndex, &kind, &options);
+    qi_vma_share_heaps(allocator, &options);
     describe_pages(info, &options.pages);
     if (info->flags & VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT)
         options.fit.algorithm = QUIRE_FIT_LINEAR;
@@ -123,6 +124,7 @@ VkResult quire_vma_create_pool(VmaAllocator allocator, const VmaPoolCreateInfo *
         pool->memory = memory;
         pool->type = info->memoryTypeIndex;
         pool->has_block_size = info->blockSize != 0;
+        pool->keeps_blocks = info->minBlockCount != 0;
         pool->min_alignment = info->minAllocationAlignment;
         pool->name = NULL;
         *handle = (VmaPool)number;
