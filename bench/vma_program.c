@@ -43,8 +43,9 @@ static void close_allocator(vma_run *run, VmaAllocator allocator, object *object
                                    (long)(run->pause_ms % 1000) * 1000000};
     for (size_t i = 0; i < count; i++)
         destroy_object(allocator, &objects[i]);
+    vmaSetCurrentFrameIndex(allocator, 1); /* as in each frame */
     nanosleep(&pause, NULL);
-    vmaSetCurrentFrameIndex(allocator, 1);
+    vmaSetCurrentFrameIndex(allocator, 2);
     run->kept_bytes = qi_atomic_load_u64(&the_driver.bytes);
     vmaDestroyAllocator(allocator);
     free(objects);
