@@ -322,21 +322,30 @@ qi_vma_allocation *qi_vma_allocation_of(VmaAllocator allocator, VmaAllocation ha
                : NULL;
 }
 
-bool qi_vma_can_free(VmaAllocator allocator, VmaAllocation handle)
-{
-    const qi_vma_allocation *a = qi_vma_allocation_of(allocator, handle);
-    if (a && a->map_count)
-        qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
-                    "the allocation is mapped: %u calls of vmaUnmapMemory are missing",
-                    a->map_count);
-    return a && !a->map_count;
-}
-
-/* quire lets exactly one of several threads free an allocation, and refuses one that is mapped. */
-bool qi_vma_free(VmaAllocator allocator, VmaAllocation handle)
+/* Returns the record of a handle unless it is mapped. */
+static qi_vma_allocation *find_unmapped(VmaAllocator allocator, VmaAllocation handle)
 {
     qi_vma_allocation *a = qi_vma_allocation_of(allocator, handle);
-    if (!a || quire_free(a->memory, a->quire))
+    if (!a || !a->map_count)
+        return a;
+    qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
+                "the allocation is mapped: %u calls of vmaUnmapMemory are missing", a->map_count);
+    return NULL;
+}
+
+bool qi_vma_can_free(VmaAllocator allocator, VmaAllocation handle)
+{
+    return find_unmapped(allocator, handle) != NULL;
+}
+
+/* quire lets exactly one of several threads free an allocation. */
+bool qi_vma_free(VmaAllocator allocator, VmaAllocation handle)
+{
+    qi_vma_allocation *a = find_unmapped(allocator, handle);
+    if (!a || (a->mapped && quire_unmap(a->memory, a->quire)))
+        return false;
+    a->mapped = NULL;
+    if (quire_free(a->memory, a->quire))
         return false;
     qi_vma_name_set(&allocator->host, &a->name, NULL);
     qi_vma_table_give(&allocator->allocations, (uintptr_t)handle);
@@ -349,7 +358,9 @@ void qi_vma_describe(const qi_vma_allocation *a, VmaAllocationInfo *info)
                                 .deviceMemory = a->device_memory,
                                 .offset = a->offset,
                                 .size = a->size,
-                                .pMappedData = a->persistent ? a->persistent : a->mapped,
+                                .pMappedData = a->persistent  ? a->persistent
+                                               : a->map_count ? a->mapped
+                                                              : NULL,
                                 .pUserData = a->user_data,
                                 .pName = a->name};
 }

@@ -55,8 +55,9 @@ UNIT(vma_pool, blocks_have_the_size_and_number_of_the_pool)
     CHECK_EQ(statistics(pool).blockCount, 2);
     CHECK_EQ(statistics(pool).allocationCount, COUNT - 1);
     CHECK_EQ(statistics(pool).allocationBytes, 512 << 10);
-    CHECK(vmaCreateBuffer(v.allocator, &info, &options, &buffers[COUNT - 1], &a[COUNT - 1], NULL) <
-          0);
+    CHECK_EQ(
+        vmaCreateBuffer(v.allocator, &info, &options, &buffers[COUNT - 1], &a[COUNT - 1], NULL),
+        VK_ERROR_OUT_OF_DEVICE_MEMORY);
     for (int i = 0; i < COUNT - 1; i++)
         vmaDestroyBuffer(v.allocator, buffers[i], a[i]);
     CHECK(statistics(pool).blockCount >= 1);

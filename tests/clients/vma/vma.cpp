@@ -1,0 +1,3 @@
+// vma.cpp - the Vulkan Memory Allocator itself, on the functions that the program is linked with.
+#define VMA_IMPLEMENTATION
+#include <vk_mem_alloc.h>
