@@ -101,7 +101,7 @@ static void play(const use *u, vma_notes *notes)
     note_statistics(&w, notes);
     for (uint32_t i = 0; i < STEPS; i++) {
         bool is_growing = i / 100 % 2 == 0;
-            if (w.count < MAX_LIVE && random_below(&w.random, 100) < (is_growing ? 70 : 30))
+        if (w.count < MAX_LIVE && random_below(&w.random, 100) < (is_growing ? 70 : 30))
             allocate(&w, u, notes);
         else if (w.count)
             release(&w, u);
