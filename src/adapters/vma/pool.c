@@ -74,6 +74,18 @@ static void describe_pages(const VmaPoolCreateInfo *info, quire_page_policy *pag
         pages->max_pages = (uint32_t)info->maxBlockCount;
 }
 
+/* More bytes than a number can hold are more than the heap has. */
+static quire_result make_blocks(quire_memory *memory, size_t count)
+{
+    quire_memory_info info;
+    uint64_t bytes;
+    quire_result result = count ? quire_memory_get_info(memory, &info) : QUIRE_SUCCESS;
+    if (result || !count)
+        return result;
+    bool is_beyond = __builtin_mul_overflow(count, info.page_size, &bytes);
+    return quire_memory_preallocate(memory, is_beyond ? UINT64_MAX : bytes);
+}
+
 static VkResult make_memory(VmaAllocator allocator, const VmaPoolCreateInfo *info,
                             quire_memory **memory)
 {
@@ -90,14 +102,10 @@ static VkResult make_memory(VmaAllocator allocator, const VmaPoolCreateInfo *inf
     if (info->flags & VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT)
         options.fit.algorithm = QUIRE_FIT_LINEAR;
     quire_result made = quire_vulkan_memory_create(allocator->quire, &options, &own, memory);
-    if (!made && info->minBlockCount) {
-        quire_memory_info described;
-        made = quire_memory_get_info(*memory, &described);
-        if (!made)
-            made = quire_memory_preallocate(*memory, info->minBlockCount * described.page_size);
-        if (made)
-            quire_memory_destroy_all(memory);
-    }
+    if (!made)
+        made = make_blocks(*memory, info->minBlockCount);
+    if (made)
+        quire_memory_destroy_all(memory);
     return qi_vma_result(made);
 }
 
@@ -137,25 +145,29 @@ VkResult quire_vma_create_pool(VmaAllocator allocator, const VmaPoolCreateInfo *
 
 /* ---- destruction and information ------------------------------------------------------------ */
 
+/* Requires the mutex, so that one of several threads destroys. */
+static bool destroy(VmaAllocator allocator, VmaPool handle)
+{
+    qi_vma_pool *pool = qi_vma_pool_of(allocator, handle);
+    if (!pool || quire_memory_destroy(&pool->memory))
+        return false;
+    qi_vma_name_set(&allocator->host, &pool->name, NULL);
+    qi_vma_table_give(&allocator->pools, (uintptr_t)handle);
+    return true;
+}
+
 void quire_vma_destroy_pool(VmaAllocator allocator, VmaPool handle)
 {
-    qi_vma_pool *pool = NULL;
     if (!handle)
         return;
-    if (qi_vma_is_allocator(allocator))
-        pool = qi_vma_pool_of(allocator, handle);
-    if (!pool) {
+    if (!qi_vma_is_allocator(allocator)) {
         qi_vma_print("vmaDestroyPool");
         return;
     }
     pthread_mutex_lock(&allocator->mutex);
-    quire_result result = quire_memory_destroy(&pool->memory);
-    if (!result) {
-        qi_vma_name_set(&allocator->host, &pool->name, NULL);
-        qi_vma_table_give(&allocator->pools, (uintptr_t)handle);
-    }
+    bool is_destroyed = destroy(allocator, handle);
     pthread_mutex_unlock(&allocator->mutex);
-    if (result)
+    if (!is_destroyed)
         qi_vma_print("vmaDestroyPool");
 }
 
