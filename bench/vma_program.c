@@ -4,6 +4,7 @@
 #include "bench/vma_objects.h"
 
 #include <pthread.h>
+#include <time.h>
 
 #include "bench/mock_driver.h"
 
@@ -38,8 +39,13 @@ static void end(vma_run *run)
 /* Destroys everything but the allocator and then the allocator. */
 static void close_allocator(vma_run *run, VmaAllocator allocator, object *objects, size_t count)
 {
+    const struct timespec pause = {(time_t)(run->pause_ms / 1000),
+                                   (long)(run->pause_ms % 1000) * 1000000};
     for (size_t i = 0; i < count; i++)
         destroy_object(allocator, &objects[i]);
+    vmaSetCurrentFrameIndex(allocator, 1); /* as in each frame */
+    nanosleep(&pause, NULL);
+    vmaSetCurrentFrameIndex(allocator, 2);
     run->kept_bytes = qi_atomic_load_u64(&the_driver.bytes);
     vmaDestroyAllocator(allocator);
     free(objects);
