@@ -2,13 +2,12 @@
 quire/quire_vma.h, as a library that replaces the Vulkan kernels of Debian's libtorch. Its results must be
 those of libtorch with VMA to the bit, without a message of the validation layer.
 
-usage: torch_vulkan.py WORK_FOLDER INCLUDE_FOLDER LIBQUIRE LIBQUIRE_VMA NAME=MANIFEST...
+usage: torch_vulkan.py WORK_FOLDER SOURCE_FOLDER LIBQUIRE LIBQUIRE_VMA NAME=MANIFEST...
 
 QUIRE_SOURCES names the folder with the source archives of Debian's package pytorch. PyTorch asks for
 Vulkan 1.0; this asks for 1.1, which quire needs.
 """
 
-import concurrent.futures
 import importlib.util
 import json
 import os
@@ -16,8 +15,8 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tarfile
 
+import sources
 from tap import Tap
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -31,7 +30,7 @@ def lacks(drivers):
     """What this machine lacks, or an empty text."""
     if not drivers:
         return "there is no Vulkan driver"
-    if not archive():
+    if not sources.archive("pytorch"):
         return "QUIRE_SOURCES names no folder with the source of pytorch"
     for program in ("g++", "glslc"):
         if not shutil.which(program):
@@ -44,67 +43,31 @@ def lacks(drivers):
     return ""
 
 
-def archive():
-    folder = os.environ.get("QUIRE_SOURCES", "")
-    return next(iter(sorted(pathlib.Path(folder).glob("pytorch_*.orig.tar.xz"))), None) if folder else None
-
-
-def unpack(work):
-    """Unpacks what is compiled and returns the folder of the sources."""
-    with tarfile.open(archive()) as files:
-        chosen = [m for m in files if any(part in m.name for part in
-                                          ("aten/src/ATen/native/vulkan/", "aten/src/ATen/vulkan/",
-                                           "tools/gen_vulkan_spv.py"))]
-        files.extractall(work, chosen, filter="data")
-    root = work / chosen[0].name.split("/")[0]
-    for name in ASKS_FOR_1_0:
-        path = root / "aten/src/ATen/native/vulkan" / name
-        path.write_text(path.read_text().replace("VK_API_VERSION_1_0", "VK_API_VERSION_1_1"))
-    return root
-
-
-def run(command, **more):
-    ended = subprocess.run(command, text=True, capture_output=True, **more)
-    if ended.returncode:
-        raise RuntimeError(f"{' '.join(map(str, command[:8]))}...\n{ended.stdout[-2000:]}{ended.stderr[-3000:]}")
-    return ended
-
-
 def make_shaders(root, work):
-    (work / "shaders").mkdir()
-    (work / "spirv").mkdir()
-    run([sys.executable, root / "tools/gen_vulkan_spv.py", "--glsl-path",
-         root / "aten/src/ATen/native/vulkan/glsl", "--output-path", work / "shaders", "--glslc-path",
-         shutil.which("glslc"), "--tmp-dir-path", work / "spirv", "--env", "FLOAT_IMAGE_FORMAT=rgba32f"])
+    for name in ("shaders", "spirv"):
+        (work / name).mkdir()
+    sources.run([sys.executable, root / "tools/gen_vulkan_spv.py", "--glsl-path",
+                 root / "aten/src/ATen/native/vulkan/glsl", "--output-path", work / "shaders", "--glslc-path",
+                 shutil.which("glslc"), "--tmp-dir-path", work / "spirv", "--env", "FLOAT_IMAGE_FORMAT=rgba32f"])
     return work / "shaders/spv.cpp"
 
 
-def build(work, include, libraries):
+def build(work, source, libraries):
     """Returns the library of PyTorch's Vulkan sources on quire."""
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    root = unpack(work)
+    root = sources.unpack("pytorch", work, ("aten/src/ATen/native/vulkan/", "aten/src/ATen/vulkan/",
+                                            "tools/gen_vulkan_spv.py"))
     vulkan = root / "aten/src/ATen/native/vulkan"
-    sources = [make_shaders(root, work), HERE / "torch_vulkan.cpp", *sorted(vulkan.glob("api/*.cpp")),
-               *sorted(vulkan.glob("impl/*.cpp")), *(vulkan / f"ops/{name}.cpp" for name in KERNELS)]
-    (work / "include/include").mkdir(parents=True)
-    (work / "include/include/vk_mem_alloc.h").write_text("#include <quire/quire_vma.h>\n")
+    for name in ASKS_FOR_1_0:
+        sources.replace(vulkan / name, "VK_API_VERSION_1_0", "VK_API_VERSION_1_1")
+    sources.write_header(work / "include/include/vk_mem_alloc.h")
     # one of the sources uses std::for_each without its header
-    options = ["-std=c++17", "-O0", "-w", "-fPIC", "-include", "algorithm", "-DUSE_VULKAN", "-DUSE_VULKAN_API",
-               f"-I{work}/include", f"-I{root}/aten/src", f"-I{include}"]
-
-    def compile_one(numbered):
-        number, source = numbered
-        target = work / f"{number}.o"
-        run(["g++", *options, "-c", source, "-o", target])
-        return target
-
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        objects = list(pool.map(compile_one, enumerate(sources)))
-    library = work / "libtorch_vulkan_quire.so"
-    run(["g++", "-shared", "-o", library, *objects, *libraries, "-ltorch_cpu", "-lc10", "-lvulkan",
-         *(f"-Wl,-rpath,{pathlib.Path(path).resolve().parent}" for path in libraries)])
-    return library
+    options = ["-std=c++17", "-O0", "-include", "algorithm", "-DUSE_VULKAN", "-DUSE_VULKAN_API",
+               f"-I{work}/include", f"-I{root}/aten/src", f"-I{source}/include"]
+    objects = sources.compile_all(work, options, [
+        make_shaders(root, work), HERE / "torch_vulkan.cpp", *sorted(vulkan.glob("api/*.cpp")),
+        *sorted(vulkan.glob("impl/*.cpp")), *(vulkan / f"ops/{name}.cpp" for name in KERNELS)])
+    return sources.link(work / "libtorch_vulkan_quire.so", ["-shared"], objects, libraries,
+                        ("torch_cpu", "c10", "vulkan"))
 
 
 def run_operators(library, manifest):
@@ -126,13 +89,13 @@ def run_operators(library, manifest):
 
 
 def main():
-    work, include, libraries, drivers = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:5], sys.argv[5:]
+    work, source, libraries, drivers = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:5], sys.argv[5:]
     tap = Tap()
     reason = lacks(drivers)
     if reason:
         tap.skip("PyTorch's Vulkan device on quire", reason)
         tap.end()
-    library = build(work, include, libraries)
+    library = build(work, source, libraries)
     tap.case("PyTorch's Vulkan sources compile on quire/quire_vma.h")
     for driver in drivers:
         name, _, manifest = driver.partition("=")
