@@ -27,20 +27,48 @@ typedef struct known {
     const char *scenario; /* its beginning */
     const char *field;
     const char *reason;
-    uint32_t count;
+    int64_t least, most;  /* quire's value minus VMA's */
+    uint64_t granularity; /* only where bufferImageGranularity is at least this */
+    uint32_t count;       /* how often it was seen */
 } known;
 
+#define ROUNDED                                                                                    \
+    "images of optimal tiling take multiples of bufferImageGranularity from quire; VMA remembers " \
+    "for each multiple who uses it"
+#define KEPT "quire keeps every page that became empty for a second, VMA one block"
+#define MANY_GRANULES (INT64_C(27) * 128 * 1024)
+
+/* docs/adapters/vma.md has the reasons, too. */
 static known KNOWN[] = {
-    {"", "", "", 0},
+    {"raw", "size",
+     "VMA rounds memory without an object up to a bufferImageGranularity of at most 256 bytes; "
+     "quire reports the size of the request",
+     -255, -1, 0, 0},
+    {"raw", "blockSize", "pages of quire consist of whole granules", 1, 255, 0, 0},
+    {"create", "allocationBytes", ROUNDED, 1, MANY_GRANULES, 4096, 0},
+    {"create", "allocationSizeMin", ROUNDED, 1, MANY_GRANULES, 4096, 0},
+    {"create", "allocationSizeMax", ROUNDED, 1, MANY_GRANULES, 4096, 0},
+    {"create", "blockSize", ROUNDED, 1, MANY_GRANULES, 4096, 0},
+    {"emptied pool", "blockCount", KEPT, 1, 2, 0, 0},
+    {"emptied pool", "blockBytes", KEPT, 1 << 20, 2 << 20, 0, 0},
+    {"create", "heap allocationBytes", ROUNDED, 1, MANY_GRANULES, 4096, 0},
 };
 
-static known *find_known(const vma_note *note)
+enum { KNOWN_COUNT = sizeof KNOWN / sizeof *KNOWN };
+
+static bool is_known(const fv_layout *layout, const vma_note *expected, uint64_t actual)
 {
-    for (size_t i = 0; i < sizeof KNOWN / sizeof *KNOWN; i++)
-        if (!strncmp(note->scenario, KNOWN[i].scenario, strlen(KNOWN[i].scenario)) &&
-            !strcmp(note->field, KNOWN[i].field))
-            return &KNOWN[i];
-    return NULL;
+    int64_t difference = (int64_t)(actual - expected->value);
+    for (size_t i = 0; i < KNOWN_COUNT; i++) {
+        known *k = &KNOWN[i];
+        if (layout->granularity >= k->granularity &&
+            !strncmp(expected->scenario, k->scenario, strlen(k->scenario)) &&
+            !strcmp(expected->field, k->field) && difference >= k->least && difference <= k->most) {
+            k->count++;
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ---- comparison ------------------------------------------------------------------------------ */
@@ -49,29 +77,30 @@ static uint64_t compared;
 
 enum { MAX_REPORTED = 20 };
 
+/* After a value that differs, scenarios may go on differently: these are not compared. */
+static bool is_same_place(const vma_note *a, const vma_note *b)
+{
+    return !strcmp(a->scenario, b->scenario) && !strcmp(a->field, b->field);
+}
+
 static void compare(const fv_layout *layout, const vma_scene *scene, const vma_notes *reference,
                     const vma_notes *quire)
 {
     uint32_t differences = 0;
-    CHECK_EQ(quire->count, reference->count);
-    for (size_t i = 0; i < reference->count; i++) {
+    for (size_t i = 0; i < reference->count && i < quire->count; i++) {
         const vma_note *expected = &reference->all[i], *actual = &quire->all[i];
-        CHECK_STR(actual->scenario, expected->scenario);
-        CHECK_STR(actual->field, expected->field);
+        if (!is_same_place(actual, expected))
+            break;
         compared++;
-        if (actual->value == expected->value)
+        if (actual->value == expected->value || is_known(layout, expected, actual->value))
             continue;
-        known *meant = find_known(expected);
-        if (meant) {
-            meant->count++;
-            continue;
-        }
         if (differences++ < MAX_REPORTED)
             fprintf(stderr, "# %s, version 0x%x, flags 0x%x: %s: %s is %lld, VMA: %lld\n",
                     layout->name, scene->api_version, scene->flags, actual->scenario, actual->field,
                     (long long)actual->value, (long long)expected->value);
     }
     CHECK_EQ(differences, 0);
+    CHECK_EQ(quire->count, reference->count);
 }
 
 /* ---- layouts --------------------------------------------------------------------------------- */
@@ -133,10 +162,10 @@ static void device_profiles(void)
 
 static void known_differences(void)
 {
-    for (size_t i = 0; i < sizeof KNOWN / sizeof *KNOWN; i++)
-        if (*KNOWN[i].field && !KNOWN[i].count)
-            check_failed(__FILE__, __LINE__, "no difference: '%s', %s", KNOWN[i].scenario,
-                         KNOWN[i].field);
+    for (size_t i = 0; i < KNOWN_COUNT; i++) {
+        fprintf(stderr, "# %u times: %s\n", KNOWN[i].count, KNOWN[i].reason);
+        CHECK(KNOWN[i].count > 0);
+    }
 }
 
 int main(void)

@@ -181,4 +181,6 @@ void OF_SUBJECT(vma_find_types)(const vma_scene *scene, vma_notes *notes)
 void OF_SUBJECT(vma_run)(const vma_scene *scene, vma_notes *notes)
 {
     OF_SUBJECT(vma_find_types)(scene, notes);
+    OF_SUBJECT(vma_create_objects)(scene, notes);
+    OF_SUBJECT(vma_use_limits)(scene, notes);
 }

@@ -54,5 +54,7 @@ VmaAllocator OF_SUBJECT(vma_open)(const vma_scene *scene, const VkDeviceSize *li
 
 /* The parts of vma_run_reference and vma_run_quire. */
 void OF_SUBJECT(vma_find_types)(const vma_scene *scene, vma_notes *notes);
+void OF_SUBJECT(vma_create_objects)(const vma_scene *scene, vma_notes *notes);
+void OF_SUBJECT(vma_use_limits)(const vma_scene *scene, vma_notes *notes);
 
 #endif

@@ -18,8 +18,8 @@ extern "C" {
  * pDeviceMemoryCallbacks and for flags that types.h marks so, with INCOMPATIBLE_DRIVER if the
  * device is below Vulkan 1.1, and with INITIALIZATION_FAILED if a function is missing.
  * vmaDestroyAllocator refuses while allocations or pools live: the log names them.
- * vmaSetCurrentFrameIndex releases memory that has been empty for a second; programs call it in each
- * frame.
+ * vmaSetCurrentFrameIndex releases memory that has been empty for a second; programs call it in
+ * each frame.
  */
 
 QUIRE_API VkResult quire_vma_create_allocator(const VmaAllocatorCreateInfo *pCreateInfo,

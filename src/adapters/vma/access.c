@@ -11,6 +11,9 @@ static bool is_host_visible(VmaAllocator allocator, const qi_vma_allocation *a)
 
 /* ---- maps ----------------------------------------------------------------------------------- */
 
+/* quire maps an allocation once, until it is freed: its page stays mapped anyway. The other maps
+   only count. */
+
 VkResult quire_vma_map_memory(VmaAllocator allocator, VmaAllocation handle, void **data)
 {
     if (data)
@@ -20,23 +23,26 @@ VkResult quire_vma_map_memory(VmaAllocator allocator, VmaAllocation handle, void
         return VK_ERROR_VALIDATION_FAILED_EXT;
     if (!data)
         return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT, "vmaMapMemory: ppData is null");
-    quire_result result = quire_map(a->memory, a->quire, data);
-    if (result)
-        return qi_vma_result(result);
+    if (!a->persistent && !a->mapped) {
+        quire_result result = quire_map(a->memory, a->quire, &a->mapped);
+        if (result)
+            return qi_vma_result(result);
+    }
     a->map_count++;
-    a->mapped = *data;
+    *data = a->persistent ? a->persistent : a->mapped;
     return VK_SUCCESS;
 }
 
 void quire_vma_unmap_memory(VmaAllocator allocator, VmaAllocation handle)
 {
     qi_vma_allocation *a = qi_vma_allocation_of(allocator, handle);
-    if (!a || quire_unmap(a->memory, a->quire)) {
-        qi_vma_print("vmaUnmapMemory");
+    if (a && a->map_count) {
+        a->map_count--;
         return;
     }
-    if (!--a->map_count)
-        a->mapped = NULL;
+    if (a)
+        qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT, "the allocation is not mapped");
+    qi_vma_print("vmaUnmapMemory");
 }
 
 /* ---- flush and invalidate ------------------------------------------------------------------- */

@@ -120,6 +120,26 @@ static VkResult locate(VmaAllocator allocator, const qi_vma_request *request, bo
     return result;
 }
 
+/* Whether a page of the size is beyond the budget that vmaGetHeapBudgets states. */
+static bool is_beyond(VmaAllocator allocator, uint32_t heap, VkDeviceSize size)
+{
+    quire_budget_info info;
+    return !quire_device_get_budget(allocator->quire, heap, &info) &&
+           size + info.used > qi_vma_usual_budget(allocator, heap);
+}
+
+/* Whether WITHIN_BUDGET forbids a page for the request. quire decides it where the driver reports a
+   budget. */
+static bool is_over_budget(VmaAllocator allocator, const qi_vma_request *request, uint32_t type)
+{
+    uint32_t heap = allocator->memory.memoryTypes[type].heapIndex;
+    VkDeviceSize size = request->needs.size;
+    return request->options->flags & VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT &&
+           !(allocator->flags & VMA_ALLOCATOR_CREATE_EXT_MEMORY_BUDGET_BIT) &&
+           is_beyond(allocator, heap, size) &&
+           !(qi_vma_release_empty(allocator) && !is_beyond(allocator, heap, size));
+}
+
 /* A raw range, for the objects of one tiling. */
 static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *request,
                                VkDeviceSize alignment, bool is_mapped, qi_vma_allocation *a)
@@ -129,9 +149,10 @@ static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *req
     const quire_allocation_options options = {
         .size = (request->needs.size + granularity - 1) & ~(granularity - 1),
         .alignment = larger(alignment, granularity),
-        .dedicated = request->options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT,
+        .dedicated = qi_vma_is_dedicated(request->options),
         .mapped = is_mapped,
-        .existing_pages = request->options->flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT,
+        .existing_pages = request->options->flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT ||
+                          is_over_budget(allocator, request, a->type),
         .within_budget = request->options->flags & VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT,
         .info = is_mapped ? &info : NULL,
     };
@@ -149,7 +170,7 @@ static VkResult place_object(VmaAllocator allocator, const qi_vma_request *reque
     quire_allocation_info info;
     const quire_vulkan_object_options options = {
         .alignment = alignment,
-        .dedicated = request->options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT,
+        .dedicated = qi_vma_is_dedicated(request->options),
         .mapped = is_mapped,
         .within_budget = request->options->flags & VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT,
         .unbound = !request->is_bound,
@@ -176,11 +197,15 @@ static VkResult allocate_in(VmaAllocator allocator, const qi_vma_request *reques
     VmaAllocationCreateFlags flags = request->options->flags;
     bool can_be_dedicated =
         (request->buffer || request->image) && !(flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT);
-    bool is_dedicated = flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT ||
-                        request->requires_dedicated || request->prefers_dedicated;
+    bool is_dedicated = qi_vma_is_dedicated(request->options) || request->requires_dedicated ||
+                        request->prefers_dedicated;
     bool is_mapped = flags & VMA_ALLOCATION_CREATE_MAPPED_BIT &&
                      qi_vma_flags_of_type(allocator, a->type) & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
     a->size = request->needs.size;
+    if (qi_vma_is_dedicated(request->options) && is_over_budget(allocator, request, a->type))
+        return qi_vma_fail(VK_ERROR_OUT_OF_DEVICE_MEMORY,
+                           "WITHIN_BUDGET: memory of %llu bytes exceeds four fifths of the heap",
+                           (unsigned long long)request->needs.size);
     return is_dedicated && can_be_dedicated
                ? place_object(allocator, request, alignment, is_mapped, a)
                : allocate_range(allocator, request, alignment, is_mapped, a);
@@ -197,15 +222,14 @@ static VkResult allocate_in_pool(VmaAllocator allocator, const qi_vma_request *r
     if (!(request->needs.memoryTypeBits >> pool->type & 1))
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
                            "the pool has memory type %u, which cannot hold the object", pool->type);
-    if (pool->has_block_size &&
-        request->options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT)
+    if (pool->has_block_size && qi_vma_is_dedicated(request->options))
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
                            "a pool with a blockSize has no dedicated memory");
     a->memory = pool->memory;
     a->type = pool->type;
     VkDeviceSize alignment = larger(request->needs.alignment, request->min_alignment);
     VkResult result = allocate_in(allocator, request, larger(alignment, pool->min_alignment), a);
-    /* a pool that has its maxBlockCount is full */
+    /* a pool with all its blocks */
     return result == VK_ERROR_TOO_MANY_OBJECTS ? VK_ERROR_OUT_OF_DEVICE_MEMORY : result;
 }
 
@@ -219,7 +243,7 @@ static VkResult allocate_of_type(VmaAllocator allocator, const qi_vma_request *r
                                  qi_vma_allocation *a)
 {
     const VmaAllocationCreateInfo *options = request->options;
-    bool is_dedicated = options->flags & VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT;
+    bool is_dedicated = qi_vma_is_dedicated(options);
     float priority = is_dedicated ? qi_vma_priority(allocator, options->priority) : 0;
     VkResult result = qi_vma_memory_of_type(allocator, a->type, priority, &a->memory);
     return result ? result
@@ -298,21 +322,30 @@ qi_vma_allocation *qi_vma_allocation_of(VmaAllocator allocator, VmaAllocation ha
                : NULL;
 }
 
-bool qi_vma_can_free(VmaAllocator allocator, VmaAllocation handle)
-{
-    const qi_vma_allocation *a = qi_vma_allocation_of(allocator, handle);
-    if (a && a->map_count)
-        qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
-                    "the allocation is mapped: %u calls of vmaUnmapMemory are missing",
-                    a->map_count);
-    return a && !a->map_count;
-}
-
-/* quire lets exactly one of several threads free an allocation, and refuses one that is mapped. */
-bool qi_vma_free(VmaAllocator allocator, VmaAllocation handle)
+/* Returns the record of a handle unless it is mapped. */
+static qi_vma_allocation *find_unmapped(VmaAllocator allocator, VmaAllocation handle)
 {
     qi_vma_allocation *a = qi_vma_allocation_of(allocator, handle);
-    if (!a || quire_free(a->memory, a->quire))
+    if (!a || !a->map_count)
+        return a;
+    qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
+                "the allocation is mapped: %u calls of vmaUnmapMemory are missing", a->map_count);
+    return NULL;
+}
+
+bool qi_vma_can_free(VmaAllocator allocator, VmaAllocation handle)
+{
+    return find_unmapped(allocator, handle) != NULL;
+}
+
+/* quire lets exactly one of several threads free an allocation. */
+bool qi_vma_free(VmaAllocator allocator, VmaAllocation handle)
+{
+    qi_vma_allocation *a = find_unmapped(allocator, handle);
+    if (!a || (a->mapped && quire_unmap(a->memory, a->quire)))
+        return false;
+    a->mapped = NULL;
+    if (quire_free(a->memory, a->quire))
         return false;
     qi_vma_name_set(&allocator->host, &a->name, NULL);
     qi_vma_table_give(&allocator->allocations, (uintptr_t)handle);
@@ -325,7 +358,9 @@ void qi_vma_describe(const qi_vma_allocation *a, VmaAllocationInfo *info)
                                 .deviceMemory = a->device_memory,
                                 .offset = a->offset,
                                 .size = a->size,
-                                .pMappedData = a->persistent ? a->persistent : a->mapped,
+                                .pMappedData = a->persistent  ? a->persistent
+                                               : a->map_count ? a->mapped
+                                                              : NULL,
                                 .pUserData = a->user_data,
                                 .pName = a->name};
 }

@@ -18,7 +18,7 @@ typedef struct qi_vma_allocation {
     VkDeviceSize offset; /* in device_memory */
     VkDeviceSize size;   /* as requested */
     void *persistent;    /* host pointer with MAPPED_BIT; NULL otherwise */
-    void *mapped;        /* host pointer while map_count is above 0 */
+    void *mapped;        /* host pointer since the first vmaMapMemory; NULL before */
     void *user_data;
     char *name; /* NULL: none */
 } qi_vma_allocation;

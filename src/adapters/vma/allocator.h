@@ -54,6 +54,12 @@ static inline VkMemoryPropertyFlags qi_vma_flags_of_type(VmaAllocator allocator,
     return allocator->memory.memoryTypes[type].propertyFlags;
 }
 
+/* The bytes of a heap that may be used where the driver does not say it. */
+static inline VkDeviceSize qi_vma_usual_budget(VmaAllocator allocator, uint32_t heap)
+{
+    return allocator->memory.memoryHeaps[heap].size * 8 / 10;
+}
+
 /* Whether the allocator exists; sets the last error otherwise. */
 bool qi_vma_is_allocator(VmaAllocator allocator);
 

@@ -55,6 +55,11 @@ static bool is_auto(VmaMemoryUsage usage)
            usage == VMA_MEMORY_USAGE_AUTO_PREFER_HOST;
 }
 
+bool qi_vma_is_dedicated(const VmaAllocationCreateInfo *options)
+{
+    return options->flags & DEDICATED || options->usage == VMA_MEMORY_USAGE_GPU_LAZILY_ALLOCATED;
+}
+
 VkResult qi_vma_check_options(const VmaAllocationCreateInfo *options)
 {
     const VmaAllocationCreateFlags flags = options->flags;
@@ -70,11 +75,10 @@ VkResult qi_vma_check_options(const VmaAllocationCreateInfo *options)
         return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
                            "MAPPED with an AUTO usage needs "
                            "HOST_ACCESS_SEQUENTIAL_WRITE or HOST_ACCESS_RANDOM");
-    const bool is_lazy = options->usage == VMA_MEMORY_USAGE_GPU_LAZILY_ALLOCATED;
-    if (flags & NEVER_ALLOCATE && (flags & DEDICATED || is_lazy))
+    if (flags & NEVER_ALLOCATE && qi_vma_is_dedicated(options))
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
                            "NEVER_ALLOCATE contradicts %s, which is always a new VkDeviceMemory",
-                           is_lazy ? "GPU_LAZILY_ALLOCATED" : "DEDICATED_MEMORY");
+                           flags & DEDICATED ? "DEDICATED_MEMORY" : "GPU_LAZILY_ALLOCATED");
     return VK_SUCCESS;
 }
 

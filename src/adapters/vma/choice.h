@@ -27,6 +27,9 @@ qi_vma_access qi_vma_access_of_image(const VkImageCreateInfo *info);
  */
 VkResult qi_vma_check_options(const VmaAllocationCreateInfo *options);
 
+/* Whether the program wants memory of the allocation's own. Lazily allocated memory always is. */
+bool qi_vma_is_dedicated(const VmaAllocationCreateInfo *options);
+
 typedef struct qi_vma_wish {
     VkMemoryPropertyFlags required, preferred, avoided;
 } qi_vma_wish;

@@ -31,6 +31,18 @@ void qi_vma_select_type(VmaAllocator allocator, uint32_t type, qi_vma_kind *kind
     options->intent = &kind->intent;
 }
 
+static bool release_for(void *user, quire_memory *memory, const quire_out_of_memory *report)
+{
+    (void)memory;
+    return report->times == 1 && qi_vma_release_empty(user);
+}
+
+void qi_vma_share_heaps(VmaAllocator allocator, quire_memory_options *options)
+{
+    options->on_out_of_memory =
+        (quire_on_out_of_memory){.callback = release_for, .user = allocator};
+}
+
 /* How long an empty page is kept. Memory of a frame is needed again by then; that of a level that
    ended goes back. */
 static const uint64_t RETENTION = 1000000000;
@@ -53,6 +65,7 @@ static VkResult make(VmaAllocator allocator, uint32_t type, float priority, quir
     qi_vma_kind kind = {.is_exportable = allocator->exporting_types >> type & 1};
     quire_memory_options options = {.name = name, .priority = priority};
     qi_vma_select_type(allocator, type, &kind, &options);
+    qi_vma_share_heaps(allocator, &options);
     describe_pages(allocator, &options.pages);
     qi_vma_memory *record = qi_vma_host_allocate(&allocator->host, sizeof *record);
     if (!record)
@@ -123,6 +136,27 @@ void qi_vma_each_memory(VmaAllocator allocator,
             visit(user, pool->memory, pool->type);
     }
     pthread_mutex_unlock(&allocator->mutex);
+}
+
+static uint64_t trim(quire_memory *memory)
+{
+    uint64_t released = 0;
+    return quire_memory_trim(memory, 0, &released) ? 0 : released;
+}
+
+bool qi_vma_release_empty(VmaAllocator allocator)
+{
+    uint64_t released = 0;
+    pthread_mutex_lock(&allocator->mutex);
+    for (qi_vma_memory *at = allocator->memories; at; at = at->next)
+        released += trim(at->memory);
+    for (uint32_t i = 0; i < atomic_load(&allocator->pools.count); i++) {
+        qi_vma_pool *pool = (qi_vma_pool *)qi_vma_table_at(&allocator->pools, i);
+        if (pool && !pool->keeps_blocks)
+            released += trim(pool->memory);
+    }
+    pthread_mutex_unlock(&allocator->mutex);
+    return released > 0;
 }
 
 static void count_allocations(void *user, quire_memory *memory, uint32_t type)

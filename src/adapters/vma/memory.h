@@ -30,6 +30,15 @@ void qi_vma_select_type(VmaAllocator allocator, uint32_t type, qi_vma_kind *kind
 /* Releases the pages of the allocator's own memories that have been empty for a second. */
 void qi_vma_trim(VmaAllocator allocator);
 
+/*
+ * Releases the empty pages of all memories except those of pools with a minBlockCount, because the
+ * heaps are shared. Returns whether there were any.
+ */
+bool qi_vma_release_empty(VmaAllocator allocator);
+
+/* Makes a memory call it before it refuses a request. */
+void qi_vma_share_heaps(VmaAllocator allocator, quire_memory_options *options);
+
 /* Calls back for each memory with its type, under the allocator's mutex: `visit` must not make or
    destroy memories. */
 void qi_vma_each_memory(VmaAllocator allocator,

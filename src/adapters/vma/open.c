@@ -32,6 +32,7 @@ typedef struct enabled {
     VkPhysicalDeviceCoherentMemoryFeaturesAMD coherent;
     VkPhysicalDeviceMemoryPriorityFeaturesEXT priority;
     VkPhysicalDeviceMaintenance4Features maintenance4;
+    VkPhysicalDeviceProtectedMemoryFeatures guarded;
     const char *extensions[MAX_EXTENSIONS];
 } enabled;
 
@@ -96,6 +97,18 @@ static void describe_enabled(const VmaAllocatorCreateInfo *info, const qi_vma_fu
         enable_extension(e, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
 }
 
+/* No flag says that the program's device has protected memory. As in VMA, a program that names such
+   a type has enabled the feature; a search never chooses one where another type will do. */
+static void describe_protected(const VkPhysicalDeviceMemoryProperties *memory, enabled *e)
+{
+    for (uint32_t i = 0; i < memory->memoryTypeCount && !e->guarded.protectedMemory; i++)
+        if (memory->memoryTypes[i].propertyFlags & VK_MEMORY_PROPERTY_PROTECTED_BIT) {
+            e->guarded.protectedMemory = VK_TRUE;
+            enable_feature(e, &e->guarded,
+                           VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROTECTED_MEMORY_FEATURES);
+        }
+}
+
 /* ---- the quire device ----------------------------------------------------------------------- */
 
 /* Pages need no device address of their own: the program asks for that of its buffers. */
@@ -103,6 +116,7 @@ static VkResult wrap(VmaAllocator allocator, const VmaAllocatorCreateInfo *info)
 {
     enabled e;
     describe_enabled(info, &allocator->f, &e);
+    describe_protected(&allocator->memory, &e);
     const quire_vulkan_wrap_options options = {
         .instance = info->instance,
         .physical_device = info->physicalDevice,

@@ -74,6 +74,21 @@ static void describe_pages(const VmaPoolCreateInfo *info, quire_page_policy *pag
         pages->max_pages = (uint32_t)info->maxBlockCount;
 }
 
+/* Empty pages of other memories are in the way only until they are released. */
+static quire_result make_blocks(VmaAllocator allocator, quire_memory *memory, size_t count)
+{
+    quire_memory_info info;
+    if (!count)
+        return QUIRE_SUCCESS;
+    quire_result result = quire_memory_get_info(memory, &info);
+    if (result)
+        return result;
+    uint64_t bytes = count > UINT64_MAX / info.page_size ? UINT64_MAX : count * info.page_size;
+    result = quire_memory_preallocate(memory, bytes);
+    return result && qi_vma_release_empty(allocator) ? quire_memory_preallocate(memory, bytes)
+                                                     : result;
+}
+
 static VkResult make_memory(VmaAllocator allocator, const VmaPoolCreateInfo *info,
                             quire_memory **memory)
 {
@@ -85,18 +100,15 @@ static VkResult make_memory(VmaAllocator allocator, const VmaPoolCreateInfo *inf
     if (result)
         return result;
     qi_vma_select_type(allocator, info->memoryTypeIndex, &kind, &options);
+    qi_vma_share_heaps(allocator, &options);
     describe_pages(info, &options.pages);
     if (info->flags & VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT)
         options.fit.algorithm = QUIRE_FIT_LINEAR;
     quire_result made = quire_vulkan_memory_create(allocator->quire, &options, &own, memory);
-    if (!made && info->minBlockCount) {
-        quire_memory_info described;
-        made = quire_memory_get_info(*memory, &described);
-        if (!made)
-            made = quire_memory_preallocate(*memory, info->minBlockCount * described.page_size);
-        if (made)
-            quire_memory_destroy_all(memory);
-    }
+    if (!made)
+        made = make_blocks(allocator, *memory, info->minBlockCount);
+    if (made && *memory)
+        quire_memory_destroy_all(memory);
     return qi_vma_result(made);
 }
 
@@ -123,6 +135,7 @@ VkResult quire_vma_create_pool(VmaAllocator allocator, const VmaPoolCreateInfo *
         pool->memory = memory;
         pool->type = info->memoryTypeIndex;
         pool->has_block_size = info->blockSize != 0;
+        pool->keeps_blocks = info->minBlockCount != 0;
         pool->min_alignment = info->minAllocationAlignment;
         pool->name = NULL;
         *handle = (VmaPool)number;

@@ -11,6 +11,7 @@ typedef struct qi_vma_pool {
     quire_memory *memory;
     uint32_t type;
     bool has_block_size; /* no allocation gets dedicated memory */
+    bool keeps_blocks;   /* minBlockCount of them, also if they are empty */
     VkDeviceSize min_alignment;
     char *name; /* NULL: none */
 } qi_vma_pool;

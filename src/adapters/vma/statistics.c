@@ -109,9 +109,6 @@ void quire_vma_calculate_statistics(VmaAllocator allocator, VmaTotalStatistics *
 
 /* ---- budgets -------------------------------------------------------------------------------- */
 
-/* Where the driver does not say what may be used of a heap, it is this share of it. */
-enum { BUDGET_PERCENT = 80 };
-
 typedef struct heaps {
     VmaAllocator allocator;
     VmaBudget *budgets;
@@ -139,7 +136,7 @@ void quire_vma_get_heap_budgets(VmaAllocator allocator, VmaBudget *budgets)
         quire_budget_info info;
         VkDeviceSize size = allocator->memory.memoryHeaps[i].size;
         budgets[i].usage = budgets[i].statistics.blockBytes;
-        budgets[i].budget = size / 100 * BUDGET_PERCENT;
+        budgets[i].budget = qi_vma_usual_budget(allocator, i);
         if (!has_budget || quire_device_get_budget(allocator->quire, i, &info))
             continue;
         budgets[i].usage = info.usage;

@@ -1,10 +1,11 @@
 /*
  * vma_choice.c - the flags that each usage of VMA wishes, and the memory type that they choose.
- * tests/plain/vma_choice.c compares the choices with those of VMA itself.
+ * tests/plain/vma_compare.c compares the choices with those of VMA itself.
  */
 #include "src/adapters/vma/choice.h"
 
 #include "tests/support/unit.h"
+#include "tests/support/vma_fixture.h"
 
 #define DL VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
 #define HV VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT
@@ -332,4 +333,48 @@ UNIT(vma_choice, flags_without_contradiction)
     expect_check(AUTO, NEVER, VK_SUCCESS, NULL);
     expect_check(VMA_MEMORY_USAGE_CPU_ONLY, MAPPED, VK_SUCCESS, NULL);
     expect_check(VMA_MEMORY_USAGE_GPU_LAZILY_ALLOCATED, DEDICATED, VK_SUCCESS, NULL);
+}
+
+/* ---- what the choice means for the memory ---------------------------------------------------- */
+
+UNIT(vma_choice, lazily_allocated_memory_is_dedicated)
+{
+    VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_GPU_LAZILY_ALLOCATED};
+    CHECK(qi_vma_is_dedicated(&options));
+    options.usage = AUTO;
+    CHECK(!qi_vma_is_dedicated(&options));
+    options.flags = DEDICATED;
+    CHECK(qi_vma_is_dedicated(&options));
+
+    vma_fixture v;
+    vma_fixture_open(&v, "mobile-lazy", 0);
+    VkImageCreateInfo info = vma_fixture_image_info(64, VK_IMAGE_TILING_OPTIMAL);
+    info.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | VK_IMAGE_USAGE_TRANSIENT_ATTACHMENT_BIT;
+    options = (VmaAllocationCreateInfo){.usage = VMA_MEMORY_USAGE_GPU_LAZILY_ALLOCATED};
+    VkImage image;
+    VmaAllocation allocation;
+    VmaAllocationInfo2 described;
+    CHECK_VK(vmaCreateImage(v.allocator, &info, &options, &image, &allocation, NULL));
+    vmaGetAllocationInfo2(v.allocator, allocation, &described);
+    CHECK(described.dedicatedMemory);
+    CHECK_EQ(described.allocationInfo.memoryType, fv_fixture_type(&v.vulkan, DL | LAZY));
+    vmaDestroyImage(v.allocator, image, allocation);
+    vma_fixture_close(&v);
+}
+
+/* Only where the mask leaves nothing else. */
+UNIT(vma_choice, protected_memory_can_be_allocated)
+{
+    vma_fixture v;
+    vma_fixture_open(&v, "mobile-lazy", 0);
+    uint32_t guarded = fv_fixture_type(&v.vulkan, DL | VK_MEMORY_PROPERTY_PROTECTED_BIT);
+    const VkMemoryRequirements needs = {
+        .size = 4096, .alignment = 256, .memoryTypeBits = UINT32_C(1) << guarded};
+    const VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_UNKNOWN};
+    VmaAllocation allocation;
+    VmaAllocationInfo info;
+    CHECK_VK(vmaAllocateMemory(v.allocator, &needs, &options, &allocation, &info));
+    CHECK_EQ(info.memoryType, guarded);
+    vmaFreeMemory(v.allocator, allocation);
+    vma_fixture_close(&v);
 }
