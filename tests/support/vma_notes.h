@@ -43,7 +43,8 @@ typedef struct vma_scene {
     VkDevice device;
     VkPhysicalDeviceMemoryProperties memory;
     uint32_t api_version;
-    uint32_t flags; /* VmaAllocatorCreateFlags */
+    uint32_t flags;      /* VmaAllocatorCreateFlags */
+    bool driver_decides; /* which objects get dedicated memory */
 } vma_scene;
 
 /* Run all scenarios and note what they see. */

@@ -10,13 +10,12 @@ enum { MIB = 1 << 20, HEAP = 4 * MIB };
 static vma_fixture v;
 
 /* Opens an allocator whose heaps have 4 MiB each. */
-static void open_small(const char *layout, VmaAllocatorCreateFlags flags)
+static void open_small(uint32_t driver_flags)
 {
     VkDeviceSize limits[VK_MAX_MEMORY_HEAPS];
     for (uint32_t i = 0; i < VK_MAX_MEMORY_HEAPS; i++)
         limits[i] = HEAP;
-    vma_fixture_begin(&v, layout, 0);
-    v.info.flags = flags;
+    vma_fixture_begin(&v, NULL, driver_flags);
     v.info.pHeapSizeLimit = limits;
     CHECK_VK(vmaCreateAllocator(&v.info, &v.allocator));
     v.info.pHeapSizeLimit = NULL;
@@ -53,7 +52,7 @@ UNIT(vma_heaps, a_type_uses_what_another_gave_back)
     uint32_t types[2];
     for (size_t i = 0; i < 2; i++) {
         VmaAllocation a[2];
-        open_small(NULL, 0);
+        open_small(0);
         find_pair(types);
         CHECK_VK(take(types[0], 3 * MIB, ways[i], &a[0]));
         CHECK_EQ(take(types[1], 3 * MIB, ways[i], &a[1]), VK_ERROR_OUT_OF_DEVICE_MEMORY);
@@ -69,7 +68,7 @@ UNIT(vma_heaps, a_type_uses_what_a_pool_gave_back)
     uint32_t types[2];
     VmaPool pool;
     VmaAllocation a;
-    open_small(NULL, 0);
+    open_small(0);
     find_pair(types);
     VmaPoolCreateInfo info = {.memoryTypeIndex = types[0], .blockSize = 3 * MIB};
     VmaAllocationCreateInfo options = {.pool = NULL};
@@ -103,7 +102,7 @@ UNIT(vma_heaps, within_budget_without_the_extension)
     const VmaAllocationCreateFlags dedicated = VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT;
     uint32_t types[2];
     VmaAllocation a, b;
-    open_small(NULL, 0);
+    open_small(0);
     find_pair(types);
     CHECK_VK(take(types[0], 2 * MIB, within | dedicated, &a));
     CHECK_EQ(take(types[0], 3 * MIB / 2, within | dedicated, &b), VK_ERROR_OUT_OF_DEVICE_MEMORY);
@@ -133,5 +132,22 @@ UNIT(vma_heaps, a_full_pool_is_out_of_memory)
              VK_ERROR_OUT_OF_DEVICE_MEMORY);
     vmaFreeMemory(v.allocator, a[0]);
     vmaDestroyPool(v.allocator, pool);
+    vma_fixture_close(&v);
+}
+
+/* Also memory that is dedicated because the driver requires it. */
+UNIT(vma_heaps, within_budget_of_required_memory)
+{
+    const VkBufferCreateInfo info = vma_fixture_buffer_info(2 * MIB);
+    const VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO,
+                                             .flags = VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT,
+                                             .memoryTypeBits = 1};
+    VkBuffer buffers[2];
+    VmaAllocation a[2];
+    open_small(FV_REQUIRE_DEDICATED | FV_DEDICATED_BUFFERS);
+    CHECK_VK(vmaCreateBuffer(v.allocator, &info, &options, &buffers[0], &a[0], NULL));
+    CHECK_EQ(vmaCreateBuffer(v.allocator, &info, &options, &buffers[1], &a[1], NULL),
+             VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    vmaDestroyBuffer(v.allocator, buffers[0], a[0]);
     vma_fixture_close(&v);
 }
