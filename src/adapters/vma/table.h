@@ -15,7 +15,8 @@
 
 /* The first member of each record. */
 typedef struct qi_vma_record {
-    _Atomic uint32_t generation; /* odd: live */
+    /* Odd: live. Aligned as the pointers of a record that begins with this one. */
+    _Alignas(void *) _Atomic uint32_t generation;
     _Atomic uint32_t next;       /* in the list of free records: index + 1; 0: the last */
 } qi_vma_record;
 
