@@ -17,7 +17,7 @@
 typedef struct qi_vma_record {
     /* Odd: live. Aligned as the pointers of a record that begins with this one. */
     _Alignas(void *) _Atomic uint32_t generation;
-    _Atomic uint32_t next;       /* in the list of free records: index + 1; 0: the last */
+    _Atomic uint32_t next; /* in the list of free records: index + 1; 0: the last */
 } qi_vma_record;
 
 /* Chunk k has QI_VMA_FIRST_CHUNK << k records, so that all indices of 32 bits have a record. */
