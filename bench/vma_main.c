@@ -1,7 +1,8 @@
 /*
  * vma_main.c - bench_vma: the same program on the Vulkan Memory Allocator and on quire_vma.h, in
- * one run, on a driver without a device. Text goes to standard output, a JSON document to the file
- * of --json.
+ * one run, on a driver without a device or with --device on a real one, which quire selects by
+ * QUIRE_VULKAN_DEVICE and the loader's VK_ICD_FILENAMES. Text goes to standard output, a JSON
+ * document to the file of --json.
  *
  * Each run of a scenario is a process of its own. The runs of the two programs take turns. One more
  * run counts what each program asks of the host and the driver; it is not timed.
@@ -12,9 +13,8 @@
 #include <string.h>
 
 #include "bench/children.h"
-#include "bench/mock_device.h"
-#include "bench/mock_driver.h"
 #include "bench/options.h"
+#include "bench/vma_driver.h"
 #include "bench/vma_program.h"
 
 static const usage USAGE = {
@@ -24,7 +24,9 @@ static const usage USAGE = {
     "  --scenario GLOB   play only these scenarios; repeatable\n"
     "  --subject GLOB    run only these programs: VMA quire_vma.h; repeatable\n"
     "  --operations N    time at most N operations, for a trial run\n"
+    "  --pause MS        what is kept is counted this long after the last free (default 1100)\n"
     "  --json FILE       write all results into a file\n"
+    "  --device          use a real device\n"
     "  --once            play in this process, once, for an instruction counter; needs one\n"
     "                    --scenario and one --subject\n"
     "  --list            list the scenarios and the programs, and exit\n",
@@ -36,13 +38,14 @@ static const vma_program *const PROGRAMS[] = {
 #endif
     &vma_program_quire,
 };
+enum { DEFAULT_PAUSE = 1100 }; /* quire_vma.h keeps empty pages for a second */
 enum { PROGRAMS_HERE = sizeof PROGRAMS / sizeof *PROGRAMS };
 
 typedef struct bench_vma {
-    uint64_t reps, max_operations;
+    uint64_t reps, max_operations, pause_ms;
     patterns scenarios, subjects;
     const char *json_path;
-    bool once, list;
+    bool is_real, once, list;
     document out;
 } bench_vma;
 
@@ -54,25 +57,6 @@ typedef struct figures {
 } figures;
 
 /* ---- one run -------------------------------------------------------------------------------- */
-
-static vma_driver open_driver(void)
-{
-    vma_driver d = {.of_instance = mock_get_instance_proc_addr};
-    const VkInstanceCreateInfo instance = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
-    const VkDeviceCreateInfo device = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
-    uint32_t one = 1;
-#define LOAD(name) PFN_##name name = (PFN_##name)d.of_instance(d.instance, #name)
-    LOAD(vkCreateInstance);
-    LOAD(vkEnumeratePhysicalDevices);
-    LOAD(vkCreateDevice);
-    LOAD(vkGetDeviceProcAddr);
-    if (vkCreateInstance(&instance, NULL, &d.instance) ||
-        vkEnumeratePhysicalDevices(d.instance, &one, &d.physical) ||
-        vkCreateDevice(d.physical, &device, NULL, &d.device))
-        abort(); /* the driver without a device cannot fail */
-    d.of_device = vkGetDeviceProcAddr;
-    return d;
-}
 
 static int compare(const void *one, const void *other)
 {
@@ -108,12 +92,22 @@ static void summarize(vma_run *run, figures *f)
     f->mean = (double)sum * the_clock.ns / (double)f->operations;
 }
 
-static void play(const vma_scenario *scenario, uint64_t operations, bool counts_host, figures *f)
+static uint64_t operations_of(const bench_vma *b, const vma_scenario *scenario)
 {
-    const vma_driver driver = open_driver();
-    vma_run run = {.driver = &driver, .counts_host = counts_host, .operations = operations};
+    return scenario->operations < b->max_operations ? scenario->operations : b->max_operations;
+}
+
+/* Only a run that counts pauses. */
+static void play(const bench_vma *b, const vma_scenario *scenario, bool counts, figures *f)
+{
+    vma_driver driver;
+    uint64_t operations = operations_of(b, scenario);
+    vma_run run = {.driver = &driver,
+                   .counts_host = counts,
+                   .pause_ms = counts ? b->pause_ms : 0,
+                   .operations = operations};
     run.ticks = calloc(operations, sizeof *run.ticks);
-    if (!run.ticks)
+    if (!run.ticks || !vma_driver_open(b->is_real, &driver))
         return;
     scenario->play(&run);
     if (run.samples)
@@ -132,18 +126,12 @@ typedef struct plan {
     figures *figures; /* shared by the processes */
 } plan;
 
-static uint64_t operations_of(const bench_vma *b, const vma_scenario *scenario)
-{
-    return scenario->operations < b->max_operations ? scenario->operations : b->max_operations;
-}
-
 static void play_in_child(void *user, size_t index)
 {
     const plan *p = user;
     const vma_scenario *scenario = &p->programs[index % p->count]->scenarios[p->scenario];
     have_second_thread();
-    play(scenario, operations_of(p->bench, scenario), index / p->count == p->bench->reps,
-         &p->figures[index]);
+    play(p->bench, scenario, index / p->count == p->bench->reps, &p->figures[index]);
 }
 
 /* The median over the repeats of one program. Returns 0 if one of its runs failed. */
@@ -224,12 +212,15 @@ static void parse(bench_vma *b, int argc, char **argv)
         {"scenario", .list = &b->scenarios},
         {"subject", .list = &b->subjects},
         {"operations", .number = &b->max_operations, .max = UINT64_MAX},
+        {"pause", .number = &b->pause_ms, .max = 60000},
         {"json", .text = &b->json_path},
+        {"device", .flag = &b->is_real},
         {"once", .flag = &b->once},
         {"list", .flag = &b->list},
     };
     b->reps = DEFAULT_REPS;
     b->max_operations = UINT64_MAX;
+    b->pause_ms = DEFAULT_PAUSE;
     options_parse(&USAGE, rules, sizeof rules / sizeof *rules, argc, argv);
     if (b->once && (b->scenarios.count != 1 || b->subjects.count != 1))
         usage_error(&USAGE, "requires exactly one --scenario and one --subject:", "--once");
@@ -252,7 +243,7 @@ static int play_once(const bench_vma *b)
             const vma_scenario *scenario = &PROGRAMS[i]->scenarios[k];
             if (!strcmp(b->subjects.items[0], PROGRAMS[i]->name) &&
                 !strcmp(b->scenarios.items[0], scenario->name))
-                play(scenario, operations_of(b, scenario), false, &f);
+                play(b, scenario, false, &f);
         }
     printf("%" PRIu64 " operations\n", f.operations);
     return f.is_complete ? 0 : 1;
@@ -271,6 +262,8 @@ int main(int argc, char **argv)
     if (!document_begin(&b.out, b.json_path, b.reps))
         return 1;
     report_clock();
+    qi_json_text(&b.out.json, "device", vma_driver_name(b.is_real));
+    printf("device: %s\n", vma_driver_name(b.is_real));
     printf("%-12s %-12s %9s %9s %9s %11s %8s %9s %9s %9s %9s\n", "scenario", "program", "mean ns",
            "median", "99 %", "max", "driver", "peak MiB", "live MiB", "kept MiB", "host");
     qi_json_array(&b.out.json, "program");

@@ -4,6 +4,7 @@
 #include "bench/vma_objects.h"
 
 #include <pthread.h>
+#include <time.h>
 
 #include "bench/mock_driver.h"
 
@@ -17,10 +18,10 @@ static void begin(vma_run *run, uint64_t operations_of_sample)
     run->made = qi_atomic_load_u64(&the_driver.made);
 }
 
-/* Whether another sample is wanted. */
+/* Whether another sample is wanted. There is one at least. */
 static bool goes_on(const vma_run *run)
 {
-    return (run->samples + 1) * run->operations_of_sample <= run->operations;
+    return !run->samples || (run->samples + 1) * run->operations_of_sample <= run->operations;
 }
 
 static void add_sample(vma_run *run, uint64_t since)
@@ -38,8 +39,13 @@ static void end(vma_run *run)
 /* Destroys everything but the allocator and then the allocator. */
 static void close_allocator(vma_run *run, VmaAllocator allocator, object *objects, size_t count)
 {
+    const struct timespec pause = {(time_t)(run->pause_ms / 1000),
+                                   (long)(run->pause_ms % 1000) * 1000000};
     for (size_t i = 0; i < count; i++)
         destroy_object(allocator, &objects[i]);
+    vmaSetCurrentFrameIndex(allocator, 1); /* as in each frame */
+    nanosleep(&pause, NULL);
+    vmaSetCurrentFrameIndex(allocator, 2);
     run->kept_bytes = qi_atomic_load_u64(&the_driver.bytes);
     vmaDestroyAllocator(allocator);
     free(objects);
@@ -188,6 +194,7 @@ static void play_threads(vma_run *run, uint32_t threads)
     pthread_barrier_init(&barrier, NULL, threads + 1);
     begin(run, (uint64_t)threads * PAIRS_OF_ROUND);
     uint64_t rounds = run->operations / run->operations_of_sample;
+    rounds += !rounds;
     for (uint32_t i = 0; i < threads; i++) {
         workers[i] = (worker){.allocator = allocator,
                               .barrier = &barrier,

@@ -23,6 +23,7 @@ typedef struct vma_driver {
 typedef struct vma_run {
     const vma_driver *driver;
     bool counts_host;    /* the program passes host memory callbacks that count their calls */
+    uint64_t pause_ms;   /* between two frames after the last free */
     uint64_t operations; /* to time, at most */
     uint64_t *ticks;     /* of each sample; has room for one of each operation */
     uint64_t samples;
@@ -30,7 +31,7 @@ typedef struct vma_run {
     uint64_t host_calls; /* allocations of host memory while operations were timed */
     uint64_t made;       /* memory objects of the driver that were created meanwhile */
     uint64_t live_bytes; /* of the driver's memory objects, before the program frees everything */
-    uint64_t kept_bytes; /* and after that */
+    uint64_t kept_bytes; /* and after that, a frame, the pause and a frame */
 } vma_run;
 
 typedef struct vma_scenario {

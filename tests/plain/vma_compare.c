@@ -35,7 +35,15 @@ typedef struct known {
 #define ROUNDED                                                                                    \
     "images of optimal tiling take multiples of bufferImageGranularity from quire; VMA remembers " \
     "for each multiple who uses it"
+#define UNTIED                                                                                     \
+    "quire cannot copy to and from memory that is made for a linear image, or for a buffer that "  \
+    "lacks a usage of transfers: it is made where the driver requires it, not where it prefers it"
+#define GRANULES "pages of quire consist of whole granules"
+#define COUNTED                                                                                    \
+    "the statistics count a buffer that the driver wants in memory of its own as requested, "      \
+    "without the bytes that the driver adds"
 #define KEPT "quire keeps every page that became empty for a second, VMA one block"
+#define TOO_FEW "VMA counts too few allocations of a linear block after frees"
 #define MANY_GRANULES (INT64_C(27) * 128 * 1024)
 
 /* docs/adapters/vma.md has the reasons, too. */
@@ -44,13 +52,21 @@ static known KNOWN[] = {
      "VMA rounds memory without an object up to a bufferImageGranularity of at most 256 bytes; "
      "quire reports the size of the request",
      -255, -1, 0, 0},
-    {"raw", "blockSize", "pages of quire consist of whole granules", 1, 255, 0, 0},
+    {"raw", "blockSize", GRANULES, 1, 255, 0, 0},
     {"create", "allocationBytes", ROUNDED, 1, MANY_GRANULES, 4096, 0},
     {"create", "allocationSizeMin", ROUNDED, 1, MANY_GRANULES, 4096, 0},
     {"create", "allocationSizeMax", ROUNDED, 1, MANY_GRANULES, 4096, 0},
     {"create", "blockSize", ROUNDED, 1, MANY_GRANULES, 4096, 0},
+    {"create 'copied linear'", "dedicatedMemory", UNTIED, -1, -1, 0, 0},
+    {"create 'sampled linear'", "dedicatedMemory", UNTIED, -1, -1, 0, 0},
+    {"create 'uniform'", "dedicatedMemory", UNTIED, -1, -1, 0, 0},
+    {"create 'storage'", "dedicatedMemory", UNTIED, -1, -1, 0, 0},
+    {"create many", "allocationBytes", COUNTED, -512, -1, 0, 0},
+    {"create many", "heap allocationBytes", COUNTED, -512, -1, 0, 0},
     {"emptied pool", "blockCount", KEPT, 1, 2, 0, 0},
     {"emptied pool", "blockBytes", KEPT, 1 << 20, 2 << 20, 0, 0},
+    {"virtual ring", "allocationCount", TOO_FEW, 1, 1000, 0, 0},
+    {"virtual linear", "allocationCount", TOO_FEW, 1, 1000, 0, 0},
     {"create", "heap allocationBytes", ROUNDED, 1, MANY_GRANULES, 4096, 0},
 };
 
@@ -108,10 +124,11 @@ static void compare(const fv_layout *layout, const vma_scene *scene, const vma_n
 typedef void (*run_function)(const vma_scene *scene, vma_notes *notes);
 
 /* Runs on a device of its own. */
-static void run(const fv_layout *layout, vma_scene *scene, run_function function, vma_notes *notes)
+static void run(const fv_layout *layout, uint32_t driver_flags, vma_scene *scene,
+                run_function function, vma_notes *notes)
 {
     fv_fixture f;
-    const fv_options options = {.layouts = {layout}};
+    const fv_options options = {.layouts = {layout}, .flags = driver_flags};
     fv_fixture_open_with(&f, &options);
     scene->get = f.get;
     scene->get_of_device = f.get_of_device;
@@ -123,12 +140,16 @@ static void run(const fv_layout *layout, vma_scene *scene, run_function function
     fv_fixture_close(&f);
 }
 
-static void check_with(const fv_layout *layout, uint32_t api_version, uint32_t flags)
+static void check_with(const fv_layout *layout, uint32_t driver_flags, uint32_t api_version,
+                       uint32_t flags)
 {
     vma_notes reference = {.all = NULL}, quire = {.all = NULL};
-    vma_scene scene = {.api_version = api_version, .flags = flags};
-    run(layout, &scene, vma_run_reference, &reference);
-    run(layout, &scene, vma_run_quire, &quire);
+    vma_scene scene = {.api_version = api_version,
+                       .flags = flags,
+                       .driver_decides =
+                           driver_flags & (FV_PREFER_DEDICATED | FV_REQUIRE_DEDICATED)};
+    run(layout, driver_flags, &scene, vma_run_reference, &reference);
+    run(layout, driver_flags, &scene, vma_run_quire, &quire);
     compare(layout, &scene, &reference, &quire);
     vma_notes_end(&reference);
     vma_notes_end(&quire);
@@ -145,8 +166,8 @@ static void check_layout(const fv_layout *described, void *state)
     flags |= layout.features & FV_DEVICE_COHERENT ? DEVICE_COHERENT : 0;
     flags |= layout.features & FV_ADDRESS ? DEVICE_ADDRESS : 0;
     flags |= layout.features & FV_PRIORITY ? PRIORITY : 0;
-    check_with(&layout, VK_API_VERSION_1_1, 0);
-    check_with(&layout, layout.api_version, flags);
+    check_with(&layout, 0, VK_API_VERSION_1_1, 0);
+    check_with(&layout, 0, layout.api_version, flags);
 }
 
 static void built_in_layouts(void)
@@ -155,9 +176,37 @@ static void built_in_layouts(void)
         check_layout(&fv_layouts[i], NULL);
 }
 
+static void unusual_drivers(void)
+{
+    const char *const names[] = {"amd-bar", "nvidia-11", "mobile-lazy"};
+    const uint32_t behaviours[] = {
+        FV_PREFER_DEDICATED,  FV_PREFER_DEDICATED | FV_DEDICATED_BUFFERS,
+        FV_REQUIRE_DEDICATED, FV_REQUIRE_DEDICATED | FV_DEDICATED_BUFFERS,
+        FV_LARGE_ALIGNMENTS,  FV_FEW_TYPES,
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (size_t k = 0; k < sizeof behaviours / sizeof *behaviours; k++) {
+            fv_layout layout = *fv_layout_named(names[i]);
+            fv_layout_complete(&layout);
+            check_with(&layout, behaviours[k], VK_API_VERSION_1_1, 0);
+        }
+}
+
 static void device_profiles(void)
 {
     CHECK(fv_layout_files(check_layout, NULL) > 0);
+}
+
+static void virtual_blocks(void)
+{
+    const fv_layout none = {.name = "no device"};
+    const vma_scene scene = {.api_version = 0};
+    vma_notes reference = {.all = NULL}, quire = {.all = NULL};
+    vma_virtual_run_reference(&reference);
+    vma_virtual_run_quire(&quire);
+    compare(&none, &scene, &reference, &quire);
+    vma_notes_end(&reference);
+    vma_notes_end(&quire);
 }
 
 static void known_differences(void)
@@ -171,6 +220,8 @@ static void known_differences(void)
 int main(void)
 {
     plain_case("VMA and quire_vma.h agree on the layouts of the fake driver", built_in_layouts);
+    plain_case("VMA and quire_vma.h agree on virtual blocks", virtual_blocks);
+    plain_case("VMA and quire_vma.h agree on unusual drivers", unusual_drivers);
     plain_case("the known differences exist", known_differences);
     if (getenv("QUIRE_TEST_DATA"))
         plain_case("VMA and quire_vma.h agree on the device profiles", device_profiles);

@@ -43,11 +43,16 @@ typedef struct vma_scene {
     VkDevice device;
     VkPhysicalDeviceMemoryProperties memory;
     uint32_t api_version;
-    uint32_t flags; /* VmaAllocatorCreateFlags */
+    uint32_t flags;      /* VmaAllocatorCreateFlags */
+    bool driver_decides; /* which objects get dedicated memory */
 } vma_scene;
 
 /* Run all scenarios and note what they see. */
 void vma_run_reference(const vma_scene *scene, vma_notes *notes); /* VMA */
 void vma_run_quire(const vma_scene *scene, vma_notes *notes);     /* quire_vma.h */
+
+/* The same for those of virtual blocks, which need no device. */
+void vma_virtual_run_reference(vma_notes *notes);
+void vma_virtual_run_quire(vma_notes *notes);
 
 #endif

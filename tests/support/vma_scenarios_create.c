@@ -54,8 +54,8 @@ static void note_access(VmaAllocator allocator, const created *c, vma_notes *not
     NOTE("pMappedData after the unmap", now.pMappedData == c->info.pMappedData);
 }
 
-static void note_info(VmaAllocator allocator, const VmaAllocationCreateInfo *options,
-                      const created *c, vma_notes *notes)
+static void note_info(const vma_scene *scene, VmaAllocator allocator,
+                      const VmaAllocationCreateInfo *options, const created *c, vma_notes *notes)
 {
     VkMemoryPropertyFlags flags = 0;
     VmaAllocationInfo2 info;
@@ -70,7 +70,9 @@ static void note_info(VmaAllocator allocator, const VmaAllocationCreateInfo *opt
     NOTE("info2 agrees", info.allocationInfo.offset == c->info.offset &&
                              info.allocationInfo.deviceMemory == c->info.deviceMemory &&
                              info.blockSize >= c->info.offset + c->info.size);
-    /* Without the flag, sizes of blocks decide. */
+    if (scene->driver_decides && (c->buffer || c->image))
+        NOTE("dedicatedMemory", info.dedicatedMemory);
+    /* Otherwise sizes of blocks decide. */
     if (options->flags & DEDICATED || options->usage == VMA_MEMORY_USAGE_GPU_LAZILY_ALLOCATED) {
         NOTE("dedicatedMemory", info.dedicatedMemory);
         NOTE("blockSize", info.blockSize);
@@ -109,12 +111,14 @@ static const VmaAllocationCreateFlags CREATE_FLAGS[] = {
     VMA_ALLOCATION_CREATE_STRATEGY_MIN_TIME_BIT | VMA_ALLOCATION_CREATE_DONT_BIND_BIT,
 };
 
-static void create_one(VmaAllocator allocator, const object *of,
+static void create_one(const vma_scene *scene, VmaAllocator allocator, const object *of,
                        const VmaAllocationCreateInfo *options, vma_notes *notes)
 {
     created c;
     if (is_auto(options->usage) && options->flags & MAPPED && !(options->flags & (WRITE | RANDOM)))
         return; /* VMA asserts */
+    if (scene->driver_decides && options->flags & VMA_ALLOCATION_CREATE_CAN_ALIAS_BIT)
+        return; /* VMA makes memory that is not for the object, also if the driver requires it */
     vma_scenario(notes, "create '%s', usage %d, flags 0x%x", of->name, (int)options->usage,
                  options->flags);
     VkResult result = create(allocator, of, options, 64, &c);
@@ -122,7 +126,7 @@ static void create_one(VmaAllocator allocator, const object *of,
     NOTE("is created", (c.buffer || c.image) && c.allocation);
     if (result)
         return;
-    note_info(allocator, options, &c, notes);
+    note_info(scene, allocator, options, &c, notes);
     note_statistics(allocator, notes);
     destroy(allocator, &c);
 }
@@ -138,7 +142,7 @@ static void create_each(const vma_scene *scene, vma_notes *notes)
                     .flags = CREATE_FLAGS[i],
                     .pUserData = k % 2 ? NULL : (void *)(uintptr_t)usage,
                 };
-                create_one(allocator, &OBJECTS[k], &options, notes);
+                create_one(scene, allocator, &OBJECTS[k], &options, notes);
             }
     vma_scenario(notes, "after all");
     note_statistics(allocator, notes);
@@ -192,7 +196,7 @@ static void allocate_raw(const vma_scene *scene, vma_notes *notes)
             NOTE("result", result);
             if (result)
                 continue;
-            note_info(allocator, &options, &c, notes);
+            note_info(scene, allocator, &options, &c, notes);
             vmaFreeMemory(allocator, c.allocation);
         }
     vmaDestroyAllocator(allocator);

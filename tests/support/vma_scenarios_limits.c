@@ -211,6 +211,8 @@ void OF_SUBJECT(vma_use_limits)(const vma_scene *scene, vma_notes *notes)
     }
     refill_heap(scene, DEDICATED, notes);
     refill_heap(scene, 0, notes);
+    if (scene->driver_decides)
+        return; /* no memory is left for a second buffer, and no pool may hold one */
     never_allocate(scene, notes);
     use_pools(scene, notes);
 }

@@ -71,6 +71,18 @@ def compile_problems(folder, has_vma):
             yield str(row)
 
 
+def page_problems(folder, has_vma):
+    page = folder / "page.md"
+    page.write_text("before\n<!-- vma figures -->\nold\n<!-- end of vma figures -->\nafter\n")
+    done = subprocess.run([sys.executable, ROOT / "bench/vma_tables.py", folder / "vma.json",
+                           folder / "compile.json", page], capture_output=True, text=True, check=False)
+    text = page.read_text()
+    if done.returncode or "old" in text or not text.startswith("before\n") or not text.endswith("\nafter\n"):
+        yield f"{done.returncode} {done.stderr} {text}"
+    if text.count("one of 10,000 buffers and images replaced") != (2 if has_vma else 0):
+        yield text
+
+
 def main():
     tap = Tap()
     names = subjects()
@@ -79,13 +91,14 @@ def main():
     tap.case("bad usage is rejected", usage_problems())
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "vma.json"
-        done = run("--reps", "1", "--operations", "4000", "--json", path)
+        done = run("--reps", "1", "--operations", "3000", "--pause", "1", "--json", path)
         tap.case("a short run succeeds", [done.stderr] if done.returncode or done.stderr else [])
         if not done.returncode:
             tap.case("every scenario is measured",
                      row_problems(json.loads(path.read_text())["program"], names))
         tap.case("compilers are timed",
                  compile_problems(pathlib.Path(folder), "VMA" in names))
+        tap.case("the tables are written into a page", page_problems(pathlib.Path(folder), "VMA" in names))
     done = run("--once", "--scenario", "virtual", "--subject", "quire_vma.h", "--operations", "64")
     tap.case("a run for an instruction counter",
              [] if done.stdout == "64 operations\n" else [done.stdout + done.stderr])

@@ -197,23 +197,23 @@ static VkResult place_object(VmaAllocator allocator, const qi_vma_request *reque
     return locate(allocator, request, true, a);
 }
 
-/* Allocates in a->memory, of a->type. */
+/* Allocates in a->memory, of a->type: dedicated memory if it must be, or can be and is better. */
 static VkResult allocate_in(VmaAllocator allocator, const qi_vma_request *request,
                             VkDeviceSize alignment, qi_vma_allocation *a)
 {
     VmaAllocationCreateFlags flags = request->options->flags;
-    bool can_be_dedicated =
+    bool can_be =
         (request->buffer || request->image) && !(flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT);
-    bool is_dedicated = qi_vma_is_dedicated(request->options) || request->requires_dedicated ||
-                        request->prefers_dedicated;
+    bool must_be = qi_vma_is_dedicated(request->options) || request->requires_dedicated;
+    bool is_over = is_over_budget(allocator, request, a->type);
     bool is_mapped = flags & VMA_ALLOCATION_CREATE_MAPPED_BIT &&
                      qi_vma_flags_of_type(allocator, a->type) & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
     a->size = request->needs.size;
-    if (qi_vma_is_dedicated(request->options) && is_over_budget(allocator, request, a->type))
+    if (must_be && is_over)
         return qi_vma_fail(VK_ERROR_OUT_OF_DEVICE_MEMORY,
                            "WITHIN_BUDGET: memory of %llu bytes exceeds four fifths of the heap",
                            (unsigned long long)request->needs.size);
-    return is_dedicated && can_be_dedicated
+    return (must_be || (request->prefers_dedicated && !is_over)) && can_be
                ? place_object(allocator, request, alignment, is_mapped, a)
                : allocate_range(allocator, request, alignment, is_mapped, a);
 }

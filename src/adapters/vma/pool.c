@@ -74,16 +74,20 @@ static void describe_pages(const VmaPoolCreateInfo *info, quire_page_policy *pag
         pages->max_pages = (uint32_t)info->maxBlockCount;
 }
 
-/* More bytes than a number can hold are more than the heap has. */
-static quire_result make_blocks(quire_memory *memory, size_t count)
+/* Empty pages of other memories are in the way only until they are released. */
+static quire_result make_blocks(VmaAllocator allocator, quire_memory *memory, size_t count)
 {
     quire_memory_info info;
-    uint64_t bytes;
-    quire_result result = count ? quire_memory_get_info(memory, &info) : QUIRE_SUCCESS;
-    if (result || !count)
+    if (!count)
+        return QUIRE_SUCCESS;
+    quire_result result = quire_memory_get_info(memory, &info);
+    if (result)
         return result;
-    bool is_beyond = __builtin_mul_overflow(count, info.page_size, &bytes);
-    return quire_memory_preallocate(memory, is_beyond ? UINT64_MAX : bytes);
+    /* More bytes than a number can hold are more than the heap has. */
+    uint64_t bytes = count > UINT64_MAX / info.page_size ? UINT64_MAX : count * info.page_size;
+    result = quire_memory_preallocate(memory, bytes);
+    return result && qi_vma_release_empty(allocator) ? quire_memory_preallocate(memory, bytes)
+                                                     : result;
 }
 
 static VkResult make_memory(VmaAllocator allocator, const VmaPoolCreateInfo *info,
@@ -103,8 +107,8 @@ static VkResult make_memory(VmaAllocator allocator, const VmaPoolCreateInfo *inf
         options.fit.algorithm = QUIRE_FIT_LINEAR;
     quire_result made = quire_vulkan_memory_create(allocator->quire, &options, &own, memory);
     if (!made)
-        made = make_blocks(*memory, info->minBlockCount);
-    if (made)
+        made = make_blocks(allocator, *memory, info->minBlockCount);
+    if (made && *memory)
         quire_memory_destroy_all(memory);
     return qi_vma_result(made);
 }

@@ -56,27 +56,29 @@ static int chunk_of(uint32_t index, uint64_t *position)
     return chunk;
 }
 
-static qi_vma_record *record_at(const qi_vma_table *table, uint32_t index)
+/* Requires that the chunk exists. */
+static inline qi_vma_record *record_at(const qi_vma_table *table, uint32_t index)
 {
     uint64_t position;
     int chunk = chunk_of(index, &position);
     char *records = atomic_load_explicit(&table->chunks[chunk], memory_order_acquire);
-    return records ? (void *)(records + position * table->record_size) : NULL;
+    return (void *)(records + position * table->record_size);
 }
 
-/* Makes the chunk of an index unless it exists. */
-static qi_vma_record *make_record(qi_vma_table *table, uint32_t index)
+/* Makes the chunk of an index unless it exists. Returns false if host memory is exhausted. */
+static bool make_chunk(qi_vma_table *table, uint32_t index)
 {
     uint64_t position;
     int chunk = chunk_of(index, &position);
     pthread_mutex_lock(&table->mutex);
-    if (!table->chunks[chunk]) {
-        char *records =
+    char *records = atomic_load_explicit(&table->chunks[chunk], memory_order_relaxed);
+    if (!records) {
+        records =
             qi_vma_host_allocate(table->host, table->record_size * QI_VMA_FIRST_CHUNK << chunk);
         atomic_store_explicit(&table->chunks[chunk], records, memory_order_release);
     }
     pthread_mutex_unlock(&table->mutex);
-    return record_at(table, index);
+    return records != NULL;
 }
 
 /* ---- taking and giving ---------------------------------------------------------------------- */
@@ -121,7 +123,7 @@ static qi_vma_record *append(qi_vma_table *table, uint32_t *index)
             qi_vma_fail(VK_ERROR_TOO_MANY_OBJECTS, "the table of %ss is full", table->noun);
             return NULL;
         }
-        if (!make_record(table, *index))
+        if (!make_chunk(table, *index))
             return NULL;
     } while (!atomic_compare_exchange_weak_explicit(&table->count, index, *index + 1,
                                                     memory_order_release, memory_order_relaxed));
@@ -173,14 +175,12 @@ qi_vma_record *qi_vma_table_at(const qi_vma_table *table, uint32_t index)
 
 qi_vma_record *qi_vma_table_find(const qi_vma_table *table, uintptr_t handle)
 {
-    if (handle >> TAG_SHIFT != table->tag || !(uint32_t)handle)
+    uint32_t index = index_of(handle); /* of a null handle: above every count */
+    if (handle >> TAG_SHIFT != table->tag ||
+        index >= atomic_load_explicit(&table->count, memory_order_acquire))
         return refuse(table, handle);
-    qi_vma_record *record = qi_vma_table_at(table, index_of(handle));
-    if (!record)
-        return refuse(table, handle);
-    uint32_t generation = atomic_load_explicit(&record->generation, memory_order_relaxed);
-    return (generation & GENERATION_MASK) ==
-                   ((uint32_t)(handle >> GENERATION_SHIFT) & GENERATION_MASK)
-               ? record
-               : refuse(table, handle);
+    qi_vma_record *record = record_at(table, index);
+    uint32_t generation = atomic_load_explicit(&record->generation, memory_order_acquire);
+    uint32_t difference = generation ^ (uint32_t)(handle >> GENERATION_SHIFT);
+    return generation & 1 && !(difference & GENERATION_MASK) ? record : refuse(table, handle);
 }
