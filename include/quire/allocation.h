@@ -260,7 +260,7 @@ QUIRE_MUST_USE static inline quire_result quire_view_map(quire_memory *memory, q
     if (view.size)
         return quire_map_range(memory, view.allocation, view.offset, view.size, pointer);
     if (pointer)
-        *pointer = NULL;
+        *pointer = QUIRE_NULL;
     return quire_view_narrow(view, 0, 0, &view); /* OUT_OF_RANGE: it would be empty */
 }
 

@@ -42,6 +42,13 @@
 #define QUIRE_PRINTF(text, first)
 #endif
 
+/* The null pointer of inline functions, without a warning of C++ compilers. */
+#ifdef __cplusplus
+#define QUIRE_NULL nullptr
+#else
+#define QUIRE_NULL NULL
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -53,7 +53,7 @@ def main():
     has_vulkan = not subprocess.run(c_compiler.split() + ["-fsyntax-only", "-x", "c", "-"], text=True,
                                     input="#include <vulkan/vulkan_core.h>\n", capture_output=True).returncode
     for header in headers:
-        if header.startswith("vulkan") and not has_vulkan:
+        if header.startswith(("vulkan", "quire_vma")) and not has_vulkan:
             tap.skip(f"{header} alone", "there are no Vulkan headers")
             continue
         tap.case(f"{header} alone as C11", compile_alone(c_compiler, "c", "c11", root, header))

@@ -44,7 +44,7 @@ static inline VkResult vmaCreateAllocator(const VmaAllocatorCreateInfo *pCreateI
 {
 #if defined(VK_NO_PROTOTYPES) ||                                                                   \
     (defined(VMA_STATIC_VULKAN_FUNCTIONS) && !VMA_STATIC_VULKAN_FUNCTIONS)
-    return quire_vma_create_allocator(pCreateInfo, NULL, pAllocator);
+    return quire_vma_create_allocator(pCreateInfo, QUIRE_NULL, pAllocator);
 #else
     return quire_vma_create_allocator(pCreateInfo, vkGetInstanceProcAddr, pAllocator);
 #endif

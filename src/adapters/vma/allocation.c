@@ -305,7 +305,7 @@ VkResult qi_vma_allocate(VmaAllocator allocator, const qi_vma_request *request,
     VkResult result = check(request);
     if (result)
         return result;
-    qi_vma_allocation *a = (qi_vma_allocation *)qi_vma_table_take(&allocator->allocations, &number);
+    qi_vma_allocation *a = qi_vma_table_take(&allocator->allocations, &number);
     if (!a)
         return VK_ERROR_OUT_OF_HOST_MEMORY;
     result = attach(allocator, request->options, a);
@@ -326,7 +326,7 @@ VkResult qi_vma_allocate(VmaAllocator allocator, const qi_vma_request *request,
 qi_vma_allocation *qi_vma_allocation_of(VmaAllocator allocator, VmaAllocation handle)
 {
     return qi_vma_is_allocator(allocator)
-               ? (qi_vma_allocation *)qi_vma_table_find(&allocator->allocations, (uintptr_t)handle)
+               ? qi_vma_table_find(&allocator->allocations, (uintptr_t)handle)
                : NULL;
 }
 

@@ -7,6 +7,8 @@
 #include "src/adapters/vma/error.h"
 
 _Static_assert(sizeof(uintptr_t) == 8, "a handle has 64 bits");
+_Static_assert(((uint64_t)QI_VMA_FIRST_CHUNK << QI_VMA_CHUNKS) - QI_VMA_FIRST_CHUNK > UINT32_MAX,
+               "all indices have a chunk");
 
 /* A handle: 8 bits of tag, 24 of generation, 32 of index + 1. */
 enum { GENERATION_SHIFT = 32, TAG_SHIFT = 56 };
@@ -152,7 +154,7 @@ static qi_vma_record *append(qi_vma_table *table, uint32_t *index)
     return record_at(table, *index);
 }
 
-qi_vma_record *qi_vma_table_take(qi_vma_table *table, uintptr_t *handle)
+void *qi_vma_table_take(qi_vma_table *table, uintptr_t *handle)
 {
     uint32_t index;
     qi_vma_record *record = pop(table, &index);
@@ -187,7 +189,7 @@ static qi_vma_record *refuse(const qi_vma_table *table, uintptr_t handle)
     return NULL;
 }
 
-qi_vma_record *qi_vma_table_at(const qi_vma_table *table, uint32_t index)
+void *qi_vma_table_at(const qi_vma_table *table, uint32_t index)
 {
     if (index >= atomic_load_explicit(&table->count, memory_order_acquire))
         return NULL;
@@ -195,7 +197,7 @@ qi_vma_record *qi_vma_table_at(const qi_vma_table *table, uint32_t index)
     return atomic_load_explicit(&record->generation, memory_order_acquire) & 1 ? record : NULL;
 }
 
-qi_vma_record *qi_vma_table_find(const qi_vma_table *table, uintptr_t handle)
+void *qi_vma_table_find(const qi_vma_table *table, uintptr_t handle)
 {
     uint32_t index = index_of(handle); /* of a null handle: above every count */
     if (handle >> TAG_SHIFT != table->tag ||

@@ -21,7 +21,7 @@ typedef struct qi_vma_record {
 } qi_vma_record;
 
 /* Chunk k has QI_VMA_FIRST_CHUNK << k records, so that all indices of 32 bits have a record. */
-enum { QI_VMA_FIRST_CHUNK = 64, QI_VMA_CHUNKS = 26 };
+enum { QI_VMA_FIRST_CHUNK = 64, QI_VMA_CHUNKS = 27 };
 
 /* Threads use different lists of free records, each in cache lines of its own. */
 enum { QI_VMA_FREE_LISTS = 8, QI_VMA_LINES = 128 };
@@ -50,16 +50,16 @@ void qi_vma_table_end(qi_vma_table *table);
 
 /* Takes a record and writes its handle. What the record held before is still in it. Returns NULL
    and sets the last error if host memory is exhausted. */
-qi_vma_record *qi_vma_table_take(qi_vma_table *table, uintptr_t *handle);
+void *qi_vma_table_take(qi_vma_table *table, uintptr_t *handle);
 
 /* Gives a live record back. Its handle becomes stale. */
 void qi_vma_table_give(qi_vma_table *table, uintptr_t handle);
 
 /* Returns the record of a handle. NULL and a last error: the handle is null, stale, or of another
    table. */
-qi_vma_record *qi_vma_table_find(const qi_vma_table *table, uintptr_t handle);
+void *qi_vma_table_find(const qi_vma_table *table, uintptr_t handle);
 
 /* Returns the record at an index if it is live, otherwise NULL. */
-qi_vma_record *qi_vma_table_at(const qi_vma_table *table, uint32_t index);
+void *qi_vma_table_at(const qi_vma_table *table, uint32_t index);
 
 #endif
