@@ -190,7 +190,7 @@ static VkResult place_object(VmaAllocator allocator, const qi_vma_request *reque
     return locate(allocator, request, true, a);
 }
 
-/* Allocates in a->memory, of a->type: dedicated memory if it must be, or can be and is preferred. */
+/* Allocates in a->memory, of a->type. */
 static VkResult allocate_in(VmaAllocator allocator, const qi_vma_request *request,
                             VkDeviceSize alignment, qi_vma_allocation *a)
 {
@@ -297,7 +297,7 @@ VkResult qi_vma_allocate(VmaAllocator allocator, const qi_vma_request *request,
     VkResult result = check(request);
     if (result)
         return result;
-    qi_vma_allocation *a = (qi_vma_allocation *)qi_vma_table_take(&allocator->allocations, &number);
+    qi_vma_allocation *a = (void *)qi_vma_table_take(&allocator->allocations, &number);
     if (!a)
         return VK_ERROR_OUT_OF_HOST_MEMORY;
     result = attach(allocator, request->options, a);
@@ -318,7 +318,7 @@ VkResult qi_vma_allocate(VmaAllocator allocator, const qi_vma_request *request,
 qi_vma_allocation *qi_vma_allocation_of(VmaAllocator allocator, VmaAllocation handle)
 {
     return qi_vma_is_allocator(allocator)
-               ? (qi_vma_allocation *)qi_vma_table_find(&allocator->allocations, (uintptr_t)handle)
+               ? (void *)qi_vma_table_find(&allocator->allocations, (uintptr_t)handle)
                : NULL;
 }
 

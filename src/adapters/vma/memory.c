@@ -131,7 +131,7 @@ void qi_vma_each_memory(VmaAllocator allocator,
     for (qi_vma_memory *at = allocator->memories; at; at = at->next)
         visit(user, at->memory, at->type);
     for (uint32_t i = 0; i < atomic_load(&allocator->pools.count); i++) {
-        qi_vma_pool *pool = (qi_vma_pool *)qi_vma_table_at(&allocator->pools, i);
+        qi_vma_pool *pool = (void *)qi_vma_table_at(&allocator->pools, i);
         if (pool)
             visit(user, pool->memory, pool->type);
     }
@@ -151,7 +151,7 @@ bool qi_vma_release_empty(VmaAllocator allocator)
     for (qi_vma_memory *at = allocator->memories; at; at = at->next)
         released += trim(at->memory);
     for (uint32_t i = 0; i < atomic_load(&allocator->pools.count); i++) {
-        qi_vma_pool *pool = (qi_vma_pool *)qi_vma_table_at(&allocator->pools, i);
+        qi_vma_pool *pool = (void *)qi_vma_table_at(&allocator->pools, i);
         if (pool && !pool->keeps_blocks)
             released += trim(pool->memory);
     }

@@ -12,7 +12,7 @@
 
 qi_vma_pool *qi_vma_pool_of(VmaAllocator allocator, VmaPool handle)
 {
-    return (qi_vma_pool *)qi_vma_table_find(&allocator->pools, (uintptr_t)handle);
+    return (void *)qi_vma_table_find(&allocator->pools, (uintptr_t)handle);
 }
 
 /* ---- creation ------------------------------------------------------------------------------- */
@@ -130,7 +130,7 @@ VkResult quire_vma_create_pool(VmaAllocator allocator, const VmaPoolCreateInfo *
         return result;
     uintptr_t number;
     pthread_mutex_lock(&allocator->mutex);
-    qi_vma_pool *pool = (qi_vma_pool *)qi_vma_table_take(&allocator->pools, &number);
+    qi_vma_pool *pool = (void *)qi_vma_table_take(&allocator->pools, &number);
     if (pool) {
         pool->memory = memory;
         pool->type = info->memoryTypeIndex;
