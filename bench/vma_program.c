@@ -18,10 +18,10 @@ static void begin(vma_run *run, uint64_t operations_of_sample)
     run->made = qi_atomic_load_u64(&the_driver.made);
 }
 
-/* Whether another sample is wanted. */
+/* Whether another sample is wanted. There is one at least. */
 static bool goes_on(const vma_run *run)
 {
-    return (run->samples + 1) * run->operations_of_sample <= run->operations;
+    return !run->samples || (run->samples + 1) * run->operations_of_sample <= run->operations;
 }
 
 static void add_sample(vma_run *run, uint64_t since)
@@ -194,6 +194,7 @@ static void play_threads(vma_run *run, uint32_t threads)
     pthread_barrier_init(&barrier, NULL, threads + 1);
     begin(run, (uint64_t)threads * PAIRS_OF_ROUND);
     uint64_t rounds = run->operations / run->operations_of_sample;
+    rounds += !rounds;
     for (uint32_t i = 0; i < threads; i++) {
         workers[i] = (worker){.allocator = allocator,
                               .barrier = &barrier,

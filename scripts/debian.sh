@@ -56,7 +56,7 @@ in_debian() {
         exit $?' sh "$root" "$PWD" "${QUIRE_TEST_DATA:-}" \
         env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" \
         CC="${CC:-cc}" CXX="${CXX:-c++}" ${QUIRE_TEST_DATA:+QUIRE_TEST_DATA="$QUIRE_TEST_DATA"} \
-        ${QUIRE_NPM:+QUIRE_NPM="$QUIRE_NPM"} \
+        ${QUIRE_NPM:+QUIRE_NPM="$QUIRE_NPM"} ${QUIRE_SOURCES:+QUIRE_SOURCES="$QUIRE_SOURCES"} \
         ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
         ${no_proxy:+no_proxy="$no_proxy"} "$@"
 }

@@ -39,6 +39,16 @@ debian_mirror() {
         grep -oE '^(deb .*|URIs: *)https?://[^ ]*/debian/?( |$)' | grep -oE 'https?://[^ ]*' | head -1
 }
 
+# apt_options deb|deb-src - options for apt-get that read $suite of $mirror alone, with lists in $into
+apt_options() {
+    mkdir -p "$into/lists/partial" "$into/archives/partial"
+    echo "$1 [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" \
+        >"$into/sources.list"
+    echo "-qq -o Dir::Etc::sourcelist=$into/sources.list -o Dir::Etc::sourceparts=/nonexistent
+        -o Dir::State::lists=$into/lists -o Dir::Cache=$into -o Acquire::Languages=none
+        -o APT::Sandbox::User= -o Debug::NoLocking=1"
+}
+
 # unpack_packages FOLDER SUITE PACKAGE... - unpacks packages of a suite of Debian (trixie,
 # bookworm-backports) into FOLDER/root, without their dependencies and without installing anything. Uses
 # the mirror and the key of the machine's own sources.
@@ -51,12 +61,8 @@ unpack_packages() {
         echo "quire: $* of $suite are unavailable here" >&2
         return 1
     fi
-    mkdir -p "$into/lists/partial" "$into/archives/partial" "$into/root"
-    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" \
-        >"$into/sources.list"
-    options="-qq -o Dir::Etc::sourcelist=$into/sources.list -o Dir::Etc::sourceparts=/nonexistent
-        -o Dir::State::lists=$into/lists -o Dir::Cache=$into -o Acquire::Languages=none
-        -o APT::Sandbox::User= -o Debug::NoLocking=1"
+    mkdir -p "$into/root"
+    options=$(apt_options deb)
     (
         cd "$into" && apt-get $options update && apt-get $options download "$@" &&
             for package in *.deb; do dpkg -x "$package" root || exit 1; done && touch complete
@@ -64,6 +70,26 @@ unpack_packages() {
     rm -rf "$into"/*.deb "$into"/*.bin "$into/lists" "$into/archives"
     [ -e "$into/complete" ] && return 0
     echo "quire: $* of $suite are unavailable; see $into/log" >&2
+    return 1
+}
+
+# download_source FOLDER SUITE PACKAGE - downloads the source archives of a package of Debian into FOLDER.
+download_source() {
+    into=$(mkdir -p "$1" && cd "$1" && pwd) suite=$2 package=$3
+    [ -e "$into/$package.complete" ] && return 0
+    mirror=$(debian_mirror)
+    if ! command -v apt-get >/dev/null || [ -z "$mirror" ]; then
+        echo "quire: the source of $package is unavailable here" >&2
+        return 1
+    fi
+    options=$(apt_options deb-src)
+    (
+        cd "$into" && apt-get $options update && apt-get $options source --download-only "$package" &&
+            touch "$package.complete"
+    ) >"$into/$package.log" 2>&1
+    rm -rf "$into"/*.bin "$into/lists" "$into/archives"
+    [ -e "$into/$package.complete" ] && return 0
+    echo "quire: the source of $package is unavailable; see $into/$package.log" >&2
     return 1
 }
 

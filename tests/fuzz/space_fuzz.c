@@ -35,13 +35,16 @@ static bool is_valid(const quire_range_options *asked)
     uint64_t alignment = asked->alignment + !asked->alignment;
     return asked->size && !(alignment & (alignment - 1)) &&
            alignment <= options.fit.max_alignment && !asked->unused[0] &&
-           (!asked->upper || options.fit.algorithm == QUIRE_FIT_LINEAR);
+           (!asked->upper || options.fit.algorithm == QUIRE_FIT_LINEAR) &&
+           (!asked->lowest || options.fit.algorithm == QUIRE_FIT_SEGREGATED ||
+            options.fit.algorithm == QUIRE_FIT_FIRST);
 }
 
 /* Uses the shorter calls if they are sufficient. */
 static quire_result allocate_by_any_call(const quire_range_options *asked, quire_placement *at)
 {
-    if (asked->optimal || asked->upper || asked->bounded || asked->unused[0] || asked->user % 2)
+    if (asked->optimal || asked->upper || asked->bounded || asked->lowest || asked->unused[0] ||
+        asked->user % 2)
         return quire_space_allocate_with(space, asked, at);
     return quire_space_allocate(space, asked->size, asked->alignment, asked->user, at);
 }
@@ -56,10 +59,13 @@ static void allocate(void)
                                  .user = how & 2 ? any_number() : 0,
                                  .bounded = how & 4,
                                  .optimal = how & 8,
-                                 .upper = how & 16 && options.fit.algorithm == QUIRE_FIT_LINEAR};
+                                 .upper = how & 16 && options.fit.algorithm == QUIRE_FIT_LINEAR,
+                                 .lowest = how & 32 && how & 64 &&
+                                           options.fit.algorithm <= QUIRE_FIT_FIRST};
     if (how >= 248) {
         asked.size = any_number();
         asked.upper = how & 1;
+        asked.lowest = how & 2;
         asked.unused[0] = how == 255;
     }
     quire_placement at;

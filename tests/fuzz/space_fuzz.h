@@ -195,7 +195,8 @@ static bool fits(const quire_range_options *asked)
 {
     bool promised =
         options.fit.algorithm == QUIRE_FIT_SEGREGATED || options.fit.algorithm == QUIRE_FIT_FIRST;
-    if (asked->bounded || !promised || options.fit.slabs || options.buffer_image_granularity)
+    if ((asked->bounded && !asked->lowest) || !promised || options.fit.slabs ||
+        options.buffer_image_granularity)
         return false;
     for (uint32_t i = 0; i < MAX_REGIONS; i++)
         if (regions[i].used && fits_at(i, 0, asked))

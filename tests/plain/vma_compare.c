@@ -43,6 +43,7 @@ typedef struct known {
     "the statistics count a buffer that the driver wants in memory of its own as requested, "      \
     "without the bytes that the driver adds"
 #define KEPT "quire keeps every page that became empty for a second, VMA one block"
+#define TOO_FEW "VMA counts too few allocations of a linear block after frees"
 #define MANY_GRANULES (INT64_C(27) * 128 * 1024)
 
 /* docs/adapters/vma.md has the reasons, too. */
@@ -64,6 +65,8 @@ static known KNOWN[] = {
     {"create many", "heap allocationBytes", COUNTED, -512, -1, 0, 0},
     {"emptied pool", "blockCount", KEPT, 1, 2, 0, 0},
     {"emptied pool", "blockBytes", KEPT, 1 << 20, 2 << 20, 0, 0},
+    {"virtual ring", "allocationCount", TOO_FEW, 1, 1000, 0, 0},
+    {"virtual linear", "allocationCount", TOO_FEW, 1, 1000, 0, 0},
     {"create", "heap allocationBytes", ROUNDED, 1, MANY_GRANULES, 4096, 0},
 };
 
@@ -194,6 +197,18 @@ static void device_profiles(void)
     CHECK(fv_layout_files(check_layout, NULL) > 0);
 }
 
+static void virtual_blocks(void)
+{
+    const fv_layout none = {.name = "no device"};
+    const vma_scene scene = {.api_version = 0};
+    vma_notes reference = {.all = NULL}, quire = {.all = NULL};
+    vma_virtual_run_reference(&reference);
+    vma_virtual_run_quire(&quire);
+    compare(&none, &scene, &reference, &quire);
+    vma_notes_end(&reference);
+    vma_notes_end(&quire);
+}
+
 static void known_differences(void)
 {
     for (size_t i = 0; i < KNOWN_COUNT; i++) {
@@ -205,6 +220,7 @@ static void known_differences(void)
 int main(void)
 {
     plain_case("VMA and quire_vma.h agree on the layouts of the fake driver", built_in_layouts);
+    plain_case("VMA and quire_vma.h agree on virtual blocks", virtual_blocks);
     plain_case("VMA and quire_vma.h agree on unusual drivers", unusual_drivers);
     plain_case("the known differences exist", known_differences);
     if (getenv("QUIRE_TEST_DATA"))

@@ -51,4 +51,8 @@ typedef struct vma_scene {
 void vma_run_reference(const vma_scene *scene, vma_notes *notes); /* VMA */
 void vma_run_quire(const vma_scene *scene, vma_notes *notes);     /* quire_vma.h */
 
+/* The same for those of virtual blocks, which need no device. */
+void vma_virtual_run_reference(vma_notes *notes);
+void vma_virtual_run_quire(vma_notes *notes);
+
 #endif

@@ -91,7 +91,7 @@ def main():
     tap.case("bad usage is rejected", usage_problems())
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "vma.json"
-        done = run("--reps", "1", "--operations", "4000", "--pause", "1", "--json", path)
+        done = run("--reps", "1", "--operations", "3000", "--pause", "1", "--json", path)
         tap.case("a short run succeeds", [done.stderr] if done.returncode or done.stderr else [])
         if not done.returncode:
             tap.case("every scenario is measured",

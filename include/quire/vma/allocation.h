@@ -14,8 +14,9 @@ extern "C" {
 /* ---- allocating and freeing ----------------------------------------------------------------- */
 
 /*
- * vmaAllocateMemoryPages makes all or none. vmaFreeMemory refuses an allocation that is still
- * mapped by vmaMapMemory. NULL frees nothing.
+ * vmaAllocateMemoryPages makes all or none. As in VMA it reads one VkMemoryRequirements and one
+ * VmaAllocationCreateInfo, which all have in common. vmaFreeMemory refuses an allocation that is
+ * still mapped by vmaMapMemory. NULL frees nothing.
  */
 
 QUIRE_API VkResult quire_vma_allocate_memory(VmaAllocator allocator,

@@ -18,10 +18,10 @@ extern "C" {
  *
  * vmaCreateVirtualBlock: the size is 1 to 2^62. LINEAR_ALGORITHM_BIT makes a stack, a ring and a
  * double stack (QUIRE_FIT_LINEAR). Every other block up to 2^32 - 1 has the segregated fit, and a
- * larger one the first fit, where the gap that an alignment leaves belongs to the allocation after
- * it. Host memory comes from pAllocationCallbacks; NULL: malloc. Fails with
- * OUT_OF_DEVICE_MEMORY (the size is above 2^62), OUT_OF_HOST_MEMORY, FEATURE_NOT_PRESENT (an
- * unknown flag), VALIDATION_FAILED_EXT.
+ * larger one the first fit. In linear blocks, but for upper allocations, and with the first fit the
+ * gap that an alignment leaves belongs to the allocation after it. Host memory comes from
+ * pAllocationCallbacks; NULL: malloc. Fails with OUT_OF_DEVICE_MEMORY (the size is above 2^62),
+ * OUT_OF_HOST_MEMORY, FEATURE_NOT_PRESENT (an unknown flag), VALIDATION_FAILED_EXT.
  *
  * vmaDestroyVirtualBlock: NULL has no effect. While allocations live the block stays, and a line on
  * stderr has their number. vmaClearVirtualBlock frees them all.

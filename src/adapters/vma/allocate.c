@@ -58,6 +58,7 @@ VkResult quire_vma_allocate_memory_for_image(VmaAllocator allocator, VkImage ima
     return qi_vma_allocate(allocator, &request, handle, info);
 }
 
+/* As in VMA, one request describes all pages. */
 VkResult quire_vma_allocate_memory_pages(VmaAllocator allocator, const VkMemoryRequirements *needs,
                                          const VmaAllocationCreateInfo *options, size_t count,
                                          VmaAllocation *handles, VmaAllocationInfo *infos)
@@ -70,7 +71,7 @@ VkResult quire_vma_allocate_memory_pages(VmaAllocator allocator, const VkMemoryR
     for (size_t i = 0; i < count && infos; i++)
         infos[i] = (VmaAllocationInfo){0};
     for (size_t i = 0; i < count && !result; i++) {
-        const qi_vma_request request = {.needs = needs[i], .options = &options[i]};
+        const qi_vma_request request = {.needs = *needs, .options = options};
         result = qi_vma_allocate(allocator, &request, &handles[i], infos ? &infos[i] : NULL);
     }
     for (size_t i = 0; i < count && handles && result; i++) {

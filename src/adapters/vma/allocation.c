@@ -140,6 +140,13 @@ static bool is_over_budget(VmaAllocator allocator, const qi_vma_request *request
            !(qi_vma_release_empty(allocator) && !is_beyond(allocator, heap, size));
 }
 
+/* Rounds up to a power of two, if there is such a number. */
+static VkDeviceSize rounded(VkDeviceSize size, VkDeviceSize granularity)
+{
+    VkDeviceSize up = (size + granularity - 1) & ~(granularity - 1);
+    return up < size ? size : up;
+}
+
 /* A raw range, for the objects of one tiling. */
 static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *request,
                                VkDeviceSize alignment, bool is_mapped, qi_vma_allocation *a)
@@ -147,7 +154,7 @@ static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *req
     VkDeviceSize granularity = request->is_linear ? 1 : qi_vma_granularity(allocator);
     quire_allocation_info info;
     const quire_allocation_options options = {
-        .size = (request->needs.size + granularity - 1) & ~(granularity - 1),
+        .size = rounded(request->needs.size, granularity),
         .alignment = larger(alignment, granularity),
         .dedicated = qi_vma_is_dedicated(request->options),
         .mapped = is_mapped,
@@ -190,7 +197,7 @@ static VkResult place_object(VmaAllocator allocator, const qi_vma_request *reque
     return locate(allocator, request, true, a);
 }
 
-/* Allocates in a->memory, of a->type. */
+/* Allocates in a->memory, of a->type: dedicated memory if it must be, or can be and is better. */
 static VkResult allocate_in(VmaAllocator allocator, const qi_vma_request *request,
                             VkDeviceSize alignment, qi_vma_allocation *a)
 {
@@ -222,7 +229,8 @@ static VkResult allocate_in_pool(VmaAllocator allocator, const qi_vma_request *r
     if (!(request->needs.memoryTypeBits >> pool->type & 1))
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
                            "the pool has memory type %u, which cannot hold the object", pool->type);
-    if (pool->has_block_size && qi_vma_is_dedicated(request->options))
+    if (pool->has_block_size &&
+        (request->requires_dedicated || qi_vma_is_dedicated(request->options)))
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
                            "a pool with a blockSize has no dedicated memory");
     a->memory = pool->memory;

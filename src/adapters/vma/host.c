@@ -26,6 +26,15 @@ static void release_for_quire(void *user, void *pointer, size_t size, size_t ali
     callbacks->pfnFree(callbacks->pUserData, pointer);
 }
 
+bool qi_vma_host_can_use(const VkAllocationCallbacks *callbacks)
+{
+    if (!callbacks || (callbacks->pfnAllocation && callbacks->pfnFree))
+        return true;
+    qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
+                "pAllocationCallbacks: pfnAllocation or pfnFree is null");
+    return false;
+}
+
 void qi_vma_host_begin(qi_vma_host *host, const VkAllocationCallbacks *callbacks)
 {
     *host = (qi_vma_host){.callbacks = {.pUserData = NULL}};

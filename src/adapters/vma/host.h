@@ -14,6 +14,9 @@ typedef struct qi_vma_host {
     quire_host_memory memory;        /* for quire; {0}: malloc and free */
 } qi_vma_host;
 
+/* Whether the callbacks are complete, or NULL. Sets the last error otherwise. */
+bool qi_vma_host_can_use(const VkAllocationCallbacks *callbacks);
+
 /* NULL callbacks mean malloc and free. */
 void qi_vma_host_begin(qi_vma_host *host, const VkAllocationCallbacks *callbacks);
 

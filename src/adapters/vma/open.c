@@ -218,7 +218,8 @@ static VkResult check(const VmaAllocatorCreateInfo *info)
     if (callbacks && (callbacks->pfnAllocate || callbacks->pfnFree))
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
                            "vmaCreateAllocator: pDeviceMemoryCallbacks");
-    return VK_SUCCESS;
+    return qi_vma_host_can_use(info->pAllocationCallbacks) ? VK_SUCCESS
+                                                           : VK_ERROR_VALIDATION_FAILED_EXT;
 }
 
 static void release(VmaAllocator allocator)

@@ -83,6 +83,7 @@ static quire_result make_blocks(VmaAllocator allocator, quire_memory *memory, si
     quire_result result = quire_memory_get_info(memory, &info);
     if (result)
         return result;
+    /* More bytes than a number can hold are more than the heap has. */
     uint64_t bytes = count > UINT64_MAX / info.page_size ? UINT64_MAX : count * info.page_size;
     result = quire_memory_preallocate(memory, bytes);
     return result && qi_vma_release_empty(allocator) ? quire_memory_preallocate(memory, bytes)
@@ -148,25 +149,29 @@ VkResult quire_vma_create_pool(VmaAllocator allocator, const VmaPoolCreateInfo *
 
 /* ---- destruction and information ------------------------------------------------------------ */
 
+/* Requires the mutex, so that one of several threads destroys. */
+static bool destroy(VmaAllocator allocator, VmaPool handle)
+{
+    qi_vma_pool *pool = qi_vma_pool_of(allocator, handle);
+    if (!pool || quire_memory_destroy(&pool->memory))
+        return false;
+    qi_vma_name_set(&allocator->host, &pool->name, NULL);
+    qi_vma_table_give(&allocator->pools, (uintptr_t)handle);
+    return true;
+}
+
 void quire_vma_destroy_pool(VmaAllocator allocator, VmaPool handle)
 {
-    qi_vma_pool *pool = NULL;
     if (!handle)
         return;
-    if (qi_vma_is_allocator(allocator))
-        pool = qi_vma_pool_of(allocator, handle);
-    if (!pool) {
+    if (!qi_vma_is_allocator(allocator)) {
         qi_vma_print("vmaDestroyPool");
         return;
     }
     pthread_mutex_lock(&allocator->mutex);
-    quire_result result = quire_memory_destroy(&pool->memory);
-    if (!result) {
-        qi_vma_name_set(&allocator->host, &pool->name, NULL);
-        qi_vma_table_give(&allocator->pools, (uintptr_t)handle);
-    }
+    bool is_destroyed = destroy(allocator, handle);
     pthread_mutex_unlock(&allocator->mutex);
-    if (result)
+    if (!is_destroyed)
         qi_vma_print("vmaDestroyPool");
 }
 

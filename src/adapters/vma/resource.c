@@ -25,6 +25,11 @@ static VkResult create_buffer(VmaAllocator allocator, const VkBufferCreateInfo *
 {
     if (!info->size)
         return qi_vma_fail(VK_ERROR_INITIALIZATION_FAILED, "a buffer of 0 bytes");
+    if (info->usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT &&
+        !(allocator->flags & VMA_ALLOCATOR_CREATE_BUFFER_DEVICE_ADDRESS_BIT))
+        return qi_vma_fail(VK_ERROR_INITIALIZATION_FAILED,
+                           "a buffer with a device address: the allocator was created without "
+                           "VMA_ALLOCATOR_CREATE_BUFFER_DEVICE_ADDRESS_BIT");
     const VkAllocationCallbacks *callbacks = qi_vma_host_callbacks(&allocator->host);
     VkResult result = allocator->f.CreateBuffer(allocator->device, info, callbacks, buffer);
     return result ? qi_vma_fail(result, "vkCreateBuffer") : VK_SUCCESS;
@@ -228,10 +233,16 @@ VkResult quire_vma_create_aliasing_buffer2(VmaAllocator allocator, VmaAllocation
 {
     if (buffer)
         *buffer = VK_NULL_HANDLE;
-    if (!find(allocator, handle, offset))
+    const qi_vma_allocation *a = find(allocator, handle, offset);
+    if (!a)
         return VK_ERROR_VALIDATION_FAILED_EXT;
     if (!info || !buffer)
         return refuse_null("vmaCreateAliasingBuffer");
+    if (info->size > a->size - offset)
+        return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
+                           "a buffer of %llu bytes at %llu of an allocation of %llu bytes",
+                           (unsigned long long)info->size, (unsigned long long)offset,
+                           (unsigned long long)a->size);
     VkBuffer created = VK_NULL_HANDLE;
     VkResult result = create_buffer(allocator, info, &created);
     if (result)

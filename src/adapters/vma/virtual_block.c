@@ -23,16 +23,13 @@ struct VmaVirtualBlock_T {
 
 static VkResult check_block(const VmaVirtualBlockCreateInfo *info)
 {
-    const VkAllocationCallbacks *callbacks = info->pAllocationCallbacks;
     if (info->flags & ~(VkFlags)VMA_VIRTUAL_BLOCK_CREATE_ALGORITHM_MASK)
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
                            "vmaCreateVirtualBlock: the flags 0x%x have unknown bits", info->flags);
     if (!info->size)
         return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT, "vmaCreateVirtualBlock: the size is 0");
-    if (callbacks && (!callbacks->pfnAllocation || !callbacks->pfnFree))
-        return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
-                           "vmaCreateVirtualBlock: pfnAllocation or pfnFree is null");
-    return VK_SUCCESS;
+    return qi_vma_host_can_use(info->pAllocationCallbacks) ? VK_SUCCESS
+                                                           : VK_ERROR_VALIDATION_FAILED_EXT;
 }
 
 /* The line of the segregated fit has 2^32 - 1 bytes; a larger block uses the first fit. */
