@@ -28,14 +28,29 @@ def compile_alone(compiler, language, standard, root, header, options=()):
     return [done.stderr] if done.returncode else []
 
 
+def cpp_compilers(compiler):
+    """The names of the C++ compilers that are there."""
+    names = [compiler.split()[-1], "g++", "clang++"]
+    known = {pathlib.Path(found).resolve(): name for name in reversed(names) if (found := shutil.which(name))}
+    return list(known.values())
+
+
+def check_vma(tap, compiler, root):
+    """quire_vma.h as C++11, also for a program that was written for VMA and loads Vulkan itself."""
+    strict = CPP_WARNINGS + ["-Wzero-as-null-pointer-constant"]
+    macros = ["-DVK_NO_PROTOTYPES", "-DVMA_IMPLEMENTATION", "-DVMA_STATS_STRING_ENABLED=0", "-DVMA_NULLABLE=bad"]
+    for name in cpp_compilers(compiler):
+        for options in [], macros:
+            tap.case(" ".join(["quire_vma.h as C++11", *options, "by", name]),
+                     compile_alone(name, "c++", "c++11", root, "quire_vma.h", strict + options))
+
+
 def check_cpp(tap, compiler, root):
     """quire.hpp with its parts, for each compiler that is there."""
     if compiler == "none":
         tap.skip("quire.hpp", "there is no C++ compiler")
         return
-    names = [compiler.split()[-1], "g++", "clang++"]
-    known = {pathlib.Path(found).resolve(): name for name in reversed(names) if (found := shutil.which(name))}
-    for name in known.values():
+    for name in cpp_compilers(compiler):
         for standard, options in ("c++17", PLAIN), ("c++20", []):
             problems = compile_alone(name, "c++", standard, root, "quire.hpp", CPP_WARNINGS + options)
             tap.case(" ".join(["quire.hpp as", standard, *options, "by", name]), problems)
@@ -62,6 +77,8 @@ def main():
         else:
             tap.case(f"{header} alone as C++17",
                      compile_alone(cxx_compiler, "c++", "c++17", root, header))
+    if has_vulkan and cxx_compiler != "none":
+        check_vma(tap, cxx_compiler, root)
     check_cpp(tap, cxx_compiler, root)
     tap.end()
 
