@@ -158,7 +158,7 @@ typedef struct worker {
     uint64_t rounds, state;
 } worker;
 
-enum { LIVE_OF_THREAD = 1000, PAIRS_OF_ROUND = 1000, MAX_THREADS = 4 };
+enum { LIVE_OF_THREAD = 1000, PAIRS_OF_ROUND = 10000, MAX_THREADS = 4 };
 
 /* The main thread waits at both barriers of a round too. */
 static void *work(void *user)

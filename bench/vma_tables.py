@@ -39,7 +39,7 @@ def pairs(rows):
 
 
 def nanoseconds(row, key):
-    return f"{row[key]['median']:.0f}"
+    return f"{row[key]['min']:.0f}"
 
 
 def mebibytes(row, key):
@@ -49,7 +49,7 @@ def mebibytes(row, key):
 def times(rows):
     lines = [(WHAT.get(name, name), nanoseconds(vma, "median_ns"), nanoseconds(quire, "median_ns"),
               nanoseconds(vma, "p99_ns"), nanoseconds(quire, "p99_ns"),
-              f"{quire['mean_ns']['median'] / vma['mean_ns']['median']:.2f}")
+              f"{quire['mean_ns']['min'] / vma['mean_ns']['min']:.2f}")
              for name, vma, quire in pairs(rows)]
     return table(("ns", "VMA, median", "quire", "VMA, 99 %", "quire", "mean, ratio"), lines)
 
@@ -65,7 +65,7 @@ def memory(rows):
 
 def compilation(rows):
     return table(("compiled file", "ms"),
-                 [(row["file"], f"{row['median_s'] * 1e3:.0f}") for row in rows])
+                 [(row["file"], f"{row['min_s'] * 1e3:.0f}") for row in rows])
 
 
 def page_lines(program, compiled, load):
@@ -73,7 +73,7 @@ def page_lines(program, compiled, load):
     busy = f" The machine was busy (load {load:.1f}): compare the ratios." \
         if load > BUSY * os.cpu_count() else ""
     return [f"Device '{program['device']}', {machine['processor']}, {machine['processors']} processors, release build,",
-            f"median of {program['reps']} runs.{busy}", "", *times(program["program"]),
+            f"each figure from the least of {program['reps']} runs.{busy}", "", *times(program["program"]),
             "Calls of the driver while the operations were timed, bytes of its memory objects at the peak, and a second",
             "after everything was freed:", "", *memory(program["program"]), *compilation(compiled["compile"])]
 

@@ -203,6 +203,44 @@ static void use_pools(const vma_scene *scene, vma_notes *notes)
     vmaDestroyAllocator(allocator);
 }
 
+/* ---- requests that fail ---------------------------------------------------------------------- */
+
+static void refuse_pools(const vma_scene *scene, VmaAllocator allocator, vma_notes *notes)
+{
+    VmaPool pool = NULL;
+    VmaPoolCreateInfo info = {.memoryTypeIndex = scene->memory.memoryTypeCount};
+    vma_scenario(notes, "pool of no type");
+    NOTE("result", vmaCreatePool(allocator, &info, &pool));
+    info = (VmaPoolCreateInfo){.minBlockCount = 2, .maxBlockCount = 1};
+    vma_scenario(notes, "pool with more blocks at least than at most");
+    NOTE("result", vmaCreatePool(allocator, &info, &pool));
+}
+
+static void refuse(const vma_scene *scene, vma_notes *notes)
+{
+    VmaAllocator allocator = OF_SUBJECT(vma_open)(scene, NULL);
+    buffers b = {.count = 0};
+    VmaAllocation allocation = NULL;
+    const VmaAllocationCreateInfo plain = {.usage = VMA_MEMORY_USAGE_AUTO};
+    const VmaAllocationCreateInfo impossible = {
+        .requiredFlags = VK_MEMORY_PROPERTY_HOST_CACHED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT};
+    const VmaAllocationCreateInfo no_type = {.memoryTypeBits = UINT32_C(1) << 31};
+    const VkMemoryRequirements nothing = {.size = 0, .alignment = 1, .memoryTypeBits = 1};
+    const VkMemoryRequirements nowhere = {.size = 64, .alignment = 1, .memoryTypeBits = 0};
+    vma_scenario(notes, "refuse");
+    NOTE("buffer of 0 bytes", create(allocator, &STORAGE, 0, &plain, &b));
+    NOTE("impossible flags", create(allocator, &STORAGE, 64, &impossible, &b));
+    NOTE("no memory type", create(allocator, &STORAGE, 64, &no_type, &b));
+    NOTE("raw memory of 0 bytes",
+         vmaAllocateMemory(allocator, &nothing, &no_type, &allocation, NULL));
+    NOTE("raw memory of no type",
+         vmaAllocateMemory(allocator, &nowhere, &impossible, &allocation, NULL));
+    NOTE("no allocation", allocation == NULL && b.count == 0);
+    NOTE("vmaCheckCorruption", vmaCheckCorruption(allocator, UINT32_MAX));
+    refuse_pools(scene, allocator, notes);
+    vmaDestroyAllocator(allocator);
+}
+
 void OF_SUBJECT(vma_use_limits)(const vma_scene *scene, vma_notes *notes)
 {
     for (size_t i = 0; i < COUNT_OF(FILLS); i++) {
@@ -211,6 +249,7 @@ void OF_SUBJECT(vma_use_limits)(const vma_scene *scene, vma_notes *notes)
     }
     refill_heap(scene, DEDICATED, notes);
     refill_heap(scene, 0, notes);
+    refuse(scene, notes);
     if (scene->driver_decides)
         return; /* no memory is left for a second buffer, and no pool may hold one */
     never_allocate(scene, notes);

@@ -197,7 +197,7 @@ static VkResult place_object(VmaAllocator allocator, const qi_vma_request *reque
     return locate(allocator, request, true, a);
 }
 
-/* Allocates in a->memory, of a->type: dedicated memory if it must be, or can be and is better. */
+/* Allocates in a->memory, of a->type: dedicated if it must be, or if it can be and is better. */
 static VkResult allocate_in(VmaAllocator allocator, const qi_vma_request *request,
                             VkDeviceSize alignment, qi_vma_allocation *a)
 {

@@ -90,28 +90,50 @@ static uint64_t top_of(uint64_t old_top, uint32_t index_plus_1)
     return ((old_top >> 32) + 1) << 32 | index_plus_1;
 }
 
-/* Pops the newest free record. A record that another thread takes in between still exists, so that
-   reading its link is harmless: the exchange then fails. */
-static qi_vma_record *pop(qi_vma_table *table, uint32_t *index)
+/* The list that the calling thread uses first. Threads get them in turn. */
+static uint32_t own_list(void)
 {
-    uint64_t top = atomic_load_explicit(&table->free_top, memory_order_acquire);
+    static _Atomic uint32_t threads;
+    static _Thread_local uint32_t number; /* from 1 */
+    if (!number)
+        number =
+            atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) % QI_VMA_FREE_LISTS + 1;
+    return number - 1;
+}
+
+/* Pops the newest record of a list. A record that another thread takes in between still exists, so
+   that reading its link is harmless: the exchange then fails. */
+static qi_vma_record *pop_from(qi_vma_table *table, qi_vma_free_list *list, uint32_t *index)
+{
+    uint64_t top = atomic_load_explicit(&list->top, memory_order_acquire);
     while ((uint32_t)top) {
         qi_vma_record *record = record_at(table, (uint32_t)top - 1);
         uint32_t next = atomic_load_explicit(&record->next, memory_order_relaxed);
         *index = (uint32_t)top - 1;
-        if (atomic_compare_exchange_weak_explicit(&table->free_top, &top, top_of(top, next),
+        if (atomic_compare_exchange_weak_explicit(&list->top, &top, top_of(top, next),
                                                   memory_order_acquire, memory_order_acquire))
             return record;
     }
     return NULL;
 }
 
+/* A thread that only takes what others give finds it in their lists. */
+static qi_vma_record *pop(qi_vma_table *table, uint32_t *index)
+{
+    qi_vma_record *record = NULL;
+    uint32_t own = own_list();
+    for (uint32_t i = 0; i < QI_VMA_FREE_LISTS && !record; i++)
+        record = pop_from(table, &table->free[(own + i) % QI_VMA_FREE_LISTS], index);
+    return record;
+}
+
 static void push(qi_vma_table *table, qi_vma_record *record, uint32_t index)
 {
-    uint64_t top = atomic_load_explicit(&table->free_top, memory_order_relaxed);
+    qi_vma_free_list *list = &table->free[own_list()];
+    uint64_t top = atomic_load_explicit(&list->top, memory_order_relaxed);
     do
         atomic_store_explicit(&record->next, (uint32_t)top, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&table->free_top, &top, top_of(top, index + 1),
+    while (!atomic_compare_exchange_weak_explicit(&list->top, &top, top_of(top, index + 1),
                                                   memory_order_release, memory_order_relaxed));
 }
 

@@ -15,23 +15,33 @@
 
 /* The first member of each record. */
 typedef struct qi_vma_record {
-    _Atomic uint32_t generation; /* odd: live */
-    _Atomic uint32_t next;       /* in the list of free records: index + 1; 0: the last */
+    /* Odd: live. Aligned as the pointers of a record that begins with this one. */
+    _Alignas(void *) _Atomic uint32_t generation;
+    _Atomic uint32_t next; /* in the list of free records: index + 1; 0: the last */
 } qi_vma_record;
 
 /* Chunk k has QI_VMA_FIRST_CHUNK << k records, so that all indices of 32 bits have a record. */
 enum { QI_VMA_FIRST_CHUNK = 64, QI_VMA_CHUNKS = 27 };
 
+/* Threads use different lists of free records, each in cache lines of its own. */
+enum { QI_VMA_FREE_LISTS = 8, QI_VMA_LINES = 128 };
+
+typedef struct qi_vma_free_list {
+    _Atomic uint64_t top; /* index + 1 of the newest free record; above it a count of changes, so
+                             that an exchange notices a top that was away */
+    char unused[QI_VMA_LINES - 8];
+} qi_vma_free_list;
+
 typedef struct qi_vma_table {
     const qi_vma_host *host;
     const char *noun; /* for errors: "allocation", "pool" */
     size_t record_size;
-    uint8_t tag;               /* never 0 */
-    _Atomic uint32_t count;    /* indices below it have been used */
-    _Atomic uint64_t free_top; /* index + 1 of the newest free record; above it a count of changes,
-                                  so that an exchange notices a top that was away */
-    pthread_mutex_t mutex;     /* creation of chunks */
+    uint8_t tag;            /* never 0 */
+    _Atomic uint32_t count; /* indices below it have been used */
+    pthread_mutex_t mutex;  /* creation of chunks */
     _Atomic(char *) chunks[QI_VMA_CHUNKS];
+    char unused[QI_VMA_LINES]; /* every look-up reads what is above, and few calls write it */
+    qi_vma_free_list free[QI_VMA_FREE_LISTS];
 } qi_vma_table;
 
 void qi_vma_table_begin(qi_vma_table *table, const qi_vma_host *host, const char *noun,
