@@ -165,6 +165,95 @@ UNIT(vma_misuse, priorities_out_of_range_do_no_harm)
     vma_fixture_close(&v);
 }
 
+/* ---- each refusal has its reason ------------------------------------------------------------ */
+
+UNIT(vma_misuse, memory_that_must_be_dedicated_is_always_new)
+{
+    const VkBufferCreateInfo info = vma_fixture_buffer_info(1000);
+    VmaAllocationCreateInfo options = AUTO;
+    VmaAllocation a;
+    VkBuffer buffer;
+    options.flags = VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT;
+    vma_fixture_begin(&v, NULL, FV_DEDICATED_BUFFERS | FV_REQUIRE_DEDICATED);
+    CHECK_VK(vmaCreateAllocator(&v.info, &v.allocator));
+    CHECK_EQ(vmaCreateBuffer(v.allocator, &info, &options, &buffer, &a, NULL),
+             VK_ERROR_FEATURE_NOT_PRESENT);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_misuse, a_limit_of_0_closes_the_heap)
+{
+    const VkBufferCreateInfo info = vma_fixture_buffer_info(1);
+    const VkDeviceSize limits[VK_MAX_MEMORY_HEAPS] = {0};
+    VmaAllocation a;
+    VkBuffer buffer;
+    vma_fixture_begin(&v, NULL, 0);
+    v.info.pHeapSizeLimit = limits;
+    CHECK_VK(vmaCreateAllocator(&v.info, &v.allocator));
+    CHECK_EQ(vmaCreateBuffer(v.allocator, &info, &AUTO, &buffer, &a, NULL),
+             VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_misuse, different_exports_of_memory_types_are_refused)
+{
+    const VkExternalMemoryHandleTypeFlags types[VK_MAX_MEMORY_TYPES] = {
+        VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,
+        VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT};
+    vma_fixture_begin(&v, NULL, 0);
+    v.info.pTypeExternalMemoryHandleTypes = types;
+    CHECK_EQ(vmaCreateAllocator(&v.info, &v.allocator), VK_ERROR_FEATURE_NOT_PRESENT);
+    CHECK_HAS(quire_last_error(), "different handle types");
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_misuse, the_mask_of_the_options_restricts_a_search)
+{
+    VmaAllocationCreateInfo options = {.memoryTypeBits = 1 << 1};
+    uint32_t type;
+    vma_fixture_open(&v, NULL, 0);
+    CHECK_VK(vmaFindMemoryTypeIndex(v.allocator, UINT32_MAX, &options, &type));
+    CHECK_EQ(type, 1);
+    CHECK_EQ(vmaFindMemoryTypeIndex(v.allocator, 1, &options, &type), VK_ERROR_FEATURE_NOT_PRESENT);
+    vma_fixture_close(&v);
+}
+
+UNIT(vma_misuse, an_image_stays_with_its_mapped_memory)
+{
+    VmaAllocationCreateInfo options = AUTO;
+    const VkImageCreateInfo info = vma_fixture_image_info(16, VK_IMAGE_TILING_LINEAR);
+    VmaAllocation a;
+    VkImage image;
+    void *data;
+    options.flags = VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT;
+    vma_fixture_open(&v, NULL, 0);
+    CHECK_VK(vmaCreateImage(v.allocator, &info, &options, &image, &a, NULL));
+    CHECK_VK(vmaMapMemory(v.allocator, a, &data));
+    vmaDestroyImage(v.allocator, image, a);
+    CHECK_EQ(fv_live(v.vulkan.driver, FV_IMAGE), 1);
+    vmaUnmapMemory(v.allocator, a);
+    VmaAllocationInfo written;
+    vmaGetAllocationInfo(v.allocator, a, &written);
+    CHECK_VK(vmaFlushAllocation(v.allocator, a, written.size, VK_WHOLE_SIZE)); /* nothing is left */
+    vmaDestroyImage(v.allocator, image, a);
+    vma_fixture_close(&v);
+}
+
+/* The leak checker of the test finds a name that is lost. */
+UNIT(vma_misuse, a_failed_allocation_loses_no_name)
+{
+    char name[] = "a name of an allocation";
+    const VkMemoryRequirements needs = {.size = 1, .alignment = 1, .memoryTypeBits = 0};
+    const VmaAllocationCreateInfo options = {
+        .flags = VMA_ALLOCATION_CREATE_USER_DATA_COPY_STRING_BIT, .pUserData = name};
+    VmaAllocation a;
+    vma_fixture_open(&v, NULL, 0);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(vmaAllocateMemory(v.allocator, &needs, &options, &a, NULL),
+                 VK_ERROR_FEATURE_NOT_PRESENT);
+    vma_fixture_close(&v);
+}
+
 /* ---- one handle, several threads ------------------------------------------------------------ */
 
 static VmaPool shared;
