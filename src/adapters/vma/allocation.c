@@ -8,6 +8,7 @@
 
 #include "quire/vulkan.h"
 #include "src/adapters/vma/memory.h"
+#include "src/adapters/vma/memory_type.h"
 #include "src/adapters/vma/name.h"
 #include "src/adapters/vma/pool.h"
 
@@ -263,22 +264,14 @@ static VkResult allocate_of_type(VmaAllocator allocator, const qi_vma_request *r
 static VkResult allocate_anywhere(VmaAllocator allocator, const qi_vma_request *request,
                                   qi_vma_allocation *a)
 {
-    qi_vma_wish wish;
-    const VmaAllocationCreateInfo *options = request->options;
-    bool is_integrated = allocator->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
-    VkResult result = qi_vma_wish_of(options, request->access, is_integrated, &wish);
+    qi_vma_search search;
+    VkResult result = qi_vma_first_type(allocator, request->needs.memoryTypeBits, request->options,
+                                        request->access, &search, &a->type);
     if (result)
         return result;
-    uint32_t mask = request->needs.memoryTypeBits & allocator->usable_types;
-    if (options->memoryTypeBits)
-        mask &= options->memoryTypeBits;
-    if (!qi_vma_choose(&allocator->memory, &wish, mask, &a->type))
-        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
-                           "none of the memory types 0x%x has the flags 0x%x", mask, wish.required);
-    do {
+    do
         result = allocate_of_type(allocator, request, a);
-        mask &= ~(UINT32_C(1) << a->type);
-    } while (is_out_of_memory(result) && qi_vma_choose(&allocator->memory, &wish, mask, &a->type));
+    while (is_out_of_memory(result) && qi_vma_next_type(allocator, &search, &a->type));
     return is_out_of_memory(result) ? VK_ERROR_OUT_OF_DEVICE_MEMORY : result;
 }
 

@@ -1,25 +1,42 @@
 /*
- * memory_type.c - the functions that find a memory type.
+ * memory_type.c - see memory_type.h, and the functions that find a memory type.
  */
+#include "src/adapters/vma/memory_type.h"
+
 #include "quire/quire_vma.h"
 #include "quire/vulkan.h"
-#include "src/adapters/vma/allocation.h"
+
+bool qi_vma_next_type(VmaAllocator allocator, qi_vma_search *search, uint32_t *type)
+{
+    if (!qi_vma_choose(&allocator->memory, &search->wish, search->mask, type))
+        return false;
+    search->mask &= ~(UINT32_C(1) << *type);
+    return true;
+}
+
+VkResult qi_vma_first_type(VmaAllocator allocator, uint32_t mask,
+                           const VmaAllocationCreateInfo *options, qi_vma_access access,
+                           qi_vma_search *search, uint32_t *type)
+{
+    bool is_integrated = allocator->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+    VkResult result = qi_vma_wish_of(options, access, is_integrated, &search->wish);
+    if (result)
+        return result;
+    search->mask = mask & allocator->usable_types;
+    if (options->memoryTypeBits)
+        search->mask &= options->memoryTypeBits;
+    if (qi_vma_next_type(allocator, search, type))
+        return VK_SUCCESS;
+    return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
+                       "none of the memory types 0x%x has the flags 0x%x", search->mask,
+                       search->wish.required);
+}
 
 static VkResult find(VmaAllocator allocator, uint32_t mask, const VmaAllocationCreateInfo *options,
                      qi_vma_access access, uint32_t *type)
 {
-    qi_vma_wish wish;
-    bool is_integrated = allocator->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
-    VkResult result = qi_vma_wish_of(options, access, is_integrated, &wish);
-    if (result)
-        return result;
-    mask &= allocator->usable_types;
-    if (options->memoryTypeBits)
-        mask &= options->memoryTypeBits;
-    if (qi_vma_choose(&allocator->memory, &wish, mask, type))
-        return VK_SUCCESS;
-    return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
-                       "none of the memory types 0x%x has the flags 0x%x", mask, wish.required);
+    qi_vma_search search;
+    return qi_vma_first_type(allocator, mask, options, access, &search, type);
 }
 
 static VkResult begin(VmaAllocator allocator, const void *info,

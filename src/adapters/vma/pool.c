@@ -12,7 +12,8 @@
 
 qi_vma_pool *qi_vma_pool_of(VmaAllocator allocator, VmaPool handle)
 {
-    return qi_vma_table_find(&allocator->pools, (uintptr_t)handle);
+    return qi_vma_is_allocator(allocator) ? qi_vma_table_find(&allocator->pools, (uintptr_t)handle)
+                                          : NULL;
 }
 
 /* ---- creation ------------------------------------------------------------------------------- */
@@ -177,7 +178,7 @@ void quire_vma_destroy_pool(VmaAllocator allocator, VmaPool handle)
 
 void quire_vma_get_pool_name(VmaAllocator allocator, VmaPool handle, const char **name)
 {
-    qi_vma_pool *pool = qi_vma_is_allocator(allocator) ? qi_vma_pool_of(allocator, handle) : NULL;
+    qi_vma_pool *pool = qi_vma_pool_of(allocator, handle);
     if (!pool)
         qi_vma_print("vmaGetPoolName");
     if (name)
@@ -186,7 +187,7 @@ void quire_vma_get_pool_name(VmaAllocator allocator, VmaPool handle, const char 
 
 void quire_vma_set_pool_name(VmaAllocator allocator, VmaPool handle, const char *name)
 {
-    qi_vma_pool *pool = qi_vma_is_allocator(allocator) ? qi_vma_pool_of(allocator, handle) : NULL;
+    qi_vma_pool *pool = qi_vma_pool_of(allocator, handle);
     if (!pool || !qi_vma_name_set(&allocator->host, &pool->name, name))
         qi_vma_print("vmaSetPoolName");
 }

@@ -16,7 +16,7 @@ typedef struct qi_vma_pool {
     char *name; /* NULL: none */
 } qi_vma_pool;
 
-/* Returns the pool of a handle. NULL and a last error: it is null or stale. */
+/* Returns the pool of a handle. NULL and a last error: it, or the allocator, is null or stale. */
 qi_vma_pool *qi_vma_pool_of(VmaAllocator allocator, VmaPool handle);
 
 #endif

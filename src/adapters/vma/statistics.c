@@ -148,8 +148,7 @@ void quire_vma_get_heap_budgets(VmaAllocator allocator, VmaBudget *budgets)
 
 void quire_vma_get_pool_statistics(VmaAllocator allocator, VmaPool handle, VmaStatistics *stats)
 {
-    const qi_vma_pool *pool =
-        qi_vma_is_allocator(allocator) ? qi_vma_pool_of(allocator, handle) : NULL;
+    const qi_vma_pool *pool = qi_vma_pool_of(allocator, handle);
     if (stats)
         *stats = pool ? statistics_of(pool->memory) : (VmaStatistics){0};
     if (!pool || !stats)
@@ -159,8 +158,7 @@ void quire_vma_get_pool_statistics(VmaAllocator allocator, VmaPool handle, VmaSt
 void quire_vma_calculate_pool_statistics(VmaAllocator allocator, VmaPool handle,
                                          VmaDetailedStatistics *stats)
 {
-    const qi_vma_pool *pool =
-        qi_vma_is_allocator(allocator) ? qi_vma_pool_of(allocator, handle) : NULL;
+    const qi_vma_pool *pool = qi_vma_pool_of(allocator, handle);
     if (stats)
         begin(stats);
     if (!pool || !stats || !detail(pool->memory, stats))
@@ -183,8 +181,7 @@ static VkResult check(quire_memory *memory)
 
 VkResult quire_vma_check_pool_corruption(VmaAllocator allocator, VmaPool handle)
 {
-    const qi_vma_pool *pool =
-        qi_vma_is_allocator(allocator) ? qi_vma_pool_of(allocator, handle) : NULL;
+    const qi_vma_pool *pool = qi_vma_pool_of(allocator, handle);
     return pool ? check(pool->memory) : VK_ERROR_VALIDATION_FAILED_EXT;
 }
 

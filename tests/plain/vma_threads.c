@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "tests/support/unit.h"
+#include "tests/support/plain.h"
 #include "tests/support/vma_fixture.h"
 
 enum { THREADS = 4, HELD = 24, ROUNDS = 400 };
@@ -91,7 +91,7 @@ static void *observe(void *user)
     return NULL;
 }
 
-UNIT(vma_threads, threads_share_an_allocator)
+static void threads_share_an_allocator(void)
 {
     pthread_t threads[THREADS + 1];
     uint32_t numbers[THREADS], type;
@@ -127,7 +127,7 @@ static void *free_shared(void *user)
 }
 
 /* The double free is found: one thread frees, the others print a line. */
-UNIT(vma_threads, an_allocation_that_all_free_is_freed_once)
+static void an_allocation_that_all_free_is_freed_once(void)
 {
     pthread_t threads[THREADS];
     VmaTotalStatistics stats;
@@ -147,4 +147,12 @@ UNIT(vma_threads, an_allocation_that_all_free_is_freed_once)
     }
     vmaDestroyBuffer(v.allocator, other, kept);
     vma_fixture_close(&v);
+}
+
+int main(void)
+{
+    plain_case("threads share an allocator", threads_share_an_allocator);
+    plain_case("an allocation that all free is freed once",
+               an_allocation_that_all_free_is_freed_once);
+    return plain_end();
 }
