@@ -15,8 +15,8 @@ extern "C" {
 
 /*
  * vmaAllocateMemoryPages makes all or none. As in VMA it reads one VkMemoryRequirements and one
- * VmaAllocationCreateInfo, which all have in common. vmaFreeMemory refuses an allocation that is
- * still mapped by vmaMapMemory. NULL frees nothing.
+ * VmaAllocationCreateInfo, which all have in common. vmaFreeMemory also frees an allocation that is
+ * still mapped by vmaMapMemory, and prints a line. NULL frees nothing.
  */
 
 QUIRE_API VkResult quire_vma_allocate_memory(VmaAllocator allocator,

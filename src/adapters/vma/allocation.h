@@ -48,9 +48,6 @@ void qi_vma_query_image(VmaAllocator allocator, VkImage image, qi_vma_request *r
 /* Returns the record of a handle. NULL and a last error: a handle or the allocator is bad. */
 qi_vma_allocation *qi_vma_allocation_of(VmaAllocator allocator, VmaAllocation handle);
 
-/* Whether qi_vma_free would free; sets the last error otherwise. */
-bool qi_vma_can_free(VmaAllocator allocator, VmaAllocation handle);
-
 /* Frees. Returns false and sets the last error if nothing was freed. */
 bool qi_vma_free(VmaAllocator allocator, VmaAllocation handle);
 

@@ -131,13 +131,12 @@ VkResult quire_vma_create_image(VmaAllocator allocator, const VkImageCreateInfo 
 
 /* ---- destruction ---------------------------------------------------------------------------- */
 
-/* A bad handle is found before the object is destroyed: an object of an allocation that stays, as
-   one that is mapped, stays as well. */
+/* A bad handle is found before the object is destroyed: the object may be that of another one. */
 void quire_vma_destroy_buffer(VmaAllocator allocator, VkBuffer buffer, VmaAllocation handle)
 {
     if (!buffer && !handle)
         return;
-    if (!qi_vma_is_allocator(allocator) || (handle && !qi_vma_can_free(allocator, handle))) {
+    if (!qi_vma_is_allocator(allocator) || (handle && !qi_vma_allocation_of(allocator, handle))) {
         qi_vma_print("vmaDestroyBuffer");
         return;
     }
@@ -151,7 +150,7 @@ void quire_vma_destroy_image(VmaAllocator allocator, VkImage image, VmaAllocatio
 {
     if (!image && !handle)
         return;
-    if (!qi_vma_is_allocator(allocator) || (handle && !qi_vma_can_free(allocator, handle))) {
+    if (!qi_vma_is_allocator(allocator) || (handle && !qi_vma_allocation_of(allocator, handle))) {
         qi_vma_print("vmaDestroyImage");
         return;
     }
