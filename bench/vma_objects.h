@@ -26,6 +26,8 @@
 #define THE_NAME "VMA"
 #endif
 
+#include "bench/vma_functions.h"
+
 #define KIB UINT64_C(1024)
 #define MIB (KIB * KIB)
 
@@ -73,37 +75,8 @@ static const VkAllocationCallbacks COUNTING = {.pfnAllocation = count_allocation
 static inline VmaAllocator open_allocator(const vma_run *run, VkDeviceSize block_size)
 {
     const vma_driver *d = run->driver;
-#define OF_INSTANCE(name) .name = (PFN_##name)d->of_instance(d->instance, #name)
-#define OF_DEVICE(name) .name = (PFN_##name)d->of_device(d->device, #name)
-#define OF_DEVICE_2(name) .name##KHR = (PFN_##name##KHR)d->of_device(d->device, #name)
-    const VmaVulkanFunctions functions = {
-        .vkGetInstanceProcAddr = d->of_instance,
-        .vkGetDeviceProcAddr = d->of_device,
-        OF_INSTANCE(vkGetPhysicalDeviceProperties),
-        OF_INSTANCE(vkGetPhysicalDeviceMemoryProperties),
-        OF_DEVICE(vkAllocateMemory),
-        OF_DEVICE(vkFreeMemory),
-        OF_DEVICE(vkMapMemory),
-        OF_DEVICE(vkUnmapMemory),
-        OF_DEVICE(vkFlushMappedMemoryRanges),
-        OF_DEVICE(vkInvalidateMappedMemoryRanges),
-        OF_DEVICE(vkBindBufferMemory),
-        OF_DEVICE(vkBindImageMemory),
-        OF_DEVICE(vkGetBufferMemoryRequirements),
-        OF_DEVICE(vkGetImageMemoryRequirements),
-        OF_DEVICE(vkCreateBuffer),
-        OF_DEVICE(vkDestroyBuffer),
-        OF_DEVICE(vkCreateImage),
-        OF_DEVICE(vkDestroyImage),
-        OF_DEVICE(vkCmdCopyBuffer),
-        OF_DEVICE_2(vkGetBufferMemoryRequirements2),
-        OF_DEVICE_2(vkGetImageMemoryRequirements2),
-        OF_DEVICE_2(vkBindBufferMemory2),
-        OF_DEVICE_2(vkBindImageMemory2),
-        .vkGetPhysicalDeviceMemoryProperties2KHR =
-            (PFN_vkGetPhysicalDeviceMemoryProperties2KHR)d->of_instance(
-                d->instance, "vkGetPhysicalDeviceMemoryProperties2"),
-    };
+    const VmaVulkanFunctions functions =
+        vma_functions_of(d->instance, d->of_instance, d->device, d->of_device);
     const VmaAllocatorCreateInfo info = {
         .physicalDevice = d->physical,
         .device = d->device,

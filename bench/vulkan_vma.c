@@ -15,6 +15,8 @@
 #define VMA_DYNAMIC_VULKAN_FUNCTIONS 0
 #include <vk_mem_alloc.h>
 
+#include "bench/vma_functions.h"
+
 _Static_assert(VMA_MIN_TIME == VMA_ALLOCATION_CREATE_STRATEGY_MIN_TIME_BIT, "VMA's value");
 
 #define MAPPED                                                                                     \
@@ -73,37 +75,10 @@ static VKAPI_ATTR void VKAPI_CALL count_given(VmaAllocator allocator, uint32_t t
 /* Passes VMA the same instance and device that quire opened, and counts its memory objects. */
 static VkResult make_allocator(const quire_vulkan_handles *h, VmaAllocator *allocator)
 {
-#define OF_INSTANCE(name) .name = (PFN_##name)h->get_instance_proc_addr(h->instance, #name)
-#define OF_DEVICE(name) .name = (PFN_##name)of_device(h->device, #name)
-#define OF_DEVICE_2(name) .name##KHR = (PFN_##name##KHR)of_device(h->device, #name)
     PFN_vkGetDeviceProcAddr of_device =
         (PFN_vkGetDeviceProcAddr)h->get_instance_proc_addr(h->instance, "vkGetDeviceProcAddr");
-    const VmaVulkanFunctions functions = {
-        OF_INSTANCE(vkGetPhysicalDeviceProperties),
-        OF_INSTANCE(vkGetPhysicalDeviceMemoryProperties),
-        OF_DEVICE(vkAllocateMemory),
-        OF_DEVICE(vkFreeMemory),
-        OF_DEVICE(vkMapMemory),
-        OF_DEVICE(vkUnmapMemory),
-        OF_DEVICE(vkFlushMappedMemoryRanges),
-        OF_DEVICE(vkInvalidateMappedMemoryRanges),
-        OF_DEVICE(vkBindBufferMemory),
-        OF_DEVICE(vkBindImageMemory),
-        OF_DEVICE(vkGetBufferMemoryRequirements),
-        OF_DEVICE(vkGetImageMemoryRequirements),
-        OF_DEVICE(vkCreateBuffer),
-        OF_DEVICE(vkDestroyBuffer),
-        OF_DEVICE(vkCreateImage),
-        OF_DEVICE(vkDestroyImage),
-        OF_DEVICE(vkCmdCopyBuffer),
-        OF_DEVICE_2(vkGetBufferMemoryRequirements2),
-        OF_DEVICE_2(vkGetImageMemoryRequirements2),
-        OF_DEVICE_2(vkBindBufferMemory2),
-        OF_DEVICE_2(vkBindImageMemory2),
-        .vkGetPhysicalDeviceMemoryProperties2KHR =
-            (PFN_vkGetPhysicalDeviceMemoryProperties2KHR)h->get_instance_proc_addr(
-                h->instance, "vkGetPhysicalDeviceMemoryProperties2"),
-    };
+    const VmaVulkanFunctions functions =
+        vma_functions_of(h->instance, h->get_instance_proc_addr, h->device, of_device);
     const VmaDeviceMemoryCallbacks counting = {.pfnAllocate = count_made, .pfnFree = count_given};
     const VmaAllocatorCreateInfo info = {
         .physicalDevice = h->physical_device,

@@ -7,44 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- the allocator --------------------------------------------------------------------------- */
+#include "bench/vma_functions.h"
 
-#define OF_INSTANCE(name) .name = (PFN_##name)scene->get(scene->instance, #name)
-#define OF_DEVICE(name) .name = (PFN_##name)scene->get_of_device(scene->device, #name)
-#define OF_CORE(name) .name##KHR = (PFN_##name##KHR)scene->get_of_device(scene->device, #name)
+/* ---- the allocator --------------------------------------------------------------------------- */
 
 VmaAllocator OF_SUBJECT(vma_open)(const vma_scene *scene, const VkDeviceSize *limits)
 {
-    const VmaVulkanFunctions functions = {
-        .vkGetInstanceProcAddr = scene->get,
-        .vkGetDeviceProcAddr = scene->get_of_device,
-        OF_INSTANCE(vkGetPhysicalDeviceProperties),
-        OF_INSTANCE(vkGetPhysicalDeviceMemoryProperties),
-        .vkGetPhysicalDeviceMemoryProperties2KHR =
-            (PFN_vkGetPhysicalDeviceMemoryProperties2KHR)scene->get(
-                scene->instance, "vkGetPhysicalDeviceMemoryProperties2"),
-        OF_DEVICE(vkAllocateMemory),
-        OF_DEVICE(vkFreeMemory),
-        OF_DEVICE(vkMapMemory),
-        OF_DEVICE(vkUnmapMemory),
-        OF_DEVICE(vkFlushMappedMemoryRanges),
-        OF_DEVICE(vkInvalidateMappedMemoryRanges),
-        OF_DEVICE(vkBindBufferMemory),
-        OF_DEVICE(vkBindImageMemory),
-        OF_DEVICE(vkGetBufferMemoryRequirements),
-        OF_DEVICE(vkGetImageMemoryRequirements),
-        OF_DEVICE(vkCreateBuffer),
-        OF_DEVICE(vkDestroyBuffer),
-        OF_DEVICE(vkCreateImage),
-        OF_DEVICE(vkDestroyImage),
-        OF_DEVICE(vkCmdCopyBuffer),
-        OF_CORE(vkGetBufferMemoryRequirements2),
-        OF_CORE(vkGetImageMemoryRequirements2),
-        OF_CORE(vkBindBufferMemory2),
-        OF_CORE(vkBindImageMemory2),
-        OF_DEVICE(vkGetDeviceBufferMemoryRequirements),
-        OF_DEVICE(vkGetDeviceImageMemoryRequirements),
-    };
+    const VmaVulkanFunctions functions =
+        vma_functions_of(scene->instance, scene->get, scene->device, scene->get_of_device);
     const VmaAllocatorCreateInfo info = {
         .flags = scene->flags,
         .physicalDevice = scene->physical,

@@ -31,31 +31,37 @@ VkResult quire_vma_allocate_memory(VmaAllocator allocator, const VkMemoryRequire
     return qi_vma_allocate(allocator, &request, handle, info);
 }
 
+/* One of the two objects is null. The tiling of an image is unknown: the range is good for both. */
+static VkResult allocate_for(const char *function, VmaAllocator allocator, VkBuffer buffer,
+                             VkImage image, const VmaAllocationCreateInfo *options,
+                             VmaAllocation *handle, VmaAllocationInfo *info)
+{
+    qi_vma_request request = {.options = options};
+    VkResult result =
+        begin(function, allocator, buffer || image ? &request : NULL, options, handle, info);
+    if (result)
+        return result;
+    if (buffer)
+        qi_vma_query_buffer(allocator, buffer, &request);
+    else
+        qi_vma_query_image(allocator, image, &request);
+    return qi_vma_allocate(allocator, &request, handle, info);
+}
+
 VkResult quire_vma_allocate_memory_for_buffer(VmaAllocator allocator, VkBuffer buffer,
                                               const VmaAllocationCreateInfo *options,
                                               VmaAllocation *handle, VmaAllocationInfo *info)
 {
-    qi_vma_request request = {.options = options};
-    VkResult result = begin("vmaAllocateMemoryForBuffer", allocator, buffer ? &request : NULL,
-                            options, handle, info);
-    if (result)
-        return result;
-    qi_vma_query_buffer(allocator, buffer, &request);
-    return qi_vma_allocate(allocator, &request, handle, info);
+    return allocate_for("vmaAllocateMemoryForBuffer", allocator, buffer, VK_NULL_HANDLE, options,
+                        handle, info);
 }
 
-/* The tiling is unknown: the range is good for both. */
 VkResult quire_vma_allocate_memory_for_image(VmaAllocator allocator, VkImage image,
                                              const VmaAllocationCreateInfo *options,
                                              VmaAllocation *handle, VmaAllocationInfo *info)
 {
-    qi_vma_request request = {.options = options};
-    VkResult result = begin("vmaAllocateMemoryForImage", allocator, image ? &request : NULL,
-                            options, handle, info);
-    if (result)
-        return result;
-    qi_vma_query_image(allocator, image, &request);
-    return qi_vma_allocate(allocator, &request, handle, info);
+    return allocate_for("vmaAllocateMemoryForImage", allocator, VK_NULL_HANDLE, image, options,
+                        handle, info);
 }
 
 /* As in VMA, one request describes all pages. */
