@@ -332,19 +332,28 @@ static bool end_maps(qi_vma_allocation *a)
                     "the freed allocation was mapped: %u calls of vmaUnmapMemory are missing",
                     a->map_count);
         qi_vma_print("vmaFreeMemory");
+        a->map_count = 0;
     }
-    a->map_count = 0;
-    return !a->mapped || !quire_unmap(a->memory, a->quire);
+    if (!a->mapped)
+        return true;
+    a->mapped = NULL;
+    return !quire_unmap(a->memory, a->quire);
 }
 
-/* quire lets exactly one of several threads free an allocation. */
+/*
+ * quire lets exactly one of several threads free an allocation. The handle is checked again after
+ * the record was read: another thread may have freed the allocation, and a third one taken the
+ * record, in between.
+ */
 bool qi_vma_free(VmaAllocator allocator, VmaAllocation handle)
 {
     qi_vma_allocation *a = qi_vma_allocation_of(allocator, handle);
     if (!a || !end_maps(a))
         return false;
-    a->mapped = NULL;
-    if (quire_free(a->memory, a->quire))
+    quire_memory *memory = a->memory;
+    quire_allocation quire = a->quire;
+    if (!qi_vma_table_still_has(&allocator->allocations, (uintptr_t)handle) ||
+        quire_free(memory, quire))
         return false;
     qi_vma_name_set(&allocator->host, &a->name, NULL);
     qi_vma_table_give(&allocator->allocations, (uintptr_t)handle);

@@ -197,6 +197,12 @@ void *qi_vma_table_at(const qi_vma_table *table, uint32_t index)
     return atomic_load_explicit(&record->generation, memory_order_acquire) & 1 ? record : NULL;
 }
 
+static bool is_of(uint32_t generation, uintptr_t handle)
+{
+    uint32_t difference = generation ^ (uint32_t)(handle >> GENERATION_SHIFT);
+    return generation & 1 && !(difference & GENERATION_MASK);
+}
+
 void *qi_vma_table_find(const qi_vma_table *table, uintptr_t handle)
 {
     uint32_t index = index_of(handle); /* of a null handle: above every count */
@@ -205,6 +211,13 @@ void *qi_vma_table_find(const qi_vma_table *table, uintptr_t handle)
         return refuse(table, handle);
     qi_vma_record *record = record_at(table, index);
     uint32_t generation = atomic_load_explicit(&record->generation, memory_order_acquire);
-    uint32_t difference = generation ^ (uint32_t)(handle >> GENERATION_SHIFT);
-    return generation & 1 && !(difference & GENERATION_MASK) ? record : refuse(table, handle);
+    return is_of(generation, handle) ? record : refuse(table, handle);
+}
+
+/* An exchange that changes nothing keeps the caller's reads before it; a load would not. */
+bool qi_vma_table_still_has(const qi_vma_table *table, uintptr_t handle)
+{
+    qi_vma_record *record = record_at(table, index_of(handle));
+    uint32_t generation = atomic_fetch_add_explicit(&record->generation, 0, memory_order_acq_rel);
+    return is_of(generation, handle) || refuse(table, handle);
 }

@@ -59,6 +59,13 @@ void qi_vma_table_give(qi_vma_table *table, uintptr_t handle);
    table. */
 void *qi_vma_table_find(const qi_vma_table *table, uintptr_t handle);
 
+/*
+ * Whether a record that find has returned still belongs to the handle. What the caller has read of
+ * the record before was that of the handle, then. False with a last error: another thread has given
+ * it back in between.
+ */
+bool qi_vma_table_still_has(const qi_vma_table *table, uintptr_t handle);
+
 /* Returns the record at an index if it is live, otherwise NULL. */
 void *qi_vma_table_at(const qi_vma_table *table, uint32_t index);
 

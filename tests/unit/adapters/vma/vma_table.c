@@ -54,13 +54,17 @@ UNIT(vma_table, a_handle_is_stale_after_it_was_given_back)
     uintptr_t first, second;
     begin(&table);
     entry *e = take(&table, &first, 1);
+    CHECK(qi_vma_table_still_has(&table, first));
     qi_vma_table_give(&table, first);
+    CHECK(!qi_vma_table_still_has(&table, first));
+    CHECK_HAS(quire_last_error(), "the entry was freed before");
     CHECK(!qi_vma_table_find(&table, first));
     CHECK_HAS(quire_last_error(), "the entry was freed before");
     CHECK(!qi_vma_table_at(&table, 0));
     CHECK_EQ((uintptr_t)take(&table, &second, 2), (uintptr_t)e); /* the same record */
     CHECK(first != second);
     CHECK(!qi_vma_table_find(&table, first));
+    CHECK(!qi_vma_table_still_has(&table, first));
     CHECK(qi_vma_table_find(&table, second));
     qi_vma_table_end(&table);
 }
