@@ -105,17 +105,16 @@ static VkResult bind(VmaAllocator allocator, const qi_vma_request *request,
 }
 
 /* Writes the position of an allocation of quire into the record, and binds the object unless quire
-   has. */
+   has. On failure the allocation is freed. */
 static VkResult locate(VmaAllocator allocator, const qi_vma_request *request, bool is_bound,
                        qi_vma_allocation *a)
 {
     quire_vulkan_range range;
-    quire_result found = quire_vulkan_get_range(a->memory, a->quire, &range);
-    if (found)
-        return qi_vma_result(found);
+    VkResult result = qi_vma_result(quire_vulkan_get_range(a->memory, a->quire, &range));
     a->device_memory = range.memory;
     a->offset = range.memory_offset;
-    VkResult result = is_bound ? VK_SUCCESS : bind(allocator, request, a);
+    if (!result && !is_bound)
+        result = bind(allocator, request, a);
     if (result && quire_free(a->memory, a->quire))
         return VK_ERROR_UNKNOWN;
     return result;
@@ -148,9 +147,10 @@ static VkDeviceSize rounded(VkDeviceSize size, VkDeviceSize granularity)
     return up < size ? size : up;
 }
 
-/* A raw range, for the objects of one tiling. */
+/* A raw range, for the objects of one tiling. `existing` : of a page that exists. */
 static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *request,
-                               VkDeviceSize alignment, bool is_mapped, qi_vma_allocation *a)
+                               VkDeviceSize alignment, bool is_mapped, bool existing,
+                               qi_vma_allocation *a)
 {
     VkDeviceSize granularity = request->is_linear ? 1 : qi_vma_granularity(allocator);
     quire_allocation_info info;
@@ -159,8 +159,7 @@ static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *req
         .alignment = larger(alignment, granularity),
         .dedicated = qi_vma_is_dedicated(request->options),
         .mapped = is_mapped,
-        .existing_pages = request->options->flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT ||
-                          is_over_budget(allocator, request, a->type),
+        .existing_pages = existing,
         .within_budget = request->options->flags & VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT,
         .info = is_mapped ? &info : NULL,
     };
@@ -198,13 +197,16 @@ static VkResult place_object(VmaAllocator allocator, const qi_vma_request *reque
     return locate(allocator, request, true, a);
 }
 
-/* Allocates in a->memory, of a->type: dedicated if it must be, or if it can be and is better. */
+/* Allocates in a->memory, of a->type: dedicated if it must be, or if it can be and is better.
+   `pool_alignment` is that of the pool; 0: none. */
 static VkResult allocate_in(VmaAllocator allocator, const qi_vma_request *request,
-                            VkDeviceSize alignment, qi_vma_allocation *a)
+                            VkDeviceSize pool_alignment, qi_vma_allocation *a)
 {
     VmaAllocationCreateFlags flags = request->options->flags;
-    bool can_be =
-        (request->buffer || request->image) && !(flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT);
+    VkDeviceSize alignment =
+        larger(pool_alignment, larger(request->needs.alignment, request->min_alignment));
+    bool never = flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT;
+    bool can_be = (request->buffer || request->image) && !never;
     bool must_be = qi_vma_is_dedicated(request->options) || request->requires_dedicated;
     bool is_over = is_over_budget(allocator, request, a->type);
     bool is_mapped = flags & VMA_ALLOCATION_CREATE_MAPPED_BIT &&
@@ -216,7 +218,7 @@ static VkResult allocate_in(VmaAllocator allocator, const qi_vma_request *reques
                            (unsigned long long)request->needs.size);
     return (must_be || (request->prefers_dedicated && !is_over)) && can_be
                ? place_object(allocator, request, alignment, is_mapped, a)
-               : allocate_range(allocator, request, alignment, is_mapped, a);
+               : allocate_range(allocator, request, alignment, is_mapped, never || is_over, a);
 }
 
 /* ---- in a pool, or in the best memory type -------------------------------------------------- */
@@ -236,8 +238,7 @@ static VkResult allocate_in_pool(VmaAllocator allocator, const qi_vma_request *r
                            "a pool with a blockSize has no dedicated memory");
     a->memory = pool->memory;
     a->type = pool->type;
-    VkDeviceSize alignment = larger(request->needs.alignment, request->min_alignment);
-    VkResult result = allocate_in(allocator, request, larger(alignment, pool->min_alignment), a);
+    VkResult result = allocate_in(allocator, request, pool->min_alignment, a);
     /* a pool with all its blocks */
     return result == VK_ERROR_TOO_MANY_OBJECTS ? VK_ERROR_OUT_OF_DEVICE_MEMORY : result;
 }
@@ -255,9 +256,7 @@ static VkResult allocate_of_type(VmaAllocator allocator, const qi_vma_request *r
     bool is_dedicated = qi_vma_is_dedicated(options);
     float priority = is_dedicated ? qi_vma_priority(allocator, options->priority) : 0;
     VkResult result = qi_vma_memory_of_type(allocator, a->type, priority, &a->memory);
-    return result ? result
-                  : allocate_in(allocator, request,
-                                larger(request->needs.alignment, request->min_alignment), a);
+    return result ? result : allocate_in(allocator, request, 0, a);
 }
 
 /* Tries the types from the best one on. */

@@ -123,6 +123,15 @@ void qi_vma_trim(VmaAllocator allocator)
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */
+/* Requires the mutex, or that no other call runs. Returns the next live pool from an index on and
+   moves the index past it, or NULL. */
+static qi_vma_pool *next_pool(VmaAllocator allocator, uint32_t *index)
+{
+    qi_vma_pool *pool = NULL;
+    while (!pool && *index < atomic_load(&allocator->pools.count))
+        pool = qi_vma_table_at(&allocator->pools, (*index)++);
+    return pool;
+}
 
 void qi_vma_each_memory(VmaAllocator allocator,
                         void (*visit)(void *user, quire_memory *memory, uint32_t type), void *user)
@@ -130,11 +139,9 @@ void qi_vma_each_memory(VmaAllocator allocator,
     pthread_mutex_lock(&allocator->mutex);
     for (qi_vma_memory *at = allocator->memories; at; at = at->next)
         visit(user, at->memory, at->type);
-    for (uint32_t i = 0; i < atomic_load(&allocator->pools.count); i++) {
-        qi_vma_pool *pool = qi_vma_table_at(&allocator->pools, i);
-        if (pool)
-            visit(user, pool->memory, pool->type);
-    }
+    uint32_t index = 0;
+    for (qi_vma_pool *pool; (pool = next_pool(allocator, &index));)
+        visit(user, pool->memory, pool->type);
     pthread_mutex_unlock(&allocator->mutex);
 }
 
@@ -150,11 +157,9 @@ bool qi_vma_release_empty(VmaAllocator allocator)
     pthread_mutex_lock(&allocator->mutex);
     for (qi_vma_memory *at = allocator->memories; at; at = at->next)
         released += trim(at->memory);
-    for (uint32_t i = 0; i < atomic_load(&allocator->pools.count); i++) {
-        qi_vma_pool *pool = qi_vma_table_at(&allocator->pools, i);
-        if (pool && !pool->keeps_blocks)
-            released += trim(pool->memory);
-    }
+    uint32_t index = 0;
+    for (qi_vma_pool *pool; (pool = next_pool(allocator, &index));)
+        released += pool->keeps_blocks ? 0 : trim(pool->memory);
     pthread_mutex_unlock(&allocator->mutex);
     return released > 0;
 }
@@ -181,9 +186,9 @@ static void name_allocations(void *user, quire_memory *memory, uint32_t type)
 bool qi_vma_memories_are_empty(VmaAllocator allocator)
 {
     uint64_t count = 0;
-    uint32_t pools = 0;
-    for (uint32_t i = 0; i < atomic_load(&allocator->pools.count); i++)
-        pools += qi_vma_table_at(&allocator->pools, i) != NULL;
+    uint32_t pools = 0, index = 0;
+    while (next_pool(allocator, &index))
+        pools++;
     qi_vma_each_memory(allocator, count_allocations, &count);
     if (!count && !pools)
         return true;

@@ -3,8 +3,6 @@
  */
 #include "src/adapters/vma/pool.h"
 
-#include <string.h>
-
 #include "quire/quire_vma.h"
 #include "quire/vulkan.h"
 #include "src/adapters/vma/memory.h"
