@@ -9,8 +9,8 @@ import sys
 import layers
 from tap import Tap
 
-MAX_FILE = 400
-MAX_FUNCTION = 50
+MAX_FILE = 800
+MAX_FUNCTION = 60
 
 # file: the reason why it may be longer
 LONG_FILES = {}
