@@ -26,7 +26,7 @@
 #include "tests/support/random.h"
 #include "tests/support/space_oracle.h"
 
-enum { STEPS_A_WORLD = 4000, CHECK_EVERY = 256 };
+enum { STEPS_A_WORLD = 4000, CHECK_EVERY = 256, MAX_BATCH = 80 };
 
 static test_random rng;
 static uint64_t total_steps, seed, refused, missed;
@@ -120,6 +120,31 @@ static void allocate(world *w)
         CHECK_EQ(at.offset, offset);
     }
     accept_range(w, &at, &served);
+}
+
+/* All of them or none. The rules of a single range hold for each. */
+static void allocate_batch(world *w)
+{
+    quire_placement at[MAX_BATCH];
+    model_request request = {.size = random_size(&rng, w->max_size * w->unit)};
+    request.alignment = UINT64_C(1) << random_below(&rng, w->max_align_log2 + 1);
+    uint64_t count = 1 + random_below(&rng, random_below(&rng, 4) ? 6 : MAX_BATCH);
+    if (count > (uint64_t)(MAX_LIVE - w->live_count))
+        return;
+    for (uint64_t i = 0; i < count; i++)
+        at[i].user = i;
+    quire_result result =
+        quire_space_allocate_batch(w->space, request.size, request.alignment, at, count);
+    if (result) {
+        CHECK_EQ(result, QUIRE_ERROR_NO_SPACE);
+        refused++;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        CHECK_EQ(at[i].user, i);
+        CHECK(!result || !at[i].size);
+        if (!result)
+            accept_range(w, &at[i], &request);
+    }
 }
 
 static void release(world *w, int index)
@@ -321,6 +346,8 @@ static void step(world *w, uint64_t number)
         resize_region(w, (uint32_t)random_below(&rng, MAX_REGIONS));
     else if (what < 80 && w->live_count)
         look(w);
+    else if (what < 100)
+        allocate_batch(w);
     else if (what < (filling ? 650u : 400u) || !w->live_count)
         allocate(w);
     else

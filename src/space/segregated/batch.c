@@ -27,18 +27,25 @@ static void cut(qi_segregated *s, uint32_t part, uint32_t count, quire_placement
     }
 }
 
+/* Whether the sum of the ranges would take another end of the space than each range. */
+static bool ends_differ(const qi_segregated *s, uint64_t bytes, uint64_t total)
+{
+    return bytes >> s->granule_shift < s->tail_size && total >> s->granule_shift >= s->tail_size;
+}
+
 quire_result qi_segregated_allocate_batch(quire_space *space, uint64_t size, uint64_t alignment,
                                           uint32_t count, quire_placement *placements)
 {
     qi_segregated *s = qi_segregated_of(space);
     uint64_t bytes = 0, total = 0;
     if (qi_align_up_overflows(size, space->granule, &bytes) || bytes % alignment > 0 ||
-        qi_multiply_overflows(bytes, count, &total) || total > space->region_bytes || s->slabs)
+        qi_multiply_overflows(bytes, count, &total) || total > space->region_bytes || s->slabs ||
+        ends_differ(s, bytes, total))
         return QUIRE_ERROR_NO_SPACE;
     quire_result result = qi_segregated_reserve(s, count + 1);
     if (!result)
-        result = qi_segregated_fast_allocate(space, total, alignment, placements[0].user, QI_TRY,
-                                             &placements[0]);
+        result = space->allocate_range(space, total, alignment, placements[0].user, QI_TRY,
+                                       &placements[0]);
     if (!result)
         cut(s, (uint32_t)(bytes >> s->granule_shift), count, placements);
     return result;

@@ -250,6 +250,22 @@ UNIT(segregated_bounds, large_requests_use_the_upper_end_and_small_ones_the_lowe
     end_space(space);
 }
 
+/* A batch is as large as its ranges, not as large as their sum. */
+UNIT(segregated_bounds, a_batch_uses_the_end_that_its_ranges_use)
+{
+    const uint64_t end = 1024 * KIB;
+    quire_placement at[8] = {0};
+    quire_space *space =
+        make_space((quire_space_options){.size = end, .fit.least_fragmentation = true});
+    CHECK_OK(quire_space_allocate_batch(space, 64 * KIB, 1, at, 2));
+    CHECK_EQ(at[0].offset + at[1].offset, 2 * end - 192 * KIB);
+    CHECK_OK(quire_space_allocate_batch(space, 16 * KIB, 1, at, 8));
+    for (uint64_t i = 0; i < 8; i++)
+        CHECK_EQ(at[i].offset, i * 16 * KIB);
+    CHECK_OK(quire_space_check(space));
+    end_space(space);
+}
+
 UNIT(segregated_bounds, without_the_option_large_requests_use_the_lower_end)
 {
     quire_space *space = make_space((quire_space_options){.size = 1024 * KIB});

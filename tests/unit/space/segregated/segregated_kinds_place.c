@@ -181,3 +181,17 @@ UNIT(segregated_kinds_place, no_range_has_a_kind_if_kinds_may_share)
     expect_mark_found(space, qi_handle_slot(optimal_at(space, 256, 256).id));
     end_space(space);
 }
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+UNIT(segregated_kinds_place, a_batch_keeps_apart_from_an_image)
+{
+    quire_space *space = make_space(1 << 16, GRANULARITY, false);
+    quire_placement at[4] = {0};
+    optimal_at(space, 256, 0);
+    CHECK_OK(quire_space_allocate_batch(space, 256, 1, at, 4));
+    for (uint64_t i = 0; i < 4; i++)
+        CHECK_EQ(at[i].offset, GRANULARITY + i * 256);
+    CHECK_OK(quire_space_check(space));
+    end_space(space);
+}
