@@ -13,7 +13,7 @@
  *    left_padding
  *  - no two neighbours are both free, and the tree holds exactly the free nodes
  *  - heights of siblings in the tree differ by at most 1
- *  - node.best[c] is the maximum of own[c] over the node's subtree
+ *  - node.best[c] is the maximum of own[c] over the node's subtree, node.largest that of the sizes
  */
 #ifndef QUIRE_SRC_SPACE_FIRST_FIRST_H
 #define QUIRE_SRC_SPACE_FIRST_FIRST_H
@@ -44,19 +44,19 @@ static inline uint64_t qi_column_alignment(uint32_t column)
 }
 
 /* Rounds a size down to a 15-bit number with 9 bits of mantissa; keeps the order of sizes. */
-static inline uint16_t qi_measure(uint64_t size)
+static inline int16_t qi_measure(uint64_t size)
 {
     if (size < 1024)
-        return (uint16_t)size;
+        return (int16_t)size;
     uint32_t shift = qi_highest_bit(size) - 9;
-    return (uint16_t)((shift << 9) + (uint32_t)(size >> shift));
+    return (int16_t)((shift << 9) + (uint32_t)(size >> shift));
 }
 
 typedef struct qi_free_part {
     uint32_t left, right;
-    uint16_t height;
-    uint16_t own[QI_COLUMNS];  /* per column: qi_measure of the largest request here */
-    uint16_t best[QI_COLUMNS]; /* maximum of own in the subtree */
+    uint64_t largest;         /* bytes of the largest range of the subtree */
+    int16_t own[QI_COLUMNS];  /* per column: qi_measure of the largest request here */
+    int16_t best[QI_COLUMNS]; /* maximum of own in the subtree */
 } qi_free_part;
 
 typedef struct qi_live_part {
@@ -72,6 +72,7 @@ typedef struct qi_first_node {
     uint32_t before, after;
     uint32_t region;
     bool is_free;
+    uint16_t height; /* of the subtree of a free node */
     union {
         qi_free_part free;
         qi_live_part live;

@@ -10,9 +10,10 @@ static qi_free_part *part(const qi_first *f, uint32_t node)
     return &f->nodes[node].as.free;
 }
 
+/* Node 0, which stands for an empty tree, is all zero. */
 static uint32_t height(const qi_first *f, uint32_t node)
 {
-    return node ? part(f, node)->height : 0;
+    return f->nodes[node].height;
 }
 
 /* Computes own of a node for each column. */
@@ -25,25 +26,20 @@ static void measure_own(const qi_first *f, uint32_t node)
     }
 }
 
-/* Raises each best of a node to that of a child. */
-static void raise_best(qi_free_part *target, const qi_free_part *child)
-{
-    for (uint32_t c = 0; c < QI_COLUMNS; c++)
-        target->best[c] = child->best[c] > target->best[c] ? child->best[c] : target->best[c];
-}
-
-/* Computes height and best of a node from its children and itself. */
+/* Computes height and maxima of a node from its children and itself. */
 static void refresh(const qi_first *f, uint32_t node)
 {
-    qi_free_part *p = part(f, node);
+    qi_free_part *restrict p = part(f, node);
+    const qi_free_part *l = part(f, p->left), *r = part(f, p->right);
     uint32_t left = height(f, p->left), right = height(f, p->right);
-    p->height = (uint16_t)((left > right ? left : right) + 1);
-    for (uint32_t c = 0; c < QI_COLUMNS; c++)
-        p->best[c] = p->own[c];
-    if (p->left)
-        raise_best(p, part(f, p->left));
-    if (p->right)
-        raise_best(p, part(f, p->right));
+    f->nodes[node].height = (uint16_t)((left > right ? left : right) + 1);
+    p->largest = f->nodes[node].size;
+    qi_raise(&p->largest, l->largest);
+    qi_raise(&p->largest, r->largest);
+    for (uint32_t c = 0; c < QI_COLUMNS; c++) {
+        int16_t below = l->best[c] > r->best[c] ? l->best[c] : r->best[c];
+        p->best[c] = p->own[c] > below ? p->own[c] : below;
+    }
 }
 
 static uint32_t rotate_right(const qi_first *f, uint32_t node)
@@ -151,7 +147,7 @@ void qi_free_tree_remove(qi_first *f, uint32_t node)
     f->root = remove_node(f, f->root, node);
 }
 
-/* Recomputes own of a node, and best on the path to the root. */
+/* Recomputes own of a node, and the maxima on the path to the root. */
 static void update(const qi_first *f, uint32_t tree, uint32_t node)
 {
     if (tree == node)
@@ -179,7 +175,7 @@ static bool holds(const qi_first_node *node, uint64_t size, uint64_t alignment)
 static uint32_t find(const qi_first *f, uint32_t tree, uint32_t column, uint64_t size,
                      uint64_t alignment)
 {
-    uint16_t wanted = qi_measure(size);
+    int16_t wanted = qi_measure(size);
     while (tree && part(f, tree)->best[column] >= wanted) {
         const qi_free_part *p = part(f, tree);
         uint32_t found = find(f, p->left, column, size, alignment);
@@ -197,34 +193,28 @@ uint32_t qi_free_tree_find(const qi_first *f, uint64_t size, uint64_t alignment)
     return find(f, f->root, qi_column_of(alignment), size, alignment);
 }
 
-/* The largest range is among the nodes whose rounded size equals the maximum of the tree. */
-static uint64_t largest(const qi_first *f, uint32_t tree, uint16_t rounded)
-{
-    if (!tree || part(f, tree)->best[0] < rounded)
-        return 0;
-    uint64_t max = part(f, tree)->own[0] == rounded ? f->nodes[tree].size : 0;
-    uint64_t left = largest(f, part(f, tree)->left, rounded);
-    uint64_t right = largest(f, part(f, tree)->right, rounded);
-    max = left > max ? left : max;
-    return right > max ? right : max;
-}
-
 uint64_t qi_free_tree_largest(const qi_first *f)
 {
-    return f->root ? largest(f, f->root, part(f, f->root)->best[0]) : 0;
+    return f->root ? part(f, f->root)->largest : 0;
 }
 
 /* ---- the check ---------------------------------------------------------------------------- */
 
 enum { MAX_HEIGHT = 38 }; /* of a balanced tree with 2^26 nodes */
 
-/* Whether own and best of a node are correct. Requires correct children. */
+/* Whether own and maxima of a node are correct. Requires correct children. */
 static bool measures_are_sound(const qi_first *f, uint32_t node)
 {
     const qi_free_part *p = part(f, node);
-    uint64_t offset = f->nodes[node].offset, size = f->nodes[node].size;
+    uint64_t offset = f->nodes[node].offset, size = f->nodes[node].size, largest = size;
+    if (p->left)
+        qi_raise(&largest, part(f, p->left)->largest);
+    if (p->right)
+        qi_raise(&largest, part(f, p->right)->largest);
+    if (p->largest != largest)
+        return false;
     for (uint32_t c = 0; c < QI_COLUMNS; c++) {
-        uint16_t best = p->own[c];
+        int16_t best = p->own[c];
         best = p->left && part(f, p->left)->best[c] > best ? part(f, p->left)->best[c] : best;
         best = p->right && part(f, p->right)->best[c] > best ? part(f, p->right)->best[c] : best;
         uint64_t padding = qi_padding(offset, qi_column_alignment(c));
@@ -256,7 +246,7 @@ static quire_result check(const qi_first *f, uint32_t tree, uint32_t depth, uint
         return result;
     uint32_t left = height(f, p->left), right = height(f, p->right);
     uint32_t higher = left > right ? left : right, lower = left > right ? right : left;
-    if (p->height != higher + 1 || higher - lower > 1)
+    if (height(f, tree) != higher + 1 || higher - lower > 1)
         return qi_space_damaged("the tree is out of balance", tree);
     if (!measures_are_sound(f, tree))
         return qi_space_damaged("the tree has a wrong maximum", tree);

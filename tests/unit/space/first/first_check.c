@@ -170,7 +170,7 @@ UNIT(first_check, the_tree_and_the_counts)
     DAMAGE(&b, b.space->live_count, 3, message);
     DAMAGE(&b, b.space->region_count, 3, message);
     DAMAGE(&b, b.f->root, b.A, "the tree holds a range that is not free");
-    DAMAGE(&b, b.nodes[b.f->root].as.free.height, 9, "the tree is out of balance");
+    DAMAGE(&b, b.nodes[b.f->root].height, 9, "the tree is out of balance");
     DAMAGE(&b, b.nodes[b.f->root].as.free.own[0], 1, "the tree has a wrong maximum");
     end_bench(&b);
 }

@@ -86,7 +86,7 @@ UNIT(free_tree, a_column_serves_alignments_up_to_the_next_column)
 UNIT(free_tree, a_measure_never_falls_and_is_exact_below_1024)
 {
     for (uint64_t size = 0; size < 1 << 20; size++) {
-        CHECK(size >= 1024 || qi_measure(size) == size);
+        CHECK(size >= 1024 || (uint64_t)qi_measure(size) == size);
         CHECK(qi_measure(size + 1) >= qi_measure(size));
         CHECK(qi_measure(size + 1) - qi_measure(size) <= 1);
     }
@@ -119,7 +119,7 @@ UNIT(free_tree, sorted_insertions_keep_the_tree_balanced)
             insert(node, node * 100, 50);
             expect_sound();
         }
-        CHECK_EQ(nodes[tree.root].as.free.height, 9); /* 511 nodes in a perfect tree */
+        CHECK_EQ(nodes[tree.root].height, 9); /* 511 nodes in a perfect tree */
         for (uint32_t i = 1; i <= 511; i++) {
             take_out(falling ? i : 512 - i);
             expect_sound();
@@ -258,7 +258,17 @@ UNIT(free_tree, subtrees_with_too_little_free_space_are_skipped)
     memset(nodes[right].as.free.best, 0, sizeof nodes[right].as.free.best);
     CHECK_EQ(qi_free_tree_find(&tree, 650, 1), 0);
     CHECK_EQ(qi_free_tree_find(&tree, 350, 1), 4);
-    CHECK_EQ(qi_free_tree_largest(&tree), 0);
+}
+
+/* A refusal states the largest range: it must not take longer with more free ranges. */
+UNIT(free_tree, the_largest_range_is_known_at_the_root)
+{
+    make_tree();
+    for (uint32_t i = 1; i <= 7; i++)
+        insert(i, i * 1000, 700);
+    CHECK_EQ(qi_free_tree_largest(&tree), 700);
+    nodes[tree.root].as.free.largest = 5;
+    CHECK_EQ(qi_free_tree_largest(&tree), 5);
 }
 
 /* ---- damage -------------------------------------------------------------------------------- */
@@ -316,8 +326,8 @@ UNIT(free_tree, the_checker_finds_imbalance)
 {
     make_perfect_tree();
     const char *const message = "the tree is out of balance";
-    DAMAGE(nodes[1].as.free.height, 2, message);
-    DAMAGE(nodes[4].as.free.height, 2, message);
+    DAMAGE(nodes[1].height, 2, message);
+    DAMAGE(nodes[4].height, 2, message);
     DAMAGE(nodes[4].as.free.left, 0, message); /* still allowed in a tree of height 2 */
 }
 
@@ -330,6 +340,8 @@ UNIT(free_tree, the_checker_finds_a_wrong_maximum_in_a_node)
         DAMAGE(nodes[3].as.free.best[c], nodes[3].as.free.best[c] - 1, message);
         DAMAGE(nodes[4].as.free.best[c], nodes[4].as.free.best[c] + 1, message);
     }
+    DAMAGE(nodes[3].as.free.largest, nodes[3].as.free.largest - 1, message);
+    DAMAGE(nodes[4].as.free.largest, nodes[4].as.free.largest + 1, message);
     DAMAGE(nodes[3].size, 299, message);
     DAMAGE(nodes[3].offset, 3001, message);
 }
