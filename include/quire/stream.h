@@ -175,7 +175,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_free_on(quire_memory *memory,
 /*
  * Records that work on a stream uses an allocation. Whichever function frees the allocation, the
  * free then also waits for the work that was submitted to the stream until the free, as
- * quire_free_on does. Recording the same use again changes nothing.
+ * quire_free_on does. A free that waits for several streams marks each of them. Recording the same
+ * use again changes nothing.
  * Errors: those of handles, UNSUPPORTED (as quire_free_on), OUT_OF_HOST_MEMORY, and errors of the
  * backend at the stream's first mark.
  */

@@ -67,8 +67,10 @@ void qi_deferred_take_passed(qi_stream_queue *queue, uint64_t value, qi_passed *
             continue;
         }
         uint32_t slot = wait->slot;
-        if (qi_deferred_advance(shard, qi_stream_queue_end_wait(shard, wait), slot))
+        if (qi_deferred_advance(shard, qi_stream_queue_end_wait(shard, wait), slot)) {
+            passed->advanced = true;
             continue;
+        }
         const qi_slot *record = qi_memory_slot(memory, slot);
         passed->bytes += record->size + record->left_padding;
         qi_slot_set_next(&memory->slots, slot, passed->slots);
@@ -116,17 +118,24 @@ void qi_deferred_release_passed(qi_shard *shard, const qi_passed *passed)
     }
 }
 
-/* Requires no lock. Adds the bytes that it releases. Returns the first error of a backend. */
+/*
+ * Requires no lock. Adds the bytes that it releases. Returns the first error of a backend. A slot
+ * that waits for several streams can advance to a queue that was looked at before: then all are
+ * looked at again.
+ */
 static quire_result collect_shard(qi_shard *shard, uint64_t *bytes)
 {
     quire_result result = QUIRE_SUCCESS;
     qi_passed passed = {.slots = QI_NO_SLOT};
     qi_lock_acquire(&shard->lock);
-    for (qi_stream_queue *queue = shard->queues; queue; queue = queue->next_of_shard) {
-        quire_result looked = qi_stream_queue_look(queue, 0);
-        result = result ? result : looked;
-        qi_deferred_take_passed(queue, passed_of(queue), &passed);
-    }
+    do {
+        passed.advanced = false;
+        for (qi_stream_queue *queue = shard->queues; queue; queue = queue->next_of_shard) {
+            quire_result looked = qi_stream_queue_look(queue, 0);
+            result = result ? result : looked;
+            qi_deferred_take_passed(queue, passed_of(queue), &passed);
+        }
+    } while (passed.advanced);
     qi_lock_release(&shard->lock);
     qi_deferred_release_passed(shard, &passed);
     *bytes += passed.bytes;

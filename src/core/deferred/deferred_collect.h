@@ -42,6 +42,7 @@ typedef struct qi_passed {
     uint32_t slots;   /* a chain; QI_NO_SLOT: none */
     qi_wait *objects; /* object waits, linked by `next` */
     uint64_t bytes;   /* of the slots */
+    bool advanced;    /* a slot waits in the queue of another stream now */
 } qi_passed;
 
 /* Requires the shard's lock. Takes the waits for values up to `value` out of the queue. */

@@ -3,6 +3,8 @@
  *
  * A claimed slot has a chain of waits: its recorded uses, then the point of the free. It lies in
  * the queue of the first wait whose point has not passed, and advances to the next one when it has.
+ * The streams of a chain are marked at the free. The one stream of most frees is marked later, once
+ * for all frees since its last mark.
  */
 #include "src/core/deferred/deferred_free.h"
 
@@ -100,6 +102,20 @@ static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *str
 }
 
 /*
+ * Requires no lock: the chain belongs to the caller. Marks its streams, so that each is waited for
+ * up to the free, and not up to the time at which the stream before it has passed. A stream that
+ * cannot be marked now is marked later, as that of a single wait.
+ */
+static void mark_streams(qi_wait *first)
+{
+    qi_error before = qi_error_save();
+    for (qi_wait *wait = first; wait; wait = wait->then)
+        if (!wait->value && !wait->stream->capture && !is_over(wait))
+            qi_ignore(qi_stream_mark(wait->stream, &wait->value)); /* 0 if it fails */
+    qi_error_restore(&before);
+}
+
+/*
  * Requires the lock, which it may release and reacquire. A freed allocation is not found by address
  * any more, and its lasting map ends: its pointer is invalid before its range may be reused.
  */
@@ -128,6 +144,11 @@ static quire_result free_after(quire_memory *memory, uint32_t slot, quire_stream
     if (!take_waits(shard, record, stream, value, &first)) {
         qi_lock_release(&shard->lock);
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a deferred free");
+    }
+    if (qi_unlikely(first && first->then)) {
+        qi_lock_release(&shard->lock);
+        mark_streams(first);
+        qi_lock_acquire(&shard->lock);
     }
     if (qi_unlikely(record->extras & (QI_EXTRA_ADDRESS | QI_EXTRA_MAPPED)))
         end_extras(shard, record, slot);
