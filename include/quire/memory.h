@@ -229,10 +229,11 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_page_get_info(quire_memory *memory, 
 /* ---- keeping and releasing pages ------------------------------------------------------------ */
 
 /*
- * Releases empty pages, highest page numbers first, until at most `target` bytes of empty pages are
- * left. Also releases, whatever the target, pages that the policy's retention no longer keeps, and
- * host memory that is not needed. Cancels quire_memory_preallocate. Writes the released bytes of
- * pages to *released, which may be NULL. Errors: INVALID_ARGUMENT.
+ * Frees what waits for points that have passed, as quire_collect. Then releases empty pages,
+ * highest page numbers first, until at most `target` bytes of empty pages are left. Also releases,
+ * whatever the target, pages that the policy's retention no longer keeps, and host memory that is
+ * not needed. Cancels quire_memory_preallocate. Writes the released bytes of pages to *released,
+ * which may be NULL. Errors: INVALID_ARGUMENT.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_trim(quire_memory *memory, uint64_t target,
                                                         uint64_t *released);

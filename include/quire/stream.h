@@ -73,9 +73,10 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_stream_create(quire_device *device,
 
 /*
  * Destroys a stream. A wrapped native stream stays with its owner. Frees everything that waits for
- * points of the stream, and waits at most one second for points that have not passed. Returns BUSY
- * if one has not passed then, or if live allocations have a recorded use of the stream
- * (quire_record_use). The error has their number, and *stream stays valid.
+ * points of the stream, and waits at most one second for points that have not passed, and for the
+ * copies and fills of quire (transfer.h). Returns BUSY if one has not passed then, or if live
+ * allocations have a use of the stream that the caller recorded (quire_record_use). The error has
+ * their number, and *stream stays valid.
  *
  * Destroying a capture stream makes all its points pass. Live allocations with a recorded use of it
  * stay live, and its device cannot be destroyed before they are freed.

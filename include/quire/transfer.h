@@ -72,10 +72,11 @@ typedef struct quire_fill_options {
  *  - what the host wrote through a mapping of the source is flushed, and a host that reads the
  *    target through a mapping invalidates it first, as for work of a device.
  *
- * With a stream the call writes a point after the copy to *done. The allocations of both ends, and
- * host memory that is an end, must stay valid and unchanged until that point. If the backend cannot
- * run this copy on a stream, the call waits for the stream's work so far and copies on return;
- * *done is {0} then. `done` may be NULL.
+ * With a stream the call writes a point after the copy to *done. The bytes of both ends must stay
+ * unchanged until that point, and host memory that is an end must stay valid. An allocation at an
+ * end may be freed at once: the call records the use (as quire_record_use), and the free waits for
+ * the copy. If the backend cannot run this copy on a stream, the call waits for the stream's work
+ * so far and copies on return; *done is {0} then. `done` may be NULL.
  *
  * Costs on Vulkan, of memory that is not host-visible and of every copy on a stream: from page to
  * page one submission on a stream, otherwise one for up to 256 rows and a wait for the last one.
@@ -145,9 +146,9 @@ typedef struct quire_read_item {
  * only; other backends copy item by item.
  *
  * With a stream a write batch runs in its order, and *done receives a point after it, as in
- * quire_copy. The allocations and the data must stay valid and unchanged until that point. If the
- * backend cannot write on a stream, the call waits for the stream's work so far and writes on
- * return; *done is {0} then. `done` may be NULL.
+ * quire_copy. The data must stay valid and unchanged until that point; the allocations may be freed
+ * at once. If the backend cannot write on a stream, the call waits for the stream's work so far and
+ * writes on return; *done is {0} then. `done` may be NULL.
  *
  * If the backend fails, some items may have been copied.
  * Errors: those of handles, INVALID_ARGUMENT (items is NULL with a count above 0; data is NULL; a

@@ -9,6 +9,7 @@
 
 #include "src/api/check.h"
 #include "src/base/result.h"
+#include "src/core/deferred/deferred_collect.h"
 #include "src/core/memory/memory_life.h"
 #include "src/core/page/preallocate.h"
 #include "src/core/page/trim.h"
@@ -80,6 +81,7 @@ quire_result quire_memory_trim(quire_memory *memory, uint64_t target, uint64_t *
     quire_result result = check_memory(memory, "quire_memory_trim");
     if (result)
         return result;
+    qi_deferred_collect_quietly(memory);
     uint64_t bytes = qi_memory_trim(memory, target);
     if (released)
         *released = bytes;

@@ -42,6 +42,16 @@ static bool shares_use(const qi_copy_batch *batch, uint64_t i)
     return i && item_at(batch, i).allocation.id == item_at(batch, i - 1).allocation.id;
 }
 
+bool qi_copy_batch_next_slot(const qi_copy_batch *batch, uint64_t *i, uint32_t *slot)
+{
+    while (*i < batch->count && shares_use(batch, *i))
+        ++*i;
+    if (*i >= batch->count)
+        return false;
+    *slot = qi_handle_slot(item_at(batch, (*i)++).allocation.id);
+    return true;
+}
+
 static void end_uses(const qi_copy_batch *batch, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)

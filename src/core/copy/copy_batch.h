@@ -32,6 +32,12 @@ QUIRE_MUST_USE quire_result qi_copy_batch_on_stream(quire_stream *stream,
 QUIRE_MUST_USE quire_result qi_copy_batch_begin(const qi_copy_batch *batch);
 void qi_copy_batch_end(const qi_copy_batch *batch);
 
+/*
+ * Writes the next slot that the batch holds a use of, from item *i on, and advances *i. Returns
+ * false after the last.
+ */
+bool qi_copy_batch_next_slot(const qi_copy_batch *batch, uint64_t *i, uint32_t *slot);
+
 /* Copies all bytes of a batch that was begun. */
 QUIRE_MUST_USE quire_result qi_copy_batch_run(const qi_copy_batch *batch);
 

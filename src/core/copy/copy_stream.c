@@ -4,12 +4,14 @@
  * What the backend cannot do on the stream is done by the calling thread, after it waited for the
  * work submitted to the stream so far. The order is the same, the copy is complete on return, and
  * no point is needed.
+ *
+ * What was submitted is recorded as an own use of its allocations, so that a free waits for it.
  */
 #include "src/base/result.h"
 #include "src/core/copy/access.h"
 #include "src/core/copy/copy.h"
 #include "src/core/copy/copy_batch.h"
-#include "src/core/deferred/stream.h"
+#include "src/core/deferred/recorded_use.h"
 
 /* ---- common ------------------------------------------------------------------------------- */
 
@@ -44,14 +46,27 @@ static void settle(quire_stream *stream)
     qi_error_restore(&failure);
 }
 
-/* Marks the stream where the caller wants the point after what was just submitted. */
-static quire_result get_point(quire_stream *stream, quire_point *done)
+/* Marks the stream where the caller wants the point after what was just submitted. *value is 0 if
+   there is no mark. */
+static quire_result get_point(quire_stream *stream, quire_point *done, uint64_t *value)
 {
-    uint64_t value = 0;
-    quire_result result = done ? qi_stream_mark(stream, &value) : QUIRE_SUCCESS;
+    *value = 0;
+    quire_result result = done ? qi_stream_mark(stream, value) : QUIRE_SUCCESS;
     if (done && !result)
-        *done = (quire_point){.stream = stream, .value = value};
+        *done = (quire_point){.stream = stream, .value = *value};
     return result;
+}
+
+/*
+ * Records a use of a slot by what was just submitted, up to a value (0: not marked). Where that is
+ * impossible, the work is done on return.
+ */
+static void record(quire_stream *stream, quire_memory *memory, uint32_t slot, uint64_t value)
+{
+    qi_error before = qi_error_save();
+    if (qi_record_own_use(memory, slot, stream, value))
+        settle(stream);
+    qi_error_restore(&before);
 }
 
 /* ---- copies ------------------------------------------------------------------------------- */
@@ -92,6 +107,12 @@ static quire_result submit_copy(const quire_stream *stream, const qi_copy *copy,
     return qi_copy_call(copy, &copy->region, &call);
 }
 
+static void record_end(quire_stream *stream, const qi_end *end, uint64_t value)
+{
+    if (end->memory)
+        record(stream, end->memory, end->slot, value);
+}
+
 static quire_result copy_on(quire_stream *stream, qi_copy *copy, quire_point *done)
 {
     if (!is_on_device(stream, copy->to.memory) && !is_on_device(stream, copy->from.memory))
@@ -101,8 +122,13 @@ static quire_result copy_on(quire_stream *stream, qi_copy *copy, quire_point *do
     qi_error before = qi_error_save();
     bool has_submitted = false;
     quire_result result = submit_copy(stream, copy, &has_submitted);
-    if (!result)
-        return get_point(stream, done);
+    if (!result) {
+        uint64_t value;
+        result = get_point(stream, done, &value);
+        record_end(stream, &copy->to, value);
+        record_end(stream, &copy->from, value);
+        return result;
+    }
     if (result != QUIRE_ERROR_UNSUPPORTED) {
         if (has_submitted)
             settle(stream);
@@ -138,8 +164,14 @@ static quire_result write_batch_on(quire_stream *stream, const qi_copy_batch *ba
     qi_error before = qi_error_save();
     bool has_submitted;
     quire_result result = qi_copy_batch_submit(batch, stream->native, &has_submitted);
-    if (!result)
-        return get_point(stream, done);
+    if (!result) {
+        uint64_t value, i = 0;
+        uint32_t slot;
+        result = get_point(stream, done, &value);
+        while (qi_copy_batch_next_slot(batch, &i, &slot))
+            record(stream, batch->memory, slot, value);
+        return result;
+    }
     if (result != QUIRE_ERROR_UNSUPPORTED) {
         if (has_submitted)
             settle(stream);
@@ -183,8 +215,14 @@ static quire_result fill_on(quire_stream *stream, quire_memory *memory, uint32_t
 {
     qi_error before = qi_error_save();
     quire_result result = submit_fill(stream, memory, slot, *fill);
+    if (!result) {
+        uint64_t value;
+        result = get_point(stream, done, &value);
+        record(stream, memory, slot, value);
+        return result;
+    }
     if (result != QUIRE_ERROR_UNSUPPORTED)
-        return result ? result : get_point(stream, done);
+        return result;
     qi_error_restore(&before);
     result = await_work(stream);
     return result ? result

@@ -152,38 +152,35 @@ quire_result qi_deferred_collect(quire_memory *memory, uint64_t *bytes)
     return result;
 }
 
+uint64_t qi_deferred_collect_quietly(quire_memory *memory)
+{
+    uint64_t bytes = 0;
+    if (!qi_deferred_count(memory))
+        return 0;
+    qi_error error = qi_error_save();
+    qi_ignore(qi_deferred_collect(memory, &bytes)); /* on an error the frees stay deferred */
+    qi_error_restore(&error);
+    return bytes;
+}
+
 bool qi_deferred_make_room(qi_shard *shard)
 {
     quire_memory *memory = shard->memory;
     /* all shards of the memory: their pages can become empty and move to this shard */
     if (!qi_deferred_count(memory))
         return false;
-    uint64_t bytes = 0;
     qi_lock_release(&shard->lock);
-    qi_error error = qi_error_save();
-    qi_ignore(qi_deferred_collect(memory, &bytes)); /* on an error the frees stay deferred */
-    qi_error_restore(&error);
+    uint64_t bytes = qi_deferred_collect_quietly(memory);
     qi_lock_acquire(&shard->lock);
     qi_shard_drain(shard);
     return bytes != 0;
 }
 
-/*
- * Returns the first queue of a stream. New queues are added at the front, and a queue stays while
- * the stream lives: the caller may follow next_of_stream without the stream's lock.
- */
-static qi_stream_queue *first_queue(quire_stream *stream)
-{
-    qi_lock_acquire(&stream->lock);
-    qi_stream_queue *queue = stream->queues;
-    qi_lock_release(&stream->lock);
-    return queue;
-}
-
 quire_result qi_deferred_collect_stream(quire_stream *stream, uint64_t nanoseconds)
 {
     quire_result result = QUIRE_SUCCESS;
-    for (qi_stream_queue *queue = first_queue(stream); queue; queue = queue->next_of_stream) {
+    for (qi_stream_queue *queue = qi_stream_first_queue(stream); queue;
+         queue = queue->next_of_stream) {
         qi_shard *shard = queue->shard;
         qi_passed passed = {.slots = QI_NO_SLOT};
         qi_lock_acquire(&shard->lock);
@@ -200,7 +197,7 @@ quire_result qi_deferred_collect_stream(quire_stream *stream, uint64_t nanosecon
 
 void qi_deferred_forget_stream(quire_stream *stream)
 {
-    for (qi_stream_queue *queue; (queue = first_queue(stream)) != NULL;) {
+    for (qi_stream_queue *queue; (queue = qi_stream_first_queue(stream)) != NULL;) {
         qi_shard *shard = queue->shard;
         qi_lock_acquire(&shard->lock);
         qi_stream_queue_release(queue);

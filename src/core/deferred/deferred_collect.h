@@ -16,6 +16,10 @@
  */
 quire_result qi_deferred_collect(quire_memory *memory, uint64_t *bytes);
 
+/* The same for a caller that goes on whatever a backend answers: what fails stays deferred. Returns
+   the bytes, and keeps the thread's error. */
+uint64_t qi_deferred_collect_quietly(quire_memory *memory);
+
 /*
  * Requires the shard's lock. Releases and reacquires it. Like qi_deferred_collect; returns whether
  * anything was released.

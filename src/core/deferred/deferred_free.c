@@ -18,7 +18,8 @@
 /* Whether the wait's point has passed. Value 0 (no mark yet) passes only with all points. */
 static bool is_over(const qi_wait *wait)
 {
-    return qi_stream_has_passed(wait->stream, wait->value ? wait->value : QI_ALL_PASSED);
+    return !wait->stream ||
+           qi_stream_has_passed(wait->stream, wait->value ? wait->value : QI_ALL_PASSED);
 }
 
 /* Requires the lock. Ends the waits that are over; returns the first that is not, or NULL. */
@@ -48,7 +49,7 @@ bool qi_deferred_advance(qi_shard *shard, qi_wait *first, uint32_t slot)
 /* Whether a recorded use is of the stream; with NULL, of any capture stream. */
 static bool is_use_of(const qi_wait *use, const quire_stream *stream)
 {
-    return stream ? use->stream == stream : use->stream->capture;
+    return stream ? use->stream == stream : use->stream && use->stream->capture;
 }
 
 /* Requires the lock. Takes such a use out of a chain; returns NULL if the chain has none. */
@@ -78,8 +79,8 @@ static void append(qi_wait **first, qi_wait *wait)
  * Requires the lock. Chains the recorded uses of a claimed slot, then the wait for the freeing
  * stream, so that the range can be reused on that stream as soon as the uses have passed. A
  * recorded use of the stream follows every point except points of work not yet submitted: such a
- * point replaces it. The use of a capture stream comes last, because its points do not pass.
- * Returns false if host memory is exhausted.
+ * point replaces it. An own use has a point of its own: the later one counts. The use of a capture
+ * stream comes last, because its points do not pass. Returns false if host memory is exhausted.
  */
 static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *stream, uint64_t value,
                        qi_wait **first)
@@ -91,11 +92,14 @@ static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *str
         if (!last)
             return false;
         last->value = value;
-    } else if (last && qi_stream_is_ahead(stream, value)) {
-        last->value = value;
+    } else if (last && (last->value || qi_stream_is_ahead(stream, value))) {
+        last->value = value && value < last->value ? last->value : value;
     }
     append(first, last);
     append(first, take_use(first, NULL));
+    for (qi_wait *use = *first; use; use = use->then)
+        if (use->is_own)
+            qi_stream_queue_disown(shard, use);
     if (record->meta)
         record->meta->uses = NULL;
     return true;
@@ -110,7 +114,7 @@ static void mark_streams(qi_wait *first)
 {
     qi_error before = qi_error_save();
     for (qi_wait *wait = first; wait; wait = wait->then)
-        if (!wait->value && !wait->stream->capture && !is_over(wait))
+        if (!wait->value && !is_over(wait) && !wait->stream->capture)
             qi_ignore(qi_stream_mark(wait->stream, &wait->value)); /* 0 if it fails */
     qi_error_restore(&before);
 }

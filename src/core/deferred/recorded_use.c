@@ -1,7 +1,7 @@
 /*
  * recorded_use.c - adds a stream to the recorded uses of an allocation, at most once each.
  *
- * The waits of the uses are in no queue and have no value yet: the free assigns the value.
+ * The waits of the uses are in no queue. Those of the caller have no value: the free assigns it.
  */
 #include "src/core/deferred/recorded_use.h"
 
@@ -9,23 +9,34 @@
 #include "src/core/deferred/stream_queue.h"
 #include "src/core/slot/slot_meta.h"
 
-/* Requires the lock, and the slot in use. Returns false if host memory is exhausted. */
-static bool add_use(qi_shard *shard, uint32_t slot, quire_stream *stream)
+/* Requires the lock, and the slot in use. Returns the use by the stream, or NULL. */
+static qi_wait *find_use(const qi_slot *record, const quire_stream *stream)
 {
-    qi_slot *record = qi_memory_slot(shard->memory, slot);
+    qi_wait *use = record->meta ? record->meta->uses : NULL;
+    while (use && use->stream != stream)
+        use = use->then;
+    return use;
+}
+
+/* Requires the same. Returns NULL if host memory is exhausted. */
+static qi_wait *add_use(qi_shard *shard, qi_slot *record, quire_stream *stream)
+{
     if (!record->meta)
         record->meta = qi_slot_meta_create_empty(&shard->memory->host);
     if (!record->meta)
-        return false;
-    for (const qi_wait *use = record->meta->uses; use; use = use->then)
-        if (use->stream == stream)
-            return true;
+        return NULL;
     qi_wait *use = qi_stream_queue_take_wait(shard, stream);
     if (!use)
-        return false;
+        return NULL;
     use->then = record->meta->uses;
     record->meta->uses = use;
-    return true;
+    return use;
+}
+
+static quire_result refuse_without_memory(void)
+{
+    return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                   "no host memory for the use of an allocation by a stream");
 }
 
 quire_result qi_record_slot_use(quire_memory *memory, uint32_t slot, quire_stream *stream)
@@ -34,12 +45,17 @@ quire_result qi_record_slot_use(quire_memory *memory, uint32_t slot, quire_strea
     if (result)
         return result;
     qi_shard *shard = qi_shard_of_slot(memory, slot);
+    qi_slot *record = qi_memory_slot(memory, slot);
     qi_lock_acquire(&shard->lock);
-    bool is_added = add_use(shard, slot, stream);
+    qi_wait *use = find_use(record, stream);
+    if (!use)
+        use = add_use(shard, record, stream);
+    else if (use->is_own) {
+        qi_stream_queue_disown(shard, use);
+        use->value = 0;
+    }
     qi_lock_release(&shard->lock);
-    return is_added ? QUIRE_SUCCESS
-                    : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                              "no host memory for the use of an allocation by a stream");
+    return use ? QUIRE_SUCCESS : refuse_without_memory();
 }
 
 quire_result qi_record_use(quire_memory *memory, quire_allocation allocation, quire_stream *stream)
@@ -51,4 +67,74 @@ quire_result qi_record_use(quire_memory *memory, quire_allocation allocation, qu
     result = qi_record_slot_use(memory, slot, stream);
     qi_slot_end_use(&memory->slots, slot);
     return result;
+}
+
+/* ---- own uses ----------------------------------------------------------------------------- */
+
+/*
+ * An own use without a value stays without one: the value of another thread's work may precede it.
+ */
+quire_result qi_record_own_use(quire_memory *memory, uint32_t slot, quire_stream *stream,
+                               uint64_t value)
+{
+    qi_shard *shard = qi_shard_of_slot(memory, slot);
+    qi_slot *record = qi_memory_slot(memory, slot);
+    qi_lock_acquire(&shard->lock);
+    qi_wait *use = find_use(record, stream);
+    if (!use) {
+        use = add_use(shard, record, stream);
+        if (use) {
+            use->value = value;
+            qi_stream_queue_own(shard, use);
+        }
+    } else if (!value || (use->value && use->value < value)) {
+        use->value = value;
+    }
+    qi_lock_release(&shard->lock);
+    return use ? QUIRE_SUCCESS : refuse_without_memory();
+}
+
+/* Whether the work of the stream is done within the time, as far as it was submitted by now. */
+static bool is_done(quire_stream *stream, uint64_t nanoseconds)
+{
+    uint64_t value = QI_ALL_PASSED;
+    qi_error before = qi_error_save();
+    bool done = qi_stream_has_passed(stream, QI_ALL_PASSED) ||
+                (!qi_stream_mark(stream, &value) && !qi_stream_await(stream, value, nanoseconds)) ||
+                qi_stream_has_passed(stream, QI_ALL_PASSED); /* the device is lost */
+    qi_error_restore(&before);
+    return done;
+}
+
+static bool has_own_uses(qi_stream_queue *queue)
+{
+    qi_lock_acquire(&queue->shard->lock);
+    bool has = queue->own.first != NULL;
+    qi_lock_release(&queue->shard->lock);
+    return has;
+}
+
+/* The records stay with their allocations: a free may be looking at them. */
+static void end_uses_in(qi_stream_queue *queue)
+{
+    qi_shard *shard = queue->shard;
+    qi_lock_acquire(&shard->lock);
+    while (queue->own.first) {
+        qi_wait *use = queue->own.first;
+        qi_stream_queue_disown(shard, use);
+        qi_stream_drop_wait(use->stream);
+        use->stream = NULL;
+    }
+    qi_lock_release(&shard->lock);
+}
+
+void qi_end_own_uses(quire_stream *stream, uint64_t nanoseconds)
+{
+    qi_stream_queue *queue = qi_stream_first_queue(stream);
+    while (queue && !has_own_uses(queue))
+        queue = queue->next_of_stream;
+    if (!queue || !is_done(stream, nanoseconds))
+        return;
+    for (; queue; queue = queue->next_of_stream)
+        end_uses_in(queue);
 }

@@ -12,6 +12,7 @@
 #include "src/base/thread.h"
 #include "src/core/deferred/deferred_free.h"
 #include "src/core/deferred/deferred_collect.h"
+#include "src/core/deferred/recorded_use.h"
 
 /* A stream that is destroyed waits this long for its deferred frees; nanoseconds. */
 static const uint64_t GRACE_NANOSECONDS = UINT64_C(1000000000);
@@ -112,6 +113,8 @@ quire_result qi_stream_destroy(quire_stream **destroyed)
     if (stream->capture) /* nothing runs on it: the frees that wait for it complete now */
         qi_atomic_raise_release_u64(&stream->passed, QI_ALL_PASSED);
     collect_last(stream);
+    if (!stream->capture)
+        qi_end_own_uses(stream, GRACE_NANOSECONDS);
     if (!stream->capture && !stream->is_over && qi_stream_waits(stream))
         return qi_fail_text(QUIRE_ERROR_BUSY,
                             "allocations that wait for stream '%s', or were used on it: %llu",

@@ -125,7 +125,8 @@ qi_wait *qi_stream_queue_take_wait(qi_shard *shard, quire_stream *stream)
 qi_wait *qi_stream_queue_end_wait(qi_shard *shard, qi_wait *wait)
 {
     qi_wait *then = wait->then;
-    qi_stream_drop_wait(wait->stream);
+    if (wait->stream)
+        qi_stream_drop_wait(wait->stream);
     qi_stream_queue_give_record(shard, wait);
     return then;
 }
@@ -178,6 +179,18 @@ static void unlink(qi_wait_list *list, const qi_wait *wait)
 {
     *(wait->previous ? &wait->previous->next : &list->first) = wait->next;
     *(wait->next ? &wait->next->previous : &list->last) = wait->previous;
+}
+
+void qi_stream_queue_own(qi_shard *shard, qi_wait *use)
+{
+    use->is_own = true;
+    append(&qi_stream_queue_find(shard, use->stream)->own, use);
+}
+
+void qi_stream_queue_disown(qi_shard *shard, qi_wait *use)
+{
+    use->is_own = false;
+    unlink(&qi_stream_queue_find(shard, use->stream)->own, use);
 }
 
 void qi_stream_queue_put(qi_shard *shard, qi_wait *wait)
@@ -319,6 +332,14 @@ qi_wait *qi_stream_queue_take_fitting_on(qi_shard *shard, const quire_stream *st
 }
 
 /* ---- destroying --------------------------------------------------------------------------- */
+
+qi_stream_queue *qi_stream_first_queue(quire_stream *stream)
+{
+    qi_lock_acquire(&stream->lock);
+    qi_stream_queue *queue = stream->queues;
+    qi_lock_release(&stream->lock);
+    return queue;
+}
 
 /* Takes the stream's lock. */
 static void remove_from_stream(const qi_stream_queue *queue)

@@ -13,6 +13,10 @@
  * *object wait*: it has no slot, and the object is destroyed once the point has passed. The page
  * stays until then: it counts the object like an allocation.
  *
+ * Recorded uses of live allocations are waits as well, in no queue and not counted there. Those
+ * that quire recorded for its own work (transfer.h) are in the list `own`, so that they end with
+ * the stream: a wait without a stream has passed.
+ *
  * The shard finds the queue of a stream in a hash table. The table grows with the number of queues;
  * without host memory it keeps its size and lookups take longer.
  *
@@ -32,7 +36,7 @@
 enum { QI_STREAM_QUEUE_BINS = 496 };
 
 struct qi_wait {
-    quire_stream *stream;
+    quire_stream *stream;     /* NULL: an own use whose stream was destroyed */
     qi_wait *then;            /* the next wait of the same allocation */
     qi_wait *next, *previous; /* in the list or heap; next also links spare records */
     union {
@@ -48,6 +52,7 @@ struct qi_wait {
     uint32_t slot;  /* QI_NO_SLOT: an object wait */
     uint16_t bin;   /* 1 + the number of its bin; 0: in no bin */
     uint8_t object; /* of an object wait: a quire_object */
+    bool is_own;    /* a recorded use, by quire's own work only */
     qi_wait *above; /* of a late wait: its parent in the heap */
     uint64_t order; /* of a late wait: its order among equal values; 0: it is in a list */
 };
@@ -62,7 +67,7 @@ typedef struct qi_stream_queue {
     struct qi_stream_queue *next_in_bucket; /* in the shard's hash table */
     qi_shard *shard;
     quire_stream *stream;
-    qi_wait_list marked, fresh;
+    qi_wait_list marked, fresh, own;
     qi_queue_heap heap;
     qi_wait *bins[QI_STREAM_QUEUE_BINS]; /* the wait put in last is first */
 } qi_stream_queue;
@@ -88,6 +93,10 @@ qi_wait *qi_stream_queue_end_wait(qi_shard *shard, qi_wait *wait);
 
 /* The same for a record that no longer counts as a wait of its stream. */
 void qi_stream_queue_give_record(qi_shard *shard, qi_wait *wait);
+
+/* Put a recorded use into the list of own uses of its queue, and take it out. */
+void qi_stream_queue_own(qi_shard *shard, qi_wait *use);
+void qi_stream_queue_disown(qi_shard *shard, qi_wait *use);
 
 /* Puts a wait into its list or the heap, and counts it. */
 void qi_stream_queue_put(qi_shard *shard, qi_wait *wait);
@@ -154,6 +163,13 @@ static inline uint64_t qi_stream_queue_held_by(const qi_slot *record)
 {
     return record->size + record->left_padding + qi_checked_behind(record);
 }
+
+/*
+ * Requires no lock. Returns the first queue of a stream, or NULL. New queues are added at the
+ * front, and a queue stays while the stream lives: the caller may follow next_of_stream without a
+ * lock.
+ */
+qi_stream_queue *qi_stream_first_queue(quire_stream *stream);
 
 /* Removes an empty queue from its shard and its stream, and releases it. */
 void qi_stream_queue_release(qi_stream_queue *queue);

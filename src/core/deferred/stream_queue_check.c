@@ -71,11 +71,23 @@ static bool bins_agree(const review *r, const qi_stream_queue *queue)
     return count == r->binned;
 }
 
+/* Own uses of live allocations, which are not counted. */
+static bool own_uses_agree(const qi_stream_queue *queue)
+{
+    const qi_wait *previous = NULL;
+    uint64_t left = queue->shard->wait_count;
+    for (const qi_wait *use = queue->own.first; use; previous = use, use = use->next)
+        if (!left-- || !use->is_own || use->stream != queue->stream || use->previous != previous)
+            return false;
+    return queue->own.last == previous;
+}
+
 static bool review_queue(review *r, const qi_stream_queue *queue)
 {
     r->binned = 0;
-    return queue->shard == r->shard && review_list(r, queue, &queue->marked) &&
-           review_list(r, queue, &queue->fresh) && review_heap(r, queue) && bins_agree(r, queue);
+    return queue->shard == r->shard && own_uses_agree(queue) &&
+           review_list(r, queue, &queue->marked) && review_list(r, queue, &queue->fresh) &&
+           review_heap(r, queue) && bins_agree(r, queue);
 }
 
 /* Whether a queue is in the bucket of its stream. */

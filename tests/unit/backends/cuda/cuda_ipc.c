@@ -150,22 +150,24 @@ UNIT(cuda_ipc, a_plain_page_is_shared_with_another_process)
 /* On request work on an import is done before the handle is closed. */
 static void opens_late(int socket)
 {
-    quire_stream *stream = NULL;
+    qi_cu_stream stream;
     quire_allocation a;
+    quire_cuda_info info;
     fc_options late = cuda_bench_options(NULL, FC_LATE);
     parcel p = receive(socket);
     quire_cuda_import import = import_of(&p);
     cuda_bench_begin(&b, &late);
     CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.kinds = KINDS, .wait_before_release = true}));
     quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
-    CHECK_OK(quire_stream_create(b.device, NULL, &stream));
     CHECK_OK(quire_cuda_import_range(memory, &import, &a));
-    CHECK_OK(quire_fill(
-        memory, a,
-        &(quire_fill_options){.offset = p.offset, .size = 100, .value = 2, .stream = stream},
-        NULL));
-    CHECK_OK(quire_free(memory, a));
-    CHECK_OK(quire_stream_destroy(&stream));
+    const qi_cu_ptr first = cuda_bench_range(memory, a).address + p.offset;
+    CHECK_OK(quire_cuda_get_info(b.device, &info));
+    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info.context), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamCreate, 2000)(&stream, QI_CU_STREAM_NON_BLOCKING), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, MemsetD8Async, 3020)(first, 2, 100, stream), 0);
+    CHECK_OK(quire_free(memory, a)); /* quire knows nothing of the work */
+    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(stream), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
     cuda_bench_end(&b);
 }
 

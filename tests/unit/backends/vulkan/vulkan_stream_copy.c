@@ -303,7 +303,7 @@ UNIT(vulkan_stream_copy, a_device_lost_in_the_middle_gives_everything_back)
 }
 
 /* The stream is destroyed while its work waits for a value of the caller's: its ring stays. */
-UNIT(vulkan_stream_copy, the_ring_outlives_a_stream_with_work)
+UNIT(vulkan_stream_copy, a_stream_is_busy_until_its_copy_is_done)
 {
     quire_vulkan_handles handles;
     quire_stream *theirs = NULL;
@@ -317,9 +317,11 @@ UNIT(vulkan_stream_copy, the_ring_outlives_a_stream_with_work)
     CHECK_OK(quire_stream_wait(stream, &gate));
     CHECK_OK(copy(0, in, 1000, NULL));
     uint64_t memories = fv_live(b.driver, FV_MEMORY);
-    CHECK_OK(quire_stream_destroy(&stream));
-    CHECK_EQ(fv_live(b.driver, FV_MEMORY), memories);
+    CHECK_FAILS(quire_stream_destroy(&stream), QUIRE_ERROR_BUSY);
+    CHECK_EQ(fv_live(b.driver, FV_MEMORY), memories); /* the ring stays */
     timeline_signal(&handles, semaphore, 1);
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_EQ(fv_live(b.driver, FV_MEMORY), memories - 1);
     CHECK_OK(quire_read(memory, made, 0, out, 1000));
     CHECK(!memcmp(in, out, 1000));
     CHECK_OK(quire_stream_destroy(&theirs));

@@ -43,6 +43,7 @@ static void open_world(world *w, uint32_t kind)
 
 static void end_world(world *w)
 {
+    fake_stream_run(w->native, UINT64_MAX);
     CHECK_OK(quire_stream_destroy(&w->stream));
     CHECK_EQ(w->f.fake.streams, 0);
     fixture_end(&w->f);

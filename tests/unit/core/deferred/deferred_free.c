@@ -207,7 +207,7 @@ UNIT(deferred_free, uses_on_two_streams_and_a_point_are_all_awaited)
     end(&w);
 }
 
-/* The free waits for the work before it, not for work that a stream gets while another is awaited. */
+/* Not for work that a stream gets while another one is awaited. */
 UNIT(deferred_free, a_free_with_several_uses_marks_every_stream_at_once)
 {
     bench w;
