@@ -72,15 +72,12 @@ class Owner:
     def call(self, function: Callable[..., int], *arguments: object) -> None:
         """Call a function of the library with the pointer and the arguments. Raise its error."""
         pointer = self.enter()
-        error = None
         try:
             result = function(pointer, *arguments)
             if result:  # before anything else can change the last error of the thread
-                error = from_result(result)
+                raise from_result(result)  # in no variable: the error refers to this frame
         finally:
             self.leave()
-        if error is not None:
-            raise error
 
     def __enter__(self) -> int:
         return self.enter()
@@ -118,7 +115,7 @@ class Owner:
             if force and self.exports:
                 raise BusyError(f"the {self.what} has {self.exports} views or arrays on its bytes")
             self.is_closing = True
-        handle, error, entered = ctypes.c_void_p(self.pointer), None, []
+        handle, entered = ctypes.c_void_p(self.pointer), []
         try:
             for owner in list(self.touches):
                 if owner.pointer is not None:
@@ -126,15 +123,13 @@ class Owner:
                     entered.append(owner)
             result = (self._force if force else self._destroy)(ctypes.byref(handle))
             if result:
-                error = from_result(result)
+                raise from_result(result)
         finally:
             with _lock:
                 self.is_closing = False
                 self.pointer = handle.value
             for owner in entered:
                 owner.leave()
-        if error is not None:
-            raise error
         self._left()
         return True
 

@@ -220,7 +220,7 @@ class Allocation:
     def write(self, data: Any, offset: int = 0) -> None:
         """Copy the bytes of an object with the buffer protocol into the allocation. Complete on return."""
         area = _bytes_of(data)
-        self._call(lib.quire_write, number("offset", offset), ctypes.cast(area, ctypes.c_void_p), len(area))
+        self._call(lib.quire_write, number("offset", offset), area, len(area))
 
     def read(self, offset: int = 0, size: Optional[int] = None) -> bytes:
         """Return a copy of `size` bytes from `offset` on; None: to the end of the requested bytes."""
@@ -229,7 +229,7 @@ class Allocation:
         if count + at > self._size:
             raise self._outside(at, count)
         area = (ctypes.c_char * count)()
-        self._call(lib.quire_read, at, ctypes.cast(area, ctypes.c_void_p), count)
+        self._call(lib.quire_read, at, area, count)
         return area.raw
 
     def _outside(self, offset: int, count: int) -> QuireError:
@@ -243,7 +243,7 @@ class Allocation:
         if not view.nbytes:
             return
         area = (ctypes.c_char * view.nbytes).from_buffer(view.cast("B"))
-        self._call(lib.quire_read, number("offset", offset), ctypes.cast(area, ctypes.c_void_p), view.nbytes)
+        self._call(lib.quire_read, number("offset", offset), area, view.nbytes)
 
     def fill(self, value: int = 0, offset: int = 0, size: int = 0, stream: Optional[Stream] = None) -> Point:
         """Set `size` bytes from `offset` on to a value; a size of 0: to the end of the requested bytes.

@@ -42,15 +42,15 @@ class _ManagedVersioned(Structure):
                 ("flags", c_uint64), ("dl_tensor", _Tensor)]
 
 
-# by the address of the managed tensor: the tensor, its shape, and what ends the view
-_live: Dict[int, Tuple[Any, Any, Callable[[], None]]] = {}
+# by the address of the managed tensor: the tensor, and what ends the view
+_live: Dict[int, Tuple[Any, Callable[[], None]]] = {}
 
 
 @_DELETER
 def _delete(address: int, live: Any = _live) -> None:
     found = live.pop(address, None)
     if found is not None:
-        found[2]()
+        found[1]()
 
 
 def _python(name: str, result: Any, *arguments: Any) -> Any:
@@ -61,15 +61,17 @@ _capsule_is_valid = _python("PyCapsule_IsValid", c_int, c_void_p, c_char_p)
 _capsule_get = _python("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p)
 
 
-@PYFUNCTYPE(None, c_void_p)
+_DESTRUCTOR = PYFUNCTYPE(None, c_void_p)
+
+
+@_DESTRUCTOR
 def _destroy_capsule(capsule: int) -> None:
     for name in (_NAME, _VERSIONED_NAME):
         if _capsule_is_valid(capsule, name):  # a consumer changes the name
             _delete(_capsule_get(capsule, name))
 
 
-_capsule_new = _python("PyCapsule_New", ctypes.py_object, c_void_p, c_char_p, c_void_p)
-_destroy_capsule_pointer = ctypes.cast(_destroy_capsule, c_void_p)
+_capsule_new = _python("PyCapsule_New", ctypes.py_object, c_void_p, c_char_p, _DESTRUCTOR)
 
 
 def capsule(pointer: int, device: Tuple[int, int], dtype: Any, shape: Tuple[int, ...], is_read_only: bool,
@@ -88,9 +90,9 @@ def capsule(pointer: int, device: Tuple[int, int], dtype: Any, shape: Tuple[int,
     tensor.device = _Device(*device)
     tensor.ndim = len(shape)
     tensor.dtype = _DataType(dtype.code, 8 * dtype.itemsize, 1)
-    tensor.shape = ctypes.cast(sizes, POINTER(c_int64))
-    tensor.strides = ctypes.cast(steps, POINTER(c_int64))
+    tensor.shape = sizes
+    tensor.strides = steps
     managed.deleter = _delete
     address = ctypes.addressof(managed)
-    _live[address] = (managed, (sizes, steps), end)
-    return _capsule_new(address, _VERSIONED_NAME if is_versioned else _NAME, _destroy_capsule_pointer)
+    _live[address] = (managed, end)
+    return _capsule_new(address, _VERSIONED_NAME if is_versioned else _NAME, _destroy_capsule)
