@@ -17,12 +17,23 @@ import ctypes
 import os
 import threading
 import weakref
-from typing import Any, Callable, List, Optional, Set
+from typing import Any, Callable, List, NoReturn, Optional, Set
 
 from .errors import BusyError, QuireError, StaleHandleError, WrongStateError, from_result
 
 _lock = threading.RLock()
 _owners: "weakref.WeakSet[Owner]" = weakref.WeakSet()
+
+
+class Unique:
+    """The base of public objects that own something, of which there cannot be two."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Raise TypeError. copy, deepcopy and pickle all call this."""
+        raise TypeError(f"a quire.{type(self).__name__} cannot be copied or pickled: it owns an object of the library, "
+                        "which a copy would end twice")
 
 
 class Owner:

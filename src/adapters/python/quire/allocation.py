@@ -98,7 +98,7 @@ class Record:
         self.owner.end_export()
 
 
-class Export:
+class Export(_owner.Unique):
     """A view of the bytes of an allocation: its pointer, and a function that ends it."""
 
     def __init__(self, allocation: "Allocation") -> None:
@@ -115,7 +115,7 @@ class Export:
         self._end()
 
 
-class Allocation:
+class Allocation(_owner.Unique):
     """A range of a page, made by :meth:`Memory.allocate`.
 
     >>> import quire

@@ -87,7 +87,7 @@ def open_host(profile: Optional[HostProfile] = None, *, backing: HostBacking = H
     return Device(pointer.value or 0, keep)
 
 
-class Device:
+class Device(_owner.Unique):
     """A device, made by :func:`open_host`, :func:`open_cuda` or :func:`open_vulkan`.
 
     At the end of a ``with`` block its memories and streams are destroyed, and then the device. A device that is

@@ -74,7 +74,7 @@ class MemoryOwner(_owner.Owner):
             recorder._freed(handle, time_ns, stream)
 
 
-class Memory:
+class Memory(_owner.Unique):
     """Pages of one memory kind, made by :meth:`Device.create_memory`.
 
     >>> import quire
@@ -356,7 +356,7 @@ class Memory:
         _owner.end_block(self._owner, self.destroy_all, kind)
 
 
-class Scope:
+class Scope(_owner.Unique):
     """Statistics of a part of a program: peaks and counts from the start of a ``with`` block on.
 
     >>> import quire

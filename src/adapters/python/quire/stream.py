@@ -27,7 +27,7 @@ def _destroy_manual(handle: Any) -> int:
     return result
 
 
-class Stream:
+class Stream(_owner.Unique):
     """A sequence of work on a device.
 
     Make one with :meth:`Device.create_stream`, or wrap one that exists with :func:`quire.cuda.wrap_stream`.

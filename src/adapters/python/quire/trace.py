@@ -81,7 +81,7 @@ class ReplayReport:
     fragmentation: Fragmentation = converted(_fragmentation)
 
 
-class Trace:
+class Trace(_owner.Unique):
     """A parsed trace. Raises BadFileError with line and column for a text that is no trace."""
 
     def __init__(self, content: str, name: str = "trace") -> None:
@@ -126,7 +126,7 @@ def record(memory: Memory, path: "Optional[Union[str, os.PathLike[str]]]" = None
     return Recorder(memory, path)
 
 
-class Recorder:
+class Recorder(_owner.Unique):
     """The events of a memory during a ``with`` block; see :func:`record`."""
 
     def __init__(self, memory: Memory, path: "Optional[Union[str, os.PathLike[str]]]" = None) -> None:

@@ -1,7 +1,9 @@
 """The order in which objects end: explicit, by garbage collection, at the exit, in threads and in forks."""
 
+import copy
 import gc
 import os
+import pickle
 import threading
 import unittest
 
@@ -243,3 +245,23 @@ class Fork(unittest.TestCase):
             device.destroy()
         self.in_child(work)
         a.free()
+
+
+class Copies(unittest.TestCase):
+    def test_owners_are_not_copied(self):
+        """A copy would share what the original owns, and free it when the copy is garbage."""
+        device = quire.open_host()
+        memory = device.create_memory(host_read=True, host_write=True)
+        recorder = quire.record(memory)
+        with recorder:
+            buffer = memory.buffer(64)
+        for owner in (device, memory, memory.allocate(64), buffer, device.create_stream(), memory.scope(), recorder,
+                      recorder.trace()):
+            for duplicate in (copy.copy, copy.deepcopy, pickle.dumps, lambda o: pickle.dumps(o, 0),
+                              lambda o: copy.deepcopy([o])):
+                with self.subTest(f"{type(owner).__name__} {duplicate}"):
+                    with self.assertRaisesRegex(TypeError, f"quire.{type(owner).__name__} .*copied.*pickled.*owns"):
+                        duplicate(owner)
+        gc.collect()
+        buffer.write(b"alive")
+        self.assertEqual(memory.statistics.allocation_count, 1)
