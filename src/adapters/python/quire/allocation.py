@@ -1,8 +1,10 @@
 """Allocations and buffers: ranges of the pages of a memory."""
 
 import ctypes
+import functools
+import operator
 import weakref
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Union
 
 from . import _owner
 from . import _structs as structs
@@ -28,91 +30,160 @@ def _bytes_of(data: Any) -> Any:
     return (ctypes.c_char * view.nbytes).from_buffer_copy(view.tobytes())
 
 
-class Record:
-    """The handle of an allocation, shared by the public object, its finalizer and the views on its bytes."""
+class Part:
+    """What a memory has of a public object, an allocation or a view. It does not refer to that."""
 
-    __slots__ = ("owner", "id", "stream", "exports", "is_abandoned", "is_freed")
+    __slots__ = ("owner",)
 
-    def __init__(self, owner: "MemoryOwner", handle: structs.quire_allocation, stream: Optional[_owner.Owner]) -> None:
+    def __init__(self, owner: "MemoryOwner") -> None:
         self.owner: "MemoryOwner" = owner
+
+    def end(self) -> None:
+        """End it if it exists. A second call does nothing. Raises no error of the library."""
+        raise NotImplementedError
+
+
+class PartOf(weakref.ref):  # type: ignore[type-arg]
+    """The reference of a part to its public object. The memory gets it when that ends before the part."""
+
+    __slots__ = ("part",)
+    part: Part
+
+
+def _reference(public: object, part: Part) -> PartOf:
+    # the callback is a function of C, which no interrupt can stop
+    of = PartOf(public, part.owner.orphans.append)
+    of.part = part
+    return of
+
+
+class Record(Part):
+    """The handle of an allocation. The call that makes the allocation writes it."""
+
+    __slots__ = ("id", "stream", "is_freed")
+
+    def __init__(self, owner: "MemoryOwner", public: "Allocation", handle: structs.quire_allocation,
+                 stream: Optional[_owner.Owner]) -> None:
+        self.owner = owner
         self.id = handle
         self.stream = stream  # that it was allocated on
-        self.exports = 0
-        self.is_abandoned = False
         self.is_freed = False
+        owner.allocations[self] = _reference(public, self)
 
     def free(self, after: Optional[Point] = None, stream: Optional[_owner.Owner] = None) -> None:
         """Free the allocation: after a point, in the order of a stream, or at once."""
-        recorded = self.owner.before_free()
+        owner = self.owner
+        recorded = owner.before_free()
         if after is not None and after.stream is not None:
-            with after.stream._owner as pointer:
-                self.owner.use_on(after.stream._owner)
-                self.owner.call(lib.quire_free_after, self.id, structs.quire_point(pointer, after.value))
+            with after.stream._owner.held():
+                owner.use_on(after.stream._owner)
+                owner.call(lib.quire_free_after, self.id, after._native())
         elif stream is not None:
-            with stream as pointer:
-                self.owner.use_on(stream)
-                self.owner.call(lib.quire_free_on, self.id, pointer)
+            with stream.held():
+                owner.use_on(stream)
+                owner.call(lib.quire_free_on, self.id, stream.pointer)
         else:
-            self.owner.call(lib.quire_free, self.id)
+            owner.call(lib.quire_free, self.id)
         self.is_freed = True
-        self.owner.record_free(self.id.id, recorded, stream)
+        owner.allocations.pop(self, None)
+        owner.record_free(self.id.id, recorded, stream)
 
-    def abandon(self) -> None:
-        """Free the allocation now, or with its last view. Never raises."""
-        with _owner._lock:
-            self.is_abandoned = True
-            if self.exports or self.is_freed:
+    def end(self) -> None:
+        """Free the allocation. If something still uses it, the memory tries again later."""
+        if self.id.id and not self.is_freed and self.owner.pointer is not None:
+            # a destroyed stream has no work left
+            stream = self.stream if self.stream is not None and self.stream.pointer is not None else None
+            try:
+                self.free(stream=stream)
+            except StaleHandleError:
+                pass  # it was freed, or its memory or stream was destroyed
+            except QuireError:
                 return
-        # a destroyed stream has no work left
-        stream = self.stream if self.stream is not None and self.stream.pointer is not None else None
-        try:
-            self.free(stream=stream)
-        except QuireError:
-            pass  # it was freed, or its memory was destroyed
+        self.owner.allocations.pop(self, None)
 
-    def begin_export(self, pointer: Optional[ctypes.c_void_p]) -> None:
-        """Keep the allocation from being freed, and write its host pointer unless that is None."""
-        self.owner.export()
+    def view_count(self) -> int:
+        """The number of views and arrays on the bytes of the allocation."""
+        return sum(of() is not None for of in list(self.owner.views.values()) if of.part.record is self)
+
+
+class _Begin:
+    """The argument for the handle of an allocation whose view begins: a function that notes that and returns it.
+
+    ctypes calls it on the way into the library, so that no interrupt comes between the note and the call.
+    """
+
+    from_param = operator.methodcaller("__call__")
+
+
+class _End:
+    """The argument for the handle of an allocation whose view ends: the note, which loses it."""
+
+    from_param = operator.methodcaller("pop", "id")
+
+
+def _noting(name: str, kind: Any) -> Any:
+    """A function of the library that takes a note instead of the handle of an allocation."""
+    function = lib[name]
+    declared = getattr(lib, name)
+    function.restype, function.argtypes = declared.restype, [declared.argtypes[0], kind, *declared.argtypes[2:]]
+    return function
+
+
+_map, _unmap = _noting("quire_map", _Begin), _noting("quire_unmap", _End)
+_hold, _release = _noting("quire_allocation_hold", _Begin), _noting("quire_allocation_release", _End)
+
+
+class View(Part):
+    """A use of the bytes of an allocation, by a map or a hold."""
+
+    __slots__ = ("record", "is_mapped", "note")
+
+    def __init__(self, record: Record, public: "Export", is_mapped: bool) -> None:
+        self.owner, self.record, self.is_mapped = record.owner, record, is_mapped
+        self.note: Dict[str, structs.quire_allocation] = {}  # has the handle while the library counts the view
+        self.owner.views[self] = _reference(public, self)
+
+    def begin(self, pointer: ctypes.c_void_p) -> None:
+        """Keep the allocation from being freed. Write its host pointer if the view is a map."""
+        noted = functools.partial(self.note.setdefault, "id", self.record.id)
         try:
-            if pointer is None:
-                self.owner.call(lib.quire_allocation_hold, self.id)
+            if self.is_mapped:
+                self.owner.call(_map, noted, ctypes.byref(pointer))
             else:
-                self.owner.call(lib.quire_map, self.id, ctypes.byref(pointer))
-        except BaseException:
-            self.owner.end_export()
-            raise
-        with _owner._lock:
-            self.exports += 1
-
-    def end_export(self, is_mapped: bool) -> None:
-        """End a view. Never raises."""
-        try:
-            self.owner.call(lib.quire_unmap if is_mapped else lib.quire_allocation_release, self.id)
+                self.owner.call(_hold, noted)
         except QuireError:
-            pass  # in the child of a fork
-        with _owner._lock:
-            self.exports -= 1
-            is_last = self.is_abandoned and not self.exports
-        if is_last:
-            self.abandon()
-        self.owner.end_export()
+            self.note.clear()
+            raise
+
+    def end(self) -> None:
+        """End the view, and with the last view the allocation and the memory, if they are garbage."""
+        if self.note and self.owner.pointer is not None:
+            try:
+                self.owner.call(_unmap if self.is_mapped else _release, self.note)
+            except (QuireError, ctypes.ArgumentError):
+                pass  # in the child of a fork; another thread was faster
+        self.owner.views.pop(self, None)
+        of = self.owner.allocations.get(self.record)
+        if of is not None and of() is None:
+            self.record.end()
+        self.owner.settle()
 
 
 class Export(_owner.Unique):
-    """A view of the bytes of an allocation: its pointer, and a function that ends it."""
+    """A view of the bytes of an allocation: its pointer. The view ends with the object."""
 
     def __init__(self, allocation: "Allocation") -> None:
         memory, record = allocation._memory, allocation._record
-        host = ctypes.c_void_p() if memory.is_mappable else None
-        record.begin_export(host)
+        host = ctypes.c_void_p()
         self.keep = allocation
-        self._end = weakref.finalize(self, record.end_export, host is not None)
-        self._end.atexit = False  # arrays of the program may outlive the finalizers
-        self.pointer: int = (host.value if host is not None else allocation.info.address) or 0
+        self._view = View(record, self, memory.is_mappable)
+        self._view.begin(host)
+        self.pointer: int = (host.value if memory.is_mappable else allocation.info.address) or 0
 
-    def end(self) -> None:
-        """End the view; a second call does nothing."""
-        self._end()
+    def __del__(self) -> None:
+        view = getattr(self, "_view", None)  # None: interrupted before
+        if view is not None:
+            view.end()
 
 
 class Allocation(_owner.Unique):
@@ -142,13 +213,12 @@ class Allocation(_owner.Unique):
         self._size = size
         self._stream = stream
         self._recorded: List[Stream] = []  # which must not be destroyed before the allocation is freed
-        self._record: Record = Record(memory._owner, handle, stream._owner if stream else None)
+        self._record: Record = Record(memory._owner, self, handle, stream._owner if stream else None)
 
     def __del__(self) -> None:
-        record = getattr(self, "_record", None)  # None: the allocation failed
-        # a memory that was destroyed has no allocations; at the exit memories end first
-        if record is not None and not record.is_freed and record.owner.pointer is not None:
-            record.abandon()
+        record = getattr(self, "_record", None)  # None: interrupted before
+        if record is not None and not record.is_freed:
+            record.end()
 
     # ---- what it is -------------------------------------------------------------------------------------
 
@@ -271,8 +341,8 @@ class Allocation(_owner.Unique):
         rest = min(self._size - options.to.offset, source._size - from_end.offset)
         options.size = max(rest, 0) if size is None else number("size", size)
         options.to.allocation, from_end.allocation = self._record.id, source._record.id
-        with source._record.owner as from_memory, self._record.owner as to_memory:
-            options.to.memory, from_end.memory = to_memory, from_memory
+        with source._record.owner.held(), self._record.owner.held():
+            options.to.memory, from_end.memory = self._record.owner.pointer, source._record.owner.pointer
 
             def copy(done: structs.quire_point) -> None:
                 check(lib.quire_copy(ctypes.byref(options), ctypes.byref(done)))
@@ -291,8 +361,8 @@ class Allocation(_owner.Unique):
             work(done)
             return Point(None, 0)
         self._used_on(stream)
-        with stream._owner as pointer:
-            options.stream = pointer
+        with stream._owner.held():
+            options.stream = stream._owner.pointer
             work(done)
         return point_of(stream, done)
 
@@ -351,9 +421,9 @@ class Allocation(_owner.Unique):
 
     def record_use(self, stream: Stream) -> None:
         """Record that work on a stream uses the allocation: its free then also waits for that work."""
-        with stream._owner as pointer:
+        with stream._owner.held():
             self._record.owner.use_on(stream._owner)
-            self._call(lib.quire_record_use, pointer)
+            self._call(lib.quire_record_use, stream._owner.pointer)
         if stream not in self._recorded:
             self._recorded.append(stream)
 
@@ -367,12 +437,15 @@ class Allocation(_owner.Unique):
             raise InvalidArgumentError("name a stream or a point, not both")
         if stream is None and after is None and self._stream and self._stream._owner.pointer is not None:
             stream = self._stream
+        record, in_order = self._record, stream._owner if stream else None
         try:
-            self._record.free(after, stream._owner if stream else None)
+            record.free(after, in_order)
         except BusyError as error:
-            if not self._record.exports:
-                raise
-            raise BusyError(f"{error}; {self._record.exports} views or arrays use its bytes") from None
+            record.owner.settle_parts()
+            count = record.view_count()
+            if count:
+                raise BusyError(f"{error}; {count} views or arrays use its bytes") from None
+            record.free(after, in_order)  # an interrupt had kept a view from ending
 
     def __enter__(self) -> "Allocation":
         return self

@@ -118,7 +118,7 @@ class Array:
             self._order(stream)
         export = Export(self.allocation)
         return dlpack.capsule(export.pointer + self.offset, device, self.dtype, self.shape, self.readonly,
-                              is_versioned, export.end)
+                              is_versioned, export)
 
     def _order(self, native: Optional[int]) -> None:
         """Let the consumer's stream wait for work of the stream that the allocation was made on."""

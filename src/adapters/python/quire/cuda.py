@@ -13,7 +13,7 @@ from ._native import lib
 from ._records import converted, read
 from .device import Device, Log, device_options
 from .enums import CudaPageKind, LogLevel
-from .errors import InvalidArgumentError, UnsupportedError, check
+from .errors import InvalidArgumentError, UnsupportedError
 from .stream import Stream
 
 
@@ -53,9 +53,7 @@ def open_cuda(device: Union[int, str, None] = None, *, kinds: Iterable[CudaPageK
     options = backend.quire_cuda_options()
     options.device = text("device", str(device) if isinstance(device, int) else device)
     keep = _settings(options, kinds, library, chunk_size, kept_bytes, wait_before_release, log, log_level)
-    pointer = ctypes.c_void_p()
-    check(lib.quire_cuda_open(ctypes.byref(options), ctypes.byref(pointer)))
-    return Device(pointer.value or 0, keep)
+    return Device(lib.quire_cuda_open, options, keep)
 
 
 def wrap_context(context: int, *, kinds: Iterable[CudaPageKind] = (), library: Optional[str] = None,
@@ -64,9 +62,7 @@ def wrap_context(context: int, *, kinds: Iterable[CudaPageKind] = (), library: O
     """Open a device on a CUcontext of the caller, which must outlive it. The arguments are those of open_cuda."""
     options = backend.quire_cuda_wrap_options(number("context", context))
     keep = _settings(options, kinds, library, chunk_size, kept_bytes, wait_before_release, log, log_level)
-    pointer = ctypes.c_void_p()
-    check(lib.quire_cuda_wrap(ctypes.byref(options), ctypes.byref(pointer)))
-    return Device(pointer.value or 0, keep)
+    return Device(lib.quire_cuda_wrap, options, keep)
 
 
 def _settings(options: Any, kinds: Iterable[CudaPageKind], library: Optional[str], chunk_size: int, kept_bytes: int,
@@ -120,11 +116,7 @@ def wrap_stream(device: Device, stream: Any, name: Optional[str] = None) -> Stre
 
     `stream` is anything that :func:`stream_handle` takes.
     """
-    pointer = ctypes.c_void_p()
-    device._owner.call(lib.quire_cuda_stream_wrap, stream_handle(stream), text("name", name), ctypes.byref(pointer))
-    wrapped = Stream(device, pointer.value or 0)
-    wrapped._wrapped = stream  # so that the other library's stream lives as long
-    return wrapped
+    return Stream(device, lib.quire_cuda_stream_wrap, stream_handle(stream), text("name", name), wrapped=stream)
 
 
 def native_stream(stream: Stream) -> int:

@@ -82,9 +82,7 @@ def open_host(profile: Optional[HostProfile] = None, *, backing: HostBacking = H
     for index, budget in enumerate(budgets):
         options.budgets[index] = number("budget", budget)
     keep = device_options(options.device, log, log_level)
-    pointer = ctypes.c_void_p()
-    check(lib.quire_host_open(ctypes.byref(options), ctypes.byref(pointer)))
-    return Device(pointer.value or 0, keep)
+    return Device(lib.quire_host_open, options, keep)
 
 
 class Device(_owner.Unique):
@@ -94,10 +92,11 @@ class Device(_owner.Unique):
     garbage is destroyed when nothing uses it any more. Any thread may use a device.
     """
 
-    def __init__(self, pointer: int, keep: Sequence[object] = ()) -> None:
-        self._owner = _owner.Owner("device", pointer, lib.quire_device_destroy)
+    def __init__(self, function: Callable[..., int], options: ctypes.Structure, keep: Sequence[object] = ()) -> None:
+        _owner.settle_roots()
+        self._owner = _owner.Owner(self, "device", lib.quire_device_destroy)
         self._owner.keep.extend(keep)
-        self._end = _owner.owned(self, self._owner)
+        check(function(ctypes.byref(options), ctypes.byref(self._owner.native)))
         info = structs.quire_device_info()
         self._owner.call(lib.quire_device_get_info, ctypes.byref(info))
         self._info = device_info(info)
@@ -192,25 +191,20 @@ class Device(_owner.Unique):
         if on_out_of_memory is not None:
             options.on_out_of_memory.callback = _out_of_memory(on_out_of_memory)
             keep = (options.on_out_of_memory.callback,)
-        pointer = ctypes.c_void_p()
-        self._owner.call(lib.quire_memory_create, ctypes.byref(options), ctypes.byref(pointer))
-        return Memory(self, pointer.value or 0, keep)
+        return Memory(self, options, keep)
 
     def create_stream(self, name: Optional[str] = None, *, capture: bool = False, manual: bool = False) -> Stream:
         """Create a stream of the device. `capture`: for a captured graph; no device runs it.
 
         `manual`: a stream of the host backend whose work :meth:`Stream.run` does.
         """
-        pointer = ctypes.c_void_p()
         if manual and capture:
             raise InvalidArgumentError("a capture stream is not manual")
         if manual:
             host = backend.quire_host_stream_options(text("name", name), True)
-            self._owner.call(lib.quire_host_stream_create, ctypes.byref(host), ctypes.byref(pointer))
-        else:
-            options = structs.quire_stream_options(text("name", name), capture)
-            self._owner.call(lib.quire_stream_create, ctypes.byref(options), ctypes.byref(pointer))
-        return Stream(self, pointer.value or 0, manual)
+            return Stream(self, lib.quire_host_stream_create, ctypes.byref(host), is_manual=True)
+        options = structs.quire_stream_options(text("name", name), capture)
+        return Stream(self, lib.quire_stream_create, ctypes.byref(options))
 
     # ---- the end ----------------------------------------------------------------------------------------
 
@@ -223,9 +217,7 @@ class Device(_owner.Unique):
 
         Raises BusyError as :meth:`Memory.destroy_all`.
         """
-        with _owner._lock:
-            children = list(self._owner.children)
-        for child in sorted(children, key=lambda child: not isinstance(child, MemoryOwner)):
+        for child in sorted(list(self._owner.children), key=lambda child: not isinstance(child, MemoryOwner)):
             child.close(force=True)
         self._owner.close()
 

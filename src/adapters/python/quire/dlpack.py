@@ -7,7 +7,7 @@ garbage; a consumer ends it with the deleter.
 import ctypes
 from ctypes import (CFUNCTYPE, POINTER, PYFUNCTYPE, Structure, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16,
                     c_uint32, c_uint64, c_void_p)
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Set, Tuple
 
 # device types
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
@@ -42,15 +42,15 @@ class _ManagedVersioned(Structure):
                 ("flags", c_uint64), ("dl_tensor", _Tensor)]
 
 
-# by the address of the managed tensor: the tensor, and what ends the view
-_live: Dict[int, Tuple[Any, Callable[[], None]]] = {}
+class _Live(int):
+    """The address of a managed tensor, with the tensor and the view, which end with this object."""
+
+    managed: Any
+    export: object
 
 
-@_DELETER
-def _delete(address: int, live: Any = _live) -> None:
-    found = live.pop(address, None)
-    if found is not None:
-        found[1]()
+_live: "Set[_Live]" = set()
+_delete = _DELETER(_live.discard)  # a function of C, which no interrupt can stop; it takes the address alone
 
 
 def _python(name: str, result: Any, *arguments: Any) -> Any:
@@ -68,15 +68,15 @@ _DESTRUCTOR = PYFUNCTYPE(None, c_void_p)
 def _destroy_capsule(capsule: int) -> None:
     for name in (_NAME, _VERSIONED_NAME):
         if _capsule_is_valid(capsule, name):  # a consumer changes the name
-            _delete(_capsule_get(capsule, name))
+            _live.discard(_capsule_get(capsule, name))
 
 
 _capsule_new = _python("PyCapsule_New", ctypes.py_object, c_void_p, c_char_p, _DESTRUCTOR)
 
 
 def capsule(pointer: int, device: Tuple[int, int], dtype: Any, shape: Tuple[int, ...], is_read_only: bool,
-            is_versioned: bool, end: Callable[[], None]) -> Any:
-    """Return a capsule of contiguous elements. The last user of the bytes calls `end`."""
+            is_versioned: bool, export: object) -> Any:
+    """Return a capsule of contiguous elements, which keeps `export` until the last user of the bytes ends."""
     managed: Any = _ManagedVersioned() if is_versioned else _Managed()
     sizes, steps, step = (c_int64 * max(len(shape), 1))(*shape), (c_int64 * max(len(shape), 1))(), 1
     for axis in reversed(range(len(shape))):
@@ -93,6 +93,8 @@ def capsule(pointer: int, device: Tuple[int, int], dtype: Any, shape: Tuple[int,
     tensor.shape = sizes
     tensor.strides = steps
     managed.deleter = _delete
-    address = ctypes.addressof(managed)
-    _live[address] = (managed, end)
-    return _capsule_new(address, _VERSIONED_NAME if is_versioned else _NAME, _destroy_capsule)
+    live = _Live(ctypes.addressof(managed))
+    live.managed, live.export = managed, export
+    made = _capsule_new(int(live), _VERSIONED_NAME if is_versioned else _NAME, _destroy_capsule)
+    _live.add(live)  # from here on the end of the capsule is that of the view
+    return made

@@ -4,7 +4,7 @@ import ctypes
 import json
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple, Type, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from . import _backend_structs as backend
 from . import _owner, dlpack
@@ -12,7 +12,7 @@ from . import _structs as structs
 from ._arguments import number, text
 from ._native import lib
 from ._records import read
-from .allocation import Allocation, Buffer
+from .allocation import Allocation, Buffer, Part, PartOf
 from .enums import CudaPageKind, Fit, MemoryFlags, Usage
 from .errors import BusyError, NotHostVisibleError, QuireError, StaleHandleError, check
 from .insight import NameUsage, PageInfo, Range, Statistics
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from .device import Device
     from .trace import Recorder
 
-T = TypeVar("T", bound=Allocation)
-
 _MAX_WAIT = 60 * 10**9  # nanoseconds for work of a stream before the end of a memory
 
 _PINNED_KINDS = (CudaPageKind.PINNED, CudaPageKind.COMBINED, CudaPageKind.HOST_NUMA, CudaPageKind.HOST)
@@ -32,12 +30,15 @@ _PINNED_KINDS = (CudaPageKind.PINNED, CudaPageKind.COMBINED, CudaPageKind.HOST_N
 class MemoryOwner(_owner.Owner):
     """The owner of a memory, which also passes allocations and frees to recorders."""
 
-    __slots__ = ("recorders", "streams")
+    __slots__ = ("recorders", "streams", "allocations", "views", "orphans")
 
-    def __init__(self, what: str, pointer: int, parent: _owner.Owner) -> None:
-        self.recorders: "Tuple[Recorder, ...]" = ()
+    def __init__(self, public: "Memory", parent: _owner.Owner) -> None:
+        self.recorders: "List[Recorder]" = []
         self.streams: "weakref.WeakSet[_owner.Owner]" = weakref.WeakSet()  # whose work has used the memory
-        super().__init__(what, pointer, lib.quire_memory_destroy, parent, lib.quire_memory_destroy_all)
+        self.allocations: Dict[Part, PartOf] = {}  # until they are freed
+        self.views: Dict[Part, PartOf] = {}  # until they have ended
+        self.orphans: List[PartOf] = []  # of these, whose public object ended before
+        super().__init__(public, "memory", lib.quire_memory_destroy, parent, lib.quire_memory_destroy_all)
 
     def use_on(self, stream: _owner.Owner) -> None:
         """Note that work of a stream uses allocations of the memory."""
@@ -51,13 +52,34 @@ class MemoryOwner(_owner.Owner):
                 self._await(stream)
         return super().close(force)
 
+    def view_count(self) -> int:
+        """The number of views and arrays on the bytes of the memory."""
+        return sum(of() is not None for of in list(self.views.values()))
+
+    def settle_parts(self) -> None:
+        """End allocations and views that no public object refers to. Raises no error of the library."""
+        for parts in (self.views, self.allocations):
+            for of in list(parts.values()):
+                if of() is None:
+                    of.part.end()
+        self.orphans.clear()
+
+    def reap(self) -> None:
+        """End the parts whose public object ended while an interrupt, or a view, kept them from ending with it."""
+        for of in list(self.orphans):
+            of.part.end()
+            try:
+                self.orphans.remove(of)
+            except ValueError:
+                pass  # another thread was faster
+
     def _await(self, stream: _owner.Owner) -> None:
         info, point = structs.quire_stream_info(), structs.quire_point()
         try:
-            with stream as pointer:
-                check(lib.quire_stream_get_info(pointer, ctypes.byref(info)))
+            with stream.held():
+                stream.call(lib.quire_stream_get_info, ctypes.byref(info))
                 if not info.capture:  # which no device runs
-                    check(lib.quire_stream_mark(pointer, ctypes.byref(point)))
+                    stream.call(lib.quire_stream_mark, ctypes.byref(point))
                     check(lib.quire_point_await(ctypes.byref(point), _MAX_WAIT))
         except BusyError:
             raise BusyError(f"work of a stream that is not done uses the {self.what}") from None
@@ -70,7 +92,7 @@ class MemoryOwner(_owner.Owner):
 
     def record_free(self, handle: int, time_ns: int, stream: Optional[_owner.Owner]) -> None:
         """Pass a free to the recorders."""
-        for recorder in self.recorders:
+        for recorder in list(self.recorders):
             recorder._freed(handle, time_ns, stream)
 
 
@@ -94,13 +116,12 @@ class Memory(_owner.Unique):
     shows its page map.
     """
 
-    def __init__(self, device: "Device", pointer: int, keep: Tuple[object, ...] = ()) -> None:
+    def __init__(self, device: "Device", options: structs.quire_memory_options, keep: Tuple[object, ...] = ()) -> None:
         self._device = device
         info = structs.quire_memory_info()
-        # no other object knows the memory yet
-        self._owner: MemoryOwner = MemoryOwner("memory", pointer, device._owner)
+        self._owner: MemoryOwner = MemoryOwner(self, device._owner)
         self._owner.keep.extend(keep)
-        self._end = _owner.owned(self, self._owner)
+        device._owner.call(lib.quire_memory_create, ctypes.byref(options), ctypes.byref(self._owner.native))
         self._owner.call(lib.quire_memory_get_info, ctypes.byref(info))
         self._name: str = info.name.decode("utf-8", "replace")
         self._owner.what = f'memory "{self._name}"'
@@ -202,8 +223,10 @@ class Memory(_owner.Unique):
         options = structs.quire_allocation_options()
         handle = structs.quire_allocation()
         self._fill(options, size, alignment, name, zero, dedicated, host_read, host_write, user_data)
+        made = Allocation(self, handle, options.size, stream)
         self._create(lib.quire_allocate, options, handle, stream)
-        return self._made(Allocation, options, handle, name, stream)
+        self._record(made, options, name)
+        return made
 
     def buffer(self, size: int, alignment: int = 0, name: Optional[str] = None, *, usage: Usage = Usage(0),
                zero: bool = False, dedicated: bool = False, host_read: bool = False, host_write: bool = False,
@@ -216,8 +239,10 @@ class Memory(_owner.Unique):
         options = structs.quire_buffer_options(usage=number("usage", usage, 32))
         handle = structs.quire_buffer()
         self._fill(options, size, alignment, name, zero, dedicated, host_read, host_write, user_data)
+        made = Buffer(self, handle.allocation, options.size, stream)
         self._create(lib.quire_buffer_create, options, handle, stream)
-        return self._made(Buffer, options, handle.allocation, name, stream)
+        self._record(made, options, name)
+        return made
 
     @staticmethod
     def _fill(options: Any, size: int, alignment: int, name: Optional[str], zero: bool, dedicated: bool,
@@ -228,20 +253,20 @@ class Memory(_owner.Unique):
         options.host_read, options.host_write = host_read, host_write
 
     def _create(self, function: Callable[..., int], options: Any, handle: Any, stream: Optional[Stream]) -> None:
+        owner = self._owner
+        if owner.orphans:
+            owner.reap()
         if stream is None:
-            self._owner.call(function, ctypes.byref(options), ctypes.byref(handle))
+            owner.call(function, ctypes.byref(options), ctypes.byref(handle))
             return
-        with stream._owner as pointer:
-            self._owner.use_on(stream._owner)
-            options.stream = pointer
-            self._owner.call(function, ctypes.byref(options), ctypes.byref(handle))
+        with stream._owner.held():
+            owner.use_on(stream._owner)
+            options.stream = stream._owner.pointer
+            owner.call(function, ctypes.byref(options), ctypes.byref(handle))
 
-    def _made(self, kind: Type[T], options: Any, handle: structs.quire_allocation, name: Optional[str],
-              stream: Optional[Stream]) -> T:
-        made = kind(self, handle, options.size, stream)
-        for recorder in self._owner.recorders:
-            recorder._allocated(handle.id, options.size, options.alignment, name, stream)
-        return made
+    def _record(self, made: Allocation, options: Any, name: Optional[str]) -> None:
+        for recorder in list(self._owner.recorders):
+            recorder._allocated(made.handle, made.nbytes, options.alignment, name, made.stream)
 
     # ---- pages and limits -------------------------------------------------------------------------------
 
@@ -258,6 +283,7 @@ class Memory(_owner.Unique):
     def collect(self) -> int:
         """Free what waits for points of streams that have passed. Return the bytes. Waits for nothing."""
         released = ctypes.c_uint64()
+        self._owner.settle_parts()
         self._owner.call(lib.quire_collect, ctypes.byref(released))
         return released.value
 
@@ -277,6 +303,8 @@ class Memory(_owner.Unique):
     def statistics(self) -> Statistics:
         """The statistics of the memory."""
         stats = structs.quire_memory_stats()
+        if self._owner.orphans:
+            self._owner.reap()
         self._owner.call(lib.quire_memory_get_stats, ctypes.byref(stats))
         return read(Statistics, stats)
 

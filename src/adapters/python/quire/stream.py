@@ -3,7 +3,7 @@
 import ctypes
 import math
 import time
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _owner
 from . import _structs as structs
@@ -22,7 +22,7 @@ def _destroy_manual(handle: Any) -> int:
     """Destroy a manual stream. The first attempt marks it for the frees that wait; running it lets them pass."""
     result: int = lib.quire_stream_destroy(handle)
     if result == Result.BUSY:
-        lib.quire_host_stream_run(handle._obj, (1 << 64) - 1, None)
+        lib.quire_host_stream_run(handle._as_parameter_.contents, (1 << 64) - 1, None)
         result = lib.quire_stream_destroy(handle)
     return result
 
@@ -48,12 +48,13 @@ class Stream(_owner.Unique):
     Any thread may use a stream. Leaving a ``with`` block destroys it.
     """
 
-    def __init__(self, device: "Device", pointer: int, is_manual: bool = False) -> None:
+    def __init__(self, device: "Device", function: Callable[..., int], *arguments: object, is_manual: bool = False,
+                 wrapped: object = None) -> None:
         self._device = device
-        self._wrapped: object = None  # the stream of another library
-        self._owner = _owner.Owner("stream", pointer, _destroy_manual if is_manual else lib.quire_stream_destroy,
-                                    parent=device._owner)
-        self._end = _owner.owned(self, self._owner)
+        self._wrapped = wrapped  # the stream of another library, which must live as long
+        self._owner = _owner.Owner(self, "stream", _destroy_manual if is_manual else lib.quire_stream_destroy,
+                                   device._owner)
+        device._owner.call(function, *arguments, ctypes.byref(self._owner.native))
 
     @property
     def device(self) -> "Device":
@@ -89,8 +90,8 @@ class Stream(_owner.Unique):
     def wait(self, point: "Point") -> None:
         """Let later work of this stream wait on the device for a point of another stream. The host does not wait."""
         if point.stream is not None:
-            with point.stream._owner as other:
-                self._owner.call(lib.quire_stream_wait, structs.quire_point(other, point.value))
+            with point.stream._owner.held():
+                self._owner.call(lib.quire_stream_wait, point._native())
 
     def run(self, most: Optional[int] = None) -> int:
         """Run work of a manual stream of the host backend in this thread. Return the number of pieces.
@@ -136,8 +137,9 @@ class Point:
         self.stream = stream  #: None: the point has passed, because its work was complete on return
         self.value = value  #: higher is later
 
-    def _native(self, pointer: int) -> structs.quire_point:
-        return structs.quire_point(pointer, self.value)
+    def _native(self) -> structs.quire_point:
+        """The point in C. The caller holds its stream."""
+        return structs.quire_point(self.stream._owner.pointer if self.stream else None, self.value)
 
     @property
     def has_passed(self) -> bool:
@@ -145,8 +147,8 @@ class Point:
         if self.stream is None:
             return True
         passed = ctypes.c_bool()
-        with self.stream._owner as pointer:
-            check(lib.quire_point_has_passed(self._native(pointer), ctypes.byref(passed)))
+        with self.stream._owner.held():
+            check(lib.quire_point_has_passed(self._native(), ctypes.byref(passed)))
         return passed.value
 
     def wait(self, timeout: Optional[float] = None) -> None:
@@ -165,8 +167,8 @@ class Point:
             part = min(rest, _SLICE)
             start = time.monotonic()
             try:
-                with self.stream._owner as pointer:
-                    check(lib.quire_point_await(self._native(pointer), int(part * 1e9)))
+                with self.stream._owner.held():
+                    check(lib.quire_point_await(self._native(), int(part * 1e9)))
                 return
             except BusyError:
                 if rest <= part or time.monotonic() - start < part / 2:

@@ -17,6 +17,7 @@
 
 import ctypes
 import dataclasses
+import itertools
 import os
 import time
 from typing import Dict, List, Optional, Tuple, Union
@@ -86,10 +87,8 @@ class Trace(_owner.Unique):
 
     def __init__(self, content: str, name: str = "trace") -> None:
         data = content.encode("utf-8")
-        pointer = ctypes.c_void_p()
-        check(lib.quire_trace_parse(text("name", name), data, len(data), None, ctypes.byref(pointer)))
-        self._owner = _owner.Owner("trace", pointer.value, lib.quire_trace_destroy)
-        self._end = _owner.owned(self, self._owner)
+        self._owner = _owner.Owner(self, "trace", lib.quire_trace_destroy)
+        check(lib.quire_trace_parse(text("name", name), data, len(data), None, ctypes.byref(self._owner.native)))
 
     @property
     def info(self) -> TraceInfo:
@@ -106,8 +105,8 @@ class Trace(_owner.Unique):
         """
         options = structs.quire_replay_options(number("event_count", event_count), keep, name)
         report = structs.quire_replay_report()
-        with memory._owner as native:
-            self._owner.call(lib.quire_trace_replay, native, ctypes.byref(options), ctypes.byref(report))
+        with memory._owner.held():
+            self._owner.call(lib.quire_trace_replay, memory._owner.pointer, ctypes.byref(options), ctypes.byref(report))
         return read(ReplayReport, report)
 
 
@@ -133,22 +132,22 @@ class Recorder(_owner.Unique):
         self._memory, self._path = memory, path
         self._events: List[Tuple[int, str, int, int, int, int, str]] = []
         self._streams: Dict[_owner.Owner, int] = {}
+        self._numbers = itertools.count(1)
 
     def __enter__(self) -> "Recorder":
-        with _owner._lock:
-            self._memory._owner.recorders += (self,)
+        self._memory._owner.recorders.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        with _owner._lock:
-            self._memory._owner.recorders = tuple(r for r in self._memory._owner.recorders if r is not self)
+        self._memory._owner.recorders.remove(self)
         if self._path is not None:
             self.save(self._path)
 
     def _stream(self, stream: Optional[_owner.Owner]) -> int:
         """The number of a stream in the trace, from 1; 0: none."""
-        with _owner._lock:
-            return 0 if stream is None else self._streams.setdefault(stream, len(self._streams) + 1)
+        if stream is None:
+            return 0
+        return self._streams.get(stream) or self._streams.setdefault(stream, next(self._numbers))
 
     def _allocated(self, handle: int, size: int, alignment: int, name: Optional[str], stream: Optional[Stream]) -> None:
         number_ = self._stream(stream._owner if stream else None)

@@ -8,7 +8,6 @@ from ._arguments import number, text
 from ._native import lib
 from .device import Device, Log, device_options
 from .enums import LogLevel
-from .errors import check
 
 
 def open_vulkan(device: Union[int, str, None] = None, *, instance_extensions: Sequence[str] = (),
@@ -27,9 +26,7 @@ def open_vulkan(device: Union[int, str, None] = None, *, instance_extensions: Se
     options.device_extensions, options.device_extension_count = _names(device_extensions)
     options.settings.staging_size = number("staging_size", staging_size)
     keep = device_options(options.settings.device, log, log_level)
-    pointer = ctypes.c_void_p()
-    check(lib.quire_vulkan_open(ctypes.byref(options), ctypes.byref(pointer)))
-    return Device(pointer.value or 0, keep)
+    return Device(lib.quire_vulkan_open, options, keep)
 
 
 def _names(names: Sequence[str]) -> Any:

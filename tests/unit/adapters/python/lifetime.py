@@ -68,7 +68,7 @@ class Ends(unittest.TestCase):
         owner, device = memory._owner, memory.device._owner
         del memory
         gc.collect()
-        self.assertEqual((owner.pointer, device.pointer, owner.exports), (None, None, 0))
+        self.assertEqual((owner.pointer, device.pointer, owner.view_count()), (None, None, 0))
 
     def test_exception_in_a_block(self):
         """The error of the block is not replaced by that of a view, which the traceback keeps."""
@@ -215,7 +215,7 @@ class Fork(unittest.TestCase):
         inside, go_on = threading.Event(), threading.Event()
 
         def hold():
-            with memory._owner:
+            with memory._owner.held():
                 inside.set()
                 go_on.wait()
         thread = threading.Thread(target=hold)
