@@ -26,7 +26,8 @@ import weakref
 from typing import Any, Callable, List, NoReturn, Optional, Set
 
 from ._functions import OUT
-from .errors import BusyError, QuireError, StaleHandleError, WrongStateError, from_result
+from .errors import (BusyError, QuireError, StaleHandleError, WrongStateError, check, from_result, raise_of_callbacks,
+                     raised)
 
 _owners: "weakref.WeakSet[Owner]" = weakref.WeakSet()
 _roots: "Set[Owner]" = set()  # owners without a parent, until they are destroyed
@@ -137,6 +138,8 @@ class Owner:
         except ctypes.ArgumentError:  # another thread has shut the door
             self._reopen()
             result = function(self.door, *arguments)
+        if raised:
+            raise_of_callbacks()
         if result:
             raise from_result(result)  # in no variable: the error refers to this frame
 
@@ -199,8 +202,7 @@ class Owner:
                 raise BusyError(f"the {self.what} has {self.view_count()} views or arrays on its bytes")
             self._exit.open(OUT, self.native)
             result = (self._force if force else self._destroy)(self._exit)
-            if result:
-                raise from_result(result)
+            check(result)
             return True
         finally:
             self._exit.shut()

@@ -12,7 +12,7 @@ from ._arguments import number, text
 from ._native import lib
 from ._records import read, write
 from .enums import HostBacking, HostHugePages, LogLevel, MemoryFlags
-from .errors import InvalidArgumentError, check
+from .errors import InvalidArgumentError, check, guarded
 from .insight import Budget, DeviceInfo, DeviceStatistics, Heap, Kind, OutOfMemory, device_info
 from .memory import Memory, MemoryOwner
 from .options import FitOptions, PagePolicy
@@ -37,7 +37,7 @@ def device_options(options: structs.quire_device_options, log: Log, level: LogLe
         else:
             sink(LogLevel(line_level), sentence)
 
-    options.log = structs.quire_log(structs.LOG_WRITE(write_line), None, LogLevel(level))
+    options.log = structs.quire_log(structs.LOG_WRITE(guarded(write_line)), None, LogLevel(level))
     return [options.log.write]
 
 
@@ -239,4 +239,4 @@ def _write_policy(struct: structs.quire_page_policy, policy: PagePolicy) -> None
 def _out_of_memory(function: Callable[[OutOfMemory], bool]) -> Any:
     def call(_: object, memory: object, report: Any) -> bool:
         return bool(function(read(OutOfMemory, report.contents)))
-    return structs.OUT_OF_MEMORY(call)
+    return structs.OUT_OF_MEMORY(guarded(call, False))

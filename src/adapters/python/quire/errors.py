@@ -12,7 +12,8 @@ that class too: exhaustion is a ``MemoryError``, a wrong argument a ``ValueError
 ``IndexError``, and an allocation that something still uses, such as a view, a ``BufferError``.
 """
 
-from typing import Dict, Type
+import threading
+from typing import Any, Callable, Dict, Type
 
 from . import _native
 from .enums import Result
@@ -182,7 +183,29 @@ def from_result(result: int) -> QuireError:
     return error
 
 
+raised: Dict[int, BaseException] = {}  # by the thread: what a callback of its running call has raised first
+
+
+def guarded(function: Callable[..., Any], default: object = None) -> Callable[..., Any]:
+    """Return a callback that keeps what a function raises for the end of the call, and returns `default` then."""
+    def call(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except BaseException as error:
+            raised.setdefault(threading.get_ident(), error)
+            return default
+    return call
+
+
+def raise_of_callbacks() -> None:
+    """Raise what a callback has raised during the call that this thread has just made."""
+    if threading.get_ident() in raised:
+        raise raised.pop(threading.get_ident())
+
+
 def check(result: int) -> None:
-    """Raise the exception of a failed call."""
+    """Raise what a callback of the call has raised, otherwise the exception of a failed call."""
+    if raised:
+        raise_of_callbacks()
     if result:
         raise from_result(result)

@@ -14,7 +14,7 @@ from ._native import lib
 from ._records import read
 from .allocation import Allocation, Buffer, Part, PartOf
 from .enums import CudaPageKind, Fit, MemoryFlags, Usage
-from .errors import BusyError, NotHostVisibleError, QuireError, StaleHandleError, check
+from .errors import BusyError, NotHostVisibleError, QuireError, StaleHandleError, check, guarded
 from .insight import NameUsage, PageInfo, Range, Statistics
 from .stream import Stream
 
@@ -325,7 +325,7 @@ class Memory(_owner.Unique):
         def visit(_: object, item: Any) -> bool:
             found.append(read(Range, item.contents))
             return True
-        self._owner.call(lib.quire_memory_walk, structs.VISIT(visit), None)
+        self._owner.call(lib.quire_memory_walk, structs.VISIT(guarded(visit, False)), None)
         return found
 
     def check(self) -> None:
@@ -338,7 +338,7 @@ class Memory(_owner.Unique):
         def sink(_: object, piece: int, size: int) -> bool:
             pieces.append(ctypes.string_at(piece, size))
             return True
-        self._owner.call(function, structs.SINK(sink), None)
+        self._owner.call(function, structs.SINK(guarded(sink, False)), None)
         return b"".join(pieces).decode("utf-8", "replace")
 
     def report(self) -> str:

@@ -92,8 +92,33 @@ class Ends(unittest.TestCase):
                    "b = memory.allocate(64, stream=stream)\ncapsule = a.__dlpack__()\n"
                    "class Late:\n    def __del__(self, view=view): view[0] = 1\nlate = Late()\n")
 
-    def test_callback_errors(self):
-        """An exception in a callback does not end the call that makes it."""
+    def test_callback_exceptions(self):
+        """What a callback raises is raised by the call that ran it, and by no other call."""
+        for kind in (KeyboardInterrupt, SystemExit, ZeroDivisionError):
+            def fail(*_, kind=kind):
+                raise kind("from the callback")
+            device = quire.open_host()
+            memory = device.create_memory(limit=1 << 16, on_out_of_memory=fail)
+            for _ in range(2):
+                with self.assertRaisesRegex(kind, "from the callback"):
+                    memory.allocate(1 << 20)
+                memory.allocate(64).free()
+            memory.destroy()
+            device.destroy()
+
+        lines = []
+
+        def refuse_first(level, line):
+            lines.append(line)
+            if sum("logged" in line for line in lines) == 1 and "logged" in line:
+                raise ZeroDivisionError
+        device = quire.open_host(log=refuse_first, log_level=quire.LogLevel.INFO)
+        with self.assertRaises(ZeroDivisionError):
+            device.create_memory("logged")  # the library made it
+        gc.collect()
+        self.assertEqual(device.statistics.memory_count, 0)
+
+    def test_log(self):
         output = []
 
         def log(level, line):
