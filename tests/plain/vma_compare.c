@@ -42,7 +42,6 @@ typedef struct known {
 #define COUNTED                                                                                    \
     "the statistics count a buffer that the driver wants in memory of its own as requested, "      \
     "without the bytes that the driver adds"
-#define KEPT "quire keeps every page that became empty for a second, VMA one block"
 #define TOO_FEW "VMA counts too few allocations of a linear block after frees"
 #define MANY_GRANULES (INT64_C(27) * 128 * 1024)
 
@@ -63,8 +62,6 @@ static known KNOWN[] = {
     {"create 'storage'", "dedicatedMemory", UNTIED, -1, -1, 0, 0},
     {"create many", "allocationBytes", COUNTED, -512, -1, 0, 0},
     {"create many", "heap allocationBytes", COUNTED, -512, -1, 0, 0},
-    {"emptied pool", "blockCount", KEPT, 1, 2, 0, 0},
-    {"emptied pool", "blockBytes", KEPT, 1 << 20, 2 << 20, 0, 0},
     {"virtual ring", "allocationCount", TOO_FEW, 1, 1000, 0, 0},
     {"virtual linear", "allocationCount", TOO_FEW, 1, 1000, 0, 0},
     {"create", "heap allocationBytes", ROUNDED, 1, MANY_GRANULES, 4096, 0},

@@ -152,6 +152,7 @@ static const VmaPoolCreateInfo POOLS[] = {
     {.blockSize = MIB, .maxBlockCount = 2},
     {.blockSize = MIB, .minBlockCount = 2, .maxBlockCount = 3, .minAllocationAlignment = 4096},
     {.blockSize = MIB, .maxBlockCount = 1, .flags = VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT},
+    {.blockSize = 8 * MIB},
 };
 
 /* Fills a pool of blocks of one size. */
@@ -167,9 +168,10 @@ static void use_pool(VmaAllocator allocator, size_t number, const VmaPoolCreateI
     note_pool(allocator, pool, notes);
     buffers b = {.count = 0};
     const VmaAllocationCreateInfo options = {.pool = pool, .flags = MAPPED};
-    while (!result && b.count < MANY)
+    while (!result && b.count < MANY - 1)
         result = create(allocator, &STORAGE, 128 << 10, &options, &b);
     NOTE("result when it is full", result);
+    NOTE("result above a block", create(allocator, &STORAGE, info->blockSize + 1, &options, &b));
     NOTE("count", b.count);
     for (uint32_t i = 0; i < b.count; i++) {
         NOTE("size", b.infos[i].size);

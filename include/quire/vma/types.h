@@ -229,9 +229,11 @@ typedef struct VmaAllocationCreateInfo {
 typedef struct VmaPoolCreateInfo {
     uint32_t memoryTypeIndex;
     VmaPoolCreateFlags flags;
-    VkDeviceSize blockSize; /* bytes; 0: as in the allocator's own memories */
+    /* Bytes. Larger allocations are OUT_OF_DEVICE_MEMORY. 0: no limit, and pages as in the
+       allocator's own memories. */
+    VkDeviceSize blockSize;
     size_t minBlockCount;
-    size_t maxBlockCount; /* 0: no limit */
+    size_t maxBlockCount; /* 0: no limit; without effect where blockSize is 0 */
     float priority;
     VkDeviceSize minAllocationAlignment; /* a power of two; 0: none */
     /* Must stay unchanged while the pool lives. A VkExportMemoryAllocateInfo must have the handle

@@ -140,13 +140,6 @@ static bool is_over_budget(VmaAllocator allocator, const qi_vma_request *request
            !(qi_vma_release_empty(allocator) && !is_beyond(allocator, heap, size));
 }
 
-/* Rounds up to a power of two, if there is such a number. */
-static VkDeviceSize rounded(VkDeviceSize size, VkDeviceSize granularity)
-{
-    VkDeviceSize up = (size + granularity - 1) & ~(granularity - 1);
-    return up < size ? size : up;
-}
-
 /* A raw range, for the objects of one tiling. `existing` : of a page that exists. */
 static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *request,
                                VkDeviceSize alignment, bool is_mapped, bool existing,
@@ -155,7 +148,7 @@ static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *req
     VkDeviceSize granularity = request->is_linear ? 1 : qi_vma_granularity(allocator);
     quire_allocation_info info;
     const quire_allocation_options options = {
-        .size = rounded(request->needs.size, granularity),
+        .size = qi_vma_rounded(request->needs.size, granularity),
         .alignment = larger(alignment, granularity),
         .dedicated = qi_vma_is_dedicated(request->options),
         .mapped = is_mapped,
@@ -232,10 +225,13 @@ static VkResult allocate_in_pool(VmaAllocator allocator, const qi_vma_request *r
     if (!(request->needs.memoryTypeBits >> pool->type & 1))
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
                            "the pool has memory type %u, which cannot hold the object", pool->type);
-    if (pool->has_block_size &&
-        (request->requires_dedicated || qi_vma_is_dedicated(request->options)))
+    if (pool->block_size && (request->requires_dedicated || qi_vma_is_dedicated(request->options)))
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
                            "a pool with a blockSize has no dedicated memory");
+    if (pool->block_size && request->needs.size > pool->block_size)
+        return qi_vma_fail(
+            VK_ERROR_OUT_OF_DEVICE_MEMORY, "%llu bytes in a pool whose blockSize is %llu",
+            (unsigned long long)request->needs.size, (unsigned long long)pool->block_size);
     a->memory = pool->memory;
     a->type = pool->type;
     VkResult result = allocate_in(allocator, request, pool->min_alignment, a);

@@ -49,6 +49,13 @@ static inline VkDeviceSize qi_vma_granularity(VmaAllocator allocator)
     return granularity ? granularity : 1;
 }
 
+/* Rounds up to a multiple of a power of two, if there is such a number. */
+static inline VkDeviceSize qi_vma_rounded(VkDeviceSize size, VkDeviceSize granularity)
+{
+    VkDeviceSize up = (size + granularity - 1) & ~(granularity - 1);
+    return up < size ? size : up;
+}
+
 static inline VkMemoryPropertyFlags qi_vma_flags_of_type(VmaAllocator allocator, uint32_t type)
 {
     return allocator->memory.memoryTypes[type].propertyFlags;

@@ -47,8 +47,7 @@ void qi_vma_share_heaps(VmaAllocator allocator, quire_memory_options *options)
    ended goes back. */
 static const uint64_t RETENTION = 1000000000;
 
-/* Without a preferred size pages follow use. */
-static void describe_pages(VmaAllocator allocator, quire_page_policy *pages)
+void qi_vma_describe_pages(VmaAllocator allocator, quire_page_policy *pages)
 {
     *pages = (quire_page_policy){.retention_nanoseconds = RETENTION};
     if (!allocator->block_size)
@@ -66,7 +65,7 @@ static VkResult make(VmaAllocator allocator, uint32_t type, float priority, quir
     quire_memory_options options = {.name = name, .priority = priority};
     qi_vma_select_type(allocator, type, &kind, &options);
     qi_vma_share_heaps(allocator, &options);
-    describe_pages(allocator, &options.pages);
+    qi_vma_describe_pages(allocator, &options.pages);
     qi_vma_memory *record = qi_vma_host_allocate(&allocator->host, sizeof *record);
     if (!record)
         return VK_ERROR_OUT_OF_HOST_MEMORY;
@@ -113,16 +112,8 @@ VkResult qi_vma_memory_of_type(VmaAllocator allocator, uint32_t type, float prio
     return result;
 }
 
-void qi_vma_trim(VmaAllocator allocator)
-{
-    pthread_mutex_lock(&allocator->mutex);
-    for (qi_vma_memory *at = allocator->memories; at; at = at->next)
-        if (quire_memory_trim(at->memory, UINT64_MAX, NULL))
-            qi_vma_print("vmaSetCurrentFrameIndex");
-    pthread_mutex_unlock(&allocator->mutex);
-}
-
 /* ---- all ------------------------------------------------------------------------------------ */
+
 /* Requires the mutex, or that no other call runs. Returns the next live pool from an index on and
    moves the index past it, or NULL. */
 static qi_vma_pool *next_pool(VmaAllocator allocator, uint32_t *index)
@@ -145,23 +136,30 @@ void qi_vma_each_memory(VmaAllocator allocator,
     pthread_mutex_unlock(&allocator->mutex);
 }
 
-static uint64_t trim(quire_memory *memory)
+/* Releases empty pages until each memory keeps at most `target` bytes of them. Returns the bytes.
+   Pools with a minBlockCount are left out: a trim would end what quire_memory_preallocate keeps. */
+static uint64_t trim_all(VmaAllocator allocator, uint64_t target)
 {
-    uint64_t released = 0;
-    return quire_memory_trim(memory, 0, &released) ? 0 : released;
+    uint64_t total = 0, released = 0;
+    pthread_mutex_lock(&allocator->mutex);
+    for (qi_vma_memory *at = allocator->memories; at; at = at->next)
+        total += quire_memory_trim(at->memory, target, &released) ? 0 : released;
+    uint32_t index = 0;
+    for (qi_vma_pool *pool; (pool = next_pool(allocator, &index));)
+        if (!pool->keeps_blocks)
+            total += quire_memory_trim(pool->memory, target, &released) ? 0 : released;
+    pthread_mutex_unlock(&allocator->mutex);
+    return total;
+}
+
+void qi_vma_trim(VmaAllocator allocator)
+{
+    trim_all(allocator, UINT64_MAX);
 }
 
 bool qi_vma_release_empty(VmaAllocator allocator)
 {
-    uint64_t released = 0;
-    pthread_mutex_lock(&allocator->mutex);
-    for (qi_vma_memory *at = allocator->memories; at; at = at->next)
-        released += trim(at->memory);
-    uint32_t index = 0;
-    for (qi_vma_pool *pool; (pool = next_pool(allocator, &index));)
-        released += pool->keeps_blocks ? 0 : trim(pool->memory);
-    pthread_mutex_unlock(&allocator->mutex);
-    return released > 0;
+    return trim_all(allocator, 0) > 0;
 }
 
 static void count_allocations(void *user, quire_memory *memory, uint32_t type)

@@ -27,7 +27,13 @@ typedef struct qi_vma_kind {
 void qi_vma_select_type(VmaAllocator allocator, uint32_t type, qi_vma_kind *kind,
                         quire_memory_options *options);
 
-/* Releases the pages of the allocator's own memories that have been empty for a second. */
+/* Writes the page policy of the allocator's own memories: pages of the preferred size, or pages
+   that follow use. */
+void qi_vma_describe_pages(VmaAllocator allocator, quire_page_policy *pages);
+
+/* Releases the pages that their memories no longer keep: those of the allocator's own, and of pools
+   without a blockSize, when they have been empty for a second. Pools with a minBlockCount wait for
+   their next free. */
 void qi_vma_trim(VmaAllocator allocator);
 
 /*

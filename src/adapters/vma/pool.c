@@ -63,14 +63,36 @@ static VkResult split_chain(VmaAllocator allocator, const VmaPoolCreateInfo *inf
     return VK_SUCCESS;
 }
 
-/* Pages of an explicit size have no dedicated pages beside them, as in VMA. */
-static void describe_pages(const VmaPoolCreateInfo *info, quire_page_policy *pages)
+/* The bytes of one block and of no second one. A page has a multiple of the device's unit. */
+static uint64_t one_block(VmaAllocator allocator, VkDeviceSize size)
 {
-    if (info->blockSize)
-        *pages =
-            (quire_page_policy){.page_size = info->blockSize, .dedicated = QUIRE_DEDICATED_NEVER};
+    quire_device_info info;
+    if (quire_device_get_info(allocator->quire, &info))
+        return size;
+    VkDeviceSize page = qi_vma_rounded(size, info.limits.page_granularity);
+    return page <= UINT64_MAX / 2 ? 2 * page - 1 : page;
+}
+
+/*
+ * Blocks of an explicit size are as in VMA: there are no dedicated pages beside them, and one stays
+ * when it becomes empty. Each shard would keep its own, so that there is one shard, as VMA has one
+ * lock. Without a size the pool has the pages of the allocator's own memories; VMA has dedicated
+ * memory beyond maxBlockCount then.
+ */
+static void describe_pages(VmaAllocator allocator, const VmaPoolCreateInfo *info,
+                           quire_memory_options *options)
+{
+    if (!info->blockSize) {
+        qi_vma_describe_pages(allocator, &options->pages);
+        return;
+    }
+    options->shards = 1;
+    options->pages =
+        (quire_page_policy){.page_size = info->blockSize,
+                            .dedicated = QUIRE_DEDICATED_NEVER,
+                            .retained_empty_bytes = one_block(allocator, info->blockSize)};
     if (info->maxBlockCount <= UINT32_MAX)
-        pages->max_pages = (uint32_t)info->maxBlockCount;
+        options->pages.max_pages = (uint32_t)info->maxBlockCount;
 }
 
 /* Empty pages of other memories are in the way only until they are released. */
@@ -101,7 +123,7 @@ static VkResult make_memory(VmaAllocator allocator, const VmaPoolCreateInfo *inf
         return result;
     qi_vma_select_type(allocator, info->memoryTypeIndex, &kind, &options);
     qi_vma_share_heaps(allocator, &options);
-    describe_pages(info, &options.pages);
+    describe_pages(allocator, info, &options);
     if (info->flags & VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT)
         options.fit.algorithm = QUIRE_FIT_LINEAR;
     quire_result made = quire_vulkan_memory_create(allocator->quire, &options, &own, memory);
@@ -134,7 +156,7 @@ VkResult quire_vma_create_pool(VmaAllocator allocator, const VmaPoolCreateInfo *
     if (pool) {
         pool->memory = memory;
         pool->type = info->memoryTypeIndex;
-        pool->has_block_size = info->blockSize != 0;
+        pool->block_size = info->blockSize;
         pool->keeps_blocks = info->minBlockCount != 0;
         pool->min_alignment = info->minAllocationAlignment;
         pool->name = NULL;

@@ -10,8 +10,9 @@ typedef struct qi_vma_pool {
     qi_vma_record record; /* first member */
     quire_memory *memory;
     uint32_t type;
-    bool has_block_size; /* no allocation gets dedicated memory */
-    bool keeps_blocks;   /* minBlockCount of them, also if they are empty */
+    bool keeps_blocks; /* minBlockCount of them, also if they are empty */
+    /* An allocation is no larger, and gets no dedicated memory; 0: no size is given. */
+    VkDeviceSize block_size;
     VkDeviceSize min_alignment;
     char *name; /* NULL: none */
 } qi_vma_pool;

@@ -152,13 +152,13 @@ UNIT(vma_flags, contradictions_and_empty_requests_are_refused)
 
 /* ---- empty memory ---------------------------------------------------------------------------- */
 
-UNIT(vma_flags, memory_that_stays_empty_is_released_with_a_later_frame)
+/* In the allocator's own memory, or in a pool without a blockSize. */
+static void release_with_a_later_frame(VmaPool pool)
 {
-    const VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO};
+    const VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO, .pool = pool};
     const struct timespec more_than_a_second = {.tv_sec = 1, .tv_nsec = 50000000};
     VkBuffer buffer;
     VmaAllocation a;
-    vma_fixture_open(&v, NULL, 0);
     CHECK_VK(try(8 << 20, &options, &buffer, &a));
     vmaDestroyBuffer(v.allocator, buffer, a);
     vmaSetCurrentFrameIndex(v.allocator, 1);
@@ -166,6 +166,17 @@ UNIT(vma_flags, memory_that_stays_empty_is_released_with_a_later_frame)
     nanosleep(&more_than_a_second, NULL);
     vmaSetCurrentFrameIndex(v.allocator, 2);
     CHECK_EQ(fv_live(v.vulkan.driver, FV_MEMORY), 0);
+}
+
+UNIT(vma_flags, memory_that_stays_empty_is_released_with_a_later_frame)
+{
+    const VmaPoolCreateInfo info = {.memoryTypeIndex = 0};
+    VmaPool pool;
+    vma_fixture_open(&v, NULL, 0);
+    release_with_a_later_frame(NULL);
+    CHECK_VK(vmaCreatePool(v.allocator, &info, &pool));
+    release_with_a_later_frame(pool);
+    vmaDestroyPool(v.allocator, pool);
     vmaSetCurrentFrameIndex(NULL, 3);
     vma_fixture_close(&v);
 }

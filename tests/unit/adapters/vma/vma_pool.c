@@ -65,6 +65,100 @@ UNIT(vma_pool, blocks_have_the_size_and_number_of_the_pool)
     vma_fixture_close(&v);
 }
 
+/* As in VMA, which frees every block that becomes empty beside another empty one. */
+UNIT(vma_pool, a_pool_keeps_one_empty_block_or_its_minimum)
+{
+    enum { COUNT = 8 };
+    for (uint32_t least = 0; least < 4; least++) {
+        VkBuffer buffers[COUNT];
+        VmaAllocation a[COUNT];
+        vma_fixture_open(&v, NULL, 0);
+        VmaPool pool = make(&(VmaPoolCreateInfo){
+            .memoryTypeIndex = device_type(), .blockSize = 1 << 20, .minBlockCount = least});
+        const VmaAllocationCreateInfo options = {.pool = pool};
+        for (int i = 0; i < COUNT; i++)
+            a[i] = vma_fixture_buffer(&v, 600000, &options, &buffers[i]);
+        CHECK_EQ(statistics(pool).blockCount, COUNT);
+        for (int i = 0; i < COUNT - 1; i++)
+            vmaDestroyBuffer(v.allocator, buffers[i], a[i]);
+        CHECK_EQ(statistics(pool).blockCount, least > 2 ? least : 2); /* one of them is used */
+        vmaDestroyBuffer(v.allocator, buffers[COUNT - 1], a[COUNT - 1]);
+        CHECK_EQ(statistics(pool).blockCount, least > 1 ? least : 1);
+        vmaDestroyPool(v.allocator, pool);
+        vma_fixture_close(&v);
+    }
+}
+
+/* The size of a block is rounded up to a whole page, which must not count as more than one. */
+UNIT(vma_pool, a_block_of_an_odd_size_is_kept)
+{
+    VkBuffer buffer;
+    for (VkDeviceSize size = 257; size < 2000; size += 333) {
+        vma_fixture_open(&v, NULL, 0);
+        VmaPool pool =
+            make(&(VmaPoolCreateInfo){.memoryTypeIndex = device_type(), .blockSize = size});
+        const VmaAllocationCreateInfo options = {.pool = pool};
+        for (int i = 0; i < 2; i++) {
+            VmaAllocation a = vma_fixture_buffer(&v, 1, &options, &buffer);
+            vmaDestroyBuffer(v.allocator, buffer, a);
+            CHECK_EQ(statistics(pool).blockCount, 1);
+        }
+        vmaDestroyPool(v.allocator, pool);
+        vma_fixture_close(&v);
+    }
+}
+
+static void refuse_more_than_a_block(const VmaPoolCreateInfo *info)
+{
+    const VkBufferCreateInfo large = vma_fixture_buffer_info((1 << 20) + 256);
+    const VkMemoryRequirements needs = {
+        .size = (1 << 20) + 1, .alignment = 1, .memoryTypeBits = UINT32_MAX};
+    VkBuffer buffer;
+    VmaAllocation a;
+    VmaPool pool = make(info);
+    const VmaAllocationCreateInfo options = {.pool = pool};
+    CHECK_EQ(vmaCreateBuffer(v.allocator, &large, &options, &buffer, &a, NULL),
+             VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_HAS(quire_last_error(), "1048832 bytes in a pool whose blockSize is 1048576");
+    CHECK_EQ(vmaAllocateMemory(v.allocator, &needs, &options, &a, NULL),
+             VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(statistics(pool).blockCount, 0);
+    a = vma_fixture_buffer(&v, 1 << 20, &options, &buffer);
+    CHECK_EQ(statistics(pool).blockBytes, 1 << 20);
+    vmaDestroyBuffer(v.allocator, buffer, a);
+    vmaDestroyPool(v.allocator, pool);
+}
+
+UNIT(vma_pool, a_block_size_limits_each_allocation)
+{
+    vma_fixture_open(&v, NULL, 0);
+    const uint32_t type = device_type();
+    refuse_more_than_a_block(&(VmaPoolCreateInfo){.memoryTypeIndex = type, .blockSize = 1 << 20});
+    refuse_more_than_a_block(
+        &(VmaPoolCreateInfo){.memoryTypeIndex = type, .blockSize = 1 << 20, .maxBlockCount = 1});
+    refuse_more_than_a_block(&(VmaPoolCreateInfo){.memoryTypeIndex = type,
+                                                  .flags = VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT,
+                                                  .blockSize = 1 << 20,
+                                                  .maxBlockCount = 1});
+    vma_fixture_close(&v);
+}
+
+/* VMA goes on with dedicated memory, which no number of blocks limits. */
+UNIT(vma_pool, a_number_of_blocks_without_a_size_is_no_limit)
+{
+    VkBuffer buffers[3];
+    VmaAllocation a[3];
+    vma_fixture_open(&v, NULL, 0);
+    VmaPool pool = make(&(VmaPoolCreateInfo){.memoryTypeIndex = device_type(), .maxBlockCount = 1});
+    const VmaAllocationCreateInfo options = {.pool = pool};
+    for (int i = 0; i < 3; i++)
+        a[i] = vma_fixture_buffer(&v, 100 << 20, &options, &buffers[i]);
+    for (int i = 0; i < 3; i++)
+        vmaDestroyBuffer(v.allocator, buffers[i], a[i]);
+    vmaDestroyPool(v.allocator, pool);
+    vma_fixture_close(&v);
+}
+
 UNIT(vma_pool, a_block_size_excludes_dedicated_memory)
 {
     VkBuffer buffer;
