@@ -37,6 +37,20 @@ static bool release_for(void *user, quire_memory *memory, const quire_out_of_mem
     return report->times == 1 && qi_vma_release_empty(user);
 }
 
+/* One above the number of granules of a memory: see quire_fit_options.granule. */
+static const uint64_t MOST_GRANULES = UINT64_C(1) << 32;
+
+/* Buffers can need as little as 16 bytes. Four times the heap must have room, because regions of
+   small pages lie apart. */
+uint64_t qi_vma_granule(VmaAllocator allocator, uint32_t type)
+{
+    uint32_t heap = allocator->memory.memoryTypes[type].heapIndex;
+    uint64_t granule = 16;
+    while (granule < 256 && allocator->memory.memoryHeaps[heap].size > MOST_GRANULES / 4 * granule)
+        granule *= 2;
+    return granule;
+}
+
 void qi_vma_share_heaps(VmaAllocator allocator, quire_memory_options *options)
 {
     options->on_out_of_memory =
@@ -66,6 +80,7 @@ static VkResult make(VmaAllocator allocator, uint32_t type, float priority, quir
     qi_vma_select_type(allocator, type, &kind, &options);
     qi_vma_share_heaps(allocator, &options);
     qi_vma_describe_pages(allocator, &options.pages);
+    options.fit.granule = qi_vma_granule(allocator, type);
     qi_vma_memory *record = qi_vma_host_allocate(&allocator->host, sizeof *record);
     if (!record)
         return VK_ERROR_OUT_OF_HOST_MEMORY;

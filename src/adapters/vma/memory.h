@@ -31,6 +31,9 @@ void qi_vma_select_type(VmaAllocator allocator, uint32_t type, qi_vma_kind *kind
    that follow use. */
 void qi_vma_describe_pages(VmaAllocator allocator, quire_page_policy *pages);
 
+/* Returns the unit of sizes in a memory of the type, in bytes: a power of two from 16 to 256. */
+uint64_t qi_vma_granule(VmaAllocator allocator, uint32_t type);
+
 /* Releases the pages that their memories no longer keep: those of the allocator's own, and of pools
    without a blockSize, when they have been empty for a second. Pools with a minBlockCount wait for
    their next free. */

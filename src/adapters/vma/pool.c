@@ -126,6 +126,8 @@ static VkResult make_memory(VmaAllocator allocator, const VmaPoolCreateInfo *inf
     describe_pages(allocator, info, &options);
     if (info->flags & VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT)
         options.fit.algorithm = QUIRE_FIT_LINEAR;
+    else
+        options.fit.granule = qi_vma_granule(allocator, info->memoryTypeIndex);
     quire_result made = quire_vulkan_memory_create(allocator->quire, &options, &own, memory);
     if (!made)
         made = make_blocks(allocator, *memory, info->minBlockCount);

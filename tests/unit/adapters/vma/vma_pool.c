@@ -159,6 +159,30 @@ UNIT(vma_pool, a_number_of_blocks_without_a_size_is_no_limit)
     vma_fixture_close(&v);
 }
 
+UNIT(vma_pool, small_buffers_take_what_the_driver_asks_for)
+{
+    enum { BLOCK = 64 << 10, MOST = BLOCK / 16 };
+    static VkBuffer buffers[MOST];
+    static VmaAllocation a[MOST];
+    vma_fixture_open(&v, NULL, 0);
+    VmaPool pool = make(&(VmaPoolCreateInfo){
+        .memoryTypeIndex = device_type(), .blockSize = BLOCK, .maxBlockCount = 1});
+    const VmaAllocationCreateInfo options = {.pool = pool};
+    for (VkDeviceSize size = 16; size <= 1024; size *= 2) {
+        VkBufferCreateInfo info = vma_fixture_buffer_info(size);
+        VkDeviceSize count = 0;
+        info.usage = VK_BUFFER_USAGE_VERTEX_BUFFER_BIT;
+        while (count < MOST &&
+               !vmaCreateBuffer(v.allocator, &info, &options, &buffers[count], &a[count], NULL))
+            count++;
+        CHECK_EQ(count, BLOCK / fv_fixture_needs(&v.vulkan, buffers[0]).size);
+        while (count-- > 0)
+            vmaDestroyBuffer(v.allocator, buffers[count], a[count]);
+    }
+    vmaDestroyPool(v.allocator, pool);
+    vma_fixture_close(&v);
+}
+
 UNIT(vma_pool, a_block_size_excludes_dedicated_memory)
 {
     VkBuffer buffer;
