@@ -15,7 +15,6 @@
 
 /* The driver has no symbols to link with. */
 #define VMA_STATIC_VULKAN_FUNCTIONS 0
-#define VMA_DYNAMIC_VULKAN_FUNCTIONS 0
 #ifdef BENCH_PROGRAM_ON_QUIRE
 #include "quire/quire_vma.h"
 #define THE_PROGRAM vma_program_quire

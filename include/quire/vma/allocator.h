@@ -23,7 +23,7 @@ extern "C" {
  */
 
 QUIRE_API VkResult quire_vma_create_allocator(const VmaAllocatorCreateInfo *pCreateInfo,
-                                              PFN_vkGetInstanceProcAddr linked,
+                                              PFN_vkGetInstanceProcAddr linked, VkBool32 hasGetters,
                                               VmaAllocator *pAllocator);
 QUIRE_API void quire_vma_destroy_allocator(VmaAllocator allocator);
 QUIRE_API void quire_vma_get_allocator_info(VmaAllocator allocator,
@@ -38,15 +38,24 @@ QUIRE_API void quire_vma_get_memory_type_properties(VmaAllocator allocator,
                                                     VkMemoryPropertyFlags *pFlags);
 QUIRE_API void quire_vma_set_current_frame_index(VmaAllocator allocator, uint32_t frameIndex);
 
-/* `linked` is the function that the program is linked with; NULL: none. */
+/*
+ * `linked` is the function that the program is linked with; NULL: none. `hasGetters` is VK_FALSE
+ * where the file that calls the function says by VMA_DYNAMIC_VULKAN_FUNCTIONS that the getters in
+ * pVulkanFunctions are not to be read: they may be uninitialized.
+ */
 static inline VkResult vmaCreateAllocator(const VmaAllocatorCreateInfo *pCreateInfo,
                                           VmaAllocator *pAllocator)
 {
+#if defined(VMA_DYNAMIC_VULKAN_FUNCTIONS) && !VMA_DYNAMIC_VULKAN_FUNCTIONS
+    const VkBool32 hasGetters = VK_FALSE;
+#else
+    const VkBool32 hasGetters = VK_TRUE;
+#endif
 #if defined(VK_NO_PROTOTYPES) ||                                                                   \
     (defined(VMA_STATIC_VULKAN_FUNCTIONS) && !VMA_STATIC_VULKAN_FUNCTIONS)
-    return quire_vma_create_allocator(pCreateInfo, QUIRE_NULL, pAllocator);
+    return quire_vma_create_allocator(pCreateInfo, QUIRE_NULL, hasGetters, pAllocator);
 #else
-    return quire_vma_create_allocator(pCreateInfo, vkGetInstanceProcAddr, pAllocator);
+    return quire_vma_create_allocator(pCreateInfo, vkGetInstanceProcAddr, hasGetters, pAllocator);
 #endif
 }
 

@@ -130,7 +130,8 @@ typedef struct VmaDeviceMemoryCallbacks {
 
 /*
  * A function that is set here is called; every other one comes from vkGetInstanceProcAddr and
- * vkGetDeviceProcAddr. Without vkGetInstanceProcAddr it is that of the system's loader.
+ * vkGetDeviceProcAddr. Without vkGetInstanceProcAddr it is that of the system's loader. Where
+ * VMA_DYNAMIC_VULKAN_FUNCTIONS is 0 these two members are not read.
  */
 typedef struct VmaVulkanFunctions {
     PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr;

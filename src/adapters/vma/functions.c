@@ -82,17 +82,18 @@ static PFN_vkGetInstanceProcAddr of_loader(void)
     return get;
 }
 
-VkResult qi_vma_functions_begin(const VmaVulkanFunctions *given, PFN_vkGetInstanceProcAddr linked,
-                                VkInstance instance)
+VkResult qi_vma_functions_begin(const VmaVulkanFunctions *given, bool has_getters,
+                                PFN_vkGetInstanceProcAddr linked, VkInstance instance)
 {
-    loading = (source){.given = given, .get = given ? given->vkGetInstanceProcAddr : NULL};
+    const VmaVulkanFunctions *getters = has_getters ? given : NULL;
+    loading = (source){.given = given, .get = getters ? getters->vkGetInstanceProcAddr : NULL};
     if (!loading.get)
         loading.get = linked ? linked : of_loader();
     if (!loading.get)
         return qi_vma_fail(VK_ERROR_INITIALIZATION_FAILED,
                            "pVulkanFunctions has no vkGetInstanceProcAddr, and libvulkan.so.1 is "
                            "not installed");
-    loading.get_of_device = given ? given->vkGetDeviceProcAddr : NULL;
+    loading.get_of_device = getters ? getters->vkGetDeviceProcAddr : NULL;
     if (!loading.get_of_device)
         loading.get_of_device =
             (PFN_vkGetDeviceProcAddr)loading.get(instance, "vkGetDeviceProcAddr");

@@ -35,13 +35,13 @@ typedef struct qi_vma_functions {
 
 /*
  * While a thread is between begin and end, qi_vma_instance_function and qi_vma_device_function find
- * functions for it: first those of `given`, then those of its getters, then those of `linked`, then
- * those of the system's loader. A function of Vulkan 1.1 and later may have its name of an
- * extension.
+ * functions for it: first those of `given`, then those of its getters if it `has_getters`, then
+ * those of `linked`, then those of the system's loader. A function of Vulkan 1.1 and later may have
+ * its name of an extension.
  * Begin fails with INITIALIZATION_FAILED if there is no getter at all.
  */
-VkResult qi_vma_functions_begin(const VmaVulkanFunctions *given, PFN_vkGetInstanceProcAddr linked,
-                                VkInstance instance);
+VkResult qi_vma_functions_begin(const VmaVulkanFunctions *given, bool has_getters,
+                                PFN_vkGetInstanceProcAddr linked, VkInstance instance);
 void qi_vma_functions_end(void);
 PFN_vkVoidFunction VKAPI_CALL qi_vma_instance_function(VkInstance instance, const char *name);
 PFN_vkVoidFunction VKAPI_CALL qi_vma_device_function(VkDevice device, const char *name);

@@ -260,7 +260,8 @@ static VkResult make(const VmaAllocatorCreateInfo *info, VmaAllocator *out)
 }
 
 VkResult quire_vma_create_allocator(const VmaAllocatorCreateInfo *info,
-                                    PFN_vkGetInstanceProcAddr linked, VmaAllocator *allocator)
+                                    PFN_vkGetInstanceProcAddr linked, VkBool32 has_getters,
+                                    VmaAllocator *allocator)
 {
     if (allocator)
         *allocator = NULL;
@@ -269,7 +270,8 @@ VkResult quire_vma_create_allocator(const VmaAllocatorCreateInfo *info,
                            "vmaCreateAllocator: pCreateInfo or pAllocator is null");
     VkResult result = check(info);
     if (!result)
-        result = qi_vma_functions_begin(info->pVulkanFunctions, linked, info->instance);
+        result =
+            qi_vma_functions_begin(info->pVulkanFunctions, has_getters, linked, info->instance);
     if (!result)
         result = make(info, allocator);
     qi_vma_functions_end();
