@@ -15,8 +15,10 @@ extern "C" {
 
 /*
  * vmaAllocateMemoryPages makes all or none. As in VMA it reads one VkMemoryRequirements and one
- * VmaAllocationCreateInfo, which all have in common. vmaFreeMemory also frees an allocation that is
- * still mapped by vmaMapMemory, and prints a line. NULL frees nothing.
+ * VmaAllocationCreateInfo, which all have in common. vmaAllocateDedicatedMemory is
+ * vmaAllocateMemory with VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT; resource.h says what
+ * pMemoryAllocateNext may be. vmaFreeMemory also frees an allocation that is still mapped by
+ * vmaMapMemory, and prints a line. NULL frees nothing.
  */
 
 QUIRE_API VkResult quire_vma_allocate_memory(VmaAllocator allocator,
@@ -24,6 +26,10 @@ QUIRE_API VkResult quire_vma_allocate_memory(VmaAllocator allocator,
                                              const VmaAllocationCreateInfo *pCreateInfo,
                                              VmaAllocation *pAllocation,
                                              VmaAllocationInfo *pAllocationInfo);
+QUIRE_API VkResult quire_vma_allocate_dedicated_memory(
+    VmaAllocator allocator, const VkMemoryRequirements *pVkMemoryRequirements,
+    const VmaAllocationCreateInfo *pCreateInfo, const void *pMemoryAllocateNext,
+    VmaAllocation *pAllocation, VmaAllocationInfo *pAllocationInfo);
 QUIRE_API VkResult quire_vma_allocate_memory_pages(
     VmaAllocator allocator, const VkMemoryRequirements *pVkMemoryRequirements,
     const VmaAllocationCreateInfo *pCreateInfo, size_t allocationCount, VmaAllocation *pAllocations,
@@ -48,6 +54,17 @@ static inline VkResult vmaAllocateMemory(VmaAllocator allocator,
 {
     return quire_vma_allocate_memory(allocator, pVkMemoryRequirements, pCreateInfo, pAllocation,
                                      pAllocationInfo);
+}
+
+static inline VkResult vmaAllocateDedicatedMemory(VmaAllocator allocator,
+                                                  const VkMemoryRequirements *pVkMemoryRequirements,
+                                                  const VmaAllocationCreateInfo *pCreateInfo,
+                                                  void *pMemoryAllocateNext,
+                                                  VmaAllocation *pAllocation,
+                                                  VmaAllocationInfo *pAllocationInfo)
+{
+    return quire_vma_allocate_dedicated_memory(allocator, pVkMemoryRequirements, pCreateInfo,
+                                               pMemoryAllocateNext, pAllocation, pAllocationInfo);
 }
 
 static inline VkResult vmaAllocateMemoryPages(VmaAllocator allocator,

@@ -130,6 +130,47 @@ static inline void vmaDestroyImage(VmaAllocator allocator, VkImage image, VmaAll
     quire_vma_destroy_image(allocator, image, allocation);
 }
 
+/* ---- dedicated memory ----------------------------------------------------------------------- */
+
+/*
+ * vmaCreateDedicatedBuffer and vmaCreateDedicatedImage are vmaCreateBuffer and vmaCreateImage with
+ * VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT. pMemoryAllocateNext is null or a
+ * VkExportMemoryAllocateInfo with the handle types of pTypeExternalMemoryHandleTypes: the memory
+ * then has a type that exports them. Other structs, such as those of imports, and one with a pool,
+ * are FEATURE_NOT_PRESENT.
+ */
+
+QUIRE_API VkResult quire_vma_create_dedicated_buffer(
+    VmaAllocator allocator, const VkBufferCreateInfo *pBufferCreateInfo,
+    const VmaAllocationCreateInfo *pAllocationCreateInfo, const void *pMemoryAllocateNext,
+    VkBuffer *pBuffer, VmaAllocation *pAllocation, VmaAllocationInfo *pAllocationInfo);
+QUIRE_API VkResult quire_vma_create_dedicated_image(
+    VmaAllocator allocator, const VkImageCreateInfo *pImageCreateInfo,
+    const VmaAllocationCreateInfo *pAllocationCreateInfo, const void *pMemoryAllocateNext,
+    VkImage *pImage, VmaAllocation *pAllocation, VmaAllocationInfo *pAllocationInfo);
+
+static inline VkResult vmaCreateDedicatedBuffer(
+    VmaAllocator allocator, const VkBufferCreateInfo *pBufferCreateInfo,
+    const VmaAllocationCreateInfo *pAllocationCreateInfo, void *pMemoryAllocateNext,
+    VkBuffer *pBuffer, VmaAllocation *pAllocation, VmaAllocationInfo *pAllocationInfo)
+{
+    return quire_vma_create_dedicated_buffer(allocator, pBufferCreateInfo, pAllocationCreateInfo,
+                                             pMemoryAllocateNext, pBuffer, pAllocation,
+                                             pAllocationInfo);
+}
+
+static inline VkResult vmaCreateDedicatedImage(VmaAllocator allocator,
+                                               const VkImageCreateInfo *pImageCreateInfo,
+                                               const VmaAllocationCreateInfo *pAllocationCreateInfo,
+                                               void *pMemoryAllocateNext, VkImage *pImage,
+                                               VmaAllocation *pAllocation,
+                                               VmaAllocationInfo *pAllocationInfo)
+{
+    return quire_vma_create_dedicated_image(allocator, pImageCreateInfo, pAllocationCreateInfo,
+                                            pMemoryAllocateNext, pImage, pAllocation,
+                                            pAllocationInfo);
+}
+
 /* ---- binding -------------------------------------------------------------------------------- */
 
 QUIRE_API VkResult quire_vma_bind_buffer_memory(VmaAllocator allocator, VmaAllocation allocation,

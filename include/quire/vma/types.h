@@ -161,6 +161,7 @@ typedef struct VmaVulkanFunctions {
     PFN_vkGetDeviceBufferMemoryRequirementsKHR vkGetDeviceBufferMemoryRequirements;
     PFN_vkGetDeviceImageMemoryRequirementsKHR vkGetDeviceImageMemoryRequirements;
     void *vkGetMemoryWin32HandleKHR; /* quire has no handles of Windows here, and never calls it */
+    PFN_vkGetPhysicalDeviceProperties2KHR vkGetPhysicalDeviceProperties2KHR;
 } VmaVulkanFunctions;
 
 typedef struct VmaAllocatorCreateInfo {
@@ -224,7 +225,8 @@ typedef struct VmaAllocationCreateInfo {
     uint32_t memoryTypeBits; /* 0: all */
     VmaPool pool;            /* NULL: the allocator's own memories */
     void *pUserData;
-    float priority; /* of dedicated memory, with EXT_MEMORY_PRIORITY_BIT */
+    float priority;            /* of dedicated memory, with EXT_MEMORY_PRIORITY_BIT */
+    VkDeviceSize minAlignment; /* bytes, a power of two; 0: what the object needs */
 } VmaAllocationCreateInfo;
 
 typedef struct VmaPoolCreateInfo {

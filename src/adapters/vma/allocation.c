@@ -25,7 +25,8 @@ static const VmaAllocationCreateFlags KNOWN_FLAGS =
 
 static VkResult check(const qi_vma_request *request)
 {
-    VmaAllocationCreateFlags flags = request->options->flags;
+    const VmaAllocationCreateInfo *options = request->options;
+    VmaAllocationCreateFlags flags = options->flags;
     VkDeviceSize alignment = request->needs.alignment;
     if (flags & ~KNOWN_FLAGS)
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT, "allocation flags 0x%x",
@@ -36,9 +37,10 @@ static VkResult check(const qi_vma_request *request)
             "the driver requires dedicated memory, which NEVER_ALLOCATE_BIT excludes");
     if (!request->needs.size)
         return qi_vma_fail(VK_ERROR_INITIALIZATION_FAILED, "an allocation of 0 bytes");
-    if ((alignment & (alignment - 1)) || (request->min_alignment & (request->min_alignment - 1)))
+    if ((alignment & (alignment - 1)) || (request->min_alignment & (request->min_alignment - 1)) ||
+        (options->minAlignment & (options->minAlignment - 1)))
         return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT, "the alignment is no power of two");
-    return qi_vma_check_options(request->options);
+    return qi_vma_check_options(options);
 }
 
 /* The chain of requirements that an object has. */
@@ -196,8 +198,8 @@ static VkResult allocate_in(VmaAllocator allocator, const qi_vma_request *reques
                             VkDeviceSize pool_alignment, qi_vma_allocation *a)
 {
     VmaAllocationCreateFlags flags = request->options->flags;
-    VkDeviceSize alignment =
-        larger(pool_alignment, larger(request->needs.alignment, request->min_alignment));
+    VkDeviceSize alignment = larger(larger(pool_alignment, request->options->minAlignment),
+                                    larger(request->needs.alignment, request->min_alignment));
     bool never = flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT;
     bool can_be = (request->buffer || request->image) && !never;
     bool must_be = qi_vma_is_dedicated(request->options) || request->requires_dedicated;

@@ -58,6 +58,7 @@ static const struct {
     GIVEN_AS(vkGetPhysicalDeviceMemoryProperties2, vkGetPhysicalDeviceMemoryProperties2KHR),
     GIVEN(vkGetDeviceBufferMemoryRequirements),
     GIVEN(vkGetDeviceImageMemoryRequirements),
+    GIVEN_AS(vkGetPhysicalDeviceProperties2, vkGetPhysicalDeviceProperties2KHR),
 };
 
 /* Returns the function of the program with this name; NULL: it gives none. */
