@@ -6,9 +6,13 @@
  * its allocator as before. The functions are static inline, so that another source file of the
  * program can contain VMA itself. docs/adapters/vma.md lists what is covered and what differs.
  *
- * quire is created with the allocator: VMA_IMPLEMENTATION and VMA's other macros have no effect,
- * except that vkGetInstanceProcAddr of the loader is used unless VK_NO_PROTOTYPES is defined or
- * VMA_STATIC_VULKAN_FUNCTIONS is 0.
+ * quire is created with the allocator, and needs no implementation file. Of VMA's macros these have
+ * an effect:
+ * - vkGetInstanceProcAddr of the loader is used unless VK_NO_PROTOTYPES is defined or
+ *   VMA_STATIC_VULKAN_FUNCTIONS is 0;
+ * - the getters of VmaVulkanFunctions are used unless VMA_DYNAMIC_VULKAN_FUNCTIONS is 0;
+ * - with VMA_IMPLEMENTATION, a C++ file has the standard headers of VMA's implementation, and
+ *   VmaAllocation_T is a class with GetMemory, GetOffset, GetSize and GetMappedData.
  *
  * Errors: a function that VMA does not fail with an assertion returns the VkResult of VMA. What VMA
  * asserts (a null or stale handle, a contradiction of flags) is VK_ERROR_VALIDATION_FAILED_EXT, or
@@ -30,4 +34,9 @@
 #include "quire/vma/types.h"
 #include "quire/vma/virtual_block.h"
 
+#endif
+
+/* Not in the guard: a file may define the macro after another header has included this one. */
+#if defined(__cplusplus) && defined(VMA_IMPLEMENTATION)
+#include "quire/vma/implementation.hpp"
 #endif

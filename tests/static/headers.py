@@ -45,6 +45,60 @@ def check_vma(tap, compiler, root):
                      compile_alone(name, "c++", "c++11", root, "quire_vma.h", strict + options))
 
 
+# What programs that contain VMA's implementation take from it besides its functions.
+IMPLEMENTATION = """
+#include "quire/quire_vma.h" /* by another header, before the macro */
+#define VMA_IMPLEMENTATION
+#include "quire/quire_vma.h"
+#include "quire/quire_vma.h"
+VkDeviceMemory memory_of(VmaAllocation a);
+VkDeviceMemory memory_of(VmaAllocation a) { return a->GetMemory(); }
+VkDeviceSize end_of(VmaAllocation a);
+VkDeviceSize end_of(VmaAllocation a) { return a->GetMappedData() ? 0 : a->GetOffset() + a->GetSize(); }
+int main()
+{
+    int numbers[] = {3, 1, 2};
+    std::mutex mutex;
+    std::lock_guard<std::mutex> hold(mutex);
+    std::sort(numbers, numbers + 3);
+    return std::numeric_limits<int>::max() == numbers[0];
+}
+"""
+
+# All macros of VMA that say what its header has. The version is no number for the preprocessor.
+FEATURES = """
+#include "quire/quire_vma.h"
+#if VMA_VULKAN_VERSION < 1001000 || !VMA_DEDICATED_ALLOCATION || !VMA_BIND_MEMORY2 || \\
+    !VMA_GET_PHYSICAL_DEVICE_PROPERTIES2 || !VMA_MEMORY_BUDGET || !VMA_BUFFER_DEVICE_ADDRESS || \\
+    !VMA_MEMORY_PRIORITY || !VMA_KHR_MAINTENANCE4 || !VMA_EXTERNAL_MEMORY || !VMA_STATS_STRING_ENABLED
+#error missing
+#endif
+#if VMA_EXTERNAL_MEMORY_WIN32 || VMA_KHR_MAINTENANCE5 + 0 != VMA_KHR_MAINTENANCE5
+#error not true
+#endif
+VMA_CALL_PRE int VMA_CALL_POST f(int *VMA_NOT_NULL a, int *VMA_NULLABLE b, VkBuffer VMA_NULLABLE_NON_DISPATCHABLE c,
+    VkBuffer VMA_NOT_NULL_NON_DISPATCHABLE d, void *VMA_EXTENDS_VK_STRUCT(VkMemoryAllocateInfo) e,
+    int *VMA_LEN_IF_NOT_NULL("g") f, int g);
+extern int check[VMA_VERSION >= VK_MAKE_VERSION(3, 4, 0) ? 1 : -1];
+"""
+
+
+def compile_text(compiler, options, root, text):
+    done = subprocess.run([*compiler.split(), *WARNINGS, *options, "-fsyntax-only", "-I", str(root / "include"), "-"],
+                          input=text, text=True, capture_output=True)
+    return [done.stderr] if done.returncode else []
+
+
+def check_vma_programs(tap, c_compiler, cpp_compiler, root):
+    """What programs expect of VMA's header besides its functions."""
+    tap.case("quire_vma.h defines the macros of VMA's header", compile_text(
+        c_compiler, ["-std=c11", "-Wundef", "-x", "c"], root, FEATURES))
+    for name in [] if cpp_compiler == "none" else cpp_compilers(cpp_compiler):
+        for standard in "c++11", "c++20":
+            tap.case(f"VMA_IMPLEMENTATION in {standard} by {name} has the headers and the class of VMA", compile_text(
+                name, [f"-std={standard}", *CPP_WARNINGS, "-x", "c++"], root, IMPLEMENTATION))
+
+
 def check_cpp(tap, compiler, root):
     """quire.hpp with its parts, for each compiler that is there."""
     if compiler == "none":
@@ -77,6 +131,8 @@ def main():
         else:
             tap.case(f"{header} alone as C++17",
                      compile_alone(cxx_compiler, "c++", "c++17", root, header))
+    if has_vulkan:
+        check_vma_programs(tap, c_compiler, cxx_compiler, root)
     if has_vulkan and cxx_compiler != "none":
         check_vma(tap, cxx_compiler, root)
     check_cpp(tap, cxx_compiler, root)

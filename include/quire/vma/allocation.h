@@ -112,6 +112,10 @@ QUIRE_API void quire_vma_get_allocation_info(VmaAllocator allocator, VmaAllocati
                                              VmaAllocationInfo *pAllocationInfo);
 QUIRE_API void quire_vma_get_allocation_info2(VmaAllocator allocator, VmaAllocation allocation,
                                               VmaAllocationInfo2 *pAllocationInfo);
+/* Finds the allocator of the handle among all of the process. A bad handle prints a line, and the
+   output is zeros. */
+QUIRE_API void quire_vma_get_info_of_handle(VmaAllocation allocation,
+                                            VmaAllocationInfo *pAllocationInfo);
 QUIRE_API void quire_vma_set_allocation_user_data(VmaAllocator allocator, VmaAllocation allocation,
                                                   void *pUserData);
 QUIRE_API void quire_vma_set_allocation_name(VmaAllocator allocator, VmaAllocation allocation,

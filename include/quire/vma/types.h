@@ -11,6 +11,7 @@
 #include <vulkan/vulkan_core.h>
 
 #include "quire/base.h"
+#include "quire/vma/macros.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -21,6 +21,7 @@ typedef struct qi_vma_memory {
 } qi_vma_memory;
 
 struct VmaAllocator_T {
+    VmaAllocator next_allocator; /* see registry.h */
     VkInstance instance;
     VkPhysicalDevice physical_device;
     VkDevice device;

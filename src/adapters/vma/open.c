@@ -10,6 +10,7 @@
 #include "src/adapters/vma/allocator.h"
 #include "src/adapters/vma/memory.h"
 #include "src/adapters/vma/pool.h"
+#include "src/adapters/vma/registry.h"
 
 static const VmaAllocatorCreateFlags KNOWN_FLAGS =
     VMA_ALLOCATOR_CREATE_EXTERNALLY_SYNCHRONIZED_BIT |
@@ -250,6 +251,7 @@ static VkResult make(const VmaAllocatorCreateInfo *info, VmaAllocator *out)
     qi_vma_table_begin(&allocator->pools, &allocator->host, "pool", sizeof(qi_vma_pool));
     VkResult result = open_device(allocator, info);
     if (!result) {
+        qi_vma_registry_add(allocator);
         *out = allocator;
         return VK_SUCCESS;
     }
@@ -287,6 +289,7 @@ void quire_vma_destroy_allocator(VmaAllocator allocator)
         qi_vma_print("vmaDestroyAllocator");
         return;
     }
+    qi_vma_registry_remove(allocator);
     qi_vma_memories_destroy(allocator);
     if (quire_device_destroy(&allocator->quire))
         qi_vma_print("vmaDestroyAllocator");

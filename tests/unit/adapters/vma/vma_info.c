@@ -234,3 +234,36 @@ UNIT(vma_info, functions_without_a_result_accept_null)
     CHECK_EQ(vmaCheckCorruption(NULL, 1), VK_ERROR_VALIDATION_FAILED_EXT);
     vma_fixture_close(&v);
 }
+
+/* ---- without an allocator ------------------------------------------------------------------- */
+
+/* VmaAllocation_T of C++ asks for it. */
+UNIT(vma_info, an_allocation_is_found_by_its_handle_alone)
+{
+    static vma_fixture other;
+    const VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO_PREFER_HOST,
+                                             .flags = VMA_ALLOCATION_CREATE_MAPPED_BIT |
+                                                      VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT};
+    VkBuffer buffers[2];
+    VmaAllocationInfo expected, found;
+    vma_fixture_open(&v, NULL, 0);
+    vma_fixture_open(&other, NULL, 0);
+    VmaAllocation a = vma_fixture_buffer(&v, 1000, &options, &buffers[0]);
+    VmaAllocation b = vma_fixture_buffer(&other, 2048, &options, &buffers[1]);
+    vmaGetAllocationInfo(v.allocator, a, &expected);
+    quire_vma_get_info_of_handle(a, &found);
+    CHECK(found.deviceMemory == expected.deviceMemory && found.offset == expected.offset);
+    CHECK(found.pMappedData && found.pMappedData == expected.pMappedData);
+    CHECK_EQ(found.size, expected.size);
+    quire_vma_get_info_of_handle(b, &found);
+    CHECK_EQ(found.size, 2048);
+    vmaDestroyBuffer(v.allocator, buffers[0], a);
+    vma_fixture_close(&v);
+    quire_vma_get_info_of_handle(b, &found);
+    CHECK_EQ(found.size, 2048);
+    quire_vma_get_info_of_handle(a, &found); /* a line on stderr */
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK(!found.size && !found.deviceMemory);
+    vmaDestroyBuffer(other.allocator, buffers[1], b);
+    vma_fixture_close(&other);
+}
