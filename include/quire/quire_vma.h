@@ -11,6 +11,7 @@
  * - vkGetInstanceProcAddr of the loader is used unless VK_NO_PROTOTYPES is defined or
  *   VMA_STATIC_VULKAN_FUNCTIONS is 0;
  * - the getters of VmaVulkanFunctions are used unless VMA_DYNAMIC_VULKAN_FUNCTIONS is 0;
+ * - VMA_LEAK_LOG_FORMAT, otherwise VMA_DEBUG_LOG_FORMAT, gets the lines about leaks;
  * - with VMA_IMPLEMENTATION, a C++ file has the standard headers of VMA's implementation, and
  *   VmaAllocation_T is a class with GetMemory, GetOffset, GetSize and GetMappedData.
  *

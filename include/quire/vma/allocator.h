@@ -17,7 +17,8 @@ extern "C" {
  * vmaCreateAllocator opens a quire device on the handles. It fails with FEATURE_NOT_PRESENT for
  * pDeviceMemoryCallbacks and for flags that types.h marks so, with INCOMPATIBLE_DRIVER if the
  * device is below Vulkan 1.1, and with INITIALIZATION_FAILED if a function is missing.
- * vmaDestroyAllocator refuses while allocations or pools live: the log names them.
+ * vmaDestroyAllocator refuses while allocations or pools live. Lines name the first 16 allocations
+ * of each memory and count the others: see quire_vma_leak_log.
  * vmaSetCurrentFrameIndex releases memory that has been empty for a second; programs call it in
  * each frame.
  */
@@ -25,7 +26,7 @@ extern "C" {
 QUIRE_API VkResult quire_vma_create_allocator(const VmaAllocatorCreateInfo *pCreateInfo,
                                               PFN_vkGetInstanceProcAddr linked, VkBool32 hasGetters,
                                               VmaAllocator *pAllocator);
-QUIRE_API void quire_vma_destroy_allocator(VmaAllocator allocator);
+QUIRE_API void quire_vma_destroy_allocator(VmaAllocator allocator, quire_vma_leak_log log);
 QUIRE_API void quire_vma_get_allocator_info(VmaAllocator allocator,
                                             VmaAllocatorInfo *pAllocatorInfo);
 QUIRE_API void quire_vma_get_physical_device_properties(
@@ -75,7 +76,7 @@ static inline VkResult vmaImportVulkanFunctionsFromVolk(
 
 static inline void vmaDestroyAllocator(VmaAllocator allocator)
 {
-    quire_vma_destroy_allocator(allocator);
+    quire_vma_destroy_allocator(allocator, QUIRE_VMA_LEAK_LOG);
 }
 
 static inline void vmaGetAllocatorInfo(VmaAllocator allocator, VmaAllocatorInfo *pAllocatorInfo)
@@ -195,7 +196,7 @@ static inline VkResult vmaFindMemoryTypeIndexForImageInfo(
 
 QUIRE_API VkResult quire_vma_create_pool(VmaAllocator allocator,
                                          const VmaPoolCreateInfo *pCreateInfo, VmaPool *pPool);
-QUIRE_API void quire_vma_destroy_pool(VmaAllocator allocator, VmaPool pool);
+QUIRE_API void quire_vma_destroy_pool(VmaAllocator allocator, VmaPool pool, quire_vma_leak_log log);
 QUIRE_API void quire_vma_get_pool_statistics(VmaAllocator allocator, VmaPool pool,
                                              VmaStatistics *pPoolStats);
 QUIRE_API void quire_vma_calculate_pool_statistics(VmaAllocator allocator, VmaPool pool,
@@ -212,7 +213,7 @@ static inline VkResult vmaCreatePool(VmaAllocator allocator, const VmaPoolCreate
 
 static inline void vmaDestroyPool(VmaAllocator allocator, VmaPool pool)
 {
-    quire_vma_destroy_pool(allocator, pool);
+    quire_vma_destroy_pool(allocator, pool, QUIRE_VMA_LEAK_LOG);
 }
 
 static inline void vmaGetPoolStatistics(VmaAllocator allocator, VmaPool pool,

@@ -113,6 +113,30 @@ typedef enum VmaVirtualAllocationCreateFlagBits {
 } VmaVirtualAllocationCreateFlagBits;
 typedef VkFlags VmaVirtualAllocationCreateFlags;
 
+/* ---- leaks ---------------------------------------------------------------------------------- */
+
+/*
+ * Receives a line, without a line end, about what lives when its owner is to be destroyed. Called
+ * by the thread that destroys. It must not call quire. NULL: the lines go to stderr.
+ */
+typedef void (*quire_vma_leak_log)(const char *line);
+
+/* As in VMA, a program can define where they go, in the file that destroys. */
+#if defined(VMA_LEAK_LOG_FORMAT) || defined(VMA_DEBUG_LOG_FORMAT)
+static inline void quire_vma_log_leak(const char *line)
+{
+    (void)line;
+#ifdef VMA_LEAK_LOG_FORMAT
+    VMA_LEAK_LOG_FORMAT("%s", line);
+#else
+    VMA_DEBUG_LOG_FORMAT("%s", line);
+#endif
+}
+#define QUIRE_VMA_LEAK_LOG quire_vma_log_leak
+#else
+#define QUIRE_VMA_LEAK_LOG QUIRE_NULL
+#endif
+
 /* ---- the allocator -------------------------------------------------------------------------- */
 
 typedef void(VKAPI_PTR *PFN_vmaAllocateDeviceMemoryFunction)(VmaAllocator allocator,

@@ -47,7 +47,8 @@ extern "C" {
 
 QUIRE_API VkResult quire_vma_create_virtual_block(const VmaVirtualBlockCreateInfo *pCreateInfo,
                                                   VmaVirtualBlock *pVirtualBlock);
-QUIRE_API void quire_vma_destroy_virtual_block(VmaVirtualBlock virtualBlock);
+QUIRE_API void quire_vma_destroy_virtual_block(VmaVirtualBlock virtualBlock,
+                                               quire_vma_leak_log log);
 QUIRE_API VkBool32 quire_vma_is_virtual_block_empty(VmaVirtualBlock virtualBlock);
 QUIRE_API void quire_vma_get_virtual_allocation_info(VmaVirtualBlock virtualBlock,
                                                      VmaVirtualAllocation allocation,
@@ -75,7 +76,7 @@ static inline VkResult vmaCreateVirtualBlock(const VmaVirtualBlockCreateInfo *pC
 
 static inline void vmaDestroyVirtualBlock(VmaVirtualBlock virtualBlock)
 {
-    quire_vma_destroy_virtual_block(virtualBlock);
+    quire_vma_destroy_virtual_block(virtualBlock, QUIRE_VMA_LEAK_LOG);
 }
 
 static inline VkBool32 vmaIsVirtualBlockEmpty(VmaVirtualBlock virtualBlock)

@@ -61,7 +61,7 @@ static quire_result result_of(VkResult code)
     }
 }
 
-enum { MAX_TEXT = 300 };
+enum { MAX_TEXT = 300, MAX_LINE = 500 };
 
 VkResult qi_vma_fail(VkResult code, const char *format, ...)
 {
@@ -75,16 +75,65 @@ VkResult qi_vma_fail(VkResult code, const char *format, ...)
     return code;
 }
 
-void qi_vma_print(const char *function)
+/* ---- lines ---------------------------------------------------------------------------------- */
+
+enum { MAX_LISTED = 16 };
+
+/* What the thread writes. */
+static _Thread_local struct {
+    quire_vma_leak_log log; /* NULL: stderr */
+    bool is_list;           /* at most MAX_LISTED lines */
+    uint32_t lines;         /* of the list */
+} output;
+
+void qi_vma_send_lines(quire_vma_leak_log log)
 {
-    fprintf(stderr, "quire: %s: %s\n", function, quire_last_error());
+    output.log = log;
 }
 
-static void write_line(void *user, quire_log_level level, const char *line)
+static void write_line(const char *line)
+{
+    if (output.is_list && output.lines++ >= MAX_LISTED)
+        return;
+    if (output.log)
+        output.log(line);
+    else
+        fprintf(stderr, "quire: %s\n", line);
+}
+
+void qi_vma_print(const char *function)
+{
+    char line[MAX_LINE];
+    snprintf(line, sizeof line, "%s: %s", function, quire_last_error());
+    write_line(line);
+}
+
+static void write_logged(void *user, quire_log_level level, const char *line)
 {
     (void)user;
     (void)level;
-    fprintf(stderr, "quire: %s\n", line);
+    write_line(line);
 }
 
-const quire_log QI_VMA_LOG = {.write = write_line, .level = QUIRE_LOG_WARNING};
+const quire_log QI_VMA_LOG = {.write = write_logged, .level = QUIRE_LOG_WARNING};
+
+/* ---- leaks ---------------------------------------------------------------------------------- */
+
+quire_result qi_vma_destroy_memory(quire_memory **memory)
+{
+    char line[MAX_LINE];
+    quire_memory_info info;
+    quire_memory_stats stats;
+    output.is_list = true;
+    output.lines = 0;
+    quire_result result = quire_memory_destroy(memory);
+    output.is_list = false;
+    if (!result || output.lines <= MAX_LISTED || quire_memory_get_info(*memory, &info) ||
+        quire_memory_get_stats(*memory, &stats))
+        return result;
+    snprintf(line, sizeof line, "memory '%s' holds %llu allocations with %llu bytes; %u more lines",
+             info.name, (unsigned long long)stats.allocation_count,
+             (unsigned long long)stats.requested_bytes, output.lines - MAX_LISTED);
+    write_line(line);
+    return result;
+}

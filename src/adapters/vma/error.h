@@ -5,9 +5,8 @@
 #ifndef QUIRE_SRC_ADAPTERS_VMA_ERROR_H
 #define QUIRE_SRC_ADAPTERS_VMA_ERROR_H
 
-#include <vulkan/vulkan_core.h>
-
-#include "quire/base.h"
+#include "quire/quire.h"
+#include "quire/vma/types.h"
 
 /* Returns the VkResult of a failed call of quire: the driver's own code, if it has one. */
 VkResult qi_vma_result(quire_result result);
@@ -18,7 +17,16 @@ VkResult qi_vma_fail(VkResult code, const char *format, ...) QUIRE_PRINTF(2, 3);
 /* Writes the last error of the thread to stderr as a line of `function`, which returns nothing. */
 void qi_vma_print(const char *function);
 
-/* The same for a line of quire's log, from warnings on. */
+/* Takes the lines of quire's log, from warnings on. */
 extern const quire_log QI_VMA_LOG;
+
+/* Lines of the calling thread go to `log` from now on; NULL: to stderr. */
+void qi_vma_send_lines(quire_vma_leak_log log);
+
+/*
+ * Destroys a memory unless allocations live in it. Then it writes a line for each of the first 16
+ * and one that counts all, and fails.
+ */
+quire_result qi_vma_destroy_memory(quire_memory **memory);
 
 #endif

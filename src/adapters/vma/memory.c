@@ -186,13 +186,13 @@ static void count_allocations(void *user, quire_memory *memory, uint32_t type)
         *count += stats.allocation_count;
 }
 
-/* A memory with live allocations is not destroyed: the log names them. */
+/* A memory with live allocations is not destroyed: lines name them. */
 static void name_allocations(void *user, quire_memory *memory, uint32_t type)
 {
     uint64_t count = 0;
     (void)user;
     count_allocations(&count, memory, type);
-    if (count && quire_memory_destroy(&memory))
+    if (count && qi_vma_destroy_memory(&memory))
         return;
 }
 

@@ -281,10 +281,8 @@ VkResult quire_vma_create_allocator(const VmaAllocatorCreateInfo *info,
 }
 
 /* Destroys what is empty only after it is known that everything is. */
-void quire_vma_destroy_allocator(VmaAllocator allocator)
+static void destroy(VmaAllocator allocator)
 {
-    if (!allocator)
-        return;
     if (!qi_vma_memories_are_empty(allocator)) {
         qi_vma_print("vmaDestroyAllocator");
         return;
@@ -294,6 +292,14 @@ void quire_vma_destroy_allocator(VmaAllocator allocator)
     if (quire_device_destroy(&allocator->quire))
         qi_vma_print("vmaDestroyAllocator");
     release(allocator);
+}
+
+void quire_vma_destroy_allocator(VmaAllocator allocator, quire_vma_leak_log log)
+{
+    qi_vma_send_lines(log);
+    if (allocator)
+        destroy(allocator);
+    qi_vma_send_lines(NULL);
 }
 
 bool qi_vma_is_allocator(VmaAllocator allocator)

@@ -176,14 +176,14 @@ VkResult quire_vma_create_pool(VmaAllocator allocator, const VmaPoolCreateInfo *
 static bool destroy(VmaAllocator allocator, VmaPool handle)
 {
     qi_vma_pool *pool = qi_vma_pool_of(allocator, handle);
-    if (!pool || quire_memory_destroy(&pool->memory))
+    if (!pool || qi_vma_destroy_memory(&pool->memory))
         return false;
     qi_vma_name_set(&allocator->host, &pool->name, NULL);
     qi_vma_table_give(&allocator->pools, (uintptr_t)handle);
     return true;
 }
 
-void quire_vma_destroy_pool(VmaAllocator allocator, VmaPool handle)
+void quire_vma_destroy_pool(VmaAllocator allocator, VmaPool handle, quire_vma_leak_log log)
 {
     if (!handle)
         return;
@@ -191,11 +191,13 @@ void quire_vma_destroy_pool(VmaAllocator allocator, VmaPool handle)
         qi_vma_print("vmaDestroyPool");
         return;
     }
+    qi_vma_send_lines(log);
     pthread_mutex_lock(&allocator->mutex);
     bool is_destroyed = destroy(allocator, handle);
     pthread_mutex_unlock(&allocator->mutex);
     if (!is_destroyed)
         qi_vma_print("vmaDestroyPool");
+    qi_vma_send_lines(NULL);
 }
 
 void quire_vma_get_pool_name(VmaAllocator allocator, VmaPool handle, const char **name)

@@ -96,7 +96,7 @@ static quire_range range_of(VmaVirtualAllocation allocation)
     return (quire_range){(uint64_t)allocation};
 }
 
-void quire_vma_destroy_virtual_block(VmaVirtualBlock virtualBlock)
+void quire_vma_destroy_virtual_block(VmaVirtualBlock virtualBlock, quire_vma_leak_log log)
 {
     quire_space_stats stats;
     if (!virtualBlock ||
@@ -107,7 +107,9 @@ void quire_vma_destroy_virtual_block(VmaVirtualBlock virtualBlock)
                     "the block stays, because %llu allocations are live; vmaClearVirtualBlock "
                     "frees them",
                     (unsigned long long)stats.live_count);
+        qi_vma_send_lines(log);
         qi_vma_print("vmaDestroyVirtualBlock");
+        qi_vma_send_lines(NULL);
         return;
     }
     quire_space_destroy(&virtualBlock->space);
