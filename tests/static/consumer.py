@@ -63,7 +63,7 @@ def check_cpp(tap, root, place, compiler, arguments):
              problems or ([] if output == expected else [f"it printed {output!r}"]))
 
 
-def check_vma(tap, root, place, compilers, arguments):
+def check_vma(tap, root, place, compilers, arguments, way=""):
     """The program of docs/adapters/vma.md is C11 and C++17 against the installed headers."""
     source, program = place / "vma.c", place / "program"
     source.write_text(blocks(root, "docs/adapters/vma.md", "c")[0])
@@ -74,9 +74,11 @@ def check_vma(tap, root, place, compilers, arguments):
             continue
         _, problems = run([*compiler, *options, "-Wall", "-Wextra", "-Wno-missing-field-initializers",
                            "-Werror", str(source), "-x", "none", "-o", str(program), *arguments])
-        output = "" if problems else run([str(program)])[0]
+        output = ""
+        if not problems:
+            output, problems = run([str(program)], env={k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"})
         problems = problems or ([] if output == expected else [f"it printed {output!r}"])
-    tap.case("the program of docs/adapters/vma.md compiles with the installed quire_vma.h, and runs", problems)
+    tap.case(f"the program of docs/adapters/vma.md compiles with the installed quire_vma.h, and runs{way}", problems)
 
 
 def move_prefix(installed, prefix, home):
@@ -299,8 +301,11 @@ def main():
             more, problems = run(["pkg-config", f"--define-variable=prefix={place / 'root'}{prefix}",
                                   "--cflags", "--libs", "quire_vma"], env=environment)
             tap.case("pkg-config knows libquire_vma", problems)
-            check_vma(tap, root, place, (compiler, cpp_compiler),
-                      more.split() + [f"-Wl,-rpath,{library}"])
+            arguments = more.split() + [f"-Wl,-rpath,{library}"]
+            check_vma(tap, root, place, (compiler, cpp_compiler), arguments)
+            # the path of the program is not for the libraries of its libraries: libquire_vma has its own
+            check_vma(tap, root, place, (compiler, cpp_compiler), ["-Wl,--as-needed", *arguments],
+                      " with libquire_vma as its only library")
         home = Home(place, place / "root", prefix)
         check_prefix(tap, root, home)
         check_install(tap, root, home)
