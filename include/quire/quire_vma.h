@@ -1,5 +1,5 @@
 /*
- * quire/quire_vma.h - the interface of the Vulkan Memory Allocator (VMA) 3.2 on quire, for C11 and
+ * quire/quire_vma.h - the interface of the Vulkan Memory Allocator (VMA) 3.4 on quire, for C11 and
  * C++.
  *
  * A program that uses vk_mem_alloc.h includes this header instead, links libquire_vma, and creates

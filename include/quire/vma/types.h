@@ -1,5 +1,5 @@
 /*
- * quire/vma/types.h - handles, flags and structs of VMA 3.2, with their names, members and values.
+ * quire/vma/types.h - handles, flags and structs of VMA 3.4, with their names, members and values.
  * Part of quire/quire_vma.h.
  *
  * The comments say what quire does with a value where this is not what the name says.
