@@ -132,7 +132,7 @@ size_t make_candidates(const candidate_scope *scope, candidate list[MAX_CANDIDAT
     for (size_t fit = 0; fit < sizeof fits / sizeof *fits; fit++)
         for (size_t i = 0; i < count && (scope->fit == ANY_FIT || scope->fit == fits[fit]); i++)
             add_policies(&l, (candidate){.fit = fits[fit], .page_size = sizes[i]});
-    if (scope->fit == ANY_FIT || scope->fit == QUIRE_FIT_LINEAR)
+    if (scope->fit == QUIRE_FIT_LINEAR)
         add_linear(&l);
     return l.count;
 }

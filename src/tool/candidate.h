@@ -26,7 +26,7 @@ typedef struct candidate {
     uint64_t retained_bytes;      /* 0 unless retention is RETENTION_SOME */
 } candidate;
 
-/* Stands for every fit in candidate_scope. */
+/* Stands for every fit that can create another page in candidate_scope: all but linear. */
 #define ANY_FIT ((quire_fit)UINT32_MAX)
 
 /* The properties of trace, device and command line that the candidates depend on. */
@@ -39,20 +39,21 @@ typedef struct candidate_scope {
     uint64_t max_page;   /* largest page in bytes */
     uint64_t max_pages;  /* maximum number of pages; 0 means no limit */
     /* of the command line */
-    quire_fit fit;      /* ANY_FIT means all */
+    quire_fit fit;      /* or ANY_FIT */
     uint64_t page_size; /* 0 means several sizes */
 } candidate_scope;
 
 /*
  * 3 fits with pages that follow use and 3 retentions; 3 fits, 8 page sizes, page sizes doubling or
- * not, a dedicated threshold or not, 3 retentions; and 3 candidates of the linear fit.
+ * not, a dedicated threshold or not, 3 retentions.
  */
-enum { MAX_CANDIDATES = 3 * 3 + 3 * 8 * 2 * 2 * 3 + 3 };
+enum { MAX_CANDIDATES = 3 * 3 + 3 * 8 * 2 * 2 * 3 };
 
 /*
  * Fills the list and returns its length. The order is fixed. Of two candidates that differ in one
- * option, the one that leaves it at its default comes first. Without a page size in the scope, the
- * linear fit is listed only if one page of the device can hold the peak of the trace.
+ * option, the one that leaves it at its default comes first. The linear fit has one page and
+ * refuses a run with a higher peak, so it is listed only if the scope names it. Without a page size
+ * in the scope, the list is then empty if no page of the device can hold the peak of the trace.
  */
 size_t make_candidates(const candidate_scope *scope, candidate list[MAX_CANDIDATES]);
 

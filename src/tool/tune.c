@@ -49,13 +49,6 @@ static void keep_trial(tuning *t, const candidate *c, const quire_replay_report 
         t->fewest_refusals = report->failures;
         snprintf(t->refusal, sizeof t->refusal, "%s", quire_last_error());
     }
-    t->served += !report->failures;
-    /* Another fit served the trace, so the linear fit itself is the cause of the failures. */
-    if (report->failures && c->fit == QUIRE_FIT_LINEAR && t->served) {
-        skip_candidate(t, "the linear fit runs out of memory in its one page: it reuses a free "
-                          "range only after all older or all newer ranges are free");
-        return;
-    }
     uint64_t mean = t->samples ? t->sum_reserved_bytes / t->samples : 0;
     t->trials[t->trial_count++] = (trial){*c, *report, mean};
 }
@@ -159,8 +152,7 @@ static int choose_candidates(tuning *t)
         return EXIT_FAILED;
     }
     t->candidate_count = (uint32_t)make_candidates(&scope, t->candidates);
-    if ((p->fit == ANY_FIT || p->fit == QUIRE_FIT_LINEAR) &&
-        t->candidates[t->candidate_count - 1].fit != QUIRE_FIT_LINEAR)
+    if (!t->candidate_count)
         skip_candidate(t, "the linear fit uses one page, and the device's largest page is smaller "
                           "than the peak of the trace");
     return -1;
@@ -191,7 +183,8 @@ int run_tune(const command *self, int argc, char **argv)
     p->fit = ANY_FIT;
     const option_spec specs[] = {
         DEVICE_OPTIONS(&p->choice),
-        {"fit", "F", "try only segregated, first, buddy or linear", OPTION_FIT, &p->fit},
+        {"fit", "F", "try only segregated, first, buddy or linear (default: all but linear)",
+         OPTION_FIT, &p->fit},
         {"page-size", "N", "try only pages of N bytes", OPTION_SIZE, &p->page_size},
         {"all", NULL, "show every candidate, not only the best", OPTION_FLAG, &t.all},
         {"json", NULL, "print every candidate as one JSON object", OPTION_FLAG, &t.json},

@@ -66,8 +66,10 @@ static candidate_text reason_text(const tuning *t)
                  " more option%s",
                  best->score, WORTH_AN_OPTION, more, plural(more));
     cost_text(r, cost, sizeof cost);
+    bool is_linear = trial_at(t, t->recommended)->candidate.fit == QUIRE_FIT_LINEAR;
     candidate_text out;
-    snprintf(out.text, sizeof out.text, "it reserves %s%s%s", cost, beside, above);
+    snprintf(out.text, sizeof out.text, "it reserves %s%s%s%s", cost, beside, above,
+             is_linear ? "; the linear fit has one page and refuses a run with a higher peak" : "");
     return out;
 }
 

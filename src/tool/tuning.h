@@ -33,7 +33,6 @@ typedef struct tuning {
     trial *trials;
     ranked *ranking; /* of the trials, sorted; `number` is an index into them */
     uint32_t candidate_count, trial_count;
-    uint32_t served;      /* trials without failures */
     uint32_t recommended; /* index into the ranking; trial_count means none */
     skipped reasons[MAX_REASONS];
     uint32_t reason_count;

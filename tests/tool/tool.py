@@ -1119,16 +1119,41 @@ def case_tune_restricted():
                           peak_pages=1, failures=0)
 
 
-def case_tune_linear_left_out():
-    """Frees out of order leave gaps that the linear fit does not use: it is omitted with a message."""
+def layers(count):
+    """The trace of the program in docs/tutorial.md with `count` layers."""
+    rows, sizes = [], [200000 + 50000 * i for i in range(count)]
+    rows += [f"alloc,{i + 1},600000,1,0,0,\n" for i in range(count)]
+    for _ in range(3):
+        rows += [f"alloc,{count + i + 1},{size},1,0,0,\n" for i, size in enumerate(sizes)]
+        rows += [f"free,{count + i + 1},,,0,0,\n" for i in range(count)]
+    return write(f"layers-{count}.csv", HEADER + "".join(rows))
+
+
+def case_tune_larger_run():
+    """The recommendation serves the program with more layers too; the linear fit would refuse it."""
+    for count, more in ((12, 14), (12, 24), (3, 4), (40, 41)):
+        value, problems = tune(layers(count))
+        yield from problems
+        if any(c["fit"] == "linear" for c in value["candidates"]):
+            yield f"{count} layers: the linear fit is a candidate"
+        chosen = value["candidates"][value["recommendation"]["candidate"]]
+        size = ("--page-size", chosen["page_size"]) if chosen["page_size"] else ()
+        yield from succeeds(run("replay", layers(more), "--fit", chosen["fit"], *size))
+    value, problems = tune(layers(12), "--fit", "linear")
+    yield from problems
+    if "one page and refuses a run with a higher peak" not in value["recommendation"]["reason"]:
+        yield f"{value['recommendation']}"
+
+
+def case_tune_linear():
+    """The linear fit is tried on request only. Frees out of order leave gaps that it does not use."""
     rows = [f"alloc,{i},{MIB},,0,0,\n" for i in range(1, 9)]
     for i in range(9, 40):  # the oldest stays, so that the bytes after it stay in use
         rows += [f"free,{i - 7},,,0,0,\n", f"alloc,{i},{MIB},,0,0,\n"]
     path = write("gaps.csv", HEADER + "".join(rows))
     value, problems = tune(path)
     yield from problems
-    if any(c["fit"] == "linear" for c in value["candidates"]) or not any(
-            r["reason"].startswith("the linear fit") for r in value["left_out"]):
+    if any(c["fit"] == "linear" for c in value["candidates"]) or value["left_out"]:
         yield f"{value['left_out']}"
     done = run("tune", path, "--fit", "linear", "--page-size", "8M")
     if done.code != 1 or "no candidate serves" not in done.err or " -  linear " not in done.out:
@@ -1379,7 +1404,8 @@ CASES = (
     ("tune tries every retention", case_tune_retention), ("tune as text", case_tune_text),
     ("tune with a known answer", case_tune_known),
     ("tune with a fit and a page size", case_tune_restricted),
-    ("tune without the linear fit", case_tune_linear_left_out),
+    ("tune recommends what serves a larger run", case_tune_larger_run),
+    ("tune with and without the linear fit", case_tune_linear),
     ("tune is deterministic", case_tune_determinism),
     ("tune if every candidate has failures", case_tune_refused),
     ("tune without allocations", case_tune_nothing),
