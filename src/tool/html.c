@@ -35,9 +35,9 @@ static void write_policy(qi_writer *w, const html_source *s)
 {
     const replay_setup *p = s->setup;
     const qi_bytes_text size = qi_bytes(s->memory->page_size);
-    if (p->contiguous)
+    if (p->memory_choice.options.contiguous)
         qi_write_format(w, "one page that grows by %s", size.text);
-    else if (p->page_size || p->fit == QUIRE_FIT_LINEAR)
+    else if (!follows_use(&p->memory_choice.options))
         qi_write_format(w, "pages of %s", size.text);
     else
         qi_write_format(w, "pages that follow use, from %s", size.text);
@@ -55,7 +55,7 @@ static void write_setup(qi_writer *w, const html_source *s)
     qi_write_format(w, ", memory kind %" PRIu32 " (%s), ", s->memory->kind,
                     flags_text(s->memory->flags, flags, sizeof flags));
     write_policy(w, s);
-    qi_write_format(w, ", fit %s, granule %s.</p>\n", fit_text(s->setup->fit),
+    qi_write_format(w, ", fit %s, granule %s.</p>\n", fit_text(s->memory->fit),
                     qi_bytes(s->memory->granule).text);
 }
 

@@ -82,16 +82,15 @@ int run_map(const command *self, int argc, char **argv)
 {
     map_run m = {.bar = {.what = "map"}};
     replay_setup *p = &m.setup;
-    const option_spec specs[] = {
-        {"at", "WHEN", "replay up to the peak (default), the end, or a number of events",
-         OPTION_TEXT, &m.at},
+    option_spec specs[MAX_OPTIONS] = {
+        {"at", "WHEN", "replay up to the peak (default), the end, or N events", OPTION_TEXT, &m.at},
         DEVICE_OPTIONS(&p->choice),
-        {"fit", "F", "segregated (default), first, buddy or linear", OPTION_FIT, &p->fit},
-        {"page-size", "N", "bytes per page", OPTION_SIZE, &p->page_size},
         {"svg", "FILE", "draw the pages into a file", OPTION_TEXT, &m.svg},
         {"json", NULL, "print every page and range as one JSON object", OPTION_FLAG, &m.json},
     };
-    int code = parse_options(self, argc, argv, specs, sizeof specs / sizeof *specs, &p->path);
+    size_t count = count_options(specs);
+    count += list_member_flags(specs + count, &p->memory_choice);
+    int code = parse_options(self, argc, argv, specs, count, &p->path);
     if (code >= 0)
         return code;
     if (is_same_file(m.svg, p->path))

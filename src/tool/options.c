@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/tool/tool.h"
+#include "src/tool/member.h"
 
 static void complain(const command *self, const char *format, va_list args) QUIRE_PRINTF(2, 0);
 
@@ -51,17 +51,32 @@ const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-/* The left column is wide enough for the longest option with its argument. */
+static void print_option(const option_spec *spec, int column)
+{
+    char left[64];
+    snprintf(left, sizeof left, "--%s%s%s", spec->name, spec->argument ? " " : "",
+             spec->argument ? spec->argument : "");
+    printf("  %-*s %s\n", column, left, spec->help);
+}
+
+/* The left columns are as wide as the longest option with its argument. */
 static void print_help(const command *self, const option_spec *specs, size_t count)
 {
+    enum { COLUMN = 18, MEMBER_COLUMN = 34 };
     printf("usage: quire %s %s\n\n%s\n\n", self->name, self->arguments, self->summary);
+    size_t members = 0;
     for (size_t i = 0; i < count; i++) {
-        char left[64];
-        snprintf(left, sizeof left, "--%s%s%s", specs[i].name, specs[i].argument ? " " : "",
-                 specs[i].argument ? specs[i].argument : "");
-        printf("  %-18s %s\n", left, specs[i].help);
+        members += specs[i].kind == OPTION_MEMBER;
+        if (specs[i].kind != OPTION_MEMBER)
+            print_option(&specs[i], COLUMN);
     }
-    printf("  %-18s %s\n", "-h, --help", "print this text");
+    printf("  %-*s %s\n", COLUMN, "-h, --help", "print this text");
+    if (members)
+        printf("\nOptions of the memory (quire/memory.h). The keys of an options file have the\n"
+               "same words, with the dots of C: \"fit.algorithm\", \"pages.page_size\".\n\n");
+    for (size_t i = 0; i < count; i++)
+        if (specs[i].kind == OPTION_MEMBER)
+            print_option(&specs[i], MEMBER_COLUMN);
     if (self->list_arguments) {
         printf("\n");
         self->list_arguments(stdout);
@@ -69,7 +84,7 @@ static void print_help(const command *self, const option_spec *specs, size_t cou
 }
 
 /* strtoull alone would accept blanks, a sign and an empty text. */
-static bool parse_number(const char *text, uint64_t *number, const char **rest)
+bool parse_number(const char *text, uint64_t *number, const char **rest)
 {
     char *end = NULL;
     if (*text < '0' || *text > '9')
@@ -82,7 +97,7 @@ static bool parse_number(const char *text, uint64_t *number, const char **rest)
 }
 
 /* Rejects 0, a second suffix, and values that overflow 64 bits after the shift. */
-static bool parse_size(const char *text, uint64_t *size)
+bool parse_size(const char *text, uint64_t *size)
 {
     static const char units[] = "KMGT";
     const char *rest = NULL;
@@ -99,19 +114,14 @@ static bool parse_size(const char *text, uint64_t *size)
     return !*rest && *size;
 }
 
-static bool parse_fit(const char *text, quire_fit *fit)
+const char *const FIT_WORDS[] = {"segregated", "first", "buddy", "linear", NULL};
+
+bool parse_word(const char *const *words, const char *text, uint32_t *index)
 {
-    static const struct {
-        const char *name;
-        quire_fit fit;
-    } fits[] = {{"segregated", QUIRE_FIT_SEGREGATED},
-                {"first", QUIRE_FIT_FIRST},
-                {"buddy", QUIRE_FIT_BUDDY},
-                {"linear", QUIRE_FIT_LINEAR}};
-    for (size_t i = 0; i < sizeof fits / sizeof *fits; i++) {
-        if (strcmp(text, fits[i].name))
+    for (uint32_t i = 0; words[i]; i++) {
+        if (strcmp(text, words[i]))
             continue;
-        *fit = fits[i].fit;
+        *index = i;
         return true;
     }
     return false;
@@ -121,6 +131,7 @@ static bool parse_fit(const char *text, quire_fit *fit)
 static const char *apply(const option_spec *spec, const char *value)
 {
     const char *rest = NULL;
+    uint32_t fit = 0;
     switch (spec->kind) {
     case OPTION_FLAG:
         *(bool *)spec->target = true;
@@ -133,9 +144,22 @@ static const char *apply(const option_spec *spec, const char *value)
     case OPTION_NUMBER:
         return parse_number(value, spec->target, &rest) && !*rest ? NULL : "a number";
     case OPTION_FIT:
-        return parse_fit(value, spec->target) ? NULL : "segregated, first, buddy or linear";
+        if (!parse_word(FIT_WORDS, value, &fit))
+            return "segregated, first, buddy or linear";
+        *(quire_fit *)spec->target = (quire_fit)fit;
+        return NULL;
+    case OPTION_MEMBER:
+        return set_member(spec->target, spec->name, value);
     }
     return NULL;
+}
+
+size_t count_options(const option_spec specs[MAX_OPTIONS])
+{
+    size_t count = 0;
+    while (specs[count].name)
+        count++;
+    return count;
 }
 
 /*

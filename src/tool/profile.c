@@ -159,24 +159,29 @@ static bool read_root(const char *path, const json_t *root, quire_host_profile *
     return *name || complain(path, "no host memory for its name");
 }
 
-bool read_profile(const char *path, quire_host_profile *profile, char **name)
+json_t *read_json(const char *path)
 {
     size_t size = 0;
     char *text = read_file(path, &size);
     if (!text)
-        return false;
+        return NULL;
     if (!size) {
         free(text);
-        return complain(path, "the file is empty");
+        complain(path, "the file is empty");
+        return NULL;
     }
     json_error_t error;
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
     free(text);
-    if (!root) {
+    if (!root)
         print_problem("quire: %s:%d:%d: %s", path, error.line, error.column, error.text);
-        return false;
-    }
-    bool good = read_root(path, root, profile, name);
+    return root;
+}
+
+bool read_profile(const char *path, quire_host_profile *profile, char **name)
+{
+    json_t *root = read_json(path);
+    bool good = root && read_root(path, root, profile, name);
     json_decref(root);
     return good;
 }

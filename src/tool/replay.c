@@ -45,9 +45,10 @@ static void print_text(const replay_run *r, uint64_t page_size)
                        ? (double)o->peak_reserved_bytes / (double)o->peak_requested_bytes
                        : 0;
     print_clean(stdout, "%s", r->setup.path);
-    bool follows_use = !r->setup.page_size && r->setup.fit != QUIRE_FIT_LINEAR;
+    const quire_memory_options *options = &r->setup.memory_choice.options;
     printf(" on backend %s, fit %s, pages %s %s\n\n", backend_of(&r->setup.choice),
-           fit_text(r->setup.fit), follows_use ? "by use, from" : "of", qi_bytes(page_size).text);
+           fit_text(options->fit.algorithm), follows_use(options) ? "by use, from" : "of",
+           qi_bytes(page_size).text);
     print_counts(o);
     printf("  peak requested         %s\n", qi_bytes(o->peak_requested_bytes).text);
     printf("  peak held              %s\n", qi_bytes(o->peak_live_bytes).text);
@@ -77,8 +78,9 @@ static quire_result write_json(const replay_run *r, uint64_t page_size)
     qi_json_object(&json, NULL);
     qi_json_text(&json, "trace", r->setup.path);
     qi_json_text(&json, "backend", backend_of(&r->setup.choice));
-    qi_json_text(&json, "fit", fit_text(r->setup.fit));
+    qi_json_text(&json, "fit", fit_text(r->setup.memory_choice.options.fit.algorithm));
     qi_json_number(&json, "page_size", page_size);
+    write_members(&json, "options", &r->setup.memory_choice.options);
     write_report(&json, &r->report);
     qi_json_end_object(&json);
     return qi_json_finish(&json);
@@ -139,19 +141,16 @@ int run_replay(const command *self, int argc, char **argv)
 {
     replay_run r = {.bar = {.what = "replay"}};
     replay_setup *p = &r.setup;
-    const option_spec specs[] = {
+    option_spec specs[MAX_OPTIONS] = {
         DEVICE_OPTIONS(&p->choice),
-        {"fit", "F", "segregated (default), first, buddy or linear", OPTION_FIT, &p->fit},
-        {"page-size", "N",
-         "bytes per page (default: by use, from 1M to 32M or 1/8 of a small heap)", OPTION_SIZE,
-         &p->page_size},
-        {"contiguous", NULL, "one page that grows in place", OPTION_FLAG, &p->contiguous},
         {"svg", "FILE", "draw the pages after the last event", OPTION_TEXT, &r.svg},
         {"html", "FILE", "write a chart, the report and the pages as one HTML file", OPTION_TEXT,
          &r.html},
         {"json", NULL, "print one JSON object", OPTION_FLAG, &r.json},
     };
-    int code = parse_options(self, argc, argv, specs, sizeof specs / sizeof *specs, &p->path);
+    size_t count = count_options(specs);
+    count += list_member_flags(specs + count, &p->memory_choice);
+    int code = parse_options(self, argc, argv, specs, count, &p->path);
     if (code >= 0)
         return code;
     if (is_same_file(r.svg, r.html) || is_same_file(r.svg, p->path) ||

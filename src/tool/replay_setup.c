@@ -23,13 +23,9 @@ static int read_trace(replay_setup *p)
 
 static int make_memory(replay_setup *p)
 {
-    quire_memory_options options = {
-        .name = "replay",
-        .fit.algorithm = p->fit,
-        .contiguous = p->contiguous,
-        .pages = {.page_size = p->page_size},
-    };
-    return quire_memory_create(p->device, &options, &p->memory) ? fail_with_last_error() : -1;
+    quire_memory_options *options = &p->memory_choice.options;
+    options->name = "replay";
+    return quire_memory_create(p->device, options, &p->memory) ? fail_with_last_error() : -1;
 }
 
 int open_trace_and_device(const command *self, replay_setup *p)
@@ -40,7 +36,9 @@ int open_trace_and_device(const command *self, replay_setup *p)
 
 int open_replay(const command *self, replay_setup *p)
 {
-    int code = open_trace_and_device(self, p);
+    int code = read_members(&p->memory_choice);
+    if (code < 0)
+        code = open_trace_and_device(self, p);
     return code < 0 ? make_memory(p) : code;
 }
 
@@ -52,17 +50,14 @@ int close_replay(replay_setup *p, int code)
     return quire_device_destroy(&p->device) ? fail_with_last_error() : code;
 }
 
+bool follows_use(const quire_memory_options *options)
+{
+    const quire_page_policy *p = &options->pages;
+    return options->fit.algorithm != QUIRE_FIT_LINEAR && !p->page_size && !p->first_page_size &&
+           !p->growth_percent && !p->growth && !p->max_page && !p->max_pages;
+}
+
 const char *fit_text(quire_fit fit)
 {
-    switch (fit) {
-    case QUIRE_FIT_SEGREGATED:
-        break;
-    case QUIRE_FIT_FIRST:
-        return "first";
-    case QUIRE_FIT_BUDDY:
-        return "buddy";
-    case QUIRE_FIT_LINEAR:
-        return "linear";
-    }
-    return "segregated";
+    return FIT_WORDS[fit];
 }

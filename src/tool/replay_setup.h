@@ -6,15 +6,13 @@
 #define QUIRE_SRC_TOOL_REPLAY_SETUP_H
 
 #include "quire/trace.h"
-#include "src/tool/tool.h"
+#include "src/tool/member.h"
 
 typedef struct replay_setup {
     /* targets of the options */
     device_choice choice;
     const char *path;
-    quire_fit fit;
-    uint64_t page_size; /* 0 means the default of the memory */
-    bool contiguous;
+    memory_choice memory_choice; /* not of tune, which makes its own options */
     /* created by the functions below */
     quire_trace *trace;
     quire_trace_info info;
@@ -25,11 +23,14 @@ typedef struct replay_setup {
 /* Reads the trace and opens the device. Returns -1, or the exit code after printing the error. */
 int open_trace_and_device(const command *self, replay_setup *p);
 
-/* Also creates the memory; likewise. */
+/* Also reads the options file and creates the memory; likewise. */
 int open_replay(const command *self, replay_setup *p);
 
 /* Destroys whatever exists. Returns `code`, or EXIT_FAILED if the device cannot be destroyed. */
 int close_replay(replay_setup *p, int code);
+
+/* Whether the sizes of pages follow use: see quire_page_policy. */
+bool follows_use(const quire_memory_options *options);
 
 /* The name of a fit as --fit takes it. */
 const char *fit_text(quire_fit fit);

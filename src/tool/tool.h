@@ -45,7 +45,8 @@ typedef enum option_kind {
     OPTION_TEXT,   /* const char * */
     OPTION_SIZE,   /* uint64_t bytes above 0; the suffixes K, M, G and T are binary */
     OPTION_NUMBER, /* uint64_t */
-    OPTION_FIT     /* quire_fit */
+    OPTION_FIT,    /* quire_fit */
+    OPTION_MEMBER  /* memory_choice (member.h) */
 } option_kind;
 
 typedef struct option_spec {
@@ -56,7 +57,10 @@ typedef struct option_spec {
     void *target; /* of the type that the kind names */
 } option_spec;
 
-enum { MAX_OPTIONS = 24 };
+enum { MAX_OPTIONS = 48 };
+
+/* The number of rows before the first one without a name. */
+size_t count_options(const option_spec specs[MAX_OPTIONS]);
 
 /*
  * Parses the options of a subcommand into their targets. Stores the one positional argument in
@@ -65,6 +69,15 @@ enum { MAX_OPTIONS = 24 };
  */
 int parse_options(const command *self, int argc, char **argv, const option_spec *specs,
                   size_t count, const char **positional);
+
+/* The words of --fit in the order of quire_fit; NULL ends the list. */
+extern const char *const FIT_WORDS[];
+
+/* Parse a decimal number up to `rest`, a size above 0 with an optional suffix, and the index of a
+   word in a list that NULL ends. Return false if the text has another form or is too large. */
+bool parse_number(const char *text, uint64_t *number, const char **rest);
+bool parse_size(const char *text, uint64_t *size);
+bool parse_word(const char *const *words, const char *text, uint32_t *index);
 
 /* Prints a usage error; returns EXIT_USAGE. */
 int bad_usage(const command *self, const char *format, ...) QUIRE_PRINTF(2, 3);
@@ -153,6 +166,13 @@ void write_features(struct qi_json *json, quire_device *device);
  * returns NULL if the file is unreadable. The caller frees the text.
  */
 char *read_file(const char *path, size_t *size);
+
+/*
+ * Reads a JSON file. Prints the error and returns NULL if it is unreadable or no JSON. The caller
+ * releases the value with json_decref. Only callers include jansson.h, hence the declaration.
+ */
+struct json_t;
+struct json_t *read_json(const char *path);
 
 /* A quire_sink that writes to a FILE. */
 bool write_to_file(void *file, const char *text, size_t size);

@@ -135,8 +135,8 @@ static int choose_candidates(tuning *t)
     candidate_scope scope = {
         .peak_bytes = p->info.peak_bytes,
         .largest = p->info.largest,
-        .fit = p->fit,
-        .page_size = p->page_size,
+        .fit = t->fit,
+        .page_size = t->page_size,
     };
     if (!p->info.alloc_count) {
         print_problem("%s: contains no allocations, so no candidate can be ranked", p->path);
@@ -178,14 +178,13 @@ static int show(const tuning *t)
 
 int run_tune(const command *self, int argc, char **argv)
 {
-    tuning t = {.bar = {.what = "tune"}, .fewest_refusals = UINT64_MAX};
+    tuning t = {.bar = {.what = "tune"}, .fit = ANY_FIT, .fewest_refusals = UINT64_MAX};
     replay_setup *p = &t.setup;
-    p->fit = ANY_FIT;
     const option_spec specs[] = {
         DEVICE_OPTIONS(&p->choice),
         {"fit", "F", "try only segregated, first, buddy or linear (default: all but linear)",
-         OPTION_FIT, &p->fit},
-        {"page-size", "N", "try only pages of N bytes", OPTION_SIZE, &p->page_size},
+         OPTION_FIT, &t.fit},
+        {"page-size", "N", "try only pages of N bytes", OPTION_SIZE, &t.page_size},
         {"all", NULL, "show every candidate, not only the best", OPTION_FLAG, &t.all},
         {"json", NULL, "print every candidate as one JSON object", OPTION_FLAG, &t.json},
     };

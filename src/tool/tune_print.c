@@ -81,6 +81,12 @@ static void print_recommendation(const tuning *t)
     printf("\nRecommended: fit %s, pages %s%s, policy: %s, because %s.\n\n%s", fit_text(c->fit),
            c->page_size ? "of " : "", candidate_pages_text(c).text, candidate_policy_text(c).text,
            reason_text(t).text, candidate_c_text(c).text);
+    quire_memory_options options = candidate_options(c);
+    if (!candidate_options_set(c))
+        return;
+    printf("\nAs flags of quire replay and quire map:\n");
+    print_member_flags(stdout, &options);
+    printf("\n");
 }
 
 /* ---- the table ---------------------------------------------------------------------------- */
@@ -170,19 +176,6 @@ void print_tuning(const tuning *t)
 
 /* ---- JSON --------------------------------------------------------------------------------- */
 
-static const char *retention_text(retention kept)
-{
-    switch (kept) {
-    case RETENTION_DEFAULT:
-        break;
-    case RETENTION_NONE:
-        return "none";
-    case RETENTION_SOME:
-        return "some";
-    }
-    return "default";
-}
-
 /* The keys from `operations` on are those of quire replay, written by write_report. */
 static void write_candidate(qi_json *json, const tuning *t, uint32_t place)
 {
@@ -190,13 +183,7 @@ static void write_candidate(qi_json *json, const tuning *t, uint32_t place)
     const trial *one = trial_at(t, place);
     quire_memory_options options = candidate_options(&one->candidate);
     qi_json_object(json, NULL);
-    qi_json_text(json, "fit", fit_text(options.fit.algorithm));
-    qi_json_number(json, "page_size", options.pages.page_size);
-    qi_json_number(json, "first_page_size", options.pages.first_page_size);
-    qi_json_number(json, "growth_percent", options.pages.growth_percent);
-    qi_json_number(json, "dedicated_threshold", options.pages.dedicated_threshold);
-    qi_json_text(json, "retention", retention_text(one->candidate.retention));
-    qi_json_number(json, "retained_empty_bytes", options.pages.retained_empty_bytes);
+    write_members(json, "options", &options);
     qi_json_number(json, "options_set", r->options_set);
     if (r->failures)
         qi_json_null(json, "score");
@@ -218,10 +205,13 @@ static void write_recommendation(qi_json *json, const tuning *t)
         qi_json_null(json, "recommendation");
         return;
     }
+    const candidate *c = &trial_at(t, t->recommended)->candidate;
+    quire_memory_options options = candidate_options(c);
     qi_json_object(json, "recommendation");
     qi_json_number(json, "candidate", t->recommended);
     qi_json_text(json, "reason", reason_text(t).text);
-    qi_json_text(json, "options", candidate_c_text(&trial_at(t, t->recommended)->candidate).text);
+    write_members(json, "options", &options);
+    qi_json_text(json, "c", candidate_c_text(c).text);
     qi_json_end_object(json);
 }
 

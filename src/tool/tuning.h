@@ -26,7 +26,9 @@ typedef struct skipped {
 
 typedef struct tuning {
     replay_setup setup;
-    bool all; /* option --all: print every candidate */
+    quire_fit fit;      /* option --fit, or ANY_FIT */
+    uint64_t page_size; /* option --page-size; 0 means several sizes */
+    bool all;           /* option --all: print every candidate */
     bool json;
     progress bar;
     candidate *candidates;

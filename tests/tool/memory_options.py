@@ -1,0 +1,247 @@
+"""The options of a memory as replay and map take them: by flags, by a file, and as tune prints them.
+
+usage: memory_options.py QUIRE SOURCE_ROOT
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from tap import Tap
+
+QUIRE = os.path.abspath(sys.argv[1])
+TRACES = pathlib.Path(sys.argv[2]).resolve() / "docs/traces"
+SMALL = TRACES / "ncnn-resnet50.csv"
+KIB, MIB = 1 << 10, 1 << 20
+TMP = pathlib.Path()  # set in main
+
+# key: (flag, value of the flag, the same value in JSON, members that it needs)
+MEMBERS = {
+    "fit.algorithm": ("fit", "first", "first", {}),
+    "fit.least_fragmentation": ("fit-least-fragmentation", None, True, {}),
+    "fit.slabs": ("fit-slabs", None, True, {}),
+    "fit.granule": ("fit-granule", "1K", KIB, {}),
+    "fit.max_alignment": ("fit-max-alignment", "4M", 4 * MIB, {}),
+    "contiguous": ("contiguous", None, True, {}),
+    "shards": ("shards", "2", 2, {}),
+    "limit": ("limit", "1G", 1 << 30, {}),
+    "limit_percent": ("limit-percent", "50", 50, {}),
+    "address_space": ("address-space", "1G", 1 << 30, {"contiguous": True}),
+    "pages.page_size": ("page-size", "3M", 3 * MIB, {}),
+    "pages.first_page_size": ("pages-first-page-size", "512K", 512 * KIB, {}),
+    "pages.growth_percent": ("pages-growth-percent", "50", 50, {"pages.first_page_size": MIB}),
+    "pages.growth": ("pages-growth", "reserved", "reserved",
+                     {"pages.growth_percent": 12, "pages.first_page_size": MIB}),
+    "pages.max_page": ("pages-max-page", "64M", 64 * MIB,
+                       {"pages.growth_percent": 100, "pages.first_page_size": MIB}),
+    "pages.max_pages": ("pages-max-pages", "1000", 1000, {}),
+    "pages.request_factor": ("pages-request-factor", "2", 2,
+                             {"pages.growth_percent": 100, "pages.first_page_size": MIB}),
+    "pages.page_granularity": ("pages-page-granularity", "2M", 2 * MIB, {}),
+    "pages.dedicated": ("pages-dedicated", "never", "never", {}),
+    "pages.dedicated_threshold": ("pages-dedicated-threshold", "2M", 2 * MIB, {}),
+    "pages.size_granularity": ("pages-size-granularity", "513", 513, {}),
+    "pages.extra_padding": ("pages-extra-padding", "100", 100, {}),
+    "pages.retained_empty_bytes": ("pages-retained-empty-bytes", "1", 1, {}),
+}
+
+
+def run(*args):
+    return subprocess.run([QUIRE, *map(str, args)], capture_output=True, timeout=100, cwd=TMP,
+                          text=True)
+
+
+def write(name, value):
+    (TMP / name).write_text(value if isinstance(value, str) else json.dumps(value))
+    return TMP / name
+
+
+def replay(trace, *args):
+    """The JSON of a replay that succeeds, without its times."""
+    done = run("replay", trace, "--json", *args)
+    if done.returncode or done.stderr:
+        raise ValueError(f"replay {args}: exit {done.returncode}: {done.stderr}")
+    return {key: value for key, value in json.loads(done.stdout).items() if not key.endswith("_ns")}
+
+
+def page_map(*args):
+    """The JSON of a map that succeeds, without handles and times."""
+    done = run("map", SMALL, "--json", *args)
+    if done.returncode or done.stderr:
+        raise ValueError(f"map {args}: exit {done.returncode}: {done.stderr}")
+    value = json.loads(done.stdout)
+    del value["stats"]["backend_nanoseconds"]
+    for page in value["pages"]:
+        for item in page["ranges"]:
+            item.pop("allocation", None)
+    return value
+
+
+def fails(message, code, *args):
+    done = run(*args)
+    if (done.returncode, done.stdout, len(done.stderr.splitlines())) != (code, "", 1):
+        yield f"{args}: exit {done.returncode}, {done.stdout[:80]!r}, {done.stderr[:300]!r}"
+    if message not in done.stderr:
+        yield f"{args}: {done.stderr[:300]!r} without {message!r}"
+
+
+def flags_of(options):
+    for key, value in options.items():
+        yield f"--{MEMBERS[key][0]}"
+        if value is not True:
+            yield str(value)
+
+
+def case_round_trip():
+    """Each member by its flag, by a file, and by a string in a file has the same effect."""
+    without = replay(SMALL)
+    if without["options"]:
+        yield f"without options: {without['options']}"
+    for key, (flag, text, value, needed) in MEMBERS.items():
+        expected = {**needed, key: value}
+        word = [f"--{flag}"] + ([text] if text else [])
+        by_flag = replay(SMALL, *flags_of(needed), *word)
+        by_file = replay(SMALL, "--options", write("f.json", expected))
+        if by_flag["options"] != expected or by_file != by_flag:
+            yield f"{key}: by flag {by_flag['options']}, by file {by_file['options']}"
+        again = replay(SMALL, "--options", write("again.json", by_file["options"]))
+        if again != by_file:
+            yield f"{key}: written and read again: {again['options']}"
+        if text and replay(SMALL, "--options", write("f.json", {**needed, key: text})) != by_flag:
+            yield f"{key}: {text!r} in a file differs from --{flag} {text}"
+        if page_map("--options", TMP / "again.json") != page_map(*flags_of(needed), *word):
+            yield f"{key}: map with the file differs from map with the flags"
+
+
+def case_effects():
+    """Options change the replay, also those that no text of the output names."""
+    without = replay(SMALL)
+    for args in (["--pages-retained-empty-bytes", "1"], ["--pages-dedicated-threshold", "256K"],
+                 ["--pages-size-granularity", "3M"], ["--pages-first-page-size", "3M"]):
+        value = replay(SMALL, *args)
+        if [value[k] for k in ("peak_reserved_bytes", "backend_calls")] == [
+                without[k] for k in ("peak_reserved_bytes", "backend_calls")]:
+            yield f"{args} has no effect"
+
+
+def case_flags_override():
+    path = write("f.json", {"pages.page_size": "4M", "fit.algorithm": "first"})
+    for args in (["--options", path, "--page-size", "8M"], ["--page-size", "8M", "--options", path]):
+        options = replay(SMALL, *args)["options"]
+        if options != {"pages.page_size": 8 * MIB, "fit.algorithm": "first"}:
+            yield f"{args}: {options}"
+
+
+def case_help():
+    """The help of replay and map lists every member, within 80 columns."""
+    for command in ("replay", "map"):
+        text = run(command, "--help").stdout
+        listed = re.findall(r"^  --([\w-]+)", text[text.index("Options of the memory"):], re.M)
+        if listed != [flag for flag, *_ in MEMBERS.values()]:
+            yield f"{command}: {listed}"
+        if "--options FILE" not in text:
+            yield f"{command} --help without --options"
+        yield from (f"{command} --help: {line!r}" for line in text.splitlines() if len(line) > 80)
+
+
+def case_errors():
+    for value, message in (
+            ({"pages.pagesize": 1}, 'unknown key "pages.pagesize"'),
+            ({"page_size": 1}, 'unknown key "page_size"'), ({"": 1}, 'unknown key ""'),
+            ({"pages": {"page_size": 1}}, 'unknown key "pages"'),
+            ({"pages.page_size": -1}, '"pages.page_size" takes a size such as 65536, 64K or 32M, not -1'),
+            ({"pages.page_size": "x"}, 'not "x"'), ({"pages.page_size": 1.5}, "not 1.5"),
+            ({"pages.page_size": True}, "not true"), ({"pages.page_size": None}, "not null"),
+            ({"pages.page_size": [1]}, "not [1]"),
+            ({"pages.growth_percent": 1001},
+             '"pages.growth_percent" takes a percentage from 0 to 1000, not 1001'),
+            ({"limit_percent": 101}, "a percentage from 0 to 100"),
+            ({"shards": 65}, "a number from 0 to 64"),
+            ({"pages.max_pages": 1 << 32}, "a number from 0 to 4294967295"),
+            ({"fit.algorithm": "best"}, "takes segregated, first, buddy or linear, not"),
+            ({"fit.algorithm": 1}, "takes segregated, first, buddy or linear, not 1"),
+            ({"pages.dedicated": "By_size"}, "by_size, always or never"),
+            ({"contiguous": 1}, '"contiguous" takes true or false, not 1'),
+            ({"contiguous": "true"}, "true or false"), ([], "not a JSON object"),
+            ({"recommendation": None}, "recommends no options"),
+            ({"recommendation": {"options": "text"}}, "not a JSON object"),
+            ({"recommendation": 1}, "not a JSON object"),
+            ('{"limit": 1, "limit": 2}', "duplicate"), ("{", "f.json:1:"), ("", "empty"),
+            ('{"limit": 99999999999999999999}', "f.json:1:")):
+        path = write("f.json", value)
+        for command in ("replay", "map"):
+            yield from fails(message, 1, command, SMALL, "--options", path)
+            yield from fails(f"quire: {path}:", 1, command, SMALL, "--options", path)
+    yield from fails("none.json: No such file", 1, "replay", SMALL, "--options", "none.json")
+    for command in ("replay", "map"):
+        yield from fails("--pages-growth-percent takes a percentage from 0 to 1000, not '1001'", 2,
+                         command, SMALL, "--pages-growth-percent", "1001")
+        yield from fails("--pages-growth takes last, largest or reserved, not 'most'", 2, command,
+                         SMALL, "--pages-growth", "most")
+        yield from fails("--limit takes a size such as", 2, command, SMALL, "--limit", "0")
+    yield from fails("growth", 1, "replay", SMALL, "--pages-growth", "reserved")  # of the library
+    large = {"pages.dedicated_threshold": str(2 ** 64 - 1)}  # beyond the integers of JSON parsers
+    if replay(SMALL, "--options", write("f.json", large))["options"] != large:
+        yield "2^64 - 1 does not survive"
+
+
+COST = ("peak_reserved_bytes", "backend_calls", "pages_created", "pages_destroyed", "peak_pages",
+        "metadata_bytes_peak", "fragmentation", "failures")
+
+
+def case_reproduced():
+    """What tune claims, replay does: for the recommendation, and for each candidate."""
+    for name in ("ncnn-resnet50.csv", "recorded-imagemagick.csv"):
+        done = run("tune", TRACES / name, "--json")
+        path, value = write("f.json", done.stdout), json.loads(done.stdout)
+        claimed = value["candidates"][value["recommendation"]["candidate"]]
+        if claimed["options"] != value["recommendation"]["options"]:
+            yield f"{name}: {claimed['options']}, {value['recommendation']}"
+        chosen = {json.dumps(c["options"]): c for c in value["candidates"]}
+        if len(chosen) != len(value["candidates"]):
+            yield f"{name}: {len(value['candidates'])} candidates, {len(chosen)} options"
+        cases = [(path, claimed)] + [(write(f"{i}.json", options), c)
+                                     for i, (options, c) in enumerate(chosen.items())]
+        for file, candidate in cases:
+            done = replay(TRACES / name, "--options", file)
+            yield from (f"{name} with {candidate['options']}: {key} is {done[key]}, tune says "
+                        f"{candidate[key]}" for key in COST if done[key] != candidate[key])
+
+
+def case_flags_of_tune():
+    """The flags that tune prints below the C options give the same replay as its JSON."""
+    trace = TRACES / "recorded-imagemagick.csv"
+    text = run("tune", trace, "--page-size", "4M", "--fit", "first").stdout
+    path = write("f.json", run("tune", trace, "--page-size", "4M", "--fit", "first", "--json").stdout)
+    flags = text.splitlines()[-1].split()
+    if flags[:4] != ["--fit", "first", "--page-size", "4M"]:
+        yield f"{flags}"
+    if replay(trace, *flags) != replay(trace, "--options", path):
+        yield f"{flags} differs from {path.read_text()}"
+
+
+CASES = (("a round trip for every member", case_round_trip), ("effects", case_effects),
+         ("a flag overrides the file", case_flags_override), ("help", case_help),
+         ("errors", case_errors), ("replay reproduces what tune claims", case_reproduced),
+         ("the flags that tune prints", case_flags_of_tune))
+
+
+def main():
+    global TMP
+    tap = Tap()
+    for name, case in CASES:
+        with tempfile.TemporaryDirectory(prefix="quire-members-") as folder:
+            TMP = pathlib.Path(folder)
+            try:
+                problems = list(case())
+            except Exception as error:  # a case with an exception has failed; the others continue
+                problems = [f"{type(error).__name__}: {error}"]
+            tap.case(name, problems[:20])
+    tap.end()
+
+
+main()
