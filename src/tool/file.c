@@ -38,9 +38,14 @@ static char *read_stream(FILE *file, size_t *size)
     return text;
 }
 
+bool is_standard(const char *path)
+{
+    return path && !strcmp(path, "-");
+}
+
 char *read_file(const char *path, size_t *size)
 {
-    bool standard = !strcmp(path, "-");
+    bool standard = is_standard(path);
     FILE *file = standard ? stdin : fopen(path, "rb");
     struct stat info;
     if (!file)
@@ -68,15 +73,31 @@ bool write_to_file(void *file, const char *text, size_t size)
     return fwrite(text, 1, size, file) == size;
 }
 
-bool write_file(const char *path, quire_result (*write)(void *subject, quire_sink sink, void *user),
-                void *subject)
+bool open_output(output *o)
 {
-    FILE *file = fopen(path, "wb");
-    if (!file) {
-        complain(path, strerror(errno));
-        return false;
-    }
+    if (!o->path)
+        return true;
+    o->file = is_standard(o->path) ? stdout : fopen(o->path, "wb");
+    if (!o->file)
+        complain(o->path, strerror(errno));
+    return o->file != NULL;
+}
+
+void close_output(output *o)
+{
+    if (o->file && o->file != stdout)
+        fclose(o->file);
+    o->file = NULL;
+}
+
+bool write_output(output *o, quire_result (*write)(void *subject, quire_sink sink, void *user),
+                  void *subject)
+{
+    FILE *file = o->file;
     quire_result result = write(subject, write_to_file, file);
+    o->file = NULL;
+    if (file == stdout) /* main reports a failed standard output */
+        return !result || (!ferror(stdout) && complain(o->path, quire_last_error()));
     /* The system's error gives the reason. The library only sees that its sink failed. */
     bool refused = ferror(file);
     int code = errno;
@@ -85,14 +106,14 @@ bool write_file(const char *path, quire_result (*write)(void *subject, quire_sin
         code = errno;
     }
     if (refused || result)
-        complain(path, refused ? strerror(code) : quire_last_error());
+        complain(o->path, refused ? strerror(code) : quire_last_error());
     return !refused && !result;
 }
 
 bool is_same_file(const char *one, const char *other)
 {
     struct stat a, b;
-    if (!one || !other)
+    if (!one || !other || is_standard(one) || is_standard(other))
         return false;
     return !strcmp(one, other) || (!stat(one, &a) && !stat(other, &b) && S_ISREG(a.st_mode) &&
                                    a.st_dev == b.st_dev && a.st_ino == b.st_ino);

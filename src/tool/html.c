@@ -170,8 +170,8 @@ static quire_result write_page(void *subject, quire_sink sink, void *user)
     return qi_writer_finish(&w);
 }
 
-bool write_html(const char *path, const html_source *source)
+bool write_html(output *file, const html_source *source)
 {
     html_source copy = *source;
-    return write_file(path, write_page, &copy);
+    return write_output(file, write_page, &copy);
 }

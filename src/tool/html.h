@@ -15,7 +15,7 @@ typedef struct html_source {
     const quire_replay_report *report;
 } html_source;
 
-/* Writes the file. Prints the error and returns false. */
-bool write_html(const char *path, const html_source *source);
+/* Writes the output, which is open. Prints the error and returns false. */
+bool write_html(output *file, const html_source *source);
 
 #endif

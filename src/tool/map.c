@@ -10,7 +10,7 @@
 typedef struct map_run {
     replay_setup setup;
     const char *at; /* "peak", "end" or a number of events; NULL means peak */
-    const char *svg;
+    output svg;
     bool json;
     progress bar;
 } map_run;
@@ -36,14 +36,16 @@ static quire_result write_svg(void *memory, quire_sink sink, void *user)
     return quire_memory_write_svg(memory, sink, user);
 }
 
-static int show(const map_run *m)
+static int show(map_run *m)
 {
     quire_memory *memory = m->setup.memory;
-    if (m->svg && !write_file(m->svg, write_svg, memory))
+    if (m->svg.path && !write_output(&m->svg, write_svg, memory))
         return EXIT_FAILED;
     if (m->json)
         return quire_memory_write_json(memory, write_to_file, stdout) ? fail_with_last_error()
                                                                       : EXIT_OK;
+    if (is_standard(m->svg.path))
+        return EXIT_OK;
     return print_page_map(memory) ? fail_with_last_error() : EXIT_OK;
 }
 
@@ -67,12 +69,14 @@ static int play(const command *self, map_run *m)
         .progress = show_progress,
         .user = &m->bar,
     };
+    if (!open_output(&m->svg))
+        return EXIT_FAILED;
     quire_replay_report report;
     quire_result result = quire_trace_replay(m->setup.trace, m->setup.memory, &options, &report);
     end_progress(&m->bar);
     if (result)
         return fail_with_last_error();
-    if (!m->json)
+    if (!m->json && !is_standard(m->svg.path))
         print_after(m, count);
     int code = show(m);
     return report.failures ? fail_with_last_error() : code;
@@ -85,7 +89,8 @@ int run_map(const command *self, int argc, char **argv)
     option_spec specs[MAX_OPTIONS] = {
         {"at", "WHEN", "replay up to the peak (default), the end, or N events", OPTION_TEXT, &m.at},
         DEVICE_OPTIONS(&p->choice),
-        {"svg", "FILE", "draw the pages into a file", OPTION_TEXT, &m.svg},
+        {"svg", "FILE", "draw the pages into a file (-: standard output)", OPTION_TEXT,
+         &m.svg.path},
         {"json", NULL, "print every page and range as one JSON object", OPTION_FLAG, &m.json},
     };
     size_t count = count_options(specs);
@@ -93,10 +98,13 @@ int run_map(const command *self, int argc, char **argv)
     int code = parse_options(self, argc, argv, specs, count, &p->path);
     if (code >= 0)
         return code;
-    if (is_same_file(m.svg, p->path))
+    if (m.json && is_standard(m.svg.path))
+        return bad_usage(self, "standard output takes one of --json and --svg");
+    if (is_same_file(m.svg.path, p->path))
         return bad_usage(self, "the trace and --svg must be different files");
     code = open_replay(self, p);
     if (code < 0)
         code = play(self, &m);
+    close_output(&m.svg);
     return close_replay(p, code);
 }

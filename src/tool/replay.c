@@ -10,8 +10,7 @@
 
 typedef struct replay_run {
     replay_setup setup;
-    const char *svg;
-    const char *html;
+    output svg, html;
     bool json;
     progress bar;
     timeline timeline;
@@ -92,9 +91,9 @@ static quire_result write_json(const replay_run *r, uint64_t page_size)
 static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     replay_run *r = user;
-    if (r->html)
+    if (r->html.path)
         timeline_sample(&r->timeline, done);
-    if (r->html && done % r->timeline.every && done < total)
+    if (r->html.path && done % r->timeline.every && done < total)
         return true;
     return show_progress(&r->bar, done, total);
 }
@@ -112,10 +111,10 @@ static int play(replay_run *r)
 {
     quire_replay_options options = {
         .keep = true,
-        .name = r->svg || r->html,
+        .name = r->svg.path || r->html.path,
         .progress = on_progress,
         .user = r,
-        .progress_events = r->html ? 1 : 0,
+        .progress_events = r->html.path ? 1 : 0,
     };
     quire_memory_info info;
     quire_result result = quire_memory_get_info(r->setup.memory, &info);
@@ -125,14 +124,14 @@ static int play(replay_run *r)
     if (result)
         return fail_with_last_error();
     int code = r->report.failures ? fail_with_last_error() : EXIT_OK;
-    if (!r->json)
-        print_text(r, info.page_size);
-    else if (write_json(r, info.page_size))
+    if (r->json && write_json(r, info.page_size))
         code = fail_with_last_error();
-    if (r->svg && !write_file(r->svg, write_svg, r->setup.memory))
+    else if (!r->json && !is_standard(r->svg.path) && !is_standard(r->html.path))
+        print_text(r, info.page_size);
+    if (r->svg.path && !write_output(&r->svg, write_svg, r->setup.memory))
         code = EXIT_FAILED;
     const html_source page = {&r->timeline, &r->setup, &info, &r->report};
-    if (r->html && (!write_html(r->html, &page) || r->timeline.failed))
+    if (r->html.path && (!write_html(&r->html, &page) || r->timeline.failed))
         code = EXIT_FAILED;
     return code;
 }
@@ -143,9 +142,10 @@ int run_replay(const command *self, int argc, char **argv)
     replay_setup *p = &r.setup;
     option_spec specs[MAX_OPTIONS] = {
         DEVICE_OPTIONS(&p->choice),
-        {"svg", "FILE", "draw the pages after the last event", OPTION_TEXT, &r.svg},
-        {"html", "FILE", "write a chart, the report and the pages as one HTML file", OPTION_TEXT,
-         &r.html},
+        {"svg", "FILE", "draw the pages after the last event (-: standard output)", OPTION_TEXT,
+         &r.svg.path},
+        {"html", "FILE", "write chart, report and pages as HTML (-: likewise)", OPTION_TEXT,
+         &r.html.path},
         {"json", NULL, "print one JSON object", OPTION_FLAG, &r.json},
     };
     size_t count = count_options(specs);
@@ -153,14 +153,20 @@ int run_replay(const command *self, int argc, char **argv)
     int code = parse_options(self, argc, argv, specs, count, &p->path);
     if (code >= 0)
         return code;
-    if (is_same_file(r.svg, r.html) || is_same_file(r.svg, p->path) ||
-        is_same_file(r.html, p->path))
+    if (r.json + is_standard(r.svg.path) + is_standard(r.html.path) > 1)
+        return bad_usage(self, "standard output takes one of --json, --svg and --html");
+    if (is_same_file(r.svg.path, r.html.path) || is_same_file(r.svg.path, p->path) ||
+        is_same_file(r.html.path, p->path))
         return bad_usage(self, "the trace, --svg and --html must be different files");
     code = open_replay(self, p);
-    if (code < 0 && r.html && !timeline_begin(&r.timeline, p))
+    if (code < 0 && (!open_output(&r.svg) || !open_output(&r.html)))
+        code = EXIT_FAILED;
+    if (code < 0 && r.html.path && !timeline_begin(&r.timeline, p))
         code = EXIT_FAILED;
     if (code < 0)
         code = play(&r);
     timeline_end(&r.timeline);
+    close_output(&r.svg);
+    close_output(&r.html);
     return close_replay(p, code);
 }

@@ -36,6 +36,8 @@ int open_trace_and_device(const command *self, replay_setup *p)
 
 int open_replay(const command *self, replay_setup *p)
 {
+    if (is_standard(p->path) && is_standard(p->memory_choice.file))
+        return bad_usage(self, "standard input is either the trace or --options");
     int code = read_members(&p->memory_choice);
     if (code < 0)
         code = open_trace_and_device(self, p);

@@ -177,11 +177,27 @@ struct json_t *read_json(const char *path);
 /* A quire_sink that writes to a FILE. */
 bool write_to_file(void *file, const char *text, size_t size);
 
-/* Creates a file and calls `write` with a sink for it. Prints the error and returns false. */
-bool write_file(const char *path, quire_result (*write)(void *subject, quire_sink sink, void *user),
-                void *subject);
+/* A file that a command writes after its work. `path` is the target of an option. */
+typedef struct output {
+    const char *path; /* "-" means standard output; NULL means no output */
+    FILE *file;       /* NULL unless open */
+} output;
 
-/* Whether two paths lead to the same regular file; false if one is NULL. */
+/* Whether a path is "-". */
+bool is_standard(const char *path);
+
+/* Opens the output if it has a path, so that an error shows before the work. Prints the error and
+   returns false. */
+bool open_output(output *o);
+
+/* Calls `write` with a sink for an open output, then closes it. Prints the error, returns false. */
+bool write_output(output *o, quire_result (*write)(void *subject, quire_sink sink, void *user),
+                  void *subject);
+
+/* Closes an output that was not written. */
+void close_output(output *o);
+
+/* Whether two paths lead to the same regular file; false if one is NULL or "-". */
 bool is_same_file(const char *one, const char *other);
 
 /* A progress bar on standard error. It is drawn only if standard error is a terminal. */

@@ -1,0 +1,101 @@
+"""How the tool is called: outputs on standard output, help, devices, words of errors, widths.
+
+usage: interface.py QUIRE SOURCE_ROOT
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from tap import Tap
+
+QUIRE = os.path.abspath(sys.argv[1])
+TRACES = pathlib.Path(sys.argv[2]).resolve() / "docs/traces"
+SMALL = TRACES / "ncnn-resnet50.csv"
+TMP = pathlib.Path()  # set in main
+
+
+def run(*args, **more):
+    return subprocess.run([QUIRE, *map(str, args)], capture_output=True, timeout=100, cwd=TMP,
+                          encoding="utf-8", **more)
+
+
+def fails(args, code, message, **more):
+    """Expects the exit status, no standard output, and one line of standard error with the message."""
+    done = run(*args, **more)
+    if (done.returncode, done.stdout, len(done.stderr.splitlines())) != (code, "", 1):
+        yield f"{args}: exit {done.returncode}, {done.stdout[:80]!r}, {done.stderr[:300]!r}"
+    if message not in done.stderr:
+        yield f"{args}: {done.stderr[:300]!r} without {message!r}"
+
+
+def case_standard_output():
+    """The output "-" is standard output, as the trace "-" is standard input."""
+    text = SMALL.read_text()
+    for command, option in (("replay", "--svg"), ("replay", "--html"), ("map", "--svg")):
+        done = run(command, SMALL, option, "-")
+        run(command, SMALL, option, "file")
+        if done.returncode or done.stderr or not done.stdout or (TMP / "-").exists():
+            yield f"{command} {option} -: exit {done.returncode}: {done.stderr}; {os.listdir(TMP)}"
+        expected = (TMP / "file").read_text()
+        if option == "--svg" and done.stdout != expected:
+            yield f"{command} {option} -: {done.stdout[:200]!r}, not {expected[:200]!r}"
+        if option == "--html" and not (done.stdout.startswith("<!doctype html>")
+                                       and done.stdout.endswith("</html>\n")):
+            yield f"{command} {option} -: {done.stdout[:200]!r}"
+        piped = run(command, "-", option, "-", input=text)
+        if piped.returncode or len(piped.stdout) < 1000:
+            yield f"{command} - {option} -: exit {piped.returncode}: {piped.stderr}"
+        yield from fails([command, SMALL, option, "-", "--json"], 2, "standard output takes one of")
+        full = subprocess.run([QUIRE, command, SMALL, option, "-"], stderr=subprocess.PIPE,
+                              stdout=open("/dev/full", "w"), cwd=TMP)
+        if full.returncode != 1 or full.stderr != b"quire: standard output cannot be written\n":
+            yield f"{command} {option} - to a full disk: {full.returncode}, {full.stderr}"
+    yield from fails(["replay", SMALL, "--svg", "-", "--html", "-"], 2, "standard output takes one of")
+    both = run("replay", SMALL, "--svg", "-", "--html", "page")
+    if both.returncode or "<svg" not in both.stdout or not (TMP / "page").stat().st_size:
+        yield f"--svg - --html page: {both.returncode}, {both.stderr}"
+
+
+def case_standard_input():
+    """An options file can be standard input if the trace is not."""
+    piped = run("replay", SMALL, "--options", "-", "--json", input='{"pages.page_size": "2M"}')
+    if piped.returncode or '"pages.page_size":2097152' not in piped.stdout:
+        yield f"--options -: {piped.returncode}, {piped.stdout[:200]}, {piped.stderr}"
+    yield from fails(["replay", "-", "--options", "-"], 2, "standard input is either")
+
+
+def case_early_error():
+    """An output that cannot be opened ends the command before the replay, without a report."""
+    for command, option in (("replay", "--svg"), ("replay", "--html"), ("map", "--svg")):
+        yield from fails([command, SMALL, option, "none/x"], 1, "quire: none/x: No such file")
+        yield from fails([command, SMALL, option, "."], 1, "quire: .: ")
+    (TMP / "kept").write_text("kept")
+    yield from fails(["replay", "none.csv", "--svg", "kept"], 1, "none.csv")
+    if (TMP / "kept").read_text() != "kept":
+        yield "an unreadable trace emptied the picture"
+
+
+CASES = (("outputs on standard output", case_standard_output),
+         ("an options file on standard input", case_standard_input),
+         ("outputs that cannot be opened", case_early_error))
+
+
+def main():
+    global TMP
+    tap = Tap()
+    for name, case in CASES:
+        with tempfile.TemporaryDirectory(prefix="quire-interface-") as folder:
+            TMP = pathlib.Path(folder)
+            try:
+                problems = list(case())
+            except Exception as error:  # a case with an exception has failed; the others continue
+                problems = [f"{type(error).__name__}: {error}"]
+            tap.case(name, problems[:20])
+    tap.end()
+
+
+main()
