@@ -138,15 +138,35 @@ static bool is_one_of(const char *name, const char *(*list)(size_t))
     return false;
 }
 
+/* The names of workloads that differ in a number of slots or steps begin with the same letters. */
+static const struct {
+    const char *names, *meaning;
+} MEANINGS[] = {
+    {"a1k a10k a100k a1m", "random: N slots (1k: 1000), 256 B to 1 MiB; frees 16\n"
+                           "random ranges, then allocates 16"},
+    {"a100k_raw", "the same, sizes not rounded to 256 bytes"},
+    {"b1k b100k", "the same, 64 B to 4 KiB, alignments of 16 to 256"},
+    {"c1k c100k", "last in, first out"},
+    {"d1k d100k", "first in, first out"},
+    {"e_dnn e_dyn", "120 training steps of a network, with fixed and with\n"
+                    "changing sizes"},
+    {"m_a4k m_b4k", "short versions of a and b"},
+    {"m_dnn m_dyn", "short versions of e_dnn and e_dyn"},
+    {"ramp-...", "random frees and allocations up to the first failure"},
+    {"fill-...", "failures at 90 and 95 % occupancy"},
+    {"ramp-logu fill-logu", "sizes of 256 B to 1 MiB"},
+    {"ramp-bimod fill-bimod", "nine in ten up to 16 KiB, the others up to 4 MiB"},
+    {"ramp-small fill-small", "64 B to 4 KiB"},
+    {"ramp-mid fill-mid", "64 KiB to 16 MiB"},
+    {"ramp-pow2 fill-pow2", "powers of two, 256 B to 1 MiB"},
+    {"ramp-tex fill-tex", "textures of 64 to 2048 texels per side"},
+};
+
 void list_workloads(FILE *out)
 {
-    fprintf(out, "speed:");
-    for (size_t i = 0; workload_name(i); i++)
-        fprintf(out, " %s", workload_name(i));
-    fprintf(out, "\nfragmentation:");
-    for (size_t i = 0; churn_name(i); i++)
-        fprintf(out, " ramp-%s fill-%s", churn_name(i), churn_name(i));
-    fprintf(out, "\n");
+    fprintf(out, "Workloads (docs/benchmarks.md defines them):\n");
+    for (size_t i = 0; i < sizeof MEANINGS / sizeof *MEANINGS; i++)
+        print_pair(out, 22, MEANINGS[i].names, MEANINGS[i].meaning);
 }
 
 /* The outcome holds two histograms and is too large for the stack. */
@@ -171,7 +191,7 @@ int run_bench(const command *self, int argc, char **argv)
     uint64_t threads = UINT64_MAX, repeats = UINT64_MAX; /* the option is absent */
     const option_spec specs[] = {
         {"fit", "F", "segregated (default), first, buddy or linear", OPTION_FIT, &b.fit},
-        {"threads", "N", "threads that share one memory (default: one thread on a bare space)",
+        {"threads", "N", "threads that share one memory\n(default: one thread on a bare space)",
          OPTION_NUMBER, &threads},
         {"repeats", "N", "repeat the workload N times (default 5)", OPTION_NUMBER, &repeats},
         {"json", NULL, "print one JSON object", OPTION_FLAG, &b.json},

@@ -306,6 +306,7 @@ int run_copy(const command *self, int argc, char **argv)
         {"backend", "B", "host (default), vulkan or cuda", OPTION_TEXT, &choice.backend},
         {"profile", "FILE", "simulate the device that a profile describes", OPTION_TEXT,
          &choice.profile},
+        {"device", "D", DEVICE_HELP, OPTION_TEXT, &choice.device},
         {"size", "SIZE", "bytes per copy (default 64M)", OPTION_SIZE, &c.size},
         {"repeats", "N", "timed copies per pair (default 5)", OPTION_NUMBER, &c.turns},
         {"json", NULL, "print one JSON object", OPTION_FLAG, &as_json},

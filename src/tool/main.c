@@ -29,7 +29,7 @@ static void print_help(FILE *out)
     fprintf(out, "usage: quire COMMAND [arguments]\n\n");
     for (int i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %-8s %s\n", COMMANDS[i].name, COMMANDS[i].summary);
-    fprintf(out, "\nquire COMMAND --help lists the options of a command.\n"
+    fprintf(out, "\nquire help COMMAND lists the options of a command.\n"
                  "Sizes accept the binary suffixes K, M, G and T.\n"
                  "Exit status: 0 success, 1 failure, 2 bad usage.\n");
 }
@@ -43,12 +43,36 @@ static int end_output(int code)
     return EXIT_FAILED;
 }
 
+static const command *find_command(const char *name)
+{
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        if (!strcmp(name, COMMANDS[i].name))
+            return &COMMANDS[i];
+    print_problem("quire: unknown command '%s'; quire --help lists the commands", name);
+    return NULL;
+}
+
+/* quire help COMMAND is quire COMMAND --help. */
+static int run_help(int argc, char **argv)
+{
+    if (argc > 3) {
+        print_problem("quire: unexpected argument '%s'; quire help takes one command", argv[3]);
+        return EXIT_USAGE;
+    }
+    const command *found = find_command(argv[2]);
+    char help[] = "--help";
+    char *arguments[] = {argv[2], help, NULL};
+    return found ? end_output(found->run(found, 2, arguments)) : EXIT_USAGE;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
         print_help(stderr);
         return EXIT_USAGE;
     }
+    if (!strcmp(argv[1], "help") && argc > 2)
+        return run_help(argc, argv);
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
         print_help(stdout);
         return end_output(EXIT_OK);
@@ -57,12 +81,6 @@ int main(int argc, char **argv)
         printf("quire %s\n", quire_version());
         return end_output(EXIT_OK);
     }
-    for (int i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(argv[1], COMMANDS[i].name))
-            continue;
-        int code = COMMANDS[i].run(&COMMANDS[i], argc - 1, argv + 1);
-        return end_output(code);
-    }
-    print_problem("quire: unknown command '%s'; quire --help lists the commands", argv[1]);
-    return EXIT_USAGE;
+    const command *found = find_command(argv[1]);
+    return found ? end_output(found->run(found, argc - 1, argv + 1)) : EXIT_USAGE;
 }

@@ -46,14 +46,16 @@ static int open_vulkan(const command *self, const device_choice *choice, quire_d
 {
     if (choice->profile)
         return refuse_profile(self);
-    return quire_vulkan_open(NULL, device) ? fail_with_last_error() : -1;
+    const quire_vulkan_options options = {.device = choice->device};
+    return quire_vulkan_open(&options, device) ? fail_with_last_error() : -1;
 }
 
 static int open_cuda(const command *self, const device_choice *choice, quire_device **device)
 {
     if (choice->profile)
         return refuse_profile(self);
-    return quire_cuda_open(NULL, device) ? fail_with_last_error() : -1;
+    const quire_cuda_options options = {.device = choice->device};
+    return quire_cuda_open(&options, device) ? fail_with_last_error() : -1;
 }
 
 /* Checks the options before it loads the file, because loading a plugin runs its code. */
@@ -78,6 +80,8 @@ const char *backend_of(const device_choice *choice)
 int open_device(const command *self, const device_choice *choice, quire_device **device)
 {
     const char *backend = backend_of(choice);
+    if (choice->device && (!strcmp(backend, "host") || !strcmp(backend, "plugin")))
+        return bad_usage(self, "--device requires --backend vulkan or cuda");
     if (!strcmp(backend, "plugin"))
         return open_plugin(self, choice, device);
     if (choice->plugin || choice->plugin_device)

@@ -51,12 +51,21 @@ const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
+void print_pair(FILE *out, int column, const char *left, const char *right)
+{
+    const char *second = strchr(right, '\n');
+    int length = second ? (int)(second - right) : (int)strlen(right);
+    fprintf(out, "  %-*s %.*s\n", column, left, length, right);
+    if (second)
+        fprintf(out, "  %-*s %s\n", column, "", second + 1);
+}
+
 static void print_option(const option_spec *spec, int column)
 {
     char left[64];
     snprintf(left, sizeof left, "--%s%s%s", spec->name, spec->argument ? " " : "",
              spec->argument ? spec->argument : "");
-    printf("  %-*s %s\n", column, left, spec->help);
+    print_pair(stdout, column, left, spec->help);
 }
 
 /* The left columns are as wide as the longest option with its argument. */
@@ -162,34 +171,59 @@ size_t count_options(const option_spec specs[MAX_OPTIONS])
     return count;
 }
 
+/* getopt_long returns this plus the index of a spec, which is no character. */
+enum { FIRST_LONG = 256 };
+
+/* Appends one of the options that an ambiguous one stands for. */
+static void append_name(char *text, size_t size, const char *name, bool is_first)
+{
+    size_t length = strlen(text);
+    snprintf(text + length, size - length, "%s--%s", is_first ? "" : ", ", name);
+}
+
 /*
- * getopt_long returns 1 + the index of a spec. With MAX_OPTIONS specs that stays below ':', '?' and
- * 'h'. opterr is 0, because this function prints the errors.
+ * Prints the error for an option that getopt_long refuses. It reports unknown and ambiguous long
+ * options alike; for a long option without a value it sets optopt, as for a short option.
  */
+static int refuse_option(const command *self, const char *given, const struct option *longs)
+{
+    if (optopt >= FIRST_LONG)
+        return bad_usage(self, "--%s takes no value", longs[optopt - FIRST_LONG].name);
+    if (optopt)
+        return bad_usage(self, "unknown option -%c", optopt);
+    char names[512] = "";
+    size_t length = strcspn(given + 2, "="), matches = 0;
+    for (size_t i = 0; longs[i].name; i++)
+        if (!strncmp(longs[i].name, given + 2, length))
+            append_name(names, sizeof names, longs[i].name, !matches++);
+    if (matches)
+        return bad_usage(self, "%.*s is ambiguous: %s", (int)length + 2, given, names);
+    return bad_usage(self, "unknown option %.*s", (int)length + 2, given);
+}
+
+/* opterr is 0, because this file prints the errors. */
 int parse_options(const command *self, int argc, char **argv, const option_spec *specs,
                   size_t count, const char **positional)
 {
     struct option longs[MAX_OPTIONS + 2] = {{0}};
     for (size_t i = 0; i < count; i++)
-        longs[i] = (struct option){
-            specs[i].name, specs[i].argument ? required_argument : no_argument, NULL, (int)i + 1};
-    int help = (int)count + 1;
+        longs[i] =
+            (struct option){specs[i].name, specs[i].argument ? required_argument : no_argument,
+                            NULL, FIRST_LONG + (int)i};
+    int help = FIRST_LONG + (int)count;
     longs[count] = (struct option){"help", no_argument, NULL, help};
     opterr = 0;
     optind = 1;
     for (int found; (found = getopt_long(argc, argv, ":h", longs, NULL)) != -1;) {
         if (found == ':')
             return bad_usage(self, "%s requires a value", argv[optind - 1]);
-        /* optopt is a letter for a short option, and 0 or an index into longs for a long one */
-        if (found == '?' && optopt >= ' ' && optopt < 0x7f)
-            return bad_usage(self, "unknown option -%c", optopt);
         if (found == '?')
-            return bad_usage(self, "%s is unknown, ambiguous, or takes no value", argv[optind - 1]);
+            return refuse_option(self, argv[optind - 1], longs);
         if (found == help || found == 'h') {
             print_help(self, specs, count);
             return EXIT_OK;
         }
-        const option_spec *spec = &specs[found - 1];
+        const option_spec *spec = &specs[found - FIRST_LONG];
         const char *wanted = apply(spec, optarg);
         if (wanted)
             return bad_usage(self, "--%s takes %s, not '%s'", spec->name, wanted, optarg);

@@ -88,6 +88,9 @@ int bad_argument(const command *self, const char *format, ...) QUIRE_PRINTF(2, 3
 /* Prints the thread's last error; returns EXIT_FAILED. */
 int fail_with_last_error(void);
 
+/* Prints two columns of a help text. A line end in the right one begins a second line. */
+void print_pair(FILE *out, int column, const char *left, const char *right);
+
 /* Returns "s", or "" if the count is 1. */
 const char *plural(uint64_t count);
 
@@ -109,15 +112,21 @@ void print_problem(const char *format, ...) QUIRE_PRINTF(1, 2);
 typedef struct device_choice {
     const char *backend;    /* "host", "vulkan", "cuda" or "plugin"; NULL means host */
     const char *profile;    /* path of a device profile, or NULL */
+    const char *device;     /* index or part of the name, for vulkan and cuda; NULL: any */
     const char *plugin;     /* path of a plugin, or NULL */
     uint64_t plugin_device; /* index in the plugin's list of devices */
 } device_choice;
+
+#define DEVICE_HELP                                                                                \
+    "index or part of its name (default: the variable\n"                                           \
+    "QUIRE_VULKAN_DEVICE or QUIRE_CUDA_DEVICE)"
 
 /* The option_spec rows that select a device. */
 #define DEVICE_OPTIONS(choice)                                                                     \
     {"backend", "B", "host (default), vulkan, cuda or plugin", OPTION_TEXT, &(choice)->backend},   \
         {"profile", "FILE", "simulate the device that a profile describes", OPTION_TEXT,           \
          &(choice)->profile},                                                                      \
+        {"device", "D", DEVICE_HELP, OPTION_TEXT, &(choice)->device},                              \
         {"plugin", "FILE", "compiled plugin, for the plugin backend", OPTION_TEXT,                 \
          &(choice)->plugin},                                                                       \
     {                                                                                              \

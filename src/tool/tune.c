@@ -182,7 +182,7 @@ int run_tune(const command *self, int argc, char **argv)
     replay_setup *p = &t.setup;
     const option_spec specs[] = {
         DEVICE_OPTIONS(&p->choice),
-        {"fit", "F", "try only segregated, first, buddy or linear (default: all but linear)",
+        {"fit", "F", "try only one: segregated, first, buddy or linear\n(default: all but linear)",
          OPTION_FIT, &t.fit},
         {"page-size", "N", "try only pages of N bytes", OPTION_SIZE, &t.page_size},
         {"all", NULL, "show every candidate, not only the best", OPTION_FLAG, &t.all},

@@ -75,6 +75,8 @@ def check_refusals(tool, folder, root):
             (2, "--profile requires the host", run(tool, folder, "devices", "--backend", "cuda", "--profile", profile)),
             (1, "matches 'no such device'", run(tool, folder, "devices", "--backend", "cuda",
                                              QUIRE_CUDA_DEVICE="no such device")),
+            (1, "matches 'no such device'", run(tool, folder, "devices", "--backend", "cuda",
+                                             "--device", "no such device", QUIRE_CUDA_DEVICE="0")),
             (1, "CUDA driver not found", run(tool, empty, "devices", "--backend", "cuda")),
             (1, "CUDA driver not found", run(tool, empty, "tour", "--backend", "cuda")),
         ]

@@ -79,7 +79,45 @@ def case_early_error():
         yield "an unreadable trace emptied the picture"
 
 
-CASES = (("outputs on standard output", case_standard_output),
+def case_help():
+    """quire help COMMAND is quire COMMAND --help. Both fit 80 columns and name --device."""
+    for command in ("devices", "tour", "replay", "map", "tune", "bench", "copy"):
+        done, same = run("help", command), run(command, "--help")
+        if done.returncode or done.stderr or done.stdout != same.stdout:
+            yield f"help {command}: exit {done.returncode}, {done.stdout[:100]!r}, {done.stderr}"
+        if f"usage: quire {command} " not in done.stdout:
+            yield f"help {command}: {done.stdout[:100]!r}"
+        if command != "bench" and not all(word in done.stdout for word in (
+                "--device D", "QUIRE_VULKAN_DEVICE", "QUIRE_CUDA_DEVICE")):
+            yield f"{command} --help: no --device"
+        yield from (f"{command} --help: {line!r}" for line in same.stdout.splitlines()
+                    if len(line) > 80)
+    yield from fails(["help", "frob"], 2, "unknown command 'frob'")
+    yield from fails(["help", "replay", "map"], 2, "unexpected argument 'map'")
+
+
+def case_workloads():
+    """bench --help has a meaning for each workload, and bench runs each name of a list."""
+    text = run("bench", "--help").stdout.split("Workloads")[1]
+    names = re.findall(r"(?:^  |(?<=\w) )((?:[abcd]\d+[km](?:_raw)?|[em]_\w+|(?:ramp|fill)-[a-z2]+)\b)",
+                       text, re.M)
+    if len(set(names)) != 29:
+        yield f"{len(set(names))} names: {names}"
+    for line in text.splitlines()[1:]:
+        if not re.match(r"  .{22} \S", line) or len(line) > 80:
+            yield f"no meaning in two columns: {line!r}"
+
+
+def case_device():
+    """--device requires a backend with several devices."""
+    for command in (["devices"], ["tour"], ["tune", SMALL], ["replay", SMALL]):
+        for backend in ([], ["--backend", "host"], ["--backend", "plugin", "--plugin", "x"]):
+            yield from fails([*command, *backend, "--device", "0"], 2,
+                             "--device requires --backend vulkan or cuda")
+
+
+CASES = (("help", case_help), ("workloads", case_workloads), ("--device", case_device),
+         ("outputs on standard output", case_standard_output),
          ("an options file on standard input", case_standard_input),
          ("outputs that cannot be opened", case_early_error))
 

@@ -87,8 +87,17 @@ def case_no_driver():
 def case_ambiguous():
     """An abbreviated option that matches several options."""
     for command in ("devices", "tour"):
-        yield from fails([command, "--p", "x"], 2, "--p is unknown, ambiguous")
-        yield from fails([command, "--json=no"], 2, "--json=no is unknown, ambiguous, or takes no value")
+        yield from fails([command, "--p", "x"], 2,
+                         "--p is ambiguous: --profile, --plugin, --plugin-device; see")
+        yield from fails([command, "--p=x"], 2, "--p is ambiguous: --profile")
+        yield from fails([command, "--json=no"], 2, "--json takes no value")
+        yield from fails([command, "--help=no"], 2, "--help takes no value")
+        yield from fails([command, "--frob=no"], 2, "unknown option --frob;")
+        yield from fails([command, "--profile"], 2, "--profile requires a value")
+        yield from fails([command, "-x"], 2, "unknown option -x;")
+        yield from fails([command, "--pro"], 2, "--pro requires a value")
+    for option in ("--contiguous=yes", "--fit-slabs=1", "--json=x", "--help=1"):
+        yield from fails(["replay", "x", option], 2, f"{option.split('=')[0]} takes no value")
     yield from fails(["devices", "--", "--json"], 2, "unexpected argument '--json'")
 
 

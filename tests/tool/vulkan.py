@@ -90,6 +90,8 @@ def check_refusals(tool, root):
         (2, "--profile requires the host", run(tool, "devices", "--backend", "vulkan", "--profile", profile)),
         (1, "matches 'no such device'", run(tool, "devices", "--backend", "vulkan",
                                             QUIRE_VULKAN_DEVICE="no such device")),
+        (1, "matches 'no such device'", run(tool, "devices", "--backend", "vulkan", "--device",
+                                            "no such device", QUIRE_VULKAN_DEVICE="0")),
         (1, "", run(tool, "devices", "--backend", "vulkan", VK_ICD_FILENAMES="/nonexistent")),
     ]
     return [f"{done.returncode}: {done.stderr}" for code, part, done in cases
