@@ -1,6 +1,7 @@
 /*
  * main.c - the quire tool: finds the subcommand and runs it.
  */
+#include <locale.h>
 #include <string.h>
 
 #include "src/tool/tool.h"
@@ -67,6 +68,7 @@ static int run_help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    setlocale(LC_CTYPE, ""); /* for is_utf8_output */
     if (argc < 2) {
         print_help(stderr);
         return EXIT_USAGE;

@@ -2,14 +2,17 @@
  * terminal.c - prints text that contains parts of a file, an argument or a driver's answer. None of
  * it reaches the terminal as a control sequence.
  */
+#include <langinfo.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "src/base/text.h"
 #include "src/tool/tool.h"
 
-enum { SHORT_TEXT = 1024 };
+enum { SHORT_TEXT = 1024, LEAST_WIDTH = 40, USUAL_WIDTH = 80 };
 
 /* C0, DEL and C1. Terminals also obey C1, whose characters are two bytes each in UTF-8. */
 static bool is_control(uint32_t code_point)
@@ -66,4 +69,36 @@ void print_problem(const char *format, ...)
     vprint_clean(stderr, format, args);
     va_end(args);
     fputc('\n', stderr);
+}
+
+int output_width(void)
+{
+    struct winsize size = {0};
+    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+        return USUAL_WIDTH;
+    return size.ws_col > LEAST_WIDTH ? size.ws_col : LEAST_WIDTH;
+}
+
+bool is_utf8_output(void)
+{
+    return !strcmp(nl_langinfo(CODESET), "UTF-8");
+}
+
+void print_wrapped(int indent, const char *format, ...)
+{
+    char text[SHORT_TEXT];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    int width = output_width(), column = 0;
+    for (char *rest = text, *word; (word = strtok_r(rest, " ", &rest));) {
+        int length = (int)strlen(word);
+        if (column && column + 1 + length > width) {
+            putchar('\n');
+            column = 0;
+        }
+        column += column ? printf(" %s", word) : printf("%*s%s", indent, "", word);
+    }
+    putchar('\n');
 }

@@ -106,6 +106,16 @@ void vprint_clean(FILE *out, const char *format, va_list args) QUIRE_PRINTF(2, 0
 /* Prints one line on standard error, with the same replacements. */
 void print_problem(const char *format, ...) QUIRE_PRINTF(1, 2);
 
+/* Columns of the terminal on standard output, at least 40; 80 if it is none. */
+int output_width(void);
+
+/* Whether the locale's character set is UTF-8. */
+bool is_utf8_output(void);
+
+/* Prints words with line breaks at blanks, so that no line is wider than the output, and a final
+   line break. Every line begins with `indent` blanks. */
+void print_wrapped(int indent, const char *format, ...) QUIRE_PRINTF(2, 3);
+
 /* ---- devices (open.c, profile.c) ---------------------------------------------------------- */
 
 /* Targets of DEVICE_OPTIONS. */

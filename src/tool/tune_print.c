@@ -78,44 +78,83 @@ static void print_recommendation(const tuning *t)
     if (t->recommended == t->trial_count)
         return;
     const candidate *c = &trial_at(t, t->recommended)->candidate;
-    printf("\nRecommended: fit %s, pages %s%s, policy: %s, because %s.\n\n%s", fit_text(c->fit),
-           c->page_size ? "of " : "", candidate_pages_text(c).text, candidate_policy_text(c).text,
-           reason_text(t).text, candidate_c_text(c).text);
+    printf("\n");
+    print_wrapped(0, "Recommended: fit %s, pages %s%s, policy: %s, because %s.", fit_text(c->fit),
+                  c->page_size ? "of " : "", candidate_pages_text(c).text,
+                  candidate_policy_text(c).text, reason_text(t).text);
+    printf("\n%s", candidate_c_text(c).text);
     quire_memory_options options = candidate_options(c);
     if (!candidate_options_set(c))
         return;
     printf("\nAs flags of quire replay and quire map:\n");
-    print_member_flags(stdout, &options);
-    printf("\n");
+    char flags[SENTENCE] = "";
+    FILE *text = fmemopen(flags, sizeof flags, "w");
+    if (text) {
+        print_member_flags(text, &options);
+        fclose(text);
+    }
+    print_wrapped(2, "%s", flags);
 }
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
+/* Columns of the table with all figures. A narrower output gets a table of 80 columns. */
+enum { WIDE = 135 };
+
+static qi_bytes_text size_or(uint64_t bytes, const char *none)
+{
+    qi_bytes_text text = qi_bytes(bytes);
+    if (!bytes)
+        snprintf(text.text, sizeof text.text, "%s", none);
+    return text;
+}
+
+static qi_bytes_text kept_text(const candidate *c)
+{
+    return size_or(c->retained_bytes, c->retention == RETENTION_NONE ? "none" : "all");
+}
+
+static void print_header(bool is_wide)
+{
+    printf("\n%10s  %-10s %8s %8s %9s %8s", "", "", "", "first", "dedicated", "keeps");
+    if (is_wide)
+        printf(" %6s %6s %6s %10s %10s %6s %13s %13s", "", "", "", "reserved", "mean", "pages",
+               "allocate, ns", "free, ns");
+    printf("\n%10s  %-10s %8s %8s %9s %8s %6s %6s %6s", "score", "fit", "pages of", "page", "from",
+           "empty", "ratio", "calls", "failed");
+    if (is_wide)
+        printf(" %10s %10s %6s %6s %6s %6s %6s", "peak", "reserved", "made", "p50", "p99", "p50",
+               "p99");
+    printf("\n");
+}
+
 /* The marks in front are explained by print_legend. */
-static void print_row(const tuning *t, uint32_t place)
+static void print_row(const tuning *t, uint32_t place, bool is_wide)
 {
     const ranked *r = &t->ranking[place];
     const trial *one = trial_at(t, place);
+    const candidate *c = &one->candidate;
     const quire_replay_report *o = &one->report;
     char score[32] = "-";
     if (!r->failures)
         snprintf(score, sizeof score, "%.4f", r->score);
-    printf("%c%c%c %7s  %-10s %8s %10s %7.4f %10s %7" PRIu64 " %6" PRIu64 " %6" PRIu64,
+    printf("%c%c%c %6s  %-10s %8s %8s %9s %8s %6.4f %6" PRIu64 " %6" PRIu64,
            place == t->recommended ? '>' : ' ', r->pareto ? '*' : ' ',
-           is_default(t, place) ? '=' : ' ', score, fit_text(one->candidate.fit),
-           candidate_pages_text(&one->candidate).text, qi_bytes(o->peak_reserved_bytes).text,
-           ratio_of(r), qi_bytes(one->mean_reserved_bytes).text, o->backend_calls, o->pages_created,
-           o->failures);
-    printf(" %5" PRIu64 " %6" PRIu64 " %5" PRIu64 " %6" PRIu64 "  %s\n", o->alloc_ns.p50,
-           o->alloc_ns.p99, o->free_ns.p50, o->free_ns.p99,
-           candidate_policy_text(&one->candidate).text);
+           is_default(t, place) ? '=' : ' ', score, fit_text(c->fit), candidate_pages_text(c).text,
+           size_or(c->first_page_size, "-").text, size_or(c->dedicated_threshold, "-").text,
+           kept_text(c).text, ratio_of(r), o->backend_calls, o->failures);
+    if (is_wide)
+        printf(" %10s %10s %6" PRIu64 " %6" PRIu64 " %6" PRIu64 " %6" PRIu64 " %6" PRIu64,
+               qi_bytes(o->peak_reserved_bytes).text, qi_bytes(one->mean_reserved_bytes).text,
+               o->pages_created, o->alloc_ns.p50, o->alloc_ns.p99, o->free_ns.p50, o->free_ns.p99);
+    printf("\n");
 }
 
 /*
  * Returns the number of printed rows. Without --all it prints the first MAX_ROWS different results,
  * and in any case the recommended candidate and the defaults.
  */
-static uint32_t print_rows(const tuning *t)
+static uint32_t print_rows(const tuning *t, bool is_wide)
 {
     uint32_t ranks = 0, rows = 0;
     for (uint32_t i = 0; i < t->trial_count; i++) {
@@ -123,7 +162,7 @@ static uint32_t print_rows(const tuning *t)
         ranks += is_own;
         if (!t->all && i != t->recommended && !is_default(t, i) && (!is_own || ranks > MAX_ROWS))
             continue;
-        print_row(t, i);
+        print_row(t, i, is_wide);
         rows++;
     }
     return rows;
@@ -137,33 +176,32 @@ static void print_legend(const tuning *t, uint32_t rows)
         pareto += t->ranking[i].pareto;
     }
     const char *own = alike == 1 ? "reserves and calls" : "reserve and call";
-    printf("\n  >  recommended   =  the defaults   *  Pareto-optimal (%" PRIu32
-           "): less memory costs more backend calls, and the reverse\n",
-           pareto);
-    printf("  score: peak reserved / peak requested + backend calls / (allocations + frees); lower "
-           "is better\n");
+    printf("\n  >  recommended   =  the defaults   *  Pareto-optimal (%" PRIu32 ")\n", pareto);
+    print_wrapped(2, "Pareto-optimal: less memory costs more backend calls, and the reverse");
+    print_wrapped(2, "score: peak reserved / peak requested (ratio) + backend calls / (allocations "
+                     "+ frees); lower is better");
     if (rows < t->trial_count)
-        printf("  %" PRIu32 " of %" PRIu32 " candidates shown; %" PRIu32
-               " %s exactly as much as one above; --all shows every candidate\n",
-               rows, t->trial_count, alike, own);
+        print_wrapped(2,
+                      "%" PRIu32 " of %" PRIu32 " candidates shown; %" PRIu32
+                      " %s exactly as much as one above; --all shows every candidate",
+                      rows, t->trial_count, alike, own);
 }
 
 void print_tuning(const tuning *t)
 {
     const quire_trace_info *info = &t->setup.info;
     print_clean(stdout, "%s", t->setup.path);
-    printf(" on backend %s: %" PRIu32 " candidate%s; %" PRIu64 " allocation%s and %" PRIu64
-           " free%s, peak requested %s\n",
-           backend_of(&t->setup.choice), t->trial_count, plural(t->trial_count), info->alloc_count,
-           plural(info->alloc_count), info->free_count, plural(info->free_count),
-           qi_bytes(info->peak_bytes).text);
+    printf(" on backend %s\n", backend_of(&t->setup.choice));
+    print_wrapped(0,
+                  "%" PRIu32 " candidate%s; %" PRIu64 " allocation%s and %" PRIu64
+                  " free%s, peak requested %s",
+                  t->trial_count, plural(t->trial_count), info->alloc_count,
+                  plural(info->alloc_count), info->free_count, plural(info->free_count),
+                  qi_bytes(info->peak_bytes).text);
     if (t->trial_count) {
-        printf("\n%11s  %-10s %8s %18s %10s %7s %6s %6s %12s %12s\n", "", "", "", "peak reserved",
-               "mean", "backend", "pages", "", "allocate, ns", "free, ns");
-        printf("%11s  %-10s %8s %10s %7s %10s %7s %6s %6s %5s %6s %5s %6s  %s\n", "score", "fit",
-               "pages of", "bytes", "ratio", "reserved", "calls", "made", "failed", "p50", "p99",
-               "p50", "p99", "policy");
-        print_legend(t, print_rows(t));
+        bool is_wide = output_width() >= WIDE;
+        print_header(is_wide);
+        print_legend(t, print_rows(t, is_wide));
     }
     for (uint32_t i = 0; i < t->reason_count; i++) {
         printf("%s  skipped: %" PRIu32 " candidate%s: ", i ? "" : "\n", t->reasons[i].count,

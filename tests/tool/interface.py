@@ -3,12 +3,16 @@
 usage: interface.py QUIRE SOURCE_ROOT
 """
 
+import fcntl
 import os
 import pathlib
+import pty
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 
 from tap import Tap
 
@@ -116,7 +120,50 @@ def case_device():
                              "--device requires --backend vulkan or cuda")
 
 
-CASES = (("help", case_help), ("workloads", case_workloads), ("--device", case_device),
+def on_terminal(columns, *args):
+    """The lines that the tool prints on a terminal of that width."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
+    child = subprocess.Popen([QUIRE, *map(str, args)], stdout=follower, stderr=subprocess.DEVNULL,
+                             cwd=TMP, env={**os.environ, "LC_ALL": "C.UTF-8"})
+    os.close(follower)
+    text = b""
+    try:
+        while part := os.read(leader, 65536):
+            text += part
+    except OSError:  # the child has closed its end
+        pass
+    child.wait()
+    os.close(leader)
+    return text.decode().splitlines()
+
+
+def case_width():
+    """map and tune fit the terminal, or 80 columns; a wide terminal shows more."""
+    (TMP / "t.csv").write_text((TRACES / "recorded-imagemagick.csv").read_text())
+    for args in (["map", "t.csv"], ["map", "t.csv", "--page-size", "3000K"], ["tune", "t.csv"],
+                 ["tune", "t.csv", "--fit", "linear", "--all"]):
+        lines = run(*args, env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout.splitlines()
+        yield from (f"{args}: {line!r}" for line in lines if len(line) > 80)
+        narrow, wide = on_terminal(80, *args), on_terminal(140, *args)
+        yield from (f"{args} at 80: {line!r}" for line in narrow if len(line) > 80)
+        yield from (f"{args} at 140: {line!r}" for line in wide if len(line) > 140)
+        if max(map(len, wide)) <= 100:
+            yield f"{args} does not use 140 columns"
+
+
+def case_character_set():
+    """Without UTF-8 in the locale the map is ASCII, with as many cells."""
+    shown = {name: run("map", SMALL, env={**os.environ, "LC_ALL": name}).stdout
+             for name in ("C", "POSIX", "C.UTF-8")}
+    if not shown["C"].isascii() or shown["C"] != shown["POSIX"] or shown["C.UTF-8"].isascii():
+        yield f"{shown}"
+    if [len(line) for line in shown["C"].splitlines()] != [
+            len(line) for line in shown["C.UTF-8"].splitlines()]:
+        yield f"{shown}"
+
+
+CASES = (("width", case_width), ("character set", case_character_set), ("help", case_help), ("workloads", case_workloads), ("--device", case_device),
          ("outputs on standard output", case_standard_output),
          ("an options file on standard input", case_standard_input),
          ("outputs that cannot be opened", case_early_error))

@@ -217,7 +217,7 @@ def case_flags_of_tune():
     trace = TRACES / "recorded-imagemagick.csv"
     text = run("tune", trace, "--page-size", "4M", "--fit", "first").stdout
     path = write("f.json", run("tune", trace, "--page-size", "4M", "--fit", "first", "--json").stdout)
-    flags = text.splitlines()[-1].split()
+    flags = text.split("As flags of quire replay and quire map:")[1].split()
     if flags[:4] != ["--fit", "first", "--page-size", "4M"]:
         yield f"{flags}"
     if replay(trace, *flags) != replay(trace, "--options", path):
