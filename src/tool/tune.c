@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/clock.h"
 #include "src/base/result.h"
 #include "src/tool/tuning.h"
+
+enum { DEFAULT_SECONDS = 60, MAX_SECONDS = 1000000 };
 
 /* ---- skipped candidates ------------------------------------------------------------------- */
 
@@ -37,7 +40,7 @@ static bool on_progress(void *user, uint64_t done, uint64_t total)
     qi_ignore(quire_memory_get_stats(t->memory, &stats));
     t->sum_reserved_bytes += stats.reserved_bytes;
     t->samples++;
-    if (done < total) /* try_all completes the bar after the last candidate */
+    if (done < total) /* try_round completes the bar after the last candidate */
         show_progress(&t->bar, t->trying * total + done, t->candidate_count * total);
     return true;
 }
@@ -53,8 +56,11 @@ static void keep_trial(tuning *t, const candidate *c, const quire_replay_report 
     t->trials[t->trial_count++] = (trial){*c, *report, mean};
 }
 
-/* Replays the trace on a memory with the candidate's options. Returns -1, or the exit code. */
-static int try_candidate(tuning *t, const candidate *c)
+/*
+ * Replays the first events of the trace, or all if `events` is 0, on a memory with the candidate's
+ * options. Returns -1, or the exit code.
+ */
+static int try_candidate(tuning *t, const candidate *c, uint64_t events)
 {
     quire_memory_options options = candidate_options(c);
     quire_result result = quire_memory_create(t->setup.device, &options, &t->memory);
@@ -64,7 +70,8 @@ static int try_candidate(tuning *t, const candidate *c)
     }
     if (result)
         return fail_with_last_error();
-    quire_replay_options how = {.keep = true, .progress = on_progress, .user = t};
+    quire_replay_options how = {
+        .event_count = events, .keep = true, .progress = on_progress, .user = t};
     quire_replay_report report;
     t->sum_reserved_bytes = t->samples = 0;
     result = quire_trace_replay(t->setup.trace, t->memory, &how, &report);
@@ -74,11 +81,22 @@ static int try_candidate(tuning *t, const candidate *c)
     return result ? fail_with_last_error() : -1;
 }
 
-static int try_all(tuning *t)
+/*
+ * Tries every candidate. After the deadline it tries the first one only, so that a recommendation
+ * exists.
+ */
+static int try_round(tuning *t, uint64_t events)
 {
     int code = -1;
-    for (t->trying = 0; t->trying < t->candidate_count && code < 0; t->trying++)
-        code = try_candidate(t, &t->candidates[t->trying]);
+    t->trial_count = 0;
+    t->fewest_refusals = UINT64_MAX;
+    *t->refusal = '\0';
+    for (t->trying = 0; t->trying < t->candidate_count && code < 0; t->trying++) {
+        if (t->trying && qi_clock() >= t->deadline)
+            skip_candidate(t, "not tried within --time-limit");
+        else
+            code = try_candidate(t, &t->candidates[t->trying], events);
+    }
     show_progress(&t->bar, t->trying, t->candidate_count);
     end_progress(&t->bar);
     return code;
@@ -87,21 +105,90 @@ static int try_all(tuning *t)
 /* Trials keep the order in which they ran; the ranking refers to them by number. */
 static void rank_trials(tuning *t)
 {
-    const quire_trace_info *info = &t->setup.info;
     for (uint32_t i = 0; i < t->trial_count; i++) {
         const trial *one = &t->trials[i];
+        const quire_replay_report *o = &one->report;
+        uint64_t operations = o->allocations + o->frees;
         t->ranking[i] = (ranked){
             .number = i,
             .options_set = candidate_options_set(&one->candidate),
-            .failures = one->report.failures,
-            .requested_bytes = info->peak_bytes,
-            .reserved_bytes = one->report.peak_reserved_bytes,
-            .backend_calls = one->report.backend_calls,
-            .operations = info->alloc_count + info->free_count,
+            .failures = o->failures,
+            .requested_bytes = o->peak_requested_bytes ? o->peak_requested_bytes : 1,
+            .reserved_bytes = o->peak_reserved_bytes,
+            .backend_calls = o->backend_calls,
+            .operations = operations ? operations : 1,
         };
     }
     rank(t->ranking, t->trial_count);
     t->recommended = (uint32_t)recommend(t->ranking, t->trial_count);
+}
+
+/* ---- rounds ------------------------------------------------------------------------------- */
+
+/*
+ * A trace of many events is not replayed with every candidate. Rounds of at most ROUND_EVENTS
+ * events each try the candidates on a part of it from the start, keep the best, and take a part
+ * that is NARROWING times as long, until FINALISTS are left or the part is the whole trace. The
+ * rounds depend on the trace only, so that the result is the same on every machine.
+ */
+enum { ROUND_EVENTS = 8000000, NARROWING = 4, FINALISTS = 8 };
+
+/* Candidates that the next round tries. */
+static uint32_t next_count(uint32_t count)
+{
+    uint32_t kept = count / NARROWING;
+    return kept < FINALISTS ? FINALISTS : kept;
+}
+
+/*
+ * Keeps the best candidates of a round, best first, and the defaults. Those with the same cost as a
+ * better one go first, because they most likely have the same cost on the whole trace.
+ */
+static void narrow(tuning *t, uint64_t events)
+{
+    uint32_t wanted = next_count(t->candidate_count), kept = 0;
+    char why[SENTENCE];
+    snprintf(why, sizeof why, "more costly than others on the first %" PRIu64 " events", events);
+    for (int alike = 0; alike <= 1; alike++) {
+        for (uint32_t i = 0; i < t->trial_count; i++) {
+            const candidate *c = &t->trials[t->ranking[i].number].candidate;
+            if ((t->ranking[i].alike != NOT_ALIKE) != alike)
+                continue;
+            if (kept < wanted || !t->ranking[i].options_set)
+                t->candidates[kept++] = *c;
+            else
+                skip_candidate(t, why);
+        }
+    }
+    t->candidate_count = kept;
+}
+
+static int try_all(tuning *t)
+{
+    uint64_t whole = t->setup.info.event_count;
+    uint64_t first = ROUND_EVENTS / (t->candidate_count ? t->candidate_count : 1), events = first;
+    uint32_t rounds = 1, round = 1;
+    for (uint32_t n = t->candidate_count; events < whole && n > FINALISTS; n = next_count(n)) {
+        rounds++;
+        events *= NARROWING;
+    }
+    t->deadline = t->seconds ? qi_clock() + t->seconds * 1000000000 : UINT64_MAX;
+    t->bar.what = t->title;
+    int code = -1;
+    for (events = first; code < 0; events *= NARROWING, round++) {
+        bool is_last = round == rounds || qi_clock() >= t->deadline;
+        if (rounds > 1)
+            snprintf(t->title, sizeof t->title, "tune, round %" PRIu32 " of %" PRIu32, round,
+                     rounds);
+        code = try_round(t, is_last ? 0 : events);
+        if (code < 0)
+            rank_trials(t);
+        if (is_last)
+            break;
+        if (code < 0)
+            narrow(t, events);
+    }
+    return code;
 }
 
 /* ---- candidates --------------------------------------------------------------------------- */
@@ -178,28 +265,32 @@ static int show(const tuning *t)
 
 int run_tune(const command *self, int argc, char **argv)
 {
-    tuning t = {.bar = {.what = "tune"}, .fit = ANY_FIT, .fewest_refusals = UINT64_MAX};
+    tuning t = {.fit = ANY_FIT, .seconds = DEFAULT_SECONDS, .title = "tune"};
     replay_setup *p = &t.setup;
     const option_spec specs[] = {
         DEVICE_OPTIONS(&p->choice),
         {"fit", "F", "try only one: segregated, first, buddy or linear\n(default: all but linear)",
          OPTION_FIT, &t.fit},
         {"page-size", "N", "try only pages of N bytes", OPTION_SIZE, &t.page_size},
+        {"time-limit", "SECONDS",
+         "end the search after about this time (default 60;\n"
+         "0: no limit)",
+         OPTION_NUMBER, &t.seconds},
         {"all", NULL, "show every candidate, not only the best", OPTION_FLAG, &t.all},
         {"json", NULL, "print every candidate as one JSON object", OPTION_FLAG, &t.json},
     };
     int code = parse_options(self, argc, argv, specs, sizeof specs / sizeof *specs, &p->path);
     if (code >= 0)
         return code;
+    if (t.seconds > MAX_SECONDS)
+        return bad_usage(self, "--time-limit takes 0 to %d seconds", MAX_SECONDS);
     code = open_trace_and_device(self, p);
     if (code < 0)
         code = choose_candidates(&t);
     if (code < 0)
         code = try_all(&t);
-    if (code < 0) {
-        rank_trials(&t);
+    if (code < 0)
         code = show(&t);
-    }
     free(t.candidates);
     free(t.trials);
     free(t.ranking);

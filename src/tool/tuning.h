@@ -28,6 +28,7 @@ typedef struct tuning {
     replay_setup setup;
     quire_fit fit;      /* option --fit, or ANY_FIT */
     uint64_t page_size; /* option --page-size; 0 means several sizes */
+    uint64_t seconds;   /* option --time-limit; 0 means none */
     bool all;           /* option --all: print every candidate */
     bool json;
     progress bar;
@@ -40,7 +41,9 @@ typedef struct tuning {
     uint32_t reason_count;
     char refusal[SENTENCE]; /* first error of the trial with the fewest failures above 0 */
     uint64_t fewest_refusals;
-    /* the candidate being tried */
+    /* the round and the candidate being tried */
+    uint64_t deadline; /* of qi_clock in nanoseconds; UINT64_MAX means none */
+    char title[48];    /* of the bar */
     uint32_t trying;
     uint64_t sum_reserved_bytes, samples;
     quire_memory *memory;

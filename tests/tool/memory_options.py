@@ -6,10 +6,12 @@ usage: memory_options.py QUIRE SOURCE_ROOT
 import json
 import os
 import pathlib
+import random
 import re
 import subprocess
 import sys
 import tempfile
+import time
 
 from tap import Tap
 
@@ -224,10 +226,67 @@ def case_flags_of_tune():
         yield f"{flags} differs from {path.read_text()}"
 
 
+def churn(events):
+    """A trace that frees at random and has its peak near the end."""
+    draw, live, rows = random.Random(7), [], ["op,id,size,alignment,time_ns,stream,label"]
+    for i in range(events):
+        if draw.random() < (0.52 if len(live) > 100 else 1):
+            live.append(i + 1)
+            rows.append(f"alloc,{i + 1},{int(2 ** draw.uniform(8, 20))},256,{i},0,")
+        else:
+            at = draw.randrange(len(live))
+            live[at], live[-1] = live[-1], live[at]
+            rows.append(f"free,{live.pop()},,,{i},0,")
+    return write(f"churn-{events}.csv", "\n".join(rows) + "\n")
+
+
+def tuned(trace, *args):
+    done = run("tune", trace, "--json", *args)
+    if done.returncode or done.stderr:
+        raise ValueError(f"tune {args}: exit {done.returncode}: {done.stderr}")
+    value = json.loads(done.stdout)
+    for c in value["candidates"]:
+        for key in ("wall_ns", "alloc_ns", "free_ns"):
+            del c[key]
+    return value
+
+
+def case_long_trace():
+    """A long trace is replayed with the best candidates only. Two runs give the same result."""
+    trace = churn(150000)
+    value = tuned(trace, "--time-limit", "0")
+    if value != tuned(trace, "--time-limit", "0"):
+        yield "two runs differ"
+    out = {r["reason"]: r["candidates"] for r in value["left_out"]}
+    if not 2 <= len(value["candidates"]) <= 60 or sum(out.values()) < 60:
+        yield f"{len(value['candidates'])} candidates, left out: {out}"
+    if not all(re.match("more costly than others on the first \\d+ events$", text) for text in out):
+        yield f"{out}"
+    if not any(c["options"] == {} for c in value["candidates"]):
+        yield "the defaults are missing"
+    if any(c["operations"] != 150000 for c in value["candidates"]):
+        yield "a candidate was tried on a part of the trace only"
+
+
+def case_time_limit():
+    """After the time limit tune prints the best candidate so far."""
+    trace, start = churn(400000), time.monotonic()
+    value = tuned(trace, "--time-limit", "1")
+    took = time.monotonic() - start
+    if not any("not tried within --time-limit" == r["reason"] for r in value["left_out"]):
+        yield f"after {took:.1f} s: {value['left_out']}"
+    chosen = value["candidates"][value["recommendation"]["candidate"]]
+    if took > 30 or chosen["operations"] != 400000 or chosen["failures"]:
+        yield f"after {took:.1f} s: {chosen}"
+    for text in ("-1", "x", "", "1000001"):
+        yield from fails("--time-limit takes", 2, "tune", SMALL, "--time-limit", text)
+
+
 CASES = (("a round trip for every member", case_round_trip), ("effects", case_effects),
          ("a flag overrides the file", case_flags_override), ("help", case_help),
          ("errors", case_errors), ("replay reproduces what tune claims", case_reproduced),
-         ("the flags that tune prints", case_flags_of_tune))
+         ("the flags that tune prints", case_flags_of_tune),
+         ("tune on a long trace", case_long_trace), ("tune with a time limit", case_time_limit))
 
 
 def main():
