@@ -13,14 +13,11 @@
  * cannot report an error; `destroy` and `free` return it. handle() lends the handle to functions of
  * C, release() gives it up, adopt() takes one over.
  *
- * The order of destruction: mappings, then allocations, buffers and images, then stats scopes, then
- * memories, then streams, then devices. C++ destroys local variables and members in this order if
- * they are declared in the reverse order. What happens otherwise:
- *  - An allocation whose mapping lives is not freed. It stays until its memory is destroyed.
- *  - A memory that is destroyed frees everything in it. The owners of what was in it must be gone
- *    or released: they would use a memory that no longer exists.
- *  - A device with live memories or streams is not destroyed: it stays until the process ends, and
- *    quire logs what is in the way.
+ * Owners may be destroyed and assigned in any order. A memory lives as long as its owner or an
+ * owner of something in it, and a device as long as its owner or an owner of something on it. An
+ * allocation whose mapping lives is not freed: it stays until its memory is destroyed. This holds
+ * for objects that owners made. An owner that adopted one needs the memory or the device to outlive
+ * it.
  *
  * Every function that can fail returns a quire::result (hpp/result.hpp). Its value() throws
  * quire::error, or ends the program with the sentence on stderr where exceptions are disabled.

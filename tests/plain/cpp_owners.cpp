@@ -5,9 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -62,9 +64,10 @@ static void test_moves()
     one = std::move(*same);
     CHECK(one && is_live(handle, kept));
 
-    moved = quire::memory(); /* destroys what it owned once `one` is gone */
+    moved = quire::memory(); /* `one` keeps what it owned */
+    CHECK(!moved && one.place());
     (void)one.release();
-    CHECK(!moved && !one);
+    CHECK(!one);
 }
 
 static void test_release_and_adopt()
@@ -90,23 +93,148 @@ static void test_release_and_adopt()
 static void test_destruction_order()
 {
     quire::device device = open_host();
-    quire_device *handle = device.handle();
     quire::memory memory = host_memory(device);
     const quire::status busy = device.destroy();
     CHECK(busy.code() == QUIRE_ERROR_BUSY && device && *busy.message());
-    device = quire::device(); /* leaves the device alone: the memory lives */
     quire::buffer made = quire::buffer::create(memory, quire::buffer_options(100)).value();
-
     CHECK(memory.destroy().code() == QUIRE_ERROR_BUSY && memory);
     const quire_allocation mapped = made.handle();
+    quire::mapping map = made.map().value();
+    CHECK(made.free().code() == QUIRE_ERROR_BUSY && made);
+    made = quire::buffer();
+    CHECK(is_live(memory.handle(), mapped)); /* until the memory is destroyed */
+    CHECK(map.unmap() && memory.destroy().code() == QUIRE_ERROR_BUSY);
+    CHECK(quire_free(memory.handle(), mapped) == QUIRE_SUCCESS);
+    CHECK(memory.destroy() && device.destroy());
+}
+
+/* ---- lives ------------------------------------------------------------------------------------ */
+
+/* Counts the host memory of a device: none is left when the device is destroyed. */
+static std::atomic<int> blocks{0};
+
+static void *take(void *, size_t size, size_t alignment)
+{
+    blocks++;
+    return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+static void give(void *, void *pointer, size_t, size_t)
+{
+    blocks--;
+    std::free(pointer);
+}
+
+static quire::device counted_device()
+{
+    static const quire_host_memory counted = {take, give, nullptr};
+    quire_host_options options = {};
+    options.device.host_memory = &counted;
+    return quire::device::open(quire_host_open, &options).value();
+}
+
+struct renderer {
+    quire::device device;
+    quire::memory memory;
+    quire::stream stream;
+    quire::buffer vertices;
+};
+
+struct upside_down {
+    quire::mapping map;
+    quire::buffer vertices;
+    quire::stats_scope scope;
+    quire::stream stream;
+    quire::memory memory;
+    quire::device device;
+};
+
+template <class World> static World make_world()
+{
+    World w;
+    w.device = counted_device();
+    w.memory = host_memory(w.device);
+    w.stream = quire::stream::create(w.device).value();
+    w.vertices = quire::buffer::create(w.memory, quire::buffer_options(64)).value();
+    return w;
+}
+
+/* Members are assigned and destroyed in any order. */
+static void test_lives()
+{
+    auto r = make_world<renderer>();
+    CHECK(blocks > 0);
+    r = renderer{}; /* the device first */
+    CHECK(blocks == 0);
     {
-        quire::mapping map = made.map().value();
-        CHECK(made.free().code() == QUIRE_ERROR_BUSY && made);
-        made = quire::buffer();
-        CHECK(is_live(memory.handle(), mapped)); /* until the memory is destroyed */
+        auto u = make_world<upside_down>();
+        u.scope = quire::stats_scope::begin(u.memory).value();
+        u.map = u.vertices.map().value();
+    } /* the device first, the mapped buffer before its map */
+    CHECK(blocks == 0);
+    auto u = make_world<upside_down>();
+    u.scope = quire::stats_scope::begin(u.memory).value();
+    u.map = u.vertices.map().value();
+    u = upside_down{}; /* the map first */
+    CHECK(blocks == 0);
+}
+
+static void test_last_owners()
+{
+    auto r = make_world<renderer>();
+    quire_memory *memory = r.memory.handle();
+    quire::buffer kept = std::move(r.vertices);
+    r = renderer{};
+    CHECK(blocks > 0 && kept.memory_handle() == memory && kept.set_name("kept"));
+    quire::mapping map = kept.map().value();
+    kept = quire::buffer(); /* is mapped, and stays */
+    static_cast<char *>(map.data())[63] = 1;
+    CHECK(blocks > 0 && map.unmap() && blocks == 0);
+
+    r = make_world<renderer>(); /* a memory that was given up is the caller's */
+    memory = r.memory.release();
+    r.vertices = quire::buffer();
+    CHECK(quire_memory_check(memory) == QUIRE_SUCCESS);
+    r.memory = quire::memory::adopt(memory);
+    CHECK(r.memory.destroy());
+    r = renderer{};
+    CHECK(blocks == 0);
+
+    r.device = counted_device(); /* of a default memory */
+    kept = quire::buffer::create(r.device, {}, quire::buffer_options(64)).value();
+    r = renderer{};
+    CHECK(blocks > 0 && kept.place());
+    kept = quire::buffer();
+    CHECK(blocks == 0);
+}
+
+static void test_last_owners_of_threads()
+{
+    for (int round = 0; round < 200; round++) {
+        auto r = make_world<renderer>();
+        quire::buffer other = quire::buffer::create(r.memory, quire::buffer_options(64)).value();
+        std::thread thread([mine = std::move(other)]() mutable { mine = quire::buffer(); });
+        r = renderer{};
+        thread.join();
+        CHECK(blocks == 0);
     }
-    memory = quire::memory();
-    CHECK(quire::device::adopt(handle).destroy());
+}
+
+static void test_names_of_empty_owners()
+{
+    quire::memory memory;
+    CHECK(std::strstr(memory.info().message(), "quire::memory is empty"));
+    CHECK(std::strstr(quire::device().info().message(), "quire::device is empty"));
+    CHECK(std::strstr(quire::memory::create(quire::device()).message(), "quire::device is empty"));
+    CHECK(std::strstr(quire::buffer::create(memory, quire::buffer_options(1)).message(),
+                      "quire::memory is empty"));
+    CHECK(std::strstr(quire::buffer().map().message(), "a buffer or an image is empty"));
+    CHECK(std::strstr(quire::stream().mark().message(), "quire::stream is empty"));
+    CHECK(std::strstr(quire::stats_scope().end().message(), "quire::stats_scope is empty"));
+    auto r = make_world<renderer>();
+    CHECK(std::strstr(r.vertices.free_on(quire::stream()).message(), "quire::stream is empty"));
+    CHECK(std::strstr(r.vertices.record_use(quire::stream()).message(), "quire::stream is empty"));
+    CHECK(!std::strstr(r.vertices.map(64).message(), "empty"));
 }
 
 static void test_results()
@@ -403,6 +531,10 @@ int main()
     run_case("owners move, also to themselves", test_moves);
     run_case("handles are released and adopted", test_release_and_adopt);
     run_case("objects in the wrong order are refused and not lost", test_destruction_order);
+    run_case("members in any order are destroyed in the right one", test_lives);
+    run_case("the last owner destroys a memory and its device", test_last_owners);
+    run_case("threads drop the last owners", test_last_owners_of_threads);
+    run_case("errors name the empty owner", test_names_of_empty_owners);
     run_case("results keep their code and sentence", test_results);
     run_case("value() of a failure throws or aborts", test_value_of_failure);
     run_case("options have setters", test_options);

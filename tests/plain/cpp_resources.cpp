@@ -136,6 +136,32 @@ static void test_containers()
     CHECK(memory.destroy()); /* everything was given back */
 }
 
+/* Small elements take the granule that the memory was made with. */
+static void test_granule()
+{
+    quire::device device = open_host();
+    for (std::uint64_t granule : {16, 256}) {
+        quire::memory memory =
+            quire::memory::create(device, host_options().with_granule(granule)).value();
+        quire::memory_resource resource = quire::memory_resource::create(memory).value();
+        std::pmr::vector<char> few(10, 'x', &resource);
+        CHECK(memory.stats()->live_bytes == granule);
+    }
+}
+
+/* A resource keeps its memory, and the memory its device. */
+static void test_lasting_resource()
+{
+    quire::device device = open_host();
+    quire::memory memory = quire::memory::create(device, host_options()).value();
+    quire::memory_resource resource = quire::memory_resource::create(memory).value();
+    std::pmr::vector<char> few(10, 'x', &resource);
+    device = quire::device();
+    memory = quire::memory();
+    few.resize(100000, 'y');
+    CHECK(few[9] == 'x' && few[99999] == 'y');
+}
+
 static void test_alignments()
 {
     quire::device device = open_host();
@@ -318,6 +344,8 @@ static void test_device_threads()
 int main(int count, char **arguments)
 {
     run_case("containers of std::pmr", test_containers);
+    run_case("elements take the granule of the memory", test_granule);
+    run_case("a resource keeps its memory alive", test_lasting_resource);
     run_case("alignments are honoured", test_alignments);
     run_case("refusals are std::bad_alloc, wrong pointers stay", test_refusals);
     run_case("memories without host pointers or addresses are refused", test_wrong_memories);

@@ -14,10 +14,10 @@ namespace quire
 {
 
 /*
- * What allocations, buffers and images have in common: an owned range of a memory, which must
- * outlive it. The destructor frees it, so no work of a device may use it then; free_on and
- * free_after free what work still uses. If it cannot be freed, because it is mapped, it stays until
- * its memory is destroyed.
+ * What allocations, buffers and images have in common: an owned range of a memory, which lives as
+ * long as the range has an owner. The destructor frees the range, so no work of a device may use it
+ * then, except copies and fills of quire; free_on and free_after free what work still uses. If it
+ * cannot be freed, because it is mapped, it stays until its memory is destroyed.
  */
 class placed
 {
@@ -39,9 +39,11 @@ class placed
         return memory_;
     }
 
-    /* Gives the range up to the caller, who frees it, and leaves the owner empty. */
+    /* Gives the range up to the caller, who frees it, and leaves the owner empty. The memory needs
+       another owner then. */
     [[nodiscard]] quire_allocation release() noexcept
     {
+        home_ = detail::keeper();
         memory_ = nullptr;
         return std::exchange(allocation_, quire_allocation{});
     }
@@ -51,19 +53,19 @@ class placed
     {
         quire_allocation_info info;
         const quire_result code = quire_allocation_get_info(memory_, allocation_, &info);
-        return detail::make_result(code, std::move(info));
+        return checked(code, std::move(info));
     }
 
     /* The name is copied; null removes it. quire_allocation_set_name */
     status set_name(const char *name) const
     {
-        return status::of(quire_allocation_set_name(memory_, allocation_, name));
+        return checked(quire_allocation_set_name(memory_, allocation_, name));
     }
 
     /* quire_allocation_set_user_data */
     status set_user_data(std::uint64_t number) const
     {
-        return status::of(quire_allocation_set_user_data(memory_, allocation_, number));
+        return checked(quire_allocation_set_user_data(memory_, allocation_, number));
     }
 
     /* Maps `size` bytes from `offset` on; size 0: to the end of the requested bytes.
@@ -74,39 +76,39 @@ class placed
             quire_allocation_info info;
             const quire_result known = quire_allocation_get_info(memory_, allocation_, &info);
             if (known != QUIRE_SUCCESS)
-                return failure(known);
+                return checked(known).error();
             /* behind the end: a size that quire refuses with its own sentence */
             size = offset < info.requested ? info.requested - offset : UINT64_MAX;
         }
         void *data = nullptr;
         const quire_result code = quire_map_range(memory_, allocation_, offset, size, &data);
         if (code != QUIRE_SUCCESS)
-            return failure(code);
-        return mapping(memory_, allocation_, data, size);
+            return checked(code).error();
+        return mapping(home_, memory_, allocation_, data, size);
     }
 
     /* quire_flush; size 0: to the end */
     status flush(std::uint64_t offset = 0, std::uint64_t size = 0) const
     {
-        return status::of(quire_flush(memory_, allocation_, offset, size));
+        return checked(quire_flush(memory_, allocation_, offset, size));
     }
 
     /* quire_invalidate; size 0: to the end */
     status invalidate(std::uint64_t offset = 0, std::uint64_t size = 0) const
     {
-        return status::of(quire_invalidate(memory_, allocation_, offset, size));
+        return checked(quire_invalidate(memory_, allocation_, offset, size));
     }
 
     /* Copies `size` bytes from the host; complete on return. quire_write */
     status write(std::uint64_t offset, const void *data, std::uint64_t size) const
     {
-        return status::of(quire_write(memory_, allocation_, offset, data, size));
+        return checked(quire_write(memory_, allocation_, offset, data, size));
     }
 
     /* Copies `size` bytes to the host; complete on return. quire_read */
     status read(std::uint64_t offset, void *data, std::uint64_t size) const
     {
-        return status::of(quire_read(memory_, allocation_, offset, data, size));
+        return checked(quire_read(memory_, allocation_, offset, data, size));
     }
 
     /* A checked part, which owns nothing; size 0: to the end. quire_view_create */
@@ -114,13 +116,15 @@ class placed
     {
         quire_view part;
         const quire_result code = quire_view_create(memory_, allocation_, offset, size, &part);
-        return detail::make_result(code, std::move(part));
+        return checked(code, std::move(part));
     }
 
     /* The free also waits for the work that uses it on this stream. quire_record_use */
     status record_use(const stream &user) const
     {
-        return status::of(quire_record_use(memory_, allocation_, user.handle()));
+        if (*this && !user)
+            return detail::access::empty(user);
+        return checked(quire_record_use(memory_, allocation_, user.handle()));
     }
 
     /* Each of the three frees the range and leaves the owner empty. On an error the owner keeps it,
@@ -133,6 +137,8 @@ class placed
     /* Frees after all work submitted to the stream so far. quire_free_on */
     status free_on(const stream &user)
     {
+        if (*this && !user)
+            return detail::access::empty(user);
         return ended(quire_free_on(memory_, allocation_, user.handle()));
     }
 
@@ -145,12 +151,13 @@ class placed
   protected:
     placed() noexcept = default;
 
-    placed(quire_memory *memory, quire_allocation allocation) noexcept
-        : memory_(memory), allocation_(allocation)
+    placed(const detail::keeper &home, quire_memory *memory, quire_allocation allocation) noexcept
+        : home_(home), memory_(memory), allocation_(allocation)
     {
     }
 
-    placed(placed &&other) noexcept : memory_(other.memory_), allocation_(other.release())
+    placed(placed &&other) noexcept
+        : home_(std::move(other.home_)), memory_(other.memory_), allocation_(other.release())
     {
     }
 
@@ -159,6 +166,7 @@ class placed
         if (this != &other) {
             if (*this)
                 (void)free();
+            home_ = std::move(other.home_);
             memory_ = other.memory_;
             allocation_ = other.release();
         }
@@ -173,11 +181,30 @@ class placed
 
     status ended(quire_result code)
     {
+        status result = checked(code);
         if (code == QUIRE_SUCCESS || code == QUIRE_ERROR_CORRUPTED)
             (void)release();
-        return status::of(code);
+        return result;
     }
 
+    static constexpr const char *owner_name = "owner of an allocation, a buffer or an image";
+
+    /* The result of a function of C that got the handle. */
+    status checked(quire_result code) const
+    {
+        if (code == QUIRE_SUCCESS)
+            return status();
+        return detail::failure_of(!*this, owner_name, code);
+    }
+
+    template <class T> result<T> checked(quire_result code, T &&value) const
+    {
+        if (code == QUIRE_SUCCESS)
+            return std::move(value);
+        return detail::failure_of(!*this, owner_name, code);
+    }
+
+    detail::keeper home_; /* of an adopted range: none */
     quire_memory *memory_ = nullptr;
     quire_allocation allocation_ = {};
 };
@@ -193,7 +220,8 @@ class allocation final : public placed
     {
         quire_allocation made = {};
         const quire_result code = quire_allocate(home.handle(), &options, &made);
-        return detail::make_result(code, allocation(home.handle(), made));
+        return detail::access::checked(
+            home, code, allocation(detail::access::keeper_of(home), home.handle(), made));
     }
 
     /* In the default memory of the best kind that has room. quire_device_allocate */
@@ -204,13 +232,15 @@ class allocation final : public placed
         quire_allocation made = {};
         const quire_result code =
             quire_device_allocate(home.handle(), &choice, &options, &chosen, &made);
-        return detail::make_result(code, allocation(chosen, made));
+        return detail::access::checked(home, code,
+                                       allocation(detail::access::keeper_of(home), chosen, made));
     }
 
-    /* Takes over an allocation that a function of C made; {0}: an empty owner. */
+    /* Takes over an allocation that a function of C made; {0}: an empty owner. The memory
+       must outlive it. */
     static allocation adopt(quire_memory *home, quire_allocation handle) noexcept
     {
-        return allocation(home, handle);
+        return allocation({}, home, handle);
     }
 
   private:
@@ -228,7 +258,8 @@ class buffer final : public placed
     {
         quire_buffer made = {};
         const quire_result code = quire_buffer_create(home.handle(), &options, &made);
-        return detail::make_result(code, buffer(home.handle(), made.allocation));
+        return detail::access::checked(
+            home, code, buffer(detail::access::keeper_of(home), home.handle(), made.allocation));
     }
 
     /* In the default memory of the best kind that has room. quire_device_buffer_create */
@@ -239,13 +270,15 @@ class buffer final : public placed
         quire_buffer made = {};
         const quire_result code =
             quire_device_buffer_create(home.handle(), &choice, &options, &chosen, &made);
-        return detail::make_result(code, buffer(chosen, made.allocation));
+        return detail::access::checked(
+            home, code, buffer(detail::access::keeper_of(home), chosen, made.allocation));
     }
 
-    /* Takes over a buffer that a function of C made; {0}: an empty owner. */
+    /* Takes over a buffer that a function of C made; {0}: an empty owner. The memory
+       must outlive it. */
     static buffer adopt(quire_memory *home, quire_buffer handle) noexcept
     {
-        return buffer(home, handle.allocation);
+        return buffer({}, home, handle.allocation);
     }
 
     /* quire_buffer_get_info */
@@ -253,7 +286,7 @@ class buffer final : public placed
     {
         quire_buffer_info info;
         const quire_result code = quire_buffer_get_info(memory_, {allocation_}, &info);
-        return detail::make_result(code, std::move(info));
+        return checked(code, std::move(info));
     }
 
   private:
@@ -271,7 +304,8 @@ class image final : public placed
     {
         quire_image made = {};
         const quire_result code = quire_image_create(home.handle(), &options, &made);
-        return detail::make_result(code, image(home.handle(), made.allocation));
+        return detail::access::checked(
+            home, code, image(detail::access::keeper_of(home), home.handle(), made.allocation));
     }
 
     /* In the default memory of the best kind that has room. quire_device_image_create */
@@ -282,13 +316,15 @@ class image final : public placed
         quire_image made = {};
         const quire_result code =
             quire_device_image_create(home.handle(), &choice, &options, &chosen, &made);
-        return detail::make_result(code, image(chosen, made.allocation));
+        return detail::access::checked(
+            home, code, image(detail::access::keeper_of(home), chosen, made.allocation));
     }
 
-    /* Takes over an image that a function of C made; {0}: an empty owner. */
+    /* Takes over an image that a function of C made; {0}: an empty owner. The memory
+       must outlive it. */
     static image adopt(quire_memory *home, quire_image handle) noexcept
     {
-        return image(home, handle.allocation);
+        return image({}, home, handle.allocation);
     }
 
     /* quire_image_get_info */
@@ -296,7 +332,7 @@ class image final : public placed
     {
         quire_image_info info;
         const quire_result code = quire_image_get_info(memory_, {allocation_}, &info);
-        return detail::make_result(code, std::move(info));
+        return checked(code, std::move(info));
     }
 
   private:

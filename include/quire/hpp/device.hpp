@@ -6,25 +6,30 @@
 #ifndef QUIRE_HPP_DEVICE_HPP
 #define QUIRE_HPP_DEVICE_HPP
 
-#include "quire/hpp/result.hpp"
+#include "quire/hpp/owner.hpp"
 
 namespace quire
 {
 namespace detail
 {
 
-inline void destroy_device(quire_device *device)
-{
-    (void)!quire_device_destroy(&device);
-}
+struct device_traits {
+    using handle = quire_device;
+    static constexpr const char *name = "quire::device";
+    static void destroy(quire_device *device)
+    {
+        (void)!quire_device_destroy(&device);
+    }
+};
 
 } // namespace detail
 
 /*
- * Owns a device. The destructor leaves a device alone on which memories or streams live: it then
- * stays until the process ends.
+ * Owns a device. The device is destroyed with the last of its owner and the owners of what was made
+ * on it: memories, streams, and what lies in them. A device on which C functions made memories or
+ * streams that live then stays until the process ends.
  */
-class device : public detail::owner<quire_device, detail::destroy_device>
+class device : public detail::owner<detail::device_traits>
 {
   public:
     device() noexcept = default;
@@ -33,21 +38,23 @@ class device : public detail::owner<quire_device, detail::destroy_device>
      * Opens a device with a function of a backend: quire_host_open, quire_vulkan_open,
      * quire_vulkan_wrap, quire_cuda_open, quire_cuda_wrap or quire_plugin_open, whose header the
      * caller includes. `options` are that function's, read only during the call; null: its
-     * defaults. Errors: those of the function.
+     * defaults. May throw std::bad_alloc. Errors: those of the function.
      */
     template <class Options>
     static result<device> open(quire_result (*function)(const Options *, quire_device **),
                                const Options *options = nullptr)
     {
+        detail::keeper kept = prepare({});
         quire_device *opened = nullptr;
         const quire_result code = function(options, &opened);
-        return detail::make_result(code, device(opened));
+        return detail::make_result(code, device(opened, std::move(kept)));
     }
 
-    /* Takes over a device that a function of C opened; null: an empty owner. */
-    static device adopt(quire_device *handle) noexcept
+    /* Takes over a device that a function of C opened; null: an empty owner. May throw
+       std::bad_alloc; the caller keeps the device then. */
+    static device adopt(quire_device *handle)
     {
-        return device(handle);
+        return device(handle, prepare({}));
     }
 
     /* quire_device_get_info */
@@ -55,7 +62,7 @@ class device : public detail::owner<quire_device, detail::destroy_device>
     {
         quire_device_info info;
         const quire_result code = quire_device_get_info(handle_, &info);
-        return detail::make_result(code, std::move(info));
+        return checked(code, std::move(info));
     }
 
     /* quire_device_get_stats */
@@ -63,7 +70,7 @@ class device : public detail::owner<quire_device, detail::destroy_device>
     {
         quire_device_stats stats;
         const quire_result code = quire_device_get_stats(handle_, &stats);
-        return detail::make_result(code, std::move(stats));
+        return checked(code, std::move(stats));
     }
 
     /* quire_device_get_budget */
@@ -71,7 +78,7 @@ class device : public detail::owner<quire_device, detail::destroy_device>
     {
         quire_budget_info info;
         const quire_result code = quire_device_get_budget(handle_, heap, &info);
-        return detail::make_result(code, std::move(info));
+        return checked(code, std::move(info));
     }
 
     /* quire_device_choose_kind */
@@ -79,7 +86,7 @@ class device : public detail::owner<quire_device, detail::destroy_device>
     {
         std::uint32_t kind = 0;
         const quire_result code = quire_device_choose_kind(handle_, &request, &kind);
-        return detail::make_result(code, std::move(kind));
+        return checked(code, std::move(kind));
     }
 
     /* quire_device_choose_kind_for */
@@ -87,31 +94,29 @@ class device : public detail::owner<quire_device, detail::destroy_device>
     {
         std::uint32_t kind = 0;
         const quire_result code = quire_device_choose_kind_for(handle_, &intent, &kind);
-        return detail::make_result(code, std::move(kind));
+        return checked(code, std::move(kind));
     }
 
     /* quire_device_set_heap_limit: bytes of the pages of one heap; 0: no limit */
     status set_heap_limit(std::uint32_t heap, std::uint64_t bytes) const
     {
-        return status::of(quire_device_set_heap_limit(handle_, heap, bytes));
+        return checked(quire_device_set_heap_limit(handle_, heap, bytes));
     }
 
     /* quire_device_set_page_limit: live pages; 0: only the backend's limit */
     status set_page_limit(std::uint64_t pages) const
     {
-        return status::of(quire_device_set_page_limit(handle_, pages));
+        return checked(quire_device_set_page_limit(handle_, pages));
     }
 
     /* Destroys the device; on BUSY the owner keeps it. quire_device_destroy */
     status destroy()
     {
-        return status::of(quire_device_destroy(&handle_));
+        return destroyed(quire_device_destroy(&handle_));
     }
 
   private:
-    explicit device(quire_device *handle) noexcept : owner(handle)
-    {
-    }
+    using owner::owner;
 };
 
 } // namespace quire

@@ -45,12 +45,12 @@ inline bool is_per_thread(const void *native)
 class stream_cache
 {
   public:
-    stream_cache(quire_memory *memory, quire_device *device, wrap_stream wrap)
-        : memory_(memory), device_(device), wrap_(wrap)
+    stream_cache(const memory &home, quire_device *device, wrap_stream wrap)
+        : home_(access::keeper_of(home)), memory_(home.handle()), device_(device), wrap_(wrap)
     {
     }
 
-    quire_memory *memory() const noexcept
+    quire_memory *memory_handle() const noexcept
     {
         return memory_;
     }
@@ -104,6 +104,7 @@ class stream_cache
         return index;
     }
 
+    keeper home_; /* outlives the streams */
     quire_memory *memory_;
     quire_device *device_;
     wrap_stream wrap_;
@@ -114,8 +115,8 @@ class stream_cache
 } // namespace detail
 
 /*
- * A memory resource over a memory of the CUDA backend, which must outlive all its copies. Copies
- * are equal and share the streams. `Properties` are those that the resource has, named by the
+ * A memory resource over a memory of the CUDA backend, which all its copies keep alive. Copies are
+ * equal and share the streams. `Properties` are those that the resource has, named by the
  * program, which includes the header that declares them:
  *
  *     using resource = quire::device_resource<cuda::mr::device_accessible>;
@@ -155,7 +156,7 @@ template <class... Properties> class device_resource
         if (!info)
             return std::move(info).error();
         return device_resource(std::make_shared<detail::stream_cache>(
-            home.handle(), info->device, wrap ? wrap : quire_cuda_stream_wrap));
+            home, info->device, wrap ? wrap : quire_cuda_stream_wrap));
     }
 
     /* There is no move: a resource that was moved from stays usable. */
@@ -238,7 +239,7 @@ template <class... Properties> class device_resource
 
     friend bool operator==(const device_resource &one, const device_resource &other) noexcept
     {
-        return one.cache_->memory() == other.cache_->memory();
+        return one.cache_->memory_handle() == other.cache_->memory_handle();
     }
 
     friend bool operator!=(const device_resource &one, const device_resource &other) noexcept
@@ -268,14 +269,15 @@ template <class... Properties> class device_resource
         options.stream = order;
         options.info = &info;
         quire_allocation made = {};
-        if (quire_allocate(cache_->memory(), &options, &made) != QUIRE_SUCCESS)
+        if (quire_allocate(cache_->memory_handle(), &options, &made) != QUIRE_SUCCESS)
             detail::raise(quire_last_error(), std::bad_alloc());
         return reinterpret_cast<void *>(static_cast<std::uintptr_t>(info.address));
     }
 
     void free_at(void *pointer, quire_stream *order) noexcept
     {
-        (void)!quire_free_at(cache_->memory(), reinterpret_cast<std::uintptr_t>(pointer), order);
+        (void)!quire_free_at(cache_->memory_handle(), reinterpret_cast<std::uintptr_t>(pointer),
+                             order);
     }
 
     std::shared_ptr<detail::stream_cache> cache_;

@@ -8,7 +8,7 @@
 
 #include <type_traits>
 
-#include "quire/hpp/result.hpp"
+#include "quire/hpp/owner.hpp"
 
 namespace quire
 {
@@ -53,15 +53,16 @@ template <class T> class mapped_span
     std::size_t size_;
 };
 
-/* A map of an allocation, which must outlive it. The destructor unmaps. */
+/* A map of an allocation, which is not freed before. The destructor unmaps. */
 class mapping
 {
   public:
     mapping() noexcept = default;
 
     mapping(mapping &&other) noexcept
-        : memory_(std::exchange(other.memory_, nullptr)), allocation_(other.allocation_),
-          data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0))
+        : home_(std::move(other.home_)), memory_(std::exchange(other.memory_, nullptr)),
+          allocation_(other.allocation_), data_(std::exchange(other.data_, nullptr)),
+          size_(std::exchange(other.size_, 0))
     {
     }
 
@@ -69,6 +70,7 @@ class mapping
     {
         if (this != &other) {
             (void)unmap();
+            home_ = std::move(other.home_);
             memory_ = std::exchange(other.memory_, nullptr);
             allocation_ = other.allocation_;
             data_ = std::exchange(other.data_, nullptr);
@@ -110,6 +112,7 @@ class mapping
     /* Unmaps, and leaves the owner empty; an empty owner succeeds. quire_unmap */
     status unmap()
     {
+        const detail::keeper home = std::move(home_);
         quire_memory *memory = std::exchange(memory_, nullptr);
         data_ = nullptr;
         size_ = 0;
@@ -119,12 +122,13 @@ class mapping
   private:
     friend class placed;
 
-    mapping(quire_memory *memory, quire_allocation allocation, void *data,
-            std::uint64_t size) noexcept
-        : memory_(memory), allocation_(allocation), data_(data), size_(size)
+    mapping(const detail::keeper &home, quire_memory *memory, quire_allocation allocation,
+            void *data, std::uint64_t size) noexcept
+        : home_(home), memory_(memory), allocation_(allocation), data_(data), size_(size)
     {
     }
 
+    detail::keeper home_;
     quire_memory *memory_ = nullptr;
     quire_allocation allocation_ = {};
     void *data_ = nullptr;

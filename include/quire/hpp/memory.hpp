@@ -13,36 +13,43 @@ namespace quire
 namespace detail
 {
 
-inline void destroy_memory(quire_memory *memory)
-{
-    quire_memory_destroy_all(&memory);
-}
+struct memory_traits {
+    using handle = quire_memory;
+    static constexpr const char *name = "quire::memory";
+    static void destroy(quire_memory *memory)
+    {
+        quire_memory_destroy_all(&memory);
+    }
+};
 
 } // namespace detail
 
 /*
- * Owns a memory. The destructor destroys everything in it, as quire_memory_destroy_all does, and
- * sleeps until freed allocations have passed the points that they wait for. Owners of allocations,
- * buffers, images and mappings of the memory must be gone or released before.
+ * Owns a memory. The memory is destroyed with the last of its owner and the owners of what lies in
+ * it: allocations, buffers, images, mappings, resources and stats scopes. What functions of C
+ * allocated in it is freed then, as quire_memory_destroy_all does, which sleeps until freed
+ * allocations have passed the points that they wait for.
  */
-class memory : public detail::owner<quire_memory, detail::destroy_memory>
+class memory : public detail::owner<detail::memory_traits>
 {
   public:
     memory() noexcept = default;
 
-    /* quire_memory_create */
+    /* quire_memory_create; may throw std::bad_alloc */
     static result<memory> create(const device &parent, const quire_memory_options &options = {})
     {
+        detail::keeper kept = prepare(detail::access::keeper_of(parent));
         quire_memory *created = nullptr;
         const quire_result code = quire_memory_create(parent.handle(), &options, &created);
-        return detail::make_result(code, memory(created));
+        return detail::access::checked(parent, code, memory(created, std::move(kept)));
     }
 
     /* Takes over a memory that a function of C created; null: an empty owner. Not for the default
-       memories of a device, which belong to it. */
-    static memory adopt(quire_memory *handle) noexcept
+       memories of a device, which belong to it. The device must outlive it. May throw
+       std::bad_alloc; the caller keeps the memory then. */
+    static memory adopt(quire_memory *handle)
     {
-        return memory(handle);
+        return memory(handle, prepare({}));
     }
 
     /* quire_memory_get_info */
@@ -50,7 +57,7 @@ class memory : public detail::owner<quire_memory, detail::destroy_memory>
     {
         quire_memory_info info;
         const quire_result code = quire_memory_get_info(handle_, &info);
-        return detail::make_result(code, std::move(info));
+        return checked(code, std::move(info));
     }
 
     /* quire_memory_get_stats */
@@ -58,7 +65,7 @@ class memory : public detail::owner<quire_memory, detail::destroy_memory>
     {
         quire_memory_stats stats;
         const quire_result code = quire_memory_get_stats(handle_, &stats);
-        return detail::make_result(code, std::move(stats));
+        return checked(code, std::move(stats));
     }
 
     /* Releases empty pages until `target` bytes of them are left; returns the released bytes.
@@ -67,19 +74,19 @@ class memory : public detail::owner<quire_memory, detail::destroy_memory>
     {
         std::uint64_t released = 0;
         const quire_result code = quire_memory_trim(handle_, target, &released);
-        return detail::make_result(code, std::move(released));
+        return checked(code, std::move(released));
     }
 
     /* quire_memory_preallocate: bytes of pages, in use or empty; 0: none */
     status preallocate(std::uint64_t bytes) const
     {
-        return status::of(quire_memory_preallocate(handle_, bytes));
+        return checked(quire_memory_preallocate(handle_, bytes));
     }
 
     /* quire_memory_set_limit: maximum bytes of pages; 0: no limit */
     status set_limit(std::uint64_t bytes) const
     {
-        return status::of(quire_memory_set_limit(handle_, bytes));
+        return checked(quire_memory_set_limit(handle_, bytes));
     }
 
     /* Frees what waits for points that have passed; returns its bytes. quire_collect */
@@ -87,13 +94,13 @@ class memory : public detail::owner<quire_memory, detail::destroy_memory>
     {
         std::uint64_t released = 0;
         const quire_result code = quire_collect(handle_, &released);
-        return detail::make_result(code, std::move(released));
+        return checked(code, std::move(released));
     }
 
     /* Verifies every record. quire_memory_check */
     status check() const
     {
-        return status::of(quire_memory_check(handle_));
+        return checked(quire_memory_check(handle_));
     }
 
     /* The live allocation that contains a device address or a host pointer, which stays with its
@@ -102,7 +109,7 @@ class memory : public detail::owner<quire_memory, detail::destroy_memory>
     {
         quire_allocation found = {};
         const quire_result code = quire_memory_find(handle_, address, &found);
-        return detail::make_result(code, std::move(found));
+        return checked(code, std::move(found));
     }
 
     result<quire_allocation> find(const void *pointer) const
@@ -114,55 +121,59 @@ class memory : public detail::owner<quire_memory, detail::destroy_memory>
        quire_memory_destroy */
     status destroy()
     {
-        return status::of(quire_memory_destroy(&handle_));
+        return destroyed(quire_memory_destroy(&handle_));
     }
 
   private:
-    explicit memory(quire_memory *handle) noexcept : owner(handle)
-    {
-    }
+    using owner::owner;
 };
 
 namespace detail
 {
 
-inline void drop_scope(quire_memory *memory)
-{
-    quire_memory_stats stats;
-    (void)!quire_memory_pop_stats(memory, &stats);
-}
+struct scope_traits {
+    using handle = quire_memory;
+    static constexpr const char *name = "quire::stats_scope";
+    static void destroy(quire_memory *memory)
+    {
+        quire_memory_stats stats;
+        (void)!quire_memory_pop_stats(memory, &stats);
+    }
+};
 
 } // namespace detail
 
 /*
- * A stats scope of a memory, which must outlive it: the statistics from begin() to end(). The
+ * A stats scope of a memory: the statistics from begin() to end(). The
  * destructor ends it and drops them. Scopes of a memory end in the reverse order of their begin;
  * threads take turns. (quire_memory_push_stats)
  */
-class stats_scope : public detail::owner<quire_memory, detail::drop_scope>
+class stats_scope : public detail::owner<detail::scope_traits>
 {
   public:
     stats_scope() noexcept = default;
 
+    /* May throw std::bad_alloc. */
     static result<stats_scope> begin(const memory &observed)
     {
+        detail::keeper kept = prepare(detail::access::keeper_of(observed));
         const quire_result code = quire_memory_push_stats(observed.handle());
-        return detail::make_result(
-            code, stats_scope(code == QUIRE_SUCCESS ? observed.handle() : nullptr));
+        quire_memory *begun = code == QUIRE_SUCCESS ? observed.handle() : nullptr;
+        return detail::access::checked(observed, code, stats_scope(begun, std::move(kept)));
     }
 
     /* Ends the scope and returns its statistics; the owner is empty then. */
     result<quire_memory_stats> end()
     {
         quire_memory_stats stats;
-        const quire_result code = quire_memory_pop_stats(release(), &stats);
-        return detail::make_result(code, std::move(stats));
+        const quire_result code = quire_memory_pop_stats(handle_, &stats);
+        result<quire_memory_stats> ended = checked(code, std::move(stats));
+        (void)release();
+        return ended;
     }
 
   private:
-    explicit stats_scope(quire_memory *observed) noexcept : owner(observed)
-    {
-    }
+    using owner::owner;
 };
 
 } // namespace quire

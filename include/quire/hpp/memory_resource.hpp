@@ -40,9 +40,10 @@ namespace quire
 {
 
 /*
- * Gives out host pointers into a memory, which must outlive it and everything allocated from it. A
- * resource must not be moved while containers point to it. Two resources are equal if they are the
- * same object.
+ * Gives out host pointers into a memory, which it keeps alive. The resource must outlive everything
+ * that is allocated from it, and must not be moved while containers point to it. Two resources are
+ * equal if they are the same object. Each element takes at least the granule of the memory, 256
+ * bytes by default: memory_options::with_granule.
  *
  * allocate: `bytes` of 0 allocate one byte. A refusal throws std::bad_alloc, and quire_last_error
  * has the reason; without exceptions it prints the sentence and aborts. A pointer is aligned as
@@ -64,11 +65,12 @@ class memory_resource final : public std::pmr::memory_resource
         status usable = detail::try_pointers(home, true);
         if (!usable)
             return std::move(usable).error();
-        return memory_resource(home.handle());
+        return memory_resource(home);
     }
 
   private:
-    explicit memory_resource(quire_memory *home) noexcept : memory_(home)
+    explicit memory_resource(const memory &home) noexcept
+        : home_(detail::access::keeper_of(home)), memory_(home.handle())
     {
     }
 
@@ -98,6 +100,7 @@ class memory_resource final : public std::pmr::memory_resource
         return this == &other;
     }
 
+    detail::keeper home_;
     quire_memory *memory_;
 };
 

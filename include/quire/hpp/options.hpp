@@ -107,6 +107,13 @@ struct memory_options : quire_memory_options {
         return *this;
     }
 
+    /* fit.granule, in bytes: what the smallest allocation takes */
+    memory_options &with_granule(std::uint64_t bytes) noexcept
+    {
+        fit.granule = bytes;
+        return *this;
+    }
+
     memory_options &with_map_on_demand(bool on = true) noexcept
     {
         map_on_demand = on;

@@ -43,6 +43,16 @@ class failure
             std::memcpy(text_.get(), sentence, size);
     }
 
+    /* Of a call of an empty owner, with the name of its class. */
+    failure(quire_result code, const char *owner) noexcept : code_(code)
+    {
+        static constexpr char text[] = "the %s is empty: it owns nothing";
+        const std::size_t size = sizeof text + std::strlen(owner);
+        text_.reset(new (std::nothrow) char[size]);
+        if (text_)
+            std::snprintf(text_.get(), size, text, owner);
+    }
+
     quire_result code() const noexcept
     {
         return code_;
@@ -266,55 +276,6 @@ template <class T> result<T> make_result(quire_result code, T &&value)
         return failure(code);
     return std::move(value);
 }
-
-/* Owns one handle. `destroy` is called once, with a handle that is not null. */
-template <class Handle, void (*destroy)(Handle *)> class owner
-{
-  public:
-    owner() noexcept = default;
-
-    owner(owner &&other) noexcept : handle_(other.release())
-    {
-    }
-
-    owner &operator=(owner &&other) noexcept
-    {
-        Handle *old = std::exchange(handle_, other.release()); /* null for a move to itself */
-        if (old)
-            destroy(old);
-        return *this;
-    }
-
-    ~owner()
-    {
-        if (handle_)
-            destroy(handle_);
-    }
-
-    explicit operator bool() const noexcept
-    {
-        return handle_ != nullptr;
-    }
-
-    /* The handle, which stays owned; null if the owner is empty. */
-    Handle *handle() const noexcept
-    {
-        return handle_;
-    }
-
-    /* Gives the handle up to the caller and leaves the owner empty. */
-    [[nodiscard]] Handle *release() noexcept
-    {
-        return std::exchange(handle_, nullptr);
-    }
-
-  protected:
-    explicit owner(Handle *handle) noexcept : handle_(handle)
-    {
-    }
-
-    Handle *handle_ = nullptr;
-};
 
 } // namespace detail
 } // namespace quire

@@ -13,10 +13,14 @@ namespace quire
 namespace detail
 {
 
-inline void destroy_stream(quire_stream *stream)
-{
-    (void)!quire_stream_destroy(&stream);
-}
+struct stream_traits {
+    using handle = quire_stream;
+    static constexpr const char *name = "quire::stream";
+    static void destroy(quire_stream *stream)
+    {
+        (void)!quire_stream_destroy(&stream);
+    }
+};
 
 } // namespace detail
 
@@ -25,24 +29,26 @@ inline void destroy_stream(quire_stream *stream)
  * has not passed then, or live allocations have a recorded use of the stream, the stream stays
  * until the process ends, and so does its device.
  */
-class stream : public detail::owner<quire_stream, detail::destroy_stream>
+class stream : public detail::owner<detail::stream_traits>
 {
   public:
     stream() noexcept = default;
 
-    /* quire_stream_create */
+    /* quire_stream_create; may throw std::bad_alloc */
     static result<stream> create(const device &parent, const quire_stream_options &options = {})
     {
+        detail::keeper kept = prepare(detail::access::keeper_of(parent));
         quire_stream *created = nullptr;
         const quire_result code = quire_stream_create(parent.handle(), &options, &created);
-        return detail::make_result(code, stream(created));
+        return detail::access::checked(parent, code, stream(created, std::move(kept)));
     }
 
     /* Takes over a stream that a function of C created or wrapped, as quire_cuda_stream_wrap; null:
-       an empty owner. A native stream stays with its owner. */
-    static stream adopt(quire_stream *handle) noexcept
+       an empty owner. A native stream stays with its owner. The device must outlive it. May throw
+       std::bad_alloc; the caller keeps the stream then. */
+    static stream adopt(quire_stream *handle)
     {
-        return stream(handle);
+        return stream(handle, prepare({}));
     }
 
     /* quire_stream_get_info */
@@ -50,7 +56,7 @@ class stream : public detail::owner<quire_stream, detail::destroy_stream>
     {
         quire_stream_info info;
         const quire_result code = quire_stream_get_info(handle_, &info);
-        return detail::make_result(code, std::move(info));
+        return checked(code, std::move(info));
     }
 
     /* A point after all work submitted so far. quire_stream_mark */
@@ -58,31 +64,29 @@ class stream : public detail::owner<quire_stream, detail::destroy_stream>
     {
         quire_point point;
         const quire_result code = quire_stream_mark(handle_, &point);
-        return detail::make_result(code, std::move(point));
+        return checked(code, std::move(point));
     }
 
     /* quire_stream_announce */
     status announce(std::uint64_t value) const
     {
-        return status::of(quire_stream_announce(handle_, value));
+        return checked(quire_stream_announce(handle_, value));
     }
 
     /* Later work of the stream waits for the point; the host does not. quire_stream_wait */
     status wait(const quire_point &point) const
     {
-        return status::of(quire_stream_wait(handle_, &point));
+        return checked(quire_stream_wait(handle_, &point));
     }
 
     /* Destroys the stream; on BUSY the owner keeps it. quire_stream_destroy */
     status destroy()
     {
-        return status::of(quire_stream_destroy(&handle_));
+        return destroyed(quire_stream_destroy(&handle_));
     }
 
   private:
-    explicit stream(quire_stream *handle) noexcept : owner(handle)
-    {
-    }
+    using owner::owner;
 };
 
 /* quire_point_has_passed */
