@@ -67,7 +67,8 @@ static quire_result raise_both(const qi_cuda *cuda, const qi_cuda_kind *kind,
     if (result || !cuda->capabilities.fd || kind->page_kind == QUIRE_CUDA_HOST ||
         kind->page_kind == QUIRE_CUDA_TILES)
         return result;
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     prop.requestedHandleTypes = cuda->settings.export_types;
     result = raise_granularity(cuda, &prop, option, least);
     if (result && prop.requestedHandleTypes & QUIRE_CUDA_FABRIC) {
@@ -208,7 +209,8 @@ static quire_result add_kind(qi_cuda *cuda, quire_cuda_page_kind page_kind, int 
     if (cuda->kind_count == QUIRE_MAX_KINDS)
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED, "more than %u memory kinds", QUIRE_MAX_KINDS);
     qi_cuda_kind kind = describe_kind(cuda, page_kind, node);
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     quire_result result = kind.is_virtual ? qi_cuda_find_granularity(cuda, &kind) : QUIRE_SUCCESS;
     if (is_refusal(result) && page_kind == QUIRE_CUDA_DEVICE) {
         qi_error_restore(&before);

@@ -176,7 +176,8 @@ static quire_result create(quire_cuda_multicast *m, const void *options)
                                 m->cuda->name);
         types = QUIRE_CUDA_FD;
     }
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     quire_result result = create_object(m, types, &code);
     bool is_refused = code == QI_CUDA_ERROR_NOT_PERMITTED || code == QI_CUDA_ERROR_NOT_SUPPORTED;
     if (!is_refused || types != (QUIRE_CUDA_FD | QUIRE_CUDA_FABRIC))

@@ -208,7 +208,8 @@ bool qi_cuda_pool_page_destroy(qi_cuda *cuda, qi_cuda_page *page)
     if (code && !qi_cuda_is_lost(code))
         return false;
     page->block = 0;
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     if (!code && synchronize(cuda))
         qi_error_restore(&before);
     return true;

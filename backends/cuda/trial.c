@@ -107,7 +107,8 @@ static quire_result try_nodes(qi_cuda *cuda)
     for (uint32_t i = 0; i < cuda->kind_count; i++) {
         quire_result result = QUIRE_SUCCESS;
         if (cuda->kinds[i].page_kind == QUIRE_CUDA_HOST_NUMA) {
-            qi_error before = qi_error_save();
+            qi_error before;
+            qi_error_save(&before);
             tried++;
             result = try_node(cuda, i);
             if (result && (!is_refused(result) || qi_cuda_is_named(cuda, QUIRE_CUDA_HOST_NUMA)))
@@ -171,7 +172,8 @@ static quire_result try_device(qi_cuda *cuda, uint32_t index)
     const extras tries[] = {wanted, {.types = wanted.types}, {.is_rdma = wanted.is_rdma}};
     const int count = wanted.is_rdma && wanted.types ? 3 : wanted.is_rdma || wanted.types ? 1 : 0;
     quire_result result = QUIRE_SUCCESS;
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     bool has_failed = false;
     for (int i = 0; i < count; i++) {
         result = try_extras(cuda, index, &tries[i]);

@@ -34,7 +34,8 @@ void qi_vulkan_deferred_init(qi_vulkan *vulkan)
 static void retire_sparse(qi_vulkan_deferred *deferred)
 {
     quire_vulkan_sparse **link = &deferred->sparse;
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     while (*link) {
         quire_vulkan_sparse *s = *link;
         if (qi_vulkan_sparse_retire(s)) {
@@ -59,7 +60,8 @@ static bool is_running(const qi_vulkan *vulkan, const qi_vulkan_stream *stream)
 static void retire_streams(qi_vulkan *vulkan)
 {
     qi_vulkan_stream **link = &vulkan->deferred.streams;
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     while (*link) {
         qi_vulkan_stream *stream = *link;
         if (is_running(vulkan, stream)) {

@@ -76,7 +76,8 @@ static uint64_t size_with_cover(const qi_vulkan *vulkan, const quire_page_reques
     if (request->native || request->description || request->size > vulkan->max_buffer_size)
         return request->size;
     describe_cover(vulkan, page, &c);
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     quire_result result = qi_vulkan_query_buffer(vulkan, &c.info, &requirements);
     qi_error_restore(&before);
     bool is_larger =

@@ -121,7 +121,8 @@ static VkDeviceAddress address_of_page(qi_vulkan *vulkan, const quire_native_pag
     VkBuffer buffer = VK_NULL_HANDLE;
     uint64_t address = qi_atomic_load_u64(&page->address);
     if (!address) {
-        qi_error before = qi_error_save();
+        qi_error before;
+        qi_error_save(&before);
         quire_result result = qi_vulkan_page_buffer(vulkan, native, &buffer);
         qi_error_restore(&before);
         if (!result)

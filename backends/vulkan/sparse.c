@@ -37,7 +37,8 @@ static void end(quire_attachment *attachment)
    stays attached. */
 static void leave(quire_attachment *attachment)
 {
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     if (!qi_vulkan_sparse_retire((quire_vulkan_sparse *)attachment))
         end(attachment);
     qi_error_restore(&before);
@@ -196,7 +197,8 @@ static quire_result create(quire_memory *memory, qi_vulkan_description own,
     pthread_mutex_init(&s->mutex, NULL);
     result = make(s, &own, &given, &info);
     if (result) {
-        qi_error failure = qi_error_save();
+        qi_error failure;
+        qi_error_save(&failure);
         s->attachment.leave = leave;
         if (s->pending.fence)
             quire_memory_attach(memory, &s->attachment);

@@ -36,7 +36,8 @@ static quire_result bind_gathered(qi_vulkan_change *c)
         return result;
     result = qi_vulkan_change_submit(c);
     if (result && !c->fence) {
-        qi_error failure = qi_error_save();
+        qi_error failure;
+        qi_error_save(&failure);
         qi_vulkan_parts_free(s, c->allocations, c->count);
         qi_error_restore(&failure);
     }

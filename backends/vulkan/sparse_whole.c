@@ -43,7 +43,8 @@ static bool is_lack_of_space(quire_result result)
 static quire_result allocate_largest(const quire_vulkan_sparse *s, uint64_t left, uint64_t *max,
                                      quire_allocation *allocation)
 {
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     for (;;) {
         quire_result result = qi_vulkan_parts_allocate(s, left < *max ? left : *max, allocation, 1);
         if (!is_lack_of_space(result) || *max == s->block || left <= s->block) {

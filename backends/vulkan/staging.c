@@ -158,7 +158,8 @@ bool qi_vulkan_staging_retire(qi_vulkan *vulkan)
     qi_vulkan_staging *s = vulkan->staging;
     if (!qi_atomic_load_acquire_u32(&s->has_pending) || vulkan->has_forked)
         return true;
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     pthread_mutex_lock(&s->mutex);
     for (int i = 0; i < QI_VULKAN_HALVES; i++)
         qi_ignore(qi_vulkan_staging_wait(vulkan, i));

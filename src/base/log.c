@@ -22,7 +22,8 @@ static bool is_written(const quire_log *log, quire_log_level level)
 static void write_line(const quire_log *log, quire_log_level level, char line[LINE_SIZE])
 {
     qi_make_printable(line);
-    qi_error saved = qi_error_save();
+    qi_error saved;
+    qi_error_save(&saved);
     log->write(log->user, level, line);
     qi_error_restore(&saved);
 }

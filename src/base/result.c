@@ -15,17 +15,14 @@ static _Thread_local qi_error last_error;
 static void copy(qi_error *to, const qi_error *from)
 {
     memcpy(to, from, offsetof(qi_error, text));
-    if (from->pattern)
+    memcpy(to->text, from->text, from->used);
+    if (!from->used)
         to->text[0] = '\0';
-    else
-        memcpy(to->text, from->text, strlen(from->text) + 1);
 }
 
-qi_error qi_error_save(void)
+void qi_error_save(qi_error *saved)
 {
-    qi_error saved;
-    copy(&saved, &last_error);
-    return saved;
+    copy(saved, &last_error);
 }
 
 void qi_error_restore(const qi_error *saved)
@@ -75,33 +72,67 @@ static size_t append_number(char *out, size_t room, char kind, uint64_t number)
     return length < 0 || (size_t)length >= room ? room - 1 : (size_t)length;
 }
 
-/* Formats the sentence and clears the pattern. */
-static void format_sentence(void)
+/* Formats a pattern with its numbers and the name that %t stands for. */
+static void format_pattern(const char *pattern, const uint64_t *number, const char *name,
+                           char *text, size_t size)
 {
-    const uint64_t *number = last_error.numbers;
     size_t length = 0;
-    for (const char *p = last_error.pattern; *p && length + 1 < QI_ERROR_TEXT; p++) {
-        if (*p == '%' && p[1] == 's') { /* a number precedes it */
-            p++;
-            last_error.text[length] = 's';
+    for (const char *p = pattern; *p && length + 1 < size; p++) {
+        if (*p != '%' || !p[1]) {
+            text[length++] = *p;
+            continue;
+        }
+        p++;
+        if (*p == 's') { /* a number precedes it */
+            text[length] = 's';
             length += number[-1] != 1;
-        } else if (*p == '%' && p[1]) {
-            p++;
-            length +=
-                append_number(last_error.text + length, QI_ERROR_TEXT - length, *p, *number++);
+        } else if (*p == 't') {
+            length += qi_copy_text(text + length, size - length, name) - 1;
         } else {
-            last_error.text[length++] = *p;
+            length += append_number(text + length, size - length, *p, *number++);
         }
     }
-    last_error.text[length] = '\0';
-    last_error.pattern = NULL;
+    text[length] = '\0';
+}
+
+const char *qi_error_text(qi_error *error)
+{
+    if (error->pattern || error->writer) {
+        _Alignas(qi_error) char facts[QI_ERROR_TEXT] = "";
+        memcpy(facts, error->text, error->used);
+        if (error->writer)
+            error->writer(facts, error->text, sizeof error->text);
+        else
+            format_pattern(error->pattern, error->numbers, facts, error->text, sizeof error->text);
+        qi_make_printable(error->text);
+        error->pattern = NULL;
+        error->writer = NULL;
+        error->used = strlen(error->text) + 1;
+    }
+    return error->text;
 }
 
 const char *qi_error_sentence(void)
 {
-    if (last_error.pattern)
-        format_sentence();
-    return last_error.text;
+    return qi_error_text(&last_error);
+}
+
+size_t qi_error_take_reason(qi_error_reason *reason, char *text, size_t size)
+{
+    if (last_error.writer)
+        qi_error_sentence();
+    reason->native = last_error.native;
+    reason->pattern = last_error.pattern;
+    memcpy(reason->numbers, last_error.numbers, sizeof reason->numbers);
+    return qi_copy_text(text, size, last_error.used ? last_error.text : "");
+}
+
+void qi_error_reason_text(const qi_error_reason *reason, const char *kept, char *text, size_t size)
+{
+    if (reason->pattern)
+        format_pattern(reason->pattern, reason->numbers, kept, text, size);
+    else
+        qi_copy_text(text, size, kept);
 }
 
 quire_result qi_error_result(void)
@@ -114,13 +145,20 @@ int64_t qi_error_native_code(void)
     return last_error.native;
 }
 
-/* Stores without formatting: errors in a hot path are expected, see result.h. */
-quire_result qi_fail_numbers(quire_result code, const char *pattern, const uint64_t *numbers)
+/* Begins a record whose words are made when they are asked for. */
+static void begin(quire_result code, int64_t native, const char *pattern, qi_error_writer writer)
 {
     last_error.code = code;
-    last_error.native = 0;
+    last_error.native = native;
     last_error.number++;
     last_error.pattern = pattern;
+    last_error.writer = writer;
+    last_error.used = 0;
+}
+
+quire_result qi_fail_numbers(quire_result code, const char *pattern, const uint64_t *numbers)
+{
+    begin(code, 0, pattern, NULL);
     memcpy(last_error.numbers, numbers, sizeof last_error.numbers);
     return code;
 }
@@ -131,16 +169,41 @@ quire_result qi_fail(quire_result code, const char *sentence)
     return qi_fail_numbers(code, sentence, none);
 }
 
+size_t qi_copy_text(char *to, size_t size, const char *text)
+{
+    size_t length = strlen(text);
+    if (length >= size)
+        length = size - 1;
+    memcpy(to, text, length);
+    to[length] = '\0';
+    return length + 1;
+}
+
+quire_result qi_fail_name_numbers(quire_result code, const char *pattern, const char *name,
+                                  const uint64_t *numbers)
+{
+    qi_fail_numbers(code, pattern, numbers);
+    last_error.used = qi_copy_text(last_error.text, QI_ERROR_NAME, name);
+    return code;
+}
+
+quire_result qi_fail_later(quire_result code, int64_t native, qi_error_writer writer,
+                           const void *facts, size_t size)
+{
+    begin(code, native, NULL, writer);
+    last_error.used = size;
+    memcpy(last_error.text, facts, size);
+    return code;
+}
+
 quire_result qi_fail_native(quire_result code, int64_t native, const char *format, va_list args)
 {
     char text[QI_ERROR_TEXT]; /* an argument may be the previous sentence */
     vsnprintf(text, sizeof text, format, args);
     qi_make_printable(text);
-    last_error.code = code;
-    last_error.native = native;
-    last_error.number++;
-    last_error.pattern = NULL;
-    memcpy(last_error.text, text, strlen(text) + 1);
+    begin(code, native, NULL, NULL);
+    last_error.used = strlen(text) + 1;
+    memcpy(last_error.text, text, last_error.used);
     return code;
 }
 

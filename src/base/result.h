@@ -1,9 +1,11 @@
 /*
  * result.h - the thread's last error: the only way in which a call of the library fails.
  *
- * A failing call ends with `return qi_fail(...)`. A sentence with numbers is stored as its pattern
- * and its numbers; qi_error_sentence() formats it. A refusal in a hot path, such as a full space,
- * therefore costs only a few stores. The record belongs to the thread: no lock, no host memory.
+ * A failing call ends with `return qi_fail(...)`. A sentence with numbers and a name is stored as
+ * its pattern, its numbers and a copy of the name. A longer report is stored as its facts and the
+ * function that writes it. qi_error_sentence() makes the words: a refusal, which a program may ask
+ * for a thousand times in a frame, costs only the stores. The record belongs to the thread: no
+ * lock, no host memory.
  */
 #ifndef QUIRE_SRC_BASE_RESULT_H
 #define QUIRE_SRC_BASE_RESULT_H
@@ -12,16 +14,21 @@
 
 #include "quire/base.h"
 
-enum { QI_ERROR_NUMBERS = 6, QI_ERROR_TEXT = 1024 };
+enum { QI_ERROR_NUMBERS = 6, QI_ERROR_TEXT = 1024, QI_ERROR_NAME = 256 };
 
-/* The record. While `pattern` is not null, `text` is not formatted yet. */
+/* Writes the sentence of a failure from its facts, which are aligned as qi_error.text is. */
+typedef void (*qi_error_writer)(const void *facts, char *text, size_t size);
+
+/* The record. Its words are made once: `pattern` and `writer` are null then. */
 typedef struct qi_error {
     quire_result code;
     int64_t native;
     uint64_t number; /* errors of the thread so far */
     const char *pattern;
     uint64_t numbers[QI_ERROR_NUMBERS];
-    char text[QI_ERROR_TEXT];
+    qi_error_writer writer;
+    uint64_t used;            /* bytes of `text` */
+    char text[QI_ERROR_TEXT]; /* the sentence; before that the name or the facts */
 } qi_error;
 
 /*
@@ -32,9 +39,24 @@ const char *qi_error_sentence(void);
 quire_result qi_error_result(void);
 int64_t qi_error_native_code(void);
 
+/* The sentence of a record, which it makes if it has only the facts. */
+const char *qi_error_text(qi_error *error);
+
 /* Called around a callback, which may call quire and fail: the caller's error is preserved. */
-qi_error qi_error_save(void);
+void qi_error_save(qi_error *saved);
 void qi_error_restore(const qi_error *saved);
+
+/* What a report keeps of the thread's last error, as its reason. */
+typedef struct qi_error_reason {
+    int64_t native;
+    const char *pattern; /* NULL: the sentence was made before */
+    uint64_t numbers[QI_ERROR_NUMBERS];
+} qi_error_reason;
+
+/* Copies at most size - 1 bytes of what the words need into `text`; returns the bytes with the 0. A
+   report that is itself a reason is made first. */
+size_t qi_error_take_reason(qi_error_reason *reason, char *text, size_t size);
+void qi_error_reason_text(const qi_error_reason *reason, const char *kept, char *text, size_t size);
 
 /* Number of errors of the thread. Shows whether a callback that failed recorded a reason. */
 uint64_t qi_error_count(void);
@@ -53,6 +75,21 @@ quire_result qi_fail(quire_result code, const char *sentence);
 #define qi_fail_with(code, pattern, ...)                                                           \
     qi_fail_numbers((code), (pattern), (const uint64_t[QI_ERROR_NUMBERS]){__VA_ARGS__})
 quire_result qi_fail_numbers(quire_result code, const char *pattern, const uint64_t *numbers);
+
+/*
+ * The same with a name, of which at most QI_ERROR_NAME - 1 bytes are copied: %t in the pattern.
+ */
+#define qi_fail_naming(code, pattern, name, ...)                                                   \
+    qi_fail_name_numbers((code), (pattern), (name), (const uint64_t[QI_ERROR_NUMBERS]){__VA_ARGS__})
+quire_result qi_fail_name_numbers(quire_result code, const char *pattern, const char *name,
+                                  const uint64_t *numbers);
+
+/* Fails with a report that `writer` makes of a copy of `size` bytes, at most QI_ERROR_TEXT. */
+quire_result qi_fail_later(quire_result code, int64_t native, qi_error_writer writer,
+                           const void *facts, size_t size);
+
+/* Copies at most size - 1 bytes of a text and ends it with 0. Returns the bytes, with the 0. */
+size_t qi_copy_text(char *to, size_t size, const char *text);
 
 /* Fails with a sentence that is formatted at once and truncated at QI_ERROR_TEXT. */
 quire_result qi_fail_text(quire_result code, const char *format, ...) QUIRE_PRINTF(2, 3);

@@ -91,7 +91,8 @@ static void gather_budget(report *r)
 {
     quire_device *device = r->memory->device;
     r->heap = device->info.kinds[r->memory->kind].heap;
-    qi_error error = qi_error_save();
+    qi_error error;
+    qi_error_save(&error);
     r->has_budget = !quire_device_get_budget(device, r->heap, &r->budget);
     if (r->has_budget)
         return;
@@ -180,7 +181,7 @@ static void write_last_failure(report *r)
                     last_oom->number, qi_plural(last_oom->number),
                     quire_result_name(last_oom->code), last_oom->size, qi_plural(last_oom->size),
                     last_oom->alignment);
-    write_text(r, last_oom->text);
+    write_text(r, qi_error_text(&r->last_oom.report));
     qi_write_text(&r->writer, "\n");
 }
 

@@ -169,6 +169,7 @@ bool qi_space_region_overflows(const quire_space *space, uint64_t size, uint64_t
 /* ---- inspection ---------------------------------------------------------------------------- */
 
 void qi_space_get_stats(const quire_space *space, quire_space_stats *stats);
+uint64_t qi_space_largest_free(const quire_space *space); /* bytes */
 
 /*
  * Visits the ranges of all regions, or of one region, in address order within a region. The visit

@@ -10,6 +10,12 @@ quire_result qi_space_damaged(const char *what, uint32_t node)
     return qi_fail_text(QUIRE_ERROR_CORRUPTED, "space: %s (record %u)", what, node);
 }
 
+uint64_t qi_space_largest_free(const quire_space *space)
+{
+    qi_space_flush_deferred(space);
+    return space->fit->largest_free(space);
+}
+
 /* Computed on request, except the sums, which every operation updates. */
 void qi_space_get_stats(const quire_space *space, quire_space_stats *stats)
 {

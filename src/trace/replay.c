@@ -62,7 +62,7 @@ static void note_failure(player *p)
     if (p->failed_before)
         return;
     p->failed_before = true;
-    p->first_failure = qi_error_save();
+    qi_error_save(&p->first_failure);
 }
 
 /* Reads the statistics of the peak so far. Runs before the first free after it. */

@@ -28,13 +28,13 @@ quire_result qi_allocate_on_complete(quire_memory *memory, uint32_t slot, const 
 static quire_result refuse(quire_memory *memory, const quire_allocation_options *options,
                            uint32_t slot, qi_reuse *reuse, quire_result result)
 {
-    qi_error error = qi_error_save();
+    qi_error error;
+    qi_error_save(&error);
     qi_allocate_undo(memory, slot, reuse);
     qi_error_restore(&error);
     const qi_oom_request request = {.name = options->name,
                                     .size = options->size,
-                                    .alignment = options->alignment + !options->alignment,
-                                    .tried = ""};
+                                    .alignment = options->alignment + !options->alignment};
     return qi_oom_report(memory, &request, result);
 }
 

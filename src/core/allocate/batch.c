@@ -73,7 +73,8 @@ static bool place_group(batch *b, uint32_t count)
     if (b->options->stream || !qi_request_is_fast(memory, &b->request))
         return false;
     group g;
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     qi_shard *shard = qi_shard_mine(memory);
     const qi_range_request range_request = qi_range_request_of(&b->request);
     qi_shard_enter(shard);
@@ -122,7 +123,8 @@ static void take_back_on(quire_memory *memory, quire_allocation allocation, quir
 static void undo(const batch *b)
 {
     uint32_t slot = 0;
-    qi_error error = qi_error_save();
+    qi_error error;
+    qi_error_save(&error);
     for (uint64_t i = 0; i < b->made; i++)
         if (b->options->stream) {
             take_back_on(b->memory, b->allocations[i], b->options->stream);

@@ -77,6 +77,6 @@ void qi_climb_go_to(qi_climb *c, qi_shard *shard)
 void qi_climb_keep_error(qi_climb *c)
 {
     if (!c->has_before)
-        c->before = qi_error_save();
+        qi_error_save(&c->before);
     c->has_before = true;
 }

@@ -34,7 +34,7 @@ static quire_result try_all(const qi_fallback *fallback, bool is_unaided, uint32
         if (!result || result == QUIRE_ERROR_INVALID_ARGUMENT)
             return result;
         if (!i)
-            *error = qi_error_save();
+            qi_error_save(error);
     }
     return error->code;
 }
@@ -42,7 +42,8 @@ static quire_result try_all(const qi_fallback *fallback, bool is_unaided, uint32
 quire_result qi_fallback_run(const qi_fallback *fallback, uint32_t *chosen)
 {
     *chosen = 0;
-    qi_error before = qi_error_save(), error;
+    qi_error before, error;
+    qi_error_save(&before);
     quire_result result = try_all(fallback, true, chosen, &error);
     if (result && result != QUIRE_ERROR_INVALID_ARGUMENT)
         result = try_all(fallback, false, chosen, &error);

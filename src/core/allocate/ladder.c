@@ -16,8 +16,6 @@
  */
 #include "src/core/allocate/ladder.h"
 
-#include <stdio.h>
-
 #include "src/base/bits.h"
 #include "src/base/transit.h"
 #include "src/core/allocate/oom_report.h"
@@ -212,7 +210,8 @@ static qi_outcome caller(qi_climb *c)
                                        .alignment = c->range.alignment,
                                        .reason = c->result,
                                        .times = ++c->caller_calls};
-    qi_error error = qi_error_save();
+    qi_error error;
+    qi_error_save(&error);
     qi_climb_note(c, QI_RUNG_CALLER);
     qi_transit_assert_none();
     bool has_freed = on->callback(on->user, memory, &event);
@@ -276,35 +275,20 @@ static quire_result prepare(quire_memory *memory, const qi_request *request, qi_
     return QUIRE_SUCCESS;
 }
 
-/* Writes the report texts of the rungs in the mask: ". Tried: A, B", or nothing. */
-static const char *tried_text(uint32_t tried, char *text, size_t size)
-{
-    size_t length = 0;
-    text[0] = '\0';
-    for (int i = 0; i < QI_RUNG_COUNT; i++)
-        if (tried >> i & 1 && length < size) {
-            int more = snprintf(text + length, size - length, "%s%s",
-                                length ? ", " : ". Tried: ", RUNGS[i].report);
-            length += more > 0 ? (size_t)more : 0;
-        }
-    return text;
-}
-
 /* Releases the meta record and writes the out-of-memory report. Returns `result`. */
 static quire_result refuse(quire_memory *memory, const qi_climb *c, quire_result result)
 {
-    char text[160];
     const qi_request *request = c->request;
+    qi_oom_request refused = {
+        .name = request->name ? request->name : request->name_later,
+        .size = request->size,
+        .alignment = c->range.alignment,
+        .is_dedicated = c->dedicated,
+    };
+    for (uint32_t rungs = c->tried; rungs; rungs &= rungs - 1)
+        refused.steps[refused.step_count++] = RUNGS[qi_lowest_bit(rungs)].report;
     qi_slot_meta_release(&memory->host, c->range.meta);
-    return qi_oom_report(memory,
-                         &(qi_oom_request){
-                             .name = request->name ? request->name : request->name_later,
-                             .size = request->size,
-                             .alignment = c->range.alignment,
-                             .is_dedicated = c->dedicated,
-                             .tried = tried_text(c->tried, text, sizeof text),
-                         },
-                         result);
+    return qi_oom_report(memory, &refused, result);
 }
 
 void qi_allocate_undo(quire_memory *memory, uint32_t slot, qi_reuse *reuse)

@@ -31,54 +31,91 @@ static void remember(quire_memory *memory, const qi_oom_request *request, quire_
         shard->last_oom.code = result;
         shard->last_oom.size = request->size;
         shard->last_oom.alignment = request->alignment;
-        snprintf(shard->last_oom.text, sizeof shard->last_oom.text, "%s", qi_error_sentence());
+        qi_error_save(&shard->last_oom.report);
     }
     qi_lock_release(&shard->lock);
 }
 
+/* ---- the report ----------------------------------------------------------------------------- */
+
+/* What is known when the request is refused. `texts` has the name of the request if it has one,
+   the name of the memory, and what the reason's words need. */
+typedef struct facts {
+    qi_oom_request request;
+    qi_stats_room room;
+    quire_memory_flags flags;
+    uint32_t kind;
+    uint32_t memory_name, reason_text; /* where they begin in `texts` */
+    qi_error_reason reason;
+    char texts[QI_ERROR_TEXT - 288];
+} facts;
+
+_Static_assert(sizeof(facts) <= QI_ERROR_TEXT, "the facts replace the sentence");
+
 /* What the free bytes say about the refusal: empty if a free range is large enough. */
-static const char *cause_of(const qi_oom_request *request, const quire_memory_stats *stats)
+static const char *cause_of(const facts *f)
 {
-    if (request->is_dedicated || request->size <= stats->largest_free)
+    if (f->request.is_dedicated || f->request.size <= f->room.largest_free)
         return "";
-    return request->size <= stats->free_bytes ? " is fragmented" : " is exhausted";
+    return f->request.size <= f->room.free_bytes ? " is fragmented" : " is exhausted";
 }
 
 /* "'name' (64 KiB at alignment 512)", or without the name "64 KiB at alignment 512". */
-static void describe(const qi_oom_request *request, char *text, size_t size)
+static void describe(const qi_oom_request *request, const char *name, char *text, size_t size)
 {
     char alignment[48] = "";
-    const char *name = request->name;
     if (request->alignment > 1)
         snprintf(alignment, sizeof alignment, " at alignment %llu",
                  (unsigned long long)request->alignment);
-    if (name)
+    if (request->name)
         snprintf(text, size, "'%.*s' (%s%s)", MAX_SHOWN, name, qi_bytes(request->size).text,
                  alignment);
     else
         snprintf(text, size, "%s%s", qi_bytes(request->size).text, alignment);
 }
 
-/*
- * The reason is copied first, because the report replaces it as the thread's last error. It gets at
- * most half of the text, so that there is room for the state of the memory.
- */
+/* ". Tried: A, B", or nothing. */
+static void list_steps(const qi_oom_request *request, char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < request->step_count && length < size; i++) {
+        int more = snprintf(text + length, size - length, "%s%s",
+                            i ? ", " : ". Tried: ", request->steps[i]);
+        length += more > 0 ? (size_t)more : 0;
+    }
+}
+
+/* The reason gets at most half of the text, so that there is room for the state of the memory. */
+static void write_report(const void *known, char *text, size_t size)
+{
+    const facts *f = known;
+    char why[QI_ERROR_TEXT / 2], what[MAX_SHOWN + 96], tried[160];
+    qi_error_reason_text(&f->reason, f->texts + f->reason_text, why, sizeof why);
+    describe(&f->request, f->texts, what, sizeof what);
+    list_steps(&f->request, tried, sizeof tried);
+    snprintf(text, size,
+             "cannot allocate %s: %s; memory '%s' (kind %u, %s)%s: largest free range %s of %s "
+             "free in %llu page%s%s",
+             what, why, f->texts + f->memory_name, f->kind, qi_flags(f->flags).text, cause_of(f),
+             qi_bytes(f->room.largest_free).text, qi_bytes(f->room.free_bytes).text,
+             (unsigned long long)f->room.page_count, qi_plural(f->room.page_count), tried);
+}
+
 quire_result qi_oom_report(quire_memory *memory, const qi_oom_request *request, quire_result result)
 {
-    char why[QI_ERROR_TEXT / 2], what[MAX_SHOWN + 96];
-    snprintf(why, sizeof why, "%s", qi_error_sentence());
-    describe(request, what, sizeof what);
-    int64_t native = qi_error_native_code();
+    facts f;
     qi_oom_count(memory);
-    const quire_memory_stats stats = qi_stats_present(memory);
-    result = qi_backend_fail(
-        result, native,
-        "cannot allocate %s: %s; memory '%s' (kind %u, %s)%s: largest free range %s of %s free in "
-        "%llu page%s%s",
-        what, why, memory->name, memory->kind, qi_flags(memory->flags).text,
-        cause_of(request, &stats), qi_bytes(stats.largest_free).text,
-        qi_bytes(stats.free_bytes).text, (unsigned long long)stats.page_count,
-        qi_plural(stats.page_count), request->tried);
+    f.room = qi_stats_get_room(memory);
+    f.request = *request;
+    f.flags = memory->flags;
+    f.kind = memory->kind;
+    size_t used = request->name ? qi_copy_text(f.texts, MAX_SHOWN + 1, request->name) : 0;
+    f.memory_name = (uint32_t)used;
+    used += qi_copy_text(f.texts + used, MAX_SHOWN + 1, memory->name);
+    f.reason_text = (uint32_t)used;
+    used += qi_error_take_reason(&f.reason, f.texts + used, QI_ERROR_TEXT / 2);
+    qi_fail_later(result, f.reason.native, write_report, &f, offsetof(facts, texts) + used);
     remember(memory, request, result);
     qi_event_refusal(memory, request->size, result);
     return result;

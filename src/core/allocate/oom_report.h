@@ -2,7 +2,8 @@
  * oom_report.h - the report of a refused allocation: what was requested, why it is refused, what
  * the memory has free, and which rungs of the ladder were tried.
  *
- * The report becomes the thread's last error. Each shard keeps its last one (state/oom_record.h),
+ * The report becomes the thread's last error: the facts, of which words are made when the error is
+ * read. Each shard keeps its last one (state/oom_record.h),
  * which the shard's lock protects. No function requires a lock. Invariant: the numbers of the
  * records are unique in a memory and ascend with time.
  */
@@ -12,13 +13,16 @@
 #include "src/base/result.h"
 #include "src/core/state/memory.h"
 
+enum { QI_OOM_STEPS = 6 };
+
 /* A request that is refused. */
 typedef struct qi_oom_request {
     const char *name; /* NULL: none */
     uint64_t size;    /* requested bytes */
     uint64_t alignment;
     bool is_dedicated; /* needs a page of its own: free ranges cannot serve it */
-    const char *tried; /* appended to the report: ". Tried: ...", or "" */
+    uint32_t step_count;
+    const char *steps[QI_OOM_STEPS]; /* what was tried, string literals */
 } qi_oom_request;
 
 /*

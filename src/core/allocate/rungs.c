@@ -355,7 +355,8 @@ qi_outcome qi_rung_wait(qi_climb *c)
 /* The thread's last error stays the refusal of the page, which says more than "no space". */
 qi_outcome qi_rung_full_search(qi_climb *c)
 {
-    qi_error error = qi_error_save();
+    qi_error error;
+    qi_error_save(&error);
     qi_climb_note(c, QI_RUNG_FULL_SEARCH);
     if (!qi_climb_place(c, QI_EXHAUSTIVE))
         return QI_PLACED;
@@ -367,7 +368,8 @@ qi_outcome qi_rung_full_search(qi_climb *c)
 qi_outcome qi_rung_other_shards_search(qi_climb *c)
 {
     quire_memory *memory = c->shard->memory;
-    qi_error error = qi_error_save();
+    qi_error error;
+    qi_error_save(&error);
     qi_climb_note(c, QI_RUNG_OTHER_SHARDS_SEARCH);
     for (uint32_t i = 1; i < qi_shard_count(memory); i++) {
         qi_climb_go_to(c, memory->shards[(c->home->index + i) % qi_shard_count(memory)]);

@@ -122,7 +122,8 @@ static void add_shards(quire_memory *memory)
 {
     uint32_t old = qi_shard_count(memory), count = old;
     uint32_t wanted = 2 * old < memory->max_shards ? 2 * old : memory->max_shards;
-    qi_error error = qi_error_save();
+    qi_error error;
+    qi_error_save(&error);
     while (count < wanted && !create_shard(memory, count)) {
         qi_lock_acquire(&memory->shards[count]->lock);
         count++;

@@ -57,7 +57,8 @@ quire_result qi_access_fill_slot(quire_memory *memory, uint32_t slot, uint64_t o
     if (!qi_device_offers(memory->device, QUIRE_BACKEND_FILL))
         return write_value(memory, slot, offset, size, value);
     /* a backend that fills some pages only answers UNSUPPORTED for the others */
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     quire_result result =
         qi_device_fill_page(memory->device, &memory->calls, &qi_memory_page(memory, slot)->native,
                             qi_memory_slot(memory, slot)->offset + offset, size, value);

@@ -210,7 +210,8 @@ static bool report_progress(const quire_progress *progress, uint64_t done, uint6
     if (!progress->goes_on)
         return true;
     qi_transit_assert_none();
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     qi_uses_begin_callback();
     bool goes_on = progress->goes_on(progress->user, done, total);
     qi_uses_end_callback();

@@ -279,7 +279,8 @@ static quire_result copy_by_backend(const qi_copy_batch *batch)
     const call lists = {batch->reads ? call_read_many : call_write_many, batch->memory, 0, NULL};
     if (!qi_device_offers(batch->memory->device, QUIRE_BACKEND_COPY_MANY))
         return copy_each(batch);
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     quire_result result = call_function(batch, &lists);
     if (result != QUIRE_ERROR_UNSUPPORTED)
         return result;

@@ -257,7 +257,8 @@ static quire_result copy_to_rows(const qi_copy *copy, const qi_copy_region *regi
 {
     if (!takes_rows(copy->to.memory, region))
         return copy_rows(copy, region, copy_to_page);
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     quire_result result = copy_to_page_at_once(copy, region);
     if (result != QUIRE_ERROR_UNSUPPORTED)
         return result;
@@ -270,7 +271,8 @@ static quire_result copy_from_rows(const qi_copy *copy, const qi_copy_region *re
 {
     if (!takes_rows(copy->from.memory, region))
         return copy_rows(copy, region, copy_from_page);
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     quire_result result = copy_from_page_at_once(copy, region);
     if (result != QUIRE_ERROR_UNSUPPORTED)
         return result;
@@ -361,7 +363,8 @@ quire_result qi_copy_execute(qi_copy *copy, const qi_copy_region *part)
     qi_copy_path path = qi_copy_path_first(to, from), next = qi_copy_path_next(path, to, from);
     if (!next)
         return copy_by(copy, part, path);
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     quire_result result = copy_by(copy, part, path);
     if (result != QUIRE_ERROR_UNSUPPORTED)
         return result;

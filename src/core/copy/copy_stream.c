@@ -41,7 +41,8 @@ static quire_result await_work(quire_stream *stream)
    may free the allocations. The thread's last error stays that of the failure. */
 static void settle(quire_stream *stream)
 {
-    qi_error failure = qi_error_save();
+    qi_error failure;
+    qi_error_save(&failure);
     qi_ignore(await_work(stream)); /* without a mark nothing is left to wait for */
     qi_error_restore(&failure);
 }
@@ -63,7 +64,8 @@ static quire_result get_point(quire_stream *stream, quire_point *done, uint64_t 
  */
 static void record(quire_stream *stream, quire_memory *memory, uint32_t slot, uint64_t value)
 {
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     if (qi_record_own_use(memory, slot, stream, value))
         settle(stream);
     qi_error_restore(&before);
@@ -119,7 +121,8 @@ static quire_result copy_on(quire_stream *stream, qi_copy *copy, quire_point *do
         return refuse_device(stream);
     if (!qi_copy_region_bytes(&copy->region))
         return QUIRE_SUCCESS;
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     bool has_submitted = false;
     quire_result result = submit_copy(stream, copy, &has_submitted);
     if (!result) {
@@ -161,7 +164,8 @@ quire_result qi_copy_on_stream(quire_stream *stream, const quire_copy_options *o
 static quire_result write_batch_on(quire_stream *stream, const qi_copy_batch *batch,
                                    quire_point *done)
 {
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     bool has_submitted;
     quire_result result = qi_copy_batch_submit(batch, stream->native, &has_submitted);
     if (!result) {
@@ -213,7 +217,8 @@ static quire_result submit_fill(const quire_stream *stream, quire_memory *memory
 static quire_result fill_on(quire_stream *stream, quire_memory *memory, uint32_t slot,
                             const qi_stream_fill *fill, quire_point *done)
 {
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     quire_result result = submit_fill(stream, memory, slot, *fill);
     if (!result) {
         uint64_t value;

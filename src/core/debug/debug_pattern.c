@@ -98,7 +98,8 @@ bool qi_debug_pattern_put(quire_memory *memory, qi_page *page, qi_span span, uns
 {
     if (span.begin == span.end)
         return true;
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     quire_result result = is_mappable(memory) ? set_mapped(memory, page, span, byte)
                                               : copy_in(memory, page, span, byte);
     if (result)
@@ -177,7 +178,8 @@ bool qi_debug_pattern_differs(quire_memory *memory, qi_page *page, qi_span span,
     *difference = (qi_difference){0};
     if (span.begin == span.end)
         return false;
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     quire_result result = is_mappable(memory)
                               ? compare_mapped(memory, page, span, byte, beside_live, difference)
                               : compare_copy(memory, page, span, byte, difference);

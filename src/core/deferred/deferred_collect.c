@@ -157,7 +157,8 @@ uint64_t qi_deferred_collect_quietly(quire_memory *memory)
     uint64_t bytes = 0;
     if (!qi_deferred_count(memory))
         return 0;
-    qi_error error = qi_error_save();
+    qi_error error;
+    qi_error_save(&error);
     qi_ignore(qi_deferred_collect(memory, &bytes)); /* on an error the frees stay deferred */
     qi_error_restore(&error);
     return bytes;

@@ -79,7 +79,8 @@ static void finish_shard(qi_shard *shard, uint64_t *deadline)
 
 void qi_deferred_finish(quire_memory *memory)
 {
-    qi_error error = qi_error_save();
+    qi_error error;
+    qi_error_save(&error);
     uint64_t deadline = qi_clock() + memory->device->stall_timeout;
     free_used(memory);
     /* a slot whose first wait is over may have another one in the queue of another stream */

@@ -112,7 +112,8 @@ static bool take_waits(qi_shard *shard, const qi_slot *record, quire_stream *str
  */
 static void mark_streams(qi_wait *first)
 {
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     for (qi_wait *wait = first; wait; wait = wait->then)
         if (!wait->value && !is_over(wait) && !wait->stream->capture)
             qi_ignore(qi_stream_mark(wait->stream, &wait->value)); /* 0 if it fails */

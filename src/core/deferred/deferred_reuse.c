@@ -114,7 +114,8 @@ void qi_deferred_undo_reuse(quire_memory *memory, uint32_t slot, qi_reuse *reuse
 {
     qi_shard *shard = qi_shard_of_slot(memory, slot);
     qi_slot *record = qi_memory_slot(memory, slot);
-    qi_error error = qi_error_save();
+    qi_error error;
+    qi_error_save(&error);
     if (memory->addresses)
         qi_addresses_hide(memory, slot);
     qi_lock_acquire(&shard->lock);
@@ -182,7 +183,8 @@ bool qi_deferred_take_over(qi_shard *shard, quire_stream *stream, const qi_range
         quire_stream *earlier = wait->stream;
         qi_stream_begin_look(earlier);
         qi_lock_release(&shard->lock);
-        qi_error error = qi_error_save();
+        qi_error error;
+        qi_error_save(&error);
         quire_result result = order_after(stream, wait);
         qi_error_restore(&error);
         qi_lock_acquire(&shard->lock);

@@ -98,7 +98,8 @@ quire_result qi_record_own_use(quire_memory *memory, uint32_t slot, quire_stream
 static bool is_done(quire_stream *stream, uint64_t nanoseconds)
 {
     uint64_t value = QI_ALL_PASSED;
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     bool done = qi_stream_has_passed(stream, QI_ALL_PASSED) ||
                 (!qi_stream_mark(stream, &value) && !qi_stream_await(stream, value, nanoseconds)) ||
                 qi_stream_has_passed(stream, QI_ALL_PASSED); /* the device is lost */

@@ -89,7 +89,8 @@ quire_result qi_stream_mark(quire_stream *stream, uint64_t *value)
     if (marking_of(stream) == QI_ANNOUNCED)
         return announced(stream, value);
     uint64_t mark = 0;
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     quire_result result = set_mark(stream, &mark);
     /* the backend cannot mark the stream: the owner announces its values */
     if (result && marking_of(stream) == QI_ANNOUNCED) {
@@ -109,7 +110,8 @@ quire_result qi_stream_check_marks(quire_stream *stream)
     if (stream->capture || marking_of(stream) == QI_MARKED_BY_BACKEND ||
         qi_stream_has_passed(stream, QI_ALL_PASSED))
         return QUIRE_SUCCESS;
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     quire_result result = qi_stream_mark(stream, &value);
     if (result != QUIRE_ERROR_DEVICE_LOST)
         return result;
@@ -124,7 +126,8 @@ quire_result qi_stream_check_marks(quire_stream *stream)
 static quire_result learn_marking(quire_stream *stream)
 {
     uint64_t unused = 0;
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     quire_result result = set_mark(stream, &unused);
     if (result && marking_of(stream) != QI_ANNOUNCED && result != QUIRE_ERROR_DEVICE_LOST)
         return result;
@@ -202,7 +205,8 @@ quire_result qi_stream_announce(quire_stream *stream, uint64_t value)
     if (marking_of(stream) !=
         QI_ANNOUNCED) { /* marked by the backend, or unknown: a mark decides */
         uint64_t marked = 0;
-        qi_error before = qi_error_save();
+        qi_error before;
+        qi_error_save(&before);
         quire_result result = qi_stream_mark(stream, &marked);
         if (!result)
             return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,

@@ -99,7 +99,8 @@ static void await_lookers(quire_stream *stream)
  */
 static void collect_last(quire_stream *stream)
 {
-    qi_error error = qi_error_save();
+    qi_error error;
+    qi_error_save(&error);
     quire_result result = qi_deferred_collect_stream(stream, GRACE_NANOSECONDS);
     await_lookers(stream);
     if (!result && qi_stream_waits(stream)) /* another thread had taken frees out to mark them */

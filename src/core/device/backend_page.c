@@ -183,7 +183,8 @@ void qi_device_page_shrink(quire_device *device, qi_calls *calls, qi_account *ac
     claim.is_part = true;
     qi_budget_begin_return(&claim);
     /* shrinking cannot fail: what the backend may report is dropped */
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     qi_ignore(resize(device, calls, &page->native, from, to));
     qi_error_restore(&before);
     qi_budget_end_return(&claim);

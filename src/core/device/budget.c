@@ -115,12 +115,12 @@ static quire_result take_of_memory(const qi_budget_claim *claim, uint64_t bytes)
         return QUIRE_SUCCESS;
     refuse(claim, max, max, used);
     if (bytes > max)
-        return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
-                            "a new page of %s can never fit: the limit of memory '%s' is %s",
-                            qi_bytes(bytes).text, claim->name, qi_bytes(max).text);
-    return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
-                        "a new page of %s would exceed the %s limit of memory '%s' (%s in use)",
-                        qi_bytes(bytes).text, qi_bytes(max).text, claim->name, qi_bytes(used).text);
+        return qi_fail_naming(QUIRE_ERROR_OVER_BUDGET,
+                              "a new page of %b can never fit: the limit of memory '%t' is %b",
+                              claim->name, bytes, max);
+    return qi_fail_naming(QUIRE_ERROR_OVER_BUDGET,
+                          "a new page of %b would exceed the %b limit of memory '%t' (%b in use)",
+                          claim->name, bytes, max, used);
 }
 
 /* The lower one of the backend's limit of pages and the caller's. */
@@ -164,19 +164,17 @@ static quire_result refuse_heap(const qi_budget_claim *claim, uint64_t bytes, ui
     bool is_limit = limit <= claim->granted ||
                     (!claim->terms->is_strict && bytes > claim->terms->room_by_limit);
     if (bytes > limit)
-        return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
-                            "a new page of %s can never fit: the limit of heap %" PRIu32 " is %s",
-                            qi_bytes(bytes).text, heap, qi_bytes(limit).text);
+        return qi_fail_with(QUIRE_ERROR_OVER_BUDGET,
+                            "a new page of %b can never fit: the limit of heap %u is %b", bytes,
+                            heap, limit);
     if (is_limit)
-        return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
-                            "a new page of %s would exceed the %s limit of heap %" PRIu32
-                            " (%s in use)",
-                            qi_bytes(bytes).text, qi_bytes(limit).text, heap, qi_bytes(used).text);
-    return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
-                        "a new page of %s would exceed the %s budget of heap %" PRIu32
-                        " (%s of pages and %s of other memory in use)",
-                        qi_bytes(bytes).text, qi_bytes(seen->reported.budget).text, heap,
-                        qi_bytes(used).text, qi_bytes(seen->others).text);
+        return qi_fail_with(QUIRE_ERROR_OVER_BUDGET,
+                            "a new page of %b would exceed the %b limit of heap %u (%b in use)",
+                            bytes, limit, heap, used);
+    return qi_fail_with(QUIRE_ERROR_OVER_BUDGET,
+                        "a new page of %b would exceed the %b budget of heap %u (%b of pages and "
+                        "%b of other memory in use)",
+                        bytes, seen->reported.budget, heap, used, seen->others);
 }
 
 /* The bytes are taken from the heap, of which `used` were in use before. */

@@ -96,14 +96,16 @@ static quire_result search(quire_device *device, const quire_kind_request *reque
                            make_function make, quire_memory **memory)
 {
     uint32_t kind = 0;
-    qi_error before = qi_error_save();
+    qi_error before;
+    qi_error_save(&before);
     quire_result first = qi_kind_choose(device, request, &kind);
     if (first)
         return first;
     first = make_in_kind(device, kind, work, make, memory);
     if (!is_refusal_of_one(first))
         return first;
-    qi_error error = qi_error_save();
+    qi_error error;
+    qi_error_save(&error);
     quire_result result = search_on(device, *request, kind, work, make, memory);
     if (!result)
         qi_error_restore(&before);

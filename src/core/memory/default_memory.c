@@ -66,7 +66,7 @@ static quire_result prepare_all(quire_device *device)
         if (!result || first)
             continue;
         first = result;
-        error = qi_error_save();
+        qi_error_save(&error);
     }
     if (first)
         qi_error_restore(&error);

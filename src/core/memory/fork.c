@@ -169,7 +169,8 @@ static void resume_in_parent(void)
 
 static void resume_in_child(void)
 {
-    qi_error error = qi_error_save();
+    qi_error error;
+    qi_error_save(&error);
     release_locks();
     qi_thread_forked();
     for (quire_device *d = devices; d; d = d->next_of_process)

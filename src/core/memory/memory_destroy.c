@@ -143,7 +143,8 @@ static quire_result refuse_attachments(quire_memory *memory)
  */
 static void collect_passed(quire_memory *memory)
 {
-    qi_error error = qi_error_save();
+    qi_error error;
+    qi_error_save(&error);
     qi_ignore(qi_deferred_collect(memory, &(uint64_t){0}));
     qi_error_restore(&error);
 }

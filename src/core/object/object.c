@@ -66,7 +66,8 @@ static quire_result place(qi_object_build *build, uint32_t *slot)
                    build->memory->policy.dedicated != QUIRE_DEDICATED_NEVER &&
                    !qi_budget_is_short_of_pages(build->memory->device);
     if (prefers) {
-        qi_error before = qi_error_save();
+        qi_error before;
+        qi_error_save(&before);
         quire_result result = try_place(build, true, slot);
         if (!qi_is_out_of_memory(result) && result != QUIRE_ERROR_TOO_MANY_PAGES)
             return result;

@@ -54,9 +54,9 @@ static quire_result take_number(quire_memory *memory, qi_page_events *events, qi
     qi_pages *pages = &memory->pages;
     uint32_t max = memory->policy.max_pages;
     if (max && pages->in_use >= max)
-        return qi_fail_text(QUIRE_ERROR_TOO_MANY_PAGES,
-                            "memory '%s' has %u page%s, the maximum of its policy", memory->name,
-                            pages->in_use, qi_plural(pages->in_use));
+        return qi_fail_naming(QUIRE_ERROR_TOO_MANY_PAGES,
+                              "memory '%t' has %u page%s, the maximum of its policy", memory->name,
+                              pages->in_use);
     uint32_t number = find_number(pages, events);
     if (!qi_table_ensure(&pages->records, &memory->host, number))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for page record %u",
@@ -93,9 +93,9 @@ quire_result qi_page_begin(qi_shard *shard, const qi_page_plan *p, qi_page_event
         return qi_fail_text(QUIRE_ERROR_WRONG_STATE, "memory '%s' is being destroyed",
                             memory->name);
     if (!p->dedicated && has_all_shared(shard))
-        return qi_fail_text(QUIRE_ERROR_TOO_MANY_PAGES,
-                            "memory '%s' has %u shared page and cannot have another", memory->name,
-                            qi_page_max_shared(shard));
+        return qi_fail_naming(QUIRE_ERROR_TOO_MANY_PAGES,
+                              "memory '%t' has %u shared page and cannot have another",
+                              memory->name, qi_page_max_shared(shard));
     if (!p->dedicated && p->needed > room)
         return qi_fail_with(
             QUIRE_ERROR_OUT_OF_RANGE,

@@ -82,6 +82,8 @@ static qi_page *take_down_to(qi_shard *shard, uint64_t keep, portion *p, qi_page
 qi_page *qi_empty_pages_take_oldest(qi_shard *shard, uint64_t needed, uint32_t max,
                                     qi_page *leaving)
 {
+    if (!shard->empty_pages.oldest) /* most refused requests */
+        return leaving;
     portion p = begin(shard, needed, max);
     return take_down_to(shard, 0, &p, leaving);
 }

@@ -47,13 +47,13 @@ static quire_result refuse(const qi_name_limit *limit, uint64_t bytes, uint64_t 
 {
     uint64_t max = qi_account_max(&limit->held);
     if (bytes > max)
-        return qi_fail_text(QUIRE_ERROR_OVER_BUDGET,
-                            "%s can never fit: the limit of names that start with '%s' is %s",
-                            qi_bytes(bytes).text, limit->prefix, qi_bytes(max).text);
-    return qi_fail_text(
+        return qi_fail_naming(QUIRE_ERROR_OVER_BUDGET,
+                              "%b can never fit: the limit of names that start with '%t' is %b",
+                              limit->prefix, bytes, max);
+    return qi_fail_naming(
         QUIRE_ERROR_OVER_BUDGET,
-        "%s more would exceed the %s limit of names that start with '%s' (%s in use)",
-        qi_bytes(bytes).text, qi_bytes(max).text, limit->prefix, qi_bytes(held).text);
+        "%b more would exceed the %b limit of names that start with '%t' (%b in use)",
+        limit->prefix, bytes, max, held);
 }
 
 quire_result qi_names_admit_any(const qi_names *names, const char *name, uint64_t bytes)

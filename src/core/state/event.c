@@ -9,7 +9,8 @@
 void qi_event_report(quire_memory *memory, const quire_event *event)
 {
     qi_transit_assert_none(); /* a callback must not wait for a page of its own thread */
-    qi_error error = qi_error_save();
+    qi_error error;
+    qi_error_save(&error);
     memory->hook.event(memory->hook.user, memory, event);
     qi_error_restore(&error);
 }

@@ -11,7 +11,7 @@ typedef struct qi_oom_record {
     quire_result code;
     uint64_t size; /* requested bytes */
     uint64_t alignment;
-    char text[QI_ERROR_TEXT];
+    qi_error report; /* its words are made when they are read */
 } qi_oom_record;
 
 #endif

@@ -119,6 +119,27 @@ quire_memory_stats qi_stats_present(quire_memory *memory)
     return stats;
 }
 
+qi_stats_room qi_stats_get_room(quire_memory *memory)
+{
+    if (QI_IS_CHECKED) { /* which corrects the sums */
+        const quire_memory_stats stats = qi_stats_present(memory);
+        return (qi_stats_room){stats.largest_free, stats.free_bytes, stats.page_count};
+    }
+    qi_stats_room room = {0};
+    uint64_t live = 0;
+    qi_shards_acquire(memory);
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++) {
+        live += memory->shards[i]->stats.live_bytes;
+        qi_raise(&room.largest_free, qi_space_largest_free(memory->shards[i]->space));
+    }
+    qi_lock_acquire(&memory->pages.lock);
+    room.page_count = memory->pages.stats.page_count;
+    room.free_bytes = memory->pages.stats.reserved_bytes - live;
+    qi_lock_release(&memory->pages.lock);
+    qi_shards_release(memory);
+    return room;
+}
+
 quire_device_stats qi_stats_get_device(quire_device *device)
 {
     quire_device_stats out = {0};

@@ -30,6 +30,13 @@ quire_memory_stats qi_stats_get(quire_memory *memory);
    allocations that it takes back. */
 quire_memory_stats qi_stats_present(quire_memory *memory);
 
+/* What a refusal says of the memory. Takes the locks of all shards. */
+typedef struct qi_stats_room {
+    uint64_t largest_free, free_bytes, page_count; /* as in quire_memory_stats */
+} qi_stats_room;
+
+qi_stats_room qi_stats_get_room(quire_memory *memory);
+
 /* Takes the lock of the device, and then those of each of its memories in turn. */
 quire_device_stats qi_stats_get_device(quire_device *device);
 

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/support/unit.h"
 
@@ -176,7 +177,8 @@ UNIT(result, a_text_replaces_a_format_that_was_not_queried)
 UNIT(result, a_saved_error_is_restored_completely)
 {
     CHECK_FAILS(fail_native(-7, "driver says %d", 3), QUIRE_ERROR_BACKEND_FAILURE);
-    qi_error saved = qi_error_save();
+    qi_error saved;
+    qi_error_save(&saved);
     CHECK_FAILS(qi_fail_with(QUIRE_ERROR_BUSY, "between: %u", 1), QUIRE_ERROR_BUSY);
     qi_error_restore(&saved);
     CHECK_STR(quire_last_error(), "driver says 3");
@@ -187,7 +189,8 @@ UNIT(result, a_saved_error_is_restored_completely)
 UNIT(result, a_format_saved_before_a_query_keeps_its_numbers)
 {
     CHECK_EQ(qi_fail_with(QUIRE_ERROR_BUSY, "%u and %x", 1, 2), QUIRE_ERROR_BUSY);
-    qi_error saved = qi_error_save();
+    qi_error saved;
+    qi_error_save(&saved);
     CHECK_FAILS(qi_fail_with(QUIRE_ERROR_OVERLAP, "%u", 3), QUIRE_ERROR_OVERLAP);
     qi_error_restore(&saved);
     CHECK_STR(quire_last_error(), "1 and 0x2");
@@ -219,6 +222,77 @@ UNIT(result, numbers_at_the_end_of_the_record_are_cut)
         CHECK_FAILS(qi_fail_with(QUIRE_ERROR_BUSY, format, 123456789), QUIRE_ERROR_BUSY);
         CHECK_STR(quire_last_error(), expected);
     }
+}
+
+/* ---- words made later ----------------------------------------------------------------------- */
+
+UNIT(result, a_name_is_copied_at_the_failure)
+{
+    char name[300] = "first";
+    CHECK_EQ(qi_fail_naming(QUIRE_ERROR_BUSY, "'%t' has %u page%s of %b", name, 1, 2048),
+             QUIRE_ERROR_BUSY);
+    strcpy(name, "other");
+    CHECK_STR(quire_last_error(), "'first' has 1 page of 2 KiB");
+    qi_fail_naming(QUIRE_ERROR_BUSY, "%u in '%t'", "a\nb", 7);
+    CHECK_STR(quire_last_error(), "7 in 'a?b'"); /* one line */
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    qi_fail_naming(QUIRE_ERROR_BUSY, "%t", name, 0);
+    CHECK_EQ(strlen(quire_last_error()), QI_ERROR_NAME - 1);
+}
+
+typedef struct pair {
+    uint64_t left, right;
+} pair;
+
+static int written;
+
+static void write_pair(const void *facts, char *text, size_t size)
+{
+    const pair *p = facts;
+    written++;
+    snprintf(text, size, "%d and %d", (int)p->left, (int)p->right);
+}
+
+UNIT(result, a_report_is_written_when_it_is_read)
+{
+    qi_error saved;
+    const pair p = {3, 4};
+    written = 0;
+    CHECK_EQ(qi_fail_later(QUIRE_ERROR_BUSY, -5, write_pair, &p, sizeof p), QUIRE_ERROR_BUSY);
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_BUSY);
+    CHECK_EQ(quire_last_native_code(), -5);
+    qi_error_save(&saved);
+    qi_fail(QUIRE_ERROR_OVERLAP, "another");
+    CHECK_EQ(written, 0);
+    CHECK_STR(qi_error_text(&saved), "3 and 4");
+    CHECK_STR(qi_error_text(&saved), "3 and 4");
+    CHECK_EQ(written, 1);
+    CHECK_STR(quire_last_error(), "another");
+    qi_error_restore(&saved);
+    CHECK_STR(quire_last_error(), "3 and 4");
+    CHECK_EQ(written, 1);
+}
+
+/* The reason of a report is a pattern, a sentence, or a report of its own. */
+UNIT(result, a_reason_is_kept_in_every_form)
+{
+    qi_error_reason reason;
+    char kept[QI_ERROR_TEXT], text[QI_ERROR_TEXT];
+    const pair p = {3, 4};
+    qi_fail_naming(QUIRE_ERROR_BUSY, "%u in '%t'", "name", 7);
+    CHECK_EQ(qi_error_take_reason(&reason, kept, sizeof kept), 5);
+    qi_fail(QUIRE_ERROR_OVERLAP, "another");
+    qi_error_reason_text(&reason, kept, text, sizeof text);
+    CHECK_STR(text, "7 in 'name'");
+    qi_fail_text(QUIRE_ERROR_BUSY, "a %s", "sentence");
+    qi_error_take_reason(&reason, kept, 6); /* cut */
+    qi_error_reason_text(&reason, kept, text, sizeof text);
+    CHECK_STR(text, "a sen");
+    qi_fail_later(QUIRE_ERROR_BUSY, 0, write_pair, &p, sizeof p);
+    qi_error_take_reason(&reason, kept, sizeof kept);
+    qi_error_reason_text(&reason, kept, text, sizeof text);
+    CHECK_STR(text, "3 and 4");
 }
 
 /* ---- threads ------------------------------------------------------------------------------- */

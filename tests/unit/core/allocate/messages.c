@@ -47,6 +47,25 @@ UNIT(messages, a_refusal_begins_with_its_conclusion_and_the_name)
     fixture_end(&f);
 }
 
+/* The words are made when the error is read: nothing that they name may be needed then. */
+UNIT(messages, a_refusal_is_read_after_its_memory_is_gone)
+{
+    fixture f;
+    quire_allocation none;
+    char name[] = "encoder";
+    make(&f);
+    ALLOCATE(&f, .size = PAGE);
+    const quire_allocation_options options = {.size = PAGE, .name = name};
+    CHECK_FAILS(quire_allocate(f.memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
+    memset(name, 'x', sizeof name - 1);
+    quire_memory_destroy_all(&f.memory);
+    CHECK_HAS(quire_last_error(), "cannot allocate 'encoder' (64 KiB): ");
+    CHECK_HAS(quire_last_error(), ": memory 'weights' has 1 page, the maximum of its policy; "
+                                  "memory 'weights' (kind 0, DEVICE_LOCAL) is exhausted");
+    CHECK_OK(quire_memory_create(f.device, NULL, &f.memory));
+    fixture_end(&f);
+}
+
 UNIT(messages, a_long_name_leaves_room_for_the_reason)
 {
     fixture f;
