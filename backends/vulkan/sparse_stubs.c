@@ -8,7 +8,10 @@
 
 static quire_result refuse(void)
 {
-    return qi_fail(QUIRE_ERROR_UNSUPPORTED, "this build of quire has no Vulkan backend");
+    return qi_fail(
+        QUIRE_ERROR_UNSUPPORTED,
+        "this build of quire has no Vulkan backend: its build needs the Vulkan headers and "
+        "volk");
 }
 
 quire_result quire_vulkan_sparse_buffer_create(quire_memory *memory, const VkBufferCreateInfo *info,
