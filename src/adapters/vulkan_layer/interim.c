@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "src/adapters/vulkan_layer/layer.h"
+#include "src/adapters/vulkan_layer/output.h"
 #include "src/base/clock.h"
 
 enum { SHARE = 64, MAX_NAMES = 1000 };
@@ -32,7 +33,7 @@ static bool create(layer_interim *interim, const char *beside, uint32_t number)
     for (uint32_t i = 0; i < MAX_NAMES; i++) {
         snprintf(interim->path, sizeof interim->path, "%s.%ld-%" PRIu32 ".partial", beside,
                  (long)getpid(), number + i);
-        int file = open(interim->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        int file = layer_open_file(interim->path, O_EXCL);
         if (file >= 0)
             return !close(file);
         if (errno != EEXIST)
@@ -41,13 +42,15 @@ static bool create(layer_interim *interim, const char *beside, uint32_t number)
     return false;
 }
 
-/* Requires the mutex. */
+/* Requires the mutex. The name can be guessed: what exists under it, a link above all, is removed
+   and not opened. */
 static bool replace(const layer_device *device)
 {
     const char *path = device->interim.path;
     char other[sizeof device->interim.path + sizeof NEW];
     snprintf(other, sizeof other, "%s%s", path, NEW);
-    FILE *file = fopen(other, "we"); /* closed on exec */
+    unlink(other);
+    FILE *file = layer_open_stream(other, O_EXCL | O_NOFOLLOW, "w");
     if (!file)
         return false;
     bool is_written = layer_write_statistics(device, file);

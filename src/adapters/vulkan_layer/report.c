@@ -4,9 +4,11 @@
  * The numbers come from quire and from the layer. No Vulkan function is called, so that the report
  * can be written at process exit, when the driver may be unloaded.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 
 #include "src/adapters/vulkan_layer/layer.h"
+#include "src/adapters/vulkan_layer/output.h"
 #include "src/base/json.h"
 #include "src/base/result.h"
 
@@ -169,21 +171,19 @@ bool layer_write_statistics(const layer_device *device, FILE *file)
     return !result && !fflush(file);
 }
 
-/* Appends to the file, because a process can have several devices and children. */
-static bool report(const layer_device *device)
-{
-    const char *path = device->settings.statistics_file;
-    FILE *file = *path ? fopen(path, "ae") : stderr; /* closed on exec */
-    bool is_written = file && layer_write_statistics(device, file);
-    return !(*path && file && fclose(file)) && is_written;
-}
-
 void layer_report(layer_device *device)
 {
     const char *path = device->settings.statistics_file;
     if (device->settings.statistics == LAYER_NO_STATISTICS)
         return;
-    if (report(device))
+    /* Appends to the file, because a process can have several devices and children. */
+    FILE *file = *path ? layer_open_stream(path, O_APPEND, "a") : stderr;
+    if (!file) {
+        layer_warn_file(path);
+        return;
+    }
+    bool is_written = layer_write_statistics(device, file);
+    if (!(*path && fclose(file)) && is_written)
         layer_interim_remove(device);
     else
         fprintf(stderr, "VK_LAYER_QUIRE_suballocate: the statistics cannot be written: %s\n",

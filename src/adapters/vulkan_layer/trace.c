@@ -11,33 +11,35 @@
 #include <unistd.h>
 
 #include "src/adapters/vulkan_layer/layer.h"
+#include "src/adapters/vulkan_layer/output.h"
 #include "src/base/clock.h"
 
 enum { MAX_ROW = 128, SUFFIX = 40 };
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static int open_path(const char *path)
+static int open_path(const char *path, int flags)
 {
-    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    int file = layer_open_file(path, flags);
     if (file < 0)
-        fprintf(stderr, "VK_LAYER_QUIRE_suballocate: %s cannot be written\n", path);
+        layer_warn_file(path);
     return file;
 }
 
 /*
  * Opens the file and locks it. If another process writes to the file, for example a parent with the
  * same environment, it holds the lock. Then the process id is appended to the name. The system
- * releases the lock when the process exits.
+ * releases the lock when the process exits. The user's own name can be a link; names that the layer
+ * extends can be guessed, and links under them are not followed.
  */
-static int open_own(char *path, size_t capacity)
+static int open_own(char *path, size_t capacity, int flags)
 {
-    int file = open_path(path);
+    int file = open_path(path, flags);
     if (file >= 0 && flock(file, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
         size_t length = strlen(path);
         close(file);
         snprintf(path + length, capacity - length, ".%ld", (long)getpid());
-        file = open_path(path);
+        file = open_path(path, O_NOFOLLOW);
     }
     return file;
 }
@@ -76,7 +78,7 @@ void layer_trace_open(layer_device *device)
         snprintf(path, sizeof path, "%s", name);
     else
         snprintf(path, sizeof path, "%s.%" PRIu32, name, device->number);
-    trace->file = open_own(path, sizeof path);
+    trace->file = open_own(path, sizeof path, device->number == 1 ? 0 : O_NOFOLLOW);
     if (trace->file < 0)
         return;
     trace->is_open = true;

@@ -1,0 +1,33 @@
+/*
+ * output.c - see output.h.
+ */
+#include "src/adapters/vulkan_layer/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+int layer_open_file(const char *path, int flags)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | flags, 0666);
+    int status = file < 0 ? -1 : fcntl(file, F_GETFL);
+    if (status < 0 || !fcntl(file, F_SETFL, status & ~O_NONBLOCK))
+        return file;
+    close(file);
+    return -1;
+}
+
+FILE *layer_open_stream(const char *path, int flags, const char *mode)
+{
+    int file = layer_open_file(path, flags);
+    FILE *stream = file < 0 ? NULL : fdopen(file, mode);
+    if (!stream && file >= 0)
+        close(file);
+    return stream;
+}
+
+void layer_warn_file(const char *path)
+{
+    fprintf(stderr, "VK_LAYER_QUIRE_suballocate: %s cannot be written%s\n", path,
+            errno == ENXIO ? ": nothing reads it" : "");
+}
