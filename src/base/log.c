@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "src/base/result.h"
+#include "src/base/text.h"
 #include "src/base/transit.h"
 
 enum { LINE_SIZE = 1024 };

@@ -35,13 +35,6 @@ uint64_t qi_error_count(void)
     return last_error.number;
 }
 
-void qi_make_printable(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 127)
-            *text = '?';
-}
-
 /* Two decimals unless the size is a multiple of its unit; never "1024.00" of a unit. */
 qi_bytes_text qi_bytes(uint64_t bytes)
 {

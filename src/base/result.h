@@ -61,9 +61,6 @@ void qi_error_reason_text(const qi_error_reason *reason, const char *kept, char 
 /* Number of errors of the thread. Shows whether a callback that failed recorded a reason. */
 uint64_t qi_error_count(void);
 
-/* Replaces control characters, which names may contain, so that a line stays one line. */
-void qi_make_printable(char *text);
-
 /* Fails with a fixed sentence, a string literal. */
 quire_result qi_fail(quire_result code, const char *sentence);
 

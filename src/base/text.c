@@ -80,6 +80,30 @@ uint32_t qi_put_code_point(uint32_t c, char out[4])
     return 4;
 }
 
+/* Terminals also obey C1, whose characters are two bytes each in UTF-8. */
+static bool is_control(uint32_t code_point)
+{
+    return code_point < 0x20 || (code_point >= 0x7f && code_point < 0xa0);
+}
+
+/* A replacement is never longer than the bytes that it replaces. */
+void qi_make_printable(char *text)
+{
+    char *out = text;
+    for (const char *at = text; *at;) {
+        const char *begin = at;
+        uint32_t c = qi_next_code_point(&at);
+        /* an invalid byte decodes to U+FFFD and is one byte long; U+FFFD itself has three */
+        bool is_text = c != QI_REPLACEMENT || at > begin + 1;
+        if (is_control(c) || !is_text)
+            *out++ = '?';
+        else
+            while (begin < at)
+                *out++ = *begin++;
+    }
+    *out = '\0';
+}
+
 /* ---- real numbers ------------------------------------------------------------------------- */
 
 /*

@@ -1,6 +1,6 @@
 /*
- * text.h - text primitives of JSON, SVG and HTML: UTF-8 from outside, which may be malformed, and
- * real numbers independent of the locale, unlike printf.
+ * text.h - text primitives of lines, JSON, SVG and HTML: UTF-8 from outside, which may be
+ * malformed, and real numbers independent of the locale, unlike printf.
  */
 #ifndef QUIRE_SRC_BASE_TEXT_H
 #define QUIRE_SRC_BASE_TEXT_H
@@ -18,6 +18,12 @@ uint32_t qi_next_code_point(const char **text);
 
 /* Writes a code point as UTF-8; returns the number of bytes, 1 to 4. */
 uint32_t qi_put_code_point(uint32_t code_point, char out[4]);
+
+/*
+ * Replaces control characters (C0, DEL and C1) and bytes that are not UTF-8 with '?', in place: a
+ * line with a name, a path or another text from outside stays one line, and commands no terminal.
+ */
+void qi_make_printable(char *text);
 
 /*
  * Formats a finite number with a decimal point in every locale: qi_real with six significant digits

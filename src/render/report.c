@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "src/base/result.h"
+#include "src/base/text.h"
 #include "src/base/writer.h"
 #include "src/core/allocate/oom_report.h"
 #include "src/core/state/memory.h"

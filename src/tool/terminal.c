@@ -14,30 +14,6 @@
 
 enum { SHORT_TEXT = 1024, LEAST_WIDTH = 40, USUAL_WIDTH = 80 };
 
-/* C0, DEL and C1. Terminals also obey C1, whose characters are two bytes each in UTF-8. */
-static bool is_control(uint32_t code_point)
-{
-    return code_point < 0x20 || (code_point >= 0x7f && code_point < 0xa0);
-}
-
-/* Works in place, because a replacement is never longer than the bytes that it replaces. */
-static void clean(char *text)
-{
-    char *out = text;
-    for (const char *at = text; *at;) {
-        const char *begin = at;
-        uint32_t c = qi_next_code_point(&at);
-        /* an invalid byte decodes to U+FFFD and is one byte long; U+FFFD itself has three */
-        bool is_text = c != QI_REPLACEMENT || at > begin + 1;
-        if (is_control(c) || !is_text)
-            *out++ = '?';
-        else
-            while (begin < at)
-                *out++ = *begin++;
-    }
-    *out = '\0';
-}
-
 void vprint_clean(FILE *out, const char *format, va_list args)
 {
     char brief[SHORT_TEXT];
@@ -49,7 +25,7 @@ void vprint_clean(FILE *out, const char *format, va_list args)
         vsnprintf(whole, (size_t)length + 1, format, again);
     va_end(again);
     char *text = whole ? whole : brief; /* truncated if host memory is exhausted */
-    clean(text);
+    qi_make_printable(text);
     fputs(text, out);
     free(whole);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "src/base/result.h"
+#include "src/base/text.h"
 
 /*
  * A slot in quarantine has no live bytes beside its zones. Otherwise the atoms at the edges may

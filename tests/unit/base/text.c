@@ -191,6 +191,38 @@ UNIT(text, every_mixture_of_limit_bytes_is_read_as_the_standard_says)
     }
 }
 
+/* ---- printable ------------------------------------------------------------------------------ */
+
+static void expect_printable(const char *text, const char *expected)
+{
+    char copy[64];
+    snprintf(copy, sizeof copy, "%s", text);
+    qi_make_printable(copy);
+    CHECK_STR(copy, expected);
+}
+
+UNIT(text, control_characters_are_made_printable)
+{
+    expect_printable("", "");
+    expect_printable("plain ~", "plain ~");
+    expect_printable("\x1b]0;x\a", "?]0;x?");
+    expect_printable("a\nb\x7f", "a?b?");
+    expect_printable("\xc2\x9b"
+                     "31m\xc2\xa0",
+                     "?31m\xc2\xa0"); /* C1 ends before U+00A0 */
+}
+
+UNIT(text, bytes_that_are_not_utf_8_are_made_printable)
+{
+    expect_printable("\x9b"
+                     "31m",
+                     "?31m");
+    expect_printable("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+                     "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+    expect_printable("\xef\xbf\xbd", "\xef\xbf\xbd"); /* U+FFFD itself */
+    expect_printable("cut \xe2\x82", "cut ??");
+}
+
 /* ---- real numbers -------------------------------------------------------------------------- */
 
 static void expect_real(double value)
