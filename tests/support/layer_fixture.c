@@ -15,6 +15,27 @@ void lf_open_named(fv_fixture *f, const char *layout)
     lf_open(f, fv_layout_named(layout), 0);
 }
 
+VkResult lf_try(void)
+{
+    fv_driver *driver = fv_create(&(fv_options){.layouts = {fv_layout_named("amd-bar")}});
+    PFN_vkGetInstanceProcAddr get = mini_loader_over(fv_door(driver));
+    const VkInstanceCreateInfo none = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+    const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+    VkInstance instance = NULL;
+    VkPhysicalDevice physical = NULL;
+    VkDevice device = NULL;
+    uint32_t one = 1;
+    CHECK_VK(((PFN_vkCreateInstance)get(NULL, "vkCreateInstance"))(&none, NULL, &instance));
+    ((PFN_vkEnumeratePhysicalDevices)get(instance, "vkEnumeratePhysicalDevices"))(instance, &one,
+                                                                                  &physical);
+    VkResult code =
+        ((PFN_vkCreateDevice)get(instance, "vkCreateDevice"))(physical, &info, NULL, &device);
+    ((PFN_vkDestroyInstance)get(instance, "vkDestroyInstance"))(instance, NULL);
+    CHECK_EQ(fv_live(driver, FV_DEVICE), 0);
+    fv_destroy(driver);
+    return code;
+}
+
 uint64_t lf_driver_allocations(fv_fixture *f)
 {
     return fv_calls(f->driver, "vkAllocateMemory");

@@ -16,6 +16,9 @@
 void lf_open(fv_fixture *f, const fv_layout *layout, uint32_t flags);
 void lf_open_named(fv_fixture *f, const char *layout);
 
+/* Returns the result of vkCreateDevice, which the settings refuse. Nothing remains. */
+VkResult lf_try(void);
+
 uint64_t lf_driver_allocations(fv_fixture *f);
 
 VkDeviceMemory lf_allocate(fv_fixture *f, uint64_t size, uint32_t type, const void *chain);

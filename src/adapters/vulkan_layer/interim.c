@@ -74,7 +74,7 @@ static void write_now(layer_device *device)
         qi_atomic_store_release_u64(&interim->due_ns, qi_clock() + INTERVAL_NS);
         return;
     }
-    fprintf(stderr, "VK_LAYER_QUIRE_suballocate: %s cannot be written\n", interim->path);
+    layer_say("%s cannot be written", interim->path);
     stop(interim);
 }
 
@@ -94,7 +94,7 @@ void layer_interim_open(layer_device *device)
         (!stat(path, &found) && !S_ISREG(found.st_mode)))
         return;
     if (!create(interim, path, device->number)) {
-        fprintf(stderr, "VK_LAYER_QUIRE_suballocate: %s cannot be written\n", interim->path);
+        layer_say("%s cannot be written", interim->path);
         return;
     }
     interim->is_on = true;

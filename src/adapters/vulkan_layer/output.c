@@ -5,7 +5,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <unistd.h>
+
+#include "src/base/text.h"
+
+void layer_say(const char *format, ...)
+{
+    char line[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    qi_make_printable(line);
+    fprintf(stderr, "VK_LAYER_QUIRE_suballocate: %s\n", line);
+}
 
 int layer_open_file(const char *path, int flags)
 {
@@ -28,6 +42,5 @@ FILE *layer_open_stream(const char *path, int flags, const char *mode)
 
 void layer_warn_file(const char *path)
 {
-    fprintf(stderr, "VK_LAYER_QUIRE_suballocate: %s cannot be written%s\n", path,
-            errno == ENXIO ? ": nothing reads it" : "");
+    layer_say("%s cannot be written%s", path, errno == ENXIO ? ": nothing reads it" : "");
 }

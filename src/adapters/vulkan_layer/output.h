@@ -6,6 +6,14 @@
 
 #include <stdio.h>
 
+#include "quire/base.h"
+
+/*
+ * Writes one line, which begins with the name of the layer. Control characters, which paths and
+ * values of the environment may contain, become '?'. The line is truncated at 2 KiB.
+ */
+void layer_say(const char *format, ...) QUIRE_PRINTF(1, 2);
+
 /*
  * Opens a file for writing, and creates it if it does not exist. `flags` of open(2) are added. The
  * file is closed on exec. A pipe without a reader is an error (ENXIO), so that the program does not

@@ -6,11 +6,13 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "src/adapters/vulkan_layer/layer.h"
 #include "src/adapters/vulkan_layer/output.h"
 #include "src/base/json.h"
 #include "src/base/result.h"
+#include "src/base/text.h"
 
 static const char *const KEYS[] = {
 #define X(name, key, text) key,
@@ -76,8 +78,11 @@ static void write_store(qi_writer *w, const layer_store *store)
 static void write_text(const layer_device *device, qi_writer *w)
 {
     const totals f = add_up(device);
+    char name[sizeof device->info.name];
+    memcpy(name, device->info.name, sizeof name);
+    qi_make_printable(name);
     qi_write_format(w, "VK_LAYER_QUIRE_suballocate: device %" PRIu32 " '", device->number);
-    qi_write_text(w, device->info.name);
+    qi_write_text(w, name);
     qi_write_format(w,
                     "'\n  %" PRIu64 " allocation%s of the program, %" PRIu64
                     " of the driver: %" PRIu64 " page%s and %" PRIu64 " passed on\n",
@@ -186,6 +191,5 @@ void layer_report(layer_device *device)
     if (!(*path && fclose(file)) && is_written)
         layer_interim_remove(device);
     else
-        fprintf(stderr, "VK_LAYER_QUIRE_suballocate: the statistics cannot be written: %s\n",
-                *path ? path : "stderr");
+        layer_say("the statistics cannot be written: %s", *path ? path : "stderr");
 }

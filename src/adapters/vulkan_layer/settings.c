@@ -7,10 +7,11 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "src/adapters/vulkan_layer/output.h"
 
 /* Each reader parses a text into *out and returns whether the text is valid. */
 
@@ -111,8 +112,8 @@ bool layer_read_settings(layer_settings *settings)
     for (size_t i = 0; i < sizeof VARIABLES / sizeof *VARIABLES; i++) {
         const char *text = secure_getenv(VARIABLES[i].name);
         if (text && *text && !VARIABLES[i].read(text, VARIABLES[i].out)) {
-            fprintf(stderr, "VK_LAYER_QUIRE_suballocate: %s is '%s', expected %s\n",
-                    VARIABLES[i].name, text, VARIABLES[i].expected);
+            layer_say("%s is '%.1000s', expected %s", VARIABLES[i].name, text,
+                      VARIABLES[i].expected);
             is_valid = false;
         }
     }

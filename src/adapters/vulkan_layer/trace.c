@@ -106,7 +106,7 @@ void layer_trace_close(layer_device *device)
     if (trace->is_open && close(trace->file))
         is_written = false;
     if (!is_written)
-        fprintf(stderr, "VK_LAYER_QUIRE_suballocate: the trace cannot be written\n");
+        layer_say("the trace cannot be written");
     trace->is_open = false;
     pthread_mutex_unlock(&trace->mutex);
 }
