@@ -15,6 +15,27 @@ void lf_open_named(fv_fixture *f, const char *layout)
     lf_open(f, fv_layout_named(layout), 0);
 }
 
+void lf_open_bare(fv_fixture *f, const char *hidden)
+{
+    fv_driver *driver = fv_create(&(fv_options){.layouts = {fv_layout_named("amd-bar")}});
+    const VkInstanceCreateInfo none = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+    const float priority = 1;
+    const VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                           .queueCount = 1,
+                                           .pQueuePriorities = &priority};
+    const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                     .queueCreateInfoCount = 1,
+                                     .pQueueCreateInfos = &queue};
+    uint32_t one = 1;
+    *f = (fv_fixture){.driver = driver, .get = mini_loader_over(fv_door(driver))};
+    CHECK_VK(FV(f, vkCreateInstance)(&none, NULL, &f->instance));
+    CHECK_VK(FV(f, vkEnumeratePhysicalDevices)(f->instance, &one, &f->physical) < 0);
+    f->get_of_device = FV(f, vkGetDeviceProcAddr);
+    if (hidden)
+        fv_hide(driver, hidden);
+    CHECK_VK(FV(f, vkCreateDevice)(f->physical, &info, NULL, &f->device));
+}
+
 VkResult lf_try(void)
 {
     fv_driver *driver = fv_create(&(fv_options){.layouts = {fv_layout_named("amd-bar")}});

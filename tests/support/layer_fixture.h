@@ -16,6 +16,10 @@
 void lf_open(fv_fixture *f, const fv_layout *layout, uint32_t flags);
 void lf_open_named(fv_fixture *f, const char *layout);
 
+/* As a program of Vulkan 1.0 without VkApplicationInfo does, on a driver without a function (NULL:
+   it has all). */
+void lf_open_bare(fv_fixture *f, const char *hidden);
+
 /* Returns the result of vkCreateDevice, which the settings refuse. Nothing remains. */
 VkResult lf_try(void);
 

@@ -210,6 +210,23 @@ def check_settings(tap, bench, driver):
     tap.case("zeroed memory: the same", problems)
 
 
+def check_lines(tap, bench, driver):
+    """What the layer writes without being asked: nothing, but to a terminal (unit tests)."""
+    plain, _ = bench.run(driver)
+    quiet, _ = bench.run(driver, LAYER)
+    problems = failures(quiet) + [line for line in quiet.stderr.splitlines() if LAYER in line]
+    tap.case("nothing is announced in a file or pipe", problems)
+    done, _ = bench.run(driver, LAYER, QUIRE_LAYER_INFO="on", QUIRE_LAYER_FIT="buddy", QUIRE_LAYER_PAGESIZE="8M")
+    problems = failures(done) + ([] if done.stdout == plain.stdout else [plain.stdout, done.stdout])
+    said = [line.removeprefix(f"{LAYER}: ") for line in done.stderr.splitlines() if line.startswith(LAYER)]
+    name = re.escape(driver.name)
+    expected = ["QUIRE_LAYER_PAGESIZE is unknown and has no effect; is QUIRE_LAYER_PAGE_SIZE meant[?]",
+                f"active on device 1 '{name}', QUIRE_LAYER_FIT=buddy", f"active on device 2 '{name}', QUIRE_LAYER_FIT=buddy"]
+    if len(said) != len(expected) or not all(re.fullmatch(e, s) for e, s in zip(expected, said)):
+        problems += said
+    tap.case("on request each device is announced, an unknown variable once, and stdout is the same", problems)
+
+
 def check_symbols(tap, folder):
     library = pathlib.Path(folder, "libVkLayer_quire_suballocate.so")
     done = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True)
@@ -261,6 +278,7 @@ def main():
         if not has_map2:
             tap.skip("vkMapMemory2KHR", "no driver has it")
         check_settings(tap, bench, drivers[0])
+        check_lines(tap, bench, drivers[0])
         check_trace(tap, bench, drivers[0])
     if shutil.which("nm"):
         check_symbols(tap, folder)

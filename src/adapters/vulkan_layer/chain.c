@@ -201,6 +201,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_CreateDevice(VkPhysicalDevice physic
     }
     layer_open(device, instance, physical, info);
     layer_add_device(device);
+    layer_announce(device);
     layer_trace_open(device);
     layer_interim_open(device);
     return VK_SUCCESS;

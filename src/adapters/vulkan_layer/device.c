@@ -3,8 +3,10 @@
  */
 #include "src/adapters/vulkan_layer/layer.h"
 
+#include <inttypes.h>
 #include <string.h>
 
+#include "src/adapters/vulkan_layer/output.h"
 #include "src/base/result.h"
 
 /* A page of the operating system, which a driver uses at alignment for each allocation. */
@@ -110,6 +112,19 @@ void layer_open(layer_device *device, const layer_instance *instance, VkPhysical
     alignment = larger(alignment, device->info.limits.non_coherent_atom);
     device->min_alignment = larger(alignment, device->info.limits.buffer_image_granularity);
     device->has_placed_maps = has_placed_maps(info);
+}
+
+void layer_announce(const layer_device *device)
+{
+    char settings[1500];
+    if (!device->settings.is_announced)
+        return;
+    layer_describe_settings(settings, sizeof settings);
+    if (device->quire)
+        layer_say("active on device %" PRIu32 " '%s'%s", device->number, device->info.name,
+                  settings);
+    else
+        layer_say("not active on device %" PRIu32, device->number);
 }
 
 /* Releases the record of a range that the program did not free. */

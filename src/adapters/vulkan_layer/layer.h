@@ -183,6 +183,10 @@ layer_device *layer_take_device(VkDevice handle);
 void layer_open(layer_device *device, const layer_instance *instance, VkPhysicalDevice physical,
                 const VkDeviceCreateInfo *info);
 
+/* Writes the line that says that the layer is active, and with which settings, if they request
+   it. */
+void layer_announce(const layer_device *device);
+
 /* Writes the report, destroys the stores with their pages, and releases the record. */
 void layer_close(layer_device *device);
 

@@ -1,17 +1,19 @@
 /*
  * settings.c - reads the settings: see settings.h.
- *
- * In setuid programs secure_getenv ignores the environment, which could make them write files.
  */
 #include "src/adapters/vulkan_layer/settings.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "src/adapters/vulkan_layer/output.h"
+#include "src/base/atomic.h"
+#include "src/base/environment.h"
 
 /* Each reader parses a text into *out and returns whether the text is valid. */
 
@@ -85,37 +87,76 @@ static bool read_path(const char *text, void *out)
     return true;
 }
 
+/* ---- the variables --------------------------------------------------------------------------- */
+
+static const char PREFIX[] = "QUIRE_LAYER_";
+static const char BYTES[] = "bytes, for example 65536, 64M or 1G";
+
+static const struct {
+    const char *name; /* after the prefix */
+    bool (*read)(const char *text, void *out);
+    size_t member; /* offset of what it sets */
+    const char *expected;
+} VARIABLES[] = {
+    {"PAGE_SIZE", read_size, offsetof(layer_settings, page_size), BYTES},
+    {"THRESHOLD", read_size, offsetof(layer_settings, threshold), BYTES},
+    {"RETAIN", read_size, offsetof(layer_settings, retained), BYTES},
+    {"FIT", read_fit, offsetof(layer_settings, fit), "segregated, first or buddy"},
+    {"DEDICATED", read_dedicated, offsetof(layer_settings, takes_dedicated), "pass or suballocate"},
+    {"ZERO", read_switch, offsetof(layer_settings, zeroes), "on or off"},
+    {"STATS", read_statistics, offsetof(layer_settings, statistics), "text or json"},
+    {"STATS_FILE", read_path, offsetof(layer_settings, statistics_file), "a path"},
+    {"TRACE", read_path, offsetof(layer_settings, trace_file), "a path"},
+    {"INFO", read_switch, offsetof(layer_settings, is_announced), "on or off"},
+};
+
+enum { VARIABLE_COUNT = sizeof VARIABLES / sizeof *VARIABLES };
+
+static void say_unknown(void *user, const char *sentence)
+{
+    (void)user;
+    layer_say("%s", sentence);
+}
+
+/* Once in a process: some programs create hundreds of devices. */
+static void warn_of_unknown(void)
+{
+    static qi_atomic_u32 is_done;
+    const char *names[VARIABLE_COUNT];
+    if (!qi_atomic_take_u32(&is_done, false, true))
+        return;
+    for (size_t i = 0; i < VARIABLE_COUNT; i++)
+        names[i] = VARIABLES[i].name;
+    qi_find_unknown_variables(PREFIX, names, VARIABLE_COUNT, say_unknown, NULL);
+}
+
 bool layer_read_settings(layer_settings *settings)
 {
-    const struct {
-        const char *name;
-        bool (*read)(const char *text, void *out);
-        void *out;
-        const char *expected;
-    } VARIABLES[] = {
-        {"QUIRE_LAYER_PAGE_SIZE", read_size, &settings->page_size,
-         "bytes, for example 65536, 64M or 1G"},
-        {"QUIRE_LAYER_THRESHOLD", read_size, &settings->threshold,
-         "bytes, for example 65536, 64M or 1G"},
-        {"QUIRE_LAYER_RETAIN", read_size, &settings->retained,
-         "bytes, for example 65536, 64M or 1G"},
-        {"QUIRE_LAYER_FIT", read_fit, &settings->fit, "segregated, first or buddy"},
-        {"QUIRE_LAYER_DEDICATED", read_dedicated, &settings->takes_dedicated,
-         "pass or suballocate"},
-        {"QUIRE_LAYER_ZERO", read_switch, &settings->zeroes, "on or off"},
-        {"QUIRE_LAYER_STATS", read_statistics, &settings->statistics, "text or json"},
-        {"QUIRE_LAYER_STATS_FILE", read_path, settings->statistics_file, "a path"},
-        {"QUIRE_LAYER_TRACE", read_path, settings->trace_file, "a path"},
-    };
     bool is_valid = true;
-    *settings = (layer_settings){.fit = QUIRE_FIT_SEGREGATED};
-    for (size_t i = 0; i < sizeof VARIABLES / sizeof *VARIABLES; i++) {
-        const char *text = secure_getenv(VARIABLES[i].name);
-        if (text && *text && !VARIABLES[i].read(text, VARIABLES[i].out)) {
-            layer_say("%s is '%.1000s', expected %s", VARIABLES[i].name, text,
+    *settings = (layer_settings){
+        .fit = QUIRE_FIT_SEGREGATED,
+        .is_announced = isatty(STDERR_FILENO),
+    };
+    warn_of_unknown();
+    for (size_t i = 0; i < VARIABLE_COUNT; i++) {
+        const char *text = qi_variable(PREFIX, VARIABLES[i].name);
+        if (text && !VARIABLES[i].read(text, (char *)settings + VARIABLES[i].member)) {
+            layer_say("%s%s is '%.1000s', expected %s", PREFIX, VARIABLES[i].name, text,
                       VARIABLES[i].expected);
             is_valid = false;
         }
     }
     return is_valid;
+}
+
+void layer_describe_settings(char *text, size_t size)
+{
+    size_t length = 0;
+    *text = 0;
+    for (size_t i = 0; i < VARIABLE_COUNT && length < size; i++) {
+        const char *value = qi_variable(PREFIX, VARIABLES[i].name);
+        if (value && VARIABLES[i].member != offsetof(layer_settings, is_announced))
+            length += (size_t)snprintf(text + length, size - length, ", %s%s=%s", PREFIX,
+                                       VARIABLES[i].name, value);
+    }
 }

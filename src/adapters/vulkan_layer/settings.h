@@ -5,6 +5,7 @@
 #define QUIRE_SRC_ADAPTERS_VULKAN_LAYER_SETTINGS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "quire/space.h"
@@ -21,12 +22,17 @@ typedef struct layer_settings {
     quire_fit fit;
     bool takes_dedicated; /* suballocate dedicated allocations whose resource does not require it */
     bool zeroes;          /* ranges are zeroed by the host; what is not host-visible is passed on */
+    bool is_announced; /* a line says that the layer is active; default: if stderr is a terminal */
     layer_statistics statistics;
     char statistics_file[LAYER_MAX_PATH + 1]; /* "": stderr */
     char trace_file[LAYER_MAX_PATH + 1];      /* "": no trace */
 } layer_settings;
 
-/* Reads the settings. Returns false, and writes a line to stderr, if a variable is invalid. */
+/* Reads the settings. Returns false, and writes a line to stderr, if a variable is invalid. The
+   first call in a process also reports variables that begin with QUIRE_LAYER_ and are unknown. */
 bool layer_read_settings(layer_settings *settings);
+
+/* Writes ", NAME=value" for each variable that is set, but QUIRE_LAYER_INFO; truncates the text. */
+void layer_describe_settings(char *text, size_t size);
 
 #endif

@@ -1,7 +1,10 @@
 /*
  * vulkan_layer_lines.c - the lines that the layer writes to the standard error stream.
  */
+#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "tests/support/capture.h"
 #include "tests/support/layer_fixture.h"
@@ -84,4 +87,82 @@ UNIT(vulkan_layer_lines, the_name_of_a_device_commands_no_terminal)
     const char *said = live_on(&layout);
     CHECK_HAS(said, "a?[31m'");
     CHECK(!has_control(said));
+}
+
+/* ---- unknown variables ----------------------------------------------------------------------- */
+
+UNIT(vulkan_layer_lines, an_unknown_variable_is_reported_once)
+{
+    setenv("QUIRE_LAYER_PAGESIZE", "8M", 1);
+    CHECK_STR(live(), "VK_LAYER_QUIRE_suballocate: QUIRE_LAYER_PAGESIZE is unknown and has no "
+                      "effect; is QUIRE_LAYER_PAGE_SIZE meant?\n");
+    CHECK_STR(live(), "");
+}
+
+UNIT(vulkan_layer_lines, a_refused_device_also_reports_unknown_variables)
+{
+    setenv("QUIRE_LAYER_VERBOSE", "1", 1);
+    setenv("QUIRE_LAYER_FIT", "linear", 1);
+    CHECK(capture_start(&captured));
+    CHECK_EQ((uint32_t)lf_try(), (uint32_t)VK_ERROR_INITIALIZATION_FAILED);
+    const char *said = capture_end(&captured);
+    CHECK_HAS(said, "QUIRE_LAYER_VERBOSE is unknown and has no effect\n");
+    CHECK_HAS(said, "QUIRE_LAYER_FIT is 'linear'");
+}
+
+/* ---- the line that says that the layer is active --------------------------------------------- */
+
+UNIT(vulkan_layer_lines, each_device_is_announced_with_its_settings)
+{
+    setenv("QUIRE_LAYER_INFO", "on", 1);
+    CHECK_STR(live(), "VK_LAYER_QUIRE_suballocate: active on device 1 'fake amd-bar'\n");
+    setenv("QUIRE_LAYER_FIT", "buddy", 1);
+    setenv("QUIRE_LAYER_PAGE_SIZE", "8M", 1);
+    setenv("QUIRE_LAYER_TRACE", "", 1);
+    CHECK_STR(live(), "VK_LAYER_QUIRE_suballocate: active on device 2 'fake amd-bar', "
+                      "QUIRE_LAYER_PAGE_SIZE=8M, QUIRE_LAYER_FIT=buddy\n");
+}
+
+UNIT(vulkan_layer_lines, a_device_without_quire_is_announced)
+{
+    fv_fixture f;
+    setenv("QUIRE_LAYER_INFO", "on", 1);
+    CHECK(capture_start(&captured));
+    lf_open_bare(&f, "vkGetBufferMemoryRequirements2");
+    fv_fixture_close(&f);
+    CHECK_STR(capture_end(&captured), "VK_LAYER_QUIRE_suballocate: not active on device 1\n");
+}
+
+/* Programs and their tests compare what they write to a file or pipe. */
+UNIT(vulkan_layer_lines, without_a_terminal_nothing_is_announced)
+{
+    CHECK_STR(live(), "");
+    setenv("QUIRE_LAYER_INFO", "off", 1);
+    CHECK_STR(live(), "");
+}
+
+/* Opens the layer with a terminal as the error stream; returns whether something was written within
+   a time, because the system may pass it on later. */
+static bool live_on_terminal(int milliseconds)
+{
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY), before = dup(STDERR_FILENO);
+    fv_fixture f;
+    CHECK(terminal >= 0 && !grantpt(terminal) && !unlockpt(terminal));
+    int error_stream = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+    CHECK(before >= 0 && error_stream >= 0 && dup2(error_stream, STDERR_FILENO) >= 0);
+    lf_open_named(&f, "amd-bar");
+    fv_fixture_close(&f);
+    int ready = poll(&(struct pollfd){.fd = terminal, .events = POLLIN}, 1, milliseconds);
+    dup2(before, STDERR_FILENO);
+    close(error_stream);
+    close(before);
+    close(terminal);
+    return ready == 1;
+}
+
+UNIT(vulkan_layer_lines, a_terminal_gets_the_announcement_unless_it_is_off)
+{
+    CHECK(live_on_terminal(10000));
+    setenv("QUIRE_LAYER_INFO", "off", 1);
+    CHECK(!live_on_terminal(100));
 }
