@@ -227,6 +227,19 @@ def check_lines(tap, bench, driver):
     tap.case("on request each device is announced, an unknown variable once, and stdout is the same", problems)
 
 
+def check_added_folder(tap, bench, driver):
+    """The loader finds the folder of the layer, and the system's layers beside it."""
+    environment = driver.environment(bench.place, bench.folder, (LAYER, VALIDATION),
+                                     {"VK_ADD_LAYER_PATH": bench.folder, "VK_LOADER_DEBUG": "layer"})
+    del environment["VK_LAYER_PATH"]
+    done = subprocess.run([bench.client], capture_output=True, text=True, env=environment)
+    problems = failures(done)
+    for layer in (LAYER, VALIDATION):
+        if not re.search(f"Insert instance layer \"?{layer}", done.stderr):
+            problems.append(f"{layer} is not loaded")
+    tap.case("VK_ADD_LAYER_PATH: both layers are loaded", problems)
+
+
 def check_symbols(tap, folder):
     library = pathlib.Path(folder, "libVkLayer_quire_suballocate.so")
     done = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True)
@@ -279,6 +292,10 @@ def main():
             tap.skip("vkMapMemory2KHR", "no driver has it")
         check_settings(tap, bench, drivers[0])
         check_lines(tap, bench, drivers[0])
+        if has_validation:
+            check_added_folder(tap, bench, drivers[0])
+        else:
+            tap.skip("VK_ADD_LAYER_PATH", "there is no validation layer")
         check_trace(tap, bench, drivers[0])
     if shutil.which("nm"):
         check_symbols(tap, folder)
