@@ -75,6 +75,11 @@ def operators(tap, clients):
     tap.case("a wrong setting leaves PyTorch's allocator",
              [] if done.stdout == "False\n" and "QUIRE_TORCH_CPU_SHARDS" in done.stderr else
              [done.stdout, done.stderr])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=TIMEOUT,
+                          env=dict(os.environ, QUIRE_TORCH_CPU_PAGESIZE="8m"))
+    tap.case("an unknown setting is reported",
+             [] if done.stdout == "True\n" and "is QUIRE_TORCH_CPU_PAGE_SIZE meant?" in done.stderr else
+             [done.stdout, done.stderr])
 
 
 def peak_requested(path):

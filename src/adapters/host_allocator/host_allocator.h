@@ -66,7 +66,8 @@ typedef struct host_allocator_stats {
  *   PREFIX_PAGE_SIZE, PREFIX_LIMIT, PREFIX_RETAIN, PREFIX_CACHE: bytes, with an optional suffix
  *   k, m or g (powers of 1024); PREFIX_SHARDS: a number; PREFIX_HUGE_PAGES: 0 or 1;
  *   PREFIX_TRACE: a path.
- * The path in the options is that of the environment and is not copied.
+ * The path in the options is that of the environment and is not copied. For each other variable
+ * that begins with PREFIX_ and is not empty it writes a line to stderr.
  * Errors: INVALID_ARGUMENT (the sentence names the variable); the options are unchanged then.
  */
 QUIRE_MUST_USE quire_result host_allocator_read_environment(const char *prefix,

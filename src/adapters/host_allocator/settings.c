@@ -8,18 +8,9 @@
 
 #include "quire/backend.h"
 #include "src/adapters/host_allocator/host_allocator.h"
+#include "src/base/environment.h"
 
-enum { MAX_VARIABLE = 128 };
-
-/* Returns the text of PREFIX_NAME; NULL: it is not set or empty. In setuid programs there is none,
-   because a variable could make them write files. */
-static const char *variable(const char *prefix, const char *name)
-{
-    char full[MAX_VARIABLE];
-    snprintf(full, sizeof full, "%s_%s", prefix, name);
-    const char *text = secure_getenv(full);
-    return text && *text ? text : NULL;
-}
+static const char TRACE[] = "TRACE";
 
 /* Reads a decimal number with an optional suffix k, m or g. */
 static bool parse_bytes(const char *text, uint64_t *value)
@@ -44,17 +35,23 @@ static bool parse_bytes(const char *text, uint64_t *value)
 static quire_result read_number(const char *prefix, const char *name, uint64_t most,
                                 uint64_t *value)
 {
-    const char *text = variable(prefix, name);
+    const char *text = qi_variable(prefix, name);
     uint64_t number;
     if (!text)
         return QUIRE_SUCCESS;
     if (!parse_bytes(text, &number) || number > most)
         return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, 0,
-                                  "%s_%s is \"%s\"; it must be a number of at most %llu, with k, m "
+                                  "%s%s is \"%s\"; it must be a number of at most %llu, with k, m "
                                   "or g for powers of 1024",
                                   prefix, name, text, (unsigned long long)most);
     *value = number;
     return QUIRE_SUCCESS;
+}
+
+static void say(void *user, const char *sentence)
+{
+    (void)user;
+    fprintf(stderr, "quire: %s\n", sentence);
 }
 
 quire_result host_allocator_read_environment(const char *prefix, host_allocator_options *options)
@@ -75,15 +72,21 @@ quire_result host_allocator_read_environment(const char *prefix, host_allocator_
         {"SHARDS", 64, &shards},
         {"HUGE_PAGES", 1, &huge_pages},
     };
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    enum { NUMBERS = sizeof numbers / sizeof *numbers };
+    const char *names[NUMBERS + 1] = {TRACE};
+    char begin[QI_MAX_VARIABLE + 1];
+    snprintf(begin, sizeof begin, "%s_", prefix);
+    for (size_t i = 0; i < NUMBERS; i++) {
         quire_result result =
-            read_number(prefix, numbers[i].name, numbers[i].most, numbers[i].value);
+            read_number(begin, numbers[i].name, numbers[i].most, numbers[i].value);
         if (result)
             return result;
+        names[i + 1] = numbers[i].name;
     }
+    qi_find_unknown_variables(begin, names, NUMBERS + 1, say, NULL);
     read.shards = (uint32_t)shards;
     read.huge_pages = huge_pages;
-    const char *path = variable(prefix, "TRACE");
+    const char *path = qi_variable(begin, TRACE);
     if (path)
         read.trace_file = path;
     *options = read;

@@ -10,6 +10,7 @@
 #include "quire/trace.h"
 #include "src/adapters/host_allocator/host_allocator.h"
 #include "tests/support/child.h"
+#include "tests/support/capture.h"
 #include "tests/support/unit.h"
 
 static char path[] = "/tmp/quire-host-XXXXXX";
@@ -218,4 +219,23 @@ UNIT(host_allocator_trace, wrong_settings_are_refused)
         CHECK_EQ(options.page_size, 5);
         unsetenv(variable);
     }
+}
+
+UNIT(host_allocator_trace, unknown_settings_are_reported)
+{
+    static capture c;
+    host_allocator_options options = {.page_size = 5};
+    setenv("QUIRE_TEST_HOST_PAGESIZE", "4m", 1);
+    setenv("QUIRE_TEST_HOST_SHARDS", "2", 1);
+    CHECK(capture_start(&c));
+    CHECK_OK(host_allocator_read_environment("QUIRE_TEST_HOST", &options));
+    CHECK_STR(capture_end(&c), "quire: QUIRE_TEST_HOST_PAGESIZE is unknown and has no effect; is "
+                               "QUIRE_TEST_HOST_PAGE_SIZE meant?\n");
+    CHECK_EQ(options.page_size, 5);
+    CHECK_EQ(options.shards, 2);
+    unsetenv("QUIRE_TEST_HOST_PAGESIZE");
+    setenv("QUIRE_TEST_HOST_TRACE", "/tmp/a", 1);
+    CHECK(capture_start(&c));
+    CHECK_OK(host_allocator_read_environment("QUIRE_TEST_HOST", &options));
+    CHECK_STR(capture_end(&c), "");
 }
