@@ -104,6 +104,68 @@ static void threads_free_what_others_allocate(void)
     exchange_in_shards(3);
 }
 
+/* ---- several frees of a block at once -------------------------------------------------------- */
+
+enum { FREEING = 2 };
+
+static host_allocator *shared;
+static void *_Atomic target;
+static atomic_int round_number, arrived, freed, left;
+
+/* Frees the target of each round at the time at which the other thread does. */
+static void *free_target(void *unused)
+{
+    for (int i = 1; i <= steps; i++) {
+        while (atomic_load(&round_number) < i)
+            sched_yield();
+        atomic_fetch_add(&arrived, 1);
+        for (int tries = 0; atomic_load(&arrived) < i * FREEING; tries++)
+            if (tries > 1000) /* before that both threads run, and start at the same moment */
+                sched_yield();
+        if (!host_allocator_free(shared, atomic_load(&target)))
+            atomic_fetch_add(&freed, 1);
+        atomic_fetch_add(&left, 1);
+    }
+    return unused;
+}
+
+static void free_at_once(host_allocator_options options)
+{
+    pthread_t threads[FREEING];
+    void *last = NULL;
+    CHECK_OK(host_allocator_create(&options, &shared));
+    atomic_store(&round_number, 0);
+    atomic_store(&arrived, 0);
+    atomic_store(&freed, 0);
+    atomic_store(&left, 0);
+    for (int i = 0; i < FREEING; i++)
+        CHECK(!pthread_create(&threads[i], NULL, free_target, NULL));
+    for (int i = 1; i <= steps; i++) {
+        CHECK((last = host_allocator_allocate(shared, 500, 0)) != NULL);
+        atomic_store(&target, last);
+        atomic_store(&round_number, i);
+        while (atomic_load(&left) < i * FREEING)
+            sched_yield();
+        CHECK_EQ(stats_of(shared).frees, i);
+    }
+    for (int i = 0; i < FREEING; i++)
+        CHECK(!pthread_join(threads[i], NULL));
+    CHECK_EQ(atomic_load(&freed), steps);
+    CHECK_FAILS(host_allocator_free(shared, last), QUIRE_ERROR_INVALID_ARGUMENT);
+    finish(shared);
+}
+
+/* Also while the page of the block is released by the thread that frees it. */
+static void one_of_several_frees_at_once_succeeds(void)
+{
+    const host_allocator_options without_pages = {.cached_bytes = 1, .retained_empty_bytes = 1};
+    host_allocator_options in_shards = without_pages;
+    in_shards.shards = 2;
+    free_at_once((host_allocator_options){0});
+    free_at_once(without_pages);
+    free_at_once(in_shards);
+}
+
 /* ---- forks ----------------------------------------------------------------------------------- */
 
 static atomic_bool stop;
@@ -188,6 +250,7 @@ int main(int argc, char **argv)
 {
     steps = (int)plain_option(argc, argv, "steps", 8000);
     plain_case("threads free what others allocate", threads_free_what_others_allocate);
+    plain_case("one of several frees at once succeeds", one_of_several_frees_at_once_succeeds);
     if (HAS_THREAD_SANITIZER)
         plain_skip("a child uses it whatever the threads did",
                    "the thread sanitizer does not support forks beside threads");

@@ -5,11 +5,13 @@
 #define QUIRE_SRC_ADAPTERS_HOST_ALLOCATOR_ALLOCATOR_H
 
 #include "src/adapters/host_allocator/cache.h"
+#include "src/adapters/host_allocator/marks.h"
 #include "src/adapters/host_allocator/trace.h"
 
 struct host_allocator {
     quire_device *device;
     quire_memory *memory;
+    host_marks marks;
     host_caches caches;
     host_trace trace;
     host_allocator *next; /* in the list of fork.c */

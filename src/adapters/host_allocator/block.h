@@ -8,6 +8,8 @@
 #ifndef QUIRE_SRC_ADAPTERS_HOST_ALLOCATOR_BLOCK_H
 #define QUIRE_SRC_ADAPTERS_HOST_ALLOCATOR_BLOCK_H
 
+#include <stdatomic.h>
+
 #include "quire/allocation.h"
 
 typedef struct host_allocator host_allocator;
@@ -19,8 +21,13 @@ enum {
     HOST_BLOCK_CLASSES = 49
 };
 
+/* The state of a block, kept beside it: see marks.h. */
+typedef _Atomic(uint8_t) host_mark;
+enum { HOST_MARK_NONE = 0, HOST_MARK_LIVE, HOST_MARK_FREED };
+
 typedef struct host_block {
-    uint64_t seal; /* see host_block_seal */
+    host_mark *mark; /* set when the block is made; a free compares it with the mark of its pointer,
+                        to detect an overwritten header */
     quire_allocation allocation;
     uint64_t requested;      /* bytes, while it is allocated */
     uint64_t number;         /* in the trace; 0: none */
@@ -29,23 +36,6 @@ typedef struct host_block {
 } host_block;
 
 _Static_assert(sizeof(host_block) <= HOST_BLOCK_HEADER, "the header has room for the record");
-
-typedef enum host_block_state {
-    HOST_BLOCK_GONE = 0,
-    HOST_BLOCK_LIVE,
-    HOST_BLOCK_FREED
-} host_block_state;
-
-/*
- * The seal names the state, and differs for each block and each allocator. What lies in front of
- * a pointer that is no block has another value, except by rare chance.
- */
-static inline uint64_t host_block_seal(const host_allocator *allocator, const host_block *block,
-                                       host_block_state state)
-{
-    return ((uint64_t)(uintptr_t)block * UINT64_C(0x9e3779b97f4a7c15)) ^
-           (uint64_t)(uintptr_t)allocator ^ ((uint64_t)state << 56);
-}
 
 static inline bool host_block_is_at(const void *pointer)
 {

@@ -110,7 +110,6 @@ static host_block *release_batch(host_cache *cache, host_block *list)
     for (; list && count < BATCH; list = list->next) {
         allocations[count++] = list->allocation;
         bytes += host_block_size(list->size_class);
-        list->seal = host_block_seal(cache->allocator, list, HOST_BLOCK_GONE);
     }
     if (quire_free_batch(memory, allocations, count))
         for (uint64_t i = 0; i < count; i++)

@@ -88,7 +88,9 @@ static quire_result open_memory(host_allocator *allocator, const host_allocator_
 
 static quire_result open_all(host_allocator *allocator, const host_allocator_options *options)
 {
-    quire_result result = open_memory(allocator, options);
+    quire_result result = host_marks_create(&allocator->marks);
+    if (!result)
+        result = open_memory(allocator, options);
     if (!result)
         result = host_fork_add(allocator);
     if (!result && options->trace_file && *options->trace_file)
@@ -137,6 +139,7 @@ void host_allocator_destroy(host_allocator **allocator)
     if (old->device)
         (void)!quire_device_destroy(&old->device);
     host_caches_destroy(&old->caches);
+    host_marks_destroy(&old->marks);
     pthread_mutex_destroy(&old->trace.mutex);
     free(old);
 }
@@ -158,26 +161,41 @@ static void *allocate_range(host_allocator *allocator, uint64_t size, uint64_t a
     return quire_allocate(allocator->memory, &options, allocation) ? NULL : info.host;
 }
 
+/* Returns a block that the memory allocates, or NULL. */
+static host_block *make_block(host_allocator *allocator, uint32_t size_class)
+{
+    quire_allocation allocation;
+    host_block *block =
+        allocate_range(allocator, host_block_size(size_class), HOST_BLOCK_UNIT, &allocation);
+    if (!block)
+        return NULL;
+    host_mark *mark = host_marks_add(&allocator->marks, block);
+    if (!mark) {
+        (void)!quire_free(allocator->memory, allocation);
+        return NULL;
+    }
+    block->mark = mark;
+    block->allocation = allocation;
+    block->size_class = size_class;
+    return block;
+}
+
 static void *allocate_small(host_allocator *allocator, uint64_t size)
 {
     uint32_t size_class = host_block_class(size);
     host_cache *cache = host_cache_of_thread(&allocator->caches);
     host_block *block = host_cache_take(cache, size_class, size);
     if (!block) {
-        quire_allocation allocation;
-        block =
-            allocate_range(allocator, host_block_size(size_class), HOST_BLOCK_UNIT, &allocation);
+        block = make_block(allocator, size_class);
         if (!block)
             return NULL;
-        block->allocation = allocation;
-        block->size_class = size_class;
         host_cache_count_block(cache, size_class, size);
     }
-    block->seal = host_block_seal(allocator, block, HOST_BLOCK_LIVE);
     block->requested = size;
     block->number = 0;
     if (host_trace_is_open(&allocator->trace))
         block->number = host_trace_allocated(&allocator->trace, size, HOST_ALLOCATOR_ALIGNMENT);
+    atomic_store_explicit(block->mark, HOST_MARK_LIVE, memory_order_release);
     return host_block_bytes(block);
 }
 
@@ -220,14 +238,18 @@ static quire_result refuse(const void *pointer, const char *reason)
 
 static quire_result free_small(host_allocator *allocator, void *pointer)
 {
+    host_mark *mark = host_marks_find(&allocator->marks, pointer);
+    uint8_t state = HOST_MARK_LIVE;
+    if (!mark || !atomic_compare_exchange_strong_explicit(
+                     mark, &state, HOST_MARK_FREED, memory_order_acq_rel, memory_order_relaxed))
+        return refuse(pointer, mark && state == HOST_MARK_FREED
+                                   ? "was freed before"
+                                   : "is not the start of an allocation of this allocator");
     host_block *block = host_block_of(pointer);
-    if (block->seal != host_block_seal(allocator, block, HOST_BLOCK_LIVE))
-        return refuse(pointer,
-                      block->seal == host_block_seal(allocator, block, HOST_BLOCK_FREED) ||
-                              block->seal == host_block_seal(allocator, block, HOST_BLOCK_GONE)
-                          ? "was freed before"
-                          : "is not the start of an allocation of this allocator");
-    block->seal = host_block_seal(allocator, block, HOST_BLOCK_FREED);
+    if (block->mark != mark) {
+        atomic_store_explicit(mark, HOST_MARK_LIVE, memory_order_release);
+        return refuse(pointer, "has an overwritten header, so that it stays allocated");
+    }
     if (block->number)
         host_trace_freed(&allocator->trace, block->number);
     host_cache *cache = host_cache_of_thread(&allocator->caches);

@@ -95,10 +95,11 @@ void host_allocator_destroy(host_allocator **allocator);
 void *host_allocator_allocate(host_allocator *allocator, uint64_t size, uint64_t alignment);
 
 /*
- * Frees what host_allocator_allocate returned. NULL does nothing. Errors: INVALID_ARGUMENT (the
- * pointer is not the start of an allocation, or a block that was freed and is still in a cache),
- * OUT_OF_RANGE (the pointer is not in the memory, or was freed). Nothing changes then. Addresses
- * that are not readable memory of the process may end it with a fault.
+ * Frees what host_allocator_allocate returned. NULL does nothing. Any other value is allowed, and
+ * if threads free the same allocation at the same time, one succeeds. Errors: INVALID_ARGUMENT (the
+ * pointer is not the start of an allocation, or was freed, or the header in front of it was
+ * overwritten), OUT_OF_RANGE (a multiple of 128 that is not in the memory, or was freed). Nothing
+ * changes then.
  */
 quire_result host_allocator_free(host_allocator *allocator, void *pointer);
 

@@ -153,6 +153,42 @@ UNIT(host_allocator, wrong_pointers_are_refused_and_nothing_changes)
     host_allocator_destroy(&a);
 }
 
+/* Whatever the address, and whether there is memory at it. */
+UNIT(host_allocator, addresses_without_memory_are_refused)
+{
+    const uintptr_t addresses[] = {0x40,
+                                   0xfc0,
+                                   (uintptr_t)1 << 40 | 0x40,
+                                   ((uintptr_t)1 << 47) - 64,
+                                   (uintptr_t)1 << 47 | 0x40,
+                                   ((uintptr_t)1 << 48) - 64,
+                                   (uintptr_t)1 << 48 | 0x40,
+                                   UINTPTR_MAX - 63};
+    host_allocator *a = make((host_allocator_options){0});
+    void *small = must_allocate(a, 1000);
+    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+        CHECK_FAILS(host_allocator_free(a, (void *)addresses[i]), QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_HAS(quire_last_error(), "is not the start of an allocation");
+    }
+    CHECK_EQ(stats_of(a).frees, 0);
+    CHECK_OK(host_allocator_free(a, small));
+    host_allocator_destroy(&a);
+}
+
+/* What overran the allocation in front of it: the allocator uses nothing from the header. */
+UNIT(host_allocator, a_block_with_an_overwritten_header_is_refused)
+{
+    host_allocator *a = make((host_allocator_options){0});
+    unsigned char *small = must_allocate(a, 1000);
+    memset(small - 64, 0xff, 16);
+    for (int i = 0; i < 2; i++) {
+        CHECK_FAILS(host_allocator_free(a, small), QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_HAS(quire_last_error(), "overwritten");
+    }
+    CHECK_EQ(stats_of(a).frees, 0);
+    host_allocator_destroy(&a);
+}
+
 UNIT(host_allocator, wrong_arguments_are_refused)
 {
     const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;

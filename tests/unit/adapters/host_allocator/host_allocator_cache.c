@@ -113,6 +113,36 @@ UNIT(host_allocator_cache, it_is_emptied_before_a_request_is_refused)
     host_allocator_destroy(&a);
 }
 
+static void stale_frees_change_nothing(host_allocator_options options, bool trims)
+{
+    host_allocator *a = make(options);
+    allocate_all(a, 1000, MANY);
+    free_all(a, MANY);
+    if (trims)
+        CHECK_OK(host_allocator_trim(a, NULL));
+    CHECK_EQ(stats_of(a).memory.reserved_bytes, 0);
+    for (int i = 0; i < MANY; i++) {
+        CHECK_FAILS(host_allocator_free(a, pointers[i]), QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_HAS(quire_last_error(), "was freed before");
+    }
+    CHECK_EQ(stats_of(a).frees, MANY);
+    CHECK_OK(host_allocator_free(a, host_allocator_allocate(a, 1000, 0)));
+    CHECK_OK(quire_memory_check(host_allocator_memory(a)));
+    host_allocator_destroy(&a);
+}
+
+/* The page of the block does not exist any more: its bytes cannot be read. */
+UNIT(host_allocator_cache, a_stale_free_after_the_end_of_the_page_changes_nothing)
+{
+    for (uint32_t shards = 0; shards <= 2; shards += 2) {
+        stale_frees_change_nothing((host_allocator_options){.shards = shards}, true);
+        stale_frees_change_nothing((host_allocator_options){.shards = shards,
+                                                            .cached_bytes = 1,
+                                                            .retained_empty_bytes = 1},
+                                   false);
+    }
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 static void *use_some(void *allocator)
@@ -216,5 +246,37 @@ UNIT(host_allocator_cache, a_limit_of_addresses_gives_pages)
     CHECK(child_was_well(child));
 #else
     (void)works_without_addresses;
+#endif
+}
+
+/* Large allocations need no mark; nothing stays behind of a small one that is refused. */
+static bool refuses_small_ones_without_marks(void)
+{
+    struct rlimit limit;
+    host_allocator *a = make((host_allocator_options){0});
+    CHECK_OK(host_allocator_free(a, host_allocator_allocate(a, 1 << 20, 0)));
+    CHECK(!getrlimit(RLIMIT_AS, &limit));
+    const struct rlimit none = {1 << 20, limit.rlim_max};
+    CHECK(!setrlimit(RLIMIT_AS, &none));
+    CHECK(!host_allocator_allocate(a, 1000, 0));
+    CHECK_HAS(quire_last_error(), "no host memory for the mark");
+    CHECK_EQ(stats_of(a).memory.allocation_count, 0);
+    CHECK_OK(host_allocator_free(a, host_allocator_allocate(a, 1 << 19, 0)));
+    CHECK(!setrlimit(RLIMIT_AS, &limit));
+    CHECK_OK(host_allocator_free(a, host_allocator_allocate(a, 1000, 0)));
+    host_allocator_destroy(&a);
+    return true;
+}
+
+UNIT(host_allocator_cache, without_addresses_for_marks_small_requests_are_refused)
+{
+#ifndef TEST_IS_SANITIZED /* which need more addresses themselves */
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (!child)
+        child_end(refuses_small_ones_without_marks());
+    CHECK(child_was_well(child));
+#else
+    (void)refuses_small_ones_without_marks;
 #endif
 }
