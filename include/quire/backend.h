@@ -274,11 +274,12 @@ struct quire_backend {
     quire_result (*invalidate_many)(void *state, const quire_page_range *ranges, uint32_t count);
 
     /*
-     * ---- QUIRE_BACKEND_ELASTIC: changes the end of a page that was created with `most` from byte
-     * `from` to byte `to`, a different multiple of the page granularity, above 0 and at most
-     * `most`. The page keeps its address and the bytes below both ends. Added bytes are as in a new
-     * page; nobody uses removed bytes. Other threads and the device may use the rest of the page
-     * during the call. The core never resizes a page twice at a time. Shrinking cannot fail ----
+     * ---- QUIRE_BACKEND_ELASTIC: changes the end of a page that was created with a `max_size`
+     * from byte `from` to byte `to`, a different multiple of the page granularity, above 0 and at
+     * most `max_size`. The page keeps its address and the bytes below both ends. Added bytes are as
+     * in a new page; nobody uses removed bytes. Other threads and the device may use the rest of
+     * the page during the call. The core never resizes a page twice at a time. Shrinking cannot
+     * fail ----
      */
     quire_result (*page_resize)(void *state, const quire_native_page *page, uint64_t from,
                                 uint64_t to);

@@ -64,8 +64,8 @@ typedef struct quire_native_page {
     uint64_t handle;  /* VkDeviceMemory, CUDA handle, pointer, ...: the backend's choice */
     uint64_t address; /* native address of the first byte; 0: pages have none */
     /* Usable bytes, at least the requested ones. The core counts surplus bytes once it knows them,
-       and destroys the page if it then exceeds a budget. For a page that may grow: `most` of the
-       request; exactly the requested `size` of it is usable. */
+       and destroys the page if it then exceeds a budget. For a page that may grow: `max_size` of
+       the request; exactly the requested `size` of it is usable. */
     uint64_t size;
     uint64_t data; /* the backend's own */
 } quire_native_page;

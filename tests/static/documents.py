@@ -26,6 +26,15 @@ def check_results(tap, root):
              [f"{len(expected)} in the header, {len(rows)} on the page"])
 
 
+def check_backend_groups(tap, root):
+    bits = set(re.findall(r"#define QUIRE_BACKEND_(\w+) \(UINT64_C\(1\) <<",
+                          (root / "include/quire/backend.h").read_text()))
+    section = (root / "docs/backends.md").read_text().partition("\n## Groups\n")[2].partition("\n## ")[0]
+    rows = set(re.findall(r"^\| `(\w+)` \|", section, re.M))
+    tap.case("docs/backends.md has every feature bit of the header and no other",
+             sorted(bits ^ rows) or ([] if bits else ["the header has none"]))
+
+
 def check_features(tap, root):
     """Every test that docs/features.md names is there."""
     text = (root / "docs/features.md").read_text()
@@ -91,6 +100,7 @@ def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     tap = Tap()
     check_results(tap, root)
+    check_backend_groups(tap, root)
     check_features(tap, root)
     check_names(tap, root)
     check_links(tap, root)
