@@ -212,9 +212,9 @@ QUIRE_API void quire_space_destroy(quire_space **space);
 /*
  * Adds a region of `size` bytes, a multiple of the granule above 0. `base` is the native address of
  * its first byte, a multiple of the granule; alignments hold for base + offset. *region gets the
- * lowest unused region number.
- * Errors: INVALID_ARGUMENT (also if base + size exceeds 64 bits), WRONG_STATE (the linear fit has
- * its region), OUT_OF_RANGE (the line is full), OUT_OF_HOST_MEMORY.
+ * lowest unused region number. The last byte, base + size - 1, may have the address 2^64 - 1.
+ * Errors: INVALID_ARGUMENT (also if the last byte lies beyond that address), WRONG_STATE (the
+ * linear fit has its region), OUT_OF_RANGE (the line is full), OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_add_region(quire_space *space, uint64_t size,
                                                              uint64_t base, uint32_t *region);
@@ -229,10 +229,11 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_space_remove_region(quire_space *spa
  * ranges keep their place and handle. The present size succeeds and changes nothing. Regions follow
  * each other closely on the line, so that a region can be sure to grow only while no region was
  * added after it. The segregated and first fits support this.
- * Errors: INVALID_ARGUMENT (no such region, or its end exceeds 64 bits), BUSY (a live range, or a
- * slab with one, reaches beyond the new end), OUT_OF_RANGE (the next region on the line is in the
- * way, or the line ends), UNSUPPORTED (the buddy and linear fits, for any size),
- * OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS (the space has no number left for a range).
+ * Errors: INVALID_ARGUMENT (no such region, or its last byte would lie beyond the address
+ * 2^64 - 1), BUSY (a live range, or a slab with one, reaches beyond the new end), OUT_OF_RANGE (the
+ * next region on the line is in the way, or the line ends), UNSUPPORTED (the buddy and linear fits,
+ * for any size), OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS (the space has no number left for a
+ * range).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_resize_region(quire_space *space, uint32_t region,
                                                                 uint64_t size);

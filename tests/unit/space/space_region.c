@@ -227,7 +227,8 @@ UNIT(space_region, size_and_base_are_whole_granules)
                                  {256, 257},
                                  {UINT64_MAX, 0},
                                  {256, UINT64_MAX},
-                                 {512, UINT64_MAX - 255}};
+                                 {512, UINT64_MAX - 255},
+                                 {UINT64_MAX - 255, 512}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         uint32_t region = 77;
         CHECK_FAILS(quire_space_add_region(space, wrong[i][0], wrong[i][1], &region),
@@ -240,6 +241,32 @@ UNIT(space_region, size_and_base_are_whole_granules)
     CHECK_HAS(quire_last_error(), "a region of 100 bytes at 0x1234");
     CHECK_HAS(quire_last_error(), "the granule 256");
     end_space(space);
+}
+
+/* The end, base + size, is 2^64 there, which no number of 64 bits has. */
+UNIT(space_region, a_region_may_have_the_last_address)
+{
+    enum { SIZE = 1 << 16 };
+    const quire_fit all[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
+                             QUIRE_FIT_LINEAR};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        quire_space *space = make_space(all[i], SIZE);
+        const uint64_t granule = stats_of(space).granule, base = 0 - (uint64_t)SIZE;
+        uint32_t region = 77;
+        CHECK_FAILS(quire_space_add_region(space, SIZE + granule, base, &region),
+                    QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_HAS(quire_last_error(), "reaches beyond the last address");
+        CHECK_FAILS(quire_space_add_region(space, SIZE, base + granule, &region),
+                    QUIRE_ERROR_INVALID_ARGUMENT);
+        add(space, SIZE, base);
+        CHECK_EQ(take(space, SIZE, SIZE).offset, 0);
+        CHECK_OK(quire_space_clear(space));
+        CHECK_EQ(take(space, SIZE / 2, 1).offset, 0);
+        CHECK_EQ(take(space, SIZE / 2, SIZE / 2).offset, SIZE / 2);
+        CHECK_OK(quire_space_clear(space));
+        drop(space, 0);
+        end_space(space);
+    }
 }
 
 UNIT(space_region, only_existing_regions_can_be_removed)
