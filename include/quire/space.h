@@ -212,14 +212,23 @@ QUIRE_API void quire_space_destroy(quire_space **space);
 /*
  * Adds a region of `size` bytes, a multiple of the granule above 0. `base` is the native address of
  * its first byte, a multiple of the granule; alignments hold for base + offset. *region gets the
- * lowest unused region number. The last byte, base + size - 1, may have the address 2^64 - 1.
+ * lowest unused region number. The last byte, base + size - 1, may have the address 2^64 - 1. The
+ * time is described at quire_space_remove_region.
  * Errors: INVALID_ARGUMENT (also if the last byte lies beyond that address), WRONG_STATE (the
  * linear fit has its region), OUT_OF_RANGE (the line is full), OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_add_region(quire_space *space, uint64_t size,
                                                              uint64_t base, uint32_t *region);
 
-/* Removes a region without live ranges. Errors: INVALID_ARGUMENT (no such region), BUSY. */
+/*
+ * Removes a region without live ranges. Errors: INVALID_ARGUMENT (no such region), BUSY.
+ *
+ * The time of removing, and of adding into a gap between regions, grows with the number of regions.
+ * Removing moves 16 bytes for each region that is higher on the line. Adding does the same, and
+ * looks at the gaps below the one it takes. With 4,000 regions of one size this took 0.7 and 3
+ * microseconds, with 64,000 it took 8 and 40. Adding after the last region takes constant time
+ * while there is no gap. Few large regions cost less than many small ones.
+ */
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_remove_region(quire_space *space,
                                                                 uint32_t region);
 
