@@ -131,6 +131,8 @@ static quire_result collect_shard(qi_shard *shard, uint64_t *bytes)
     do {
         passed.advanced = false;
         for (qi_stream_queue *queue = shard->queues; queue; queue = queue->next_of_shard) {
+            if (qi_stream_queue_is_empty(queue))
+                continue; /* most are, in a program with many streams */
             quire_result looked = qi_stream_queue_look(queue, 0);
             result = result ? result : looked;
             qi_deferred_take_passed(queue, passed_of(queue), &passed);
