@@ -20,6 +20,11 @@
  *    memories and streams, is NOT_PERMITTED, except those that destroy (docs/threading.md, "Fork").
  *  - Thread-safety is stated at the top of each header and at each exception. Functions are not
  *    async-signal-safe.
+ *  - A callback returns to quire. It does not leave by longjmp, by a C++ exception, or by the end
+ *    of its thread (pthread_exit, pthread_cancel): what the interrupted call had taken would stay
+ *    taken, and the behaviour of later calls is undefined. docs/threading.md, "What callbacks may
+ *    do", has the consequences. C++ callbacks catch what they throw. A callback that runs without a
+ *    lock may end the process with exit.
  */
 #ifndef QUIRE_BASE_H
 #define QUIRE_BASE_H
