@@ -16,6 +16,14 @@ quire_result qi_climb_place(qi_climb *c, uint32_t how)
     return result;
 }
 
+bool qi_climb_is_hopeless(const qi_climb *c)
+{
+    const quire_space *space = c->shard->space;
+    uint64_t alignment = c->range.alignment + !c->range.alignment;
+    return alignment <= space->max_alignment &&
+           qi_refusals_cover(&space->refusals, c->range.size, alignment, false);
+}
+
 quire_result qi_climb_place_in_made(qi_climb *c)
 {
     quire_result result = qi_climb_place(c, QI_TRY);

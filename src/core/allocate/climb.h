@@ -60,6 +60,10 @@ typedef struct qi_climb {
 /* Takes a slot and a range of the shard's shared pages. `how` is QI_TRY or QI_EXHAUSTIVE. */
 QUIRE_MUST_USE quire_result qi_climb_place(qi_climb *c, uint32_t how);
 
+/* Whether a full search of the shard has found no range for such a request, and nothing was freed
+   since: a search would find nothing either. */
+bool qi_climb_is_hopeless(const qi_climb *c);
+
 /*
  * Like qi_climb_place in a page that was just made: badly fitting holes can hide the new room from
  * a bounded search, so that a full search follows.

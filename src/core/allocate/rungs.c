@@ -136,6 +136,8 @@ qi_outcome qi_rung_reuse(qi_climb *c)
 
 qi_outcome qi_rung_existing(qi_climb *c)
 {
+    if (qi_climb_is_hopeless(c))
+        return outcome_of(c, QUIRE_ERROR_NO_SPACE);
     return outcome_of(c, qi_climb_place(c, QI_TRY));
 }
 
@@ -356,8 +358,10 @@ qi_outcome qi_rung_wait(qi_climb *c)
 qi_outcome qi_rung_full_search(qi_climb *c)
 {
     qi_error error;
-    qi_error_save(&error);
     qi_climb_note(c, QI_RUNG_FULL_SEARCH);
+    if (qi_climb_is_hopeless(c))
+        return QI_NEXT;
+    qi_error_save(&error);
     if (!qi_climb_place(c, QI_EXHAUSTIVE))
         return QI_PLACED;
     qi_error_restore(&error);
