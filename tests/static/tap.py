@@ -1,6 +1,8 @@
 """TAP lines for the Python tests: one per case, the plan at the end, exit status 1 when any failed."""
 
+import pathlib
 import sys
+import tempfile
 
 
 class Tap:
@@ -27,3 +29,17 @@ class Tap:
     def end(self):
         print(f"1..{self.count}")
         sys.exit(1 if self.failed else 0)
+
+
+def run_cases(cases, prefix, enter):
+    """Runs (name, function) pairs, each in a temporary folder that `enter` gets. A function returns its problems."""
+    tap = Tap()
+    for name, case in cases:
+        with tempfile.TemporaryDirectory(prefix=prefix) as folder:
+            enter(pathlib.Path(folder))
+            try:
+                problems = list(case())
+            except Exception as error:  # a case with an exception has failed; the others continue
+                problems = [f"{type(error).__name__}: {error}"]
+            tap.case(name, problems[:20])
+    tap.end()

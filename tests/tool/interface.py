@@ -11,10 +11,9 @@ import re
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 
-from tap import Tap
+from tap import run_cases
 
 QUIRE = os.path.abspath(sys.argv[1])
 TRACES = pathlib.Path(sys.argv[2]).resolve() / "docs/traces"
@@ -163,24 +162,16 @@ def case_character_set():
         yield f"{shown}"
 
 
-CASES = (("width", case_width), ("character set", case_character_set), ("help", case_help), ("workloads", case_workloads), ("--device", case_device),
+CASES = (("width", case_width), ("character set", case_character_set), ("help", case_help),
+         ("workloads", case_workloads), ("--device", case_device),
          ("outputs on standard output", case_standard_output),
          ("an options file on standard input", case_standard_input),
          ("outputs that cannot be opened", case_early_error))
 
 
-def main():
+def enter(folder):
     global TMP
-    tap = Tap()
-    for name, case in CASES:
-        with tempfile.TemporaryDirectory(prefix="quire-interface-") as folder:
-            TMP = pathlib.Path(folder)
-            try:
-                problems = list(case())
-            except Exception as error:  # a case with an exception has failed; the others continue
-                problems = [f"{type(error).__name__}: {error}"]
-            tap.case(name, problems[:20])
-    tap.end()
+    TMP = folder
 
 
-main()
+run_cases(CASES, "quire-interface-", enter)

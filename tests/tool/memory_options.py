@@ -10,10 +10,9 @@ import random
 import re
 import subprocess
 import sys
-import tempfile
 import time
 
-from tap import Tap
+from tap import run_cases
 
 QUIRE = os.path.abspath(sys.argv[1])
 TRACES = pathlib.Path(sys.argv[2]).resolve() / "docs/traces"
@@ -289,18 +288,9 @@ CASES = (("a round trip for every member", case_round_trip), ("effects", case_ef
          ("tune on a long trace", case_long_trace), ("tune with a time limit", case_time_limit))
 
 
-def main():
+def enter(folder):
     global TMP
-    tap = Tap()
-    for name, case in CASES:
-        with tempfile.TemporaryDirectory(prefix="quire-members-") as folder:
-            TMP = pathlib.Path(folder)
-            try:
-                problems = list(case())
-            except Exception as error:  # a case with an exception has failed; the others continue
-                problems = [f"{type(error).__name__}: {error}"]
-            tap.case(name, problems[:20])
-    tap.end()
+    TMP = folder
 
 
-main()
+run_cases(CASES, "quire-members-", enter)

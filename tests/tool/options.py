@@ -10,9 +10,8 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 
-from tap import Tap
+from tap import run_cases
 
 HEADER = "op,id,size,alignment,time_ns,stream,label\n"
 QUIRE = os.path.abspath(sys.argv[1])
@@ -155,18 +154,9 @@ CASES = (("profiles and plugins with the wrong backend", case_backends),
          ("workloads", case_workloads))
 
 
-def main():
+def enter(folder):
     global TMP
-    tap = Tap()
-    for name, case in CASES:
-        with tempfile.TemporaryDirectory(prefix="quire-options-") as folder:
-            TMP = pathlib.Path(folder)
-            try:
-                problems = list(case())
-            except Exception as error:  # a case with an exception has failed; the others continue
-                problems = [f"{type(error).__name__}: {error}"]
-            tap.case(name, problems[:20])
-    tap.end()
+    TMP = folder
 
 
-main()
+run_cases(CASES, "quire-options-", enter)
