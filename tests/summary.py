@@ -1,16 +1,19 @@
-"""Adds up the results of meson's test runs: a line per failure and per skip, a line per Vulkan driver,
-then the totals.
+"""Adds up the results of meson's test runs, for scripts/test.
 
-usage: summary.py [--save FILE] BUILD_FOLDER...
-       summary.py --add FILE...      adds up totals that were saved
-Exit status 1 if a test failed or none ran.
+usage: summary.py --part FILE COMMIT SECONDS BUILD_FOLDER...
+           the results of one part of scripts/test: a line per failure and per skip, a line per Vulkan
+           driver, then the totals, which it also writes to FILE. The name of the part is that of FILE.
+       summary.py --table FILE...    a line per part: when and at which commit it last ran, and its totals
+       summary.py --add FILE...      the sum of the totals; exit status 1 if a test failed or none ran
 """
 
 import json
 import pathlib
 import re
 import sys
+import time
 
+KINDS = ("passed", "failed", "skipped")
 LINE = re.compile(r"^(not ok|ok)\b\s*\d*\s*-?\s*(.*?)(?:\s*#\s*(SKIP|TODO)\b\s*(.*))?$", re.I)
 
 
@@ -72,34 +75,55 @@ def read_folder(folder, totals, drivers):
                 print(f"SKIPPED {where}: {reason}")
 
 
-def add(files, totals):
-    """Adds totals that --save wrote; a missing file is a part that did not run."""
-    for file in map(pathlib.Path, files):
-        if file.exists():
-            for kind, count in json.loads(file.read_text()).items():
-                totals[kind] += count
-        else:
-            print(f"FAILED  {file} is missing")
-            totals["failed"] += 1
+def duration(seconds):
+    return f"{seconds // 60} min {seconds % 60} s"
 
 
-def main():
-    arguments, save = sys.argv[1:], None
-    totals, drivers = {"passed": 0, "failed": 0, "skipped": 0}, {}
-    if arguments[:1] == ["--add"]:
-        add(arguments[1:], totals)
-        arguments = []
-    if arguments[:1] == ["--save"]:
-        save, arguments = pathlib.Path(arguments[1]), arguments[2:]
-    for folder in arguments:
+def part(file, commit, seconds, folders):
+    totals, drivers = dict.fromkeys(KINDS, 0), {}
+    for folder in folders:
         read_folder(folder, totals, drivers)
     for driver, of_driver in drivers.items():
         if driver:
             print(f"on Vulkan driver {driver}: {counts(of_driver)}")
-    if save:
-        save.write_text(json.dumps(totals))
+    print(f"== {file.stem}: {counts(totals)} in {duration(seconds)}")
+    ended = time.strftime("%Y-%m-%d %H:%M")
+    file.write_text(json.dumps({**totals, "seconds": seconds, "commit": commit, "ended": ended}) + "\n")
+
+
+def table(files):
+    for file in files:
+        what = "has no result"
+        if file.exists():
+            result = json.loads(file.read_text())
+            commit = re.sub(r"^([0-9a-f]{12})[0-9a-f]*", r"\1", result["commit"])
+            what = f"{result['ended']}  {commit:18}  {counts(result)} in {duration(result['seconds'])}"
+        print(f"{file.stem:10}{what}")
+
+
+def add(files):
+    """A missing file is a part that did not end."""
+    totals = dict.fromkeys(KINDS, 0)
+    for file in files:
+        if file.exists():
+            result = json.loads(file.read_text())
+            for kind in KINDS:
+                totals[kind] += result[kind]
+        else:
+            print(f"FAILED  {file} is missing")
+            totals["failed"] += 1
     print(counts(totals))
     sys.exit(1 if totals["failed"] or not totals["passed"] else 0)
+
+
+def main():
+    action, files = sys.argv[1], [pathlib.Path(name) for name in sys.argv[2:]]
+    if action == "--part":
+        part(files[0], sys.argv[3], int(sys.argv[4]), files[3:])
+    elif action == "--table":
+        table(files)
+    else:
+        add(files)
 
 
 main()
