@@ -65,7 +65,7 @@ quire_memory_options candidate_options(const candidate *c);
 
 /* Returned by value. Use it as candidate_c_text(c).text within one expression. */
 typedef struct candidate_text {
-    char text[512];
+    char text[640];
 } candidate_text;
 
 /* Describes the page size: bytes with their unit, or "by use". */
