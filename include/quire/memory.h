@@ -98,10 +98,10 @@ typedef struct quire_memory_options {
      * Without the option the budget is advice. quire first requests smaller pages within it and
      * searches every free range. Then it requests a page beyond the budget, counts it in
      * quire_memory_stats.pages_over_budget and reports QUIRE_EVENT_OVER_BUDGET. Such a page is as
-     * large as the request needs, or as the bytes by which the heap's pages exceed the budget
-     * already, at most the size of the policy. Limits set by the caller always hold. Set the option
-     * where the next memory of a fallback list, or on_out_of_memory, is better than a page beyond
-     * the budget.
+     * large as the request needs. If the pages of the heap exceed the budget already, the page is
+     * at least as large as that excess, up to the size of the policy. Limits set by the caller
+     * always hold. Set the option if the next memory of a fallback list, or on_out_of_memory, is
+     * better than a page beyond the budget.
      */
     bool within_budget;
     uint32_t kind_mask;

@@ -109,7 +109,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_stream_announce(quire_stream *stream
 /*
  * Makes later work of the stream wait on the device for a point of another stream of the same
  * device. The host does not wait. A point that has passed, such as {0}, costs nothing.
- * Errors: INVALID_ARGUMENT (also for a point that was never marked, or a capture stream),
+ * Errors: INVALID_ARGUMENT (also for a value after the last mark, or a capture stream),
  * UNSUPPORTED (the backend cannot order streams), FOREIGN_HANDLE (the point is of another device),
  * and errors of the backend.
  */
@@ -117,8 +117,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_stream_wait(quire_stream *stream,
                                                         const quire_point *point);
 
 /*
- * Queries the backend whether a point has passed. Errors: INVALID_ARGUMENT (also for a point that
- * was never marked), and errors of the backend, such as DEVICE_LOST.
+ * Queries the backend whether a point has passed. Errors: INVALID_ARGUMENT (also for a value after
+ * the last mark), and errors of the backend, such as DEVICE_LOST.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_point_has_passed(const quire_point *point,
                                                              bool *has_passed);
@@ -126,7 +126,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_point_has_passed(const quire_point *
 /*
  * Sleeps until a point has passed, for at most `nanoseconds`. 0 does not sleep. QUIRE_FOREVER
  * sleeps without a limit, and never returns if the owner of a stream never signals the value.
- * Errors: INVALID_ARGUMENT (also for a point that was never marked), BUSY (the time is over and the
+ * Errors: INVALID_ARGUMENT (also for a value after the last mark), BUSY (the time is over and the
  * point has not passed; for a capture stream at once), and errors of the backend.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_point_await(const quire_point *point,
@@ -155,7 +155,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_point_await(const quire_point *point
  * by quire_record_use have. The handle is stale at once. Until then the range counts as live and in
  * quire_memory_stats.deferred_bytes. Requests whose options name the point's stream can reuse the
  * range at once. The point may be of another device.
- * Errors as quire_free; INVALID_ARGUMENT (also for a point that was never marked),
+ * Errors as quire_free; INVALID_ARGUMENT (also for a value after the last mark),
  * OUT_OF_HOST_MEMORY (the allocation stays live), and errors of the backend at the stream's first
  * mark.
  */
