@@ -203,15 +203,16 @@ def check_install(tap, root, home):
     tap.case("the commands of docs/install.md work", problems)
 
 
-def check_tutorial(tap, root, home):
+def check_tutorial(tap, root, home, has_cpp):
     """A new user saves the programs of docs/tutorial.md and pastes its commands."""
     text = (root / "docs/tutorial.md").read_text()
-    names = re.findall(r"[Ss]ave\s+(?:this\s+program|it)\s+as\s+`(\w+\.c)`", text)
-    programs = blocks(root, "docs/tutorial.md", "c")
+    names = re.findall(r"[Ss]ave\s+(?:this\s+program|it)\s+as\s+`(\w+\.c(?:pp)?)`", text)
+    programs = [m[2] for m in FENCE.finditer(text) if m[1] in ("c", "cpp")]
     problems = [] if len(names) == len(programs) > 2 else [f"{names} name {len(programs)} programs"]
     for name, program in zip(names, programs):
         (home.folder / name).write_text(program)
-    commands = "\n".join(blocks(root, "docs/tutorial.md", "sh"))
+    commands = "\n".join(block for block in blocks(root, "docs/tutorial.md", "sh")
+                         if has_cpp or not block.startswith("c++ "))
     if not problems:
         problems = home.run(commands)[1]
     files = ["pages.svg", "model.csv"] + (["model.html", "peak.svg"] if home.has_tool else [])
@@ -309,7 +310,7 @@ def main():
         home = Home(place, place / "root", prefix)
         check_prefix(tap, root, home)
         check_install(tap, root, home)
-        check_tutorial(tap, root, home)
+        check_tutorial(tap, root, home, cpp_compiler != ["none"])
         check_cmake(tap, root, place, home, compiler)
         check_meson(tap, root, place, meson)
         lines = len(readme_example(root).splitlines())
