@@ -57,6 +57,25 @@ static void note_statistics(const world *w, vma_notes *notes)
     NOTE("empty", vmaIsVirtualBlockEmpty(w->block));
 }
 
+/* The characters of the description that are no white space, as one number. VMA's linear blocks
+   miss allocations in it unless they are stacks. */
+static void note_description(const world *w, const use *u, vma_notes *notes)
+{
+    char *text;
+    uint64_t sum = 0, count = 0;
+    if (u->block && !u->from_newest)
+        return;
+    vmaBuildVirtualBlockStatsString(w->block, &text, VK_TRUE);
+    for (const char *c = text; *c; c++)
+        if (*c > ' ') {
+            sum = sum * 31 + (unsigned char)*c;
+            count++;
+        }
+    vmaFreeVirtualBlockStatsString(w->block, text);
+    NOTE("description", sum);
+    NOTE("length of the description", count);
+}
+
 static void allocate(world *w, const use *u, vma_notes *notes)
 {
     bool upper = u->has_upper && random_below(&w->random, 2);
@@ -64,7 +83,7 @@ static void allocate(world *w, const use *u, vma_notes *notes)
         .size = random_size(&w->random, LARGEST) * u->unit,
         .alignment = u->is_aligned ? UINT64_C(1) << random_below(&w->random, 6) : 0,
         .flags = u->allocation | (upper ? VMA_VIRTUAL_ALLOCATION_CREATE_UPPER_ADDRESS_BIT : 0u),
-        .pUserData = &w->live[w->count]};
+        .pUserData = (void *)(uintptr_t)(w->count % 3 + 1)};
     VkDeviceSize offset = 0;
     VmaVirtualAllocationInfo seen;
     NOTE("result", vmaVirtualAllocate(w->block, &info, &w->live[w->count], &offset));
@@ -99,6 +118,7 @@ static void play(const use *u, vma_notes *notes)
     vma_scenario(notes, "virtual %s", u->name);
     NOTE("created", vmaCreateVirtualBlock(&info, &w.block));
     note_statistics(&w, notes);
+    note_description(&w, u, notes);
     for (uint32_t i = 0; i < STEPS; i++) {
         bool is_growing = i / 100 % 2 == 0;
         if (w.count < MAX_LIVE && random_below(&w.random, 100) < (is_growing ? 70 : 30))
@@ -107,6 +127,8 @@ static void play(const use *u, vma_notes *notes)
             release(&w, u);
         if (i % 10 == 0)
             note_statistics(&w, notes);
+        if (i % 100 == 0)
+            note_description(&w, u, notes);
         if (i % 1000 == 999) {
             vmaClearVirtualBlock(w.block);
             w.count = 0;

@@ -128,8 +128,9 @@ static inline void vmaCalculateVirtualBlockStatistics(VmaVirtualBlock virtualBlo
 /* ---- text ----------------------------------------------------------------------------------- */
 
 /*
- * vmaBuildVirtualBlockStatsString writes the JSON of quire_space_write_json, with every range
- * whatever `detailedMap` is. The program frees it; it is NULL if host memory is exhausted.
+ * vmaBuildVirtualBlockStatsString writes JSON with the members of VMA: the statistics, and with
+ * `detailedMap` every range and its user data. The program frees it with
+ * vmaFreeVirtualBlockStatsString; it is NULL if host memory is exhausted.
  */
 QUIRE_API void quire_vma_build_virtual_block_stats_string(VmaVirtualBlock virtualBlock,
                                                           char **ppStatsString,

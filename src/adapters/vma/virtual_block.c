@@ -4,7 +4,8 @@
  */
 #include "quire/vma/virtual_block.h"
 
-#include "quire/insight.h"
+#include <stdio.h>
+
 #include "quire/space.h"
 #include "src/adapters/vma/error.h"
 #include "src/adapters/vma/host.h"
@@ -294,19 +295,111 @@ void quire_vma_calculate_virtual_block_statistics(VmaVirtualBlock virtualBlock,
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
-/* quire's JSON has every range, whatever `detailedMap` is. */
+/* Appends a member of an object; `before` has what precedes its value. */
+static void add_number(qi_vma_text *text, const char *before, uint64_t value)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%llu", (unsigned long long)value);
+    qi_vma_text_add(text, before);
+    qi_vma_text_add(text, digits);
+}
+
+/* The least and the most of several sizes, which say nothing about one or none. */
+static void add_extent(qi_vma_text *text, uint64_t sizes, const char *least, VkDeviceSize min,
+                       const char *most, VkDeviceSize max)
+{
+    if (sizes < 2)
+        return;
+    add_number(text, least, min);
+    add_number(text, most, max);
+}
+
+static void add_statistics(qi_vma_text *text, const VmaDetailedStatistics *stats)
+{
+    const VmaStatistics *s = &stats->statistics;
+    add_number(text, "{\"Stats\": {\"BlockCount\": ", s->blockCount);
+    add_number(text, ", \"BlockBytes\": ", s->blockBytes);
+    add_number(text, ", \"AllocationCount\": ", s->allocationCount);
+    add_number(text, ", \"AllocationBytes\": ", s->allocationBytes);
+    add_number(text, ", \"UnusedRangeCount\": ", stats->unusedRangeCount);
+    add_extent(text, s->allocationCount, ", \"AllocationSizeMin\": ", stats->allocationSizeMin,
+               ", \"AllocationSizeMax\": ", stats->allocationSizeMax);
+    add_extent(text, stats->unusedRangeCount,
+               ", \"UnusedRangeSizeMin\": ", stats->unusedRangeSizeMin,
+               ", \"UnusedRangeSizeMax\": ", stats->unusedRangeSizeMax);
+    qi_vma_text_add(text, "}");
+}
+
+typedef struct list {
+    qi_vma_text *text;
+    VkDeviceSize end;    /* of the last allocation, in bytes from the start of the block */
+    const char *between; /* what precedes the next range */
+} list;
+
+/* Lists the bytes between the last allocation and `offset`. */
+static void add_unused(list *l, VkDeviceSize offset)
+{
+    if (offset == l->end)
+        return;
+    qi_vma_text_add(l->text, l->between);
+    add_number(l->text, "{\"Offset\": ", l->end);
+    add_number(l->text, ", \"Type\": \"FREE\", \"Size\": ", offset - l->end);
+    qi_vma_text_add(l->text, "}");
+    l->between = ",\n";
+}
+
+static bool add_item(void *user, const quire_space_item *item)
+{
+    list *l = user;
+    char data[48] = "";
+    if (item->is_free)
+        return true;
+    add_unused(l, item->offset);
+    qi_vma_text_add(l->text, l->between);
+    add_number(l->text, "{\"Offset\": ", item->offset);
+    add_number(l->text, ", \"Size\": ", item->size);
+    if (item->user)
+        snprintf(data, sizeof data, ", \"CustomData\": \"%p\"", (void *)(uintptr_t)item->user);
+    qi_vma_text_add(l->text, data);
+    qi_vma_text_add(l->text, "}");
+    l->end = item->offset + item->size;
+    l->between = ",\n";
+    return true;
+}
+
+static void add_details(qi_vma_text *text, const quire_space *space,
+                        const VmaDetailedStatistics *stats)
+{
+    const VmaStatistics *s = &stats->statistics;
+    list l = {.text = text, .between = "\n"};
+    add_number(text, ",\n\"Details\": {\"TotalBytes\": ", s->blockBytes);
+    add_number(text, ", \"UnusedBytes\": ", s->blockBytes - s->allocationBytes);
+    add_number(text, ", \"Allocations\": ", s->allocationCount);
+    add_number(text, ", \"UnusedRanges\": ", stats->unusedRangeCount);
+    qi_vma_text_add(text, ", \"Suballocations\": [");
+    if (quire_space_walk(space, add_item, &l))
+        text->has_failed = true;
+    add_unused(&l, s->blockBytes);
+    qi_vma_text_add(text, "]}");
+}
+
+/* The members of VMA, because programs search for them. */
 void quire_vma_build_virtual_block_stats_string(VmaVirtualBlock virtualBlock, char **ppStatsString,
                                                 VkBool32 detailedMap)
 {
     const quire_space *space =
         space_of(virtualBlock, ppStatsString, "vmaBuildVirtualBlockStatsString");
-    (void)detailedMap;
+    VmaDetailedStatistics stats;
     if (ppStatsString)
         *ppStatsString = NULL;
     if (!space)
         return;
     qi_vma_text text = {.host = &virtualBlock->host};
-    text.has_failed = quire_space_write_json(space, qi_vma_text_write, &text) != QUIRE_SUCCESS;
+    quire_vma_calculate_virtual_block_statistics(virtualBlock, &stats);
+    add_statistics(&text, &stats);
+    if (detailedMap)
+        add_details(&text, space, &stats);
+    qi_vma_text_add(&text, "}\n");
     *ppStatsString = qi_vma_text_end(&text);
     if (!*ppStatsString)
         qi_vma_print("vmaBuildVirtualBlockStatsString");

@@ -4,6 +4,7 @@
 #include "src/adapters/vma/text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/support/unit.h"
 #include "tests/support/vma_fixture.h"
@@ -79,22 +80,32 @@ UNIT(vma_text, an_allocator_describes_its_memories)
     vma_fixture_close(&v);
 }
 
+/* The members and their order are those of VMA; tests/support/vma_scenarios_virtual.c compares the
+   strings of both. */
 UNIT(vma_text, a_virtual_block_describes_its_ranges)
 {
     VmaVirtualBlock block;
     VmaVirtualAllocation range;
+    VmaVirtualAllocationCreateInfo request = {.size = 77, .pUserData = (void *)(uintptr_t)0x2a};
     char *text;
     CHECK_VK(vmaCreateVirtualBlock(&(VmaVirtualBlockCreateInfo){.size = 1000}, &block));
-    CHECK_VK(
-        vmaVirtualAllocate(block, &(VmaVirtualAllocationCreateInfo){.size = 77}, &range, NULL));
+    CHECK_VK(vmaVirtualAllocate(block, &request, &range, NULL));
+    request.pUserData = NULL;
+    CHECK_VK(vmaVirtualAllocate(block, &request, &range, NULL));
     vmaBuildVirtualBlockStatsString(block, &text, VK_TRUE);
-    CHECK_HAS(text, "77");
+    CHECK_HAS(text, "{\"Offset\": 0, \"Size\": 77, \"CustomData\": \"0x2a\"}");
+    CHECK_HAS(text, "{\"Offset\": 77, \"Size\": 77}");
+    CHECK_HAS(text, "{\"Offset\": 154, \"Type\": \"FREE\", \"Size\": 846}");
+    vmaFreeVirtualBlockStatsString(block, text);
+    vmaBuildVirtualBlockStatsString(block, &text, VK_FALSE);
+    CHECK_HAS(text, "\"AllocationBytes\": 154");
+    CHECK(!strstr(text, "Details"));
     vmaFreeVirtualBlockStatsString(block, text);
     vmaFreeVirtualBlockStatsString(block, NULL);
     vmaBuildVirtualBlockStatsString(block, NULL, VK_TRUE);
     vmaBuildVirtualBlockStatsString(NULL, &text, VK_TRUE);
     CHECK(!text);
     vmaFreeVirtualBlockStatsString(NULL, NULL);
-    vmaVirtualFree(block, range);
+    vmaClearVirtualBlock(block);
     vmaDestroyVirtualBlock(block);
 }
