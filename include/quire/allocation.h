@@ -59,6 +59,13 @@ typedef struct quire_allocation_options {
      * such a page would serve the request.
      */
     bool within_budget;
+    /*
+     * Take the range from the upper end of the page, which then is two stacks that grow towards
+     * each other (quire_range_options.upper). INVALID_ARGUMENT if the fit of the memory is not
+     * linear, with `dedicated`, and with a stream. Without effect on a request that is too large
+     * for the page and gets a dedicated one.
+     */
+    bool upper;
     uint64_t user_data; /* any number of the caller; see quire_allocation_info.user_data */
     /*
      * The first work on the allocation is submitted to this stream. The allocation may then reuse

@@ -250,6 +250,13 @@ struct allocation_options : detail::range_options<allocation_options, quire_allo
         alignment = bytes;
         return *this;
     }
+
+    /* at the upper end of the page of a linear memory */
+    allocation_options &with_upper(bool on = true) noexcept
+    {
+        upper = on;
+        return *this;
+    }
 };
 
 /* quire_buffer_options */

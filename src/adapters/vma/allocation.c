@@ -21,7 +21,10 @@ static const VmaAllocationCreateFlags KNOWN_FLAGS =
     VMA_ALLOCATION_CREATE_CAN_ALIAS_BIT | VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT |
     VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT |
     VMA_ALLOCATION_CREATE_HOST_ACCESS_ALLOW_TRANSFER_INSTEAD_BIT |
-    VMA_ALLOCATION_CREATE_STRATEGY_MIN_MEMORY_BIT | VMA_ALLOCATION_CREATE_STRATEGY_MIN_TIME_BIT;
+    VMA_ALLOCATION_CREATE_STRATEGY_MIN_MEMORY_BIT | VMA_ALLOCATION_CREATE_STRATEGY_MIN_TIME_BIT |
+    VMA_ALLOCATION_CREATE_UPPER_ADDRESS_BIT;
+
+static const char NO_UPPER_END[] = "UPPER_ADDRESS_BIT requires a linear pool";
 
 static VkResult check(const qi_vma_request *request)
 {
@@ -31,6 +34,8 @@ static VkResult check(const qi_vma_request *request)
     if (flags & ~KNOWN_FLAGS)
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT, "allocation flags 0x%x",
                            flags & ~KNOWN_FLAGS);
+    if (flags & VMA_ALLOCATION_CREATE_UPPER_ADDRESS_BIT && !options->pool)
+        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT, "%s", NO_UPPER_END);
     if (request->requires_dedicated && flags & VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT)
         return qi_vma_fail(
             VK_ERROR_FEATURE_NOT_PRESENT,
@@ -156,6 +161,7 @@ static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *req
         .mapped = is_mapped,
         .existing_pages = existing,
         .within_budget = request->options->flags & VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT,
+        .upper = request->options->flags & VMA_ALLOCATION_CREATE_UPPER_ADDRESS_BIT,
         .info = is_mapped ? &info : NULL,
     };
     quire_result result = quire_allocate(a->memory, &options, &a->quire);
@@ -227,6 +233,8 @@ static VkResult allocate_in_pool(VmaAllocator allocator, const qi_vma_request *r
     if (!(request->needs.memoryTypeBits >> pool->type & 1))
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
                            "the pool has memory type %u, which cannot hold the object", pool->type);
+    if (request->options->flags & VMA_ALLOCATION_CREATE_UPPER_ADDRESS_BIT && !pool->is_linear)
+        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT, "%s", NO_UPPER_END);
     if (pool->block_size && (request->requires_dedicated || qi_vma_is_dedicated(request->options)))
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
                            "a pool with a blockSize has no dedicated memory");

@@ -36,7 +36,8 @@ void quire_vma_get_allocation_info2(VmaAllocator allocator, VmaAllocation handle
         return;
     }
     qi_vma_describe(a, &info->allocationInfo);
-    info->blockSize = page.size;
+    /* VMA promises it of dedicated memory, which quire rounds up */
+    info->blockSize = place.dedicated ? info->allocationInfo.size : page.size;
     info->dedicatedMemory = place.dedicated;
 }
 

@@ -158,6 +158,7 @@ VkResult quire_vma_create_pool(VmaAllocator allocator, const VmaPoolCreateInfo *
     if (pool) {
         pool->memory = memory;
         pool->type = info->memoryTypeIndex;
+        pool->is_linear = info->flags & VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT;
         pool->block_size = info->blockSize;
         pool->keeps_blocks = info->minBlockCount != 0;
         pool->min_alignment = info->minAllocationAlignment;

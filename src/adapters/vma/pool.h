@@ -10,6 +10,7 @@ typedef struct qi_vma_pool {
     qi_vma_record record; /* first member */
     quire_memory *memory;
     uint32_t type;
+    bool is_linear;
     bool keeps_blocks; /* minBlockCount of them, also if they are empty */
     /* An allocation is no larger, and gets no dedicated memory; 0: no size is given. */
     VkDeviceSize block_size;

@@ -10,6 +10,7 @@
 /* A checked build divides the range into the red zones and the caller's bytes. */
 quire_result qi_climb_place(qi_climb *c, uint32_t how)
 {
+    how |= c->request->upper ? QI_UPPER : 0;
     quire_result result = qi_range_take(c->shard, &c->range, how, &c->slot);
     if (!result)
         qi_checked_mark(c->shard->memory, c->slot, c->request, c->range.alignment);

@@ -43,6 +43,11 @@ quire_result qi_request_check(const quire_memory *memory, const qi_request *requ
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "a dedicated page is requested, and the policy of memory '%s' has none",
                             memory->name);
+    if (request->upper && (!memory->shards[0]->space->fit->has_upper_end || request->dedicated))
+        return qi_fail_naming(QUIRE_ERROR_INVALID_ARGUMENT,
+                              "the upper end is requested, and only the shared page of a linear "
+                              "memory has one: '%t'",
+                              memory->name, 0);
     if (request->host_use && !(memory->flags & QUIRE_HOST_VISIBLE))
         return qi_fail_text(QUIRE_ERROR_NOT_HOST_VISIBLE,
                             "host access is requested, and memory '%s' of kind %u is not "
@@ -66,8 +71,12 @@ quire_result qi_request_from(const quire_memory *memory, const quire_allocation_
         .dedicated = options->dedicated,
         .existing_pages = options->existing_pages,
         .within_budget = options->within_budget,
+        .upper = options->upper,
         .host_use = qi_host_use(options->host_read, options->host_write, options->mapped),
     };
+    if (options->upper && options->stream)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "the upper end is requested on a stream, whose freed ranges have any place");
     return qi_request_check(memory, request);
 }
 

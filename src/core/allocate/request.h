@@ -39,6 +39,7 @@ typedef struct qi_request {
     bool is_unaided;     /* the application's on_out_of_memory is not called */
     bool existing_pages; /* no page is made, grown or waited for */
     bool within_budget;  /* no page exceeds the backend's budget */
+    bool upper;          /* from the upper end of the page of a linear memory */
     bool reserved;       /* not committed yet: it is not found by address */
     quire_object object;
     bool optimal;           /* an image of optimal tiling */
@@ -76,7 +77,7 @@ uint64_t qi_request_max_fast(const quire_memory *memory);
 static inline bool qi_request_is_fast(const quire_memory *memory, const qi_request *request)
 {
     return !request->name && !request->object && !request->zero && !request->dedicated &&
-           !(request->host_use & QI_HOST_MAPPED && memory->maps_on_demand) &&
+           !request->upper && !(request->host_use & QI_HOST_MAPPED && memory->maps_on_demand) &&
            request->held <= request->size && request->size <= memory->max_fast_size;
 }
 
@@ -89,10 +90,11 @@ QI_ALWAYS_INLINE bool qi_request_is_plain_up_to(const quire_memory *memory,
                                                 uint64_t max_size)
 {
     uint64_t mask = options->alignment ? options->alignment - 1 : 0;
-    return !options->name && !options->zero && !options->dedicated && !options->host_read &&
-           !options->host_write && !options->mapped && options->size && options->size <= max_size &&
-           mask < memory->max_alignment && !(options->alignment & mask) &&
-           !(options->unused[0] | options->unused[1]);
+    return !options->name &&
+           !(options->zero | options->dedicated | options->host_read | options->host_write |
+             options->mapped | options->upper) &&
+           options->size && options->size <= max_size && mask < memory->max_alignment &&
+           !(options->alignment & mask) && !(options->unused[0] | options->unused[1]);
 }
 
 static inline bool qi_request_is_plain(const quire_memory *memory,

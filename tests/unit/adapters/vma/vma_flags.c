@@ -64,7 +64,6 @@ UNIT(vma_flags, within_budget_is_refused_beyond_the_budget)
 UNIT(vma_flags, flags_without_a_counterpart_are_named)
 {
     const VmaAllocationCreateFlags missing[] = {0x8, 0x2000, 0x80000,
-                                                VMA_ALLOCATION_CREATE_UPPER_ADDRESS_BIT,
                                                 VMA_ALLOCATION_CREATE_STRATEGY_MIN_OFFSET_BIT};
     VkBuffer buffer;
     VmaAllocation a;

@@ -249,6 +249,51 @@ UNIT(vma_pool, a_linear_pool_places_in_order)
     vma_fixture_close(&v);
 }
 
+UNIT(vma_pool, a_linear_pool_is_two_stacks)
+{
+    VkBuffer buffers[4];
+    VmaAllocation a[4];
+    VmaAllocationInfo info[4];
+    VmaAllocationCreateInfo options = {.flags = VMA_ALLOCATION_CREATE_UPPER_ADDRESS_BIT};
+    vma_fixture_open(&v, NULL, 0);
+    options.pool = make(&(VmaPoolCreateInfo){.memoryTypeIndex = device_type(),
+                                             .flags = VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT,
+                                             .blockSize = 1 << 20,
+                                             .maxBlockCount = 1});
+    for (int i = 0; i < 4; i++) {
+        a[i] = vma_fixture_buffer(&v, 1000, &options, &buffers[i]);
+        vmaGetAllocationInfo(v.allocator, a[i], &info[i]);
+        options.flags ^= VMA_ALLOCATION_CREATE_UPPER_ADDRESS_BIT;
+    }
+    CHECK(info[0].offset > info[2].offset && info[0].offset >= (1 << 20) - 2000);
+    CHECK(info[3].offset > info[1].offset && info[3].offset < 3000);
+    for (int i = 0; i < 4; i++)
+        vmaDestroyBuffer(v.allocator, buffers[i], a[i]);
+    vmaDestroyPool(v.allocator, options.pool);
+    vma_fixture_close(&v);
+}
+
+/* Other pools and the allocator itself have no upper end. */
+UNIT(vma_pool, only_linear_pools_have_an_upper_end)
+{
+    const VmaPoolCreateInfo usual = {.memoryTypeIndex = 0};
+    const VkBufferCreateInfo info = vma_fixture_buffer_info(1000);
+    VkBuffer buffer;
+    VmaAllocation a;
+    vma_fixture_open(&v, NULL, 0);
+    VmaPool pools[] = {NULL, make(&usual)};
+    for (int i = 0; i < 2; i++) {
+        const VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO,
+                                                 .flags = VMA_ALLOCATION_CREATE_UPPER_ADDRESS_BIT,
+                                                 .pool = pools[i]};
+        CHECK_EQ(vmaCreateBuffer(v.allocator, &info, &options, &buffer, &a, NULL),
+                 VK_ERROR_FEATURE_NOT_PRESENT);
+        CHECK_HAS(quire_last_error(), "linear pool");
+    }
+    vmaDestroyPool(v.allocator, pools[1]);
+    vma_fixture_close(&v);
+}
+
 UNIT(vma_pool, the_chain_of_a_pool_reaches_its_memory)
 {
     VkExportMemoryAllocateInfo exported = {.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,

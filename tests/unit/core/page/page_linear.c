@@ -148,3 +148,56 @@ UNIT(page_linear, alignment_holds_at_the_native_address)
     }
     fixture_end(&b);
 }
+
+/* ---- the upper end -------------------------------------------------------------------------- */
+
+UNIT(page_linear, the_shared_page_is_two_stacks)
+{
+    fixture b;
+    make(&b, 0);
+    quire_allocation low = take(&b, 30000), high = ALLOCATE(&b, .size = 20000, .upper = true),
+                     next = ALLOCATE(&b, .size = 10000, .upper = true, .name = "next"), none;
+    CHECK_EQ(offset_of(&b, low), 0);
+    CHECK_EQ(offset_of(&b, high), PAGE - 20000);
+    CHECK_EQ(offset_of(&b, next), PAGE - 30000);
+    quire_allocation_options options = {.size = 10000, .upper = true};
+    CHECK_FAILS(quire_allocate(b.memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
+    give(&b, next);
+    quire_allocation two[2];
+    options.size = 5000;
+    CHECK_OK(quire_allocate_batch(b.memory, &options, two, 2));
+    CHECK_EQ(offset_of(&b, two[0]), PAGE - 25000);
+    CHECK_EQ(offset_of(&b, two[1]), PAGE - 30000);
+    give(&b, high); /* the gap stays until the later ones are freed */
+    give(&b, two[1]);
+    give(&b, two[0]);
+    CHECK_EQ(offset_of(&b, ALLOCATE(&b, .size = 35536, .upper = true)), 30000);
+    fixture_end(&b);
+}
+
+UNIT(page_linear, an_upper_end_that_does_not_exist_is_refused)
+{
+    fixture b, other;
+    quire_allocation none;
+    quire_stream *stream;
+    fixture_prepare(&b);
+    fake_offer_streams(&b.fake);
+    fixture_open(&b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_LINEAR});
+    CHECK_OK(quire_stream_create(b.device, NULL, &stream));
+    quire_allocation_options options = {.size = 100, .upper = true, .stream = stream};
+    CHECK_FAILS(quire_allocate(b.memory, &options, &none), QUIRE_ERROR_INVALID_ARGUMENT);
+    options.stream = NULL;
+    options.dedicated = true;
+    CHECK_FAILS(quire_allocate(b.memory, &options, &none), QUIRE_ERROR_INVALID_ARGUMENT);
+    options.dedicated = false;
+    CHECK_OK(quire_allocate(b.memory, &options, &none));
+    fixture_make(&other, NULL);
+    CHECK_FAILS(quire_allocate(other.memory, &options, &none), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "upper end");
+    CHECK_FAILS(quire_reserve(other.memory, &options, &none), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_allocate_batch(other.memory, &options, &none, 1),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_stream_destroy(&stream));
+    fixture_end(&other);
+    fixture_end(&b);
+}
