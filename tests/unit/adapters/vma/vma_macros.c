@@ -10,7 +10,7 @@ static struct {
     unsigned count;
 } lines;
 
-static void keep_line(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static void keep_line(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
