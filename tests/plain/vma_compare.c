@@ -38,7 +38,6 @@ typedef struct known {
 #define UNTIED                                                                                     \
     "quire cannot copy to and from memory that is made for a linear image, or for a buffer that "  \
     "lacks a usage of transfers: it is made where the driver requires it, not where it prefers it"
-#define GRANULES "pages of quire consist of whole granules"
 #define COUNTED                                                                                    \
     "the statistics count a buffer that the driver wants in memory of its own as requested, "      \
     "without the bytes that the driver adds"
@@ -51,7 +50,6 @@ static known KNOWN[] = {
      "VMA rounds memory without an object up to a bufferImageGranularity of at most 256 bytes; "
      "quire reports the size of the request",
      -255, -1, 0, 0},
-    {"raw", "blockSize", GRANULES, 1, 255, 0, 0},
     {"create", "allocationBytes", ROUNDED, 1, MANY_GRANULES, 4096, 0},
     {"create", "allocationSizeMin", ROUNDED, 1, MANY_GRANULES, 4096, 0},
     {"create", "allocationSizeMax", ROUNDED, 1, MANY_GRANULES, 4096, 0},
