@@ -53,7 +53,6 @@ static known KNOWN[] = {
     {"create", "allocationBytes", ROUNDED, 1, MANY_GRANULES, 4096, 0},
     {"create", "allocationSizeMin", ROUNDED, 1, MANY_GRANULES, 4096, 0},
     {"create", "allocationSizeMax", ROUNDED, 1, MANY_GRANULES, 4096, 0},
-    {"create", "blockSize", ROUNDED, 1, MANY_GRANULES, 4096, 0},
     {"create 'copied linear'", "dedicatedMemory", UNTIED, -1, -1, 0, 0},
     {"create 'sampled linear'", "dedicatedMemory", UNTIED, -1, -1, 0, 0},
     {"create 'uniform'", "dedicatedMemory", UNTIED, -1, -1, 0, 0},
