@@ -5,6 +5,10 @@ import sys
 import tempfile
 
 
+class Skipped(Exception):
+    """A requirement of a case that the machine lacks."""
+
+
 class Tap:
     def __init__(self):
         self.count = 0
@@ -39,6 +43,9 @@ def run_cases(cases, prefix, enter):
             enter(pathlib.Path(folder))
             try:
                 problems = list(case())
+            except Skipped as reason:
+                tap.skip(name, reason)
+                continue
             except Exception as error:  # a case with an exception has failed; the others continue
                 problems = [f"{type(error).__name__}: {error}"]
             tap.case(name, problems[:20])

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import termios
 
-from tap import run_cases
+from tap import Skipped, run_cases
 
 QUIRE = os.path.abspath(sys.argv[1])
 TRACES = pathlib.Path(sys.argv[2]).resolve() / "docs/traces"
@@ -121,7 +121,10 @@ def case_device():
 
 def on_terminal(columns, *args):
     """The lines that the tool prints on a terminal of that width."""
-    leader, follower = pty.openpty()
+    try:
+        leader, follower = pty.openpty()
+    except OSError as error:
+        raise Skipped(f"no pseudo-terminal: {error}") from None
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
     child = subprocess.Popen([QUIRE, *map(str, args)], stdout=follower, stderr=subprocess.DEVNULL,
                              cwd=TMP, env={**os.environ, "LC_ALL": "C.UTF-8"})

@@ -18,7 +18,7 @@ import tempfile
 import xml.etree.ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "static"))
-from tap import Tap  # noqa: E402
+from tap import Skipped, Tap  # noqa: E402
 
 QUIRE = os.path.abspath(sys.argv[1])
 ROOT = pathlib.Path(sys.argv[2]).resolve()
@@ -1279,10 +1279,6 @@ def case_bench_names():
 
 
 # ---- terminals and full disks -------------------------------------------------------------------
-
-
-class Skipped(Exception):
-    """A requirement of a case that the machine lacks."""
 
 
 def case_progress():

@@ -147,7 +147,9 @@ static bool live_on_terminal(int milliseconds)
 {
     int terminal = posix_openpt(O_RDWR | O_NOCTTY), before = dup(STDERR_FILENO);
     fv_fixture f;
-    CHECK(terminal >= 0 && !grantpt(terminal) && !unlockpt(terminal));
+    if (terminal < 0)
+        cr_skip_test("%s", "the system has no pseudo-terminal");
+    CHECK(!grantpt(terminal) && !unlockpt(terminal));
     int error_stream = open(ptsname(terminal), O_RDWR | O_NOCTTY);
     CHECK(before >= 0 && error_stream >= 0 && dup2(error_stream, STDERR_FILENO) >= 0);
     lf_open_named(&f, "amd-bar");
