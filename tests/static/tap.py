@@ -30,6 +30,17 @@ class Tap:
         print(f"ok {self.count} - {name} # SKIP {reason}")
         sys.stdout.flush()
 
+    def attempt(self, name, function, *args):
+        """A case whose problems a function returns; it may raise Skipped."""
+        try:
+            problems = list(function(*args))
+        except Skipped as reason:
+            self.skip(name, reason)
+            return
+        except Exception as error:  # a case with an exception has failed; the others continue
+            problems = [f"{type(error).__name__}: {error}"]
+        self.case(name, problems[:20])
+
     def end(self):
         print(f"1..{self.count}")
         sys.exit(1 if self.failed else 0)
@@ -41,12 +52,5 @@ def run_cases(cases, prefix, enter):
     for name, case in cases:
         with tempfile.TemporaryDirectory(prefix=prefix) as folder:
             enter(pathlib.Path(folder))
-            try:
-                problems = list(case())
-            except Skipped as reason:
-                tap.skip(name, reason)
-                continue
-            except Exception as error:  # a case with an exception has failed; the others continue
-                problems = [f"{type(error).__name__}: {error}"]
-            tap.case(name, problems[:20])
+            tap.attempt(name, case)
     tap.end()

@@ -1400,35 +1400,24 @@ CASES = (
 )
 
 
-def attempt(tap, name, case, *args):
-    try:
-        problems = list(case(*args))
-    except Skipped as reason:
-        tap.skip(name, reason)
-        return
-    except Exception as error:  # a case with an exception has failed; the others continue
-        problems = [f"{type(error).__name__}: {error}"]
-    tap.case(name, problems[:20])
-
-
 def more_data(tap):
     """Profiles and traces of the project and of QUIRE_TEST_DATA."""
     for path in PROFILES:
-        attempt(tap, f"devices --profile {path.name}", profile_problems, path)
+        tap.attempt(f"devices --profile {path.name}", profile_problems, path)
     for path in TRACES:
         for fit in FITS:
-            attempt(tap, f"replay {path.name}, fit {fit}", trace_problems, path, fit)
+            tap.attempt(f"replay {path.name}, fit {fit}", trace_problems, path, fit)
     if not DATA:
         tap.skip("profiles and traces of QUIRE_TEST_DATA", "QUIRE_TEST_DATA is not set")
         return
     for path in sorted(pathlib.Path(DATA).glob("devices/*.json")):
-        attempt(tap, f"devices --profile $QUIRE_TEST_DATA: {path.name}", profile_problems, path)
+        tap.attempt(f"devices --profile $QUIRE_TEST_DATA: {path.name}", profile_problems, path)
     for path in sorted(pathlib.Path(DATA).glob("traces/*.csv")):
         for fit in FITS:
-            attempt(tap, f"replay $QUIRE_TEST_DATA: {path.name}, fit {fit}", trace_problems, path,
-                    fit)
+            tap.attempt(f"replay $QUIRE_TEST_DATA: {path.name}, fit {fit}", trace_problems, path,
+                        fit)
         if path.name.startswith("pytorch"):
-            attempt(tap, f"what {path.name} reserves", case_pytorch, path)
+            tap.attempt(f"what {path.name} reserves", case_pytorch, path)
 
 
 def main():
@@ -1437,7 +1426,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="quire-tool-") as folder:
         TMP = pathlib.Path(folder)
         for name, case in CASES:
-            attempt(tap, name, case)
+            tap.attempt(name, case)
         more_data(tap)
     tap.end()
 
