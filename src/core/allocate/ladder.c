@@ -285,7 +285,7 @@ static quire_result refuse(quire_memory *memory, const qi_climb *c, quire_result
         .alignment = c->range.alignment,
         .is_dedicated = c->dedicated,
     };
-    for (uint32_t rungs = c->tried; rungs; rungs &= rungs - 1)
+    for (uint32_t rungs = c->tried; rungs && refused.step_count < QI_OOM_STEPS; rungs &= rungs - 1)
         refused.steps[refused.step_count++] = RUNGS[qi_lowest_bit(rungs)].report;
     qi_slot_meta_release(&memory->host, c->range.meta);
     return qi_oom_report(memory, &refused, result);

@@ -13,7 +13,7 @@
 #include "src/base/result.h"
 #include "src/core/state/memory.h"
 
-enum { QI_OOM_STEPS = 6 };
+enum { QI_OOM_STEPS = 6 }; /* as many rungs as have a report text (ladder.c) */
 
 /* A request that is refused. */
 typedef struct qi_oom_request {
