@@ -142,8 +142,10 @@ uint32_t fv_layout_files(void (*take)(const fv_layout *layout, void *state), voi
     char folder[512], path[1024];
     struct dirent **entries = NULL;
     uint32_t taken = 0;
-    snprintf(folder, sizeof folder, "%s/devices", data ? data : "");
-    int count = data ? scandir(folder, &entries, is_json, alphasort) : 0;
+    if (!data || !*data)
+        return 0;
+    snprintf(folder, sizeof folder, "%s/devices", data);
+    int count = scandir(folder, &entries, is_json, alphasort);
     for (int i = 0; i < count; i++) {
         fv_layout layout;
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);

@@ -76,9 +76,10 @@ static quire_host_profile profile_of(const json_t *root)
 static const char *data_folder(void)
 {
     const char *folder = getenv("QUIRE_TEST_DATA");
-    if (!folder)
-        fprintf(stderr, "skipped: QUIRE_TEST_DATA names no folder with device profiles\n");
-    return folder;
+    if (folder && *folder)
+        return folder;
+    fprintf(stderr, "skipped: QUIRE_TEST_DATA names no folder with device profiles\n");
+    return NULL;
 }
 
 static quire_device *open_profile(const char *folder, const char *file)
