@@ -91,6 +91,7 @@ static void buffers_of_all_usages(contract_world *w, uint32_t kind)
 
 typedef struct neighbour {
     quire_allocation_info info;
+    uint64_t start; /* where the backend counts from: in the page, or the native address */
     quire_allocation allocation;
     bool optimal;
 } neighbour;
@@ -112,18 +113,16 @@ static bool make_neighbour(quire_memory *memory, test_random *r, neighbour *n)
     }
     n->allocation = n->optimal ? image.allocation : buffer.allocation;
     n->info = kit_info(memory, n->allocation);
+    const quire_native native = kit_native(memory, n->allocation);
+    n->start = native.page.address + native.offset;
     return true;
 }
 
-/* Index of the stretch of an allocation, by native address if the page has one. */
-static uint64_t first_stretch(const quire_allocation_info *a, uint64_t stretch)
+/* Returns true if no stretch has bytes of both. */
+static bool are_apart(const neighbour *a, const neighbour *b, uint64_t stretch)
 {
-    return (a->address ? a->address : a->offset) / stretch;
-}
-
-static uint64_t last_stretch(const quire_allocation_info *a, uint64_t stretch)
-{
-    return ((a->address ? a->address : a->offset) + a->size - 1) / stretch;
+    return (a->start + a->info.size - 1) / stretch < b->start / stretch ||
+           (b->start + b->info.size - 1) / stretch < a->start / stretch;
 }
 
 static void granularity_is_kept(contract_world *w, uint32_t kind)
@@ -142,13 +141,9 @@ static void granularity_is_kept(contract_world *w, uint32_t kind)
         }
         if (!make_neighbour(memory, &r, &all[count]))
             continue;
-        const quire_allocation_info *a = &all[count].info;
-        for (int i = 0; i < count; i++) {
-            const quire_allocation_info *b = &all[i].info;
-            if (a->page == b->page && all[i].optimal != all[count].optimal)
-                CHECK(last_stretch(a, stretch) < first_stretch(b, stretch) ||
-                      last_stretch(b, stretch) < first_stretch(a, stretch));
-        }
+        for (int i = 0; i < count; i++)
+            if (all[i].info.page == all[count].info.page && all[i].optimal != all[count].optimal)
+                CHECK(are_apart(&all[i], &all[count], stretch));
         count++;
     }
     while (count)
