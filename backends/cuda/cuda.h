@@ -4,6 +4,7 @@
  *
  * Layers, from the bottom:
  *   functions.c, result.c, context.c           the driver's library, its error codes, its context
+ *   settings.c                                 what the program and its user select
  *   capability.c, kind.c, device.c             what the device has and reports
  *   chunk.c, virtual.c, elastic.c, shared.c,   parts of pages
  *   block.c, pool.c, external.c, import.c
@@ -102,6 +103,8 @@ typedef struct qi_cuda {
     uint64_t device_bytes;
     uint64_t page_alignment;      /* alignment of every page, bytes; 0: as each request asks */
     quire_cuda_settings settings; /* defaults resolved; its pointers are not used after opening */
+    uint32_t allowed_kinds;       /* mask of page kinds, of the user's variable; 0: all */
+    uint64_t allowed_peers;       /* mask of ordinals, of the user's variable */
     int peers[QI_CUDA_MAX_PEERS];
     uint32_t peer_count;
     qi_cuda_pool pool;
@@ -175,16 +178,26 @@ QUIRE_MUST_USE quire_result qi_cuda_query_capabilities(const qi_cuda *cuda,
 /* Clears every capability for which the driver lacks a function. */
 void qi_cuda_match_functions(const qi_cuda *cuda, qi_cuda_capabilities *capabilities);
 
+/* ---- settings.c ------------------------------------------------------------------------- */
+
+/* INVALID_ARGUMENT if the settings contradict themselves. */
+QUIRE_MUST_USE quire_result qi_cuda_check_settings(const quire_cuda_settings *settings);
+
+/* Applies the variables QUIRE_CUDA_KINDS, QUIRE_CUDA_PAGES and QUIRE_CUDA_PEERS of the environment.
+   INVALID_ARGUMENT names a word that is unknown. */
+QUIRE_MUST_USE quire_result qi_cuda_read_variables(qi_cuda *cuda);
+
 /* ---- kind.c ----------------------------------------------------------------------------- */
 
-/* Adds the memory kinds that the settings request and the device offers. In the context. */
+/* The names of the page kinds in messages and, with dashes, in QUIRE_CUDA_KINDS. */
+extern const char *const qi_cuda_kind_names[QUIRE_CUDA_PAGE_KINDS];
+
+/* Adds the memory kinds that the settings request. UNSUPPORTED if the device lacks one. In the
+   context. */
 QUIRE_MUST_USE quire_result qi_cuda_add_kinds(qi_cuda *cuda);
 
 /* Sets the granularities of a kind of virtual memory management. In the context. */
 QUIRE_MUST_USE quire_result qi_cuda_find_granularity(const qi_cuda *cuda, qi_cuda_kind *kind);
-
-/* Returns true if the settings name the page kind: if it is unavailable, opening fails. */
-bool qi_cuda_is_named(const qi_cuda *cuda, quire_cuda_page_kind page_kind);
 
 /* Returns true if the device has a memory kind of this page kind. */
 bool qi_cuda_has_kind(const qi_cuda *cuda, quire_cuda_page_kind page_kind);
@@ -220,9 +233,8 @@ void qi_cuda_pool_close(qi_cuda *cuda);
 
 /*
  * Creates a page of the smallest size of each kind that may exist as an attribute only, and
- * releases it. Leaves out host nodes at which the driver creates none, with a warning, unless the
- * caller named them, which is UNSUPPORTED. Device pages get GPUDirect RDMA and descriptors if the
- * driver grants these. In the context.
+ * releases it. A host node at which the driver creates none is UNSUPPORTED. Device pages get
+ * GPUDirect RDMA and descriptors if the driver grants these. In the context.
  */
 QUIRE_MUST_USE quire_result qi_cuda_try_kinds(qi_cuda *cuda);
 

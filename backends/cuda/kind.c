@@ -1,9 +1,6 @@
 /*
  * kind.c - the memory kinds of a device: those that the settings request and the device offers. The
  * driver reports the granularity for exactly the properties that the pages of the kind have.
- *
- * An attribute may promise what the driver refuses in use, as in a container. Such a kind is left
- * out, unless the caller named it.
  */
 #include <unistd.h>
 
@@ -12,8 +9,6 @@
 #include "src/base/result.h"
 
 static const uint64_t PLAIN_GRANULARITY = 64 << 10;
-
-enum { USUAL_HOST_NUMA_DRIVER = 12060 };
 
 /* ---- granularity ------------------------------------------------------------------------ */
 
@@ -118,7 +113,7 @@ quire_result qi_cuda_find_granularity(const qi_cuda *cuda, qi_cuda_kind *kind)
 
 /* ---- kinds ------------------------------------------------------------------------------ */
 
-static const char *const names[QUIRE_CUDA_PAGE_KINDS] = {
+const char *const qi_cuda_kind_names[QUIRE_CUDA_PAGE_KINDS] = {
     "device",    "plain", "compressed", "registered", "pinned", "combined",
     "host NUMA", "host",  "managed",    "tile pools", "pool",
 };
@@ -154,7 +149,8 @@ static qi_cuda_kind describe_kind(const qi_cuda *cuda, quire_cuda_page_kind page
     qi_cuda_kind kind = {.page_kind = page_kind, .node = node, .granularity = PLAIN_GRANULARITY};
     switch (page_kind) {
     case QUIRE_CUDA_DEVICE:
-        kind.is_virtual = cuda->capabilities.virtual_memory;
+        kind.is_virtual = cuda->capabilities.virtual_memory &&
+                          !(cuda->settings.without & QUIRE_CUDA_WITHOUT_VIRTUAL_MEMORY);
         kind.description.flags = QUIRE_DEVICE_LOCAL;
         break;
     case QUIRE_CUDA_COMPRESSED:
@@ -195,16 +191,16 @@ bool qi_cuda_kind_is_elastic(const qi_cuda_kind *kind)
            kind->page_kind != QUIRE_CUDA_REGISTERED;
 }
 
-/* Returns true for a result that a promised kind may give, so that the kind is left out. */
+/* Returns true for a result by which a driver refuses what an attribute promises, as in a
+   container. */
 static bool is_refusal(quire_result result)
 {
     return result == QUIRE_ERROR_UNSUPPORTED || result == QUIRE_ERROR_NOT_PERMITTED ||
            result == QUIRE_ERROR_INVALID_ARGUMENT;
 }
 
-/* Adds one kind. A refused device kind falls back to cuMemAlloc; another refused kind is left out,
-   unless `is_named`, which reports the refusal. */
-static quire_result add_kind(qi_cuda *cuda, quire_cuda_page_kind page_kind, int node, bool is_named)
+/* Adds one kind. A refused device kind falls back to cuMemAlloc. */
+static quire_result add_kind(qi_cuda *cuda, quire_cuda_page_kind page_kind, int node)
 {
     if (cuda->kind_count == QUIRE_MAX_KINDS)
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED, "more than %u memory kinds", QUIRE_MAX_KINDS);
@@ -217,26 +213,18 @@ static quire_result add_kind(qi_cuda *cuda, quire_cuda_page_kind page_kind, int 
         cuda->capabilities.virtual_memory = false; /* cuMemAlloc remains */
         qi_cuda_match_functions(cuda, &cuda->capabilities);
         kind = describe_kind(cuda, page_kind, node);
-    } else if (is_refusal(result) && !is_named) {
-        qi_error_restore(&before);
-        return QUIRE_SUCCESS;
     } else if (result) {
         return result;
     }
     if (cuda->settings.hardware_decompression && page_kind == QUIRE_CUDA_DEVICE && !kind.is_virtual)
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "'%s' has no virtual memory management, which hardware decompression "
-                            "requires",
+                            "device pages of '%s' are not of virtual memory management, which "
+                            "hardware decompression requires",
                             cuda->name);
     if (!kind.is_virtual && kind.description.flags & QUIRE_DEVICE_LOCAL)
         cuda->page_alignment = QI_CUDA_ALIGNMENT; /* aligning further would waste device memory */
     cuda->kinds[cuda->kind_count++] = kind;
     return QUIRE_SUCCESS;
-}
-
-bool qi_cuda_is_named(const qi_cuda *cuda, quire_cuda_page_kind page_kind)
-{
-    return cuda->settings.kinds || (page_kind == QUIRE_CUDA_HOST_NUMA && cuda->settings.numa_nodes);
 }
 
 bool qi_cuda_has_kind(const qi_cuda *cuda, quire_cuda_page_kind page_kind)
@@ -248,28 +236,42 @@ bool qi_cuda_has_kind(const qi_cuda *cuda, quire_cuda_page_kind page_kind)
 }
 
 /* Adds one kind for each host node of the settings, or for the nearest node if they name none. */
-static quire_result add_nodes(qi_cuda *cuda, bool is_named)
+static quire_result add_nodes(qi_cuda *cuda)
 {
     uint64_t nodes = cuda->settings.numa_nodes;
     int nearest = cuda->capabilities.numa_node;
     quire_result result = QUIRE_SUCCESS;
     if (!nodes)
-        return add_kind(cuda, QUIRE_CUDA_HOST_NUMA, nearest < 0 ? 0 : nearest, is_named);
+        return add_kind(cuda, QUIRE_CUDA_HOST_NUMA, nearest < 0 ? 0 : nearest);
     for (; nodes && !result; nodes &= nodes - 1)
-        result = add_kind(cuda, QUIRE_CUDA_HOST_NUMA, (int)qi_lowest_bit(nodes), true);
+        result = add_kind(cuda, QUIRE_CUDA_HOST_NUMA, (int)qi_lowest_bit(nodes));
     return result;
 }
 
-/* The kinds that the settings name, or else the usual ones. Memory of host nodes is not one of them
-   with early drivers, whose calls for it are unreliable. */
+/* The kinds that the settings name, or else those that the variable allows, or else the usual ones.
+   Memory of host nodes is not usual: no intent selects it, and some drivers crash at it. */
 static uint32_t wanted_kinds(const qi_cuda *cuda)
 {
+    const quire_cuda_settings *s = &cuda->settings;
     uint32_t usual = QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_DEVICE) |
                      QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_PINNED) |
                      QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_COMBINED);
-    if (cuda->driver_version >= USUAL_HOST_NUMA_DRIVER || cuda->settings.numa_nodes)
-        usual |= QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_HOST_NUMA);
-    return cuda->settings.kinds ? cuda->settings.kinds : usual;
+    if (s->kinds)
+        return s->kinds;
+    return (cuda->allowed_kinds ? cuda->allowed_kinds : usual) |
+           (s->numa_nodes ? QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_HOST_NUMA) : 0);
+}
+
+static quire_result check_kind(const qi_cuda *cuda, quire_cuda_page_kind page_kind)
+{
+    if (cuda->allowed_kinds && !(cuda->allowed_kinds & QUIRE_CUDA_KIND_BIT(page_kind)))
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "the variable QUIRE_CUDA_KINDS leaves out pages of kind %s",
+                            qi_cuda_kind_names[page_kind]);
+    return is_offered(&cuda->capabilities, page_kind)
+               ? QUIRE_SUCCESS
+               : qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "'%s' has no pages of kind %s", cuda->name,
+                              qi_cuda_kind_names[page_kind]);
 }
 
 quire_result qi_cuda_add_kinds(qi_cuda *cuda)
@@ -278,17 +280,12 @@ quire_result qi_cuda_add_kinds(qi_cuda *cuda)
     quire_result result = QUIRE_SUCCESS;
     for (int i = 0; i < QUIRE_CUDA_PAGE_KINDS && !result; i++) {
         quire_cuda_page_kind page_kind = (quire_cuda_page_kind)i;
-        bool is_named = qi_cuda_is_named(cuda, page_kind);
         if (!(wanted >> i & 1))
             continue;
-        if (!is_offered(&cuda->capabilities, page_kind)) {
-            if (is_named)
-                return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "'%s' has no pages of kind %s",
-                                    cuda->name, names[i]);
-            continue;
-        }
-        result = page_kind == QUIRE_CUDA_HOST_NUMA ? add_nodes(cuda, is_named)
-                                                   : add_kind(cuda, page_kind, -1, is_named);
+        result = check_kind(cuda, page_kind);
+        if (!result)
+            result =
+                page_kind == QUIRE_CUDA_HOST_NUMA ? add_nodes(cuda) : add_kind(cuda, page_kind, -1);
     }
     return result;
 }

@@ -17,38 +17,6 @@ enum { MIN_DRIVER = 11020, MAX_LISTED = 512 };
 
 /* ---- settings --------------------------------------------------------------------------- */
 
-static quire_result check_lists(const quire_cuda_settings *s)
-{
-    if (s->peer_count > QI_CUDA_MAX_PEERS)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "%u peer%s: %u at most", s->peer_count,
-                            QI_CUDA_MAX_PEERS);
-    if (s->peer_count && !s->peers)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "peer_count is set and peers is null");
-    for (uint32_t i = 0; i < s->peer_count; i++)
-        for (uint32_t j = 0; j < i; j++)
-            if (s->peers[i] == s->peers[j])
-                return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "peer %d is named twice",
-                                    s->peers[i]);
-    return QUIRE_SUCCESS;
-}
-
-static quire_result check_settings(const quire_cuda_settings *s)
-{
-    const uint32_t all = (UINT32_C(1) << QUIRE_CUDA_PAGE_KINDS) - 1;
-    if (s->kinds & ~all)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "unknown page kinds %x", s->kinds & ~all);
-    if (s->export_types & ~(QUIRE_CUDA_FD | QUIRE_CUDA_FABRIC))
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "unknown handle types %x",
-                            s->export_types);
-    if (s->numa_nodes && s->kinds && !(s->kinds & QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_HOST_NUMA)))
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "numa_nodes is set and kinds lacks host NUMA pages");
-    quire_result result = check_lists(s);
-    if (!result)
-        result = qi_cuda_check_pool_options(s);
-    return result ? result : qi_check_unused(s, "quire_cuda_settings");
-}
-
 /* What the settings point to is valid until the call returns only, and is copied. */
 static void copy_settings(qi_cuda *cuda, const quire_cuda_settings *requested)
 {
@@ -69,7 +37,9 @@ static void copy_settings(qi_cuda *cuda, const quire_cuda_settings *requested)
 
 static quire_result start_driver(qi_cuda *cuda, const char *library)
 {
-    quire_result result = qi_cuda_open_library(library, &cuda->library);
+    quire_result result = qi_cuda_read_variables(cuda);
+    if (!result)
+        result = qi_cuda_open_library(library, &cuda->library);
     if (!result)
         result = qi_cuda_load(&cuda->f, cuda->library);
     if (result)
@@ -142,7 +112,7 @@ static quire_result select_device(qi_cuda *cuda, const char *requested)
 static quire_result create_state(const quire_cuda_settings *settings, qi_cuda **out)
 {
     qi_host host;
-    quire_result result = check_settings(settings);
+    quire_result result = qi_cuda_check_settings(settings);
     if (!result)
         result = qi_host_init(&host, settings->device.host_memory);
     if (result)

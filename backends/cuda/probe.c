@@ -5,27 +5,56 @@
 #include <string.h>
 
 #include "backends/cuda/cuda.h"
+#include "src/base/log.h"
 #include "src/base/result.h"
 
 /* ---- all of it -------------------------------------------------------------------------- */
+
+static qi_cu_result can_reach(const qi_cuda *cuda, int peer, int *can)
+{
+    *can = 0;
+    return cuda->f.DeviceCanAccessPeer ? cuda->f.DeviceCanAccessPeer(can, peer, cuda->device)
+                                       : QI_CUDA_ERROR_NOT_SUPPORTED;
+}
 
 /* The peers must be able to access this device. The message names the one that cannot. */
 static quire_result check_peers(const qi_cuda *cuda)
 {
     for (uint32_t i = 0; i < cuda->peer_count; i++) {
-        int can = 0;
+        int can;
         if (cuda->peers[i] == cuda->device)
             return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "device %u is its own peer",
                                 (uint64_t)cuda->device);
-        qi_cu_result code = QI_CUDA_ERROR_NOT_SUPPORTED;
-        if (cuda->f.DeviceCanAccessPeer)
-            code = cuda->f.DeviceCanAccessPeer(&can, cuda->peers[i], cuda->device);
+        qi_cu_result code = can_reach(cuda, cuda->peers[i], &can);
         if (code)
             return qi_cuda_fail(&cuda->f, code, "cuDeviceCanAccessPeer of device %d",
                                 cuda->peers[i]);
         if (!can)
             return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "device %d cannot reach device %d",
                                 cuda->peers[i], cuda->device);
+    }
+    return QUIRE_SUCCESS;
+}
+
+/* Makes all other devices peers that the user's variable allows. If one of them cannot be, there
+   are none, and device pages do without virtual memory management. */
+static quire_result find_peers(qi_cuda *cuda)
+{
+    int count = 0, can;
+    qi_cu_result code = cuda->f.DeviceGetCount(&count);
+    if (code)
+        return qi_cuda_fail(&cuda->f, code, "cuDeviceGetCount");
+    for (int i = 0; i < count; i++) {
+        if (i == cuda->device || (i < 64 && !(cuda->allowed_peers >> i & 1)))
+            continue;
+        if (cuda->peer_count == QI_CUDA_MAX_PEERS || can_reach(cuda, i, &can) || !can) {
+            cuda->peer_count = 0;
+            cuda->settings.without |= QUIRE_CUDA_WITHOUT_VIRTUAL_MEMORY;
+            qi_log(&cuda->log, QUIRE_LOG_INFO,
+                   "device %d cannot reach device '%s': its pages are plain", i, cuda->name);
+            return QUIRE_SUCCESS;
+        }
+        cuda->peers[cuda->peer_count++] = i;
     }
     return QUIRE_SUCCESS;
 }
@@ -38,11 +67,13 @@ static bool has_settable_access(const qi_cuda *cuda, const qi_cuda_kind *kind)
 }
 
 /* Peers need virtual memory management or a pool of quire: access to other pages is not set. */
-static quire_result check_virtual(const qi_cuda *cuda)
+static quire_result check_virtual(qi_cuda *cuda)
 {
     for (uint32_t i = 0; i < cuda->kind_count; i++)
         if (has_settable_access(cuda, &cuda->kinds[i]))
             return QUIRE_SUCCESS;
+    if (cuda->settings.reachable_peers)
+        cuda->peer_count = 0;
     return cuda->peer_count
                ? qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
                               "peers are named, and '%s' has no pages of virtual memory management",
@@ -78,7 +109,7 @@ quire_result qi_cuda_probe(qi_cuda *cuda)
                                                                 : QUIRE_CUDA_FABRIC_ABSENT);
     result = check_export(cuda);
     if (!result)
-        result = check_peers(cuda);
+        result = cuda->settings.reachable_peers ? find_peers(cuda) : check_peers(cuda);
     if (!result)
         result = qi_cuda_add_kinds(cuda);
     if (!result)

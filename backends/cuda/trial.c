@@ -100,35 +100,6 @@ static quire_result try_node(qi_cuda *cuda, uint32_t kind)
                               quire_last_error());
 }
 
-/* Removes the kinds of host nodes that fail. */
-static quire_result try_nodes(qi_cuda *cuda)
-{
-    uint32_t left = 0, tried = 0, refused = 0;
-    for (uint32_t i = 0; i < cuda->kind_count; i++) {
-        quire_result result = QUIRE_SUCCESS;
-        if (cuda->kinds[i].page_kind == QUIRE_CUDA_HOST_NUMA) {
-            qi_error before;
-            qi_error_save(&before);
-            tried++;
-            result = try_node(cuda, i);
-            if (result && (!is_refused(result) || qi_cuda_is_named(cuda, QUIRE_CUDA_HOST_NUMA)))
-                return result;
-            if (result) {
-                refused++;
-                qi_log(&cuda->log, QUIRE_LOG_WARNING, "no memory kind for a host node: %s",
-                       quire_last_error());
-                qi_error_restore(&before);
-            }
-        }
-        if (!result)
-            cuda->kinds[left++] = cuda->kinds[i];
-    }
-    cuda->kind_count = left;
-    if (tried && tried == refused)
-        cuda->capabilities.host_numa = false;
-    return QUIRE_SUCCESS;
-}
-
 /* ---- device memory ---------------------------------------------------------------------- */
 
 /* What device pages can have beyond being pages. */
@@ -165,9 +136,11 @@ static void warn(const qi_cuda *cuda, const qi_cuda_kind *kind, const extras *wa
    none. */
 static quire_result try_device(qi_cuda *cuda, uint32_t index)
 {
+    const quire_cuda_without without = cuda->settings.without;
+    const bool has_types = cuda->capabilities.fd && !(without & QUIRE_CUDA_WITHOUT_EXPORT);
     const extras wanted = {
-        .is_rdma = cuda->capabilities.rdma,
-        .types = cuda->capabilities.fd ? cuda->settings.export_types & QUIRE_CUDA_FD : 0,
+        .is_rdma = cuda->capabilities.rdma && !(without & QUIRE_CUDA_WITHOUT_RDMA),
+        .types = has_types ? cuda->settings.export_types & QUIRE_CUDA_FD : 0,
     };
     const extras tries[] = {wanted, {.types = wanted.types}, {.is_rdma = wanted.is_rdma}};
     const int count = wanted.is_rdma && wanted.types ? 3 : wanted.is_rdma || wanted.types ? 1 : 0;
@@ -191,11 +164,13 @@ static quire_result try_device(qi_cuda *cuda, uint32_t index)
 
 quire_result qi_cuda_try_kinds(qi_cuda *cuda)
 {
-    for (uint32_t i = 0; i < cuda->kind_count; i++)
-        if (cuda->kinds[i].page_kind == QUIRE_CUDA_DEVICE && cuda->kinds[i].is_virtual) {
-            quire_result result = try_device(cuda, i);
-            if (result)
-                return result;
-        }
-    return try_nodes(cuda);
+    quire_result result = QUIRE_SUCCESS;
+    for (uint32_t i = 0; i < cuda->kind_count && !result; i++) {
+        const qi_cuda_kind *kind = &cuda->kinds[i];
+        if (kind->page_kind == QUIRE_CUDA_DEVICE && kind->is_virtual)
+            result = try_device(cuda, i);
+        else if (kind->page_kind == QUIRE_CUDA_HOST_NUMA)
+            result = try_node(cuda, i);
+    }
+    return result;
 }

@@ -87,13 +87,29 @@ typedef struct quire_cuda_pool_options {
     uint64_t unused[4];         /* must be zero */
 } quire_cuda_pool_options;
 
-/* Options that open and wrap have in common. */
+/* What pages of QUIRE_CUDA_DEVICE do without: bits of quire_cuda_settings.without. */
+typedef uint32_t quire_cuda_without;
+/* They are made by cuMemAlloc: other libraries can share them by cuIpcGetMemHandle, and the driver
+   copies them between devices without access of a peer. */
+#define QUIRE_CUDA_WITHOUT_VIRTUAL_MEMORY UINT32_C(1)
+#define QUIRE_CUDA_WITHOUT_RDMA UINT32_C(2) /* they are not requested with GPUDirect RDMA */
+/* They are requested with a handle type only if the memory's intent is exportable. */
+#define QUIRE_CUDA_WITHOUT_EXPORT UINT32_C(4)
+
+/*
+ * Options that open and wrap have in common.
+ *
+ * The user of a program selects as well, by environment variables with words between commas.
+ * QUIRE_CUDA_KINDS lists page kinds ("device,pinned,combined,host-numa"): settings that name none
+ * get these, and a kind that is named and not listed is UNSUPPORTED. QUIRE_CUDA_PAGES adds to
+ * `without`: "plain", "no-rdma", "no-export". QUIRE_CUDA_PEERS limits reachable_peers: ordinals, or
+ * "none". An unknown word is INVALID_ARGUMENT.
+ */
 typedef struct quire_cuda_settings {
     quire_device_options device;
     /*
-     * A mask of page kinds (QUIRE_CUDA_KIND_BIT). 0: device, pinned and combined, and from driver
-     * 12.6 on host NUMA if the device has it. A kind that is named and not available is
-     * UNSUPPORTED.
+     * A mask of page kinds (QUIRE_CUDA_KIND_BIT). 0: device, pinned and combined, and host NUMA if
+     * numa_nodes names nodes. A kind that is named and not available is UNSUPPORTED.
      */
     uint32_t kinds;
     /* Export types of exportable pages; 0: file descriptors. With FABRIC and FD, quire tries FABRIC
@@ -130,6 +146,13 @@ typedef struct quire_cuda_settings {
      * stream; wrap every other stream that captures.
      */
     bool wait_before_release;
+    quire_cuda_without without; /* QUIRE_CUDA_WITHOUT_...; 0: nothing that the driver grants */
+    /*
+     * For programs that copy between all devices of the process and do not ask quire: every other
+     * device is a peer. If one cannot reach this device, nothing has access, and pages of
+     * QUIRE_CUDA_DEVICE are without virtual memory management instead. `peers` must be empty.
+     */
+    bool reachable_peers;
     /* The pool of kind QUIRE_CUDA_POOL, which `kinds` must name; copied. NULL: all 0. */
     const quire_cuda_pool_options *pool;
     uint64_t unused[4]; /* must be zero */
@@ -186,7 +209,7 @@ typedef struct quire_cuda_info {
     bool has_rdma;
     bool has_compression;
     bool has_multicast;
-    bool has_host_numa; /* a trial allocation did not fail at all nodes that were wanted */
+    bool has_host_numa; /* the device reports memory of host nodes */
     bool has_host;
     bool has_deferred_arrays; /* with this or the next the device has tile pools */
     bool has_sparse_arrays;

@@ -38,7 +38,7 @@ class quire_cuda_settings(Structure):
         ("device", quire_device_options), ("kinds", c_uint32), ("export_types", c_uint32), ("numa_nodes", c_uint64),
         ("chunk_size", c_uint64), ("kept_bytes", c_uint64), ("peers", POINTER(c_int32)), ("peer_count", c_uint32),
         ("recommended_granularity", c_bool), ("hardware_decompression", c_bool), ("wait_before_release", c_bool),
-        ("pool", POINTER(quire_cuda_pool_options)), _unused(4)]
+        ("without", c_uint32), ("reachable_peers", c_bool), ("pool", POINTER(quire_cuda_pool_options)), _unused(4)]
 
 
 class quire_cuda_options(Structure):

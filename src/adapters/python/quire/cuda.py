@@ -5,14 +5,14 @@ Neither building nor using this needs the CUDA Toolkit; the driver's library is 
 
 import ctypes
 import dataclasses
-from typing import Any, Iterable, Optional, Union
+from typing import Any, Iterable, List, Optional, Union
 
 from . import _backend_structs as backend
 from ._arguments import number, text
 from ._native import lib
 from ._records import converted, read
 from .device import Device, Log, device_options
-from .enums import CudaPageKind, LogLevel
+from .enums import CudaPageKind, CudaWithout, LogLevel
 from .errors import InvalidArgumentError, UnsupportedError
 from .stream import Stream
 
@@ -39,41 +39,52 @@ class CudaInfo:
     uuid: bytes = converted(bytes)
 
 
-def open_cuda(device: Union[int, str, None] = None, *, kinds: Iterable[CudaPageKind] = (),
-              library: Optional[str] = None, chunk_size: int = 0, kept_bytes: int = 0,
-              wait_before_release: bool = False, log: Log = None, log_level: LogLevel = LogLevel.WARNING) -> Device:
+def open_cuda(device: Union[int, str, None] = None, *, kinds: Iterable[CudaPageKind] = (), peers: Iterable[int] = (),
+              reachable_peers: bool = False, without: CudaWithout = CudaWithout(0), chunk_size: int = 0,
+              kept_bytes: int = 0, wait_before_release: bool = False, library: Optional[str] = None, log: Log = None,
+              log_level: LogLevel = LogLevel.WARNING) -> Device:
     """Open a CUDA device on its primary context, which the CUDA runtime and other libraries share.
 
     `device` is its ordinal, or a part of its name; None: the variable QUIRE_CUDA_DEVICE, or device 0. `kinds` are
-    the page kinds that get a memory kind; none: device, pinned, combined and host NUMA as available. `library` is
-    the driver; None: libcuda.so.1. The other arguments are fields of ``quire_cuda_settings``.
+    the page kinds that get a memory kind; none: device, pinned and combined. `peers` are ordinals of devices with
+    access to all pages of virtual memory management; with `reachable_peers` every other device is one, or pages are
+    plain. `library` is the driver; None: libcuda.so.1. The others are fields of ``quire_cuda_settings`` as well.
 
     Raises UnsupportedError without a driver or device.
     """
     options = backend.quire_cuda_options()
     options.device = text("device", str(device) if isinstance(device, int) else device)
-    keep = _settings(options, kinds, library, chunk_size, kept_bytes, wait_before_release, log, log_level)
+    options.library = text("library", library)
+    keep = _set(options.settings, log, log_level, kinds=kinds, peers=peers, reachable_peers=reachable_peers,
+                without=without, chunk_size=chunk_size, kept_bytes=kept_bytes, wait_before_release=wait_before_release)
     return Device(lib.quire_cuda_open, options, keep)
 
 
-def wrap_context(context: int, *, kinds: Iterable[CudaPageKind] = (), library: Optional[str] = None,
-                 chunk_size: int = 0, kept_bytes: int = 0, wait_before_release: bool = False, log: Log = None,
-                 log_level: LogLevel = LogLevel.WARNING) -> Device:
-    """Open a device on a CUcontext of the caller, which must outlive it. The arguments are those of open_cuda."""
+def wrap_context(context: int, *, library: Optional[str] = None, log: Log = None,
+                 log_level: LogLevel = LogLevel.WARNING, **settings: Any) -> Device:
+    """Open a device on a CUcontext of the caller, which must outlive it. `settings` are those of open_cuda, from
+    `kinds` to `wait_before_release`."""
     options = backend.quire_cuda_wrap_options(number("context", context))
-    keep = _settings(options, kinds, library, chunk_size, kept_bytes, wait_before_release, log, log_level)
+    options.library = text("library", library)
+    keep = _set(options.settings, log, log_level, **settings)
     return Device(lib.quire_cuda_wrap, options, keep)
 
 
-def _settings(options: Any, kinds: Iterable[CudaPageKind], library: Optional[str], chunk_size: int, kept_bytes: int,
-              wait_before_release: bool, log: Log, log_level: LogLevel) -> Any:
-    options.library = text("library", library)
+def _set(settings: Any, log: Log, log_level: LogLevel, *, kinds: Iterable[CudaPageKind] = (), peers: Iterable[int] = (),
+         reachable_peers: bool = False, without: CudaWithout = CudaWithout(0), chunk_size: int = 0,
+         kept_bytes: int = 0, wait_before_release: bool = False) -> List[object]:
+    """Fill in quire_cuda_settings. Return what must live as long as the device."""
     for kind in kinds:
-        options.settings.kinds |= 1 << CudaPageKind(kind)
-    options.settings.chunk_size = number("chunk_size", chunk_size)
-    options.settings.kept_bytes = number("kept_bytes", kept_bytes)
-    options.settings.wait_before_release = wait_before_release
-    return device_options(options.settings.device, log, log_level)
+        settings.kinds |= 1 << CudaPageKind(kind)
+    ordinals = [number("peer", peer, 31) for peer in peers]
+    settings.peers = (ctypes.c_int32 * len(ordinals))(*ordinals) if ordinals else None
+    settings.peer_count = len(ordinals)
+    settings.reachable_peers = reachable_peers
+    settings.without = CudaWithout(without)
+    settings.chunk_size = number("chunk_size", chunk_size)
+    settings.kept_bytes = number("kept_bytes", kept_bytes)
+    settings.wait_before_release = wait_before_release
+    return device_options(settings.device, log, log_level)
 
 
 def cuda_info(device: Device) -> CudaInfo:

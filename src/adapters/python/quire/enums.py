@@ -126,3 +126,11 @@ class CudaPageKind(enum.IntEnum):
     MANAGED = 8
     TILES = 9
     POOL = 10
+
+
+class CudaWithout(enum.IntFlag):
+    """What pages of CudaPageKind.DEVICE do without."""
+
+    VIRTUAL_MEMORY = 1
+    RDMA = 2
+    EXPORT = 4

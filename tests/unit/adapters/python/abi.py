@@ -32,6 +32,7 @@ ENUMS = {
     enums.HostBacking: ("QUIRE_HOST_", ()),
     enums.HostHugePages: ("QUIRE_HOST_HUGE_", ()),
     enums.CudaPageKind: ("QUIRE_CUDA_", ()),
+    enums.CudaWithout: ("QUIRE_CUDA_WITHOUT_", ()),
 }
 # enumerations of C whose enumerators are read from the headers
 LISTS = {enums.LogLevel: "quire_log_level", enums.Fit: "quire_fit", enums.Dedicated: "quire_dedicated",

@@ -131,7 +131,7 @@ static void check_kinds(const char *model, int version, uint32_t expected)
 UNIT(cuda_open, the_usual_kinds_are_those_that_device_and_driver_have)
 {
     const uint32_t usual = CUDA_KIND(DEVICE) | CUDA_KIND(PINNED) | CUDA_KIND(COMBINED);
-    check_kinds("h200", 0, usual | CUDA_KIND(HOST_NUMA));
+    check_kinds("h200", 0, usual);
     check_kinds("h200", 12010, usual);
     check_kinds("h200", 11020, usual);
     check_kinds("a100", 0, usual);
@@ -157,25 +157,93 @@ UNIT(cuda_open, a_kind_that_is_named_and_not_there_is_refused)
 }
 
 /* In a container the driver may refuse what an attribute promises. */
-UNIT(cuda_open, what_is_promised_and_refused_is_left_out_or_told)
+UNIT(cuda_open, what_is_promised_and_refused_is_told)
 {
-    for (int is_named = 0; is_named < 2; is_named++) {
-        cuda_bench b;
-        uint32_t kind;
-        cuda_bench_begin(&b, NULL);
-        const quire_cuda_settings settings = {.kinds = is_named ? CUDA_KIND(HOST_NUMA) : 0};
-        /* the granularity of the host node is queried after four queries of the device kind */
-        CHECK(b.fc->fail(&(fc_fault){.function = "cuMemGetAllocationGranularity",
-                                     .call = is_named ? 1 : 5,
-                                     .result = QI_CUDA_ERROR_NOT_SUPPORTED}));
-        CHECK_EQ(cuda_bench_open(&b, &settings), !is_named);
-        if (is_named)
-            CHECK_EQ(b.result, UNSUPPORTED);
-        else
-            CHECK_FAILS(quire_cuda_find_kind(b.device, QUIRE_CUDA_HOST_NUMA, -1, &kind),
-                        UNSUPPORTED);
-        cuda_bench_end(&b);
-    }
+    cuda_bench b;
+    cuda_bench_begin(&b, NULL);
+    CHECK(b.fc->fail(&(fc_fault){.function = "cuMemGetAllocationGranularity",
+                                 .call = 1,
+                                 .result = QI_CUDA_ERROR_NOT_SUPPORTED}));
+    CHECK(!cuda_bench_open(&b, &(quire_cuda_settings){.kinds = CUDA_KIND(HOST_NUMA)}));
+    CHECK_EQ(b.result, UNSUPPORTED);
+    cuda_bench_end(&b);
+}
+
+/* ---- what the user of a program selects ------------------------------------------------------ */
+
+static void check_variable(const char *kinds, uint32_t named, uint32_t expected, const char *words)
+{
+    cuda_bench b;
+    cuda_bench_begin(&b, NULL);
+    CHECK(!setenv("QUIRE_CUDA_KINDS", kinds, 1));
+    CHECK_EQ(cuda_bench_open(&b, &(quire_cuda_settings){.kinds = named}), !words);
+    CHECK(!unsetenv("QUIRE_CUDA_KINDS"));
+    if (words)
+        CHECK_HAS(quire_last_error(), words);
+    else
+        CHECK_EQ(page_kinds_of(&b), expected);
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_open, a_variable_selects_the_kinds)
+{
+    const uint32_t usual = CUDA_KIND(DEVICE) | CUDA_KIND(PINNED) | CUDA_KIND(COMBINED);
+    check_variable("", 0, usual, NULL);
+    check_variable("device", 0, CUDA_KIND(DEVICE), NULL);
+    check_variable("plain,HOST-numa,", 0, CUDA_KIND(PLAIN) | CUDA_KIND(HOST_NUMA), NULL);
+    check_variable("device, tile_pools", CUDA_KIND(TILES), CUDA_KIND(TILES), NULL);
+    check_variable("device,pinned", CUDA_KIND(DEVICE), CUDA_KIND(DEVICE), NULL);
+    check_variable("device,pinned", CUDA_KIND(DEVICE) | CUDA_KIND(HOST_NUMA), 0,
+                   "QUIRE_CUDA_KINDS leaves out pages of kind host NUMA");
+    check_variable("device,pined", 0, 0, "the variable QUIRE_CUDA_KINDS has 'pined'");
+    check_variable("dev", 0, 0, "'dev'");
+    check_variable("devices", 0, 0, "'devices'");
+}
+
+static void check_pages(const char *words, quire_cuda_without without, bool is_virtual,
+                        bool is_rdma, bool has_types)
+{
+    cuda_bench b;
+    quire_cuda_kind_info kind;
+    cuda_bench_begin(&b, NULL);
+    CHECK(!setenv("QUIRE_CUDA_PAGES", words, 1));
+    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.without = without}));
+    CHECK(!unsetenv("QUIRE_CUDA_PAGES"));
+    CHECK_OK(quire_cuda_get_kind_info(b.device, 0, &kind));
+    CHECK_EQ(kind.page_kind, QUIRE_CUDA_DEVICE);
+    CHECK_EQ(kind.is_virtual_memory, is_virtual);
+    CHECK_EQ(kind.is_rdma_capable, is_rdma);
+    CHECK_EQ(kind.export_types, has_types ? QUIRE_CUDA_FD : 0);
+    use(cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL));
+    CHECK_EQ(b.fc->calls("cuMemAlloc") > 0, !is_virtual);
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_open, device_pages_do_without_what_the_program_or_its_user_names)
+{
+    check_pages("", 0, true, true, true);
+    check_pages("", QUIRE_CUDA_WITHOUT_RDMA, true, false, true);
+    check_pages("", QUIRE_CUDA_WITHOUT_EXPORT, true, true, false);
+    check_pages("", QUIRE_CUDA_WITHOUT_VIRTUAL_MEMORY, false, false, false);
+    check_pages("no-rdma", 0, true, false, true);
+    check_pages("no-rdma", QUIRE_CUDA_WITHOUT_EXPORT, true, false, false);
+    check_pages("no-export,no-rdma", 0, true, false, false);
+    check_pages("plain", 0, false, false, false);
+}
+
+UNIT(cuda_open, unknown_words_and_bits_are_refused)
+{
+    cuda_bench b;
+    cuda_bench_begin(&b, NULL);
+    CHECK(!cuda_bench_open(&b, &(quire_cuda_settings){.without = 8}));
+    CHECK_EQ(b.result, INVALID);
+    CHECK_HAS(quire_last_error(), "8 of without");
+    CHECK(!setenv("QUIRE_CUDA_PAGES", "plain,virtual", 1));
+    CHECK(!cuda_bench_open(&b, NULL));
+    CHECK_EQ(b.result, INVALID);
+    CHECK_HAS(quire_last_error(), "the variable QUIRE_CUDA_PAGES has 'virtual'");
+    CHECK_EQ(b.fc->calls("cuInit"), 0);
+    cuda_bench_end(&b);
 }
 
 UNIT(cuda_open, without_virtual_memory_management_device_pages_are_plain)
@@ -230,6 +298,71 @@ UNIT(cuda_open, each_host_node_that_is_named_is_a_kind)
         quire_cuda_find_kind(b.device, (quire_cuda_page_kind)QUIRE_CUDA_PAGE_KINDS, -1, &none),
         INVALID);
     CHECK_FAILS(quire_cuda_find_kind(b.device, QUIRE_CUDA_HOST_NUMA, -2, &none), INVALID);
+    cuda_bench_end(&b);
+}
+
+/* ---- peers that the devices themselves tell -------------------------------------------------- */
+
+/* What a page of device 0 lets device 1 and 2 do, "-" for a page of cuMemAlloc. The devices of
+   `unreached` do not reach device 0. */
+static void check_reachable(const char *variable, uint32_t unreached, const char *expected)
+{
+    const fc_model *h200 = fc_model_named("h200");
+    const fc_options options = {.models = {h200, h200, h200}, .peers = {0x6 & ~unreached}};
+    char got[4] = "-";
+    cuda_bench b;
+    cuda_bench_begin(&b, &options);
+    CHECK(!setenv("QUIRE_CUDA_PEERS", variable, 1));
+    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.reachable_peers = true}));
+    CHECK(!unsetenv("QUIRE_CUDA_PEERS"));
+    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
+    quire_allocation a = cuda_bench_allocate(memory, 64);
+    for (int i = 1; i < 3 && cuda_bench_range(memory, a).handle; i++) {
+        quire_cuda_access access = {QUIRE_CUDA_AT_DEVICE, i, QUIRE_CUDA_NO_ACCESS};
+        CHECK_OK(quire_cuda_get_access(memory, a, &access));
+        got[i - 1] = access.flags == QUIRE_CUDA_READ_WRITE ? 'w' : '.';
+    }
+    CHECK_STR(got, expected);
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_open, every_other_device_is_a_peer_or_pages_are_plain)
+{
+    check_reachable("", 0x0, "ww");
+    check_reachable("", 0x2, "-");
+    check_reachable("", 0x4, "-");
+    check_reachable("none", 0x0, "..");
+    check_reachable("none", 0x6, "..");
+    check_reachable("2", 0x2, ".w");
+    check_reachable("0, 1,2", 0x0, "ww");
+    check_reachable("1", 0x2, "-");
+}
+
+UNIT(cuda_open, a_device_without_virtual_memory_has_no_peers_to_name)
+{
+    cuda_bench b;
+    const fc_model *vgpu = fc_model_named("vgpu");
+    cuda_bench_begin(&b, &(fc_options){.models = {vgpu, vgpu}, .peers = {0x2, 0x1}});
+    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.reachable_peers = true}));
+    use(cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL));
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_open, peers_are_named_or_found_and_the_variable_has_ordinals)
+{
+    static const char *const wrong[] = {"all", "1 none", "none,1", "-1", "64", "1x"};
+    static const int32_t peer = 1;
+    cuda_bench b;
+    cuda_bench_begin(&b, NULL);
+    CHECK(!cuda_bench_open(
+        &b, &(quire_cuda_settings){.peers = &peer, .peer_count = 1, .reachable_peers = true}));
+    CHECK_EQ(b.result, INVALID);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        CHECK(!setenv("QUIRE_CUDA_PEERS", wrong[i], 1));
+        CHECK(!cuda_bench_open(&b, NULL));
+        CHECK_EQ(b.result, INVALID);
+        CHECK_HAS(quire_last_error(), "the variable QUIRE_CUDA_PEERS has '");
+    }
     cuda_bench_end(&b);
 }
 
