@@ -9,13 +9,15 @@
 
 static uint32_t filters;
 
-void torch_client_begin(torch_client *c, uint32_t device_count)
+static void begin(torch_client *c, uint32_t device_count, bool are_peers)
 {
     fc_options driver = cuda_bench_options(NULL, FC_UNSAFE_CALLS | FC_LATE);
     *c = (torch_client){.device_count = device_count};
     filters = 0;
     if (device_count > 1)
         driver.models[1] = driver.models[0];
+    if (are_peers)
+        driver.peers[0] = 0x2, driver.peers[1] = 0x1;
     cuda_bench_begin(&c->b, &driver);
     CHECK_EQ(CUDA_BENCH_CALL(&c->b, Init, 2000)(0), 0);
     for (uint32_t i = device_count; i--;)
@@ -25,6 +27,21 @@ void torch_client_begin(torch_client *c, uint32_t device_count)
         CHECK_EQ(
             CUDA_BENCH_CALL(&c->b, StreamCreate, 2000)(&c->streams[i], QI_CU_STREAM_NON_BLOCKING),
             0);
+}
+
+void torch_client_begin(torch_client *c, uint32_t device_count)
+{
+    begin(c, device_count, false);
+}
+
+void torch_client_begin_two(torch_client *c, bool are_peers)
+{
+    begin(c, 2, are_peers);
+    for (int i = 0; are_peers && i < 2; i++) {
+        CHECK_EQ(CUDA_BENCH_CALL(&c->b, CtxPushCurrent, 4000)(c->contexts[i]), 0);
+        CHECK_EQ(CUDA_BENCH_CALL(&c->b, CtxEnablePeerAccess, 4000)(c->contexts[!i], 0), 0);
+        CHECK_EQ(CUDA_BENCH_CALL(&c->b, CtxPopCurrent, 4000)(NULL), 0);
+    }
 }
 
 void torch_client_end(torch_client *c)

@@ -22,6 +22,9 @@ typedef struct torch_client {
    every call counts as unsafe during a capture that may be. */
 void torch_client_begin(torch_client *c, uint32_t device_count);
 
+/* Two devices, with the access that torch lets its contexts have if they can reach each other. */
+void torch_client_begin_two(torch_client *c, bool are_peers);
+
 /* Closes the adapter; checks that nothing is left and that the driver saw no misuse. */
 void torch_client_end(torch_client *c);
 

@@ -85,7 +85,8 @@ static quire_result fill(torch_device *d)
     quire_cuda_info info;
     snprintf(ordinal, sizeof ordinal, "%d", d->ordinal);
     const quire_cuda_options options = {
-        .device = ordinal, .settings = {.kinds = QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_DEVICE)}};
+        .device = ordinal,
+        .settings = {.kinds = QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_DEVICE), .reachable_peers = true}};
     if (quire_cuda_open(&options, &d->device) || quire_cuda_get_info(d->device, &info))
         return torch_fail_quire("the device cannot be opened");
     d->context = info.context;

@@ -93,6 +93,6 @@ class DevicePointers:
             with self._lock:
                 found = self._by_ordinal.get(ordinal)
                 if found is None:
-                    device: Device = open_cuda(ordinal)
+                    device: Device = open_cuda(ordinal, reachable_peers=True)
                     found = self._by_ordinal[ordinal] = Pointers(device.create_memory(self._name))
         return found

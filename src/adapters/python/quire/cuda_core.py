@@ -31,7 +31,7 @@ class MemoryResource(_MemoryResource):  # type: ignore[misc]
     def __init__(self, memory: Union[Memory, int] = 0) -> None:
         super().__init__()
         if isinstance(memory, int):
-            memory = open_cuda(memory).create_memory("cuda.core")
+            memory = open_cuda(memory, reachable_peers=True).create_memory("cuda.core")
         self._quire = Pointers(memory)
 
     @property

@@ -46,6 +46,20 @@ print(shared.copy_to_host()[5], cuda.from_cuda_array_interface(
     buffer.array("float32").__cuda_array_interface__).copy_to_host()[5])
 """
 
+TWO_DEVICES = """
+import ctypes, quire
+from quire._pointers import DevicePointers
+driver = ctypes.CDLL("libcuda.so.1")
+pointers = DevicePointers("two", ())
+contexts = [ctypes.c_void_p(quire.cuda_info(pointers.of(i).memory.device).context) for i in (0, 1)]
+for mine, other in (contexts, contexts[::-1]):
+    driver.cuCtxSetCurrent(mine)
+    driver.cuCtxEnablePeerAccess(other, 0)
+a, b = (pointers.of(i).allocate(4096, 1) for i in (0, 1))
+print(driver.cuMemcpyDtoD_v2(ctypes.c_uint64(b), ctypes.c_uint64(a), ctypes.c_size_t(4096)))
+print(quire.open_cuda(0, peers=[1]).create_memory().buffer(64).address > 0)
+"""
+
 
 def open_device(**options):
     return quire.open_cuda(library=CUDA_DRIVER, **options)
@@ -233,6 +247,25 @@ class Frameworks(unittest.TestCase):
                                       "PYTHONPATH": os.path.join(SOURCE, "tests/static")})
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertRegex(done.stdout, r"^ok 1 - \S+ # SKIP .* emulated driver\n1\.\.1\n$")
+
+    def test_two_devices(self):
+        """CuPy, Numba and cuda.core copy between devices without asking quire."""
+        folder = os.pathsep.join([os.path.dirname(CUDA_DRIVER), os.environ.get("LD_LIBRARY_PATH", "")])
+        outputs = [run_python(TWO_DEVICES if flags else TWO_DEVICES.rsplit("print", 1)[0], LD_LIBRARY_PATH=folder,
+                              QUIRE_FAKE_CUDA_MODELS="h200,h200", QUIRE_FAKE_CUDA_FLAGS=flags)
+                   for flags in ("peers", "")]
+        self.assertEqual(outputs, ["0\nTrue\n", "0\n"])
+
+    def test_settings(self):
+        info = self.memory.device.info
+        self.assertEqual(len(info.kinds), 3)
+        plain = open_device(without=quire.CudaWithout.VIRTUAL_MEMORY).create_memory()
+        self.assertFalse(plain.device.info.limits.elastic_kinds & 1)
+        for wrong, error in (({"peers": [-1]}, quire.InvalidArgumentError), ({"peers": ["a"]}, TypeError),
+                             ({"peers": [0]}, quire.InvalidArgumentError), ({"kind": []}, TypeError),
+                             ({"without": 8}, quire.InvalidArgumentError), ({"peers": [1, 1]}, quire.QuireError)):
+            with self.assertRaises(error):
+                open_device(**wrong)
 
     def test_pointers(self):
         from quire._pointers import Pointers

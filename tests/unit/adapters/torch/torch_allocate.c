@@ -114,6 +114,30 @@ UNIT(torch_allocate, devices_have_memories_of_their_own)
     torch_client_end(&c);
 }
 
+/* t.to("cuda:1"): torch copies by cudaMemcpyAsync, also between devices that cannot reach each
+   other. */
+UNIT(torch_allocate, bytes_are_copied_between_devices)
+{
+    for (int are_peers = 0; are_peers < 2; are_peers++) {
+        void *of[2] = {NULL};
+        unsigned char byte = 0;
+        torch_client_begin_two(&c, are_peers);
+        for (int i = 0; i < 2; i++)
+            CHECK_EQ(torch_allocate(MIB, i, NULL, &of[i]), 0);
+        torch_client_work(&c, of[0], MIB, NULL);
+        CHECK_EQ(CUDA_BENCH_CALL(&c.b, MemcpyDtoDAsync, 3020)((uintptr_t)of[1], (uintptr_t)of[0],
+                                                              MIB, NULL),
+                 0);
+        CHECK_EQ(CUDA_BENCH_CALL(&c.b, CtxSynchronize, 2000)(), 0);
+        CHECK_EQ(CUDA_BENCH_CALL(&c.b, MemcpyDtoH, 3020)(&byte, (uintptr_t)of[1], 1), 0);
+        CHECK_EQ(byte, 1);
+        CHECK_EQ(c.b.fc->calls("cuMemAlloc") > 0, !are_peers);
+        for (int i = 0; i < 2; i++)
+            CHECK_EQ(torch_free(of[i], i, NULL), 0);
+        torch_client_end(&c);
+    }
+}
+
 /* ---- record_stream -------------------------------------------------------------------------- */
 
 static void *reused_after_use(bool record)
