@@ -30,11 +30,14 @@ static const char *const elsewhere[] = {
     "quire_vma.h",   /* tests/unit/adapters/vma */
 #ifndef MISUSE_VULKAN
     "vulkan.h",
+    "vulkan_device.h",
+    "vulkan_share.h",
     "vulkan_sparse.h",
 #endif
 #ifndef MISUSE_CUDA
     "cuda.h",
     "cuda_array.h",
+    "cuda_pool.h",
     "cuda_share.h",
 #endif
 #ifndef MISUSE_PLUGIN

@@ -192,7 +192,7 @@ UNIT(vulkan_copy_driver, lists_are_copied_in_order)
             for (int k = 0; k < PLACES; k++)
                 if (reads[i].page == &w.places[k].native.page)
                     CHECK(!memcmp(found[i],
-                                  w.places[k].model + reads[i].offset - w.places[k].native.offset,
+                                  w.places[k].model + (reads[i].offset - w.places[k].native.offset),
                                   reads[i].size));
     }
     expect_models(&w);
