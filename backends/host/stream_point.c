@@ -56,10 +56,7 @@ static bool sleep_until(qi_host_device *device, uint64_t deadline)
            ETIMEDOUT;
 }
 
-/*
- * Does not sleep for a stuck stream: only the caller can advance it. *passed is then false, and the
- * core reports BUSY.
- */
+/* Does not sleep for a stuck stream: only the caller can advance it, which is BUSY. */
 quire_result qi_host_stream_await(void *state, uint64_t number, uint64_t value,
                                   uint64_t nanoseconds, bool *passed)
 {
@@ -74,8 +71,15 @@ quire_result qi_host_stream_await(void *state, uint64_t number, uint64_t value,
            !qi_host_is_stuck(stream))
         in_time = sleep_until(device, deadline);
     *passed = qi_host_has_passed(stream, value);
+    bool is_stuck = !*passed && qi_host_is_stuck(stream);
     qi_host_unlock_streams(device);
-    return result ? result : qi_host_check_lost(device);
+    if (!result)
+        result = qi_host_check_lost(device);
+    return result || !is_stuck
+               ? result
+               : quire_backend_fail(QUIRE_ERROR_BUSY, 0,
+                                    "point %llu passes only by a call of quire_host_stream_run",
+                                    (unsigned long long)value);
 }
 
 /* A point that has passed needs no job, and neither does a point of the same stream: its jobs run

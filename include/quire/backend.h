@@ -251,7 +251,9 @@ struct quire_backend {
     /*
      * Sleeps until the value has passed, for at most `nanoseconds` (UINT64_MAX: no limit), and does
      * not spin. Returns in time for every value, also for one that never passes. A value that was
-     * never marked has not passed: *has_passed is false, or the result is INVALID_ARGUMENT.
+     * never marked has not passed: *has_passed is false, or the result is INVALID_ARGUMENT. BUSY
+     * means that it passes only if the program lets it, by a call of the backend; stream_destroy
+     * then runs the work first.
      */
     quire_result (*stream_await)(void *state, uint64_t stream, uint64_t value, uint64_t nanoseconds,
                                  bool *has_passed);

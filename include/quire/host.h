@@ -112,7 +112,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_host_descriptor(quire_memory *memory
  *  - quire_point_await never sleeps for work that only quire_host_stream_run can do. It returns
  *    BUSY at once, also for a stream with a worker that waits for a manual one.
  * quire_stream_destroy runs the remaining work, and does not wait for points of manual streams that
- * have not passed.
+ * have not passed. It is BUSY, and runs nothing, while freed allocations wait for such a point. No
+ * other thread may free meanwhile what copies and fills on a manual stream use.
  */
 typedef struct quire_host_stream_options {
     const char *name; /* copied; NULL: "stream" */

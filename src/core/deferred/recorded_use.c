@@ -94,25 +94,17 @@ quire_result qi_record_own_use(quire_memory *memory, uint32_t slot, quire_stream
     return use ? QUIRE_SUCCESS : refuse_without_memory();
 }
 
-/* Whether the work of the stream is done within the time, as far as it was submitted by now. */
-static bool is_done(quire_stream *stream, uint64_t nanoseconds)
+static uint64_t count_own_uses(quire_stream *stream)
 {
-    uint64_t value = QI_ALL_PASSED;
-    qi_error before;
-    qi_error_save(&before);
-    bool done = qi_stream_has_passed(stream, QI_ALL_PASSED) ||
-                (!qi_stream_mark(stream, &value) && !qi_stream_await(stream, value, nanoseconds)) ||
-                qi_stream_has_passed(stream, QI_ALL_PASSED); /* the device is lost */
-    qi_error_restore(&before);
-    return done;
-}
-
-static bool has_own_uses(qi_stream_queue *queue)
-{
-    qi_lock_acquire(&queue->shard->lock);
-    bool has = queue->own.first != NULL;
-    qi_lock_release(&queue->shard->lock);
-    return has;
+    uint64_t count = 0;
+    for (const qi_stream_queue *queue = qi_stream_first_queue(stream); queue;
+         queue = queue->next_of_stream) {
+        qi_lock_acquire(&queue->shard->lock);
+        for (const qi_wait *use = queue->own.first; use; use = use->next)
+            count++;
+        qi_lock_release(&queue->shard->lock);
+    }
+    return count;
 }
 
 /* The records stay with their allocations: a free may be looking at them. */
@@ -131,11 +123,10 @@ static void end_uses_in(qi_stream_queue *queue)
 
 void qi_end_own_uses(quire_stream *stream, uint64_t nanoseconds)
 {
-    qi_stream_queue *queue = qi_stream_first_queue(stream);
-    while (queue && !has_own_uses(queue))
-        queue = queue->next_of_stream;
-    if (!queue || !is_done(stream, nanoseconds))
+    uint64_t count = count_own_uses(stream);
+    if (!count || count < qi_stream_waits(stream) || !qi_stream_finish(stream, nanoseconds))
         return;
-    for (; queue; queue = queue->next_of_stream)
+    for (qi_stream_queue *queue = qi_stream_first_queue(stream); queue;
+         queue = queue->next_of_stream)
         end_uses_in(queue);
 }

@@ -32,8 +32,9 @@ QUIRE_MUST_USE quire_result qi_record_own_use(quire_memory *memory, uint32_t slo
                                               quire_stream *stream, uint64_t value);
 
 /*
- * Ends the own uses of a stream that is destroyed once its work is done. Waits up to `nanoseconds`
- * for that; after them the uses stay.
+ * Ends the own uses of a stream that is destroyed, if nothing else waits for it: once its work is
+ * done, or at once if destroying the native stream runs the work. Waits up to `nanoseconds`; after
+ * them the uses stay.
  */
 void qi_end_own_uses(quire_stream *stream, uint64_t nanoseconds);
 

@@ -179,6 +179,22 @@ quire_result qi_stream_await(quire_stream *stream, uint64_t value, uint64_t nano
     return QUIRE_SUCCESS;
 }
 
+bool qi_stream_finish(quire_stream *stream, uint64_t nanoseconds)
+{
+    uint64_t value = 0;
+    bool has_passed = qi_stream_has_passed(stream, QI_ALL_PASSED);
+    qi_error before;
+    if (has_passed)
+        return true;
+    qi_error_save(&before);
+    quire_result result = qi_stream_mark(stream, &value);
+    if (!result)
+        result = note_loss(stream, qi_device_stream_await(stream->device, stream->native, value,
+                                                          nanoseconds, &has_passed));
+    qi_error_restore(&before);
+    return has_passed || result == QUIRE_ERROR_BUSY || qi_stream_has_passed(stream, QI_ALL_PASSED);
+}
+
 quire_result qi_stream_order(quire_stream *later, quire_stream *earlier, uint64_t value)
 {
     quire_device *device = later->device;

@@ -94,6 +94,12 @@ QUIRE_MUST_USE static inline quire_result qi_stream_check_point(const quire_poin
 /* Queries the backend for the value that has passed, and raises `passed`. */
 QUIRE_MUST_USE quire_result qi_stream_query(quire_stream *stream);
 
+/*
+ * For a stream that is destroyed. Returns true if the work submitted so far is done within
+ * `nanoseconds`, or is run by the destruction of the native stream.
+ */
+bool qi_stream_finish(quire_stream *stream, uint64_t nanoseconds);
+
 /* As quire_point_await: waits up to `nanoseconds`. Fails with BUSY. */
 QUIRE_MUST_USE quire_result qi_stream_await(quire_stream *stream, uint64_t value,
                                             uint64_t nanoseconds);

@@ -39,9 +39,11 @@ quire_result qi_device_stream_await(quire_device *device, uint64_t native, uint6
                                     uint64_t nanoseconds, bool *has_passed)
 {
     qi_backend_call call = qi_backend_call_begin();
-    return qi_backend_call_end(
-        device, NULL, call,
-        device->table.stream_await(device->state, native, value, nanoseconds, has_passed));
+    quire_result result =
+        device->table.stream_await(device->state, native, value, nanoseconds, has_passed);
+    bool is_busy = result == QUIRE_ERROR_BUSY; /* an answer of this function alone */
+    result = qi_backend_call_end(device, NULL, call, is_busy ? QUIRE_SUCCESS : result);
+    return is_busy ? QUIRE_ERROR_BUSY : result;
 }
 
 quire_result qi_device_stream_order(quire_device *device, uint64_t later, uint64_t earlier,

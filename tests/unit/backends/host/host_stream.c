@@ -57,6 +57,55 @@ static quire_native range(uint64_t size)
     return native;
 }
 
+/* A live allocation that `stream` fills. */
+static quire_allocation filled_on(quire_stream *stream)
+{
+    quire_allocation made;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 64}, &made));
+    CHECK_OK(quire_fill(memory, made, &(quire_fill_options){.value = 7, .stream = stream}, NULL));
+    return made;
+}
+
+/* Work of quire on a live allocation keeps no manual stream, whether it was run or not. */
+UNIT(host_stream, a_manual_stream_ends_with_the_work_of_quire)
+{
+    for (int is_run = 0; is_run < 2; is_run++) {
+        unsigned char byte = 0;
+        begin();
+        quire_stream *stream = make(true), *behind = make(false);
+        quire_point point;
+        quire_allocation first = filled_on(stream);
+        CHECK_OK(quire_stream_mark(stream, &point));
+        if (is_run)
+            CHECK_EQ(run(stream, UINT64_MAX), 2);
+        CHECK_OK(quire_stream_wait(behind, &point));
+        quire_allocation second = filled_on(behind);
+        CHECK_OK(quire_stream_destroy(&behind));
+        CHECK_OK(quire_stream_destroy(&stream));
+        CHECK_OK(quire_read(memory, first, 0, &byte, 1));
+        CHECK_EQ(byte, 7);
+        CHECK_OK(quire_read(memory, second, 63, &byte, 1));
+        CHECK_EQ(byte, 7);
+        end();
+    }
+}
+
+UNIT(host_stream, a_free_that_waits_keeps_a_manual_stream)
+{
+    uint64_t done = 0;
+    begin();
+    quire_stream *stream = make(true);
+    quire_allocation live = filled_on(stream);
+    CHECK_OK(quire_free(memory, filled_on(stream)));
+    CHECK_FAILS(quire_stream_destroy(&stream), BUSY);
+    CHECK_FAILS(quire_stream_destroy(&stream), BUSY);
+    CHECK_EQ(run(stream, UINT64_MAX), 3); /* two fills and the mark of the free */
+    CHECK_OK(quire_collect(memory, &done));
+    CHECK_OK(quire_stream_destroy(&stream));
+    CHECK_OK(quire_free(memory, live));
+    end();
+}
+
 /* ---- work, through the backend's table ------------------------------------------------------ */
 
 static quire_result copy(quire_stream *stream, quire_copy_job job)
