@@ -1,0 +1,532 @@
+"""Replays and maps of traces: their numbers, their errors, their pictures and pages.
+
+usage: replay.py PATH_TO_QUIRE SOURCE_ROOT
+
+If the environment variable QUIRE_TEST_DATA names a folder, the traces in it are tested too.
+"""
+
+import functools
+import html.parser
+import pathlib
+import re
+import xml.etree.ElementTree
+
+from tool_run import (
+    BENCH, BOOL, DATA, FITS, FRAGMENTATION, GIB, HEADER, LATENCY, MIB, NUMBER, REPLAY, SMALL, TEXT,
+    TRACES, Figures, differs, fails, heap, here, parse, parsed, profile_with, run, run_all,
+    skip_without_data, succeeds, usage, write,
+)
+
+SVG = "http://www.w3.org/2000/svg"
+MAP = {"schema": NUMBER, "what": TEXT, "name": TEXT, "kind": NUMBER, "flags": [TEXT], "fit": TEXT,
+       "granule": NUMBER, "page_size": NUMBER,
+       "stats": {"live_bytes": NUMBER, "requested_bytes": NUMBER, "reserved_bytes": NUMBER,
+                 "allocation_count": NUMBER, "page_count": NUMBER, "fragmentation": FRAGMENTATION},
+       "pages": [{"page": NUMBER, "size": NUMBER, "dedicated": BOOL,
+                  "ranges": [{"offset": NUMBER, "size": NUMBER, "kind": TEXT}]}]}
+
+# ---- traces -------------------------------------------------------------------------------------
+
+
+def replay(path, *args):
+    return parsed(run("replay", path, "--json", *args), REPLAY)
+
+
+def trace_problems(path, fit):
+    figures = Figures(path)
+    value, problems = replay(path, "--fit", fit)
+    yield from problems
+    expected = {"trace": str(path), "backend": "host", "fit": fit,
+                "page_size": 32 * MIB if fit == "linear" else MIB,  # of the first page
+                "failures": 0, "operations": figures.operations,
+                "allocations": figures.allocations, "frees": figures.frees, "uses": figures.uses,
+                "frames": figures.frames, "peak_requested_bytes": figures.peak,
+                "left_at_end": figures.left, "left_bytes": figures.left_bytes}
+    yield from (f"{key} is {value[key]}, not {right}" for key, right in expected.items()
+                if value[key] != right)
+    pages = value["pages_created"] - value["pages_destroyed"]
+    v, waste = value, value["fragmentation"]
+    claims = {
+        "reserved >= live >= requested": v["peak_reserved_bytes"] >= v["peak_live_bytes"]
+                                         >= v["peak_requested_bytes"],
+        "pages": (v["left_at_end"] > 0) <= pages <= v["peak_pages"] <= v["pages_created"],
+        "backend calls": v["backend_calls"] >= v["pages_created"] + v["pages_destroyed"],
+        "time and records": v["wall_ns"] > 0 and v["metadata_bytes_peak"] > 0,
+        "shares": 0 <= waste["reserved"] < 1 and 0 <= waste["free"] <= 1,
+        "fragmentation.reserved": abs(1 - v["peak_live_bytes"] / v["peak_reserved_bytes"]
+                                      - waste["reserved"]) < 1e-4,
+        "latencies": all(ns["p50"] <= ns["p99"] <= ns["p999"] <= ns["max"] <= v["wall_ns"]
+                         for ns in (v["alloc_ns"], v["free_ns"])),
+    }
+    yield from (f"not true: {claim}: {value}" for claim, holds in claims.items() if not holds)
+    end = parse(run("map", path, "--json", "--at", "end", "--fit", fit))["stats"]
+    if (end["page_count"], end["allocation_count"], end["requested_bytes"]) != (
+            pages, figures.left, figures.left_bytes):
+        yield f"the map at the end has {end['page_count']} pages, not {pages}"
+    peak = parse(run("map", path, "--json", "--at", "peak", "--fit", fit))["stats"]
+    if peak["requested_bytes"] != figures.peak:
+        yield f"the map at the peak has {peak['requested_bytes']} bytes, not {figures.peak}"
+    if {k: peak["fragmentation"][k] for k in ("free", "internal", "split")} != {
+            k: value["fragmentation"][k] for k in ("free", "internal", "split")}:
+        yield f"fragmentation at the peak: {peak['fragmentation']}, {value['fragmentation']}"
+
+
+def case_replay_text():
+    done = run("replay", SMALL)
+    yield from succeeds(done)
+    figures = Figures(SMALL)
+    for text in (f"{figures.operations}: {figures.allocations} allocations, {figures.frees} frees",
+                 "failures  ", "pages by use, from 1 MiB", "p99.9", "fit segregated"):
+        if text not in done.out:
+            yield f"it does not say '{text}':\n{done.out}"
+    for args, text in ((("--page-size", "2M"), "pages of 2 MiB"),
+                       (("--fit", "linear"), "pages of 32 MiB")):
+        if text not in run("replay", SMALL, *args).out:
+            yield f"{args}: it does not say '{text}'"
+
+
+def case_pytorch(path):
+    """The reserved bytes, which are pages, are close to the requested ones, with few calls."""
+    value, problems = replay(path, "--fit", "segregated", "--page-size", "32M")
+    yield from problems
+    asked = -(-value["peak_requested_bytes"] // (32 * MIB)) * 32 * MIB
+    if value["peak_reserved_bytes"] > 1.02 * asked:
+        yield f"reserved {value['peak_reserved_bytes']} for {asked}"
+    if value["backend_calls"] > 400:
+        yield f"{value['backend_calls']} backend calls"
+
+
+def case_page_sizes():
+    for text, size in (("65536", 65536), ("64K", 65536), ("3M", 3 * MIB), ("1G", GIB)):
+        for fit in FITS:
+            value, problems = replay(SMALL, "--page-size", text, "--fit", fit)
+            yield from problems
+            if value["page_size"] != size:
+                yield f"--page-size {text}: {value['page_size']}"
+        mapped = parse(run("map", SMALL, "--json", "--page-size", text))
+        if mapped["page_size"] != size:
+            yield f"map --page-size {text}: {mapped['page_size']}"
+
+
+def case_huge_page_sizes():
+    """Pages above the heap's 1 TiB are reduced until they fit, for any requested size."""
+    for text in ("512G", "1T", "2T", "3T", "1000T"):
+        value, problems = replay(SMALL, "--page-size", text)
+        yield from problems
+        if value["failures"]:
+            yield f"--page-size {text}: {value['failures']} failures"
+
+
+def case_small_pages():
+    """On a device with pages of at most 1 MiB the announced pages are no larger."""
+    path = write("pages.json", profile_with(
+        types=[{"heap": 0, "flags": ["DEVICE_LOCAL"]}, {"heap": 0, "flags": ["HOST_VISIBLE"]}],
+        limits={"maxMemoryAllocationSize": MIB, "maxMemoryAllocationCount": 3}))
+    trace = write("pages.csv", HEADER + "".join(f"alloc,{i},600000,,0,0,\n" for i in range(1, 6)))
+    done = run("replay", trace, "--json", "--profile", path)
+    value = parse(done)
+    if (done.code, value["allocations"], value["failures"], value["peak_reserved_bytes"]) != (
+            1, 3, 2, 3 * MIB):
+        yield f"exit {done.code}: {value}"
+    if value["page_size"] != MIB:
+        yield f"replay: page_size {value['page_size']}"
+    yield from (f"tour: page_size {m['page_size']}"
+                for m in parse(run("tour", "--json", "--profile", path))["memories"]
+                if m["page_size"] != MIB)
+
+
+def case_contiguous():
+    """One page that grows replaces several pages of this size, and holds as much."""
+    page = ("--page-size", "1M")
+    several, problems = replay(SMALL, *page)
+    yield from problems
+    one, problems = replay(SMALL, *page, "--contiguous")
+    yield from problems
+    got = [one[key] for key in ("pages_created", "peak_pages", "failures")]
+    if several["peak_pages"] < 2 or got != [1, 1, 0]:
+        yield f"{several['peak_pages']} pages, or one: {one}"
+    if one["peak_live_bytes"] != several["peak_live_bytes"]:
+        yield f"peak_live_bytes: {one['peak_live_bytes']}, not {several['peak_live_bytes']}"
+    yield from succeeds(run("replay", SMALL, "--contiguous"))
+    if "one page that grows in place" not in run("replay", "--help").out:
+        yield "quire replay --help does not say what --contiguous does"
+
+
+def case_contiguous_refused():
+    for fit in ("buddy", "linear"):
+        yield from fails(run("replay", SMALL, "--contiguous", "--fit", fit), 1,
+                         "^quire: a contiguous memory: the fits buddy and linear")
+
+
+def case_linear():
+    """A ring of 3 allocations passes through one page many times; in a full page requests fail."""
+    events = [f"alloc,{i + 1},300000,,{i},0,\n" + (f"free,{i - 1},,,{i},0,\n" if i > 1 else "")
+              for i in range(99)]
+    ring = write("ring.csv", HEADER + "".join(events))
+    done = run("replay", ring, "--json", "--fit", "linear", "--page-size", "1200000")
+    value = parse(done)
+    got = [value[k] for k in ("fit", "failures", "allocations", "pages_created", "peak_pages")]
+    if done.code or got != ["linear", 0, 99, 1, 1]:
+        yield f"exit {done.code}: {value}"
+    done = run("replay", ring, "--json", "--fit", "linear", "--page-size", "800000")
+    value = parse(done)
+    if done.code != 1 or not value["failures"] or value["peak_pages"] != 1:
+        yield f"exit {done.code}: {value}"
+    yield from succeeds(run("map", ring, "--fit", "linear"))
+    value, problems = parsed(run("bench", "a1k", "--repeats", "1", "--json", "--fit", "linear"),
+                             {**BENCH, "alloc_ns": LATENCY, "free_ns": LATENCY})
+    yield from problems
+    if value["fit"] != "linear" or not value["failures"]:  # random frees leave gaps in a ring
+        yield f"{value}"
+
+
+def case_determinism():
+    def numbers(fit):
+        value = parse(run("replay", TRACES / "llm-serving.csv", "--json", "--fit", fit))
+        for key in ("wall_ns", "alloc_ns", "free_ns"):
+            del value[key]
+        return value
+
+    def pages(fit):
+        value = parse(run("map", TRACES / "recorded-imagemagick.csv", "--json", "--fit", fit))
+        del value["stats"]["backend_nanoseconds"]
+        return value
+
+    for look in (numbers, pages):
+        for fit in FITS:
+            first, second = look(fit), look(fit)
+            if first != second:
+                yield f"{look.__name__}, fit {fit}: {first} {second}"
+
+
+def case_standard_input():
+    text = SMALL.read_bytes()
+    value = parse(run("replay", "-", "--json", stdin=text))
+    if value["trace"] != "-" or value["operations"] != Figures(SMALL).operations:
+        yield f"{value}"
+    yield from fails(run("replay", "-", stdin=b""), 1, r"^-: ")
+    yield from fails(run("map", "-", stdin=b"x"), 1, r"^-:1:1: ")
+    large = HEADER + "".join(f"alloc,{i},256,,0,0,\n" for i in range(1, 30001))
+    value = parse(run("replay", "-", "--json", stdin=large.encode()))
+    if value["left_at_end"] != 30000:
+        yield f"{value}"
+
+
+def refused_traces(*rows):
+    for i, (text, place) in enumerate(rows):
+        path = write(f"bad-{i}.csv", text)
+        for args in (["replay", path], ["replay", path, "--json"], ["map", path], ["tune", path]):
+            yield from fails(run(*args), 1, rf"^{re.escape(str(path))}{place}: \w")
+
+
+def case_malformed_traces():
+    line = "alloc,1,4096,256,0,0,weights\n"
+    yield from refused_traces(
+        (HEADER + line + "alloc,2,40", ":3:11"), (HEADER + line + "malloc,2,4096,,0,0,\n", ":3:1"),
+        (HEADER + "alloc,1,-4096,,0,0,\n", ":2:9"), (HEADER + "alloc,1,0,,0,0,\n", ":2:9"),
+        (HEADER + f"alloc,1,{2 ** 64},,0,0,\n", ":2:9"), (HEADER + line + line, ":3:7"),
+        (HEADER + "free,1,,,0,0,\n", ":2:6"), (HEADER + line + "free,1,,,0,0,\n" * 2, ":4:6"),
+        (HEADER + "use,9,,,0,0,\n", ":2:5"), (HEADER + "alloc,1,4096,3,0,0,\n", ":2:14"),
+        (HEADER + line.replace("weights", "we\"ghts"), ":2:24"),
+        (HEADER.replace("size", "bytes") + line, ":1:7"), (line, ":1:1"), ("\n", ":1:1"),
+        (bytes(range(256)), ":1:1"), (b"\x7fELF\x02\x01\x01\0\0\0", r":1:\d"),
+        (b"\0" * 4096, ":1:1"),
+        (HEADER.encode() + b"alloc,1,4096,256,0,0,w\xe9\n", ":2:23"),
+        (HEADER.replace("\n", "\r\n") + "alloc,1,x,,0,0,\r\n", ":2:9"), ("", ""))
+
+
+def case_directory_as_trace():
+    """FILE: message, as for every trace that cannot be read."""
+    yield from fails(run("replay", here()), 1, f"^{re.escape(str(here()))}: ")
+    yield from fails(run("map", here()), 1, f"^{re.escape(str(here()))}: ")
+    yield from fails(run("tune", here()), 1, f"^{re.escape(str(here()))}: ")
+
+
+def case_missing_trace():
+    yield from fails(run("replay", "none.csv"), 1, r"^(quire: )?none\.csv: No such file")
+    yield from fails(run("map", "none.csv", "--json"), 1, r"^(quire: )?none\.csv: No such file")
+    yield from fails(run("tune", "none.csv", "--json"), 1, r"^(quire: )?none\.csv: No such file")
+    yield from fails(run("replay", ""), 1, "No such file")
+
+
+def case_no_events():
+    path = write("none.csv", HEADER)
+    value, problems = replay(path)
+    yield from problems
+    if any(value[k] for k in ("operations", "failures", "pages_created", "peak_reserved_bytes")):
+        yield f"{value}"
+    for args in (["replay", path], ["map", path], ["map", path, "--json"],
+                 ["replay", path, "--json", "--svg", "none.svg", "--html", "none.html"]):
+        yield from succeeds(run(*args))
+    yield from svg_problems("none.svg")
+    yield from html_problems("none.html")
+
+
+def case_refused_allocations():
+    """A small heap: failures are counted and reported, exit status 1, and the report is printed."""
+    path = write("small.json", heap(size=256 * MIB, flags=["DEVICE_LOCAL"]))
+    trace = TRACES / "transformer-training.csv"
+    done = run("replay", trace, "--json", "--profile", path)
+    value, figures = parse(done), Figures(trace)
+    yield from differs(value, REPLAY)
+    if done.code != 1 or len(done.err.splitlines()) != 1 or "cannot allocate" not in done.err:
+        yield f"exit {done.code}, stderr: {done.err}"
+    if not value["failures"] or value["failures"] + value["allocations"] != figures.allocations:
+        yield f"{value['failures']} failures, {value['allocations']} allocations"
+    if value["peak_reserved_bytes"] > 256 * MIB or value["operations"] != figures.operations:
+        yield f"{value}"
+    if value["page_size"] != MIB:
+        yield f"page size {value['page_size']}"
+    done = run("replay", trace, "--profile", path)
+    if done.code != 1 or f"failures               {value['failures']}\n" not in done.out:
+        yield f"the text: exit {done.code}\n{done.out}"
+    done = run("map", trace, "--json", "--profile", path)
+    if done.code != 1 or not done.err or list(differs(parse(done), MAP)):
+        yield f"the map: exit {done.code}, {done.err}"
+
+
+# ---- pictures and pages -------------------------------------------------------------------------
+
+
+def svg_problems(path):
+    text = (here() / path).read_bytes()
+    root = xml.etree.ElementTree.fromstring(text)
+    if root.tag != f"{{{SVG}}}svg":
+        yield f"{path}: the root is {root.tag}"
+    if set(re.findall(rb"https?://[^\"'<> ]*", text)) - {SVG.encode()}:
+        yield f"{path} refers to another place"
+
+
+class Page(html.parser.HTMLParser):
+    """Tags are closed in order, and nothing is loaded from outside."""
+
+    VOID = {"meta", "br", "hr", "link", "img", "input"}
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.problems, self.seen, self.text = [], [], {}, []
+        self.lines = {}
+
+    def handle_startendtag(self, tag, attrs):
+        self.look(tag, dict(attrs))
+
+    def handle_starttag(self, tag, attrs):
+        self.look(tag, dict(attrs))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.problems.append(f"</{tag}> closes nothing")
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def look(self, tag, attrs):
+        self.seen[tag] = self.seen.get(tag, 0) + 1
+        if tag in ("script", "link", "iframe", "object"):
+            self.problems.append(f"there is a <{tag}>")
+        self.problems += [f"<{tag} {k}={v!r}>" for k, v in attrs.items()
+                          if k in ("src", "href", "xlink:href") or k.startswith("on")]
+        if tag == "polyline":
+            points = [p.split(",") for p in attrs["points"].split()]
+            self.lines[attrs["class"]] = [(float(x), float(y)) for x, y in points]
+
+
+def read_page(path):
+    page = Page()
+    text = (here() / path).read_text(encoding="utf-8")
+    page.feed(text)
+    page.close()
+    if page.open:
+        page.problems.append(f"left open: {page.open}")
+    if set(re.findall(r"https?://[^\"'<> ]*", text)) - {SVG}:
+        page.problems.append("it refers to another place")
+    if not text.lower().startswith("<!doctype html>"):
+        page.problems.append("no doctype")
+    return page
+
+
+def html_problems(path):
+    page = read_page(path)
+    yield from (f"{path}: {p}" for p in page.problems)
+    yield from (f"{path} has no <{tag}>" for tag in ("title", "svg", "table")
+                if tag not in page.seen)
+
+
+def case_svg_and_html():
+    for trace in sorted(TRACES.glob("*.csv")):
+        yield from succeeds(run("replay", trace, "--json", "--svg", "r.svg", "--html", "r.html"))
+        yield from svg_problems("r.svg")
+        yield from html_problems("r.html")
+        done = run("map", trace, "--svg", "m.svg")
+        yield from succeeds(done)
+        yield from svg_problems("m.svg")
+        pages = len(re.findall(r"^page \d", done.out, re.M))
+        if (here() / "m.svg").read_text().count(">page ") < pages:
+            yield f"{trace.name}: {pages} pages in the text, fewer in the picture"
+
+
+def case_html_course():
+    """The line over time has enough points: hundreds of events are not three points."""
+    yield from succeeds(run("replay", SMALL, "--html", "course.html"))
+    page = read_page("course.html")
+    yield from page.problems
+    for name, points in page.lines.items():
+        if len(points) < 100:
+            yield f"line {name} has {len(points)} points for {Figures(SMALL).operations} events"
+    if len(page.lines) != 3:
+        yield f"lines: {list(page.lines)}"
+
+
+def case_odd_names():
+    """Names of files and labels with a meaning in HTML, JSON, or printf."""
+    label = "<b>&'\u00e9%s"
+    for name in ("a&b<c>'d\"%s%n.csv", "\u00e4 \U0001f34e.csv", "line\nend\ttab.csv",
+                 b"\xff\xfe.csv"):
+        path = write(name, HEADER + f"alloc,1,300,,0,0,{label}\n")
+        done = run("replay", path, "--json", "--svg", "odd.svg", "--html", "odd.html")
+        yield from succeeds(done)
+        if isinstance(name, str) and parse(done)["trace"] != str(path):
+            yield f"{parse(done)['trace']!r}"
+        yield from svg_problems("odd.svg")
+        yield from html_problems("odd.html")
+        picture = xml.etree.ElementTree.parse(here() / "odd.svg")
+        titles = [title.text for title in picture.iter(f"{{{SVG}}}title")]
+        if not any(t.startswith(f"{label}: page 0 offset 0 size 512") for t in titles):
+            yield f"titles: {titles}"
+        ranges = parse(run("map", path, "--json"))["pages"][0]["ranges"]
+        if ranges[0].get("name") != label:
+            yield f"{ranges}"
+
+
+def case_long_label():
+    """A label longer than a name is truncated to whole characters."""
+    label = "l" * 254 + "\u00e9" + "x" * 300
+    path = write("long.csv", HEADER + f"alloc,1,300,,0,0,{label}\n")
+    figures = parse(run("replay", path, "--json"))
+    if figures["failures"] or figures["allocations"] != 1:
+        yield f"{figures}"
+    ranges = parse(run("map", path, "--json"))["pages"][0]["ranges"]
+    if ranges[0].get("name") != "l" * 254:
+        yield f"{ranges}"
+
+
+def case_unwritable():
+    for option in ("--svg", "--html"):
+        for target in ("/nonexistent/file", here(), "/dev/full"):
+            done = run("replay", SMALL, "--json", option, target)
+            if done.code != 1 or f"{target}: " not in done.err:
+                yield f"{done.what}: exit {done.code}, {done.err!r}"
+    done = run("map", SMALL, "--json", "--svg", "/nonexistent/file")
+    if done.code != 1 or "/nonexistent/file: " not in done.err:
+        yield f"{done.what}: exit {done.code}, {done.err!r}"
+
+
+def case_unwritable_message():
+    """All messages about files that cannot be written begin alike."""
+    for option in ("--svg", "--html"):
+        done = run("replay", SMALL, "--json", option, "/nonexistent/file")
+        if done.err != "quire: /nonexistent/file: No such file or directory\n":
+            yield f"{option}: {done.err!r}"
+        done = run("replay", SMALL, "--json", option, "/dev/full")
+        if done.err != "quire: /dev/full: No space left on device\n":
+            yield f"{option}: {done.err!r}"
+
+
+def case_overwriting():
+    """An output file must not be the input, nor be written twice."""
+    trace = write("kept.csv", SMALL.read_bytes())
+    for options in (["--svg", trace], ["--html", trace], ["--svg", here() / "x", "--html", here() / "x"],
+                    ["--html", here() / "." / "kept.csv"]):
+        yield from usage("replay", trace, *options, pattern="different files")
+    yield from usage("map", trace, "--svg", trace, pattern="different files")
+    if trace.read_bytes() != SMALL.read_bytes():
+        yield "the trace was changed"
+
+
+# ---- map ----------------------------------------------------------------------------------------
+
+
+def range_problems(value):
+    """The ranges of each page are adjacent from its start to its end."""
+    live = count = 0
+    for page in value["pages"]:
+        at = 0
+        for r in page["ranges"]:
+            begin = r["offset"] - r.get("left_padding", 0)
+            if begin != at:
+                yield f"page {page['page']}: a range begins at {begin}, not {at}"
+            at = r["offset"] + r["size"]
+            if r["kind"] != "free":
+                count += 1
+                live += at - begin
+                if r["requested"] > r["size"]:
+                    yield f"{r}"
+        if at != page["size"]:
+            yield f"page {page['page']} of {page['size']} ends at {at}"
+    stats = value["stats"]
+    if (live, count, len(value["pages"]), sum(p["size"] for p in value["pages"])) != (
+            stats["live_bytes"], stats["allocation_count"], stats["page_count"],
+            stats["reserved_bytes"]):
+        yield f"{live} bytes in {count}: {stats}"
+
+
+def case_map():
+    trace = TRACES / "recorded-imagemagick.csv"
+    figures = Figures(trace)
+    moments = {None: figures.peak_event, "peak": figures.peak_event, "end": figures.operations,
+               "1": 1, "1234": 1234, str(figures.operations): figures.operations}
+    for at, events in moments.items():
+        for fit in FITS:
+            args = ["map", trace, "--fit", fit, "--page-size", "1M", *(["--at", at] if at else [])]
+            done = run(*args)
+            yield from succeeds(done)
+            if f"after event {events} of {figures.operations}\n" not in done.out:
+                yield f"--at {at}: {done.out.splitlines()[0]}"
+            value, problems = parsed(run(*args, "--json"), MAP)
+            yield from problems
+            yield from range_problems(value)
+            rows = re.findall(r"^page (\d+) .* (\d+) allocations?$", done.out, re.M)
+            if [(str(p["page"]), sum(r["kind"] != "free" for r in p["ranges"]))
+                    for p in value["pages"]] != [(page, int(n)) for page, n in rows]:
+                yield f"--at {at}: the text's rows are {rows}"
+
+
+# ---- all of them --------------------------------------------------------------------------------
+
+CASES = (
+    ("the replay as text", case_replay_text), ("sizes in K, M and G", case_page_sizes),
+    ("pages larger than the heap", case_huge_page_sizes),
+    ("a device with small pages", case_small_pages), ("one page that grows", case_contiguous),
+    ("fits without pages that grow", case_contiguous_refused), ("the linear fit", case_linear),
+    ("replay is deterministic", case_determinism), ("standard input", case_standard_input),
+    ("malformed traces", case_malformed_traces),
+    ("a directory as a trace", case_directory_as_trace),
+    ("a trace that is missing", case_missing_trace), ("a trace without events", case_no_events),
+    ("failed allocations", case_refused_allocations), ("SVG and HTML", case_svg_and_html),
+    ("the line over time in the HTML", case_html_course), ("odd names", case_odd_names),
+    ("a long label", case_long_label), ("files that cannot be written", case_unwritable),
+    ("the message about them", case_unwritable_message),
+    ("traces are not overwritten", case_overwriting), ("the map", case_map),
+)
+
+
+def all_cases():
+    """The cases, and every trace of the project and of QUIRE_TEST_DATA."""
+    yield from CASES
+    for path in sorted(TRACES.glob("*.csv")):
+        for fit in FITS:
+            yield f"replay {path.name}, fit {fit}", functools.partial(trace_problems, path, fit)
+    if not DATA:
+        yield "traces of QUIRE_TEST_DATA", skip_without_data
+        return
+    for path in sorted(pathlib.Path(DATA).glob("traces/*.csv")):
+        for fit in FITS:
+            yield (f"replay $QUIRE_TEST_DATA: {path.name}, fit {fit}",
+                   functools.partial(trace_problems, path, fit))
+        if path.name.startswith("pytorch"):
+            yield f"what {path.name} reserves", functools.partial(case_pytorch, path)
+
+
+run_all(all_cases())

@@ -1,0 +1,205 @@
+"""Runs of the command line tool, checks of their output, and inputs, for the tests beside this file.
+
+usage of each test: PROGRAM.py PATH_TO_QUIRE SOURCE_ROOT
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "static"))
+from tap import Skipped, run_cases  # noqa: E402, F401
+
+QUIRE = os.path.abspath(sys.argv[1])
+ROOT = pathlib.Path(sys.argv[2]).resolve()
+DATA = os.environ.get("QUIRE_TEST_DATA")
+TRACES = ROOT / "docs/traces"
+SMALL = TRACES / "ncnn-resnet50.csv"
+HEADER = "op,id,size,alignment,time_ns,stream,label\n"
+COMMANDS = ("devices", "tour", "replay", "map", "tune", "bench", "copy")
+FITS = ("segregated", "first", "buddy")
+MIB, GIB = 1 << 20, 1 << 30
+
+# ---- runs ---------------------------------------------------------------------------------------
+
+_folder = None
+
+
+def here():
+    """The folder of the case, which is empty when the case begins. The tool runs in it."""
+    return _folder
+
+
+class Done:
+    """One finished run. Its output must be UTF-8."""
+
+    def __init__(self, args, code, out, err):
+        self.what = "quire " + " ".join(str(a) for a in args)
+        self.code = code
+        self.out = out.decode("utf-8")
+        self.err = err.decode("utf-8", "backslashreplace")
+
+
+def run(*args, stdin=b"", **more):
+    command = [QUIRE, *(os.fsencode(str(a)) for a in args)]
+    done = subprocess.run(command, input=stdin, capture_output=True, timeout=120, cwd=here(), **more)
+    return Done(args, done.returncode, done.stdout, done.stderr)
+
+
+def skip_without_data():
+    raise Skipped("QUIRE_TEST_DATA is not set")
+
+
+def run_all(cases):
+    """Runs (name, function) pairs, each in a folder of its own. Ends the program."""
+    def enter(folder):
+        global _folder
+        _folder = folder
+
+    run_cases(cases, f"quire-{pathlib.Path(sys.argv[0]).stem}-", enter)
+
+
+# ---- exit status and messages -------------------------------------------------------------------
+
+
+def succeeds(done):
+    """Expects success with standard output and without standard error."""
+    if done.code or done.err or not done.out:
+        yield f"{done.what}: exit {done.code}, {len(done.out)} bytes out, stderr: {done.err[:200]}"
+
+
+def fails(done, code, pattern=r"\S"):
+    """Expects the exit status, no standard output, and a match in standard error.
+
+    Exit status 1 has one line there, others any number.
+    """
+    if done.code != code:
+        yield f"{done.what}: exit {done.code}, not {code}; stderr: {done.err[:200]}"
+    if done.out:
+        yield f"{done.what}: standard output has {done.out[:80]!r}"
+    if not re.search(pattern, done.err):
+        yield f"{done.what}: stderr is {done.err[:200]!r}, without {pattern!r}"
+    if code == 1 and len(done.err.splitlines()) != 1:
+        yield f"{done.what}: stderr is not one line: {done.err[:300]!r}"
+
+
+def usage(*args, pattern=r"\S"):
+    return fails(run(*args), 2, pattern)
+
+
+# ---- JSON ---------------------------------------------------------------------------------------
+
+
+def no_duplicates(pairs):
+    keys = [k for k, _ in pairs]
+    if len(set(keys)) != len(keys):
+        raise ValueError(f"a key twice: {keys}")
+    return dict(pairs)
+
+
+def no_constant(text):
+    raise ValueError(f"{text} is not JSON")
+
+
+def parse(done):
+    """Returns the JSON object on standard output."""
+    value = json.loads(done.out, object_pairs_hook=no_duplicates, parse_constant=no_constant)
+    if not isinstance(value, dict):
+        raise ValueError("not an object")
+    return value
+
+
+NUMBER, REAL, TEXT, BOOL, MAYBE = "number", "real", "text", "bool", "number or null"
+TYPES = {NUMBER: int, REAL: (int, float), TEXT: str, BOOL: bool, MAYBE: (int, type(None))}
+
+
+def differs(value, shape, path="$"):
+    """Lists where a value differs from the shape: every key, with its type. More keys are allowed."""
+    if isinstance(shape, dict):
+        for key, inner in shape.items():
+            if not isinstance(value, dict) or key not in value:
+                yield f"{path} has no {key}"
+            else:
+                yield from differs(value[key], inner, f"{path}.{key}")
+    elif isinstance(shape, list):
+        if not isinstance(value, list):
+            yield f"{path} is not a list"
+        else:
+            for i, inner in enumerate(value):
+                yield from differs(inner, shape[0], f"{path}[{i}]")
+    elif not isinstance(value, TYPES[shape]) or (shape != BOOL and isinstance(value, bool)):
+        yield f"{path} is {value!r}, not a {shape}"
+    elif shape in (NUMBER, REAL) and value < 0:
+        yield f"{path} is {value}"
+
+
+def parsed(done, shape):
+    """Returns the object, and the problems of the run and its shape."""
+    value = parse(done)
+    return value, [*succeeds(done), *differs(value, shape)]
+
+
+LATENCY = {"p50": NUMBER, "p99": NUMBER, "p999": NUMBER, "max": NUMBER}
+FRAGMENTATION = {"reserved": REAL, "free": REAL, "internal": NUMBER, "split": NUMBER}
+REPLAY = dict.fromkeys((
+    "page_size", "operations", "allocations", "frees", "uses", "frames", "failures",
+    "peak_live_bytes", "peak_requested_bytes", "peak_reserved_bytes", "pages_created",
+    "pages_destroyed", "peak_pages", "backend_calls", "wall_ns", "left_at_end", "left_bytes",
+    "metadata_bytes_peak"), NUMBER)
+REPLAY.update({"trace": TEXT, "backend": TEXT, "fit": TEXT, "options": {}, "alloc_ns": LATENCY,
+               "free_ns": LATENCY, "fragmentation": FRAGMENTATION})
+BENCH = dict.fromkeys(("threads", "repeats", "pairs", "failures", "live_count",
+                       "metadata_bytes"), NUMBER)
+BENCH.update({"workload": TEXT, "fit": TEXT, "pair_ns": {"min": REAL, "median": REAL},
+              "metadata_per_live": REAL})
+
+# ---- inputs -------------------------------------------------------------------------------------
+
+
+def write(name, content):
+    """Writes text, bytes, or a value as JSON into the folder of the case. Returns the path."""
+    path = here() / os.fsdecode(name)
+    if not isinstance(content, (str, bytes)):
+        content = json.dumps(content)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def profile_with(**changes):
+    profile = {"name": "p", "heaps": [{"size": GIB, "flags": ["DEVICE_LOCAL"]}],
+               "types": [{"heap": 0, "flags": ["DEVICE_LOCAL"]}], "limits": {}}
+    profile.update(changes)
+    return json.dumps({k: v for k, v in profile.items() if v is not None})
+
+
+def heap(**fields):
+    return profile_with(heaps=[{"flags": [], **fields}])
+
+
+class Figures:
+    """The requests of a trace, counted from its text."""
+
+    def __init__(self, path):
+        live, now = {}, 0
+        self.operations = self.allocations = self.frees = self.uses = self.frames = 0
+        self.peak = self.peak_event = 0
+        for line in path.read_text().splitlines()[1:]:
+            op, number, size = line.split(",")[:3]
+            self.operations += 1
+            if op == "alloc":
+                self.allocations += 1
+                live[number] = int(size)
+                now += int(size)
+            elif op == "free":
+                self.frees += 1
+                now -= live.pop(number)
+            elif op == "use":
+                self.uses += 1
+            else:
+                self.frames += 1
+            if now > self.peak:
+                self.peak, self.peak_event = now, self.operations
+        self.left, self.left_bytes = len(live), now

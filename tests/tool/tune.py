@@ -1,0 +1,244 @@
+"""The command tune: its candidates, their order, its recommendation, its errors.
+
+usage: tune.py PATH_TO_QUIRE SOURCE_ROOT
+"""
+
+import re
+
+from tool_run import (
+    BOOL, FITS, HEADER, MAYBE, MIB, NUMBER, REPLAY, SMALL, TEXT, TRACES, Figures, differs, fails,
+    heap, parse, parsed, run, run_all, succeeds, write,
+)
+
+OF_REPLAY = {key: REPLAY[key] for key in REPLAY
+             if key not in ("trace", "backend", "fit", "page_size", "options")}
+TUNE = {"trace": TEXT, "backend": TEXT, "peak_bytes": NUMBER,
+        "candidates": [{**OF_REPLAY, "options": {}, "options_set": NUMBER, "pareto": BOOL,
+                        "same_as": MAYBE, "mean_reserved_bytes": NUMBER}],
+        "left_out": [{"candidates": NUMBER, "reason": TEXT}]}
+CHOICE = {"recommendation": {"candidate": NUMBER, "reason": TEXT, "options": {}, "c": TEXT}}
+
+
+def tune(path, *args):
+    """The JSON of tune. Each candidate gets its fit and its page size as keys of their own."""
+    value, problems = parsed(run("tune", path, "--json", *args), {**TUNE, **CHOICE})
+    for candidate in value["candidates"]:
+        candidate["fit"] = candidate["options"].get("fit.algorithm", "segregated")
+        candidate["page_size"] = candidate["options"].get("pages.page_size", 0)
+    return value, problems
+
+
+def figures_of(candidate):
+    return [candidate[k] for k in ("peak_reserved_bytes", "backend_calls")]
+
+
+def ranking_problems(value):
+    """Scores, order, marks and recommendation follow from the results as docs/formats.md states."""
+    served = [c for c in value["candidates"] if not c["failures"]]
+    if value["candidates"][:len(served)] != served:
+        yield "a candidate that refuses something stands before one that does not"
+    for c in served:
+        score = (c["peak_reserved_bytes"] / c["peak_requested_bytes"]
+                 + c["backend_calls"] / (c["allocations"] + c["frees"]))
+        if abs(score - c["score"]) > 1e-5 * score:
+            yield f"the score is {c['score']}, not {score}"
+        mine = figures_of(c)
+        beaten = any(figures_of(o) != mine and all(a <= b for a, b in zip(figures_of(o), mine))
+                     for o in served)
+        if c["pareto"] != (not beaten and c["same_as"] is None):
+            yield f"Pareto-optimal: {c}"
+        if c["same_as"] is not None and figures_of(served[c["same_as"]]) != mine:
+            yield f"not the same as {c['same_as']}: {c}"
+    if [c["score"] for c in served] != sorted(c["score"] for c in served):
+        yield "not sorted by score"
+    near = [c for c in served if c["score"] < served[0]["score"] + 0.01 - 1e-5]
+    chosen = value["candidates"][value["recommendation"]["candidate"]]
+    if chosen["options_set"] > min(c["options_set"] for c in near):
+        yield f"{chosen['options_set']} options: {value['recommendation']}"
+
+
+def case_tune():
+    for name in ("ncnn-resnet50.csv", "recorded-imagemagick.csv"):
+        path = TRACES / name
+        value, problems = tune(path)
+        yield from problems
+        yield from ranking_problems(value)
+        plain = [c for c in value["candidates"] if not c["options_set"]]
+        if len(plain) != 1 or plain[0]["options"]:
+            yield f"{name}: the defaults: {plain}"
+        if value["peak_bytes"] != Figures(path).peak:
+            yield f"{name}: {value['peak_bytes']}"
+
+
+def case_tune_retention():
+    """Each retention is tried: all empty pages, none, and some."""
+    value, _ = tune(TRACES / "recorded-imagemagick.csv")
+    tried = {c["options"].get("pages.retained_empty_bytes", 0) for c in value["candidates"]}
+    if not {0, 1} < tried:
+        yield f"tried: {tried}, left out: {value['left_out']}"
+
+
+def case_tune_text():
+    done = run("tune", SMALL)
+    yield from succeeds(done)
+    rows = re.findall(r"^(>| )(\*| )(=| ) +[\d.]+  (?:segregated|first|buddy|linear) ", done.out,
+                      re.M)
+    if not 3 <= len(rows) <= 22:
+        yield f"{len(rows)} rows:\n{done.out}"
+    if [sum(row[0] == ">" for row in rows), sum(row[2] == "=" for row in rows)] != [1, 1]:
+        yield f"the marks: {rows}"
+    for text in ("Recommended: fit ", "quire_memory_options options = {", "--all", "Pareto",
+                 "score"):
+        if text not in done.out:
+            yield f"it does not say '{text}':\n{done.out}"
+    value, _ = tune(SMALL)
+    everything = run("tune", SMALL, "--all")
+    yield from succeeds(everything)
+    rows = re.findall(r"^[> ][* ][= ] +[\d.]+  \w+ ", everything.out, re.M)
+    if len(rows) != len(value["candidates"]):
+        yield f"--all shows {len(rows)} of {len(value['candidates'])}"
+    if value["recommendation"]["c"] not in done.out:
+        yield f"text and JSON recommend different things: {value['recommendation']}"
+
+
+def recommends(path, options, *args, **wanted):
+    """Returns the recommendation for a trace whose best answer is known."""
+    value, problems = tune(path, *args)
+    yield from problems
+    yield from ranking_problems(value)
+    recommendation = value["recommendation"]
+    candidate = value["candidates"][recommendation["candidate"]]
+    yield from (f"{path.name}: {key} is {candidate[key]}, not {right}: {recommendation}"
+                for key, right in wanted.items() if candidate[key] != right)
+    if options not in recommendation["c"]:
+        yield f"{path.name}: {recommendation['c']}"
+
+
+def case_tune_known():
+    """The best candidate follows from the construction of these traces."""
+    # 64 blocks of 2 MiB, all live: a page of all of them is one call, and every size wastes nothing
+    blocks = write("blocks.csv", HEADER + "".join(
+        f"alloc,{i},{2 * MIB},,0,0,\n" for i in range(1, 65)) + "".join(
+        f"free,{i},,,0,0,\n" for i in range(1, 65)))
+    yield from recommends(blocks, "page_size = UINT64_C(128) << 20", fit="segregated",
+                          page_size=128 * MIB, options_set=1, peak_reserved_bytes=128 * MIB,
+                          pages_created=1)
+    # 16,384 ranges of 128 bytes fit 2 MiB only if a range takes no more than its requested size
+    small = write("small.csv", HEADER + "".join(
+        f"alloc,{i},128,,0,0,\n" for i in range(1, 16385)))
+    yield from recommends(small, ".fit.algorithm = QUIRE_FIT_FIRST", fit="first", page_size=0,
+                          peak_reserved_bytes=2 * MIB)
+    # 128 blocks of 4 MiB, one of which is freed and allocated 2,000 times: nothing beats 1.00 by 0.01
+    rows = [f"alloc,{i},{4 * MIB},,0,0,\n" for i in range(1, 129)]
+    rows += ["free,128,,,0,0,\n", f"alloc,128,{4 * MIB},,0,0,\n"] * 2000
+    churn = write("churn.csv", HEADER + "".join(rows))
+    yield from recommends(churn, "options = {0};", fit="segregated", page_size=0,
+                          options_set=0, peak_reserved_bytes=512 * MIB)
+
+
+def case_tune_restricted():
+    for fit in FITS:
+        value, problems = tune(SMALL, "--fit", fit, "--page-size", "4M")
+        yield from problems
+        if {(c["fit"], c["page_size"]) for c in value["candidates"]} != {(fit, 4 * MIB)}:
+            yield f"--fit {fit} --page-size 4M: {value['recommendation']}"
+    events = [f"alloc,{i + 1},300000,,{i},0,\n" + (f"free,{i - 1},,,{i},0,\n" if i > 1 else "")
+              for i in range(99)]
+    ring = write("tuned-ring.csv", HEADER + "".join(events))
+    yield from recommends(ring, ".fit.algorithm = QUIRE_FIT_LINEAR", "--fit", "linear", fit="linear",
+                          peak_pages=1, failures=0)
+
+
+def layers(count):
+    """The trace of the program in docs/tutorial.md with `count` layers."""
+    rows, sizes = [], [200000 + 50000 * i for i in range(count)]
+    rows += [f"alloc,{i + 1},600000,1,0,0,\n" for i in range(count)]
+    for _ in range(3):
+        rows += [f"alloc,{count + i + 1},{size},1,0,0,\n" for i, size in enumerate(sizes)]
+        rows += [f"free,{count + i + 1},,,0,0,\n" for i in range(count)]
+    return write(f"layers-{count}.csv", HEADER + "".join(rows))
+
+
+def case_tune_larger_run():
+    """The recommendation serves the program with more layers too; the linear fit would refuse it."""
+    for count, more in ((12, 14), (12, 24), (3, 4), (40, 41)):
+        value, problems = tune(layers(count))
+        yield from problems
+        if any(c["fit"] == "linear" for c in value["candidates"]):
+            yield f"{count} layers: the linear fit is a candidate"
+        chosen = value["candidates"][value["recommendation"]["candidate"]]
+        options = write("chosen.json", chosen["options"])
+        yield from succeeds(run("replay", layers(more), "--options", options))
+    value, problems = tune(layers(12), "--fit", "linear")
+    yield from problems
+    if "one page and refuses a run with a higher peak" not in value["recommendation"]["reason"]:
+        yield f"{value['recommendation']}"
+
+
+def case_tune_linear():
+    """The linear fit is tried on request only. Frees out of order leave gaps that it does not use."""
+    rows = [f"alloc,{i},{MIB},,0,0,\n" for i in range(1, 9)]
+    for i in range(9, 40):  # the oldest stays, so that the bytes after it stay in use
+        rows += [f"free,{i - 7},,,0,0,\n", f"alloc,{i},{MIB},,0,0,\n"]
+    path = write("gaps.csv", HEADER + "".join(rows))
+    value, problems = tune(path)
+    yield from problems
+    if any(c["fit"] == "linear" for c in value["candidates"]) or value["left_out"]:
+        yield f"{value['left_out']}"
+    done = run("tune", path, "--fit", "linear", "--page-size", "8M")
+    if done.code != 1 or "no candidate serves" not in done.err or " -  linear " not in done.out:
+        yield f"exit {done.code}: {done.out} {done.err}"
+
+
+def case_tune_determinism():
+    def numbers():
+        value = parse(run("tune", SMALL, "--json"))
+        for candidate in value["candidates"]:
+            for key in ("wall_ns", "alloc_ns", "free_ns"):
+                del candidate[key]
+        return value
+    if numbers() != numbers():
+        yield "two runs differ"
+
+
+def case_tune_refused():
+    """If every candidate has failures, the output is a table without a recommendation."""
+    path = write("tuned-small.json", heap(size=256 * MIB, flags=["DEVICE_LOCAL"]))
+    trace = write("tuned-large.csv", HEADER + "".join(f"alloc,{i},{100 * MIB},,0,0,\n" for i in range(1, 4)))
+    args = ["tune", trace, "--profile", path, "--fit", "segregated"]
+    done = run(*args, "--json")
+    value = parse(done)
+    yield from differs(value, TUNE)
+    if done.code != 1 or len(done.err.splitlines()) != 1 or "no candidate serves" not in done.err:
+        yield f"exit {done.code}, stderr: {done.err}"
+    if value["recommendation"] is not None or not value["candidates"] or any(
+            c["score"] is not None or c["pareto"] or not c["failures"]
+            for c in value["candidates"]):
+        yield f"{value['recommendation']}"
+    done = run(*args)
+    if done.code != 1 or "Recommended" in done.out or " - " not in done.out:
+        yield f"exit {done.code}:\n{done.out}"
+
+
+def case_tune_nothing():
+    path = write("nothing.csv", HEADER + "frame,,,,0,,\n")
+    yield from fails(run("tune", path), 1, f"^{re.escape(str(path))}: .*no allocations")
+    text = SMALL.read_bytes()
+    if parse(run("tune", "-", "--json", stdin=text))["trace"] != "-":
+        yield "standard input"
+
+
+# ---- all of them --------------------------------------------------------------------------------
+
+CASES = (
+    ("tune", case_tune), ("tune tries every retention", case_tune_retention),
+    ("tune as text", case_tune_text), ("tune with a known answer", case_tune_known),
+    ("tune with a fit and a page size", case_tune_restricted),
+    ("tune recommends what serves a larger run", case_tune_larger_run),
+    ("tune with and without the linear fit", case_tune_linear),
+    ("tune is deterministic", case_tune_determinism),
+    ("tune if every candidate has failures", case_tune_refused),
+    ("tune without allocations", case_tune_nothing),
+)
+
+run_all(CASES)
