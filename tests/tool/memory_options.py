@@ -1,24 +1,14 @@
 """The options of a memory as replay and map take them: by flags, by a file, and as tune prints them.
 
-usage: memory_options.py QUIRE SOURCE_ROOT
+usage: memory_options.py PATH_TO_QUIRE SOURCE_ROOT
 """
 
 import json
-import os
-import pathlib
 import random
 import re
-import subprocess
-import sys
 import time
 
-from tap import run_cases
-
-QUIRE = os.path.abspath(sys.argv[1])
-TRACES = pathlib.Path(sys.argv[2]).resolve() / "docs/traces"
-SMALL = TRACES / "ncnn-resnet50.csv"
-KIB, MIB = 1 << 10, 1 << 20
-TMP = pathlib.Path()  # set in main
+from tool_run import KIB, MIB, SMALL, TRACES, here, parse, refused, result, run, run_all, write
 
 # key: (flag, value of the flag, the same value in JSON, members that it needs)
 MEMBERS = {
@@ -51,43 +41,20 @@ MEMBERS = {
 }
 
 
-def run(*args):
-    return subprocess.run([QUIRE, *map(str, args)], capture_output=True, timeout=100, cwd=TMP,
-                          text=True)
-
-
-def write(name, value):
-    (TMP / name).write_text(value if isinstance(value, str) else json.dumps(value))
-    return TMP / name
-
-
 def replay(trace, *args):
     """The JSON of a replay that succeeds, without its times."""
-    done = run("replay", trace, "--json", *args)
-    if done.returncode or done.stderr:
-        raise ValueError(f"replay {args}: exit {done.returncode}: {done.stderr}")
-    return {key: value for key, value in json.loads(done.stdout).items() if not key.endswith("_ns")}
+    value = result("replay", trace, *args)
+    return {key: inner for key, inner in value.items() if not key.endswith("_ns")}
 
 
 def page_map(*args):
     """The JSON of a map that succeeds, without handles and times."""
-    done = run("map", SMALL, "--json", *args)
-    if done.returncode or done.stderr:
-        raise ValueError(f"map {args}: exit {done.returncode}: {done.stderr}")
-    value = json.loads(done.stdout)
+    value = result("map", SMALL, *args)
     del value["stats"]["backend_nanoseconds"]
     for page in value["pages"]:
         for item in page["ranges"]:
             item.pop("allocation", None)
     return value
-
-
-def fails(message, code, *args):
-    done = run(*args)
-    if (done.returncode, done.stdout, len(done.stderr.splitlines())) != (code, "", 1):
-        yield f"{args}: exit {done.returncode}, {done.stdout[:80]!r}, {done.stderr[:300]!r}"
-    if message not in done.stderr:
-        yield f"{args}: {done.stderr[:300]!r} without {message!r}"
 
 
 def flags_of(options):
@@ -114,7 +81,7 @@ def case_round_trip():
             yield f"{key}: written and read again: {again['options']}"
         if text and replay(SMALL, "--options", write("f.json", {**needed, key: text})) != by_flag:
             yield f"{key}: {text!r} in a file differs from --{flag} {text}"
-        if page_map("--options", TMP / "again.json") != page_map(*flags_of(needed), *word):
+        if page_map("--options", here() / "again.json") != page_map(*flags_of(needed), *word):
             yield f"{key}: map with the file differs from map with the flags"
 
 
@@ -140,7 +107,7 @@ def case_flags_override():
 def case_help():
     """The help of replay and map lists every member, within 80 columns."""
     for command in ("replay", "map"):
-        text = run(command, "--help").stdout
+        text = run(command, "--help").out
         listed = re.findall(r"^  --([\w-]+)", text[text.index("Options of the memory"):], re.M)
         if listed != [flag for flag, *_ in MEMBERS.values()]:
             yield f"{command}: {listed}"
@@ -175,16 +142,16 @@ def case_errors():
             ('{"limit": 99999999999999999999}', "f.json:1:")):
         path = write("f.json", value)
         for command in ("replay", "map"):
-            yield from fails(message, 1, command, SMALL, "--options", path)
-            yield from fails(f"quire: {path}:", 1, command, SMALL, "--options", path)
-    yield from fails("none.json: No such file", 1, "replay", SMALL, "--options", "none.json")
+            yield from refused([command, SMALL, "--options", path], 1, message)
+            yield from refused([command, SMALL, "--options", path], 1, f"quire: {path}:")
+    yield from refused(["replay", SMALL, "--options", "none.json"], 1, "none.json: No such file")
     for command in ("replay", "map"):
-        yield from fails("--pages-growth-percent takes a percentage from 0 to 1000, not '1001'", 2,
-                         command, SMALL, "--pages-growth-percent", "1001")
-        yield from fails("--pages-growth takes last, largest or reserved, not 'most'", 2, command,
-                         SMALL, "--pages-growth", "most")
-        yield from fails("--limit takes a size such as", 2, command, SMALL, "--limit", "0")
-    yield from fails("growth", 1, "replay", SMALL, "--pages-growth", "reserved")  # of the library
+        yield from refused([command, SMALL, "--pages-growth-percent", "1001"], 2,
+                           "--pages-growth-percent takes a percentage from 0 to 1000, not '1001'")
+        yield from refused([command, SMALL, "--pages-growth", "most"], 2,
+                           "--pages-growth takes last, largest or reserved, not 'most'")
+        yield from refused([command, SMALL, "--limit", "0"], 2, "--limit takes a size such as")
+    yield from refused(["replay", SMALL, "--pages-growth", "reserved"], 1, "growth")  # of the library
     large = {"pages.dedicated_threshold": str(2 ** 64 - 1)}  # beyond the integers of JSON parsers
     if replay(SMALL, "--options", write("f.json", large))["options"] != large:
         yield "2^64 - 1 does not survive"
@@ -198,7 +165,7 @@ def case_reproduced():
     """What tune claims, replay does: for the recommendation, and for each candidate."""
     for name in ("ncnn-resnet50.csv", "recorded-imagemagick.csv"):
         done = run("tune", TRACES / name, "--json")
-        path, value = write("f.json", done.stdout), json.loads(done.stdout)
+        path, value = write("f.json", done.out), parse(done)
         claimed = value["candidates"][value["recommendation"]["candidate"]]
         if claimed["options"] != value["recommendation"]["options"]:
             yield f"{name}: {claimed['options']}, {value['recommendation']}"
@@ -216,8 +183,8 @@ def case_reproduced():
 def case_flags_of_tune():
     """The flags that tune prints below the C options give the same replay as its JSON."""
     trace = TRACES / "recorded-imagemagick.csv"
-    text = run("tune", trace, "--page-size", "4M", "--fit", "first").stdout
-    path = write("f.json", run("tune", trace, "--page-size", "4M", "--fit", "first", "--json").stdout)
+    text = run("tune", trace, "--page-size", "4M", "--fit", "first").out
+    path = write("f.json", run("tune", trace, "--page-size", "4M", "--fit", "first", "--json").out)
     flags = text.split("As flags of quire replay and quire map:")[1].split()
     if flags[:4] != ["--fit", "first", "--page-size", "4M"]:
         yield f"{flags}"
@@ -240,10 +207,7 @@ def churn(events):
 
 
 def tuned(trace, *args):
-    done = run("tune", trace, "--json", *args)
-    if done.returncode or done.stderr:
-        raise ValueError(f"tune {args}: exit {done.returncode}: {done.stderr}")
-    value = json.loads(done.stdout)
+    value = result("tune", trace, *args)
     for c in value["candidates"]:
         for key in ("wall_ns", "alloc_ns", "free_ns"):
             del c[key]
@@ -278,7 +242,7 @@ def case_time_limit():
     if took > 30 or chosen["operations"] != 400000 or chosen["failures"]:
         yield f"after {took:.1f} s: {chosen}"
     for text in ("-1", "x", "", "1000001"):
-        yield from fails("--time-limit takes", 2, "tune", SMALL, "--time-limit", text)
+        yield from refused(["tune", SMALL, "--time-limit", text], 2, "--time-limit takes")
 
 
 CASES = (("a round trip for every member", case_round_trip), ("effects", case_effects),
@@ -287,10 +251,4 @@ CASES = (("a round trip for every member", case_round_trip), ("effects", case_ef
          ("the flags that tune prints", case_flags_of_tune),
          ("tune on a long trace", case_long_trace), ("tune with a time limit", case_time_limit))
 
-
-def enter(folder):
-    global TMP
-    TMP = folder
-
-
-run_cases(CASES, "quire-members-", enter)
+run_all(CASES)

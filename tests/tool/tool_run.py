@@ -21,7 +21,7 @@ SMALL = TRACES / "ncnn-resnet50.csv"
 HEADER = "op,id,size,alignment,time_ns,stream,label\n"
 COMMANDS = ("devices", "tour", "replay", "map", "tune", "bench", "copy")
 FITS = ("segregated", "first", "buddy")
-MIB, GIB = 1 << 20, 1 << 30
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 # ---- runs ---------------------------------------------------------------------------------------
 
@@ -71,10 +71,10 @@ def succeeds(done):
         yield f"{done.what}: exit {done.code}, {len(done.out)} bytes out, stderr: {done.err[:200]}"
 
 
-def fails(done, code, pattern=r"\S"):
+def fails(done, code, pattern=r"\S", lines=None):
     """Expects the exit status, no standard output, and a match in standard error.
 
-    Exit status 1 has one line there, others any number.
+    `lines` is the number of lines there. Without it, exit status 1 has one line, others any number.
     """
     if done.code != code:
         yield f"{done.what}: exit {done.code}, not {code}; stderr: {done.err[:200]}"
@@ -82,12 +82,19 @@ def fails(done, code, pattern=r"\S"):
         yield f"{done.what}: standard output has {done.out[:80]!r}"
     if not re.search(pattern, done.err):
         yield f"{done.what}: stderr is {done.err[:200]!r}, without {pattern!r}"
-    if code == 1 and len(done.err.splitlines()) != 1:
-        yield f"{done.what}: stderr is not one line: {done.err[:300]!r}"
+    if code == 1 and lines is None:
+        lines = 1
+    if lines is not None and len(done.err.splitlines()) != lines:
+        yield f"{done.what}: stderr is not {lines} lines: {done.err[:300]!r}"
 
 
 def usage(*args, pattern=r"\S"):
     return fails(run(*args), 2, pattern)
+
+
+def refused(args, code, message, **more):
+    """Expects the exit status, no standard output, and one line of standard error with the message."""
+    return fails(run(*args, **more), code, re.escape(message), lines=1)
 
 
 # ---- JSON ---------------------------------------------------------------------------------------
@@ -110,6 +117,14 @@ def parse(done):
     if not isinstance(value, dict):
         raise ValueError("not an object")
     return value
+
+
+def result(*args):
+    """Returns the JSON object of a run that must succeed."""
+    done = run(*args, "--json")
+    for problem in succeeds(done):
+        raise ValueError(problem)
+    return parse(done)
 
 
 NUMBER, REAL, TEXT, BOOL, MAYBE = "number", "real", "text", "bool", "number or null"
