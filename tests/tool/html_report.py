@@ -1,32 +1,23 @@
 """The HTML report of a replay: where it ran, axes, frames, peak, numbers under the pointer, and the
 pages at the peak and at the end.
 
-usage: html_report.py TOOL SOURCE_ROOT
+usage: html_report.py PATH_TO_QUIRE SOURCE_ROOT
 """
 
 import json
-import pathlib
 import re
-import subprocess
-import sys
-import tempfile
 
-from tap import Tap
+from tool_run import HEADER, ROOT, TRACES, here, result, run_all, write
 
-HEADER = "op,id,size,alignment,time_ns,stream,label\n"
 LEFT, WIDTH = 90, 1000  # src/tool/chart.c
 
 
 class Report:
     """One replay: its HTML, its JSON, and its chart."""
 
-    def __init__(self, tool, folder, trace, *args):
-        path = pathlib.Path(folder) / "report.html"
-        done = subprocess.run([tool, "replay", str(trace), "--html", str(path), "--json", *args],
-                              text=True, capture_output=True, timeout=60)
-        self.error = done.stderr
-        self.values = json.loads(done.stdout)
-        self.text = path.read_text(encoding="utf-8")
+    def __init__(self, trace, *args):
+        self.values = result("replay", trace, "--html", "report.html", *args)
+        self.text = (here() / "report.html").read_text(encoding="utf-8")
         chart = re.search(r'<svg class="c".*?</svg>', self.text, re.S)
         self.chart = chart.group(0) if chart else ""
 
@@ -49,58 +40,55 @@ def positions(trace, op):
             if line.startswith(op + ",")]
 
 
-def case_setup(tool, root, folder):
+def case_setup():
     """Backend, device, memory kind, page policy, fit."""
-    trace = root / "docs/traces/ncnn-mobilenet_v2.csv"
+    trace = TRACES / "ncnn-mobilenet_v2.csv"
     cases = {(): ("pages that follow use, from 1 MiB", "fit segregated", "granule 256 B"),
              ("--page-size", "8M", "--fit", "first"): ("pages of 8 MiB", "fit first"),
              ("--contiguous",): ("one page that grows by",),
              ("--fit", "linear"): ("pages of 32 MiB", "fit linear")}
     for args, parts in cases.items():
-        report = Report(tool, folder, trace, *args)
+        report = Report(trace, *args)
         yield from report.lacks("Backend host, device host", "memory kind 0 (DEVICE_LOCAL)",
                                 "granule ", *parts)
-    profile = root / "docs/profiles/raspberrypi-v3dv-mesa-25.0.json"
+    profile = ROOT / "docs/profiles/raspberrypi-v3dv-mesa-25.0.json"
     name = json.loads(profile.read_text())["name"]
-    yield from Report(tool, folder, trace, "--profile", str(profile)).lacks(f"device {name}")
+    yield from Report(trace, "--profile", profile).lacks(f"device {name}")
 
 
-def case_frames(tool, root, folder):
+def case_frames():
     """Every frame of the trace is a line at its event; beyond 200 frames every n-th."""
-    trace = root / "docs/traces/transformer-training.csv"
-    report = Report(tool, folder, trace)
+    trace = TRACES / "transformer-training.csv"
+    report = Report(trace)
     if report.marks("m") != positions(trace, "frame") or not report.marks("m"):
         yield f"frames at {report.marks('m')}, not {positions(trace, 'frame')}"
     yield from report.lacks("ends of frames")
-    many = pathlib.Path(folder) / "many.csv"
-    many.write_text(HEADER + "alloc,1,4096,,0,0,\n" + "frame,,,,1,0,\n" * 1000)
-    marks = Report(tool, folder, many).marks("m")
+    many = write("many.csv", HEADER + "alloc,1,4096,,0,0,\n" + "frame,,,,1,0,\n" * 1000)
+    marks = Report(many).marks("m")
     if not 100 <= len(marks) <= 200:
         yield f"{len(marks)} lines for 1000 frames"
-    none = Report(tool, folder, root / "docs/traces/ncnn-mobilenet_v2.csv")
+    none = Report(TRACES / "ncnn-mobilenet_v2.csv")
     if none.marks("m") or "ends of frames" in none.text:
         yield "a trace without frames has lines of frames"
 
 
-def case_times(tool, root, folder):
+def case_times():
     """The axis has events and the times of the trace, if it has any."""
-    report = Report(tool, folder, root / "docs/traces/llm-serving.csv")
+    report = Report(TRACES / "llm-serving.csv")
     yield from report.lacks(">event 0<", ">9420<", ">24.00 h<")
-    trace = pathlib.Path(folder) / "times.csv"
-    trace.write_text(HEADER + "alloc,1,256,,0,0,\nalloc,2,256,,1500,0,\nalloc,3,256,,2500000,0,\n"
-                     "alloc,4,256,,999,0,\n".replace("999", "61000000000"))
-    yield from Report(tool, folder, trace).lacks(">0 ns<", ">1.50 \u00b5s<", ">2.50 ms<", ">1.02 min<")
-    trace.write_text(HEADER + "alloc,1,256,,0,0,\nfree,1,,,0,0,\n")
-    if "0 ns" in Report(tool, folder, trace).chart:
+    trace = write("times.csv", HEADER + "alloc,1,256,,0,0,\nalloc,2,256,,1500,0,\n"
+                  "alloc,3,256,,2500000,0,\nalloc,4,256,,61000000000,0,\n")
+    yield from Report(trace).lacks(">0 ns<", ">1.50 \u00b5s<", ">2.50 ms<", ">1.02 min<")
+    write("times.csv", HEADER + "alloc,1,256,,0,0,\nfree,1,,,0,0,\n")
+    if "0 ns" in Report(trace).chart:
         yield "a trace without times has times on its axis"
 
 
-def case_peak(tool, root, folder):
+def case_peak():
     """The peak is marked, and its pages are drawn beside those of the end."""
-    trace = pathlib.Path(folder) / "peak.csv"
-    trace.write_text(HEADER + "alloc,1,65536,,0,0,alpha.a\nalloc,2,131072,,0,0,second\n"
-                     "free,1,,,0,0,\nalloc,3,256,,0,0,third\n")
-    report = Report(tool, folder, trace)
+    trace = write("peak.csv", HEADER + "alloc,1,65536,,0,0,alpha.a\nalloc,2,131072,,0,0,second\n"
+                  "free,1,,,0,0,\nalloc,3,256,,0,0,third\n")
+    report = Report(trace)
     if report.marks("k") != [2]:
         yield f"the peak is at {report.marks('k')}"
     yield from report.lacks("<h2>Pages at the peak</h2>", "After event 2 of 4.",
@@ -112,17 +100,16 @@ def case_peak(tool, root, folder):
         yield from (f"{name} is not drawn" for name in wanted if name not in part)
         yield from [f"{unwanted} is drawn"] if unwanted in part else []
     yield from [] if ">alpha: 64 KiB in 1 allocation<" in peak else ["the legend lacks 'alpha'"]
-    empty = pathlib.Path(folder) / "empty.csv"
-    empty.write_text(HEADER)
-    report = Report(tool, folder, empty)
+    empty = write("empty.csv", HEADER)
+    report = Report(empty)
     if report.marks("k"):
         yield "an empty trace has a peak"
 
 
-def case_pointer(tool, root, folder):
+def case_pointer():
     """Strips without gaps carry the numbers; one of them has the peaks of the report."""
     for name in ("transformer-training", "ncnn-mobilenet_v2"):
-        report = Report(tool, folder, root / f"docs/traces/{name}.csv")
+        report = Report(TRACES / f"{name}.csv")
         strips = re.findall(r"<title>events (\d+) to (\d+)[^<]*\nreserved ([^<\n]*)\nheld ([^<\n]*)\n"
                             r"requested ([^<\n]*)</title>", report.chart)
         if not 50 <= len(strips) <= 251:
@@ -136,9 +123,9 @@ def case_pointer(tool, root, folder):
                 yield f"{name}: no strip has {row} {report.row(row)}"
 
 
-def case_numbers(tool, root, folder):
+def case_numbers():
     """The tables have the numbers of the JSON, with the four measures of fragmentation."""
-    report = Report(tool, folder, root / "docs/traces/transformer-training.csv")
+    report = Report(TRACES / "transformer-training.csv")
     values, shares = report.values, report.values["fragmentation"]
     wanted = {"events": values["operations"], "frees": values["frees"], "frames": values["frames"],
               "peak pages": values["peak_pages"], "backend calls": values["backend_calls"],
@@ -152,9 +139,9 @@ def case_numbers(tool, root, folder):
                 if not report.row(name))
 
 
-def case_lines(tool, root, folder):
+def case_lines():
     """Requested bytes are drawn over held ones, whose line is broader, so that both are visible."""
-    report = Report(tool, folder, root / "docs/traces/ncnn-mobilenet_v2.csv")
+    report = Report(TRACES / "ncnn-mobilenet_v2.csv")
     order = re.findall(r'<polyline class="(\w)"', report.chart)
     if order != ["r", "l", "q"]:
         yield f"the order is {order}"
@@ -164,9 +151,9 @@ def case_lines(tool, root, folder):
         yield f"the line of held bytes: {widths}"
 
 
-def case_narrow(tool, root, folder):
+def case_narrow():
     """No drawing is wider than a narrow window: each has a view box and scrolls in its own box."""
-    report = Report(tool, folder, root / "docs/traces/ncnn-mobilenet_v2.csv")
+    report = Report(TRACES / "ncnn-mobilenet_v2.csv")
     drawings = re.findall(r"<svg[^>]*>", report.text)
     yield from (f"{drawing} has no view box" for drawing in drawings if "viewBox" not in drawing)
     boxes = len(re.findall(r'<div class="x">\n<svg', report.text))
@@ -175,14 +162,5 @@ def case_narrow(tool, root, folder):
     yield from report.lacks(".x{overflow-x:auto}", ".x svg{width:100%;")
 
 
-def main():
-    tool, root = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
-    tap = Tap()
-    for name, case in list(globals().items()):
-        if name.startswith("case_"):
-            with tempfile.TemporaryDirectory() as folder:
-                tap.case(case.__doc__.split("\n")[0], list(case(tool, root, folder)))
-    tap.end()
-
-
-main()
+run_all((case.__doc__.split("\n")[0], case) for name, case in list(globals().items())
+        if name.startswith("case_"))

@@ -33,6 +33,12 @@ def here():
     return _folder
 
 
+def execute(*args, stdin=b"", **more):
+    """Runs the tool. Arguments can be bytes. Returns the exit status and the output as bytes."""
+    command = [QUIRE, *(a if isinstance(a, bytes) else os.fsencode(str(a)) for a in args)]
+    return subprocess.run(command, input=stdin, capture_output=True, timeout=120, cwd=here(), **more)
+
+
 class Done:
     """One finished run. Its output must be UTF-8."""
 
@@ -43,9 +49,8 @@ class Done:
         self.err = err.decode("utf-8", "backslashreplace")
 
 
-def run(*args, stdin=b"", **more):
-    command = [QUIRE, *(os.fsencode(str(a)) for a in args)]
-    done = subprocess.run(command, input=stdin, capture_output=True, timeout=120, cwd=here(), **more)
+def run(*args, **more):
+    done = execute(*args, **more)
     return Done(args, done.returncode, done.stdout, done.stderr)
 
 

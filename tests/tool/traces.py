@@ -1,45 +1,18 @@
 """Output of the tool for traces: the chart over time shows its peaks, times count from the first
 event, and a file that is no trace is rejected without much memory.
 
-usage: traces.py QUIRE SOURCE_ROOT
+usage: traces.py PATH_TO_QUIRE SOURCE_ROOT
 """
 
 import itertools
-import json
 import os
-import pathlib
 import re
 import resource
 import statistics
-import subprocess
-import sys
-import tempfile
 
-from tap import Tap
+from tool_run import HEADER, MIB, ROOT, TRACES, Skipped, here, result, run, run_all, write
 
-HEADER = "op,id,size,alignment,time_ns,stream,label\n"
-MIB = 1 << 20
 LEFT, WIDTH, TOP, HEIGHT = 90, 1000, 20, 320  # of the chart
-
-
-class Tool:
-    def __init__(self, quire, folder):
-        self.quire, self.folder = os.path.abspath(quire), pathlib.Path(folder)
-
-    def run(self, *args, **more):
-        return subprocess.run([self.quire, *map(str, args)], capture_output=True, timeout=60,
-                              cwd=self.folder, **more)
-
-    def write(self, name, text):
-        (self.folder / name).write_text(text)
-        return self.folder / name
-
-    def json(self, *args):
-        done = self.run(*args, "--json")
-        if done.returncode or done.stderr:
-            raise ValueError(f"{args}: exit {done.returncode}: {done.stderr[:300]}")
-        return json.loads(done.stdout)
-
 
 # ---- the chart ----------------------------------------------------------------------------------
 
@@ -68,10 +41,10 @@ def lines_of(text):
 class Chart:
     """Converts the lines of a chart back to events and bytes."""
 
-    def __init__(self, tool, path, *args):
-        self.report = tool.json("replay", path, "--html", "c.html", *args)
+    def __init__(self, path, *args):
+        self.report = result("replay", path, "--html", "c.html", *args)
         self.events, self.most = self.report["operations"], self.report["peak_reserved_bytes"]
-        self.lines = lines_of((tool.folder / "c.html").read_text())
+        self.lines = lines_of((here() / "c.html").read_text())
         self.pixel = self.most / HEIGHT * 0.0051  # bytes that the rounding of a point hides
 
     def levels(self, line, begin, end):
@@ -103,12 +76,12 @@ def whole_course(chart, live):
     yield from chart.shows("q", at_end, live[-1], "the end")
 
 
-def case_steps(tool, root):
+def case_steps():
     """Each of the three training steps shows the same peak at its place."""
-    path = root / "docs/traces/transformer-training.csv"
+    path = TRACES / "transformer-training.csv"
     live, frames = live_bytes(path)
     for args in ((), ("--fit", "first"), ("--page-size", "8M")):
-        chart = Chart(tool, path, *args)
+        chart = Chart(path, *args)
         yield from whole_course(chart, live)
         for begin, end in zip([0, *frames], frames):
             inner = chart.levels("q", begin, end)
@@ -120,13 +93,13 @@ def case_steps(tool, root):
         yield f"frames {frames}: the trace is not what this test is about"
 
 
-def case_shipped(tool, root):
-    for path in sorted((root / "docs/traces").glob("*.csv")):
-        yield from (f"{path.name}: {p}" for p in whole_course(Chart(tool, path),
+def case_shipped():
+    for path in sorted(TRACES.glob("*.csv")):
+        yield from (f"{path.name}: {p}" for p in whole_course(Chart(path),
                                                               live_bytes(path)[0]))
 
 
-def case_spikes(tool, _):
+def case_spikes():
     """One event among thousands, up or down, is visible at every position."""
     for events, at in ((10000, 1), (10000, 2503), (10000, 9999), (9999, 5001), (1000, 7), (999, 3),
                        (1001, 1000), (5, 2)):
@@ -137,8 +110,8 @@ def case_spikes(tool, _):
         up[at:at + 2] = [f"alloc,2,{3 * MIB},,{at},0,\n", f"free,2,,,{at},0,\n"]
         down[at:at + 2] = [f"free,1,,,{at},0,\n", f"alloc,1,{MIB},,{at},0,\n"]
         for rows, top, least in ((up, 4 * MIB, MIB), (down, MIB, 0)):
-            path = tool.write("spike.csv", HEADER + "".join(rows))
-            chart = Chart(tool, path, "--page-size", "4M")
+            path = write("spike.csv", HEADER + "".join(rows))
+            chart = Chart(path, "--page-size", "4M")
             yield from whole_course(chart, live_bytes(path)[0])
             inner = chart.levels("q", 0, 0)[1:]  # before the first event no bytes live
             yield from chart.shows("q", max(inner), top, f"the spike at {at} of {events}")
@@ -146,21 +119,21 @@ def case_spikes(tool, _):
                 yield from chart.shows("q", min(inner), least, f"the dip at {at} of {events}")
 
 
-def replays(tool, root, *options):
+def replays(*options):
     """(trace, peak requested in MiB, reserved / requested, backend calls) of each shipped trace, the best first."""
     found = []
-    for path in (root / "docs/traces").glob("*.csv"):
-        value = tool.json("replay", path, *options)
+    for path in TRACES.glob("*.csv"):
+        value = result("replay", path, *options)
         asked, reserved = value["peak_requested_bytes"], value["peak_reserved_bytes"]
         found.append((path.name, asked / 2 ** 20, reserved / asked, value["backend_calls"]))
     return sorted(found, key=lambda row: row[2])
 
 
-def case_readme(tool, root):
+def case_readme():
     """The README states the best, the median and the worst of all shipped traces."""
-    readme = (root / "README.md").read_text()
+    readme = (ROOT / "README.md").read_text()
     rows = dict(re.findall(r"^\| (best|median|worst)\b(.*) \|$", readme, re.M))
-    found = replays(tool, root)
+    found = replays()
     for word, row in (("best", found[0]), ("worst", found[-1])):
         cells = [f"`{row[0]}`", f"| {row[1]:.1f} |", f"| {row[2]:.2f} |", f"| {row[3]}"]
         if not all(cell in rows.get(word, "") for cell in cells):
@@ -169,7 +142,7 @@ def case_readme(tool, root):
                         for i, digits in ((1, 1), (2, 2), (3, 0)))
     if rows.get("median") != f" of all {len(found)} | {middle}":
         yield f"median: the README states {rows.get('median')}, the replays {middle}"
-    small = [row[2] for row in replays(tool, root, "--page-size", "2M")]
+    small = [row[2] for row in replays("--page-size", "2M")]
     stated = f"a median of {statistics.median(small):.2f} and a worst case of {max(small):.2f}"
     if stated not in " ".join(readme.split()):
         yield f"the README does not state {stated}"
@@ -185,9 +158,9 @@ def without_times(value):
     return [without_times(v) for v in value] if isinstance(value, list) else value
 
 
-def case_late_start(tool, root):
+def case_late_start():
     """A trace that starts late, its frames on streams, is the same trace."""
-    lines = (root / "docs/traces/transformer-training.csv").read_text().splitlines()[1:2000]
+    lines = (TRACES / "transformer-training.csv").read_text().splitlines()[1:2000]
     first = 2 ** 64 - 1 - int(lines[-1].split(",")[4])
     moved = []
     for line in lines:
@@ -196,31 +169,33 @@ def case_late_start(tool, root):
         if fields[0] == "frame":
             fields[5] = "7"
         moved.append(",".join(fields))
-    early = tool.write("early.csv", HEADER + "\n".join([*lines, f"frame,,,,{2 ** 63},,"]) + "\n")
-    late = tool.write("late.csv", HEADER + "\n".join([*moved, f"frame,,,,{2 ** 64 - 1},3,"]) + "\n")
+    early = write("early.csv", HEADER + "\n".join([*lines, f"frame,,,,{2 ** 63},,"]) + "\n")
+    late = write("late.csv", HEADER + "\n".join([*moved, f"frame,,,,{2 ** 64 - 1},3,"]) + "\n")
     if int(moved[-1].split(",")[4]) != 2 ** 64 - 1:
         yield "the last time is not the largest there is"
     for args in (["replay"], ["map"], ["map", "--at", "end"],
                  ["tune", "--fit", "first", "--page-size", "64M"]):
-        one, other = (without_times(tool.json(args[0], path, *args[1:])) for path in (early, late))
+        one, other = (without_times(result(args[0], path, *args[1:])) for path in (early, late))
         if one != other:
             yield f"{args}: {one} {other}"
-    charts = [Chart(tool, path).lines for path in (early, late)]
+    charts = [Chart(path).lines for path in (early, late)]
     if charts[0] != charts[1]:
         yield "the charts differ"
     for text, place in (("frame,,,,9,,\nframe,,,,8,,\n", "3:10"), ("frame,,,,9,x,\n", "2:12"),
                         ("frame,,,,9,1,x\n", "2:14"), ("frame,1,,,9,,\n", "2:7")):
-        path = tool.write("bad.csv", HEADER + text)
-        done = tool.run("replay", path)
-        if done.returncode != 1 or not done.stderr.startswith(f"{path}:{place}: ".encode()):
-            yield f"{text!r}: exit {done.returncode}, {done.stderr}"
+        path = write("bad.csv", HEADER + text)
+        done = run("replay", path)
+        if done.code != 1 or not done.err.startswith(f"{path}:{place}: "):
+            yield f"{text!r}: exit {done.code}, {done.err}"
 
 
 # ---- memory -------------------------------------------------------------------------------------
 
 
-def case_memory(tool, _):
+def case_memory():
     """Line ends, comments and bytes that are no trace take no more host memory than their size."""
+    if "QUIRE_SANITIZED" in os.environ:
+        raise Skipped("a sanitizer needs more address space than the limit")
     size, limit = 16 * MIB, 128 * MIB
 
     def bound():
@@ -231,9 +206,9 @@ def case_memory(tool, _):
                         (b"#\n" * (size // 2), "1:1"), (b"\0" * size, "1:1"),
                         (b"x" * size, "1:1"), (header + b"\n" * size, "2:1"),
                         (header + b"alloc,1,1,,0,0,\n" + b"\r\n" * (size // 2), "3:1")):
-        done = tool.run("replay", "-", input=text, preexec_fn=bound)
-        if done.returncode != 1 or not done.stderr.startswith(f"-:{place}: ".encode()):
-            yield f"{text[:60]!r}...: exit {done.returncode}, {done.stderr[:200]!r}"
+        done = run("replay", "-", stdin=text, preexec_fn=bound)
+        if done.code != 1 or not done.err.startswith(f"-:{place}: "):
+            yield f"{text[:60]!r}...: exit {done.code}, {done.err[:200]!r}"
 
 
 CASES = (("the chart of a training shows the peak of each step", case_steps),
@@ -243,21 +218,4 @@ CASES = (("the chart of a training shows the peak of each step", case_steps),
          ("times count from the first event", case_late_start),
          ("a file that is no trace is rejected without much memory", case_memory))
 
-
-def main():
-    root = pathlib.Path(sys.argv[2]).resolve()
-    tap = Tap()
-    for name, case in CASES:
-        if case is case_memory and "QUIRE_SANITIZED" in os.environ:
-            tap.skip(name, "a sanitizer needs more address space than the limit")
-            continue
-        with tempfile.TemporaryDirectory(prefix="quire-traces-") as folder:
-            try:
-                problems = list(case(Tool(sys.argv[1], folder), root))
-            except Exception as error:  # a case with an exception has failed; the others continue
-                problems = [f"{type(error).__name__}: {error}"]
-            tap.case(name, problems[:20])
-    tap.end()
-
-
-main()
+run_all(CASES)
