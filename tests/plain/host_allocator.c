@@ -146,10 +146,12 @@ static void free_at_once(host_allocator_options options)
         atomic_store(&round_number, i);
         while (atomic_load(&left) < i * FREEING)
             sched_yield();
-        CHECK_EQ(stats_of(shared).frees, i);
+        if (i < steps) /* after the last round the threads end, which moves blocks */
+            CHECK_EQ(stats_of(shared).frees, i);
     }
     for (int i = 0; i < FREEING; i++)
         CHECK(!pthread_join(threads[i], NULL));
+    CHECK_EQ(stats_of(shared).frees, steps);
     CHECK_EQ(atomic_load(&freed), steps);
     CHECK_FAILS(host_allocator_free(shared, last), QUIRE_ERROR_INVALID_ARGUMENT);
     finish(shared);
