@@ -103,7 +103,8 @@ class Record(Part):
 
     def view_count(self) -> int:
         """The number of views and arrays on the bytes of the allocation."""
-        return sum(of() is not None for of in list(self.owner.views.values()) if of.part.record is self)
+        return sum(of() is not None for view, of in list(self.owner.views.items())
+                   if isinstance(view, View) and view.record is self)
 
 
 class _Begin:
