@@ -69,11 +69,12 @@ def check_vma(tap, root, place, compilers, arguments, way=""):
     source.write_text(blocks(root, "docs/adapters/vma.md", "c")[0])
     expected = blocks(root, "docs/adapters/vma.md", "text")[0]
     problems = []
-    for compiler, options in zip(compilers, (["-std=c11"], ["-std=c++17", "-x", "c++"])):
+    for compiler, file in zip(compilers, (["-std=c11", str(source)],
+                                          ["-std=c++17", "-x", "c++", str(source), "-x", "none"])):
         if problems or compiler == ["none"]:
             continue
-        _, problems = run([*compiler, *options, "-Wall", "-Wextra", "-Wno-missing-field-initializers",
-                           "-Werror", str(source), "-x", "none", "-o", str(program), *arguments])
+        _, problems = run([*compiler, *file, "-Wall", "-Wextra", "-Wno-missing-field-initializers",
+                           "-Werror", "-o", str(program), *arguments])
         output = ""
         if not problems:
             output, problems = run([str(program)], env={k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"})
