@@ -7,6 +7,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "sup
 from package import IS_QUICK, begin, case, leaks, microseconds  # noqa: E402
 
 tap, quire, numpy, cuda = begin("Numba", "numpy", "numba.cuda")
+if not hasattr(numpy, "row_stack"):  # NumPy 2.5 has removed it; numba-cuda up to 0.30 reads it
+    numpy.row_stack = numpy.vstack
 import quire.numba  # noqa: E402
 
 quire.numba.set_memory_manager()

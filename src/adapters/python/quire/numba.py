@@ -23,18 +23,6 @@ _LEGACY = 1  # the handle of the legacy default stream
 _pointers = DevicePointers("numba", ())
 
 
-def _device_pointer(address: int) -> Any:
-    """The address as the type that Numba expects: of NVIDIA's bindings, or of ctypes."""
-    from numba import config
-    if getattr(config, "CUDA_USE_NVIDIA_BINDING", False):
-        try:
-            from cuda.bindings.driver import CUdeviceptr  # type: ignore[import]
-        except ImportError:
-            from cuda.cuda import CUdeviceptr  # type: ignore[import]
-        return CUdeviceptr(address)
-    return ctypes.c_uint64(address)
-
-
 def _free(pointers: Pointers, address: int) -> Callable[[], None]:
     def finalize() -> None:
         try:
@@ -59,7 +47,7 @@ class MemoryManager(cuda.HostOnlyCUDAMemoryManager):  # type: ignore[misc]
         """Allocate device memory."""
         pointers = self._pointers()
         address = pointers.allocate(max(size, 1), _LEGACY)
-        return cuda.MemoryPointer(self.context, _device_pointer(address), size, finalizer=_free(pointers, address))
+        return cuda.MemoryPointer(self.context, ctypes.c_void_p(address), size, finalizer=_free(pointers, address))
 
     def get_memory_info(self) -> Any:
         """Return the free bytes, those in pages included, and the bytes of the device."""
