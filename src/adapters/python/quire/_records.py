@@ -3,20 +3,26 @@
 import ctypes
 import dataclasses
 import enum
-from typing import Any, Type, TypeVar, cast
+import functools
+from typing import Any, List, Tuple, Type, TypeVar, cast
 
 from ._arguments import number
 
 T = TypeVar("T")
 
 
+@functools.lru_cache(maxsize=None)
+def _fields(kind: Type[Any]) -> List[Tuple[str, Any]]:
+    """The names of a dataclass's fields, and what converts them: dataclasses.fields takes microseconds."""
+    return [(field.name, field.metadata.get("convert")) for field in dataclasses.fields(kind)]
+
+
 def read(kind: Type[T], struct: ctypes.Structure) -> T:
     """Return a dataclass with the fields of a structure that have its names."""
     values = {}
-    for field in dataclasses.fields(cast(Any, kind)):
-        value = getattr(struct, field.name)
-        convert = field.metadata.get("convert")
-        values[field.name] = convert(value) if convert else value
+    for name, convert in _fields(kind):
+        value = getattr(struct, name)
+        values[name] = convert(value) if convert else value
     return kind(**values)
 
 

@@ -249,14 +249,17 @@ class Allocation(_owner.Unique):
     @property
     def info(self) -> AllocationInfo:
         """Where the allocation lies."""
+        return read(AllocationInfo, self._native_info())
+
+    def _native_info(self) -> structs.quire_allocation_info:
         info = structs.quire_allocation_info()
-        self._call(lib.quire_allocation_get_info, ctypes.byref(info))
-        return read(AllocationInfo, info)
+        self._record.owner.call(lib.quire_allocation_get_info, self._record.id, ctypes.byref(info))
+        return info
 
     @property
     def address(self) -> int:
         """The native address of the first byte: a CUdeviceptr, a VkDeviceAddress, a host pointer; 0: none."""
-        return self.info.address
+        return int(self._native_info().address)
 
     @property
     def name(self) -> str:
@@ -272,7 +275,7 @@ class Allocation(_owner.Unique):
     @property
     def user_data(self) -> int:
         """Any number of the caller."""
-        return self.info.user_data
+        return int(self._native_info().user_data)
 
     @user_data.setter
     def user_data(self, value: int) -> None:

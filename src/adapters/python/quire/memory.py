@@ -30,11 +30,12 @@ _PINNED_KINDS = (CudaPageKind.PINNED, CudaPageKind.COMBINED, CudaPageKind.HOST_N
 class MemoryOwner(_owner.Owner):
     """The owner of a memory, which also passes allocations and frees to recorders."""
 
-    __slots__ = ("recorders", "streams", "allocations", "views", "orphans")
+    __slots__ = ("recorders", "streams", "allocations", "views", "orphans", "_last")
 
     def __init__(self, public: "Memory", parent: _owner.Owner) -> None:
         self.recorders: "List[Recorder]" = []
         self.streams: "weakref.WeakSet[_owner.Owner]" = weakref.WeakSet()  # whose work has used the memory
+        self._last: Callable[[], Optional[_owner.Owner]] = lambda: None  # of these; most calls use it again
         self.allocations: Dict[Part, PartOf] = {}  # until they are freed
         self.views: Dict[Part, PartOf] = {}  # until they have ended
         self.orphans: List[PartOf] = []  # of these, whose public object ended before
@@ -42,8 +43,10 @@ class MemoryOwner(_owner.Owner):
 
     def use_on(self, stream: _owner.Owner) -> None:
         """Note that work of a stream uses allocations of the memory."""
-        self.streams.add(stream)
-        stream.touches.add(self)
+        if self._last() is not stream:
+            self.streams.add(stream)
+            stream.touches.add(self)
+            self._last = weakref.ref(stream)
 
     def close(self, force: bool = False) -> bool:
         """Destroy the memory. With `force`, first wait for the work of streams that may use its bytes."""
