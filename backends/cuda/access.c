@@ -120,9 +120,9 @@ static bool merge(qi_cu_access_desc *list, uint32_t *count, const qi_cu_access_d
 /* The pauses double from the first to the longest: about a second in all. */
 enum { FIRST_PAUSE_NS = 50000, MAX_DOUBLINGS = 9, MAX_PAUSES = 47 };
 
-bool qi_cuda_retry_access(qi_cu_result code, uint32_t *pauses, pthread_mutex_t *held)
+bool qi_cuda_pause(uint32_t *pauses, pthread_mutex_t *held)
 {
-    if (code != QI_CUDA_ERROR_NOT_READY || *pauses == MAX_PAUSES)
+    if (*pauses == MAX_PAUSES)
         return false;
     uint32_t doublings = *pauses < MAX_DOUBLINGS ? *pauses : MAX_DOUBLINGS;
     const struct timespec time = {.tv_nsec = (long)FIRST_PAUSE_NS << doublings};
@@ -133,6 +133,11 @@ bool qi_cuda_retry_access(qi_cu_result code, uint32_t *pauses, pthread_mutex_t *
     if (held)
         pthread_mutex_lock(held);
     return true;
+}
+
+bool qi_cuda_retry_access(qi_cu_result code, uint32_t *pauses, pthread_mutex_t *held)
+{
+    return code == QI_CUDA_ERROR_NOT_READY && qi_cuda_pause(pauses, held);
 }
 
 qi_cu_result qi_cuda_set_access(const qi_cuda *cuda, qi_cu_ptr at, uint64_t size,

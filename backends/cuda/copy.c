@@ -12,12 +12,30 @@
 #include "backends/cuda/page.h"
 #include "src/base/result.h"
 
-/* Waits for the default stream, leaves the context and reports the first error. */
-static quire_result finish(const qi_cuda *cuda, qi_cu_result code, const char *what, uint64_t size)
+/* Returns true if the default stream is to be awaited again: while another thread captures a graph
+   in a stream that waits for it, which a pause outlasts, and once after any other error. */
+static bool waits_again(qi_cu_result code, uint32_t *pauses)
 {
     if (!code)
-        code = cuda->f.StreamSynchronize(NULL);
+        return false;
+    return qi_cuda_result(code) == QUIRE_ERROR_NOT_PERMITTED ? qi_cuda_pause(pauses, NULL)
+                                                             : !(*pauses)++;
+}
+
+qi_cu_result qi_cuda_finish_default(const qi_cuda *cuda, qi_cu_result code)
+{
+    uint32_t pauses = 0;
+    qi_cu_result waited;
+    do
+        waited = cuda->f.StreamSynchronize(NULL);
+    while (waits_again(waited, &pauses));
     qi_cuda_leave(cuda);
+    return code ? code : waited;
+}
+
+static quire_result finish(const qi_cuda *cuda, qi_cu_result code, const char *what, uint64_t size)
+{
+    code = qi_cuda_finish_default(cuda, code);
     return code ? qi_cuda_fail(&cuda->f, code, "%s of %s", what, qi_bytes(size).text)
                 : QUIRE_SUCCESS;
 }

@@ -128,9 +128,7 @@ static qi_cu_result copy_rows(const qi_cuda *cuda, const quire_copy_job *job, co
 
 static quire_result finish(const qi_cuda *cuda, qi_cu_result code, const quire_copy_job *job)
 {
-    if (!code)
-        code = cuda->f.StreamSynchronize(NULL);
-    qi_cuda_leave(cuda);
+    code = qi_cuda_finish_default(cuda, code);
     return code ? qi_cuda_fail(&cuda->f, code, "a copy of %llu slice%s of %llu row%s of %s",
                                (unsigned long long)job->slices, qi_plural(job->slices),
                                (unsigned long long)job->rows, qi_plural(job->rows),

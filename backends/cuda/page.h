@@ -158,10 +158,14 @@ bool qi_cuda_pool_page_destroy(qi_cuda *cuda, qi_cuda_page *page);
 /* ---- access.c --------------------------------------------------------------------------- */
 
 /*
- * cuMemSetAccess may return NOT_READY while other threads submit work. If `code` is that, returns
- * true after a pause, so that the caller repeats the call: for about a second, counted by *pauses,
- * which begins at 0. Releases the mutex `held` during the pause; NULL: the caller holds none.
+ * Returns true after a pause, so that the caller repeats a call: for about a second, counted by
+ * *pauses, which begins at 0. Releases the mutex `held` during the pause; NULL: the caller holds
+ * none.
  */
+bool qi_cuda_pause(uint32_t *pauses, pthread_mutex_t *held);
+
+/* The same if `code` is NOT_READY, which cuMemSetAccess may return while other threads submit
+   work. */
 bool qi_cuda_retry_access(qi_cu_result code, uint32_t *pauses, pthread_mutex_t *held);
 
 /* cuMemSetAccess with these retries. In the context, without a lock. */
@@ -267,6 +271,10 @@ quire_result qi_cuda_page_map(void *state, const quire_native_page *page, void *
 void qi_cuda_page_unmap(void *state, const quire_native_page *page);
 quire_result qi_cuda_page_resize(void *state, const quire_native_page *page, uint64_t from,
                                  uint64_t to);
+/* Waits for the default stream, also after an error, because earlier calls may have left work in it,
+   and leaves the context. Returns `code`, or else the error of the wait. */
+qi_cu_result qi_cuda_finish_default(const qi_cuda *cuda, qi_cu_result code);
+
 quire_result qi_cuda_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
                                   const void *data, uint64_t size);
 quire_result qi_cuda_copy_from_page(void *state, const quire_native_page *page, uint64_t offset,

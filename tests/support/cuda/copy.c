@@ -236,6 +236,10 @@ qi_cu_result fc_copy(fc_context *context, fc_call call, const qi_cu_memcpy3d *co
         return 0;
     if (!check(&work))
         return QI_CUDA_ERROR_INVALID_VALUE;
+    /* the host waits for no copy from device memory to device memory (cuda.h 13.0, "API
+       synchronization behavior"; seen on an H100) */
+    waits &= work.copy.dstMemoryType == QI_CU_MEMORYTYPE_HOST ||
+             work.copy.srcMemoryType == QI_CU_MEMORYTYPE_HOST;
     /* a copy to pageable memory is complete when the call returns */
     waits |= work.copy.dstMemoryType == QI_CU_MEMORYTYPE_HOST && is_pageable(work.copy.dstHost);
     if (!waits)
@@ -282,6 +286,14 @@ static bool run_fill(fc_work *work)
     return true;
 }
 
+/* A synchronous fill is complete on return in these alone (cuda.h 13.0, "API synchronization
+   behavior"). */
+static bool is_host_or_managed(uint64_t address)
+{
+    const fc_span *span = fc_span_at(address);
+    return span->kind == FC_PINNED || span->kind == FC_REGISTERED || span->kind == FC_MANAGED;
+}
+
 static qi_cu_result fill(fc_call call, const fc_fill *what, qi_cu_stream stream, bool waits)
 {
     qi_cu_result result;
@@ -294,7 +306,7 @@ static qi_cu_result fill(fc_call call, const fc_fill *what, qi_cu_stream stream,
     if (!result && what->count)
         result =
             fc_queue(context, stream, &(fc_work){.call = call, .run = run_fill, .fill = *what});
-    if (!result && waits)
+    if (!result && waits && what->count && is_host_or_managed(what->to))
         result = fc_finish_stream(context, stream);
     return fc_leave(result);
 }

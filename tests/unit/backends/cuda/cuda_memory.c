@@ -129,6 +129,30 @@ UNIT(cuda_memory, copies_and_fills_are_complete_on_return)
     cuda_bench_end(&b);
 }
 
+/* A page must not be given back under a fill that runs. */
+UNIT(cuda_memory, a_wait_that_fails_is_repeated)
+{
+    cuda_bench b;
+    quire_allocation a;
+    fc_options options = cuda_bench_options(NULL, FC_LATE);
+    quire_memory *memory = begin(&b, &options, NULL, QUIRE_CUDA_DEVICE, &SMALL);
+    fc_fault fault = {
+        .function = "cuStreamSynchronize", .call = 1, .result = QI_CUDA_ERROR_INVALID_HANDLE};
+    const quire_allocation_options zeroed = {.size = 100, .zero = true};
+    CHECK(b.fc->fail(&fault));
+    CHECK_OK(quire_allocate(memory, &zeroed, &a));
+    CHECK_EQ(b.fc->calls("cuStreamSynchronize"), 2);
+    CHECK_EQ(b.fc->pending(), 0);
+    b.fc->heal();
+    fault.from_then = true;
+    CHECK(b.fc->fail(&fault));
+    CHECK_FAILS(quire_allocate(memory, &zeroed, &a), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(b.fc->calls("cuStreamSynchronize"), 4);
+    b.fc->heal();
+    b.fc->advance(1000000);
+    cuda_bench_end(&b);
+}
+
 /* ---- granularity ---------------------------------------------------------------------------- */
 
 UNIT(cuda_memory, pages_are_padded_to_the_granularity_of_their_kind)
