@@ -84,6 +84,11 @@ static quire_result map_chunks(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at
 {
     for (; chunk; chunk = chunk->next) {
         qi_cu_result code = cuda->f.MemMap(at, chunk->size, 0, chunk->handle, 0);
+        if (code == QI_CUDA_ERROR_NOT_SUPPORTED && chunk->is_never_kept) /* seen on an H100 */
+            return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, code,
+                                      "an import of %s: the memory has another size, and drivers "
+                                      "map memory as a whole only",
+                                      qi_bytes(chunk->size).text);
         if (code)
             return qi_cuda_fail(&cuda->f, code, "cuMemMap of %s", qi_bytes(chunk->size).text);
         chunk->is_mapped = true;

@@ -6,7 +6,7 @@
 
 /* ---- checks ------------------------------------------------------------------------------- */
 
-/* Returns true if the whole range is mapped and ends at a granule. */
+/* Returns true if the range is one or more whole mappings. */
 static bool is_mapped(uint64_t base, uint64_t size)
 {
     uint64_t at = base;
@@ -14,13 +14,11 @@ static bool is_mapped(uint64_t base, uint64_t size)
         return false;
     for (uint32_t i = fc_span_search(base); i < fc.span_count && at < base + size; i++) {
         const fc_span *span = fc.spans[i];
-        if (span->kind != FC_MAPPING || span->base > at || (at - span->base) % span->granule)
+        if (span->kind != FC_MAPPING || span->base != at)
             return false;
-        if (base + size < span->base + span->size && (base + size - span->base) % span->granule)
-            return false;
-        at = span->base + span->size;
+        at += span->size;
     }
-    return at >= base + size;
+    return at == base + size;
 }
 
 static bool all_are_of_host(uint64_t base, uint64_t size)
@@ -56,8 +54,7 @@ static qi_cu_result check_desc(const qi_cu_access_desc *desc, uint64_t base, uin
     switch (desc->location.type) {
     case QI_CU_MEM_LOCATION_TYPE_DEVICE:
         if (!fc_is_device(desc->location.id))
-            return fc.options.flags & FC_BAD_DEVICE_1 ? QI_CUDA_ERROR_INVALID_VALUE
-                                                      : QI_CUDA_ERROR_INVALID_DEVICE;
+            return QI_CUDA_ERROR_INVALID_VALUE;
         return is_reachable(desc->location.id, base, size) ? 0 : QI_CUDA_ERROR_INVALID_DEVICE;
     case QI_CU_MEM_LOCATION_TYPE_HOST:
     case QI_CU_MEM_LOCATION_TYPE_HOST_NUMA: /* the node makes no difference */
@@ -89,29 +86,25 @@ static void grant(fc_access *access, const qi_cu_access_desc *desc)
     access->write = (uint8_t)(writes ? access->write | bit : access->write & ~bit);
 }
 
-/* Sets the real protection of a granule for the processor. */
-static void protect(const fc_span *span, uint64_t granule)
+/* Sets the real protection for the processor. */
+static void protect(const fc_span *span)
 {
-    const fc_access *access = &span->access[granule];
     bool all = fc.options.flags & FC_HOST_REACHES;
     if (span->bytes)
-        fc_addresses_allow(span->base + granule * span->granule, span->granule,
-                           access->host_reads || (all && access->read),
-                           access->host_writes || (all && access->write));
+        fc_addresses_allow(span->base, span->size,
+                           span->access.host_reads || (all && span->access.read),
+                           span->access.host_writes || (all && span->access.write));
 }
 
-static void set_part(fc_span *span, uint64_t from, uint64_t to, const qi_cu_access_desc *desc,
-                     size_t count)
+static void set(fc_span *span, const qi_cu_access_desc *desc, size_t count)
 {
     bool host = fc.options.flags & FC_HOST_REACHES;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         host |= desc[i].location.type != QI_CU_MEM_LOCATION_TYPE_DEVICE;
-    for (uint64_t granule = from / span->granule; granule < to / span->granule; granule++) {
-        for (size_t i = 0; i < count; i++)
-            grant(&span->access[granule], &desc[i]);
-        if (host)
-            protect(span, granule);
+        grant(&span->access, &desc[i]);
     }
+    if (host)
+        protect(span);
 }
 
 qi_cu_result fc_MemSetAccess(qi_cu_ptr pointer, size_t size, const qi_cu_access_desc *desc,
@@ -128,15 +121,9 @@ qi_cu_result fc_MemSetAccess(qi_cu_ptr pointer, size_t size, const qi_cu_access_
         fc.busy_calls--;
         result = QI_CUDA_ERROR_NOT_READY;
     }
-    uint64_t end = pointer + size;
-    for (uint32_t i = fc_span_search(pointer); !result && i < fc.span_count; i++) {
-        fc_span *span = fc.spans[i];
-        if (span->base >= end)
-            break;
-        uint64_t from = pointer > span->base ? pointer - span->base : 0;
-        uint64_t to = end < span->base + span->size ? end - span->base : span->size;
-        set_part(span, from, to, desc, count);
-    }
+    for (uint32_t i = fc_span_search(pointer);
+         !result && i < fc.span_count && fc.spans[i]->base < pointer + size; i++)
+        set(fc.spans[i], desc, count);
     return fc_leave(result);
 }
 
@@ -160,7 +147,7 @@ qi_cu_result fc_MemGetAccess(unsigned long long *flags, const qi_cu_location *lo
                     location->type > QI_CU_MEM_LOCATION_TYPE_HOST_NUMA))
         result = QI_CUDA_ERROR_INVALID_VALUE;
     if (!result) {
-        const fc_access *access = &span->access[(pointer - span->base) / span->granule];
+        const fc_access *access = &span->access;
         bool host = location->type != QI_CU_MEM_LOCATION_TYPE_DEVICE;
         bool reads = host ? access->host_reads : access->read >> location->id & 1;
         bool writes = host ? access->host_writes : access->write >> location->id & 1;

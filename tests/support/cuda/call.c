@@ -211,11 +211,39 @@ static bool works_always(fc_call call)
     }
 }
 
-/* Returns true for calls that do not touch a device, so that a lost device does not fail them. */
-static bool is_of_driver(fc_call call)
+/* Calls that belong to no context, so that one with an error that stays does not fail them. An H100
+   answered all but the last five; these are of the same family. */
+#define CALLS_WITHOUT_CONTEXT(X)                                                                   \
+    X(CtxPushCurrent_v2)                                                                           \
+    X(CtxPopCurrent_v2)                                                                            \
+    X(DevicePrimaryCtxRelease_v2)                                                                  \
+    X(MemCreate)                                                                                   \
+    X(MemRelease)                                                                                  \
+    X(MemAddressReserve)                                                                           \
+    X(MemAddressFree)                                                                              \
+    X(MemMap)                                                                                      \
+    X(MemUnmap)                                                                                    \
+    X(MemSetAccess)                                                                                \
+    X(MemGetAccess)                                                                                \
+    X(MemGetAllocationGranularity)                                                                 \
+    X(MemExportToShareableHandle)                                                                  \
+    X(MemImportFromShareableHandle)                                                                \
+    X(MemRetainAllocationHandle)
+
+/* Returns true for calls that a lost device does not fail. */
+static bool outlives_loss(fc_call call)
 {
-    return works_always(call) ||
-           (call >= FC_CALL_DeviceGetCount && call <= FC_CALL_DeviceCanAccessPeer);
+    if (works_always(call) ||
+        (call >= FC_CALL_DeviceGetCount && call <= FC_CALL_DeviceCanAccessPeer))
+        return true;
+    switch ((int)call) {
+#define X(name) case FC_CALL_##name:
+        CALLS_WITHOUT_CONTEXT(X)
+#undef X
+        return true;
+    default:
+        return false;
+    }
 }
 
 static qi_cu_result loss(void)
@@ -237,7 +265,7 @@ static qi_cu_result state_of(fc_call call)
         return 0;
     if (!fc.initialized || fc.process != getpid())
         return QI_CUDA_ERROR_NOT_INITIALIZED;
-    qi_cu_result lost = is_of_driver(call) ? 0 : loss();
+    qi_cu_result lost = outlives_loss(call) ? 0 : loss();
     if (!ENDS[call])
         return lost;
     fc.after = lost;

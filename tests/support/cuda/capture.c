@@ -20,19 +20,7 @@ static const qi_cu_capture_mode GLOBAL = QI_CU_STREAM_CAPTURE_MODE_GLOBAL,
     X(ArrayDestroy)                                                                                \
     X(MipmappedArrayCreate)                                                                        \
     X(MipmappedArrayDestroy)                                                                       \
-    X(MemcpyHtoD_v2)                                                                               \
-    X(MemcpyDtoH_v2)                                                                               \
-    X(MemcpyDtoD_v2)                                                                               \
-    X(MemcpyPeer)                                                                                  \
-    X(Memcpy2D_v2)                                                                                 \
-    X(Memcpy3D_v2)                                                                                 \
-    X(MemsetD8_v2)                                                                                 \
-    X(MemsetD32_v2)                                                                                \
-    X(StreamCreate)                                                                                \
-    X(StreamQuery)                                                                                 \
-    X(StreamSynchronize)                                                                           \
-    X(EventQuery)                                                                                  \
-    X(EventSynchronize)
+    X(MemPoolTrimTo)
 
 /* With FC_UNSAFE_CALLS. */
 #define UNCERTAIN_CALLS(X)                                                                         \
@@ -59,13 +47,13 @@ static const qi_cu_capture_mode GLOBAL = QI_CU_STREAM_CAPTURE_MODE_GLOBAL,
     X(DestroyExternalMemory)                                                                       \
     X(MemMapArrayAsync)                                                                            \
     X(MemPoolSetAttribute)                                                                         \
-    X(MemPoolTrimTo)                                                                               \
     X(MemPoolCreate)                                                                               \
     X(MemPoolDestroy)                                                                              \
     X(MemPoolSetAccess)                                                                            \
     X(IpcGetMemHandle)                                                                             \
     X(IpcOpenMemHandle_v2)                                                                         \
     X(IpcCloseMemHandle)                                                                           \
+    X(StreamCreate)                                                                                \
     X(StreamDestroy_v2)                                                                            \
     X(EventCreate)                                                                                 \
     X(EventDestroy_v2)
@@ -112,9 +100,14 @@ static fc_stream *next_capturing(uint64_t *index)
 
 bool fc_capture_permits(fc_call call)
 {
+    return !is_unsafe(call) || fc_capture_permits_unsafe();
+}
+
+bool fc_capture_permits_unsafe(void)
+{
     uint64_t index = 0;
     bool permits = true;
-    if (!is_unsafe(call) || *mode_of_thread() == RELAXED)
+    if (*mode_of_thread() == RELAXED)
         return true;
     for (fc_stream *s = next_capturing(&index); s; s = next_capturing(&index))
         if (s->thread == fc_thread() ? s->mode != RELAXED
@@ -147,31 +140,41 @@ static qi_cu_result check_legacy(const fc_context *context)
     return any_captures(context, true, true) ? QI_CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : 0;
 }
 
-/* The stream, its capture now invalid, if it captures; NULL otherwise. */
-static const fc_stream *break_capture(fc_call call, const fc_context *context, qi_cu_stream handle)
+/* NULL unless the stream captures. */
+static fc_stream *capturing(fc_call call, const fc_context *context, qi_cu_stream handle)
 {
-    fc_stream *stream = fc_stream_find(call, context, handle);
-    if (!stream || !stream->is_capturing)
-        return NULL;
-    stream->is_broken = true;
-    return stream;
+    fc_stream *stream = fc_is_legacy(handle) ? NULL : fc_stream_find(call, context, handle);
+    return stream && stream->is_capturing ? stream : NULL;
 }
 
-qi_cu_result fc_capture_check(fc_call call, const fc_context *context, qi_cu_stream handle)
+bool fc_is_capturing(fc_call call, const fc_context *context, qi_cu_stream handle)
 {
+    return capturing(call, context, handle);
+}
+
+qi_cu_result fc_capture_check(fc_call call, const fc_context *context, qi_cu_stream handle,
+                              bool *is_captured)
+{
+    *is_captured = false;
     if (fc_is_legacy(handle))
         return check_legacy(context);
-    if (!break_capture(call, context, handle))
+    const fc_stream *stream = capturing(call, context, handle);
+    if (!stream)
         return 0;
-    fc_say("fc-capture", call, "the stream captures a graph, which the call would become part of");
-    return QI_CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+    fc_say("fc-capture", call, "the stream captures a graph, which the call becomes part of");
+    *is_captured = true;
+    return stream->is_broken ? QI_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : 0;
 }
 
 qi_cu_result fc_capture_check_wait(fc_call call, const fc_context *context, qi_cu_stream handle)
 {
-    if (fc_is_legacy(handle))
-        return check_legacy(context);
-    return break_capture(call, context, handle) ? QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : 0;
+    qi_cu_result result = fc_is_legacy(handle) ? check_legacy(context) : 0;
+    fc_stream *stream = capturing(call, context, handle);
+    if (stream)
+        stream->is_broken = true;
+    if (!result && (stream || !fc_capture_permits_unsafe()))
+        result = QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    return result;
 }
 
 qi_cu_result fc_capture_check_context(const fc_context *context)
@@ -186,7 +189,8 @@ static fc_stream *enter(fc_call call, qi_cu_stream handle, qi_cu_result *result)
 {
     *result = fc_enter(call);
     if (!*result && fc_is_legacy(handle))
-        *result = QI_CUDA_ERROR_INVALID_VALUE;
+        *result = call == FC_CALL_StreamEndCapture ? QI_CUDA_ERROR_ILLEGAL_STATE
+                                                   : QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     fc_stream *stream = *result ? NULL : fc_stream_find(call, fc_context_peek(), handle);
     if (!*result && !stream)
         *result = QI_CUDA_ERROR_INVALID_VALUE;
@@ -197,8 +201,10 @@ qi_cu_result fc_StreamBeginCapture_v2(qi_cu_stream handle, qi_cu_capture_mode mo
 {
     qi_cu_result result;
     fc_stream *stream = enter(FC_CALL_StreamBeginCapture_v2, handle, &result);
-    if (!result && (stream->is_capturing || mode > RELAXED))
+    if (!result && mode > RELAXED)
         result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result && stream->is_capturing)
+        result = QI_CUDA_ERROR_ILLEGAL_STATE;
     if (!result) {
         stream->is_capturing = true;
         stream->is_broken = false;
@@ -212,8 +218,10 @@ qi_cu_result fc_StreamEndCapture(qi_cu_stream handle, qi_cu_graph *graph)
 {
     qi_cu_result result;
     fc_stream *stream = enter(FC_CALL_StreamEndCapture, handle, &result);
-    if (!result && (!graph || !stream->is_capturing))
+    if (!result && !graph)
         result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result && !stream->is_capturing)
+        result = QI_CUDA_ERROR_ILLEGAL_STATE;
     if (!result && stream->mode != RELAXED && stream->thread != fc_thread())
         result = QI_CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     if (!result) {

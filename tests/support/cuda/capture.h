@@ -1,8 +1,8 @@
 /*
  * capture.h - streams of the fake CUDA driver that capture a graph, as far as code that captures
  * nothing itself can notice: which calls are refused, and which of them invalidate the capture.
- * There are no graphs: work that is submitted to such a stream is a message, and a capture ends
- * with NULL.
+ * There are no graphs: work that is submitted to such a stream is a message and never runs, and a
+ * capture ends with NULL.
  *
  * The rules, and where they are from:
  *
@@ -23,11 +23,11 @@
  *  - No capture begins in the legacy default stream. A thread's own default stream is a blocking
  *    stream and may capture (cuda.h, cuStreamBeginCapture).
  *
- * Which calls are unsafe is not listed anywhere. cudaMalloc is cuda.h's example. Known from
- * programs that had to relax their mode for them: allocating and freeing device and page-locked
- * memory (NCCL's alloc.h, PyTorch's host allocator), queries and waits (PyTorch #146924), creating
- * streams (NVIDIA/warp #1410). Arrays count as allocations here, and synchronous copies as waits.
- * FC_UNSAFE_CALLS adds those of which nothing is known.
+ * Which calls are unsafe is not listed anywhere. Seen on an H100 with CUDA 13.0
+ * (tests/gpu/captures.c): allocating and freeing device and page-locked memory, trimming a pool,
+ * queries and waits, and cuMemAllocAsync and cuMemFreeAsync in another stream; but not synchronous
+ * copies and fills. Arrays count as allocations here. FC_UNSAFE_CALLS adds those that other drivers
+ * may refuse (creating streams: NVIDIA/warp #1410), and those of which nothing is known.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_CAPTURE_H
 #define QUIRE_TESTS_SUPPORT_CUDA_CAPTURE_H
@@ -38,8 +38,15 @@
    make it now. */
 bool fc_capture_permits(fc_call call);
 
-/* The result of submitting to a stream; 0 permits it. */
-qi_cu_result fc_capture_check(fc_call call, const fc_context *context, qi_cu_stream stream);
+/* The same for a call that is unsafe. */
+bool fc_capture_permits_unsafe(void);
+
+/* Returns true if the stream captures. */
+bool fc_is_capturing(fc_call call, const fc_context *context, qi_cu_stream stream);
+
+/* The result of submitting to a stream; 0 permits it. *is_captured: the work is part of a graph. */
+qi_cu_result fc_capture_check(fc_call call, const fc_context *context, qi_cu_stream stream,
+                              bool *is_captured);
 
 /* The result of waiting for the work of a stream or context, or of asking for it. */
 qi_cu_result fc_capture_check_wait(fc_call call, const fc_context *context, qi_cu_stream stream);

@@ -229,7 +229,7 @@ uint64_t fc_pending(void);
 typedef struct fc_address_info {
     uint64_t base, size;  /* of the mapping or allocation */
     qi_cu_handle handle;  /* the mapped handle; 0: no mapping */
-    uint32_t read, write; /* bits of the devices with access to the granule of the address */
+    uint32_t read, write; /* bits of the devices with access */
     bool host_reads, host_writes;
 } fc_address_info;
 

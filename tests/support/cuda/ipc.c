@@ -40,6 +40,7 @@ static ticket ticket_of(const fc_span *span)
                     .device = span->device};
 }
 
+/* Any address of a block gives its handle (seen on an H100). */
 qi_cu_result fc_IpcGetMemHandle(qi_cu_ipc_handle *handle, qi_cu_ptr pointer)
 {
     qi_cu_result result;
@@ -47,7 +48,7 @@ qi_cu_result fc_IpcGetMemHandle(qi_cu_ipc_handle *handle, qi_cu_ptr pointer)
     const fc_span *span = result ? NULL : fc_span_at(pointer);
     if (!result && fc.devices[context->device].model.features & FC_INTEGRATED)
         result = QI_CUDA_ERROR_NOT_SUPPORTED;
-    if (!result && (!handle || !span || span->kind != FC_ALLOCATION || span->base != pointer))
+    if (!result && (!handle || !span || span->kind != FC_ALLOCATION))
         result = QI_CUDA_ERROR_INVALID_VALUE;
     if (!result) {
         ticket of = ticket_of(span);

@@ -33,11 +33,11 @@ static void put_address(void *to, uint64_t value)
     put(to, &value, sizeof value);
 }
 
-static unsigned access_flags(const fc_span *span, uint64_t address)
+static unsigned access_flags(const fc_span *span)
 {
     if (span->kind != FC_MAPPING)
         return QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    const fc_access *access = &span->access[(address - span->base) / span->granule];
+    const fc_access *access = &span->access;
     return access->write  ? QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE
            : access->read ? QI_CU_MEM_ACCESS_FLAGS_PROT_READ
                           : QI_CU_MEM_ACCESS_FLAGS_PROT_NONE;
@@ -95,7 +95,7 @@ static qi_cu_result tell(const fc_span *span, uint64_t address, qi_cu_pointer_at
         put_address(value, span->memory ? span->memory->prop.requestedHandleTypes : 0);
         return 0;
     case QI_CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-        put_word(value, access_flags(span, address));
+        put_word(value, access_flags(span));
         return 0;
     case QI_CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
         put_address(value, span->memory ? span->memory->object.handle : span->number);

@@ -2,6 +2,7 @@
  * pool_memory.c - memory of the fake CUDA driver that comes and goes in the order of a stream; see
  * pool.h.
  */
+#include "tests/support/cuda/capture.h"
 #include "tests/support/cuda/copy.h"
 #include "tests/support/cuda/linear.h"
 #include "tests/support/cuda/multicast.h"
@@ -51,12 +52,20 @@ static fc_span *take(fc_context *context, fc_pool *pool, uint64_t size)
     return span;
 }
 
+/* Memory that a capturing stream allocates or frees belongs to its graph. */
+static bool may_be_called(fc_call call, const fc_context *context, qi_cu_stream stream)
+{
+    return fc_is_capturing(call, context, stream) || fc_capture_permits_unsafe();
+}
+
 static qi_cu_result allocate(fc_call call, fc_context *context, fc_pool *pool, uint64_t size,
                              qi_cu_stream stream, qi_cu_ptr *pointer)
 {
     uint64_t *line = fc_line_of(call, context, stream);
     if (!pointer || !size || !line)
         return QI_CUDA_ERROR_INVALID_VALUE;
+    if (!may_be_called(call, context, stream))
+        return QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     fc_span *span = take(context, pool, size);
     if (!span)
         return QI_CUDA_ERROR_OUT_OF_MEMORY;
@@ -129,6 +138,8 @@ qi_cu_result fc_MemFreeAsync(qi_cu_ptr pointer, qi_cu_stream stream)
     fc_span *span = result ? NULL : fc_span_at(pointer);
     if (!result && (!span || span->kind != FC_POOLED || span->base != pointer || span->flags))
         result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result && !may_be_called(FC_CALL_MemFreeAsync, context, stream))
+        result = QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (!result) {
         uint64_t start = fc_start_of(FC_CALL_MemFreeAsync, context, stream);
         check_users(span, start);

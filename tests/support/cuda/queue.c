@@ -94,9 +94,10 @@ static void insert(fc_work *work)
 qi_cu_result fc_queue(fc_context *context, qi_cu_stream stream, const fc_work *work)
 {
     uint64_t *end = fc_line_of(work->call, context, stream);
-    qi_cu_result refused =
-        end ? fc_capture_check(work->call, context, stream) : QI_CUDA_ERROR_INVALID_HANDLE;
-    if (refused) {
+    bool is_captured = false;
+    qi_cu_result refused = end ? fc_capture_check(work->call, context, stream, &is_captured)
+                               : QI_CUDA_ERROR_INVALID_HANDLE;
+    if (refused || is_captured) {
         free(work->staged);
         return refused;
     }

@@ -25,7 +25,8 @@ typedef struct fc_event {
     fc_object object;
     uint64_t context;
     unsigned flags;
-    uint64_t finish; /* when the work before the last record is done; 0: never recorded */
+    uint64_t finish;  /* when the work before the last record is done; 0: never recorded */
+    bool is_captured; /* the last record is part of a graph */
 } fc_event;
 
 typedef struct fc_fill {

@@ -61,7 +61,6 @@ void fc_span_remove(fc_span *span)
     fc.span_count--;
     memmove(&fc.spans[at], &fc.spans[at + 1], (fc.span_count - at) * sizeof(fc_span *));
     fc.live[span->kind]--;
-    free(span->access);
     free(span);
 }
 
@@ -92,7 +91,7 @@ void fc_span_end(fc_span *span)
 
 void fc_access_clear(fc_span *span)
 {
-    memset(span->access, 0, (size_t)(span->size / span->granule) * sizeof *span->access);
+    span->access = (fc_access){0};
 }
 
 static bool mapping_allows(const fc_access *access, int device, bool writes)
@@ -104,11 +103,10 @@ static bool mapping_allows(const fc_access *access, int device, bool writes)
 
 /* Copies reach all memory that the driver knows, without peer access. The processor reaches only
    its own memory. */
-static bool allows(const fc_span *span, uint64_t address, int device, bool writes)
+static bool allows(const fc_span *span, int device, bool writes)
 {
     if (span->kind == FC_MAPPING)
-        return mapping_allows(&span->access[(address - span->base) / span->granule], device,
-                              writes);
+        return mapping_allows(&span->access, device, writes);
     if (span->kind == FC_POOLED && device != FC_HOST) {
         const fc_pool *pool = fc_pool_of(span);
         return (writes ? pool->writes : pool->reads) >> device & 1;
@@ -120,10 +118,10 @@ static bool allows(const fc_span *span, uint64_t address, int device, bool write
 unsigned char *fc_reach(uint64_t address, int device, bool writes, uint64_t *run)
 {
     fc_span *span = fc_span_at(address);
-    if (!span || !allows(span, address, device, writes))
+    if (!span || !allows(span, device, writes))
         return NULL;
     uint64_t inside = address - span->base;
-    *run = span->kind == FC_MAPPING ? span->granule - inside % span->granule : span->size - inside;
+    *run = span->size - inside;
     if (!span->bytes)
         return span->kind == FC_MAPPING ? NULL : (unsigned char *)(uintptr_t)address;
     return fc_bytes_at(span->bytes, span->offset + inside);
@@ -158,11 +156,11 @@ bool fc_address_of(qi_cu_ptr address, fc_address_info *info)
         info->size = span->size;
         info->handle = span->memory ? span->memory->object.handle : 0;
         for (int i = 0; i < fc.device_count; i++) {
-            info->read |= (uint32_t)allows(span, address, i, false) << i;
-            info->write |= (uint32_t)allows(span, address, i, true) << i;
+            info->read |= (uint32_t)allows(span, i, false) << i;
+            info->write |= (uint32_t)allows(span, i, true) << i;
         }
-        info->host_reads = allows(span, address, FC_HOST, false);
-        info->host_writes = allows(span, address, FC_HOST, true);
+        info->host_reads = allows(span, FC_HOST, false);
+        info->host_writes = allows(span, FC_HOST, true);
     }
     fc_unlock();
     return span != NULL;

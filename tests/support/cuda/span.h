@@ -7,7 +7,7 @@
 
 #include "tests/support/cuda/memory.h"
 
-/* Access rights of one granule of a mapping; bits are devices. */
+/* Access rights to a mapping; bits are devices. */
 typedef struct fc_access {
     uint8_t read, write;
     bool host_reads, host_writes;
@@ -24,8 +24,7 @@ typedef struct fc_span {
     uint64_t front;    /* bytes of addresses before it that are freed with it */
     fc_memory *memory; /* of a mapping */
     fc_bytes owned;    /* bytes of a span that is not a mapping */
-    fc_access *access; /* of a mapping, one per granule */
-    uint64_t granule;
+    fc_access access;  /* of a mapping */
     uint64_t external; /* of a buffer */
     uint64_t pool;     /* of memory of a pool */
     uint64_t ready;    /* of memory of a pool: when its allocation is done */

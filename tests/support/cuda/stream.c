@@ -48,10 +48,21 @@ qi_cu_result fc_StreamDestroy_v2(qi_cu_stream handle)
     return fc_leave(result);
 }
 
+/* The context of a stream, which may be another than the current one (CUDA programming guide, "Stream
+   and Event Behavior"; seen on an H100). */
+static fc_context *context_with(fc_context *current, qi_cu_stream handle)
+{
+    const fc_stream *stream = (uintptr_t)handle <= QI_CU_STREAM_PER_THREAD
+                                  ? NULL
+                                  : fc_object_peek(FC_STREAM, FC_NUMBER(handle));
+    fc_context *other = stream ? fc_object_peek(FC_CONTEXT, stream->context) : NULL;
+    return other && current ? other : current;
+}
+
 qi_cu_result fc_StreamQuery(qi_cu_stream stream)
 {
     qi_cu_result result;
-    fc_context *context = fc_enter_context(FC_CALL_StreamQuery, &result);
+    fc_context *context = context_with(fc_enter_context(FC_CALL_StreamQuery, &result), stream);
     uint64_t *end = result ? NULL : fc_line_of(FC_CALL_StreamQuery, context, stream);
     if (!result && !end)
         result = QI_CUDA_ERROR_INVALID_HANDLE;
@@ -193,10 +204,13 @@ qi_cu_result fc_EventRecord(qi_cu_event handle, qi_cu_stream stream)
     uint64_t *end = result ? NULL : fc_line_of(FC_CALL_EventRecord, context, stream);
     if (!result && (!end || event->context != context->object.handle))
         result = QI_CUDA_ERROR_INVALID_HANDLE;
+    bool is_captured = false;
     if (!result)
-        result = fc_capture_check(FC_CALL_EventRecord, context, stream);
-    if (!result)
+        result = fc_capture_check(FC_CALL_EventRecord, context, stream, &is_captured);
+    if (!result) {
+        event->is_captured = is_captured;
         event->finish = fc_start_of(FC_CALL_EventRecord, context, stream);
+    }
     return fc_leave(result);
 }
 
@@ -209,17 +223,33 @@ qi_cu_result fc_StreamWaitEvent(qi_cu_stream stream, qi_cu_event handle, unsigne
     uint64_t *end = result ? NULL : fc_line_of(FC_CALL_StreamWaitEvent, context, stream);
     if (!result && (!end || flags > 1))
         result = flags > 1 ? QI_CUDA_ERROR_INVALID_VALUE : QI_CUDA_ERROR_INVALID_HANDLE;
+    bool is_captured = false;
     if (!result)
-        result = fc_capture_check(FC_CALL_StreamWaitEvent, context, stream);
+        result = fc_capture_check(FC_CALL_StreamWaitEvent, context, stream, &is_captured);
+    if (!result && event->is_captured != is_captured) {
+        if (!is_captured)
+            fc_say("fc-capture", FC_CALL_StreamWaitEvent, "the event is part of a graph");
+        result = QI_CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+    }
     if (!result && event->finish > *end)
         *end = event->finish;
     return fc_leave(result);
+}
+
+/* An event that is part of a graph never happens. */
+static qi_cu_result check_event_wait(const fc_event *event)
+{
+    if (event->is_captured)
+        return QI_CUDA_ERROR_CAPTURED_EVENT;
+    return fc_capture_permits_unsafe() ? 0 : QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
 qi_cu_result fc_EventQuery(qi_cu_event handle)
 {
     qi_cu_result result = fc_enter(FC_CALL_EventQuery);
     fc_event *event = find_event(FC_CALL_EventQuery, handle, &result);
+    if (!result)
+        result = check_event_wait(event);
     if (!result) {
         poll_clock();
         result = event->finish > fc.clock ? QI_CUDA_ERROR_NOT_READY : 0;
@@ -232,6 +262,8 @@ qi_cu_result fc_EventSynchronize(qi_cu_event handle)
     qi_cu_result result = fc_enter(FC_CALL_EventSynchronize);
     fc_event *event = find_event(FC_CALL_EventSynchronize, handle, &result);
     const fc_context *context = event ? fc_object_peek(FC_CONTEXT, event->context) : NULL;
+    if (!result)
+        result = check_event_wait(event);
     if (!result) {
         fc_run_until(event->finish);
         fc_pools_settle();

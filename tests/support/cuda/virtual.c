@@ -115,26 +115,24 @@ qi_cu_result fc_MemAddressFree(qi_cu_ptr pointer, size_t size)
 
 static qi_cu_result map(uint64_t base, uint64_t size, fc_memory *memory)
 {
-    fc_access *access = calloc((size_t)(size / memory->granularity), sizeof *access);
-    if (!access || (!memory->multicast && !fc_bytes_map(&memory->bytes, 0, size, base))) {
-        free(access);
+    if (!memory->multicast && !fc_bytes_map(&memory->bytes, 0, size, base))
         return QI_CUDA_ERROR_OUT_OF_MEMORY;
-    }
     fc_span *span = fc_span_add(FC_MAPPING, base, size);
     span->device = memory->place;
     span->bytes = memory->multicast ? NULL : &memory->bytes;
     span->memory = memory;
-    span->granule = memory->granularity;
-    span->access = access;
     memory->uses++;
     return 0;
 }
 
+/* Memory is mapped as a whole. Whether a multicast object is too is unknown. */
 static qi_cu_result check_mapping(uint64_t base, uint64_t size, uint64_t offset,
                                   const fc_memory *memory)
 {
-    if (!memory || !size || offset || (base | size) % memory->granularity || size > memory->size)
+    if (!memory || !size || (base | size | offset) % memory->granularity)
         return QI_CUDA_ERROR_INVALID_VALUE;
+    if (offset || size > memory->size || (size < memory->size && !memory->multicast))
+        return QI_CUDA_ERROR_NOT_SUPPORTED;
     if (memory->prop.allocFlags.usage & QI_CU_MEM_CREATE_USAGE_TILE_POOL)
         return QI_CUDA_ERROR_INVALID_VALUE; /* memory of tile pools is for arrays only */
     if (memory->multicast && !fc_multicast_is_complete(memory->multicast, FC_CALL_MemMap))
@@ -156,19 +154,21 @@ qi_cu_result fc_MemMap(qi_cu_ptr pointer, size_t size, size_t offset, qi_cu_hand
     return fc_leave(result);
 }
 
-/* Returns true if the range consists of whole mappings without gaps, or of one with UNMAPS_ONE. */
+/* Returns true if the range is of a reservation and cuts no mapping; with UNMAPS_ONE, if it is one
+   mapping. A driver lets gaps pass, and a range without a mapping. */
 static bool is_whole(uint64_t base, uint64_t size)
 {
-    uint64_t at = base;
-    if (fc.options.flags & FC_UNMAPS_ONE && fc_span_at(base) && fc_span_at(base)->size != size)
+    const fc_span *first = fc_span_at(base);
+    if (fc.options.flags & FC_UNMAPS_ONE && (!first || first->size != size))
         return false;
-    for (uint32_t i = fc_span_search(base); i < fc.span_count && at < base + size; i++) {
+    for (uint32_t i = fc_span_search(base); i < fc.span_count; i++) {
         const fc_span *span = fc.spans[i];
-        if (span->kind != FC_MAPPING || span->base != at || span->size > base + size - at)
+        if (span->base >= base + size)
+            break;
+        if (span->base < base || span->size > base + size - span->base)
             return false;
-        at += span->size;
     }
-    return size && at == base + size;
+    return size && fc_is_reserved(base, size);
 }
 
 qi_cu_result fc_MemUnmap(qi_cu_ptr pointer, size_t size)
@@ -178,11 +178,9 @@ qi_cu_result fc_MemUnmap(qi_cu_ptr pointer, size_t size)
         result = QI_CUDA_ERROR_INVALID_VALUE;
     if (!result && fc_work_touches(pointer, size))
         fc_say("fc-in-use", FC_CALL_MemUnmap, "work that is not done uses 0x%" PRIx64, pointer);
-    for (uint64_t at = pointer; !result && at < pointer + size;) {
-        fc_span *span = fc_span_at(at);
-        at += span->size;
-        fc_span_end(span);
-    }
+    uint32_t at = fc_span_search(pointer);
+    while (!result && at < fc.span_count && fc.spans[at]->base < pointer + size)
+        fc_span_end(fc.spans[at]);
     return fc_leave(result);
 }
 

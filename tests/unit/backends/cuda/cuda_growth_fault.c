@@ -137,7 +137,7 @@ UNIT(cuda_growth_fault, a_page_of_a_lost_device_can_be_ended)
     growing g;
     growing_begin(&g, &(quire_cuda_settings){.chunk_size = 2 * MIB}, 8 * MIB, 16 * MIB);
     g.fc->lose(0, QI_CUDA_ERROR_ILLEGAL_ADDRESS);
-    CHECK_FAILS(growing_resize(&g, 10 * MIB), QUIRE_ERROR_DEVICE_LOST);
+    CHECK_OK(growing_resize(&g, 10 * MIB)); /* its calls belong to no context */
     CHECK_OK(growing_resize(&g, 4 * MIB));
     g.table->page_destroy(g.cuda, &g.page);
     CHECK_OK(quire_device_destroy(&g.b.device));

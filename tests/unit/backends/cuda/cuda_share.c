@@ -283,8 +283,8 @@ UNIT(cuda_share, a_retained_handle_makes_an_alias)
     CHECK_OK(quire_cuda_retain_handle(b.device, range.address, &handle));
     quire_cuda_import import = {
         .type = QUIRE_CUDA_IMPORT_HANDLE, .handle = handle, .size = range.padded_size + 2 * MIB};
-    CHECK_FAILS(quire_cuda_import_range(memory, &import, &none),
-                INVALID); /* larger than the memory */
+    CHECK_FAILS(quire_cuda_import_range(memory, &import, &none), INVALID);
+    CHECK_HAS(quire_last_error(), "the memory has another size");
     import.size = range.padded_size;
     CHECK_OK(quire_cuda_import_range(memory, &import, &alias));
     CHECK(cuda_bench_range(memory, alias).page_address != range.page_address);

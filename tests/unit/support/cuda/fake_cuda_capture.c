@@ -133,9 +133,11 @@ static qi_cu_result query_event(void)
         end_capture(capturing, QI_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);                          \
     } while (0)
 
-UNIT(fake_cuda_capture, calls_that_allocate_free_copy_or_wait_are_unsafe)
+UNIT(fake_cuda_capture, calls_that_allocate_free_or_wait_are_unsafe)
 {
+    qi_cu_ptr pointer, pooled;
     (void)begin(0);
+    CHECK_CU(cu.MemAllocAsync(&pooled, 64, other));
     CHECK_UNSAFE(allocate());
     CHECK_UNSAFE(cu.MemAllocManaged(NULL, 0, 0));
     CHECK_UNSAFE(cu.MemFree(memory));
@@ -147,19 +149,31 @@ UNIT(fake_cuda_capture, calls_that_allocate_free_copy_or_wait_are_unsafe)
     CHECK_UNSAFE(cu.ArrayDestroy(NULL));
     CHECK_UNSAFE(cu.MipmappedArrayCreate(NULL, NULL, 0));
     CHECK_UNSAFE(cu.MipmappedArrayDestroy(NULL));
-    CHECK_UNSAFE(cu.MemcpyHtoD(memory, NULL, 0));
-    CHECK_UNSAFE(cu.MemcpyDtoH(NULL, memory, 0));
-    CHECK_UNSAFE(cu.MemcpyDtoD(memory, memory, 0));
-    CHECK_UNSAFE(cu.MemcpyPeer(memory, NULL, memory, NULL, 0));
-    CHECK_UNSAFE(cu.Memcpy2D(NULL));
-    CHECK_UNSAFE(cu.Memcpy3D(NULL));
-    CHECK_UNSAFE(cu.MemsetD8(memory, 0, 0));
-    CHECK_UNSAFE(cu.MemsetD32(memory, 0, 0));
-    CHECK_UNSAFE(cu.StreamCreate(NULL, 0));
+    CHECK_UNSAFE(cu.MemPoolTrimTo(NULL, 0));
+    CHECK_UNSAFE(cu.MemAllocAsync(&pointer, 64, other));
+    CHECK_UNSAFE(cu.MemFreeAsync(pooled, other));
     CHECK_UNSAFE(cu.StreamQuery(other));
     CHECK_UNSAFE(cu.StreamSynchronize(other));
     CHECK_UNSAFE(query_event());
     CHECK_UNSAFE(cu.EventSynchronize(event));
+    CHECK_CU(cu.MemFreeAsync(pooled, other));
+    CHECK_CU(cu.StreamSynchronize(other));
+    end();
+}
+
+UNIT(fake_cuda_capture, copies_fills_and_new_streams_are_safe)
+{
+    uint64_t value = 5;
+    qi_cu_stream made;
+    (void)begin(0);
+    CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL));
+    CHECK_CU(cu.MemcpyHtoD(memory, &value, sizeof value));
+    CHECK_CU(cu.MemcpyDtoH(&value, memory, sizeof value));
+    CHECK_CU(cu.MemcpyDtoD(memory, memory, sizeof value));
+    CHECK_CU(cu.MemsetD8(memory, 0, sizeof value));
+    CHECK_CU(cu.StreamCreate(&made, 0));
+    CHECK_CU(cu.StreamDestroy(made));
+    end_capture(capturing, 0);
     end();
 }
 
@@ -188,6 +202,7 @@ UNIT(fake_cuda_capture, virtual_memory_is_unsafe_if_the_test_asks_for_it)
     CHECK_UNSAFE(cu.MemSetAccess(0, 0, NULL, 0));
     CHECK_UNSAFE(cu.MemMapArrayAsync(NULL, 0, other));
     CHECK_UNSAFE(cu.EventDestroy(event));
+    CHECK_UNSAFE(cu.StreamCreate(NULL, 0));
     CHECK_UNSAFE(cu.StreamDestroy(other));
     CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL));
     exchange(RELAXED, GLOBAL);
@@ -306,17 +321,17 @@ UNIT(fake_cuda_capture, a_capture_begins_and_ends_once_and_in_its_thread)
     qi_cu_capture_status status;
     qi_cu_graph graph;
     (void)begin(0);
-    CHECK_CODE(cu.StreamBeginCapture(NULL, GLOBAL), INVALID_VALUE);
+    CHECK_CODE(cu.StreamBeginCapture(NULL, GLOBAL), STREAM_CAPTURE_UNSUPPORTED);
     CHECK_CODE(cu.StreamBeginCapture((qi_cu_stream)(uintptr_t)QI_CU_STREAM_LEGACY, GLOBAL),
-               INVALID_VALUE);
+               STREAM_CAPTURE_UNSUPPORTED);
     CHECK_CODE(cu.StreamBeginCapture(capturing, MODES), INVALID_VALUE);
     CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL));
-    CHECK_CODE(cu.StreamBeginCapture(capturing, GLOBAL), INVALID_VALUE);
+    CHECK_CODE(cu.StreamBeginCapture(capturing, GLOBAL), ILLEGAL_STATE);
     CHECK_CODE(query_event(), STREAM_CAPTURE_UNSUPPORTED);
     CHECK_CU(cu.StreamIsCapturing(capturing, &status));
     CHECK_EQ(status, QI_CU_STREAM_CAPTURE_STATUS_INVALIDATED);
     CHECK_CODE(cu.StreamEndCapture(capturing, &graph), STREAM_CAPTURE_INVALIDATED);
-    CHECK_CODE(cu.StreamEndCapture(capturing, &graph), INVALID_VALUE);
+    CHECK_CODE(cu.StreamEndCapture(capturing, &graph), ILLEGAL_STATE);
     end();
 }
 
@@ -339,14 +354,24 @@ UNIT(fake_cuda_capture, only_a_relaxed_capture_ends_in_another_thread)
     end();
 }
 
-UNIT(fake_cuda_capture, nothing_is_submitted_to_a_stream_that_captures)
+UNIT(fake_cuda_capture, what_is_submitted_to_a_stream_that_captures_does_not_run)
 {
     qi_cu_stream gone;
     (void)begin(0);
+    fc_write(memory, 0);
     CHECK_CU(cu.StreamBeginCapture(capturing, RELAXED));
-    CHECK_CODE(cu.MemsetD8Async(memory, 1, 8, capturing), STREAM_CAPTURE_ISOLATION);
+    CHECK_CU(cu.MemsetD8Async(memory, 1, 8, capturing));
     fc_fixture_expect("fc-capture: cuMemsetD8Async");
-    end_capture(capturing, QI_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    CHECK_CU(cu.EventRecord(event, capturing));
+    fc_fixture_expect("fc-capture: cuEventRecord");
+    CHECK_CODE(query_event(), CAPTURED_EVENT);
+    CHECK_CODE(cu.EventSynchronize(event), CAPTURED_EVENT);
+    CHECK_CODE(cu.StreamWaitEvent(other, event, 0), STREAM_CAPTURE_ISOLATION);
+    fc_fixture_expect("fc-capture: cuStreamWaitEvent");
+    end_capture(capturing, 0);
+    CHECK_EQ(fc_read(memory), 0);
+    CHECK_CU(cu.EventRecord(event, other));
+    CHECK_CU(cu.EventSynchronize(event));
     CHECK_CU(cu.MemsetD8Async(memory, 1, 8, capturing));
     CHECK_CU(cu.StreamCreate(&gone, 0));
     CHECK_CU(cu.StreamBeginCapture(gone, RELAXED));

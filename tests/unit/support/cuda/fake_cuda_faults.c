@@ -181,16 +181,16 @@ UNIT(fake_cuda_faults, a_lost_device_answers_the_same_until_its_contexts_are_gon
     qi_cu_ptr mapped = fc_mapped(FC_PIECE, &handle);
     fc_lose(0, QI_CUDA_ERROR_ECC_UNCORRECTABLE);
     CHECK_CODE(cu.MemAlloc(&pointer, 8), ECC_UNCORRECTABLE);
-    CHECK_CODE(create(), ECC_UNCORRECTABLE);
+    CHECK_CODE(cu.MemGetInfo(&(size_t){0}, &(size_t){0}), ECC_UNCORRECTABLE);
     CHECK_CODE(cu.CtxSynchronize(), ECC_UNCORRECTABLE);
+    /* these belong to no context */
+    CHECK_CU(create());
     CHECK_CU(cu.DeviceGetCount(&(int){0}));
-    CHECK_CODE(cu.MemUnmap(mapped, FC_PIECE), ECC_UNCORRECTABLE);
-    CHECK_CODE(cu.MemRelease(handle), ECC_UNCORRECTABLE);
-    CHECK_CODE(cu.MemAddressFree(mapped, FC_PIECE), ECC_UNCORRECTABLE);
-    CHECK_CODE(cu.CtxPushCurrent(second),
-               ECC_UNCORRECTABLE); /* reports the loss before it checks the argument */
-    CHECK_CODE(cu.CtxPopCurrent(NULL), ECC_UNCORRECTABLE);
-    CHECK_CODE(cu.DevicePrimaryCtxRelease(0), ECC_UNCORRECTABLE);
+    CHECK_CU(cu.MemUnmap(mapped, FC_PIECE));
+    CHECK_CU(cu.MemRelease(handle));
+    CHECK_CU(cu.MemAddressFree(mapped, FC_PIECE));
+    CHECK_CU(cu.CtxPopCurrent(NULL));
+    CHECK_CU(cu.DevicePrimaryCtxRelease(0));
     CHECK_CU(cu.CtxPushCurrent(second)); /* the other device is not lost */
     CHECK_CU(cu.MemAlloc(&pointer, 8));
     CHECK_CU(cu.MemFree(pointer));

@@ -75,7 +75,8 @@ UNIT(fake_cuda_ipc, wrong_use_is_refused)
     (void)fc_fixture_open(NULL);
     CHECK_CU(cu.MemAlloc(&block, 100));
     CHECK_CODE(cu.IpcGetMemHandle(NULL, block), INVALID_VALUE);
-    CHECK_CODE(cu.IpcGetMemHandle(&handle, block + 8), INVALID_VALUE); /* not its start */
+    CHECK_CU(cu.IpcGetMemHandle(&handle, block + 8)); /* the handle of the block */
+    CHECK_CODE(cu.IpcGetMemHandle(&handle, block + 100), INVALID_VALUE);
     qi_cu_ptr pointer = fc_mapped(FC_PIECE, &mapped);
     CHECK_CODE(cu.IpcGetMemHandle(&handle, pointer), INVALID_VALUE); /* not of cuMemAlloc */
     fc_unmapped(pointer, FC_PIECE, mapped);

@@ -189,9 +189,10 @@ UNIT(fake_cuda_misuse, mapping)
     CHECK_CODE(cu.MemMap(s.mapped + FC_PIECE, FC_PIECE, 0, s.small, 0), INVALID_VALUE);
     CHECK_CODE(cu.MemMap(e + 4096, FC_PIECE, 0, s.small, 0), INVALID_VALUE);
     CHECK_CODE(cu.MemMap(e, FC_PIECE - 4096, 0, s.small, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemMap(e, FC_PIECE, FC_PIECE, s.handle, 0), INVALID_VALUE);
+    CHECK_CODE(cu.MemMap(e, FC_PIECE, FC_PIECE, s.handle, 0), NOT_SUPPORTED);
+    CHECK_CODE(cu.MemMap(e, FC_PIECE, 0, s.handle, 0), NOT_SUPPORTED);
     CHECK_CODE(cu.MemMap(e, 0, 0, s.small, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemMap(e, 2 * FC_PIECE, 0, s.small, 0), INVALID_VALUE);
+    CHECK_CODE(cu.MemMap(e, 2 * FC_PIECE, 0, s.small, 0), NOT_SUPPORTED);
     CHECK_CODE(cu.MemMap(e, FC_PIECE, 0, s.small, 1), INVALID_VALUE);
     CHECK_CODE(cu.MemMap(e, FC_PIECE, 0, 0, 0), INVALID_VALUE);
     CHECK_EQ(fc_message_count(), 0);
@@ -221,8 +222,9 @@ UNIT(fake_cuda_misuse, unmapping)
     CHECK_CODE(cu.MemUnmap(s.mapped + FC_PIECE, 2 * FC_PIECE), INVALID_VALUE);
     CHECK_CODE(cu.MemUnmap(s.mapped, 2 * FC_PIECE - 1), INVALID_VALUE);
     CHECK_CODE(cu.MemUnmap(s.mapped, 3 * FC_PIECE), INVALID_VALUE);
-    CHECK_CODE(cu.MemUnmap(s.empty, FC_PIECE), INVALID_VALUE);
     CHECK_CODE(cu.MemUnmap(s.mapped, UINT64_MAX), INVALID_VALUE);
+    CHECK_CODE(cu.MemUnmap(s.empty, 5 * FC_PIECE), INVALID_VALUE);
+    CHECK_CU(cu.MemUnmap(s.empty, FC_PIECE)); /* nothing is mapped there */
     close_scene(&s);
 }
 
@@ -242,8 +244,10 @@ UNIT(fake_cuda_misuse, giving_access)
     CHECK_CODE(cu.MemSetAccess(s.mapped + 4096, FC_PIECE, &s.desc, 1), INVALID_VALUE);
     CHECK_CODE(cu.MemSetAccess(s.mapped + 4096, 2 * FC_PIECE - 4096, &s.desc, 1), INVALID_VALUE);
     CHECK_CODE(cu.MemSetAccess(s.mapped, FC_PIECE + 4096, &s.desc, 1), INVALID_VALUE);
+    CHECK_CODE(cu.MemSetAccess(s.mapped, FC_PIECE, &s.desc, 1), INVALID_VALUE);
+    CHECK_CODE(cu.MemSetAccess(s.mapped + FC_PIECE, FC_PIECE, &s.desc, 1), INVALID_VALUE);
     CHECK_CODE(cu.MemSetAccess(s.empty, FC_PIECE, &s.desc, 1), INVALID_VALUE);
-    CHECK_CODE(cu.MemSetAccess(s.mapped, 2 * FC_PIECE, &no_device, 1), INVALID_DEVICE);
+    CHECK_CODE(cu.MemSetAccess(s.mapped, 2 * FC_PIECE, &no_device, 1), INVALID_VALUE);
     CHECK_CODE(cu.MemSetAccess(s.mapped, 2 * FC_PIECE, &host, 1), NOT_SUPPORTED);
     close_scene(&s);
 }

@@ -75,18 +75,18 @@ UNIT(fake_cuda_virtual, released_memory_lives_as_long_as_it_is_mapped)
     fc_fixture_close();
 }
 
-UNIT(fake_cuda_virtual, parts_of_memory_and_of_a_reservation_are_mapped)
+UNIT(fake_cuda_virtual, memory_is_mapped_to_parts_of_a_reservation)
 {
     qi_cu_access_desc desc = fc_for_device(0, QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     (void)fc_fixture_open(NULL);
-    qi_cu_handle large = fc_make(4 * FC_PIECE), small = fc_make(FC_PIECE);
+    qi_cu_handle large = fc_make(2 * FC_PIECE), small = fc_make(FC_PIECE);
     qi_cu_ptr pointer = fc_reserve(4 * FC_PIECE);
     CHECK_CU(cu.MemMap(pointer + FC_PIECE, 2 * FC_PIECE, 0, large, 0));
     CHECK_CU(cu.MemMap(pointer + 3 * FC_PIECE, FC_PIECE, 0, small, 0));
     CHECK_CU(cu.MemSetAccess(pointer + FC_PIECE, 3 * FC_PIECE, &desc, 1));
     fc_write(pointer + 3 * FC_PIECE - 4, 0x1122334455667788); /* across both mappings */
     CHECK_EQ(fc_read(pointer + 3 * FC_PIECE - 4), 0x1122334455667788);
-    CHECK_CU(cu.MemUnmap(pointer + FC_PIECE, 3 * FC_PIECE)); /* one call unmaps both */
+    CHECK_CU(cu.MemUnmap(pointer, 4 * FC_PIECE)); /* one call unmaps both, and a gap */
     CHECK_EQ(fc_live(FC_MAPPING), 0);
     CHECK_CU(cu.MemRelease(large));
     CHECK_CU(cu.MemRelease(small));
@@ -110,15 +110,19 @@ UNIT(fake_cuda_virtual, one_mapping_is_unmapped_at_a_time_where_a_test_asks)
     fc_fixture_close();
 }
 
-UNIT(fake_cuda_virtual, access_is_given_by_pieces_and_counts_in_copies)
+UNIT(fake_cuda_virtual, access_is_given_by_mappings_and_counts_in_copies)
 {
-    qi_cu_handle handle;
     uint64_t value = 9;
     unsigned long long flags;
     qi_cu_access_desc reads = fc_for_device(0, QI_CU_MEM_ACCESS_FLAGS_PROT_READ);
+    qi_cu_access_desc writes = fc_for_device(0, QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     qi_cu_access_desc none = fc_for_device(0, QI_CU_MEM_ACCESS_FLAGS_PROT_NONE);
     (void)fc_fixture_open(NULL);
-    qi_cu_ptr pointer = fc_mapped(2 * FC_PIECE, &handle);
+    qi_cu_handle handle = fc_make(FC_PIECE), other = fc_make(FC_PIECE);
+    qi_cu_ptr pointer = fc_reserve(2 * FC_PIECE);
+    CHECK_CU(cu.MemMap(pointer, FC_PIECE, 0, handle, 0));
+    CHECK_CU(cu.MemMap(pointer + FC_PIECE, FC_PIECE, 0, other, 0));
+    CHECK_CU(cu.MemSetAccess(pointer, 2 * FC_PIECE, &writes, 1));
     fc_write(pointer + FC_PIECE, 3);
     CHECK_CU(cu.MemSetAccess(pointer + FC_PIECE, FC_PIECE, &reads, 1));
     CHECK_CODE(cu.MemcpyHtoD(pointer + FC_PIECE, &value, 8), INVALID_VALUE);
@@ -133,6 +137,7 @@ UNIT(fake_cuda_virtual, access_is_given_by_pieces_and_counts_in_copies)
     CHECK_CU(cu.MemSetAccess(pointer, 2 * FC_PIECE, &reads, 1));
     CHECK_CU(cu.MemGetAccess(&flags, &none.location, pointer + 2 * FC_PIECE - 1));
     CHECK_EQ(flags, QI_CU_MEM_ACCESS_FLAGS_PROT_READ);
+    CHECK_CU(cu.MemRelease(other));
     fc_unmapped(pointer, 2 * FC_PIECE, handle);
     fc_fixture_close();
 }
