@@ -2,10 +2,10 @@
 # alone. $programs is the folder of the programs, whose paths in it are those of meson. $builder says what
 # built them.
 
-all_programs="tests/contract/contract-cuda tests/plain/plain-cuda_codes tests/gpu/corners tests/gpu/captures
-    bench/bench_cuda"
-# folders of src/adapters whose library the scripts of tests/gpu/frameworks load; their sources are C
-adapters=""
+all_programs="tests/contract/contract-cuda tests/plain/plain-cuda_codes tests/gpu/facts tests/gpu/corners
+    tests/gpu/captures bench/bench_cuda"
+# folders of src/adapters whose library the scripts of tests/gpu/frameworks load; they need C++
+adapters="torch"
 
 # has PROGRAM: whether it is built
 has() {
@@ -22,7 +22,7 @@ build_with_meson() {
     limited 60 meson setup "$programs" $again -Dbuildtype=release -Dtests=auto -Dtool=auto -Dbench=enabled \
         -Dcuda=enabled -Dvulkan=auto -Dman=disabled -Dstatic_tests=false &&
         limited 200 ninja -C "$programs" $all_programs || return 1
-    for extra in quire tests/plain/plain-cuda_abi tests/plain/plain-cuda_vulkan tests/plain/plain-cuda_overflow; do
+    for extra in quire tests/contract/contract-vulkan tests/plain/plain-cuda_abi tests/plain/plain-cuda_vulkan tests/plain/plain-cuda_overflow; do
         grep -q "^build $extra:" "$programs/build.ninja" || continue
         limited 100 ninja -C "$programs" $extra || record failed "build of $extra" "see build.txt"
     done
@@ -87,7 +87,9 @@ sources_of() {
 # compile SOURCE...: run by xargs. Without its object a program is not linked; others may not need it.
 compile() {
     for source in "$@"; do
-        "$compiler" -std=c11 -fPIC -fvisibility=hidden $optimization -DNDEBUG -D_GNU_SOURCE -DCONTRACT_SUBJECTS=cuda_subjects \
+        language="$compiler -std=c11"
+        [ "$source" = "${source%.cpp}" ] || language="$cxx -std=c++17"
+        $language -fPIC -fvisibility=hidden $optimization -DNDEBUG -D_GNU_SOURCE -DCONTRACT_SUBJECTS=cuda_subjects \
             -DFAKE_CUDA_LIBRARY='"libcuda.so.1"' -I. -Iinclude -Ibackends/vulkan/stand_in \
             ${toolkit:+-isystem "$toolkit"} -pthread -c "$source" \
             -o "$programs/objects/${source//\//-}.o" || echo "FAILED: $source"
@@ -115,15 +117,15 @@ link_libraries() {
     for adapter in $adapters; do
         folder=$programs/src/adapters/$adapter
         mkdir -p "$folder"
-        "$compiler" -shared -pthread $(objects_of src/adapters/$adapter/*.c) -L"$programs" -lquire \
-            -Wl,-rpath,'$ORIGIN/../../..' -o "$folder/libquire_$adapter.so" ||
+        "$cxx" -shared -pthread $(objects_of src/adapters/$adapter/*.c*) -L"$programs" -lquire \
+            -Wl,-rpath,'$ORIGIN/../../..' -Wl,-z,nodelete -ldl -o "$folder/libquire_$adapter.so" ||
             record failed "build of libquire_$adapter.so" "see build.txt"
     done
 }
 
 adapter_sources() {
     for adapter in $adapters; do
-        ls src/adapters/$adapter/*.c
+        ls src/adapters/$adapter/*.c*
     done
 }
 
@@ -145,6 +147,10 @@ buildable() {
 build_with_compiler() {
     programs=build-gpu-cc
     compiler=$(find_compiler) || { echo "FAILED: no C compiler was found" && return 1; }
+    cxx=$(command -v c++ || command -v g++ || command -v clang++) || {
+        skip "libraries of adapters" "no C++ compiler was found"
+        adapters=""
+    }
     builder=$compiler
     optimization=-O2
     [ "$quick" = no ] || optimization=-O0
@@ -152,7 +158,7 @@ build_with_compiler() {
     list=$(buildable)
     rm -rf "$programs"
     mkdir -p "$programs/objects"
-    export programs compiler optimization toolkit
+    export programs compiler cxx optimization toolkit
     export -f compile
     { library_sources && adapter_sources && for program in $list; do sources_of $program; done; } | tr ' ' '\n' | sort -u |
         limited 300 xargs -n 8 -P "$(nproc 2>/dev/null || echo 2)" bash -c 'compile "$@"' bash

@@ -1,7 +1,7 @@
 /*
  * corners.c - quire on a CUDA driver where the contract of the backends does not reach: other
- * processes, exports, multicast, memory pools, captures, a context with an error that stays, calls
- * at exit.
+ * processes, exports, multicast, memory pools, peers, captures, a context with an error that stays,
+ * calls at exit.
  *
  *     corners [--items FROM SECONDS]     each case is an item of items.h
  *     corners --device                   prints the device, or why there is none
@@ -120,8 +120,9 @@ static void load_kernels(corner *c, cuda_kernels *kernels)
         check_failed(__FILE__, __LINE__, "%s", reason);
 }
 
-/* A kernel writes where nothing is mapped. Everything can be destroyed afterwards. */
-static void a_lost_device_is_reported_and_torn_down(void)
+/* A kernel writes where nothing is mapped. Everything can be destroyed afterwards. Whether new pages
+   are refused is up to the driver: calls of virtual memory management belong to no context. */
+static void a_lost_device_is_torn_down(void)
 {
     corner c;
     cuda_kernels kernels;
@@ -133,8 +134,8 @@ static void a_lost_device_is_reported_and_torn_down(void)
     CHECK(cu.CtxSynchronize() != 0);
     quire_allocation none;
     const quire_allocation_options large = {.size = 64 << 20};
-    CHECK_FAILS(quire_allocate(c.memory, &large, &none), QUIRE_ERROR_DEVICE_LOST);
-    printf("# %s\n", quire_last_error());
+    if (quire_allocate(c.memory, &large, &none))
+        printf("# %s\n", quire_last_error());
     corner_close(&c);
 }
 
@@ -187,6 +188,11 @@ static bool has_pools(void)
     return default_device().has_pools;
 }
 
+static bool has_peer_and_pools(void)
+{
+    return has_peer() && has_pools();
+}
+
 typedef struct corner_case {
     const char *name;
     void (*body)(void);
@@ -196,6 +202,7 @@ typedef struct corner_case {
 
 #define NO_EXPORTS "the device exports no page"
 #define NO_POOLS "the device has no memory pools"
+#define NO_PEER "it needs two GPUs that reach each other, and here is one"
 
 static const corner_case CASES[] = {
     {"another process shares a page", another_process_shares_a_page, has_exports, NO_EXPORTS},
@@ -214,13 +221,15 @@ static const corner_case CASES[] = {
      NO_POOLS},
     {"a memory pool is refused where the device has none", a_pool_is_refused_without_one, NULL,
      NULL},
+    {"a peer copies to and from a page", a_peer_copies_to_and_from_a_page, has_peer, NO_PEER},
+    {"a peer copies to and from a memory pool", a_peer_copies_to_and_from_a_pool,
+     has_peer_and_pools, NO_PEER},
     {"quire may be called at exit", quire_may_be_called_at_exit, NULL, NULL},
     {"a capture in the same thread survives pages", capture_in_the_same_thread_survives,
      has_captures, "the driver captures no graphs"},
     {"a capture in another thread survives pages", capture_in_another_thread_survives, has_captures,
      "the driver captures no graphs"},
-    {"a lost device is reported and torn down", a_lost_device_is_reported_and_torn_down,
-     has_kernels, CUDA_NO_KERNELS},
+    {"a lost device is torn down", a_lost_device_is_torn_down, has_kernels, CUDA_NO_KERNELS},
 };
 
 /* The emulated driver of the tests exports a symbol that no real driver has. */

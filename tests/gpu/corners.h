@@ -47,6 +47,11 @@ void streams_use_pages_of_a_pool(void);
 void a_pool_is_shared_with_the_program(void);
 void a_pool_is_refused_without_one(void);
 
+/* corner_peers.c: another device copies to and from pages of quire. */
+bool has_peer(void);
+void a_peer_copies_to_and_from_a_page(void);
+void a_peer_copies_to_and_from_a_pool(void);
+
 /* corner_captures.c: a stream captures in each mode, while quire creates, fills and destroys pages
    in the thread that captures, or in another one. */
 void capture_in_the_same_thread_survives(void);

@@ -24,13 +24,28 @@ part_build() {
 # find_device: sets $device, $driver, $emulated, and $no_device, the reason why there is none
 find_device() {
     run device 60 "$programs/tests/gpu/corners" --device
-    [ "$status" = 0 ] || record failed "the device" "$(why "$status")"
+    if [ "$status" != 0 ]; then # what follows opens the device with its own memory alone
+        record failed "the device" "$(why "$status")"
+        export QUIRE_CUDA_KINDS=device
+        run device-alone 60 "$programs/tests/gpu/corners" --device
+        judge
+    fi
     device=$(sed -n 's/^device: //p' "$log") driver=$(sed -n 's/^driver: //p' "$log")
     no_device=$(sed -n 's/^reason: //p' "$log")
     case $device in *", emulated") emulated=yes ;; esac
     : "${device:=unknown}" "${driver:=no driver}"
     echo "device: $device, $driver"
     ! command -v nvidia-smi >/dev/null || limited 20 nvidia-smi -q >"$logs/nvidia-smi.txt" 2>&1
+}
+
+# ---- facts ------------------------------------------------------------------------------------------------
+
+# The driver without quire. A step that ends its process is a fact as well.
+part_facts() {
+    run facts 150 "$programs/tests/gpu/facts"
+    cp "$log" "$out/facts.txt"
+    if grep -q '^driver version: ' "$log"; then record passed "$name: $(grep -c ': ' "$log")"; fi
+    judge
 }
 
 # ---- contract ---------------------------------------------------------------------------------------------
@@ -42,11 +57,15 @@ part_contract() {
     judge
     contract_vulkan
     contract_tool
-    skip "elastic memories" "quire has contiguous memories only"
 }
 
-# Pages of Vulkan in CUDA and the reverse. The program is one case, which may skip itself.
+# The contract on the device's Vulkan driver, and pages of Vulkan in CUDA and the reverse, which may skip
+# themselves.
 contract_vulkan() {
+    if has tests/contract/contract-vulkan; then
+        items contract-vulkan 40 "$programs/tests/contract/contract-vulkan" "vulkan, a driver"
+        judge
+    fi
     needs vulkan tests/plain/plain-cuda_vulkan "the headers of Vulkan, volk or meson are not installed" || return
     run vulkan 30 "$programs/tests/plain/plain-cuda_vulkan"
     judge
@@ -68,7 +87,8 @@ part_codes() {
     grep -v '^# \(item\|ended\)' "$log" | page codes.md "What the CUDA driver answers to misuse"
     items captures 10 "$programs/tests/gpu/captures" libcuda.so.1
     judge_table '^cell' 0
-    awk -F'|' -f tests/gpu/captures.awk "$log" | page captures.md "Which calls are legal during a capture"
+    { printf '\n## Which calls are legal during a capture\n\n' && awk -F'|' -f tests/gpu/captures.awk "$log"; } \
+        >>"$out/codes.md"
 }
 
 # judge_table PATTERN HEAD: the rows that have the pattern, without HEAD lines, and the items without a row
@@ -176,6 +196,18 @@ part_frameworks() {
     fi
 }
 
+# with_plain_pages NAME SCRIPT: whether a script that failed works on pages of cuMemAlloc
+with_plain_pages() {
+    QUIRE_CUDA_PAGES=plain QUIRE_BUILD=$(realpath "$programs") QUIRE_EMULATED=$emulated QUIRE_QUICK=yes \
+        PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/static${PYTHONPATH:+:$PYTHONPATH} \
+        run "$1-plain" 60 python3 "$2"
+    if [ "$status" = 0 ]; then
+        record passed "$1 with plain pages"
+    else
+        record failed "$1 with plain pages" "$(why "$status")"
+    fi
+}
+
 # frameworks_in FOLDER: runs its scripts, whose README.md says what they print. Each has an equal share of
 # the time that is left. A share below two minutes may be too short through no fault of the script.
 frameworks_in() {
@@ -192,6 +224,7 @@ frameworks_in() {
         judge
         ran="$ran $name"
         framework_page
+        [ "$status" = 0 ] || [ "$status" = 124 ] || with_plain_pages "$name" "$1"
         shift
     done
 }

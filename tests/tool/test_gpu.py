@@ -20,8 +20,8 @@ import time
 from tap import Tap
 
 ROOT, BUILD, DRIVER = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
-FILES = {"summary.txt", "results.tsv", "codes.md", "captures.md", "costs.md", "costs.json", "logs.tar.gz"}
-PARTS = {"build", "contract", "codes", "cost", "sanitizer", "frameworks"}
+FILES = {"summary.txt", "results.tsv", "facts.txt", "codes.md", "costs.md", "costs.json", "logs.tar.gz"}
+PARTS = {"build", "facts", "contract", "codes", "cost", "sanitizer", "frameworks"}
 FAMILIES = {"pairs", "calls", "pages", "growth", "host", "peaks", "chunks"}
 TOOLS = """bash sh as ld timeout date mkdir rm cat sed grep awk tar gzip tr sort xargs nproc ls head tail wc
     realpath dirname basename uname env id mktemp cp ln""".split()
@@ -30,7 +30,7 @@ TOOLS = """bash sh as ld timeout date mkdir rm cat sed grep awk tar gzip tr sort
 CORNERS = {"another process shares a page", "another process opens a legacy handle",
            "multicast of one device binds pages and addresses", "another process imports a multicast object",
            "streams use pages of a memory pool", "a memory pool is shared with the program",
-           "a memory pool is refused where the device has none"}
+           "a memory pool is refused where the device has none", "a lost device is torn down"}
 
 # A program whose items end the process in every way.
 STUB = """#!/bin/bash
@@ -90,11 +90,15 @@ def complete_problems(out, done, has_bench):
 
 
 def content_problems(out):
-    codes, captures = ((out / name).read_text() for name in ("codes.md", "captures.md"))
+    codes, _, captures = (out / "codes.md").read_text().partition("\n## Which calls are legal during a capture\n")
     if codes.count("\n| ") < 34 or "emulated" not in codes or "**" in codes:
         yield codes[:300]
     if captures.count("thread") < 4 * 40 or "| cuMemCreate | other thread, relaxed |" not in captures:
         yield captures[:300]
+    facts = (out / "facts.txt").read_text()
+    steps = facts.count("\n== ")
+    if steps < 18 or "# " in facts or "HOST_NUMA 0, 32 MiB" not in facts or "cuMemcpyDtoD of 256 MiB" not in facts:
+        yield f"{steps} steps of facts: {[line for line in facts.splitlines() if line.startswith('#')]}"
     with tarfile.open(out / "logs.tar.gz") as archive:
         names = {pathlib.Path(name).name for name in archive.getnames()}
     if not {"contract.txt", "corners.txt", "codes.txt", "captures.txt", "device.txt"} <= names:
@@ -113,8 +117,8 @@ def figure_problems(out):
 
 def stub_folder(folder, **bodies):
     """A build folder of programs whose text is given by the last word of their name."""
-    for name in ("tests/contract/contract-cuda", "tests/plain/plain-cuda_codes", "tests/gpu/corners",
-                 "tests/gpu/captures", "bench/bench_cuda"):
+    for name in ("tests/contract/contract-cuda", "tests/plain/plain-cuda_codes", "tests/gpu/facts",
+                 "tests/gpu/corners", "tests/gpu/captures", "bench/bench_cuda"):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(bodies.get(path.name.replace("contract-", "").replace("plain-", ""), STUB))
@@ -146,7 +150,7 @@ def cut_problems(folder):
     with subprocess.Popen(command("--build", stubs, "--out", out), stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL, start_new_session=True) as process:
         until = time.monotonic() + 60
-        while not (out / "captures.md").exists() and time.monotonic() < until:
+        while not (out / "costs.md").exists() and time.monotonic() < until:
             time.sleep(0.05)
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(30)
@@ -211,11 +215,12 @@ def item_problems():
 
 
 def corner_problems():
-    """The corners on devices that lack exports, multicast, legacy handles or pools, and with large granules."""
-    for model, skipped, words in (("a100", 0, "'fake a100' has no multicast"), ("orin", 3, "no legacy handles"),
-                                  ("vgpu", 4, "no memory pools"), ("gh200", 0, "1..13")):
+    """The corners on devices that lack exports, multicast, legacy handles, pools or peers, and with large granules."""
+    for model, skipped, words in (("a100", 2, "'fake a100' has no multicast"), ("orin", 5, "no legacy handles"),
+                                  ("vgpu", 6, "no memory pools"), ("gh200", 2, "1..15"), ("h200,h200", 0, "1..15")):
         done = subprocess.run([BUILD / "tests/gpu/corners"], capture_output=True, text=True, check=False,
-                              env={**os.environ, "LD_LIBRARY_PATH": str(DRIVER), "QUIRE_FAKE_CUDA_MODELS": model})
+                              env={**os.environ, "LD_LIBRARY_PATH": str(DRIVER), "QUIRE_FAKE_CUDA_MODELS": model,
+                                   "QUIRE_FAKE_CUDA_FLAGS": "quiet,peers"})
         if done.returncode or words not in done.stdout or done.stdout.count("# SKIP") != skipped:
             yield f"{model}: {done.returncode} {done.stdout} {done.stderr}"
 
@@ -234,8 +239,22 @@ def absence_problems(folder):
     rows = [row for row in results_of(folder / "out") if row[1] != "build"]
     if done.returncode or any(row[0] != "skipped" or "no GPU: CUDA driver not found" not in row[3] for row in rows):
         yield f"{done.returncode} {rows}"
-    if len(rows) != 5:
+    if len(rows) != 6:
         yield str(rows)
+
+
+def crash_problems(folder):
+    """A driver that crashes at memory of a host node costs what asks for such memory, and nothing else."""
+    out = folder / "out"
+    done = run("--build", BUILD, "--driver", DRIVER, "--quick", "--out", out, QUIRE_FAKE_CUDA_FLAGS="crashes-at-node")
+    rows = results_of(out)
+    passed = {part: sum(row[:2] == ("passed", part) for row in rows) for part in PARTS}
+    if passed["contract"] < 150 or passed["codes"] < 2 or passed["facts"] < 1:
+        yield f"{passed} {done.stdout[-500:]}"
+    if (BUILD / "bench/bench_cuda").exists() and passed["cost"] != 8:  # all but the costs of host memory
+        yield str([row for row in rows if row[1] == "cost"])
+    if "signal 11 ended the step" not in (out / "facts.txt").read_text():
+        yield "no step of the facts ended"
 
 
 # Scripts that end in every way, and what is recorded of them.
@@ -251,6 +270,7 @@ SCRIPTS = {
 }
 SCRIPT_RESULTS = {
     ("passed", "a loss", ""), ("skipped", "graphs", "too old"), ("failed", "a peak", ""),
+    ("failed", "a_whole with plain pages", "exit status 1"), ("failed", "b_crash with plain pages", "signal 6 ended it"),
     ("passed", "before", ""), ("failed", "b_crash", "signal 6 ended it"), ("failed", "c_silent", "it printed no plan"),
     ("passed", "first", ""), ("failed", "d_early", "it printed no plan"),
     ("passed", "quick", ""), ("skipped", "e_slow, the rest", "no time was left"), ("passed", "world", ""),
@@ -350,6 +370,7 @@ def main():
         tap.case("no failure ends another item", failure_problems(inside("failure")))
         tap.case("a run that is ended keeps its results", cut_problems(inside("cut")))
         tap.case("scripts of frameworks", script_problems(inside("scripts")))
+        tap.case("a driver that crashes", crash_problems(inside("crash")))
         tap.case("no driver", absence_problems(inside("absence")))
         tap.case("the part of PyTorch", torch_problems(inside("torch")))
     tap.end()

@@ -68,6 +68,7 @@ static void take_flag(const char *part, void *state)
         {"bad-size-2", FC_BAD_SIZE_2},
         {"unsafe-calls", FC_UNSAFE_CALLS},
         {"unmaps-one", FC_UNMAPS_ONE},
+        {"crashes-at-node", FC_CRASHES_AT_NODE},
     };
     if (!strcmp(part, "quiet")) {
         options->flags &= ~FC_PRINT;

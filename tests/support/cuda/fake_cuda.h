@@ -52,6 +52,9 @@
  * UNMAPS_ONE: cuMemUnmap of several mappings is INVALID_VALUE: the documentation asks for the range
  * that was mapped, and drivers accept several.
  *
+ * CRASHES_AT_NODE: cuMemCreate of memory of a host node ends the process, as drivers from r560 on do
+ * on some machines (NVIDIA/nccl #2106).
+ *
  * PRINT: messages are also printed to stderr.
  */
 #define FC_LATE UINT32_C(0x01)
@@ -63,6 +66,7 @@
 #define FC_PRINT UINT32_C(0x40)
 #define FC_UNSAFE_CALLS UINT32_C(0x80)
 #define FC_UNMAPS_ONE UINT32_C(0x100)
+#define FC_CRASHES_AT_NODE UINT32_C(0x200)
 
 typedef struct fc_options {
     const fc_model *models[FC_MAX_DEVICES]; /* the devices, copied; empty means one "h200" */

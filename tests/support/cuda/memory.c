@@ -3,6 +3,7 @@
  */
 #include "tests/support/cuda/memory.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -130,6 +131,9 @@ qi_cu_result fc_MemCreate(qi_cu_handle *handle, size_t size, const qi_cu_allocat
         result = fc_properties_check(prop);
     if (!result && size % fc_granularity(prop, false))
         result = QI_CUDA_ERROR_INVALID_VALUE;
+    if (!result && fc.options.flags & FC_CRASHES_AT_NODE &&
+        prop->location.type == QI_CU_MEM_LOCATION_TYPE_HOST_NUMA)
+        raise(SIGSEGV);
     if (!result)
         result = make(prop, size, handle);
     return fc_leave(result);
