@@ -107,15 +107,6 @@ void capture_scene_close(capture_scene *s)
 }
 
 /* The emulated driver has no graphs, and no function that destroys one. */
-void capture_graph_destroy(qi_cu_graph graph)
-{
-    qi_cu_result (*destroy)(qi_cu_graph);
-    void *found = cuda_direct_find("cuGraphDestroy");
-    memcpy(&destroy, &found, sizeof found);
-    if (graph && destroy)
-        (void)destroy(graph);
-}
-
 /* ---- what the calls share ------------------------------------------------------------------- */
 
 /* Releases an object of the scene and clears its member if the driver has taken it back. */

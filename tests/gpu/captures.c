@@ -82,7 +82,7 @@ static qi_cu_result run_cell(cell *c)
     MUST(cu.StreamBeginCapture(c->scene.captured, c->mode));
     call_from_caller(c);
     qi_cu_result end = cu.StreamEndCapture(c->scene.captured, &graph);
-    capture_graph_destroy(graph);
+    cuda_direct_destroy_graph(graph);
     capture_scene_close(&c->scene);
     return end;
 }

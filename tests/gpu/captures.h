@@ -43,7 +43,4 @@ void capture_scene_open(capture_scene *s);
 /* Releases what is left. Errors are ignored: the capture may have made any of them. */
 void capture_scene_close(capture_scene *s);
 
-/* Destroys a graph if the driver has the function. */
-void capture_graph_destroy(qi_cu_graph graph);
-
 #endif

@@ -18,8 +18,10 @@ void cuda_direct_must(qi_cu_result result, const char *what)
         check_failed(__FILE__, __LINE__, "%s answers %u", what, result);
 }
 
-static void load(const char *path)
+void cuda_direct_load(const char *path)
 {
+    if (library)
+        return;
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         check_failed(__FILE__, __LINE__, "%s", dlerror());
@@ -36,9 +38,9 @@ static void load(const char *path)
 
 void cuda_direct_open(const char *path)
 {
-    if (library)
+    if (context)
         return;
-    load(path);
+    cuda_direct_load(path);
     MUST(cu.Init(0));
     MUST(cu.DevicePrimaryCtxRetain(&context, 0));
     MUST(cu.CtxPushCurrent(context));
@@ -57,6 +59,15 @@ void *cuda_direct_library(void)
 void *cuda_direct_find(const char *symbol)
 {
     return dlsym(library, symbol);
+}
+
+void cuda_direct_destroy_graph(qi_cu_graph graph)
+{
+    qi_cu_result (*destroy)(qi_cu_graph);
+    void *found = cuda_direct_find("cuGraphDestroy");
+    memcpy(&destroy, &found, sizeof found);
+    if (graph && destroy)
+        (void)destroy(graph);
 }
 
 const char *cuda_direct_name(qi_cu_result code)

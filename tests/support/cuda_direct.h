@@ -17,6 +17,9 @@ typedef struct cuda_direct {
 
 extern cuda_direct cu;
 
+/* Loads the driver, once, and calls none of its functions. A failure fails the running case. */
+void cuda_direct_load(const char *path);
+
 /* Loads the driver, retains the primary context of device 0 and makes it current; does so once. A
    failure fails the running case. */
 void cuda_direct_open(const char *path);
@@ -29,6 +32,9 @@ void *cuda_direct_library(void);
 
 /* A symbol of the driver that is not in the table; NULL if there is none. */
 void *cuda_direct_find(const char *symbol);
+
+/* Destroys a graph, or NULL, if the driver has the function. */
+void cuda_direct_destroy_graph(qi_cu_graph graph);
 
 /* The driver's name of a code. */
 const char *cuda_direct_name(qi_cu_result code);
