@@ -69,7 +69,9 @@ sources_of() {
             tests/support/cuda_growing.c tests/support/cuda/model.c
         listed tests/contract 'contract_sources = '
         ;;
-    tests/plain/plain-cuda_codes) echo tests/plain/cuda_codes.c tests/support/cuda_direct.c ;;
+    tests/plain/plain-cuda_codes)
+        echo tests/plain/cuda_codes.c tests/support/cuda_rows.c tests/support/cuda_direct.c
+        ;;
     tests/plain/plain-cuda_abi) echo tests/plain/cuda_abi.c ;;
     tests/plain/plain-cuda_overflow)
         echo tests/plain/cuda_overflow.c bench/cuda_kernel.c src/adapters/nvtx/nvtx.c

@@ -2,22 +2,12 @@
  * cuda_codes.c - the codes of a CUDA driver for use of memory and addresses at the limits of the
  * documented behaviour, row by row.
  *
- *     cuda_codes --library PATH  checks a driver against the expected codes: the fake one
- *
- *     cuda_codes [--items FROM SECONDS] --table PATH
- *                                prints actual and expected codes of a driver in Markdown; each row
- *                                is an item of items.h
+ *     cuda_codes --library|--table PATH      see tests/support/cuda_rows.h
  *
  * No row uses undefined behaviour, so all rows can run on a real driver. Each row has its own
- * scene: no row sees the changes of another. The rows are in chapters. With --items each chapter
- * has a process of its own, and so has every row after an error that the context keeps.
+ * scene: no row sees the changes of another.
  */
-#include "tests/support/plain.h"
-
-#include <stdio.h>
-
-#include "tests/support/cuda_direct.h"
-#include "tests/support/items.h"
+#include "tests/support/cuda_rows.h"
 
 /* ---- the scene ------------------------------------------------------------------------------ */
 
@@ -137,7 +127,7 @@ static qi_cu_result released_and_read(scene *s)
 }
 
 /* X(row, description, expected code, call) with the scene at `s`. */
-#define ROWS(X)                                                                                    \
+#define ALL(X)                                                                                     \
     X(reserve_none, "reserve 0 bytes", INVALID_VALUE, reserve(0, 0))                               \
     X(reserve_odd, "reserve part of a host page", INVALID_VALUE, reserve(1000, 0))                 \
     X(reserve_aligned, "reserve, alignment no power of two", INVALID_VALUE,                        \
@@ -196,118 +186,35 @@ static qi_cu_result released_and_read(scene *s)
 #define QI_CUDA_ERROR_SUCCESS QI_CUDA_SUCCESS
 
 #define X(row, text, code, call)                                                                   \
-    static qi_cu_result row(scene *s)                                                              \
+    static uint64_t row(void *user)                                                                \
     {                                                                                              \
+        scene *s = user;                                                                           \
         (void)s;                                                                                   \
         return call;                                                                               \
     }
-ROWS(X)
+ALL(X)
 #undef X
 
-typedef struct row {
-    const char *id, *text;
-    qi_cu_result expected;
-    qi_cu_result (*run)(scene *s);
-} row;
+enum { VIRTUAL_MEMORY = QI_CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED };
 
-static const row TABLE[] = {
-#define X(row, text, code, call) {#row, text, QI_CUDA_ERROR_##code, row},
-    ROWS(X)
+static const cuda_row ROWS[] = {
+#define X(row, text, code, call)                                                                   \
+    {#row, text, CUDA_ROW_CODE, QI_CUDA_ERROR_##code, row, .needs = VIRTUAL_MEMORY},
+    ALL(X)
 #undef X
 };
 
-enum { ROW_COUNT = sizeof TABLE / sizeof *TABLE };
-
-static qi_cu_result answer_to(const row *r)
+static uint64_t answer_to(const cuda_row *row)
 {
     scene s;
     open_scene(&s);
-    qi_cu_result answer = r->run(&s);
+    uint64_t answer = row->ask(&s);
     close_scene(&s);
     return answer;
 }
 
-/* ---- the table ------------------------------------------------------------------------------ */
-
-/* A chapter is the rows with the same first word. A row that may damage the context is a chapter
-   alone. */
-static bool begins_chapter(size_t i)
-{
-    size_t word = strcspn(TABLE[i].id, "_") + 1;
-    return !i || !strncmp(TABLE[i].id, "copy_", word) ||
-           strncmp(TABLE[i].id, TABLE[i - 1].id, word) != 0;
-}
-
-static void print_head(void)
-{
-    int version;
-    char device[128];
-    MUST(cu.DriverGetVersion(&version));
-    MUST(cu.DeviceGetName(device, sizeof device, 0));
-    printf("CUDA %d.%d, %s\n\n", version / 1000, version % 1000 / 10, device);
-    printf("| call | expected | actual |\n|---|---|---|\n");
-}
-
-static void print_row(const row *r)
-{
-    plain_begin(r->text);
-    qi_cu_result answer = answer_to(r);
-    const char *mark = answer == r->expected ? "" : "**";
-    printf("| %s | %u %s | %s%u %s%s |\n", r->text, r->expected, cuda_direct_name(r->expected),
-           mark, answer, cuda_direct_name(answer), mark);
-    fflush(stdout);
-}
-
-/* Prints why there is no table. */
-static bool has_virtual_memory(void)
-{
-    int value = 0;
-    MUST(cu.DeviceGetAttribute(&value, QI_CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED,
-                               0));
-    if (!value)
-        printf("# SKIP the device has no virtual memory management\n");
-    return value != 0;
-}
-
-static void print_table(void)
-{
-    if (!has_virtual_memory())
-        return;
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        if (items_ran() && begins_chapter(i))
-            items_renew();
-        if (!items_begin(TABLE[i].text))
-            continue;
-        if (!i)
-            print_head();
-        print_row(&TABLE[i]);
-        if (cu.CtxSynchronize() && items_ran() && i + 1 < ROW_COUNT)
-            items_renew();
-    }
-}
-
-static void every_row_is_answered_as_expected(void)
-{
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        plain_begin(TABLE[i].text);
-        CHECK_EQ(answer_to(&TABLE[i]), TABLE[i].expected);
-    }
-}
-
 int main(int argc, char **argv)
 {
-    argc = items_take(argc, argv);
-    bool prints = argc == 3 && !strcmp(argv[1], "--table");
-    if (argc != 3 || (!prints && strcmp(argv[1], "--library"))) {
-        fprintf(stderr, "usage: cuda_codes --library|--table PATH\n");
-        return 2;
-    }
-    cuda_direct_open(argv[2]);
-    if (prints) {
-        print_table();
-        return 0;
-    }
-    plain_case("every row is answered as expected", every_row_is_answered_as_expected);
-    printf("# %d rows\n", ROW_COUNT);
-    return plain_end();
+    const cuda_rows all = {"cuda_codes", ROWS, sizeof ROWS / sizeof *ROWS, answer_to};
+    return cuda_rows_main(&all, argc, argv);
 }
