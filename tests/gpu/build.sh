@@ -2,8 +2,8 @@
 # alone. $programs is the folder of the programs, whose paths in it are those of meson. $builder says what
 # built them.
 
-all_programs="tests/contract/contract-cuda tests/plain/plain-cuda_codes tests/gpu/facts tests/gpu/corners
-    tests/gpu/captures bench/bench_cuda"
+all_programs="tests/contract/contract-cuda tests/plain/plain-cuda_codes tests/plain/plain-cuda_answers
+    tests/gpu/facts tests/gpu/corners tests/gpu/captures bench/bench_cuda"
 # folders of src/adapters whose library the scripts of tests/gpu/frameworks load; they need C++
 adapters="torch"
 
@@ -71,6 +71,10 @@ sources_of() {
         ;;
     tests/plain/plain-cuda_codes)
         echo tests/plain/cuda_codes.c tests/support/cuda_rows.c tests/support/cuda_direct.c
+        ;;
+    tests/plain/plain-cuda_answers)
+        echo tests/plain/cuda_answers.c tests/plain/cuda_answers_scene.c tests/support/cuda_rows.c \
+            tests/support/cuda_direct.c
         ;;
     tests/plain/plain-cuda_abi) echo tests/plain/cuda_abi.c ;;
     tests/plain/plain-cuda_overflow)

@@ -84,11 +84,25 @@ contract_tool() {
 part_codes() {
     items codes 20 "$programs/tests/plain/plain-cuda_codes" --table libcuda.so.1
     judge_table '^| ' 2
-    grep -v '^# \(item\|ended\)' "$log" | page codes.md "What the CUDA driver answers to misuse"
+    codes_page
+    items answers 20 "$programs/tests/plain/plain-cuda_answers" --table libcuda.so.1
+    judge_table '^| ' 2
+    codes_page
     items captures 10 "$programs/tests/gpu/captures" libcuda.so.1
     judge_table '^cell' 0
     { printf '\n## Which calls are legal during a capture\n\n' && awk -F'|' -f tests/gpu/captures.awk "$log"; } \
         >>"$out/codes.md"
+}
+
+# The tables of the programs that have run
+codes_page() {
+    {
+        grep -v '^# \(item\|ended\)' "$logs/codes.txt"
+        if [ -e "$logs/answers.txt" ]; then
+            printf '\n## Documented answers\n\n'
+            grep -v '^# \(item\|ended\)' "$logs/answers.txt"
+        fi
+    } | page codes.md "What the CUDA driver answers to misuse"
 }
 
 # judge_table PATTERN HEAD: the rows that have the pattern, without HEAD lines, and the items without a row

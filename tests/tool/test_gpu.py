@@ -77,7 +77,7 @@ def complete_problems(out, done, has_bench):
     if done.returncode or bad or {row[1] for row in rows} != PARTS:
         yield f"{done.returncode} {bad[:5]} {done.stdout[-800:]} {done.stderr[-800:]}"
     passed = {part: sum(row[:2] == ("passed", part) for row in rows) for part in PARTS}
-    if passed["contract"] < 200 or passed["codes"] < 2 or passed["cost"] != (9 if has_bench else 0):
+    if passed["contract"] < 200 or passed["codes"] < 3 or passed["cost"] != (9 if has_bench else 0):
         yield str(passed)
     missing = CORNERS - {row[2] for row in rows if row[:2] == ("passed", "contract")}
     if missing:
@@ -91,8 +91,12 @@ def complete_problems(out, done, has_bench):
 
 def content_problems(out):
     codes, _, captures = (out / "codes.md").read_text().partition("\n## Which calls are legal during a capture\n")
-    if codes.count("\n| ") < 34 or "emulated" not in codes or "**" in codes:
-        yield codes[:300]
+    misuse, _, answers = codes.partition("\n## ")
+    if misuse.count("\n| ") < 34 or "emulated" not in misuse or "**" in misuse:
+        yield misuse[:300]
+    rows = [line for line in answers.splitlines() if line.startswith("| ")]
+    if len(rows) < 122 or any("**" in row for row in rows):
+        yield str([len(rows)] + [row for row in rows if "**" in row])
     if captures.count("thread") < 4 * 40 or "| cuMemCreate | other thread, relaxed |" not in captures:
         yield captures[:300]
     facts = (out / "facts.txt").read_text()
@@ -101,7 +105,7 @@ def content_problems(out):
         yield f"{steps} steps of facts: {[line for line in facts.splitlines() if line.startswith('#')]}"
     with tarfile.open(out / "logs.tar.gz") as archive:
         names = {pathlib.Path(name).name for name in archive.getnames()}
-    if not {"contract.txt", "corners.txt", "codes.txt", "captures.txt", "device.txt"} <= names:
+    if not {"contract.txt", "corners.txt", "codes.txt", "answers.txt", "captures.txt", "device.txt"} <= names:
         yield str(names)
 
 
@@ -117,8 +121,8 @@ def figure_problems(out):
 
 def stub_folder(folder, **bodies):
     """A build folder of programs whose text is given by the last word of their name."""
-    for name in ("tests/contract/contract-cuda", "tests/plain/plain-cuda_codes", "tests/gpu/facts",
-                 "tests/gpu/corners", "tests/gpu/captures", "bench/bench_cuda"):
+    for name in ("tests/contract/contract-cuda", "tests/plain/plain-cuda_codes", "tests/plain/plain-cuda_answers",
+                 "tests/gpu/facts", "tests/gpu/corners", "tests/gpu/captures", "bench/bench_cuda"):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(bodies.get(path.name.replace("contract-", "").replace("plain-", ""), STUB))
@@ -209,6 +213,13 @@ def item_problems():
     status, names = items("tests/plain/plain-cuda_codes", 0, 10, "--table", "libcuda.so.1")
     if status != 75 or not names or any(not name.startswith("reserve") for name in names):
         yield f"the first chapter: {status} {names}"
+    status, names = items("tests/plain/plain-cuda_answers", 0, 10, "--table", "libcuda.so.1")
+    if status != 75 or len(names) != 17:
+        yield f"the rows before cuInit: {status} {names}"
+    status, names = items("tests/plain/plain-cuda_answers", 0, 1, "--table", "libcuda.so.1",
+                          QUIRE_FAKE_CUDA_SLOW="cuInit 20000000")
+    if status != -signal.SIGALRM or len(names) != 1:
+        yield f"a row whose process hangs: {status} {names}"
     status, names = items("tests/contract/contract-cuda", 10, 10, "cuda, this machine's driver, all kinds")
     if status or len(names) < 60:
         yield f"the contract: {status} {len(names)}"
