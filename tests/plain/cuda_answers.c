@@ -652,6 +652,8 @@ static qi_cu_result create_multicast(answer_scene *s, size_t size)
     X(pool_threshold, "the release threshold of the default pool", NUMBER(0), threshold(s))        \
     X(pool_allocate, "allocate from the pool", CODE(SUCCESS),                                      \
       cu.MemAllocAsync(&s->made, 1000, s->stream))                                                 \
+    X(pool_none, "allocate 0 bytes from the pool", CODE(SUCCESS),                                  \
+      cu.MemAllocAsync(&s->made, 0, s->stream))                                                    \
     X(pool_other, "free memory of a pool in another stream", CODE(SUCCESS),                        \
       free_in_other_stream(s))                                                                     \
     X(pool_free, "free memory of a pool without a stream", CODE(SUCCESS), free_pooled(s))          \
@@ -689,11 +691,6 @@ static qi_cu_result create_multicast(answer_scene *s, size_t size)
       cu.MemsetD32(s->block + 1, 0, 1))                                                            \
     X(copy_none, "copy 0 bytes", CODE(SUCCESS), cu.MemcpyDtoD(s->block, s->block, 0))
 
-/* The emulated driver refuses it, as the documentation demands. */
-#define LATER_ROWS(X)                                                                              \
-    X(later_none, "allocate 0 bytes from the pool", CODE(SUCCESS),                                 \
-      cu.MemAllocAsync(&s->made, 0, s->stream))
-
 #define ALL_ROWS(X)                                                                                \
     EARLY_ROWS(X)                                                                                  \
     CONTEXT_ROWS(X)                                                                                \
@@ -708,8 +705,7 @@ static qi_cu_result create_multicast(answer_scene *s, size_t size)
     PROCESS_ROWS(X)                                                                                \
     EXPORT_ROWS(X)                                                                                 \
     MULTICAST_ROWS(X)                                                                              \
-    COPY_ROWS(X)                                                                                   \
-    LATER_ROWS(X)
+    COPY_ROWS(X)
 
 #define X(row, text, expected, question)                                                           \
     static uint64_t row(void *scene)                                                               \
@@ -738,16 +734,6 @@ ALL_ROWS(X)
 #define FOR_MULTICAST(row, text, expected, question)                                               \
     {#row, text, expected, row, .needs = QI_CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED},
 
-/* --library omits the last chapter until the emulated driver answers as expected. */
-#define NOT_YET_EMULATED true
-#define FOR_LATER(row, text, expected, question)                                                   \
-    {#row,                                                                                         \
-     text,                                                                                         \
-     expected,                                                                                     \
-     row,                                                                                          \
-     .is_table_only = NOT_YET_EMULATED,                                                            \
-     .needs = QI_CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED},
-
 /* clang-format off */
 static const cuda_row ROWS[] = {
     EARLY_ROWS(FOR_EARLY)
@@ -764,7 +750,6 @@ static const cuda_row ROWS[] = {
     EXPORT_ROWS(FOR_EXPORTS)
     MULTICAST_ROWS(FOR_MULTICAST)
     COPY_ROWS(FOR_ALL)
-    LATER_ROWS(FOR_LATER)
 };
 /* clang-format on */
 

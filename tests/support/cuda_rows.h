@@ -32,7 +32,6 @@ typedef struct cuda_row {
     /* The row asks a driver that is loaded and not initialized, in a process of its own. Such rows
        are before all others. */
     bool is_early;
-    bool is_table_only; /* --library omits the row */
 } cuda_row;
 
 typedef struct cuda_rows {
