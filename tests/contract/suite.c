@@ -14,12 +14,7 @@
 #include <unistd.h>
 
 #include "tests/contract/broken.h"
-
-#ifdef HAS_VALGRIND
-#include <valgrind/valgrind.h>
-#else
-#define RUNNING_ON_VALGRIND 0
-#endif
+#include "tests/support/valgrind.h"
 
 /* ---- one run ------------------------------------------------------------------------------ */
 
@@ -165,7 +160,7 @@ static void print_matrix(void)
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
-    if (RUNNING_ON_VALGRIND) {
+    if (under_valgrind()) {
         plain_skip("broken backends", "valgrind finds what is broken on purpose");
         return plain_end();
     }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "tests/contract/contract.h"
+#include "tests/support/valgrind.h"
 #include "tests/support/vulkan/fake_vulkan.h"
 
 #define MAX_HEAP (UINT64_C(256) << 20)
@@ -37,8 +38,7 @@ static void collect_message(void *user, quire_log_level level, const char *line)
 static quire_result open_driver(const contract_subject *subject, const quire_host_memory *host,
                                 contract_opened *opened)
 {
-    const char *preload = getenv("LD_PRELOAD");
-    if (preload && strstr(preload, "vgpreload"))
+    if (under_valgrind())
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
                                   "valgrind finds what drivers and layers leak");
     messages *h = calloc(1, sizeof *h);

@@ -5,12 +5,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
 
 #include "tests/model/machine.h"
 #include "tests/support/plain.h"
+#include "tests/support/valgrind.h"
 
 enum { STACK_BYTES = 64 << 10 };
 
@@ -286,8 +286,7 @@ void model_holds(const model_scenario *scenario)
 
 void model_case(const char *name, void (*body)(void))
 {
-    const char *preload = getenv("LD_PRELOAD");
-    if (preload && strstr(preload, "vgpreload"))
+    if (under_valgrind())
         plain_skip(name, "valgrind does not follow switching stacks");
     else
         plain_case(name, body);

@@ -1,5 +1,6 @@
 """TAP lines for the Python tests: one per case, the plan at the end, exit status 1 when any failed."""
 
+import os
 import pathlib
 import sys
 import tempfile
@@ -7,6 +8,11 @@ import tempfile
 
 class Skipped(Exception):
     """A requirement of a case that the machine lacks."""
+
+
+def under_valgrind():
+    """As tests/support/valgrind.h."""
+    return "vgpreload" in os.environ.get("LD_PRELOAD", "")
 
 
 class Tap:

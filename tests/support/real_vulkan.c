@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "backends/vulkan/loader.h"
+#include "tests/support/valgrind.h"
 
 static const char *const LAYER = "VK_LAYER_KHRONOS_validation";
 
@@ -239,8 +240,7 @@ static bool begin(real_vulkan *r, bool best_practices)
     memset(r, 0, sizeof *r);
     r->best_practices = best_practices;
     pthread_mutex_init(&r->queue_mutex, NULL);
-    const char *preload = getenv("LD_PRELOAD");
-    if (preload && strstr(preload, "vgpreload"))
+    if (under_valgrind())
         return skip("valgrind finds what drivers and layers leak");
     r->get = qi_vulkan_find_loader();
     if (!r->get)

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-from tap import Tap
+from tap import Tap, under_valgrind
 
 LAYER = "VK_LAYER_QUIRE_suballocate"
 VALIDATION = "VK_LAYER_KHRONOS_validation"
@@ -265,7 +265,7 @@ def check_trace(tap, bench, driver):
 def main():
     client, folder, fake, quire = sys.argv[1:5]
     tap = Tap()
-    if "vgpreload" in os.environ.get("LD_PRELOAD", ""):
+    if under_valgrind():
         tap.skip("programs through the loader", "under valgrind: loader, layers and drivers keep memory")
         tap.end()
     drivers = [Driver(f"fake {layout}", fake, layout) for layout in LAYOUTS]

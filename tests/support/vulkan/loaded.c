@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tests/support/valgrind.h"
+
 #define LAYER "VK_LAYER_KHRONOS_validation"
 
 static PFN_vkGetInstanceProcAddr get;
@@ -154,8 +156,7 @@ static void set_environment(const char *manifest)
 
 const char *loaded_prepare(const char *manifest)
 {
-    const char *preload = getenv("LD_PRELOAD");
-    if (preload && strstr(preload, "vgpreload"))
+    if (under_valgrind())
         return "valgrind counts the leaks of loader and layer";
     void *loader = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!loader)

@@ -7,13 +7,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "backends/host/host.h"
 #include "quire/quire.h"
+#include "tests/support/valgrind.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define TIB (UINT64_C(1) << 40)
@@ -374,8 +374,7 @@ static void *map_and_use(void *user)
 
 static void start(neighbour *n)
 {
-    const char *preload = getenv("LD_PRELOAD");
-    if (preload && strstr(preload, "vgpreload"))
+    if (under_valgrind())
         cr_skip_test("valgrind does not get through this race of mappings");
     *n = (neighbour){.rounds = 0};
     CHECK(!pthread_create(&n->thread, NULL, map_and_use, n));

@@ -11,6 +11,7 @@
 #include "quire/vulkan.h"
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
+#include "tests/support/valgrind.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
@@ -37,12 +38,11 @@ static void hear(void *user, quire_log_level level, const char *line)
    reason. */
 static bool begin(bench *b)
 {
-    const char *preload = getenv("LD_PRELOAD");
     *b = (bench){.device = NULL};
     const quire_vulkan_options options = {
         .settings = {.device = {.host_memory = unit_memory(),
                                 .log = {.write = hear, .user = b, .level = QUIRE_LOG_WARNING}}}};
-    if (preload && strstr(preload, "vgpreload")) {
+    if (under_valgrind()) {
         cr_skip_test("%s", "valgrind finds what drivers and layers leak");
         return false;
     }

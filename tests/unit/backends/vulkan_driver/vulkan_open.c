@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tests/support/real_vulkan.h"
+#include "tests/support/valgrind.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 
@@ -33,8 +34,7 @@ static quire_vulkan_options options_of(heard *h)
 static bool can_open(void)
 {
     quire_device *device = NULL;
-    const char *preload = getenv("LD_PRELOAD");
-    if (preload && strstr(preload, "vgpreload")) {
+    if (under_valgrind()) {
         cr_skip_test("%s", "valgrind finds what drivers and layers leak");
         return false;
     }
