@@ -397,6 +397,21 @@ static void sweep(const void *row_)
     }
 }
 
+/* Without a stride, which may leave out the few calls at which the caller is asked. */
+static void caller_is_asked(void)
+{
+    asked = 0;
+    fit = QUIRE_FIT_SEGREGATED;
+    b.in_backend = true;
+    b.from_then = false;
+    b.code = QUIRE_ERROR_OUT_OF_DEVICE_MEMORY;
+    CHECK(!bench_run(&b, asks_the_caller, true, 0));
+    uint64_t calls = b.calls_before[b.step];
+    for (uint64_t call = 1; call <= calls; call++)
+        CHECK(bench_run(&b, asks_the_caller, true, call));
+    CHECK(asked > 0);
+}
+
 /* ---- another attempt ------------------------------------------------------------------------ */
 
 /* A backend without memory for a page is asked for less and less, while the request fits. */
@@ -643,7 +658,7 @@ int main(int argc, char **argv)
     printf("# after %" PRIu64 " of the faults the call succeeded\n", b.recovered);
     if (!fault_runs_all())
         return fault_end();
-    CHECK(asked > 0);
+    plain_case("a caller is asked at some fault", caller_is_asked);
     plain_case("smaller pages when memory is short", smaller_pages);
     plain_case("threads whose pages fail at random", pages_fail_at_random);
     plain_case("threads, shards, and kept pages that fail at random", kept_pages_fail_at_random);
