@@ -233,7 +233,11 @@ UNIT(cuda_trial, only_pages_of_one_handle_are_exportable)
     cuda_bench_begin(&b, NULL);
     CHECK(cuda_bench_open(&b, NULL));
     range = range_of_new(
-        cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &(quire_memory_options){.contiguous = true}), 100);
+        cuda_bench_memory(
+            &b, QUIRE_CUDA_DEVICE,
+            &(quire_memory_options){.contiguous = true,
+                                    .address_space = 256 * MIB /* small enough for valgrind */}),
+        100);
     CHECK_EQ(range.export_types, 0);
     CHECK(range.is_rdma_capable);
     cuda_bench_end(&b);
