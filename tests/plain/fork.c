@@ -197,12 +197,14 @@ static void fork_beside_threads(uint32_t shards, bool contiguous, uint64_t count
 {
     scene s;
     pthread_t threads[CHURNERS];
-    open_host(&s, NULL,
-              &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
-                                      .shards = shards,
-                                      .contiguous = contiguous,
-                                      .find_by_address = true,
-                                      .pages = {.page_size = 256 * KIB}});
+    open_host(
+        &s, NULL,
+        &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
+                                .shards = shards,
+                                .contiguous = contiguous,
+                                .address_space = contiguous ? 1024 * MIB : 0, /* valgrind has few */
+                                .find_by_address = true,
+                                .pages = {.page_size = 256 * KIB}});
     CHECK_OK(quire_stream_create(s.device, NULL, &s.stream));
     if (!shards)
         allow_shards(s.memory, 5);
