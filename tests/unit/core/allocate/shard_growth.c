@@ -14,6 +14,7 @@
 #include "tests/support/grow_shards.h"
 #include "tests/support/shard_calls.h"
 #include "tests/support/streams.h"
+#include "tests/support/valgrind.h"
 
 /* As make, on a system with at least this many processors. */
 static void make_adaptive(bench *b, uint32_t max_shards, uint32_t threads)
@@ -182,6 +183,8 @@ static uint32_t race_for(bench *b, uint32_t milliseconds)
 UNIT(shard_growth, threads_that_wait_for_each_other_get_more_shards)
 {
     bench b;
+    if (under_valgrind())
+        cr_skip_test("valgrind runs one thread at a time, so they hardly ever wait");
     make_adaptive(&b, 2, 2);
     quire_allocation kept = placed_of(&b, 0, 1000); /* a page that is not empty */
     CHECK_EQ(race_for(&b, 20000), 2);
