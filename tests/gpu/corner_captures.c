@@ -20,7 +20,8 @@ static void *use_pages(void *user)
     CHECK_OK(quire_free(c->memory, b));
     CHECK_OK(quire_memory_trim(c->memory, 0, NULL));
     if (c->info.has_virtual_memory) {
-        const quire_memory_options options = {.contiguous = true};
+        const quire_memory_options options = {
+            .contiguous = true, .address_space = 1024 * MIB /* small enough for valgrind */};
         CHECK_OK(quire_memory_create(c->device, &options, &growing));
         CHECK_OK(quire_allocate(growing, &large, &a));
         CHECK_OK(quire_allocate(growing, &large, &d));
