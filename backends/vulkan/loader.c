@@ -6,6 +6,7 @@
  * contain a volk of its own. volk's function tables are not used: each device has its own
  * (functions.h).
  */
+#include <dlfcn.h>
 #include <pthread.h>
 
 #include "volk_names.h"
@@ -23,4 +24,14 @@ PFN_vkGetInstanceProcAddr qi_vulkan_find_loader(void)
     PFN_vkGetInstanceProcAddr found = vkGetInstanceProcAddr;
     pthread_mutex_unlock(&mutex);
     return found;
+}
+
+void qi_vulkan_keep_driver(void)
+{
+    static const char *const NAMES[] = {"libGLX_nvidia.so.0", "libEGL_nvidia.so.0"};
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+        void *library = dlopen(NAMES[i], RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
+        if (library)
+            dlclose(library);
+    }
 }

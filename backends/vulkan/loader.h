@@ -12,4 +12,11 @@
  */
 PFN_vkGetInstanceProcAddr qi_vulkan_find_loader(void);
 
+/*
+ * Keeps the libraries of NVIDIA's driver in the process, if an instance has loaded them. The loader
+ * unloads a driver with its last instance, and this one can be loaded 30 times only (driver 580,
+ * seen on an H100): then vkCreateInstance is INCOMPATIBLE_DRIVER. Thread-safe.
+ */
+void qi_vulkan_keep_driver(void);
+
 #endif

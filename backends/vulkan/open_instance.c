@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "backends/vulkan/loader.h"
 #include "backends/vulkan/open.h"
 #include "backends/vulkan/result.h"
 #include "src/base/log.h"
@@ -118,6 +119,7 @@ static quire_result create_instance(opening *o, qi_vulkan_extensions *e)
     if (code)
         return qi_vulkan_fail(code, "vkCreateInstance");
     o->vulkan->own_instance = instance;
+    qi_vulkan_keep_driver();
     return QUIRE_SUCCESS;
 }
 
