@@ -8,6 +8,7 @@
  * process costs no other. Exits with 0 even then: a fact is no failure.
  */
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,12 +68,11 @@ static void ask_driver(void)
 {
     int version = 0, count = 0;
     size_t total = 0, free = 0;
-    char name[256] = "";
-    qi_cu_uuid uuid;
+    char name[256] = "", path[PATH_MAX];
     Dl_info info;
     void *symbol = cuda_direct_find("cuInit");
-    if (dladdr(symbol, &info))
-        printf("library: %s\n", info.dli_fname);
+    if (symbol && dladdr(symbol, &info) && realpath(info.dli_fname, path))
+        printf("library: %s\n", strrchr(path, '/') + 1); /* its name has the version */
     MUST(cu.DriverGetVersion(&version));
     MUST(cu.DeviceGetCount(&count));
     MUST(cu.DeviceGetName(name, sizeof name, 0));
@@ -80,12 +80,6 @@ static void ask_driver(void)
     MUST(cu.MemGetInfo(&free, &total));
     printf("driver version: %d\ndevices: %d\nname: %s\nbytes: %zu, free %zu\n", version, count,
            name, total, free);
-    if (cu.DeviceGetUuid && !cu.DeviceGetUuid(&uuid, 0)) {
-        printf("uuid: ");
-        for (int i = 0; i < 16; i++)
-            printf("%02x", (unsigned char)uuid.bytes[i]);
-        puts("");
-    }
     for (int i = 1; i < count; i++) {
         int can = 0;
         MUST(cu.DeviceCanAccessPeer(&can, 0, i));

@@ -130,7 +130,7 @@ page() {
 
 # finish: writes the summary and the archive of the logs, or one file of them without tar or gzip
 finish() {
-    awk -F'\t' -v head="$(date -u '+%F %T') UTC, $device, $driver, $(uname -srm), built by $builder" \
+    awk -F'\t' -v head="$(date -u '+%F %T') UTC, $device, $driver, $(uname -sm), built by $builder" \
         -v seconds="$SECONDS" -f tests/gpu/summary.awk "$table" >"$out/summary.txt"
     tar -czf "$out/logs.tar.gz" -C "$logs" . 2>/dev/null || cat "$logs"/* >"$out/logs.txt"
 }

@@ -140,6 +140,8 @@ qi_cu_result fc_MemFreeAsync(qi_cu_ptr pointer, qi_cu_stream stream)
     fc_context *context;
     qi_cu_result result = enter_pool(FC_CALL_MemFreeAsync, &context);
     fc_span *span = result ? NULL : fc_span_at(pointer);
+    if (!result && !pointer)
+        return fc_leave(0);
     if (!result && (!span || span->kind != FC_POOLED || span->base != pointer || span->flags))
         result = QI_CUDA_ERROR_INVALID_VALUE;
     if (!result && !may_be_called(FC_CALL_MemFreeAsync, context, stream))
