@@ -140,8 +140,9 @@ bool qi_cuda_retry_access(qi_cu_result code, uint32_t *pauses, pthread_mutex_t *
     return code == QI_CUDA_ERROR_NOT_READY && qi_cuda_pause(pauses, held);
 }
 
-qi_cu_result qi_cuda_set_access(const qi_cuda *cuda, qi_cu_ptr at, uint64_t size,
-                                const qi_cu_access_desc *list, size_t count)
+/* In the context, without a lock. */
+static qi_cu_result set_ready(const qi_cuda *cuda, qi_cu_ptr at, uint64_t size,
+                              const qi_cu_access_desc *list, size_t count)
 {
     qi_cu_result code = QI_CUDA_SUCCESS;
     uint32_t pauses = 0;
@@ -222,8 +223,7 @@ quire_result qi_cuda_page_set_access(qi_cuda *cuda, const qi_cuda_page *page,
     }
     if (page->elastic)
         return set_elastic(cuda, page, all, count);
-    return report(cuda, qi_cuda_set_access(cuda, page->reserved, page->padded, all, count), page,
-                  count);
+    return report(cuda, set_ready(cuda, page->reserved, page->padded, all, count), page, count);
 }
 
 quire_result quire_cuda_set_access(quire_memory *memory, quire_allocation allocation,

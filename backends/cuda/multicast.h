@@ -12,7 +12,8 @@ typedef struct qi_cuda_multicast_device {
     int ordinal;
     qi_cu_ptr reserved; /* 0: none */
     bool is_mapped;
-    bool is_ready; /* mapped and accessible */
+    bool is_ready;     /* mapped and accessible */
+    bool is_in_change; /* a thread maps it, and pauses without the mutex */
 } qi_cuda_multicast_device;
 
 /* Memory of a device that this process bound. */

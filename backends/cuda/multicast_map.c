@@ -33,7 +33,8 @@ bool qi_cuda_multicast_unmap(quire_cuda_multicast *m, qi_cuda_multicast_device *
     return true;
 }
 
-/* In the context, with the mutex. On failure qi_cuda_multicast_unmap undoes what was done. */
+/* In the context, with the mutex, which is released while the driver is not ready: other threads find
+   that the mapping is being made. On failure qi_cuda_multicast_unmap undoes what was done. */
 static qi_cu_result map(quire_cuda_multicast *m, qi_cuda_multicast_device *device)
 {
     const qi_cuda *cuda = m->cuda;
@@ -47,9 +48,14 @@ static qi_cu_result map(quire_cuda_multicast *m, qi_cuda_multicast_device *devic
         return code;
     }
     code = cuda->f.MemMap(device->reserved, m->size, 0, m->handle, 0);
-    device->is_mapped = !code;
-    if (!code)
-        code = qi_cuda_set_access(cuda, device->reserved, m->size, &access, 1);
+    if (code)
+        return code;
+    device->is_mapped = device->is_in_change = true;
+    uint32_t pauses = 0;
+    do
+        code = cuda->f.MemSetAccess(device->reserved, m->size, &access, 1);
+    while (qi_cuda_retry_access(code, &pauses, &m->mutex));
+    device->is_in_change = false;
     device->is_ready = !code;
     return code;
 }
@@ -59,7 +65,7 @@ static quire_result map_once(quire_cuda_multicast *m, qi_cuda_multicast_device *
                              uint64_t *address)
 {
     pthread_mutex_lock(&m->mutex);
-    bool was_ready = device->is_ready;
+    bool was_ready = device->is_ready || device->is_in_change;
     qi_cu_result code = QI_CUDA_SUCCESS;
     if (!was_ready)
         code = qi_cuda_multicast_unmap(m, device) ? map(m, device) : QI_CUDA_ERROR_UNKNOWN;
@@ -108,8 +114,8 @@ quire_result quire_cuda_multicast_unmap(quire_cuda_multicast *m, int32_t ordinal
     if (result)
         return result;
     pthread_mutex_lock(&m->mutex);
-    bool is_there = device->reserved != 0;
-    bool is_done = qi_cuda_multicast_unmap(m, device);
+    bool is_there = device->reserved && !device->is_in_change;
+    bool is_done = is_there && qi_cuda_multicast_unmap(m, device);
     pthread_mutex_unlock(&m->mutex);
     qi_cuda_leave(m->cuda);
     if (!is_there)

@@ -168,9 +168,6 @@ bool qi_cuda_pause(uint32_t *pauses, pthread_mutex_t *held);
    work. */
 bool qi_cuda_retry_access(qi_cu_result code, uint32_t *pauses, pthread_mutex_t *held);
 
-/* cuMemSetAccess with these retries. In the context, without a lock. */
-qi_cu_result qi_cuda_set_access(const qi_cuda *cuda, qi_cu_ptr at, uint64_t size,
-                                const qi_cu_access_desc *list, size_t count);
 /* INVALID_ARGUMENT if the location is unknown; or for a list, its length or flags, or if it names a
    location twice. */
 QUIRE_MUST_USE quire_result qi_cuda_check_location(const quire_cuda_access *access);

@@ -34,6 +34,17 @@ quire_result qi_cuda_check_pool_options(const quire_cuda_settings *s)
 
 /* ---- the pool --------------------------------------------------------------------------- */
 
+qi_cu_result qi_cuda_pool_set_access(const qi_cuda *cuda, const qi_cu_access_desc *list,
+                                     uint32_t count)
+{
+    qi_cu_result code = QI_CUDA_SUCCESS;
+    uint32_t pauses = 0;
+    do
+        code = cuda->f.MemPoolSetAccess(cuda->pool.handle, list, count);
+    while (qi_cuda_retry_access(code, &pauses, NULL));
+    return code;
+}
+
 static quire_result share_with_peers(qi_cuda *cuda)
 {
     qi_cu_access_desc list[QI_CUDA_MAX_PEERS];
@@ -42,9 +53,8 @@ static quire_result share_with_peers(qi_cuda *cuda)
             .location = {.type = QI_CU_MEM_LOCATION_TYPE_DEVICE, .id = cuda->peers[i]},
             .flags = QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
         };
-    qi_cu_result code = cuda->peer_count
-                            ? cuda->f.MemPoolSetAccess(cuda->pool.handle, list, cuda->peer_count)
-                            : QI_CUDA_SUCCESS;
+    qi_cu_result code =
+        cuda->peer_count ? qi_cuda_pool_set_access(cuda, list, cuda->peer_count) : QI_CUDA_SUCCESS;
     return code ? qi_cuda_fail(&cuda->f, code, "cuMemPoolSetAccess for %u peers", cuda->peer_count)
                 : QUIRE_SUCCESS;
 }

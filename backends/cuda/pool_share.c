@@ -103,7 +103,7 @@ static quire_result set_access(qi_cuda *cuda, const quire_cuda_access *list, uin
             .flags = list[i].flags,
         };
     }
-    qi_cu_result code = cuda->f.MemPoolSetAccess(cuda->pool.handle, all, count);
+    qi_cu_result code = qi_cuda_pool_set_access(cuda, all, count);
     return code ? qi_cuda_fail(&cuda->f, code, "cuMemPoolSetAccess for %u locations", count)
                 : QUIRE_SUCCESS;
 }

@@ -97,6 +97,28 @@ static quire_result map_chunks(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at
     return QUIRE_SUCCESS;
 }
 
+/* On WSL2 memory becomes resident when access is set, and NOT_READY may then mean that there is none
+   (microsoft/WSL #41176). */
+static bool is_exhausted(const qi_cuda *cuda, uint64_t size)
+{
+    size_t free = 0, total = 0;
+    return !cuda->f.MemGetInfo(&free, &total) && free < size;
+}
+
+/* Returns true if the call is to be repeated: after a pause, and once more after releasing kept
+   handles, whose memory it may need. */
+static bool retries(qi_cuda *cuda, qi_cu_result code, uint32_t *pauses, bool *made_room,
+                    pthread_mutex_t *held)
+{
+    if (qi_cuda_retry_access(code, pauses, held))
+        return true;
+    if (code != QI_CUDA_ERROR_NOT_READY || *made_room)
+        return false;
+    *pauses = 0;
+    *made_room = qi_cuda_make_room(cuda, QI_CUDA_ERROR_OUT_OF_MEMORY);
+    return *made_room;
+}
+
 /*
  * Sets access in one call, which costs tens of microseconds whatever the size. Releases and
  * reacquires `held` (NULL: none) while the driver is not ready; the list may then have changed.
@@ -108,11 +130,17 @@ static quire_result give_access(qi_cuda *cuda, const qi_cuda_page *page, qi_cu_p
     const qi_cu_access_desc *list = page->elastic ? page->elastic->access : made;
     qi_cu_result code = QI_CUDA_SUCCESS;
     uint32_t pauses = 0;
+    bool made_room = false;
     do {
         uint32_t count = page->elastic ? page->elastic->access_count
                                        : qi_cuda_list_access(cuda, &cuda->kinds[page->kind], made);
         code = count ? cuda->f.MemSetAccess(at, size, list, count) : QI_CUDA_SUCCESS;
-    } while (qi_cuda_retry_access(code, &pauses, held));
+    } while (retries(cuda, code, &pauses, &made_room, held));
+    if (code == QI_CUDA_ERROR_NOT_READY && is_exhausted(cuda, size))
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, code,
+                                  "cuMemSetAccess of %s: CUDA_ERROR_NOT_READY (CUresult %u), and "
+                                  "the device has less free memory than that",
+                                  qi_bytes(size).text, code);
     return code ? qi_cuda_fail(&cuda->f, code, "cuMemSetAccess of %s", qi_bytes(size).text)
                 : QUIRE_SUCCESS;
 }

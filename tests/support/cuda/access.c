@@ -117,14 +117,17 @@ qi_cu_result fc_MemSetAccess(qi_cu_ptr pointer, size_t size, const qi_cu_access_
         result = check_desc(&desc[i], pointer, size);
     if (!result && is_inaccessible(fc_span_at(pointer)->memory))
         result = QI_CUDA_ERROR_UNKNOWN;
-    if (!result && fc.busy_calls) {
-        fc.busy_calls--;
+    if (!result && fc_is_busy())
         result = QI_CUDA_ERROR_NOT_READY;
-    }
     for (uint32_t i = fc_span_search(pointer);
          !result && i < fc.span_count && fc.spans[i]->base < pointer + size; i++)
         set(fc.spans[i], desc, count);
     return fc_leave(result);
+}
+
+bool fc_is_busy(void)
+{
+    return fc.busy_calls && fc.busy_calls--;
 }
 
 void fc_busy(uint64_t calls)

@@ -216,7 +216,7 @@ void fc_set_capacity(int device, uint64_t bytes);
 /* Sets the bytes of a device that other processes use. */
 void fc_set_others(int device, uint64_t bytes);
 
-/* Makes the next `calls` calls of cuMemSetAccess return NOT_READY, as drivers do for a while when
+/* Makes the next `calls` calls of cuMemSetAccess or cuMemPoolSetAccess return NOT_READY, as drivers do for a while when
    other threads submit work. */
 void fc_busy(uint64_t calls);
 

@@ -303,6 +303,8 @@ qi_cu_result fc_MemPoolSetAccess(qi_cu_pool handle, const qi_cu_access_desc *lis
         result = QI_CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count && !result; i++)
         result = check_access(pool, &list[i]);
+    if (!result && fc_is_busy())
+        result = QI_CUDA_ERROR_NOT_READY;
     for (size_t i = 0; i < count && !result; i++) {
         set_bit(&pool->reads, list[i].location.id, list[i].flags & 1);
         set_bit(&pool->writes, list[i].location.id, list[i].flags >> 1 & 1);

@@ -62,6 +62,9 @@ bool fc_may_reach(uint64_t address, uint64_t size, int device, bool writes);
 /* The same for the processor, which may also use memory that the driver does not know. */
 bool fc_host_may(const void *pointer, uint64_t size, bool writes);
 
+/* Returns true if this call is one of those that fc_busy lets fail. */
+bool fc_is_busy(void);
+
 /* Removes all access rights of a mapping. */
 void fc_access_clear(fc_span *span);
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "quire/cuda_pool.h"
 #include "tests/support/cuda_growing.h"
 #include "tests/support/unit.h"
 
@@ -56,6 +57,64 @@ UNIT(cuda_not_ready, a_page_that_stays_without_access_is_undone)
     CHECK_EQ(b.fc->usage_of(0).bytes, 0);
     b.fc->heal();
     CHECK_OK(quire_allocate(memory, &TINY, &a));
+    cuda_bench_end(&b);
+}
+
+/* As on WSL2, where memory becomes resident when access is set. */
+UNIT(cuda_not_ready, a_device_that_is_full_is_out_of_memory)
+{
+    cuda_bench b;
+    quire_allocation a;
+    cuda_bench_begin(&b, NULL);
+    CHECK(cuda_bench_open(&b, NULL));
+    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
+    b.fc->set_capacity(0, 3 * MIB);
+    b.fc->busy(FOREVER);
+    CHECK_FAILS(quire_allocate(memory, &TINY, &a), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(quire_last_native_code(), QI_CUDA_ERROR_NOT_READY);
+    CHECK_HAS(quire_last_error(), "less free memory");
+    CHECK_EQ(b.fc->usage_of(0).bytes, 0);
+    cuda_bench_end(&b);
+}
+
+/* Of another page, so that a later attempt has its memory. */
+UNIT(cuda_not_ready, kept_handles_are_released)
+{
+    cuda_bench b;
+    quire_allocation small, large;
+    const quire_allocation_options more = {.size = 4 * MIB};
+    cuda_bench_begin(&b, NULL);
+    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.kept_bytes = 64 * MIB}));
+    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
+    CHECK_OK(quire_allocate(memory, &TINY, &small));
+    CHECK_OK(quire_free(memory, small));
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+    CHECK_EQ(b.fc->usage_of(0).bytes, 2 * MIB);
+    b.fc->busy(60); /* more than one attempt, fewer than two */
+    CHECK_OK(quire_allocate(memory, &more, &large));
+    CHECK_EQ(b.fc->usage_of(0).bytes, 4 * MIB);
+    cuda_bench_end(&b);
+}
+
+UNIT(cuda_not_ready, access_of_a_pool_is_set_when_the_driver_is_ready)
+{
+    cuda_bench b;
+    const quire_cuda_access none = {QUIRE_CUDA_AT_DEVICE, 1, QUIRE_CUDA_NO_ACCESS};
+    fc_options driver = {.models = {fc_model_named("h200"), fc_model_named("h200")},
+                         .peers = {3, 3}};
+    const int32_t peer = 1;
+    cuda_bench_begin(&b, &driver);
+    b.fc->busy(3);
+    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.kinds = QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_POOL),
+                                                     .peers = &peer,
+                                                     .peer_count = 1}));
+    b.fc->busy(3);
+    b.fc->reset_counters();
+    CHECK_OK(quire_cuda_pool_set_access(b.device, &none, 1));
+    CHECK_EQ(b.fc->calls("cuMemPoolSetAccess"), 4);
+    b.fc->busy(FOREVER);
+    CHECK_FAILS(quire_cuda_pool_set_access(b.device, &none, 1), QUIRE_ERROR_BACKEND_FAILURE);
+    b.fc->busy(0);
     cuda_bench_end(&b);
 }
 
@@ -174,4 +233,49 @@ UNIT(cuda_not_ready, a_growth_that_waits_holds_no_lock)
         CHECK_EQ(info.write, 0);
     }
     growing_end(&g);
+}
+
+typedef struct mapper {
+    cuda_bench *b;
+    uint64_t address;
+    quire_result result;
+    qi_atomic_u32 is_done;
+} mapper;
+
+static void *map(void *user)
+{
+    mapper *of = user;
+    of->result = quire_cuda_multicast_map(of->b->multicast, 0, &of->address);
+    qi_atomic_store_release_u32(&of->is_done, 1);
+    return NULL;
+}
+
+/* Between its attempts another thread may call, and finds the mapping unfinished. */
+UNIT(cuda_not_ready, a_multicast_object_that_waits_holds_no_lock)
+{
+    static const int32_t device = 0;
+    cuda_bench b;
+    pthread_t thread;
+    uint64_t address;
+    const quire_cuda_multicast_options options = {
+        .size = 2 * MIB, .devices = &device, .device_count = 1};
+    mapper of = {.b = &b};
+    qi_atomic_init_u32(&of.is_done, 0);
+    cuda_bench_begin(&b, NULL);
+    CHECK(cuda_bench_open(&b, NULL));
+    CHECK_OK(quire_cuda_multicast_create(b.device, &options, &b.multicast));
+    b.fc->reset_counters();
+    b.fc->busy(FOREVER);
+    CHECK_EQ(pthread_create(&thread, NULL, map, &of), 0);
+    while (b.fc->calls("cuMemSetAccess") < 5)
+        sched_yield();
+    CHECK_FAILS(quire_cuda_multicast_map(b.multicast, 0, &address), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_cuda_multicast_unmap(b.multicast, 0), QUIRE_ERROR_WRONG_STATE);
+    CHECK(!qi_atomic_load_acquire_u32(&of.is_done));
+    b.fc->busy(0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_OK(of.result);
+    CHECK(of.address != 0);
+    CHECK_OK(quire_cuda_multicast_unmap(b.multicast, 0));
+    cuda_bench_end(&b);
 }
