@@ -20,7 +20,7 @@
     X(DeviceGetCount, , 2000, REQUIRED, (int *count))                                              \
     X(DeviceGet, , 2000, REQUIRED, (qi_cu_device * device, int ordinal))                           \
     X(DeviceGetName, , 2000, REQUIRED, (char *name, int size, qi_cu_device device))                \
-    X(DeviceGetUuid, , 9020, OPTIONAL, (qi_cu_uuid * uuid, qi_cu_device device))                   \
+    X(DeviceGetUuid, _v2, 11040, OPTIONAL, (qi_cu_uuid * uuid, qi_cu_device device))               \
     X(DeviceTotalMem, _v2, 3020, REQUIRED, (size_t * bytes, qi_cu_device device))                  \
     X(DeviceGetAttribute, , 2000, REQUIRED,                                                        \
       (int *value, qi_cu_attribute attribute, qi_cu_device device))                                \

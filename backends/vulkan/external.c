@@ -104,6 +104,12 @@ static quire_result check_import(const qi_vulkan *vulkan, const quire_vulkan_imp
     if (import->buffer && import->image)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "the import is dedicated to a buffer and to an image");
+    if (import->type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT &&
+        (import->buffer || import->image)) /* VUID-VkMemoryAllocateInfo-pNext-02806 */
+        return qi_fail(
+            QUIRE_ERROR_INVALID_ARGUMENT,
+            "host memory cannot be dedicated to a buffer or an image: import it without, "
+            "and bind the object to the allocation");
     return qi_check_unused(import, "quire_vulkan_import");
 }
 

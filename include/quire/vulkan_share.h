@@ -39,7 +39,8 @@ typedef struct quire_vulkan_import {
      * at most one. `size` must be the size that the object requires. The caller binds it to the
      * range at offset 0, and nothing else. quire copies bytes of the range only if the host can map
      * it. Needed where the memory was exported from a dedicated allocation, and where the device
-     * imports the type only so. VK_NULL_HANDLE: the memory is not dedicated.
+     * imports the type only so; not with HOST_ALLOCATION, which Vulkan forbids. VK_NULL_HANDLE: the
+     * memory is not dedicated.
      */
     VkBuffer buffer;
     VkImage image;
@@ -49,9 +50,9 @@ typedef struct quire_vulkan_import {
 /*
  * Makes an allocation of existing memory: a dedicated page, released with the allocation. It counts
  * in statistics and budgets like other pages. Errors as quire_allocate; INVALID_ARGUMENT also for
- * two objects or a size that is not the object's; UNSUPPORTED (the memory's kind cannot import it:
- * quire_vulkan_import_kinds has the kinds that can; or the device imports the handle type only into
- * memory that is dedicated to an object).
+ * two objects, an object with host memory, or a size that is not the object's; UNSUPPORTED (the
+ * memory's kind cannot import it: quire_vulkan_import_kinds has the kinds that can; or the device
+ * imports the handle type only into memory that is dedicated to an object).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_import_range(quire_memory *memory,
                                                                 const quire_vulkan_import *import,

@@ -118,9 +118,9 @@ qi_cu_result fc_DeviceGetName(char *name, int size, qi_cu_device device)
     return fc_leave(result);
 }
 
-qi_cu_result fc_DeviceGetUuid(qi_cu_uuid *uuid, qi_cu_device device)
+qi_cu_result fc_DeviceGetUuid_v2(qi_cu_uuid *uuid, qi_cu_device device)
 {
-    qi_cu_result result = enter_about(FC_CALL_DeviceGetUuid, device, uuid);
+    qi_cu_result result = enter_about(FC_CALL_DeviceGetUuid_v2, device, uuid);
     if (!result) {
         memcpy(uuid->bytes, "fake gpu number", sizeof uuid->bytes);
         uuid->bytes[sizeof uuid->bytes - 1] = (char)device;

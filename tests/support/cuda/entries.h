@@ -92,7 +92,7 @@ enum {
     X(DeviceGetCount, FC_VALUE_CODES)                                                              \
     X(DeviceGet, FC_DEVICE_CODES | FC_CONTEXT_CODE)                                                \
     X(DeviceGetName, FC_DEVICE_CODES | FC_CONTEXT_CODE)                                            \
-    X(DeviceGetUuid, FC_DEVICE_CODES)                                                              \
+    X(DeviceGetUuid_v2, FC_DEVICE_CODES)                                                           \
     X(DeviceTotalMem_v2, FC_DEVICE_CODES | FC_CONTEXT_CODE)                                        \
     X(DeviceGetAttribute, FC_DEVICE_CODES | FC_CONTEXT_CODE)                                       \
     X(DeviceCanAccessPeer, FC_DRIVER_CODES | FC_DEVICE_CODE)                                       \

@@ -619,6 +619,11 @@ UNIT(vulkan_object, host_memory_is_imported_where_it_lies)
     import.size = 0;
     CHECK_FAILS(quire_vulkan_import_range(memory, &import, &allocation), INVALID);
     import.size = SIZE;
+    import.buffer = (VkBuffer)(uintptr_t)1; /* never used */
+    CHECK_FAILS(quire_vulkan_import_range(memory, &import, &allocation), INVALID);
+    CHECK_HAS(quire_last_error(), "cannot be dedicated");
+    CHECK_FAILS(quire_vulkan_import_kinds(r.quire, &import, &mask), INVALID);
+    import.buffer = VK_NULL_HANDLE;
     import.type =
         VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_MAPPED_FOREIGN_MEMORY_BIT_EXT; /* not supported */
     CHECK_FAILS(quire_vulkan_import_range(memory, &import, &allocation), UNSUPPORTED);
