@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "backends/vulkan/result.h"
+#include "src/base/log.h"
 #include "src/base/result.h"
 
 /* Drivers round the size of a buffer up to at most this. A buffer over a page whose size is a
@@ -45,6 +46,9 @@ quire_result qi_vulkan_check_settings(const quire_vulkan_settings *settings)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "a staging_size of %b: the allowed range is %b to %b",
                             settings->staging_size, MIN_STAGING, MAX_STAGING);
+    if (settings->memory_limit > QUIRE_VULKAN_LIMIT_ADVICE)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "unknown memory_limit %u",
+                            (uint64_t)settings->memory_limit);
     return qi_check_unused(settings, "quire_vulkan_settings");
 }
 
@@ -82,6 +86,22 @@ static uint64_t query_max_buffer(const qi_vulkan *vulkan)
         return UINT64_MAX;
     vulkan->f.GetPhysicalDeviceProperties2(vulkan->physical_device, &properties);
     return maintenance.maxBufferSize ? maintenance.maxBufferSize : UINT64_MAX;
+}
+
+/* Drivers that are known to serve more memory objects than they state: see
+   quire_vulkan_memory_limit. */
+static bool serves_more(const qi_vulkan *vulkan)
+{
+    VkPhysicalDeviceDriverProperties driver = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
+    VkPhysicalDeviceProperties2 properties = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &driver};
+    if (vulkan->api_version < VK_API_VERSION_1_2)
+        return false;
+    vulkan->f.GetPhysicalDeviceProperties2(vulkan->physical_device, &properties);
+    bool is_integrated = properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+    return driver.driverID == VK_DRIVER_ID_GOOGLE_SWIFTSHADER ||
+           (driver.driverID == VK_DRIVER_ID_AMD_PROPRIETARY && is_integrated);
 }
 
 quire_result qi_vulkan_read_properties(qi_vulkan *vulkan, const quire_vulkan_wrap_options *options)
@@ -132,6 +152,8 @@ void qi_vulkan_resolve_settings(qi_vulkan *vulkan, const quire_vulkan_settings *
         settings->staging_size = DEFAULT_STAGING;
     if (!settings->export_types)
         settings->export_types = EXPORT_TYPES;
+    vulkan->limit_is_advice = settings->memory_limit == QUIRE_VULKAN_LIMIT_ADVICE ||
+                              (!settings->memory_limit && serves_more(vulkan));
     if (!settings->page_usage) {
         settings->page_usage = PAGE_USAGE;
         if (vulkan->enabled.device_address)
@@ -148,11 +170,27 @@ uint64_t qi_vulkan_max_memories(const qi_vulkan *vulkan)
     return max > RING_MEMORIES ? max - RING_MEMORIES : max;
 }
 
+/* Logged with a page in transit, as messages of drivers are. */
+static void warn_of_count(qi_vulkan *vulkan)
+{
+    uint32_t first = 0;
+    char text[160];
+    if (!qi_atomic_exchange_if_u32(&vulkan->has_warned, &first, 1))
+        return;
+    snprintf(text, sizeof text,
+             "the device has the %u memory objects of maxMemoryAllocationCount: from now on the "
+             "driver decides whether there is another one",
+             vulkan->limits.maxMemoryAllocationCount);
+    qi_log_message(&vulkan->settings.device.log, QUIRE_LOG_WARNING, "vulkan", "", text);
+}
+
 quire_result qi_vulkan_count_memory(qi_vulkan *vulkan)
 {
     uint64_t count = qi_atomic_load_u64(&vulkan->memory_count);
+    if (count >= qi_vulkan_max_memories(vulkan) && vulkan->limit_is_advice)
+        warn_of_count(vulkan);
     do {
-        if (count >= qi_vulkan_max_memories(vulkan))
+        if (count >= qi_vulkan_max_memories(vulkan) && !vulkan->limit_is_advice)
             return quire_backend_fail(QUIRE_ERROR_TOO_MANY_PAGES, 0,
                                       "the driver allows %u memory objects: pages and streams have "
                                       "%u, the staging ring has the last one",
@@ -200,6 +238,7 @@ quire_result qi_vulkan_describe(void *state, quire_device_info *info)
         .usual_page = vulkan->usual_page_size,
         .max_buffer = vulkan->max_buffer_size == UINT64_MAX ? 0 : vulkan->max_buffer_size,
         .max_pages = qi_vulkan_max_memories(vulkan),
+        .max_pages_is_advice = vulkan->limit_is_advice,
         .buffer_image_granularity = limits->bufferImageGranularity,
         .non_coherent_atom = limits->nonCoherentAtomSize,
     };

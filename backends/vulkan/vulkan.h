@@ -81,6 +81,8 @@ typedef struct qi_vulkan {
     uint64_t host_pointer_alignment; /* minImportedHostPointerAlignment, in bytes */
     quire_vulkan_settings settings;  /* with the defaults filled in */
     qi_atomic_u64 memory_count;      /* live VkDeviceMemory of pages and streams (device.h) */
+    bool limit_is_advice;            /* there may be more than maxMemoryAllocationCount */
+    qi_atomic_u32 has_warned;        /* that there are */
     quire_vulkan_queue queue;
     quire_vulkan_queue sparse_queue; /* its handle is NULL: `queue` binds sparse objects */
     qi_atomic_u64 queue_holder;      /* the thread between the calls of queue.c; 0: none */

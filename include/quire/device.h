@@ -77,6 +77,7 @@ typedef struct quire_limits {
     uint64_t image_row_alignment;      /* rows of linear images are multiples of it */
     uint64_t elastic_kinds;            /* bit i: pages of kind i can grow in place, as
                                           quire_memory_options.contiguous needs */
+    bool max_pages_is_advice;          /* more pages may exist: then the backend refuses, or not */
     uint64_t unused[1];
 } quire_limits;
 

@@ -39,6 +39,18 @@ typedef struct quire_vulkan_queue {
     void *user;
 } quire_vulkan_queue;
 
+/*
+ * What maxMemoryAllocationCount means. Some drivers serve more memory objects than they state, and
+ * programs rely on it (godotengine/godot #120603).
+ */
+typedef enum quire_vulkan_memory_limit {
+    /* ADVICE on AMD's proprietary driver for integrated GPUs (the same report) and on SwiftShader,
+       which state 4096; STRICT on others. */
+    QUIRE_VULKAN_LIMIT_BY_DRIVER,
+    QUIRE_VULKAN_LIMIT_STRICT, /* TOO_MANY_PAGES beyond it */
+    QUIRE_VULKAN_LIMIT_ADVICE, /* a warning in the log, once; then the driver decides */
+} quire_vulkan_memory_limit;
+
 typedef struct quire_vulkan_settings {
     quire_device_options device;
     const VkAllocationCallbacks *callbacks; /* copied; NULL: the driver's own */
@@ -54,6 +66,7 @@ typedef struct quire_vulkan_settings {
      * (opaque win32 handles on Windows).
      */
     VkExternalMemoryHandleTypeFlags export_types;
+    quire_vulkan_memory_limit memory_limit;
     uint64_t unused[4]; /* must be zero */
 } quire_vulkan_settings;
 

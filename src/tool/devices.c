@@ -21,6 +21,7 @@ void write_flags(qi_json *json, const char *key, quire_memory_flags flags)
 typedef struct limit {
     const char *name;
     uint64_t value;
+    bool is_advice;
 } limit;
 
 enum { LIMIT_COUNT = 9 };
@@ -29,15 +30,16 @@ enum { LIMIT_COUNT = 9 };
 static void list_limits(const quire_limits *limits, limit out[LIMIT_COUNT])
 {
     const limit list[LIMIT_COUNT] = {
-        {"bufferImageGranularity", limits->buffer_image_granularity},
-        {"nonCoherentAtomSize", limits->non_coherent_atom},
-        {"maxMemoryAllocationCount", limits->max_pages},
-        {"maxMemoryAllocationSize", limits->usual_page ? limits->usual_page : limits->max_page},
-        {"maxBufferSize", limits->max_buffer},
-        {"bufferAlignment", limits->buffer_alignment},
-        {"imageRowAlignment", limits->image_row_alignment},
-        {"pageGranularity", limits->page_granularity},
-        {"pageAlignment", limits->page_alignment},
+        {"bufferImageGranularity", limits->buffer_image_granularity, false},
+        {"nonCoherentAtomSize", limits->non_coherent_atom, false},
+        {"maxMemoryAllocationCount", limits->max_pages, limits->max_pages_is_advice},
+        {"maxMemoryAllocationSize", limits->usual_page ? limits->usual_page : limits->max_page,
+         false},
+        {"maxBufferSize", limits->max_buffer, false},
+        {"bufferAlignment", limits->buffer_alignment, false},
+        {"imageRowAlignment", limits->image_row_alignment, false},
+        {"pageGranularity", limits->page_granularity, false},
+        {"pageAlignment", limits->page_alignment, false},
     };
     for (int i = 0; i < LIMIT_COUNT; i++)
         out[i] = list[i];
@@ -73,7 +75,8 @@ static void print_text(const quire_device_info *info, const kind_choices *choice
     printf("\nlimits\n");
     for (int i = 0; i < LIMIT_COUNT; i++)
         if (limits[i].value)
-            printf("  %-28s %" PRIu64 "\n", limits[i].name, limits[i].value);
+            printf("  %-28s %" PRIu64 "%s\n", limits[i].name, limits[i].value,
+                   limits[i].is_advice ? ", as advice" : "");
         else
             printf("  %-28s none\n", limits[i].name);
     printf("\nkinds chosen\n");

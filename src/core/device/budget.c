@@ -139,7 +139,8 @@ bool qi_budget_is_short_of_pages(const quire_device *device)
 /* Counts one page for the device, if its own limit and the backend's allow it. */
 static quire_result take_page(quire_device *device)
 {
-    uint64_t max = max_pages(device), count = 0;
+    bool is_advice = device->info.limits.max_pages_is_advice;
+    uint64_t max = is_advice ? qi_account_max(&device->pages) : max_pages(device), count = 0;
     if (qi_account_take(&device->pages, 1, max, &count))
         return QUIRE_SUCCESS;
     return qi_fail_with(QUIRE_ERROR_TOO_MANY_PAGES,

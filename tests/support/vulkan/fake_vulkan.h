@@ -53,6 +53,7 @@ typedef struct fv_driver fv_driver;
  *                    for transfers
  * DEDICATED_ONLY     external handle types of files require a dedicated allocation
  * SOFT_SIZES         memory objects above maxMemoryAllocationSize are granted
+ * SOFT_COUNT         so are more memory objects than maxMemoryAllocationCount
  * SPARSE_APART       only a queue family of its own binds sparse objects, and it does nothing else
  */
 #define FV_ODD_SIZES UINT32_C(0x01)
@@ -69,6 +70,7 @@ typedef struct fv_driver fv_driver;
 #define FV_DEDICATED_BUFFERS UINT32_C(0x10000)
 #define FV_DEDICATED_ONLY UINT32_C(0x20000)
 #define FV_SOFT_SIZES UINT32_C(0x40000)
+#define FV_SOFT_COUNT UINT32_C(0x80000)
 #define FV_SPARSE_APART UINT32_C(0x800)
 
 typedef struct fv_options {

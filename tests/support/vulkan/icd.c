@@ -70,6 +70,7 @@ static void take_flag(const char *part, void *state)
         {"dedicated-buffers", FV_DEDICATED_BUFFERS},
         {"dedicated-only", FV_DEDICATED_ONLY},
         {"soft-sizes", FV_SOFT_SIZES},
+        {"soft-count", FV_SOFT_COUNT},
         {"sparse-apart", FV_SPARSE_APART},
     };
     fv_options *options = state;

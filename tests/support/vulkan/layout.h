@@ -74,6 +74,7 @@ typedef struct fv_layout {
     VkPhysicalDeviceType type;
     uint32_t api_version; /* VK_API_VERSION_1_1 and later */
     uint32_t vendor, device;
+    VkDriverId driver; /* 0: none that is known */
 
     uint32_t heap_count, type_count;
     VkMemoryHeap heaps[VK_MAX_MEMORY_HEAPS];

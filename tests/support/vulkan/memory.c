@@ -97,7 +97,8 @@ static VkResult check_limits(fv_device *device, const fv_request *request)
     if (request->size > layout->max_allocation &&
         !(fv_driver_of(device)->options.flags & FV_SOFT_SIZES))
         result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
-    if (device->allocations >= layout->max_allocations) {
+    if (device->allocations >= layout->max_allocations &&
+        !(fv_driver_of(device)->options.flags & FV_SOFT_COUNT)) {
         WRONG(device, "VUID-vkAllocateMemory-maxMemoryAllocationCount-04101",
               "%" PRIu64 " memory objects live already", device->allocations);
         result = VK_ERROR_OUT_OF_DEVICE_MEMORY;

@@ -161,6 +161,7 @@ static void fill_single(const fv_physical_device *physical, VkBaseOutStructure *
     }
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES: {
         VkPhysicalDeviceDriverProperties *one = at;
+        one->driverID = layout->driver;
         snprintf(one->driverName, sizeof one->driverName, "quire fake");
         snprintf(one->driverInfo, sizeof one->driverInfo, "%s", layout->name);
         break;

@@ -71,7 +71,7 @@ class quire_cuda_kind_info(Structure):
 class quire_vulkan_settings(Structure):
     _fields_: ClassVar[Fields] = [
         ("device", quire_device_options), ("callbacks", c_void_p), ("staging_size", c_uint64),
-        ("page_usage", c_uint32), ("export_types", c_uint32), _unused(4)]
+        ("page_usage", c_uint32), ("export_types", c_uint32), ("memory_limit", c_int), _unused(4)]
 
 
 class quire_vulkan_options(Structure):

@@ -42,7 +42,7 @@ class quire_limits(Structure):
     _fields_: ClassVar[Fields] = [(name, c_uint64) for name in (
         "page_granularity", "page_alignment", "max_page", "usual_page", "max_buffer", "max_pages",
         "buffer_image_granularity", "non_coherent_atom", "buffer_alignment", "image_row_alignment",
-        "elastic_kinds")] + [_unused(1)]
+        "elastic_kinds")] + [("max_pages_is_advice", c_bool), _unused(1)]
 
 
 class quire_device_info(Structure):

@@ -103,6 +103,7 @@ class Limits:
     buffer_alignment: int
     image_row_alignment: int
     elastic_kinds: int  #: bit i: pages of kind i can grow in place
+    max_pages_is_advice: bool = False  #: more pages may exist
 
 
 @dataclasses.dataclass(frozen=True)

@@ -244,6 +244,65 @@ UNIT(vulkan_limits, a_stream_without_a_memory_object_copies_through_the_ring)
     end_few(&b, streams);
 }
 
+static void count_line(void *user, quire_log_level level, const char *line)
+{
+    int *count = user;
+    *count += level == QUIRE_LOG_WARNING && strstr(line, "maxMemoryAllocationCount");
+}
+
+/* Makes twice as many pages as the driver states, on a driver that serves them. */
+static void check_count(VkDriverId driver, VkPhysicalDeviceType type,
+                        quire_vulkan_memory_limit limit, bool is_advice)
+{
+    vulkan_bench b;
+    quire_device_info info;
+    quire_allocation pages[2 * MAX_OBJECTS];
+    int seen = 0;
+    fv_layout few = *fv_layout_named("amd-bar");
+    few.max_allocations = MAX_OBJECTS;
+    few.driver = driver;
+    few.type = type;
+    vulkan_bench_begin_with(&b, &(fv_options){.layouts = {&few}, .flags = FV_SOFT_COUNT});
+    CHECK(vulkan_bench_open(
+        &b, &(quire_vulkan_settings){.device.log = {count_line, &seen, QUIRE_LOG_WARNING},
+                                     .memory_limit = limit}));
+    CHECK_OK(quire_device_get_info(b.device, &info));
+    CHECK_EQ(info.limits.max_pages, MAX_OBJECTS - 1);
+    CHECK_EQ(info.limits.max_pages_is_advice, is_advice);
+    quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
+    for (int i = 0; i < 2 * MAX_OBJECTS; i++)
+        if (is_advice || i < MAX_OBJECTS - 1)
+            CHECK_OK(page(memory, &pages[i]));
+        else
+            CHECK_FAILS(page(memory, &pages[i]), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_EQ(seen, is_advice);
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_limits, the_number_of_memory_objects_is_advice_where_drivers_serve_more)
+{
+    const VkPhysicalDeviceType integrated = VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU,
+                               discrete = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
+                               cpu = VK_PHYSICAL_DEVICE_TYPE_CPU;
+    check_count(0, discrete, QUIRE_VULKAN_LIMIT_BY_DRIVER, false);
+    check_count(0, discrete, QUIRE_VULKAN_LIMIT_ADVICE, true);
+    check_count(VK_DRIVER_ID_AMD_PROPRIETARY, integrated, QUIRE_VULKAN_LIMIT_BY_DRIVER, true);
+    check_count(VK_DRIVER_ID_AMD_PROPRIETARY, integrated, QUIRE_VULKAN_LIMIT_STRICT, false);
+    check_count(VK_DRIVER_ID_AMD_PROPRIETARY, discrete, QUIRE_VULKAN_LIMIT_BY_DRIVER, false);
+    check_count(VK_DRIVER_ID_GOOGLE_SWIFTSHADER, cpu, QUIRE_VULKAN_LIMIT_BY_DRIVER, true);
+}
+
+UNIT(vulkan_limits, an_unknown_meaning_of_the_number_is_refused)
+{
+    vulkan_bench b;
+    vulkan_bench_begin(&b, NULL, 0);
+    const quire_vulkan_settings wrong = {.memory_limit = (quire_vulkan_memory_limit)3};
+    CHECK(!vulkan_bench_open(&b, &wrong));
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "memory_limit 3");
+    vulkan_bench_end(&b);
+}
+
 UNIT(vulkan_limits, both_are_in_the_limits_of_the_device)
 {
     vulkan_bench b;

@@ -271,6 +271,21 @@ UNIT(page, the_devices_page_limit_is_shared_by_its_memories)
     fixture_end(&b);
 }
 
+UNIT(page, more_pages_than_a_limit_that_is_advice)
+{
+    fixture b;
+    fixture_prepare(&b);
+    b.fake.info.limits.max_pages = 1;
+    b.fake.info.limits.max_pages_is_advice = true;
+    open_prepared(&b, (quire_page_policy){.page_size = PAGE});
+    for (int i = 0; i < 3; i++)
+        allocate(b.memory, PAGE);
+    CHECK_OK(quire_device_set_page_limit(b.device, 4)); /* the caller's own is none */
+    allocate(b.memory, PAGE);
+    expect_refused(b.memory, PAGE, QUIRE_ERROR_TOO_MANY_PAGES, "the device's limit of 4 pages");
+    fixture_end(&b);
+}
+
 /* ---- empty pages -------------------------------------------------------------------------- */
 
 UNIT(page, empty_pages_are_kept_and_reused)
