@@ -38,14 +38,14 @@ static quire_result check_kind(const quire_memory_info *info,
                                    : QUIRE_SUCCESS;
 }
 
-/* Raises size and alignment to bufferImageGranularity, because a neighbour of the allocation can
-   have the other tiling. */
+/* Raises size and alignment to bufferImageGranularity, if a neighbour of the allocation can have the
+   other tiling. */
 static quire_result apply_granularity(const qi_vulkan *vulkan, const qi_vulkan_description *own,
-                                      quire_requirements *requirements)
+                                      const quire_native *place, quire_requirements *requirements)
 {
     uint64_t granularity = vulkan->limits.bufferImageGranularity;
     bool is_optimal = own->image && own->image->tiling != VK_IMAGE_TILING_LINEAR;
-    if (!is_optimal || granularity <= 1)
+    if (is_optimal == place->is_among_images || granularity <= 1)
         return QUIRE_SUCCESS;
     if (requirements->alignment < granularity)
         requirements->alignment = granularity;
@@ -130,7 +130,7 @@ static quire_result make(quire_vulkan_alias *a, qi_vulkan_description *own,
     if (!result)
         result = check_kind(info, &requirements);
     if (!result)
-        result = apply_granularity(a->vulkan, own, &requirements);
+        result = apply_granularity(a->vulkan, own, &place, &requirements);
     if (!result)
         result = check_place(&place, a->offset, &requirements);
     if (result)

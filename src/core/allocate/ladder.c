@@ -255,7 +255,8 @@ static quire_result prepare(quire_memory *memory, const qi_request *request, qi_
                                 .object = request->object,
                                 .extras = request->extras | memory->extras};
     c->request = request;
-    c->home = qi_shard_mine(memory);
+    bool is_for_images = request->optimal && memory->first_shard;
+    c->home = is_for_images ? memory->shards[0] : qi_shard_mine(memory);
     c->dedicated = qi_request_needs_dedicated(memory, request);
     c->tried = c->caller_calls = 0;
     c->has_before = false;

@@ -375,8 +375,12 @@ qi_outcome qi_rung_other_shards_search(qi_climb *c)
     qi_error error;
     qi_error_save(&error);
     qi_climb_note(c, QI_RUNG_OTHER_SHARDS_SEARCH);
+    bool is_for_images = qi_shard_is_for_images(memory, c->home);
     for (uint32_t i = 1; i < qi_shard_count(memory); i++) {
-        qi_climb_go_to(c, memory->shards[(c->home->index + i) % qi_shard_count(memory)]);
+        qi_shard *shard = memory->shards[(c->home->index + i) % qi_shard_count(memory)];
+        if (qi_shard_is_for_images(memory, shard) != is_for_images)
+            continue;
+        qi_climb_go_to(c, shard);
         if (!qi_climb_place(c, QI_EXHAUSTIVE))
             return QI_PLACED;
     }

@@ -155,5 +155,5 @@ void qi_memory_do_due(quire_memory *memory)
     uint32_t count = qi_shard_count(memory);
     qi_shards_release(memory);
     if (count != old)
-        report(memory, count);
+        report(memory, count - memory->first_shard);
 }

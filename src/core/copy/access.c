@@ -317,6 +317,8 @@ quire_result qi_access_get_native(quire_memory *memory, quire_allocation allocat
         native->host = page->native.host ? (char *)page->native.host + record->offset : NULL;
     native->offset = record->offset;
     native->size = record->size;
+    native->is_among_images =
+        !page->dedicated && qi_shard_is_for_images(memory, qi_shard_of_slot(memory, slot));
     /* the lock guards the word that holds the user data or the native handle (slot.h) */
     qi_lock_acquire(&qi_shard_of_slot(memory, slot)->lock);
     native->object = record->object;

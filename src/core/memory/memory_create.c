@@ -24,7 +24,8 @@ static quire_result create_shards(quire_memory *memory, const quire_memory_optio
         .host_memory = &memory->host.callbacks,
     };
     memory->space.fit.max_alignment = memory->max_alignment;
-    quire_result result = qi_shards_create(memory, options->shards ? options->shards : 1);
+    quire_result result =
+        qi_shards_create(memory, memory->first_shard + (options->shards ? options->shards : 1));
     quire_space_stats stats = {0};
     if (!result)
         qi_space_get_stats(memory->shards[0]->space, &stats);

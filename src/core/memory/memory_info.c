@@ -26,7 +26,7 @@ quire_memory_info qi_memory_get_info(quire_memory *memory)
         .page_size = page_size,
         .granule = memory->granule,
         .page_count = (uint32_t)page_count,
-        .shards = qi_shard_count(memory),
+        .shards = qi_shard_count(memory) - memory->first_shard,
         .limit = qi_atomic_load_u64(&memory->account.limit),
         .address_space = memory->address_space,
     };

@@ -179,6 +179,21 @@ static uint32_t max_shards_of(const quire_memory_options *options)
     return most < QI_MAX_SHARDS ? most : QI_MAX_SHARDS;
 }
 
+/* Rounding images to 1 KiB or less loses few bytes. */
+enum { LARGE_GRANULARITY = 1024 };
+
+/*
+ * Returns quire_memory.first_shard. Memories whose placements are a promise, or whose number of pages
+ * is limited, have no pages for images alone.
+ */
+static uint32_t first_shard_of(const quire_device *device, const quire_memory_options *options)
+{
+    return device->info.limits.buffer_image_granularity > LARGE_GRANULARITY &&
+           !options->contiguous && options->fit.algorithm != QUIRE_FIT_FIRST &&
+           options->fit.algorithm != QUIRE_FIT_LINEAR && !options->pages.max_pages &&
+           max_shards_of(options) < QI_MAX_SHARDS;
+}
+
 quire_result qi_memory_resolve(quire_device *device, const quire_memory_options *options,
                                quire_memory *memory)
 {
@@ -196,7 +211,8 @@ quire_result qi_memory_resolve(quire_device *device, const quire_memory_options 
     memory->fit = options->fit.algorithm;
     memory->clock = options->clock;
     memory->on_out_of_memory = options->on_out_of_memory;
-    memory->max_shards = max_shards_of(options);
+    memory->first_shard = first_shard_of(device, options);
+    memory->max_shards = memory->first_shard + max_shards_of(options);
     result = resolve_alignment(options, memory);
     if (!result)
         result = resolve_address_space(options, memory);

@@ -24,12 +24,13 @@ static quire_result check_kind(const qi_object_build *build)
 
 /*
  * Images of optimal tiling in shared pages begin and end at multiples of the buffer-image
- * granularity, so that no linear resource shares such a stretch with them.
+ * granularity, so that no linear resource shares such a stretch with them, unless they have pages
+ * for themselves.
  */
 static quire_result apply_granularity(qi_object_build *build, bool optimal)
 {
     uint64_t granularity = build->memory->device->info.limits.buffer_image_granularity;
-    if (!optimal || granularity <= 1)
+    if (!optimal || granularity <= 1 || build->memory->first_shard)
         return QUIRE_SUCCESS;
     if (build->request.alignment < granularity)
         build->request.alignment = granularity;

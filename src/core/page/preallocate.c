@@ -109,8 +109,10 @@ quire_result qi_memory_preallocate(quire_memory *memory, uint64_t bytes)
     if (result)
         return result;
     uint64_t old = qi_memory_set_floor(memory, bytes);
-    for (uint32_t turn = 0; !result && needs_pages(memory, bytes); turn++)
-        result = make_page(memory->shards[turn % qi_shard_count(memory)]);
+    for (uint32_t turn = 0; !result && needs_pages(memory, bytes); turn++) {
+        uint32_t first = memory->first_shard;
+        result = make_page(memory->shards[first + turn % (qi_shard_count(memory) - first)]);
+    }
     if (result) {
         qi_page_events events = {.gone = NULL};
         restore_floor(memory, bytes, old);

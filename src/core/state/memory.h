@@ -63,7 +63,13 @@ struct quire_memory {
        under the lock of a shard, cleared under the locks of all */
     qi_atomic_u32 is_due;
     qi_shard *shards[QI_MAX_SHARDS];
-    uint32_t max_shards;                 /* shard_count grows up to this */
+    uint32_t max_shards; /* shard_count grows up to this */
+    /*
+     * 1: images of optimal tiling have shard 0 and its pages for themselves, so that they need not
+     * begin and end at multiples of the buffer-image granularity. The threads have the other shards.
+     * 0: there is no such shard.
+     */
+    uint32_t first_shard;
     quire_space_options space;           /* of the space of each shard */
     qi_peaks peaks;                      /* of several shards together */
     qi_names names;                      /* limits by name prefix */
@@ -124,8 +130,16 @@ static inline qi_shard *qi_shard_mine(quire_memory *memory)
     uint32_t count = qi_shard_count(memory);
     if (count == 1)
         return memory->shards[0];
-    uint32_t number = qi_thread_number();
-    return memory->shards[number < count ? number : number % count]; /* a division takes long */
+    uint32_t first = memory->first_shard, number = first + qi_thread_number();
+    if (number >= count) /* a division takes long */
+        number = first + (number - first) % (count - first);
+    return memory->shards[number];
+}
+
+/* Whether the pages of a shard are for images of optimal tiling alone. */
+static inline bool qi_shard_is_for_images(const quire_memory *memory, const qi_shard *shard)
+{
+    return shard->index < memory->first_shard;
 }
 
 #endif

@@ -221,6 +221,30 @@ UNIT(vulkan_alias, images_of_optimal_tiling_keep_the_granularity)
     vulkan_bench_end(&t.b);
 }
 
+/* Its neighbours are images: images need no room, and buffers do. */
+UNIT(vulkan_alias, an_image_among_images_is_shared_with_images)
+{
+    bench t;
+    quire_image image;
+    VkImageCreateInfo large = IMAGE;
+    VkBufferCreateInfo small = BUFFER;
+    begin(&t, 4 * KIB, 0);
+    large.extent.width *= 8;
+    small.size = 16;
+    CHECK_OK(quire_vulkan_image_create(t.memory, &IMAGE, NULL, &image)); /* moves the next one */
+    CHECK_OK(quire_vulkan_image_create(t.memory, &large, NULL, &image));
+    CHECK_OK(quire_free(t.memory, t.range));
+    t.range = image.allocation;
+    t.objects = count_objects(&t);
+    quire_native native;
+    CHECK_OK(quire_get_native(t.memory, t.range, &native));
+    CHECK(native.is_among_images && native.offset % (4 * KIB));
+    CHECK_OK(try_image(&t, &IMAGE, 0));
+    CHECK_FAILS(try_buffer(&t, t.range, &small, (quire_vulkan_alias_options){.offset = 0}),
+                INVALID);
+    vulkan_bench_end(&t.b);
+}
+
 UNIT(vulkan_alias, memory_of_ones_own_is_not_shared)
 {
     bench t;

@@ -1,0 +1,180 @@
+/*
+ * image_pages.c - images of optimal tiling have pages for themselves where the buffer-image
+ * granularity is large: nothing is rounded, and no page has both kinds.
+ */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "tests/support/fixture.h"
+
+#define KIB UINT64_C(1024)
+
+enum { COUNT = 60 };
+
+static void begin(fixture *f, uint64_t granularity, const quire_memory_options *options)
+{
+    fixture_prepare(f);
+    f->fake.info.limits.buffer_image_granularity = granularity;
+    f->fake.object_needs.alignment = 256;
+    fixture_open(f, options);
+}
+
+static quire_allocation image(fixture *f, uint64_t size, quire_tiling tiling)
+{
+    quire_image made;
+    const quire_image_options options = {.width = 4, .tiling = tiling};
+    f->fake.object_needs.size = size;
+    CHECK_OK(quire_image_create(f->memory, &options, &made));
+    return made.allocation;
+}
+
+static quire_allocation buffer(fixture *f, uint64_t size)
+{
+    quire_buffer made;
+    f->fake.object_needs.size = size;
+    CHECK_OK(quire_buffer_create(f->memory, &(quire_buffer_options){.size = size}, &made));
+    return made.allocation;
+}
+
+static quire_allocation_info place(const fixture *f, quire_allocation a)
+{
+    quire_allocation_info info;
+    CHECK_OK(quire_allocation_get_info(f->memory, a, &info));
+    return info;
+}
+
+UNIT(image_pages, images_and_others_share_no_page_and_lose_no_bytes)
+{
+    fixture f;
+    quire_allocation images[COUNT], others[COUNT];
+    begin(&f, 64 * KIB, &(quire_memory_options){.pages = {.page_size = 1024 * KIB}});
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < COUNT; i++) {
+            if (round) {
+                CHECK_OK(quire_free(f.memory, images[i]));
+                CHECK_OK(quire_free(f.memory, others[i]));
+            }
+            images[i] = image(&f, 4 * KIB, QUIRE_TILING_OPTIMAL);
+            others[i] = i % 2 ? buffer(&f, 3 * KIB) : image(&f, 3 * KIB, QUIRE_TILING_LINEAR);
+        }
+    for (int i = 0; i < COUNT; i++) {
+        CHECK_EQ(place(&f, images[i]).size, 4 * KIB);
+        CHECK_EQ(place(&f, images[i]).left_padding, 0);
+        for (int k = 0; k < COUNT; k++)
+            CHECK(place(&f, images[i]).page != place(&f, others[k]).page);
+    }
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(f.memory, &stats));
+    CHECK_EQ(stats.page_count, 2);
+    CHECK_OK(quire_memory_check(f.memory));
+    fixture_end(&f);
+}
+
+UNIT(image_pages, a_small_granularity_rounds_as_before)
+{
+    fixture f;
+    begin(&f, KIB, &(quire_memory_options){.pages = {.page_size = 1024 * KIB}});
+    quire_allocation a = image(&f, 100, QUIRE_TILING_OPTIMAL), b = buffer(&f, 100);
+    CHECK_EQ(place(&f, a).size, KIB);
+    CHECK_EQ(place(&f, a).page, place(&f, b).page);
+    fixture_end(&f);
+}
+
+/* A memory of one page, or whose placements are a promise, has no page for images alone. */
+UNIT(image_pages, memories_of_few_pages_or_of_one_order_round)
+{
+    const quire_memory_options options[] = {
+        {.pages = {.page_size = 1024 * KIB, .max_pages = 1}},
+        {.pages = {.page_size = 1024 * KIB}, .fit = {.algorithm = QUIRE_FIT_FIRST}},
+        {.pages = {.page_size = 1024 * KIB}, .fit = {.algorithm = QUIRE_FIT_LINEAR}},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        fixture f;
+        begin(&f, 64 * KIB, &options[i]);
+        quire_allocation a = image(&f, 100, QUIRE_TILING_OPTIMAL), b = buffer(&f, 100);
+        CHECK_EQ(place(&f, a).size, 64 * KIB);
+        CHECK_EQ(place(&f, a).page, place(&f, b).page);
+        fixture_end(&f);
+    }
+}
+
+/* What one kind has emptied serves the other. */
+UNIT(image_pages, an_empty_page_changes_its_kind)
+{
+    fixture f;
+    const quire_memory_options options = {
+        .pages = {.page_size = 1024 * KIB, .retained_empty_bytes = UINT64_MAX}};
+    begin(&f, 64 * KIB, &options);
+    quire_allocation a = buffer(&f, 100);
+    uint32_t page = place(&f, a).page;
+    CHECK_OK(quire_free(f.memory, a));
+    a = image(&f, 100, QUIRE_TILING_OPTIMAL);
+    CHECK_EQ(place(&f, a).page, page);
+    CHECK_EQ(f.fake.pages, 1);
+    CHECK_OK(quire_free(f.memory, a));
+    CHECK_EQ(place(&f, buffer(&f, 100)).page, page);
+    CHECK_OK(quire_memory_check(f.memory));
+    fixture_end(&f);
+}
+
+/* The memory's limit refuses a page: a request is not placed in a page of the other kind. */
+UNIT(image_pages, the_last_searches_keep_the_kinds_apart)
+{
+    fixture f;
+    quire_image none;
+    begin(&f, 64 * KIB,
+          &(quire_memory_options){.pages = {.page_size = 1024 * KIB}, .limit = 1024 * KIB});
+    (void)buffer(&f, 100);
+    f.fake.object_needs.size = 100;
+    CHECK_FAILS(quire_image_create(f.memory, &(quire_image_options){.width = 4}, &none),
+                QUIRE_ERROR_OVER_BUDGET);
+    fixture_end(&f);
+}
+
+static void *free_all(void *user)
+{
+    fixture *f = user;
+    for (int i = 0; i < COUNT; i++)
+        CHECK_OK(quire_free(f->memory, image(f, 4 * KIB, QUIRE_TILING_OPTIMAL)));
+    return NULL;
+}
+
+/* With shards for threads as well. No thread's own shard has images: each free is at once. */
+UNIT(image_pages, frees_of_other_threads_leave_nothing)
+{
+    fixture f;
+    pthread_t thread;
+    quire_memory_info info;
+    quire_memory_stats stats;
+    begin(&f, 64 * KIB, &(quire_memory_options){.pages = {.page_size = 1024 * KIB}, .shards = 3});
+    CHECK_OK(quire_memory_get_info(f.memory, &info));
+    CHECK_EQ(info.shards, 3);
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQ(pthread_create(&thread, NULL, free_all, &f), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+    }
+    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
+    CHECK_OK(quire_memory_get_stats(f.memory, &stats));
+    CHECK_EQ(stats.page_count, 0);
+    fixture_end(&f);
+}
+
+/* Of 4 to 32 KiB, in pages of the usual sizes. Rounded to 64 KiB they would take 4.8 times as much. */
+UNIT(image_pages, many_small_images_take_little_more_than_their_bytes)
+{
+    enum { MANY = 20000 };
+    fixture f;
+    uint64_t requested = 0;
+    quire_memory_stats stats;
+    begin(&f, 64 * KIB, NULL);
+    for (uint32_t i = 0; i < MANY; i++) {
+        uint64_t size = 4 * KIB + i * UINT64_C(2654435761) % (28 * KIB);
+        (void)image(&f, size, QUIRE_TILING_OPTIMAL);
+        requested += size;
+    }
+    CHECK_OK(quire_memory_get_stats(f.memory, &stats));
+    printf("# %" PRIu64 " of %" PRIu64 " bytes\n", stats.reserved_bytes, requested);
+    CHECK(stats.reserved_bytes <= requested * 115 / 100);
+    fixture_end(&f);
+}
