@@ -226,8 +226,8 @@ QUIRE_MUST_USE quire_result qi_cuda_check_pool_options(const quire_cuda_settings
    qi_cuda_pool_close removes what was created. */
 QUIRE_MUST_USE quire_result qi_cuda_pool_open(qi_cuda *cuda);
 
-/* cuMemPoolSetAccess, repeated for about a second while the driver is not ready. In the context, without
-   a lock. */
+/* cuMemPoolSetAccess, repeated for about a second while the driver is not ready. In the context,
+   without a lock. */
 qi_cu_result qi_cuda_pool_set_access(const qi_cuda *cuda, const qi_cu_access_desc *list,
                                      uint32_t count);
 

@@ -33,8 +33,8 @@ bool qi_cuda_multicast_unmap(quire_cuda_multicast *m, qi_cuda_multicast_device *
     return true;
 }
 
-/* In the context, with the mutex, which is released while the driver is not ready: other threads find
-   that the mapping is being made. On failure qi_cuda_multicast_unmap undoes what was done. */
+/* In the context, with the mutex, which is released while the driver is not ready: other threads
+   find that the mapping is being made. On failure qi_cuda_multicast_unmap undoes what was done. */
 static qi_cu_result map(quire_cuda_multicast *m, qi_cuda_multicast_device *device)
 {
     const qi_cuda *cuda = m->cuda;

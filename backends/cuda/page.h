@@ -268,8 +268,8 @@ quire_result qi_cuda_page_map(void *state, const quire_native_page *page, void *
 void qi_cuda_page_unmap(void *state, const quire_native_page *page);
 quire_result qi_cuda_page_resize(void *state, const quire_native_page *page, uint64_t from,
                                  uint64_t to);
-/* Waits for the default stream, also after an error, because earlier calls may have left work in it,
-   and leaves the context. Returns `code`, or else the error of the wait. */
+/* Waits for the default stream, also after an error, because earlier calls may have left work in
+   it, and leaves the context. Returns `code`, or else the error of the wait. */
 qi_cu_result qi_cuda_finish_default(const qi_cuda *cuda, qi_cu_result code);
 
 quire_result qi_cuda_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,

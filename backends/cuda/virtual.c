@@ -97,8 +97,8 @@ static quire_result map_chunks(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at
     return QUIRE_SUCCESS;
 }
 
-/* On WSL2 memory becomes resident when access is set, and NOT_READY may then mean that there is none
-   (microsoft/WSL #41176). */
+/* On WSL2 memory becomes resident when access is set, and NOT_READY may then mean that there is
+   none (microsoft/WSL #41176). */
 static bool is_exhausted(const qi_cuda *cuda, uint64_t size)
 {
     size_t free = 0, total = 0;

@@ -38,8 +38,8 @@ static quire_result check_kind(const quire_memory_info *info,
                                    : QUIRE_SUCCESS;
 }
 
-/* Raises size and alignment to bufferImageGranularity, if a neighbour of the allocation can have the
-   other tiling. */
+/* Raises size and alignment to bufferImageGranularity, if a neighbour of the allocation can have
+   the other tiling. */
 static quire_result apply_granularity(const qi_vulkan *vulkan, const qi_vulkan_description *own,
                                       const quire_native *place, quire_requirements *requirements)
 {

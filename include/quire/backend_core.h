@@ -77,9 +77,9 @@ typedef struct quire_native {
     uint64_t size;   /* bytes */
     quire_object object;
     uint64_t handle; /* of the bound object; 0: none */
-    /* The neighbours in the page are images of optimal tiling: a linear object in the allocation must
-       begin and end at multiples of quire_limits.buffer_image_granularity. Otherwise they are linear
-       or keep to it: an image of optimal tiling must. */
+    /* The neighbours in the page are images of optimal tiling: a linear object in the allocation
+       must begin and end at multiples of quire_limits.buffer_image_granularity. Otherwise they are
+       linear or keep to it: an image of optimal tiling must. */
     bool is_among_images;
 } quire_native;
 

@@ -2,9 +2,9 @@
  * quire/nvtx.h - shows suballocations to tools: reports pages as heaps and allocations as regions
  * through NVIDIA's NVTX. `compute-sanitizer --nvtx=yes` then finds an access between two
  * allocations of a page, as it does between two allocations of cudaMalloc. It takes only pages of
- * cuMemAlloc (QUIRE_CUDA_PLAIN, or QUIRE_CUDA_PAGES=plain in the environment), and only from threads
- * in which a CUDA context is current, as it is after any call of the CUDA runtime; it warns of all
- * others. Seen with the sanitizer of CUDA 13.0.
+ * cuMemAlloc (QUIRE_CUDA_PLAIN, or QUIRE_CUDA_PAGES=plain in the environment), and only from
+ * threads in which a CUDA context is current, as it is after any call of the CUDA runtime; it warns
+ * of all others. Seen with the sanitizer of CUDA 13.0.
  *
  * This is a separate library, libquire_nvtx, which is built if NVTX's headers are installed. If no
  * tool listens, a report costs a test of a pointer in NVTX and one lock of the watch.

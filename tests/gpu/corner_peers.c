@@ -15,8 +15,8 @@ bool has_peer(void)
     return count > 1 && cu.DeviceCanAccessPeer && !cu.DeviceCanAccessPeer(&can, 0, 1) && can;
 }
 
-/* Copies a block of device 1 into the allocation and back, as programs do that know nothing of quire,
-   and compares the bytes. */
+/* Copies a block of device 1 into the allocation and back, as programs do that know nothing of
+   quire, and compares the bytes. */
 static void exchange_bytes(const corner *c, uint64_t address)
 {
     unsigned char sent[CORNER_BYTES], found[CORNER_BYTES] = {0};

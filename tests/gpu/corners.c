@@ -123,8 +123,9 @@ static void load_kernels(corner *c, cuda_kernels *kernels)
         check_failed(__FILE__, __LINE__, "%s", reason);
 }
 
-/* A kernel writes where nothing is mapped. Everything can be destroyed afterwards. Whether new pages
-   are refused is up to the driver: calls of virtual memory management belong to no context. */
+/* A kernel writes where nothing is mapped. Everything can be destroyed afterwards. Whether new
+   pages are refused is up to the driver: calls of virtual memory management belong to no
+   context. */
 static void a_lost_device_is_torn_down(void)
 {
     corner c;

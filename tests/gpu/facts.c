@@ -1,6 +1,6 @@
 /*
- * facts.c - what a CUDA driver and its device are and do, asked without quire: the first program of a
- * run on a device that quire has not met.
+ * facts.c - what a CUDA driver and its device are and do, asked without quire: the first program of
+ * a run on a device that quire has not met.
  *
  *     facts [LIBRARY]
  *
@@ -344,7 +344,7 @@ static void ask_nothing(void)
     ANSWER(cu.MemFreeAsync(pointer, NULL));
 }
 
-/* ---- streams and errors ----------------------------------------------------------------------- */
+/* ---- streams and errors ---------------------------------------------------------------------- */
 
 typedef qi_cu_result (*get_resource)(qi_cu_device device, void *resource, int type);
 typedef qi_cu_result (*generate)(qi_cu_resources *made, void *resources, unsigned count);

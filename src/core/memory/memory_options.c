@@ -183,8 +183,8 @@ static uint32_t max_shards_of(const quire_memory_options *options)
 enum { LARGE_GRANULARITY = 1024 };
 
 /*
- * Returns quire_memory.first_shard. Memories whose placements are a promise, or whose number of pages
- * is limited, have no pages for images alone.
+ * Returns quire_memory.first_shard. Memories whose placements are a promise, or whose number of
+ * pages is limited, have no pages for images alone.
  */
 static uint32_t first_shard_of(const quire_device *device, const quire_memory_options *options)
 {

@@ -66,8 +66,8 @@ struct quire_memory {
     uint32_t max_shards; /* shard_count grows up to this */
     /*
      * 1: images of optimal tiling have shard 0 and its pages for themselves, so that they need not
-     * begin and end at multiples of the buffer-image granularity. The threads have the other shards.
-     * 0: there is no such shard.
+     * begin and end at multiples of the buffer-image granularity. The threads have the other
+     * shards. 0: there is no such shard.
      */
     uint32_t first_shard;
     quire_space_options space;           /* of the space of each shard */

@@ -52,8 +52,8 @@
  * UNMAPS_ONE: cuMemUnmap of several mappings is INVALID_VALUE: the documentation asks for the range
  * that was mapped, and drivers accept several.
  *
- * CRASHES_AT_NODE: cuMemCreate of memory of a host node ends the process, as drivers from r560 on do
- * on some machines (NVIDIA/nccl #2106).
+ * CRASHES_AT_NODE: cuMemCreate of memory of a host node ends the process, as drivers from r560 on
+ * do on some machines (NVIDIA/nccl #2106).
  *
  * PRINT: messages are also printed to stderr.
  */
@@ -216,8 +216,8 @@ void fc_set_capacity(int device, uint64_t bytes);
 /* Sets the bytes of a device that other processes use. */
 void fc_set_others(int device, uint64_t bytes);
 
-/* Makes the next `calls` calls of cuMemSetAccess or cuMemPoolSetAccess return NOT_READY, as drivers do for a while when
-   other threads submit work. */
+/* Makes the next `calls` calls of cuMemSetAccess or cuMemPoolSetAccess return NOT_READY, as drivers
+   do for a while when other threads submit work. */
 void fc_busy(uint64_t calls);
 
 /* ---- the clock ---------------------------------------------------------------------------- */

@@ -48,8 +48,8 @@ qi_cu_result fc_StreamDestroy_v2(qi_cu_stream handle)
     return fc_leave(result);
 }
 
-/* The context of a stream, which may be another than the current one (CUDA programming guide, "Stream
-   and Event Behavior"; seen on an H100). */
+/* The context of a stream, which may be another than the current one (CUDA programming guide,
+   "Stream and Event Behavior"; seen on an H100). */
 static fc_context *context_with(fc_context *current, qi_cu_stream handle)
 {
     const fc_stream *stream = (uintptr_t)handle <= QI_CU_STREAM_PER_THREAD

@@ -160,7 +160,8 @@ UNIT(image_pages, frees_of_other_threads_leave_nothing)
     fixture_end(&f);
 }
 
-/* Of 4 to 32 KiB, in pages of the usual sizes. Rounded to 64 KiB they would take 4.8 times as much. */
+/* Of 4 to 32 KiB, in pages of the usual sizes. Rounded to 64 KiB they would take 4.8 times as
+   much. */
 UNIT(image_pages, many_small_images_take_little_more_than_their_bytes)
 {
     enum { MANY = 20000 };
