@@ -338,7 +338,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_get_access(quire_memory *memory
 
 /*
  * Wraps a CUstream of the device's context, or of a green context of its device. It stays the
- * caller's and must outlive the quire_stream. `name` is copied; NULL: "stream".
+ * caller's and must outlive the quire_stream, which may use it long after the last free on it: a
+ * driver that is asked about a destroyed stream ends the process. `name` is copied; NULL: "stream".
  * quire_stream_create creates a stream of quire's own, which does not wait for the default stream.
  *
  * NULL and CU_STREAM_LEGACY are the legacy default stream of the context, also in programs compiled
