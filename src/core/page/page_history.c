@@ -44,7 +44,7 @@ qi_page_history qi_page_history_of(const qi_shard *shard)
         .largest = memory->policy.growth == QUIRE_GROWTH_LARGEST ? largest(pages) : 0,
         .total = pages->shared_bytes,
         .own = shard->shared_bytes,
-        .floor = pages->floor / qi_shard_count(memory),
+        .floor = pages->floor / qi_shard_shares(memory),
     };
 }
 

@@ -124,7 +124,7 @@ qi_page *qi_empty_pages_apply(qi_shard *shard, uint32_t max, qi_page *leaving)
     leaving = take_tied(shard, leaving);
     portion p = begin(shard, 0, max);
     if (policy->retained_empty_bytes)
-        leaving = take_down_to(shard, policy->retained_empty_bytes / qi_shard_count(shard->memory),
+        leaving = take_down_to(shard, policy->retained_empty_bytes / qi_shard_shares(shard->memory),
                                &p, leaving);
     if (policy->retention_nanoseconds)
         leaving = take_old(shard, policy->retention_nanoseconds, &p, leaving);

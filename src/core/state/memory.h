@@ -136,6 +136,15 @@ static inline qi_shard *qi_shard_mine(quire_memory *memory)
     return memory->shards[number];
 }
 
+/* Returns among how many shards the bytes of a policy are divided. That of images counts from its
+   first allocation on. */
+static inline uint32_t qi_shard_shares(const quire_memory *memory)
+{
+    uint32_t count = qi_shard_count(memory);
+    bool is_unused = memory->first_shard && !qi_atomic_load_u64(&memory->shards[0]->allocations);
+    return is_unused ? count - 1 : count;
+}
+
 /* Whether the pages of a shard are for images of optimal tiling alone. */
 static inline bool qi_shard_is_for_images(const quire_memory *memory, const qi_shard *shard)
 {

@@ -118,6 +118,28 @@ UNIT(image_pages, an_empty_page_changes_its_kind)
     fixture_end(&f);
 }
 
+/* A memory without images keeps as many empty bytes as its policy says, and one with them too. */
+UNIT(image_pages, the_bytes_that_stay_are_shared_with_images_alone)
+{
+    const quire_memory_options options = {
+        .pages = {.page_size = 1024 * KIB, .retained_empty_bytes = 2048 * KIB}};
+    for (int has_images = 0; has_images < 2; has_images++) {
+        fixture f;
+        quire_memory_stats stats;
+        quire_allocation made[3];
+        begin(&f, 64 * KIB, &options);
+        if (has_images)
+            (void)image(&f, 100, QUIRE_TILING_OPTIMAL);
+        for (int i = 0; i < 3; i++)
+            made[i] = buffer(&f, 700 * KIB);
+        for (int i = 0; i < 3; i++)
+            CHECK_OK(quire_free(f.memory, made[i]));
+        CHECK_OK(quire_memory_get_stats(f.memory, &stats));
+        CHECK_EQ(stats.empty_bytes, has_images ? 1024 * KIB : 2048 * KIB);
+        fixture_end(&f);
+    }
+}
+
 /* The memory's limit refuses a page: a request is not placed in a page of the other kind. */
 UNIT(image_pages, the_last_searches_keep_the_kinds_apart)
 {
