@@ -259,6 +259,12 @@ void qi_cuda_page_discard(qi_cuda *cuda, qi_cuda_page *page);
    logs each. In the context. */
 void qi_cuda_retry_deferred_pages(qi_cuda *cuda, bool is_last);
 
+/* ---- copy.c ----------------------------------------------------------------------------- */
+
+/* Waits for the default stream, also after an error, because earlier calls may have left work in
+   it, and leaves the context. Returns `code`, or else the error of the wait. */
+qi_cu_result qi_cuda_finish_default(const qi_cuda *cuda, qi_cu_result code);
+
 /* ---- entries of the backend table, specified in quire/backend.h ------------------------- */
 
 quire_result qi_cuda_page_create(void *state, const quire_page_request *request,
@@ -268,10 +274,6 @@ quire_result qi_cuda_page_map(void *state, const quire_native_page *page, void *
 void qi_cuda_page_unmap(void *state, const quire_native_page *page);
 quire_result qi_cuda_page_resize(void *state, const quire_native_page *page, uint64_t from,
                                  uint64_t to);
-/* Waits for the default stream, also after an error, because earlier calls may have left work in
-   it, and leaves the context. Returns `code`, or else the error of the wait. */
-qi_cu_result qi_cuda_finish_default(const qi_cuda *cuda, qi_cu_result code);
-
 quire_result qi_cuda_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
                                   const void *data, uint64_t size);
 quire_result qi_cuda_copy_from_page(void *state, const quire_native_page *page, uint64_t offset,

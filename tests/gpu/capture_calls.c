@@ -106,7 +106,6 @@ void capture_scene_close(capture_scene *s)
     (void)cu.StreamDestroy(s->captured);
 }
 
-/* The emulated driver has no graphs, and no function that destroys one. */
 /* ---- what the calls share ------------------------------------------------------------------- */
 
 /* Releases an object of the scene and clears its member if the driver has taken it back. */

@@ -86,8 +86,8 @@ void qi_release(quire_memory *memory, uint32_t slot)
     qi_shard *shard = memory->shards[count == 1 ? 0 : record->shard];
     if (record->extras || record->meta)
         release_rest(memory, slot, record);
-    bool is_mine = count == 1 || qi_shard_is_for_images(memory, shard) ||
-                   shard == qi_shard_mine(memory); /* no thread would drain the one of images */
+    bool is_mine = count == 1 || shard == qi_shard_mine(memory) ||
+                   qi_shard_is_for_images(memory, shard); /* no thread would drain that one */
     if (!is_mine && qi_inbox_put(&shard->inbox, &memory->slots, slot) < MAX_QUEUED)
         return;
     qi_lock_acquire(&shard->lock);

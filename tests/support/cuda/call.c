@@ -213,37 +213,29 @@ static bool works_always(fc_call call)
 
 /* Calls that belong to no context, so that one with an error that stays does not fail them. An H100
    answered all but the last five; these are of the same family. */
-#define CALLS_WITHOUT_CONTEXT(X)                                                                   \
-    X(CtxPushCurrent_v2)                                                                           \
-    X(CtxPopCurrent_v2)                                                                            \
-    X(DevicePrimaryCtxRelease_v2)                                                                  \
-    X(MemCreate)                                                                                   \
-    X(MemRelease)                                                                                  \
-    X(MemAddressReserve)                                                                           \
-    X(MemAddressFree)                                                                              \
-    X(MemMap)                                                                                      \
-    X(MemUnmap)                                                                                    \
-    X(MemSetAccess)                                                                                \
-    X(MemGetAccess)                                                                                \
-    X(MemGetAllocationGranularity)                                                                 \
-    X(MemExportToShareableHandle)                                                                  \
-    X(MemImportFromShareableHandle)                                                                \
-    X(MemRetainAllocationHandle)
+static const bool WITHOUT_CONTEXT[FC_CALL_COUNT] = {
+    [FC_CALL_CtxPushCurrent_v2] = true,
+    [FC_CALL_CtxPopCurrent_v2] = true,
+    [FC_CALL_DevicePrimaryCtxRelease_v2] = true,
+    [FC_CALL_MemCreate] = true,
+    [FC_CALL_MemRelease] = true,
+    [FC_CALL_MemAddressReserve] = true,
+    [FC_CALL_MemAddressFree] = true,
+    [FC_CALL_MemMap] = true,
+    [FC_CALL_MemUnmap] = true,
+    [FC_CALL_MemSetAccess] = true,
+    [FC_CALL_MemGetAccess] = true,
+    [FC_CALL_MemGetAllocationGranularity] = true,
+    [FC_CALL_MemExportToShareableHandle] = true,
+    [FC_CALL_MemImportFromShareableHandle] = true,
+    [FC_CALL_MemRetainAllocationHandle] = true,
+};
 
 /* Returns true for calls that a lost device does not fail. */
 static bool outlives_loss(fc_call call)
 {
-    if (works_always(call) ||
-        (call >= FC_CALL_DeviceGetCount && call <= FC_CALL_DeviceCanAccessPeer))
-        return true;
-    switch ((int)call) {
-#define X(name) case FC_CALL_##name:
-        CALLS_WITHOUT_CONTEXT(X)
-#undef X
-        return true;
-    default:
-        return false;
-    }
+    return works_always(call) || WITHOUT_CONTEXT[call] ||
+           (call >= FC_CALL_DeviceGetCount && call <= FC_CALL_DeviceCanAccessPeer);
 }
 
 static qi_cu_result loss(void)

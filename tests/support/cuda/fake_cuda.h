@@ -41,8 +41,8 @@
  * HOST_REACHES: the processor may access device memory wherever the device may. Without it such an
  * access is a segmentation fault, as on most machines.
  *
- * BAD_DEVICE_1: a location with a device that does not exist is INVALID_VALUE, as other projects'
- * conformance tests observe, instead of the documented INVALID_DEVICE.
+ * BAD_DEVICE_1: memory's properties with a device that does not exist are INVALID_VALUE, as other
+ * projects' conformance tests observe, instead of the documented INVALID_DEVICE.
  *
  * BAD_SIZE_2: reserving an invalid size or alignment is OUT_OF_MEMORY, from the same source.
  *

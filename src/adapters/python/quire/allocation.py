@@ -253,7 +253,7 @@ class Allocation(_owner.Unique):
 
     def _native_info(self) -> structs.quire_allocation_info:
         info = structs.quire_allocation_info()
-        self._record.owner.call(lib.quire_allocation_get_info, self._record.id, ctypes.byref(info))
+        self._call(lib.quire_allocation_get_info, ctypes.byref(info))
         return info
 
     @property

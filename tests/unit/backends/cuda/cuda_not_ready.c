@@ -15,6 +15,13 @@
 static const quire_memory_options SMALL = {.pages = {.page_size = 2 * MIB}};
 static const quire_allocation_options TINY = {.size = 100};
 
+static quire_memory *begin(cuda_bench *b, const quire_cuda_settings *settings)
+{
+    cuda_bench_begin(b, NULL);
+    CHECK(cuda_bench_open(b, settings));
+    return cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL);
+}
+
 /* The last error is the refusal after all retries. */
 static void check_refusal(cuda_bench *b)
 {
@@ -30,9 +37,7 @@ UNIT(cuda_not_ready, a_page_is_made_when_the_driver_is_ready)
 {
     cuda_bench b;
     quire_allocation a;
-    cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, NULL));
-    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
+    quire_memory *memory = begin(&b, NULL);
     b.fc->reset_counters();
     b.fc->busy(5);
     CHECK_OK(quire_allocate(memory, &TINY, &a));
@@ -45,9 +50,7 @@ UNIT(cuda_not_ready, a_page_that_stays_without_access_is_undone)
 {
     cuda_bench b;
     quire_allocation a;
-    cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, NULL));
-    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
+    quire_memory *memory = begin(&b, NULL);
     uint64_t before = b.fc->leaks();
     b.fc->reset_counters();
     b.fc->busy(FOREVER);
@@ -65,9 +68,7 @@ UNIT(cuda_not_ready, a_device_that_is_full_is_out_of_memory)
 {
     cuda_bench b;
     quire_allocation a;
-    cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, NULL));
-    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
+    quire_memory *memory = begin(&b, NULL);
     b.fc->set_capacity(0, 3 * MIB);
     b.fc->busy(FOREVER);
     CHECK_FAILS(quire_allocate(memory, &TINY, &a), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
@@ -83,9 +84,7 @@ UNIT(cuda_not_ready, kept_handles_are_released)
     cuda_bench b;
     quire_allocation small, large;
     const quire_allocation_options more = {.size = 4 * MIB};
-    cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.kept_bytes = 64 * MIB}));
-    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
+    quire_memory *memory = begin(&b, &(quire_cuda_settings){.kept_bytes = 64 * MIB});
     CHECK_OK(quire_allocate(memory, &TINY, &small));
     CHECK_OK(quire_free(memory, small));
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
@@ -124,9 +123,7 @@ UNIT(cuda_not_ready, access_is_set_when_the_driver_is_ready_or_stays_as_it_was)
     quire_allocation a;
     const quire_cuda_access set = {QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ};
     quire_cuda_access seen = {QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_NO_ACCESS};
-    cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, NULL));
-    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
+    quire_memory *memory = begin(&b, NULL);
     CHECK_OK(quire_allocate(memory, &TINY, &a));
     b.fc->reset_counters();
     b.fc->busy(FOREVER);
@@ -149,9 +146,7 @@ UNIT(cuda_not_ready, a_multicast_object_is_mapped_when_the_driver_is_ready)
     uint64_t address = 1;
     const quire_cuda_multicast_options options = {
         .size = 2 * MIB, .devices = &device, .device_count = 1};
-    cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, NULL));
-    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
+    quire_memory *memory = begin(&b, NULL);
     CHECK_OK(quire_allocate(memory, &TINY, &a));
     CHECK_OK(quire_cuda_multicast_create(b.device, &options, &b.multicast));
     CHECK_OK(quire_cuda_multicast_bind(b.multicast, 0, memory, a));
