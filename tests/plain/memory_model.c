@@ -41,6 +41,8 @@ typedef struct world {
     quire_device *device;
     quire_memory *memory;
     quire_memory_info info;
+    bool parts_images; /* images of optimal tiling have a shard for themselves */
+    bool has_images;   /* of optimal tiling, at any time */
     model_page pages[MAX_PAGES];
     model_allocation live[MAX_LIVE];
     int count;
@@ -172,7 +174,8 @@ static void check_kept(world *w, uint64_t destroyed)
     CHECK(stats.reserved_bytes >= w->promised);
     uint64_t bytes = w->policy.retained_empty_bytes, age = w->policy.retention_nanoseconds;
     bool is_above = bytes && stats.empty_bytes > bytes;
-    if (w->info.shards > 1) /* the other shards keep their pages until a thread works there */
+    /* The other shards keep their pages until a thread works there. */
+    if (w->info.shards > 1 || (w->parts_images && w->has_images))
         return;
     for (uint32_t i = 0; i < MAX_PAGES && (is_above || age); i++) {
         quire_page_info info;
@@ -268,6 +271,7 @@ static void make_image(world *w)
         .channel_type = (quire_channel_type)random_below(&rng, 5),
         .tiling = (quire_tiling)random_below(&rng, 2),
     };
+    w->has_images |= options.tiling == QUIRE_TILING_OPTIMAL;
     CHECK_OK(quire_image_create(w->memory, &options, &image));
     accept(w, image.allocation, true, 64);
 }
@@ -465,6 +469,8 @@ static void begin_world(world *w, bool is_fake)
     }
     CHECK_OK(quire_memory_create(w->device, &options, &w->memory));
     CHECK_OK(quire_memory_get_info(w->memory, &w->info));
+    w->parts_images = w->is_fake && w->fake.info.limits.buffer_image_granularity > 1024 &&
+                      !options.contiguous && options.fit.algorithm != QUIRE_FIT_FIRST;
     const quire_hook hook = {.event = see_page, .user = w, .kinds = QUIRE_EVENT_PAGE_MADE};
     CHECK_OK(quire_memory_set_hook(w->memory, &hook));
 }
