@@ -71,7 +71,7 @@ static void unlock_queue(void *user)
 
 static bool skip(const char *reason)
 {
-    cr_skip_test("%s", reason);
+    unit_skip("%s", reason);
     return false;
 }
 
@@ -113,7 +113,7 @@ static bool make_instance(real_vulkan *r)
     };
     if (!create || create(&r->instance_info, NULL, &r->instance)) {
         const char *manifest = getenv("VK_ICD_FILENAMES");
-        cr_skip_test("no Vulkan instance can be created from %s",
+        unit_skip("no Vulkan instance can be created from %s",
                      manifest ? manifest : "the default drivers");
         return false;
     }
@@ -160,7 +160,7 @@ bool real_lacks(const real_vulkan *r, const char *extension)
     for (uint32_t i = 0; i < r->device_info.enabledExtensionCount; i++)
         if (!strcmp(r->extensions[i], extension))
             return false;
-    cr_skip_test("%s has no %s", r->properties.deviceName, extension);
+    unit_skip("%s has no %s", r->properties.deviceName, extension);
     return true;
 }
 

@@ -1,24 +1,21 @@
 /*
- * unit.c - see unit.h.
+ * unit.c - see unit.h: the checks at the end of a test, and what Criterion is told. unit_main.c is
+ * told the same where all tests have one process.
  */
 #include "tests/support/unit.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "src/base/result.h"
 #include "tests/support/leaks.h"
 
 static test_memory memory;
+static pid_t process; /* of the running test, 0 between tests */
 
-/* The process that runs the tests. A child that a test forked cannot report to Criterion, which
-   never answers it. */
-static pid_t process;
-
-__attribute__((constructor)) static void remember_process(void)
-{
-    process = getpid();
-}
+#ifndef UNIT_IN_ONE_PROCESS
 
 _Noreturn void check_failed(const char *file, int line, const char *format, ...)
 {
@@ -27,12 +24,31 @@ _Noreturn void check_failed(const char *file, int line, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (getpid() != process) {
+    if (unit_is_child()) { /* Criterion would never answer it */
         fprintf(stderr, "%s:%d: in a forked child: %s\n", file, line, text);
         _exit(1);
     }
     cr_assert_fail("%s:%d: %s", file, line, text);
     __builtin_unreachable();
+}
+
+_Noreturn void unit_leave(const char *reason)
+{
+    cr_skip_test("%s", reason);
+    __builtin_unreachable();
+}
+
+#endif
+
+_Noreturn void unit_skip(const char *format, ...)
+{
+    char reason[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    process = 0;
+    unit_leave(reason);
 }
 
 const quire_host_memory *unit_memory(void)
@@ -48,6 +64,31 @@ test_memory *unit_memory_state(void)
     return &memory;
 }
 
+bool unit_is_child(void)
+{
+    return process && getpid() != process;
+}
+
+static void fail_early_end(void)
+{
+    if (!process || unit_is_child())
+        return;
+    fprintf(stderr, "# the test has ended its process\n");
+    _exit(1);
+}
+
+void unit_begin(void)
+{
+    static const qi_error none;
+    static bool has_handler;
+    if (!has_handler)
+        atexit(fail_early_end);
+    has_handler = true;
+    process = getpid();
+    qi_error_restore(&none);
+    test_memory_init(&memory);
+}
+
 void unit_end(void)
 {
     if (memory.bytes || memory.blocks)
@@ -55,4 +96,5 @@ void unit_end(void)
                      memory.bytes, memory.blocks);
     if (leaks_found())
         check_failed(__FILE__, __LINE__, "the leak sanitizer found leaks");
+    process = 0;
 }

@@ -2,6 +2,7 @@
  * guard.c - tests that must fail. They prove that a unit test that leaks, breaks a rule of C, or
  * ends wrongly is not counted as passed. tests/unit/meson.build runs each one alone.
  */
+#include <signal.h>
 #include <stdlib.h>
 
 #include "tests/support/unit.h"
@@ -15,6 +16,21 @@ UNIT(guard, lost_callback_memory)
 {
     const quire_host_memory *memory = unit_memory();
     CHECK(memory->allocate(memory->user, 100, 64) != NULL);
+}
+
+UNIT(guard, early_end)
+{
+    exit(0);
+}
+
+UNIT_ALONE(guard, early_end_alone)
+{
+    exit(0);
+}
+
+UNIT_ALONE(guard, signal_alone)
+{
+    raise(SIGKILL);
 }
 
 /* Fails only under a leak sanitizer. */

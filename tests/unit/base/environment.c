@@ -26,7 +26,7 @@ static const char *find(void)
     return said;
 }
 
-UNIT(environment, a_variable_has_a_prefix_and_a_text)
+UNIT_ALONE(environment, a_variable_has_a_prefix_and_a_text)
 {
     CHECK(!qi_variable("QUIRE_UNIT_", "FIT"));
     setenv("QUIRE_UNIT_FIT", "", 1);
@@ -35,7 +35,7 @@ UNIT(environment, a_variable_has_a_prefix_and_a_text)
     CHECK_STR(qi_variable("QUIRE_UNIT_", "FIT"), "buddy");
 }
 
-UNIT(environment, known_empty_and_other_variables_are_not_reported)
+UNIT_ALONE(environment, known_empty_and_other_variables_are_not_reported)
 {
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
         char name[64];
@@ -49,7 +49,7 @@ UNIT(environment, known_empty_and_other_variables_are_not_reported)
     CHECK_STR(find(), "");
 }
 
-UNIT(environment, an_unknown_variable_is_reported_with_the_one_that_it_resembles)
+UNIT_ALONE(environment, an_unknown_variable_is_reported_with_the_one_that_it_resembles)
 {
     static const char *const PAIRS[][2] = {
         {"PAGESIZE", "PAGE_SIZE"}, {"PAGE_SIZES", "PAGE_SIZE"},  {"page_size", "PAGE_SIZE"},
@@ -67,7 +67,7 @@ UNIT(environment, an_unknown_variable_is_reported_with_the_one_that_it_resembles
     }
 }
 
-UNIT(environment, a_variable_that_resembles_none_is_reported_alone)
+UNIT_ALONE(environment, a_variable_that_resembles_none_is_reported_alone)
 {
     static const char *const OTHERS[] = {"LOG", "A", "VERBOSE", "THREADS_OF_THE_PROGRAM"};
     for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {
@@ -82,7 +82,7 @@ UNIT(environment, a_variable_that_resembles_none_is_reported_alone)
     CHECK_STR(find(), "QUIRE_UNIT_ is unknown and has no effect\n");
 }
 
-UNIT(environment, each_unknown_variable_has_a_sentence)
+UNIT_ALONE(environment, each_unknown_variable_has_a_sentence)
 {
     setenv("QUIRE_UNIT_A", "1", 1);
     setenv("QUIRE_UNIT_FIT", "1", 1);
@@ -93,7 +93,7 @@ UNIT(environment, each_unknown_variable_has_a_sentence)
 }
 
 /* A parent can give a child any bytes as a name. */
-UNIT(environment, a_hostile_name_is_cut_and_printable)
+UNIT_ALONE(environment, a_hostile_name_is_cut_and_printable)
 {
     static char name[100000] = "QUIRE_UNIT_\x1b[31m\xc2\x9b";
     setenv(name, "1", 1);

@@ -80,6 +80,7 @@ UNIT(histogram, a_single_number_is_every_percentile_exactly)
 
 UNIT(histogram, numbers_below_64_are_exact)
 {
+    histogram = (qi_histogram){0};
     for (uint64_t i = 0; i < 64; i++)
         qi_histogram_add(&histogram, i);
     for (uint32_t i = 1; i <= 64; i++)
@@ -88,6 +89,7 @@ UNIT(histogram, numbers_below_64_are_exact)
 
 UNIT(histogram, a_share_is_reached_by_the_last_number_that_belongs_to_it)
 {
+    histogram = (qi_histogram){0};
     for (int i = 0; i < 4; i++)
         qi_histogram_add(&histogram, i < 3 ? 10 : 20);
     CHECK_EQ(qi_histogram_percentile(&histogram, 0.74), 10);

@@ -232,11 +232,11 @@ static bool works_without_addresses(void)
     return true;
 }
 
-UNIT(host_allocator_cache, a_limit_of_addresses_gives_pages)
+UNIT_ALONE(host_allocator_cache, a_limit_of_addresses_gives_pages)
 {
     quire_memory_info info;
     if (under_valgrind())
-        cr_skip_test("valgrind has no addresses for the page that grows");
+        unit_skip("valgrind has no addresses for the page that grows");
     host_allocator *a = make((host_allocator_options){0});
     CHECK_OK(quire_memory_get_info(host_allocator_memory(a), &info));
     CHECK(info.address_space > 0);
@@ -271,7 +271,7 @@ static bool refuses_small_ones_without_marks(void)
     return true;
 }
 
-UNIT(host_allocator_cache, without_addresses_for_marks_small_requests_are_refused)
+UNIT_ALONE(host_allocator_cache, without_addresses_for_marks_small_requests_are_refused)
 {
 #ifndef TEST_IS_SANITIZED /* which need more addresses themselves */
     pid_t child = fork();

@@ -13,12 +13,13 @@
 #include "tests/support/capture.h"
 #include "tests/support/unit.h"
 
-static char path[] = "/tmp/quire-host-XXXXXX";
+static char path[32];
 static char text[1 << 16];
 
 static host_allocator *make_with_file(void)
 {
     host_allocator *allocator = NULL;
+    snprintf(path, sizeof path, "/tmp/quire-host-XXXXXX");
     int file = mkstemp(path);
     CHECK(file >= 0);
     close(file);
@@ -174,7 +175,7 @@ UNIT(host_allocator_trace, statistics_and_snapshot_are_json)
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-UNIT(host_allocator_trace, settings_come_from_the_environment)
+UNIT_ALONE(host_allocator_trace, settings_come_from_the_environment)
 {
     host_allocator_options options = {.shards = 7, .limit = 9};
     CHECK_OK(host_allocator_read_environment("QUIRE_TEST_HOST", &options));
@@ -197,7 +198,7 @@ UNIT(host_allocator_trace, settings_come_from_the_environment)
     CHECK_STR(options.trace_file, "/tmp/a");
 }
 
-UNIT(host_allocator_trace, wrong_settings_are_refused)
+UNIT_ALONE(host_allocator_trace, wrong_settings_are_refused)
 {
     const struct {
         const char *name, *text;
@@ -221,7 +222,7 @@ UNIT(host_allocator_trace, wrong_settings_are_refused)
     }
 }
 
-UNIT(host_allocator_trace, unknown_settings_are_reported)
+UNIT_ALONE(host_allocator_trace, unknown_settings_are_reported)
 {
     static capture c;
     host_allocator_options options = {.page_size = 5};

@@ -16,7 +16,7 @@
 
 enum { PATH = 128 };
 
-static char folder[] = "/tmp/quire-layer-XXXXXX";
+static char folder[32];
 
 static const char *in_folder(const char *name)
 {
@@ -29,6 +29,7 @@ static const char *in_folder(const char *name)
 
 static void make_folder(void)
 {
+    snprintf(folder, sizeof folder, "/tmp/quire-layer-XXXXXX");
     CHECK(mkdtemp(folder) != NULL);
 }
 
@@ -83,7 +84,7 @@ static const char *live(void)
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-UNIT(vulkan_layer_files, the_interim_file_is_no_link)
+UNIT_ALONE(vulkan_layer_files, the_interim_file_is_no_link)
 {
     char name[PATH];
     make_folder();
@@ -97,7 +98,7 @@ UNIT(vulkan_layer_files, the_interim_file_is_no_link)
     remove_folder();
 }
 
-UNIT(vulkan_layer_files, the_trace_of_a_second_device_is_no_link)
+UNIT_ALONE(vulkan_layer_files, the_trace_of_a_second_device_is_no_link)
 {
     make_folder();
     setenv("QUIRE_LAYER_TRACE", in_folder("trace"), 1);
@@ -111,7 +112,7 @@ UNIT(vulkan_layer_files, the_trace_of_a_second_device_is_no_link)
 }
 
 /* The user's own name can be a link, for example /dev/stderr. */
-UNIT(vulkan_layer_files, the_named_files_can_be_links)
+UNIT_ALONE(vulkan_layer_files, the_named_files_can_be_links)
 {
     make_folder();
     setenv("QUIRE_LAYER_STATS", "text", 1);
@@ -127,7 +128,7 @@ UNIT(vulkan_layer_files, the_named_files_can_be_links)
 
 /* ---- pipes ----------------------------------------------------------------------------------- */
 
-UNIT(vulkan_layer_files, a_pipe_that_nothing_reads_is_reported_once)
+UNIT_ALONE(vulkan_layer_files, a_pipe_that_nothing_reads_is_reported_once)
 {
     static const char *const VARIABLES[] = {"QUIRE_LAYER_STATS_FILE", "QUIRE_LAYER_TRACE"};
     make_folder();
@@ -166,19 +167,19 @@ static void expect_pipe(const char *variable, const char *text)
     remove_folder();
 }
 
-UNIT(vulkan_layer_files, a_pipe_with_a_reader_gets_the_statistics)
+UNIT_ALONE(vulkan_layer_files, a_pipe_with_a_reader_gets_the_statistics)
 {
     setenv("QUIRE_LAYER_STATS", "text", 1);
     expect_pipe("QUIRE_LAYER_STATS_FILE", "never freed\n");
 }
 
-UNIT(vulkan_layer_files, a_pipe_with_a_reader_gets_the_trace)
+UNIT_ALONE(vulkan_layer_files, a_pipe_with_a_reader_gets_the_trace)
 {
     expect_pipe("QUIRE_LAYER_TRACE", "free,1,");
 }
 
 /* A full pipe holds the program up and loses nothing. */
-UNIT(vulkan_layer_files, rows_wait_for_a_slow_reader)
+UNIT_ALONE(vulkan_layer_files, rows_wait_for_a_slow_reader)
 {
     fv_fixture f;
     make_folder();

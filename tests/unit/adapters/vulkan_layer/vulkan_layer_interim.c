@@ -133,7 +133,7 @@ static void run(end way, int made, int freed)
 }
 
 /* Up to 64 calls nothing is missing. */
-UNIT(vulkan_layer_interim, a_small_program_that_is_ended_loses_nothing)
+UNIT_ALONE(vulkan_layer_interim, a_small_program_that_is_ended_loses_nothing)
 {
     for (end way = 0; way < ENDS; way++) {
         files in = make_files("json");
@@ -149,7 +149,7 @@ UNIT(vulkan_layer_interim, a_small_program_that_is_ended_loses_nothing)
     }
 }
 
-UNIT(vulkan_layer_interim, a_large_program_that_is_ended_loses_a_64th)
+UNIT_ALONE(vulkan_layer_interim, a_large_program_that_is_ended_loses_a_64th)
 {
     enum { MADE = 9000, FREED = 1000 };
     files in = make_files("json");
@@ -162,7 +162,7 @@ UNIT(vulkan_layer_interim, a_large_program_that_is_ended_loses_a_64th)
 }
 
 /* A reader never sees half a file, and neither does a kill at any moment leave one. */
-UNIT(vulkan_layer_interim, the_file_is_complete_at_every_moment)
+UNIT_ALONE(vulkan_layer_interim, the_file_is_complete_at_every_moment)
 {
     enum { READS = 300 };
     files in = make_files("text");
@@ -195,7 +195,7 @@ UNIT(vulkan_layer_interim, the_file_is_complete_at_every_moment)
 }
 
 /* A call after a pause writes what the calls before it changed. */
-UNIT(vulkan_layer_interim, the_file_is_at_most_ten_milliseconds_older_than_the_last_call)
+UNIT_ALONE(vulkan_layer_interim, the_file_is_at_most_ten_milliseconds_older_than_the_last_call)
 {
     fv_fixture f;
     VkDeviceMemory memories[3000];
@@ -239,7 +239,7 @@ static void *allocate_until_ended(void *state)
     return NULL;
 }
 
-UNIT(vulkan_layer_interim, threads_write_one_file)
+UNIT_ALONE(vulkan_layer_interim, threads_write_one_file)
 {
     enum { THREADS = 4 };
     fv_fixture f;
@@ -261,7 +261,7 @@ UNIT(vulkan_layer_interim, threads_write_one_file)
 }
 
 /* A difference of two counts that another thread changes in between must not be negative. */
-UNIT(vulkan_layer_interim, no_number_is_negative_while_threads_allocate_and_free)
+UNIT_ALONE(vulkan_layer_interim, no_number_is_negative_while_threads_allocate_and_free)
 {
     enum { THREADS = 2, WRITES = 20000 };
     fv_fixture f;
@@ -300,7 +300,7 @@ static void *write_slowly(void *state)
 }
 
 /* A program can exit while its threads run. */
-UNIT(vulkan_layer_interim, a_write_under_way_leaves_no_file_at_exit)
+UNIT_ALONE(vulkan_layer_interim, a_write_under_way_leaves_no_file_at_exit)
 {
     fv_fixture f;
     pthread_t writer;
@@ -319,7 +319,7 @@ UNIT(vulkan_layer_interim, a_write_under_way_leaves_no_file_at_exit)
     remove_files(&in);
 }
 
-UNIT(vulkan_layer_interim, a_forked_child_leaves_the_file_of_its_parent_alone)
+UNIT_ALONE(vulkan_layer_interim, a_forked_child_leaves_the_file_of_its_parent_alone)
 {
     fv_fixture f;
     files in = make_files("json");
@@ -342,7 +342,7 @@ UNIT(vulkan_layer_interim, a_forked_child_leaves_the_file_of_its_parent_alone)
 }
 
 /* A program that executes another one has the same process number as that one. */
-UNIT(vulkan_layer_interim, a_file_with_the_same_name_stays)
+UNIT_ALONE(vulkan_layer_interim, a_file_with_the_same_name_stays)
 {
     fv_fixture f;
     char taken[4 * PATH];
@@ -368,7 +368,7 @@ UNIT(vulkan_layer_interim, a_file_with_the_same_name_stays)
 }
 
 /* A relative path is one of the working directory in which the device is created. */
-UNIT(vulkan_layer_interim, a_program_may_change_its_working_directory)
+UNIT_ALONE(vulkan_layer_interim, a_program_may_change_its_working_directory)
 {
     fv_fixture f;
     char before[PATH_MAX];
@@ -390,7 +390,7 @@ UNIT(vulkan_layer_interim, a_program_may_change_its_working_directory)
 }
 
 /* A pipe gets only the final statistics, and a folder without permission is reported once. */
-UNIT(vulkan_layer_interim, without_a_regular_file_there_is_none)
+UNIT_ALONE(vulkan_layer_interim, without_a_regular_file_there_is_none)
 {
     fv_fixture f;
     files in = make_files("json");

@@ -38,7 +38,7 @@ static const char *live(void)
 
 /* ---- text from outside ----------------------------------------------------------------------- */
 
-UNIT(vulkan_layer_lines, a_refused_value_commands_no_terminal)
+UNIT_ALONE(vulkan_layer_lines, a_refused_value_commands_no_terminal)
 {
     static const char *const VALUES[] = {"\x1b]0;x\a",
                                          "\xc2\x9b"
@@ -57,7 +57,7 @@ UNIT(vulkan_layer_lines, a_refused_value_commands_no_terminal)
     }
 }
 
-UNIT(vulkan_layer_lines, a_long_value_leaves_room_for_what_is_expected)
+UNIT_ALONE(vulkan_layer_lines, a_long_value_leaves_room_for_what_is_expected)
 {
     static char value[100000];
     memset(value, 'x', sizeof value - 1);
@@ -67,7 +67,7 @@ UNIT(vulkan_layer_lines, a_long_value_leaves_room_for_what_is_expected)
     CHECK_HAS(capture_end(&captured), "expected segregated, first or buddy\n");
 }
 
-UNIT(vulkan_layer_lines, a_path_commands_no_terminal)
+UNIT_ALONE(vulkan_layer_lines, a_path_commands_no_terminal)
 {
     setenv("QUIRE_LAYER_STATS", "text", 1);
     setenv("QUIRE_LAYER_STATS_FILE", "/nonex\x1b[31m/statistics", 1);
@@ -79,7 +79,7 @@ UNIT(vulkan_layer_lines, a_path_commands_no_terminal)
     CHECK(!has_control(said));
 }
 
-UNIT(vulkan_layer_lines, the_name_of_a_device_commands_no_terminal)
+UNIT_ALONE(vulkan_layer_lines, the_name_of_a_device_commands_no_terminal)
 {
     fv_layout layout = *fv_layout_named("amd-bar");
     layout.name = "a\x1b[31m";
@@ -91,7 +91,7 @@ UNIT(vulkan_layer_lines, the_name_of_a_device_commands_no_terminal)
 
 /* ---- unknown variables ----------------------------------------------------------------------- */
 
-UNIT(vulkan_layer_lines, an_unknown_variable_is_reported_once)
+UNIT_ALONE(vulkan_layer_lines, an_unknown_variable_is_reported_once)
 {
     setenv("QUIRE_LAYER_PAGESIZE", "8M", 1);
     CHECK_STR(live(), "VK_LAYER_QUIRE_suballocate: QUIRE_LAYER_PAGESIZE is unknown and has no "
@@ -99,7 +99,7 @@ UNIT(vulkan_layer_lines, an_unknown_variable_is_reported_once)
     CHECK_STR(live(), "");
 }
 
-UNIT(vulkan_layer_lines, a_refused_device_also_reports_unknown_variables)
+UNIT_ALONE(vulkan_layer_lines, a_refused_device_also_reports_unknown_variables)
 {
     setenv("QUIRE_LAYER_VERBOSE", "1", 1);
     setenv("QUIRE_LAYER_FIT", "linear", 1);
@@ -112,7 +112,7 @@ UNIT(vulkan_layer_lines, a_refused_device_also_reports_unknown_variables)
 
 /* ---- the line that says that the layer is active --------------------------------------------- */
 
-UNIT(vulkan_layer_lines, each_device_is_announced_with_its_settings)
+UNIT_ALONE(vulkan_layer_lines, each_device_is_announced_with_its_settings)
 {
     setenv("QUIRE_LAYER_INFO", "on", 1);
     CHECK_STR(live(), "VK_LAYER_QUIRE_suballocate: active on device 1 'fake amd-bar'\n");
@@ -123,7 +123,7 @@ UNIT(vulkan_layer_lines, each_device_is_announced_with_its_settings)
                       "QUIRE_LAYER_PAGE_SIZE=8M, QUIRE_LAYER_FIT=buddy\n");
 }
 
-UNIT(vulkan_layer_lines, a_device_without_quire_is_announced)
+UNIT_ALONE(vulkan_layer_lines, a_device_without_quire_is_announced)
 {
     fv_fixture f;
     setenv("QUIRE_LAYER_INFO", "on", 1);
@@ -134,7 +134,7 @@ UNIT(vulkan_layer_lines, a_device_without_quire_is_announced)
 }
 
 /* Programs and their tests compare what they write to a file or pipe. */
-UNIT(vulkan_layer_lines, without_a_terminal_nothing_is_announced)
+UNIT_ALONE(vulkan_layer_lines, without_a_terminal_nothing_is_announced)
 {
     CHECK_STR(live(), "");
     setenv("QUIRE_LAYER_INFO", "off", 1);
@@ -148,7 +148,7 @@ static bool live_on_terminal(int milliseconds)
     int terminal = posix_openpt(O_RDWR | O_NOCTTY), before = dup(STDERR_FILENO);
     fv_fixture f;
     if (terminal < 0)
-        cr_skip_test("%s", "the system has no pseudo-terminal");
+        unit_skip("the system has no pseudo-terminal");
     CHECK(!grantpt(terminal) && !unlockpt(terminal));
     int error_stream = open(ptsname(terminal), O_RDWR | O_NOCTTY);
     CHECK(before >= 0 && error_stream >= 0 && dup2(error_stream, STDERR_FILENO) >= 0);
@@ -162,7 +162,7 @@ static bool live_on_terminal(int milliseconds)
     return ready == 1;
 }
 
-UNIT(vulkan_layer_lines, a_terminal_gets_the_announcement_unless_it_is_off)
+UNIT_ALONE(vulkan_layer_lines, a_terminal_gets_the_announcement_unless_it_is_off)
 {
     CHECK(live_on_terminal(10000));
     setenv("QUIRE_LAYER_INFO", "off", 1);

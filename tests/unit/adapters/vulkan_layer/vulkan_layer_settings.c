@@ -22,7 +22,7 @@ static char *read_all(const char *path)
     return text;
 }
 
-UNIT(vulkan_layer_settings, settings_change_pages_and_thresholds)
+UNIT_ALONE(vulkan_layer_settings, settings_change_pages_and_thresholds)
 {
     fv_fixture f;
     char path[] = "/tmp/quire-layer-XXXXXX";
@@ -50,7 +50,7 @@ UNIT(vulkan_layer_settings, settings_change_pages_and_thresholds)
     remove(path);
 }
 
-UNIT(vulkan_layer_settings, a_page_size_applies_to_the_first_page)
+UNIT_ALONE(vulkan_layer_settings, a_page_size_applies_to_the_first_page)
 {
     enum { COUNT = 200 };
     fv_fixture f;
@@ -65,7 +65,7 @@ UNIT(vulkan_layer_settings, a_page_size_applies_to_the_first_page)
     fv_fixture_close(&f);
 }
 
-UNIT(vulkan_layer_settings, an_invalid_setting_refuses_the_device)
+UNIT_ALONE(vulkan_layer_settings, an_invalid_setting_refuses_the_device)
 {
     static const char *const BAD[][2] = {
         {"QUIRE_LAYER_PAGE_SIZE", "0"},  {"QUIRE_LAYER_PAGE_SIZE", "1X"},
@@ -80,7 +80,7 @@ UNIT(vulkan_layer_settings, an_invalid_setting_refuses_the_device)
     }
 }
 
-UNIT(vulkan_layer_settings, the_trace_of_a_program_can_be_replayed)
+UNIT_ALONE(vulkan_layer_settings, the_trace_of_a_program_can_be_replayed)
 {
     fv_fixture f;
     quire_trace *trace = NULL;

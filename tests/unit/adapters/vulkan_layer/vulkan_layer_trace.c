@@ -43,7 +43,7 @@ static void open_traced(fv_fixture *f, char *path)
     lf_open_named(f, "amd-bar");
 }
 
-UNIT(vulkan_layer_trace, rows_are_in_the_file_before_the_device_ends)
+UNIT_ALONE(vulkan_layer_trace, rows_are_in_the_file_before_the_device_ends)
 {
     fv_fixture f;
     char path[] = "/tmp/quire-layer-XXXXXX";
@@ -56,7 +56,7 @@ UNIT(vulkan_layer_trace, rows_are_in_the_file_before_the_device_ends)
     remove(path);
 }
 
-UNIT(vulkan_layer_trace, a_forked_child_writes_nothing)
+UNIT_ALONE(vulkan_layer_trace, a_forked_child_writes_nothing)
 {
     fv_fixture f;
     char path[] = "/tmp/quire-layer-XXXXXX";
@@ -79,7 +79,7 @@ UNIT(vulkan_layer_trace, a_forked_child_writes_nothing)
     remove(path);
 }
 
-UNIT(vulkan_layer_trace, an_executed_program_does_not_inherit_the_file)
+UNIT_ALONE(vulkan_layer_trace, an_executed_program_does_not_inherit_the_file)
 {
     fv_fixture f;
     struct stat wanted, found;
@@ -97,7 +97,7 @@ UNIT(vulkan_layer_trace, an_executed_program_does_not_inherit_the_file)
     remove(path);
 }
 
-UNIT(vulkan_layer_trace, a_file_of_another_process_is_left_alone)
+UNIT_ALONE(vulkan_layer_trace, a_file_of_another_process_is_left_alone)
 {
     fv_fixture f;
     char path[] = "/tmp/quire-layer-XXXXXX", own[64];
@@ -118,7 +118,7 @@ UNIT(vulkan_layer_trace, a_file_of_another_process_is_left_alone)
 }
 
 /* A signal handler that calls exit may have interrupted the thread in the middle of a row. */
-UNIT(vulkan_layer_trace, the_end_of_the_process_does_not_wait_for_ever_for_a_row)
+UNIT_ALONE(vulkan_layer_trace, the_end_of_the_process_does_not_wait_for_ever_for_a_row)
 {
     fv_fixture f;
     char path[] = "/tmp/quire-layer-XXXXXX";

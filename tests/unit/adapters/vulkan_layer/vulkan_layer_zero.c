@@ -26,7 +26,7 @@ static uint64_t count_others(fv_fixture *f, VkDeviceMemory memory, uint64_t size
 }
 
 /* On all layouts, some of whose types are not coherent, new pages contain garbage. */
-UNIT(vulkan_layer_zero, ranges_are_zeroed_on_every_layout_and_each_time)
+UNIT_ALONE(vulkan_layer_zero, ranges_are_zeroed_on_every_layout_and_each_time)
 {
     setenv("QUIRE_LAYER_ZERO", "on", 1);
     for (uint32_t i = 0; i < fv_layout_count; i++) {
@@ -49,7 +49,7 @@ UNIT(vulkan_layer_zero, ranges_are_zeroed_on_every_layout_and_each_time)
 }
 
 /* The device reads the zeros before the program maps anything. */
-UNIT(vulkan_layer_zero, the_device_sees_the_zeros)
+UNIT_ALONE(vulkan_layer_zero, the_device_sees_the_zeros)
 {
     enum { SIZE = 4096 };
     fv_fixture f;
@@ -74,7 +74,7 @@ UNIT(vulkan_layer_zero, the_device_sees_the_zeros)
 }
 
 /* The host cannot write such memory, and the layer has no queue: the driver gives what it gives. */
-UNIT(vulkan_layer_zero, types_that_are_not_host_visible_are_passed_on)
+UNIT_ALONE(vulkan_layer_zero, types_that_are_not_host_visible_are_passed_on)
 {
     fv_fixture f;
     setenv("QUIRE_LAYER_ZERO", "on", 1);
@@ -89,7 +89,7 @@ UNIT(vulkan_layer_zero, types_that_are_not_host_visible_are_passed_on)
     fv_fixture_close(&f);
 }
 
-UNIT(vulkan_layer_zero, a_range_that_cannot_be_flushed_is_passed_on)
+UNIT_ALONE(vulkan_layer_zero, a_range_that_cannot_be_flushed_is_passed_on)
 {
     fv_fixture f;
     setenv("QUIRE_LAYER_ZERO", "on", 1);

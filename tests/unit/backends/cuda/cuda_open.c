@@ -57,7 +57,7 @@ static int ordinal_of(const char *device)
     return info.ordinal;
 }
 
-UNIT(cuda_open, a_device_is_named_by_ordinal_part_of_its_name_or_environment)
+UNIT_ALONE(cuda_open, a_device_is_named_by_ordinal_part_of_its_name_or_environment)
 {
     cuda_bench b;
     fc_options options = three_devices();
@@ -185,7 +185,7 @@ static void check_variable(const char *kinds, uint32_t named, uint32_t expected,
     cuda_bench_end(&b);
 }
 
-UNIT(cuda_open, a_variable_selects_the_kinds)
+UNIT_ALONE(cuda_open, a_variable_selects_the_kinds)
 {
     const uint32_t usual = CUDA_KIND(DEVICE) | CUDA_KIND(PINNED) | CUDA_KIND(COMBINED);
     check_variable("", 0, usual, NULL);
@@ -219,7 +219,7 @@ static void check_pages(const char *words, quire_cuda_without without, bool is_v
     cuda_bench_end(&b);
 }
 
-UNIT(cuda_open, device_pages_do_without_what_the_program_or_its_user_names)
+UNIT_ALONE(cuda_open, device_pages_do_without_what_the_program_or_its_user_names)
 {
     check_pages("", 0, true, true, true);
     check_pages("", QUIRE_CUDA_WITHOUT_RDMA, true, false, true);
@@ -231,7 +231,7 @@ UNIT(cuda_open, device_pages_do_without_what_the_program_or_its_user_names)
     check_pages("plain", 0, false, false, false);
 }
 
-UNIT(cuda_open, unknown_words_and_bits_are_refused)
+UNIT_ALONE(cuda_open, unknown_words_and_bits_are_refused)
 {
     cuda_bench b;
     cuda_bench_begin(&b, NULL);
@@ -326,7 +326,7 @@ static void check_reachable(const char *variable, uint32_t unreached, const char
     cuda_bench_end(&b);
 }
 
-UNIT(cuda_open, every_other_device_is_a_peer_or_pages_are_plain)
+UNIT_ALONE(cuda_open, every_other_device_is_a_peer_or_pages_are_plain)
 {
     check_reachable("", 0x0, "ww");
     check_reachable("", 0x2, "-");
@@ -348,7 +348,7 @@ UNIT(cuda_open, a_device_without_virtual_memory_has_no_peers_to_name)
     cuda_bench_end(&b);
 }
 
-UNIT(cuda_open, peers_are_named_or_found_and_the_variable_has_ordinals)
+UNIT_ALONE(cuda_open, peers_are_named_or_found_and_the_variable_has_ordinals)
 {
     static const char *const wrong[] = {"all", "1 none", "none,1", "-1", "64", "1x"};
     static const int32_t peer = 1;

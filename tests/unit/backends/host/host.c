@@ -249,7 +249,7 @@ static void expect_unsupported(quire_host_options options, const char *says, int
     CHECK_EQ(unit_memory_state()->blocks, 0);
 }
 
-UNIT(host, a_system_without_memfds_is_told_at_open)
+UNIT_ALONE(host, a_system_without_memfds_is_told_at_open)
 {
     if (!deny(SYS_memfd_create, 1, MFD_CLOEXEC, ENOSYS))
         return;
@@ -257,7 +257,7 @@ UNIT(host, a_system_without_memfds_is_told_at_open)
     end(open_host((quire_host_options){.backing = QUIRE_HOST_ANONYMOUS}), NULL);
 }
 
-UNIT(host, a_system_without_huge_pages_is_told_at_open)
+UNIT_ALONE(host, a_system_without_huge_pages_is_told_at_open)
 {
     if (!deny(SYS_mmap, 3, MAP_HUGETLB, EINVAL) || !deny(SYS_memfd_create, 1, MFD_HUGETLB, ENODEV))
         return;
@@ -294,7 +294,7 @@ UNIT(host, a_system_that_reserves_no_huge_pages_is_told_at_open)
 }
 
 /* No free descriptor at this moment says nothing about the system. */
-UNIT(host, a_passing_lack_of_descriptors_does_not_keep_a_device_from_opening)
+UNIT_ALONE(host, a_passing_lack_of_descriptors_does_not_keep_a_device_from_opening)
 {
     if (!deny(SYS_memfd_create, 1, MFD_CLOEXEC, EMFILE))
         return;

@@ -375,7 +375,7 @@ static void *map_and_use(void *user)
 static void start(neighbour *n)
 {
     if (under_valgrind())
-        cr_skip_test("valgrind does not get through this race of mappings");
+        unit_skip("valgrind does not get through this race of mappings");
     *n = (neighbour){.rounds = 0};
     CHECK(!pthread_create(&n->thread, NULL, map_and_use, n));
     while (!n->rounds)

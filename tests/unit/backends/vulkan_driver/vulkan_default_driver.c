@@ -104,7 +104,7 @@ UNIT(vulkan_default_driver, objects_reuse_ranges_in_the_order_of_a_stream)
         return;
     if (quire_stream_create(r.quire, NULL, &stream) == QUIRE_ERROR_UNSUPPORTED) {
         real_end(&r);
-        cr_skip_test("the driver has no timeline semaphores");
+        unit_skip("the driver has no timeline semaphores");
     }
     quire_vulkan_object_options options = {.stream = stream, .info = &first};
     CHECK_OK(quire_vulkan_device_buffer_create(r.quire, NULL, &BUFFER, &options, &memory, &buffer));

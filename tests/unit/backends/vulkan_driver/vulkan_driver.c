@@ -43,12 +43,12 @@ static bool begin(bench *b)
         .settings = {.device = {.host_memory = unit_memory(),
                                 .log = {.write = hear, .user = b, .level = QUIRE_LOG_WARNING}}}};
     if (under_valgrind()) {
-        cr_skip_test("%s", "valgrind finds what drivers and layers leak");
+        unit_skip("valgrind finds what drivers and layers leak");
         return false;
     }
     setenv("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation", 1);
     if (quire_vulkan_open(&options, &b->device)) {
-        cr_skip_test("%s", quire_last_error());
+        unit_skip("%s", quire_last_error());
         return false;
     }
     CHECK_OK(quire_device_get_info(b->device, &b->info));
@@ -94,14 +94,14 @@ static bool lacks(const bench *b, const char *extension)
         found |= !strcmp(has[i].extensionName, extension);
     free(has);
     if (!found)
-        cr_skip_test("%s has no %s", b->info.name, extension);
+        unit_skip("%s has no %s", b->info.name, extension);
     return !found;
 }
 
 /* ---- budgets and priorities ----------------------------------------------------------------- */
 
 /* Other processes use the heap, too, so that only a lower bound of its usage is known. */
-UNIT(vulkan_driver, the_budget_is_the_drivers_and_holds)
+UNIT_ALONE(vulkan_driver, the_budget_is_the_drivers_and_holds)
 {
     bench b;
     quire_memory_info info;
@@ -129,7 +129,7 @@ UNIT(vulkan_driver, the_budget_is_the_drivers_and_holds)
     end(&b);
 }
 
-UNIT(vulkan_driver, pages_of_every_priority_are_made)
+UNIT_ALONE(vulkan_driver, pages_of_every_priority_are_made)
 {
     static const float priorities[] = {0, 0.1f, 0.9f, 1};
     bench b;
@@ -156,7 +156,7 @@ static uint64_t refused_size(const bench *b, uint32_t kind)
     return most && most < heap ? most + b->info.limits.page_granularity : 0;
 }
 
-UNIT(vulkan_driver, out_of_memory_is_told_and_leaves_nothing_behind)
+UNIT_ALONE(vulkan_driver, out_of_memory_is_told_and_leaves_nothing_behind)
 {
     bench b;
     quire_memory_info info;
@@ -168,7 +168,7 @@ UNIT(vulkan_driver, out_of_memory_is_told_and_leaves_nothing_behind)
     CHECK_OK(quire_memory_get_info(memory, &info));
     uint64_t size = refused_size(&b, info.kind);
     if (!size) {
-        cr_skip_test("%s would give all of its heap at once", b.info.name);
+        unit_skip("%s would give all of its heap at once", b.info.name);
         return;
     }
     /* bypasses the limits of the core */
@@ -177,7 +177,7 @@ UNIT(vulkan_driver, out_of_memory_is_told_and_leaves_nothing_behind)
         quire_device_backend(b.device)->page_create(quire_device_state(b.device), &request, &page);
     if (!result) {
         quire_device_backend(b.device)->page_destroy(quire_device_state(b.device), &page);
-        cr_skip_test("%s gives more than its maxMemoryAllocationSize", b.info.name);
+        unit_skip("%s gives more than its maxMemoryAllocationSize", b.info.name);
         return;
     }
     CHECK_EQ(result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
@@ -192,7 +192,7 @@ UNIT(vulkan_driver, out_of_memory_is_told_and_leaves_nothing_behind)
 
 /* The driver decides about one allocation above its maxMemoryAllocationSize, which quire passes
    on. No byte of it is touched. */
-UNIT(vulkan_driver, the_driver_answers_for_a_size_above_its_largest_memory_object)
+UNIT_ALONE(vulkan_driver, the_driver_answers_for_a_size_above_its_largest_memory_object)
 {
     bench b;
     quire_memory_info info;
@@ -204,7 +204,7 @@ UNIT(vulkan_driver, the_driver_answers_for_a_size_above_its_largest_memory_objec
     CHECK_OK(quire_memory_get_info(memory, &info));
     uint64_t size = refused_size(&b, info.kind);
     if (!size) {
-        cr_skip_test("%s would give all of its heap at once", b.info.name);
+        unit_skip("%s would give all of its heap at once", b.info.name);
         return;
     }
     quire_result result =
@@ -290,7 +290,7 @@ static void check_stretches(const object *all, uint64_t granularity)
 }
 
 /* Allocates and frees buffers and optimal images in the same pages. */
-UNIT(vulkan_driver, buffers_and_images_keep_the_drivers_granularity)
+UNIT_ALONE(vulkan_driver, buffers_and_images_keep_the_drivers_granularity)
 {
     static unsigned char bytes[4096];
     static object all[OBJECTS];

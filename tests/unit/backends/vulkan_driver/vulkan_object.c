@@ -345,7 +345,7 @@ UNIT(vulkan_object, a_chain_of_the_callers_is_behind_that_of_pages)
         return;
     if (VK_API_VERSION_MINOR(r.properties.apiVersion) < 2) {
         real_end(&r);
-        cr_skip_test("%s", "the structure of the chain is of Vulkan 1.2");
+        unit_skip("the structure of the chain is of Vulkan 1.2");
         return;
     }
     CHECK_OK(quire_vulkan_memory_create(r.quire, NULL, &own, &memory));
@@ -541,7 +541,7 @@ static void export_and_import(VkExternalMemoryHandleTypeFlagBits type, const cha
         &r, &(quire_memory_options){.intent = &intent, .pages = {.page_size = 64 * KIB}});
     if (type != VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT &&
         quire_memory_preallocate(memory, 1)) {
-        cr_skip_test("%s has %s, and %s", r.properties.deviceName, extension, quire_last_error());
+        unit_skip("%s has %s, and %s", r.properties.deviceName, extension, quire_last_error());
         return;
     }
     CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 100}, &buffer));

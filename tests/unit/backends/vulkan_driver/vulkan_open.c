@@ -35,11 +35,11 @@ static bool can_open(void)
 {
     quire_device *device = NULL;
     if (under_valgrind()) {
-        cr_skip_test("%s", "valgrind finds what drivers and layers leak");
+        unit_skip("valgrind finds what drivers and layers leak");
         return false;
     }
     if (quire_vulkan_open(NULL, &device)) {
-        cr_skip_test("%s", quire_last_error());
+        unit_skip("%s", quire_last_error());
         return false;
     }
     CHECK_OK(quire_device_destroy(&device));
@@ -47,7 +47,7 @@ static bool can_open(void)
 }
 
 /* Enables every feature of the device under the validation layer, which the environment enables. */
-UNIT(vulkan_open, an_own_device_works_and_the_layer_is_silent)
+UNIT_ALONE(vulkan_open, an_own_device_works_and_the_layer_is_silent)
 {
     heard h = {0};
     quire_vulkan_options options = options_of(&h);
@@ -125,7 +125,7 @@ UNIT(vulkan_open, a_device_is_named_by_index_or_part_of_its_name)
     CHECK(device == NULL);
 }
 
-UNIT(vulkan_open, without_a_name_the_environment_decides)
+UNIT_ALONE(vulkan_open, without_a_name_the_environment_decides)
 {
     quire_device *device = NULL;
     if (!can_open())
@@ -315,7 +315,7 @@ UNIT(vulkan_open, a_message_is_logged_with_its_id_once)
     }
     CHECK_OK(quire_device_destroy(&device));
     if (!submit)
-        cr_skip_test("%s", "the loader has no VK_EXT_debug_utils");
+        unit_skip("the loader has no VK_EXT_debug_utils");
 }
 
 UNIT(vulkan_open, without_infos_it_is_vulkan_1_1_with_nothing_enabled)
@@ -452,7 +452,7 @@ static uint32_t probe(quire_vulkan_features *features)
 }
 
 /* Surfaces and swapchains: what a program that draws adds. The layer checks the chain. */
-UNIT(vulkan_open, extensions_chain_and_queue_flags_are_enabled_in_silence)
+UNIT_ALONE(vulkan_open, extensions_chain_and_queue_flags_are_enabled_in_silence)
 {
     static const char *const of_instance[] = {"VK_KHR_surface"};
     static const char *const of_device[] = {"VK_KHR_swapchain"};
@@ -546,7 +546,7 @@ static void *mark_often(void *stream)
 }
 
 /* The layer reports two threads that use a queue at the same time. */
-UNIT(vulkan_open, the_program_shares_the_queue_with_quire)
+UNIT_ALONE(vulkan_open, the_program_shares_the_queue_with_quire)
 {
     heard h = {0};
     quire_vulkan_options options = options_of(&h);

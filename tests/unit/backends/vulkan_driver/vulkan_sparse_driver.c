@@ -30,7 +30,7 @@ static bool begin(bench *b, uint64_t staging)
     real_wrap(r);
     if (!r->features.sparseBinding || !r->features.sparseResidencyBuffer) {
         real_end(r);
-        cr_skip_test("%s", "the driver has no sparse binding");
+        unit_skip("the driver has no sparse binding");
         return false;
     }
     b->memory = real_memory(r, &(quire_memory_options){.pages = {.page_size = 1024 * KIB}});

@@ -22,7 +22,7 @@ static bool begin(void)
         return false;
     if (!r.timeline.timelineSemaphore) {
         real_end(&r);
-        cr_skip_test("%s", "the driver has no timeline semaphores");
+        unit_skip("the driver has no timeline semaphores");
         return false;
     }
     real_wrap(&r);

@@ -184,7 +184,7 @@ UNIT(shard_growth, threads_that_wait_for_each_other_get_more_shards)
 {
     bench b;
     if (under_valgrind())
-        cr_skip_test("valgrind runs one thread at a time, so they hardly ever wait");
+        unit_skip("valgrind runs one thread at a time, so they hardly ever wait");
     make_adaptive(&b, 2, 2);
     quire_allocation kept = placed_of(&b, 0, 1000); /* a page that is not empty */
     CHECK_EQ(race_for(&b, 20000), 2);

@@ -17,6 +17,8 @@ static uint32_t in_tree;
 
 static void make_tree(void)
 {
+    memset(nodes, 0, sizeof nodes);
+    in_tree = 0;
     tree = (qi_first){.nodes = nodes};
     tree.space.pool.top = NODES + 1;
 }
@@ -113,7 +115,6 @@ UNIT(free_tree, sorted_insertions_keep_the_tree_balanced)
 {
     for (int falling = 0; falling < 2; falling++) {
         make_tree();
-        in_tree = 0;
         for (uint32_t i = 1; i <= 511; i++) {
             uint32_t node = falling ? 512 - i : i;
             insert(node, node * 100, 50);
@@ -147,7 +148,6 @@ UNIT(free_tree, every_node_of_a_tree_can_be_removed_first)
 {
     for (uint32_t first = 1; first <= 31; first++) {
         make_tree();
-        in_tree = 0;
         for (uint32_t i = 1; i <= 31; i++)
             insert(i, i * 100, i);
         take_out(first);
