@@ -114,7 +114,7 @@ static bool make_instance(real_vulkan *r)
     if (!create || create(&r->instance_info, NULL, &r->instance)) {
         const char *manifest = getenv("VK_ICD_FILENAMES");
         unit_skip("no Vulkan instance can be created from %s",
-                     manifest ? manifest : "the default drivers");
+                  manifest ? manifest : "the default drivers");
         return false;
     }
     r->instance_info.pNext = NULL;

@@ -47,7 +47,7 @@ UNIT(vulkan_layer_calls, dedicated_external_and_large_allocations_are_the_driver
     fv_fixture_close(&f);
 }
 
-UNIT_ALONE(vulkan_layer_calls, dedicated_allocations_are_suballocated_if_settings_and_driver_allow_it)
+UNIT_ALONE(vulkan_layer_calls, dedicated_allocations_are_suballocated_if_settings_allow_it)
 {
     static const uint32_t FLAGS[] = {FV_PREFER_DEDICATED, FV_REQUIRE_DEDICATED};
     setenv("QUIRE_LAYER_DEDICATED", "suballocate", 1);
