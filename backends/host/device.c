@@ -134,7 +134,7 @@ quire_result quire_host_pointer(quire_memory *memory, quire_allocation allocatio
     if (!result)
         result = quire_memory_get_info(memory, &info);
     /* from the page itself: the core's map may exist on demand only */
-    *pointer = info.mappable ? qi_host_page_of(&native.page)->bytes + native.offset : NULL;
+    *pointer = info.mappable ? qi_host_page_of(&native.page)->host_bytes + native.offset : NULL;
     return result;
 }
 

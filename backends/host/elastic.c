@@ -67,6 +67,8 @@ static void shrink(qi_host_device *device, qi_host_page *page, uint64_t to)
     /* mmap fails if the process has too many mappings; madvise discards the bytes in any case */
     if (rest && mmap(end, rest, PROT_NONE, flags, -1, 0) == MAP_FAILED)
         madvise(end, rest, MADV_DONTNEED);
+    if (rest && page->host_bytes != page->bytes)
+        madvise(page->host_bytes + mapped, rest, MADV_DONTNEED); /* which stay usable */
     qi_atomic_sub_u64(&device->heap_used[page->heap], page->size - to);
     page->mapped = mapped;
     page->size = to;

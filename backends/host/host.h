@@ -53,7 +53,8 @@ typedef struct qi_host_device {
 
 /* A page record. quire_native_page.handle points to it. */
 typedef struct qi_host_page {
-    char *bytes;
+    char *bytes;            /* what copies, fills and device work use */
+    char *host_bytes;       /* what the host maps: `bytes`, or a copy if the kind is not coherent */
     uint64_t mapped;        /* usable bytes, a multiple of the system page */
     uint64_t address_bytes; /* reserved addresses of an elastic page; 0: the page keeps its size */
     uint64_t size;          /* bytes of the page, charged to the heap */
@@ -70,6 +71,12 @@ static inline qi_host_page *qi_host_page_of(const quire_native_page *page)
 
 /* Returns the state of a device of this backend, or NULL after reporting INVALID_ARGUMENT. */
 qi_host_device *qi_host_of(const quire_device *device);
+
+/* The addresses that each of the two mappings of a page takes. */
+static inline uint64_t qi_host_addresses(const qi_host_page *page)
+{
+    return page->address_bytes ? page->address_bytes : page->mapped;
+}
 
 static inline bool qi_host_is_lost(const qi_host_device *device)
 {
@@ -165,8 +172,9 @@ void qi_host_page_destroy(void *state, const quire_native_page *page);
 quire_result qi_host_page_map(void *state, const quire_native_page *page, void **pointer);
 void qi_host_page_unmap(void *state, const quire_native_page *page);
 
-/* Serves as flush and invalidate. */
-quire_result qi_host_page_sync(void *state, const quire_native_page *page, uint64_t offset,
-                               uint64_t size);
+quire_result qi_host_page_flush(void *state, const quire_native_page *page, uint64_t offset,
+                                uint64_t size);
+quire_result qi_host_page_invalidate(void *state, const quire_native_page *page, uint64_t offset,
+                                     uint64_t size);
 
 #endif

@@ -4,7 +4,12 @@
  * The mapping is the memory: every page is mapped from its creation to its destruction. The memory
  * kind alone decides whether the caller gets the address. Creating a page touches none of its
  * bytes, so an unused page costs address space only.
+ *
+ * A page of a host-visible kind that is not coherent has a second mapping, the bytes that the host
+ * sees. Only flush and invalidate copy between the two, so that a program that forgets one reads
+ * old bytes, as on a device with a cache. The heap is charged for one of them.
  */
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,14 +17,20 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
+/* Every page has the alignment that the limits promise. */
+static uint64_t alignment_of(const qi_host_device *device, const quire_page_request *request)
+{
+    uint64_t alignment = device->profile.limits.page_alignment;
+    alignment = request->alignment > alignment ? request->alignment : alignment;
+    return QI_HOST_PAGE_ALIGNMENT > alignment ? QI_HOST_PAGE_ALIGNMENT : alignment;
+}
+
 /* Maps page->mapped bytes as the device's backing requires. Sets page->bytes and, for a memfd,
    page->descriptor. On failure the page owns nothing. */
 static quire_result map_page(const qi_host_device *device, const quire_page_request *request,
                              qi_host_page *page)
 {
-    uint64_t alignment = device->profile.limits.page_alignment; /* promised of every page */
-    alignment = request->alignment > alignment ? request->alignment : alignment;
-    alignment = QI_HOST_PAGE_ALIGNMENT > alignment ? QI_HOST_PAGE_ALIGNMENT : alignment;
+    uint64_t alignment = alignment_of(device, request);
     if (request->max_size)
         return qi_host_map_elastic(device, request, alignment, page);
     bool reserved = device->huge_pages == QUIRE_HOST_HUGE_RESERVED;
@@ -47,6 +58,34 @@ static quire_result map_page(const qi_host_device *device, const quire_page_requ
     return QUIRE_SUCCESS;
 }
 
+static void unmap_page(const qi_host_page *page)
+{
+    if (page->host_bytes && page->host_bytes != page->bytes)
+        munmap(page->host_bytes, qi_host_addresses(page));
+    munmap(page->bytes, qi_host_addresses(page));
+    if (page->descriptor >= 0)
+        close(page->descriptor);
+}
+
+/* Sets page->host_bytes. All addresses of an elastic page are usable from the start. */
+static quire_result map_host_bytes(const qi_host_device *device, const quire_page_request *request,
+                                   qi_host_page *page)
+{
+    const quire_memory_flags flags = device->profile.kinds[request->kind].flags;
+    page->host_bytes = page->bytes;
+    if ((flags & (QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT)) != QUIRE_HOST_VISIBLE)
+        return QUIRE_SUCCESS;
+    const uint64_t size = qi_host_addresses(page);
+    page->host_bytes =
+        qi_host_map_anonymous(size, alignment_of(device, request), PROT_READ | PROT_WRITE);
+    if (page->host_bytes != MAP_FAILED)
+        return QUIRE_SUCCESS;
+    quire_result result = qi_host_fail_errno("mapping", size);
+    page->host_bytes = NULL;
+    unmap_page(page);
+    return result;
+}
+
 /* ---- entries of the backend table ------------------------------------------------------- */
 
 quire_result qi_host_page_create(void *state, const quire_page_request *request,
@@ -72,6 +111,8 @@ quire_result qi_host_page_create(void *state, const quire_page_request *request,
     result = qi_host_charge_heap(device, kind->heap, request->size);
     if (!result) {
         result = map_page(device, request, page);
+        if (!result)
+            result = map_host_bytes(device, request, page);
         if (result)
             qi_atomic_sub_u64(&device->heap_used[kind->heap], request->size);
     }
@@ -92,9 +133,7 @@ void qi_host_page_destroy(void *state, const quire_native_page *native)
 {
     qi_host_device *device = state;
     qi_host_page *page = qi_host_page_of(native);
-    munmap(page->bytes, page->address_bytes ? page->address_bytes : page->mapped);
-    if (page->descriptor >= 0)
-        close(page->descriptor);
+    unmap_page(page);
     qi_atomic_sub_u64(&device->heap_used[page->heap], page->size);
     qi_host_release(&device->host, page, 1, sizeof *page);
 }
@@ -102,7 +141,7 @@ void qi_host_page_destroy(void *state, const quire_native_page *native)
 quire_result qi_host_page_map(void *state, const quire_native_page *page, void **pointer)
 {
     (void)state;
-    *pointer = qi_host_page_of(page)->bytes;
+    *pointer = qi_host_page_of(page)->host_bytes;
     return QUIRE_SUCCESS;
 }
 
@@ -112,12 +151,22 @@ void qi_host_page_unmap(void *state, const quire_native_page *page)
     (void)page;
 }
 
-quire_result qi_host_page_sync(void *state, const quire_native_page *page, uint64_t offset,
-                               uint64_t size)
+/* The core calls both only for kinds that are not coherent. */
+
+quire_result qi_host_page_flush(void *state, const quire_native_page *native, uint64_t offset,
+                                uint64_t size)
 {
-    (void)state; /* host memory is coherent, even if the profile says otherwise */
-    (void)page;
-    (void)offset;
-    (void)size;
+    (void)state;
+    const qi_host_page *page = qi_host_page_of(native);
+    memcpy(page->bytes + offset, page->host_bytes + offset, size);
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_host_page_invalidate(void *state, const quire_native_page *native, uint64_t offset,
+                                     uint64_t size)
+{
+    (void)state;
+    const qi_host_page *page = qi_host_page_of(native);
+    memcpy(page->host_bytes + offset, page->bytes + offset, size);
     return QUIRE_SUCCESS;
 }

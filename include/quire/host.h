@@ -7,7 +7,9 @@
  * Pages take address space when they are created and physical memory when they are touched. Heaps
  * have the size that the options give, whatever the size of RAM. Memory of a kind that is not
  * host-visible is not mapped for the caller, and its address is not reported; quire_write and
- * quire_read reach it as they reach memory of a GPU.
+ * quire_read reach it as they reach memory of a GPU. Pages of a host-visible kind that is not
+ * coherent have two mappings: the host's bytes, which a flush copies to the device's and an
+ * invalidation from them, and the device's, which everything else uses.
  *
  * Thread-safety: any thread may call any function on live objects. INVALID_ARGUMENT is also the
  * error for a device, memory or stream of another backend.
@@ -84,8 +86,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_host_set_budget(quire_device *device
                                                             uint64_t bytes);
 
 /*
- * Writes the host pointer of an allocation without mapping it; NULL for memory that is not
- * host-visible. Errors as quire_allocation_get_info.
+ * Writes the host pointer of an allocation without mapping it, which quire_map would give; NULL for
+ * memory that is not host-visible. Errors as quire_allocation_get_info.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_host_pointer(quire_memory *memory,
                                                          quire_allocation allocation,

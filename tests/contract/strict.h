@@ -1,14 +1,13 @@
 /*
- * strict.h - a subject whose non-coherent host-visible kinds really are incoherent: the host maps a
- * copy of the page, and only flush and invalidate synchronize the two. It reveals a missing flush,
- * one that is too short and one that is too wide on a backend whose memory is coherent.
+ * strict.h - a subject that checks each flush and invalidate against the rules of quire/backend.h,
+ * and whose host bytes differ from those of a new page. The wrapped backend keeps the two apart.
  */
 #ifndef QUIRE_TESTS_CONTRACT_STRICT_H
 #define QUIRE_TESTS_CONTRACT_STRICT_H
 
 #include "tests/contract/contract.h"
 
-/* For a subject whose `options` are the subject to wrap, which must copy to and from every kind. */
+/* For a subject whose `options` are the subject to wrap. */
 quire_result strict_open(const contract_subject *subject, const quire_host_memory *host,
                          contract_opened *opened);
 void strict_close(void *own);
