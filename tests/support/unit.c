@@ -28,6 +28,7 @@ _Noreturn void check_failed(const char *file, int line, const char *format, ...)
         fprintf(stderr, "%s:%d: in a forked child: %s\n", file, line, text);
         _exit(1);
     }
+    process = 0;
     cr_assert_fail("%s:%d: %s", file, line, text);
     __builtin_unreachable();
 }
