@@ -72,12 +72,6 @@ static inline qi_host_page *qi_host_page_of(const quire_native_page *page)
 /* Returns the state of a device of this backend, or NULL after reporting INVALID_ARGUMENT. */
 qi_host_device *qi_host_of(const quire_device *device);
 
-/* The addresses that each of the two mappings of a page takes. */
-static inline uint64_t qi_host_addresses(const qi_host_page *page)
-{
-    return page->address_bytes ? page->address_bytes : page->mapped;
-}
-
 static inline bool qi_host_is_lost(const qi_host_device *device)
 {
     return qi_atomic_load_acquire_u32(&device->streams.is_lost);

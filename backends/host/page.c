@@ -58,16 +58,23 @@ static quire_result map_page(const qi_host_device *device, const quire_page_requ
     return QUIRE_SUCCESS;
 }
 
+/* Bytes of addresses that each mapping of a page takes. */
+static uint64_t addresses_of(const qi_host_page *page)
+{
+    return page->address_bytes ? page->address_bytes : page->mapped;
+}
+
 static void unmap_page(const qi_host_page *page)
 {
-    if (page->host_bytes && page->host_bytes != page->bytes)
-        munmap(page->host_bytes, qi_host_addresses(page));
-    munmap(page->bytes, qi_host_addresses(page));
+    if (page->host_bytes != page->bytes)
+        munmap(page->host_bytes, addresses_of(page));
+    munmap(page->bytes, addresses_of(page));
     if (page->descriptor >= 0)
         close(page->descriptor);
 }
 
-/* Sets page->host_bytes. All addresses of an elastic page are usable from the start. */
+/* Sets page->host_bytes. All addresses of an elastic page are usable from the start. On failure the
+   page owns nothing. */
 static quire_result map_host_bytes(const qi_host_device *device, const quire_page_request *request,
                                    qi_host_page *page)
 {
@@ -75,15 +82,16 @@ static quire_result map_host_bytes(const qi_host_device *device, const quire_pag
     page->host_bytes = page->bytes;
     if ((flags & (QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT)) != QUIRE_HOST_VISIBLE)
         return QUIRE_SUCCESS;
-    const uint64_t size = qi_host_addresses(page);
-    page->host_bytes =
+    const uint64_t size = addresses_of(page);
+    char *mapped =
         qi_host_map_anonymous(size, alignment_of(device, request), PROT_READ | PROT_WRITE);
-    if (page->host_bytes != MAP_FAILED)
-        return QUIRE_SUCCESS;
-    quire_result result = qi_host_fail_errno("mapping", size);
-    page->host_bytes = NULL;
-    unmap_page(page);
-    return result;
+    if (mapped == MAP_FAILED) {
+        quire_result result = qi_host_fail_errno("mapping", size);
+        unmap_page(page);
+        return result;
+    }
+    page->host_bytes = mapped;
+    return QUIRE_SUCCESS;
 }
 
 /* ---- entries of the backend table ------------------------------------------------------- */

@@ -15,11 +15,10 @@ enum { SIZE = 1000 };
 static const quire_host_profile mobile = {
     .name = "mobile",
     .heap_count = 1,
-    .kind_count = 3,
+    .kind_count = 2,
     .heaps = {{.size = TIB, .flags = QUIRE_HEAP_DEVICE_LOCAL}},
     .kinds = {{.flags = QUIRE_DEVICE_LOCAL},
-              {.flags = QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE | QUIRE_HOST_CACHED},
-              {.flags = QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT}},
+              {.flags = QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE | QUIRE_HOST_CACHED}},
     .limits = {.non_coherent_atom = 64},
 };
 
