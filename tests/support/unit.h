@@ -1,12 +1,14 @@
 /*
  * unit.h - unit tests, with two checks at the end of each.
  *
- * Criterion runs each test in a process of its own. It reports a test that leaks, or that ends its
- * process, as passed. A build
- * with -Dcriterion=disabled runs all tests of a program in one process (unit_main.c): a process
- * takes a tenth of a second under a sanitizer, most tests a millisecond. UNIT(suite, name) ends
- * every test with two checks: everything allocated through unit_memory() is released, and under a
- * leak sanitizer nothing else has leaked. tests/unit/guard.c proves that wrong tests fail.
+ * Criterion runs each test in a process of its own. A build with -Dcriterion=disabled runs all
+ * tests of a program in one (unit_main.c): a process takes a tenth of a second under a sanitizer,
+ * most tests a millisecond.
+ *
+ * Criterion reports a test that leaks, or that ends its process, as passed. UNIT(suite, name)
+ * therefore ends every test with two checks: everything allocated through unit_memory() is
+ * released, and under a leak sanitizer nothing else has leaked. A test that ends its process fails.
+ * tests/unit/guard.c proves that wrong tests fail.
  *
  * UNIT_ALONE is for a test that changes its process for good, or that needs one that no other has
  * changed: it has a process of its own in every build.

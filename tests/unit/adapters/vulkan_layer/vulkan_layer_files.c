@@ -16,7 +16,7 @@
 
 enum { PATH = 128 };
 
-static char folder[32];
+static char folder[] = "/tmp/quire-layer-XXXXXX";
 
 static const char *in_folder(const char *name)
 {
@@ -29,7 +29,6 @@ static const char *in_folder(const char *name)
 
 static void make_folder(void)
 {
-    snprintf(folder, sizeof folder, "/tmp/quire-layer-XXXXXX");
     CHECK(mkdtemp(folder) != NULL);
 }
 
