@@ -220,8 +220,10 @@ UNIT(vulkan_object, buffers_and_images_from_vulkans_descriptions)
     CHECK_EQ(image_info.width, 64);
     CHECK_EQ(image_info.native_format, VK_FORMAT_R8G8B8A8_UNORM);
     uint64_t granularity = r.properties.limits.bufferImageGranularity;
-    CHECK_EQ(image_info.place.offset % granularity, 0);
-    CHECK_EQ(image_info.place.size % granularity, 0);
+    if (granularity <= 1024) { /* above, images have pages of their own */
+        CHECK_EQ(image_info.place.offset % granularity, 0);
+        CHECK_EQ(image_info.place.size % granularity, 0);
+    }
     CHECK_OK(quire_vulkan_image_set_layout(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
                                            VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL));
     CHECK_OK(quire_free(visible, buffer.allocation));
