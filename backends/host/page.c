@@ -133,6 +133,7 @@ quire_result qi_host_page_create(void *state, const quire_page_request *request,
         .handle = (uintptr_t)page,
         .address = visible ? (uintptr_t)page->bytes : 0,
         .size = request->max_size ? request->max_size : request->size,
+        .is_zero = true, /* new mappings are */
     };
     return QUIRE_SUCCESS;
 }

@@ -56,6 +56,9 @@ typedef struct quire_page_request {
        `size`. The backend reserves addresses for all of them and maps the first `size`. 0: the page
        keeps its size. Above 0 only for kinds in limits.elastic_kinds. */
     uint64_t max_size;
+    /* The page is for one allocation, which wants zeros. A backend that has them at less cost than
+       fill_page, or in any case, provides them and sets quire_native_page.is_zero. */
+    bool zero;
 } quire_page_request;
 
 /* A page as its backend knows it. page_create fills it in; the core stores it and passes it back.
@@ -68,6 +71,9 @@ typedef struct quire_native_page {
        the request; exactly the requested `size` of it is usable. */
     uint64_t size;
     uint64_t data; /* the backend's own */
+    /* Every byte is zero, for the device and for the host. Counts only if the request has `zero`:
+       the core then writes no zeros. */
+    bool is_zero;
 } quire_native_page;
 
 /* A part of a page. */

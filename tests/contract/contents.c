@@ -278,7 +278,7 @@ static void expect_zeros(quire_memory *memory, quire_allocation made, uint64_t s
         CHECK_EQ(bytes[i], 0);
 }
 
-/* Zeroes fresh pages and, after a round that wrote every byte, used pages. */
+/* Zeroes fresh pages and, after a round that wrote every byte, used pages; shared and dedicated. */
 static void zero_is_zero(contract_world *w, uint32_t kind)
 {
     if (!kit_can_both(w, kind))

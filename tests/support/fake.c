@@ -115,10 +115,14 @@ static quire_result fake_page_create(void *state, const quire_page_request *requ
     unsigned char *bytes = malloc(max);
     if (!page || !bytes || (request->max_size && (max < size || !fake->table.page_resize)))
         abort();
-    memset(bytes, 0xa5, size < 65536 ? size : 65536); /* dirty, as a driver's memory is */
+    bool is_zero = fake->zero_pages && request->zero;
+    if (is_zero)
+        memset(bytes, 0, size);
+    else /* dirty, as a driver's memory is */
+        memset(bytes, 0xa5, size < 65536 ? size : 65536);
     *page = (fake_page){.bytes = bytes, .size = size, .max_size = max, .heap = heap};
-    *out =
-        (quire_native_page){.handle = (uintptr_t)page, .address = address, .size = max, .data = 77};
+    *out = (quire_native_page){
+        .handle = (uintptr_t)page, .address = address, .size = max, .data = 77, .is_zero = is_zero};
     return QUIRE_SUCCESS;
 }
 

@@ -70,6 +70,8 @@ typedef struct fake_backend {
     uint32_t slow_ms;           /* duration of creating and destroying a page */
     uint32_t slow_dedicated_ms; /* additional duration of creating a dedicated page */
 
+    bool zero_pages; /* pages that are requested for zeros have them */
+
     /* page sizes are rounded up to multiples of this; 0 means no rounding */
     uint64_t page_rounding;
 

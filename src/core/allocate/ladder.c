@@ -261,7 +261,8 @@ static quire_result prepare(quire_memory *memory, const qi_request *request, qi_
     c->tried = c->caller_calls = 0;
     c->has_before = false;
     c->wait = (qi_page_wait){0};
-    c->progress = (qi_page_progress){.within_budget = request->within_budget};
+    c->progress =
+        (qi_page_progress){.within_budget = request->within_budget, .zero = request->zero};
     if (memory->atom > request->alignment)
         range->alignment = memory->atom;
     if (request->tied) { /* the page has exactly the object's size */
@@ -326,7 +327,7 @@ quire_result qi_allocate(quire_memory *memory, const qi_request *request, quire_
         qi_checked_placed(memory, *slot, request->zero);
     if (qi_unlikely(request->host_use & QI_HOST_MAPPED))
         result = qi_page_map_keep(memory, *slot);
-    if (!result && request->zero)
+    if (!result && request->zero && !request->object)
         result = qi_access_fill_zero(memory, *slot);
     if (!result && memory->addresses &&
         !qi_addresses_add(memory, *slot, !request->object && !request->reserved))

@@ -30,7 +30,9 @@ typedef struct qi_request {
     const char *name;
     const char *name_later; /* set after the placement; its limits are checked before */
     uint64_t user_data;
-    bool zero; /* filled with zeros before the allocation is published */
+    /* Filled with zeros before the allocation is published: here, or an object by its caller, once
+       it is bound. */
+    bool zero;
     bool dedicated;
     uint8_t host_use; /* of QI_HOST_..., or 0 */
     bool tied;        /* the object needs a page that is created for it alone */

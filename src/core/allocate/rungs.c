@@ -203,7 +203,10 @@ qi_outcome qi_rung_kept_page(qi_climb *c)
     qi_page *page = qi_empty_pages_find_dedicated(c->shard, qi_policy_round(policy, needed));
     if (!page)
         page = qi_empty_pages_find_dedicated(c->shard, needed);
-    return page ? outcome_of(c, qi_climb_place_dedicated(c, page)) : QI_NEXT;
+    if (!page)
+        return QI_NEXT;
+    page->fresh = false; /* other allocations have used it */
+    return outcome_of(c, qi_climb_place_dedicated(c, page));
 }
 
 /*

@@ -82,7 +82,8 @@ QUIRE_MUST_USE quire_result qi_access_get_native(quire_memory *memory, quire_all
 QUIRE_MUST_USE quire_result qi_access_write_slot(quire_memory *memory, uint32_t slot,
                                                  uint64_t offset, const void *data, uint64_t size);
 
-/* access_fill.c: fills all bytes of a slot with zeros, or a range with a value. */
+/* access_fill.c: fills all bytes of a slot with zeros, unless its page is fresh, or a range with a
+   value. */
 QUIRE_MUST_USE quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot);
 QUIRE_MUST_USE quire_result qi_access_fill_slot(quire_memory *memory, uint32_t slot,
                                                 uint64_t offset, uint64_t size, uint8_t value);

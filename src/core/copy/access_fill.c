@@ -73,6 +73,8 @@ quire_result qi_access_fill_slot(quire_memory *memory, uint32_t slot, uint64_t o
 /* Fills the whole size of the range, rounding included, up to the red zone of checked builds. */
 quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot)
 {
+    if (qi_memory_page(memory, slot)->fresh)
+        return QUIRE_SUCCESS;
     const qi_slot *record = qi_memory_slot(memory, slot);
     return qi_access_fill_slot(memory, slot, 0, qi_checked_usable(record, record->size), 0);
 }

@@ -48,7 +48,7 @@ QI_ALWAYS_INLINE quire_result begin(const quire_buffer_options *requested, qi_ob
     build->request.host_use = qi_host_use(options->host_read, options->host_write, options->mapped);
     build->request.object = QUIRE_OBJECT_BUFFER;
     build->request.extras = QI_EXTRA_OBJECT;
-    build->zero = options->zero;
+    build->request.zero = options->zero;
     build->stream = options->stream;
     build->info = options->info;
     build->usage = (uint8_t)options->usage; /* fits: see slot.h */

@@ -141,7 +141,7 @@ quire_result qi_image_begin(const quire_image_options *requested, qi_object_buil
     build->request.host_use = qi_host_use(options->host_read, options->host_write, options->mapped);
     build->request.object = QUIRE_OBJECT_IMAGE;
     build->request.extras = QI_EXTRA_OBJECT;
-    build->zero = options->zero;
+    build->request.zero = options->zero;
     build->stream = options->stream;
     build->info = options->info;
     build->optimal = options->tiling == QUIRE_TILING_OPTIMAL;

@@ -63,7 +63,7 @@ static quire_result try_place(qi_object_build *build, bool tied, uint32_t *slot)
 static quire_result place(qi_object_build *build, uint32_t *slot)
 {
     bool prefers = build->needs.prefers_dedicated && !build->needs.dedicated &&
-                   !(build->zero && build->optimal) && !build->request.existing_pages &&
+                   !(build->request.zero && build->optimal) && !build->request.existing_pages &&
                    build->memory->policy.dedicated != QUIRE_DEDICATED_NEVER &&
                    !qi_budget_is_short_of_pages(build->memory->device);
     if (prefers) {
@@ -91,7 +91,7 @@ static void prepare_stream(qi_object_build *build)
         request->name_later = request->name;
         request->name = NULL;
     }
-    request->stream = build->zero ? NULL : build->stream;
+    request->stream = build->request.zero ? NULL : build->stream;
     request->reuse = &build->reuse;
     build->reuse.wait = NULL;
 }
@@ -100,7 +100,8 @@ static void prepare_stream(qi_object_build *build)
 static quire_result fill_zero(const qi_object_build *build, uint32_t slot)
 {
     quire_memory *memory = build->memory;
-    return build->native_request.object == QUIRE_OBJECT_BUFFER
+    return build->native_request.object == QUIRE_OBJECT_BUFFER &&
+                   !qi_memory_page(memory, slot)->fresh
                ? qi_access_fill_slot(memory, slot, 0, qi_memory_slot(memory, slot)->requested, 0)
                : qi_access_fill_zero(memory, slot);
 }
@@ -110,7 +111,7 @@ static quire_result fill_zero(const qi_object_build *build, uint32_t slot)
 static quire_result complete(qi_object_build *build, uint32_t slot)
 {
     quire_memory *memory = build->memory;
-    quire_result result = build->zero ? fill_zero(build, slot) : QUIRE_SUCCESS;
+    quire_result result = build->request.zero ? fill_zero(build, slot) : QUIRE_SUCCESS;
     if (!result && memory->addresses && !qi_addresses_add_object(memory, slot))
         result = qi_addresses_refuse();
     if (!result && build->stream)
@@ -147,7 +148,7 @@ static quire_result place_and_bind(qi_object_build *build, uint32_t *slot)
     if (!build->unbound)
         result = qi_native_bind(build->memory, *slot, build->native_request.object,
                                 build->request.native);
-    if (!result && (build->zero || build->memory->addresses || build->stream))
+    if (!result && (build->request.zero || build->memory->addresses || build->stream))
         result = complete(build, *slot);
     if (result) {
         discard(build); /* before a page that is dedicated to it */
@@ -354,7 +355,7 @@ quire_result qi_object_begin(const quire_object_options *options, qi_object_buil
     build->request.object = options->object;
     build->request.description = options->description;
     build->request.extras = QI_EXTRA_OBJECT | (options->borrowed ? QI_EXTRA_BORROWED : 0);
-    build->zero = options->zero;
+    build->request.zero = options->zero;
     build->unbound = options->unbound;
     build->stream = options->stream;
     build->info = options->info;

@@ -62,13 +62,12 @@ QUIRE_MUST_USE quire_result qi_image_copy(quire_memory *memory, quire_image imag
 /* An object while it is built. Belongs to the calling thread, and must not be moved. */
 typedef struct qi_object_build {
     quire_object_request native_request;
-    qi_request request; /* includes the native object, once it is created; its `zero` is false */
+    qi_request request; /* includes the native object, once it is created */
     uint64_t alignment; /* that the caller asked for; request.alignment has the backend's as well */
     quire_stream *stream;
     quire_allocation_info *info;   /* receives the description of the allocation; NULL: nothing */
     const quire_image_info *image; /* of an image: what its slot keeps; NULL: a buffer */
     uint8_t usage;                 /* of a buffer */
-    bool zero;                     /* filled with zeros once it is bound */
     bool unbound;                  /* the caller binds the native object, which is borrowed */
     bool is_sized;                 /* the caller gave the size; otherwise the backend reports it */
     bool optimal;                  /* an image of optimal tiling */

@@ -64,6 +64,7 @@ static quire_result create(quire_memory *memory, qi_page *page, const qi_page_pl
         .priority = memory->priority,
         .extra = memory->extra,
         .max_size = qi_elastic_max_size(page->shard, page->wanted, page->dedicated),
+        .zero = page->dedicated && progress->zero,
     };
     native->on_demand = memory->maps_on_demand;
     qi_page_attempt a =
@@ -75,6 +76,7 @@ static quire_result create(quire_memory *memory, qi_page *page, const qi_page_pl
         result = create_sized(&a, &request, native, &progress->events);
     } while (qi_page_attempt_again(&a, result, progress));
     page->over_budget = a.terms.has_exceeded;
+    page->fresh = request.zero && native->native.is_zero;
     return result;
 }
 

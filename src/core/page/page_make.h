@@ -15,6 +15,7 @@ typedef struct qi_page_progress {
     bool gave_back_empty; /* empty pages, to make room for the page */
     bool is_smaller;      /* requested less than the policy's size, because memory is exhausted */
     bool within_budget;   /* set by the caller: no page exceeds the backend's budget */
+    bool zero;            /* set by the caller: a dedicated page is made for zeros */
     bool may_exceed;      /* set by the caller: pages may exceed it; never set with within_budget */
     bool is_over_budget;  /* the last page was refused by that budget alone */
     uint64_t excess;      /* bytes of the heap's pages above that budget when it was refused */

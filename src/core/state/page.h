@@ -71,6 +71,7 @@ struct qi_page {
     bool ending;   /* LEAVING, and its thread has called the backend to destroy it */
     bool reduced;  /* while MAKING: see qi_page_attempt.is_reduced */
     bool over_budget; /* its creation or last growth exceeded the backend's budget */
+    bool fresh;       /* a dedicated page that the backend made with zeros for its allocation */
     qi_page_phase phase;
     /* qi_thread_self of the thread that makes, moves, resizes or destroys the page. In the child of
        a fork no other thread can complete that (memory/fork.h). */

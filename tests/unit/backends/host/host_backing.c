@@ -301,6 +301,33 @@ UNIT(host_backing, every_page_is_aligned_to_2_mib_or_to_what_the_memory_asks)
     }
 }
 
+/* A new mapping has zeros. Checked builds touch it where they write the red zones. */
+UNIT(host_backing, zeros_of_a_page_of_its_own_touch_none_of_its_bytes)
+{
+    enum { SYSTEM_PAGES = 16384 };
+    static unsigned char resident[SYSTEM_PAGES];
+    const uint64_t size = SYSTEM_PAGES * (uint64_t)sysconf(_SC_PAGESIZE);
+    for (int k = 0; k < 2; k++) {
+        bench b;
+        void *bytes = NULL;
+        quire_allocation zeros;
+        uint64_t touched = 0;
+        make(&b, (quire_host_options){.backing = BACKINGS[k]},
+             (quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+        CHECK_OK(quire_allocate(
+            b.memory, &(quire_allocation_options){.size = size, .zero = true, .dedicated = true},
+            &zeros));
+        CHECK_OK(quire_map(b.memory, zeros, &bytes));
+        uintptr_t first = (uintptr_t)bytes & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+        CHECK(!mincore((void *)first, size, resident));
+        for (int i = 0; i < SYSTEM_PAGES; i++)
+            touched += resident[i] & 1;
+        CHECK(touched < SYSTEM_PAGES / 2);
+        CHECK_EQ(*((char *)bytes + size / 2), 0);
+        end(&b);
+    }
+}
+
 /* The core refuses a page with a smaller alignment than the device promises. */
 UNIT(host_backing, every_page_is_aligned_to_what_the_profile_announces)
 {

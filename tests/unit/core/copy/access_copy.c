@@ -322,6 +322,54 @@ UNIT(access_copy, a_range_of_whole_pieces_is_zeroed_without_an_empty_piece)
     fixture_end(&b);
 }
 
+/* ---- pages that the backend makes with zeros ---------------------------------------------- */
+
+/* Zeros were written, or not; the bytes are zeros in any case. */
+static void expect_zeros(fixture *b, quire_allocation allocation, uint64_t size, bool were_written)
+{
+    CHECK_EQ(b->fake.calls[FAKE_COPY_TO] > 0, were_written);
+    expect_bytes(b, allocation, 0, size, 0);
+    fill(b, allocation, 0, size, 0xff);
+    CHECK_OK(quire_free(b->memory, allocation));
+    b->fake.calls[FAKE_COPY_TO] = 0;
+}
+
+UNIT(access_copy, a_page_that_is_made_with_zeros_gets_none)
+{
+    fixture b;
+    fixture_prepare(&b);
+    b.fake.zero_pages = true;
+    open_prepared(&b, DEVICE);
+    const quire_allocation_options zero = {.size = 1000, .zero = true, .dedicated = true};
+    expect_zeros(&b, ALLOCATE(&b, .size = 1000, .zero = true, .dedicated = true), 1000, false);
+    CHECK(b.fake.last_page.zero);
+    quire_allocation again = {0};
+    CHECK_OK(quire_allocate(b.memory, &zero, &again)); /* the same page */
+    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 1);
+    expect_zeros(&b, again, 1000, true);
+    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
+    quire_buffer buffer = {0};
+    CHECK_OK(quire_buffer_create(
+        b.memory, &(quire_buffer_options){.size = 1000, .zero = true, .dedicated = true}, &buffer));
+    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
+    expect_zeros(&b, buffer.allocation, 1000, false);
+    fixture_end(&b);
+}
+
+UNIT(access_copy, only_a_page_for_one_allocation_is_requested_with_zeros)
+{
+    fixture b;
+    fixture_prepare(&b);
+    b.fake.zero_pages = true;
+    open_prepared(&b, DEVICE);
+    expect_zeros(&b, ALLOCATE(&b, .size = 1000, .zero = true), 1000, true);
+    CHECK(!b.fake.last_page.zero);
+    ALLOCATE(&b, .size = 1000, .dedicated = true);
+    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
+    CHECK(!b.fake.last_page.zero);
+    fixture_end(&b);
+}
+
 UNIT(access_copy, a_failing_zero_fill_leaves_nothing)
 {
     static const uint32_t kinds[] = {DEVICE, CACHED};
