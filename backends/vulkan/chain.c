@@ -51,6 +51,17 @@ static quire_result add_imported(qi_vulkan_chain *c, const quire_vulkan_import *
     return result;
 }
 
+/* Vulkan makes neither imported nor protected memory with zeros. */
+static VkMemoryAllocateFlags flags_of(const qi_vulkan *vulkan, const quire_page_request *request)
+{
+    bool is_protected =
+        vulkan->memory.memoryTypes[request->kind].propertyFlags & VK_MEMORY_PROPERTY_PROTECTED_BIT;
+    bool zero =
+        request->zero && vulkan->enabled.zero_initialize && !request->description && !is_protected;
+    return (vulkan->enabled.device_address ? VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT : 0u) |
+           (zero ? QI_VULKAN_ZERO_BIT : 0u);
+}
+
 /*
  * Each struct is added at the front, so that the caller's structs remain at the end. An imported
  * page is not exportable.
@@ -64,11 +75,10 @@ quire_result qi_vulkan_chain_describe(const qi_vulkan *vulkan, const quire_page_
         .allocationSize = request->size,
         .memoryTypeIndex = request->kind,
     };
-    if (vulkan->enabled.device_address) {
-        c->flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
-        c->flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+    c->flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
+    c->flags.flags = flags_of(vulkan, request);
+    if (c->flags.flags)
         add(c, &c->flags);
-    }
     if (vulkan->enabled.memory_priority) {
         c->priority.sType = VK_STRUCTURE_TYPE_MEMORY_PRIORITY_ALLOCATE_INFO_EXT;
         c->priority.priority = request->priority > 0 ? request->priority : DEFAULT_PRIORITY;
@@ -94,7 +104,9 @@ static const struct {
     const char *name;
 } OWN[] = {
     {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
-     "VkMemoryAllocateFlagsInfo: pages have device addresses where the device has them enabled"},
+     "VkMemoryAllocateFlagsInfo: pages have device addresses where the device has them enabled, "
+     "and "
+     "zeros where an option asks for them"},
     {VK_STRUCTURE_TYPE_MEMORY_PRIORITY_ALLOCATE_INFO_EXT,
      "VkMemoryPriorityAllocateInfoEXT: see quire_memory_options.priority"},
     {VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO,

@@ -73,6 +73,7 @@ typedef struct opening {
     VkPhysicalDeviceMaintenance4Features maintenance4;
     VkPhysicalDeviceMemoryPriorityFeaturesEXT priority;
     VkPhysicalDevicePageableDeviceLocalMemoryFeaturesEXT pageable;
+    qi_vulkan_zero_features zero;
 
     PFN_vkEnumerateInstanceExtensionProperties list_instance_extensions;
     PFN_vkEnumeratePhysicalDevices list_devices;

@@ -39,6 +39,7 @@ static void take_extensions(qi_vulkan_extensions *e, uint32_t version)
         VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
         VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME,
         "VK_KHR_external_memory_win32",
+        QI_VULKAN_ZERO_EXTENSION,
         "VK_KHR_portability_subset",
     };
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)

@@ -149,6 +149,8 @@ static void query_features(opening *o)
     if (qi_vulkan_extensions_has_taken(e, VK_EXT_PAGEABLE_DEVICE_LOCAL_MEMORY_EXTENSION_NAME))
         chain(o, &o->pageable,
               VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PAGEABLE_DEVICE_LOCAL_MEMORY_FEATURES_EXT);
+    if (qi_vulkan_extensions_has_taken(e, QI_VULKAN_ZERO_EXTENSION))
+        chain(o, &o->zero, QI_VULKAN_ZERO_FEATURES);
     o->get_features(o->physical_device, &o->features);
     o->features.features.robustBufferAccess = VK_FALSE;
     o->address.bufferDeviceAddressCaptureReplay = VK_FALSE;
@@ -214,6 +216,7 @@ quire_result qi_vulkan_choose_features(opening *o)
         {&o->maintenance4, of_1_3, offsetof(VkPhysicalDeviceVulkan13Features, maintenance4)},
         {&o->priority, none, 0},
         {&o->pageable, none, 0},
+        {&o->zero, none, 0},
     };
     VkBaseOutStructure *first = o->options->chain;
     for (size_t i = 0; i < sizeof singles / sizeof *singles; i++) {

@@ -141,6 +141,7 @@ static const char *const GUARDED[] = {"protectedMemory"};
 static const char *const SYNCHRONIZATION[] = {"synchronization2"};
 static const char *const PRIORITY[] = {"memoryPriority"};
 static const char *const PAGEABLE[] = {"pageableDeviceLocalMemory"};
+static const char *const ZERO[] = {"zeroInitializeDeviceMemory"};
 static const char *const COHERENT[] = {"deviceCoherentMemory"};
 
 static const qi_vulkan_known KNOWN[] = {
@@ -169,6 +170,8 @@ static const qi_vulkan_known KNOWN[] = {
     {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PAGEABLE_DEVICE_LOCAL_MEMORY_FEATURES_EXT, 0,
      "VkPhysicalDevicePageableDeviceLocalMemoryFeaturesEXT", sizeof PAGEABLE / sizeof *PAGEABLE,
      PAGEABLE},
+    {QI_VULKAN_ZERO_FEATURES, 0, "VkPhysicalDeviceZeroInitializeDeviceMemoryFeaturesEXT",
+     sizeof ZERO / sizeof *ZERO, ZERO},
     {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COHERENT_MEMORY_FEATURES_AMD, 0,
      "VkPhysicalDeviceCoherentMemoryFeaturesAMD", sizeof COHERENT / sizeof *COHERENT, COHERENT},
 };

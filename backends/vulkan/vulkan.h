@@ -18,11 +18,26 @@
 #include "src/base/atomic.h"
 #include "src/base/host_memory.h"
 
+/*
+ * VK_EXT_zero_initialize_device_memory. Headers of 1.3 lack its names; the values are those of the
+ * Vulkan registry.
+ */
+#define QI_VULKAN_ZERO_EXTENSION "VK_EXT_zero_initialize_device_memory"
+#define QI_VULKAN_ZERO_FEATURES ((VkStructureType)1000620000)
+#define QI_VULKAN_ZERO_BIT 0x00000008u /* of VkMemoryAllocateFlags */
+
+typedef struct qi_vulkan_zero_features {
+    VkStructureType sType;
+    void *pNext;
+    VkBool32 zeroInitializeDeviceMemory;
+} qi_vulkan_zero_features;
+
 /* The features and extensions beyond Vulkan 1.1 that the device was created with. */
 typedef struct qi_vulkan_enabled {
     bool device_address;
     bool memory_budget;
     bool memory_priority;
+    bool zero_initialize; /* new memory with zeros */
     bool protected_memory;
     bool device_coherent; /* AMD's device-coherent memory types */
     bool maintenance4;
@@ -119,6 +134,7 @@ struct qi_vulkan_page {
     uint32_t kind;
     VkExternalMemoryHandleTypeFlags external; /* handle types of the export, or of the import */
     bool is_exportable;
+    bool is_zero;              /* the driver made it with zeros */
     quire_object dedicated_to; /* kind of the one object that may be bound to a dedicated page */
     uint64_t dedicated_native; /* and that object */
     VkBufferUsageFlags dedicated_usage; /* its usage as a buffer; 0: not a buffer, or unknown */

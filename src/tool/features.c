@@ -5,7 +5,7 @@
 #include "src/base/json.h"
 #include "src/tool/tool.h"
 
-enum { FEATURE_COUNT = 18 };
+enum { FEATURE_COUNT = 19 };
 
 typedef struct feature {
     const char *name;
@@ -24,6 +24,7 @@ static bool list_features(quire_device *device, feature out[FEATURE_COUNT])
         {"maintenance4", f.maintenance4},
         {"memory_budget", f.memory_budget},
         {"memory_priority", f.memory_priority},
+        {"zeroInitializeDeviceMemory", f.zero_initialize},
         {"protectedMemory", f.protected_memory},
         {"deviceCoherentMemory", f.device_coherent_memory},
         {"external_memory_fd", f.external_memory_fd},

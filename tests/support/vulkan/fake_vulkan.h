@@ -242,7 +242,7 @@ typedef struct fv_memory_info {
     VkDeviceSize size;
     uint32_t type;
     float priority; /* the last one that was set; default 0.5 */
-    bool mapped, dedicated, addressed, imported;
+    bool mapped, dedicated, addressed, imported, zeroed;
     VkExternalMemoryHandleTypeFlags exportable;
     uint32_t bound; /* number of live buffers and images in it */
     uint32_t link_count;

@@ -16,6 +16,9 @@ typedef struct member {
 
 #define IN_CORE(type) VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##type
 
+/* VkPhysicalDeviceZeroInitializeDeviceMemoryFeaturesEXT, which headers of 1.3 lack. */
+#define OF_ZERO ((VkStructureType)1000620000)
+
 static const member MEMBERS[] = {
     {IN_CORE(VULKAN_1_1_FEATURES), offsetof(VkPhysicalDeviceVulkan11Features, protectedMemory),
      FV_PROTECTED},
@@ -42,6 +45,7 @@ static const member MEMBERS[] = {
     {IN_CORE(PAGEABLE_DEVICE_LOCAL_MEMORY_FEATURES_EXT),
      offsetof(VkPhysicalDevicePageableDeviceLocalMemoryFeaturesEXT, pageableDeviceLocalMemory),
      FV_PAGEABLE},
+    {OF_ZERO, sizeof(VkBaseOutStructure), FV_ZERO},
     {IN_CORE(COHERENT_MEMORY_FEATURES_AMD),
      offsetof(VkPhysicalDeviceCoherentMemoryFeaturesAMD, deviceCoherentMemory), FV_DEVICE_COHERENT},
     {IN_CORE(FEATURES_2),
@@ -98,6 +102,7 @@ static const struct {
      END(VkPhysicalDeviceMemoryPriorityFeaturesEXT, memoryPriority)},
     {IN_CORE(PAGEABLE_DEVICE_LOCAL_MEMORY_FEATURES_EXT),
      END(VkPhysicalDevicePageableDeviceLocalMemoryFeaturesEXT, pageableDeviceLocalMemory)},
+    {OF_ZERO, sizeof(VkBaseOutStructure) + sizeof(VkBool32)},
     {IN_CORE(COHERENT_MEMORY_FEATURES_AMD),
      END(VkPhysicalDeviceCoherentMemoryFeaturesAMD, deviceCoherentMemory)},
     {IN_CORE(FEATURES_2), offsetof(VkPhysicalDeviceFeatures2, features) +

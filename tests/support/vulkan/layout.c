@@ -45,6 +45,7 @@ void fv_layout_complete(fv_layout *layout)
         {FV_BIT(ADDRESS), FV_ADDRESS},
         {FV_BIT(PRIORITY), FV_PRIORITY},
         {FV_BIT(PAGEABLE), FV_PAGEABLE},
+        {FV_BIT(ZERO), FV_ZERO},
         {FV_BIT(MAINTENANCE4), FV_MAINTENANCE4},
         {FV_BIT(DEVICE_COHERENT), FV_DEVICE_COHERENT},
         {FV_BIT(SYNC2), FV_SYNC2},

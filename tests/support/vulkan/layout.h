@@ -36,6 +36,7 @@
     X(BUDGET, "VK_EXT_memory_budget", DEVICE, 0)                                                   \
     X(PRIORITY, "VK_EXT_memory_priority", DEVICE, 0)                                               \
     X(PAGEABLE, "VK_EXT_pageable_device_local_memory", DEVICE, 0)                                  \
+    X(ZERO, "VK_EXT_zero_initialize_device_memory", DEVICE, 0)                                     \
     X(FD, "VK_KHR_external_memory_fd", DEVICE, 0)                                                  \
     X(DMA_BUF, "VK_EXT_external_memory_dma_buf", DEVICE, 0)                                        \
     X(HOST_POINTER, "VK_EXT_external_memory_host", DEVICE, 0)                                      \
@@ -61,6 +62,7 @@ typedef enum fv_extension {
 #define FV_PRIORITY UINT32_C(0x20)
 #define FV_PAGEABLE UINT32_C(0x40)
 #define FV_DEVICE_COHERENT UINT32_C(0x80)
+#define FV_ZERO UINT32_C(0x4000) /* zeroInitializeDeviceMemory */
 #define FV_MAINTENANCE4 UINT32_C(0x100)
 #define FV_SYNC2 UINT32_C(0x200)
 #define FV_ROBUST UINT32_C(0x400) /* robustBufferAccess, which every device has */

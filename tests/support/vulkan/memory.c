@@ -10,6 +10,9 @@
 
 #define WRONG(device, id, ...) FV_WRONG(fv_driver_of(device), id, vkAllocateMemory, __VA_ARGS__)
 
+/* VK_MEMORY_ALLOCATE_ZERO_INITIALIZE_BIT_EXT, which headers of 1.3 lack. */
+#define ZERO_BIT 0x8u
+
 static fv_heap_state *heap_of(fv_device *device, uint32_t heap)
 {
     return &fv_driver_of(device)->heaps[device->physical->index][heap];
@@ -60,6 +63,16 @@ static void check_dedicated(fv_device *device, const fv_request *request)
         WRONG(device, "fv-dedicated-type", "type %u cannot hold '%s'", request->type, name);
 }
 
+static void check_zero(fv_device *device, const fv_request *request, VkMemoryPropertyFlags flags)
+{
+    if (!(device->features & FV_ZERO))
+        WRONG(device, "fv-extension", "zeros without the feature zeroInitializeDeviceMemory");
+    if (request->file || request->pointer)
+        WRONG(device, "VUID-VkMemoryAllocateFlagsInfo-flags-10760", "zeros in imported memory");
+    if (flags & VK_MEMORY_PROPERTY_PROTECTED_BIT)
+        WRONG(device, "VUID-VkMemoryAllocateFlagsInfo-flags-10761", "zeros in protected memory");
+}
+
 static void check_type(fv_device *device, const fv_request *request)
 {
     const fv_layout *layout = fv_layout_of(device);
@@ -74,6 +87,8 @@ static void check_type(fv_device *device, const fv_request *request)
     if (request->flags & VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT && !(device->features & FV_ADDRESS))
         WRONG(device, "VUID-VkMemoryAllocateInfo-flags-03331",
               "a device address without the feature");
+    if (request->flags & ZERO_BIT)
+        check_zero(device, request, flags);
     if (request->priority && !(device->extensions & FV_BIT(PRIORITY)))
         WRONG(device, "fv-extension", "a priority without VK_EXT_memory_priority");
     if (request->priority &&
@@ -179,6 +194,7 @@ static void fill(fv_device *device, const fv_request *request, fv_memory *memory
     memory->heap = fv_layout_of(device)->types[request->type].heapIndex;
     memory->priority = request->priority ? request->priority->priority : 0.5f;
     memory->addressed = request->flags & VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+    memory->zeroed = request->flags & ZERO_BIT;
     memory->exportable = request->exported ? request->exported->handleTypes : 0;
     if (request->dedicated)
         memory->dedicated = request->dedicated->image ? (uint64_t)request->dedicated->image
@@ -210,7 +226,7 @@ static VkResult allocate(fv_device *device, const VkMemoryAllocateInfo *info, Vk
     fill(device, &request, memory);
     keep_links(info, memory);
     count_in(device, memory);
-    if (fv_driver_of(device)->options.flags & FV_DIRTY && !memory->imported)
+    if (fv_driver_of(device)->options.flags & FV_DIRTY && !memory->imported && !memory->zeroed)
         fv_bytes_dirty(&memory->bytes);
     *out = FV_HANDLE(VkDeviceMemory, &memory->object);
     return VK_SUCCESS;
@@ -337,6 +353,7 @@ bool fv_memory_of(fv_driver *driver, VkDeviceMemory handle, fv_memory_info *info
                                  .mapped = memory->mapped,
                                  .dedicated = memory->dedicated != 0,
                                  .addressed = memory->addressed,
+                                 .zeroed = memory->zeroed,
                                  .imported = memory->imported,
                                  .exportable = memory->exportable,
                                  .bound = memory->bound_count,

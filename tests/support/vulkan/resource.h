@@ -30,6 +30,7 @@ typedef struct fv_memory {
 
     uint64_t dedicated; /* handle of the only resource that may be bound; 0: any */
     bool addressed;     /* VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT */
+    bool zeroed;        /* VK_MEMORY_ALLOCATE_ZERO_INITIALIZE_BIT_EXT */
     bool imported;      /* not counted in a heap */
     VkExternalMemoryHandleTypeFlags exportable, imported_as;
     int file; /* of exported and imported bytes; -1: none */
