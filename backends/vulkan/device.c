@@ -136,6 +136,7 @@ quire_result qi_vulkan_read_properties(qi_vulkan *vulkan, const quire_vulkan_wra
     vulkan->enabled.timeline &= vulkan->f.GetSemaphoreCounterValue && vulkan->f.WaitSemaphores;
     vulkan->enabled.debug_utils &= vulkan->f.SetDebugUtilsObjectNameEXT != NULL;
     vulkan->enabled.external_fd &= vulkan->f.GetMemoryFdKHR != NULL;
+    vulkan->enabled.pageable &= vulkan->f.SetDeviceMemoryPriorityEXT != NULL;
     vulkan->enabled.host_pointer &= vulkan->f.GetMemoryHostPointerPropertiesEXT != NULL;
     return QUIRE_SUCCESS;
 }

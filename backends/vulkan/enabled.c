@@ -74,6 +74,10 @@ static void read_struct(const VkBaseInStructure *link, qi_vulkan_enabled *out)
         out->memory_priority |=
             ((const VkPhysicalDeviceMemoryPriorityFeaturesEXT *)link)->memoryPriority != 0;
         break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PAGEABLE_DEVICE_LOCAL_MEMORY_FEATURES_EXT:
+        out->pageable |= ((const VkPhysicalDevicePageableDeviceLocalMemoryFeaturesEXT *)link)
+                             ->pageableDeviceLocalMemory != 0;
+        break;
     case (int)QI_VULKAN_ZERO_FEATURES:
         out->zero_initialize |=
             ((const qi_vulkan_zero_features *)link)->zeroInitializeDeviceMemory != 0;
@@ -103,6 +107,7 @@ static void read_device(uint32_t api_version, const VkDeviceCreateInfo *device,
                          has_extension(device, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
     out->max_buffer = has_extension(device, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
     out->memory_priority &= has_extension(device, VK_EXT_MEMORY_PRIORITY_EXTENSION_NAME);
+    out->pageable &= has_extension(device, VK_EXT_PAGEABLE_DEVICE_LOCAL_MEMORY_EXTENSION_NAME);
     out->zero_initialize &= has_extension(device, QI_VULKAN_ZERO_EXTENSION);
     out->device_coherent &= has_extension(device, VK_AMD_DEVICE_COHERENT_MEMORY_EXTENSION_NAME);
     out->memory_budget = has_extension(device, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);

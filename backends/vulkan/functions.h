@@ -73,7 +73,8 @@
     X(SetDebugUtilsObjectNameEXT)                                                                  \
     X(GetMemoryFdKHR)                                                                              \
     X(GetMemoryFdPropertiesKHR)                                                                    \
-    X(GetMemoryHostPointerPropertiesEXT)
+    X(GetMemoryHostPointerPropertiesEXT)                                                           \
+    X(SetDeviceMemoryPriorityEXT)
 
 typedef struct qi_vulkan_functions {
     PFN_vkGetDeviceProcAddr GetDeviceProcAddr;

@@ -103,6 +103,27 @@ quire_result quire_vulkan_get_range(quire_memory *memory, quire_allocation alloc
     return result;
 }
 
+quire_result quire_vulkan_set_priority(quire_memory *memory, quire_allocation allocation,
+                                       float priority)
+{
+    if (!memory || !(priority >= 0 && priority <= 1)) /* false for NaN as well */
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_set_priority: memory is null, or "
+                       "priority is not from 0 to 1");
+    quire_native native;
+    qi_vulkan *vulkan = NULL;
+    quire_result result = qi_vulkan_of_allocation(memory, allocation, &native, &vulkan);
+    if (result)
+        return result;
+    if (!vulkan->enabled.pageable)
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                       "quire_vulkan_set_priority: the device was created without the feature "
+                       "pageableDeviceLocalMemory");
+    vulkan->f.SetDeviceMemoryPriorityEXT(
+        vulkan->device, QI_VULKAN_HANDLE(VkDeviceMemory, native.page.handle), priority);
+    return QUIRE_SUCCESS;
+}
+
 static VkDeviceAddress query_address(const qi_vulkan *vulkan, VkBuffer buffer)
 {
     const VkBufferDeviceAddressInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,

@@ -236,6 +236,15 @@ quire_result quire_vulkan_get_range(quire_memory *memory, quire_allocation alloc
     return refuse();
 }
 
+quire_result quire_vulkan_set_priority(quire_memory *memory, quire_allocation allocation,
+                                       float priority)
+{
+    UNUSED(memory);
+    UNUSED(allocation);
+    UNUSED(priority);
+    return refuse();
+}
+
 quire_result quire_vulkan_page_buffer(quire_memory *memory, quire_allocation allocation,
                                       quire_vulkan_range *range)
 {

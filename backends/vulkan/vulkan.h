@@ -37,6 +37,7 @@ typedef struct qi_vulkan_enabled {
     bool device_address;
     bool memory_budget;
     bool memory_priority;
+    bool pageable;        /* priorities that change, of pages that the driver may evict */
     bool zero_initialize; /* new memory with zeros */
     bool protected_memory;
     bool device_coherent; /* AMD's device-coherent memory types */

@@ -204,6 +204,19 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_range(quire_memory *memor
                                                              quire_vulkan_range *range);
 
 /*
+ * Changes the priority of the page that has the allocation, from 0 to 1; 0 is the lowest, unlike in
+ * quire_memory_options.priority, which is that of new pages. A driver that runs out of device
+ * memory evicts pages of lower priority first. The priority of a shared page is that of all its
+ * allocations: an allocation that needs its own has a dedicated page. A page that is kept for a
+ * later allocation keeps its priority. Thread-safe. Errors: INVALID_ARGUMENT, UNSUPPORTED (the
+ * device was created without the feature pageableDeviceLocalMemory). Source:
+ * vkSetDeviceMemoryPriorityEXT.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_set_priority(quire_memory *memory,
+                                                                quire_allocation allocation,
+                                                                float priority);
+
+/*
  * Like quire_vulkan_get_range, and also writes the one buffer that covers the page, so that
  * thousands of ranges need one VkBuffer. quire creates it for the first such query with
  * settings.page_usage, and destroys it with the page. Allocate with the alignment that the use of

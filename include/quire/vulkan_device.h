@@ -211,6 +211,7 @@ typedef struct quire_vulkan_features {
     bool maintenance4;
     bool memory_budget;
     bool memory_priority;
+    bool pageable_memory; /* VK_EXT_pageable_device_local_memory */
     bool zero_initialize; /* VK_EXT_zero_initialize_device_memory */
     bool protected_memory;
     bool device_coherent_memory; /* of AMD */

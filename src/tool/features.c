@@ -5,7 +5,7 @@
 #include "src/base/json.h"
 #include "src/tool/tool.h"
 
-enum { FEATURE_COUNT = 19 };
+enum { FEATURE_COUNT = 20 };
 
 typedef struct feature {
     const char *name;
@@ -24,6 +24,7 @@ static bool list_features(quire_device *device, feature out[FEATURE_COUNT])
         {"maintenance4", f.maintenance4},
         {"memory_budget", f.memory_budget},
         {"memory_priority", f.memory_priority},
+        {"pageableDeviceLocalMemory", f.pageable_memory},
         {"zeroInitializeDeviceMemory", f.zero_initialize},
         {"protectedMemory", f.protected_memory},
         {"deviceCoherentMemory", f.device_coherent_memory},

@@ -299,6 +299,9 @@ static void ranges(void)
     REFUSED_OUT(&b, INVALID, range, quire_vulkan_get_range(NULL, buffer.allocation, &range));
     REFUSED_OUT(&b, INVALID, range, quire_vulkan_get_range(memory, (quire_allocation){0}, &range));
     REFUSED(&b, INVALID, quire_vulkan_get_range(memory, buffer.allocation, NULL));
+    REFUSED(&b, INVALID, quire_vulkan_set_priority(memory, buffer.allocation, 1));
+    REFUSED(&b, INVALID, quire_vulkan_set_priority(NULL, buffer.allocation, 1));
+    REFUSED(&b, INVALID, quire_vulkan_set_priority(memory, (quire_allocation){0}, 1));
     REFUSED_OUT(&b, INVALID, range, quire_vulkan_page_buffer(memory, buffer.allocation, &range));
     REFUSED_OUT(&b, INVALID, range, quire_vulkan_page_buffer(NULL, buffer.allocation, &range));
     REFUSED(&b, INVALID, quire_vulkan_page_buffer(memory, buffer.allocation, NULL));

@@ -63,7 +63,8 @@ UNIT(vulkan_features, a_device_of_quires_own_uses_all_that_there_is)
     CHECK(vulkan_bench_open(&b, &settings));
     CHECK_OK(quire_vulkan_get_features(b.device, &f));
     CHECK(f.buffer_device_address && f.timeline_semaphore && f.maintenance4 && f.memory_budget);
-    CHECK(f.memory_priority && f.external_memory_fd && f.external_memory_dma_buf);
+    CHECK(f.memory_priority && f.pageable_memory);
+    CHECK(f.external_memory_fd && f.external_memory_dma_buf);
     CHECK(f.external_memory_host && f.debug_utils && f.sparse_queue && f.sparse_binding);
     CHECK(f.sparse_residency_buffer && f.sparse_residency_image_2d && f.sparse_residency_image_3d);
     CHECK(!f.device_coherent_memory && !f.protected_memory && !f.external_memory_win32);

@@ -2,6 +2,8 @@
  * vulkan_settings.c - the effect of each setting of a Vulkan device, and of each variant of
  * wrapping, on the fake driver. On real drivers: vulkan_open.c.
  */
+#include <math.h>
+
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
 
@@ -32,25 +34,37 @@ UNIT(vulkan_settings, the_buffer_over_a_page_is_of_the_usage_asked)
     }
 }
 
-/* The driver reports memory priorities on a device without the feature. */
-UNIT(vulkan_settings, an_own_device_may_page_what_has_low_priority)
+/* The driver reports priorities that change on a device without the feature. */
+UNIT(vulkan_settings, priorities_of_an_own_device_change)
 {
-    quire_vulkan_handles h;
+    static const float good[] = {0.25f, 1, 0}, wrong[] = {-0.5f, 1.5f, NAN};
     quire_vulkan_range range;
     fv_memory_info page;
     vulkan_bench b;
     vulkan_bench_begin(&b, "amd-rebar", 0);
     CHECK(vulkan_bench_open(&b, NULL));
     quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
-    CHECK_OK(quire_vulkan_get_range(memory, allocate(memory), &range));
-    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
-    PFN_vkSetDeviceMemoryPriorityEXT set =
-        (PFN_vkSetDeviceMemoryPriorityEXT)h.get_instance_proc_addr(h.instance,
-                                                                   "vkSetDeviceMemoryPriorityEXT");
-    CHECK(set != NULL);
-    set(h.device, range.memory, 0.25f);
-    CHECK(fv_memory_of(b.driver, range.memory, &page));
-    CHECK(page.priority == 0.25f);
+    quire_allocation a = allocate(memory);
+    CHECK_OK(quire_vulkan_get_range(memory, a, &range));
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(quire_vulkan_set_priority(memory, a, good[i]));
+        CHECK_FAILS(quire_vulkan_set_priority(memory, a, wrong[i]), QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK(fv_memory_of(b.driver, range.memory, &page));
+        CHECK(page.priority == good[i]);
+    }
+    vulkan_bench_end(&b);
+}
+
+/* radv 23.1 has priorities of new memory only. */
+UNIT(vulkan_settings, priorities_do_not_change_without_the_feature)
+{
+    vulkan_bench b;
+    vulkan_bench_begin(&b, "amd-bar", 0);
+    CHECK(vulkan_bench_open(&b, NULL));
+    quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
+    CHECK_FAILS(quire_vulkan_set_priority(memory, allocate(memory), 0.25f),
+                QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "pageableDeviceLocalMemory");
     vulkan_bench_end(&b);
 }
 
