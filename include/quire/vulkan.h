@@ -296,8 +296,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_read(quire_memory *memo
 /*
  * A stream is a timeline semaphore. Either of two owners signals it:
  *  - The caller, who submits the work and signals the values. quire_stream_announce announces a
- *    value. quire queries the semaphore and waits for it, but submits nothing. The caller's own
- *    waits order the stream after others. Copies on it are complete on return.
+ *    value, which is at most maxTimelineSemaphoreValueDifference above the current one. quire
+ *    queries the semaphore and waits for it, but submits nothing. The caller's own waits order the
+ *    stream after others. Copies on it are complete on return.
  *  - quire, which creates the semaphore and submits to a queue. Each mark, wait and fill, and each
  *    copy between pages or from host memory, is a submission that signals the next value; a large
  *    copy from host memory is several. A mark follows everything submitted to the queue before, by
