@@ -107,7 +107,7 @@ static VKAPI_ATTR void VKAPI_CALL get_properties(VkPhysicalDevice device,
     properties->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
     snprintf(properties->deviceName, sizeof properties->deviceName, "mock");
     properties->limits.maxMemoryAllocationCount = MOCK_MAX_PIECES;
-    properties->limits.bufferImageGranularity = 1;
+    properties->limits.bufferImageGranularity = the_driver.granularity ? the_driver.granularity : 1;
     properties->limits.nonCoherentAtomSize = 1;
 }
 

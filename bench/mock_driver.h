@@ -17,6 +17,7 @@ enum { MOCK_MAX_PIECES = 1 << 20 }; /* the limit of live blocks that the driver 
 
 typedef struct mock_driver {
     uint64_t latency_ns;       /* time to allocate a block; set it only while no call is running */
+    uint64_t granularity;      /* bufferImageGranularity; 0: 1 */
     qi_atomic_u64 made, given; /* blocks allocated and freed since the start */
     qi_atomic_u64 bytes, peak; /* bytes of live blocks, and their maximum */
     qi_atomic_u64 inside;      /* threads that are allocating a block */

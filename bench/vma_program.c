@@ -148,6 +148,57 @@ static void play_transients(vma_run *run)
     close_allocator(run, allocator, objects, 0);
 }
 
+/* ---- scenarios: bufferImageGranularity of 64 KiB ---------------------------------------------- */
+
+/* Log-uniform from `least`, over `doublings`. */
+static VkDeviceSize any_size(uint64_t *state, VkDeviceSize least, uint64_t doublings)
+{
+    VkDeviceSize base = least << next_random(state) % doublings;
+    return base + next_random(state) % base;
+}
+
+/* A texture of 4 KiB to 4 MiB (`doublings` 10) or to 32 KiB (3). */
+static void make_texture(VmaAllocator allocator, uint64_t *state, uint64_t doublings, object *made)
+{
+    enum { WIDTH = 64, ROW = WIDTH * 4 };
+    make_image(allocator, WIDTH, (uint32_t)(any_size(state, 4 * KIB, doublings) / ROW), made);
+}
+
+/* Replaces random ones of textures and of buffers of 256 B to 1 MiB, in blocks of 16 MiB. The
+   textures come first. */
+static void play_granules(vma_run *run, uint64_t textures, uint64_t doublings, uint64_t buffers)
+{
+    the_driver.granularity = 64 * KIB;
+    VmaAllocator allocator = open_allocator(run, 16 * MIB);
+    uint64_t count = textures + buffers, state = 6;
+    object *objects = make_list(count);
+    begin(run, 1);
+    for (uint64_t made = 0; made < count || goes_on(run); made++) {
+        uint64_t i = made < count ? made : next_random(&state) % count;
+        uint64_t since = ticks_now();
+        if (made >= count)
+            destroy_object(allocator, &objects[i]);
+        if (i < textures)
+            make_texture(allocator, &state, doublings, &objects[i]);
+        else
+            make_buffer(allocator, any_size(&state, 256, 12), &ON_DEVICE, &objects[i], NULL);
+        if (made >= count)
+            add_sample(run, since);
+    }
+    end(run);
+    close_allocator(run, allocator, objects, count);
+}
+
+static void play_textures(vma_run *run)
+{
+    play_granules(run, 2000, 10, 20000);
+}
+
+static void play_small_textures(vma_run *run)
+{
+    play_granules(run, 20000, 3, 0);
+}
+
 /* ---- scenarios: threads --------------------------------------------------------------------- */
 
 typedef struct worker {
@@ -337,6 +388,8 @@ static const vma_scenario SCENARIOS[VMA_SCENARIOS] = {
     {"uploads", "an upload", 100000, play_uploads},
     {"full", "a buffer replaced", 200000, play_full},
     {"transients", "a target made and destroyed", 20000, play_transients},
+    {"textures", "a texture or buffer replaced", 100000, play_textures},
+    {"small", "a texture replaced", 100000, play_small_textures},
     {"threads-1", "an object replaced", 200000, play_thread},
     {"threads-2", "an object replaced", 400000, play_two_threads},
     {"threads-4", "an object replaced", 400000, play_four_threads},

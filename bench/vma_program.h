@@ -45,7 +45,7 @@ typedef struct vma_program {
     const vma_scenario *scenarios;
 } vma_program;
 
-enum { VMA_SCENARIOS = 12 };
+enum { VMA_SCENARIOS = 14 };
 
 extern const vma_program vma_program_quire;
 #ifdef BENCH_HAS_VMA

@@ -19,6 +19,8 @@ WHAT = {
     "uploads": "staging buffer made, written, destroyed",
     "full": "one of 16,384 buffers replaced, 256 full blocks of 16 MiB",
     "transients": "one of 10 targets of 64 MiB made and destroyed",
+    "textures": "one of 2,000 textures and 20,000 buffers replaced, granules of 64 KiB",
+    "small": "one of 20,000 textures of 4 to 32 KiB replaced, granules of 64 KiB",
     "threads-1": "buffer or image replaced, 1 thread",
     "threads-2": "the same, 2 threads",
     "threads-4": "the same, 4 threads",

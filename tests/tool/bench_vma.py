@@ -12,7 +12,7 @@ import tempfile
 from tap import Tap
 
 PROGRAM, ROOT, VMA = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
-SCENARIOS = ("frame", "uploads", "full", "transients", "threads-1", "threads-2", "threads-4",
+SCENARIOS = ("frame", "uploads", "full", "transients", "textures", "small", "threads-1", "threads-2", "threads-4",
              "virtual", "information", "mapping", "mapping-2", "opening")
 TIMES = ("mean_ns", "median_ns", "p99_ns", "max_ns")
 
