@@ -5,10 +5,8 @@
 
 #include "tests/support/check.h"
 
-void vma_fixture_begin(vma_fixture *v, const char *layout, uint32_t driver_flags)
+static void describe(vma_fixture *v)
 {
-    *v = (vma_fixture){.allocator = NULL};
-    fv_fixture_open(&v->vulkan, layout, driver_flags);
     v->functions = (VmaVulkanFunctions){.vkGetInstanceProcAddr = v->vulkan.get,
                                         .vkGetDeviceProcAddr = v->vulkan.get_of_device};
     v->info = (VmaAllocatorCreateInfo){.physicalDevice = v->vulkan.physical,
@@ -16,6 +14,23 @@ void vma_fixture_begin(vma_fixture *v, const char *layout, uint32_t driver_flags
                                        .pVulkanFunctions = &v->functions,
                                        .instance = v->vulkan.instance,
                                        .vulkanApiVersion = VK_API_VERSION_1_3};
+}
+
+void vma_fixture_begin(vma_fixture *v, const char *layout, uint32_t driver_flags)
+{
+    *v = (vma_fixture){.allocator = NULL};
+    fv_fixture_open(&v->vulkan, layout, driver_flags);
+    describe(v);
+}
+
+void vma_fixture_open_granular(vma_fixture *v, uint64_t granularity)
+{
+    fv_layout layout = *fv_layout_named("nvidia-rebar");
+    layout.granularity = granularity;
+    *v = (vma_fixture){.allocator = NULL};
+    fv_fixture_open_with(&v->vulkan, &(fv_options){.layouts = {&layout}});
+    describe(v);
+    CHECK_VK(vmaCreateAllocator(&v->info, &v->allocator));
 }
 
 void vma_fixture_open(vma_fixture *v, const char *layout, VmaAllocatorCreateFlags flags)

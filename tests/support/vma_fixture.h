@@ -22,6 +22,9 @@ void vma_fixture_open(vma_fixture *v, const char *layout, VmaAllocatorCreateFlag
 /* The same without an allocator: `info` is filled in. */
 void vma_fixture_begin(vma_fixture *v, const char *layout, uint32_t driver_flags);
 
+/* A driver with this bufferImageGranularity, in bytes, and an allocator. */
+void vma_fixture_open_granular(vma_fixture *v, uint64_t granularity);
+
 /* Destroys everything that exists. Fails if the driver has a message or an object is left. */
 void vma_fixture_close(vma_fixture *v);
 

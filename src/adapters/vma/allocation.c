@@ -1,8 +1,9 @@
 /*
  * allocation.c - see allocation.h.
  *
- * An allocation is a raw range of a memory, which the adapter binds. Only an object that gets
- * dedicated memory is placed by quire, because its page is made for it.
+ * An allocation is a raw range of a memory, which the adapter binds. quire places an object that
+ * gets dedicated memory, because its page is made for it, and an image that can have a page among
+ * images alone.
  */
 #include "src/adapters/vma/allocation.h"
 
@@ -23,6 +24,9 @@ static const VmaAllocationCreateFlags KNOWN_FLAGS =
     VMA_ALLOCATION_CREATE_HOST_ACCESS_ALLOW_TRANSFER_INSTEAD_BIT |
     VMA_ALLOCATION_CREATE_STRATEGY_MIN_MEMORY_BIT | VMA_ALLOCATION_CREATE_STRATEGY_MIN_TIME_BIT |
     VMA_ALLOCATION_CREATE_UPPER_ADDRESS_BIT;
+
+/* Up to this bufferImageGranularity quire rounds images in pages that they share with others. */
+enum { LARGE_GRANULARITY = 1024 };
 
 static const char NO_UPPER_END[] = "UPPER_ADDRESS_BIT requires a linear pool";
 
@@ -171,15 +175,17 @@ static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *req
     return locate(allocator, request, false, a);
 }
 
-/* An object with dedicated memory. */
+/* An object with dedicated memory, or an image in a page of images. `existing` as above. */
 static VkResult place_object(VmaAllocator allocator, const qi_vma_request *request,
-                             VkDeviceSize alignment, bool is_mapped, qi_vma_allocation *a)
+                             VkDeviceSize alignment, bool is_mapped, bool existing,
+                             qi_vma_allocation *a)
 {
     quire_allocation_info info;
     const quire_vulkan_object_options options = {
         .alignment = alignment,
         .dedicated = qi_vma_is_dedicated(request->options),
         .mapped = is_mapped,
+        .existing_pages = existing,
         .within_budget = request->options->flags & VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT,
         .unbound = !request->is_bound,
         .info = &info,
@@ -196,6 +202,20 @@ static VkResult place_object(VmaAllocator allocator, const qi_vma_request *reque
     a->quire = request->buffer ? buffer.allocation : image.allocation;
     a->persistent = info.host;
     return locate(allocator, request, true, a);
+}
+
+/*
+ * Whether quire places an image of optimal tiling without granules: where they are large, in pages
+ * of such images. Only images may share its memory there, so that the program must neither alias it
+ * nor choose the end of a linear pool. Elsewhere a raw range is as small and costs fewer calls.
+ */
+static bool has_no_granules(VmaAllocator allocator, const qi_vma_request *request)
+{
+    const VmaAllocationCreateFlags excluded =
+        VMA_ALLOCATION_CREATE_CAN_ALIAS_BIT | VMA_ALLOCATION_CREATE_UPPER_ADDRESS_BIT;
+    return request->image && !request->is_linear && request->create_info &&
+           qi_vma_granularity(allocator) > LARGE_GRANULARITY &&
+           !(request->options->flags & excluded);
 }
 
 /* Allocates in a->memory, of a->type: dedicated if it must be, or if it can be and is better.
@@ -217,9 +237,11 @@ static VkResult allocate_in(VmaAllocator allocator, const qi_vma_request *reques
         return qi_vma_fail(VK_ERROR_OUT_OF_DEVICE_MEMORY,
                            "WITHIN_BUDGET: memory of %llu bytes exceeds four fifths of the heap",
                            (unsigned long long)request->needs.size);
-    return (must_be || (request->prefers_dedicated && !is_over)) && can_be
-               ? place_object(allocator, request, alignment, is_mapped, a)
-               : allocate_range(allocator, request, alignment, is_mapped, never || is_over, a);
+    bool is_dedicated = (must_be || (request->prefers_dedicated && !is_over)) && can_be;
+    bool existing = never || is_over;
+    return is_dedicated || has_no_granules(allocator, request)
+               ? place_object(allocator, request, alignment, is_mapped, existing, a)
+               : allocate_range(allocator, request, alignment, is_mapped, existing, a);
 }
 
 /* ---- in a pool, or in the best memory type -------------------------------------------------- */
