@@ -148,7 +148,7 @@ static void play_transients(vma_run *run)
     close_allocator(run, allocator, objects, 0);
 }
 
-/* ---- scenarios: bufferImageGranularity of 64 KiB ---------------------------------------------- */
+/* ---- scenarios: bufferImageGranularity of 64 KiB ---------------------------------------- */
 
 /* Log-uniform from `least`, over `doublings`. */
 static VkDeviceSize any_size(uint64_t *state, VkDeviceSize least, uint64_t doublings)

@@ -12,7 +12,7 @@ import importlib
 import os
 from typing import Any
 
-from ._functions import FUNCTIONS
+from ._tables import FUNCTIONS
 
 VERSION = "0.1.0"
 SONAME = "libquire.so.0"

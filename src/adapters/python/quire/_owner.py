@@ -25,12 +25,12 @@ import threading
 import weakref
 from typing import Any, Callable, List, NoReturn, Optional, Set
 
-from ._functions import OUT
 from .errors import (BusyError, QuireError, StaleHandleError, WrongStateError, check, from_result, raise_of_callbacks,
                      raised)
 
 _owners: "weakref.WeakSet[Owner]" = weakref.WeakSet()
 _roots: "Set[Owner]" = set()  # owners without a parent, until they are destroyed
+_OUT = ctypes.POINTER(ctypes.c_void_p)  # of a handle
 _SHUT = object()  # that ctypes refuses as an argument
 
 
@@ -200,7 +200,7 @@ class Owner:
                 return False
             if force and self.view_count():
                 raise BusyError(f"the {self.what} has {self.view_count()} views or arrays on its bytes")
-            self._exit.open(OUT, self.native)
+            self._exit.open(_OUT, self.native)
             result = (self._force if force else self._destroy)(self._exit)
             check(result)
             return True

@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Union
 
 from . import _owner
-from . import _structs as structs
+from . import _tables as tables
 from ._arguments import number, text
 from ._native import lib
 from ._records import read
@@ -62,7 +62,7 @@ class Record(Part):
 
     __slots__ = ("id", "stream", "is_freed")
 
-    def __init__(self, owner: "MemoryOwner", public: "Allocation", handle: structs.quire_allocation,
+    def __init__(self, owner: "MemoryOwner", public: "Allocation", handle: tables.quire_allocation,
                  stream: Optional[_owner.Owner]) -> None:
         self.owner = owner
         self.id = handle
@@ -141,7 +141,7 @@ class View(Part):
 
     def __init__(self, record: Record, public: "Export", is_mapped: bool) -> None:
         self.owner, self.record, self.is_mapped = record.owner, record, is_mapped
-        self.note: Dict[str, structs.quire_allocation] = {}  # has the handle while the library counts the view
+        self.note: Dict[str, tables.quire_allocation] = {}  # has the handle while the library counts the view
         self.owner.views[self] = _reference(public, self)
 
     def begin(self, pointer: ctypes.c_void_p) -> None:
@@ -209,7 +209,7 @@ class Allocation(_owner.Unique):
     with the last of them. Any thread may use an allocation.
     """
 
-    def __init__(self, memory: "Memory", handle: structs.quire_allocation, size: int, stream: Optional[Stream]) -> None:
+    def __init__(self, memory: "Memory", handle: tables.quire_allocation, size: int, stream: Optional[Stream]) -> None:
         self._memory = memory
         self._size = size
         self._stream = stream
@@ -251,8 +251,8 @@ class Allocation(_owner.Unique):
         """Where the allocation lies."""
         return read(AllocationInfo, self._native_info())
 
-    def _native_info(self) -> structs.quire_allocation_info:
-        info = structs.quire_allocation_info()
+    def _native_info(self) -> tables.quire_allocation_info:
+        info = tables.quire_allocation_info()
         self._call(lib.quire_allocation_get_info, ctypes.byref(info))
         return info
 
@@ -325,7 +325,7 @@ class Allocation(_owner.Unique):
         With a stream the fill runs in its order, the point passes when it is done, and a free waits for it.
         Otherwise it is complete on return, and the point has passed.
         """
-        options = structs.quire_fill_options(number("offset", offset), number("size", size), number("value", value, 8))
+        options = tables.quire_fill_options(number("offset", offset), number("size", size), number("value", value, 8))
         if not options.size:
             if options.offset >= self._size:
                 raise self._outside(options.offset, 0)
@@ -339,7 +339,7 @@ class Allocation(_owner.Unique):
 
         The order is that of :meth:`fill`. With a stream both are freed after the copy.
         """
-        options = structs.quire_copy_options()
+        options = tables.quire_copy_options()
         options.to.offset, from_end = number("offset", offset), getattr(options, "from")
         from_end.offset = number("source_offset", source_offset)
         rest = min(self._size - options.to.offset, source._size - from_end.offset)
@@ -348,7 +348,7 @@ class Allocation(_owner.Unique):
         with source._record.owner.held(), self._record.owner.held():
             options.to.memory, from_end.memory = self._record.owner.pointer, source._record.owner.pointer
 
-            def copy(done: structs.quire_point) -> None:
+            def copy(done: tables.quire_point) -> None:
                 check(lib.quire_copy(ctypes.byref(options), ctypes.byref(done)))
             if stream is not None:
                 source._used_on(stream)
@@ -360,7 +360,7 @@ class Allocation(_owner.Unique):
             self.record_use(stream)
 
     def _on_stream(self, stream: Optional[Stream], options: Any, work: Any) -> Point:
-        done = structs.quire_point()
+        done = tables.quire_point()
         if stream is None:
             work(done)
             return Point(None, 0)

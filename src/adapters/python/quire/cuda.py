@@ -7,7 +7,7 @@ import ctypes
 import dataclasses
 from typing import Any, Iterable, List, Optional, Union
 
-from . import _backend_structs as backend
+from . import _tables as tables
 from ._arguments import number, text
 from ._native import lib
 from ._records import converted, read
@@ -52,7 +52,7 @@ def open_cuda(device: Union[int, str, None] = None, *, kinds: Iterable[CudaPageK
 
     Raises UnsupportedError without a driver or device.
     """
-    options = backend.quire_cuda_options()
+    options = tables.quire_cuda_options()
     options.device = text("device", str(device) if isinstance(device, int) else device)
     options.library = text("library", library)
     keep = _set(options.settings, log, log_level, kinds=kinds, peers=peers, reachable_peers=reachable_peers,
@@ -64,7 +64,7 @@ def wrap_context(context: int, *, library: Optional[str] = None, log: Log = None
                  log_level: LogLevel = LogLevel.WARNING, **settings: Any) -> Device:
     """Open a device on a CUcontext of the caller, which must outlive it. `settings` are those of open_cuda, from
     `kinds` to `wait_before_release`."""
-    options = backend.quire_cuda_wrap_options(number("context", context))
+    options = tables.quire_cuda_wrap_options(number("context", context))
     options.library = text("library", library)
     keep = _set(options.settings, log, log_level, **settings)
     return Device(lib.quire_cuda_wrap, options, keep)
@@ -89,7 +89,7 @@ def _set(settings: Any, log: Log, log_level: LogLevel, *, kinds: Iterable[CudaPa
 
 def cuda_info(device: Device) -> CudaInfo:
     """Return the properties of a CUDA device. Raises InvalidArgumentError for a device of another backend."""
-    info = backend.quire_cuda_info()
+    info = tables.quire_cuda_info()
     device._owner.call(lib.quire_cuda_get_info, ctypes.byref(info))
     return read(CudaInfo, info)
 

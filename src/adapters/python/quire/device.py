@@ -5,9 +5,8 @@ import dataclasses
 import logging
 from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
-from . import _backend_structs as backend
 from . import _owner
-from . import _structs as structs
+from . import _tables as tables
 from ._arguments import number, text
 from ._native import lib
 from ._records import read, write
@@ -24,7 +23,7 @@ _LOGGING = {LogLevel.ERROR: logging.ERROR, LogLevel.WARNING: logging.WARNING, Lo
             LogLevel.DEBUG: logging.DEBUG}
 
 
-def device_options(options: structs.quire_device_options, log: Log, level: LogLevel) -> List[object]:
+def device_options(options: tables.quire_device_options, log: Log, level: LogLevel) -> List[object]:
     """Write the options that every backend takes. Return what must live as long as the device."""
     if log is None:
         return []
@@ -37,7 +36,7 @@ def device_options(options: structs.quire_device_options, log: Log, level: LogLe
         else:
             sink(LogLevel(line_level), sentence)
 
-    options.log = structs.quire_log(structs.LOG_WRITE(guarded(write_line)), None, LogLevel(level))
+    options.log = tables.quire_log(tables.quire_log_write(guarded(write_line)), None, LogLevel(level))
     return [options.log.write]
 
 
@@ -49,14 +48,14 @@ class HostProfile:
     heaps: Tuple[Heap, ...]
     kinds: Tuple[Kind, ...]
 
-    def _struct(self) -> backend.quire_host_profile:
-        profile = backend.quire_host_profile(text("name", self.name), len(self.heaps), len(self.kinds))
-        if len(self.heaps) > structs.MAX_HEAPS or len(self.kinds) > structs.MAX_KINDS:
+    def _struct(self) -> tables.quire_host_profile:
+        profile = tables.quire_host_profile(text("name", self.name), len(self.heaps), len(self.kinds))
+        if len(self.heaps) > tables.MAX_HEAPS or len(self.kinds) > tables.MAX_KINDS:
             raise InvalidArgumentError("a profile has at most 16 heaps and 32 kinds")
         for index, heap in enumerate(self.heaps):
-            profile.heaps[index] = structs.quire_heap(number("size", heap.size), number("flags", heap.flags, 32))
+            profile.heaps[index] = tables.quire_heap(number("size", heap.size), number("flags", heap.flags, 32))
         for index, kind in enumerate(self.kinds):
-            profile.kinds[index] = structs.quire_kind(number("flags", kind.flags, 32), number("heap", kind.heap, 32))
+            profile.kinds[index] = tables.quire_kind(number("flags", kind.flags, 32), number("heap", kind.heap, 32))
         return profile
 
 
@@ -73,11 +72,11 @@ def open_host(profile: Optional[HostProfile] = None, *, backing: HostBacking = H
     ...     device.backend, len(device.info.kinds)
     ('host', 4)
     """
-    options = backend.quire_host_options(None, HostBacking(backing), HostHugePages(huge_pages),
+    options = tables.quire_host_options(None, HostBacking(backing), HostHugePages(huge_pages),
                                          number("row_alignment", row_alignment))
     if profile is not None:
         options.profile = ctypes.pointer(profile._struct())
-    if len(budgets) > structs.MAX_HEAPS:
+    if len(budgets) > tables.MAX_HEAPS:
         raise InvalidArgumentError("a device has at most 16 heaps")
     for index, budget in enumerate(budgets):
         options.budgets[index] = number("budget", budget)
@@ -97,7 +96,7 @@ class Device(_owner.Unique):
         self._owner = _owner.Owner(self, "device", lib.quire_device_destroy)
         self._owner.keep.extend(keep)
         check(function(ctypes.byref(options), ctypes.byref(self._owner.native)))
-        info = structs.quire_device_info()
+        info = tables.quire_device_info()
         self._owner.call(lib.quire_device_get_info, ctypes.byref(info))
         self._info = device_info(info)
         self._owner.what = f'device "{self._info.name}"'
@@ -122,7 +121,7 @@ class Device(_owner.Unique):
     @property
     def statistics(self) -> DeviceStatistics:
         """Sums over the memories of the device."""
-        stats = structs.quire_device_stats()
+        stats = tables.quire_device_stats()
         self._owner.call(lib.quire_device_get_stats, ctypes.byref(stats))
         return read(DeviceStatistics, stats)
 
@@ -134,7 +133,7 @@ class Device(_owner.Unique):
 
     def budget(self, heap: int = 0) -> Budget:
         """Return what is left of a heap."""
-        info = structs.quire_budget_info()
+        info = tables.quire_budget_info()
         self._owner.call(lib.quire_device_get_budget, number("heap", heap, 32), ctypes.byref(info))
         return read(Budget, info)
 
@@ -155,7 +154,7 @@ class Device(_owner.Unique):
     def choose_kind(self, *, required: MemoryFlags = MemoryFlags(0), preferred: MemoryFlags = MemoryFlags(0),
                     avoided: MemoryFlags = MemoryFlags(0), exact: bool = False, kind_mask: int = 0) -> int:
         """Return the index of the memory kind that fits best. Raises UnsupportedError if none fits."""
-        request = structs.quire_kind_request(number("required", required, 32), number("preferred", preferred, 32),
+        request = tables.quire_kind_request(number("required", required, 32), number("preferred", preferred, 32),
                                              number("avoided", avoided, 32), exact, number("kind_mask", kind_mask, 32))
         kind = ctypes.c_uint32()
         self._owner.call(lib.quire_device_choose_kind, ctypes.byref(request), ctypes.byref(kind))
@@ -177,14 +176,14 @@ class Device(_owner.Unique):
 
         Raises InvalidArgumentError, UnsupportedError, OutOfHostMemoryError.
         """
-        options = structs.quire_memory_options(
+        options = tables.quire_memory_options(
             name=text("name", name), flags=number("flags", flags, 32), exact=exact, contiguous=contiguous,
             map_on_demand=map_on_demand, within_budget=within_budget,
             kind_mask=number("kind_mask", kind_mask, 32), shards=number("shards", shards, 32),
             limit=number("limit", limit), limit_percent=number("limit_percent", limit_percent, 32), priority=priority,
             address_space=number("address_space", address_space))
         if host_read or host_write or upload or exportable:
-            options.intent = ctypes.pointer(structs.quire_intent(host_read, host_write, upload, exportable))
+            options.intent = ctypes.pointer(tables.quire_intent(host_read, host_write, upload, exportable))
         write(options.fit, fit)
         _write_policy(options.pages, pages)
         keep: Tuple[object, ...] = ()
@@ -201,9 +200,9 @@ class Device(_owner.Unique):
         if manual and capture:
             raise InvalidArgumentError("a capture stream is not manual")
         if manual:
-            host = backend.quire_host_stream_options(text("name", name), True)
+            host = tables.quire_host_stream_options(text("name", name), True)
             return Stream(self, lib.quire_host_stream_create, ctypes.byref(host), is_manual=True)
-        options = structs.quire_stream_options(text("name", name), capture)
+        options = tables.quire_stream_options(text("name", name), capture)
         return Stream(self, lib.quire_stream_create, ctypes.byref(options))
 
     # ---- the end ----------------------------------------------------------------------------------------
@@ -228,15 +227,15 @@ class Device(_owner.Unique):
         _owner.end_block(self._owner, self.destroy_all, kind)
 
 
-def _write_policy(struct: structs.quire_page_policy, policy: PagePolicy) -> None:
-    if len(policy.classes) > structs.MAX_PAGE_CLASSES:
+def _write_policy(struct: tables.quire_page_policy, policy: PagePolicy) -> None:
+    if len(policy.classes) > tables.MAX_PAGE_CLASSES:
         raise InvalidArgumentError("a policy has at most 4 classes")
     for index, (request, size) in enumerate(policy.classes):
-        struct.classes[index] = structs.quire_page_class(number("max_request", request), number("page_size", size))
+        struct.classes[index] = tables.quire_page_class(number("max_request", request), number("page_size", size))
     write(struct, policy, skip="classes")
 
 
 def _out_of_memory(function: Callable[[OutOfMemory], bool]) -> Any:
     def call(_: object, memory: object, report: Any) -> bool:
         return bool(function(read(OutOfMemory, report.contents)))
-    return structs.OUT_OF_MEMORY(guarded(call, False))
+    return tables.quire_on_out_of_memory_callback(guarded(call, False))

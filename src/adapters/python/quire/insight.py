@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Tuple
 
-from . import _structs as structs
+from . import _tables as tables
 from ._records import converted, read
 from .enums import HeapFlags, MemoryFlags
 
@@ -18,7 +18,7 @@ class Fragmentation:
     split: int  #: free bytes in pages that also hold allocations
 
 
-def _fragmentation(struct: structs.quire_fragmentation) -> Fragmentation:
+def _fragmentation(struct: tables.quire_fragmentation) -> Fragmentation:
     return read(Fragmentation, struct)
 
 
@@ -119,7 +119,7 @@ class DeviceInfo:
     survives_fork: bool  #: the child of a fork can keep using the device
 
 
-def device_info(struct: structs.quire_device_info) -> DeviceInfo:
+def device_info(struct: tables.quire_device_info) -> DeviceInfo:
     """Return the description that a structure of C has."""
     return DeviceInfo(struct.name.decode("utf-8", "replace"), struct.backend.decode(),
                       tuple(read(Heap, heap) for heap in struct.heaps[:struct.heap_count]),

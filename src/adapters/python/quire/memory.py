@@ -6,9 +6,8 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
-from . import _backend_structs as backend
 from . import _owner, dlpack
-from . import _structs as structs
+from . import _tables as tables
 from ._arguments import number, text
 from ._native import lib
 from ._records import read
@@ -77,7 +76,7 @@ class MemoryOwner(_owner.Owner):
                 pass  # another thread was faster
 
     def _await(self, stream: _owner.Owner) -> None:
-        info, point = structs.quire_stream_info(), structs.quire_point()
+        info, point = tables.quire_stream_info(), tables.quire_point()
         try:
             with stream.held():
                 stream.call(lib.quire_stream_get_info, ctypes.byref(info))
@@ -119,9 +118,9 @@ class Memory(_owner.Unique):
     shows its page map.
     """
 
-    def __init__(self, device: "Device", options: structs.quire_memory_options, keep: Tuple[object, ...] = ()) -> None:
+    def __init__(self, device: "Device", options: tables.quire_memory_options, keep: Tuple[object, ...] = ()) -> None:
         self._device = device
-        info = structs.quire_memory_info()
+        info = tables.quire_memory_info()
         self._owner: MemoryOwner = MemoryOwner(self, device._owner)
         self._owner.keep.extend(keep)
         device._owner.call(lib.quire_memory_create, ctypes.byref(options), ctypes.byref(self._owner.native))
@@ -158,8 +157,8 @@ class Memory(_owner.Unique):
         """Whether the host can reach the bytes by a pointer."""
         return self._is_mappable
 
-    def _info(self) -> structs.quire_memory_info:
-        info = structs.quire_memory_info()
+    def _info(self) -> tables.quire_memory_info:
+        info = tables.quire_memory_info()
         self._owner.call(lib.quire_memory_get_info, ctypes.byref(info))
         return info
 
@@ -195,7 +194,7 @@ class Memory(_owner.Unique):
         """DLPack's type and number of the device that reaches the bytes by their address, or None."""
         if self._device.backend != "cuda":
             return (dlpack.CPU, 0) if self._is_mappable else None
-        kind, info = backend.quire_cuda_kind_info(), backend.quire_cuda_info()
+        kind, info = tables.quire_cuda_kind_info(), tables.quire_cuda_info()
         self._device._owner.call(lib.quire_cuda_get_kind_info, self._kind, ctypes.byref(kind))
         self._device._owner.call(lib.quire_cuda_get_info, ctypes.byref(info))
         if kind.page_kind == CudaPageKind.TILES:
@@ -223,8 +222,8 @@ class Memory(_owner.Unique):
 
         Raises InvalidArgumentError, NotHostVisibleError, and the classes of OutOfMemoryError.
         """
-        options = structs.quire_allocation_options()
-        handle = structs.quire_allocation()
+        options = tables.quire_allocation_options()
+        handle = tables.quire_allocation()
         self._fill(options, size, alignment, name, zero, dedicated, host_read, host_write, user_data)
         made = Allocation(self, handle, options.size, stream)
         self._create(lib.quire_allocate, options, handle, stream)
@@ -239,8 +238,8 @@ class Memory(_owner.Unique):
         `usage` of 0 means storage and both transfers. The other arguments and errors are those of
         :meth:`allocate`; UnsupportedError if the memory kind cannot hold the buffer.
         """
-        options = structs.quire_buffer_options(usage=number("usage", usage, 32))
-        handle = structs.quire_buffer()
+        options = tables.quire_buffer_options(usage=number("usage", usage, 32))
+        handle = tables.quire_buffer()
         self._fill(options, size, alignment, name, zero, dedicated, host_read, host_write, user_data)
         made = Buffer(self, handle.allocation, options.size, stream)
         self._create(lib.quire_buffer_create, options, handle, stream)
@@ -296,7 +295,7 @@ class Memory(_owner.Unique):
 
     def name_usage(self, prefix: str = "") -> NameUsage:
         """Return what the allocations whose names start with `prefix` hold."""
-        usage = structs.quire_name_usage()
+        usage = tables.quire_name_usage()
         self._owner.call(lib.quire_memory_get_name_usage, text("prefix", prefix), ctypes.byref(usage))
         return read(NameUsage, usage)
 
@@ -305,7 +304,7 @@ class Memory(_owner.Unique):
     @property
     def statistics(self) -> Statistics:
         """The statistics of the memory."""
-        stats = structs.quire_memory_stats()
+        stats = tables.quire_memory_stats()
         if self._owner.orphans:
             self._owner.reap()
         self._owner.call(lib.quire_memory_get_stats, ctypes.byref(stats))
@@ -317,7 +316,7 @@ class Memory(_owner.Unique):
 
     def page_info(self, page: int) -> PageInfo:
         """Return the description of a page. Raises OutOfRangeError if no live page has this number."""
-        info = structs.quire_page_info()
+        info = tables.quire_page_info()
         self._owner.call(lib.quire_page_get_info, number("page", page, 32), ctypes.byref(info))
         return read(PageInfo, info)
 
@@ -328,7 +327,7 @@ class Memory(_owner.Unique):
         def visit(_: object, item: Any) -> bool:
             found.append(read(Range, item.contents))
             return True
-        self._owner.call(lib.quire_memory_walk, structs.VISIT(guarded(visit, False)), None)
+        self._owner.call(lib.quire_memory_walk, tables.quire_memory_walk_visit(guarded(visit, False)), None)
         return found
 
     def check(self) -> None:
@@ -341,7 +340,7 @@ class Memory(_owner.Unique):
         def sink(_: object, piece: int, size: int) -> bool:
             pieces.append(ctypes.string_at(piece, size))
             return True
-        self._owner.call(function, structs.SINK(guarded(sink, False)), None)
+        self._owner.call(function, tables.quire_sink(guarded(sink, False)), None)
         return b"".join(pieces).decode("utf-8", "replace")
 
     def report(self) -> str:
@@ -414,7 +413,7 @@ class Scope(_owner.Unique):
         return self
 
     def __exit__(self, *_: object) -> None:
-        stats = structs.quire_memory_stats()
+        stats = tables.quire_memory_stats()
         try:
             self._memory._owner.call(lib.quire_memory_pop_stats, ctypes.byref(stats))
         except StaleHandleError:

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _owner
-from . import _structs as structs
+from . import _tables as tables
 from ._arguments import number
 from ._native import lib
 from .enums import Result
@@ -61,8 +61,8 @@ class Stream(_owner.Unique):
         """The device of the stream."""
         return self._device
 
-    def _info(self) -> structs.quire_stream_info:
-        info = structs.quire_stream_info()
+    def _info(self) -> tables.quire_stream_info:
+        info = tables.quire_stream_info()
         self._owner.call(lib.quire_stream_get_info, ctypes.byref(info))
         return info
 
@@ -83,7 +83,7 @@ class Stream(_owner.Unique):
 
     def mark(self) -> "Point":
         """Return a point after all work submitted so far."""
-        native = structs.quire_point()
+        native = tables.quire_point()
         self._owner.call(lib.quire_stream_mark, ctypes.byref(native))
         return Point(self, native.value)
 
@@ -137,9 +137,9 @@ class Point:
         self.stream = stream  #: None: the point has passed, because its work was complete on return
         self.value = value  #: higher is later
 
-    def _native(self) -> structs.quire_point:
+    def _native(self) -> tables.quire_point:
         """The point in C. The caller holds its stream."""
-        return structs.quire_point(self.stream._owner.pointer if self.stream else None, self.value)
+        return tables.quire_point(self.stream._owner.pointer if self.stream else None, self.value)
 
     @property
     def has_passed(self) -> bool:

@@ -23,7 +23,7 @@ import time
 from typing import Dict, List, Optional, Tuple, Union
 
 from . import _owner
-from . import _structs as structs
+from . import _tables as tables
 from ._arguments import number, text
 from ._native import lib
 from ._records import converted, read
@@ -54,7 +54,7 @@ class TraceInfo:
     end_ns: int
 
 
-def _fragmentation(struct: structs.quire_fragmentation) -> Fragmentation:
+def _fragmentation(struct: tables.quire_fragmentation) -> Fragmentation:
     return read(Fragmentation, struct)
 
 
@@ -93,7 +93,7 @@ class Trace(_owner.Unique):
     @property
     def info(self) -> TraceInfo:
         """The totals of the trace."""
-        info = structs.quire_trace_info()
+        info = tables.quire_trace_info()
         self._owner.call(lib.quire_trace_get_info, ctypes.byref(info))
         return read(TraceInfo, info)
 
@@ -103,8 +103,8 @@ class Trace(_owner.Unique):
         `event_count`: number of events; 0: all. `keep` leaves what lives at the end in the memory, to look at it;
         its destruction frees that. `name` names allocations by their labels.
         """
-        options = structs.quire_replay_options(number("event_count", event_count), keep, name)
-        report = structs.quire_replay_report()
+        options = tables.quire_replay_options(number("event_count", event_count), keep, name)
+        report = tables.quire_replay_report()
         with memory._owner.held():
             self._owner.call(lib.quire_trace_replay, memory._owner.pointer, ctypes.byref(options), ctypes.byref(report))
         return read(ReplayReport, report)

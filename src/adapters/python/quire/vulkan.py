@@ -3,7 +3,7 @@
 import ctypes
 from typing import Any, Sequence, Union
 
-from . import _backend_structs as backend
+from . import _tables as tables
 from ._arguments import number, text
 from ._native import lib
 from .device import Device, Log, device_options
@@ -20,7 +20,7 @@ def open_vulkan(device: Union[int, str, None] = None, *, instance_extensions: Se
 
     Raises UnsupportedError without a loader, driver or device, or in a library without this backend.
     """
-    options = backend.quire_vulkan_options()
+    options = tables.quire_vulkan_options()
     options.device = text("device", str(device) if isinstance(device, int) else device)
     options.instance_extensions, options.instance_extension_count = _names(instance_extensions)
     options.device_extensions, options.device_extension_count = _names(device_extensions)

@@ -12,13 +12,13 @@ import subprocess
 import tempfile
 import unittest
 
-from quire import _backend_structs, _functions, _native, _structs, enums
+from quire import _native, _tables, enums
 
 from support import COMPILER, SOURCE
 
 HEADERS = pathlib.Path(SOURCE) / "include/quire"
-STRUCTS = {name: kind for module in (_structs, _backend_structs) for name, kind in vars(module).items()
-           if name.startswith("quire_")}
+STRUCTS = {name: kind for name, kind in vars(_tables).items()
+           if isinstance(kind, type) and issubclass(kind, ctypes.Structure) and name.startswith("quire_")}
 # the prefix of the names in C; names that C has and Python leaves out
 ENUMS = {
     enums.Result: ("QUIRE_ERROR_", ()),
@@ -38,13 +38,11 @@ ENUMS = {
 LISTS = {enums.LogLevel: "quire_log_level", enums.Fit: "quire_fit", enums.Dedicated: "quire_dedicated",
          enums.Growth: "quire_growth", enums.HostBacking: "quire_host_backing",
          enums.HostHugePages: "quire_host_huge_pages", enums.CudaPageKind: "quire_cuda_page_kind"}
-CONSTANTS = {"QUIRE_MAX_HEAPS": _structs.MAX_HEAPS, "QUIRE_MAX_KINDS": _structs.MAX_KINDS,
-             "QUIRE_MAX_PAGE_CLASSES": _structs.MAX_PAGE_CLASSES,
-             "QUIRE_CUDA_UUID_SIZE": _backend_structs.CUDA_UUID_SIZE}
+CONSTANTS = {f"QUIRE_{name}": value for name, value in vars(_tables).items() if isinstance(value, int)}
 INTEGERS = {"uint64_t": ctypes.c_uint64, "int64_t": ctypes.c_int64, "uint32_t": ctypes.c_uint32,
             "int32_t": ctypes.c_int32, "size_t": ctypes.c_size_t, "bool": ctypes.c_bool, "quire_result": ctypes.c_int,
             "quire_memory_flags": ctypes.c_uint32, "quire_cuda_page_kind": ctypes.c_int, "void": None}
-OPAQUE = ("quire_device", "quire_memory", "quire_stream", "quire_trace", "quire_host_memory", "void")
+OPAQUE = ("quire_device", "quire_memory", "quire_stream", "quire_trace", "void")
 
 
 def text_of(name):
@@ -123,12 +121,12 @@ def prototypes():
 def is_same(c_type, declared):
     """Whether a type of C, as text, is the declared type of ctypes."""
     if c_type == "bool (*visit)(void *user, const quire_item *item)":
-        return declared is _structs.VISIT
+        return declared is _tables.quire_memory_walk_visit
     plain = re.sub(r"\bconst\b", "", c_type).strip()
     plain = re.sub(r"\b\w+$", "", plain).strip() if len(plain.replace("*", " ").split()) > 1 else plain
     stars, base = plain.count("*"), plain.replace("*", "").strip()
     if base == "quire_sink":
-        return declared is _structs.SINK
+        return declared is _tables.quire_sink
     if stars == 0:
         return declared is (INTEGERS[base] if base in INTEGERS else STRUCTS.get(base))
     if base == "char":
@@ -188,7 +186,7 @@ class Abi(unittest.TestCase):
 
     def test_functions(self):
         found = prototypes()
-        for name, (result, arguments) in _functions.FUNCTIONS.items():
+        for name, (result, arguments) in _tables.FUNCTIONS.items():
             with self.subTest(name):
                 c_result, c_arguments = found[name]
                 self.assertTrue(is_same(c_result, result), c_result)
