@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "quire/quire.h"
-#include "src/base/result.h"
 
 cuda_driver the_cuda = {.absent = "not opened"};
 
@@ -81,7 +80,7 @@ void cuda_driver_close(void)
         (void)the_cuda.f.CtxPopCurrent(&context);
     }
     the_cuda.stream = NULL;
-    qi_ignore(quire_device_destroy(&the_cuda.device));
+    quire_device_destroy(&the_cuda.device);
     qi_cuda_close_library(the_cuda.library);
     the_cuda.library = NULL;
 }

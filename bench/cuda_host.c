@@ -106,7 +106,7 @@ static bool measure_memory(memory_bench *b, const host_kind *kind, qi_cu_ptr blo
     if (!good)
         snprintf(row->refused, sizeof row->refused, "%.127s", quire_last_error());
     quire_memory_destroy_all(&memory);
-    qi_ignore(quire_device_destroy(&device));
+    quire_device_destroy(&device);
     return good;
 }
 

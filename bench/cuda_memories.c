@@ -59,7 +59,7 @@ static void destroy_ordered(void *state)
 {
     ordered *o = state;
     destroy_quire(o->memory);
-    qi_ignore(quire_stream_destroy(&o->stream));
+    quire_stream_destroy(&o->stream);
     free(o);
 }
 
@@ -89,7 +89,7 @@ static uint64_t allocate_ordered(void *state, uint64_t size, uint64_t alignment,
 static void free_ordered(void *state, uint64_t handle)
 {
     const ordered *o = state;
-    qi_ignore(quire_free_on(o->memory, (quire_allocation){handle}, o->stream));
+    quire_free_on(o->memory, (quire_allocation){handle}, o->stream);
 }
 
 static uint64_t allocate_quire(void *state, uint64_t size, uint64_t alignment, uint64_t *offset)
@@ -103,7 +103,7 @@ static uint64_t allocate_quire(void *state, uint64_t size, uint64_t alignment, u
 
 static void free_quire(void *state, uint64_t handle)
 {
-    qi_ignore(quire_free(state, (quire_allocation){handle}));
+    quire_free(state, (quire_allocation){handle});
 }
 
 /* ---- the driver's allocators ---------------------------------------------------------------- */

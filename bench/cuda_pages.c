@@ -7,7 +7,6 @@
 #include "bench/cuda_parts.h"
 #include "bench/cuda_stages.h"
 #include "quire/quire.h"
-#include "src/base/result.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define CHUNK (2 * MIB)
@@ -34,7 +33,7 @@ static bool open_scene(scene *s, uint64_t chunk, const quire_memory_options *mem
 static void close_scene(scene *s)
 {
     quire_memory_destroy_all(&s->memory);
-    qi_ignore(quire_device_destroy(&s->device));
+    quire_device_destroy(&s->device);
 }
 
 /* ---- one measurement ------------------------------------------------------------------------ */

@@ -133,7 +133,7 @@ static void measure_index(void *user, size_t rep)
         result->p99_ns = (double)s.spent[s.count * 99 / 100] * the_clock.ns;
     }
     quire_memory_destroy_all(&s.memory);
-    qi_ignore(quire_device_destroy(&s.device));
+    quire_device_destroy(&s.device);
     address_table_end(&s.table);
 }
 

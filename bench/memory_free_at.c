@@ -14,7 +14,6 @@
 #include "quire/host.h"
 #include "quire/quire.h"
 #include "src/base/clock.h"
-#include "src/base/result.h"
 
 enum { LIVE = 2000, PAIRS = 200000, MOST = 4096, MAX_COUNTS = 2 };
 
@@ -138,7 +137,7 @@ static void measure_index(void *user, size_t index)
         return;
     r->ns[rep * jobs + turn] = pair_ns(&s, threads);
     quire_memory_destroy_all(&s.memory);
-    qi_ignore(quire_device_destroy(&device));
+    quire_device_destroy(&device);
     address_table_end(&s.table);
 }
 

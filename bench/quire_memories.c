@@ -108,8 +108,8 @@ static void destroy(void *user)
 {
     quire_state *state = user;
     quire_memory_destroy_all(&state->memory);
-    qi_ignore(quire_stream_destroy(&state->stream));
-    qi_ignore(quire_device_destroy(&state->device));
+    quire_stream_destroy(&state->stream);
+    quire_device_destroy(&state->device);
     free(state);
 }
 

@@ -53,14 +53,14 @@ static uint64_t allocate(void *state, uint64_t size, uint64_t alignment, uint64_
 
 static void release(void *state, uint64_t handle)
 {
-    qi_ignore(quire_space_free(state, (quire_range){handle}));
+    quire_space_free(state, (quire_range){handle});
 }
 
 _Static_assert(sizeof(quire_range) == sizeof(uint64_t), "handles are passed on as ranges");
 
 static void release_batch(void *state, const uint64_t *handles, size_t count)
 {
-    qi_ignore(quire_space_free_batch(state, (const quire_range *)handles, count));
+    quire_space_free_batch(state, (const quire_range *)handles, count);
 }
 
 static uint64_t metadata(void *state)

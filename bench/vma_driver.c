@@ -108,6 +108,6 @@ const char *vma_driver_name(bool is_real)
     info = (quire_device_info){.name = "none"};
     if (!open_device(is_real, &device))
         qi_ignore(quire_device_get_info(device, &info));
-    qi_ignore(quire_device_destroy(&device));
+    quire_device_destroy(&device);
     return info.name;
 }

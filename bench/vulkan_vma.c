@@ -9,7 +9,6 @@
 
 #include "bench/mock_driver.h"
 #include "quire/vulkan.h"
-#include "src/base/result.h"
 
 #define VMA_STATIC_VULKAN_FUNCTIONS 0
 #define VMA_DYNAMIC_VULKAN_FUNCTIONS 0
@@ -45,7 +44,7 @@ void destroy_vma(void *user)
     if (state->allocator)
         vmaDestroyPool(state->allocator, state->request.pool);
     vmaDestroyAllocator(state->allocator);
-    qi_ignore(quire_device_destroy(&state->device));
+    quire_device_destroy(&state->device);
     free(state->objects);
     free(state);
 }

@@ -50,9 +50,9 @@ static bool begin(scene *s)
 
 static void end(scene *s)
 {
-    qi_ignore(quire_stream_destroy(&s->stream));
+    quire_stream_destroy(&s->stream);
     quire_memory_destroy_all(&s->memory);
-    qi_ignore(quire_device_destroy(&s->device));
+    quire_device_destroy(&s->device);
 }
 
 static quire_result write_one(scene *s, const quire_page_copy *copy, bool on_stream)

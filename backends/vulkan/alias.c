@@ -83,7 +83,7 @@ static void destroy(quire_vulkan_alias *a)
     if (a->native)
         qi_vulkan_object_destroy(a->vulkan, a->object, a->native);
     if (a->allocation.id)
-        qi_ignore(quire_allocation_release(a->memory, a->allocation));
+        quire_allocation_release(a->memory, a->allocation);
     qi_host_release_text(host, a->name);
     qi_host_release(host, a, 1, sizeof *a);
 }

@@ -95,8 +95,8 @@ quire_result qi_vulkan_parts_allocate(const quire_vulkan_sparse *s, uint64_t siz
     if (result)
         for (uint32_t i = 0; i < count; i++) {
             if (i + 1 < held)
-                qi_ignore(quire_allocation_release(s->memory, allocations[i]));
-            qi_ignore(quire_free(s->memory, allocations[i]));
+                quire_allocation_release(s->memory, allocations[i]);
+            quire_free(s->memory, allocations[i]);
         }
     return result;
 }
@@ -106,7 +106,7 @@ void qi_vulkan_parts_free(const quire_vulkan_sparse *s, const quire_allocation *
 {
     for (uint32_t i = 0; i < count; i++)
         if (allocations[i].id) {
-            qi_ignore(quire_allocation_release(s->memory, allocations[i]));
-            qi_ignore(quire_free(s->memory, allocations[i])); /* the core reports corruption */
+            quire_allocation_release(s->memory, allocations[i]);
+            quire_free(s->memory, allocations[i]); /* the core reports corruption */
         }
 }

@@ -104,7 +104,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocate(quire_memory *memory,
  * backend lies in it). Checked builds can also return CORRUPTED, as quire_abort can: something
  * wrote beside the allocation, which is freed anyway (docs/checked.md).
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_free(quire_memory *memory, quire_allocation allocation);
+QUIRE_API quire_result quire_free(quire_memory *memory, quire_allocation allocation);
 
 /* ---- information ---------------------------------------------------------------------------- */
 
@@ -186,8 +186,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_map_range(quire_memory *memory,
                                                       uint64_t size, void **pointer);
 
 /* Ends one map of quire_map. Each map needs one unmap. Errors: those of handles, NOT_MAPPED. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_unmap(quire_memory *memory,
-                                                  quire_allocation allocation);
+QUIRE_API quire_result quire_unmap(quire_memory *memory, quire_allocation allocation);
 
 /*
  * Flush makes writes of the host visible to the device. Invalidate makes writes of the device
@@ -195,8 +194,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_unmap(quire_memory *memory,
  * end. quire rounds the range outwards to the device's atom, which never leaves the allocation.
  * Errors: those of handles, NOT_HOST_VISIBLE, OUT_OF_RANGE, and errors of the backend.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_flush(quire_memory *memory, quire_allocation allocation,
-                                                  uint64_t offset, uint64_t size);
+QUIRE_API quire_result quire_flush(quire_memory *memory, quire_allocation allocation,
+                                   uint64_t offset, uint64_t size);
 QUIRE_API QUIRE_MUST_USE quire_result quire_invalidate(quire_memory *memory,
                                                        quire_allocation allocation, uint64_t offset,
                                                        uint64_t size);
@@ -251,8 +250,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_view_narrow(quire_view parent, uint6
  * done. A count of 0 succeeds. Errors as quire_flush; BUSY also counts the views of the list that
  * name the same allocation.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_flush_batch(quire_memory *memory,
-                                                        const quire_view *views, uint64_t count);
+QUIRE_API quire_result quire_flush_batch(quire_memory *memory, const quire_view *views,
+                                         uint64_t count);
 QUIRE_API QUIRE_MUST_USE quire_result quire_invalidate_batch(quire_memory *memory,
                                                              const quire_view *views,
                                                              uint64_t count);
@@ -314,9 +313,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocate_batch(quire_memory *memory,
  * them during the call may get STALE_HANDLE. CORRUPTED, in checked builds, means that all are freed
  * (see quire_free). A count of 0 succeeds.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_free_batch(quire_memory *memory,
-                                                       const quire_allocation *allocations,
-                                                       uint64_t count);
+QUIRE_API quire_result quire_free_batch(quire_memory *memory, const quire_allocation *allocations,
+                                        uint64_t count);
 
 /*
  * Allocates from the first of `count` memories, at least one, that can serve the request. Use it to
@@ -345,8 +343,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_reserve(quire_memory *memory,
                                                     quire_allocation *allocation);
 QUIRE_API QUIRE_MUST_USE quire_result quire_commit(quire_memory *memory,
                                                    quire_allocation allocation);
-QUIRE_API QUIRE_MUST_USE quire_result quire_abort(quire_memory *memory,
-                                                  quire_allocation allocation);
+QUIRE_API quire_result quire_abort(quire_memory *memory, quire_allocation allocation);
 
 /* ---- finding by address --------------------------------------------------------------------- */
 
@@ -387,8 +384,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_find(quire_device *device, ui
  * an allocation; the sentence names the start. STALE_HANDLE if another thread frees the allocation
  * during the call.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_free_at(quire_memory *memory, uint64_t address,
-                                                    quire_stream *stream);
+QUIRE_API quire_result quire_free_at(quire_memory *memory, uint64_t address, quire_stream *stream);
 
 #ifdef __cplusplus
 }

@@ -163,8 +163,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_hold(quire_memory *memory
  * Errors: those of handles, WRONG_STATE (the allocation has no hold), BUSY (262,143 holds and calls
  * use it).
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_release(quire_memory *memory,
-                                                               quire_allocation allocation);
+QUIRE_API quire_result quire_allocation_release(quire_memory *memory, quire_allocation allocation);
 
 /*
  * Writes how often a live or reserved allocation is mapped. Unlike quire_allocation_get_info it

@@ -7,6 +7,8 @@
  *  - A function returns QUIRE_SUCCESS or an error. quire_last_error has the sentence of the error.
  *    Headers list errors without their prefix: BUSY is QUIRE_ERROR_BUSY. Unless the function says
  *    otherwise, a null pointer, an unknown value and contradictory arguments are INVALID_ARGUMENT.
+ *    Where the result tells no more than whether the call was right (frees, unmaps, flushes,
+ *    destroys, unlocks), it may be ignored without a warning of the compiler.
  *  - quire reads an option struct only during the call. {0} is a good default. Fields that are
  *    named `unused` must be zero in structs that the caller fills in.
  *  - On success a function writes all its outputs. On failure it zeroes them and changes nothing

@@ -259,7 +259,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_find_kind(quire_device *device,
  * Releases the handles kept for further pages. Errors: INVALID_ARGUMENT, NOT_PERMITTED,
  * BACKEND_FAILURE (the driver refused some, which stay kept).
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_release_kept(quire_device *device);
+QUIRE_API quire_result quire_cuda_release_kept(quire_device *device);
 
 /* ---- position of an allocation -------------------------------------------------------------- */
 

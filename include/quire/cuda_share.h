@@ -129,8 +129,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_import_range(quire_memory *memo
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_retain_handle(quire_device *device,
                                                                uint64_t address, uint64_t *handle);
-QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_release_handle(quire_device *device,
-                                                                uint64_t handle);
+QUIRE_API quire_result quire_cuda_release_handle(quire_device *device, uint64_t handle);
 
 /* ---- multicast ------------------------------------------------------------------------------ */
 
@@ -266,8 +265,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_multicast_map(quire_cuda_multic
  * INVALID_ARGUMENT, WRONG_STATE (the object is not mapped for the device), BACKEND_FAILURE (the
  * driver refused a step; another call does the rest).
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_multicast_unmap(quire_cuda_multicast *multicast,
-                                                                 int32_t ordinal);
+QUIRE_API quire_result quire_cuda_multicast_unmap(quire_cuda_multicast *multicast, int32_t ordinal);
 
 /*
  * Destroys the object with the mappings and bindings of this process, and sets *multicast to NULL.
@@ -275,8 +273,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_multicast_unmap(quire_cuda_mult
  * Errors: INVALID_ARGUMENT, BACKEND_FAILURE (the driver refused a step; another call does the
  * rest).
  */
-QUIRE_API QUIRE_MUST_USE quire_result
-quire_cuda_multicast_destroy(quire_cuda_multicast **multicast);
+QUIRE_API quire_result quire_cuda_multicast_destroy(quire_cuda_multicast **multicast);
 
 #ifdef __cplusplus
 }

@@ -209,7 +209,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_set_page_limit(quire_device *
  * already destroyed. The sentence names what is in the way, and the log names live memories.
  * Nothing changes, and *device stays valid.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_device_destroy(quire_device **device);
+QUIRE_API quire_result quire_device_destroy(quire_device **device);
 
 #ifdef __cplusplus
 }

@@ -101,8 +101,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_stats(quire_memory *memor
  * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY (push), WRONG_STATE (pop without a push).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_push_stats(quire_memory *memory);
-QUIRE_API QUIRE_MUST_USE quire_result quire_memory_pop_stats(quire_memory *memory,
-                                                             quire_memory_stats *stats);
+QUIRE_API quire_result quire_memory_pop_stats(quire_memory *memory, quire_memory_stats *stats);
 
 /* Writes the statistics of a device. Errors: INVALID_ARGUMENT. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_get_stats(quire_device *device,

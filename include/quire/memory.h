@@ -203,7 +203,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_create(quire_device *device,
  * names the first live allocations or objects, the log lists all of them at warning level. Nothing
  * changes then, and *memory stays valid.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_memory_destroy(quire_memory **memory);
+QUIRE_API quire_result quire_memory_destroy(quire_memory **memory);
 
 /*
  * Destroys a memory with everything in it: live, mapped and reserved allocations, which no work

@@ -39,7 +39,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_nvtx_watch(quire_memory *memory, con
  * destroys the watch itself; *watch must not be used after that. A pointer to NULL is accepted.
  * Errors: INVALID_ARGUMENT.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_nvtx_end(quire_nvtx **watch);
+QUIRE_API quire_result quire_nvtx_end(quire_nvtx **watch);
 
 #ifdef __cplusplus
 }

@@ -86,7 +86,7 @@ quire_onnxruntime_create(const struct OrtApiBase *base, const quire_onnxruntime_
  * Errors: INVALID_ARGUMENT (also for an allocator that quire_onnxruntime_create has not made), BUSY
  * (what it has allocated is not freed; the sentence has count and bytes).
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_onnxruntime_destroy(struct OrtAllocator **allocator);
+QUIRE_API quire_result quire_onnxruntime_destroy(struct OrtAllocator **allocator);
 
 /* Writes the statistics. Errors: INVALID_ARGUMENT, also for a foreign allocator. */
 QUIRE_API QUIRE_MUST_USE quire_result

@@ -289,16 +289,15 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_space_allocate_batch(quire_space *sp
                                                                  uint64_t count);
 
 /* Frees a range. Never allocates host memory. Errors: those of ranges. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_space_free(quire_space *space, quire_range range);
+QUIRE_API quire_result quire_space_free(quire_space *space, quire_range range);
 
 /*
  * Frees `count` ranges, all or none. If one is not live or occurs twice, nothing is freed. Faster
  * than one by one in large spaces, because the records of all ranges are fetched at once. A count
  * of 0 succeeds. Errors: those of ranges.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_space_free_batch(quire_space *space,
-                                                             const quire_range *ranges,
-                                                             uint64_t count);
+QUIRE_API quire_result quire_space_free_batch(quire_space *space, const quire_range *ranges,
+                                              uint64_t count);
 
 /*
  * Frees all ranges at once and keeps the regions. Takes time proportional to the peak number of

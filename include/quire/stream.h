@@ -84,7 +84,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_stream_create(quire_device *device,
  * The call counts as a call on every memory of which an allocation ever waited for the stream. No
  * function may use points of the stream afterwards.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_stream_destroy(quire_stream **stream);
+QUIRE_API quire_result quire_stream_destroy(quire_stream **stream);
 
 /* Writes the description of a stream. Errors: INVALID_ARGUMENT. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_stream_get_info(quire_stream *stream,
@@ -159,9 +159,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_point_await(const quire_point *point
  * OUT_OF_HOST_MEMORY (the allocation stays live), and errors of the backend at the stream's first
  * mark.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_free_after(quire_memory *memory,
-                                                       quire_allocation allocation,
-                                                       const quire_point *point);
+QUIRE_API quire_result quire_free_after(quire_memory *memory, quire_allocation allocation,
+                                        const quire_point *point);
 
 /*
  * Frees an allocation after all work submitted to the stream so far, like quire_free_after with a
@@ -169,9 +168,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_free_after(quire_memory *memory,
  * Errors as quire_free_after; UNSUPPORTED (the owner of the stream signals its values and has
  * announced none).
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_free_on(quire_memory *memory,
-                                                    quire_allocation allocation,
-                                                    quire_stream *stream);
+QUIRE_API quire_result quire_free_on(quire_memory *memory, quire_allocation allocation,
+                                     quire_stream *stream);
 
 /*
  * Records that work on a stream uses an allocation. Whichever function frees the allocation, the

@@ -259,8 +259,7 @@ typedef struct quire_vulkan_view {
 QUIRE_API QUIRE_MUST_USE quire_result
 quire_vulkan_view_create(quire_memory *memory, quire_image image,
                          const quire_vulkan_view_options *options, quire_vulkan_view *view);
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_view_destroy(quire_device *device,
-                                                                quire_vulkan_view *view);
+QUIRE_API quire_result quire_vulkan_view_destroy(quire_device *device, quire_vulkan_view *view);
 
 /*
  * Changes the layout of an image from `before` to `after`; complete on return. The caller tracks

@@ -256,7 +256,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_queue(quire_device *devic
  * thread holds the queue already; unlock: it does not hold it).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_queue_lock(quire_device *device);
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_queue_unlock(quire_device *device);
+QUIRE_API quire_result quire_vulkan_queue_unlock(quire_device *device);
 
 #ifdef __cplusplus
 }

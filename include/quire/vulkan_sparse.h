@@ -64,7 +64,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_image_create(
  * Errors: INVALID_ARGUMENT, BUSY (a part is mapped), and the error of an earlier change that cannot
  * be waited for. Nothing changes then, and *sparse stays valid.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_destroy(quire_vulkan_sparse **sparse);
+QUIRE_API quire_result quire_vulkan_sparse_destroy(quire_vulkan_sparse **sparse);
 
 /*
  * How one aspect of an image with residency is divided. The driver decides whether depth and
@@ -190,7 +190,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_alias_image_create(
     const quire_vulkan_alias_options *options, quire_vulkan_alias **alias);
 
 /* Destroys an alias; what it lies on stays. Errors: INVALID_ARGUMENT. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_alias_destroy(quire_vulkan_alias **alias);
+QUIRE_API quire_result quire_vulkan_alias_destroy(quire_vulkan_alias **alias);
 
 typedef struct quire_vulkan_alias_info {
     quire_memory *memory;

@@ -234,6 +234,6 @@ bool run_on_memory(const bench_options *b, outcome *o)
     for (uint64_t i = 0; workers && i < b->threads; i++)
         workload_free(&workers[i].workload);
     free(workers);
-    qi_ignore(quire_device_destroy(&device));
+    quire_device_destroy(&device);
     return good;
 }

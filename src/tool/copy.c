@@ -322,6 +322,6 @@ int run_copy(const command *self, int argc, char **argv)
     if (code >= 0)
         return code;
     code = run_on(&c, device, as_json);
-    qi_ignore(quire_device_destroy(&device));
+    quire_device_destroy(&device);
     return code;
 }

@@ -4,6 +4,7 @@ quire.hpp is C++17, also without exceptions, and C++20, for each compiler that i
 usage: headers.py SOURCE_ROOT C_COMPILER CXX_COMPILER-or-none
 """
 
+import os
 import pathlib
 import re
 import shutil
@@ -83,8 +84,8 @@ extern int check[VMA_VERSION >= VK_MAKE_VERSION(3, 4, 0) ? 1 : -1];
 """
 
 
-def compile_text(compiler, options, root, text):
-    done = subprocess.run([*compiler.split(), *WARNINGS, *options, "-fsyntax-only", "-I", str(root / "include"), "-"],
+def compile_text(compiler, options, root, text, output=("-fsyntax-only",)):
+    done = subprocess.run([*compiler.split(), *WARNINGS, *options, *output, "-I", str(root / "include"), "-"],
                           input=text, text=True, capture_output=True)
     return [done.stderr] if done.returncode else []
 
@@ -97,6 +98,31 @@ def check_vma_programs(tap, c_compiler, cpp_compiler, root):
         for standard in "c++11", "c++20":
             tap.case(f"VMA_IMPLEMENTATION in {standard} by {name} has the headers and the class of VMA", compile_text(
                 name, [f"-std={standard}", *CPP_WARNINGS, "-x", "c++"], root, IMPLEMENTATION))
+
+
+# a function whose result tells only whether the call was right
+MAY_BE_IGNORED = re.compile(r"quire_\w*(free\w*|unmap|flush\w*|destroy|unlock|abort|release\w*|pop_stats|nvtx_end)$|"
+                            "quire_last_result$|quire_backend_fail$")
+
+
+def check_results(tap, root, compilers):
+    """What can fail for a reason that the program must handle says so; a free does not."""
+    text = "".join(path.read_text() for path in (root / "include/quire").glob("*.h"))
+    declared = re.findall(r"QUIRE_API (QUIRE_MUST_USE )?quire_result\s+(quire_\w+)\(", text)
+    problems = [f"{name}: {must}" for must, name in declared if bool(must) == bool(MAY_BE_IGNORED.match(name))]
+    ignored = [name for must, name in declared if not must]
+    tap.case("only results that tell no more than whether the call was right may be ignored",
+             problems if len(ignored) >= 20 else [f"{len(ignored)} of {len(declared)}"])
+    program = "#include <quire/quire.h>\nvoid use(quire_memory *memory, quire_allocation range, quire_device *device);\n" \
+        "void use(quire_memory *memory, quire_allocation range, quire_device *device)\n{{\n{}\n}}\n"
+    right = program.format("quire_unmap(memory, range);\nquire_free(memory, range);\nquire_memory_destroy(&memory);\n"
+                           "quire_device_destroy(&device);")
+    wrong = program.format("quire_map(memory, range, 0);\n(void)device;")
+    for compiler, language, standard in compilers:
+        options, output = [f"-std={standard}", "-x", language], ("-c", "-o", os.devnull)
+        tap.case(f"the result of a free may be ignored in {standard}, and that of a map not",
+                 compile_text(compiler, options, root, right, output) +
+                 ([] if compile_text(compiler, options, root, wrong, output) else ["an ignored map is accepted"]))
 
 
 def check_cpp(tap, compiler, root):
@@ -135,6 +161,8 @@ def main():
         check_vma_programs(tap, c_compiler, cxx_compiler, root)
     if has_vulkan and cxx_compiler != "none":
         check_vma(tap, cxx_compiler, root)
+    check_results(tap, root, [(c_compiler, "c", "c11")] +
+                  ([] if cxx_compiler == "none" else [(cxx_compiler, "c++", "c++17")]))
     check_cpp(tap, cxx_compiler, root)
     tap.end()
 

@@ -18,7 +18,7 @@ struct device_traits {
     static constexpr const char *name = "quire::device";
     static void destroy(quire_device *device)
     {
-        (void)!quire_device_destroy(&device);
+        quire_device_destroy(&device);
     }
 };
 

@@ -276,8 +276,7 @@ template <class... Properties> class device_resource
 
     void free_at(void *pointer, quire_stream *order) noexcept
     {
-        (void)!quire_free_at(cache_->memory_handle(), reinterpret_cast<std::uintptr_t>(pointer),
-                             order);
+        quire_free_at(cache_->memory_handle(), reinterpret_cast<std::uintptr_t>(pointer), order);
     }
 
     std::shared_ptr<detail::stream_cache> cache_;

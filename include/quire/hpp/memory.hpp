@@ -137,7 +137,7 @@ struct scope_traits {
     static void destroy(quire_memory *memory)
     {
         quire_memory_stats stats;
-        (void)!quire_memory_pop_stats(memory, &stats);
+        quire_memory_pop_stats(memory, &stats);
     }
 };
 

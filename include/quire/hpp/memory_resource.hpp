@@ -84,7 +84,7 @@ class memory_resource final : public std::pmr::memory_resource
             detail::raise(quire_last_error(), std::bad_alloc());
         /* quire aligns the native address; the host may see the page at another one */
         if (reinterpret_cast<std::uintptr_t>(info.host) & (alignment - 1)) {
-            (void)!quire_free(memory_, made);
+            quire_free(memory_, made);
             detail::raise("the pages are not mapped at this alignment", std::bad_alloc());
         }
         return info.host;
@@ -92,7 +92,7 @@ class memory_resource final : public std::pmr::memory_resource
 
     void do_deallocate(void *pointer, std::size_t, std::size_t) override
     {
-        (void)!quire_free_at(memory_, reinterpret_cast<std::uintptr_t>(pointer), nullptr);
+        quire_free_at(memory_, reinterpret_cast<std::uintptr_t>(pointer), nullptr);
     }
 
     bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override

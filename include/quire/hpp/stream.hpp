@@ -18,7 +18,7 @@ struct stream_traits {
     static constexpr const char *name = "quire::stream";
     static void destroy(quire_stream *stream)
     {
-        (void)!quire_stream_destroy(&stream);
+        quire_stream_destroy(&stream);
     }
 };
 

@@ -113,8 +113,7 @@ static host_block *release_batch(host_cache *cache, host_block *list)
     }
     if (quire_free_batch(memory, allocations, count))
         for (uint64_t i = 0; i < count; i++)
-            (void)!quire_free(memory,
-                              allocations[i]); /* one that is damaged does not keep the others */
+            quire_free(memory, allocations[i]); /* one that is damaged does not keep the others */
     lock(cache);
     cache->counts.blocks_released += count;
     cache->counts.block_bytes -= bytes;

@@ -137,7 +137,7 @@ void host_allocator_destroy(host_allocator **allocator)
     if (old->memory)
         quire_memory_destroy_all(&old->memory);
     if (old->device)
-        (void)!quire_device_destroy(&old->device);
+        quire_device_destroy(&old->device);
     host_caches_destroy(&old->caches);
     host_marks_destroy(&old->marks);
     pthread_mutex_destroy(&old->trace.mutex);
@@ -171,7 +171,7 @@ static host_block *make_block(host_allocator *allocator, uint32_t size_class)
         return NULL;
     host_mark *mark = host_marks_add(&allocator->marks, block);
     if (!mark) {
-        (void)!quire_free(allocator->memory, allocation);
+        quire_free(allocator->memory, allocation);
         return NULL;
     }
     block->mark = mark;

@@ -79,7 +79,7 @@ static void close_device(runtime_device *d)
 {
     for (int role = 0; role < RUNTIME_ROLES; role++)
         quire_memory_destroy_all(&d->memories[role]);
-    qi_ignore(quire_device_destroy(&d->device));
+    quire_device_destroy(&d->device);
     runtime_blocks_finish(&d->blocks);
     *d = (runtime_device){.users = 0};
 }
@@ -217,7 +217,7 @@ static quire_result allocate_block(runtime_device *d, runtime_role role, size_t 
     *address = native.page.address + native.offset;
     if (!result && runtime_blocks_add(&d->blocks, *address, &block))
         return QUIRE_SUCCESS;
-    qi_ignore(quire_free(d->memories[role], block.allocation));
+    quire_free(d->memories[role], block.allocation);
     return result ? result : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a block");
 }
 

@@ -146,7 +146,7 @@ void layer_close(layer_device *device)
         quire_memory_destroy_all(&device->stores[i].memory);
     }
     if (device->quire)
-        qi_ignore(quire_device_destroy(&device->quire));
+        quire_device_destroy(&device->quire);
     qi_host_release(&device->host, device->privates, device->private_capacity,
                     sizeof *device->privates);
     pthread_mutex_destroy(&device->mutex);

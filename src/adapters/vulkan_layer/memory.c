@@ -5,7 +5,6 @@
 
 #include "src/adapters/vulkan_layer/layer.h"
 #include "src/base/bits.h"
-#include "src/base/result.h"
 
 /* Ranges translated at once; the array is on the stack. */
 enum { RANGES = 16 };
@@ -94,7 +93,7 @@ static VkResult map(layer_memory *memory, VkDeviceSize offset, VkDeviceSize size
 static void unmap(layer_memory *memory)
 {
     if (memory->mapped)
-        qi_ignore(quire_unmap(memory->store->memory, memory->allocation));
+        quire_unmap(memory->store->memory, memory->allocation);
     memory->mapped = false;
 }
 

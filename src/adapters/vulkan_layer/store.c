@@ -228,7 +228,7 @@ static bool write_zeros(const layer_memory *memory)
         return false;
     memset(start, 0, memory->held);
     quire_result result = quire_flush(in, memory->allocation, 0, 0);
-    qi_ignore(quire_unmap(in, memory->allocation));
+    quire_unmap(in, memory->allocation);
     return !result;
 }
 
@@ -242,7 +242,7 @@ static bool place(layer_device *device, layer_memory *memory, uint64_t alignment
     if (quire_allocate(store->memory, &options, &memory->allocation))
         return false;
     if (store->is_zeroed && !write_zeros(memory)) {
-        qi_ignore(quire_free(store->memory, memory->allocation));
+        quire_free(store->memory, memory->allocation);
         return false;
     }
     qi_ignore(quire_vulkan_get_range(store->memory, memory->allocation, &range));
@@ -279,10 +279,10 @@ void layer_free(layer_device *device, layer_memory *memory)
 {
     quire_memory *from = memory->store->memory;
     if (memory->mapped)
-        qi_ignore(quire_unmap(from, memory->allocation));
+        quire_unmap(from, memory->allocation);
     layer_forget_private(device, 0, memory->allocation.id);
     layer_trace_freed(device, memory);
-    qi_ignore(quire_free(from, memory->allocation));
+    quire_free(from, memory->allocation);
     qi_host_release(&device->host, memory, 1, sizeof *memory);
 }
 
