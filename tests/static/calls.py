@@ -31,6 +31,8 @@ def read_symbols(root, nm, archive):
     for path in (p for part in ("src", "backends") for p in (root / part).rglob("*.c")):
         name = str(path.relative_to(root))
         sources[name.replace("/", "_") + ".o"] = name
+    for backend in ("vulkan", "cuda", "plugin"):  # written by scripts/interface.py if the backend is not built
+        sources[f"meson-generated_.._backends_absent_{backend}.c.o"] = f"backends/{backend}/absent.c"
     text = subprocess.run([nm, "-A", "-P", archive], text=True, check=True, capture_output=True).stdout
     defined, needed, unknown = {}, {}, set()
     for member, symbol, kind in LINE.findall(text):
