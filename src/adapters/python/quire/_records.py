@@ -20,7 +20,7 @@ def _fields(kind: Type[Any]) -> List[Tuple[str, Any]]:
 def read(kind: Type[T], struct: ctypes.Structure) -> T:
     """Return a dataclass with the fields of a structure that have its names."""
     values = {}
-    for name, convert in _fields(kind):
+    for name, convert in _fields(cast(Any, kind)):
         value = getattr(struct, name)
         values[name] = convert(value) if convert else value
     return kind(**values)
