@@ -70,13 +70,19 @@ quire_result qi_access_fill_slot(quire_memory *memory, uint32_t slot, uint64_t o
     return result;
 }
 
-/* Fills the whole size of the range, rounding included, up to the red zone of checked builds. */
+/*
+ * Fills the whole size of the range, rounding included, up to the red zone of checked builds. Of a
+ * buffer only its own bytes: a dedicated page can be larger than its buffer, through which the
+ * backend fills it.
+ */
 quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot)
 {
+    const qi_slot *record = qi_memory_slot(memory, slot);
     if (qi_memory_page(memory, slot)->fresh)
         return QUIRE_SUCCESS;
-    const qi_slot *record = qi_memory_slot(memory, slot);
-    return qi_access_fill_slot(memory, slot, 0, qi_checked_usable(record, record->size), 0);
+    uint64_t size = record->object == QUIRE_OBJECT_BUFFER ? record->requested
+                                                          : qi_checked_usable(record, record->size);
+    return qi_access_fill_slot(memory, slot, 0, size, 0);
 }
 
 quire_result qi_access_begin_fill(quire_memory *memory, quire_allocation allocation,

@@ -96,22 +96,12 @@ static void prepare_stream(qi_object_build *build)
     build->reuse.wait = NULL;
 }
 
-/* A dedicated page can be larger than its buffer, through which the backend fills it. */
-static quire_result fill_zero(const qi_object_build *build, uint32_t slot)
-{
-    quire_memory *memory = build->memory;
-    return build->native_request.object == QUIRE_OBJECT_BUFFER &&
-                   !qi_memory_page(memory, slot)->fresh
-               ? qi_access_fill_slot(memory, slot, 0, qi_memory_slot(memory, slot)->requested, 0)
-               : qi_access_fill_zero(memory, slot);
-}
-
 /* Does what can be done only once the object is bound: writes zeros, adds the object's own address,
    completes the order of a stream. */
 static quire_result complete(qi_object_build *build, uint32_t slot)
 {
     quire_memory *memory = build->memory;
-    quire_result result = build->request.zero ? fill_zero(build, slot) : QUIRE_SUCCESS;
+    quire_result result = build->request.zero ? qi_access_fill_zero(memory, slot) : QUIRE_SUCCESS;
     if (!result && memory->addresses && !qi_addresses_add_object(memory, slot))
         result = qi_addresses_refuse();
     if (!result && build->stream)
