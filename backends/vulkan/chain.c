@@ -51,15 +51,12 @@ static quire_result add_imported(qi_vulkan_chain *c, const quire_vulkan_import *
     return result;
 }
 
-/* Vulkan makes neither imported nor protected memory with zeros. */
-static VkMemoryAllocateFlags flags_of(const qi_vulkan *vulkan, const quire_page_request *request)
+bool qi_vulkan_makes_zeros(const qi_vulkan *vulkan, const quire_page_request *request)
 {
     bool is_protected =
         vulkan->memory.memoryTypes[request->kind].propertyFlags & VK_MEMORY_PROPERTY_PROTECTED_BIT;
-    bool zero =
-        request->zero && vulkan->enabled.zero_initialize && !request->description && !is_protected;
-    return (vulkan->enabled.device_address ? VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT : 0u) |
-           (zero ? QI_VULKAN_ZERO_BIT : 0u);
+    return request->zero && vulkan->enabled.zero_initialize && !request->description &&
+           !is_protected;
 }
 
 /*
@@ -76,7 +73,10 @@ quire_result qi_vulkan_chain_describe(const qi_vulkan *vulkan, const quire_page_
         .memoryTypeIndex = request->kind,
     };
     c->flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
-    c->flags.flags = flags_of(vulkan, request);
+    if (vulkan->enabled.device_address)
+        c->flags.flags |= VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+    if (qi_vulkan_makes_zeros(vulkan, request))
+        c->flags.flags |= QI_VULKAN_ZERO_BIT;
     if (c->flags.flags)
         add(c, &c->flags);
     if (vulkan->enabled.memory_priority) {
@@ -105,8 +105,7 @@ static const struct {
 } OWN[] = {
     {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
      "VkMemoryAllocateFlagsInfo: pages have device addresses where the device has them enabled, "
-     "and "
-     "zeros where an option asks for them"},
+     "and zeros where an option asks for them"},
     {VK_STRUCTURE_TYPE_MEMORY_PRIORITY_ALLOCATE_INFO_EXT,
      "VkMemoryPriorityAllocateInfoEXT: see quire_memory_options.priority"},
     {VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO,

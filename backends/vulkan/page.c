@@ -108,7 +108,6 @@ static quire_result allocate(qi_vulkan *vulkan, const quire_page_request *reques
         return result;
     page->external = external_of(request, &c);
     page->is_exportable = c.exported.handleTypes != 0;
-    page->is_zero = c.flags.flags & QI_VULKAN_ZERO_BIT;
     page->allocated = size_with_cover(vulkan, request, page);
     c.info.allocationSize = page->allocated;
     result = qi_vulkan_count_memory(vulkan);
@@ -165,7 +164,7 @@ quire_result qi_vulkan_page_create(void *state, const quire_page_request *reques
         .handle = QI_VULKAN_NUMBER(page->memory),
         .size = request->size,
         .data = (uintptr_t)page,
-        .is_zero = page->is_zero,
+        .is_zero = qi_vulkan_makes_zeros(vulkan, request),
     };
     return QUIRE_SUCCESS;
 }

@@ -108,8 +108,7 @@ quire_result quire_vulkan_set_priority(quire_memory *memory, quire_allocation al
 {
     if (!memory || !(priority >= 0 && priority <= 1)) /* false for NaN as well */
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_set_priority: memory is null, or "
-                       "priority is not from 0 to 1");
+                       "quire_vulkan_set_priority: memory is null, or priority is not from 0 to 1");
     quire_native native;
     qi_vulkan *vulkan = NULL;
     quire_result result = qi_vulkan_of_allocation(memory, allocation, &native, &vulkan);

@@ -135,7 +135,6 @@ struct qi_vulkan_page {
     uint32_t kind;
     VkExternalMemoryHandleTypeFlags external; /* handle types of the export, or of the import */
     bool is_exportable;
-    bool is_zero;              /* the driver made it with zeros */
     quire_object dedicated_to; /* kind of the one object that may be bound to a dedicated page */
     uint64_t dedicated_native; /* and that object */
     VkBufferUsageFlags dedicated_usage; /* its usage as a buffer; 0: not a buffer, or unknown */
