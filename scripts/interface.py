@@ -10,7 +10,6 @@ of format and documents keep: a type that is not known here ends the program.
 import pathlib
 import re
 import sys
-import textwrap
 
 # in the order of their dependencies
 HEADERS = ("base.h", "device.h", "space.h", "page_policy.h", "memory.h", "default_memory.h", "allocation.h",
@@ -61,9 +60,12 @@ class Headers:
     def __init__(self, folder, names):
         self.functions, self.structs, self.enums, self.aliases, self.constants = {}, {}, set(), {}, {}
         self.callbacks = {}  # typedefs of function pointers
+        self.of_header = {}  # the functions that each declares
         for name in names:
+            before = set(self.functions)
             self.read(re.sub(r"/\*.*?\*/|, \.\.\.\)\s*QUIRE_PRINTF\([^)]*(?=\))", " ", (folder / name).read_text(),
                              flags=re.S))
+            self.of_header[name] = [function for function in self.functions if function not in before]
 
     def read(self, text):
         for result, name, given in re.findall(r"QUIRE_API (?:QUIRE_MUST_USE )?([^;()]*?)\b(quire_\w+)\((.*?)\);",
@@ -208,8 +210,9 @@ def absent_function(headers, name):
     yield ""
     yield re.sub("result$", name, result.text) + f"({', '.join(part.text for part in given) or 'void'})"
     yield "{"
+    zeroed = set(outputs(headers, name))
     for parameter in given:
-        if parameter.name in outputs(headers, name):
+        if parameter.name in zeroed:
             yield f"    if ({parameter.name})"
             yield f"        memset({parameter.name}, 0, sizeof *{parameter.name});"
         else:
@@ -219,21 +222,19 @@ def absent_function(headers, name):
 
 
 def write_absent(headers, names, hint):
-    own = Headers(headers.folder, names).functions
     return ["/* Written by scripts/interface.py. */", "#include <string.h>", "",
             *(f'#include "quire/{name}"' for name in names), '#include "src/base/result.h"', "",
             "static quire_result refuse(void)", "{",
             f'    return qi_fail(QUIRE_ERROR_UNSUPPORTED, "this build of quire has no {hint}");', "}",
-            *(line for name in own for line in absent_function(headers, name))]
+            *(line for name in names for function in headers.of_header[name]
+              for line in absent_function(headers, function))]
 
 
 def main():
     if len(sys.argv) < 4 or sys.argv[2] not in ("python", "absent"):
-        print(textwrap.dedent(__doc__), file=sys.stderr)
+        print(__doc__, file=sys.stderr)
         return 2
-    folder = pathlib.Path(sys.argv[1])
-    headers = Headers(folder, HEADERS)
-    headers.folder = folder
+    headers = Headers(pathlib.Path(sys.argv[1]), HEADERS)
     if sys.argv[2] == "python":
         lines = write_python(headers, pathlib.Path(sys.argv[3]))
     else:
