@@ -5,8 +5,10 @@
 
 #include "tests/support/check.h"
 
-static void describe(vma_fixture *v)
+static void begin_with(vma_fixture *v, const fv_options *options)
 {
+    *v = (vma_fixture){.allocator = NULL};
+    fv_fixture_open_with(&v->vulkan, options);
     v->functions = (VmaVulkanFunctions){.vkGetInstanceProcAddr = v->vulkan.get,
                                         .vkGetDeviceProcAddr = v->vulkan.get_of_device};
     v->info = (VmaAllocatorCreateInfo){.physicalDevice = v->vulkan.physical,
@@ -18,18 +20,16 @@ static void describe(vma_fixture *v)
 
 void vma_fixture_begin(vma_fixture *v, const char *layout, uint32_t driver_flags)
 {
-    *v = (vma_fixture){.allocator = NULL};
-    fv_fixture_open(&v->vulkan, layout, driver_flags);
-    describe(v);
+    const fv_layout *found = fv_layout_named(layout ? layout : "amd-bar");
+    CHECK(found);
+    begin_with(v, &(fv_options){.layouts = {found}, .flags = driver_flags});
 }
 
 void vma_fixture_open_granular(vma_fixture *v, uint64_t granularity)
 {
     fv_layout layout = *fv_layout_named("nvidia-rebar");
     layout.granularity = granularity;
-    *v = (vma_fixture){.allocator = NULL};
-    fv_fixture_open_with(&v->vulkan, &(fv_options){.layouts = {&layout}});
-    describe(v);
+    begin_with(v, &(fv_options){.layouts = {&layout}});
     CHECK_VK(vmaCreateAllocator(&v->info, &v->allocator));
 }
 

@@ -8,11 +8,18 @@
 static const quire_memory_options LOCAL = {.flags = QUIRE_DEVICE_LOCAL};
 static const uint64_t SIZE = 1000;
 
-/* A driver with the extension, whose other memory has garbage. */
-static quire_memory *begin(vulkan_bench *b, uint32_t flags)
+/* With the extension. */
+static fv_layout make_layout(void)
 {
     fv_layout layout = *fv_layout_named("amd-rebar");
     layout.extensions |= FV_BIT(ZERO);
+    return layout;
+}
+
+/* A driver with the extension, whose other memory has garbage. */
+static quire_memory *begin(vulkan_bench *b, uint32_t flags)
+{
+    fv_layout layout = make_layout();
     const fv_options options = {.layouts = {&layout}, .flags = flags | FV_DIRTY};
     quire_vulkan_features features;
     vulkan_bench_begin_with(b, &options);
@@ -101,8 +108,7 @@ UNIT(vulkan_zero, an_image_with_a_required_page_gets_zeros)
 /* The driver reports zeros in memory of a protected type. */
 UNIT(vulkan_zero, protected_pages_are_made_without)
 {
-    fv_layout layout = *fv_layout_named("amd-rebar");
-    layout.extensions |= FV_BIT(ZERO);
+    fv_layout layout = make_layout();
     layout.features |= FV_PROTECTED;
     layout.types[0].propertyFlags |= VK_MEMORY_PROPERTY_PROTECTED_BIT;
     VkPhysicalDeviceProtectedMemoryFeatures protected = {
@@ -134,8 +140,7 @@ UNIT(vulkan_zero, the_feature_is_checked_and_merged_with_the_programs)
     CHECK_EQ(b.result, QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "zeroInitializeDeviceMemory");
     vulkan_bench_end(&b);
-    fv_layout layout = *fv_layout_named("amd-rebar");
-    layout.extensions |= FV_BIT(ZERO);
+    fv_layout layout = make_layout();
     const fv_options options = {.layouts = {&layout}};
     of_program.zero = VK_FALSE;
     vulkan_bench_begin_with(&b, &options);
