@@ -73,7 +73,7 @@ def open_host(profile: Optional[HostProfile] = None, *, backing: HostBacking = H
     ('host', 4)
     """
     options = tables.quire_host_options(None, HostBacking(backing), HostHugePages(huge_pages),
-                                         number("row_alignment", row_alignment))
+                                        number("row_alignment", row_alignment))
     if profile is not None:
         options.profile = ctypes.pointer(profile._struct())
     if len(budgets) > tables.MAX_HEAPS:
@@ -155,7 +155,7 @@ class Device(_owner.Unique):
                     avoided: MemoryFlags = MemoryFlags(0), exact: bool = False, kind_mask: int = 0) -> int:
         """Return the index of the memory kind that fits best. Raises UnsupportedError if none fits."""
         request = tables.quire_kind_request(number("required", required, 32), number("preferred", preferred, 32),
-                                             number("avoided", avoided, 32), exact, number("kind_mask", kind_mask, 32))
+                                            number("avoided", avoided, 32), exact, number("kind_mask", kind_mask, 32))
         kind = ctypes.c_uint32()
         self._owner.call(lib.quire_device_choose_kind, ctypes.byref(request), ctypes.byref(kind))
         return kind.value
