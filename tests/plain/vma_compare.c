@@ -61,7 +61,6 @@ static known KNOWN[] = {
     {"create many", "heap allocationBytes", COUNTED, -512, -1, 0, 0},
     {"virtual ring", "allocationCount", TOO_FEW, 1, 1000, 0, 0},
     {"virtual linear", "allocationCount", TOO_FEW, 1, 1000, 0, 0},
-    {"create", "heap allocationBytes", ROUNDED, 1, MANY_GRANULES, 4096, 0},
 };
 
 enum { KNOWN_COUNT = sizeof KNOWN / sizeof *KNOWN };
