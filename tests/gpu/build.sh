@@ -48,12 +48,12 @@ listed() {
         grep -o "'[^']*\.c'" | tr -d "'" | sed -E -e "s#^#$1/#" -e ':a' -e 's#[^/]+/\.\./##' -e 'ta'
 }
 
-# The library without Vulkan, whose stubs need no header
+# The library without Vulkan. The functions that say so are made by Python, and only Python calls them.
 library_sources() {
     ls src/base/*.c src/space/*.c src/space/*/*.c src/core/*/*.c src/api/*.c src/trace/*.c src/render/*.c \
         backends/host/*.c backends/cuda/*.c backends/plugin/*.c |
-        grep -v -e '^src/core/debug/' -e '^backends/[a-z]*/stubs.c'
-    echo backends/vulkan/stubs.c backends/vulkan/sparse_stubs.c
+        grep -v '^src/core/debug/'
+    [ ! -s "$programs/absent_vulkan.c" ] || echo "$programs/absent_vulkan.c"
 }
 
 support_sources() {
@@ -164,6 +164,9 @@ build_with_compiler() {
     list=$(buildable)
     rm -rf "$programs"
     mkdir -p "$programs/objects"
+    ! command -v python3 >/dev/null ||
+        python3 scripts/interface.py include/quire absent 'Vulkan backend: its build needs the Vulkan headers and volk' \
+            vulkan_device.h vulkan.h vulkan_share.h vulkan_sparse.h >"$programs/absent_vulkan.c"
     export programs compiler cxx optimization toolkit
     export -f compile
     { library_sources && adapter_sources && for program in $list; do sources_of $program; done; } | tr ' ' '\n' | sort -u |

@@ -90,6 +90,9 @@ def complete_problems(out, done, has_bench):
 
 
 def content_problems(out):
+    if not (out / "codes.md").exists():
+        yield "codes.md is missing"
+        return
     codes, _, captures = (out / "codes.md").read_text().partition("\n## Which calls are legal during a capture\n")
     misuse, _, answers = codes.partition("\n## ")
     if misuse.count("\n| ") < 34 or "emulated" not in misuse or "**" in misuse:

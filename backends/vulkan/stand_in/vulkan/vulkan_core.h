@@ -1,7 +1,7 @@
 /*
  * vulkan_core.h - a substitute for Khronos's header on machines without it: the types that
- * quire/vulkan.h and quire/vulkan_sparse.h use, so that the stubs compile. Structs are incomplete,
- * except for those that the headers contain by value.
+ * quire/vulkan.h and quire/vulkan_sparse.h use. With it the functions of an absent backend compile.
+ * Structs are incomplete, except for those that the headers contain by value.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_STAND_IN_H
 #define QUIRE_BACKENDS_VULKAN_STAND_IN_H
