@@ -180,10 +180,13 @@ size_t list_member_flags(option_spec *specs, memory_choice *choice)
 {
     specs[0] = (option_spec){"options", "FILE", "read the memory's options from a JSON file",
                              OPTION_TEXT, &choice->file};
+    specs[1] =
+        (option_spec){"preset", "WORD", "page sizes of another allocator: vma, rmm or pytorch",
+                      OPTION_TEXT, &choice->preset};
     for (size_t i = 0; i < MEMBER_COUNT; i++)
-        specs[1 + i] = (option_spec){MEMBERS[i].flag, argument_of(&MEMBERS[i]), MEMBERS[i].help,
+        specs[2 + i] = (option_spec){MEMBERS[i].flag, argument_of(&MEMBERS[i]), MEMBERS[i].help,
                                      OPTION_MEMBER, choice};
-    return 1 + MEMBER_COUNT;
+    return 2 + MEMBER_COUNT;
 }
 
 const char *set_member(memory_choice *choice, const char *flag, const char *text)
@@ -198,6 +201,31 @@ const char *set_member(memory_choice *choice, const char *flag, const char *text
     choice->given[i] = true;
     return NULL;
 }
+
+/* ---- presets ------------------------------------------------------------------------------ */
+
+const char *const PRESET_WORDS[] = {"vma", "rmm", "pytorch", NULL};
+
+int apply_preset(memory_choice *choice, const quire_device *device, uint32_t kind)
+{
+    uint32_t preset = 0;
+    if (!choice->preset)
+        return -1;
+    if (!parse_word(PRESET_WORDS, choice->preset, &preset)) {
+        print_problem("quire: --preset takes vma, rmm or pytorch, not '%s'", choice->preset);
+        return EXIT_USAGE;
+    }
+    for (const member *m = MEMBERS; m < MEMBERS + MEMBER_COUNT; m++)
+        if (!strncmp(m->key, "pages.", 6) && get_value(m, &choice->options)) {
+            print_problem("quire: --preset sets the whole page policy; leave out --%s", m->flag);
+            return EXIT_USAGE;
+        }
+    return quire_page_policy_preset((quire_preset)preset, device, kind, &choice->options.pages)
+               ? fail_with_last_error()
+               : -1;
+}
+
+/* ---- text --------------------------------------------------------------------------------- */
 
 /* Prints a blank and a size, as 64M where no byte is lost. */
 static void print_size(FILE *out, uint64_t bytes)

@@ -15,12 +15,17 @@ enum { MEMBER_COUNT = 23 };
 
 /* The options of a memory as the command line gives them. */
 typedef struct memory_choice {
-    const char *file; /* path of an options file, or NULL */
+    const char *file;   /* path of an options file, or NULL */
+    const char *preset; /* of the page policy: one of PRESET_WORDS, or NULL */
     quire_memory_options options;
     bool given[MEMBER_COUNT]; /* by a flag, which overrides the file */
 } memory_choice;
 
-/* Fills `specs` with --options and a row for each member: 1 + MEMBER_COUNT rows. Returns them. */
+/* The presets as --preset takes them, in the order of quire_preset; ends with NULL. */
+extern const char *const PRESET_WORDS[];
+
+/* Fills `specs` with --options, --preset and a row for each member: 2 + MEMBER_COUNT rows. Returns
+   their number. */
 size_t list_member_flags(option_spec *specs, memory_choice *choice);
 
 /* Applies a flag of list_member_flags. Returns NULL, or what a valid value looks like. */
@@ -32,6 +37,13 @@ const char *set_member(memory_choice *choice, const char *flag, const char *valu
  * prints the error and returns the exit code.
  */
 int read_members(memory_choice *choice);
+
+/*
+ * Fills in the page policy of choice->preset for a memory kind of the device. Does nothing without
+ * a preset. Returns -1, or prints the error and returns the exit code: the preset is unknown, or a
+ * flag or the file sets a member of the page policy.
+ */
+int apply_preset(memory_choice *choice, const quire_device *device, uint32_t kind);
 
 /* Writes the members as a JSON object that read_members accepts. */
 void write_members(qi_json *json, const char *key, const quire_memory_options *options);

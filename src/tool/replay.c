@@ -44,9 +44,13 @@ static void print_text(const replay_run *r, uint64_t page_size)
                        ? (double)o->peak_reserved_bytes / (double)o->peak_requested_bytes
                        : 0;
     print_clean(stdout, "%s", r->setup.path);
-    const quire_memory_options *options = &r->setup.memory_choice.options;
-    printf(" on backend %s, fit %s, pages %s %s\n\n", backend_of(&r->setup.choice),
-           fit_text(options->fit.algorithm), follows_use(options) ? "by use, from" : "of",
+    const memory_choice *choice = &r->setup.memory_choice;
+    const char *preset = choice->preset;
+    printf(" on backend %s, fit %s, pages %s%s %s\n\n", backend_of(&r->setup.choice),
+           fit_text(choice->options.fit.algorithm), preset ? preset : "",
+           preset                          ? "'s, from"
+           : follows_use(&choice->options) ? "by use, from"
+                                           : "of",
            qi_bytes(page_size).text);
     print_counts(o);
     printf("  peak requested         %s\n", qi_bytes(o->peak_requested_bytes).text);
@@ -79,6 +83,8 @@ static quire_result write_json(const replay_run *r, uint64_t page_size)
     qi_json_text(&json, "backend", backend_of(&r->setup.choice));
     qi_json_text(&json, "fit", fit_text(r->setup.memory_choice.options.fit.algorithm));
     qi_json_number(&json, "page_size", page_size);
+    if (r->setup.memory_choice.preset) /* it may have page classes, which are no members */
+        qi_json_text(&json, "preset", r->setup.memory_choice.preset);
     write_members(&json, "options", &r->setup.memory_choice.options);
     write_report(&json, &r->report);
     qi_json_end_object(&json);

@@ -23,9 +23,24 @@ static int read_trace(replay_setup *p)
 
 static int make_memory(replay_setup *p)
 {
-    quire_memory_options *options = &p->memory_choice.options;
-    options->name = "replay";
-    return quire_memory_create(p->device, options, &p->memory) ? fail_with_last_error() : -1;
+    p->memory_choice.options.name = "replay";
+    return quire_memory_create(p->device, &p->memory_choice.options, &p->memory)
+               ? fail_with_last_error()
+               : -1;
+}
+
+/* A preset depends on the memory kind, which the library chooses: a memory is made to learn it. */
+static int make_memory_of_preset(replay_setup *p)
+{
+    quire_memory_info info;
+    int code = make_memory(p);
+    if (code >= 0 || !p->memory_choice.preset)
+        return code;
+    if (quire_memory_get_info(p->memory, &info))
+        return fail_with_last_error();
+    quire_memory_destroy_all(&p->memory);
+    code = apply_preset(&p->memory_choice, p->device, info.kind);
+    return code < 0 ? make_memory(p) : code;
 }
 
 int open_trace_and_device(const command *self, replay_setup *p)
@@ -41,7 +56,7 @@ int open_replay(const command *self, replay_setup *p)
     int code = read_members(&p->memory_choice);
     if (code < 0)
         code = open_trace_and_device(self, p);
-    return code < 0 ? make_memory(p) : code;
+    return code < 0 ? make_memory_of_preset(p) : code;
 }
 
 /* The memory goes before the device, which cannot be destroyed while it has memories. */

@@ -80,9 +80,24 @@ def case_replay_text():
         if text not in done.out:
             yield f"it does not say '{text}':\n{done.out}"
     for args, text in ((("--page-size", "2M"), "pages of 2 MiB"),
+                       (("--preset", "vma"), "pages vma's, from 32 MiB"),
                        (("--fit", "linear"), "pages of 32 MiB")):
         if text not in run("replay", SMALL, *args).out:
             yield f"{args}: it does not say '{text}'"
+
+
+def case_presets():
+    """A preset changes the page sizes, and refuses other sizes beside it."""
+    for word, first in (("vma", 32 * MIB), ("pytorch", 2 * MIB)):
+        value, problems = replay(SMALL, "--preset", word)
+        yield from problems
+        if (value["preset"], value["page_size"]) != (word, first):
+            yield f"--preset {word}: {value}"
+    for args, text in ((("--preset", "jemalloc"), "--preset takes vma, rmm or pytorch, not 'jemalloc'"),
+                       (("--preset", "vma", "--page-size", "2M"), "leave out --page-size")):
+        done = run("replay", SMALL, *args)
+        if done.code != 2 or text not in done.err:
+            yield f"{args}: {done.code} {done.err}"
 
 
 def case_pytorch(path):
@@ -496,7 +511,8 @@ def case_map():
 # ---- all of them --------------------------------------------------------------------------------
 
 CASES = (
-    ("the replay as text", case_replay_text), ("sizes in K, M and G", case_page_sizes),
+    ("the replay as text", case_replay_text), ("presets", case_presets),
+    ("sizes in K, M and G", case_page_sizes),
     ("pages larger than the heap", case_huge_page_sizes),
     ("a device with small pages", case_small_pages), ("one page that grows", case_contiguous),
     ("fits without pages that grow", case_contiguous_refused), ("the linear fit", case_linear),
