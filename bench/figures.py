@@ -1,5 +1,5 @@
-"""Measures the replays of docs/benchmarks.md on this machine and prints their tables: in pages that
-follow use, in pages of 32 MiB, and each of them as one page that grows.
+"""Measures the replays of docs/benchmarks.md on this machine and prints their tables: page sizes of quire and of
+other allocators, and one page that grows.
 
 usage: figures.py QUIRE TRACE...
 QUIRE is the tool, built with -Dbuildtype=release.
@@ -7,46 +7,47 @@ QUIRE is the tool, built with -Dbuildtype=release.
 
 import json
 import pathlib
+import statistics
 import subprocess
 import sys
 
-FITS = ("segregated", "first")
+COLUMNS = {"default": (), "`--fit first`": ("--fit", "first"), "`--preset vma`": ("--preset", "vma"),
+           "`--preset pytorch`": ("--preset", "pytorch"), "`--page-size 2M`": ("--page-size", "2M"),
+           "`--page-size 32M`": ("--page-size", "32M")}
+CONTIGUOUS = {"`--contiguous`": ("--contiguous",), "and `--fit first`": ("--contiguous", "--fit", "first"),
+              "and `--page-size 32M`": ("--contiguous", "--page-size", "32M")}
+SMALL = 256 << 20  # bytes at the peak
 
 
-def ask(*words):
-    done = subprocess.run([sys.argv[1], *words, "--json"], stdout=subprocess.PIPE, check=False)
-    return json.loads(done.stdout) if done.returncode == 0 else None
+def replay(trace, options):
+    """Peak requested bytes, peak reserved over peak requested bytes, and backend calls"""
+    done = subprocess.run([sys.argv[1], "replay", trace, "--shards", "1", "--json", *options], stdout=subprocess.PIPE,
+                          check=True)
+    found = json.loads(done.stdout)
+    return (found["peak_requested_bytes"], found["peak_reserved_bytes"] / found["peak_requested_bytes"],
+            found["backend_calls"])
 
 
-def table(head, rows):
-    print("| " + " | ".join(head) + " |")
-    print("|---|" + "---:|" * (len(head) - 1))
-    for row in rows:
-        print("| " + " | ".join(str(cell) for cell in row) + " |")
+def table(columns, traces):
+    print("| trace | peak, MiB | " + " | ".join(columns) + " |")
+    print("|---|" + "---:|" * (1 + len(columns)))
+    rows = sorted([[replay(trace, options) for options in columns.values()] + [trace] for trace in traces])
+    for *row, trace in rows:
+        cells = [f"`{pathlib.Path(trace).name}`", f"{row[0][0] / 2**20:.1f}"]
+        print("| " + " | ".join(cells + [f"{ratio:.3f}, {calls}" for _, ratio, calls in row]) + " |")
+    small = [row[:-1] for row in rows if row[0][0] < SMALL]
+    for name, choose in (("median", statistics.median), ("worst", max)):
+        cells = [f"{choose(row[i][1] for row in small):.3f}, {choose(row[i][2] for row in small):g}"
+                 for i in range(len(columns))]
+        print(f"| {name} of the {len(small)} below 256 MiB | | " + " | ".join(cells) + " |")
     print()
-
-
-def replay_row(trace, *options):
-    row = [f"`{pathlib.Path(trace).name}`"]
-    for fit in FITS:
-        found = ask("replay", trace, "--fit", fit, *options)
-        if not found:
-            row += ["failed"] * 3
-            continue
-        row += [f"{found['peak_reserved_bytes'] / found['peak_requested_bytes']:.4f}",
-                found["backend_calls"], found["failures"]]
-    return row
 
 
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    head = ("trace", "segregated: reserved / requested", "backend calls", "failures",
-            "first: reserved / requested", "backend calls", "failures")
-    for pages in ((), ("--contiguous",)):
-        for size in ((), ("--page-size", "32M")):
-            print(" ".join(("quire replay TRACE", *pages, *size)) + "\n")
-            table(head, [replay_row(trace, *pages, *size) for trace in sys.argv[2:]])
+    table(COLUMNS, sys.argv[2:])
+    table(CONTIGUOUS, sys.argv[2:])
 
 
 main()

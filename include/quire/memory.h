@@ -240,10 +240,10 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_trim(quire_memory *memory, ui
 
 /*
  * Creates pages until the memory has at least `bytes` of them, in use or empty. Pages that follow
- * use then have the shard's part of `bytes`, rounded up to a doubling of 1 MiB. From then on the
- * memory keeps that many bytes, beyond what retention says; 0 keeps none. It does not release them
- * for a request that does not fit either: trim to allow that. A trim or another preallocation by
- * any thread replaces this one, even while it creates pages.
+ * use then have the shard's part of `bytes`, at most 32 MiB. From then on the memory keeps that
+ * many bytes, beyond what retention says; 0 keeps none. It does not release them for a request that
+ * does not fit either: trim to allow that. A trim or another preallocation by any thread replaces
+ * this one, even while it creates pages.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (QUIRE_DEDICATED_ALWAYS: no page exists before its
  * allocation), OUT_OF_DEVICE_MEMORY (also if `bytes` exceeds the heap), and the errors of creating
  * a page (see quire_allocate). On failure to create a page the previous amount is kept, and empty

@@ -280,7 +280,8 @@ static void quire_on_quire(void)
         CHECK_OK(quire_write(m, a, 0, in, sizeof in));
         CHECK_OK(quire_read(m, a, 0, out, sizeof out));
         CHECK(!memcmp(in, out, sizeof in));
-        CHECK_EQ(b.tp->bytes(i), 3 * MIB); /* the pages of the adapter follow use */
+        CHECK(b.tp->bytes(i) > 2 * MIB &&
+              b.tp->bytes(i) < 3 * MIB); /* the pages of the adapter follow use */
     }
     plugin_bench_end(&b);
 }

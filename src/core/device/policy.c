@@ -16,17 +16,28 @@ static const uint64_t DEFAULT_PAGE_SIZE = UINT64_C(32) << 20;
 enum { HEAP_FRACTION = 8, MAX_GROWTH_PERCENT = 1000 };
 
 /*
- * Pages that follow use start at 1 MiB: a program with a few buffers reserves that much. The five
- * steps to 32 MiB cost a large memory seven pages for its first 64 MiB instead of two.
+ * Pages that follow use start at 1 MiB: a program with a few buffers reserves that much. A page is
+ * a twelfth of the bytes of all pages, and more in larger memories: those bytes / 500 MiB of them.
+ * 10 MiB thus grow by 10 percent, 60 MiB by 20, and pages above 108 MiB have 32 MiB. The constants
+ * were measured with the traces of docs/benchmarks.md: doublings reserve up to 1.9 times the peak
+ * of a program below 256 MiB, these at most 1.3 times, and large programs make a few pages more.
  */
 static const uint64_t SMALLEST_PAGE_SIZE = UINT64_C(1) << 20;
+static const uint64_t WHOLE_SHARE = UINT64_C(500) << 20;
+enum { SMALL_SHARE = 12 };
+
+/* Pages that follow use are multiples of 64 KiB: most sizes of buffers leave no rest in them. */
+static const uint64_t WHOLE_UNIT = UINT64_C(64) << 10;
+
+/* A request above the next page gets a page of its size, rounded up by less than a 64th of it. */
+enum { REQUEST_UNITS = 64 };
 
 /*
- * A page that follows use is at most this many times as large as the shard's pages together. A
- * shard that holds little thus has small pages in a memory that holds much. The third page of a
- * shard has 32 MiB, so that 16 shards add 32 pages to the 640 of a memory of 20 GiB: 5 percent.
+ * A page that follows use counts at most this many times the bytes of its shard. A shard that holds
+ * little thus has small pages in a memory that holds much. The third page of a shard has 32 MiB, so
+ * that 16 shards add 32 pages to the 640 of a memory of 20 GiB: 5 percent.
  */
-enum { SHARD_FACTOR = 8 };
+enum { SHARD_FACTOR = 32 };
 
 /* Rounds up to the granularity, or down where rounding up exceeds 64 bits. */
 static uint64_t round_size(uint64_t size, uint64_t granularity)
@@ -228,44 +239,41 @@ static uint64_t step_above(const quire_page_policy *policy, uint64_t largest, ui
     return step;
 }
 
-/* The next size of a page that follows use; page_size is the last. */
-static uint64_t double_of(const quire_page_policy *policy, uint64_t size)
+/* The size of a page that follows use beside pages of `bytes`. The largest one has at most 32 MiB,
+   so that no product exceeds 64 bits. */
+static uint64_t share_of(const quire_page_policy *policy, uint64_t bytes)
 {
-    return size < policy->page_size / 2 ? size * 2 : policy->page_size;
+    if (bytes / SMALL_SHARE >= policy->page_size)
+        return policy->page_size;
+    return bytes / SMALL_SHARE + bytes * bytes / WHOLE_SHARE;
 }
 
-/* The smallest size that has `bytes`, or page_size. */
-static uint64_t doubling_above(const quire_page_policy *policy, uint64_t bytes)
+static uint64_t between(uint64_t low, uint64_t value, uint64_t high)
 {
-    uint64_t size = policy->first_page_size;
-    while (size < bytes && size < policy->page_size)
-        size = double_of(policy, size);
-    return size;
-}
-
-/* The largest size that `bytes` can fill, or first_page_size. */
-static uint64_t doubling_below(const quire_page_policy *policy, uint64_t bytes)
-{
-    uint64_t size = policy->first_page_size;
-    while (size < policy->page_size && double_of(policy, size) <= bytes)
-        size = double_of(policy, size);
-    return size;
+    return value < low ? low : value < high ? value : high;
 }
 
 /*
- * A page that follows use is at most as large as all shared pages together, those being made
- * included, so that at most half of the pages' bytes is new. The sum changes little when a few
- * pages leave, so that a large memory does not return to small pages. Rounding the sum up instead
- * of down was measured with the traces of docs/benchmarks.md: it reserved up to 40 percent more and
- * made as many backend calls.
+ * The bytes of all shared pages count, those being made included. The sum changes little when a few
+ * pages leave, so that a large memory does not return to small pages.
  */
-static uint64_t page_by_use(const quire_page_policy *policy, const qi_page_history *history)
+static uint64_t page_by_use(const quire_page_policy *policy, const qi_page_history *history,
+                            uint64_t granularity)
 {
     uint64_t bytes = history->total;
     if (bytes / SHARD_FACTOR > history->own)
         bytes = history->own * SHARD_FACTOR;
-    uint64_t size = doubling_below(policy, bytes), kept = doubling_above(policy, history->floor);
-    return size > kept ? size : kept;
+    uint64_t size = share_of(policy, bytes);
+    qi_raise(&size, history->floor);
+    qi_raise(&granularity, WHOLE_UNIT);
+    return between(policy->first_page_size, round_size(size, granularity), policy->page_size);
+}
+
+/* The size of a page that follows use for a request above the next page. */
+static uint64_t page_by_request(uint64_t needed)
+{
+    uint64_t unit = (UINT64_C(1) << qi_highest_bit(needed)) / REQUEST_UNITS;
+    return unit ? round_size(needed, unit) : needed;
 }
 
 /* Sizes of pages are multiples of the coarser granularity, and so of both: powers of two. */
@@ -283,7 +291,7 @@ uint64_t qi_policy_next_page(const quire_page_policy *policy, const qi_page_hist
 {
     uint64_t unit = coarser(policy, granularity);
     if (policy->growth == QI_GROWTH_USE)
-        return page_by_use(policy, history);
+        return page_by_use(policy, history, unit);
     if (policy->growth == QUIRE_GROWTH_LARGEST)
         return step_above(policy, history->largest, unit);
     if (policy->growth == QUIRE_GROWTH_RESERVED)
@@ -295,10 +303,10 @@ uint64_t qi_policy_next_page(const quire_page_policy *policy, const qi_page_hist
 }
 
 /*
- * The first class that the request fits into decides alone. A page that follows use has the next
- * doubling above a larger request: pages of exactly its size would make a page for each of many
- * requests that grow slowly, since the empty pages leave each time. Other pages take further steps
- * of growth until they hold request_factor times the request, or have the largest size.
+ * The first class that the request fits into decides alone. A page that follows use is rounded up
+ * for a larger request: pages of exactly its size would make a page for each of many requests that
+ * grow slowly, since the empty pages leave each time. Other pages take further steps of growth
+ * until they hold request_factor times the request, or have the largest size.
  */
 uint64_t qi_policy_page_for(const quire_page_policy *policy, uint64_t next, uint64_t size,
                             uint64_t needed, uint64_t granularity)
@@ -307,7 +315,7 @@ uint64_t qi_policy_page_for(const quire_page_policy *policy, uint64_t next, uint
         if (size <= policy->classes[i].max_request)
             return policy->classes[i].page_size;
     if (policy->growth == QI_GROWTH_USE && next < needed)
-        return doubling_above(policy, needed);
+        return page_by_request(needed);
     uint64_t min = 0, unit = coarser(policy, granularity);
     if (policy->request_factor > 1 && qi_multiply_overflows(size, policy->request_factor, &min))
         min = UINT64_MAX;

@@ -9,7 +9,7 @@
 
 /* ---- in pages -------------------------------------------------------------------------------- */
 
-UNIT(vulkan_layer, five_hundred_allocations_are_five_of_the_driver)
+UNIT(vulkan_layer, five_hundred_allocations_are_few_of_the_driver)
 {
     enum { COUNT = 500 };
     fv_fixture f;
@@ -19,7 +19,7 @@ UNIT(vulkan_layer, five_hundred_allocations_are_five_of_the_driver)
     lf_open_named(&f, "amd-bar");
     for (int i = 0; i < COUNT; i++)
         pieces[i] = lf_make_piece(&f, 1 + lf_random(&random) % (40 * KIB), 0);
-    CHECK_EQ(lf_driver_allocations(&f), 5); /* pages of 1, 1, 2, 4 and 8 MiB */
+    CHECK(lf_driver_allocations(&f) <= 16); /* 10 MiB in pages of 1 MiB */
     for (int i = 0; i < COUNT; i++) {
         places[i] = fv_place_of(f.driver, (uint64_t)(uintptr_t)pieces[i].buffer);
         CHECK(places[i].memory != VK_NULL_HANDLE && places[i].memory != pieces[i].memory);
