@@ -42,7 +42,8 @@ typedef struct quire_onnxruntime_options {
     /* Maximum bytes of pages; 0: none. A request beyond it gets NULL, which ONNX Runtime does not
        expect everywhere: see docs/adapters/onnxruntime.md. */
     uint64_t limit;
-    uint64_t retained_empty_bytes; /* of pages without allocations; 0: no bound, 1: keep none */
+    uint64_t retained_empty_bytes; /* of pages without allocations; 0: as in quire_page_policy,
+                                      1: keep none */
     /* A file for a trace of all allocations and frees (docs/formats.md), which it replaces; NULL:
        none. */
     const char *trace_file;

@@ -49,6 +49,9 @@ typedef struct quire_page_class {
 
 #define QUIRE_MAX_PAGE_CLASSES 4
 
+/* The value of retained_empty_bytes that keeps every empty page until another page is created. */
+#define QUIRE_RETAIN_ALL UINT64_MAX
+
 /*
  * How a memory creates and keeps pages. All sizes are in bytes and are rounded up to the page
  * granularity. A page always holds the request it is created for. Where the backend is out of
@@ -94,11 +97,16 @@ typedef struct quire_page_policy {
      * Retention. The memory keeps empty pages, dedicated ones too, for later requests. It releases
      * empty pages before it creates a page: those of the shard, or those of all shards if the
      * backend refuses the page. These two fields bound what is kept until then: the total bytes of
-     * empty pages (1: keep none), and the time that a page stays empty. 0 means no bound. Each
-     * shard has an equal share of the bytes.
+     * empty pages (1: keep none; QUIRE_RETAIN_ALL: no bound), and the time that a page stays empty.
+     * Each shard has an equal share of the bytes. If only one of them is 0, it is no bound.
      *
-     * The bounds are applied by a free that empties a page, by the creation of a page and by
-     * quire_memory_trim. A memory that does none of these keeps its pages.
+     * If both are 0, pages that have been empty for a second leave until a tenth of the memory's
+     * bytes and one page are left. A program that uses its pages again each frame or step keeps
+     * them; one that has ended a level or a model gives them back.
+     *
+     * The bytes are applied by a free that empties a page, the time by one in 16 frees, both by the
+     * creation of a page and by quire_memory_trim. No thread does it: a program that stops
+     * allocating and freeing calls quire_memory_trim.
      *
      * The work of a single call is limited. A call that creates a page releases as many bytes as
      * its request needs and at most 32 further pages. A call that frees releases at most 32 pages

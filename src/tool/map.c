@@ -68,6 +68,7 @@ static int play(const command *self, map_run *m)
         .name = true,
         .progress = show_progress,
         .user = &m->bar,
+        .time = &m->setup.time,
     };
     if (!open_output(&m->svg))
         return EXIT_FAILED;

@@ -121,6 +121,7 @@ static int play(replay_run *r)
         .progress = on_progress,
         .user = r,
         .progress_events = r->html.path ? 1 : 0,
+        .time = &r->setup.time,
     };
     quire_memory_info info;
     quire_result result = quire_memory_get_info(r->setup.memory, &info);

@@ -21,9 +21,20 @@ static int read_trace(replay_setup *p)
     return quire_trace_get_info(p->trace, &p->info) ? fail_with_last_error() : -1;
 }
 
+static uint64_t read_time(void *user)
+{
+    return *(const uint64_t *)user;
+}
+
+quire_clock trace_clock(replay_setup *p)
+{
+    return (quire_clock){read_time, &p->time};
+}
+
 static int make_memory(replay_setup *p)
 {
     p->memory_choice.options.name = "replay";
+    p->memory_choice.options.clock = trace_clock(p);
     return quire_memory_create(p->device, &p->memory_choice.options, &p->memory)
                ? fail_with_last_error()
                : -1;

@@ -18,6 +18,7 @@ typedef struct replay_setup {
     quire_trace_info info;
     quire_device *device;
     quire_memory *memory;
+    uint64_t time; /* of the event that is replayed, ns */
 } replay_setup;
 
 /* Reads the trace and opens the device. Returns -1, or the exit code after printing the error. */
@@ -25,6 +26,10 @@ int open_trace_and_device(const command *self, replay_setup *p);
 
 /* Also reads the options file and creates the memory; likewise. */
 int open_replay(const command *self, replay_setup *p);
+
+/* The trace's own clock, for memories: a replay gives the same result at any speed. It shows
+   `time`, which quire_replay_options.time is to receive. */
+quire_clock trace_clock(replay_setup *p);
 
 /* Destroys whatever exists. Returns `code`, or EXIT_FAILED if the device cannot be destroyed. */
 int close_replay(replay_setup *p, int code);

@@ -63,6 +63,7 @@ static void keep_trial(tuning *t, const candidate *c, const quire_replay_report 
 static int try_candidate(tuning *t, const candidate *c, uint64_t events)
 {
     quire_memory_options options = candidate_options(c);
+    options.clock = trace_clock(&t->setup);
     quire_result result = quire_memory_create(t->setup.device, &options, &t->memory);
     if (result == QUIRE_ERROR_UNSUPPORTED) {
         skip_candidate(t, quire_last_error());
@@ -70,8 +71,11 @@ static int try_candidate(tuning *t, const candidate *c, uint64_t events)
     }
     if (result)
         return fail_with_last_error();
-    quire_replay_options how = {
-        .event_count = events, .keep = true, .progress = on_progress, .user = t};
+    quire_replay_options how = {.event_count = events,
+                                .keep = true,
+                                .progress = on_progress,
+                                .user = t,
+                                .time = &t->setup.time};
     quire_replay_report report;
     t->sum_reserved_bytes = t->samples = 0;
     result = quire_trace_replay(t->setup.trace, t->memory, &how, &report);

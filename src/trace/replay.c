@@ -170,6 +170,8 @@ static void play(player *p, uint64_t count)
             p->report->stopped = true;
             return;
         }
+        if (p->options->time)
+            *p->options->time = p->trace->events[i].time_ns;
         play_event(p, &p->trace->events[i]);
     }
     if (p->options->progress)

@@ -5,6 +5,7 @@
 #ifndef QUIRE_TESTS_SUPPORT_EMPTY_PAGES_H
 #define QUIRE_TESTS_SUPPORT_EMPTY_PAGES_H
 
+#include "src/core/state/memory.h"
 #include "tests/support/fixture.h"
 
 enum { PAGE = 4096, MAX_COUNT = 16 };

@@ -37,7 +37,8 @@ typedef struct host_allocator_options {
        time. */
     uint32_t shards;
     uint64_t limit;                /* maximum bytes of pages; 0: none */
-    uint64_t retained_empty_bytes; /* of pages without allocations; 0: no bound, 1: keep none */
+    uint64_t retained_empty_bytes; /* of pages without allocations; 0: as in quire_page_policy,
+                                      1: keep none */
     /* Maximum bytes of freed blocks in the cache of a thread; 0: HOST_ALLOCATOR_CACHED_BYTES; 1: no
        block is kept. */
     uint64_t cached_bytes;

@@ -215,7 +215,8 @@ static void free_group(quire_memory *memory, const quire_allocation *allocations
     qi_ignore(qi_space_free_batch(shard->space, p.ranges,
                                   p.range_count)); /* all ranges are live: this cannot fail */
     for (uint32_t i = 0; i < p.plain_count; i++)
-        shard->emptied |= qi_range_give_slot(shard, qi_memory_slot(memory, p.plain[i]), p.plain[i]);
+        qi_shard_note_given(
+            shard, qi_range_give_slot(shard, qi_memory_slot(memory, p.plain[i]), p.plain[i]));
     qi_page *leaving = qi_shard_catch_up(shard, NULL);
     qi_lock_release(&shard->lock);
     if (leaving)

@@ -17,6 +17,7 @@
 #include "src/core/page/page_give_back.h"
 #include "src/core/page/page_size.h"
 #include "src/core/page/page_take.h"
+#include "src/core/page/retention.h"
 
 /* ---- conditions --------------------------------------------------------------------------- */
 
@@ -308,6 +309,7 @@ static quire_result place_in_new_page(qi_climb *c, qi_page *page)
     if (!result) {
         c->progress.events.made = qi_page_made(page);
         qi_page_keep(page);
+        qi_retention_note_made(c->shard);
         return QUIRE_SUCCESS;
     }
     qi_page *leaving = qi_page_take(page, NULL);

@@ -85,7 +85,7 @@ static void leave_page(qi_shard *shard, qi_page *page)
     if (--page->tally->allocation_count)
         return;
     qi_empty_pages_add(page);
-    shard->emptied = true;
+    qi_shard_note_given(shard, true);
 }
 
 /* Destroys native objects whose ranges were reused. */

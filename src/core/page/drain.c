@@ -12,13 +12,12 @@ static void drain(qi_shard *shard)
     for (uint32_t left = qi_inbox_take(&shard->inbox, &slot); left; left--, slot = next) {
         next = qi_slot_next(slots, slot);
         qi_slot_fetch(slots, next); /* another thread wrote it last: the line is in its cache */
-        shard->emptied |= qi_range_give(shard, qi_slot_at(slots, slot), slot);
+        qi_shard_note_given(shard, qi_range_give(shard, qi_slot_at(slots, slot), slot));
     }
 }
 
 void qi_shard_drain(qi_shard *shard)
 {
-    shard->unlooked = 0;
     if (!qi_inbox_is_empty(&shard->inbox))
         drain(shard);
 }

@@ -45,8 +45,9 @@ void qi_empty_pages_add(qi_page *page)
         empty_pages->least = page->native.size;
     empty_pages->newest = page;
     empty_pages->bytes += page->native.size;
-    if (page->shard->memory->policy.retention_nanoseconds)
-        page->emptied_at = qi_empty_pages_now(page->shard->memory);
+    page->emptied_at = page->shard->memory->policy.retention_nanoseconds
+                           ? qi_empty_pages_now(page->shard->memory)
+                           : 0;
     empty_pages->tied += page->tied;
     if (!page->dedicated || page->tied)
         return;

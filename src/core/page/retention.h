@@ -24,9 +24,13 @@ enum { QI_EMPTY_PAGES_PER_CALL = 32 };
 
 /*
  * Requires the shard's lock. Takes the pages that the policy no longer keeps, at most `max`. Where
- * more remain, shard->emptied stays set and the shard's next operation continues.
+ * more remain, QI_WORK_EMPTIED stays set and the shard's next operation continues.
  */
 qi_page *qi_empty_pages_apply(qi_shard *shard, uint32_t max, qi_page *leaving);
+
+/* Requires the shard's lock. A page was made: if pages left for their age before, the default keeps
+   pages longer. */
+void qi_retention_note_made(qi_shard *shard);
 
 /* Requires no lock. Drains the inbox of each shard and applies the policy there. */
 qi_page *qi_empty_pages_apply_all(quire_memory *memory, uint32_t max, qi_page *leaving);

@@ -91,9 +91,9 @@ void qi_release(quire_memory *memory, uint32_t slot)
     if (!is_mine && qi_inbox_put(&shard->inbox, &memory->slots, slot) < MAX_QUEUED)
         return;
     qi_lock_acquire(&shard->lock);
-    if (is_mine && qi_range_give(shard, record, slot))
-        shard->emptied = true;
-    if (!is_mine || qi_shard_poll_work(shard))
+    if (is_mine)
+        qi_shard_note_given(shard, qi_range_give(shard, record, slot));
+    if (!is_mine || qi_shard_poll_work_of_free(shard))
         catch_up(shard);
     else
         qi_lock_release(&shard->lock);
@@ -113,7 +113,7 @@ void qi_release_unpublished(quire_memory *memory, uint32_t slot)
     const quire_memory_stats before = shard->stats;
     uint64_t page_peak = tally->peak_live_bytes;
     shard->peaks.is_undoing = true;
-    shard->emptied |= qi_range_give(shard, record, slot);
+    qi_shard_note_given(shard, qi_range_give(shard, record, slot));
     shard->peaks.is_undoing = false;
     tally->peak_live_bytes = page_peak;
     shard->stats.peak_live_bytes = before.peak_live_bytes;

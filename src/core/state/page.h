@@ -89,7 +89,7 @@ struct qi_page {
 
     /* while it is empty: its links in the shard's qi_empty_pages */
     struct qi_page *older, *newer, *previous_alike, *next_alike;
-    uint64_t emptied_at;
+    uint64_t emptied_at; /* nanoseconds; 0: not known yet, and counted from the next look on */
 };
 
 /* The pages of a memory. */
@@ -135,6 +135,15 @@ static inline void qi_page_free_number(qi_pages *pages, qi_page *page)
     page->phase = QI_PAGE_NONE;
     if (page->number < pages->free_hint)
         pages->free_hint = page->number;
+}
+
+/* Returns the bytes of all pages. Takes the lock of the pages. */
+static inline uint64_t qi_pages_reserved(qi_pages *pages)
+{
+    qi_lock_acquire(&pages->lock);
+    uint64_t reserved = pages->stats.reserved_bytes;
+    qi_lock_release(&pages->lock);
+    return reserved;
 }
 
 /* Returns the bytes of pages above the floor. Takes the lock of the pages. */

@@ -30,12 +30,21 @@ typedef struct qi_contention {
     bool is_high;    /* the memory should get more shards */
 } qi_contention;
 
+/* How long the default keeps empty pages: page/retention.c. Nanoseconds. */
+typedef struct qi_retention {
+    uint64_t age; /* 0: not raised yet */
+    uint64_t changed_at;
+    uint64_t since; /* when the page that left last had become empty */
+    uint32_t given; /* pages that have left for their age and were not made again */
+} qi_retention;
+
 typedef struct qi_shard {
     qi_lock lock;
     uint32_t index;
     uint32_t shared;   /* LIVE pages that are regions of the space */
-    bool emptied;      /* a page became empty after the policy was last applied completely */
-    uint32_t unlooked; /* operations since the inbox was last drained or polled */
+    uint8_t work;      /* QI_WORK_... */
+    uint32_t unaged;   /* frees since the age of empty pages was last looked at */
+    uint32_t unlooked; /* operations since the last one that looked for other work */
     quire_memory *memory;
     quire_space *space; /* its regions are the shared pages; a range's user value is its slot */
     qi_atomic_u64 allocations; /* made so far; written under the lock, read without it */
@@ -43,6 +52,7 @@ typedef struct qi_shard {
     qi_table by_region; /* qi_tally of the page of each region */
     qi_slot_queue queue;
     qi_empty_pages empty_pages;
+    qi_retention retention;
     uint64_t shared_bytes; /* of its shared pages: page_history.h; protected by qi_pages */
     /* what allocations count: live and requested bytes, failures, deferred frees; aligned so that
        the counters of one operation lie in two cache lines. Its peaks are those of a memory with
@@ -66,21 +76,51 @@ typedef struct qi_shard {
     _Alignas(QI_CACHE_LINE) qi_inbox inbox;
 } qi_shard;
 
-/* Looking into the inbox moves its cache line between threads: one operation in 16 looks. */
+/* What an operation does for the shard besides its own work. */
+enum {
+    QI_WORK_EMPTIED = 1, /* a page became empty after the policy was last applied completely */
+    QI_WORK_AGING = 2    /* an empty page will have to leave for its age */
+};
+
+/* Requires the shard's lock. A range was given back; `emptied`: its page became empty. */
+static inline void qi_shard_note_given(qi_shard *shard, bool emptied)
+{
+    if (emptied)
+        shard->work |= QI_WORK_EMPTIED;
+}
+
+/* Looking into the inbox moves its cache line between threads, and the age of pages needs a clock:
+   one operation in 16 looks. */
 enum { QI_LOOK_EVERY = 16 };
 
-/*
- * Requires the shard's lock. Called once for each operation, which it counts. Returns whether the
- * shard has work besides the operation; the caller then calls qi_shard_catch_up.
- */
-static inline bool qi_shard_poll_work(qi_shard *shard)
+/* The inbox, which each operation counts for. */
+static inline bool qi_shard_poll_inbox(qi_shard *shard)
 {
-    if (shard->emptied)
-        return true;
     if (++shard->unlooked < QI_LOOK_EVERY)
         return false;
     shard->unlooked = 0;
     return !qi_inbox_is_empty(&shard->inbox);
+}
+
+/*
+ * Require the shard's lock. Each operation calls one of them once. Return whether the shard has
+ * work besides the operation; the caller then calls qi_shard_catch_up. Frees look at the age of
+ * pages, because every free comes by here and not every allocation: a replay gives the same pages
+ * whether its allocations have names or not.
+ */
+static inline bool qi_shard_poll_work(qi_shard *shard)
+{
+    return (shard->work & QI_WORK_EMPTIED) || qi_shard_poll_inbox(shard);
+}
+static inline bool qi_shard_poll_work_of_free(qi_shard *shard)
+{
+    if (qi_unlikely(shard->work) &&
+        (shard->work & QI_WORK_EMPTIED || ++shard->unaged >= QI_LOOK_EVERY)) {
+        shard->work |= QI_WORK_EMPTIED;
+        shard->unaged = 0;
+        return true;
+    }
+    return qi_shard_poll_inbox(shard);
 }
 
 /*

@@ -36,6 +36,7 @@ class PagePolicy:
     dedicated_threshold: int = 0  #: requests of this size or more get a page of their own; 0: none
     size_granularity: int = 0
     extra_padding: int = 0
-    retained_empty_bytes: int = 0  #: bytes of empty pages that are kept; 0: all, 1: none
-    retention_nanoseconds: int = 0  #: time that an empty page is kept; 0: no bound
+    #: bytes of empty pages that are kept; 1: none, 2**64 - 1: all; 0: no bound, or a second if both are 0
+    retained_empty_bytes: int = 0
+    retention_nanoseconds: int = 0  #: time that an empty page is kept; 0: no bound, or a second if both are 0
     classes: Tuple[Tuple[int, int], ...] = ()  #: pairs of the largest request and the page size, at most 4

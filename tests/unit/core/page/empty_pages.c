@@ -10,7 +10,7 @@ UNIT(empty_pages, without_a_bound_all_are_kept)
 {
     fixture f;
     quire_allocation full[MAX_COUNT];
-    make(&f, 1, (quire_page_policy){.page_size = PAGE});
+    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = QUIRE_RETAIN_ALL});
     fill(&f, full, MAX_COUNT);
     for (int i = 0; i < MAX_COUNT; i++) {
         test_time += UINT64_C(1) << 50;
@@ -296,5 +296,135 @@ UNIT(empty_pages, without_a_bound_of_time_the_clock_is_not_read)
     fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE, .clock = {read_time, NULL}});
     own = ALLOCATE(&f, .size = PAGE);
     let_go(&f, own); /* read_time would fail with this user */
+    fixture_end(&f);
+}
+
+/* ---- the default ---------------------------------------------------------------------------- */
+
+enum { MANY = 40 };
+
+#define SECOND UINT64_C(1000000000)
+
+/* Fills pages, and frees all but the last one. */
+static void leave_last(fixture *f, quire_allocation full[MANY])
+{
+    make(f, 1, (quire_page_policy){.page_size = PAGE});
+    for (int i = 0; i < MANY; i++)
+        full[i] = ALLOCATE(f, .size = PAGE);
+    for (int i = 0; i < MANY - 1; i++)
+        let_go(f, full[i]);
+    expect_empty(f, (MANY - 1) * PAGE);
+}
+
+UNIT(empty_pages, by_default_pages_without_use_for_a_second_leave)
+{
+    fixture f;
+    quire_allocation full[MANY];
+    leave_last(&f, full);
+    test_time += SECOND - 1;
+    CHECK_OK(quire_memory_trim(f.memory, UINT64_MAX, NULL));
+    expect_empty(&f, (MANY - 1) * PAGE);
+    test_time += 1;
+    CHECK_OK(quire_memory_trim(f.memory, UINT64_MAX, NULL));
+    expect_empty(&f, (MANY / 10 + 1) * PAGE); /* a tenth, and the newest */
+    test_time += SECOND;
+    CHECK_OK(quire_memory_trim(f.memory, UINT64_MAX, NULL));
+    expect_empty(&f, PAGE); /* a tenth of six pages is less than one */
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, by_default_calls_that_empty_no_page_see_old_pages_too)
+{
+    fixture f;
+    quire_allocation full[MANY];
+    leave_last(&f, full);
+    quire_allocation kept = ALLOCATE(&f, .size = PAGE / 2);
+    test_time += SECOND;
+    for (int i = 0; i < 17;
+         i++) /* one of 16 looks, and takes 32 pages; the next one takes the rest */
+        let_go(&f, ALLOCATE(&f, .size = PAGE / 4));
+    CHECK(fixture_stats(&f).empty_bytes <= (MANY / 10 + 1) * PAGE);
+    let_go(&f, kept);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, by_default_a_page_alone_is_kept_and_a_dedicated_one_is_not)
+{
+    fixture f;
+    make(&f, 1, (quire_page_policy){.page_size = PAGE});
+    quire_allocation dedicated = ALLOCATE(&f, .size = PAGE, .dedicated = true);
+    quire_allocation shared = ALLOCATE(&f, .size = PAGE);
+    let_go(&f, dedicated);
+    let_go(&f, shared);
+    test_time += SECOND;
+    CHECK_OK(quire_memory_trim(f.memory, UINT64_MAX, NULL));
+    expect_empty(&f, PAGE);
+    CHECK(is_there(&f, 1));
+    test_time += 100 * SECOND;
+    CHECK_OK(quire_memory_trim(f.memory, UINT64_MAX, NULL));
+    expect_empty(&f, PAGE);
+    fixture_end(&f);
+}
+
+/* The number of periods in which pages left, of `count` periods of two seconds with a high load and
+   two seconds with a low one. */
+static int periods_that_release(fixture *f, quire_allocation full[MANY], int count)
+{
+    int periods = 0;
+    for (int i = 0; i < count; i++) {
+        uint64_t destroyed = fixture_stats(f).pages_destroyed;
+        for (int k = 0; k < 2; k++) {
+            test_time += SECOND;
+            CHECK_OK(quire_memory_trim(f->memory, UINT64_MAX, NULL));
+        }
+        periods += fixture_stats(f).pages_destroyed > destroyed;
+        for (int k = 0; k < MANY - 1; k++)
+            full[k] = ALLOCATE(f, .size = PAGE);
+        for (int k = 0; k < MANY - 1; k++)
+            let_go(f, full[k]);
+    }
+    return periods;
+}
+
+UNIT(empty_pages, by_default_pages_that_are_made_again_are_kept_longer)
+{
+    fixture f;
+    quire_allocation full[MANY];
+    leave_last(&f, full);
+    CHECK_EQ(periods_that_release(&f, full, 20), 1);
+    test_time += 5 * SECOND; /* the load has ended: it is kept for 4 seconds now */
+    CHECK_OK(quire_memory_trim(f.memory, UINT64_MAX, NULL));
+    CHECK(fixture_stats(&f).empty_bytes <= (MANY / 10 + 1) * PAGE);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, by_default_a_quiet_time_lets_the_age_fall)
+{
+    fixture f;
+    quire_allocation full[MANY];
+    leave_last(&f, full);
+    CHECK_EQ(periods_that_release(&f, full, 3), 1);
+    const qi_retention *now = &f.memory->shards[0]->retention;
+    CHECK_EQ(now->age, 4 * SECOND);
+    for (uint64_t age = 4; age > 1; age /= 2) {
+        CHECK_EQ(now->age, age * SECOND);
+        test_time += 400 * SECOND;
+        let_go(&f, ALLOCATE(&f, .size = PAGE, .dedicated = true));
+    }
+    CHECK_EQ(now->age, SECOND);
+    fixture_end(&f);
+}
+
+UNIT(empty_pages, by_default_pages_that_are_made_much_later_were_not_missed)
+{
+    fixture f;
+    quire_allocation full[MANY];
+    leave_last(&f, full);
+    test_time += SECOND;
+    CHECK_OK(quire_memory_trim(f.memory, UINT64_MAX, NULL));
+    test_time += 300 * SECOND;
+    for (int i = 0; i < MANY - 1; i++)
+        full[i] = ALLOCATE(&f, .size = PAGE);
+    CHECK_EQ(f.memory->shards[0]->retention.age, SECOND);
     fixture_end(&f);
 }
