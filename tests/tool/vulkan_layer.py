@@ -25,8 +25,8 @@ SYSTEM_LAYERS = "/usr/share/vulkan/explicit_layer.d"
 LAYOUTS = ("amd-bar", "nvidia-11", "intel-2017", "adreno", "incoherent", "swiftshader")
 
 # of about 2250 allocations of the program, including dedicated and external ones and two devices; pages
-# of a memory type start at 1 MiB and double
-MAX_DRIVER_ALLOCATIONS = 24
+# of a memory type start at 1 MiB and grow with it
+MAX_DRIVER_ALLOCATIONS = 80
 
 # Prints every best-practices message about small memory objects, each time.
 BEST_PRACTICES = """\
