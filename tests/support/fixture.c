@@ -11,10 +11,20 @@ void fixture_prepare(fixture *f)
     fake_init(&f->fake);
 }
 
+static uint64_t no_time(void *user)
+{
+    (void)user;
+    return 0;
+}
+
+/* By default pages leave after a second: without a clock that stands, slow runs would lose some. */
 void fixture_open(fixture *f, const quire_memory_options *options)
 {
+    quire_memory_options own = options ? *options : (quire_memory_options){0};
+    if (!own.clock.now && !own.pages.retention_nanoseconds)
+        own.clock.now = no_time;
     CHECK_OK(fake_open(&f->fake, unit_memory(), &f->device));
-    CHECK_OK(quire_memory_create(f->device, options, &f->memory));
+    CHECK_OK(quire_memory_create(f->device, &own, &f->memory));
 }
 
 void fixture_make(fixture *f, const quire_memory_options *options)
