@@ -117,11 +117,10 @@ static qi_page *take_tied(const qi_shard *shard, qi_page *leaving)
 
 /* Takes the pages that have been empty for `longest` nanoseconds, until at most `keep` bytes are
    left. If the clock went back, pages stay. Notes whether more will have to leave. */
-static qi_page *take_old(qi_shard *shard, uint64_t longest, uint64_t keep, portion *p,
-                         qi_page *leaving)
+static qi_page *take_old(qi_shard *shard, uint64_t time, uint64_t longest, uint64_t keep,
+                         portion *p, qi_page *leaving)
 {
     qi_empty_pages *empty_pages = &shard->empty_pages;
-    uint64_t time = qi_empty_pages_now(shard->memory);
     if (must_all_stay(empty_pages, p))
         return leaving;
     for (qi_page *page = empty_pages->newest; page && !page->emptied_at; page = page->older)
@@ -187,9 +186,9 @@ static qi_page *apply_default(qi_shard *shard, uint32_t max, qi_page *leaving)
     uint64_t keep = kept_by_default(shard);
     if (shard->empty_pages.bytes <= keep)
         return leaving;
-    uint64_t age = default_age(&shard->retention, qi_empty_pages_now(shard->memory));
+    uint64_t time = qi_empty_pages_now(shard->memory);
     portion p = begin(shard, 0, max);
-    leaving = take_old(shard, age, keep, &p, leaving);
+    leaving = take_old(shard, time, default_age(&shard->retention, time), keep, &p, leaving);
     shard->work |= p.beyond >= max ? QI_WORK_EMPTIED : 0;
     if (p.beyond) {
         shard->retention.given += p.beyond;
@@ -210,7 +209,8 @@ qi_page *qi_empty_pages_apply(qi_shard *shard, uint32_t max, qi_page *leaving)
         leaving = take_down_to(shard, policy->retained_empty_bytes / qi_shard_shares(shard->memory),
                                &p, leaving);
     if (policy->retention_nanoseconds)
-        leaving = take_old(shard, policy->retention_nanoseconds, 0, &p, leaving);
+        leaving = take_old(shard, qi_empty_pages_now(shard->memory), policy->retention_nanoseconds,
+                           0, &p, leaving);
     shard->work |= p.beyond >= max ? QI_WORK_EMPTIED : 0;
     return leaving;
 }
