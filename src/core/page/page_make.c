@@ -76,7 +76,8 @@ static quire_result create(quire_memory *memory, qi_page *page, const qi_page_pl
         result = create_sized(&a, &request, native, &progress->events);
     } while (qi_page_attempt_again(&a, result, progress));
     page->over_budget = a.terms.has_exceeded;
-    page->fresh = request.zero && native->native.is_zero;
+    /* red zones are written to a page first, and may flush bytes beside them */
+    page->fresh = request.zero && native->native.is_zero && !QI_IS_CHECKED;
     return result;
 }
 
