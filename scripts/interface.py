@@ -1,7 +1,7 @@
 """What repeats the public headers: the tables of the Python package, and the functions of a backend that is not built.
 
 usage: interface.py FOLDER_OF_HEADERS python PACKAGE        writes the structures and functions that the package uses
-       interface.py FOLDER_OF_HEADERS absent HINT HEADER... writes functions that answer UNSUPPORTED
+       interface.py FOLDER_OF_HEADERS absent BACKEND        writes functions that answer UNSUPPORTED
 
 FOLDER_OF_HEADERS has base.h. The lines go to standard output. The headers are read as text, in the form that the tests
 of format and documents keep: a type that is not known here ends the program.
@@ -16,6 +16,13 @@ HEADERS = ("base.h", "device.h", "space.h", "page_policy.h", "memory.h", "defaul
            "resource.h", "stream.h", "transfer.h", "insight.h", "trace.h", "backend_core.h", "host.h", "cuda.h",
            "cuda_array.h", "cuda_pool.h", "cuda_share.h", "plugin.h", "vulkan_device.h", "vulkan.h",
            "vulkan_share.h", "vulkan_sparse.h")
+# what a build without the backend lacks, and where its functions are declared
+BACKENDS = {
+    "vulkan": ("Vulkan backend: its build needs the Vulkan headers and volk",
+               ("vulkan_device.h", "vulkan.h", "vulkan_share.h", "vulkan_sparse.h")),
+    "cuda": ("CUDA backend", ("cuda.h", "cuda_array.h", "cuda_pool.h", "cuda_share.h")),
+    "plugin": ("plugin backend", ("plugin.h",)),
+}
 WIDTH = 118
 
 
@@ -221,7 +228,8 @@ def absent_function(headers, name):
     yield "}"
 
 
-def write_absent(headers, names, hint):
+def write_absent(headers, backend):
+    hint, names = BACKENDS[backend]
     return ["/* Written by scripts/interface.py. */", "#include <string.h>", "",
             *(f'#include "quire/{name}"' for name in names), '#include "src/base/result.h"', "",
             "static quire_result refuse(void)", "{",
@@ -231,14 +239,15 @@ def write_absent(headers, names, hint):
 
 
 def main():
-    if len(sys.argv) < 4 or sys.argv[2] not in ("python", "absent"):
+    if len(sys.argv) != 4 or sys.argv[2] not in ("python", "absent") or (
+            sys.argv[2] == "absent" and sys.argv[3] not in BACKENDS):
         print(__doc__, file=sys.stderr)
         return 2
     headers = Headers(pathlib.Path(sys.argv[1]), HEADERS)
     if sys.argv[2] == "python":
         lines = write_python(headers, pathlib.Path(sys.argv[3]))
     else:
-        lines = write_absent(headers, sys.argv[4:], sys.argv[3])
+        lines = write_absent(headers, sys.argv[3])
     print("\n".join(lines))
     return 0
 

@@ -49,7 +49,7 @@ def declared(headers):
 
 def absent(name, folder):
     """The library of a backend's functions, and what the compiler says."""
-    done = run(ROOT / "include/quire", "absent", f"{name} backend", *BACKENDS[name])
+    done = run(ROOT / "include/quire", "absent", name)
     source, library = folder / f"{name}.c", folder / f"{name}.so"
     source.write_text(done.stdout + RESULT)
     built = subprocess.run(
@@ -92,6 +92,8 @@ def usage_problems(folder):
     wrong.write_text(wrong.read_text() + "QUIRE_API void quire_version(unknown by_value);\n")
     if run().returncode != 2 or run(ROOT / "include/quire", "nothing", "x").returncode != 2:
         yield "wrong words are accepted"
+    if run(ROOT / "include/quire", "absent", "metal").returncode != 2:
+        yield "an unknown backend is accepted"
     done = run(folder, "python", ROOT / "src/adapters/python/quire")
     if not done.returncode or "unknown" not in done.stderr:
         yield f"an unknown type is accepted: {done.stderr}"
