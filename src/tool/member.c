@@ -204,7 +204,8 @@ const char *set_member(memory_choice *choice, const char *flag, const char *text
 
 /* ---- presets ------------------------------------------------------------------------------ */
 
-const char *const PRESET_WORDS[] = {"vma", "rmm", "pytorch", NULL};
+/* In the order of quire_preset. */
+static const char *const PRESET_WORDS[] = {"vma", "rmm", "pytorch", NULL};
 
 int apply_preset(memory_choice *choice, const quire_device *device, uint32_t kind)
 {

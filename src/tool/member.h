@@ -16,13 +16,10 @@ enum { MEMBER_COUNT = 23 };
 /* The options of a memory as the command line gives them. */
 typedef struct memory_choice {
     const char *file;   /* path of an options file, or NULL */
-    const char *preset; /* of the page policy: one of PRESET_WORDS, or NULL */
+    const char *preset; /* of the page policy: a word of --preset, or NULL */
     quire_memory_options options;
     bool given[MEMBER_COUNT]; /* by a flag, which overrides the file */
 } memory_choice;
-
-/* The presets as --preset takes them, in the order of quire_preset; ends with NULL. */
-extern const char *const PRESET_WORDS[];
 
 /* Fills `specs` with --options, --preset and a row for each member: 2 + MEMBER_COUNT rows. Returns
    their number. */

@@ -159,8 +159,8 @@ void qi_page_give_back_before(qi_shard *shard, uint64_t needed, qi_page_events *
 {
     quire_memory *memory = shard->memory;
     /* the time limit of the policy applies to all shards, not only to this one */
-    bool others = qi_shard_count(memory) > 1 &&
-                  (memory->policy.retention_nanoseconds || !memory->policy.retained_empty_bytes);
+    bool others = qi_shard_count(memory) > 1 && (memory->policy.retention_nanoseconds ||
+                                                 qi_retention_is_default(&memory->policy));
     qi_page *leaving = qi_empty_pages_take_oldest(shard, needed, QI_EMPTY_PAGES_PER_CALL, NULL);
     leaving = qi_elastic_shrink(shard, 0, leaving);
     if (!leaving && !others)

@@ -132,8 +132,7 @@ static inline bool qi_range_give_slot(qi_shard *shard, qi_slot *record, uint32_t
 
 /*
  * Gives back a PRIVATE slot of this shard and its range. The slot has no object and no name any
- * more. Returns whether its page became empty; the caller then calls
- * qi_shard_note_given.
+ * more. Returns whether its page became empty, for qi_shard_note_given.
  */
 static inline bool qi_range_give(qi_shard *shard, qi_slot *record, uint32_t slot)
 {

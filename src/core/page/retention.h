@@ -22,6 +22,12 @@ enum { QI_EMPTY_PAGES_PER_CALL = 32 };
 
 #define QI_EMPTY_PAGES_ALL UINT32_MAX
 
+/* Whether the caller sets no bounds: the default applies, which is one of time. */
+static inline bool qi_retention_is_default(const quire_page_policy *policy)
+{
+    return !policy->retained_empty_bytes && !policy->retention_nanoseconds;
+}
+
 /*
  * Requires the shard's lock. Takes the pages that the policy no longer keeps, at most `max`. Where
  * more remain, QI_WORK_EMPTIED stays set and the shard's next operation continues.

@@ -93,7 +93,7 @@ static inline void qi_shard_note_given(qi_shard *shard, bool emptied)
    one operation in 16 looks. */
 enum { QI_LOOK_EVERY = 16 };
 
-/* The inbox, which each operation counts for. */
+/* Counts an operation; returns whether it is to drain the inbox. */
 static inline bool qi_shard_poll_inbox(qi_shard *shard)
 {
     if (++shard->unlooked < QI_LOOK_EVERY)

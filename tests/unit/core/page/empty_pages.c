@@ -340,8 +340,8 @@ UNIT(empty_pages, by_default_calls_that_empty_no_page_see_old_pages_too)
     leave_last(&f, full);
     quire_allocation kept = ALLOCATE(&f, .size = PAGE / 2);
     test_time += SECOND;
-    for (int i = 0; i < 17;
-         i++) /* one of 16 looks, and takes 32 pages; the next one takes the rest */
+    /* one free in 16 looks, and takes 32 pages; the next one takes the rest */
+    for (int i = 0; i < 17; i++)
         let_go(&f, ALLOCATE(&f, .size = PAGE / 4));
     CHECK(fixture_stats(&f).empty_bytes <= (MANY / 10 + 1) * PAGE);
     let_go(&f, kept);
