@@ -143,7 +143,8 @@ typedef struct quire_event {
 } quire_event;
 
 /*
- * A callback for events. The thread that causes an event calls it, without holding a lock.
+ * A callback for events. The thread that causes an event calls it, without holding a lock. That may
+ * be a thread that needs a page in another memory of the device, and takes an empty one of this.
  *
  * Order: the hook gets an allocation before the caller gets the handle, and a free before the range
  * can be used again. It gets events of pages when its thread is not creating, resizing or releasing
@@ -165,8 +166,9 @@ typedef struct quire_hook {
 /*
  * Sets the hook of a memory and replaces the previous one. NULL, or a hook without a function,
  * removes it. The struct is copied.
- * Thread-safety: no other call on the memory may run. Errors: INVALID_ARGUMENT (also for unknown
- * kinds).
+ * Thread-safety: no other call on the memory may run. Waits while a call on another memory takes
+ * empty pages of this one, and for the hook that it calls: hold no lock that the hook acquires.
+ * Errors: INVALID_ARGUMENT (also for unknown kinds).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_set_hook(quire_memory *memory,
                                                             const quire_hook *hook);

@@ -46,9 +46,9 @@ typedef struct quire_out_of_memory {
 /*
  * A callback that frees memory before a request is refused for lack of it. The thread of the
  * request calls it without holding a lock. It may free, trim and allocate; its own allocations can
- * call it again. Empty pages of other memories belong to those memories: trim them. Return true if
- * something was freed: quire tries the request again. Return false to refuse the request. NULL: no
- * callback.
+ * call it again. quire has released empty pages before, also those of the device's other memories.
+ * Return true if something was freed: quire tries the request again. Return false to refuse the
+ * request. NULL: no callback.
  */
 typedef struct quire_on_out_of_memory {
     bool (*callback)(void *user, quire_memory *memory, const quire_out_of_memory *report);
@@ -201,7 +201,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_create(quire_device *device,
  * Destroys a memory and its pages. Returns BUSY while allocations live, while freed allocations
  * wait for a point of a stream, or while objects of the backend belong to the memory. The error
  * names the first live allocations or objects, the log lists all of them at warning level. Nothing
- * changes then, and *memory stays valid.
+ * changes then, and *memory stays valid. Waits while a call on another memory takes empty pages of
+ * this one, and for the hook that it calls: hold no lock that the hook acquires.
  */
 QUIRE_API quire_result quire_memory_destroy(quire_memory **memory);
 

@@ -111,7 +111,9 @@ typedef struct quire_page_policy {
      * The work of a single call is limited. A call that creates a page releases as many bytes as
      * its request needs and at most 32 further pages. A call that frees releases at most 32 pages
      * beyond a bound. Later calls release the rest. All empty pages are released before a request
-     * is refused, by quire_memory_trim with a target of 0, and when the memory is destroyed.
+     * is refused, by quire_memory_trim with a target of 0, and when the memory is destroyed. If the
+     * device has no room for a page of another memory, empty pages of this one are released, too:
+     * quire_memory_preallocate keeps pages from that.
      */
     uint64_t retained_empty_bytes;
     uint64_t retention_nanoseconds;

@@ -9,7 +9,7 @@
 
 #include "src/api/check.h"
 #include "src/base/result.h"
-#include "src/core/state/memory.h"
+#include "src/core/state/visitors.h"
 #include "src/core/stats/stats.h"
 
 /* ---- statistics --------------------------------------------------------------------------- */
@@ -92,9 +92,10 @@ quire_result quire_memory_set_hook(quire_memory *memory, const quire_hook *hook)
     if (hook && hook->kinds & ~all)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there are no events %x",
                             hook->kinds & ~all);
-    memory->hook = hook && hook->event ? *hook : (quire_hook){0};
-    if (memory->hook.event && !memory->hook.kinds)
-        memory->hook.kinds = all;
+    quire_hook set = hook && hook->event ? *hook : (quire_hook){0};
+    if (set.event && !set.kinds)
+        set.kinds = all;
+    qi_visitors_set_hook(memory, &set);
     return QUIRE_SUCCESS;
 }
 

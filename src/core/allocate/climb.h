@@ -29,6 +29,7 @@ typedef enum qi_rung {
     QI_RUNG_EMPTY_PAGES,
     QI_RUNG_NEW_PAGE,
     QI_RUNG_WAIT,
+    QI_RUNG_OTHER_MEMORIES,
     QI_RUNG_FULL_SEARCH,
     QI_RUNG_OTHER_SHARDS_SEARCH,
     QI_RUNG_WAIT_LAST,
@@ -51,6 +52,7 @@ typedef struct qi_climb {
     bool is_over_name;     /* placed, but over the limit of its name: to be given back */
     const qi_page *joined; /* the page that the thread waits for; see qi_page_wait_for_room */
     qi_page_wait wait;
+    uint32_t trims_of_others; /* see qi_pages_take_from_others */
     qi_page_progress progress;
     uint32_t caller_calls; /* how often the application's callback was called */
     bool has_before;       /* `before` has the thread's last error from before the first failure */

@@ -75,6 +75,9 @@ static const rung RUNGS[QI_RUNG_COUNT] = {
     [QI_RUNG_NEW_PAGE] = {qi_rung_if_none_refused, qi_rung_new_page, "a smaller page"},
     /* Wait for other threads that create or destroy pages. */
     [QI_RUNG_WAIT] = {qi_rung_if_page_refused, qi_rung_wait, NULL},
+    /* Destroy empty pages of the device's other memories. Then try again. */
+    [QI_RUNG_OTHER_MEMORIES] = {qi_rung_if_page_refused, qi_rung_other_memories,
+                                "empty pages of other memories"},
 
     /* ---- no page is available; with a shard's lock ---- */
     /* Search every free range of the shard. */
@@ -161,6 +164,7 @@ static quire_result attempt(qi_climb *c)
     c->leaving = NULL;
     c->joined = NULL;
     c->is_over_name = false;
+    c->trims_of_others = 0;
     c->result = QUIRE_ERROR_NO_SPACE;
     qi_shard_enter(c->shard);
     c->leaving = qi_shard_catch_up(c->shard, NULL);

@@ -14,6 +14,7 @@
 #include "src/core/page/elastic_end.h"
 #include "src/core/page/elastic_grow.h"
 #include "src/core/page/empty_pages.h"
+#include "src/core/page/other_memories.h"
 #include "src/core/page/page_give_back.h"
 #include "src/core/page/page_size.h"
 #include "src/core/page/page_take.h"
@@ -355,6 +356,17 @@ qi_outcome qi_rung_wait(qi_climb *c)
 {
     qi_climb_give_back(c);
     return qi_page_wait_for_change(c->shard, c->result, &c->wait) ? search_again(c) : QI_NEXT;
+}
+
+qi_outcome qi_rung_other_memories(qi_climb *c)
+{
+    uint64_t needed = 0;
+    qi_climb_give_back(c);
+    if (needed_size(c, &needed) ||
+        !qi_pages_take_from_others(c->shard, c->result, needed, c->dedicated, &c->trims_of_others))
+        return QI_NEXT;
+    qi_climb_note(c, QI_RUNG_OTHER_MEMORIES);
+    return search_again(c);
 }
 
 /* ---- full searches -------------------------------------------------------------------------- */

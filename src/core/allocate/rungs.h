@@ -52,6 +52,7 @@ qi_outcome qi_rung_empty_pages(qi_climb *c);
 qi_outcome qi_rung_new_page(qi_climb *c);
 qi_outcome qi_rung_beyond_budget(qi_climb *c);
 qi_outcome qi_rung_wait(qi_climb *c);
+qi_outcome qi_rung_other_memories(qi_climb *c);
 qi_outcome qi_rung_full_search(qi_climb *c);
 qi_outcome qi_rung_other_shards_search(qi_climb *c);
 

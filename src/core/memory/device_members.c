@@ -7,7 +7,7 @@
 
 #include "src/base/result.h"
 #include "src/core/deferred/stream.h"
-#include "src/core/state/memory.h"
+#include "src/core/state/visitors.h"
 
 /* Requires the lock of the device. */
 static void link_memory(quire_device *device, quire_memory *memory)
@@ -50,6 +50,7 @@ void qi_device_forget_default(quire_device *device, quire_memory *memory)
 void qi_device_remove_memory(quire_device *device, quire_memory *memory)
 {
     qi_lock_acquire(&device->lock);
+    qi_visitors_await(memory);
     quire_memory **link = &device->memories;
     while (*link != memory)
         link = &(*link)->next_of_device;

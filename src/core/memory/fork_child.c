@@ -225,6 +225,7 @@ static void settle_memory(quire_memory *memory)
     qi_page_map_forked(memory, !qi_uses_are_kept());
     qi_checked_forked(memory);
     memory->has_orphans = true;
+    memory->visitors = 0;
     /* a destruction that could still fail with BUSY is forgotten: see qi_memory_destroy */
     memory->is_ending = memory->destroying_thread != NULL;
     if (!memory->device->is_disabled)

@@ -78,7 +78,7 @@ static quire_result map_more(const qi_page *page, qi_page_attempt *a, qi_page_pr
                 qi_device_page_grow(memory->device, &memory->calls, &memory->account, &a->terms,
                                     memory->name, &page->native, page->native.size + a->size);
         } while (qi_is_out_of_memory(result) &&
-                 qi_pages_give_back_empty(memory, &progress->events));
+                 qi_pages_give_back_empty(memory, UINT64_MAX, &progress->events));
     } while (qi_page_attempt_again(a, result, progress));
     return result;
 }

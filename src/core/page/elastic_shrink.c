@@ -45,15 +45,20 @@ qi_page *qi_elastic_shrink(qi_shard *shard, uint64_t keep, qi_page *leaving)
     return page;
 }
 
-bool qi_pages_give_back_empty(quire_memory *memory, qi_page_events *events)
+uint64_t qi_pages_give_back_empty(quire_memory *memory, uint64_t bytes, qi_page_events *events)
 {
     qi_page *leaving = NULL;
-    for (uint32_t i = 0; i < qi_shard_count(memory); i++) {
-        qi_lock_acquire(&memory->shards[i]->lock);
-        qi_shard_drain(memory->shards[i]);
-        leaving = qi_empty_pages_take_oldest(memory->shards[i], 0, QI_EMPTY_PAGES_ALL, leaving);
-        leaving = qi_elastic_shrink(memory->shards[i], 0, leaving);
-        qi_lock_release(&memory->shards[i]->lock);
+    uint64_t taken = 0;
+    for (uint32_t i = 0; i < qi_shard_count(memory) && taken < bytes; i++) {
+        qi_shard *shard = memory->shards[i];
+        qi_lock_acquire(&shard->lock);
+        qi_shard_drain(shard);
+        uint64_t before = shard->empty_pages.bytes;
+        leaving = qi_empty_pages_take_oldest(shard, bytes - taken, 0, leaving);
+        taken += before - shard->empty_pages.bytes;
+        if (taken < bytes)
+            leaving = qi_elastic_shrink(shard, 0, leaving);
+        qi_lock_release(&shard->lock);
     }
-    return qi_pages_give_back(memory, leaving, events) != 0;
+    return qi_pages_give_back(memory, leaving, events);
 }

@@ -1,5 +1,5 @@
 /*
- * elastic_shrink.h - cuts the free end of an elastic page, and gives back every empty page.
+ * elastic_shrink.h - cuts the free end of an elastic page, and gives back empty pages.
  *
  * The shard's lock protects the cut; the end is unmapped without a lock. Invariant: while cut_from
  * of a page is not 0, the page is `resizing`, so that no other thread moves its end.
@@ -17,9 +17,9 @@
 qi_page *qi_elastic_shrink(qi_shard *shard, uint64_t keep, qi_page *leaving);
 
 /*
- * Requires no lock. Drains every inbox, and gives back the empty pages and free ends of all shards.
- * Returns whether anything was given back.
+ * Requires no lock. Gives back empty pages and free ends of the shards until `bytes` are given
+ * back; UINT64_MAX: all. Drains the inboxes of these shards. Returns the bytes.
  */
-bool qi_pages_give_back_empty(quire_memory *memory, qi_page_events *events);
+uint64_t qi_pages_give_back_empty(quire_memory *memory, uint64_t bytes, qi_page_events *events);
 
 #endif

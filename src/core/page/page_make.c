@@ -38,7 +38,7 @@ static quire_result create_sized(qi_page_attempt *a, const quire_page_request *r
         result = qi_device_page_create(memory->device, &memory->calls, &memory->account, &a->terms,
                                        request, native);
         is_exhausted = qi_is_out_of_memory(result) || result == QUIRE_ERROR_TOO_MANY_PAGES;
-    } while (is_exhausted && qi_pages_give_back_empty(memory, events));
+    } while (is_exhausted && qi_pages_give_back_empty(memory, UINT64_MAX, events));
     return result;
 }
 
@@ -194,7 +194,7 @@ static quire_result number_or_give(qi_shard *shard, const qi_page_plan *p, qi_pa
     if (result != QUIRE_ERROR_TOO_MANY_PAGES || qi_shard_count(shard->memory) == 1)
         return result;
     qi_lock_release(&shard->lock);
-    bool has_given = qi_pages_give_back_empty(shard->memory, events);
+    bool has_given = qi_pages_give_back_empty(shard->memory, UINT64_MAX, events) != 0;
     qi_lock_acquire(&shard->lock);
     return has_given ? number(shard, p, page, events) : result;
 }

@@ -7,6 +7,7 @@
 #include "src/core/page/elastic_end.h"
 #include "src/core/page/elastic_grow.h"
 #include "src/core/page/elastic_shrink.h"
+#include "src/core/page/other_memories.h"
 #include "src/core/page/page_give_back.h"
 #include "src/core/page/page_make.h"
 #include "src/core/page/page_size.h"
@@ -37,11 +38,16 @@ static quire_result add(qi_shard *shard, qi_page_progress *progress)
     return result;
 }
 
-/* Like `add`, within the backend's budget, and beyond it where the memory allows that. */
-static quire_result add_anyway(qi_shard *shard, qi_page_progress *progress)
+/* Like `add`, within the backend's budget, then after other memories have given back empty pages,
+   then beyond the budget where the memory allows that. *turns is of qi_pages_take_from_others. */
+static quire_result add_anyway(qi_shard *shard, qi_page_progress *progress, uint32_t *turns)
 {
-    progress->is_over_budget = false;
-    quire_result result = add(shard, progress);
+    quire_result result;
+    do {
+        progress->is_over_budget = false;
+        result = add(shard, progress);
+    } while (result &&
+             qi_pages_take_from_others(shard, result, qi_page_unit(shard->memory), false, turns));
     if (!result || !progress->is_over_budget)
         return result;
     progress->may_exceed = true;
@@ -55,11 +61,12 @@ static quire_result make_page(qi_shard *shard)
 {
     qi_page_progress progress = {0};
     qi_page_wait wait = {0};
+    uint32_t turns = 0;
     quire_result result;
     qi_lock_acquire(&shard->lock);
     do {
         wait.changes = qi_pages_changes(shard);
-        result = add_anyway(shard, &progress);
+        result = add_anyway(shard, &progress, &turns);
     } while (qi_page_wait_for_change(shard, result, &wait));
     qi_lock_release(&shard->lock);
     qi_page_events_report(shard->memory, &progress.events, ", preallocated");
@@ -116,7 +123,7 @@ quire_result qi_memory_preallocate(quire_memory *memory, uint64_t bytes)
     if (result) {
         qi_page_events events = {.gone = NULL};
         restore_floor(memory, bytes, old);
-        qi_pages_give_back_empty(memory, &events);
+        qi_pages_give_back_empty(memory, UINT64_MAX, &events);
         qi_page_events_report(memory, &events, "");
     } else if (bytes < old) { /* the policy may no longer keep all pages */
         qi_pages_destroy(memory, qi_empty_pages_apply_all(memory, QI_EMPTY_PAGES_ALL, NULL));

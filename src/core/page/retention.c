@@ -54,6 +54,11 @@ static portion begin(const qi_shard *shard, uint64_t needed, uint32_t max)
                      .least = UINT64_MAX};
 }
 
+static bool may_take(const portion *p)
+{
+    return p->taken < p->needed || p->beyond < p->max;
+}
+
 /* Whether the floor keeps every page. The search is skipped then. */
 static bool must_all_stay(const qi_empty_pages *empty_pages, const portion *p)
 {
@@ -84,7 +89,7 @@ static qi_page *take_down_to(qi_shard *shard, uint64_t keep, portion *p, qi_page
     qi_page *page = must_all_stay(empty_pages, p) ? NULL : empty_pages->oldest;
     if (!page)
         return leaving;
-    for (qi_page *newer; page && empty_pages->bytes > keep && p->beyond < p->max; page = newer) {
+    for (qi_page *newer; page && empty_pages->bytes > keep && may_take(p); page = newer) {
         newer = page->newer;
         leaving = take(p, page, leaving);
     }

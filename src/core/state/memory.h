@@ -2,7 +2,8 @@
  * state/memory.h - the record of a memory: its configuration, its pages, its slots, its shards.
  *
  * The fields up to max_fast_size, max_shards and space are constant, with these exceptions. The
- * hook and is_ending change only while no other thread uses the memory. host, calls and account are
+ * hook and is_ending change only while no other thread uses the memory; the hook also waits for
+ * visitors. host, calls and account are
  * atomic. slots, pages and shards each have a lock. The list of the shards grows under the locks of
  * all of them. The other fields name the lock that protects them.
  *
@@ -75,6 +76,7 @@ struct quire_memory {
     qi_names names;                      /* limits by name prefix */
     struct qi_stats_scope *stats_scopes; /* innermost first; protected by the locks of all shards */
     quire_attachment *attachments;       /* of the backend; protected by the device's lock */
+    uint32_t visitors;                   /* likewise; see state/visitors.h */
     qi_atomic_u64 oom_reports;           /* refused allocations so far; numbers them */
     /* the thread that destroys it, set once the destruction cannot fail any more (memory/fork.h) */
     const void *destroying_thread;

@@ -46,9 +46,11 @@ class Devices(unittest.TestCase):
         with self.assertRaises(quire.OverBudgetError):
             memory.allocate(2 * MIB)
         device.set_page_limit(1)
-        memory.allocate(16)
+        allocation = memory.allocate(16)
         with self.assertRaises(quire.TooManyPagesError):
             device.create_memory().allocate(16)
+        allocation.free()
+        device.create_memory().allocate(16)  # the empty page of the other memory went
 
     def test_choose_kind(self):
         device, flags = quire.open_host(), quire.MemoryFlags

@@ -1,0 +1,29 @@
+/*
+ * visitors.h - threads that reach a memory from its device, and not by a call on the memory itself.
+ *
+ * The program may destroy a memory, or set its hook, while no call on it runs. It cannot know of
+ * visitors: these two calls wait for them. A visitor may take the memory's locks, take its pages
+ * and call its hook. The lock of the device protects the count of visitors; the functions acquire
+ * it, except where they require it. Invariant: a memory with visitors stays in the device's list.
+ */
+#ifndef QUIRE_SRC_CORE_STATE_VISITORS_H
+#define QUIRE_SRC_CORE_STATE_VISITORS_H
+
+#include "src/core/state/memory.h"
+
+/*
+ * Returns the memory after `previous`, or the first if that is NULL; NULL after the last. The
+ * caller becomes a visitor of the returned memory, and is no longer one of the previous.
+ */
+quire_memory *qi_visitors_next(quire_device *device, quire_memory *previous);
+
+/* Ends a visit before the end of the list. */
+void qi_visitors_leave(quire_memory *memory);
+
+/* Requires the lock of the device. Releases and reacquires it while the memory has visitors. */
+void qi_visitors_await(const quire_memory *memory);
+
+/* Sets the memory's hook while it has no visitor. */
+void qi_visitors_set_hook(quire_memory *memory, const quire_hook *hook);
+
+#endif
