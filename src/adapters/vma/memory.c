@@ -31,12 +31,6 @@ void qi_vma_select_type(VmaAllocator allocator, uint32_t type, qi_vma_kind *kind
     options->intent = &kind->intent;
 }
 
-static bool release_for(void *user, quire_memory *memory, const quire_out_of_memory *report)
-{
-    (void)memory;
-    return report->times == 1 && qi_vma_release_empty(user);
-}
-
 /* One above the number of granules of a memory: see quire_fit_options.granule. */
 static const uint64_t MOST_GRANULES = UINT64_C(1) << 32;
 
@@ -49,12 +43,6 @@ uint64_t qi_vma_granule(VmaAllocator allocator, uint32_t type)
     while (granule < 256 && allocator->memory.memoryHeaps[heap].size > MOST_GRANULES / 4 * granule)
         granule *= 2;
     return granule;
-}
-
-void qi_vma_share_heaps(VmaAllocator allocator, quire_memory_options *options)
-{
-    options->on_out_of_memory =
-        (quire_on_out_of_memory){.callback = release_for, .user = allocator};
 }
 
 /* How long an empty page is kept. Memory of a frame is needed again by then; that of a level that
@@ -78,7 +66,6 @@ static VkResult make(VmaAllocator allocator, uint32_t type, float priority, quir
     qi_vma_kind kind = {.is_exportable = allocator->exporting_types >> type & 1};
     quire_memory_options options = {.name = name, .priority = priority};
     qi_vma_select_type(allocator, type, &kind, &options);
-    qi_vma_share_heaps(allocator, &options);
     qi_vma_describe_pages(allocator, &options.pages);
     options.fit.granule = qi_vma_granule(allocator, type);
     qi_vma_memory *record = qi_vma_host_allocate(&allocator->host, sizeof *record);

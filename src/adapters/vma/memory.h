@@ -45,9 +45,6 @@ void qi_vma_trim(VmaAllocator allocator);
  */
 bool qi_vma_release_empty(VmaAllocator allocator);
 
-/* Makes a memory call it before it refuses a request. */
-void qi_vma_share_heaps(VmaAllocator allocator, quire_memory_options *options);
-
 /* Calls back for each memory with its type, under the allocator's mutex: `visit` must not make or
    destroy memories. */
 void qi_vma_each_memory(VmaAllocator allocator,

@@ -95,8 +95,7 @@ static void describe_pages(VmaAllocator allocator, const VmaPoolCreateInfo *info
         options->pages.max_pages = (uint32_t)info->maxBlockCount;
 }
 
-/* Empty pages of other memories are in the way only until they are released. */
-static quire_result make_blocks(VmaAllocator allocator, quire_memory *memory, size_t count)
+static quire_result make_blocks(quire_memory *memory, size_t count)
 {
     quire_memory_info info;
     if (!count)
@@ -106,9 +105,7 @@ static quire_result make_blocks(VmaAllocator allocator, quire_memory *memory, si
         return result;
     /* More bytes than a number can hold are more than the heap has. */
     uint64_t bytes = count > UINT64_MAX / info.page_size ? UINT64_MAX : count * info.page_size;
-    result = quire_memory_preallocate(memory, bytes);
-    return result && qi_vma_release_empty(allocator) ? quire_memory_preallocate(memory, bytes)
-                                                     : result;
+    return quire_memory_preallocate(memory, bytes);
 }
 
 static VkResult make_memory(VmaAllocator allocator, const VmaPoolCreateInfo *info,
@@ -122,7 +119,6 @@ static VkResult make_memory(VmaAllocator allocator, const VmaPoolCreateInfo *inf
     if (result)
         return result;
     qi_vma_select_type(allocator, info->memoryTypeIndex, &kind, &options);
-    qi_vma_share_heaps(allocator, &options);
     describe_pages(allocator, info, &options);
     if (info->flags & VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT)
         options.fit.algorithm = QUIRE_FIT_LINEAR;
@@ -130,7 +126,7 @@ static VkResult make_memory(VmaAllocator allocator, const VmaPoolCreateInfo *inf
         options.fit.granule = qi_vma_granule(allocator, info->memoryTypeIndex);
     quire_result made = quire_vulkan_memory_create(allocator->quire, &options, &own, memory);
     if (!made)
-        made = make_blocks(allocator, *memory, info->minBlockCount);
+        made = make_blocks(*memory, info->minBlockCount);
     if (made && *memory)
         quire_memory_destroy_all(memory);
     return qi_vma_result(made);
