@@ -73,8 +73,8 @@ static quire_result check_reach(const qi_cuda *cuda, const qi_cuda_page *page,
 }
 
 /* Finds the page of an allocation. UNSUPPORTED unless it is a page of virtual memory management. */
-static quire_result find_page(quire_memory *memory, quire_allocation allocation, qi_cuda **cuda,
-                              qi_cuda_page **page)
+static quire_result find_page(const quire_memory *memory, quire_allocation allocation,
+                              qi_cuda **cuda, qi_cuda_page **page)
 {
     quire_native native;
     quire_result result = qi_cuda_find_native(memory, allocation, &native, cuda);
@@ -248,7 +248,7 @@ quire_result quire_cuda_set_access(quire_memory *memory, quire_allocation alloca
 
 /* ---- querying --------------------------------------------------------------------------- */
 
-quire_result quire_cuda_get_access(quire_memory *memory, quire_allocation allocation,
+quire_result quire_cuda_get_access(const quire_memory *memory, quire_allocation allocation,
                                    quire_cuda_access *access)
 {
     if (access)

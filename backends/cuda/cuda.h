@@ -263,11 +263,12 @@ quire_result qi_cuda_heap_budget(void *state, uint32_t heap, quire_heap_budget *
 qi_cuda *qi_cuda_of(const quire_device *device);
 
 /* Finds the native page and offset of an allocation in a memory of this backend. */
-QUIRE_MUST_USE quire_result qi_cuda_find_native(quire_memory *memory, quire_allocation allocation,
-                                                quire_native *native, qi_cuda **cuda);
+QUIRE_MUST_USE quire_result qi_cuda_find_native(const quire_memory *memory,
+                                                quire_allocation allocation, quire_native *native,
+                                                qi_cuda **cuda);
 
 /* Finds the device state of a memory of this backend, and the memory's information. */
-QUIRE_MUST_USE quire_result qi_cuda_of_memory(quire_memory *memory, quire_memory_info *info,
+QUIRE_MUST_USE quire_result qi_cuda_of_memory(const quire_memory *memory, quire_memory_info *info,
                                               qi_cuda **cuda);
 
 /* ---- open.c ----------------------------------------------------------------------------- */

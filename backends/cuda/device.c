@@ -97,7 +97,7 @@ static quire_result refuse_memory(void)
     return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is not of the CUDA backend");
 }
 
-quire_result qi_cuda_of_memory(quire_memory *memory, quire_memory_info *info, qi_cuda **cuda)
+quire_result qi_cuda_of_memory(const quire_memory *memory, quire_memory_info *info, qi_cuda **cuda)
 {
     quire_result result = quire_memory_get_info(memory, info);
     if (result)
@@ -106,7 +106,7 @@ quire_result qi_cuda_of_memory(quire_memory *memory, quire_memory_info *info, qi
     return *cuda ? QUIRE_SUCCESS : refuse_memory();
 }
 
-quire_result qi_cuda_find_native(quire_memory *memory, quire_allocation allocation,
+quire_result qi_cuda_find_native(const quire_memory *memory, quire_allocation allocation,
                                  quire_native *native, qi_cuda **cuda)
 {
     quire_result result = quire_get_native(memory, allocation, native);

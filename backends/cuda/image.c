@@ -305,7 +305,7 @@ static quire_cuda_array_info array_info_of(const qi_cuda_array *a, const quire_n
     return info;
 }
 
-quire_result quire_cuda_array_get_info(quire_memory *memory, quire_image image,
+quire_result quire_cuda_array_get_info(const quire_memory *memory, quire_image image,
                                        quire_cuda_array_info *info)
 {
     if (info)
@@ -316,10 +316,10 @@ quire_result quire_cuda_array_get_info(quire_memory *memory, quire_image image,
     quire_image_info image_info;
     quire_native native;
     qi_cuda *cuda = NULL;
+    quire_memory *holding = (quire_memory *)(uintptr_t)memory; /* keeps the array until release */
     quire_result result = quire_image_get_info(memory, image, &image_info);
     if (!result)
-        result =
-            quire_allocation_hold(memory, image.allocation); /* keeps the array until release */
+        result = quire_allocation_hold(holding, image.allocation);
     if (result)
         return result;
     result = qi_cuda_find_native(memory, image.allocation, &native, &cuda);
@@ -327,6 +327,6 @@ quire_result quire_cuda_array_get_info(quire_memory *memory, quire_image image,
         result = qi_fail(QUIRE_ERROR_UNSUPPORTED, "the image is linear: it is not an array");
     if (!result)
         *info = array_info_of((const qi_cuda_array *)(uintptr_t)native.handle, &native);
-    quire_result released = quire_allocation_release(memory, image.allocation);
+    quire_result released = quire_allocation_release(holding, image.allocation);
     return result ? result : released;
 }

@@ -7,7 +7,7 @@
 #include "backends/cuda/page.h"
 #include "src/base/result.h"
 
-quire_result quire_cuda_get_info(quire_device *device, quire_cuda_info *info)
+quire_result quire_cuda_get_info(const quire_device *device, quire_cuda_info *info)
 {
     if (!info)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_get_info: info is null");
@@ -44,7 +44,7 @@ quire_result quire_cuda_get_info(quire_device *device, quire_cuda_info *info)
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_cuda_get_kind_info(quire_device *device, uint32_t kind,
+quire_result quire_cuda_get_kind_info(const quire_device *device, uint32_t kind,
                                       quire_cuda_kind_info *info)
 {
     if (!info)
@@ -71,7 +71,7 @@ quire_result quire_cuda_get_kind_info(quire_device *device, uint32_t kind,
 }
 
 /* A node of -1 matches every node. */
-quire_result quire_cuda_find_kind(quire_device *device, quire_cuda_page_kind page_kind,
+quire_result quire_cuda_find_kind(const quire_device *device, quire_cuda_page_kind page_kind,
                                   int32_t node, uint32_t *kind)
 {
     if (kind)
@@ -109,7 +109,7 @@ quire_result quire_cuda_release_kept(quire_device *device)
 }
 
 /* The page lives as long as the allocation, so its record is read without a lock. */
-quire_result quire_cuda_get_range(quire_memory *memory, quire_allocation allocation,
+quire_result quire_cuda_get_range(const quire_memory *memory, quire_allocation allocation,
                                   quire_cuda_range *range)
 {
     if (range)

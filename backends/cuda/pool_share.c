@@ -42,7 +42,7 @@ static quire_result query_numbers(qi_cuda *cuda, quire_cuda_pool_info *info)
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_cuda_pool_get_info(quire_device *device, quire_cuda_pool_info *info)
+quire_result quire_cuda_pool_get_info(const quire_device *device, quire_cuda_pool_info *info)
 {
     if (!info)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_pool_get_info: info is null");
@@ -127,7 +127,7 @@ quire_result quire_cuda_pool_set_access(quire_device *device, const quire_cuda_a
     return result;
 }
 
-quire_result quire_cuda_pool_get_access(quire_device *device, quire_cuda_access *access)
+quire_result quire_cuda_pool_get_access(const quire_device *device, quire_cuda_access *access)
 {
     if (!access)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_pool_get_access: access is null");

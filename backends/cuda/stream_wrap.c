@@ -17,7 +17,7 @@ quire_result quire_cuda_stream_wrap(quire_device *device, void *native, const ch
     return quire_stream_wrap(device, &description, name, stream);
 }
 
-quire_result quire_cuda_stream_get(quire_stream *stream, void **native)
+quire_result quire_cuda_stream_get(const quire_stream *stream, void **native)
 {
     quire_stream_info info;
     if (native)

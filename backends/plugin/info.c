@@ -57,7 +57,7 @@ static uint64_t least_alignment(const qi_plugin *plugin)
     return joined & (UINT64_C(0) - joined);
 }
 
-quire_result quire_plugin_get_info(quire_device *device, quire_plugin_info *info)
+quire_result quire_plugin_get_info(const quire_device *device, quire_plugin_info *info)
 {
     const qi_plugin *plugin = NULL;
     quire_paddle_sizes sizes;
@@ -95,7 +95,7 @@ const char *quire_plugin_function_name(uint32_t bit)
 
 /* naive_best_fit needs a largest chunk. A callback that returns 0 means "no pool". A missing
    callback without a substitute is an error. */
-quire_result quire_plugin_get_policy(quire_device *device, quire_paddle_strategy strategy,
+quire_result quire_plugin_get_policy(const quire_device *device, quire_paddle_strategy strategy,
                                      quire_page_policy *policy)
 {
     const qi_plugin *plugin = NULL;
@@ -130,7 +130,7 @@ quire_result quire_plugin_stream_wrap(quire_device *device, void *plugin_stream,
     return result ? result : quire_stream_wrap(device, plugin_stream, name, stream);
 }
 
-quire_result quire_plugin_get_stream(quire_stream *stream, void **plugin_stream)
+quire_result quire_plugin_get_stream(const quire_stream *stream, void **plugin_stream)
 {
     quire_stream_info info;
     if (plugin_stream)

@@ -227,7 +227,8 @@ quire_result quire_vulkan_alias_destroy(quire_vulkan_alias **alias)
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_vulkan_alias_get_info(quire_vulkan_alias *alias, quire_vulkan_alias_info *info)
+quire_result quire_vulkan_alias_get_info(const quire_vulkan_alias *alias,
+                                         quire_vulkan_alias_info *info)
 {
     if (info)
         *info = (quire_vulkan_alias_info){.size = 0};

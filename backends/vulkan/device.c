@@ -275,7 +275,7 @@ quire_result qi_vulkan_check_process(const qi_vulkan *vulkan)
 }
 
 /* Identifies the backend by the describe function: the table itself is in table.c, the top. */
-qi_vulkan *qi_vulkan_of(quire_device *device)
+qi_vulkan *qi_vulkan_of(const quire_device *device)
 {
     if (device && quire_device_backend(device)->describe == qi_vulkan_describe) {
         qi_vulkan *vulkan = quire_device_state(device);
@@ -300,7 +300,7 @@ quire_result qi_vulkan_of_memory(const quire_memory *memory, qi_vulkan **vulkan)
     return result;
 }
 
-quire_result qi_vulkan_of_allocation(quire_memory *memory, quire_allocation allocation,
+quire_result qi_vulkan_of_allocation(const quire_memory *memory, quire_allocation allocation,
                                      quire_native *native, qi_vulkan **vulkan)
 {
     quire_result result = quire_get_native(memory, allocation, native);
@@ -312,7 +312,7 @@ quire_result qi_vulkan_of_allocation(quire_memory *memory, quire_allocation allo
                : qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is not of the Vulkan backend");
 }
 
-quire_result quire_vulkan_get_handles(quire_device *device, quire_vulkan_handles *handles)
+quire_result quire_vulkan_get_handles(const quire_device *device, quire_vulkan_handles *handles)
 {
     if (!handles)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_get_handles: handles is null");
@@ -334,7 +334,8 @@ quire_result quire_vulkan_get_handles(quire_device *device, quire_vulkan_handles
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_vulkan_get_queue(quire_device *device, uint32_t index, quire_vulkan_queue *queue)
+quire_result quire_vulkan_get_queue(const quire_device *device, uint32_t index,
+                                    quire_vulkan_queue *queue)
 {
     if (!queue)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_get_queue: queue is null");

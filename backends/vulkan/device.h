@@ -61,7 +61,7 @@ QUIRE_MUST_USE quire_result qi_vulkan_check_process(const qi_vulkan *vulkan);
 
 /* Returns the state of a device. Fails with NULL: INVALID_ARGUMENT if the device is NULL or of
    another backend, NOT_PERMITTED in the child of a fork. */
-qi_vulkan *qi_vulkan_of(quire_device *device);
+qi_vulkan *qi_vulkan_of(const quire_device *device);
 
 /* Checks that a memory is of the Vulkan backend and of this process. Takes no lock. */
 QUIRE_MUST_USE quire_result qi_vulkan_check_memory(const quire_memory *memory);
@@ -70,7 +70,7 @@ QUIRE_MUST_USE quire_result qi_vulkan_check_memory(const quire_memory *memory);
 QUIRE_MUST_USE quire_result qi_vulkan_of_memory(const quire_memory *memory, qi_vulkan **vulkan);
 
 /* Returns the state of an allocation's device, and the allocation's native page and object. */
-QUIRE_MUST_USE quire_result qi_vulkan_of_allocation(quire_memory *memory,
+QUIRE_MUST_USE quire_result qi_vulkan_of_allocation(const quire_memory *memory,
                                                     quire_allocation allocation,
                                                     quire_native *native, qi_vulkan **vulkan);
 

@@ -37,7 +37,7 @@ static quire_vulkan_features features_of(const qi_vulkan *vulkan)
     };
 }
 
-quire_result quire_vulkan_get_features(quire_device *device, quire_vulkan_features *features)
+quire_result quire_vulkan_get_features(const quire_device *device, quire_vulkan_features *features)
 {
     if (!features)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_get_features: features is null");

@@ -18,7 +18,7 @@ static const VkMemoryDedicatedRequirements *dedicated_of(const VkMemoryRequireme
 }
 
 /* Takes no lock unless it fails: programs call it for each object. */
-static quire_result check_needs(quire_memory *memory, const VkMemoryRequirements *needed)
+static quire_result check_needs(const quire_memory *memory, const VkMemoryRequirements *needed)
 {
     uint32_t kind = quire_memory_kind(memory);
     quire_memory_info info;
@@ -59,7 +59,7 @@ static quire_result apply(const qi_vulkan *vulkan, uint64_t granularity,
 }
 
 /* Keeps the fields of the options that the requirements do not determine. */
-quire_result quire_vulkan_range_options(quire_memory *memory,
+quire_result quire_vulkan_range_options(const quire_memory *memory,
                                         const VkMemoryRequirements2 *requirements, bool optimal,
                                         quire_allocation_options *options)
 {
@@ -87,7 +87,7 @@ static void describe(const quire_native *native, quire_vulkan_range *range)
     };
 }
 
-quire_result quire_vulkan_get_range(quire_memory *memory, quire_allocation allocation,
+quire_result quire_vulkan_get_range(const quire_memory *memory, quire_allocation allocation,
                                     quire_vulkan_range *range)
 {
     if (range)
@@ -171,7 +171,7 @@ uint64_t qi_vulkan_device_address(void *state, const quire_native_page *page, ui
 }
 
 /* Returns the address of an allocation. In a dedicated page it is the address of the one object. */
-static quire_result find_address(qi_vulkan *vulkan, quire_memory *memory,
+static quire_result find_address(qi_vulkan *vulkan, const quire_memory *memory,
                                  quire_allocation allocation, const quire_native *native,
                                  VkDeviceAddress *address)
 {
@@ -186,7 +186,7 @@ static quire_result find_address(qi_vulkan *vulkan, quire_memory *memory,
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_vulkan_page_buffer(quire_memory *memory, quire_allocation allocation,
+quire_result quire_vulkan_page_buffer(const quire_memory *memory, quire_allocation allocation,
                                       quire_vulkan_range *range)
 {
     if (range)
@@ -215,7 +215,8 @@ quire_result quire_vulkan_page_buffer(quire_memory *memory, quire_allocation all
 /* ---- native objects -------------------------------------------------------------------------- */
 
 /* Returns the native object of an allocation, or 0 with an error. */
-static uint64_t object_of(quire_memory *memory, quire_allocation allocation, quire_object object)
+static uint64_t object_of(const quire_memory *memory, quire_allocation allocation,
+                          quire_object object)
 {
     quire_native native;
     qi_vulkan *vulkan = NULL;
@@ -233,12 +234,12 @@ static uint64_t object_of(quire_memory *memory, quire_allocation allocation, qui
     return 0;
 }
 
-VkBuffer quire_vulkan_buffer(quire_memory *memory, quire_buffer buffer)
+VkBuffer quire_vulkan_buffer(const quire_memory *memory, quire_buffer buffer)
 {
     return QI_VULKAN_HANDLE(VkBuffer, object_of(memory, buffer.allocation, QUIRE_OBJECT_BUFFER));
 }
 
-VkImage quire_vulkan_image(quire_memory *memory, quire_image image)
+VkImage quire_vulkan_image(const quire_memory *memory, quire_image image)
 {
     return QI_VULKAN_HANDLE(VkImage, object_of(memory, image.allocation, QUIRE_OBJECT_IMAGE));
 }

@@ -269,7 +269,7 @@ quire_result quire_vulkan_sparse_destroy(quire_vulkan_sparse **sparse)
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_vulkan_sparse_get_info(quire_vulkan_sparse *sparse,
+quire_result quire_vulkan_sparse_get_info(const quire_vulkan_sparse *sparse,
                                           quire_vulkan_sparse_info *info)
 {
     if (info)
@@ -281,7 +281,7 @@ quire_result quire_vulkan_sparse_get_info(quire_vulkan_sparse *sparse,
     if (result)
         return result;
     bool is_buffer = sparse->object == QUIRE_OBJECT_BUFFER;
-    pthread_mutex_lock(&sparse->mutex);
+    pthread_mutex_lock(qi_vulkan_sparse_mutex(sparse));
     *info = (quire_vulkan_sparse_info){
         .memory = sparse->memory,
         .buffer = QI_VULKAN_HANDLE(VkBuffer, is_buffer ? sparse->native : 0),
@@ -297,6 +297,6 @@ quire_result quire_vulkan_sparse_get_info(quire_vulkan_sparse *sparse,
         const qi_vulkan_aspect *aspect = &sparse->tiles.aspects[i];
         info->aspects[i] = (quire_vulkan_aspect){aspect->aspect, aspect->tile, aspect->levels};
     }
-    pthread_mutex_unlock(&sparse->mutex);
+    pthread_mutex_unlock(qi_vulkan_sparse_mutex(sparse));
     return QUIRE_SUCCESS;
 }

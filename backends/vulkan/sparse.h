@@ -82,6 +82,12 @@ struct quire_vulkan_sparse {
     quire_vulkan_sparse *next_deferred; /* in the device's list: see deferred_destroy.h */
 };
 
+/* Returns the mutex of an object that a query takes const. */
+static inline pthread_mutex_t *qi_vulkan_sparse_mutex(const quire_vulkan_sparse *sparse)
+{
+    return (pthread_mutex_t *)(uintptr_t)&sparse->mutex;
+}
+
 /* ---- sparse_tiles.c -------------------------------------------------------------------------- */
 
 /* Queries the tiles and tails of an image whose blocks have `block` bytes. */

@@ -193,7 +193,7 @@ quire_result quire_vulkan_sparse_unbind_region(quire_vulkan_sparse *sparse,
     return change_region(sparse, region, false, "quire_vulkan_sparse_unbind_region");
 }
 
-quire_result quire_vulkan_sparse_find(quire_vulkan_sparse *sparse,
+quire_result quire_vulkan_sparse_find(const quire_vulkan_sparse *sparse,
                                       const quire_vulkan_region *region, uint64_t *offset)
 {
     qi_vulkan_boxes boxes;

@@ -50,7 +50,7 @@ static void describe_tile(const quire_vulkan_sparse *s, uint32_t block, quire_vu
 }
 
 /* Offsets and sizes of parts are constant; only the allocation needs the mutex. */
-quire_result quire_vulkan_sparse_get_part(quire_vulkan_sparse *sparse, uint64_t offset,
+quire_result quire_vulkan_sparse_get_part(const quire_vulkan_sparse *sparse, uint64_t offset,
                                           quire_vulkan_part *part)
 {
     if (part)
@@ -65,13 +65,13 @@ quire_result quire_vulkan_sparse_get_part(quire_vulkan_sparse *sparse, uint64_t 
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "offset %u of a sparse object of %u byte%s",
                             offset, sparse->size);
     uint32_t found = find_part(sparse, offset);
-    pthread_mutex_lock(&sparse->mutex);
+    pthread_mutex_lock(qi_vulkan_sparse_mutex(sparse));
     *part = (quire_vulkan_part){
         .offset = qi_vulkan_part_offset(sparse, found),
         .size = qi_vulkan_part_size(sparse, found),
         .allocation = sparse->parts[found],
     };
-    pthread_mutex_unlock(&sparse->mutex);
+    pthread_mutex_unlock(qi_vulkan_sparse_mutex(sparse));
     if (sparse->tiles.count)
         describe_tile(sparse, found, part);
     return QUIRE_SUCCESS;

@@ -42,7 +42,7 @@ quire_result quire_vulkan_stream_wrap(quire_device *device,
     return quire_stream_wrap(device, &description, options->name, stream);
 }
 
-quire_result quire_vulkan_stream_get(quire_stream *stream, VkSemaphore *semaphore)
+quire_result quire_vulkan_stream_get(const quire_stream *stream, VkSemaphore *semaphore)
 {
     quire_stream_info info;
     if (semaphore)

@@ -143,7 +143,7 @@ struct quire_allocation_info {
 };
 
 /* Writes where an allocation, live or reserved, lies. Errors: those of handles but WRONG_STATE. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_info(quire_memory *memory,
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_info(const quire_memory *memory,
                                                                 quire_allocation allocation,
                                                                 quire_allocation_info *info);
 
@@ -156,7 +156,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_info(quire_memory *me
  * OUT_OF_HOST_MEMORY. set_user_data also OUT_OF_HOST_MEMORY, only for a buffer or image whose user
  * data is 0: it stays 0.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_name(quire_memory *memory,
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_name(const quire_memory *memory,
                                                                 quire_allocation allocation,
                                                                 char *name, size_t size);
 QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_set_name(quire_memory *memory,
@@ -371,10 +371,11 @@ QUIRE_API quire_result quire_abort(quire_memory *memory, quire_allocation alloca
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (the memory, or every memory of the device, lacks the
  * option), OUT_OF_RANGE (no live allocation contains the address).
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_memory_find(quire_memory *memory, uint64_t address,
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_find(const quire_memory *memory,
+                                                        uint64_t address,
                                                         quire_allocation *allocation);
-QUIRE_API QUIRE_MUST_USE quire_result quire_device_find(quire_device *device, uint64_t address,
-                                                        quire_memory **memory,
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_find(const quire_device *device,
+                                                        uint64_t address, quire_memory **memory,
                                                         quire_allocation *allocation);
 
 /*

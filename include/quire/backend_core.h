@@ -87,7 +87,7 @@ typedef struct quire_native {
  * Writes the native side of an allocation. The page lives at least as long as the allocation.
  * Errors as quire_allocation_get_info.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_get_native(quire_memory *memory,
+QUIRE_API QUIRE_MUST_USE quire_result quire_get_native(const quire_memory *memory,
                                                        quire_allocation allocation,
                                                        quire_native *native);
 
@@ -169,7 +169,7 @@ QUIRE_API quire_result quire_allocation_release(quire_memory *memory, quire_allo
  * Writes how often a live or reserved allocation is mapped. Unlike quire_allocation_get_info it
  * calls no function of the backend. Errors as quire_allocation_get_info; *count is 0 then.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_map_count(quire_memory *memory,
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_map_count(const quire_memory *memory,
                                                                      quire_allocation allocation,
                                                                      uint32_t *count);
 

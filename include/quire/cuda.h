@@ -225,7 +225,7 @@ typedef struct quire_cuda_info {
 } quire_cuda_info;
 
 /* Writes the properties of a device. Errors: INVALID_ARGUMENT. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_get_info(quire_device *device,
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_get_info(const quire_device *device,
                                                           quire_cuda_info *info);
 
 /* One memory kind of a device. */
@@ -243,7 +243,8 @@ typedef struct quire_cuda_kind_info {
 } quire_cuda_kind_info;
 
 /* Writes the properties of a memory kind. Errors: INVALID_ARGUMENT, OUT_OF_RANGE (no such kind). */
-QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_get_kind_info(quire_device *device, uint32_t kind,
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_get_kind_info(const quire_device *device,
+                                                               uint32_t kind,
                                                                quire_cuda_kind_info *info);
 
 /*
@@ -251,7 +252,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_get_kind_info(quire_device *dev
  * several host nodes (-1: the first). Errors: INVALID_ARGUMENT, UNSUPPORTED (the device has no such
  * kind; *kind is 0).
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_find_kind(quire_device *device,
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_find_kind(const quire_device *device,
                                                            quire_cuda_page_kind page_kind,
                                                            int32_t node, uint32_t *kind);
 
@@ -286,7 +287,7 @@ typedef struct quire_cuda_range {
 } quire_cuda_range;
 
 /* Writes the position of an allocation. Calls no function of the driver. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_get_range(quire_memory *memory,
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_get_range(const quire_memory *memory,
                                                            quire_allocation allocation,
                                                            quire_cuda_range *range);
 
@@ -330,7 +331,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_set_access(quire_memory *memory
                                                             uint32_t count);
 
 /* Queries the driver for the access of the location in *access and writes its flags. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_get_access(quire_memory *memory,
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_get_access(const quire_memory *memory,
                                                             quire_allocation allocation,
                                                             quire_cuda_access *access);
 
@@ -369,7 +370,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_stream_wrap(quire_device *devic
  * quire_stream. Errors: INVALID_ARGUMENT (also for a stream of another backend, or a capture
  * stream), NOT_PERMITTED (the default stream of another thread than the calling one).
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_stream_get(quire_stream *stream, void **native);
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_stream_get(const quire_stream *stream,
+                                                            void **native);
 
 #ifdef __cplusplus
 }

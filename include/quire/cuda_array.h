@@ -68,7 +68,7 @@ typedef struct quire_cuda_array_info {
  * Writes the native side of an array. The handles belong to quire. Errors as quire_image_get_info
  * and quire_allocation_hold; UNSUPPORTED (the image is linear).
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_array_get_info(quire_memory *memory,
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_array_get_info(const quire_memory *memory,
                                                                 quire_image image,
                                                                 quire_cuda_array_info *info);
 

@@ -30,7 +30,7 @@ typedef struct quire_cuda_pool_info {
  * Queries the driver for the numbers of the device's pool. Errors: INVALID_ARGUMENT, UNSUPPORTED
  * (the device has no kind QUIRE_CUDA_POOL), and errors of the driver.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_pool_get_info(quire_device *device,
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_pool_get_info(const quire_device *device,
                                                                quire_cuda_pool_info *info);
 
 /*
@@ -56,7 +56,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_pool_set_access(quire_device *d
  * Queries the driver for the access of the location in *access to the pool and writes its flags.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (no pool), and errors of the driver.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_pool_get_access(quire_device *device,
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_pool_get_access(const quire_device *device,
                                                                  quire_cuda_access *access);
 
 #ifdef __cplusplus

@@ -181,7 +181,8 @@ typedef struct quire_budget_info {
  * Queries the backend and writes what is left of a heap. Others may take it before the caller does.
  * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (no such heap), and errors of the backend.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_device_get_budget(quire_device *device, uint32_t heap,
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_get_budget(const quire_device *device,
+                                                              uint32_t heap,
                                                               quire_budget_info *info);
 
 /*

@@ -86,7 +86,7 @@ typedef struct quire_device_stats {
 } quire_device_stats;
 
 /* Writes the statistics of a memory. Errors: INVALID_ARGUMENT. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_stats(quire_memory *memory,
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_stats(const quire_memory *memory,
                                                              quire_memory_stats *stats);
 
 /*
@@ -104,7 +104,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_push_stats(quire_memory *memo
 QUIRE_API quire_result quire_memory_pop_stats(quire_memory *memory, quire_memory_stats *stats);
 
 /* Writes the statistics of a device. Errors: INVALID_ARGUMENT. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_device_get_stats(quire_device *device,
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_get_stats(const quire_device *device,
                                                              quire_device_stats *stats);
 
 /*
@@ -113,7 +113,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_get_stats(quire_device *devic
  * report writes after a free that were found since the last check.
  * Errors: INVALID_ARGUMENT, CORRUPTED (the sentence names the first contradiction).
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_memory_check(quire_memory *memory);
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_check(const quire_memory *memory);
 
 /* ---- events --------------------------------------------------------------------------------- */
 
@@ -201,7 +201,7 @@ typedef struct quire_item {
  * OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_walk(
-    quire_memory *memory, bool (*visit)(void *user, const quire_item *item), void *user);
+    const quire_memory *memory, bool (*visit)(void *user, const quire_item *item), void *user);
 
 /* ---- report --------------------------------------------------------------------------------- */
 
@@ -213,7 +213,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_walk(
  * it has collected everything. Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY, BAD_FILE (the sink
  * returned false).
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_report(quire_memory *memory,
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_report(const quire_memory *memory,
                                                                 quire_sink sink, void *user);
 
 /* ---- JSON and picture ----------------------------------------------------------------------- */
@@ -225,8 +225,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_report(quire_memory *me
  * Writes one JSON object with the memory, or the space, its statistics, its pages and all their
  * ranges. Numbers are exact 64-bit integers. Errors as quire_memory_write_report.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_json(quire_memory *memory, quire_sink sink,
-                                                              void *user);
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_json(const quire_memory *memory,
+                                                              quire_sink sink, void *user);
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_write_json(const quire_space *space,
                                                              quire_sink sink, void *user);
 
@@ -236,8 +236,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_space_write_json(const quire_space *
  * labelled when the pointer rests on it. A legend lists the first parts (up to '/', '.' or ':')
  * with the most bytes. Errors as quire_memory_write_report.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_svg(quire_memory *memory, quire_sink sink,
-                                                             void *user);
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_svg(const quire_memory *memory,
+                                                             quire_sink sink, void *user);
 
 #ifdef __cplusplus
 }

@@ -216,7 +216,7 @@ QUIRE_API quire_result quire_memory_destroy(quire_memory **memory);
 QUIRE_API void quire_memory_destroy_all(quire_memory **memory);
 
 /* Writes the description of a memory. Errors: INVALID_ARGUMENT. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_info(quire_memory *memory,
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_info(const quire_memory *memory,
                                                             quire_memory_info *info);
 
 /*
@@ -224,7 +224,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_info(quire_memory *memory
  * page gets the lowest free number. Errors: INVALID_ARGUMENT, OUT_OF_RANGE (no live page has this
  * number).
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_page_get_info(quire_memory *memory, uint32_t page,
+QUIRE_API QUIRE_MUST_USE quire_result quire_page_get_info(const quire_memory *memory, uint32_t page,
                                                           quire_page_info *info);
 
 /* ---- keeping and releasing pages ------------------------------------------------------------ */
@@ -292,7 +292,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_set_name_limit(quire_memory *
  * Writes what the allocations with this prefix hold now. Without a limit on the prefix this takes
  * time proportional to the number of allocations. Errors: INVALID_ARGUMENT.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_name_usage(quire_memory *memory,
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_name_usage(const quire_memory *memory,
                                                                   const char *prefix,
                                                                   quire_name_usage *usage);
 

@@ -84,7 +84,7 @@ typedef struct quire_plugin_info {
 } quire_plugin_info;
 
 /* Writes what the plugin reports. Errors: INVALID_ARGUMENT, and errors of the plugin. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_plugin_get_info(quire_device *device,
+QUIRE_API QUIRE_MUST_USE quire_result quire_plugin_get_info(const quire_device *device,
                                                             quire_plugin_info *info);
 
 /*
@@ -104,7 +104,7 @@ QUIRE_API const char *quire_plugin_function_name(uint32_t bit);
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (naive_best_fit, and the plugin reports none of max_chunk,
  * max_alloc and the free bytes), and errors of the plugin.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_plugin_get_policy(quire_device *device,
+QUIRE_API QUIRE_MUST_USE quire_result quire_plugin_get_policy(const quire_device *device,
                                                               quire_paddle_strategy strategy,
                                                               quire_page_policy *policy);
 
@@ -124,7 +124,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_plugin_stream_wrap(quire_device *dev
  * Writes the plugin's stream (C_Stream) of a quire stream, to submit work to; NULL if the plugin
  * hands out none. Errors: INVALID_ARGUMENT (also for a capture stream).
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_plugin_get_stream(quire_stream *stream,
+QUIRE_API QUIRE_MUST_USE quire_result quire_plugin_get_stream(const quire_stream *stream,
                                                               void **plugin_stream);
 
 #ifdef __cplusplus

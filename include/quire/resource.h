@@ -138,7 +138,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_buffer_create_fallback(
     uint32_t *chosen, quire_buffer *buffer);
 
 /* Writes the description of a buffer. Errors: those of handles. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_buffer_get_info(quire_memory *memory,
+QUIRE_API QUIRE_MUST_USE quire_result quire_buffer_get_info(const quire_memory *memory,
                                                             quire_buffer buffer,
                                                             quire_buffer_info *info);
 
@@ -158,7 +158,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_image_create_fallback(
     uint32_t *chosen, quire_image *image);
 
 /* Writes the description of an image. Errors: those of handles. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_image_get_info(quire_memory *memory, quire_image image,
+QUIRE_API QUIRE_MUST_USE quire_result quire_image_get_info(const quire_memory *memory,
+                                                           quire_image image,
                                                            quire_image_info *info);
 
 /* Requirements of a native object on its memory. */
@@ -181,8 +182,9 @@ typedef struct quire_requirements {
  * Writes what an image would need, without creating memory. Errors: INVALID_ARGUMENT, UNSUPPORTED
  * (such an image cannot be created), and errors of the backend.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_image_get_requirements(
-    quire_device *device, const quire_image_options *options, quire_requirements *requirements);
+QUIRE_API QUIRE_MUST_USE quire_result
+quire_image_get_requirements(const quire_device *device, const quire_image_options *options,
+                             quire_requirements *requirements);
 
 /* Returns the bytes of one channel of a type; 0 for an unknown type. Thread-safe. */
 QUIRE_API uint32_t quire_channel_size(quire_channel_type type);

@@ -87,7 +87,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_stream_create(quire_device *device,
 QUIRE_API quire_result quire_stream_destroy(quire_stream **stream);
 
 /* Writes the description of a stream. Errors: INVALID_ARGUMENT. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_stream_get_info(quire_stream *stream,
+QUIRE_API QUIRE_MUST_USE quire_result quire_stream_get_info(const quire_stream *stream,
                                                             quire_stream_info *info);
 
 /*

@@ -187,7 +187,8 @@ typedef struct quire_image_rows {
  * image to image. Errors: INVALID_ARGUMENT, OUT_OF_RANGE, UNSUPPORTED (the texels
  * are in the backend's own order: quire_image_info.row_pitch is 0), and those of handles.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_image_get_rows(quire_memory *memory, quire_image image,
+QUIRE_API QUIRE_MUST_USE quire_result quire_image_get_rows(const quire_memory *memory,
+                                                           quire_image image,
                                                            const quire_image_region *region,
                                                            quire_image_rows *rows);
 
@@ -223,7 +224,8 @@ typedef enum quire_copy_path {
  * Writes the best path of a copy between two memories. NULL means host memory. Errors:
  * INVALID_ARGUMENT.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_copy_get_path(quire_memory *to, quire_memory *from,
+QUIRE_API QUIRE_MUST_USE quire_result quire_copy_get_path(const quire_memory *to,
+                                                          const quire_memory *from,
                                                           quire_copy_path *path);
 
 #ifdef __cplusplus

@@ -75,7 +75,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_requirements(
  * quire_vulkan_buffer_place or quire_vulkan_image_place).
  */
 QUIRE_API QUIRE_MUST_USE quire_result
-quire_vulkan_range_options(quire_memory *memory, const VkMemoryRequirements2 *requirements,
+quire_vulkan_range_options(const quire_memory *memory, const VkMemoryRequirements2 *requirements,
                            bool optimal, quire_allocation_options *options);
 
 /* ---- objects -------------------------------------------------------------------------------- */
@@ -174,8 +174,8 @@ quire_vulkan_image_place(quire_memory *memory, VkImage native, bool optimal,
  * Return the native object, which belongs to quire. On failure they return VK_NULL_HANDLE and set
  * the thread's last error.
  */
-QUIRE_API VkBuffer quire_vulkan_buffer(quire_memory *memory, quire_buffer buffer);
-QUIRE_API VkImage quire_vulkan_image(quire_memory *memory, quire_image image);
+QUIRE_API VkBuffer quire_vulkan_buffer(const quire_memory *memory, quire_buffer buffer);
+QUIRE_API VkImage quire_vulkan_image(const quire_memory *memory, quire_image image);
 
 /*
  * Returns the format of 1 to 4 channels of a type; VK_FORMAT_UNDEFINED if there is none.
@@ -199,7 +199,7 @@ typedef struct quire_vulkan_range {
 } quire_vulkan_range;
 
 /* Writes memory, offset and size, for a caller who binds. Calls no function of Vulkan. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_range(quire_memory *memory,
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_range(const quire_memory *memory,
                                                              quire_allocation allocation,
                                                              quire_vulkan_range *range);
 
@@ -224,7 +224,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_set_priority(quire_memory *me
  * hold such buffers; the page is dedicated to an image, or is larger than
  * quire_limits.max_buffer), and errors of Vulkan.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_page_buffer(quire_memory *memory,
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_page_buffer(const quire_memory *memory,
                                                                quire_allocation allocation,
                                                                quire_vulkan_range *range);
 
@@ -332,7 +332,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_stream_wrap(
  * semaphore of quire's own, which lives as long as the stream, but must not signal it. Errors:
  * INVALID_ARGUMENT (also for a capture stream).
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_stream_get(quire_stream *stream,
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_stream_get(const quire_stream *stream,
                                                               VkSemaphore *semaphore);
 
 #ifdef __cplusplus

@@ -196,7 +196,7 @@ typedef struct quire_vulkan_handles {
 } quire_vulkan_handles;
 
 /* Writes the native handles of a device. Errors: INVALID_ARGUMENT. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_handles(quire_device *device,
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_handles(const quire_device *device,
                                                                quire_vulkan_handles *handles);
 
 /*
@@ -231,7 +231,7 @@ typedef struct quire_vulkan_features {
 } quire_vulkan_features;
 
 /* Writes the features that quire uses. Errors: INVALID_ARGUMENT. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_features(quire_device *device,
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_features(const quire_device *device,
                                                                 quire_vulkan_features *features);
 
 /* ---- queues ---------------------------------------------------------------------------------- */
@@ -240,7 +240,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_features(quire_device *de
  * Writes the queue of quire_vulkan_options.queues with this index, and its family. It has no lock
  * functions: quire does not use it. Errors: INVALID_ARGUMENT, OUT_OF_RANGE (the options had fewer).
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_queue(quire_device *device, uint32_t index,
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_queue(const quire_device *device,
+                                                             uint32_t index,
                                                              quire_vulkan_queue *queue);
 
 /*

@@ -93,8 +93,8 @@ typedef struct quire_vulkan_sparse_info {
 } quire_vulkan_sparse_info;
 
 /* Writes the description of a sparse object. Errors: INVALID_ARGUMENT. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_get_info(quire_vulkan_sparse *sparse,
-                                                                   quire_vulkan_sparse_info *info);
+QUIRE_API QUIRE_MUST_USE quire_result
+quire_vulkan_sparse_get_info(const quire_vulkan_sparse *sparse, quire_vulkan_sparse_info *info);
 
 /* A box of texels of an image with residency. */
 typedef struct quire_vulkan_region {
@@ -125,9 +125,8 @@ typedef struct quire_vulkan_part {
  * Writes the part that contains the byte at `offset`. The next part begins at its offset + size.
  * Errors: INVALID_ARGUMENT, OUT_OF_RANGE.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_get_part(quire_vulkan_sparse *sparse,
-                                                                   uint64_t offset,
-                                                                   quire_vulkan_part *part);
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_get_part(
+    const quire_vulkan_sparse *sparse, uint64_t offset, quire_vulkan_part *part);
 
 /*
  * Bind allocates memory for all unbound blocks from `offset` on (size 0: to the end). Unbind
@@ -151,7 +150,7 @@ QUIRE_API QUIRE_MUST_USE quire_result
 quire_vulkan_sparse_bind_region(quire_vulkan_sparse *sparse, const quire_vulkan_region *region);
 QUIRE_API QUIRE_MUST_USE quire_result
 quire_vulkan_sparse_unbind_region(quire_vulkan_sparse *sparse, const quire_vulkan_region *region);
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_find(quire_vulkan_sparse *sparse,
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_sparse_find(const quire_vulkan_sparse *sparse,
                                                                const quire_vulkan_region *region,
                                                                uint64_t *offset);
 
@@ -203,7 +202,7 @@ typedef struct quire_vulkan_alias_info {
 } quire_vulkan_alias_info;
 
 /* Writes the description of an alias. Errors: INVALID_ARGUMENT. */
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_alias_get_info(quire_vulkan_alias *alias,
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_alias_get_info(const quire_vulkan_alias *alias,
                                                                   quire_vulkan_alias_info *info);
 
 #ifdef __cplusplus

@@ -151,7 +151,8 @@ quire_result quire_free_batch(quire_memory *memory, const quire_allocation *allo
 
 /* ---- finding by address ---------------------------------------------------------------------- */
 
-quire_result quire_memory_find(quire_memory *memory, uint64_t address, quire_allocation *allocation)
+quire_result quire_memory_find(const quire_memory *memory, uint64_t address,
+                               quire_allocation *allocation)
 {
     if (allocation)
         *allocation = (quire_allocation){0};
@@ -162,10 +163,10 @@ quire_result quire_memory_find(quire_memory *memory, uint64_t address, quire_all
         return qi_refuse_disabled();
     if (memory->addresses && qi_addresses_find_start(memory, address, allocation))
         return QUIRE_SUCCESS;
-    return qi_find(memory, address, allocation);
+    return qi_find(qi_memory_queried(memory), address, allocation);
 }
 
-quire_result quire_device_find(quire_device *device, uint64_t address, quire_memory **memory,
+quire_result quire_device_find(const quire_device *device, uint64_t address, quire_memory **memory,
                                quire_allocation *allocation)
 {
     quire_memory *found = NULL;
@@ -178,7 +179,7 @@ quire_result quire_device_find(quire_device *device, uint64_t address, quire_mem
                        "quire_device_find: device or allocation is null");
     if (device->is_disabled)
         return qi_refuse_disabled();
-    quire_result result = qi_find_in_device(device, address, &found, allocation);
+    quire_result result = qi_find_in_device(qi_device_queried(device), address, &found, allocation);
     if (memory)
         *memory = found;
     return result;
@@ -186,7 +187,7 @@ quire_result quire_device_find(quire_device *device, uint64_t address, quire_mem
 
 /* ---- records -------------------------------------------------------------------------------- */
 
-quire_result quire_allocation_get_info(quire_memory *memory, quire_allocation allocation,
+quire_result quire_allocation_get_info(const quire_memory *memory, quire_allocation allocation,
                                        quire_allocation_info *info)
 {
     if (info)
@@ -194,10 +195,10 @@ quire_result quire_allocation_get_info(quire_memory *memory, quire_allocation al
     if (!memory || !info)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_allocation_get_info: memory or info is null");
-    return qi_allocation_get_info(memory, allocation, info);
+    return qi_allocation_get_info(qi_memory_queried(memory), allocation, info);
 }
 
-quire_result quire_allocation_get_name(quire_memory *memory, quire_allocation allocation,
+quire_result quire_allocation_get_name(const quire_memory *memory, quire_allocation allocation,
                                        char *name, size_t size)
 {
     if (name && size)
@@ -205,7 +206,7 @@ quire_result quire_allocation_get_name(quire_memory *memory, quire_allocation al
     if (!memory || !name || !size)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_allocation_get_name: memory or name is null, or size is 0");
-    return qi_allocation_get_name(memory, allocation, name, size);
+    return qi_allocation_get_name(qi_memory_queried(memory), allocation, name, size);
 }
 
 quire_result quire_allocation_set_name(quire_memory *memory, quire_allocation allocation,

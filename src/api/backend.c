@@ -23,7 +23,7 @@ quire_result quire_page_adopt(quire_memory *memory, const void *description,
     return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
 }
 
-quire_result quire_allocation_get_map_count(quire_memory *memory, quire_allocation allocation,
+quire_result quire_allocation_get_map_count(const quire_memory *memory, quire_allocation allocation,
                                             uint32_t *count)
 {
     if (count)
@@ -31,7 +31,7 @@ quire_result quire_allocation_get_map_count(quire_memory *memory, quire_allocati
     if (!memory || !count)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_allocation_get_map_count: memory or count is null");
-    return qi_allocation_get_map_count(memory, allocation, count);
+    return qi_allocation_get_map_count(qi_memory_queried(memory), allocation, count);
 }
 
 quire_result quire_stream_wrap(quire_device *device, const void *description, const char *name,

@@ -154,7 +154,8 @@ quire_result quire_device_set_page_limit(quire_device *device, uint64_t pages)
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_device_get_budget(quire_device *device, uint32_t heap, quire_budget_info *info)
+quire_result quire_device_get_budget(const quire_device *device, uint32_t heap,
+                                     quire_budget_info *info)
 {
     if (info)
         *info = (quire_budget_info){0};
@@ -163,5 +164,5 @@ quire_result quire_device_get_budget(quire_device *device, uint32_t heap, quire_
                        "quire_device_get_budget: device or info is null");
     if (device->is_disabled)
         return qi_refuse_disabled();
-    return qi_device_get_budget(device, heap, info);
+    return qi_device_get_budget(qi_device_queried(device), heap, info);
 }

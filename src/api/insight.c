@@ -14,7 +14,7 @@
 
 /* ---- statistics --------------------------------------------------------------------------- */
 
-quire_result quire_memory_get_stats(quire_memory *memory, quire_memory_stats *stats)
+quire_result quire_memory_get_stats(const quire_memory *memory, quire_memory_stats *stats)
 {
     if (stats)
         *stats = (quire_memory_stats){0};
@@ -23,11 +23,11 @@ quire_result quire_memory_get_stats(quire_memory *memory, quire_memory_stats *st
                        "quire_memory_get_stats: memory or stats is null");
     if (memory->device->is_disabled)
         return qi_refuse_disabled();
-    *stats = qi_stats_get(memory);
+    *stats = qi_stats_get(qi_memory_queried(memory));
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_device_get_stats(quire_device *device, quire_device_stats *stats)
+quire_result quire_device_get_stats(const quire_device *device, quire_device_stats *stats)
 {
     if (stats)
         *stats = (quire_device_stats){0};
@@ -36,11 +36,11 @@ quire_result quire_device_get_stats(quire_device *device, quire_device_stats *st
                        "quire_device_get_stats: device or stats is null");
     if (device->is_disabled)
         return qi_refuse_disabled();
-    *stats = qi_stats_get_device(device);
+    *stats = qi_stats_get_device(qi_device_queried(device));
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_page_get_info(quire_memory *memory, uint32_t number, quire_page_info *info)
+quire_result quire_page_get_info(const quire_memory *memory, uint32_t number, quire_page_info *info)
 {
     if (info)
         *info = (quire_page_info){0};
@@ -48,7 +48,7 @@ quire_result quire_page_get_info(quire_memory *memory, uint32_t number, quire_pa
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_page_get_info: memory or info is null");
     if (memory->device->is_disabled)
         return qi_refuse_disabled();
-    return qi_page_get_info(memory, number, info);
+    return qi_page_get_info(qi_memory_queried(memory), number, info);
 }
 
 quire_result quire_memory_push_stats(quire_memory *memory)
@@ -72,10 +72,10 @@ quire_result quire_memory_pop_stats(quire_memory *memory, quire_memory_stats *st
     return qi_stats_pop(memory, stats);
 }
 
-quire_result quire_memory_check(quire_memory *memory)
+quire_result quire_memory_check(const quire_memory *memory)
 {
     quire_result result = check_memory(memory, "quire_memory_check");
-    return result ? result : qi_memory_check(memory);
+    return result ? result : qi_memory_check(qi_memory_queried(memory));
 }
 
 /* ---- events ------------------------------------------------------------------------------- */
@@ -101,12 +101,12 @@ quire_result quire_memory_set_hook(quire_memory *memory, const quire_hook *hook)
 
 /* ---- walk --------------------------------------------------------------------------------- */
 
-quire_result quire_memory_walk(quire_memory *memory,
+quire_result quire_memory_walk(const quire_memory *memory,
                                bool (*visit)(void *user, const quire_item *item), void *user)
 {
     if (!memory || !visit)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_walk: memory or visit is null");
     if (memory->device->is_disabled)
         return qi_refuse_disabled();
-    return qi_memory_walk(memory, visit, user);
+    return qi_memory_walk(qi_memory_queried(memory), visit, user);
 }

@@ -59,7 +59,7 @@ uint32_t quire_memory_kind(const quire_memory *memory)
     return memory ? memory->kind : 0;
 }
 
-quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info)
+quire_result quire_memory_get_info(const quire_memory *memory, quire_memory_info *info)
 {
     if (info)
         *info = (quire_memory_info){0};
@@ -68,7 +68,7 @@ quire_result quire_memory_get_info(quire_memory *memory, quire_memory_info *info
                        "quire_memory_get_info: memory or info is null");
     if (memory->device->is_disabled)
         return qi_refuse_disabled();
-    *info = qi_memory_get_info(memory);
+    *info = qi_memory_get_info(qi_memory_queried(memory));
     return QUIRE_SUCCESS;
 }
 
@@ -120,7 +120,7 @@ quire_result quire_memory_set_name_limit(quire_memory *memory, const char *prefi
     return result ? result : qi_name_limit_set(memory, prefix, bytes);
 }
 
-quire_result quire_memory_get_name_usage(quire_memory *memory, const char *prefix,
+quire_result quire_memory_get_name_usage(const quire_memory *memory, const char *prefix,
                                          quire_name_usage *usage)
 {
     if (usage)
@@ -130,6 +130,6 @@ quire_result quire_memory_get_name_usage(quire_memory *memory, const char *prefi
         result =
             qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_get_name_usage: usage is null");
     if (!result)
-        *usage = qi_name_usage_of(memory, prefix);
+        *usage = qi_name_usage_of(qi_memory_queried(memory), prefix);
     return result;
 }

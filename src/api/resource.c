@@ -42,7 +42,7 @@ quire_result quire_buffer_create_fallback(quire_memory *const *memories, uint32_
     return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
 }
 
-quire_result quire_buffer_get_info(quire_memory *memory, quire_buffer buffer,
+quire_result quire_buffer_get_info(const quire_memory *memory, quire_buffer buffer,
                                    quire_buffer_info *info)
 {
     if (info)
@@ -50,7 +50,7 @@ quire_result quire_buffer_get_info(quire_memory *memory, quire_buffer buffer,
     if (!memory || !info)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_buffer_get_info: memory or info is null");
-    return qi_buffer_get_info(memory, buffer, info);
+    return qi_buffer_get_info(qi_memory_queried(memory), buffer, info);
 }
 
 /* ---- images ------------------------------------------------------------------------------- */
@@ -60,7 +60,8 @@ uint32_t quire_channel_size(quire_channel_type type)
     return qi_channel_size(type);
 }
 
-quire_result quire_image_get_requirements(quire_device *device, const quire_image_options *options,
+quire_result quire_image_get_requirements(const quire_device *device,
+                                          const quire_image_options *options,
                                           quire_requirements *requirements)
 {
     if (requirements)
@@ -70,7 +71,7 @@ quire_result quire_image_get_requirements(quire_device *device, const quire_imag
                        "quire_image_get_requirements: device, options or requirements is null");
     if (device->is_disabled)
         return qi_refuse_disabled();
-    return qi_image_get_requirements(device, options, requirements);
+    return qi_image_get_requirements(qi_device_queried(device), options, requirements);
 }
 
 quire_result quire_image_create(quire_memory *memory, const quire_image_options *options,
@@ -100,14 +101,15 @@ quire_result quire_image_create_fallback(quire_memory *const *memories, uint32_t
     return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
 }
 
-quire_result quire_image_get_info(quire_memory *memory, quire_image image, quire_image_info *info)
+quire_result quire_image_get_info(const quire_memory *memory, quire_image image,
+                                  quire_image_info *info)
 {
     if (info)
         *info = (quire_image_info){0};
     if (!memory || !info)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_image_get_info: memory or info is null");
-    return qi_image_get_info(memory, image, info);
+    return qi_image_get_info(qi_memory_queried(memory), image, info);
 }
 
 /* ---- objects ------------------------------------------------------------------------------ */

@@ -35,7 +35,7 @@ quire_result quire_stream_destroy(quire_stream **stream)
     return *stream ? qi_stream_destroy(stream) : QUIRE_SUCCESS;
 }
 
-quire_result quire_stream_get_info(quire_stream *stream, quire_stream_info *info)
+quire_result quire_stream_get_info(const quire_stream *stream, quire_stream_info *info)
 {
     if (info)
         *info = (quire_stream_info){0};

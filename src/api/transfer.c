@@ -24,7 +24,8 @@ quire_result quire_copy(const quire_copy_options *options, quire_point *done)
                            : qi_copy_now(options);
 }
 
-quire_result quire_copy_get_path(quire_memory *to, quire_memory *from, quire_copy_path *path)
+quire_result quire_copy_get_path(const quire_memory *to, const quire_memory *from,
+                                 quire_copy_path *path)
 {
     if (path)
         *path = QUIRE_COPY_DIRECT;
@@ -86,7 +87,7 @@ quire_result quire_read_batch(quire_memory *memory, const quire_read_item *items
 
 /* ---- rows of images ----------------------------------------------------------------------- */
 
-quire_result quire_image_get_rows(quire_memory *memory, quire_image image,
+quire_result quire_image_get_rows(const quire_memory *memory, quire_image image,
                                   const quire_image_region *region, quire_image_rows *rows)
 {
     if (rows)
@@ -94,7 +95,7 @@ quire_result quire_image_get_rows(quire_memory *memory, quire_image image,
     if (!memory || !rows)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_image_get_rows: memory or rows is null");
-    return qi_image_get_rows(memory, image, region, rows);
+    return qi_image_get_rows(qi_memory_queried(memory), image, region, rows);
 }
 
 static quire_result refuse_null_image(void)

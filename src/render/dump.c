@@ -142,7 +142,7 @@ static bool write_item(void *user, const quire_item *item)
 }
 
 /* Info, statistics and walk are separate calls; they can differ while other threads allocate. */
-quire_result quire_memory_write_json(quire_memory *memory, quire_sink sink, void *user)
+quire_result quire_memory_write_json(const quire_memory *memory, quire_sink sink, void *user)
 {
     if (!memory || !sink)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,

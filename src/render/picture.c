@@ -200,7 +200,7 @@ static void write_head(qi_writer *w, const layout *l, const quire_memory_info *i
 }
 
 /* The frame fits the pages of the first walk. Between the two walks other threads may add pages. */
-static quire_result draw(quire_memory *memory, layout *l, quire_sink sink, void *user)
+static quire_result draw(const quire_memory *memory, layout *l, quire_sink sink, void *user)
 {
     quire_result result = quire_memory_walk(memory, measure_item, l);
     if (!result && l->lacks_memory)
@@ -221,7 +221,7 @@ static quire_result draw(quire_memory *memory, layout *l, quire_sink sink, void 
     return result ? result : qi_writer_finish(&d.writer);
 }
 
-quire_result quire_memory_write_svg(quire_memory *memory, quire_sink sink, void *user)
+quire_result quire_memory_write_svg(const quire_memory *memory, quire_sink sink, void *user)
 {
     if (!memory || !sink)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,

@@ -27,7 +27,7 @@ typedef struct page_line {
 } page_line;
 
 typedef struct report {
-    quire_memory *memory;
+    const quire_memory *memory;
     quire_memory_stats stats;
     uint32_t heap;
     bool has_budget; /* false if the backend reported none; then only size and used are valid */
@@ -106,7 +106,7 @@ static quire_result gather(report *r)
 {
     gather_budget(r);
     qi_ignore(quire_memory_get_stats(r->memory, &r->stats));
-    qi_oom_last(r->memory, &r->last_oom);
+    qi_oom_last(qi_memory_queried(r->memory), &r->last_oom);
     quire_result result = quire_memory_walk(r->memory, gather_item, r);
     if (!result && r->lacks_memory)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a report");
@@ -238,7 +238,7 @@ static quire_result write(report *r, quire_sink sink, void *user)
     return qi_writer_finish(&r->writer);
 }
 
-quire_result quire_memory_write_report(quire_memory *memory, quire_sink sink, void *user)
+quire_result quire_memory_write_report(const quire_memory *memory, quire_sink sink, void *user)
 {
     if (!memory || !sink)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,

@@ -125,6 +125,21 @@ def check_results(tap, root, compilers):
                  ([] if compile_text(compiler, options, root, wrong, output) else ["an ignored map is accepted"]))
 
 
+# a function that tells something of its first argument and changes nothing of it
+QUERIES = re.compile(r"quire_\w*(get_\w+|find|find_kind|walk|check|choose_kind\w*|write_(report|json|svg)|range_options|"
+                     r"_is_\w+|to_string)$|quire_stream_get$|quire_\w+_stream_get$")
+
+
+def check_queries(tap, root):
+    """A program that only asks needs no right to change."""
+    text = "".join(re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+                   for path in sorted((root / "include/quire").glob("*.h")))
+    declared = re.findall(r"QUIRE_API (?:QUIRE_MUST_USE )?[\w ]+?\*?(quire_\w+)\(\s*([^,)]*)", text)
+    queries = [(name, first) for name, first in declared if QUERIES.match(name) and "*" in first]
+    tap.case("queries take their object const", [f"{name}({first}" for name, first in queries if "const " not in first]
+             if len(queries) >= 50 else [f"{len(queries)} of {len(declared)}"])
+
+
 def check_cpp(tap, compiler, root):
     """quire.hpp with its parts, for each compiler that is there."""
     if compiler == "none":
@@ -163,6 +178,7 @@ def main():
         check_vma(tap, cxx_compiler, root)
     check_results(tap, root, [(c_compiler, "c", "c11")] +
                   ([] if cxx_compiler == "none" else [(cxx_compiler, "c++", "c++17")]))
+    check_queries(tap, root)
     check_cpp(tap, cxx_compiler, root)
     tap.end()
 

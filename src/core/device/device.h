@@ -57,6 +57,12 @@ struct quire_device {
     bool is_disabled; /* a copy that does not survive the fork: it can only be destroyed */
 };
 
+/* Returns the device of a query, which takes it const: its locks, counters and backend change. */
+static inline quire_device *qi_device_queried(const quire_device *device)
+{
+    return (quire_device *)(uintptr_t)device;
+}
+
 static inline bool qi_device_offers(const quire_device *device, quire_backend_features feature)
 {
     return (device->table.features & feature) != 0;

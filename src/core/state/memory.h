@@ -88,6 +88,12 @@ struct quire_memory {
 #endif
 };
 
+/* Returns the memory of a query, which takes it const: its locks and counters change. */
+static inline quire_memory *qi_memory_queried(const quire_memory *memory)
+{
+    return (quire_memory *)(uintptr_t)memory;
+}
+
 /* Returns the record of a slot that the caller has in use, has claimed or has PRIVATE. */
 static inline qi_slot *qi_memory_slot(const quire_memory *memory, uint32_t slot)
 {
