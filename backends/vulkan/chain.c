@@ -11,6 +11,13 @@
 /* The priority of memory whose creator did not set one, as VK_EXT_memory_priority defines it. */
 static const float DEFAULT_PRIORITY = 0.5f;
 
+static float priority_of(const quire_page_request *request)
+{
+    if (request->priority == 0)
+        return DEFAULT_PRIORITY;
+    return request->priority > 0 ? request->priority : 0; /* QUIRE_PRIORITY_LOWEST */
+}
+
 /* ---- the backend's structs ------------------------------------------------------------------- */
 
 /* Puts a struct at the front of the chain. */
@@ -81,7 +88,7 @@ quire_result qi_vulkan_chain_describe(const qi_vulkan *vulkan, const quire_page_
         add(c, &c->flags);
     if (vulkan->enabled.memory_priority) {
         c->priority.sType = VK_STRUCTURE_TYPE_MEMORY_PRIORITY_ALLOCATE_INFO_EXT;
-        c->priority.priority = request->priority > 0 ? request->priority : DEFAULT_PRIORITY;
+        c->priority.priority = priority_of(request);
         add(c, &c->priority);
     }
     if (request->native)

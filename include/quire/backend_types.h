@@ -50,7 +50,7 @@ typedef struct quire_page_request {
     /* Description of existing memory, from quire_page_adopt. Its alignment is what it is. NULL: the
        backend creates memory. */
     const void *description;
-    float priority;         /* quire_memory_options.priority, from 0 to 1; 0: the default */
+    float priority;         /* quire_memory_options.priority, with the same values */
     quire_page_extra extra; /* from quire_memory_create_with; {0} in other memories */
     /* Bytes to which page_resize may grow the page, a multiple of the page granularity and at least
        `size`. The backend reserves addresses for all of them and maps the first `size`. 0: the page

@@ -122,11 +122,12 @@ QUIRE_API int64_t quire_last_native_code(void);
 /* ---- log ------------------------------------------------------------------------------------ */
 
 typedef enum quire_log_level {
-    QUIRE_LOG_NONE = 0, /* as the level of a quire_log: the same as QUIRE_LOG_WARNING */
-    QUIRE_LOG_ERROR,    /* something is lost or damaged */
+    QUIRE_LOG_DEFAULT = 0, /* as the level of a quire_log: QUIRE_LOG_WARNING */
+    QUIRE_LOG_ERROR,       /* something is lost or damaged */
     QUIRE_LOG_WARNING, /* a refusal that changes nothing but matters to a developer, as of a leak */
     QUIRE_LOG_INFO,    /* rare events: devices and memories are created and destroyed */
-    QUIRE_LOG_DEBUG    /* every page that is created or destroyed, memory kinds that are chosen */
+    QUIRE_LOG_DEBUG,   /* every page that is created or destroyed, memory kinds that are chosen */
+    QUIRE_LOG_NONE     /* as the level of a quire_log: no line is written */
 } quire_log_level;
 
 /*
@@ -147,7 +148,7 @@ typedef enum quire_log_level {
 typedef struct quire_log {
     void (*write)(void *user, quire_log_level level, const char *line);
     void *user;
-    quire_log_level level; /* lines above this level are dropped */
+    quire_log_level level; /* lines above this level are dropped; 0: those above WARNING */
 } quire_log;
 
 /* ---- host memory ---------------------------------------------------------------------------- */

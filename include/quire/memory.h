@@ -55,6 +55,9 @@ typedef struct quire_on_out_of_memory {
     void *user;
 } quire_on_out_of_memory;
 
+/* The lowest value of quire_memory_options.priority: 0 in Vulkan's terms. */
+#define QUIRE_PRIORITY_LOWEST (-1.0F)
+
 typedef struct quire_memory_options {
     const char *name; /* copied, at most QUIRE_MAX_NAME bytes; NULL: "memory" */
 
@@ -142,8 +145,9 @@ typedef struct quire_memory_options {
     /* The same as a percentage of the size of the heap, at most 100; the product is rounded down to
        bytes; 0: none. The lower of the two limits holds. quire_memory_set_limit replaces both. */
     uint32_t limit_percent;
-    /* Eviction priority of the pages, from 0 to 1; 0 means 0.5. A hint: a driver that runs out of
-       device memory evicts pages of lower priority first. Backends without priorities ignore it. */
+    /* Eviction priority of the pages, above 0 and up to 1, or QUIRE_PRIORITY_LOWEST; 0: 0.5. A
+       hint: a driver that runs out of device memory evicts pages of lower priority first. Backends
+       without priorities ignore it. */
     float priority;
     /* Bytes of addresses reserved for the growing page of a contiguous memory; 0: the size of the
        heap. If the system cannot reserve them (an address space limit, a sanitizer), the first

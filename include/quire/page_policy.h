@@ -52,6 +52,10 @@ typedef struct quire_page_class {
 /* The value of retained_empty_bytes that keeps every empty page until another page is created. */
 #define QUIRE_RETAIN_ALL UINT64_MAX
 
+/* The value of retained_empty_bytes that keeps no empty page: each is released by the call that
+   empties it. */
+#define QUIRE_RETAIN_NONE UINT64_C(1)
+
 /*
  * How a memory creates and keeps pages. All sizes are in bytes and are rounded up to the page
  * granularity. A page always holds the request it is created for. Where the backend is out of
@@ -97,7 +101,7 @@ typedef struct quire_page_policy {
      * Retention. The memory keeps empty pages, dedicated ones too, for later requests. It releases
      * empty pages before it creates a page: those of the shard, or those of all shards if the
      * backend refuses the page. These two fields bound what is kept until then: the total bytes of
-     * empty pages (1: keep none; QUIRE_RETAIN_ALL: no bound), and the time that a page stays empty.
+     * empty pages (QUIRE_RETAIN_NONE, QUIRE_RETAIN_ALL), and the time that a page stays empty.
      * Each shard has an equal share of the bytes. If only one of them is 0, it is no bound.
      *
      * If both are 0, pages that have been empty for a second leave until a tenth of the memory's

@@ -44,9 +44,11 @@ typedef struct quire_copy_options {
     quire_copy_end from;
     void *host_to;         /* target if to.memory is NULL; otherwise NULL */
     const void *host_from; /* source if from.memory is NULL; otherwise NULL */
-    uint64_t size;         /* bytes of a row; 0: nothing is copied */
-    uint64_t rows;         /* rows of a slice; 0: 1 */
-    uint64_t slices;       /* 0: 1 */
+    /* Bytes of a row. 0: all bytes from the offsets to the end of the shorter allocation, without
+       rows, slices and pitches. Do not call quire_copy for 0 bytes that a computation gave. */
+    uint64_t size;
+    uint64_t rows;   /* rows of a slice; 0: 1 */
+    uint64_t slices; /* 0: 1 */
     /*
      * Copy in the order of this stream, which must be of the device of one of the ends. NULL: the
      * copy is complete on return.
@@ -91,12 +93,12 @@ typedef struct quire_fill_options {
  * are made before the first byte is copied. If the backend fails or `goes_on` stops the copy, part
  * of the bytes may have been copied.
  * Errors: INVALID_ARGUMENT (both ends are host memory; one end is host memory and an allocation; a
- * null pointer; a pitch below its row or slice; an unknown field; with a stream: a capture stream,
- * or a progress callback), OUT_OF_RANGE, OVERLAP, UNSUPPORTED (no path), OUT_OF_HOST_MEMORY (bytes
- * that go through host memory need at most 1 MiB), BUSY (`goes_on` stopped it), FOREIGN_HANDLE (the
- * stream is of another device), those of handles, and errors of the backends. If only the creation
- * of the point fails, the call returns that error with *done {0}, although the copy is submitted
- * and completes in the order of the stream.
+ * null pointer; a pitch below its row or slice; rows without a size; an unknown field; with a
+ * stream: a capture stream, or a progress callback), OUT_OF_RANGE, OVERLAP, UNSUPPORTED (no path),
+ * OUT_OF_HOST_MEMORY (bytes that go through host memory need at most 1 MiB), BUSY (`goes_on`
+ * stopped it), FOREIGN_HANDLE (the stream is of another device), those of handles, and errors of
+ * the backends. If only the creation of the point fails, the call returns that error with *done
+ * {0}, although the copy is submitted and completes in the order of the stream.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_copy(const quire_copy_options *options,
                                                  quire_point *done);

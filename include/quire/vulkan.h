@@ -204,8 +204,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_range(const quire_memory 
                                                              quire_vulkan_range *range);
 
 /*
- * Changes the priority of the page that has the allocation, from 0 to 1; 0 is the lowest, unlike in
- * quire_memory_options.priority, which is that of new pages. A driver that runs out of device
+ * Changes the priority of the page that has the allocation, from 0 to 1, as in Vulkan: 0 is the
+ * lowest. quire_memory_options.priority is that of new pages. A driver that runs out of device
  * memory evicts pages of lower priority first. The priority of a shared page is that of all its
  * allocations: an allocation that needs its own has a dedicated page. A page that is kept for a
  * later allocation keeps its priority. Thread-safe. Errors: INVALID_ARGUMENT, UNSUPPORTED (the

@@ -12,11 +12,10 @@
 
 enum { LINE_SIZE = 1024 };
 
-/* Whether a line of this level goes to the sink. The default of log->level is WARNING. */
 static bool is_written(const quire_log *log, quire_log_level level)
 {
-    quire_log_level max = log->level == QUIRE_LOG_NONE ? QUIRE_LOG_WARNING : log->level;
-    return log->write && level <= max;
+    quire_log_level max = log->level == QUIRE_LOG_DEFAULT ? QUIRE_LOG_WARNING : log->level;
+    return log->write && max != QUIRE_LOG_NONE && level <= max;
 }
 
 /* The sink may call quire and fail: the thread's last error is saved around the call. */

@@ -135,7 +135,7 @@ static void ranges(void)
         uint64_t offset, size, rows, slices, row_pitch, slice_pitch;
     } wrong[] = {{1, SIZE, 1, 1, 0, 0},
                  {SIZE, 1, 1, 1, 0, 0},
-                 {SIZE + 1, 0, 1, 1, 0, 0},
+                 {SIZE + 1, 0, 0, 0, 0, 0},
                  {UINT64_MAX, 1, 1, 1, 0, 0},
                  {0, UINT64_MAX, 1, 1, 0, 0},
                  {1, UINT64_MAX, 1, 1, 0, 0},

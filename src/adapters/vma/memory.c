@@ -3,7 +3,6 @@
  */
 #include "src/adapters/vma/memory.h"
 
-#include <float.h>
 #include <stdio.h>
 
 #include "src/adapters/vma/pool.h"
@@ -14,7 +13,7 @@ float qi_vma_priority(VmaAllocator allocator, float priority)
 {
     if (!(allocator->flags & VMA_ALLOCATOR_CREATE_EXT_MEMORY_PRIORITY_BIT))
         return 0;
-    return priority > 0 ? priority : FLT_MIN;
+    return priority > 0 ? priority : QUIRE_PRIORITY_LOWEST;
 }
 
 /* quire selects an exportable memory by an intent, which every type meets that the host can map or

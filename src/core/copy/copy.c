@@ -23,8 +23,12 @@ static quire_result check_options(const quire_copy_options *o)
         (o->from.memory ? o->host_from != NULL : o->from.allocation.id != 0))
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "an end of the copy is host memory or an allocation of a memory, not both");
-    if (o->size && ((!o->to.memory && !o->host_to) || (!o->from.memory && !o->host_from)))
+    if ((!o->to.memory && !o->host_to) || (!o->from.memory && !o->host_from))
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the host memory of the copy is null");
+    bool has_rows = o->rows || o->slices || o->to.row_pitch || o->to.slice_pitch ||
+                    o->from.row_pitch || o->from.slice_pitch;
+    if (!o->size && has_rows)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the copy has rows or pitches, and no size");
     if (!o->progress.goes_on && (o->progress.step || o->progress.user))
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "the copy has a progress step or user, and no function to call");
@@ -121,6 +125,38 @@ static void end_use(const qi_end *end)
         qi_slot_end_use(&end->memory->slots, end->slot);
 }
 
+/* Lowers *size to the bytes of an allocation from the end's offset on. Host memory has no end. */
+static quire_result limit_to_end(const quire_copy_end *end, uint64_t *size)
+{
+    quire_memory *memory = end->memory;
+    uint32_t slot;
+    if (!memory)
+        return QUIRE_SUCCESS;
+    quire_result result = qi_slot_begin_use(&memory->slots, end->allocation, QI_ACCEPT_LIVE, &slot);
+    if (result)
+        return result;
+    uint64_t requested = qi_memory_slot(memory, slot)->requested;
+    qi_slot_end_use(&memory->slots, slot);
+    if (end->offset > requested)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
+                            "the copy begins at offset %u of an allocation of %u byte%s",
+                            end->offset, requested);
+    if (*size > requested - end->offset)
+        *size = requested - end->offset;
+    return QUIRE_SUCCESS;
+}
+
+/* Returns the bytes of a row; without a size those of the shorter end. */
+static quire_result resolve_size(const quire_copy_options *o, uint64_t *size)
+{
+    *size = o->size;
+    if (*size)
+        return QUIRE_SUCCESS;
+    *size = UINT64_MAX;
+    quire_result result = limit_to_end(&o->to, size);
+    return result ? result : limit_to_end(&o->from, size);
+}
+
 /* Begins the uses of both ends, or of neither. */
 static quire_result begin_ends(qi_copy *copy, const quire_copy_options *o, uint64_t to_extent,
                                uint64_t from_extent)
@@ -167,21 +203,20 @@ static quire_result check_overlap(const qi_copy *copy)
 
 quire_result qi_copy_begin(qi_copy *copy, const quire_copy_options *o)
 {
-    *copy = (qi_copy){.region = {.size = o->size, .rows = 1, .slices = 1}};
+    *copy =
+        (qi_copy){.region = {.rows = o->rows ? o->rows : 1, .slices = o->slices ? o->slices : 1}};
     qi_copy_region *region = &copy->region;
     uint64_t to_extent = 0, from_extent = 0;
-    if (o->size && o->rows)
-        region->rows = o->rows;
-    if (o->size && o->slices)
-        region->slices = o->slices;
     quire_result result = check_options(o);
+    if (!result)
+        result = resolve_size(o, &region->size);
     if (!result)
         result = resolve_side(region, &o->to, "target", &region->to, &to_extent);
     if (!result)
         result = resolve_side(region, &o->from, "source", &region->from, &from_extent);
     if (!result)
         result = begin_ends(copy, o, to_extent, from_extent);
-    if (result || !o->size)
+    if (result || !region->size)
         return result;
     qi_copy_region_merge(region);
     result = qi_copy_reach(copy, qi_copy_path_first(copy->to.memory, copy->from.memory));
@@ -245,7 +280,7 @@ quire_result qi_copy_now(const quire_copy_options *options)
     quire_result result = qi_copy_begin(&copy, options);
     if (result)
         return result;
-    if (options->size)
+    if (copy.region.size)
         result = qi_copy_run(&copy, &options->progress);
     qi_copy_end(&copy);
     return result;

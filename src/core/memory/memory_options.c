@@ -64,9 +64,11 @@ static quire_result check_options(const quire_memory_options *options)
     if (options->name && strlen(options->name) > QUIRE_MAX_NAME)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u byte%s: %u are allowed",
                             strlen(options->name), QUIRE_MAX_NAME);
-    if (!(options->priority >= 0 && options->priority <= 1)) /* false for NaN as well */
-        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "priority %g is not from 0 to 1",
-                            (double)options->priority);
+    float priority = options->priority; /* NaN compares false */
+    if (!(priority >= 0 && priority <= 1) && priority != QUIRE_PRIORITY_LOWEST)
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "priority %g is not from 0 to 1, and not QUIRE_PRIORITY_LOWEST",
+                            (double)priority);
     result = qi_check_unused(&options->fit, "quire_fit_options");
     return result ? result : qi_check_unused(options, "quire_memory_options");
 }

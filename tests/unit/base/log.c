@@ -39,9 +39,11 @@ UNIT(log, lines_up_to_the_level_are_written)
 
 UNIT(log, level_0_means_warning)
 {
-    CHECK_EQ(lines_written(QUIRE_LOG_NONE, QUIRE_LOG_ERROR), 1);
-    CHECK_EQ(lines_written(QUIRE_LOG_NONE, QUIRE_LOG_WARNING), 1);
-    CHECK_EQ(lines_written(QUIRE_LOG_NONE, QUIRE_LOG_INFO), 0);
+    CHECK_EQ(lines_written(QUIRE_LOG_DEFAULT, QUIRE_LOG_ERROR), 1);
+    CHECK_EQ(lines_written(QUIRE_LOG_DEFAULT, QUIRE_LOG_WARNING), 1);
+    CHECK_EQ(lines_written(QUIRE_LOG_DEFAULT, QUIRE_LOG_INFO), 0);
+    CHECK_EQ(lines_written(QUIRE_LOG_DEFAULT, QUIRE_LOG_DEBUG), 0);
+    CHECK_EQ(lines_written(QUIRE_LOG_NONE, QUIRE_LOG_ERROR), 0);
     CHECK_EQ(lines_written(QUIRE_LOG_NONE, QUIRE_LOG_DEBUG), 0);
 }
 

@@ -349,6 +349,8 @@ class Allocation(_owner.Unique):
             options.to.memory, from_end.memory = self._record.owner.pointer, source._record.owner.pointer
 
             def copy(done: tables.quire_point) -> None:
+                if not options.size:  # to the C function that is all bytes
+                    return
                 check(lib.quire_copy(ctypes.byref(options), ctypes.byref(done)))
             if stream is not None:
                 source._used_on(stream)

@@ -31,13 +31,14 @@ class Result(enum.IntEnum):
 
 
 class LogLevel(enum.IntEnum):
-    """How important a line of the log is; lower is more important."""
+    """How important a line of the log is; lower is more important. As a level: DEFAULT is WARNING, NONE drops all."""
 
-    NONE = 0
+    DEFAULT = 0
     ERROR = 1
     WARNING = 2
     INFO = 3
     DEBUG = 4
+    NONE = 5
 
 
 class MemoryFlags(enum.IntFlag):

@@ -108,11 +108,11 @@ UNIT(vulkan_memory, pages_have_addresses_priorities_and_names)
 
 UNIT(vulkan_memory, priorities_are_the_memorys_or_the_middle)
 {
-    static const float asked[] = {0, 0.25f, 1}, told[] = {0.5f, 0.25f, 1};
+    static const float asked[] = {0, 0.25f, 1, QUIRE_PRIORITY_LOWEST}, told[] = {0.5f, 0.25f, 1, 0};
     for (uint32_t i = 0; i < fv_layout_count; i++) {
         if (!(fv_layouts[i].extensions & FV_BIT(PRIORITY)))
             continue;
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < 4; k++) {
             vulkan_bench b;
             quire_allocation a;
             quire_memory_options options = LOCAL;

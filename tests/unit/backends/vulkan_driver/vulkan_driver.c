@@ -131,7 +131,7 @@ UNIT_ALONE(vulkan_driver, the_budget_is_the_drivers_and_holds)
 
 UNIT_ALONE(vulkan_driver, pages_of_every_priority_are_made)
 {
-    static const float priorities[] = {0, 0.1f, 0.9f, 1};
+    static const float priorities[] = {0, 0.1f, 0.9f, QUIRE_PRIORITY_LOWEST};
     bench b;
     quire_buffer buffer;
     if (!begin(&b) || lacks(&b, VK_EXT_MEMORY_PRIORITY_EXTENSION_NAME))

@@ -31,7 +31,30 @@ static void make_fixture(fixture *f, uint32_t kind)
     fixture_open(f, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind});
 }
 
-UNIT(copy_calls, size_0_copies_nothing_but_is_checked)
+/* Size 0: from the offsets to the end of the shorter allocation. */
+UNIT(copy_calls, without_a_size_the_whole_of_the_shorter_end_is_copied)
+{
+    fixture f;
+    make_fixture(&f, DEVICE);
+    quire_allocation a = make(&f, 100, 1), b = make(&f, 80, 2);
+    quire_copy_options o = {.to = {f.memory, a, 10, 0, 0}, .from = {f.memory, b, 5, 0, 0}};
+    CHECK_OK(quire_copy(&o, NULL));
+    CHECK_EQ(byte_of(&f, a, 9), 1);
+    CHECK_EQ(byte_of(&f, a, 10), 2);
+    CHECK_EQ(byte_of(&f, a, 84), 2);
+    CHECK_EQ(byte_of(&f, a, 85), 1);
+    o.to.offset = 60;
+    CHECK_OK(quire_copy(&o, NULL));
+    CHECK_EQ(byte_of(&f, a, 99), 2);
+    unsigned char host[100] = {0};
+    CHECK_OK(
+        quire_copy(&(quire_copy_options){.from = {f.memory, b, 1, 0, 0}, .host_to = host}, NULL));
+    CHECK_EQ(host[78], 2);
+    CHECK_EQ(host[79], 0);
+    fixture_end(&f);
+}
+
+UNIT(copy_calls, without_a_size_and_bytes_nothing_is_copied_but_all_is_checked)
 {
     fixture f;
     make_fixture(&f, DEVICE);
@@ -40,7 +63,15 @@ UNIT(copy_calls, size_0_copies_nothing_but_is_checked)
     CHECK_OK(quire_copy(&o, NULL));
     o.to.offset = 101;
     CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_HAS(quire_last_error(), "begins at offset 101 of an allocation of 100 bytes");
     o.to.offset = 0;
+    o.rows = 2;
+    CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "rows or pitches, and no size");
+    o.rows = 0;
+    o.from.row_pitch = 10;
+    CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    o.from.row_pitch = 0;
     CHECK_OK(quire_free(f.memory, b));
     CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_STALE_HANDLE);
     CHECK_EQ(byte_of(&f, a, 0), 1);

@@ -282,6 +282,7 @@ UNIT(copy_stream, wrong_streams_are_refused_and_nothing_is_submitted)
     o.size = SIZE + 1;
     CHECK_FAILS(copy_on_stream(w.stream, &o, &done), QUIRE_ERROR_OUT_OF_RANGE);
     o.size = 0;
+    o.to.offset = SIZE; /* nothing is left to copy */
     CHECK_OK(copy_on_stream(w.stream, &o, &done));
     CHECK(!done.stream);
     CHECK_OK(quire_stream_destroy(&held));

@@ -120,7 +120,7 @@ UNIT(device_end, warnings_name_live_allocations_and_their_places)
 UNIT(device_end, a_level_of_none_means_warning_and_error_logs_less)
 {
     log_lines none = {.ask = NULL}, error = {.ask = NULL};
-    play(&none, QUIRE_LOG_NONE);
+    play(&none, QUIRE_LOG_DEFAULT);
     CHECK_EQ(none.count[QUIRE_LOG_WARNING], 3);
     CHECK_EQ(none.count[QUIRE_LOG_INFO] + none.count[QUIRE_LOG_DEBUG], 0);
     play(&error, QUIRE_LOG_ERROR);
