@@ -161,6 +161,8 @@ static quire_result check_options(const quire_host_options *options)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "row alignment %u is not a power of two",
                             options->row_alignment);
     quire_result result = check_budgets(options);
+    if (!result && options->profile)
+        result = qi_check_unused(options->profile, "quire_host_profile");
     return result ? result : qi_check_unused(options, "quire_host_options");
 }
 

@@ -78,7 +78,7 @@ typedef struct quire_allocation_options {
      * For quire_allocate_batch it is an array of `count`. NULL: nothing is written.
      */
     quire_allocation_info *info;
-    uint64_t unused[2]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_allocation_options;
 
 /* ---- allocating and freeing ----------------------------------------------------------------- */
@@ -139,7 +139,7 @@ struct quire_allocation_info {
     /* Host pointer to the byte at `offset`, valid until the allocation is freed. NULL if it was not
        made with `mapped`. */
     void *host;
-    uint64_t unused[3];
+    uint64_t unused[4];
 };
 
 /* Writes where an allocation, live or reserved, lies. Errors: those of handles but WRONG_STATE. */

@@ -81,6 +81,7 @@ typedef struct quire_native {
        must begin and end at multiples of quire_limits.buffer_image_granularity. Otherwise they are
        linear or keep to it: an image of optimal tiling must. */
     bool is_among_images;
+    uint64_t unused[4];
 } quire_native;
 
 /*
@@ -116,6 +117,7 @@ typedef struct quire_object_options {
         quire_buffer_info buffer;
         quire_image_info image;
     } described;
+    uint64_t unused[4]; /* must be zero */
 } quire_object_options;
 
 /*

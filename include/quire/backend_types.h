@@ -59,6 +59,7 @@ typedef struct quire_page_request {
     /* The page is for one allocation, which wants zeros. A backend that has them at less cost than
        fill_page, or in any case, provides them and sets quire_native_page.is_zero. */
     bool zero;
+    uint64_t unused[4];
 } quire_page_request;
 
 /* A page as its backend knows it. page_create fills it in; the core stores it and passes it back.
@@ -93,7 +94,7 @@ typedef struct quire_heap_budget {
     /* Nanoseconds for which the answer serves further pages, so that the core does not ask before
        each; 0: it asks before each page. See heap_budget in quire/backend.h. */
     uint64_t lifetime;
-    uint64_t unused[1];
+    uint64_t unused[4];
 } quire_heap_budget;
 
 /* ---- objects -------------------------------------------------------------------------------- */
@@ -109,6 +110,7 @@ typedef struct quire_object_request {
     const void *description;            /* from quire_object_options */
     bool borrowed;   /* the object exists and belongs to the caller; quire never destroys it */
     bool exportable; /* the pages of the memory are exportable */
+    uint64_t unused[4];
 } quire_object_request;
 
 /* ---- copies --------------------------------------------------------------------------------- */
@@ -131,6 +133,7 @@ typedef struct quire_copy_job {
     uint64_t from_row, from_slice;
     void *to_state; /* state pointers of the devices of the two pages */
     void *from_state;
+    uint64_t unused[4];
 } quire_copy_job;
 
 /* Bytes to copy between a page and host memory. */

@@ -39,7 +39,7 @@ typedef struct quire_cuda_array_options {
     uint64_t user_data;
     quire_stream *stream;
     quire_allocation_info *info;
-    uint64_t unused[2]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_cuda_array_options;
 
 /*

@@ -78,7 +78,7 @@ typedef struct quire_limits {
     uint64_t elastic_kinds;            /* bit i: pages of kind i can grow in place, as
                                           quire_memory_options.contiguous needs */
     bool max_pages_is_advice;          /* more pages may exist: then the backend refuses, or not */
-    uint64_t unused[1];
+    uint64_t unused[4];
 } quire_limits;
 
 typedef struct quire_device_info {

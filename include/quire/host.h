@@ -50,6 +50,7 @@ typedef struct quire_host_profile {
      * or to a larger page_alignment.
      */
     quire_limits limits;
+    uint64_t unused[4]; /* must be zero */
 } quire_host_profile;
 
 typedef struct quire_host_options {

@@ -68,7 +68,7 @@ typedef struct quire_memory_stats {
     /* Since creation: pages made, and growths of a contiguous memory's page, that exceeded the
        budget of the backend. 0 with quire_memory_options.within_budget. */
     uint64_t pages_over_budget;
-    uint64_t unused[1];
+    uint64_t unused[4];
 } quire_memory_stats;
 
 typedef struct quire_device_stats {
@@ -161,6 +161,7 @@ typedef struct quire_hook {
     void (*event)(void *user, quire_memory *memory, const quire_event *event);
     void *user;
     quire_event_kinds kinds; /* 0: all */
+    uint64_t unused[4];      /* must be zero */
 } quire_hook;
 
 /*

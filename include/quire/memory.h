@@ -38,6 +38,8 @@ typedef struct quire_out_of_memory {
     uint64_t alignment;  /* bytes */
     quire_result reason; /* OUT_OF_DEVICE_MEMORY, OVER_BUDGET, TOO_MANY_PAGES or OUT_OF_RANGE */
     uint32_t times;      /* number of this call for the same request, from 1 */
+    const char *name;    /* of the allocation, valid during the call; NULL: it has none */
+    uint64_t unused[4];
 } quire_out_of_memory;
 
 /* Maximum number of calls of quire_on_out_of_memory for one request. */
@@ -153,7 +155,7 @@ typedef struct quire_memory_options {
        heap. If the system cannot reserve them (an address space limit, a sanitizer), the first
        allocation fails with OUT_OF_DEVICE_MEMORY. INVALID_ARGUMENT for other memories. */
     uint64_t address_space;
-    uint64_t unused[3]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_memory_options;
 
 typedef struct quire_memory_info {
@@ -173,7 +175,7 @@ typedef struct quire_memory_info {
     uint64_t limit;         /* maximum bytes of pages; 0: none */
     uint64_t address_space; /* bytes that the page of a contiguous memory can grow to; 0: the memory
                              is not contiguous */
-    uint64_t unused[3];
+    uint64_t unused[4];
 } quire_memory_info;
 
 typedef struct quire_page_info {

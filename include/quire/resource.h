@@ -49,7 +49,7 @@ typedef struct quire_buffer_options {
     uint64_t user_data;
     quire_stream *stream;
     quire_allocation_info *info;
-    uint64_t unused[2]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_buffer_options;
 
 typedef struct quire_buffer_info {
@@ -99,7 +99,7 @@ typedef struct quire_image_options {
     uint64_t user_data;
     quire_stream *stream;
     quire_allocation_info *info;
-    uint64_t unused[2]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_image_options;
 
 typedef struct quire_image_info {

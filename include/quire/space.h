@@ -120,7 +120,7 @@ typedef struct quire_fit_options {
      * many small regions and a large alignment use much of the line.
      */
     uint64_t max_alignment;
-    uint64_t unused[2]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_fit_options;
 
 typedef struct quire_space_options {
@@ -150,7 +150,7 @@ typedef struct quire_range_options {
        this for every request. The segregated fit examines every range below that address, so that
        the time grows with their number; `bounded` has no effect. Other fits: INVALID_ARGUMENT. */
     bool lowest;
-    uint64_t unused[2]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_range_options;
 
 /* The position of a range. */
@@ -182,7 +182,7 @@ typedef struct quire_space_stats {
     uint64_t full_passes; /* full searches; a request that is refused without a search makes none */
     uint64_t full_pass_hits; /* full searches that found a range the bounded search had missed */
     uint64_t max_looked_at;  /* maximum number of free ranges that a bounded search examined */
-    uint64_t unused[3];
+    uint64_t unused[4];
 } quire_space_stats;
 
 /* One range on a walk, free or live. */

@@ -96,7 +96,7 @@ typedef struct quire_replay_options {
     uint64_t progress_events; /* 0: chosen so that there are about 2000 calls */
     uint64_t *time;           /* receives time_ns of each event before it is replayed, for a
                                  quire_clock of the memory; NULL: not wanted */
-    uint64_t unused[2];       /* must be zero */
+    uint64_t unused[4];       /* must be zero */
 } quire_replay_options;
 
 /* Nanoseconds of single calls, without the cost of reading the clock; accurate to 1.6 %. */

@@ -112,7 +112,7 @@ typedef struct quire_vulkan_object_options {
      * copy its bytes unless the host can map them.
      */
     const void *create_info;
-    uint64_t unused[2]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_vulkan_object_options;
 
 /*

@@ -44,7 +44,7 @@ typedef struct quire_vulkan_import {
      */
     VkBuffer buffer;
     VkImage image;
-    uint64_t unused[2]; /* must be zero */
+    uint64_t unused[4]; /* must be zero */
 } quire_vulkan_import;
 
 /*

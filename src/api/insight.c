@@ -92,6 +92,9 @@ quire_result quire_memory_set_hook(quire_memory *memory, const quire_hook *hook)
     if (hook && hook->kinds & ~all)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there are no events %x",
                             hook->kinds & ~all);
+    result = hook ? qi_check_unused(hook, "quire_hook") : QUIRE_SUCCESS;
+    if (result)
+        return result;
     quire_hook set = hook && hook->event ? *hook : (quire_hook){0};
     if (set.event && !set.kinds)
         set.kinds = all;

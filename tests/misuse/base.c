@@ -469,6 +469,8 @@ static void opening_host(void)
     profile.heap_count = 17, refuse_profile(profile), profile = good;
     profile.kind_count = 33, refuse_profile(profile), profile = good;
     profile.kinds[0].heap = 1, refuse_profile(profile), profile = good;
+    for (int i = 0; i < 4; i++)
+        profile.unused[i] = 1, refuse_profile(profile), profile = good;
     profile.kinds[0].flags = QUIRE_HOST_COHERENT, refuse_profile(profile), profile = good;
     profile.limits.page_alignment = 3, refuse_profile(profile), profile = good;
     profile.limits.page_granularity = 3, refuse_profile(profile);

@@ -83,7 +83,7 @@ static void buffers(void)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         refuse_buffer(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, visible,
                       &(quire_buffer_options){.size = sizes[i]});
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
         quire_buffer_options options = good;
         options.unused[i] = 1;
         refuse_buffer(INVALID, visible, &options);
@@ -232,7 +232,7 @@ static void images(void)
                  &(quire_image_options){.width = 1, .host_read = true});
     refuse_image(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
                  &(quire_image_options){.width = 1, .mapped = true});
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
         quire_image_options options = good;
         options.unused[i] = 1;
         refuse_texels(INVALID, &options);
@@ -314,6 +314,11 @@ static void figures(void)
     REFUSED(&b, INVALID, quire_memory_check(NULL));
     REFUSED(&b, INVALID, quire_memory_set_hook(NULL, NULL));
     REFUSED(&b, INVALID, quire_memory_set_hook(visible, &(quire_hook){.kinds = 0x100}));
+    for (int i = 0; i < 4; i++) {
+        quire_hook hook = {.event = NULL};
+        hook.unused[i] = 1;
+        REFUSED(&b, INVALID, quire_memory_set_hook(visible, &hook));
+    }
 }
 
 static bool visit_nothing(void *user, const quire_item *item)

@@ -128,7 +128,7 @@ static void creation(void)
         options.unused[i] = 1;
         refuse_options(INVALID, &options);
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
         quire_space_options options = {.fit.algorithm = fit};
         options.fit.unused[i] = 1;
         refuse_options(INVALID, &options);
@@ -326,7 +326,7 @@ static void playing(quire_trace *trace)
     REFUSED_OUT(&b, INVALID, report, quire_trace_replay(NULL, b.memory, NULL, &report));
     REFUSED_OUT(&b, INVALID, report, quire_trace_replay(trace, NULL, NULL, &report));
     REFUSED(&b, INVALID, quire_trace_replay(trace, b.memory, NULL, NULL));
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
         quire_replay_options options = {0};
         options.unused[i] = UINT64_MAX;
         REFUSED_OUT(&b, INVALID, report, quire_trace_replay(trace, b.memory, &options, &report));

@@ -140,6 +140,26 @@ def check_queries(tap, root):
              if len(queries) >= 50 else [f"{len(queries)} of {len(declared)}"])
 
 
+# Values and items of lists stay small; they are passed by value, nested, or many at once. Callbacks and what the
+# program compiles into its own structs are complete. All other structs can grow.
+VALUES = """allocation buffer image range view point placement vulkan_view
+    heap kind page_class fragmentation item space_item trace_event latency write_item read_item page_range page_copy
+    vulkan_queue vulkan_aspect cuda_access copy_end image_region page_extra native_page
+    log host_memory clock on_out_of_memory progress kind_request intent attachment""".split()
+
+
+def check_growth(tap, root):
+    """Options and infos have four words for later fields."""
+    text = "".join(re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+                   for path in sorted((root / "include/quire").glob("*.h")) if path.name != "quire_vma.h")
+    structs = dict(re.findall(r"struct quire_(\w+) \{(.*?)\n\}", text, flags=re.S))
+    del structs["backend"]  # begins with its size
+    grows = {name for name, body in structs.items() if "uint64_t unused[4];" in body}
+    tap.case("options and infos have 4 unused words, values and items of lists none",
+             sorted(grows & set(VALUES)) + sorted(structs.keys() - grows - set(VALUES)) +
+             sorted(set(VALUES) - structs.keys()) if len(grows) >= 60 else [f"{len(grows)} structs can grow"])
+
+
 def check_cpp(tap, compiler, root):
     """quire.hpp with its parts, for each compiler that is there."""
     if compiler == "none":
@@ -179,6 +199,7 @@ def main():
     check_results(tap, root, [(c_compiler, "c", "c11")] +
                   ([] if cxx_compiler == "none" else [(cxx_compiler, "c++", "c++17")]))
     check_queries(tap, root)
+    check_growth(tap, root)
     check_cpp(tap, cxx_compiler, root)
     tap.end()
 

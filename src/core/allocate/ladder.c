@@ -98,6 +98,12 @@ static const rung RUNGS[QI_RUNG_COUNT] = {
     [QI_RUNG_CALLER] = {if_caller, caller, "the caller's callback"},
 };
 
+/* The name that the allocation gets, also where it is set after the climb; NULL: none. */
+static const char *name_of(const qi_request *request)
+{
+    return request->name ? request->name : request->name_later;
+}
+
 /* ---- the climb ------------------------------------------------------------------------------ */
 
 /*
@@ -133,7 +139,7 @@ static quire_result climb_within_name(qi_climb *c)
 {
     quire_memory *memory = c->shard->memory;
     const char *name = c->request->name;
-    const char *limited = name ? name : c->request->name_later;
+    const char *limited = name_of(c->request);
     if (!limited)
         return climb_under_lock(c);
     if (QI_IS_CHECKED || memory->on_out_of_memory.callback) /* a later attempt may succeed */
@@ -213,7 +219,8 @@ static qi_outcome caller(qi_climb *c)
     const quire_out_of_memory event = {.size = c->range.size,
                                        .alignment = c->range.alignment,
                                        .reason = c->result,
-                                       .times = ++c->caller_calls};
+                                       .times = ++c->caller_calls,
+                                       .name = name_of(c->request)};
     qi_error error;
     qi_error_save(&error);
     qi_climb_note(c, QI_RUNG_CALLER);
@@ -286,7 +293,7 @@ static quire_result refuse(quire_memory *memory, const qi_climb *c, quire_result
 {
     const qi_request *request = c->request;
     qi_oom_request refused = {
-        .name = request->name ? request->name : request->name_later,
+        .name = name_of(request),
         .size = request->size,
         .alignment = c->range.alignment,
         .is_dedicated = c->dedicated,

@@ -91,12 +91,13 @@ QI_ALWAYS_INLINE bool qi_request_is_plain_up_to(const quire_memory *memory,
                                                 const quire_allocation_options *options,
                                                 uint64_t max_size)
 {
+    const uint64_t *unused = options->unused;
     uint64_t mask = options->alignment ? options->alignment - 1 : 0;
-    return !options->name &&
+    return !((uintptr_t)options->name | unused[0] | unused[1] | unused[2] | unused[3]) &&
            !(options->zero | options->dedicated | options->host_read | options->host_write |
              options->mapped | options->upper) &&
            options->size && options->size <= max_size && mask < memory->max_alignment &&
-           !(options->alignment & mask) && !(options->unused[0] | options->unused[1]);
+           !(options->alignment & mask);
 }
 
 static inline bool qi_request_is_plain(const quire_memory *memory,

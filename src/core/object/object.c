@@ -316,9 +316,10 @@ static quire_result check_object(const quire_object_options *options)
     if (options->unbound && options->zero)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "unbound and zero are set: zeros are written after the object is bound");
-    return options->object == QUIRE_OBJECT_BUFFER
+    quire_result result = qi_check_unused(options, "quire_object_options");
+    return !result && options->object == QUIRE_OBJECT_BUFFER
                ? qi_check_buffer_usage(options->described.buffer.usage)
-               : QUIRE_SUCCESS;
+               : result;
 }
 
 /* The caller may give the size of a buffer. The size of everything else is what the backend reports

@@ -29,7 +29,7 @@ class quire_limits(Structure):
         ("usual_page", c_uint64), ("max_buffer", c_uint64), ("max_pages", c_uint64),
         ("buffer_image_granularity", c_uint64), ("non_coherent_atom", c_uint64), ("buffer_alignment", c_uint64),
         ("image_row_alignment", c_uint64), ("elastic_kinds", c_uint64), ("max_pages_is_advice", c_bool),
-        ("unused", c_uint64 * 1)]
+        ("unused", c_uint64 * 4)]
 
 
 class quire_device_info(Structure):
@@ -59,7 +59,7 @@ class quire_intent(Structure):
 class quire_fit_options(Structure):
     _fields_: ClassVar[Fields] = [
         ("algorithm", c_int), ("least_fragmentation", c_bool), ("slabs", c_bool), ("granule", c_uint64),
-        ("max_alignment", c_uint64), ("unused", c_uint64 * 2)]
+        ("max_alignment", c_uint64), ("unused", c_uint64 * 4)]
 
 
 class quire_page_class(Structure):
@@ -83,7 +83,9 @@ class quire_clock(Structure):
 
 
 class quire_out_of_memory(Structure):
-    _fields_: ClassVar[Fields] = [("size", c_uint64), ("alignment", c_uint64), ("reason", c_int), ("times", c_uint32)]
+    _fields_: ClassVar[Fields] = [
+        ("size", c_uint64), ("alignment", c_uint64), ("reason", c_int), ("times", c_uint32), ("name", c_char_p),
+        ("unused", c_uint64 * 4)]
 
 
 quire_on_out_of_memory_callback = CFUNCTYPE(c_bool, c_void_p, c_void_p, POINTER(quire_out_of_memory))
@@ -100,7 +102,7 @@ class quire_memory_options(Structure):
         ("intent", POINTER(quire_intent)), ("fit", quire_fit_options), ("shards", c_uint32),
         ("pages", quire_page_policy), ("clock", quire_clock), ("on_out_of_memory", quire_on_out_of_memory),
         ("limit", c_uint64), ("limit_percent", c_uint32), ("priority", c_float), ("address_space", c_uint64),
-        ("unused", c_uint64 * 3)]
+        ("unused", c_uint64 * 4)]
 
 
 class quire_memory_info(Structure):
@@ -108,7 +110,7 @@ class quire_memory_info(Structure):
         ("name", c_char_p), ("device", c_void_p), ("kind", c_uint32), ("flags", c_uint32), ("mappable", c_bool),
         ("checked", c_bool), ("within_budget", c_bool), ("exportable", c_bool), ("fit", c_int),
         ("page_size", c_uint64), ("granule", c_uint64), ("page_count", c_uint32), ("shards", c_uint32),
-        ("limit", c_uint64), ("address_space", c_uint64), ("unused", c_uint64 * 3)]
+        ("limit", c_uint64), ("address_space", c_uint64), ("unused", c_uint64 * 4)]
 
 
 class quire_page_info(Structure):
@@ -129,7 +131,7 @@ class quire_allocation_info(Structure):
         ("page", c_uint32), ("dedicated", c_bool), ("committed", c_bool), ("offset", c_uint64),
         ("left_padding", c_uint64), ("size", c_uint64), ("requested", c_uint64), ("address", c_uint64),
         ("user_data", c_uint64), ("map_count", c_uint32), ("object", c_int), ("native", c_uint64),
-        ("host", c_void_p), ("unused", c_uint64 * 3)]
+        ("host", c_void_p), ("unused", c_uint64 * 4)]
 
 
 class quire_allocation_options(Structure):
@@ -137,7 +139,7 @@ class quire_allocation_options(Structure):
         ("size", c_uint64), ("alignment", c_uint64), ("name", c_char_p), ("host_write", c_bool),
         ("host_read", c_bool), ("zero", c_bool), ("dedicated", c_bool), ("mapped", c_bool),
         ("existing_pages", c_bool), ("within_budget", c_bool), ("upper", c_bool), ("user_data", c_uint64),
-        ("stream", c_void_p), ("info", POINTER(quire_allocation_info)), ("unused", c_uint64 * 2)]
+        ("stream", c_void_p), ("info", POINTER(quire_allocation_info)), ("unused", c_uint64 * 4)]
 
 
 class quire_allocation(Structure):
@@ -149,7 +151,7 @@ class quire_buffer_options(Structure):
         ("size", c_uint64), ("usage", c_uint32), ("alignment", c_uint64), ("name", c_char_p), ("host_write", c_bool),
         ("host_read", c_bool), ("zero", c_bool), ("dedicated", c_bool), ("mapped", c_bool),
         ("existing_pages", c_bool), ("within_budget", c_bool), ("user_data", c_uint64), ("stream", c_void_p),
-        ("info", POINTER(quire_allocation_info)), ("unused", c_uint64 * 2)]
+        ("info", POINTER(quire_allocation_info)), ("unused", c_uint64 * 4)]
 
 
 class quire_buffer(Structure):
@@ -211,7 +213,7 @@ class quire_memory_stats(Structure):
         ("backend_nanoseconds", c_uint64), ("metadata_bytes", c_uint64), ("metadata_peak", c_uint64),
         ("full_passes", c_uint64), ("full_pass_hits", c_uint64), ("fragmentation", quire_fragmentation),
         ("deferred_bytes", c_uint64), ("deferred_count", c_uint64), ("pages_over_budget", c_uint64),
-        ("unused", c_uint64 * 1)]
+        ("unused", c_uint64 * 4)]
 
 
 class quire_device_stats(Structure):
@@ -260,7 +262,7 @@ quire_replay_options_progress = CFUNCTYPE(c_bool, c_void_p, c_uint64, c_uint64)
 class quire_replay_options(Structure):
     _fields_: ClassVar[Fields] = [
         ("event_count", c_uint64), ("keep", c_bool), ("name", c_bool), ("progress", quire_replay_options_progress),
-        ("user", c_void_p), ("progress_events", c_uint64), ("time", POINTER(c_uint64)), ("unused", c_uint64 * 2)]
+        ("user", c_void_p), ("progress_events", c_uint64), ("time", POINTER(c_uint64)), ("unused", c_uint64 * 4)]
 
 
 class quire_latency(Structure):
@@ -281,7 +283,7 @@ class quire_replay_report(Structure):
 class quire_host_profile(Structure):
     _fields_: ClassVar[Fields] = [
         ("name", c_char_p), ("heap_count", c_uint32), ("kind_count", c_uint32), ("heaps", quire_heap * MAX_HEAPS),
-        ("kinds", quire_kind * MAX_KINDS), ("limits", quire_limits)]
+        ("kinds", quire_kind * MAX_KINDS), ("limits", quire_limits), ("unused", c_uint64 * 4)]
 
 
 quire_log_write = CFUNCTYPE(None, c_void_p, c_int, c_char_p)

@@ -13,6 +13,7 @@ typedef struct caller {
     uint32_t count;
     uint32_t callback_calls;
     quire_out_of_memory last;
+    uint32_t named; /* calls for an allocation with the name "wanted" */
     bool answer, is_inside;
     bool (*act)(struct caller *c); /* NULL: the callback only returns its answer */
 } caller;
@@ -24,6 +25,7 @@ static bool on_out_of_memory_call(void *user, quire_memory *memory,
     CHECK(memory == c->f.memory);
     c->callback_calls++;
     CHECK_EQ(report->times, c->callback_calls);
+    c->named += report->name && !strcmp(report->name, "wanted");
     CHECK_EQ(quire_last_result(), report->reason);
     c->last = *report;
     return c->act ? c->act(c) : c->answer;
@@ -59,8 +61,9 @@ UNIT(out_of_memory_callback, the_callback_is_called_until_enough_is_free)
     caller c;
     make_full(&c);
     c.act = free_one;
-    ALLOCATE(&c.f, .size = PAGE);
+    ALLOCATE(&c.f, .size = PAGE, .name = "wanted");
     CHECK_EQ(c.callback_calls, 2);
+    CHECK_EQ(c.named, 2);
     CHECK_EQ(c.last.size, PAGE);
     CHECK_EQ(c.last.alignment, 1);
     CHECK_EQ(c.last.reason, QUIRE_ERROR_TOO_MANY_PAGES);
