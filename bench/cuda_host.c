@@ -95,7 +95,7 @@ static bool measure_memory(memory_bench *b, const host_kind *kind, qi_cu_ptr blo
                            host_row *row)
 {
     const quire_cuda_options options = {.settings.kinds = QUIRE_CUDA_KIND_BIT(kind->kind)};
-    const quire_memory_options of_memory = {.flags = QUIRE_HOST_VISIBLE,
+    const quire_memory_options of_memory = {.kind.required = QUIRE_HOST_VISIBLE,
                                             .pages.dedicated = QUIRE_DEDICATED_ALWAYS};
     quire_device *device = NULL;
     quire_memory *memory = NULL;

@@ -67,7 +67,7 @@ static bool begin(scene *s, uint64_t rep)
     s->table = address_table_make(LIVE);
     return !quire_host_open(NULL, &s->device) &&
            !quire_memory_create(s->device,
-                                &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
+                                &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
                                                         .shards = 1,
                                                         .find_by_address = true},
                                 &s->memory) &&

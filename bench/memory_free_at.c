@@ -131,8 +131,9 @@ static void measure_index(void *user, size_t index)
     s = (scene){.way = (int)(turn % WAYS), .pairs = max < PAIRS ? max : PAIRS};
     s.table = address_table_make((uint64_t)LIVE * threads);
     pthread_mutex_init(&s.mutex, NULL);
-    const quire_memory_options options = {
-        .flags = QUIRE_HOST_VISIBLE, .shards = threads, .find_by_address = s.way == FREE_AT};
+    const quire_memory_options options = {.kind.required = QUIRE_HOST_VISIBLE,
+                                          .shards = threads,
+                                          .find_by_address = s.way == FREE_AT};
     if (quire_host_open(NULL, &device) || quire_memory_create(device, &options, &s.memory))
         return;
     r->ns[rep * jobs + turn] = pair_ns(&s, threads);

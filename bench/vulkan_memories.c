@@ -37,7 +37,7 @@ const char *vulkan_absent(const subject *self)
 quire_intent vulkan_intent(const subject *self)
 {
     bool upload = ((const vulkan_how *)self->how)->upload;
-    return (quire_intent){.host_write = upload, .upload = upload};
+    return upload ? QUIRE_INTENT_UPLOAD : QUIRE_INTENT_DEVICE;
 }
 
 /* The usage is quire's default. */
@@ -96,7 +96,7 @@ static void *create_quire(const subject *self, const subject_arena *arena)
                                     .kinds = QUIRE_EVENT_PAGE_MADE | QUIRE_EVENT_PAGE_GONE};
     const quire_intent intent = vulkan_intent(self);
     const quire_memory_options options = {
-        .intent = &intent, .fit.granule = arena->unit, .pages.page_size = arena->size};
+        .kind.intent = intent, .fit.granule = arena->unit, .pages.page_size = arena->size};
     quire_state *state = calloc(1, sizeof *state);
     if (!state)
         return NULL;

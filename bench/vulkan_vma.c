@@ -102,7 +102,8 @@ static bool make_vma(vma_state *state, const subject *self, const subject_arena 
     state->objects = calloc(arena->ranges + 1, sizeof *state->objects);
     if (!state->objects || vulkan_open(&state->device) ||
         quire_vulkan_get_handles(state->device, &handles) ||
-        quire_device_choose_kind_for(state->device, &intent, &pool.memoryTypeIndex))
+        quire_device_choose_kind(state->device, &(quire_kind_request){.intent = intent},
+                                 &pool.memoryTypeIndex))
         return false;
     for (uint64_t i = arena->ranges; i; i--) {
         state->objects[i].next = state->first;

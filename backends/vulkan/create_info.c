@@ -303,7 +303,7 @@ quire_result quire_vulkan_image_create_fallback(quire_memory *const *memories, u
 /* ---- in a default memory --------------------------------------------------------------------- */
 
 quire_result quire_vulkan_device_buffer_create(quire_device *device,
-                                               const quire_kind_choice *choice,
+                                               const quire_kind_request *kinds,
                                                const VkBufferCreateInfo *info,
                                                const quire_vulkan_object_options *options,
                                                quire_memory **memory, quire_buffer *buffer)
@@ -319,10 +319,10 @@ quire_result quire_vulkan_device_buffer_create(quire_device *device,
     quire_result result = want_buffer(info, options, &w);
     return result
                ? result
-               : quire_device_object_create(device, choice, &w.object, memory, &buffer->allocation);
+               : quire_device_object_create(device, kinds, &w.object, memory, &buffer->allocation);
 }
 
-quire_result quire_vulkan_device_image_create(quire_device *device, const quire_kind_choice *choice,
+quire_result quire_vulkan_device_image_create(quire_device *device, const quire_kind_request *kinds,
                                               const VkImageCreateInfo *info,
                                               const quire_vulkan_object_options *options,
                                               quire_memory **memory, quire_image *image)
@@ -338,5 +338,5 @@ quire_result quire_vulkan_device_image_create(quire_device *device, const quire_
     quire_result result = want_image(info, options, &w);
     return result
                ? result
-               : quire_device_object_create(device, choice, &w.object, memory, &image->allocation);
+               : quire_device_object_create(device, kinds, &w.object, memory, &image->allocation);
 }

@@ -31,8 +31,9 @@ static bool pool_open(pool *p)
 {
     /* Of the host backend's kinds of memory one that a pointer reaches. shards = 0: quire divides
        the memory into shards if threads wait for each other. */
-    quire_intent intent = {.host_read = true, .host_write = true};
-    quire_memory_options options = {.name = "tensors", .intent = &intent, .find_by_address = true};
+    quire_memory_options options = {.name = "tensors",
+                                    .kind.intent = QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE,
+                                    .find_by_address = true};
     return !quire_host_open(NULL, &p->device) &&
            !quire_memory_create(p->device, &options, &p->memory);
 }

@@ -138,7 +138,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_object_create_fallback(
     quire_memory *const *memories, uint32_t count, const quire_object_options *options,
     uint32_t *chosen, quire_allocation *allocation);
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_object_create(
-    quire_device *device, const quire_kind_choice *choice, const quire_object_options *options,
+    quire_device *device, const quire_kind_request *kinds, const quire_object_options *options,
     quire_memory **memory, quire_allocation *allocation);
 
 /*

@@ -248,7 +248,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_get_kind_info(const quire_devic
                                                                quire_cuda_kind_info *info);
 
 /*
- * Finds the memory kind of a page kind, for quire_memory_options.kind_mask. `node` selects one of
+ * Finds the memory kind of a page kind, for quire_kind_request.mask. `node` selects one of
  * several host nodes (-1: the first). Errors: INVALID_ARGUMENT, UNSUPPORTED (the device has no such
  * kind; *kind is 0).
  */

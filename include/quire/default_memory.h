@@ -43,27 +43,16 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_default_memory(quire_device *
                                                                   quire_memory **memory);
 
 /*
- * Which kinds may be chosen, and which are better. The kind must also be able to hold the object.
- * The first of these that is set decides:
- *  - `intent`, by the table at quire_intent;
- *  - the flags of `kinds`;
- *  - host_read and host_write of the object's options, as the intent of the same fields; `mapped`
- *    without host_read counts as host_write;
- *  - nothing is set: device-local kinds are preferred, and others are used when those are full. To
- *    refuse the others, require QUIRE_DEVICE_LOCAL.
- * host_read, host_write and mapped of the object's options require a host-visible kind in any case.
- * kinds.kind_mask restricts all of them. QUIRE_OBJECTS_ONLY is preferred for an object that only
- * such kinds can hold, unless the choice avoids it. A NULL choice means {0}.
- */
-typedef struct quire_kind_choice {
-    const quire_intent *intent; /* `exportable` is UNSUPPORTED: default memories do not export */
-    quire_kind_request kinds;   /* with an intent only kind_mask may be set */
-    uint64_t unused[4];         /* must be zero */
-} quire_kind_choice;
-
-/*
  * Allocate a raw range, or create a buffer or an image, in the default memory of the best kind that
  * has room. Write the memory that it lies in. On failure *memory is NULL.
+ *
+ * The request says which kinds may be chosen; NULL means {0}. The kind must also be able to hold
+ * the object. Without an intent and flags, host_read and host_write of the options are the intent
+ * of the same names; `mapped` without host_read counts as host_write. If these are not set either,
+ * device-local kinds are preferred, and others are used when those are full: to refuse the others,
+ * request QUIRE_INTENT_DEVICE. host_read, host_write and mapped require a host-visible kind in any
+ * case. QUIRE_OBJECTS_ONLY is preferred for an object that only such kinds can hold, unless the
+ * request avoids it.
  *
  * The order of the kinds is that of quire_device_choose_kind. The next kind is tried after
  * OUT_OF_DEVICE_MEMORY, OVER_BUDGET, TOO_MANY_PAGES, TOO_MANY_ALLOCATIONS, OUT_OF_RANGE and
@@ -71,19 +60,19 @@ typedef struct quire_kind_choice {
  * serves all kinds, unless binding it has failed. A memory that refuses counts a failure.
  *
  * Errors as quire_allocate, quire_buffer_create and quire_image_create, and as
- * quire_device_choose_kind; UNSUPPORTED also if no kind of the choice can hold the object. If all
+ * quire_device_choose_kind; UNSUPPORTED also if no kind of the request can hold the object. If all
  * kinds refuse, the error is that of the first.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_allocate(quire_device *device,
-                                                            const quire_kind_choice *choice,
+                                                            const quire_kind_request *kinds,
                                                             const quire_allocation_options *options,
                                                             quire_memory **memory,
                                                             quire_allocation *allocation);
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_buffer_create(
-    quire_device *device, const quire_kind_choice *choice, const quire_buffer_options *options,
+    quire_device *device, const quire_kind_request *kinds, const quire_buffer_options *options,
     quire_memory **memory, quire_buffer *buffer);
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_image_create(quire_device *device,
-                                                                const quire_kind_choice *choice,
+                                                                const quire_kind_request *kinds,
                                                                 const quire_image_options *options,
                                                                 quire_memory **memory,
                                                                 quire_image *image);

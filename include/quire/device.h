@@ -97,14 +97,14 @@ typedef struct quire_device_info {
 } quire_device_info;
 
 /*
- * How the host and the device will use memory. {0}: only the device uses it. The first row that
- * applies is the request from which quire_device_choose_kind finds the kind:
- *   fields set                required       preferred                         avoided
- *   host_write and host_read  host-visible   cached, device-local, coherent    -
- *   host_read                 host-visible   cached, coherent                  device-local
- *   host_write and upload     host-visible   coherent                          device-local
- *   host_write                host-visible   device-local, coherent            -
- *   none                      device-local   -                                 -
+ * How the host and the device will use memory, combined with |. The first row that applies is the
+ * request from which quire_device_choose_kind finds the kind:
+ *   flags set                 required       preferred                         avoided
+ *   HOST_WRITE and HOST_READ  host-visible   cached, device-local, coherent    -
+ *   HOST_READ                 host-visible   cached, coherent                  device-local
+ *   UPLOAD                    host-visible   coherent                          device-local
+ *   HOST_WRITE                host-visible   device-local, coherent            -
+ *   DEVICE                    device-local   -                                 -
  * In words: memory that the host reads is cached wherever a host-visible kind is, even if that kind
  * is not coherent or not device-local. What the host only writes is not cached if there is a
  * choice, and is coherent. Memory of the device alone is not host-visible if there is a choice.
@@ -112,22 +112,29 @@ typedef struct quire_device_info {
  * calls quire_flush and quire_invalidate, which do nothing on coherent kinds. The flags of the kind
  * that a memory got are in quire_memory_info.
  */
-typedef struct quire_intent {
-    bool host_read;
-    bool host_write;
-    bool upload;     /* The host writes once, in order, and the device copies from it. Requires
-                        host_write, excludes host_read. */
-    bool exportable; /* pages will be exported to another API or process; UNSUPPORTED if the backend
-                        cannot export */
-} quire_intent;
+typedef uint64_t quire_intent;
+#define QUIRE_INTENT_DEVICE UINT64_C(0x01) /* the device uses it, as it does with every intent */
+#define QUIRE_INTENT_HOST_READ UINT64_C(0x02)
+#define QUIRE_INTENT_HOST_WRITE UINT64_C(0x04)
+/* The host writes once, in order, and the device copies from it. Excludes HOST_READ. */
+#define QUIRE_INTENT_UPLOAD UINT64_C(0x08)
+/* Pages will be exported to another API or process. UNSUPPORTED if the backend cannot export, and
+   where the pages are of a default memory. */
+#define QUIRE_INTENT_EXPORT UINT64_C(0x10)
 
-/* Flags that a kind must have, should have and should not have: see quire_device_choose_kind. */
+/*
+ * Which memory kinds may be chosen, and which are better. Either an intent, or flags that a kind
+ * must have, should have and should not have. Without both, {0}: a mask of one bit selects that
+ * kind; otherwise the function that takes the request says what it chooses.
+ */
 typedef struct quire_kind_request {
+    quire_intent intent;
     quire_memory_flags required;
     quire_memory_flags preferred;
     quire_memory_flags avoided; /* none that is required or preferred */
+    uint32_t mask;              /* bit i allows kind i, also with an intent; 0: all kinds */
     bool exact; /* the kind's flags must equal `required`; preferred and avoided must be 0 */
-    uint32_t kind_mask; /* bit i allows kind i; 0: all kinds */
+    uint64_t unused[4]; /* must be zero */
 } quire_kind_request;
 
 /* Writes the description of a device. Errors: INVALID_ARGUMENT. */
@@ -147,20 +154,13 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_get_info(const quire_device *
  *   3. Of candidates with equal flags the lowest index wins. Vulkan lists these by the speed of
  *      their heaps, the fastest first.
  * The order of kinds with different flags, and the sizes of heaps, do not matter.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED (no kind fits; *kind is 0).
+ * Without an intent and flags device-local kinds are preferred.
+ * Errors: INVALID_ARGUMENT (also for an intent with flags, and for UPLOAD with HOST_READ),
+ * UNSUPPORTED (no kind fits, or an intent to export where the backend cannot; *kind is 0).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_choose_kind(const quire_device *device,
                                                                const quire_kind_request *request,
                                                                uint32_t *kind);
-
-/*
- * Finds the kind for an intent. Errors as quire_device_choose_kind; INVALID_ARGUMENT also for an
- * upload without host_write or with host_read, UNSUPPORTED also for an intent to export where the
- * backend cannot.
- */
-QUIRE_API QUIRE_MUST_USE quire_result quire_device_choose_kind_for(const quire_device *device,
-                                                                   const quire_intent *intent,
-                                                                   uint32_t *kind);
 
 /* ---- budgets -------------------------------------------------------------------------------- */
 

@@ -57,6 +57,9 @@ typedef struct quire_on_out_of_memory {
     void *user;
 } quire_on_out_of_memory;
 
+/* A limit of a memory as a share of its heap: see quire_memory_set_limit. */
+#define QUIRE_PERCENT_OF_HEAP(percent) (UINT64_MAX - 1000 + (percent))
+
 /* The lowest value of quire_memory_options.priority: 0 in Vulkan's terms. */
 #define QUIRE_PRIORITY_LOWEST (-1.0F)
 
@@ -64,13 +67,10 @@ typedef struct quire_memory_options {
     const char *name; /* copied, at most QUIRE_MAX_NAME bytes; NULL: "memory" */
 
     /*
-     * Selects the memory kind. Set either `flags` (0: QUIRE_DEVICE_LOCAL), which the kind must have
-     * (with `exact`: must have and no other), or `intent` with flags 0. kind_mask restricts both:
-     * bit i allows kind i, 0 allows all. A kind_mask of one bit without flags or intent selects
-     * that kind.
+     * Selects the memory kind. Without an intent and flags: a mask of one bit selects that kind,
+     * otherwise the kind must be device-local, as with QUIRE_INTENT_DEVICE.
      */
-    quire_memory_flags flags;
-    bool exact;
+    quire_kind_request kind;
     /*
      * The memory has one shared page that grows in place, instead of several pages. Free bytes at
      * its end are used first, so that no request needs a page of its own. Free bytes at its end are
@@ -109,8 +109,6 @@ typedef struct quire_memory_options {
      * better than a page beyond the budget.
      */
     bool within_budget;
-    uint32_t kind_mask;
-    const quire_intent *intent;
 
     /*
      * The fit places allocations in the pages: see quire_fit_options. The linear fit uses one
@@ -143,10 +141,7 @@ typedef struct quire_memory_options {
     quire_page_policy pages;
     quire_clock clock;
     quire_on_out_of_memory on_out_of_memory;
-    uint64_t limit; /* maximum bytes of pages; 0: none; see quire_memory_set_limit */
-    /* The same as a percentage of the size of the heap, at most 100; the product is rounded down to
-       bytes; 0: none. The lower of the two limits holds. quire_memory_set_limit replaces both. */
-    uint32_t limit_percent;
+    uint64_t limit; /* maximum bytes of pages, as in quire_memory_set_limit; 0: none */
     /* Eviction priority of the pages, above 0 and up to 1, or QUIRE_PRIORITY_LOWEST; 0: 0.5. A
        hint: a driver that runs out of device memory evicts pages of lower priority first. Backends
        without priorities ignore it. */
@@ -166,7 +161,7 @@ typedef struct quire_memory_info {
     bool mappable;            /* the kind is host-visible */
     bool checked;             /* has red zones and a quarantine: see docs/checked.md */
     bool within_budget;       /* as in the options */
-    bool exportable;          /* its pages can be exported: see quire_intent */
+    bool exportable;          /* its pages can be exported: see QUIRE_INTENT_EXPORT */
     quire_fit fit;
     uint64_t page_size;     /* bytes of the next page, unless its request needs another size */
     uint64_t granule;       /* bytes */
@@ -262,13 +257,14 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_preallocate(quire_memory *mem
 /* ---- budgets -------------------------------------------------------------------------------- */
 
 /*
- * Limits the bytes of the memory's pages; 0: no limit. May be called at any time. A page that would
- * exceed the limit fails with OVER_BUDGET, and the backend is not called for it. quire tries
- * smaller pages first, and existing pages serve what fits in them. A limit below the current use
- * releases empty pages as quire_memory_trim does, until the rest is within the limit; it frees
+ * Limits the bytes of the memory's pages; 0: no limit. QUIRE_PERCENT_OF_HEAP(50) is a share of the
+ * size of the heap, from 1 to 100 percent, rounded down to bytes. May be called at any time. A page
+ * that would exceed the limit fails with OVER_BUDGET, and the backend is not called for it. quire
+ * tries smaller pages first, and existing pages serve what fits in them. A limit below the current
+ * use releases empty pages as quire_memory_trim does, until the rest is within the limit; it frees
  * nothing else. Running calls may still use the previous limit. A page must also respect the limits
  * of its heap and device (quire/device.h).
- * Errors: INVALID_ARGUMENT.
+ * Errors: INVALID_ARGUMENT (also for a share above 100 percent).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes);
 

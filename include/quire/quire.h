@@ -19,7 +19,7 @@
  *
  * Most programs need only these functions:
  *  - quire_host_open, quire_vulkan_open or quire_cuda_open opens a device; quire_device_destroy;
- *  - quire_memory_create with quire_memory_options.flags or .intent; quire_memory_destroy;
+ *  - quire_memory_create with quire_memory_options.kind; quire_memory_destroy;
  *  - quire_allocate, quire_buffer_create and quire_image_create; quire_free frees all three; their
  *    forms quire_device_allocate and so on (default_memory.h) need no memory;
  *  - quire_map and quire_unmap for memory that the host can reach, quire_write and quire_read for

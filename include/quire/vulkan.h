@@ -53,8 +53,8 @@ quire_vulkan_memory_create(quire_device *device, const quire_memory_options *opt
 /* ---- what objects need ---------------------------------------------------------------------- */
 
 /*
- * Write what a buffer or image would need, without creating memory. Pass kind_mask to
- * quire_memory_options or quire_kind_request to choose among the kinds that can hold it. If quire
+ * Write what a buffer or image would need, without creating memory. Pass kind_mask as
+ * quire_kind_request.mask to choose among the kinds that can hold it. If quire
  * creates a native object for this, it destroys it again. Errors: INVALID_ARGUMENT, UNSUPPORTED
  * (sparse or disjoint objects; a format that the device does not support for this use; a buffer
  * above quire_limits.max_buffer), and errors of Vulkan.
@@ -145,14 +145,14 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_create_fallback(
 /*
  * Create a buffer or image without creating a memory first: in the device's default memory of the
  * best kind that can hold it and has room, as quire_device_buffer_create (quire/default_memory.h).
- * They write the memory that it lies in. NULL as `choice` or `options` means {0}. Errors as there
+ * They write the memory that it lies in. NULL as `kinds` or `options` means {0}. Errors as there
  * and as quire_vulkan_buffer_create.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_device_buffer_create(
-    quire_device *device, const quire_kind_choice *choice, const VkBufferCreateInfo *info,
+    quire_device *device, const quire_kind_request *kinds, const VkBufferCreateInfo *info,
     const quire_vulkan_object_options *options, quire_memory **memory, quire_buffer *buffer);
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_device_image_create(
-    quire_device *device, const quire_kind_choice *choice, const VkImageCreateInfo *info,
+    quire_device *device, const quire_kind_request *kinds, const VkImageCreateInfo *info,
     const quire_vulkan_object_options *options, quire_memory **memory, quire_image *image);
 
 /*

@@ -42,7 +42,7 @@ static quire_result begin(quire_device *device, const void *options, quire_memor
     return device->is_disabled ? qi_refuse_disabled() : QUIRE_SUCCESS;
 }
 
-quire_result quire_device_allocate(quire_device *device, const quire_kind_choice *choice,
+quire_result quire_device_allocate(quire_device *device, const quire_kind_request *kinds,
                                    const quire_allocation_options *options, quire_memory **memory,
                                    quire_allocation *allocation)
 {
@@ -50,14 +50,14 @@ quire_result quire_device_allocate(quire_device *device, const quire_kind_choice
     quire_result result = begin(device, options, memory, allocation, "quire_device_allocate");
     if (!result)
         result = qi_by_kind_resolve(
-            device, choice, options->host_read,
+            device, kinds, options->host_read,
             qi_host_writes(options->host_read, options->host_write, options->mapped), &request);
     if (!result)
         result = qi_by_kind_allocate(device, &request, options, memory, allocation);
     return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
 }
 
-quire_result quire_device_buffer_create(quire_device *device, const quire_kind_choice *choice,
+quire_result quire_device_buffer_create(quire_device *device, const quire_kind_request *kinds,
                                         const quire_buffer_options *options, quire_memory **memory,
                                         quire_buffer *buffer)
 {
@@ -67,7 +67,7 @@ quire_result quire_device_buffer_create(quire_device *device, const quire_kind_c
     quire_result result = begin(device, options, memory, allocation, "quire_device_buffer_create");
     if (!result)
         result = qi_by_kind_resolve(
-            device, choice, options->host_read,
+            device, kinds, options->host_read,
             qi_host_writes(options->host_read, options->host_write, options->mapped), &request);
     if (!result)
         result = qi_buffer_begin(options, &build);
@@ -76,7 +76,7 @@ quire_result quire_device_buffer_create(quire_device *device, const quire_kind_c
     return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
 }
 
-quire_result quire_device_image_create(quire_device *device, const quire_kind_choice *choice,
+quire_result quire_device_image_create(quire_device *device, const quire_kind_request *kinds,
                                        const quire_image_options *options, quire_memory **memory,
                                        quire_image *image)
 {
@@ -86,7 +86,7 @@ quire_result quire_device_image_create(quire_device *device, const quire_kind_ch
     quire_result result = begin(device, options, memory, allocation, "quire_device_image_create");
     if (!result)
         result = qi_by_kind_resolve(
-            device, choice, options->host_read,
+            device, kinds, options->host_read,
             qi_host_writes(options->host_read, options->host_write, options->mapped), &request);
     if (!result)
         result = qi_image_begin(options, &build);
@@ -95,7 +95,7 @@ quire_result quire_device_image_create(quire_device *device, const quire_kind_ch
     return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
 }
 
-quire_result quire_device_object_create(quire_device *device, const quire_kind_choice *choice,
+quire_result quire_device_object_create(quire_device *device, const quire_kind_request *kinds,
                                         const quire_object_options *options, quire_memory **memory,
                                         quire_allocation *allocation)
 {
@@ -104,7 +104,7 @@ quire_result quire_device_object_create(quire_device *device, const quire_kind_c
     quire_result result = begin(device, options, memory, allocation, "quire_device_object_create");
     if (!result)
         result = qi_by_kind_resolve(
-            device, choice, options->host_read,
+            device, kinds, options->host_read,
             qi_host_writes(options->host_read, options->host_write, options->mapped), &request);
     if (!result)
         result = qi_object_begin(options, &build);

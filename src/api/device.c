@@ -115,22 +115,13 @@ quire_result quire_device_choose_kind(const quire_device *device, const quire_ki
                        "quire_device_choose_kind: device, request or kind is null");
     if (device->is_disabled)
         return qi_refuse_disabled();
-    return qi_kind_choose(device, request, kind);
-}
-
-quire_result quire_device_choose_kind_for(const quire_device *device, const quire_intent *intent,
-                                          uint32_t *kind)
-{
-    if (kind)
-        *kind = 0;
-    if (!device || !intent || !kind)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_device_choose_kind_for: device, intent or kind is null");
-    if (device->is_disabled)
-        return qi_refuse_disabled();
-    quire_kind_request request;
-    quire_result result = qi_kind_request_for(device, intent, &request);
-    return result ? result : qi_kind_choose(device, &request, kind);
+    quire_kind_request resolved;
+    quire_result result = qi_kind_resolve(device, request, &resolved);
+    if (result || qi_kind_is_named(device, request, kind))
+        return result;
+    if (!qi_kind_has_flags(&resolved))
+        resolved.preferred = QUIRE_DEVICE_LOCAL;
+    return qi_kind_choose(device, &resolved, kind);
 }
 
 /* ---- limits and budgets ------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include "src/base/result.h"
 #include "src/core/deferred/deferred_collect.h"
 #include "src/core/memory/memory_life.h"
+#include "src/core/memory/memory_options.h"
 #include "src/core/page/preallocate.h"
 #include "src/core/page/trim.h"
 #include "src/core/stats/name_usage.h"
@@ -91,6 +92,8 @@ quire_result quire_memory_trim(quire_memory *memory, uint64_t target, uint64_t *
 quire_result quire_memory_set_limit(quire_memory *memory, uint64_t bytes)
 {
     quire_result result = check_memory(memory, "quire_memory_set_limit");
+    if (!result)
+        result = qi_memory_resolve_limit(memory->device, memory->kind, bytes, &bytes);
     if (!result)
         qi_memory_set_limit(memory, bytes);
     return result;

@@ -65,7 +65,7 @@ static quire_result open_place(const copy_run *c, quire_device *device, place *p
     const quire_allocation_options options = {.size = c->size};
     p->flags = c->device.kinds[p->kind].flags;
     quire_result result = quire_memory_create(
-        device, &(quire_memory_options){.kind_mask = UINT32_C(1) << p->kind}, &p->memory);
+        device, &(quire_memory_options){.kind.mask = UINT32_C(1) << p->kind}, &p->memory);
     if (!result)
         result = quire_allocate(p->memory, &options, &p->source);
     if (!result)

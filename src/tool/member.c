@@ -15,7 +15,8 @@ typedef enum member_type {
     MEMBER_CHOICE,  /* an enum whose values are the indexes of `words` */
     MEMBER_NUMBER,  /* uint32_t, at most `max` */
     MEMBER_PERCENT, /* likewise */
-    MEMBER_BYTES    /* uint64_t */
+    MEMBER_BYTES,   /* uint64_t */
+    MEMBER_LIMIT    /* likewise, or a share of the heap such as 50% */
 } member_type;
 
 typedef struct member {
@@ -45,9 +46,8 @@ static const member MEMBERS[MEMBER_COUNT] = {
     {"contiguous", "contiguous", "one page that grows in place", MEMBER_FLAG, AT(contiguous), 0,
      NULL},
     {"shards", "shards", "shards with pages of their own", MEMBER_NUMBER, AT(shards), 64, NULL},
-    {"limit", "limit", "maximum bytes of pages", MEMBER_BYTES, AT(limit), 0, NULL},
-    {"limit_percent", "limit-percent", "the same, of the heap", MEMBER_PERCENT, AT(limit_percent),
-     100, NULL},
+    {"limit", "limit", "maximum bytes of pages, or 50% of the heap", MEMBER_LIMIT, AT(limit), 0,
+     NULL},
     {"address_space", "address-space", "addresses for the contiguous page", MEMBER_BYTES,
      AT(address_space), 0, NULL},
     {"pages.page_size", "page-size", "bytes per page (default: by use)", MEMBER_BYTES,
@@ -84,12 +84,17 @@ _Static_assert(sizeof(quire_fit) == sizeof(uint32_t) && sizeof(quire_growth) == 
 
 /* ---- values ------------------------------------------------------------------------------- */
 
+static bool is_bytes(const member *m)
+{
+    return m->type == MEMBER_BYTES || m->type == MEMBER_LIMIT;
+}
+
 /* Bytes of the member in quire_memory_options. */
 static size_t size_of(const member *m)
 {
     if (m->type == MEMBER_FLAG)
         return sizeof(bool);
-    return m->type == MEMBER_BYTES ? sizeof(uint64_t) : sizeof(uint32_t);
+    return is_bytes(m) ? sizeof(uint64_t) : sizeof(uint32_t);
 }
 
 static uint64_t get_value(const member *m, const quire_memory_options *options)
@@ -99,7 +104,7 @@ static uint64_t get_value(const member *m, const quire_memory_options *options)
     uint32_t small = 0;
     if (m->type == MEMBER_FLAG)
         return *(const bool *)at;
-    if (m->type == MEMBER_BYTES)
+    if (is_bytes(m))
         memcpy(&large, at, sizeof large);
     else
         memcpy(&small, at, sizeof small);
@@ -111,9 +116,9 @@ static void set_value(const member *m, quire_memory_options *options, uint64_t v
 {
     bool flag = value != 0;
     uint32_t small = (uint32_t)value;
-    const void *from = m->type == MEMBER_FLAG    ? (const void *)&flag
-                       : m->type == MEMBER_BYTES ? (const void *)&value
-                                                 : (const void *)&small;
+    const void *from = m->type == MEMBER_FLAG ? (const void *)&flag
+                       : is_bytes(m)          ? (const void *)&value
+                                              : (const void *)&small;
     memcpy((unsigned char *)options + m->offset, from, size_of(m));
 }
 
@@ -126,6 +131,8 @@ static const char *wanted(const member *m)
         return "true or false";
     case MEMBER_BYTES:
         return "a size such as 65536, 64K or 32M";
+    case MEMBER_LIMIT:
+        return "a size such as 65536 or 32M, or a percentage of the heap from 1% to 100%";
     case MEMBER_NUMBER:
     case MEMBER_PERCENT:
         snprintf(text, sizeof text, "a %s from 0 to %" PRIu32,
@@ -153,6 +160,11 @@ static bool parse_value(const member *m, const char *text, uint64_t *value)
         return false; /* true and false have their own type in JSON */
     case MEMBER_BYTES:
         return parse_size(text, value);
+    case MEMBER_LIMIT:
+        if (!parse_number(text, value, &rest) || strcmp(rest, "%"))
+            return parse_size(text, value);
+        *value = *value && *value <= 100 ? QUIRE_PERCENT_OF_HEAP(*value) : 0;
+        return *value != 0;
     case MEMBER_NUMBER:
     case MEMBER_PERCENT:
         return parse_number(text, value, &rest) && !*rest && *value <= m->max;
@@ -168,11 +180,9 @@ static bool parse_value(const member *m, const char *text, uint64_t *value)
 
 static const char *argument_of(const member *m)
 {
-    static const char *const arguments[] = {[MEMBER_FLAG] = NULL,
-                                            [MEMBER_CHOICE] = "WORD",
-                                            [MEMBER_NUMBER] = "N",
-                                            [MEMBER_PERCENT] = "PERCENT",
-                                            [MEMBER_BYTES] = "SIZE"};
+    static const char *const arguments[] = {
+        [MEMBER_FLAG] = NULL,         [MEMBER_CHOICE] = "WORD", [MEMBER_NUMBER] = "N",
+        [MEMBER_PERCENT] = "PERCENT", [MEMBER_BYTES] = "SIZE",  [MEMBER_LIMIT] = "SIZE|PERCENT%"};
     return arguments[m->type];
 }
 
@@ -251,7 +261,9 @@ void print_member_flags(FILE *out, const quire_memory_options *options)
         fprintf(out, " --%s", m->flag);
         if (m->type == MEMBER_CHOICE)
             fprintf(out, " %s", m->words[value]);
-        else if (m->type == MEMBER_BYTES)
+        else if (m->type == MEMBER_LIMIT && value > QUIRE_PERCENT_OF_HEAP(0))
+            fprintf(out, " %" PRIu64 "%%", value - QUIRE_PERCENT_OF_HEAP(0));
+        else if (is_bytes(m))
             print_size(out, value);
         else if (m->type != MEMBER_FLAG)
             fprintf(out, " %" PRIu64, value);
@@ -268,6 +280,8 @@ void write_members(qi_json *json, const char *key, const quire_memory_options *o
         uint64_t value = get_value(m, options);
         char digits[24];
         snprintf(digits, sizeof digits, "%" PRIu64, value);
+        if (m->type == MEMBER_LIMIT && value > QUIRE_PERCENT_OF_HEAP(0))
+            snprintf(digits, sizeof digits, "%" PRIu64 "%%", value - QUIRE_PERCENT_OF_HEAP(0));
         if (!value)
             continue;
         if (m->type == MEMBER_FLAG)
@@ -294,8 +308,7 @@ static bool convert(const member *m, const json_t *json, uint64_t *value)
     }
     bool is_number = m->type != MEMBER_FLAG && m->type != MEMBER_CHOICE && json_is_integer(json);
     *value = is_number ? (uint64_t)json_integer_value(json) : 0;
-    return is_number && json_integer_value(json) >= 0 &&
-           (m->type == MEMBER_BYTES || *value <= m->max);
+    return is_number && json_integer_value(json) >= 0 && (is_bytes(m) || *value <= m->max);
 }
 
 static bool read_member(memory_choice *choice, const char *key, const json_t *json)

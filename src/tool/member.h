@@ -11,7 +11,7 @@
 #include "src/base/json.h"
 #include "src/tool/tool.h"
 
-enum { MEMBER_COUNT = 23 };
+enum { MEMBER_COUNT = 22 };
 
 /* The options of a memory as the command line gives them. */
 typedef struct memory_choice {

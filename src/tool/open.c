@@ -100,7 +100,8 @@ int open_device(const command *self, const device_choice *choice, quire_device *
 static uint32_t kind_for(const quire_device *device, quire_intent intent)
 {
     uint32_t kind = 0;
-    quire_result result = quire_device_choose_kind_for(device, &intent, &kind);
+    quire_result result =
+        quire_device_choose_kind(device, &(quire_kind_request){.intent = intent}, &kind);
     return result ? NO_KIND : kind;
 }
 
@@ -112,10 +113,10 @@ kind_choices choose_kinds(const quire_device *device)
                                   .preferred = QUIRE_HOST_COHERENT};
     quire_result result = quire_device_choose_kind(device, &request, &shared);
     return (kind_choices){
-        .device = kind_for(device, (quire_intent){0}),
-        .upload = kind_for(device, (quire_intent){.host_write = true, .upload = true}),
-        .readback = kind_for(device, (quire_intent){.host_read = true}),
-        .both = kind_for(device, (quire_intent){.host_read = true, .host_write = true}),
+        .device = kind_for(device, QUIRE_INTENT_DEVICE),
+        .upload = kind_for(device, QUIRE_INTENT_UPLOAD),
+        .readback = kind_for(device, QUIRE_INTENT_HOST_READ),
+        .both = kind_for(device, QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE),
         .shared = result ? NO_KIND : shared,
     };
 }

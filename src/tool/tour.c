@@ -32,8 +32,8 @@ typedef struct tour {
 static quire_result make_memories(tour *t)
 {
     const quire_memory_options options[MEMORIES] = {
-        {.name = "device-local", .flags = QUIRE_DEVICE_LOCAL},
-        {.name = "host-visible", .flags = QUIRE_HOST_VISIBLE},
+        {.name = "device-local", .kind.required = QUIRE_DEVICE_LOCAL},
+        {.name = "host-visible", .kind.required = QUIRE_HOST_VISIBLE},
     };
     quire_result result = QUIRE_SUCCESS;
     for (int i = 0; i < MEMORIES && !result; i++)

@@ -59,7 +59,7 @@ static void kind_makes_a_memory(contract_world *w, uint32_t kind)
     uint32_t chosen = UINT32_MAX;
     quire_memory_info info;
     quire_kind_request request = {
-        .required = w->info.kinds[kind].flags, .exact = true, .kind_mask = UINT32_C(1) << kind};
+        .required = w->info.kinds[kind].flags, .exact = true, .mask = UINT32_C(1) << kind};
     CHECK_OK(quire_device_choose_kind(w->device, &request, &chosen));
     CHECK_EQ(chosen, kind);
     quire_memory *memory = kit_memory(w, kind, NULL);
@@ -82,19 +82,18 @@ static bool is_default_choice(const contract_world *w, uint32_t kind)
 static void intents_are_served(contract_world *w)
 {
     static const quire_intent intents[] = {
-        {0},
-        {.host_write = true},
-        {.host_read = true},
-        {.host_read = true, .host_write = true},
-        {.host_write = true, .upload = true},
+        QUIRE_INTENT_DEVICE,    QUIRE_INTENT_HOST_WRITE,
+        QUIRE_INTENT_HOST_READ, QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE,
+        QUIRE_INTENT_UPLOAD,
     };
     for (size_t i = 0; i < sizeof intents / sizeof *intents; i++) {
-        bool any = false, by_host = intents[i].host_read || intents[i].host_write;
+        bool any = false, by_host = intents[i] != QUIRE_INTENT_DEVICE;
         quire_memory_flags needed = by_host ? QUIRE_HOST_VISIBLE : QUIRE_DEVICE_LOCAL;
         for (uint32_t k = 0; k < w->info.kind_count; k++)
             any = any || (is_default_choice(w, k) && w->info.kinds[k].flags & needed);
         uint32_t kind = UINT32_MAX;
-        quire_result result = quire_device_choose_kind_for(w->device, &intents[i], &kind);
+        quire_result result =
+            quire_device_choose_kind(w->device, &(quire_kind_request){.intent = intents[i]}, &kind);
         CHECK_EQ(result, any ? QUIRE_SUCCESS : QUIRE_ERROR_UNSUPPORTED);
         CHECK(!any || w->info.kinds[kind].flags & needed);
     }

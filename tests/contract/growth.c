@@ -333,7 +333,7 @@ static void pages_that_cannot_grow_are_refused(contract_world *w, uint32_t kind)
 {
     quire_memory_info info;
     quire_memory *memory = (quire_memory *)w;
-    quire_memory_options options = {.contiguous = true, .kind_mask = UINT32_C(1) << kind};
+    quire_memory_options options = {.contiguous = true, .kind.mask = UINT32_C(1) << kind};
     quire_result result = quire_memory_create(w->device, &options, &memory);
     if (kit_grows(w, kind)) {
         CHECK_OK(result);

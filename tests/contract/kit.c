@@ -80,7 +80,7 @@ quire_memory *kit_memory(const contract_world *w, uint32_t kind, const quire_mem
 {
     quire_memory_options options = more ? *more : (quire_memory_options){0};
     quire_memory *memory = NULL;
-    options.kind_mask = UINT32_C(1) << kind;
+    options.kind.mask = UINT32_C(1) << kind;
     if (!options.name)
         options.name = "contract";
     if (!options.fit.max_alignment)

@@ -158,20 +158,23 @@ static void addresses_find_their_owner(contract_world *w, uint32_t kind)
 
 static void export_is_as_reported(contract_world *w)
 {
-    quire_intent intent = {.host_write = true, .exportable = true};
+    quire_intent intent = QUIRE_INTENT_HOST_WRITE | QUIRE_INTENT_EXPORT;
     uint32_t kind = 0;
     if (!w->info.exportable) {
-        CHECK_FAILS(quire_device_choose_kind_for(w->device, &intent, &kind),
-                    QUIRE_ERROR_UNSUPPORTED);
+        CHECK_FAILS(
+            quire_device_choose_kind(w->device, &(quire_kind_request){.intent = intent}, &kind),
+            QUIRE_ERROR_UNSUPPORTED);
         return;
     }
-    quire_result result = quire_device_choose_kind_for(w->device, &intent, &kind);
+    quire_result result =
+        quire_device_choose_kind(w->device, &(quire_kind_request){.intent = intent}, &kind);
     if (result) { /* the device has no memory that the host can access */
-        intent.host_write = false;
-        CHECK_OK(quire_device_choose_kind_for(w->device, &intent, &kind));
+        intent = QUIRE_INTENT_EXPORT;
+        CHECK_OK(
+            quire_device_choose_kind(w->device, &(quire_kind_request){.intent = intent}, &kind));
     }
     quire_memory *memory = NULL;
-    quire_memory_options options = {.intent = &intent, .pages.page_size = kit_page_size(w)};
+    quire_memory_options options = {.kind.intent = intent, .pages.page_size = kit_page_size(w)};
     CHECK_OK(quire_memory_create(w->device, &options, &memory));
     quire_allocation made = ALLOCATE(memory, .size = 1000),
                      own = ALLOCATE(memory, .size = 1000, .dedicated = true);

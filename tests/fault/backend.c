@@ -27,7 +27,7 @@ static uint64_t seed, steps;
 static bool memory_of_kind(bench *t, uint32_t kind)
 {
     return bench_memory(t, &(quire_memory_options){.fit.algorithm = fit,
-                                                   .kind_mask = UINT32_C(1) << kind,
+                                                   .kind.mask = UINT32_C(1) << kind,
                                                    .pages.page_size = 64 * KIB});
 }
 
@@ -66,7 +66,7 @@ static bool mapped_on_demand(bench *t, uint32_t kind)
     t->on_demand = true;
     return bench_open(t) &&
            bench_memory(t, &(quire_memory_options){.fit.algorithm = fit,
-                                                   .kind_mask = UINT32_C(1) << kind,
+                                                   .kind.mask = UINT32_C(1) << kind,
                                                    .map_on_demand = true,
                                                    .pages.page_size = 64 * KIB}) &&
            bench_allocate(t, 3, &(quire_allocation_options){.size = 30001, .zero = true}) &&
@@ -146,7 +146,7 @@ static bool contiguous(bench *t)
                t,
                &(quire_memory_options){
                    .fit = {.algorithm = is_buddy ? QUIRE_FIT_SEGREGATED : fit, .slabs = is_buddy},
-                   .kind_mask = 0x4,
+                   .kind.mask = 0x4,
                    .contiguous = true,
                    .address_space = 1024 * KIB,
                    .pages.page_size = 64 * KIB}) &&
@@ -252,7 +252,7 @@ static bool kept_pages(bench *t)
     return bench_open(t) &&
            bench_memory(t, &(quire_memory_options){.fit.algorithm = fit,
                                                    .shards = 2,
-                                                   .flags = QUIRE_HOST_VISIBLE,
+                                                   .kind.required = QUIRE_HOST_VISIBLE,
                                                    .clock = {ticks, &time},
                                                    .pages = {.page_size = 64 * KIB,
                                                              .retained_empty_bytes = 300 * KIB,
@@ -294,7 +294,7 @@ static bool run_budgets(bench *t, bool is_strict)
     fake_offer_budget(&t->fake);
     fake_set_budget(&t->fake, 0, 300 * KIB, 40 * KIB);
     if (!bench_open(t) || !bench_memory(t, &(quire_memory_options){.fit.algorithm = fit,
-                                                                   .kind_mask = 1 << 3,
+                                                                   .kind.mask = 1 << 3,
                                                                    .pages.page_size = 64 * KIB,
                                                                    .within_budget = is_strict}))
         return false;

@@ -28,7 +28,7 @@ typedef struct scenario {
 #define WRAPPED (UINT32_C(1) << 31)
 
 static const quire_memory_options SMALL = {.pages = {.page_size = 2 * MIB}};
-static const quire_intent EXPORTABLE = {.exportable = true};
+static const quire_intent EXPORTABLE = QUIRE_INTENT_EXPORT;
 
 static unsigned char data[64 * 1024], back[64 * 1024];
 
@@ -218,7 +218,7 @@ static quire_memory *start_exportable(cuda_bench *b, quire_cuda_page_kind page_k
                                       quire_cuda_handle_types types)
 {
     quire_memory_options options = SMALL;
-    options.intent = &EXPORTABLE;
+    options.kind.intent = EXPORTABLE;
     const quire_cuda_settings settings = {.kinds = QUIRE_CUDA_KIND_BIT(page_kind),
                                           .export_types = types};
     return cuda_bench_open(b, &settings) ? cuda_bench_memory(b, page_kind, &options) : NULL;
@@ -257,8 +257,8 @@ static void exported_with_fabric(cuda_bench *b)
 static void exported_host_numa(cuda_bench *b)
 {
     quire_memory_options options = SMALL;
-    const quire_intent intent = {.exportable = true, .host_write = true};
-    options.intent = &intent;
+    const quire_intent intent = QUIRE_INTENT_EXPORT | QUIRE_INTENT_HOST_WRITE;
+    options.kind.intent = intent;
     const quire_cuda_settings settings = {.kinds = CUDA_KIND(HOST_NUMA)};
     if (cuda_bench_open(b, &settings))
         exported(b, cuda_bench_memory(b, QUIRE_CUDA_HOST_NUMA, &options));
@@ -267,8 +267,8 @@ static void exported_host_numa(cuda_bench *b)
 static void exported_pinned(cuda_bench *b)
 {
     quire_memory_options options = SMALL;
-    const quire_intent intent = {.exportable = true, .host_write = true};
-    options.intent = &intent;
+    const quire_intent intent = QUIRE_INTENT_EXPORT | QUIRE_INTENT_HOST_WRITE;
+    options.kind.intent = intent;
     const quire_cuda_settings settings = {.kinds = CUDA_KIND(PINNED)};
     if (cuda_bench_open(b, &settings))
         exported(b, cuda_bench_memory(b, QUIRE_CUDA_PINNED, &options));

@@ -27,7 +27,7 @@ static bool small_pages(bench *t)
 static bool visible_pages(bench *t)
 {
     return bench_memory(t, &(quire_memory_options){.fit.algorithm = fit,
-                                                   .flags = QUIRE_HOST_VISIBLE,
+                                                   .kind.required = QUIRE_HOST_VISIBLE,
                                                    .find_by_address = true,
                                                    .pages.page_size = 64 * KIB});
 }
@@ -39,12 +39,12 @@ static bool device_alone(bench *t)
 
 static bool several_memories(bench *t)
 {
-    const quire_intent upload = {.host_write = true, .upload = true};
+    const quire_intent upload = QUIRE_INTENT_UPLOAD;
     return bench_open(t) && bench_memory(t, NULL) && bench_memory(t, &(quire_memory_options){0}) &&
            bench_memory(
                t, &(quire_memory_options){.name = "a name of its own", .fit.algorithm = fit}) &&
            bench_allocate(t, 3, &(quire_allocation_options){.size = 1000}) &&
-           bench_memory(t, &(quire_memory_options){.intent = &upload, .fit.algorithm = fit}) &&
+           bench_memory(t, &(quire_memory_options){.kind.intent = upload, .fit.algorithm = fit}) &&
            bench_allocate(t, 3, &(quire_allocation_options){.size = 1000}) && bench_look(t);
 }
 

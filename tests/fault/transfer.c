@@ -38,7 +38,7 @@ static unsigned char bytes[SIZE];
 static quire_memory *memory_of(quire_device *device, uint32_t kind)
 {
     quire_memory *memory;
-    CHECK_OK(quire_memory_create(device, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind},
+    CHECK_OK(quire_memory_create(device, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind},
                                  &memory));
     return memory;
 }

@@ -20,10 +20,10 @@ typedef struct scenario {
     void (*body)(vulkan_bench *b);
 } scenario;
 
-static const quire_memory_options LOCAL = {.flags = QUIRE_DEVICE_LOCAL,
+static const quire_memory_options LOCAL = {.kind.required = QUIRE_DEVICE_LOCAL,
                                            .pages = {.page_size = 256 * KIB}};
 static const quire_memory_options VISIBLE = {
-    .flags = QUIRE_HOST_VISIBLE, .name = "visible", .pages = {.page_size = 256 * KIB}};
+    .kind.required = QUIRE_HOST_VISIBLE, .name = "visible", .pages = {.page_size = 256 * KIB}};
 
 static const VkBufferCreateInfo BUFFER = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
                                           .size = 1000,
@@ -353,8 +353,8 @@ static void dedicated_buffer(vulkan_bench *b)
 
 static void exportable_buffer(vulkan_bench *b)
 {
-    const quire_intent intent = {.exportable = true};
-    buffer_of(b, &(quire_memory_options){.intent = &intent, .pages = LOCAL.pages},
+    const quire_intent intent = QUIRE_INTENT_EXPORT;
+    buffer_of(b, &(quire_memory_options){.kind.intent = intent, .pages = LOCAL.pages},
               &(quire_buffer_options){.size = 1000});
 }
 
@@ -468,11 +468,11 @@ static void default_buffer_of(vulkan_bench *b, bool is_full)
     quire_memory *m = NULL;
     quire_buffer made;
     uint32_t kind = 0;
-    const quire_kind_choice choice = {.kinds = {.preferred = QUIRE_DEVICE_LOCAL}};
+    const quire_kind_request choice = {.preferred = QUIRE_DEVICE_LOCAL};
     b->has_defaults = true;
     if (!vulkan_bench_open(b, &(quire_vulkan_settings){.staging_size = 8 * KIB}))
         return;
-    CHECK_OK(quire_device_choose_kind(b->device, &choice.kinds, &kind));
+    CHECK_OK(quire_device_choose_kind(b->device, &choice, &kind));
     if (is_full) {
         STEP(b, quire_device_default_memory(b->device, kind, &m));
         STEP(b, quire_memory_set_limit(m, 1));
@@ -720,9 +720,10 @@ static void aliases(vulkan_bench *b)
 static void exported(vulkan_bench *b)
 {
     const VkExternalMemoryHandleTypeFlagBits type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
-    const quire_intent intent = {.exportable = true};
+    const quire_intent intent = QUIRE_INTENT_EXPORT;
     quire_allocation a, imported;
-    quire_memory *m = start(b, &(quire_memory_options){.intent = &intent, .pages = LOCAL.pages});
+    quire_memory *m =
+        start(b, &(quire_memory_options){.kind.intent = intent, .pages = LOCAL.pages});
     if (!m)
         return;
     STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000}, &a));
@@ -736,10 +737,11 @@ static void exported(vulkan_bench *b)
 
 static void shared_objects(vulkan_bench *b)
 {
-    const quire_intent intent = {.exportable = true};
+    const quire_intent intent = QUIRE_INTENT_EXPORT;
     quire_buffer of_bytes;
     quire_image of_texels;
-    quire_memory *m = start(b, &(quire_memory_options){.intent = &intent, .pages = LOCAL.pages});
+    quire_memory *m =
+        start(b, &(quire_memory_options){.kind.intent = intent, .pages = LOCAL.pages});
     if (!m)
         return;
     STEP(b, quire_vulkan_buffer_create(m, &BUFFER, NULL, &of_bytes));
@@ -754,14 +756,15 @@ static void dedicated_import(vulkan_bench *b)
     const VkExternalMemoryBufferCreateInfo external = {
         .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
         .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
-    const quire_intent intent = {.exportable = true};
+    const quire_intent intent = QUIRE_INTENT_EXPORT;
     quire_vulkan_import import = {.type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
     VkBufferCreateInfo info = BUFFER;
     quire_vulkan_handles h;
     quire_requirements needs;
     quire_buffer made;
     quire_allocation imported;
-    quire_memory *m = start(b, &(quire_memory_options){.intent = &intent, .pages = LOCAL.pages});
+    quire_memory *m =
+        start(b, &(quire_memory_options){.kind.intent = intent, .pages = LOCAL.pages});
     if (!m)
         return;
     info.pNext = &external;
@@ -797,7 +800,7 @@ static void imported_pointer(vulkan_bench *b)
         return;
     STEP(b, quire_vulkan_import_kinds(b->device, &import, &mask));
     quire_memory *m = vulkan_bench_memory(
-        b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .kind_mask = mask});
+        b, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE, .kind.mask = mask});
     if (!m)
         return;
     STEP(b, quire_vulkan_import_range(m, &import, &a));

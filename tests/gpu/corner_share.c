@@ -16,7 +16,7 @@
 enum { WORD = 2 * QUIRE_CUDA_IPC_SIZE + 1, SECONDS = 20 };
 
 static const quire_cuda_settings PLAIN = {.kinds = UINT32_C(1) << QUIRE_CUDA_PLAIN};
-static const quire_intent EXPORTABLE = {.exportable = true};
+static const quire_intent EXPORTABLE = QUIRE_INTENT_EXPORT;
 
 static void check_bytes(corner *c, quire_allocation a, uint64_t offset, unsigned char value)
 {
@@ -111,7 +111,7 @@ void another_process_shares_a_page(void)
     corner c;
     char word[WORD];
     int descriptor;
-    corner_open(&c, NULL, &(quire_memory_options){.intent = &EXPORTABLE});
+    corner_open(&c, NULL, &(quire_memory_options){.kind.intent = EXPORTABLE});
     (void)corner_allocate(&c, 300); /* so that the offset is not 0 */
     quire_allocation a = corner_allocate(&c, CORNER_BYTES);
     CHECK_OK(quire_cuda_export_fd(c.memory, a, &descriptor));

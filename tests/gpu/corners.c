@@ -76,7 +76,7 @@ static quire_cuda_info default_device(void)
 
 /* ---- exports -------------------------------------------------------------------------------- */
 
-static const quire_intent EXPORTABLE = {.exportable = true};
+static const quire_intent EXPORTABLE = QUIRE_INTENT_EXPORT;
 
 static void fabric_handles_are_granted_or_descriptors_stay(void)
 {
@@ -84,7 +84,7 @@ static void fabric_handles_are_granted_or_descriptors_stay(void)
     unsigned char fabric[QUIRE_CUDA_FABRIC_SIZE];
     int descriptor;
     const quire_cuda_settings both = {.export_types = QUIRE_CUDA_FABRIC | QUIRE_CUDA_FD};
-    corner_open(&c, &both, &(quire_memory_options){.intent = &EXPORTABLE});
+    corner_open(&c, &both, &(quire_memory_options){.kind.intent = EXPORTABLE});
     quire_allocation a = corner_allocate(&c, CORNER_BYTES);
     CHECK_OK(quire_cuda_get_info(c.device, &c.info));
     CHECK(c.info.fabric != QUIRE_CUDA_FABRIC_UNTRIED);

@@ -21,9 +21,9 @@ static bool build(bool on_fake)
 {
     const quire_allocation_options options = {.size = 1000};
     bench_begin(&b, on_fake);
-    return bench_open(&b) && bench_memory(&b, &(quire_memory_options){.kind_mask = 1}) &&
+    return bench_open(&b) && bench_memory(&b, &(quire_memory_options){.kind.mask = 1}) &&
            bench_allocate(&b, 1, &options) &&
-           bench_memory(&b, &(quire_memory_options){.kind_mask = 2}) &&
+           bench_memory(&b, &(quire_memory_options){.kind.mask = 2}) &&
            bench_allocate(&b, 2, &options) && bench_free(&b, 2);
 }
 
@@ -105,14 +105,12 @@ static void refuse_kind(quire_result code, quire_kind_request request)
 
 static void refuse_intent(quire_result code, quire_intent intent)
 {
-    uint32_t kind;
-    REFUSED_OUT(&b, code, kind, quire_device_choose_kind_for(b.device, &intent, &kind));
+    refuse_kind(code, (quire_kind_request){.intent = intent});
 }
 
 static void choosing_kinds(void)
 {
     const quire_kind_request request = {0};
-    const quire_intent intent = {0};
     uint32_t kind;
     begin(true);
     REFUSED_OUT(&b, INVALID, kind, quire_device_choose_kind(NULL, &request, &kind));
@@ -127,13 +125,16 @@ static void choosing_kinds(void)
     refuse_kind(INVALID, (quire_kind_request){.required = 1, .avoided = 2, .exact = true});
     refuse_kind(UNSUPPORTED, (quire_kind_request){.required = QUIRE_PROTECTED});
     refuse_kind(UNSUPPORTED, (quire_kind_request){.required = 2, .exact = true});
-    refuse_kind(UNSUPPORTED, (quire_kind_request){.kind_mask = UINT32_C(1) << 31});
-    REFUSED_OUT(&b, INVALID, kind, quire_device_choose_kind_for(NULL, &intent, &kind));
-    REFUSED_OUT(&b, INVALID, kind, quire_device_choose_kind_for(b.device, NULL, &kind));
-    REFUSED(&b, INVALID, quire_device_choose_kind_for(b.device, &intent, NULL));
-    refuse_intent(INVALID, (quire_intent){.upload = true});
-    refuse_intent(INVALID, (quire_intent){.upload = true, .host_write = true, .host_read = true});
-    refuse_intent(UNSUPPORTED, (quire_intent){.exportable = true});
+    refuse_kind(UNSUPPORTED, (quire_kind_request){.mask = UINT32_C(1) << 31});
+    for (int i = 0; i < 4; i++) {
+        quire_kind_request later = {.intent = 0};
+        later.unused[i] = 1;
+        refuse_kind(INVALID, later);
+    }
+    refuse_kind(INVALID, (quire_kind_request){.intent = QUIRE_INTENT_DEVICE, .required = 1});
+    refuse_intent(INVALID, 0x20);
+    refuse_intent(INVALID, QUIRE_INTENT_UPLOAD | QUIRE_INTENT_HOST_READ);
+    refuse_intent(UNSUPPORTED, QUIRE_INTENT_EXPORT);
     bench_end(&b);
 }
 

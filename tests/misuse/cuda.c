@@ -20,7 +20,7 @@ static quire_allocation held;
 static void begin(void)
 {
     bench_begin(&b, true);
-    CHECK(bench_open(&b) && bench_memory(&b, &(quire_memory_options){.kind_mask = 2}) &&
+    CHECK(bench_open(&b) && bench_memory(&b, &(quire_memory_options){.kind.mask = 2}) &&
           bench_allocate(&b, 1, &(quire_allocation_options){.size = 100}));
     memory = b.memories[0];
     held = b.held[0].allocation;

@@ -61,10 +61,10 @@ static bool build(void)
     bench_begin(&b, true);
     b.fake.info.limits.elastic_kinds = 0x2;
     return bench_open(&b) &&
-           bench_memory(&b, &(quire_memory_options){.name = "device only", .kind_mask = 1}) &&
+           bench_memory(&b, &(quire_memory_options){.name = "device only", .kind.mask = 1}) &&
            bench_allocate(&b, 1, &options) &&
            bench_memory(&b, &(quire_memory_options){.name = "visible",
-                                                    .kind_mask = 2,
+                                                    .kind.mask = 2,
                                                     .find_by_address = true}) &&
            bench_allocate(&b, 3, &options) && bench_reserve(&b, &options);
 }
@@ -98,25 +98,27 @@ static void refuse_memory(quire_result code, const quire_memory_options *options
 static void creation(void)
 {
     static char long_name[QUIRE_MAX_NAME + 2];
-    const quire_intent none = {0}, both = {.host_read = true, .host_write = true, .upload = true},
-                       alone = {.upload = true}, exported = {.exportable = true};
+    const quire_intent none = QUIRE_INTENT_DEVICE,
+                       both = QUIRE_INTENT_HOST_READ | QUIRE_INTENT_UPLOAD,
+                       exported = QUIRE_INTENT_EXPORT;
     quire_memory *made;
     memset(long_name, 'x', sizeof long_name - 1);
     REFUSED_OUT(&b, INVALID, made, quire_memory_create(NULL, NULL, &made));
     REFUSED(&b, INVALID, quire_memory_create(b.device, NULL, NULL));
     refuse_memory(INVALID, &(quire_memory_options){.name = long_name});
-    refuse_memory(INVALID, &(quire_memory_options){.flags = 0x200});
-    refuse_memory(INVALID, &(quire_memory_options){.flags = UINT32_MAX});
-    refuse_memory(INVALID, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .intent = &none});
-    refuse_memory(INVALID, &(quire_memory_options){.exact = true, .intent = &none});
-    refuse_memory(INVALID, &(quire_memory_options){.intent = &both});
-    refuse_memory(INVALID, &(quire_memory_options){.intent = &alone});
-    refuse_memory(UNSUPPORTED, &(quire_memory_options){.intent = &exported});
-    refuse_memory(UNSUPPORTED, &(quire_memory_options){.flags = QUIRE_PROTECTED});
-    refuse_memory(UNSUPPORTED, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .exact = true});
-    refuse_memory(UNSUPPORTED, &(quire_memory_options){.kind_mask = 1u << 31});
+    refuse_memory(INVALID, &(quire_memory_options){.kind.required = 0x200});
+    refuse_memory(INVALID, &(quire_memory_options){.kind.required = UINT32_MAX});
+    refuse_memory(
+        INVALID, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE, .kind.intent = none});
+    refuse_memory(INVALID, &(quire_memory_options){.kind.exact = true, .kind.intent = none});
+    refuse_memory(INVALID, &(quire_memory_options){.kind.intent = both});
+    refuse_memory(UNSUPPORTED, &(quire_memory_options){.kind.intent = exported});
+    refuse_memory(UNSUPPORTED, &(quire_memory_options){.kind.required = QUIRE_PROTECTED});
+    refuse_memory(UNSUPPORTED,
+                  &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE, .kind.exact = true});
+    refuse_memory(UNSUPPORTED, &(quire_memory_options){.kind.mask = 1u << 31});
     refuse_memory(INVALID, &(quire_memory_options){.shards = 65});
-    refuse_memory(INVALID, &(quire_memory_options){.limit_percent = 101});
+    refuse_memory(INVALID, &(quire_memory_options){.limit = QUIRE_PERCENT_OF_HEAP(101)});
     refuse_memory(UNSUPPORTED,
                   &(quire_memory_options){.shards = 2, .fit.algorithm = QUIRE_FIT_LINEAR});
     refuse_memory(INVALID, &(quire_memory_options){.fit.algorithm = (quire_fit)77});
@@ -139,19 +141,19 @@ static void creation(void)
 static void contiguous(void)
 {
     const uint32_t grows = 0x2, others = 0xd;
-    refuse_memory(UNSUPPORTED, &(quire_memory_options){.contiguous = true, .kind_mask = others});
+    refuse_memory(UNSUPPORTED, &(quire_memory_options){.contiguous = true, .kind.mask = others});
     refuse_memory(UNSUPPORTED,
-                  &(quire_memory_options){.contiguous = true, .kind_mask = grows, .shards = 2});
+                  &(quire_memory_options){.contiguous = true, .kind.mask = grows, .shards = 2});
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.contiguous = true,
-                                                       .kind_mask = grows,
+                                                       .kind.mask = grows,
                                                        .fit.algorithm = QUIRE_FIT_BUDDY});
     refuse_memory(UNSUPPORTED, &(quire_memory_options){.contiguous = true,
-                                                       .kind_mask = grows,
+                                                       .kind.mask = grows,
                                                        .fit.algorithm = QUIRE_FIT_LINEAR});
-    refuse_memory(INVALID, &(quire_memory_options){.address_space = 1, .kind_mask = grows});
+    refuse_memory(INVALID, &(quire_memory_options){.address_space = 1, .kind.mask = grows});
     refuse_memory(INVALID, &(quire_memory_options){.address_space = UINT64_MAX});
     CHECK(bench_memory(&b, &(quire_memory_options){.contiguous = true,
-                                                   .kind_mask = grows,
+                                                   .kind.mask = grows,
                                                    .address_space = 65536,
                                                    .pages.page_size = 4096}));
     quire_allocation made;

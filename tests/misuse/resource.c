@@ -22,9 +22,9 @@ static bool build(void)
 {
     const quire_buffer_options options = {.size = 1000, .name = "buffer"};
     bench_begin(&b, true);
-    return bench_open(&b) && bench_memory(&b, &(quire_memory_options){.kind_mask = 1}) &&
+    return bench_open(&b) && bench_memory(&b, &(quire_memory_options){.kind.mask = 1}) &&
            bench_buffer(&b, 1, &options) &&
-           bench_memory(&b, &(quire_memory_options){.kind_mask = 2}) &&
+           bench_memory(&b, &(quire_memory_options){.kind.mask = 2}) &&
            bench_buffer(&b, 2, &options) &&
            bench_image(&b, 1, &(quire_image_options){.width = 10, .height = 10}) &&
            bench_allocate(&b, 1, &(quire_allocation_options){.size = 100}) &&
@@ -93,7 +93,7 @@ static void buffers(void)
 /* ---- default memories ----------------------------------------------------------------------- */
 
 /* A wrong choice, for each of the calls that take one. */
-static void refuse_choice(quire_result code, quire_device *device, const quire_kind_choice *choice)
+static void refuse_choice(quire_result code, quire_device *device, const quire_kind_request *choice)
 {
     const quire_allocation_options of_range = {.size = 1};
     const quire_buffer_options of_buffer = {.size = 1};
@@ -112,27 +112,28 @@ static void refuse_choice(quire_result code, quire_device *device, const quire_k
 
 static void choices(void)
 {
-    const quire_intent intent = {.host_write = true}, broken = {.upload = true};
-    const quire_intent exported = {.exportable = true};
-    quire_kind_choice bad = {.intent = &intent, .kinds = {.avoided = QUIRE_HOST_CACHED}};
+    const quire_intent intent = QUIRE_INTENT_HOST_WRITE,
+                       broken = QUIRE_INTENT_UPLOAD | QUIRE_INTENT_HOST_READ;
+    const quire_intent exported = QUIRE_INTENT_EXPORT;
+    quire_kind_request bad = {.intent = intent, .avoided = QUIRE_HOST_CACHED};
     refuse_choice(INVALID, NULL, NULL);
     refuse_choice(INVALID, b.device, &bad);
-    bad = (quire_kind_choice){.intent = &broken};
+    bad = (quire_kind_request){.intent = broken};
     refuse_choice(INVALID, b.device, &bad);
-    bad = (quire_kind_choice){.intent = &exported};
+    bad = (quire_kind_request){.intent = exported};
     refuse_choice(UNSUPPORTED, b.device, &bad);
-    bad = (quire_kind_choice){.kinds = {.required = UINT32_MAX}};
+    bad = (quire_kind_request){.required = UINT32_MAX};
     refuse_choice(INVALID, b.device, &bad);
-    bad = (quire_kind_choice){.kinds = {.required = 1, .avoided = 1}};
+    bad = (quire_kind_request){.required = 1, .avoided = 1};
     refuse_choice(INVALID, b.device, &bad);
-    bad = (quire_kind_choice){.kinds = {.required = 1, .preferred = 2, .exact = true}};
+    bad = (quire_kind_request){.required = 1, .preferred = 2, .exact = true};
     refuse_choice(INVALID, b.device, &bad);
-    bad = (quire_kind_choice){.kinds = {.kind_mask = UINT32_C(1) << 31}};
+    bad = (quire_kind_request){.mask = UINT32_C(1) << 31};
     refuse_choice(UNSUPPORTED, b.device, &bad);
-    bad = (quire_kind_choice){.kinds = {.required = QUIRE_LAZILY_ALLOCATED}};
+    bad = (quire_kind_request){.required = QUIRE_LAZILY_ALLOCATED};
     refuse_choice(UNSUPPORTED, b.device, &bad);
     for (int i = 0; i < 4; i++) {
-        bad = (quire_kind_choice){.intent = NULL};
+        bad = (quire_kind_request){.intent = 0};
         bad.unused[i] = 1;
         refuse_choice(INVALID, b.device, &bad);
     }

@@ -36,10 +36,10 @@ static bool build(void)
     bench_begin(&b, true);
     streams_offer(&b.fake.table);
     return bench_open(&b) &&
-           bench_memory(&b, &(quire_memory_options){.name = "other", .kind_mask = 2}) &&
+           bench_memory(&b, &(quire_memory_options){.name = "other", .kind.mask = 2}) &&
            bench_allocate(&b, 1, &options) &&
            bench_memory(&b, &(quire_memory_options){.name = "memory",
-                                                    .kind_mask = 2,
+                                                    .kind.mask = 2,
                                                     .find_by_address = true}) &&
            bench_allocate(&b, 3, &options) && bench_reserve(&b, &options);
 }

@@ -27,9 +27,9 @@ static bool build(void)
     fake_offer_copies(&b.fake);
     fake_offer_streams(&b.fake);
     fake_offer_batches(&b.fake);
-    return bench_open(&b) && bench_memory(&b, &(quire_memory_options){.kind_mask = 1}) &&
+    return bench_open(&b) && bench_memory(&b, &(quire_memory_options){.kind.mask = 1}) &&
            bench_allocate(&b, 1, &options) &&
-           bench_memory(&b, &(quire_memory_options){.kind_mask = 2}) &&
+           bench_memory(&b, &(quire_memory_options){.kind.mask = 2}) &&
            bench_allocate(&b, 3, &options) && bench_reserve(&b, &options) &&
            bench_image(&b, 1, &(quire_image_options){.width = 10, .height = 10});
 }

@@ -24,7 +24,7 @@ static const VkImageCreateInfo IMAGE = {.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_
 static bool build(void)
 {
     bench_begin(&b, true);
-    return bench_open(&b) && bench_memory(&b, &(quire_memory_options){.kind_mask = 2}) &&
+    return bench_open(&b) && bench_memory(&b, &(quire_memory_options){.kind.mask = 2}) &&
            bench_buffer(&b, 1, &(quire_buffer_options){.size = 100}) &&
            bench_image(&b, 1, &(quire_image_options){.width = 10});
 }

@@ -132,7 +132,7 @@ static void play(uint32_t kind, quire_fit fit, bool slabs)
 {
     r = (test_random){.state = seed + kind * 10 + (uint64_t)fit};
     watched_prepare(&w);
-    watched_open(&w, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind,
+    watched_open(&w, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind,
                                              .fit = {.algorithm = fit, .slabs = slabs},
                                              .pages = {.page_size = PAGE}});
     for (uint64_t i = 0; i < steps; i++)

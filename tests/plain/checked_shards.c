@@ -134,7 +134,7 @@ static void random_work(uint32_t kind, uint32_t shards, uint64_t retained)
     watched_prepare(&w);
     w.is_quiet = true; /* more lines than the log keeps, from many threads */
     watched_open(&w, &(quire_memory_options){
-                         .kind_mask = UINT32_C(1) << kind,
+                         .kind.mask = UINT32_C(1) << kind,
                          .shards = shards,
                          .pages = {.page_size = PAGE, .retained_empty_bytes = retained}});
     CHECK_OK(quire_memory_set_name_limit(w.memory, "w", UINT64_C(1) << 30));
@@ -190,7 +190,7 @@ static void *take_one_and_give_it_back(void *number)
 static void a_page_for_each_thread(void)
 {
     watched_prepare(&w);
-    watched_open(&w, &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT,
+    watched_open(&w, &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT,
                                              .limit = (uint64_t)THREADS * PAGE,
                                              .pages = {.page_size = PAGE}});
     run(take_one_and_give_it_back);

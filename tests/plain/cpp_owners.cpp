@@ -37,8 +37,8 @@ static_assert(std::is_base_of_v<std::runtime_error, quire::error>);
 
 static quire::memory host_memory(const quire::device &device)
 {
-    return quire::memory::create(
-               device, quire::memory_options().with_intent(quire::intent().with_host_write()))
+    return quire::memory::create(device,
+                                 quire::memory_options().with_intent(QUIRE_INTENT_HOST_WRITE))
         .value();
 }
 
@@ -305,16 +305,16 @@ static void test_options()
     quire::memory_options copy;
     {
         quire::memory_options options;
-        options.with_name("upload").with_intent(quire::intent().with_host_write().with_upload());
-        copy = options; /* with its intent */
+        options.with_name("upload").with_intent(QUIRE_INTENT_UPLOAD);
+        copy = options;
     }
     const quire::memory_options again(copy);
-    CHECK(again.intent != copy.intent && again.intent->upload && copy.intent->host_write);
+    CHECK(again.kind.intent == QUIRE_INTENT_UPLOAD);
     quire::memory memory = quire::memory::create(device, again).value();
     CHECK(std::string(memory.info()->name) == "upload" && memory.info()->mappable);
 
     quire_memory_options plain = {}; /* the struct of C */
-    plain.flags = QUIRE_HOST_VISIBLE;
+    plain.kind.required = QUIRE_HOST_VISIBLE;
     plain.limit = 1 << 20;
     CHECK(quire::memory::create(device, plain).value().info()->limit == 1 << 20);
 
@@ -383,7 +383,7 @@ static void test_objects()
 {
     quire::device device = open_host();
     CHECK(device.info()->kind_count == 4 && device.stats()->memory_count == 0);
-    quire_kind_choice choice = {};
+    quire_kind_request choice = {};
     quire::buffer vertices =
         quire::buffer::create(device, choice, quire::buffer_options(64).with_host_write()).value();
     quire::allocation raw =
@@ -405,7 +405,9 @@ static void test_objects()
     (void)wrong.release();
 
     CHECK(device.budget(0)->size > 0 && device.budget(99).code() == QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK(device.choose_kind(quire::intent().with_host_read()));
+    quire_kind_request readback = {};
+    readback.intent = QUIRE_INTENT_HOST_READ;
+    CHECK(device.choose_kind(readback));
     quire_kind_request impossible = {};
     impossible.required = QUIRE_PROTECTED;
     CHECK(device.choose_kind(impossible).code() == QUIRE_ERROR_UNSUPPORTED);

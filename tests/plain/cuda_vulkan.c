@@ -19,7 +19,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-static const quire_intent EXPORTABLE = {.exportable = true};
+static const quire_intent EXPORTABLE = QUIRE_INTENT_EXPORT;
 
 static struct {
     quire_device *cuda, *vulkan;
@@ -104,10 +104,10 @@ static void expect(quire_memory *memory, quire_allocation a, uint64_t offset, ui
     CHECK(!memcmp(bytes, back, size));
 }
 
-static quire_memory *memory_of(quire_device *device, const quire_intent *intent)
+static quire_memory *memory_of(quire_device *device, quire_intent intent)
 {
     quire_memory *memory;
-    const quire_memory_options options = {.intent = intent, .pages = {.page_size = 4 * MIB}};
+    const quire_memory_options options = {.kind.intent = intent, .pages = {.page_size = 4 * MIB}};
     CHECK_OK(quire_memory_create(device, &options, &memory));
     return memory;
 }
@@ -142,7 +142,7 @@ static void same_bytes(quire_memory *vulkan, quire_buffer buffer, uint64_t size,
     quire_cuda_range seen;
     quire_allocation page;
     int descriptor;
-    quire_memory *cuda = memory_of(gpu.cuda, NULL);
+    quire_memory *cuda = memory_of(gpu.cuda, 0);
     CHECK_OK(quire_buffer_get_info(vulkan, buffer, &info));
     CHECK_OK(quire_vulkan_get_range(vulkan, buffer.allocation, &range));
     CHECK_EQ(range.memory_offset, info.place.offset);
@@ -164,7 +164,7 @@ static void same_bytes(quire_memory *vulkan, quire_buffer buffer, uint64_t size,
 static void vulkan_in_cuda(void)
 {
     quire_buffer buffers[BUFFERS];
-    quire_memory *vulkan = memory_of(gpu.vulkan, &EXPORTABLE);
+    quire_memory *vulkan = memory_of(gpu.vulkan, EXPORTABLE);
     for (uint32_t i = 0; i < BUFFERS; i++) {
         const quire_buffer_options options = {.size = 1000 + i * 12345};
         CHECK_OK(quire_buffer_create(vulkan, &options, &buffers[i]));
@@ -187,8 +187,8 @@ static void another_gpu(void)
     quire_allocation page;
     uint8_t other[QUIRE_CUDA_UUID_SIZE];
     int descriptor;
-    quire_memory *vulkan = memory_of(gpu.vulkan, &EXPORTABLE);
-    quire_memory *cuda = memory_of(gpu.cuda, NULL);
+    quire_memory *vulkan = memory_of(gpu.vulkan, EXPORTABLE);
+    quire_memory *cuda = memory_of(gpu.cuda, 0);
     CHECK_OK(quire_buffer_create(vulkan, &(quire_buffer_options){.size = 1000}, &buffer));
     CHECK_OK(quire_buffer_get_info(vulkan, buffer, &info));
     CHECK_OK(quire_vulkan_export_fd(vulkan, buffer.allocation,
@@ -214,8 +214,8 @@ static void cuda_in_vulkan(void)
     quire_cuda_range range;
     quire_vulkan_range seen;
     int descriptor;
-    quire_memory *cuda = memory_of(gpu.cuda, &EXPORTABLE);
-    quire_memory *vulkan = memory_of(gpu.vulkan, NULL);
+    quire_memory *cuda = memory_of(gpu.cuda, EXPORTABLE);
+    quire_memory *vulkan = memory_of(gpu.vulkan, 0);
     const quire_allocation_options options = {.size = 30000, .alignment = 4096};
     CHECK_OK(quire_allocate(cuda, &options, &first));
     CHECK_OK(quire_allocate(cuda, &options, &second));

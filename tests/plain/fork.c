@@ -199,7 +199,7 @@ static void fork_beside_threads(uint32_t shards, bool contiguous, uint64_t count
     pthread_t threads[CHURNERS];
     open_host(
         &s, NULL,
-        &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
+        &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
                                 .shards = shards,
                                 .contiguous = contiguous,
                                 .address_space = contiguous ? 1024 * MIB : 0, /* valgrind has few */
@@ -364,7 +364,7 @@ static void have_the_only_page(void *user)
 }
 
 static const quire_memory_options ONE_PAGE = {
-    .kind_mask = 2, .limit = MIB, .pages = {.page_size = MIB, .max_pages = 1}};
+    .kind.mask = 2, .limit = MIB, .pages = {.page_size = MIB, .max_pages = 1}};
 
 /* Forks while threads do the call, which is slow in the backend. */
 static void fork_amid(scene *s, int count, void *(*call)(void *), void (*body)(void *user))
@@ -415,7 +415,7 @@ static void have_one_page_less(void *user)
 static void pages_being_given_back(void)
 {
     scene s;
-    open_fake(&s, true, &(quire_memory_options){.kind_mask = 2, .pages = {.page_size = MIB}});
+    open_fake(&s, true, &(quire_memory_options){.kind.mask = 2, .pages = {.page_size = MIB}});
     quire_allocation first = allocate(s.memory, 700 * KIB), second = allocate(s.memory, 700 * KIB);
     CHECK_OK(quire_free(s.memory, first));
     CHECK_OK(quire_free(s.memory, second));
@@ -425,7 +425,7 @@ static void pages_being_given_back(void)
 }
 
 static const quire_memory_options GROWING = {
-    .kind_mask = 2, .contiguous = true, .address_space = 64 * MIB, .pages = {.page_size = MIB}};
+    .kind.mask = 2, .contiguous = true, .address_space = 64 * MIB, .pages = {.page_size = MIB}};
 
 static void *grow_slowly(void *user)
 {
@@ -516,7 +516,7 @@ static void fork_behind(scene *s, void *(*call)(void *), void (*body)(void *user
     pthread_join(thread, NULL);
 }
 
-static const quire_memory_options VISIBLE = {.flags = QUIRE_HOST_VISIBLE,
+static const quire_memory_options VISIBLE = {.kind.required = QUIRE_HOST_VISIBLE,
                                              .pages = {.page_size = MIB}};
 
 /* Frees everything that this process has a handle of; no other reference keeps the memory. */
@@ -547,7 +547,8 @@ static void a_slot_in_hand(quire_event_kinds kind)
 {
     scene s;
     open_host(&s, NULL, &VISIBLE);
-    CHECK_OK(quire_memory_set_hook(s.memory, &(quire_hook){stand_in_hook, &s, kind}));
+    CHECK_OK(quire_memory_set_hook(
+        s.memory, &(quire_hook){.event = stand_in_hook, .user = &s, .kinds = kind}));
     fork_behind(&s, allocate_and_free, free_and_destroy);
     close_all(&s);
 }
@@ -573,8 +574,9 @@ static void a_memory_that_ends(void)
     scene s;
     open_host(&s, NULL, &VISIBLE);
     allocate(s.memory, 100);
-    CHECK_OK(
-        quire_memory_set_hook(s.memory, &(quire_hook){stand_in_hook, &s, QUIRE_EVENT_PAGE_GONE}));
+    CHECK_OK(quire_memory_set_hook(
+        s.memory,
+        &(quire_hook){.event = stand_in_hook, .user = &s, .kinds = QUIRE_EVENT_PAGE_GONE}));
     fork_behind(&s, end_memory, destroy_device);
     CHECK_OK(quire_device_destroy(&s.device));
 }
@@ -687,12 +689,12 @@ static void forks_in_callbacks(void)
     CHECK_OK(quire_host_open(&options, &s.device));
     CHECK_OK(quire_memory_create(
         s.device,
-        &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
+        &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
                                 .limit = 8 * MIB,
                                 .on_out_of_memory = {fork_when_out_of_memory, &s},
                                 .pages = {.page_size = MIB}},
         &s.memory));
-    CHECK_OK(quire_memory_set_hook(s.memory, &(quire_hook){fork_in_hook, &s, 0}));
+    CHECK_OK(quire_memory_set_hook(s.memory, &(quire_hook){.event = fork_in_hook, .user = &s}));
     s.end = end_after_callback;
     call_everything(&s);
     s.end = NULL;

@@ -49,7 +49,8 @@ static void wait_a_little(void)
 
 static void make_memory(void)
 {
-    const quire_memory_options options = {.flags = QUIRE_HOST_VISIBLE, .map_on_demand = true};
+    const quire_memory_options options = {.kind.required = QUIRE_HOST_VISIBLE,
+                                          .map_on_demand = true};
     CHECK_OK(quire_memory_create(device, &options, &memory));
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = SIZE}, &live));
 }

@@ -458,7 +458,7 @@ static void begin_world(world *w, bool is_fake)
         .shards = 1 + (uint32_t)random_below(&rng, 2),
         .clock = {read_time, w},
         .fit.algorithm = (quire_fit)random_below(&rng, 3), /* segregated, first, buddy */
-        .kind_mask = UINT32_C(1) << random_below(&rng, 4),
+        .kind.mask = UINT32_C(1) << random_below(&rng, 4),
         .pages = w->policy,
         .find_by_address = random_below(&rng, 2),
     };

@@ -21,7 +21,8 @@ static quire_allocation allocation;
 static volatile char *make(void)
 {
     void *bytes = NULL;
-    const quire_memory_options options = {.flags = QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT};
+    const quire_memory_options options = {.kind.required =
+                                              QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT};
     CHECK_OK(quire_host_open(NULL, &device));
     CHECK_OK(quire_memory_create(device, &options, &memory));
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = SIZE}, &allocation));

@@ -305,7 +305,7 @@ enum { SHARD_COUNTS = sizeof shard_counts / sizeof *shard_counts };
 
 static void run_each(bool on_fake, uint64_t budget, quire_memory_options options)
 {
-    options.flags = QUIRE_HOST_VISIBLE;
+    options.kind.required = QUIRE_HOST_VISIBLE;
     for (int i = 0; i < SHARD_COUNTS; i++) {
         options.shards = shard_counts[i];
         run(on_fake, budget, &options);

@@ -335,7 +335,7 @@ static void empty_shared(void)
 /* Without shards: a contiguous memory. */
 static void random_work(bool on_fake, quire_fit fit, uint32_t shards)
 {
-    begin(on_fake, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
+    begin(on_fake, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
                                            .fit.algorithm = fit,
                                            .shards = shards,
                                            .contiguous = !shards,
@@ -431,7 +431,8 @@ static void *walk_or_work(void *number)
 
 static void walks_see_no_overlap(void)
 {
-    begin(true, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .pages.page_size = 32 * KIB});
+    begin(true, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
+                                        .pages.page_size = 32 * KIB});
     working = 3;
     run_threads(4, walk_or_work);
     empty_shared();

@@ -45,10 +45,10 @@ static int frame_stop(const char *place)
 static inline int frame_run(const fragment *fragment)
 {
     frame_objects f = {0};
-    quire_intent intent = {.host_write = true, .upload = true};
     if (quire_host_open(NULL, &f.device) || quire_memory_create(f.device, NULL, &f.memory) ||
-        quire_memory_create(f.device, &(quire_memory_options){.name = "upload", .intent = &intent},
-                            &f.upload) ||
+        quire_memory_create(
+            f.device, &(quire_memory_options){.name = "upload", .kind.intent = QUIRE_INTENT_UPLOAD},
+            &f.upload) ||
         quire_stream_create(f.device, NULL, &f.stream) ||
         quire_allocate(f.memory, &(quire_allocation_options){.size = 4096}, &f.allocation))
         return frame_stop("the frame");

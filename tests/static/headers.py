@@ -145,7 +145,7 @@ def check_queries(tap, root):
 VALUES = """allocation buffer image range view point placement vulkan_view
     heap kind page_class fragmentation item space_item trace_event latency write_item read_item page_range page_copy
     vulkan_queue vulkan_aspect cuda_access copy_end image_region page_extra native_page
-    log host_memory clock on_out_of_memory progress kind_request intent attachment""".split()
+    log host_memory clock on_out_of_memory progress attachment""".split()
 
 
 def check_growth(tap, root):

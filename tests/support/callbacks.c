@@ -217,7 +217,7 @@ static void make_memory(const place *p)
     const bool contiguous = p->flags & CONTIGUOUS;
     const quire_memory_options options = {
         .name = "tried",
-        .kind_mask = UINT32_C(1) << callbacks_scene.subject->kind,
+        .kind.mask = UINT32_C(1) << callbacks_scene.subject->kind,
         .contiguous = contiguous,
         .address_space = contiguous ? 64 * callbacks_scene.page : 0,
         .shards = contiguous ? 1 : callbacks_scene.shards,

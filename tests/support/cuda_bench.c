@@ -119,7 +119,7 @@ quire_memory *cuda_bench_memory(cuda_bench *b, quire_cuda_page_kind page_kind,
     uint32_t kind = 0;
     if (!cuda_bench_step(b, quire_cuda_find_kind(b->device, page_kind, -1, &kind)))
         return NULL;
-    all.kind_mask = UINT32_C(1) << kind;
+    all.kind.mask = UINT32_C(1) << kind;
     if (cuda_bench_step(b, quire_memory_create(b->device, &all, &memory)))
         b->memories[b->memory_count++] = memory;
     return memory;

@@ -27,8 +27,6 @@ typedef struct kind_rule {
         bool has;
         quire_memory_flags flag;
     } steps[KIND_STEPS];
-    bool is_request; /* else an intent */
-    quire_intent intent;
     quire_kind_request request;
 } kind_rule;
 
@@ -45,27 +43,27 @@ static const kind_rule kind_rules[KIND_USES] = {
     {.use = "device",
      .needs = QUIRE_DEVICE_LOCAL,
      .steps = {WITHOUT(QUIRE_HOST_VISIBLE), WITHOUT(QUIRE_HOST_CACHED),
-               WITHOUT(QUIRE_HOST_COHERENT)}},
+               WITHOUT(QUIRE_HOST_COHERENT)},
+     .request.intent = QUIRE_INTENT_DEVICE},
     {.use = "upload",
      .needs = QUIRE_HOST_VISIBLE,
      .steps = {WITHOUT(QUIRE_DEVICE_LOCAL), WITH(QUIRE_HOST_COHERENT), WITHOUT(QUIRE_HOST_CACHED)},
-     .intent = {.host_write = true, .upload = true}},
+     .request.intent = QUIRE_INTENT_UPLOAD},
     {.use = "host writes",
      .needs = QUIRE_HOST_VISIBLE,
      .steps = {WITH(QUIRE_DEVICE_LOCAL), WITH(QUIRE_HOST_COHERENT), WITHOUT(QUIRE_HOST_CACHED)},
-     .intent = {.host_write = true}},
+     .request.intent = QUIRE_INTENT_HOST_WRITE},
     {.use = "host reads",
      .needs = QUIRE_HOST_VISIBLE,
      .steps = {WITH(QUIRE_HOST_CACHED), WITHOUT(QUIRE_DEVICE_LOCAL), WITH(QUIRE_HOST_COHERENT)},
-     .intent = {.host_read = true}},
+     .request.intent = QUIRE_INTENT_HOST_READ},
     {.use = "host reads and writes",
      .needs = QUIRE_HOST_VISIBLE,
      .steps = {WITH(QUIRE_HOST_CACHED), WITH(QUIRE_DEVICE_LOCAL), WITH(QUIRE_HOST_COHERENT)},
-     .intent = {.host_read = true, .host_write = true}},
+     .request.intent = QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE},
     {.use = "shared",
      .needs = QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE,
      .steps = {WITH(QUIRE_HOST_COHERENT), WITHOUT(QUIRE_HOST_CACHED)},
-     .is_request = true,
      .request = {.required = QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE,
                  .preferred = QUIRE_HOST_COHERENT}},
 };
@@ -102,9 +100,7 @@ static inline void kind_rules_check_order(const char *name, const quire_kind *ki
     for (int i = 0; i < KIND_USES; i++) {
         const kind_rule *rule = &kind_rules[i];
         uint32_t kind = 0, expected = kind_rule_result(rule, kinds, count);
-        quire_result result = rule->is_request
-                                  ? quire_device_choose_kind(device, &rule->request, &kind)
-                                  : quire_device_choose_kind_for(device, &rule->intent, &kind);
+        quire_result result = quire_device_choose_kind(device, &rule->request, &kind);
         kind = result ? UINT32_MAX : kind;
         if (kind != expected)
             fprintf(stderr, "%s: %s gets kind %d, not %d\n", name, rule->use, (int)kind,

@@ -15,7 +15,7 @@ enum { PAGE_SIZE = 64 * 1024 };
 static inline quire_memory_options on_demand_options(uint32_t kind)
 {
     return (quire_memory_options){
-        .kind_mask = UINT32_C(1) << kind, .map_on_demand = true, .pages = {.page_size = PAGE_SIZE}};
+        .kind.mask = UINT32_C(1) << kind, .map_on_demand = true, .pages = {.page_size = PAGE_SIZE}};
 }
 
 static inline void begin_on_demand(fixture *f, uint32_t kind)

@@ -50,7 +50,7 @@ quire_memory *plugin_bench_memory(plugin_bench *b, uint32_t index, uint32_t kind
 {
     quire_memory_options all = options ? *options : (quire_memory_options){.name = NULL};
     quire_memory *memory = NULL;
-    all.kind_mask = UINT32_C(1) << kind;
+    all.kind.mask = UINT32_C(1) << kind;
     if (plugin_bench_step(b, quire_memory_create(b->devices[index], &all, &memory)))
         b->memories[b->memory_count++] = memory;
     return memory;

@@ -33,7 +33,7 @@ void watched_open(watched *w, const quire_memory_options *options)
 void watched_make(watched *w, uint32_t kind)
 {
     watched_prepare(w);
-    watched_open(w, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind,
+    watched_open(w, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind,
                                             .pages = {.page_size = 65536}});
 }
 

@@ -225,13 +225,13 @@ class allocation final : public placed
     }
 
     /* In the default memory of the best kind that has room. quire_device_allocate */
-    static result<allocation> create(const device &home, const quire_kind_choice &choice,
+    static result<allocation> create(const device &home, const quire_kind_request &kinds,
                                      const quire_allocation_options &options)
     {
         quire_memory *chosen = nullptr;
         quire_allocation made = {};
         const quire_result code =
-            quire_device_allocate(home.handle(), &choice, &options, &chosen, &made);
+            quire_device_allocate(home.handle(), &kinds, &options, &chosen, &made);
         return detail::access::checked(home, code,
                                        allocation(detail::access::keeper_of(home), chosen, made));
     }
@@ -263,13 +263,13 @@ class buffer final : public placed
     }
 
     /* In the default memory of the best kind that has room. quire_device_buffer_create */
-    static result<buffer> create(const device &home, const quire_kind_choice &choice,
+    static result<buffer> create(const device &home, const quire_kind_request &kinds,
                                  const quire_buffer_options &options)
     {
         quire_memory *chosen = nullptr;
         quire_buffer made = {};
         const quire_result code =
-            quire_device_buffer_create(home.handle(), &choice, &options, &chosen, &made);
+            quire_device_buffer_create(home.handle(), &kinds, &options, &chosen, &made);
         return detail::access::checked(
             home, code, buffer(detail::access::keeper_of(home), chosen, made.allocation));
     }
@@ -309,13 +309,13 @@ class image final : public placed
     }
 
     /* In the default memory of the best kind that has room. quire_device_image_create */
-    static result<image> create(const device &home, const quire_kind_choice &choice,
+    static result<image> create(const device &home, const quire_kind_request &kinds,
                                 const quire_image_options &options)
     {
         quire_memory *chosen = nullptr;
         quire_image made = {};
         const quire_result code =
-            quire_device_image_create(home.handle(), &choice, &options, &chosen, &made);
+            quire_device_image_create(home.handle(), &kinds, &options, &chosen, &made);
         return detail::access::checked(
             home, code, image(detail::access::keeper_of(home), chosen, made.allocation));
     }

@@ -89,14 +89,6 @@ class device : public detail::owner<detail::device_traits>
         return checked(code, std::move(kind));
     }
 
-    /* quire_device_choose_kind_for */
-    result<std::uint32_t> choose_kind(const quire_intent &intent) const
-    {
-        std::uint32_t kind = 0;
-        const quire_result code = quire_device_choose_kind_for(handle_, &intent, &kind);
-        return checked(code, std::move(kind));
-    }
-
     /* quire_device_set_heap_limit: bytes of the pages of one heap; 0: no limit */
     status set_heap_limit(std::uint32_t heap, std::uint64_t bytes) const
     {

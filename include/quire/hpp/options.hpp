@@ -15,57 +15,10 @@
 namespace quire
 {
 
-/* How the host uses a memory: quire_intent. */
-struct intent : quire_intent {
-    intent() noexcept : quire_intent()
-    {
-    }
-
-    intent &with_host_read(bool on = true) noexcept
-    {
-        host_read = on;
-        return *this;
-    }
-
-    intent &with_host_write(bool on = true) noexcept
-    {
-        host_write = on;
-        return *this;
-    }
-
-    intent &with_upload(bool on = true) noexcept
-    {
-        upload = on;
-        return *this;
-    }
-
-    intent &with_exportable(bool on = true) noexcept
-    {
-        exportable = on;
-        return *this;
-    }
-};
-
-/* quire_memory_options with a copy of the intent. */
+/* quire_memory_options */
 struct memory_options : quire_memory_options {
     memory_options() noexcept : quire_memory_options()
     {
-    }
-
-    memory_options(const memory_options &other) noexcept
-        : quire_memory_options(other), intent_(other.intent_)
-    {
-        if (other.intent == &other.intent_)
-            intent = &intent_;
-    }
-
-    memory_options &operator=(const memory_options &other) noexcept
-    {
-        static_cast<quire_memory_options &>(*this) = other;
-        intent_ = other.intent_;
-        if (other.intent == &other.intent_)
-            intent = &intent_;
-        return *this;
     }
 
     memory_options &with_name(const char *text) noexcept
@@ -74,24 +27,24 @@ struct memory_options : quire_memory_options {
         return *this;
     }
 
-    /* QUIRE_DEVICE_LOCAL and so on, which the kind must have */
-    memory_options &with_flags(quire_memory_flags bits) noexcept
+    /* QUIRE_INTENT_ bits */
+    memory_options &with_intent(quire_intent bits) noexcept
     {
-        flags = bits;
+        kind.intent = bits;
         return *this;
     }
 
-    memory_options &with_intent(const quire_intent &wanted) noexcept
+    /* QUIRE_DEVICE_LOCAL and so on, which the kind must have */
+    memory_options &with_flags(quire_memory_flags bits) noexcept
     {
-        intent_ = wanted;
-        intent = &intent_;
+        kind.required = bits;
         return *this;
     }
 
     /* bit i allows kind i; 0: all kinds */
     memory_options &with_kind_mask(std::uint32_t mask) noexcept
     {
-        kind_mask = mask;
+        kind.mask = mask;
         return *this;
     }
 
@@ -146,15 +99,12 @@ struct memory_options : quire_memory_options {
         return *this;
     }
 
-    /* maximum bytes of pages; 0: no limit */
+    /* maximum bytes of pages, or QUIRE_PERCENT_OF_HEAP; 0: no limit */
     memory_options &with_limit(std::uint64_t bytes) noexcept
     {
         limit = bytes;
         return *this;
     }
-
-  private:
-    quire_intent intent_ = {};
 };
 
 namespace detail

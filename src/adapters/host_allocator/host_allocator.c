@@ -54,7 +54,7 @@ static quire_result create_memory(host_allocator *allocator, const host_allocato
     quire_result result = quire_memory_create(
         allocator->device,
         &(quire_memory_options){.name = options->name ? options->name : "host allocator",
-                                .flags = QUIRE_HOST_VISIBLE | QUIRE_HOST_CACHED,
+                                .kind.required = QUIRE_HOST_VISIBLE | QUIRE_HOST_CACHED,
                                 .contiguous = contiguous,
                                 .address_space = contiguous ? ADDRESS_SPACE : 0,
                                 .find_by_address = true,

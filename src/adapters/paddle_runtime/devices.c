@@ -103,7 +103,7 @@ static quire_result create_memory(runtime_device *d, runtime_role role, uint32_t
 {
     static const char *const NAMES[] = {"device", "host", "unified"};
     const quire_memory_options options = {.name = NAMES[role],
-                                          .kind_mask = UINT32_C(1) << (kind & 31)};
+                                          .kind.mask = UINT32_C(1) << (kind & 31)};
     return kind == QUIRE_PLUGIN_NO_KIND
                ? QUIRE_SUCCESS
                : quire_memory_create(d->device, &options, &d->memories[role]);

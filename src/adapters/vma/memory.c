@@ -18,16 +18,13 @@ float qi_vma_priority(VmaAllocator allocator, float priority)
 
 /* quire selects an exportable memory by an intent, which every type meets that the host can map or
    that is local to the device. */
-void qi_vma_select_type(VmaAllocator allocator, uint32_t type, qi_vma_kind *kind,
-                        quire_memory_options *options)
+quire_kind_request qi_vma_kind(VmaAllocator allocator, uint32_t type, bool is_exportable)
 {
-    options->kind_mask = UINT32_C(1) << type;
-    if (!kind->is_exportable)
-        return;
-    kind->intent = (quire_intent){.host_write = qi_vma_flags_of_type(allocator, type) &
-                                                VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
-                                  .exportable = true};
-    options->intent = &kind->intent;
+    quire_kind_request request = {.mask = UINT32_C(1) << type};
+    bool is_mappable = qi_vma_flags_of_type(allocator, type) & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+    if (is_exportable)
+        request.intent = QUIRE_INTENT_EXPORT | (is_mappable ? QUIRE_INTENT_HOST_WRITE : 0);
+    return request;
 }
 
 /* One above the number of granules of a memory: see quire_fit_options.granule. */
@@ -62,9 +59,11 @@ static VkResult make(VmaAllocator allocator, uint32_t type, float priority, quir
 {
     char name[40];
     snprintf(name, sizeof name, "memory type %u", type);
-    qi_vma_kind kind = {.is_exportable = allocator->exporting_types >> type & 1};
-    quire_memory_options options = {.name = name, .priority = priority};
-    qi_vma_select_type(allocator, type, &kind, &options);
+    quire_memory_options options = {
+        .name = name,
+        .kind = qi_vma_kind(allocator, type, allocator->exporting_types >> type & 1),
+        .priority = priority,
+    };
     qi_vma_describe_pages(allocator, &options.pages);
     options.fit.granule = qi_vma_granule(allocator, type);
     qi_vma_memory *record = qi_vma_host_allocate(&allocator->host, sizeof *record);

@@ -17,15 +17,8 @@ VkResult qi_vma_memory_of_type(VmaAllocator allocator, uint32_t type, float prio
 /* Writes the priority of a memory as quire takes it, for which 0 is the default. */
 float qi_vma_priority(VmaAllocator allocator, float priority);
 
-/* The kinds of a memory of one type, which may be exportable. Must not be moved. */
-typedef struct qi_vma_kind {
-    quire_intent intent;
-    bool is_exportable;
-} qi_vma_kind;
-
-/* Selects the type in the options. */
-void qi_vma_select_type(VmaAllocator allocator, uint32_t type, qi_vma_kind *kind,
-                        quire_memory_options *options);
+/* The request for a memory of one type. */
+quire_kind_request qi_vma_kind(VmaAllocator allocator, uint32_t type, bool is_exportable);
 
 /* Writes the page policy of the allocator's own memories: pages of the preferred size, or pages
    that follow use. */

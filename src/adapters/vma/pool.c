@@ -45,13 +45,13 @@ static VkResult check(VmaAllocator allocator, const VmaPoolCreateInfo *info)
 /* The chain of a pool without VkExportMemoryAllocateInfo, which quire chains itself. It is allowed
    at the start only, because the program's structs must not be changed. */
 static VkResult split_chain(VmaAllocator allocator, const VmaPoolCreateInfo *info,
-                            qi_vma_kind *kind, const void **next)
+                            bool *is_exportable, const void **next)
 {
     const VkExportMemoryAllocateInfo *first = info->pMemoryAllocateNext;
     VkExternalMemoryHandleTypeFlags exported =
         allocator->exported ? allocator->exported : VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
     *next = first;
-    kind->is_exportable = allocator->exporting_types >> info->memoryTypeIndex & 1;
+    *is_exportable = allocator->exporting_types >> info->memoryTypeIndex & 1;
     if (!first || first->sType != VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO)
         return VK_SUCCESS;
     if (first->handleTypes != exported)
@@ -59,7 +59,7 @@ static VkResult split_chain(VmaAllocator allocator, const VmaPoolCreateInfo *inf
                            "vmaCreatePool: handle types 0x%x: this allocator exports 0x%x",
                            first->handleTypes, exported);
     *next = first->pNext;
-    kind->is_exportable = true;
+    *is_exportable = true;
     return VK_SUCCESS;
 }
 
@@ -111,14 +111,14 @@ static quire_result make_blocks(quire_memory *memory, size_t count)
 static VkResult make_memory(VmaAllocator allocator, const VmaPoolCreateInfo *info,
                             quire_memory **memory)
 {
-    qi_vma_kind kind = {.is_exportable = false};
+    bool is_exportable = false;
     quire_vulkan_memory_options own = {.next = NULL};
     quire_memory_options options = {.name = "pool",
                                     .priority = qi_vma_priority(allocator, info->priority)};
-    VkResult result = split_chain(allocator, info, &kind, &own.next);
+    VkResult result = split_chain(allocator, info, &is_exportable, &own.next);
     if (result)
         return result;
-    qi_vma_select_type(allocator, info->memoryTypeIndex, &kind, &options);
+    options.kind = qi_vma_kind(allocator, info->memoryTypeIndex, is_exportable);
     describe_pages(allocator, info, &options);
     if (info->flags & VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT)
         options.fit.algorithm = QUIRE_FIT_LINEAR;

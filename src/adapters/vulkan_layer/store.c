@@ -135,7 +135,7 @@ static layer_store *make_store(layer_device *device, uint32_t kind, float priori
     snprintf(name, sizeof name, "type %u", (unsigned)kind);
     const quire_memory_options options = {
         .name = name,
-        .kind_mask = UINT32_C(1) << kind,
+        .kind.mask = UINT32_C(1) << kind,
         .fit.algorithm = settings->fit,
         .priority = priority,
         .pages = {.page_size = settings->page_size ? page_size : 0,

@@ -92,11 +92,11 @@ static uint32_t cost_of(const quire_kind_request *request, quire_memory_flags fl
 
 static quire_result refuse(const quire_device *device, const quire_kind_request *request)
 {
-    if (request->kind_mask)
+    if (request->mask)
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
                             "device '%s' has no memory kind with %s%s in the mask 0x%x",
                             device->info.name, request->exact ? "exactly " : "",
-                            qi_flags(request->required).text, request->kind_mask);
+                            qi_flags(request->required).text, request->mask);
     return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "device '%s' has no memory kind with %s%s",
                         device->info.name, request->exact ? "exactly " : "",
                         qi_flags(request->required).text);
@@ -125,7 +125,7 @@ quire_result qi_kind_choose(const quire_device *device, const quire_kind_request
     if (result)
         return result;
     uint32_t best = UINT32_MAX;
-    uint32_t mask = request->kind_mask ? request->kind_mask : UINT32_MAX;
+    uint32_t mask = request->mask ? request->mask : UINT32_MAX;
     for (uint32_t i = 0; i < device->info.kind_count; i++) {
         quire_memory_flags flags = device->info.kinds[i].flags;
         if (!(mask >> i & 1) || !is_candidate(request, flags))
@@ -140,36 +140,70 @@ quire_result qi_kind_choose(const quire_device *device, const quire_kind_request
 }
 
 /* The table of quire/device.h, at quire_intent. */
-static quire_kind_request request_for(const quire_intent *intent)
+static quire_kind_request request_for(quire_intent intent)
 {
-    if (intent->host_read && intent->host_write)
+    bool is_read = intent & QUIRE_INTENT_HOST_READ;
+    if (is_read && intent & QUIRE_INTENT_HOST_WRITE)
         return (quire_kind_request){.required = QUIRE_HOST_VISIBLE,
                                     .preferred = QUIRE_HOST_CACHED | QUIRE_DEVICE_LOCAL |
                                                  QUIRE_HOST_COHERENT};
-    if (intent->host_read)
+    if (is_read)
         return (quire_kind_request){.required = QUIRE_HOST_VISIBLE,
                                     .preferred = QUIRE_HOST_CACHED | QUIRE_HOST_COHERENT,
                                     .avoided = QUIRE_DEVICE_LOCAL};
-    if (intent->upload)
+    if (intent & QUIRE_INTENT_UPLOAD)
         return (quire_kind_request){.required = QUIRE_HOST_VISIBLE,
                                     .preferred = QUIRE_HOST_COHERENT,
                                     .avoided = QUIRE_DEVICE_LOCAL};
-    if (intent->host_write)
+    if (intent & QUIRE_INTENT_HOST_WRITE)
         return (quire_kind_request){.required = QUIRE_HOST_VISIBLE,
                                     .preferred = QUIRE_DEVICE_LOCAL | QUIRE_HOST_COHERENT};
     return (quire_kind_request){.required = QUIRE_DEVICE_LOCAL};
 }
 
-quire_result qi_kind_request_for(const quire_device *device, const quire_intent *intent,
-                                 quire_kind_request *request)
+static quire_result check_intent(const quire_device *device, quire_intent intent)
 {
-    if (intent->upload && (!intent->host_write || intent->host_read))
+    const quire_intent known = QUIRE_INTENT_DEVICE | QUIRE_INTENT_HOST_READ |
+                               QUIRE_INTENT_HOST_WRITE | QUIRE_INTENT_UPLOAD | QUIRE_INTENT_EXPORT;
+    if (intent & ~known)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "unknown bits %x of an intent",
+                            intent & ~known);
+    if (intent & QUIRE_INTENT_UPLOAD && intent & QUIRE_INTENT_HOST_READ)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "an upload is written by the host and not read by it: set host_write alone");
-    if (intent->exportable && !device->info.exportable)
+                       "an intent to upload and to read: what the host uploads it does not read");
+    if (intent & QUIRE_INTENT_EXPORT && !device->info.exportable)
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "backend %s cannot export these pages",
                             device->info.backend);
-    *request = request_for(intent);
+    return QUIRE_SUCCESS;
+}
+
+bool qi_kind_has_flags(const quire_kind_request *request)
+{
+    return request->required || request->preferred || request->avoided || request->exact;
+}
+
+bool qi_kind_is_named(const quire_device *device, const quire_kind_request *request, uint32_t *kind)
+{
+    if (qi_kind_has_flags(request) || request->intent || !qi_is_power_of_two(request->mask) ||
+        qi_lowest_bit(request->mask) >= device->info.kind_count)
+        return false;
+    *kind = qi_lowest_bit(request->mask);
+    return true;
+}
+
+quire_result qi_kind_resolve(const quire_device *device, const quire_kind_request *given,
+                             quire_kind_request *request)
+{
+    quire_result result = qi_check_unused(given, "quire_kind_request");
+    if (!result)
+        result = check_intent(device, given->intent);
+    if (result)
+        return result;
+    if (given->intent && qi_kind_has_flags(given))
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "a request for a memory kind: give flags or an intent, not both");
+    *request = given->intent ? request_for(given->intent) : *given;
+    request->mask = given->mask;
     return QUIRE_SUCCESS;
 }
 

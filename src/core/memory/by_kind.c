@@ -12,42 +12,22 @@
 
 /* ---- the choice --------------------------------------------------------------------------- */
 
-static bool has_flags(const quire_kind_request *kinds)
-{
-    return kinds->required || kinds->preferred || kinds->avoided || kinds->exact;
-}
-
-/* Without flags and an intent the host access decides; without that, device-local is only
-   preferred, so that another kind can serve a full device. */
-static quire_result request_from(const quire_device *device, const quire_kind_choice *choice,
-                                 bool host_read, bool host_write, quire_kind_request *request)
-{
-    const quire_intent access = {.host_read = host_read, .host_write = host_write};
-    if (choice->intent || (!has_flags(&choice->kinds) && (host_read || host_write)))
-        return qi_kind_request_for(device, choice->intent ? choice->intent : &access, request);
-    *request = choice->kinds;
-    if (!has_flags(request))
-        request->preferred = QUIRE_DEVICE_LOCAL;
-    return QUIRE_SUCCESS;
-}
-
-quire_result qi_by_kind_resolve(const quire_device *device, const quire_kind_choice *choice,
+quire_result qi_by_kind_resolve(const quire_device *device, const quire_kind_request *given,
                                 bool host_read, bool host_write, quire_kind_request *request)
 {
-    const quire_kind_choice given = choice ? *choice : (quire_kind_choice){.intent = NULL};
-    quire_result result = qi_check_unused(&given, "quire_kind_choice");
-    if (result)
-        return result;
-    if (given.intent && has_flags(&given.kinds))
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "kind choice: give flags or an intent, not both");
-    if (given.intent && given.intent->exportable)
+    quire_kind_request wanted = given ? *given : (quire_kind_request){.intent = 0};
+    bool is_open = !wanted.intent && !qi_kind_has_flags(&wanted);
+    if (wanted.intent & QUIRE_INTENT_EXPORT)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "default memories do not export pages: create a memory with the intent");
-    result = request_from(device, &given, host_read, host_write, request);
+    if (is_open)
+        wanted.intent =
+            (host_read ? QUIRE_INTENT_HOST_READ : 0) | (host_write ? QUIRE_INTENT_HOST_WRITE : 0);
+    quire_result result = qi_kind_resolve(device, &wanted, request);
     if (result)
         return result;
-    request->kind_mask = given.kinds.kind_mask;
+    if (is_open && !wanted.intent) /* only preferred: another kind can serve a full device */
+        request->preferred = QUIRE_DEVICE_LOCAL;
     if ((host_read || host_write) && !request->exact)
         request->required |= QUIRE_HOST_VISIBLE;
     return QUIRE_SUCCESS;
@@ -79,11 +59,11 @@ static quire_result make_in_kind(quire_device *device, uint32_t kind, void *work
 static quire_result search_on(quire_device *device, quire_kind_request request, uint32_t kind,
                               void *work, make_function make, quire_memory **memory)
 {
-    if (!request.kind_mask)
-        request.kind_mask = UINT32_MAX;
+    if (!request.mask)
+        request.mask = UINT32_MAX;
     for (;;) {
-        request.kind_mask &= ~(UINT32_C(1) << kind);
-        if (!request.kind_mask || qi_kind_choose(device, &request, &kind))
+        request.mask &= ~(UINT32_C(1) << kind);
+        if (!request.mask || qi_kind_choose(device, &request, &kind))
             return QUIRE_ERROR_NO_SPACE;
         quire_result result = make_in_kind(device, kind, work, make, memory);
         if (!is_refusal_of_one(result))
@@ -169,13 +149,13 @@ static bool are_objects_only(const quire_device *device, uint32_t mask)
 static quire_result restrict_kinds(const quire_device *device, quire_kind_request *kinds,
                                    uint32_t needed)
 {
-    uint32_t allowed = kinds->kind_mask ? kinds->kind_mask : UINT32_MAX;
+    uint32_t allowed = kinds->mask ? kinds->mask : UINT32_MAX;
     if (!(allowed & needed))
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                            "the object needs one of kinds %x, and the choice allows %x", needed,
+                            "the object needs one of kinds %x, and the request allows %x", needed,
                             allowed);
     if (needed != UINT32_MAX) /* a mask of 0 allows all as well, and the sentences leave it out */
-        kinds->kind_mask = allowed & needed;
+        kinds->mask = allowed & needed;
     if (are_objects_only(device, needed) && !kinds->exact && !(kinds->avoided & QUIRE_OBJECTS_ONLY))
         kinds->preferred |= QUIRE_OBJECTS_ONLY;
     return QUIRE_SUCCESS;

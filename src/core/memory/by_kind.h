@@ -16,11 +16,11 @@ static inline bool qi_host_writes(bool host_read, bool host_write, bool mapped)
 }
 
 /*
- * Makes a request of a choice (NULL means {0}) and of the host access that the options ask for, by
- * the rules of quire_kind_choice. Fails with INVALID_ARGUMENT and UNSUPPORTED.
+ * Resolves a request (NULL means {0}) with the host access that the options ask for, by the rules
+ * of quire/default_memory.h. Fails with INVALID_ARGUMENT and UNSUPPORTED.
  */
 QUIRE_MUST_USE quire_result qi_by_kind_resolve(const quire_device *device,
-                                               const quire_kind_choice *choice, bool host_read,
+                                               const quire_kind_request *given, bool host_read,
                                                bool host_write, quire_kind_request *request);
 
 /*

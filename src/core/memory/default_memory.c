@@ -23,7 +23,7 @@ static quire_result make(quire_device *device, uint32_t kind, quire_memory **out
 {
     char name[QUIRE_MAX_NAME + 1];
     snprintf(name, sizeof name, "default memory of kind %" PRIu32, kind);
-    const quire_memory_options options = {.name = name, .kind_mask = UINT32_C(1) << kind};
+    const quire_memory_options options = {.name = name, .kind.mask = UINT32_C(1) << kind};
     quire_memory *memory = NULL;
     quire_result result =
         qi_memory_make(device, &options, (quire_page_extra){.pointer = NULL}, &memory);

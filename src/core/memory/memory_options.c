@@ -52,15 +52,9 @@ static quire_result check_shards(const quire_memory_options *options)
 /* Checks what does not depend on the device. */
 static quire_result check_options(const quire_memory_options *options)
 {
-    if (options->intent && (options->flags || options->exact))
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "memory options: give flags or an intent, not both");
     quire_result result = check_shards(options);
     if (result)
         return result;
-    if (options->limit_percent > 100)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a limit of %u percent of the heap",
-                            options->limit_percent);
     if (options->name && strlen(options->name) > QUIRE_MAX_NAME)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u byte%s: %u are allowed",
                             strlen(options->name), QUIRE_MAX_NAME);
@@ -73,31 +67,16 @@ static quire_result check_options(const quire_memory_options *options)
     return result ? result : qi_check_unused(options, "quire_memory_options");
 }
 
-/* A mask of one bit, without flags or an intent, names the kind itself and accepts any flags. */
-static bool names_kind(const quire_device *device, const quire_memory_options *options)
-{
-    return !options->flags && !options->exact && !options->intent &&
-           qi_is_power_of_two(options->kind_mask) &&
-           qi_lowest_bit(options->kind_mask) < device->info.kind_count;
-}
-
-/* Without flags and intent, the memory is device-local. */
-static quire_result choose_kind(const quire_device *device, const quire_memory_options *options,
+/* Without an intent and flags, the memory is device-local. */
+static quire_result choose_kind(const quire_device *device, const quire_kind_request *given,
                                 uint32_t *kind)
 {
-    if (names_kind(device, options)) {
-        *kind = qi_lowest_bit(options->kind_mask);
-        return QUIRE_SUCCESS;
-    }
-    quire_kind_request request = {.required = options->flags, .exact = options->exact};
-    if (!options->flags && !options->exact)
+    quire_kind_request request;
+    quire_result result = qi_kind_resolve(device, given, &request);
+    if (result || qi_kind_is_named(device, given, kind))
+        return result;
+    if (!qi_kind_has_flags(&request))
         request.required = QUIRE_DEVICE_LOCAL;
-    if (options->intent) {
-        quire_result result = qi_kind_request_for(device, options->intent, &request);
-        if (result)
-            return result;
-    }
-    request.kind_mask = options->kind_mask;
     return qi_kind_choose(device, &request, kind);
 }
 
@@ -111,22 +90,23 @@ static uint64_t atom_of(const quire_device *device, quire_memory_flags flags)
     return flushed ? device->info.limits.non_coherent_atom : 1;
 }
 
-/*
- * Returns the lower of the two limits in the options, bytes and percent of the heap; 0 means no
- * limit. The percentage is computed in two parts, so that it does not overflow.
- */
-static uint64_t limit_of(const quire_device *device, uint32_t kind,
-                         const quire_memory_options *options)
+/* The percentage is computed in two parts, so that it does not overflow. */
+quire_result qi_memory_resolve_limit(const quire_device *device, uint32_t kind, uint64_t given,
+                                     uint64_t *bytes)
 {
-    uint64_t size = device->info.heaps[device->info.kinds[kind].heap].size;
-    uint64_t share =
-        size / 100 * options->limit_percent + size % 100 * options->limit_percent / 100;
-    if (!options->limit_percent || (options->limit && options->limit < share))
-        return options->limit;
-    return share ? share : 1; /* a share of 0 bytes must not become "no limit" */
+    const uint64_t none = QUIRE_PERCENT_OF_HEAP(0), most = 500;
+    *bytes = given;
+    if (given < none || given > QUIRE_PERCENT_OF_HEAP(most))
+        return QUIRE_SUCCESS;
+    uint64_t percent = given - none, size = device->info.heaps[device->info.kinds[kind].heap].size;
+    if (!percent || percent > 100)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a limit of %u percent of the heap",
+                            percent);
+    *bytes = size / 100 * percent + size % 100 * percent / 100;
+    *bytes += !*bytes; /* a share of 0 bytes must not become "no limit" */
+    return QUIRE_SUCCESS;
 }
 
-/* Sets the number of bytes that the page of a contiguous memory may grow to. */
 static quire_result resolve_address_space(const quire_memory_options *options, quire_memory *memory)
 {
     const quire_device_info *info = &memory->device->info;
@@ -201,14 +181,14 @@ quire_result qi_memory_resolve(quire_device *device, const quire_memory_options 
 {
     quire_result result = check_options(options);
     if (!result)
-        result = choose_kind(device, options, &memory->kind);
+        result = choose_kind(device, &options->kind, &memory->kind);
     if (result)
         return result;
     memory->device = device;
     memory->flags = device->info.kinds[memory->kind].flags;
     memory->priority = options->priority;
     memory->within_budget = options->within_budget;
-    memory->exportable = options->intent && options->intent->exportable;
+    memory->exportable = options->kind.intent & QUIRE_INTENT_EXPORT;
     memory->maps_on_demand = options->map_on_demand && memory->flags & QUIRE_HOST_VISIBLE;
     memory->fit = options->fit.algorithm;
     memory->clock = options->clock;
@@ -218,9 +198,12 @@ quire_result qi_memory_resolve(quire_device *device, const quire_memory_options 
     result = resolve_alignment(options, memory);
     if (!result)
         result = resolve_address_space(options, memory);
+    uint64_t limit = 0;
+    if (!result)
+        result = qi_memory_resolve_limit(device, memory->kind, options->limit, &limit);
     if (result)
         return result;
-    qi_account_set_limit(&memory->account, limit_of(device, memory->kind, options));
+    qi_account_set_limit(&memory->account, limit);
     memory->policy = qi_policy_resolve(&options->pages, device, memory->kind,
                                        options->fit.algorithm == QUIRE_FIT_LINEAR);
     return qi_policy_validate(&options->pages, &memory->policy);

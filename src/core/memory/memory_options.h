@@ -17,4 +17,8 @@ QUIRE_MUST_USE quire_result qi_memory_resolve(quire_device *device,
                                               const quire_memory_options *options,
                                               quire_memory *memory);
 
+/* Turns a limit that may be a share of the heap into bytes. Fails with INVALID_ARGUMENT. */
+QUIRE_MUST_USE quire_result qi_memory_resolve_limit(const quire_device *device, uint32_t kind,
+                                                    uint64_t given, uint64_t *bytes);
+
 #endif

@@ -68,7 +68,7 @@ UNIT(dump, a_memory_states_its_options)
 {
     fixture b;
     fixture_make(&b, &(quire_memory_options){.name = "frames",
-                                             .kind_mask = 8,
+                                             .kind.mask = 8,
                                              .fit.algorithm = QUIRE_FIT_FIRST,
                                              .pages = {.page_size = 4096}});
     json_t *root = dump(b.memory);

@@ -41,19 +41,14 @@ class quire_device_info(Structure):
 
 class quire_kind_request(Structure):
     _fields_: ClassVar[Fields] = [
-        ("required", c_uint32), ("preferred", c_uint32), ("avoided", c_uint32), ("exact", c_bool),
-        ("kind_mask", c_uint32)]
+        ("intent", c_uint64), ("required", c_uint32), ("preferred", c_uint32), ("avoided", c_uint32),
+        ("mask", c_uint32), ("exact", c_bool), ("unused", c_uint64 * 4)]
 
 
 class quire_budget_info(Structure):
     _fields_: ClassVar[Fields] = [
         ("size", c_uint64), ("limit", c_uint64), ("budget", c_uint64), ("used", c_uint64), ("usage", c_uint64),
         ("available", c_uint64), ("unused", c_uint64 * 4)]
-
-
-class quire_intent(Structure):
-    _fields_: ClassVar[Fields] = [
-        ("host_read", c_bool), ("host_write", c_bool), ("upload", c_bool), ("exportable", c_bool)]
 
 
 class quire_fit_options(Structure):
@@ -97,12 +92,10 @@ class quire_on_out_of_memory(Structure):
 
 class quire_memory_options(Structure):
     _fields_: ClassVar[Fields] = [
-        ("name", c_char_p), ("flags", c_uint32), ("exact", c_bool), ("contiguous", c_bool),
-        ("find_by_address", c_bool), ("map_on_demand", c_bool), ("within_budget", c_bool), ("kind_mask", c_uint32),
-        ("intent", POINTER(quire_intent)), ("fit", quire_fit_options), ("shards", c_uint32),
+        ("name", c_char_p), ("kind", quire_kind_request), ("contiguous", c_bool), ("find_by_address", c_bool),
+        ("map_on_demand", c_bool), ("within_budget", c_bool), ("fit", quire_fit_options), ("shards", c_uint32),
         ("pages", quire_page_policy), ("clock", quire_clock), ("on_out_of_memory", quire_on_out_of_memory),
-        ("limit", c_uint64), ("limit_percent", c_uint32), ("priority", c_float), ("address_space", c_uint64),
-        ("unused", c_uint64 * 4)]
+        ("limit", c_uint64), ("priority", c_float), ("address_space", c_uint64), ("unused", c_uint64 * 4)]
 
 
 class quire_memory_info(Structure):

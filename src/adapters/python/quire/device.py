@@ -7,7 +7,7 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 from . import _owner
 from . import _tables as tables
-from ._arguments import number, text
+from ._arguments import limit_of, number, text
 from ._native import lib
 from ._records import read, write
 from .enums import HostBacking, HostHugePages, LogLevel, MemoryFlags
@@ -154,8 +154,9 @@ class Device(_owner.Unique):
     def choose_kind(self, *, required: MemoryFlags = MemoryFlags(0), preferred: MemoryFlags = MemoryFlags(0),
                     avoided: MemoryFlags = MemoryFlags(0), exact: bool = False, kind_mask: int = 0) -> int:
         """Return the index of the memory kind that fits best. Raises UnsupportedError if none fits."""
-        request = tables.quire_kind_request(number("required", required, 32), number("preferred", preferred, 32),
-                                            number("avoided", avoided, 32), exact, number("kind_mask", kind_mask, 32))
+        request = tables.quire_kind_request(
+            required=number("required", required, 32), preferred=number("preferred", preferred, 32),
+            avoided=number("avoided", avoided, 32), exact=exact, mask=number("kind_mask", kind_mask, 32))
         kind = ctypes.c_uint32()
         self._owner.call(lib.quire_device_choose_kind, ctypes.byref(request), ctypes.byref(kind))
         return kind.value
@@ -163,7 +164,7 @@ class Device(_owner.Unique):
     def create_memory(self, name: Optional[str] = None, *, host_read: bool = False, host_write: bool = False,
                       upload: bool = False, exportable: bool = False, flags: MemoryFlags = MemoryFlags(0),
                       exact: bool = False, kind_mask: int = 0, fit: FitOptions = FitOptions(),
-                      pages: PagePolicy = PagePolicy(), shards: int = 0, limit: int = 0, limit_percent: int = 0,
+                      pages: PagePolicy = PagePolicy(), shards: int = 0, limit: Union[int, str] = 0,
                       contiguous: bool = False, address_space: int = 0,
                       map_on_demand: bool = False, within_budget: bool = False, priority: float = 0.0,
                       on_out_of_memory: Optional[Callable[[OutOfMemory], bool]] = None) -> Memory:
@@ -172,18 +173,17 @@ class Device(_owner.Unique):
         The intent (`host_read`, `host_write`, `upload`, `exportable`) or `flags` select the memory kind; neither:
         device-local memory. `kind_mask` restricts both: bit i allows kind i. `on_out_of_memory` may free something
         and return True before a request is refused. The other arguments are the fields of ``quire_memory_options``
-        in ``quire/memory.h``.
+        in ``quire/memory.h``. The `limit` is a number of bytes, or a share of the heap such as "50%".
 
         Raises InvalidArgumentError, UnsupportedError, OutOfHostMemoryError.
         """
         options = tables.quire_memory_options(
-            name=text("name", name), flags=number("flags", flags, 32), exact=exact, contiguous=contiguous,
-            map_on_demand=map_on_demand, within_budget=within_budget,
-            kind_mask=number("kind_mask", kind_mask, 32), shards=number("shards", shards, 32),
-            limit=number("limit", limit), limit_percent=number("limit_percent", limit_percent, 32), priority=priority,
+            name=text("name", name), contiguous=contiguous, map_on_demand=map_on_demand, within_budget=within_budget,
+            shards=number("shards", shards, 32), limit=limit_of(limit), priority=priority,
             address_space=number("address_space", address_space))
-        if host_read or host_write or upload or exportable:
-            options.intent = ctypes.pointer(tables.quire_intent(host_read, host_write, upload, exportable))
+        options.kind = tables.quire_kind_request(
+            intent=bool(host_read) << 1 | bool(host_write) << 2 | bool(upload) << 3 | bool(exportable) << 4,
+            required=number("flags", flags, 32), mask=number("kind_mask", kind_mask, 32), exact=exact)
         write(options.fit, fit)
         _write_policy(options.pages, pages)
         keep: Tuple[object, ...] = ()

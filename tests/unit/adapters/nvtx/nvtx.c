@@ -152,7 +152,7 @@ static quire_nvtx *watch;
 static void begin(uint32_t shards)
 {
     const quire_memory_options options = {
-        .flags = QUIRE_HOST_VISIBLE, .shards = shards, .pages = {.page_size = 64 * KIB}};
+        .kind.required = QUIRE_HOST_VISIBLE, .shards = shards, .pages = {.page_size = 64 * KIB}};
     CHECK_OK(quire_host_open(NULL, &device));
     CHECK_OK(quire_memory_create(device, &options, &memory));
 }

@@ -85,6 +85,8 @@ class Memories(unittest.TestCase):
         self.assertTrue(memory.allocate(MIB).info.dedicated)
         memory.limit = 0
         self.assertEqual(memory.limit, 0)
+        half = quire.open_host(budgets=[]).create_memory(limit="50%")
+        self.assertEqual(half.limit, half.device.info.heaps[0].size // 2)
         classes = quire.PagePolicy(page_size=MIB, classes=((4096, 64 << 10),))
         memory = quire.open_host().create_memory(pages=classes)
         self.assertEqual(memory.page_info(memory.allocate(100).info.page).size, 64 << 10)

@@ -107,8 +107,9 @@ class Misuse(unittest.TestCase):
         invalid, flags = quire.InvalidArgumentError, quire.MemoryFlags
         create = device.create_memory
         for options in ({"flags": 1 << 20}, {"flags": 1 << 40}, {"kind_mask": -1}, {"limit": -1}, {"limit": BIG},
-                        {"limit_percent": 101}, {"shards": 65}, {"shards": 1 << 32}, {"name": "n" * 256},
-                        {"name": "\0"}, {"host_read": True, "flags": flags.HOST_VISIBLE}, {"upload": True},
+                        {"limit": "101%"}, {"limit": "0%"}, {"limit": "half"}, {"shards": 65}, {"shards": 1 << 32},
+                        {"name": "n" * 256}, {"name": "\0"}, {"host_read": True, "flags": flags.HOST_VISIBLE},
+                        {"upload": True, "host_read": True},
                         {"priority": 2.0}, {"fit": quire.FitOptions(granule=3)}, {"fit": quire.FitOptions(7)},
                         {"fit": quire.FitOptions(granule=BIG)}, {"pages": quire.PagePolicy(growth_percent=1001)},
                         {"pages": quire.PagePolicy(page_size=-1)}, {"pages": quire.PagePolicy(max_pages=1 << 32)},

@@ -205,7 +205,7 @@ UNIT(cuda_array, an_image_needs_no_memory)
     uint32_t kind;
     begin_h200(&b);
     const quire_image_options options = {.width = 100, .height = 60, .channel_count = 4};
-    const quire_kind_choice others = {.kinds = {.avoided = QUIRE_OBJECTS_ONLY}};
+    const quire_kind_request others = {.avoided = QUIRE_OBJECTS_ONLY};
     CHECK_OK(quire_cuda_find_kind(b.device, QUIRE_CUDA_TILES, -1, &kind));
     CHECK_OK(quire_device_image_create(b.device, NULL, &options, &memory, &image));
     CHECK_OK(quire_memory_get_info(memory, &info));
@@ -397,7 +397,7 @@ UNIT(cuda_array, a_raw_range_of_a_tile_pool_is_for_the_callers_own_arrays)
 
 UNIT(cuda_array, a_tile_pool_has_no_bytes_and_nobody_else_gets_it)
 {
-    static const quire_intent exportable = {.exportable = true};
+    static const quire_intent exportable = QUIRE_INTENT_EXPORT;
     static const quire_cuda_access access = {QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ};
     cuda_bench b;
     quire_image image;
@@ -409,7 +409,7 @@ UNIT(cuda_array, a_tile_pool_has_no_bytes_and_nobody_else_gets_it)
     uint32_t kind, chosen;
     quire_memory *memory = begin_h200(&b);
     CHECK_OK(quire_cuda_find_kind(b.device, QUIRE_CUDA_TILES, -1, &kind));
-    wanted.kind_mask = UINT32_C(1) << kind;
+    wanted.mask = UINT32_C(1) << kind;
     CHECK_FAILS(quire_device_choose_kind(b.device, &wanted, &chosen), UNSUPPORTED);
     wanted.required |= QUIRE_OBJECTS_ONLY;
     CHECK_OK(quire_device_choose_kind(b.device, &wanted, &chosen));
@@ -447,7 +447,7 @@ UNIT(cuda_array, a_tile_pool_has_no_bytes_and_nobody_else_gets_it)
                                       .size = 2 * MIB};
     CHECK_FAILS(quire_cuda_import_range(memory, &import, &none), UNSUPPORTED);
     quire_memory_options options = SMALL;
-    options.intent = &exportable;
+    options.kind.intent = exportable;
     CHECK(!cuda_bench_memory(&b, QUIRE_CUDA_TILES, &options));
     CHECK_EQ(b.result, UNSUPPORTED);
     cuda_bench_end(&b);

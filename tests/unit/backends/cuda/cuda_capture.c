@@ -161,8 +161,8 @@ UNIT(cuda_capture, exportable_pages_and_registered_host_memory_come_and_go)
     begin(NULL);
     const qi_cu_stream streams[] = {unknown, blocking};
     for (int i = 0; i < 2; i++) {
-        const quire_intent intent = {.exportable = true, .host_write = i};
-        const quire_memory_options exportable = {.intent = &intent};
+        const quire_intent intent = QUIRE_INTENT_EXPORT | (i ? QUIRE_INTENT_HOST_WRITE : 0);
+        const quire_memory_options exportable = {.kind.intent = intent};
         memories[0] = cuda_bench_memory(&b, i ? QUIRE_CUDA_PINNED : QUIRE_CUDA_DEVICE, &exportable);
         check_survival(share, streams, 2);
     }

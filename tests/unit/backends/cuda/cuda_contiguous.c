@@ -135,7 +135,7 @@ UNIT(cuda_contiguous, what_wants_one_handle_is_refused)
     quire_memory *none = NULL;
     quire_memory_options options = GROWS;
     CHECK_OK(quire_cuda_find_kind(b.device, QUIRE_CUDA_PINNED, -1, &pinned));
-    options.kind_mask = UINT32_C(1) << pinned;
+    options.kind.mask = UINT32_C(1) << pinned;
     CHECK_FAILS(quire_memory_create(b.device, &options, &none), QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "cannot grow");
     cuda_bench_end(&b);

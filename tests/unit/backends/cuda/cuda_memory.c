@@ -477,7 +477,7 @@ UNIT(cuda_memory, what_others_have_is_taken_into_account)
     CHECK_EQ(b.fc->calls("cuMemCreate"), calls + 1);
     quire_memory *strict;
     CHECK_OK(quire_memory_create(
-        b.device, &(quire_memory_options){.kind_mask = 1, .within_budget = true}, &strict));
+        b.device, &(quire_memory_options){.kind.mask = 1, .within_budget = true}, &strict));
     CHECK_FAILS(quire_allocate(strict, &more, &a), QUIRE_ERROR_OVER_BUDGET);
     CHECK_EQ(b.fc->calls("cuMemCreate"), calls + 1);
     CHECK_OK(quire_memory_destroy(&strict));

@@ -18,7 +18,7 @@
 #define MIB (UINT64_C(1) << 20)
 
 static const quire_memory_options SMALL = {.pages = {.page_size = 2 * MIB}};
-static const quire_intent EXPORTABLE = {.exportable = true};
+static const quire_intent EXPORTABLE = QUIRE_INTENT_EXPORT;
 static const int32_t BOTH[] = {0, 1};
 
 static cuda_bench b;
@@ -300,7 +300,7 @@ static quire_memory *begin_second(void)
 {
     fc_options driver = two(fc_model_named("h200"));
     quire_memory_options exportable = SMALL;
-    exportable.intent = &EXPORTABLE;
+    exportable.kind.intent = EXPORTABLE;
     cuda_bench_begin(&b, &driver);
     const quire_cuda_options options = {
         .device = "1",
@@ -353,7 +353,7 @@ UNIT(cuda_multicast, two_processes_share_an_object)
     CHECK(!close(ends[1])); /* a child that ends early ends the reads too */
     (void)begin();
     quire_memory_options options = SMALL;
-    options.intent = &EXPORTABLE;
+    options.kind.intent = EXPORTABLE;
     quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &options);
     const quire_cuda_multicast_options team = {.size = 4 * MIB,
                                                .devices = BOTH,

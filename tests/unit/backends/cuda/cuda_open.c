@@ -370,7 +370,7 @@ static void check_intent(cuda_bench *b, quire_intent intent, quire_cuda_page_kin
 {
     uint32_t kind;
     quire_cuda_kind_info info;
-    CHECK_OK(quire_device_choose_kind_for(b->device, &intent, &kind));
+    CHECK_OK(quire_device_choose_kind(b->device, &(quire_kind_request){.intent = intent}, &kind));
     CHECK_OK(quire_cuda_get_kind_info(b->device, kind, &info));
     CHECK_EQ(info.page_kind, expected);
 }
@@ -382,11 +382,11 @@ UNIT(cuda_open, intents_choose_among_the_kinds)
     cuda_bench_begin(&b, NULL);
     CHECK(cuda_bench_open(
         &b, &(quire_cuda_settings){.kinds = cuda_bench_kinds(fc_model_named("h200"))}));
-    check_intent(&b, (quire_intent){.host_read = false}, QUIRE_CUDA_DEVICE);
-    check_intent(&b, (quire_intent){.host_write = true, .upload = true}, QUIRE_CUDA_COMBINED);
-    check_intent(&b, (quire_intent){.host_write = true}, QUIRE_CUDA_COMBINED);
-    check_intent(&b, (quire_intent){.host_read = true}, QUIRE_CUDA_PINNED);
-    check_intent(&b, (quire_intent){.host_read = true, .host_write = true}, QUIRE_CUDA_PINNED);
+    check_intent(&b, QUIRE_INTENT_DEVICE, QUIRE_CUDA_DEVICE);
+    check_intent(&b, QUIRE_INTENT_UPLOAD, QUIRE_CUDA_COMBINED);
+    check_intent(&b, QUIRE_INTENT_HOST_WRITE, QUIRE_CUDA_COMBINED);
+    check_intent(&b, QUIRE_INTENT_HOST_READ, QUIRE_CUDA_PINNED);
+    check_intent(&b, QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE, QUIRE_CUDA_PINNED);
     cuda_bench_end(&b);
 }
 

@@ -313,9 +313,9 @@ UNIT(cuda_pool, what_a_pool_cannot_do_is_refused)
     int none = 5;
     quire_allocation made;
     quire_cuda_pool_info info;
-    const quire_intent exportable = {.exportable = true};
+    const quire_intent exportable = QUIRE_INTENT_EXPORT;
     quire_memory_options options = SMALL;
-    options.intent = &exportable;
+    options.kind.intent = exportable;
     cuda_bench_begin(&b, NULL);
     CHECK(
         cuda_bench_open(&b, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE) | CUDA_KIND(POOL)}));

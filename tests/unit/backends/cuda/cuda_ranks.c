@@ -22,7 +22,7 @@ static quire_memory *memory_of(quire_device *device, quire_cuda_page_kind page_k
     quire_memory *memory;
     uint32_t kind;
     CHECK_OK(quire_cuda_find_kind(device, page_kind, -1, &kind));
-    const quire_memory_options options = {.kind_mask = UINT32_C(1) << kind,
+    const quire_memory_options options = {.kind.mask = UINT32_C(1) << kind,
                                           .pages = {.page_size = 8 * MIB}};
     CHECK_OK(quire_memory_create(device, &options, &memory));
     return memory;

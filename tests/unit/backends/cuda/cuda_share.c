@@ -16,16 +16,16 @@
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
 #define MIB (UINT64_C(1) << 20)
 
-static const quire_intent EXPORTABLE = {.exportable = true};
-static const quire_intent EXPORTABLE_HOST = {.exportable = true, .host_write = true};
+static const quire_intent EXPORTABLE = QUIRE_INTENT_EXPORT;
+static const quire_intent EXPORTABLE_HOST = QUIRE_INTENT_EXPORT | QUIRE_INTENT_HOST_WRITE;
 static const quire_memory_options SMALL = {.pages = {.page_size = 2 * MIB}};
 
 static quire_memory *begin(cuda_bench *b, const fc_options *driver,
                            const quire_cuda_settings *settings, quire_cuda_page_kind page_kind,
-                           const quire_intent *intent)
+                           quire_intent intent)
 {
     quire_memory_options options = SMALL;
-    options.intent = intent;
+    options.kind.intent = intent;
     cuda_bench_begin(b, driver);
     CHECK(cuda_bench_open(b, settings));
     return cuda_bench_memory(b, page_kind, &options);
@@ -93,7 +93,7 @@ static int other_process(int socket, quire_cuda_page_kind page_kind)
 }
 
 /* The child is forked before either process initialises CUDA, as CUDA requires. */
-static void share_with_a_process(quire_cuda_page_kind page_kind, const quire_intent *intent)
+static void share_with_a_process(quire_cuda_page_kind page_kind, quire_intent intent)
 {
     cuda_bench b;
     int ends[2], descriptor = -1;
@@ -125,22 +125,22 @@ static void share_with_a_process(quire_cuda_page_kind page_kind, const quire_int
 
 UNIT(cuda_share, device_pages_are_shared_with_another_process)
 {
-    share_with_a_process(QUIRE_CUDA_DEVICE, &EXPORTABLE);
+    share_with_a_process(QUIRE_CUDA_DEVICE, EXPORTABLE);
 }
 
 UNIT(cuda_share, pages_for_registration_are_shared_with_another_process)
 {
-    share_with_a_process(QUIRE_CUDA_REGISTERED, NULL);
+    share_with_a_process(QUIRE_CUDA_REGISTERED, 0);
 }
 
 UNIT(cuda_share, pages_of_a_host_node_are_shared_with_another_process)
 {
-    share_with_a_process(QUIRE_CUDA_HOST_NUMA, &EXPORTABLE_HOST);
+    share_with_a_process(QUIRE_CUDA_HOST_NUMA, EXPORTABLE_HOST);
 }
 
 UNIT(cuda_share, pinned_pages_are_shared_with_another_process)
 {
-    share_with_a_process(QUIRE_CUDA_PINNED, &EXPORTABLE_HOST);
+    share_with_a_process(QUIRE_CUDA_PINNED, EXPORTABLE_HOST);
 }
 
 UNIT(cuda_share, a_memfd_has_the_name_of_its_memory)
@@ -151,7 +151,7 @@ UNIT(cuda_share, a_memfd_has_the_name_of_its_memory)
     cuda_bench_begin(&b, NULL);
     CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.kinds = CUDA_KIND(PINNED)}));
     quire_memory_options options = SMALL;
-    options.intent = &EXPORTABLE_HOST;
+    options.kind.intent = EXPORTABLE_HOST;
     options.name = "frames";
     quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &options);
     CHECK_OK(quire_cuda_export_fd(memory, cuda_bench_allocate(memory, 100), &descriptor));
@@ -172,7 +172,7 @@ UNIT(cuda_share, what_was_not_made_for_export_is_refused)
         begin(&b, NULL,
               &(quire_cuda_settings){.kinds = cuda_bench_kinds(fc_model_named("h200")),
                                      .chunk_size = 2 * MIB}, /* pages of several handles */
-              QUIRE_CUDA_DEVICE, NULL);
+              QUIRE_CUDA_DEVICE, 0);
     quire_allocation a = cuda_bench_allocate(memory, 100);
     CHECK_FAILS(quire_cuda_export_fd(memory, a, &descriptor), UNSUPPORTED);
     CHECK_EQ(descriptor, -1);
@@ -181,7 +181,7 @@ UNIT(cuda_share, what_was_not_made_for_export_is_refused)
                                                   QUIRE_CUDA_MANAGED};
     for (int i = 0; i < 3; i++) {
         quire_memory_options options = SMALL;
-        options.intent = i ? &EXPORTABLE_HOST : &EXPORTABLE;
+        options.kind.intent = i ? EXPORTABLE_HOST : EXPORTABLE;
         memory = cuda_bench_memory(&b, others[i], &options);
         CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &made),
                     UNSUPPORTED);
@@ -215,7 +215,7 @@ UNIT(cuda_share, a_fabric_that_is_refused_is_told_from_one_that_is_absent)
         fc_options driver = cuda_bench_options(cases[i].model, 0);
         quire_memory *memory = begin(
             &b, &driver, &(quire_cuda_settings){.export_types = QUIRE_CUDA_FD | QUIRE_CUDA_FABRIC},
-            QUIRE_CUDA_DEVICE, &EXPORTABLE);
+            QUIRE_CUDA_DEVICE, EXPORTABLE);
         CHECK_EQ(info_of(&b).fabric, cases[i].before);
         CHECK_EQ(cuda_bench_range(memory, cuda_bench_allocate(memory, 2 * MIB)).export_types,
                  cases[i].types);
@@ -241,7 +241,7 @@ UNIT(cuda_share, a_fabric_alone_is_refused_with_its_reason)
     cuda_bench_end(&b);
     quire_memory *memory =
         begin(&b, NULL, &(quire_cuda_settings){.export_types = QUIRE_CUDA_FABRIC},
-              QUIRE_CUDA_DEVICE, &EXPORTABLE);
+              QUIRE_CUDA_DEVICE, EXPORTABLE);
     CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &a),
                 QUIRE_ERROR_NOT_PERMITTED);
     CHECK_EQ(info_of(&b).fabric, QUIRE_CUDA_FABRIC_REFUSED);
@@ -254,7 +254,7 @@ UNIT(cuda_share, a_dma_buf_covers_the_page)
 {
     cuda_bench b;
     char in[100], out[100] = {0};
-    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, NULL);
+    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, 0);
     quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
     quire_allocation a = cuda_bench_allocate(memory, 2 * MIB), p = cuda_bench_allocate(pinned, 100);
     int none = 5;
@@ -276,7 +276,7 @@ UNIT(cuda_share, a_retained_handle_makes_an_alias)
     quire_allocation alias, none;
     uint64_t handle = 0, other = 5;
     char in[100], out[100] = {0};
-    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, NULL);
+    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, 0);
     quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
     quire_allocation a = cuda_bench_allocate(memory, 100), p = cuda_bench_allocate(pinned, 100);
     quire_cuda_range range = cuda_bench_range(memory, a);
@@ -322,7 +322,7 @@ UNIT(cuda_share, a_handle_that_is_not_imported_is_released_by_the_caller)
 {
     cuda_bench b;
     uint64_t handle = 0;
-    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, NULL);
+    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, 0);
     quire_allocation a = cuda_bench_allocate(memory, 100);
     CHECK_OK(quire_cuda_retain_handle(b.device, cuda_bench_range(memory, a).address, &handle));
     CHECK_EQ(b.fc->live(FC_REFERENCE), 2);
@@ -337,7 +337,7 @@ UNIT(cuda_share, a_borrowed_pointer_stays_its_owners)
     quire_allocation a, none;
     qi_cu_ptr block = 0;
     char in[100], out[100] = {0};
-    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, NULL);
+    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, 0);
     CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info_of(&b).context), 0);
     CHECK_EQ(CUDA_BENCH_CALL(&b, MemAlloc, 3020)(&block, 1000), 0);
     quire_cuda_import import = {
@@ -368,7 +368,7 @@ static void refuses(quire_memory *memory, quire_result code, quire_cuda_import i
 UNIT(cuda_share, imports_that_cannot_be_are_refused)
 {
     cuda_bench b;
-    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, NULL);
+    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, 0);
     quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
     const quire_cuda_import_type fd = QUIRE_CUDA_IMPORT_FD, handle = QUIRE_CUDA_IMPORT_HANDLE;
     int pipes[2];

@@ -179,7 +179,7 @@ UNIT(cuda_stream, copies_between_devices_or_unsupported)
         quire_native source;
         const quire_cuda_options second = {.device = "1", .library = FAKE_CUDA_LIBRARY};
         CHECK_OK(quire_cuda_open(&second, &other));
-        CHECK_OK(quire_memory_create(other, &(quire_memory_options){.kind_mask = 1}, &there));
+        CHECK_OK(quire_memory_create(other, &(quire_memory_options){.kind.mask = 1}, &there));
         CHECK_OK(quire_allocate(there, &(quire_allocation_options){.size = 1000}, &made));
         CHECK_OK(quire_write(there, made, 0, in, 1000));
         CHECK_OK(quire_get_native(there, made, &source));

@@ -313,8 +313,8 @@ UNIT(host, a_heap_is_kept_to_the_byte_and_free_again_after_a_page)
                   {.flags = QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT}}};
     quire_device *device = open_host((quire_host_options){.profile = &profile});
     quire_memory *memory = create(device, (quire_memory_options){.pages = {.page_size = 1024}});
-    quire_memory *other = create(
-        device, (quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .pages = {.page_size = 1024}});
+    quire_memory *other = create(device, (quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
+                                                                .pages = {.page_size = 1024}});
     quire_allocation none, most = allocate(memory, 9216);
     allocate(other, 1024); /* both kinds use this heap */
     CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &none),
@@ -350,7 +350,7 @@ UNIT(host, pages_cost_address_space_until_they_are_touched)
     static const quire_memory_flags kinds[] = {QUIRE_DEVICE_LOCAL, QUIRE_HOST_VISIBLE};
     for (int k = 0; k < 2; k++) {
         quire_device *device = open_host((quire_host_options){.row_alignment = 0});
-        quire_memory *memory = create(device, (quire_memory_options){.flags = kinds[k]});
+        quire_memory *memory = create(device, (quire_memory_options){.kind.required = kinds[k]});
         uint64_t space = 0, before = 0, after = 0;
         measure(&space, &before);
         for (int i = 0; i < 60 * 32; i++) /* 60 GiB in pages of 32 MiB */
@@ -388,7 +388,7 @@ UNIT(host, a_host_pointer_needs_no_map_and_is_none_for_the_devices_memory)
     static const quire_memory_flags kinds[] = {QUIRE_HOST_VISIBLE, QUIRE_DEVICE_LOCAL};
     for (int k = 0; k < 2; k++) {
         quire_device *device = open_host((quire_host_options){.row_alignment = 0});
-        quire_memory *memory = create(device, (quire_memory_options){.flags = kinds[k]});
+        quire_memory *memory = create(device, (quire_memory_options){.kind.required = kinds[k]});
         allocate(memory, 100);
         quire_allocation allocation = allocate(memory, 100);
         void *pointer = &device, *mapped = NULL;
@@ -412,7 +412,8 @@ UNIT(host, a_host_pointer_needs_no_map_and_is_none_for_the_devices_memory)
 UNIT(host, pointers_of_wrong_handles_and_other_backends_are_refused)
 {
     quire_device *device = open_host((quire_host_options){.row_alignment = 0});
-    quire_memory *memory = create(device, (quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+    quire_memory *memory =
+        create(device, (quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
     quire_allocation allocation = allocate(memory, 100);
     void *pointer = &device;
     CHECK_FAILS(quire_host_pointer(NULL, allocation, &pointer), QUIRE_ERROR_INVALID_ARGUMENT);
@@ -426,7 +427,7 @@ UNIT(host, pointers_of_wrong_handles_and_other_backends_are_refused)
     fake_backend fake;
     fake_init(&fake);
     CHECK_OK(fake_open(&fake, unit_memory(), &device));
-    memory = create(device, (quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+    memory = create(device, (quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
     allocation = allocate(memory, 100);
     pointer = &device;
     CHECK_FAILS(quire_host_pointer(memory, allocation, &pointer), QUIRE_ERROR_INVALID_ARGUMENT);

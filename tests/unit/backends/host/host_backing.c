@@ -63,7 +63,7 @@ UNIT(host_backing, another_mapping_of_the_descriptor_sees_the_same_bytes)
     for (int k = 0; k < 2; k++) {
         bench b;
         make(&b, (quire_host_options){.backing = QUIRE_HOST_MEMFD},
-             (quire_memory_options){.flags = kinds[k], .pages = {.page_size = PAGE}});
+             (quire_memory_options){.kind.required = kinds[k], .pages = {.page_size = PAGE}});
         allocate(&b, 1000);
         quire_allocation allocation = allocate(&b, 1000);
         quire_allocation_info info;
@@ -94,7 +94,7 @@ UNIT(host_backing, who_has_the_descriptor_cannot_change_the_size)
     bench b;
     uint64_t offset = 0;
     make(&b, (quire_host_options){.backing = QUIRE_HOST_MEMFD},
-         (quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .pages = {.page_size = PAGE}});
+         (quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE, .pages = {.page_size = PAGE}});
     quire_allocation allocation = allocate(&b, 5000);
     int descriptor = descriptor_of(&b, allocation, &offset), other = dup(descriptor);
     CHECK_EQ(fcntl(other, F_GET_SEALS), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
@@ -207,8 +207,8 @@ UNIT(host_backing, anonymous_pages_have_no_descriptor)
 
 UNIT(host_backing, pages_are_exportable_with_memfd_only)
 {
-    const quire_intent exported = {.exportable = true};
-    const quire_memory_options options = {.intent = &exported};
+    const quire_intent exported = QUIRE_INTENT_EXPORT;
+    const quire_memory_options options = {.kind.intent = exported};
     bench b;
     make(&b, (quire_host_options){.backing = QUIRE_HOST_MEMFD}, options);
     quire_device_info info;
@@ -287,7 +287,7 @@ UNIT(host_backing, every_page_is_aligned_to_2_mib_or_to_what_the_memory_asks)
     for (int i = 0; i < 6; i++) {
         bench b;
         make(&b, (quire_host_options){.backing = BACKINGS[i % 2]},
-             (quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
+             (quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
                                     .fit.max_alignment = alignments[i / 2],
                                     .pages = {.page_size = PAGE}});
         for (uint32_t page = 0; page < 4; page++) {
@@ -313,7 +313,7 @@ UNIT(host_backing, zeros_of_a_page_of_its_own_touch_none_of_its_bytes)
         quire_allocation zeros;
         uint64_t touched = 0;
         make(&b, (quire_host_options){.backing = BACKINGS[k]},
-             (quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+             (quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
         CHECK_OK(quire_allocate(
             b.memory, &(quire_allocation_options){.size = size, .zero = true, .dedicated = true},
             &zeros));

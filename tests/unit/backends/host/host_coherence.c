@@ -33,7 +33,7 @@ static void begin(bench *b, const quire_memory_options *options)
 {
     void *pointer = NULL;
     quire_memory_options cached = *options;
-    cached.intent = &(quire_intent){.host_read = true};
+    cached.kind.intent = QUIRE_INTENT_HOST_READ;
     const quire_host_options host = {.profile = &mobile, .device.host_memory = unit_memory()};
     CHECK_OK(quire_host_open(&host, &b->device));
     CHECK_OK(quire_memory_create(b->device, &cached, &b->cached));

@@ -23,7 +23,7 @@ static void begin(void)
 {
     const quire_host_options options = {.device = {.host_memory = unit_memory()}};
     CHECK_OK(quire_host_open(&options, &device));
-    CHECK_OK(quire_memory_create(device, &(quire_memory_options){.kind_mask = 1}, &memory));
+    CHECK_OK(quire_memory_create(device, &(quire_memory_options){.kind.mask = 1}, &memory));
 }
 
 static void end(void)

@@ -10,14 +10,14 @@
 
 #define KIB UINT64_C(1024)
 
-static const quire_memory_options LOCAL = {.flags = QUIRE_DEVICE_LOCAL,
+static const quire_memory_options LOCAL = {.kind.required = QUIRE_DEVICE_LOCAL,
                                            .pages = {.page_size = 1024 * KIB}};
 
-static const quire_intent EXPORTABLE = {.exportable = true};
+static const quire_intent EXPORTABLE = QUIRE_INTENT_EXPORT;
 
 /* With FV_REQUIRE_DEDICATED the driver requires a dedicated page for each image, and for each
    exportable buffer. */
-static const quire_memory_options SHARED = {.intent = &EXPORTABLE,
+static const quire_memory_options SHARED = {.kind.intent = EXPORTABLE,
                                             .pages = {.page_size = 1024 * KIB}};
 
 static quire_memory *begin(vulkan_bench *b, uint32_t flags, const quire_vulkan_settings *settings)
@@ -263,7 +263,7 @@ UNIT(vulkan_address, a_page_that_holds_no_buffers_is_tried_once)
     for (uint32_t kind = 0; kind < info.kind_count; kind++) {
         quire_memory *memory = NULL;
         quire_allocation a;
-        quire_memory_options options = {.kind_mask = UINT32_C(1) << kind,
+        quire_memory_options options = {.kind.mask = UINT32_C(1) << kind,
                                         .pages = {.page_size = 1024 * KIB}};
         if (quire_memory_create(b.device, &options, &memory))
             continue;

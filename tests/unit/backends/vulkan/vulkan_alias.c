@@ -314,7 +314,7 @@ UNIT(vulkan_alias, a_kind_that_cannot_hold_it_is_refused)
     uint32_t kind = 0;
     while (needs.kind_mask >> kind & 1 || device.kinds[kind].flags & 0xe0)
         CHECK(++kind < device.kind_count);
-    t.memory = vulkan_bench_memory(&t.b, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind});
+    t.memory = vulkan_bench_memory(&t.b, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind});
     CHECK(t.memory != NULL);
     CHECK_OK(quire_allocate(t.memory, &(quire_allocation_options){.size = 64 * KIB}, &t.range));
     CHECK_FAILS(try_buffer(&t, t.range, &BUFFER, (quire_vulkan_alias_options){.offset = 0}),

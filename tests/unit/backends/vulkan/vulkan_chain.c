@@ -65,7 +65,7 @@ UNIT(vulkan_chain, every_page_has_the_callers_behind_those_of_quire)
 
 UNIT(vulkan_chain, so_have_pages_that_are_tied_and_exported)
 {
-    const quire_intent shared = {.exportable = true};
+    const quire_intent shared = QUIRE_INTENT_EXPORT;
     const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
                                      .size = 1000,
                                      .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
@@ -73,7 +73,7 @@ UNIT(vulkan_chain, so_have_pages_that_are_tied_and_exported)
     quire_buffer buffer;
     vulkan_bench b;
     begin(&b, FV_REQUIRE_DEDICATED);
-    quire_memory *memory = make(&b, &(quire_memory_options){.intent = &shared}, &OURS);
+    quire_memory *memory = make(&b, &(quire_memory_options){.kind.intent = shared}, &OURS);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &made));
     fv_memory_info page = page_of(&b, memory, made);
     CHECK(has(&page, EXPORT) && has(&page, CAPTURE) && !has(&page, DEDICATED));
@@ -145,7 +145,7 @@ UNIT(vulkan_chain, unknown_fields_and_other_errors_are_those_of_memories)
         CHECK_FAILS(quire_vulkan_memory_create(b.device, NULL, &own, &memory),
                     QUIRE_ERROR_INVALID_ARGUMENT);
     }
-    CHECK_FAILS(quire_vulkan_memory_create(b.device, &(quire_memory_options){.kind_mask = 1u << 31},
+    CHECK_FAILS(quire_vulkan_memory_create(b.device, &(quire_memory_options){.kind.mask = 1u << 31},
                                            NULL, &memory),
                 QUIRE_ERROR_UNSUPPORTED);
     vulkan_bench_end(&b);

@@ -10,7 +10,7 @@
 
 enum { SIZE = 60000 };
 
-static const quire_memory_options LOCAL = {.flags = QUIRE_DEVICE_LOCAL,
+static const quire_memory_options LOCAL = {.kind.required = QUIRE_DEVICE_LOCAL,
                                            .pages = {.page_size = 1024 * KIB}};
 
 typedef struct world {

@@ -11,7 +11,7 @@
 #define SOURCE VK_BUFFER_USAGE_TRANSFER_SRC_BIT
 #define TARGET VK_BUFFER_USAGE_TRANSFER_DST_BIT
 
-static const quire_memory_options LOCAL = {.flags = QUIRE_DEVICE_LOCAL,
+static const quire_memory_options LOCAL = {.kind.required = QUIRE_DEVICE_LOCAL,
                                            .pages = {.page_size = 64 * 1024}};
 
 static const uint32_t PREFERENCES[] = {0, FV_PREFER_DEDICATED | FV_DEDICATED_BUFFERS,

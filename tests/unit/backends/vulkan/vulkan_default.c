@@ -29,20 +29,19 @@ static const VkImageCreateInfo IMAGE = {
     .usage = VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT,
 };
 
-static const quire_intent UPLOAD = {.host_write = true, .upload = true};
-static const quire_intent READBACK = {.host_read = true};
+static const quire_intent UPLOAD = QUIRE_INTENT_UPLOAD;
+static const quire_intent READBACK = QUIRE_INTENT_HOST_READ;
 
 /* What programs ask for, and the request that each choice stands for. */
-static quire_kind_choice choice_of(uint32_t number)
+static quire_kind_request choice_of(uint32_t number)
 {
-    const quire_kind_choice choices[CHOICES] = {
-        {.kinds = {.preferred = QUIRE_DEVICE_LOCAL}},
-        {.kinds = {.required = QUIRE_DEVICE_LOCAL}},
-        {.kinds = {.required = QUIRE_HOST_VISIBLE, .preferred = QUIRE_DEVICE_LOCAL}},
-        {.kinds = {.required = QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT,
-                   .avoided = QUIRE_DEVICE_LOCAL}},
-        {.kinds = {.required = QUIRE_HOST_VISIBLE, .preferred = QUIRE_HOST_CACHED}},
-        {.kinds = {.preferred = QUIRE_HOST_VISIBLE | QUIRE_DEVICE_LOCAL}},
+    const quire_kind_request choices[CHOICES] = {
+        {.preferred = QUIRE_DEVICE_LOCAL},
+        {.required = QUIRE_DEVICE_LOCAL},
+        {.required = QUIRE_HOST_VISIBLE, .preferred = QUIRE_DEVICE_LOCAL},
+        {.required = QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT, .avoided = QUIRE_DEVICE_LOCAL},
+        {.required = QUIRE_HOST_VISIBLE, .preferred = QUIRE_HOST_CACHED},
+        {.preferred = QUIRE_HOST_VISIBLE | QUIRE_DEVICE_LOCAL},
     };
     return choices[number];
 }
@@ -71,7 +70,7 @@ static fv_layout rotated(const fv_layout *layout, uint32_t by)
 }
 
 /* A buffer or an image. */
-static quire_result create(vulkan_bench *b, bool image, const quire_kind_choice *choice,
+static quire_result create(vulkan_bench *b, bool image, const quire_kind_request *choice,
                            const quire_vulkan_object_options *options, quire_memory **memory,
                            quire_allocation *made)
 {
@@ -96,22 +95,22 @@ static uint32_t rank(vulkan_bench *b, bool image, quire_kind_request request,
     uint32_t count = 0;
     CHECK_OK(image ? quire_vulkan_image_requirements(b->device, &IMAGE, &needs)
                    : quire_vulkan_buffer_requirements(b->device, &BUFFER, &needs));
-    request.kind_mask = needs.kind_mask;
-    while (request.kind_mask && !quire_device_choose_kind(b->device, &request, &kinds[count]))
-        request.kind_mask &= ~(UINT32_C(1) << kinds[count++]);
+    request.mask = needs.kind_mask;
+    while (request.mask && !quire_device_choose_kind(b->device, &request, &kinds[count]))
+        request.mask &= ~(UINT32_C(1) << kinds[count++]);
     return count;
 }
 
 /* While the best kinds are full one after the other, the next one is used, with one native object
    for each call. Then the error is that of the best. */
-static void check_order(vulkan_bench *b, bool image, const quire_kind_choice *choice)
+static void check_order(vulkan_bench *b, bool image, const quire_kind_request *choice)
 {
     uint32_t kinds[QUIRE_MAX_KINDS];
     quire_device_info info;
     quire_memory *memory = NULL;
     quire_allocation made;
     CHECK_OK(quire_device_get_info(b->device, &info));
-    uint32_t count = rank(b, image, choice->kinds, kinds);
+    uint32_t count = rank(b, image, *choice, kinds);
     for (uint32_t k = 0; k < count; k++) {
         fv_reset_counters(b->driver);
         CHECK_OK(create(b, image, choice, NULL, &memory, &made));
@@ -120,7 +119,7 @@ static void check_order(vulkan_bench *b, bool image, const quire_kind_choice *ch
         quire_memory_info of_memory;
         CHECK_OK(quire_memory_get_info(memory, &of_memory));
         CHECK_EQ(of_memory.kind, kinds[k]);
-        CHECK_EQ(of_memory.flags & choice->kinds.required, choice->kinds.required);
+        CHECK_EQ(of_memory.flags & choice->required, choice->required);
         CHECK_OK(quire_free(memory, made));
         CHECK_OK(quire_memory_set_limit(memory, 1)); /* also releases the page */
     }
@@ -142,7 +141,7 @@ static void check_layout(const fv_layout *layout, void *state)
         vulkan_bench b;
         begin_on(&b, &types, flags);
         for (uint32_t i = 0; i < CHOICES; i++) {
-            const quire_kind_choice choice = choice_of(i);
+            const quire_kind_request choice = choice_of(i);
             check_order(&b, false, &choice);
             check_order(&b, true, &choice);
         }
@@ -176,8 +175,8 @@ static void check_full_heap(const fv_layout *layout)
     uint32_t kinds[QUIRE_MAX_KINDS];
     begin_on(&b, layout, 0);
     CHECK_OK(quire_device_get_info(b.device, &info));
-    const quire_kind_choice choice = choice_of(0), strict = choice_of(1);
-    uint32_t count = rank(&b, false, choice.kinds, kinds), full = info.kinds[kinds[0]].heap;
+    const quire_kind_request choice = choice_of(0), strict = choice_of(1);
+    uint32_t count = rank(&b, false, choice, kinds), full = info.kinds[kinds[0]].heap;
     bool is_elsewhere = false;
     for (uint32_t i = 0; i < count; i++)
         is_elsewhere |= info.kinds[kinds[i]].heap != full;
@@ -208,7 +207,7 @@ UNIT(vulkan_default, a_heap_that_the_driver_has_exhausted_is_left)
         check_full_heap(&fv_layouts[i]);
 }
 
-/* The table of quire_kind_choice. */
+/* The table of quire_kind_request. */
 UNIT(vulkan_default, intents_and_host_access_choose_as_for_a_memory)
 {
     for (uint32_t i = 0; i < fv_layout_count; i++) {
@@ -220,17 +219,19 @@ UNIT(vulkan_default, intents_and_host_access_choose_as_for_a_memory)
         uint32_t kind = 0;
         begin_on(&b, &fv_layouts[i], 0);
         CHECK_OK(quire_vulkan_buffer_requirements(b.device, &BUFFER, &needs));
-        const quire_kind_choice upload = {.intent = &UPLOAD};
+        const quire_kind_request upload = {.intent = UPLOAD};
         const quire_vulkan_object_options written = {.host_write = true},
                                           read = {.host_read = true};
         CHECK_OK(quire_vulkan_device_buffer_create(b.device, &upload, &BUFFER, &written, &memory,
                                                    &made));
         CHECK_OK(quire_memory_get_info(memory, &info));
-        CHECK_OK(quire_device_choose_kind_for(b.device, &UPLOAD, &kind));
+        CHECK_OK(
+            quire_device_choose_kind(b.device, &(quire_kind_request){.intent = UPLOAD}, &kind));
         CHECK_EQ(info.kind, kind);
         CHECK_OK(quire_vulkan_device_buffer_create(b.device, NULL, &BUFFER, &read, &memory, &made));
         CHECK_OK(quire_memory_get_info(memory, &info));
-        CHECK_OK(quire_device_choose_kind_for(b.device, &READBACK, &kind));
+        CHECK_OK(
+            quire_device_choose_kind(b.device, &(quire_kind_request){.intent = READBACK}, &kind));
         CHECK_EQ(info.kind, kind);
         CHECK_OK(quire_vulkan_device_buffer_create(b.device, NULL, &BUFFER, NULL, &memory, &made));
         CHECK_OK(quire_memory_get_info(memory, &info));
@@ -247,11 +248,10 @@ UNIT(vulkan_default, a_kind_that_the_device_cannot_use_is_skipped)
     quire_memory_info info;
     quire_buffer made;
     begin(&b);
-    const quire_kind_choice choice = {
-        .kinds = {.required = QUIRE_DEVICE_LOCAL,
-                  .preferred = QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED}};
+    const quire_kind_request choice = {.required = QUIRE_DEVICE_LOCAL,
+                                       .preferred = QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED};
     uint32_t best = 0;
-    CHECK_OK(quire_device_choose_kind(b.device, &choice.kinds, &best));
+    CHECK_OK(quire_device_choose_kind(b.device, &choice, &best));
     CHECK_OK(quire_vulkan_device_buffer_create(b.device, &choice, &BUFFER, NULL, &memory, &made));
     CHECK_OK(quire_memory_get_info(memory, &info));
     CHECK(info.kind != best);
@@ -307,9 +307,9 @@ UNIT(vulkan_default, memories_of_kinds_that_cannot_hold_the_object_are_skipped)
     while (needs.kind_mask >> wrong & 1)
         wrong++;
     CHECK(wrong < info.kind_count);
-    both[0] = vulkan_bench_memory(&b, &(quire_memory_options){.kind_mask = UINT32_C(1) << wrong});
-    both[1] = vulkan_bench_memory(
-        &b, &(quire_memory_options){.kind_mask = needs.kind_mask, .flags = QUIRE_DEVICE_LOCAL});
+    both[0] = vulkan_bench_memory(&b, &(quire_memory_options){.kind.mask = UINT32_C(1) << wrong});
+    both[1] = vulkan_bench_memory(&b, &(quire_memory_options){.kind.mask = needs.kind_mask,
+                                                              .kind.required = QUIRE_DEVICE_LOCAL});
     CHECK_OK(quire_vulkan_buffer_create_fallback(both, 2, &BUFFER, NULL, &chosen, &made));
     CHECK_EQ(chosen, 1);
     CHECK_FAILS(quire_vulkan_buffer_create_fallback(both, 1, &BUFFER, NULL, &chosen, &made),

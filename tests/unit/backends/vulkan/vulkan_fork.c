@@ -40,7 +40,7 @@ static void begin(scene *s)
     vulkan_bench_begin(&s->b, NULL, 0);
     CHECK(vulkan_bench_open(&s->b, NULL));
     s->memory =
-        vulkan_bench_memory(&s->b, &(quire_memory_options){.flags = QUIRE_DEVICE_LOCAL,
+        vulkan_bench_memory(&s->b, &(quire_memory_options){.kind.required = QUIRE_DEVICE_LOCAL,
                                                            .pages = {.page_size = 1024 * KIB}});
     CHECK_OK(quire_buffer_create(s->memory, &(quire_buffer_options){.size = 64 * KIB}, &s->buffer));
     CHECK_OK(quire_image_create(s->memory, &(quire_image_options){.width = 32, .height = 32},

@@ -30,8 +30,8 @@ static const VkImageCreateInfo IMAGE = {
     .usage = VK_IMAGE_USAGE_SAMPLED_BIT,
 };
 
-static const quire_intent EXPORTABLE = {.exportable = true};
-static const quire_memory_options SHARED = {.intent = &EXPORTABLE,
+static const quire_intent EXPORTABLE = QUIRE_INTENT_EXPORT;
+static const quire_memory_options SHARED = {.kind.intent = EXPORTABLE,
                                             .pages = {.page_size = 256 * 1024}};
 
 typedef struct bench {

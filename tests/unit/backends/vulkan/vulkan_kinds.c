@@ -14,7 +14,8 @@ static const quire_memory_flags SPECIAL =
 static uint32_t chosen_for(const quire_device *device, quire_intent intent)
 {
     uint32_t kind = 0;
-    return quire_device_choose_kind_for(device, &intent, &kind) ? NONE : kind;
+    return quire_device_choose_kind(device, &(quire_kind_request){.intent = intent}, &kind) ? NONE
+                                                                                            : kind;
 }
 
 static uint64_t heap_size(const quire_device_info *info, uint32_t kind)
@@ -46,11 +47,11 @@ static void check_layout(const fv_layout *layout)
     CHECK_EQ(info.kind_count, layout->type_count);
     CHECK_EQ(info.heap_count, layout->heap_count);
     kind_rules_check(layout->name, info.kinds, info.kind_count);
-    uint32_t device = chosen_for(b.device, (quire_intent){.host_read = false});
-    uint32_t upload = chosen_for(b.device, (quire_intent){.host_write = true, .upload = true});
-    uint32_t readback = chosen_for(b.device, (quire_intent){.host_read = true});
-    uint32_t both = chosen_for(b.device, (quire_intent){.host_read = true, .host_write = true});
-    uint32_t shared = chosen_for(b.device, (quire_intent){.host_write = true});
+    uint32_t device = chosen_for(b.device, QUIRE_INTENT_DEVICE);
+    uint32_t upload = chosen_for(b.device, QUIRE_INTENT_UPLOAD);
+    uint32_t readback = chosen_for(b.device, QUIRE_INTENT_HOST_READ);
+    uint32_t both = chosen_for(b.device, QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE);
+    uint32_t shared = chosen_for(b.device, QUIRE_INTENT_HOST_WRITE);
     check_choice(&info, device, true);
     check_choice(&info, upload, false);
     check_choice(&info, readback, false);
@@ -61,7 +62,7 @@ static void check_layout(const fv_layout *layout)
     CHECK(info.kinds[upload].flags & QUIRE_HOST_VISIBLE);
     /* and a page of that kind is available */
     quire_memory *memory =
-        vulkan_bench_memory(&b, &(quire_memory_options){.kind_mask = UINT32_C(1) << device});
+        vulkan_bench_memory(&b, &(quire_memory_options){.kind.mask = UINT32_C(1) << device});
     quire_buffer buffer;
     CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000}, &buffer));
     vulkan_bench_end(&b);
@@ -92,7 +93,7 @@ UNIT(vulkan_kinds, kinds_of_features_that_are_not_enabled_are_refused)
             if (!(info.kinds[kind].flags & unusable))
                 continue;
             CHECK_OK(quire_memory_create(
-                b.device, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind}, &memory));
+                b.device, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind}, &memory));
             CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &made),
                         QUIRE_ERROR_UNSUPPORTED);
             CHECK_OK(quire_memory_destroy(&memory));
@@ -116,8 +117,7 @@ UNIT(vulkan_kinds, a_buffers_and_an_images_usage_restrict_the_kinds)
     CHECK_OK(quire_vulkan_buffer_requirements(b.device, &info, &needs));
     CHECK(needs.kind_mask);
     CHECK_OK(quire_device_choose_kind(
-        b.device,
-        &(quire_kind_request){.required = QUIRE_DEVICE_LOCAL, .kind_mask = needs.kind_mask},
+        b.device, &(quire_kind_request){.required = QUIRE_DEVICE_LOCAL, .mask = needs.kind_mask},
         &kind));
     CHECK(needs.kind_mask >> kind & 1);
     quire_device_info told;
@@ -128,7 +128,7 @@ UNIT(vulkan_kinds, a_buffers_and_an_images_usage_restrict_the_kinds)
         quire_memory *memory = NULL;
         quire_buffer buffer;
         CHECK_OK(quire_memory_create(
-            b.device, &(quire_memory_options){.kind_mask = UINT32_C(1) << i}, &memory));
+            b.device, &(quire_memory_options){.kind.mask = UINT32_C(1) << i}, &memory));
         CHECK_FAILS(quire_vulkan_buffer_create(memory, &info, NULL, &buffer),
                     QUIRE_ERROR_UNSUPPORTED);
         CHECK_OK(quire_memory_destroy(&memory));

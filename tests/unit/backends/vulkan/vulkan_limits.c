@@ -9,7 +9,7 @@
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
 #define MIB (UINT64_C(1) << 20)
 
-static const quire_memory_options LOCAL = {.flags = QUIRE_DEVICE_LOCAL};
+static const quire_memory_options LOCAL = {.kind.required = QUIRE_DEVICE_LOCAL};
 
 /* A device with these limits. */
 static quire_memory *begin(vulkan_bench *b, uint64_t max_allocation, uint64_t max_buffer,

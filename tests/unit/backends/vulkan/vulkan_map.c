@@ -16,10 +16,10 @@ typedef struct scene {
 
 static void begin(scene *s, bool on_demand)
 {
-    static const quire_intent readback = {.host_read = true};
+    static const quire_intent readback = QUIRE_INTENT_HOST_READ;
     vulkan_bench_begin(&s->b, "amd-bar", 0);
     CHECK(vulkan_bench_open(&s->b, NULL));
-    s->memory = vulkan_bench_memory(&s->b, &(quire_memory_options){.intent = &readback,
+    s->memory = vulkan_bench_memory(&s->b, &(quire_memory_options){.kind.intent = readback,
                                                                    .map_on_demand = on_demand,
                                                                    .pages.page_size = 1024 * KIB});
 }

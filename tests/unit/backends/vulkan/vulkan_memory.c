@@ -10,7 +10,7 @@
 #define KIB UINT64_C(1024)
 
 static const quire_memory_options LOCAL = {
-    .flags = QUIRE_DEVICE_LOCAL, .name = "local", .pages = {.page_size = 1024 * KIB}};
+    .kind.required = QUIRE_DEVICE_LOCAL, .name = "local", .pages = {.page_size = 1024 * KIB}};
 
 static quire_memory *begin(vulkan_bench *b, const char *layout, uint32_t flags,
                            const quire_memory_options *options)
@@ -131,7 +131,7 @@ UNIT(vulkan_memory, host_visible_pages_are_mapped_and_others_never)
     quire_allocation a, c;
     quire_memory *local = begin(&b, NULL, 0, &LOCAL);
     quire_memory *visible =
-        vulkan_bench_memory(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+        vulkan_bench_memory(&b, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
     CHECK_OK(quire_allocate(local, &(quire_allocation_options){.size = 1}, &a));
     CHECK_OK(quire_allocate(visible, &(quire_allocation_options){.size = 1}, &c));
     CHECK(!page_of(&b, local, a).mapped);
@@ -297,7 +297,7 @@ UNIT(vulkan_memory, a_request_that_a_full_heap_refuses_costs_one_allocation_of_t
 {
     vulkan_bench b;
     quire_allocation none;
-    const quire_memory_options options = {.flags = QUIRE_DEVICE_LOCAL,
+    const quire_memory_options options = {.kind.required = QUIRE_DEVICE_LOCAL,
                                           .pages = {.page_size = 32 * 1024 * KIB}};
     quire_memory *memory = begin_full(&b, &options);
     for (int i = 0; i < REQUESTS; i++)
@@ -312,7 +312,8 @@ UNIT(vulkan_memory, small_requests_beyond_the_budget_share_pages)
     vulkan_bench b;
     quire_allocation a;
     quire_memory_stats stats;
-    quire_memory *memory = begin(&b, NULL, 0, &(quire_memory_options){.flags = QUIRE_DEVICE_LOCAL});
+    quire_memory *memory =
+        begin(&b, NULL, 0, &(quire_memory_options){.kind.required = QUIRE_DEVICE_LOCAL});
     fv_set_budget(b.driver, 0, heap_of(&b, memory), 1024 * KIB, 0);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1024 * KIB}, &a));
     fv_reset_counters(b.driver);
@@ -424,7 +425,7 @@ static void contents(const char *layout, uint32_t flags)
         if (info.kinds[kind].flags & special)
             continue;
         CHECK_OK(quire_memory_create(
-            b.device, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind}, &memory));
+            b.device, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind}, &memory));
         quire_result result = quire_buffer_create(
             memory, &(quire_buffer_options){.size = sizeof in, .zero = true}, &buffer);
         CHECK(!result || result == QUIRE_ERROR_UNSUPPORTED); /* a kind that holds no buffers */
@@ -559,7 +560,7 @@ UNIT(vulkan_memory, usage_may_come_from_the_chain)
 UNIT(vulkan_memory, lists_of_ranges_are_one_call)
 {
     enum { PARTS = 40, SIZE = 500 };
-    const quire_memory_options options = {.flags = QUIRE_HOST_VISIBLE,
+    const quire_memory_options options = {.kind.required = QUIRE_HOST_VISIBLE,
                                           .pages = {.page_size = 16384}};
     vulkan_bench b;
     unsigned char *bytes[PARTS];

@@ -68,7 +68,7 @@ UNIT(vulkan_open_chain, an_extension_and_its_feature_are_enabled)
         CHECK(features_of(b.device).memory_budget);
         CHECK_OK(quire_device_choose_kind(b.device, &request, &kind));
         quire_memory *memory =
-            vulkan_bench_memory(&b, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind});
+            vulkan_bench_memory(&b, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind});
         CHECK(memory != NULL);
         quire_result result = quire_allocate(memory, &(quire_allocation_options){.size = 1000}, &a);
         CHECK_EQ(result, i ? QUIRE_SUCCESS : UNSUPPORTED);

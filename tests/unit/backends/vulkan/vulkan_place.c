@@ -32,7 +32,7 @@ static quire_memory *begin(vulkan_bench *b, const char *layout, uint32_t flags)
     vulkan_bench_begin(b, layout, flags);
     CHECK(vulkan_bench_open(b, NULL));
     quire_memory *memory =
-        vulkan_bench_memory(b, &(quire_memory_options){.flags = QUIRE_DEVICE_LOCAL});
+        vulkan_bench_memory(b, &(quire_memory_options){.kind.required = QUIRE_DEVICE_LOCAL});
     fv_reset_counters(b->driver);
     return memory;
 }

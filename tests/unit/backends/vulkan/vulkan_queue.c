@@ -14,7 +14,7 @@
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
 #define DENIED QUIRE_ERROR_NOT_PERMITTED
 
-static const quire_memory_options LOCAL = {.flags = QUIRE_DEVICE_LOCAL,
+static const quire_memory_options LOCAL = {.kind.required = QUIRE_DEVICE_LOCAL,
                                            .pages = {.page_size = 256 * KIB}};
 static const VkBufferCreateInfo PARTIAL = {
     .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,

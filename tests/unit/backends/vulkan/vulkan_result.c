@@ -88,7 +88,7 @@ UNIT(vulkan_result, a_failed_wait_is_tried_eight_times)
         vulkan_bench_begin(&b, NULL, 0);
         CHECK(vulkan_bench_open(&b, NULL));
         quire_memory *memory =
-            vulkan_bench_memory(&b, &(quire_memory_options){.flags = QUIRE_DEVICE_LOCAL});
+            vulkan_bench_memory(&b, &(quire_memory_options){.kind.required = QUIRE_DEVICE_LOCAL});
         CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &made));
         fv_reset_counters(b.driver);
         fail_waits(&b, times);

@@ -7,7 +7,7 @@
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
 
-static const quire_memory_options LOCAL = {.flags = QUIRE_DEVICE_LOCAL};
+static const quire_memory_options LOCAL = {.kind.required = QUIRE_DEVICE_LOCAL};
 
 static quire_allocation allocate(quire_memory *memory)
 {

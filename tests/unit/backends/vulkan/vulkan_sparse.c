@@ -14,7 +14,7 @@
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
 
 static const quire_memory_options LOCAL = {
-    .flags = QUIRE_DEVICE_LOCAL, .name = "local", .pages = {.page_size = 256 * KIB}};
+    .kind.required = QUIRE_DEVICE_LOCAL, .name = "local", .pages = {.page_size = 256 * KIB}};
 
 /* The create flags of objects without and with residency. */
 static const VkBufferCreateInfo WHOLE = {
@@ -190,7 +190,7 @@ UNIT(vulkan_sparse, it_is_placed_by_every_fit_in_pages_of_any_size)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t k = 0; k < sizeof fits / sizeof *fits; k++) {
             quire_memory *memory = NULL;
-            const quire_memory_options options = {.flags = QUIRE_DEVICE_LOCAL,
+            const quire_memory_options options = {.kind.required = QUIRE_DEVICE_LOCAL,
                                                   .fit.algorithm = fits[k],
                                                   .pages = {.page_size = sizes[i]}};
             CHECK_OK(quire_memory_create(b.device, &options, &memory));
@@ -701,8 +701,8 @@ UNIT(vulkan_sparse, a_part_that_is_mapped_meanwhile_does_not_go)
 {
     vulkan_bench b;
     quire_memory *local = begin_late(&b), *memory = NULL;
-    CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE},
-                                 &memory));
+    CHECK_OK(quire_memory_create(
+        b.device, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE}, &memory));
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, BLOCK));
     stop_waits(&b);
@@ -826,7 +826,7 @@ UNIT(vulkan_sparse, a_mapped_part_keeps_it)
 {
     vulkan_bench b;
     void *bytes;
-    quire_memory *memory = begin(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
+    quire_memory *memory = begin(&b, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
                                                              .pages = {.page_size = 4 * BLOCK}});
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL), *same = sparse;
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 2 * BLOCK));

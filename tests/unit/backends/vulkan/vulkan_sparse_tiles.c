@@ -31,8 +31,9 @@ static quire_vulkan_sparse *make(vulkan_bench *b, uint32_t flags, const VkImageC
     quire_vulkan_sparse *sparse = NULL;
     vulkan_bench_begin(b, NULL, flags);
     CHECK(vulkan_bench_open(b, NULL));
-    quire_memory *memory = vulkan_bench_memory(
-        b, &(quire_memory_options){.flags = QUIRE_DEVICE_LOCAL, .pages = {.page_size = 1 << 20}});
+    quire_memory *memory =
+        vulkan_bench_memory(b, &(quire_memory_options){.kind.required = QUIRE_DEVICE_LOCAL,
+                                                       .pages = {.page_size = 1 << 20}});
     CHECK_OK(quire_vulkan_sparse_image_create(memory, info, NULL, &sparse));
     return sparse;
 }

@@ -15,7 +15,7 @@
 
 enum { SIZE = 20000, ITEMS = 1000 };
 
-static const quire_memory_options LOCAL = {.flags = QUIRE_DEVICE_LOCAL,
+static const quire_memory_options LOCAL = {.kind.required = QUIRE_DEVICE_LOCAL,
                                            .pages = {.page_size = 64 * KIB}};
 
 static vulkan_bench b;

@@ -5,7 +5,7 @@
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
 
-static const quire_memory_options LOCAL = {.flags = QUIRE_DEVICE_LOCAL};
+static const quire_memory_options LOCAL = {.kind.required = QUIRE_DEVICE_LOCAL};
 static const uint64_t SIZE = 1000;
 
 /* With the extension. */
@@ -119,7 +119,7 @@ UNIT(vulkan_zero, protected_pages_are_made_without)
     vulkan_bench b;
     vulkan_bench_begin_with(&b, &options);
     CHECK(vulkan_bench_open_with(&b, (quire_vulkan_options){.chain = &protected}));
-    quire_memory *memory = vulkan_bench_memory(&b, &(quire_memory_options){.kind_mask = 1});
+    quire_memory *memory = vulkan_bench_memory(&b, &(quire_memory_options){.kind.mask = 1});
     CHECK(quire_allocate(
         memory, &(quire_allocation_options){.size = SIZE, .zero = true, .dedicated = true}, &a));
     CHECK_EQ(a.id, 0);

@@ -29,12 +29,12 @@ static const VkImageCreateInfo IMAGE = {
 /* Returns a memory that is exported by descriptors. NULL: the test is skipped. */
 static quire_memory *begin(real_vulkan *r)
 {
-    static const quire_intent exportable = {.exportable = true};
+    static const quire_intent exportable = QUIRE_INTENT_EXPORT;
     if (!real_begin(r) || real_lacks(r, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME))
         return NULL;
     real_wrap(r);
     return real_memory(
-        r, &(quire_memory_options){.intent = &exportable, .pages = {.page_size = 64 * KIB}});
+        r, &(quire_memory_options){.kind.intent = exportable, .pages = {.page_size = 64 * KIB}});
 }
 
 UNIT(vulkan_handle_type_driver, plain_create_infos_are_valid_in_exportable_memory)

@@ -10,7 +10,7 @@ static const quire_memory_flags HOST = QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT;
 
 static quire_memory *memory_of(real_vulkan *r, quire_memory_flags flags, uint64_t page_size)
 {
-    return real_memory(r, &(quire_memory_options){.flags = flags,
+    return real_memory(r, &(quire_memory_options){.kind.required = flags,
                                                   .fit.algorithm = QUIRE_FIT_FIRST,
                                                   .pages = {.page_size = page_size}});
 }
@@ -139,8 +139,9 @@ UNIT(vulkan_lluvia, a_struct_is_mapped_and_set)
     void *p;
     if (!real_begin_wrapped(&r))
         return;
-    quire_memory *memory = real_memory(
-        &r, &(quire_memory_options){.flags = HOST, .pages = {.dedicated = QUIRE_DEDICATED_ALWAYS}});
+    quire_memory *memory =
+        real_memory(&r, &(quire_memory_options){.kind.required = HOST,
+                                                .pages = {.dedicated = QUIRE_DEDICATED_ALWAYS}});
     quire_buffer buffer;
     CHECK_OK(quire_buffer_create(
         memory, &(quire_buffer_options){.size = sizeof(parameters), .usage = QUIRE_USAGE_UNIFORM},

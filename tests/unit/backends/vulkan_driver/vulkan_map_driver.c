@@ -8,8 +8,8 @@ enum { SIZE = 1000 };
 
 static quire_memory *memory_of(real_vulkan *r)
 {
-    static const quire_intent readback = {.host_read = true};
-    return real_memory(r, &(quire_memory_options){.intent = &readback,
+    static const quire_intent readback = QUIRE_INTENT_HOST_READ;
+    return real_memory(r, &(quire_memory_options){.kind.intent = readback,
                                                   .map_on_demand = true,
                                                   .pages.page_size = UINT64_C(1) << 20});
 }

@@ -206,7 +206,8 @@ UNIT(vulkan_object, buffers_and_images_from_vulkans_descriptions)
     if (!real_begin_wrapped(&r))
         return;
     quire_memory *memory = real_memory(&r, NULL);
-    quire_memory *visible = real_memory(&r, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+    quire_memory *visible =
+        real_memory(&r, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
     const quire_vulkan_object_options options = {
         .alignment = 4096, .name = "mine", .user_data = 7, .zero = true, .host_read = true};
     CHECK_OK(quire_vulkan_buffer_create(visible, &BUFFER, &options, &buffer));
@@ -538,9 +539,9 @@ static void export_and_import(VkExternalMemoryHandleTypeFlagBits type, const cha
         return;
     r.wrap.settings.export_types = type;
     real_wrap(&r);
-    const quire_intent intent = {.exportable = true};
+    const quire_intent intent = QUIRE_INTENT_EXPORT;
     quire_memory *memory = real_memory(
-        &r, &(quire_memory_options){.intent = &intent, .pages = {.page_size = 64 * KIB}});
+        &r, &(quire_memory_options){.kind.intent = intent, .pages = {.page_size = 64 * KIB}});
     if (type != VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT &&
         quire_memory_preallocate(memory, 1)) {
         unit_skip("%s has %s, and %s", r.properties.deviceName, extension, quire_last_error());
@@ -607,8 +608,8 @@ UNIT(vulkan_object, host_memory_is_imported_where_it_lies)
                                   .name = "imported"};
     CHECK_OK(quire_vulkan_import_kinds(r.quire, &import, &mask));
     CHECK(mask != 0);
-    quire_memory *memory =
-        real_memory(&r, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .kind_mask = mask});
+    quire_memory *memory = real_memory(
+        &r, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE, .kind.mask = mask});
     CHECK_OK(quire_vulkan_import_range(memory, &import, &allocation));
     char text[16] = {0};
     CHECK_OK(quire_read(memory, allocation, 0, text, 12));

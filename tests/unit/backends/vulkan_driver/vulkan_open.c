@@ -559,8 +559,8 @@ UNIT_ALONE(vulkan_open, the_program_shares_the_queue_with_quire)
         return;
     setenv("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation", 1);
     CHECK_OK(quire_vulkan_open(&options, &device));
-    CHECK_OK(
-        quire_memory_create(device, &(quire_memory_options){.flags = QUIRE_DEVICE_LOCAL}, &copied));
+    CHECK_OK(quire_memory_create(
+        device, &(quire_memory_options){.kind.required = QUIRE_DEVICE_LOCAL}, &copied));
     CHECK_OK(quire_buffer_create(copied, &(quire_buffer_options){.size = 4096}, &copied_to));
     CHECK_OK(quire_vulkan_get_handles(device, &handles));
     const bool has_streams = !quire_stream_create(device, NULL, &stream);

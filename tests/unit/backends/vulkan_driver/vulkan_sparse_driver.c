@@ -34,7 +34,7 @@ static bool begin(bench *b, uint64_t staging)
         return false;
     }
     b->memory = real_memory(r, &(quire_memory_options){.pages = {.page_size = 1024 * KIB}});
-    b->host = real_memory(r, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+    b->host = real_memory(r, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
     CHECK_OK(quire_buffer_create(
         b->host, &(quire_buffer_options){.size = staging, .host_read = true, .host_write = true},
         &b->staging));

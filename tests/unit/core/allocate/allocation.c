@@ -116,7 +116,7 @@ UNIT(allocation, host_access_is_refused_if_the_memory_cannot_be_mapped)
     EXPECT_REFUSED(&b, QUIRE_ERROR_NOT_HOST_VISIBLE, "not host-visible", .size = 1,
                    .host_write = true);
     fixture_end(&b);
-    fixture_make(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+    fixture_make(&b, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
     ALLOCATE(&b, .size = 1, .host_read = true, .host_write = true);
     fixture_end(&b);
 }

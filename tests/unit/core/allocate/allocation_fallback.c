@@ -132,12 +132,13 @@ UNIT(allocation_fallback, the_second_memory_does_what_the_first_cannot)
 {
     fixture f;
     fixture_prepare(&f);
-    fixture_open(&f, &(quire_memory_options){.flags = QUIRE_DEVICE_LOCAL, .exact = true});
+    fixture_open(&f,
+                 &(quire_memory_options){.kind.required = QUIRE_DEVICE_LOCAL, .kind.exact = true});
     quire_memory *memories[] = {f.memory, NULL};
     quire_allocation made;
     uint32_t chosen = 77;
-    CHECK_OK(quire_memory_create(f.device, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE},
-                                 &memories[1]));
+    CHECK_OK(quire_memory_create(
+        f.device, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE}, &memories[1]));
     const quire_allocation_options written = {.size = PAGE, .host_write = true};
     CHECK_OK(quire_allocate_fallback(memories, 2, &written, &chosen, &made));
     CHECK_EQ(chosen, 1);

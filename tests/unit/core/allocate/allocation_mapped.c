@@ -12,7 +12,7 @@ enum { SIZE = 100, ROUNDS = 2 };
 /* Without and with map_on_demand. */
 static void begin(fixture *f, int round, quire_memory_options options)
 {
-    options.kind_mask = options.kind_mask ? options.kind_mask : 1u << CACHED;
+    options.kind.mask = options.kind.mask ? options.kind.mask : 1u << CACHED;
     options.map_on_demand = round == 1;
     options.pages.page_size = PAGE_SIZE;
     fixture_make(f, &options);
@@ -120,7 +120,7 @@ UNIT(allocation_mapped, memory_that_cannot_be_mapped_is_refused)
     uint32_t chosen = 0;
     quire_memory *both[2];
     const quire_allocation_options options = {.size = SIZE, .mapped = true};
-    fixture_make(&f, &(quire_memory_options){.kind_mask = 1u << DEVICE});
+    fixture_make(&f, &(quire_memory_options){.kind.mask = 1u << DEVICE});
     CHECK_FAILS(quire_allocate(f.memory, &options, &a), QUIRE_ERROR_NOT_HOST_VISIBLE);
     CHECK_FAILS(quire_reserve(f.memory, &options, &a), QUIRE_ERROR_NOT_HOST_VISIBLE);
     CHECK_FAILS(quire_allocate_batch(f.memory, &options, &a, 1), QUIRE_ERROR_NOT_HOST_VISIBLE);
@@ -133,7 +133,7 @@ UNIT(allocation_mapped, memory_that_cannot_be_mapped_is_refused)
     CHECK_EQ(f.fake.pages, 0);
     /* the next memory of a list can */
     both[0] = f.memory;
-    CHECK_OK(quire_memory_create(f.device, &(quire_memory_options){.kind_mask = 1u << COHERENT},
+    CHECK_OK(quire_memory_create(f.device, &(quire_memory_options){.kind.mask = 1u << COHERENT},
                                  &both[1]));
     CHECK_OK(quire_allocate_fallback(both, 2, &options, &chosen, &a));
     CHECK_EQ(chosen, 1);
@@ -175,7 +175,7 @@ UNIT(allocation_mapped, a_batch_is_mapped_and_freed_in_one_call)
                                      CACHED}; /* the groups of only one are placed at once */
     for (int i = 0; i < 2 * ROUNDS; i++) {
         fixture f;
-        BEGIN(&f, i / 2, .kind_mask = 1u << kinds[i % 2]);
+        BEGIN(&f, i / 2, .kind.mask = 1u << kinds[i % 2]);
         const quire_allocation_options options = {.size = SIZE, .mapped = true, .info = infos};
         CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = SIZE)));
         CHECK_OK(quire_allocate_batch(f.memory, &options, many, COUNT));
@@ -274,7 +274,7 @@ typedef struct stage {
 static void begin_stage(stage *s, int round)
 {
     const quire_memory_options options = {
-        .kind_mask = 1u << CACHED, .map_on_demand = round == 1, .pages = {.page_size = PAGE_SIZE}};
+        .kind.mask = 1u << CACHED, .map_on_demand = round == 1, .pages = {.page_size = PAGE_SIZE}};
     fixture_prepare(&s->f);
     streams_offer(&s->f.fake.table);
     fixture_open(&s->f, &options);

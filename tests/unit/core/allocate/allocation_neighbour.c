@@ -147,7 +147,7 @@ UNIT(allocation_neighbour, ranges_of_a_non_coherent_kind_share_no_atom)
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
     for (int i = 0; i < 3; i++) {
         fixture b;
-        make(&b, &(quire_memory_options){.kind_mask = 4,
+        make(&b, &(quire_memory_options){.kind.mask = 4,
                                          .fit = {.granule = 1, .algorithm = fits[i]},
                                          .pages = {.page_size = 65536}});
         test_random random = {77};
@@ -171,15 +171,15 @@ UNIT(allocation_neighbour, ranges_of_a_non_coherent_kind_share_no_atom)
 UNIT(allocation_neighbour, ranges_of_a_coherent_kind_may_be_adjacent)
 {
     fixture b;
-    make(&b,
-         &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .fit.algorithm = QUIRE_FIT_FIRST});
+    make(&b, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
+                                     .fit.algorithm = QUIRE_FIT_FIRST});
     quire_allocation_info info;
     make_range(&b, 3, 1);
     CHECK_OK(quire_allocation_get_info(b.memory, make_range(&b, 5, 1), &info));
     CHECK_EQ(info.offset, 3);
     CHECK_EQ(info.size, 5);
     fixture_end(&b);
-    make(&b, &(quire_memory_options){.kind_mask = 4, .fit.algorithm = QUIRE_FIT_FIRST});
+    make(&b, &(quire_memory_options){.kind.mask = 4, .fit.algorithm = QUIRE_FIT_FIRST});
     make_range(&b, 3, 1);
     CHECK_OK(quire_allocation_get_info(b.memory, make_range(&b, 5, 1), &info));
     CHECK_EQ(info.offset, ATOM);

@@ -7,7 +7,7 @@
 static void make(fixture *b, quire_memory_flags flags)
 {
     fixture_prepare(b);
-    quire_memory_options options = {.flags = flags, .pages = {.page_size = 4096}};
+    quire_memory_options options = {.kind.required = flags, .pages = {.page_size = 4096}};
     fixture_open(b, &options);
 }
 

@@ -174,7 +174,7 @@ UNIT(batch, allocations_of_every_type)
     };
     for (uint32_t shards = 1; shards <= 2; shards++) {
         fixture b;
-        fixture_make(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
+        fixture_make(&b, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
                                                  .shards = shards,
                                                  .pages = {.page_size = 64 * KIB}});
         for (size_t i = 0; i < sizeof sorts / sizeof *sorts; i++) {
@@ -244,7 +244,7 @@ static void expect_kept(fixture *b, quire_allocation *made, uint64_t count, quir
 UNIT(batch, a_batch_with_one_invalid_free_frees_none)
 {
     fixture b, other;
-    fixture_make(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+    fixture_make(&b, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
     fixture_make(&other, NULL);
     static quire_allocation made[MANY];
     CHECK_OK(quire_allocate_batch(b.memory, &(quire_allocation_options){.size = KIB}, made, MANY));

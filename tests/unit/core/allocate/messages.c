@@ -181,7 +181,7 @@ UNIT(messages, nouns_agree_with_their_numbers)
 {
     fixture f;
     void *pointer = NULL;
-    fixture_make(&f, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+    fixture_make(&f, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
     quire_allocation one = ALLOCATE(&f, .size = 256);
     for (int i = 1; i <= 2; i++) {
         CHECK_OK(quire_map(f.memory, one, &pointer));

@@ -121,9 +121,11 @@ UNIT(other_memories, they_go_from_any_heap_at_a_limit_of_pages)
 {
     fixture f;
     make(&f, 1, POLICY);
-    quire_memory *other = make_other(
-        &f, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .kind_mask = 2, .pages = POLICY},
-        2);
+    quire_memory *other =
+        make_other(&f,
+                   &(quire_memory_options){
+                       .kind.required = QUIRE_HOST_VISIBLE, .kind.mask = 2, .pages = POLICY},
+                   2);
     CHECK_OK(quire_device_set_page_limit(f.device, 2));
     ALLOCATE(&f, .size = PAGE);
     CHECK_EQ(reserved_by(other), PAGE);
@@ -243,9 +245,11 @@ UNIT(other_memories, they_stay_in_another_heap)
     make(&f, 1, POLICY);
     CHECK_OK(quire_device_set_heap_limit(f.device, 0, PAGE));
     ALLOCATE(&f, .size = PAGE);
-    quire_memory *other = make_other(
-        &f, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .kind_mask = 2, .pages = POLICY},
-        2);
+    quire_memory *other =
+        make_other(&f,
+                   &(quire_memory_options){
+                       .kind.required = QUIRE_HOST_VISIBLE, .kind.mask = 2, .pages = POLICY},
+                   2);
     expect_they_stay(&f, other, QUIRE_ERROR_OVER_BUDGET);
 }
 
@@ -313,7 +317,8 @@ static void on_event(void *user, quire_memory *memory, const quire_event *event)
 
 static void watch_gone(watch *w, quire_memory *memory)
 {
-    CHECK_OK(quire_memory_set_hook(memory, &(quire_hook){on_event, w, QUIRE_EVENT_PAGE_GONE}));
+    CHECK_OK(quire_memory_set_hook(
+        memory, &(quire_hook){.event = on_event, .user = w, .kinds = QUIRE_EVENT_PAGE_GONE}));
 }
 
 UNIT(other_memories, its_hook_is_called)

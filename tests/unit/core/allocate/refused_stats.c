@@ -11,7 +11,7 @@ static void make(fixture *f, uint32_t kind)
 {
     fixture_prepare(f);
     fake_offer_streams(&f->fake);
-    fixture_open(f, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind,
+    fixture_open(f, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind,
                                             .fit.granule = 4096,
                                             .pages = {.page_size = PAGE, .max_pages = 1}});
     ALLOCATE(f, .size = 1);

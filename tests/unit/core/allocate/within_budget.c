@@ -239,8 +239,8 @@ UNIT(within_budget, the_next_memory_or_kind_serves_it)
     const quire_allocation_options options = {.size = PAGE, WITHIN};
     make_advised(&b, 1, 0);
     memories[0] = b.memory;
-    CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE},
-                                 &memories[1]));
+    CHECK_OK(quire_memory_create(
+        b.device, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE}, &memories[1]));
     CHECK_OK(quire_allocate_fallback(memories, 2, &options, &chosen, &made));
     CHECK_EQ(chosen, 1);
     CHECK_OK(quire_device_allocate(b.device, NULL, &options, &own, &made));

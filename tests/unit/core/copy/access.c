@@ -10,7 +10,7 @@ static void make(fixture *b, uint32_t kind)
 {
     fixture_prepare(b);
     quire_memory_options options = {.name = "frames",
-                                    .kind_mask = UINT32_C(1) << kind,
+                                    .kind.mask = UINT32_C(1) << kind,
                                     .fit.algorithm = QUIRE_FIT_FIRST,
                                     .pages = {.page_size = 4096}};
     fixture_open(b, &options);
@@ -235,7 +235,7 @@ UNIT(access, an_atom_of_0_means_no_rounding)
     fake_init(&b.fake);
     b.fake.info.limits.non_coherent_atom = 0;
     CHECK_OK(fake_open(&b.fake, unit_memory(), &b.device));
-    quire_memory_options options = {.kind_mask = 4, .fit.algorithm = QUIRE_FIT_FIRST};
+    quire_memory_options options = {.kind.mask = 4, .fit.algorithm = QUIRE_FIT_FIRST};
     CHECK_OK(quire_memory_create(b.device, &options, &b.memory));
     allocate(&b, 7, 1);
     quire_allocation allocation = allocate(&b, 100, 1);

@@ -10,7 +10,7 @@ enum { ATOM = 64, DEVICE = 0, COHERENT = 1, CACHED = 2, MAX_COUNT = 200 }; /* ki
 static void make(fixture *b, uint32_t kind, bool lists)
 {
     const quire_memory_options options = {.name = "frames",
-                                          .kind_mask = UINT32_C(1) << kind,
+                                          .kind.mask = UINT32_C(1) << kind,
                                           .fit.algorithm = QUIRE_FIT_FIRST,
                                           .pages = {.page_size = 4096}};
     fixture_prepare(b);

@@ -8,7 +8,7 @@ enum { KINDS = 4, DEVICE = 0, COHERENT = 1, CACHED = 2, WINDOW = 3 }; /* of the 
 
 static void open_prepared(fixture *b, uint32_t kind)
 {
-    quire_memory_options options = {.kind_mask = UINT32_C(1) << kind,
+    quire_memory_options options = {.kind.mask = UINT32_C(1) << kind,
                                     .fit.algorithm = QUIRE_FIT_FIRST,
                                     .pages = {.page_size = 4096}};
     fixture_open(b, &options);

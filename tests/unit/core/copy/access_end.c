@@ -17,7 +17,7 @@ UNIT(access_end, a_flush_does_not_exceed_the_page)
     const uint64_t description = SIZE;
     quire_allocation made;
     fixture_prepare(&b);
-    fixture_open(&b, &(quire_memory_options){.kind_mask = 4});
+    fixture_open(&b, &(quire_memory_options){.kind.mask = 4});
     CHECK_OK(
         quire_page_adopt(b.memory, &description, &(quire_allocation_options){.size = SIZE}, &made));
     CHECK_OK(quire_flush(b.memory, made, 0, 0));

@@ -53,7 +53,7 @@ static void add_place(world *w, quire_memory *memory)
 /* Adds a memory with this many dedicated allocations. */
 static void add_memory(world *w, quire_device *device, uint32_t kind, int places)
 {
-    quire_memory_options options = {.kind_mask = UINT32_C(1) << kind, .pages = {.page_size = 4096}};
+    quire_memory_options options = {.kind.mask = UINT32_C(1) << kind, .pages = {.page_size = 4096}};
     quire_memory **memory = &w->memories[w->memory_count++];
     CHECK_OK(quire_memory_create(device, &options, memory));
     for (int i = 0; i < places; i++)

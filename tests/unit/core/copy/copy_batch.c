@@ -34,7 +34,7 @@ static void prepare(world *w)
 
 static void open_world(world *w, uint32_t kind)
 {
-    fixture_open(&w->f, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind});
+    fixture_open(&w->f, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind});
     CHECK_OK(quire_stream_create(w->f.device, NULL, &w->stream));
     w->a = ALLOCATE(&w->f, .size = SIZE, .zero = true);
     w->b = ALLOCATE(&w->f, .size = SIZE, .zero = true);
@@ -106,7 +106,7 @@ UNIT(copy_batch, without_host_memory_the_lists_are_shorter)
     test_memory_init(&host);
     prepare(&w);
     CHECK_OK(fake_open(&w.f.fake, &host.callbacks, &w.f.device));
-    CHECK_OK(quire_memory_create(w.f.device, &(quire_memory_options){.kind_mask = 1}, &w.f.memory));
+    CHECK_OK(quire_memory_create(w.f.device, &(quire_memory_options){.kind.mask = 1}, &w.f.memory));
     w.a = ALLOCATE(&w.f, .size = SIZE);
     w.b = ALLOCATE(&w.f, .size = SIZE);
     make_items(&w, writes, reads, 200);

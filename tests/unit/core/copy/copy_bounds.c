@@ -19,7 +19,7 @@ static void make(bench *b)
     *b = (bench){.host = {0}};
     fixture_prepare(&b->f);
     fake_offer_copies(&b->f.fake);
-    fixture_open(&b->f, &(quire_memory_options){.kind_mask = 2, .pages = {.page_size = 4096}});
+    fixture_open(&b->f, &(quire_memory_options){.kind.mask = 2, .pages = {.page_size = 4096}});
     b->allocation = ALLOCATE(&b->f, .size = SIZE);
 }
 

@@ -28,7 +28,7 @@ static void make_fixture(fixture *f, uint32_t kind)
 {
     fixture_prepare(f);
     fake_offer_copies(&f->fake);
-    fixture_open(f, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind});
+    fixture_open(f, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind});
 }
 
 /* Size 0: from the offsets to the end of the shorter allocation. */
@@ -223,7 +223,7 @@ static void fill_and_check(uint32_t kind, bool offers)
     fixture_prepare(&f);
     if (offers)
         fake_offer_fill(&f.fake);
-    fixture_open(&f, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind});
+    fixture_open(&f, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind});
     quire_allocation a = ALLOCATE(&f, .size = 100000, .zero = true);
     static unsigned char found[100000];
     CHECK_OK(quire_fill(f.memory, a,

@@ -32,7 +32,7 @@ static void prepare(world *w)
 
 static void open_world(world *w, uint32_t kind)
 {
-    fixture_open(&w->f, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind});
+    fixture_open(&w->f, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind});
     CHECK_OK(quire_stream_create(w->f.device, NULL, &w->stream));
     w->native = quire_stream_native(w->stream);
     w->a = ALLOCATE(&w->f, .size = SIZE, .zero = true);
@@ -232,7 +232,7 @@ UNIT(copy_stream, memory_of_another_backend_is_copied_after_the_work_of_the_stre
     fixture other;
     prepare(&w);
     open_world(&w, DEVICE);
-    fixture_make(&other, &(quire_memory_options){.kind_mask = 1});
+    fixture_make(&other, &(quire_memory_options){.kind.mask = 1});
     quire_allocation far = ALLOCATE(&other, .size = SIZE);
     memset(bytes_of(&other, far), 3, SIZE);
     quire_copy_options o = a_to_b(&w);

@@ -18,7 +18,7 @@ static void make(bench *b, quire_memory_flags flags)
     *b = (bench){.device = NULL};
     quire_host_options host = {.device = {.host_memory = unit_memory()}};
     CHECK_OK(quire_host_open(&host, &b->device));
-    quire_memory_options options = {.flags = flags, .pages = {.page_size = 4096}};
+    quire_memory_options options = {.kind.required = flags, .pages = {.page_size = 4096}};
     CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
     CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = 1000, .zero = true},
                             &b->allocation));

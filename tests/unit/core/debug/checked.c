@@ -194,7 +194,7 @@ UNIT(checked, requested_padding_is_the_callers)
 {
     watched w;
     watched_prepare(&w);
-    watched_open(&w, &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT,
+    watched_open(&w, &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT,
                                              .pages = {.extra_padding = 32}});
     quire_native native = watched_native(&w, watched_allocate(&w, SIZE, NULL));
     watched_spoil(&w, &native, SIZE + 31);
@@ -210,7 +210,7 @@ UNIT(checked, zones_have_no_owner)
     quire_allocation found;
     watched_prepare(&w);
     watched_open(&w,
-                 &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT, .find_by_address = true});
+                 &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT, .find_by_address = true});
     quire_allocation_info info = watched_info(&w, watched_allocate(&w, SIZE, NULL));
     CHECK_OK(quire_memory_find(w.memory, info.address, &found));
     CHECK_EQ(found.id, w.allocation.id);
@@ -228,7 +228,7 @@ UNIT(checked, a_request_of_the_one_page_of_the_linear_fit_is_served)
     for (uint64_t less = 0; less < 512; less += 8) {
         watched w;
         watched_prepare(&w);
-        watched_open(&w, &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT,
+        watched_open(&w, &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT,
                                                  .fit.algorithm = QUIRE_FIT_LINEAR,
                                                  .pages = {.page_size = 65536}});
         watched_allocate(&w, 65536 - less, NULL);
@@ -246,7 +246,7 @@ UNIT(checked, a_memory_without_checks_reports_it_once)
     w.fake.table.features &= ~(QUIRE_BACKEND_COPY_TO_PAGE | QUIRE_BACKEND_COPY_FROM_PAGE);
     w.fake.table.copy_to_page = NULL;
     w.fake.table.copy_from_page = NULL;
-    watched_open(&w, &(quire_memory_options){.name = "far", .kind_mask = 1 << KIND_DEVICE});
+    watched_open(&w, &(quire_memory_options){.name = "far", .kind.mask = 1 << KIND_DEVICE});
     CHECK_STR(w.log, "memory 'far' of kind 0 has no red zones: it cannot be mapped, and backend "
                      "fake cannot copy in both directions\n");
     CHECK_OK(quire_memory_get_info(w.memory, &info));

@@ -12,7 +12,7 @@ static void begin(watched *w, uint32_t kind)
 {
     watched_prepare(w);
     streams_offer(&w->fake.table);
-    watched_open(w, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind,
+    watched_open(w, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind,
                                             .pages = {.page_size = 65536}});
 }
 

@@ -41,7 +41,7 @@ static void make_with_destroy(watched *w, uint32_t kind)
     w->fake.table.page_destroy = look_at_destroy;
     destroyed = 0;
     watched_open(
-        w, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind, .pages = {.page_size = PAGE}});
+        w, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind, .pages = {.page_size = PAGE}});
 }
 
 UNIT(checked_pages, a_dedicated_page_that_is_kept_is_filled_and_poisoned_and_reused)
@@ -118,7 +118,7 @@ UNIT(checked_pages, a_sink_may_allocate_when_a_page_is_destroyed)
     CHECK_OK(quire_device_create(&w.fake.table, &w.fake, &device, &w.device));
     CHECK_OK(quire_memory_create(
         w.device,
-        &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT,
+        &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT,
                                 .pages = {.page_size = PAGE, .retained_empty_bytes = 1}},
         &w.memory));
     watched_allocate(&w, WHOLE, NULL);
@@ -160,7 +160,7 @@ static void in_other_shard(watched *w, void (*run)(watched *w))
 static void make_sharded(watched *w, uint32_t kind, uint32_t max_pages)
 {
     watched_prepare(w);
-    watched_open(w, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind,
+    watched_open(w, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind,
                                             .shards = 2,
                                             .pages = {.page_size = PAGE, .max_pages = max_pages}});
 }
@@ -333,7 +333,7 @@ UNIT(checked_pages, the_callback_is_called_only_when_the_quarantine_is_empty)
         watched w;
         rescue s = {0};
         watched_prepare(&w);
-        watched_open(&w, &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT,
+        watched_open(&w, &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT,
                                                  .shards = shards,
                                                  .limit = PAGE,
                                                  .on_out_of_memory = {free_spare, &s},

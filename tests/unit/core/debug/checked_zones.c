@@ -16,7 +16,7 @@ enum { EDGE = 131072 };
 static quire_native make_large_zone(watched *w, uint32_t kind)
 {
     watched_prepare(w);
-    watched_open(w, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind,
+    watched_open(w, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind,
                                             .fit.algorithm = QUIRE_FIT_BUDDY,
                                             .pages = {.page_size = 8 * MIB}});
     return watched_native(w, watched_allocate(w, 5 * MIB, "weights"));
@@ -87,7 +87,7 @@ UNIT(checked_zones, bytes_before_a_large_zone_are_the_callers)
     invalidate = w.fake.table.invalidate;
     w.fake.table.invalidate = invalidate_zone_only;
     zone_reads = 0;
-    watched_open(&w, &(quire_memory_options){.kind_mask = UINT32_C(1) << KIND_CACHED,
+    watched_open(&w, &(quire_memory_options){.kind.mask = UINT32_C(1) << KIND_CACHED,
                                              .fit.algorithm = QUIRE_FIT_BUDDY,
                                              .pages = {.page_size = 8 * MIB}});
     quire_allocation allocation = watched_allocate(&w, 5 * MIB + 7, "weights");
@@ -122,7 +122,7 @@ UNIT(checked_zones, a_destroyed_page_is_not_poisoned)
         destroy_page = w.fake.table.page_destroy;
         w.fake.table.page_destroy = destroy_if_open;
         opened_pages = 0;
-        watched_open(&w, &(quire_memory_options){.kind_mask = UINT32_C(1) << kind,
+        watched_open(&w, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind,
                                                  .pages = {.page_size = 65536}});
         const char *bytes = watched_native(&w, watched_allocate(&w, 100, NULL)).host;
         CHECK(!qi_poison_works() || qi_is_poisoned(bytes - 1));

@@ -66,7 +66,7 @@ UNIT(quarantine, a_range_is_reused_after_256_others)
 {
     watched w;
     watched_prepare(&w);
-    watched_open(&w, &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT});
+    watched_open(&w, &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT});
     uint64_t first = watched_info(&w, watched_allocate(&w, SIZE, NULL)).offset;
     CHECK_OK(quire_free(w.memory, w.allocation));
     int rounds = 0;
@@ -83,7 +83,7 @@ UNIT(quarantine, it_holds_at_most_16_mib)
     watched w;
     const uint64_t size = (UINT64_C(1) << 20) - 4096;
     watched_prepare(&w);
-    watched_open(&w, &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT,
+    watched_open(&w, &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT,
                                              .pages = {.page_size = UINT64_C(64) << 20}});
     uint64_t first = watched_info(&w, watched_allocate(&w, size, NULL)).offset;
     CHECK_OK(quire_free(w.memory, w.allocation));
@@ -118,7 +118,7 @@ UNIT(quarantine, it_is_emptied_before_a_page_is_created_or_an_allocation_refused
     }
     watched w;
     watched_prepare(&w);
-    watched_open(&w, &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT,
+    watched_open(&w, &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT,
                                              .pages = {.page_size = PAGE, .max_pages = 1}});
     watched_allocate(&w, PAGE - 1000, NULL);
     CHECK_OK(quire_free(w.memory, w.allocation));
@@ -154,7 +154,7 @@ UNIT(quarantine, freeing_everything_leaves_one_range)
             ranges r = {0};
             quire_allocation held[40];
             watched_prepare(&w);
-            watched_open(&w, &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT,
+            watched_open(&w, &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT,
                                                      .fit.algorithm = FITS[fit],
                                                      .pages = {.page_size = UINT64_C(1) << 20,
                                                                .extra_padding = padding}});
@@ -183,7 +183,7 @@ UNIT(quarantine, statistics_and_walks_exclude_it)
     quire_allocation found;
     watched_prepare(&w);
     watched_open(&w,
-                 &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT, .find_by_address = true});
+                 &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT, .find_by_address = true});
     uint64_t address = watched_info(&w, watched_allocate(&w, SIZE, NULL)).address;
     CHECK_OK(quire_free(w.memory, w.allocation));
     CHECK_OK(quire_memory_get_stats(w.memory, &stats));
@@ -234,7 +234,7 @@ UNIT(quarantine, a_sink_may_allocate_from_the_memory)
     CHECK_OK(quire_device_create(&w.fake.table, &w.fake, &device, &w.device));
     CHECK_OK(quire_memory_create(
         w.device,
-        &(quire_memory_options){.kind_mask = 1 << KIND_COHERENT, .pages = {.page_size = PAGE}},
+        &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT, .pages = {.page_size = PAGE}},
         &w.memory));
     quire_native native = watched_native(&w, watched_allocate(&w, SIZE, NULL));
     CHECK_OK(quire_free(w.memory, w.allocation));

@@ -291,7 +291,7 @@ UNIT(deferred_free, a_reserved_range_cannot_record_a_use)
 UNIT(deferred_free, a_mapped_allocation_is_not_freed)
 {
     bench w;
-    begin_with(&w, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+    begin_with(&w, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
     quire_allocation mapped = ALLOCATE(&w.f, .size = KIB);
     void *pointer = NULL;
     CHECK_OK(quire_map(w.f.memory, mapped, &pointer));

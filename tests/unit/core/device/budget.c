@@ -131,9 +131,9 @@ UNIT(budget, a_heap_is_shared_by_its_memories_and_no_other_heap_counts)
     make(&b);
     quire_memory *window = NULL, *host = NULL;
     quire_allocation made;
-    quire_memory_options options = {.kind_mask = 1 << 3, .pages = POLICY};
+    quire_memory_options options = {.kind.mask = 1 << 3, .pages = POLICY};
     CHECK_OK(quire_memory_create(b.device, &options, &window)); /* of heap 0, another kind */
-    options.kind_mask = 1 << 1;
+    options.kind.mask = 1 << 1;
     CHECK_OK(quire_memory_create(b.device, &options, &host)); /* of heap 1 */
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, 2 * PAGE));
     ALLOCATE(&b, .size = PAGE);
@@ -255,9 +255,10 @@ UNIT(budget, a_page_that_is_not_created_returns_its_share)
         fixture_prepare(&b);
         fake_offer_budget(&b.fake);
         fake_set_budget(&b.fake, 1, PAGE, 0);
-        fixture_open(
-            &b, &(quire_memory_options){
-                    .flags = QUIRE_HOST_VISIBLE, .limit = PAGE, .pages = POLICY, .kind_mask = 2});
+        fixture_open(&b, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
+                                                 .limit = PAGE,
+                                                 .pages = POLICY,
+                                                 .kind.mask = 2});
         CHECK_OK(quire_device_set_page_limit(b.device, 1));
         fake_fail(&b.fake, call, false, QUIRE_ERROR_NOT_PERMITTED);
         REFUSE(&b, QUIRE_ERROR_NOT_PERMITTED, .size = PAGE);

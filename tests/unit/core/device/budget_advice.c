@@ -195,7 +195,7 @@ UNIT(budget_advice, the_next_memory_of_a_list_serves_what_would_exceed_the_budge
     quire_memory *host = NULL;
     make_strict(&b, PAGE, 0);
     CHECK_OK(quire_memory_create(
-        b.device, &(quire_memory_options){.kind_mask = 1 << 1, .pages = POLICY}, &host));
+        b.device, &(quire_memory_options){.kind.mask = 1 << 1, .pages = POLICY}, &host));
     quire_memory *list[] = {b.memory, host};
     quire_allocation made;
     uint32_t index;
@@ -261,7 +261,9 @@ UNIT(budget_advice, an_event_follows_the_event_of_the_page)
     seen s = {.count = 0};
     make_advised(&b, PAGE, 0);
     CHECK_OK(quire_memory_set_hook(
-        b.memory, &(quire_hook){note, &s, QUIRE_EVENT_PAGE_MADE | QUIRE_EVENT_OVER_BUDGET}));
+        b.memory, &(quire_hook){.event = note,
+                                .user = &s,
+                                .kinds = QUIRE_EVENT_PAGE_MADE | QUIRE_EVENT_OVER_BUDGET}));
     ALLOCATE(&b, .size = PAGE);
     CHECK_EQ(s.count, 1);
     ALLOCATE(&b, .size = 3000);
@@ -284,7 +286,9 @@ UNIT(budget_advice, an_event_follows_the_growth_of_a_page)
     fixture_open(&b, &(quire_memory_options){
                          .contiguous = true, .address_space = 16 * PAGE, .pages = POLICY});
     CHECK_OK(quire_memory_set_hook(
-        b.memory, &(quire_hook){note, &s, QUIRE_EVENT_PAGE_RESIZED | QUIRE_EVENT_OVER_BUDGET}));
+        b.memory, &(quire_hook){.event = note,
+                                .user = &s,
+                                .kinds = QUIRE_EVENT_PAGE_RESIZED | QUIRE_EVENT_OVER_BUDGET}));
     ALLOCATE(&b, .size = PAGE);
     ALLOCATE(&b, .size = 512);
     CHECK_EQ(s.count, 2);

@@ -59,21 +59,28 @@ UNIT(budget_memory, a_memorys_limit_may_be_a_share_of_its_heap)
     fixture b;
     fixture_prepare(&b);
     b.fake.info.heaps[0].size = 4 * PAGE + 8;
-    fixture_open(&b, &(quire_memory_options){.limit_percent = 50, .pages = POLICY});
+    fixture_open(&b, &(quire_memory_options){.limit = QUIRE_PERCENT_OF_HEAP(50), .pages = POLICY});
     const struct {
-        uint64_t bytes, percent, limit;
-    } cases[] = {{0, 50, 2 * PAGE + 4}, {PAGE, 50, PAGE},       {3 * PAGE, 50, 2 * PAGE + 4},
-                 {0, 1, PAGE / 25},     {0, 100, 4 * PAGE + 8}, {PAGE, 0, PAGE}};
+        uint64_t given, limit;
+    } cases[] = {{QUIRE_PERCENT_OF_HEAP(50), 2 * PAGE + 4},
+                 {QUIRE_PERCENT_OF_HEAP(1), PAGE / 25},
+                 {QUIRE_PERCENT_OF_HEAP(100), 4 * PAGE + 8},
+                 {PAGE, PAGE},
+                 {QUIRE_PERCENT_OF_HEAP(0) - 1, QUIRE_PERCENT_OF_HEAP(0) - 1},
+                 {UINT64_MAX, UINT64_MAX}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         quire_memory *memory = NULL;
         quire_memory_info info;
-        CHECK_OK(quire_memory_create(
-            b.device,
-            &(quire_memory_options){.limit = cases[i].bytes,
-                                    .limit_percent = (uint32_t)cases[i].percent},
-            &memory));
+        CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.limit = cases[i].given},
+                                     &memory));
         CHECK_OK(quire_memory_get_info(memory, &info));
         CHECK_EQ(info.limit, cases[i].limit);
+        CHECK_OK(quire_memory_set_limit(memory, 7));
+        CHECK_OK(quire_memory_set_limit(memory, cases[i].given));
+        CHECK_OK(quire_memory_get_info(memory, &info));
+        CHECK_EQ(info.limit, cases[i].limit);
+        CHECK_FAILS(quire_memory_set_limit(memory, QUIRE_PERCENT_OF_HEAP(101)),
+                    QUIRE_ERROR_INVALID_ARGUMENT);
         CHECK_OK(quire_memory_destroy(&memory));
     }
     ALLOCATE(&b, .size = PAGE);

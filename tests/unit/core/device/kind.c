@@ -58,18 +58,19 @@ static void expect(const quire_device *device, int expected, const quire_kind_re
     CHECK_HAS(quire_last_error(), qi_flags(request->required).text);
 }
 
-#define EXPECT_FOR(device, expected, ...)                                                          \
-    expect_for((device), (expected), &(quire_intent){__VA_ARGS__})
+#define EXPECT_FOR(device, expected, ...) expect_for((device), (expected), (__VA_ARGS__))
 
-static void expect_for(const quire_device *device, int expected, const quire_intent *intent)
+static void expect_for(const quire_device *device, int expected, quire_intent intent)
 {
     uint32_t kind = 99;
     if (expected == NONE) {
-        CHECK_FAILS(quire_device_choose_kind_for(device, intent, &kind), QUIRE_ERROR_UNSUPPORTED);
+        CHECK_FAILS(
+            quire_device_choose_kind(device, &(quire_kind_request){.intent = intent}, &kind),
+            QUIRE_ERROR_UNSUPPORTED);
         CHECK_EQ(kind, 0);
         return;
     }
-    CHECK_OK(quire_device_choose_kind_for(device, intent, &kind));
+    CHECK_OK(quire_device_choose_kind(device, &(quire_kind_request){.intent = intent}, &kind));
     CHECK_EQ(kind, expected);
 }
 
@@ -78,7 +79,7 @@ static void expect_for(const quire_device *device, int expected, const quire_int
 UNIT(kind, the_kind_has_every_required_flag)
 {
     quire_device *device = POSE(0, DL, HV | CO, HV | CO | CA, DL | HV | CO);
-    EXPECT(device, 0, .required = 0);
+    EXPECT(device, 1, .required = 0); /* device-local is preferred */
     EXPECT(device, 1, .required = DL);
     EXPECT(device, 2, .required = HV);
     EXPECT(device, 2, .required = HV | CO);
@@ -102,11 +103,11 @@ UNIT(kind, exact_accepts_no_superset)
 UNIT(kind, a_mask_allows_only_its_kinds)
 {
     quire_device *device = POSE(DL, DL, DL, HV);
-    EXPECT(device, 1, .required = DL, .kind_mask = 0xe);
-    EXPECT(device, 2, .required = DL, .kind_mask = 0xc);
-    EXPECT(device, NONE, .required = DL, .kind_mask = 0x8);
+    EXPECT(device, 1, .required = DL, .mask = 0xe);
+    EXPECT(device, 2, .required = DL, .mask = 0xc);
+    EXPECT(device, NONE, .required = DL, .mask = 0x8);
     CHECK_HAS(quire_last_error(), "DEVICE_LOCAL in the mask 0x8");
-    EXPECT(device, NONE, .required = DL, .kind_mask = 0xfffffff0);
+    EXPECT(device, NONE, .required = DL, .mask = 0xfffffff0);
     EXPECT(device, NONE, .required = CA);
     end(device);
 }
@@ -117,8 +118,8 @@ UNIT(kind, the_last_of_32_kinds_can_be_chosen)
     flags[31] = DL;
     quire_device *device = pose(flags, QUIRE_MAX_KINDS);
     EXPECT(device, 31, .required = DL);
-    EXPECT(device, 31, .required = DL, .kind_mask = UINT32_C(1) << 31);
-    EXPECT(device, NONE, .required = DL, .kind_mask = UINT32_MAX >> 1);
+    EXPECT(device, 31, .required = DL, .mask = UINT32_C(1) << 31);
+    EXPECT(device, NONE, .required = DL, .mask = UINT32_MAX >> 1);
     end(device);
 }
 
@@ -159,7 +160,7 @@ UNIT(kind, the_fewest_unrequested_flags_and_then_the_lowest_index_win)
     EXPECT(device, 2, .required = DL);
     EXPECT(device, 1, .required = HV);
     EXPECT(device, 0, .required = CO);
-    EXPECT(device, 3, .required = DL, .kind_mask = 0x1a);
+    EXPECT(device, 3, .required = DL, .mask = 0x1a);
     end(device);
 }
 
@@ -177,8 +178,8 @@ UNIT(kind, special_kinds_are_taken_only_when_named)
     EXPECT(device, 0, .required = DL, .preferred = LAZY);
     EXPECT(device, 4, .required = DL,
            .avoided = LAZY); /* an avoided flag does not request the special kind */
-    EXPECT(device, NONE, .required = DL, .kind_mask = 0xf);
-    EXPECT_FOR(device, 4, .host_read = false);
+    EXPECT(device, NONE, .required = DL, .mask = 0xf);
+    EXPECT_FOR(device, 4, QUIRE_INTENT_DEVICE);
     end(device);
 }
 
@@ -211,17 +212,11 @@ UNIT(kind, null_arguments_are_refused)
 {
     quire_device *device = POSE(DL);
     quire_kind_request request = {.required = DL};
-    quire_intent intent = {.host_read = false};
     uint32_t kind = 99;
     CHECK_FAILS(quire_device_choose_kind(NULL, &request, &kind), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(kind, 0);
     CHECK_FAILS(quire_device_choose_kind(device, NULL, &kind), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_device_choose_kind(device, &request, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    kind = 99;
-    CHECK_FAILS(quire_device_choose_kind_for(NULL, &intent, &kind), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(kind, 0);
-    CHECK_FAILS(quire_device_choose_kind_for(device, NULL, &kind), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_device_choose_kind_for(device, &intent, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     end(device);
 }
 
@@ -230,32 +225,32 @@ UNIT(kind, null_arguments_are_refused)
 UNIT(kind, each_intent_gets_its_kind_on_a_discrete_device)
 {
     quire_device *device = POSE(DL, HV | CO, HV | CO | CA, DL | HV | CO, HV | CA);
-    EXPECT_FOR(device, 0, .host_read = false);
-    EXPECT_FOR(device, 1, .host_write = true, .upload = true);
-    EXPECT_FOR(device, 2, .host_read = true);
-    EXPECT_FOR(device, 3, .host_write = true);
-    EXPECT_FOR(device, 2, .host_read = true, .host_write = true);
+    EXPECT_FOR(device, 0, QUIRE_INTENT_DEVICE);
+    EXPECT_FOR(device, 1, QUIRE_INTENT_UPLOAD);
+    EXPECT_FOR(device, 2, QUIRE_INTENT_HOST_READ);
+    EXPECT_FOR(device, 3, QUIRE_INTENT_HOST_WRITE);
+    EXPECT_FOR(device, 2, QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE);
     end(device);
 }
 
 UNIT(kind, each_intent_gets_its_kind_where_all_memory_is_shared)
 {
     quire_device *device = POSE(DL, DL | HV | CO, DL | HV | CO | CA);
-    EXPECT_FOR(device, 0, .host_read = false);
-    EXPECT_FOR(device, 1, .host_write = true, .upload = true);
-    EXPECT_FOR(device, 2, .host_read = true);
-    EXPECT_FOR(device, 1, .host_write = true);
-    EXPECT_FOR(device, 2, .host_read = true, .host_write = true);
+    EXPECT_FOR(device, 0, QUIRE_INTENT_DEVICE);
+    EXPECT_FOR(device, 1, QUIRE_INTENT_UPLOAD);
+    EXPECT_FOR(device, 2, QUIRE_INTENT_HOST_READ);
+    EXPECT_FOR(device, 1, QUIRE_INTENT_HOST_WRITE);
+    EXPECT_FOR(device, 2, QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE);
     end(device);
 }
 
 UNIT(kind, an_upload_avoids_device_local_and_cached_kinds)
 {
     quire_device *device = POSE(DL | HV | CO, HV | CO | CA, HV | CO);
-    EXPECT_FOR(device, 2, .host_write = true, .upload = true);
+    EXPECT_FOR(device, 2, QUIRE_INTENT_UPLOAD);
     end(device);
     device = POSE(DL | HV | CO, HV | CO | CA);
-    EXPECT_FOR(device, 1, .host_write = true, .upload = true);
+    EXPECT_FOR(device, 1, QUIRE_INTENT_UPLOAD);
     end(device);
 }
 
@@ -263,54 +258,54 @@ UNIT(kind, an_upload_avoids_device_local_and_cached_kinds)
 UNIT(kind, what_the_host_reads_is_cached_wherever_a_kind_is)
 {
     quire_device *device = POSE(DL, HV | CO, DL | HV | CO, HV | CO | CA); /* AMD */
-    EXPECT_FOR(device, 3, .host_read = true);
-    EXPECT_FOR(device, 3, .host_read = true, .host_write = true);
+    EXPECT_FOR(device, 3, QUIRE_INTENT_HOST_READ);
+    EXPECT_FOR(device, 3, QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE);
     end(device);
     device = POSE(DL, DL | HV | CO, HV | CO | CA); /* NVK */
-    EXPECT_FOR(device, 2, .host_read = true);
-    EXPECT_FOR(device, 2, .host_read = true, .host_write = true);
+    EXPECT_FOR(device, 2, QUIRE_INTENT_HOST_READ);
+    EXPECT_FOR(device, 2, QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE);
     end(device);
     device = POSE(DL | HV | CO, DL | HV | CA); /* Intel without a shared cache */
-    EXPECT_FOR(device, 1, .host_read = true);
-    EXPECT_FOR(device, 1, .host_read = true, .host_write = true);
+    EXPECT_FOR(device, 1, QUIRE_INTENT_HOST_READ);
+    EXPECT_FOR(device, 1, QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE);
     end(device);
 }
 
 UNIT(kind, coherence_decides_only_between_kinds_that_are_otherwise_equal)
 {
     quire_device *device = POSE(DL | HV | CO, HV | CA, HV | CO | CA, DL | HV | CA);
-    EXPECT_FOR(device, 2, .host_read = true);
-    EXPECT_FOR(device, 3, .host_read = true, .host_write = true);
-    EXPECT_FOR(device, 0, .host_write = true);
-    EXPECT_FOR(device, 2, .host_write = true, .upload = true);
+    EXPECT_FOR(device, 2, QUIRE_INTENT_HOST_READ);
+    EXPECT_FOR(device, 3, QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE);
+    EXPECT_FOR(device, 0, QUIRE_INTENT_HOST_WRITE);
+    EXPECT_FOR(device, 2, QUIRE_INTENT_UPLOAD);
     end(device);
 }
 
 UNIT(kind, an_intent_that_no_kind_serves_is_unsupported)
 {
     quire_device *device = POSE(DL);
-    EXPECT_FOR(device, NONE, .host_read = true);
-    EXPECT_FOR(device, NONE, .host_write = true);
-    EXPECT_FOR(device, NONE, .host_write = true, .upload = true);
+    EXPECT_FOR(device, NONE, QUIRE_INTENT_HOST_READ);
+    EXPECT_FOR(device, NONE, QUIRE_INTENT_HOST_WRITE);
+    EXPECT_FOR(device, NONE, QUIRE_INTENT_UPLOAD);
     end(device);
     device = POSE(HV | CO);
-    EXPECT_FOR(device, NONE, .host_read = false);
+    EXPECT_FOR(device, NONE, QUIRE_INTENT_DEVICE);
     end(device);
 }
 
 UNIT(kind, a_contradictory_upload_is_refused)
 {
     static const quire_intent intents[] = {
-        {.upload = true},
-        {.upload = true, .host_read = true},
-        {.upload = true, .host_read = true, .host_write = true},
+        QUIRE_INTENT_UPLOAD | QUIRE_INTENT_HOST_READ,
+        QUIRE_INTENT_UPLOAD | QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE,
     };
     quire_device *device = POSE(DL | HV | CO);
     for (size_t i = 0; i < sizeof intents / sizeof *intents; i++) {
         uint32_t kind = 99;
-        CHECK_FAILS(quire_device_choose_kind_for(device, &intents[i], &kind),
-                    QUIRE_ERROR_INVALID_ARGUMENT);
-        CHECK_HAS(quire_last_error(), "set host_write alone");
+        CHECK_FAILS(
+            quire_device_choose_kind(device, &(quire_kind_request){.intent = intents[i]}, &kind),
+            QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_HAS(quire_last_error(), "an intent to upload and to read");
         CHECK_EQ(kind, 0);
     }
     end(device);
@@ -319,13 +314,13 @@ UNIT(kind, a_contradictory_upload_is_refused)
 UNIT(kind, exportable_pages_are_refused_where_the_backend_has_none)
 {
     quire_device *device = POSE(DL);
-    EXPECT_FOR(device, NONE, .exportable = true);
+    EXPECT_FOR(device, NONE, QUIRE_INTENT_EXPORT);
     CHECK_HAS(quire_last_error(), "backend host cannot export");
     end(device);
     quire_host_options options = {.backing = QUIRE_HOST_MEMFD,
                                   .device = {.host_memory = unit_memory()}};
     CHECK_OK(quire_host_open(&options, &device));
-    EXPECT_FOR(device, 0, .exportable = true);
+    EXPECT_FOR(device, 0, QUIRE_INTENT_EXPORT);
     end(device);
 }
 

@@ -112,7 +112,8 @@ static int chosen(quire_result result, uint32_t kind)
 static int chosen_for(const quire_device *device, quire_intent intent)
 {
     uint32_t kind = 0;
-    quire_result result = quire_device_choose_kind_for(device, &intent, &kind);
+    quire_result result =
+        quire_device_choose_kind(device, &(quire_kind_request){.intent = intent}, &kind);
     return chosen(result, kind);
 }
 
@@ -127,9 +128,9 @@ static int chosen_shared(const quire_device *device)
 static choices choose(const quire_device *device)
 {
     return (choices){
-        .device = chosen_for(device, (quire_intent){.host_read = false}),
-        .upload = chosen_for(device, (quire_intent){.host_write = true, .upload = true}),
-        .readback = chosen_for(device, (quire_intent){.host_read = true}),
+        .device = chosen_for(device, QUIRE_INTENT_DEVICE),
+        .upload = chosen_for(device, QUIRE_INTENT_UPLOAD),
+        .readback = chosen_for(device, QUIRE_INTENT_HOST_READ),
         .shared = chosen_shared(device),
     };
 }

@@ -316,7 +316,8 @@ UNIT(addresses, a_host_pointer_is_found_beside_an_address_that_came_later)
     fixture_prepare(&f);
     fake_offer_device_address(&f.fake);
     f.fake.next_address = 0;
-    fixture_open(&f, &(quire_memory_options){.find_by_address = true, .flags = QUIRE_HOST_VISIBLE});
+    fixture_open(
+        &f, &(quire_memory_options){.find_by_address = true, .kind.required = QUIRE_HOST_VISIBLE});
     f.fake.device_address = 0;
     quire_allocation raw = ALLOCATE(&f, .size = 300);
     f.fake.device_address = 0x123400;

@@ -114,7 +114,8 @@ UNIT(find, every_byte_of_every_page)
         fixture b;
         make(&b, 0,
              (quire_memory_options){.fit.algorithm = fits[f % 3],
-                                    .flags = f < 3 ? QUIRE_DEVICE_LOCAL : QUIRE_HOST_VISIBLE});
+                                    .kind.required =
+                                        f < 3 ? QUIRE_DEVICE_LOCAL : QUIRE_HOST_VISIBLE});
         populate(&b);
         expect_every_byte(&b);
         end(&b);
@@ -250,7 +251,7 @@ UNIT(find, a_memory_without_the_option_is_refused_by_name)
 UNIT(find, a_free_needs_the_first_byte)
 {
     fixture b;
-    make(&b, 0, (quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+    make(&b, 0, (quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
     ALLOCATE(&b, .size = 256);
     quire_allocation made = ALLOCATE(&b, .size = 300);
     const uint64_t page = UINT64_C(4) << 30;
@@ -273,7 +274,7 @@ UNIT(find, a_mapped_or_reserved_allocation_is_not_freed)
     fixture b;
     void *pointer = NULL;
     quire_allocation reserved;
-    make(&b, 0, (quire_memory_options){.flags = QUIRE_HOST_VISIBLE});
+    make(&b, 0, (quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
     quire_allocation made = ALLOCATE(&b, .size = 100);
     CHECK_OK(quire_map(b.memory, made, &pointer));
     CHECK_FAILS(quire_free_at(b.memory, (uintptr_t)pointer, NULL), QUIRE_ERROR_BUSY);

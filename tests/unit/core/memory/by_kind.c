@@ -57,7 +57,7 @@ typedef enum sort { RANGE = 0, BUFFER, IMAGE, OBJECT, SORTS } sort;
 static const uint64_t DESCRIPTION = SIZE;
 
 /* Creates one of SIZE bytes. */
-static quire_result create(bench *b, sort s, const quire_kind_choice *choice, bool host_write,
+static quire_result create(bench *b, sort s, const quire_kind_request *choice, bool host_write,
                            quire_memory **memory, quire_allocation *made)
 {
     if (s == RANGE)
@@ -80,7 +80,7 @@ static quire_result create(bench *b, sort s, const quire_kind_choice *choice, bo
 }
 
 /* Creates one and returns the kind of its memory. */
-static uint32_t kind_of(bench *b, sort s, const quire_kind_choice *choice, bool host_write)
+static uint32_t kind_of(bench *b, sort s, const quire_kind_request *choice, bool host_write)
 {
     quire_memory *memory = NULL;
     quire_memory_info info;
@@ -91,7 +91,7 @@ static uint32_t kind_of(bench *b, sort s, const quire_kind_choice *choice, bool 
     return info.kind;
 }
 
-static void expect_refused(bench *b, sort s, const quire_kind_choice *choice, bool host_write,
+static void expect_refused(bench *b, sort s, const quire_kind_request *choice, bool host_write,
                            quire_result code, const char *says)
 {
     quire_memory *memory = (quire_memory *)(void *)b;
@@ -108,10 +108,10 @@ static void expect_refused(bench *b, sort s, const quire_kind_choice *choice, bo
 static uint32_t rank(bench *b, quire_kind_request request, uint32_t kinds[KINDS])
 {
     uint32_t count = 0;
-    if (!request.kind_mask)
-        request.kind_mask = (1u << KINDS) - 1;
-    while (request.kind_mask && !quire_device_choose_kind(b->device, &request, &kinds[count]))
-        request.kind_mask &= ~(1u << kinds[count++]);
+    if (!request.mask)
+        request.mask = (1u << KINDS) - 1;
+    while (request.mask && !quire_device_choose_kind(b->device, &request, &kinds[count]))
+        request.mask &= ~(1u << kinds[count++]);
     return count;
 }
 
@@ -133,12 +133,12 @@ UNIT(by_kind, the_kinds_follow_in_the_order_of_the_choice)
         {.required = QUIRE_HOST_VISIBLE, .preferred = QUIRE_HOST_CACHED},
         {.preferred = QUIRE_DEVICE_LOCAL},
         {.preferred = QUIRE_HOST_VISIBLE, .avoided = QUIRE_DEVICE_LOCAL},
-        {.preferred = QUIRE_DEVICE_LOCAL, .kind_mask = 0xa},
+        {.preferred = QUIRE_DEVICE_LOCAL, .mask = 0xa},
         {.required = QUIRE_DEVICE_LOCAL, .exact = true},
     };
     for (uint32_t i = 0; i < sizeof requests / sizeof *requests; i++)
         for (sort s = RANGE; s < SORTS; s++) {
-            const quire_kind_choice choice = {.kinds = requests[i]};
+            const quire_kind_request choice = requests[i];
             uint32_t kinds[KINDS], count = 1;
             for (uint32_t k = 0; k < count; k++) { /* the k best kinds are full */
                 bench b;
@@ -159,10 +159,10 @@ UNIT(by_kind, without_a_choice_the_host_access_decides)
     uint32_t kind = NONE;
     make(&b);
     for (sort s = RANGE; s < SORTS; s++) {
-        CHECK_OK(
-            quire_device_choose_kind_for(b.device, &(quire_intent){.host_write = true}, &kind));
+        CHECK_OK(quire_device_choose_kind(
+            b.device, &(quire_kind_request){.intent = QUIRE_INTENT_HOST_WRITE}, &kind));
         CHECK_EQ(kind_of(&b, s, NULL, true), kind);
-        CHECK_EQ(kind_of(&b, s, &(quire_kind_choice){.intent = NULL}, true), kind);
+        CHECK_EQ(kind_of(&b, s, &(quire_kind_request){.intent = 0}, true), kind);
         CHECK_OK(quire_device_choose_kind(
             b.device, &(quire_kind_request){.preferred = QUIRE_DEVICE_LOCAL}, &kind));
         CHECK_EQ(kind_of(&b, s, NULL, false), kind);
@@ -170,7 +170,8 @@ UNIT(by_kind, without_a_choice_the_host_access_decides)
     quire_memory *memory = NULL;
     quire_memory_info info;
     quire_buffer buffer;
-    CHECK_OK(quire_device_choose_kind_for(b.device, &(quire_intent){.host_read = true}, &kind));
+    CHECK_OK(quire_device_choose_kind(
+        b.device, &(quire_kind_request){.intent = QUIRE_INTENT_HOST_READ}, &kind));
     CHECK_OK(quire_device_buffer_create(
         b.device, NULL, &(quire_buffer_options){.size = 64, .host_read = true}, &memory, &buffer));
     CHECK_OK(quire_memory_get_info(memory, &info));
@@ -185,9 +186,9 @@ UNIT(by_kind, device_local_is_preferred_unless_it_is_required)
     bench b;
     make(&b);
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, 1));
-    const quire_kind_choice required = {.kinds = {.required = QUIRE_DEVICE_LOCAL}};
-    const quire_intent intent = {.host_read = false};
-    const quire_kind_choice intended = {.intent = &intent};
+    const quire_kind_request required = {.required = QUIRE_DEVICE_LOCAL};
+    const quire_intent intent = QUIRE_INTENT_DEVICE;
+    const quire_kind_request intended = {.intent = intent};
     for (sort s = RANGE; s < SORTS; s++) {
         uint32_t kind = kind_of(&b, s, NULL, false);
         CHECK_EQ(b.fake.info.kinds[kind].heap, 1);
@@ -201,16 +202,15 @@ UNIT(by_kind, host_access_requires_a_visible_kind_in_any_case)
 {
     bench b;
     make(&b);
-    const quire_intent none = {.host_read = false};
-    const quire_kind_choice choices[] = {{.intent = &none},
-                                         {.kinds = {.required = QUIRE_DEVICE_LOCAL}},
-                                         {.kinds = {.preferred = QUIRE_DEVICE_LOCAL}}};
+    const quire_intent none = QUIRE_INTENT_DEVICE;
+    const quire_kind_request choices[] = {
+        {.intent = none}, {.required = QUIRE_DEVICE_LOCAL}, {.preferred = QUIRE_DEVICE_LOCAL}};
     for (sort s = RANGE; s < SORTS; s++) {
         for (int i = 0; i < 3; i++)
             CHECK_EQ(kind_of(&b, s, &choices[i], true), 3);
-        const quire_kind_choice exact = {.kinds = {.required = QUIRE_DEVICE_LOCAL, .exact = true}};
+        const quire_kind_request exact = {.required = QUIRE_DEVICE_LOCAL, .exact = true};
         expect_refused(&b, s, &exact, true, QUIRE_ERROR_NOT_HOST_VISIBLE, "kind 0");
-        const quire_kind_choice avoided = {.kinds = {.avoided = QUIRE_HOST_VISIBLE}};
+        const quire_kind_request avoided = {.avoided = QUIRE_HOST_VISIBLE};
         expect_refused(&b, s, &avoided, true, QUIRE_ERROR_INVALID_ARGUMENT,
                        "both avoided and requested");
     }
@@ -237,23 +237,24 @@ UNIT(by_kind, contradictory_choices_are_refused)
 {
     bench b;
     make(&b);
-    const quire_intent intent = {.host_write = true}, broken = {.upload = true},
-                       exported = {.exportable = true};
+    const quire_intent intent = QUIRE_INTENT_HOST_WRITE,
+                       broken = QUIRE_INTENT_UPLOAD | QUIRE_INTENT_HOST_READ,
+                       exported = QUIRE_INTENT_EXPORT;
     for (sort s = RANGE; s < SORTS; s++) {
-        quire_kind_choice bad = {.intent = &intent, .kinds = {.required = QUIRE_DEVICE_LOCAL}};
+        quire_kind_request bad = {.intent = intent, .required = QUIRE_DEVICE_LOCAL};
         expect_refused(&b, s, &bad, false, QUIRE_ERROR_INVALID_ARGUMENT, "not both");
-        bad = (quire_kind_choice){.intent = &broken};
-        expect_refused(&b, s, &bad, false, QUIRE_ERROR_INVALID_ARGUMENT, "an upload");
-        bad = (quire_kind_choice){.intent = &exported};
+        bad = (quire_kind_request){.intent = broken};
+        expect_refused(&b, s, &bad, false, QUIRE_ERROR_INVALID_ARGUMENT, "an intent to upload");
+        bad = (quire_kind_request){.intent = exported};
         expect_refused(&b, s, &bad, false, QUIRE_ERROR_UNSUPPORTED, "do not export");
-        bad = (quire_kind_choice){.kinds = {.required = UINT32_C(1) << 20}};
+        bad = (quire_kind_request){.required = UINT32_C(1) << 20};
         expect_refused(&b, s, &bad, false, QUIRE_ERROR_INVALID_ARGUMENT, "unknown memory flags");
-        bad = (quire_kind_choice){.kinds = {.kind_mask = 0x10}};
+        bad = (quire_kind_request){.mask = 0x10};
         expect_refused(&b, s, &bad, false, QUIRE_ERROR_UNSUPPORTED, "no memory kind");
         for (int i = 0; i < 4; i++) {
-            bad = (quire_kind_choice){.intent = NULL};
+            bad = (quire_kind_request){.intent = 0};
             bad.unused[i] = 1;
-            expect_refused(&b, s, &bad, false, QUIRE_ERROR_INVALID_ARGUMENT, "quire_kind_choice");
+            expect_refused(&b, s, &bad, false, QUIRE_ERROR_INVALID_ARGUMENT, "quire_kind_request");
         }
     }
     quire_device_stats stats;
@@ -329,11 +330,11 @@ UNIT(by_kind, only_kinds_that_can_hold_the_object_are_used)
     b.fake.object_needs.kind_mask = 1u << 2;
     for (sort s = BUFFER; s < SORTS; s++) {
         CHECK_EQ(kind_of(&b, s, NULL, false), 2);
-        const quire_kind_choice required = {.kinds = {.required = QUIRE_DEVICE_LOCAL}};
+        const quire_kind_request required = {.required = QUIRE_DEVICE_LOCAL};
         expect_refused(&b, s, &required, false, QUIRE_ERROR_UNSUPPORTED, "in the mask 0x4");
-        const quire_kind_choice masked = {.kinds = {.kind_mask = 3}};
+        const quire_kind_request masked = {.mask = 3};
         expect_refused(&b, s, &masked, false, QUIRE_ERROR_UNSUPPORTED,
-                       "the object needs one of kinds 0x4, and the choice allows 0x3");
+                       "the object needs one of kinds 0x4, and the request allows 0x3");
     }
     quire_device_stats stats;
     CHECK_OK(quire_device_get_stats(b.device, &stats));

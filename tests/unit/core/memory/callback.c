@@ -136,7 +136,8 @@ static void listen(event_log *t, const quire_memory_options *options, quire_even
 {
     *t = (event_log){.allocates = false};
     fixture_make(&t->f, options);
-    CHECK_OK(quire_memory_set_hook(t->f.memory, &(quire_hook){note, t, kinds}));
+    CHECK_OK(quire_memory_set_hook(t->f.memory,
+                                   &(quire_hook){.event = note, .user = t, .kinds = kinds}));
 }
 
 static void expect(const event_log *t, uint32_t at, quire_event_kinds kind, uint32_t page)

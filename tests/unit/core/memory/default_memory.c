@@ -103,7 +103,7 @@ UNIT(default_memory, it_has_the_options_of_a_memory_of_its_kind)
     quire_memory *plain = NULL;
     quire_memory_info of_default, of_plain;
     make(&b);
-    CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.kind_mask = 2}, &plain));
+    CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.kind.mask = 2}, &plain));
     CHECK_OK(quire_memory_get_info(plain, &of_plain));
     CHECK_OK(quire_memory_get_info(default_of(&b, 1), &of_default));
     CHECK_EQ(of_default.page_size, of_plain.page_size);

@@ -31,9 +31,10 @@ static void note(void *user, quire_memory *memory, const quire_event *event)
 static void begin(record *r, quire_event_kinds kinds)
 {
     memset(r, 0, sizeof *r);
-    fixture_make(&r->b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
+    fixture_make(&r->b, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
                                                 .pages = {.page_size = 64 * KIB, .max_pages = 2}});
-    CHECK_OK(quire_memory_set_hook(r->b.memory, &(quire_hook){note, r, kinds}));
+    CHECK_OK(quire_memory_set_hook(r->b.memory,
+                                   &(quire_hook){.event = note, .user = r, .kinds = kinds}));
 }
 
 static void end(record *r)
@@ -153,8 +154,9 @@ UNIT(event, invalid_hooks_are_refused)
     static record r;
     begin(&r, 0);
     CHECK_FAILS(quire_memory_set_hook(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_memory_set_hook(r.b.memory, &(quire_hook){note, &r, 0x100}),
-                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(
+        quire_memory_set_hook(r.b.memory, &(quire_hook){.event = note, .user = &r, .kinds = 0x100}),
+        QUIRE_ERROR_INVALID_ARGUMENT);
     ALLOCATE(&r.b, .size = 100); /* the previous hook stays */
     CHECK_EQ(r.count, 2);
     end(&r);

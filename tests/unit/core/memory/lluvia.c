@@ -305,8 +305,9 @@ static bench make_memory(uint64_t page_size, quire_memory_flags flags)
     bench b = {0};
     quire_host_options host = {.device = {.host_memory = unit_memory()}};
     CHECK_OK(quire_host_open(&host, &b.device));
-    quire_memory_options options = {
-        .fit.algorithm = QUIRE_FIT_FIRST, .flags = flags, .pages = {.page_size = page_size}};
+    quire_memory_options options = {.fit.algorithm = QUIRE_FIT_FIRST,
+                                    .kind.required = flags,
+                                    .pages = {.page_size = page_size}};
     CHECK_OK(quire_memory_create(b.device, &options, &b.memory));
     return b;
 }

@@ -92,8 +92,8 @@ UNIT(memory, the_options_are_reported)
     make(&b);
     char name[] = "first";
     quire_memory *memory =
-        CREATE(&b, .name = name, .flags = QUIRE_HOST_VISIBLE, .fit.algorithm = QUIRE_FIT_FIRST,
-               .shards = 1, .pages = {.page_size = 100});
+        CREATE(&b, .name = name, .kind.required = QUIRE_HOST_VISIBLE,
+               .fit.algorithm = QUIRE_FIT_FIRST, .shards = 1, .pages = {.page_size = 100});
     name[0] = 'w'; /* the name was copied */
     quire_memory_info info = info_of(memory);
     CHECK_STR(info.name, "first");
@@ -148,12 +148,13 @@ UNIT(memory, flags_accept_a_superset_unless_they_are_exact)
 {
     bench b;
     make(&b);
-    EXPECT_KIND(&b, 0, .flags = QUIRE_DEVICE_LOCAL);
-    EXPECT_KIND(&b, 1, .flags = QUIRE_HOST_VISIBLE); /* 1 and 2 both have one flag too many */
-    EXPECT_KIND(&b, 2, .flags = QUIRE_HOST_CACHED);
-    EXPECT_KIND(&b, 3, .flags = QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE);
-    EXPECT_KIND(&b, 0, .flags = QUIRE_DEVICE_LOCAL, .exact = true);
-    EXPECT_KIND(&b, 2, .flags = QUIRE_HOST_VISIBLE | QUIRE_HOST_CACHED, .exact = true);
+    EXPECT_KIND(&b, 0, .kind.required = QUIRE_DEVICE_LOCAL);
+    EXPECT_KIND(&b, 1,
+                .kind.required = QUIRE_HOST_VISIBLE); /* 1 and 2 both have one flag too many */
+    EXPECT_KIND(&b, 2, .kind.required = QUIRE_HOST_CACHED);
+    EXPECT_KIND(&b, 3, .kind.required = QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE);
+    EXPECT_KIND(&b, 0, .kind.required = QUIRE_DEVICE_LOCAL, .kind.exact = true);
+    EXPECT_KIND(&b, 2, .kind.required = QUIRE_HOST_VISIBLE | QUIRE_HOST_CACHED, .kind.exact = true);
     end(&b);
 }
 
@@ -161,11 +162,11 @@ UNIT(memory, a_mask_restricts_flags_and_alone_with_one_bit_selects_the_kind)
 {
     bench b;
     make(&b);
-    EXPECT_KIND(&b, 3, .flags = QUIRE_DEVICE_LOCAL, .kind_mask = 0xe);
-    EXPECT_KIND(&b, 2, .flags = QUIRE_HOST_VISIBLE, .kind_mask = 0xd);
+    EXPECT_KIND(&b, 3, .kind.required = QUIRE_DEVICE_LOCAL, .kind.mask = 0xe);
+    EXPECT_KIND(&b, 2, .kind.required = QUIRE_HOST_VISIBLE, .kind.mask = 0xd);
     for (uint32_t i = 0; i < 4; i++)
-        EXPECT_KIND(&b, i, .kind_mask = UINT32_C(1) << i);
-    EXPECT_KIND(&b, 3, .kind_mask = 0xe); /* more than one bit: device-local, as without flags */
+        EXPECT_KIND(&b, i, .kind.mask = UINT32_C(1) << i);
+    EXPECT_KIND(&b, 3, .kind.mask = 0xe); /* more than one bit: device-local, as without flags */
     end(&b);
 }
 
@@ -176,8 +177,8 @@ UNIT(memory, a_special_kind_is_chosen_if_the_mask_names_it)
     fake_init(&b.fake);
     b.fake.info.kinds[0].flags = QUIRE_DEVICE_LOCAL | QUIRE_PROTECTED;
     CHECK_OK(fake_open(&b.fake, unit_memory(), &b.device));
-    EXPECT_KIND(&b, 3, .flags = 0);
-    EXPECT_KIND(&b, 0, .kind_mask = 1);
+    EXPECT_KIND(&b, 3, .kind.required = 0);
+    EXPECT_KIND(&b, 0, .kind.mask = 1);
     end(&b);
 }
 
@@ -187,17 +188,17 @@ UNIT(memory, intents_choose_the_kind)
         quire_intent intent;
         uint32_t kind;
     } cases[] = {
-        {{.host_read = false}, 0},
-        {{.host_write = true, .upload = true}, 1},
-        {{.host_read = true}, 2},  /* cached, which outweighs that it is not coherent */
-        {{.host_write = true}, 3}, /* device-local */
-        {{.host_read = true, .host_write = true}, 2},
+        {QUIRE_INTENT_DEVICE, 0},
+        {QUIRE_INTENT_UPLOAD, 1},
+        {QUIRE_INTENT_HOST_READ, 2},  /* cached, which outweighs that it is not coherent */
+        {QUIRE_INTENT_HOST_WRITE, 3}, /* device-local */
+        {QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE, 2},
     };
     bench b;
     make(&b);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        EXPECT_KIND(&b, cases[i].kind, .intent = &cases[i].intent);
-    EXPECT_KIND(&b, 1, .intent = &cases[2].intent, .kind_mask = 0xa);
+        EXPECT_KIND(&b, cases[i].kind, .kind.intent = cases[i].intent);
+    EXPECT_KIND(&b, 1, .kind.intent = cases[2].intent, .kind.mask = 0xa);
     end(&b);
 }
 
@@ -205,8 +206,9 @@ UNIT(memory, intents_choose_the_kind)
 
 UNIT(memory, invalid_options_and_options_of_a_later_version_are_refused)
 {
-    static const quire_intent reading = {.host_read = true}, wrong = {.upload = true},
-                              exported = {.exportable = true};
+    static const quire_intent reading = QUIRE_INTENT_HOST_READ,
+                              wrong = QUIRE_INTENT_UPLOAD | QUIRE_INTENT_HOST_READ,
+                              exported = QUIRE_INTENT_EXPORT;
     static const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT,
                               unsupported = QUIRE_ERROR_UNSUPPORTED;
     const struct {
@@ -214,18 +216,26 @@ UNIT(memory, invalid_options_and_options_of_a_later_version_are_refused)
         quire_result code;
         const char *says;
     } cases[] = {
-        {{.flags = 0x200}, invalid, "unknown memory flags 0x200"},
-        {{.flags = QUIRE_PROTECTED}, unsupported, "no memory kind with PROTECTED"},
-        {{.flags = QUIRE_HOST_VISIBLE, .exact = true}, unsupported, "with exactly HOST_VISIBLE"},
-        {{.exact = true}, unsupported, "with exactly no flags"},
-        {{.kind_mask = 0x10}, unsupported, "in the mask 0x10"},
-        {{.kind_mask = 0x2, .flags = QUIRE_DEVICE_LOCAL}, unsupported, "in the mask 0x2"},
-        {{.kind_mask = 0x1, .intent = &reading}, unsupported, "in the mask 0x1"},
-        {{.intent = &reading, .flags = QUIRE_HOST_VISIBLE}, invalid, "flags or an intent"},
-        {{.intent = &reading, .exact = true}, invalid, "flags or an intent"},
-        {{.intent = &wrong}, invalid, "set host_write alone"},
-        {{.intent = &exported}, unsupported, "backend fake cannot export"},
-        {{.contiguous = true, .kind_mask = 0x2}, unsupported, "kind 1 of backend fake cannot grow"},
+        {{.kind.required = 0x200}, invalid, "unknown memory flags 0x200"},
+        {{.kind.required = QUIRE_PROTECTED}, unsupported, "no memory kind with PROTECTED"},
+        {{.kind.required = QUIRE_HOST_VISIBLE, .kind.exact = true},
+         unsupported,
+         "with exactly HOST_VISIBLE"},
+        {{.kind.exact = true}, unsupported, "with exactly no flags"},
+        {{.kind.mask = 0x10}, unsupported, "in the mask 0x10"},
+        {{.kind.mask = 0x2, .kind.required = QUIRE_DEVICE_LOCAL}, unsupported, "in the mask 0x2"},
+        {{.kind.mask = 0x1, .kind.intent = reading}, unsupported, "in the mask 0x1"},
+        {{.kind.intent = reading, .kind.required = QUIRE_HOST_VISIBLE},
+         invalid,
+         "flags or an intent"},
+        {{.kind.intent = reading, .kind.exact = true}, invalid, "flags or an intent"},
+        {{.kind.intent = wrong}, invalid, "an intent to upload and to read"},
+        {{.kind.intent = 0x20}, invalid, "unknown bits 0x20 of an intent"},
+        {{.kind.unused = {1}}, invalid, "quire_kind_request.unused[0]"},
+        {{.limit = QUIRE_PERCENT_OF_HEAP(0)}, invalid, "a limit of 0 percent"},
+        {{.limit = QUIRE_PERCENT_OF_HEAP(101)}, invalid, "a limit of 101 percent"},
+        {{.kind.intent = exported}, unsupported, "backend fake cannot export"},
+        {{.contiguous = true, .kind.mask = 0x2}, unsupported, "kind 1 of backend fake cannot grow"},
         {{.contiguous = true, .shards = 2}, unsupported, "2 shards: a contiguous memory"},
         {{.address_space = 1}, invalid, "an address space is for contiguous memories only"},
         {{.shards = 65}, invalid, "65 shards: most 64"},
@@ -262,7 +272,7 @@ UNIT(memory, the_limits_of_all_options_are_accepted)
         {.fit.granule = UINT64_C(1) << 30},
         {.fit.granule = 1},
         {.fit = {.granule = 1, .algorithm = QUIRE_FIT_FIRST}},
-        {.kind_mask = UINT32_MAX},
+        {.kind.mask = UINT32_MAX},
         {.fit = {.granule = 1, .algorithm = QUIRE_FIT_BUDDY}},
         {.fit = {.granule = 1, .algorithm = QUIRE_FIT_LINEAR}},
     };
@@ -310,7 +320,7 @@ UNIT(memory, a_memory_with_atoms_works_at_every_largest_alignment)
     bench b;
     make(&b);
     quire_memory *memory = NULL;
-    quire_memory_options options = {.kind_mask = 4, .fit.max_alignment = 16}; /* the atom is 64 */
+    quire_memory_options options = {.kind.mask = 4, .fit.max_alignment = 16}; /* the atom is 64 */
     if (quire_memory_create(b.device, &options, &memory)) /* a refusal is valid too */
         CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
     quire_allocation allocation;

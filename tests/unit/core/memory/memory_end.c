@@ -31,7 +31,8 @@ static void make(bench *b, quire_memory_flags flags)
     quire_device_options options = {.host_memory = unit_memory(), .log = {.write = keep_line}};
     options.log.user = b;
     CHECK_OK(quire_device_create(&b->fake.table, &b->fake, &options, &b->device));
-    quire_memory_options wanted = {.name = "weights", .flags = flags, .pages = {.page_size = 4096}};
+    quire_memory_options wanted = {
+        .name = "weights", .kind.required = flags, .pages = {.page_size = 4096}};
     CHECK_OK(quire_memory_create(b->device, &wanted, &b->memory));
 }
 
@@ -212,8 +213,8 @@ UNIT(memory_end, two_memories_refuse_each_others_handles)
     bench b;
     make(&b, QUIRE_HOST_VISIBLE);
     quire_memory *other = NULL;
-    CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE},
-                                 &other));
+    CHECK_OK(quire_memory_create(
+        b.device, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE}, &other));
     quire_allocation mine = allocate(b.memory, 100, NULL), theirs = allocate(other, 100, NULL);
     CHECK(mine.id != theirs.id);
     quire_allocation_info info = {.size = 1};

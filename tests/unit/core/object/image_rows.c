@@ -26,7 +26,7 @@ typedef struct world {
 static void begin(world *w, uint32_t kind)
 {
     const quire_host_options host = {.device = {.host_memory = unit_memory()}};
-    const quire_memory_options options = {.kind_mask = UINT32_C(1) << kind};
+    const quire_memory_options options = {.kind.mask = UINT32_C(1) << kind};
     CHECK_OK(quire_host_open(&host, &w->device));
     CHECK_OK(quire_memory_create(w->device, &options, &w->memory));
     for (int i = 0; i < 2; i++) {

@@ -9,7 +9,7 @@
 static void make(fixture *b, quire_memory_flags flags)
 {
     fixture_prepare(b);
-    quire_memory_options options = {.flags = flags, .fit.algorithm = QUIRE_FIT_FIRST};
+    quire_memory_options options = {.kind.required = flags, .fit.algorithm = QUIRE_FIT_FIRST};
     fixture_open(b, &options);
 }
 
@@ -19,7 +19,7 @@ static void make_host(fixture *b, quire_memory_flags flags)
     *b = (fixture){.device = NULL};
     quire_host_options host = {.device = {.host_memory = unit_memory()}};
     CHECK_OK(quire_host_open(&host, &b->device));
-    quire_memory_options options = {.flags = flags, .fit.algorithm = QUIRE_FIT_FIRST};
+    quire_memory_options options = {.kind.required = flags, .fit.algorithm = QUIRE_FIT_FIRST};
     CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
 }
 

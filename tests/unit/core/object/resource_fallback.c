@@ -28,7 +28,7 @@ static void make(three *t)
     *t = (three){.callback_calls = 0};
     fixture_prepare(&t->f);
     for (uint32_t i = 0; i < 3; i++) {
-        quire_memory_options options = {.kind_mask = UINT32_C(1) << KINDS[i],
+        quire_memory_options options = {.kind.mask = UINT32_C(1) << KINDS[i],
                                         .pages = {.page_size = PAGE, .max_pages = 1}};
         if (i == 2)
             options.on_out_of_memory = (quire_on_out_of_memory){count_call, t};

@@ -6,7 +6,7 @@
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 
-static const quire_memory_options LOCAL = {.flags = QUIRE_DEVICE_LOCAL,
+static const quire_memory_options LOCAL = {.kind.required = QUIRE_DEVICE_LOCAL,
                                            .pages = {.page_size = 64 * 1024}};
 
 static void make(fixture *f)

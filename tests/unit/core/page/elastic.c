@@ -285,7 +285,7 @@ UNIT(elastic, bytes_and_pointers_stay_valid_on_the_host)
     quire_allocation all[COUNT];
     unsigned char *pointers[COUNT];
     CHECK_OK(quire_host_open(NULL, &device));
-    const quire_memory_options options = {.flags = QUIRE_HOST_VISIBLE,
+    const quire_memory_options options = {.kind.required = QUIRE_HOST_VISIBLE,
                                           .contiguous = true,
                                           .address_space =
                                               64 * MAX_SIZE, /* small enough for valgrind */

@@ -256,7 +256,8 @@ UNIT(page, the_devices_page_limit_is_shared_by_its_memories)
     b.fake.info.limits.max_pages = 3;
     open_prepared(&b, (quire_page_policy){.page_size = PAGE});
     quire_memory *other = NULL;
-    quire_memory_options options = {.flags = QUIRE_HOST_VISIBLE, .pages = {.page_size = PAGE}};
+    quire_memory_options options = {.kind.required = QUIRE_HOST_VISIBLE,
+                                    .pages = {.page_size = PAGE}};
     CHECK_OK(quire_memory_create(b.device, &options, &other));
     allocate(b.memory, PAGE);
     allocate(b.memory, PAGE);

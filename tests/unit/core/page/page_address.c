@@ -174,9 +174,9 @@ UNIT(page_address, no_range_exceeds_a_dedicated_page_less_aligned_than_promised)
 UNIT(page_address, a_kind_with_atoms_needs_pages_aligned_to_them)
 {
     fixture b;
-    make(&b, 32, 32, &(quire_memory_options){.kind_mask = 1});
+    make(&b, 32, 32, &(quire_memory_options){.kind.mask = 1});
     quire_memory *memory = NULL;
-    quire_memory_options flushed = {.kind_mask = 4}; /* non-coherent, the atom is 64 */
+    quire_memory_options flushed = {.kind.mask = 4}; /* non-coherent, the atom is 64 */
     CHECK_FAILS(quire_memory_create(b.device, &flushed, &memory), QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "kind 2 is flushed in atoms of 64 B");
     CHECK_HAS(quire_last_error(), "pages to 32 B only");
@@ -187,7 +187,7 @@ UNIT(page_address, neighbours_share_no_atom)
 {
     fixture b;
     make(&b, 64, 64,
-         &(quire_memory_options){.kind_mask = 4, .pages = {.page_size = 4096}}); /* non-coherent */
+         &(quire_memory_options){.kind.mask = 4, .pages = {.page_size = 4096}}); /* non-coherent */
     quire_allocation both[2];
     quire_allocation_options options = {.size = 200};
     CHECK_OK(quire_allocate(b.memory, &options, &both[0]));

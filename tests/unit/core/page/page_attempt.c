@@ -144,7 +144,7 @@ UNIT(page_attempt, a_page_destroyed_by_any_memory_of_the_heap_forgets_it)
         quire_allocation made;
         fixture_make(&f, &LARGE);
         CHECK_OK(quire_memory_create(
-            f.device, &(quire_memory_options){.kind_mask = 1 << kind, .pages.page_size = MIB},
+            f.device, &(quire_memory_options){.kind.mask = 1 << kind, .pages.page_size = MIB},
             &other));
         CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = MIB}, &made));
         for (int i = 0; i < 32; i++)

@@ -11,7 +11,7 @@ enum { PAGE = 65536 };
 /* A memory with small pages, host-visible or not. */
 static void open_prepared(fixture *b, quire_memory_flags flags, uint64_t page_size)
 {
-    quire_memory_options options = {.flags = flags, .pages = {.page_size = page_size}};
+    quire_memory_options options = {.kind.required = flags, .pages = {.page_size = page_size}};
     fixture_open(b, &options);
 }
 

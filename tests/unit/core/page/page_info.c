@@ -96,7 +96,8 @@ UNIT(page_info, left_padding_counts_as_live)
 UNIT(page_info, a_host_visible_page_is_mappable_and_has_the_backends_addresses)
 {
     fixture b;
-    make(&b, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .pages = {.page_size = PAGE}});
+    make(&b, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
+                                     .pages = {.page_size = PAGE}});
     allocate(&b, PAGE);
     allocate(&b, PAGE);
     CHECK(page_info(&b, 0).mappable);
@@ -121,9 +122,9 @@ UNIT(page_info, missing_arguments_are_refused)
 UNIT(page_info, the_backend_receives_the_purpose_of_the_page)
 {
     fixture b;
-    quire_intent shared = {.host_write = true, .exportable = true};
+    quire_intent shared = QUIRE_INTENT_HOST_WRITE | QUIRE_INTENT_EXPORT;
     make(&b, &(quire_memory_options){.name = "frames",
-                                     .intent = &shared,
+                                     .kind.intent = shared,
                                      .fit.max_alignment = 8192,
                                      .pages = {.page_size = PAGE}});
     allocate(&b, 100);

@@ -10,7 +10,7 @@ static void make(fixture *b, quire_memory_flags flags)
 {
     fixture_prepare(b);
     fixture_open(b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_LINEAR,
-                                            .flags = flags,
+                                            .kind.required = flags,
                                             .pages = {.page_size = PAGE}});
 }
 

@@ -234,8 +234,8 @@ UNIT(preallocate, each_failing_backend_call_changes_nothing)
     for (int from_then = 0; from_then < 2; from_then++) {
         for (uint64_t call = 1; call <= 8; call++) {
             fixture f;
-            fixture_make(
-                &f, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE, .pages.page_size = PAGE});
+            fixture_make(&f, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
+                                                     .pages.page_size = PAGE});
             ALLOCATE(&f, .size = PAGE);
             CHECK_OK(quire_memory_preallocate(f.memory, 2 * PAGE));
             fake_fail(&f.fake, call, from_then, QUIRE_ERROR_BACKEND_FAILURE);

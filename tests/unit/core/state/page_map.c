@@ -70,7 +70,7 @@ UNIT(page_map, a_page_with_maps_can_be_destroyed_with_its_memory)
 UNIT(page_map, without_the_option_pages_are_mapped_when_they_are_made)
 {
     fixture f;
-    fixture_make(&f, &(quire_memory_options){.kind_mask = 1u << COHERENT});
+    fixture_make(&f, &(quire_memory_options){.kind.mask = 1u << COHERENT});
     quire_allocation a = ALLOCATE(&f, .size = 100);
     expect_maps(&f, 1, 1);
     map(&f, a);

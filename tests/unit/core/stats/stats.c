@@ -148,7 +148,7 @@ UNIT(stats, failures_are_refusals_for_lack_of_memory_pages_or_handles)
 UNIT(stats, backend_calls_and_their_time_are_counted_for_the_memory_and_the_device)
 {
     fixture b;
-    fixture_make(&b, &(quire_memory_options){.kind_mask = 4, .pages = {.page_size = PAGE}});
+    fixture_make(&b, &(quire_memory_options){.kind.mask = 4, .pages = {.page_size = PAGE}});
     b.fake.slow_ms = 20;
     quire_allocation allocation = allocate(&b, 100); /* create, map */
     CHECK_EQ(stats_of(b.memory).backend_calls, 2);
@@ -182,7 +182,7 @@ UNIT(stats, every_kind_of_backend_call_is_counted)
     CHECK_EQ(stats_of(b.memory).backend_calls, expected += 1);
     CHECK_EQ(device_stats(&b).backend_calls, expected);
     fixture_end(&b);
-    fixture_make(&b, &(quire_memory_options){.kind_mask = 4});
+    fixture_make(&b, &(quire_memory_options){.kind.mask = 4});
     quire_allocation allocation = allocate(&b, 1);
     expected = stats_of(b.memory).backend_calls;
     CHECK_OK(quire_invalidate(b.memory, allocation, 0, 0));
@@ -268,7 +268,7 @@ UNIT(stats, the_statistics_of_a_device_are_the_sums_of_its_memories)
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     quire_memory *other = NULL;
     CHECK_OK(quire_memory_create(b.device,
-                                 &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE,
+                                 &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
                                                          .fit.algorithm = QUIRE_FIT_FIRST,
                                                          .pages = {.page_size = 1024}},
                                  &other));
