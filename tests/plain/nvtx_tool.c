@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     const nvtx_calls *calls = find_tool(argv[1]);
     CHECK(calls);
     CHECK(!quire_host_open(NULL, &device));
-    CHECK(!quire_memory_create(device, &(quire_memory_options){.flags = QUIRE_HOST_VISIBLE},
+    CHECK(!quire_memory_create(device, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE},
                                &memory));
     CHECK(!quire_nvtx_watch(memory, NULL, &watch));
     CHECK(!quire_allocate(memory, &(quire_allocation_options){.size = 1001}, &a));
