@@ -115,13 +115,8 @@ quire_result quire_device_choose_kind(const quire_device *device, const quire_ki
                        "quire_device_choose_kind: device, request or kind is null");
     if (device->is_disabled)
         return qi_refuse_disabled();
-    quire_kind_request resolved;
-    quire_result result = qi_kind_resolve(device, request, &resolved);
-    if (result || qi_kind_is_named(device, request, kind))
-        return result;
-    if (!qi_kind_has_flags(&resolved))
-        resolved.preferred = QUIRE_DEVICE_LOCAL;
-    return qi_kind_choose(device, &resolved, kind);
+    const quire_kind_request open = {.preferred = QUIRE_DEVICE_LOCAL};
+    return qi_kind_find(device, request, &open, kind);
 }
 
 /* ---- limits and budgets ------------------------------------------------------------------- */

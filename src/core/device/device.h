@@ -120,10 +120,6 @@ qi_flags_text qi_flags(quire_memory_flags flags);
 /* Whether the request has flags. */
 bool qi_kind_has_flags(const quire_kind_request *request);
 
-/* Whether the request is a mask of one bit, without an intent and flags: *kind is that kind. */
-bool qi_kind_is_named(const quire_device *device, const quire_kind_request *request,
-                      uint32_t *kind);
-
 /* Turns the intent of a request into flags. Fails with INVALID_ARGUMENT, and with UNSUPPORTED where
    the backend cannot export. */
 QUIRE_MUST_USE quire_result qi_kind_resolve(const quire_device *device,
@@ -133,6 +129,12 @@ QUIRE_MUST_USE quire_result qi_kind_resolve(const quire_device *device,
 /* Chooses the kind that serves a resolved request best, as quire_device_choose_kind. */
 QUIRE_MUST_USE quire_result qi_kind_choose(const quire_device *device,
                                            const quire_kind_request *request, uint32_t *kind);
+
+/* Resolves a request and chooses. Without an intent and flags a mask of one bit selects its kind;
+   otherwise `open` stands for the request. */
+QUIRE_MUST_USE quire_result qi_kind_find(const quire_device *device,
+                                         const quire_kind_request *given,
+                                         const quire_kind_request *open, uint32_t *kind);
 
 /* Fails with UNSUPPORTED for kinds that are for objects only: their bytes cannot be read or
    written. The calls that copy to and from pages, and fill them, check it as well. */

@@ -182,15 +182,6 @@ bool qi_kind_has_flags(const quire_kind_request *request)
     return request->required || request->preferred || request->avoided || request->exact;
 }
 
-bool qi_kind_is_named(const quire_device *device, const quire_kind_request *request, uint32_t *kind)
-{
-    if (qi_kind_has_flags(request) || request->intent || !qi_is_power_of_two(request->mask) ||
-        qi_lowest_bit(request->mask) >= device->info.kind_count)
-        return false;
-    *kind = qi_lowest_bit(request->mask);
-    return true;
-}
-
 quire_result qi_kind_resolve(const quire_device *device, const quire_kind_request *given,
                              quire_kind_request *request)
 {
@@ -205,6 +196,24 @@ quire_result qi_kind_resolve(const quire_device *device, const quire_kind_reques
     *request = given->intent ? request_for(given->intent) : *given;
     request->mask = given->mask;
     return QUIRE_SUCCESS;
+}
+
+quire_result qi_kind_find(const quire_device *device, const quire_kind_request *given,
+                          const quire_kind_request *open, uint32_t *kind)
+{
+    quire_kind_request request;
+    quire_result result = qi_kind_resolve(device, given, &request);
+    if (result)
+        return result;
+    if (qi_kind_has_flags(&request))
+        return qi_kind_choose(device, &request, kind);
+    if (qi_is_power_of_two(given->mask) && qi_lowest_bit(given->mask) < device->info.kind_count) {
+        *kind = qi_lowest_bit(given->mask);
+        return QUIRE_SUCCESS;
+    }
+    request = *open;
+    request.mask = given->mask;
+    return qi_kind_choose(device, &request, kind);
 }
 
 quire_result qi_device_check_bytes(const quire_device *device, uint32_t kind)

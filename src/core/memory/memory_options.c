@@ -67,19 +67,6 @@ static quire_result check_options(const quire_memory_options *options)
     return result ? result : qi_check_unused(options, "quire_memory_options");
 }
 
-/* Without an intent and flags, the memory is device-local. */
-static quire_result choose_kind(const quire_device *device, const quire_kind_request *given,
-                                uint32_t *kind)
-{
-    quire_kind_request request;
-    quire_result result = qi_kind_resolve(device, given, &request);
-    if (result || qi_kind_is_named(device, given, kind))
-        return result;
-    if (!qi_kind_has_flags(&request))
-        request.required = QUIRE_DEVICE_LOCAL;
-    return qi_kind_choose(device, &request, kind);
-}
-
 /*
  * Returns the unit of sizes and alignments. On host-visible kinds that are not coherent,
  * allocations must not share an atom, because a flush writes whole atoms.
@@ -179,9 +166,10 @@ static uint32_t first_shard_of(const quire_device *device, const quire_memory_op
 quire_result qi_memory_resolve(quire_device *device, const quire_memory_options *options,
                                quire_memory *memory)
 {
+    const quire_kind_request open = {.required = QUIRE_DEVICE_LOCAL};
     quire_result result = check_options(options);
     if (!result)
-        result = choose_kind(device, &options->kind, &memory->kind);
+        result = qi_kind_find(device, &options->kind, &open, &memory->kind);
     if (result)
         return result;
     memory->device = device;
