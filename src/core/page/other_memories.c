@@ -64,13 +64,13 @@ bool qi_pages_take_from_others(qi_shard *shard, quire_result refusal, uint64_t n
     if (*turns == MAX_TURNS || qi_transit_is_on() ||
         !is_device_full(shard, refusal, needed, dedicated))
         return false;
-    bool of_any_heap = refusal == QUIRE_ERROR_TOO_MANY_PAGES;
-    uint64_t bytes = *turns ? UINT64_MAX : needed;
+    bool of_any_heap = refusal == QUIRE_ERROR_TOO_MANY_PAGES; /* one page is enough */
+    uint64_t bytes = of_any_heap ? 1 : *turns ? UINT64_MAX : needed;
     qi_error error;
     ++*turns;
     qi_error_save(&error);
     qi_lock_release(&shard->lock);
-    uint64_t given = take(shard->memory, of_any_heap, of_any_heap ? 1 : bytes);
+    uint64_t given = take(shard->memory, of_any_heap, bytes);
     qi_lock_acquire(&shard->lock);
     qi_error_restore(&error);
     return given != 0;

@@ -14,8 +14,9 @@
  * What quire_memory_preallocate keeps stays. Calls the hooks of these memories.
  *
  * *turns, 0 at first, counts the calls for one request. The first gives back the needed bytes. The
- * second gives back all, because the backend may not be able to join the bytes of the first. Later
- * ones do nothing. Returns whether anything was given back. The thread's last error stays.
+ * second gives back all, because the backend may not be able to join the bytes of the first. If the
+ * device has too many pages, each gives back one. Later ones do nothing. Returns whether anything
+ * was given back. The thread's last error stays.
  */
 bool qi_pages_take_from_others(qi_shard *shard, quire_result refusal, uint64_t needed,
                                bool dedicated, uint32_t *turns);
