@@ -68,7 +68,8 @@ def case_round_trip():
     without = replay(SMALL)
     if without["options"]:
         yield f"without options: {without['options']}"
-    for key, (flag, text, value, needed) in MEMBERS.items():
+    share = ("limit", ("limit", "50%", "50%", {}))  # a limit is a number, or a share of the heap
+    for key, (flag, text, value, needed) in [*MEMBERS.items(), share]:
         expected = {**needed, key: value}
         word = [f"--{flag}"] + ([text] if text else [])
         by_flag = replay(SMALL, *flags_of(needed), *word)
