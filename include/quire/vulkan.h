@@ -54,8 +54,8 @@ quire_vulkan_memory_create(quire_device *device, const quire_memory_options *opt
 
 /*
  * Write what a buffer or image would need, without creating memory. Pass kind_mask as
- * quire_kind_request.mask to choose among the kinds that can hold it. If quire
- * creates a native object for this, it destroys it again. Errors: INVALID_ARGUMENT, UNSUPPORTED
+ * quire_kind_request.mask to choose among the kinds that can hold it. If quire creates a native
+ * object for this, it destroys it again. Errors: INVALID_ARGUMENT, UNSUPPORTED
  * (sparse or disjoint objects; a format that the device does not support for this use; a buffer
  * above quire_limits.max_buffer), and errors of Vulkan.
  */
