@@ -89,7 +89,7 @@ static uint64_t allocate_ordered(void *state, uint64_t size, uint64_t alignment,
 static void free_ordered(void *state, uint64_t handle)
 {
     const ordered *o = state;
-    quire_free_on(o->memory, (quire_allocation){handle}, o->stream);
+    quire_free_on_stream(o->memory, (quire_allocation){handle}, o->stream);
 }
 
 static uint64_t allocate_quire(void *state, uint64_t size, uint64_t alignment, uint64_t *offset)

@@ -1,7 +1,7 @@
 /*
  * memory_free_at.c - pairs of an allocation and a free by address, for one and for several threads:
- * with quire_free_at, and with a hash table of the program's own, under a mutex, that leads from
- * the address to the handle. Pairs that free by handle show what the address costs.
+ * with quire_free_at_address, and with a hash table of the program's own, under a mutex, that leads
+ * from the address to the handle. Pairs that free by handle show what the address costs.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -19,7 +19,8 @@ enum { LIVE = 2000, PAIRS = 200000, MOST = 4096, MAX_COUNTS = 2 };
 
 enum { BY_HANDLE, OWN_TABLE, FREE_AT, WAYS };
 
-static const char *const NAMES[WAYS] = {"free by handle", "own table and mutex", "quire_free_at"};
+static const char *const NAMES[WAYS] = {"free by handle", "own table and mutex",
+                                        "quire_free_at_address"};
 
 /* ---- one thread --------------------------------------------------------------------------- */
 
@@ -64,7 +65,7 @@ static bool release(worker *w, uint64_t kept)
     scene *s = w->scene;
     quire_allocation allocation = {kept};
     if (s->way == FREE_AT)
-        return !quire_free_at(s->memory, kept, NULL);
+        return !quire_free_at_address(s->memory, kept, NULL);
     if (s->way == OWN_TABLE) {
         pthread_mutex_lock(&s->mutex);
         allocation.id = address_table_take(&s->table, kept);

@@ -153,7 +153,7 @@ static void release(void *user, uint64_t handle)
 {
     const quire_state *state = user;
     quire_allocation allocation = {handle};
-    qi_ignore(state->stream ? quire_free_on(state->memory, allocation, state->stream)
+    qi_ignore(state->stream ? quire_free_on_stream(state->memory, allocation, state->stream)
                             : quire_free(state->memory, allocation));
 }
 

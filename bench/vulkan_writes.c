@@ -35,7 +35,8 @@ static bool begin(scene *s)
     quire_allocation made;
     const quire_allocation_options options = {.size = (uint64_t)WRITES * APART};
     if (quire_vulkan_open(NULL, &s->device) || quire_memory_create(s->device, NULL, &s->memory) ||
-        quire_allocate(s->memory, &options, &made) || quire_get_native(s->memory, made, &s->place))
+        quire_allocate(s->memory, &options, &made) ||
+        quire_allocation_get_native(s->memory, made, &s->place))
         return false;
     qi_ignore(quire_stream_create(s->device, NULL, &s->stream));
     s->table = quire_device_backend(s->device);

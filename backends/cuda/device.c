@@ -109,7 +109,7 @@ quire_result qi_cuda_of_memory(const quire_memory *memory, quire_memory_info *in
 quire_result qi_cuda_find_native(const quire_memory *memory, quire_allocation allocation,
                                  quire_native *native, qi_cuda **cuda)
 {
-    quire_result result = quire_get_native(memory, allocation, native);
+    quire_result result = quire_allocation_get_native(memory, allocation, native);
     if (result)
         return result;
     *cuda = qi_cuda_of(native->device);

@@ -118,7 +118,7 @@ quire_result quire_host_set_budget(quire_device *device, uint32_t heap, uint64_t
 static quire_result get_native(quire_memory *memory, quire_allocation allocation,
                                quire_native *native)
 {
-    quire_result result = quire_get_native(memory, allocation, native);
+    quire_result result = quire_allocation_get_native(memory, allocation, native);
     if (!result && !qi_host_of(native->device))
         result = qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is not of the host backend");
     return result;

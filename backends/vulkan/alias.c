@@ -119,7 +119,7 @@ static quire_result make(quire_vulkan_alias *a, qi_vulkan_description *own,
     if (result)
         return result;
     a->allocation = allocation;
-    result = quire_get_native(a->memory, allocation, &place);
+    result = quire_allocation_get_native(a->memory, allocation, &place);
     if (!result)
         result = set_name(a, name);
     own->name = a->name;

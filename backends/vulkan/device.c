@@ -303,7 +303,7 @@ quire_result qi_vulkan_of_memory(const quire_memory *memory, qi_vulkan **vulkan)
 quire_result qi_vulkan_of_allocation(const quire_memory *memory, quire_allocation allocation,
                                      quire_native *native, qi_vulkan **vulkan)
 {
-    quire_result result = quire_get_native(memory, allocation, native);
+    quire_result result = quire_allocation_get_native(memory, allocation, native);
     if (result)
         return result;
     *vulkan = qi_vulkan_of(native->device);

@@ -189,7 +189,7 @@ static bool submit(program *p, const float *x, float *y, quire_point *done)
         return false;
     /* x is not needed after the kernel. The free does not wait for it, and the next request on the
        stream takes the range of x: its work runs after the kernel. */
-    QUIRE(quire_free_on(p->memory, device_x, p->stream));
+    QUIRE(quire_free_on_stream(p->memory, device_x, p->stream));
     if (!allocate(p, "scratch", &scratch, &scratch_info))
         return false;
     printf("scratch %s the range of x\n",
@@ -201,8 +201,8 @@ static bool submit(program *p, const float *x, float *y, quire_point *done)
         .stream = p->stream,
     };
     QUIRE(quire_copy(&options, done));
-    QUIRE(quire_free_on(p->memory, device_y, p->stream));
-    QUIRE(quire_free_on(p->memory, scratch, p->stream));
+    QUIRE(quire_free_on_stream(p->memory, device_y, p->stream));
+    QUIRE(quire_free_on_stream(p->memory, scratch, p->stream));
     return true;
 }
 

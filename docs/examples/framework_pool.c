@@ -3,8 +3,8 @@
  *
  * Frameworks hand out addresses and get addresses back. quire's handles stay inside this file:
  * quire writes the address of an allocation in the call that makes it (options.info), and frees by
- * address (quire_free_at) in a memory created with find_by_address. Neither the framework nor this
- * pool keeps a table of its own.
+ * address (quire_free_at_address) in a memory created with find_by_address. Neither the framework
+ * nor this pool keeps a table of its own.
  *
  *     cc framework_pool.c $(pkg-config --cflags --libs quire) -pthread && ./a.out
  *
@@ -52,7 +52,7 @@ static uint64_t pool_allocate(pool *p, uint64_t size, const char *name, quire_st
    not that of a live allocation is an error and changes nothing. */
 static bool pool_free(pool *p, uint64_t address, quire_stream *stream)
 {
-    return !quire_free_at(p->memory, address, stream);
+    return !quire_free_at_address(p->memory, address, stream);
 }
 
 static bool pool_close(pool *p)

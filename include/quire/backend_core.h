@@ -88,9 +88,9 @@ typedef struct quire_native {
  * Writes the native side of an allocation. The page lives at least as long as the allocation.
  * Errors as quire_allocation_get_info.
  */
-QUIRE_API QUIRE_MUST_USE quire_result quire_get_native(const quire_memory *memory,
-                                                       quire_allocation allocation,
-                                                       quire_native *native);
+QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_native(const quire_memory *memory,
+                                                                  quire_allocation allocation,
+                                                                  quire_native *native);
 
 /* An object that a backend creates from its own description. {0} describes a raw range. */
 typedef struct quire_object_options {

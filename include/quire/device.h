@@ -171,8 +171,8 @@ typedef struct quire_budget_info {
     uint64_t budget;    /* what the backend advises to use of the heap, for quire's pages and for
                            everything else it counts in `usage`; the heap's size if the backend
                            reports none */
-    uint64_t used;      /* by pages of this device, including pages being created or destroyed */
-    uint64_t usage;     /* in use as the backend reports it; `used` if it reports nothing */
+    uint64_t reserved;  /* by pages of this device, also those being created or destroyed */
+    uint64_t usage;     /* in use as the backend reports it; `reserved` if it reports nothing */
     uint64_t available; /* for further pages: the smaller remainder of `limit` and `budget` */
     uint64_t unused[4];
 } quire_budget_info;

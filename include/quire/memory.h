@@ -81,11 +81,12 @@ typedef struct quire_memory_options {
      */
     bool contiguous;
     /*
-     * Allocations are found by address: see quire_memory_find, quire_device_find and quire_free_at.
-     * Every allocation and every free then updates a table. The table takes up to 100 bytes of
-     * host memory for each allocation that was live at the peak, until the memory is destroyed. A
-     * page takes one bit for each of its granules: an eighth of its size with the fits first and
-     * linear, whose granule is 1 byte. A page of 2^32 granules or more is UNSUPPORTED. Without the
+     * Allocations are found by address: see quire_memory_find, quire_device_find and
+     * quire_free_at_address. Every allocation and every free then updates a table. The table takes
+     * up to 100 bytes of host memory for each allocation that was live at the peak, until the
+     * memory is destroyed. A page takes one bit for each of its granules: an eighth of its size
+     * with the fits first and linear, whose granule is 1 byte. A page of 2^32 granules or more is
+     * UNSUPPORTED. Without the
      * option the three functions return UNSUPPORTED, and nothing is updated.
      */
     bool find_by_address;

@@ -24,7 +24,7 @@
  *    forms quire_device_allocate and so on (default_memory.h) need no memory;
  *  - quire_map and quire_unmap for memory that the host can reach, quire_write and quire_read for
  *    every memory, quire_copy between memories;
- *  - quire_free_on for what a stream of the device still uses;
+ *  - quire_free_on_stream for what a stream of the device still uses;
  *  - quire_last_error has the sentence of a failure, quire_memory_get_stats the use of a memory.
  *
  * Read in this order: the conventions in base.h; quire_memory_options in memory.h;

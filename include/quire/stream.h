@@ -159,25 +159,25 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_point_await(const quire_point *point
  * OUT_OF_HOST_MEMORY (the allocation stays live), and errors of the backend at the stream's first
  * mark.
  */
-QUIRE_API quire_result quire_free_after(quire_memory *memory, quire_allocation allocation,
-                                        const quire_point *point);
+QUIRE_API quire_result quire_free_after_point(quire_memory *memory, quire_allocation allocation,
+                                              const quire_point *point);
 
 /*
- * Frees an allocation after all work submitted to the stream so far, like quire_free_after with a
- * mark. quire sets one mark for many such frees, later.
- * Errors as quire_free_after; UNSUPPORTED (the owner of the stream signals its values and has
+ * Frees an allocation after all work submitted to the stream so far, like quire_free_after_point
+ * with a mark. quire sets one mark for many such frees, later.
+ * Errors as quire_free_after_point; UNSUPPORTED (the owner of the stream signals its values and has
  * announced none).
  */
-QUIRE_API quire_result quire_free_on(quire_memory *memory, quire_allocation allocation,
-                                     quire_stream *stream);
+QUIRE_API quire_result quire_free_on_stream(quire_memory *memory, quire_allocation allocation,
+                                            quire_stream *stream);
 
 /*
  * Records that work on a stream uses an allocation. Whichever function frees the allocation, the
  * free then also waits for the work that was submitted to the stream until the free, as
- * quire_free_on does. A free that waits for several streams marks each of them. Recording the same
- * use again changes nothing.
- * Errors: those of handles, UNSUPPORTED (as quire_free_on), OUT_OF_HOST_MEMORY, and errors of the
- * backend at the stream's first mark.
+ * quire_free_on_stream does. A free that waits for several streams marks each of them. Recording
+ * the same use again changes nothing.
+ * Errors: those of handles, UNSUPPORTED (as quire_free_on_stream), OUT_OF_HOST_MEMORY, and errors
+ * of the backend at the stream's first mark.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_record_use(quire_memory *memory,
                                                        quire_allocation allocation,

@@ -142,12 +142,13 @@ quire_result quire_allocation_release(quire_memory *memory, quire_allocation all
     return memory ? qi_slot_release(&memory->slots, allocation) : refuse_null_memory();
 }
 
-quire_result quire_get_native(const quire_memory *memory, quire_allocation allocation,
-                              quire_native *native)
+quire_result quire_allocation_get_native(const quire_memory *memory, quire_allocation allocation,
+                                         quire_native *native)
 {
     if (native)
         *native = (quire_native){0};
     if (!memory || !native)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_get_native: memory or native is null");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_allocation_get_native: memory or native is null");
     return qi_access_get_native(qi_memory_queried(memory), allocation, native);
 }

@@ -126,10 +126,10 @@ quire_result quire_free(quire_memory *memory, quire_allocation allocation)
     return memory ? qi_claim_and_free(memory, allocation, QI_ACCEPT_LIVE) : refuse_null_memory();
 }
 
-quire_result quire_free_at(quire_memory *memory, uint64_t address, quire_stream *stream)
+quire_result quire_free_at_address(quire_memory *memory, uint64_t address, quire_stream *stream)
 {
     quire_allocation allocation = {0};
-    quire_result result = check_memory(memory, "quire_free_at");
+    quire_result result = check_memory(memory, "quire_free_at_address");
     if (!result)
         result = qi_find_start(memory, address, &allocation);
     if (!result && stream)

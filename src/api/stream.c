@@ -124,19 +124,22 @@ quire_result quire_point_await(const quire_point *point, uint64_t nanoseconds)
 
 /* ---- memory in the order of streams --------------------------------------------------------- */
 
-quire_result quire_free_on(quire_memory *memory, quire_allocation allocation, quire_stream *stream)
+quire_result quire_free_on_stream(quire_memory *memory, quire_allocation allocation,
+                                  quire_stream *stream)
 {
     if (!memory || !stream)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_free_on: memory or stream is null");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_free_on_stream: memory or stream is null");
     quire_result result = qi_stream_check_marks(stream);
     return result ? result : qi_deferred_claim_and_free(memory, allocation, stream, 0);
 }
 
-quire_result quire_free_after(quire_memory *memory, quire_allocation allocation,
-                              const quire_point *point)
+quire_result quire_free_after_point(quire_memory *memory, quire_allocation allocation,
+                                    const quire_point *point)
 {
     if (!memory || !point)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_free_after: memory or point is null");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_free_after_point: memory or point is null");
     if (!point->stream || qi_stream_has_passed(point->stream, point->value))
         return qi_claim_and_free(memory, allocation, QI_ACCEPT_LIVE);
     quire_result result = qi_stream_check_point(point);

@@ -30,7 +30,7 @@ typedef struct report {
     const quire_memory *memory;
     quire_memory_stats stats;
     uint32_t heap;
-    bool has_budget; /* false if the backend reported none; then only size and used are valid */
+    bool has_budget; /* false if the backend reported none; then only size and reserved are valid */
     quire_budget_info budget;
     qi_oom_record last_oom;
     qi_owners owners;
@@ -99,7 +99,7 @@ static void gather_budget(report *r)
         return;
     qi_error_restore(&error);
     r->budget.size = device->info.heaps[r->heap].size;
-    r->budget.used = qi_account_used(&device->heaps[r->heap].account);
+    r->budget.reserved = qi_account_used(&device->heaps[r->heap].account);
 }
 
 static quire_result gather(report *r)
@@ -157,7 +157,7 @@ static void write_heap(report *r)
 {
     const quire_budget_info *budget = &r->budget;
     qi_write_format(&r->writer, "  heap:  number %" PRIu32 ", %s, %s in pages of quire\n", r->heap,
-                    qi_bytes(budget->size).text, qi_bytes(budget->used).text);
+                    qi_bytes(budget->size).text, qi_bytes(budget->reserved).text);
     if (r->has_budget)
         qi_write_format(&r->writer, "         %s in use, %s left of a budget of %s\n",
                         qi_bytes(budget->usage).text, qi_bytes(budget->available).text,

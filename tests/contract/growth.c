@@ -44,7 +44,7 @@ static uint64_t size_of(const single *s)
     CHECK_EQ(stats.page_count, 1);
     CHECK_OK(quire_page_get_info(s->memory, 0, &page));
     CHECK_EQ(stats.reserved_bytes, page.size);
-    CHECK_EQ(budget.used, page.size);
+    CHECK_EQ(budget.reserved, page.size);
     CHECK(s->w->subject->is_shared || budget.usage - s->usage >= page.size);
     return page.size;
 }
@@ -251,7 +251,7 @@ static void what_is_trimmed_comes_back(contract_world *w, uint32_t kind)
     CHECK_OK(quire_free(s.memory, keeps));
     CHECK_OK(quire_memory_trim(s.memory, 0, NULL));
     CHECK_EQ(kit_stats(s.memory).page_count, 0);
-    CHECK_EQ(budget_of(&s).used, 0);
+    CHECK_EQ(budget_of(&s).reserved, 0);
     CHECK(w->subject->is_shared || budget_of(&s).usage == s.usage);
     kit_end(&s.memory);
 }

@@ -108,7 +108,7 @@ quire_allocation_info kit_info(quire_memory *memory, quire_allocation allocation
 quire_native kit_native(quire_memory *memory, quire_allocation allocation)
 {
     quire_native native;
-    CHECK_OK(quire_get_native(memory, allocation, &native));
+    CHECK_OK(quire_allocation_get_native(memory, allocation, &native));
     return native;
 }
 

@@ -41,7 +41,7 @@ static void destroy_all_ends_everything(contract_world *w, uint32_t kind)
     quire_memory_destroy_all(&memory);
     CHECK(!memory);
     CHECK_OK(quire_device_get_budget(w->device, w->info.kinds[kind].heap, &budget));
-    CHECK_EQ(budget.used, 0);
+    CHECK_EQ(budget.reserved, 0);
 }
 
 static void handles_are_known(contract_world *w, uint32_t kind)
@@ -51,7 +51,7 @@ static void handles_are_known(contract_world *w, uint32_t kind)
     quire_native native;
     char byte = 0;
     quire_allocation made = ALLOCATE(memory, .size = 10);
-    CHECK_FAILS(quire_get_native(other, made, &native), QUIRE_ERROR_FOREIGN_HANDLE);
+    CHECK_FAILS(quire_allocation_get_native(other, made, &native), QUIRE_ERROR_FOREIGN_HANDLE);
     CHECK_FAILS(quire_write(other, made, 0, &byte, 1), QUIRE_ERROR_FOREIGN_HANDLE);
     CHECK_FAILS(quire_free(other, made), QUIRE_ERROR_FOREIGN_HANDLE);
     CHECK_OK(quire_free(memory, made));
@@ -59,7 +59,7 @@ static void handles_are_known(contract_world *w, uint32_t kind)
         quire_allocation next = ALLOCATE(memory, .size = 10); /* at the place of the first one */
         CHECK(next.id != made.id);
         CHECK_FAILS(quire_free(memory, made), QUIRE_ERROR_STALE_HANDLE);
-        CHECK_FAILS(quire_get_native(memory, made, &native), QUIRE_ERROR_STALE_HANDLE);
+        CHECK_FAILS(quire_allocation_get_native(memory, made, &native), QUIRE_ERROR_STALE_HANDLE);
         CHECK_FAILS(quire_allocation_get_info(memory, made, &info), QUIRE_ERROR_STALE_HANDLE);
         CHECK_FAILS(quire_read(memory, made, 0, &byte, 1), QUIRE_ERROR_STALE_HANDLE);
         CHECK_OK(quire_free(memory, next));

@@ -70,14 +70,14 @@ static void heap_limit_holds(contract_world *w, uint32_t kind)
     CHECK(count >= 2); /* at least with pages of half the size */
     quire_budget_info budget = budget_of(w, kind);
     CHECK_EQ(budget.limit, limit);
-    CHECK_EQ(budget.used, kit_stats(memory).reserved_bytes);
-    CHECK(budget.used <= limit);
+    CHECK_EQ(budget.reserved, kit_stats(memory).reserved_bytes);
+    CHECK(budget.reserved <= limit);
     CHECK_OK(quire_device_set_heap_limit(w->device, heap_of(w, kind), 0));
     made[count++] = ALLOCATE(memory, .size = size / 2, .dedicated = true);
     if (kit_can_both(w, kind))
         kit_write(memory, made[count - 1], 256, count - 1);
     drain(w, memory, made, count);
-    CHECK_EQ(budget_of(w, kind).used, 0);
+    CHECK_EQ(budget_of(w, kind).reserved, 0);
     kit_end(&memory);
 }
 
@@ -109,8 +109,8 @@ static void backends_budget_holds(contract_world *w, uint32_t kind)
     uint32_t count = fill(w, memory, size / 2, made, QUIRE_ERROR_OVER_BUDGET);
     CHECK(count >= 5);
     quire_budget_info budget = budget_of(w, kind);
-    CHECK(budget.used <= budget.budget);
-    CHECK(w->subject->is_shared || budget.usage == budget.used);
+    CHECK(budget.reserved <= budget.budget);
+    CHECK(w->subject->is_shared || budget.usage == budget.reserved);
     CHECK_OK(w->subject->set_budget(w->opened.own, heap_of(w, kind), 0));
     drain(w, memory, made, count);
     kit_end(&memory);
@@ -127,7 +127,7 @@ static void backends_budget_is_advice(contract_world *w, uint32_t kind)
         made[i] = ALLOCATE(memory, .size = size / 2, .dedicated = true);
     quire_budget_info budget = budget_of(w, kind);
     CHECK_EQ(budget.budget, size);
-    CHECK(budget.used > size);
+    CHECK(budget.reserved > size);
     CHECK_EQ(budget.available, 0);
     CHECK(kit_stats(memory).pages_over_budget >= 1);
     CHECK(kit_stats(memory).pages_over_budget <= 3);
@@ -145,13 +145,13 @@ static void usage_has_the_pages_in_it(contract_world *w, uint32_t kind)
     quire_allocation made = ALLOCATE(memory, .size = kit_page_size(w), .dedicated = true);
     quire_budget_info with = budget_of(w, kind);
     CHECK_EQ(before.size, w->info.heaps[heap_of(w, kind)].size);
-    CHECK_EQ(with.used - before.used, kit_stats(memory).reserved_bytes);
-    CHECK(with.usage >= with.used);
+    CHECK_EQ(with.reserved - before.reserved, kit_stats(memory).reserved_bytes);
+    CHECK(with.usage >= with.reserved);
     if (!w->subject->is_shared)
         CHECK_EQ(with.usage - before.usage, kit_stats(memory).reserved_bytes);
     CHECK_OK(quire_free(memory, made));
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
-    CHECK_EQ(budget_of(w, kind).used, before.used);
+    CHECK_EQ(budget_of(w, kind).reserved, before.reserved);
     kit_end(&memory);
 }
 
@@ -236,7 +236,7 @@ static void trim_gives_every_page_back(contract_world *w, uint32_t kind)
         quire_memory_stats stats = kit_stats(memory);
         CHECK_EQ(stats.page_count + stats.reserved_bytes, 0);
         CHECK_EQ(stats.pages_created, stats.pages_destroyed);
-        CHECK_EQ(budget_of(w, kind).used, 0);
+        CHECK_EQ(budget_of(w, kind).reserved, 0);
         kit_end(&memory);
     }
 }

@@ -256,9 +256,9 @@ static void memory_waits_for_points(contract_world *w, uint32_t kind)
         if (kit_can_both(w, kind))
             CHECK_OK(quire_fill(
                 memory, made, &(quire_fill_options){.value = (uint8_t)i, .stream = stream}, NULL));
-        CHECK_OK(quire_free_on(memory, made, stream));
+        CHECK_OK(quire_free_on_stream(memory, made, stream));
         CHECK_OK(allocate_on_stream(memory, &options, stream, &again));
-        CHECK_OK(quire_free_on(memory, again, stream));
+        CHECK_OK(quire_free_on_stream(memory, again, stream));
     }
     quire_point point;
     CHECK_OK(quire_collect(memory, NULL)); /* marks the stream for the latest free */
@@ -307,7 +307,7 @@ static void fill_and_free(quire_memory *memory, quire_allocation made, quire_str
     if (fills)
         CHECK_OK(quire_fill(memory, made, &(quire_fill_options){.value = value, .stream = stream},
                             NULL));
-    CHECK_OK(quire_free_on(memory, made, stream));
+    CHECK_OK(quire_free_on_stream(memory, made, stream));
 }
 
 static void buffers_reuse_ranges(contract_world *w, uint32_t kind)
@@ -340,7 +340,7 @@ static void buffers_reuse_ranges(contract_world *w, uint32_t kind)
             CHECK_OK(quire_read(memory, buffer.allocation, 0, bytes, sizeof bytes));
         for (size_t k = 0; k < sizeof bytes && fills; k++)
             CHECK_EQ(bytes[k], 3);
-        CHECK_OK(quire_free_on(memory, buffer.allocation, stream));
+        CHECK_OK(quire_free_on_stream(memory, buffer.allocation, stream));
         CHECK_OK(quire_memory_check(memory));
         CHECK_OK(quire_collect(memory, NULL));
     }

@@ -522,12 +522,12 @@ static void use_streams(cuda_bench *b, quire_memory *m, quire_stream *first, qui
     bool has_passed;
     STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000}, &a));
     STEP(b, quire_allocate(m, &(quire_allocation_options){.size = 1000}, &freed));
-    STEP(b, quire_get_native(m, a, &page));
+    STEP(b, quire_allocation_get_native(m, a, &page));
     if (!submit(b, first, &page))
         return;
     STEP(b, quire_stream_mark(first, &point));
     STEP(b, quire_stream_wait(second, &point));
-    STEP(b, quire_free_on(m, freed, second));
+    STEP(b, quire_free_on_stream(m, freed, second));
     STEP(b, quire_stream_mark(second, &last));
     STEP(b, quire_point_has_passed(&last, &has_passed));
     if (cuda_bench_step(b, quire_point_await(&point, 1000)))

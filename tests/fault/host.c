@@ -331,10 +331,10 @@ static bool use_streams(bench *t, quire_stream **stream, quire_stream **other)
     for (int i = 0; i < 12; i += 2)
         TRY(t, quire_record_use(t->memory, made[i], i % 3 ? *other : *stream));
     for (int i = 0; i < 8; i++)
-        TRY(t, quire_free_on(t->memory, made[i], *stream));
+        TRY(t, quire_free_on_stream(t->memory, made[i], *stream));
     for (int i = 0; i < 4; i++)
         TRY_OUT(t, made[i], allocate_on_stream(t->memory, &options, *stream, &made[i]));
-    TRY(t, quire_free_after(t->memory, made[0], &(quire_point){*other, 1}));
+    TRY(t, quire_free_after_point(t->memory, made[0], &(quire_point){*other, 1}));
     return bench_ordered_objects(t, *stream);
 }
 

@@ -121,7 +121,7 @@ static void streams(plugin_bench *b)
                        &done));
     STEP(b, quire_stream_wait(b->streams[1], &done));
     STEP(b, quire_stream_mark(b->streams[1], &second));
-    STEP(b, quire_free_on(m, a, b->streams[1]));
+    STEP(b, quire_free_on_stream(m, a, b->streams[1]));
     STEP(b, quire_point_await(&second, QUIRE_FOREVER));
     STEP(b, quire_point_await(&done, QUIRE_FOREVER));
     STEP(b, quire_collect(m, NULL));

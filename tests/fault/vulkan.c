@@ -848,7 +848,7 @@ static void use_streams(vulkan_bench *b, quire_memory *m, quire_stream *first, q
     const quire_allocation_options words = {.size = 2048, .alignment = 4};
     STEP(b, quire_allocate(m, &words, &a));
     STEP(b, quire_allocate(m, &words, &freed));
-    STEP(b, quire_get_native(m, a, &page));
+    STEP(b, quire_allocation_get_native(m, a, &page));
     for (int i = 0; i < 2; i++) { /* the second time with what was used before */
         if (!submit_work(b, first, &page))
             return;
@@ -857,7 +857,7 @@ static void use_streams(vulkan_bench *b, quire_memory *m, quire_stream *first, q
         if (!submit_work(b, second, &page))
             return;
         if (!i)
-            STEP(b, quire_free_on(m, freed, second));
+            STEP(b, quire_free_on_stream(m, freed, second));
         STEP(b, quire_stream_mark(second, &last));
         STEP(b, quire_point_has_passed(&point, &has_passed));
         STEP(b, quire_point_await(&last, QUIRE_FOREVER));

@@ -292,11 +292,14 @@ static void device_options(void)
 static void native_sides(void)
 {
     quire_native native;
-    REFUSED_OUT(&b, INVALID, native, quire_get_native(NULL, live, &native));
-    REFUSED(&b, INVALID, quire_get_native(visible, live, NULL));
-    REFUSED_OUT(&b, INVALID, native, quire_get_native(visible, (quire_allocation){0}, &native));
-    REFUSED_OUT(&b, QUIRE_ERROR_STALE_HANDLE, native, quire_get_native(visible, stale, &native));
-    REFUSED_OUT(&b, QUIRE_ERROR_FOREIGN_HANDLE, native, quire_get_native(visible, remote, &native));
+    REFUSED_OUT(&b, INVALID, native, quire_allocation_get_native(NULL, live, &native));
+    REFUSED(&b, INVALID, quire_allocation_get_native(visible, live, NULL));
+    REFUSED_OUT(&b, INVALID, native,
+                quire_allocation_get_native(visible, (quire_allocation){0}, &native));
+    REFUSED_OUT(&b, QUIRE_ERROR_STALE_HANDLE, native,
+                quire_allocation_get_native(visible, stale, &native));
+    REFUSED_OUT(&b, QUIRE_ERROR_FOREIGN_HANDLE, native,
+                quire_allocation_get_native(visible, remote, &native));
 }
 
 /* Memory that a backend imports and attaches. */

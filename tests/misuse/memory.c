@@ -625,7 +625,7 @@ static void finding_nothing(void)
         REFUSED_OUT(&b, OUTSIDE, found, quire_memory_find(visible, nowhere[i], &found));
         REFUSED_OUT(&b, OUTSIDE, found, quire_device_find(b.device, nowhere[i], &memory, &found));
         REFUSED_OUT(&b, OUTSIDE, memory, quire_device_find(b.device, nowhere[i], &memory, &found));
-        REFUSED(&b, OUTSIDE, quire_free_at(visible, nowhere[i], NULL));
+        REFUSED(&b, OUTSIDE, quire_free_at_address(visible, nowhere[i], NULL));
     }
 }
 
@@ -639,11 +639,12 @@ static void finding(void)
     REFUSED_OUT(&b, INVALID, found, quire_device_find(NULL, address, NULL, &found));
     REFUSED_OUT(&b, INVALID, memory, quire_device_find(b.device, address, &memory, NULL));
     REFUSED_OUT(&b, UNSUPPORTED, found, quire_memory_find(device_only, address, &found));
-    REFUSED(&b, UNSUPPORTED, quire_free_at(device_only, address, NULL));
-    REFUSED(&b, INVALID, quire_free_at(NULL, address, NULL));
-    REFUSED(&b, INVALID, quire_free_at(visible, address + 1, NULL));
-    REFUSED(&b, INVALID, quire_free_at(visible, address + SIZE, NULL)); /* held, not requested */
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_at(visible, address_of(mapped), NULL));
+    REFUSED(&b, UNSUPPORTED, quire_free_at_address(device_only, address, NULL));
+    REFUSED(&b, INVALID, quire_free_at_address(NULL, address, NULL));
+    REFUSED(&b, INVALID, quire_free_at_address(visible, address + 1, NULL));
+    REFUSED(&b, INVALID,
+            quire_free_at_address(visible, address + SIZE, NULL)); /* held, not requested */
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_at_address(visible, address_of(mapped), NULL));
     finding_nothing();
 }
 

@@ -59,7 +59,7 @@ static void begin(void)
     CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &held));
     CHECK_OK(quire_allocate(memory, &options, &waiting));
     waiting_address = address_of(waiting);
-    CHECK_OK(quire_free_on(memory, waiting, stream));
+    CHECK_OK(quire_free_on_stream(memory, waiting, stream));
     fake_init(&other);
     other.table = b.fake.table;
     CHECK_OK(fake_open(&other, NULL, &other_device));
@@ -148,22 +148,23 @@ static void frees(void)
     const quire_point point = {stream, 1}, beyond = {stream, 1000}, never = {foreign, 1000};
     const quire_allocation none = {0};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        REFUSED(&b, bad[i].code, quire_free_after(memory, *bad[i].allocation, &point));
-        REFUSED(&b, bad[i].code, quire_free_after(memory, *bad[i].allocation, &(quire_point){0}));
-        REFUSED(&b, bad[i].code, quire_free_on(memory, *bad[i].allocation, stream));
+        REFUSED(&b, bad[i].code, quire_free_after_point(memory, *bad[i].allocation, &point));
+        REFUSED(&b, bad[i].code,
+                quire_free_after_point(memory, *bad[i].allocation, &(quire_point){0}));
+        REFUSED(&b, bad[i].code, quire_free_on_stream(memory, *bad[i].allocation, stream));
         REFUSED(&b, bad[i].code, quire_record_use(memory, *bad[i].allocation, stream));
     }
-    REFUSED(&b, INVALID, quire_free_after(memory, none, &point));
-    REFUSED(&b, INVALID, quire_free_on(memory, none, stream));
+    REFUSED(&b, INVALID, quire_free_after_point(memory, none, &point));
+    REFUSED(&b, INVALID, quire_free_on_stream(memory, none, stream));
     REFUSED(&b, INVALID, quire_record_use(memory, none, stream));
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_after(memory, mapped, &point));
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_on(memory, mapped, stream));
-    REFUSED(&b, INVALID, quire_free_after(NULL, live, &point));
-    REFUSED(&b, INVALID, quire_free_after(memory, live, NULL));
-    REFUSED(&b, INVALID, quire_free_after(memory, live, &beyond));
-    REFUSED(&b, INVALID, quire_free_after(memory, live, &never));
-    REFUSED(&b, INVALID, quire_free_on(NULL, live, stream));
-    REFUSED(&b, INVALID, quire_free_on(memory, live, NULL));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_after_point(memory, mapped, &point));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_on_stream(memory, mapped, stream));
+    REFUSED(&b, INVALID, quire_free_after_point(NULL, live, &point));
+    REFUSED(&b, INVALID, quire_free_after_point(memory, live, NULL));
+    REFUSED(&b, INVALID, quire_free_after_point(memory, live, &beyond));
+    REFUSED(&b, INVALID, quire_free_after_point(memory, live, &never));
+    REFUSED(&b, INVALID, quire_free_on_stream(NULL, live, stream));
+    REFUSED(&b, INVALID, quire_free_on_stream(memory, live, NULL));
     REFUSED(&b, INVALID, quire_record_use(NULL, live, stream));
     REFUSED(&b, INVALID, quire_record_use(memory, live, NULL));
 }
@@ -171,13 +172,14 @@ static void frees(void)
 static void frees_by_address(void)
 {
     uint64_t address = address_of(live);
-    REFUSED(&b, INVALID, quire_free_at(NULL, address, stream));
-    REFUSED(&b, INVALID, quire_free_at(memory, address + 1, stream));
-    REFUSED(&b, UNSUPPORTED, quire_free_at(b.memories[0], address, stream));
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_at(memory, address_of(mapped), stream));
-    REFUSED(&b, QUIRE_ERROR_OUT_OF_RANGE, quire_free_at(memory, address_of(reserved), stream));
-    REFUSED(&b, QUIRE_ERROR_OUT_OF_RANGE, quire_free_at(memory, 0, stream));
-    REFUSED(&b, QUIRE_ERROR_OUT_OF_RANGE, quire_free_at(memory, waiting_address, stream));
+    REFUSED(&b, INVALID, quire_free_at_address(NULL, address, stream));
+    REFUSED(&b, INVALID, quire_free_at_address(memory, address + 1, stream));
+    REFUSED(&b, UNSUPPORTED, quire_free_at_address(b.memories[0], address, stream));
+    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_at_address(memory, address_of(mapped), stream));
+    REFUSED(&b, QUIRE_ERROR_OUT_OF_RANGE,
+            quire_free_at_address(memory, address_of(reserved), stream));
+    REFUSED(&b, QUIRE_ERROR_OUT_OF_RANGE, quire_free_at_address(memory, 0, stream));
+    REFUSED(&b, QUIRE_ERROR_OUT_OF_RANGE, quire_free_at_address(memory, waiting_address, stream));
 }
 
 static void allocations(void)

@@ -204,7 +204,7 @@ static void end(void)
         CHECK_OK(quire_memory_trim(scene.memories[i], 0, NULL));
     }
     CHECK_OK(quire_device_get_budget(scene.device, 0, &budget));
-    CHECK_EQ(budget.used, 0);
+    CHECK_EQ(budget.reserved, 0);
     CHECK_EQ(scene.fake.pages, 0);
     printf("# %" PRIu64 " failed, %" PRIu64 " pages requested\n", atomic_load(&scene.refused),
            scene.fake.calls[FAKE_PAGE_CREATE]);

@@ -205,7 +205,7 @@ static void free_one(void)
     test_allocation a = allocations[at];
     quire_result result =
         a.stream < 0 ? quire_free(memories[a.memory], a.handle)
-                     : quire_free_on(memories[a.memory], a.handle, streams[a.stream].known);
+                     : quire_free_on_stream(memories[a.memory], a.handle, streams[a.stream].known);
     if (result)
         expect(result, a.stream >= 0 && is_unusable(a.stream));
     else
@@ -473,7 +473,7 @@ static void *work_until_over(void *memory)
         quire_allocation made;
         const quire_allocation_options options = {.size = 3 * MIB};
         CHECK_OK(quire_allocate(memory, &options, &made));
-        CHECK_OK(quire_free_on(memory, made, stream));
+        CHECK_OK(quire_free_on_stream(memory, made, stream));
         CHECK_OK(quire_collect(memory, NULL));
         CHECK_OK(quire_memory_trim(memory, 0, NULL));
     }

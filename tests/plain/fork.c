@@ -141,7 +141,7 @@ static void free_by_address(quire_memory *memory, quire_allocation allocation, i
     if (result || number % 2)
         CHECK_OK(quire_free(memory, allocation));
     else
-        CHECK_OK(quire_free_at(memory, info.address, NULL));
+        CHECK_OK(quire_free_at_address(memory, info.address, NULL));
 }
 
 /* Uses a memory in every way and destroys it. */
@@ -183,7 +183,7 @@ static void *churn(void *user)
                                                   .name = i % 3 ? NULL : "churned"};
         if (a->id)
             CHECK_OK(i % 4 || !s->stream ? quire_free(s->memory, *a)
-                                         : quire_free_on(s->memory, *a, s->stream));
+                                         : quire_free_on_stream(s->memory, *a, s->stream));
         CHECK_OK(quire_allocate(s->memory, &options, a));
         if (i % 64 == 0)
             CHECK_OK(quire_memory_trim(s->memory, 0, NULL));
@@ -741,7 +741,7 @@ static void streams_with_work(void)
     CHECK_OK(quire_host_stream_submit(s.stream, stand, &s.gate));
     CHECK_OK(
         quire_fill(s.memory, s.live, &(quire_fill_options){.value = 3, .stream = s.stream}, NULL));
-    CHECK_OK(quire_free_on(s.memory, allocate(s.memory, 100), s.stream));
+    CHECK_OK(quire_free_on_stream(s.memory, allocate(s.memory, 100), s.stream));
     gate_await(&s.gate);
     in_child(streams_in_child, &s);
     gate_open(&s.gate);
@@ -775,7 +775,7 @@ static void only_ends(void *user)
     CHECK_FAILS(quire_allocation_get_info(s->memory, s->live, &place), DENIED);
     CHECK_FAILS(quire_memory_find(s->memory, 1, &a), DENIED);
     CHECK_FAILS(quire_device_find(s->device, 1, NULL, &a), DENIED);
-    CHECK_FAILS(quire_free_at(s->memory, 1, NULL), DENIED);
+    CHECK_FAILS(quire_free_at_address(s->memory, 1, NULL), DENIED);
     CHECK_FAILS(quire_memory_get_info(s->memory, &info), DENIED);
     CHECK_FAILS(quire_memory_get_stats(s->memory, &stats), DENIED);
     CHECK_FAILS(quire_memory_walk(s->memory, visit, &items), DENIED);
@@ -870,7 +870,7 @@ static void a_memory_that_ends_and_waits(void)
     CHECK_OK(quire_stream_create(s.device, NULL, &s.stream));
     s.live = allocate(s.memory, 100);
     CHECK_OK(quire_stream_mark(s.stream, &point));
-    CHECK_OK(quire_free_after(s.memory, s.live, &point));
+    CHECK_OK(quire_free_after_point(s.memory, s.live, &point));
     s.memory->is_ending = true;
     s.memory->destroying_thread = &point; /* belongs to no thread */
     in_child(ends_the_stream, &s);

@@ -299,7 +299,7 @@ static void remove_at(world *w, int index)
     if (a->committed) {
         check_pattern(w, a);
         if (w->finds && a->info.address && random_below(&rng, 2))
-            CHECK_OK(quire_free_at(w->memory, a->info.address, NULL));
+            CHECK_OK(quire_free_at_address(w->memory, a->info.address, NULL));
         else
             CHECK_OK(quire_free(w->memory, a->handle));
     } else {

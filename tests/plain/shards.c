@@ -77,7 +77,7 @@ static void verify_and_free(test_random *r, quire_allocation allocation)
     if (kind >= 2)
         CHECK_OK(quire_record_use(b.memory, allocation, stream));
     if (kind >= 3)
-        CHECK_OK(quire_free_on(b.memory, allocation, stream));
+        CHECK_OK(quire_free_on_stream(b.memory, allocation, stream));
     else
         CHECK_OK(quire_free(b.memory, allocation));
     if (kind == 5)

@@ -390,9 +390,9 @@ static void look_up(void)
 static void free_now(const model_allocation *a, quire_stream *stream)
 {
     if (w.finds && random_below(&rng, 2))
-        CHECK_OK(quire_free_at(w.memory, a->info.address, stream));
+        CHECK_OK(quire_free_at_address(w.memory, a->info.address, stream));
     else if (stream)
-        CHECK_OK(quire_free_on(w.memory, a->handle, stream));
+        CHECK_OK(quire_free_on_stream(w.memory, a->handle, stream));
     else
         CHECK_OK(quire_free(w.memory, a->handle));
     CHECK_FAILS(quire_free(w.memory, a->handle), QUIRE_ERROR_STALE_HANDLE);
@@ -425,7 +425,7 @@ static void free_one(int index)
         if (w.parked_count < MAX_PARKED && random_below(&rng, 2))
             w.parked[w.parked_count++] = (model_parked){a, point};
         else
-            CHECK_OK(quire_free_after(w.memory, a.handle, &point));
+            CHECK_OK(quire_free_after_point(w.memory, a.handle, &point));
     }
 }
 
@@ -435,7 +435,7 @@ static void free_parked(void)
     int index = (int)random_below(&rng, (uint64_t)w.parked_count);
     model_parked parked = w.parked[index];
     w.parked[index] = w.parked[--w.parked_count];
-    CHECK_OK(quire_free_after(w.memory, parked.allocation.handle, &parked.point));
+    CHECK_OK(quire_free_after_point(w.memory, parked.allocation.handle, &parked.point));
 }
 
 static void use_one(void)

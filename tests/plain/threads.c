@@ -111,7 +111,7 @@ static void verify_and_free(owned *o)
     quire_allocation_info info;
     CHECK(contents_are_right(o->allocation, o->size, o->user));
     CHECK_OK(quire_allocation_get_info(b.memory, o->allocation, &info));
-    if (o->user % 2 || quire_free_at(b.memory, info.address, NULL))
+    if (o->user % 2 || quire_free_at_address(b.memory, info.address, NULL))
         free_when_idle(o->allocation); /* another thread may be using it */
     o->allocation.id = 0;
 }

@@ -85,7 +85,7 @@ bool bench_ordered_objects(bench *t, quire_stream *stream)
         for (int i = 0; i < COUNT; i++)
             TRY_OUT(t, made[i], quire_buffer_create(t->memory, &options, &made[i]));
         for (int i = 0; i < COUNT; i++)
-            TRY(t, quire_free_on(t->memory, made[i].allocation, stream));
+            TRY(t, quire_free_on_stream(t->memory, made[i].allocation, stream));
     }
     TRY_OUT(t, raw,
             quire_allocate(

@@ -66,7 +66,7 @@ static inline quire_budget_info budget_of(fixture *b, uint32_t heap)
 {
     quire_budget_info info;
     CHECK_OK(quire_device_get_budget(b->device, heap, &info));
-    CHECK_EQ(info.used, b->fake.heap_bytes[heap]);
+    CHECK_EQ(info.reserved, b->fake.heap_bytes[heap]);
     return info;
 }
 

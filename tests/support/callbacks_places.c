@@ -180,7 +180,7 @@ static void streams(void)
                                  &callbacks_scene.stream));
     for (int i = 0; i < 4; i++)
         if (!allocate_on_stream(callbacks_scene.memory, &whole, callbacks_scene.stream, &a))
-            CHECK_OK(quire_free_on(callbacks_scene.memory, a, callbacks_scene.stream));
+            CHECK_OK(quire_free_on_stream(callbacks_scene.memory, a, callbacks_scene.stream));
     if (b.id) {
         CHECK_OK(quire_record_use(callbacks_scene.memory, b, callbacks_scene.stream));
         CHECK_OK(quire_free(callbacks_scene.memory, b));

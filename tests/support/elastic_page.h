@@ -56,7 +56,7 @@ static inline void expect_page(const fixture *f, uint64_t bytes)
     CHECK_EQ(f->fake.page_bytes, bytes);
     CHECK_EQ(f->fake.pages, 1);
     CHECK_OK(quire_device_get_budget(f->device, 0, &budget));
-    CHECK_EQ(budget.used, bytes);
+    CHECK_EQ(budget.reserved, bytes);
 }
 
 #endif

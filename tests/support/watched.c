@@ -61,7 +61,7 @@ quire_allocation_info watched_info(watched *w, quire_allocation allocation)
 quire_native watched_native(watched *w, quire_allocation allocation)
 {
     quire_native native;
-    CHECK_OK(quire_get_native(w->memory, allocation, &native));
+    CHECK_OK(quire_allocation_get_native(w->memory, allocation, &native));
     return native;
 }
 

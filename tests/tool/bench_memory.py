@@ -103,7 +103,7 @@ def find_problems(figures):
     for row in figures["find"]:
         if row["reps"] != 1 or not 0 < row["median_ns"]["min"] <= row["p99_ns"]["min"]:
             yield str(row)
-    wanted = {(way, threads) for way in ("free by handle", "own table and mutex", "quire_free_at")
+    wanted = {(way, threads) for way in ("free by handle", "own table and mutex", "quire_free_at_address")
               for threads in (1, 2)}
     found = {(row["way"], row["threads"]) for row in figures["free_at"]}
     if found != wanted or len(figures["free_at"]) != len(wanted):

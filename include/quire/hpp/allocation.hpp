@@ -134,18 +134,18 @@ class placed
         return ended(quire_free(memory_, allocation_));
     }
 
-    /* Frees after all work submitted to the stream so far. quire_free_on */
+    /* Frees after all work submitted to the stream so far. quire_free_on_stream */
     status free_on(const stream &user)
     {
         if (*this && !user)
             return detail::access::empty(user);
-        return ended(quire_free_on(memory_, allocation_, user.handle()));
+        return ended(quire_free_on_stream(memory_, allocation_, user.handle()));
     }
 
-    /* Frees once the point has passed. quire_free_after */
+    /* Frees once the point has passed. quire_free_after_point */
     status free_after(const quire_point &point)
     {
-        return ended(quire_free_after(memory_, allocation_, &point));
+        return ended(quire_free_after_point(memory_, allocation_, &point));
     }
 
   protected:

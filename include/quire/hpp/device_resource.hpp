@@ -276,7 +276,8 @@ template <class... Properties> class device_resource
 
     void free_at(void *pointer, quire_stream *order) noexcept
     {
-        quire_free_at(cache_->memory_handle(), reinterpret_cast<std::uintptr_t>(pointer), order);
+        quire_free_at_address(cache_->memory_handle(), reinterpret_cast<std::uintptr_t>(pointer),
+                              order);
     }
 
     std::shared_ptr<detail::stream_cache> cache_;

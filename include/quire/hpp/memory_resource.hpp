@@ -92,7 +92,7 @@ class memory_resource final : public std::pmr::memory_resource
 
     void do_deallocate(void *pointer, std::size_t, std::size_t) override
     {
-        quire_free_at(memory_, reinterpret_cast<std::uintptr_t>(pointer), nullptr);
+        quire_free_at_address(memory_, reinterpret_cast<std::uintptr_t>(pointer), nullptr);
     }
 
     bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override

@@ -268,7 +268,7 @@ static quire_result free_large(host_allocator *allocator, void *pointer)
         !quire_memory_find(allocator->memory, address, &allocation) &&
         !quire_allocation_get_info(allocator->memory, allocation, &info) && info.address == address)
         host_trace_freed(&allocator->trace, info.user_data);
-    return quire_free_at(allocator->memory, address, NULL);
+    return quire_free_at_address(allocator->memory, address, NULL);
 }
 
 quire_result host_allocator_free(host_allocator *allocator, void *pointer)

@@ -213,7 +213,7 @@ static quire_result allocate_block(runtime_device *d, runtime_role role, size_t 
     quire_result result = quire_allocate(d->memories[role], &options, &block.allocation);
     if (result)
         return result;
-    result = quire_get_native(d->memories[role], block.allocation, &native);
+    result = quire_allocation_get_native(d->memories[role], block.allocation, &native);
     *address = native.page.address + native.offset;
     if (!result && runtime_blocks_add(&d->blocks, *address, &block))
         return QUIRE_SUCCESS;

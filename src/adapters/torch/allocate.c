@@ -168,7 +168,7 @@ static bool free_fast(torch_device *d, const void *pointer, void *native)
     quire_stream *stream = NULL;
     return !d->begun && !atomic_load(&d->late_count) && !torch_history_is_on() &&
            !find_stream(d, NULL, native, &stream) &&
-           !quire_free_at(d->memory, (uintptr_t)pointer, stream);
+           !quire_free_at_address(d->memory, (uintptr_t)pointer, stream);
 }
 
 quire_result torch_free(void *pointer, int device, void *stream)

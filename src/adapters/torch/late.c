@@ -8,7 +8,7 @@
 
 static quire_result perform(const torch_late *l)
 {
-    return l->is_free ? quire_free_on(l->memory, l->allocation, l->stream)
+    return l->is_free ? quire_free_on_stream(l->memory, l->allocation, l->stream)
                       : quire_record_use(l->memory, l->allocation, l->stream);
 }
 

@@ -136,7 +136,7 @@ static bool is_beyond(VmaAllocator allocator, uint32_t heap, VkDeviceSize size)
 {
     quire_budget_info info;
     return !quire_device_get_budget(allocator->quire, heap, &info) &&
-           size + info.used > qi_vma_usual_budget(allocator, heap);
+           size + info.reserved > qi_vma_usual_budget(allocator, heap);
 }
 
 /* Whether WITHIN_BUDGET forbids a page for the request. quire decides it where the driver reports a

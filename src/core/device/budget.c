@@ -318,7 +318,7 @@ quire_result qi_device_get_budget(quire_device *device, uint32_t heap, quire_bud
         .size = size,
         .limit = qi_atomic_load_u64(&account->limit),
         .budget = seen.reported.budget ? seen.reported.budget : size,
-        .used = used,
+        .reserved = used,
         .usage = seen.reported.usage ? seen.reported.usage : used,
     };
     info->available = subtract_to_zero(

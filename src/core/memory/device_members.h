@@ -1,8 +1,8 @@
 /*
  * device_members.h - the memories of a device, and whether a device can be destroyed.
  *
- * The list is linked by next_of_device of a memory. The device's lock protects it; these functions
- * acquire the lock. Invariant: memory_count is the length of the list.
+ * The list is linked by next_of_device of a memory, in the order of creation. The device's lock
+ * protects it; these functions acquire the lock. Invariant: memory_count is the length of the list.
  */
 #ifndef QUIRE_SRC_CORE_MEMORY_DEVICE_MEMBERS_H
 #define QUIRE_SRC_CORE_MEMORY_DEVICE_MEMBERS_H

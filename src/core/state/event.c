@@ -1,5 +1,5 @@
 /*
- * event.c - calls the hook of a memory.
+ * event.c - calls the hooks of a memory and of its device.
  */
 #include "src/core/state/event.h"
 
@@ -11,7 +11,10 @@ void qi_event_report(quire_memory *memory, const quire_event *event)
     qi_transit_assert_none(); /* a callback must not wait for a page of its own thread */
     qi_error error;
     qi_error_save(&error);
-    memory->hook.event(memory->hook.user, memory, event);
+    const quire_hook *hooks[] = {&memory->hook, &memory->device->hook};
+    for (int i = 0; i < 2; i++)
+        if (hooks[i]->kinds & event->kind)
+            hooks[i]->event(hooks[i]->user, memory, event);
     qi_error_restore(&error);
 }
 

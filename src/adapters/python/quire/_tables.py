@@ -47,7 +47,7 @@ class quire_kind_request(Structure):
 
 class quire_budget_info(Structure):
     _fields_: ClassVar[Fields] = [
-        ("size", c_uint64), ("limit", c_uint64), ("budget", c_uint64), ("used", c_uint64), ("usage", c_uint64),
+        ("size", c_uint64), ("limit", c_uint64), ("budget", c_uint64), ("reserved", c_uint64), ("usage", c_uint64),
         ("available", c_uint64), ("unused", c_uint64 * 4)]
 
 
@@ -400,8 +400,8 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "quire_stream_wait": (c_int, [c_void_p, POINTER(quire_point)]),
     "quire_point_has_passed": (c_int, [POINTER(quire_point), POINTER(c_bool)]),
     "quire_point_await": (c_int, [POINTER(quire_point), c_uint64]),
-    "quire_free_after": (c_int, [c_void_p, quire_allocation, POINTER(quire_point)]),
-    "quire_free_on": (c_int, [c_void_p, quire_allocation, c_void_p]),
+    "quire_free_after_point": (c_int, [c_void_p, quire_allocation, POINTER(quire_point)]),
+    "quire_free_on_stream": (c_int, [c_void_p, quire_allocation, c_void_p]),
     "quire_record_use": (c_int, [c_void_p, quire_allocation, c_void_p]),
     "quire_collect": (c_int, [c_void_p, POINTER(c_uint64)]),
     "quire_copy": (c_int, [POINTER(quire_copy_options), POINTER(quire_point)]),

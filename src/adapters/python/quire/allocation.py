@@ -77,11 +77,11 @@ class Record(Part):
         if after is not None and after.stream is not None:
             with after.stream._owner.held():
                 owner.use_on(after.stream._owner)
-                owner.call(lib.quire_free_after, self.id, after._native())
+                owner.call(lib.quire_free_after_point, self.id, after._native())
         elif stream is not None:
             with stream.held():
                 owner.use_on(stream)
-                owner.call(lib.quire_free_on, self.id, stream.pointer)
+                owner.call(lib.quire_free_on_stream, self.id, stream.pointer)
         else:
             owner.call(lib.quire_free, self.id)
         self.is_freed = True

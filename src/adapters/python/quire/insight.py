@@ -134,7 +134,7 @@ class Budget:
     size: int  #: of the heap
     limit: int  #: set by :meth:`Device.set_heap_limit`; 0: none
     budget: int  #: what the backend advises to use of the heap
-    used: int  #: by pages of this device
+    reserved: int  #: by pages of this device
     usage: int  #: in use as the backend reports it
     available: int  #: for further pages
 

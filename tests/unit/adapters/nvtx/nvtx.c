@@ -176,7 +176,7 @@ static quire_allocation allocate(uint64_t size)
 static void *pointer_of(quire_allocation a)
 {
     quire_native native;
-    CHECK_OK(quire_get_native(memory, a, &native));
+    CHECK_OK(quire_allocation_get_native(memory, a, &native));
     return native.host;
 }
 

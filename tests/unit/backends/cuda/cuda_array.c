@@ -174,14 +174,14 @@ UNIT(cuda_array, arrays_reuse_places_in_the_order_of_a_stream)
                              .name = "texture", .stream = stream, .info = &first);
     CHECK_EQ(first.offset, info_of(memory, image).offset);
     CHECK_EQ(first.object, QUIRE_OBJECT_IMAGE);
-    CHECK_OK(quire_free_on(memory, image.allocation, stream));
+    CHECK_OK(quire_free_on_stream(memory, image.allocation, stream));
     image = MAKE(memory, .width = 64, .height = 64, .channel_count = 4, .stream = stream,
                  .info = &again);
     CHECK_EQ(again.offset, first.offset);
     CHECK(again.native != first.native);
     copy_all(&b, info_of(memory, image).array, (extent){64, 64, 1}, 3, true);
     copy_all(&b, info_of(memory, image).array, (extent){64, 64, 1}, 3, false);
-    CHECK_OK(quire_free_on(memory, image.allocation, stream));
+    CHECK_OK(quire_free_on_stream(memory, image.allocation, stream));
     image = MAKE(memory, .width = 64, .height = 64, .channel_count = 4, .info = &first);
     CHECK(first.offset != again.offset); /* not on the stream */
     const quire_cuda_array_options none = {.width = 0, .info = &first};

@@ -222,7 +222,7 @@ static void use_streams(void)
 {
     quire_allocation a = allocate(memories[0], 4096);
     quire_stream *stream = make();
-    CHECK_OK(quire_free_on(memories[0], a, stream));
+    CHECK_OK(quire_free_on_stream(memories[0], a, stream));
     quire_point point = mark(stream);
     CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
     CHECK_OK(quire_collect(memories[0], NULL));

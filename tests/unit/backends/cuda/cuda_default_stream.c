@@ -83,14 +83,14 @@ static void use(void *native)
     CHECK(has_passed(point));
     fill(a, 2);
     uint64_t offset = info_of(a).offset;
-    CHECK_OK(quire_free_on(memory, a, stream));
+    CHECK_OK(quire_free_on_stream(memory, a, stream));
     a = allocate(stream); /* the same range at once: it is the same stream */
     CHECK_EQ(info_of(a).offset, offset);
     fill(a, 3);
     quire_allocation other = allocate(NULL);
     CHECK(info_of(other).offset != offset);
     CHECK_OK(quire_free(memory, other));
-    CHECK_OK(quire_free_on(memory, a, stream));
+    CHECK_OK(quire_free_on_stream(memory, a, stream));
     quire_stream *second = NULL;
     CHECK_OK(quire_stream_create(b.device, NULL, &second));
     point = mark(stream);
@@ -169,7 +169,7 @@ UNIT(cuda_default_stream, a_mark_of_another_thread_comes_after_its_work)
     fill(a, 2);
     quire_point later = mark(stream);
     CHECK(later.value > point.value && !has_passed(later));
-    CHECK_OK(quire_free_after(memory, a, &later));
+    CHECK_OK(quire_free_after_point(memory, a, &later));
     CHECK_OK(quire_point_await(&later, QUIRE_FOREVER));
     end();
 }
@@ -181,7 +181,7 @@ static void *work_and_mark_there(void *user)
     CHECK_OK(quire_cuda_stream_wrap(b.device, PER_THREAD, "other", &own));
     a = allocate(own);
     CHECK_OK(quire_fill(memory, a, &(quire_fill_options){.value = 1, .stream = own}, NULL));
-    CHECK_OK(quire_free_on(memory, a, own));
+    CHECK_OK(quire_free_on_stream(memory, a, own));
     (void)mark(stream); /* comes after the work of this thread too */
     *(quire_stream **)user = own;
     return NULL;
@@ -212,7 +212,7 @@ UNIT(cuda_default_stream, what_is_freed_on_it_is_collected_by_any_thread)
     begin();
     quire_allocation a = allocate(stream);
     fill(a, 1);
-    CHECK_OK(quire_free_on(memory, a, stream));
+    CHECK_OK(quire_free_on_stream(memory, a, stream));
     elsewhere(collect_there, &released);
     CHECK_EQ(released, 0);
     b.fc->advance(1);
@@ -266,7 +266,7 @@ static void *free_and_end(void *user)
     CHECK_OK(quire_cuda_stream_wrap(b.device, PER_THREAD, "short", own));
     quire_allocation a = allocate(*own);
     CHECK_OK(quire_fill(memory, a, &(quire_fill_options){.value = 1, .stream = *own}, NULL));
-    CHECK_OK(quire_free_on(memory, a, *own));
+    CHECK_OK(quire_free_on_stream(memory, a, *own));
     return NULL;
 }
 

@@ -467,7 +467,7 @@ UNIT(cuda_memory, what_others_have_is_taken_into_account)
     b.fc->set_others(0, 70 * MIB);
     CHECK_OK(quire_device_get_budget(b.device, 0, &budget));
     CHECK_EQ(budget.size, 100 * MIB);
-    CHECK_EQ(budget.used, 10 * MIB);
+    CHECK_EQ(budget.reserved, 10 * MIB);
     CHECK_EQ(budget.usage, 80 * MIB);
     CHECK_EQ(budget.available, 20 * MIB);
     const quire_allocation_options more = {.size = 22 * MIB, .dedicated = true};

@@ -58,7 +58,7 @@ static quire_native range(uint64_t size)
     quire_allocation made;
     quire_native native;
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &made));
-    CHECK_OK(quire_get_native(memory, made, &native));
+    CHECK_OK(quire_allocation_get_native(memory, made, &native));
     return native;
 }
 
@@ -182,7 +182,7 @@ UNIT(cuda_stream, copies_between_devices_or_unsupported)
         CHECK_OK(quire_memory_create(other, &(quire_memory_options){.kind.mask = 1}, &there));
         CHECK_OK(quire_allocate(there, &(quire_allocation_options){.size = 1000}, &made));
         CHECK_OK(quire_write(there, made, 0, in, 1000));
-        CHECK_OK(quire_get_native(there, made, &source));
+        CHECK_OK(quire_allocation_get_native(there, made, &source));
         quire_native target = range(1000);
         quire_stream *stream = make();
         quire_copy_job job = job_of(&target, &source, 1000);
@@ -424,9 +424,9 @@ UNIT(cuda_stream, what_is_freed_on_a_stream_waits_for_its_work)
     quire_stream *stream = make();
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 64 * KIB}, &a));
     quire_native native;
-    CHECK_OK(quire_get_native(memory, a, &native));
+    CHECK_OK(quire_allocation_get_native(memory, a, &native));
     CHECK_OK(fill(stream, &native, 64 * KIB, 1));
-    CHECK_OK(quire_free_on(memory, a, stream));
+    CHECK_OK(quire_free_on_stream(memory, a, stream));
     CHECK_OK(quire_collect(memory, &released));
     CHECK_EQ(released, 0);
     b.fc->advance(1);

@@ -77,7 +77,7 @@ UNIT(host_budget, budgets_change_while_the_device_is_used)
     CHECK_OK(allocate(MIB));
     quire_budget_info info = budget_of(0);
     CHECK_EQ(info.budget, TIB);
-    CHECK_EQ(info.used, MIB);
+    CHECK_EQ(info.reserved, MIB);
     CHECK_EQ(info.usage, MIB);
     CHECK_EQ(info.available, TIB - MIB);
     CHECK_EQ(budget_of(1).usage, 0);

@@ -53,7 +53,7 @@ static quire_native range(uint64_t size)
     quire_allocation made;
     quire_native native;
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &made));
-    CHECK_OK(quire_get_native(memory, made, &native));
+    CHECK_OK(quire_allocation_get_native(memory, made, &native));
     return native;
 }
 
@@ -400,12 +400,12 @@ UNIT(host_stream, what_is_freed_on_a_stream_is_free_once_it_was_run)
     begin();
     quire_stream *stream = make(true);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 64 * KIB}, &a));
-    CHECK_OK(quire_free_on(memory, a, stream));
+    CHECK_OK(quire_free_on_stream(memory, a, stream));
     CHECK_OK(quire_collect(memory, &released));
     CHECK_EQ(released, 0);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 64 * KIB, .stream = stream},
                             &other)); /* at once */
-    CHECK_OK(quire_free_on(memory, other, stream));
+    CHECK_OK(quire_free_on_stream(memory, other, stream));
     (void)mark(stream);
     CHECK_OK(quire_collect(memory, &released));
     CHECK_EQ(released, 0);

@@ -45,7 +45,7 @@ UNIT(plugin_fork, a_forked_child_is_refused_and_can_end_everything)
     CHECK(memory != NULL);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &held));
     CHECK_OK(quire_stream_create(b.device, NULL, &b.streams[0]));
-    CHECK_OK(quire_free_on(memory, held, b.streams[0]));
+    CHECK_OK(quire_free_on_stream(memory, held, b.streams[0]));
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &held));
     pid_t made = fork();
     CHECK(made >= 0);

@@ -69,7 +69,7 @@ UNIT(plugin_memory, alignment_holds_at_addresses_however_pages_lie)
                                                            .alignment = alignment,
                                                            .zero = true,
                                                            .dedicated = dedicated});
-                CHECK_OK(quire_get_native(m, a, &native));
+                CHECK_OK(quire_allocation_get_native(m, a, &native));
                 CHECK_EQ((native.page.address + native.offset) % alignment, 0);
                 CHECK(native.offset + native.size <= native.page.size);
             }
@@ -112,7 +112,7 @@ UNIT(plugin_memory, the_hosts_kinds_are_mapped_where_they_lie)
         quire_memory *m = open_with(&b, &(tp_options){.base_offset = 16}, kind, NULL);
         quire_allocation a = allocate(m, (quire_allocation_options){.size = 1000});
         CHECK_OK(quire_map(m, a, &pointer));
-        CHECK_OK(quire_get_native(m, a, &native));
+        CHECK_OK(quire_allocation_get_native(m, a, &native));
         CHECK_EQ((uintptr_t)pointer, native.page.address + native.offset);
         memset(pointer, 3, 1000);
         CHECK_OK(quire_unmap(m, a));

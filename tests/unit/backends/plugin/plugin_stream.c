@@ -40,7 +40,7 @@ static void begin(world *w, const tp_options *options)
     w->memory = plugin_bench_memory(&w->b, 0, 0, NULL);
     CHECK_OK(quire_allocate(w->memory, &(quire_allocation_options){.size = SIZE, .zero = true},
                             &w->made));
-    CHECK_OK(quire_get_native(w->memory, w->made, &native));
+    CHECK_OK(quire_allocation_get_native(w->memory, w->made, &native));
     w->address = native.page.address + native.offset;
     for (int i = 0; i < 2; i++)
         CHECK_OK(quire_stream_create(w->b.device, NULL, &w->b.streams[i]));
@@ -297,7 +297,7 @@ UNIT(plugin_stream, a_plugin_that_does_everything_at_once)
         CHECK(is_written(&w));
         CHECK_OK(quire_stream_mark(w.b.streams[0], &point));
         CHECK(has_passed(&point));
-        CHECK_OK(quire_free_on(w.memory, w.made, w.b.streams[0]));
+        CHECK_OK(quire_free_on_stream(w.memory, w.made, w.b.streams[0]));
         CHECK_OK(quire_collect(w.memory, NULL));
         CHECK_OK(quire_memory_get_stats(w.memory, &stats));
         CHECK_EQ(stats.allocation_count, 0);
@@ -343,7 +343,7 @@ UNIT(plugin_stream, what_is_freed_on_a_stream_waits_for_it)
     begin(&w, NULL);
     w.b.tp->hold(true);
     write_on(&w, 0);
-    CHECK_OK(quire_free_on(w.memory, w.made, w.b.streams[0]));
+    CHECK_OK(quire_free_on_stream(w.memory, w.made, w.b.streams[0]));
     CHECK_OK(quire_collect(w.memory, NULL));
     CHECK_OK(quire_memory_get_stats(w.memory, &stats));
     CHECK_EQ(stats.deferred_bytes > 0, 1);

@@ -107,7 +107,7 @@ UNIT(vulkan_address, reported_addresses_are_found)
             CHECK_EQ(found.id, both[i].id);
             CHECK_OK(quire_memory_find(memory, address + 999, &found));
             CHECK_EQ(found.id, both[i].id);
-            CHECK_OK(quire_free_at(memory, address, NULL));
+            CHECK_OK(quire_free_at_address(memory, address, NULL));
             CHECK_FAILS(quire_memory_find(memory, address, &found), QUIRE_ERROR_OUT_OF_RANGE);
         }
         vulkan_bench_end(&b);

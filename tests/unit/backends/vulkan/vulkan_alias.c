@@ -237,7 +237,7 @@ UNIT(vulkan_alias, an_image_among_images_is_shared_with_images)
     t.range = image.allocation;
     t.objects = count_objects(&t);
     quire_native native;
-    CHECK_OK(quire_get_native(t.memory, t.range, &native));
+    CHECK_OK(quire_allocation_get_native(t.memory, t.range, &native));
     CHECK(native.is_among_images && native.offset % (4 * KIB));
     CHECK_OK(try_image(&t, &IMAGE, 0));
     CHECK_FAILS(try_buffer(&t, t.range, &small, (quire_vulkan_alias_options){.offset = 0}),

@@ -370,14 +370,14 @@ UNIT(vulkan_default, objects_reuse_ranges_in_the_order_of_a_stream)
         quire_allocation_info described;
         CHECK_OK(quire_allocation_get_info(memory, made, &described));
         CHECK(!memcmp(&described, &first, sizeof first));
-        CHECK_OK(quire_free_on(memory, made, stream));
+        CHECK_OK(quire_free_on_stream(memory, made, stream));
         options.info = &again;
         CHECK_OK(create(&b, image, NULL, &options, &memory, &made));
         CHECK_EQ(again.page, first.page);
         CHECK_EQ(again.offset, first.offset);
         CHECK(again.native != first.native);
         quire_vulkan_object_options other = {.info = &again}; /* not on the stream */
-        CHECK_OK(quire_free_on(memory, made, stream));
+        CHECK_OK(quire_free_on_stream(memory, made, stream));
         CHECK_OK(create(&b, image, NULL, &other, &memory, &made));
         CHECK(again.offset != first.offset);
         CHECK_OK(quire_free(memory, made));
@@ -407,7 +407,7 @@ UNIT(vulkan_default, placed_objects_reuse_ranges_too)
     CHECK_OK(quire_stream_create(b.device, NULL, &stream));
     quire_vulkan_object_options options = {.stream = stream, .info = &first};
     CHECK_OK(quire_vulkan_buffer_place(memory, native[0], &options, &made));
-    CHECK_OK(quire_free_on(memory, made.allocation, stream));
+    CHECK_OK(quire_free_on_stream(memory, made.allocation, stream));
     options.info = &again;
     CHECK_OK(quire_vulkan_buffer_place(memory, native[1], &options, &made));
     CHECK_EQ(again.offset, first.offset);

@@ -388,7 +388,7 @@ static void mix(const char *layout)
     bool is_image[COUNT];
     for (int i = 0; i < COUNT; i++) {
         quire_native native;
-        CHECK_OK(quire_get_native(memory, made[i], &native));
+        CHECK_OK(quire_allocation_get_native(memory, made[i], &native));
         places[i] = fv_place_of(b.driver, native.handle);
         is_image[i] = native.object == QUIRE_OBJECT_IMAGE;
         for (int k = 0; k < i; k++)

@@ -243,7 +243,7 @@ UNIT(vulkan_place, an_object_that_is_never_bound_is_freed_like_others)
         const quire_vulkan_object_options options = {
             .create_info = &BUFFER, .unbound = true, .name = "unbound", .stream = stream};
         CHECK_OK(quire_vulkan_buffer_place(memory, native, &options, &buffer));
-        CHECK_OK(quire_free_on(memory, buffer.allocation, stream));
+        CHECK_OK(quire_free_on_stream(memory, buffer.allocation, stream));
         CHECK_OK(quire_vulkan_buffer_place(memory, native, &options, &buffer));
         CHECK_OK(quire_free(memory, buffer.allocation));
         CHECK(!is_bound(&b, QI_VULKAN_NUMBER(native)));

@@ -59,7 +59,7 @@ static quire_allocation allocate(uint64_t size)
 static quire_native native_of(quire_allocation allocation)
 {
     quire_native native;
-    CHECK_OK(quire_get_native(memory, allocation, &native));
+    CHECK_OK(quire_allocation_get_native(memory, allocation, &native));
     return native;
 }
 
@@ -210,7 +210,7 @@ UNIT(vulkan_stream, a_semaphore_of_the_callers_is_announced_to)
     CHECK_OK(quire_stream_wait(stream, &(quire_point){0}));
     if (!has_passed(other))
         CHECK_FAILS(quire_stream_wait(stream, &other), UNSUPPORTED);
-    CHECK_OK(quire_free_on(memory, live, stream));
+    CHECK_OK(quire_free_on_stream(memory, live, stream));
     CHECK_OK(quire_collect(memory, &released));
     CHECK_EQ(released, 0);
     timeline_signal(&handles, semaphore, 4);

@@ -92,8 +92,8 @@ UNIT(vulkan_stream_end, of_a_memory_does_not_sleep_for_ever_either)
     CHECK_OK(quire_memory_create(device, NULL, &ending));
     for (int i = 0; i < 2; i++)
         CHECK_OK(quire_allocate(ending, &(quire_allocation_options){.size = KIB}, &made[i]));
-    CHECK_OK(quire_free_after(ending, made[0], &(quire_point){theirs, 5}));
-    CHECK_OK(quire_free_on(ending, made[1], stuck));
+    CHECK_OK(quire_free_after_point(ending, made[0], &(quire_point){theirs, 5}));
+    CHECK_OK(quire_free_on_stream(ending, made[1], stuck));
     device->stall_timeout = SECOND / 20;
     quire_memory_destroy_all(&ending);
     CHECK(!ending);

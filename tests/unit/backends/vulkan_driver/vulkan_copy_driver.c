@@ -32,7 +32,7 @@ static bool begin(world *w)
         place *p = &w->places[k];
         CHECK_OK(
             quire_allocate(w->memory, &(quire_allocation_options){.size = SIZE}, &p->allocation));
-        CHECK_OK(quire_get_native(w->memory, p->allocation, &p->native));
+        CHECK_OK(quire_allocation_get_native(w->memory, p->allocation, &p->native));
         for (int i = 0; i < SIZE; i++)
             p->model[i] = (unsigned char)(k * 50 + i * 3 + i / 500);
         CHECK_OK(quire_write(w->memory, p->allocation, 0, p->model, SIZE));

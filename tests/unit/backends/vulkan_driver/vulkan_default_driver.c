@@ -108,11 +108,11 @@ UNIT(vulkan_default_driver, objects_reuse_ranges_in_the_order_of_a_stream)
     }
     quire_vulkan_object_options options = {.stream = stream, .info = &first};
     CHECK_OK(quire_vulkan_device_buffer_create(r.quire, NULL, &BUFFER, &options, &memory, &buffer));
-    CHECK_OK(quire_free_on(memory, buffer.allocation, stream));
+    CHECK_OK(quire_free_on_stream(memory, buffer.allocation, stream));
     options.info = &again;
     CHECK_OK(quire_vulkan_device_buffer_create(r.quire, NULL, &BUFFER, &options, &memory, &buffer));
     CHECK_EQ(again.offset, first.offset);
-    CHECK_OK(quire_free_on(memory, buffer.allocation, stream));
+    CHECK_OK(quire_free_on_stream(memory, buffer.allocation, stream));
     finish_stream(memory, &stream);
     real_end(&r);
 }

@@ -115,10 +115,10 @@ UNIT_ALONE(vulkan_driver, the_budget_is_the_drivers_and_holds)
     uint32_t heap = b.info.kinds[info.kind].heap;
     CHECK_OK(quire_device_get_budget(b.device, heap, &before));
     CHECK(before.budget > 0 && before.budget <= before.size);
-    CHECK_EQ(before.used, 0);
+    CHECK_EQ(before.reserved, 0);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = MIB}, &allocation));
     CHECK_OK(quire_device_get_budget(b.device, heap, &with));
-    CHECK_EQ(with.used, 64 * MIB);
+    CHECK_EQ(with.reserved, 64 * MIB);
     CHECK(with.available <= with.budget);
     CHECK_OK(quire_free(memory, allocation));
     if (with.budget < with.size) { /* unless the driver offers still less */

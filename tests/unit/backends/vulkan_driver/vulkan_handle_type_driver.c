@@ -145,7 +145,7 @@ UNIT(vulkan_handle_type_driver, copies_are_valid_without_the_transfer_usages_of_
     const quire_backend *table = quire_device_backend(r.quire);
     void *state = quire_device_state(r.quire);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 64}, &range));
-    CHECK_OK(quire_get_native(memory, range, &native));
+    CHECK_OK(quire_allocation_get_native(memory, range, &native));
     CHECK_OK(table->copy_to_page(state, &native.page, native.offset, "staged", 7));
     CHECK_OK(table->copy_from_page(state, &native.page, native.offset, bytes, 7));
     CHECK_STR(bytes, "staged");

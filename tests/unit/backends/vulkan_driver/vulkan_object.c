@@ -489,7 +489,7 @@ UNIT(vulkan_object, copies_and_fills_go_through_the_ring)
     const quire_backend *table = quire_device_backend(r.quire);
     void *state = quire_device_state(r.quire);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = SIZE}, &allocation));
-    CHECK_OK(quire_get_native(memory, allocation, &native));
+    CHECK_OK(quire_allocation_get_native(memory, allocation, &native));
     for (int i = 0; i < SIZE; i++)
         in[i] = (unsigned char)(next_random(&random) >> 40);
     CHECK_OK(table->copy_to_page(state, &native.page, native.offset, in, SIZE));

@@ -57,7 +57,7 @@ static quire_allocation allocate(void)
 static quire_native native_of(quire_allocation allocation)
 {
     quire_native native;
-    CHECK_OK(quire_get_native(memory, allocation, &native));
+    CHECK_OK(quire_allocation_get_native(memory, allocation, &native));
     return native;
 }
 
@@ -199,7 +199,7 @@ UNIT(vulkan_stream_driver, what_is_freed_on_a_stream_is_used_again_in_its_order)
             memory, &(quire_allocation_options){.size = SIZE, .alignment = 16, .stream = stream},
             &made));
         CHECK_OK(fill(stream, made, (uint8_t)i));
-        CHECK_OK(quire_free_on(memory, made, stream));
+        CHECK_OK(quire_free_on_stream(memory, made, stream));
     }
     finish(stream);
     CHECK_OK(quire_collect(memory, NULL));
@@ -265,7 +265,7 @@ UNIT(vulkan_stream_driver, a_timeline_of_the_callers)
     CHECK_OK(quire_point_has_passed(&first, &passed));
     CHECK(!passed);
     CHECK_FAILS(quire_point_await(&first, 1000000), BUSY);
-    CHECK_OK(quire_free_on(memory, freed, theirs));
+    CHECK_OK(quire_free_on_stream(memory, freed, theirs));
     submit(semaphore, 1, VK_NULL_HANDLE, 0);
     CHECK_OK(quire_stream_wait(own, &first)); /* quire's work follows the caller's */
     CHECK_OK(fill(own, a, 0x66));

@@ -74,7 +74,7 @@ UNIT(allocation_info, of_a_reused_range_is_that_of_the_new_allocation)
 {
     bench w;
     begin(&w);
-    CHECK_OK(quire_free_on(w.f.memory, ON(&w, w.a, .size = KIB, .user_data = 1), w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ON(&w, w.a, .size = KIB, .user_data = 1), w.a));
     quire_allocation_info info = dirty();
     quire_allocation made = ON(&w, w.a, .size = KIB - 7, .user_data = 2, .info = &info);
     CHECK_EQ(info.user_data, 2);

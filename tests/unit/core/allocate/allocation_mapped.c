@@ -246,7 +246,7 @@ UNIT(allocation_mapped, frees_from_another_shard_and_by_address)
         expect_mapped(&f, round, 1, 0);
         a = ALLOCATE(&f, .size = SIZE, .mapped = true, .zero = true);
         check_pointer(&f, a);
-        CHECK_OK(quire_free_at(f.memory, fixture_info(&f, a).address, NULL));
+        CHECK_OK(quire_free_at_address(f.memory, fixture_info(&f, a).address, NULL));
         expect_mapped(&f, round, 1, 0);
         fixture_end(&f);
     }
@@ -300,9 +300,9 @@ UNIT(allocation_mapped, a_free_on_a_stream_ends_the_map_at_once)
         begin_stage(&s, round);
         quire_allocation a = ALLOCATE(&s.f, .size = SIZE, .mapped = true);
         quire_allocation b = ALLOCATE(&s.f, .size = SIZE, .mapped = true, .name = "named");
-        CHECK_OK(quire_free_on(s.f.memory, a, s.a));
+        CHECK_OK(quire_free_on_stream(s.f.memory, a, s.a));
         expect_mapped(&s.f, round, 1, 1);
-        CHECK_OK(quire_free_on(s.f.memory, b, s.a));
+        CHECK_OK(quire_free_on_stream(s.f.memory, b, s.a));
         expect_mapped(&s.f, round, 1, 0);
         CHECK_EQ(fixture_stats(&s.f).allocation_count, 2); /* their points have not passed */
         end_stage(&s);
@@ -318,12 +318,12 @@ UNIT(allocation_mapped, a_range_reused_on_a_stream_is_mapped_for_its_new_owner)
             quire_allocation_info info;
             quire_allocation a = ALLOCATE(&s.f, .size = SIZE, .mapped = was_mapped);
             uint64_t offset = fixture_info(&s.f, a).offset;
-            CHECK_OK(quire_free_on(s.f.memory, a, s.a));
+            CHECK_OK(quire_free_on_stream(s.f.memory, a, s.a));
             a = ALLOCATE(&s.f, .size = SIZE, .mapped = true, .stream = s.a, .info = &info);
             CHECK_EQ(info.offset, offset);
             check_pointer(&s.f, a);
             expect_mapped(&s.f, round, 1, 1);
-            CHECK_OK(quire_free_on(s.f.memory, a, s.a));
+            CHECK_OK(quire_free_on_stream(s.f.memory, a, s.a));
             expect_mapped(&s.f, round, 1, 0);
             a = ALLOCATE(&s.f, .size = SIZE, .stream = s.a, .info = &info);
             CHECK_EQ(info.offset, offset);
@@ -339,7 +339,7 @@ UNIT(allocation_mapped, a_reuse_that_cannot_be_mapped_is_undone)
     begin_stage(&s, 1);
     quire_allocation a = ALLOCATE(&s.f, .size = SIZE, .mapped = true);
     const quire_allocation_options options = {.size = SIZE, .mapped = true, .stream = s.a};
-    CHECK_OK(quire_free_on(s.f.memory, a, s.a));
+    CHECK_OK(quire_free_on_stream(s.f.memory, a, s.a));
     quire_memory_stats before = fixture_stats(&s.f);
     fake_fail(&s.f.fake, 1, true, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     CHECK_FAILS(quire_allocate(s.f.memory, &options, &a), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
@@ -359,12 +359,12 @@ UNIT(allocation_mapped, a_free_that_finds_no_host_memory_keeps_the_map)
     begin_stage(&s, 1);
     quire_allocation a = ALLOCATE(&s.f, .size = SIZE, .mapped = true);
     test_memory_fail(unit_memory_state(), 1, true);
-    quire_result result = quire_free_on(s.f.memory, a, s.a);
+    quire_result result = quire_free_on_stream(s.f.memory, a, s.a);
     test_memory_fail(unit_memory_state(), 0, false);
     CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     CHECK_EQ(s.f.fake.maps, 1);
     check_pointer(&s.f, a);
-    CHECK_OK(quire_free_on(s.f.memory, a, s.a));
+    CHECK_OK(quire_free_on_stream(s.f.memory, a, s.a));
     CHECK_EQ(s.f.fake.maps, 0);
     end_stage(&s);
 }

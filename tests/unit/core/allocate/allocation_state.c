@@ -71,7 +71,7 @@ static void expect_rest(fixture *b, quire_allocation allocation, quire_result co
     CHECK_FAILS(quire_allocation_get_name(b->memory, allocation, name, sizeof name), code);
     CHECK_FAILS(quire_allocation_set_name(b->memory, allocation, "x"), code);
     CHECK_FAILS(quire_allocation_set_user_data(b->memory, allocation, 1), code);
-    CHECK_FAILS(quire_get_native(b->memory, allocation, &native), code);
+    CHECK_FAILS(quire_allocation_get_native(b->memory, allocation, &native), code);
     CHECK(native.device == NULL);
     CHECK_FAILS(quire_view_create(b->memory, allocation, 0, 0, &view), code);
     CHECK_EQ(view.allocation.id, 0);
@@ -94,7 +94,7 @@ UNIT(allocation_state, a_reserved_range_can_be_queried_and_committed)
     quire_native native;
     CHECK_OK(quire_allocation_get_name(b.memory, allocation, name, sizeof name));
     CHECK_STR(name, "mine");
-    CHECK_OK(quire_get_native(b.memory, allocation, &native));
+    CHECK_OK(quire_allocation_get_native(b.memory, allocation, &native));
     CHECK_EQ(native.offset, before.offset);
     CHECK_OK(quire_commit(b.memory, allocation));
     quire_allocation_info after = fixture_info(&b, allocation);

@@ -175,10 +175,10 @@ UNIT(existing_pages, ranges_of_deferred_frees_are_taken_once_their_points_have_p
     begin(&w);
     quire_allocation first = ON(&w, w.a, .size = PAGE / 2);
     quire_allocation second = ON(&w, w.a, .size = PAGE / 2);
-    CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, first, w.a));
     REFUSE(&w.f, .size = PAGE / 2);
     ON(&w, w.a, .size = PAGE / 2, EXISTING); /* reused on its stream at once */
-    CHECK_OK(quire_free_on(w.f.memory, second, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, second, w.a));
     REFUSE(&w.f, .size = PAGE / 2);
     streams_pass(w.a);
     ALLOCATE(&w.f, .size = PAGE / 2, EXISTING);
@@ -192,7 +192,7 @@ UNIT(existing_pages, a_stream_takes_over_the_range_of_another_one)
     begin(&w);
     quire_allocation first = ON(&w, w.a, .size = PAGE / 2);
     ON(&w, w.a, .size = PAGE / 2);
-    CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, first, w.a));
     uint64_t orders = streams_state()->orders;
     ON(&w, w.b, .size = PAGE / 2, EXISTING);
     CHECK_EQ(streams_state()->orders, orders + 1);

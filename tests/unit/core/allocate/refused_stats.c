@@ -76,7 +76,7 @@ UNIT(refused_stats, above_the_limit_of_a_name_on_a_stream)
         CHECK_OK(quire_memory_set_name_limit(f.memory, "x", limit));
         CHECK_OK(allocate_on_stream(f.memory, &other, stream, &made));
         CHECK(fake_stream_submit(quire_stream_native(stream)) > 1);
-        CHECK_OK(quire_free_on(f.memory, made, stream));
+        CHECK_OK(quire_free_on_stream(f.memory, made, stream));
         before = fixture_stats(&f);
         CHECK_EQ(before.deferred_count, 1);
         CHECK_FAILS(allocate_on_stream(f.memory, &named, stream, &none), QUIRE_ERROR_OVER_BUDGET);

@@ -345,8 +345,8 @@ UNIT(shard_growth, deferred_frees_wait_in_new_shards)
     grow(&b);
     quire_allocation late = placed_of(&b, 1, 1000);
     CHECK_EQ(shard_of(&b, late), 1);
-    CHECK_OK(quire_free_on(b.f.memory, early, stream));
-    CHECK_OK(quire_free_on(b.f.memory, late, stream));
+    CHECK_OK(quire_free_on_stream(b.f.memory, early, stream));
+    CHECK_OK(quire_free_on_stream(b.f.memory, late, stream));
     CHECK_EQ(stats_of(&b).deferred_count, 2);
     CHECK_OK(quire_memory_check(b.f.memory));
     CHECK_OK(quire_stream_destroy(&stream));
@@ -369,8 +369,8 @@ UNIT(shard_growth, addresses_are_found_in_every_shard)
     uint64_t address = fixture_info(&b.f, late).address;
     CHECK_OK(quire_memory_find(b.f.memory, address + 10, &found));
     CHECK_EQ(found.id, late.id);
-    CHECK_OK(quire_free_at(b.f.memory, address, NULL));
-    CHECK_OK(quire_free_at(b.f.memory, fixture_info(&b.f, early).address, NULL));
+    CHECK_OK(quire_free_at_address(b.f.memory, address, NULL));
+    CHECK_OK(quire_free_at_address(b.f.memory, fixture_info(&b.f, early).address, NULL));
     CHECK_FAILS(quire_free(b.f.memory, late), QUIRE_ERROR_STALE_HANDLE);
     CHECK_OK(quire_memory_check(b.f.memory));
     CHECK_EQ(stats_of(&b).allocation_count, 1);

@@ -98,7 +98,7 @@ UNIT(within_budget, a_page_that_turns_out_larger_is_destroyed)
     b.fake.page_rounding = PAGE + 1000;
     REFUSE(&b, OVER, .size = PAGE, WITHIN);
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 1);
-    CHECK_EQ(budget_of(&b, 0).used, 0);
+    CHECK_EQ(budget_of(&b, 0).reserved, 0);
     fixture_end(&b);
 }
 
@@ -188,7 +188,7 @@ UNIT(within_budget, ranges_of_deferred_frees_serve_it_once_their_points_have_pas
     fake_set_budget(&b.fake, 0, PAGE, 0);
     fixture_open(&b, &(quire_memory_options){.name = "weights", .pages = POLICY});
     CHECK_OK(quire_stream_create(b.device, NULL, &stream));
-    CHECK_OK(quire_free_on(b.memory, ALLOCATE(&b, .size = PAGE, .stream = stream), stream));
+    CHECK_OK(quire_free_on_stream(b.memory, ALLOCATE(&b, .size = PAGE, .stream = stream), stream));
     REFUSE(&b, OVER, .size = PAGE, WITHIN);
     streams_pass(stream);
     ALLOCATE(&b, .size = PAGE, WITHIN);

@@ -38,7 +38,7 @@ UNIT(access, a_pointer_is_base_plus_offset)
             void *pointer = NULL;
             quire_native native;
             CHECK_OK(quire_map(b.memory, allocation, &pointer));
-            CHECK_OK(quire_get_native(b.memory, allocation, &native));
+            CHECK_OK(quire_allocation_get_native(b.memory, allocation, &native));
             char *from = (char *)pointer - fixture_info(&b, allocation).offset;
             CHECK(!i || from == base);
             base = from;
@@ -148,7 +148,7 @@ UNIT(access, device_only_memory_is_not_mapped_flushed_or_invalidated)
     CHECK_FAILS(quire_unmap(b.memory, allocation), QUIRE_ERROR_NOT_MAPPED);
     CHECK_FAILS(quire_flush(b.memory, allocation, 0, 0), QUIRE_ERROR_NOT_HOST_VISIBLE);
     CHECK_FAILS(quire_invalidate(b.memory, allocation, 0, 0), QUIRE_ERROR_NOT_HOST_VISIBLE);
-    CHECK_OK(quire_get_native(b.memory, allocation, &native));
+    CHECK_OK(quire_allocation_get_native(b.memory, allocation, &native));
     CHECK(native.host == NULL);
     CHECK_OK(quire_free(b.memory, allocation)); /* neither mapped nor in use */
     CHECK_EQ(b.fake.calls[FAKE_MAP], 0);
@@ -170,9 +170,9 @@ UNIT(access, null_arguments_are_refused)
     CHECK_FAILS(quire_unmap(NULL, allocation), invalid);
     CHECK_FAILS(quire_flush(NULL, allocation, 0, 0), invalid);
     CHECK_FAILS(quire_invalidate(NULL, allocation, 0, 0), invalid);
-    CHECK_FAILS(quire_get_native(NULL, allocation, &native), invalid);
+    CHECK_FAILS(quire_allocation_get_native(NULL, allocation, &native), invalid);
     CHECK_EQ(native.size, 0);
-    CHECK_FAILS(quire_get_native(b.memory, allocation, NULL), invalid);
+    CHECK_FAILS(quire_allocation_get_native(b.memory, allocation, NULL), invalid);
     CHECK_EQ(fixture_info(&b, allocation).map_count, 0);
     fixture_end(&b);
 }
@@ -272,7 +272,7 @@ UNIT(access, the_native_info_is_complete)
     quire_buffer buffer;
     CHECK_OK(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 50}, &buffer));
     quire_native native;
-    CHECK_OK(quire_get_native(b.memory, buffer.allocation, &native));
+    CHECK_OK(quire_allocation_get_native(b.memory, buffer.allocation, &native));
     CHECK(native.device == b.device);
     CHECK_EQ(native.page.address, UINT64_C(4) << 30);
     CHECK_EQ(native.page.size, 4096);

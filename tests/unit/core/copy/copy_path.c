@@ -65,7 +65,7 @@ static quire_copy_options whole(const pair *p)
 static unsigned char *first_byte(quire_memory *memory, quire_allocation allocation)
 {
     quire_native native;
-    CHECK_OK(quire_get_native(memory, allocation, &native));
+    CHECK_OK(quire_allocation_get_native(memory, allocation, &native));
     return fake_bytes(&native.page) + native.offset;
 }
 

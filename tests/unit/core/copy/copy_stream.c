@@ -18,7 +18,7 @@ typedef struct world {
 static unsigned char *bytes_of(fixture *f, quire_allocation allocation)
 {
     quire_native native;
-    CHECK_OK(quire_get_native(f->memory, allocation, &native));
+    CHECK_OK(quire_allocation_get_native(f->memory, allocation, &native));
     return fake_bytes(&native.page) + native.offset;
 }
 

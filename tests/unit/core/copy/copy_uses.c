@@ -134,9 +134,9 @@ UNIT(copy_uses, the_later_of_fill_and_point_counts)
         submit(&w, 0, a, a, &filled);
         fake_stream_submit(w.native);
         CHECK_OK(quire_stream_mark(w.stream, &after));
-        CHECK_OK(which == 0   ? quire_free_after(w.f.memory, a, &before)
-                 : which == 1 ? quire_free_after(w.f.memory, a, &after)
-                              : quire_free_on(w.f.memory, a, w.stream));
+        CHECK_OK(which == 0   ? quire_free_after_point(w.f.memory, a, &before)
+                 : which == 1 ? quire_free_after_point(w.f.memory, a, &after)
+                              : quire_free_on_stream(w.f.memory, a, w.stream));
         fake_stream_run(w.native, 1);
         CHECK_EQ(collect(&w), 0);
         fake_stream_run(w.native, 1);
@@ -155,7 +155,7 @@ UNIT(copy_uses, a_range_that_was_filled_is_reused_on_its_stream_at_once)
     quire_allocation a = ALLOCATE(&w.f, .size = SIZE);
     uint64_t offset = fixture_info(&w.f, a).offset;
     submit(&w, 0, a, a, NULL);
-    CHECK_OK(quire_free_on(w.f.memory, a, w.stream));
+    CHECK_OK(quire_free_on_stream(w.f.memory, a, w.stream));
     CHECK_OK(
         allocate_on_stream(w.f.memory, &(quire_allocation_options){.size = SIZE}, w.stream, &next));
     CHECK_EQ(fixture_info(&w.f, next).offset, offset);
@@ -192,7 +192,7 @@ UNIT(copy_uses, a_stream_is_busy_until_its_fill_is_done_and_takes_the_use_with_i
     CHECK_OK(quire_memory_check(w.f.memory));
     CHECK_OK(quire_free(w.f.memory, a));
     CHECK_OK(quire_record_use(w.f.memory, other, second)); /* beside the use that has ended */
-    CHECK_OK(quire_free_on(w.f.memory, other, second));
+    CHECK_OK(quire_free_on_stream(w.f.memory, other, second));
     CHECK_EQ(waiting(&w), 1);
     CHECK_EQ(collect(&w), SIZE);
     w.stream = second;

@@ -219,7 +219,7 @@ UNIT(checked, zones_have_no_owner)
     CHECK_FAILS(quire_memory_find(w.memory, info.address + info.size, &found),
                 QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_FAILS(quire_memory_find(w.memory, info.address - 1, &found), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_free_at(w.memory, info.address - 1, NULL), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_free_at_address(w.memory, info.address - 1, NULL), QUIRE_ERROR_OUT_OF_RANGE);
     watched_end(&w);
 }
 

@@ -192,7 +192,7 @@ UNIT(quarantine, statistics_and_walks_exclude_it)
     CHECK_OK(quire_memory_walk(w.memory, count_range, &r));
     CHECK_EQ(r.count, 2);
     CHECK_FAILS(quire_memory_find(w.memory, address, &found), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_free_at(w.memory, address, NULL), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_free_at_address(w.memory, address, NULL), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_FAILS(quire_free(w.memory, w.allocation), QUIRE_ERROR_STALE_HANDLE);
     CHECK_OK(quire_memory_destroy(&w.memory));
     watched_end(&w);

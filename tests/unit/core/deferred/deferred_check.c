@@ -40,10 +40,11 @@ static void begin(bench *w)
     for (int i = 0; i < 7; i++)
         CHECK_OK(quire_stream_mark(w->a, &points[i]));
     for (int i = 0; i < 7; i++)
-        CHECK_OK(quire_free_after(w->f.memory, ALLOCATE(&w->f, .size = KIB), &points[order[i]]));
+        CHECK_OK(
+            quire_free_after_point(w->f.memory, ALLOCATE(&w->f, .size = KIB), &points[order[i]]));
     for (int i = 0; i < 2; i++)
-        CHECK_OK(quire_free_on(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->a));
-    CHECK_OK(quire_free_on(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->b));
+        CHECK_OK(quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->a));
+    CHECK_OK(quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->b));
     w->shard = w->f.memory->shards[0];
     w->stream_queue = qi_stream_queue_find(w->shard, w->a);
     CHECK(w->stream_queue && w->stream_queue->heap.first && w->stream_queue->marked.first &&
@@ -229,8 +230,8 @@ UNIT(deferred_check, bins_of_another_stream)
 {
     bench w;
     begin(&w);
-    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = 64 * KIB), w.a));
-    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = 64 * KIB), w.b));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = 64 * KIB), w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = 64 * KIB), w.b));
     qi_stream_queue *other = qi_stream_queue_find(w.shard, w.b);
     uint32_t bin = other->fresh.last->bin - 1;
     qi_wait *own = w.stream_queue->bins[bin], *theirs = other->bins[bin];
@@ -251,7 +252,7 @@ UNIT(deferred_check, waits_of_objects)
     begin(&w);
     CHECK_OK(quire_buffer_create(
         w.f.memory, &(quire_buffer_options){.size = KIB, .usage = QUIRE_USAGE_STORAGE}, &buffer));
-    CHECK_OK(quire_free_on(w.f.memory, buffer.allocation, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, buffer.allocation, w.a));
     quire_allocation again;
     CHECK_OK(quire_allocate(w.f.memory, &(quire_allocation_options){.size = KIB, .stream = w.a},
                             &again));

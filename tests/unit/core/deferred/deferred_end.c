@@ -80,7 +80,7 @@ static void free_after_marks(bench *w, quire_stream *stream, int count)
     for (int i = 0; i < count; i++) {
         quire_point point;
         CHECK_OK(quire_stream_mark(stream, &point));
-        CHECK_OK(quire_free_after(w->f.memory, ALLOCATE(&w->f, .size = KIB), &point));
+        CHECK_OK(quire_free_after_point(w->f.memory, ALLOCATE(&w->f, .size = KIB), &point));
     }
 }
 
@@ -121,7 +121,7 @@ UNIT(deferred_end, all_streams_have_the_same_time)
     begin(&w);
     free_after_marks(&w, w.a, 1);
     free_after_marks(&w, w.b, 1);
-    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.b));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.b));
     uint64_t before = qi_clock();
     quire_memory_destroy_all(&w.f.memory);
     CHECK(qi_clock() - before < 20 * w.f.device->stall_timeout);
@@ -138,7 +138,8 @@ UNIT(deferred_end, the_wait_for_a_value_that_is_never_signalled_ends)
         begin(&w);
         streams_state()->mark_answers = QUIRE_ERROR_UNSUPPORTED;
         CHECK_OK(quire_stream_announce(w.a, announced));
-        CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &(quire_point){w.a, 9}));
+        CHECK_OK(quire_free_after_point(w.f.memory, ALLOCATE(&w.f, .size = KIB),
+                                        &(quire_point){w.a, 9}));
         CHECK_FAILS(quire_memory_destroy(&w.f.memory), QUIRE_ERROR_BUSY);
         quire_memory_destroy_all(&w.f.memory);
         CHECK(slow.longest && slow.longest <= 50 * MILLISECOND);
@@ -153,9 +154,9 @@ UNIT(deferred_end, capture_streams_and_lost_devices_cause_no_warning)
     begin(&w);
     quire_stream *held = NULL;
     CHECK_OK(quire_stream_create(w.f.device, &(quire_stream_options){.capture = true}, &held));
-    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), held));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB), held));
     free_after_marks(&w, w.a, 1);
-    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
     streams_state()->mark_answers = QUIRE_ERROR_DEVICE_LOST;
     quire_memory_destroy_all(&w.f.memory);
     CHECK_EQ(lines.warnings, 0);

@@ -42,7 +42,7 @@ static void end(bench *w)
 
 static void free_one_on(bench *w, quire_stream *stream)
 {
-    CHECK_OK(quire_free_on(w->f.memory, ALLOCATE(&w->f, .size = KIB), stream));
+    CHECK_OK(quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = KIB), stream));
 }
 
 static uint64_t collect(bench *w)
@@ -89,7 +89,7 @@ UNIT(deferred_failure, a_destroyed_memory_awaits_marked_points_if_the_rest_canno
     begin(&w);
     quire_point point;
     mark(w.a, &point);
-    CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &point));
+    CHECK_OK(quire_free_after_point(w.f.memory, ALLOCATE(&w.f, .size = KIB), &point));
     free_one_on(&w, w.a);
     streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
     streams_state()->await_passes = true;
@@ -105,8 +105,8 @@ UNIT(deferred_failure, frees_on_a_lost_device_complete)
     begin(&w);
     quire_allocation used = ALLOCATE(&w.f, .size = KIB);
     streams_state()->mark_answers = QUIRE_ERROR_DEVICE_LOST;
-    CHECK_OK(
-        quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a)); /* never marked until now */
+    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB),
+                                  w.a)); /* never marked until now */
     CHECK_STR(quire_last_error(), "");
     CHECK_OK(quire_record_use(w.f.memory, used, w.a));
     CHECK_OK(quire_free(w.f.memory, used));
@@ -129,7 +129,7 @@ UNIT(deferred_failure, a_use_on_a_stream_does_not_hide_a_later_point_of_it)
     announce_only(&w, 5);
     quire_allocation used = ALLOCATE(&w.f, .size = KIB);
     CHECK_OK(quire_record_use(w.f.memory, used, w.a));
-    CHECK_OK(quire_free_after(w.f.memory, used, &(quire_point){w.a, 10}));
+    CHECK_OK(quire_free_after_point(w.f.memory, used, &(quire_point){w.a, 10}));
     streams_pass_to(w.a, 5);
     CHECK_EQ(collect(&w), 0);
     streams_pass_to(w.a, 10);
@@ -144,7 +144,8 @@ UNIT(deferred_failure, a_point_that_was_not_announced_blocks_the_reuse_of_the_ra
     const quire_allocation_options options = {.size = KIB};
     quire_allocation early, late;
     announce_only(&w, 5);
-    CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &(quire_point){w.a, 10}));
+    CHECK_OK(
+        quire_free_after_point(w.f.memory, ALLOCATE(&w.f, .size = KIB), &(quire_point){w.a, 10}));
     CHECK_OK(allocate_on_stream(w.f.memory, &options, w.a, &early)); /* its work may run first */
     CHECK_EQ(fixture_info(&w.f, early).offset, KIB);
     CHECK_OK(quire_stream_announce(w.a, 10));
@@ -164,7 +165,7 @@ UNIT(deferred_failure, a_destroyed_stream_is_awaited_once)
     CHECK_OK(quire_memory_create(w.f.device, NULL, &other));
     CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = KIB}, &there));
     free_one_on(&w, w.a);
-    CHECK_OK(quire_free_on(other, there, w.a));
+    CHECK_OK(quire_free_on_stream(other, there, w.a));
     CHECK_FAILS(quire_stream_destroy(&w.a), QUIRE_ERROR_BUSY);
     CHECK_EQ(streams_state()->awaited, 1); /* one wait of at most a second for all memories */
     streams_state()->await_passes = true;

@@ -14,7 +14,7 @@ UNIT(deferred_free, a_range_is_free_again_after_its_point_has_passed)
     begin(&w);
     quire_allocation first = ALLOCATE(&w.f, .size = KIB);
     quire_point point = mark(w.a);
-    CHECK_OK(quire_free_after(w.f.memory, first, &point));
+    CHECK_OK(quire_free_after_point(w.f.memory, first, &point));
     quire_memory_stats stats = fixture_stats(&w.f);
     CHECK_EQ(stats.deferred_count, 1);
     CHECK_EQ(stats.deferred_bytes, KIB);
@@ -38,11 +38,11 @@ UNIT(deferred_free, the_handle_is_stale_at_once)
     quire_allocation gone = ALLOCATE(&w.f, .size = KIB);
     quire_allocation_info info;
     quire_point point = mark(w.a);
-    CHECK_OK(quire_free_after(w.f.memory, gone, &point));
+    CHECK_OK(quire_free_after_point(w.f.memory, gone, &point));
     CHECK_FAILS(quire_allocation_get_info(w.f.memory, gone, &info), QUIRE_ERROR_STALE_HANDLE);
     CHECK_FAILS(quire_free(w.f.memory, gone), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_FAILS(quire_free_after(w.f.memory, gone, &point), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_FAILS(quire_free_on(w.f.memory, gone, w.a), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(quire_free_after_point(w.f.memory, gone, &point), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(quire_free_on_stream(w.f.memory, gone, w.a), QUIRE_ERROR_STALE_HANDLE);
     CHECK_FAILS(quire_record_use(w.f.memory, gone, w.a), QUIRE_ERROR_STALE_HANDLE);
     end(&w);
 }
@@ -55,8 +55,8 @@ UNIT(deferred_free, a_deferred_free_without_a_pending_point_is_a_free)
     bool has_passed = false;
     streams_pass(w.a);
     CHECK_OK(quire_point_has_passed(&point, &has_passed));
-    CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &point));
-    CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &(quire_point){0}));
+    CHECK_OK(quire_free_after_point(w.f.memory, ALLOCATE(&w.f, .size = KIB), &point));
+    CHECK_OK(quire_free_after_point(w.f.memory, ALLOCATE(&w.f, .size = KIB), &(quire_point){0}));
     CHECK_EQ(waiting(&w), 0);
     CHECK_EQ(fixture_stats(&w.f).allocation_count, 0);
     end(&w);
@@ -72,7 +72,7 @@ UNIT(deferred_free, points_in_any_order_pass_in_order)
     for (int i = 0; i < POINTS; i++)
         points[i] = mark(w.a);
     for (int i = 0; i < POINTS; i++)
-        CHECK_OK(quire_free_after(
+        CHECK_OK(quire_free_after_point(
             w.f.memory, ALLOCATE(&w.f, .size = (uint64_t)(order[i] + 1) * KIB), &points[order[i]]));
     for (int i = 0; i < POINTS; i++) {
         CHECK_EQ(waiting(&w), (uint64_t)(POINTS - i));
@@ -89,7 +89,7 @@ UNIT(deferred_free, the_object_exists_until_its_point_has_passed)
     quire_buffer buffer;
     CHECK_OK(quire_buffer_create(
         w.f.memory, &(quire_buffer_options){.size = KIB, .usage = QUIRE_USAGE_STORAGE}, &buffer));
-    CHECK_OK(quire_free_on(w.f.memory, buffer.allocation, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, buffer.allocation, w.a));
     CHECK_EQ(w.f.fake.objects, 1);
     collect(&w);
     CHECK_EQ(w.f.fake.objects, 1);
@@ -107,7 +107,7 @@ UNIT(deferred_free, many_frees_on_a_stream_take_one_mark)
     bench w;
     begin(&w);
     for (int i = 0; i < MANY; i++)
-        CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+        CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
     uint64_t marks = streams_state()->marks;
     CHECK(marks <= 1); /* to find out whether it can be marked */
     CHECK_EQ(collect(&w), 0);
@@ -126,7 +126,7 @@ UNIT(deferred_free, a_free_on_a_stream_waits_for_the_work_submitted_before_it)
     quire_allocation first = ALLOCATE(&w.f, .size = KIB);
     mark(w.a);
     streams_pass(w.a); /* this mark precedes the free */
-    CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, first, w.a));
     CHECK_EQ(collect(&w), 0);
     streams_pass(w.a);
     CHECK_EQ(collect(&w), KIB);
@@ -138,7 +138,7 @@ UNIT(deferred_free, ranges_with_passed_points_are_used_before_a_page_is_created)
     bench w;
     begin(&w);
     quire_allocation whole = ALLOCATE(&w.f, .size = PAGE);
-    CHECK_OK(quire_free_on(w.f.memory, whole, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, whole, w.a));
     CHECK_EQ(w.f.fake.pages, 1);
     collect(&w);
     streams_pass(w.a);
@@ -153,7 +153,7 @@ UNIT(deferred_free, a_page_with_waiting_frees_is_not_empty)
     bench w;
     begin(&w);
     uint64_t released = 1;
-    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
     CHECK_OK(quire_memory_trim(w.f.memory, 0, &released));
     CHECK_EQ(released, 0);
     CHECK_EQ(w.f.fake.pages, 1);
@@ -195,7 +195,7 @@ UNIT(deferred_free, uses_on_two_streams_and_a_point_are_all_awaited)
     CHECK_OK(quire_record_use(w.f.memory, used, w.a));
     CHECK_OK(quire_record_use(w.f.memory, used, w.b));
     quire_point point = mark(c);
-    CHECK_OK(quire_free_after(w.f.memory, used, &point));
+    CHECK_OK(quire_free_after_point(w.f.memory, used, &point));
     quire_stream *const streams[] = {c, w.a, w.b};
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(collect(&w), 0);
@@ -230,8 +230,8 @@ UNIT(deferred_free, a_free_on_one_stream_sets_no_mark)
     quire_allocation used = ALLOCATE(&w.f, .size = KIB);
     CHECK_OK(quire_record_use(w.f.memory, used, w.a));
     uint64_t before = streams_state()->marks;
-    CHECK_OK(quire_free_on(w.f.memory, used, w.a));
-    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.b));
+    CHECK_OK(quire_free_on_stream(w.f.memory, used, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.b));
     CHECK_EQ(streams_state()->marks, before + 1); /* w.b is marked for the first time */
     end(&w);
 }
@@ -282,8 +282,8 @@ UNIT(deferred_free, a_reserved_range_cannot_record_a_use)
     quire_point point = mark(w.a);
     CHECK_OK(quire_reserve(w.f.memory, &(quire_allocation_options){.size = KIB}, &reserved));
     CHECK_FAILS(quire_record_use(w.f.memory, reserved, w.a), QUIRE_ERROR_WRONG_STATE);
-    CHECK_FAILS(quire_free_on(w.f.memory, reserved, w.a), QUIRE_ERROR_WRONG_STATE);
-    CHECK_FAILS(quire_free_after(w.f.memory, reserved, &point), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_free_on_stream(w.f.memory, reserved, w.a), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_free_after_point(w.f.memory, reserved, &point), QUIRE_ERROR_WRONG_STATE);
     CHECK_OK(quire_abort(w.f.memory, reserved));
     end(&w);
 }
@@ -295,8 +295,8 @@ UNIT(deferred_free, a_mapped_allocation_is_not_freed)
     quire_allocation mapped = ALLOCATE(&w.f, .size = KIB);
     void *pointer = NULL;
     CHECK_OK(quire_map(w.f.memory, mapped, &pointer));
-    CHECK_FAILS(quire_free_on(w.f.memory, mapped, w.a), QUIRE_ERROR_BUSY);
+    CHECK_FAILS(quire_free_on_stream(w.f.memory, mapped, w.a), QUIRE_ERROR_BUSY);
     CHECK_OK(quire_unmap(w.f.memory, mapped));
-    CHECK_OK(quire_free_on(w.f.memory, mapped, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, mapped, w.a));
     end(&w);
 }

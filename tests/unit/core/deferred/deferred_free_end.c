@@ -10,7 +10,7 @@ UNIT(deferred_free_end, a_memory_is_busy_while_a_free_waits)
 {
     bench w;
     begin(&w);
-    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
     CHECK_FAILS(quire_memory_destroy(&w.f.memory), QUIRE_ERROR_BUSY);
     CHECK(w.f.memory && strstr(quire_last_error(), "wait"));
     streams_pass(w.a);
@@ -25,7 +25,7 @@ UNIT(deferred_free_end, destroying_a_memory_with_its_allocations_awaits_the_stre
     begin(&w);
     quire_allocation live = ALLOCATE(&w.f, .size = KIB);
     CHECK_OK(quire_record_use(w.f.memory, live, w.b));
-    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
     streams_state()->await_passes = true;
     quire_memory_destroy_all(&w.f.memory);
     CHECK(streams_state()->awaited >= 2);
@@ -39,7 +39,7 @@ UNIT(deferred_free_end, a_memory_is_destroyed_though_the_backend_answers_nothing
 {
     bench w;
     begin(&w);
-    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
     streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
     streams_state()->asked_answers = QUIRE_ERROR_BACKEND_FAILURE;
     streams_state()->awaited_answers = QUIRE_ERROR_BACKEND_FAILURE;
@@ -56,7 +56,7 @@ UNIT(deferred_free_end, a_stream_is_busy_while_a_free_waits_for_it)
     quire_stream *c = make(&w, &(quire_stream_options){.name = "c"});
     quire_allocation used = ALLOCATE(&w.f, .size = KIB);
     quire_stream_info info;
-    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), c));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB), c));
     CHECK_OK(quire_record_use(w.f.memory, used, c));
     CHECK_OK(quire_stream_get_info(c, &info));
     CHECK_EQ(info.deferred, 2);
@@ -76,13 +76,13 @@ UNIT(deferred_free_end, a_lost_device_delays_no_free)
 {
     bench w;
     begin(&w);
-    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
-    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.b));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.b));
     streams_state()->asked_answers = QUIRE_ERROR_DEVICE_LOST;
     uint64_t released = 0;
     CHECK_FAILS(quire_collect(w.f.memory, &released), QUIRE_ERROR_DEVICE_LOST);
     CHECK_EQ(released, 2 * KIB);
-    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
     CHECK_EQ(waiting(&w), 0);
     end(&w);
 }
@@ -92,8 +92,8 @@ UNIT(deferred_free_end, a_failing_stream_does_not_delay_the_others)
     bench w;
     begin(&w);
     quire_point point = mark(w.b);
-    CHECK_OK(quire_free_on(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
-    CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &point));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+    CHECK_OK(quire_free_after_point(w.f.memory, ALLOCATE(&w.f, .size = KIB), &point));
     streams_pass(w.b);
     streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
     uint64_t released = 0;
@@ -115,15 +115,15 @@ UNIT(deferred_free_end, null_arguments_are_refused)
     begin(&w);
     quire_allocation live = ALLOCATE(&w.f, .size = KIB);
     quire_point point = mark(w.a);
-    CHECK_FAILS(quire_free_after(NULL, live, &point), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_free_after(w.f.memory, live, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_free_on(NULL, live, w.a), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_free_on(w.f.memory, live, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_free_after_point(NULL, live, &point), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_free_after_point(w.f.memory, live, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_free_on_stream(NULL, live, w.a), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_free_on_stream(w.f.memory, live, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_record_use(NULL, live, w.a), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_record_use(w.f.memory, live, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_collect(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_OK(quire_collect(w.f.memory, NULL));
-    CHECK_FAILS(quire_free_on(w.f.memory, (quire_allocation){0}, w.a),
+    CHECK_FAILS(quire_free_on_stream(w.f.memory, (quire_allocation){0}, w.a),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     end(&w);
 }
@@ -134,11 +134,11 @@ UNIT(deferred_free_end, a_stream_that_cannot_be_marked_accepts_no_frees)
     begin(&w);
     quire_allocation live = ALLOCATE(&w.f, .size = KIB);
     streams_state()->mark_answers = QUIRE_ERROR_UNSUPPORTED;
-    CHECK_FAILS(quire_free_on(w.f.memory, live, w.a), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_FAILS(quire_free_on_stream(w.f.memory, live, w.a), QUIRE_ERROR_UNSUPPORTED);
     CHECK_FAILS(quire_record_use(w.f.memory, live, w.a), QUIRE_ERROR_UNSUPPORTED);
     fixture_info(&w.f, live);
     CHECK_OK(quire_stream_announce(w.a, 9));
-    CHECK_OK(quire_free_on(w.f.memory, live, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, live, w.a));
     streams_pass_to(w.a, 8);
     CHECK_EQ(collect(&w), 0);
     streams_pass_to(w.a, 9);
@@ -156,7 +156,7 @@ UNIT(deferred_free_end, without_host_memory_nothing_changes)
         test_memory_fail(unit_memory_state(), call, false);
         quire_result used = quire_record_use(w.f.memory, live, w.a);
         test_memory_fail(unit_memory_state(), call == 3 ? 0 : call, false);
-        quire_result freed = quire_free_on(w.f.memory, live, w.b);
+        quire_result freed = quire_free_on_stream(w.f.memory, live, w.b);
         test_memory_fail(unit_memory_state(), 0, false);
         CHECK(used == QUIRE_SUCCESS || used == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
         CHECK_EQ(waiting(&w), freed ? 0 : 1);

@@ -138,8 +138,8 @@ static uint64_t time_frees(uint64_t first_value, uint64_t (*order)(uint64_t i))
     allocate(MANY);
     uint64_t begun = now();
     for (uint64_t i = 0; i < MANY; i++)
-        CHECK_OK(quire_free_after(w.f.memory, w.made[i],
-                                  &(quire_point){w.stream, first_value + order(i)}));
+        CHECK_OK(quire_free_after_point(w.f.memory, w.made[i],
+                                        &(quire_point){w.stream, first_value + order(i)}));
     uint64_t taken = now() - begun;
     CHECK_EQ(fixture_stats(&w.f).deferred_count, MANY);
     streams_pass(w.stream);
@@ -205,7 +205,7 @@ UNIT(deferred_order, frees_in_any_order_pass_in_the_order_of_their_points)
     for (int i = 0; i < COUNT; i++) {
         uint64_t point = random_below(&rng, COUNT);
         per_value[point]++;
-        CHECK_OK(quire_free_after(w.f.memory, w.made[i], &points[point]));
+        CHECK_OK(quire_free_after_point(w.f.memory, w.made[i], &points[point]));
         if (i % 16 == 0)
             CHECK_OK(quire_memory_check(w.f.memory));
     }
@@ -231,7 +231,7 @@ UNIT(deferred_order, ranges_are_reused_from_any_place_in_the_order)
     for (uint64_t i = 0; i < COUNT; i++)
         w.made[i] = ALLOCATE(&w.f, .size = (i + 1) * KIB);
     for (uint64_t i = 0; i < COUNT; i++)
-        CHECK_OK(quire_free_after(w.f.memory, w.made[i], &points[i * 37 % COUNT]));
+        CHECK_OK(quire_free_after_point(w.f.memory, w.made[i], &points[i * 37 % COUNT]));
     for (uint64_t i = 0; i < COUNT; i++) {
         uint64_t size = (i * 23 % COUNT + 1) * KIB;
         CHECK_OK(quire_allocate(
@@ -251,14 +251,14 @@ UNIT(deferred_order, destroying_a_memory_waits_for_the_last_point_of_a_stream)
     for (int i = 0; i < 3; i++)
         CHECK_OK(quire_stream_mark(w.stream, &points[i]));
     quire_allocation last = ALLOCATE(&w.f, .size = 4 * KIB), middle = ALLOCATE(&w.f, .size = KIB);
-    CHECK_OK(quire_free_after(w.f.memory, last, &points[2]));
-    CHECK_OK(quire_free_after(w.f.memory, middle, &points[1])); /* out of order */
+    CHECK_OK(quire_free_after_point(w.f.memory, last, &points[2]));
+    CHECK_OK(quire_free_after_point(w.f.memory, middle, &points[1])); /* out of order */
     CHECK_OK(quire_allocate(
         w.f.memory, &(quire_allocation_options){.size = 4 * KIB, .stream = w.stream}, &last));
     qi_stream_queue *stream_queue = qi_stream_queue_find(w.f.memory->shards[0], w.stream);
     CHECK(stream_queue);
     CHECK_EQ(qi_stream_queue_highest(stream_queue), points[1].value);
-    CHECK_OK(quire_free_after(w.f.memory, last, &points[0]));
+    CHECK_OK(quire_free_after_point(w.f.memory, last, &points[0]));
     CHECK(qi_stream_queue_highest(stream_queue) >= points[1].value);
     streams_pass(w.stream);
     end();
@@ -271,7 +271,7 @@ static uint64_t time_frees_on(quire_stream **streams, uint64_t count)
     allocate(STREAMS);
     uint64_t begun = now();
     for (uint64_t i = 0; i < STREAMS; i++)
-        CHECK_OK(quire_free_on(w.f.memory, w.made[i], streams[i % count]));
+        CHECK_OK(quire_free_on_stream(w.f.memory, w.made[i], streams[i % count]));
     return now() - begun;
 }
 
@@ -326,7 +326,7 @@ UNIT(deferred_order, the_table_of_streams_works_without_host_memory)
         test_memory_fail(unit_memory_state(), call, false);
         uint64_t waits = 0;
         for (int i = 0; i < FEW; i++) {
-            quire_result result = quire_free_on(w.f.memory, w.made[i], streams[i]);
+            quire_result result = quire_free_on_stream(w.f.memory, w.made[i], streams[i]);
             CHECK(result == QUIRE_SUCCESS || result == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
             waits += !result;
         }

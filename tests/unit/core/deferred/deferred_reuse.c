@@ -11,7 +11,7 @@ UNIT(deferred_reuse, on_the_same_stream_happens_at_once_without_a_backend_call)
     begin(&w);
     quire_allocation first = ON(&w, w.a, .size = KIB, .user_data = 1);
     uint64_t place = place_of(&w, first);
-    CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, first, w.a));
     fake_streams before = *streams_state();
     uint64_t calls = fixture_stats(&w.f).backend_calls;
     for (uint64_t i = 0; i < 100; i++) {
@@ -19,7 +19,7 @@ UNIT(deferred_reuse, on_the_same_stream_happens_at_once_without_a_backend_call)
         CHECK(next.id != first.id);
         CHECK_EQ(place_of(&w, next), place);
         CHECK_EQ(fixture_info(&w.f, next).user_data, i);
-        CHECK_OK(quire_free_on(w.f.memory, next, w.a));
+        CHECK_OK(quire_free_on_stream(w.f.memory, next, w.a));
         CHECK_FAILS(quire_free(w.f.memory, next), QUIRE_ERROR_STALE_HANDLE);
         CHECK_FAILS(quire_free(w.f.memory, first), QUIRE_ERROR_STALE_HANDLE);
     }
@@ -38,7 +38,7 @@ UNIT(deferred_reuse, accepts_ranges_up_to_an_eighth_larger)
     begin(&w);
     quire_allocation large = ON(&w, w.a, .size = 8 * KIB);
     uint64_t place = place_of(&w, large);
-    CHECK_OK(quire_free_on(w.f.memory, large, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, large, w.a));
     quire_allocation other = ON(&w, w.a, .size = 7 * KIB); /* 8 KiB are more than 9/8 of it */
     CHECK(place_of(&w, other) != place);
     quire_allocation close = ON(&w, w.a, .size = 7 * KIB + 256);
@@ -59,7 +59,7 @@ UNIT(deferred_reuse, accepts_ranges_that_the_fit_rounded_up_for_the_same_size)
         begin_with(&w, fits[i % 3]);
         quire_allocation first = ON(&w, w.a, .size = sizes[i / 3]);
         uint64_t place = place_of(&w, first);
-        CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+        CHECK_OK(quire_free_on_stream(w.f.memory, first, w.a));
         CHECK_EQ(place_of(&w, ON(&w, w.a, .size = sizes[i / 3])), place);
         end(&w);
     }
@@ -70,7 +70,7 @@ UNIT(deferred_reuse, respects_the_alignment)
     bench w;
     begin(&w);
     quire_allocation pad = ON(&w, w.a, .size = 256), odd = ON(&w, w.a, .size = KIB);
-    CHECK_OK(quire_free_on(w.f.memory, odd, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, odd, w.a));
     quire_allocation aligned = ON(&w, w.a, .size = KIB, .alignment = 4 * KIB);
     CHECK_EQ(fixture_info(&w.f, aligned).offset % (4 * KIB), 0);
     fixture_info(&w.f, pad);
@@ -93,7 +93,7 @@ UNIT(deferred_reuse, respects_an_alignment_above_that_of_the_page)
         uint64_t place = place_of(&w, low);
         CHECK(!(fixture_info(&w.f, low).offset % ALIGNMENT) &&
               fixture_info(&w.f, low).address % ALIGNMENT);
-        CHECK_OK(quire_free_on(w.f.memory, low, w.a));
+        CHECK_OK(quire_free_on_stream(w.f.memory, low, w.a));
         quire_allocation high = ON(&w, w.a, .size = sizes[i], .alignment = ALIGNMENT);
         CHECK_EQ(fixture_info(&w.f, high).address % ALIGNMENT, 0);
         CHECK_EQ(place_of(&w, ON(&w, w.a, .size = sizes[i])), place); /* `low` still waits */
@@ -109,7 +109,7 @@ UNIT(deferred_reuse, works_for_dedicated_pages)
     CHECK(fixture_info(&w.f, large).dedicated);
     uint64_t made = fixture_stats(&w.f).pages_created;
     for (int i = 0; i < 5; i++) {
-        CHECK_OK(quire_free_on(w.f.memory, large, w.a));
+        CHECK_OK(quire_free_on_stream(w.f.memory, large, w.a));
         large = ON(&w, w.a, .size = 2 * PAGE);
     }
     CHECK_EQ(fixture_stats(&w.f).pages_created, made);
@@ -123,12 +123,12 @@ UNIT(deferred_reuse, reports_names_and_events_like_any_allocation)
     char name[16];
     quire_allocation first = ON(&w, w.a, .size = KIB, .name = "first");
     uint64_t place = place_of(&w, first);
-    CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, first, w.a));
     quire_allocation second = ON(&w, w.a, .size = KIB, .name = "second");
     CHECK_EQ(place_of(&w, second), place);
     CHECK_OK(quire_allocation_get_name(w.f.memory, second, name, sizeof name));
     CHECK_STR(name, "second");
-    CHECK_OK(quire_free_on(w.f.memory, second, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, second, w.a));
     quire_allocation third = ON(&w, w.a, .size = KIB);
     CHECK_OK(quire_allocation_get_name(w.f.memory, third, name, sizeof name));
     CHECK_STR(name, "");
@@ -140,7 +140,7 @@ UNIT(deferred_reuse, refused_by_a_limit_of_its_name_makes_the_range_wait_again)
     bench w;
     begin(&w);
     CHECK_OK(quire_memory_set_name_limit(w.f.memory, "x", 100));
-    CHECK_OK(quire_free_on(w.f.memory, ON(&w, w.a, .size = KIB), w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ON(&w, w.a, .size = KIB), w.a));
     quire_allocation none = {77};
     CHECK_FAILS(quire_allocate(
                     w.f.memory,
@@ -157,7 +157,7 @@ UNIT(deferred_reuse, does_not_happen_for_zeroed_allocations)
     begin(&w);
     quire_allocation first = ON(&w, w.a, .size = KIB);
     uint64_t place = place_of(&w, first);
-    CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, first, w.a));
     CHECK(place_of(&w, ON(&w, w.a, .size = KIB, .zero = true)) != place);
     end(&w);
 }
@@ -170,7 +170,7 @@ UNIT(deferred_reuse, does_not_happen_for_imported_memory)
     quire_allocation adopted;
     CHECK_OK(
         quire_page_adopt(w.f.memory, &size, &(quire_allocation_options){.size = size}, &adopted));
-    CHECK_OK(quire_free_on(w.f.memory, adopted, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, adopted, w.a));
     ON(&w, w.a,
        .size = size); /* the page was created for the first allocation and is destroyed with it */
     CHECK_EQ(w.f.fake.pages, 2);
@@ -205,7 +205,7 @@ UNIT(deferred_reuse, without_host_memory_loses_nothing)
             begin(&w);
             quire_stream *stream = make(&w, held != 0);
             quire_allocation first = ON(&w, stream, .size = KIB), second = {0};
-            CHECK_OK(quire_free_on(w.f.memory, first, stream));
+            CHECK_OK(quire_free_on_stream(w.f.memory, first, stream));
             test_memory_fail(unit_memory_state(), call, true);
             quire_result result = quire_allocate(
                 w.f.memory,
@@ -216,7 +216,7 @@ UNIT(deferred_reuse, without_host_memory_loses_nothing)
             CHECK_OK(quire_memory_check(w.f.memory));
             CHECK_EQ(fixture_stats(&w.f).deferred_count, result ? 1 : 0);
             if (!result)
-                CHECK_OK(quire_free_on(w.f.memory, second, stream));
+                CHECK_OK(quire_free_on_stream(w.f.memory, second, stream));
             quire_memory_destroy_all(&w.f.memory);
             CHECK_OK(quire_stream_destroy(&stream));
             CHECK_OK(quire_memory_create(w.f.device, NULL, &w.f.memory));

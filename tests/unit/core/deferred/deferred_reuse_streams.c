@@ -11,7 +11,7 @@ UNIT(deferred_reuse_streams, of_another_streams_range_orders_the_streams_before_
     bench w;
     begin(&w);
     quire_allocation whole = ON(&w, w.a, .size = PAGE - 256);
-    CHECK_OK(quire_free_on(w.f.memory, whole, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, whole, w.a));
     quire_allocation next = ON(&w, w.b, .size = PAGE - 256);
     CHECK_EQ(w.f.fake.pages, 1);
     CHECK_EQ(fixture_info(&w.f, next).page, 0);
@@ -26,7 +26,7 @@ UNIT(deferred_reuse_streams, of_another_streams_range_that_cannot_be_ordered_cre
 {
     bench w;
     begin(&w);
-    CHECK_OK(quire_free_on(w.f.memory, ON(&w, w.a, .size = PAGE - 256), w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ON(&w, w.a, .size = PAGE - 256), w.a));
     streams_state()->order_answers = QUIRE_ERROR_UNSUPPORTED;
     ON(&w, w.b, .size = PAGE - 256);
     CHECK_EQ(w.f.fake.pages, 2);
@@ -45,7 +45,7 @@ UNIT(deferred_reuse_streams, of_another_streams_range_loses_nothing_if_the_strea
     CHECK_OK(quire_memory_set_name_limit(w.f.memory, "x", 100));
     quire_allocation whole = ON(&w, w.a, .size = PAGE - 256);
     CHECK_OK(quire_stream_mark(w.a, &point));
-    CHECK_OK(quire_free_after(w.f.memory, whole, &point));
+    CHECK_OK(quire_free_after_point(w.f.memory, whole, &point));
     streams_state()->mark_answers = QUIRE_ERROR_UNSUPPORTED;
     CHECK_FAILS(allocate_on_stream(w.f.memory, &options, w.b, &none), QUIRE_ERROR_OVER_BUDGET);
     CHECK_EQ(fixture_stats(&w.f).deferred_count, 1);
@@ -64,7 +64,7 @@ UNIT(deferred_reuse_streams, of_a_range_of_another_devices_stream_waits)
     other.table = w.f.fake.table;
     CHECK_OK(fake_open(&other, unit_memory(), &device));
     CHECK_OK(quire_stream_create(device, NULL, &far));
-    CHECK_OK(quire_free_on(w.f.memory, ON(&w, w.a, .size = PAGE - 256), far));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ON(&w, w.a, .size = PAGE - 256), far));
     ON(&w, w.a, .size = PAGE - 256);
     CHECK_EQ(w.f.fake.pages, 2);
     CHECK_EQ(streams_state()->orders, 0);
@@ -83,7 +83,7 @@ UNIT(deferred_reuse_streams, without_a_stream_waits)
 {
     bench w;
     begin(&w);
-    CHECK_OK(quire_free_on(w.f.memory, ON(&w, w.a, .size = PAGE - 256), w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, ON(&w, w.a, .size = PAGE - 256), w.a));
     ALLOCATE(&w.f, .size = PAGE - 256);
     CHECK_EQ(w.f.fake.pages, 2);
     end(&w);
@@ -96,7 +96,7 @@ UNIT(deferred_reuse_streams, of_a_range_used_on_another_stream_waits_for_that_st
     quire_allocation first = ON(&w, w.a, .size = KIB);
     uint64_t place = place_of(&w, first);
     CHECK_OK(quire_record_use(w.f.memory, first, w.b));
-    CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, first, w.a));
     CHECK(place_of(&w, ON(&w, w.a, .size = KIB)) != place);
     CHECK_OK(quire_collect(w.f.memory, NULL));
     streams_pass(w.b);
@@ -113,7 +113,7 @@ UNIT(deferred_reuse_streams, a_capture_stream_keeps_ranges_freed_on_it_for_itsel
     quire_allocation first = ON(&w, graph, .size = KIB), second = ON(&w, graph, .size = KIB);
     uint64_t places[2] = {place_of(&w, first), place_of(&w, second)};
     CHECK_OK(quire_free(w.f.memory, first)); /* any kind of free */
-    CHECK_OK(quire_free_on(w.f.memory, second, graph));
+    CHECK_OK(quire_free_on_stream(w.f.memory, second, graph));
     CHECK_OK(quire_collect(w.f.memory, NULL));
     quire_allocation other = ALLOCATE(&w.f, .size = KIB), on_a = ON(&w, w.a, .size = KIB);
     for (int i = 0; i < 2; i++)
@@ -138,7 +138,7 @@ UNIT(deferred_reuse_streams,
     quire_stream *graph = make(&w, true);
     quire_allocation first = ON(&w, graph, .size = KIB);
     uint64_t place = place_of(&w, first);
-    CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, first, w.a));
     CHECK(place_of(&w, ON(&w, graph, .size = KIB)) != place); /* the work of the stream continues */
     CHECK_OK(quire_collect(w.f.memory, NULL));
     streams_pass(w.a);

@@ -34,7 +34,7 @@ static quire_allocation image_on(bench *w, quire_stream *stream, quire_tiling ti
 static uint64_t free_on_a(bench *w, quire_allocation allocation)
 {
     uint64_t place = place_of(w, allocation);
-    CHECK_OK(quire_free_on(w->f.memory, allocation, w->a));
+    CHECK_OK(quire_free_on_stream(w->f.memory, allocation, w->a));
     CHECK_OK(quire_memory_check(w->f.memory));
     return place;
 }

@@ -10,13 +10,13 @@ UNIT(stream_options, a_reservation_reuses_and_is_committed)
     begin(&w);
     quire_allocation first = ON(&w, w.a, .size = KIB), again;
     uint64_t place = place_of(&w, first);
-    CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, first, w.a));
     const quire_allocation_options options = {.size = KIB, .name = "kept", .stream = w.a};
     CHECK_OK(quire_reserve(w.f.memory, &options, &again));
     CHECK_EQ(place_of(&w, again), place);
     CHECK_FAILS(quire_free(w.f.memory, again), QUIRE_ERROR_WRONG_STATE);
     CHECK_OK(quire_commit(w.f.memory, again));
-    CHECK_OK(quire_free_on(w.f.memory, again, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, again, w.a));
     CHECK_OK(quire_reserve(w.f.memory, &options, &again));
     CHECK_EQ(place_of(&w, again), place);
     CHECK_OK(quire_abort(w.f.memory, again));
@@ -35,7 +35,7 @@ UNIT(stream_options, a_batch_reuses)
     uint64_t sum = 0;
     for (int i = 0; i < COUNT; i++) {
         sum += place_of(&w, made[i]);
-        CHECK_OK(quire_free_on(w.f.memory, made[i], w.a));
+        CHECK_OK(quire_free_on_stream(w.f.memory, made[i], w.a));
     }
     CHECK_OK(quire_allocate_batch(w.f.memory, &options, again, COUNT));
     for (int i = 0; i < COUNT; i++)
@@ -51,7 +51,7 @@ UNIT(stream_options, a_refused_batch_returns_its_ranges_in_the_order_of_the_stre
     bench w;
     begin(&w);
     quire_allocation first = ON(&w, w.a, .size = KIB), made[COUNT];
-    CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, first, w.a));
     CHECK_OK(quire_memory_set_limit(w.f.memory, PAGE));
     CHECK_FAILS(quire_allocate_batch(w.f.memory,
                                      &(quire_allocation_options){.size = KIB, .stream = w.a}, made,
@@ -79,7 +79,7 @@ UNIT(stream_options, a_fallback_reuses_in_the_memory_that_has_room)
     quire_allocation first = ON(&w, w.a, .size = KIB), again;
     uint64_t place = place_of(&w, first);
     uint32_t chosen = 0;
-    CHECK_OK(quire_free_on(w.f.memory, first, w.a));
+    CHECK_OK(quire_free_on_stream(w.f.memory, first, w.a));
     CHECK_OK(quire_allocate_fallback(
         memories, 2, &(quire_allocation_options){.size = KIB, .stream = w.a}, &chosen, &again));
     CHECK_EQ(chosen, 1);
@@ -115,7 +115,7 @@ UNIT(stream_options, the_stream_may_be_of_another_device)
     CHECK_OK(quire_allocate(other.memory, &options, &made));
     quire_allocation_info before, after;
     CHECK_OK(quire_allocation_get_info(other.memory, made, &before));
-    CHECK_OK(quire_free_on(other.memory, made, w.a));
+    CHECK_OK(quire_free_on_stream(other.memory, made, w.a));
     CHECK_OK(quire_allocate(other.memory, &options, &made));
     CHECK_OK(quire_allocation_get_info(other.memory, made, &after));
     CHECK_EQ(before.offset, after.offset);

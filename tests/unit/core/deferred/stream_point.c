@@ -48,7 +48,7 @@ static void expect_refused(bench *w, quire_point point)
 {
     bool has_passed = true;
     quire_allocation live = ALLOCATE(&w->f, .size = KIB);
-    CHECK_FAILS(quire_free_after(w->f.memory, live, &point), INVALID);
+    CHECK_FAILS(quire_free_after_point(w->f.memory, live, &point), INVALID);
     CHECK_HAS(quire_last_error(), "was never marked");
     CHECK_FAILS(quire_stream_wait(w->b, &point), INVALID);
     CHECK_FAILS(quire_point_has_passed(&point, &has_passed), INVALID);
@@ -71,7 +71,7 @@ UNIT(stream_point, beyond_the_last_mark_is_refused_by_every_call)
     expect_refused(&w, (quire_point){w.a, UINT64_MAX});
     CHECK_EQ(marked(w.a), last.value); /* the refusals did not mark the stream */
     CHECK_OK(quire_stream_wait(w.b, &last));
-    CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &last));
+    CHECK_OK(quire_free_after_point(w.f.memory, ALLOCATE(&w.f, .size = KIB), &last));
     CHECK_EQ(mark(w.a).value, beyond.value);
     CHECK_OK(quire_stream_wait(w.b, &beyond)); /* a valid point now */
     end(&w);
@@ -93,11 +93,11 @@ UNIT(stream_point, that_cannot_be_checked_fails_as_the_backend_does)
     quire_point point = {w.a, 1};
     quire_allocation live = ALLOCATE(&w.f, .size = KIB);
     streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
-    CHECK_FAILS(quire_free_after(w.f.memory, live, &point), QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_FAILS(quire_free_after_point(w.f.memory, live, &point), QUIRE_ERROR_BACKEND_FAILURE);
     CHECK_FAILS(quire_point_await(&point, 0), QUIRE_ERROR_BACKEND_FAILURE);
     streams_state()->mark_answers = QUIRE_ERROR_DEVICE_LOST; /* every point has passed */
     CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
-    CHECK_OK(quire_free_after(w.f.memory, live, &point));
+    CHECK_OK(quire_free_after_point(w.f.memory, live, &point));
     CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
     end(&w);
 }
@@ -114,7 +114,7 @@ UNIT(stream_point, of_a_signalling_owner_may_be_later_than_any_announced)
         CHECK(!has_passed);
         CHECK_FAILS(quire_point_await(&later, 5), QUIRE_ERROR_BUSY);
         CHECK_OK(quire_stream_wait(w.b, &later));
-        CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &later));
+        CHECK_OK(quire_free_after_point(w.f.memory, ALLOCATE(&w.f, .size = KIB), &later));
         CHECK_OK(quire_stream_announce(w.a, 30));
     }
     CHECK_EQ(fixture_stats(&w.f).deferred_count, 2);
@@ -133,7 +133,7 @@ UNIT(stream_point, of_a_capture_stream_is_its_only_point)
     CHECK_OK(quire_stream_create(w.f.device, &(quire_stream_options){.capture = true}, &held));
     quire_point point = mark(held);
     expect_refused(&w, (quire_point){held, point.value + 1});
-    CHECK_OK(quire_free_after(w.f.memory, ALLOCATE(&w.f, .size = KIB), &point));
+    CHECK_OK(quire_free_after_point(w.f.memory, ALLOCATE(&w.f, .size = KIB), &point));
     CHECK_EQ(fixture_stats(&w.f).deferred_count, 1);
     CHECK_OK(quire_stream_destroy(&held));
     CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);

@@ -114,7 +114,7 @@ UNIT(budget, a_limit_below_the_bytes_in_use_releases_nothing)
     quire_allocation first = ALLOCATE(&b, .size = PAGE);
     ALLOCATE(&b, .size = PAGE);
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, PAGE + PAGE / 2));
-    CHECK_EQ(budget_of(&b, 0).used, 2 * PAGE);
+    CHECK_EQ(budget_of(&b, 0).reserved, 2 * PAGE);
     CHECK_EQ(budget_of(&b, 0).available, 0);
     REFUSE(&b, OVER, .size = 256);
     CHECK_OK(quire_free(b.memory, first));
@@ -143,11 +143,11 @@ UNIT(budget, a_heap_is_shared_by_its_memories_and_no_other_heap_counts)
     REFUSE(&b, OVER, .size = PAGE);
     for (int i = 0; i < 4; i++)
         CHECK_OK(quire_allocate(host, &whole, &made));
-    CHECK_EQ(budget_of(&b, 1).used, 4 * PAGE);
+    CHECK_EQ(budget_of(&b, 1).reserved, 4 * PAGE);
     quire_memory_destroy_all(&window);
     ALLOCATE(&b, .size = PAGE);
     quire_memory_destroy_all(&host);
-    CHECK_EQ(budget_of(&b, 1).used, 0);
+    CHECK_EQ(budget_of(&b, 1).reserved, 0);
     fixture_end(&b);
 }
 
@@ -279,7 +279,7 @@ UNIT(budget, a_backend_without_budgets_has_budgets_of_its_heaps)
     CHECK_EQ(info.size, b.fake.info.heaps[0].size);
     CHECK_EQ(info.limit, 0);
     CHECK_EQ(info.budget, info.size);
-    CHECK_EQ(info.used, PAGE);
+    CHECK_EQ(info.reserved, PAGE);
     CHECK_EQ(info.usage, PAGE);
     CHECK_EQ(info.available, info.size - PAGE);
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, 10 * PAGE));
@@ -297,7 +297,7 @@ UNIT(budget, the_backends_answer_is_reported)
     ALLOCATE(&b, .size = 100);
     quire_budget_info info = budget_of(&b, 0);
     CHECK_EQ(info.budget, 10 * PAGE);
-    CHECK_EQ(info.used, PAGE);
+    CHECK_EQ(info.reserved, PAGE);
     CHECK_EQ(info.usage, 4 * PAGE);
     CHECK_EQ(info.available, 6 * PAGE);
     fake_set_budget(&b.fake, 0, 2 * PAGE, 3 * PAGE);

@@ -88,7 +88,7 @@ UNIT(budget_advice, a_contiguous_memory_grows_beyond_the_budget)
         ALLOCATE(&b, .size = PAGE);
         ALLOCATE(&b, .size = PAGE / 2);
         CHECK_EQ(over(&b), 0);
-        CHECK_EQ(budget_of(&b, 0).used, PAGE + PAGE / 2);
+        CHECK_EQ(budget_of(&b, 0).reserved, PAGE + PAGE / 2);
         if (is_strict) {
             REFUSE(&b, OVER, .size = 1000);
             CHECK_EQ(b.fake.calls[FAKE_PAGE_RESIZE], 1);
@@ -96,7 +96,7 @@ UNIT(budget_advice, a_contiguous_memory_grows_beyond_the_budget)
         } else {
             ALLOCATE(&b, .size = 1000);
             CHECK_EQ(over(&b), 1);
-            CHECK_EQ(budget_of(&b, 0).used, PAGE + PAGE / 2 + 1024);
+            CHECK_EQ(budget_of(&b, 0).reserved, PAGE + PAGE / 2 + 1024);
             CHECK_OK(quire_memory_preallocate(b.memory, 4 * PAGE));
             CHECK(over(&b) > 1);
         }
@@ -112,14 +112,14 @@ UNIT(budget_advice, a_page_that_turns_out_larger_is_counted_or_destroyed)
     ALLOCATE(&b, .size = PAGE);
     CHECK_EQ(over(&b), 1);
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 1);
-    CHECK_EQ(budget_of(&b, 0).used, PAGE + 1000);
+    CHECK_EQ(budget_of(&b, 0).reserved, PAGE + 1000);
     fixture_end(&b);
 
     make_strict(&b, PAGE, 0);
     b.fake.page_rounding = PAGE + 1000;
     REFUSE(&b, OVER, .size = PAGE);
     CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 1);
-    CHECK_EQ(budget_of(&b, 0).used, 0);
+    CHECK_EQ(budget_of(&b, 0).reserved, 0);
     fixture_end(&b);
 }
 
@@ -223,7 +223,7 @@ UNIT(budget_advice, limits_of_the_caller_stay_exact)
     ALLOCATE(&b, .size = PAGE / 2);
     REFUSE(&b, OVER, .size = 1);
     REFUSE(&b, OVER, .size = 1, .dedicated = true);
-    CHECK_EQ(budget_of(&b, 0).used, 2 * PAGE);
+    CHECK_EQ(budget_of(&b, 0).reserved, 2 * PAGE);
     CHECK_OK(quire_device_set_heap_limit(b.device, 0, 0));
     CHECK_OK(quire_memory_set_limit(b.memory, 2 * PAGE + 512));
     ALLOCATE(&b, .size = 512);

@@ -142,7 +142,7 @@ UNIT(budget_memory, bytes_beyond_the_requested_page_size_count)
     CHECK_OK(quire_memory_set_limit(b.memory, 2 * ROUNDED));
     ALLOCATE(&b, .size = 1, .dedicated = true);
     ALLOCATE(&b, .size = PAGE);
-    CHECK_EQ(budget_of(&b, 0).used, 2 * ROUNDED);
+    CHECK_EQ(budget_of(&b, 0).reserved, 2 * ROUNDED);
     CHECK_EQ(budget_of(&b, 0).available, 0);
     REFUSE(&b, OVER, .size = PAGE);
     fixture_end(&b);
@@ -161,7 +161,7 @@ UNIT(budget_memory, a_page_that_turns_out_too_large_is_destroyed)
         REFUSE(&b, OVER, .size = PAGE, .dedicated = true);
         REFUSE(&b, OVER, .size = 1); /* each smaller page turns out as large */
         CHECK_EQ(b.fake.pages, 0);
-        CHECK_EQ(budget_of(&b, 0).used, 0);
+        CHECK_EQ(budget_of(&b, 0).reserved, 0);
         fake_set_budget(&b.fake, 0, 0, 0);
         CHECK_OK(quire_device_set_heap_limit(b.device, 0, 0));
         CHECK_OK(quire_memory_set_limit(b.memory, 0));

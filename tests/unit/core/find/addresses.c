@@ -67,7 +67,7 @@ UNIT(addresses, a_free_that_waits_is_not_found_and_its_reuse_is)
     uint64_t address = fixture_info(&f, a).address;
     for (int i = 0; i < 6; i++) {
         expect_found(&f, a);
-        CHECK_OK(quire_free_at(f.memory, address, stream));
+        CHECK_OK(quire_free_at_address(f.memory, address, stream));
         expect_gone(&f, address);
         CHECK_EQ(fixture_stats(&f).deferred_count, 1);
         /* plain on the fast path, named in the ladder: both reuse the range */
@@ -77,7 +77,7 @@ UNIT(addresses, a_free_that_waits_is_not_found_and_its_reuse_is)
         CHECK_EQ(entries(&f), 1);
         a = b;
     }
-    CHECK_OK(quire_free_on(f.memory, a, stream));
+    CHECK_OK(quire_free_on_stream(f.memory, a, stream));
     CHECK_EQ(entries(&f), 1);
     fake_stream_run(quire_stream_native(stream), UINT64_MAX);
     CHECK_OK(quire_collect(f.memory, NULL));
@@ -94,13 +94,14 @@ UNIT(addresses, a_free_on_a_stream_that_is_refused_changes_nothing)
     CHECK_OK(quire_stream_create(f.device, &(quire_stream_options){.capture = true}, &capture));
     quire_allocation a = ALLOCATE(&f, .size = 1000);
     uint64_t address = fixture_info(&f, a).address;
-    CHECK_FAILS(quire_free_at(f.memory, address + 1, capture), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_free_at_address(f.memory, address + 1, capture),
+                QUIRE_ERROR_INVALID_ARGUMENT);
     test_memory_fail(unit_memory_state(), 1, true);
-    quire_result result = quire_free_at(f.memory, address, capture);
+    quire_result result = quire_free_at_address(f.memory, address, capture);
     test_memory_fail(unit_memory_state(), 0, false);
     CHECK(result);
     expect_found(&f, a);
-    CHECK_OK(quire_free_at(f.memory, address, NULL));
+    CHECK_OK(quire_free_at_address(f.memory, address, NULL));
     CHECK_OK(quire_stream_destroy(&capture));
     fixture_end(&f);
 }
@@ -117,7 +118,8 @@ UNIT(addresses, a_free_in_an_inbox_is_not_found)
     CHECK(fixture_info(&f, mine).page != fixture_info(&f, theirs).page);
     expect_found(&f, mine);
     expect_found(&f, theirs);
-    CHECK_OK(quire_free_at(f.memory, address, NULL)); /* into the inbox of the other shard */
+    CHECK_OK(
+        quire_free_at_address(f.memory, address, NULL)); /* into the inbox of the other shard */
     expect_gone(&f, address);
     CHECK_EQ(entries(&f), 1);
     expect_found(&f, mine);
@@ -199,7 +201,7 @@ UNIT(addresses, many_pages_come_and_go)
         for (int i = 0; i < COUNT; i++) {
             int at = i * 37 % COUNT; /* in another order */
             uint64_t address = fixture_info(&f, made[at]).address;
-            CHECK_OK(quire_free_at(f.memory, address, NULL));
+            CHECK_OK(quire_free_at_address(f.memory, address, NULL));
             expect_gone(&f, address);
         }
         CHECK_EQ(entries(&f), 0);
@@ -219,7 +221,7 @@ UNIT(addresses, memory_that_was_adopted)
         quire_page_adopt(f.memory, "somewhere", &(quire_allocation_options){.size = 3333}, &made));
     uint64_t address = fixture_info(&f, made).address;
     expect_found(&f, made);
-    CHECK_OK(quire_free_at(f.memory, address, NULL)); /* the page leaves with it */
+    CHECK_OK(quire_free_at_address(f.memory, address, NULL)); /* the page leaves with it */
     expect_gone(&f, address);
     CHECK_EQ(f.memory->addresses->pages, 0);
     fixture_end(&f);
@@ -299,7 +301,7 @@ UNIT(addresses, a_buffer_gives_its_page_an_address)
         CHECK(is_found(&f, 0x123400, buffer.allocation));
         CHECK(is_found(&f, 0x123400 + 999, buffer.allocation));
         CHECK(!is_found(&f, 0x123400 - 1, buffer.allocation));
-        CHECK_OK(quire_free_at(f.memory, 0x123400, NULL));
+        CHECK_OK(quire_free_at_address(f.memory, 0x123400, NULL));
         expect_gone(&f, 0x123400);
         CHECK_EQ(entries(&f), 0);
         if (!dedicated)

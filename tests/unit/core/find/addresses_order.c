@@ -32,7 +32,7 @@ UNIT(addresses_order, a_batch_on_a_stream_is_found)
             uint64_t address = fixture_info(&f, made[i]).address;
             CHECK(is_found(&f, address, made[i]));
             CHECK(is_found(&f, address + 999, made[i]));
-            CHECK_OK(quire_free_at(f.memory, address, stream));
+            CHECK_OK(quire_free_at_address(f.memory, address, stream));
         }
     }
     fake_stream_run(quire_stream_native(stream), UINT64_MAX);

@@ -52,7 +52,7 @@ static void expect_nobody(const fixture *b, uint64_t address)
     CHECK_HAS(quire_last_error(), "belongs to no live allocation of device '");
     CHECK_EQ(found.id, 0);
     CHECK(memory == NULL);
-    CHECK_FAILS(quire_free_at(b->memory, address, NULL), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_free_at_address(b->memory, address, NULL), QUIRE_ERROR_OUT_OF_RANGE);
 }
 
 /* Ranges of several sizes and alignments, some freed, one reserved, two dedicated. */
@@ -159,7 +159,7 @@ UNIT(find, dedicated_pages_and_their_left_padding)
     expect_found(&b, page.address + 960, allocation);
     expect_found(&b, page.address + 1059, allocation);
     expect_nobody(&b, page.address + 1060);
-    CHECK_OK(quire_free_at(b.memory, page.address + 960, NULL));
+    CHECK_OK(quire_free_at_address(b.memory, page.address + 960, NULL));
     expect_nobody(&b, page.address + 960);
     allocation = ALLOCATE(&b, .size = 900, .dedicated = true); /* in the page that was kept */
     CHECK_EQ(fixture_stats(&b).pages_created, 1);
@@ -239,7 +239,7 @@ UNIT(find, a_memory_without_the_option_is_refused_by_name)
     CHECK_HAS(quire_last_error(),
               "memory 'plain' was created without quire_memory_options.find_by_address");
     CHECK_EQ(found.id, 0);
-    CHECK_FAILS(quire_free_at(b.memory, address, NULL), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_FAILS(quire_free_at_address(b.memory, address, NULL), QUIRE_ERROR_UNSUPPORTED);
     CHECK_FAILS(quire_device_find(b.device, address, &memory, &found), QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "no memory of the device has");
     CHECK_OK(quire_free(b.memory, made));
@@ -256,15 +256,16 @@ UNIT(find, a_free_needs_the_first_byte)
     quire_allocation made = ALLOCATE(&b, .size = 300);
     const uint64_t page = UINT64_C(4) << 30;
     uint64_t host = (uintptr_t)qi_page_at(&b.memory->pages, 0)->native.host;
-    CHECK_FAILS(quire_free_at(b.memory, page + 256 + 299, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_free_at_address(b.memory, page + 256 + 299, NULL),
+                QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "address 0x10000022b lies 299 bytes inside an allocation that "
                                   "starts at 0x100000100");
-    CHECK_FAILS(quire_free_at(b.memory, host + 257, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_free_at_address(b.memory, host + 257, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     expect_found(&b, page + 256, made);
-    CHECK_OK(quire_free_at(b.memory, page + 256, NULL));
+    CHECK_OK(quire_free_at_address(b.memory, page + 256, NULL));
     CHECK_FAILS(quire_free(b.memory, made), QUIRE_ERROR_STALE_HANDLE);
     expect_nobody(&b, page + 256);
-    CHECK_OK(quire_free_at(b.memory, host, NULL)); /* the other one, by its host pointer */
+    CHECK_OK(quire_free_at_address(b.memory, host, NULL)); /* the other one, by its host pointer */
     CHECK_EQ(fixture_stats(&b).allocation_count, 0);
     end(&b);
 }
@@ -277,9 +278,9 @@ UNIT(find, a_mapped_or_reserved_allocation_is_not_freed)
     make(&b, 0, (quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
     quire_allocation made = ALLOCATE(&b, .size = 100);
     CHECK_OK(quire_map(b.memory, made, &pointer));
-    CHECK_FAILS(quire_free_at(b.memory, (uintptr_t)pointer, NULL), QUIRE_ERROR_BUSY);
+    CHECK_FAILS(quire_free_at_address(b.memory, (uintptr_t)pointer, NULL), QUIRE_ERROR_BUSY);
     CHECK_OK(quire_unmap(b.memory, made));
-    CHECK_OK(quire_free_at(b.memory, (uintptr_t)pointer, NULL));
+    CHECK_OK(quire_free_at_address(b.memory, (uintptr_t)pointer, NULL));
     CHECK_OK(quire_reserve(b.memory, &(quire_allocation_options){.size = 10}, &reserved));
     uint64_t address = fixture_info(&b, reserved).address;
     expect_nobody(&b, address);
@@ -300,6 +301,6 @@ UNIT(find, null_arguments_are_refused)
     CHECK_FAILS(quire_device_find(NULL, 1, &memory, &found), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK(memory == NULL);
     CHECK_FAILS(quire_device_find(b.device, 1, &memory, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_free_at(NULL, 1, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_free_at_address(NULL, 1, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     end(&b);
 }

@@ -445,7 +445,7 @@ UNIT(by_kind, options_keep_their_meaning)
     char name[16];
     CHECK_OK(quire_allocation_get_name(memory, buffer.allocation, name, sizeof name));
     CHECK_STR(name, "weights");
-    CHECK_OK(quire_free_on(memory, buffer.allocation, stream));
+    CHECK_OK(quire_free_on_stream(memory, buffer.allocation, stream));
     options.info = &second;
     CHECK_OK(quire_device_buffer_create(b.device, NULL, &options, &again, &reused));
     CHECK(again == memory);

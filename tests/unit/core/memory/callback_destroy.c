@@ -106,7 +106,7 @@ static void free_others(void *user, quire_memory *memory, const quire_event *eve
         return;
     while (h->freed < 2) {
         quire_allocation a = h->left[h->freed++];
-        CHECK_OK(h->stream ? quire_free_on(memory, a, h->stream) : quire_free(memory, a));
+        CHECK_OK(h->stream ? quire_free_on_stream(memory, a, h->stream) : quire_free(memory, a));
     }
     if (event->page == 0)
         return;

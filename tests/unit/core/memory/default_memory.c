@@ -197,7 +197,7 @@ UNIT(default_memory, deferred_frees_in_it_keep_the_device)
     open_device(&b);
     quire_memory *memory = default_of(&b, 0);
     CHECK_OK(quire_stream_create(b.device, NULL, &stream));
-    CHECK_OK(quire_free_on(memory, allocate(memory, 100, NULL), stream));
+    CHECK_OK(quire_free_on_stream(memory, allocate(memory, 100, NULL), stream));
     CHECK_FAILS(quire_device_destroy(&b.device), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "still has streams");
     CHECK_OK(quire_collect(memory, NULL)); /* sets the mark */

@@ -288,7 +288,7 @@ UNIT(resource_object, an_object_with_handle_0_is_a_range_neither_bound_nor_destr
     open_prepared(&b);
     CHECK_OK(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 90}, &buffer));
     CHECK_OK(quire_image_create(b.memory, &(quire_image_options){.width = 10}, &image));
-    CHECK_OK(quire_get_native(b.memory, buffer.allocation, &native));
+    CHECK_OK(quire_allocation_get_native(b.memory, buffer.allocation, &native));
     CHECK(native.object == QUIRE_OBJECT_BUFFER && native.handle == 0 && native.size >= 100);
     CHECK_EQ(native.offset % 64, 0);
     CHECK_OK(quire_free(b.memory, buffer.allocation));

@@ -297,7 +297,7 @@ UNIT(resource_tied, a_borrowed_object_is_never_destroyed)
     const quire_object_options options = {
         .object = QUIRE_OBJECT_BUFFER, .description = &bytes, .borrowed = true};
     CHECK_OK(quire_object_create(f.memory, &options, &made));
-    CHECK_OK(quire_get_native(f.memory, made, &native));
+    CHECK_OK(quire_allocation_get_native(f.memory, made, &native));
     CHECK_OK(quire_free(f.memory, made));
     CHECK_EQ(f.fake.objects, 1);
     f.fake.table.object_destroy(&f.fake, QUIRE_OBJECT_BUFFER, native.handle);
@@ -315,7 +315,7 @@ UNIT(resource_tied, an_unbound_object_is_placed_and_not_bound)
     make(&f);
     CHECK_OK(quire_object_create(f.memory, &options, &made));
     CHECK_EQ(f.fake.calls[FAKE_OBJECT_BIND], 0);
-    CHECK_OK(quire_get_native(f.memory, made, &native));
+    CHECK_OK(quire_allocation_get_native(f.memory, made, &native));
     CHECK(native.handle != 0);
     CHECK_EQ(f.fake.last_page.native, native.handle); /* the page is tied to it all the same */
     CHECK_OK(quire_free(f.memory, made));

@@ -147,7 +147,7 @@ static void expect_refused(int64_t bytes)
     CHECK_EQ(f.fake.pages, 0);
     quire_budget_info budget;
     CHECK_OK(quire_device_get_budget(f.device, 0, &budget));
-    CHECK_EQ(budget.used, 0);
+    CHECK_EQ(budget.reserved, 0);
     CHECK_EQ(fixture_stats(&f).reserved_bytes, 0);
     CHECK_OK(quire_memory_check(f.memory));
     off = 0;

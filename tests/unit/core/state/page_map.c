@@ -186,12 +186,12 @@ UNIT(page_map, a_page_is_mappable_whether_it_is_mapped_or_not)
     for (int mapped = 1; mapped >= 0; mapped--) {
         CHECK_OK(quire_page_get_info(f.memory, 0, &info));
         CHECK(info.mappable);
-        CHECK_OK(quire_get_native(f.memory, a, &native));
+        CHECK_OK(quire_allocation_get_native(f.memory, a, &native));
         CHECK(native.host == NULL);
         CHECK(fixture_info(&f, a).host == NULL);
         if (!mapped)
             break;
-        CHECK_OK(quire_get_native(f.memory, b, &native));
+        CHECK_OK(quire_allocation_get_native(f.memory, b, &native));
         CHECK(native.host == fixture_info(&f, b).host && native.host);
         CHECK_OK(quire_free(f.memory, b));
     }
