@@ -388,6 +388,22 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_find(const quire_device *devi
 QUIRE_API quire_result quire_free_at_address(quire_memory *memory, uint64_t address,
                                              quire_stream *stream);
 
+/* ---- a handle without its memory ------------------------------------------------------------ */
+
+/*
+ * Owner writes the memory of a live allocation of the device. Free frees one as quire_free. Both
+ * take constant time and no lock. A call with a handle counts as a call on its memory, which no
+ * other thread may destroy meanwhile.
+ * Errors: INVALID_ARGUMENT (also for {0}), STALE_HANDLE (it was freed, or its memory was
+ * destroyed), FOREIGN_HANDLE (a memory of another device made it), WRONG_STATE (two memories have
+ * it, which can happen beyond 4,095 memories and spaces in the process); quire_device_free also
+ * those of quire_free.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_owner(const quire_device *device,
+                                                         quire_allocation allocation,
+                                                         quire_memory **memory);
+QUIRE_API quire_result quire_device_free(quire_device *device, quire_allocation allocation);
+
 #ifdef __cplusplus
 }
 #endif

@@ -8,7 +8,7 @@
  *     quire_write(memory, buffer.allocation, 0, data, 4096);
  *     quire_free(memory, buffer.allocation);
  *
- * A device owns one memory of each of its kinds, with default options: the default memories. The
+ * A device owns one memory of each of its kinds: the default memories. The
  * functions whose names begin with quire_device_ choose the memory kind and use the default memory
  * of that kind. If it is full they use the next best kind. They write the memory, which the other
  * functions need. Create memories of your own for pages of other sizes, limits, or exports.
@@ -29,8 +29,8 @@ extern "C" {
 
 /*
  * Writes the default memory of a kind, an index into quire_device_info.kinds. The first call for a
- * kind makes the memory, with the options {0} and the name "default memory of kind 3". It is a
- * memory like any other, with these differences:
+ * kind makes the memory, with the options {0} or those of quire_device_set_default_options, and the
+ * name "default memory of kind 3". It is a memory like any other, with these differences:
  *  - quire_memory_destroy returns INVALID_ARGUMENT. quire_device_destroy destroys it, and returns
  *    BUSY for whatever quire_memory_destroy would return it.
  *  - quire_memory_destroy_all destroys it with everything in it. The next call of this function
@@ -41,6 +41,17 @@ extern "C" {
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_default_memory(quire_device *device,
                                                                   uint32_t kind,
                                                                   quire_memory **memory);
+
+/*
+ * Sets the options of default memories that are made from now on, for each kind that options->kind
+ * allows: its `required` flags and `mask`, {0} for all kinds. The struct is copied. NULL options
+ * mean {0}. The name must be NULL, the other fields of `kind` must be 0.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (no kind fits, or an option is not available with one of
+ * them), WRONG_STATE (the default memory of one of them exists), OUT_OF_HOST_MEMORY. On failure
+ * nothing is changed.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result
+quire_device_set_default_options(quire_device *device, const quire_memory_options *options);
 
 /*
  * Allocate a raw range, or create a buffer or an image, in the default memory of the best kind that

@@ -1,12 +1,12 @@
 /*
- * quire/insight.h - observing a memory: statistics, checks, events, a walk over every range, a
- * report, JSON and a picture. quire/allocation.h finds allocations by address.
+ * quire/insight.h - observing a memory or a device: statistics, checks, events, a walk over every
+ * range, a report, JSON and a picture. quire/allocation.h finds allocations by address.
  *
  * quire keeps statistics all the time. Reading them takes constant time, except where a field says
  * otherwise.
  *
  * Thread-safety: any thread may call any function on a live memory or device, except
- * quire_memory_set_hook.
+ * quire_memory_set_hook and quire_device_set_hook.
  */
 #ifndef QUIRE_INSIGHT_H
 #define QUIRE_INSIGHT_H
@@ -82,6 +82,17 @@ typedef struct quire_device_stats {
     uint64_t backend_calls;
     uint64_t backend_nanoseconds;
     uint64_t metadata_bytes; /* host memory of the device and its memories; takes a look at each */
+    /* Sums over the memories that live now, of the fields with these names. */
+    uint64_t requested_bytes;
+    uint64_t free_bytes;
+    uint64_t empty_bytes;
+    uint64_t deferred_bytes;
+    uint64_t allocations;
+    uint64_t frees;
+    uint64_t failures;
+    uint64_t pages_created;
+    uint64_t pages_destroyed;
+    uint64_t pages_over_budget;
     uint64_t unused[4];
 } quire_device_stats;
 
@@ -174,6 +185,15 @@ typedef struct quire_hook {
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_set_hook(quire_memory *memory,
                                                             const quire_hook *hook);
 
+/*
+ * Sets the hook of a device, which gets the events of all its memories, also of those that are made
+ * later. A memory's own hook gets an event first.
+ * Thread-safety: no other call on the device or on its memories may run.
+ * Errors: INVALID_ARGUMENT (also for unknown kinds).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_set_hook(quire_device *device,
+                                                            const quire_hook *hook);
+
 /* ---- walk ----------------------------------------------------------------------------------- */
 
 /* One range of a page. Texts are valid during the call only. */
@@ -217,6 +237,10 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_walk(
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_report(const quire_memory *memory,
                                                                 quire_sink sink, void *user);
 
+/* The same for a device: its heaps, then the report of each memory. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_write_report(const quire_device *device,
+                                                                quire_sink sink, void *user);
+
 /* ---- JSON and picture ----------------------------------------------------------------------- */
 
 /* The version of the JSON below. docs/formats.md describes it. */
@@ -224,8 +248,11 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_report(const quire_memo
 
 /*
  * Writes one JSON object with the memory, or the space, its statistics, its pages and all their
- * ranges. Numbers are exact 64-bit integers. Errors as quire_memory_write_report.
+ * ranges; of a device with its statistics, its heaps and all memories. Numbers are exact 64-bit
+ * integers. Errors as quire_memory_write_report.
  */
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_write_json(const quire_device *device,
+                                                              quire_sink sink, void *user);
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_json(const quire_memory *memory,
                                                               quire_sink sink, void *user);
 QUIRE_API QUIRE_MUST_USE quire_result quire_space_write_json(const quire_space *space,
@@ -235,8 +262,11 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_space_write_json(const quire_space *
  * Writes an SVG picture. Each page is a bar of the same width with its size beside it: free bytes
  * light, left padding hatched, each allocation in the colour of the first part of its name, and
  * labelled when the pointer rests on it. A legend lists the first parts (up to '/', '.' or ':')
- * with the most bytes. Errors as quire_memory_write_report.
+ * with the most bytes. The picture of a device has the pages of each memory below its name, and one
+ * legend. Errors as quire_memory_write_report.
  */
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_write_svg(const quire_device *device,
+                                                             quire_sink sink, void *user);
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_svg(const quire_memory *memory,
                                                              quire_sink sink, void *user);
 

@@ -217,6 +217,15 @@ QUIRE_API quire_result quire_memory_destroy(quire_memory **memory);
  */
 QUIRE_API void quire_memory_destroy_all(quire_memory **memory);
 
+/*
+ * Calls `visit` for each memory of a device in the order of creation, default memories included.
+ * Returning false ends the walk. `visit` may call quire, and may destroy the memory. Memories that
+ * are made meanwhile are visited too. A thread that destroys a memory, or sets its hook, waits for
+ * visits of the memory by other threads. Errors: INVALID_ARGUMENT.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_walk(
+    const quire_device *device, bool (*visit)(void *user, quire_memory *memory), void *user);
+
 /* Writes the description of a memory. Errors: INVALID_ARGUMENT. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_get_info(const quire_memory *memory,
                                                             quire_memory_info *info);
@@ -239,6 +248,14 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_page_get_info(const quire_memory *me
  * which may be NULL. Errors: INVALID_ARGUMENT.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_trim(quire_memory *memory, uint64_t target,
+                                                        uint64_t *released);
+
+/*
+ * As quire_memory_trim for all memories of a device, in the order of their creation. At most
+ * `target` bytes of empty pages are left in all of them together, first in those made first.
+ * Errors: INVALID_ARGUMENT.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_trim(quire_device *device, uint64_t target,
                                                         uint64_t *released);
 
 /*

@@ -14,6 +14,7 @@
 #include "src/core/deferred/deferred_free.h"
 #include "src/core/find/addresses.h"
 #include "src/core/find/find.h"
+#include "src/core/memory/owner.h"
 
 /* ---- allocating ----------------------------------------------------------------------------- */
 
@@ -138,6 +139,34 @@ quire_result quire_free_at_address(quire_memory *memory, uint64_t address, quire
         return result;
     return stream ? qi_deferred_claim_and_free(memory, allocation, stream, 0)
                   : qi_claim_and_free(memory, allocation, QI_ACCEPT_LIVE);
+}
+
+quire_result quire_device_owner(const quire_device *device, quire_allocation allocation,
+                                quire_memory **memory)
+{
+    if (memory)
+        *memory = NULL;
+    if (!device || !memory)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_device_owner: device or memory is null");
+    if (device->is_disabled)
+        return qi_refuse_disabled();
+    quire_memory *owner = NULL;
+    quire_result result = qi_owner_find(qi_device_queried(device), allocation, &owner);
+    if (!result)
+        result = qi_slot_check(&owner->slots, allocation, QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED);
+    if (!result)
+        *memory = owner;
+    return result;
+}
+
+quire_result quire_device_free(quire_device *device, quire_allocation allocation)
+{
+    quire_memory *memory = NULL;
+    quire_result result = check_device(device, "quire_device_free");
+    if (!result)
+        result = qi_owner_find(device, allocation, &memory);
+    return result ? result : qi_claim_and_free(memory, allocation, QI_ACCEPT_LIVE);
 }
 
 quire_result quire_free_batch(quire_memory *memory, const quire_allocation *allocations,

@@ -21,6 +21,14 @@ static inline quire_result check_memory(const quire_memory *memory, const char *
     return memory->device->is_disabled ? qi_refuse_disabled() : QUIRE_SUCCESS;
 }
 
+/* The same for a device. */
+static inline quire_result check_device(const quire_device *device, const char *call)
+{
+    if (!device)
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: device is null", call);
+    return device->is_disabled ? qi_refuse_disabled() : QUIRE_SUCCESS;
+}
+
 /* Zeroes `count` descriptions that a failed call was asked for; NULL: none. Returns `result`. */
 static inline quire_result zero_info(quire_result result, quire_allocation_info *info,
                                      uint64_t count)

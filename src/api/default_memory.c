@@ -28,6 +28,14 @@ quire_result quire_device_default_memory(quire_device *device, uint32_t kind, qu
     return qi_default_memory(device, kind, memory);
 }
 
+quire_result quire_device_set_default_options(quire_device *device,
+                                              const quire_memory_options *options)
+{
+    const quire_memory_options none = {.name = NULL};
+    quire_result result = check_device(device, "quire_device_set_default_options");
+    return result ? result : qi_default_set_options(device, options ? options : &none);
+}
+
 /* Zeroes the outputs and checks the pointers that the calls below share; `call` is their name. */
 static quire_result begin(quire_device *device, const void *options, quire_memory **memory,
                           quire_allocation *allocation, const char *call)

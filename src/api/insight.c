@@ -80,26 +80,45 @@ quire_result quire_memory_check(const quire_memory *memory)
 
 /* ---- events ------------------------------------------------------------------------------- */
 
-quire_result quire_memory_set_hook(quire_memory *memory, const quire_hook *hook)
+/* Checks a hook and resolves its kinds; NULL, and a hook without a function: none. */
+static quire_result resolve_hook(const quire_hook *hook, quire_hook *set)
 {
     const quire_event_kinds all = QUIRE_EVENT_ALLOCATED | QUIRE_EVENT_FREED | QUIRE_EVENT_REFUSED |
                                   QUIRE_EVENT_PAGE_MADE | QUIRE_EVENT_PAGE_GONE |
                                   QUIRE_EVENT_PAGE_RESIZED | QUIRE_EVENT_SHARDS |
                                   QUIRE_EVENT_OVER_BUDGET;
-    quire_result result = check_memory(memory, "quire_memory_set_hook");
-    if (result)
-        return result;
     if (hook && hook->kinds & ~all)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there are no events %x",
                             hook->kinds & ~all);
-    result = hook ? qi_check_unused(hook, "quire_hook") : QUIRE_SUCCESS;
+    quire_result result = hook ? qi_check_unused(hook, "quire_hook") : QUIRE_SUCCESS;
     if (result)
         return result;
-    quire_hook set = hook && hook->event ? *hook : (quire_hook){0};
-    if (set.event && !set.kinds)
-        set.kinds = all;
-    qi_visitors_set_hook(memory, &set);
+    *set = hook && hook->event ? *hook : (quire_hook){0};
+    if (set->event && !set->kinds)
+        set->kinds = all;
     return QUIRE_SUCCESS;
+}
+
+quire_result quire_memory_set_hook(quire_memory *memory, const quire_hook *hook)
+{
+    quire_hook set = {.event = NULL};
+    quire_result result = check_memory(memory, "quire_memory_set_hook");
+    if (!result)
+        result = resolve_hook(hook, &set);
+    if (!result)
+        qi_visitors_set_hook(memory, &set);
+    return result;
+}
+
+quire_result quire_device_set_hook(quire_device *device, const quire_hook *hook)
+{
+    quire_hook set = {.event = NULL};
+    quire_result result = check_device(device, "quire_device_set_hook");
+    if (!result)
+        result = resolve_hook(hook, &set);
+    if (!result)
+        qi_visitors_set_device_hook(device, &set);
+    return result;
 }
 
 /* ---- walk --------------------------------------------------------------------------------- */

@@ -14,7 +14,9 @@
 #include "src/core/memory/memory_options.h"
 #include "src/core/page/preallocate.h"
 #include "src/core/page/trim.h"
+#include "src/core/state/visitors.h"
 #include "src/core/stats/name_usage.h"
+#include "src/core/stats/stats.h"
 
 /* ---- creation and destruction --------------------------------------------------------------- */
 
@@ -48,6 +50,17 @@ void quire_memory_destroy_all(quire_memory **memory)
 {
     if (memory && *memory)
         qi_memory_destroy_all(memory);
+}
+
+quire_result quire_device_walk(const quire_device *device,
+                               bool (*visit)(void *user, quire_memory *memory), void *user)
+{
+    if (!device || !visit)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_device_walk: device or visit is null");
+    if (device->is_disabled)
+        return qi_refuse_disabled();
+    qi_visitors_walk(qi_device_queried(device), visit, user);
+    return QUIRE_SUCCESS;
 }
 
 quire_device *quire_memory_device(const quire_memory *memory)
@@ -84,6 +97,26 @@ quire_result quire_memory_trim(quire_memory *memory, uint64_t target, uint64_t *
         return result;
     qi_deferred_collect_quietly(memory);
     uint64_t bytes = qi_memory_trim(memory, target);
+    if (released)
+        *released = bytes;
+    return QUIRE_SUCCESS;
+}
+
+quire_result quire_device_trim(quire_device *device, uint64_t target, uint64_t *released)
+{
+    if (released)
+        *released = 0;
+    quire_result result = check_device(device, "quire_device_trim");
+    if (result)
+        return result;
+    uint64_t bytes = 0;
+    quire_memory *memory = NULL;
+    while ((memory = qi_visitors_next(device, memory)) != NULL) {
+        qi_deferred_collect_quietly(memory);
+        bytes += qi_memory_trim(memory, target);
+        uint64_t left = target ? qi_stats_present(memory).empty_bytes : 0;
+        target -= left < target ? left : target;
+    }
     if (released)
         *released = bytes;
     return QUIRE_SUCCESS;

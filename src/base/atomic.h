@@ -159,6 +159,14 @@ static inline void *qi_atomic_load_acquire_pointer(void *const _Atomic *target)
     return atomic_load_explicit(target, memory_order_acquire);
 }
 
+/* Sets the value if the target has the expected one; otherwise writes what the target has. */
+static inline bool qi_atomic_exchange_if_pointer(void *_Atomic *target, void **expected,
+                                                 void *value)
+{
+    return atomic_compare_exchange_strong_explicit(target, expected, value, memory_order_acq_rel,
+                                                   memory_order_acquire);
+}
+
 static inline void qi_atomic_store_release_pointer(void *_Atomic *target, void *value)
 {
     atomic_store_explicit(target, value, memory_order_release);

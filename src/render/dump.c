@@ -1,5 +1,6 @@
 /*
- * dump.c - quire_memory_write_json and quire_space_write_json: a memory or a space as JSON.
+ * dump.c - quire_memory_write_json, quire_device_write_json and quire_space_write_json: a memory, a
+ * device with its memories, or a space as JSON.
  *
  * docs/formats.md lists the keys. No lock is held while the sink runs.
  * QUIRE_JSON_SCHEMA rises when a key is removed or changes its meaning.
@@ -7,6 +8,7 @@
 #include "quire/insight.h"
 #include "src/base/json.h"
 #include "src/base/result.h"
+#include "src/core/state/memory.h"
 #include "src/space/space.h"
 
 static const char *fit_name(quire_fit fit)
@@ -94,6 +96,7 @@ typedef struct dump {
     qi_json json;
     bool any_page; /* the object of `page` is open */
     uint32_t page;
+    quire_result result; /* of the memories of a device so far */
 } dump;
 
 static void end_page(dump *d)
@@ -142,18 +145,13 @@ static bool write_item(void *user, const quire_item *item)
 }
 
 /* Info, statistics and walk are separate calls; they can differ while other threads allocate. */
-quire_result quire_memory_write_json(const quire_memory *memory, quire_sink sink, void *user)
+static quire_result write_memory(dump *d, const quire_memory *memory)
 {
-    if (!memory || !sink)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_memory_write_json: memory or sink is null");
+    qi_json *json = &d->json;
     quire_memory_info info;
     quire_memory_stats stats;
     qi_ignore(quire_memory_get_info(memory, &info));
     qi_ignore(quire_memory_get_stats(memory, &stats));
-    dump d = {.any_page = false};
-    qi_json *json = &d.json;
-    qi_json_init(json, sink, user);
     qi_json_object(json, NULL);
     qi_json_number(json, "schema", QUIRE_JSON_SCHEMA);
     qi_json_text(json, "what", "memory");
@@ -165,10 +163,116 @@ quire_result quire_memory_write_json(const quire_memory *memory, quire_sink sink
     qi_json_number(json, "page_size", info.page_size);
     write_stats(json, &stats);
     qi_json_array(json, "pages");
-    quire_result result = quire_memory_walk(memory, write_item, &d);
-    end_page(&d);
+    d->any_page = false;
+    quire_result result = quire_memory_walk(memory, write_item, d);
+    end_page(d);
     qi_json_end_array(json);
     qi_json_end_object(json);
+    return result;
+}
+
+quire_result quire_memory_write_json(const quire_memory *memory, quire_sink sink, void *user)
+{
+    dump d;
+    if (!memory || !sink)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_memory_write_json: memory or sink is null");
+    qi_json_init(&d.json, sink, user);
+    quire_result result = write_memory(&d, memory);
+    return result ? result : qi_json_finish(&d.json);
+}
+
+/* ---- a device ----------------------------------------------------------------------------- */
+
+static void write_device_stats(qi_json *json, const quire_device_stats *stats)
+{
+    const struct {
+        const char *key;
+        uint64_t value;
+    } numbers[] = {
+        {"live_bytes", stats->live_bytes},
+        {"deferred_bytes", stats->deferred_bytes},
+        {"requested_bytes", stats->requested_bytes},
+        {"reserved_bytes", stats->reserved_bytes},
+        {"free_bytes", stats->free_bytes},
+        {"empty_bytes", stats->empty_bytes},
+        {"allocation_count", stats->allocation_count},
+        {"page_count", stats->page_count},
+        {"memory_count", stats->memory_count},
+        {"peak_reserved_bytes", stats->peak_reserved_bytes},
+        {"allocations", stats->allocations},
+        {"frees", stats->frees},
+        {"failures", stats->failures},
+        {"pages_created", stats->pages_created},
+        {"pages_destroyed", stats->pages_destroyed},
+        {"pages_over_budget", stats->pages_over_budget},
+        {"backend_calls", stats->backend_calls},
+        {"backend_nanoseconds", stats->backend_nanoseconds},
+        {"metadata_bytes", stats->metadata_bytes},
+    };
+    qi_json_object(json, "stats");
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        qi_json_number(json, numbers[i].key, numbers[i].value);
+    qi_json_end_object(json);
+}
+
+/* A number that the backend has not reported is null. */
+static void write_heap(qi_json *json, quire_device *device, uint32_t heap)
+{
+    quire_budget_info budget;
+    bool has_budget = qi_device_describe_heap(device, heap, &budget);
+    qi_json_object(json, NULL);
+    qi_json_number(json, "size", budget.size);
+    qi_json_number(json, "limit", budget.limit);
+    qi_json_number(json, "reserved", budget.reserved);
+    const struct {
+        const char *key;
+        uint64_t value;
+    } reported[] = {
+        {"budget", budget.budget}, {"usage", budget.usage}, {"available", budget.available}};
+    for (size_t i = 0; i < sizeof reported / sizeof *reported; i++)
+        if (has_budget)
+            qi_json_number(json, reported[i].key, reported[i].value);
+        else
+            qi_json_null(json, reported[i].key);
+    qi_json_end_object(json);
+}
+
+static bool write_memory_of_device(void *user, quire_memory *memory)
+{
+    dump *d = user;
+    d->result = write_memory(d, memory);
+    return !d->result && !d->json.writer.failed;
+}
+
+quire_result quire_device_write_json(const quire_device *device, quire_sink sink, void *user)
+{
+    dump d = {.result = QUIRE_SUCCESS};
+    qi_json *json = &d.json;
+    quire_device_stats stats;
+    if (!device || !sink)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_device_write_json: device or sink is null");
+    quire_result result = quire_device_get_stats(device, &stats);
+    if (result)
+        return result;
+    qi_json_init(json, sink, user);
+    qi_json_object(json, NULL);
+    qi_json_number(json, "schema", QUIRE_JSON_SCHEMA);
+    qi_json_text(json, "what", "device");
+    qi_json_text(json, "name", device->info.name);
+    qi_json_text(json, "backend", device->info.backend);
+    write_device_stats(json, &stats);
+    qi_json_array(json, "heaps");
+    for (uint32_t heap = 0; heap < device->info.heap_count; heap++)
+        write_heap(json, qi_device_queried(device), heap);
+    qi_json_end_array(json);
+    qi_json_array(json, "memories");
+    result = quire_device_walk(device, write_memory_of_device, &d);
+    qi_json_end_array(json);
+    qi_json_end_object(json);
+    if (!result)
+        result = d.result;
     return result ? result : qi_json_finish(json);
 }
 

@@ -1,6 +1,7 @@
 /*
- * picture.c - quire_memory_write_svg: the pages of a memory as SVG 1.1. Each page is a bar of the
- * same width, whatever its size, so that small pages beside a large one are readable.
+ * picture.c - quire_memory_write_svg and quire_device_write_svg: the pages of a memory, or of all
+ * memories of a device, as SVG 1.1. Each page is a bar of the same width, whatever its size, so
+ * that small pages beside a large one are readable.
  *
  * The colour of a range follows from the first part of its name (src/render/owners.h); the legend
  * lists these parts by their bytes. The picture contains its style sheet, for light and dark
@@ -26,25 +27,30 @@ enum { LEGEND_PITCH = 20, MAX_NAMES = 12 };
 
 /* The result of a first walk, which measures the picture. */
 typedef struct layout {
-    uint32_t pages; /* pages that the walk has entered; `page` is the last one */
+    uint32_t rows;
+    bool in_page; /* the last row shows `page` of the memory that is walked over */
     uint32_t page;
     qi_owners owners;
-    bool lacks_memory; /* host memory was exhausted during the walk */
+    bool lacks_memory;   /* host memory was exhausted during the walk */
+    quire_result result; /* of the memories of a device so far */
 } layout;
 
 /* The state of a second walk, which draws it. */
 typedef struct drawing {
     qi_writer writer;
     int top;      /* of the first row, in pixels */
-    uint32_t row; /* number of rows so far; the last one shows `page` */
+    uint32_t row; /* number of rows so far */
+    bool in_page; /* the last row shows `page` */
     uint32_t page;
     uint64_t page_size, live; /* bytes of that page */
+    quire_result result;      /* of the memories of a device so far */
 } drawing;
 
 static bool measure_item(void *user, const quire_item *item)
 {
     layout *l = user;
-    l->pages += !l->pages || l->page != item->page;
+    l->rows += !l->in_page || l->page != item->page;
+    l->in_page = true;
     l->page = item->page;
     if (!item->is_free)
         l->lacks_memory = !qi_owners_add(&l->owners, item->name, item->size + item->left_padding);
@@ -70,8 +76,9 @@ static double x_of(const drawing *d, uint64_t bytes)
 /* Writes the size of the page and its live share after the bar. */
 static void end_row(drawing *d)
 {
-    if (!d->row)
+    if (!d->in_page)
         return;
+    d->in_page = false;
     qi_write_format(&d->writer, "<text x=\"%d\" y=\"%d\">%s, %.0f %% live</text>\n",
                     LEFT + WIDTH + 8, d->top + (int)(d->row - 1) * PITCH + BAR - 7,
                     qi_bytes(d->page_size).text, 100.0 * (double)d->live / (double)d->page_size);
@@ -88,6 +95,7 @@ static void begin_row(drawing *d, const quire_item *item)
     qi_write_format(&d->writer, "<title>page %" PRIu32 ": %s</title></rect>\n", item->page,
                     qi_bytes(item->page_size).text);
     d->row++;
+    d->in_page = true;
     d->page = item->page;
     d->page_size = item->page_size;
     d->live = 0;
@@ -106,7 +114,7 @@ static void draw_rect(drawing *d, uint64_t offset, uint64_t size, const char *at
 static bool draw_item(void *user, const quire_item *item)
 {
     drawing *d = user;
-    if (!d->row || d->page != item->page)
+    if (!d->in_page || d->page != item->page)
         begin_row(d, item);
     if (item->is_free)
         return !d->writer.failed;
@@ -171,10 +179,10 @@ static void write_legend(qi_writer *w, layout *l)
 
 /* ---- the picture -------------------------------------------------------------------------- */
 
-static void write_head(qi_writer *w, const layout *l, const quire_memory_info *info,
-                       const quire_memory_stats *stats)
+/* Writes the head up to the title, which the caller writes and ends by write_explanation. */
+static void write_head(qi_writer *w, const layout *l)
 {
-    int width = LEFT + WIDTH + RIGHT, height = top_of_pages(l) + (int)l->pages * PITCH + BOTTOM;
+    int width = LEFT + WIDTH + RIGHT, height = top_of_pages(l) + (int)l->rows * PITCH + BOTTOM;
     qi_write_format(w, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" ",
                     width, height);
     qi_write_format(w, "viewBox=\"0 0 %d %d\">\n", width, height);
@@ -187,36 +195,58 @@ static void write_head(qi_writer *w, const layout *l, const quire_memory_info *i
                      "<rect width=\"3\" height=\"6\" fill=\"#999\"/></pattern></defs>\n");
     qi_write_format(w, "<rect class=\"b\" width=\"%d\" height=\"%d\"/>\n", width, height);
     qi_write_format(w, "<text class=\"t\" x=\"%d\" y=\"24\">", LEFT);
-    qi_write_escaped(w, info->name);
-    qi_write_format(w, ": %s live in %" PRIu64 " allocation%s, ", qi_bytes(stats->live_bytes).text,
-                    stats->allocation_count, qi_plural(stats->allocation_count));
-    qi_write_format(w, "%s reserved in %" PRIu64 " page%s</text>\n",
-                    qi_bytes(stats->reserved_bytes).text, stats->page_count,
-                    qi_plural(stats->page_count));
+}
+
+static void write_explanation(qi_writer *w)
+{
     qi_write_format(w,
                     "<text x=\"%d\" y=\"48\">Each bar is a page from its start to its end. The "
                     "colour is that of the first part of a name.</text>\n",
                     LEFT);
 }
 
+/* "name: 3 MiB live in 4 allocations, 4 MiB reserved in 2 pages" and the end of the element. */
+static void write_sums(qi_writer *w, const char *name, const quire_memory_stats *stats)
+{
+    qi_write_escaped(w, name);
+    qi_write_format(w, ": %s live in %" PRIu64 " allocation%s, ", qi_bytes(stats->live_bytes).text,
+                    stats->allocation_count, qi_plural(stats->allocation_count));
+    qi_write_format(w, "%s reserved in %" PRIu64 " page%s</text>\n",
+                    qi_bytes(stats->reserved_bytes).text, stats->page_count,
+                    qi_plural(stats->page_count));
+}
+
+static quire_result measure(const quire_memory *memory, layout *l)
+{
+    l->in_page = false;
+    quire_result result = quire_memory_walk(memory, measure_item, l);
+    return !result && l->lacks_memory
+               ? qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a picture")
+               : result;
+}
+
+static quire_result draw_pages(const quire_memory *memory, drawing *d)
+{
+    quire_result result = quire_memory_walk(memory, draw_item, d);
+    end_row(d);
+    return result;
+}
+
 /* The frame fits the pages of the first walk. Between the two walks other threads may add pages. */
 static quire_result draw(const quire_memory *memory, layout *l, quire_sink sink, void *user)
 {
-    quire_result result = quire_memory_walk(memory, measure_item, l);
-    if (!result && l->lacks_memory)
-        result = qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a picture");
+    quire_result result = measure(memory, l);
     if (result)
         return result;
-    quire_memory_info info;
     quire_memory_stats stats;
-    qi_ignore(quire_memory_get_info(memory, &info));
     qi_ignore(quire_memory_get_stats(memory, &stats));
     drawing d = {.top = top_of_pages(l)};
     qi_writer_init(&d.writer, sink, user);
-    write_head(&d.writer, l, &info, &stats);
+    write_head(&d.writer, l);
+    write_sums(&d.writer, memory->name, &stats);
+    write_explanation(&d.writer);
     write_legend(&d.writer, l);
-    result = quire_memory_walk(memory, draw_item, &d);
-    end_row(&d);
+    result = draw_pages(memory, &d);
     qi_write_text(&d.writer, "</svg>\n");
     return result ? result : qi_writer_finish(&d.writer);
 }
@@ -226,10 +256,72 @@ quire_result quire_memory_write_svg(const quire_memory *memory, quire_sink sink,
     if (!memory || !sink)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_memory_write_svg: memory or sink is null");
-    layout l = {.pages = 0};
+    layout l = {.rows = 0};
     quire_result result = qi_owners_init(&l.owners, &memory->device->host.callbacks);
     if (!result)
         result = draw(memory, &l, sink, user);
+    qi_owners_finish(&l.owners);
+    return result;
+}
+
+/* ---- a device ----------------------------------------------------------------------------- */
+
+/* The name of a memory takes a row. */
+static bool measure_memory(void *user, quire_memory *memory)
+{
+    layout *l = user;
+    l->rows++;
+    l->result = measure(memory, l);
+    return !l->result;
+}
+
+static bool draw_memory(void *user, quire_memory *memory)
+{
+    drawing *d = user;
+    quire_memory_stats stats;
+    qi_ignore(quire_memory_get_stats(memory, &stats));
+    qi_write_format(&d->writer, "<text x=\"%d\" y=\"%d\">", LEFT,
+                    d->top + (int)d->row * PITCH + BAR - 4);
+    write_sums(&d->writer, memory->name, &stats);
+    d->row++;
+    d->result = draw_pages(memory, d);
+    return !d->result && !d->writer.failed;
+}
+
+static quire_result draw_device(const quire_device *device, layout *l, quire_sink sink, void *user)
+{
+    quire_device_stats stats;
+    quire_result result = quire_device_get_stats(device, &stats);
+    if (!result)
+        result = quire_device_walk(device, measure_memory, l);
+    if (result || l->result)
+        return result ? result : l->result;
+    const quire_memory_stats sums = {.live_bytes = stats.live_bytes,
+                                     .allocation_count = stats.allocation_count,
+                                     .reserved_bytes = stats.reserved_bytes,
+                                     .page_count = stats.page_count};
+    drawing d = {.top = top_of_pages(l)};
+    qi_writer_init(&d.writer, sink, user);
+    write_head(&d.writer, l);
+    write_sums(&d.writer, device->info.name, &sums);
+    write_explanation(&d.writer);
+    write_legend(&d.writer, l);
+    result = quire_device_walk(device, draw_memory, &d);
+    qi_write_text(&d.writer, "</svg>\n");
+    if (!result)
+        result = d.result;
+    return result ? result : qi_writer_finish(&d.writer);
+}
+
+quire_result quire_device_write_svg(const quire_device *device, quire_sink sink, void *user)
+{
+    if (!device || !sink)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_device_write_svg: device or sink is null");
+    layout l = {.rows = 0};
+    quire_result result = qi_owners_init(&l.owners, &device->host.callbacks);
+    if (!result)
+        result = draw_device(device, &l, sink, user);
     qi_owners_finish(&l.owners);
     return result;
 }

@@ -1,6 +1,6 @@
 /*
  * report.c - quire_memory_write_report: a memory as plain text that explains why an allocation
- * failed.
+ * failed; and quire_device_write_report: the heaps of a device and all its memories.
  *
  * One walk gathers all data before the first text reaches the sink, and no lock is held while the
  * sink runs. Statistics, budget and ranges are read one after the other, so they can disagree while
@@ -30,7 +30,7 @@ typedef struct report {
     const quire_memory *memory;
     quire_memory_stats stats;
     uint32_t heap;
-    bool has_budget; /* false if the backend reported none; then only size and reserved are valid */
+    bool has_budget; /* see qi_device_describe_heap */
     quire_budget_info budget;
     qi_oom_record last_oom;
     qi_owners owners;
@@ -84,27 +84,11 @@ static bool gather_item(void *user, const quire_item *item)
     return !r->lacks_memory;
 }
 
-/*
- * Without a budget of the backend the report shows the heap's size and quire's own part. The failed
- * query does not change the thread's last error, because the report itself succeeds.
- */
-static void gather_budget(report *r)
+static quire_result gather(report *r)
 {
     quire_device *device = r->memory->device;
     r->heap = device->info.kinds[r->memory->kind].heap;
-    qi_error error;
-    qi_error_save(&error);
-    r->has_budget = !quire_device_get_budget(device, r->heap, &r->budget);
-    if (r->has_budget)
-        return;
-    qi_error_restore(&error);
-    r->budget.size = device->info.heaps[r->heap].size;
-    r->budget.reserved = qi_account_used(&device->heaps[r->heap].account);
-}
-
-static quire_result gather(report *r)
-{
-    gather_budget(r);
+    r->has_budget = qi_device_describe_heap(device, r->heap, &r->budget);
     qi_ignore(quire_memory_get_stats(r->memory, &r->stats));
     qi_oom_last(qi_memory_queried(r->memory), &r->last_oom);
     quire_result result = quire_memory_walk(r->memory, gather_item, r);
@@ -117,56 +101,71 @@ static quire_result gather(report *r)
 /* ---- writing ------------------------------------------------------------------------------ */
 
 /* Writes names and error texts on one line: line ends and other control characters become '?'. */
-static void write_text(report *r, const char *text)
+static void write_text(qi_writer *w, const char *text)
 {
     char copy[QI_ERROR_TEXT];
     snprintf(copy, sizeof copy, "%s", text);
     qi_make_printable(copy);
-    qi_write_text(&r->writer, copy);
+    qi_write_text(w, copy);
 }
 
-static void write_head(report *r)
+/* What memories and devices have alike. */
+static void write_sums(qi_writer *w, const quire_memory_stats *stats)
 {
-    const quire_memory *memory = r->memory;
-    const quire_memory_stats *stats = &r->stats;
-    qi_write_text(&r->writer, "memory '");
-    write_text(r, memory->name);
-    qi_write_format(&r->writer, "': kind %" PRIu32 " (%s) of device '", memory->kind,
-                    qi_flags(memory->flags).text);
-    write_text(r, memory->device->info.name);
-    qi_write_format(&r->writer, "'\n  live:  %s in %" PRIu64 " allocation%s, %s requested\n",
+    qi_write_format(w, "  live:  %s in %" PRIu64 " allocation%s, %s requested\n",
                     qi_bytes(stats->live_bytes).text, stats->allocation_count,
                     qi_plural(stats->allocation_count), qi_bytes(stats->requested_bytes).text);
-    qi_write_format(&r->writer,
+    qi_write_format(w,
                     "  pages: %" PRIu64 ", %s reserved, %s free, %s of the free bytes in empty "
                     "pages\n",
                     stats->page_count, qi_bytes(stats->reserved_bytes).text,
                     qi_bytes(stats->free_bytes).text, qi_bytes(stats->empty_bytes).text);
 }
 
+static void write_head(report *r)
+{
+    const quire_memory *memory = r->memory;
+    qi_write_text(&r->writer, "memory '");
+    write_text(&r->writer, memory->name);
+    qi_write_format(&r->writer, "': kind %" PRIu32 " (%s) of device '", memory->kind,
+                    qi_flags(memory->flags).text);
+    write_text(&r->writer, memory->device->info.name);
+    qi_write_text(&r->writer, "'\n");
+    write_sums(&r->writer, &r->stats);
+}
+
 /* Writes nothing if there is no limit. */
-static void write_limit(report *r, uint64_t limit, const char *of_what)
+static void write_limit(qi_writer *w, uint64_t limit, const char *of_what)
 {
     if (limit)
-        qi_write_format(&r->writer, "  limit: %s for the pages of the %s\n", qi_bytes(limit).text,
-                        of_what);
+        qi_write_format(w, "  limit: %s for the pages of the %s\n", qi_bytes(limit).text, of_what);
+}
+
+static void write_heap(qi_writer *w, uint32_t heap, const quire_budget_info *budget,
+                       bool has_budget)
+{
+    qi_write_format(w, "  heap:  number %" PRIu32 ", %s, %s in pages of quire\n", heap,
+                    qi_bytes(budget->size).text, qi_bytes(budget->reserved).text);
+    if (has_budget)
+        qi_write_format(w, "         %s in use, %s left of a budget of %s\n",
+                        qi_bytes(budget->usage).text, qi_bytes(budget->available).text,
+                        qi_bytes(budget->budget).text);
+}
+
+static void write_beyond(qi_writer *w, uint64_t pages)
+{
+    if (pages)
+        qi_write_format(w, "         %" PRIu64 " page%s made beyond the budget\n", pages,
+                        qi_plural(pages));
 }
 
 /* The budget and the limits that apply to the next page. */
-static void write_heap(report *r)
+static void write_room(report *r)
 {
-    const quire_budget_info *budget = &r->budget;
-    qi_write_format(&r->writer, "  heap:  number %" PRIu32 ", %s, %s in pages of quire\n", r->heap,
-                    qi_bytes(budget->size).text, qi_bytes(budget->reserved).text);
-    if (r->has_budget)
-        qi_write_format(&r->writer, "         %s in use, %s left of a budget of %s\n",
-                        qi_bytes(budget->usage).text, qi_bytes(budget->available).text,
-                        qi_bytes(budget->budget).text);
-    if (r->stats.pages_over_budget)
-        qi_write_format(&r->writer, "         %" PRIu64 " page%s made beyond the budget\n",
-                        r->stats.pages_over_budget, qi_plural(r->stats.pages_over_budget));
-    write_limit(r, budget->limit, "heap");
-    write_limit(r, qi_atomic_load_u64(&r->memory->account.limit), "memory");
+    write_heap(&r->writer, r->heap, &r->budget, r->has_budget);
+    write_beyond(&r->writer, r->stats.pages_over_budget);
+    write_limit(&r->writer, r->budget.limit, "heap");
+    write_limit(&r->writer, qi_atomic_load_u64(&r->memory->account.limit), "memory");
 }
 
 static void write_last_failure(report *r)
@@ -182,7 +181,7 @@ static void write_last_failure(report *r)
                     last_oom->number, qi_plural(last_oom->number),
                     quire_result_name(last_oom->code), last_oom->size, qi_plural(last_oom->size),
                     last_oom->alignment);
-    write_text(r, qi_error_text(&r->last_oom.report));
+    write_text(&r->writer, qi_error_text(&r->last_oom.report));
     qi_write_text(&r->writer, "\n");
 }
 
@@ -204,7 +203,7 @@ static void write_pages(report *r)
 static void write_owner(report *r, const qi_owner_sum *sum, const char *name)
 {
     qi_write_format(&r->writer, "%12s %12" PRIu64 "  ", qi_bytes(sum->live_bytes).text, sum->count);
-    write_text(r, name);
+    write_text(&r->writer, name);
     qi_write_text(&r->writer, "\n");
 }
 
@@ -231,7 +230,7 @@ static quire_result write(report *r, quire_sink sink, void *user)
 {
     qi_writer_init(&r->writer, sink, user);
     write_head(r);
-    write_heap(r);
+    write_room(r);
     write_last_failure(r);
     write_pages(r);
     write_owners(r);
@@ -251,4 +250,72 @@ quire_result quire_memory_write_report(const quire_memory *memory, quire_sink si
         result = write(&r, sink, user);
     qi_owners_finish(&r.owners);
     return result;
+}
+
+/* ---- a device ----------------------------------------------------------------------------- */
+
+typedef struct device_report {
+    quire_sink sink;
+    void *user;
+    quire_result result; /* of the memories so far */
+} device_report;
+
+/* The fields of a device that write_sums writes. */
+static quire_memory_stats sums_of(const quire_device_stats *stats)
+{
+    return (quire_memory_stats){
+        .live_bytes = stats->live_bytes,
+        .requested_bytes = stats->requested_bytes,
+        .reserved_bytes = stats->reserved_bytes,
+        .free_bytes = stats->free_bytes,
+        .empty_bytes = stats->empty_bytes,
+        .allocation_count = stats->allocation_count,
+        .page_count = stats->page_count,
+    };
+}
+
+static quire_result write_device(const quire_device *device, quire_sink sink, void *user)
+{
+    qi_writer w;
+    quire_device_stats stats;
+    quire_result result = quire_device_get_stats(device, &stats);
+    if (result)
+        return result;
+    const quire_memory_stats sums = sums_of(&stats);
+    qi_writer_init(&w, sink, user);
+    qi_write_text(&w, "device '");
+    write_text(&w, device->info.name);
+    qi_write_format(&w, "': backend %s, %" PRIu64 " memor%s\n", device->info.backend,
+                    stats.memory_count, stats.memory_count == 1 ? "y" : "ies");
+    write_sums(&w, &sums);
+    write_beyond(&w, stats.pages_over_budget);
+    for (uint32_t heap = 0; heap < device->info.heap_count; heap++) {
+        quire_budget_info budget;
+        bool has_budget = qi_device_describe_heap(qi_device_queried(device), heap, &budget);
+        write_heap(&w, heap, &budget, has_budget);
+        write_limit(&w, budget.limit, "heap");
+    }
+    return qi_writer_finish(&w);
+}
+
+/* An empty line, then the report of the memory. */
+static bool write_memory(void *user, quire_memory *memory)
+{
+    device_report *r = user;
+    r->result = r->sink(r->user, "\n", 1)
+                    ? quire_memory_write_report(memory, r->sink, r->user)
+                    : qi_fail(QUIRE_ERROR_BAD_FILE, "the sink refused the text");
+    return !r->result;
+}
+
+quire_result quire_device_write_report(const quire_device *device, quire_sink sink, void *user)
+{
+    device_report r = {.sink = sink, .user = user};
+    if (!device || !sink)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_device_write_report: device or sink is null");
+    quire_result result = write_device(device, sink, user);
+    if (!result)
+        result = quire_device_walk(device, write_memory, &r);
+    return result ? result : r.result;
 }

@@ -237,6 +237,12 @@ static void overflowing_policies(void)
     refusal_begin(&b);
 }
 
+static bool go_on(void *user, quire_memory *memory)
+{
+    (void)user, (void)memory;
+    return true;
+}
+
 static void memories(void)
 {
     quire_memory *none = NULL, *busy = visible;
@@ -251,6 +257,9 @@ static void memories(void)
     REFUSED_OUT(&b, OUTSIDE, page, quire_page_get_info(visible, UINT32_MAX, &page));
     REFUSED_OUT(&b, INVALID, released, quire_memory_trim(NULL, 0, &released));
     REFUSED(&b, INVALID, quire_memory_trim(NULL, 0, NULL));
+    REFUSED_OUT(&b, INVALID, released, quire_device_trim(NULL, 0, &released));
+    REFUSED(&b, INVALID, quire_device_walk(NULL, go_on, NULL));
+    REFUSED(&b, INVALID, quire_device_walk(b.device, NULL, NULL));
     REFUSED(&b, INVALID, quire_memory_preallocate(NULL, 1));
     REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, quire_memory_preallocate(visible, UINT64_MAX));
     REFUSED(&b, INVALID, quire_memory_destroy(NULL));
@@ -384,6 +393,24 @@ static void forged_handles(void)
         quire_allocation wrong = {live.id ^ UINT64_C(1) << bit};
         REFUSED(&b, bit < 52 ? QUIRE_ERROR_STALE_HANDLE : QUIRE_ERROR_FOREIGN_HANDLE,
                 quire_free(visible, wrong));
+        if (bit < 52) /* above, the tag may be that of another memory */
+            REFUSED(&b, QUIRE_ERROR_STALE_HANDLE, quire_device_free(b.device, wrong));
+    }
+}
+
+static void handles_alone(void)
+{
+    quire_memory *owner;
+    REFUSED_OUT(&b, INVALID, owner, quire_device_owner(NULL, live, &owner));
+    REFUSED(&b, INVALID, quire_device_owner(b.device, live, NULL));
+    REFUSED(&b, INVALID, quire_device_free(NULL, live));
+    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_device_free(b.device, reserved));
+    for (int i = 0; i < BAD; i++) {
+        const quire_result code = i ? QUIRE_ERROR_STALE_HANDLE : INVALID;
+        if (bad[i].allocation.id == remote.id)
+            continue; /* of another memory of the device */
+        REFUSED(&b, code, quire_device_free(b.device, bad[i].allocation));
+        REFUSED_OUT(&b, code, owner, quire_device_owner(b.device, bad[i].allocation, &owner));
     }
 }
 
@@ -660,6 +687,7 @@ static const misuse_case cases[] = {
     {"states of allocations", states},
     {"forged handles", forged_handles},
     {"random handles", random_handles},
+    {"handles alone", handles_alone},
     {"asking allocations", questions},
     {"finding by address", finding},
     {"mapping", mapping},

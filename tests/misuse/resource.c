@@ -154,6 +154,12 @@ static void default_memories(void)
     REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_RANGE, memory,
                 quire_device_default_memory(b.device, UINT32_MAX, &memory));
     REFUSED(&b, INVALID, quire_device_default_memory(b.device, 0, NULL));
+    REFUSED(&b, INVALID, quire_device_set_default_options(NULL, NULL));
+    REFUSED(&b, INVALID,
+            quire_device_set_default_options(b.device, &(quire_memory_options){.name = "mine"}));
+    REFUSED(&b, QUIRE_ERROR_UNSUPPORTED,
+            quire_device_set_default_options(
+                b.device, &(quire_memory_options){.kind.required = QUIRE_PROTECTED}));
     REFUSED_OUT(&b, INVALID, memory,
                 quire_device_allocate(b.device, NULL, &of_range, &memory, NULL));
     REFUSED_OUT(&b, INVALID, made, quire_device_allocate(b.device, NULL, &of_range, NULL, &made));
@@ -315,10 +321,13 @@ static void figures(void)
     REFUSED(&b, INVALID, quire_memory_check(NULL));
     REFUSED(&b, INVALID, quire_memory_set_hook(NULL, NULL));
     REFUSED(&b, INVALID, quire_memory_set_hook(visible, &(quire_hook){.kinds = 0x100}));
+    REFUSED(&b, INVALID, quire_device_set_hook(NULL, NULL));
+    REFUSED(&b, INVALID, quire_device_set_hook(b.device, &(quire_hook){.kinds = 0x100}));
     for (int i = 0; i < 4; i++) {
         quire_hook hook = {.event = NULL};
         hook.unused[i] = 1;
         REFUSED(&b, INVALID, quire_memory_set_hook(visible, &hook));
+        REFUSED(&b, INVALID, quire_device_set_hook(b.device, &hook));
     }
 }
 
@@ -347,6 +356,15 @@ static void dumps(void)
     REFUSED(&b, INVALID, quire_memory_write_report(NULL, refuse_text, NULL));
     REFUSED(&b, INVALID, quire_memory_write_report(visible, NULL, NULL));
     REFUSED(&b, QUIRE_ERROR_BAD_FILE, quire_memory_write_report(visible, refuse_text, NULL));
+    REFUSED(&b, INVALID, quire_device_write_json(NULL, refuse_text, NULL));
+    REFUSED(&b, INVALID, quire_device_write_json(b.device, NULL, NULL));
+    REFUSED(&b, QUIRE_ERROR_BAD_FILE, quire_device_write_json(b.device, refuse_text, NULL));
+    REFUSED(&b, INVALID, quire_device_write_svg(NULL, refuse_text, NULL));
+    REFUSED(&b, INVALID, quire_device_write_svg(b.device, NULL, NULL));
+    REFUSED(&b, QUIRE_ERROR_BAD_FILE, quire_device_write_svg(b.device, refuse_text, NULL));
+    REFUSED(&b, INVALID, quire_device_write_report(NULL, refuse_text, NULL));
+    REFUSED(&b, INVALID, quire_device_write_report(b.device, NULL, NULL));
+    REFUSED(&b, QUIRE_ERROR_BAD_FILE, quire_device_write_report(b.device, refuse_text, NULL));
     REFUSED(&b, INVALID, quire_space_write_json(NULL, refuse_text, NULL));
     REFUSED(&b, INVALID, quire_space_write_json(space, NULL, NULL));
     REFUSED(&b, QUIRE_ERROR_BAD_FILE, quire_memory_write_json(visible, refuse_text, NULL));

@@ -412,6 +412,7 @@ static void test_objects()
     impossible.required = QUIRE_PROTECTED;
     CHECK(device.choose_kind(impossible).code() == QUIRE_ERROR_UNSUPPORTED);
     CHECK(memory.set_limit(1) && device.set_heap_limit(0, 1 << 20) && device.set_page_limit(9));
+    CHECK(device.set_default_options({}).code() == QUIRE_ERROR_WRONG_STATE && device.trim());
     CHECK(quire::buffer::create(memory, quire::buffer_options(64 << 20)).code() ==
           QUIRE_ERROR_OVER_BUDGET);
     CHECK(memory.set_limit(0) && memory.check() && memory.trim());
@@ -484,6 +485,7 @@ static void test_empty_owners()
     quire::device device;
     CHECK(device.info().code() == invalid && device.stats().code() == invalid);
     CHECK(device.budget(0).code() == invalid && device.set_page_limit(1).code() == invalid);
+    CHECK(device.trim().code() == invalid && device.set_default_options({}).code() == invalid);
     CHECK(quire::memory::create(device).code() == invalid && device.destroy());
     CHECK(quire::stream::create(device).code() == invalid);
     quire::memory memory;

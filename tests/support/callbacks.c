@@ -189,6 +189,13 @@ bool callbacks_visit(void *user, const quire_item *item)
     return true;
 }
 
+bool callbacks_visit_memory(void *user, quire_memory *memory)
+{
+    (void)user, (void)memory;
+    act(VISITED);
+    return true;
+}
+
 bool callbacks_take_text(void *user, const char *piece, size_t size)
 {
     (void)user, (void)piece, (void)size;

@@ -195,6 +195,9 @@ static void visitors_and_text(void)
 {
     quire_allocation a = allocate(100), b = allocate_dedicated(100);
     CHECK_OK(quire_memory_walk(callbacks_scene.memory, callbacks_visit, NULL));
+    CHECK_OK(quire_device_walk(callbacks_scene.device, callbacks_visit_memory, NULL));
+    CHECK_OK(quire_device_write_report(callbacks_scene.device, callbacks_take_text, NULL));
+    CHECK_OK(quire_device_trim(callbacks_scene.device, 0, NULL));
     CHECK_OK(quire_memory_write_report(callbacks_scene.memory, callbacks_take_text, NULL));
     CHECK_OK(quire_memory_write_json(callbacks_scene.memory, callbacks_take_text, NULL));
     CHECK_OK(quire_memory_write_svg(callbacks_scene.memory, callbacks_take_text, NULL));

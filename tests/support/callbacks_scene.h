@@ -61,6 +61,7 @@ bool callbacks_allocate(quire_memory *memory, const quire_allocation_options *op
 
 /* A visitor, a text sink and the progress of a copy that perform the actions. */
 bool callbacks_visit(void *user, const quire_item *item);
+bool callbacks_visit_memory(void *user, quire_memory *memory);
 bool callbacks_take_text(void *user, const char *piece, size_t size);
 bool callbacks_progress(void *user, uint64_t done, uint64_t total);
 

@@ -1,6 +1,6 @@
 /*
- * same_limits.h - compares two quire_limits by their members. The bytes between the flag and the words
- * after it have no value, and compilers copy them or not.
+ * same_limits.h - compares two quire_limits by their members. The bytes between the flag and the
+ * words after it have no value, and compilers copy them or not.
  */
 #ifndef QUIRE_TESTS_SUPPORT_SAME_LIMITS_H
 #define QUIRE_TESTS_SUPPORT_SAME_LIMITS_H

@@ -101,6 +101,20 @@ class device : public detail::owner<detail::device_traits>
         return checked(quire_device_set_page_limit(handle_, pages));
     }
 
+    /* quire_device_trim; returns the released bytes */
+    result<std::uint64_t> trim(std::uint64_t target = 0) const
+    {
+        std::uint64_t released = 0;
+        const quire_result code = quire_device_trim(handle_, target, &released);
+        return checked(code, std::move(released));
+    }
+
+    /* quire_device_set_default_options */
+    status set_default_options(const quire_memory_options &options) const
+    {
+        return checked(quire_device_set_default_options(handle_, &options));
+    }
+
     /* Destroys the device; on BUSY the owner keeps it. quire_device_destroy */
     status destroy()
     {

@@ -325,3 +325,19 @@ quire_result qi_device_get_budget(quire_device *device, uint32_t heap, quire_bud
         min_of(qi_account_max(account), subtract_to_zero(info->budget, seen.others)), used);
     return QUIRE_SUCCESS;
 }
+
+bool qi_device_describe_heap(quire_device *device, uint32_t heap, quire_budget_info *info)
+{
+    const qi_account *account = &device->heaps[heap].account;
+    qi_error error;
+    qi_error_save(&error);
+    if (!qi_device_get_budget(device, heap, info))
+        return true;
+    qi_error_restore(&error);
+    *info = (quire_budget_info){
+        .size = device->info.heaps[heap].size,
+        .limit = qi_atomic_load_u64(&account->limit),
+        .reserved = qi_account_used(account),
+    };
+    return false;
+}

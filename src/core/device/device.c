@@ -48,6 +48,8 @@ quire_result qi_device_create(const quire_backend *table, void *state,
 
 void qi_device_free(quire_device *device)
 {
+    qi_host_release(&device->host, device->default_options, device->info.kind_count,
+                    sizeof *device->default_options);
     qi_host host = device->host; /* the record holds the callbacks that free it */
     qi_host_release(&host, device, 1, sizeof *device);
 }

@@ -15,6 +15,7 @@
 #define QUIRE_SRC_CORE_DEVICE_DEVICE_H
 
 #include "quire/backend.h"
+#include "quire/insight.h"
 #include "src/base/atomic.h"
 #include "src/base/host_memory.h"
 #include "src/base/lock.h"
@@ -41,9 +42,12 @@ struct quire_device {
     qi_atomic_u64 reserved_bytes; /* bytes of all pages */
     qi_atomic_u64 peak_reserved_bytes;
     qi_lock lock;           /* guards the lists of memories and streams */
-    quire_memory *memories; /* linked by next_of_device */
+    quire_memory *memories; /* linked by next_of_device, in the order of creation */
+    quire_memory *last_memory;
     uint32_t memory_count;
     void *_Atomic defaults[QUIRE_MAX_KINDS]; /* a quire_memory, or NULL; changes under the lock */
+    quire_memory_options *default_options;   /* of each kind, or NULL: {0}; guarded by the lock */
+    quire_hook hook;       /* kinds 0: none; changes while no other thread uses the device */
     bool is_ending;        /* no default memory is made any more; protected by the lock */
     quire_stream *streams; /* linked by next_of_device */
     /* streams, and destroyed capture streams that recorded uses of allocations still name */
@@ -149,6 +153,12 @@ QUIRE_MUST_USE quire_result qi_device_set_heap_limit(quire_device *device, uint3
 /* As quire_device_get_budget. Calls the backend where it reports budgets. */
 QUIRE_MUST_USE quire_result qi_device_get_budget(quire_device *device, uint32_t heap,
                                                  quire_budget_info *info);
+
+/*
+ * The same for a report. If the backend fails it returns false, writes what the device itself knows
+ * (size, limit, reserved) and leaves the thread's last error. The heap exists.
+ */
+bool qi_device_describe_heap(quire_device *device, uint32_t heap, quire_budget_info *info);
 
 /*
  * ---- calls into the backend ----------------------------------------------------------------

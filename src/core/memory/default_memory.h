@@ -18,6 +18,10 @@
 QUIRE_MUST_USE quire_result qi_default_memory(quire_device *device, uint32_t kind,
                                               quire_memory **memory);
 
+/* As quire_device_set_default_options. Requires no lock. */
+QUIRE_MUST_USE quire_result qi_default_set_options(quire_device *device,
+                                                   const quire_memory_options *options);
+
 /*
  * Checks that a device can be destroyed: that it has no other memories and nothing else that keeps
  * it (device_members.h), and that nothing is in use in its default memories, as

@@ -7,14 +7,20 @@
 
 #include "src/base/result.h"
 #include "src/core/deferred/stream.h"
+#include "src/core/memory/owner.h"
 #include "src/core/state/visitors.h"
 
 /* Requires the lock of the device. */
 static void link_memory(quire_device *device, quire_memory *memory)
 {
-    memory->next_of_device = device->memories;
-    device->memories = memory;
+    if (device->last_memory)
+        device->last_memory->next_of_device = memory;
+    else
+        device->memories = memory;
+    device->last_memory = memory;
     device->memory_count++;
+    memory->event_kinds |= device->hook.kinds;
+    qi_owner_add(memory);
 }
 
 void qi_device_add_memory(quire_device *device, quire_memory *memory)
@@ -51,10 +57,14 @@ void qi_device_remove_memory(quire_device *device, quire_memory *memory)
 {
     qi_lock_acquire(&device->lock);
     qi_visitors_await(memory);
-    quire_memory **link = &device->memories;
-    while (*link != memory)
-        link = &(*link)->next_of_device;
+    qi_visitors_move_own(memory);
+    qi_owner_remove(memory);
+    quire_memory *previous = NULL, **link = &device->memories;
+    for (; *link != memory; link = &previous->next_of_device)
+        previous = *link;
     *link = memory->next_of_device;
+    if (device->last_memory == memory)
+        device->last_memory = previous;
     device->memory_count--;
     qi_lock_release(&device->lock);
 }

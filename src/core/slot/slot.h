@@ -324,6 +324,10 @@ static inline bool qi_slot_is_live(const qi_slots *slots, uint64_t id)
 /* The phases that a call accepts; a bit mask. */
 enum { QI_ACCEPT_LIVE = 1, QI_ACCEPT_RESERVED = 2 };
 
+/* Fails as handles do, and with WRONG_STATE for a phase that is not accepted. */
+QUIRE_MUST_USE quire_result qi_slot_check(const qi_slots *slots, quire_allocation allocation,
+                                          int accept);
+
 /*
  * Raises the in-use count of an allocation. Until qi_slot_end_use it cannot be freed, and its
  * record and page stay. Fails as handles do (INVALID_ARGUMENT, STALE_HANDLE, FOREIGN_HANDLE,

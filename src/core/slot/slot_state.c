@@ -66,6 +66,13 @@ static quire_result judge(const qi_slots *slots, uint64_t word, quire_allocation
     return QUIRE_SUCCESS;
 }
 
+quire_result qi_slot_check(const qi_slots *slots, quire_allocation allocation, int accept)
+{
+    const qi_atomic_u64 *state = look_up(slots, allocation);
+    return state ? judge(slots, qi_atomic_load_acquire_u64(state), allocation, accept)
+                 : qi_error_result();
+}
+
 /* ---- uses --------------------------------------------------------------------------------- */
 
 quire_result qi_slot_begin_use(const qi_slots *slots, quire_allocation allocation, int accept,

@@ -1,5 +1,6 @@
 /*
- * event.h - calls the memory's hook for events of allocations, pages and shards.
+ * event.h - calls the hooks of a memory and of its device for events of allocations, pages and
+ * shards.
  *
  * No function requires a lock, and the caller must hold none. Without a hook, and for a kind of
  * event that the hook does not want, a call is one test of a word.
@@ -9,12 +10,12 @@
 
 #include "src/core/state/memory.h"
 
-/* Calls the hook. The thread's last error stays. */
+/* Calls the hook of the memory and that of the device. The thread's last error stays. */
 void qi_event_report(quire_memory *memory, const quire_event *event);
 
 static inline bool qi_event_is_wanted(const quire_memory *memory, quire_event_kinds kind)
 {
-    return qi_unlikely(memory->hook.kinds & kind);
+    return qi_unlikely(memory->event_kinds & kind);
 }
 
 /*

@@ -1,11 +1,11 @@
 /*
  * state/memory.h - the record of a memory: its configuration, its pages, its slots, its shards.
  *
- * The fields up to max_fast_size, max_shards and space are constant, with these exceptions. The
- * hook and is_ending change only while no other thread uses the memory; the hook also waits for
- * visitors. host, calls and account are
- * atomic. slots, pages and shards each have a lock. The list of the shards grows under the locks of
- * all of them. The other fields name the lock that protects them.
+ * The fields up to max_fast_size, max_shards and space are constant, with these exceptions. hook,
+ * event_kinds and is_ending change only while no other thread uses the memory; the hook also waits
+ * for visitors. host, calls and account are atomic. slots, pages and shards each have a lock. The
+ * list of the shards grows under the locks of all of them. The other fields name the lock that
+ * protects them.
  *
  * No lock is ever held during a backend call, a log line or a callback. Slow work (creating or
  * destroying a page, binding, copying) is prepared under a lock, done without it, and published
@@ -42,9 +42,10 @@ struct quire_memory {
     quire_page_policy policy; /* resolved */
     quire_clock clock;
     quire_on_out_of_memory on_out_of_memory;
-    quire_hook hook;        /* kinds 0: none */
-    bool is_ending;         /* being destroyed: it makes no more pages */
-    uint64_t address_space; /* bytes its only shared page may grow to; 0: not contiguous */
+    quire_hook hook;               /* kinds 0: none */
+    quire_event_kinds event_kinds; /* that this hook or that of the device wants */
+    bool is_ending;                /* being destroyed: it makes no more pages */
+    uint64_t address_space;        /* bytes its only shared page may grow to; 0: not contiguous */
     uint64_t max_alignment;
     uint64_t granule;
     uint64_t atom; /* sizes and alignments are multiples of it; 1 unless mapped and not coherent */

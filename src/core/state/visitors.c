@@ -1,7 +1,16 @@
 /*
- * visitors.c - counts the visitors of each memory of a device.
+ * visitors.c - counts the visitors of each memory of a device, and walks over the memories.
  */
 #include "src/core/state/visitors.h"
+
+/* A walk, on the stack of its thread. */
+typedef struct walk {
+    quire_memory *memory; /* that it visits; NULL after the last */
+    bool has_moved;       /* the memory before it was destroyed in its visit */
+    struct walk *outer;   /* of the same thread */
+} walk;
+
+static _Thread_local walk *own_walks;
 
 /* Requires the lock of the device. In the child of a fork that a hook has made, the count is 0
    already. */
@@ -30,10 +39,48 @@ void qi_visitors_leave(quire_memory *memory)
     qi_lock_release(&memory->device->lock);
 }
 
+void qi_visitors_walk(quire_device *device, bool (*visit)(void *user, quire_memory *memory),
+                      void *user)
+{
+    walk own = {.memory = qi_visitors_next(device, NULL), .outer = own_walks};
+    bool goes_on = true;
+    own_walks = &own;
+    while (own.memory && goes_on) {
+        own.has_moved = false;
+        goes_on = visit(user, own.memory);
+        if (goes_on && !own.has_moved)
+            own.memory = qi_visitors_next(device, own.memory);
+    }
+    own_walks = own.outer;
+    if (own.memory)
+        qi_visitors_leave(own.memory);
+}
+
+static uint32_t own_visits(const quire_memory *memory)
+{
+    uint32_t count = 0;
+    for (const walk *w = own_walks; w; w = w->outer)
+        count += w->memory == memory;
+    return count;
+}
+
 void qi_visitors_await(const quire_memory *memory)
 {
-    while (memory->visitors)
+    while (memory->visitors > own_visits(memory))
         qi_lock_wait(&memory->device->lock, NULL);
+}
+
+void qi_visitors_move_own(const quire_memory *memory)
+{
+    quire_memory *next = memory->next_of_device;
+    for (walk *w = own_walks; w; w = w->outer) {
+        if (w->memory != memory)
+            continue;
+        w->memory = next;
+        w->has_moved = true;
+        if (next)
+            next->visitors++;
+    }
 }
 
 void qi_visitors_set_hook(quire_memory *memory, const quire_hook *hook)
@@ -41,5 +88,15 @@ void qi_visitors_set_hook(quire_memory *memory, const quire_hook *hook)
     qi_lock_acquire(&memory->device->lock);
     qi_visitors_await(memory);
     memory->hook = *hook;
+    memory->event_kinds = hook->kinds | memory->device->hook.kinds;
     qi_lock_release(&memory->device->lock);
+}
+
+void qi_visitors_set_device_hook(quire_device *device, const quire_hook *hook)
+{
+    qi_lock_acquire(&device->lock);
+    device->hook = *hook;
+    for (quire_memory *m = device->memories; m; m = m->next_of_device)
+        m->event_kinds = m->hook.kinds | hook->kinds;
+    qi_lock_release(&device->lock);
 }

@@ -2,9 +2,10 @@
  * visitors.h - threads that reach a memory from its device, and not by a call on the memory itself.
  *
  * The program may destroy a memory, or set its hook, while no call on it runs. It cannot know of
- * visitors: these two calls wait for them. A visitor may take the memory's locks, take its pages
- * and call its hook. The lock of the device protects the count of visitors; the functions acquire
- * it, except where they require it. Invariant: a memory with visitors stays in the device's list.
+ * visitors: these two calls wait for those of other threads. A visitor may take the memory's locks,
+ * take its pages and call its hook. The lock of the device protects the count of visitors; the
+ * functions acquire it, except where they require it. Invariant: a memory with visitors stays in
+ * the device's list.
  */
 #ifndef QUIRE_SRC_CORE_STATE_VISITORS_H
 #define QUIRE_SRC_CORE_STATE_VISITORS_H
@@ -20,10 +21,22 @@ quire_memory *qi_visitors_next(quire_device *device, quire_memory *previous);
 /* Ends a visit before the end of the list. */
 void qi_visitors_leave(quire_memory *memory);
 
-/* Requires the lock of the device. Releases and reacquires it while the memory has visitors. */
+/* As quire_device_walk. `visit` may also destroy the memory that it gets. */
+void qi_visitors_walk(quire_device *device, bool (*visit)(void *user, quire_memory *memory),
+                      void *user);
+
+/* Requires the lock of the device. Releases and reacquires it while the memory has visitors, except
+   walks of the calling thread. */
 void qi_visitors_await(const quire_memory *memory);
+
+/* Requires the lock of the device. Moves walks of the calling thread that are at a memory to the
+   next one, because the memory leaves the list. */
+void qi_visitors_move_own(const quire_memory *memory);
 
 /* Sets the memory's hook while it has no visitor. */
 void qi_visitors_set_hook(quire_memory *memory, const quire_hook *hook);
+
+/* Sets the hook of a device. No other thread uses the device or its memories. */
+void qi_visitors_set_device_hook(quire_device *device, const quire_hook *hook);
 
 #endif

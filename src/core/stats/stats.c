@@ -140,6 +140,23 @@ qi_stats_room qi_stats_get_room(quire_memory *memory)
     return room;
 }
 
+static void add_memory(quire_device_stats *out, const quire_memory_stats *stats)
+{
+    out->live_bytes += stats->live_bytes;
+    out->allocation_count += stats->allocation_count;
+    out->metadata_bytes += stats->metadata_bytes;
+    out->requested_bytes += stats->requested_bytes;
+    out->free_bytes += stats->free_bytes;
+    out->empty_bytes += stats->empty_bytes;
+    out->deferred_bytes += stats->deferred_bytes;
+    out->allocations += stats->allocations;
+    out->frees += stats->frees;
+    out->failures += stats->failures;
+    out->pages_created += stats->pages_created;
+    out->pages_destroyed += stats->pages_destroyed;
+    out->pages_over_budget += stats->pages_over_budget;
+}
+
 quire_device_stats qi_stats_get_device(quire_device *device)
 {
     quire_device_stats out = {0};
@@ -154,10 +171,8 @@ quire_device_stats qi_stats_get_device(quire_device *device)
     qi_lock_acquire(&device->lock); /* no memory of the list is destroyed while it is read */
     out.memory_count = device->memory_count;
     for (quire_memory *m = device->memories; m; m = m->next_of_device) {
-        quire_memory_stats stats = qi_stats_present(m);
-        out.live_bytes += stats.live_bytes;
-        out.allocation_count += stats.allocation_count;
-        out.metadata_bytes += stats.metadata_bytes;
+        const quire_memory_stats stats = qi_stats_present(m);
+        add_memory(&out, &stats);
     }
     qi_lock_release(&device->lock);
     return out;

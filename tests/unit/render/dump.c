@@ -367,3 +367,96 @@ UNIT(dump, every_fit_has_its_name)
         fixture_end(&b);
     }
 }
+
+/* ---- a device ----------------------------------------------------------------------------- */
+
+static json_t *dump_device(fixture *f)
+{
+    gathered.length = gathered.pieces = gathered.refuse = 0;
+    CHECK_OK(quire_device_write_json(f->device, gather, &gathered));
+    return parse();
+}
+
+UNIT(dump, a_device_has_its_heaps_and_the_objects_of_its_memories)
+{
+    fixture b;
+    quire_memory *second;
+    fixture_make(&b, &(quire_memory_options){.name = "first", .pages = {.page_size = 4096}});
+    CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.name = "second"}, &second));
+    ALLOCATE(&b, .size = 100);
+    CHECK_OK(quire_device_set_heap_limit(b.device, 1, 12345));
+    json_t *own = dump(b.memory), *root = dump_device(&b);
+    CHECK_EQ(number(root, "schema"), QUIRE_JSON_SCHEMA);
+    CHECK_STR(text(root, "what"), "device");
+    CHECK_STR(text(root, "name"), "fake device");
+    CHECK_STR(text(root, "backend"), "fake");
+    quire_device_stats stats;
+    CHECK_OK(quire_device_get_stats(b.device, &stats));
+    const json_t *sums = json_object_get(root, "stats"), *heaps = json_object_get(root, "heaps");
+    CHECK_EQ(number(sums, "requested_bytes"), 100);
+    CHECK_EQ(number(sums, "memory_count"), 2);
+    CHECK_EQ(number(sums, "reserved_bytes"), stats.reserved_bytes);
+    CHECK_EQ(number(sums, "metadata_bytes"), stats.metadata_bytes);
+    CHECK_EQ(json_array_size(heaps), b.fake.info.heap_count);
+    for (uint32_t i = 0; i < b.fake.info.heap_count; i++) {
+        const json_t *heap = json_array_get(heaps, i);
+        quire_budget_info budget;
+        CHECK_OK(quire_device_get_budget(b.device, i, &budget));
+        CHECK_EQ(number(heap, "size"), budget.size);
+        CHECK_EQ(number(heap, "limit"), i == 1 ? 12345 : 0);
+        CHECK_EQ(number(heap, "reserved"), budget.reserved);
+        CHECK_EQ(number(heap, "budget"), budget.budget);
+        CHECK_EQ(number(heap, "usage"), budget.usage);
+        CHECK_EQ(number(heap, "available"), budget.available);
+    }
+    const json_t *memories = json_object_get(root, "memories");
+    CHECK_EQ(json_array_size(memories), 2);
+    json_object_del(json_object_get(own, "stats"), "backend_nanoseconds");
+    json_object_del(json_object_get(json_array_get(memories, 0), "stats"), "backend_nanoseconds");
+    CHECK(json_equal(json_array_get(memories, 0), own));
+    CHECK_STR(text(json_array_get(memories, 1), "name"), "second");
+    json_decref(own);
+    json_decref(root);
+    CHECK_OK(quire_memory_destroy(&second));
+    fixture_end(&b);
+}
+
+UNIT(dump, a_device_whose_backend_fails_has_no_budgets)
+{
+    fixture b;
+    fixture_prepare(&b);
+    fake_offer_budget(&b.fake);
+    fixture_open(&b, &(quire_memory_options){.name = "first"});
+    fake_fail(&b.fake, 1, true, QUIRE_ERROR_BACKEND_FAILURE);
+    json_t *root = dump_device(&b);
+    const json_t *heap = json_array_get(json_object_get(root, "heaps"), 0);
+    CHECK_EQ(number(heap, "size"), b.fake.info.heaps[0].size);
+    CHECK(json_is_null(json_object_get(heap, "budget")));
+    CHECK(json_is_null(json_object_get(heap, "usage")));
+    CHECK(json_is_null(json_object_get(heap, "available")));
+    json_decref(root);
+    fake_fail(&b.fake, 0, false, QUIRE_SUCCESS);
+    fixture_end(&b);
+}
+
+UNIT(dump, the_json_of_a_device_may_fail_at_any_piece)
+{
+    fixture b;
+    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 4096}});
+    for (int i = 0; i < 40; i++)
+        ALLOCATE(&b, .size = 16);
+    json_decref(dump_device(&b));
+    for (uint64_t piece = 1, all = gathered.pieces; piece <= all; piece++) {
+        gathered.length = gathered.pieces = 0;
+        gathered.refuse = piece;
+        CHECK_FAILS(quire_device_write_json(b.device, gather, &gathered), QUIRE_ERROR_BAD_FILE);
+    }
+    gathered.refuse = 0;
+    test_memory_fail(unit_memory_state(), 1, true);
+    CHECK_FAILS(quire_device_write_json(b.device, gather, &gathered),
+                QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    test_memory_fail(unit_memory_state(), 0, false);
+    CHECK_FAILS(quire_device_write_json(NULL, gather, &gathered), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_device_write_json(b.device, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    fixture_end(&b);
+}

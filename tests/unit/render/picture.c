@@ -400,3 +400,71 @@ UNIT(picture, a_sink_may_fail_at_any_piece)
     }
     fixture_end(&b);
 }
+
+/* ---- a device ------------------------------------------------------------------------------- */
+
+static void draw_device(fixture *b)
+{
+    g.length = g.pieces = g.refuse = 0;
+    CHECK_OK(quire_device_write_svg(b->device, gather, NULL));
+}
+
+static int count_of(const char *part)
+{
+    int found = 0;
+    for (const char *at = g.text; (at = strstr(at, part)) != NULL; at++)
+        found++;
+    return found;
+}
+
+UNIT(picture, a_device_has_the_pages_of_each_memory_below_its_name)
+{
+    fixture b;
+    quire_memory *second, *third;
+    quire_allocation made;
+    make(&b, 0, &(quire_memory_options){.name = "first", .pages = {.page_size = 4096}});
+    CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.name = "no pages"}, &second));
+    CHECK_OK(quire_memory_create(
+        b.device, &(quire_memory_options){.name = "third", .pages = {.page_size = 4096}}, &third));
+    ALLOCATE(&b, .size = 4096, .name = "a/x");
+    ALLOCATE(&b, .size = 4096, .name = "b/x");
+    CHECK_OK(
+        quire_allocate(third, &(quire_allocation_options){.size = 2048, .name = "a/y"}, &made));
+    draw_device(&b);
+    CHECK_HAS(g.text, ">fake device: 10 KiB live in 3 allocations, 12 KiB reserved in 3 pages<");
+    CHECK_HAS(g.text, ">first: 8 KiB live in 2 allocations, 8 KiB reserved in 2 pages<");
+    CHECK_HAS(g.text, ">no pages: 0 B live in 0 allocations, 0 B reserved in 0 pages<");
+    CHECK_HAS(g.text, ">third: 2 KiB live in 1 allocation, 4 KiB reserved in 1 page<");
+    CHECK_EQ(count_of(">page 0</text>"), 2); /* of two memories */
+    CHECK_EQ(count_of(">page 1</text>"), 1);
+    CHECK_EQ(count_of(" % live</text>"), 3);
+    CHECK_HAS(g.text, ">a: 6 KiB in 2 allocations</text>"); /* one legend for all */
+    CHECK_HAS(g.text, "height=\"304\""); /* 64 above, 2 names, 6 rows, 20 below */
+    CHECK_OK(quire_memory_destroy(&second));
+    quire_memory_destroy_all(&third);
+    fixture_end(&b);
+}
+
+UNIT(picture, a_picture_of_a_device_may_fail_at_any_piece)
+{
+    fixture b;
+    make(&b, 0, &(quire_memory_options){.pages = {.page_size = 4096}});
+    for (int i = 0; i < 10; i++)
+        ALLOCATE(&b, .size = 256, .name = "some name");
+    draw_device(&b);
+    for (uint64_t piece = 1, all = g.pieces; piece <= all; piece++) {
+        g.length = g.pieces = 0;
+        g.refuse = piece;
+        CHECK_FAILS(quire_device_write_svg(b.device, gather, NULL), QUIRE_ERROR_BAD_FILE);
+        CHECK_EQ(g.pieces, piece);
+    }
+    g.refuse = 0;
+    for (uint64_t n = 1; n <= 2; n++) { /* the walk, and the table of names */
+        test_memory_fail(unit_memory_state(), n, true);
+        CHECK_FAILS(quire_device_write_svg(b.device, gather, NULL), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        test_memory_fail(unit_memory_state(), 0, false);
+    }
+    CHECK_FAILS(quire_device_write_svg(NULL, gather, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_device_write_svg(b.device, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    fixture_end(&b);
+}

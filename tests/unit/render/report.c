@@ -131,7 +131,7 @@ UNIT(report, budgets_and_limits)
                     "  limit: 100 KiB for the pages of the memory\n");
     fake_fail(&f.fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
     text = report(&f); /* without the values that the backend does not report */
-    CHECK_HAS(text, "4 KiB in pages of quire\n  limit: 100 KiB");
+    CHECK_HAS(text, "4 KiB in pages of quire\n  limit: 200 KiB for the pages of the heap\n");
     CHECK_EQ(quire_last_result(), QUIRE_SUCCESS);
     fixture_end(&f);
 }
@@ -335,5 +335,71 @@ UNIT(report, without_host_memory_nothing_is_written)
     CHECK(call > 60);
     CHECK_FAILS(quire_memory_write_report(NULL, gather, &gathered), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_memory_write_report(f.memory, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    fixture_end(&f);
+}
+
+/* ---- a device ------------------------------------------------------------------------------- */
+
+UNIT(report, a_device_lists_its_heaps_and_reports_its_memories)
+{
+    fixture f;
+    char own[8192];
+    quire_memory *second;
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    CHECK_OK(quire_memory_create(f.device, &(quire_memory_options){.name = "second"}, &second));
+    ALLOCATE(&f, .size = 1000, .name = "encoder");
+    CHECK_OK(quire_device_set_heap_limit(f.device, 1, 1 << 20));
+    snprintf(own, sizeof own, "%s", report(&f));
+    gathered.length = 0;
+    CHECK_OK(quire_device_write_report(f.device, gather, &gathered));
+    CHECK_HAS(gathered.text, "device 'fake device': backend fake, 2 memories\n"
+                             "  live:  1 KiB in 1 allocation, 1000 B requested\n"
+                             "  pages: 1, 4 KiB reserved, 3 KiB free, 0 B of the free bytes in "
+                             "empty pages\n"
+                             "  heap:  number 0, 1 GiB, 4 KiB in pages of quire\n");
+    CHECK_HAS(gathered.text, "  heap:  number 1, ");
+    CHECK_EQ(count(gathered.text, "  limit: 1 MiB for the pages of the heap\n"), 1);
+    CHECK_HAS(gathered.text, own);
+    CHECK_HAS(gathered.text, "\n\nmemory 'second': kind ");
+    CHECK_OK(quire_memory_destroy(&second));
+    fixture_end(&f);
+}
+
+UNIT(report, a_device_without_a_budget_of_the_backend)
+{
+    fixture f;
+    fixture_prepare(&f);
+    fake_offer_budget(&f.fake);
+    fixture_open(&f, &(quire_memory_options){.name = "one"});
+    CHECK_FAILS(quire_free(f.memory, (quire_allocation){0}), QUIRE_ERROR_INVALID_ARGUMENT);
+    fake_fail(&f.fake, 1, true, QUIRE_ERROR_BACKEND_FAILURE);
+    gathered.length = gathered.pieces = gathered.refuse = 0;
+    CHECK_OK(quire_device_write_report(f.device, gather, &gathered));
+    CHECK_EQ(count(gathered.text, " left of a budget of "), 0);
+    CHECK_HAS(quire_last_error(), "is {0}"); /* the report succeeds: the error before it stays */
+    fake_fail(&f.fake, 0, false, QUIRE_SUCCESS);
+    fixture_end(&f);
+}
+
+UNIT(report, a_report_of_a_device_may_fail_at_any_piece_and_without_host_memory)
+{
+    fixture f;
+    make(&f, (quire_page_policy){.page_size = PAGE});
+    ALLOCATE(&f, .size = 16, .name = "one");
+    gathered = (gathering){.pieces = 0};
+    CHECK_OK(quire_device_write_report(f.device, gather, &gathered));
+    const uint64_t pieces = gathered.pieces;
+    CHECK_EQ(pieces, 3); /* the device, an empty line, the memory */
+    for (uint64_t i = 1; i <= pieces; i++) {
+        gathered = (gathering){.refuse = i};
+        CHECK_FAILS(quire_device_write_report(f.device, gather, &gathered), QUIRE_ERROR_BAD_FILE);
+    }
+    gathered = (gathering){.pieces = 0};
+    test_memory_fail(unit_memory_state(), 1, true);
+    CHECK_FAILS(quire_device_write_report(f.device, gather, &gathered),
+                QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    test_memory_fail(unit_memory_state(), 0, false);
+    CHECK_FAILS(quire_device_write_report(NULL, gather, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_device_write_report(f.device, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     fixture_end(&f);
 }

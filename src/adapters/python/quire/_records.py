@@ -1,12 +1,15 @@
-"""Conversion between the structures of C and the dataclasses of the package, field by field."""
+"""Conversion between what C has and what the package returns: structures field by field, and texts."""
 
 import ctypes
 import dataclasses
 import enum
 import functools
-from typing import Any, List, Tuple, Type, TypeVar, cast
+from typing import Any, Callable, List, Tuple, Type, TypeVar, cast
 
+from . import _owner
+from . import _tables as tables
 from ._arguments import number
+from .errors import guarded
 
 T = TypeVar("T")
 
@@ -47,3 +50,14 @@ def write(struct: ctypes.Structure, record: object, skip: str = "") -> None:
             setattr(struct, field.name, number(field.name, value, 31))
         else:
             setattr(struct, field.name, number(field.name, value, 8 * ctypes.sizeof(kind)))
+
+
+def written(owner: _owner.Owner, function: Callable[..., int]) -> str:
+    """Return the text that a function of C writes to a sink."""
+    pieces: List[bytes] = []
+
+    def sink(_: object, piece: int, size: int) -> bool:
+        pieces.append(ctypes.string_at(piece, size))
+        return True
+    owner.call(function, tables.quire_sink(guarded(sink, False)), None)
+    return b"".join(pieces).decode("utf-8", "replace")

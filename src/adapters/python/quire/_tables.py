@@ -214,7 +214,10 @@ class quire_device_stats(Structure):
         ("heap_reserved_bytes", c_uint64 * MAX_HEAPS), ("reserved_bytes", c_uint64),
         ("peak_reserved_bytes", c_uint64), ("live_bytes", c_uint64), ("allocation_count", c_uint64),
         ("page_count", c_uint64), ("memory_count", c_uint64), ("backend_calls", c_uint64),
-        ("backend_nanoseconds", c_uint64), ("metadata_bytes", c_uint64), ("unused", c_uint64 * 4)]
+        ("backend_nanoseconds", c_uint64), ("metadata_bytes", c_uint64), ("requested_bytes", c_uint64),
+        ("free_bytes", c_uint64), ("empty_bytes", c_uint64), ("deferred_bytes", c_uint64), ("allocations", c_uint64),
+        ("frees", c_uint64), ("failures", c_uint64), ("pages_created", c_uint64), ("pages_destroyed", c_uint64),
+        ("pages_over_budget", c_uint64), ("unused", c_uint64 * 4)]
 
 
 class quire_item(Structure):
@@ -376,6 +379,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "quire_memory_get_info": (c_int, [c_void_p, POINTER(quire_memory_info)]),
     "quire_page_get_info": (c_int, [c_void_p, c_uint32, POINTER(quire_page_info)]),
     "quire_memory_trim": (c_int, [c_void_p, c_uint64, POINTER(c_uint64)]),
+    "quire_device_trim": (c_int, [c_void_p, c_uint64, POINTER(c_uint64)]),
     "quire_memory_preallocate": (c_int, [c_void_p, c_uint64]),
     "quire_memory_set_limit": (c_int, [c_void_p, c_uint64]),
     "quire_memory_set_name_limit": (c_int, [c_void_p, c_char_p, c_uint64]),
@@ -413,7 +417,10 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "quire_memory_check": (c_int, [c_void_p]),
     "quire_memory_walk": (c_int, [c_void_p, quire_memory_walk_visit, c_void_p]),
     "quire_memory_write_report": (c_int, [c_void_p, quire_sink, c_void_p]),
+    "quire_device_write_report": (c_int, [c_void_p, quire_sink, c_void_p]),
+    "quire_device_write_json": (c_int, [c_void_p, quire_sink, c_void_p]),
     "quire_memory_write_json": (c_int, [c_void_p, quire_sink, c_void_p]),
+    "quire_device_write_svg": (c_int, [c_void_p, quire_sink, c_void_p]),
     "quire_memory_write_svg": (c_int, [c_void_p, quire_sink, c_void_p]),
     "quire_trace_parse": (c_int, [c_char_p, c_char_p, c_size_t, POINTER(quire_host_memory), POINTER(c_void_p)]),
     "quire_trace_destroy": (None, [POINTER(c_void_p)]),

@@ -2,6 +2,7 @@
 
 import ctypes
 import dataclasses
+import json
 import logging
 from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
@@ -9,7 +10,7 @@ from . import _owner
 from . import _tables as tables
 from ._arguments import limit_of, number, text
 from ._native import lib
-from ._records import read, write
+from ._records import read, write, written
 from .enums import HostBacking, HostHugePages, LogLevel, MemoryFlags
 from .errors import InvalidArgumentError, check, guarded
 from .insight import Budget, DeviceInfo, DeviceStatistics, Heap, Kind, OutOfMemory, device_info
@@ -124,6 +125,28 @@ class Device(_owner.Unique):
         stats = tables.quire_device_stats()
         self._owner.call(lib.quire_device_get_stats, ctypes.byref(stats))
         return read(DeviceStatistics, stats)
+
+    def report(self) -> str:
+        """Return a text for people: the heaps, then the report of each memory."""
+        return written(self._owner, lib.quire_device_write_report)
+
+    def snapshot(self) -> Any:
+        """Return the device, its statistics, its heaps and all its memories as the value of a JSON document.
+
+        ``docs/formats.md`` describes it.
+        """
+        return json.loads(written(self._owner, lib.quire_device_write_json))
+
+    def svg(self) -> str:
+        """Return a picture of the pages of all memories as an SVG document."""
+        return written(self._owner, lib.quire_device_write_svg)
+
+    def trim(self, target: int = 0) -> int:
+        """Release empty pages of all memories until at most `target` bytes of them are left in all. Return the
+        released bytes."""
+        released = ctypes.c_uint64()
+        self._owner.call(lib.quire_device_trim, number("target", target), ctypes.byref(released))
+        return released.value
 
     def __repr__(self) -> str:
         state = "" if self._owner.pointer is not None else ", destroyed"

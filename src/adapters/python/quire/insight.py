@@ -69,6 +69,16 @@ class DeviceStatistics:
     backend_calls: int
     backend_nanoseconds: int
     metadata_bytes: int
+    requested_bytes: int
+    free_bytes: int
+    empty_bytes: int
+    deferred_bytes: int
+    allocations: int
+    frees: int
+    failures: int
+    pages_created: int
+    pages_destroyed: int
+    pages_over_budget: int
     heap_reserved_bytes: Tuple[int, ...] = converted(tuple)  #: of pages, for each heap
 
 

@@ -10,7 +10,7 @@ from . import _owner, dlpack
 from . import _tables as tables
 from ._arguments import number, text
 from ._native import lib
-from ._records import read
+from ._records import read, written
 from .allocation import Allocation, Buffer, Part, PartOf
 from .enums import CudaPageKind, Fit, MemoryFlags, Usage
 from .errors import BusyError, NotHostVisibleError, QuireError, StaleHandleError, check, guarded
@@ -334,29 +334,20 @@ class Memory(_owner.Unique):
         """Verify every record of the memory. Raises CorruptedError."""
         self._owner.call(lib.quire_memory_check)
 
-    def _write(self, function: Callable[..., int]) -> str:
-        pieces: List[bytes] = []
-
-        def sink(_: object, piece: int, size: int) -> bool:
-            pieces.append(ctypes.string_at(piece, size))
-            return True
-        self._owner.call(function, tables.quire_sink(guarded(sink, False)), None)
-        return b"".join(pieces).decode("utf-8", "replace")
-
     def report(self) -> str:
         """Return a text for people: heap, last refusal, pages, live bytes by name."""
-        return self._write(lib.quire_memory_write_report)
+        return written(self._owner, lib.quire_memory_write_report)
 
     def snapshot(self) -> Any:
         """Return the memory, its statistics, its pages and all their ranges as the value of a JSON document.
 
         ``docs/formats.md`` describes it.
         """
-        return json.loads(self._write(lib.quire_memory_write_json))
+        return json.loads(written(self._owner, lib.quire_memory_write_json))
 
     def svg(self) -> str:
         """Return a picture of the pages as an SVG document."""
-        return self._write(lib.quire_memory_write_svg)
+        return written(self._owner, lib.quire_memory_write_svg)
 
     def _repr_html_(self) -> str:
         from .notebook import memory_page

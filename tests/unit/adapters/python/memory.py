@@ -72,6 +72,20 @@ class Devices(unittest.TestCase):
         stats = device.statistics
         self.assertEqual((stats.memory_count, stats.live_bytes, stats.allocation_count), (2, 2 * MIB, len(kept)))
         self.assertEqual(sum(stats.heap_reserved_bytes), stats.reserved_bytes)
+        self.assertEqual((stats.requested_bytes, stats.allocations, stats.frees), (2 * MIB, 2, 0))
+
+    def test_all_memories(self):
+        device = quire.open_host()
+        first, second = (device.create_memory(name, pages=quire.PagePolicy(page_size=MIB)) for name in ("first", "second"))
+        kept = first.allocate(100, name="kept")
+        second.allocate(100).free()
+        self.assertIn("memory 'first'", device.report())
+        self.assertIn("memory 'second'", device.report())
+        self.assertEqual([memory["name"] for memory in device.snapshot()["memories"]], ["first", "second"])
+        self.assertIn(">kept: page 0", device.svg().replace("<title>", ">"))
+        self.assertEqual(device.trim(MIB), 0)
+        self.assertEqual(device.trim(), MIB)
+        self.assertEqual((kept.info.page, device.statistics.page_count), (0, 1))
 
 
 class Memories(unittest.TestCase):

@@ -318,3 +318,127 @@ UNIT(default_memory, none_is_made_while_the_device_is_destroyed)
     CHECK(!none);
     end(&b);
 }
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+static quire_memory_info info_of(quire_memory *memory)
+{
+    quire_memory_info info;
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    return info;
+}
+
+UNIT(default_memory, options_are_for_the_kinds_that_the_request_allows)
+{
+    bench b;
+    make(&b);
+    const quire_memory_options all = {.pages = {.page_size = 65536}, .limit = 1 << 20},
+                               visible = {.kind.required = QUIRE_HOST_VISIBLE,
+                                          .pages = {.page_size = 4096},
+                                          .priority = 1.0F},
+                               first = {.kind.mask = 1, .fit.algorithm = QUIRE_FIT_BUDDY};
+    CHECK_OK(quire_device_set_default_options(b.device, &all));
+    CHECK_OK(quire_device_set_default_options(b.device, &visible));
+    CHECK_OK(quire_device_set_default_options(b.device, &first));
+    for (uint32_t kind = 0; kind < b.fake.info.kind_count; kind++) {
+        const quire_memory_info info = info_of(default_of(&b, kind));
+        const bool is_visible = b.fake.info.kinds[kind].flags & QUIRE_HOST_VISIBLE;
+        char name[64];
+        snprintf(name, sizeof name, "default memory of kind %u", kind);
+        CHECK_STR(info.name, name);
+        CHECK_EQ(info.kind, kind);
+        CHECK_EQ(info.fit, kind ? QUIRE_FIT_SEGREGATED : QUIRE_FIT_BUDDY);
+        if (!kind)
+            continue;
+        CHECK_EQ(info.page_size, is_visible ? 4096 : 65536);
+        CHECK_EQ(info.limit, is_visible ? 0 : 1 << 20);
+        CHECK_EQ(default_of(&b, kind)->priority, is_visible ? 1.0F : 0.5F);
+    }
+    end(&b);
+}
+
+UNIT(default_memory, options_serve_allocations_without_a_memory)
+{
+    bench b;
+    make(&b);
+    quire_memory *memory;
+    quire_allocation made;
+    CHECK_OK(quire_device_set_default_options(
+        b.device, &(quire_memory_options){
+                      .pages = {.page_size = 4096, .dedicated = QUIRE_DEDICATED_ALWAYS}}));
+    CHECK_OK(quire_device_allocate(b.device, NULL, &(quire_allocation_options){.size = 100},
+                                   &memory, &made));
+    quire_allocation_info info;
+    CHECK_OK(quire_allocation_get_info(memory, made, &info));
+    CHECK(info.dedicated);
+    CHECK_OK(quire_device_free(b.device, made));
+    end(&b);
+}
+
+UNIT(default_memory, null_options_are_the_first_ones)
+{
+    bench b;
+    make(&b);
+    const uint64_t usual = info_of(default_of(&b, 0)).page_size;
+    quire_memory *first = default_of(&b, 0);
+    quire_memory_destroy_all(&first);
+    CHECK_OK(quire_device_set_default_options(
+        b.device, &(quire_memory_options){.pages = {.page_size = 4096}}));
+    CHECK_OK(quire_device_set_default_options(b.device, NULL));
+    CHECK_EQ(info_of(default_of(&b, 0)).page_size, usual);
+    end(&b);
+}
+
+UNIT(default_memory, options_that_cannot_be_are_refused_and_change_nothing)
+{
+    bench b;
+    make(&b);
+    const struct {
+        quire_memory_options options;
+        quire_result reason;
+        const char *says;
+    } wrong[] = {
+        {{.name = "mine"},
+         QUIRE_ERROR_INVALID_ARGUMENT,
+         "options of default memories have no name"},
+        {{.kind.intent = QUIRE_INTENT_UPLOAD},
+         QUIRE_ERROR_INVALID_ARGUMENT,
+         "by quire_kind_request.required and .mask alone"},
+        {{.kind.preferred = QUIRE_HOST_CACHED}, QUIRE_ERROR_INVALID_ARGUMENT, ".mask alone"},
+        {{.kind.avoided = QUIRE_HOST_CACHED}, QUIRE_ERROR_INVALID_ARGUMENT, ".mask alone"},
+        {{.kind.exact = true}, QUIRE_ERROR_INVALID_ARGUMENT, ".mask alone"},
+        {{.kind.mask = 0x80000000}, QUIRE_ERROR_UNSUPPORTED, "no memory kind of device"},
+        {{.kind.required = QUIRE_PROTECTED}, QUIRE_ERROR_UNSUPPORTED, "PROTECTED"},
+        {{.contiguous = true, .shards = 2}, QUIRE_ERROR_UNSUPPORTED, ""},
+        {{.priority = 7.0F}, QUIRE_ERROR_INVALID_ARGUMENT, "priority"},
+        {{.unused = {1}}, QUIRE_ERROR_INVALID_ARGUMENT, "unused"},
+    };
+    const uint64_t usual = info_of(default_of(&b, 0)).page_size;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        quire_memory_options options = wrong[i].options;
+        options.pages.page_size = 4096;
+        CHECK_FAILS(quire_device_set_default_options(b.device, &options), wrong[i].reason);
+        CHECK_HAS(quire_last_error(), wrong[i].says);
+    }
+    CHECK_FAILS(quire_device_set_default_options(
+                    b.device, &(quire_memory_options){.pages = {.page_size = 4096}}),
+                QUIRE_ERROR_WRONG_STATE);
+    CHECK_HAS(quire_last_error(), "memory 'default memory of kind 0' of device");
+    CHECK(info_of(default_of(&b, 1)).page_size != 4096 &&
+          info_of(default_of(&b, 0)).page_size == usual);
+    CHECK_FAILS(quire_device_set_default_options(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    end(&b);
+}
+
+UNIT(default_memory, host_memory_for_options_may_be_missing)
+{
+    bench b;
+    make(&b);
+    test_memory_fail(unit_memory_state(), 1, false);
+    CHECK_FAILS(quire_device_set_default_options(
+                    b.device, &(quire_memory_options){.pages = {.page_size = 4096}}),
+                QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    test_memory_fail(unit_memory_state(), 0, false);
+    CHECK(info_of(default_of(&b, 0)).page_size != 4096);
+    end(&b);
+}
