@@ -3,6 +3,7 @@
  * create info what quire's copies need, and checks whether the device supports a buffer.
  */
 #include "backends/vulkan/object.h"
+#include "backends/vulkan/wrap.h"
 #include "src/base/result.h"
 
 /* Buffers of quire's options get a device address wherever the feature is enabled. */
@@ -54,11 +55,11 @@ VkBufferCreateInfo qi_vulkan_buffer_info(const qi_vulkan *vulkan,
     const qi_vulkan_description *own = request->description;
     VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };
     if (own)
         info = *own->buffer;
     else {
+        qi_vulkan_share(vulkan, &info);
         info.size = request->buffer->size;
         info.usage = usage_of(vulkan, request->buffer->usage);
     }

@@ -65,7 +65,7 @@ typedef struct wanted {
     quire_object_options object;
 } wanted;
 
-/* Two options are for objects that the caller created. Their create info must be of the object's
+/* Three options are for objects that the caller created. Their create info must be of the object's
    type. */
 static quire_result check_options(const wanted *w, const quire_vulkan_object_options *options)
 {
@@ -81,6 +81,14 @@ static quire_result check_options(const wanted *w, const quire_vulkan_object_opt
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "quire_vulkan_object_options.create_info has sType %u: %u is expected",
                             (uint64_t)info->sType, (uint64_t)type);
+    if (options->tiling && (!w->own.existing || w->object.object != QUIRE_OBJECT_IMAGE))
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_object_options.tiling is of an image that the caller created: "
+                       "see quire_vulkan_image_place");
+    if ((uint32_t)options->tiling > QUIRE_TILING_LINEAR)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "quire_vulkan_object_options.tiling %u is unknown",
+                            (uint64_t)options->tiling);
     if (options->unbound && !w->own.existing)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_vulkan_object_options.unbound is for an object that the caller "
@@ -199,55 +207,73 @@ quire_result quire_vulkan_image_create(quire_memory *memory, const VkImageCreate
     return result ? result : quire_object_create(memory, &w.object, &image->allocation);
 }
 
+/* ---- objects of the caller ------------------------------------------------------------------- */
+
 /* A placed object belongs to the caller: quire does not destroy it, and binds it unless the caller
-   does. `w` has what the create info says, where the caller gives it. */
-static quire_result place(quire_memory *memory, wanted *w,
-                          const quire_vulkan_object_options *options, quire_allocation *allocation)
+   does. `info` is the create info that the options have, of the right type, or NULL. */
+static quire_result want_placed_buffer(VkBuffer native, const quire_vulkan_object_options *options,
+                                       wanted *w)
 {
+    *w = (wanted){.own = {.existing = QI_VULKAN_NUMBER(native)},
+                  .object = {.object = QUIRE_OBJECT_BUFFER}};
     quire_result result = add_options(w, options);
-    if (!result)
-        result = qi_vulkan_check_memory(memory);
-    return result ? result : quire_object_create(memory, &w->object, allocation);
+    if (result)
+        return result;
+    w->own.buffer = options ? options->create_info : NULL;
+    if (w->own.buffer)
+        w->object.described.buffer.size = w->own.buffer->size;
+    return QUIRE_SUCCESS;
+}
+
+static quire_result want_placed_image(VkImage native, const quire_vulkan_object_options *options,
+                                      wanted *w)
+{
+    *w = (wanted){.own = {.existing = QI_VULKAN_NUMBER(native)},
+                  .object = {.object = QUIRE_OBJECT_IMAGE}};
+    quire_result result = add_options(w, options);
+    if (result)
+        return result;
+    w->own.image = options ? options->create_info : NULL;
+    w->own.is_linear = options && options->tiling == QUIRE_TILING_LINEAR;
+    if (w->own.image) {
+        bool is_linear = w->own.image->tiling == VK_IMAGE_TILING_LINEAR;
+        if (w->own.is_linear && !is_linear)
+            return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                           "quire_vulkan_object_options.tiling is linear, and that of the create "
+                           "info is not");
+        w->own.is_linear = is_linear;
+        w->object.described.image = info_of(w->own.image);
+    }
+    w->object.optimal = !w->own.is_linear;
+    return QUIRE_SUCCESS;
 }
 
 quire_result quire_vulkan_buffer_place(quire_memory *memory, VkBuffer native,
                                        const quire_vulkan_object_options *options,
                                        quire_buffer *buffer)
 {
+    wanted w;
     zero_outputs(buffer ? &buffer->allocation : NULL, options);
     if (!memory || !native || !buffer)
         return refuse_null("quire_vulkan_buffer_place");
-    wanted w = {.own = {.existing = QI_VULKAN_NUMBER(native)},
-                .object = {.object = QUIRE_OBJECT_BUFFER}};
-    quire_result result = options ? check_options(&w, options) : QUIRE_SUCCESS;
-    if (result)
-        return result;
-    w.own.buffer = options ? options->create_info : NULL;
-    if (w.own.buffer)
-        w.object.described.buffer.size = w.own.buffer->size;
-    return place(memory, &w, options, &buffer->allocation);
+    quire_result result = want_placed_buffer(native, options, &w);
+    if (!result)
+        result = qi_vulkan_check_memory(memory);
+    return result ? result : quire_object_create(memory, &w.object, &buffer->allocation);
 }
 
-quire_result quire_vulkan_image_place(quire_memory *memory, VkImage native, bool optimal,
+quire_result quire_vulkan_image_place(quire_memory *memory, VkImage native,
                                       const quire_vulkan_object_options *options,
                                       quire_image *image)
 {
+    wanted w;
     zero_outputs(image ? &image->allocation : NULL, options);
     if (!memory || !native || !image)
         return refuse_null("quire_vulkan_image_place");
-    wanted w = {.own = {.existing = QI_VULKAN_NUMBER(native), .is_linear = !optimal},
-                .object = {.object = QUIRE_OBJECT_IMAGE, .optimal = optimal}};
-    quire_result result = options ? check_options(&w, options) : QUIRE_SUCCESS;
-    if (result)
-        return result;
-    w.own.image = options ? options->create_info : NULL;
-    if (w.own.image && optimal != (w.own.image->tiling != VK_IMAGE_TILING_LINEAR))
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_image_place: the tiling of the create info is not the one "
-                       "that `optimal` says");
-    if (w.own.image)
-        w.object.described.image = info_of(w.own.image);
-    return place(memory, &w, options, &image->allocation);
+    quire_result result = want_placed_image(native, options, &w);
+    if (!result)
+        result = qi_vulkan_check_memory(memory);
+    return result ? result : quire_object_create(memory, &w.object, &image->allocation);
 }
 
 /* ---- in one of several memories -------------------------------------------------------------- */
@@ -302,6 +328,21 @@ quire_result quire_vulkan_image_create_fallback(quire_memory *const *memories, u
 
 /* ---- in a default memory --------------------------------------------------------------------- */
 
+/* Begins each function: zeroes the outputs, and checks the pointers and the device. `object` is the
+   description or the object. */
+static quire_result begin_on_device(const quire_device *device, bool has_object,
+                                    const quire_vulkan_object_options *options,
+                                    quire_memory **memory, quire_allocation *allocation,
+                                    const char *call)
+{
+    zero_outputs(allocation, options);
+    if (memory)
+        *memory = NULL;
+    if (!has_object || !memory || !allocation)
+        return refuse_null(call);
+    return qi_vulkan_of(device) ? QUIRE_SUCCESS : quire_last_result();
+}
+
 quire_result quire_vulkan_device_buffer_create(quire_device *device,
                                                const quire_kind_request *kinds,
                                                const VkBufferCreateInfo *info,
@@ -309,17 +350,13 @@ quire_result quire_vulkan_device_buffer_create(quire_device *device,
                                                quire_memory **memory, quire_buffer *buffer)
 {
     wanted w;
-    zero_outputs(buffer ? &buffer->allocation : NULL, options);
-    if (memory)
-        *memory = NULL;
-    if (!info || !memory || !buffer)
-        return refuse_null("quire_vulkan_device_buffer_create");
-    if (!qi_vulkan_of(device))
-        return quire_last_result();
-    quire_result result = want_buffer(info, options, &w);
-    return result
-               ? result
-               : quire_device_object_create(device, kinds, &w.object, memory, &buffer->allocation);
+    quire_allocation *allocation = buffer ? &buffer->allocation : NULL;
+    quire_result result = begin_on_device(device, info != NULL, options, memory, allocation,
+                                          "quire_vulkan_device_buffer_create");
+    if (!result)
+        result = want_buffer(info, options, &w);
+    return result ? result
+                  : quire_device_object_create(device, kinds, &w.object, memory, allocation);
 }
 
 quire_result quire_vulkan_device_image_create(quire_device *device, const quire_kind_request *kinds,
@@ -328,15 +365,41 @@ quire_result quire_vulkan_device_image_create(quire_device *device, const quire_
                                               quire_memory **memory, quire_image *image)
 {
     wanted w;
-    zero_outputs(image ? &image->allocation : NULL, options);
-    if (memory)
-        *memory = NULL;
-    if (!info || !memory || !image)
-        return refuse_null("quire_vulkan_device_image_create");
-    if (!qi_vulkan_of(device))
-        return quire_last_result();
-    quire_result result = want_image(info, options, &w);
-    return result
-               ? result
-               : quire_device_object_create(device, kinds, &w.object, memory, &image->allocation);
+    quire_allocation *allocation = image ? &image->allocation : NULL;
+    quire_result result = begin_on_device(device, info != NULL, options, memory, allocation,
+                                          "quire_vulkan_device_image_create");
+    if (!result)
+        result = want_image(info, options, &w);
+    return result ? result
+                  : quire_device_object_create(device, kinds, &w.object, memory, allocation);
+}
+
+quire_result quire_vulkan_device_buffer_place(quire_device *device, const quire_kind_request *kinds,
+                                              VkBuffer native,
+                                              const quire_vulkan_object_options *options,
+                                              quire_memory **memory, quire_buffer *buffer)
+{
+    wanted w;
+    quire_allocation *allocation = buffer ? &buffer->allocation : NULL;
+    quire_result result = begin_on_device(device, native != VK_NULL_HANDLE, options, memory,
+                                          allocation, "quire_vulkan_device_buffer_place");
+    if (!result)
+        result = want_placed_buffer(native, options, &w);
+    return result ? result
+                  : quire_device_object_create(device, kinds, &w.object, memory, allocation);
+}
+
+quire_result quire_vulkan_device_image_place(quire_device *device, const quire_kind_request *kinds,
+                                             VkImage native,
+                                             const quire_vulkan_object_options *options,
+                                             quire_memory **memory, quire_image *image)
+{
+    wanted w;
+    quire_allocation *allocation = image ? &image->allocation : NULL;
+    quire_result result = begin_on_device(device, native != VK_NULL_HANDLE, options, memory,
+                                          allocation, "quire_vulkan_device_image_place");
+    if (!result)
+        result = want_placed_image(native, options, &w);
+    return result ? result
+                  : quire_device_object_create(device, kinds, &w.object, memory, allocation);
 }

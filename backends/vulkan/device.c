@@ -49,16 +49,20 @@ quire_result qi_vulkan_check_settings(const quire_vulkan_settings *settings)
     if (settings->memory_limit > QUIRE_VULKAN_LIMIT_ADVICE)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "unknown memory_limit %u",
                             (uint64_t)settings->memory_limit);
+    uint32_t families = settings->queue_family_count;
+    if (families && families != QUIRE_VULKAN_ALL_FAMILIES &&
+        (families > QUIRE_VULKAN_MAX_FAMILIES || !settings->queue_families))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "queue_family_count is %u: at most %u families, listed in "
+                            "queue_families, or QUIRE_VULKAN_ALL_FAMILIES",
+                            families, QUIRE_VULKAN_MAX_FAMILIES);
     return qi_check_unused(settings, "quire_vulkan_settings");
 }
 
 /* Returns the API version that the instance was created with. Vulkan cannot be queried for it. */
 static uint32_t version_of(const quire_vulkan_wrap_options *options)
 {
-    const VkInstanceCreateInfo *info = options->instance_info;
-    const VkApplicationInfo *application = info ? info->pApplicationInfo : NULL;
-    if (!info)
-        return VK_API_VERSION_1_1;
+    const VkApplicationInfo *application = options->instance_info->pApplicationInfo;
     return application && application->apiVersion ? application->apiVersion : VK_API_VERSION_1_0;
 }
 
@@ -66,7 +70,7 @@ static quire_result refuse_version(const quire_vulkan_wrap_options *options, con
                                    uint32_t version)
 {
     const VkInstanceCreateInfo *info = options->instance_info;
-    if (info && (!info->pApplicationInfo || !info->pApplicationInfo->apiVersion))
+    if (!info->pApplicationInfo || !info->pApplicationInfo->apiVersion)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "the backend needs Vulkan 1.1: instance_info has no apiVersion in "
                        "pApplicationInfo, so that the instance has version 1.0");

@@ -11,6 +11,7 @@
 #include "backends/vulkan/device.h"
 #include "backends/vulkan/object.h"
 #include "backends/vulkan/result.h"
+#include "backends/vulkan/wrap.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
@@ -59,8 +60,8 @@ static void describe_cover(const qi_vulkan *vulkan, const qi_vulkan_page *page, 
         .pNext = page->external ? &c->external : NULL,
         .size = page->size,
         .usage = vulkan->settings.page_usage,
-        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };
+    qi_vulkan_share(vulkan, &c->info);
 }
 
 /*

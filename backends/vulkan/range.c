@@ -60,8 +60,8 @@ static quire_result apply(const qi_vulkan *vulkan, uint64_t granularity,
 
 /* Keeps the fields of the options that the requirements do not determine. */
 quire_result quire_vulkan_range_options(const quire_memory *memory,
-                                        const VkMemoryRequirements2 *requirements, bool optimal,
-                                        quire_allocation_options *options)
+                                        const VkMemoryRequirements2 *requirements,
+                                        quire_tiling tiling, quire_allocation_options *options)
 {
     if (!memory || !requirements || !options)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
@@ -72,7 +72,11 @@ quire_result quire_vulkan_range_options(const quire_memory *memory,
         result = check_needs(memory, &requirements->memoryRequirements);
     if (result)
         return result;
-    uint64_t granularity = optimal ? vulkan->limits.bufferImageGranularity : 1;
+    if (tiling != QUIRE_TILING_OPTIMAL && tiling != QUIRE_TILING_LINEAR)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "quire_vulkan_range_options: unknown tiling %u", (uint64_t)tiling);
+    uint64_t granularity =
+        tiling == QUIRE_TILING_OPTIMAL ? vulkan->limits.bufferImageGranularity : 1;
     return apply(vulkan, granularity ? granularity : 1, requirements, options);
 }
 
@@ -214,32 +218,47 @@ quire_result quire_vulkan_page_buffer(const quire_memory *memory, quire_allocati
 
 /* ---- native objects -------------------------------------------------------------------------- */
 
-/* Returns the native object of an allocation, or 0 with an error. */
-static uint64_t object_of(const quire_memory *memory, quire_allocation allocation,
-                          quire_object object)
+/* Writes the native object of an allocation; 0 on failure. */
+static quire_result get_object(const quire_memory *memory, quire_allocation allocation,
+                               quire_object object, uint64_t *handle)
 {
     quire_native native;
     qi_vulkan *vulkan = NULL;
-    if (!memory) {
-        qi_ignore(qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is null"));
-        return 0;
-    }
-    if (qi_vulkan_of_allocation(memory, allocation, &native, &vulkan))
-        return 0;
-    if (native.object == object)
-        return native.handle;
-    qi_ignore(qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, object == QUIRE_OBJECT_BUFFER
-                                                        ? "the handle is not a buffer"
-                                                        : "the handle is not an image"));
-    return 0;
+    *handle = 0;
+    quire_result result = qi_vulkan_of_allocation(memory, allocation, &native, &vulkan);
+    if (result)
+        return result;
+    if (native.object != object)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, object == QUIRE_OBJECT_BUFFER
+                                                         ? "the handle is not a buffer"
+                                                         : "the handle is not an image");
+    *handle = native.handle;
+    return QUIRE_SUCCESS;
 }
 
-VkBuffer quire_vulkan_buffer(const quire_memory *memory, quire_buffer buffer)
+quire_result quire_vulkan_buffer_get(const quire_memory *memory, quire_buffer buffer,
+                                     VkBuffer *native)
 {
-    return QI_VULKAN_HANDLE(VkBuffer, object_of(memory, buffer.allocation, QUIRE_OBJECT_BUFFER));
+    uint64_t handle = 0;
+    if (native)
+        *native = VK_NULL_HANDLE;
+    if (!memory || !native)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_buffer_get: memory or native is null");
+    quire_result result = get_object(memory, buffer.allocation, QUIRE_OBJECT_BUFFER, &handle);
+    *native = QI_VULKAN_HANDLE(VkBuffer, handle);
+    return result;
 }
 
-VkImage quire_vulkan_image(const quire_memory *memory, quire_image image)
+quire_result quire_vulkan_image_get(const quire_memory *memory, quire_image image, VkImage *native)
 {
-    return QI_VULKAN_HANDLE(VkImage, object_of(memory, image.allocation, QUIRE_OBJECT_IMAGE));
+    uint64_t handle = 0;
+    if (native)
+        *native = VK_NULL_HANDLE;
+    if (!memory || !native)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_image_get: memory or native is null");
+    quire_result result = get_object(memory, image.allocation, QUIRE_OBJECT_IMAGE, &handle);
+    *native = QI_VULKAN_HANDLE(VkImage, handle);
+    return result;
 }

@@ -15,6 +15,7 @@
 #include "backends/vulkan/page.h"
 #include "backends/vulkan/staging.h"
 #include "backends/vulkan/stream.h"
+#include "backends/vulkan/wrap.h"
 #include "src/base/result.h"
 
 /* Selects a device if the options name none: an index or a part of the name. */
@@ -114,6 +115,8 @@ static quire_result create(qi_vulkan *vulkan, const quire_vulkan_wrap_options *o
                        options->get_instance_proc_addr, options->get_device_proc_addr);
     if (!result)
         result = qi_vulkan_read_properties(vulkan, options);
+    if (!result)
+        result = qi_vulkan_resolve_families(vulkan, options);
     if (result)
         return result;
     qi_vulkan_resolve_settings(vulkan, &options->settings);
@@ -135,51 +138,6 @@ static quire_result create(qi_vulkan *vulkan, const quire_vulkan_wrap_options *o
 
 /* ---- wrapping -------------------------------------------------------------------------------- */
 
-/* In a device group memory can have an instance on each device, with other rules for mapping,
-   copying and binding. The backend does not support them. */
-static quire_result refuse_group(const void *chain)
-{
-    const VkBaseInStructure *link = chain;
-    while (link && link->sType != VK_STRUCTURE_TYPE_DEVICE_GROUP_DEVICE_CREATE_INFO)
-        link = link->pNext;
-    uint32_t count = link ? ((const VkDeviceGroupDeviceCreateInfo *)link)->physicalDeviceCount : 0;
-    return count > 1
-               ? qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                              "the device is a group of %u physical devices: only one is supported",
-                              count)
-               : QUIRE_SUCCESS;
-}
-
-static quire_result check_queue(const quire_vulkan_queue *queue)
-{
-    if (!queue->lock != !queue->unlock)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "the queue has only one of lock and unlock: give both or neither");
-    return !queue->queue && queue->lock
-               ? qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "queue.lock is set without a queue")
-               : QUIRE_SUCCESS;
-}
-
-/* The queues are optional: without them copies, streams and sparse binding are UNSUPPORTED. */
-static quire_result check_wrap(const quire_vulkan_wrap_options *options)
-{
-    if (!options->instance || !options->physical_device || !options->device ||
-        !options->get_instance_proc_addr)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_wrap: instance, physical_device, device or "
-                       "get_instance_proc_addr is null");
-    quire_result result = check_queue(&options->queue);
-    if (!result)
-        result = check_queue(&options->sparse_queue);
-    if (!result)
-        result = qi_check_unused(options, "quire_vulkan_wrap_options");
-    if (!result)
-        result = qi_vulkan_check_settings(&options->settings);
-    if (result)
-        return result;
-    return refuse_group(options->device_info ? options->device_info->pNext : NULL);
-}
-
 quire_result quire_vulkan_wrap(const quire_vulkan_wrap_options *options, quire_device **device)
 {
     if (device)
@@ -188,7 +146,8 @@ quire_result quire_vulkan_wrap(const quire_vulkan_wrap_options *options, quire_d
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_vulkan_wrap: options or device is null");
     qi_host host;
-    quire_result result = check_wrap(options);
+    qi_vulkan_wrapping wrapping;
+    quire_result result = qi_vulkan_complete_wrap(options, &wrapping);
     if (!result)
         result = qi_host_init(&host, options->settings.device.host_memory);
     if (result)
@@ -197,7 +156,7 @@ quire_result quire_vulkan_wrap(const quire_vulkan_wrap_options *options, quire_d
     if (!vulkan)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a Vulkan device");
     vulkan->host = host;
-    result = create(vulkan, options, device);
+    result = create(vulkan, &wrapping.options, device);
     if (result)
         destroy_state(vulkan);
     return result;
@@ -286,7 +245,7 @@ static quire_result check_open(const quire_vulkan_options *options)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "quire_vulkan_open: queues is null, or queue_count is above %u",
                             QUIRE_VULKAN_MAX_QUEUES);
-    return refuse_group(options->chain);
+    return qi_vulkan_refuse_group(options->chain);
 }
 
 quire_result quire_vulkan_open(const quire_vulkan_options *options, quire_device **device)

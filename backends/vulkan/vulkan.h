@@ -96,9 +96,12 @@ typedef struct qi_vulkan {
     uint64_t max_buffer_size;        /* maxBufferSize, in bytes; UINT64_MAX: unknown */
     uint64_t host_pointer_alignment; /* minImportedHostPointerAlignment, in bytes */
     quire_vulkan_settings settings;  /* with the defaults filled in */
-    qi_atomic_u64 memory_count;      /* live VkDeviceMemory of pages and streams (device.h) */
-    bool limit_is_advice;            /* there may be more than maxMemoryAllocationCount */
-    qi_atomic_u32 has_warned;        /* that there are */
+    /* that share buffers of quire; two or more: VK_SHARING_MODE_CONCURRENT */
+    uint32_t families[QUIRE_VULKAN_MAX_FAMILIES + 1];
+    uint32_t family_count;
+    qi_atomic_u64 memory_count; /* live VkDeviceMemory of pages and streams (device.h) */
+    bool limit_is_advice;       /* there may be more than maxMemoryAllocationCount */
+    qi_atomic_u32 has_warned;   /* that there are */
     quire_vulkan_queue queue;
     quire_vulkan_queue sparse_queue; /* its handle is NULL: `queue` binds sparse objects */
     qi_atomic_u64 queue_holder;      /* the thread between the calls of queue.c; 0: none */

@@ -128,7 +128,7 @@ static bool make_pipeline(program *p)
     return true;
 }
 
-/* A descriptor set with both buffers. quire_vulkan_buffer returns the VkBuffer of a buffer. */
+/* A descriptor set with both buffers. quire_vulkan_buffer_get writes the VkBuffer of a buffer. */
 static bool make_descriptors(program *p)
 {
     VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 2};
@@ -147,9 +147,11 @@ static bool make_descriptors(program *p)
     };
     VULKAN(vkAllocateDescriptorSets(p->vulkan.device, &set_info, &p->set));
     VkDescriptorBufferInfo buffers[2] = {
-        {quire_vulkan_buffer(p->memory, p->x), 0, BYTES},
-        {quire_vulkan_buffer(p->memory, p->y), 0, BYTES},
+        {.range = BYTES},
+        {.range = BYTES},
     };
+    QUIRE(quire_vulkan_buffer_get(p->memory, p->x, &buffers[0].buffer));
+    QUIRE(quire_vulkan_buffer_get(p->memory, p->y, &buffers[1].buffer));
     VkWriteDescriptorSet write = {
         .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
         .dstSet = p->set,

@@ -4,7 +4,7 @@
  *
  * The minimum is Vulkan 1.1. quire uses features of later versions and extensions if the device has
  * them enabled, and never requires them. In a build without this backend every function here
- * returns UNSUPPORTED (or a null handle), so that programs link either way. docs/vulkan.md has
+ * returns UNSUPPORTED, so that programs link either way. docs/vulkan.md has
  * more. Devices and their queues are in quire/vulkan_device.h, exports and imports in
  * quire/vulkan_share.h, both of which this header includes; sparse objects and aliases are in
  * quire/vulkan_sparse.h.
@@ -66,17 +66,17 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_requirements(
 
 /*
  * Writes the size and alignment of a raw range for an object that the caller created and will bind,
- * for quire_allocate or quire_reserve. If the object is of optimal tiling, both are rounded to the
- * granularity of buffers and images. Sets `dedicated` if the object prefers dedicated memory and
- * less than three quarters of quire_limits.max_pages exist on the device. The other fields stay as
- * they are.
+ * for quire_allocate or quire_reserve. `tiling` is that of an image; a buffer counts as linear.
+ * With QUIRE_TILING_OPTIMAL both are rounded to the granularity of buffers and images. Sets
+ * `dedicated` if the object prefers dedicated memory and less than three quarters of
+ * quire_limits.max_pages exist on the device. The other fields stay as they are.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (the memory's kind cannot hold the object; or the object
  * requires dedicated memory, as a chained VkMemoryDedicatedRequirements says: use
  * quire_vulkan_buffer_place or quire_vulkan_image_place).
  */
 QUIRE_API QUIRE_MUST_USE quire_result
 quire_vulkan_range_options(const quire_memory *memory, const VkMemoryRequirements2 *requirements,
-                           bool optimal, quire_allocation_options *options);
+                           quire_tiling tiling, quire_allocation_options *options);
 
 /* ---- objects -------------------------------------------------------------------------------- */
 
@@ -102,6 +102,9 @@ typedef struct quire_vulkan_object_options {
      * there they go through the object itself, which must be bound.
      */
     bool unbound;
+    /* The tiling of an image for quire_vulkan_image_place without a create info; otherwise that of
+       the create info, and INVALID_ARGUMENT if this one is linear and that is not. */
+    quire_tiling tiling;
     quire_stream *stream;
     quire_allocation_info *info;
     /*
@@ -159,23 +162,39 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_device_image_create(
  * Allocate a range for an object that the caller created, and bind it unless options->unbound says
  * that the caller will. A page that the driver requires or prefers to be dedicated to the object is
  * dedicated to it in either case. The object stays the caller's, who destroys it before or after
- * quire_free. `optimal` says that the image is of optimal tiling. NULL options mean {0}. Errors as
- * quire_vulkan_buffer_create; INVALID_ARGUMENT also for an exportable memory without
- * options->create_info.
+ * quire_free. An image without a create info is of options->tiling: optimal unless the caller says
+ * that it is linear. NULL options mean {0}. Errors as quire_vulkan_buffer_create; INVALID_ARGUMENT
+ * also for an exportable memory without options->create_info.
  */
 QUIRE_API QUIRE_MUST_USE quire_result
 quire_vulkan_buffer_place(quire_memory *memory, VkBuffer native,
                           const quire_vulkan_object_options *options, quire_buffer *buffer);
 QUIRE_API QUIRE_MUST_USE quire_result
-quire_vulkan_image_place(quire_memory *memory, VkImage native, bool optimal,
+quire_vulkan_image_place(quire_memory *memory, VkImage native,
                          const quire_vulkan_object_options *options, quire_image *image);
 
 /*
- * Return the native object, which belongs to quire. On failure they return VK_NULL_HANDLE and set
- * the thread's last error.
+ * The same without creating a memory first: in the device's default memory of the best kind that
+ * can hold the object and has room, as quire_vulkan_device_buffer_create. They write the memory.
+ * Errors as there and above. An object that could not be bound is not tried in another memory:
+ * Vulkan forbids to bind it twice.
  */
-QUIRE_API VkBuffer quire_vulkan_buffer(const quire_memory *memory, quire_buffer buffer);
-QUIRE_API VkImage quire_vulkan_image(const quire_memory *memory, quire_image image);
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_device_buffer_place(
+    quire_device *device, const quire_kind_request *kinds, VkBuffer native,
+    const quire_vulkan_object_options *options, quire_memory **memory, quire_buffer *buffer);
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_device_image_place(
+    quire_device *device, const quire_kind_request *kinds, VkImage native,
+    const quire_vulkan_object_options *options, quire_memory **memory, quire_image *image);
+
+/*
+ * Write the native object, which belongs to quire unless it was placed. Errors: INVALID_ARGUMENT
+ * (also another sort of object).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_buffer_get(const quire_memory *memory,
+                                                              quire_buffer buffer,
+                                                              VkBuffer *native);
+QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_get(const quire_memory *memory,
+                                                             quire_image image, VkImage *native);
 
 /*
  * Returns the format of 1 to 4 channels of a type; VK_FORMAT_UNDEFINED if there is none.

@@ -51,6 +51,11 @@ typedef enum quire_vulkan_memory_limit {
     QUIRE_VULKAN_LIMIT_ADVICE, /* a warning in the log, once; then the driver decides */
 } quire_vulkan_memory_limit;
 
+/* The most families of a device that quire_vulkan_settings.queue_families may name. */
+#define QUIRE_VULKAN_MAX_FAMILIES 16
+/* As queue_family_count: all families that the device was created with queues of. */
+#define QUIRE_VULKAN_ALL_FAMILIES UINT32_MAX
+
 typedef struct quire_vulkan_settings {
     quire_device_options device;
     const VkAllocationCallbacks *callbacks; /* copied; NULL: the driver's own */
@@ -67,7 +72,16 @@ typedef struct quire_vulkan_settings {
      */
     VkExternalMemoryHandleTypeFlags export_types;
     quire_vulkan_memory_limit memory_limit;
-    uint64_t unused[4]; /* must be zero */
+    /*
+     * Families whose queues use the buffers of quire_vulkan_page_buffer and of quire_buffer_create,
+     * each once; copied. With the family of the device's queue, which quire adds, they are two or
+     * more: the buffers have VK_SHARING_MODE_CONCURRENT, and no ownership is transferred. Otherwise
+     * VK_SHARING_MODE_EXCLUSIVE. QUIRE_VULKAN_ALL_FAMILIES needs no list; a wrapped device has it
+     * from device_info. Objects with a create info have the sharing mode of that.
+     */
+    const uint32_t *queue_families;
+    uint32_t queue_family_count; /* 0: exclusive */
+    uint64_t unused[4];          /* must be zero */
 } quire_vulkan_settings;
 
 /* ---- a device of quire's own ---------------------------------------------------------------- */
@@ -149,13 +163,20 @@ typedef struct quire_vulkan_wrap_options {
     /* NULL: queried from get_instance_proc_addr. A layer sets the function of the next layer. */
     PFN_vkGetDeviceProcAddr get_device_proc_addr;
     /*
-     * How instance and device were created: version and extensions of the instance; extensions and
-     * features of the device, in pEnabledFeatures or in the chain. NULL: Vulkan 1.1 with nothing
-     * enabled. An instance_info without pApplicationInfo, or with apiVersion 0, means Vulkan 1.0,
-     * as in Vulkan. quire_vulkan_get_features says what quire found in them.
+     * How instance and device were created, which Vulkan cannot be queried for: version and
+     * extensions of the instance; extensions and features of the device, in pEnabledFeatures or in
+     * the chain. An instance_info without pApplicationInfo, or with apiVersion 0, means Vulkan 1.0,
+     * as in Vulkan. quire_vulkan_get_features says what quire found. NULL: the fields below.
      */
     const VkInstanceCreateInfo *instance_info;
     const VkDeviceCreateInfo *device_info;
+    /* The same without create infos. INVALID_ARGUMENT beside the create info of the object. */
+    uint32_t api_version; /* of the instance: VK_API_VERSION_1_3, ...; 0: Vulkan 1.1 */
+    uint32_t instance_extension_count;
+    const char *const *instance_extensions; /* names of those that are enabled */
+    const char *const *device_extensions;
+    uint32_t device_extension_count;
+    const VkPhysicalDeviceFeatures2 *features; /* enabled, with those in its chain; NULL: none */
     quire_vulkan_queue queue;
     /*
      * A queue that binds sparse objects, with its own lock. Its family needs only sparse binding.
@@ -172,8 +193,9 @@ typedef struct quire_vulkan_wrap_options {
  * Opens a quire device on a device of the caller. quire calls only functions from
  * get_instance_proc_addr: it does not touch the loader or volk. Memory kinds that need a feature
  * that is not enabled (protected, AMD device-coherent) are reported, and using them is UNSUPPORTED.
- * Errors: INVALID_ARGUMENT (a null handle, or a missing function, which the sentence names),
- * UNSUPPORTED (below Vulkan 1.1; a group of several physical devices), OUT_OF_HOST_MEMORY.
+ * Errors: INVALID_ARGUMENT (a null handle; a missing function, which the sentence names; a queue
+ * family that does not exist or occurs twice), UNSUPPORTED (below Vulkan 1.1; a group of several
+ * physical devices), OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_wrap(const quire_vulkan_wrap_options *options,
                                                         quire_device **device);
@@ -200,8 +222,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_handles(const quire_devic
                                                                quire_vulkan_handles *handles);
 
 /*
- * The optional features and extensions that quire uses on a device: those that the create infos of
- * quire_vulkan_wrap enable, or that quire_vulkan_open has enabled, and whose functions exist.
+ * The optional features and extensions that quire uses on a device: those that are enabled, as the
+ * options of quire_vulkan_wrap say, or by quire_vulkan_open, and whose functions exist.
  * docs/vulkan.md says what each is for. quire logs the list, and what it found not enabled, when it
  * creates the device (QUIRE_LOG_INFO).
  */

@@ -10,6 +10,7 @@
 #include "quire/vulkan_sparse.h"
 #include "tests/fault/fault.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_native.h"
 
 #define KIB UINT64_C(1024)
 
@@ -326,7 +327,7 @@ static void buffer_of(vulkan_bench *b, const quire_memory_options *options,
     if (!m)
         return;
     STEP(b, quire_buffer_create(m, asked, &buffer));
-    CHECK(quire_vulkan_buffer(m, buffer) != VK_NULL_HANDLE);
+    vulkan_buffer_of(m, buffer);
     STEP(b, quire_write(m, buffer.allocation, 0, data, asked->size));
     STEP(b, quire_free(m, buffer.allocation));
 }
@@ -418,7 +419,7 @@ static void image_of(vulkan_bench *b, const quire_image_options *asked)
     if (!m)
         return;
     STEP(b, quire_image_create(m, asked, &made));
-    CHECK(quire_vulkan_image(m, made) != VK_NULL_HANDLE);
+    vulkan_image_of(m, made);
     STEP(b, quire_free(m, made.allocation));
 }
 
@@ -480,7 +481,7 @@ static void default_buffer_of(vulkan_bench *b, bool is_full)
     STEP(b, quire_vulkan_device_buffer_create(
                 b->device, &choice, &BUFFER,
                 &(quire_vulkan_object_options){.zero = true, .name = "mine"}, &m, &made));
-    CHECK(quire_vulkan_buffer(m, made) != VK_NULL_HANDLE);
+    vulkan_buffer_of(m, made);
     STEP(b, quire_free(m, made.allocation));
 }
 
@@ -502,7 +503,7 @@ static void default_image(vulkan_bench *b)
     if (!vulkan_bench_open(b, NULL))
         return;
     STEP(b, quire_vulkan_device_image_create(b->device, NULL, &IMAGE, NULL, &m, &made));
-    CHECK(quire_vulkan_image(m, made) != VK_NULL_HANDLE);
+    vulkan_image_of(m, made);
     STEP(b, quire_free(m, made.allocation));
 }
 

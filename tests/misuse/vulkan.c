@@ -140,10 +140,10 @@ static void needs(void)
     REFUSED_OUT(&b, INVALID, out, quire_vulkan_image_requirements(b.device, &IMAGE, &out));
     REFUSED_OUT(&b, INVALID, out, quire_vulkan_image_requirements(NULL, &IMAGE, &out));
     REFUSED(&b, INVALID, quire_vulkan_image_requirements(b.device, &IMAGE, NULL));
-    REFUSED(&b, INVALID, quire_vulkan_range_options(memory, &asked, false, &options));
-    REFUSED(&b, INVALID, quire_vulkan_range_options(NULL, &asked, false, &options));
-    REFUSED(&b, INVALID, quire_vulkan_range_options(memory, NULL, false, &options));
-    REFUSED(&b, INVALID, quire_vulkan_range_options(memory, &asked, false, NULL));
+    REFUSED(&b, INVALID, quire_vulkan_range_options(memory, &asked, QUIRE_TILING_LINEAR, &options));
+    REFUSED(&b, INVALID, quire_vulkan_range_options(NULL, &asked, QUIRE_TILING_LINEAR, &options));
+    REFUSED(&b, INVALID, quire_vulkan_range_options(memory, NULL, QUIRE_TILING_LINEAR, &options));
+    REFUSED(&b, INVALID, quire_vulkan_range_options(memory, &asked, QUIRE_TILING_LINEAR, NULL));
     CHECK_EQ(options.size, 7);
     bench_end(&b);
 }
@@ -213,17 +213,29 @@ static void objects(void)
     REFUSED_OUT(&b, INVALID, made, quire_vulkan_buffer_place(memory, native, NULL, &made));
     REFUSED_OUT(&b, INVALID, made, quire_vulkan_buffer_place(memory, VK_NULL_HANDLE, NULL, &made));
     REFUSED(&b, INVALID, quire_vulkan_buffer_place(memory, native, NULL, NULL));
-    REFUSED_OUT(&b, INVALID, picture,
-                quire_vulkan_image_place(memory, texels, true, NULL, &picture));
-    REFUSED(&b, INVALID, quire_vulkan_image_place(memory, texels, true, NULL, NULL));
+    REFUSED_OUT(&b, INVALID, picture, quire_vulkan_image_place(memory, texels, NULL, &picture));
+    REFUSED(&b, INVALID, quire_vulkan_image_place(memory, texels, NULL, NULL));
+    quire_memory *chosen;
+    REFUSED_OUT(&b, INVALID, chosen,
+                quire_vulkan_device_buffer_place(b.device, NULL, native, NULL, &chosen, &made));
+    REFUSED_OUT(&b, INVALID, made,
+                quire_vulkan_device_buffer_place(NULL, NULL, native, NULL, &chosen, &made));
+    REFUSED(&b, INVALID,
+            quire_vulkan_device_buffer_place(b.device, NULL, native, NULL, NULL, &made));
+    REFUSED_OUT(&b, INVALID, chosen,
+                quire_vulkan_device_image_place(b.device, NULL, texels, NULL, &chosen, &picture));
+    REFUSED(&b, INVALID,
+            quire_vulkan_device_image_place(b.device, NULL, texels, NULL, &chosen, NULL));
     const quire_vulkan_object_options known = {.create_info = &BUFFER}, unknown = {.unused = {1}};
     REFUSED_OUT(&b, INVALID, made, quire_vulkan_buffer_place(memory, native, &unknown, &made));
-    REFUSED_OUT(&b, INVALID, picture,
-                quire_vulkan_image_place(memory, texels, true, &known, &picture));
+    REFUSED_OUT(&b, INVALID, picture, quire_vulkan_image_place(memory, texels, &known, &picture));
     REFUSED_OUT(&b, INVALID, made, quire_vulkan_buffer_create(memory, &BUFFER, &known, &made));
-    HARMLESS(&b, CHECK(quire_vulkan_buffer(memory, buffer) == VK_NULL_HANDLE));
-    HARMLESS(&b, CHECK(quire_vulkan_buffer(NULL, buffer) == VK_NULL_HANDLE));
-    HARMLESS(&b, CHECK(quire_vulkan_image(memory, image) == VK_NULL_HANDLE));
+    REFUSED_OUT(&b, INVALID, native, quire_vulkan_buffer_get(memory, buffer, &native));
+    REFUSED_OUT(&b, INVALID, native, quire_vulkan_buffer_get(NULL, buffer, &native));
+    REFUSED(&b, INVALID, quire_vulkan_buffer_get(memory, buffer, NULL));
+    REFUSED_OUT(&b, INVALID, texels, quire_vulkan_image_get(memory, image, &texels));
+    REFUSED_OUT(&b, INVALID, texels, quire_vulkan_image_get(NULL, image, &texels));
+    REFUSED(&b, INVALID, quire_vulkan_image_get(memory, image, NULL));
     HARMLESS(&b, CHECK(quire_vulkan_format((quire_channel_type)11, 1) == VK_FORMAT_UNDEFINED));
     HARMLESS(&b, CHECK(quire_vulkan_format(QUIRE_UINT8, 0) == VK_FORMAT_UNDEFINED));
     HARMLESS(&b, CHECK(quire_vulkan_format(QUIRE_UINT8, 5) == VK_FORMAT_UNDEFINED));

@@ -78,7 +78,7 @@ def call_problems(folder):
         yield f"an output keeps {kind.value}"
     if vulkan.quire_vulkan_open(None, ctypes.byref(device)) != UNSUPPORTED or device.value:
         yield f"a handle keeps {device.value}"
-    if vulkan.quire_vulkan_open(None, None) != UNSUPPORTED or vulkan.quire_vulkan_buffer(None, 0):
+    if vulkan.quire_vulkan_open(None, None) != UNSUPPORTED or vulkan.quire_vulkan_format(0, 1):
         yield "null is no output"
     view = ctypes.c_void_p(7)
     if vulkan.quire_vulkan_view_destroy(None, ctypes.byref(view)) != UNSUPPORTED or view.value != 7:

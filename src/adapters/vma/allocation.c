@@ -190,13 +190,14 @@ static VkResult place_object(VmaAllocator allocator, const qi_vma_request *reque
         .unbound = !request->is_bound,
         .info = &info,
         .create_info = request->create_info,
+        .tiling =
+            request->is_linear && !request->buffer ? QUIRE_TILING_LINEAR : QUIRE_TILING_OPTIMAL,
     };
     quire_buffer buffer;
     quire_image image;
     quire_result result =
         request->buffer ? quire_vulkan_buffer_place(a->memory, request->buffer, &options, &buffer)
-                        : quire_vulkan_image_place(a->memory, request->image, !request->is_linear,
-                                                   &options, &image);
+                        : quire_vulkan_image_place(a->memory, request->image, &options, &image);
     if (result)
         return qi_vma_result(result);
     a->quire = request->buffer ? buffer.allocation : image.allocation;

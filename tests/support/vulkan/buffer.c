@@ -59,6 +59,9 @@ VkResult fv_buffer_describe(fv_device *device, const VkBufferCreateInfo *info, f
     uint64_t alignment = alignment_for(layout, usage_of(info));
     buffer->size = info->size;
     buffer->usage = usage_of(info);
+    if (info->sharingMode == VK_SHARING_MODE_CONCURRENT)
+        for (uint32_t i = 0; i < info->queueFamilyIndexCount; i++)
+            buffer->sharing |= UINT32_C(1) << info->pQueueFamilyIndices[i];
     resource->linear = true;
     resource->external = external_of(info);
     resource->sparse = info->flags & VK_BUFFER_CREATE_SPARSE_BINDING_BIT;
@@ -87,10 +90,31 @@ static void check_size(fv_device *device, fv_call call, const VkBufferCreateInfo
                "%" PRIu64 " bytes; maxBufferSize is %" PRIu64, info->size, most);
 }
 
+/* Families of a concurrent buffer: two or more, which exist, each once. */
+static void check_sharing(fv_device *device, const VkBufferCreateInfo *info)
+{
+    fv_driver *driver = fv_driver_of(device);
+    uint32_t seen = 0;
+    if (info->sharingMode != VK_SHARING_MODE_CONCURRENT)
+        return;
+    if (info->queueFamilyIndexCount < 2 || !info->pQueueFamilyIndices)
+        FV_WRONG(driver, "VUID-VkBufferCreateInfo-sharingMode-00914", vkCreateBuffer,
+                 "shared by fewer than two families");
+    for (uint32_t i = 0; i < info->queueFamilyIndexCount; i++) {
+        uint32_t family = info->pQueueFamilyIndices[i];
+        if (family >= fv_family_count(device->physical) || seen >> family & 1)
+            FV_WRONG(driver, "VUID-VkBufferCreateInfo-sharingMode-01419", vkCreateBuffer,
+                     "family %u does not exist, or occurs twice", family);
+        else
+            seen |= UINT32_C(1) << family;
+    }
+}
+
 static void check(fv_device *device, const VkBufferCreateInfo *info)
 {
     fv_driver *driver = fv_driver_of(device);
     uint32_t features = device->features;
+    check_sharing(device, info);
     FV_CHECK_CHAIN(driver, vkCreateBuffer, info->pNext,
                    VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
                    VK_STRUCTURE_TYPE_BUFFER_OPAQUE_CAPTURE_ADDRESS_CREATE_INFO, USAGE2);

@@ -83,6 +83,8 @@ typedef struct fv_buffer {
     uint64_t size;
     VkBufferUsageFlags usage;
     uint64_t sparse_address;
+    uint32_t sharing; /* a bit for each family that shares it; 0: exclusive */
+    uint32_t owner;   /* of an exclusive buffer: the family that wrote it last, plus 1; 0: none */
 } fv_buffer;
 
 static inline fv_device *fv_device_of(const fv_resource *resource)

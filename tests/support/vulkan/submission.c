@@ -81,11 +81,35 @@ static void use_resource(fv_driver *driver, fv_submission *work, uint64_t handle
     }
 }
 
+/*
+ * Checks the queue family that uses a buffer. What one family has written to an exclusive buffer
+ * another one may read only after a transfer of ownership, which the fake does not know.
+ */
+static void use_in_family(fv_driver *driver, const fv_submission *work, uint64_t handle,
+                          uint32_t family, bool is_written)
+{
+    fv_buffer *buffer = (fv_buffer *)fv_object_peek(driver, FV_BUFFER, handle);
+    if (!buffer)
+        return;
+    if (buffer->sharing && !(buffer->sharing >> family & 1))
+        fv_say(driver, FV_ERROR, "fv-family", work->call,
+               "'%s' is not shared with family %u, which uses it", buffer->resource.object.name,
+               family);
+    if (!buffer->sharing && !is_written && buffer->owner && buffer->owner != family + 1)
+        fv_say(driver, FV_ERROR, "fv-ownership", work->call,
+               "'%s' belongs to family %u, and family %u reads it", buffer->resource.object.name,
+               buffer->owner - 1, family);
+    if (is_written)
+        buffer->owner = family + 1;
+}
+
 static void use_commands(fv_driver *driver, fv_submission *work, const fv_command_buffer *buffer)
 {
     for (const fv_command *command = buffer->first; command; command = command->next) {
         use_resource(driver, work, command->source);
         use_resource(driver, work, command->target);
+        use_in_family(driver, work, command->source, buffer->family, false);
+        use_in_family(driver, work, command->target, buffer->family, true);
         bool barrier = command->call == FV_CALL_vkCmdPipelineBarrier ||
                        command->call == FV_CALL_vkCmdPipelineBarrier2;
         for (uint32_t i = 0; barrier && i < command->count; i++)

@@ -47,6 +47,7 @@ typedef struct VkDeviceCreateInfo VkDeviceCreateInfo;
 typedef struct VkBufferCreateInfo VkBufferCreateInfo;
 typedef struct VkImageCreateInfo VkImageCreateInfo;
 typedef struct VkMemoryRequirements2 VkMemoryRequirements2;
+typedef struct VkPhysicalDeviceFeatures2 VkPhysicalDeviceFeatures2;
 
 typedef void (*PFN_vkVoidFunction)(void);
 typedef PFN_vkVoidFunction (*PFN_vkGetInstanceProcAddr)(VkInstance, const char *);

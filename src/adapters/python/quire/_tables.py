@@ -349,7 +349,8 @@ class quire_cuda_kind_info(Structure):
 class quire_vulkan_settings(Structure):
     _fields_: ClassVar[Fields] = [
         ("device", quire_device_options), ("callbacks", c_void_p), ("staging_size", c_uint64),
-        ("page_usage", c_uint32), ("export_types", c_uint32), ("memory_limit", c_int), ("unused", c_uint64 * 4)]
+        ("page_usage", c_uint32), ("export_types", c_uint32), ("memory_limit", c_int),
+        ("queue_families", POINTER(c_uint32)), ("queue_family_count", c_uint32), ("unused", c_uint64 * 4)]
 
 
 class quire_vulkan_options(Structure):

@@ -7,6 +7,7 @@
 
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_native.h"
 
 #define KIB UINT64_C(1024)
 
@@ -175,7 +176,7 @@ UNIT(vulkan_address, a_buffer_has_the_address_of_its_own)
         CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000}, &buffer));
         CHECK_OK(quire_buffer_get_info(memory, buffer, &info));
         CHECK(info.place.address != 0);
-        CHECK_EQ(info.place.address, native_address(&b, quire_vulkan_buffer(memory, buffer)));
+        CHECK_EQ(info.place.address, native_address(&b, vulkan_buffer_of(memory, buffer)));
         CHECK_EQ(fv_live(b.driver, FV_BUFFER), 1);
         CHECK_OK(quire_vulkan_page_buffer(memory, buffer.allocation, &range));
         CHECK_EQ(range.address, info.place.address);

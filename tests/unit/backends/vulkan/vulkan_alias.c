@@ -4,6 +4,7 @@
 #include "quire/vulkan_sparse.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_native.h"
 
 #define KIB UINT64_C(1024)
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
@@ -137,7 +138,7 @@ UNIT(vulkan_alias, an_object_can_be_shared_as_a_range_can)
     begin(&t, 0, 0);
     CHECK_OK(quire_vulkan_buffer_create(t.memory, &BUFFER, NULL, &buffer));
     CHECK_OK(quire_vulkan_alias_buffer_create(t.memory, buffer.allocation, &BUFFER, NULL, &alias));
-    uint64_t native = (uint64_t)(uintptr_t)quire_vulkan_buffer(t.memory, buffer);
+    uint64_t native = (uint64_t)(uintptr_t)vulkan_buffer_of(t.memory, buffer);
     CHECK(native != number_of(alias));
     CHECK_EQ(fv_place_of(t.b.driver, native).offset,
              fv_place_of(t.b.driver, number_of(alias)).offset);

@@ -166,3 +166,152 @@ UNIT(vulkan_features, an_instance_without_a_version_is_of_vulkan_1_0)
     CHECK_OK(quire_device_destroy(&device));
     vulkan_bench_end(&b);
 }
+
+/* ---- without create infos -------------------------------------------------------------------- */
+
+typedef struct parts {
+    uint32_t version;
+    const char *instance_extensions[1];
+    const char *device_extensions[2];
+    VkPhysicalDeviceVulkan12Features of_1_2;
+    VkPhysicalDeviceFeatures2 features;
+} parts;
+
+static void describe(parts *p)
+{
+    *p = (parts){
+        .version = VK_API_VERSION_1_2,
+        .instance_extensions = {"VK_EXT_debug_utils"},
+        .device_extensions = {"VK_EXT_memory_budget", "VK_KHR_external_memory_fd"},
+        .of_1_2 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                   .timelineSemaphore = true,
+                   .bufferDeviceAddress = true},
+        .features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                     .features = {.sparseBinding = true}},
+    };
+    p->features.pNext = &p->of_1_2;
+}
+
+static quire_vulkan_wrap_options options_of(vulkan_bench *b, const parts *p)
+{
+    quire_vulkan_handles handles;
+    CHECK_OK(quire_vulkan_get_handles(b->device, &handles));
+    return (quire_vulkan_wrap_options){
+        .instance = handles.instance,
+        .physical_device = handles.physical_device,
+        .device = handles.device,
+        .get_instance_proc_addr = handles.get_instance_proc_addr,
+        .queue = {.queue = handles.queue, .family = handles.queue_family},
+        .api_version = p->version,
+        .instance_extensions = p->instance_extensions,
+        .instance_extension_count = 1,
+        .device_extensions = p->device_extensions,
+        .device_extension_count = 2,
+        .features = &p->features,
+    };
+}
+
+UNIT(vulkan_features, names_and_features_stand_for_create_infos)
+{
+    vulkan_bench b;
+    parts p;
+    quire_device *device;
+    quire_vulkan_features f, same;
+    quire_vulkan_handles handles;
+    vulkan_bench_begin(&b, "amd-rebar", 0);
+    CHECK(vulkan_bench_open(&b, NULL));
+    describe(&p);
+    quire_vulkan_wrap_options options = options_of(&b, &p);
+    CHECK_OK(quire_vulkan_wrap(&options, &device));
+    CHECK_OK(quire_vulkan_get_features(device, &f));
+    CHECK_OK(quire_vulkan_get_handles(device, &handles));
+    CHECK_EQ(handles.api_version, VK_API_VERSION_1_2);
+    CHECK(f.buffer_device_address && f.timeline_semaphore && f.memory_budget && f.debug_utils);
+    CHECK(f.external_memory_fd && f.sparse_binding);
+    CHECK(!f.maintenance4 && !f.memory_priority && !f.external_memory_host);
+    CHECK_OK(quire_device_destroy(&device));
+
+    const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                           .apiVersion = p.version};
+    const VkInstanceCreateInfo instance = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+                                           .pApplicationInfo = &application,
+                                           .enabledExtensionCount = 1,
+                                           .ppEnabledExtensionNames = p.instance_extensions};
+    const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                     .pNext = &p.features,
+                                     .enabledExtensionCount = 2,
+                                     .ppEnabledExtensionNames = p.device_extensions};
+    device = wrap(&b, &instance, &info, NULL);
+    CHECK_OK(quire_vulkan_get_features(device, &same));
+    CHECK(has_same(&f, &same));
+    CHECK_OK(quire_device_destroy(&device));
+    vulkan_bench_end(&b);
+}
+
+/* Each object is described in one of the two ways. */
+UNIT(vulkan_features, one_object_may_have_a_create_info_and_the_other_none)
+{
+    vulkan_bench b;
+    parts p;
+    quire_device *device;
+    quire_vulkan_features f;
+    const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+    vulkan_bench_begin(&b, "amd-rebar", 0);
+    CHECK(vulkan_bench_open(&b, NULL));
+    describe(&p);
+    quire_vulkan_wrap_options options = options_of(&b, &p);
+    options.device_info = &info;
+    options.device_extension_count = 0;
+    options.features = NULL;
+    CHECK_OK(quire_vulkan_wrap(&options, &device));
+    CHECK_OK(quire_vulkan_get_features(device, &f));
+    CHECK(f.debug_utils && !f.timeline_semaphore && !f.memory_budget);
+    CHECK_OK(quire_device_destroy(&device));
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_features, descriptions_that_contradict_are_refused)
+{
+    enum { CASES = 9 };
+    static const char *const says[CASES] = {
+        "instance_info, and api_version or instance_extensions",
+        "instance_info, and api_version or instance_extensions",
+        "device_info, and features or device_extensions",
+        "device_info, and features or device_extensions",
+        "features has sType 0",
+        "instance_extensions or a name in it is null",
+        "device_extensions or a name in it is null",
+        "device_extensions or a name in it is null",
+        "have Vulkan 1.0: the backend needs 1.1",
+    };
+    const VkInstanceCreateInfo instance = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+    const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+    for (int i = 0; i < CASES; i++) {
+        vulkan_bench b;
+        parts p;
+        quire_device *device;
+        vulkan_bench_begin(&b, "amd-rebar", 0);
+        CHECK(vulkan_bench_open(&b, NULL));
+        describe(&p);
+        quire_vulkan_wrap_options options = options_of(&b, &p);
+        options.instance_info = i < 2 ? &instance : NULL;
+        options.api_version = i == 1 ? 0 : options.api_version;
+        options.instance_extension_count = i == 0 ? 0 : 1;
+        options.device_info = i == 2 || i == 3 ? &info : NULL;
+        options.features = i == 3 ? NULL : options.features;
+        options.device_extension_count = i == 2 ? 0 : 2;
+        if (i == 4)
+            p.features.sType = 0;
+        if (i == 5)
+            options.instance_extensions = NULL;
+        if (i == 6)
+            p.device_extensions[1] = NULL;
+        if (i == 7)
+            options.device_extensions = NULL;
+        if (i == 8)
+            options.api_version = VK_API_VERSION_1_0;
+        CHECK_FAILS(quire_vulkan_wrap(&options, &device), i == 8 ? UNSUPPORTED : INVALID);
+        CHECK_HAS(quire_last_error(), says[i]);
+        vulkan_bench_end(&b);
+    }
+}

@@ -128,10 +128,12 @@ UNIT(vulkan_handle_type, objects_of_the_caller_are_placed_if_their_create_info_s
     CHECK_FAILS(quire_vulkan_buffer_place(t.memory, native, &other, &buffer), INVALID);
     CHECK_FAILS(quire_vulkan_buffer_place(t.memory, native, &wrong, &buffer), INVALID);
     CHECK_HAS(quire_last_error(), "has sType");
-    CHECK_FAILS(quire_vulkan_image_place(t.memory, picture, true, NULL, &image), INVALID);
-    CHECK_FAILS(quire_vulkan_image_place(t.memory, picture, true, &wrong, &image), INVALID);
-    CHECK_FAILS(quire_vulkan_image_place(t.memory, picture, false, &wrong, &image), INVALID);
-    CHECK_HAS(quire_last_error(), "the tiling");
+    CHECK_FAILS(quire_vulkan_image_place(t.memory, picture, NULL, &image), INVALID);
+    CHECK_FAILS(quire_vulkan_image_place(t.memory, picture, &wrong, &image), INVALID);
+    const quire_vulkan_object_options linear = {.create_info = &IMAGE,
+                                                .tiling = QUIRE_TILING_LINEAR};
+    CHECK_FAILS(quire_vulkan_image_place(t.memory, picture, &linear, &image), INVALID);
+    CHECK_HAS(quire_last_error(), "tiling is linear, and that of the create info is not");
     CHECK_OK(quire_vulkan_buffer_place(t.memory, native, &known, &buffer));
     CHECK_OK(quire_free(t.memory, buffer.allocation));
     CALL(&t, vkDestroyBuffer)(t.handles.device, native, NULL);

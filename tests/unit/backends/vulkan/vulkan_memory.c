@@ -6,6 +6,7 @@
 
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_native.h"
 
 #define KIB UINT64_C(1024)
 
@@ -228,7 +229,7 @@ UNIT(vulkan_memory, a_preference_of_a_raw_range_leaves_a_quarter_of_the_allocati
     quire_allocation made[100];
     for (int i = 0; i < 100; i++) {
         quire_allocation_options options = {.size = 0};
-        CHECK_OK(quire_vulkan_range_options(memory, &needs, false, &options));
+        CHECK_OK(quire_vulkan_range_options(memory, &needs, QUIRE_TILING_LINEAR, &options));
         CHECK_EQ(options.dedicated, i < 6);
         CHECK_OK(quire_allocate(memory, &options, &made[i]));
     }
@@ -237,7 +238,7 @@ UNIT(vulkan_memory, a_preference_of_a_raw_range_leaves_a_quarter_of_the_allocati
         CHECK_OK(quire_free(memory, made[i]));
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
     quire_allocation_options options = {.size = 0};
-    CHECK_OK(quire_vulkan_range_options(memory, &needs, false, &options));
+    CHECK_OK(quire_vulkan_range_options(memory, &needs, QUIRE_TILING_LINEAR, &options));
     CHECK(options.dedicated);
     vulkan_bench_end(&b);
 }
@@ -551,7 +552,7 @@ UNIT(vulkan_memory, usage_may_come_from_the_chain)
         (PFN_vkGetBufferDeviceAddress)h.get_instance_proc_addr(h.instance,
                                                                "vkGetBufferDeviceAddress");
     const VkBufferDeviceAddressInfo asked = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
-                                             .buffer = quire_vulkan_buffer(memory, buffer)};
+                                             .buffer = vulkan_buffer_of(memory, buffer)};
     CHECK(address_of(h.device, &asked) != 0); /* the driver reports nothing */
     vulkan_bench_end(&b);
 }
@@ -716,7 +717,7 @@ UNIT(vulkan_memory, sparse_buffers_are_bound_to_raw_ranges)
         .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2, .buffer = buffer};
     OF_DEVICE(vkGetBufferMemoryRequirements2)(h.device, &of, &needs);
     quire_allocation_options options = {.size = 0};
-    CHECK_OK(quire_vulkan_range_options(memory, &needs, false, &options));
+    CHECK_OK(quire_vulkan_range_options(memory, &needs, QUIRE_TILING_LINEAR, &options));
     options.size /= PARTS;
     for (int i = 0; i < PARTS; i++) {
         quire_vulkan_range range;

@@ -6,6 +6,7 @@
 #include "quire/vulkan_sparse.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_native.h"
 
 #define KIB UINT64_C(1024)
 #define NO_ROOM QUIRE_ERROR_OUT_OF_DEVICE_MEMORY
@@ -189,7 +190,7 @@ UNIT(vulkan_place, the_caller_binds_an_unbound_buffer)
         const quire_vulkan_object_options options = {
             .create_info = &BUFFER, .unbound = true, .info = &info};
         CHECK_OK(quire_vulkan_buffer_place(memory, native, &options, &buffer));
-        CHECK(quire_vulkan_buffer(memory, buffer) == native);
+        CHECK(vulkan_buffer_of(memory, buffer) == native);
         CHECK(!is_bound(&b, QI_VULKAN_NUMBER(native)));
         CHECK_EQ(info.dedicated, i != 0);
         if (!info.dedicated)
@@ -217,7 +218,7 @@ UNIT(vulkan_place, the_caller_binds_an_unbound_image)
         quire_memory *memory = begin(&b, NULL, DEDICATION[i]);
         VkImage native = native_image(&b);
         const quire_vulkan_object_options options = {.unbound = true, .info = &info};
-        CHECK_OK(quire_vulkan_image_place(memory, native, true, &options, &image));
+        CHECK_OK(quire_vulkan_image_place(memory, native, &options, &image));
         CHECK(!is_bound(&b, QI_VULKAN_NUMBER(native)));
         CHECK_EQ(info.dedicated, i != 0);
         CHECK_OK(quire_vulkan_get_range(memory, image.allocation, &range));
@@ -302,9 +303,79 @@ UNIT(vulkan_place, unbound_is_refused_where_the_caller_cannot_bind)
     VkImage picture = native_image(&b);
     CHECK_FAILS(quire_vulkan_buffer_place(memory, native, &zero, &buffer), invalid);
     CHECK_HAS(quire_last_error(), "zeros are written after the object is bound");
-    CHECK_FAILS(quire_vulkan_image_place(memory, picture, true, &zero, &image), invalid);
+    CHECK_FAILS(quire_vulkan_image_place(memory, picture, &zero, &image), invalid);
     CALL(&b, vkDestroyBuffer)(handles_of(&b).device, native, NULL);
     CALL(&b, vkDestroyImage)(handles_of(&b).device, picture, NULL);
     CHECK_EQ(pages_made(&b), 0);
+    vulkan_bench_end(&b);
+}
+
+/* ---- objects of the caller, without a memory ------------------------------------------------- */
+
+UNIT(vulkan_place, objects_of_the_caller_are_placed_in_the_best_memory_with_room)
+{
+    vulkan_bench b;
+    quire_buffer buffer;
+    quire_image image;
+    quire_memory *memory = NULL, *next = NULL;
+    quire_memory_info info;
+    begin(&b, "amd-bar", 0);
+    VkBuffer native = native_buffer(&b), second = native_buffer(&b);
+    VkImage picture = native_image(&b);
+    const quire_kind_request upload = {.intent = QUIRE_INTENT_UPLOAD};
+    CHECK_OK(quire_vulkan_device_buffer_place(b.device, &upload, native,
+                                              &(quire_vulkan_object_options){.name = "mine"},
+                                              &memory, &buffer));
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    CHECK(info.mappable && !(info.flags & QUIRE_DEVICE_LOCAL));
+    CHECK(vulkan_buffer_of(memory, buffer) == native);
+    CHECK_OK(quire_device_free(b.device, buffer.allocation));
+    CALL(&b, vkDestroyBuffer)(handles_of(&b).device, native, NULL);
+
+    CHECK_OK(quire_vulkan_device_image_place(b.device, NULL, picture, NULL, &memory, &image));
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    CHECK(info.flags & QUIRE_DEVICE_LOCAL);
+    CHECK(vulkan_image_of(memory, image) == picture);
+    CHECK_OK(quire_device_free(b.device, image.allocation));
+    CALL(&b, vkDestroyImage)(handles_of(&b).device, picture, NULL);
+
+    CHECK_OK(quire_memory_set_limit(memory, 1)); /* full: the next kind follows */
+    CHECK_OK(quire_vulkan_device_buffer_place(b.device, NULL, second, NULL, &next, &buffer));
+    CHECK(next != memory);
+    CHECK_OK(quire_device_free(b.device, buffer.allocation));
+    CHECK_FAILS(quire_vulkan_device_buffer_place(b.device,
+                                                 &(quire_kind_request){.required = QUIRE_PROTECTED},
+                                                 second, NULL, &next, &buffer),
+                QUIRE_ERROR_UNSUPPORTED);
+    CHECK(next == NULL && !buffer.allocation.id);
+    CALL(&b, vkDestroyBuffer)(handles_of(&b).device, second, NULL);
+    vulkan_bench_end(&b);
+}
+
+/* A linear image keeps the granularity to its neighbours of optimal tiling; without its create info
+   the caller says that it is linear. */
+UNIT(vulkan_place, the_tiling_of_an_image_without_a_create_info_is_an_option)
+{
+    vulkan_bench b;
+    quire_image image;
+    begin(&b, NULL, 0);
+    VkImage picture = native_image(&b);
+    quire_memory *memory =
+        vulkan_bench_memory(&b, &(quire_memory_options){.kind.required = QUIRE_DEVICE_LOCAL});
+    CHECK_FAILS(quire_vulkan_image_place(memory, picture,
+                                         &(quire_vulkan_object_options){.tiling = (quire_tiling)2},
+                                         &image),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "tiling 2 is unknown");
+    quire_buffer buffer;
+    CHECK_FAILS(quire_vulkan_buffer_create(
+                    memory, &BUFFER, &(quire_vulkan_object_options){.tiling = QUIRE_TILING_LINEAR},
+                    &buffer),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "is of an image that the caller created");
+    CHECK_OK(quire_vulkan_image_place(
+        memory, picture, &(quire_vulkan_object_options){.tiling = QUIRE_TILING_LINEAR}, &image));
+    CHECK_OK(quire_free(memory, image.allocation));
+    CALL(&b, vkDestroyImage)(handles_of(&b).device, picture, NULL);
     vulkan_bench_end(&b);
 }

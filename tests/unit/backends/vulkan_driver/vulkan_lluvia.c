@@ -3,6 +3,7 @@
  * validation layer: sizes, pages, mappings, copies, images, views and layouts.
  */
 #include "tests/support/real_vulkan.h"
+#include "tests/support/vulkan_native.h"
 
 #define KIB UINT64_C(1024)
 
@@ -39,7 +40,7 @@ static void one_buffer_of_100(quire_memory_flags flags)
     quire_memory *memory = memory_of(&r, flags, 2 * KIB);
     quire_buffer buffer = buffer_of(memory, 100);
     CHECK_EQ(info_of(memory, buffer).size, 100);
-    CHECK(quire_vulkan_buffer(memory, buffer) != VK_NULL_HANDLE);
+    vulkan_buffer_of(memory, buffer);
     CHECK_OK(quire_free(memory, buffer.allocation));
     real_memory_end(memory);
     real_end(&r);
@@ -197,12 +198,12 @@ UNIT(vulkan_lluvia, buffers_are_copied_by_the_device)
                                      .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
                                      .dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT};
     REAL(&r, vkCmdCopyBuffer)
-    (commands, quire_vulkan_buffer(host, from), quire_vulkan_buffer(local, middle), 1, &whole);
+    (commands, vulkan_buffer_of(host, from), vulkan_buffer_of(local, middle), 1, &whole);
     REAL(&r, vkCmdPipelineBarrier)
     (commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &barrier, 0,
      NULL, 0, NULL);
     REAL(&r, vkCmdCopyBuffer)
-    (commands, quire_vulkan_buffer(local, middle), quire_vulkan_buffer(host, to), 1, &whole);
+    (commands, vulkan_buffer_of(local, middle), vulkan_buffer_of(host, to), 1, &whole);
     CHECK_EQ(REAL(&r, vkEndCommandBuffer)(commands), 0);
     CHECK_EQ(REAL(&r, vkQueueSubmit)(r.queue, 1,
                                      &(VkSubmitInfo){.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,

@@ -8,6 +8,7 @@
 
 #include "quire/vulkan_sparse.h"
 #include "tests/support/real_vulkan.h"
+#include "tests/support/vulkan_native.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
@@ -290,9 +291,9 @@ UNIT(vulkan_object, the_callers_own_objects_are_placed_and_stay_the_callers)
     CHECK_EQ(REAL(&r, vkCreateBuffer)(r.device, &BUFFER, NULL, &native), 0);
     CHECK_EQ(REAL(&r, vkCreateImage)(r.device, &IMAGE, NULL, &picture), 0);
     CHECK_OK(quire_vulkan_buffer_place(memory, native, NULL, &buffer));
-    CHECK_OK(quire_vulkan_image_place(memory, picture, true, NULL, &image));
-    CHECK(quire_vulkan_buffer(memory, buffer) == native);
-    CHECK(quire_vulkan_image(memory, image) == picture);
+    CHECK_OK(quire_vulkan_image_place(memory, picture, NULL, &image));
+    CHECK(vulkan_buffer_of(memory, buffer) == native);
+    CHECK(vulkan_image_of(memory, image) == picture);
     CHECK_OK(quire_buffer_get_info(memory, buffer, &info));
     CHECK(info.size >= BUFFER.size); /* that of the requirements */
     CHECK_OK(quire_free(memory, buffer.allocation));
@@ -418,24 +419,26 @@ UNIT(vulkan_object, a_caller_who_binds_gets_memory_and_offset)
          .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2, .buffer = native},
      &needs);
     quire_allocation_options options = {.name = "kept"};
-    CHECK_OK(quire_vulkan_range_options(memory, &needs, false, &options));
+    CHECK_OK(quire_vulkan_range_options(memory, &needs, QUIRE_TILING_LINEAR, &options));
     CHECK_EQ(options.size, needs.memoryRequirements.size);
     CHECK_STR(options.name, "kept");
     CHECK_OK(quire_reserve(memory, &options, &allocation));
     CHECK_OK(quire_vulkan_get_range(memory, allocation, &range));
     CHECK_EQ(REAL(&r, vkBindBufferMemory)(r.device, native, range.memory, range.memory_offset), 0);
     CHECK_OK(quire_commit(memory, allocation));
-    CHECK_OK(quire_vulkan_range_options(memory, &needs, true, &options));
+    CHECK_OK(quire_vulkan_range_options(memory, &needs, QUIRE_TILING_OPTIMAL, &options));
     CHECK_EQ(options.alignment % r.properties.limits.bufferImageGranularity, 0);
     REAL(&r, vkDestroyBuffer)(r.device, native, NULL);
     CHECK_OK(quire_free(memory, allocation));
     needs.memoryRequirements.memoryTypeBits = 0;
-    CHECK_FAILS(quire_vulkan_range_options(memory, &needs, false, &options), UNSUPPORTED);
+    CHECK_FAILS(quire_vulkan_range_options(memory, &needs, QUIRE_TILING_LINEAR, &options),
+                UNSUPPORTED);
     needs.memoryRequirements.memoryTypeBits = 1;
     dedicated.requiresDedicatedAllocation = VK_TRUE;
-    CHECK_FAILS(quire_vulkan_range_options(memory, &needs, false, &options), UNSUPPORTED);
+    CHECK_FAILS(quire_vulkan_range_options(memory, &needs, QUIRE_TILING_LINEAR, &options),
+                UNSUPPORTED);
     needs.memoryRequirements.alignment = 3;
-    CHECK_FAILS(quire_vulkan_range_options(memory, &needs, false, &options), INVALID);
+    CHECK_FAILS(quire_vulkan_range_options(memory, &needs, QUIRE_TILING_LINEAR, &options), INVALID);
     real_memory_end(memory);
     real_end(&r);
 }
@@ -684,7 +687,7 @@ UNIT(vulkan_object, no_two_live_buffers_share_a_byte)
             CHECK_OK(quire_buffer_create(
                 memory, &(quire_buffer_options){.size = 4 + (next_random(&random) >> 52) / 4 * 4},
                 &made[i]));
-            natives[i] = quire_vulkan_buffer(memory, made[i]);
+            natives[i] = vulkan_buffer_of(memory, made[i]);
         }
     fill_all(&r, natives, COUNT);
     CHECK_STR(r.first, "");

@@ -6,6 +6,7 @@
 
 #include "quire/vulkan_sparse.h"
 #include "tests/support/real_vulkan.h"
+#include "tests/support/vulkan_native.h"
 
 #define KIB UINT64_C(1024)
 
@@ -38,7 +39,7 @@ static bool begin(bench *b, uint64_t staging)
     CHECK_OK(quire_buffer_create(
         b->host, &(quire_buffer_options){.size = staging, .host_read = true, .host_write = true},
         &b->staging));
-    b->native = quire_vulkan_buffer(b->host, b->staging);
+    b->native = vulkan_buffer_of(b->host, b->staging);
     CHECK_OK(quire_map(b->host, b->staging.allocation, &bytes));
     b->bytes = bytes;
     const VkCommandPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
