@@ -8,6 +8,9 @@
 #ifndef QUIRE_SRC_CORE_ALLOCATE_REQUEST_H
 #define QUIRE_SRC_CORE_ALLOCATE_REQUEST_H
 
+#include <stddef.h>
+#include <string.h>
+
 #include "quire/stream.h"
 #include "src/core/page/range_take.h"
 
@@ -83,6 +86,21 @@ static inline bool qi_request_is_fast(const quire_memory *memory, const qi_reque
            request->held <= request->size && request->size <= memory->max_fast_size;
 }
 
+/* Whether the options have a flag that the fast path does not serve: one word with all flags but
+   existing_pages and within_budget, which allow a range of an existing page. */
+QI_ALWAYS_INLINE bool qi_request_has_flags(const quire_allocation_options *options)
+{
+    enum { FIRST = offsetof(quire_allocation_options, host_write) };
+    _Static_assert(offsetof(quire_allocation_options, upper) == FIRST + 7, "eight flags");
+    static const union {
+        bool flags[8];
+        uint64_t word;
+    } counted = {.flags = {true, true, true, true, true, false, false, true}};
+    uint64_t word;
+    memcpy(&word, (const char *)options + FIRST, sizeof word);
+    return word & counted.word;
+}
+
 /*
  * Like qi_request_is_fast, for options that were not checked: false also where a check fails. Does
  * not look at the stream.
@@ -94,10 +112,8 @@ QI_ALWAYS_INLINE bool qi_request_is_plain_up_to(const quire_memory *memory,
     const uint64_t *unused = options->unused;
     uint64_t mask = options->alignment ? options->alignment - 1 : 0;
     return !((uintptr_t)options->name | unused[0] | unused[1] | unused[2] | unused[3]) &&
-           !(options->zero | options->dedicated | options->host_read | options->host_write |
-             options->mapped | options->upper) &&
-           options->size && options->size <= max_size && mask < memory->max_alignment &&
-           !(options->alignment & mask);
+           !qi_request_has_flags(options) && options->size && options->size <= max_size &&
+           mask < memory->max_alignment && !(options->alignment & mask);
 }
 
 static inline bool qi_request_is_plain(const quire_memory *memory,
