@@ -150,6 +150,13 @@ typedef struct quire_event {
     uint64_t requested;          /* of an allocation: bytes requested */
     quire_allocation allocation; /* must not be used: it is not live yet, or no longer */
     quire_result reason;         /* of a refusal */
+    const char *name;            /* of an allocation, valid during the call; NULL: it has none */
+    uint64_t alignment;          /* bytes, of QUIRE_EVENT_ALLOCATED, as requested; at least 1 */
+    quire_stream *stream;        /* on which it is allocated or freed; NULL: none */
+    /* The events of a device count from 1. An event that happens after another one, at the same
+       address for example, has a higher number. */
+    uint64_t number;
+    uint64_t time_ns; /* of the monotonic clock */
     uint64_t unused[4];
 } quire_event;
 

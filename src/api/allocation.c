@@ -27,7 +27,8 @@ __attribute__((noinline)) static quire_result allocate_on(quire_memory *memory,
     quire_result result = qi_allocate_on_inline(memory, options, QI_COMMITTED, &slot);
     if (result)
         return zero_info(result, options->info, 1);
-    qi_allocation_publish(memory, slot, QI_PHASE_LIVE, options->info, allocation);
+    qi_allocation_publish(memory, slot, QI_PHASE_LIVE, options->alignment, options->stream,
+                          options->info, allocation);
     return QUIRE_SUCCESS;
 }
 

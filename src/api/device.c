@@ -11,6 +11,8 @@
 #include "src/core/device/device.h"
 #include "src/core/memory/default_memory.h"
 #include "src/core/memory/fork.h"
+#include "src/core/record/recorder.h"
+#include "src/core/state/event.h"
 
 /* ---- creation and destruction ------------------------------------------------------------- */
 
@@ -44,6 +46,7 @@ quire_result quire_device_create(const quire_backend *table, void *state,
            "device '%s' opened: backend %s, %u heap%s, %u memory kind%s", device->info.name,
            table->name, device->info.heap_count, qi_plural(device->info.heap_count),
            device->info.kind_count, qi_plural(device->info.kind_count));
+    qi_recorder_start_by_environment(device);
     return QUIRE_SUCCESS;
 }
 
@@ -60,6 +63,7 @@ quire_result quire_device_destroy(quire_device **device)
     *device = NULL;
     qi_default_memories_destroy(destroyed);
     qi_fork_remove(destroyed);
+    qi_event_end_watchers(destroyed, NULL, false);
     qi_device_destroy(destroyed);
     return QUIRE_SUCCESS;
 }

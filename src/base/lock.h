@@ -41,6 +41,7 @@ typedef enum qi_lock_rank {
     QI_RANK_STREAM = 95,     /* a stream: the list of frees that wait for it */
     QI_RANK_PAGES = 100,     /* a memory: page numbers, creation and destruction of its pages */
     QI_RANK_SLOTS = 101,     /* a memory: growth of the tables of its slots */
+    QI_RANK_RECORDER = 105,  /* a recorder of events */
     QI_RANK_BACKEND = 110    /* a backend's own state */
 } qi_lock_rank;
 

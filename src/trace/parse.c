@@ -11,7 +11,7 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/trace/csv.h"
-#include "src/trace/id_map.h"
+#include "src/base/id_map.h"
 #include "src/trace/trace.h"
 
 enum { OP, ID, SIZE, ALIGNMENT, TIME, STREAM, LABEL };

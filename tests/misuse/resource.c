@@ -380,6 +380,27 @@ static void end(void)
 
 /* ---- the area ------------------------------------------------------------------------------- */
 
+/* ---- quire/record.h ------------------------------------------------------------------------- */
+
+static void recording(void)
+{
+    quire_recorder *recorder;
+    const quire_record_options none = {.sink = refuse_text},
+                               both = {.memory = visible, .device = b.device, .sink = refuse_text},
+                               nowhere = {.memory = visible},
+                               twice = {.memory = visible, .sink = refuse_text, .path = "x"},
+                               no_file = {.memory = visible, .path = "/nowhere/x"},
+                               later = {.memory = visible, .sink = refuse_text, .unused = {1}};
+    const quire_record_options *wrong[] = {NULL, &none, &both, &nowhere, &twice, &later};
+    for (int i = 0; i < 6; i++)
+        REFUSED_OUT(&b, INVALID, recorder, quire_record_start(wrong[i], &recorder));
+    REFUSED(&b, INVALID, quire_record_start(&none, NULL));
+    REFUSED_OUT(&b, QUIRE_ERROR_BAD_FILE, recorder, quire_record_start(&no_file, &recorder));
+    REFUSED(&b, INVALID, quire_record_frame(NULL));
+    REFUSED(&b, INVALID, quire_record_flush(NULL));
+    REFUSED(&b, INVALID, quire_record_stop(NULL));
+}
+
 static const misuse_case cases[] = {
     {"buffers", buffers},
     {"images", images},
@@ -389,9 +410,11 @@ static const misuse_case cases[] = {
     {"backends that ask the impossible", impossible_needs},
     {"figures", figures},
     {"walks and dumps", dumps},
+    {"recording", recording},
     {NULL, NULL},
 };
 
-static const char *const headers[] = {"resource.h", "default_memory.h", "insight.h", NULL};
+static const char *const headers[] = {"resource.h", "default_memory.h", "insight.h", "record.h",
+                                      NULL};
 
 const misuse_area misuse_resource = {"resource", begin, end, cases, headers};

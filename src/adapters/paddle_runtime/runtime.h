@@ -19,7 +19,7 @@
 #include "backends/plugin/library.h"
 #include "quire/insight.h"
 #include "quire/plugin.h"
-#include "src/trace/id_map.h"
+#include "src/base/id_map.h"
 
 /* The kind of memory of a block, in the order of the functions in the interface. */
 typedef enum runtime_role { RUNTIME_DEVICE = 0, RUNTIME_HOST, RUNTIME_UNIFIED } runtime_role;

@@ -56,7 +56,7 @@ quire_result qi_allocation_create(quire_memory *memory, const quire_allocation_o
     quire_result result = qi_allocate_on(memory, options, how, &slot);
     if (!result)
         qi_allocation_publish(memory, slot, how & QI_COMMITTED ? QI_PHASE_LIVE : QI_PHASE_RESERVED,
-                              options->info, allocation);
+                              options->alignment, options->stream, options->info, allocation);
     return result;
 }
 
@@ -80,7 +80,8 @@ quire_result qi_allocation_adopt(quire_memory *memory, const void *description,
     request.description = description;
     result = qi_allocate(memory, &request, QUIRE_SUCCESS, &slot);
     if (!result)
-        qi_allocation_publish(memory, slot, QI_PHASE_LIVE, options->info, allocation);
+        qi_allocation_publish(memory, slot, QI_PHASE_LIVE, options->alignment, NULL, options->info,
+                              allocation);
     return result;
 }
 

@@ -31,23 +31,26 @@ void qi_allocation_describe_private(quire_memory *memory, uint32_t slot, qi_phas
 
 /*
  * Publish a PRIVATE slot as the caller's allocation and call the hook. `info` may be NULL: it is
- * filled before, while no other thread can change the record. The first is for a batch, which can
- * still take the allocation back: the caller calls qi_memory_catch_up once the batch has succeeded.
+ * filled before, while no other thread can change the record. `alignment` and `stream` are those of
+ * the request, for the event. The first is for a batch, which can still take the allocation back:
+ * the caller calls qi_memory_catch_up once the batch has succeeded.
  */
 static inline void qi_allocation_publish_early(quire_memory *memory, uint32_t slot, qi_phase phase,
+                                               uint64_t alignment, quire_stream *stream,
                                                quire_allocation_info *info,
                                                quire_allocation *allocation)
 {
     if (qi_unlikely(info != NULL))
         qi_allocation_describe_private(memory, slot, phase, info);
-    qi_event_slot(memory, QUIRE_EVENT_ALLOCATED, slot);
+    qi_event_allocated(memory, slot, alignment, stream);
     *allocation = qi_slot_publish(&memory->slots, slot, phase);
 }
 static inline void qi_allocation_publish(quire_memory *memory, uint32_t slot, qi_phase phase,
+                                         uint64_t alignment, quire_stream *stream,
                                          quire_allocation_info *info, quire_allocation *allocation)
 {
     qi_memory_catch_up(memory);
-    qi_allocation_publish_early(memory, slot, phase, info, allocation);
+    qi_allocation_publish_early(memory, slot, phase, alignment, stream, info, allocation);
 }
 
 /*
@@ -73,7 +76,7 @@ qi_allocation_create_inline(quire_memory *memory, const quire_allocation_options
             memory, options, how, result == QUIRE_ERROR_NO_SPACE ? QUIRE_SUCCESS : result, &slot);
     if (!result)
         qi_allocation_publish(memory, slot, how & QI_COMMITTED ? QI_PHASE_LIVE : QI_PHASE_RESERVED,
-                              options->info, allocation);
+                              options->alignment, NULL, options->info, allocation);
     return result;
 }
 

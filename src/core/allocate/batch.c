@@ -61,7 +61,8 @@ typedef struct batch {
 static void publish(batch *b, uint32_t slot)
 {
     quire_allocation_info *info = b->options->info;
-    qi_allocation_publish_early(b->memory, slot, QI_PHASE_LIVE, info ? &info[b->made] : NULL,
+    qi_allocation_publish_early(b->memory, slot, QI_PHASE_LIVE, b->options->alignment,
+                                b->options->stream, info ? &info[b->made] : NULL,
                                 &b->allocations[b->made]);
     b->made++;
 }
@@ -129,7 +130,7 @@ static void undo(const batch *b)
         if (b->options->stream) {
             take_back_on(b->memory, b->allocations[i], b->options->stream);
         } else if (!qi_slot_claim(&b->memory->slots, b->allocations[i], QI_ACCEPT_LIVE, &slot)) {
-            qi_event_slot(b->memory, QUIRE_EVENT_FREED, slot);
+            qi_event_freed(b->memory, slot, NULL);
             qi_checked_await_reader(b->memory, slot);
             qi_release_unpublished(b->memory, slot);
         }
@@ -210,7 +211,7 @@ static void free_group(quire_memory *memory, const quire_allocation *allocations
     qi_shard *shard = qi_shard_mine(memory);
     sort(memory, shard, allocations, count, &p);
     for (uint32_t i = 0; i < p.plain_count; i++)
-        qi_event_slot(memory, QUIRE_EVENT_FREED, p.plain[i]);
+        qi_event_freed(memory, p.plain[i], NULL);
     qi_lock_acquire(&shard->lock);
     qi_ignore(qi_space_free_batch(shard->space, p.ranges,
                                   p.range_count)); /* all ranges are live: this cannot fail */

@@ -161,7 +161,7 @@ static quire_result free_after(quire_memory *memory, uint32_t slot, quire_stream
     bool has_name = record->meta && !record->object;
     if (has_name || qi_event_is_wanted(memory, QUIRE_EVENT_FREED)) {
         qi_lock_release(&shard->lock);
-        qi_event_slot(memory, QUIRE_EVENT_FREED, slot);
+        qi_event_freed(memory, slot, stream);
         qi_release_name(memory, slot);
         qi_lock_acquire(&shard->lock);
     }
@@ -175,7 +175,7 @@ quire_result qi_deferred_free(quire_memory *memory, uint32_t slot)
     const qi_slot_meta *meta = qi_memory_slot(memory, slot)->meta;
     if (meta && meta->uses)
         return free_after(memory, slot, NULL, 0);
-    qi_event_slot(memory, QUIRE_EVENT_FREED, slot);
+    qi_event_freed(memory, slot, NULL);
     return qi_release_checked(memory, slot);
 }
 

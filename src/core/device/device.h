@@ -47,9 +47,11 @@ struct quire_device {
     uint32_t memory_count;
     void *_Atomic defaults[QUIRE_MAX_KINDS]; /* a quire_memory, or NULL; changes under the lock */
     quire_memory_options *default_options;   /* of each kind, or NULL: {0}; guarded by the lock */
-    quire_hook hook;       /* kinds 0: none; changes while no other thread uses the device */
-    bool is_ending;        /* no default memory is made any more; protected by the lock */
-    quire_stream *streams; /* linked by next_of_device */
+    quire_hook hook;        /* kinds 0: none; changes while no other thread uses the device */
+    void *_Atomic watchers; /* the first qi_watcher (state/event.h), or NULL; with the lock */
+    qi_atomic_u64 events;   /* how many were reported */
+    bool is_ending;         /* no default memory is made any more; protected by the lock */
+    quire_stream *streams;  /* linked by next_of_device */
     /* streams, and destroyed capture streams that recorded uses of allocations still name */
     qi_atomic_u64 stream_records;
     /* nanoseconds that the destruction of a memory waits while no point of a stream passes; tests

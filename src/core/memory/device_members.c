@@ -8,6 +8,7 @@
 #include "src/base/result.h"
 #include "src/core/deferred/stream.h"
 #include "src/core/memory/owner.h"
+#include "src/core/state/event.h"
 #include "src/core/state/visitors.h"
 
 /* Requires the lock of the device. */
@@ -19,7 +20,7 @@ static void link_memory(quire_device *device, quire_memory *memory)
         device->memories = memory;
     device->last_memory = memory;
     device->memory_count++;
-    memory->event_kinds |= device->hook.kinds;
+    qi_event_refresh(memory);
     qi_owner_add(memory);
 }
 

@@ -15,6 +15,7 @@
 #include "src/core/page/page_history.h"
 #include "src/core/release/release.h"
 #include "src/core/slot/uses.h"
+#include "src/core/state/event.h"
 #include "src/core/state/page_map.h"
 
 /* ---- pages -------------------------------------------------------------------------------- */
@@ -226,6 +227,7 @@ static void settle_memory(quire_memory *memory)
     qi_checked_forked(memory);
     memory->has_orphans = true;
     memory->visitors = 0;
+    qi_event_end_watchers(memory->device, memory, true);
     /* a destruction that could still fail with BUSY is forgotten: see qi_memory_destroy */
     memory->is_ending = memory->destroying_thread != NULL;
     if (!memory->device->is_disabled)
@@ -247,6 +249,7 @@ void qi_fork_settle_device(quire_device *device)
     drop_destroyed_streams(device);
     for (quire_stream *s = device->streams; s; s = s->next_of_device)
         settle_stream(s);
+    qi_event_end_watchers(device, NULL, true);
     for (quire_memory *m = device->memories; m; m = m->next_of_device)
         settle_memory(m);
     recount(device, heap_bytes);

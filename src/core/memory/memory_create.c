@@ -13,6 +13,7 @@
 #include "src/core/memory/memory_life.h"
 #include "src/core/memory/memory_options.h"
 #include "src/core/page/page_take.h"
+#include "src/core/state/event.h"
 #include "src/core/stats/stats_scope.h"
 #include "src/space/space.h"
 
@@ -111,6 +112,7 @@ quire_result qi_memory_create(quire_device *device, const quire_memory_options *
 
 void qi_memory_release(quire_memory *memory)
 {
+    qi_event_end_watchers(memory->device, memory, false);
     qi_shards_destroy(memory);
     qi_addresses_release(memory);
     qi_tag_give(memory->tag);

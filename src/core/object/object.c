@@ -238,7 +238,8 @@ quire_result qi_object_try(qi_object_build *build, quire_memory *memory, bool is
         keep_image(build, slot);
     if (build->stream && build->reuse.wait)
         qi_deferred_end_reuse(memory, slot, &build->reuse);
-    qi_allocation_publish(memory, slot, QI_PHASE_LIVE, build->info, allocation);
+    qi_allocation_publish(memory, slot, QI_PHASE_LIVE, build->alignment, build->stream, build->info,
+                          allocation);
     return QUIRE_SUCCESS;
 }
 

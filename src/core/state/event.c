@@ -1,24 +1,96 @@
 /*
- * event.c - calls the hooks of a memory and of its device.
+ * event.c - calls the hooks and watchers of a memory and of its device (see event.h).
  */
 #include "src/core/state/event.h"
 
+#include "src/base/clock.h"
 #include "src/base/result.h"
 #include "src/base/transit.h"
 
-void qi_event_report(quire_memory *memory, const quire_event *event)
+/* ---- watchers ----------------------------------------------------------------------------- */
+
+static void *_Atomic *list_of(quire_device *device, quire_memory *memory)
+{
+    return memory ? &memory->watchers : &device->watchers;
+}
+
+qi_watcher *qi_event_watchers(const quire_device *device, const quire_memory *memory)
+{
+    return qi_atomic_load_acquire_pointer(memory ? &memory->watchers : &device->watchers);
+}
+
+void qi_event_add_watcher(quire_device *device, quire_memory *memory, qi_watcher *watcher)
+{
+    watcher->next = qi_event_watchers(device, memory);
+    qi_atomic_store_release_pointer(list_of(device, memory), watcher);
+}
+
+void qi_event_end_watchers(quire_device *device, quire_memory *memory, bool is_child)
+{
+    qi_watcher *watcher = qi_event_watchers(device, memory);
+    if (!is_child)
+        qi_atomic_store_release_pointer(list_of(device, memory), NULL);
+    for (qi_watcher *next; watcher; watcher = next) {
+        next = watcher->next;
+        watcher->end(watcher, is_child);
+    }
+}
+
+static bool is_watched(const quire_device *device, const quire_memory *memory)
+{
+    qi_watcher *watcher = qi_event_watchers(device, memory);
+    while (watcher && !qi_atomic_load_u32(&watcher->is_on))
+        watcher = watcher->next;
+    return watcher != NULL;
+}
+
+void qi_event_refresh(quire_memory *memory)
+{
+    const quire_device *device = memory->device;
+    bool is_any = is_watched(device, memory) || is_watched(device, NULL);
+    qi_atomic_store_release_u32(&memory->event_kinds, memory->hook.kinds | device->hook.kinds |
+                                                          (is_any ? QI_WATCHED : 0));
+}
+
+void qi_event_refresh_all(quire_device *device)
+{
+    qi_lock_acquire(&device->lock);
+    for (quire_memory *m = device->memories; m; m = m->next_of_device)
+        qi_event_refresh(m);
+    qi_lock_release(&device->lock);
+}
+
+static void call_watchers(const quire_memory *memory, const quire_event *event)
+{
+    const quire_device *device = memory->device;
+    if (!(event->kind & QI_WATCHED))
+        return;
+    for (qi_watcher *w = qi_event_watchers(device, memory); w; w = w->next)
+        w->event(w, event);
+    for (qi_watcher *w = qi_event_watchers(device, NULL); w; w = w->next)
+        w->event(w, event);
+}
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+void qi_event_report(quire_memory *memory, quire_event *event)
 {
     qi_transit_assert_none(); /* a callback must not wait for a page of its own thread */
+    quire_device *device = memory->device;
+    const quire_hook *hooks[] = {&memory->hook, &device->hook};
     qi_error error;
     qi_error_save(&error);
-    const quire_hook *hooks[] = {&memory->hook, &memory->device->hook};
+    event->number = qi_atomic_add_u64(&device->events, 1) + 1;
+    event->time_ns = qi_clock();
+    call_watchers(memory, event);
     for (int i = 0; i < 2; i++)
         if (hooks[i]->kinds & event->kind)
             hooks[i]->event(hooks[i]->user, memory, event);
     qi_error_restore(&error);
 }
 
-void qi_event_report_slot(quire_memory *memory, quire_event_kinds kind, uint32_t slot)
+void qi_event_report_slot(quire_memory *memory, quire_event_kinds kind, uint32_t slot,
+                          uint64_t alignment, quire_stream *stream)
 {
     /* the slot is PRIVATE, so that its generation and its record do not change */
     const qi_slot *record = qi_memory_slot(memory, slot);
@@ -31,5 +103,8 @@ void qi_event_report_slot(quire_memory *memory, quire_event_kinds kind, uint32_t
                                 .size = record->size,
                                 .requested = record->requested,
                                 .allocation = {qi_handle(memory->slots.tag, generation, slot)},
+                                .name = record->meta ? record->meta->name : NULL,
+                                .alignment = kind == QUIRE_EVENT_FREED ? 0 : alignment + !alignment,
+                                .stream = stream,
                             });
 }

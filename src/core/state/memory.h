@@ -42,10 +42,11 @@ struct quire_memory {
     quire_page_policy policy; /* resolved */
     quire_clock clock;
     quire_on_out_of_memory on_out_of_memory;
-    quire_hook hook;               /* kinds 0: none */
-    quire_event_kinds event_kinds; /* that this hook or that of the device wants */
-    bool is_ending;                /* being destroyed: it makes no more pages */
-    uint64_t address_space;        /* bytes its only shared page may grow to; 0: not contiguous */
+    quire_hook hook;           /* kinds 0: none */
+    qi_atomic_u32 event_kinds; /* that this hook, that of the device, or a watcher wants */
+    void *_Atomic watchers;    /* the first qi_watcher (event.h), or NULL; with the device's lock */
+    bool is_ending;            /* being destroyed: it makes no more pages */
+    uint64_t address_space;    /* bytes its only shared page may grow to; 0: not contiguous */
     uint64_t max_alignment;
     uint64_t granule;
     uint64_t atom; /* sizes and alignments are multiples of it; 1 unless mapped and not coherent */

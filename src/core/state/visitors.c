@@ -3,6 +3,8 @@
  */
 #include "src/core/state/visitors.h"
 
+#include "src/core/state/event.h"
+
 /* A walk, on the stack of its thread. */
 typedef struct walk {
     quire_memory *memory; /* that it visits; NULL after the last */
@@ -88,7 +90,7 @@ void qi_visitors_set_hook(quire_memory *memory, const quire_hook *hook)
     qi_lock_acquire(&memory->device->lock);
     qi_visitors_await(memory);
     memory->hook = *hook;
-    memory->event_kinds = hook->kinds | memory->device->hook.kinds;
+    qi_event_refresh(memory);
     qi_lock_release(&memory->device->lock);
 }
 
@@ -97,6 +99,6 @@ void qi_visitors_set_device_hook(quire_device *device, const quire_hook *hook)
     qi_lock_acquire(&device->lock);
     device->hook = *hook;
     for (quire_memory *m = device->memories; m; m = m->next_of_device)
-        m->event_kinds = m->hook.kinds | hook->kinds;
+        qi_event_refresh(m);
     qi_lock_release(&device->lock);
 }

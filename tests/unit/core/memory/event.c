@@ -2,6 +2,8 @@
  * event.c - the hook of a memory: each kind of event at its time, with its values, without a lock;
  * only requested events; and a hook that uses the memory itself.
  */
+#include <stdio.h>
+
 #include "tests/support/fixture.h"
 
 enum { KIB = 1024, MAX_COUNT = 64 };
@@ -71,6 +73,52 @@ UNIT(event, the_life_of_an_allocation_and_its_page)
     CHECK_EQ(r.count, 6);
     expect(&r, 5, QUIRE_EVENT_PAGE_GONE, 64 * KIB);
     end(&r);
+}
+
+typedef struct named {
+    quire_event events[4];
+    char names[4][32];
+    int count;
+} named;
+
+static void note_name(void *user, quire_memory *memory, const quire_event *event)
+{
+    named *n = user;
+    (void)memory;
+    snprintf(n->names[n->count], sizeof n->names[0], "%s", event->name ? event->name : "(none)");
+    n->events[n->count++] = *event;
+}
+
+UNIT(event, an_allocation_has_its_name_alignment_and_stream_and_a_number)
+{
+    fixture b;
+    named n = {.count = 0};
+    quire_stream *stream;
+    quire_allocation plain;
+    fixture_make(&b, NULL);
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &stream));
+    CHECK_OK(quire_memory_set_hook(
+        b.memory, &(quire_hook){.event = note_name,
+                                .user = &n,
+                                .kinds = QUIRE_EVENT_ALLOCATED | QUIRE_EVENT_FREED}));
+    quire_allocation made = ALLOCATE(&b, .size = 9, .alignment = 64, .name = "a/b");
+    CHECK_OK(
+        quire_allocate(b.memory, &(quire_allocation_options){.size = 1, .stream = stream}, &plain));
+    CHECK_OK(quire_free_on_stream(b.memory, made, stream));
+    CHECK_OK(quire_free(b.memory, plain));
+    CHECK_EQ(n.count, 4);
+    CHECK(n.events[0].alignment == 64 && n.events[0].stream == NULL);
+    CHECK(n.events[1].alignment == 1 && n.events[1].stream == stream);
+    CHECK(n.events[2].alignment == 0 && n.events[2].stream == stream);
+    CHECK_STR(n.names[0], "a/b");
+    CHECK_STR(n.names[1], "(none)");
+    CHECK_STR(n.names[2], "a/b");
+    for (int i = 1; i < 4; i++) {
+        CHECK_EQ(n.events[i].number, n.events[i - 1].number + 1);
+        CHECK(n.events[i].time_ns >= n.events[i - 1].time_ns);
+    }
+    CHECK_OK(quire_stream_destroy(&stream));
+    fixture_end(&b);
 }
 
 UNIT(event, every_kind_of_allocation_and_free_is_reported)

@@ -2,7 +2,7 @@
  * id_map.c - the map from ids to numbers against a linear list, with ids that share a home slot,
  * through growth, removal and exhausted host memory.
  */
-#include "src/trace/id_map.h"
+#include "src/base/id_map.h"
 
 #include "tests/support/random.h"
 #include "tests/support/unit.h"

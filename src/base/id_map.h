@@ -1,13 +1,13 @@
 /*
- * id_map.h - maps the ids of a trace to small numbers: a hash table with open addressing and linear
- * probing. Removing an entry moves later ones back, so the table has no tombstones.
+ * id_map.h - maps ids, of a trace for example, to small numbers: a hash table with open addressing
+ * and linear probing. Removing an entry moves later ones back, so the table has no tombstones.
  *
  * Each map chooses a seed for its hash, so that nobody can write a trace whose ids all collide. The
  * order of entries is not observable, so results do not depend on the seed. Not thread-safe. A
  * zeroed map is empty.
  */
-#ifndef QUIRE_SRC_TRACE_ID_MAP_H
-#define QUIRE_SRC_TRACE_ID_MAP_H
+#ifndef QUIRE_SRC_BASE_ID_MAP_H
+#define QUIRE_SRC_BASE_ID_MAP_H
 
 #include "src/base/host_memory.h"
 

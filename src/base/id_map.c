@@ -1,7 +1,7 @@
 /*
  * id_map.c - see id_map.h.
  */
-#include "src/trace/id_map.h"
+#include "src/base/id_map.h"
 
 #include <time.h>
 

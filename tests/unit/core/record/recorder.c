@@ -1,0 +1,534 @@
+/*
+ * recorder.c - recordings of a memory and of a device: their rows, to a file and to a sink, several
+ * at a time, with threads, without host memory, in the child of a fork, and by QUIRE_TRACE.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "quire/record.h"
+#include "quire/trace.h"
+#include "tests/support/crew.h"
+#include "tests/support/fixture.h"
+#include "tests/support/streams.h"
+
+#define HEADER "op,id,size,alignment,time_ns,stream,label\n"
+
+enum { PAGE = 64 * 1024, MAX_TEXT = 1 << 20 };
+
+typedef struct gathering {
+    char text[MAX_TEXT];
+    size_t length;
+    uint64_t pieces, refuse; /* counted from 1; 0 means none */
+} gathering;
+
+static gathering gathered;
+
+static bool gather(void *user, const char *text, size_t size)
+{
+    gathering *g = user;
+    if (++g->pieces == g->refuse)
+        return false;
+    CHECK(g->length + size < sizeof g->text);
+    memcpy(g->text + g->length, text, size);
+    g->length += size;
+    g->text[g->length] = '\0';
+    return true;
+}
+
+static void forget(void)
+{
+    gathered.length = gathered.pieces = gathered.refuse = 0;
+    gathered.text[0] = '\0';
+}
+
+static quire_recorder *start(quire_memory *memory, quire_device *device)
+{
+    quire_recorder *recorder;
+    forget();
+    CHECK_OK(quire_record_start(
+        &(quire_record_options){
+            .memory = memory, .device = device, .sink = gather, .user = &gathered},
+        &recorder));
+    CHECK(recorder != NULL);
+    return recorder;
+}
+
+static void stop(quire_recorder **recorder)
+{
+    CHECK_OK(quire_record_stop(recorder));
+    CHECK(*recorder == NULL);
+}
+
+/* The rows with 'T' in place of times, which rise. */
+static const char *rows(void)
+{
+    static char out[MAX_TEXT];
+    size_t length = 0;
+    uint64_t last = 0;
+    int commas = 0;
+    CHECK(!strncmp(gathered.text, HEADER, sizeof HEADER - 1));
+    for (const char *c = gathered.text + sizeof HEADER - 1; *c; c++) {
+        commas = *c == '\n' ? 0 : commas + (*c == ',');
+        out[length++] = *c;
+        if (*c != ',' || commas != 4)
+            continue;
+        char *end;
+        uint64_t time = strtoull(c + 1, &end, 10);
+        CHECK(end > c + 1 && time >= last);
+        last = time;
+        out[length++] = 'T';
+        c = end - 1;
+    }
+    out[length] = '\0';
+    return out;
+}
+
+static void read_rows(const char *name)
+{
+    forget();
+    FILE *written = fopen(name, "r");
+    if (!written)
+        check_failed(__FILE__, __LINE__, "there is no '%s'", name);
+    gathered.length = fread(gathered.text, 1, MAX_TEXT - 1, written);
+    gathered.text[gathered.length] = '\0';
+    fclose(written);
+    CHECK_EQ(unlink(name), 0);
+}
+
+static quire_trace *parse(void)
+{
+    quire_trace *trace = NULL;
+    CHECK_OK(quire_trace_parse("recorded", gathered.text, gathered.length, NULL, &trace));
+    return trace;
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+UNIT(recorder, rows_have_what_was_requested)
+{
+    fixture f;
+    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    quire_allocation before = ALLOCATE(&f, .size = 10), kept;
+    quire_recorder *recorder = start(f.memory, NULL);
+    quire_allocation first = ALLOCATE(&f, .size = 100, .alignment = 512, .name = "weights/0");
+    ALLOCATE(&f, .size = 7);
+    CHECK_OK(quire_free(f.memory, before)); /* older than the recording */
+    CHECK_OK(quire_free(f.memory, first));
+    CHECK_OK(quire_record_frame(recorder));
+    CHECK_STR(gathered.text, "");
+    CHECK_OK(quire_record_flush(recorder));
+    CHECK_HAS(rows(), "free,1,,,T,0,\nframe,,,,T,0,\n");
+    CHECK_OK(quire_reserve(f.memory, &(quire_allocation_options){.size = 1}, &kept));
+    quire_buffer buffer;
+    CHECK_OK(quire_buffer_create(
+        f.memory, &(quire_buffer_options){.size = 300, .alignment = 64, .name = "x,\"y\n"},
+        &buffer));
+    stop(&recorder);
+    ALLOCATE(&f, .size = 8); /* later than the recording */
+    CHECK_STR(rows(), "alloc,1,100,512,T,0,weights/0\n"
+                      "alloc,2,7,1,T,0,\n"
+                      "free,1,,,T,0,\n"
+                      "frame,,,,T,0,\n"
+                      "alloc,3,1,1,T,0,\n"
+                      "alloc,4,300,64,T,0,x__y_\n");
+    quire_trace *trace = parse();
+    quire_trace_destroy(&trace);
+    fixture_end(&f);
+}
+
+UNIT(recorder, batches_and_refusals)
+{
+    fixture f;
+    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}});
+    quire_recorder *recorder = start(f.memory, NULL);
+    quire_allocation many[3], refused;
+    CHECK_OK(quire_allocate_batch(f.memory, &(quire_allocation_options){.size = 5, .alignment = 8},
+                                  many, 3));
+    CHECK(quire_allocate(f.memory, &(quire_allocation_options){.size = 2 * PAGE}, &refused));
+    CHECK_OK(quire_free_batch(f.memory, many, 2));
+    stop(&recorder);
+    CHECK_STR(rows(), "alloc,1,5,8,T,0,\nalloc,2,5,8,T,0,\nalloc,3,5,8,T,0,\n"
+                      "free,1,,,T,0,\nfree,2,,,T,0,\n");
+    fixture_end(&f);
+}
+
+UNIT(recorder, streams_are_numbered_as_they_come)
+{
+    fixture f;
+    quire_stream *first, *second;
+    quire_allocation made, other;
+    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    const quire_stream_options capture = {.capture = true};
+    CHECK_OK(quire_stream_create(f.device, &capture, &first));
+    CHECK_OK(quire_stream_create(f.device, &capture, &second));
+    quire_recorder *recorder = start(NULL, f.device);
+    CHECK_OK(
+        quire_allocate(f.memory, &(quire_allocation_options){.size = 1, .stream = second}, &made));
+    other = ALLOCATE(&f, .size = 2);
+    CHECK_OK(quire_free_on_stream(f.memory, other, first));
+    CHECK_OK(quire_free_on_stream(f.memory, made, second));
+    stop(&recorder);
+    CHECK_STR(rows(), "alloc,1,1,1,T,1,\nalloc,2,2,1,T,0,\nfree,2,,,T,2,\nfree,1,,,T,1,\n");
+    CHECK_OK(quire_stream_destroy(&first));
+    CHECK_OK(quire_stream_destroy(&second));
+    fixture_end(&f);
+}
+
+UNIT(recorder, a_device_is_recorded_with_later_memories)
+{
+    fixture f;
+    quire_memory *later;
+    quire_allocation made;
+    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    quire_recorder *recorder = start(NULL, f.device);
+    CHECK_OK(quire_memory_create(f.device, NULL, &later));
+    ALLOCATE(&f, .size = 3);
+    CHECK_OK(quire_allocate(later, &(quire_allocation_options){.size = 4}, &made));
+    CHECK_OK(quire_device_free(f.device, made));
+    CHECK_OK(quire_memory_destroy(&later));
+    stop(&recorder);
+    CHECK_STR(rows(), "alloc,1,3,1,T,0,\nalloc,2,4,1,T,0,\nfree,2,,,T,0,\n");
+    fixture_end(&f);
+}
+
+UNIT(recorder, several_recordings_run_at_the_same_time_and_again)
+{
+    fixture f;
+    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    uint64_t metadata = 0;
+    for (int i = 0; i < 20; i++) {
+        quire_device_stats stats;
+        quire_recorder *of_memory = start(f.memory, NULL), *of_device = start(NULL, f.device);
+        quire_allocation made = ALLOCATE(&f, .size = 3);
+        stop(&of_memory);
+        CHECK_OK(quire_free(f.memory, made));
+        const size_t both = gathered.length;
+        stop(&of_device);
+        CHECK(gathered.length > both);
+        CHECK_OK(quire_device_get_stats(f.device, &stats));
+        CHECK(!metadata || metadata == stats.metadata_bytes); /* records are used again */
+        metadata = stats.metadata_bytes;
+    }
+    fixture_end(&f);
+}
+
+/* What a hook does in the memory is recorded too, in order. */
+static void allocate_once(void *user, quire_memory *memory, const quire_event *event)
+{
+    bool *is_done = user;
+    quire_allocation made;
+    CHECK(event->number && event->time_ns);
+    if (*is_done)
+        return;
+    *is_done = true;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 2, .alignment = 2}, &made));
+}
+
+UNIT(recorder, a_hook_stays_beside_a_recording)
+{
+    fixture f;
+    bool is_done = false;
+    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    CHECK_OK(quire_memory_set_hook(
+        f.memory,
+        &(quire_hook){.event = allocate_once, .user = &is_done, .kinds = QUIRE_EVENT_ALLOCATED}));
+    quire_recorder *recorder = start(f.memory, NULL);
+    ALLOCATE(&f, .size = 1);
+    stop(&recorder);
+    CHECK_STR(rows(), "alloc,1,1,1,T,0,\nalloc,2,2,2,T,0,\n");
+    fixture_end(&f);
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+static void churn(void *user)
+{
+    quire_memory *memory = user;
+    quire_allocation made[16];
+    for (int i = 0; i < 100; i++) {
+        for (int k = 0; k < 16; k++)
+            if (quire_allocate(memory, &(quire_allocation_options){.size = 1 + (uint64_t)k * 300},
+                               &made[k]))
+                made[k].id = 0;
+        for (int k = 0; k < 16; k++)
+            if (made[k].id)
+                quire_free(memory, made[k]);
+    }
+}
+
+static void record_often(void *user)
+{
+    for (int i = 0; i < 50; i++) {
+        quire_recorder *recorder = NULL;
+        const quire_record_options options = {.memory = user, .sink = gather, .user = &gathered};
+        forget();
+        if (!quire_record_start(&options, &recorder) && quire_record_stop(&recorder))
+            return;
+    }
+}
+
+UNIT(recorder, rows_of_threads_make_a_trace)
+{
+    fixture f;
+    crew threads;
+    fixture_make(&f, &(quire_memory_options){.shards = 2, .pages = {.page_size = PAGE}});
+    quire_recorder *recorder = start(f.memory, NULL);
+    crew_start(&threads, 3);
+    for (uint32_t i = 1; i <= 3; i++)
+        crew_tell(&threads, i, churn, f.memory);
+    for (uint32_t i = 1; i <= 3; i++)
+        crew_await(&threads, i);
+    stop(&recorder);
+    quire_trace *trace = parse();
+    quire_trace_info info;
+    CHECK_OK(quire_trace_get_info(trace, &info));
+    CHECK_EQ(info.alloc_count, 4800);
+    CHECK_EQ(info.left_count, 0);
+    quire_trace_destroy(&trace);
+    /* recordings that come and go meanwhile */
+    for (uint32_t i = 1; i <= 2; i++)
+        crew_tell(&threads, i, churn, f.memory);
+    crew_tell(&threads, 3, record_often, f.memory);
+    for (uint32_t i = 1; i <= 3; i++)
+        crew_await(&threads, i);
+    crew_end(&threads);
+    fixture_end(&f);
+}
+
+/* ---- failures and ends ---------------------------------------------------------------------- */
+
+UNIT(recorder, wrong_options_are_refused)
+{
+    fixture f;
+    fixture_make(&f, NULL);
+    quire_recorder *recorder = NULL;
+    const struct {
+        quire_record_options options;
+        quire_result reason;
+        const char *says;
+    } wrong[] = {
+        {{.sink = gather}, QUIRE_ERROR_INVALID_ARGUMENT, "one of memory and device"},
+        {{.memory = f.memory, .device = f.device, .sink = gather},
+         QUIRE_ERROR_INVALID_ARGUMENT,
+         "one of memory and device"},
+        {{.memory = f.memory}, QUIRE_ERROR_INVALID_ARGUMENT, "one of path and sink"},
+        {{.memory = f.memory, .sink = gather, .path = "/dev/null"},
+         QUIRE_ERROR_INVALID_ARGUMENT,
+         "one of path and sink"},
+        {{.memory = f.memory, .sink = gather, .unused = {1}},
+         QUIRE_ERROR_INVALID_ARGUMENT,
+         "quire_record_options"},
+        {{.device = f.device, .path = "/nowhere/trace.csv"},
+         QUIRE_ERROR_BAD_FILE,
+         "the trace '/nowhere/trace.csv' cannot be opened: No such file or directory"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        recorder = (quire_recorder *)&recorder;
+        CHECK_FAILS(quire_record_start(&wrong[i].options, &recorder), wrong[i].reason);
+        CHECK(recorder == NULL);
+        CHECK_HAS(quire_last_error(), wrong[i].says);
+    }
+    CHECK_EQ(quire_last_native_code(), ENOENT);
+    CHECK_FAILS(quire_record_start(NULL, &recorder), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_record_start(&wrong[0].options, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_record_frame(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_record_flush(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_record_stop(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_record_stop(&recorder)); /* NULL: nothing to stop */
+    fixture_end(&f);
+}
+
+UNIT(recorder, a_sink_that_refuses_a_piece_is_not_called_again)
+{
+    fixture f;
+    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    quire_recorder *recorder = start(f.memory, NULL);
+    gathered.refuse = 2;
+    CHECK_OK(quire_record_flush(recorder));
+    for (int i = 0; i < 200; i++)
+        CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 3)));
+    CHECK_FAILS(quire_record_flush(recorder), QUIRE_ERROR_BAD_FILE);
+    CHECK_FAILS(quire_record_stop(&recorder), QUIRE_ERROR_BAD_FILE);
+    CHECK_EQ(gathered.pieces, 2);
+    CHECK(recorder == NULL);
+    recorder = start(f.memory, NULL); /* the next one is not affected */
+    ALLOCATE(&f, .size = 3);
+    stop(&recorder);
+    CHECK_STR(rows(), "alloc,1,3,1,T,0,\n");
+    fixture_end(&f);
+}
+
+UNIT(recorder, a_full_disk_is_reported_at_the_end)
+{
+    fixture f;
+    quire_recorder *recorder;
+    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    CHECK_OK(quire_record_start(&(quire_record_options){.memory = f.memory, .path = "/dev/full"},
+                                &recorder));
+    for (int i = 0; i < 200; i++)
+        CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 3)));
+    CHECK_FAILS(quire_record_stop(&recorder), QUIRE_ERROR_BAD_FILE);
+    CHECK_HAS(quire_last_error(), "the trace cannot be written: No space left on device");
+    CHECK_EQ(quire_last_native_code(), ENOSPC);
+    fixture_end(&f);
+}
+
+/* The rows end before the first that is missing; allocations are not affected. */
+UNIT(recorder, without_host_memory_the_recording_ends)
+{
+    fixture f;
+    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    quire_recorder *recorder = NULL;
+    test_memory_fail(unit_memory_state(), 1, true);
+    CHECK_FAILS(
+        quire_record_start(&(quire_record_options){.memory = f.memory, .sink = gather}, &recorder),
+        QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    test_memory_fail(unit_memory_state(), 0, false);
+    quire_allocation made = ALLOCATE(&f, .size = 3);
+    CHECK_OK(quire_free(f.memory, made)); /* what an allocation needs exists */
+    recorder = start(f.memory, NULL);
+    test_memory_fail(unit_memory_state(), 1, true);
+    made = ALLOCATE(&f, .size = 3);
+    CHECK_OK(quire_free(f.memory, made));
+    test_memory_fail(unit_memory_state(), 0, false);
+    CHECK_OK(quire_record_frame(recorder));
+    CHECK_FAILS(quire_record_stop(&recorder), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_STR(gathered.text, HEADER);
+    fixture_end(&f);
+}
+
+UNIT(recorder, a_recording_ends_with_its_memory_or_device)
+{
+    char name[] = "/tmp/quire-recorder-XXXXXX";
+    int file = mkstemp(name);
+    CHECK(file >= 0);
+    for (int of_device = 0; of_device < 2; of_device++) {
+        fixture f;
+        quire_recorder *recorder;
+        fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
+        CHECK_OK(quire_record_start(&(quire_record_options){.memory = of_device ? NULL : f.memory,
+                                                            .device = of_device ? f.device : NULL,
+                                                            .path = name},
+                                    &recorder));
+        ALLOCATE(&f, .size = 9);
+        fixture_end(&f); /* what lives then has no row of its end */
+        read_rows(name);
+        CHECK_STR(rows(), "alloc,1,9,1,T,0,\n");
+    }
+    close(file);
+}
+
+/* The child has no recording; its end writes nothing to the file of the parent. */
+UNIT(recorder, the_child_of_a_fork_records_nothing)
+{
+    fixture f;
+    char name[] = "/tmp/quire-recorder-XXXXXX";
+    int file = mkstemp(name), status = 1;
+    CHECK(file >= 0);
+    fixture_prepare(&f);
+    f.fake.info.survives_fork = true;
+    fixture_open(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    quire_recorder *recorder;
+    CHECK_OK(
+        quire_record_start(&(quire_record_options){.device = f.device, .path = name}, &recorder));
+    ALLOCATE(&f, .size = 1);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (!child) {
+        quire_allocation made;
+        quire_recorder *own = NULL;
+        int wrong = quire_record_flush(recorder) != QUIRE_ERROR_NOT_PERMITTED;
+        wrong |= quire_record_stop(&recorder) != QUIRE_SUCCESS;
+        wrong |= quire_allocate(f.memory, &(quire_allocation_options){.size = 2}, &made) != 0;
+        forget();
+        wrong |= quire_record_start(
+                     &(quire_record_options){.device = f.device, .sink = gather, .user = &gathered},
+                     &own) != 0;
+        wrong |= quire_free(f.memory, made) != 0 || quire_record_stop(&own) != 0;
+        wrong |= strcmp(gathered.text, HEADER) != 0;
+        _exit(wrong);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    ALLOCATE(&f, .size = 3);
+    stop(&recorder);
+    read_rows(name);
+    CHECK_STR(rows(), "alloc,1,1,1,T,0,\nalloc,2,3,1,T,0,\n");
+    close(file);
+    fixture_end(&f);
+}
+
+static void keep_line(void *user, quire_log_level level, const char *line)
+{
+    (void)level;
+    snprintf(user, 512, "%s", line);
+}
+
+/* ---- by the environment --------------------------------------------------------------------- */
+
+/* Opens a device, allocates and ends. Returns whether that worked. */
+static bool live_and_end(uint64_t size)
+{
+    fixture f;
+    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = size)));
+    fixture_end(&f);
+    return true;
+}
+
+/* The only test that sets the variable: the devices of the process are counted. */
+UNIT(recorder, quire_trace_records_every_device)
+{
+    char folder[] = "/tmp/quire-recorder-XXXXXX", name[64], other[80];
+    fixture f, second;
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(name, sizeof name, "%s/trace.csv", folder);
+    CHECK_EQ(setenv("QUIRE_TRACE", name, 1), 0);
+    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    fixture_make(&second, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    ALLOCATE(&f, .size = 5, .name = "mine");
+    ALLOCATE(&second, .size = 6);
+    quire_recorder *recorder = start(f.memory, NULL); /* the program's own */
+    ALLOCATE(&f, .size = 7);
+    stop(&recorder);
+    CHECK_STR(rows(), "alloc,1,7,1,T,0,\n");
+
+    int status = 1;
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (!child)
+        _exit(!live_and_end(8)); /* a third device, whose file nobody has */
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    fixture_end(&f);
+    fixture_end(&second);
+    read_rows(name);
+    CHECK_STR(rows(), "alloc,1,5,1,T,0,mine\nalloc,2,7,1,T,0,\n");
+    snprintf(other, sizeof other, "%s.2", name);
+    read_rows(other);
+    CHECK_STR(rows(), "alloc,1,6,1,T,0,\n");
+    snprintf(other, sizeof other, "%s.3", name);
+    read_rows(other);
+    CHECK_STR(rows(), "alloc,1,8,1,T,0,\nfree,1,,,T,0,\n");
+    CHECK_EQ(unsetenv("QUIRE_TRACE"), 0);
+    live_and_end(1);
+    CHECK_EQ(rmdir(folder), 0); /* nothing more was written */
+}
+
+/* A file that another process writes to is left alone, and one that cannot be opened is a line. */
+UNIT(recorder, quire_trace_that_cannot_be_written_is_a_warning)
+{
+    CHECK_EQ(setenv("QUIRE_TRACE", "/nowhere/trace.csv", 1), 0);
+    fixture f;
+    fixture_prepare(&f);
+    char said[512] = "";
+    quire_device_options options = {
+        .host_memory = unit_memory(),
+        .log = {.write = keep_line, .user = said, .level = QUIRE_LOG_WARNING}};
+    CHECK_OK(quire_device_create(&f.fake.table, &f.fake, &options, &f.device));
+    CHECK_HAS(said, "QUIRE_TRACE: the trace '/nowhere/trace.csv");
+    CHECK_HAS(said, "cannot be opened: No such file or directory");
+    CHECK_EQ(unsetenv("QUIRE_TRACE"), 0);
+    CHECK_OK(quire_device_destroy(&f.device));
+}
