@@ -233,6 +233,12 @@ quire_memory_walk_visit = CFUNCTYPE(c_bool, c_void_p, POINTER(quire_item))
 quire_sink = CFUNCTYPE(c_bool, c_void_p, c_void_p, c_size_t)
 
 
+class quire_record_options(Structure):
+    _fields_: ClassVar[Fields] = [
+        ("memory", c_void_p), ("device", c_void_p), ("path", c_char_p), ("sink", quire_sink), ("user", c_void_p),
+        ("unused", c_uint64 * 4)]
+
+
 quire_host_memory_allocate = CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t)
 
 
@@ -423,6 +429,10 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "quire_memory_write_json": (c_int, [c_void_p, quire_sink, c_void_p]),
     "quire_device_write_svg": (c_int, [c_void_p, quire_sink, c_void_p]),
     "quire_memory_write_svg": (c_int, [c_void_p, quire_sink, c_void_p]),
+    "quire_record_start": (c_int, [POINTER(quire_record_options), POINTER(c_void_p)]),
+    "quire_record_frame": (c_int, [c_void_p]),
+    "quire_record_flush": (c_int, [c_void_p]),
+    "quire_record_stop": (c_int, [POINTER(c_void_p)]),
     "quire_trace_parse": (c_int, [c_char_p, c_char_p, c_size_t, POINTER(quire_host_memory), POINTER(c_void_p)]),
     "quire_trace_destroy": (None, [POINTER(c_void_p)]),
     "quire_trace_get_info": (c_int, [c_void_p, POINTER(quire_trace_info)]),

@@ -73,7 +73,6 @@ class Record(Part):
     def free(self, after: Optional[Point] = None, stream: Optional[_owner.Owner] = None) -> None:
         """Free the allocation: after a point, in the order of a stream, or at once."""
         owner = self.owner
-        recorded = owner.before_free()
         if after is not None and after.stream is not None:
             with after.stream._owner.held():
                 owner.use_on(after.stream._owner)
@@ -86,7 +85,6 @@ class Record(Part):
             owner.call(lib.quire_free, self.id)
         self.is_freed = True
         owner.allocations.pop(self, None)
-        owner.record_free(self.id.id, recorded, stream)
 
     def end(self) -> None:
         """Free the allocation. If something still uses it, the memory tries again later."""

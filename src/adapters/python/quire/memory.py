@@ -2,7 +2,6 @@
 
 import ctypes
 import json
-import time
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
@@ -19,7 +18,6 @@ from .stream import Stream
 
 if TYPE_CHECKING:
     from .device import Device
-    from .trace import Recorder
 
 _MAX_WAIT = 60 * 10**9  # nanoseconds for work of a stream before the end of a memory
 
@@ -27,12 +25,11 @@ _PINNED_KINDS = (CudaPageKind.PINNED, CudaPageKind.COMBINED, CudaPageKind.HOST_N
 
 
 class MemoryOwner(_owner.Owner):
-    """The owner of a memory, which also passes allocations and frees to recorders."""
+    """The owner of a memory, with what lies in it."""
 
-    __slots__ = ("recorders", "streams", "allocations", "views", "orphans", "_last")
+    __slots__ = ("streams", "allocations", "views", "orphans", "_last")
 
     def __init__(self, public: "Memory", parent: _owner.Owner) -> None:
-        self.recorders: "List[Recorder]" = []
         self.streams: "weakref.WeakSet[_owner.Owner]" = weakref.WeakSet()  # whose work has used the memory
         self._last: Callable[[], Optional[_owner.Owner]] = lambda: None  # of these; most calls use it again
         self.allocations: Dict[Part, PartOf] = {}  # until they are freed
@@ -87,15 +84,6 @@ class MemoryOwner(_owner.Owner):
             raise BusyError(f"work of a stream that is not done uses the {self.what}") from None
         except QuireError:
             pass  # the stream was destroyed, its device is lost, or this is the child of a fork
-
-    def before_free(self) -> int:
-        """Return the time of a free: before the call, so that an allocation on the range comes later."""
-        return time.monotonic_ns() if self.recorders else 0
-
-    def record_free(self, handle: int, time_ns: int, stream: Optional[_owner.Owner]) -> None:
-        """Pass a free to the recorders."""
-        for recorder in list(self.recorders):
-            recorder._freed(handle, time_ns, stream)
 
 
 class Memory(_owner.Unique):
@@ -227,7 +215,6 @@ class Memory(_owner.Unique):
         self._fill(options, size, alignment, name, zero, dedicated, host_read, host_write, user_data)
         made = Allocation(self, handle, options.size, stream)
         self._create(lib.quire_allocate, options, handle, stream)
-        self._record(made, options, name)
         return made
 
     def buffer(self, size: int, alignment: int = 0, name: Optional[str] = None, *, usage: Usage = Usage(0),
@@ -243,7 +230,6 @@ class Memory(_owner.Unique):
         self._fill(options, size, alignment, name, zero, dedicated, host_read, host_write, user_data)
         made = Buffer(self, handle.allocation, options.size, stream)
         self._create(lib.quire_buffer_create, options, handle, stream)
-        self._record(made, options, name)
         return made
 
     @staticmethod
@@ -265,10 +251,6 @@ class Memory(_owner.Unique):
             owner.use_on(stream._owner)
             options.stream = stream._owner.pointer
             owner.call(function, ctypes.byref(options), ctypes.byref(handle))
-
-    def _record(self, made: Allocation, options: Any, name: Optional[str]) -> None:
-        for recorder in list(self._owner.recorders):
-            recorder._allocated(made.handle, made.nbytes, options.alignment, name, made.stream)
 
     # ---- pages and limits -------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Traces: recording the allocations of a memory, and replaying them on another one.
+"""Traces: recording the allocations of a memory or device, and replaying them on another memory.
 
 >>> import quire
 >>> device = quire.open_host()
@@ -17,23 +17,21 @@
 
 import ctypes
 import dataclasses
-import itertools
 import os
-import time
-from typing import Dict, List, Optional, Tuple, Union
+import tempfile
+from typing import Callable, Optional, Union
 
 from . import _owner
 from . import _tables as tables
 from ._arguments import number, text
 from ._native import lib
 from ._records import converted, read
-from .errors import check
+from .device import Device
+from .errors import StaleHandleError, check
 from .insight import Fragmentation
 from .memory import Memory
-from .stream import Stream
 
 _HEADER = "op,id,size,alignment,time_ns,stream,label"
-_FORBIDDEN = str.maketrans({",": "_", '"': "_", "\n": "_", "\r": "_"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,58 +114,67 @@ def read_trace(path: "Union[str, os.PathLike[str]]") -> Trace:
         return Trace(file.read(), os.fspath(path))
 
 
-def record(memory: Memory, path: "Optional[Union[str, os.PathLike[str]]]" = None) -> "Recorder":
-    """Return a ``with`` block that records what is allocated and freed through Python.
+def record(what: Union[Memory, Device], path: "Optional[Union[str, os.PathLike[str]]]" = None) -> "Recorder":
+    """Return a ``with`` block that records what is allocated and freed in a memory, or in all memories of a device.
 
-    With a path the trace is written there at the end of the block. What other code allocates from the memory,
-    such as a plugin in C, is not recorded.
+    The trace is written to the path, or without one to a temporary file, which is deleted at the end of the block.
+    What other code allocates there, such as a plugin in C, is recorded as well.
     """
-    return Recorder(memory, path)
+    return Recorder(what, path)
 
 
 class Recorder(_owner.Unique):
-    """The events of a memory during a ``with`` block; see :func:`record`."""
+    """The trace of a memory or device during a ``with`` block; see :func:`record`."""
 
-    def __init__(self, memory: Memory, path: "Optional[Union[str, os.PathLike[str]]]" = None) -> None:
-        self._memory, self._path = memory, path
-        self._events: List[Tuple[int, str, int, int, int, int, str]] = []
-        self._streams: Dict[_owner.Owner, int] = {}
-        self._numbers = itertools.count(1)
+    def __init__(self, what: Union[Memory, Device], path: "Optional[Union[str, os.PathLike[str]]]" = None) -> None:
+        self._what, self._path, self._text = what, path, ""
+        self._native = ctypes.c_void_p()  # the recorder, which ends with the memory or device at the latest
+        self._file = ""
 
     def __enter__(self) -> "Recorder":
-        self._memory._owner.recorders.append(self)
+        if self._path is not None:
+            self._file = os.fspath(self._path)
+        else:
+            opened, self._file = tempfile.mkstemp(prefix="quire-", suffix=".csv")
+            os.close(opened)
+        options = tables.quire_record_options(path=os.fsencode(self._file))
+        with self._what._owner.held():
+            field = "device" if isinstance(self._what, Device) else "memory"
+            setattr(options, field, self._what._owner.pointer)
+            check(lib.quire_record_start(ctypes.byref(options), ctypes.byref(self._native)))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._memory._owner.recorders.remove(self)
-        if self._path is not None:
-            self.save(self._path)
+        try:
+            self._call(lambda: lib.quire_record_stop(ctypes.byref(self._native)))
+        finally:
+            self._text, file, self._file = self._read(), self._file, ""
+            if self._path is None:
+                os.unlink(file)
 
-    def _stream(self, stream: Optional[_owner.Owner]) -> int:
-        """The number of a stream in the trace, from 1; 0: none."""
-        if stream is None:
-            return 0
-        return self._streams.get(stream) or self._streams.setdefault(stream, next(self._numbers))
+    def _call(self, function: Callable[[], int]) -> None:
+        """Call a function with the recorder, unless its memory or device was destroyed, and it with it."""
+        try:
+            with self._what._owner.held():
+                if self._native.value is not None:
+                    check(function())
+        except StaleHandleError:
+            self._native.value = None
 
-    def _allocated(self, handle: int, size: int, alignment: int, name: Optional[str], stream: Optional[Stream]) -> None:
-        number_ = self._stream(stream._owner if stream else None)
-        self._events.append((time.monotonic_ns(), "alloc", handle, size, max(alignment, 1), number_,
-                             (name or "").translate(_FORBIDDEN)))
+    def _read(self) -> str:
+        with open(self._file, encoding="utf-8", errors="replace", newline="") as file:
+            return file.read()
 
-    def _freed(self, handle: int, time_ns: int, stream: Optional[_owner.Owner]) -> None:
-        self._events.append((time_ns or time.monotonic_ns(), "free", handle, 0, 0, self._stream(stream), ""))
+    def frame(self) -> None:
+        """Write the boundary between two frames."""
+        self._call(lambda: lib.quire_record_frame(self._native))
 
     def text(self) -> str:
         """Return the trace so far. Frees of what was allocated before the recording are left out."""
-        lines: List[str] = [_HEADER]
-        numbers: Dict[int, int] = {}
-        for time_ns, op, handle, size, alignment, stream, label in sorted(list(self._events), key=lambda e: e[0]):
-            if op == "alloc":
-                numbers[handle] = len(numbers) + 1
-                lines.append(f"alloc,{numbers[handle]},{size},{alignment},{time_ns},{stream},{label}")
-            elif handle in numbers:
-                lines.append(f"free,{numbers[handle]},,,{time_ns},{stream},")
-        return "\n".join(lines) + "\n"
+        if not self._file:
+            return self._text or _HEADER + "\n"
+        self._call(lambda: lib.quire_record_flush(self._native))
+        return self._read()
 
     def save(self, path: "Union[str, os.PathLike[str]]") -> None:
         """Write the trace so far to a file."""

@@ -76,7 +76,8 @@ class Devices(unittest.TestCase):
 
     def test_all_memories(self):
         device = quire.open_host()
-        first, second = (device.create_memory(name, pages=quire.PagePolicy(page_size=MIB)) for name in ("first", "second"))
+        pages = quire.PagePolicy(page_size=MIB)
+        first, second = (device.create_memory(name, pages=pages) for name in ("first", "second"))
         kept = first.allocate(100, name="kept")
         second.allocate(100).free()
         self.assertIn("memory 'first'", device.report())
@@ -394,15 +395,36 @@ class Traces(unittest.TestCase):
         self.assertEqual(trace.replay(target, event_count=1, keep=True, name=True).left_at_end, 1)
         self.assertEqual([r.name for r in target.ranges() if not r.is_free], ["a__b_"])
 
-    def test_order_of_threads(self):
-        """A free is recorded after its call, with the time before it: another thread may have the range by then."""
-        recorder = quire.record(host_memory())
-        recorder._allocated(1, 64, 0, None, None)
-        start = time.monotonic_ns()
-        recorder._allocated(2, 64, 0, None, None)
-        recorder._freed(1, start, None)
-        self.assertEqual([line[:6] for line in recorder.text().splitlines()[1:]], ["alloc,", "free,1", "alloc,"])
+    def test_recording_so_far(self):
+        device = quire.open_host()
+        recorder = quire.record(device)
+        self.assertEqual(recorder.trace().info.event_count, 0)
+        with recorder:
+            memory = device.create_memory()
+            a = memory.allocate(64)
+            recorder.frame()
+            self.assertEqual(recorder.trace().info.frame_count, 1)
+            a.free()
+            self.assertEqual(recorder.trace().info.free_count, 1)
         self.assertEqual(recorder.trace().info.peak_bytes, 64)
+        with recorder:  # again: a new trace
+            memory.allocate(32)
+        self.assertEqual(recorder.trace().info.peak_bytes, 32)
+
+    def test_recording_ends_with_the_memory(self):
+        memory = quire.open_host().create_memory()
+        with quire.record(memory) as recorder:
+            memory.allocate(64).free()
+            memory.destroy()
+            self.assertEqual(recorder.trace().info.alloc_count, 1)
+            recorder.frame()
+        self.assertEqual(recorder.trace().info.alloc_count, 1)
+
+    def test_recording_to_no_file(self):
+        memory = host_memory()
+        with self.assertRaisesRegex(quire.BadFileError, "/nowhere/trace.csv.*No such file"):
+            with quire.record(memory, "/nowhere/trace.csv"):
+                pass
 
     def test_bad_traces(self):
         for text in ("", "op\n", quire.trace._HEADER + "\nalloc,1,0,1,0,0,\n"):
