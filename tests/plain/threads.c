@@ -509,7 +509,7 @@ static void no_thread_waits_for_a_page(void)
 static void *come_and_go(void *number)
 {
     for (uint64_t i = 0; i < steps / 20; i++) {
-        quire_memory *memory = NULL;
+        quire_memory *memory = NULL, *owner;
         quire_allocation made;
         quire_allocation found;
         quire_device_stats stats;
@@ -522,16 +522,54 @@ static void *come_and_go(void *number)
         CHECK(stats.memory_count >= 2 && stats.page_count >= 1);
         CHECK_FAILS(quire_device_find(b.device, 1, NULL, &found), QUIRE_ERROR_OUT_OF_RANGE);
         CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
-        CHECK_OK(quire_free(memory, made));
+        CHECK_OK(quire_device_owner(b.device, made, &owner));
+        CHECK(owner == memory);
+        CHECK_OK(quire_device_free(b.device, made));
         CHECK_OK(quire_memory_destroy(&memory));
     }
     return NULL;
 }
 
+static bool visit(void *user, quire_memory *memory)
+{
+    quire_memory_info info;
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    return info.device == user;
+}
+
+static bool take_text(void *user, const char *text, size_t size)
+{
+    uint64_t *bytes = user;
+    *bytes += size;
+    return text[0];
+}
+
+/* What reaches the memories by their device, and recordings that come and go. */
+static void *look_at_device(void *number)
+{
+    for (uint64_t i = 0; i < steps / 40; i++) {
+        quire_recorder *recorder = NULL;
+        uint64_t bytes = 0;
+        const quire_record_options options = {
+            .device = b.device, .sink = take_text, .user = &bytes};
+        CHECK_OK(quire_record_start(&options, &recorder));
+        CHECK_OK(quire_device_walk(b.device, visit, b.device));
+        CHECK_OK(quire_device_trim(b.device, (uintptr_t)number, NULL));
+        CHECK_OK(quire_record_stop(&recorder));
+        CHECK(bytes);
+    }
+    return NULL;
+}
+
+static void *come_go_or_look(void *number)
+{
+    return (uintptr_t)number < 4 ? come_and_go(number) : look_at_device(number);
+}
+
 static void memories_come_and_go(void)
 {
     begin(false, NULL);
-    run_threads(4, come_and_go);
+    run_threads(6, come_go_or_look);
     bench_end(&b);
 }
 
