@@ -144,6 +144,10 @@ typedef enum quire_log_level {
  *    request once its pages are destroyed. The sink must not use a device that is being destroyed.
  *    It must use neither of them after the last line about it.
  *  - For a line that begins with "vulkan: " the sink must not call quire (see quire/vulkan.h).
+ *
+ * Lines also go to standard error if the environment variable QUIRE_LOG is error, warning, info or
+ * debug: those up to this level, of every device that is created from then on. Setuid programs
+ * ignore it.
  */
 typedef struct quire_log {
     void (*write)(void *user, quire_log_level level, const char *line);

@@ -32,6 +32,7 @@ quire_result quire_device_create(const quire_backend *table, void *state,
     quire_result result = qi_check_unused(&resolved, "quire_device_options");
     if (result)
         return result;
+    qi_log_read_environment();
     quire_device *device = NULL;
     result = qi_device_create(table, state, &resolved, &device);
     if (result)

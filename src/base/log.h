@@ -18,4 +18,8 @@ void qi_log(const quire_log *log, quire_log_level level, const char *format, ...
 void qi_log_message(const quire_log *log, quire_log_level level, const char *source, const char *id,
                     const char *message);
 
+/* Reads the variable QUIRE_LOG, a level: lines up to it also go to standard error. Called when a
+   device is created. No other thread may change the environment. */
+void qi_log_read_environment(void);
+
 #endif

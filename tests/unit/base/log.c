@@ -3,6 +3,10 @@
  */
 #include "src/base/log.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "quire/space.h"
 #include "tests/support/unit.h"
 
@@ -96,4 +100,49 @@ UNIT(log, a_failing_call_in_a_sink_keeps_the_last_error)
     qi_log(&log, QUIRE_LOG_ERROR, "a line");
     CHECK_EQ(s.lines, 1);
     CHECK_HAS(quire_last_error(), "quire_space_clear");
+}
+
+/* ---- QUIRE_LOG ------------------------------------------------------------------------------ */
+
+/* Writes lines of each level and returns what reaches standard error with this variable. */
+static const char *heard_with(const char *variable, const quire_log *log)
+{
+    static char text[4096];
+    FILE *file = tmpfile();
+    CHECK(file != NULL);
+    fflush(stderr);
+    int before = dup(2);
+    CHECK(before >= 0 && dup2(fileno(file), 2) == 2);
+    if (variable)
+        setenv("QUIRE_LOG", variable, 1);
+    qi_log_read_environment();
+    unsetenv("QUIRE_LOG");
+    qi_log(log, QUIRE_LOG_ERROR, "lost %d", 1);
+    qi_log(log, QUIRE_LOG_INFO, "made\n");
+    qi_log_message(log, QUIRE_LOG_WARNING, "vulkan", "", "odd");
+    qi_log_read_environment();
+    qi_log(log, QUIRE_LOG_ERROR, "no more");
+    fflush(stderr);
+    CHECK(dup2(before, 2) == 2 && close(before) == 0);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+UNIT(log, the_variable_writes_lines_to_standard_error)
+{
+    sink s = {0};
+    const quire_log none = {.write = NULL}, some = {.write = keep_line, .user = &s};
+    CHECK_STR(heard_with(NULL, &none), "");
+    CHECK_STR(heard_with("error", &none), "quire: error: lost 1\n");
+    CHECK_STR(heard_with("warning", &none), "quire: error: lost 1\nquire: warning: vulkan: odd\n");
+    CHECK_STR(heard_with("debug", &none), "quire: error: lost 1\nquire: info: made?\n"
+                                          "quire: warning: vulkan: odd\n");
+    CHECK_STR(heard_with("info", &some), "quire: error: lost 1\nquire: info: made?\n"
+                                         "quire: warning: vulkan: odd\n");
+    CHECK_EQ(s.lines, 3); /* as without the variable: two, and that after it */
+    CHECK_STR(heard_with("", &none), "");
+    CHECK_STR(heard_with("loud\033", &none),
+              "quire: QUIRE_LOG is 'loud?': error, warning, info or debug\n");
 }
