@@ -1,6 +1,6 @@
 /*
- * log.c - formats a log line, makes it printable, and passes it to the sink and, if QUIRE_LOG says so,
- * to standard error; the thread's last error stays.
+ * log.c - formats a log line, makes it printable, and passes it to the sink and, if QUIRE_LOG says
+ * so, to standard error; the thread's last error stays.
  */
 #include "src/base/log.h"
 
