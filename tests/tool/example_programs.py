@@ -1,8 +1,8 @@
 """The example programs compute what they say, on a device of the tests.
 
-usage: example_programs.py pool|vulkan|cuda PROGRAM [DRIVER_FOLDER]
+usage: example_programs.py pool|vulkan|renderer|cuda PROGRAM [DRIVER_FOLDER]
 
-vulkan: with the driver that the loader finds, under the validation layer where it is installed.
+vulkan, renderer: with the driver that the loader finds, under the validation layer where it is installed.
 cuda: DRIVER_FOLDER has the libcuda.so.1 of the tests, which does not run the kernel.
 """
 
@@ -61,9 +61,23 @@ def check_pool(tap, program):
         r"80001 allocations by 4 threads, 0 live, peak \d+ bytes, reserved \d+ bytes"))
 
 
-def check_vulkan(tap, program):
+def check_validation(tap, program, output):
+    """The program prints the same under the validation layer, whose messages are lines of the standard output."""
     layer = {"VK_INSTANCE_LAYERS": "VK_LAYER_KHRONOS_validation",
              "VK_LAYER_ENABLES": "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT"}
+    name = f"{pathlib.Path(program).name}: the validation layer is silent"
+    if not VALIDATION.exists():
+        tap.skip(name, "the layer is not installed")
+        return
+    # the loader names the layers it loads
+    checked, _ = run(program, VK_LOADER_DEBUG="layer", **layer)
+    problems = [] if checked.stdout == output and not checked.returncode else [checked.stdout]
+    if not re.search(r"VK_LAYER_KHRONOS_validation", checked.stderr):
+        problems.append("the loader did not load the layer: " + checked.stderr)
+    tap.case(name, problems)
+
+
+def check_vulkan(tap, program):
     name = "vulkan_compute: the device computes y = a * x + y"
     done, problems = run(program)
     if done.returncode == NO_DEVICE:
@@ -72,15 +86,21 @@ def check_vulkan(tap, program):
     tap.case(name, problems or check_places(places(done.stdout, "x", "y")) + expect(
         done.stdout, rf"y = 2 \* x \+ y is right for {COUNT} floats",
         r"live \d+ bytes, reserved \d+ bytes, pages \d+, backend calls \d+"))
-    if not VALIDATION.exists():
-        tap.skip("vulkan_compute: the validation layer is silent", "the layer is not installed")
+    check_validation(tap, program, done.stdout)
+
+
+def check_renderer(tap, program):
+    """The fake driver has several queue families, and reports a wrong use of them."""
+    is_fake = "QUIRE_FAKE_LAYOUT" in os.environ
+    name = "vulkan_renderer: the pixels are right"
+    done, problems = run(program)
+    if done.returncode == NO_DEVICE:
+        tap.skip(name, f"no Vulkan device: {done.stderr.strip()}")
         return
-    # messages of the layer are lines of the standard output; the loader names the layers it loads
-    checked, _ = run(program, VK_LOADER_DEBUG="layer", **layer)
-    problems = [] if checked.stdout == done.stdout and not checked.returncode else [checked.stdout]
-    if not re.search(r"VK_LAYER_KHRONOS_validation", checked.stderr):
-        problems.append("the loader did not load the layer: " + checked.stderr)
-    tap.case("vulkan_compute: the validation layer is silent", problems)
+    tap.case(name, problems or expect(
+        done.stdout, r"atlas: page \d+, offset \d+, size 16384", r"output: page \d+, offset \d+, size 262144",
+        f"256 x 256 pixels are right, drawn by {'two queue families' if is_fake else '(one|two) queue famil(y|ies)'}"))
+    check_validation(tap, program, done.stdout)
 
 
 def check_ptx(tap):
@@ -119,7 +139,7 @@ def check_cuda(tap, program, folder):
 def main():
     kind, program = sys.argv[1], os.path.abspath(sys.argv[2])
     tap = Tap()
-    {"pool": check_pool, "vulkan": check_vulkan, "cuda": check_cuda}[kind](tap, program, *sys.argv[3:])
+    {"pool": check_pool, "vulkan": check_vulkan, "renderer": check_renderer, "cuda": check_cuda}[kind](tap, program, *sys.argv[3:])
     tap.end()
 
 
