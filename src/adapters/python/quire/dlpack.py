@@ -74,14 +74,11 @@ def _destroy_capsule(capsule: int) -> None:
 _capsule_new = _python("PyCapsule_New", ctypes.py_object, c_void_p, c_char_p, _DESTRUCTOR)
 
 
-def capsule(pointer: int, device: Tuple[int, int], dtype: Any, shape: Tuple[int, ...], is_read_only: bool,
-            is_versioned: bool, export: object) -> Any:
-    """Return a capsule of contiguous elements, which keeps `export` until the last user of the bytes ends."""
+def capsule(pointer: int, device: Tuple[int, int], dtype: Any, shape: Tuple[int, ...], strides: Tuple[int, ...],
+            is_read_only: bool, is_versioned: bool, export: object) -> Any:
+    """Return a capsule, which keeps `export` until the last user of the bytes ends. Strides count elements."""
     managed: Any = _ManagedVersioned() if is_versioned else _Managed()
-    sizes, steps, step = (c_int64 * max(len(shape), 1))(*shape), (c_int64 * max(len(shape), 1))(), 1
-    for axis in reversed(range(len(shape))):
-        steps[axis] = step
-        step *= shape[axis]
+    sizes, steps = (c_int64 * max(len(shape), 1))(*shape), (c_int64 * max(len(shape), 1))(*strides)
     if is_versioned:
         managed.major, managed.minor = _VERSION
         managed.flags = _READ_ONLY if is_read_only else 0

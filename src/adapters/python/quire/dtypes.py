@@ -40,6 +40,8 @@ _TYPESTRS = {entry.typestr: entry for entry in DTYPES.values() if entry.typestr}
 def dtype(value: object) -> DType:
     """Return an element type by its name ("float32"), its typestr ("<f4"), or from a dtype of NumPy or PyTorch.
 
+    The types of Python are those of 64 bits for each number, as in NumPy.
+
     >>> dtype("<f4").name
     'float32'
     >>> dtype("float128")
@@ -50,10 +52,13 @@ uint32, uint64, float16, float32, float64, bfloat16, complex64, complex128
     """
     if isinstance(value, DType):
         return value
-    for name in (value, getattr(value, "name", None), getattr(value, "__name__", None),
+    for python, name in (int, "int64"), (float, "float64"), (complex, "complex128"):
+        if value is python:
+            return DTYPES[name]
+    for known in (value, getattr(value, "name", None), getattr(value, "__name__", None),
                  str(value).replace("torch.", "")):
-        if isinstance(name, str):
-            found = DTYPES.get(name) or _TYPESTRS.get(name)
+        if isinstance(known, str):
+            found = DTYPES.get(known) or _TYPESTRS.get(known)
             order = getattr(value, "byteorder", "=")
             if found is not None and order in ("=", "|", _ORDER):
                 return found

@@ -3,7 +3,7 @@
 import ctypes
 import json
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _owner, dlpack
 from . import _tables as tables
@@ -17,6 +17,7 @@ from .insight import NameUsage, PageInfo, Range, Statistics
 from .stream import Stream
 
 if TYPE_CHECKING:
+    from .array import Array
     from .device import Device
 
 _MAX_WAIT = 60 * 10**9  # nanoseconds for work of a stream before the end of a memory
@@ -231,6 +232,28 @@ class Memory(_owner.Unique):
         made = Buffer(self, handle.allocation, options.size, stream)
         self._create(lib.quire_buffer_create, options, handle, stream)
         return made
+
+    def array(self, dtype: object, shape: Union[int, Sequence[int]], name: Optional[str] = None, *,
+              alignment: int = 0, usage: Usage = Usage(0), zero: bool = False, dedicated: bool = False,
+              stream: Optional[Stream] = None) -> "Array":
+        """Create a buffer for an array of this type and shape, and return the array, which owns the buffer.
+
+        The arguments and errors are those of :meth:`buffer` and :meth:`Allocation.array`.
+
+        >>> import quire
+        >>> memory = quire.open_host().create_memory(host_read=True, host_write=True)
+        >>> table = memory.array("float32", (3, 4), zero=True)
+        >>> table[2, 1].item()
+        0.0
+        """
+        from .dtypes import dtype as dtype_of
+        element = dtype_of(dtype)
+        size = element.itemsize
+        for axis in (shape,) if isinstance(shape, int) else shape:
+            size *= number("shape", axis, 63)
+        buffer = self.buffer(max(size, 1), max(alignment, element.itemsize), name, usage=usage, zero=zero,
+                             dedicated=dedicated, stream=stream)
+        return buffer.array(element, shape)
 
     @staticmethod
     def _fill(options: Any, size: int, alignment: int, name: Optional[str], zero: bool, dedicated: bool,

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import struct
 import sys
 import threading
 import unittest
@@ -35,6 +36,64 @@ class Views(unittest.TestCase):
         self.assertEqual(b.array("float64", ()).view()[()], 0.0)
         self.assertEqual(b.array("float64", (3, 0)).nbytes, 0)
         self.assertEqual(b.array("uint8", 0).view().nbytes, 0)
+
+    def test_array_of_a_memory(self):
+        a = self.memory.array("float32", (3, 4), "table", zero=True)
+        self.assertEqual((a.shape, a.strides, a.nbytes, a.allocation.name), ((3, 4), (16, 4), 48, "table"))
+        self.assertEqual((a.allocation.nbytes, a.view()[2, 3]), (48, 0.0))
+        self.assertEqual(self.memory.array(float, 2).dtype.name, "float64")
+        self.assertEqual(self.memory.array(int, (2, 0)).nbytes, 0)
+        del a
+        gc.collect()
+        self.assertEqual(self.memory.statistics.allocation_count, 0)
+        with self.assertRaises(quire.InvalidArgumentError):
+            self.memory.array("uint8", (2, -1))
+        with self.assertRaises(TypeError):
+            self.memory.array("text", 3)
+
+    def test_parts(self):
+        a = self.memory.array("int32", (4, 6))
+        a.allocation.write(memoryview(bytes(range(96))).cast("i"))
+        whole = a.view()
+        part = a[1:4:2, ::3]
+        self.assertEqual((part.shape, part.strides, part.is_contiguous), ((2, 2), (48, 12), False))
+        self.assertEqual([[part[i, j].item() for j in range(2)] for i in range(2)],
+                         [[whole[i, j] for j in (0, 3)] for i in (1, 3)])
+        self.assertEqual(a[2].view().tolist(), [whole[2, j] for j in range(6)])
+        self.assertEqual(a[:, 5].view().tolist(), [whole[i, 5] for i in range(4)])
+        self.assertEqual(a[..., -1].shape, (4,))
+        self.assertEqual((a[-1, -1].item(), a[-1, -1].shape), (whole[3, 5], ()))
+        self.assertEqual(a[1:1].nbytes, 0)
+        self.assertEqual(a[2:, 1:][0, 0].item(), whole[2, 1])
+        self.assertEqual(a.reshape(2, -1).view().tolist()[1], [whole[2 + i // 6, i % 6] for i in range(12)])
+        self.assertTrue(a[1:3].is_contiguous and a[1:3].reshape(12).is_contiguous)
+        part[0, 0].view()[()] = 77
+        self.assertEqual(whole[1, 0], 77)
+        for wrong in (4, (0, 6), (0, 0, 0), (..., ...)):
+            with self.subTest(wrong), self.assertRaises(IndexError):
+                a[wrong]
+        for wrong in (lambda: a[::-1], lambda: a.reshape(5, 5), lambda: part.reshape(4), lambda: a.item()):
+            with self.assertRaises(ValueError):
+                wrong()
+        with self.assertRaisesRegex(TypeError, "numpy"):
+            part.view()
+        with self.assertRaises(TypeError):
+            a["x"]
+
+    def test_items_of_each_type(self):
+        for name, value in (("bool", True), ("int8", -5), ("uint64", 1 << 63), ("float64", 0.1)):
+            a = self.memory.array(name, 2)
+            a.view()[1] = value
+            self.assertEqual(a[1].item(), value)
+        a = self.memory.array("float16", 2)  # which memoryview has from Python 3.12 on
+        a.allocation.write(struct.pack("2e", 0, 1.5))
+        self.assertEqual(a[1].item(), 1.5)
+        a = self.memory.array("complex64", 2)
+        a.allocation.write(memoryview(struct.pack("4f", 0, 0, 1.5, -2)))
+        self.assertEqual(a[1].item(), 1.5 - 2j)
+        a = self.memory.array("bfloat16", 1)
+        a.allocation.write(struct.pack("=H", 0xC040))
+        self.assertEqual(a.reshape().item(), -3.0)
 
     def test_free_waits_for_views(self):
         b = self.memory.buffer(64)
