@@ -160,15 +160,16 @@ def check_growth(tap, root):
              sorted(set(VALUES) - structs.keys()) if len(grows) >= 60 else [f"{len(grows)} structs can grow"])
 
 
-def check_cpp(tap, compiler, root):
-    """quire.hpp with its parts, for each compiler that is there."""
+def check_cpp(tap, compiler, root, has_vulkan):
+    """quire.hpp with its parts, and vulkan.hpp, for each compiler that is there."""
     if compiler == "none":
         tap.skip("quire.hpp", "there is no C++ compiler")
         return
     for name in cpp_compilers(compiler):
-        for standard, options in ("c++17", PLAIN), ("c++20", []):
-            problems = compile_alone(name, "c++", standard, root, "quire.hpp", CPP_WARNINGS + options)
-            tap.case(" ".join(["quire.hpp as", standard, *options, "by", name]), problems)
+        for header in ["quire.hpp"] + ["vulkan.hpp"] * has_vulkan:
+            for standard, options in ("c++17", PLAIN), ("c++20", []):
+                problems = compile_alone(name, "c++", standard, root, header, CPP_WARNINGS + options)
+                tap.case(" ".join([header, "as", standard, *options, "by", name]), problems)
     parts = {f"quire/hpp/{p.name}" for p in (root / "include/quire/hpp").iterdir()}
     included = set(re.findall(r'#include "(.*)"', (root / "include/quire/quire.hpp").read_text()))
     installed = (root / "include/meson.build").read_text()
@@ -200,7 +201,7 @@ def main():
                   ([] if cxx_compiler == "none" else [(cxx_compiler, "c++", "c++17")]))
     check_queries(tap, root)
     check_growth(tap, root)
-    check_cpp(tap, cxx_compiler, root)
+    check_cpp(tap, cxx_compiler, root, has_vulkan)
     tap.end()
 
 

@@ -149,6 +149,8 @@ class placed
     }
 
   protected:
+    friend struct detail::access;
+
     placed() noexcept = default;
 
     placed(const detail::keeper &home, quire_memory *memory, quire_allocation allocation) noexcept

@@ -197,6 +197,14 @@ struct access {
     {
         return of.checked(code, std::move(value));
     }
+
+    /* The owner of what a function of C made in `memory`, which is `home` or belongs to it. */
+    template <class Owned, class Traits>
+    static result<Owned> place(const owner<Traits> &home, quire_result code, quire_memory *memory,
+                               quire_allocation made)
+    {
+        return checked(home, code, Owned(keeper_of(home), memory, made));
+    }
 };
 
 } // namespace detail

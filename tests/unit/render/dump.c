@@ -392,11 +392,11 @@ UNIT(dump, a_device_has_its_heaps_and_the_objects_of_its_memories)
     CHECK_STR(text(root, "backend"), "fake");
     quire_device_stats stats;
     CHECK_OK(quire_device_get_stats(b.device, &stats));
-    const json_t *sums = json_object_get(root, "stats"), *heaps = json_object_get(root, "heaps");
-    CHECK_EQ(number(sums, "requested_bytes"), 100);
-    CHECK_EQ(number(sums, "memory_count"), 2);
-    CHECK_EQ(number(sums, "reserved_bytes"), stats.reserved_bytes);
-    CHECK_EQ(number(sums, "metadata_bytes"), stats.metadata_bytes);
+    const json_t *totals = json_object_get(root, "stats"), *heaps = json_object_get(root, "heaps");
+    CHECK_EQ(number(totals, "requested_bytes"), 100);
+    CHECK_EQ(number(totals, "memory_count"), 2);
+    CHECK_EQ(number(totals, "reserved_bytes"), stats.reserved_bytes);
+    CHECK_EQ(number(totals, "metadata_bytes"), stats.metadata_bytes);
     CHECK_EQ(json_array_size(heaps), b.fake.info.heap_count);
     for (uint32_t i = 0; i < b.fake.info.heap_count; i++) {
         const json_t *heap = json_array_get(heaps, i);
