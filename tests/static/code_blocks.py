@@ -23,7 +23,7 @@ import tempfile
 
 from tap import Tap
 
-PAGES = ("README.md", "docs/guide.md", "docs/tutorial.md", "docs/cookbook.md", "docs/cpp.md",
+PAGES = ("README.md", "docs/guide.md", "docs/tutorial.md", "docs/cookbook.md", "docs/patterns.md", "docs/cpp.md",
          "docs/install.md",
          "docs/faq.md", "docs/migrate-vma.md", "docs/migrate-rmm.md")
 # Their fragments are compiled with the names of frame_devices.h. (docs/backends.md shows a part of
