@@ -94,7 +94,8 @@ static void test_placed()
         CHECK(quire::vulkan::native(third).value() == images[0]);
         CHECK(first && fourth);
     }
-    CHECK(fv_live(driver, FV_BUFFER) == 2 && fv_live(driver, FV_IMAGE) == 2); /* the program's */
+    /* the program's remain, and in checked builds a buffer of quire over the page */
+    CHECK(fv_live(driver, FV_BUFFER) >= 2 && fv_live(driver, FV_IMAGE) == 2);
     for (int i = 0; i < 2; i++) {
         end_buffer(handles.device, buffers[i], nullptr);
         end_image(handles.device, images[i], nullptr);
