@@ -842,10 +842,24 @@ static void a_memory_whose_end_has_begun(void)
     close_all(&s);
 }
 
+/* The lost memory is in no list and owns no handle. */
+static void make_another_memory(scene *s)
+{
+    quire_memory *other;
+    quire_device_stats stats;
+    CHECK_EQ(quire_device_free(s->device, s->live), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_OK(quire_memory_create(s->device, &(quire_memory_options){0}, &other));
+    CHECK_OK(quire_device_get_stats(s->device, &stats));
+    CHECK_EQ(stats.memory_count, 1);
+    CHECK_OK(quire_device_free(s->device, allocate(other, 100)));
+    CHECK_OK(quire_memory_destroy(&other));
+}
+
 static void ends_the_stream(void *user)
 {
     scene *s = user;
     quire_device_stats stats;
+    make_another_memory(s);
     CHECK_OK(quire_stream_destroy(&s->stream));
     CHECK_OK(quire_device_get_stats(s->device, &stats));
     CHECK_EQ(stats.page_count, 0);

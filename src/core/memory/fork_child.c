@@ -11,6 +11,7 @@
 #include "src/core/deferred/stream_queue.h"
 #include "src/core/find/addresses.h"
 #include "src/core/memory/fork.h"
+#include "src/core/memory/owner.h"
 #include "src/core/page/drain.h"
 #include "src/core/page/page_history.h"
 #include "src/core/release/release.h"
@@ -183,14 +184,18 @@ static void recount(quire_device *device, uint64_t heap_bytes[QUIRE_MAX_HEAPS])
 /* Removes memories that vanished threads were destroying. Their records are lost. */
 static void drop_destroyed_memories(quire_device *device)
 {
-    for (quire_memory **link = &device->memories; *link;) {
-        if (!is_gone((*link)->destroying_thread)) {
-            link = &(*link)->next_of_device;
+    quire_memory **link = &device->memories;
+    device->last_memory = NULL;
+    for (quire_memory *memory; (memory = *link);) {
+        if (!is_gone(memory->destroying_thread)) {
+            device->last_memory = memory;
+            link = &memory->next_of_device;
             continue;
         }
-        for (uint32_t i = 0; i < qi_shard_count(*link); i++)
-            qi_stream_queues_leave_streams((*link)->shards[i]);
-        *link = (*link)->next_of_device;
+        for (uint32_t i = 0; i < qi_shard_count(memory); i++)
+            qi_stream_queues_leave_streams(memory->shards[i]);
+        qi_owner_remove(memory);
+        *link = memory->next_of_device;
         device->memory_count--;
     }
 }
