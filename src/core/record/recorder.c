@@ -187,6 +187,7 @@ static void end(qi_watcher *watcher, bool is_child)
     bool is_on = qi_atomic_load_u32(&watcher->is_on);
     if (is_child) {
         qi_lock_init(&r->lock, "recorder", QI_RANK_RECORDER);
+        r->numbers = (qi_id_map){0};
         qi_atomic_store_release_u32(&watcher->is_on, 0);
         if (is_on && r->file != NO_FILE)
             close(r->file);

@@ -434,7 +434,7 @@ UNIT(recorder, the_child_of_a_fork_records_nothing)
     quire_recorder *recorder;
     CHECK_OK(
         quire_record_start(&(quire_record_options){.device = f.device, .path = name}, &recorder));
-    ALLOCATE(&f, .size = 1);
+    quire_allocation parents = ALLOCATE(&f, .size = 1);
     pid_t child = fork();
     CHECK(child >= 0);
     if (!child) {
@@ -447,8 +447,8 @@ UNIT(recorder, the_child_of_a_fork_records_nothing)
         wrong |= quire_record_start(
                      &(quire_record_options){.device = f.device, .sink = gather, .user = &gathered},
                      &own) != 0;
-        wrong |= quire_free(f.memory, made) != 0 || quire_record_stop(&own) != 0;
-        wrong |= strcmp(gathered.text, HEADER) != 0;
+        wrong |= quire_free(f.memory, made) != 0 || quire_free(f.memory, parents) != 0;
+        wrong |= quire_record_stop(&own) != 0 || strcmp(gathered.text, HEADER) != 0;
         _exit(wrong);
     }
     CHECK(waitpid(child, &status, 0) == child && status == 0);
