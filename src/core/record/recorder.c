@@ -22,8 +22,7 @@ enum { NO_FILE = -1, MAX_PATH = 4096, MAX_STREAMS = 255 };
 struct quire_recorder {
     qi_watcher watcher; /* the first member: qi_event_report passes a pointer to it */
     quire_device *device;
-    quire_memory *memory; /* NULL: all memories of the device */
-    qi_lock lock;         /* protects the fields below */
+    qi_lock lock; /* protects the fields below */
     qi_writer writer;
     int file;            /* NO_FILE: the caller's sink */
     int error;           /* errno of the first failed write */
@@ -210,14 +209,13 @@ static quire_recorder *find_ended(const quire_device *device, const quire_memory
     return (quire_recorder *)w;
 }
 
-static quire_recorder *make(quire_device *device, quire_memory *memory)
+static quire_recorder *make(quire_device *device)
 {
     quire_recorder *r = qi_host_allocate(&device->host, 1, sizeof *r);
     if (!r)
         return NULL;
     r->watcher = (qi_watcher){.event = record, .end = end};
     r->device = device;
-    r->memory = memory;
     qi_lock_init(&r->lock, "recorder", QI_RANK_RECORDER);
     return r;
 }
@@ -243,7 +241,7 @@ static quire_result start(const quire_record_options *options, int file, quire_r
 {
     quire_memory *memory = options->memory;
     quire_device *device = memory ? memory->device : options->device;
-    quire_recorder *r = make(device, memory);
+    quire_recorder *r = make(device);
     if (!r)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a recorder");
     qi_lock_acquire(&device->lock);
