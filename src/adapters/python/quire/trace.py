@@ -133,16 +133,25 @@ class Recorder(_owner.Unique):
 
     def __enter__(self) -> "Recorder":
         if self._path is not None:
-            self._file = os.fspath(self._path)
+            file = os.fspath(self._path)
         else:
-            opened, self._file = tempfile.mkstemp(prefix="quire-", suffix=".csv")
+            opened, file = tempfile.mkstemp(prefix="quire-", suffix=".csv")
             os.close(opened)
-        options = tables.quire_record_options(path=os.fsencode(self._file))
+        try:
+            self._start(file)
+        except BaseException:
+            if self._path is None:
+                os.unlink(file)
+            raise
+        self._file = file
+        return self
+
+    def _start(self, file: str) -> None:
+        options = tables.quire_record_options(path=os.fsencode(file))
         with self._what._owner.held():
             field = "device" if isinstance(self._what, Device) else "memory"
             setattr(options, field, self._what._owner.pointer)
             check(lib.quire_record_start(ctypes.byref(options), ctypes.byref(self._native)))
-        return self
 
     def __exit__(self, *_: object) -> None:
         try:

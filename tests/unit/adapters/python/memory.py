@@ -7,6 +7,7 @@ import tempfile
 import time
 import unittest
 import xml.etree.ElementTree
+from unittest import mock
 
 import quire
 
@@ -425,6 +426,16 @@ class Traces(unittest.TestCase):
         with self.assertRaisesRegex(quire.BadFileError, "/nowhere/trace.csv.*No such file"):
             with quire.record(memory, "/nowhere/trace.csv"):
                 pass
+
+    def test_recording_that_does_not_start(self):
+        memory = host_memory()
+        recorder = quire.record(memory)
+        memory.destroy()
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(tempfile, "tempdir", folder):
+            with self.assertRaises(quire.StaleHandleError):
+                recorder.__enter__()
+            self.assertEqual(os.listdir(folder), [])
+        self.assertEqual(recorder.trace().info.event_count, 0)
 
     def test_bad_traces(self):
         for text in ("", "op\n", quire.trace._HEADER + "\nalloc,1,0,1,0,0,\n"):
