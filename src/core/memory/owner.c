@@ -35,8 +35,10 @@ static quire_memory *search(quire_device *device, quire_allocation allocation, i
     quire_memory *found = NULL;
     qi_lock_acquire(&device->lock);
     for (quire_memory *m = device->memories; m; m = m->next_of_device) {
-        bool is_live = m->tag == qi_handle_tag(allocation.id) && has_live(m, allocation);
-        if (is_live || (!found && m->tag == qi_handle_tag(allocation.id)))
+        if (m->tag != qi_handle_tag(allocation.id))
+            continue;
+        bool is_live = has_live(m, allocation);
+        if (is_live || !found)
             found = m;
         *live += is_live;
     }
