@@ -210,7 +210,7 @@ quire_result quire_vulkan_image_create(quire_memory *memory, const VkImageCreate
 /* ---- objects of the caller ------------------------------------------------------------------- */
 
 /* A placed object belongs to the caller: quire does not destroy it, and binds it unless the caller
-   does. `info` is the create info that the options have, of the right type, or NULL. */
+   does. */
 static quire_result want_placed_buffer(VkBuffer native, const quire_vulkan_object_options *options,
                                        wanted *w)
 {
@@ -328,8 +328,8 @@ quire_result quire_vulkan_image_create_fallback(quire_memory *const *memories, u
 
 /* ---- in a default memory --------------------------------------------------------------------- */
 
-/* Begins each function: zeroes the outputs, and checks the pointers and the device. `object` is the
-   description or the object. */
+/* Begins each function: zeroes the outputs, and checks the pointers and the device. `has_object`
+   tells whether the create info or the object is there. */
 static quire_result begin_on_device(const quire_device *device, bool has_object,
                                     const quire_vulkan_object_options *options,
                                     quire_memory **memory, quire_allocation *allocation,

@@ -70,8 +70,8 @@ static quire_result try_kinds(quire_device *device, quire_memory_options options
     return result;
 }
 
-/* Requires the lock of the device, and the table of options. Returns a kind in `kinds` whose memory
-   exists, or sets the options. */
+/* Requires the lock of the device, and the table of options. Returns a memory that exists for one
+   of `kinds`, or sets the options and returns NULL. */
 static quire_memory *set_options(quire_device *device, const quire_memory_options *options,
                                  uint32_t kinds)
 {

@@ -1,11 +1,11 @@
 /*
  * state/memory.h - the record of a memory: its configuration, its pages, its slots, its shards.
  *
- * The fields up to max_fast_size, max_shards and space are constant, with these exceptions. hook,
- * event_kinds and is_ending change only while no other thread uses the memory; the hook also waits
- * for visitors. host, calls and account are atomic. slots, pages and shards each have a lock. The
- * list of the shards grows under the locks of all of them. The other fields name the lock that
- * protects them.
+ * The fields up to max_fast_size, max_shards and space are constant, with these exceptions. hook
+ * and is_ending change only while no other thread uses the memory; the hook also waits for
+ * visitors. event_kinds, host, calls and account are atomic. slots, pages and shards each have a
+ * lock. The list of the shards grows under the locks of all of them. The other fields name the lock
+ * that protects them.
  *
  * No lock is ever held during a backend call, a log line or a callback. Slow work (creating or
  * destroying a page, binding, copying) is prepared under a lock, done without it, and published
