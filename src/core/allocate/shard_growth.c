@@ -111,7 +111,8 @@ static bool needs_more(quire_memory *memory)
         needs |= memory->shards[i]->contention.is_high;
         memory->shards[i]->contention = (qi_contention){.since = 0};
     }
-    return needs && qi_shard_count(memory) < memory->max_shards && !memory->is_ending;
+    return needs && qi_shard_count(memory) < memory->max_shards &&
+           !qi_atomic_load_u32(&memory->is_ending);
 }
 
 /*

@@ -137,7 +137,8 @@ static uint32_t count_of(quire_memory *memory)
  */
 void qi_checked_drain(quire_memory *memory)
 {
-    for (uint32_t left = count_of(memory); (left || memory->is_ending) && evict(memory); left--) {
+    for (uint32_t left = count_of(memory);
+         (left || qi_atomic_load_u32(&memory->is_ending)) && evict(memory); left--) {
     }
     qi_lock_acquire(&memory->checked.lock);
     while (memory->checked.leaving && !releasing)

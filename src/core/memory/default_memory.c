@@ -172,7 +172,7 @@ static void keep_all(quire_device *device)
     for (uint32_t kind = 0; kind < device->info.kind_count; kind++) {
         quire_memory *memory = default_at(device, kind);
         if (memory)
-            memory->is_ending = false;
+            qi_atomic_store_release_u32(&memory->is_ending, false);
     }
 }
 

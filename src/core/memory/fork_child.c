@@ -234,7 +234,7 @@ static void settle_memory(quire_memory *memory)
     memory->visitors = 0;
     qi_event_end_watchers(memory->device, memory, true);
     /* a destruction that could still fail with BUSY is forgotten: see qi_memory_destroy */
-    memory->is_ending = memory->destroying_thread != NULL;
+    qi_atomic_store_release_u32(&memory->is_ending, memory->destroying_thread != NULL);
     if (!memory->device->is_disabled)
         return;
     memory->slots.tag = QI_TAG_DISABLED;

@@ -27,7 +27,7 @@ static qi_page *shut(quire_memory *memory)
 {
     qi_shards_acquire(memory);
     qi_page *leaving = qi_pages_take_all(memory);
-    memory->is_ending = true;
+    qi_atomic_store_release_u32(&memory->is_ending, true);
     memory->slots.is_shut = true;
     for (uint32_t i = 0; i < qi_shard_count(memory); i++) {
         qi_shard *shard = memory->shards[i];
@@ -160,14 +160,15 @@ quire_result qi_memory_prepare_end(quire_memory *memory)
         return qi_fail_text(QUIRE_ERROR_BUSY,
                             "memory '%s' has freed allocations that wait for points: %llu",
                             memory->name, (unsigned long long)waiting);
-    memory->is_ending = true; /* draining the quarantine calls log sinks: they get no new page */
+    /* draining the quarantine calls log sinks: they get no new page */
+    qi_atomic_store_release_u32(&memory->is_ending, true);
     uint32_t left = count_left(memory);
     if (left && memory->has_orphans) {
         qi_fork_free_orphans(memory);
         left = count_left(memory);
     }
     if (left || memory->attachments) {
-        memory->is_ending = false;
+        qi_atomic_store_release_u32(&memory->is_ending, false);
         return left ? refuse_allocations(memory, left) : refuse_attachments(memory);
     }
     return QUIRE_SUCCESS;
@@ -215,7 +216,7 @@ void qi_memory_destroy_all(quire_memory **destroyed)
     if (memory->is_default)
         qi_device_forget_default(memory->device, memory);
     memory->destroying_thread = qi_thread_self();
-    memory->is_ending = true;
+    qi_atomic_store_release_u32(&memory->is_ending, true);
     while (memory->attachments)
         memory->attachments->end(memory->attachments);
     do { /* again while hooks and log sinks make allocations in the last pages */

@@ -89,7 +89,7 @@ quire_result qi_page_begin(qi_shard *shard, const qi_page_plan *p, qi_page_event
 {
     quire_memory *memory = shard->memory;
     uint64_t room = qi_space_line_max(shard->space);
-    if (memory->is_ending)
+    if (qi_atomic_load_u32(&memory->is_ending))
         return qi_fail_text(QUIRE_ERROR_WRONG_STATE, "memory '%s' is being destroyed",
                             memory->name);
     if (!p->dedicated && has_all_shared(shard))

@@ -2,8 +2,8 @@
  * state/memory.h - the record of a memory: its configuration, its pages, its slots, its shards.
  *
  * The fields up to max_fast_size, max_shards and space are constant, with these exceptions. hook
- * and is_ending change only while no other thread uses the memory; the hook also waits for
- * visitors. event_kinds, host, calls and account are atomic. slots, pages and shards each have a
+ * changes only while no other thread uses the memory, and waits for visitors. event_kinds,
+ * is_ending, host, calls and account are atomic. slots, pages and shards each have a
  * lock. The list of the shards grows under the locks of all of them. The other fields name the lock
  * that protects them.
  *
@@ -45,7 +45,7 @@ struct quire_memory {
     quire_hook hook;           /* kinds 0: none */
     qi_atomic_u32 event_kinds; /* that this hook, that of the device, or a watcher wants */
     void *_Atomic watchers;    /* the first qi_watcher (event.h), or NULL; with the device's lock */
-    bool is_ending;            /* being destroyed: it makes no more pages */
+    qi_atomic_u32 is_ending;   /* 1: being destroyed, makes no more pages; visitors read it */
     uint64_t address_space;    /* bytes its only shared page may grow to; 0: not contiguous */
     uint64_t max_alignment;
     uint64_t granule;
