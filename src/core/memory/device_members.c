@@ -57,7 +57,6 @@ void qi_device_forget_default(quire_device *device, quire_memory *memory)
 void qi_device_remove_memory(quire_device *device, quire_memory *memory)
 {
     qi_lock_acquire(&device->lock);
-    qi_visitors_await(memory);
     qi_visitors_move_own(memory);
     qi_owner_remove(memory);
     quire_memory *previous = NULL, **link = &device->memories;

@@ -21,7 +21,7 @@ bool qi_device_add_default(quire_device *device, quire_memory *memory, quire_mem
 /* From now on the memory is not the default memory of its kind. It stays in the list. */
 void qi_device_forget_default(quire_device *device, quire_memory *memory);
 
-/* The memory must be in the list. Waits for its visitors (state/visitors.h). */
+/* The memory must be in the list. Other threads do not visit it any more. */
 void qi_device_remove_memory(quire_device *device, quire_memory *memory);
 
 /*

@@ -17,6 +17,7 @@
 #include "src/core/page/page_give_back.h"
 #include "src/core/page/page_take.h"
 #include "src/core/release/release.h"
+#include "src/core/state/visitors.h"
 
 /*
  * Takes every page out. From then on no thread finds room or an empty page: allocations that a hook
@@ -39,9 +40,11 @@ static qi_page *shut(quire_memory *memory)
     return leaving;
 }
 
-/* Destroys a memory without allocations. No other thread uses it. */
+/* Destroys a memory without allocations. No other thread uses it, except visitors, which it waits
+   for. */
 static void finish(quire_memory *memory)
 {
+    qi_visitors_close(memory);
     qi_checked_drain(memory);
     qi_pages_destroy(memory, shut(memory));
     qi_device_remove_memory(memory->device, memory);

@@ -79,6 +79,7 @@ struct quire_memory {
     struct qi_stats_scope *stats_scopes; /* innermost first; protected by the locks of all shards */
     quire_attachment *attachments;       /* of the backend; protected by the device's lock */
     uint32_t visitors;                   /* likewise; see state/visitors.h */
+    bool is_closed;                      /* likewise: no visit begins any more */
     qi_atomic_u64 oom_reports;           /* refused allocations so far; numbers them */
     /* the thread that destroys it, set once the destruction cannot fail any more (memory/fork.h) */
     const void *destroying_thread;

@@ -22,14 +22,23 @@ static void leave(quire_memory *memory)
         qi_lock_wake_all(&memory->device->lock);
 }
 
+/* Requires the lock of the device. Visits a memory, or the first after it that is not closed.
+   Returns that, or NULL. */
+static quire_memory *enter(quire_memory *memory)
+{
+    while (memory && memory->is_closed)
+        memory = memory->next_of_device;
+    if (memory)
+        memory->visitors++;
+    return memory;
+}
+
 quire_memory *qi_visitors_next(quire_device *device, quire_memory *previous)
 {
     qi_lock_acquire(&device->lock);
-    quire_memory *next = previous ? previous->next_of_device : device->memories;
+    quire_memory *next = enter(previous ? previous->next_of_device : device->memories);
     if (previous)
         leave(previous);
-    if (next)
-        next->visitors++;
     qi_lock_release(&device->lock);
     return next;
 }
@@ -66,29 +75,36 @@ static uint32_t own_visits(const quire_memory *memory)
     return count;
 }
 
-void qi_visitors_await(const quire_memory *memory)
+/* Requires the lock of the device. Releases and reacquires it while the memory has visitors, except
+   walks of the calling thread. */
+static void await_others(const quire_memory *memory)
 {
     while (memory->visitors > own_visits(memory))
         qi_lock_wait(&memory->device->lock, NULL);
 }
 
+void qi_visitors_close(quire_memory *memory)
+{
+    qi_lock_acquire(&memory->device->lock);
+    memory->is_closed = true;
+    await_others(memory);
+    qi_lock_release(&memory->device->lock);
+}
+
 void qi_visitors_move_own(const quire_memory *memory)
 {
-    quire_memory *next = memory->next_of_device;
     for (walk *w = own_walks; w; w = w->outer) {
         if (w->memory != memory)
             continue;
-        w->memory = next;
+        w->memory = enter(memory->next_of_device);
         w->has_moved = true;
-        if (next)
-            next->visitors++;
     }
 }
 
 void qi_visitors_set_hook(quire_memory *memory, const quire_hook *hook)
 {
     qi_lock_acquire(&memory->device->lock);
-    qi_visitors_await(memory);
+    await_others(memory);
     memory->hook = *hook;
     qi_event_refresh(memory);
     qi_lock_release(&memory->device->lock);

@@ -5,7 +5,7 @@
  * visitors: these two calls wait for those of other threads. A visitor may take the memory's locks,
  * take its pages and call its hook. The lock of the device protects the count of visitors; the
  * functions acquire it, except where they require it. Invariant: a memory with visitors stays in
- * the device's list.
+ * the device's list, and no other thread takes it apart.
  */
 #ifndef QUIRE_SRC_CORE_STATE_VISITORS_H
 #define QUIRE_SRC_CORE_STATE_VISITORS_H
@@ -13,8 +13,9 @@
 #include "src/core/state/memory.h"
 
 /*
- * Returns the memory after `previous`, or the first if that is NULL; NULL after the last. The
- * caller becomes a visitor of the returned memory, and is no longer one of the previous.
+ * Returns the memory after `previous`, or the first if that is NULL; NULL after the last. Closed
+ * memories are left out. The caller becomes a visitor of the returned memory, and is no longer one
+ * of the previous.
  */
 quire_memory *qi_visitors_next(quire_device *device, quire_memory *previous);
 
@@ -25,9 +26,9 @@ void qi_visitors_leave(quire_memory *memory);
 void qi_visitors_walk(quire_device *device, bool (*visit)(void *user, quire_memory *memory),
                       void *user);
 
-/* Requires the lock of the device. Releases and reacquires it while the memory has visitors, except
-   walks of the calling thread. */
-void qi_visitors_await(const quire_memory *memory);
+/* Closes a memory before its destruction: waits for the visitors of other threads, and lets no
+   further one come. */
+void qi_visitors_close(quire_memory *memory);
 
 /* Requires the lock of the device. Moves walks of the calling thread that are at a memory to the
    next one, because the memory leaves the list. */

@@ -2,6 +2,8 @@
  * device_wide.c - what a program does with a device as a whole: handles alone, a walk over the
  * memories, a trim, sums and the hook of a device.
  */
+#include <unistd.h>
+
 #include "tests/support/fixture.h"
 
 #include "src/core/state/memory.h"
@@ -299,6 +301,59 @@ UNIT(device_wide, threads_make_walk_trim_and_destroy)
         crew_await(&threads, i);
     crew_end(&threads);
     CHECK_EQ(c.failures, 0);
+    end(&f);
+}
+
+/* A hook that another thread's destruction of the memory meets. */
+typedef struct meeting {
+    family *f;
+    crew other;
+    _Atomic bool begins;
+    uint64_t pages; /* that the backend still has a while after the destruction began */
+} meeting;
+
+static void destroy_second(void *user)
+{
+    meeting *m = user;
+    m->begins = true;
+    quire_memory_destroy(&m->f->second);
+}
+
+static void meet(void *user, quire_memory *memory, const quire_event *event)
+{
+    (void)memory;
+    (void)event;
+    meeting *m = user;
+    if (m->begins)
+        return;
+    crew_tell(&m->other, 1, destroy_second, m);
+    while (!m->begins)
+        usleep(100);
+    usleep(50000); /* long enough for a thread that does not wait */
+    fake_backend *fake = &m->f->b.fake;
+    pthread_mutex_lock(&fake->lock);
+    m->pages = fake->pages;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+/* A trim that gives back the first of two empty pages is in its hook. */
+UNIT(device_wide, a_destruction_waits_for_a_trim_before_it_takes_pages)
+{
+    family f;
+    begin(&f);
+    meeting m = {.f = &f};
+    quire_allocation first = allocate(f.second, PAGE), second = allocate(f.second, PAGE);
+    CHECK_OK(quire_free(f.second, first));
+    CHECK_OK(quire_free(f.second, second));
+    CHECK_EQ(f.b.fake.pages, 2);
+    crew_start(&m.other, 1);
+    CHECK_OK(quire_memory_set_hook(
+        f.second, &(quire_hook){.event = meet, .user = &m, .kinds = QUIRE_EVENT_PAGE_GONE}));
+    CHECK_OK(quire_device_trim(f.b.device, PAGE, NULL));
+    crew_await(&m.other, 1);
+    crew_end(&m.other);
+    CHECK_EQ(m.pages, 1);
+    CHECK(f.second == NULL);
     end(&f);
 }
 
