@@ -10,179 +10,50 @@
 
 #include "src/base/result.h"
 
-typedef enum member_type {
-    MEMBER_FLAG,    /* bool */
-    MEMBER_CHOICE,  /* an enum whose values are the indexes of `words` */
-    MEMBER_NUMBER,  /* uint32_t, at most `max` */
-    MEMBER_PERCENT, /* likewise */
-    MEMBER_BYTES,   /* uint64_t */
-    MEMBER_LIMIT    /* likewise, or a share of the heap such as 50% */
-} member_type;
-
-typedef struct member {
-    const char *key;
-    const char *flag; /* the key with dashes; three members have a shorter one */
-    const char *help;
-    member_type type;
-    size_t offset; /* in quire_memory_options */
-    uint32_t max;
-    const char *const *words; /* ends with NULL */
-} member;
-
-static const char *const GROWTHS[] = {"last", "largest", "reserved", NULL};
-static const char *const DEDICATED[] = {"by_size", "always", "never", NULL};
-
-#define AT(field) offsetof(quire_memory_options, field)
-static const member MEMBERS[MEMBER_COUNT] = {
-    {"fit.algorithm", "fit", "segregated, first, buddy or linear", MEMBER_CHOICE, AT(fit.algorithm),
-     0, FIT_WORDS},
-    {"fit.least_fragmentation", "fit-least-fragmentation", "large ranges at the upper ends",
-     MEMBER_FLAG, AT(fit.least_fragmentation), 0, NULL},
-    {"fit.slabs", "fit-slabs", "ranges of up to 4K share slabs", MEMBER_FLAG, AT(fit.slabs), 0,
-     NULL},
-    {"fit.granule", "fit-granule", "smallest unit", MEMBER_BYTES, AT(fit.granule), 0, NULL},
-    {"fit.max_alignment", "fit-max-alignment", "largest alignment (default 2M)", MEMBER_BYTES,
-     AT(fit.max_alignment), 0, NULL},
-    {"contiguous", "contiguous", "one page that grows in place", MEMBER_FLAG, AT(contiguous), 0,
-     NULL},
-    {"shards", "shards", "shards with pages of their own", MEMBER_NUMBER, AT(shards), 64, NULL},
-    {"limit", "limit", "maximum bytes of pages, or 50% of the heap", MEMBER_LIMIT, AT(limit), 0,
-     NULL},
-    {"address_space", "address-space", "addresses for the contiguous page", MEMBER_BYTES,
-     AT(address_space), 0, NULL},
-    {"pages.page_size", "page-size", "bytes per page (default: by use)", MEMBER_BYTES,
-     AT(pages.page_size), 0, NULL},
-    {"pages.first_page_size", "pages-first-page-size", "bytes of the first page", MEMBER_BYTES,
-     AT(pages.first_page_size), 0, NULL},
-    {"pages.growth_percent", "pages-growth-percent", "a page is larger by this share",
-     MEMBER_PERCENT, AT(pages.growth_percent), 1000, NULL},
-    {"pages.growth", "pages-growth", "of last (default), largest or reserved", MEMBER_CHOICE,
-     AT(pages.growth), 0, GROWTHS},
-    {"pages.max_page", "pages-max-page", "size at which growth stops", MEMBER_BYTES,
-     AT(pages.max_page), 0, NULL},
-    {"pages.max_pages", "pages-max-pages", "maximum number of pages", MEMBER_NUMBER,
-     AT(pages.max_pages), UINT32_MAX, NULL},
-    {"pages.request_factor", "pages-request-factor", "least size of a page in requests",
-     MEMBER_NUMBER, AT(pages.request_factor), UINT32_MAX, NULL},
-    {"pages.page_granularity", "pages-page-granularity", "page sizes are multiples of it",
-     MEMBER_BYTES, AT(pages.page_granularity), 0, NULL},
-    {"pages.dedicated", "pages-dedicated", "own pages: by_size, always or never", MEMBER_CHOICE,
-     AT(pages.dedicated), 0, DEDICATED},
-    {"pages.dedicated_threshold", "pages-dedicated-threshold", "own pages from this size on",
-     MEMBER_BYTES, AT(pages.dedicated_threshold), 0, NULL},
-    {"pages.size_granularity", "pages-size-granularity", "sizes are rounded up to it", MEMBER_BYTES,
-     AT(pages.size_granularity), 0, NULL},
-    {"pages.extra_padding", "pages-extra-padding", "bytes added to each request", MEMBER_BYTES,
-     AT(pages.extra_padding), 0, NULL},
-    {"pages.retained_empty_bytes", "pages-retained-empty-bytes", "empty pages kept (1: none)",
-     MEMBER_BYTES, AT(pages.retained_empty_bytes), 0, NULL},
+/* In the order of QI_MEMBERS. The flag is the key with dashes; two members have a shorter one. */
+static const struct {
+    const char *flag, *help;
+} FLAGS[] = {
+    {"fit", "segregated, first, buddy or linear"},
+    {"fit-least-fragmentation", "large ranges at the upper ends"},
+    {"fit-slabs", "ranges of up to 4K share slabs"},
+    {"fit-granule", "smallest unit"},
+    {"fit-max-alignment", "largest alignment (default 2M)"},
+    {"contiguous", "one page that grows in place"},
+    {"shards", "shards with pages of their own"},
+    {"limit", "maximum bytes of pages, or 50% of the heap"},
+    {"within-budget", "no pages beyond the budget of the heap"},
+    {"map-on-demand", "host-visible pages are mapped while in use"},
+    {"address-space", "addresses for the contiguous page"},
+    {"page-size", "bytes per page (default: by use)"},
+    {"pages-first-page-size", "bytes of the first page"},
+    {"pages-growth-percent", "a page is larger by this share"},
+    {"pages-growth", "of last (default), largest or reserved"},
+    {"pages-max-page", "size at which growth stops"},
+    {"pages-max-pages", "maximum number of pages"},
+    {"pages-request-factor", "least size of a page in requests"},
+    {"pages-page-granularity", "page sizes are multiples of it"},
+    {"pages-dedicated", "own pages: by_size, always or never"},
+    {"pages-dedicated-threshold", "own pages from this size on"},
+    {"pages-size-granularity", "sizes are rounded up to it"},
+    {"pages-extra-padding", "bytes added to each request"},
+    {"pages-retained-empty-bytes", "empty pages kept (1: none)"},
+    {"pages-retention-nanoseconds", "how long a page stays empty"},
 };
 
-_Static_assert(sizeof(quire_fit) == sizeof(uint32_t) && sizeof(quire_growth) == sizeof(uint32_t) &&
-                   sizeof(quire_dedicated) == sizeof(uint32_t),
-               "get_value and set_value copy enums as 32-bit numbers");
-
-/* ---- values ------------------------------------------------------------------------------- */
-
-static bool is_bytes(const member *m)
-{
-    return m->type == MEMBER_BYTES || m->type == MEMBER_LIMIT;
-}
-
-/* Bytes of the member in quire_memory_options. */
-static size_t size_of(const member *m)
-{
-    if (m->type == MEMBER_FLAG)
-        return sizeof(bool);
-    return is_bytes(m) ? sizeof(uint64_t) : sizeof(uint32_t);
-}
-
-static uint64_t get_value(const member *m, const quire_memory_options *options)
-{
-    const unsigned char *at = (const unsigned char *)options + m->offset;
-    uint64_t large = 0;
-    uint32_t small = 0;
-    if (m->type == MEMBER_FLAG)
-        return *(const bool *)at;
-    if (is_bytes(m))
-        memcpy(&large, at, sizeof large);
-    else
-        memcpy(&small, at, sizeof small);
-    return large + small;
-}
-
-/* The value is in the range of the member. */
-static void set_value(const member *m, quire_memory_options *options, uint64_t value)
-{
-    bool flag = value != 0;
-    uint32_t small = (uint32_t)value;
-    const void *from = m->type == MEMBER_FLAG ? (const void *)&flag
-                       : is_bytes(m)          ? (const void *)&value
-                                              : (const void *)&small;
-    memcpy((unsigned char *)options + m->offset, from, size_of(m));
-}
-
-/* What a valid value looks like, in words. The text is valid until the next call. */
-static const char *wanted(const member *m)
-{
-    static char text[96];
-    switch (m->type) {
-    case MEMBER_FLAG:
-        return "true or false";
-    case MEMBER_BYTES:
-        return "a size such as 65536, 64K or 32M";
-    case MEMBER_LIMIT:
-        return "a size such as 65536 or 32M, or a percentage of the heap from 1% to 100%";
-    case MEMBER_NUMBER:
-    case MEMBER_PERCENT:
-        snprintf(text, sizeof text, "a %s from 0 to %" PRIu32,
-                 m->type == MEMBER_NUMBER ? "number" : "percentage", m->max);
-        break;
-    case MEMBER_CHOICE:
-        *text = '\0';
-        for (size_t i = 0; m->words[i]; i++)
-            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s",
-                     !i                ? ""
-                     : m->words[i + 1] ? ", "
-                                       : " or ",
-                     m->words[i]);
-    }
-    return text;
-}
-
-/* Parses the text of a flag, or a string of a file. Sizes may be 0 only in a file. */
-static bool parse_value(const member *m, const char *text, uint64_t *value)
-{
-    const char *rest = NULL;
-    uint32_t word = 0;
-    switch (m->type) {
-    case MEMBER_FLAG:
-        return false; /* true and false have their own type in JSON */
-    case MEMBER_BYTES:
-        return parse_size(text, value);
-    case MEMBER_LIMIT:
-        if (!parse_number(text, value, &rest) || strcmp(rest, "%"))
-            return parse_size(text, value);
-        *value = *value && *value <= 100 ? QUIRE_PERCENT_OF_HEAP(*value) : 0;
-        return *value != 0;
-    case MEMBER_NUMBER:
-    case MEMBER_PERCENT:
-        return parse_number(text, value, &rest) && !*rest && *value <= m->max;
-    case MEMBER_CHOICE:
-        if (!parse_word(m->words, text, &word))
-            return false;
-        *value = word;
-    }
-    return true;
-}
+_Static_assert(sizeof FLAGS / sizeof *FLAGS == QI_MEMBER_COUNT, "a flag for each member");
 
 /* ---- flags -------------------------------------------------------------------------------- */
 
-static const char *argument_of(const member *m)
+static const char *argument_of(const qi_member *m)
 {
-    static const char *const arguments[] = {
-        [MEMBER_FLAG] = NULL,         [MEMBER_CHOICE] = "WORD", [MEMBER_NUMBER] = "N",
-        [MEMBER_PERCENT] = "PERCENT", [MEMBER_BYTES] = "SIZE",  [MEMBER_LIMIT] = "SIZE|PERCENT%"};
+    static const char *const arguments[] = {[QI_MEMBER_FLAG] = NULL,
+                                            [QI_MEMBER_CHOICE] = "WORD",
+                                            [QI_MEMBER_NUMBER] = "N",
+                                            [QI_MEMBER_PERCENT] = "PERCENT",
+                                            [QI_MEMBER_BYTES] = "SIZE",
+                                            [QI_MEMBER_TIME] = "N",
+                                            [QI_MEMBER_LIMIT] = "SIZE|PERCENT%"};
     return arguments[m->type];
 }
 
@@ -193,21 +64,24 @@ size_t list_member_flags(option_spec *specs, memory_choice *choice)
     specs[1] =
         (option_spec){"preset", "WORD", "page sizes of another allocator: vma, rmm or pytorch",
                       OPTION_TEXT, &choice->preset};
-    for (size_t i = 0; i < MEMBER_COUNT; i++)
-        specs[2 + i] = (option_spec){MEMBERS[i].flag, argument_of(&MEMBERS[i]), MEMBERS[i].help,
+    for (size_t i = 0; i < QI_MEMBER_COUNT; i++)
+        specs[2 + i] = (option_spec){FLAGS[i].flag, argument_of(&QI_MEMBERS[i]), FLAGS[i].help,
                                      OPTION_MEMBER, choice};
-    return 2 + MEMBER_COUNT;
+    return 2 + QI_MEMBER_COUNT;
 }
 
 const char *set_member(memory_choice *choice, const char *flag, const char *text)
 {
+    static qi_wanted_text wanted; /* until the next call */
     size_t i = 0;
-    while (strcmp(MEMBERS[i].flag, flag))
+    while (strcmp(FLAGS[i].flag, flag))
         i++;
     uint64_t value = 1;
-    if (MEMBERS[i].type != MEMBER_FLAG && !parse_value(&MEMBERS[i], text, &value))
-        return wanted(&MEMBERS[i]);
-    set_value(&MEMBERS[i], &choice->options, value);
+    if (QI_MEMBERS[i].type != QI_MEMBER_FLAG && !qi_member_parse(&QI_MEMBERS[i], text, &value)) {
+        wanted = qi_member_wanted(&QI_MEMBERS[i]);
+        return wanted.text;
+    }
+    qi_member_set(&QI_MEMBERS[i], &choice->options, value);
     choice->given[i] = true;
     return NULL;
 }
@@ -222,13 +96,14 @@ int apply_preset(memory_choice *choice, const quire_device *device, uint32_t kin
     uint32_t preset = 0;
     if (!choice->preset)
         return -1;
-    if (!parse_word(PRESET_WORDS, choice->preset, &preset)) {
+    if (!qi_parse_word(PRESET_WORDS, choice->preset, &preset)) {
         print_problem("quire: --preset takes vma, rmm or pytorch, not '%s'", choice->preset);
         return EXIT_USAGE;
     }
-    for (const member *m = MEMBERS; m < MEMBERS + MEMBER_COUNT; m++)
-        if (!strncmp(m->key, "pages.", 6) && get_value(m, &choice->options)) {
-            print_problem("quire: --preset sets the whole page policy; leave out --%s", m->flag);
+    for (const qi_member *m = QI_MEMBERS; m < QI_MEMBERS + QI_MEMBER_COUNT; m++)
+        if (!strncmp(m->key, "pages.", 6) && qi_member_get(m, &choice->options)) {
+            print_problem("quire: --preset sets the whole page policy; leave out --%s",
+                          FLAGS[m - QI_MEMBERS].flag);
             return EXIT_USAGE;
         }
     return quire_page_policy_preset((quire_preset)preset, device, kind, &choice->options.pages)
@@ -254,18 +129,18 @@ static void print_size(FILE *out, uint64_t bytes)
 
 void print_member_flags(FILE *out, const quire_memory_options *options)
 {
-    for (const member *m = MEMBERS; m < MEMBERS + MEMBER_COUNT; m++) {
-        uint64_t value = get_value(m, options);
+    for (const qi_member *m = QI_MEMBERS; m < QI_MEMBERS + QI_MEMBER_COUNT; m++) {
+        uint64_t value = qi_member_get(m, options);
         if (!value)
             continue;
-        fprintf(out, " --%s", m->flag);
-        if (m->type == MEMBER_CHOICE)
+        fprintf(out, " --%s", FLAGS[m - QI_MEMBERS].flag);
+        if (m->type == QI_MEMBER_CHOICE)
             fprintf(out, " %s", m->words[value]);
-        else if (m->type == MEMBER_LIMIT && value > QUIRE_PERCENT_OF_HEAP(0))
+        else if (m->type == QI_MEMBER_LIMIT && value > QUIRE_PERCENT_OF_HEAP(0))
             fprintf(out, " %" PRIu64 "%%", value - QUIRE_PERCENT_OF_HEAP(0));
-        else if (is_bytes(m))
+        else if (m->type == QI_MEMBER_BYTES || m->type == QI_MEMBER_LIMIT)
             print_size(out, value);
-        else if (m->type != MEMBER_FLAG)
+        else if (m->type != QI_MEMBER_FLAG)
             fprintf(out, " %" PRIu64, value);
     }
 }
@@ -276,17 +151,17 @@ void print_member_flags(FILE *out, const quire_memory_options *options)
 void write_members(qi_json *json, const char *key, const quire_memory_options *options)
 {
     qi_json_object(json, key);
-    for (const member *m = MEMBERS; m < MEMBERS + MEMBER_COUNT; m++) {
-        uint64_t value = get_value(m, options);
+    for (const qi_member *m = QI_MEMBERS; m < QI_MEMBERS + QI_MEMBER_COUNT; m++) {
+        uint64_t value = qi_member_get(m, options);
         char digits[24];
         snprintf(digits, sizeof digits, "%" PRIu64, value);
-        if (m->type == MEMBER_LIMIT && value > QUIRE_PERCENT_OF_HEAP(0))
+        if (m->type == QI_MEMBER_LIMIT && value > QUIRE_PERCENT_OF_HEAP(0))
             snprintf(digits, sizeof digits, "%" PRIu64 "%%", value - QUIRE_PERCENT_OF_HEAP(0));
         if (!value)
             continue;
-        if (m->type == MEMBER_FLAG)
+        if (m->type == QI_MEMBER_FLAG)
             qi_json_bool(json, m->key, true);
-        else if (m->type == MEMBER_CHOICE)
+        else if (m->type == QI_MEMBER_CHOICE)
             qi_json_text(json, m->key, m->words[value]);
         else if (value > INT64_MAX)
             qi_json_text(json, m->key, digits);
@@ -297,40 +172,39 @@ void write_members(qi_json *json, const char *key, const quire_memory_options *o
 }
 
 /* A number is a JSON number, or a string as a flag takes it. */
-static bool convert(const member *m, const json_t *json, uint64_t *value)
+static bool convert(const qi_member *m, const json_t *json, uint64_t *value)
 {
     const char *text = json_string_value(json);
     if (text)
-        return parse_value(m, text, value);
-    if (m->type == MEMBER_FLAG && json_is_boolean(json)) {
+        return m->type != QI_MEMBER_FLAG && qi_member_parse(m, text, value);
+    if (m->type == QI_MEMBER_FLAG && json_is_boolean(json)) {
         *value = json_is_true(json);
         return true;
     }
-    bool is_number = m->type != MEMBER_FLAG && m->type != MEMBER_CHOICE && json_is_integer(json);
+    bool is_number =
+        m->type != QI_MEMBER_FLAG && m->type != QI_MEMBER_CHOICE && json_is_integer(json);
     *value = is_number ? (uint64_t)json_integer_value(json) : 0;
-    return is_number && json_integer_value(json) >= 0 && (is_bytes(m) || *value <= m->max);
+    return is_number && json_integer_value(json) >= 0 && (qi_member_is_wide(m) || *value <= m->max);
 }
 
 static bool read_member(memory_choice *choice, const char *key, const json_t *json)
 {
-    size_t i = 0;
-    while (i < MEMBER_COUNT && strcmp(MEMBERS[i].key, key))
-        i++;
-    if (i == MEMBER_COUNT) {
+    const qi_member *m = qi_member_find(key, strlen(key));
+    if (!m) {
         print_problem("quire: %s: unknown key \"%s\"; quire replay --help lists the keys",
                       choice->file, key);
         return false;
     }
     uint64_t value = 0;
-    if (!convert(&MEMBERS[i], json, &value)) {
+    if (!convert(m, json, &value)) {
         char *text = json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT);
-        print_problem("quire: %s: \"%s\" takes %s, not %s", choice->file, key, wanted(&MEMBERS[i]),
-                      text ? text : "this");
+        print_problem("quire: %s: \"%s\" takes %s, not %s", choice->file, key,
+                      qi_member_wanted(m).text, text ? text : "this");
         free(text);
         return false;
     }
-    if (!choice->given[i])
-        set_value(&MEMBERS[i], &choice->options, value);
+    if (!choice->given[m - QI_MEMBERS])
+        qi_member_set(m, &choice->options, value);
     return true;
 }
 

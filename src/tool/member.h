@@ -9,20 +9,19 @@
 #define QUIRE_SRC_TOOL_MEMBER_H
 
 #include "src/base/json.h"
+#include "src/base/member.h"
 #include "src/tool/tool.h"
-
-enum { MEMBER_COUNT = 22 };
 
 /* The options of a memory as the command line gives them. */
 typedef struct memory_choice {
     const char *file;   /* path of an options file, or NULL */
     const char *preset; /* of the page policy: a word of --preset, or NULL */
     quire_memory_options options;
-    bool given[MEMBER_COUNT]; /* by a flag, which overrides the file */
+    bool given[QI_MEMBER_COUNT]; /* by a flag, which overrides the file */
 } memory_choice;
 
-/* Fills `specs` with --options, --preset and a row for each member: 2 + MEMBER_COUNT rows. Returns
-   their number. */
+/* Fills `specs` with --options, --preset and a row for each member: 2 + QI_MEMBER_COUNT rows.
+   Returns their number. */
 size_t list_member_flags(option_spec *specs, memory_choice *choice);
 
 /* Applies a flag of list_member_flags. Returns NULL, or what a valid value looks like. */

@@ -1,8 +1,6 @@
 /*
  * options.c - parses the options of a subcommand, and prints its help, from its table of options.
  */
-#include <ctype.h>
-#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -92,50 +90,6 @@ static void print_help(const command *self, const option_spec *specs, size_t cou
     }
 }
 
-/* strtoull alone would accept blanks, a sign and an empty text. */
-bool parse_number(const char *text, uint64_t *number, const char **rest)
-{
-    char *end = NULL;
-    if (*text < '0' || *text > '9')
-        return false;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    *number = value;
-    *rest = end;
-    return !errno;
-}
-
-/* Rejects 0, a second suffix, and values that overflow 64 bits after the shift. */
-bool parse_size(const char *text, uint64_t *size)
-{
-    static const char units[] = "KMGT";
-    const char *rest = NULL;
-    if (!parse_number(text, size, &rest))
-        return false;
-    const char *unit = *rest ? strchr(units, toupper((unsigned char)*rest)) : NULL;
-    if (unit) {
-        unsigned shift = 10 * (unsigned)(unit - units + 1);
-        if (*size > UINT64_MAX >> shift)
-            return false;
-        *size <<= shift;
-        rest++;
-    }
-    return !*rest && *size;
-}
-
-const char *const FIT_WORDS[] = {"segregated", "first", "buddy", "linear", NULL};
-
-bool parse_word(const char *const *words, const char *text, uint32_t *index)
-{
-    for (uint32_t i = 0; words[i]; i++) {
-        if (strcmp(text, words[i]))
-            continue;
-        *index = i;
-        return true;
-    }
-    return false;
-}
-
 /* Stores an option's value in its target. Returns NULL, or what a valid value looks like. */
 static const char *apply(const option_spec *spec, const char *value)
 {
@@ -149,11 +103,11 @@ static const char *apply(const option_spec *spec, const char *value)
         *(const char **)spec->target = value;
         return NULL;
     case OPTION_SIZE:
-        return parse_size(value, spec->target) ? NULL : "a size such as 65536, 64K or 32M";
+        return qi_parse_size(value, spec->target) ? NULL : "a size such as 65536, 64K or 32M";
     case OPTION_NUMBER:
-        return parse_number(value, spec->target, &rest) && !*rest ? NULL : "a number";
+        return qi_parse_number(value, spec->target, &rest) && !*rest ? NULL : "a number";
     case OPTION_FIT:
-        if (!parse_word(FIT_WORDS, value, &fit))
+        if (!qi_parse_word(QI_FIT_WORDS, value, &fit))
             return "segregated, first, buddy or linear";
         *(quire_fit *)spec->target = (quire_fit)fit;
         return NULL;

@@ -70,15 +70,6 @@ size_t count_options(const option_spec specs[MAX_OPTIONS]);
 int parse_options(const command *self, int argc, char **argv, const option_spec *specs,
                   size_t count, const char **positional);
 
-/* The words of --fit in the order of quire_fit; NULL ends the list. */
-extern const char *const FIT_WORDS[];
-
-/* Parse a decimal number up to `rest`, a size above 0 with an optional suffix, and the index of a
-   word in a list that NULL ends. Return false if the text has another form or is too large. */
-bool parse_number(const char *text, uint64_t *number, const char **rest);
-bool parse_size(const char *text, uint64_t *size);
-bool parse_word(const char *const *words, const char *text, uint32_t *index);
-
 /* Prints a usage error; returns EXIT_USAGE. */
 int bad_usage(const command *self, const char *format, ...) QUIRE_PRINTF(2, 3);
 

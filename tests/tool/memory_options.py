@@ -20,6 +20,8 @@ MEMBERS = {
     "contiguous": ("contiguous", None, True, {}),
     "shards": ("shards", "2", 2, {}),
     "limit": ("limit", "1G", 1 << 30, {}),
+    "within_budget": ("within-budget", None, True, {}),
+    "map_on_demand": ("map-on-demand", None, True, {}),
     "address_space": ("address-space", "1G", 1 << 30, {"contiguous": True}),
     "pages.page_size": ("page-size", "3M", 3 * MIB, {}),
     "pages.first_page_size": ("pages-first-page-size", "512K", 512 * KIB, {}),
@@ -37,6 +39,7 @@ MEMBERS = {
     "pages.size_granularity": ("pages-size-granularity", "513", 513, {}),
     "pages.extra_padding": ("pages-extra-padding", "100", 100, {}),
     "pages.retained_empty_bytes": ("pages-retained-empty-bytes", "1", 1, {}),
+    "pages.retention_nanoseconds": ("pages-retention-nanoseconds", "1000", 1000, {}),
 }
 
 
