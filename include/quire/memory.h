@@ -63,6 +63,10 @@ typedef struct quire_on_out_of_memory {
 /* The lowest value of quire_memory_options.priority: 0 in Vulkan's terms. */
 #define QUIRE_PRIORITY_LOWEST (-1.0F)
 
+/*
+ * Each option that is 0 has a default, which the field states. The user of the program may set some
+ * of them for all its memories, by the environment variable QUIRE_OPTIONS: docs/guide.md.
+ */
 typedef struct quire_memory_options {
     const char *name; /* copied, at most QUIRE_MAX_NAME bytes; NULL: "memory" */
 

@@ -11,6 +11,7 @@
 #include "src/core/device/device.h"
 #include "src/core/memory/default_memory.h"
 #include "src/core/memory/fork.h"
+#include "src/core/memory/user_options.h"
 #include "src/core/record/recorder.h"
 #include "src/core/state/event.h"
 
@@ -47,6 +48,7 @@ quire_result quire_device_create(const quire_backend *table, void *state,
            "device '%s' opened: backend %s, %u heap%s, %u memory kind%s", device->info.name,
            table->name, device->info.heap_count, qi_plural(device->info.heap_count),
            device->info.kind_count, qi_plural(device->info.kind_count));
+    qi_user_options_read(device);
     qi_recorder_start_by_environment(device);
     return QUIRE_SUCCESS;
 }

@@ -47,6 +47,7 @@ struct quire_device {
     uint32_t memory_count;
     void *_Atomic defaults[QUIRE_MAX_KINDS]; /* a quire_memory, or NULL; changes under the lock */
     quire_memory_options *default_options;   /* of each kind, or NULL: {0}; guarded by the lock */
+    quire_memory_options user_options;       /* of QUIRE_OPTIONS (memory/user_options.h) */
     quire_hook hook;        /* kinds 0: none; changes while no other thread uses the device */
     void *_Atomic watchers; /* the first qi_watcher (state/event.h), or NULL; with the lock */
     qi_atomic_u64 events;   /* how many were reported */

@@ -4,6 +4,8 @@
  * No function requires a lock: no other thread knows the memory until its device lists it, nor
  * after it left the list.
  */
+#include <stdio.h>
+
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/core/allocate/request.h"
@@ -12,6 +14,7 @@
 #include "src/core/memory/device_members.h"
 #include "src/core/memory/memory_life.h"
 #include "src/core/memory/memory_options.h"
+#include "src/core/memory/user_options.h"
 #include "src/core/page/page_take.h"
 #include "src/core/state/event.h"
 #include "src/core/stats/stats_scope.h"
@@ -78,12 +81,33 @@ static quire_result create(const quire_memory *resolved, const quire_memory_opti
     return QUIRE_SUCCESS;
 }
 
-quire_result qi_memory_make(quire_device *device, const quire_memory_options *options,
-                            quire_page_extra extra, quire_memory **memory)
+static quire_result resolve_and_create(quire_device *device, const quire_memory_options *options,
+                                       quire_page_extra extra, quire_memory **memory)
 {
     quire_memory resolved = {.extra = extra};
     quire_result result = qi_memory_resolve(device, options, &resolved);
     return result ? result : create(&resolved, options, memory);
+}
+
+/* Options of the user that do not suit the memory must not stop a program that runs without. */
+quire_result qi_memory_make(quire_device *device, const quire_memory_options *options,
+                            quire_page_extra extra, quire_memory **memory)
+{
+    quire_memory_options filled = *options;
+    if (!qi_user_options_fill(device, &filled))
+        return resolve_and_create(device, options, extra, memory);
+    qi_error error;
+    qi_error_save(&error);
+    if (!resolve_and_create(device, &filled, extra, memory))
+        return QUIRE_SUCCESS;
+    char reason[512];
+    snprintf(reason, sizeof reason, "%s", qi_error_sentence());
+    qi_error_restore(&error);
+    quire_result result = resolve_and_create(device, options, extra, memory);
+    if (!result)
+        qi_log(&device->log, QUIRE_LOG_WARNING, "memory '%s' is made without QUIRE_OPTIONS: %s",
+               (*memory)->name, reason);
+    return result;
 }
 
 void qi_memory_announce(const quire_memory *memory)
