@@ -211,6 +211,47 @@ class placed
     quire_allocation allocation_ = {};
 };
 
+namespace detail
+{
+
+/* The allocation behind what a function of C made. */
+inline quire_allocation allocation_of(quire_allocation made) noexcept
+{
+    return made;
+}
+
+inline quire_allocation allocation_of(quire_buffer made) noexcept
+{
+    return made.allocation;
+}
+
+inline quire_allocation allocation_of(quire_image made) noexcept
+{
+    return made.allocation;
+}
+
+/* The owner of the Made, a handle of C, that `function` makes in a memory. `arguments` are those
+   between the memory and the handle. */
+template <class Owned, class Made, class Function, class... Arguments>
+result<Owned> make(const memory &home, Function function, Arguments... arguments)
+{
+    Made made = {};
+    const quire_result code = function(home.handle(), arguments..., &made);
+    return access::place<Owned>(home, code, home.handle(), allocation_of(made));
+}
+
+/* The same in the default memory of a device that `function` chooses. */
+template <class Owned, class Made, class Function, class... Arguments>
+result<Owned> make(const device &home, Function function, Arguments... arguments)
+{
+    quire_memory *chosen = nullptr;
+    Made made = {};
+    const quire_result code = function(home.handle(), arguments..., &chosen, &made);
+    return access::place<Owned>(home, code, chosen, allocation_of(made));
+}
+
+} // namespace detail
+
 /* Owns a raw range. */
 class allocation final : public placed
 {
@@ -220,22 +261,15 @@ class allocation final : public placed
     /* quire_allocate */
     static result<allocation> create(const memory &home, const quire_allocation_options &options)
     {
-        quire_allocation made = {};
-        const quire_result code = quire_allocate(home.handle(), &options, &made);
-        return detail::access::checked(
-            home, code, allocation(detail::access::keeper_of(home), home.handle(), made));
+        return detail::make<allocation, quire_allocation>(home, quire_allocate, &options);
     }
 
     /* In the default memory of the best kind that has room. quire_device_allocate */
     static result<allocation> create(const device &home, const quire_kind_request &kinds,
                                      const quire_allocation_options &options)
     {
-        quire_memory *chosen = nullptr;
-        quire_allocation made = {};
-        const quire_result code =
-            quire_device_allocate(home.handle(), &kinds, &options, &chosen, &made);
-        return detail::access::checked(home, code,
-                                       allocation(detail::access::keeper_of(home), chosen, made));
+        return detail::make<allocation, quire_allocation>(home, quire_device_allocate, &kinds,
+                                                          &options);
     }
 
     /* Takes over an allocation that a function of C made; {0}: an empty owner. The memory
@@ -258,22 +292,15 @@ class buffer final : public placed
     /* quire_buffer_create */
     static result<buffer> create(const memory &home, const quire_buffer_options &options)
     {
-        quire_buffer made = {};
-        const quire_result code = quire_buffer_create(home.handle(), &options, &made);
-        return detail::access::checked(
-            home, code, buffer(detail::access::keeper_of(home), home.handle(), made.allocation));
+        return detail::make<buffer, quire_buffer>(home, quire_buffer_create, &options);
     }
 
     /* In the default memory of the best kind that has room. quire_device_buffer_create */
     static result<buffer> create(const device &home, const quire_kind_request &kinds,
                                  const quire_buffer_options &options)
     {
-        quire_memory *chosen = nullptr;
-        quire_buffer made = {};
-        const quire_result code =
-            quire_device_buffer_create(home.handle(), &kinds, &options, &chosen, &made);
-        return detail::access::checked(
-            home, code, buffer(detail::access::keeper_of(home), chosen, made.allocation));
+        return detail::make<buffer, quire_buffer>(home, quire_device_buffer_create, &kinds,
+                                                  &options);
     }
 
     /* Takes over a buffer that a function of C made; {0}: an empty owner. The memory
@@ -304,22 +331,14 @@ class image final : public placed
     /* quire_image_create */
     static result<image> create(const memory &home, const quire_image_options &options)
     {
-        quire_image made = {};
-        const quire_result code = quire_image_create(home.handle(), &options, &made);
-        return detail::access::checked(
-            home, code, image(detail::access::keeper_of(home), home.handle(), made.allocation));
+        return detail::make<image, quire_image>(home, quire_image_create, &options);
     }
 
     /* In the default memory of the best kind that has room. quire_device_image_create */
     static result<image> create(const device &home, const quire_kind_request &kinds,
                                 const quire_image_options &options)
     {
-        quire_memory *chosen = nullptr;
-        quire_image made = {};
-        const quire_result code =
-            quire_device_image_create(home.handle(), &kinds, &options, &chosen, &made);
-        return detail::access::checked(
-            home, code, image(detail::access::keeper_of(home), chosen, made.allocation));
+        return detail::make<image, quire_image>(home, quire_device_image_create, &kinds, &options);
     }
 
     /* Takes over an image that a function of C made; {0}: an empty owner. The memory
