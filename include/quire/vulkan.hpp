@@ -28,36 +28,28 @@ namespace vulkan
 inline result<buffer> create_buffer(const memory &home, const VkBufferCreateInfo &info,
                                     const quire_vulkan_object_options &options = {})
 {
-    quire_buffer made = {};
-    const quire_result code = quire_vulkan_buffer_create(home.handle(), &info, &options, &made);
-    return detail::access::place<buffer>(home, code, home.handle(), made.allocation);
+    return detail::make<buffer, quire_buffer>(home, quire_vulkan_buffer_create, &info, &options);
 }
 
 /* quire_vulkan_image_create */
 inline result<image> create_image(const memory &home, const VkImageCreateInfo &info,
                                   const quire_vulkan_object_options &options = {})
 {
-    quire_image made = {};
-    const quire_result code = quire_vulkan_image_create(home.handle(), &info, &options, &made);
-    return detail::access::place<image>(home, code, home.handle(), made.allocation);
+    return detail::make<image, quire_image>(home, quire_vulkan_image_create, &info, &options);
 }
 
 /* quire_vulkan_buffer_place */
 inline result<buffer> place_buffer(const memory &home, VkBuffer native,
                                    const quire_vulkan_object_options &options = {})
 {
-    quire_buffer made = {};
-    const quire_result code = quire_vulkan_buffer_place(home.handle(), native, &options, &made);
-    return detail::access::place<buffer>(home, code, home.handle(), made.allocation);
+    return detail::make<buffer, quire_buffer>(home, quire_vulkan_buffer_place, native, &options);
 }
 
 /* quire_vulkan_image_place */
 inline result<image> place_image(const memory &home, VkImage native,
                                  const quire_vulkan_object_options &options = {})
 {
-    quire_image made = {};
-    const quire_result code = quire_vulkan_image_place(home.handle(), native, &options, &made);
-    return detail::access::place<image>(home, code, home.handle(), made.allocation);
+    return detail::make<image, quire_image>(home, quire_vulkan_image_place, native, &options);
 }
 
 /* ---- in the default memory of the best kind that has room ------------------------------------ */
@@ -67,11 +59,8 @@ inline result<buffer> create_buffer(const device &home, const quire_kind_request
                                     const VkBufferCreateInfo &info,
                                     const quire_vulkan_object_options &options = {})
 {
-    quire_memory *chosen = nullptr;
-    quire_buffer made = {};
-    const quire_result code =
-        quire_vulkan_device_buffer_create(home.handle(), &kinds, &info, &options, &chosen, &made);
-    return detail::access::place<buffer>(home, code, chosen, made.allocation);
+    return detail::make<buffer, quire_buffer>(home, quire_vulkan_device_buffer_create, &kinds,
+                                              &info, &options);
 }
 
 /* quire_vulkan_device_image_create */
@@ -79,33 +68,24 @@ inline result<image> create_image(const device &home, const quire_kind_request &
                                   const VkImageCreateInfo &info,
                                   const quire_vulkan_object_options &options = {})
 {
-    quire_memory *chosen = nullptr;
-    quire_image made = {};
-    const quire_result code =
-        quire_vulkan_device_image_create(home.handle(), &kinds, &info, &options, &chosen, &made);
-    return detail::access::place<image>(home, code, chosen, made.allocation);
+    return detail::make<image, quire_image>(home, quire_vulkan_device_image_create, &kinds, &info,
+                                            &options);
 }
 
 /* quire_vulkan_device_buffer_place */
 inline result<buffer> place_buffer(const device &home, const quire_kind_request &kinds,
                                    VkBuffer native, const quire_vulkan_object_options &options = {})
 {
-    quire_memory *chosen = nullptr;
-    quire_buffer made = {};
-    const quire_result code =
-        quire_vulkan_device_buffer_place(home.handle(), &kinds, native, &options, &chosen, &made);
-    return detail::access::place<buffer>(home, code, chosen, made.allocation);
+    return detail::make<buffer, quire_buffer>(home, quire_vulkan_device_buffer_place, &kinds,
+                                              native, &options);
 }
 
 /* quire_vulkan_device_image_place */
 inline result<image> place_image(const device &home, const quire_kind_request &kinds,
                                  VkImage native, const quire_vulkan_object_options &options = {})
 {
-    quire_memory *chosen = nullptr;
-    quire_image made = {};
-    const quire_result code =
-        quire_vulkan_device_image_place(home.handle(), &kinds, native, &options, &chosen, &made);
-    return detail::access::place<image>(home, code, chosen, made.allocation);
+    return detail::make<image, quire_image>(home, quire_vulkan_device_image_place, &kinds, native,
+                                            &options);
 }
 
 /* ---- native handles -------------------------------------------------------------------------- */
