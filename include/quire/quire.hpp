@@ -32,6 +32,7 @@
 
 /* clang-format off: in the order in which to read them */
 #include "quire/hpp/result.hpp"          /* results and errors */
+#include "quire/hpp/callback.hpp"        /* functions of C++ that functions of C call */
 #include "quire/hpp/owner.hpp"           /* what all owners have in common */
 #include "quire/hpp/device.hpp"          /* devices */
 #include "quire/hpp/stream.hpp"          /* streams and points */

@@ -1,6 +1,6 @@
 /*
  * cpp_owners.cpp - quire.hpp: who owns what, results and errors, options, mappings, streams, stats
- * scopes, misuse. Built with exceptions and without.
+ * scopes, texts, misuse. Built with exceptions and without.
  */
 #include <sys/wait.h>
 #include <unistd.h>
@@ -479,6 +479,101 @@ static void test_find()
     CHECK(without.find(host).code() == QUIRE_ERROR_UNSUPPORTED);
 }
 
+/* ---- a device as a whole ---------------------------------------------------------------------- */
+
+static quire::memory named_memory(const quire::device &device, const char *name)
+{
+    return quire::memory::create(device, quire::memory_options().with_name(name)).value();
+}
+
+static bool append(void *text, const char *piece, size_t size)
+{
+    static_cast<std::string *>(text)->append(piece, size);
+    return true;
+}
+
+template <class Handle>
+static std::string written(quire_result (*write)(const Handle *, quire_sink, void *),
+                           const Handle *handle)
+{
+    std::string text;
+    CHECK(write(handle, append, &text) == QUIRE_SUCCESS);
+    return text;
+}
+
+/* The JSON of a device counts the calls that its own writing makes. */
+static std::string without_digits(const std::string &text)
+{
+    std::string rest;
+    for (const char c : text)
+        if (c < '0' || c > '9')
+            rest += c;
+    return rest;
+}
+
+/* The texts are those of the functions of C, all of them and nothing else. */
+static void test_texts()
+{
+    quire::device device = open_host();
+    quire::memory one = named_memory(device, "one"), two = named_memory(device, "two");
+    quire::buffer made =
+        quire::buffer::create(one, quire::buffer_options(64).with_name("vertices")).value();
+    const std::string report = device.report().value(), json = device.json().value(),
+                      svg = device.svg().value();
+    CHECK(report == written(quire_device_write_report, device.handle()));
+    CHECK(without_digits(json) ==
+          without_digits(written(quire_device_write_json, device.handle())));
+    CHECK(svg == written(quire_device_write_svg, device.handle()));
+    CHECK(json.find("\"one\"") != json.npos && json.find("\"two\"") != json.npos);
+    CHECK(report.find("vertices") != report.npos && svg.find("</svg>") != svg.npos);
+
+    CHECK(one.report().value() == written(quire_memory_write_report, one.handle()));
+    CHECK(one.json().value() == written(quire_memory_write_json, one.handle()));
+    CHECK(one.svg().value() == written(quire_memory_write_svg, one.handle()));
+    CHECK(one.json().value() != two.json().value());
+    CHECK(one.json()->find("vertices") != json.npos && two.json()->find("vertices") == json.npos);
+}
+
+#if defined(__cpp_exceptions)
+/* Refuses the operator new of this thread, so that a text cannot grow. */
+static thread_local bool refuses_new;
+
+void *operator new(std::size_t size)
+{
+    void *pointer = refuses_new ? nullptr : std::malloc(size ? size : 1);
+    if (!pointer)
+        throw std::bad_alloc();
+    return pointer;
+}
+
+void operator delete(void *pointer) noexcept
+{
+    std::free(pointer);
+}
+
+void operator delete(void *pointer, std::size_t) noexcept
+{
+    std::free(pointer);
+}
+
+static void test_texts_without_host_memory()
+{
+    quire::device device = open_host();
+    quire::memory memory = named_memory(device, "one");
+    int caught = 0;
+    for (int i = 0; i < 2; i++) {
+        try {
+            refuses_new = true;
+            (void)(i ? device.json() : memory.json());
+        } catch (const std::bad_alloc &) {
+            caught++;
+        }
+        refuses_new = false;
+    }
+    CHECK(caught == 2 && device.json() && memory.json());
+}
+#endif
+
 static void test_empty_owners()
 {
     const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
@@ -486,11 +581,15 @@ static void test_empty_owners()
     CHECK(device.info().code() == invalid && device.stats().code() == invalid);
     CHECK(device.budget(0).code() == invalid && device.set_page_limit(1).code() == invalid);
     CHECK(device.trim().code() == invalid && device.set_default_options({}).code() == invalid);
+    CHECK(device.report().code() == invalid && device.json().code() == invalid);
+    CHECK(device.svg().code() == invalid);
     CHECK(quire::memory::create(device).code() == invalid && device.destroy());
     CHECK(quire::stream::create(device).code() == invalid);
     quire::memory memory;
     CHECK(memory.info().code() == invalid && memory.stats().code() == invalid && memory.destroy());
     CHECK(memory.trim().code() == invalid && memory.collect().code() == invalid);
+    CHECK(memory.report().code() == invalid && memory.json().code() == invalid);
+    CHECK(memory.svg().code() == invalid);
     CHECK(memory.check().code() == invalid && memory.find(&memory).code() == invalid);
     CHECK(quire::buffer::create(memory, quire::buffer_options(1)).code() == invalid);
     quire::stream stream;
@@ -547,6 +646,10 @@ int main()
     run_case("streams and points", test_streams);
     run_case("stats scopes", test_stats_scopes);
     run_case("allocations are found by address", test_find);
+    run_case("reports, JSON and pictures of devices and memories", test_texts);
+#if defined(__cpp_exceptions)
+    run_case("texts without host memory throw", test_texts_without_host_memory);
+#endif
     run_case("empty owners are refused", test_empty_owners);
     run_case("foreign, stale and reserved handles are refused", test_wrong_handles);
     std::printf("1..%d\n", cases);

@@ -73,6 +73,24 @@ class device : public detail::owner<detail::device_traits>
         return checked(code, std::move(stats));
     }
 
+    /* Text for people. May throw std::bad_alloc. quire_device_write_report */
+    result<std::string> report() const
+    {
+        return written(quire_device_write_report);
+    }
+
+    /* docs/formats.md describes it. May throw std::bad_alloc. quire_device_write_json */
+    result<std::string> json() const
+    {
+        return written(quire_device_write_json);
+    }
+
+    /* A picture. May throw std::bad_alloc. quire_device_write_svg */
+    result<std::string> svg() const
+    {
+        return written(quire_device_write_svg);
+    }
+
     /* quire_device_get_budget */
     result<quire_budget_info> budget(std::uint32_t heap) const
     {

@@ -68,6 +68,24 @@ class memory : public detail::owner<detail::memory_traits>
         return checked(code, std::move(stats));
     }
 
+    /* Text for people. May throw std::bad_alloc. quire_memory_write_report */
+    result<std::string> report() const
+    {
+        return written(quire_memory_write_report);
+    }
+
+    /* docs/formats.md describes it. May throw std::bad_alloc. quire_memory_write_json */
+    result<std::string> json() const
+    {
+        return written(quire_memory_write_json);
+    }
+
+    /* A picture. May throw std::bad_alloc. quire_memory_write_svg */
+    result<std::string> svg() const
+    {
+        return written(quire_memory_write_svg);
+    }
+
     /* Releases empty pages until `target` bytes of them are left; returns the released bytes.
        quire_memory_trim */
     result<std::uint64_t> trim(std::uint64_t target = 0) const

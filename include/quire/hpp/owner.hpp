@@ -9,7 +9,9 @@
 #define QUIRE_HPP_OWNER_HPP
 
 #include <atomic>
+#include <string>
 
+#include "quire/hpp/callback.hpp"
 #include "quire/hpp/result.hpp"
 
 namespace quire
@@ -164,6 +166,19 @@ template <class Traits> class owner
         if (code == QUIRE_SUCCESS)
             return std::move(value);
         return failure_of(!handle_, Traits::name, code);
+    }
+
+    /* What a function of C writes about the object. May throw std::bad_alloc. */
+    result<std::string> written(quire_result (*write)(const handle_type *, quire_sink,
+                                                      void *)) const
+    {
+        std::string text;
+        auto append = [&text](const char *piece, std::size_t size) { text.append(piece, size); };
+        callback<decltype(append)> sink(append);
+        const quire_result code =
+            write(handle_, sink.template call<const char *, std::size_t>, &sink);
+        sink.rethrow();
+        return checked(code, std::move(text));
     }
 
     /* After a function of C that destroys the object, and then sets handle_ to null. */
