@@ -1,6 +1,6 @@
 /*
  * cpp_owners.cpp - quire.hpp: who owns what, results and errors, options, mappings, streams, stats
- * scopes, texts, misuse. Built with exceptions and without.
+ * scopes, walks, texts, misuse. Built with exceptions and without.
  */
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +12,7 @@
 #include <thread>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "tests/plain/cpp.h"
 
@@ -486,6 +487,41 @@ static quire::memory named_memory(const quire::device &device, const char *name)
     return quire::memory::create(device, quire::memory_options().with_name(name)).value();
 }
 
+static void test_walks()
+{
+    quire::device device = open_host();
+    std::vector<quire_memory *> seen;
+    const auto note = [&seen](quire_memory *memory) { seen.push_back(memory); };
+    CHECK(device.walk(note) && seen.empty());
+    quire::memory one = named_memory(device, "one"), two = named_memory(device, "two");
+    quire::buffer third = quire::buffer::create(device, {}, quire::buffer_options(64)).value();
+    const std::vector<quire_memory *> all = {one.handle(), two.handle(), third.memory_handle()};
+    CHECK(device.walk(note) && seen == all);
+
+    seen.clear(); /* a visitor that goes on, with a state of its own */
+    CHECK(device.walk([&seen, left = 3](quire_memory *memory) mutable {
+        seen.push_back(memory);
+        return --left > 0;
+    }));
+    CHECK(seen == all);
+    seen.clear(); /* one that ends the walk */
+    const auto until_two = [&](quire_memory *memory) {
+        seen.push_back(memory);
+        return memory != two.handle();
+    };
+    CHECK(device.walk(until_two) && seen.size() == 2 && seen.back() == two.handle());
+
+    CHECK(device.walk([&](quire_memory *memory) {
+        if (memory == one.handle())
+            CHECK(one.destroy());
+    }));
+    CHECK(!one && device.stats()->memory_count == 2);
+    seen.clear();
+    const quire::status refused = quire::device().walk(note);
+    CHECK(refused.code() == QUIRE_ERROR_INVALID_ARGUMENT && seen.empty());
+    CHECK(std::strstr(refused.message(), "quire::device is empty"));
+}
+
 static bool append(void *text, const char *piece, size_t size)
 {
     static_cast<std::string *>(text)->append(piece, size);
@@ -554,6 +590,36 @@ void operator delete(void *pointer) noexcept
 void operator delete(void *pointer, std::size_t) noexcept
 {
     std::free(pointer);
+}
+
+/* The exception itself arrives, and the walk has ended: no visit of the memory is left that its
+   destruction would wait for. */
+static void test_throwing_visitors()
+{
+    quire::device device = open_host();
+    quire::memory one = named_memory(device, "one"), two = named_memory(device, "two");
+    int visits = 0, caught = 0;
+    try {
+        (void)device.walk([&](quire_memory *) {
+            visits++;
+            throw std::string("stop");
+        });
+    } catch (const std::string &thrown) {
+        CHECK(thrown == "stop");
+        caught++;
+    }
+    CHECK(visits == 1 && caught == 1);
+    try { /* a visitor that has a result throws from a walk inside a walk */
+        (void)device.walk([&](quire_memory *outer) {
+            CHECK(device.walk([&](quire_memory *memory) { return memory != outer; }));
+            return device.walk([&](quire_memory *) -> bool { throw visits; }) || true;
+        });
+    } catch (int thrown) {
+        CHECK(thrown == visits);
+        caught++;
+    }
+    CHECK(caught == 2 && device.walk([&](quire_memory *) { visits++; }) && visits == 3);
+    CHECK(one.destroy() && two.destroy() && device.destroy());
 }
 
 static void test_texts_without_host_memory()
@@ -646,8 +712,10 @@ int main()
     run_case("streams and points", test_streams);
     run_case("stats scopes", test_stats_scopes);
     run_case("allocations are found by address", test_find);
+    run_case("a walk visits the memories of a device", test_walks);
     run_case("reports, JSON and pictures of devices and memories", test_texts);
 #if defined(__cpp_exceptions)
+    run_case("what a visitor throws ends the walk", test_throwing_visitors);
     run_case("texts without host memory throw", test_texts_without_host_memory);
 #endif
     run_case("empty owners are refused", test_empty_owners);

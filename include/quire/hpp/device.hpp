@@ -91,6 +91,21 @@ class device : public detail::owner<detail::device_traits>
         return written(quire_device_write_svg);
     }
 
+    /*
+     * Calls `visit(quire_memory *)` for each memory of the device, default memories included. The
+     * memory stays with its owner. `visit` returns nothing, or a bool: false ends the walk, which
+     * has succeeded then. What `visit` throws ends the walk, and walk() throws it.
+     * quire_device_walk
+     */
+    template <class Visitor> status walk(Visitor &&visit) const
+    {
+        detail::callback<std::remove_reference_t<Visitor>> visitor(visit);
+        const quire_result code =
+            quire_device_walk(handle_, visitor.template call<quire_memory *>, &visitor);
+        visitor.rethrow();
+        return checked(code);
+    }
+
     /* quire_device_get_budget */
     result<quire_budget_info> budget(std::uint32_t heap) const
     {
