@@ -570,6 +570,22 @@ static void test_texts()
     CHECK(one.json()->find("vertices") != json.npos && two.json()->find("vertices") == json.npos);
 }
 
+static void test_handles_alone()
+{
+    quire::device device = open_host(), other = open_host();
+    quire::memory one = named_memory(device, "one"), two = named_memory(device, "two");
+    quire::buffer made = quire::buffer::create(two, quire::buffer_options(64)).value();
+    CHECK(device.memory_of(made.handle()).value() == two.handle());
+    CHECK(other.memory_of(made.handle()).code() == QUIRE_ERROR_FOREIGN_HANDLE);
+    CHECK(other.free(made.handle()).code() == QUIRE_ERROR_FOREIGN_HANDLE);
+    CHECK(is_live(two.handle(), made.handle()));
+    const quire_allocation handle = made.release();
+    CHECK(device.free(handle) && !is_live(two.handle(), handle));
+    CHECK(device.free(handle).code() == QUIRE_ERROR_STALE_HANDLE);
+    CHECK(device.memory_of(handle).code() == QUIRE_ERROR_STALE_HANDLE);
+    CHECK(device.memory_of({}).code() == QUIRE_ERROR_INVALID_ARGUMENT);
+}
+
 #if defined(__cpp_exceptions)
 /* Refuses the operator new of this thread, so that a text cannot grow. */
 static thread_local bool refuses_new;
@@ -648,7 +664,8 @@ static void test_empty_owners()
     CHECK(device.budget(0).code() == invalid && device.set_page_limit(1).code() == invalid);
     CHECK(device.trim().code() == invalid && device.set_default_options({}).code() == invalid);
     CHECK(device.report().code() == invalid && device.json().code() == invalid);
-    CHECK(device.svg().code() == invalid);
+    CHECK(device.svg().code() == invalid && device.memory_of({}).code() == invalid);
+    CHECK(device.free({}).code() == invalid);
     CHECK(quire::memory::create(device).code() == invalid && device.destroy());
     CHECK(quire::stream::create(device).code() == invalid);
     quire::memory memory;
@@ -714,6 +731,7 @@ int main()
     run_case("allocations are found by address", test_find);
     run_case("a walk visits the memories of a device", test_walks);
     run_case("reports, JSON and pictures of devices and memories", test_texts);
+    run_case("a device finds and frees by the handle alone", test_handles_alone);
 #if defined(__cpp_exceptions)
     run_case("what a visitor throws ends the walk", test_throwing_visitors);
     run_case("texts without host memory throw", test_texts_without_host_memory);

@@ -106,6 +106,21 @@ class device : public detail::owner<detail::device_traits>
         return checked(code);
     }
 
+    /* The memory of a live allocation of the device, which stays with its owner.
+       quire_device_owner */
+    result<quire_memory *> memory_of(quire_allocation of) const
+    {
+        quire_memory *found = nullptr;
+        const quire_result code = quire_device_owner(handle_, of, &found);
+        return checked(code, std::move(found));
+    }
+
+    /* Frees an allocation of the device that no C++ owner holds. quire_device_free */
+    status free(quire_allocation handle) const
+    {
+        return checked(quire_device_free(handle_, handle));
+    }
+
     /* quire_device_get_budget */
     result<quire_budget_info> budget(std::uint32_t heap) const
     {
