@@ -49,6 +49,15 @@ def check_replay(tool, arguments, env, root):
             if value[key] != host[key]] + ([] if value["backend"] == "plugin" else [value["backend"]])
 
 
+def check_unknown(tool, plugin, runtime):
+    """The runtime works, and says once what it ignores."""
+    done = run(tool, "devices", "--backend", "plugin", "--plugin", runtime, "--json",
+               QUIRE_PADDLE_PLUGIN=plugin, QUIRE_PADDLE_PLUGINS="/opt/vendor.so")
+    expected = ("quire_paddle_runtime: QUIRE_PADDLE_PLUGINS is unknown and has no effect; "
+                "is QUIRE_PADDLE_PLUGIN meant?\n")
+    return [] if done.returncode == 0 and done.stderr == expected else [done.stdout, done.stderr]
+
+
 def check_refusals(tool, root, plugin, no_plugin):
     profile = str(root / "docs/profiles/raspberrypi-v3dv-mesa-25.0.json")
     cases = [
@@ -78,6 +87,7 @@ def main():
         tap.case(f"devices of {where}", check_devices(tool, arguments, env))
         tap.case(f"tour on {where}", check_tour(tool, arguments, env))
         tap.case(f"replay on {where}", check_replay(tool, arguments, env, root))
+    tap.case("quire's runtime reports an unknown variable", check_unknown(tool, plugin, runtime))
     tap.case("errors", check_refusals(tool, root, plugin, no_plugin))
     tap.end()
 

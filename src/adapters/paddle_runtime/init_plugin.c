@@ -4,13 +4,15 @@
  * functions. Functions that the adapter does not know pass through unchanged, in every version.
  */
 #include <dlfcn.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "src/adapters/paddle_runtime/runtime.h"
+#include "src/base/environment.h"
 
-/* The environment variable with the path of the wrapped plugin. */
-static const char *const PATH_VARIABLE = "QUIRE_PADDLE_PLUGIN";
+#define PREFIX "QUIRE_PADDLE_"
+
+/* The environment variable with the path of the wrapped plugin, without the prefix. */
+static const char *const PATH_NAME = "PLUGIN";
 
 __attribute__((visibility("default"))) void InitPlugin(qi_pd_params *params);
 
@@ -53,12 +55,19 @@ static void replace(qi_pd_interface *f)
     f->device_max_chunk_size = runtime_max_chunk;
 }
 
+static void say_unknown(void *user, const char *sentence)
+{
+    (void)user;
+    runtime_log("%s", sentence);
+}
+
 /* Without a wrapped plugin device_type stays NULL, so that the host program rejects the adapter. */
 void InitPlugin(qi_pd_params *params)
 {
-    const char *path = secure_getenv(PATH_VARIABLE);
-    if (!path || !*path || strlen(path) > RUNTIME_MAX_PATH) {
-        runtime_log("%s names no plugin to wrap", PATH_VARIABLE);
+    const char *path = qi_variable(PREFIX, PATH_NAME);
+    qi_find_unknown_variables(PREFIX, &PATH_NAME, 1, say_unknown, NULL);
+    if (!path || strlen(path) > RUNTIME_MAX_PATH) {
+        runtime_log("%s%s names no plugin to wrap", PREFIX, PATH_NAME);
         return;
     }
     qi_pd_init_plugin init = find_wrapped(path);
