@@ -134,6 +134,23 @@ def misuse(_):
     yield from refused(LookupError, "device 5", quire_torch.device_statistics, 5)
 
 
+def unknown_variables(_):
+    import warnings
+
+    import quire_torch
+
+    os.environ.update(QUIRE_TORCH_LIBARY="/opt/libquire_torch.so", QUIRE_TORCH_PAGE_SIZE="8m", QUIRE_TORCH_EMPTY="",
+                      QUIRE_TORCH_CPU_PAGE_SIZE="8m", QUIRE_TRACE="")
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        quire_torch.statistics()
+        quire_torch.statistics()
+    said = sorted(f"{warning.category.__name__}: {warning.message}" for warning in found)
+    if said != ["RuntimeWarning: QUIRE_TORCH_LIBARY is unknown and has no effect; is QUIRE_TORCH_LIBRARY meant?",
+                "RuntimeWarning: QUIRE_TORCH_PAGE_SIZE is unknown and has no effect"]:
+        yield str(said)
+
+
 def as_pool(_):
     """In a process of its own: a process has one allocator."""
     import quire_torch
@@ -173,6 +190,7 @@ def main():
         }
         program = "import runpy, sys; runpy.run_path(sys.argv[1])['run_inside'](*sys.argv[2:])"
         for case, function in (("as PyTorch's allocator", "as_allocator"), ("misuse", "misuse"),
+                               ("unknown variables are reported", "unknown_variables"),
                                ("as the allocator of a pool", "as_pool")):
             done = subprocess.run([sys.executable, "-c", program, __file__, function, str(folder)], text=True,
                                   capture_output=True, check=False, env=environment)

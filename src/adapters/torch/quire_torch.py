@@ -10,10 +10,12 @@ system looks for libraries.
 """
 
 import ctypes
+import difflib
 import json
 import os
 import pathlib
 import pickle
+import warnings
 
 _library = None
 _allocator = None  # PyTorch keeps the functions, not the object
@@ -30,9 +32,22 @@ _HOOKS = {
 }
 
 
+_PREFIX, _VARIABLE = "QUIRE_TORCH_", "QUIRE_TORCH_LIBRARY"
+_OTHER_PREFIX = "QUIRE_TORCH_CPU_"  # libquire_torch_cpu.so reads these, and reports unknown ones itself
+
+
+def _warn_of_unknown_variables():
+    for name, text in os.environ.items():
+        if not text or name == _VARIABLE or not name.startswith(_PREFIX) or name.startswith(_OTHER_PREFIX):
+            continue
+        meant = f"; is {_VARIABLE} meant?" if difflib.get_close_matches(name, [_VARIABLE], cutoff=0.8) else ""
+        # ascii: the name of a variable can have any bytes but '='
+        warnings.warn(f"{ascii(name)[1:-1]} is unknown and has no effect{meant}", RuntimeWarning, stacklevel=4)
+
+
 def library_path():
     """Returns the path of libquire_torch.so, or its name for the system's search."""
-    given = os.environ.get("QUIRE_TORCH_LIBRARY")
+    given = os.environ.get(_VARIABLE)
     beside = pathlib.Path(__file__).resolve().with_name("libquire_torch.so")
     return given or (str(beside) if beside.exists() else "libquire_torch.so.0")
 
@@ -41,6 +56,7 @@ def library():
     """Loads libquire_torch.so once and returns it."""
     global _library
     if _library is None:
+        _warn_of_unknown_variables()
         loaded = ctypes.CDLL(library_path())
         for name in ("quire_torch_statistics", "quire_torch_snapshot"):
             getattr(loaded, name).restype = ctypes.c_void_p
