@@ -1,7 +1,7 @@
 """A program outside the project: installs quire to a prefix and does there what the documents say. It
 compiles the README's program and the examples against it with pkg-config, shared and static, runs them,
-runs the commands of the README, of docs/tutorial.md and of docs/install.md word for word, and builds
-the projects of docs/install.md with CMake and meson.
+runs the commands of the README, of docs/tutorial.md, of docs/install.md and of docs/adapters/pytorch_cpu.md
+word for word, and builds the projects of docs/install.md with CMake and meson.
 
 usage: consumer.py SOURCE_ROOT BUILD_ROOT C_COMPILER CPP_COMPILER|none MESON [MESON ARGUMENTS]
 """
@@ -94,9 +94,9 @@ def move_prefix(installed, prefix, home):
     for module in (home / "quire").rglob("_installed.py"):  # where the Python package finds the library
         path = os.path.relpath(wanted, module.parent)
         module.write_text(re.sub(r'^LIBRARY = ".*/', f'LIBRARY = "{path}/', module.read_text(), flags=re.M))
-    record = home / "quire/lib/pkgconfig/quire.pc"
-    text = re.sub(r"^prefix=.*$", f"prefix={home}/quire", record.read_text(), flags=re.M)
-    record.write_text(re.sub(r"^libdir=.*$", "libdir=${prefix}/lib", text, flags=re.M))
+    for record in (home / "quire/lib/pkgconfig").glob("*.pc"):
+        text = re.sub(r"^prefix=.*$", f"prefix={home}/quire", record.read_text(), flags=re.M)
+        record.write_text(re.sub(r"^libdir=.*$", "libdir=${prefix}/lib", text, flags=re.M))
 
 
 class Home:
@@ -223,6 +223,33 @@ def check_tutorial(tap, root, home, has_cpp):
     tap.case("the commands of docs/tutorial.md do what they say", problems)
 
 
+TORCH_CPU_C = """#include <quire/torch_cpu.h>
+int main(void) { return !quire_torch_cpu_is_active(); }
+"""
+
+
+def check_torch_cpu(tap, root, home):
+    """The lines of docs/adapters/pytorch_cpu.md with the installed library."""
+    page, case = "docs/adapters/pytorch_cpu.md", "the lines of docs/adapters/pytorch_cpu.md work"
+    if not list((home.folder / "quire/lib").glob("libquire_torch_cpu.so*")):
+        tap.skip(case, "the build has no libquire_torch_cpu")
+        return
+    settings = ['export PKG_CONFIG_PATH="$HOME/quire/lib/pkgconfig"', 'export LD_LIBRARY_PATH="$HOME/quire/lib"']
+    (home.folder / "program.c").write_text(TORCH_CPU_C)
+    has_torch = not home.run("python3 -c 'import torch'")[1]
+    commands = [block for block in blocks(root, page, "sh") if has_torch or not block.startswith("python3 ")]
+    tap.case(case + ", with pkg-config",
+             [line for block in commands for line in home.run(block, settings)[1]] if commands else ["no lines"])
+    if not has_torch:
+        tap.skip(case + ", in Python", "python3 has no torch")
+        return
+    # the tensor of the last line is quire's, as the page says
+    lines = [*blocks(root, page, "python"), "kept = torch.ones(1 << 20)", "assert quire.is_active()",
+             "assert json.loads(quire.stats())['requested_bytes'] >= 4 << 20"]
+    (home.folder / "torch_cpu.py").write_text("\n".join(lines))
+    tap.case(case + ", in Python", home.run("python3 torch_cpu.py", settings)[1])
+
+
 def check_cmake(tap, root, place, home, compiler):
     """Each project of docs/install.md builds with CMake and runs, also for static libraries."""
     projects = blocks(root, "docs/install.md", "cmake")
@@ -313,6 +340,7 @@ def main():
         check_prefix(tap, root, home)
         check_install(tap, root, home)
         check_tutorial(tap, root, home, cpp_compiler != ["none"])
+        check_torch_cpu(tap, root, home)
         check_cmake(tap, root, place, home, compiler)
         check_meson(tap, root, place, meson)
         lines = len(readme_example(root).splitlines())
