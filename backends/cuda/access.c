@@ -230,8 +230,7 @@ quire_result quire_cuda_set_access(quire_memory *memory, quire_allocation alloca
                                    const quire_cuda_access *accesses, uint32_t count)
 {
     if (!memory || !accesses)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_set_access: memory or accesses is null");
+        return qi_fail_null("quire_cuda_set_access", !memory ? "memory" : "accesses");
     qi_cuda *cuda = NULL;
     qi_cuda_page *page = NULL;
     quire_result result = qi_cuda_check_accesses(accesses, count);
@@ -254,8 +253,7 @@ quire_result quire_cuda_get_access(const quire_memory *memory, quire_allocation 
     if (access)
         access->flags = QUIRE_CUDA_NO_ACCESS;
     if (!memory || !access)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_get_access: memory or access is null");
+        return qi_fail_null("quire_cuda_get_access", !memory ? "memory" : "access");
     qi_cuda *cuda = NULL;
     qi_cuda_page *page = NULL;
     unsigned long long flags = 0;

@@ -87,8 +87,7 @@ qi_cuda *qi_cuda_of(const quire_device *device)
         qi_cuda *cuda = quire_device_state(device);
         return qi_cuda_check_process(cuda) ? NULL : cuda;
     }
-    qi_ignore(
-        qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the device is null, or not of the CUDA backend"));
+    qi_ignore(qi_fail_backend(device ? quire_device_backend(device)->name : NULL, "cuda"));
     return NULL;
 }
 

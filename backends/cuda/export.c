@@ -49,8 +49,7 @@ quire_result quire_cuda_export_fd(quire_memory *memory, quire_allocation allocat
     if (descriptor)
         *descriptor = -1;
     if (!memory || !descriptor)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_export_fd: memory or descriptor is null");
+        return qi_fail_null("quire_cuda_export_fd", !memory ? "memory" : "descriptor");
     qi_cuda *cuda = NULL;
     qi_cuda_page *page = NULL;
     quire_result result = find_exportable(memory, allocation, QUIRE_CUDA_FD, &cuda, &page);
@@ -70,8 +69,7 @@ quire_result quire_cuda_export_fabric(quire_memory *memory, quire_allocation all
     if (fabric)
         memset(fabric, 0, QUIRE_CUDA_FABRIC_SIZE);
     if (!memory || !fabric)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_export_fabric: memory or fabric is null");
+        return qi_fail_null("quire_cuda_export_fabric", !memory ? "memory" : "fabric");
     qi_cuda *cuda = NULL;
     qi_cuda_page *page = NULL;
     qi_cu_fabric_handle handle = {.data = {0}};
@@ -119,8 +117,7 @@ quire_result quire_cuda_export_dma_buf(quire_memory *memory, quire_allocation al
     if (descriptor)
         *descriptor = -1;
     if (!memory || !descriptor)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_export_dma_buf: memory or descriptor is null");
+        return qi_fail_null("quire_cuda_export_dma_buf", !memory ? "memory" : "descriptor");
     quire_native native;
     qi_cuda *cuda = NULL;
     quire_result result = qi_cuda_find_native(memory, allocation, &native, &cuda);
@@ -134,9 +131,10 @@ quire_result quire_cuda_retain_handle(quire_device *device, uint64_t address, ui
 {
     if (handle)
         *handle = 0;
-    if (!handle || !address)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_retain_handle: handle is null or the address 0");
+    if (!handle)
+        return qi_fail_null("quire_cuda_retain_handle", "handle");
+    if (!address)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_retain_handle: the address is 0");
     qi_cuda *cuda = qi_cuda_of(device);
     if (!cuda)
         return quire_last_result();

@@ -256,8 +256,9 @@ quire_result quire_cuda_array_create(quire_memory *memory, const quire_cuda_arra
     if (options && options->info)
         *options->info = (quire_allocation_info){0};
     if (!memory || !options || !image)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_array_create: memory, options or image is null");
+        return qi_fail_null("quire_cuda_array_create", !memory    ? "memory"
+                                                       : !options ? "options"
+                                                                  : "image");
     const quire_cuda_array_options resolved = resolve_array(options);
     quire_memory_info info;
     qi_cuda *cuda = NULL;
@@ -311,8 +312,7 @@ quire_result quire_cuda_array_get_info(const quire_memory *memory, quire_image i
     if (info)
         *info = (quire_cuda_array_info){.array = NULL};
     if (!memory || !info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_array_get_info: memory or info is null");
+        return qi_fail_null("quire_cuda_array_get_info", !memory ? "memory" : "info");
     quire_image_info image_info;
     quire_native native;
     qi_cuda *cuda = NULL;

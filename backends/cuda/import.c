@@ -225,8 +225,9 @@ quire_result quire_cuda_import_range(quire_memory *memory, const quire_cuda_impo
     if (allocation)
         *allocation = (quire_allocation){0};
     if (!memory || !import || !allocation)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_import_range: memory, import or allocation is null");
+        return qi_fail_null("quire_cuda_import_range", !memory   ? "memory"
+                                                       : !import ? "import"
+                                                                 : "allocation");
     quire_memory_info info;
     qi_cuda *cuda = NULL;
     quire_result result = qi_cuda_of_memory(memory, &info, &cuda);

@@ -10,7 +10,7 @@
 quire_result quire_cuda_get_info(const quire_device *device, quire_cuda_info *info)
 {
     if (!info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_get_info: info is null");
+        return qi_fail_null("quire_cuda_get_info", "info");
     *info = (quire_cuda_info){.context = NULL};
     qi_cuda *cuda = qi_cuda_of(device);
     if (!cuda)
@@ -48,7 +48,7 @@ quire_result quire_cuda_get_kind_info(const quire_device *device, uint32_t kind,
                                       quire_cuda_kind_info *info)
 {
     if (!info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_get_kind_info: info is null");
+        return qi_fail_null("quire_cuda_get_kind_info", "info");
     *info = (quire_cuda_kind_info){.node = 0};
     const qi_cuda *cuda = qi_cuda_of(device);
     if (!cuda)
@@ -77,7 +77,7 @@ quire_result quire_cuda_find_kind(const quire_device *device, quire_cuda_page_ki
     if (kind)
         *kind = 0;
     if (!kind)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_find_kind: kind is null");
+        return qi_fail_null("quire_cuda_find_kind", "kind");
     const qi_cuda *cuda = qi_cuda_of(device);
     if (!cuda)
         return quire_last_result();
@@ -115,8 +115,7 @@ quire_result quire_cuda_get_range(const quire_memory *memory, quire_allocation a
     if (range)
         *range = (quire_cuda_range){.size = 0};
     if (!memory || !range)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_get_range: memory or range is null");
+        return qi_fail_null("quire_cuda_get_range", !memory ? "memory" : "range");
     quire_native native;
     qi_cuda *cuda = NULL;
     quire_result result = qi_cuda_find_native(memory, allocation, &native, &cuda);

@@ -45,8 +45,7 @@ quire_result quire_cuda_export_ipc(quire_memory *memory, quire_allocation alloca
     if (ipc)
         memset(ipc, 0, QUIRE_CUDA_IPC_SIZE);
     if (!memory || !ipc)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_export_ipc: memory or ipc is null");
+        return qi_fail_null("quire_cuda_export_ipc", !memory ? "memory" : "ipc");
     quire_native native;
     qi_cuda *cuda = NULL;
     quire_result result = qi_cuda_find_native(memory, allocation, &native, &cuda);

@@ -10,9 +10,11 @@
 
 static quire_result check_team(const qi_cuda_multicast_team *t)
 {
-    if (!t->size || (t->device_count && !t->devices))
+    if (!t->size)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a multicast object of size 0");
+    if (t->device_count && !t->devices)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "a multicast object of size 0, or devices is null");
+                       "a multicast object: device_count is set and devices is null");
     if (t->device_count > t->team_size)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "%u device%s in a team of %u",
                             t->device_count, t->team_size);
@@ -194,8 +196,7 @@ quire_result quire_cuda_multicast_create(quire_device *device,
     if (multicast)
         *multicast = NULL;
     if (!o || !multicast)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_multicast_create: options or multicast is null");
+        return qi_fail_null("quire_cuda_multicast_create", !o ? "options" : "multicast");
     const qi_cuda_multicast_team team = {.size = o->size,
                                          .devices = o->devices,
                                          .device_count = o->device_count,
@@ -218,8 +219,7 @@ quire_result quire_cuda_multicast_get_info(const quire_cuda_multicast *m,
     if (info)
         *info = (quire_cuda_multicast_info){.handle = 0};
     if (!m || !info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_multicast_get_info: multicast or info is null");
+        return qi_fail_null("quire_cuda_multicast_get_info", !m ? "multicast" : "info");
     quire_result result = qi_cuda_check_process(m->cuda);
     if (result)
         return result;
@@ -254,8 +254,7 @@ static bool destroy_object(quire_cuda_multicast *m)
 quire_result quire_cuda_multicast_destroy(quire_cuda_multicast **multicast)
 {
     if (!multicast)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_multicast_destroy: multicast is null");
+        return qi_fail_null("quire_cuda_multicast_destroy", "multicast");
     quire_cuda_multicast *m = *multicast;
     if (!m)
         return QUIRE_SUCCESS;

@@ -104,8 +104,7 @@ quire_result quire_cuda_multicast_bind(quire_cuda_multicast *m, uint64_t offset,
                                        quire_memory *memory, quire_allocation allocation)
 {
     if (!m || !memory)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_multicast_bind: multicast or memory is null");
+        return qi_fail_null("quire_cuda_multicast_bind", !m ? "multicast" : "memory");
     quire_native native;
     qi_cuda *cuda = NULL;
     quire_result result = qi_cuda_find_native(memory, allocation, &native, &cuda);
@@ -143,9 +142,11 @@ static quire_result find_device(const qi_cuda *cuda, qi_cu_ptr address, int *dev
 quire_result quire_cuda_multicast_bind_address(quire_cuda_multicast *m, uint64_t offset,
                                                uint64_t address, uint64_t size)
 {
-    if (!m || !address)
+    if (!m)
+        return qi_fail_null("quire_cuda_multicast_bind_address", "multicast");
+    if (!address)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_multicast_bind_address: multicast is null or the address 0");
+                       "quire_cuda_multicast_bind_address: the address is 0");
     const qi_cuda *cuda = m->cuda;
     quire_result result = check_range(m, offset, size);
     if (!result && address % m->granularity)
@@ -182,8 +183,7 @@ quire_result quire_cuda_multicast_unbind(quire_cuda_multicast *m, int32_t ordina
                                          uint64_t size)
 {
     if (!m)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_multicast_unbind: multicast is null");
+        return qi_fail_null("quire_cuda_multicast_unbind", "multicast");
     quire_result result = check_range(m, offset, size);
     if (!result)
         result = qi_cuda_enter(m->cuda);

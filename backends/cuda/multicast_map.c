@@ -89,8 +89,7 @@ quire_result quire_cuda_multicast_map(quire_cuda_multicast *m, int32_t ordinal, 
     if (address)
         *address = 0;
     if (!m || !address)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_multicast_map: multicast or address is null");
+        return qi_fail_null("quire_cuda_multicast_map", !m ? "multicast" : "address");
     qi_cuda_multicast_device *device = NULL;
     quire_result result = find_device(m, ordinal, &device);
     if (!result)
@@ -105,8 +104,7 @@ quire_result quire_cuda_multicast_map(quire_cuda_multicast *m, int32_t ordinal, 
 quire_result quire_cuda_multicast_unmap(quire_cuda_multicast *m, int32_t ordinal)
 {
     if (!m)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_multicast_unmap: multicast is null");
+        return qi_fail_null("quire_cuda_multicast_unmap", "multicast");
     qi_cuda_multicast_device *device = NULL;
     quire_result result = find_device(m, ordinal, &device);
     if (!result)

@@ -36,8 +36,7 @@ quire_result quire_cuda_multicast_export_fd(const quire_cuda_multicast *m, int *
     if (descriptor)
         *descriptor = -1;
     if (!m || !descriptor)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_multicast_export_fd: multicast or descriptor is null");
+        return qi_fail_null("quire_cuda_multicast_export_fd", !m ? "multicast" : "descriptor");
     quire_result result = export_handle(m, QUIRE_CUDA_FD, descriptor);
     if (result)
         *descriptor = -1;
@@ -50,8 +49,7 @@ quire_result quire_cuda_multicast_export_fabric(const quire_cuda_multicast *m, v
     if (fabric)
         memset(fabric, 0, QUIRE_CUDA_FABRIC_SIZE);
     if (!m || !fabric)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_multicast_export_fabric: multicast or fabric is null");
+        return qi_fail_null("quire_cuda_multicast_export_fabric", !m ? "multicast" : "fabric");
     quire_result result = export_handle(m, QUIRE_CUDA_FABRIC, &handle);
     if (!result)
         memcpy(fabric, handle.data, QUIRE_CUDA_FABRIC_SIZE);
@@ -118,8 +116,7 @@ quire_result quire_cuda_multicast_import(quire_device *device,
     if (multicast)
         *multicast = NULL;
     if (!o || !multicast)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_multicast_import: options or multicast is null");
+        return qi_fail_null("quire_cuda_multicast_import", !o ? "options" : "multicast");
     const qi_cuda_multicast_team team = {.size = o->size,
                                          .devices = o->devices,
                                          .device_count = o->device_count,

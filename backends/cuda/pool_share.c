@@ -45,7 +45,7 @@ static quire_result query_numbers(qi_cuda *cuda, quire_cuda_pool_info *info)
 quire_result quire_cuda_pool_get_info(const quire_device *device, quire_cuda_pool_info *info)
 {
     if (!info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_pool_get_info: info is null");
+        return qi_fail_null("quire_cuda_pool_get_info", "info");
     *info = (quire_cuda_pool_info){.pool = NULL};
     qi_cuda *cuda = find_pooled(device);
     if (!cuda)
@@ -112,8 +112,7 @@ quire_result quire_cuda_pool_set_access(quire_device *device, const quire_cuda_a
                                         uint32_t count)
 {
     if (!accesses)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_cuda_pool_set_access: accesses is null");
+        return qi_fail_null("quire_cuda_pool_set_access", "accesses");
     qi_cuda *cuda = find_pooled(device);
     if (!cuda)
         return quire_last_result();
@@ -130,7 +129,7 @@ quire_result quire_cuda_pool_set_access(quire_device *device, const quire_cuda_a
 quire_result quire_cuda_pool_get_access(const quire_device *device, quire_cuda_access *access)
 {
     if (!access)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_pool_get_access: access is null");
+        return qi_fail_null("quire_cuda_pool_get_access", "access");
     access->flags = QUIRE_CUDA_NO_ACCESS;
     qi_cuda *cuda = find_pooled(device);
     if (!cuda)

@@ -10,7 +10,7 @@ quire_result quire_cuda_stream_wrap(quire_device *device, void *native, const ch
     if (stream)
         *stream = NULL;
     if (!stream)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_stream_wrap: stream is null");
+        return qi_fail_null("quire_cuda_stream_wrap", "stream");
     if (!qi_cuda_of(device))
         return quire_last_result();
     const qi_cuda_stream_description description = {.stream = native};
@@ -23,7 +23,7 @@ quire_result quire_cuda_stream_get(const quire_stream *stream, void **native)
     if (native)
         *native = NULL;
     if (!native)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_stream_get: native is null");
+        return qi_fail_null("quire_cuda_stream_get", "native");
     quire_result result = quire_stream_get_info(stream, &info);
     if (result)
         return result;

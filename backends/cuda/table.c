@@ -114,7 +114,7 @@ quire_result quire_cuda_open(const quire_cuda_options *options, quire_device **d
     if (device)
         *device = NULL;
     if (!device)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_open: device is null");
+        return qi_fail_null("quire_cuda_open", "device");
     const quire_cuda_options resolved = options ? *options : (quire_cuda_options){.device = NULL};
     qi_cuda *cuda = NULL;
     quire_result result = qi_check_unused(&resolved, "quire_cuda_options");
@@ -128,9 +128,9 @@ quire_result quire_cuda_wrap(const quire_cuda_wrap_options *options, quire_devic
     if (device)
         *device = NULL;
     if (!options || !device)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_wrap: options or device is null");
+        return qi_fail_null("quire_cuda_wrap", !options ? "options" : "device");
     if (!options->context)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_cuda_wrap: the context is null");
+        return qi_fail_null("quire_cuda_wrap", "the context");
     qi_cuda *cuda = NULL;
     quire_result result = qi_check_unused(options, "quire_cuda_wrap_options");
     if (!result)

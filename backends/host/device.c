@@ -95,8 +95,7 @@ qi_host_device *qi_host_of(const quire_device *device)
 {
     if (device && quire_device_backend(device)->describe == qi_host_describe)
         return quire_device_state(device);
-    qi_ignore(
-        qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the device is null, or not of the host backend"));
+    qi_ignore(qi_fail_backend(device ? quire_device_backend(device)->name : NULL, "host"));
     return NULL;
 }
 
@@ -127,7 +126,7 @@ static quire_result get_native(quire_memory *memory, quire_allocation allocation
 quire_result quire_host_pointer(quire_memory *memory, quire_allocation allocation, void **pointer)
 {
     if (!pointer)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_host_pointer: pointer is null");
+        return qi_fail_null("quire_host_pointer", "pointer");
     quire_native native;
     quire_memory_info info = {.mappable = false};
     quire_result result = get_native(memory, allocation, &native);
@@ -147,8 +146,7 @@ quire_result quire_host_descriptor(quire_memory *memory, quire_allocation alloca
     if (offset)
         *offset = 0;
     if (!descriptor || !offset)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_host_descriptor: descriptor or offset is null");
+        return qi_fail_null("quire_host_descriptor", !descriptor ? "descriptor" : "offset");
     quire_native native;
     quire_result result = get_native(memory, allocation, &native);
     if (result)

@@ -12,7 +12,7 @@ quire_result quire_host_stream_create(quire_device *device,
     if (stream)
         *stream = NULL;
     if (!stream)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_host_stream_create: stream is null");
+        return qi_fail_null("quire_host_stream_create", "stream");
     const quire_host_stream_options requested = options ? *options : (quire_host_stream_options){0};
     quire_result result = qi_check_unused(&requested, "quire_host_stream_options");
     if (!result && !qi_host_of(device))
@@ -64,7 +64,7 @@ quire_result quire_host_stream_submit(quire_stream *stream, void (*function)(voi
     qi_host_device *device = NULL;
     qi_host_stream *found = NULL;
     if (!function)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_host_stream_submit: function is null");
+        return qi_fail_null("quire_host_stream_submit", "function");
     quire_result result = find(stream, &device, &found);
     return result ? result : qi_host_stream_submit_call(device, found, function, user);
 }

@@ -200,7 +200,7 @@ quire_result quire_host_open(const quire_host_options *options, quire_device **d
     if (device)
         *device = NULL;
     if (!device)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_host_open: device is null");
+        return qi_fail_null("quire_host_open", "device");
     quire_host_options resolved = options ? *options : (quire_host_options){0};
     qi_host_device *state = NULL;
     quire_result result = check_options(&resolved);

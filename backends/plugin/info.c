@@ -8,9 +8,10 @@
 
 /* ---- checks ----------------------------------------------------------------------------- */
 
-/* Finds the state of a device that its plugin still serves. `output` is checked for NULL. */
-static quire_result find_plugin(const quire_device *device, const void *output,
-                                const qi_plugin **plugin)
+/* Finds the state of a device that its plugin still serves. `output` is checked for NULL; `name`
+   is that of the argument. */
+static quire_result find_plugin(const quire_device *device, const void *output, const char *name,
+                                const char *call, const qi_plugin **plugin)
 {
     *plugin = qi_plugin_of(device);
     if (*plugin && (*plugin)->library->has_forked)
@@ -20,8 +21,8 @@ static quire_result find_plugin(const quire_device *device, const void *output,
             "be destroyed");
     if (*plugin && output)
         return QUIRE_SUCCESS;
-    return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                   "the device is null or not of the plugin backend, or an output is null");
+    return *plugin ? qi_fail_null(call, name)
+                   : qi_fail_backend(device ? quire_device_backend(device)->name : NULL, "plugin");
 }
 
 static uint32_t kind_of(const qi_plugin *plugin, qi_plugin_role role)
@@ -63,7 +64,7 @@ quire_result quire_plugin_get_info(const quire_device *device, quire_plugin_info
     quire_paddle_sizes sizes;
     if (info)
         memset(info, 0, sizeof *info);
-    quire_result result = find_plugin(device, info, &plugin);
+    quire_result result = find_plugin(device, info, "info", "quire_plugin_get_info", &plugin);
     if (!result)
         result = resolve_sizes(plugin, &sizes);
     if (result)
@@ -102,7 +103,7 @@ quire_result quire_plugin_get_policy(const quire_device *device, quire_paddle_st
     quire_paddle_sizes sizes;
     if (policy)
         memset(policy, 0, sizeof *policy);
-    quire_result result = find_plugin(device, policy, &plugin);
+    quire_result result = find_plugin(device, policy, "policy", "quire_plugin_get_policy", &plugin);
     if (!result)
         result = resolve_sizes(plugin, &sizes);
     if (result)
@@ -124,9 +125,10 @@ quire_result quire_plugin_stream_wrap(quire_device *device, void *plugin_stream,
     const qi_plugin *plugin = NULL;
     if (stream)
         *stream = NULL;
-    quire_result result = find_plugin(device, stream, &plugin);
+    quire_result result =
+        find_plugin(device, stream, "stream", "quire_plugin_stream_wrap", &plugin);
     if (!result && !plugin_stream)
-        result = qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the plugin's stream is null");
+        result = qi_fail_null("quire_plugin_stream_wrap", "plugin_stream");
     return result ? result : quire_stream_wrap(device, plugin_stream, name, stream);
 }
 
@@ -136,7 +138,7 @@ quire_result quire_plugin_get_stream(const quire_stream *stream, void **plugin_s
     if (plugin_stream)
         *plugin_stream = NULL;
     if (!plugin_stream)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_plugin_get_stream: output is null");
+        return qi_fail_null("quire_plugin_get_stream", "output");
     quire_result result = quire_stream_get_info(stream, &info);
     if (result)
         return result;

@@ -141,7 +141,8 @@ static void fill_table(const qi_pd_interface *f, quire_backend *table)
 static quire_result check_options(const quire_plugin_options *options)
 {
     if (!options->path || !*options->path)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_plugin_open: path is null or empty");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_plugin_open: quire_plugin_options.path is null or empty");
     if (options->alignment && !qi_is_power_of_two(options->alignment))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "alignment %u is not a power of two",
                             options->alignment);
@@ -235,8 +236,7 @@ quire_result quire_plugin_open(const quire_plugin_options *options, quire_device
     if (device)
         *device = NULL;
     if (!options || !device)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_plugin_open: options or device is null");
+        return qi_fail_null("quire_plugin_open", !options ? "options" : "device");
     qi_plugin *plugin = NULL;
     quire_result result = check_options(options);
     if (!result)

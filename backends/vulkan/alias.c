@@ -198,8 +198,9 @@ quire_result quire_vulkan_alias_buffer_create(quire_memory *memory, quire_alloca
     if (alias)
         *alias = NULL;
     if (!memory || !info || !alias)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_alias_buffer_create: memory, info or alias is null");
+        return qi_fail_null("quire_vulkan_alias_buffer_create", !memory ? "memory"
+                                                                : !info ? "info"
+                                                                        : "alias");
     return create(memory, allocation, (qi_vulkan_description){.buffer = info}, options, alias);
 }
 
@@ -211,15 +212,16 @@ quire_result quire_vulkan_alias_image_create(quire_memory *memory, quire_allocat
     if (alias)
         *alias = NULL;
     if (!memory || !info || !alias)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_alias_image_create: memory, info or alias is null");
+        return qi_fail_null("quire_vulkan_alias_image_create", !memory ? "memory"
+                                                               : !info ? "info"
+                                                                       : "alias");
     return create(memory, allocation, (qi_vulkan_description){.image = info}, options, alias);
 }
 
 quire_result quire_vulkan_alias_destroy(quire_vulkan_alias **alias)
 {
     if (!alias)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_alias_destroy: alias is null");
+        return qi_fail_null("quire_vulkan_alias_destroy", "alias");
     quire_vulkan_alias *destroyed = *alias;
     *alias = NULL;
     if (destroyed)
@@ -233,8 +235,7 @@ quire_result quire_vulkan_alias_get_info(const quire_vulkan_alias *alias,
     if (info)
         *info = (quire_vulkan_alias_info){.size = 0};
     if (!alias || !info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_alias_get_info: alias or info is null");
+        return qi_fail_null("quire_vulkan_alias_get_info", !alias ? "alias" : "info");
     quire_result result = qi_vulkan_check_process(alias->vulkan);
     if (result)
         return result;

@@ -160,7 +160,7 @@ quire_result quire_vulkan_memory_create(quire_device *device, const quire_memory
     if (memory)
         *memory = NULL;
     if (!memory)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_memory_create: memory is null");
+        return qi_fail_null("quire_vulkan_memory_create", "memory");
     if (!qi_vulkan_of(device))
         return quire_last_result();
     quire_result result = check(&given);

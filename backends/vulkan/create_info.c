@@ -23,8 +23,7 @@ quire_result quire_vulkan_buffer_requirements(quire_device *device, const VkBuff
                                               quire_requirements *requirements)
 {
     if (!info || !requirements)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_buffer_requirements: info or requirements is null");
+        return qi_fail_null("quire_vulkan_buffer_requirements", !info ? "info" : "requirements");
     *requirements = (quire_requirements){0};
     const qi_vulkan *vulkan = qi_vulkan_of(device);
     if (!vulkan)
@@ -39,8 +38,7 @@ quire_result quire_vulkan_image_requirements(quire_device *device, const VkImage
                                              quire_requirements *requirements)
 {
     if (!info || !requirements)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_image_requirements: info or requirements is null");
+        return qi_fail_null("quire_vulkan_image_requirements", !info ? "info" : "requirements");
     *requirements = (quire_requirements){0};
     const qi_vulkan *vulkan = qi_vulkan_of(device);
     return vulkan ? qi_vulkan_query_image(vulkan, info, requirements) : quire_last_result();
@@ -171,12 +169,6 @@ static void zero_outputs(quire_allocation *allocation, const quire_vulkan_object
         *options->info = (quire_allocation_info){0};
 }
 
-static quire_result refuse_null(const char *call)
-{
-    return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
-                        "%s: memory, description, object or output is null", call);
-}
-
 /* ---- in one memory --------------------------------------------------------------------------- */
 
 quire_result quire_vulkan_buffer_create(quire_memory *memory, const VkBufferCreateInfo *info,
@@ -186,7 +178,9 @@ quire_result quire_vulkan_buffer_create(quire_memory *memory, const VkBufferCrea
     wanted w;
     zero_outputs(buffer ? &buffer->allocation : NULL, options);
     if (!memory || !info || !buffer)
-        return refuse_null("quire_vulkan_buffer_create");
+        return qi_fail_null("quire_vulkan_buffer_create", !memory ? "memory"
+                                                          : !info ? "info"
+                                                                  : "buffer");
     quire_result result = want_buffer(info, options, &w);
     if (!result)
         result = qi_vulkan_check_memory(memory);
@@ -200,7 +194,9 @@ quire_result quire_vulkan_image_create(quire_memory *memory, const VkImageCreate
     wanted w;
     zero_outputs(image ? &image->allocation : NULL, options);
     if (!memory || !info || !image)
-        return refuse_null("quire_vulkan_image_create");
+        return qi_fail_null("quire_vulkan_image_create", !memory ? "memory"
+                                                         : !info ? "info"
+                                                                 : "image");
     quire_result result = want_image(info, options, &w);
     if (!result)
         result = qi_vulkan_check_memory(memory);
@@ -255,7 +251,9 @@ quire_result quire_vulkan_buffer_place(quire_memory *memory, VkBuffer native,
     wanted w;
     zero_outputs(buffer ? &buffer->allocation : NULL, options);
     if (!memory || !native || !buffer)
-        return refuse_null("quire_vulkan_buffer_place");
+        return qi_fail_null("quire_vulkan_buffer_place", !memory   ? "memory"
+                                                         : !native ? "native"
+                                                                   : "buffer");
     quire_result result = want_placed_buffer(native, options, &w);
     if (!result)
         result = qi_vulkan_check_memory(memory);
@@ -269,7 +267,9 @@ quire_result quire_vulkan_image_place(quire_memory *memory, VkImage native,
     wanted w;
     zero_outputs(image ? &image->allocation : NULL, options);
     if (!memory || !native || !image)
-        return refuse_null("quire_vulkan_image_place");
+        return qi_fail_null("quire_vulkan_image_place", !memory   ? "memory"
+                                                        : !native ? "native"
+                                                                  : "image");
     quire_result result = want_placed_image(native, options, &w);
     if (!result)
         result = qi_vulkan_check_memory(memory);
@@ -298,7 +298,7 @@ quire_result quire_vulkan_buffer_create_fallback(quire_memory *const *memories, 
     if (chosen)
         *chosen = 0;
     if (!info || !buffer)
-        return refuse_null("quire_vulkan_buffer_create_fallback");
+        return qi_fail_null("quire_vulkan_buffer_create_fallback", !info ? "info" : "buffer");
     quire_result result = want_buffer(info, options, &w);
     if (!result)
         result = check_memories(memories, count);
@@ -317,7 +317,7 @@ quire_result quire_vulkan_image_create_fallback(quire_memory *const *memories, u
     if (chosen)
         *chosen = 0;
     if (!info || !image)
-        return refuse_null("quire_vulkan_image_create_fallback");
+        return qi_fail_null("quire_vulkan_image_create_fallback", !info ? "info" : "image");
     quire_result result = want_image(info, options, &w);
     if (!result)
         result = check_memories(memories, count);
@@ -328,9 +328,9 @@ quire_result quire_vulkan_image_create_fallback(quire_memory *const *memories, u
 
 /* ---- in a default memory --------------------------------------------------------------------- */
 
-/* Begins each function: zeroes the outputs, and checks the pointers and the device. `has_object`
-   tells whether the create info or the object is there. */
-static quire_result begin_on_device(const quire_device *device, bool has_object,
+/* Begins each function: zeroes the outputs, and checks the pointers and the device. `missing` names
+   the create info or the object if it is null. */
+static quire_result begin_on_device(const quire_device *device, const char *missing,
                                     const quire_vulkan_object_options *options,
                                     quire_memory **memory, quire_allocation *allocation,
                                     const char *call)
@@ -338,8 +338,10 @@ static quire_result begin_on_device(const quire_device *device, bool has_object,
     zero_outputs(allocation, options);
     if (memory)
         *memory = NULL;
-    if (!has_object || !memory || !allocation)
-        return refuse_null(call);
+    if (missing || !memory || !allocation)
+        return qi_fail_null(call, missing   ? missing
+                                  : !memory ? "memory"
+                                            : "the output for the handle");
     return qi_vulkan_of(device) ? QUIRE_SUCCESS : quire_last_result();
 }
 
@@ -351,7 +353,7 @@ quire_result quire_vulkan_device_buffer_create(quire_device *device,
 {
     wanted w;
     quire_allocation *allocation = buffer ? &buffer->allocation : NULL;
-    quire_result result = begin_on_device(device, info != NULL, options, memory, allocation,
+    quire_result result = begin_on_device(device, info ? NULL : "info", options, memory, allocation,
                                           "quire_vulkan_device_buffer_create");
     if (!result)
         result = want_buffer(info, options, &w);
@@ -366,7 +368,7 @@ quire_result quire_vulkan_device_image_create(quire_device *device, const quire_
 {
     wanted w;
     quire_allocation *allocation = image ? &image->allocation : NULL;
-    quire_result result = begin_on_device(device, info != NULL, options, memory, allocation,
+    quire_result result = begin_on_device(device, info ? NULL : "info", options, memory, allocation,
                                           "quire_vulkan_device_image_create");
     if (!result)
         result = want_image(info, options, &w);
@@ -381,7 +383,7 @@ quire_result quire_vulkan_device_buffer_place(quire_device *device, const quire_
 {
     wanted w;
     quire_allocation *allocation = buffer ? &buffer->allocation : NULL;
-    quire_result result = begin_on_device(device, native != VK_NULL_HANDLE, options, memory,
+    quire_result result = begin_on_device(device, native ? NULL : "native", options, memory,
                                           allocation, "quire_vulkan_device_buffer_place");
     if (!result)
         result = want_placed_buffer(native, options, &w);
@@ -396,7 +398,7 @@ quire_result quire_vulkan_device_image_place(quire_device *device, const quire_k
 {
     wanted w;
     quire_allocation *allocation = image ? &image->allocation : NULL;
-    quire_result result = begin_on_device(device, native != VK_NULL_HANDLE, options, memory,
+    quire_result result = begin_on_device(device, native ? NULL : "native", options, memory,
                                           allocation, "quire_vulkan_device_image_place");
     if (!result)
         result = want_placed_image(native, options, &w);

@@ -285,7 +285,7 @@ qi_vulkan *qi_vulkan_of(const quire_device *device)
         qi_vulkan *vulkan = quire_device_state(device);
         return qi_vulkan_check_process(vulkan) ? NULL : vulkan;
     }
-    qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the device is null, or not of the Vulkan backend");
+    qi_ignore(qi_fail_backend(device ? quire_device_backend(device)->name : NULL, "vulkan"));
     return NULL;
 }
 
@@ -319,7 +319,7 @@ quire_result qi_vulkan_of_allocation(const quire_memory *memory, quire_allocatio
 quire_result quire_vulkan_get_handles(const quire_device *device, quire_vulkan_handles *handles)
 {
     if (!handles)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_get_handles: handles is null");
+        return qi_fail_null("quire_vulkan_get_handles", "handles");
     *handles = (quire_vulkan_handles){0};
     const qi_vulkan *vulkan = qi_vulkan_of(device);
     if (!vulkan)
@@ -342,7 +342,7 @@ quire_result quire_vulkan_get_queue(const quire_device *device, uint32_t index,
                                     quire_vulkan_queue *queue)
 {
     if (!queue)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_get_queue: queue is null");
+        return qi_fail_null("quire_vulkan_get_queue", "queue");
     *queue = (quire_vulkan_queue){.queue = NULL};
     const qi_vulkan *vulkan = qi_vulkan_of(device);
     if (!vulkan)

@@ -92,7 +92,7 @@ static quire_result check_import(const qi_vulkan *vulkan, const quire_vulkan_imp
             return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                            "the descriptor of the import is negative");
     } else if (!import->pointer) {
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the pointer or handle of the import is null");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_import.pointer is null");
     }
     /* VK_EXT_external_memory_host: address and size are multiples of this alignment. */
     uint64_t unit = vulkan->host_pointer_alignment;
@@ -181,8 +181,7 @@ quire_result quire_vulkan_import_kinds(quire_device *device, const quire_vulkan_
     if (kind_mask)
         *kind_mask = 0;
     if (!import || !kind_mask)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_import_kinds: import or kind_mask is null");
+        return qi_fail_null("quire_vulkan_import_kinds", !import ? "import" : "kind_mask");
     const qi_vulkan *vulkan = qi_vulkan_of(device);
     if (!vulkan)
         return quire_last_result();
@@ -201,8 +200,9 @@ quire_result quire_vulkan_import_range(quire_memory *memory, const quire_vulkan_
     if (allocation)
         *allocation = (quire_allocation){0};
     if (!memory || !import || !allocation)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_import_range: memory, import or allocation is null");
+        return qi_fail_null("quire_vulkan_import_range", !memory   ? "memory"
+                                                         : !import ? "import"
+                                                                   : "allocation");
     quire_memory_info info;
     qi_vulkan *vulkan = NULL;
     uint32_t mask = 0;
@@ -231,8 +231,7 @@ quire_result quire_vulkan_export_fd(quire_memory *memory, quire_allocation alloc
     if (descriptor)
         *descriptor = -1;
     if (!memory || !descriptor)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_export_fd: memory or descriptor is null");
+        return qi_fail_null("quire_vulkan_export_fd", !memory ? "memory" : "descriptor");
     quire_native native;
     qi_vulkan *vulkan = NULL;
     quire_result result = qi_vulkan_of_allocation(memory, allocation, &native, &vulkan);

@@ -40,7 +40,7 @@ static quire_vulkan_features features_of(const qi_vulkan *vulkan)
 quire_result quire_vulkan_get_features(const quire_device *device, quire_vulkan_features *features)
 {
     if (!features)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_get_features: features is null");
+        return qi_fail_null("quire_vulkan_get_features", "features");
     *features = (quire_vulkan_features){.sparse_residency_samples = 0};
     const qi_vulkan *vulkan = qi_vulkan_of(device);
     if (!vulkan)

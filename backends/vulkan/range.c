@@ -64,8 +64,9 @@ quire_result quire_vulkan_range_options(const quire_memory *memory,
                                         quire_tiling tiling, quire_allocation_options *options)
 {
     if (!memory || !requirements || !options)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_range_options: memory, requirements or options is null");
+        return qi_fail_null("quire_vulkan_range_options", !memory         ? "memory"
+                                                          : !requirements ? "requirements"
+                                                                          : "options");
     qi_vulkan *vulkan = NULL;
     quire_result result = qi_vulkan_of_memory(memory, &vulkan);
     if (!result)
@@ -97,8 +98,7 @@ quire_result quire_vulkan_get_range(const quire_memory *memory, quire_allocation
     if (range)
         *range = (quire_vulkan_range){.size = 0};
     if (!memory || !range)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_get_range: memory or range is null");
+        return qi_fail_null("quire_vulkan_get_range", !memory ? "memory" : "range");
     quire_native native;
     qi_vulkan *vulkan = NULL;
     quire_result result = qi_vulkan_of_allocation(memory, allocation, &native, &vulkan);
@@ -110,9 +110,12 @@ quire_result quire_vulkan_get_range(const quire_memory *memory, quire_allocation
 quire_result quire_vulkan_set_priority(quire_memory *memory, quire_allocation allocation,
                                        float priority)
 {
-    if (!memory || !(priority >= 0 && priority <= 1)) /* false for NaN as well */
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_set_priority: memory is null, or priority is not from 0 to 1");
+    if (!memory)
+        return qi_fail_null("quire_vulkan_set_priority", "memory");
+    if (!(priority >= 0 && priority <= 1)) /* false for NaN as well */
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "quire_vulkan_set_priority: priority %g is not from 0 to 1",
+                            (double)priority);
     quire_native native;
     qi_vulkan *vulkan = NULL;
     quire_result result = qi_vulkan_of_allocation(memory, allocation, &native, &vulkan);
@@ -196,8 +199,7 @@ quire_result quire_vulkan_page_buffer(const quire_memory *memory, quire_allocati
     if (range)
         *range = (quire_vulkan_range){.size = 0};
     if (!memory || !range)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_page_buffer: memory or range is null");
+        return qi_fail_null("quire_vulkan_page_buffer", !memory ? "memory" : "range");
     quire_native native;
     qi_vulkan *vulkan = NULL;
     VkBuffer buffer = VK_NULL_HANDLE;
@@ -243,8 +245,7 @@ quire_result quire_vulkan_buffer_get(const quire_memory *memory, quire_buffer bu
     if (native)
         *native = VK_NULL_HANDLE;
     if (!memory || !native)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_buffer_get: memory or native is null");
+        return qi_fail_null("quire_vulkan_buffer_get", !memory ? "memory" : "native");
     quire_result result = get_object(memory, buffer.allocation, QUIRE_OBJECT_BUFFER, &handle);
     *native = QI_VULKAN_HANDLE(VkBuffer, handle);
     return result;
@@ -256,8 +257,7 @@ quire_result quire_vulkan_image_get(const quire_memory *memory, quire_image imag
     if (native)
         *native = VK_NULL_HANDLE;
     if (!memory || !native)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_image_get: memory or native is null");
+        return qi_fail_null("quire_vulkan_image_get", !memory ? "memory" : "native");
     quire_result result = get_object(memory, image.allocation, QUIRE_OBJECT_IMAGE, &handle);
     *native = QI_VULKAN_HANDLE(VkImage, handle);
     return result;

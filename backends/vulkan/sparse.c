@@ -221,8 +221,9 @@ quire_result quire_vulkan_sparse_buffer_create(quire_memory *memory, const VkBuf
     if (sparse)
         *sparse = NULL;
     if (!memory || !info || !sparse)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_sparse_buffer_create: memory, info or sparse is null");
+        return qi_fail_null("quire_vulkan_sparse_buffer_create", !memory ? "memory"
+                                                                 : !info ? "info"
+                                                                         : "sparse");
     return create(memory, (qi_vulkan_description){.buffer = info}, options, sparse);
 }
 
@@ -233,8 +234,9 @@ quire_result quire_vulkan_sparse_image_create(quire_memory *memory, const VkImag
     if (sparse)
         *sparse = NULL;
     if (!memory || !info || !sparse)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_sparse_image_create: memory, info or sparse is null");
+        return qi_fail_null("quire_vulkan_sparse_image_create", !memory ? "memory"
+                                                                : !info ? "info"
+                                                                        : "sparse");
     return create(memory, (qi_vulkan_description){.image = info}, options, sparse);
 }
 
@@ -255,7 +257,7 @@ static quire_result check_maps(const quire_vulkan_sparse *s)
 quire_result quire_vulkan_sparse_destroy(quire_vulkan_sparse **sparse)
 {
     if (!sparse)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_sparse_destroy: sparse is null");
+        return qi_fail_null("quire_vulkan_sparse_destroy", "sparse");
     quire_vulkan_sparse *s = *sparse;
     if (!s)
         return QUIRE_SUCCESS;
@@ -275,8 +277,7 @@ quire_result quire_vulkan_sparse_get_info(const quire_vulkan_sparse *sparse,
     if (info)
         *info = (quire_vulkan_sparse_info){.size = 0};
     if (!sparse || !info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_sparse_get_info: sparse or info is null");
+        return qi_fail_null("quire_vulkan_sparse_get_info", !sparse ? "sparse" : "info");
     quire_result result = qi_vulkan_check_process(sparse->vulkan);
     if (result)
         return result;

@@ -88,7 +88,7 @@ static quire_result change_boxes(quire_vulkan_sparse *s, const qi_vulkan_boxes *
 static quire_result check(const quire_vulkan_sparse *sparse, const char *call)
 {
     if (!sparse)
-        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: the sparse object is null", call);
+        return qi_fail_null(call, "sparse");
     quire_result result = qi_vulkan_check_process(sparse->vulkan);
     if (result)
         return result;
@@ -166,7 +166,7 @@ static quire_result find_region(const quire_vulkan_sparse *s, const quire_vulkan
     if (result)
         return result;
     if (!region)
-        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: the region is null", call);
+        return qi_fail_null(call, "region");
     if (!s->tiles.count)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: the object is a buffer", call);
     result = qi_check_unused(region, "quire_vulkan_region");
@@ -200,7 +200,7 @@ quire_result quire_vulkan_sparse_find(const quire_vulkan_sparse *sparse,
     if (offset)
         *offset = 0;
     if (!offset)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_sparse_find: offset is null");
+        return qi_fail_null("quire_vulkan_sparse_find", "offset");
     quire_result result = find_region(sparse, region, &boxes, "quire_vulkan_sparse_find");
     if (!result)
         *offset = boxes.all[0].first * sparse->block;

@@ -56,8 +56,7 @@ quire_result quire_vulkan_sparse_get_part(const quire_vulkan_sparse *sparse, uin
     if (part)
         *part = (quire_vulkan_part){.size = 0};
     if (!sparse || !part)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_sparse_get_part: sparse or part is null");
+        return qi_fail_null("quire_vulkan_sparse_get_part", !sparse ? "sparse" : "part");
     quire_result result = qi_vulkan_check_process(sparse->vulkan);
     if (result)
         return result;

@@ -27,8 +27,7 @@ quire_result quire_vulkan_stream_wrap(quire_device *device,
     if (stream)
         *stream = NULL;
     if (!options || !stream)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_stream_wrap: options or stream is null");
+        return qi_fail_null("quire_vulkan_stream_wrap", !options ? "options" : "stream");
     if (!qi_vulkan_of(device))
         return quire_last_result();
     quire_result result = check(options);
@@ -48,7 +47,7 @@ quire_result quire_vulkan_stream_get(const quire_stream *stream, VkSemaphore *se
     if (semaphore)
         *semaphore = VK_NULL_HANDLE;
     if (!semaphore)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_stream_get: semaphore is null");
+        return qi_fail_null("quire_vulkan_stream_get", "semaphore");
     quire_result result = quire_stream_get_info(stream, &info);
     if (result)
         return result;

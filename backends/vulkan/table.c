@@ -143,8 +143,7 @@ quire_result quire_vulkan_wrap(const quire_vulkan_wrap_options *options, quire_d
     if (device)
         *device = NULL;
     if (!options || !device)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_wrap: options or device is null");
+        return qi_fail_null("quire_vulkan_wrap", !options ? "options" : "device");
     qi_host host;
     qi_vulkan_wrapping wrapping;
     quire_result result = qi_vulkan_complete_wrap(options, &wrapping);
@@ -222,8 +221,8 @@ static quire_result check_names(const char *const *names, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         if (!names || !names[i])
-            return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                           "quire_vulkan_open: the name of an extension is null");
+            return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                                "quire_vulkan_open: the name of extension %u is null", i);
     return QUIRE_SUCCESS;
 }
 
@@ -240,11 +239,13 @@ static quire_result check_open(const quire_vulkan_options *options)
         result = qi_vulkan_check_chain(options->chain);
     if (result)
         return result;
-    if (options->queue_count > QUIRE_VULKAN_MAX_QUEUES ||
-        (options->queue_count && !options->queues))
+    if (options->queue_count > QUIRE_VULKAN_MAX_QUEUES)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "quire_vulkan_open: queues is null, or queue_count is above %u",
-                            QUIRE_VULKAN_MAX_QUEUES);
+                            "quire_vulkan_open: queue_count is %u: %u at most",
+                            options->queue_count, QUIRE_VULKAN_MAX_QUEUES);
+    if (options->queue_count && !options->queues)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_open: queue_count is set and queues is null");
     return qi_vulkan_refuse_group(options->chain);
 }
 
@@ -253,7 +254,7 @@ quire_result quire_vulkan_open(const quire_vulkan_options *options, quire_device
     if (device)
         *device = NULL;
     if (!device)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_open: device is null");
+        return qi_fail_null("quire_vulkan_open", "device");
     const quire_vulkan_options resolved =
         options ? *options : (quire_vulkan_options){.device = NULL};
     quire_result result = check_open(&resolved);

@@ -229,11 +229,11 @@ static quire_result read_texels(const work *w)
 
 /* ---- public calls ---------------------------------------------------------------------------- */
 
-static quire_result prepare(quire_memory *memory, quire_image image, work *w,
+static quire_result prepare(const char *call, quire_memory *memory, quire_image image, work *w,
                             quire_image_info *info)
 {
     if (!memory)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is null");
+        return qi_fail_null(call, "memory");
     quire_result result = qi_vulkan_of_memory(memory, &w->vulkan);
     if (!result)
         result = quire_image_get_info(memory, image, info);
@@ -256,23 +256,22 @@ quire_result quire_vulkan_image_set_layout(quire_memory *memory, quire_image ima
 {
     quire_image_info info;
     work w = {.before = before, .after = after};
-    quire_result result = prepare(memory, image, &w, &info);
+    quire_result result = prepare("quire_vulkan_image_set_layout", memory, image, &w, &info);
     if (result)
         return result;
     return is_reachable(after) ? run(&w, change_layout) : refuse_layout(after);
 }
 
 /* Checks the arguments of a copy of all texels. `needed` is the usage that the image must have. */
-static quire_result prepare_copy(quire_memory *memory, quire_image image, const void *data,
-                                 uint64_t size, quire_usage needed, work *w)
+static quire_result prepare_copy(const char *call, quire_memory *memory, quire_image image,
+                                 const void *data, uint64_t size, quire_usage needed, work *w)
 {
     quire_image_info info;
-    quire_result result = prepare(memory, image, w, &info);
+    quire_result result = prepare(call, memory, image, w, &info);
     if (result)
         return result;
     if (!data)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_image_write or quire_vulkan_image_read: data is null");
+        return qi_fail_null(call, "data");
     if (!info.channel_count)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "the texel format is known only for images of quire_image_create");
@@ -294,7 +293,8 @@ quire_result quire_vulkan_image_write(quire_memory *memory, quire_image image, V
               .during = VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
               .after = after,
               .from = data};
-    quire_result result = prepare_copy(memory, image, data, size, QUIRE_USAGE_TRANSFER_TARGET, &w);
+    quire_result result = prepare_copy("quire_vulkan_image_write", memory, image, data, size,
+                                       QUIRE_USAGE_TRANSFER_TARGET, &w);
     if (result)
         return result;
     return is_reachable(after) ? run(&w, write_texels) : refuse_layout(after);
@@ -307,7 +307,8 @@ quire_result quire_vulkan_image_read(quire_memory *memory, quire_image image, Vk
               .during = VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL,
               .after = layout,
               .to = data};
-    quire_result result = prepare_copy(memory, image, data, size, QUIRE_USAGE_TRANSFER_SOURCE, &w);
+    quire_result result = prepare_copy("quire_vulkan_image_read", memory, image, data, size,
+                                       QUIRE_USAGE_TRANSFER_SOURCE, &w);
     if (result)
         return result;
     return is_reachable(layout) ? run(&w, read_texels) : refuse_layout(layout);

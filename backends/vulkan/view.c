@@ -88,8 +88,7 @@ quire_result quire_vulkan_view_create(quire_memory *memory, quire_image image,
     if (view)
         *view = (quire_vulkan_view){VK_NULL_HANDLE, VK_NULL_HANDLE};
     if (!memory || !view)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_view_create: memory or view is null");
+        return qi_fail_null("quire_vulkan_view_create", !memory ? "memory" : "view");
     const quire_vulkan_view_options given = options ? *options : (quire_vulkan_view_options){0};
     quire_image_info info;
     qi_vulkan *vulkan = NULL;
@@ -114,7 +113,7 @@ quire_result quire_vulkan_view_create(quire_memory *memory, quire_image image,
 quire_result quire_vulkan_view_destroy(quire_device *device, quire_vulkan_view *view)
 {
     if (!view)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_vulkan_view_destroy: view is null");
+        return qi_fail_null("quire_vulkan_view_destroy", "view");
     const qi_vulkan *vulkan = qi_vulkan_of(device);
     if (!vulkan)
         return quire_last_result();

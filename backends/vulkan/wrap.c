@@ -39,9 +39,10 @@ static quire_result check_wrap(const quire_vulkan_wrap_options *options)
 {
     if (!options->instance || !options->physical_device || !options->device ||
         !options->get_instance_proc_addr)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_vulkan_wrap: instance, physical_device, device or "
-                       "get_instance_proc_addr is null");
+        return qi_fail_null("quire_vulkan_wrap", !options->instance          ? "instance"
+                                                 : !options->physical_device ? "physical_device"
+                                                 : !options->device          ? "device"
+                                                                    : "get_instance_proc_addr");
     quire_result result = check_queue(&options->queue);
     if (!result)
         result = check_queue(&options->sparse_queue);
@@ -59,7 +60,9 @@ static quire_result check_names(const char *const *names, uint32_t count, const 
     for (uint32_t i = 0; i < count; i++)
         if (!names || !names[i])
             return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
-                                "quire_vulkan_wrap_options.%s or a name in it is null", what);
+                                names ? "quire_vulkan_wrap_options.%s: name %u is null"
+                                      : "quire_vulkan_wrap_options.%s is null",
+                                what, i);
     return QUIRE_SUCCESS;
 }
 

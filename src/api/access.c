@@ -19,18 +19,22 @@ quire_result quire_map_range(quire_memory *memory, quire_allocation allocation, 
     if (pointer)
         *pointer = NULL;
     if (!memory || !pointer)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_map: memory or pointer is null");
+        return qi_fail_null("quire_map_range", !memory ? "memory" : "pointer");
     return qi_access_map(memory, allocation, offset, size, pointer);
 }
 
 quire_result quire_map(quire_memory *memory, quire_allocation allocation, void **pointer)
 {
+    if (pointer)
+        *pointer = NULL;
+    if (!memory || !pointer)
+        return qi_fail_null("quire_map", !memory ? "memory" : "pointer");
     return quire_map_range(memory, allocation, 0, 0, pointer);
 }
 
 quire_result quire_unmap(quire_memory *memory, quire_allocation allocation)
 {
-    return memory ? qi_access_unmap(memory, allocation) : refuse_null_memory();
+    return memory ? qi_access_unmap(memory, allocation) : qi_fail_null("quire_unmap", "memory");
 }
 
 /* ---- flush and invalidate ----------------------------------------------------------------- */
@@ -38,60 +42,47 @@ quire_result quire_unmap(quire_memory *memory, quire_allocation allocation)
 quire_result quire_flush(quire_memory *memory, quire_allocation allocation, uint64_t offset,
                          uint64_t size)
 {
-    return memory ? qi_access_flush(memory, allocation, offset, size) : refuse_null_memory();
+    return memory ? qi_access_flush(memory, allocation, offset, size)
+                  : qi_fail_null("quire_flush", "memory");
 }
 
 quire_result quire_invalidate(quire_memory *memory, quire_allocation allocation, uint64_t offset,
                               uint64_t size)
 {
-    return memory ? qi_access_invalidate(memory, allocation, offset, size) : refuse_null_memory();
-}
-
-static quire_result check_views(const quire_memory *memory, const quire_view *views, uint64_t count)
-{
-    if (!memory)
-        return refuse_null_memory();
-    if (!views && count)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_flush_batch or quire_invalidate_batch: views is null");
-    return QUIRE_SUCCESS;
+    return memory ? qi_access_invalidate(memory, allocation, offset, size)
+                  : qi_fail_null("quire_invalidate", "memory");
 }
 
 quire_result quire_flush_batch(quire_memory *memory, const quire_view *views, uint64_t count)
 {
-    quire_result result = check_views(memory, views, count);
-    return result ? result : qi_access_flush_batch(memory, views, count);
+    if (!memory || (!views && count))
+        return qi_fail_null("quire_flush_batch", !memory ? "memory" : "views");
+    return qi_access_flush_batch(memory, views, count);
 }
 
 quire_result quire_invalidate_batch(quire_memory *memory, const quire_view *views, uint64_t count)
 {
-    quire_result result = check_views(memory, views, count);
-    return result ? result : qi_access_invalidate_batch(memory, views, count);
+    if (!memory || (!views && count))
+        return qi_fail_null("quire_invalidate_batch", !memory ? "memory" : "views");
+    return qi_access_invalidate_batch(memory, views, count);
 }
 
 /* ---- write and read ----------------------------------------------------------------------- */
 
-static quire_result check_data(const quire_memory *memory, const void *data, uint64_t size)
-{
-    if (!memory)
-        return refuse_null_memory();
-    if (!data && size)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_write or quire_read: data is null");
-    return QUIRE_SUCCESS;
-}
-
 quire_result quire_write(quire_memory *memory, quire_allocation allocation, uint64_t offset,
                          const void *data, uint64_t size)
 {
-    quire_result result = check_data(memory, data, size);
-    return result ? result : qi_access_write(memory, allocation, offset, data, size);
+    if (!memory || (!data && size))
+        return qi_fail_null("quire_write", !memory ? "memory" : "data");
+    return qi_access_write(memory, allocation, offset, data, size);
 }
 
 quire_result quire_read(quire_memory *memory, quire_allocation allocation, uint64_t offset,
                         void *data, uint64_t size)
 {
-    quire_result result = check_data(memory, data, size);
-    return result ? result : qi_access_read(memory, allocation, offset, data, size);
+    if (!memory || (!data && size))
+        return qi_fail_null("quire_read", !memory ? "memory" : "data");
+    return qi_access_read(memory, allocation, offset, data, size);
 }
 
 /* ---- views -------------------------------------------------------------------------------- */
@@ -107,7 +98,7 @@ quire_result quire_view_create(quire_memory *memory, quire_allocation allocation
     if (view)
         *view = (quire_view){0};
     if (!memory || !view)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_view_create: memory or view is null");
+        return qi_fail_null("quire_view_create", !memory ? "memory" : "view");
     quire_result result = qi_access_check_range(memory, allocation, offset, &size);
     if (!result)
         *view = (quire_view){.allocation = allocation, .offset = offset, .size = size};
@@ -117,7 +108,7 @@ quire_result quire_view_create(quire_memory *memory, quire_allocation allocation
 quire_result quire_view_narrow(quire_view parent, uint64_t offset, uint64_t size, quire_view *view)
 {
     if (!view)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_view_narrow: view is null");
+        return qi_fail_null("quire_view_narrow", "view");
     *view = (quire_view){0};
     uint64_t begin = 0;
     quire_result result = qi_access_resolve_range(parent.size, offset, &size);
@@ -134,12 +125,14 @@ quire_result quire_view_narrow(quire_view parent, uint64_t offset, uint64_t size
 
 quire_result quire_allocation_hold(quire_memory *memory, quire_allocation allocation)
 {
-    return memory ? qi_slot_hold(&memory->slots, &memory->host, allocation) : refuse_null_memory();
+    return memory ? qi_slot_hold(&memory->slots, &memory->host, allocation)
+                  : qi_fail_null("quire_allocation_hold", "memory");
 }
 
 quire_result quire_allocation_release(quire_memory *memory, quire_allocation allocation)
 {
-    return memory ? qi_slot_release(&memory->slots, allocation) : refuse_null_memory();
+    return memory ? qi_slot_release(&memory->slots, allocation)
+                  : qi_fail_null("quire_allocation_release", "memory");
 }
 
 quire_result quire_allocation_get_native(const quire_memory *memory, quire_allocation allocation,
@@ -148,7 +141,6 @@ quire_result quire_allocation_get_native(const quire_memory *memory, quire_alloc
     if (native)
         *native = (quire_native){0};
     if (!memory || !native)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_allocation_get_native: memory or native is null");
+        return qi_fail_null("quire_allocation_get_native", !memory ? "memory" : "native");
     return qi_access_get_native(qi_memory_queried(memory), allocation, native);
 }

@@ -32,11 +32,12 @@ __attribute__((noinline)) static quire_result allocate_on(quire_memory *memory,
     return QUIRE_SUCCESS;
 }
 
-static quire_result refuse_null(const quire_allocation_options *options)
+/* For a call with a null pointer among memory, options and output. */
+static quire_result refuse_null(const char *call, const quire_memory *memory,
+                                const quire_allocation_options *options)
 {
-    return zero_info(qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                             "quire_allocate: memory, options or allocation is null"),
-                     options ? options->info : NULL, 1);
+    qi_ignore(qi_fail_null(call, !memory ? "memory" : !options ? "options" : "allocation"));
+    return zero_info(QUIRE_ERROR_INVALID_ARGUMENT, options ? options->info : NULL, 1);
 }
 
 quire_result quire_allocate(quire_memory *memory, const quire_allocation_options *options,
@@ -45,7 +46,7 @@ quire_result quire_allocate(quire_memory *memory, const quire_allocation_options
     if (allocation)
         *allocation = (quire_allocation){0};
     if (!memory || !options || !allocation)
-        return refuse_null(options);
+        return refuse_null("quire_allocate", memory, options);
     if (qi_unlikely(options->stream != NULL))
         return allocate_on(memory, options, allocation);
     quire_result result = qi_allocation_create_inline(memory, options, QI_COMMITTED, allocation);
@@ -58,7 +59,7 @@ quire_result quire_reserve(quire_memory *memory, const quire_allocation_options 
     if (allocation)
         *allocation = (quire_allocation){0};
     if (!memory || !options || !allocation)
-        return refuse_null(options);
+        return refuse_null("quire_reserve", memory, options);
     quire_result result = qi_allocation_create(memory, options, 0, allocation);
     return result ? zero_info(result, options->info, 1) : QUIRE_SUCCESS;
 }
@@ -69,8 +70,9 @@ quire_result quire_allocate_batch(quire_memory *memory, const quire_allocation_o
     if (allocations)
         memset(allocations, 0, count * sizeof *allocations);
     if (!memory || !options || (!allocations && count))
-        return zero_info(qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                                 "quire_allocate_batch: memory, options or allocations is null"),
+        return zero_info(qi_fail_null("quire_allocate_batch", !memory    ? "memory"
+                                                              : !options ? "options"
+                                                                         : "allocations"),
                          options ? options->info : NULL, count);
     quire_result result = qi_allocate_batch(memory, options, allocations, count);
     if (!result)
@@ -101,7 +103,8 @@ quire_result quire_allocate_fallback(quire_memory *const *memories, uint32_t cou
         *allocation = (quire_allocation){0};
     wanted w = {options, allocation};
     const qi_fallback fallback = {memories, count, &w, allocate_in};
-    quire_result result = qi_fallback_check(memories, count, options, chosen, allocation);
+    quire_result result =
+        qi_fallback_check("quire_allocate_fallback", memories, count, options, chosen, allocation);
     if (!result)
         result = qi_fallback_run(&fallback, chosen);
     return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
@@ -112,7 +115,7 @@ quire_result quire_allocate_fallback(quire_memory *const *memories, uint32_t cou
 quire_result quire_commit(quire_memory *memory, quire_allocation allocation)
 {
     if (!memory)
-        return refuse_null_memory();
+        return qi_fail_null("quire_commit", "memory");
     return memory->addresses ? qi_addresses_commit(memory, allocation)
                              : qi_slot_commit(&memory->slots, allocation);
 }
@@ -120,12 +123,13 @@ quire_result quire_commit(quire_memory *memory, quire_allocation allocation)
 quire_result quire_abort(quire_memory *memory, quire_allocation allocation)
 {
     return memory ? qi_claim_and_free(memory, allocation, QI_ACCEPT_RESERVED)
-                  : refuse_null_memory();
+                  : qi_fail_null("quire_abort", "memory");
 }
 
 quire_result quire_free(quire_memory *memory, quire_allocation allocation)
 {
-    return memory ? qi_claim_and_free(memory, allocation, QI_ACCEPT_LIVE) : refuse_null_memory();
+    return memory ? qi_claim_and_free(memory, allocation, QI_ACCEPT_LIVE)
+                  : qi_fail_null("quire_free", "memory");
 }
 
 quire_result quire_free_at_address(quire_memory *memory, uint64_t address, quire_stream *stream)
@@ -148,8 +152,7 @@ quire_result quire_device_owner(const quire_device *device, quire_allocation all
     if (memory)
         *memory = NULL;
     if (!device || !memory)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_device_owner: device or memory is null");
+        return qi_fail_null("quire_device_owner", !device ? "device" : "memory");
     if (device->is_disabled)
         return qi_refuse_disabled();
     quire_memory *owner = NULL;
@@ -174,8 +177,7 @@ quire_result quire_free_batch(quire_memory *memory, const quire_allocation *allo
                               uint64_t count)
 {
     if (!memory || (!allocations && count))
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_free_batch: memory or allocations is null");
+        return qi_fail_null("quire_free_batch", !memory ? "memory" : "allocations");
     return qi_free_batch(memory, allocations, count);
 }
 
@@ -187,8 +189,7 @@ quire_result quire_memory_find(const quire_memory *memory, uint64_t address,
     if (allocation)
         *allocation = (quire_allocation){0};
     if (!memory || !allocation)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_memory_find: memory or allocation is null");
+        return qi_fail_null("quire_memory_find", !memory ? "memory" : "allocation");
     if (memory->device->is_disabled)
         return qi_refuse_disabled();
     if (memory->addresses && qi_addresses_find_start(memory, address, allocation))
@@ -205,8 +206,7 @@ quire_result quire_device_find(const quire_device *device, uint64_t address, qui
     if (memory)
         *memory = NULL;
     if (!device || !allocation)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_device_find: device or allocation is null");
+        return qi_fail_null("quire_device_find", !device ? "device" : "allocation");
     if (device->is_disabled)
         return qi_refuse_disabled();
     quire_result result = qi_find_in_device(qi_device_queried(device), address, &found, allocation);
@@ -223,8 +223,7 @@ quire_result quire_allocation_get_info(const quire_memory *memory, quire_allocat
     if (info)
         *info = (quire_allocation_info){0};
     if (!memory || !info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_allocation_get_info: memory or info is null");
+        return qi_fail_null("quire_allocation_get_info", !memory ? "memory" : "info");
     return qi_allocation_get_info(qi_memory_queried(memory), allocation, info);
 }
 
@@ -233,21 +232,23 @@ quire_result quire_allocation_get_name(const quire_memory *memory, quire_allocat
 {
     if (name && size)
         name[0] = '\0';
-    if (!memory || !name || !size)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_allocation_get_name: memory or name is null, or size is 0");
+    if (!memory || !name)
+        return qi_fail_null("quire_allocation_get_name", !memory ? "memory" : "name");
+    if (!size)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_allocation_get_name: size is 0");
     return qi_allocation_get_name(qi_memory_queried(memory), allocation, name, size);
 }
 
 quire_result quire_allocation_set_name(quire_memory *memory, quire_allocation allocation,
                                        const char *name)
 {
-    return memory ? qi_allocation_set_name(memory, allocation, name) : refuse_null_memory();
+    return memory ? qi_allocation_set_name(memory, allocation, name)
+                  : qi_fail_null("quire_allocation_set_name", "memory");
 }
 
 quire_result quire_allocation_set_user_data(quire_memory *memory, quire_allocation allocation,
                                             uint64_t user_data)
 {
     return memory ? qi_allocation_set_user_data(memory, allocation, user_data)
-                  : refuse_null_memory();
+                  : qi_fail_null("quire_allocation_set_user_data", "memory");
 }

@@ -15,11 +15,12 @@ quire_result quire_page_adopt(quire_memory *memory, const void *description,
 {
     if (allocation)
         *allocation = (quire_allocation){0};
-    quire_result result =
-        !memory || !description || !options || !allocation
-            ? qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                      "quire_page_adopt: memory, description, options or allocation is null")
-            : qi_allocation_adopt(memory, description, options, allocation);
+    quire_result result = !memory || !description || !options || !allocation
+                              ? qi_fail_null("quire_page_adopt", !memory        ? "memory"
+                                                                 : !description ? "description"
+                                                                 : !options     ? "options"
+                                                                                : "allocation")
+                              : qi_allocation_adopt(memory, description, options, allocation);
     return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
 }
 
@@ -29,8 +30,7 @@ quire_result quire_allocation_get_map_count(const quire_memory *memory, quire_al
     if (count)
         *count = 0;
     if (!memory || !count)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_allocation_get_map_count: memory or count is null");
+        return qi_fail_null("quire_allocation_get_map_count", !memory ? "memory" : "count");
     return qi_allocation_get_map_count(qi_memory_queried(memory), allocation, count);
 }
 
@@ -40,8 +40,9 @@ quire_result quire_stream_wrap(quire_device *device, const void *description, co
     if (stream)
         *stream = NULL;
     if (!device || !description || !stream)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_stream_wrap: device, description or stream is null");
+        return qi_fail_null("quire_stream_wrap", !device        ? "device"
+                                                 : !description ? "description"
+                                                                : "stream");
     return qi_stream_create(device, description, name, false, stream);
 }
 

@@ -7,17 +7,11 @@
 #include "src/base/result.h"
 #include "src/core/state/memory.h"
 
-/* Returns INVALID_ARGUMENT, for a call whose memory is null. */
-static inline quire_result refuse_null_memory(void)
-{
-    return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the memory is null");
-}
-
 /* Refuses a null memory, by the name of the call, and one whose device a fork has disabled. */
 static inline quire_result check_memory(const quire_memory *memory, const char *call)
 {
     if (!memory)
-        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: memory is null", call);
+        return qi_fail_null(call, "memory");
     return memory->device->is_disabled ? qi_refuse_disabled() : QUIRE_SUCCESS;
 }
 
@@ -25,7 +19,7 @@ static inline quire_result check_memory(const quire_memory *memory, const char *
 static inline quire_result check_device(const quire_device *device, const char *call)
 {
     if (!device)
-        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: device is null", call);
+        return qi_fail_null(call, "device");
     return device->is_disabled ? qi_refuse_disabled() : QUIRE_SUCCESS;
 }
 

@@ -17,8 +17,7 @@ quire_result quire_device_default_memory(quire_device *device, uint32_t kind, qu
     if (memory)
         *memory = NULL;
     if (!device || !memory)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_device_default_memory: device or memory is null");
+        return qi_fail_null("quire_device_default_memory", !device ? "device" : "memory");
     if (device->is_disabled)
         return qi_refuse_disabled();
     if (kind >= device->info.kind_count)
@@ -45,8 +44,10 @@ static quire_result begin(quire_device *device, const void *options, quire_memor
     if (allocation)
         *allocation = (quire_allocation){0};
     if (!device || !options || !memory || !allocation)
-        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "%s: device, options, memory or the handle is null", call);
+        return qi_fail_null(call, !device    ? "device"
+                                  : !options ? "options"
+                                  : !memory  ? "memory"
+                                             : "the output for the handle");
     return device->is_disabled ? qi_refuse_disabled() : QUIRE_SUCCESS;
 }
 

@@ -23,8 +23,7 @@ quire_result quire_device_create(const quire_backend *table, void *state,
     if (out)
         *out = NULL;
     if (!table || !out)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_device_create: table or device is null");
+        return qi_fail_null("quire_device_create", !table ? "table" : "device");
     if (table->size < offsetof(quire_backend, destroy))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "the backend table says it has %u byte%s, too few for what is required",
@@ -56,7 +55,7 @@ quire_result quire_device_create(const quire_backend *table, void *state,
 quire_result quire_device_destroy(quire_device **device)
 {
     if (!device)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_device_destroy: device is null");
+        return qi_fail_null("quire_device_destroy", "device");
     quire_device *destroyed = *device;
     if (!destroyed)
         return QUIRE_SUCCESS;
@@ -78,8 +77,7 @@ quire_result quire_device_get_info(const quire_device *device, quire_device_info
     if (info)
         memset(info, 0, sizeof *info);
     if (!device || !info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_device_get_info: device or info is null");
+        return qi_fail_null("quire_device_get_info", !device ? "device" : "info");
     if (device->is_disabled)
         return qi_refuse_disabled();
     *info = device->info;
@@ -118,8 +116,9 @@ quire_result quire_device_choose_kind(const quire_device *device, const quire_ki
     if (kind)
         *kind = 0;
     if (!device || !request || !kind)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_device_choose_kind: device, request or kind is null");
+        return qi_fail_null("quire_device_choose_kind", !device    ? "device"
+                                                        : !request ? "request"
+                                                                   : "kind");
     if (device->is_disabled)
         return qi_refuse_disabled();
     const quire_kind_request open = {.preferred = QUIRE_DEVICE_LOCAL};
@@ -131,7 +130,7 @@ quire_result quire_device_choose_kind(const quire_device *device, const quire_ki
 quire_result quire_device_set_heap_limit(quire_device *device, uint32_t heap, uint64_t bytes)
 {
     if (!device)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_device_set_heap_limit: device is null");
+        return qi_fail_null("quire_device_set_heap_limit", "device");
     if (device->is_disabled)
         return qi_refuse_disabled();
     return qi_device_set_heap_limit(device, heap, bytes);
@@ -140,7 +139,7 @@ quire_result quire_device_set_heap_limit(quire_device *device, uint32_t heap, ui
 quire_result quire_device_set_page_limit(quire_device *device, uint64_t pages)
 {
     if (!device)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_device_set_page_limit: device is null");
+        return qi_fail_null("quire_device_set_page_limit", "device");
     if (device->is_disabled)
         return qi_refuse_disabled();
     qi_account_set_limit(&device->pages, pages);
@@ -153,8 +152,7 @@ quire_result quire_device_get_budget(const quire_device *device, uint32_t heap,
     if (info)
         *info = (quire_budget_info){0};
     if (!device || !info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_device_get_budget: device or info is null");
+        return qi_fail_null("quire_device_get_budget", !device ? "device" : "info");
     if (device->is_disabled)
         return qi_refuse_disabled();
     return qi_device_get_budget(qi_device_queried(device), heap, info);

@@ -19,8 +19,7 @@ quire_result quire_memory_get_stats(const quire_memory *memory, quire_memory_sta
     if (stats)
         *stats = (quire_memory_stats){0};
     if (!memory || !stats)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_memory_get_stats: memory or stats is null");
+        return qi_fail_null("quire_memory_get_stats", !memory ? "memory" : "stats");
     if (memory->device->is_disabled)
         return qi_refuse_disabled();
     *stats = qi_stats_get(qi_memory_queried(memory));
@@ -32,8 +31,7 @@ quire_result quire_device_get_stats(const quire_device *device, quire_device_sta
     if (stats)
         *stats = (quire_device_stats){0};
     if (!device || !stats)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_device_get_stats: device or stats is null");
+        return qi_fail_null("quire_device_get_stats", !device ? "device" : "stats");
     if (device->is_disabled)
         return qi_refuse_disabled();
     *stats = qi_stats_get_device(qi_device_queried(device));
@@ -45,7 +43,7 @@ quire_result quire_page_get_info(const quire_memory *memory, uint32_t number, qu
     if (info)
         *info = (quire_page_info){0};
     if (!memory || !info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_page_get_info: memory or info is null");
+        return qi_fail_null("quire_page_get_info", !memory ? "memory" : "info");
     if (memory->device->is_disabled)
         return qi_refuse_disabled();
     return qi_page_get_info(qi_memory_queried(memory), number, info);
@@ -54,7 +52,7 @@ quire_result quire_page_get_info(const quire_memory *memory, uint32_t number, qu
 quire_result quire_memory_push_stats(quire_memory *memory)
 {
     if (!memory)
-        return refuse_null_memory();
+        return qi_fail_null("quire_memory_push_stats", "memory");
     if (memory->device->is_disabled)
         return qi_refuse_disabled();
     return qi_stats_push(memory);
@@ -65,8 +63,7 @@ quire_result quire_memory_pop_stats(quire_memory *memory, quire_memory_stats *st
     if (stats)
         *stats = (quire_memory_stats){0};
     if (!memory || !stats)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_memory_pop_stats: memory or stats is null");
+        return qi_fail_null("quire_memory_pop_stats", !memory ? "memory" : "stats");
     if (memory->device->is_disabled)
         return qi_refuse_disabled();
     return qi_stats_pop(memory, stats);
@@ -127,7 +124,7 @@ quire_result quire_memory_walk(const quire_memory *memory,
                                bool (*visit)(void *user, const quire_item *item), void *user)
 {
     if (!memory || !visit)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_walk: memory or visit is null");
+        return qi_fail_null("quire_memory_walk", !memory ? "memory" : "visit");
     if (memory->device->is_disabled)
         return qi_refuse_disabled();
     return qi_memory_walk(qi_memory_queried(memory), visit, user);

@@ -26,8 +26,7 @@ quire_result quire_memory_create_with(quire_device *device, const quire_memory_o
     if (memory)
         *memory = NULL;
     if (!device || !memory)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_memory_create: device or memory is null");
+        return qi_fail_null("quire_memory_create", !device ? "device" : "memory");
     if (device->is_disabled)
         return qi_refuse_disabled();
     return qi_memory_create(device, options, extra, memory);
@@ -42,7 +41,7 @@ quire_result quire_memory_create(quire_device *device, const quire_memory_option
 quire_result quire_memory_destroy(quire_memory **memory)
 {
     if (!memory)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_destroy: memory is null");
+        return qi_fail_null("quire_memory_destroy", "memory");
     return *memory ? qi_memory_destroy(memory) : QUIRE_SUCCESS;
 }
 
@@ -56,7 +55,7 @@ quire_result quire_device_walk(const quire_device *device,
                                bool (*visit)(void *user, quire_memory *memory), void *user)
 {
     if (!device || !visit)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_device_walk: device or visit is null");
+        return qi_fail_null("quire_device_walk", !device ? "device" : "visit");
     if (device->is_disabled)
         return qi_refuse_disabled();
     qi_visitors_walk(qi_device_queried(device), visit, user);
@@ -78,8 +77,7 @@ quire_result quire_memory_get_info(const quire_memory *memory, quire_memory_info
     if (info)
         *info = (quire_memory_info){0};
     if (!memory || !info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_memory_get_info: memory or info is null");
+        return qi_fail_null("quire_memory_get_info", !memory ? "memory" : "info");
     if (memory->device->is_disabled)
         return qi_refuse_disabled();
     *info = qi_memory_get_info(qi_memory_queried(memory));
@@ -143,7 +141,7 @@ quire_result quire_memory_preallocate(quire_memory *memory, uint64_t bytes)
 static quire_result check_prefix(const quire_memory *memory, const char *prefix, const char *call)
 {
     if (!memory || !prefix)
-        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: memory or prefix is null", call);
+        return qi_fail_null(call, !memory ? "memory" : "prefix");
     if (strlen(prefix) > QUIRE_MAX_NAME)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a prefix of %u byte%s: %u are allowed",
                             strlen(prefix), QUIRE_MAX_NAME);
@@ -163,8 +161,7 @@ quire_result quire_memory_get_name_usage(const quire_memory *memory, const char 
         *usage = (quire_name_usage){0};
     quire_result result = check_prefix(memory, prefix, "quire_memory_get_name_usage");
     if (!result && !usage)
-        result =
-            qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_memory_get_name_usage: usage is null");
+        result = qi_fail_null("quire_memory_get_name_usage", "usage");
     if (!result)
         *usage = qi_name_usage_of(qi_memory_queried(memory), prefix);
     return result;

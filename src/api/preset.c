@@ -12,8 +12,7 @@ quire_result quire_page_policy_preset(quire_preset preset, const quire_device *d
     if (policy)
         *policy = (quire_page_policy){0};
     if (!device || !policy)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_page_policy_preset: device or policy is null");
+        return qi_fail_null("quire_page_policy_preset", !device ? "device" : "policy");
     if (device->is_disabled)
         return qi_refuse_disabled();
     return qi_policy_preset(preset, device, kind, policy);
@@ -25,8 +24,7 @@ quire_result quire_page_policy_paddle(quire_paddle_strategy strategy,
     if (policy)
         *policy = (quire_page_policy){0};
     if (!sizes || !policy)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_page_policy_paddle: sizes or policy is null");
+        return qi_fail_null("quire_page_policy_paddle", !sizes ? "sizes" : "policy");
     quire_result result = qi_check_unused(sizes, "quire_paddle_sizes");
     return result ? result : qi_policy_paddle(strategy, sizes, policy);
 }

@@ -27,8 +27,7 @@ quire_result quire_record_start(const quire_record_options *options, quire_recor
     if (recorder)
         *recorder = NULL;
     if (!options || !recorder)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_record_start: options or recorder is null");
+        return qi_fail_null("quire_record_start", !options ? "options" : "recorder");
     quire_result result = check_options(options);
     return result ? result : qi_recorder_start(options, recorder);
 }
@@ -36,21 +35,20 @@ quire_result quire_record_start(const quire_record_options *options, quire_recor
 quire_result quire_record_frame(quire_recorder *recorder)
 {
     if (!recorder)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_record_frame: recorder is null");
+        return qi_fail_null("quire_record_frame", "recorder");
     qi_recorder_frame(recorder);
     return QUIRE_SUCCESS;
 }
 
 quire_result quire_record_flush(quire_recorder *recorder)
 {
-    return recorder ? qi_recorder_flush(recorder)
-                    : qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_record_flush: recorder is null");
+    return recorder ? qi_recorder_flush(recorder) : qi_fail_null("quire_record_flush", "recorder");
 }
 
 quire_result quire_record_stop(quire_recorder **recorder)
 {
     if (!recorder)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_record_stop: recorder is null");
+        return qi_fail_null("quire_record_stop", "recorder");
     quire_recorder *stopped = *recorder;
     *recorder = NULL;
     return stopped ? qi_recorder_stop(stopped) : QUIRE_SUCCESS;

@@ -11,6 +11,14 @@
 #include "src/core/allocate/fallback.h"
 #include "src/core/object/object.h"
 
+/* Refuses a call with a null pointer among memory, options and `output`, and zeroes the info. */
+static quire_result refuse_null(const char *call, const quire_memory *memory, const void *options,
+                                const char *output, quire_allocation_info *info)
+{
+    qi_ignore(qi_fail_null(call, !memory ? "memory" : !options ? "options" : output));
+    return zero_info(QUIRE_ERROR_INVALID_ARGUMENT, info, 1);
+}
+
 /* ---- buffers ------------------------------------------------------------------------------ */
 
 quire_result quire_buffer_create(quire_memory *memory, const quire_buffer_options *options,
@@ -19,9 +27,8 @@ quire_result quire_buffer_create(quire_memory *memory, const quire_buffer_option
     if (buffer)
         *buffer = (quire_buffer){0};
     if (!memory || !options || !buffer)
-        return zero_info(qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                                 "quire_buffer_create: memory, options or buffer is null"),
-                         options ? options->info : NULL, 1);
+        return refuse_null("quire_buffer_create", memory, options, "buffer",
+                           options ? options->info : NULL);
     if (options->info)
         *options->info = (quire_allocation_info){0};
     return qi_buffer_create(memory, options, buffer);
@@ -34,7 +41,8 @@ quire_result quire_buffer_create_fallback(quire_memory *const *memories, uint32_
     if (buffer)
         *buffer = (quire_buffer){0};
     qi_object_build build;
-    quire_result result = qi_fallback_check(memories, count, options, chosen, buffer);
+    quire_result result =
+        qi_fallback_check("quire_buffer_create_fallback", memories, count, options, chosen, buffer);
     if (!result)
         result = qi_buffer_begin(options, &build);
     if (!result)
@@ -48,8 +56,7 @@ quire_result quire_buffer_get_info(const quire_memory *memory, quire_buffer buff
     if (info)
         *info = (quire_buffer_info){0};
     if (!memory || !info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_buffer_get_info: memory or info is null");
+        return qi_fail_null("quire_buffer_get_info", !memory ? "memory" : "info");
     return qi_buffer_get_info(qi_memory_queried(memory), buffer, info);
 }
 
@@ -67,8 +74,9 @@ quire_result quire_image_get_requirements(const quire_device *device,
     if (requirements)
         *requirements = (quire_requirements){0};
     if (!device || !options || !requirements)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_image_get_requirements: device, options or requirements is null");
+        return qi_fail_null("quire_image_get_requirements", !device    ? "device"
+                                                            : !options ? "options"
+                                                                       : "requirements");
     if (device->is_disabled)
         return qi_refuse_disabled();
     return qi_image_get_requirements(qi_device_queried(device), options, requirements);
@@ -79,10 +87,10 @@ quire_result quire_image_create(quire_memory *memory, const quire_image_options 
 {
     if (image)
         *image = (quire_image){0};
-    quire_result result = !memory || !options || !image
-                              ? qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                                        "quire_image_create: memory, options or image is null")
-                              : qi_image_create(memory, options, image);
+    if (!memory || !options || !image)
+        return refuse_null("quire_image_create", memory, options, "image",
+                           options ? options->info : NULL);
+    quire_result result = qi_image_create(memory, options, image);
     return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
 }
 
@@ -93,7 +101,8 @@ quire_result quire_image_create_fallback(quire_memory *const *memories, uint32_t
     if (image)
         *image = (quire_image){0};
     qi_object_build build;
-    quire_result result = qi_fallback_check(memories, count, options, chosen, image);
+    quire_result result =
+        qi_fallback_check("quire_image_create_fallback", memories, count, options, chosen, image);
     if (!result)
         result = qi_image_begin(options, &build);
     if (!result)
@@ -107,8 +116,7 @@ quire_result quire_image_get_info(const quire_memory *memory, quire_image image,
     if (info)
         *info = (quire_image_info){0};
     if (!memory || !info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_image_get_info: memory or info is null");
+        return qi_fail_null("quire_image_get_info", !memory ? "memory" : "info");
     return qi_image_get_info(qi_memory_queried(memory), image, info);
 }
 
@@ -119,11 +127,10 @@ quire_result quire_object_create(quire_memory *memory, const quire_object_option
 {
     if (allocation)
         *allocation = (quire_allocation){0};
-    quire_result result =
-        !memory || !options || !allocation
-            ? qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                      "quire_object_create: memory, options or allocation is null")
-            : qi_object_create(memory, options, allocation);
+    if (!memory || !options || !allocation)
+        return refuse_null("quire_object_create", memory, options, "allocation",
+                           options ? options->info : NULL);
+    quire_result result = qi_object_create(memory, options, allocation);
     return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
 }
 
@@ -134,7 +141,8 @@ quire_result quire_object_create_fallback(quire_memory *const *memories, uint32_
     if (allocation)
         *allocation = (quire_allocation){0};
     qi_object_build build;
-    quire_result result = qi_fallback_check(memories, count, options, chosen, allocation);
+    quire_result result = qi_fallback_check("quire_object_create_fallback", memories, count,
+                                            options, chosen, allocation);
     if (!result)
         result = qi_object_begin(options, &build);
     if (!result)

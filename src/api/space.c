@@ -12,7 +12,7 @@
 quire_result quire_space_create(const quire_space_options *options, quire_space **space)
 {
     if (!space)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_create: space is null");
+        return qi_fail_null("quire_space_create", "space");
     return qi_space_create(options, space);
 }
 
@@ -28,7 +28,7 @@ void quire_space_destroy(quire_space **space)
 quire_result quire_space_clear(quire_space *space)
 {
     if (!space)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_clear: space is null");
+        return qi_fail_null("quire_space_clear", "space");
     qi_space_clear(space);
     return QUIRE_SUCCESS;
 }
@@ -47,8 +47,7 @@ quire_result quire_space_add_region(quire_space *space, uint64_t size, uint64_t 
     if (region)
         *region = 0;
     if (!space || !region)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_space_add_region: space or region is null");
+        return qi_fail_null("quire_space_add_region", !space ? "space" : "region");
     return qi_space_add_region(space, size, base, region);
 }
 
@@ -70,19 +69,18 @@ quire_result quire_space_resize_region(quire_space *space, uint32_t region, uint
 
 /* ---- allocate ----------------------------------------------------------------------------- */
 
-static quire_result refuse_null(quire_placement *placement)
+static quire_result refuse_null(const char *call, const char *argument, quire_placement *placement)
 {
     if (placement)
         *placement = (quire_placement){0};
-    return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                   "quire_space_allocate: space, options or placement is null");
+    return qi_fail_null(call, argument);
 }
 
 quire_result quire_space_allocate(quire_space *space, uint64_t size, uint64_t alignment,
                                   uint64_t user, quire_placement *placement)
 {
     if (!space || !placement)
-        return refuse_null(placement);
+        return refuse_null("quire_space_allocate", !space ? "space" : "placement", placement);
     return space->allocate_range(space, size, alignment, user, QI_EXHAUSTIVE, placement);
 }
 
@@ -90,7 +88,11 @@ quire_result quire_space_allocate_with(quire_space *space, const quire_range_opt
                                        quire_placement *placement)
 {
     if (!space || !options || !placement)
-        return refuse_null(placement);
+        return refuse_null("quire_space_allocate_with",
+                           !space     ? "space"
+                           : !options ? "options"
+                                      : "placement",
+                           placement);
     *placement = (quire_placement){0};
     quire_result result = qi_check_unused(options, "quire_range_options");
     if (result)
@@ -121,8 +123,7 @@ quire_result quire_space_allocate_batch(quire_space *space, uint64_t size, uint6
 {
     zero(placements, count);
     if (!space || (!placements && count))
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_space_allocate_batch: space or placements is null");
+        return qi_fail_null("quire_space_allocate_batch", !space ? "space" : "placements");
     quire_result result =
         qi_space_allocate_batch(space, size, alignment, QI_EXHAUSTIVE, placements, count);
     if (!result)
@@ -135,21 +136,15 @@ quire_result quire_space_allocate_batch(quire_space *space, uint64_t size, uint6
 
 /* ---- free and look-up --------------------------------------------------------------------- */
 
-static quire_result refuse_null_space(void)
-{
-    return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the space of the range is null");
-}
-
 quire_result quire_space_free(quire_space *space, quire_range range)
 {
-    return space ? space->free_range(space, range) : refuse_null_space();
+    return space ? space->free_range(space, range) : qi_fail_null("quire_space_free", "space");
 }
 
 quire_result quire_space_free_batch(quire_space *space, const quire_range *ranges, uint64_t count)
 {
     if (!space || (!ranges && count))
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_space_free_batch: space or ranges is null");
+        return qi_fail_null("quire_space_free_batch", !space ? "space" : "ranges");
     return qi_space_free_batch(space, ranges, count);
 }
 
@@ -157,14 +152,15 @@ quire_result quire_space_get(const quire_space *space, quire_range range,
                              quire_placement *placement)
 {
     if (!placement)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_get: placement is null");
+        return qi_fail_null("quire_space_get", "placement");
     *placement = (quire_placement){0};
-    return space ? qi_space_get(space, range, placement) : refuse_null_space();
+    return space ? qi_space_get(space, range, placement) : qi_fail_null("quire_space_get", "space");
 }
 
 quire_result quire_space_set_user(quire_space *space, quire_range range, uint64_t user)
 {
-    return space ? qi_space_set_user(space, range, user) : refuse_null_space();
+    return space ? qi_space_set_user(space, range, user)
+                 : qi_fail_null("quire_space_set_user", "space");
 }
 
 /* ---- inspection --------------------------------------------------------------------------- */
@@ -174,8 +170,7 @@ quire_result quire_space_get_stats(const quire_space *space, quire_space_stats *
     if (stats)
         *stats = (quire_space_stats){0};
     if (!space || !stats)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_space_get_stats: space or stats is null");
+        return qi_fail_null("quire_space_get_stats", !space ? "space" : "stats");
     qi_space_get_stats(space, stats);
     return QUIRE_SUCCESS;
 }
@@ -184,7 +179,7 @@ quire_result quire_space_walk(const quire_space *space,
                               bool (*visit)(void *user, const quire_space_item *item), void *user)
 {
     if (!space || !visit)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_walk: space or visit is null");
+        return qi_fail_null("quire_space_walk", !space ? "space" : "visit");
     qi_space_walk(space, visit, user);
     return QUIRE_SUCCESS;
 }
@@ -192,6 +187,6 @@ quire_result quire_space_walk(const quire_space *space,
 quire_result quire_space_check(const quire_space *space)
 {
     if (!space)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_space_check: space is null");
+        return qi_fail_null("quire_space_check", "space");
     return qi_space_check(space);
 }

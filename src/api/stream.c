@@ -21,8 +21,7 @@ quire_result quire_stream_create(quire_device *device, const quire_stream_option
     if (stream)
         *stream = NULL;
     if (!device || !stream)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_stream_create: device or stream is null");
+        return qi_fail_null("quire_stream_create", !device ? "device" : "stream");
     const quire_stream_options given = options ? *options : (quire_stream_options){0};
     quire_result result = qi_check_unused(&given, "quire_stream_options");
     return result ? result : qi_stream_create(device, NULL, given.name, given.capture, stream);
@@ -31,7 +30,7 @@ quire_result quire_stream_create(quire_device *device, const quire_stream_option
 quire_result quire_stream_destroy(quire_stream **stream)
 {
     if (!stream)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_stream_destroy: stream is null");
+        return qi_fail_null("quire_stream_destroy", "stream");
     return *stream ? qi_stream_destroy(stream) : QUIRE_SUCCESS;
 }
 
@@ -40,8 +39,7 @@ quire_result quire_stream_get_info(const quire_stream *stream, quire_stream_info
     if (info)
         *info = (quire_stream_info){0};
     if (!stream || !info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_stream_get_info: stream or info is null");
+        return qi_fail_null("quire_stream_get_info", !stream ? "stream" : "info");
     if (stream->device->is_disabled)
         return qi_refuse_disabled();
     *info = (quire_stream_info){
@@ -63,7 +61,7 @@ quire_result quire_stream_mark(quire_stream *stream, quire_point *point)
     if (point)
         *point = (quire_point){0};
     if (!stream || !point)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_stream_mark: stream or point is null");
+        return qi_fail_null("quire_stream_mark", !stream ? "stream" : "point");
     if (stream->is_over)
         return qi_stream_refuse_after_fork(stream);
     uint64_t value = 0;
@@ -75,9 +73,10 @@ quire_result quire_stream_mark(quire_stream *stream, quire_point *point)
 
 quire_result quire_stream_announce(quire_stream *stream, uint64_t value)
 {
-    if (!stream || !value)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_stream_announce: stream is null or value is 0");
+    if (!stream)
+        return qi_fail_null("quire_stream_announce", "stream");
+    if (!value)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_stream_announce: value is 0");
     return stream->is_over ? qi_stream_refuse_after_fork(stream)
                            : qi_stream_announce(stream, value);
 }
@@ -85,7 +84,7 @@ quire_result quire_stream_announce(quire_stream *stream, uint64_t value)
 quire_result quire_stream_wait(quire_stream *stream, const quire_point *point)
 {
     if (!stream || !point)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_stream_wait: stream or point is null");
+        return qi_fail_null("quire_stream_wait", !stream ? "stream" : "point");
     if (stream->is_over)
         return qi_stream_refuse_after_fork(stream);
     quire_result result = qi_stream_check_point(point);
@@ -99,8 +98,7 @@ quire_result quire_point_has_passed(const quire_point *point, bool *has_passed)
     if (has_passed)
         *has_passed = false;
     if (!point || !has_passed)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_point_has_passed: point or has_passed is null");
+        return qi_fail_null("quire_point_has_passed", !point ? "point" : "has_passed");
     if (point->stream && point->stream->device->is_disabled)
         return qi_refuse_disabled();
     quire_result result = qi_stream_check_point(point);
@@ -113,7 +111,7 @@ quire_result quire_point_has_passed(const quire_point *point, bool *has_passed)
 quire_result quire_point_await(const quire_point *point, uint64_t nanoseconds)
 {
     if (!point)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_point_await: point is null");
+        return qi_fail_null("quire_point_await", "point");
     if (point->stream && point->stream->device->is_disabled)
         return qi_refuse_disabled();
     quire_result result = qi_stream_check_point(point);
@@ -128,8 +126,7 @@ quire_result quire_free_on_stream(quire_memory *memory, quire_allocation allocat
                                   quire_stream *stream)
 {
     if (!memory || !stream)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_free_on_stream: memory or stream is null");
+        return qi_fail_null("quire_free_on_stream", !memory ? "memory" : "stream");
     quire_result result = qi_stream_check_marks(stream);
     return result ? result : qi_deferred_claim_and_free(memory, allocation, stream, 0);
 }
@@ -138,8 +135,7 @@ quire_result quire_free_after_point(quire_memory *memory, quire_allocation alloc
                                     const quire_point *point)
 {
     if (!memory || !point)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_free_after_point: memory or point is null");
+        return qi_fail_null("quire_free_after_point", !memory ? "memory" : "point");
     if (!point->stream || qi_stream_has_passed(point->stream, point->value))
         return qi_claim_and_free(memory, allocation, QI_ACCEPT_LIVE);
     quire_result result = qi_stream_check_point(point);
@@ -151,7 +147,7 @@ quire_result quire_record_use(quire_memory *memory, quire_allocation allocation,
                               quire_stream *stream)
 {
     if (!memory || !stream)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_record_use: memory or stream is null");
+        return qi_fail_null("quire_record_use", !memory ? "memory" : "stream");
     return qi_record_use(memory, allocation, stream);
 }
 

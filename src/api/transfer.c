@@ -19,7 +19,7 @@ quire_result quire_copy(const quire_copy_options *options, quire_point *done)
     if (done)
         *done = (quire_point){0};
     if (!options)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_copy: options is null");
+        return qi_fail_null("quire_copy", "options");
     return options->stream ? qi_copy_on_stream(options->stream, options, done)
                            : qi_copy_now(options);
 }
@@ -30,7 +30,7 @@ quire_result quire_copy_get_path(const quire_memory *to, const quire_memory *fro
     if (path)
         *path = QUIRE_COPY_DIRECT;
     if (!path)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_copy_get_path: path is null");
+        return qi_fail_null("quire_copy_get_path", "path");
     if (!to && !from)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_copy_get_path: both memories are null, which is host memory");
@@ -48,7 +48,7 @@ quire_result quire_fill(quire_memory *memory, quire_allocation allocation,
     if (done)
         *done = (quire_point){0};
     if (!memory || !options)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_fill: memory or options is null");
+        return qi_fail_null("quire_fill", !memory ? "memory" : "options");
     quire_result result = qi_check_unused(options, "quire_fill_options");
     if (result)
         return result;
@@ -60,12 +60,6 @@ quire_result quire_fill(quire_memory *memory, quire_allocation allocation,
 
 /* ---- batches ------------------------------------------------------------------------------ */
 
-static quire_result refuse_null_batch(void)
-{
-    return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                   "quire_write_batch or quire_read_batch: memory or items is null");
-}
-
 quire_result quire_write_batch(quire_memory *memory, const quire_write_item *items, uint64_t count,
                                quire_stream *stream, quire_point *done)
 {
@@ -73,7 +67,7 @@ quire_result quire_write_batch(quire_memory *memory, const quire_write_item *ite
     if (done)
         *done = (quire_point){0};
     if (!memory || (!items && count))
-        return refuse_null_batch();
+        return qi_fail_null("quire_write_batch", !memory ? "memory" : "items");
     return stream ? qi_copy_batch_on_stream(stream, &batch, done) : qi_copy_batch_now(&batch);
 }
 
@@ -81,7 +75,7 @@ quire_result quire_read_batch(quire_memory *memory, const quire_read_item *items
 {
     const qi_copy_batch batch = {.memory = memory, .reads = items, .count = count};
     if (!memory || (!items && count))
-        return refuse_null_batch();
+        return qi_fail_null("quire_read_batch", !memory ? "memory" : "items");
     return qi_copy_batch_now(&batch);
 }
 
@@ -93,15 +87,8 @@ quire_result quire_image_get_rows(const quire_memory *memory, quire_image image,
     if (rows)
         *rows = (quire_image_rows){0};
     if (!memory || !rows)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_image_get_rows: memory or rows is null");
+        return qi_fail_null("quire_image_get_rows", !memory ? "memory" : "rows");
     return qi_image_get_rows(qi_memory_queried(memory), image, region, rows);
-}
-
-static quire_result refuse_null_image(void)
-{
-    return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_image_write or quire_image_read: memory or "
-                                                 "data is null");
 }
 
 quire_result quire_image_write(quire_memory *memory, quire_image image,
@@ -110,7 +97,9 @@ quire_result quire_image_write(quire_memory *memory, quire_image image,
 {
     const quire_copy_options host = {.host_from = data,
                                      .from = {.row_pitch = row_pitch, .slice_pitch = slice_pitch}};
-    return memory && data ? qi_image_copy(memory, image, region, &host) : refuse_null_image();
+    if (!memory || !data)
+        return qi_fail_null("quire_image_write", !memory ? "memory" : "data");
+    return qi_image_copy(memory, image, region, &host);
 }
 
 quire_result quire_image_read(quire_memory *memory, quire_image image,
@@ -119,5 +108,7 @@ quire_result quire_image_read(quire_memory *memory, quire_image image,
 {
     const quire_copy_options host = {.host_to = data,
                                      .to = {.row_pitch = row_pitch, .slice_pitch = slice_pitch}};
-    return memory && data ? qi_image_copy(memory, image, region, &host) : refuse_null_image();
+    if (!memory || !data)
+        return qi_fail_null("quire_image_read", !memory ? "memory" : "data");
+    return qi_image_copy(memory, image, region, &host);
 }

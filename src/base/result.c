@@ -162,6 +162,18 @@ quire_result qi_fail(quire_result code, const char *sentence)
     return qi_fail_numbers(code, sentence, none);
 }
 
+quire_result qi_fail_null(const char *call, const char *argument)
+{
+    return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: %s is null", call, argument);
+}
+
+quire_result qi_fail_backend(const char *given, const char *needed)
+{
+    return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s%s: one of backend %s is needed",
+                        given ? "a device of backend " : "the device is null", given ? given : "",
+                        needed);
+}
+
 size_t qi_copy_text(char *to, size_t size, const char *text)
 {
     size_t length = strlen(text);

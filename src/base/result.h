@@ -64,6 +64,13 @@ uint64_t qi_error_count(void);
 /* Fails with a fixed sentence, a string literal. */
 quire_result qi_fail(quire_result code, const char *sentence);
 
+/* Fails with INVALID_ARGUMENT: in a call of a public function this argument is a null pointer. */
+quire_result qi_fail_null(const char *call, const char *argument);
+
+/* Fails with INVALID_ARGUMENT: a device of the backend `given` where one of the backend `needed`
+   must be; NULL: the device is null. */
+quire_result qi_fail_backend(const char *given, const char *needed);
+
 /*
  * Fails with one to six numbers. In the pattern, a string literal, %u stands for the next number
  * in decimal, %x in hexadecimal and %b as a size with its unit ("64 MiB"); %s is the plural "s", or

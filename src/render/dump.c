@@ -175,8 +175,7 @@ quire_result quire_memory_write_json(const quire_memory *memory, quire_sink sink
 {
     dump d;
     if (!memory || !sink)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_memory_write_json: memory or sink is null");
+        return qi_fail_null("quire_memory_write_json", !memory ? "memory" : "sink");
     qi_json_init(&d.json, sink, user);
     quire_result result = write_memory(&d, memory);
     return result ? result : qi_json_finish(&d.json);
@@ -251,8 +250,7 @@ quire_result quire_device_write_json(const quire_device *device, quire_sink sink
     qi_json *json = &d.json;
     quire_device_stats stats;
     if (!device || !sink)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_device_write_json: device or sink is null");
+        return qi_fail_null("quire_device_write_json", !device ? "device" : "sink");
     quire_result result = quire_device_get_stats(device, &stats);
     if (result)
         return result;
@@ -306,8 +304,7 @@ static bool write_space_item(void *user, const quire_space_item *item)
 quire_result quire_space_write_json(const quire_space *space, quire_sink sink, void *user)
 {
     if (!space || !sink)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_space_write_json: space or sink is null");
+        return qi_fail_null("quire_space_write_json", !space ? "space" : "sink");
     quire_space_stats stats;
     qi_space_get_stats(space, &stats);
     dump d = {.any_page = false};

@@ -254,8 +254,7 @@ static quire_result draw(const quire_memory *memory, layout *l, quire_sink sink,
 quire_result quire_memory_write_svg(const quire_memory *memory, quire_sink sink, void *user)
 {
     if (!memory || !sink)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_memory_write_svg: memory or sink is null");
+        return qi_fail_null("quire_memory_write_svg", !memory ? "memory" : "sink");
     layout l = {.rows = 0};
     quire_result result = qi_owners_init(&l.owners, &memory->device->host.callbacks);
     if (!result)
@@ -316,8 +315,7 @@ static quire_result draw_device(const quire_device *device, layout *l, quire_sin
 quire_result quire_device_write_svg(const quire_device *device, quire_sink sink, void *user)
 {
     if (!device || !sink)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_device_write_svg: device or sink is null");
+        return qi_fail_null("quire_device_write_svg", !device ? "device" : "sink");
     layout l = {.rows = 0};
     quire_result result = qi_owners_init(&l.owners, &device->host.callbacks);
     if (!result)

@@ -240,8 +240,7 @@ static quire_result write(report *r, quire_sink sink, void *user)
 quire_result quire_memory_write_report(const quire_memory *memory, quire_sink sink, void *user)
 {
     if (!memory || !sink)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_memory_write_report: memory or sink is null");
+        return qi_fail_null("quire_memory_write_report", !memory ? "memory" : "sink");
     report r = {.memory = memory};
     quire_result result = qi_owners_init(&r.owners, &memory->device->host.callbacks);
     if (!result)
@@ -312,8 +311,7 @@ quire_result quire_device_write_report(const quire_device *device, quire_sink si
 {
     device_report r = {.sink = sink, .user = user};
     if (!device || !sink)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_device_write_report: device or sink is null");
+        return qi_fail_null("quire_device_write_report", !device ? "device" : "sink");
     quire_result result = write_device(device, sink, user);
     if (!result)
         result = quire_device_walk(device, write_memory, &r);

@@ -342,8 +342,7 @@ quire_result quire_trace_parse(const char *name, const char *text, size_t size,
     if (out)
         *out = NULL;
     if (!name || (!text && size) || !out)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_trace_parse: name, text or trace is null");
+        return qi_fail_null("quire_trace_parse", !name ? "name" : !out ? "trace" : "text");
     if (!size)
         return qi_fail_text(QUIRE_ERROR_BAD_FILE, "%s: the file is empty", name);
     quire_result result = QUIRE_SUCCESS;
@@ -379,7 +378,7 @@ quire_result quire_trace_get_info(const quire_trace *trace, quire_trace_info *in
     if (info)
         *info = (quire_trace_info){0};
     if (!trace || !info)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_trace_get_info: trace or info is null");
+        return qi_fail_null("quire_trace_get_info", !trace ? "trace" : "info");
     *info = trace->info;
     return QUIRE_SUCCESS;
 }
@@ -390,8 +389,7 @@ quire_result quire_trace_get_event(const quire_trace *trace, uint64_t number,
     if (event)
         *event = (quire_trace_event){0};
     if (!trace || !event)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_trace_get_event: trace or event is null");
+        return qi_fail_null("quire_trace_get_event", !trace ? "trace" : "event");
     if (number >= trace->info.event_count)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "event %u of a trace of %u", number,
                             trace->info.event_count);

@@ -261,8 +261,7 @@ quire_result quire_trace_replay(const quire_trace *trace, quire_memory *memory,
     if (report)
         *report = (quire_replay_report){0};
     if (!trace || !memory || !report)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_trace_replay: trace, memory or report is null");
+        return qi_fail_null("quire_trace_replay", !trace ? "trace" : !memory ? "memory" : "report");
     quire_replay_options resolved = options ? *options : (quire_replay_options){0};
     quire_result result = qi_check_unused(&resolved, "quire_replay_options");
     if (result)

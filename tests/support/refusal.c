@@ -50,10 +50,25 @@ void refusal_count(const char *file, int line, bench *t, const char *call)
     memcpy(refusals.names[refusals.name_count++], name, sizeof name);
 }
 
+/* A sentence about a null pointer names one argument, and the function if the call has the pointer;
+   some public functions are short forms of others, which the sentence names then. */
+static void check_sentence(const char *file, int line, const char *call)
+{
+    const char *sentence = quire_last_error(), *end = " is null";
+    size_t length = strlen(sentence), rest = strlen(end);
+    if (length < rest || strcmp(sentence + length - rest, end))
+        return;
+    if (strstr(sentence, " or ") || strchr(sentence, ','))
+        check_failed(file, line, "%s: '%s' does not say what is null", call, sentence);
+    if (strstr(call, "NULL") && strncmp(sentence, "quire_", 6))
+        check_failed(file, line, "%s: '%s' does not name a function", call, sentence);
+}
+
 void refusal_check(const char *file, int line, bench *t, const char *call, quire_result actual,
                    quire_result expected, const void *out, size_t size)
 {
     check_result(file, line, call, actual, expected);
+    check_sentence(file, line, call);
     if (!state_is_zero(out, size))
         check_failed(file, line, "%s failed and its output is not zero", call);
     refusal_count(file, line, t, call);

@@ -5,20 +5,23 @@
 
 #include "src/base/result.h"
 
-quire_result qi_fallback_check(quire_memory *const *memories, uint32_t count, const void *options,
-                               uint32_t *chosen, const void *made)
+quire_result qi_fallback_check(const char *call, quire_memory *const *memories, uint32_t count,
+                               const void *options, uint32_t *chosen, const void *made)
 {
-    bool is_null = !memories || !options || !chosen || !made;
     if (chosen)
         *chosen = 0;
-    for (uint32_t i = 0; i < count && !is_null; i++)
-        is_null = !memories[i];
-    if (is_null)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "fallback: memories, one of them, options, chosen or the handle is null");
-    if (!count)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "fallback: the list of memories is empty");
-    return QUIRE_SUCCESS;
+    if (!memories || !options || !chosen || !made)
+        return qi_fail_null(call, !memories  ? "memories"
+                                  : !options ? "options"
+                                  : !chosen  ? "chosen"
+                                             : "the output for the handle");
+    for (uint32_t i = 0; i < count; i++)
+        if (!memories[i])
+            return qi_fail_naming(QUIRE_ERROR_INVALID_ARGUMENT, "%t: memories[%u] is null", call,
+                                  i);
+    return count ? QUIRE_SUCCESS
+                 : qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "%s: the list of memories is empty",
+                                call);
 }
 
 /* One round over the memories. Sets *error to the error of the first memory, if it fails. */

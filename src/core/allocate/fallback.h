@@ -24,8 +24,8 @@ typedef struct qi_fallback {
  * Checks the list of memories and the pointers of a public call, and sets *chosen to 0. The callers
  * pass unchecked pointers, so that all functions report the same text. Fails with INVALID_ARGUMENT.
  */
-QUIRE_MUST_USE quire_result qi_fallback_check(quire_memory *const *memories, uint32_t count,
-                                              const void *options, uint32_t *chosen,
+QUIRE_MUST_USE quire_result qi_fallback_check(const char *call, quire_memory *const *memories,
+                                              uint32_t count, const void *options, uint32_t *chosen,
                                               const void *made);
 
 /*

@@ -23,8 +23,10 @@ static quire_result check_options(const quire_copy_options *o)
         (o->from.memory ? o->host_from != NULL : o->from.allocation.id != 0))
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "an end of the copy is host memory or an allocation of a memory, not both");
-    if ((!o->to.memory && !o->host_to) || (!o->from.memory && !o->host_from))
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the host memory of the copy is null");
+    if (!o->to.memory && !o->host_to)
+        return qi_fail_null("quire_copy", "host_to");
+    if (!o->from.memory && !o->host_from)
+        return qi_fail_null("quire_copy", "host_from");
     bool has_rows = o->rows || o->slices || o->to.row_pitch || o->to.slice_pitch ||
                     o->from.row_pitch || o->from.slice_pitch;
     if (!o->size && has_rows)

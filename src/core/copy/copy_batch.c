@@ -64,7 +64,8 @@ static quire_result check_item(const qi_copy_batch *batch, uint64_t i)
     const item it = item_at(batch, i);
     uint64_t limit = qi_memory_slot(batch->memory, qi_handle_slot(it.allocation.id))->requested;
     if (!it.data && it.size)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "item %u of the batch: data is null", i);
+        return qi_fail_naming(QUIRE_ERROR_INVALID_ARGUMENT, "%t: items[%u].data is null",
+                              batch->writes ? "quire_write_batch" : "quire_read_batch", i);
     if (!qi_range_fits(it.offset, it.size, limit))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
                             "item %u of the batch: %u byte%s at offset %u of an allocation of %u "

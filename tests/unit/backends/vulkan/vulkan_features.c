@@ -279,9 +279,9 @@ UNIT(vulkan_features, descriptions_that_contradict_are_refused)
         "device_info, and features or device_extensions",
         "device_info, and features or device_extensions",
         "features has sType 0",
-        "instance_extensions or a name in it is null",
-        "device_extensions or a name in it is null",
-        "device_extensions or a name in it is null",
+        "quire_vulkan_wrap_options.instance_extensions is null",
+        "quire_vulkan_wrap_options.device_extensions: name 1 is null",
+        "quire_vulkan_wrap_options.device_extensions is null",
         "have Vulkan 1.0: the backend needs 1.1",
     };
     const VkInstanceCreateInfo instance = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};

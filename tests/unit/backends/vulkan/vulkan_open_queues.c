@@ -87,7 +87,7 @@ UNIT(vulkan_open_queues, a_queue_that_does_not_exist_is_named)
     expect_refused(&b, (quire_vulkan_options){.queue_count = 1}, INVALID, "queues is null");
     expect_refused(
         &b, (quire_vulkan_options){.queues = many, .queue_count = QUIRE_VULKAN_MAX_QUEUES + 1},
-        INVALID, "above 16");
+        INVALID, "queue_count is 17: 16 at most");
     CHECK(vulkan_bench_open_with(&b, (quire_vulkan_options){.queue_flags = VK_QUEUE_GRAPHICS_BIT,
                                                             .queues = graphics,
                                                             .queue_count = 1}));
