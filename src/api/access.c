@@ -111,7 +111,7 @@ quire_result quire_view_narrow(quire_view parent, uint64_t offset, uint64_t size
         return qi_fail_null("quire_view_narrow", "view");
     *view = (quire_view){0};
     uint64_t begin = 0;
-    quire_result result = qi_access_resolve_range(parent.size, offset, &size);
+    quire_result result = qi_access_resolve_view(parent.size, offset, &size);
     if (result)
         return result;
     if (qi_add_overflows(parent.offset, offset, &begin))

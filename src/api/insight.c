@@ -85,8 +85,8 @@ static quire_result resolve_hook(const quire_hook *hook, quire_hook *set)
                                   QUIRE_EVENT_PAGE_RESIZED | QUIRE_EVENT_SHARDS |
                                   QUIRE_EVENT_OVER_BUDGET;
     if (hook && hook->kinds & ~all)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there are no events %x",
-                            hook->kinds & ~all);
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "quire_hook.kinds has the unknown bits %x", hook->kinds & ~all);
     quire_result result = hook ? qi_check_unused(hook, "quire_hook") : QUIRE_SUCCESS;
     if (result)
         return result;

@@ -19,7 +19,8 @@ QI_ALWAYS_INLINE quire_result check_values(const qi_request *request)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "alignment %u is not a power of two",
                             request->alignment);
     if (request->name && strlen(request->name) > QUIRE_MAX_NAME)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a name of %u byte%s: %u are allowed",
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "the name of an allocation has %u byte%s: %u are allowed",
                             strlen(request->name), QUIRE_MAX_NAME);
     return QUIRE_SUCCESS;
 }
@@ -75,8 +76,9 @@ quire_result qi_request_from(const quire_memory *memory, const quire_allocation_
         .host_use = qi_host_use(options->host_read, options->host_write, options->mapped),
     };
     if (options->upper && options->stream)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "the upper end is requested on a stream, whose freed ranges have any place");
+        return qi_fail(
+            QUIRE_ERROR_INVALID_ARGUMENT,
+            "quire_allocation_options.upper is set with a stream, whose freed ranges lie anywhere");
     return qi_request_check(memory, request);
 }
 

@@ -20,21 +20,42 @@ static quire_result refuse_device_only(const quire_memory *memory)
                         memory->name, memory->kind, qi_flags(memory->flags).text);
 }
 
-static quire_result refuse_range(uint64_t limit, uint64_t offset, uint64_t size)
-{
-    return qi_fail_with(
-        QUIRE_ERROR_OUT_OF_RANGE,
-        "a range of %u byte%s at offset %u is outside an allocation or view of %u byte%s", size,
-        offset, limit);
-}
-
-quire_result qi_access_resolve_range(uint64_t limit, uint64_t offset, uint64_t *size)
+/* Replaces a size of 0 by the bytes up to `limit`. Returns whether the range is not empty and ends
+   there or before. */
+static bool resolve(uint64_t limit, uint64_t offset, uint64_t *size)
 {
     if (!*size && offset < limit)
         *size = limit - offset;
-    if (!*size || !qi_range_fits(offset, *size, limit))
-        return refuse_range(limit, offset, *size);
-    return QUIRE_SUCCESS;
+    return *size && qi_range_fits(offset, *size, limit);
+}
+
+quire_result qi_access_resolve_view(uint64_t limit, uint64_t offset, uint64_t *size)
+{
+    return resolve(limit, offset, size)
+               ? QUIRE_SUCCESS
+               : qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
+                              "a range of %u byte%s at offset %u is outside a view of %u byte%s",
+                              *size, offset, limit);
+}
+
+/* Requires a use of the slot. */
+static quire_result refuse_range(const quire_memory *memory, uint32_t slot, uint64_t offset,
+                                 uint64_t size)
+{
+    return qi_fail_naming(QUIRE_ERROR_OUT_OF_RANGE,
+                          "a range of %u byte%s at offset %u is outside allocation %x of memory "
+                          "'%t', which has %u byte%s",
+                          memory->name, size, offset,
+                          qi_slot_public_handle(&memory->slots, slot).id,
+                          qi_memory_slot(memory, slot)->requested);
+}
+
+quire_result qi_access_resolve(const quire_memory *memory, uint32_t slot, uint64_t offset,
+                               uint64_t *size)
+{
+    return resolve(qi_memory_slot(memory, slot)->requested, offset, size)
+               ? QUIRE_SUCCESS
+               : refuse_range(memory, slot, offset, *size);
 }
 
 quire_result qi_access_check_range(quire_memory *memory, quire_allocation allocation,
@@ -44,7 +65,7 @@ quire_result qi_access_check_range(quire_memory *memory, quire_allocation alloca
     quire_result result = qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
     if (result)
         return result;
-    result = qi_access_resolve_range(qi_memory_slot(memory, slot)->requested, offset, size);
+    result = qi_access_resolve(memory, slot, offset, size);
     qi_slot_end_use(&memory->slots, slot);
     return result;
 }
@@ -66,9 +87,8 @@ quire_result qi_access_begin(quire_memory *memory, quire_allocation allocation, 
     quire_result result = qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);
     if (result)
         return result;
-    result = is_mappable(memory)
-                 ? qi_access_resolve_range(qi_memory_slot(memory, *slot)->requested, offset, size)
-                 : refuse_device_only(memory);
+    result = is_mappable(memory) ? qi_access_resolve(memory, *slot, offset, size)
+                                 : refuse_device_only(memory);
     if (result)
         qi_slot_end_use(&memory->slots, *slot);
     return result;
@@ -264,11 +284,11 @@ static quire_result begin_copy(quire_memory *memory, quire_allocation allocation
     quire_result result = qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);
     if (result)
         return result;
-    uint64_t limit = qi_memory_slot(memory, *slot)->requested;
-    if (qi_range_fits(offset, size, limit))
+    if (qi_range_fits(offset, size, qi_memory_slot(memory, *slot)->requested))
         return QUIRE_SUCCESS;
+    result = refuse_range(memory, *slot, offset, size);
     qi_slot_end_use(&memory->slots, *slot);
-    return refuse_range(limit, offset, size);
+    return result;
 }
 
 quire_result qi_access_write(quire_memory *memory, quire_allocation allocation, uint64_t offset,

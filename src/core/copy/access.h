@@ -98,11 +98,13 @@ QUIRE_MUST_USE quire_result qi_access_begin(quire_memory *memory, quire_allocati
                                             uint64_t offset, uint64_t *size, uint32_t *slot);
 
 /*
- * Replaces a size of 0 by the bytes up to the end, and checks that the range is not empty and lies
- * in its parent of `limit` bytes. Fails with OUT_OF_RANGE; the message has the numbers.
+ * Both replace a size of 0 by the bytes up to the end, and check that the range is not empty and
+ * lies in the allocation of a slot in use, or in a view of `limit` bytes. Fail with OUT_OF_RANGE;
+ * the message has the numbers.
  */
-QUIRE_MUST_USE quire_result qi_access_resolve_range(uint64_t limit, uint64_t offset,
-                                                    uint64_t *size);
+QUIRE_MUST_USE quire_result qi_access_resolve(const quire_memory *memory, uint32_t slot,
+                                              uint64_t offset, uint64_t *size);
+QUIRE_MUST_USE quire_result qi_access_resolve_view(uint64_t limit, uint64_t offset, uint64_t *size);
 
 /*
  * The part of its page that is flushed or invalidated for a range of a slot: rounded outwards to

@@ -91,8 +91,7 @@ static quire_result add(qi_access_list *list, const quire_view *view)
 {
     uint32_t slot = qi_handle_slot(view->allocation.id);
     uint64_t size = view->size;
-    quire_result result =
-        qi_access_resolve_range(qi_memory_slot(list->memory, slot)->requested, view->offset, &size);
+    quire_result result = qi_access_resolve(list->memory, slot, view->offset, &size);
     return result ? result : qi_access_add(list, slot, view->offset, size);
 }
 

@@ -93,7 +93,7 @@ quire_result qi_access_begin_fill(quire_memory *memory, quire_allocation allocat
         result = qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);
     if (result)
         return result;
-    result = qi_access_resolve_range(qi_memory_slot(memory, *slot)->requested, offset, size);
+    result = qi_access_resolve(memory, *slot, offset, size);
     if (result)
         qi_slot_end_use(&memory->slots, *slot);
     return result;

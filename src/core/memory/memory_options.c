@@ -29,7 +29,7 @@ static quire_result check_contiguous(const quire_memory_options *options)
                        "grows");
     if (options->address_space && !options->contiguous)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "an address space is for contiguous memories only");
+                       "quire_memory_options.address_space is set, and contiguous is not");
     return QUIRE_SUCCESS;
 }
 
@@ -87,8 +87,8 @@ quire_result qi_memory_resolve_limit(const quire_device *device, uint32_t kind, 
         return QUIRE_SUCCESS;
     uint64_t percent = given - none, size = device->info.heaps[device->info.kinds[kind].heap].size;
     if (!percent || percent > 100)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "a limit of %u percent of the heap",
-                            percent);
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "a limit of %u percent of the heap: from 1 to 100", percent);
     *bytes = size / 100 * percent + size % 100 * percent / 100;
     *bytes += !*bytes; /* a share of 0 bytes must not become "no limit" */
     return QUIRE_SUCCESS;

@@ -298,8 +298,9 @@ quire_result qi_object_begin_use(quire_memory *memory, quire_allocation allocati
     if (found == object)
         return QUIRE_SUCCESS;
     qi_slot_end_use(&memory->slots, *slot);
-    return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT, "the handle is of %s, not of %s",
-                        object_name(found), object_name(object));
+    return qi_fail_text(
+        QUIRE_ERROR_INVALID_ARGUMENT, "allocation %#llx of memory '%s' is %s, not %s",
+        (unsigned long long)allocation.id, memory->name, object_name(found), object_name(object));
 }
 
 /* ---- from a description of the backend ---------------------------------------------------- */
@@ -310,7 +311,7 @@ static quire_result check_object(const quire_object_options *options)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "there is no object type %u",
                             (uint64_t)options->object);
     if (!options->description)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the object has no description");
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "quire_object_options.description is null");
     if (options->unbound && !options->borrowed)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "unbound is set, and the object is not the caller's, who would bind it");

@@ -46,8 +46,9 @@ static quire_result take_block(qi_slots *slots, qi_slot_queue *queue, qi_host *h
     qi_lock_acquire(&slots->lock);
     uint32_t top = qi_slots_top(slots);
     if (top + BLOCK == QI_SLOT_COUNT) { /* the last block would need a separate chunk */
-        result = qi_fail_with(QUIRE_ERROR_TOO_MANY_ALLOCATIONS,
-                              "the memory has %u allocation%s, as many as it can number", top);
+        result = qi_fail_naming(QUIRE_ERROR_TOO_MANY_ALLOCATIONS,
+                                "memory '%t' has %u allocation%s, as many as it can number",
+                                slots->owner, top);
     } else if (!qi_table_ensure(&slots->states, host, top)) {
         result = qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
                               "no host memory for the record of allocation %u", top + 1);
@@ -80,7 +81,8 @@ static quire_result ensure_record(qi_slots *slots, qi_host *host, uint32_t slot)
 quire_result qi_slot_refill(qi_slots *slots, qi_slot_queue *queue, qi_host *host)
 {
     if (slots->is_shut)
-        return qi_fail(QUIRE_ERROR_WRONG_STATE, "the memory is being destroyed");
+        return qi_fail_naming(QUIRE_ERROR_WRONG_STATE, "memory '%t' is being destroyed",
+                              slots->owner, 0);
     if (queue->first == QI_NO_SLOT) {
         if (queue->fresh == queue->fresh_end) {
             quire_result result = take_block(slots, queue, host);

@@ -101,8 +101,10 @@ quire_result qi_slot_add_map(const qi_slots *slots, uint32_t slot)
     uint64_t word = qi_atomic_load_acquire_u64(state);
     do {
         if (qi_word_maps(word) == QI_WORD_COUNT_MASK)
-            return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "the allocation is mapped %u times",
-                                QI_WORD_COUNT_MASK);
+            return qi_fail_naming(QUIRE_ERROR_OUT_OF_RANGE,
+                                  "allocation %x of memory '%t' is mapped %u times: no more",
+                                  slots->owner, qi_slot_public_handle(slots, slot).id,
+                                  QI_WORD_COUNT_MASK);
     } while (!qi_atomic_exchange_if_u64(state, &word, word + QI_WORD_ONE_MAP));
     return QUIRE_SUCCESS;
 }
@@ -113,7 +115,9 @@ quire_result qi_slot_remove_map(const qi_slots *slots, uint32_t slot)
     uint64_t word = qi_atomic_load_acquire_u64(state);
     do {
         if (!qi_word_maps(word))
-            return qi_fail(QUIRE_ERROR_NOT_MAPPED, "the allocation is not mapped");
+            return qi_fail_naming(QUIRE_ERROR_NOT_MAPPED,
+                                  "allocation %x of memory '%t' is not mapped", slots->owner,
+                                  qi_slot_public_handle(slots, slot).id);
     } while (!qi_atomic_exchange_if_u64(state, &word, word - QI_WORD_ONE_MAP));
     return QUIRE_SUCCESS;
 }

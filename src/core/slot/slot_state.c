@@ -121,7 +121,8 @@ quire_result qi_slot_commit(const qi_slots *slots, quire_allocation allocation)
 static quire_result refuse_busy(uint64_t word, quire_allocation allocation)
 {
     if (qi_word_maps(word))
-        return qi_fail_with(QUIRE_ERROR_BUSY, "allocation %x is still mapped %u time%s",
+        return qi_fail_with(QUIRE_ERROR_BUSY,
+                            "allocation %x is still mapped %u time%s: quire_unmap first",
                             allocation.id, qi_word_maps(word));
     return qi_fail_with(QUIRE_ERROR_BUSY, "allocation %x is in use by %u call%s or object%s",
                         allocation.id, qi_word_uses(word));

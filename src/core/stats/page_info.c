@@ -19,7 +19,8 @@ quire_result qi_page_get_info(quire_memory *memory, uint32_t number, quire_page_
 {
     const qi_page *page = qi_page_acquire(memory, number); /* with its shard's lock */
     if (!page)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE, "the memory has no page %u", number);
+        return qi_fail_naming(QUIRE_ERROR_OUT_OF_RANGE, "memory '%t' has no page %u", memory->name,
+                              number);
     *info = (quire_page_info){
         .page = number,
         .dedicated = page->dedicated,

@@ -94,7 +94,7 @@ static void expect_outside(fixture *b, quire_allocation allocation, uint64_t off
     CHECK_FAILS(quire_map_range(b->memory, allocation, offset, size, &pointer),
                 QUIRE_ERROR_OUT_OF_RANGE);
     CHECK(pointer == NULL);
-    CHECK_HAS(quire_last_error(), "outside an allocation or view of 100 bytes");
+    CHECK_HAS(quire_last_error(), "of memory 'frames', which has 100 bytes");
     CHECK_FAILS(quire_flush(b->memory, allocation, offset, size), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_FAILS(quire_invalidate(b->memory, allocation, offset, size), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_FAILS(quire_view_create(b->memory, allocation, offset, size, &view),

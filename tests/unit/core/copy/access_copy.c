@@ -138,7 +138,7 @@ UNIT(access_copy, ranges_outside_are_refused_and_copy_nothing)
             uint64_t offset = cases[i][0], size = cases[i][1];
             CHECK_FAILS(quire_write(b.memory, allocation, offset, bytes, size),
                         QUIRE_ERROR_OUT_OF_RANGE);
-            CHECK_HAS(quire_last_error(), "of 100 bytes");
+            CHECK_HAS(quire_last_error(), "which has 100 bytes");
             CHECK_FAILS(quire_read(b.memory, allocation, offset, bytes, size),
                         QUIRE_ERROR_OUT_OF_RANGE);
         }

@@ -68,7 +68,7 @@ UNIT(view, a_view_is_created_within_its_parent)
         quire_view view = {.size = 1};
         CHECK_FAILS(quire_view_create(b.memory, b.allocation, cases[i][0], cases[i][1], &view),
                     QUIRE_ERROR_OUT_OF_RANGE);
-        CHECK_HAS(quire_last_error(), "of 1000 bytes"); /* the requested bytes, not the 1024 held */
+        CHECK_HAS(quire_last_error(), "which has 1000 bytes"); /* the requested bytes, not the 1024 held */
         expect_none(view);
     }
     end(&b);
@@ -144,7 +144,7 @@ UNIT(view, writes_and_reads_stay_within_the_view)
         CHECK_OK(quire_view_write(b.memory, view, 200, NULL, 0));
         CHECK_FAILS(quire_view_write(b.memory, view, 0, more, 201), QUIRE_ERROR_OUT_OF_RANGE);
         CHECK_STR(quire_last_error(),
-                  "a range of 201 bytes at offset 0 is outside an allocation or view of 200 bytes");
+                  "a range of 201 bytes at offset 0 is outside a view of 200 bytes");
         CHECK_FAILS(quire_view_write(b.memory, view, 200, more, 1), QUIRE_ERROR_OUT_OF_RANGE);
         CHECK_FAILS(quire_view_write(b.memory, view, 201, more, 0), QUIRE_ERROR_OUT_OF_RANGE);
         CHECK_FAILS(quire_view_read(b.memory, view, 1, more, 200), QUIRE_ERROR_OUT_OF_RANGE);

@@ -245,13 +245,13 @@ UNIT(resource, handles_of_another_type_are_refused)
     const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
     CHECK_FAILS(quire_buffer_get_info(b.memory, (quire_buffer){image.allocation}, &buffer_info),
                 invalid);
-    CHECK_STR(quire_last_error(), "the handle is of an image, not of a buffer");
+    CHECK_HAS(quire_last_error(), "of memory 'memory' is an image, not a buffer");
     CHECK_EQ(buffer_info.size, 0);
     CHECK_FAILS(quire_buffer_get_info(b.memory, (quire_buffer){range}, &buffer_info), invalid);
-    CHECK_STR(quire_last_error(), "the handle is of a raw range, not of a buffer");
+    CHECK_HAS(quire_last_error(), "of memory 'memory' is a raw range, not a buffer");
     CHECK_FAILS(quire_image_get_info(b.memory, (quire_image){buffer.allocation}, &image_info),
                 invalid);
-    CHECK_STR(quire_last_error(), "the handle is of a buffer, not of an image");
+    CHECK_HAS(quire_last_error(), "of memory 'memory' is a buffer, not an image");
     CHECK_EQ(image_info.width, 0);
     CHECK_FAILS(quire_buffer_get_info(NULL, buffer, &buffer_info), invalid);
     CHECK_FAILS(quire_buffer_get_info(b.memory, buffer, NULL), invalid);

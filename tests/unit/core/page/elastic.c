@@ -257,7 +257,7 @@ UNIT(elastic, options_that_exclude_elastic_pages_are_refused)
         {{.contiguous = true, .fit.algorithm = QUIRE_FIT_LINEAR},
          QUIRE_ERROR_UNSUPPORTED,
          "linear"},
-        {{.address_space = 1}, QUIRE_ERROR_INVALID_ARGUMENT, "address space"},
+        {{.address_space = 1}, QUIRE_ERROR_INVALID_ARGUMENT, "address_space"},
     };
     fixture f;
     quire_memory *none = NULL;
