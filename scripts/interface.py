@@ -15,11 +15,11 @@ import sys
 HEADERS = ("base.h", "device.h", "space.h", "page_policy.h", "memory.h", "default_memory.h", "allocation.h",
            "resource.h", "stream.h", "transfer.h", "insight.h", "record.h", "trace.h", "backend_core.h", "host.h",
            "cuda.h", "cuda_array.h", "cuda_pool.h", "cuda_share.h", "plugin.h", "vulkan_device.h", "vulkan.h",
-           "vulkan_share.h", "vulkan_sparse.h")
+           "vulkan_share.h", "vulkan_sparse.h", "lluvia.h")
 # what a build without the backend lacks, and where its functions are declared
 BACKENDS = {
     "vulkan": ("Vulkan backend: its build needs the Vulkan headers and volk",
-               ("vulkan_device.h", "vulkan.h", "vulkan_share.h", "vulkan_sparse.h")),
+               ("vulkan_device.h", "vulkan.h", "vulkan_share.h", "vulkan_sparse.h", "lluvia.h")),
     "cuda": ("CUDA backend", ("cuda.h", "cuda_array.h", "cuda_pool.h", "cuda_share.h")),
     "plugin": ("plugin backend", ("plugin.h",)),
 }

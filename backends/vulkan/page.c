@@ -335,7 +335,7 @@ quire_result qi_vulkan_page_buffer(qi_vulkan *vulkan, const quire_native_page *n
         return quire_backend_fail(
             QUIRE_ERROR_UNSUPPORTED, 0,
             "the page is dedicated to an image, so that no buffer can cover it: "
-            "see quire_vulkan_image_write");
+            "see quire_lluvia_image_write");
     VkBuffer created = VK_NULL_HANDLE;
     quire_result result = make_page_buffer(vulkan, page, &created);
     if (result)

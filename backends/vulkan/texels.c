@@ -7,6 +7,8 @@
  */
 #include <string.h>
 
+#include "quire/lluvia.h"
+
 #include "backends/vulkan/device.h"
 #include "backends/vulkan/staging.h"
 #include "src/base/bits.h"
@@ -251,12 +253,12 @@ static quire_result run(const work *w, quire_result (*body)(const work *))
     return result ? result : qi_vulkan_staging_release(w->vulkan, body(w));
 }
 
-quire_result quire_vulkan_image_set_layout(quire_memory *memory, quire_image image,
+quire_result quire_lluvia_image_set_layout(quire_memory *memory, quire_image image,
                                            VkImageLayout before, VkImageLayout after)
 {
     quire_image_info info;
     work w = {.before = before, .after = after};
-    quire_result result = prepare("quire_vulkan_image_set_layout", memory, image, &w, &info);
+    quire_result result = prepare("quire_lluvia_image_set_layout", memory, image, &w, &info);
     if (result)
         return result;
     return is_reachable(after) ? run(&w, change_layout) : refuse_layout(after);
@@ -286,28 +288,28 @@ static quire_result prepare_copy(const char *call, quire_memory *memory, quire_i
     return QUIRE_SUCCESS;
 }
 
-quire_result quire_vulkan_image_write(quire_memory *memory, quire_image image, VkImageLayout before,
+quire_result quire_lluvia_image_write(quire_memory *memory, quire_image image, VkImageLayout before,
                                       VkImageLayout after, const void *data, uint64_t size)
 {
     work w = {.before = before,
               .during = VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
               .after = after,
               .from = data};
-    quire_result result = prepare_copy("quire_vulkan_image_write", memory, image, data, size,
+    quire_result result = prepare_copy("quire_lluvia_image_write", memory, image, data, size,
                                        QUIRE_USAGE_TRANSFER_TARGET, &w);
     if (result)
         return result;
     return is_reachable(after) ? run(&w, write_texels) : refuse_layout(after);
 }
 
-quire_result quire_vulkan_image_read(quire_memory *memory, quire_image image, VkImageLayout layout,
+quire_result quire_lluvia_image_read(quire_memory *memory, quire_image image, VkImageLayout layout,
                                      void *data, uint64_t size)
 {
     work w = {.before = layout,
               .during = VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL,
               .after = layout,
               .to = data};
-    quire_result result = prepare_copy("quire_vulkan_image_read", memory, image, data, size,
+    quire_result result = prepare_copy("quire_lluvia_image_read", memory, image, data, size,
                                        QUIRE_USAGE_TRANSFER_SOURCE, &w);
     if (result)
         return result;

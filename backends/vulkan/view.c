@@ -1,23 +1,25 @@
 /*
  * view.c - image views and samplers for images of quire.
  */
+#include "quire/lluvia.h"
+
 #include "backends/vulkan/device.h"
 #include "backends/vulkan/result.h"
 #include "src/base/result.h"
 
 /* Vulkan restricts samplers with unnormalized coordinates to 1D and 2D and to clamping. */
-static quire_result check_options(const quire_vulkan_view_options *o, uint32_t dimensions)
+static quire_result check_options(const quire_lluvia_view_options *o, uint32_t dimensions)
 {
     const VkSamplerAddressMode modes[] = {o->address_u, o->address_v, o->address_w};
-    if (o->filter != QUIRE_VULKAN_NEAREST && o->filter != QUIRE_VULKAN_LINEAR)
+    if (o->filter != QUIRE_LLUVIA_NEAREST && o->filter != QUIRE_LLUVIA_LINEAR)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "filter %u is unknown",
                             (uint64_t)o->filter);
     for (int i = 0; i < 3; i++)
         if ((unsigned)modes[i] > VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_BORDER)
             return qi_fail_with(QUIRE_ERROR_UNSUPPORTED, "address mode %u is not supported",
                                 (uint64_t)modes[i]);
-    if (!o->sampled || o->normalized)
-        return qi_check_unused(o, "quire_vulkan_view_options");
+    if (!o->sampled || !o->unnormalized)
+        return qi_check_unused(o, "quire_lluvia_view_options");
     if (dimensions == 3)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a 3D image needs normalized coordinates");
     for (int i = 0; i < 2; i++)
@@ -26,13 +28,13 @@ static quire_result check_options(const quire_vulkan_view_options *o, uint32_t d
             return qi_fail(
                 QUIRE_ERROR_INVALID_ARGUMENT,
                 "unnormalized coordinates need an address mode that clamps to edge or border");
-    return qi_check_unused(o, "quire_vulkan_view_options");
+    return qi_check_unused(o, "quire_lluvia_view_options");
 }
 
-static quire_result make_sampler(const qi_vulkan *vulkan, const quire_vulkan_view_options *o,
+static quire_result make_sampler(const qi_vulkan *vulkan, const quire_lluvia_view_options *o,
                                  VkSampler *sampler)
 {
-    VkFilter filter = o->filter == QUIRE_VULKAN_LINEAR ? VK_FILTER_LINEAR : VK_FILTER_NEAREST;
+    VkFilter filter = o->filter == QUIRE_LLUVIA_LINEAR ? VK_FILTER_LINEAR : VK_FILTER_NEAREST;
     const VkSamplerCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO,
         .magFilter = filter,
@@ -41,7 +43,7 @@ static quire_result make_sampler(const qi_vulkan *vulkan, const quire_vulkan_vie
         .addressModeU = o->address_u,
         .addressModeV = o->address_v,
         .addressModeW = o->address_w,
-        .unnormalizedCoordinates = !o->normalized,
+        .unnormalizedCoordinates = o->unnormalized,
     };
     VkResult code = vulkan->f.CreateSampler(vulkan->device, &info, vulkan->callbacks, sampler);
     return code ? qi_vulkan_fail(code, "vkCreateSampler") : QUIRE_SUCCESS;
@@ -70,7 +72,7 @@ static quire_result make_view(const qi_vulkan *vulkan, VkImage image, const quir
 
 /* Creates both or none. */
 static quire_result create(const qi_vulkan *vulkan, VkImage image, const quire_image_info *info,
-                           const quire_vulkan_view_options *options, quire_vulkan_view *view)
+                           const quire_lluvia_view_options *options, quire_lluvia_view *view)
 {
     quire_result result = make_view(vulkan, image, info, &view->view);
     if (result || !options->sampled)
@@ -81,15 +83,15 @@ static quire_result create(const qi_vulkan *vulkan, VkImage image, const quire_i
     return result;
 }
 
-quire_result quire_vulkan_view_create(quire_memory *memory, quire_image image,
-                                      const quire_vulkan_view_options *options,
-                                      quire_vulkan_view *view)
+quire_result quire_lluvia_view_create(quire_memory *memory, quire_image image,
+                                      const quire_lluvia_view_options *options,
+                                      quire_lluvia_view *view)
 {
     if (view)
-        *view = (quire_vulkan_view){VK_NULL_HANDLE, VK_NULL_HANDLE};
+        *view = (quire_lluvia_view){VK_NULL_HANDLE, VK_NULL_HANDLE};
     if (!memory || !view)
-        return qi_fail_null("quire_vulkan_view_create", !memory ? "memory" : "view");
-    const quire_vulkan_view_options given = options ? *options : (quire_vulkan_view_options){0};
+        return qi_fail_null("quire_lluvia_view_create", !memory ? "memory" : "view");
+    const quire_lluvia_view_options given = options ? *options : (quire_lluvia_view_options){0};
     quire_image_info info;
     qi_vulkan *vulkan = NULL;
     quire_result result = qi_vulkan_of_memory(memory, &vulkan);
@@ -102,7 +104,7 @@ quire_result quire_vulkan_view_create(quire_memory *memory, quire_image image,
     if (!info.dimensions)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "the format of an image that the caller created is unknown");
-    quire_vulkan_view created = {VK_NULL_HANDLE, VK_NULL_HANDLE};
+    quire_lluvia_view created = {VK_NULL_HANDLE, VK_NULL_HANDLE};
     result = create(vulkan, QI_VULKAN_HANDLE(VkImage, info.place.native), &info, &given, &created);
     if (!result)
         *view = created;
@@ -110,10 +112,10 @@ quire_result quire_vulkan_view_create(quire_memory *memory, quire_image image,
 }
 
 /* The caller guarantees that the device no longer uses view and sampler. */
-quire_result quire_vulkan_view_destroy(quire_device *device, quire_vulkan_view *view)
+quire_result quire_lluvia_view_destroy(quire_device *device, quire_lluvia_view *view)
 {
     if (!view)
-        return qi_fail_null("quire_vulkan_view_destroy", "view");
+        return qi_fail_null("quire_lluvia_view_destroy", "view");
     const qi_vulkan *vulkan = qi_vulkan_of(device);
     if (!vulkan)
         return quire_last_result();
@@ -121,6 +123,6 @@ quire_result quire_vulkan_view_destroy(quire_device *device, quire_vulkan_view *
         vulkan->f.DestroySampler(vulkan->device, view->sampler, vulkan->callbacks);
     if (view->view)
         vulkan->f.DestroyImageView(vulkan->device, view->view, vulkan->callbacks);
-    *view = (quire_vulkan_view){VK_NULL_HANDLE, VK_NULL_HANDLE};
+    *view = (quire_lluvia_view){VK_NULL_HANDLE, VK_NULL_HANDLE};
     return QUIRE_SUCCESS;
 }

@@ -7,7 +7,7 @@
  * returns UNSUPPORTED, so that programs link either way. docs/vulkan.md has
  * more. Devices and their queues are in quire/vulkan_device.h, exports and imports in
  * quire/vulkan_share.h, both of which this header includes; sparse objects and aliases are in
- * quire/vulkan_sparse.h.
+ * quire/vulkan_sparse.h, views and texels of images in quire/lluvia.h.
  *
  * Thread-safety: any thread may call any function on live objects. Native handles that a function
  * writes belong to quire.
@@ -246,68 +246,6 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_set_priority(quire_memory *me
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_page_buffer(const quire_memory *memory,
                                                                quire_allocation allocation,
                                                                quire_vulkan_range *range);
-
-/* ---- images: views, layouts, texels --------------------------------------------------------- */
-
-typedef enum quire_vulkan_filter {
-    QUIRE_VULKAN_NEAREST = 0,
-    QUIRE_VULKAN_LINEAR
-} quire_vulkan_filter;
-
-/* {0}: a view of the whole image without a sampler. */
-typedef struct quire_vulkan_view_options {
-    bool sampled; /* create a sampler from the fields below */
-    quire_vulkan_filter filter;
-    VkSamplerAddressMode address_u, address_v, address_w; /* 0: VK_SAMPLER_ADDRESS_MODE_REPEAT;
-        without normalized coordinates only the two CLAMP_TO modes (edge, border) for u and v */
-    bool normalized; /* coordinates from 0 to 1; otherwise in texels, for 1D and 2D images only */
-    uint64_t unused[4]; /* must be zero */
-} quire_vulkan_view_options;
-
-typedef struct quire_vulkan_view {
-    VkImageView view;
-    VkSampler sampler; /* VK_NULL_HANDLE: not sampled */
-} quire_vulkan_view;
-
-/*
- * Create a view of an image that quire_image_create or quire_vulkan_image_create made: first mip
- * level and layer, colour aspect. The caller destroys it before the image is freed. NULL options
- * mean {0}. Errors: INVALID_ARGUMENT, UNSUPPORTED (an image of the caller, whose form quire does
- * not know; or an address mode that quire does not offer).
- */
-QUIRE_API QUIRE_MUST_USE quire_result
-quire_vulkan_view_create(quire_memory *memory, quire_image image,
-                         const quire_vulkan_view_options *options, quire_vulkan_view *view);
-QUIRE_API quire_result quire_vulkan_view_destroy(quire_device *device, quire_vulkan_view *view);
-
-/*
- * Changes the layout of an image from `before` to `after`; complete on return. The caller tracks
- * layouts. With UNDEFINED as `before` the contents may be lost. Errors: INVALID_ARGUMENT,
- * UNSUPPORTED (no queue).
- */
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_set_layout(quire_memory *memory,
-                                                                    quire_image image,
-                                                                    VkImageLayout before,
-                                                                    VkImageLayout after);
-
-/*
- * Copy all texels of an image that quire_image_create made, packed without padding, x first;
- * complete on return. They cost a submission for each half of the staging ring that the texels fill
- * (quire_vulkan_settings.staging_size), and a wait for the last one. `size` must be
- * quire_image_info.minimum_size. A write expects the image in layout `before` and leaves it in
- * `after`. A read expects and leaves it in `layout`. The image needs the transfer usage. On failure
- * the layout is unknown. Errors: INVALID_ARGUMENT, OUT_OF_RANGE (another size), UNSUPPORTED (no
- * queue, or an image that quire_image_create did not make).
- */
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_write(quire_memory *memory,
-                                                               quire_image image,
-                                                               VkImageLayout before,
-                                                               VkImageLayout after,
-                                                               const void *data, uint64_t size);
-QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_read(quire_memory *memory,
-                                                              quire_image image,
-                                                              VkImageLayout layout, void *data,
-                                                              uint64_t size);
 
 /* ---- streams -------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "quire/vulkan.h"
+#include "quire/lluvia.h"
 #include "src/base/json.h"
 #include "src/base/result.h"
 #include "src/tool/tool.h"
@@ -80,10 +80,10 @@ static quire_result pass_image(tour *t, const void *bytes, void *back)
     if (result)
         return result;
     if (!strcmp(device.backend, "vulkan")) {
-        result = quire_vulkan_image_write(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
+        result = quire_lluvia_image_write(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
                                           VK_IMAGE_LAYOUT_GENERAL, bytes, BUFFER_SIZE);
         return result ? result
-                      : quire_vulkan_image_read(memory, image, VK_IMAGE_LAYOUT_GENERAL, back,
+                      : quire_lluvia_image_read(memory, image, VK_IMAGE_LAYOUT_GENERAL, back,
                                                 BUFFER_SIZE);
     }
     result = quire_write(memory, image.allocation, 0, bytes, BUFFER_SIZE);

@@ -540,9 +540,9 @@ static void texels(vulkan_bench *b, uint32_t width, uint32_t height)
         return;
     uint64_t size = (uint64_t)width * height;
     STEP(b, quire_image_create(m, &(quire_image_options){.width = width, .height = height}, &made));
-    STEP(b, quire_vulkan_image_write(m, made, before, general, data, size));
+    STEP(b, quire_lluvia_image_write(m, made, before, general, data, size));
     memset(back, 0, size);
-    STEP(b, quire_vulkan_image_read(m, made, general, back, size));
+    STEP(b, quire_lluvia_image_read(m, made, general, back, size));
     CHECK(!memcmp(data, back, size));
     STEP(b, quire_free(m, made.allocation));
 }
@@ -564,7 +564,7 @@ static void layout(vulkan_bench *b)
     if (!m)
         return;
     STEP(b, quire_image_create(m, &(quire_image_options){.width = 16}, &made));
-    STEP(b, quire_vulkan_image_set_layout(m, made, VK_IMAGE_LAYOUT_UNDEFINED,
+    STEP(b, quire_lluvia_image_set_layout(m, made, VK_IMAGE_LAYOUT_UNDEFINED,
                                           VK_IMAGE_LAYOUT_GENERAL));
 }
 
@@ -575,9 +575,8 @@ static void view(vulkan_bench *b)
     if (!m)
         return;
     STEP(b, quire_image_create(m, &(quire_image_options){.width = 16, .height = 4}, &made));
-    STEP(b,
-         quire_vulkan_view_create(
-             m, made, &(quire_vulkan_view_options){.sampled = true, .normalized = true}, &b->view));
+    STEP(b, quire_lluvia_view_create(m, made, &(quire_lluvia_view_options){.sampled = true},
+                                     &b->view));
 }
 
 /* ---- sparse objects ------------------------------------------------------------------------- */

@@ -33,6 +33,7 @@ static const char *const elsewhere[] = {
     "vulkan_device.h",
     "vulkan_share.h",
     "vulkan_sparse.h",
+    "lluvia.h",
 #endif
 #ifndef MISUSE_CUDA
     "cuda.h",

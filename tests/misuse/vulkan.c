@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "quire/lluvia.h"
 #include "quire/vulkan_sparse.h"
 #include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
@@ -322,22 +323,22 @@ static void ranges(void)
 
 static void images(void)
 {
-    quire_vulkan_view view;
+    quire_lluvia_view view;
     char texels[10];
     const VkImageLayout any = VK_IMAGE_LAYOUT_UNDEFINED, general = VK_IMAGE_LAYOUT_GENERAL;
     begin();
-    REFUSED_OUT(&b, INVALID, view, quire_vulkan_view_create(memory, image, NULL, &view));
-    REFUSED_OUT(&b, INVALID, view, quire_vulkan_view_create(NULL, image, NULL, &view));
-    REFUSED(&b, INVALID, quire_vulkan_view_create(memory, image, NULL, NULL));
-    REFUSED(&b, INVALID, quire_vulkan_view_destroy(b.device, NULL));
-    REFUSED(&b, INVALID, quire_vulkan_view_destroy(b.device, &view));
-    REFUSED(&b, INVALID, quire_vulkan_view_destroy(NULL, &view));
-    REFUSED(&b, INVALID, quire_vulkan_image_set_layout(memory, image, any, general));
-    REFUSED(&b, INVALID, quire_vulkan_image_set_layout(NULL, image, any, general));
-    REFUSED(&b, INVALID, quire_vulkan_image_write(memory, image, any, general, texels, 10));
-    REFUSED(&b, INVALID, quire_vulkan_image_write(NULL, image, any, general, texels, 10));
-    REFUSED(&b, INVALID, quire_vulkan_image_read(memory, image, general, texels, 10));
-    REFUSED(&b, INVALID, quire_vulkan_image_read(NULL, image, general, texels, 10));
+    REFUSED_OUT(&b, INVALID, view, quire_lluvia_view_create(memory, image, NULL, &view));
+    REFUSED_OUT(&b, INVALID, view, quire_lluvia_view_create(NULL, image, NULL, &view));
+    REFUSED(&b, INVALID, quire_lluvia_view_create(memory, image, NULL, NULL));
+    REFUSED(&b, INVALID, quire_lluvia_view_destroy(b.device, NULL));
+    REFUSED(&b, INVALID, quire_lluvia_view_destroy(b.device, &view));
+    REFUSED(&b, INVALID, quire_lluvia_view_destroy(NULL, &view));
+    REFUSED(&b, INVALID, quire_lluvia_image_set_layout(memory, image, any, general));
+    REFUSED(&b, INVALID, quire_lluvia_image_set_layout(NULL, image, any, general));
+    REFUSED(&b, INVALID, quire_lluvia_image_write(memory, image, any, general, texels, 10));
+    REFUSED(&b, INVALID, quire_lluvia_image_write(NULL, image, any, general, texels, 10));
+    REFUSED(&b, INVALID, quire_lluvia_image_read(memory, image, general, texels, 10));
+    REFUSED(&b, INVALID, quire_lluvia_image_read(NULL, image, general, texels, 10));
     bench_end(&b);
 }
 
@@ -401,7 +402,7 @@ static const misuse_case cases[] = {
     {NULL, NULL},
 };
 
-static const char *const headers[] = {"vulkan.h", "vulkan_device.h", "vulkan_share.h",
-                                      "vulkan_sparse.h", NULL};
+static const char *const headers[] = {"vulkan.h",        "vulkan_device.h", "vulkan_share.h",
+                                      "vulkan_sparse.h", "lluvia.h",        NULL};
 
 const misuse_area misuse_vulkan = {"vulkan", NULL, NULL, cases, headers};

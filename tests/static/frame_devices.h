@@ -9,6 +9,7 @@
 #include <vulkan/vulkan.h>
 
 #include <quire/cuda.h>
+#include <quire/lluvia.h>
 #include <quire/plugin.h>
 #include <quire/vulkan.h>
 #include <quire/vulkan_sparse.h>

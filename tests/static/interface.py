@@ -18,7 +18,7 @@ from tap import Tap
 ROOT = pathlib.Path(sys.argv[1])
 COMPILER = sys.argv[2].split()
 UNSUPPORTED = -7
-BACKENDS = {"vulkan": ("vulkan_device.h", "vulkan.h", "vulkan_share.h", "vulkan_sparse.h"),
+BACKENDS = {"vulkan": ("vulkan_device.h", "vulkan.h", "vulkan_share.h", "vulkan_sparse.h", "lluvia.h"),
             "cuda": ("cuda.h", "cuda_array.h", "cuda_pool.h", "cuda_share.h"),
             "plugin": ("plugin.h",)}
 # what the functions call, in place of the library
@@ -81,7 +81,7 @@ def call_problems(folder):
     if vulkan.quire_vulkan_open(None, None) != UNSUPPORTED or vulkan.quire_vulkan_format(0, 1):
         yield "null is no output"
     view = ctypes.c_void_p(7)
-    if vulkan.quire_vulkan_view_destroy(None, ctypes.byref(view)) != UNSUPPORTED or view.value != 7:
+    if vulkan.quire_lluvia_view_destroy(None, ctypes.byref(view)) != UNSUPPORTED or view.value != 7:
         yield "a handle that stays is lost"
 
 

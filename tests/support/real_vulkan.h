@@ -11,7 +11,7 @@
 #include <pthread.h>
 
 #include "quire/quire.h"
-#include "quire/vulkan.h"
+#include "quire/lluvia.h"
 #include "tests/support/unit.h"
 
 enum { REAL_MOST_EXTENSIONS = 5 };

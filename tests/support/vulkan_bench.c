@@ -79,7 +79,7 @@ void vulkan_bench_end(vulkan_bench *b)
     if (b->device && b->has_defaults)
         end_defaults(b);
     if (b->device)
-        CHECK_OK(quire_vulkan_view_destroy(b->device, &b->view));
+        CHECK_OK(quire_lluvia_view_destroy(b->device, &b->view));
     for (uint32_t i = 0; i < b->memory_count; i++) {
         CHECK_OK(quire_memory_check(b->memories[i]));
         quire_memory_destroy_all(&b->memories[i]);

@@ -6,7 +6,7 @@
 #define QUIRE_TESTS_SUPPORT_VULKAN_BENCH_H
 
 #include "quire/quire.h"
-#include "quire/vulkan.h"
+#include "quire/lluvia.h"
 #include "tests/support/host_memory.h"
 #include "tests/support/vulkan/fake_vulkan.h"
 
@@ -15,7 +15,7 @@ typedef struct vulkan_bench {
     test_memory host_memory;
     quire_device *device;
     quire_result result;    /* of the step that failed; 0 means none failed */
-    quire_vulkan_view view; /* destroyed at the end */
+    quire_lluvia_view view; /* destroyed at the end */
     int descriptor;         /* closed at the end; -1 means none */
     quire_memory *memories[4];
     uint32_t memory_count;

@@ -29,7 +29,7 @@ static quire_result check_image(const quire_image_info *info)
     if (!info->row_pitch)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "the texels of the image lie in the backend's own order: "
-                       "quire_vulkan_image_write and quire_vulkan_image_read copy them, and images "
+                       "quire_lluvia_image_write and quire_lluvia_image_read copy them, and images "
                        "of linear tiling have rows");
     return QUIRE_SUCCESS;
 }

@@ -160,7 +160,7 @@ UNIT(vulkan_copy, regions_of_linear_images_are_rows)
                                .tiling = QUIRE_TILING_LINEAR,
                                .usage = QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET},
         &image));
-    CHECK_OK(quire_vulkan_image_set_layout(w.memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
+    CHECK_OK(quire_lluvia_image_set_layout(w.memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
                                            VK_IMAGE_LAYOUT_GENERAL));
     for (size_t i = 0; i < sizeof model; i++)
         model[i] = (unsigned char)(i * 11);
@@ -172,7 +172,7 @@ UNIT(vulkan_copy, regions_of_linear_images_are_rows)
     CHECK_OK(quire_image_read(w.memory, image, NULL, found, 0, 0));
     CHECK(!memcmp(found, model, sizeof model));
     memset(found, 0, sizeof found);
-    CHECK_OK(quire_vulkan_image_read(w.memory, image, VK_IMAGE_LAYOUT_GENERAL, found,
+    CHECK_OK(quire_lluvia_image_read(w.memory, image, VK_IMAGE_LAYOUT_GENERAL, found,
                                      sizeof found)); /* the driver sees the same */
     CHECK(!memcmp(found, model, sizeof model));
     vulkan_bench_end(&w.b);
@@ -187,7 +187,7 @@ UNIT(vulkan_copy, texels_in_the_drivers_order_are_not_rows)
     CHECK_OK(
         quire_image_create(w.memory, &(quire_image_options){.width = 10, .height = 10}, &image));
     CHECK_FAILS(quire_image_write(w.memory, image, NULL, bytes, 0, 0), QUIRE_ERROR_UNSUPPORTED);
-    CHECK_HAS(quire_last_error(), "quire_vulkan_image_write");
+    CHECK_HAS(quire_last_error(), "quire_lluvia_image_write");
     CHECK_FAILS(quire_image_read(w.memory, image, NULL, bytes, 0, 0), QUIRE_ERROR_UNSUPPORTED);
     vulkan_bench_end(&w.b);
 }
@@ -225,7 +225,7 @@ UNIT(vulkan_copy, what_a_copy_may_still_use_goes_later)
             &(quire_image_options){.width = 10, .height = 10, .usage = QUIRE_USAGE_TRANSFER_TARGET},
             &image));
         stop_waits(&b);
-        CHECK_FAILS(quire_vulkan_image_write(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
+        CHECK_FAILS(quire_lluvia_image_write(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
                                              VK_IMAGE_LAYOUT_GENERAL, texels, sizeof texels),
                     QUIRE_ERROR_OUT_OF_HOST_MEMORY);
         CHECK_OK(quire_free(memory, image.allocation));

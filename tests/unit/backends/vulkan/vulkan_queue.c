@@ -126,7 +126,7 @@ UNIT(vulkan_queue, functions_that_submit_are_refused_to_the_thread_that_holds_it
     CHECK_FAILS(
         quire_allocate(memory, &(quire_allocation_options){.size = 1000, .zero = true}, &zeroed),
         DENIED);
-    CHECK_FAILS(quire_vulkan_image_set_layout(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
+    CHECK_FAILS(quire_lluvia_image_set_layout(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
                                               VK_IMAGE_LAYOUT_GENERAL),
                 DENIED);
     CHECK_FAILS(quire_stream_mark(stream, &point), DENIED);

@@ -158,10 +158,10 @@ UNIT(vulkan_staging, both_halves_carry_texels_in_both_directions)
                                .usage = QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET},
         &image));
     fv_reset_counters(w.b.driver);
-    CHECK_OK(quire_vulkan_image_write(w.memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
+    CHECK_OK(quire_lluvia_image_write(w.memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
                                       VK_IMAGE_LAYOUT_GENERAL, in, BYTES));
     expect_both_halves(&w);
-    CHECK_OK(quire_vulkan_image_read(w.memory, image, VK_IMAGE_LAYOUT_GENERAL, out, BYTES));
+    CHECK_OK(quire_lluvia_image_read(w.memory, image, VK_IMAGE_LAYOUT_GENERAL, out, BYTES));
     CHECK_EQ(fv_calls(w.b.driver, "vkQueueSubmit"), fv_calls(w.b.driver, "vkWaitForFences"));
     expect_both_halves(&w);
     CHECK(!memcmp(in, out, BYTES));

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "quire/quire.h"
-#include "quire/vulkan.h"
+#include "quire/lluvia.h"
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
 #include "tests/support/valgrind.h"
@@ -255,7 +255,7 @@ static void fill(quire_memory *memory, const object *o, unsigned char *bytes, in
 {
     memset(bytes, value, o->size);
     if (o->is_image)
-        CHECK_OK(quire_vulkan_image_write(memory, o->image, VK_IMAGE_LAYOUT_UNDEFINED,
+        CHECK_OK(quire_lluvia_image_write(memory, o->image, VK_IMAGE_LAYOUT_UNDEFINED,
                                           VK_IMAGE_LAYOUT_GENERAL, bytes, o->size));
     else
         CHECK_OK(quire_write(memory, o->buffer.allocation, 0, bytes, o->size));
@@ -265,7 +265,7 @@ static void expect(quire_memory *memory, const object *o, unsigned char *bytes, 
 {
     if (o->is_image)
         CHECK_OK(
-            quire_vulkan_image_read(memory, o->image, VK_IMAGE_LAYOUT_GENERAL, bytes, o->size));
+            quire_lluvia_image_read(memory, o->image, VK_IMAGE_LAYOUT_GENERAL, bytes, o->size));
     else
         CHECK_OK(quire_read(memory, o->buffer.allocation, 0, bytes, o->size));
     for (uint64_t i = 0; i < o->size; i++)

@@ -230,7 +230,7 @@ UNIT(vulkan_lluvia, a_device_local_image_with_layout_and_view)
     real_vulkan r;
     quire_image image;
     quire_image_info info;
-    quire_vulkan_view view;
+    quire_lluvia_view view;
     if (!real_begin_wrapped(&r))
         return;
     quire_memory *memory = memory_of(&r, QUIRE_DEVICE_LOCAL, 4096 * KIB);
@@ -244,13 +244,13 @@ UNIT(vulkan_lluvia, a_device_local_image_with_layout_and_view)
     CHECK_EQ(info.dimensions, 2);
     CHECK_EQ(info.minimum_size, 640 * 480);
     CHECK(info.place.size >= info.minimum_size);
-    CHECK_OK(quire_vulkan_image_set_layout(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
+    CHECK_OK(quire_lluvia_image_set_layout(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
                                            VK_IMAGE_LAYOUT_GENERAL));
     CHECK_EQ(r.locked, 1);
-    CHECK_OK(quire_vulkan_view_create(memory, image, NULL, &view));
+    CHECK_OK(quire_lluvia_view_create(memory, image, NULL, &view));
     CHECK(view.view != VK_NULL_HANDLE);
     CHECK(view.sampler == VK_NULL_HANDLE);
-    CHECK_OK(quire_vulkan_view_destroy(r.quire, &view));
+    CHECK_OK(quire_lluvia_view_destroy(r.quire, &view));
     CHECK_OK(quire_free(memory, image.allocation));
     real_memory_end(memory);
     real_end(&r);
@@ -290,9 +290,9 @@ UNIT(vulkan_lluvia, an_image_is_copied_there_and_back)
         in[i] = (unsigned char)(i % 255);
     CHECK_OK(
         quire_image_create(memory, &(quire_image_options){.width = SIDE, .height = SIDE}, &image));
-    CHECK_OK(quire_vulkan_image_write(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
+    CHECK_OK(quire_lluvia_image_write(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
                                       VK_IMAGE_LAYOUT_GENERAL, in, sizeof in));
-    CHECK_OK(quire_vulkan_image_read(memory, image, VK_IMAGE_LAYOUT_GENERAL, out, sizeof out));
+    CHECK_OK(quire_lluvia_image_read(memory, image, VK_IMAGE_LAYOUT_GENERAL, out, sizeof out));
     CHECK(!memcmp(in, out, sizeof in));
     CHECK_OK(quire_free(memory, image.allocation));
     real_memory_end(memory);

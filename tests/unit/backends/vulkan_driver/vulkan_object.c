@@ -44,7 +44,7 @@ static void round_trip(real_vulkan *r, quire_memory *memory, const quire_image_o
 {
     quire_image image;
     quire_image_info info;
-    quire_vulkan_view view;
+    quire_lluvia_view view;
     uint64_t random = options->width;
     CHECK_OK(quire_image_create(memory, options, &image));
     CHECK_OK(quire_image_get_info(memory, image, &info));
@@ -52,17 +52,16 @@ static void round_trip(real_vulkan *r, quire_memory *memory, const quire_image_o
     CHECK(in && out);
     for (uint64_t i = 0; i < info.minimum_size; i++)
         in[i] = (unsigned char)(next_random(&random) >> 40);
-    CHECK_OK(quire_vulkan_image_write(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
+    CHECK_OK(quire_lluvia_image_write(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
                                       VK_IMAGE_LAYOUT_GENERAL, in, info.minimum_size));
     CHECK_OK(
-        quire_vulkan_image_read(memory, image, VK_IMAGE_LAYOUT_GENERAL, out, info.minimum_size));
+        quire_lluvia_image_read(memory, image, VK_IMAGE_LAYOUT_GENERAL, out, info.minimum_size));
     CHECK(!memcmp(in, out, info.minimum_size));
     if (info.usage & (QUIRE_USAGE_SAMPLED | QUIRE_USAGE_STORAGE)) {
-        CHECK_OK(quire_vulkan_view_create(
-            memory, image, &(quire_vulkan_view_options){.sampled = true, .normalized = true},
-            &view));
+        CHECK_OK(quire_lluvia_view_create(memory, image,
+                                          &(quire_lluvia_view_options){.sampled = true}, &view));
         CHECK(view.sampler != VK_NULL_HANDLE);
-        CHECK_OK(quire_vulkan_view_destroy(r->quire, &view));
+        CHECK_OK(quire_lluvia_view_destroy(r->quire, &view));
     }
     free(in);
     free(out);
@@ -155,7 +154,7 @@ UNIT(vulkan_object, wrong_texels_layouts_and_views_are_refused)
     real_vulkan r;
     quire_image image, other;
     quire_buffer buffer;
-    quire_vulkan_view view;
+    quire_lluvia_view view;
     if (!real_begin_wrapped(&r))
         return;
     quire_memory *memory = real_memory(&r, NULL);
@@ -163,31 +162,32 @@ UNIT(vulkan_object, wrong_texels_layouts_and_views_are_refused)
     CHECK_OK(quire_vulkan_image_create(memory, &IMAGE, NULL, &other));
     CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 64}, &buffer));
     const VkImageLayout any = VK_IMAGE_LAYOUT_UNDEFINED, general = VK_IMAGE_LAYOUT_GENERAL;
-    CHECK_FAILS(quire_vulkan_image_write(memory, image, any, general, data, 63),
+    CHECK_FAILS(quire_lluvia_image_write(memory, image, any, general, data, 63),
                 QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_vulkan_image_write(memory, image, any, general, NULL, 64), INVALID);
-    CHECK_FAILS(quire_vulkan_image_write(memory, image, any, any, data, 64), INVALID);
-    CHECK_FAILS(quire_vulkan_image_write(memory, other, any, general, data, 64), UNSUPPORTED);
-    CHECK_FAILS(quire_vulkan_image_write(NULL, image, any, general, data, 64), INVALID);
+    CHECK_FAILS(quire_lluvia_image_write(memory, image, any, general, NULL, 64), INVALID);
+    CHECK_FAILS(quire_lluvia_image_write(memory, image, any, any, data, 64), INVALID);
+    CHECK_FAILS(quire_lluvia_image_write(memory, other, any, general, data, 64), UNSUPPORTED);
+    CHECK_FAILS(quire_lluvia_image_write(NULL, image, any, general, data, 64), INVALID);
     CHECK_FAILS(
-        quire_vulkan_image_read(memory, (quire_image){buffer.allocation}, general, data, 64),
+        quire_lluvia_image_read(memory, (quire_image){buffer.allocation}, general, data, 64),
         INVALID);
-    CHECK_FAILS(quire_vulkan_image_read(memory, image, any, data, 64), INVALID);
-    CHECK_FAILS(quire_vulkan_image_set_layout(memory, image, any, VK_IMAGE_LAYOUT_PREINITIALIZED),
+    CHECK_FAILS(quire_lluvia_image_read(memory, image, any, data, 64), INVALID);
+    CHECK_FAILS(quire_lluvia_image_set_layout(memory, image, any, VK_IMAGE_LAYOUT_PREINITIALIZED),
                 INVALID);
-    quire_vulkan_view_options options = {.sampled = true}; /* repeat, in texels: invalid */
-    CHECK_FAILS(quire_vulkan_view_create(memory, image, &options, &view), INVALID);
+    quire_lluvia_view_options options = {.sampled = true,
+                                         .unnormalized = true}; /* repeat, in texels: invalid */
+    CHECK_FAILS(quire_lluvia_view_create(memory, image, &options, &view), INVALID);
     CHECK(view.view == VK_NULL_HANDLE);
     options.address_u = options.address_v = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE;
-    CHECK_OK(quire_vulkan_view_create(memory, image, &options, &view));
-    CHECK_OK(quire_vulkan_view_destroy(r.quire, &view));
-    CHECK_OK(quire_vulkan_view_destroy(r.quire, &view)); /* a view that is empty */
-    options.filter = (quire_vulkan_filter)2;
-    CHECK_FAILS(quire_vulkan_view_create(memory, image, &options, &view), INVALID);
-    options = (quire_vulkan_view_options){.unused = {1}};
-    CHECK_FAILS(quire_vulkan_view_create(memory, image, &options, &view), INVALID);
-    CHECK_OK(quire_vulkan_view_create(memory, other, NULL, &view));
-    CHECK_OK(quire_vulkan_view_destroy(r.quire, &view));
+    CHECK_OK(quire_lluvia_view_create(memory, image, &options, &view));
+    CHECK_OK(quire_lluvia_view_destroy(r.quire, &view));
+    CHECK_OK(quire_lluvia_view_destroy(r.quire, &view)); /* a view that is empty */
+    options.filter = (quire_lluvia_filter)2;
+    CHECK_FAILS(quire_lluvia_view_create(memory, image, &options, &view), INVALID);
+    options = (quire_lluvia_view_options){.unused = {1}};
+    CHECK_FAILS(quire_lluvia_view_create(memory, image, &options, &view), INVALID);
+    CHECK_OK(quire_lluvia_view_create(memory, other, NULL, &view));
+    CHECK_OK(quire_lluvia_view_destroy(r.quire, &view));
     CHECK_OK(quire_free(memory, buffer.allocation));
     CHECK_OK(quire_free(memory, image.allocation));
     CHECK_OK(quire_free(memory, other.allocation));
@@ -226,7 +226,7 @@ UNIT(vulkan_object, buffers_and_images_from_vulkans_descriptions)
         CHECK_EQ(image_info.place.offset % granularity, 0);
         CHECK_EQ(image_info.place.size % granularity, 0);
     }
-    CHECK_OK(quire_vulkan_image_set_layout(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
+    CHECK_OK(quire_lluvia_image_set_layout(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
                                            VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL));
     CHECK_OK(quire_free(visible, buffer.allocation));
     CHECK_OK(quire_free(memory, image.allocation));

@@ -266,8 +266,8 @@ UNIT(vulkan_open, best_practices_are_kept)
     for (int i = 0; i < 20; i++)
         CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000}, &buffers[i]));
     CHECK_OK(quire_image_create(memory, &(quire_image_options){.width = 64, .height = 64}, &image));
-    CHECK_OK(quire_vulkan_image_write(memory, image, any, general, data, sizeof data));
-    CHECK_OK(quire_vulkan_image_read(memory, image, general, data, sizeof data));
+    CHECK_OK(quire_lluvia_image_write(memory, image, any, general, data, sizeof data));
+    CHECK_OK(quire_lluvia_image_read(memory, image, general, data, sizeof data));
     CHECK_OK(
         quire_allocate(memory, &(quire_allocation_options){.size = 999, .zero = true}, &zeroed));
     CHECK_OK(quire_vulkan_page_buffer(memory, zeroed, &range));
@@ -345,7 +345,7 @@ UNIT(vulkan_open, without_a_queue_nothing_is_staged)
     real_wrap(&r);
     quire_memory *memory = real_memory(&r, NULL);
     CHECK_OK(quire_image_create(memory, &(quire_image_options){.width = 8, .height = 8}, &image));
-    CHECK_FAILS(quire_vulkan_image_set_layout(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
+    CHECK_FAILS(quire_lluvia_image_set_layout(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
                                               VK_IMAGE_LAYOUT_GENERAL),
                 QUIRE_ERROR_UNSUPPORTED);
     CHECK_OK(quire_free(memory, image.allocation));

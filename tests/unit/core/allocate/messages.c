@@ -187,7 +187,8 @@ UNIT(messages, nouns_agree_with_their_numbers)
         CHECK_OK(quire_map(f.memory, one, &pointer));
         CHECK_FAILS(quire_free(f.memory, one), QUIRE_ERROR_BUSY);
         const char *end = strstr(quire_last_error(), "mapped ");
-        CHECK_STR(end, i == 1 ? "mapped 1 time: quire_unmap first" : "mapped 2 times: quire_unmap first");
+        CHECK_STR(end, i == 1 ? "mapped 1 time: quire_unmap first"
+                              : "mapped 2 times: quire_unmap first");
     }
     CHECK_STR(qi_plural(0), "s");
     CHECK_STR(qi_plural(1), "");

@@ -68,7 +68,8 @@ UNIT(view, a_view_is_created_within_its_parent)
         quire_view view = {.size = 1};
         CHECK_FAILS(quire_view_create(b.memory, b.allocation, cases[i][0], cases[i][1], &view),
                     QUIRE_ERROR_OUT_OF_RANGE);
-        CHECK_HAS(quire_last_error(), "which has 1000 bytes"); /* the requested bytes, not the 1024 held */
+        CHECK_HAS(quire_last_error(),
+                  "which has 1000 bytes"); /* the requested bytes, not the 1024 held */
         expect_none(view);
     }
     end(&b);
