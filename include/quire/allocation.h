@@ -78,6 +78,15 @@ typedef struct quire_allocation_options {
      * For quire_allocate_batch it is an array of `count`. NULL: nothing is written.
      */
     quire_allocation_info *info;
+    /*
+     * The offset in the page is a multiple of it: any number up to the largest alignment of the
+     * memory (quire_fit_options.max_alignment). 0: no requirement. For ranges of the one buffer
+     * that covers a page (quire_vulkan_page_buffer) whose elements have 3 or 6 components, for
+     * example. The range holds up to as many bytes more. INVALID_ARGUMENT if the least common
+     * multiple with `alignment` and quire_limits.non_coherent_atom exceeds that alignment;
+     * UNSUPPORTED if `alignment` exceeds quire_limits.page_alignment, where that is not 0.
+     */
+    uint64_t offset_alignment;
     uint64_t unused[4]; /* must be zero */
 } quire_allocation_options;
 

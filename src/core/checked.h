@@ -98,6 +98,12 @@ void qi_checked_mark(const quire_memory *memory, uint32_t slot, const struct qi_
                      uint64_t alignment);
 
 /*
+ * Requires the shard lock. Moves the zones with the offset of a record, which has grown by `bytes`
+ * at the cost of the end. Returns false if the caller reduces the size: in builds without zones.
+ */
+bool qi_checked_moved(struct qi_slot *record, uint64_t bytes);
+
+/*
  * Return the bytes of the front zone and of the rear zone of a placed range, and how many of its
  * `size` bytes the library may fill.
  */
@@ -234,6 +240,13 @@ static inline void qi_checked_mark(const quire_memory *memory, uint32_t slot,
     (void)slot;
     (void)request;
     (void)alignment;
+}
+
+static inline bool qi_checked_moved(struct qi_slot *record, uint64_t bytes)
+{
+    (void)record;
+    (void)bytes;
+    return false;
 }
 
 static inline uint64_t qi_checked_front(const struct qi_slot *record)

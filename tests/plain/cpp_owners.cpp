@@ -323,6 +323,9 @@ static void test_options()
         quire::allocation_options(100).with_existing_pages().with_within_budget();
     CHECK(existing.within_budget &&
           quire::allocation::create(memory, existing).code() == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    const quire::allocation_options texels =
+        quire::allocation_options(100).with_offset_alignment(384);
+    CHECK(quire::allocation::create(memory, texels).value().place().value().offset % 384 == 0);
     quire::allocation made = quire::allocation::create(memory, quire::allocation_options(100)
                                                                    .with_alignment(4096)
                                                                    .with_name("table")

@@ -194,6 +194,13 @@ struct allocation_options : detail::range_options<allocation_options, quire_allo
         size = bytes;
     }
 
+    /* of the offset in the page, any number; 0: no requirement */
+    allocation_options &with_offset_alignment(std::uint64_t bytes) noexcept
+    {
+        offset_alignment = bytes;
+        return *this;
+    }
+
     /* of the native address, a power of two; 0: 1 */
     allocation_options &with_alignment(std::uint64_t bytes) noexcept
     {

@@ -7,13 +7,37 @@
 #include "src/core/page/page_give_back.h"
 #include "src/core/page/retention.h"
 
+/*
+ * Moves a placed range to the next multiple of the request's unit. The range has the bytes for it,
+ * because offsets are multiples of the alignment, which divides the unit.
+ */
+static void move_to_unit(const qi_climb *c)
+{
+    qi_slot *record = qi_memory_slot(c->shard->memory, c->slot);
+    uint64_t over = record->offset % c->request->unit;
+    if (!over)
+        return;
+    uint64_t bytes = c->request->unit - over;
+    record->offset += bytes;
+    record->left_padding += (uint32_t)bytes;
+    if (!qi_checked_moved(record, bytes))
+        record->size -= bytes;
+}
+
 /* A checked build divides the range into the red zones and the caller's bytes. */
+static void finish(const qi_climb *c)
+{
+    qi_checked_mark(c->shard->memory, c->slot, c->request, c->range.alignment);
+    if (c->request->unit)
+        move_to_unit(c);
+}
+
 quire_result qi_climb_place(qi_climb *c, uint32_t how)
 {
     how |= c->request->upper ? QI_UPPER : 0;
     quire_result result = qi_range_take(c->shard, &c->range, how, &c->slot);
     if (!result)
-        qi_checked_mark(c->shard->memory, c->slot, c->request, c->range.alignment);
+        finish(c);
     return result;
 }
 
@@ -57,7 +81,7 @@ quire_result qi_climb_place_dedicated(qi_climb *c, qi_page *page)
     };
     page->slot = c->slot;
     qi_range_count_in(c->shard, record);
-    qi_checked_mark(memory, c->slot, c->request, c->range.alignment);
+    finish(c);
     return QUIRE_SUCCESS;
 }
 

@@ -259,6 +259,7 @@ static quire_result climb(qi_climb *c)
 static quire_result prepare(quire_memory *memory, const qi_request *request, qi_climb *c)
 {
     uint64_t held = request->held > request->size ? request->held : request->size;
+    uint64_t room = request->unit ? request->unit - request->alignment : 0; /* see move_to_unit */
     qi_range_request *range = &c->range;
     *range = (qi_range_request){.alignment = request->alignment,
                                 .requested = request->size,
@@ -280,7 +281,8 @@ static quire_result prepare(quire_memory *memory, const qi_request *request, qi_
         range->size = held;
         return QUIRE_SUCCESS;
     }
-    if (qi_policy_size_overflows(&memory->policy, held, &range->size) ||
+    if (qi_add_overflows(held, room, &held) ||
+        qi_policy_size_overflows(&memory->policy, held, &range->size) ||
         qi_align_up_overflows(range->size, memory->atom, &range->size) ||
         qi_checked_grow_overflows(memory, &range->alignment, &range->size))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
@@ -295,7 +297,7 @@ static quire_result refuse(quire_memory *memory, const qi_climb *c, quire_result
     qi_oom_request refused = {
         .name = name_of(request),
         .size = request->size,
-        .alignment = c->range.alignment,
+        .alignment = request->unit ? request->unit : c->range.alignment,
         .is_dedicated = c->dedicated,
     };
     for (uint32_t rungs = c->tried; rungs && refused.step_count < QI_OOM_STEPS; rungs &= rungs - 1)

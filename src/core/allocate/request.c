@@ -57,6 +57,32 @@ quire_result qi_request_check(const quire_memory *memory, const qi_request *requ
     return QUIRE_SUCCESS;
 }
 
+/*
+ * Derives the unit and the alignment of a request whose offset is a multiple of `number`. Pages
+ * begin at multiples of limits.page_alignment, or of what the memory requests for them. Up to that
+ * alignment an address and an offset are multiples of the same powers of two.
+ */
+static quire_result resolve_unit(const quire_memory *memory, uint64_t number, qi_request *request)
+{
+    uint64_t base = memory->device->info.limits.page_alignment, power = number & (0 - number);
+    uint64_t odd = number / power;
+    if (base && request->alignment > base)
+        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                            "offset_alignment %u with alignment %u: pages of the device begin at "
+                            "multiples of %u",
+                            number, request->alignment, base);
+    power = power > request->alignment ? power : request->alignment;
+    power = power > memory->atom ? power : memory->atom;
+    if (odd > memory->max_alignment / power)
+        return qi_fail_naming(QUIRE_ERROR_INVALID_ARGUMENT,
+                              "offset_alignment %u with alignment %u: memory '%t' allows multiples "
+                              "up to %u",
+                              memory->name, number, request->alignment, memory->max_alignment);
+    request->unit = odd * power;
+    request->alignment = base && power > base ? base : power;
+    return QUIRE_SUCCESS;
+}
+
 quire_result qi_request_from(const quire_memory *memory, const quire_allocation_options *options,
                              qi_request *request)
 {
@@ -79,7 +105,10 @@ quire_result qi_request_from(const quire_memory *memory, const quire_allocation_
         return qi_fail(
             QUIRE_ERROR_INVALID_ARGUMENT,
             "quire_allocation_options.upper is set with a stream, whose freed ranges lie anywhere");
-    return qi_request_check(memory, request);
+    result = qi_request_check(memory, request);
+    return !result && options->offset_alignment
+               ? resolve_unit(memory, options->offset_alignment, request)
+               : result;
 }
 
 bool qi_request_needs_dedicated(const quire_memory *memory, const qi_request *request)

@@ -30,6 +30,7 @@ typedef struct qi_request {
     uint64_t size; /* bytes that the caller requested */
     uint64_t held; /* bytes that the backend needs; a value below `size` means `size` */
     uint64_t alignment;
+    uint64_t unit; /* the offset in the page is a multiple of it, and it of alignment; 0: none */
     const char *name;
     const char *name_later; /* set after the placement; its limits are checked before */
     uint64_t user_data;
@@ -82,7 +83,8 @@ uint64_t qi_request_max_fast(const quire_memory *memory);
 static inline bool qi_request_is_fast(const quire_memory *memory, const qi_request *request)
 {
     return !request->name && !request->object && !request->zero && !request->dedicated &&
-           !request->upper && !(request->host_use & QI_HOST_MAPPED && memory->maps_on_demand) &&
+           !request->upper && !request->unit &&
+           !(request->host_use & QI_HOST_MAPPED && memory->maps_on_demand) &&
            request->held <= request->size && request->size <= memory->max_fast_size;
 }
 
@@ -111,7 +113,8 @@ QI_ALWAYS_INLINE bool qi_request_is_plain_up_to(const quire_memory *memory,
 {
     const uint64_t *unused = options->unused;
     uint64_t mask = options->alignment ? options->alignment - 1 : 0;
-    return !((uintptr_t)options->name | unused[0] | unused[1] | unused[2] | unused[3]) &&
+    return !((uintptr_t)options->name | options->offset_alignment | unused[0] | unused[1] |
+             unused[2] | unused[3]) &&
            !qi_request_has_flags(options) && options->size && options->size <= max_size &&
            mask < memory->max_alignment && !(options->alignment & mask);
 }

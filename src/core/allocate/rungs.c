@@ -25,11 +25,11 @@
 /*
  * A range freed on a stream can be reused on that stream before its point has passed. A request for
  * zeros is excluded: the host writes the zeros and would not wait for the stream. So is a tied
- * request: its page is created for its object.
+ * request, whose page is created for its object, and one whose offset has a unit.
  */
 bool qi_rung_if_on_stream(const qi_climb *c)
 {
-    return c->request->stream && !c->request->zero && !c->request->tied;
+    return c->request->stream && !c->request->zero && !c->request->tied && !c->request->unit;
 }
 
 bool qi_rung_if_shared(const qi_climb *c)

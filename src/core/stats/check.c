@@ -44,6 +44,19 @@ static const qi_page *page_of(const quire_memory *memory, const qi_slot *record)
                : NULL;
 }
 
+/* Whether range and record begin and end at the same bytes: red zones and the padding before an
+   offset are parts of both. */
+static bool range_agrees(const qi_page *page, const qi_slot *record, uint32_t slot)
+{
+    quire_placement at;
+    if (qi_space_get(page->shard->space, record->range, &at) || at.user != slot ||
+        at.region != page->region)
+        return false;
+    at.offset += page->tally->skipped;
+    return at.offset - at.left_padding == record->offset - record->left_padding &&
+           at.offset + at.size == record->offset + record->size + qi_checked_behind(record);
+}
+
 /* Checks a slot in use against its page and its range, and adds it to `seen`. */
 static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory_stats *seen)
 {
@@ -55,14 +68,8 @@ static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory
         return damaged(memory, "an allocation reaches beyond its page", slot);
     if (page->dedicated && page->slot != slot)
         return damaged(memory, "a dedicated page names another allocation", slot);
-    if (!page->dedicated) {
-        quire_placement at;
-        if (qi_space_get(page->shard->space, record->range, &at) || at.user != slot ||
-            at.offset + page->tally->skipped + qi_checked_front(record) != record->offset ||
-            at.size != qi_checked_front(record) + record->size + qi_checked_behind(record) ||
-            at.region != page->region)
-            return damaged(memory, "an allocation and its range disagree", slot);
-    }
+    if (!page->dedicated && !range_agrees(page, record, slot))
+        return damaged(memory, "an allocation and its range disagree", slot);
     seen->allocation_count++;
     seen->live_bytes += record->size + record->left_padding + qi_checked_behind(record);
     seen->requested_bytes += record->requested;

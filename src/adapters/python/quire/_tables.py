@@ -132,7 +132,8 @@ class quire_allocation_options(Structure):
         ("size", c_uint64), ("alignment", c_uint64), ("name", c_char_p), ("host_write", c_bool),
         ("host_read", c_bool), ("zero", c_bool), ("dedicated", c_bool), ("mapped", c_bool),
         ("existing_pages", c_bool), ("within_budget", c_bool), ("upper", c_bool), ("user_data", c_uint64),
-        ("stream", c_void_p), ("info", POINTER(quire_allocation_info)), ("unused", c_uint64 * 4)]
+        ("stream", c_void_p), ("info", POINTER(quire_allocation_info)), ("offset_alignment", c_uint64),
+        ("unused", c_uint64 * 4)]
 
 
 class quire_allocation(Structure):

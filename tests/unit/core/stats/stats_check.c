@@ -144,7 +144,7 @@ UNIT(stats_check, allocations_with_a_wrong_place)
         DAMAGE(&b, slot->size, slot->size - 256, "range disagree");
         DAMAGE(&b, slot->range.id, other->range.id, "range disagree");
         DAMAGE(&b, slot->range.id, 0, "range disagree");
-        DAMAGE(&b, slot->left_padding, 1, "sum of the allocations");
+        DAMAGE(&b, slot->left_padding, 1, "range disagree");
         DAMAGE(&b, slot->requested, 299, "sum of the allocations");
     }
     end(&b);

@@ -1,0 +1,195 @@
+/*
+ * offset_alignment.c - offsets that are multiples of any number: in each fit, with alignments and
+ * atoms, in dedicated pages and batches, and which numbers are refused.
+ */
+#include <string.h>
+
+#include "src/core/checked.h"
+#include "tests/support/fixture.h"
+#include "tests/support/random.h"
+
+enum { PAGE = 64 * 1024, MIB = 1024 * 1024 };
+
+/* Allocates, and checks that the range lies where it should. */
+static quire_allocation_info place(fixture *f, const quire_allocation_options *options)
+{
+    quire_allocation_options with = *options;
+    quire_allocation_info info;
+    quire_allocation made;
+    with.info = &info;
+    CHECK_OK(quire_allocate(f->memory, &with, &made));
+    CHECK_EQ(info.offset % options->offset_alignment, 0);
+    CHECK_EQ(info.offset % (options->alignment + !options->alignment), 0);
+    CHECK(info.size >= options->size && info.requested == options->size);
+    CHECK_OK(quire_memory_check(f->memory));
+    return info;
+}
+
+static const quire_fit FITS[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
+                                 QUIRE_FIT_LINEAR};
+
+UNIT(offset_alignment, offsets_are_multiples_in_each_fit)
+{
+    static const uint64_t numbers[] = {1, 2, 3, 6, 7, 12, 100, 255, 256, 384, 1000, 4095, 12288};
+    for (size_t fit = 0; fit < sizeof FITS / sizeof *FITS; fit++) {
+        fixture f;
+        fixture_make(&f,
+                     &(quire_memory_options){.fit.algorithm = FITS[fit], .pages.page_size = MIB});
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+            place(&f, &(quire_allocation_options){.size = 100, .offset_alignment = numbers[i]});
+            place(&f, &(quire_allocation_options){
+                          .size = 5000, .alignment = 64, .offset_alignment = numbers[i]});
+            ALLOCATE(&f, .size = 13);
+        }
+        fixture_end(&f);
+    }
+}
+
+/* The bytes before the offset belong to the allocation. Slabs and the fits round up to 128. */
+UNIT(offset_alignment, a_range_has_the_bytes_that_it_needs_and_no_more)
+{
+    fixture f;
+    fixture_make(
+        &f, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST, .pages.page_size = PAGE});
+    ALLOCATE(&f, .size = 128);
+    quire_memory_stats before = fixture_stats(&f);
+    quire_allocation_info info =
+        place(&f, &(quire_allocation_options){.size = 1000, .offset_alignment = 384});
+    CHECK_EQ(info.offset, 384);
+    if (!QI_IS_CHECKED) {
+        CHECK_EQ(info.left_padding, 256);
+        CHECK_EQ(info.size, 1000);
+        CHECK_EQ(fixture_stats(&f).live_bytes - before.live_bytes, 1256); /* 1000 + 384 - 128 */
+    }
+    fixture_end(&f);
+}
+
+UNIT(offset_alignment, an_atom_and_an_alignment_divide_the_offset_too)
+{
+    fixture f;
+    fixture_make(&f, &(quire_memory_options){.kind.mask = 1 << 2, .pages.page_size = PAGE});
+    for (int i = 0; i < 5; i++) {
+        quire_allocation_info info =
+            place(&f, &(quire_allocation_options){
+                          .size = 10, .alignment = 512, .offset_alignment = 3, .host_write = true});
+        CHECK_EQ(info.offset % (3 * 512), 0);
+        info = place(
+            &f, &(quire_allocation_options){.size = 10, .offset_alignment = 3, .host_write = true});
+        CHECK_EQ(info.offset % (3 * UINT64_C(64)), 0); /* kind 2 is flushed in atoms of 64 */
+        CHECK_EQ(info.size % 64, 0);
+    }
+    fixture_end(&f);
+}
+
+UNIT(offset_alignment, dedicated_pages_batches_and_reserved_ranges)
+{
+    fixture f;
+    fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE});
+    ALLOCATE(&f, .size = 1);
+    quire_allocation_info info = place(
+        &f,
+        &(quire_allocation_options){.size = 3 * PAGE, .offset_alignment = 384, .dedicated = true});
+    CHECK(info.dedicated && info.offset == 0);
+    quire_allocation many[20], reserved;
+    quire_allocation_info infos[20];
+    CHECK_OK(quire_allocate_batch(
+        f.memory, &(quire_allocation_options){.size = 50, .offset_alignment = 96, .info = infos},
+        many, 20));
+    for (int i = 0; i < 20; i++)
+        CHECK_EQ(infos[i].offset % 96, 0);
+    CHECK_OK(quire_reserve(
+        f.memory, &(quire_allocation_options){.size = 50, .offset_alignment = 1001, .info = &info},
+        &reserved));
+    CHECK_EQ(info.offset % 1001, 0);
+    CHECK_OK(quire_abort(f.memory, reserved));
+    CHECK_OK(quire_free_batch(f.memory, many, 20));
+    CHECK_OK(quire_memory_check(f.memory));
+    fixture_end(&f);
+}
+
+/* Bytes are written to the end of each range: an overlap would show. */
+UNIT(offset_alignment, random_ranges_do_not_share_bytes)
+{
+    enum { COUNT = 64, STEPS = 2000 };
+    fixture f;
+    fixture_make(&f, &(quire_memory_options){
+                         .kind.mask = 1 << 1, .find_by_address = true, .pages.page_size = PAGE});
+    quire_allocation found, live[COUNT] = {{0}};
+    uint64_t sizes[COUNT] = {0};
+    test_random random = {7};
+    for (int step = 0; step < STEPS; step++) {
+        uint32_t i = (uint32_t)random_below(&random, COUNT);
+        unsigned char bytes[2000];
+        if (live[i].id) {
+            CHECK_OK(quire_read(f.memory, live[i], 0, bytes, sizes[i]));
+            for (uint64_t k = 0; k < sizes[i]; k++)
+                CHECK_EQ(bytes[k], i);
+            CHECK_OK(quire_free(f.memory, live[i]));
+            live[i].id = 0;
+            continue;
+        }
+        sizes[i] = 1 + random_below(&random, sizeof bytes);
+        memset(bytes, (int)i, sizes[i]);
+        quire_allocation_info info;
+        uint64_t number = 1 + random_below(&random, 1500);
+        CHECK_OK(quire_allocate(f.memory,
+                                &(quire_allocation_options){
+                                    .size = sizes[i], .offset_alignment = number, .info = &info},
+                                &live[i]));
+        CHECK_EQ(info.offset % number, 0);
+        CHECK_OK(quire_memory_find(f.memory, info.address, &found));
+        CHECK_EQ(found.id, live[i].id);
+        CHECK_OK(quire_write(f.memory, live[i], 0, bytes, sizes[i]));
+    }
+    CHECK_OK(quire_memory_check(f.memory));
+    fixture_end(&f);
+}
+
+UNIT(offset_alignment, numbers_that_no_offset_can_have_are_refused)
+{
+    fixture f;
+    quire_allocation made;
+    fixture_make(&f, &(quire_memory_options){.fit.max_alignment = 4096});
+    CHECK_FAILS(quire_allocate(f.memory,
+                               &(quire_allocation_options){.size = 1, .offset_alignment = 4097},
+                               &made),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_STR(quire_last_error(), "offset_alignment 4097 with alignment 1: memory 'memory' allows "
+                                  "multiples up to 4096");
+    CHECK_FAILS(quire_allocate(f.memory,
+                               &(quire_allocation_options){
+                                   .size = 1, .alignment = 2048, .offset_alignment = 3},
+                               &made),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_allocate(
+                    f.memory,
+                    &(quire_allocation_options){.size = UINT64_MAX, .offset_alignment = UINT64_MAX},
+                    &made),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_allocate(
+                    f.memory,
+                    &(quire_allocation_options){.size = UINT64_MAX, .offset_alignment = 3}, &made),
+                QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    fixture_end(&f);
+}
+
+/* Pages begin at multiples of 256 only, so that an address and an offset cannot both have 512. */
+UNIT(offset_alignment, pages_that_begin_anywhere)
+{
+    fixture f;
+    quire_allocation made;
+    fixture_prepare(&f);
+    f.fake.info.limits.page_alignment = 256;
+    f.fake.address_step = 256;
+    fixture_open(&f, &(quire_memory_options){.pages.page_size = PAGE});
+    for (int i = 0; i < 10; i++)
+        place(&f, &(quire_allocation_options){.size = 10, .offset_alignment = 3 * 1024});
+    CHECK_FAILS(quire_allocate(
+                    f.memory,
+                    &(quire_allocation_options){.size = 1, .alignment = 512, .offset_alignment = 3},
+                    &made),
+                QUIRE_ERROR_UNSUPPORTED);
+    CHECK_STR(quire_last_error(), "offset_alignment 3 with alignment 512: pages of the device "
+                                  "begin at multiples of 256");
+    fixture_end(&f);
+}
