@@ -1,4 +1,4 @@
-"""The documents say what the sources say: results, features, names and links.
+"""The documents say what the sources say: results, error sentences, features, names and links.
 
 usage: documents.py SOURCE_ROOT
 """
@@ -41,6 +41,55 @@ def check_features(tap, root):
     named = set(re.findall(r"`(tests/[\w/.]+)`", text))
     tap.case("docs/features.md names tests that exist",
              sorted(n for n in named if not (root / n).exists()) or ([] if named else ["it names none"]))
+
+
+STRING = r'"(?:[^"\\\n]|\\.)*"'
+# A call of a function that fails, up to its semicolon; string literals that follow each other, with macros between.
+FAILING_CALL = re.compile(rf"\b(\w*fail\w*)\(((?:{STRING}|[^;\"])*);")
+LITERAL = re.compile(rf"{STRING}(?:[\s\\]+(?:{STRING}|[A-Z]\w*(?=\s*\")))*")
+CONSTANT_TEXT = re.compile(rf"(?:#define \w+_SENTENCE|\bchar \w+\[\] =)[\s\\]+({LITERAL.pattern})")
+CONVERSIONS = re.compile(r"(?<=[a-z])(%s)+|(?:%[-#0-9.*]*(?:ll|[lzjt])?[a-zA-Z])+")
+# What a function adds to the pattern that it is given.
+ADDED = {"qi_vulkan_fail": ": %s", "qi_cuda_fail": ": %s (CUresult %u)%s"}
+
+
+def text_of(literals):
+    """Literals that follow each other, as one; a macro between them is a conversion."""
+    parts = re.findall(rf"({STRING})|(\w+)", literals)
+    return "".join(string[1:-1] if string else "u" if macro.startswith("PRI") else "%s" for string, macro in parts)
+
+
+def sentence_pattern(text):
+    """What matches the text on a page: "…" for conversions, and the ending of a plural."""
+    pattern, end = "", 0
+    for run in CONVERSIONS.finditer(text):
+        pattern += re.escape(text[end:run.start()]) + ("[a-z]*…?" if run[1] else "…")
+        end = run.end()
+    return pattern + re.escape(text[end:])
+
+
+def sentences_of(source):
+    """The texts of one source that a failing call can use: its arguments, constants and writers."""
+    text = source.read_text()
+    texts = {text_of(m[1]) for m in CONSTANT_TEXT.finditer(text)}
+    for name, arguments in FAILING_CALL.findall(text):
+        texts.update(text_of(literal) + ADDED.get(name, "") for literal in LITERAL.findall(arguments))
+        if name == "qi_fail_later":
+            writer = re.search(rf"\n[^\n;]*\b{arguments.split(',')[2].strip()}\(.*?\n}}", text, re.S)
+            texts.update(map(text_of, LITERAL.findall(writer[0] if writer else "")))
+    return texts
+
+
+def check_errors(tap, root):
+    """Every sentence of docs/errors.md is one of the library's."""
+    texts = set().union(*(sentences_of(p) for part in ("src", "backends") for p in (root / part).rglob("*.[ch]")))
+    known = re.compile("|".join(sorted(map(sentence_pattern, filter(None, texts)))))
+    rows = re.findall(r"^\| `(.+?)` \|", (root / "docs/errors.md").read_text(), re.M)
+    tap.case("docs/errors.md has sentences of the library, each once",
+             [f"no call fails with: {row}" for row in rows if not known.fullmatch(row)] +
+             sorted({f"twice: {row}" for row in rows if rows.count(row) > 1}) or ([] if rows else ["it has none"]))
+    invented = [row.replace("…", "… more", 1) if "…" in row else row + " now" for row in rows]
+    tap.case("a sentence that no call has is found out", [row for row in invented if known.fullmatch(row)])
 
 
 CONSTANT = r"\bQUIRE_(?:ERROR|EVENT|FIT|USAGE|PRESET|DEDICATED|GROWTH|OBJECT)_\w+"
@@ -102,6 +151,7 @@ def main():
     check_results(tap, root)
     check_backend_groups(tap, root)
     check_features(tap, root)
+    check_errors(tap, root)
     check_names(tap, root)
     check_links(tap, root)
     check_readme(tap, root)
