@@ -590,10 +590,11 @@ static void test_handles_alone()
 }
 
 #if defined(__cpp_exceptions)
-/* Refuses the operator new of this thread, so that a text cannot grow. */
+/* Refuses the operator new of this thread, so that a text cannot grow. Not inline: gcc would see
+   std::free for a pointer of operator new, and warn. */
 static thread_local bool refuses_new;
 
-void *operator new(std::size_t size)
+__attribute__((noinline)) void *operator new(std::size_t size)
 {
     void *pointer = refuses_new ? nullptr : std::malloc(size ? size : 1);
     if (!pointer)
@@ -601,12 +602,12 @@ void *operator new(std::size_t size)
     return pointer;
 }
 
-void operator delete(void *pointer) noexcept
+__attribute__((noinline)) void operator delete(void *pointer) noexcept
 {
     std::free(pointer);
 }
 
-void operator delete(void *pointer, std::size_t) noexcept
+__attribute__((noinline)) void operator delete(void *pointer, std::size_t) noexcept
 {
     std::free(pointer);
 }
