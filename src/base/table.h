@@ -63,10 +63,17 @@ static inline bool qi_table_has(const qi_table *table, uint32_t index)
     return qi_atomic_load_acquire_pointer(&table->chunks[qi_table_chunk_of(index)]) != NULL;
 }
 
-/* The element, or null if its chunk does not exist. */
+/* The element, or null if its chunk does not exist. element_size is that of the table. */
+static inline void *qi_table_at_or_null(const qi_table *table, uint32_t index, size_t element_size)
+{
+    uint32_t shifted = index + (1u << QI_TABLE_FIRST_BITS), bit = qi_highest_bit(shifted);
+    char *elements = qi_atomic_load_acquire_pointer(&table->chunks[bit - QI_TABLE_FIRST_BITS]);
+    return elements ? elements + (shifted ^ 1u << bit) * element_size : NULL;
+}
+
 static inline void *qi_table_get(const qi_table *table, uint32_t index)
 {
-    return qi_table_has(table, index) ? qi_table_at(table, index, table->element_size) : NULL;
+    return qi_table_at_or_null(table, index, table->element_size);
 }
 
 /* Finds the index of an element. Returns false if the pointer is not one of an element. */

@@ -105,18 +105,18 @@ QI_ALWAYS_INLINE bool qi_request_has_flags(const quire_allocation_options *optio
 
 /*
  * Like qi_request_is_fast, for options that were not checked: false also where a check fails. Does
- * not look at the stream.
+ * not look at the stream. A size of 0 wraps round to the largest number.
  */
 QI_ALWAYS_INLINE bool qi_request_is_plain_up_to(const quire_memory *memory,
                                                 const quire_allocation_options *options,
                                                 uint64_t max_size)
 {
     const uint64_t *unused = options->unused;
-    uint64_t mask = options->alignment ? options->alignment - 1 : 0;
+    uint64_t alignment = options->alignment;
     return !((uintptr_t)options->name | options->offset_alignment | unused[0] | unused[1] |
              unused[2] | unused[3]) &&
-           !qi_request_has_flags(options) && options->size && options->size <= max_size &&
-           mask < memory->max_alignment && !(options->alignment & mask);
+           !qi_request_has_flags(options) && options->size - 1 < max_size &&
+           alignment <= memory->max_alignment && !(alignment & (alignment - 1));
 }
 
 static inline bool qi_request_is_plain(const quire_memory *memory,

@@ -168,7 +168,7 @@ static inline qi_atomic_u64 *qi_slot_state(const qi_slots *slots, uint32_t slot)
 /* The same for any slot that a handle may name. Returns NULL if no shard ever had the slot. */
 static inline qi_atomic_u64 *qi_slot_find_state(const qi_slots *slots, uint32_t slot)
 {
-    return qi_table_has(&slots->states, slot) ? qi_slot_state(slots, slot) : NULL;
+    return qi_table_at_or_null(&slots->states, slot, sizeof(qi_atomic_u64));
 }
 
 /* Prefetches the state word and the record of any slot, whether they exist or not. */
@@ -371,8 +371,7 @@ QUIRE_MUST_USE quire_result qi_slot_commit(const qi_slots *slots, quire_allocati
  * The inline function claims a slot without maps and uses; qi_slot_claim_or_fail does the rest.
  */
 QUIRE_MUST_USE quire_result qi_slot_claim_or_fail(const qi_slots *slots,
-                                                  quire_allocation allocation, int accept,
-                                                  uint32_t *slot);
+                                                  quire_allocation allocation, int accept);
 
 QUIRE_MUST_USE static inline quire_result qi_slot_claim(const qi_slots *slots,
                                                         quire_allocation allocation, int accept,
@@ -388,7 +387,7 @@ QUIRE_MUST_USE static inline quire_result qi_slot_claim(const qi_slots *slots,
     if (state && qi_handle_tag(id) == slots->tag &&
         qi_atomic_take_u64(state, word, qi_slot_word(generation, QI_PHASE_PRIVATE, 0)))
         return QUIRE_SUCCESS;
-    return qi_slot_claim_or_fail(slots, allocation, accept, out);
+    return qi_slot_claim_or_fail(slots, allocation, accept);
 }
 
 /*

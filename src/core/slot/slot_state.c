@@ -128,8 +128,7 @@ static quire_result refuse_busy(uint64_t word, quire_allocation allocation)
                         allocation.id, qi_word_uses(word));
 }
 
-quire_result qi_slot_claim_or_fail(const qi_slots *slots, quire_allocation allocation, int accept,
-                                   uint32_t *slot)
+quire_result qi_slot_claim_or_fail(const qi_slots *slots, quire_allocation allocation, int accept)
 {
     qi_atomic_u64 *state = look_up(slots, allocation);
     if (!state)
@@ -143,7 +142,6 @@ quire_result qi_slot_claim_or_fail(const qi_slots *slots, quire_allocation alloc
             return refuse_busy(word, allocation);
         leaving = qi_slot_word(qi_slot_generation(word), QI_PHASE_PRIVATE, 0);
     } while (!qi_atomic_exchange_if_u64(state, &word, leaving));
-    *slot = qi_handle_slot(allocation.id);
     return QUIRE_SUCCESS;
 }
 
