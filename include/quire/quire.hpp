@@ -1,7 +1,7 @@
 /*
- * quire/quire.hpp - quire for C++17 and later: owners that free what they hold, results that carry
- * the error, options with setters, and memory resources. It includes quire/quire.h and nothing of
- * a graphics or compute API. Include this header, not its parts in quire/hpp.
+ * quire/quire.hpp - quire for C++14 and later: owners that free what they hold, results that carry
+ * the error, options with setters, and from C++17 on memory resources. It includes quire/quire.h
+ * and nothing of a graphics or compute API. Include this header, not its parts in quire/hpp.
  *
  *     auto device = quire::device::open(quire_host_open).value();           // quire/host.h
  *     auto memory = quire::memory::create(device).value();
@@ -22,7 +22,7 @@
  * Every function that can fail returns a quire::result (hpp/result.hpp). Its value() throws
  * quire::error, or ends the program with the sentence on stderr where exceptions are disabled.
  * Nothing else throws, except what the comment of a function names. Compile all files of a program
- * that include this header either with exceptions or without.
+ * that include this header either with exceptions or without, and as one version of C++.
  *
  * Sizes, offsets and alignments are bytes. The meaning of each option, the errors of each function
  * and the thread-safety are those of the function of C that the comment names.
@@ -31,17 +31,19 @@
 #define QUIRE_QUIRE_HPP
 
 /* clang-format off: in the order in which to read them */
-#include "quire/hpp/result.hpp"          /* results and errors */
-#include "quire/hpp/callback.hpp"        /* functions of C++ that functions of C call */
-#include "quire/hpp/owner.hpp"           /* what all owners have in common */
-#include "quire/hpp/device.hpp"          /* devices */
-#include "quire/hpp/stream.hpp"          /* streams and points */
-#include "quire/hpp/options.hpp"         /* options with setters */
-#include "quire/hpp/memory.hpp"          /* memories, stats scopes */
-#include "quire/hpp/mapping.hpp"         /* mappings */
-#include "quire/hpp/allocation.hpp"      /* allocations, buffers, images */
+#include "quire/hpp/result.hpp"     /* results and errors */
+#include "quire/hpp/callback.hpp"   /* functions of C++ that functions of C call */
+#include "quire/hpp/owner.hpp"      /* what all owners have in common */
+#include "quire/hpp/device.hpp"     /* devices */
+#include "quire/hpp/stream.hpp"     /* streams and points */
+#include "quire/hpp/options.hpp"    /* options with setters */
+#include "quire/hpp/memory.hpp"     /* memories, stats scopes */
+#include "quire/hpp/mapping.hpp"    /* mappings */
+#include "quire/hpp/allocation.hpp" /* allocations, buffers, images */
+#if __cplusplus >= 201703L
 #include "quire/hpp/memory_resource.hpp" /* std::pmr::memory_resource */
 #include "quire/hpp/device_resource.hpp" /* the memory resource of RMM and CCCL */
+#endif
 /* clang-format on */
 
 #endif

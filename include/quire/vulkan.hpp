@@ -1,6 +1,6 @@
 /*
  * quire/vulkan.hpp - the owners of quire/quire.hpp for objects of Vulkan: buffers and images from
- * Vulkan's create infos, and places for those that the program created. C++17, as quire.hpp.
+ * Vulkan's create infos, and places for those that the program created. C++14, as quire.hpp.
  * quire::memory::adopt takes over a memory of quire_vulkan_memory_create.
  *
  *     auto device = quire::device::open(quire_vulkan_wrap, &wrap_options).value();

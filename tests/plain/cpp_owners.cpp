@@ -16,6 +16,7 @@
 
 #include "tests/plain/cpp.h"
 
+#if __cplusplus >= 201703L
 template <class Owner>
 constexpr bool is_move_only =
     !std::is_copy_constructible_v<Owner> && !std::is_copy_assignable_v<Owner> &&
@@ -35,6 +36,7 @@ static_assert(!std::is_convertible_v<quire::memory, bool>);
 static_assert(!std::is_convertible_v<std::uint64_t, quire::buffer_options>);
 static_assert(!std::is_constructible_v<quire::allocation, quire_memory *, quire_allocation>);
 static_assert(std::is_base_of_v<std::runtime_error, quire::error>);
+#endif
 
 static quire::memory host_memory(const quire::device &device)
 {
@@ -117,7 +119,7 @@ static std::atomic<int> blocks{0};
 static void *take(void *, size_t size, size_t alignment)
 {
     blocks++;
-    return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+    return ::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
 }
 
 static void give(void *, void *pointer, size_t, size_t)

@@ -1,5 +1,5 @@
 """Each public header compiles alone, as C11 and as C++17, with the strictest warnings as errors.
-quire.hpp is C++17, also without exceptions, and C++20, for each compiler that is there.
+quire.hpp is C++14, C++17, also without exceptions, and C++20, for each compiler that is there.
 
 usage: headers.py SOURCE_ROOT C_COMPILER CXX_COMPILER-or-none
 """
@@ -167,7 +167,7 @@ def check_cpp(tap, compiler, root, has_vulkan):
         return
     for name in cpp_compilers(compiler):
         for header in ["quire.hpp"] + ["vulkan.hpp"] * has_vulkan:
-            for standard, options in ("c++17", PLAIN), ("c++20", []):
+            for standard, options in ("c++14", []), ("c++17", PLAIN), ("c++20", []):
                 problems = compile_alone(name, "c++", standard, root, header, CPP_WARNINGS + options)
                 tap.case(" ".join([header, "as", standard, *options, "by", name]), problems)
     parts = {f"quire/hpp/{p.name}" for p in (root / "include/quire/hpp").iterdir()}
@@ -184,7 +184,7 @@ def main():
     has_vulkan = not subprocess.run(c_compiler.split() + ["-fsyntax-only", "-x", "c", "-"], text=True,
                                     input="#include <vulkan/vulkan_core.h>\n", capture_output=True).returncode
     for header in headers:
-        if header.startswith(("vulkan", "quire_vma")) and not has_vulkan:
+        if header.startswith(("vulkan", "lluvia", "quire_vma")) and not has_vulkan:
             tap.skip(f"{header} alone", "there are no Vulkan headers")
             continue
         tap.case(f"{header} alone as C11", compile_alone(c_compiler, "c", "c11", root, header))

@@ -41,7 +41,7 @@ class placed
 
     /* Gives the range up to the caller, who frees it, and leaves the owner empty. The memory needs
        another owner then. */
-    [[nodiscard]] quire_allocation release() noexcept
+    QUIRE_NODISCARD quire_allocation release() noexcept
     {
         home_ = detail::keeper();
         memory_ = nullptr;

@@ -55,15 +55,21 @@ template <class Function> class callback
   private:
     template <class... Arguments> bool run(Arguments... arguments)
     {
-        using returned = std::decay_t<std::invoke_result_t<Function &, Arguments...>>;
-        static_assert(std::is_void_v<returned> || std::is_same_v<returned, bool>,
+        using returned = std::decay_t<decltype(function_(arguments...))>;
+        static_assert(std::is_void<returned>::value || std::is_same<returned, bool>::value,
                       "the function must return bool or nothing");
-        if constexpr (std::is_void_v<returned>) {
-            function_(arguments...);
-            return true;
-        } else {
-            return function_(arguments...);
-        }
+        return run_as(std::is_void<returned>(), arguments...);
+    }
+
+    template <class... Arguments> bool run_as(std::true_type, Arguments... arguments)
+    {
+        function_(arguments...);
+        return true;
+    }
+
+    template <class... Arguments> bool run_as(std::false_type, Arguments... arguments)
+    {
+        return function_(arguments...);
     }
 
     Function &function_;

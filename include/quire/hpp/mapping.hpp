@@ -105,7 +105,7 @@ class mapping
        ensures that the first byte is aligned for T: an allocation made with that alignment is. */
     template <class T> mapped_span<T> as() const noexcept
     {
-        static_assert(std::is_trivially_copyable_v<T>, "devices know bytes, not objects");
+        static_assert(std::is_trivially_copyable<T>::value, "devices know bytes, not objects");
         return mapped_span<T>(static_cast<T *>(data_), static_cast<std::size_t>(size_ / sizeof(T)));
     }
 

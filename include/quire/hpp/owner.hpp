@@ -130,7 +130,7 @@ template <class Traits> class owner
     }
 
     /* Gives the handle up to the caller, who destroys it, and leaves the owner empty. */
-    [[nodiscard]] handle_type *release() noexcept
+    QUIRE_NODISCARD handle_type *release() noexcept
     {
         keeper_.hold(nullptr);
         keeper_ = keeper();

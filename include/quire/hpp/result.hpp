@@ -13,11 +13,18 @@
 #include <cstring>
 #include <memory>
 #include <new>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "quire/quire.h"
+
+/* A result that a program must not ignore. C++14 has no word for it. */
+#if __cplusplus >= 201703L
+#include <optional>
+#define QUIRE_NODISCARD [[nodiscard]]
+#else
+#define QUIRE_NODISCARD
+#endif
 
 namespace quire
 {
@@ -160,13 +167,47 @@ class outcome
     failure failure_;
 };
 
+#if __cplusplus >= 201703L
+template <class T> using optional = std::optional<T>;
+#else
+/* What result needs of it, for the types that C++14 gets: each has a value without arguments. */
+template <class T> class optional
+{
+  public:
+    optional() = default;
+
+    optional(T &&value) : value_(std::move(value)), has_value_(true)
+    {
+    }
+
+    bool has_value() const noexcept
+    {
+        return has_value_;
+    }
+
+    T &operator*() noexcept
+    {
+        return value_;
+    }
+
+    const T &operator*() const noexcept
+    {
+        return value_;
+    }
+
+  private:
+    T value_ = {};
+    bool has_value_ = false;
+};
+#endif
+
 } // namespace detail
 
 /*
  * A value, or the failure that there is instead. True if it has the value. value(), * and -> of a
  * failed result throw quire::error; without exceptions they print the sentence and abort.
  */
-template <class T> class [[nodiscard]] result : public detail::outcome
+template <class T> class QUIRE_NODISCARD result : public detail::outcome
 {
   public:
     result(T &&value) : value_(std::move(value))
@@ -229,15 +270,15 @@ template <class T> class [[nodiscard]] result : public detail::outcome
   private:
     void check() const
     {
-        if (!value_)
+        if (!*this)
             raise();
     }
 
-    std::optional<T> value_;
+    detail::optional<T> value_;
 };
 
 /* A call without a value: true if it succeeded. value() checks it as result<T>::value() does. */
-template <> class [[nodiscard]] result<void> : public detail::outcome
+template <> class QUIRE_NODISCARD result<void> : public detail::outcome
 {
   public:
     result() noexcept = default;
