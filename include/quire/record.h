@@ -36,9 +36,9 @@ typedef struct quire_record_options {
     /* What is recorded: one memory, or all memories of a device, also later ones. Set one. */
     quire_memory *memory;
     quire_device *device;
-    /* Where the text goes: to a file, which is replaced, or to a sink. Set one. A thread that
-       allocates, frees or stops calls the sink, one at a time and under a lock: it must not call
-       quire and must not fork. */
+    /* Where the text goes: to a file, which is replaced, or to a sink. Set one. A pipe must have a
+       reader. A thread that allocates, frees or stops calls the sink, one at a time and under a
+       lock: it must not call quire and must not fork. */
     const char *path;
     quire_sink sink;
     void *user;

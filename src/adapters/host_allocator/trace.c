@@ -12,6 +12,7 @@
 
 #include "quire/backend.h"
 #include "src/adapters/host_allocator/trace.h"
+#include "src/base/output_file.h"
 
 enum { MAX_ROW = 128 };
 
@@ -23,11 +24,8 @@ QUIRE_PRINTF(2, 3) static void write_row(host_trace *trace, const char *format, 
     va_start(args, format);
     int length = vsnprintf(row, sizeof row, format, args);
     va_end(args);
-    for (int done = 0; done < length && !trace->has_failed;) {
-        ssize_t written = write(trace->file, row + done, (size_t)(length - done));
-        done += written > 0 ? (int)written : 0;
-        trace->has_failed = written < 0 && errno != EINTR;
-    }
+    if (!trace->has_failed)
+        trace->has_failed = qi_output_write(trace->file, row, (size_t)length) != 0;
 }
 
 /* Returns the nanoseconds since the first row. Requires the mutex. */
@@ -46,7 +44,7 @@ static quire_result start(host_trace *trace, const char *path)
 {
     if (host_trace_is_open(trace))
         return quire_backend_fail(QUIRE_ERROR_WRONG_STATE, 0, "a trace is being recorded already");
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int file = qi_output_open(path, O_TRUNC);
     if (file < 0)
         return quire_backend_fail(QUIRE_ERROR_BAD_FILE, errno, "%s cannot be written: %s", path,
                                   strerror(errno));

@@ -20,6 +20,7 @@
 #include "src/adapters/vulkan_layer/layer.h"
 #include "src/adapters/vulkan_layer/output.h"
 #include "src/base/clock.h"
+#include "src/base/output_file.h"
 
 enum { SHARE = 64, MAX_NAMES = 1000 };
 static const uint64_t INTERVAL_NS = 10 * 1000 * 1000;
@@ -33,7 +34,7 @@ static bool create(layer_interim *interim, const char *beside, uint32_t number)
     for (uint32_t i = 0; i < MAX_NAMES; i++) {
         snprintf(interim->path, sizeof interim->path, "%s.%ld-%" PRIu32 ".partial", beside,
                  (long)getpid(), number + i);
-        int file = layer_open_file(interim->path, O_EXCL);
+        int file = qi_output_open(interim->path, O_EXCL);
         if (file >= 0)
             return !close(file);
         if (errno != EEXIST)

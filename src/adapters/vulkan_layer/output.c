@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <unistd.h>
 
+#include "src/base/output_file.h"
 #include "src/base/text.h"
 
 void layer_say(const char *format, ...)
@@ -21,19 +22,9 @@ void layer_say(const char *format, ...)
     fprintf(stderr, "VK_LAYER_QUIRE_suballocate: %s\n", line);
 }
 
-int layer_open_file(const char *path, int flags)
-{
-    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | flags, 0666);
-    int status = file < 0 ? -1 : fcntl(file, F_GETFL);
-    if (status < 0 || !fcntl(file, F_SETFL, status & ~O_NONBLOCK))
-        return file;
-    close(file);
-    return -1;
-}
-
 FILE *layer_open_stream(const char *path, int flags, const char *mode)
 {
-    int file = layer_open_file(path, flags);
+    int file = qi_output_open(path, flags);
     FILE *stream = file < 0 ? NULL : fdopen(file, mode);
     if (!stream && file >= 0)
         close(file);

@@ -7,42 +7,16 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "src/adapters/vulkan_layer/layer.h"
 #include "src/adapters/vulkan_layer/output.h"
 #include "src/base/clock.h"
+#include "src/base/output_file.h"
 
 enum { MAX_ROW = 128, SUFFIX = 40 };
 
 /* ---- the file -------------------------------------------------------------------------------- */
-
-static int open_path(const char *path, int flags)
-{
-    int file = layer_open_file(path, flags);
-    if (file < 0)
-        layer_warn_file(path);
-    return file;
-}
-
-/*
- * Opens the file and locks it. If another process writes to the file, for example a parent with the
- * same environment, it holds the lock. Then the process id is appended to the name. The system
- * releases the lock when the process exits. The user's own name can be a link; names that the layer
- * extends can be guessed, and links under them are not followed.
- */
-static int open_own(char *path, size_t capacity, int flags)
-{
-    int file = open_path(path, flags);
-    if (file >= 0 && flock(file, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
-        size_t length = strlen(path);
-        close(file);
-        snprintf(path + length, capacity - length, ".%ld", (long)getpid());
-        file = open_path(path, O_NOFOLLOW);
-    }
-    return file;
-}
 
 /* A forked child has its parent's open file and must not write to it. */
 static bool is_writing(const layer_trace *trace)
@@ -59,11 +33,8 @@ QUIRE_PRINTF(2, 3) static void write_row(layer_trace *trace, const char *format,
     va_start(args, format);
     int length = vsnprintf(row, sizeof row, format, args);
     va_end(args);
-    for (int done = 0; done < length && !trace->has_failed;) {
-        ssize_t written = write(trace->file, row + done, (size_t)(length - done));
-        done += written > 0 ? (int)written : 0;
-        trace->has_failed = written < 0 && errno != EINTR;
-    }
+    if (!trace->has_failed)
+        trace->has_failed = qi_output_write(trace->file, row, (size_t)length) != 0;
 }
 
 /* The mutex ensures that the numbers and times of rows increase from row to row. */
@@ -78,9 +49,11 @@ void layer_trace_open(layer_device *device)
         snprintf(path, sizeof path, "%s", name);
     else
         snprintf(path, sizeof path, "%s.%" PRIu32, name, device->number);
-    trace->file = open_own(path, sizeof path, device->number == 1 ? 0 : O_NOFOLLOW);
-    if (trace->file < 0)
+    trace->file = qi_output_open_own(path, sizeof path, device->number == 1 ? 0 : O_NOFOLLOW);
+    if (trace->file < 0) {
+        layer_warn_file(path);
         return;
+    }
     trace->is_open = true;
     trace->process = getpid();
     trace->has_failed =

@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "src/base/id_map.h"
+#include "src/base/output_file.h"
 #include "src/base/result.h"
 #include "src/base/writer.h"
 
@@ -39,15 +39,8 @@ struct quire_recorder {
 static bool write_file(void *user, const char *text, size_t size)
 {
     quire_recorder *r = user;
-    for (size_t done = 0; done < size;) {
-        ssize_t written = write(r->file, text + done, size - done);
-        if (written < 0 && errno != EINTR) {
-            r->error = errno;
-            return false;
-        }
-        done += written > 0 ? (size_t)written : 0;
-    }
-    return true;
+    r->error = qi_output_write(r->file, text, size);
+    return !r->error;
 }
 
 /* Requires the lock. Returns the number of a stream; 0: no stream. Streams that find no place share
@@ -270,7 +263,7 @@ quire_result qi_recorder_start(const quire_record_options *options, quire_record
 {
     int file = NO_FILE;
     if (options->path)
-        file = open(options->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        file = qi_output_open(options->path, O_TRUNC);
     if (options->path && file == NO_FILE)
         return refuse_file(options->path);
     quire_result result = start(options, file, recorder);
@@ -281,37 +274,16 @@ quire_result qi_recorder_start(const quire_record_options *options, quire_record
 
 /* ---- the variable QUIRE_TRACE ------------------------------------------------------------- */
 
-/* Opens and locks a file. The lock lasts until the file is closed. A name that others can guess
-   must be no link. */
-static int open_locked(const char *path, int flags)
-{
-    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0666);
-    if (file == NO_FILE || !flock(file, LOCK_EX | LOCK_NB))
-        return file;
-    int error = errno;
-    close(file);
-    errno = error;
-    return NO_FILE;
-}
-
 /* `number` counts the devices of the process from 1. Writes the name that is used to `path`. */
 static int open_own(const char *name, uint32_t number, char path[MAX_PATH])
 {
     char suffix[16] = "";
     if (number > 1)
         snprintf(suffix, sizeof suffix, ".%" PRIu32, number);
-    if (snprintf(path, MAX_PATH, "%s%s", name, suffix) >= MAX_PATH) {
-        errno = ENAMETOOLONG;
-        return NO_FILE;
-    }
-    int file = open_locked(path, number > 1 ? O_NOFOLLOW : 0);
-    if (file != NO_FILE || errno != EWOULDBLOCK)
-        return file;
-    if (snprintf(path, MAX_PATH, "%s%s.%ld", name, suffix, (long)getpid()) >= MAX_PATH) {
-        errno = ENAMETOOLONG;
-        return NO_FILE;
-    }
-    return open_locked(path, O_NOFOLLOW);
+    if (snprintf(path, MAX_PATH, "%s%s", name, suffix) < MAX_PATH)
+        return qi_output_open_own(path, MAX_PATH, number > 1 ? O_NOFOLLOW : 0);
+    errno = ENAMETOOLONG;
+    return NO_FILE;
 }
 
 void qi_recorder_start_by_environment(quire_device *device)

@@ -3,8 +3,10 @@
  * at a time, with threads, without host memory, in the child of a fork, and by QUIRE_TRACE.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -476,6 +478,36 @@ static bool live_and_end(uint64_t size)
     CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = size)));
     fixture_end(&f);
     return true;
+}
+
+/* Without a reader the open of a pipe would wait for ever. */
+UNIT(recorder, a_pipe_that_nobody_reads_is_refused)
+{
+    char folder[] = "/tmp/quire-recorder-XXXXXX", name[64];
+    quire_recorder *recorder;
+    fixture f;
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(name, sizeof name, "%s/pipe", folder);
+    CHECK(!mkfifo(name, 0600));
+    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
+    CHECK_FAILS(
+        quire_record_start(&(quire_record_options){.memory = f.memory, .path = name}, &recorder),
+        QUIRE_ERROR_BAD_FILE);
+    CHECK_HAS(quire_last_error(), "pipe' cannot be opened: No such device or address");
+    int reader = open(name, O_RDONLY | O_NONBLOCK);
+    CHECK(reader >= 0);
+    CHECK_OK(
+        quire_record_start(&(quire_record_options){.memory = f.memory, .path = name}, &recorder));
+    ALLOCATE(&f, .size = 4);
+    CHECK_OK(quire_record_stop(&recorder));
+    forget();
+    ssize_t length = read(reader, gathered.text, MAX_TEXT - 1);
+    CHECK(length > 0);
+    gathered.text[length] = '\0';
+    CHECK_STR(rows(), "alloc,1,4,1,T,0,\n");
+    close(reader);
+    fixture_end(&f);
+    CHECK(!unlink(name) && !rmdir(folder));
 }
 
 /* The only test that sets the variable: the devices of the process are counted. */
