@@ -8,7 +8,7 @@
 
 /* ---- enabled.c ------------------------------------------------------------------------------- */
 
-/* Returns what the create infos enable. Either of them may be NULL. */
+/* Returns what the create infos enable. */
 qi_vulkan_enabled qi_vulkan_find_enabled(uint32_t api_version, const VkInstanceCreateInfo *instance,
                                          const VkDeviceCreateInfo *device);
 

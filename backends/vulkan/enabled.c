@@ -122,11 +122,8 @@ qi_vulkan_enabled qi_vulkan_find_enabled(uint32_t api_version, const VkInstanceC
                                          const VkDeviceCreateInfo *device)
 {
     qi_vulkan_enabled out = {0};
-    if (instance)
-        out.debug_utils =
-            has_name(instance->ppEnabledExtensionNames, instance->enabledExtensionCount,
-                     VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
-    if (device)
-        read_device(api_version, device, &out);
+    out.debug_utils = has_name(instance->ppEnabledExtensionNames, instance->enabledExtensionCount,
+                               VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+    read_device(api_version, device, &out);
     return out;
 }
