@@ -170,7 +170,9 @@ typedef struct quire_vulkan_wrap_options {
      */
     const VkInstanceCreateInfo *instance_info;
     const VkDeviceCreateInfo *device_info;
-    /* The same without create infos. INVALID_ARGUMENT beside the create info of the object. */
+    /* The same without create infos. INVALID_ARGUMENT beside the create info of the object. quire
+       does not check whether the device has what they name. A feature of a version above
+       api_version counts only if its extension is named. */
     uint32_t api_version; /* of the instance: VK_API_VERSION_1_3, ...; 0: Vulkan 1.1 */
     uint32_t instance_extension_count;
     const char *const *instance_extensions; /* names of those that are enabled */
