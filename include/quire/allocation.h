@@ -391,8 +391,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_device_find(const quire_device *devi
  * Frees the allocation that starts at an address: as quire_free if `stream` is NULL, otherwise as
  * quire_free_on_stream (quire/stream.h). Addresses are those of quire_memory_find.
  * Errors: those of quire_memory_find and of the free. INVALID_ARGUMENT also for an address inside
- * an allocation; the sentence names the start. STALE_HANDLE if another thread frees the allocation
- * during the call.
+ * an allocation; the sentence names the start. OUT_OF_RANGE also for 0 and for a second free.
+ * STALE_HANDLE if another thread frees the allocation during the call.
  */
 QUIRE_API quire_result quire_free_at_address(quire_memory *memory, uint64_t address,
                                              quire_stream *stream);
