@@ -14,9 +14,9 @@
  * Setuid programs ignore the variable.
  *
  * A row has name, requested size, alignment, time and stream; streams after the 255th share a
- * number. Frees of what was allocated before
- * the recording are left out. Rows are in the order in which a range is used: a range is freed in
- * an earlier row than the one that allocates it again.
+ * number. A comma, a quote or a line end in a name is written as '_'. Frees of what was allocated
+ * before the recording are left out. Rows are in the order in which a range is used: a range is
+ * freed in an earlier row than the one that allocates it again.
  *
  * Thread-safety: any thread may call any function, also while others allocate; one thread stops a
  * recorder.
@@ -66,8 +66,9 @@ QUIRE_API quire_result quire_record_flush(quire_recorder *recorder);
 
 /*
  * Ends a recording: writes the last rows and closes the file. *recorder is NULL afterwards, also on
- * failure. Errors: INVALID_ARGUMENT, BAD_FILE (the file or the sink has failed), OUT_OF_HOST_MEMORY
- * (for the live allocations); the text then ends before the first row that is missing.
+ * failure. If it is NULL before, the call does nothing and succeeds. Errors: INVALID_ARGUMENT,
+ * BAD_FILE (the file or the sink has failed), OUT_OF_HOST_MEMORY (for the live allocations); the
+ * text then ends before the first row that is missing.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_record_stop(quire_recorder **recorder);
 
