@@ -42,6 +42,7 @@ static void allocate(void)
     h->size = below(20) ? 1 + below(3000) : 1 + below(400000);
     const quire_allocation_options options = {.size = h->size,
                                               .alignment = UINT64_C(1) << below(11),
+                                              .offset_alignment = below(6) ? 0 : 1 + below(999),
                                               .dedicated = below(40) == 0,
                                               .zero = below(4) == 0};
     if (quire_allocate(w.memory, &options, &h->allocation))

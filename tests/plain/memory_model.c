@@ -241,6 +241,10 @@ static void make_raw(world *w)
         .zero = random_below(&rng, 8) == 0,
         .dedicated = random_below(&rng, 20) == 0,
     };
+    if (random_below(&rng, 8) == 0) { /* pages may begin at multiples of 16 only */
+        options.alignment = UINT64_C(1) << random_below(&rng, 5);
+        options.offset_alignment = 1 + random_below(&rng, 3000);
+    }
     quire_allocation handle;
     quire_result result = commit ? quire_allocate(w->memory, &options, &handle)
                                  : quire_reserve(w->memory, &options, &handle);
@@ -248,6 +252,8 @@ static void make_raw(world *w)
     if (options.zero && commit)
         check_zero(w, handle, options.size);
     accept(w, handle, commit, options.alignment);
+    if (options.offset_alignment)
+        CHECK_EQ(w->live[w->count - 1].info.offset % options.offset_alignment, 0);
 }
 
 static void make_buffer(world *w)

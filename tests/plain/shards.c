@@ -110,6 +110,7 @@ static quire_allocation_options random_options(test_random *r)
     return (quire_allocation_options){
         .size = 16 + random_size(r, random_below(r, 32) ? page_size / 8 : page_size * 2),
         .alignment = UINT64_C(1) << random_below(r, 9),
+        .offset_alignment = random_below(r, 16) ? 0 : 1 + random_below(r, 3000),
         .name = names[random_below(r, 4)],
         .user_data = ++next_user,
         .dedicated = random_below(r, 24) == 0,

@@ -259,6 +259,10 @@ static quire_result make_raw(model_allocation *a, quire_stream *stream)
                                         .name = random_below(&rng, 4) ? NULL : "raw",
                                         .stream = stream,
                                         .info = &a->info};
+    if (random_below(&rng, 8) == 0) {
+        options.alignment = 16;
+        options.offset_alignment = 1 + random_below(&rng, 400);
+    }
     uint64_t how = random_below(&rng, 8);
     quire_result result = how == 0   ? quire_allocate_batch(w.memory, &options, &a->handle, 1)
                           : how == 1 ? quire_reserve(w.memory, &options, &a->handle)

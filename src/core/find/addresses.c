@@ -273,19 +273,14 @@ bool qi_addresses_add_object(quire_memory *memory, uint32_t slot)
 
 /* ---- looking up ------------------------------------------------------------------------------ */
 
-/* Red zones have a multiple of so many bytes. */
-enum { ZONE_STEP = 64 };
-
-/*
- * Requires the lock of the page. Looks for a live allocation that starts in the granule at an
- * offset: at its first byte, or in checked builds after a red zone.
- */
+/* Requires the lock of the page. Looks for a live allocation that starts in the granule at an
+   offset. */
 static bool find_start(quire_memory *memory, const qi_page_addresses *page, uint64_t *offset,
                        uint64_t *id)
 {
-    const uint64_t end = *offset + (QI_IS_CHECKED ? page->granule : 1);
+    const uint64_t end = *offset + page->granule, step = qi_page_addresses_step(page);
     const uint64_t base = qi_atomic_load_u64(&page->base);
-    for (; *offset < end; *offset += ZONE_STEP) {
+    for (; *offset < end; *offset += step) {
         *id = qi_starts_find(&memory->addresses->starts, base + *offset);
         if (*id)
             return true;

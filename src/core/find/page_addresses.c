@@ -86,6 +86,7 @@ static uint32_t number_of(const qi_page_addresses *page, uint64_t offset)
 void qi_page_addresses_add(qi_page_addresses *page, uint64_t offset, uint64_t id)
 {
     qi_lock_acquire(page->lock);
+    page->inner |= (offset - page->skipped) % page->granule;
     if (!page->starts) {
         page->only_id = id;
         page->only_start = offset;

@@ -27,6 +27,9 @@ typedef struct qi_page_addresses {
     qi_lock *lock;
     uint64_t granule;
     uint64_t skipped; /* bytes before the first granule */
+    /* the bits of all starts so far, counted from their granules: 0 unless red zones or a unit of
+       the request (allocate/request.h) move a start into its granule */
+    uint64_t inner;
     uint64_t *starts; /* a bitmap (bitmap.h) of `granules` numbers; NULL in a dedicated page */
     uint32_t granules;
     uint64_t only_id;    /* in a dedicated page: the handle of its allocation, or 0 */
@@ -50,6 +53,13 @@ QUIRE_MUST_USE bool qi_page_addresses_cover(qi_page_addresses *page, qi_host *ho
 /* Note and forget that an allocation starts at an offset. Both may be called more than once. */
 void qi_page_addresses_add(qi_page_addresses *page, uint64_t offset, uint64_t id);
 void qi_page_addresses_remove(qi_page_addresses *page, uint64_t offset);
+
+/* Requires the page's lock. Starts in a granule are multiples of it from the granule on. */
+static inline uint64_t qi_page_addresses_step(const qi_page_addresses *page)
+{
+    uint64_t bits = page->inner | page->granule;
+    return bits & (0 - bits);
+}
 
 /*
  * Requires the page's lock, for a shared page. *start receives the offset of the granule in which

@@ -139,6 +139,8 @@ UNIT(offset_alignment, random_ranges_do_not_share_bytes)
         CHECK_EQ(info.offset % number, 0);
         CHECK_OK(quire_memory_find(f.memory, info.address, &found));
         CHECK_EQ(found.id, live[i].id);
+        CHECK_OK(quire_memory_find(f.memory, info.address + sizes[i] - 1, &found));
+        CHECK_EQ(found.id, live[i].id);
         CHECK_OK(quire_write(f.memory, live[i], 0, bytes, sizes[i]));
     }
     CHECK_OK(quire_memory_check(f.memory));
