@@ -65,4 +65,30 @@ uint64_t qi_plan_lower_bound(const qi_plan_sections *sections);
 QUIRE_MUST_USE quire_result qi_plan_by_size(const qi_plan_item *items, uint32_t count,
                                             qi_host *host, uint64_t *offsets, uint64_t *peak);
 
+/* ---- files: read.c -------------------------------------------------------------------------- */
+
+/* A part of a text. */
+typedef struct qi_plan_id {
+    const char *text;
+    size_t length;
+} qi_plan_id;
+
+typedef struct qi_plan_file {
+    uint32_t count;
+    uint32_t room; /* elements of each array */
+    qi_plan_item *items;
+    uint64_t *offsets; /* NULL: the file has none */
+    qi_plan_id *ids;   /* parts of the file's text, which must outlive them */
+} qi_plan_file;
+
+/*
+ * Reads MiniMalloc's format: CSV whose header has the columns id, lower, upper and size, and may
+ * have alignment and offset, in any order. The items are checked. `name` is for the messages. Fails
+ * with BAD_FILE, which names the line, INVALID_ARGUMENT as qi_plan_check_items, and
+ * OUT_OF_HOST_MEMORY; the file is empty then.
+ */
+QUIRE_MUST_USE quire_result qi_plan_read(const char *name, const char *text, size_t size,
+                                         qi_host *host, qi_plan_file *file);
+void qi_plan_file_release(qi_plan_file *file, qi_host *host);
+
 #endif

@@ -241,23 +241,18 @@ UNIT(plan, every_failure_of_host_memory_is_reported)
 
 /* ---- MiniMalloc's instances ----------------------------------------------------------------- */
 
-static uint32_t read_items(const char *folder, const char *name, qi_plan_item items[MOST])
+static void read_file(const char *folder, const char *name, qi_plan_file *items)
 {
-    char path[512], line[256];
-    uint32_t count = 0;
+    static char text[1 << 20];
+    char path[512];
     snprintf(path, sizeof path, "%s/static/%s", folder, name);
     FILE *file = fopen(path, "r");
     if (!file)
         check_failed(__FILE__, __LINE__, "there is no '%s'", path);
-    while (fgets(line, sizeof line, file)) {
-        qi_plan_item *item = &items[count];
-        *item = (qi_plan_item){.alignment = 0};
-        if (sscanf(line, "%*[^,],%" SCNu64 ",%" SCNu64 ",%" SCNu64, &item->first, &item->last,
-                   &item->size) == 3)
-            CHECK(++count < MOST);
-    }
+    size_t size = fread(text, 1, sizeof text, file);
+    CHECK(size < sizeof text);
     fclose(file);
-    return count;
+    CHECK_OK(qi_plan_read(name, text, size, &host, items));
 }
 
 /* The largest loads of MiniMalloc's files are known. So are peaks of the order by size, in
@@ -271,7 +266,6 @@ UNIT(plan, instances_of_others_have_their_bounds)
                  {"D.1048576.csv", 986112, 1320},
                  {"G.1048576.csv", 1048576, 1366},
                  {"J.1048576.csv", 989184, 1330}};
-    static qi_plan_item items[MOST];
     static uint64_t offsets[MOST];
     const char *folder = getenv("QUIRE_TEST_DATA");
     if (!folder || !*folder) {
@@ -281,14 +275,16 @@ UNIT(plan, instances_of_others_have_their_bounds)
     begin();
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         uint64_t peak;
-        uint32_t count = read_items(folder, files[i].name, items);
-        CHECK_OK(qi_plan_check_items(items, count));
-        CHECK_OK(qi_plan_by_size(items, count, &host, offsets, &peak));
-        CHECK_OK(qi_plan_check(items, offsets, count, peak, &host));
-        CHECK_EQ(bound_of(items, count), files[i].bound);
+        qi_plan_file f;
+        read_file(folder, files[i].name, &f);
+        CHECK(f.count < MOST);
+        CHECK_OK(qi_plan_by_size(f.items, f.count, &host, offsets, &peak));
+        CHECK_OK(qi_plan_check(f.items, offsets, f.count, peak, &host));
+        CHECK_EQ(bound_of(f.items, f.count), files[i].bound);
         fprintf(stderr, "%s: %" PRIu64 " thousandths of the bound\n", files[i].name,
                 peak * 1000 / files[i].bound);
         CHECK(peak * 1000 <= files[i].bound * files[i].thousandths);
+        qi_plan_file_release(&f, &host);
     }
     end();
 }

@@ -1,0 +1,187 @@
+/*
+ * read.c - reads items, and offsets if there are any, from MiniMalloc's CSV.
+ */
+#include <string.h>
+
+#include "src/base/result.h"
+#include "src/plan/plan.h"
+
+typedef enum column {
+    COLUMN_ID,
+    COLUMN_LOWER,
+    COLUMN_UPPER,
+    COLUMN_SIZE,
+    COLUMN_ALIGNMENT,
+    COLUMN_OFFSET,
+    COLUMNS
+} column;
+
+static const char *const NAMES[COLUMNS] = {"id", "lower", "upper", "size", "alignment", "offset"};
+
+typedef struct reader {
+    const char *name;
+    const char *at, *end; /* what is left of the text */
+    uint64_t line;
+    column order[COLUMNS]; /* of the columns in the file */
+    uint32_t columns;
+} reader;
+
+/* Takes the next cell of a line. Returns false after the last; the end of the line is taken too. */
+static bool take_cell(reader *r, qi_plan_id *cell)
+{
+    const char *start = r->at;
+    while (r->at < r->end && *r->at != ',' && *r->at != '\n')
+        r->at++;
+    *cell = (qi_plan_id){start, (size_t)(r->at - start)};
+    bool is_last = r->at == r->end || *r->at == '\n';
+    if (is_last && cell->length && cell->text[cell->length - 1] == '\r')
+        cell->length--;
+    r->at += r->at < r->end;
+    return !is_last;
+}
+
+static quire_result refuse(const reader *r, const char *problem, qi_plan_id cell)
+{
+    int length = cell.length < 64 ? (int)cell.length : 64;
+    return qi_fail_text(QUIRE_ERROR_BAD_FILE, "%s:%llu: %s '%.*s'", r->name,
+                        (unsigned long long)r->line, problem, length, cell.text);
+}
+
+static bool is_name(qi_plan_id cell, const char *name)
+{
+    return cell.length == strlen(name) && !memcmp(cell.text, name, cell.length);
+}
+
+static bool has_column(const reader *r, column wanted)
+{
+    for (uint32_t i = 0; i < r->columns; i++)
+        if (r->order[i] == wanted)
+            return true;
+    return false;
+}
+
+static quire_result read_header(reader *r)
+{
+    bool goes_on;
+    r->line = 1;
+    do {
+        qi_plan_id cell;
+        column found = COLUMN_ID;
+        goes_on = take_cell(r, &cell);
+        while (found < COLUMNS && !is_name(cell, NAMES[found]))
+            found++;
+        if (found == COLUMNS)
+            return refuse(r, "there is no column", cell);
+        if (has_column(r, found))
+            return refuse(r, "there are two columns", cell);
+        r->order[r->columns++] = found;
+    } while (goes_on);
+    for (column c = COLUMN_ID; c <= COLUMN_SIZE; c++)
+        if (!has_column(r, c))
+            return refuse(r, "the header lacks the column",
+                          (qi_plan_id){NAMES[c], strlen(NAMES[c])});
+    return QUIRE_SUCCESS;
+}
+
+/* Returns false if the cell is no decimal number of 64 bits. */
+static bool parse(qi_plan_id cell, uint64_t *number)
+{
+    *number = 0;
+    for (size_t i = 0; i < cell.length; i++) {
+        uint64_t digit = (uint64_t)(unsigned char)cell.text[i] - '0';
+        if (digit > 9 || *number > (UINT64_MAX - digit) / 10)
+            return false;
+        *number = *number * 10 + digit;
+    }
+    return cell.length > 0;
+}
+
+static quire_result read_row(reader *r, qi_plan_file *file)
+{
+    uint64_t numbers[COLUMNS] = {0};
+    bool goes_on = true;
+    for (uint32_t i = 0; i < r->columns; i++) {
+        qi_plan_id cell;
+        if (!goes_on)
+            return refuse(r, "the line lacks the column",
+                          (qi_plan_id){NAMES[r->order[i]], strlen(NAMES[r->order[i]])});
+        goes_on = take_cell(r, &cell);
+        if (r->order[i] == COLUMN_ID)
+            file->ids[file->count] = cell;
+        else if (!parse(cell, &numbers[r->order[i]]))
+            return refuse(r, "this is no number of 64 bits:", cell);
+    }
+    if (goes_on)
+        return refuse(r, "the line has more cells than the header:", (qi_plan_id){r->at, 0});
+    file->items[file->count] = (qi_plan_item){.size = numbers[COLUMN_SIZE],
+                                              .alignment = numbers[COLUMN_ALIGNMENT],
+                                              .first = numbers[COLUMN_LOWER],
+                                              .last = numbers[COLUMN_UPPER]};
+    if (file->offsets)
+        file->offsets[file->count] = numbers[COLUMN_OFFSET];
+    file->count++;
+    return QUIRE_SUCCESS;
+}
+
+/* Empty lines are left out. */
+static quire_result read_rows(reader *r, qi_plan_file *file)
+{
+    quire_result result = QUIRE_SUCCESS;
+    while (r->at < r->end && !result) {
+        r->line++;
+        if (*r->at == '\n')
+            r->at++;
+        else
+            result = read_row(r, file);
+    }
+    return result ? result : qi_plan_check_items(file->items, file->count);
+}
+
+static uint64_t count_lines(const reader *r)
+{
+    uint64_t lines = r->at < r->end && r->end[-1] != '\n';
+    for (const char *c = r->at; c < r->end; c++)
+        lines += *c == '\n';
+    return lines;
+}
+
+static quire_result make_room(reader *r, qi_host *host, qi_plan_file *file)
+{
+    uint64_t lines = count_lines(r);
+    if (lines > UINT32_MAX / 4)
+        return qi_fail_text(QUIRE_ERROR_BAD_FILE, "%s: %llu lines: %u at most", r->name,
+                            (unsigned long long)lines, UINT32_MAX / 4);
+    file->room = (uint32_t)lines;
+    if (!lines)
+        return QUIRE_SUCCESS;
+    bool has_offsets = has_column(r, COLUMN_OFFSET);
+    file->items = qi_host_allocate(host, lines, sizeof *file->items);
+    file->ids = qi_host_allocate(host, lines, sizeof *file->ids);
+    file->offsets = has_offsets ? qi_host_allocate(host, lines, sizeof *file->offsets) : NULL;
+    return file->items && file->ids && (file->offsets || !has_offsets)
+               ? QUIRE_SUCCESS
+               : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for the items of a plan");
+}
+
+quire_result qi_plan_read(const char *name, const char *text, size_t size, qi_host *host,
+                          qi_plan_file *file)
+{
+    reader r = {.name = name, .at = text, .end = text + size};
+    *file = (qi_plan_file){.count = 0};
+    quire_result result = read_header(&r);
+    if (!result)
+        result = make_room(&r, host, file);
+    if (!result)
+        result = read_rows(&r, file);
+    if (result)
+        qi_plan_file_release(file, host);
+    return result;
+}
+
+void qi_plan_file_release(qi_plan_file *file, qi_host *host)
+{
+    qi_host_release(host, file->items, file->room, sizeof *file->items);
+    qi_host_release(host, file->ids, file->room, sizeof *file->ids);
+    qi_host_release(host, file->offsets, file->room, sizeof *file->offsets);
+    *file = (qi_plan_file){.count = 0};
+}

@@ -1,0 +1,111 @@
+/*
+ * read.c - files of items: columns in any order, what is wrong with a line, and random bytes.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "src/plan/plan.h"
+
+#include "tests/support/host_memory.h"
+#include "tests/support/random.h"
+#include "tests/support/unit.h"
+
+static qi_host host;
+
+static quire_result read_text(const char *text, qi_plan_file *file)
+{
+    CHECK_OK(qi_host_init(&host, unit_memory()));
+    return qi_plan_read("plan.csv", text, strlen(text), &host, file);
+}
+
+static void end(qi_plan_file *file)
+{
+    qi_plan_file_release(file, &host);
+    CHECK_EQ(qi_atomic_load_u64(&host.bytes), 0);
+}
+
+UNIT(read, columns_may_have_any_order)
+{
+    qi_plan_file file;
+    CHECK_OK(read_text("size,offset,id,upper,lower,alignment\r\n"
+                       "10,64,first one,5,0,32\r\n"
+                       "\n"
+                       "7,0,,9,5,0",
+                       &file));
+    CHECK_EQ(file.count, 2);
+    CHECK(file.items[0].size == 10 && file.items[0].first == 0 && file.items[0].last == 5);
+    CHECK(file.items[0].alignment == 32 && file.offsets[0] == 64);
+    CHECK(file.ids[0].length == 9 && !memcmp(file.ids[0].text, "first one", 9));
+    CHECK(file.items[1].size == 7 && file.items[1].last == 9 && !file.ids[1].length);
+    end(&file);
+    CHECK_OK(read_text("id,lower,upper,size\n", &file));
+    CHECK(!file.count && !file.offsets);
+    end(&file);
+}
+
+UNIT(read, what_is_wrong_names_the_line)
+{
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"", "plan.csv:1: there is no column ''"},
+        {"id,lower,upper\n", "plan.csv:1: the header lacks the column 'size'"},
+        {"id,lower,upper,size,color\n", "plan.csv:1: there is no column 'color'"},
+        {"id,lower,upper,size,id\n", "plan.csv:1: there are two columns 'id'"},
+        {"id,lower,upper,size\na,0,1\n", "plan.csv:2: the line lacks the column 'size'"},
+        {"id,lower,upper,size\na,0,1,2\nb,0,1,2,3\n",
+         "plan.csv:3: the line has more cells than the header:"},
+        {"id,lower,upper,size\na,0,1,x2\n", "plan.csv:2: this is no number of 64 bits: 'x2'"},
+        {"id,lower,upper,size\na,0,,2\n", "plan.csv:2: this is no number of 64 bits: ''"},
+        {"id,lower,upper,size\na,0,1,-2\n", "no number of 64 bits: '-2'"},
+        {"id,lower,upper,size\na,0,1,18446744073709551616\n", "'18446744073709551616'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        qi_plan_file file;
+        CHECK_FAILS(read_text(cases[i].text, &file), QUIRE_ERROR_BAD_FILE);
+        CHECK_HAS(quire_last_error(), cases[i].says);
+        CHECK(!file.count && !file.items);
+        end(&file);
+    }
+}
+
+UNIT(read, items_are_checked)
+{
+    qi_plan_file file;
+    CHECK_FAILS(read_text("id,lower,upper,size\na,0,1,0\n", &file), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "item 0 of the plan has size 0");
+    end(&file);
+    CHECK_FAILS(read_text("id,lower,upper,size\na,0,1,18446744073709551615\n", &file),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    end(&file);
+}
+
+UNIT(read, random_texts_are_read_or_refused)
+{
+    static const char letters[] = "id,lower,upper,size,alignment,offset\n\r,,,0123456789";
+    test_random rng = {5};
+    for (int step = 0; step < 20000; step++) {
+        char text[128] = "id,lower,upper,size\n";
+        size_t length = random_below(&rng, 4) ? strlen(text) : 0;
+        for (uint64_t more = random_below(&rng, 60); more; more--)
+            text[length++] = letters[random_below(&rng, sizeof letters - 1)];
+        text[length] = '\0';
+        qi_plan_file file;
+        quire_result result = read_text(text, &file);
+        CHECK(!result || result == QUIRE_ERROR_BAD_FILE || result == QUIRE_ERROR_INVALID_ARGUMENT);
+        end(&file);
+    }
+}
+
+UNIT(read, every_failure_of_host_memory_is_reported)
+{
+    qi_plan_file file;
+    for (uint64_t at = 1; at <= 3; at++) {
+        test_memory_fail(unit_memory_state(), at, false);
+        CHECK_FAILS(read_text("id,lower,upper,size,offset\na,0,1,2,0\n", &file),
+                    QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        CHECK(!file.count && !file.items);
+        end(&file);
+    }
+    test_memory_fail(unit_memory_state(), 0, false);
+}
