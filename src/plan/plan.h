@@ -58,12 +58,14 @@ uint64_t qi_plan_lower_bound(const qi_plan_sections *sections);
 /* ---- plans --------------------------------------------------------------------------------- */
 
 /*
- * Places the items in the order of their sizes, the largest first, each at its lowest free offset.
- * Writes the offsets and the peak. O(count^2). The items must have been checked. Fails with
+ * Places the items in several orders, the largest first among others, each item at its lowest free
+ * offset. Writes the offsets and the peak of the best plan, which is never above that of the order
+ * by size. O(count^2). The items must have been checked, and the sections are theirs. Fails with
  * OUT_OF_HOST_MEMORY.
  */
-QUIRE_MUST_USE quire_result qi_plan_by_size(const qi_plan_item *items, uint32_t count,
-                                            qi_host *host, uint64_t *offsets, uint64_t *peak);
+QUIRE_MUST_USE quire_result qi_plan_by_orders(const qi_plan_item *items,
+                                              const qi_plan_sections *sections, qi_host *host,
+                                              uint64_t *offsets, uint64_t *peak);
 
 /* ---- files: read.c -------------------------------------------------------------------------- */
 
