@@ -56,13 +56,13 @@ bool qi_parse_word(const char *const *words, const char *text, uint32_t *index)
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
-const char *const QI_FIT_WORDS[] = {"segregated", "first", "buddy", "linear", NULL};
+const char *const qi_fit_words[] = {"segregated", "first", "buddy", "linear", NULL};
 static const char *const GROWTHS[] = {"last", "largest", "reserved", NULL};
 static const char *const DEDICATED[] = {"by_size", "always", "never", NULL};
 
 #define MEMBER(field, type) #field, type, offsetof(quire_memory_options, field)
-const qi_member QI_MEMBERS[QI_MEMBER_COUNT] = {
-    {MEMBER(fit.algorithm, QI_MEMBER_CHOICE), 0, QI_FIT_WORDS},
+const qi_member qi_members[QI_MEMBER_COUNT] = {
+    {MEMBER(fit.algorithm, QI_MEMBER_CHOICE), 0, qi_fit_words},
     {MEMBER(fit.least_fragmentation, QI_MEMBER_FLAG), 0, NULL},
     {MEMBER(fit.slabs, QI_MEMBER_FLAG), 0, NULL},
     {MEMBER(fit.granule, QI_MEMBER_BYTES), 0, NULL},
@@ -95,7 +95,7 @@ _Static_assert(sizeof(quire_fit) == sizeof(uint32_t) && sizeof(quire_growth) == 
 
 const qi_member *qi_member_find(const char *key, size_t length)
 {
-    for (const qi_member *m = QI_MEMBERS; m < QI_MEMBERS + QI_MEMBER_COUNT; m++)
+    for (const qi_member *m = qi_members; m < qi_members + QI_MEMBER_COUNT; m++)
         if (strlen(m->key) == length && !memcmp(m->key, key, length))
             return m;
     return NULL;

@@ -33,10 +33,10 @@ typedef struct qi_member {
 
 enum { QI_MEMBER_COUNT = 25 };
 
-extern const qi_member QI_MEMBERS[QI_MEMBER_COUNT];
+extern const qi_member qi_members[QI_MEMBER_COUNT];
 
 /* The words of quire_fit, in its order; NULL ends the list. */
-extern const char *const QI_FIT_WORDS[];
+extern const char *const qi_fit_words[];
 
 /* Returns the member whose key is the `length` bytes at `key`, or NULL. */
 const qi_member *qi_member_find(const char *key, size_t length);

@@ -10,7 +10,7 @@
 
 #include "src/base/result.h"
 
-/* In the order of QI_MEMBERS. The flag is the key with dashes; two members have a shorter one. */
+/* In the order of qi_members. The flag is the key with dashes; two members have a shorter one. */
 static const struct {
     const char *flag, *help;
 } FLAGS[] = {
@@ -65,7 +65,7 @@ size_t list_member_flags(option_spec *specs, memory_choice *choice)
         (option_spec){"preset", "WORD", "page sizes of another allocator: vma, rmm or pytorch",
                       OPTION_TEXT, &choice->preset};
     for (size_t i = 0; i < QI_MEMBER_COUNT; i++)
-        specs[2 + i] = (option_spec){FLAGS[i].flag, argument_of(&QI_MEMBERS[i]), FLAGS[i].help,
+        specs[2 + i] = (option_spec){FLAGS[i].flag, argument_of(&qi_members[i]), FLAGS[i].help,
                                      OPTION_MEMBER, choice};
     return 2 + QI_MEMBER_COUNT;
 }
@@ -77,11 +77,11 @@ const char *set_member(memory_choice *choice, const char *flag, const char *text
     while (strcmp(FLAGS[i].flag, flag))
         i++;
     uint64_t value = 1;
-    if (QI_MEMBERS[i].type != QI_MEMBER_FLAG && !qi_member_parse(&QI_MEMBERS[i], text, &value)) {
-        wanted = qi_member_wanted(&QI_MEMBERS[i]);
+    if (qi_members[i].type != QI_MEMBER_FLAG && !qi_member_parse(&qi_members[i], text, &value)) {
+        wanted = qi_member_wanted(&qi_members[i]);
         return wanted.text;
     }
-    qi_member_set(&QI_MEMBERS[i], &choice->options, value);
+    qi_member_set(&qi_members[i], &choice->options, value);
     choice->given[i] = true;
     return NULL;
 }
@@ -100,10 +100,10 @@ int apply_preset(memory_choice *choice, const quire_device *device, uint32_t kin
         print_problem("quire: --preset takes vma, rmm or pytorch, not '%s'", choice->preset);
         return EXIT_USAGE;
     }
-    for (const qi_member *m = QI_MEMBERS; m < QI_MEMBERS + QI_MEMBER_COUNT; m++)
+    for (const qi_member *m = qi_members; m < qi_members + QI_MEMBER_COUNT; m++)
         if (!strncmp(m->key, "pages.", 6) && qi_member_get(m, &choice->options)) {
             print_problem("quire: --preset sets the whole page policy; leave out --%s",
-                          FLAGS[m - QI_MEMBERS].flag);
+                          FLAGS[m - qi_members].flag);
             return EXIT_USAGE;
         }
     return quire_page_policy_preset((quire_preset)preset, device, kind, &choice->options.pages)
@@ -129,11 +129,11 @@ static void print_size(FILE *out, uint64_t bytes)
 
 void print_member_flags(FILE *out, const quire_memory_options *options)
 {
-    for (const qi_member *m = QI_MEMBERS; m < QI_MEMBERS + QI_MEMBER_COUNT; m++) {
+    for (const qi_member *m = qi_members; m < qi_members + QI_MEMBER_COUNT; m++) {
         uint64_t value = qi_member_get(m, options);
         if (!value)
             continue;
-        fprintf(out, " --%s", FLAGS[m - QI_MEMBERS].flag);
+        fprintf(out, " --%s", FLAGS[m - qi_members].flag);
         if (m->type == QI_MEMBER_CHOICE)
             fprintf(out, " %s", m->words[value]);
         else if (m->type == QI_MEMBER_LIMIT && value > QUIRE_PERCENT_OF_HEAP(0))
@@ -151,7 +151,7 @@ void print_member_flags(FILE *out, const quire_memory_options *options)
 void write_members(qi_json *json, const char *key, const quire_memory_options *options)
 {
     qi_json_object(json, key);
-    for (const qi_member *m = QI_MEMBERS; m < QI_MEMBERS + QI_MEMBER_COUNT; m++) {
+    for (const qi_member *m = qi_members; m < qi_members + QI_MEMBER_COUNT; m++) {
         uint64_t value = qi_member_get(m, options);
         char digits[24];
         snprintf(digits, sizeof digits, "%" PRIu64, value);
@@ -203,7 +203,7 @@ static bool read_member(memory_choice *choice, const char *key, const json_t *js
         free(text);
         return false;
     }
-    if (!choice->given[m - QI_MEMBERS])
+    if (!choice->given[m - qi_members])
         qi_member_set(m, &choice->options, value);
     return true;
 }

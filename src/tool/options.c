@@ -107,7 +107,7 @@ static const char *apply(const option_spec *spec, const char *value)
     case OPTION_NUMBER:
         return qi_parse_number(value, spec->target, &rest) && !*rest ? NULL : "a number";
     case OPTION_FIT:
-        if (!qi_parse_word(QI_FIT_WORDS, value, &fit))
+        if (!qi_parse_word(qi_fit_words, value, &fit))
             return "segregated, first, buddy or linear";
         *(quire_fit *)spec->target = (quire_fit)fit;
         return NULL;

@@ -87,5 +87,5 @@ bool follows_use(const quire_memory_options *options)
 
 const char *fit_text(quire_fit fit)
 {
-    return QI_FIT_WORDS[fit];
+    return qi_fit_words[fit];
 }

@@ -18,7 +18,7 @@ static void warn_of_key(const quire_device *device, const char *key)
     size_t length = 0;
     for (size_t i = 0; i < QI_MEMBER_COUNT; i++)
         length += (size_t)snprintf(keys + length, sizeof keys - length, "%s%s", i ? ", " : "",
-                                   QI_MEMBERS[i].key);
+                                   qi_members[i].key);
     qi_log(&device->log, QUIRE_LOG_WARNING,
            "QUIRE_OPTIONS: '%s' is no option of a memory; the options are %s", key, keys);
 }
@@ -57,7 +57,7 @@ void qi_user_options_read(quire_device *device)
 bool qi_user_options_fill(const quire_device *device, quire_memory_options *options)
 {
     bool is_any = false;
-    for (const qi_member *m = QI_MEMBERS; m < QI_MEMBERS + QI_MEMBER_COUNT; m++) {
+    for (const qi_member *m = qi_members; m < qi_members + QI_MEMBER_COUNT; m++) {
         uint64_t value = qi_member_get(m, &device->user_options);
         if (!value || qi_member_get(m, options))
             continue;

@@ -66,7 +66,7 @@ UNIT(user_options, every_member_has_a_word)
     char words[2048] = "";
     size_t length = 0;
     for (size_t i = 0; i < QI_MEMBER_COUNT; i++) {
-        const qi_member *m = &QI_MEMBERS[i];
+        const qi_member *m = &qi_members[i];
         const char *value = m->type == QI_MEMBER_FLAG     ? ""
                             : m->type == QI_MEMBER_CHOICE ? m->words[1]
                             : m->type == QI_MEMBER_LIMIT  ? "50%"
@@ -77,7 +77,7 @@ UNIT(user_options, every_member_has_a_word)
     begin(&s, words);
     CHECK_STR(s.said, "");
     for (size_t i = 0; i < QI_MEMBER_COUNT; i++) {
-        const qi_member *m = &QI_MEMBERS[i];
+        const qi_member *m = &qi_members[i];
         bool is_one = m->type == QI_MEMBER_FLAG || m->type == QI_MEMBER_CHOICE;
         uint64_t value = m->type == QI_MEMBER_LIMIT ? QUIRE_PERCENT_OF_HEAP(50) : is_one ? 1 : 4;
         CHECK_EQ(qi_member_get(m, &s.f.device->user_options), value);
