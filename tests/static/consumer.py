@@ -65,15 +65,15 @@ def check_cpp(tap, root, place, compiler, arguments):
 
 def check_vma(tap, root, place, compilers, arguments, way=""):
     """The program of docs/adapters/vma.md is C11 and C++17 against the installed headers."""
-    source, program = place / "vma.c", place / "program"
-    source.write_text(blocks(root, "docs/adapters/vma.md", "c")[0])
+    sources, program = (place / "vma.c", place / "vma.cpp"), place / "program"
+    for source in sources:
+        source.write_text(blocks(root, "docs/adapters/vma.md", "c")[0])
     expected = blocks(root, "docs/adapters/vma.md", "text")[0]
     problems = []
-    for compiler, file in zip(compilers, (["-std=c11", str(source)],
-                                          ["-std=c++17", "-x", "c++", str(source), "-x", "none"])):
+    for compiler, standard, source in zip(compilers, ("c11", "c++17"), sources):
         if problems or compiler == ["none"]:
             continue
-        _, problems = run([*compiler, *file, "-Wall", "-Wextra", "-Wno-missing-field-initializers",
+        _, problems = run([*compiler, f"-std={standard}", str(source), "-Wall", "-Wextra", "-Wno-missing-field-initializers",
                            "-Werror", "-o", str(program), *arguments])
         output = ""
         if not problems:
