@@ -36,8 +36,8 @@ __attribute__((noinline)) static quire_result allocate_on(quire_memory *memory,
 static quire_result refuse_null(const char *call, const quire_memory *memory,
                                 const quire_allocation_options *options)
 {
-    qi_ignore(qi_fail_null(call, !memory ? "memory" : !options ? "options" : "allocation"));
-    return zero_info(QUIRE_ERROR_INVALID_ARGUMENT, options ? options->info : NULL, 1);
+    return zero_info(refuse_null_request(call, memory, options, "allocation"),
+                     options ? options->info : NULL, 1);
 }
 
 quire_result quire_allocate(quire_memory *memory, const quire_allocation_options *options,
@@ -70,10 +70,9 @@ quire_result quire_allocate_batch(quire_memory *memory, const quire_allocation_o
     if (allocations)
         memset(allocations, 0, count * sizeof *allocations);
     if (!memory || !options || (!allocations && count))
-        return zero_info(qi_fail_null("quire_allocate_batch", !memory    ? "memory"
-                                                              : !options ? "options"
-                                                                         : "allocations"),
-                         options ? options->info : NULL, count);
+        return zero_info(
+            refuse_null_request("quire_allocate_batch", memory, options, "allocations"),
+            options ? options->info : NULL, count);
     quire_result result = qi_allocate_batch(memory, options, allocations, count);
     if (!result)
         return QUIRE_SUCCESS;

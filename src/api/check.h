@@ -23,6 +23,13 @@ static inline quire_result check_device(const quire_device *device, const char *
     return device->is_disabled ? qi_refuse_disabled() : QUIRE_SUCCESS;
 }
 
+/* Refuses a call in which memory, options or else the argument `output` is null. */
+static inline quire_result refuse_null_request(const char *call, const quire_memory *memory,
+                                               const void *options, const char *output)
+{
+    return qi_fail_null(call, !memory ? "memory" : !options ? "options" : output);
+}
+
 /* Zeroes `count` descriptions that a failed call was asked for; NULL: none. Returns `result`. */
 static inline quire_result zero_info(quire_result result, quire_allocation_info *info,
                                      uint64_t count)

@@ -11,14 +11,6 @@
 #include "src/core/allocate/fallback.h"
 #include "src/core/object/object.h"
 
-/* Refuses a call with a null pointer among memory, options and `output`, and zeroes the info. */
-static quire_result refuse_null(const char *call, const quire_memory *memory, const void *options,
-                                const char *output, quire_allocation_info *info)
-{
-    qi_ignore(qi_fail_null(call, !memory ? "memory" : !options ? "options" : output));
-    return zero_info(QUIRE_ERROR_INVALID_ARGUMENT, info, 1);
-}
-
 /* ---- buffers ------------------------------------------------------------------------------ */
 
 quire_result quire_buffer_create(quire_memory *memory, const quire_buffer_options *options,
@@ -27,8 +19,8 @@ quire_result quire_buffer_create(quire_memory *memory, const quire_buffer_option
     if (buffer)
         *buffer = (quire_buffer){0};
     if (!memory || !options || !buffer)
-        return refuse_null("quire_buffer_create", memory, options, "buffer",
-                           options ? options->info : NULL);
+        return zero_info(refuse_null_request("quire_buffer_create", memory, options, "buffer"),
+                         options ? options->info : NULL, 1);
     if (options->info)
         *options->info = (quire_allocation_info){0};
     return qi_buffer_create(memory, options, buffer);
@@ -88,8 +80,8 @@ quire_result quire_image_create(quire_memory *memory, const quire_image_options 
     if (image)
         *image = (quire_image){0};
     if (!memory || !options || !image)
-        return refuse_null("quire_image_create", memory, options, "image",
-                           options ? options->info : NULL);
+        return zero_info(refuse_null_request("quire_image_create", memory, options, "image"),
+                         options ? options->info : NULL, 1);
     quire_result result = qi_image_create(memory, options, image);
     return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
 }
@@ -128,8 +120,8 @@ quire_result quire_object_create(quire_memory *memory, const quire_object_option
     if (allocation)
         *allocation = (quire_allocation){0};
     if (!memory || !options || !allocation)
-        return refuse_null("quire_object_create", memory, options, "allocation",
-                           options ? options->info : NULL);
+        return zero_info(refuse_null_request("quire_object_create", memory, options, "allocation"),
+                         options ? options->info : NULL, 1);
     quire_result result = qi_object_create(memory, options, allocation);
     return result ? zero_info(result, options ? options->info : NULL, 1) : QUIRE_SUCCESS;
 }
