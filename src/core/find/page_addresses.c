@@ -86,12 +86,14 @@ static uint32_t number_of(const qi_page_addresses *page, uint64_t offset)
 void qi_page_addresses_add(qi_page_addresses *page, uint64_t offset, uint64_t id)
 {
     qi_lock_acquire(page->lock);
-    page->inner |= (offset - page->skipped) % page->granule;
-    if (!page->starts) {
+    if (page->starts) {
+        uint32_t number = number_of(page, offset);
+        page->inner |= (offset - page->skipped) & (page->granule - 1); /* a power of two */
+        if (!qi_bitmap_has(page->starts, number))
+            qi_bitmap_add(page->starts, page->granules, number);
+    } else {
         page->only_id = id;
         page->only_start = offset;
-    } else if (!qi_bitmap_has(page->starts, number_of(page, offset))) {
-        qi_bitmap_add(page->starts, page->granules, number_of(page, offset));
     }
     qi_lock_release(page->lock);
 }
