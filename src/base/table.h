@@ -36,13 +36,26 @@ static inline uint32_t qi_table_chunk_count(uint32_t chunk)
     return UINT32_C(1) << (chunk + QI_TABLE_FIRST_BITS);
 }
 
-/* The address of an element; a small invalid address if its chunk does not exist. */
-static inline uintptr_t qi_table_address(const qi_table *table, uint32_t index, size_t element_size)
+/* Where an element lies. */
+typedef struct qi_table_place {
+    char *elements; /* its chunk, or null */
+    size_t offset;  /* bytes in the chunk */
+} qi_table_place;
+
+static inline qi_table_place qi_table_find_place(const qi_table *table, uint32_t index,
+                                                 size_t element_size)
 {
     /* after adding the size of chunk 0, the highest bit selects the chunk, the rest the element */
     uint32_t shifted = index + (1u << QI_TABLE_FIRST_BITS), bit = qi_highest_bit(shifted);
-    void *elements = qi_atomic_load_acquire_pointer(&table->chunks[bit - QI_TABLE_FIRST_BITS]);
-    return (uintptr_t)elements + (shifted ^ 1u << bit) * element_size;
+    char *elements = qi_atomic_load_acquire_pointer(&table->chunks[bit - QI_TABLE_FIRST_BITS]);
+    return (qi_table_place){elements, (shifted ^ 1u << bit) * element_size};
+}
+
+/* The address of an element; a small invalid address if its chunk does not exist. */
+static inline uintptr_t qi_table_address(const qi_table *table, uint32_t index, size_t element_size)
+{
+    qi_table_place place = qi_table_find_place(table, index, element_size);
+    return (uintptr_t)place.elements + place.offset;
 }
 
 /* An existing element. element_size is that of the table, index is below 2^26. */
@@ -66,9 +79,8 @@ static inline bool qi_table_has(const qi_table *table, uint32_t index)
 /* The element, or null if its chunk does not exist. element_size is that of the table. */
 static inline void *qi_table_at_or_null(const qi_table *table, uint32_t index, size_t element_size)
 {
-    uint32_t shifted = index + (1u << QI_TABLE_FIRST_BITS), bit = qi_highest_bit(shifted);
-    char *elements = qi_atomic_load_acquire_pointer(&table->chunks[bit - QI_TABLE_FIRST_BITS]);
-    return elements ? elements + (shifted ^ 1u << bit) * element_size : NULL;
+    qi_table_place place = qi_table_find_place(table, index, element_size);
+    return place.elements ? place.elements + place.offset : NULL;
 }
 
 static inline void *qi_table_get(const qi_table *table, uint32_t index)
