@@ -7,6 +7,7 @@
 #include "src/core/memory/default_memory.h"
 #include "tests/support/crew.h"
 #include "tests/support/fake.h"
+#include "tests/support/log_lines.h"
 #include "tests/support/streams.h"
 #include "tests/support/unit.h"
 
@@ -15,16 +16,8 @@
 typedef struct bench {
     fake_backend fake;
     quire_device *device;
-    char log[16384];
+    log_lines log;
 } bench;
-
-static void keep_line(void *user, quire_log_level level, const char *line)
-{
-    bench *b = user;
-    size_t length = strlen(b->log);
-    (void)level;
-    snprintf(b->log + length, sizeof b->log - length, "%s\n", line);
-}
 
 static void prepare(bench *b)
 {
@@ -35,10 +28,10 @@ static void prepare(bench *b)
 static void open_device(bench *b)
 {
     quire_device_options options = {.host_memory = unit_memory(),
-                                    .log = {.write = keep_line, .level = QUIRE_LOG_INFO}};
-    options.log.user = b;
+                                    .log = {.write = log_lines_keep, .level = QUIRE_LOG_INFO}};
+    options.log.user = &b->log;
     CHECK_OK(quire_device_create(&b->fake.table, &b->fake, &options, &b->device));
-    b->log[0] = '\0';
+    b->log.text[0] = '\0';
 }
 
 static void make(bench *b)
@@ -92,9 +85,9 @@ UNIT(default_memory, one_of_each_kind_is_made_at_the_first_call)
     }
     CHECK_OK(quire_device_get_stats(b.device, &stats));
     CHECK_EQ(stats.memory_count, 4);
-    CHECK_HAS(b.log, "memory 'default memory of kind 3' made: kind 3");
+    CHECK_HAS(b.log.text, "memory 'default memory of kind 3' made: kind 3");
     end(&b);
-    CHECK_HAS(b.log, "memory 'default memory of kind 3' destroyed");
+    CHECK_HAS(b.log.text, "memory 'default memory of kind 3' destroyed");
 }
 
 UNIT(default_memory, it_has_the_options_of_a_memory_of_its_kind)
@@ -162,8 +155,8 @@ UNIT(default_memory, the_device_is_busy_while_one_has_allocations)
     CHECK_HAS(quire_last_error(),
               "memory 'default memory of kind 1' still has 1 live allocation: 'weights'");
     CHECK(b.device == device);
-    CHECK_HAS(b.log, "memory 'default memory of kind 1' still holds 'weights'");
-    CHECK_HAS(b.log, "memory 'default memory of kind 3' still holds 'mesh'");
+    CHECK_HAS(b.log.text, "memory 'default memory of kind 1' still holds 'weights'");
+    CHECK_HAS(b.log.text, "memory 'default memory of kind 3' still holds 'mesh'");
     /* nothing has changed: not even the memories that are empty */
     CHECK(default_of(&b, 0) == empty && default_of(&b, 1) == first);
     CHECK_OK(quire_free(empty, allocate(empty, 4096, NULL)));

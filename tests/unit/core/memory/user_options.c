@@ -10,30 +10,24 @@
 #include "src/base/member.h"
 #include "src/core/state/memory.h"
 #include "tests/support/fixture.h"
+#include "tests/support/log_lines.h"
 
-enum { PAGE = 64 * 1024, MAX_SAID = 4096 };
+enum { PAGE = 64 * 1024 };
 
 typedef struct scene {
     fixture f;
-    char said[MAX_SAID]; /* the lines of the log, each with its end */
+    log_lines log;
 } scene;
-
-static void say(void *user, quire_log_level level, const char *line)
-{
-    scene *s = user;
-    size_t length = strlen(s->said);
-    (void)level;
-    snprintf(s->said + length, sizeof s->said - length, "%s\n", line);
-}
 
 /* Opens a device with these options of the user. */
 static void begin(scene *s, const char *words)
 {
-    *s = (scene){.said = ""};
+    *s = (scene){.log = {""}};
     CHECK_EQ(setenv("QUIRE_OPTIONS", words, 1), 0);
     fixture_prepare(&s->f);
-    quire_device_options options = {.host_memory = unit_memory(),
-                                    .log = {.write = say, .user = s, .level = QUIRE_LOG_WARNING}};
+    quire_device_options options = {
+        .host_memory = unit_memory(),
+        .log = {.write = log_lines_keep, .user = &s->log, .level = QUIRE_LOG_WARNING}};
     CHECK_OK(quire_device_create(&s->f.fake.table, &s->f.fake, &options, &s->f.device));
     CHECK_EQ(unsetenv("QUIRE_OPTIONS"), 0);
 }
@@ -56,7 +50,7 @@ UNIT(user_options, words_fill_what_the_program_leaves_0)
     CHECK_OK(quire_device_default_memory(s.f.device, 1, &by_default));
     CHECK_EQ(by_default->policy.page_size, 2 * PAGE);
     CHECK_EQ(qi_account_max(&by_default->account), 16 * PAGE);
-    CHECK_STR(s.said, "");
+    CHECK_STR(s.log.text, "");
     fixture_end(&s.f);
 }
 
@@ -75,7 +69,7 @@ UNIT(user_options, every_member_has_a_word)
                                    *value ? "=" : "", value);
     }
     begin(&s, words);
-    CHECK_STR(s.said, "");
+    CHECK_STR(s.log.text, "");
     for (size_t i = 0; i < QI_MEMBER_COUNT; i++) {
         const qi_member *m = &qi_members[i];
         bool is_one = m->type == QI_MEMBER_FLAG || m->type == QI_MEMBER_CHOICE;
@@ -91,17 +85,20 @@ UNIT(user_options, a_wrong_word_is_a_warning_and_has_no_effect)
     scene s;
     begin(&s, "pagesize=1M fit.slabs=yes limit shards=65 limit=101% fit.algorithm=best "
               "pages.page_size=128K fit.slabs=false");
-    CHECK_HAS(s.said, "QUIRE_OPTIONS: 'pagesize' is no option of a memory; the options are "
-                      "fit.algorithm, fit.least_fragmentation, ");
-    CHECK_HAS(s.said, "pages.retained_empty_bytes, pages.retention_nanoseconds\n");
-    CHECK_HAS(s.said, "QUIRE_OPTIONS: fit.slabs takes true or false, not 'yes'\n");
-    CHECK_HAS(s.said, "QUIRE_OPTIONS: limit takes a size such as 65536 or 32M, or a percentage of "
-                      "the heap from 1% to 100%, not ''\n");
-    CHECK_HAS(s.said, "limit takes a size such as 65536 or 32M, or a percentage of the heap from "
-                      "1% to 100%, not '101%'\n");
-    CHECK_HAS(s.said, "QUIRE_OPTIONS: shards takes a number from 0 to 64, not '65'\n");
-    CHECK_HAS(s.said, "QUIRE_OPTIONS: fit.algorithm takes segregated, first, buddy or linear, not "
-                      "'best'\n");
+    CHECK_HAS(s.log.text, "QUIRE_OPTIONS: 'pagesize' is no option of a memory; the options are "
+                          "fit.algorithm, fit.least_fragmentation, ");
+    CHECK_HAS(s.log.text, "pages.retained_empty_bytes, pages.retention_nanoseconds\n");
+    CHECK_HAS(s.log.text, "QUIRE_OPTIONS: fit.slabs takes true or false, not 'yes'\n");
+    CHECK_HAS(s.log.text,
+              "QUIRE_OPTIONS: limit takes a size such as 65536 or 32M, or a percentage of "
+              "the heap from 1% to 100%, not ''\n");
+    CHECK_HAS(s.log.text,
+              "limit takes a size such as 65536 or 32M, or a percentage of the heap from "
+              "1% to 100%, not '101%'\n");
+    CHECK_HAS(s.log.text, "QUIRE_OPTIONS: shards takes a number from 0 to 64, not '65'\n");
+    CHECK_HAS(s.log.text,
+              "QUIRE_OPTIONS: fit.algorithm takes segregated, first, buddy or linear, not "
+              "'best'\n");
     quire_memory *memory = make(&s, NULL);
     CHECK_EQ(memory->policy.page_size, 2 * PAGE);
     CHECK(memory->fit == QUIRE_FIT_SEGREGATED && !memory->space.fit.slabs);
@@ -116,7 +113,7 @@ UNIT(user_options, a_long_word_is_cut)
     memset(words, 'x', sizeof words - 1);
     words[sizeof words - 1] = '\0';
     begin(&s, words);
-    CHECK_HAS(s.said, "xxx' is no option of a memory");
+    CHECK_HAS(s.log.text, "xxx' is no option of a memory");
     CHECK_OK(quire_device_destroy(&s.f.device));
 }
 
@@ -126,8 +123,9 @@ UNIT(user_options, options_that_do_not_suit_a_memory_are_left_out)
     scene s;
     begin(&s, "contiguous pages.page_size=128K");
     quire_memory *memory = make(&s, &(quire_memory_options){.name = "mine"});
-    CHECK_STR(s.said, "memory 'mine' is made without QUIRE_OPTIONS: a contiguous memory: pages of "
-                      "memory kind 0 of backend fake cannot grow\n");
+    CHECK_STR(s.log.text,
+              "memory 'mine' is made without QUIRE_OPTIONS: a contiguous memory: pages of "
+              "memory kind 0 of backend fake cannot grow\n");
     CHECK(!memory->address_space && memory->policy.page_size != 2 * PAGE);
     fixture_end(&s.f);
 }
@@ -140,7 +138,7 @@ UNIT(user_options, an_error_of_the_program_stays_its_own)
         quire_memory_create(s.f.device, &(quire_memory_options){.priority = 7}, &s.f.memory),
         QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "priority 7 is not from 0 to 1");
-    CHECK_STR(s.said, "");
+    CHECK_STR(s.log.text, "");
     make(&s, NULL);
     CHECK_HAS(quire_last_error(), "priority 7"); /* a call that succeeds leaves the last error */
     fixture_end(&s.f);
