@@ -4,7 +4,6 @@
 #include "src/adapters/vulkan_layer/output.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <unistd.h>
 

@@ -116,17 +116,14 @@ void qi_checked_mark(const quire_memory *memory, uint32_t slot, const qi_request
     record->size = size_without(memory, held, !record->range.id);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 bool qi_checked_moved(qi_slot *record, uint64_t bytes)
 {
     qi_watch *watch = &record->watch;
     watch->end -= bytes;
-    watch->tail = least(watch->tail, watch->end);
-    record->size = least(record->size, watch->end);
+    if (watch->tail > watch->end)
+        watch->tail = watch->end;
+    if (record->size > watch->end)
+        record->size = watch->end;
     return true;
 }
 

@@ -480,7 +480,7 @@ static bool live_and_end(uint64_t size)
     return true;
 }
 
-/* Without a reader the open of a pipe would wait for ever. */
+/* A pipe without a reader would block the open. */
 UNIT(recorder, a_pipe_that_nobody_reads_is_refused)
 {
     char folder[] = "/tmp/quire-recorder-XXXXXX", name[64];
