@@ -35,7 +35,7 @@ quire_result qi_plan_check_items(const qi_plan_item *items, uint32_t count)
 
 /* ---- the tree ------------------------------------------------------------------------------ */
 
-enum { NOBODY = UINT32_MAX };
+static const uint32_t NOBODY = UINT32_MAX;
 
 /* The largest end of ranges, and the item that has it. */
 typedef struct reach {
