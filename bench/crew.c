@@ -10,7 +10,7 @@
 
 #include "bench/memory_lists.h"
 #include "src/base/atomic.h"
-#include "src/base/clock.h"
+#include "src/base/system.h"
 
 /* ---- handing over ------------------------------------------------------------------------- */
 

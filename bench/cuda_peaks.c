@@ -11,8 +11,8 @@
 #include "bench/cuda_parts.h"
 #include "quire/quire.h"
 #include "quire/trace.h"
-#include "src/base/clock.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 
 typedef struct peak_row {
     const char *subject;

@@ -12,7 +12,7 @@
 #include <vulkan/vulkan.h>
 
 #include "bench/options.h"
-#include "src/base/clock.h"
+#include "src/base/system.h"
 
 static const usage USAGE = {
     "bench_layer",

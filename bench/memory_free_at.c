@@ -13,7 +13,7 @@
 #include "bench/ticks.h"
 #include "quire/host.h"
 #include "quire/quire.h"
-#include "src/base/clock.h"
+#include "src/base/system.h"
 
 enum { LIVE = 2000, PAIRS = 200000, MOST = 4096, MAX_COUNTS = 2 };
 

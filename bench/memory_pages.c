@@ -12,8 +12,8 @@
 #include "bench/mock_driver.h"
 #include "bench/play.h"
 #include "bench/ticks.h"
-#include "src/base/clock.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)

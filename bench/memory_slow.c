@@ -10,7 +10,7 @@
 #include "bench/children.h"
 #include "bench/memory.h"
 #include "bench/mock_driver.h"
-#include "src/base/clock.h"
+#include "src/base/system.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define PAGE_SIZE (64 * MIB)

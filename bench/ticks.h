@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "src/base/clock.h"
+#include "src/base/system.h"
 
 #if defined(__x86_64__)
 #include <x86intrin.h>

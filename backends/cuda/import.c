@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "backends/cuda/page.h"
-#include "src/base/memfd.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 
 /* Imports a memfd of another process. Touching a memfd beyond its end kills the process, so a
    descriptor is refused if it is too short, or if its owner can shorten it. */

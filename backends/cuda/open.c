@@ -8,7 +8,7 @@
 
 #include "backends/cuda/cuda.h"
 #include "src/base/result.h"
-#include "src/base/wanted.h"
+#include "src/base/text.h"
 
 static const char *const DEVICE_VARIABLE = "QUIRE_CUDA_DEVICE";
 

@@ -10,8 +10,8 @@
 
 #include "backends/cuda/page.h"
 #include "src/base/bits.h"
-#include "src/base/memfd.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 
 void qi_cuda_page_close_descriptor(qi_cuda_page *page)
 {

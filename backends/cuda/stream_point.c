@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "backends/cuda/stream.h"
-#include "src/base/clock.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 
 /* The driver's wait has no timeout, so a wait with one polls. The sleeps double from the first to
    the last, in nanoseconds: short at first, for copies that take microseconds. */

@@ -15,8 +15,8 @@
 
 #include "backends/host/host.h"
 #include "src/base/bits.h"
-#include "src/base/memfd.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 
 /*
  * log2 of 2 MiB in the bits that the kernel's ABI reserves for it, in mmap and memfd_create alike.

@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "backends/host/queue.h"
-#include "src/base/clock.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 
 #define SECOND UINT64_C(1000000000)
 

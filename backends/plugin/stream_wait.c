@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "backends/plugin/stream.h"
-#include "src/base/clock.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 
 /* Pauses between two queries of a wait with a timeout, in nanoseconds: they double from the first
    to the longest. */

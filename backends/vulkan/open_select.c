@@ -9,7 +9,7 @@
 #include "backends/vulkan/open.h"
 #include "backends/vulkan/result.h"
 #include "src/base/result.h"
-#include "src/base/wanted.h"
+#include "src/base/text.h"
 
 enum { MAX_DEVICES = 64, NONE = -1 };
 

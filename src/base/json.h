@@ -1,14 +1,46 @@
 /*
- * json.h - a streaming JSON writer: exact 64-bit integers, well-formed UTF-8 for any name, no host
- * memory.
+ * json.h - text and JSON into a sink, in larger pieces and without host memory.
  *
- * `key` names the value inside an object and is null inside an array and at the top. The caller
- * opens and closes in order, at most 31 levels deep. A qi_json belongs to one thread.
+ * A writer passes its buffer to the sink when the buffer is full. After the sink refused a piece
+ * the writer does not call it again. A JSON writer adds commas and line breaks, exact 64-bit
+ * integers, and well-formed UTF-8 for any name. Both belong to one thread.
  */
 #ifndef QUIRE_SRC_BASE_JSON_H
 #define QUIRE_SRC_BASE_JSON_H
 
-#include "src/base/writer.h"
+#include "quire/base.h"
+
+/* ---- text --------------------------------------------------------------------------------- */
+
+enum { QI_WRITER_BUFFER = 1024 };
+
+typedef struct qi_writer {
+    quire_sink sink;
+    void *user;
+    bool failed;
+    size_t length;
+    char buffer[QI_WRITER_BUFFER];
+} qi_writer;
+
+void qi_writer_init(qi_writer *writer, quire_sink sink, void *user);
+void qi_write(qi_writer *writer, const char *text, size_t size);
+void qi_write_text(qi_writer *writer, const char *text);
+
+/* Writes at most 255 bytes per call. */
+void qi_write_format(qi_writer *writer, const char *format, ...) QUIRE_PRINTF(2, 3);
+
+/* Writes text from outside so that it is safe in XML and HTML elements and attributes. */
+void qi_write_escaped(qi_writer *writer, const char *text);
+
+/* Passes the rest to the sink. Returns BAD_FILE if the sink refused any piece. */
+QUIRE_MUST_USE quire_result qi_writer_finish(qi_writer *writer);
+
+/* ---- JSON --------------------------------------------------------------------------------- */
+
+/*
+ * `key` names the value inside an object and is null inside an array and at the top. The caller
+ * opens and closes in order, at most 31 levels deep.
+ */
 
 typedef struct qi_json {
     qi_writer writer;

@@ -12,7 +12,7 @@
 #include "src/base/atomic.h"
 #include "src/base/result.h"
 #include "src/base/text.h"
-#include "src/base/transit.h"
+#include "src/base/thread.h"
 
 enum { LINE_SIZE = 1024 };
 

@@ -1,9 +1,11 @@
 /*
- * text.c - decodes and encodes UTF-8, and formats doubles with exact decimal arithmetic.
+ * text.c - decodes and encodes UTF-8, formats doubles with exact decimal arithmetic, and compares
+ * a text with the index or the name of a device.
  */
 #include "src/base/text.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- UTF-8 -------------------------------------------------------------------------------- */
@@ -283,4 +285,36 @@ qi_real_text qi_real_2(double value)
     end = put_plain(end, &d, DECIMALS);
     *end = '\0';
     return out;
+}
+
+/* ---- devices ------------------------------------------------------------------------------ */
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Whether a name contains a part, ignoring case. */
+static bool has_part(const char *name, const char *part)
+{
+    for (; *name; name++) {
+        size_t i = 0;
+        while (part[i] && lower(name[i]) == lower(part[i]))
+            i++;
+        if (!part[i])
+            return true;
+    }
+    return false;
+}
+
+static bool is_number(const char *text)
+{
+    return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+bool qi_is_wanted(const char *words, uint32_t index, const char *name)
+{
+    if (!words || !*words)
+        return true;
+    return is_number(words) ? strtoul(words, NULL, 10) == index : has_part(name, words);
 }

@@ -1,10 +1,12 @@
 /*
  * text.h - text primitives of lines, JSON, SVG and HTML: UTF-8 from outside, which may be
- * malformed, and real numbers independent of the locale, unlike printf.
+ * malformed, and real numbers independent of the locale, unlike printf; and which device a text of
+ * the caller names.
  */
 #ifndef QUIRE_SRC_BASE_TEXT_H
 #define QUIRE_SRC_BASE_TEXT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define QI_REPLACEMENT UINT32_C(0xfffd) /* replaces bytes that are not UTF-8 */
@@ -36,5 +38,13 @@ typedef struct qi_real_text {
 
 qi_real_text qi_real(double value);
 qi_real_text qi_real_2(double value);
+
+/* ---- devices ------------------------------------------------------------------------------ */
+
+/*
+ * Whether `words` selects the device: digits select its index, other text a part of its name,
+ * ignoring case. Null or "" selects any device.
+ */
+bool qi_is_wanted(const char *words, uint32_t index, const char *name);
 
 #endif

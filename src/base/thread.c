@@ -1,7 +1,5 @@
 /*
- * thread.c - takes and returns thread numbers. The destructor of a thread-specific key returns the
- * number of a thread that ends; the first taken number creates the key. If the key cannot be
- * created, every thread gets number 0.
+ * thread.c - thread numbers and the count of pages in transit.
  */
 #include "src/base/thread.h"
 
@@ -9,6 +7,15 @@
 
 #include "src/base/atomic.h"
 #include "src/base/bits.h"
+#include "src/base/lock.h"
+
+/* ---- numbers ------------------------------------------------------------------------------ */
+
+/*
+ * Takes and returns thread numbers. The destructor of a thread-specific key returns the number of a
+ * thread that ends; the first taken number creates the key. If the key cannot be created, every
+ * thread gets number 0.
+ */
 
 enum { WORDS = QI_MAX_THREADS / 64 };
 
@@ -91,4 +98,40 @@ __attribute__((destructor)) static void delete_key(void)
 {
     if (has_key)
         pthread_key_delete(key);
+}
+
+/* ---- pages in transit --------------------------------------------------------------------- */
+
+#ifndef NDEBUG
+#include <stdio.h>
+#include <stdlib.h>
+#endif
+
+static _Thread_local int under_way;
+
+void qi_transit_begin(void)
+{
+    under_way++;
+}
+
+void qi_transit_end(void)
+{
+    under_way--;
+}
+
+bool qi_transit_is_on(void)
+{
+    return under_way != 0;
+}
+
+void qi_transit_assert_none(void)
+{
+    qi_lock_assert_none();
+#ifndef NDEBUG
+    if (under_way) {
+        fprintf(stderr, "quire: a callback is about to be called with %d page%s under way\n",
+                under_way, under_way == 1 ? "" : "s");
+        abort();
+    }
+#endif
 }

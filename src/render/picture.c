@@ -12,9 +12,9 @@
 #include <stdio.h>
 
 #include "quire/insight.h"
+#include "src/base/json.h"
 #include "src/base/result.h"
 #include "src/base/text.h"
-#include "src/base/writer.h"
 #include "src/core/state/memory.h"
 #include "src/render/owners.h"
 

@@ -9,9 +9,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "src/base/json.h"
 #include "src/base/result.h"
 #include "src/base/text.h"
-#include "src/base/writer.h"
 #include "src/core/allocate/oom_report.h"
 #include "src/core/state/memory.h"
 #include "src/render/owners.h"

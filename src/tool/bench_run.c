@@ -11,8 +11,8 @@
 #include "bench/workload.h"
 #include "quire/host.h"
 #include "quire/quire.h"
-#include "src/base/clock.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 #include "src/tool/tool.h"
 
 /* ---- steps -------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #ifndef QUIRE_SRC_TOOL_CHART_H
 #define QUIRE_SRC_TOOL_CHART_H
 
-#include "src/base/writer.h"
+#include "src/base/json.h"
 #include "src/tool/timeline.h"
 
 /* Writes the rules of the chart's style sheet; html.c writes those that follow the theme. */

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/clock.h"
 #include "src/base/json.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 #include "src/tool/tool.h"
 
 enum { MAX_PLACES = 5, MAX_PAIRS = MAX_PLACES * MAX_PLACES, MAX_TURNS = 99 };

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/base/clock.h"
+#include "src/base/system.h"
 #include "src/tool/tool.h"
 
 /* Prints the error; returns NULL for the caller to return. */

@@ -5,8 +5,8 @@
 
 #include <inttypes.h>
 
+#include "src/base/json.h"
 #include "src/base/result.h"
-#include "src/base/writer.h"
 #include "src/tool/chart.h"
 
 /* ---- head --------------------------------------------------------------------------------- */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/clock.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 #include "src/tool/tuning.h"
 
 enum { DEFAULT_SECONDS = 60, MAX_SECONDS = 1000000 };

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "src/base/bits.h"
-#include "src/base/clock.h"
 #include "src/base/histogram.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 #include "src/trace/trace.h"
 
 /* The default number of progress calls; readings of the clock that measure_clock takes. */

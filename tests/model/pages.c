@@ -7,8 +7,7 @@
  * The whole library runs, on a backend that only counts. A call of the backend is a step, and so is
  * each taking of a lock (tests/model/pages/src/base/lock.h) and each atomic operation.
  */
-#include "src/base/thread.c"  /* the number of a thread is one variable in this program */
-#include "src/base/transit.c" /* and so is its record of unfinished pages */
+#include "src/base/thread.c" /* with_numbers gives each modelled thread its own variables */
 
 /* before the stage, whose variables have names that these headers use for parameters */
 #include "tests/support/grow_shards.h"

@@ -8,7 +8,7 @@
 
 #include "quire/backend.h"
 #include "src/adapters/host_allocator/host_allocator.h"
-#include "src/base/environment.h"
+#include "src/base/process.h"
 
 static const char TRACE[] = "TRACE";
 

@@ -12,7 +12,7 @@
 
 #include "quire/backend.h"
 #include "src/adapters/host_allocator/trace.h"
-#include "src/base/output_file.h"
+#include "src/base/process.h"
 
 enum { MAX_ROW = 128 };
 

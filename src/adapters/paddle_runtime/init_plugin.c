@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "src/adapters/paddle_runtime/runtime.h"
-#include "src/base/environment.h"
+#include "src/base/process.h"
 
 #define PREFIX "QUIRE_PADDLE_"
 

@@ -19,8 +19,8 @@
 
 #include "src/adapters/vulkan_layer/layer.h"
 #include "src/adapters/vulkan_layer/output.h"
-#include "src/base/clock.h"
-#include "src/base/output_file.h"
+#include "src/base/process.h"
+#include "src/base/system.h"
 
 enum { SHARE = 64, MAX_NAMES = 1000 };
 static const uint64_t INTERVAL_NS = 10 * 1000 * 1000;

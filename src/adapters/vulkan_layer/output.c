@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <unistd.h>
 
-#include "src/base/output_file.h"
+#include "src/base/process.h"
 #include "src/base/text.h"
 
 void layer_say(const char *format, ...)

@@ -13,7 +13,7 @@
 
 #include "src/adapters/vulkan_layer/output.h"
 #include "src/base/atomic.h"
-#include "src/base/environment.h"
+#include "src/base/process.h"
 
 /* Each reader parses a text into *out and returns whether the text is valid. */
 

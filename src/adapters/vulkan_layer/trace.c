@@ -11,8 +11,8 @@
 
 #include "src/adapters/vulkan_layer/layer.h"
 #include "src/adapters/vulkan_layer/output.h"
-#include "src/base/clock.h"
-#include "src/base/output_file.h"
+#include "src/base/process.h"
+#include "src/base/system.h"
 
 enum { MAX_ROW = 128, SUFFIX = 40 };
 

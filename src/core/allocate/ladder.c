@@ -17,7 +17,7 @@
 #include "src/core/allocate/ladder.h"
 
 #include "src/base/bits.h"
-#include "src/base/transit.h"
+#include "src/base/thread.h"
 #include "src/core/allocate/oom_report.h"
 #include "src/core/allocate/rungs.h"
 #include "src/core/copy/access.h"

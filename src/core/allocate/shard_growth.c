@@ -3,8 +3,8 @@
  */
 #include "src/core/allocate/shard_growth.h"
 
-#include "src/base/clock.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 #include "src/core/deferred/stream_queue.h"
 #include "src/core/page/drain.h"
 #include "src/core/page/peaks.h"

@@ -6,7 +6,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/base/transit.h"
+#include "src/base/thread.h"
 #include "src/core/slot/uses.h"
 
 /* 16 MiB: bytes between two calls of a progress callback whose step is 0. */

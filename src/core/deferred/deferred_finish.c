@@ -3,8 +3,8 @@
  */
 #include "src/core/deferred/deferred_finish.h"
 
-#include "src/base/clock.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 #include "src/core/deferred/deferred_collect.h"
 #include "src/core/deferred/deferred_free.h"
 

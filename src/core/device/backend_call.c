@@ -7,8 +7,8 @@
  */
 #include "src/core/device/backend_call.h"
 
-#include "src/base/clock.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 
 qi_backend_call qi_backend_call_begin(void)
 {

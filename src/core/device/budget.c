@@ -7,8 +7,8 @@
 
 #include <inttypes.h>
 
-#include "src/base/clock.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 #include "src/core/device/device.h"
 
 /* An answer serves pages of the bytes that it showed to be left, divided by this. */

@@ -58,7 +58,7 @@ struct quire_device {
     /* nanoseconds that the destruction of a memory waits while no point of a stream passes; tests
        shorten it */
     uint64_t stall_timeout;
-    /* the devices of the process: guarded by the lock of base/fork.h */
+    /* the devices of the process: guarded by the lock of base/system.h */
     quire_device *next_of_process, *previous_of_process;
     bool is_copy;     /* this process is a fork made after the device was created */
     bool is_disabled; /* a copy that does not survive the fork: it can only be destroyed */

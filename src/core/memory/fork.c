@@ -4,15 +4,15 @@
  */
 #include "src/core/memory/fork.h"
 
-#include "src/base/fork.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 #include "src/core/deferred/stream.h"
 #include "src/core/find/addresses.h"
 #include "src/core/memory/fork_child.h"
 
 /* ---- the devices of the process ----------------------------------------------------------- */
 
-static quire_device *devices; /* protected by the lock of base/fork.h */
+static quire_device *devices; /* protected by the lock of base/system.h */
 
 static void prepare(void);
 static void resume_in_parent(void);

@@ -24,7 +24,7 @@
  * (device/disabled.c). The slots of its memories get a tag that no handle has, so that its
  * allocations are refused without an additional test on the fast path.
  *
- * The lock of base/fork.h protects the list of devices.
+ * The lock of base/system.h protects the list of devices.
  */
 #ifndef QUIRE_SRC_CORE_MEMORY_FORK_H
 #define QUIRE_SRC_CORE_MEMORY_FORK_H

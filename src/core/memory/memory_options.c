@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "src/base/bits.h"
-#include "src/base/processors.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 #include "src/core/device/policy.h"
 
 static const uint64_t DEFAULT_MAX_ALIGNMENT = UINT64_C(2) << 20;

@@ -7,7 +7,7 @@
 #include "src/core/page/elastic_end.h"
 
 #include "src/base/bits.h"
-#include "src/base/transit.h"
+#include "src/base/thread.h"
 #include "src/core/page/page_history.h"
 #include "src/core/page/page_size.h"
 #include "src/space/space.h"

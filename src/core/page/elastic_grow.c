@@ -8,7 +8,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/base/transit.h"
+#include "src/base/thread.h"
 #include "src/core/find/addresses.h"
 #include "src/core/page/elastic_end.h"
 #include "src/core/page/elastic_shrink.h"

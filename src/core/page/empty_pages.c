@@ -7,7 +7,7 @@
 #include "src/core/page/empty_pages.h"
 
 #include "src/base/bits.h"
-#include "src/base/clock.h"
+#include "src/base/system.h"
 
 /*
  * A dedicated page serves a request of at least 7/8 of its size. A search looks at up to 32 pages

@@ -5,7 +5,7 @@
 #include "src/core/page/other_memories.h"
 
 #include "src/base/result.h"
-#include "src/base/transit.h"
+#include "src/base/thread.h"
 #include "src/core/state/visitors.h"
 #include "src/core/page/elastic_end.h"
 #include "src/core/page/elastic_shrink.h"

@@ -4,7 +4,7 @@
 #include "src/core/page/page_give_back.h"
 
 #include "src/base/result.h"
-#include "src/base/transit.h"
+#include "src/base/thread.h"
 #include "src/core/page/elastic_end.h"
 
 /* Requires the lock of the pages. The number stays taken until the end of the page is reported. */

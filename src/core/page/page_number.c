@@ -4,7 +4,7 @@
 #include "src/core/page/page_number.h"
 
 #include "src/base/result.h"
-#include "src/base/transit.h"
+#include "src/base/thread.h"
 #include "src/core/page/page_attempt.h"
 #include "src/core/page/page_history.h"
 #include "src/core/page/page_size.h"

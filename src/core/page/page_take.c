@@ -7,7 +7,7 @@
 #include "src/core/page/page_take.h"
 
 #include "src/base/result.h"
-#include "src/base/transit.h"
+#include "src/base/thread.h"
 #include "src/core/find/addresses.h"
 #include "src/core/page/empty_pages.h"
 #include "src/core/page/page_history.h"

@@ -3,7 +3,7 @@
  */
 #include "src/core/page/page_wait.h"
 
-#include "src/base/transit.h"
+#include "src/base/thread.h"
 #include "src/core/page/elastic_end.h"
 #include "src/core/page/page_number.h"
 

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "src/base/id_map.h"
-#include "src/base/output_file.h"
+#include "src/base/json.h"
+#include "src/base/process.h"
 #include "src/base/result.h"
-#include "src/base/writer.h"
 
 enum { NO_FILE = -1, MAX_PATH = 4096, MAX_STREAMS = 255 };
 

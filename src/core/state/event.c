@@ -3,9 +3,9 @@
  */
 #include "src/core/state/event.h"
 
-#include "src/base/clock.h"
 #include "src/base/result.h"
-#include "src/base/transit.h"
+#include "src/base/system.h"
+#include "src/base/thread.h"
 
 /* ---- watchers ----------------------------------------------------------------------------- */
 

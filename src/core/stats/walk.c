@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "src/base/result.h"
-#include "src/base/transit.h"
+#include "src/base/thread.h"
 #include "src/core/page/page_take.h"
 #include "src/core/state/memory.h"
 #include "src/core/stats/stats.h"

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "src/base/clock.h"
+#include "src/base/system.h"
 #include "tests/support/cuda_bench.h"
 #include "tests/support/unit.h"
 

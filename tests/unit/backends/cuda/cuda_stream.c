@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/base/clock.h"
+#include "src/base/system.h"
 #include "tests/support/child.h"
 #include "tests/support/cuda_bench.h"
 #include "tests/support/stream_steps.h"

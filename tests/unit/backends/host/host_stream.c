@@ -5,7 +5,7 @@
 
 #include "quire/host.h"
 #include "quire/quire.h"
-#include "src/base/clock.h"
+#include "src/base/system.h"
 #include "tests/support/random.h"
 #include "tests/support/stream_steps.h"
 #include "tests/support/unit.h"

@@ -4,7 +4,7 @@
  */
 #include <pthread.h>
 
-#include "src/base/clock.h"
+#include "src/base/system.h"
 #include "tests/support/random.h"
 #include "tests/support/stream_steps.h"
 #include "tests/support/unit.h"

@@ -2,7 +2,7 @@
  * vulkan_stream_end.c - destruction of streams that wait for a value that the caller has not
  * signalled: it takes at most a second, and destroys nothing that the device still uses.
  */
-#include "src/base/clock.h"
+#include "src/base/system.h"
 #include "src/core/device/device.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"

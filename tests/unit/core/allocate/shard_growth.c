@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "src/base/processors.h"
+#include "src/base/system.h"
 #include "tests/support/grow_shards.h"
 #include "tests/support/shard_calls.h"
 #include "tests/support/streams.h"

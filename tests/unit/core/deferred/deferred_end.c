@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "src/base/clock.h"
+#include "src/base/system.h"
 #include "src/core/device/device.h"
 #include "tests/support/fixture.h"
 #include "tests/support/streams.h"

@@ -3,7 +3,7 @@
  * mark; if the stream's owner signals its values, later ones too.
  */
 #include "quire/host.h"
-#include "src/base/clock.h"
+#include "src/base/system.h"
 #include "tests/support/fixture.h"
 #include "tests/support/stream_steps.h"
 #include "tests/support/streams.h"

@@ -1,21 +1,21 @@
 /*
- * processors.c - the number of processors follows the affinity mask of the calling thread.
+ * system.c - the number of processors follows the affinity mask of the calling thread.
  */
-#include "src/base/processors.h"
+#include "src/base/system.h"
 
 #include <sched.h>
 #include <unistd.h>
 
 #include "tests/support/unit.h"
 
-UNIT(processors, at_least_one_and_at_most_those_of_the_system)
+UNIT(system, at_least_one_and_at_most_those_of_the_system)
 {
     uint32_t count = qi_processor_count();
     CHECK(count >= 1);
     CHECK(count <= (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
 }
 
-UNIT(processors, those_that_the_thread_may_run_on)
+UNIT(system, those_that_the_thread_may_run_on)
 {
     cpu_set_t before, one;
     uint32_t count = qi_processor_count();

@@ -1,7 +1,7 @@
 /*
- * environment.c - settings from variables with a prefix, and the variables that nothing reads.
+ * process.c - settings from variables with a prefix, and the variables that nothing reads.
  */
-#include "src/base/environment.h"
+#include "src/base/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
