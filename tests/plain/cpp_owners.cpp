@@ -341,6 +341,8 @@ static void test_options()
     CHECK(place.host && static_cast<const char *>(place.host)[99] == 0);
     CHECK(quire::allocation::create(memory, existing)); /* in the page of `made` */
     CHECK(made.set_name("other") && made.set_user_data(8) && made.place()->user_data == 8);
+    CHECK(made.name().value() == "other");
+    CHECK(!made.map(200) && std::strstr(quire_last_error(), "a range of 1 byte at offset 200"));
     CHECK(made.set_name(std::string(300, 'x').c_str()).code() == QUIRE_ERROR_INVALID_ARGUMENT);
 }
 

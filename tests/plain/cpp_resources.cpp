@@ -136,6 +136,24 @@ static void test_containers()
     CHECK(memory.destroy()); /* everything was given back */
 }
 
+/* A resource that was moved from refuses, also what it gave out before. */
+static void test_moved_resource()
+{
+    quire::device device = open_host();
+    quire::memory memory = quire::memory::create(device, host_options()).value();
+    quire::memory_resource first = quire::memory_resource::create(memory).value();
+    void *bytes = first.allocate(64);
+    quire::memory_resource second(std::move(first));
+    CHECK(is_refused([&] { (void)first.allocate(8); }));
+    first.deallocate(bytes, 64);
+    CHECK(memory.find(bytes));
+    second.deallocate(bytes, 64);
+    CHECK(!memory.find(bytes));
+    first = std::move(second);
+    first.deallocate(first.allocate(8), 8);
+    CHECK(is_refused([&] { (void)second.allocate(8); }));
+}
+
 /* Small elements take the granule that the memory was made with. */
 static void test_granule()
 {
@@ -348,6 +366,7 @@ int main(int count, char **arguments)
     run_case("containers of std::pmr", test_containers);
     run_case("elements take the granule of the memory", test_granule);
     run_case("a resource keeps its memory alive", test_lasting_resource);
+    run_case("a resource that was moved from refuses", test_moved_resource);
     run_case("alignments are honoured", test_alignments);
     run_case("refusals are std::bad_alloc, wrong pointers stay", test_refusals);
     run_case("memories without host pointers or addresses are refused", test_wrong_memories);

@@ -56,6 +56,15 @@ class placed
         return checked(code, std::move(info));
     }
 
+    /* The name; "" if there is none. quire_allocation_get_name */
+    result<std::string> name() const
+    {
+        char text[QUIRE_MAX_NAME + 1];
+        const quire_result code =
+            quire_allocation_get_name(memory_, allocation_, text, sizeof text);
+        return checked(code, std::string(code == QUIRE_SUCCESS ? text : ""));
+    }
+
     /* The name is copied; null removes it. quire_allocation_set_name */
     status set_name(const char *name) const
     {
@@ -77,8 +86,8 @@ class placed
             const quire_result known = quire_allocation_get_info(memory_, allocation_, &info);
             if (known != QUIRE_SUCCESS)
                 return checked(known).error();
-            /* behind the end: a size that quire refuses with its own sentence */
-            size = offset < info.requested ? info.requested - offset : UINT64_MAX;
+            /* behind the end: a byte, which quire refuses with its own sentence */
+            size = offset < info.requested ? info.requested - offset : 1;
         }
         void *data = nullptr;
         const quire_result code = quire_map_range(memory_, allocation_, offset, size, &data);

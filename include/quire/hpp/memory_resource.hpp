@@ -41,9 +41,10 @@ namespace quire
 
 /*
  * Gives out host pointers into a memory, which it keeps alive. The resource must outlive everything
- * that is allocated from it, and must not be moved while containers point to it. Two resources are
- * equal if they are the same object. Each element takes at least the granule of the memory, 256
- * bytes by default: memory_options::with_granule.
+ * that is allocated from it, and must not be moved while containers point to it: a resource that
+ * was moved from has no memory and refuses every call. Two resources are equal if they are the same
+ * object. Each element takes at least the granule of the memory, 256 bytes by default:
+ * memory_options::with_granule.
  *
  * allocate: `bytes` of 0 allocate one byte. A refusal throws std::bad_alloc, and quire_last_error
  * has the reason; without exceptions it prints the sentence and aborts. A pointer is aligned as
@@ -66,6 +67,18 @@ class memory_resource final : public std::pmr::memory_resource
         if (!usable)
             return std::move(usable).error();
         return memory_resource(home);
+    }
+
+    memory_resource(memory_resource &&other) noexcept
+        : home_(std::move(other.home_)), memory_(std::exchange(other.memory_, nullptr))
+    {
+    }
+
+    memory_resource &operator=(memory_resource &&other) noexcept
+    {
+        memory_ = std::exchange(other.memory_, nullptr);
+        home_ = std::move(other.home_);
+        return *this;
     }
 
   private:
