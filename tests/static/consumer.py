@@ -258,6 +258,8 @@ def check_cmake(tap, root, place, home, compiler):
         return
     if (home.folder / "quire/lib/libquire.a").exists():
         projects.append(projects[0].replace("quire::quire", "quire::static"))
+    if (home.folder / "quire/lib/libquire_vma.so").exists():
+        projects.append(projects[0].replace("quire::quire", "quire::vma"))
     environment = dict(home.environment, PKG_CONFIG_PATH=str(home.folder / "quire/lib/pkgconfig"))
     for number, project in enumerate(projects):
         folder = place / f"cmake{number}"
