@@ -35,6 +35,9 @@ static VkResult check(const qi_vma_request *request)
     const VmaAllocationCreateInfo *options = request->options;
     VmaAllocationCreateFlags flags = options->flags;
     VkDeviceSize alignment = request->needs.alignment;
+    if (flags & VMA_ALLOCATION_CREATE_STRATEGY_MIN_OFFSET_BIT)
+        return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT,
+                           "STRATEGY_MIN_OFFSET_BIT serves virtual blocks only");
     if (flags & ~KNOWN_FLAGS)
         return qi_vma_fail(VK_ERROR_FEATURE_NOT_PRESENT, "allocation flags 0x%x",
                            flags & ~KNOWN_FLAGS);
@@ -357,8 +360,8 @@ static bool end_maps(qi_vma_allocation *a)
 {
     if (a->map_count) {
         qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
-                    "the freed allocation was mapped: %u calls of vmaUnmapMemory are missing",
-                    a->map_count);
+                    "the freed allocation was mapped: %u call%s of vmaUnmapMemory %s missing",
+                    a->map_count, a->map_count == 1 ? "" : "s", a->map_count == 1 ? "is" : "are");
         qi_vma_print("vmaFreeMemory");
         a->map_count = 0;
     }

@@ -192,8 +192,8 @@ bool qi_vma_memories_are_empty(VmaAllocator allocator)
         return true;
     qi_vma_each_memory(allocator, name_allocations, NULL);
     qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
-                "%llu allocations and %u pools live: the allocator stays",
-                (unsigned long long)count, pools);
+                "the allocator stays; live allocations: %llu, pools: %u", (unsigned long long)count,
+                pools);
     return false;
 }
 

@@ -32,7 +32,7 @@ static VkResult create_buffer(VmaAllocator allocator, const VkBufferCreateInfo *
                            "VMA_ALLOCATOR_CREATE_BUFFER_DEVICE_ADDRESS_BIT");
     const VkAllocationCallbacks *callbacks = qi_vma_host_callbacks(&allocator->host);
     VkResult result = allocator->f.CreateBuffer(allocator->device, info, callbacks, buffer);
-    return result ? qi_vma_fail(result, "vkCreateBuffer") : VK_SUCCESS;
+    return result ? qi_vma_fail(result, "vkCreateBuffer returned %d", result) : VK_SUCCESS;
 }
 
 static VkResult create_image(VmaAllocator allocator, const VkImageCreateInfo *info, VkImage *image)
@@ -42,7 +42,7 @@ static VkResult create_image(VmaAllocator allocator, const VkImageCreateInfo *in
         return qi_vma_fail(VK_ERROR_INITIALIZATION_FAILED, "an image without texels");
     const VkAllocationCallbacks *callbacks = qi_vma_host_callbacks(&allocator->host);
     VkResult result = allocator->f.CreateImage(allocator->device, info, callbacks, image);
-    return result ? qi_vma_fail(result, "vkCreateImage") : VK_SUCCESS;
+    return result ? qi_vma_fail(result, "vkCreateImage returned %d", result) : VK_SUCCESS;
 }
 
 static void destroy_buffer(VmaAllocator allocator, VkBuffer buffer)
@@ -192,7 +192,7 @@ VkResult quire_vma_bind_buffer_memory2(VmaAllocator allocator, VmaAllocation han
     VkResult result = next ? allocator->f.BindBufferMemory2(allocator->device, 1, &info)
                            : allocator->f.BindBufferMemory(allocator->device, buffer, info.memory,
                                                            info.memoryOffset);
-    return result ? qi_vma_fail(result, "vkBindBufferMemory") : VK_SUCCESS;
+    return result ? qi_vma_fail(result, "vkBindBufferMemory returned %d", result) : VK_SUCCESS;
 }
 
 VkResult quire_vma_bind_image_memory2(VmaAllocator allocator, VmaAllocation handle,
@@ -211,7 +211,7 @@ VkResult quire_vma_bind_image_memory2(VmaAllocator allocator, VmaAllocation hand
     VkResult result = next ? allocator->f.BindImageMemory2(allocator->device, 1, &info)
                            : allocator->f.BindImageMemory(allocator->device, image, info.memory,
                                                           info.memoryOffset);
-    return result ? qi_vma_fail(result, "vkBindImageMemory") : VK_SUCCESS;
+    return result ? qi_vma_fail(result, "vkBindImageMemory returned %d", result) : VK_SUCCESS;
 }
 
 VkResult quire_vma_bind_buffer_memory(VmaAllocator allocator, VmaAllocation handle, VkBuffer buffer)

@@ -105,8 +105,7 @@ void quire_vma_destroy_virtual_block(VmaVirtualBlock virtualBlock, quire_vma_lea
         return;
     if (stats.live_count) {
         qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
-                    "the block stays, because %llu allocations are live; vmaClearVirtualBlock "
-                    "frees them",
+                    "the block stays; live allocations, which vmaClearVirtualBlock frees: %llu",
                     (unsigned long long)stats.live_count);
         qi_vma_send_lines(log);
         qi_vma_print("vmaDestroyVirtualBlock");

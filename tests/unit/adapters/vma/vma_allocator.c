@@ -277,13 +277,13 @@ UNIT(vma_allocator, stays_while_an_allocation_or_pool_lives)
     vma_fixture_open(&v, NULL, 0);
     VmaAllocation allocation = vma_fixture_buffer(&v, 1000, &options, &buffer);
     vmaDestroyAllocator(v.allocator);
-    CHECK_HAS(quire_last_error(), "1 allocations and 0 pools live");
+    CHECK_HAS(quire_last_error(), "live allocations: 1, pools: 0");
     vmaGetAllocationInfo(v.allocator, allocation, &info);
     CHECK(info.size >= 1000);
     vmaDestroyBuffer(v.allocator, buffer, allocation);
     CHECK_VK(vmaCreatePool(v.allocator, &pool_info, &pool));
     vmaDestroyAllocator(v.allocator);
-    CHECK_HAS(quire_last_error(), "0 allocations and 1 pools live");
+    CHECK_HAS(quire_last_error(), "live allocations: 0, pools: 1");
     vmaDestroyPool(v.allocator, pool);
     vma_fixture_close(&v);
 }
