@@ -13,10 +13,10 @@ static quire_result check_options(const quire_record_options *options)
 {
     if (!options->memory == !options->device)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_record_options needs one of memory and device");
+                       "quire_record_options needs either memory or device");
     if (!options->path == !options->sink)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_record_options needs one of path and sink");
+                       "quire_record_options needs either path or sink");
     const quire_device *device = options->memory ? options->memory->device : options->device;
     return device->is_disabled ? qi_refuse_disabled()
                                : qi_check_unused(options, "quire_record_options");

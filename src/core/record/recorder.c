@@ -16,6 +16,7 @@
 #include "src/base/json.h"
 #include "src/base/process.h"
 #include "src/base/result.h"
+#include "src/base/text.h"
 
 enum { NO_FILE = -1, MAX_PATH = 4096, MAX_STREAMS = 255 };
 
@@ -57,11 +58,14 @@ static uint32_t stream_of(quire_recorder *r, const quire_event *event)
     return i + 1;
 }
 
-/* A label contains no comma, quote or line end. */
+/* A label is UTF-8 without comma, quote and line end, which the readers of traces refuse. */
 static void write_label(qi_writer *w, const char *name)
 {
-    for (const char *c = name; *c; c++)
-        qi_write(w, strchr(",\"\r\n", *c) ? "_" : c, 1);
+    for (uint32_t c; (c = qi_next_code_point(&name)) != 0;) {
+        char bytes[4];
+        bool has_meaning = c == ',' || c == '"' || c == '\r' || c == '\n';
+        qi_write(w, bytes, qi_put_code_point(has_meaning ? '_' : c, bytes));
+    }
 }
 
 /* Requires the lock. */

@@ -141,6 +141,25 @@ UNIT(recorder, rows_have_what_was_requested)
     fixture_end(&f);
 }
 
+/* The readers refuse what is not UTF-8; quire_allocate does not. */
+UNIT(recorder, a_name_of_any_bytes_gives_rows_that_can_be_read)
+{
+    fixture f;
+    fixture_make(&f, NULL);
+    quire_recorder *recorder = start(f.memory, NULL);
+    static const char *const names[] = {"gr\xf6\xdf", "\xed\xa0\x80", "\xc3\xa4,\"\n", "\x01"};
+    for (int i = 0; i < 4; i++)
+        CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 1, .name = names[i])));
+    stop(&recorder);
+    static const char *const labels[] = {"gr\xef\xbf\xbd\xef\xbf\xbd\n", ",\xc3\xa4___\n",
+                                         ",\x01\n"};
+    for (int i = 0; i < 3; i++)
+        CHECK_HAS(gathered.text, labels[i]);
+    quire_trace *trace = parse();
+    quire_trace_destroy(&trace);
+    fixture_end(&f);
+}
+
 UNIT(recorder, batches_and_refusals)
 {
     fixture f;
@@ -312,14 +331,14 @@ UNIT(recorder, wrong_options_are_refused)
         quire_result reason;
         const char *says;
     } wrong[] = {
-        {{.sink = gather}, QUIRE_ERROR_INVALID_ARGUMENT, "one of memory and device"},
+        {{.sink = gather}, QUIRE_ERROR_INVALID_ARGUMENT, "either memory or device"},
         {{.memory = f.memory, .device = f.device, .sink = gather},
          QUIRE_ERROR_INVALID_ARGUMENT,
-         "one of memory and device"},
-        {{.memory = f.memory}, QUIRE_ERROR_INVALID_ARGUMENT, "one of path and sink"},
+         "either memory or device"},
+        {{.memory = f.memory}, QUIRE_ERROR_INVALID_ARGUMENT, "either path or sink"},
         {{.memory = f.memory, .sink = gather, .path = "/dev/null"},
          QUIRE_ERROR_INVALID_ARGUMENT,
-         "one of path and sink"},
+         "either path or sink"},
         {{.memory = f.memory, .sink = gather, .unused = {1}},
          QUIRE_ERROR_INVALID_ARGUMENT,
          "quire_record_options"},
