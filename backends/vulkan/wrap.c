@@ -154,16 +154,35 @@ static quire_result add_all(qi_vulkan *vulkan, const VkDeviceCreateInfo *info)
     return QUIRE_SUCCESS;
 }
 
-static quire_result add_listed(qi_vulkan *vulkan, const quire_vulkan_settings *settings)
+/* Fails if the device has no queue family of this number. `what`: whose number it is. */
+static quire_result check_family(const qi_vulkan *vulkan, uint32_t family, const char *what)
 {
     uint32_t existing = 0;
     vulkan->f.GetPhysicalDeviceQueueFamilyProperties2(vulkan->physical_device, &existing, NULL);
+    if (family < existing)
+        return QUIRE_SUCCESS;
+    return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                        "%s is queue family %u: the families of the device are below %u", what,
+                        family, existing);
+}
+
+static quire_result check_queues(const qi_vulkan *vulkan, const quire_vulkan_wrap_options *options)
+{
+    quire_result result = QUIRE_SUCCESS;
+    if (options->queue.queue)
+        result = check_family(vulkan, options->queue.family, "queue.family");
+    if (!result && options->sparse_queue.queue)
+        result = check_family(vulkan, options->sparse_queue.family, "sparse_queue.family");
+    return result;
+}
+
+static quire_result add_listed(qi_vulkan *vulkan, const quire_vulkan_settings *settings)
+{
     for (uint32_t i = 0; i < settings->queue_family_count; i++) {
         uint32_t family = settings->queue_families[i];
-        if (family >= existing)
-            return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                                "queue_families has %u: the families of the device are below %u",
-                                family, existing);
+        quire_result result = check_family(vulkan, family, "one of queue_families");
+        if (result)
+            return result;
         if (has_family(vulkan, family))
             return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "queue_families has %u twice",
                                 family);
@@ -175,11 +194,12 @@ static quire_result add_listed(qi_vulkan *vulkan, const quire_vulkan_settings *s
 quire_result qi_vulkan_resolve_families(qi_vulkan *vulkan, const quire_vulkan_wrap_options *options)
 {
     const quire_vulkan_settings *settings = &options->settings;
-    if (!settings->queue_family_count)
-        return QUIRE_SUCCESS;
-    quire_result result = settings->queue_family_count == QUIRE_VULKAN_ALL_FAMILIES
-                              ? add_all(vulkan, options->device_info)
-                              : add_listed(vulkan, settings);
+    quire_result result = check_queues(vulkan, options);
+    if (result || !settings->queue_family_count)
+        return result;
+    result = settings->queue_family_count == QUIRE_VULKAN_ALL_FAMILIES
+                 ? add_all(vulkan, options->device_info)
+                 : add_listed(vulkan, settings);
     if (!result && options->queue.queue && !has_family(vulkan, options->queue.family))
         vulkan->families[vulkan->family_count++] = options->queue.family;
     return result;

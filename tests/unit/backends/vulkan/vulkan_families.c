@@ -132,7 +132,8 @@ UNIT(vulkan_families, families_that_cannot_be_are_refused)
         uint32_t count;
         const char *says;
     } wrong[] = {
-        {absent, 2, "queue_families has 3: the families of the device are below 3"},
+        {absent, 2,
+         "one of queue_families is queue family 3: the families of the device are below 3"},
         {twice, 3, "queue_families has 1 twice"},
         {many, QUIRE_VULKAN_MAX_FAMILIES + 1, "queue_family_count is 17"},
         {NULL, 2, "listed in queue_families"},
@@ -163,6 +164,14 @@ UNIT(vulkan_families, all_families_of_a_wrapped_device_need_its_create_info)
         .queue = {.queue = h.queue, .family = h.queue_family},
         .settings.queue_family_count = QUIRE_VULKAN_ALL_FAMILIES,
     };
+    options.queue.family = 3;
+    CHECK_FAILS(quire_vulkan_wrap(&options, &device), INVALID);
+    CHECK_HAS(quire_last_error(), "queue.family is queue family 3: the families of the device are");
+    options.queue.family = h.queue_family;
+    options.sparse_queue = (quire_vulkan_queue){.queue = h.queue, .family = 7};
+    CHECK_FAILS(quire_vulkan_wrap(&options, &device), INVALID);
+    CHECK_HAS(quire_last_error(), "sparse_queue.family is queue family 7:");
+    options.sparse_queue = (quire_vulkan_queue){0};
     CHECK_FAILS(quire_vulkan_wrap(&options, &device), INVALID);
     CHECK_HAS(quire_last_error(), "QUIRE_VULKAN_ALL_FAMILIES needs the queues of device_info");
     const float priority = 1.0F;
