@@ -18,7 +18,7 @@ static quire_result refuse_request(const quire_space *space, uint64_t size, uint
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "alignment %u is not a power of two",
                             alignment);
     return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                        "alignment %u is above the space's largest, %u", alignment,
+                        "alignment %u is above the space's fit.max_alignment, %u", alignment,
                         space->max_alignment);
 }
 
@@ -123,9 +123,15 @@ quire_result qi_space_free_batch(quire_space *space, const quire_range *ranges, 
                       qi_handle_generation(ranges[claimed].id)))
         claimed++;
     if (claimed < count) {
-        quire_range bad = ranges[claimed];
-        while (claimed-- > 0)
+        const quire_range bad = ranges[claimed];
+        bool occurs_twice = false;
+        while (claimed-- > 0) {
+            occurs_twice |= ranges[claimed].id == bad.id;
             fit->unclaim(space, qi_handle_slot(ranges[claimed].id));
+        }
+        if (occurs_twice)
+            return qi_fail_with(QUIRE_ERROR_STALE_HANDLE,
+                                "range %x occurs twice in the list: nothing is freed", bad.id);
         return refuse_range(space, bad);
     }
     qi_space_forget_refusals(space);

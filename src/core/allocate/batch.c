@@ -158,6 +158,17 @@ quire_result qi_allocate_batch(quire_memory *memory, const quire_allocation_opti
 
 /* ---- freeing ------------------------------------------------------------------------------ */
 
+/* The error of an allocation that cannot be claimed; those before it are claimed. */
+static quire_result refuse_claim(const quire_allocation *allocations, uint64_t index,
+                                 quire_result result)
+{
+    for (uint64_t i = 0; i < index; i++)
+        if (allocations[i].id == allocations[index].id)
+            return qi_fail_with(result, "allocation %x occurs twice in the list: nothing is freed",
+                                allocations[i].id);
+    return result;
+}
+
 /* Claims all allocations, or none. Fails as quire_free does for the first one that cannot be
    claimed. */
 static quire_result claim_all(quire_memory *memory, const quire_allocation *allocations,
@@ -168,6 +179,7 @@ static quire_result claim_all(quire_memory *memory, const quire_allocation *allo
         quire_result result = qi_slot_claim(&memory->slots, allocations[i], QI_ACCEPT_LIVE, &slot);
         if (!result)
             continue;
+        result = refuse_claim(allocations, i, result);
         while (i-- > 0) /* publishes the claimed ones again: their handles stay valid */
             qi_slot_publish(&memory->slots, qi_handle_slot(allocations[i].id), QI_PHASE_LIVE);
         return result;

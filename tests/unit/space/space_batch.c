@@ -193,7 +193,9 @@ static void refuse_each(world *w)
         quire_range beside = w->ranges[place ? place - 1 : 1];
         quire_range forged = {w->ranges[1].id | ((UINT64_C(1) << 26) - 1)};
         expect_none_freed(w, place, w->stale, QUIRE_ERROR_STALE_HANDLE);
+        CHECK_HAS(quire_last_error(), "was freed before");
         expect_none_freed(w, place, twice, QUIRE_ERROR_STALE_HANDLE);
+        CHECK_HAS(quire_last_error(), "occurs twice in the list");
         expect_none_freed(w, place, beside, QUIRE_ERROR_STALE_HANDLE);
         expect_none_freed(w, place, forged, QUIRE_ERROR_STALE_HANDLE);
         expect_none_freed(w, place, w->foreign, QUIRE_ERROR_FOREIGN_HANDLE);

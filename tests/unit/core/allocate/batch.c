@@ -253,7 +253,9 @@ UNIT(batch, a_batch_with_one_invalid_free_frees_none)
     CHECK_OK(quire_free(b.memory, stale));
     CHECK_OK(quire_map(b.memory, mapped, &pointer));
     expect_kept(&b, made, MANY, stale, QUIRE_ERROR_STALE_HANDLE);
-    expect_kept(&b, made, MANY, made[1], QUIRE_ERROR_STALE_HANDLE); /* given twice */
+    CHECK_HAS(quire_last_error(), "was freed before");
+    expect_kept(&b, made, MANY, made[1], QUIRE_ERROR_STALE_HANDLE);
+    CHECK_HAS(quire_last_error(), "occurs twice in the list");
     expect_kept(&b, made, MANY, mapped, QUIRE_ERROR_BUSY);
     expect_kept(&b, made, MANY, (quire_allocation){0}, QUIRE_ERROR_INVALID_ARGUMENT);
     expect_kept(&b, made, MANY, ALLOCATE(&other, .size = 1), QUIRE_ERROR_FOREIGN_HANDLE);
