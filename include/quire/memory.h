@@ -50,7 +50,8 @@ typedef struct quire_out_of_memory {
  * request calls it without holding a lock. It may free, trim and allocate; its own allocations can
  * call it again. quire has released empty pages before, also those of the device's other memories.
  * Return true if something was freed: quire tries the request again. Return false to refuse the
- * request. NULL: no callback.
+ * request. It is not called for a request that exceeds the heap, or quire_limits.max_page, by
+ * itself. NULL: no callback.
  */
 typedef struct quire_on_out_of_memory {
     bool (*callback)(void *user, quire_memory *memory, const quire_out_of_memory *report);

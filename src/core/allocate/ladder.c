@@ -25,6 +25,7 @@
 #include "src/core/device/policy.h"
 #include "src/core/find/addresses.h"
 #include "src/core/page/page_give_back.h"
+#include "src/core/page/page_size.h"
 #include "src/core/page/retention.h"
 #include "src/core/release/release.h"
 #include "src/core/slot/slot_meta.h"
@@ -203,12 +204,14 @@ static qi_outcome quarantine(qi_climb *c)
 }
 
 /* At most QUIRE_MAX_OUT_OF_MEMORY_CALLS calls for one request, so that the climb ends. A request
-   with existing_pages is refused although memory may be left. */
+   with existing_pages is refused although memory may be left, and nothing that the callback frees
+   helps one that no page can hold. */
 static bool if_caller(const qi_climb *c)
 {
     return c->home->memory->on_out_of_memory.callback && !c->request->is_unaided &&
            !c->request->existing_pages && qi_is_out_of_pages(c->result) &&
-           c->caller_calls < QUIRE_MAX_OUT_OF_MEMORY_CALLS;
+           c->caller_calls < QUIRE_MAX_OUT_OF_MEMORY_CALLS &&
+           qi_page_can_exist(c->home->memory, c->range.size);
 }
 
 /* The thread's last error stays: it is the reason of the refusal if the callback does not help. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "src/core/device/backend_call.h"
+#include "src/core/page/page_size.h"
 #include "src/core/state/event.h"
 #include "src/core/stats/stats.h"
 
@@ -45,6 +46,7 @@ typedef struct facts {
     qi_stats_room room;
     quire_memory_flags flags;
     uint32_t kind;
+    bool can_exist;                    /* a page for the request */
     uint32_t memory_name, reason_text; /* where they begin in `texts` */
     qi_error_reason reason;
     char texts[QI_ERROR_TEXT - 288];
@@ -52,10 +54,11 @@ typedef struct facts {
 
 _Static_assert(sizeof(facts) <= QI_ERROR_TEXT, "the facts replace the sentence");
 
-/* What the free bytes say about the refusal: empty if a free range is large enough. */
+/* What the free bytes say about the refusal: empty if a free range is large enough, or if no page
+   can hold the request. */
 static const char *cause_of(const facts *f)
 {
-    if (f->request.is_dedicated || f->request.size <= f->room.largest_free)
+    if (!f->can_exist || f->request.is_dedicated || f->request.size <= f->room.largest_free)
         return "";
     return f->request.size <= f->room.free_bytes ? " is fragmented" : " is exhausted";
 }
@@ -110,6 +113,7 @@ quire_result qi_oom_report(quire_memory *memory, const qi_oom_request *request, 
     f.request = *request;
     f.flags = memory->flags;
     f.kind = memory->kind;
+    f.can_exist = qi_page_can_exist(memory, request->size);
     size_t used = request->name ? qi_copy_text(f.texts, MAX_SHOWN + 1, request->name) : 0;
     f.memory_name = (uint32_t)used;
     used += qi_copy_text(f.texts + used, MAX_SHOWN + 1, memory->name);

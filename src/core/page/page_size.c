@@ -39,20 +39,30 @@ static bool page_overflows(const qi_shard *shard, uint64_t size, uint64_t alignm
            qi_add_overflows(*total, wanted > base ? wanted - base : 0, total);
 }
 
-quire_result qi_page_check_total(const quire_memory *memory, uint64_t size, uint64_t total)
+static uint64_t heap_of(const quire_memory *memory)
 {
     const quire_device_info *info = &memory->device->info;
     uint32_t index = info->kinds[memory->kind].heap;
-    uint64_t heap = qi_heap_size(&memory->device->heaps[index], info->heaps[index].size);
+    return qi_heap_size(&memory->device->heaps[index], info->heaps[index].size);
+}
+
+bool qi_page_can_exist(const quire_memory *memory, uint64_t size)
+{
+    uint64_t max = memory->device->info.limits.max_page;
+    return size <= heap_of(memory) && (!max || size <= max);
+}
+
+quire_result qi_page_check_total(const quire_memory *memory, uint64_t size, uint64_t total)
+{
+    uint64_t heap = heap_of(memory), max = memory->device->info.limits.max_page;
     if (total > heap)
         return qi_fail_with(
             QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
             "%b (%u byte%s) can never fit: the heap of memory kind %u has %b in all", size, size,
             memory->kind, heap);
-    if (info->limits.max_page && total > info->limits.max_page)
+    if (max && total > max)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "%b can never fit: the largest page of the device has %b", size,
-                            info->limits.max_page);
+                            "%b can never fit: the largest page of the device has %b", size, max);
     return QUIRE_SUCCESS;
 }
 

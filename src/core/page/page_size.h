@@ -18,6 +18,9 @@ uint64_t qi_page_unit(const quire_memory *memory);
 /* Returns the alignment to request for a page: at least a granule, because regions begin at one. */
 uint64_t qi_page_alignment(const quire_memory *memory, uint64_t alignment);
 
+/* Whether the heap and the device can have a page of this size at all. */
+bool qi_page_can_exist(const quire_memory *memory, uint64_t size);
+
 /*
  * Checks that the heap and the device can have a page of `total` bytes. `size`, the bytes that the
  * page is made for, is for the message. Fails with OUT_OF_DEVICE_MEMORY.

@@ -71,6 +71,20 @@ UNIT(out_of_memory_callback, the_callback_is_called_until_enough_is_free)
     fixture_end(&c.f);
 }
 
+UNIT(out_of_memory_callback, the_callback_is_not_called_for_what_no_page_can_hold)
+{
+    caller c;
+    make_full(&c);
+    c.answer = true;
+    CHECK_FAILS(
+        quire_allocate(c.f.memory, &(quire_allocation_options){.size = UINT64_MAX - 7}, c.held),
+        QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_HAS(quire_last_error(), "can never fit");
+    CHECK(!strstr(quire_last_error(), "is exhausted"));
+    CHECK_EQ(c.callback_calls, 0);
+    fixture_end(&c.f);
+}
+
 UNIT(out_of_memory_callback, the_callback_is_not_called_while_the_memory_can_help_itself)
 {
     caller c;
