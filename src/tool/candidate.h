@@ -12,7 +12,7 @@
  * destroys all empty pages.
  */
 typedef enum retention {
-    RETENTION_DEFAULT = 0, /* all */
+    RETENTION_DEFAULT = 0, /* as quire_memory_options of {0} */
     RETENTION_NONE,        /* none */
     RETENTION_SOME         /* up to candidate.retained_bytes */
 } retention;

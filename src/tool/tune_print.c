@@ -111,7 +111,7 @@ static qi_bytes_text size_or(uint64_t bytes, const char *none)
 
 static qi_bytes_text kept_text(const candidate *c)
 {
-    return size_or(c->retained_bytes, c->retention == RETENTION_NONE ? "none" : "all");
+    return size_or(c->retained_bytes, c->retention == RETENTION_NONE ? "none" : "default");
 }
 
 static void print_header(bool is_wide)
