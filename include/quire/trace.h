@@ -124,7 +124,7 @@ typedef struct quire_replay_report {
     uint64_t wall_ns; /* of all events, without the frees at the end */
     quire_latency alloc_ns;
     quire_latency free_ns;
-    /* `reserved` over the whole replay; the others at the peak of live bytes */
+    /* `reserved` over the whole replay; the others at the peak of requested bytes */
     quire_fragmentation fragmentation;
     bool stopped; /* `progress` returned false */
     uint64_t unused[4];

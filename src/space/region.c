@@ -37,7 +37,7 @@ static quire_result validate_new(const quire_space *space, uint64_t size, uint64
     if (!size || size & (space->granule - 1) || base & (space->granule - 1))
         return qi_fail_with(
             QUIRE_ERROR_INVALID_ARGUMENT,
-            "a region of %u byte%s at %x: both must be multiples of the granule %u, "
+            "a region of %u byte%s at %x: both must be multiples of fit.granule, %u here, "
             "and the size above 0",
             size, base, space->granule);
     if (!qi_range_fits(base, size - 1, UINT64_MAX))

@@ -61,6 +61,9 @@ static quire_result validate(const quire_space_options *options)
     if (!fit)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "fit %u does not exist",
                             (uint64_t)options->fit.algorithm);
+    if (fit->max_granule == 1 && options->fit.granule != 1)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "granule %u: this fit takes only 1",
+                            options->fit.granule);
     if (!qi_is_power_of_two(options->fit.granule) || options->fit.granule > fit->max_granule)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "granule %u: this fit takes a power of two up to %u",

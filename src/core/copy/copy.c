@@ -80,8 +80,8 @@ static const qi_device_page *page_of(const quire_memory *memory, uint32_t slot)
 }
 
 /* Begins a use of an allocation. The side's offset then counts from the first byte of the page. */
-static quire_result begin_in_memory(const quire_copy_end *requested, uint64_t extent, qi_end *end,
-                                    qi_copy_region_side *side)
+static quire_result begin_in_memory(const quire_copy_end *requested, uint64_t extent,
+                                    bool is_target, qi_end *end, qi_copy_region_side *side)
 {
     quire_memory *memory = requested->memory;
     quire_result result = qi_device_check_bytes(memory->device, memory->kind);
@@ -92,9 +92,10 @@ static quire_result begin_in_memory(const quire_copy_end *requested, uint64_t ex
         return result;
     const qi_slot *record = qi_memory_slot(memory, end->slot);
     if (!qi_range_fits(side->offset, extent, record->requested)) {
-        result = qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                              "the copy takes %u byte%s at offset %u of an allocation of %u byte%s",
-                              extent, side->offset, record->requested);
+        result = qi_fail_naming(QUIRE_ERROR_OUT_OF_RANGE,
+                                "the copy takes %u byte%s at offset %u of the allocation in '%t', "
+                                "which has %u byte%s",
+                                is_target ? "to" : "from", extent, side->offset, record->requested);
         qi_slot_end_use(&memory->slots, end->slot);
         return result;
     }
@@ -163,13 +164,13 @@ static quire_result resolve_size(const quire_copy_options *o, uint64_t *size)
 static quire_result begin_ends(qi_copy *copy, const quire_copy_options *o, uint64_t to_extent,
                                uint64_t from_extent)
 {
-    quire_result result = o->to.memory
-                              ? begin_in_memory(&o->to, to_extent, &copy->to, &copy->region.to)
-                              : begin_on_host(o->host_to, to_extent, &copy->to, &copy->region.to);
+    quire_result result =
+        o->to.memory ? begin_in_memory(&o->to, to_extent, true, &copy->to, &copy->region.to)
+                     : begin_on_host(o->host_to, to_extent, &copy->to, &copy->region.to);
     if (result)
         return result;
     result = o->from.memory
-                 ? begin_in_memory(&o->from, from_extent, &copy->from, &copy->region.from)
+                 ? begin_in_memory(&o->from, from_extent, false, &copy->from, &copy->region.from)
                  : begin_on_host(o->host_from, from_extent, &copy->from, &copy->region.from);
     if (result)
         end_use(&copy->to);

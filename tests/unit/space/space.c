@@ -69,7 +69,8 @@ UNIT(space, no_options_mean_a_segregated_space_without_regions)
         CHECK_OK(quire_space_allocate(space, 1, 2 << 20, 0, &at));
         CHECK_EQ(at.left_padding, 0);
         CHECK_FAILS(quire_space_allocate(space, 1, 4 << 20, 0, &at), QUIRE_ERROR_INVALID_ARGUMENT);
-        CHECK_STR(quire_last_error(), "alignment 4194304 is above the space's largest, 2097152");
+        CHECK_STR(quire_last_error(),
+                  "alignment 4194304 is above the space's fit.max_alignment, 2097152");
         quire_space_destroy(&space);
     }
 }
@@ -117,9 +118,9 @@ UNIT(space, the_size_chooses_the_granule)
 UNIT(space, a_size_that_is_no_multiple_of_its_granule_is_rejected)
 {
     expect_refused((quire_space_options){.size = 4 * GIB + 1}, QUIRE_ERROR_INVALID_ARGUMENT,
-                   "multiples of the granule 2,");
+                   "multiples of fit.granule, 2 here,");
     expect_refused((quire_space_options){.size = 8 * GIB - 1}, QUIRE_ERROR_INVALID_ARGUMENT,
-                   "multiples of the granule 4,");
+                   "multiples of fit.granule, 4 here,");
     expect_refused((quire_space_options){.size = UINT32_MAX * GIB + 1}, QUIRE_ERROR_OUT_OF_RANGE,
                    "does not fit on the line");
 }
@@ -143,8 +144,7 @@ UNIT(space, the_first_fit_has_a_granule_of_1_and_no_other)
     quire_space_destroy(&space);
     expect_made((quire_space_options){.fit = {.algorithm = QUIRE_FIT_FIRST, .granule = 1}});
     expect_refused((quire_space_options){.fit = {.algorithm = QUIRE_FIT_FIRST, .granule = 2}},
-                   QUIRE_ERROR_INVALID_ARGUMENT,
-                   "granule 2: this fit takes a power of two up to 1");
+                   QUIRE_ERROR_INVALID_ARGUMENT, "granule 2: this fit takes only 1");
     expect_refused((quire_space_options){.fit = {.algorithm = QUIRE_FIT_FIRST, .granule = 256}},
                    QUIRE_ERROR_INVALID_ARGUMENT, "granule 256");
 }
@@ -225,7 +225,7 @@ UNIT(space, the_size_must_be_whole_granules)
 {
     expect_refused((quire_space_options){.fit.granule = 256, .size = 255},
                    QUIRE_ERROR_INVALID_ARGUMENT,
-                   "a region of 255 bytes at 0x0: both must be multiples of the granule 256");
+                   "a region of 255 bytes at 0x0: both must be multiples of fit.granule, 256 here");
     expect_refused((quire_space_options){.fit.granule = 256, .size = UINT64_MAX},
                    QUIRE_ERROR_INVALID_ARGUMENT, "18446744073709551615");
     expect_made((quire_space_options){.size = 256});

@@ -239,7 +239,7 @@ UNIT(space_region, size_and_base_are_whole_granules)
     uint32_t region = 0;
     CHECK_FAILS(quire_space_add_region(space, 100, 0x1234, &region), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "a region of 100 bytes at 0x1234");
-    CHECK_HAS(quire_last_error(), "the granule 256");
+    CHECK_HAS(quire_last_error(), "fit.granule, 256 here");
     end_space(space);
 }
 
