@@ -1,8 +1,8 @@
 /*
  * quire/memory.h - memories: pages of one memory kind with one page policy and one fit.
  *
- * Most programs set `flags` or `intent` in quire_memory_options and leave the rest 0. The page
- * policy is in quire/page_policy.h.
+ * Most programs set `kind.intent` or `kind.required` in quire_memory_options and leave the rest 0.
+ * The page policy is in quire/page_policy.h.
  *
  * Thread-safety: any thread may call any function on a live memory, except quire_memory_destroy and
  * quire_memory_destroy_all, which require that no other call on the memory runs or follows.
