@@ -13,8 +13,9 @@
  * whose name ends in ".2", and so on; a process that finds the file in use appends its process id.
  * Setuid programs ignore the variable.
  *
- * A row has name, requested size, alignment, time and stream; streams after the 255th share a
- * number. A comma, a quote or a line end in a name is written as '_'. Frees of what was allocated
+ * A row has name, requested size, alignment, time and stream, but no memory: a replay of a recorded
+ * device puts all of its memories into one. Record each memory (`memory`) to tune it. Streams after
+ * the 255th share a number. A comma, a quote or a line end in a name is written as '_'. Frees of what was allocated
  * before the recording are left out. Rows are in the order in which a range is used: a range is
  * freed in an earlier row than the one that allocates it again.
  *

@@ -59,7 +59,11 @@ typedef struct quire_buffer_info {
     uint64_t unused[4];
 } quire_buffer_info;
 
-/* The type of one channel. The values have Lluvia's order. */
+/*
+ * The type of one channel. The values have Lluvia's order. On Vulkan an integer type is an integer
+ * format: four channels of QUIRE_UINT8 are VK_FORMAT_R8G8B8A8_UINT. UNORM, sRGB and other formats
+ * need quire_vulkan_image_create (quire/vulkan.h).
+ */
 typedef enum quire_channel_type {
     QUIRE_UINT8 = 0,
     QUIRE_INT8,
