@@ -158,7 +158,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_allocation_get_info(const quire_memo
 
 /*
  * get_name copies the name into a buffer of `size` bytes, shortened to fit and terminated with 0;
- * "" if there is no name. set_name copies a new name; NULL removes it. set_user_data replaces
+ * "" if there is no name. set_name copies a new name; NULL removes it. It does not change the debug
+ * name of a native object, which is that of the creation. set_user_data replaces
  * quire_allocation_info.user_data.
  * Errors: those of handles. set_name also INVALID_ARGUMENT (longer than QUIRE_MAX_NAME),
  * OVER_BUDGET (a limit of the new name would be exceeded: quire_memory_set_name_limit) and

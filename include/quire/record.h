@@ -15,9 +15,9 @@
  *
  * A row has name, requested size, alignment, time and stream, but no memory: a replay of a recorded
  * device puts all of its memories into one. Record each memory (`memory`) to tune it. Streams after
- * the 255th share a number. A comma, a quote or a line end in a name is written as '_'. Frees of what was allocated
- * before the recording are left out. Rows are in the order in which a range is used: a range is
- * freed in an earlier row than the one that allocates it again.
+ * the 255th share a number. A comma, a quote or a line end in a name is written as '_'. Frees of
+ * what was allocated before the recording are left out. Rows are in the order in which a range is
+ * used: a range is freed in an earlier row than the one that allocates it again.
  *
  * Thread-safety: any thread may call any function, also while others allocate; one thread stops a
  * recorder.

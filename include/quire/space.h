@@ -211,9 +211,10 @@ QUIRE_API void quire_space_destroy(quire_space **space);
 
 /*
  * Adds a region of `size` bytes, a multiple of the granule above 0. `base` is the native address of
- * its first byte, a multiple of the granule; alignments hold for base + offset. *region gets the
- * lowest unused region number. The last byte, base + size - 1, may have the address 2^64 - 1. The
- * time is described at quire_space_remove_region.
+ * its first byte, a multiple of the granule; alignments hold for base + offset. Bases may be equal
+ * and regions may overlap: quire does not compare regions. *region gets the lowest unused region
+ * number. The last byte, base + size - 1, may have the address 2^64 - 1. The time is described at
+ * quire_space_remove_region.
  * Errors: INVALID_ARGUMENT (also if the last byte lies beyond that address), WRONG_STATE (the
  * linear fit has its region), OUT_OF_RANGE (the line is full), OUT_OF_HOST_MEMORY.
  */

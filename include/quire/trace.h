@@ -85,7 +85,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_trace_get_event(const quire_trace *t
 typedef struct quire_replay_options {
     uint64_t event_count; /* number of events to replay; 0: all */
     bool keep;            /* leave allocations that live at the end in the memory, to inspect it */
-    bool name;            /* name the allocations by their labels, see docs/formats.md */
+    bool name;            /* name the allocations by their labels, see docs/formats.md; the names
+                             count in metadata_bytes_peak */
     /*
      * Called with the events done and the total: before the first event, after every
      * `progress_events`, and after the last. Returning false stops the replay. Its time counts in

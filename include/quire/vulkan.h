@@ -83,8 +83,8 @@ quire_vulkan_range_options(const quire_memory *memory, const VkMemoryRequirement
 /* Options in addition to a VkBufferCreateInfo or VkImageCreateInfo. */
 typedef struct quire_vulkan_object_options {
     uint64_t alignment; /* minimum, a power of two; 0: only what Vulkan requires */
-    /* These eleven as in quire_allocation_options. The name is also the debug name of the native
-       object if VK_EXT_debug_utils is enabled. */
+    /* These eleven as in quire_allocation_options. The name is also the debug name of a native
+       object that quire creates, if VK_EXT_debug_utils is enabled. */
     const char *name;
     uint64_t user_data;
     bool zero;
