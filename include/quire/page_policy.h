@@ -65,9 +65,9 @@ typedef struct quire_page_class {
  *
  * By default page sizes follow use: if page_size, first_page_size, growth_percent, growth, max_page
  * and max_pages are 0, the first page of a shard has 1 MiB. A further page is a share of the bytes
- * of all shared pages of the memory, from a twelfth to 30 percent of them, at most 32 MiB and at
- * most an eighth of the heap. docs/policies.md has the exact rule. Set page_size for pages of one
- * size.
+ * of all shared pages of the memory, from a twelfth to 30 percent of them, at least 1 MiB, at most
+ * 32 MiB and at most an eighth of the heap. docs/policies.md has the exact rule. Set page_size for
+ * pages of one size.
  */
 typedef struct quire_page_policy {
     /* 0: pages that follow use; where another of the six fields is set, and with the linear fit:
