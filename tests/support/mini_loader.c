@@ -14,6 +14,7 @@
 static PFN_vkGetInstanceProcAddr driver_get;
 static PFN_vkGetDeviceProcAddr driver_get_of_device;
 static VkInstance driver_instance;
+static bool is_creating; /* vkCreateInstance has not returned */
 
 /* The test never reads what a key points to. */
 static int instance_key, device_keys[8];
@@ -78,6 +79,19 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL lower_GetDeviceProcAddr(VkDevice
     return driver_get_of_device(device, name);
 }
 
+static bool is_physical(const char *name)
+{
+    return strncmp(name, "vkGetPhysicalDevice", strlen("vkGetPhysicalDevice")) == 0;
+}
+
+/* A function of the topmost layer, which a layer below must not call. */
+static VKAPI_ATTR void VKAPI_CALL topmost(void)
+{
+    CHECK(!"the layer called a function of a layer above it");
+}
+
+/* After vkCreateInstance the loader's lookup below the layers returns functions of the topmost
+   layer. */
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL lower_GetInstanceProcAddr(VkInstance instance,
                                                                           const char *name)
 {
@@ -87,6 +101,8 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL lower_GetInstanceProcAddr(VkInst
         return (PFN_vkVoidFunction)lower_EnumeratePhysicalDevices;
     if (!strcmp(name, "vkCreateDevice"))
         return (PFN_vkVoidFunction)lower_CreateDevice;
+    if (is_physical(name) && !is_creating)
+        return topmost;
     return driver_get(instance, name);
 }
 
@@ -107,7 +123,10 @@ static VKAPI_ATTR VkResult VKAPI_CALL upper_CreateInstance(const VkInstanceCreat
     with_link.pNext = &chained;
     PFN_vkCreateInstance create =
         (PFN_vkCreateInstance)layer_GetInstanceProcAddr(NULL, "vkCreateInstance");
-    return create(&with_link, callbacks, instance);
+    is_creating = true;
+    VkResult code = create(&with_link, callbacks, instance);
+    is_creating = false;
+    return code;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL upper_CreateDevice(VkPhysicalDevice physical,
@@ -132,8 +151,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL upper_CreateDevice(VkPhysicalDevice physic
     return create(physical, &with_link, callbacks, device);
 }
 
-/* Functions that no layer implements belong to the loader: the queries before an instance exists.
-   */
+/* Functions that no layer implements belong to the loader: the queries before an instance exists,
+   and those of physical devices. */
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL upper_GetInstanceProcAddr(VkInstance instance,
                                                                           const char *name)
 {
@@ -141,7 +160,8 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL upper_GetInstanceProcAddr(VkInst
         return (PFN_vkVoidFunction)upper_CreateInstance;
     if (!strcmp(name, "vkCreateDevice"))
         return (PFN_vkVoidFunction)upper_CreateDevice;
-    return instance ? layer_GetInstanceProcAddr(instance, name) : driver_get(NULL, name);
+    return instance && !is_physical(name) ? layer_GetInstanceProcAddr(instance, name)
+                                          : driver_get(instance, name);
 }
 
 PFN_vkGetInstanceProcAddr mini_loader_over(PFN_vkGetInstanceProcAddr driver)

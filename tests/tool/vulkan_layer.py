@@ -46,8 +46,10 @@ class Driver:
         self.name, self.manifest, self.layout = name, manifest, layout
 
     def environment(self, place, folder, layers, more):
+        # loader 1.3.239 takes the order of the folders
+        folders = [SYSTEM_LAYERS, folder] if VALIDATION in layers[:1] else [folder, SYSTEM_LAYERS]
         out = dict(os.environ, VK_ICD_FILENAMES=self.manifest,
-                   VK_LAYER_PATH=f"{folder}:{SYSTEM_LAYERS}", VK_INSTANCE_LAYERS=":".join(layers))
+                   VK_LAYER_PATH=":".join(folders), VK_INSTANCE_LAYERS=":".join(layers))
         if self.layout:
             out.update(QUIRE_FAKE_LAYOUT=self.layout, QUIRE_FAKE_FLAGS="stale,dirty",
                        QUIRE_FAKE_REPORT=str(place / "fake"))
@@ -174,8 +176,9 @@ def check_versions(tap, bench, driver, has_validation):
         if not without.stdout == layered.stdout == plain.stdout:
             problems += [plain.stdout, without.stdout, layered.stdout]
         if has_validation and option == "--bare":
-            done, _ = bench.run(driver, VALIDATION, LAYER, VALIDATION, options=[option])
-            problems += failures(done)
+            for layers in ((VALIDATION, LAYER), (LAYER, VALIDATION)):
+                done, _ = bench.run(driver, *layers, options=[option])
+                problems += failures(done) + ([] if "messages 0\n" in done.stdout else [done.stdout])
         problems += [line for line in layered.stderr.splitlines() if LAYER in line and "older than" in line]
         if " passed on\n" not in layered.stderr or " and 0 passed on\n" not in layered.stderr:
             problems.append(layered.stderr)

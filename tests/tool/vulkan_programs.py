@@ -170,8 +170,10 @@ def run(program, manifest, folder, display, layers):
         for name, text in program.files.items():
             (place / name).write_text(text)
         (place / "vk_layer_settings.txt").write_text(MESSAGES.format(log=place / "messages"))
+        # loader 1.3.239 takes the order of the folders
+        folders = [SYSTEM_LAYERS, folder] if VALIDATION in layers[:1] else [folder, SYSTEM_LAYERS]
         environment = dict(os.environ, **program.environment, **display, VK_ICD_FILENAMES=manifest,
-                           VK_DRIVER_FILES=manifest, VK_LAYER_PATH=f"{folder}:{SYSTEM_LAYERS}",
+                           VK_DRIVER_FILES=manifest, VK_LAYER_PATH=":".join(folders),
                            VK_INSTANCE_LAYERS=":".join(layers), VK_LAYER_SETTINGS_PATH=where,
                            QUIRE_LAYER_STATS="json", QUIRE_LAYER_STATS_FILE=str(place / "statistics"),
                            XDG_RUNTIME_DIR=where, HOME=where)

@@ -74,11 +74,12 @@ static VkResult add_instance(VkInstance handle, const VkLayerInstanceLink *link,
         .handle = handle,
         .get = link->pfnNextGetInstanceProcAddr,
         .get_physical = link->pfnNextGetPhysicalDeviceProcAddr,
-        .destroy =
-            (PFN_vkDestroyInstance)link->pfnNextGetInstanceProcAddr(handle, "vkDestroyInstance"),
         .api_version = version,
         .debug_utils = debug_utils,
     };
+#define X(name) instance->next.name = (PFN_vk##name)instance->get(handle, "vk" #name);
+    LAYER_INSTANCE_CALLS(X)
+#undef X
     layer_add_instance(instance);
     return VK_SUCCESS;
 }
@@ -111,7 +112,7 @@ static VKAPI_ATTR void VKAPI_CALL layer_DestroyInstance(VkInstance handle,
     layer_instance *instance = handle ? layer_take_instance(handle) : NULL;
     if (!instance)
         return;
-    instance->destroy(handle, callbacks);
+    instance->next.DestroyInstance(handle, callbacks);
     qi_host host;
     qi_ignore(qi_host_init(&host, NULL));
     qi_host_release(&host, instance, 1, sizeof *instance);
@@ -148,7 +149,7 @@ static void load(layer_device *device, const layer_instance *instance)
 #undef Y
 #define X(name)                                                                                    \
     if (!device->next.name)                                                                        \
-        device->next.name = (PFN_vk##name)instance->get(instance->handle, "vk" #name);
+        device->next.name = instance->next.name;
     X(SetDebugUtilsObjectNameEXT)
     X(SetDebugUtilsObjectTagEXT)
 #undef X
@@ -277,6 +278,19 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL layer_GetInstanceProcAddr(VkInstance ha
     PFN_vkVoidFunction next = instance->get(handle, name);
     own = next ? of_device(name) : NULL;
     return own ? own : next;
+}
+
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL layer_get_next(VkInstance handle, const char *name)
+{
+    const layer_instance *instance = layer_instance_of(handle);
+    if (!instance)
+        return NULL;
+    const entry entries[] = {
+#define X(name) {"vk" #name, (PFN_vkVoidFunction)instance->next.name},
+        LAYER_INSTANCE_CALLS(X)
+#undef X
+    };
+    return find(entries, sizeof entries / sizeof *entries, name);
 }
 
 /* The layer has no such functions itself. Without this function the loader would not find those of

@@ -74,7 +74,7 @@ static quire_result wrap_as(layer_device *device, const layer_instance *instance
         .instance = instance->handle,
         .physical_device = physical,
         .device = device->handle,
-        .get_instance_proc_addr = instance->get,
+        .get_instance_proc_addr = layer_get_next,
         .get_device_proc_addr = device->get,
         .instance_info = &instance_info,
         .device_info = info,
@@ -101,9 +101,7 @@ void layer_open(layer_device *device, const layer_instance *instance, VkPhysical
                 const VkDeviceCreateInfo *info)
 {
     VkPhysicalDeviceProperties properties;
-    PFN_vkGetPhysicalDeviceProperties get_properties =
-        (PFN_vkGetPhysicalDeviceProperties)instance->get(instance->handle,
-                                                         "vkGetPhysicalDeviceProperties");
+    PFN_vkGetPhysicalDeviceProperties get_properties = instance->next.GetPhysicalDeviceProperties;
     if (is_group(info) || !get_properties || wrap(device, instance, physical, info))
         return;
     qi_ignore(quire_device_get_info(device->quire, &device->info));

@@ -84,6 +84,25 @@ typedef struct layer_functions {
 #undef X
 } layer_functions;
 
+/* X(name): the instance functions of the next layer that quire and this layer call. */
+#define LAYER_INSTANCE_CALLS(X)                                                                    \
+    X(DestroyInstance)                                                                             \
+    X(GetPhysicalDeviceProperties)                                                                 \
+    X(GetPhysicalDeviceProperties2)                                                                \
+    X(GetPhysicalDeviceMemoryProperties2)                                                          \
+    X(GetPhysicalDeviceQueueFamilyProperties2)                                                     \
+    X(GetPhysicalDeviceImageFormatProperties2)                                                     \
+    X(GetPhysicalDeviceExternalBufferProperties)                                                   \
+    X(SetDebugUtilsObjectNameEXT)                                                                  \
+    X(SetDebugUtilsObjectTagEXT)
+
+/* NULL: the next layer does not have the function. */
+typedef struct layer_instance_functions {
+#define X(name) PFN_vk##name name;
+    LAYER_INSTANCE_CALLS(X)
+#undef X
+} layer_instance_functions;
+
 /* The layer's entry points: layer_AllocateMemory and so on. */
 #define X(name, type) extern __typeof__(*(type)0) layer_##name;
 LAYER_CALLS(X)

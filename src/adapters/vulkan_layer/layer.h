@@ -123,9 +123,9 @@ typedef struct layer_instance {
     struct layer_instance *after;
     void *key;
     VkInstance handle;
-    PFN_vkGetInstanceProcAddr get;
+    PFN_vkGetInstanceProcAddr get; /* layer_get_next has the functions of the next layer */
     PFN_GetPhysicalDeviceProcAddr get_physical; /* may be NULL */
-    PFN_vkDestroyInstance destroy;
+    layer_instance_functions next;
     uint32_t api_version;
     bool debug_utils;
 } layer_instance;
@@ -259,6 +259,14 @@ void layer_trace_allocated(layer_device *device, layer_memory *memory, uint64_t 
 void layer_trace_freed(layer_device *device, const layer_memory *memory);
 
 /* ---- chain.c --------------------------------------------------------------------------------- */
+
+/*
+ * The vkGetInstanceProcAddr that quire calls: returns functions of the next layer only. The lookup
+ * of the next layer does not. The loader's returns terminators until vkCreateInstance has returned,
+ * and later the functions of the topmost layer. Therefore the layer looks LAYER_INSTANCE_CALLS up
+ * in vkCreateInstance. NULL: the function is not in that list, or the next layer does not have it.
+ */
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL layer_get_next(VkInstance instance, const char *name);
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL layer_GetInstanceProcAddr(VkInstance instance,
                                                                    const char *name);
