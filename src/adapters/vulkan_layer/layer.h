@@ -79,7 +79,7 @@ typedef struct layer_memory {
     VkDeviceMemory page;
     uint64_t offset; /* in the page */
     uint64_t size;   /* bytes that the program requested */
-    uint64_t held;   /* the size rounded up to whole atoms (nonCoherentAtomSize) */
+    uint64_t held;   /* the size rounded up to whole atoms (nonCoherentAtomSize), for flushes */
     uint64_t number; /* its id in the trace */
     bool mapped;
     uint64_t map_end; /* end of the mapped range, in the memory */

@@ -226,18 +226,22 @@ static bool write_zeros(const layer_memory *memory)
     void *start = NULL;
     if (quire_map(in, memory->allocation, &start))
         return false;
-    memset(start, 0, memory->held);
+    memset(start, 0, memory->size);
     quire_result result = quire_flush(in, memory->allocation, 0, 0);
     quire_unmap(in, memory->allocation);
     return !result;
 }
 
-/* Allocates the range of a memory object. The tag lets layer_find recognise the handle. */
+/*
+ * Allocates the range of a memory object. The tag lets layer_find recognise the handle. quire is
+ * asked for the size of the program and counts it as requested. No other range has the rest of the
+ * last atom: ranges begin, and pages end, at multiples of the atom.
+ */
 static bool place(layer_device *device, layer_memory *memory, uint64_t alignment)
 {
     layer_store *store = memory->store;
     const quire_allocation_options options = {
-        .size = memory->held, .alignment = alignment, .user_data = (uintptr_t)memory};
+        .size = memory->size, .alignment = alignment, .user_data = (uintptr_t)memory};
     quire_vulkan_range range;
     if (quire_allocate(store->memory, &options, &memory->allocation))
         return false;

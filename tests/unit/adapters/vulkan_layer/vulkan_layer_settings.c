@@ -50,6 +50,28 @@ UNIT_ALONE(vulkan_layer_settings, settings_change_pages_and_thresholds)
     remove(path);
 }
 
+/* The layout has atoms of 64 bytes or more, of which the rest behind a range is no request. */
+UNIT_ALONE(vulkan_layer_settings, statistics_count_the_bytes_that_the_program_requested)
+{
+    enum { COUNT = 100 };
+    fv_fixture f;
+    char path[] = "/tmp/quire-layer-XXXXXX";
+    VkDeviceMemory memories[COUNT];
+    CHECK(mkstemp(path) >= 0);
+    setenv("QUIRE_LAYER_STATS", "json", 1);
+    setenv("QUIRE_LAYER_STATS_FILE", path, 1);
+    lf_open_named(&f, "amd-bar");
+    for (int i = 0; i < COUNT; i++)
+        memories[i] = lf_allocate(&f, 2001, 0, NULL);
+    for (int i = 0; i < COUNT; i++)
+        lf_release(&f, memories[i]);
+    fv_fixture_close(&f);
+    const char *text = read_all(path);
+    CHECK_HAS(text, "\"peak_requested_bytes\":200100,\n\"outcomes\"");
+    CHECK_HAS(text, "\"peak_requested_bytes\":200100,\"peak_reserved_bytes\"");
+    remove(path);
+}
+
 UNIT_ALONE(vulkan_layer_settings, a_page_size_applies_to_the_first_page)
 {
     enum { COUNT = 200 };
