@@ -112,17 +112,60 @@ void layer_open(layer_device *device, const layer_instance *instance, VkPhysical
     device->has_placed_maps = has_placed_maps(info);
 }
 
-void layer_announce(const layer_device *device)
+static void say_active(const layer_device *device)
 {
     char settings[1500];
-    if (!device->settings.is_announced)
-        return;
     layer_describe_settings(settings, sizeof settings);
     if (device->quire)
         layer_say("active on device %" PRIu32 " '%s'%s", device->number, device->info.name,
                   settings);
     else
         layer_say("not active on device %" PRIu32, device->number);
+}
+
+/* The page size is limited on these heaps. */
+static void say_limited(const layer_device *device)
+{
+    char heaps[QUIRE_MAX_HEAPS * 40] = "";
+    size_t length = 0;
+    for (uint32_t i = 0; i < device->info.heap_count; i++) {
+        uint64_t max = layer_max_page(device, i);
+        if (device->settings.page_size > max)
+            length +=
+                (size_t)snprintf(heaps + length, sizeof heaps - length, "%s%s in heap %" PRIu32,
+                                 length ? ", " : "", qi_bytes(max).text, i);
+    }
+    if (length)
+        layer_say("QUIRE_LAYER_PAGE_SIZE is %.100s, but pages have at most an eighth of the heap: "
+                  "%s",
+                  layer_page_size_text(), heaps);
+}
+
+/* A page that has space for one range at most makes no allocation of the driver needless. */
+static void say_too_small(const layer_device *device)
+{
+    const layer_settings *settings = &device->settings;
+    uint64_t threshold = settings->threshold ? settings->threshold : settings->page_size / 2;
+    if (settings->page_size >= 2 * device->min_alignment)
+        return;
+    if (threshold <= 1)
+        layer_say("QUIRE_LAYER_PAGE_SIZE is %.100s, too small for ranges: all allocations are "
+                  "passed on",
+                  layer_page_size_text());
+    else
+        layer_say("QUIRE_LAYER_PAGE_SIZE is %.100s, too small for two ranges: allocations of %s or "
+                  "more are passed on",
+                  layer_page_size_text(), qi_bytes(threshold).text);
+}
+
+void layer_announce(const layer_device *device)
+{
+    if (device->settings.is_announced)
+        say_active(device);
+    if (!device->quire || !device->settings.page_size)
+        return;
+    say_limited(device);
+    say_too_small(device);
 }
 
 /* Releases the record of a range that the program did not free. */

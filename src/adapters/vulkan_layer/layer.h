@@ -184,13 +184,16 @@ void layer_open(layer_device *device, const layer_instance *instance, VkPhysical
                 const VkDeviceCreateInfo *info);
 
 /* Writes the line that says that the layer is active, and with which settings, if they request
-   it. */
+   it. Also writes what the device makes of a page size that it cannot use as it is. */
 void layer_announce(const layer_device *device);
 
 /* Writes the report, destroys the stores with their pages, and releases the record. */
 void layer_close(layer_device *device);
 
 /* ---- store.c --------------------------------------------------------------------------------- */
+
+/* The size of the largest page in a heap. UINT64_MAX: the heap does not limit it. */
+uint64_t layer_max_page(const layer_device *device, uint32_t heap);
 
 /* Decides the outcome of a vkAllocateMemory. For LAYER_IN_A_PAGE it sets the store. */
 layer_outcome layer_plan(layer_device *device, const VkMemoryAllocateInfo *info,

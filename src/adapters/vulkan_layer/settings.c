@@ -11,14 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "quire/memory.h"
 #include "src/adapters/vulkan_layer/output.h"
 #include "src/base/atomic.h"
 #include "src/base/process.h"
 
 /* Each reader parses a text into *out and returns whether the text is valid. */
 
-/* A number above 0 with an optional unit: "4096", "64K", "32M", "1G". */
-static bool read_size(const char *text, void *out)
+/* A number with an optional unit: "4096", "64K", "32M", "1G". */
+static bool read_bytes(const char *text, void *out)
 {
     static const char UNITS[] = "KMG";
     uint64_t *size = out;
@@ -29,10 +30,23 @@ static bool read_size(const char *text, void *out)
     *size = strtoull(text, &rest, 10);
     const char *unit = *rest ? strchr(UNITS, toupper((unsigned char)*rest)) : NULL;
     unsigned shift = unit ? 10 * (unsigned)(unit - UNITS + 1) : 0;
-    if (errno || !*size || *size > UINT64_MAX >> shift)
+    if (errno || *size > UINT64_MAX >> shift)
         return false;
     *size <<= shift;
     return !rest[unit != NULL];
+}
+
+static bool read_size(const char *text, void *out)
+{
+    return read_bytes(text, out) && *(uint64_t *)out;
+}
+
+static bool read_retained(const char *text, void *out)
+{
+    uint64_t *retained = out;
+    bool is_valid = read_bytes(text, out);
+    *retained = *retained ? *retained : QUIRE_RETAIN_NONE;
+    return is_valid;
 }
 
 static bool read_fit(const char *text, void *out)
@@ -90,7 +104,7 @@ static bool read_path(const char *text, void *out)
 /* ---- the variables --------------------------------------------------------------------------- */
 
 static const char PREFIX[] = "QUIRE_LAYER_";
-static const char BYTES[] = "bytes, for example 65536, 64M or 1G";
+static const char SIZE[] = "bytes, at least 1, for example 65536, 64M or 1G";
 
 static const struct {
     const char *name; /* after the prefix */
@@ -98,9 +112,10 @@ static const struct {
     size_t member; /* offset of what it sets */
     const char *expected;
 } VARIABLES[] = {
-    {"PAGE_SIZE", read_size, offsetof(layer_settings, page_size), BYTES},
-    {"THRESHOLD", read_size, offsetof(layer_settings, threshold), BYTES},
-    {"RETAIN", read_size, offsetof(layer_settings, retained), BYTES},
+    {"PAGE_SIZE", read_size, offsetof(layer_settings, page_size), SIZE},
+    {"THRESHOLD", read_size, offsetof(layer_settings, threshold), SIZE},
+    {"RETAIN", read_retained, offsetof(layer_settings, retained),
+     "bytes, for example 0, 64M or 1G"},
     {"FIT", read_fit, offsetof(layer_settings, fit), "segregated, first or buddy"},
     {"DEDICATED", read_dedicated, offsetof(layer_settings, takes_dedicated), "pass or suballocate"},
     {"ZERO", read_switch, offsetof(layer_settings, zeroes), "on or off"},
@@ -146,7 +161,15 @@ bool layer_read_settings(layer_settings *settings)
             is_valid = false;
         }
     }
+    if (*settings->statistics_file && settings->statistics == LAYER_NO_STATISTICS)
+        settings->statistics = LAYER_TEXT;
     return is_valid;
+}
+
+const char *layer_page_size_text(void)
+{
+    const char *text = qi_variable(PREFIX, "PAGE_SIZE");
+    return text ? text : "";
 }
 
 void layer_describe_settings(char *text, size_t size)

@@ -116,12 +116,18 @@ static layer_store *find_store(layer_device *device, uint32_t kind, float priori
     return NULL;
 }
 
+uint64_t layer_max_page(const layer_device *device, uint32_t heap)
+{
+    uint64_t max = device->info.heaps[heap].size / MIN_PAGES_PER_HEAP;
+    return max ? max : UINT64_MAX;
+}
+
 /* The size of a page; of the largest one, if the pages follow use. */
 static uint64_t page_size_of(const layer_device *device, uint32_t kind)
 {
     uint64_t size = device->settings.page_size ? device->settings.page_size : DEFAULT_PAGE;
-    uint64_t max = device->info.heaps[device->info.kinds[kind].heap].size / MIN_PAGES_PER_HEAP;
-    return size > max && max ? max : size;
+    uint64_t max = layer_max_page(device, device->info.kinds[kind].heap);
+    return size > max ? max : size;
 }
 
 /* Requires the mutex, and space for one more store. */

@@ -89,6 +89,62 @@ UNIT_ALONE(vulkan_layer_lines, the_name_of_a_device_commands_no_terminal)
     CHECK(!has_control(said));
 }
 
+UNIT_ALONE(vulkan_layer_lines, a_refused_size_is_told_the_least_one)
+{
+    static const char *const NAMES[] = {"QUIRE_LAYER_PAGE_SIZE", "QUIRE_LAYER_THRESHOLD"};
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+        setenv(NAMES[i], "0", 1);
+        CHECK(capture_start(&captured));
+        CHECK_EQ((uint32_t)lf_try(), (uint32_t)VK_ERROR_INITIALIZATION_FAILED);
+        CHECK_HAS(capture_end(&captured),
+                  " is '0', expected bytes, at least 1, for example 65536, 64M or 1G\n");
+        unsetenv(NAMES[i]);
+    }
+    setenv("QUIRE_LAYER_RETAIN", "none", 1);
+    CHECK(capture_start(&captured));
+    CHECK_EQ((uint32_t)lf_try(), (uint32_t)VK_ERROR_INITIALIZATION_FAILED);
+    CHECK_HAS(capture_end(&captured), " is 'none', expected bytes, for example 0, 64M or 1G\n");
+}
+
+/* ---- page sizes that have another effect ----------------------------------------------------- */
+
+UNIT_ALONE(vulkan_layer_lines, a_page_size_above_the_limit_is_corrected)
+{
+    setenv("QUIRE_LAYER_PAGE_SIZE", "1000G", 1);
+    CHECK_STR(live(), "VK_LAYER_QUIRE_suballocate: QUIRE_LAYER_PAGE_SIZE is 1000G, but pages have "
+                      "at most an eighth of the heap: 992 MiB in heap 0, 996.01 MiB in heap 1, "
+                      "32 MiB in heap 2\n");
+    setenv("QUIRE_LAYER_PAGE_SIZE", "33M", 1);
+    CHECK_STR(live(), "VK_LAYER_QUIRE_suballocate: QUIRE_LAYER_PAGE_SIZE is 33M, but pages have "
+                      "at most an eighth of the heap: 32 MiB in heap 2\n");
+    setenv("QUIRE_LAYER_PAGE_SIZE", "32M", 1);
+    CHECK_STR(live(), "");
+}
+
+/* Ranges of this layout begin at multiples of 4 KiB. */
+UNIT_ALONE(vulkan_layer_lines, a_page_size_below_two_ranges_says_what_is_passed_on)
+{
+    static const char *const TINY[] = {"1", "3"};
+    for (size_t i = 0; i < sizeof TINY / sizeof *TINY; i++) {
+        char expected[200];
+        snprintf(expected, sizeof expected,
+                 "VK_LAYER_QUIRE_suballocate: QUIRE_LAYER_PAGE_SIZE is %s, too small for ranges: "
+                 "all allocations are passed on\n",
+                 TINY[i]);
+        setenv("QUIRE_LAYER_PAGE_SIZE", TINY[i], 1);
+        CHECK_STR(live(), expected);
+    }
+    setenv("QUIRE_LAYER_PAGE_SIZE", "7K", 1);
+    CHECK_STR(live(), "VK_LAYER_QUIRE_suballocate: QUIRE_LAYER_PAGE_SIZE is 7K, too small for two "
+                      "ranges: allocations of 3.50 KiB or more are passed on\n");
+    setenv("QUIRE_LAYER_THRESHOLD", "1K", 1);
+    CHECK_STR(live(), "VK_LAYER_QUIRE_suballocate: QUIRE_LAYER_PAGE_SIZE is 7K, too small for two "
+                      "ranges: allocations of 1 KiB or more are passed on\n");
+    unsetenv("QUIRE_LAYER_THRESHOLD");
+    setenv("QUIRE_LAYER_PAGE_SIZE", "8K", 1);
+    CHECK_STR(live(), "");
+}
+
 /* ---- unknown variables ----------------------------------------------------------------------- */
 
 UNIT_ALONE(vulkan_layer_lines, an_unknown_variable_is_reported_once)

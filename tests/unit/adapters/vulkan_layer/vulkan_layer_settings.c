@@ -87,6 +87,35 @@ UNIT_ALONE(vulkan_layer_settings, a_page_size_applies_to_the_first_page)
     fv_fixture_close(&f);
 }
 
+UNIT_ALONE(vulkan_layer_settings, no_empty_page_is_kept_if_0_bytes_are_retained)
+{
+    static const char *const NONE[] = {"0", "0K"};
+    for (int i = 0; i < 2; i++) {
+        fv_fixture f;
+        setenv("QUIRE_LAYER_RETAIN", NONE[i], 1);
+        lf_open_named(&f, "amd-bar");
+        VkDeviceMemory memory = lf_allocate(&f, 1000, 0, NULL);
+        CHECK_EQ(fv_live(f.driver, FV_MEMORY), 1);
+        lf_release(&f, memory);
+        CHECK_EQ(fv_live(f.driver, FV_MEMORY), 0);
+        fv_fixture_close(&f);
+    }
+}
+
+/* A file without a form gets text. */
+UNIT_ALONE(vulkan_layer_settings, a_file_for_statistics_requests_them)
+{
+    fv_fixture f;
+    char path[] = "/tmp/quire-layer-XXXXXX";
+    CHECK(mkstemp(path) >= 0);
+    setenv("QUIRE_LAYER_STATS_FILE", path, 1);
+    lf_open_named(&f, "amd-bar");
+    lf_release(&f, lf_allocate(&f, 1000, 0, NULL));
+    fv_fixture_close(&f);
+    CHECK_HAS(read_all(path), "\n  1 allocation of the program, 1 of the driver: 1 page and 0");
+    remove(path);
+}
+
 UNIT_ALONE(vulkan_layer_settings, an_invalid_setting_refuses_the_device)
 {
     static const char *const BAD[][2] = {
@@ -94,6 +123,7 @@ UNIT_ALONE(vulkan_layer_settings, an_invalid_setting_refuses_the_device)
         {"QUIRE_LAYER_THRESHOLD", "-5"}, {"QUIRE_LAYER_RETAIN", "99999999999999999999"},
         {"QUIRE_LAYER_FIT", "linear"},   {"QUIRE_LAYER_DEDICATED", "yes"},
         {"QUIRE_LAYER_STATS", "1"},      {"QUIRE_LAYER_ZERO", "1"},
+        {"QUIRE_LAYER_THRESHOLD", "0"},  {"QUIRE_LAYER_RETAIN", "-1"},
     };
     for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
         setenv(BAD[i][0], BAD[i][1], 1);
