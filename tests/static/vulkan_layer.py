@@ -1,4 +1,5 @@
-"""The Vulkan layer knows every function that takes a memory object, and its manifest says so.
+"""The Vulkan layer knows every function that takes a memory object, and its manifest says so. Its document
+explains every key of its statistics.
 
 The compiler's own headers are read: each function with a VkDeviceMemory among its parameters, or in the
 structs that they point to, is intercepted by the layer or is an export, which accepts only memory that
@@ -59,6 +60,19 @@ def header_version(text):
     return (major, minor, patch) if variant == 0 else ()
 
 
+def check_keys(tap, root):
+    """Every key that report.c writes has a row in the document, and no other has."""
+    folder = pathlib.Path(root, "src/adapters/vulkan_layer")
+    keys = set(re.findall(r'qi_json_\w+\(json, "(\w+)"', (folder / "report.c").read_text()))
+    outcomes = set(re.findall(r'X\([A-Z_]+, "(\w+)", "', (folder / "layer.h").read_text()))
+    document = pathlib.Path(root, "docs/vulkan_layer.md").read_text()
+    section = document.partition("\n### The statistics as JSON\n")[2].partition("\n## ")[0]
+    rows = {key for row in re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", section, re.M) for key in re.findall(r"\w+", row)}
+    # the two counts of each outcome have no row: the row of the outcomes explains them
+    problems = sorted((keys | outcomes) - {"bytes"} ^ rows) if keys and outcomes else ["no keys were found"]
+    tap.case("docs/vulkan_layer.md explains every key of the statistics", problems)
+
+
 def main():
     root, compiler, manifest, checked = sys.argv[1:5]
     tap = Tap()
@@ -84,6 +98,7 @@ def main():
     found = tuple(int(part) for part in json.loads(pathlib.Path(manifest).read_text())["layer"]["api_version"].split("."))
     tap.case("the manifest has the version of the headers, or the later one that was checked",
              [] if len(has) == 3 and found == wanted else [f"it has {found}; the headers have {has}; checked: {checked}"])
+    check_keys(tap, root)
     tap.end()
 
 
