@@ -3,6 +3,7 @@
 import threading
 from typing import Any, Dict, Optional, Tuple
 
+from ._arguments import instance
 from .allocation import Allocation
 from .cuda import cuda_info, open_cuda, stream_handle, wrap_stream
 from .device import Device
@@ -21,7 +22,7 @@ class Pointers:
     """
 
     def __init__(self, memory: Memory) -> None:
-        self.memory = memory
+        self.memory = instance("memory", memory, Memory)
         self.ordinal = cuda_info(memory.device).ordinal
         self._live: Dict[int, Allocation] = {}
         self._streams: Dict[int, Stream] = {}

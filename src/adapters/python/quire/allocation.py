@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Union
 
 from . import _owner
 from . import _tables as tables
-from ._arguments import number, text
+from ._arguments import instance, number, optional, text
 from ._native import lib
 from ._records import read
 from .errors import BusyError, InvalidArgumentError, OutOfRangeError, QuireError, StaleHandleError, check
@@ -323,6 +323,7 @@ class Allocation(_owner.Unique):
         With a stream the fill runs in its order, the point passes when it is done, and a free waits for it.
         Otherwise it is complete on return, and the point has passed.
         """
+        optional("stream", stream, Stream)
         options = tables.quire_fill_options(number("offset", offset), number("size", size), number("value", value, 8))
         if not options.size:
             if options.offset >= self._size:
@@ -337,6 +338,8 @@ class Allocation(_owner.Unique):
 
         The order is that of :meth:`fill`. With a stream both are freed after the copy.
         """
+        instance("source", source, Allocation)
+        optional("stream", stream, Stream)
         options = tables.quire_copy_options()
         options.to.offset, from_end = number("offset", offset), getattr(options, "from")
         from_end.offset = number("source_offset", source_offset)
@@ -425,6 +428,7 @@ class Allocation(_owner.Unique):
 
     def record_use(self, stream: Stream) -> None:
         """Record that work on a stream uses the allocation: its free then also waits for that work."""
+        instance("stream", stream, Stream)
         with stream._owner.held():
             self._record.owner.use_on(stream._owner)
             self._call(lib.quire_record_use, stream._owner.pointer)
@@ -437,6 +441,8 @@ class Allocation(_owner.Unique):
         With `stream`, or with the stream that it was allocated on, the range returns in the order of the stream,
         with `after` once the point has passed. Otherwise no work of a device may use it any more.
         """
+        optional("stream", stream, Stream)
+        optional("after", after, Point)
         if stream is not None and after is not None:
             raise InvalidArgumentError("name a stream or a point, not both")
         if stream is None and after is None and self._stream and self._stream._owner.pointer is not None:

@@ -4,10 +4,10 @@ import ctypes
 import operator
 import struct
 import sys
-from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence, Tuple, Union, cast
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Optional, Sequence, Tuple, Union, cast
 
 from . import dlpack
-from ._arguments import number
+from ._arguments import instance, must_be, number
 from ._native import lib
 from .allocation import Allocation, Export
 from .dtypes import DType
@@ -19,11 +19,17 @@ if TYPE_CHECKING:
     from .memory import Memory
 
 
+def axes_of(shape: Union[int, Iterable[int]]) -> Tuple[int, ...]:
+    """Return the elements of each axis, from a number of them for one axis or for each."""
+    if isinstance(shape, (str, bytes)) or not isinstance(shape, (int, Iterable)):
+        raise must_be("shape", "an integer, or integers for each axis", shape)
+    return tuple(number("shape", axis, 63) for axis in ((shape,) if isinstance(shape, int) else shape))
+
+
 def _shape(shape: Union[int, Sequence[int], None], available: int, itemsize: int) -> Tuple[int, ...]:
     if shape is None:
         return (available // itemsize,)
-    axes = (shape,) if isinstance(shape, int) else shape
-    return tuple(number("shape", axis, 63) for axis in axes)
+    return axes_of(shape)
 
 
 def _size(shape: Sequence[int], itemsize: int) -> int:
@@ -53,7 +59,7 @@ class Array:
 
     def __init__(self, allocation: Allocation, dtype: object = "uint8", shape: Union[int, Sequence[int], None] = None,
                  offset: int = 0, readonly: bool = False) -> None:
-        self.allocation = allocation
+        self.allocation = instance("allocation", allocation, Allocation)
         self.dtype: DType = dtype_of(dtype)
         self.offset = number("offset", offset)  #: bytes from the start of the allocation
         self.readonly = readonly

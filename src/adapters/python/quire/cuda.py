@@ -7,13 +7,14 @@ import ctypes
 import dataclasses
 from typing import Any, Iterable, List, Optional, Union
 
+from . import _owner
 from . import _tables as tables
-from ._arguments import number, text
+from ._arguments import instance, must_be, number, one_of, text
 from ._native import lib
 from ._records import converted, read
 from .device import Device, Log, device_options
 from .enums import CudaPageKind, CudaWithout, LogLevel
-from .errors import InvalidArgumentError, UnsupportedError
+from .errors import UnsupportedError
 from .stream import Stream
 
 
@@ -75,12 +76,12 @@ def _set(settings: Any, log: Log, log_level: LogLevel, *, kinds: Iterable[CudaPa
          kept_bytes: int = 0, wait_before_release: bool = False) -> List[object]:
     """Fill in quire_cuda_settings. Return what must live as long as the device."""
     for kind in kinds:
-        settings.kinds |= 1 << CudaPageKind(kind)
+        settings.kinds |= 1 << one_of("kind", kind, CudaPageKind)
     ordinals = [number("peer", peer, 31) for peer in peers]
     settings.peers = (ctypes.c_int32 * len(ordinals))(*ordinals) if ordinals else None
     settings.peer_count = len(ordinals)
     settings.reachable_peers = reachable_peers
-    settings.without = CudaWithout(without)
+    settings.without = number("without", without, 32)
     settings.chunk_size = number("chunk_size", chunk_size)
     settings.kept_bytes = number("kept_bytes", kept_bytes)
     settings.wait_before_release = wait_before_release
@@ -89,6 +90,7 @@ def _set(settings: Any, log: Log, log_level: LogLevel, *, kinds: Iterable[CudaPa
 
 def cuda_info(device: Device) -> CudaInfo:
     """Return the properties of a CUDA device. Raises InvalidArgumentError for a device of another backend."""
+    instance("device", device, Device)
     info = tables.quire_cuda_info()
     device._owner.call(lib.quire_cuda_get_info, ctypes.byref(info))
     return read(CudaInfo, info)
@@ -96,8 +98,10 @@ def cuda_info(device: Device) -> CudaInfo:
 
 def find_kind(device: Device, page_kind: CudaPageKind, node: int = -1) -> int:
     """Return the memory kind of a page kind, for ``kind_mask=1 << kind``. Raises UnsupportedError without one."""
+    instance("device", device, Device)
+    page_kind = one_of("page_kind", page_kind, CudaPageKind)
     kind = ctypes.c_uint32()
-    device._owner.call(lib.quire_cuda_find_kind, CudaPageKind(page_kind), node, ctypes.byref(kind))
+    device._owner.call(lib.quire_cuda_find_kind, page_kind, node, ctypes.byref(kind))
     return kind.value
 
 
@@ -107,6 +111,8 @@ def stream_handle(stream: Any) -> int:
     Takes a number, an object with the CUDA stream protocol (``__cuda_stream__``), and streams of CuPy (``ptr``),
     PyTorch (``cuda_stream``) and Numba (``handle``). 0 and 1 are the legacy default stream, 2 is that of the thread.
     """
+    if isinstance(stream, _owner.Unique):  # an allocation has a handle too
+        raise must_be("stream", "a CUDA stream of another library or its number", stream)
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
         version, handle = protocol() if callable(protocol) else protocol
@@ -119,7 +125,7 @@ def stream_handle(stream: Any) -> int:
             return number("stream", int(getattr(value, "value", value) or 0))
     if isinstance(stream, int):
         return number("stream", stream)
-    raise TypeError(f"{type(stream).__name__} is no CUDA stream")
+    raise must_be("stream", "a CUDA stream of another library or its number", stream)
 
 
 def wrap_stream(device: Device, stream: Any, name: Optional[str] = None) -> Stream:
@@ -127,13 +133,13 @@ def wrap_stream(device: Device, stream: Any, name: Optional[str] = None) -> Stre
 
     `stream` is anything that :func:`stream_handle` takes.
     """
+    instance("device", device, Device)
     return Stream(device, lib.quire_cuda_stream_wrap, stream_handle(stream), text("name", name), wrapped=stream)
 
 
 def native_stream(stream: Stream) -> int:
     """Return the CUstream of a stream, as a number; 0 is the legacy default stream."""
-    if not isinstance(stream, Stream):
-        raise InvalidArgumentError(f"{type(stream).__name__} is no stream of quire")
+    instance("stream", stream, Stream)
     native = ctypes.c_void_p()
     stream._owner.call(lib.quire_cuda_stream_get, ctypes.byref(native))
     return native.value or 0

@@ -8,7 +8,7 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 from . import _owner
 from . import _tables as tables
-from ._arguments import limit_of, number, text
+from ._arguments import instance, limit_of, number, one_of, optional, text
 from ._native import lib
 from ._records import read, write, written
 from .enums import HostBacking, HostHugePages, LogLevel, MemoryFlags
@@ -26,6 +26,7 @@ _LOGGING = {LogLevel.ERROR: logging.ERROR, LogLevel.WARNING: logging.WARNING, Lo
 
 def device_options(options: tables.quire_device_options, log: Log, level: LogLevel) -> List[object]:
     """Write the options that every backend takes. Return what must live as long as the device."""
+    level = one_of("log_level", level, LogLevel)
     if log is None:
         return []
     sink = log
@@ -37,7 +38,7 @@ def device_options(options: tables.quire_device_options, log: Log, level: LogLev
         else:
             sink(LogLevel(line_level), sentence)
 
-    options.log = tables.quire_log(tables.quire_log_write(guarded(write_line)), None, LogLevel(level))
+    options.log = tables.quire_log(tables.quire_log_write(guarded(write_line)), None, level)
     return [options.log.write]
 
 
@@ -54,8 +55,10 @@ class HostProfile:
         if len(self.heaps) > tables.MAX_HEAPS or len(self.kinds) > tables.MAX_KINDS:
             raise InvalidArgumentError("a profile has at most 16 heaps and 32 kinds")
         for index, heap in enumerate(self.heaps):
+            instance("heap", heap, Heap)
             profile.heaps[index] = tables.quire_heap(number("size", heap.size), number("flags", heap.flags, 32))
         for index, kind in enumerate(self.kinds):
+            instance("kind", kind, Kind)
             profile.kinds[index] = tables.quire_kind(number("flags", kind.flags, 32), number("heap", kind.heap, 32))
         return profile
 
@@ -73,7 +76,9 @@ def open_host(profile: Optional[HostProfile] = None, *, backing: HostBacking = H
     ...     device.backend, len(device.info.kinds)
     ('host', 4)
     """
-    options = tables.quire_host_options(None, HostBacking(backing), HostHugePages(huge_pages),
+    optional("profile", profile, HostProfile)
+    options = tables.quire_host_options(None, one_of("backing", backing, HostBacking),
+                                        one_of("huge_pages", huge_pages, HostHugePages),
                                         number("row_alignment", row_alignment))
     if profile is not None:
         options.profile = ctypes.pointer(profile._struct())
@@ -200,6 +205,8 @@ class Device(_owner.Unique):
 
         Raises InvalidArgumentError, UnsupportedError, OutOfHostMemoryError.
         """
+        instance("fit", fit, FitOptions, ", such as quire.FitOptions(quire.Fit.BUDDY)")
+        instance("pages", pages, PagePolicy, ", such as quire.PagePolicy(page_size=32 << 20)")
         options = tables.quire_memory_options(
             name=text("name", name), contiguous=contiguous, map_on_demand=map_on_demand, within_budget=within_budget,
             shards=number("shards", shards, 32), limit=limit_of(limit), priority=priority,
@@ -251,9 +258,14 @@ class Device(_owner.Unique):
 
 
 def _write_policy(struct: tables.quire_page_policy, policy: PagePolicy) -> None:
-    if len(policy.classes) > tables.MAX_PAGE_CLASSES:
+    try:
+        classes = [(request, size) for request, size in policy.classes]
+    except (TypeError, ValueError):
+        raise TypeError("classes must be pairs of the largest request and the page size, "
+                        f"not {policy.classes!r}") from None
+    if len(classes) > tables.MAX_PAGE_CLASSES:
         raise InvalidArgumentError("a policy has at most 4 classes")
-    for index, (request, size) in enumerate(policy.classes):
+    for index, (request, size) in enumerate(classes):
         struct.classes[index] = tables.quire_page_class(number("max_request", request), number("page_size", size))
     write(struct, policy, skip="classes")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence,
 
 from . import _owner, dlpack
 from . import _tables as tables
-from ._arguments import number, text
+from ._arguments import instance, number, optional, text
 from ._native import lib
 from ._records import read, written
 from .allocation import Allocation, Buffer, Part, PartOf
@@ -211,6 +211,7 @@ class Memory(_owner.Unique):
 
         Raises InvalidArgumentError, NotHostVisibleError, and the classes of OutOfMemoryError.
         """
+        optional("stream", stream, Stream)
         options = tables.quire_allocation_options()
         handle = tables.quire_allocation()
         self._fill(options, size, alignment, name, zero, dedicated, host_read, host_write, user_data)
@@ -226,6 +227,7 @@ class Memory(_owner.Unique):
         `usage` of 0 means storage and both transfers. The other arguments and errors are those of
         :meth:`allocate`; UnsupportedError if the memory kind cannot hold the buffer.
         """
+        optional("stream", stream, Stream)
         options = tables.quire_buffer_options(usage=number("usage", usage, 32))
         handle = tables.quire_buffer()
         self._fill(options, size, alignment, name, zero, dedicated, host_read, host_write, user_data)
@@ -246,11 +248,14 @@ class Memory(_owner.Unique):
         >>> table[2, 1].item()
         0.0
         """
+        from .array import axes_of
         from .dtypes import dtype as dtype_of
+        optional("stream", stream, Stream)
         element = dtype_of(dtype)
         size = element.itemsize
-        for axis in (shape,) if isinstance(shape, int) else shape:
-            size *= number("shape", axis, 63)
+        shape = axes_of(shape)
+        for axis in shape:
+            size *= axis
         buffer = self.buffer(max(size, 1), max(alignment, element.itemsize), name, usage=usage, zero=zero,
                              dedicated=dedicated, stream=stream)
         return buffer.array(element, shape)
@@ -396,7 +401,7 @@ class Scope(_owner.Unique):
     """
 
     def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+        self._memory = instance("memory", memory, Memory)
         self._statistics: Optional[Statistics] = None
 
     @property

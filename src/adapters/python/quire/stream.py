@@ -2,12 +2,13 @@
 
 import ctypes
 import math
+import numbers
 import time
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _owner
 from . import _tables as tables
-from ._arguments import number
+from ._arguments import instance, must_be, number, optional
 from ._native import lib
 from .enums import Result
 from .errors import BusyError, StaleHandleError, check
@@ -89,6 +90,7 @@ class Stream(_owner.Unique):
 
     def wait(self, point: "Point") -> None:
         """Let later work of this stream wait on the device for a point of another stream. The host does not wait."""
+        instance("point", point, Point)
         if point.stream is not None:
             with point.stream._owner.held():
                 self._owner.call(lib.quire_stream_wait, point._native())
@@ -134,8 +136,9 @@ class Point:
     __slots__ = ("stream", "value")
 
     def __init__(self, stream: Optional[Stream], value: int) -> None:
-        self.stream = stream  #: None: the point has passed, because its work was complete on return
-        self.value = value  #: higher is later
+        #: None: the point has passed, because its work was complete on return
+        self.stream = optional("stream", stream, Stream)
+        self.value = number("value", value)  #: higher is later
 
     def _native(self) -> tables.quire_point:
         """The point in C. The caller holds its stream."""
@@ -157,6 +160,8 @@ class Point:
         None: without a limit. Signals are handled during the wait. On a manual or capture stream the error comes
         at once, because no wait makes the point pass.
         """
+        if timeout is not None and not isinstance(timeout, numbers.Real):
+            raise must_be("timeout", "a number of seconds, or None", timeout)
         if self.stream is None:
             return
         if timeout is not None and not timeout >= 0:

@@ -23,7 +23,7 @@ from typing import Callable, Optional, Union
 
 from . import _owner
 from . import _tables as tables
-from ._arguments import number, text
+from ._arguments import instance, must_be, number, text
 from ._native import lib
 from ._records import converted, read
 from .device import Device
@@ -84,7 +84,7 @@ class Trace(_owner.Unique):
     """A parsed trace. Raises BadFileError with line and column for a text that is no trace."""
 
     def __init__(self, content: str, name: str = "trace") -> None:
-        data = content.encode("utf-8")
+        data = instance("content", content, str).encode("utf-8")
         self._owner = _owner.Owner(self, "trace", lib.quire_trace_destroy)
         check(lib.quire_trace_parse(text("name", name), data, len(data), None, ctypes.byref(self._owner.native)))
 
@@ -101,6 +101,7 @@ class Trace(_owner.Unique):
         `event_count`: number of events; 0: all. `keep` leaves what lives at the end in the memory, to look at it;
         its destruction frees that. `name` names allocations by their labels.
         """
+        instance("memory", memory, Memory)
         options = tables.quire_replay_options(number("event_count", event_count), keep, name)
         report = tables.quire_replay_report()
         with memory._owner.held():
@@ -127,6 +128,8 @@ class Recorder(_owner.Unique):
     """The trace of a memory or device during a ``with`` block; see :func:`record`."""
 
     def __init__(self, what: Union[Memory, Device], path: "Optional[Union[str, os.PathLike[str]]]" = None) -> None:
+        if not isinstance(what, (Memory, Device)):
+            raise must_be("what", "a quire.Memory or a quire.Device", what)
         self._what, self._path, self._text = what, path, ""
         self._native = ctypes.c_void_p()  # the recorder, which ends with the memory or device at the latest
         self._file = ""

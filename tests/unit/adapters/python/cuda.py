@@ -183,7 +183,7 @@ class Cuda(unittest.TestCase):
                 quire.cuda.stream_handle(value)
         with self.assertRaises(quire.UnsupportedError):
             quire.cuda.stream_handle(types.SimpleNamespace(__cuda_stream__=(1, 7)))
-        with self.assertRaises(quire.InvalidArgumentError):
+        with self.assertRaises(TypeError):
             quire.cuda.native_stream(native)
         with self.assertRaises(quire.InvalidArgumentError):
             quire.cuda.stream_handle(-1)

@@ -1,14 +1,17 @@
 """Wrong arguments and wrong states: each is a specific error, and nothing changes."""
 
 import errno
+import gc
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
 
 import quire
-from quire import _native, errors
+import quire.cupy
+from quire import _native, _pointers, errors
 from quire.enums import Result
 
 from support import CUDA_DRIVER, SOURCE, host_memory, run_python
@@ -155,6 +158,112 @@ class Misuse(unittest.TestCase):
         with self.assertRaises(quire.OutOfDeviceMemoryError) as caught:
             memory.allocate(1 << 60)
         self.assertEqual(caught.exception.native_code, errno.ENOMEM)
+
+
+class WrongClasses(unittest.TestCase):
+    """An object of another class in place of each parameter: TypeError, before anything happens."""
+
+    OBJECTS = ("device", "memory", "stream", "point", "buffer", "array", "trace", "scope", "recorder", "fit", "pages",
+               "profile", "kind", "str", "bytes", "int", "float", "None")
+
+    def setUp(self):
+        self.device = quire.open_host()
+        self.memory = self.device.create_memory(host_read=True, host_write=True)
+        self.stream = self.device.create_stream()
+        self.buffer = self.memory.buffer(64)
+        recorder = quire.record(self.memory)
+        with recorder:
+            pass
+        self.objects = {
+            "device": self.device, "memory": self.memory, "stream": self.stream, "point": self.stream.mark(),
+            "buffer": self.buffer, "array": self.buffer.array(), "trace": recorder.trace(),
+            "scope": self.memory.scope(), "recorder": recorder, "fit": quire.FitOptions(), "pages": quire.PagePolicy(),
+            "profile": quire.HostProfile("p", (), ()), "kind": quire.Dedicated.NEVER, "str": "x", "bytes": b"123",
+            "int": 32 << 20, "float": 1.5, "None": None}
+        self.assertEqual(tuple(self.objects), self.OBJECTS)
+
+    def parameters(self):
+        """Each public parameter: its name, a call with a value for it, the classes in the error, what it takes."""
+        memory, buffer, stream, device = self.memory, self.buffer, self.stream, self.device
+        foreign = "a CUDA stream of another library or its number"
+        take = "a quire.Stream", ("stream", "None")
+        point, owner = "a quire.Point", "a quire.Device"
+        return (
+            ("stream", lambda x: memory.allocate(4, stream=x), *take),
+            ("stream", lambda x: memory.buffer(4, stream=x), *take),
+            ("stream", lambda x: memory.array("uint8", 4, stream=x), *take),
+            ("stream", lambda x: buffer.fill(1, stream=x), *take),
+            ("stream", lambda x: buffer.copy_from(buffer, 0, 32, 8, stream=x), *take),
+            ("stream", lambda x: memory.allocate(4).free(stream=x), *take),
+            ("after", lambda x: memory.allocate(4).free(after=x), point, ("point", "None")),
+            ("stream", buffer.record_use, "a quire.Stream", ("stream",)),
+            ("source", lambda x: memory.allocate(64).copy_from(x), "a quire.Allocation", ("buffer",)),
+            ("point", stream.wait, point, ("point",)),
+            ("stream", lambda x: quire.Point(x, 0), *take),
+            ("timeout", self.objects["point"].wait, "a number of seconds, or None", ("int", "float", "None", "kind")),
+            ("memory", self.objects["trace"].replay, "a quire.Memory", ("memory",)),
+            ("what", quire.record, "a quire.Memory or a quire.Device", ("memory", "device")),
+            ("what", quire.Recorder, "a quire.Memory or a quire.Device", ("memory", "device")),
+            ("content", quire.Trace, "a str", ("str",)),
+            ("memory", quire.Scope, "a quire.Memory", ("memory",)),
+            ("allocation", quire.Array, "a quire.Allocation", ("buffer",)),
+            ("shape", lambda x: buffer.array("uint8", x), "an integer, or integers for each axis",
+             ("int", "None", "kind")),
+            ("fit", lambda x: device.create_memory(fit=x), "a quire.FitOptions.*", ("fit",)),
+            ("pages", lambda x: device.create_memory(pages=x), "a quire.PagePolicy.*", ("pages",)),
+            ("profile", quire.open_host, "a quire.HostProfile", ("profile", "None")),
+            ("heap", lambda x: quire.open_host(quire.HostProfile("p", (x,), ())), "a quire.Heap", ()),
+            ("kind", lambda x: quire.open_host(quire.HostProfile("p", (), (x,))), "a quire.Kind", ()),
+            ("backing", lambda x: quire.open_host(backing=x), "a quire.HostBacking", ("int",)),
+            ("huge_pages", lambda x: quire.open_host(huge_pages=x), "a quire.HostHugePages", ("int",)),
+            ("log_level", lambda x: quire.open_host(log_level=x), "a quire.LogLevel", ("int",)),
+            ("log_level", lambda x: quire.open_vulkan(log_level=x), "a quire.LogLevel", ("int",)),
+            ("log_level", lambda x: quire.open_cuda(log_level=x), "a quire.LogLevel", ("int",)),
+            ("kind", lambda x: quire.open_cuda(kinds=[x]), "a quire.CudaPageKind", ("int",)),
+            ("device", quire.cuda_info, owner, ("device",)),
+            ("device", lambda x: quire.find_kind(x, quire.CudaPageKind.DEVICE), owner, ("device",)),
+            ("page_kind", lambda x: quire.find_kind(device, x), "a quire.CudaPageKind", ("int",)),
+            ("device", lambda x: quire.wrap_stream(x, 5), owner, ("device",)),
+            ("stream", lambda x: quire.wrap_stream(device, x), foreign, ("int", "kind")),
+            ("stream", quire.cuda.native_stream, "a quire.Stream", ("stream",)),
+            ("memory", _pointers.Pointers, "a quire.Memory", ("memory",)),
+            ("memory", quire.cupy.Allocator, "a quire.Memory", ("memory",)),
+        )
+
+    def test_each_parameter(self):
+        before = self.device.statistics
+        for number, (name, function, wanted, takes) in enumerate(self.parameters()):
+            for kind in self.OBJECTS:
+                value = self.objects[kind]
+                if kind in takes:
+                    continue
+                was = "None" if value is None else type(value).__name__
+                was = f"quire.{was}" if type(value).__module__.startswith("quire") else was
+                with self.subTest(f"{number}: {name}={kind}"):
+                    with self.assertRaisesRegex(TypeError, f"^{name} must be {wanted}, not {re.escape(was)}$"):
+                        function(value)
+        gc.collect()
+        after = self.device.statistics
+        self.assertEqual(after.allocation_count, before.allocation_count)
+        self.assertEqual((after.memory_count, after.live_bytes), (before.memory_count, before.live_bytes))
+        self.memory.check()
+        self.buffer.free()
+        self.stream.destroy()
+
+    def test_subclasses(self):
+        """An object of a class of the user is one of its base."""
+        class Options(quire.FitOptions):
+            pass
+        self.assertEqual(self.device.create_memory(fit=Options(quire.Fit.BUDDY)).fit, quire.Fit.BUDDY)
+
+    def test_fields(self):
+        for classes in (5, (1, 2), ((1,),), "ab"):
+            with self.assertRaisesRegex(TypeError, "classes must be pairs"):
+                self.device.create_memory(pages=quire.PagePolicy(classes=classes))
+        with self.assertRaisesRegex(TypeError, "algorithm must be an integer, not str"):
+            self.device.create_memory(fit=quire.FitOptions("buddy"))
+        with self.assertRaisesRegex(TypeError, "size must be an integer, not quire.Memory"):
+            self.memory.allocate(self.memory)
 
 
 class Loading(unittest.TestCase):
