@@ -118,15 +118,20 @@ class Array:
                 offset += at % size * stride
         return self._part(offset, shape, strides)
 
-    def reshape(self, *shape: int) -> "Array":
-        """Return the elements with another shape; the elements must lie side by side. One axis may be -1."""
-        axes = list(shape)
+    def reshape(self, *shape: Union[int, Iterable[int]]) -> "Array":
+        """Return the elements with another shape; the elements must lie side by side. One axis may be -1.
+
+        The axes are the arguments, or one tuple as in NumPy.
+        """
+        given: Iterable[object] = shape[0] if len(shape) == 1 and isinstance(shape[0], Iterable) else shape
+        asked = tuple(-1 if axis == -1 else number("shape", axis, 63) for axis in given)
+        axes = list(asked)
         if axes.count(-1) == 1:
             rest = _size([axis for axis in axes if axis != -1], self.dtype.itemsize)
             axes[axes.index(-1)] = self.nbytes // rest if rest else 0
         wanted = _shape(axes, 0, self.dtype.itemsize)
         if _size(wanted, self.dtype.itemsize) != self.nbytes:
-            raise ValueError(f"{self.shape} does not become {shape}: the number of elements differs")
+            raise ValueError(f"{self.shape} does not become {asked}: the number of elements differs")
         if not self.is_contiguous:
             raise ValueError("the elements do not lie side by side")
         return self._part(self.offset, wanted, _strides(wanted, self.dtype.itemsize))

@@ -65,6 +65,14 @@ class Views(unittest.TestCase):
         self.assertEqual((a[-1, -1].item(), a[-1, -1].shape), (whole[3, 5], ()))
         self.assertEqual(a[1:1].nbytes, 0)
         self.assertEqual(a[2:, 1:][0, 0].item(), whole[2, 1])
+        for shape in ((3, 8), [3, 8], (-1, 8)):
+            self.assertEqual(a.reshape(shape).shape, (3, 8))
+        self.assertEqual((a.reshape((24,)).shape, a[0, 0].reshape(()).shape), ((24,), ()))
+        with self.assertRaisesRegex(ValueError, r"\(4, 6\) does not become \(3, -1, 5\)"):
+            a.reshape((3, -1, 5))
+        for wrong in ("24", 24.0, None, self.memory, (24.0,), ((24,),)):
+            with self.subTest(wrong), self.assertRaisesRegex(TypeError, "shape must be an integer, not"):
+                a.reshape(wrong)
         self.assertEqual(a.reshape(2, -1).view().tolist()[1], [whole[2 + i // 6, i % 6] for i in range(12)])
         self.assertTrue(a[1:3].is_contiguous and a[1:3].reshape(12).is_contiguous)
         part[0, 0].view()[()] = 77
