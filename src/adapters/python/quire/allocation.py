@@ -450,11 +450,13 @@ class Allocation(_owner.Unique):
         record, in_order = self._record, stream._owner if stream else None
         try:
             record.free(after, in_order)
-        except BusyError as error:
+        except BusyError:
             record.owner.settle_parts()
             count = record.view_count()
             if count:
-                raise BusyError(f"{error}; {count} views or arrays use its bytes") from None
+                views = "1 view uses" if count == 1 else f"{count} views use"
+                raise BusyError(f"{views} the bytes of the allocation: drop every memoryview, NumPy array and DLPack "
+                                "array on them first") from None
             record.free(after, in_order)  # an interrupt had kept a view from ending
 
     def __enter__(self) -> "Allocation":

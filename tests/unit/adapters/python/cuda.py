@@ -135,7 +135,7 @@ class Cuda(unittest.TestCase):
             self.assertEqual((tensor.data, tensor.dtype.code, tensor.dtype.bits, tensor.shape[:2]),
                              (a.address, 4, 16, [16, 128]))
             self.assertEqual((tensor.device.device_type, tensor.device.device_id), (2, 0))
-            with self.assertRaisesRegex(BufferError, "1 views"):
+            with self.assertRaisesRegex(BufferError, "1 view uses"):
                 a.free()
             managed.deleter(ctypes.addressof(managed))
         a.free()
