@@ -385,7 +385,9 @@ class Allocation(_owner.Unique):
 
     def array(self, dtype: object = "uint8", shape: Union[int, Sequence[int], None] = None, offset: int = 0,
               readonly: bool = False) -> "Array":
-        """Return a typed array on the bytes, for other libraries; shape None: one axis to the end.
+        """Return a typed array on the bytes, for other libraries.
+
+        shape None: one axis to the end, which must be a whole number of elements: otherwise InvalidArgumentError.
 
         >>> import quire
         >>> memory = quire.open_host().create_memory(host_read=True, host_write=True)
@@ -405,7 +407,8 @@ class Allocation(_owner.Unique):
         return self.array(readonly=readonly).view()
 
     def numpy(self, dtype: object = "uint8", shape: Union[int, Sequence[int], None] = None) -> Any:
-        """Return a NumPy array on the bytes, without a copy, as :meth:`view` does."""
+        """Return a NumPy array on the bytes, without a copy, as :meth:`view` does. The arguments are those of
+        :meth:`array`."""
         return self.array(dtype, shape).numpy()
 
     def __buffer__(self, flags: int) -> memoryview:

@@ -12,7 +12,7 @@ from ._native import lib
 from .allocation import Allocation, Export
 from .dtypes import DType
 from .dtypes import dtype as dtype_of
-from .errors import NotHostVisibleError, OutOfRangeError, StaleHandleError
+from .errors import InvalidArgumentError, NotHostVisibleError, OutOfRangeError, StaleHandleError
 from .stream import Stream
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ def axes_of(shape: Union[int, Iterable[int]]) -> Tuple[int, ...]:
 
 def _shape(shape: Union[int, Sequence[int], None], available: int, itemsize: int) -> Tuple[int, ...]:
     if shape is None:
+        if available % itemsize:
+            raise InvalidArgumentError(f"{available} bytes are no whole number of elements of {itemsize} bytes: "
+                                       f"{available % itemsize} would be left out; name a shape, such as "
+                                       f"{available // itemsize}")
         return (available // itemsize,)
     return axes_of(shape)
 

@@ -168,6 +168,15 @@ class Views(unittest.TestCase):
         hidden.write(b"abc")
         self.assertEqual(hidden.read(0, 3), b"abc")
 
+    def test_rest(self):
+        """Bytes that are no whole number of elements are an error, unless the shape is given."""
+        b = self.memory.buffer(100)
+        with self.assertRaisesRegex(quire.InvalidArgumentError, "100 bytes .* of 8 bytes: 4 would .* such as 12"):
+            b.array("float64")
+        with self.assertRaisesRegex(quire.InvalidArgumentError, "3 bytes .* of 4 bytes: 3 would"):
+            b.array("int32", offset=97)
+        self.assertEqual((b.array("float64", 12).nbytes, b.array("float64", offset=4).shape), (96, (12,)))
+
     def test_errors(self):
         b = self.memory.buffer(16)
         for arguments in (("float32", 5), ("float32", (2, 3)), ("uint8", 1, 16), ("uint8", None, 17), ("uint8", 17)):
@@ -270,6 +279,9 @@ class NumPy(unittest.TestCase):
         array[:] = numpy.arange(12).reshape(3, 4)
         self.assertEqual(b.array("float32").view()[7], 7.0)
         self.assertTrue(array.flags.writeable)
+        with self.assertRaisesRegex(ValueError, "100 bytes .* of 8 bytes: 4 would"):
+            self.memory.buffer(100).numpy("float64")
+        self.assertEqual(self.memory.buffer(100).numpy("float64", 12).shape, (12,))
         row = array[1]
         del array
         with self.assertRaises(quire.BusyError):
