@@ -165,10 +165,15 @@ class Array:
 
     # ---- host -------------------------------------------------------------------------------------------
 
+    def _need_host(self) -> None:
+        """Raise NotHostVisibleError unless the host can reach the bytes by a pointer."""
+        if not self._memory.is_mappable:
+            others = "read and write" if self._memory._native_device() is None else "read, write or DLPack"
+            raise NotHostVisibleError(f"the host cannot reach {self._memory!r}; use {others}")
+
     def _bytes(self) -> memoryview:
         """Return a view of the bytes from the first element to the end of the last one."""
-        if not self._memory.is_mappable:
-            raise NotHostVisibleError(f"the host cannot reach {self._memory!r}; use read, write or DLPack")
+        self._need_host()
         export = Export(self.allocation)
         area: Any = (ctypes.c_char * self._span).from_address(export.pointer + self.offset)
         area.export = export  # a view keeps the area, and so the allocation
@@ -184,6 +189,7 @@ class Array:
             view = self._bytes()
             return cast(Any, view).cast(self.dtype.format, self.shape) if self.nbytes else view
         if len(self.shape) != 1 or self.strides[0] % self.dtype.itemsize:
+            self._need_host()
             raise TypeError("memoryview has no steps of several axes; use numpy() or DLPack")
         return self._bytes().cast(cast(Any, self.dtype.format))[::self.strides[0] // self.dtype.itemsize]
 

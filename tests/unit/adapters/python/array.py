@@ -160,8 +160,9 @@ class Views(unittest.TestCase):
     def test_no_host_pointer(self):
         device = quire.open_host()
         hidden = device.create_memory(flags=quire.MemoryFlags.DEVICE_LOCAL).buffer(64)
-        with self.assertRaises(quire.NotHostVisibleError):
-            hidden.view()
+        for wrong in (hidden.view, hidden.array()[::2].view, hidden.array("int8", (8, 8))[:, ::2].view):
+            with self.assertRaisesRegex(quire.NotHostVisibleError, "; use read and write$"):
+                wrong()
         with self.assertRaises(BufferError):
             hidden.__dlpack__()
         self.assertFalse(hasattr(hidden, "__cuda_array_interface__"))

@@ -102,7 +102,7 @@ class Cuda(unittest.TestCase):
         a = self.memory.buffer(4096, zero=True)
         a.write(b"device", 10)
         self.assertEqual(a.read(8, 10), b"\0\0device\0\0")
-        with self.assertRaises(quire.NotHostVisibleError):
+        with self.assertRaisesRegex(quire.NotHostVisibleError, "use read, write or DLPack$"):
             a.view()
         pinned = self.kind(quire.CudaPageKind.PINNED).buffer(4096)
         pinned.copy_from(a, size=4096)
