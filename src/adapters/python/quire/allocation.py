@@ -207,6 +207,8 @@ class Allocation(_owner.Unique):
     with the last of them. Any thread may use an allocation.
     """
 
+    __slots__ = ("_memory", "_size", "_stream", "_recorded", "_record", "__weakref__")
+
     def __init__(self, memory: "Memory", handle: tables.quire_allocation, size: int, stream: Optional[Stream]) -> None:
         self._memory = memory
         self._size = size
@@ -483,3 +485,5 @@ class Buffer(Allocation):
 
     Its native object, such as a VkBuffer, is ``buffer.info.native``.
     """
+
+    __slots__ = ()

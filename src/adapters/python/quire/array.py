@@ -61,6 +61,8 @@ class Array:
     ``array[..., 0]``.
     """
 
+    __slots__ = ("allocation", "dtype", "offset", "readonly", "shape", "strides", "__weakref__")
+
     def __init__(self, allocation: Allocation, dtype: object = "uint8", shape: Union[int, Sequence[int], None] = None,
                  offset: int = 0, readonly: bool = False) -> None:
         self.allocation = instance("allocation", allocation, Allocation)

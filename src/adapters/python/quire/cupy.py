@@ -26,6 +26,8 @@ class Allocator:
     `current_stream` returns the stream to allocate on; None: CuPy's current stream.
     """
 
+    __slots__ = ("_pointers", "_current_stream", "__weakref__")
+
     def __init__(self, *memories: Memory, current_stream: Optional[Callable[[], Any]] = None) -> None:
         self._pointers = DevicePointers("cupy", memories)
         self._current_stream = current_stream or _current_stream

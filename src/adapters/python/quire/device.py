@@ -97,6 +97,8 @@ class Device(_owner.Unique):
     garbage is destroyed when nothing uses it any more. Any thread may use a device.
     """
 
+    __slots__ = ("_owner", "_info", "__weakref__")
+
     def __init__(self, function: Callable[..., int], options: ctypes.Structure, keep: Sequence[object] = ()) -> None:
         _owner.settle_roots()
         self._owner = _owner.Owner(self, "device", lib.quire_device_destroy)

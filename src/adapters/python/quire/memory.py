@@ -107,6 +107,8 @@ class Memory(_owner.Unique):
     shows its page map.
     """
 
+    __slots__ = ("_device", "_owner", "_name", "_kind", "_flags", "_is_mappable", "__weakref__")
+
     def __init__(self, device: "Device", options: tables.quire_memory_options, keep: Tuple[object, ...] = ()) -> None:
         self._device = device
         info = tables.quire_memory_info()
@@ -399,6 +401,8 @@ class Scope(_owner.Unique):
 
     Scopes nest. They belong to the memory, not to a thread; threads that use them take turns.
     """
+
+    __slots__ = ("_memory", "_statistics", "__weakref__")
 
     def __init__(self, memory: Memory) -> None:
         self._memory = instance("memory", memory, Memory)

@@ -49,6 +49,8 @@ class Stream(_owner.Unique):
     Any thread may use a stream. Leaving a ``with`` block destroys it.
     """
 
+    __slots__ = ("_device", "_wrapped", "_owner", "__weakref__")
+
     def __init__(self, device: "Device", function: Callable[..., int], *arguments: object, is_manual: bool = False,
                  wrapped: object = None) -> None:
         self._device = device

@@ -83,6 +83,8 @@ class ReplayReport:
 class Trace(_owner.Unique):
     """A parsed trace. Raises BadFileError with line and column for a text that is no trace."""
 
+    __slots__ = ("_owner", "__weakref__")
+
     def __init__(self, content: str, name: str = "trace") -> None:
         data = instance("content", content, str).encode("utf-8")
         self._owner = _owner.Owner(self, "trace", lib.quire_trace_destroy)
@@ -126,6 +128,8 @@ def record(what: Union[Memory, Device], path: "Optional[Union[str, os.PathLike[s
 
 class Recorder(_owner.Unique):
     """The trace of a memory or device during a ``with`` block; see :func:`record`."""
+
+    __slots__ = ("_what", "_path", "_text", "_native", "_file", "__weakref__")
 
     def __init__(self, what: Union[Memory, Device], path: "Optional[Union[str, os.PathLike[str]]]" = None) -> None:
         if not isinstance(what, (Memory, Device)):

@@ -6,6 +6,7 @@ import os
 import pickle
 import threading
 import unittest
+import weakref
 
 import quire
 
@@ -54,19 +55,20 @@ class Ends(unittest.TestCase):
         for _ in range(10):
             memory.allocate(64)
         self.assertEqual(memory.statistics.allocation_count, 0)
-        memory.self = memory  # a cycle with everything in it
-        memory.kept = [memory.allocate(64), memory.allocate(64)]
+        cycle = [memory, memory.allocate(64), memory.allocate(64)]
+        cycle.append(cycle)
         owner, device = memory._owner, memory.device._owner
-        del memory
+        del memory, cycle
         gc.collect()
         self.assertIsNone(owner.pointer)
         self.assertIsNone(device.pointer)
 
     def test_garbage_cycle_with_view(self):
         memory = host_memory()
-        memory.kept = [memory.allocate(64).view(), memory]
+        cycle = [memory.allocate(64).view(), memory]
+        cycle.append(cycle)
         owner, device = memory._owner, memory.device._owner
-        del memory
+        del memory, cycle
         gc.collect()
         self.assertEqual((owner.pointer, device.pointer, owner.view_count()), (None, None, 0))
 
@@ -270,6 +272,48 @@ class Fork(unittest.TestCase):
             device.destroy()
         self.in_child(work)
         a.free()
+
+
+class Attributes(unittest.TestCase):
+    """The objects have no attribute that the package does not know: a misspelled one is an error."""
+
+    def setUp(self):
+        self.memory = host_memory()
+        buffer = self.memory.buffer(64)
+        recorder = quire.record(self.memory)
+        stream = self.memory.device.create_stream()
+        self.objects = (self.memory.device, self.memory, stream, stream.mark(), self.memory.allocate(64), buffer,
+                        buffer.array(), self.memory.scope(), recorder, recorder.trace())
+
+    def test_unknown(self):
+        for public in self.objects:
+            with self.subTest(type(public).__name__), self.assertRaises(AttributeError):
+                public.limt = 5
+        self.memory.limit = 1 << 30
+        self.assertEqual(self.memory.limit, 1 << 30)
+
+    def test_weak_references(self):
+        for public in self.objects:
+            if not isinstance(public, quire.Point):
+                self.assertIs(weakref.ref(public)(), public)
+
+    def test_subclasses(self):
+        """An object of a class of the user may have more attributes."""
+        class Named(quire.Array):
+            pass
+        named = Named(self.memory.buffer(64), "float32")
+        named.title = "weights"
+        self.assertEqual((named.title, named.shape), ("weights", (16,)))
+
+    def test_copies_of_arrays(self):
+        """A shallow copy of an array is another one on the same bytes; a deep one would copy what it owns."""
+        array = self.memory.buffer(64, zero=True).array("float32", (4, 4))
+        twin = copy.copy(array)
+        twin.view()[1, 1] = 2.0
+        self.assertEqual((array[1, 1].item(), twin.shape), (2.0, (4, 4)))
+        for duplicate in (copy.deepcopy, pickle.dumps):
+            with self.assertRaises(TypeError):
+                duplicate(array)
 
 
 class Copies(unittest.TestCase):
