@@ -35,10 +35,12 @@ DTYPES: Dict[str, DType] = {entry.name: entry for entry in (
     _entry("complex64", 8, "c", None, _COMPLEX), _entry("complex128", 16, "c", None, _COMPLEX),
 )}
 _TYPESTRS = {entry.typestr: entry for entry in DTYPES.values() if entry.typestr}
+_TYPESTRS.update({entry.typestr[1:]: entry for entry in DTYPES.values() if entry.typestr})  # "f4"
+_TYPESTRS["bool_"] = DTYPES["bool"]  # the name of NumPy's class before version 2
 
 
 def dtype(value: object) -> DType:
-    """Return an element type by its name ("float32"), its typestr ("<f4"), or from a dtype of NumPy or PyTorch.
+    """Return an element type by its name ("float32"), its typestr ("<f4", "f4"), or from a dtype of NumPy or PyTorch.
 
     The types of Python are those of 64 bits for each number, as in NumPy.
 

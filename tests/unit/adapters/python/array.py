@@ -178,6 +178,16 @@ class Views(unittest.TestCase):
             b.array("int32", offset=97)
         self.assertEqual((b.array("float64", 12).nbytes, b.array("float64", offset=4).shape), (96, (12,)))
 
+    def test_type_names(self):
+        b = self.memory.buffer(16)
+        for short, name in (("f2", "float16"), ("f4", "float32"), ("f8", "float64"), ("i1", "int8"), ("u8", "uint64"),
+                            ("c8", "complex64"), ("c16", "complex128"), ("b1", "bool"),
+                            ("bool_", "bool")):
+            self.assertEqual(b.array(short, 1).dtype.name, name)
+        for wrong in ("f3", "f16", "4", "", ">f4"):
+            with self.assertRaisesRegex(TypeError, "they are bool, int8, .*complex128"):
+                b.array(wrong)
+
     def test_errors(self):
         b = self.memory.buffer(16)
         for arguments in (("float32", 5), ("float32", (2, 3)), ("uint8", 1, 16), ("uint8", None, 17), ("uint8", 17)):
