@@ -6,7 +6,7 @@
 
 #include "quire/base.h"
 
-/* Requires that the thread holds no lock and has no page in transit (transit.h). */
+/* Requires that the thread holds no lock and has no page in transit (thread.h). */
 void qi_log(const quire_log *log, quire_log_level level, const char *format, ...)
     QUIRE_PRINTF(3, 4);
 

@@ -2,7 +2,7 @@
  * page_map.c - the map word of a page in every interleaving: users of the page find it mapped, one
  * thread at a time maps and unmaps it, and it is unmapped after the last user.
  */
-#include "src/core/state/page_map.h"
+#include "src/core/page/map.h"
 
 #include "tests/model/model.h"
 #include "tests/support/plain.h"

@@ -4,10 +4,10 @@
  * comes first. Statistics that are read meanwhile fit into the same order.
  *
  * One value is counted, the requested bytes. The calls are those of an allocation, a free and a
- * reading of statistics, as page/range_take.h and allocate/shard_growth.c make them: locks,
+ * reading of statistics, as page/range.h and allocate/shard_growth.c make them: locks,
  * counting, and the settlement before an allocating call returns.
  */
-#include "src/core/page/peaks.h"
+#include "src/core/state/memory.h"
 
 #include "tests/model/model.h"
 #include "tests/support/plain.h"

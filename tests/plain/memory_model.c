@@ -16,7 +16,7 @@
 #include "tests/support/fake.h"
 #include "tests/support/plain.h"
 #include "tests/support/random.h"
-#include "src/core/page/retention.h"
+#include "src/core/page/empty.h"
 
 enum { MAX_LIVE = 300, MAX_PAGES = 4096, STEPS_A_WORLD = 4000, CHECK_EVERY = 64, MAX_SIZE = 40000 };
 

@@ -5,14 +5,13 @@
 #ifndef QUIRE_TESTS_SUPPORT_ELASTIC_PAGE_H
 #define QUIRE_TESTS_SUPPORT_ELASTIC_PAGE_H
 
-#include "src/core/page/elastic_grow.h"
+#include "src/core/page/backing.h"
 
 #include <sched.h>
 
 #include "quire/host.h"
 #include "tests/support/crew.h"
 #include "tests/support/fixture.h"
-#include "src/core/page/elastic_end.h"
 
 enum { KIB = 1024, PAGE = 64 * KIB, MAX_SIZE = 1024 * KIB };
 

@@ -11,7 +11,7 @@
 #include "src/core/deferred/deferred_reuse.h"
 #include "src/core/deferred/recorded_use.h"
 #include "src/core/find/addresses.h"
-#include "src/core/release/release.h"
+#include "src/core/page/range.h"
 
 quire_result qi_allocate_on_complete(quire_memory *memory, uint32_t slot, const char *name,
                                      quire_stream *stream)

@@ -8,9 +8,9 @@
 
 #include "src/base/result.h"
 #include "src/core/find/addresses.h"
-#include "src/core/release/release.h"
+#include "src/core/page/map.h"
+#include "src/core/page/range.h"
 #include "src/core/slot/slot_meta.h"
-#include "src/core/state/page_map.h"
 
 /*
  * The fast path of a memory with find_by_address, where max_fast_size is 0 so that no other memory

@@ -7,9 +7,9 @@
 #include "src/base/result.h"
 #include "src/core/allocate/allocation.h"
 #include "src/core/deferred/deferred_free.h"
-#include "src/core/page/page_give_back.h"
-#include "src/core/page/retention.h"
-#include "src/core/release/release.h"
+#include "src/core/page/empty.h"
+#include "src/core/page/life.h"
+#include "src/core/page/range.h"
 
 /* ---- allocating --------------------------------------------------------------------------- */
 

@@ -4,8 +4,8 @@
 #include "src/core/allocate/climb.h"
 
 #include "src/base/bits.h"
-#include "src/core/page/page_give_back.h"
-#include "src/core/page/retention.h"
+#include "src/core/page/empty.h"
+#include "src/core/page/life.h"
 
 /*
  * Moves a placed range to the next multiple of the request's unit. The range has the bytes for it,

@@ -10,8 +10,7 @@
 
 #include "src/base/result.h"
 #include "src/core/allocate/request.h"
-#include "src/core/page/page_make.h"
-#include "src/core/page/page_wait.h"
+#include "src/core/page/life.h"
 
 /* The rungs of the ladder, in the order in which they are tried. The table in ladder.c says what
    each does. */

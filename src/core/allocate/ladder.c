@@ -24,12 +24,12 @@
 #include "src/core/deferred/deferred_reuse.h"
 #include "src/core/device/policy.h"
 #include "src/core/find/addresses.h"
-#include "src/core/page/page_give_back.h"
-#include "src/core/page/page_size.h"
-#include "src/core/page/retention.h"
-#include "src/core/release/release.h"
+#include "src/core/page/empty.h"
+#include "src/core/page/life.h"
+#include "src/core/page/map.h"
+#include "src/core/page/range.h"
+#include "src/core/page/sizes.h"
 #include "src/core/slot/slot_meta.h"
-#include "src/core/state/page_map.h"
 
 static bool if_quarantine(const qi_climb *c);
 static qi_outcome quarantine(qi_climb *c);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "src/core/device/backend_call.h"
-#include "src/core/page/page_size.h"
+#include "src/core/page/sizes.h"
 #include "src/core/state/event.h"
 #include "src/core/stats/stats.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "quire/stream.h"
-#include "src/core/page/range_take.h"
+#include "src/core/page/range.h"
 
 /* What the host does with an allocation; both require memory that can be mapped. */
 enum {

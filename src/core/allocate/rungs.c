@@ -11,14 +11,10 @@
 #include "src/core/deferred/deferred_free.h"
 #include "src/core/deferred/deferred_reuse.h"
 #include "src/core/device/policy.h"
-#include "src/core/page/elastic_end.h"
-#include "src/core/page/elastic_grow.h"
-#include "src/core/page/empty_pages.h"
-#include "src/core/page/other_memories.h"
-#include "src/core/page/page_give_back.h"
-#include "src/core/page/page_size.h"
-#include "src/core/page/page_take.h"
-#include "src/core/page/retention.h"
+#include "src/core/page/backing.h"
+#include "src/core/page/empty.h"
+#include "src/core/page/life.h"
+#include "src/core/page/sizes.h"
 
 /* ---- conditions --------------------------------------------------------------------------- */
 

@@ -6,9 +6,9 @@
 #include "src/base/result.h"
 #include "src/base/system.h"
 #include "src/core/deferred/stream_queue.h"
-#include "src/core/page/drain.h"
-#include "src/core/page/peaks.h"
+#include "src/core/page/range.h"
 #include "src/core/state/event.h"
+#include "src/core/state/peaks.h"
 #include "src/space/space.h"
 
 /* ---- creating and releasing --------------------------------------------------------------- */

@@ -35,7 +35,7 @@ static inline void qi_shard_enter(qi_shard *shard)
 
 /*
  * Requires no lock. Does what allocating calls left to do when they held a lock: settles the peaks
- * (page/peaks.h) and adds shards. Reports new shards to the hook and the log. If host memory is
+ * (state/peaks.h) and adds shards. Reports new shards to the hook and the log. If host memory is
  * exhausted, the memory keeps its shards. The thread's last error stays.
  */
 void qi_memory_do_due(quire_memory *memory);

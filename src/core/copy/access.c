@@ -10,7 +10,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/core/state/page_map.h"
+#include "src/core/page/map.h"
 
 static quire_result refuse_device_only(const quire_memory *memory)
 {

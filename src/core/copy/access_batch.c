@@ -6,7 +6,7 @@
 #include "src/base/handle.h"
 #include "src/base/result.h"
 #include "src/core/copy/access.h"
-#include "src/core/state/page_map.h"
+#include "src/core/page/map.h"
 
 /* Whether the backend is called: it needs the pages mapped. */
 static bool is_synced(const quire_memory *memory)

@@ -7,7 +7,7 @@
 
 #include "src/base/result.h"
 #include "src/core/copy/access.h"
-#include "src/core/state/page_map.h"
+#include "src/core/page/map.h"
 
 /* Host bytes per backend call when a fill is written as copies. Zeros come from a static array;
    any other value from an array on the stack, which is therefore smaller. */

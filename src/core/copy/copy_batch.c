@@ -12,7 +12,7 @@
 #include "src/base/handle.h"
 #include "src/base/result.h"
 #include "src/core/copy/access.h"
-#include "src/core/state/page_map.h"
+#include "src/core/page/map.h"
 
 /* Parts in one call of the backend: on the stack, and in host memory for longer batches. */
 enum { FEW = 64, MANY = 4096 };

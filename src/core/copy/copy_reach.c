@@ -2,7 +2,7 @@
  * copy_reach.c - maps the ends of a copy whose pages are mapped on demand (see copy_path.h).
  */
 #include "src/core/copy/copy_path.h"
-#include "src/core/state/page_map.h"
+#include "src/core/page/map.h"
 
 static bool is_on_demand(const qi_end *end)
 {

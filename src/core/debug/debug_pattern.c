@@ -9,7 +9,7 @@
 #include "src/base/bits.h"
 #include "src/base/poison.h"
 #include "src/base/result.h"
-#include "src/core/state/page_map.h"
+#include "src/core/page/map.h"
 
 /* Bytes of one copy by the backend; the buffer lies on the stack. */
 enum { CHUNK = 8 * 1024 };

@@ -18,11 +18,10 @@
 #include "src/core/allocate/ladder.h"
 #include "src/core/debug/corruption.h"
 #include "src/core/find/addresses.h"
-#include "src/core/native/native.h"
-#include "src/core/page/page_give_back.h"
-#include "src/core/page/retention.h"
-#include "src/core/release/release.h"
-#include "src/core/state/page_map.h"
+#include "src/core/page/empty.h"
+#include "src/core/page/life.h"
+#include "src/core/page/map.h"
+#include "src/core/page/range.h"
 
 /* Bytes of the range of a slot, zones included. */
 static uint64_t whole_of(const qi_slot *record)

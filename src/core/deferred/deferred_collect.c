@@ -6,11 +6,9 @@
 
 #include "src/base/result.h"
 #include "src/core/deferred/deferred_free.h"
-#include "src/core/page/drain.h"
-#include "src/core/page/empty_pages.h"
-#include "src/core/page/page_give_back.h"
-#include "src/core/page/retention.h"
-#include "src/core/release/release.h"
+#include "src/core/page/empty.h"
+#include "src/core/page/life.h"
+#include "src/core/page/range.h"
 
 /* Returns the highest value of the queue's stream that is known to have passed. */
 static uint64_t passed_of(const qi_stream_queue *queue)

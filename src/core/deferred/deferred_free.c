@@ -11,9 +11,9 @@
 #include "src/base/result.h"
 #include "src/core/deferred/stream_queue.h"
 #include "src/core/find/addresses.h"
-#include "src/core/release/release.h"
+#include "src/core/page/map.h"
+#include "src/core/page/range.h"
 #include "src/core/state/event.h"
-#include "src/core/state/page_map.h"
 
 /* Whether the wait's point has passed. Value 0 (no mark yet) passes only with all points. */
 static bool is_over(const qi_wait *wait)

@@ -15,7 +15,7 @@
 #define QUIRE_SRC_CORE_DEFERRED_DEFERRED_REUSE_H
 
 #include "src/core/deferred/stream_queue.h"
-#include "src/core/page/range_take.h"
+#include "src/core/page/range.h"
 #include "src/space/space.h"
 
 /* A deferred free whose range was taken over by a new allocation. */

@@ -12,12 +12,11 @@
 #include "src/core/find/addresses.h"
 #include "src/core/memory/fork.h"
 #include "src/core/memory/owner.h"
-#include "src/core/page/drain.h"
-#include "src/core/page/page_history.h"
-#include "src/core/release/release.h"
+#include "src/core/page/map.h"
+#include "src/core/page/range.h"
+#include "src/core/page/sizes.h"
 #include "src/core/slot/uses.h"
 #include "src/core/state/event.h"
-#include "src/core/state/page_map.h"
 
 /* ---- pages -------------------------------------------------------------------------------- */
 

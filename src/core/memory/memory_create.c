@@ -15,7 +15,7 @@
 #include "src/core/memory/memory_life.h"
 #include "src/core/memory/memory_options.h"
 #include "src/core/memory/user_options.h"
-#include "src/core/page/page_take.h"
+#include "src/core/page/life.h"
 #include "src/core/state/event.h"
 #include "src/core/stats/stats_scope.h"
 #include "src/space/space.h"

@@ -13,10 +13,8 @@
 #include "src/core/memory/device_members.h"
 #include "src/core/memory/fork.h"
 #include "src/core/memory/memory_life.h"
-#include "src/core/page/drain.h"
-#include "src/core/page/page_give_back.h"
-#include "src/core/page/page_take.h"
-#include "src/core/release/release.h"
+#include "src/core/page/life.h"
+#include "src/core/page/range.h"
 #include "src/core/state/visitors.h"
 
 /*

@@ -2,7 +2,7 @@
  * memory_info.c - describes a memory: its options as they were resolved, and its pages.
  */
 #include "src/core/memory/memory_life.h"
-#include "src/core/page/page_size.h"
+#include "src/core/page/sizes.h"
 
 quire_memory_info qi_memory_get_info(quire_memory *memory)
 {

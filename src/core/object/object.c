@@ -10,7 +10,7 @@
 #include "src/core/allocate/oom_report.h"
 #include "src/core/copy/access.h"
 #include "src/core/find/addresses.h"
-#include "src/core/native/native.h"
+#include "src/core/page/range.h"
 
 /* The backend must accept the memory kind for this object. */
 static quire_result check_kind(const qi_object_build *build)

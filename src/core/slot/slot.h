@@ -97,7 +97,7 @@ enum {
     QI_EXTRA_OBJECT = 1,   /* the slot has an object; a native one is destroyed */
     QI_EXTRA_BORROWED = 2, /* the native object is the caller's and outlives the allocation */
     QI_EXTRA_ADDRESS = 4,  /* the allocation is found by address (find/addresses.h) */
-    QI_EXTRA_MAPPED = 8    /* the allocation is mapped while it lives (state/page_map.h) */
+    QI_EXTRA_MAPPED = 8    /* the allocation is mapped while it lives (page/map.h) */
 };
 
 /* All usages of buffers. */

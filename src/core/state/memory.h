@@ -34,7 +34,7 @@ struct quire_memory {
     uint32_t kind;
     quire_memory_flags flags;
     bool exportable;
-    bool maps_on_demand;      /* host-visible pages are mapped while they are used: page_map.h */
+    bool maps_on_demand;      /* host-visible pages are mapped while they are used: page/map.h */
     bool is_default;          /* the device owns it: see memory/default_memory.h */
     bool within_budget;       /* its pages never exceed the backend's budget */
     float priority;           /* eviction priority of its pages, 0 to 1 */

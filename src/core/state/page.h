@@ -67,7 +67,7 @@ struct qi_page {
     uint32_t objects;
     bool dedicated;
     bool tied;     /* to an object: see qi_tie */
-    bool resizing; /* a thread moves its end (elastic_end.h); protected by the lock of qi_pages */
+    bool resizing; /* a thread moves its end (page/backing.h); protected by the lock of qi_pages */
     bool ending;   /* LEAVING, and its thread has called the backend to destroy it */
     bool reduced;  /* while MAKING: see qi_page_attempt.is_reduced */
     bool over_budget; /* its creation or last growth exceeded the backend's budget */
@@ -78,7 +78,7 @@ struct qi_page {
     const void *owner;
 
     qi_device_page native;  /* constant from LIVE to GONE, except its size, and `host` on demand */
-    qi_atomic_u32 map_word; /* with map_on_demand: who uses the map (page_map.h) */
+    qi_atomic_u32 map_word; /* with map_on_demand: who uses the map (page/map.h) */
     uint64_t cut_from;      /* the size before its end was cut, until the end is unmapped; or 0 */
     uint64_t policy_size;   /* of a shared page: the policy's size when it was made */
     uint64_t wanted;        /* the size requested from the backend */
@@ -105,12 +105,41 @@ typedef struct qi_pages {
     qi_page *being_made;
     uint64_t turns;           /* pages begun so far */
     uint64_t last_size;       /* policy_size of the shared page made last; 0 before the first */
-    uint64_t shared_bytes;    /* of shared pages: page_history.h */
+    uint64_t shared_bytes;    /* of shared pages: sizes.h */
     uint64_t floor;           /* bytes of pages to keep: quire_memory_preallocate */
-    uint64_t refused;         /* page size that the backend refused: page_attempt.h; 0: none */
+    uint64_t refused;         /* page size that the backend refused: sizes.h; 0: none */
     uint64_t refused_as_of;   /* qi_heap_releases before it was refused; later ones outdate it */
     quire_memory_stats stats; /* what pages count: reserved bytes, pages and their peaks */
 } qi_pages;
+
+/* A page that was made or resized. */
+typedef struct qi_page_change {
+    uint64_t size; /* bytes; 0: no such page */
+    uint32_t number;
+    bool grown;
+    bool over_budget; /* of the backend */
+} qi_page_change;
+
+/* {0} means that nothing happened. */
+typedef struct qi_page_events {
+    qi_page *gone; /* destroyed pages, in phase GONE; only this call knows them */
+    qi_page_change
+        renewed;         /* a destroyed page whose number the call reuses for the page it makes */
+    qi_page_change cut;  /* the last page that was made smaller */
+    qi_page_change made; /* the last page that was made or made larger */
+} qi_page_events;
+
+/* What a call that needs a page has done so far. */
+typedef struct qi_page_progress {
+    bool gave_back_empty; /* empty pages, to make room for the page */
+    bool is_smaller;      /* requested less than the policy's size, because memory is exhausted */
+    bool within_budget;   /* set by the caller: no page exceeds the backend's budget */
+    bool zero;            /* set by the caller: a dedicated page is made for zeros */
+    bool may_exceed;      /* set by the caller: pages may exceed it; never set with within_budget */
+    bool is_over_budget;  /* the last page was refused by that budget alone */
+    uint64_t excess;      /* bytes of the heap's pages above that budget when it was refused */
+    qi_page_events events;
+} qi_page_progress;
 
 enum { QI_EMPTY_SIZES = 64 };
 

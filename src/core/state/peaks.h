@@ -1,6 +1,6 @@
 /*
- * state/peaks.h - the records behind the peaks of a memory: of live bytes, of requested bytes and
- * of the number of allocations. page/peaks.h has the functions.
+ * state/peaks.h - the peaks of a memory: of live bytes, of requested bytes and of the number of
+ * allocations.
  *
  * With one shard the peaks are in the statistics of the shard. With several shards the peak of a
  * sum is not the sum of the peaks, and a counter that every operation writes would make all threads
@@ -29,7 +29,11 @@
 #ifndef QUIRE_SRC_CORE_STATE_PEAKS_H
 #define QUIRE_SRC_CORE_STATE_PEAKS_H
 
+#include "quire/insight.h"
 #include "src/base/host_memory.h"
+#include "src/core/slot/slot.h"
+
+typedef struct qi_shard qi_shard;
 
 /* The values with a peak. */
 enum { QI_PEAK_LIVE, QI_PEAK_REQUESTED, QI_PEAK_COUNT, QI_PEAKS };
@@ -54,5 +58,54 @@ typedef struct qi_peaks {
     _Alignas(QI_CACHE_LINE) uint64_t settled_at; /* allocations so far, at the last settlement */
     uint32_t pause; /* rises of a shard in mode EXACT before DIVIDED is tried again */
 } qi_peaks;
+
+/*
+ * Exact means: a peak is the maximum of the sum over an order of the calls in which a call that
+ * returned before another began comes first. A free that waits in an inbox counts when the inbox is
+ * drained. The frees within a call that overlaps a rise may come before it in that order, which is
+ * why a rise beyond the claims may be recorded as late as the end of its call.
+ *
+ * An allocation that is taken back before its call succeeds leaves no trace, unless another thread
+ * changes the sum in the meantime.
+ */
+
+/*
+ * Require the lock of the shard, which is one of several. Count what an allocation adds to the
+ * sums, or what a free subtracts. A rise may set is_due of the memory: the call then settles the
+ * peaks before it returns (qi_peaks_settle).
+ */
+void qi_peaks_count_in(qi_shard *shard, const qi_slot *record);
+void qi_peaks_count_out(qi_shard *shard, const qi_slot *record);
+
+/* The same for an allocation in the place of a freed one: only the requested bytes differ. */
+void qi_peaks_count_renewal(qi_shard *shard, uint64_t requested, uint64_t freed);
+
+/*
+ * Requires the locks of all shards, of which there are several. Raises the peaks to the exact sums,
+ * takes all spare parts back, and decides the mode.
+ */
+void qi_peaks_settle(quire_memory *memory);
+
+/*
+ * Requires the locks of all shards. Raises the peaks of live bytes, requested bytes and allocations
+ * to the current values, and returns them in these fields of *out.
+ */
+void qi_peaks_read(quire_memory *memory, quire_memory_stats *out);
+
+/*
+ * Requires the locks of all shards. Sets the peaks to the current values, or raises them to those
+ * of *before. For stats scopes.
+ */
+void qi_peaks_restart(quire_memory *memory);
+void qi_peaks_restore(quire_memory *memory, const quire_memory_stats *before);
+
+/*
+ * Requires the locks of all shards, which the memory has now; `old_count` of them are not new. The
+ * new shards have no allocations.
+ */
+void qi_peaks_add_shards(quire_memory *memory, uint32_t old_count);
+
+/* Requires the locks of all shards. Whether the records agree with the values of the shards. */
+bool qi_peaks_agree(const quire_memory *memory);
 
 #endif

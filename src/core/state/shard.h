@@ -14,11 +14,34 @@
 #define QUIRE_SRC_CORE_STATE_SHARD_H
 
 #include "quire/insight.h"
+#include "src/base/result.h"
 #include "src/core/slot/inbox.h"
 #include "src/core/slot/slot.h"
-#include "src/core/state/oom_record.h"
 #include "src/core/state/page.h"
 #include "src/core/state/peaks.h"
+
+/* The last refused allocation of a shard. Protected by the shard's lock. */
+
+typedef struct qi_oom_record {
+    uint64_t number; /* counts the memory's refusals from 1; 0: none so far */
+    quire_result code;
+    uint64_t size; /* requested bytes */
+    uint64_t alignment;
+    qi_error report; /* its words are made when they are read */
+} qi_oom_record;
+
+/*
+ * A shard: a part of a memory with its own lock, space, slots and statistics.
+ *
+ * A thread allocates in its own shard. It frees an allocation of another shard without that shard's
+ * lock: it claims the slot and puts it into the shard's inbox. A thread that works in the shard
+ * drains the inbox, at the latest before it looks for room elsewhere. Threads of different shards
+ * therefore share no lock and no cache line except an inbox and, near the peak of the memory, the
+ * words of qi_peaks.
+ *
+ * The lock protects everything except the inbox, which is atomic. The lock of qi_pages protects
+ * which pages the shard has.
+ */
 
 /* Size of a shard's first hash table of stream queues, which lies in the record itself. */
 enum { QI_FIRST_QUEUE_BITS = 3 };
@@ -30,7 +53,7 @@ typedef struct qi_contention {
     bool is_high;    /* the memory should get more shards */
 } qi_contention;
 
-/* How long the default keeps empty pages: page/retention.c. Nanoseconds. */
+/* How long the default keeps empty pages: page/empty.c. Nanoseconds. */
 typedef struct qi_retention {
     uint64_t age; /* 0: not raised yet */
     uint64_t changed_at;
@@ -53,7 +76,7 @@ typedef struct qi_shard {
     qi_slot_queue queue;
     qi_empty_pages empty_pages;
     qi_retention retention;
-    uint64_t shared_bytes; /* of its shared pages: page_history.h; protected by qi_pages */
+    uint64_t shared_bytes; /* of its shared pages: sizes.h; protected by qi_pages */
     /* what allocations count: live and requested bytes, failures, deferred frees; aligned so that
        the counters of one operation lie in two cache lines. Its peaks are those of a memory with
        one shard: see state/peaks.h. */

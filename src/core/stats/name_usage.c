@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "src/base/result.h"
-#include "src/core/page/drain.h"
+#include "src/core/page/range.h"
 
 /* Requires the locks of all shards. Sums over the allocations whose names start with the prefix. */
 static quire_name_usage sum_of(const quire_memory *memory, const char *prefix)

@@ -2,7 +2,7 @@
  * page_info.c - describes one page, under its shard's lock (see stats.h).
  */
 #include "src/base/result.h"
-#include "src/core/page/page_take.h"
+#include "src/core/page/life.h"
 #include "src/core/state/memory.h"
 #include "src/core/stats/stats.h"
 #include "src/space/space.h"

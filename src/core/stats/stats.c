@@ -8,9 +8,9 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/core/page/drain.h"
-#include "src/core/page/peaks.h"
+#include "src/core/page/range.h"
 #include "src/core/state/memory.h"
+#include "src/core/state/peaks.h"
 #include "src/space/space.h"
 
 /* The share of `whole` that is not used; 0 where `whole` is 0. */

@@ -14,7 +14,7 @@
 /* ---- statistics: stats.c, page_info.c ------------------------------------------------------ */
 
 /* Requires the locks of all shards and of the pages: the sum of what these count, without the peaks
-   of page/peaks.h. */
+   of state/peaks.h. */
 quire_memory_stats qi_stats_counted(quire_memory *memory);
 
 /*
@@ -26,7 +26,7 @@ quire_memory_stats qi_stats_of(quire_memory *memory);
 /* Takes the locks of all shards, which frees what is in their inboxes. */
 quire_memory_stats qi_stats_get(quire_memory *memory);
 
-/* The same without the peaks of page/peaks.h, which stay as they are: the calling thread may have
+/* The same without the peaks of state/peaks.h, which stay as they are: the calling thread may have
    allocations that it takes back. */
 quire_memory_stats qi_stats_present(quire_memory *memory);
 

@@ -7,9 +7,9 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/core/page/drain.h"
-#include "src/core/page/peaks.h"
+#include "src/core/page/range.h"
 #include "src/core/state/memory.h"
+#include "src/core/state/peaks.h"
 #include "src/core/stats/stats.h"
 
 /* Requires the lock of the pages. Restarts their peaks at the present values. */

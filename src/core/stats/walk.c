@@ -10,7 +10,7 @@
 
 #include "src/base/result.h"
 #include "src/base/thread.h"
-#include "src/core/page/page_take.h"
+#include "src/core/page/life.h"
 #include "src/core/state/memory.h"
 #include "src/core/stats/stats.h"
 #include "src/space/fit.h"

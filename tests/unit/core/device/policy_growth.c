@@ -5,8 +5,8 @@
  */
 #include "tests/support/fixture.h"
 
-#include "src/core/page/page_history.h"
-#include "src/core/page/page_take.h"
+#include "src/core/page/life.h"
+#include "src/core/page/sizes.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * KIB)

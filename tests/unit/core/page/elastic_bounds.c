@@ -2,10 +2,9 @@
  * elastic_bounds.c - when the page of an elastic memory must not grow: for a request that fits,
  * beyond the device's page limit, and if the backend created another page than requested.
  */
-#include "src/core/page/elastic_grow.h"
+#include "src/core/page/backing.h"
 
 #include "tests/support/fixture.h"
-#include "src/core/page/elastic_end.h"
 
 enum { KIB = 1024, PAGE = 64 * KIB, MAX_SIZE = 1024 * KIB };
 

@@ -6,8 +6,7 @@
 
 #include <time.h>
 
-#include "src/core/page/empty_pages.h"
-#include "src/core/page/retention.h"
+#include "src/core/page/empty.h"
 
 enum { PAGE = 4096, FEW = 1000, TIMES = 16, AT_ONCE = QI_EMPTY_PAGES_PER_CALL };
 

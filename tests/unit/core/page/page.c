@@ -5,7 +5,7 @@
  */
 #include "src/core/state/memory.h"
 #include "tests/support/fixture.h"
-#include "src/core/page/page_wait.h"
+#include "src/core/page/life.h"
 
 enum { PAGE = 4096 };
 

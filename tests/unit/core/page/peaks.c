@@ -2,7 +2,7 @@
  * peaks.c - the peaks of memories with several shards: equal to those of a plain count, in every
  * order of allocations and frees, in both modes of counting, through scopes and refusals.
  */
-#include "src/core/page/peaks.h"
+#include "src/core/state/peaks.h"
 
 #include "src/base/bits.h"
 #include "tests/support/random.h"

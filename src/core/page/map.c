@@ -1,7 +1,7 @@
 /*
- * page_map.c - counts the users of a page that is mapped on demand (see page_map.h).
+ * map.c - counts the users of a page that is mapped on demand (see map.h).
  */
-#include "src/core/state/page_map.h"
+#include "src/core/page/map.h"
 
 #include "src/base/result.h"
 #include "src/base/sleep.h"

@@ -1,7 +1,9 @@
 /*
- * page/peaks.c - counts rises and falls of the sums over several shards, and settles their peaks.
+ * peaks.c - counts rises and falls of the sums over several shards, and settles their peaks.
  */
-#include "src/core/page/peaks.h"
+#include "src/core/state/peaks.h"
+
+#include "src/core/state/memory.h"
 
 #include "src/base/bits.h"
 

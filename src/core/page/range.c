@@ -1,17 +1,79 @@
 /*
- * release.c - gives slots back to the shard that they belong to: under its lock if it is the
- * calling thread's shard, otherwise through its inbox.
+ * range.c - gives back ranges, at once or through the inbox of their shard.
  */
-#include "src/core/release/release.h"
+#include "src/core/page/range.h"
 
 #include "src/base/result.h"
 #include "src/core/find/addresses.h"
-#include "src/core/native/native.h"
-#include "src/core/page/page_give_back.h"
-#include "src/core/page/range_take.h"
-#include "src/core/page/retention.h"
+#include "src/core/page/empty.h"
+#include "src/core/page/life.h"
+#include "src/core/page/map.h"
 #include "src/core/slot/slot_meta.h"
-#include "src/core/state/page_map.h"
+#include "src/space/space.h"
+
+/* ---- the inbox ---------------------------------------------------------------------------- */
+
+static void drain(qi_shard *shard)
+{
+    const qi_slots *slots = &shard->memory->slots;
+    uint32_t slot = 0, next = 0;
+    for (uint32_t left = qi_inbox_take(&shard->inbox, &slot); left; left--, slot = next) {
+        next = qi_slot_next(slots, slot);
+        qi_slot_fetch(slots, next); /* another thread wrote it last: the line is in its cache */
+        qi_shard_note_given(shard, qi_range_give(shard, qi_slot_at(slots, slot), slot));
+    }
+}
+
+void qi_shard_drain(qi_shard *shard)
+{
+    if (!qi_inbox_is_empty(&shard->inbox))
+        drain(shard);
+}
+
+void qi_shards_acquire(quire_memory *memory)
+{
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++) {
+        qi_lock_acquire(&memory->shards[i]->lock);
+        qi_shard_drain(memory->shards[i]);
+    }
+}
+
+void qi_shards_release(quire_memory *memory)
+{
+    for (uint32_t i = qi_shard_count(memory); i-- > 0;)
+        qi_lock_release(&memory->shards[i]->lock);
+}
+
+/* ---- native objects ----------------------------------------------------------------------- */
+
+quire_result qi_native_bind(quire_memory *memory, uint32_t slot, quire_object object,
+                            uint64_t native)
+{
+    if (!native)
+        return QUIRE_SUCCESS;
+    return qi_device_object_bind(memory->device, &memory->calls, object, native,
+                                 &qi_memory_page(memory, slot)->native,
+                                 qi_memory_slot(memory, slot)->offset);
+}
+
+void qi_native_destroy(quire_memory *memory, qi_slot *record)
+{
+    uint64_t native = qi_slot_native(record);
+    if (!native || record->extras & QI_EXTRA_BORROWED)
+        return;
+    /*
+     * The release that follows reads the range's record. Fetching it now hides the cache miss
+     * behind the backend's call. The lock is needed because records move when their table grows.
+     */
+    qi_shard *shard = qi_shard_of(memory, record);
+    qi_lock_acquire(&shard->lock);
+    qi_space_fetch(shard->space, record->range);
+    qi_lock_release(&shard->lock);
+    record->native = 0;
+    qi_device_object_destroy(memory->device, &memory->calls, record->object, native);
+}
+
+/* ---- release ------------------------------------------------------------------------------ */
 
 /* Frees that an inbox may hold; beyond it the freeing thread drains the inbox. */
 enum { MAX_QUEUED = 1024 };

@@ -1,18 +1,25 @@
 /*
- * range_take.h - takes a slot together with a range of the shared pages, and gives both back.
+ * range.h - a slot together with its range: taking both, giving both back, and what is released
+ * before them, the native object and the name.
  *
- * Every allocation and every free calls these functions, which are inline for that reason. Every
- * function requires the lock of the shard.
- * Invariant: the shard's statistics and the page's tally change together with slot and range.
+ * Every allocation and every free calls the functions of the first part, which are inline for that
+ * reason.
  */
-#ifndef QUIRE_SRC_CORE_PAGE_RANGE_TAKE_H
-#define QUIRE_SRC_CORE_PAGE_RANGE_TAKE_H
+#ifndef QUIRE_SRC_CORE_PAGE_RANGE_H
+#define QUIRE_SRC_CORE_PAGE_RANGE_H
 
 #include "src/base/bits.h"
-#include "src/core/page/empty_pages.h"
-#include "src/core/page/peaks.h"
+#include "src/core/page/empty.h"
 #include "src/core/state/memory.h"
+#include "src/core/state/peaks.h"
 #include "src/space/space.h"
+
+/* ---- taking and giving -------------------------------------------------------------------- */
+
+/*
+ * Every function of this part requires the lock of the shard. Invariant: the shard's statistics and
+ * the page's tally change together with slot and range.
+ */
 
 /* A request for a range, and what its record keeps for the caller. */
 typedef struct qi_range_request {
@@ -141,5 +148,74 @@ static inline bool qi_range_give(qi_shard *shard, qi_slot *record, uint32_t slot
         (void)shard->space->free_range(shard->space, record->range);
     return qi_range_give_slot(shard, record, slot);
 }
+
+/* ---- the inbox ---------------------------------------------------------------------------- */
+
+/*
+ * The shard's lock protects everything that a drained free changes. Invariant: a slot in an inbox
+ * is PRIVATE, and its object and name are released already.
+ */
+
+/* Requires the shard's lock. Frees every slot in its inbox. */
+void qi_shard_drain(qi_shard *shard);
+
+/*
+ * Acquires the locks of all shards in the order of their ranks, and drains their inboxes. For calls
+ * that read or change a whole memory.
+ */
+void qi_shards_acquire(quire_memory *memory);
+
+/* Releases the locks of all shards, in the opposite order. */
+void qi_shards_release(quire_memory *memory);
+
+/* ---- native objects ----------------------------------------------------------------------- */
+
+/*
+ * No function requires a lock. The caller owns the slot: it is PRIVATE. Invariant: `native` of the
+ * record is 0 once the object is destroyed.
+ */
+
+/* Binds a native object to the slot's range; 0 binds nothing. Fails as the backend does. */
+QUIRE_MUST_USE quire_result qi_native_bind(quire_memory *memory, uint32_t slot, quire_object object,
+                                           uint64_t native);
+
+/* Destroys the slot's native object, unless there is none or the application owns it. */
+void qi_native_destroy(quire_memory *memory, qi_slot *record);
+
+/* ---- release ------------------------------------------------------------------------------ */
+
+/*
+ * A slot is PRIVATE because its allocation was never published, or because a free claimed it. The
+ * calling thread owns it. No function requires a lock; the lock of the slot's shard protects the
+ * range and the statistics. Invariant: a slot is given back once, after its object and name.
+ */
+
+/*
+ * Gives the slot back. A slot of another thread's shard goes into that shard's inbox. Beyond 1,024
+ * queued frees the calling thread drains the inbox itself.
+ */
+void qi_release(quire_memory *memory, uint32_t slot);
+
+/*
+ * Like qi_release, for a slot that the application freed. Checked builds keep it in quarantine
+ * first. Returns CORRUPTED if bytes beside the allocation were written (checked builds only); the
+ * slot is released all the same.
+ */
+static inline quire_result qi_release_checked(quire_memory *memory, uint32_t slot)
+{
+    bool is_corrupted = qi_checked_report_corruption(memory, slot);
+    if (!qi_checked_hold(memory, slot))
+        qi_release(memory, slot);
+    return is_corrupted ? QUIRE_ERROR_CORRUPTED : QUIRE_SUCCESS;
+}
+
+/* Releases the name of a slot without an object. */
+void qi_release_name(quire_memory *memory, uint32_t slot);
+
+/*
+ * Gives back a slot that was never published. The statistics do not count it as an allocation and a
+ * free. Its native object stays with the thread that created it.
+ */
+void qi_release_unpublished(quire_memory *memory, uint32_t slot);
 
 #endif

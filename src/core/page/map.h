@@ -1,5 +1,5 @@
 /*
- * state/page_map.h - maps host-visible pages while the host uses them
+ * map.h - maps host-visible pages while the host uses them
  * (quire_memory_options.map_on_demand).
  *
  * A user of a page is a map of one of its allocations, an allocation made with `mapped`, or a call
@@ -20,8 +20,8 @@
  * users is mapped. A page without users is mapped only in the child of a fork, until its next last
  * user.
  */
-#ifndef QUIRE_SRC_CORE_STATE_PAGE_MAP_H
-#define QUIRE_SRC_CORE_STATE_PAGE_MAP_H
+#ifndef QUIRE_SRC_CORE_PAGE_MAP_H
+#define QUIRE_SRC_CORE_PAGE_MAP_H
 
 #include "src/core/state/memory.h"
 

@@ -1,0 +1,328 @@
+/*
+ * backing.c - moves the end of the page of a contiguous memory.
+ */
+#include "src/core/page/backing.h"
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/base/thread.h"
+#include "src/core/find/addresses.h"
+#include "src/core/page/empty.h"
+#include "src/core/page/life.h"
+#include "src/core/page/range.h"
+#include "src/core/page/sizes.h"
+#include "src/space/space.h"
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+/*
+ * `resizing` and `cut_from` of the page carry the protocol. The lock of the pages protects
+ * `resizing`, because a thread that waits for the end to stop moving sleeps on that lock.
+ */
+
+qi_page *qi_elastic_page(const qi_shard *shard)
+{
+    if (!shard->memory->address_space || !shard->shared)
+        return NULL;
+    return qi_shard_tally(shard, 0)->page; /* its only region has the lowest number */
+}
+
+/* The least of: the memory's address space, the largest page of the device, the rest of the
+   line. */
+uint64_t qi_elastic_max_size(const qi_shard *shard, uint64_t size, bool dedicated)
+{
+    const quire_memory *memory = shard->memory;
+    const quire_device_info *info = &memory->device->info;
+    if (!memory->address_space || dedicated)
+        return 0;
+    uint64_t most = memory->address_space, line = qi_space_line_left(shard->space);
+    if (info->limits.max_page && most > info->limits.max_page)
+        most = info->limits.max_page;
+    most = qi_align_down(most < line ? most : line, qi_page_unit(memory));
+    return most > size ? most : size;
+}
+
+/* Returns the bytes of the region of a page of `size` bytes. */
+static uint64_t region_size(const qi_page *page, uint64_t size)
+{
+    return qi_align_down(size - page->tally->skipped, page->shard->memory->granule);
+}
+
+/* Requires the shard's lock. Returns false if another thread moves the end. */
+/* The thread then counts as one with a page under way (thread.h): it must not wait for itself. */
+static bool begin_move(qi_page *page)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    qi_lock_acquire(&pages->lock);
+    bool is_free = !page->resizing;
+    page->resizing = true;
+    if (is_free)
+        page->owner = qi_thread_self();
+    qi_lock_release(&pages->lock);
+    if (is_free)
+        qi_transit_begin();
+    return is_free;
+}
+
+/* Requires the shard's lock. Releases and reacquires it: waits until no thread moves the end. */
+/* Waits once. The caller tests its condition again, because another thread may begin at once. */
+static void wait_for_move(qi_shard *shard, const qi_page *page)
+{
+    qi_pages *pages = &shard->memory->pages;
+    qi_lock_acquire(&pages->lock);
+    if (page->resizing)
+        qi_lock_wait(&pages->lock, &shard->lock);
+    qi_lock_release(&pages->lock);
+}
+
+/* Ends what begin_move began. `has_moved` makes waiting threads look for room again. */
+static void end_move(qi_page *page, bool has_moved)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    qi_lock_acquire(&pages->lock);
+    page->resizing = false;
+    page->cut_from = 0;
+    pages->changes += has_moved;
+    qi_lock_wake_all(&pages->lock);
+    qi_lock_release(&pages->lock);
+    qi_transit_end();
+}
+
+/* Requires the shard's lock. The statistics and the list of empty pages follow the new size. */
+/* An empty page is in the list of empty pages, whose sum and minimum change with its size. */
+static void set_size(qi_page *page, uint64_t size)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    quire_memory_stats *stats = &pages->stats;
+    uint64_t from = page->native.size;
+    if (!page->tally->allocation_count) {
+        page->shard->empty_pages.bytes += size - from; /* of a smaller size: wraps, as intended */
+        if (size < page->shard->empty_pages.least)
+            page->shard->empty_pages.least = size;
+    }
+    qi_lock_acquire(&pages->lock);
+    page->native.size = size;
+    qi_page_history_change(page, from, size);
+    stats->reserved_bytes += size - from;
+    qi_raise(&stats->peak_reserved_bytes, stats->reserved_bytes);
+    qi_lock_release(&pages->lock);
+}
+
+bool qi_elastic_is_shrinking(const qi_shard *shard)
+{
+    const qi_page *page = qi_elastic_page(shard);
+    return page && page->cut_from;
+}
+
+uint64_t qi_elastic_shrink_finish(quire_memory *memory, qi_page *page)
+{
+    uint64_t from = page->cut_from, bytes = from - page->native.size;
+    qi_device_page_shrink(memory->device, &memory->calls, &memory->account, &page->native, from,
+                          page->native.size);
+    end_move(page, true);
+    return bytes;
+}
+
+/* ---- growing ------------------------------------------------------------------------------ */
+
+/* The page is `resizing` during a growth, so that this thread alone moves its end, although it
+   releases the locks for the backend call. */
+
+/* Sets *needed to the page size at which the request fits at the page's end; 0 if it fits now. */
+static quire_result needed_size(const qi_page *page, uint64_t size, uint64_t alignment,
+                                uint64_t *needed)
+{
+    const qi_shard *shard = page->shard;
+    const uint64_t granule = shard->memory->granule, most = page->native.native.size;
+    uint64_t end = page->tally->skipped + region_size(page, page->native.size), total = 0;
+    uint64_t start = end - qi_space_free_at_end(shard->space, page->region);
+    start +=
+        qi_padding(page->native.native.address + start, alignment > granule ? alignment : granule);
+    *needed = 0;
+    if (qi_align_up_overflows(size, granule, &total) || qi_add_overflows(start, total, &total) ||
+        qi_align_up_overflows(total, qi_page_unit(shard->memory), &total))
+        total = UINT64_MAX;
+    if (total > most)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                            size > most
+                                ? "%b (%u byte%s) can never fit: the page has %b and can grow to %b"
+                                : "%b (%u byte%s) requested: the page has %b and can grow to %b",
+                            size, size, page->native.size, most);
+    if (total > page->native.size)
+        *needed = total;
+    return QUIRE_SUCCESS;
+}
+
+/*
+ * Requires the shard's lock. Begins the attempts to grow the page, by the size that the policy says
+ * or by as little as `needed`, the size of the page, lacks.
+ */
+static qi_page_attempt begin_growth(const qi_page *page, uint64_t needed,
+                                    qi_page_progress *progress)
+{
+    const qi_shard *shard = page->shard;
+    quire_memory *memory = shard->memory;
+    const uint64_t from = page->native.size, room = page->native.native.size - from;
+    bool is_reduced = false;
+    qi_lock_acquire(&memory->pages.lock);
+    uint64_t by = qi_page_policy_size(shard);
+    by = qi_page_attempt_size(memory, by < room ? by : room, needed - from,
+                              qi_page_most(shard, progress), &is_reduced);
+    qi_lock_release(&memory->pages.lock);
+    return qi_page_attempt_begin(memory, by, needed - from, is_reduced, progress);
+}
+
+/*
+ * Requires no lock. Maps a->size more bytes of the page. If memory is exhausted it gives back all
+ * empty pages and tries again, then with a smaller a->size.
+ */
+static quire_result map_more(const qi_page *page, qi_page_attempt *a, qi_page_progress *progress)
+{
+    quire_memory *memory = a->memory;
+    quire_result result;
+    do {
+        do {
+            qi_page_attempt_start(a);
+            result =
+                qi_device_page_grow(memory->device, &memory->calls, &memory->account, &a->terms,
+                                    memory->name, &page->native, page->native.size + a->size);
+        } while (qi_is_out_of_memory(result) &&
+                 qi_pages_give_back_empty(memory, UINT64_MAX, &progress->events));
+    } while (qi_page_attempt_again(a, result, progress));
+    return result;
+}
+
+/* Requires the shard's lock. The page has `to` bytes. */
+static void grown(qi_page *page, uint64_t to, const qi_budget_terms *terms)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    qi_checked_page_grown(page, page->native.size, to);
+    set_size(page, to);
+    page->over_budget = terms->has_exceeded;
+    qi_lock_acquire(&pages->lock);
+    pages->stats.pages_over_budget += terms->has_exceeded;
+    qi_lock_release(&pages->lock);
+}
+
+/*
+ * Requires the shard's lock, for a page that is resizing. Releases and reacquires the lock. If the
+ * space has no host memory for the larger region, the new part is unmapped again.
+ */
+static quire_result grow(qi_page *page, uint64_t needed, qi_page_progress *progress)
+{
+    qi_shard *shard = page->shard;
+    quire_memory *memory = shard->memory;
+    const uint64_t from = page->native.size;
+    qi_page_attempt a = begin_growth(page, needed, progress);
+    qi_page *leaving = qi_empty_pages_take_oldest(shard, a.size, QI_EMPTY_PAGES_PER_CALL, NULL);
+    progress->gave_back_empty = true;
+    qi_lock_release(&shard->lock);
+    qi_pages_give_back(memory, leaving, &progress->events);
+    quire_result result = map_more(page, &a, progress);
+    const uint64_t to = from + a.size;
+    qi_lock_acquire(&shard->lock);
+    if (result)
+        return result;
+    result = qi_addresses_grow_page(memory, page, to);
+    if (!result)
+        result = qi_space_resize_region(shard->space, page->region, region_size(page, to));
+    if (!result) {
+        grown(page, to, &a.terms);
+        return QUIRE_SUCCESS;
+    }
+    qi_lock_release(&shard->lock);
+    qi_device_page_shrink(memory->device, &memory->calls, &memory->account, &page->native, to,
+                          from);
+    qi_lock_acquire(&shard->lock);
+    return result;
+}
+
+quire_result qi_elastic_grow_for(qi_shard *shard, uint64_t size, uint64_t alignment,
+                                 qi_elastic_result *outcome, qi_page_progress *progress)
+{
+    qi_page *page = qi_elastic_page(shard);
+    uint64_t needed = 0;
+    *outcome = QI_ELASTIC_NONE;
+    if (!page)
+        return QUIRE_SUCCESS;
+    if (!begin_move(page)) {
+        if (qi_transit_is_on())
+            return qi_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                           "a call from inside a backend's function does not wait for the page");
+        wait_for_move(shard, page);
+        *outcome = QI_ELASTIC_AWAITED;
+        return QUIRE_SUCCESS;
+    }
+    quire_result result = needed_size(page, size, alignment, &needed);
+    if (!result && needed) {
+        result = grow(page, needed, progress);
+        *outcome = result ? QI_ELASTIC_NONE : QI_ELASTIC_DONE;
+        if (!result) {
+            progress->events.made = qi_page_made(page);
+            progress->events.made.grown = true;
+        }
+    }
+    end_move(page, *outcome == QI_ELASTIC_DONE);
+    return result;
+}
+
+quire_result qi_elastic_grow(qi_shard *shard, qi_elastic_result *outcome,
+                             qi_page_progress *progress)
+{
+    const qi_page *page = qi_elastic_page(shard);
+    uint64_t free = page ? qi_space_free_at_end(shard->space, page->region) : 0;
+    return qi_elastic_grow_for(shard, free + 1, 1, outcome, progress);
+}
+
+/* ---- shrinking ---------------------------------------------------------------------------- */
+
+/*
+ * Returns how many free bytes at the page's end can be cut: whole units beyond `keep`, without
+ * going below the memory's floor. At least one unit of the page stays.
+ */
+static uint64_t spare_bytes(const qi_page *page, uint64_t keep)
+{
+    const qi_shard *shard = page->shard;
+    uint64_t unit = qi_page_unit(shard->memory), size = page->native.size;
+    uint64_t free = qi_space_free_at_end(shard->space, page->region);
+    uint64_t above = qi_pages_above_floor(&shard->memory->pages);
+    uint64_t spare = free > keep ? free - keep : 0;
+    spare = qi_align_down(spare < above ? spare : above, unit);
+    return spare < size ? spare : qi_align_down(size - 1, unit);
+}
+
+qi_page *qi_elastic_shrink(qi_shard *shard, uint64_t keep, qi_page *leaving)
+{
+    qi_page *page = qi_elastic_page(shard);
+    if (!page || !begin_move(page))
+        return leaving;
+    uint64_t spare = spare_bytes(page, keep), from = page->native.size;
+    if (!spare ||
+        qi_space_resize_region(shard->space, page->region, region_size(page, from - spare))) {
+        end_move(page, false);
+        return leaving;
+    }
+    qi_checked_page_cut(page, from - spare, from);
+    set_size(page, from - spare);
+    page->cut_from = from;
+    page->next = leaving;
+    return page;
+}
+
+uint64_t qi_pages_give_back_empty(quire_memory *memory, uint64_t bytes, qi_page_events *events)
+{
+    qi_page *leaving = NULL;
+    uint64_t taken = 0;
+    for (uint32_t i = 0; i < qi_shard_count(memory) && taken < bytes; i++) {
+        qi_shard *shard = memory->shards[i];
+        qi_lock_acquire(&shard->lock);
+        qi_shard_drain(shard);
+        uint64_t before = shard->empty_pages.bytes;
+        leaving = qi_empty_pages_take_oldest(shard, bytes - taken, 0, leaving);
+        taken += before - shard->empty_pages.bytes;
+        if (taken < bytes)
+            leaving = qi_elastic_shrink(shard, 0, leaving);
+        qi_lock_release(&shard->lock);
+    }
+    return qi_pages_give_back(memory, leaving, events);
+}
