@@ -13,8 +13,7 @@
 #include "src/core/allocate/fallback.h"
 #include "src/core/deferred/deferred_free.h"
 #include "src/core/find/addresses.h"
-#include "src/core/find/find.h"
-#include "src/core/memory/owner.h"
+#include "src/core/memory/memory.h"
 
 /* ---- allocating ----------------------------------------------------------------------------- */
 

@@ -7,8 +7,8 @@
 #include "src/api/check.h"
 #include "src/base/result.h"
 #include "src/core/allocate/allocation.h"
-#include "src/core/deferred/stream_life.h"
-#include "src/core/memory/attachment.h"
+#include "src/core/deferred/stream.h"
+#include "src/core/memory/memory.h"
 
 quire_result quire_page_adopt(quire_memory *memory, const void *description,
                               const quire_allocation_options *options, quire_allocation *allocation)

@@ -9,7 +9,6 @@
 #include "quire/backend.h"
 #include "src/api/check.h"
 #include "src/base/result.h"
-#include "src/core/memory/by_kind.h"
 #include "src/core/memory/default_memory.h"
 
 quire_result quire_device_default_memory(quire_device *device, uint32_t kind, quire_memory **memory)

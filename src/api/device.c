@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "src/base/result.h"
-#include "src/core/device/backend_call.h"
 #include "src/core/device/device.h"
 #include "src/core/memory/default_memory.h"
 #include "src/core/memory/fork.h"
-#include "src/core/memory/user_options.h"
+#include "src/core/memory/options.h"
 #include "src/core/record/recorder.h"
 #include "src/core/state/event.h"
 

@@ -9,12 +9,11 @@
 
 #include "src/api/check.h"
 #include "src/base/result.h"
-#include "src/core/deferred/deferred_collect.h"
-#include "src/core/memory/memory_life.h"
-#include "src/core/memory/memory_options.h"
+#include "src/core/deferred/deferred_free.h"
+#include "src/core/memory/memory.h"
+#include "src/core/memory/options.h"
 #include "src/core/page/empty.h"
 #include "src/core/state/visitors.h"
-#include "src/core/stats/name_usage.h"
 #include "src/core/stats/stats.h"
 
 /* ---- creation and destruction --------------------------------------------------------------- */

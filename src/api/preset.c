@@ -1,5 +1,5 @@
 /*
- * preset.c - the public functions of quire/preset.h: argument checks before core/device/preset.c.
+ * preset.c - the public functions of quire/preset.h: argument checks before core/device/policy.c.
  */
 #include "quire/preset.h"
 

@@ -8,10 +8,8 @@
 
 #include "src/api/check.h"
 #include "src/base/result.h"
-#include "src/core/deferred/deferred_collect.h"
 #include "src/core/deferred/deferred_free.h"
-#include "src/core/deferred/recorded_use.h"
-#include "src/core/deferred/stream_life.h"
+#include "src/core/deferred/stream.h"
 
 /* ---- streams -------------------------------------------------------------------------------- */
 

@@ -8,8 +8,8 @@
 #include "src/base/result.h"
 #include "src/core/allocate/allocation.h"
 #include "src/core/allocate/oom_report.h"
+#include "src/core/deferred/deferred_free.h"
 #include "src/core/deferred/deferred_reuse.h"
-#include "src/core/deferred/recorded_use.h"
 #include "src/core/find/addresses.h"
 #include "src/core/page/range.h"
 

@@ -26,7 +26,7 @@ QUIRE_MUST_USE quire_result qi_allocate_on(quire_memory *memory,
 QUIRE_MUST_USE quire_result qi_allocate_on_complete(quire_memory *memory, uint32_t slot,
                                                     const char *name, quire_stream *stream);
 
-/* ---- the hot path --------------------------------------------------------------------------- */
+/* ---- the hot path ------------------------------------------------------------------------- */
 
 /* The common case: what was freed on the stream, or a range of an existing page. */
 QUIRE_MUST_USE QI_ALWAYS_INLINE quire_result qi_allocate_on_fast(

@@ -10,7 +10,7 @@
 #include "src/core/find/addresses.h"
 #include "src/core/page/map.h"
 #include "src/core/page/range.h"
-#include "src/core/slot/slot_meta.h"
+#include "src/core/slot/slot.h"
 
 /*
  * The fast path of a memory with find_by_address, where max_fast_size is 0 so that no other memory
@@ -85,7 +85,7 @@ quire_result qi_allocation_adopt(quire_memory *memory, const void *description,
     return result;
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------ */
 
 /*
  * Returns the device address of a slot in use, or 0. A page may come without an address and have
@@ -187,7 +187,7 @@ quire_result qi_allocation_get_name(quire_memory *memory, quire_allocation alloc
     return QUIRE_SUCCESS;
 }
 
-/* ---- changing ------------------------------------------------------------------------------- */
+/* ---- changing ----------------------------------------------------------------------------- */
 
 /*
  * Requires the shard's lock. Puts the name of `made` (NULL: no name) into the record. Returns the

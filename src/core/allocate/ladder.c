@@ -29,7 +29,7 @@
 #include "src/core/page/map.h"
 #include "src/core/page/range.h"
 #include "src/core/page/sizes.h"
-#include "src/core/slot/slot_meta.h"
+#include "src/core/slot/slot.h"
 
 static bool if_quarantine(const qi_climb *c);
 static qi_outcome quarantine(qi_climb *c);
@@ -105,7 +105,7 @@ static const char *name_of(const qi_request *request)
     return request->name ? request->name : request->name_later;
 }
 
-/* ---- the climb ------------------------------------------------------------------------------ */
+/* ---- the climb ---------------------------------------------------------------------------- */
 
 /*
  * Requires the lock of c->shard. Releases and reacquires it, and may return with the lock of
@@ -185,7 +185,7 @@ static quire_result attempt(qi_climb *c)
     return c->result;
 }
 
-/* ---- the rungs without a lock --------------------------------------------------------------- */
+/* ---- the rungs without a lock ------------------------------------------------------------- */
 
 static bool if_quarantine(const qi_climb *c)
 {
@@ -253,7 +253,7 @@ static quire_result climb(qi_climb *c)
     return QUIRE_SUCCESS;
 }
 
-/* ---- requests ------------------------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------------------------- */
 
 /*
  * Sets up the climb and computes the size of the range: the bytes held, with the padding and

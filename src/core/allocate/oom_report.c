@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "src/core/device/backend_call.h"
+#include "src/core/device/device.h"
 #include "src/core/page/sizes.h"
 #include "src/core/state/event.h"
 #include "src/core/stats/stats.h"
@@ -37,7 +37,7 @@ static void remember(quire_memory *memory, const qi_oom_request *request, quire_
     qi_lock_release(&shard->lock);
 }
 
-/* ---- the report ----------------------------------------------------------------------------- */
+/* ---- the report --------------------------------------------------------------------------- */
 
 /* What is known when the request is refused. `texts` has the name of the request if it has one,
    the name of the memory, and what the reason's words need. */

@@ -7,7 +7,6 @@
 #include "src/core/allocate/rungs.h"
 
 #include "src/base/bits.h"
-#include "src/core/deferred/deferred_collect.h"
 #include "src/core/deferred/deferred_free.h"
 #include "src/core/deferred/deferred_reuse.h"
 #include "src/core/device/policy.h"
@@ -105,7 +104,7 @@ bool qi_rung_if_other_shards_refused(const qi_climb *c)
     return qi_rung_if_other_shards(c) && qi_is_out_of_pages(c->result);
 }
 
-/* ---- ranges that exist --------------------------------------------------------------------- */
+/* ---- ranges that exist -------------------------------------------------------------------- */
 
 /* Turns the result of a placement into the outcome of a rung. Only NO_SPACE leads further. */
 static qi_outcome outcome_of(qi_climb *c, quire_result result)
@@ -160,7 +159,7 @@ qi_outcome qi_rung_take_over(qi_climb *c)
                : QI_NEXT;
 }
 
-/* ---- pages ---------------------------------------------------------------------------------- */
+/* ---- pages -------------------------------------------------------------------------------- */
 
 /* What fails from here on can still be followed by a success, hence the saved error. */
 qi_outcome qi_rung_begin_page(qi_climb *c)
@@ -365,7 +364,7 @@ qi_outcome qi_rung_other_memories(qi_climb *c)
     return search_again(c);
 }
 
-/* ---- full searches -------------------------------------------------------------------------- */
+/* ---- full searches ------------------------------------------------------------------------ */
 
 /* The thread's last error stays the refusal of the page, which says more than "no space". */
 qi_outcome qi_rung_full_search(qi_climb *c)

@@ -76,11 +76,7 @@ QUIRE_MUST_USE quire_result qi_access_check_range(quire_memory *memory, quire_al
 QUIRE_MUST_USE quire_result qi_access_get_native(quire_memory *memory, quire_allocation allocation,
                                                  quire_native *native);
 
-/* ---- by slot ------------------------------------------------------------------------------- */
-
-/* Writes bytes of a slot, as qi_access_write does. The size is above 0. */
-QUIRE_MUST_USE quire_result qi_access_write_slot(quire_memory *memory, uint32_t slot,
-                                                 uint64_t offset, const void *data, uint64_t size);
+/* ---- by slot ------------------------------------------------------------------------------ */
 
 /* access_fill.c: fills all bytes of a slot with zeros, unless its page is fresh, or a range with a
    value. */
@@ -92,29 +88,14 @@ QUIRE_MUST_USE quire_result qi_access_fill_slot(quire_memory *memory, uint32_t s
 QUIRE_MUST_USE quire_result qi_access_begin_fill(quire_memory *memory, quire_allocation allocation,
                                                  uint64_t offset, uint64_t *size, uint32_t *slot);
 
-/* Begins a use of an allocation for access by the host and resolves the range. The caller ends the
-   use. Fails with NOT_HOST_VISIBLE where the kind cannot be mapped. */
-QUIRE_MUST_USE quire_result qi_access_begin(quire_memory *memory, quire_allocation allocation,
-                                            uint64_t offset, uint64_t *size, uint32_t *slot);
-
 /*
  * Both replace a size of 0 by the bytes up to the end, and check that the range is not empty and
  * lies in the allocation of a slot in use, or in a view of `limit` bytes. Fail with OUT_OF_RANGE;
  * the message has the numbers.
  */
-QUIRE_MUST_USE quire_result qi_access_resolve(const quire_memory *memory, uint32_t slot,
-                                              uint64_t offset, uint64_t *size);
 QUIRE_MUST_USE quire_result qi_access_resolve_view(uint64_t limit, uint64_t offset, uint64_t *size);
 
-/*
- * The part of its page that is flushed or invalidated for a range of a slot: rounded outwards to
- * the atom. On a kind that is not coherent, offsets and sizes of allocations are multiples of the
- * atom, so that the rounded range stays inside the allocation.
- */
-quire_page_range qi_access_atoms(const quire_memory *memory, uint32_t slot, uint64_t offset,
-                                 uint64_t size);
-
-/* ---- by page ------------------------------------------------------------------------------- */
+/* ---- by page ------------------------------------------------------------------------------ */
 
 /*
  * Flushes or invalidates a part of a mapped page that lies in one allocation. Nothing happens where

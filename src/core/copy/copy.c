@@ -7,7 +7,7 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/base/thread.h"
-#include "src/core/slot/uses.h"
+#include "src/core/slot/slot.h"
 
 /* 16 MiB: bytes between two calls of a progress callback whose step is 0. */
 static const uint64_t DEFAULT_STEP = UINT64_C(16) << 20;

@@ -10,7 +10,7 @@
 
 #include "src/core/copy/copy_path.h"
 
-/* ---- whole copies and fills ---------------------------------------------------------------- */
+/* ---- whole copies and fills --------------------------------------------------------------- */
 
 /* As quire_copy without a stream. */
 QUIRE_MUST_USE quire_result qi_copy_now(const quire_copy_options *options);
@@ -28,7 +28,7 @@ QUIRE_MUST_USE quire_result qi_fill_on_stream(quire_stream *stream, quire_memory
                                               quire_allocation allocation, qi_stream_fill fill,
                                               quire_point *done);
 
-/* ---- steps of a copy ----------------------------------------------------------------------- */
+/* ---- steps of a copy ---------------------------------------------------------------------- */
 
 /*
  * Checks options and begins a use of both ends. A region of size 0 copies

@@ -17,7 +17,7 @@
 /* Parts in one call of the backend: on the stack, and in host memory for longer batches. */
 enum { FEW = 64, MANY = 4096 };
 
-/* ---- items --------------------------------------------------------------------------------- */
+/* ---- items -------------------------------------------------------------------------------- */
 
 typedef struct item {
     quire_allocation allocation;
@@ -103,7 +103,7 @@ void qi_copy_batch_end(const qi_copy_batch *batch)
     end_uses(batch, batch->count);
 }
 
-/* ---- by the host --------------------------------------------------------------------------- */
+/* ---- by the host -------------------------------------------------------------------------- */
 
 static char *host_bytes(const quire_memory *memory, const item *it)
 {
@@ -177,7 +177,7 @@ static quire_result copy_by_host(const qi_copy_batch *batch)
     return result;
 }
 
-/* ---- by the backend ------------------------------------------------------------------------ */
+/* ---- by the backend ----------------------------------------------------------------------- */
 
 /* A function of the backend that takes a list, or parts of it one by one. */
 typedef struct call {
@@ -291,7 +291,7 @@ static quire_result copy_by_backend(const qi_copy_batch *batch)
     return result;
 }
 
-/* ---- whole batches -------------------------------------------------------------------------- */
+/* ---- whole batches ------------------------------------------------------------------------ */
 
 quire_result qi_copy_batch_run(const qi_copy_batch *batch)
 {
@@ -308,7 +308,7 @@ quire_result qi_copy_batch_now(const qi_copy_batch *batch)
     return result;
 }
 
-/* ---- on a stream ---------------------------------------------------------------------------- */
+/* ---- on a stream -------------------------------------------------------------------------- */
 
 /* For backends that take no lists. */
 static quire_result call_stream_copy(const call *self, const quire_page_copy *copies,

@@ -26,7 +26,7 @@ QUIRE_MUST_USE quire_result qi_copy_batch_now(const qi_copy_batch *batch);
 QUIRE_MUST_USE quire_result qi_copy_batch_on_stream(quire_stream *stream,
                                                     const qi_copy_batch *batch, quire_point *done);
 
-/* ---- steps, for copy_stream.c -------------------------------------------------------------- */
+/* ---- steps, for copy_stream.c ------------------------------------------------------------- */
 
 /* Checks all items and begins the uses. On failure nothing is in use. */
 QUIRE_MUST_USE quire_result qi_copy_batch_begin(const qi_copy_batch *batch);

@@ -8,8 +8,178 @@
 
 #include <string.h>
 
+#include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/core/copy/access.h"
+#include "src/core/page/map.h"
+
+/* ---- regions ------------------------------------------------------------------------------ */
+
+/*
+ * Overflow is checked once, when the extents are computed (qi_copy_region_extent_overflows). All
+ * other functions rely on that.
+ */
+
+bool qi_copy_region_extent_overflows(const qi_copy_region *region, const qi_copy_region_side *side,
+                                     uint64_t *extent)
+{
+    uint64_t rows = 0, slices = 0;
+    return qi_multiply_overflows(region->rows - 1, side->row, &rows) ||
+           qi_multiply_overflows(region->slices - 1, side->slice, &slices) ||
+           qi_add_overflows(rows, slices, extent) ||
+           qi_add_overflows(*extent, region->size, extent);
+}
+
+uint64_t qi_copy_region_extent(const qi_copy_region *region, const qi_copy_region_side *side)
+{
+    return (region->slices - 1) * side->slice + (region->rows - 1) * side->row + region->size;
+}
+
+/* Whether the rows of each slice follow each other without a gap. */
+static bool are_rows_tight(const qi_copy_region *region, const qi_copy_region_side *side)
+{
+    return region->rows == 1 || side->row == region->size;
+}
+
+/* Whether the slices follow each other without a gap, given that their rows do. */
+static bool are_slices_tight(const qi_copy_region *region, const qi_copy_region_side *side)
+{
+    return region->slices == 1 || side->slice == region->size * region->rows;
+}
+
+bool qi_copy_region_is_tight(const qi_copy_region *region, const qi_copy_region_side *side)
+{
+    return are_rows_tight(region, side) && are_slices_tight(region, side);
+}
+
+/*
+ * Turns slices into rows of one slice where all rows have the same distance: slices of one row
+ * each, or slices that follow each other at the distance of the rows.
+ */
+static void flatten(qi_copy_region *region)
+{
+    bool is_even = region->rows == 1 || (region->to.slice == region->rows * region->to.row &&
+                                         region->from.slice == region->rows * region->from.row);
+    if (region->slices == 1 || !is_even)
+        return;
+    if (region->rows == 1) {
+        region->to.row = region->to.slice;
+        region->from.row = region->from.slice;
+    }
+    region->rows *= region->slices;
+    region->slices = 1;
+}
+
+void qi_copy_region_merge(qi_copy_region *region)
+{
+    if (are_rows_tight(region, &region->to) && are_rows_tight(region, &region->from)) {
+        region->size *= region->rows;
+        region->rows = 1;
+    }
+    flatten(region);
+    if (are_rows_tight(region, &region->to) && are_rows_tight(region, &region->from)) {
+        region->size *= region->rows; /* the slices became rows */
+        region->rows = 1;
+    }
+}
+
+qi_copy_region qi_copy_region_part(const qi_copy_region *region, uint64_t done, uint64_t room)
+{
+    uint64_t slice_bytes = region->size * region->rows;
+    uint64_t slice = done / slice_bytes, in_slice = done % slice_bytes;
+    uint64_t row = in_slice / region->size, byte = in_slice % region->size;
+    qi_copy_region part = *region;
+    part.to.offset = qi_copy_region_at(&region->to, row, slice) + byte;
+    part.from.offset = qi_copy_region_at(&region->from, row, slice) + byte;
+    if (!in_slice && room >= slice_bytes) {
+        uint64_t slices = room / slice_bytes, left = region->slices - slice;
+        part.slices = slices < left ? slices : left;
+        return part;
+    }
+    part.slices = 1;
+    if (!byte && room >= region->size) {
+        uint64_t rows = room / region->size, left = region->rows - row;
+        part.rows = rows < left ? rows : left;
+        return part;
+    }
+    uint64_t left = region->size - byte;
+    part.rows = 1;
+    part.size = room < left ? room : left;
+    return part;
+}
+
+/*
+ * Whether a row of this end has a byte in [begin, begin + size). Rows ascend and do not overlap, so
+ * only the last row that begins before the end of the range can.
+ */
+static bool reaches(const qi_copy_region *region, const qi_copy_region_side *side, uint64_t begin)
+{
+    uint64_t last = begin + region->size - 1;
+    if (last < side->offset)
+        return false;
+    uint64_t distance = last - side->offset, slice = 0, row = 0;
+    if (region->slices > 1)
+        slice =
+            distance / side->slice < region->slices ? distance / side->slice : region->slices - 1;
+    distance -= slice * side->slice;
+    if (region->rows > 1)
+        row = distance / side->row < region->rows ? distance / side->row : region->rows - 1;
+    return qi_copy_region_at(side, row, slice) + region->size > begin;
+}
+
+bool qi_copy_region_overlaps(const qi_copy_region *region)
+{
+    uint64_t to_end = region->to.offset + qi_copy_region_extent(region, &region->to);
+    uint64_t from_end = region->from.offset + qi_copy_region_extent(region, &region->from);
+    if (region->to.offset >= from_end || region->from.offset >= to_end)
+        return false;
+    for (uint64_t slice = 0; slice < region->slices; slice++)
+        for (uint64_t row = 0; row < region->rows; row++)
+            if (reaches(region, &region->from, qi_copy_region_at(&region->to, row, slice)))
+                return true;
+    return false;
+}
+
+/* ---- pages that are mapped on demand ------------------------------------------------------ */
+
+static bool is_on_demand(const qi_end *end)
+{
+    return end->memory && end->memory->maps_on_demand;
+}
+
+static quire_result reach(qi_end *end)
+{
+    if (!is_on_demand(end) || end->host)
+        return QUIRE_SUCCESS;
+    return qi_page_map_begin(end->memory, qi_memory_page(end->memory, end->slot), &end->host);
+}
+
+static void leave(qi_end *end)
+{
+    if (!is_on_demand(end) || !end->host)
+        return;
+    qi_page_map_end_slot(end->memory, end->slot);
+    end->host = NULL;
+}
+
+quire_result qi_copy_reach(qi_copy *copy, qi_copy_path path)
+{
+    bool is_by_host = path == QI_COPY_PATH_HOST;
+    quire_result result = QUIRE_SUCCESS;
+    if (is_by_host || path == QI_COPY_PATH_TO_PAGE)
+        result = reach(&copy->from);
+    if (!result && (is_by_host || path == QI_COPY_PATH_FROM_PAGE))
+        result = reach(&copy->to);
+    return result;
+}
+
+static void leave_ends(qi_copy *copy)
+{
+    leave(&copy->to);
+    leave(&copy->from);
+}
+
+/* ---- paths -------------------------------------------------------------------------------- */
 
 /* 1 MiB: bytes read from one page before they are written to another. */
 static const uint64_t BOUNCE_SIZE = UINT64_C(1) << 20;
@@ -54,7 +224,7 @@ qi_copy_path qi_copy_path_first(const quire_memory *to, const quire_memory *from
 }
 
 /* Only copies between pages have an alternative: a backend may refuse the kinds or devices. */
-qi_copy_path qi_copy_path_next(qi_copy_path path, const quire_memory *to, const quire_memory *from)
+static qi_copy_path next_part(qi_copy_path path, const quire_memory *to, const quire_memory *from)
 {
     return path == QI_COPY_PATH_PAGES || path == QI_COPY_PATH_PEER ? by_host(to, from)
                                                                    : QI_COPY_PATH_NONE;
@@ -301,7 +471,7 @@ void qi_copy_finish(qi_copy *copy)
     if (copy->bounce)
         qi_host_release(&copy->to.memory->host, copy->bounce, copy->bounce_size, 1);
     copy->bounce = NULL;
-    qi_copy_leave(copy);
+    leave_ends(copy);
 }
 
 /* Copies a part that fits into the bounce buffer, where its rows are packed without gaps. */
@@ -360,7 +530,7 @@ static quire_result copy_by(qi_copy *copy, const qi_copy_region *region, qi_copy
 quire_result qi_copy_execute(qi_copy *copy, const qi_copy_region *part)
 {
     const quire_memory *to = copy->to.memory, *from = copy->from.memory;
-    qi_copy_path path = qi_copy_path_first(to, from), next = qi_copy_path_next(path, to, from);
+    qi_copy_path path = qi_copy_path_first(to, from), next = next_part(path, to, from);
     if (!next)
         return copy_by(copy, part, path);
     qi_error before;

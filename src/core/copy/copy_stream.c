@@ -11,7 +11,7 @@
 #include "src/core/copy/access.h"
 #include "src/core/copy/copy.h"
 #include "src/core/copy/copy_batch.h"
-#include "src/core/deferred/recorded_use.h"
+#include "src/core/deferred/deferred_free.h"
 
 /* ---- common ------------------------------------------------------------------------------- */
 

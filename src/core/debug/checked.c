@@ -12,7 +12,7 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/core/allocate/ladder.h"
-#include "src/core/debug/corruption.h"
+#include "src/core/debug/debug_pattern.h"
 #include "src/core/device/policy.h"
 
 /*

@@ -34,20 +34,10 @@ typedef struct qi_difference {
 /* Fills a span, which stays unpoisoned. Returns false if it could not be written. */
 bool qi_debug_pattern_put(quire_memory *memory, qi_page *page, qi_span span, unsigned char byte);
 
-/*
- * Compares a span with a byte. Returns false if all bytes are equal, and if they cannot be read.
- * Poisons the span afterwards. `beside_live`: the same atom may hold bytes of the caller that the
- * host wrote and did not flush; that atom is then not invalidated.
- */
-bool qi_debug_pattern_differs(quire_memory *memory, qi_page *page, qi_span span, unsigned char byte,
-                              bool beside_live, qi_difference *difference);
-
 /* Like the two functions above, for the first and the last QI_DEBUG_PATTERN_EDGE bytes of a
    span, or for all of a shorter span. */
 bool qi_debug_pattern_put_edges(quire_memory *memory, qi_page *page, qi_span span,
                                 unsigned char byte);
-bool qi_debug_pattern_edges_differ(quire_memory *memory, qi_page *page, qi_span span,
-                                   unsigned char byte, bool beside_live, qi_difference *difference);
 
 /* 128 KiB: bytes filled at each end. A large range costs a bounded time, and the pages of the
    operating system between its ends stay untouched. */
@@ -57,5 +47,42 @@ bool qi_debug_pattern_edges_differ(quire_memory *memory, qi_page *page, qi_span 
    demand only: other data could come to lie at a poisoned address. */
 void qi_debug_pattern_unpoison(const qi_page *page, qi_span span);
 void qi_debug_pattern_poison(const qi_page *page, qi_span span);
+
+/* ---- corruption --------------------------------------------------------------------------- */
+
+/*
+ * Finds bytes of a checked memory that were written outside of any live allocation, describes the
+ * finding and reports it.
+ *
+ * Called by checked.c and quarantine.c without a lock, for slots whose records do not change while
+ * the function runs.
+ */
+
+typedef enum qi_corruption_place {
+    QI_CORRUPTION_BEFORE,    /* in the red zone before the first byte */
+    QI_CORRUPTION_AFTER,     /* in the red zone after the last byte */
+    QI_CORRUPTION_AFTER_FREE /* in the bytes of a freed allocation */
+} qi_corruption_place;
+
+typedef struct qi_corruption {
+    qi_corruption_place place;
+    qi_difference difference;
+} qi_corruption;
+
+/* A sentence. Use within one expression, as qi_corruption_describe(...).text. */
+typedef struct qi_corruption_sentence {
+    char text[QI_CORRUPTION_TEXT];
+} qi_corruption_sentence;
+
+/* Compares the red zones of a slot, and the bytes of one in quarantine, with their patterns.
+   Returns whether one differs; *corruption receives the first that does. */
+bool qi_corruption_find(quire_memory *memory, uint32_t slot, qi_corruption *corruption);
+
+/* Describes a finding with the name of the allocation. Takes the lock of its shard. */
+qi_corruption_sentence qi_corruption_describe(quire_memory *memory, uint32_t slot,
+                                              const qi_corruption *corruption);
+
+/* Logs a sentence. Without a log sink it is printed to standard error, so that it is not missed. */
+void qi_corruption_report(const quire_memory *memory, const char *sentence);
 
 #endif

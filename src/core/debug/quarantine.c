@@ -16,7 +16,7 @@
 
 #include "src/base/result.h"
 #include "src/core/allocate/ladder.h"
-#include "src/core/debug/corruption.h"
+#include "src/core/debug/debug_pattern.h"
 #include "src/core/find/addresses.h"
 #include "src/core/page/empty.h"
 #include "src/core/page/life.h"

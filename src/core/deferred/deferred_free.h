@@ -1,15 +1,55 @@
 /*
- * deferred_free.h - freeing allocations that streams may still use.
- *
- * A deferred free keeps its slot PRIVATE and its range taken until the points it waits for have
- * passed. stream_queue.h has the records. deferred_collect.h queries the backend and releases what
- * has passed. deferred_reuse.h hands ranges out again before their points have passed.
+ * deferred_free.h - frees that wait for points of streams: recording uses, deferring a free, and
+ * collecting it.
  */
 #ifndef QUIRE_SRC_CORE_DEFERRED_DEFERRED_FREE_H
 #define QUIRE_SRC_CORE_DEFERRED_DEFERRED_FREE_H
 
 #include "src/core/deferred/stream.h"
+#include "src/core/deferred/stream_queue.h"
 #include "src/core/state/memory.h"
+
+/* ---- recorded uses ------------------------------------------------------------------------ */
+
+/*
+ * The caller records a use for work of its own: the free waits for everything that the stream has
+ * by then. quire records *own uses* for what it submits itself (transfer.h): they end at a point of
+ * their own if one is known, and with the stream. No function may be called with a lock held.
+ */
+
+/*
+ * Records that work on the stream uses the allocation. Fails as handles do, as
+ * qi_stream_check_marks does, and with OUT_OF_HOST_MEMORY.
+ */
+QUIRE_MUST_USE quire_result qi_record_use(quire_memory *memory, quire_allocation allocation,
+                                          quire_stream *stream);
+
+/* The same for a slot that the caller owns or has in use. */
+QUIRE_MUST_USE quire_result qi_record_slot_use(quire_memory *memory, uint32_t slot,
+                                               quire_stream *stream);
+
+/*
+ * Records a use of a slot, which is in use, by work of quire that was submitted. `value` is a point
+ * after the work, or 0: a backend that takes work on a stream can mark it. Fails with
+ * OUT_OF_HOST_MEMORY.
+ */
+QUIRE_MUST_USE quire_result qi_record_own_use(quire_memory *memory, uint32_t slot,
+                                              quire_stream *stream, uint64_t value);
+
+/*
+ * Ends the own uses of a stream that is destroyed, if nothing else waits for it: once its work is
+ * done, or at once if destroying the native stream runs the work. Waits up to `nanoseconds`; after
+ * them the uses stay.
+ */
+void qi_end_own_uses(quire_stream *stream, uint64_t nanoseconds);
+
+/* ---- deferring ---------------------------------------------------------------------------- */
+
+/*
+ * A deferred free keeps its slot PRIVATE and its range taken until the points it waits for have
+ * passed. stream_queue.h has the records. Collecting queries the backend and releases what
+ * has passed. deferred_reuse.h hands ranges out again before their points have passed.
+ */
 
 typedef struct qi_wait qi_wait;
 
@@ -40,12 +80,6 @@ static inline quire_result qi_claim_and_free(quire_memory *memory, quire_allocat
 quire_result qi_deferred_claim_and_free(quire_memory *memory, quire_allocation allocation,
                                         quire_stream *stream, uint64_t value);
 
-/*
- * Requires the shard's lock. Puts the slot into the queue of its first wait whose point has not
- * passed. Returns false if all have passed: the caller releases the slot.
- */
-bool qi_deferred_advance(qi_shard *shard, qi_wait *first, uint32_t slot);
-
 /* Returns how many allocations have deferred frees. */
 static inline uint64_t qi_deferred_count(const quire_memory *memory)
 {
@@ -54,5 +88,45 @@ static inline uint64_t qi_deferred_count(const quire_memory *memory)
         count += qi_atomic_load_u64(&memory->shards[i]->deferred);
     return count;
 }
+
+/* ---- collecting --------------------------------------------------------------------------- */
+
+/*
+ * The library queries the backend when the application collects, and when an allocation finds no
+ * room, before it creates a page. The shard's lock protects the queues; no lock is held during the
+ * backend's calls.
+ */
+
+/*
+ * Requires no lock. Releases what has passed in a memory and adds its bytes. Returns the first
+ * error of a backend; the other streams are queried all the same.
+ */
+quire_result qi_deferred_collect(quire_memory *memory, uint64_t *bytes);
+
+/* The same for a caller that goes on whatever a backend answers: what fails stays deferred. Returns
+   the bytes, and keeps the thread's error. */
+uint64_t qi_deferred_collect_quietly(quire_memory *memory);
+
+/*
+ * Requires the shard's lock. Releases and reacquires it. Like qi_deferred_collect; returns whether
+ * anything was released.
+ */
+bool qi_deferred_make_room(qi_shard *shard);
+
+/* Like qi_deferred_collect, for one stream in all memories; waits up to `nanoseconds` for it. */
+quire_result qi_deferred_collect_stream(quire_stream *stream, uint64_t nanoseconds);
+
+/* Requires no lock. Releases the empty queues of a stream that is destroyed. */
+void qi_deferred_forget_stream(quire_stream *stream);
+
+/* ---- finishing ---------------------------------------------------------------------------- */
+
+/*
+ * Requires no lock. Waits for the points of every deferred free, and of live allocations with
+ * recorded uses, and releases all of them. It does not wait for capture streams. It waits for a
+ * stream as long as points of the stream pass; when none has passed for the device's stall timeout
+ * it logs a warning and releases the rest.
+ */
+void qi_deferred_finish(quire_memory *memory);
 
 #endif

@@ -6,7 +6,7 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/core/find/addresses.h"
-#include "src/core/slot/slot_meta.h"
+#include "src/core/slot/slot.h"
 
 /* ---- renewing ----------------------------------------------------------------------------- */
 

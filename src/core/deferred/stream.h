@@ -119,10 +119,26 @@ void qi_stream_end_look(quire_stream *stream);
 void qi_stream_add_wait(quire_stream *stream);
 void qi_stream_drop_wait(quire_stream *stream);
 
-/* Releases a record that no device lists and no qi_wait names. */
-void qi_stream_release_record(quire_stream *stream);
-
 /* Returns NOT_PERMITTED, for a stream that was created before the fork of this process. */
 quire_result qi_stream_refuse_after_fork(const quire_stream *stream);
+
+/* ---- creation and destruction ------------------------------------------------------------- */
+
+/* Creating and destroying streams. No function requires a lock. */
+
+/*
+ * Creates a stream of the backend (`description` NULL) or wraps one that the application owns, or
+ * creates a capture stream. `name` may be NULL. Fails with NOT_PERMITTED, UNSUPPORTED,
+ * INVALID_ARGUMENT (name too long), OUT_OF_HOST_MEMORY, and as the backend does.
+ */
+QUIRE_MUST_USE quire_result qi_stream_create(quire_device *device, const void *description,
+                                             const char *name, bool capture, quire_stream **out);
+
+/*
+ * Releases the deferred frees whose points pass within a second, then destroys the stream. Fails
+ * with BUSY, and changes nothing, if deferred frees or recorded uses remain. Otherwise *destroyed
+ * becomes NULL.
+ */
+QUIRE_MUST_USE quire_result qi_stream_destroy(quire_stream **destroyed);
 
 #endif

@@ -9,6 +9,102 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
+/* ---- late waits --------------------------------------------------------------------------- */
+
+/*
+ * A randomized meldable heap. `next` and `previous` of a wait are its two children, and neither
+ * precedes it.
+ *
+ * Two heaps are merged along a path downwards, and a coin chooses the child at each step. In any
+ * binary tree of n nodes such a path has at most log2(n + 1) steps on average, after any sequence
+ * of operations. The heap therefore keeps no balance. The coin does not depend on the waits: the
+ * same requests produce the same heap.
+ */
+
+/* Waits with equal values keep the order in which they were put. */
+static bool precedes(const qi_wait *one, const qi_wait *other)
+{
+    return one->value < other->value || (one->value == other->value && one->order < other->order);
+}
+
+/* A linear congruential generator; its highest bit is the best one. */
+static bool flip(qi_queue_heap *heap)
+{
+    heap->coins = heap->coins * UINT32_C(1664525) + UINT32_C(1013904223);
+    return heap->coins >> 31;
+}
+
+/* Merges two heaps, each of which may be empty. `above` becomes the parent of the result. */
+static qi_wait *merge(qi_queue_heap *heap, qi_wait *one, qi_wait *other, qi_wait *above)
+{
+    qi_wait *first = NULL, **link = &first;
+    while (one && other) {
+        qi_wait *before = precedes(other, one) ? other : one;
+        other = before == one ? other : one;
+        *link = before;
+        before->above = above;
+        above = before;
+        link = flip(heap) ? &before->next : &before->previous;
+        one = *link;
+        heap->steps++;
+    }
+    qi_wait *rest = one ? one : other;
+    *link = rest;
+    if (rest)
+        rest->above = above;
+    return first;
+}
+
+void qi_queue_heap_put(qi_queue_heap *heap, qi_wait *wait)
+{
+    wait->order = ++heap->orders;
+    wait->next = wait->previous = NULL;
+    heap->first = merge(heap, heap->first, wait, NULL);
+}
+
+qi_wait *qi_queue_heap_take(qi_queue_heap *heap, qi_wait *wait)
+{
+    qi_wait *above = wait->above;
+    qi_wait **link = &heap->first;
+    if (above)
+        link = above->next == wait ? &above->next : &above->previous;
+    *link = merge(heap, wait->next, wait->previous, above);
+    wait->above = NULL;
+    wait->order = 0;
+    return wait;
+}
+
+qi_wait *qi_queue_heap_next(const qi_wait *wait)
+{
+    if (wait->next)
+        return wait->next;
+    if (wait->previous)
+        return wait->previous;
+    for (; wait->above; wait = wait->above)
+        if (wait == wait->above->next && wait->above->previous)
+            return wait->above->previous;
+    return NULL;
+}
+
+uint64_t qi_queue_heap_highest(const qi_queue_heap *heap)
+{
+    uint64_t highest = 0;
+    for (const qi_wait *wait = heap->first; wait; wait = qi_queue_heap_next(wait))
+        highest = wait->value > highest ? wait->value : highest;
+    return highest;
+}
+
+bool qi_queue_heap_agrees_at(const qi_wait *wait)
+{
+    const qi_wait *below[2] = {wait->next, wait->previous};
+    for (int i = 0; i < 2; i++)
+        if (below[i] && (below[i]->above != wait || precedes(below[i], wait)))
+            return false;
+    return wait->order != 0;
+}
+
+/* ---- the queue ---------------------------------------------------------------------------- */
+
 /* ---- the hash table of a shard ------------------------------------------------------------ */
 
 static void link_into_bucket(const qi_shard *shard, qi_stream_queue *queue)
@@ -377,4 +473,122 @@ void qi_stream_queues_finish(qi_shard *shard)
         qi_stream_queue_release(shard->queues);
     release_buckets(shard);
     qi_table_finish(&shard->waits, &shard->memory->host);
+}
+
+/* ---- the check ---------------------------------------------------------------------------- */
+
+/*
+ * Verifies that the stream queues of a shard agree with their waits, with the hash table of the
+ * shard and with its statistics.
+ *
+ * Requires the shard's lock. Damaged links may form a cycle: the functions stop once they have seen
+ * more waits than the shard counts.
+ */
+
+/* What has been seen of a shard so far. The review_ functions update it. */
+typedef struct review {
+    const qi_shard *shard;
+    uint64_t waits;        /* all of them */
+    uint64_t count, bytes; /* of waits with a slot */
+    uint64_t binned;       /* waits of the current queue whose records name a bin */
+} review;
+
+/* Counts a wait and returns whether it is valid, in a list or in the heap. */
+static bool review_wait(review *r, const qi_stream_queue *queue, const qi_wait *wait)
+{
+    const quire_memory *memory = r->shard->memory;
+    if (++r->waits > qi_atomic_load_u64(&r->shard->deferred) || wait->stream != queue->stream)
+        return false;
+    if (qi_wait_is_of_object(wait))
+        return !wait->bin && !wait->then && wait->native && wait->page->objects &&
+               wait->page->shard == r->shard;
+    if (wait->slot >= qi_slots_top(&memory->slots) ||
+        qi_slot_phase(&memory->slots, wait->slot) != QI_PHASE_PRIVATE)
+        return false;
+    r->count++;
+    r->bytes += qi_stream_queue_held_by(qi_memory_slot(memory, wait->slot));
+    r->binned += wait->bin != 0;
+    return true;
+}
+
+/* The list of fresh waits has no values. Values in the marked list do not decrease. */
+static bool review_list(review *r, const qi_stream_queue *queue, const qi_wait_list *list)
+{
+    const qi_wait *previous = NULL;
+    for (const qi_wait *wait = list->first; wait; previous = wait, wait = wait->next)
+        if (!review_wait(r, queue, wait) || wait->previous != previous || wait->order ||
+            !wait->value != (list == &queue->fresh) || (previous && previous->value > wait->value))
+            return false;
+    return list->last == previous;
+}
+
+static bool review_heap(review *r, const qi_stream_queue *queue)
+{
+    const qi_wait *wait = queue->heap.first;
+    if (wait && wait->above)
+        return false;
+    for (; wait; wait = qi_queue_heap_next(wait))
+        if (!review_wait(r, queue, wait) || !wait->value || !qi_queue_heap_agrees_at(wait))
+            return false;
+    return true;
+}
+
+/* Requires that the queue was reviewed. Every wait that names a bin must be in that bin. */
+static bool bins_agree(const review *r, const qi_stream_queue *queue)
+{
+    const quire_memory *memory = r->shard->memory;
+    uint64_t count = 0;
+    for (uint32_t bin = 0; bin < QI_STREAM_QUEUE_BINS; bin++) {
+        const qi_wait *previous = NULL;
+        for (const qi_wait *wait = queue->bins[bin]; wait; previous = wait, wait = wait->bin_next)
+            if (++count > r->binned || wait->bin != bin + 1 || wait->bin_previous != previous ||
+                wait->stream != queue->stream ||
+                qi_stream_queue_bin_of(qi_memory_slot(memory, wait->slot)->size) != bin)
+                return false;
+    }
+    return count == r->binned;
+}
+
+/* Own uses of live allocations, which are not counted. */
+static bool own_uses_agree(const qi_stream_queue *queue)
+{
+    const qi_wait *previous = NULL;
+    uint64_t left = queue->shard->wait_count;
+    for (const qi_wait *use = queue->own.first; use; previous = use, use = use->next)
+        if (!left-- || !use->is_own || use->stream != queue->stream || use->previous != previous)
+            return false;
+    return queue->own.last == previous;
+}
+
+static bool review_queue(review *r, const qi_stream_queue *queue)
+{
+    r->binned = 0;
+    return queue->shard == r->shard && own_uses_agree(queue) &&
+           review_list(r, queue, &queue->marked) && review_list(r, queue, &queue->fresh) &&
+           review_heap(r, queue) && bins_agree(r, queue);
+}
+
+/* Whether a queue is in the bucket of its stream. */
+static bool is_in_table(const qi_shard *shard, const qi_stream_queue *queue)
+{
+    uint32_t count = 0;
+    const qi_stream_queue *found = *qi_stream_queue_bucket(shard, queue->stream);
+    while (found && found != queue && ++count <= shard->queue_count)
+        found = found->next_in_bucket;
+    return found == queue;
+}
+
+bool qi_stream_queues_agree(const qi_shard *shard)
+{
+    review r = {.shard = shard};
+    uint32_t queues = 0;
+    bool knows_recent = !shard->recent_stream;
+    for (const qi_stream_queue *queue = shard->queues; queue; queue = queue->next_of_shard) {
+        if (++queues > shard->queue_count || !is_in_table(shard, queue) || !review_queue(&r, queue))
+            return false;
+        knows_recent |= queue == shard->recent_queue && queue->stream == shard->recent_stream;
+    }
+    return knows_recent && queues == shard->queue_count &&
+           r.waits == qi_atomic_load_u64(&shard->deferred) &&
+           r.count == shard->stats.deferred_count && r.bytes == shard->stats.deferred_bytes;
 }

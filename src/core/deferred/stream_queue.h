@@ -5,7 +5,7 @@
  * *wait* names one point. An allocation with several waits waits for one after the other. A stream
  * queue has three parts:
  *   marked  waits whose value is known, in the order of the stream
- *   heap    late waits: marked waits that arrive after a wait with a higher value (queue_heap.h)
+ *   heap    late waits: marked waits that arrive after a wait with a higher value
  *   fresh   waits freed since the last mark of the stream; they get one common mark when the shard
  *           next queries the backend
  * An allocation at its last wait is also in a bin by its size, so that an allocation on the same
@@ -28,9 +28,46 @@
 #define QUIRE_SRC_CORE_DEFERRED_STREAM_QUEUE_H
 
 #include "src/base/bits.h"
-#include "src/core/state/memory.h"
 #include "src/core/deferred/stream.h"
-#include "src/core/deferred/queue_heap.h"
+#include "src/core/state/memory.h"
+
+/* ---- late waits --------------------------------------------------------------------------- */
+
+/*
+ * The late waits of a stream queue, in a heap by value. A wait is late if a wait with a higher
+ * value is at the end of the queue's list when it is put.
+ *
+ * Most frees come in the order of their points and are appended to the list. The heap holds the
+ * others, so that a free takes at most logarithmically many steps on average, in any order of the
+ * points. The links are fields of the waits, so that no operation can fail.
+ *
+ * The shard's lock protects the heap. Invariant: no wait precedes its parent.
+ */
+
+typedef struct qi_wait qi_wait;
+
+typedef struct qi_queue_heap {
+    qi_wait *first;  /* the lowest value; among equal values the one put first; NULL if empty */
+    uint64_t orders; /* the last `order` that was assigned */
+    uint64_t steps;  /* steps of all merges so far; tests read it */
+    uint32_t coins;  /* the state of the pseudo-random coin that keeps the heap low */
+} qi_queue_heap;
+
+void qi_queue_heap_put(qi_queue_heap *heap, qi_wait *wait);
+
+/* Takes any wait of the heap out and returns it. */
+qi_wait *qi_queue_heap_take(qi_queue_heap *heap, qi_wait *wait);
+
+/* Returns the next wait of a traversal that starts at heap->first; NULL after the last one. */
+qi_wait *qi_queue_heap_next(const qi_wait *wait);
+
+/* Returns the highest value, or 0 if the heap is empty. Visits every wait. */
+uint64_t qi_queue_heap_highest(const qi_queue_heap *heap);
+
+/* Whether the children of a wait name it as their parent and do not precede it. */
+bool qi_queue_heap_agrees_at(const qi_wait *wait);
+
+/* ---- the queue ---------------------------------------------------------------------------- */
 
 /* Eight bins for each power of two: see qi_stream_queue_bin_of. */
 enum { QI_STREAM_QUEUE_BINS = 496 };

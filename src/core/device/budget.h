@@ -10,7 +10,7 @@
  * Limits of the caller are exact. The budget that a backend reports is advice: a claim respects it
  * unless its terms allow to exceed it.
  *
- * backend_page.c takes and gives for pages, slot/name_limit.c for allocations with names. Accounts
+ * backend.c takes and gives for pages, slot/name_limit.c for allocations with names. Accounts
  * are atomic: no lock guards them. Invariant: `used` of an account is the sum of the claims on it.
  */
 #ifndef QUIRE_SRC_CORE_DEVICE_BUDGET_H

@@ -9,7 +9,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/core/device/backend_call.h"
+#include "src/core/device/device.h"
 
 /* ---- the table ---------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
  *
  * The module owns the record of a device, its budgets and the copy of the backend's function table.
  * Other code calls functions of the table in two places: streams (deferred/stream.c), through
- * backend_call.h, and the handlers of a fork (memory/fork.c). Each qi_device_* function that calls
+ * backend.c, and the handlers of a fork (memory/fork.c). Each qi_device_* function that calls
  * the backend asserts that the thread holds no lock, counts the call for the device and for the
  * memory that causes it, and checks what the backend promised, so that backends stay simple.
  *
@@ -47,7 +47,7 @@ struct quire_device {
     uint32_t memory_count;
     void *_Atomic defaults[QUIRE_MAX_KINDS]; /* a quire_memory, or NULL; changes under the lock */
     quire_memory_options *default_options;   /* of each kind, or NULL: {0}; guarded by the lock */
-    quire_memory_options user_options;       /* of QUIRE_OPTIONS (memory/user_options.h) */
+    quire_memory_options user_options;       /* of QUIRE_OPTIONS (memory/options.h) */
     quire_hook hook;        /* kinds 0: none; changes while no other thread uses the device */
     void *_Atomic watchers; /* the first qi_watcher (state/event.h), or NULL; with the lock */
     qi_atomic_u64 events;   /* how many were reported */
@@ -75,7 +75,7 @@ static inline bool qi_device_offers(const quire_device *device, quire_backend_fe
     return (device->table.features & feature) != 0;
 }
 
-/* ---- creation: device.c, describe.c -------------------------------------------------------- */
+/* ---- creation ----------------------------------------------------------------------------- */
 
 /*
  * Creates the record of a device: copies and checks the backend's table, and queries and checks its
@@ -99,7 +99,7 @@ void qi_device_destroy(quire_device *device);
 /* Checks the table of `device` and fills in and checks its description. Calls `describe`. */
 QUIRE_MUST_USE quire_result qi_device_describe(quire_device *device);
 
-/* ---- after a fork: disabled.c -------------------------------------------------------------- */
+/* ---- after a fork ------------------------------------------------------------------------- */
 
 /*
  * Replaces the table: from now on its functions answer NOT_PERMITTED and those that destroy do
@@ -108,7 +108,7 @@ QUIRE_MUST_USE quire_result qi_device_describe(quire_device *device);
  */
 void qi_device_disable(quire_device *device);
 
-/* ---- memory kinds: kind.c ------------------------------------------------------------------ */
+/* ---- memory kinds ------------------------------------------------------------------------- */
 
 /* The memory flags that this version knows. */
 #define QI_KNOWN_FLAGS ((quire_memory_flags)0x1ff)
@@ -147,7 +147,7 @@ QUIRE_MUST_USE quire_result qi_kind_find(const quire_device *device,
    written. The calls that copy to and from pages, and fill them, check it as well. */
 QUIRE_MUST_USE quire_result qi_device_check_bytes(const quire_device *device, uint32_t kind);
 
-/* ---- budgets: budget.c --------------------------------------------------------------------- */
+/* ---- budgets ------------------------------------------------------------------------------ */
 
 /* Sets the limit on the bytes of pages in a heap; 0 means none. Fails with OUT_OF_RANGE. */
 QUIRE_MUST_USE quire_result qi_device_set_heap_limit(quire_device *device, uint32_t heap,
@@ -175,7 +175,7 @@ bool qi_device_describe_heap(quire_device *device, uint32_t heap, quire_budget_i
 QUIRE_MUST_USE quire_result qi_device_heap_budget(quire_device *device, uint32_t heap,
                                                   quire_heap_budget *budget);
 
-/* ---- pages: backend_page.c ----------------------------------------------------------------- */
+/* ---- pages -------------------------------------------------------------------------------- */
 
 /* A page, mapped where its kind is host-visible, unless it is mapped on demand. */
 typedef struct qi_device_page {
@@ -223,7 +223,7 @@ QUIRE_MUST_USE quire_result qi_device_page_grow(quire_device *device, qi_calls *
 void qi_device_page_shrink(quire_device *device, qi_calls *calls, qi_account *account,
                            const qi_device_page *page, uint64_t from, uint64_t to);
 
-/* ---- contents of pages: backend_content.c -------------------------------------------------- */
+/* ---- contents of pages -------------------------------------------------------------------- */
 
 QUIRE_MUST_USE quire_result qi_device_flush(quire_device *device, qi_calls *calls,
                                             const qi_device_page *page, uint64_t offset,
@@ -251,7 +251,7 @@ QUIRE_MUST_USE quire_result qi_device_fill_page(quire_device *device, qi_calls *
                                                 const qi_device_page *page, uint64_t offset,
                                                 uint64_t size, uint8_t value);
 
-/* ---- copies: backend_copy.c ---------------------------------------------------------------- */
+/* ---- copies ------------------------------------------------------------------------------- */
 
 /*
  * The backend must offer the function. For copy_pages and copy_peer, `to` of the job is a page of
@@ -285,7 +285,7 @@ QUIRE_MUST_USE quire_result qi_device_stream_fill(quire_device *device, qi_calls
                                                   uint64_t stream, const qi_device_page *page,
                                                   const qi_stream_fill *fill);
 
-/* ---- objects: backend_object.c ------------------------------------------------------------- */
+/* ---- objects ------------------------------------------------------------------------------ */
 
 /*
  * The device address of a page, or of a buffer in it. `buffer` is the native buffer that the
@@ -309,7 +309,7 @@ QUIRE_MUST_USE quire_result qi_device_object_bind(quire_device *device, qi_calls
 void qi_device_object_destroy(quire_device *device, qi_calls *calls, quire_object object,
                               uint64_t native);
 
-/* ---- streams: backend_stream.c -------------------------------------------------------------- */
+/* ---- streams ------------------------------------------------------------------------------ */
 
 /* The functions of quire_backend of the same names, which the backend must offer. */
 QUIRE_MUST_USE quire_result qi_device_stream_create(quire_device *device, const void *description,
@@ -324,5 +324,12 @@ QUIRE_MUST_USE quire_result qi_device_stream_await(quire_device *device, uint64_
                                                    bool *has_passed);
 QUIRE_MUST_USE quire_result qi_device_stream_order(quire_device *device, uint64_t later,
                                                    uint64_t earlier, uint64_t value);
+
+/*
+ * Returns what a backend answered. Fails with BACKEND_FAILURE where a backend may not answer that,
+ * and adds a sentence where the backend failed without one. `errors_before` is qi_error_count from
+ * before the call.
+ */
+quire_result qi_backend_answer(const char *backend, quire_result result, uint64_t errors_before);
 
 #endif

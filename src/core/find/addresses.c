@@ -39,7 +39,7 @@ void qi_addresses_release(quire_memory *memory)
     memory->addresses = NULL;
 }
 
-/* ---- the arrays of pages: functions require their lock --------------------------------------- */
+/* ---- the arrays of pages: functions require their lock ------------------------------------ */
 
 /* Returns how many spans begin at or before an address. */
 static uint32_t count_up_to(const qi_addresses *a, int kind, uint64_t address)
@@ -115,7 +115,7 @@ static bool make_room(qi_addresses *a, qi_host *host)
     return true;
 }
 
-/* ---- pages ----------------------------------------------------------------------------------- */
+/* ---- pages -------------------------------------------------------------------------------- */
 
 /* The bitmap of a shared page has at most 2^32 - 1 bits. */
 static quire_result check_granules(const quire_memory *memory, const qi_page *page, uint64_t size)
@@ -181,7 +181,7 @@ quire_result qi_addresses_grow_page(quire_memory *memory, const qi_page *page, u
     return qi_addresses_refuse();
 }
 
-/* ---- allocations ----------------------------------------------------------------------------- */
+/* ---- allocations -------------------------------------------------------------------------- */
 
 bool qi_addresses_reserve(quire_memory *memory)
 {
@@ -271,7 +271,7 @@ bool qi_addresses_add_object(quire_memory *memory, uint32_t slot)
     return qi_addresses_add(memory, slot, true);
 }
 
-/* ---- looking up ------------------------------------------------------------------------------ */
+/* ---- looking up --------------------------------------------------------------------------- */
 
 /* Requires the lock of the page. Looks for a live allocation that starts in the granule at an
    offset. */
@@ -356,4 +356,109 @@ void qi_addresses_each_lock(qi_addresses *addresses, qi_lock_rank rank,
         apply(&addresses->start_locks[i].lock);
     for (int i = 0; rank == QI_RANK_STARTS && i < QI_STRIPE_COUNT; i++)
         apply(&addresses->starts.stripes[i].lock);
+}
+
+/* ---- the check ---------------------------------------------------------------------------- */
+
+/* Whether a start in a shared page is noted in the page's bitmap. */
+static bool is_noted(const qi_page_addresses *page, uint64_t offset)
+{
+    uint64_t start = 0;
+    if (!page->starts)
+        return true;
+    qi_lock_acquire(page->lock);
+    bool is_there = qi_page_addresses_before(page, offset, &start);
+    qi_lock_release(page->lock);
+    return is_there && offset - start < page->granule;
+}
+
+/* An allocation is in the tables as long as its slot is live: its free claims the slot first. */
+uint32_t qi_addresses_missing(quire_memory *memory)
+{
+    for (uint32_t slot = 0; slot < qi_slots_top(&memory->slots); slot++) {
+        quire_allocation allocation = qi_slot_public_handle(&memory->slots, slot);
+        if (!allocation.id || !qi_slot_is_live(&memory->slots, allocation.id))
+            continue;
+        const qi_page_addresses *page = qi_memory_page(memory, slot)->addresses;
+        uint64_t address = qi_addresses_start_of(memory, slot);
+        uint64_t offset = qi_memory_slot(memory, slot)->offset;
+        bool is_there =
+            !address || page->is_late ||
+            (qi_starts_has(&memory->addresses->starts, address, slot) && is_noted(page, offset));
+        if (!is_there && qi_slot_is_live(&memory->slots, allocation.id))
+            return slot;
+    }
+    return QI_NO_SLOT;
+}
+
+/* ---- look-ups of the public functions ----------------------------------------------------- */
+
+static quire_result refuse_address(const char *what, const char *name, uint64_t address)
+{
+    return qi_fail_text(QUIRE_ERROR_OUT_OF_RANGE,
+                        "address 0x%llx belongs to no live allocation of %s '%s'",
+                        (unsigned long long)address, what, name);
+}
+
+static quire_result find(quire_memory *memory, uint64_t address, qi_found *found)
+{
+    if (!memory->addresses)
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "memory '%s' was created without quire_memory_options.find_by_address",
+                            memory->name);
+    return qi_addresses_find(memory, address, found)
+               ? QUIRE_SUCCESS
+               : refuse_address("memory", memory->name, address);
+}
+
+quire_result qi_find(quire_memory *memory, uint64_t address, quire_allocation *allocation)
+{
+    qi_found found;
+    quire_result result = find(memory, address, &found);
+    if (!result)
+        *allocation = found.allocation;
+    return result;
+}
+
+quire_result qi_find_start(quire_memory *memory, uint64_t address, quire_allocation *allocation)
+{
+    qi_found found;
+    if (memory->addresses && qi_addresses_find_start(memory, address, allocation))
+        return QUIRE_SUCCESS;
+    quire_result result = find(memory, address, &found);
+    if (result)
+        return result;
+    if (found.offset)
+        return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "address 0x%llx lies %llu bytes inside an allocation that starts at "
+                            "0x%llx",
+                            (unsigned long long)address, (unsigned long long)found.offset,
+                            (unsigned long long)(address - found.offset));
+    *allocation = found.allocation;
+    return QUIRE_SUCCESS;
+}
+
+/* The lock of the device keeps its memories. */
+quire_result qi_find_in_device(quire_device *device, uint64_t address, quire_memory **memory,
+                               quire_allocation *allocation)
+{
+    qi_found found = {.offset = 0};
+    bool is_any = false, is_found = false;
+    qi_lock_acquire(&device->lock);
+    quire_memory *m = device->memories;
+    for (; m; m = m->next_of_device) {
+        is_any |= m->addresses != NULL;
+        is_found = m->addresses && qi_addresses_find(m, address, &found);
+        if (is_found)
+            break;
+    }
+    qi_lock_release(&device->lock);
+    if (!is_any)
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                       "no memory of the device has quire_memory_options.find_by_address");
+    if (!is_found)
+        return refuse_address("device", device->info.name, address);
+    *memory = m;
+    *allocation = found.allocation;
+    return QUIRE_SUCCESS;
 }

@@ -20,6 +20,7 @@
 
 #include "src/core/find/page_addresses.h"
 #include "src/core/find/starts.h"
+#include "src/core/state/memory.h"
 
 enum { QI_START_LOCKS = 32 };
 
@@ -133,5 +134,23 @@ uint32_t qi_addresses_missing(quire_memory *memory);
 /* Calls a function for each lock of a rank: QI_RANK_ADDRESSES, _PAGE_STARTS or _STARTS. */
 void qi_addresses_each_lock(qi_addresses *addresses, qi_lock_rank rank,
                             void (*apply)(qi_lock *lock));
+
+/* ---- look-ups of the public functions ----------------------------------------------------- */
+
+/*
+ * No function requires a lock. All fail with OUT_OF_RANGE if no live allocation has the address,
+ * and with UNSUPPORTED without the option find_by_address.
+ */
+
+QUIRE_MUST_USE quire_result qi_find(quire_memory *memory, uint64_t address,
+                                    quire_allocation *allocation);
+
+/* The same for an allocation that starts at the address; otherwise INVALID_ARGUMENT. */
+QUIRE_MUST_USE quire_result qi_find_start(quire_memory *memory, uint64_t address,
+                                          quire_allocation *allocation);
+
+/* The same in all memories of a device that have the option. */
+QUIRE_MUST_USE quire_result qi_find_in_device(quire_device *device, uint64_t address,
+                                              quire_memory **memory, quire_allocation *allocation);
 
 #endif

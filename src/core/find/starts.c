@@ -49,7 +49,7 @@ void qi_starts_finish(qi_starts *starts, qi_host *host)
         }
 }
 
-/* ---- changing: every function requires the lock of the stripe ------------------------------- */
+/* ---- changing: every function requires the lock of the stripe ----------------------------- */
 
 /* Called before and after entries move: `changes` is odd in between. */
 static void count_change(qi_stripe *stripe)
@@ -141,7 +141,7 @@ static qi_start *entry_of(const qi_stripe *stripe, uint64_t address, uint32_t sl
     return place && qi_atomic_load_u64(&place->address) ? place : NULL;
 }
 
-/* ---- changing, with the lock taken here ------------------------------------------------------ */
+/* ---- changing, with the lock taken here --------------------------------------------------- */
 
 static bool has_room(const qi_stripe *stripe)
 {
@@ -221,7 +221,7 @@ bool qi_starts_has(qi_starts *starts, uint64_t address, uint32_t slot)
     return has;
 }
 
-/* ---- looking up ------------------------------------------------------------------------------ */
+/* ---- looking up --------------------------------------------------------------------------- */
 
 uint64_t qi_stripe_look_locked(qi_stripe *stripe, uint64_t address)
 {

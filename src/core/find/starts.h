@@ -79,7 +79,7 @@ void qi_starts_remove(qi_starts *starts, uint64_t address, uint32_t slot);
 /* Whether a slot has an entry at an address, visible or hidden. */
 bool qi_starts_has(qi_starts *starts, uint64_t address, uint32_t slot);
 
-/* ---- looking up: inline, because a free by address is little else ---------------------------- */
+/* ---- looking up: inline, because a free by address is little else ------------------------- */
 
 /* 2^64 divided by the golden ratio, odd: multiples of a power of two spread over the high bits. */
 #define QI_START_MULTIPLIER UINT64_C(0x9e3779b97f4a7c15)

@@ -7,7 +7,7 @@
 
 #include "src/base/result.h"
 #include "src/core/deferred/stream.h"
-#include "src/core/memory/owner.h"
+#include "src/core/memory/memory.h"
 #include "src/core/state/event.h"
 #include "src/core/state/visitors.h"
 

@@ -1,14 +1,315 @@
 /*
- * fork.c - the list of the process's devices, and the fork handlers, which acquire and release the
- * locks of all devices. fork_child.c repairs the child.
+ * fork.c - the handlers of a fork, and what they do to each device in the child.
  */
 #include "src/core/memory/fork.h"
 
 #include "src/base/result.h"
 #include "src/base/system.h"
 #include "src/core/deferred/stream.h"
+#include "src/core/deferred/stream_queue.h"
 #include "src/core/find/addresses.h"
-#include "src/core/memory/fork_child.h"
+#include "src/core/memory/memory.h"
+#include "src/core/page/map.h"
+#include "src/core/page/range.h"
+#include "src/core/page/sizes.h"
+#include "src/core/slot/slot.h"
+#include "src/core/state/event.h"
+
+/* ---- in the child ------------------------------------------------------------------------- */
+
+/*
+ * Repairs devices, streams and memories in the child of a fork: completes or drops what threads had
+ * in progress that do not exist in the child (list in fork.h).
+ *
+ * The child has one thread, and the fork handlers have released the locks: the functions change
+ * records that locks protect without taking them.
+ */
+
+/* ---- pages -------------------------------------------------------------------------------- */
+
+/* Whether an object belongs to a thread that does not exist in the child. */
+static bool is_gone(const void *thread)
+{
+    return thread && thread != qi_thread_self();
+}
+
+/* Frees the number of a page that is in no space. */
+static void forget_page(qi_pages *pages, qi_page *page)
+{
+    pages->leaving -= page->phase == QI_PAGE_LEAVING;
+    pages->in_use--;
+    qi_page_free_number(pages, page);
+}
+
+static void forget_being_made(qi_pages *pages, qi_page *page)
+{
+    qi_page **link = &pages->being_made;
+    while (*link != page)
+        link = &(*link)->next;
+    *link = page->next;
+    qi_page_history_change(page, page->wanted, 0);
+    forget_page(pages, page);
+}
+
+/* A page between two shards is in no space, but the statistics count it. */
+static void forget_moving(qi_pages *pages, qi_page *page)
+{
+    qi_addresses_leave_page(page->shard->memory, page);
+    pages->moving--;
+    pages->stats.pages_destroyed++;
+    pages->stats.page_count--;
+    pages->stats.reserved_bytes -= page->native.size;
+    qi_page_history_change(page, page->native.size, 0);
+    forget_page(pages, page);
+}
+
+/*
+ * Settles the record of a page that a vanished thread had in progress. A page that needs a call of
+ * the backend is put at the front of the list. Returns the list.
+ */
+static qi_page *settle_page(quire_memory *memory, qi_page *page, qi_page *list)
+{
+    qi_pages *pages = &memory->pages;
+    switch (page->phase) {
+    case QI_PAGE_MAKING:
+        forget_being_made(pages, page);
+        return list;
+    case QI_PAGE_MOVING:
+        forget_moving(pages, page);
+        break;
+    case QI_PAGE_LEAVING:
+        forget_page(pages, page);
+        if (page->ending)
+            return list;
+        break;
+    case QI_PAGE_LIVE:
+        if (page->resizing)
+            break;
+        return list;
+    case QI_PAGE_GONE: /* no longer counted; its end is not reported any more */
+        qi_page_free_number(pages, page);
+        return list;
+    case QI_PAGE_NONE:
+    default:
+        return list;
+    }
+    page->next = list;
+    return page;
+}
+
+/*
+ * Completes the resize or the destruction of a page in the backend. The device survives the fork.
+ * Calls the table directly, without counting: recount sets the accounts afterwards.
+ */
+static void finish_page(quire_memory *memory, qi_page *page)
+{
+    const quire_device *device = memory->device;
+    const qi_device_page *native = &page->native;
+    if (page->phase == QI_PAGE_LIVE) {
+        page->resizing = false;
+        page->cut_from = 0;
+        if (native->size < native->native.size)
+            qi_ignore(device->table.page_resize(device->state, &native->native, native->native.size,
+                                                native->size));
+        return;
+    }
+    qi_checked_page_leaving(page);
+    if (native->host)
+        device->table.unmap(device->state, &native->native);
+    device->table.page_destroy(device->state, &native->native);
+}
+
+/* No backend is called before all records are settled. */
+static void settle_pages(quire_memory *memory)
+{
+    qi_pages *pages = &memory->pages;
+    qi_page *list = NULL;
+    for (uint32_t i = 0; i < pages->top; i++) {
+        qi_page *page = qi_page_at(pages, i);
+        if (is_gone(page->owner))
+            list = settle_page(memory, page, list);
+    }
+    pages->changes++;
+    for (qi_page *page = list, *next; page; page = next) {
+        next = page->next;
+        if (!memory->device->is_disabled)
+            finish_page(memory, page);
+    }
+}
+
+/* ---- accounts ----------------------------------------------------------------------------- */
+
+static void set(qi_atomic_u64 *counter, uint64_t value)
+{
+    qi_atomic_store_release_u64(counter, value);
+}
+
+/*
+ * Returns the bytes of the pages that the memory has and adds their number. This includes pages
+ * that the forking thread is returning.
+ */
+static uint64_t count_pages(quire_memory *memory, uint64_t *count)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < memory->pages.top; i++) {
+        const qi_page *page = qi_page_at(&memory->pages, i);
+        bool is_counted = page->phase == QI_PAGE_LIVE || page->phase == QI_PAGE_MOVING ||
+                          (page->phase == QI_PAGE_LEAVING && !page->ending);
+        if (!is_counted)
+            continue;
+        bytes += page->cut_from ? page->cut_from : page->native.size;
+        ++*count;
+    }
+    return bytes;
+}
+
+/* Sets the accounts of a device to the pages that exist. heap_bytes receives the bytes by heap. */
+static void recount(quire_device *device, uint64_t heap_bytes[QUIRE_MAX_HEAPS])
+{
+    uint64_t count = 0, all = 0;
+    for (quire_memory *m = device->memories; m; m = m->next_of_device) {
+        uint64_t bytes = count_pages(m, &count);
+        set(&m->account.used, bytes);
+        heap_bytes[device->info.kinds[m->kind].heap] += bytes;
+        all += bytes;
+    }
+    set(&device->pages.used, count);
+    set(&device->reserved_bytes, all);
+    for (uint32_t i = 0; i < device->info.heap_count; i++) {
+        qi_heap *heap = &device->heaps[i];
+        set(&heap->account.used, heap_bytes[i]);
+        set(&heap->begun, heap_bytes[i]);
+        set(&heap->made, heap_bytes[i]);
+        set(&heap->ended, 0);
+        set(&heap->gone, 0);
+    }
+}
+
+/* ---- streams, memories, devices ----------------------------------------------------------- */
+
+/* Removes memories that vanished threads were destroying. Their records are lost. */
+static void drop_destroyed_memories(quire_device *device)
+{
+    quire_memory **link = &device->memories;
+    device->last_memory = NULL;
+    for (quire_memory *memory; (memory = *link);) {
+        if (!is_gone(memory->destroying_thread)) {
+            device->last_memory = memory;
+            link = &memory->next_of_device;
+            continue;
+        }
+        for (uint32_t i = 0; i < qi_shard_count(memory); i++)
+            qi_stream_queues_leave_streams(memory->shards[i]);
+        qi_owner_remove(memory);
+        *link = memory->next_of_device;
+        device->memory_count--;
+    }
+}
+
+/* The same for streams. */
+static void drop_destroyed_streams(quire_device *device)
+{
+    for (quire_stream **link = &device->streams; *link;)
+        if (is_gone((*link)->destroying_thread))
+            *link = (*link)->next_of_device;
+        else
+            link = &(*link)->next_of_device;
+}
+
+/*
+ * Work that was submitted before the fork does not run in the child: all points have passed. A
+ * capture stream of a device that survives stays as it is.
+ */
+static void settle_stream(quire_stream *stream)
+{
+    stream->lookers = 0;
+    if (stream->capture && !stream->device->is_disabled)
+        return;
+    stream->is_over = true;
+    qi_atomic_raise_release_u64(&stream->passed, QI_ALL_PASSED);
+}
+
+static void settle_memory(quire_memory *memory)
+{
+    settle_pages(memory);
+    if (!qi_uses_are_kept()) /* the forking thread is in no progress callback */
+        qi_slots_drop_uses(&memory->slots);
+    qi_page_map_forked(memory, !qi_uses_are_kept());
+    qi_checked_forked(memory);
+    memory->has_orphans = true;
+    memory->visitors = 0;
+    qi_event_end_watchers(memory->device, memory, true);
+    /* a destruction that could still fail with BUSY is forgotten: see qi_memory_destroy */
+    qi_atomic_store_release_u32(&memory->is_ending, memory->destroying_thread != NULL);
+    if (!memory->device->is_disabled)
+        return;
+    memory->slots.tag = QI_TAG_DISABLED;
+    memory->max_fast_size = 0; /* the slow path refuses the request */
+    if (memory->addresses)
+        memory->addresses->max_fast_size = 0;
+}
+
+/*
+ * Requires that the process has one thread and that it holds no lock, except where the fork was
+ * called in a callback of the library. Repairs the device, its streams and its memories. A device
+ * that does not survive the fork is disabled.
+ */
+static void settle_device(quire_device *device)
+{
+    uint64_t heap_bytes[QUIRE_MAX_HEAPS] = {0};
+    device->is_copy = true;
+    device->is_ending = false; /* likewise: a destruction that could still fail is forgotten */
+    if (!device->info.survives_fork && !device->is_disabled)
+        qi_device_disable(device);
+    drop_destroyed_memories(device);
+    drop_destroyed_streams(device);
+    for (quire_stream *s = device->streams; s; s = s->next_of_device)
+        settle_stream(s);
+    qi_event_end_watchers(device, NULL, true);
+    for (quire_memory *m = device->memories; m; m = m->next_of_device)
+        settle_memory(m);
+    recount(device, heap_bytes);
+    if (qi_device_offers(device, QUIRE_BACKEND_FORK))
+        device->table.fork_child(device->state, heap_bytes);
+}
+
+/* ---- orphans ------------------------------------------------------------------------------ */
+
+/*
+ * Links all PRIVATE slots and returns the first. All are linked before the first is released,
+ * because a release can call a hook, and a slot that the hook frees is PRIVATE as well.
+ */
+static uint32_t link_orphans(quire_memory *memory)
+{
+    const qi_slots *slots = &memory->slots;
+    uint32_t first = QI_NO_SLOT;
+    qi_shards_acquire(memory); /* drains the inboxes, whose slots are PRIVATE but no orphans */
+    for (uint32_t i = qi_slots_top(slots); i-- > 0;)
+        if (qi_slot_phase(slots, i) == QI_PHASE_PRIVATE) {
+            qi_slot_set_next(slots, i, first);
+            first = i;
+        }
+    qi_shards_release(memory);
+    return first;
+}
+
+void qi_fork_free_orphans(quire_memory *memory)
+{
+    if (!memory->has_orphans)
+        return;
+    memory->has_orphans = false;
+    for (uint32_t slot = link_orphans(memory), next; slot != QI_NO_SLOT; slot = next) {
+        next = qi_slot_next(&memory->slots, slot);
+        qi_release(memory, slot);
+    }
+}
+
+/* ---- the handlers ------------------------------------------------------------------------- */
+
+/*
+ * The list of the process's devices, and the fork handlers, which acquire and release the locks of
+ * all devices.
+ */
 
 /* ---- the devices of the process ----------------------------------------------------------- */
 
@@ -174,6 +475,6 @@ static void resume_in_child(void)
     release_locks();
     qi_thread_forked();
     for (quire_device *d = devices; d; d = d->next_of_process)
-        qi_fork_settle_device(d);
+        settle_device(d);
     qi_error_restore(&error);
 }

@@ -29,7 +29,12 @@
 #ifndef QUIRE_SRC_CORE_MEMORY_FORK_H
 #define QUIRE_SRC_CORE_MEMORY_FORK_H
 
+#include "src/core/device/device.h"
 #include "src/core/state/memory.h"
+
+/* ---- in the child ------------------------------------------------------------------------- */
+
+/* ---- the handlers ------------------------------------------------------------------------- */
 
 /*
  * Add a new device to the devices of the process, before another thread can use it, and remove it

@@ -18,7 +18,7 @@
 #include "src/core/allocate/allocation.h"
 #include "src/core/deferred/deferred_reuse.h"
 
-/* ---- what the public functions do ---------------------------------------------------------- */
+/* ---- what the public functions do --------------------------------------------------------- */
 
 /*
  * buffer.c, image.c, object.c: as the public functions of these names. Options are checked here,
@@ -46,7 +46,7 @@ QUIRE_MUST_USE quire_result qi_image_get_requirements(quire_device *device,
 uint32_t qi_channel_size(quire_channel_type type);
 
 /*
- * image_rows.c: the rows of a region of a linear image, and a copy between them and host memory.
+ * The rows of a region of a linear image, and a copy between them and host memory.
  * `region` may be NULL: the whole image. Of `host` one pointer is set, host_to or host_from, and
  * the pitches of its end; the rest of the options is filled in.
  */
@@ -57,7 +57,7 @@ QUIRE_MUST_USE quire_result qi_image_copy(quire_memory *memory, quire_image imag
                                           const quire_image_region *region,
                                           const quire_copy_options *host);
 
-/* ---- building ------------------------------------------------------------------------------ */
+/* ---- building ----------------------------------------------------------------------------- */
 
 /* An object while it is built. Belongs to the calling thread, and must not be moved. */
 typedef struct qi_object_build {
@@ -133,16 +133,13 @@ QUIRE_MUST_USE quire_result qi_object_fallback(qi_object_build *build,
                                                quire_memory *const *memories, uint32_t count,
                                                uint32_t *chosen, quire_allocation *allocation);
 
-/* ---- parts --------------------------------------------------------------------------------- */
+/* ---- parts -------------------------------------------------------------------------------- */
 
 /* Zeroes a build, except `options`, `described` and `reuse`. */
 static inline void qi_object_init(qi_object_build *build)
 {
     memset(build, 0, offsetof(qi_object_build, options));
 }
-
-/* Fails with INVALID_ARGUMENT where a usage is not one of buffers. */
-QUIRE_MUST_USE quire_result qi_check_buffer_usage(quire_usage usage);
 
 /* Begins a use of an allocation, which must be an object of this sort. The caller ends the use. */
 QUIRE_MUST_USE quire_result qi_object_begin_use(quire_memory *memory, quire_allocation allocation,

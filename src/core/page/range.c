@@ -8,7 +8,7 @@
 #include "src/core/page/empty.h"
 #include "src/core/page/life.h"
 #include "src/core/page/map.h"
-#include "src/core/slot/slot_meta.h"
+#include "src/core/slot/slot.h"
 #include "src/space/space.h"
 
 /* ---- the inbox ---------------------------------------------------------------------------- */

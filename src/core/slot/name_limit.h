@@ -6,7 +6,7 @@
  * allocation's shard. The list of limits changes under the locks of all shards.
  *
  * Invariant: the account of a prefix is the sum of size and left padding over the records with such
- * a name; `requested` and `count` likewise. quire_memory_check verifies it (stats/name_usage.h).
+ * a name; `requested` and `count` likewise. quire_memory_check verifies it (stats/stats.h).
  *
  * A memory without limits costs one test of a pointer, and only for allocations with a name.
  */

@@ -1,11 +1,12 @@
 /*
- * slot.c - the tables of slots and the queues of free slots: creates slots and their records, and
- * releases the records of chunks that are free.
+ * slot.c - the records behind the handles: creates slots, judges handles by the state words of
+ * their slots, and counts maps and holds.
  */
 #include "src/core/slot/slot.h"
 
+#include <stdint.h>
+
 #include "src/base/result.h"
-#include "src/core/slot/slot_word.h"
 
 /* A shard takes so many new slots at a time: their state words fill whole cache lines. */
 enum { BLOCK = 1 << QI_TABLE_FIRST_BITS };
@@ -151,4 +152,363 @@ void qi_slot_set_next(const qi_slots *slots, uint32_t slot, uint32_t next)
 uint32_t qi_slot_next(const qi_slots *slots, uint32_t slot)
 {
     return (uint32_t)(qi_atomic_load_u64(qi_slot_state(slots, slot)) & (QI_SLOT_COUNT - 1));
+}
+
+/* ---- handles and phases ------------------------------------------------------------------- */
+
+/*
+ * No function requires a lock. A use, a commit and a claim are a compare-and-exchange of the word
+ * that was judged, so that the check and the change are one step for other threads. The end of a
+ * use is a subtraction. qi_slot_force_claim stores the word: its caller has exclusive use.
+ */
+
+/* ---- looking up handles ------------------------------------------------------------------- */
+
+static quire_result refuse_stale(const qi_slots *slots, quire_allocation allocation)
+{
+    return qi_fail_text(QUIRE_ERROR_STALE_HANDLE,
+                        "allocation %#llx of memory '%s' is not live: it was freed before",
+                        (unsigned long long)allocation.id, slots->owner);
+}
+
+/*
+ * Returns the state word of the slot that a handle names, or NULL with the thread's error set. The
+ * generation is not compared yet: judge does that with the value that the caller then exchanges.
+ */
+static qi_atomic_u64 *look_up(const qi_slots *slots, quire_allocation allocation)
+{
+    if (!allocation.id) {
+        qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the allocation is {0}, which is no handle");
+        return NULL;
+    }
+    if (slots->tag == QI_TAG_DISABLED) {
+        qi_fail(QUIRE_ERROR_NOT_PERMITTED, QI_DISABLED_SENTENCE);
+        return NULL;
+    }
+    if (qi_handle_tag(allocation.id) != slots->tag) {
+        qi_fail_text(QUIRE_ERROR_FOREIGN_HANDLE,
+                     "allocation %#llx belongs to another memory than '%s'",
+                     (unsigned long long)allocation.id, slots->owner);
+        return NULL;
+    }
+    qi_atomic_u64 *state = qi_slot_find_state(slots, qi_handle_slot(allocation.id));
+    if (!state)
+        refuse_stale(slots, allocation);
+    return state;
+}
+
+static bool accepts(int accept, qi_phase phase)
+{
+    return (phase == QI_PHASE_LIVE && accept & QI_ACCEPT_LIVE) ||
+           (phase == QI_PHASE_RESERVED && accept & QI_ACCEPT_RESERVED);
+}
+
+/* Fails unless a word has the generation of the handle and an accepted phase. */
+static quire_result judge(const qi_slots *slots, uint64_t word, quire_allocation allocation,
+                          int accept)
+{
+    qi_phase phase = qi_word_phase(word);
+    if (qi_slot_generation(word) != qi_handle_generation(allocation.id) || phase == QI_PHASE_FREE ||
+        phase == QI_PHASE_PRIVATE)
+        return refuse_stale(slots, allocation);
+    if (!accepts(accept, phase) && phase == QI_PHASE_RESERVED)
+        return qi_fail_with(QUIRE_ERROR_WRONG_STATE,
+                            "allocation %x is reserved: commit or abort it first", allocation.id);
+    if (!accepts(accept, phase))
+        return qi_fail_with(QUIRE_ERROR_WRONG_STATE, "allocation %x is committed already",
+                            allocation.id);
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_slot_check(const qi_slots *slots, quire_allocation allocation, int accept)
+{
+    const qi_atomic_u64 *state = look_up(slots, allocation);
+    return state ? judge(slots, qi_atomic_load_acquire_u64(state), allocation, accept)
+                 : qi_error_result();
+}
+
+/* ---- uses --------------------------------------------------------------------------------- */
+
+quire_result qi_slot_begin_use(const qi_slots *slots, quire_allocation allocation, int accept,
+                               uint32_t *slot)
+{
+    qi_atomic_u64 *state = look_up(slots, allocation);
+    if (!state)
+        return qi_error_result();
+    uint64_t word = qi_atomic_load_acquire_u64(state);
+    do {
+        quire_result result = judge(slots, word, allocation, accept);
+        if (result)
+            return result;
+        if (qi_word_uses(word) == QI_WORD_COUNT_MASK)
+            return qi_fail_with(QUIRE_ERROR_BUSY,
+                                "allocation %x is in use by %u call%s or object%s", allocation.id,
+                                QI_WORD_COUNT_MASK);
+    } while (!qi_atomic_exchange_if_u64(state, &word, word + 1));
+    *slot = qi_handle_slot(allocation.id);
+    return QUIRE_SUCCESS;
+}
+
+void qi_slot_end_use(const qi_slots *slots, uint32_t slot)
+{
+    qi_atomic_sub_release_u64(qi_slot_state(slots, slot), 1);
+}
+
+/* ---- phases ------------------------------------------------------------------------------- */
+
+quire_result qi_slot_commit(const qi_slots *slots, quire_allocation allocation)
+{
+    qi_atomic_u64 *state = look_up(slots, allocation);
+    if (!state)
+        return qi_error_result();
+    uint64_t word = qi_atomic_load_acquire_u64(state), live;
+    do {
+        quire_result result = judge(slots, word, allocation, QI_ACCEPT_RESERVED);
+        if (result)
+            return result;
+        /* adding keeps the counts: calls may use a reserved allocation at the same time */
+        live = word + ((uint64_t)(QI_PHASE_LIVE - QI_PHASE_RESERVED) << QI_PHASE_SHIFT);
+    } while (!qi_atomic_exchange_if_u64(state, &word, live));
+    return QUIRE_SUCCESS;
+}
+
+static quire_result refuse_busy(uint64_t word, quire_allocation allocation)
+{
+    if (qi_word_maps(word))
+        return qi_fail_with(QUIRE_ERROR_BUSY,
+                            "allocation %x is still mapped %u time%s: quire_unmap first",
+                            allocation.id, qi_word_maps(word));
+    return qi_fail_with(QUIRE_ERROR_BUSY, "allocation %x is in use by %u call%s or object%s",
+                        allocation.id, qi_word_uses(word));
+}
+
+quire_result qi_slot_claim_or_fail(const qi_slots *slots, quire_allocation allocation, int accept)
+{
+    qi_atomic_u64 *state = look_up(slots, allocation);
+    if (!state)
+        return qi_error_result();
+    uint64_t word = qi_atomic_load_acquire_u64(state), leaving;
+    do {
+        quire_result result = judge(slots, word, allocation, accept);
+        if (result)
+            return result;
+        if (qi_word_maps(word) || qi_word_uses(word))
+            return refuse_busy(word, allocation);
+        leaving = qi_slot_word(qi_slot_generation(word), QI_PHASE_PRIVATE, 0);
+    } while (!qi_atomic_exchange_if_u64(state, &word, leaving));
+    return QUIRE_SUCCESS;
+}
+
+bool qi_slot_force_claim(const qi_slots *slots, uint32_t slot)
+{
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    uint64_t word = qi_atomic_load_acquire_u64(state);
+    if (qi_word_phase(word) == QI_PHASE_FREE || qi_word_phase(word) == QI_PHASE_PRIVATE)
+        return false;
+    if (qi_table_has(&slots->holds, slot))
+        qi_atomic_store_release_u32(qi_slot_hold_count(slots, slot), 0); /* holds <= uses == 0 */
+    qi_atomic_store_release_u64(state, qi_slot_word(qi_slot_generation(word), QI_PHASE_PRIVATE, 0));
+    return true;
+}
+
+/* ---- queries ------------------------------------------------------------------------------ */
+
+qi_phase qi_slot_phase(const qi_slots *slots, uint32_t slot)
+{
+    return qi_word_phase(qi_atomic_load_acquire_u64(qi_slot_state(slots, slot)));
+}
+
+quire_allocation qi_slot_public_handle(const qi_slots *slots, uint32_t slot)
+{
+    uint64_t word = qi_atomic_load_acquire_u64(qi_slot_state(slots, slot));
+    if (qi_word_phase(word) != QI_PHASE_LIVE && qi_word_phase(word) != QI_PHASE_RESERVED)
+        return (quire_allocation){0};
+    return (quire_allocation){qi_handle(slots->tag, qi_slot_generation(word), slot)};
+}
+
+/* ---- counts ------------------------------------------------------------------------------- */
+
+/*
+ * No function requires a lock. Maps are counted in the state word. The uses of a slot are counted
+ * there too; its hold count says how many of them are holds. A hold raises the uses first and the
+ * hold count second, and a release lowers them in the opposite order, so that the holds never
+ * exceed the uses.
+ */
+
+/* ---- holds -------------------------------------------------------------------------------- */
+
+/*
+ * Ensures that a slot has a hold count. The caller has the slot in use, so that its chunk is not
+ * released. Takes the lock of the tables. Returns false if host memory is exhausted.
+ */
+static bool ensure_count(qi_slots *slots, qi_host *host, uint32_t slot)
+{
+    if (qi_table_has(&slots->holds, slot))
+        return true;
+    qi_lock_acquire(&slots->lock);
+    bool exists = qi_table_ensure(&slots->holds, host, slot);
+    qi_lock_release(&slots->lock);
+    return exists;
+}
+
+/* Returns false if the count is QI_MAX_HOLDS. */
+static bool add_hold(qi_atomic_u32 *holds)
+{
+    uint32_t count;
+    do {
+        count = qi_atomic_load_u32(holds);
+        if (count == QI_MAX_HOLDS)
+            return false;
+    } while (!qi_atomic_take_u32(holds, count, count + 1));
+    return true;
+}
+
+/* Returns false if the count is 0. */
+static bool remove_hold(qi_atomic_u32 *holds)
+{
+    uint32_t count;
+    do {
+        count = qi_atomic_load_u32(holds);
+        if (!count)
+            return false;
+    } while (!qi_atomic_take_u32(holds, count, count - 1));
+    return true;
+}
+
+quire_result qi_slot_hold(qi_slots *slots, qi_host *host, quire_allocation allocation)
+{
+    uint32_t slot = 0;
+    quire_result result = qi_slot_begin_use(slots, allocation, QI_ACCEPT_LIVE, &slot);
+    if (result)
+        return result;
+    if (!ensure_count(slots, host, slot))
+        result = qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a hold count");
+    else if (!add_hold(qi_slot_hold_count(slots, slot)))
+        result = qi_fail_with(QUIRE_ERROR_BUSY, "allocation %x is held %u times", allocation.id,
+                              QI_MAX_HOLDS);
+    if (result)
+        qi_slot_end_use(slots, slot);
+    return result;
+}
+
+quire_result qi_slot_release(const qi_slots *slots, quire_allocation allocation)
+{
+    uint32_t slot = 0; /* in use until the end, so that the count belongs to this allocation */
+    quire_result result = qi_slot_begin_use(slots, allocation, QI_ACCEPT_LIVE, &slot);
+    if (result)
+        return result;
+    if (qi_table_has(&slots->holds, slot) && remove_hold(qi_slot_hold_count(slots, slot)))
+        qi_slot_end_use(slots, slot); /* the use that was the hold */
+    else
+        result = qi_fail_with(QUIRE_ERROR_WRONG_STATE, "allocation %x is not held", allocation.id);
+    qi_slot_end_use(slots, slot);
+    return result;
+}
+
+void qi_slots_drop_uses(const qi_slots *slots)
+{
+    for (uint32_t slot = 0, top = qi_slots_top(slots); slot < top; slot++) {
+        qi_atomic_u64 *state = qi_slot_state(slots, slot);
+        uint64_t word = qi_atomic_load_u64(state), holds = 0;
+        if (qi_word_phase(word) != QI_PHASE_LIVE && qi_word_phase(word) != QI_PHASE_RESERVED)
+            continue;
+        if (qi_table_has(&slots->holds, slot))
+            holds = qi_atomic_load_u32(qi_slot_hold_count(slots, slot));
+        if (qi_word_uses(word) != holds) /* after a fork a store makes the system copy the page */
+            qi_atomic_store_release_u64(state, (word & ~QI_WORD_COUNT_MASK) | holds);
+    }
+}
+
+/* ---- maps --------------------------------------------------------------------------------- */
+
+quire_result qi_slot_add_map(const qi_slots *slots, uint32_t slot)
+{
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    uint64_t word = qi_atomic_load_acquire_u64(state);
+    do {
+        if (qi_word_maps(word) == QI_WORD_COUNT_MASK)
+            return qi_fail_naming(QUIRE_ERROR_OUT_OF_RANGE,
+                                  "allocation %x of memory '%t' is mapped %u times: no more",
+                                  slots->owner, qi_slot_public_handle(slots, slot).id,
+                                  QI_WORD_COUNT_MASK);
+    } while (!qi_atomic_exchange_if_u64(state, &word, word + QI_WORD_ONE_MAP));
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_slot_remove_map(const qi_slots *slots, uint32_t slot)
+{
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    uint64_t word = qi_atomic_load_acquire_u64(state);
+    do {
+        if (!qi_word_maps(word))
+            return qi_fail_naming(QUIRE_ERROR_NOT_MAPPED,
+                                  "allocation %x of memory '%t' is not mapped", slots->owner,
+                                  qi_slot_public_handle(slots, slot).id);
+    } while (!qi_atomic_exchange_if_u64(state, &word, word - QI_WORD_ONE_MAP));
+    return QUIRE_SUCCESS;
+}
+
+uint32_t qi_slot_map_count(const qi_slots *slots, uint32_t slot)
+{
+    return (uint32_t)qi_word_maps(qi_atomic_load_acquire_u64(qi_slot_state(slots, slot)));
+}
+
+/* ---- meta records ------------------------------------------------------------------------- */
+
+void qi_slot_meta_release(qi_host *host, qi_slot_meta *meta)
+{
+    if (!meta)
+        return;
+    qi_host_release_text(host, meta->name);
+    qi_host_release(host, meta->image, 1, sizeof *meta->image);
+    qi_host_release(host, meta, 1, sizeof *meta);
+}
+
+qi_slot_meta *qi_slot_meta_create_empty(qi_host *host)
+{
+    return qi_host_allocate(host, 1, sizeof(qi_slot_meta));
+}
+
+/* Returns false if host memory is exhausted; what was allocated stays in the record. */
+static bool fill(qi_host *host, qi_slot_meta *meta, const char *name, bool is_image)
+{
+    if (name)
+        meta->name = qi_host_copy_text(host, name);
+    if (is_image)
+        meta->image = qi_host_allocate(host, 1, sizeof *meta->image);
+    return (!name || meta->name) && (!is_image || meta->image);
+}
+
+quire_result qi_slot_meta_create_some(qi_host *host, const char *name, uint64_t user_data,
+                                      bool is_image, qi_slot_meta **meta)
+{
+    *meta = qi_slot_meta_create_empty(host);
+    if (*meta && fill(host, *meta, name, is_image)) {
+        (*meta)->user_data = user_data;
+        return QUIRE_SUCCESS;
+    }
+    qi_slot_meta_release(host, *meta);
+    *meta = NULL;
+    return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                   "no host memory for the name, image or user data of an allocation");
+}
+
+/* ---- callbacks during a use --------------------------------------------------------------- */
+
+/* Callbacks that the thread is in, while calls that enclose them have allocations in use. */
+static _Thread_local uint32_t callbacks;
+
+void qi_uses_begin_callback(void)
+{
+    callbacks++;
+}
+
+void qi_uses_end_callback(void)
+{
+    callbacks--;
+}
+
+bool qi_uses_are_kept(void)
+{
+    return callbacks != 0;
 }

@@ -26,20 +26,20 @@
  * slots reach a queue in blocks, so that threads of different shards do not write to one cache
  * line. The lock of qi_slots protects the growth of the tables. A PRIVATE slot can be linked to
  * another slot; inboxes use the link (inbox.h).
- *
- * Files: slot.c has the tables and queues, slot_state.c the changes of state words, slot_count.c
- * the counts of maps and holds.
  */
 #ifndef QUIRE_SRC_CORE_SLOT_SLOT_H
 #define QUIRE_SRC_CORE_SLOT_SLOT_H
 
+#include <stdbool.h>
+
 #include "quire/allocation.h"
 #include "quire/resource.h"
 #include "src/base/handle.h"
+#include "src/base/host_memory.h"
 #include "src/base/lock.h"
 #include "src/base/table.h"
-#include "src/core/device/disabled.h"
 #include "src/core/checked.h"
+#include "src/core/device/disabled.h"
 
 typedef enum qi_phase {
     QI_PHASE_FREE = 0,
@@ -145,7 +145,7 @@ static inline uint32_t qi_slots_top(const qi_slots *slots)
     return qi_atomic_load_acquire_u32(&slots->top);
 }
 
-/* ---- state words ---------------------------------------------------------------------------- */
+/* ---- state words -------------------------------------------------------------------------- */
 
 enum { QI_PHASE_SHIFT = 36, QI_GENERATION_SHIFT = 38 };
 
@@ -204,7 +204,7 @@ static inline qi_slot *qi_slot_at(const qi_slots *slots, uint32_t slot)
     return qi_table_at(&slots->records, slot, sizeof(qi_slot));
 }
 
-/* ---- taking and returning slots ------------------------------------------------------------- */
+/* ---- taking and returning slots ----------------------------------------------------------- */
 
 /*
  * Requires the shard lock. Ensures that the queue has a first slot and that the slot has a record.
@@ -396,5 +396,84 @@ QUIRE_MUST_USE static inline quire_result qi_slot_claim(const qi_slots *slots,
  * one that a callback has freed, is already in an inbox, a stream queue or the quarantine.
  */
 bool qi_slot_force_claim(const qi_slots *slots, uint32_t slot);
+
+/* ---- the fields of a state word ----------------------------------------------------------- */
+
+/*
+ * These functions read a copy of the word and require no lock.
+ */
+
+enum { QI_WORD_MAP_SHIFT = 18 };
+
+/* The largest number of uses, and of maps. */
+#define QI_WORD_COUNT_MASK ((UINT64_C(1) << QI_WORD_MAP_SHIFT) - 1)
+#define QI_WORD_ONE_MAP (UINT64_C(1) << QI_WORD_MAP_SHIFT)
+
+static inline qi_phase qi_word_phase(uint64_t word)
+{
+    return (qi_phase)(word >> QI_PHASE_SHIFT & 3);
+}
+
+static inline uint64_t qi_word_maps(uint64_t word)
+{
+    return word >> QI_WORD_MAP_SHIFT & QI_WORD_COUNT_MASK;
+}
+
+/* The in-use count, holds included. */
+static inline uint64_t qi_word_uses(uint64_t word)
+{
+    return word & QI_WORD_COUNT_MASK;
+}
+
+/* The hold count of a slot. Its chunk must exist: qi_table_has(&slots->holds, slot). */
+static inline qi_atomic_u32 *qi_slot_hold_count(const qi_slots *slots, uint32_t slot)
+{
+    return qi_table_at(&slots->holds, slot, sizeof(qi_atomic_u32));
+}
+
+/* ---- meta records ------------------------------------------------------------------------- */
+
+/*
+ * Only allocations with a name, images, objects with user data, and allocations with recorded uses
+ * have one. No function requires a lock. The caller owns the record until it is stored in a slot.
+ */
+
+/* Fails with OUT_OF_HOST_MEMORY; then *meta is NULL. */
+QUIRE_MUST_USE quire_result qi_slot_meta_create_some(qi_host *host, const char *name,
+                                                     uint64_t user_data, bool is_image,
+                                                     qi_slot_meta **meta);
+
+/* The same, but sets *meta to NULL if nothing is to be stored in it, as for most allocations. */
+QUIRE_MUST_USE static inline quire_result qi_slot_meta_create(qi_host *host, const char *name,
+                                                              uint64_t user_data, bool is_image,
+                                                              qi_slot_meta **meta)
+{
+    *meta = NULL;
+    return name || user_data || is_image
+               ? qi_slot_meta_create_some(host, name, user_data, is_image, meta)
+               : QUIRE_SUCCESS;
+}
+
+/* Returns an empty record, or NULL if host memory is exhausted. */
+qi_slot_meta *qi_slot_meta_create_empty(qi_host *host);
+
+/* Accepts NULL. */
+void qi_slot_meta_release(qi_host *host, qi_slot_meta *meta);
+
+/* ---- callbacks during a use --------------------------------------------------------------- */
+
+/*
+ * If such a callback forks, the call continues in the child after the callback returns, and its
+ * uses must still count there. A use does not record its thread, so that the child then keeps the
+ * uses of all threads. Otherwise the child drops every use that is not a hold. The counter is
+ * thread-local and needs no lock.
+ */
+
+/* Around a callback. Calls nest: a callback may call quire, which calls another callback. */
+void qi_uses_begin_callback(void);
+void qi_uses_end_callback(void);
+
+/* For the child of a fork. Whether the uses of slots are kept there. */
+bool qi_uses_are_kept(void);
 
 #endif

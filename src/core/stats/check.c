@@ -12,7 +12,6 @@
 #include "src/core/page/sizes.h"
 #include "src/core/state/peaks.h"
 #include "src/core/state/memory.h"
-#include "src/core/stats/name_usage.h"
 #include "src/core/stats/stats.h"
 #include "src/space/space.h"
 

@@ -2,7 +2,7 @@
  * copy_region.c - copy regions against a model that lists every byte: extents, merging, parts, and
  * which regions overlap.
  */
-#include "src/core/copy/copy_region.h"
+#include "src/core/copy/copy_path.h"
 
 #include <string.h>
 

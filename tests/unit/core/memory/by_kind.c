@@ -2,7 +2,7 @@
  * by_kind.c - ranges, buffers and images without a memory of the caller: which kind is chosen, what
  * follows if it is full, and what a failure leaves behind.
  */
-#include "src/core/memory/by_kind.h"
+#include "src/core/memory/default_memory.h"
 #include "tests/support/crew.h"
 #include "tests/support/fake.h"
 #include "tests/support/streams.h"

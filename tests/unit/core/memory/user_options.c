@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/core/memory/user_options.h"
+#include "src/core/memory/options.h"
 
 #include "src/base/member.h"
 #include "src/core/state/memory.h"

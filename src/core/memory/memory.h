@@ -1,13 +1,47 @@
 /*
- * memory_life.h - creating and destroying memories.
+ * memory.h - creating, describing and destroying memories, the memory of a handle, and what a
+ * backend keeps in a memory besides allocations.
  *
- * No function requires a lock. While a memory is created or destroyed, no other thread uses it; the
- * device's lock protects the list of memories.
+ * While a memory is created or destroyed, no other thread uses it; the device's lock protects the
+ * list of memories.
  */
-#ifndef QUIRE_SRC_CORE_MEMORY_MEMORY_LIFE_H
-#define QUIRE_SRC_CORE_MEMORY_MEMORY_LIFE_H
+#ifndef QUIRE_SRC_CORE_MEMORY_MEMORY_H
+#define QUIRE_SRC_CORE_MEMORY_MEMORY_H
 
 #include "src/core/state/memory.h"
+
+/* ---- attachments -------------------------------------------------------------------------- */
+
+/*
+ * The device's lock protects the list; both functions acquire it. The backend owns the attachments.
+ * Invariant: an attachment is in the list from the add to the remove, and in one list only.
+ */
+
+/* Adds an attachment at the front. It must stay valid until it is removed. */
+void qi_attachment_add(quire_memory *memory, quire_attachment *attachment);
+void qi_attachment_remove(quire_memory *memory, quire_attachment *attachment);
+
+/* ---- memories by their tags --------------------------------------------------------------- */
+
+/*
+ * A table of the process has the memory of each tag. It is read without a lock. Invariant: the
+ * entry of a tag is the only memory with this tag, or NULL, or says that several owners have had
+ * the tag at the same time; then the memories of the device are searched under its lock.
+ */
+
+/* Add a memory to the table, and remove it before its tag is returned. */
+void qi_owner_add(quire_memory *memory);
+void qi_owner_remove(quire_memory *memory);
+
+/*
+ * Writes the memory that made an allocation; the allocation may have been freed since. Fails with
+ * INVALID_ARGUMENT for {0}, with STALE_HANDLE if no memory has the tag, with FOREIGN_HANDLE if one
+ * of another device has it, and with WRONG_STATE if the handle is live in several memories.
+ */
+QUIRE_MUST_USE quire_result qi_owner_find(quire_device *device, quire_allocation allocation,
+                                          quire_memory **memory);
+
+/* ---- creation and destruction ------------------------------------------------------------- */
 
 /*
  * As quire_memory_create, for checked pointers; NULL options mean {0}. `extra` is what the backend
