@@ -1,29 +1,26 @@
 /*
- * ladder.c - the allocation ladder: one table of rungs, and the functions that climb it.
+ * ladder.c - the allocation ladder: the ways to serve a request, cheapest first.
  *
- * A request tries the rungs from the top of the table to its end. A rung whose condition is false
- * is skipped. The outcome of its step (rungs.h) says whether the climb ends, goes to the next rung,
- * or returns to an earlier one because something has changed. The functions call each other in this
- * order:
+ * Under the lock of a shard a request takes what exists (take_existing), then a page (take_page),
+ * then what is left (take_last_resort). A step says whether the request is placed, refused for
+ * good, to be served by the next step, or to be tried again with a page, because something has
+ * changed. The lock is released during calls of the backend and while the thread waits. Without a
+ * lock follow the quarantine of checked builds and the application's callback (climb).
  *
- *   qi_allocate            prepares the request; reports the refusal if the climb fails
- *     climb                one or more attempts, each followed by the rungs that hold no lock
- *       attempt            acquires the lock of the thread's shard; reports page events at the end
- *         climb_within_name  checks the limits of the request's name before and after
- *           climb_under_lock   the loop over the rungs that hold the shard's lock
- *
- * c->result is NO_SPACE until a page is refused, and then the reason. BEGIN_PAGE resets it.
+ * Before the thread waits for another one, it gives back the pages that it has taken out: the other
+ * thread may be waiting for these pages.
  */
 #include "src/core/allocate/ladder.h"
 
 #include "src/base/bits.h"
 #include "src/base/thread.h"
 #include "src/core/allocate/oom_report.h"
-#include "src/core/allocate/rungs.h"
 #include "src/core/copy/access.h"
+#include "src/core/deferred/deferred_free.h"
 #include "src/core/deferred/deferred_reuse.h"
 #include "src/core/device/policy.h"
 #include "src/core/find/addresses.h"
+#include "src/core/page/backing.h"
 #include "src/core/page/empty.h"
 #include "src/core/page/life.h"
 #include "src/core/page/map.h"
@@ -31,73 +28,536 @@
 #include "src/core/page/sizes.h"
 #include "src/core/slot/slot.h"
 
-static bool if_quarantine(const qi_climb *c);
-static qi_outcome quarantine(qi_climb *c);
-static bool if_caller(const qi_climb *c);
-static qi_outcome caller(qi_climb *c);
+typedef enum verdict {
+    PLACED,  /* c->slot has the request */
+    NEXT,    /* the next step may serve it */
+    AGAIN,   /* something has changed: try again from take_page on */
+    REFUSED, /* for c->refusal, which no later step changes */
+} verdict;
 
-/* One way to serve a request. */
-typedef struct rung {
-    bool (*applies)(const qi_climb *c); /* has no side effects */
-    qi_outcome (*step)(qi_climb *c);
-    const char *report; /* the refusal lists it after "Tried:" if the step ran; NULL: not listed */
-} rung;
+/*
+ * A request on the ladder. Invariant: it holds at most one shard's lock, that of `shard`. The pages
+ * in `leaving` belong to this thread.
+ */
+typedef struct climb {
+    const qi_request *request;
+    qi_range_request range; /* its size includes what the policy adds */
+    bool dedicated;
+    qi_shard *home;        /* the calling thread's shard */
+    qi_shard *shard;       /* the shard whose lock is held */
+    qi_page *leaving;      /* pages taken out under the lock, to be destroyed without it */
+    quire_result refusal;  /* why a page, or the request, was refused last */
+    uint32_t slot;         /* the slot of the placed request */
+    uint32_t tried;        /* QI_TRIED_... */
+    bool is_over_name;     /* placed, but over the limit of its name: to be given back */
+    const qi_page *joined; /* the page that the thread waits for; see qi_page_wait_for_room */
+    qi_page_wait wait;
+    uint32_t trims_of_others; /* see qi_pages_take_from_others */
+    qi_page_progress progress;
+    uint32_t caller_calls; /* how often the application's callback was called */
+    bool has_before;       /* `before` has the thread's last error from before the first failure */
+    qi_error before;
+} climb;
 
-static const rung RUNGS[QI_RUNG_COUNT] = {
-    /* ---- ranges that exist; with the shard's lock ---- */
-    /* Reuse a range that was freed on the request's stream, before its point has passed. */
-    [QI_RUNG_REUSE] = {qi_rung_if_on_stream, qi_rung_reuse, NULL},
-    /* Take a free range of the shard, by the bounded search. */
-    [QI_RUNG_EXISTING] = {qi_rung_if_shared, qi_rung_existing, NULL},
-    /* Release deferred frees whose points have passed, and in checked builds the quarantine. Then
-       search again. */
-    [QI_RUNG_COLLECT] = {qi_rung_if_deferred, qi_rung_collect, NULL},
-    /* Reuse a range that was freed on another stream, and order the request's stream after it. */
-    [QI_RUNG_TAKE_OVER] = {qi_rung_if_on_stream, qi_rung_take_over, NULL},
+/* ---- placing ------------------------------------------------------------------------------ */
 
-    /* ---- pages; with the shard's lock, released during backend calls ---- */
-    /* Save the thread's last error. Note the number of page changes so far, for WAIT. QI_AGAIN
-       continues here. */
-    [QI_RUNG_BEGIN_PAGE] = {qi_rung_if_any, qi_rung_begin_page, NULL},
-    /* Wait for a page that another thread makes and that will have room left. */
-    [QI_RUNG_JOIN] = {qi_rung_if_joinable, qi_rung_join, NULL},
-    /* Reuse an empty dedicated page of about the same size. */
-    [QI_RUNG_KEPT_PAGE] = {qi_rung_if_untied_dedicated, qi_rung_kept_page, NULL},
-    /* Move an empty shared page of another shard to this one. */
-    [QI_RUNG_OTHER_SHARDS_PAGE] = {qi_rung_if_other_shards, qi_rung_other_shards_page, NULL},
-    /* Refuse a page to a request with existing_pages. The full searches follow. */
-    [QI_RUNG_NO_NEW_PAGE] = {qi_rung_if_existing_pages, qi_rung_no_new_page, NULL},
-    /* Grow the elastic page, if the memory has one. */
-    [QI_RUNG_ELASTIC] = {qi_rung_if_elastic, qi_rung_elastic, NULL},
-    /* Destroy empty pages of the shard, to make room in the heap for a new one. */
-    [QI_RUNG_EMPTY_PAGES] = {qi_rung_if_none_refused, qi_rung_empty_pages,
-                             "empty pages given back"},
-    /* Create a page. If memory is exhausted, create a smaller one. */
-    [QI_RUNG_NEW_PAGE] = {qi_rung_if_none_refused, qi_rung_new_page, "a smaller page"},
-    /* Wait for other threads that create or destroy pages. */
-    [QI_RUNG_WAIT] = {qi_rung_if_page_refused, qi_rung_wait, NULL},
-    /* Destroy empty pages of the device's other memories. Then try again. */
-    [QI_RUNG_OTHER_MEMORIES] = {qi_rung_if_page_refused, qi_rung_other_memories,
-                                "empty pages of other memories"},
+/*
+ * Moves a placed range to the next multiple of the request's unit. The range has the bytes for it,
+ * because offsets are multiples of the alignment, which divides the unit.
+ */
+static void move_to_unit(const climb *c)
+{
+    qi_slot *record = qi_memory_slot(c->shard->memory, c->slot);
+    uint64_t over = record->offset % c->request->unit;
+    if (!over)
+        return;
+    uint64_t bytes = c->request->unit - over;
+    record->offset += bytes;
+    record->left_padding += (uint32_t)bytes;
+    if (!qi_checked_moved(record, bytes))
+        record->size -= bytes;
+}
 
-    /* ---- no page is available; with a shard's lock ---- */
-    /* Search every free range of the shard. */
-    [QI_RUNG_FULL_SEARCH] = {qi_rung_if_shared_refused, qi_rung_full_search, "a full pass"},
-    /* Search every free range of the other shards, one shard after the other. */
-    [QI_RUNG_OTHER_SHARDS_SEARCH] = {qi_rung_if_other_shards_refused, qi_rung_other_shards_search,
-                                     "other shards"},
-    /* Wait again: pages may have changed during the searches. */
-    [QI_RUNG_WAIT_LAST] = {qi_rung_if_shared_page_refused, qi_rung_wait, NULL},
-    /* Create a page that exceeds the backend's budget, but no limit of the caller. */
-    [QI_RUNG_BEYOND_BUDGET] = {qi_rung_if_over_budget, qi_rung_beyond_budget,
-                               "a page beyond the budget"},
+/* A checked build divides the range into the red zones and the caller's bytes. */
+static void finish(const climb *c)
+{
+    qi_checked_mark(c->shard->memory, c->slot, c->request, c->range.alignment);
+    if (c->request->unit)
+        move_to_unit(c);
+}
 
-    /* ---- without a lock ---- */
-    /* Checked builds: release the quarantine and keep it empty during a second attempt. */
-    [QI_RUNG_QUARANTINE] = {if_quarantine, quarantine, NULL},
-    /* Call the application's on_out_of_memory. If it has freed something, start from the top. */
-    [QI_RUNG_CALLER] = {if_caller, caller, "the caller's callback"},
-};
+static quire_result place(climb *c, uint32_t how)
+{
+    how |= c->request->upper ? QI_UPPER : 0;
+    quire_result result = qi_range_take(c->shard, &c->range, how, &c->slot);
+    if (!result)
+        finish(c);
+    return result;
+}
+
+static bool is_hopeless(const climb *c)
+{
+    const quire_space *space = c->shard->space;
+    uint64_t alignment = c->range.alignment + !c->range.alignment;
+    return alignment <= space->max_alignment &&
+           qi_refusals_cover(&space->refusals, c->range.size, alignment, false);
+}
+
+static quire_result place_in_made(climb *c)
+{
+    quire_result result = place(c, QI_TRY);
+    return result == QUIRE_ERROR_NO_SPACE ? place(c, QI_EXHAUSTIVE) : result;
+}
+
+/*
+ * A dedicated page has no region and no range: its record starts at the page's first byte, aligned
+ * by padding. A tied page has exactly the object's size, without room for padding.
+ */
+static quire_result place_dedicated(climb *c, qi_page *page)
+{
+    quire_memory *memory = c->shard->memory;
+    quire_result result = qi_slot_take(&memory->slots, &c->shard->queue, &memory->host, &c->slot);
+    if (result)
+        return result;
+    uint64_t padding = page->tied ? 0 : qi_padding(page->native.native.address, c->range.alignment);
+    qi_slot *record = qi_memory_slot(memory, c->slot);
+    *record = (qi_slot){
+        .offset = padding,
+        .size = c->range.size,
+        .requested = c->range.requested,
+        .user_data = c->range.user_data,
+        .meta = c->range.meta,
+        .tally = page->tally,
+        .left_padding = (uint32_t)padding,
+        .shard = (uint8_t)c->shard->index,
+        .object = (uint8_t)c->range.object,
+        .extras = c->range.extras,
+    };
+    page->slot = c->slot;
+    qi_range_count_in(c->shard, record);
+    finish(c);
+    return QUIRE_SUCCESS;
+}
+
+/* ---- shards and errors -------------------------------------------------------------------- */
+
+static void give_back(climb *c)
+{
+    qi_page *leaving = c->leaving;
+    if (!leaving)
+        return;
+    c->leaving = NULL;
+    qi_lock_release(&c->shard->lock);
+    qi_pages_give_back(c->shard->memory, leaving, &c->progress.events);
+    qi_lock_acquire(&c->shard->lock);
+}
+
+/* Never holds two shard locks at once. What other threads left to the new shard is done first. */
+static void go_to(climb *c, qi_shard *shard)
+{
+    if (shard == c->shard)
+        return;
+    qi_lock_release(&c->shard->lock);
+    c->shard = shard;
+    qi_lock_acquire(&shard->lock);
+    c->leaving = qi_shard_catch_up(shard, c->leaving);
+}
+
+/* Remembers the thread's last error, before the first failure of a request that may still
+   succeed. */
+static void keep_error(climb *c)
+{
+    if (!c->has_before)
+        qi_error_save(&c->before);
+    c->has_before = true;
+}
+
+/* ---- ranges that exist -------------------------------------------------------------------- */
+
+/*
+ * A range freed on a stream can be reused on that stream before its point has passed. A request for
+ * zeros is excluded: the host writes the zeros and would not wait for the stream. So is a tied
+ * request, whose page is created for its object, and one whose offset has a unit.
+ */
+static bool may_reuse(const climb *c)
+{
+    return c->request->stream && !c->request->zero && !c->request->tied && !c->request->unit;
+}
+
+static qi_fitting fitting_of(const climb *c)
+{
+    qi_fitting fitting = qi_deferred_fitting(c->shard, &c->range, c->dedicated);
+    fitting.optimal = c->request->optimal;
+    return fitting;
+}
+
+/* Takes a range that was freed on the request's stream, before its point has passed. */
+static bool reuse(climb *c)
+{
+    const qi_fitting fitting = fitting_of(c);
+    return qi_deferred_reuse(c->shard, c->request->stream, &c->range, &fitting, &c->slot,
+                             c->request->reuse);
+}
+
+/* The same of another stream's, after whose point the request's stream is ordered. */
+static bool take_over(climb *c)
+{
+    const qi_fitting fitting = fitting_of(c);
+    return qi_deferred_take_over(c->shard, c->request->stream, &c->range, &fitting, &c->slot,
+                                 c->request->reuse);
+}
+
+/* Only NO_SPACE leads to the next step. */
+static verdict verdict_of(climb *c, quire_result result)
+{
+    if (!result)
+        return PLACED;
+    c->refusal = result;
+    return result == QUIRE_ERROR_NO_SPACE ? NEXT : REFUSED;
+}
+
+/* Takes a free range of the shard, by the bounded search. */
+static verdict search(climb *c)
+{
+    if (is_hopeless(c))
+        return verdict_of(c, QUIRE_ERROR_NO_SPACE);
+    return verdict_of(c, place(c, QI_TRY));
+}
+
+/*
+ * Releases deferred frees whose points have passed, and in checked builds the quarantine, which may
+ * hold ranges even if no free is deferred. Then searches again. The pages taken out so far are
+ * given back first: a thread that frees ranges may be waiting for them. A dedicated request
+ * continues: no range of a shared page serves it.
+ */
+static verdict collect(climb *c)
+{
+    if (!QI_IS_CHECKED && !qi_deferred_count(c->shard->memory))
+        return NEXT;
+    give_back(c);
+    bool has_passed = qi_deferred_make_room(c->shard);
+    bool has_room = qi_checked_make_room(c->shard) || has_passed;
+    return has_room && !c->dedicated ? search(c) : NEXT;
+}
+
+static verdict take_existing(climb *c)
+{
+    if (may_reuse(c) && reuse(c))
+        return PLACED;
+    verdict outcome = c->dedicated ? NEXT : search(c);
+    if (outcome == NEXT)
+        outcome = collect(c);
+    if (outcome == NEXT && may_reuse(c) && take_over(c))
+        return PLACED;
+    return outcome;
+}
+
+/* ---- pages that exist --------------------------------------------------------------------- */
+
+/* After a wait: another thread may have made room in a page that exists. */
+static verdict search_again(climb *c)
+{
+    verdict outcome = c->dedicated ? NEXT : search(c);
+    return outcome == NEXT ? AGAIN : outcome;
+}
+
+/* Waits for a page that another thread makes and that will have room left. The request needs at
+   most `room` bytes of it, for every possible padding. */
+static verdict join(climb *c)
+{
+    uint64_t room = 0;
+    if (qi_add_overflows(c->range.size, c->range.alignment, &room))
+        room = UINT64_MAX;
+    return qi_page_wait_for_room(c->shard, room, &c->joined) ? search_again(c) : NEXT;
+}
+
+/*
+ * Takes an empty dedicated page: of the size that the policy rounds to, otherwise of the needed
+ * size, because the backend may have had no memory for the larger one.
+ */
+static verdict take_kept_page(climb *c)
+{
+    uint64_t needed = 0;
+    if (qi_page_needed_size(c->shard, c->range.size, c->range.alignment, true, &needed))
+        return NEXT; /* a new page fails with the same error and reports it */
+    const quire_page_policy *policy = &c->shard->memory->policy;
+    qi_page *page = qi_empty_pages_find_dedicated(c->shard, qi_policy_round(policy, needed));
+    if (!page)
+        page = qi_empty_pages_find_dedicated(c->shard, needed);
+    if (!page)
+        return NEXT;
+    page->fresh = false; /* other allocations have used it */
+    return verdict_of(c, place_dedicated(c, page));
+}
+
+/*
+ * Moves an empty page of another shard to this one. Searches the other shards, one lock at a time.
+ * The page is in phase MOVING while neither shard's lock is held.
+ */
+static verdict take_page_of_other_shard(climb *c)
+{
+    quire_memory *memory = c->shard->memory;
+    qi_page *page = NULL;
+    uint64_t needed = 0;
+    if (qi_page_needed_size(c->shard, c->range.size, c->range.alignment, false, &needed))
+        return NEXT; /* as in take_kept_page */
+    for (uint32_t i = 1; i < qi_shard_count(memory) && !page; i++) {
+        go_to(c, memory->shards[(c->home->index + i) % qi_shard_count(memory)]);
+        page = qi_empty_pages_find_shared(c->shard, needed);
+        if (page)
+            qi_page_leave_shard(page);
+    }
+    go_to(c, c->home);
+    if (!page || !qi_page_enter_shard(page, c->home, &c->leaving))
+        return NEXT;
+    return place(c, QI_TRY) ? NEXT : PLACED;
+}
+
+/* A tied request is excluded: the backend requires that its page is created for its object. */
+static verdict take_page_that_exists(climb *c)
+{
+    if (c->dedicated)
+        return c->request->tied ? NEXT : take_kept_page(c);
+    verdict outcome = c->request->existing_pages ? NEXT : join(c);
+    if (outcome == NEXT && qi_shard_count(c->shard->memory) > 1)
+        outcome = take_page_of_other_shard(c);
+    return outcome;
+}
+
+/* ---- new pages ---------------------------------------------------------------------------- */
+
+/* A page was refused. Only an exhausted resource leaves something to try. */
+static verdict page_refused(climb *c, quire_result result)
+{
+    c->refusal = result;
+    return qi_is_out_of_pages(result) ? NEXT : REFUSED;
+}
+
+/* Making or growing a page also gives back empty pages and tries smaller ones. */
+static void note_progress(climb *c)
+{
+    if (c->progress.gave_back_empty)
+        c->tried |= QI_TRIED_EMPTY_PAGES;
+    if (c->progress.is_smaller)
+        c->tried |= QI_TRIED_SMALLER_PAGE;
+}
+
+/*
+ * Grows the elastic page. Several threads may grow it in turn: each searches again after another
+ * one's growth. Returns NO_SPACE if the page cannot grow for the request, which a new page may
+ * serve then.
+ */
+static quire_result grow(climb *c)
+{
+    qi_elastic_result grown = QI_ELASTIC_AWAITED;
+    quire_result result = QUIRE_ERROR_NO_SPACE;
+    give_back(c);
+    while (result == QUIRE_ERROR_NO_SPACE && qi_elastic_page(c->shard) &&
+           grown != QI_ELASTIC_NONE) {
+        result =
+            qi_elastic_grow_for(c->shard, c->range.size, c->range.alignment, &grown, &c->progress);
+        if (!result)
+            result = place_in_made(c);
+    }
+    note_progress(c);
+    return result;
+}
+
+/* Computes the smallest page that holds the request. A tied page has exactly the object's size. */
+static quire_result needed_size(const climb *c, uint64_t *needed)
+{
+    if (!c->request->tied)
+        return qi_page_needed_size(c->shard, c->range.size, c->range.alignment, c->dedicated,
+                                   needed);
+    *needed = c->range.size;
+    return qi_page_check_total(c->shard->memory, c->range.size, c->range.size);
+}
+
+/*
+ * Places the request in the page that was made for it. On failure the page is destroyed, and no
+ * event reports it.
+ */
+static quire_result place_in_new_page(climb *c, qi_page *page)
+{
+    quire_result result = c->dedicated ? place_dedicated(c, page) : place_in_made(c);
+    if (!result) {
+        c->progress.events.made = qi_page_made(page);
+        qi_page_keep(page);
+        qi_retention_note_made(c->shard);
+        return QUIRE_SUCCESS;
+    }
+    qi_page *leaving = qi_page_take(page, NULL);
+    qi_lock_release(&c->shard->lock);
+    qi_page_undo(c->shard->memory, leaving, &c->progress.events);
+    qi_lock_acquire(&c->shard->lock);
+    return result;
+}
+
+/* Creates a page. If memory is exhausted, creates a smaller one. */
+static quire_result make(climb *c)
+{
+    const qi_request *request = c->request;
+    const qi_tie tie = {request->object, request->native, request->description};
+    qi_page *page = NULL;
+    quire_result result =
+        request->tied ? qi_page_make_tied(c->shard, c->range.size, &tie, &page, &c->progress)
+                      : qi_page_make(c->shard, c->range.size, c->range.alignment, c->dedicated,
+                                     &page, &c->progress);
+    note_progress(c);
+    return result ? result : place_in_new_page(c, page);
+}
+
+/* Destroys empty pages of the shard, to make room in the heap for a new one. */
+static quire_result make_room_in_heap(climb *c)
+{
+    uint64_t needed = 0;
+    give_back(c);
+    quire_result result = needed_size(c, &needed);
+    if (result)
+        return result;
+    c->tried |= QI_TRIED_EMPTY_PAGES;
+    qi_page_give_back_before(c->shard, needed, &c->progress.events);
+    return QUIRE_SUCCESS;
+}
+
+/* Grows the elastic page, or makes a page. After a refused growth a new page would be refused as
+   well. */
+static verdict make_or_grow(climb *c)
+{
+    quire_result result = QUIRE_ERROR_NO_SPACE;
+    if (!c->dedicated && qi_elastic_page(c->shard))
+        result = grow(c);
+    if (result == QUIRE_ERROR_NO_SPACE) {
+        result = c->progress.may_exceed ? QUIRE_SUCCESS : make_room_in_heap(c);
+        if (!result)
+            result = make(c);
+    }
+    return result ? page_refused(c, result) : PLACED;
+}
+
+/* Waits for other threads that create or destroy pages. The thread's own leaving pages are given
+   back first: it would wait for itself. */
+static bool wait_for_change(climb *c)
+{
+    give_back(c);
+    return qi_page_wait_for_change(c->shard, c->refusal, &c->wait);
+}
+
+/* Destroys empty pages of the device's other memories. */
+static bool trim_other_memories(climb *c)
+{
+    uint64_t needed = 0;
+    give_back(c);
+    if (needed_size(c, &needed) ||
+        !qi_pages_take_from_others(c->shard, c->refusal, needed, c->dedicated, &c->trims_of_others))
+        return false;
+    c->tried |= QI_TRIED_OTHER_MEMORIES;
+    return true;
+}
+
+/* What fails from here on can still be followed by a success, hence the saved error. */
+static verdict take_page(climb *c)
+{
+    keep_error(c);
+    give_back(c);
+    c->wait.changes = qi_pages_changes(c->shard);
+    verdict outcome = take_page_that_exists(c);
+    if (outcome != NEXT)
+        return outcome;
+    if (c->request->existing_pages)
+        return page_refused(c, qi_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                                       "existing_pages is set, so that no page is made"));
+    outcome = make_or_grow(c);
+    if (outcome != NEXT)
+        return outcome;
+    return wait_for_change(c) || trim_other_memories(c) ? search_again(c) : NEXT;
+}
+
+/* ---- what is left ------------------------------------------------------------------------- */
+
+/*
+ * Searches every free range of the shard. The thread's last error stays the refusal of the page,
+ * which says more than "no space".
+ */
+static bool search_fully(climb *c)
+{
+    qi_error error;
+    c->tried |= QI_TRIED_FULL_SEARCH;
+    if (is_hopeless(c))
+        return false;
+    qi_error_save(&error);
+    if (!place(c, QI_EXHAUSTIVE))
+        return true;
+    qi_error_restore(&error);
+    return false;
+}
+
+/* Searches every free range of the other shards, one shard after the other. On success c->shard
+   stays the shard of the range, with its lock. */
+static bool search_other_shards(climb *c)
+{
+    quire_memory *memory = c->shard->memory;
+    qi_error error;
+    if (qi_shard_count(memory) == 1)
+        return false;
+    qi_error_save(&error);
+    c->tried |= QI_TRIED_OTHER_SHARDS;
+    bool is_for_images = qi_shard_is_for_images(memory, c->home);
+    for (uint32_t i = 1; i < qi_shard_count(memory); i++) {
+        qi_shard *shard = memory->shards[(c->home->index + i) % qi_shard_count(memory)];
+        if (qi_shard_is_for_images(memory, shard) != is_for_images)
+            continue;
+        go_to(c, shard);
+        if (!place(c, QI_EXHAUSTIVE))
+            return true;
+    }
+    qi_error_restore(&error);
+    go_to(c, c->home);
+    return false;
+}
+
+/* Makes or grows a page that exceeds the backend's budget, but no limit of the caller. */
+static verdict exceed_budget(climb *c)
+{
+    c->tried |= QI_TRIED_BEYOND_BUDGET;
+    give_back(c);
+    c->progress.may_exceed = true;
+    verdict outcome = make_or_grow(c);
+    c->progress.may_exceed = false;
+    return outcome;
+}
+
+/* A page was refused. Pages may have changed during the searches. */
+static verdict take_last_resort(climb *c)
+{
+    if (!c->dedicated) {
+        if (search_fully(c) || search_other_shards(c))
+            return PLACED;
+        if (!c->request->existing_pages && wait_for_change(c))
+            return search_again(c);
+    }
+    if (c->refusal == QUIRE_ERROR_OVER_BUDGET && c->progress.is_over_budget &&
+        exceed_budget(c) == PLACED)
+        return PLACED;
+    return REFUSED;
+}
+
+/* ---- the climb ---------------------------------------------------------------------------- */
+
+/*
+ * Requires the lock of c->shard. Releases and reacquires it, and may return with the lock of
+ * another shard, which c->shard then names.
+ */
+static quire_result climb_under_lock(climb *c)
+{
+    verdict outcome = take_existing(c);
+    while (outcome == NEXT || outcome == AGAIN) {
+        outcome = take_page(c);
+        if (outcome == NEXT)
+            outcome = take_last_resort(c);
+    }
+    return outcome == PLACED ? QUIRE_SUCCESS : c->refusal;
+}
 
 /* The name that the allocation gets, also where it is set after the climb; NULL: none. */
 static const char *name_of(const qi_request *request)
@@ -105,38 +565,12 @@ static const char *name_of(const qi_request *request)
     return request->name ? request->name : request->name_later;
 }
 
-/* ---- the climb ---------------------------------------------------------------------------- */
-
-/*
- * Requires the lock of c->shard. Releases and reacquires it, and may return with the lock of
- * another shard, which c->shard then names. Tries the rungs that hold a lock.
- */
-static quire_result climb_under_lock(qi_climb *c)
-{
-    for (int i = 0; i < QI_RUNG_QUARANTINE; i++) {
-        if (!RUNGS[i].applies(c))
-            continue;
-        switch (RUNGS[i].step(c)) {
-        case QI_PLACED:
-            return QUIRE_SUCCESS;
-        case QI_AGAIN:
-            i = QI_RUNG_BEGIN_PAGE - 1; /* the loop adds 1 */
-            break;
-        case QI_REFUSED:
-            return c->result;
-        case QI_NEXT:
-            break;
-        }
-    }
-    return c->result;
-}
-
 /*
  * Like climb_under_lock, within the limits of the request's name. They are checked twice: before
  * the climb with the least size, so that no page is made for a request that cannot be counted, and
  * after it with the bytes that the allocation holds.
  */
-static quire_result climb_within_name(qi_climb *c)
+static quire_result climb_within_name(climb *c)
 {
     quire_memory *memory = c->shard->memory;
     const char *name = c->request->name;
@@ -144,7 +578,7 @@ static quire_result climb_within_name(qi_climb *c)
     if (!limited)
         return climb_under_lock(c);
     if (QI_IS_CHECKED || memory->on_out_of_memory.callback) /* a later attempt may succeed */
-        qi_climb_keep_error(c);
+        keep_error(c);
     quire_result result = qi_names_admit(
         &memory->names, limited, qi_checked_size_without(memory, c->request, c->range.size));
     if (!result)
@@ -164,7 +598,7 @@ static quire_result climb_within_name(qi_climb *c)
  * Requires no lock. Climbs once, from the calling thread's shard. Page events are reported at the
  * end, when no page is under way: what a hook does cannot restart the climb.
  */
-static quire_result attempt(qi_climb *c)
+static quire_result attempt(climb *c)
 {
     quire_memory *memory = c->home->memory;
     c->shard = c->home;
@@ -172,85 +606,76 @@ static quire_result attempt(qi_climb *c)
     c->joined = NULL;
     c->is_over_name = false;
     c->trims_of_others = 0;
-    c->result = QUIRE_ERROR_NO_SPACE;
+    c->refusal = QUIRE_ERROR_NO_SPACE;
     qi_shard_enter(c->shard);
     c->leaving = qi_shard_catch_up(c->shard, NULL);
-    c->result = climb_within_name(c); /* may change c->shard */
+    quire_result result = climb_within_name(c); /* may change c->shard */
     qi_lock_release(&c->shard->lock);
     if (c->leaving)
         qi_pages_give_back(memory, c->leaving, &c->progress.events);
     qi_page_events_report(memory, &c->progress.events, c->dedicated ? ", dedicated" : "");
     if (c->is_over_name)
         qi_release_unpublished(memory, c->slot);
-    return c->result;
+    return result;
 }
 
-/* ---- the rungs without a lock ------------------------------------------------------------- */
-
-static bool if_quarantine(const qi_climb *c)
-{
-    return QI_IS_CHECKED && qi_is_out_of_pages(c->result);
-}
-
-/* Between begin and end no freed range enters the quarantine, so that the attempt finds all of
-   them. */
-static qi_outcome quarantine(qi_climb *c)
+/* Checked builds: releases the quarantine. Between begin and end no freed range enters it, so that
+   the attempt finds all of them. Returns `result` if there was nothing to release. */
+static quire_result attempt_without_quarantine(climb *c, quire_result result)
 {
     if (!qi_checked_begin_out_of_memory(c->home->memory))
-        return QI_NEXT;
-    quire_result result = attempt(c);
+        return result;
+    result = attempt(c);
     qi_checked_end_out_of_memory(c->home->memory);
-    return result ? QI_NEXT : QI_PLACED;
+    return result;
 }
 
 /* At most QUIRE_MAX_OUT_OF_MEMORY_CALLS calls for one request, so that the climb ends. A request
    with existing_pages is refused although memory may be left, and nothing that the callback frees
    helps one that no page can hold. */
-static bool if_caller(const qi_climb *c)
+static bool may_ask_caller(const climb *c, quire_result result)
 {
     return c->home->memory->on_out_of_memory.callback && !c->request->is_unaided &&
-           !c->request->existing_pages && qi_is_out_of_pages(c->result) &&
+           !c->request->existing_pages && qi_is_out_of_pages(result) &&
            c->caller_calls < QUIRE_MAX_OUT_OF_MEMORY_CALLS &&
            qi_page_can_exist(c->home->memory, c->range.size);
 }
 
-/* The thread's last error stays: it is the reason of the refusal if the callback does not help. */
-static qi_outcome caller(qi_climb *c)
+/* Returns whether the application's callback has freed something. The thread's last error stays: it
+   is the reason of the refusal if the callback does not help. */
+static bool ask_caller(climb *c, quire_result result)
 {
     quire_memory *memory = c->home->memory;
     const quire_on_out_of_memory *on = &memory->on_out_of_memory;
     const quire_out_of_memory event = {.size = c->range.size,
                                        .alignment = c->range.alignment,
-                                       .reason = c->result,
+                                       .reason = result,
                                        .times = ++c->caller_calls,
                                        .name = name_of(c->request)};
     qi_error error;
     qi_error_save(&error);
-    qi_climb_note(c, QI_RUNG_CALLER);
+    c->tried |= QI_TRIED_CALLBACK;
     qi_transit_assert_none();
     bool has_freed = on->callback(on->user, memory, &event);
     qi_error_restore(&error);
-    return has_freed ? QI_AGAIN : QI_NEXT;
+    return has_freed;
 }
 
 /*
  * Requires no lock. Repeats the whole climb as long as the application's callback frees something.
  * On success the thread's last error is the one from before the request.
  */
-static quire_result climb(qi_climb *c)
+static quire_result climb_up(climb *c)
 {
-    qi_outcome outcome;
+    quire_result result;
     do {
-        outcome = attempt(c) ? QI_NEXT : QI_PLACED;
-        for (int i = QI_RUNG_QUARANTINE; i < QI_RUNG_COUNT && outcome == QI_NEXT; i++)
-            if (RUNGS[i].applies(c))
-                outcome = RUNGS[i].step(c);
-    } while (outcome == QI_AGAIN);
-    if (outcome != QI_PLACED)
-        return c->result;
-    if (c->has_before)
+        result = attempt(c);
+        if (QI_IS_CHECKED && qi_is_out_of_pages(result))
+            result = attempt_without_quarantine(c, result);
+    } while (may_ask_caller(c, result) && ask_caller(c, result));
+    if (!result && c->has_before)
         qi_error_restore(&c->before);
-    return QUIRE_SUCCESS;
+    return result;
 }
 
 /* ---- requests ----------------------------------------------------------------------------- */
@@ -259,7 +684,7 @@ static quire_result climb(qi_climb *c)
  * Sets up the climb and computes the size of the range: the bytes held, with the padding and
  * rounding of the policy, the atom of non-coherent memory, and the red zones of checked builds.
  */
-static quire_result prepare(quire_memory *memory, const qi_request *request, qi_climb *c)
+static quire_result prepare(quire_memory *memory, const qi_request *request, climb *c)
 {
     uint64_t held = request->held > request->size ? request->held : request->size;
     uint64_t room = request->unit ? request->unit - request->alignment : 0; /* see move_to_unit */
@@ -294,7 +719,7 @@ static quire_result prepare(quire_memory *memory, const qi_request *request, qi_
 }
 
 /* Releases the meta record and writes the out-of-memory report. Returns `result`. */
-static quire_result refuse(quire_memory *memory, const qi_climb *c, quire_result result)
+static quire_result refuse(quire_memory *memory, const climb *c, quire_result result)
 {
     const qi_request *request = c->request;
     qi_oom_request refused = {
@@ -302,9 +727,8 @@ static quire_result refuse(quire_memory *memory, const qi_climb *c, quire_result
         .size = request->size,
         .alignment = request->unit ? request->unit : c->range.alignment,
         .is_dedicated = c->dedicated,
+        .tried = c->tried,
     };
-    for (uint32_t rungs = c->tried; rungs && refused.step_count < QI_OOM_STEPS; rungs &= rungs - 1)
-        refused.steps[refused.step_count++] = RUNGS[qi_lowest_bit(rungs)].report;
     qi_slot_meta_release(&memory->host, c->range.meta);
     return qi_oom_report(memory, &refused, result);
 }
@@ -322,7 +746,7 @@ void qi_allocate_undo(quire_memory *memory, uint32_t slot, qi_reuse *reuse)
 quire_result qi_allocate(quire_memory *memory, const qi_request *request, quire_result failed,
                          uint32_t *slot)
 {
-    qi_climb c;
+    climb c;
     if (memory->device->is_disabled)
         return qi_refuse_disabled();
     quire_result result = prepare(memory, request, &c);
@@ -335,7 +759,7 @@ quire_result qi_allocate(quire_memory *memory, const qi_request *request, quire_
                                      request->object ? request->user_data : 0,
                                      request->object == QUIRE_OBJECT_IMAGE, &c.range.meta);
     if (!result)
-        result = climb(&c);
+        result = climb_up(&c);
     if (result)
         return refuse(memory, &c, result);
     *slot = c.slot;

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "src/base/bits.h"
 #include "src/core/device/device.h"
 #include "src/core/page/sizes.h"
 #include "src/core/state/event.h"
@@ -78,13 +79,20 @@ static void describe(const qi_oom_request *request, const char *name, char *text
 }
 
 /* ". Tried: A, B", or nothing. */
-static void list_steps(const qi_oom_request *request, char *text, size_t size)
+static void list_steps(uint32_t tried, char *text, size_t size)
 {
+    static const char *const WORDS[] = {"empty pages given back",
+                                        "a smaller page",
+                                        "empty pages of other memories",
+                                        "a full pass",
+                                        "other shards",
+                                        "a page beyond the budget",
+                                        "the caller's callback"};
     size_t length = 0;
     text[0] = '\0';
-    for (uint32_t i = 0; i < request->step_count && length < size; i++) {
+    for (uint32_t left = tried; left && length < size; left &= left - 1) {
         int more = snprintf(text + length, size - length, "%s%s",
-                            i ? ", " : ". Tried: ", request->steps[i]);
+                            left == tried ? ". Tried: " : ", ", WORDS[qi_lowest_bit(left)]);
         length += more > 0 ? (size_t)more : 0;
     }
 }
@@ -93,10 +101,10 @@ static void list_steps(const qi_oom_request *request, char *text, size_t size)
 static void write_report(const void *known, char *text, size_t size)
 {
     const facts *f = known;
-    char why[QI_ERROR_TEXT / 2], what[MAX_SHOWN + 96], tried[160];
+    char why[QI_ERROR_TEXT / 2], what[MAX_SHOWN + 96], tried[192];
     qi_error_reason_text(&f->reason, f->texts + f->reason_text, why, sizeof why);
     describe(&f->request, f->texts, what, sizeof what);
-    list_steps(&f->request, tried, sizeof tried);
+    list_steps(f->request.tried, tried, sizeof tried);
     snprintf(text, size,
              "cannot allocate %s: %s; memory '%s' (kind %u, %s)%s: largest free range %s of %s "
              "free in %llu page%s%s",

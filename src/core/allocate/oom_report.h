@@ -1,11 +1,11 @@
 /*
  * oom_report.h - the report of a refused allocation: what was requested, why it is refused, what
- * the memory has free, and which rungs of the ladder were tried.
+ * the memory has free, and which steps of the ladder were tried.
  *
  * The report becomes the thread's last error: the facts, of which words are made when the error is
- * read. Each shard keeps its last one (state/oom_record.h),
- * which the shard's lock protects. No function requires a lock. Invariant: the numbers of the
- * records are unique in a memory and ascend with time.
+ * read. Each shard keeps its last one (state/shard.h), which the shard's lock protects. No function
+ * requires a lock. Invariant: the numbers of the records are unique in a memory and ascend with
+ * time.
  */
 #ifndef QUIRE_SRC_CORE_ALLOCATE_OOM_REPORT_H
 #define QUIRE_SRC_CORE_ALLOCATE_OOM_REPORT_H
@@ -13,7 +13,16 @@
 #include "src/base/result.h"
 #include "src/core/state/memory.h"
 
-enum { QI_OOM_STEPS = 6 }; /* as many rungs as have a report text (ladder.c) */
+/* What was tried for a request, in the order of the report. */
+enum {
+    QI_TRIED_EMPTY_PAGES = 1, /* given back */
+    QI_TRIED_SMALLER_PAGE = 2,
+    QI_TRIED_OTHER_MEMORIES = 4, /* whose empty pages were given back */
+    QI_TRIED_FULL_SEARCH = 8,
+    QI_TRIED_OTHER_SHARDS = 16,
+    QI_TRIED_BEYOND_BUDGET = 32,
+    QI_TRIED_CALLBACK = 64
+};
 
 /* A request that is refused. */
 typedef struct qi_oom_request {
@@ -21,8 +30,7 @@ typedef struct qi_oom_request {
     uint64_t size;    /* requested bytes */
     uint64_t alignment;
     bool is_dedicated; /* needs a page of its own: free ranges cannot serve it */
-    uint32_t step_count;
-    const char *steps[QI_OOM_STEPS]; /* what was tried, string literals */
+    uint32_t tried;    /* QI_TRIED_... */
 } qi_oom_request;
 
 /*
