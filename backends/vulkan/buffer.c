@@ -3,7 +3,7 @@
  * create info what quire's copies need, and checks whether the device supports a buffer.
  */
 #include "backends/vulkan/object.h"
-#include "backends/vulkan/wrap.h"
+#include "backends/vulkan/queues.h"
 #include "src/base/result.h"
 
 /* Buffers of quire's options get a device address wherever the feature is enabled. */

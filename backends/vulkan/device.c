@@ -1,14 +1,144 @@
 /*
- * device.c - what a Vulkan device is: its properties, settings, description and budgets, and the
- * lookup of the state behind a public handle.
+ * device.c - what a Vulkan device is: what is enabled, settings and properties, description and
+ * budgets; the lookup of the state behind a public handle; and the state of a forked child.
+ *
+ * Vulkan cannot be queried for the features and extensions that an instance and a device were
+ * created with. They are read from the create infos: the extension names, pEnabledFeatures and the
+ * structs of the pNext chain.
  */
 #include "backends/vulkan/device.h"
 
 #include <stdio.h>
+#include <string.h>
 
-#include "backends/vulkan/result.h"
+#include "backends/vulkan/functions.h"
 #include "src/base/log.h"
 #include "src/base/result.h"
+
+/* ---- what is enabled ---------------------------------------------------------------------- */
+
+static bool has_name(const char *const *names, uint32_t count, const char *name)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
+static bool has_extension(const VkDeviceCreateInfo *device, const char *name)
+{
+    return has_name(device->ppEnabledExtensionNames, device->enabledExtensionCount, name);
+}
+
+/* A chain can state a feature in several structs, so that the values are combined. */
+static void read_features(const VkPhysicalDeviceFeatures *features, qi_vulkan_enabled *out)
+{
+    out->sparse_binding |= features->sparseBinding != 0;
+    out->sparse_buffer |= features->sparseResidencyBuffer != 0;
+    out->sparse_image_2d |= features->sparseResidencyImage2D != 0;
+    out->sparse_image_3d |= features->sparseResidencyImage3D != 0;
+    out->sparse_aliased |= features->sparseResidencyAliased != 0;
+    out->sparse_samples |= features->sparseResidency2Samples ? VK_SAMPLE_COUNT_2_BIT : 0;
+    out->sparse_samples |= features->sparseResidency4Samples ? VK_SAMPLE_COUNT_4_BIT : 0;
+    out->sparse_samples |= features->sparseResidency8Samples ? VK_SAMPLE_COUNT_8_BIT : 0;
+    out->sparse_samples |= features->sparseResidency16Samples ? VK_SAMPLE_COUNT_16_BIT : 0;
+}
+
+/* Reads one struct of the pNext chain. Unknown types are skipped. */
+static void read_struct(const VkBaseInStructure *link, qi_vulkan_enabled *out)
+{
+    switch ((int)link->sType) {
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2:
+        read_features(&((const VkPhysicalDeviceFeatures2 *)link)->features, out);
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES:
+        out->protected_memory |=
+            ((const VkPhysicalDeviceVulkan11Features *)link)->protectedMemory != 0;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROTECTED_MEMORY_FEATURES:
+        out->protected_memory |=
+            ((const VkPhysicalDeviceProtectedMemoryFeatures *)link)->protectedMemory != 0;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES:
+        out->device_address |=
+            ((const VkPhysicalDeviceVulkan12Features *)link)->bufferDeviceAddress != 0;
+        out->timeline |= ((const VkPhysicalDeviceVulkan12Features *)link)->timelineSemaphore != 0;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES:
+        out->timeline |=
+            ((const VkPhysicalDeviceTimelineSemaphoreFeatures *)link)->timelineSemaphore != 0;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES:
+        out->device_address |=
+            ((const VkPhysicalDeviceBufferDeviceAddressFeatures *)link)->bufferDeviceAddress != 0;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES:
+        out->maintenance4 |= ((const VkPhysicalDeviceVulkan13Features *)link)->maintenance4 != 0;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES:
+        out->maintenance4 |=
+            ((const VkPhysicalDeviceMaintenance4Features *)link)->maintenance4 != 0;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PRIORITY_FEATURES_EXT:
+        out->memory_priority |=
+            ((const VkPhysicalDeviceMemoryPriorityFeaturesEXT *)link)->memoryPriority != 0;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PAGEABLE_DEVICE_LOCAL_MEMORY_FEATURES_EXT:
+        out->pageable |= ((const VkPhysicalDevicePageableDeviceLocalMemoryFeaturesEXT *)link)
+                             ->pageableDeviceLocalMemory != 0;
+        break;
+    case (int)QI_VULKAN_ZERO_FEATURES:
+        out->zero_initialize |=
+            ((const qi_vulkan_zero_features *)link)->zeroInitializeDeviceMemory != 0;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COHERENT_MEMORY_FEATURES_AMD:
+        out->device_coherent |=
+            ((const VkPhysicalDeviceCoherentMemoryFeaturesAMD *)link)->deviceCoherentMemory != 0;
+        break;
+    default:
+        break;
+    }
+}
+
+/* A feature is enabled only with the version or extension that it belongs to. */
+static void read_device(uint32_t api_version, const VkDeviceCreateInfo *device,
+                        qi_vulkan_enabled *out)
+{
+    for (const VkBaseInStructure *link = device->pNext; link; link = link->pNext)
+        read_struct(link, out);
+    if (device->pEnabledFeatures)
+        read_features(device->pEnabledFeatures, out);
+    out->device_address &= api_version >= VK_API_VERSION_1_2 ||
+                           has_extension(device, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME);
+    out->timeline &= api_version >= VK_API_VERSION_1_2 ||
+                     has_extension(device, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME);
+    out->maintenance4 &= api_version >= VK_API_VERSION_1_3 ||
+                         has_extension(device, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
+    out->max_buffer = has_extension(device, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
+    out->memory_priority &= has_extension(device, VK_EXT_MEMORY_PRIORITY_EXTENSION_NAME);
+    out->pageable &= has_extension(device, VK_EXT_PAGEABLE_DEVICE_LOCAL_MEMORY_EXTENSION_NAME);
+    out->zero_initialize &= has_extension(device, QI_VULKAN_ZERO_EXTENSION);
+    out->device_coherent &= has_extension(device, VK_AMD_DEVICE_COHERENT_MEMORY_EXTENSION_NAME);
+    out->memory_budget = has_extension(device, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+    out->external_fd = has_extension(device, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+    out->dma_buf =
+        out->external_fd && has_extension(device, VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME);
+    out->host_pointer = has_extension(device, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+    out->win32 = has_extension(device, "VK_KHR_external_memory_win32");
+}
+
+/* Returns what the create infos enable. */
+static qi_vulkan_enabled find_enabled(uint32_t api_version, const VkInstanceCreateInfo *instance,
+                                      const VkDeviceCreateInfo *device)
+{
+    qi_vulkan_enabled out = {0};
+    out.debug_utils = has_name(instance->ppEnabledExtensionNames, instance->enabledExtensionCount,
+                               VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+    read_device(api_version, device, &out);
+    return out;
+}
+
+/* ---- settings and properties -------------------------------------------------------------- */
 
 /* Drivers round the size of a buffer up to at most this. A buffer over a page whose size is a
    multiple of it therefore fits into the page. */
@@ -36,8 +166,6 @@ static const VkExternalMemoryHandleTypeFlags EXPORT_TYPES =
 static const VkExternalMemoryHandleTypeFlags EXPORT_TYPES =
     VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
 #endif
-
-/* ---- settings and properties ----------------------------------------------------------------- */
 
 quire_result qi_vulkan_check_settings(const quire_vulkan_settings *settings)
 {
@@ -119,7 +247,7 @@ quire_result qi_vulkan_read_properties(qi_vulkan *vulkan, const quire_vulkan_wra
     VkPhysicalDeviceMemoryProperties2 memory = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
     uint32_t version = version_of(options);
-    vulkan->enabled = qi_vulkan_find_enabled(version, options->instance_info, options->device_info);
+    vulkan->enabled = find_enabled(version, options->instance_info, options->device_info);
     if (vulkan->enabled.host_pointer)
         maintenance.pNext = &host;
     vulkan->f.GetPhysicalDeviceProperties2(vulkan->physical_device, &properties);
@@ -167,9 +295,14 @@ void qi_vulkan_resolve_settings(qi_vulkan *vulkan, const quire_vulkan_settings *
     settings->page_usage |= QI_VULKAN_TRANSFERS; /* copies of quire use the same buffers */
 }
 
-/* ---- the description ------------------------------------------------------------------------- */
+/* ---- the description ---------------------------------------------------------------------- */
 
-uint64_t qi_vulkan_max_memories(const qi_vulkan *vulkan)
+/*
+ * Returns how many VkDeviceMemory maxMemoryAllocationCount leaves to pages and streams: the staging
+ * ring has one of its own. quire_limits.max_pages is this number. The core counts only pages, and
+ * pages whose destruction is deferred no longer: therefore the backend counts by itself.
+ */
+static uint64_t max_memories(const qi_vulkan *vulkan)
 {
     uint32_t max = vulkan->limits.maxMemoryAllocationCount;
     return max > RING_MEMORIES ? max - RING_MEMORIES : max;
@@ -192,10 +325,10 @@ static void warn_of_count(qi_vulkan *vulkan)
 quire_result qi_vulkan_count_memory(qi_vulkan *vulkan)
 {
     uint64_t count = qi_atomic_load_u64(&vulkan->memory_count);
-    if (count >= qi_vulkan_max_memories(vulkan) && vulkan->limit_is_advice)
+    if (count >= max_memories(vulkan) && vulkan->limit_is_advice)
         warn_of_count(vulkan);
     do {
-        if (count >= qi_vulkan_max_memories(vulkan) && !vulkan->limit_is_advice)
+        if (count >= max_memories(vulkan) && !vulkan->limit_is_advice)
             return quire_backend_fail(QUIRE_ERROR_TOO_MANY_PAGES, 0,
                                       "the driver allows %u memory objects: pages and streams have "
                                       "%u, the staging ring has the last one",
@@ -211,7 +344,7 @@ void qi_vulkan_uncount_memory(qi_vulkan *vulkan)
 
 bool qi_vulkan_is_short_of_memories(const qi_vulkan *vulkan)
 {
-    uint64_t max = qi_vulkan_max_memories(vulkan);
+    uint64_t max = max_memories(vulkan);
     return qi_atomic_load_u64(&vulkan->memory_count) >= max - max / 4;
 }
 
@@ -242,7 +375,7 @@ quire_result qi_vulkan_describe(void *state, quire_device_info *info)
         .page_granularity = PAGE_GRANULARITY,
         .usual_page = vulkan->usual_page_size,
         .max_buffer = vulkan->max_buffer_size == UINT64_MAX ? 0 : vulkan->max_buffer_size,
-        .max_pages = qi_vulkan_max_memories(vulkan),
+        .max_pages = max_memories(vulkan),
         .max_pages_is_advice = vulkan->limit_is_advice,
         .buffer_image_granularity = limits->bufferImageGranularity,
         .non_coherent_atom = limits->nonCoherentAtomSize,
@@ -267,7 +400,7 @@ quire_result qi_vulkan_heap_budget(void *state, uint32_t heap, quire_heap_budget
     return QUIRE_SUCCESS;
 }
 
-/* ---- the state behind a handle --------------------------------------------------------------- */
+/* ---- the state behind a handle ------------------------------------------------------------ */
 
 quire_result qi_vulkan_check_process(const qi_vulkan *vulkan)
 {
@@ -354,4 +487,110 @@ quire_result quire_vulkan_get_queue(const quire_device *device, uint32_t index,
     queue->queue = vulkan->further[index].queue;
     queue->family = vulkan->further[index].family;
     return QUIRE_SUCCESS;
+}
+
+/* ---- what a forked child calls instead of the driver -------------------------------------- */
+
+/*
+ * A driver does not survive a fork, so that the child must not call it. Public functions answer
+ * NOT_PERMITTED there (qi_vulkan_check_process). Destruction remains possible: the functions that
+ * it calls are replaced. Those that destroy do nothing, and those that wait report a lost device,
+ * on which nothing is running.
+ */
+
+#define DESTROY_NOTHING(name, type)                                                                \
+    static VKAPI_ATTR void VKAPI_CALL name(VkDevice device, type object,                           \
+                                           const VkAllocationCallbacks *callbacks)                 \
+    {                                                                                              \
+        (void)device;                                                                              \
+        (void)object;                                                                              \
+        (void)callbacks;                                                                           \
+    }
+
+DESTROY_NOTHING(free_memory, VkDeviceMemory)
+DESTROY_NOTHING(destroy_buffer, VkBuffer)
+DESTROY_NOTHING(destroy_image, VkImage)
+DESTROY_NOTHING(destroy_view, VkImageView)
+DESTROY_NOTHING(destroy_sampler, VkSampler)
+DESTROY_NOTHING(destroy_pool, VkCommandPool)
+DESTROY_NOTHING(destroy_fence, VkFence)
+DESTROY_NOTHING(destroy_semaphore, VkSemaphore)
+
+static VKAPI_ATTR void VKAPI_CALL unmap_memory(VkDevice device, VkDeviceMemory memory)
+{
+    (void)device;
+    (void)memory;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL wait_idle(VkDevice device)
+{
+    (void)device;
+    return VK_ERROR_DEVICE_LOST;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL wait_fences(VkDevice device, uint32_t count,
+                                                  const VkFence *fences, VkBool32 all,
+                                                  uint64_t nanoseconds)
+{
+    (void)count;
+    (void)fences;
+    (void)all;
+    (void)nanoseconds;
+    return wait_idle(device);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL wait_semaphores(VkDevice device,
+                                                      const VkSemaphoreWaitInfo *info,
+                                                      uint64_t nanoseconds)
+{
+    (void)info;
+    (void)nanoseconds;
+    return wait_idle(device);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL get_counter(VkDevice device, VkSemaphore semaphore,
+                                                  uint64_t *value)
+{
+    (void)semaphore;
+    (void)value;
+    return wait_idle(device);
+}
+
+/* ---- the stages of a fork ----------------------------------------------------------------- */
+
+/* The mutex is held across the fork, so that the child gets lists in a consistent state. */
+void qi_vulkan_fork_prepare(void *state)
+{
+    qi_vulkan *vulkan = state;
+    pthread_mutex_lock(&vulkan->deferred.mutex);
+}
+
+void qi_vulkan_fork_done(void *state)
+{
+    qi_vulkan *vulkan = state;
+    pthread_mutex_unlock(&vulkan->deferred.mutex);
+}
+
+void qi_vulkan_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MAX_HEAPS])
+{
+    qi_vulkan *vulkan = state;
+    qi_vulkan_functions *f = &vulkan->f;
+    (void)heap_bytes;
+    vulkan->has_forked = true;
+    vulkan->own_device = NULL; /* the parent destroys it, and the next two */
+    vulkan->own_instance = NULL;
+    vulkan->messenger = VK_NULL_HANDLE;
+    f->FreeMemory = free_memory;
+    f->UnmapMemory = unmap_memory;
+    f->DestroyBuffer = destroy_buffer;
+    f->DestroyImage = destroy_image;
+    f->DestroyImageView = destroy_view;
+    f->DestroySampler = destroy_sampler;
+    f->DestroyCommandPool = destroy_pool;
+    f->DestroyFence = destroy_fence;
+    f->DestroySemaphore = destroy_semaphore;
+    f->DeviceWaitIdle = wait_idle;
+    f->WaitForFences = wait_fences;
+    f->WaitSemaphores = wait_semaphores;
+    f->GetSemaphoreCounterValue = get_counter;
 }

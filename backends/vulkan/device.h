@@ -1,18 +1,12 @@
 /*
- * device.h - the properties of a Vulkan device, and the state behind public handles.
+ * device.h - the properties of a Vulkan device, the state behind public handles, and forks.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_DEVICE_H
 #define QUIRE_BACKENDS_VULKAN_DEVICE_H
 
 #include "backends/vulkan/vulkan.h"
 
-/* ---- enabled.c ------------------------------------------------------------------------------- */
-
-/* Returns what the create infos enable. */
-qi_vulkan_enabled qi_vulkan_find_enabled(uint32_t api_version, const VkInstanceCreateInfo *instance,
-                                         const VkDeviceCreateInfo *device);
-
-/* ---- device.c: creating the state ------------------------------------------------------------ */
+/* ---- creating the state ------------------------------------------------------------------- */
 
 /* Checks the caller's settings. Called before anything is created. */
 QUIRE_MUST_USE quire_result qi_vulkan_check_settings(const quire_vulkan_settings *settings);
@@ -27,13 +21,6 @@ QUIRE_MUST_USE quire_result qi_vulkan_read_properties(qi_vulkan *vulkan,
 /* Copies the settings into the state and fills in the defaults. Needs the properties. */
 void qi_vulkan_resolve_settings(qi_vulkan *vulkan, const quire_vulkan_settings *settings);
 
-/*
- * Returns how many VkDeviceMemory maxMemoryAllocationCount leaves to pages and streams: the staging
- * ring has one of its own. quire_limits.max_pages is this number. The core counts only pages, and
- * pages whose destruction is deferred no longer: therefore the backend counts by itself.
- */
-uint64_t qi_vulkan_max_memories(const qi_vulkan *vulkan);
-
 /* Counts a VkDeviceMemory before it is allocated. TOO_MANY_PAGES if the device may have no more;
    where the limit is advice, a line in the log instead. */
 QUIRE_MUST_USE quire_result qi_vulkan_count_memory(qi_vulkan *vulkan);
@@ -44,17 +31,12 @@ void qi_vulkan_uncount_memory(qi_vulkan *vulkan);
 /* Whether at least three quarters of them exist: see quire_requirements. */
 bool qi_vulkan_is_short_of_memories(const qi_vulkan *vulkan);
 
-/* ---- features.c ------------------------------------------------------------------------------ */
-
-/* Logs which optional features the device uses. The state is complete. */
-void qi_vulkan_log_features(const qi_vulkan *vulkan, const quire_log *log);
-
-/* ---- device.c: entries of the backend table -------------------------------------------------- */
+/* ---- entries of the backend table --------------------------------------------------------- */
 
 quire_result qi_vulkan_describe(void *state, quire_device_info *info);
 quire_result qi_vulkan_heap_budget(void *state, uint32_t heap, quire_heap_budget *budget);
 
-/* ---- device.c: the state behind a handle ----------------------------------------------------- */
+/* ---- the state behind a handle ------------------------------------------------------------ */
 
 /* NOT_PERMITTED in the child of a fork: the device was created by the parent. */
 QUIRE_MUST_USE quire_result qi_vulkan_check_process(const qi_vulkan *vulkan);
@@ -73,5 +55,12 @@ QUIRE_MUST_USE quire_result qi_vulkan_of_memory(const quire_memory *memory, qi_v
 QUIRE_MUST_USE quire_result qi_vulkan_of_allocation(const quire_memory *memory,
                                                     quire_allocation allocation,
                                                     quire_native *native, qi_vulkan **vulkan);
+
+/* ---- entries of the backend table: the stages of a fork ----------------------------------- */
+
+/* As quire/backend.h describes them. */
+void qi_vulkan_fork_prepare(void *state);
+void qi_vulkan_fork_done(void *state);
+void qi_vulkan_fork_child(void *state, const uint64_t heap_bytes[QUIRE_MAX_HEAPS]);
 
 #endif

@@ -5,8 +5,8 @@
 #include "backends/vulkan/external.h"
 
 #include "backends/vulkan/device.h"
+#include "backends/vulkan/functions.h"
 #include "backends/vulkan/object.h"
-#include "backends/vulkan/result.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 

@@ -1,5 +1,6 @@
 /*
- * functions.h - the table of the Vulkan functions that the backend calls.
+ * functions.h - the Vulkan functions that the backend calls: their table, the system's loader, and
+ * what their results mean.
  *
  * Each device has its own table, filled from the get_instance_proc_addr it was opened with. Devices
  * of different loaders, layers or test drivers can therefore exist at the same time. A missing
@@ -10,7 +11,9 @@
 
 #include <vulkan/vulkan_core.h>
 
-#include "quire/base.h"
+#include "quire/backend.h"
+
+/* ---- the table ---------------------------------------------------------------------------- */
 
 #define QI_VULKAN_INSTANCE_FUNCTIONS(X)                                                            \
     X(GetPhysicalDeviceProperties2)                                                                \
@@ -89,5 +92,31 @@ typedef struct qi_vulkan_functions {
 QUIRE_MUST_USE quire_result qi_vulkan_load(qi_vulkan_functions *functions, VkInstance instance,
                                            VkDevice device, PFN_vkGetInstanceProcAddr get_instance,
                                            PFN_vkGetDeviceProcAddr get_device);
+
+/* ---- the loader --------------------------------------------------------------------------- */
+
+/*
+ * Returns the loader's vkGetInstanceProcAddr, or NULL if the system has no loader. The first
+ * successful call loads it, and it stays loaded until the process ends. Thread-safe.
+ */
+PFN_vkGetInstanceProcAddr qi_vulkan_find_loader(void);
+
+/*
+ * Keeps the libraries of NVIDIA's driver in the process, if an instance has loaded them. The loader
+ * unloads a driver with its last instance, and this one can be loaded 30 times only (driver 580,
+ * seen on an H100): then vkCreateInstance is INCOMPATIBLE_DRIVER. Thread-safe.
+ */
+void qi_vulkan_keep_driver(void);
+
+/* ---- results ------------------------------------------------------------------------------ */
+
+/*
+ * Records the failure of a Vulkan call as the thread's last error and returns the matching
+ * quire_result. The message is "<formatted text>: VK_ERROR_...".
+ */
+quire_result qi_vulkan_fail(VkResult code, const char *format, ...) QUIRE_PRINTF(2, 3);
+
+/* Returns the quire_result for a VkResult other than VK_SUCCESS. */
+quire_result qi_vulkan_result(VkResult code);
 
 #endif

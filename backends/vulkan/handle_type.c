@@ -4,8 +4,8 @@
 #include "backends/vulkan/handle_type.h"
 
 #include "backends/vulkan/external.h"
+#include "backends/vulkan/functions.h"
 #include "backends/vulkan/object.h"
-#include "backends/vulkan/result.h"
 #include "src/base/result.h"
 
 /* ---- what the device can do ------------------------------------------------------------------ */

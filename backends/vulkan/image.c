@@ -1,9 +1,9 @@
 /*
  * image.c - translates quire's image options, and checks whether the device supports an image.
  */
+#include "backends/vulkan/functions.h"
 #include "backends/vulkan/image_limits.h"
 #include "backends/vulkan/object.h"
-#include "backends/vulkan/result.h"
 #include "src/base/result.h"
 
 /* The formats of a channel type with one to four channels. The table has the order of

@@ -5,7 +5,7 @@
  */
 #include "backends/vulkan/object.h"
 
-#include "backends/vulkan/result.h"
+#include "backends/vulkan/functions.h"
 #include "src/base/result.h"
 
 void qi_vulkan_set_name(const qi_vulkan *vulkan, VkObjectType type, uint64_t native,

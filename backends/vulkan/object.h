@@ -30,13 +30,6 @@ bool qi_vulkan_is_sparse(VkFlags flags);
 QUIRE_MUST_USE quire_result qi_vulkan_check_sparse(const qi_vulkan *vulkan,
                                                    const qi_vulkan_description *own);
 
-/* Whether the device has a queue that can bind sparse objects. */
-bool qi_vulkan_has_sparse_queue(const qi_vulkan *vulkan);
-
-/* UNSUPPORTED if the device has no queue that can bind sparse objects, NOT_PERMITTED if the thread
-   holds the device's queue. */
-QUIRE_MUST_USE quire_result qi_vulkan_check_sparse_queue(const qi_vulkan *vulkan);
-
 /* ---- buffer.c -------------------------------------------------------------------------------- */
 
 /* Returns the create info of a buffer of quire's options or of the caller's create info. */

@@ -9,9 +9,9 @@
 
 #include "backends/vulkan/chain.h"
 #include "backends/vulkan/device.h"
+#include "backends/vulkan/functions.h"
 #include "backends/vulkan/object.h"
-#include "backends/vulkan/result.h"
-#include "backends/vulkan/wrap.h"
+#include "backends/vulkan/queues.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 

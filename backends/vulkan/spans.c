@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backends/vulkan/page.h"
-#include "backends/vulkan/queue.h"
+#include "backends/vulkan/queues.h"
 
 /* Maximum number of spans of one submission, which bounds the memory of its command buffer. */
 enum { MAX_SPANS = 4096 };

@@ -10,6 +10,7 @@
 #include "backends/vulkan/deferred_destroy.h"
 #include "backends/vulkan/device.h"
 #include "backends/vulkan/object.h"
+#include "backends/vulkan/queues.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 

@@ -9,7 +9,7 @@
  * next call on the object waits for it first.
  */
 #include "backends/vulkan/device.h"
-#include "backends/vulkan/queue.h"
+#include "backends/vulkan/queues.h"
 #include "backends/vulkan/sparse.h"
 #include "src/base/result.h"
 

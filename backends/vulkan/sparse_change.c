@@ -2,9 +2,9 @@
  * sparse_change.c - one change of an object's bindings: translation, submission, and the update of
  * the object's parts.
  */
+#include "backends/vulkan/functions.h"
 #include "backends/vulkan/object.h"
-#include "backends/vulkan/queue.h"
-#include "backends/vulkan/result.h"
+#include "backends/vulkan/queues.h"
 #include "backends/vulkan/sparse.h"
 #include "src/base/result.h"
 

@@ -2,7 +2,7 @@
  * sparse_check.c - checks whether the device supports a sparse object.
  */
 #include "backends/vulkan/object.h"
-#include "backends/vulkan/queue.h"
+#include "backends/vulkan/queues.h"
 #include "src/base/result.h"
 
 /* The flags have the same values for buffers and images. */
@@ -14,8 +14,6 @@ _Static_assert(
         (int)VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT == (int)VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT &&
         (int)VK_BUFFER_CREATE_SPARSE_ALIASED_BIT == (int)VK_IMAGE_CREATE_SPARSE_ALIASED_BIT,
     "buffers and images share the checks");
-
-enum { MAX_FAMILIES = 32 };
 
 bool qi_vulkan_is_sparse(VkFlags flags)
 {
@@ -73,39 +71,4 @@ quire_result qi_vulkan_check_sparse(const qi_vulkan *vulkan, const qi_vulkan_des
                             own->buffer->size, vulkan->limits.sparseAddressSpaceSize);
     return flags & VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT ? check_residency(vulkan, own)
                                                          : QUIRE_SUCCESS;
-}
-
-/* Whether a queue family of the device can bind sparse objects. */
-static bool can_bind(const qi_vulkan *vulkan, uint32_t family)
-{
-    VkQueueFamilyProperties2 families[MAX_FAMILIES];
-    uint32_t count = 0;
-    for (int i = 0; i < MAX_FAMILIES; i++)
-        families[i] =
-            (VkQueueFamilyProperties2){.sType = VK_STRUCTURE_TYPE_QUEUE_FAMILY_PROPERTIES_2};
-    vulkan->f.GetPhysicalDeviceQueueFamilyProperties2(vulkan->physical_device, &count, NULL);
-    count = count < MAX_FAMILIES ? count : MAX_FAMILIES;
-    vulkan->f.GetPhysicalDeviceQueueFamilyProperties2(vulkan->physical_device, &count, families);
-    return family < count &&
-           families[family].queueFamilyProperties.queueFlags & VK_QUEUE_SPARSE_BINDING_BIT;
-}
-
-bool qi_vulkan_has_sparse_queue(const qi_vulkan *vulkan)
-{
-    const quire_vulkan_queue *queue = qi_vulkan_sparse_queue(vulkan);
-    return queue->queue && can_bind(vulkan, queue->family);
-}
-
-quire_result qi_vulkan_check_sparse_queue(const qi_vulkan *vulkan)
-{
-    const quire_vulkan_queue *queue = qi_vulkan_sparse_queue(vulkan);
-    if (!queue->queue)
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "the device was wrapped without a queue, which binds sparse objects");
-    if (!can_bind(vulkan, queue->family))
-        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                            "the queue for sparse objects has family %u, which cannot bind them: "
-                            "quire_vulkan_wrap_options.sparse_queue takes one that can",
-                            queue->family);
-    return qi_vulkan_check_queue(vulkan);
 }

@@ -6,8 +6,8 @@
  */
 #include "backends/vulkan/staging.h"
 
-#include "backends/vulkan/queue.h"
-#include "backends/vulkan/result.h"
+#include "backends/vulkan/functions.h"
+#include "backends/vulkan/queues.h"
 #include <string.h>
 
 #include "src/base/bits.h"

@@ -3,7 +3,7 @@
  */
 #include "backends/vulkan/staging_memory.h"
 
-#include "backends/vulkan/result.h"
+#include "backends/vulkan/functions.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 

@@ -5,9 +5,9 @@
 #include "backends/vulkan/stream.h"
 
 #include "backends/vulkan/deferred_destroy.h"
+#include "backends/vulkan/functions.h"
 #include "backends/vulkan/object.h"
-#include "backends/vulkan/queue.h"
-#include "backends/vulkan/result.h"
+#include "backends/vulkan/queues.h"
 #include "src/base/result.h"
 
 /* How long the destruction of a stream waits for its work, in nanoseconds. */

@@ -6,9 +6,9 @@
  * in the order of the stream, because a record whose value has passed moves `tail` to its end.
  */
 #include "backends/vulkan/device.h"
+#include "backends/vulkan/functions.h"
 #include "backends/vulkan/page.h"
-#include "backends/vulkan/queue.h"
-#include "backends/vulkan/result.h"
+#include "backends/vulkan/queues.h"
 #include "backends/vulkan/spans.h"
 #include "backends/vulkan/stream.h"
 #include "src/base/bits.h"

@@ -5,8 +5,8 @@
  * has not passed (`first` to `last`), or spare. Spare records keep their command pool.
  */
 #include "backends/vulkan/device.h"
-#include "backends/vulkan/queue.h"
-#include "backends/vulkan/result.h"
+#include "backends/vulkan/functions.h"
+#include "backends/vulkan/queues.h"
 #include "backends/vulkan/stream.h"
 #include "src/base/result.h"
 

@@ -1,27 +1,23 @@
 /*
- * table.c - the backend's function table, and the entry points that open a device or wrap the
- * caller's. It is the top of the backend: no other file refers to it.
+ * table.c - the backend's function table, and the entry points that wrap the caller's device or
+ * open one. It is the top of the backend: no other file refers to it.
  */
 #include <stdlib.h>
 
 #include "backends/vulkan/copy.h"
 #include "backends/vulkan/deferred_destroy.h"
 #include "backends/vulkan/device.h"
-#include "backends/vulkan/fork.h"
+#include "backends/vulkan/functions.h"
 #include "backends/vulkan/image_limits.h"
-#include "backends/vulkan/loader.h"
 #include "backends/vulkan/object.h"
 #include "backends/vulkan/open.h"
 #include "backends/vulkan/page.h"
+#include "backends/vulkan/queues.h"
 #include "backends/vulkan/staging.h"
 #include "backends/vulkan/stream.h"
-#include "backends/vulkan/wrap.h"
 #include "src/base/result.h"
 
-/* Selects a device if the options name none: an index or a part of the name. */
-static const char *const DEVICE_VARIABLE = "QUIRE_VULKAN_DEVICE";
-
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- the table ---------------------------------------------------------------------------- */
 
 /* Destroys the state and what quire_vulkan_open created. Its Vulkan objects are destroyed already.
    The messenger writes to the log, so that the log is released last. */
@@ -95,7 +91,7 @@ static const quire_backend VULKAN_BACKEND = {
     .fork_child = qi_vulkan_fork_child,
 };
 
-/* ---- creating -------------------------------------------------------------------------------- */
+/* ---- creating ----------------------------------------------------------------------------- */
 
 /*
  * Creates the quire device of a state whose host memory is initialised. After a failure the caller
@@ -136,7 +132,133 @@ static quire_result create(qi_vulkan *vulkan, const quire_vulkan_wrap_options *o
     return QUIRE_SUCCESS;
 }
 
-/* ---- wrapping -------------------------------------------------------------------------------- */
+/* In a device group memory can have an instance on each device, with other rules for mapping,
+   copying and binding. The backend does not support them. */
+static quire_result refuse_group(const void *chain)
+{
+    const VkBaseInStructure *link = chain;
+    while (link && link->sType != VK_STRUCTURE_TYPE_DEVICE_GROUP_DEVICE_CREATE_INFO)
+        link = link->pNext;
+    uint32_t count = link ? ((const VkDeviceGroupDeviceCreateInfo *)link)->physicalDeviceCount : 0;
+    return count > 1
+               ? qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                              "the device is a group of %u physical devices: only one is supported",
+                              count)
+               : QUIRE_SUCCESS;
+}
+
+/* ---- wrapping ----------------------------------------------------------------------------- */
+
+static quire_result check_queue(const quire_vulkan_queue *queue)
+{
+    if (!queue->lock != !queue->unlock)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "the queue has only one of lock and unlock: give both or neither");
+    return !queue->queue && queue->lock
+               ? qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "queue.lock is set without a queue")
+               : QUIRE_SUCCESS;
+}
+
+/* The queues are optional: without them copies, streams and sparse binding are UNSUPPORTED. */
+static quire_result check_wrap(const quire_vulkan_wrap_options *options)
+{
+    if (!options->instance || !options->physical_device || !options->device ||
+        !options->get_instance_proc_addr)
+        return qi_fail_null("quire_vulkan_wrap", !options->instance          ? "instance"
+                                                 : !options->physical_device ? "physical_device"
+                                                 : !options->device          ? "device"
+                                                                    : "get_instance_proc_addr");
+    quire_result result = check_queue(&options->queue);
+    if (!result)
+        result = check_queue(&options->sparse_queue);
+    if (!result)
+        result = qi_check_unused(options, "quire_vulkan_wrap_options");
+    if (!result)
+        result = qi_vulkan_check_settings(&options->settings);
+    return result;
+}
+
+static quire_result check_names(const char *const *names, uint32_t count, const char *what)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!names || !names[i])
+            return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                                names ? "quire_vulkan_wrap_options.%s: name %u is null"
+                                      : "quire_vulkan_wrap_options.%s is null",
+                                what, i);
+    return QUIRE_SUCCESS;
+}
+
+/* One of two ways to say how instance and device were created. */
+static quire_result check_description(const quire_vulkan_wrap_options *options)
+{
+    const VkPhysicalDeviceFeatures2 *features = options->features;
+    if (options->instance_info && (options->api_version || options->instance_extension_count))
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_wrap_options has instance_info, and api_version or "
+                       "instance_extensions: give one of both");
+    if (options->device_info && (features || options->device_extension_count))
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_vulkan_wrap_options has device_info, and features or "
+                       "device_extensions: give one of both");
+    if (features && features->sType != VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "quire_vulkan_wrap_options.features has sType %u: %u is expected",
+                            (uint64_t)features->sType,
+                            (uint64_t)VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
+    quire_result result = check_names(options->instance_extensions,
+                                      options->instance_extension_count, "instance_extensions");
+    return result ? result
+                  : check_names(options->device_extensions, options->device_extension_count,
+                                "device_extensions");
+}
+
+/* Options with create infos, where the caller gave versions, extensions and features. Points into
+   itself: must not be moved. */
+typedef struct wrapping {
+    quire_vulkan_wrap_options options;
+    VkApplicationInfo application;
+    VkInstanceCreateInfo instance;
+    VkDeviceCreateInfo device;
+} wrapping;
+
+static void describe(wrapping *out)
+{
+    quire_vulkan_wrap_options *options = &out->options;
+    out->application = (VkApplicationInfo){
+        .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+        .apiVersion = options->api_version ? options->api_version : VK_API_VERSION_1_1,
+    };
+    out->instance = (VkInstanceCreateInfo){
+        .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+        .pApplicationInfo = &out->application,
+        .enabledExtensionCount = options->instance_extension_count,
+        .ppEnabledExtensionNames = options->instance_extensions,
+    };
+    out->device = (VkDeviceCreateInfo){
+        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+        .pNext = options->features,
+        .enabledExtensionCount = options->device_extension_count,
+        .ppEnabledExtensionNames = options->device_extensions,
+    };
+    if (!options->instance_info)
+        options->instance_info = &out->instance;
+    if (!options->device_info)
+        options->device_info = &out->device;
+}
+
+/* Checks the options and completes them. INVALID_ARGUMENT, UNSUPPORTED. */
+static quire_result complete_wrap(const quire_vulkan_wrap_options *given, wrapping *out)
+{
+    quire_result result = check_wrap(given);
+    if (!result)
+        result = check_description(given);
+    if (result)
+        return result;
+    out->options = *given;
+    describe(out);
+    return refuse_group(out->options.device_info->pNext);
+}
 
 quire_result quire_vulkan_wrap(const quire_vulkan_wrap_options *options, quire_device **device)
 {
@@ -145,8 +267,8 @@ quire_result quire_vulkan_wrap(const quire_vulkan_wrap_options *options, quire_d
     if (!options || !device)
         return qi_fail_null("quire_vulkan_wrap", !options ? "options" : "device");
     qi_host host;
-    qi_vulkan_wrapping wrapping;
-    quire_result result = qi_vulkan_complete_wrap(options, &wrapping);
+    wrapping wrapped;
+    quire_result result = complete_wrap(options, &wrapped);
     if (!result)
         result = qi_host_init(&host, options->settings.device.host_memory);
     if (result)
@@ -155,13 +277,16 @@ quire_result quire_vulkan_wrap(const quire_vulkan_wrap_options *options, quire_d
     if (!vulkan)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a Vulkan device");
     vulkan->host = host;
-    result = create(vulkan, &wrapping.options, device);
+    result = create(vulkan, &wrapped.options, device);
     if (result)
         destroy_state(vulkan);
     return result;
 }
 
-/* ---- opening --------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------ */
+
+/* Selects a device if the options name none: an index or a part of the name. */
+static const char *const DEVICE_VARIABLE = "QUIRE_VULKAN_DEVICE";
 
 /* Creates instance and device, then wraps them like the caller's. */
 static quire_result create_own(opening *o, quire_device **device)
@@ -217,7 +342,7 @@ static quire_result open_with(const quire_vulkan_options *options,
     return result;
 }
 
-static quire_result check_names(const char *const *names, uint32_t count)
+static quire_result check_extensions(const char *const *names, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         if (!names || !names[i])
@@ -232,9 +357,9 @@ static quire_result check_open(const quire_vulkan_options *options)
     if (!result)
         result = qi_vulkan_check_settings(&options->settings);
     if (!result)
-        result = check_names(options->instance_extensions, options->instance_extension_count);
+        result = check_extensions(options->instance_extensions, options->instance_extension_count);
     if (!result)
-        result = check_names(options->device_extensions, options->device_extension_count);
+        result = check_extensions(options->device_extensions, options->device_extension_count);
     if (!result)
         result = qi_vulkan_check_chain(options->chain);
     if (result)
@@ -246,7 +371,7 @@ static quire_result check_open(const quire_vulkan_options *options)
     if (options->queue_count && !options->queues)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_vulkan_open: queue_count is set and queues is null");
-    return qi_vulkan_refuse_group(options->chain);
+    return refuse_group(options->chain);
 }
 
 quire_result quire_vulkan_open(const quire_vulkan_options *options, quire_device **device)

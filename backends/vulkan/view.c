@@ -4,7 +4,7 @@
 #include "quire/lluvia.h"
 
 #include "backends/vulkan/device.h"
-#include "backends/vulkan/result.h"
+#include "backends/vulkan/functions.h"
 #include "src/base/result.h"
 
 /* Vulkan restricts samplers with unnormalized coordinates to 1D and 2D and to clamping. */

@@ -5,8 +5,8 @@
  * After its creation a device's state changes in six places: the staging ring (staging.h, which has
  * its own mutexes), the count of memory objects (device.h) and the table of image limits
  * (image_limits.h), which need no lock, the list of deferred objects (under its mutex), the mark of
- * the thread that holds the queue (queue.c), and, in the child of a fork, the function table
- * (fork.c).
+ * the thread that holds the queue (queues.c), and, in the child of a fork, the function table
+ * (device.c).
  */
 #ifndef QUIRE_BACKENDS_VULKAN_VULKAN_H
 #define QUIRE_BACKENDS_VULKAN_VULKAN_H
@@ -104,11 +104,11 @@ typedef struct qi_vulkan {
     qi_atomic_u32 has_warned;   /* that there are */
     quire_vulkan_queue queue;
     quire_vulkan_queue sparse_queue; /* its handle is NULL: `queue` binds sparse objects */
-    qi_atomic_u64 queue_holder;      /* the thread between the calls of queue.c; 0: none */
+    qi_atomic_u64 queue_holder;      /* the thread between the calls of queues.c; 0: none */
     qi_vulkan_staging *staging;
     qi_vulkan_image_limits *image_limits;
     qi_vulkan_deferred deferred;
-    bool has_forked; /* this is a forked child's copy: it calls no driver function (fork.c) */
+    bool has_forked; /* this is a forked child's copy: it calls no driver function (device.c) */
 
     /* What quire_vulkan_open created; all NULL for a wrapped device. */
     VkInstance own_instance;

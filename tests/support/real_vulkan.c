@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "backends/vulkan/loader.h"
+#include "backends/vulkan/functions.h"
 #include "tests/support/valgrind.h"
 
 static const char *const LAYER = "VK_LAYER_KHRONOS_validation";

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "backends/vulkan/result.h"
+#include "backends/vulkan/functions.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
 
