@@ -4,7 +4,7 @@
 #ifndef QUIRE_BACKENDS_VULKAN_OBJECT_H
 #define QUIRE_BACKENDS_VULKAN_OBJECT_H
 
-#include "backends/vulkan/handle_type.h"
+#include "backends/vulkan/external.h"
 
 /* An object in Vulkan's terms; quire_object_request.description points to it. Without `existing`
    either `buffer` or `image` is set; with it, one of them if the caller gave the create info. */
@@ -20,7 +20,7 @@ typedef struct qi_vulkan_description {
     VkBufferUsageFlags *usage;
 } qi_vulkan_description;
 
-/* ---- sparse_check.c -------------------------------------------------------------------------- */
+/* ---- create infos ------------------------------------------------------------------------- */
 
 /* Whether the create flags of a buffer or an image make it sparse. */
 bool qi_vulkan_is_sparse(VkFlags flags);
@@ -30,29 +30,14 @@ bool qi_vulkan_is_sparse(VkFlags flags);
 QUIRE_MUST_USE quire_result qi_vulkan_check_sparse(const qi_vulkan *vulkan,
                                                    const qi_vulkan_description *own);
 
-/* ---- buffer.c -------------------------------------------------------------------------------- */
-
-/* Returns the create info of a buffer of quire's options or of the caller's create info. */
-VkBufferCreateInfo qi_vulkan_buffer_info(const qi_vulkan *vulkan,
-                                         const quire_object_request *request);
+/* ---- buffers ------------------------------------------------------------------------------ */
 
 /* Returns the usage of a create info, which can be in its chain. */
 VkBufferUsageFlags qi_vulkan_usage_of(const VkBufferCreateInfo *info);
 
-/* UNSUPPORTED if the device does not support such a buffer. */
-QUIRE_MUST_USE quire_result qi_vulkan_check_buffer(const qi_vulkan *vulkan,
-                                                   const VkBufferCreateInfo *info);
+/* ---- images ------------------------------------------------------------------------------- */
 
-/* ---- image.c --------------------------------------------------------------------------------- */
-
-/* Translates quire's image options. */
-VkImageCreateInfo qi_vulkan_image_info(const quire_image_options *options);
-
-/* UNSUPPORTED if the device does not support such an image. */
-QUIRE_MUST_USE quire_result qi_vulkan_check_image(const qi_vulkan *vulkan,
-                                                  const VkImageCreateInfo *info);
-
-/* ---- object.c: entries of the backend table -------------------------------------------------- */
+/* ---- entries of the backend table --------------------------------------------------------- */
 
 quire_result qi_vulkan_object_create(void *state, const quire_object_request *request,
                                      uint64_t *native, quire_requirements *requirements);
@@ -61,7 +46,7 @@ quire_result qi_vulkan_object_bind(void *state, quire_object object, uint64_t na
 quire_result qi_vulkan_image_requirements(void *state, const quire_image_options *options,
                                           quire_requirements *requirements);
 
-/* ---- object.c -------------------------------------------------------------------------------- */
+/* ---- objects ------------------------------------------------------------------------------ */
 
 /* Destroys an object immediately. The device must not use it any more. */
 void qi_vulkan_object_destroy_now(const qi_vulkan *vulkan, quire_object object, uint64_t native);
@@ -82,5 +67,11 @@ QUIRE_MUST_USE quire_result qi_vulkan_query_image(const qi_vulkan *vulkan,
    NULL name. */
 void qi_vulkan_set_name(const qi_vulkan *vulkan, VkObjectType type, uint64_t native,
                         const char *name);
+
+/* ---- limits of images --------------------------------------------------------------------- */
+
+/* Create and destroy the table of the device's limits. */
+QUIRE_MUST_USE quire_result qi_vulkan_image_limits_init(qi_vulkan *vulkan);
+void qi_vulkan_image_limits_finish(qi_vulkan *vulkan);
 
 #endif

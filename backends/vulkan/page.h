@@ -6,7 +6,7 @@
 
 #include "backends/vulkan/vulkan.h"
 
-/* ---- page.c: entries of the backend table ---------------------------------------------------- */
+/* ---- entries of the backend table --------------------------------------------------------- */
 
 quire_result qi_vulkan_page_create(void *state, const quire_page_request *request,
                                    quire_native_page *page);
@@ -20,7 +20,7 @@ quire_result qi_vulkan_page_flush_many(void *state, const quire_page_range *rang
 quire_result qi_vulkan_page_invalidate_many(void *state, const quire_page_range *ranges,
                                             uint32_t count);
 
-/* ---- page.c ---------------------------------------------------------------------------------- */
+/* ---- pages -------------------------------------------------------------------------------- */
 
 /* Destroys a page and its buffer immediately. The device must not use them any more. */
 void qi_vulkan_page_destroy_now(qi_vulkan *vulkan, qi_vulkan_page *page);
@@ -39,7 +39,7 @@ QUIRE_MUST_USE quire_result qi_vulkan_page_buffer(qi_vulkan *vulkan, const quire
 QUIRE_MUST_USE quire_result qi_vulkan_copy_buffer(qi_vulkan *vulkan, const quire_native_page *page,
                                                   VkBufferUsageFlags usage, VkBuffer *buffer);
 
-/* ---- range.c: an entry of the backend table -------------------------------------------------- */
+/* ---- an entry of the backend table in range.c --------------------------------------------- */
 
 /* Returns the device address of a buffer, or of the page if `buffer` is 0. 0: it has none. */
 uint64_t qi_vulkan_device_address(void *state, const quire_native_page *page, uint64_t buffer);

@@ -8,7 +8,6 @@
 #include "backends/vulkan/deferred_destroy.h"
 #include "backends/vulkan/device.h"
 #include "backends/vulkan/functions.h"
-#include "backends/vulkan/image_limits.h"
 #include "backends/vulkan/object.h"
 #include "backends/vulkan/open.h"
 #include "backends/vulkan/page.h"

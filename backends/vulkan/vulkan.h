@@ -4,7 +4,7 @@
  * This is the lowest header of the backend: it declares no function of the backend's other files.
  * After its creation a device's state changes in six places: the staging ring (staging.h, which has
  * its own mutexes), the count of memory objects (device.h) and the table of image limits
- * (image_limits.h), which need no lock, the list of deferred objects (under its mutex), the mark of
+ * (object.h), which need no lock, the list of deferred objects (under its mutex), the mark of
  * the thread that holds the queue (queues.c), and, in the child of a fork, the function table
  * (device.c).
  */
@@ -58,7 +58,7 @@ typedef struct qi_vulkan_enabled {
 } qi_vulkan_enabled;
 
 typedef struct qi_vulkan_staging qi_vulkan_staging;           /* staging.h */
-typedef struct qi_vulkan_image_limits qi_vulkan_image_limits; /* image_limits.h */
+typedef struct qi_vulkan_image_limits qi_vulkan_image_limits; /* object.c */
 
 /* A queue that was created for the program: quire_vulkan_options.queues. */
 typedef struct qi_vulkan_further {
