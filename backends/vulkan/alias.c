@@ -24,7 +24,7 @@ struct quire_vulkan_alias {
     uint64_t size;   /* bytes that the object occupies */
 };
 
-/* ---- the place ------------------------------------------------------------------------------- */
+/* ---- the place ---------------------------------------------------------------------------- */
 
 static quire_result check_kind(const quire_memory_info *info,
                                const quire_requirements *requirements)
@@ -73,7 +73,7 @@ static quire_result check_place(const quire_native *place, uint64_t offset,
     return QUIRE_SUCCESS;
 }
 
-/* ---- creation and destruction ---------------------------------------------------------------- */
+/* ---- creation and destruction ------------------------------------------------------------- */
 
 /* Destroys an alias, however far its creation got. The object goes before the allocation is
    released. */
@@ -188,7 +188,7 @@ static quire_result create(quire_memory *memory, quire_allocation allocation,
     return QUIRE_SUCCESS;
 }
 
-/* ---- public calls ---------------------------------------------------------------------------- */
+/* ---- public calls ------------------------------------------------------------------------- */
 
 quire_result quire_vulkan_alias_buffer_create(quire_memory *memory, quire_allocation allocation,
                                               const VkBufferCreateInfo *info,

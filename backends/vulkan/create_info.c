@@ -9,7 +9,7 @@
 #include "backends/vulkan/object.h"
 #include "src/base/result.h"
 
-/* ---- requirements ---------------------------------------------------------------------------- */
+/* ---- requirements ------------------------------------------------------------------------- */
 
 /* Vulkan forbids buffers of size 0. */
 static quire_result check_buffer_info(const VkBufferCreateInfo *info)
@@ -44,7 +44,7 @@ quire_result quire_vulkan_image_requirements(quire_device *device, const VkImage
     return vulkan ? qi_vulkan_query_image(vulkan, info, requirements) : quire_last_result();
 }
 
-/* ---- what the core is asked for -------------------------------------------------------------- */
+/* ---- what the core is asked for ----------------------------------------------------------- */
 
 /* An allocation is one range; a sparse object has several parts. */
 static quire_result refuse_sparse(VkFlags flags)
@@ -169,7 +169,7 @@ static void zero_outputs(quire_allocation *allocation, const quire_vulkan_object
         *options->info = (quire_allocation_info){0};
 }
 
-/* ---- in one memory --------------------------------------------------------------------------- */
+/* ---- in one memory ------------------------------------------------------------------------ */
 
 quire_result quire_vulkan_buffer_create(quire_memory *memory, const VkBufferCreateInfo *info,
                                         const quire_vulkan_object_options *options,
@@ -203,7 +203,7 @@ quire_result quire_vulkan_image_create(quire_memory *memory, const VkImageCreate
     return result ? result : quire_object_create(memory, &w.object, &image->allocation);
 }
 
-/* ---- objects of the caller ------------------------------------------------------------------- */
+/* ---- objects of the caller ---------------------------------------------------------------- */
 
 /* A placed object belongs to the caller: quire does not destroy it, and binds it unless the caller
    does. */
@@ -276,7 +276,7 @@ quire_result quire_vulkan_image_place(quire_memory *memory, VkImage native,
     return result ? result : quire_object_create(memory, &w.object, &image->allocation);
 }
 
-/* ---- in one of several memories -------------------------------------------------------------- */
+/* ---- in one of several memories ----------------------------------------------------------- */
 
 /* The core checks the list for nulls. */
 static quire_result check_memories(quire_memory *const *memories, uint32_t count)
@@ -326,7 +326,7 @@ quire_result quire_vulkan_image_create_fallback(quire_memory *const *memories, u
                                                  &image->allocation);
 }
 
-/* ---- in a default memory --------------------------------------------------------------------- */
+/* ---- in a default memory ------------------------------------------------------------------ */
 
 /* Begins each function: zeroes the outputs, and checks the pointers and the device. `missing` names
    the create info or the object if it is null. */

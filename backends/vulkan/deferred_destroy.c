@@ -27,7 +27,7 @@ void qi_vulkan_deferred_init(qi_vulkan *vulkan)
     pthread_mutex_init(&vulkan->deferred.mutex, NULL);
 }
 
-/* ---- emptying the lists ---------------------------------------------------------------------- */
+/* ---- emptying the lists ------------------------------------------------------------------- */
 
 /* Destroys the sparse objects whose pending change is complete. Requires the mutex, or that no
    other thread uses the device. */
@@ -108,7 +108,7 @@ static void retire_all(qi_vulkan *vulkan, bool is_staged_done)
         destroy_pages(vulkan);
 }
 
-/* ---- filling the lists ----------------------------------------------------------------------- */
+/* ---- filling the lists -------------------------------------------------------------------- */
 
 void qi_vulkan_defer_sparse(quire_vulkan_sparse *s)
 {
@@ -161,7 +161,7 @@ void qi_vulkan_object_destroy(void *state, quire_object object, uint64_t native)
     pthread_mutex_unlock(&deferred->mutex);
 }
 
-/* ---- the end of the device ------------------------------------------------------------------- */
+/* ---- the end of the device ---------------------------------------------------------------- */
 
 /* No other thread uses the device. The caller of quire_device_destroy guarantees that a wrapped
    device is idle; quire waits for a device of its own. */

@@ -14,13 +14,13 @@
 #include "backends/vulkan/stream.h"
 #include "backends/vulkan/vulkan.h"
 
-/* ---- entries of the backend table ------------------------------------------------------------ */
+/* ---- entries of the backend table --------------------------------------------------------- */
 
 /* Destroy a page or an object immediately if the device cannot be using it, otherwise later. */
 void qi_vulkan_page_destroy(void *state, const quire_native_page *page);
 void qi_vulkan_object_destroy(void *state, quire_object object, uint64_t native);
 
-/* ---- the lists ------------------------------------------------------------------------------- */
+/* ---- the lists ---------------------------------------------------------------------------- */
 
 void qi_vulkan_deferred_init(qi_vulkan *vulkan);
 

@@ -7,7 +7,7 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* ---- options --------------------------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------------------------ */
 
 static const VkMemoryDedicatedRequirements *dedicated_of(const VkMemoryRequirements2 *requirements)
 {
@@ -81,7 +81,7 @@ quire_result quire_vulkan_range_options(const quire_memory *memory,
     return apply(vulkan, granularity ? granularity : 1, requirements, options);
 }
 
-/* ---- the place of an allocation -------------------------------------------------------------- */
+/* ---- the place of an allocation ----------------------------------------------------------- */
 
 static void describe(const quire_native *native, quire_vulkan_range *range)
 {
@@ -218,7 +218,7 @@ quire_result quire_vulkan_page_buffer(const quire_memory *memory, quire_allocati
     return QUIRE_SUCCESS;
 }
 
-/* ---- native objects -------------------------------------------------------------------------- */
+/* ---- native objects ----------------------------------------------------------------------- */
 
 /* Writes the native object of an allocation; 0 on failure. */
 static quire_result get_object(const quire_memory *memory, quire_allocation allocation,

@@ -14,7 +14,7 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* ---- destruction ----------------------------------------------------------------------------- */
+/* ---- destruction -------------------------------------------------------------------------- */
 
 /*
  * Destroys an object, also on behalf of its memory. If a pending change cannot be waited for, the
@@ -45,7 +45,7 @@ static void leave(quire_attachment *attachment)
     qi_error_restore(&before);
 }
 
-/* ---- creation -------------------------------------------------------------------------------- */
+/* ---- creation ----------------------------------------------------------------------------- */
 
 static quire_result check_options(const quire_vulkan_object_options *options,
                                   const quire_memory_info *info)
@@ -213,7 +213,7 @@ static quire_result create(quire_memory *memory, qi_vulkan_description own,
     return QUIRE_SUCCESS;
 }
 
-/* ---- public functions ------------------------------------------------------------------------ */
+/* ---- public functions --------------------------------------------------------------------- */
 
 quire_result quire_vulkan_sparse_buffer_create(quire_memory *memory, const VkBufferCreateInfo *info,
                                                const quire_vulkan_object_options *options,

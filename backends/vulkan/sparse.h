@@ -13,8 +13,7 @@
  *
  * Invariant: `bound` is the sum of the sizes of the parts that have an allocation.
  *
- * Layers, lowest first: sparse_tiles.c, sparse_part.c, sparse_change.c, then sparse_whole.c and
- * sparse_bind.c, then sparse.c.
+ * Layers, lowest first: sparse_tiles.c, sparse_bind.c, sparse.c.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_SPARSE_H
 #define QUIRE_BACKENDS_VULKAN_SPARSE_H
@@ -88,7 +87,7 @@ static inline pthread_mutex_t *qi_vulkan_sparse_mutex(const quire_vulkan_sparse 
     return (pthread_mutex_t *)(uintptr_t)&sparse->mutex;
 }
 
-/* ---- sparse_tiles.c -------------------------------------------------------------------------- */
+/* ---- sparse_tiles.c ----------------------------------------------------------------------- */
 
 /* Queries the tiles and tails of an image whose blocks have `block` bytes. */
 QUIRE_MUST_USE quire_result qi_vulkan_tiles_read(const qi_vulkan *vulkan, VkImage image,
@@ -133,42 +132,7 @@ QUIRE_MUST_USE quire_result qi_vulkan_tiles_find(const qi_vulkan_tiles *tiles,
                                                  const quire_vulkan_region *region,
                                                  qi_vulkan_boxes *boxes);
 
-/* ---- sparse_part.c --------------------------------------------------------------------------- */
-
-/* Return the offset of a part in the object and its size, in bytes. */
-uint64_t qi_vulkan_part_offset(const quire_vulkan_sparse *sparse, uint32_t part);
-uint64_t qi_vulkan_part_size(const quire_vulkan_sparse *sparse, uint32_t part);
-
-/*
- * Allocates `count` parts of `size` bytes, all or none. The allocations are held, so that no other
- * caller can free them.
- */
-QUIRE_MUST_USE quire_result qi_vulkan_parts_allocate(const quire_vulkan_sparse *sparse,
-                                                     uint64_t size, quire_allocation *allocations,
-                                                     uint32_t count);
-
-/* Releases and frees the allocations of parts. Skips {0}. */
-void qi_vulkan_parts_free(const quire_vulkan_sparse *sparse, const quire_allocation *allocations,
-                          uint32_t count);
-
-/* ---- sparse_change.c ------------------------------------------------------------------------- */
-
-/* Initialises a change of up to `capacity` parts. The caller releases it, even after a failure. */
-QUIRE_MUST_USE quire_result qi_vulkan_change_init(qi_vulkan_change *change,
-                                                  quire_vulkan_sparse *sparse, bool is_binding,
-                                                  uint32_t capacity);
-void qi_vulkan_change_release(qi_vulkan_change *change);
-
-/* BUSY if the host has mapped the allocation of one of the parts, which then cannot be freed. */
-QUIRE_MUST_USE quire_result qi_vulkan_change_check_maps(const qi_vulkan_change *change);
-
-/* Submits a change and waits for it. On failure nothing has changed, unless the change has a fence:
-   then its outcome is unknown. */
-QUIRE_MUST_USE quire_result qi_vulkan_change_submit(qi_vulkan_change *change);
-
-/* Updates the object's parts after a change succeeded, and frees the allocations of unbound
-   parts. */
-void qi_vulkan_change_apply(qi_vulkan_change *change);
+/* ---- sparse_bind.c ------------------------------------------------------------------------ */
 
 /*
  * Waits for the object's pending change, if it has one, and updates its parts. Fails without any
@@ -180,8 +144,6 @@ QUIRE_MUST_USE quire_result qi_vulkan_sparse_retire(quire_vulkan_sparse *sparse)
 /* Destroys an object immediately, however far its creation got. It has no pending change, or the
    device is idle. */
 void qi_vulkan_sparse_destroy_now(quire_vulkan_sparse *sparse);
-
-/* ---- sparse_whole.c -------------------------------------------------------------------------- */
 
 /*
  * Allocates the parts of an object without residency and binds them. After a failure it may leave

@@ -7,7 +7,7 @@
 #include "backends/vulkan/sparse.h"
 #include "src/base/result.h"
 
-/* ---- extents --------------------------------------------------------------------------------- */
+/* ---- extents ------------------------------------------------------------------------------ */
 
 /* Returns the size of a level in one direction. */
 static uint32_t shrink(uint32_t size, uint32_t level)
@@ -63,7 +63,7 @@ uint64_t qi_vulkan_tiles_count(const qi_vulkan_tiles *t)
     return end_of(t, &t->aspects[t->count - 1]);
 }
 
-/* ---- the query ------------------------------------------------------------------------------- */
+/* ---- the query ---------------------------------------------------------------------------- */
 
 /* One element more than the maximum, so that one call both lists the aspects and detects that an
    image has too many. */
@@ -138,7 +138,7 @@ quire_result qi_vulkan_tiles_read(const qi_vulkan *vulkan, VkImage image,
     return result;
 }
 
-/* ---- from blocks to texels ------------------------------------------------------------------- */
+/* ---- from blocks to texels ---------------------------------------------------------------- */
 
 /* Describes a block of a tail; `block` counts from the first block of the aspect's tails. */
 static qi_vulkan_tile tail_at(const qi_vulkan_tiles *t, const qi_vulkan_aspect *a, uint64_t block,
@@ -180,7 +180,7 @@ qi_vulkan_tile qi_vulkan_tiles_at(const qi_vulkan_tiles *t, uint64_t block, uint
     return out;
 }
 
-/* ---- from texels to blocks ------------------------------------------------------------------- */
+/* ---- from texels to blocks ---------------------------------------------------------------- */
 
 /* A region in one direction, in tiles. */
 typedef struct span {

@@ -13,7 +13,7 @@
 
 #include <pthread.h>
 
-#include "backends/vulkan/staging_memory.h"
+#include "backends/vulkan/staging.h"
 #include "quire/backend.h"
 
 /* The description that stream_create receives. NULL: an own semaphore on the device's queue. */
@@ -47,7 +47,7 @@ struct qi_vulkan_stream {
     qi_vulkan_submission *first, *last; /* not known to have passed, in the order of values */
     qi_vulkan_submission *spare;        /* records to reuse */
     qi_vulkan_staging_memory staging;   /* for copies from host memory; made for the first one */
-    uint64_t head, tail;                /* of the ring in it: see stream_copy.c */
+    uint64_t head, tail;                /* of the ring in it */
 };
 
 static inline qi_vulkan_stream *qi_vulkan_stream_of(uint64_t stream)
@@ -55,7 +55,7 @@ static inline qi_vulkan_stream *qi_vulkan_stream_of(uint64_t stream)
     return (qi_vulkan_stream *)(uintptr_t)stream;
 }
 
-/* ---- stream.c: entries of the backend table -------------------------------------------------- */
+/* ---- entries of the backend table --------------------------------------------------------- */
 
 quire_result qi_vulkan_stream_create(void *state, const void *description, uint64_t *stream);
 void qi_vulkan_stream_destroy(void *state, uint64_t stream);
@@ -64,30 +64,13 @@ quire_result qi_vulkan_stream_passed(void *state, uint64_t stream, uint64_t *val
 quire_result qi_vulkan_stream_await(void *state, uint64_t stream, uint64_t value,
                                     uint64_t nanoseconds, bool *has_passed);
 quire_result qi_vulkan_stream_order(void *state, uint64_t later, uint64_t earlier, uint64_t value);
-
-/* ---- stream_copy.c: entries of the backend table --------------------------------------------- */
-
 quire_result qi_vulkan_stream_copy(void *state, uint64_t stream, const quire_copy_job *job);
 quire_result qi_vulkan_stream_fill(void *state, uint64_t stream, const quire_native_page *page,
                                    uint64_t offset, uint64_t size, uint8_t value);
 quire_result qi_vulkan_stream_write_many(void *state, uint64_t stream,
                                          const quire_page_copy *copies, uint64_t count);
 
-/* ---- stream.c -------------------------------------------------------------------------------- */
-
-/* UNSUPPORTED if the caller signals the semaphore of the stream, NOT_PERMITTED if the thread holds
-   the device's queue. */
-QUIRE_MUST_USE quire_result qi_vulkan_stream_check_own(const qi_vulkan *vulkan,
-                                                       const qi_vulkan_stream *stream);
-
-/* Waits until the semaphore has a value. Takes no lock. */
-VkResult qi_vulkan_stream_wait(const qi_vulkan *vulkan, const qi_vulkan_stream *stream,
-                               uint64_t value, uint64_t nanoseconds);
-
-/* ---- stream_submit.c ------------------------------------------------------------------------- */
-
-/* Releases a reference. The last one destroys the record, and the semaphore if it is quire's. */
-void qi_vulkan_stream_release(qi_vulkan *vulkan, qi_vulkan_stream *stream);
+/* ---- streams ------------------------------------------------------------------------------ */
 
 /* Destroys the records of a stream on which nothing is running, and releases the owner's
    reference. */
@@ -97,33 +80,5 @@ void qi_vulkan_stream_destroy_now(qi_vulkan *vulkan, qi_vulkan_stream *stream);
 QUIRE_MUST_USE quire_result qi_vulkan_stream_counter(const qi_vulkan *vulkan,
                                                      const qi_vulkan_stream *stream,
                                                      uint64_t *value);
-
-/* ---- stream_submit.c: the functions below require the stream's mutex ------------------------- */
-
-/* Returns a record without commands: a reused one if its value has passed, otherwise a new one. */
-QUIRE_MUST_USE quire_result qi_vulkan_submission_acquire(qi_vulkan *vulkan,
-                                                         qi_vulkan_stream *stream,
-                                                         qi_vulkan_submission **submission);
-
-/* Reads the counter, and takes the records and the staging memory of passed values back. */
-QUIRE_MUST_USE quire_result qi_vulkan_submissions_recycle(qi_vulkan *vulkan,
-                                                          qi_vulkan_stream *stream);
-
-/* Returns a record that was acquired and not submitted. */
-void qi_vulkan_submission_release(qi_vulkan_stream *stream, qi_vulkan_submission *submission);
-
-/* Begin and end the commands of a record, each with a barrier. */
-QUIRE_MUST_USE quire_result qi_vulkan_submission_begin(qi_vulkan *vulkan,
-                                                       const qi_vulkan_stream *stream,
-                                                       qi_vulkan_submission *submission);
-QUIRE_MUST_USE quire_result qi_vulkan_submission_end(qi_vulkan *vulkan,
-                                                     const qi_vulkan_submission *submission);
-
-/*
- * Submits a record, or an empty submission if it is NULL, and signals the next value. Takes the
- * record back in every case, also on failure.
- */
-QUIRE_MUST_USE quire_result qi_vulkan_stream_submit(qi_vulkan *vulkan, qi_vulkan_stream *stream,
-                                                    qi_vulkan_submission *submission);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "backends/vulkan/staging_memory.h"
+#include "backends/vulkan/staging.h"
 #include "tests/support/random.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan/layout_file.h"
