@@ -466,9 +466,6 @@ quire_result qi_vulkan_copy_from_page(void *state, const quire_native_page *page
 
 /* ---- fills -------------------------------------------------------------------------------- */
 
-/* vkCmdFillBuffer needs offsets and sizes that are multiples of 4. */
-enum { FILL_WORD = 4 };
-
 static quire_result fill_words(qi_vulkan *vulkan, VkBuffer buffer, uint64_t offset, uint64_t size,
                                uint8_t value)
 {
@@ -491,17 +488,18 @@ static quire_result fill_words(qi_vulkan *vulkan, VkBuffer buffer, uint64_t offs
 quire_result qi_vulkan_fill_page(void *state, const quire_native_page *page, uint64_t offset,
                                  uint64_t size, uint8_t value)
 {
-    const uint8_t bytes[FILL_WORD] = {value, value, value, value};
+    const uint8_t bytes[QI_VULKAN_FILL_WORD] = {value, value, value, value};
     VkBuffer buffer = VK_NULL_HANDLE;
-    uint64_t end = offset + size, begin = offset + qi_padding(offset, FILL_WORD);
-    uint64_t stop = qi_align_down(end, FILL_WORD);
+    uint64_t end = offset + size, begin = offset + qi_padding(offset, QI_VULKAN_FILL_WORD);
+    uint64_t stop = qi_align_down(end, QI_VULKAN_FILL_WORD);
     quire_result result =
         qi_vulkan_copy_buffer(state, page, VK_BUFFER_USAGE_TRANSFER_DST_BIT, &buffer);
     if (begin >= stop)
         begin = stop = end; /* fewer than two words, none of them whole: copy everything */
-    for (uint64_t at = offset; at < begin && !result; at += FILL_WORD)
+    for (uint64_t at = offset; at < begin && !result; at += QI_VULKAN_FILL_WORD)
         result = qi_vulkan_copy_to_page(state, page, at, bytes,
-                                        begin - at < FILL_WORD ? begin - at : FILL_WORD);
+                                        begin - at < QI_VULKAN_FILL_WORD ? begin - at
+                                                                         : QI_VULKAN_FILL_WORD);
     if (!result && begin < stop)
         result = fill_words(state, buffer, begin, stop - begin, value);
     if (!result && stop < end)

@@ -62,6 +62,9 @@ QUIRE_MUST_USE quire_result qi_vulkan_spans_record(qi_vulkan *vulkan, VkCommandB
 
 /* ---- entries of the backend table: copies and fills --------------------------------------- */
 
+/* vkCmdFillBuffer needs offsets and sizes that are multiples of 4. */
+enum { QI_VULKAN_FILL_WORD = 4 };
+
 /* All of them use the device's queue and are UNSUPPORTED without one. They are complete on
    return. */
 quire_result qi_vulkan_copy_pages(void *state, const quire_copy_job *job);

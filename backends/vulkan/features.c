@@ -20,6 +20,20 @@
 #include "src/base/log.h"
 #include "src/base/result.h"
 
+/* Names for a message, separated by commas. */
+typedef struct name_list {
+    char text[512];
+    size_t length;
+} name_list;
+
+/* Appends a name. Cuts the list at `size` bytes. */
+static void add(name_list *list, size_t size, const char *name)
+{
+    if (list->length < size)
+        list->length += (size_t)snprintf(list->text + list->length, size - list->length, "%s%s",
+                                         list->length ? ", " : "", name);
+}
+
 /* ---- extensions --------------------------------------------------------------------------- */
 
 bool qi_vulkan_extensions_offer(const qi_vulkan_extensions *e, const char *name)
@@ -56,15 +70,13 @@ bool qi_vulkan_extensions_take(qi_vulkan_extensions *e, const char *name)
 quire_result qi_vulkan_extensions_require(qi_vulkan_extensions *e, const char *const *names,
                                           uint32_t count, const char *owner)
 {
-    char list[512] = "";
-    size_t length = 0;
+    name_list missing = {.length = 0};
     for (uint32_t i = 0; i < count; i++)
-        if (!qi_vulkan_extensions_take(e, names[i]) && length < sizeof list)
-            length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
-                                       length ? ", " : "", names[i]);
-    return length ? qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "%s does not have the extensions: %s",
-                                 owner, list)
-                  : QUIRE_SUCCESS;
+        if (!qi_vulkan_extensions_take(e, names[i]))
+            add(&missing, sizeof missing.text, names[i]);
+    return missing.length ? qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                                         "%s does not have the extensions: %s", owner, missing.text)
+                          : QUIRE_SUCCESS;
 }
 
 /* Lists the extensions of a device, or of the loader if `device` is NULL. */
@@ -340,22 +352,9 @@ quire_result qi_vulkan_check_chain(const void *chain)
 
 /* ---- what the device does not have -------------------------------------------------------- */
 
-typedef struct text_list {
-    char text[512];
-    size_t length;
-} text_list;
-
-static void add(text_list *list, const char *text)
-{
-    if (list->length < sizeof list->text)
-        list->length +=
-            (size_t)snprintf(list->text + list->length, sizeof list->text - list->length, "%s%s",
-                             list->length ? ", " : "", text);
-}
-
 /* Adds the members that a struct of the program sets and the device does not have. */
 static void add_missing(const opening *o, VkBaseOutStructure *given, const known_struct *known,
-                        text_list *missing)
+                        name_list *missing)
 {
     union {
         VkBaseOutStructure header;
@@ -368,12 +367,12 @@ static void add_missing(const opening *o, VkBaseOutStructure *given, const known
     const VkBool32 *has = members_of(&offered), *wants = members_of(given);
     for (uint32_t i = 0; i < known->count; i++)
         if (wants[i] && !has[i])
-            add(missing, known->members[i]);
+            add(missing, sizeof missing->text, known->members[i]);
 }
 
 static quire_result check_features(const opening *o)
 {
-    text_list missing = {.length = 0};
+    name_list missing = {.length = 0};
     for (VkBaseOutStructure *link = o->options->chain; link; link = link->pNext) {
         const known_struct *known = find_known(link->sType);
         if (known && known->version > o->device_version)
@@ -391,13 +390,13 @@ static quire_result check_features(const opening *o)
 
 quire_result qi_vulkan_refuse_features(const opening *o, const char *device)
 {
-    text_list unknown = {.length = 0};
+    name_list unknown = {.length = 0};
     for (VkBaseOutStructure *link = o->options->chain; link; link = link->pNext) {
         char number[32];
         snprintf(number, sizeof number, "%d", (int)link->sType);
         const known_struct *known = find_known(link->sType);
         if (!known || !known->count)
-            add(&unknown, number);
+            add(&unknown, sizeof unknown.text, number);
     }
     return qi_vulkan_fail(
         VK_ERROR_FEATURE_NOT_PRESENT,
@@ -569,18 +568,8 @@ quire_result quire_vulkan_get_features(const quire_device *device, quire_vulkan_
 
 /* ---- the log ------------------------------------------------------------------------------ */
 
-typedef struct name_list {
-    char text[480]; /* two of them fit into a line of the log */
-    size_t length;
-} name_list;
-
-static void add_name(name_list *list, const char *name)
-{
-    if (list->length < sizeof list->text)
-        list->length +=
-            (size_t)snprintf(list->text + list->length, sizeof list->text - list->length, "%s%s",
-                             list->length ? ", " : "", name);
-}
+/* Bytes of each list: two of them fit into a line of the log. */
+enum { LOGGED_NAMES = 480 };
 
 /* Protected memory and the features of one vendor or system are not listed when they are absent. */
 void qi_vulkan_log_features(const qi_vulkan *vulkan, const quire_log *log)
@@ -614,9 +603,9 @@ void qi_vulkan_log_features(const qi_vulkan *vulkan, const quire_log *log)
     name_list used = {.length = 0}, absent = {.length = 0};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (all[i].is_used)
-            add_name(&used, all[i].name);
+            add(&used, LOGGED_NAMES, all[i].name);
         else if (!all[i].is_special)
-            add_name(&absent, all[i].name);
+            add(&absent, LOGGED_NAMES, all[i].name);
     }
     qi_log(log, QUIRE_LOG_INFO, "optional features of Vulkan in use: %s; not enabled: %s",
            used.length ? used.text : "none", absent.length ? absent.text : "none");

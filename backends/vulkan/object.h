@@ -30,12 +30,8 @@ bool qi_vulkan_is_sparse(VkFlags flags);
 QUIRE_MUST_USE quire_result qi_vulkan_check_sparse(const qi_vulkan *vulkan,
                                                    const qi_vulkan_description *own);
 
-/* ---- buffers ------------------------------------------------------------------------------ */
-
 /* Returns the usage of a create info, which can be in its chain. */
 VkBufferUsageFlags qi_vulkan_usage_of(const VkBufferCreateInfo *info);
-
-/* ---- images ------------------------------------------------------------------------------- */
 
 /* ---- entries of the backend table --------------------------------------------------------- */
 

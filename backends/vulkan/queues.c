@@ -53,6 +53,16 @@ static const quire_vulkan_queue *guard_of(const qi_vulkan *vulkan, const quire_v
     return queue->lock ? queue : &vulkan->queue;
 }
 
+quire_result qi_vulkan_check_locks(const quire_vulkan_queue *queue)
+{
+    if (!queue->lock != !queue->unlock)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "the queue has only one of lock and unlock: give both or neither");
+    return !queue->queue && queue->lock
+               ? qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "queue.lock is set without a queue")
+               : QUIRE_SUCCESS;
+}
+
 quire_result qi_vulkan_check_queue(const qi_vulkan *vulkan)
 {
     return is_holder(vulkan)
@@ -229,18 +239,16 @@ const quire_vulkan_queue *qi_vulkan_sparse_queue(const qi_vulkan *vulkan)
     return vulkan->sparse_queue.queue ? &vulkan->sparse_queue : &vulkan->queue;
 }
 
-enum { MAX_FAMILIES = 32 };
-
 /* Whether a queue family of the device can bind sparse objects. */
 static bool can_bind(const qi_vulkan *vulkan, uint32_t family)
 {
-    VkQueueFamilyProperties2 families[MAX_FAMILIES];
+    VkQueueFamilyProperties2 families[QI_VULKAN_MAX_FAMILIES];
     uint32_t count = 0;
-    for (int i = 0; i < MAX_FAMILIES; i++)
+    for (int i = 0; i < QI_VULKAN_MAX_FAMILIES; i++)
         families[i] =
             (VkQueueFamilyProperties2){.sType = VK_STRUCTURE_TYPE_QUEUE_FAMILY_PROPERTIES_2};
     vulkan->f.GetPhysicalDeviceQueueFamilyProperties2(vulkan->physical_device, &count, NULL);
-    count = count < MAX_FAMILIES ? count : MAX_FAMILIES;
+    count = count < QI_VULKAN_MAX_FAMILIES ? count : QI_VULKAN_MAX_FAMILIES;
     vulkan->f.GetPhysicalDeviceQueueFamilyProperties2(vulkan->physical_device, &count, families);
     return family < count &&
            families[family].queueFamilyProperties.queueFlags & VK_QUEUE_SPARSE_BINDING_BIT;

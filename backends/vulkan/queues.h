@@ -1,6 +1,6 @@
 /*
- * queues.h - the queues of a device: their choice, their families, their locks; waiting for a
- * fence, memory barriers.
+ * queues.h - the queues of a device: locks, waiting and barriers, families, and the choice of
+ * queues.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_QUEUES_H
 #define QUIRE_BACKENDS_VULKAN_QUEUES_H
@@ -10,6 +10,10 @@
 typedef struct opening opening; /* open.h */
 
 /* ---- locks -------------------------------------------------------------------------------- */
+
+/* INVALID_ARGUMENT if a queue of the caller has one of the lock functions only, or locks without a
+   queue. */
+QUIRE_MUST_USE quire_result qi_vulkan_check_locks(const quire_vulkan_queue *queue);
 
 /*
  * NOT_PERMITTED if the calling thread holds the device's queue by quire_vulkan_queue_lock. A

@@ -455,9 +455,6 @@ quire_result qi_vulkan_stream_order(void *state, uint64_t later, uint64_t earlie
 /* Maximum number of regions of one copy command. They are on the stack. */
 enum { MAX_REGIONS = 128 };
 
-/* vkCmdFillBuffer needs offsets and sizes that are multiples of 4. */
-enum { FILL_WORD = 4 };
-
 /* The work of one submission: a copy between two buffers, or a fill. */
 typedef struct work {
     VkBuffer to, from;         /* VK_NULL_HANDLE: a fill */
@@ -705,7 +702,7 @@ quire_result qi_vulkan_stream_fill(void *state, uint64_t number, const quire_nat
     qi_vulkan *vulkan = state;
     qi_vulkan_stream *stream = qi_vulkan_stream_of(number);
     work w = {.offset = offset, .size = size, .word = value * UINT32_C(0x01010101)};
-    if (offset % FILL_WORD || size % FILL_WORD)
+    if (offset % QI_VULKAN_FILL_WORD || size % QI_VULKAN_FILL_WORD)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
                                   "on a stream Vulkan fills only whole words of 4 bytes");
     quire_result result = check_own(vulkan, stream);
@@ -718,13 +715,10 @@ quire_result qi_vulkan_stream_fill(void *state, uint64_t number, const quire_nat
 
 static quire_result check_wrap(const quire_vulkan_stream_options *options)
 {
-    const quire_vulkan_queue *queue = &options->queue;
-    if (!queue->lock != !queue->unlock)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "the queue has only one of lock and unlock: give both or neither");
-    if (!queue->queue && queue->lock)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "queue.lock is set without a queue");
-    if (options->semaphore && queue->queue)
+    quire_result result = qi_vulkan_check_locks(&options->queue);
+    if (result)
+        return result;
+    if (options->semaphore && options->queue.queue)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "semaphore and queue are both set: quire does not submit to a stream whose "
                        "semaphore the caller signals");

@@ -148,16 +148,6 @@ static quire_result refuse_group(const void *chain)
 
 /* ---- wrapping ----------------------------------------------------------------------------- */
 
-static quire_result check_queue(const quire_vulkan_queue *queue)
-{
-    if (!queue->lock != !queue->unlock)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "the queue has only one of lock and unlock: give both or neither");
-    return !queue->queue && queue->lock
-               ? qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "queue.lock is set without a queue")
-               : QUIRE_SUCCESS;
-}
-
 /* The queues are optional: without them copies, streams and sparse binding are UNSUPPORTED. */
 static quire_result check_wrap(const quire_vulkan_wrap_options *options)
 {
@@ -167,9 +157,9 @@ static quire_result check_wrap(const quire_vulkan_wrap_options *options)
                                                  : !options->physical_device ? "physical_device"
                                                  : !options->device          ? "device"
                                                                     : "get_instance_proc_addr");
-    quire_result result = check_queue(&options->queue);
+    quire_result result = qi_vulkan_check_locks(&options->queue);
     if (!result)
-        result = check_queue(&options->sparse_queue);
+        result = qi_vulkan_check_locks(&options->sparse_queue);
     if (!result)
         result = qi_check_unused(options, "quire_vulkan_wrap_options");
     if (!result)
