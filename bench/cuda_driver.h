@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "backends/cuda/functions.h"
+#include "backends/cuda/driver.h"
 #include "quire/cuda.h"
 
 typedef struct cuda_driver {

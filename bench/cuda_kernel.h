@@ -5,7 +5,7 @@
 #ifndef QUIRE_BENCH_CUDA_KERNEL_H
 #define QUIRE_BENCH_CUDA_KERNEL_H
 
-#include "backends/cuda/functions.h"
+#include "backends/cuda/driver.h"
 
 typedef qi_cu_result (*cuda_launch)(void *function, unsigned gx, unsigned gy, unsigned gz,
                                     unsigned bx, unsigned by, unsigned bz, unsigned shared,

@@ -2,13 +2,14 @@
  * access.c - sets and queries who may access a page: devices, and the host where the page is host
  * memory.
  */
-#include <string.h>
-#include <time.h>
+#include "backends/cuda/access.h"
 
-#include "backends/cuda/page.h"
+#include <string.h>
+
+#include "backends/cuda/device.h"
 #include "src/base/result.h"
 
-/* ---- checks ----------------------------------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------------------------- */
 
 quire_result qi_cuda_check_location(const quire_cuda_access *access)
 {
@@ -87,7 +88,7 @@ static quire_result find_page(const quire_memory *memory, quire_allocation alloc
                    "the page is not of virtual memory management: its access cannot be changed");
 }
 
-/* ---- setting ---------------------------------------------------------------------------- */
+/* ---- setting ------------------------------------------------------------------------------ */
 
 /* The host is one place: its access does not depend on the node that names it. */
 static bool is_same_place(const qi_cu_location *a, const qi_cu_location *b)
@@ -115,29 +116,6 @@ static bool merge(qi_cu_access_desc *list, uint32_t *count, const qi_cu_access_d
     list[at] = *set;
     *count += at == *count;
     return true;
-}
-
-/* The pauses double from the first to the longest: about a second in all. */
-enum { FIRST_PAUSE_NS = 50000, MAX_DOUBLINGS = 9, MAX_PAUSES = 47 };
-
-bool qi_cuda_pause(uint32_t *pauses, pthread_mutex_t *held)
-{
-    if (*pauses == MAX_PAUSES)
-        return false;
-    uint32_t doublings = *pauses < MAX_DOUBLINGS ? *pauses : MAX_DOUBLINGS;
-    const struct timespec time = {.tv_nsec = (long)FIRST_PAUSE_NS << doublings};
-    ++*pauses;
-    if (held)
-        pthread_mutex_unlock(held);
-    nanosleep(&time, NULL);
-    if (held)
-        pthread_mutex_lock(held);
-    return true;
-}
-
-bool qi_cuda_retry_access(qi_cu_result code, uint32_t *pauses, pthread_mutex_t *held)
-{
-    return code == QI_CUDA_ERROR_NOT_READY && qi_cuda_pause(pauses, held);
 }
 
 /* In the context, without a lock. */
@@ -245,7 +223,7 @@ quire_result quire_cuda_set_access(quire_memory *memory, quire_allocation alloca
     return result;
 }
 
-/* ---- querying --------------------------------------------------------------------------- */
+/* ---- querying ----------------------------------------------------------------------------- */
 
 quire_result quire_cuda_get_access(const quire_memory *memory, quire_allocation allocation,
                                    quire_cuda_access *access)

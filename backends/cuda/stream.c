@@ -1,13 +1,16 @@
 /*
- * stream.c - creates and destroys streams, and asks which of them capture. Points are
- * stream_point.c, copies and fills stream_copy.c.
+ * stream.c - creates and destroys streams, marks and awaits their points, and waits for work.
  */
 #include "backends/cuda/stream.h"
 
+#include <time.h>
+
+#include "backends/cuda/device.h"
 #include "src/base/atomic.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 
-/* ---- default streams of threads ---------------------------------------------------------- */
+/* ---- default streams of threads ----------------------------------------------------------- */
 
 /* The number of the calling thread. A thread that begins later gets another one. */
 static uint64_t thread_number(void)
@@ -19,17 +22,18 @@ static uint64_t thread_number(void)
     return number;
 }
 
-bool qi_cuda_stream_is_foreign(const qi_cuda_stream *stream)
+/* Returns true if the record is the default stream of another thread than the calling one. */
+static bool is_foreign(const qi_cuda_stream *stream)
 {
     return stream->owner && stream->owner != thread_number();
 }
 
 qi_cu_stream qi_cuda_stream_handle(const qi_cuda_stream *stream)
 {
-    return qi_cuda_stream_is_foreign(stream) ? NULL : stream->native;
+    return is_foreign(stream) ? NULL : stream->native;
 }
 
-/* ---- captures --------------------------------------------------------------------------- */
+/* ---- captures ----------------------------------------------------------------------------- */
 
 /*
  * All streams of all devices. A forked child leaves the list and its mutex as they are: CUDA does
@@ -60,8 +64,10 @@ static void remove_known(qi_cuda_stream *stream)
     pthread_mutex_unlock(&known_mutex);
 }
 
-/* Default streams of other threads need no question: they wait for the legacy default stream. */
-bool qi_cuda_any_captures(const qi_cuda *cuda, qi_cu_device device)
+/* Returns true if a stream of the device captures a graph: one that quire knows, the calling
+   thread's, or one that waits for the default stream. A context of the device must be current.
+   Default streams of other threads need no question: they wait for the legacy default stream. */
+static bool any_captures(const qi_cuda *cuda, qi_cu_device device)
 {
     bool any = qi_cuda_is_capturing(cuda, NULL) ||
                qi_cuda_is_capturing(cuda, (qi_cu_stream)(uintptr_t)QI_CU_STREAM_PER_THREAD);
@@ -90,7 +96,7 @@ quire_result qi_cuda_check_capture(const qi_cuda *cuda, const qi_cuda_stream *st
         "the graph on a capture stream (quire_stream_options.capture)");
 }
 
-/* ---- creation and destruction ----------------------------------------------------------- */
+/* ---- creation and destruction ------------------------------------------------------------- */
 
 /* Drivers that cannot say which device a stream has can say which its context has. */
 static qi_cu_result device_of(const qi_cuda *cuda, qi_cu_stream stream, qi_cu_context context,
@@ -273,4 +279,363 @@ void qi_cuda_stream_destroy(void *state, uint64_t number)
     qi_cuda_retry_deferred_streams(cuda, false);
     if (is_entered)
         qi_cuda_leave(cuda);
+}
+
+/* The driver's wait has no timeout, so a wait with one polls. The sleeps double from the first to
+   the last, in nanoseconds: short at first, for copies that take microseconds. */
+static const uint64_t MIN_SLEEP = 50000, MAX_SLEEP = 1000000; /* nanoseconds */
+
+/* ---- marks -------------------------------------------------------------------------------- */
+
+/* All static functions on marks require the mutex of the stream and the context. */
+
+static void lock(qi_cuda_stream *stream)
+{
+    pthread_mutex_lock(&stream->mutex);
+}
+
+static void unlock(qi_cuda_stream *stream)
+{
+    pthread_mutex_unlock(&stream->mutex);
+}
+
+static void add_spare(qi_cuda_stream *stream, qi_cuda_mark *mark)
+{
+    mark->next = stream->spare;
+    stream->spare = mark;
+}
+
+/* A mark with waiters becomes spare when the last of them returns. */
+static void retire_first(qi_cuda_stream *stream)
+{
+    qi_cuda_mark *mark = stream->first;
+    stream->first = mark->next;
+    stream->last = stream->first ? stream->last : NULL;
+    stream->passed = mark->value;
+    mark->is_retired = true;
+    if (!mark->waiters)
+        add_spare(stream, mark);
+}
+
+/* Queries the marks in their order until one has not passed, and retires those that have. */
+static qi_cu_result collect(const qi_cuda *cuda, qi_cuda_stream *stream)
+{
+    while (stream->first) {
+        qi_cu_result code = cuda->f.EventQuery(stream->first->event);
+        if (code)
+            return code == QI_CUDA_ERROR_NOT_READY ? QI_CUDA_SUCCESS : code;
+        retire_first(stream);
+    }
+    return QI_CUDA_SUCCESS;
+}
+
+/* Returns the first mark in the list that covers a value; NULL if the value has passed. */
+static qi_cuda_mark *find_mark(const qi_cuda_stream *stream, uint64_t value)
+{
+    qi_cuda_mark *mark = stream->first;
+    while (mark && mark->value < value)
+        mark = mark->next;
+    return mark;
+}
+
+/* Events without timing are cheaper; blocking ones let a waiting thread sleep. */
+static quire_result create_mark(qi_cuda *cuda, qi_cuda_mark **out)
+{
+    qi_cuda_mark *mark = qi_host_allocate(&cuda->host, 1, sizeof *mark);
+    if (!mark)
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,
+                                  "no host memory for a point of a stream");
+    qi_cu_result code =
+        cuda->f.EventCreate(&mark->event, QI_CU_EVENT_BLOCKING_SYNC | QI_CU_EVENT_DISABLE_TIMING);
+    if (code) {
+        qi_host_release(&cuda->host, mark, 1, sizeof *mark);
+        return qi_cuda_fail(&cuda->f, code, "cuEventCreate");
+    }
+    *out = mark;
+    return QUIRE_SUCCESS;
+}
+
+/* Takes a spare mark, after retiring those that have passed, or creates one. */
+static quire_result acquire_mark(qi_cuda *cuda, qi_cuda_stream *stream, qi_cuda_mark **out)
+{
+    if (!stream->spare && stream->first) {
+        qi_cu_result code = collect(cuda, stream);
+        if (code)
+            return qi_cuda_fail(&cuda->f, code, "cuEventQuery");
+    }
+    *out = stream->spare;
+    if (!*out)
+        return create_mark(cuda, out);
+    stream->spare = (*out)->next;
+    return QUIRE_SUCCESS;
+}
+
+/* A failed record returns the mark to the spare list. */
+static quire_result add_mark(qi_cuda *cuda, qi_cuda_stream *stream)
+{
+    qi_cuda_mark *mark = NULL;
+    quire_result result = acquire_mark(cuda, stream, &mark);
+    if (result)
+        return result;
+    qi_cu_result code = cuda->f.EventRecord(mark->event, qi_cuda_stream_handle(stream));
+    if (code) {
+        add_spare(stream, mark);
+        return qi_cuda_fail(&cuda->f, code, "cuEventRecord");
+    }
+    mark->value = ++stream->marked;
+    mark->is_retired = false;
+    mark->next = NULL;
+    if (stream->last)
+        stream->last->next = mark;
+    else
+        stream->first = mark;
+    stream->last = mark;
+    return QUIRE_SUCCESS;
+}
+
+/* ---- points ------------------------------------------------------------------------------- */
+
+quire_result qi_cuda_stream_mark(void *state, uint64_t number, uint64_t *value)
+{
+    qi_cuda *cuda = state;
+    qi_cuda_stream *stream = qi_cuda_stream_of(number);
+    quire_result result = qi_cuda_enter(cuda);
+    if (result)
+        return result;
+    lock(stream);
+    result = qi_cuda_check_capture(cuda, stream);
+    if (!result)
+        result = add_mark(cuda, stream);
+    *value = stream->marked;
+    unlock(stream);
+    qi_cuda_leave(cuda);
+    return result;
+}
+
+quire_result qi_cuda_stream_passed(void *state, uint64_t number, uint64_t *value)
+{
+    qi_cuda *cuda = state;
+    qi_cuda_stream *stream = qi_cuda_stream_of(number);
+    quire_result result = qi_cuda_enter(cuda);
+    if (result)
+        return result;
+    lock(stream);
+    qi_cu_result code = collect(cuda, stream);
+    *value = stream->passed;
+    unlock(stream);
+    qi_cuda_leave(cuda);
+    return code ? qi_cuda_fail(&cuda->f, code, "cuEventQuery") : QUIRE_SUCCESS;
+}
+
+/* Releases the mutex while the driver waits; `waiters` keeps the mark. */
+static qi_cu_result synchronize(const qi_cuda *cuda, qi_cuda_stream *stream, qi_cuda_mark *mark)
+{
+    mark->waiters++;
+    unlock(stream);
+    qi_cu_result code = cuda->f.EventSynchronize(mark->event);
+    lock(stream);
+    if (!--mark->waiters && mark->is_retired)
+        add_spare(stream, mark);
+    return code;
+}
+
+static void sleep_for(uint64_t nanoseconds)
+{
+    const struct timespec time = {.tv_nsec = (long)nanoseconds};
+    nanosleep(&time, NULL);
+}
+
+/* Queries until the deadline. Releases the mutex while the thread sleeps. */
+static qi_cu_result poll(const qi_cuda *cuda, qi_cuda_stream *stream, uint64_t value,
+                         uint64_t deadline)
+{
+    uint64_t nap = MIN_SLEEP;
+    for (;;) {
+        qi_cu_result code = collect(cuda, stream);
+        uint64_t now = qi_clock();
+        if (code || stream->passed >= value || now >= deadline)
+            return code;
+        unlock(stream);
+        sleep_for(nap < deadline - now ? nap : deadline - now);
+        lock(stream);
+        nap = nap * 2 < MAX_SLEEP ? nap * 2 : MAX_SLEEP;
+    }
+}
+
+/* Marks of a thread's default stream that other threads set in the legacy default stream may pass
+   after later marks: those before the value are waited for as well. */
+static qi_cu_result await_marks(const qi_cuda *cuda, qi_cuda_stream *stream, uint64_t value)
+{
+    qi_cuda_mark *mark = find_mark(stream, value);
+    qi_cu_result code = QI_CUDA_SUCCESS;
+    while (mark && !code) {
+        code = synchronize(cuda, stream, mark);
+        if (!code)
+            code = collect(cuda, stream);
+        mark = stream->passed < value ? stream->first : NULL;
+    }
+    return code;
+}
+
+/* A timeout that overflows the clock means no timeout. */
+static qi_cu_result await_value(const qi_cuda *cuda, qi_cuda_stream *stream, uint64_t value,
+                                uint64_t nanoseconds)
+{
+    uint64_t now = qi_clock();
+    if (nanoseconds <= UINT64_MAX - now)
+        return nanoseconds ? poll(cuda, stream, value, now + nanoseconds) : collect(cuda, stream);
+    return await_marks(cuda, stream, value);
+}
+
+quire_result qi_cuda_stream_await(void *state, uint64_t number, uint64_t value,
+                                  uint64_t nanoseconds, bool *has_passed)
+{
+    qi_cuda *cuda = state;
+    qi_cuda_stream *stream = qi_cuda_stream_of(number);
+    quire_result result = qi_cuda_enter(cuda);
+    if (result)
+        return result;
+    lock(stream);
+    qi_cu_result code = await_value(cuda, stream, value, nanoseconds);
+    *has_passed = stream->passed >= value;
+    unlock(stream);
+    qi_cuda_leave(cuda);
+    return code ? qi_cuda_fail(&cuda->f, code, "waiting for a point of a stream") : QUIRE_SUCCESS;
+}
+
+/* A value that has passed needs no order. */
+quire_result qi_cuda_stream_order(void *state, uint64_t later, uint64_t earlier, uint64_t value)
+{
+    const qi_cuda *cuda = state;
+    const qi_cuda_stream *waits = qi_cuda_stream_of(later);
+    qi_cuda_stream *awaited = qi_cuda_stream_of(earlier);
+    quire_result result = qi_cuda_enter(cuda);
+    if (result)
+        return result;
+    result = qi_cuda_check_capture(cuda, waits);
+    lock(awaited); /* so that the event is not recorded again before the wait is submitted */
+    const qi_cuda_mark *mark = result ? NULL : find_mark(awaited, value);
+    qi_cu_result code = mark ? cuda->f.StreamWaitEvent(qi_cuda_stream_handle(waits), mark->event, 0)
+                             : QI_CUDA_SUCCESS;
+    unlock(awaited);
+    qi_cuda_leave(cuda);
+    if (code)
+        return qi_cuda_fail(&cuda->f, code, "cuStreamWaitEvent");
+    return result;
+}
+
+/* ---- waiting before a release ------------------------------------------------------------- */
+
+/*
+ * Something is awaited before it is released if the settings ask for it. Otherwise the caller's
+ * frees mean that no work uses what is released, and nothing waits.
+ *
+ * cuCtxSynchronize invalidates every graph that a stream of the context captures, in all capture
+ * modes. quire therefore asks all streams that it knows first, and does not wait while one of them
+ * captures: the caller puts the release off. A capture that begins between the question and the
+ * wait, or in a non-blocking stream that quire does not know, is not seen.
+ */
+
+/* Waits for the work of the current context, which is of the device. */
+static bool await_current(const qi_cuda *cuda, qi_cu_device device)
+{
+    if (any_captures(cuda, device))
+        return false;
+    qi_cu_result code = cuda->f.CtxSynchronize();
+    return !code || qi_cuda_is_lost(code);
+}
+
+bool qi_cuda_await_context(const qi_cuda *cuda)
+{
+    return !cuda->settings.wait_before_release || await_current(cuda, cuda->device);
+}
+
+/* A primary context that is not active has no work. */
+static bool is_active(const qi_cuda *cuda, qi_cu_device device)
+{
+    unsigned flags = 0;
+    int active = 1;
+    return !cuda->f.DevicePrimaryCtxGetState ||
+           cuda->f.DevicePrimaryCtxGetState(device, &flags, &active) || active;
+}
+
+/* Waits for the work of the primary context of another device. */
+static bool await_device(const qi_cuda *cuda, qi_cu_device device)
+{
+    qi_cu_context context = NULL;
+    if (!is_active(cuda, device))
+        return true;
+    qi_cu_result code = cuda->f.DevicePrimaryCtxRetain(&context, device);
+    if (code)
+        return qi_cuda_is_lost(code);
+    code = cuda->f.CtxPushCurrent(context);
+    bool is_done = code ? qi_cuda_is_lost(code) : await_current(cuda, device);
+    if (!code)
+        cuda->f.CtxPopCurrent(&context);
+    cuda->f.DevicePrimaryCtxRelease(device);
+    return is_done;
+}
+
+/* Pages that are not of virtual memory management may be accessible to every device. */
+static bool has_access(const qi_cuda *cuda, const qi_cuda_page *page, qi_cu_device device)
+{
+    unsigned long long flags = 0;
+    const qi_cu_location location = {.type = QI_CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
+    return page->type != QI_CUDA_PAGE_VIRTUAL || !cuda->f.MemGetAccess ||
+           cuda->f.MemGetAccess(&flags, &location, page->reserved) ||
+           flags != QI_CU_MEM_ACCESS_FLAGS_PROT_NONE;
+}
+
+/* Nothing is released for a borrowed page, and destroying an array waits for the work that uses its
+   part of a tile pool. */
+bool qi_cuda_await_work(const qi_cuda *cuda, const qi_cuda_page *page)
+{
+    int count = 0;
+    if (!page->was_used || !cuda->settings.wait_before_release ||
+        page->type == QI_CUDA_PAGE_BORROWED || page->type == QI_CUDA_PAGE_TILES)
+        return true;
+    if (!qi_cuda_await_context(cuda) || cuda->f.DeviceGetCount(&count))
+        return false;
+    for (qi_cu_device device = 0; device < count; device++)
+        if (device != cuda->device && has_access(cuda, page, device) && !await_device(cuda, device))
+            return false;
+    return true;
+}
+
+/* ---- public calls ------------------------------------------------------------------------- */
+
+quire_result quire_cuda_stream_wrap(quire_device *device, void *native, const char *name,
+                                    quire_stream **stream)
+{
+    if (stream)
+        *stream = NULL;
+    if (!stream)
+        return qi_fail_null("quire_cuda_stream_wrap", "stream");
+    if (!qi_cuda_of(device))
+        return quire_last_result();
+    const qi_cuda_stream_description description = {.stream = native};
+    return quire_stream_wrap(device, &description, name, stream);
+}
+
+quire_result quire_cuda_stream_get(const quire_stream *stream, void **native)
+{
+    quire_stream_info info;
+    if (native)
+        *native = NULL;
+    if (!native)
+        return qi_fail_null("quire_cuda_stream_get", "native");
+    quire_result result = quire_stream_get_info(stream, &info);
+    if (result)
+        return result;
+    if (!qi_cuda_of(info.device))
+        return quire_last_result();
+    if (info.capture)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "a capture stream has no CUstream");
+    const qi_cuda_stream *found = qi_cuda_stream_of(quire_stream_native(stream));
+    if (is_foreign(found))
+        return qi_fail(QUIRE_ERROR_NOT_PERMITTED,
+                       "the stream is the default stream of another thread: its CUstream means "
+                       "another stream here");
+    *native = found->native;
+    return QUIRE_SUCCESS;
 }

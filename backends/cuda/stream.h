@@ -48,17 +48,17 @@ static inline qi_cuda_stream *qi_cuda_stream_of(uint64_t stream)
     return (qi_cuda_stream *)(uintptr_t)stream;
 }
 
-/* ---- stream.c --------------------------------------------------------------------------- */
+/* Entries of the backend table, specified in quire/backend.h. */
+quire_result qi_cuda_stream_create(void *state, const void *description, uint64_t *stream);
+void qi_cuda_stream_destroy(void *state, uint64_t stream);
+quire_result qi_cuda_stream_mark(void *state, uint64_t stream, uint64_t *value);
+quire_result qi_cuda_stream_passed(void *state, uint64_t stream, uint64_t *value);
+quire_result qi_cuda_stream_await(void *state, uint64_t stream, uint64_t value,
+                                  uint64_t nanoseconds, bool *has_passed);
+quire_result qi_cuda_stream_order(void *state, uint64_t later, uint64_t earlier, uint64_t value);
 
 /* The stream that a call of this thread passes to the driver. */
 qi_cu_stream qi_cuda_stream_handle(const qi_cuda_stream *stream);
-
-/* Returns true if the record is the default stream of another thread than the calling one. */
-bool qi_cuda_stream_is_foreign(const qi_cuda_stream *stream);
-
-/* Returns true if a stream of the device captures a graph: one that quire knows, the calling
-   thread's, or one that waits for the default stream. A context of the device must be current. */
-bool qi_cuda_any_captures(const qi_cuda *cuda, qi_cu_device device);
 
 /* NOT_PERMITTED while the stream captures a graph. In the context. */
 QUIRE_MUST_USE quire_result qi_cuda_check_capture(const qi_cuda *cuda,
@@ -67,17 +67,14 @@ QUIRE_MUST_USE quire_result qi_cuda_check_capture(const qi_cuda *cuda,
 /* Retries the deferred streams. With `is_last` it releases the records of those that still fail. */
 void qi_cuda_retry_deferred_streams(qi_cuda *cuda, bool is_last);
 
-/* ---- entries of the backend table: stream.c, stream_point.c, stream_copy.c -------------- */
+/* ---- waiting before a release ------------------------------------------------------------- */
 
-quire_result qi_cuda_stream_create(void *state, const void *description, uint64_t *stream);
-void qi_cuda_stream_destroy(void *state, uint64_t stream);
-quire_result qi_cuda_stream_mark(void *state, uint64_t stream, uint64_t *value);
-quire_result qi_cuda_stream_passed(void *state, uint64_t stream, uint64_t *value);
-quire_result qi_cuda_stream_await(void *state, uint64_t stream, uint64_t value,
-                                  uint64_t nanoseconds, bool *has_passed);
-quire_result qi_cuda_stream_order(void *state, uint64_t later, uint64_t earlier, uint64_t value);
-quire_result qi_cuda_stream_copy(void *state, uint64_t stream, const quire_copy_job *job);
-quire_result qi_cuda_stream_fill(void *state, uint64_t stream, const quire_native_page *page,
-                                 uint64_t offset, uint64_t size, uint8_t value);
+/* Only with quire_cuda_settings.wait_before_release. In the context. */
+
+/* Waits for work that may use a page. Returns false if that is not possible now. */
+bool qi_cuda_await_work(const qi_cuda *cuda, const qi_cuda_page *page);
+
+/* Waits for the work of the device's context. Returns false as above. */
+bool qi_cuda_await_context(const qi_cuda *cuda);
 
 #endif

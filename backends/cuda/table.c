@@ -2,11 +2,17 @@
  * table.c - the function tables of the CUDA backend, opening a device, and its end.
  */
 #include "backends/cuda/array.h"
+#include "backends/cuda/copy.h"
+#include "backends/cuda/device.h"
+#include "backends/cuda/open.h"
+#include "backends/cuda/page.h"
+#include "backends/cuda/pool.h"
 #include "backends/cuda/stream.h"
+#include "backends/cuda/virtual.h"
 #include "src/base/log.h"
 #include "src/base/result.h"
 
-/* ---- destruction ------------------------------------------------------------------------ */
+/* ---- destruction -------------------------------------------------------------------------- */
 
 static void end_streams(qi_cuda *cuda)
 {
@@ -40,7 +46,7 @@ static void cuda_destroy(void *state)
     qi_cuda_release_state(cuda);
 }
 
-/* ---- the tables ------------------------------------------------------------------------- */
+/* ---- the tables --------------------------------------------------------------------------- */
 
 #define CUDA_FEATURES                                                                              \
     (QUIRE_BACKEND_MAP | QUIRE_BACKEND_COPY_TO_PAGE | QUIRE_BACKEND_COPY_FROM_PAGE |               \
@@ -80,7 +86,7 @@ static const quire_backend *choose_table(const qi_cuda *cuda)
     return qi_cuda_has_kind(cuda, QUIRE_CUDA_TILES) ? &CUDA_BACKEND_WITH_ARRAYS : &CUDA_BACKEND;
 }
 
-/* ---- opening a device ------------------------------------------------------------------- */
+/* ---- opening a device --------------------------------------------------------------------- */
 
 /* Fills in what describes the device, and creates what its kinds need. */
 static quire_result prepare(qi_cuda *cuda)

@@ -5,7 +5,7 @@
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_GROWING_H
 #define QUIRE_TESTS_SUPPORT_CUDA_GROWING_H
 
-#include "backends/cuda/page.h"
+#include "backends/cuda/cuda.h"
 #include "tests/support/cuda_bench.h"
 
 #define KIB UINT64_C(1024)

@@ -2,6 +2,7 @@
    of the driver, released memory, and access. */
 #include <pthread.h>
 
+#include "backends/cuda/access.h"
 #include "tests/support/cuda_growing.h"
 #include "tests/support/random.h"
 #include "tests/support/unit.h"

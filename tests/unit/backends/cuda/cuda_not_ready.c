@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "backends/cuda/access.h"
 #include "quire/cuda_pool.h"
 #include "tests/support/cuda_growing.h"
 #include "tests/support/unit.h"

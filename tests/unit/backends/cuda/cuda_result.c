@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backends/cuda/cuda.h"
+#include "backends/cuda/driver.h"
 #include "tests/support/child.h"
 #include "tests/support/cuda_bench.h"
 #include "tests/support/unit.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "backends/cuda/cuda.h"
+#include "backends/cuda/open.h"
 #include "tests/support/cuda_bench.h"
 #include "tests/support/unit.h"
 
