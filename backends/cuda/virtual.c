@@ -1,7 +1,7 @@
 /*
- * virtual.c - chunks of physical memory, mapped one after the other into a range of addresses; and
- * tile pools, which are one chunk without addresses. An elastic page reserves more addresses than
- * it maps.
+ * virtual.c - pages of virtual memory management: chunks of physical memory, mapped one after the
+ * other into a range of addresses; and tile pools, which are one chunk without addresses. An
+ * elastic page reserves more addresses than it maps.
  *
  * Order of creation: chunks, addresses, mappings, access for the whole range at once. A mapping
  * without access is accessible to nobody. Destruction runs in the reverse order and unmaps whole

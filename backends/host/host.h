@@ -3,8 +3,7 @@
  * backend call in each other.
  *
  * Layers, from the bottom: device.c (description, budgets, heaps) and mapping.c (address space);
- * copy.c; elastic.c; page.c; job.c, queue.c, stream.c, stream_point.c and stream_wrap.c (streams);
- * table.c (function table, opening a device).
+ * page.c; stream.c; table.c (function table, opening a device).
  *
  * Locks: `streams.mutex` protects all stream records of a device. Nothing else has a lock. The
  * fields of qi_host_device above `heap_used` never change after quire_host_open; the counters are
@@ -67,7 +66,7 @@ static inline qi_host_page *qi_host_page_of(const quire_native_page *page)
     return (qi_host_page *)(uintptr_t)page->handle;
 }
 
-/* ---- device.c --------------------------------------------------------------------------- */
+/* ---- device.c ----------------------------------------------------------------------------- */
 
 /* Returns the state of a device of this backend, or NULL after reporting INVALID_ARGUMENT. */
 qi_host_device *qi_host_of(const quire_device *device);
@@ -97,7 +96,7 @@ quire_result qi_host_image_requirements(void *state, const quire_image_options *
                                         quire_requirements *requirements);
 quire_result qi_host_heap_budget(void *state, uint32_t heap, quire_heap_budget *budget);
 
-/* ---- mapping.c -------------------------------------------------------------------------- */
+/* ---- mapping.c ---------------------------------------------------------------------------- */
 
 /*
  * UNSUPPORTED if the system cannot provide the backing at all: memfd is missing, huge pages of
@@ -129,12 +128,25 @@ int qi_host_create_memfd(const qi_host_device *device, const char *label, uint64
 /* mmap's flags for anonymous memory from the system's reserve of 2 MiB pages. */
 int qi_host_huge_flags(void);
 
-/* ---- copy.c ----------------------------------------------------------------------------- */
+/* ---- page.c ------------------------------------------------------------------------------- */
 
 /* Copies the rows of a job, also on a lost device. Ends without a page are host pointers. */
 void qi_host_copy_rows(const quire_copy_job *job);
 
-/* Entries of the backend table. All answer DEVICE_LOST on a lost device. */
+/* Entries of the backend table, specified in quire/backend.h. */
+quire_result qi_host_page_create(void *state, const quire_page_request *request,
+                                 quire_native_page *page);
+void qi_host_page_destroy(void *state, const quire_native_page *page);
+quire_result qi_host_page_map(void *state, const quire_native_page *page, void **pointer);
+void qi_host_page_unmap(void *state, const quire_native_page *page);
+quire_result qi_host_page_flush(void *state, const quire_native_page *page, uint64_t offset,
+                                uint64_t size);
+quire_result qi_host_page_invalidate(void *state, const quire_native_page *page, uint64_t offset,
+                                     uint64_t size);
+quire_result qi_host_page_resize(void *state, const quire_native_page *page, uint64_t from,
+                                 uint64_t to);
+
+/* Entries of the backend table for bytes. All answer DEVICE_LOST on a lost device. */
 quire_result qi_host_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
                                   const void *data, uint64_t size);
 quire_result qi_host_copy_from_page(void *state, const quire_native_page *page, uint64_t offset,
@@ -143,32 +155,27 @@ quire_result qi_host_copy_pages(void *state, const quire_copy_job *job); /* and 
 quire_result qi_host_fill_page(void *state, const quire_native_page *page, uint64_t offset,
                                uint64_t size, uint8_t value);
 
-/* ---- elastic.c: pages that change their size in place ----------------------------------- */
+/* ---- stream.c ----------------------------------------------------------------------------- */
+
+QUIRE_MUST_USE quire_result qi_host_streams_init(qi_host_streams *streams);
+void qi_host_streams_destroy(qi_host_streams *streams);
 
 /*
- * Reserves request->max_size bytes of addresses at a multiple of `alignment` and makes the first
- * page->mapped bytes usable. Sets page->bytes and page->address_bytes. On failure nothing is
- * reserved.
+ * Corrects the shared state in the child of a fork. Requires the mutex, which the fork took in the
+ * parent. Streams of the parent have no worker in the child and can only be destroyed.
  */
-QUIRE_MUST_USE quire_result qi_host_map_elastic(const qi_host_device *device,
-                                                const quire_page_request *request,
-                                                uint64_t alignment, qi_host_page *page);
+void qi_host_streams_forked(qi_host_streams *streams);
 
-/* An entry of the backend table. */
-quire_result qi_host_page_resize(void *state, const quire_native_page *page, uint64_t from,
-                                 uint64_t to);
-
-/* ---- page.c: entries of the backend table ----------------------------------------------- */
-
-quire_result qi_host_page_create(void *state, const quire_page_request *request,
-                                 quire_native_page *page);
-void qi_host_page_destroy(void *state, const quire_native_page *page);
-quire_result qi_host_page_map(void *state, const quire_native_page *page, void **pointer);
-void qi_host_page_unmap(void *state, const quire_native_page *page);
-
-quire_result qi_host_page_flush(void *state, const quire_native_page *page, uint64_t offset,
-                                uint64_t size);
-quire_result qi_host_page_invalidate(void *state, const quire_native_page *page, uint64_t offset,
-                                     uint64_t size);
+/* Entries of the backend table, specified in quire/backend.h. */
+quire_result qi_host_stream_create(void *state, const void *description, uint64_t *stream);
+void qi_host_stream_destroy(void *state, uint64_t stream);
+quire_result qi_host_stream_mark(void *state, uint64_t stream, uint64_t *value);
+quire_result qi_host_stream_passed(void *state, uint64_t stream, uint64_t *value);
+quire_result qi_host_stream_await(void *state, uint64_t stream, uint64_t value,
+                                  uint64_t nanoseconds, bool *has_passed);
+quire_result qi_host_stream_order(void *state, uint64_t later, uint64_t earlier, uint64_t value);
+quire_result qi_host_stream_copy(void *state, uint64_t stream, const quire_copy_job *job);
+quire_result qi_host_stream_fill(void *state, uint64_t stream, const quire_native_page *page,
+                                 uint64_t offset, uint64_t size, uint8_t value);
 
 #endif

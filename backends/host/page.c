@@ -1,5 +1,6 @@
 /*
- * page.c - creates, maps and destroys host pages.
+ * page.c - pages of a host device: creates, maps, resizes and destroys them, and copies and fills
+ * their bytes.
  *
  * The mapping is the memory: every page is mapped from its creation to its destruction. The memory
  * kind alone decides whether the caller gets the address. Creating a page touches none of its
@@ -17,6 +18,96 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
+/* ---- elastic pages ------------------------------------------------------------------------ */
+
+/*
+ * The maximum size is reserved as addresses without access; the first `mapped` bytes of them are
+ * readable and writable. Shrinking discards the bytes beyond the new end, so that they cost no
+ * memory.
+ */
+
+/* Gives access to reserved bytes. On failure they stay inaccessible. */
+static quire_result make_usable(const qi_host_device *device, char *bytes, uint64_t size)
+{
+    if (mprotect(bytes, size, PROT_READ | PROT_WRITE))
+        return qi_host_fail_errno("mapping", size);
+    if (device->huge_pages == QUIRE_HOST_HUGE_ADVISE)
+        madvise(bytes, size, MADV_HUGEPAGE); /* a hint: its failure is harmless */
+    return QUIRE_SUCCESS;
+}
+
+/*
+ * Reserves request->max_size bytes of addresses at a multiple of `alignment` and makes the first
+ * page->mapped bytes usable. Sets page->bytes and page->address_bytes. On failure nothing is
+ * reserved.
+ */
+static quire_result map_elastic(const qi_host_device *device, const quire_page_request *request,
+                                uint64_t alignment, qi_host_page *page)
+{
+    if (!qi_host_can_resize(device))
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
+                                  "pages of memfds and of reserved huge pages cannot grow");
+    if (qi_align_up_overflows(request->max_size, device->system_page, &page->address_bytes))
+        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
+                                  "an address range of %llu bytes",
+                                  (unsigned long long)request->max_size);
+    page->bytes = qi_host_map_anonymous(page->address_bytes, alignment, PROT_NONE);
+    if (page->bytes == MAP_FAILED)
+        return qi_host_fail_errno("an address range", page->address_bytes);
+    quire_result result = make_usable(device, page->bytes, page->mapped);
+    if (result)
+        munmap(page->bytes, page->address_bytes);
+    return result;
+}
+
+/* The heap is charged before the bytes become usable, so that it never exceeds its size. */
+static quire_result grow(qi_host_device *device, qi_host_page *page, uint64_t to)
+{
+    uint64_t mapped = to + qi_padding(to, device->system_page), more = to - page->size;
+    quire_result result = qi_host_check_lost(device);
+    if (!result)
+        result = qi_host_charge_heap(device, page->heap, more);
+    if (result)
+        return result;
+    if (mapped > page->mapped)
+        result = make_usable(device, page->bytes + page->mapped, mapped - page->mapped);
+    if (result) {
+        qi_atomic_sub_u64(&device->heap_used[page->heap], more);
+        return result;
+    }
+    page->mapped = mapped;
+    page->size = to;
+    return QUIRE_SUCCESS;
+}
+
+/* Cannot fail. */
+static void shrink(qi_host_device *device, qi_host_page *page, uint64_t to)
+{
+    uint64_t mapped = to + qi_padding(to, device->system_page), rest = page->mapped - mapped;
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    char *end = page->bytes + mapped;
+    /* mmap fails if the process has too many mappings; madvise discards the bytes in any case */
+    if (rest && mmap(end, rest, PROT_NONE, flags, -1, 0) == MAP_FAILED)
+        madvise(end, rest, MADV_DONTNEED);
+    if (rest && page->host_bytes != page->bytes)
+        madvise(page->host_bytes + mapped, rest, MADV_DONTNEED); /* which stay usable */
+    qi_atomic_sub_u64(&device->heap_used[page->heap], page->size - to);
+    page->mapped = mapped;
+    page->size = to;
+}
+
+quire_result qi_host_page_resize(void *state, const quire_native_page *native, uint64_t from,
+                                 uint64_t to)
+{
+    qi_host_page *page = qi_host_page_of(native);
+    if (to > from)
+        return grow(state, page, to);
+    shrink(state, page, to);
+    return QUIRE_SUCCESS;
+}
+
+/* ---- pages -------------------------------------------------------------------------------- */
+
 /* Every page has the alignment that the limits promise. */
 static uint64_t alignment_of(const qi_host_device *device, const quire_page_request *request)
 {
@@ -32,7 +123,7 @@ static quire_result map_page(const qi_host_device *device, const quire_page_requ
 {
     uint64_t alignment = alignment_of(device, request);
     if (request->max_size)
-        return qi_host_map_elastic(device, request, alignment, page);
+        return map_elastic(device, request, alignment, page);
     bool reserved = device->huge_pages == QUIRE_HOST_HUGE_RESERVED;
     if (device->backing == QUIRE_HOST_MEMFD) {
         page->descriptor = qi_host_create_memfd(device, request->label, page->mapped);
@@ -94,7 +185,7 @@ static quire_result map_host_bytes(const qi_host_device *device, const quire_pag
     return QUIRE_SUCCESS;
 }
 
-/* ---- entries of the backend table ------------------------------------------------------- */
+/* ---- entries of the backend table --------------------------------------------------------- */
 
 quire_result qi_host_page_create(void *state, const quire_page_request *request,
                                  quire_native_page *out)
@@ -178,4 +269,63 @@ quire_result qi_host_page_invalidate(void *state, const quire_native_page *nativ
     const qi_host_page *page = qi_host_page_of(native);
     memcpy(page->host_bytes + offset, page->bytes + offset, size);
     return QUIRE_SUCCESS;
+}
+
+/* ---- copies and fills --------------------------------------------------------------------- */
+
+/*
+ * They complete before they return. Every host page is mapped, so each one is a memcpy or memset,
+ * also between two host devices of this process.
+ */
+
+quire_result qi_host_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,
+                                  const void *data, uint64_t size)
+{
+    quire_result result = qi_host_check_lost(state);
+    if (!result)
+        memcpy(qi_host_page_of(page)->bytes + offset, data, size);
+    return result;
+}
+
+quire_result qi_host_copy_from_page(void *state, const quire_native_page *page, uint64_t offset,
+                                    void *data, uint64_t size)
+{
+    quire_result result = qi_host_check_lost(state);
+    if (!result)
+        memcpy(data, qi_host_page_of(page)->bytes + offset, size);
+    return result;
+}
+
+/* The first byte of one end of a copy: in a page, or in host memory where the page is NULL. */
+static char *address_of(const quire_native_page *page, uint64_t offset, const void *host)
+{
+    return page ? qi_host_page_of(page)->bytes + offset : (char *)(uintptr_t)host;
+}
+
+void qi_host_copy_rows(const quire_copy_job *job)
+{
+    char *to = address_of(job->to, job->to_offset, job->host_to);
+    const char *from = address_of(job->from, job->from_offset, job->host_from);
+    for (uint64_t slice = 0; slice < job->slices; slice++)
+        for (uint64_t row = 0; row < job->rows; row++)
+            memcpy(to + slice * job->to_slice + row * job->to_row,
+                   from + slice * job->from_slice + row * job->from_row, job->size);
+}
+
+/* Also serves as copy_peer: pages of other host devices are mapped in this process too. */
+quire_result qi_host_copy_pages(void *state, const quire_copy_job *job)
+{
+    quire_result result = qi_host_check_lost(state);
+    if (!result)
+        qi_host_copy_rows(job);
+    return result;
+}
+
+quire_result qi_host_fill_page(void *state, const quire_native_page *page, uint64_t offset,
+                               uint64_t size, uint8_t value)
+{
+    quire_result result = qi_host_check_lost(state);
+    if (!result)
+        memset(qi_host_page_of(page)->bytes + offset, value, size);
+    return result;
 }

@@ -1,12 +1,11 @@
 /*
  * table.c - the function table of the host backend, opening a host device, and its end.
  */
-#include "backends/host/stream.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/host/host.h"
 #include "src/base/bits.h"
 #include "src/base/result.h"
 

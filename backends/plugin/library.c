@@ -1,6 +1,7 @@
 /*
  * library.c - loads a plugin, negotiates the interface version, checks the functions it provides,
- * counts the users of plugins and of their devices, and unloads it.
+ * counts the users of plugins and of their devices, and unloads it; and translates the statuses of
+ * its functions.
  */
 #include "backends/plugin/library.h"
 
@@ -19,7 +20,7 @@ enum { MAX_DEVICES = 4096, OLDEST_VERSION = 101 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static qi_plugin_library *libraries;
 
-/* ---- forks ------------------------------------------------------------------------------ */
+/* ---- forks -------------------------------------------------------------------------------- */
 
 static void lock_list(void)
 {
@@ -38,7 +39,7 @@ static void register_handlers(void)
                          unlock_list); /* fails without memory: forks are then not safe */
 }
 
-/* ---- negotiation ------------------------------------------------------------------------ */
+/* ---- negotiation -------------------------------------------------------------------------- */
 
 /*
  * Offers each known size of CustomRuntimeParams. A plugin accepts only the size that it was
@@ -113,7 +114,7 @@ static quire_result init_plugin(qi_plugin_library *library)
     return QUIRE_SUCCESS;
 }
 
-/* ---- devices of a plugin ---------------------------------------------------------------- */
+/* ---- devices of a plugin ------------------------------------------------------------------ */
 
 /* Device numbers are 32-bit in C_Device. */
 static quire_result read_list(qi_plugin_library *library, size_t *ids)
@@ -191,7 +192,7 @@ void qi_plugin_unit_release(qi_plugin_library *library, qi_plugin_unit *unit)
     pthread_mutex_unlock(&mutex);
 }
 
-/* ---- the list of loaded plugins --------------------------------------------------------- */
+/* ---- the list of loaded plugins ----------------------------------------------------------- */
 
 /* Accepts a record that create_record could not complete. */
 static void release_record(qi_plugin_library *library)
@@ -314,4 +315,60 @@ void qi_plugin_library_release(qi_plugin_library *library)
         release_record(library);
     }
     pthread_mutex_unlock(&mutex);
+}
+
+/* ---- statuses ----------------------------------------------------------------------------- */
+
+static const char *name_of(qi_pd_status status)
+{
+    static const char *const NAMES[] = {"C_SUCCESS", "C_WARNING", "C_FAILED", "C_ERROR",
+                                        "C_INTERNAL_ERROR"};
+    return status >= QI_PD_SUCCESS && status <= QI_PD_INTERNAL_ERROR ? NAMES[status] : "a status";
+}
+
+/* C_SUCCESS arrives here with a null pointer: some plugins report exhausted memory that way. */
+quire_result qi_plugin_fail_memory(const qi_plugin_library *library, qi_pd_status status,
+                                   const char *function, uint64_t size)
+{
+    bool is_exhausted =
+        status == QI_PD_SUCCESS || status == QI_PD_WARNING || status == QI_PD_FAILED;
+    quire_result result = is_exhausted            ? QUIRE_ERROR_OUT_OF_DEVICE_MEMORY
+                          : status == QI_PD_ERROR ? QUIRE_ERROR_INVALID_ARGUMENT
+                                                  : QUIRE_ERROR_BACKEND_FAILURE;
+    return quire_backend_fail(result, status, "%s of plugin '%s' answers %s (%d) to %s%s", function,
+                              library->device_type, name_of(status), (int)status,
+                              qi_bytes(size).text, is_exhausted ? ": out of memory" : "");
+}
+
+quire_result qi_plugin_fail(const qi_plugin_library *library, qi_pd_status status,
+                            const char *function)
+{
+    quire_result result =
+        status == QI_PD_ERROR ? QUIRE_ERROR_INVALID_ARGUMENT : QUIRE_ERROR_BACKEND_FAILURE;
+    return quire_backend_fail(result, status, "%s of plugin '%s' answers %s (%d)", function,
+                              library->device_type, name_of(status), (int)status);
+}
+
+/* ---- names of functions ------------------------------------------------------------------- */
+
+const char *qi_plugin_name_at(size_t offset)
+{
+    switch (offset) {
+#define X(name, at, parameters)                                                                    \
+    case at:                                                                                       \
+        return #name;
+        QI_PD_FUNCTIONS(X)
+#undef X
+    default:
+        return NULL;
+    }
+}
+
+uint64_t qi_plugin_present(const qi_pd_interface *f)
+{
+    uint64_t present = 0;
+#define X(name, at, parameters) present |= (uint64_t)(f->name != NULL) << ((at)-8) / 8;
+    QI_PD_FUNCTIONS(X)
+#undef X
+    return present;
 }

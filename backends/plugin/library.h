@@ -46,7 +46,7 @@ static inline const qi_pd_interface *qi_plugin_functions(const qi_plugin_library
     return &library->block.interface;
 }
 
-/* ---- library.c -------------------------------------------------------------------------- */
+/* ---- users -------------------------------------------------------------------------------- */
 
 /* Fills in the backend table for the functions that a plugin has. */
 typedef void (*qi_plugin_fill_table)(const qi_pd_interface *f, quire_backend *table);
@@ -68,7 +68,7 @@ QUIRE_MUST_USE quire_result qi_plugin_unit_acquire(qi_plugin_library *library, u
 /* Accepts NULL. */
 void qi_plugin_unit_release(qi_plugin_library *library, qi_plugin_unit *unit);
 
-/* ---- result.c --------------------------------------------------------------------------- */
+/* ---- functions and their results ---------------------------------------------------------- */
 
 /* The name of the function at an offset of C_DeviceInterface; NULL if quire knows none there. */
 const char *qi_plugin_name_at(size_t offset);

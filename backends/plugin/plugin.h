@@ -2,11 +2,10 @@
  * plugin.h - the state of a quire device on a plugin, and the functions that the files of the
  * plugin backend call in each other. A plugin is a compiled PaddlePaddle CustomDevice runtime.
  *
- * Layers, from the bottom: result.c; library.c (loaded plugins); device.c (the current device,
- * sizes, description); page.c, copy.c, stream.c, stream_wait.c; info.c (public calls); table.c
- * (function table, opening a device).
+ * Layers, from the bottom: library.c (loaded plugins); copy.c, page.c, stream.c and device.c (the
+ * current device, sizes, description, public calls); table.c (function table, opening a device).
  *
- * Locks: each stream has a mutex (stream.h), and library.c has one for the list of plugins. The
+ * Locks: each stream has a mutex (stream.c), and library.c has one for the list of plugins. The
  * fields of qi_plugin never change after quire_plugin_open, except the atomic `addresses`. quire
  * calls a plugin from several threads at once, as the interface permits.
  */
@@ -45,7 +44,7 @@ typedef struct qi_plugin {
                                 alignment */
 } qi_plugin;
 
-/* ---- device.c --------------------------------------------------------------------------- */
+/* ---- device.c ----------------------------------------------------------------------------- */
 
 /* Returns the state of a quire device; NULL for a device of another backend and for NULL. */
 qi_plugin *qi_plugin_of(const quire_device *device);
@@ -82,7 +81,7 @@ quire_result qi_plugin_heap_budget(void *state, uint32_t heap, quire_heap_budget
 quire_result qi_plugin_image_requirements(void *state, const quire_image_options *options,
                                           quire_requirements *requirements);
 
-/* ---- page.c: entries of the backend table ----------------------------------------------- */
+/* ---- page.c: entries of the backend table ------------------------------------------------- */
 
 quire_result qi_plugin_page_create(void *state, const quire_page_request *request,
                                    quire_native_page *page);
@@ -90,7 +89,7 @@ void qi_plugin_page_destroy(void *state, const quire_native_page *page);
 quire_result qi_plugin_page_map(void *state, const quire_native_page *page, void **pointer);
 void qi_plugin_page_unmap(void *state, const quire_native_page *page);
 
-/* ---- copy.c ----------------------------------------------------------------------------- */
+/* ---- copy.c ------------------------------------------------------------------------------- */
 
 /* Which of the plugin's copy functions serves: host to device (H2D) and so on. */
 typedef enum qi_plugin_direction {
@@ -120,7 +119,7 @@ quire_result qi_plugin_fill_page(void *state, const quire_native_page *page, uin
 /* Submits a copy to a stream of the plugin. UNSUPPORTED if the plugin has no function for it. */
 quire_result qi_plugin_copy_on(const qi_plugin *plugin, void *stream, const quire_copy_job *job);
 
-/* ---- stream.c, stream_wait.c ------------------------------------------------------------ */
+/* ---- stream.c ----------------------------------------------------------------------------- */
 
 /* Returns true if the plugin can create streams and report their progress. */
 bool qi_plugin_has_streams(const qi_pd_interface *f);
