@@ -1,11 +1,15 @@
 /*
- * candidate.h - the memory options that quire tune tries on a trace: fits crossed with page sizes
- * and page policies. This module computes numbers and text. It uses no device and no memory.
+ * candidate.h - the memory options that quire tune tries on a trace, and their ranking by cost.
+ * This module computes numbers and text. It uses no device and no memory.
  */
 #ifndef QUIRE_SRC_TOOL_CANDIDATE_H
 #define QUIRE_SRC_TOOL_CANDIDATE_H
 
 #include "quire/memory.h"
+
+/* ---- candidates --------------------------------------------------------------------------- */
+
+/* Fits crossed with page sizes and page policies. */
 
 /*
  * Which empty pages a memory keeps until it creates the next page. Before it creates one it
@@ -76,5 +80,50 @@ candidate_text candidate_policy_text(const candidate *c);
 
 /* A C initializer of quire_memory_options that sets only what differs from the defaults. */
 candidate_text candidate_c_text(const candidate *c);
+
+/* ---- ranking ------------------------------------------------------------------------------ */
+
+/*
+ * The score of a candidate is
+ *
+ *     peak reserved / peak requested  +  backend calls / (allocations + frees)
+ *
+ * Lower is better. One percent more memory weighs as much as one more backend call in a hundred
+ * operations. Times are ignored, so that the same trace gives the same ranking on every machine.
+ */
+
+/* Scores that differ by less count as equal when a candidate is recommended. */
+#define WORTH_AN_OPTION 0.01
+
+#define NOT_ALIKE UINT32_MAX
+
+typedef struct ranked {
+    /* set by the caller */
+    uint32_t number;          /* the caller's number of the candidate; breaks ties */
+    uint32_t options_set;     /* number of options that differ from the defaults */
+    uint64_t failures;        /* failed allocations; above 0 it is never recommended */
+    uint64_t requested_bytes; /* peak of the requested bytes; above 0 */
+    uint64_t reserved_bytes;  /* peak of the reserved bytes */
+    uint64_t backend_calls;
+    uint64_t operations; /* allocations and frees of the trace; above 0 */
+    /* set by rank */
+    double score;
+    uint32_t alike; /* index of the first candidate with the same cost, or NOT_ALIKE */
+    bool pareto;    /* Pareto-optimal in reserved_bytes and backend_calls */
+} ranked;
+
+/*
+ * Scores and sorts the list. Candidates without failures come first, by score, options set and
+ * number. The others follow, by failures and number. Candidates have the same cost if their
+ * failures, reserved bytes and backend calls are equal. Only the first of them can be `pareto`;
+ * the others refer to it with `alike`.
+ */
+void rank(ranked *list, size_t count);
+
+/*
+ * Takes a sorted list. Returns the index of the candidate with the fewest options set among those
+ * that score less than WORTH_AN_OPTION above the best; `count` if every candidate has failures.
+ */
+size_t recommend(const ranked *list, size_t count);
 
 #endif

@@ -12,7 +12,7 @@
 #include "src/base/json.h"
 #include "src/base/result.h"
 #include "src/base/system.h"
-#include "src/tool/tool.h"
+#include "src/tool/open.h"
 
 enum { MAX_PLACES = 5, MAX_PAIRS = MAX_PLACES * MAX_PLACES, MAX_TURNS = 99 };
 

@@ -1,21 +1,15 @@
 /*
- * devices.c - quire devices: lists heaps, memory kinds and limits of a device, and the memory kind
- * that quire chooses for each use.
+ * devices.c - quire devices: lists heaps, memory kinds, limits and optional features of a device,
+ * and the memory kind that quire chooses for each use.
  */
 #include <inttypes.h>
 
+#include "quire/vulkan.h"
 #include "src/base/json.h"
 #include "src/base/result.h"
-#include "src/tool/tool.h"
+#include "src/tool/open.h"
 
-void write_flags(qi_json *json, const char *key, quire_memory_flags flags)
-{
-    qi_json_array(json, key);
-    for (quire_memory_flags flag = 1; quire_memory_flag_name(flag); flag <<= 1)
-        if (flags & flag)
-            qi_json_text(json, NULL, quire_memory_flag_name(flag));
-    qi_json_end_array(json);
-}
+/* ---- limits and features ------------------------------------------------------------------ */
 
 /* A limit under its name in device profiles; 0 means no limit. */
 typedef struct limit {
@@ -43,6 +37,46 @@ static void list_limits(const quire_limits *limits, limit out[LIMIT_COUNT])
     };
     for (int i = 0; i < LIMIT_COUNT; i++)
         out[i] = list[i];
+}
+
+enum { FEATURE_COUNT = 20 };
+
+typedef struct feature {
+    const char *name;
+    bool is_used;
+} feature;
+
+/* The optional features in use. Returns false for a device of another backend than Vulkan. */
+static bool list_features(quire_device *device, feature out[FEATURE_COUNT])
+{
+    quire_vulkan_features f;
+    if (quire_vulkan_get_features(device, &f))
+        return false;
+    const feature list[FEATURE_COUNT] = {
+        {"bufferDeviceAddress", f.buffer_device_address},
+        {"timelineSemaphore", f.timeline_semaphore},
+        {"maintenance4", f.maintenance4},
+        {"memory_budget", f.memory_budget},
+        {"memory_priority", f.memory_priority},
+        {"pageableDeviceLocalMemory", f.pageable_memory},
+        {"zeroInitializeDeviceMemory", f.zero_initialize},
+        {"protectedMemory", f.protected_memory},
+        {"deviceCoherentMemory", f.device_coherent_memory},
+        {"external_memory_fd", f.external_memory_fd},
+        {"external_memory_dma_buf", f.external_memory_dma_buf},
+        {"external_memory_host", f.external_memory_host},
+        {"external_memory_win32", f.external_memory_win32},
+        {"debug_utils", f.debug_utils},
+        {"sparse_queue", f.sparse_queue},
+        {"sparseBinding", f.sparse_binding},
+        {"sparseResidencyBuffer", f.sparse_residency_buffer},
+        {"sparseResidencyImage2D", f.sparse_residency_image_2d},
+        {"sparseResidencyImage3D", f.sparse_residency_image_3d},
+        {"sparseResidencyAliased", f.sparse_residency_aliased},
+    };
+    for (int i = 0; i < FEATURE_COUNT; i++)
+        out[i] = list[i];
+    return true;
 }
 
 /* ---- text --------------------------------------------------------------------------------- */
@@ -85,6 +119,16 @@ static void print_text(const quire_device_info *info, const kind_choices *choice
     print_choice("host reads", choices->readback, info);
     print_choice("host reads and writes", choices->both, info);
     print_choice("shared by device and host", choices->shared, info);
+}
+
+static void print_features(quire_device *device)
+{
+    feature features[FEATURE_COUNT];
+    if (!list_features(device, features))
+        return;
+    printf("\noptional features of Vulkan in use\n");
+    for (int i = 0; i < FEATURE_COUNT; i++)
+        printf("  %-28s %s\n", features[i].name, features[i].is_used ? "yes" : "no");
 }
 
 /* ---- JSON --------------------------------------------------------------------------------- */
@@ -140,6 +184,17 @@ static void write_limits(qi_json *json, const quire_device_info *info)
     qi_json_end_object(json);
 }
 
+static void write_features(qi_json *json, quire_device *device)
+{
+    feature features[FEATURE_COUNT];
+    if (!list_features(device, features))
+        return;
+    qi_json_object(json, "features");
+    for (int i = 0; i < FEATURE_COUNT; i++)
+        qi_json_bool(json, features[i].name, features[i].is_used);
+    qi_json_end_object(json);
+}
+
 static quire_result write_json(quire_device *device, const quire_device_info *info,
                                const kind_choices *choices)
 {
@@ -166,6 +221,8 @@ static quire_result write_json(quire_device *device, const quire_device_info *in
     qi_json_end_object(&json);
     return qi_json_finish(&json);
 }
+
+/* ---- run ---------------------------------------------------------------------------------- */
 
 int run_devices(const command *self, int argc, char **argv)
 {

@@ -4,7 +4,7 @@
 #include <locale.h>
 #include <string.h>
 
-#include "src/tool/tool.h"
+#include "src/tool/options.h"
 
 static const command COMMANDS[] = {
     {"devices", "[options]", "list heaps, memory kinds, limits, and the kind chosen for each use",

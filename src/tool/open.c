@@ -1,7 +1,8 @@
 /*
- * open.c - opens the device that --backend, --profile and --plugin select, and chooses and names
- * its memory kinds.
+ * open.c - opens devices, and chooses and names their memory kinds.
  */
+#include "src/tool/open.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,9 @@
 #include "quire/cuda.h"
 #include "quire/plugin.h"
 #include "quire/vulkan.h"
-#include "src/tool/tool.h"
+#include "src/base/json.h"
+
+/* ---- devices ------------------------------------------------------------------------------ */
 
 /*
  * Opens the host itself, or the device that a profile describes. The library copies the name, so it
@@ -96,6 +99,8 @@ int open_device(const command *self, const device_choice *choice, quire_device *
                      backend);
 }
 
+/* ---- memory kinds ------------------------------------------------------------------------- */
+
 /* Returns the kind for an intent, or NO_KIND if no kind of the device satisfies it. */
 static uint32_t kind_for(const quire_device *device, quire_intent intent)
 {
@@ -133,4 +138,13 @@ const char *flags_text(quire_memory_flags flags, char *buffer, size_t size)
         length += more > 0 ? (size_t)more : 0;
     }
     return buffer;
+}
+
+void write_flags(qi_json *json, const char *key, quire_memory_flags flags)
+{
+    qi_json_array(json, key);
+    for (quire_memory_flags flag = 1; quire_memory_flag_name(flag); flag <<= 1)
+        if (flags & flag)
+            qi_json_text(json, NULL, quire_memory_flag_name(flag));
+    qi_json_end_array(json);
 }

@@ -1,12 +1,16 @@
 /*
  * options.c - parses the options of a subcommand, and prints its help, from its table of options.
  */
+#include "src/tool/options.h"
+
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/tool/member.h"
+#include "src/tool/replay_setup.h"
+
+/* ---- errors ------------------------------------------------------------------------------- */
 
 static void complain(const command *self, const char *format, va_list args) QUIRE_PRINTF(2, 0);
 
@@ -44,10 +48,7 @@ int fail_with_last_error(void)
     return EXIT_FAILED;
 }
 
-const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
+/* ---- help --------------------------------------------------------------------------------- */
 
 void print_pair(FILE *out, int column, const char *left, const char *right)
 {
@@ -89,6 +90,8 @@ static void print_help(const command *self, const option_spec *specs, size_t cou
         self->list_arguments(stdout);
     }
 }
+
+/* ---- parsing ------------------------------------------------------------------------------ */
 
 /* Stores an option's value in its target. Returns NULL, or what a valid value looks like. */
 static const char *apply(const option_spec *spec, const char *value)

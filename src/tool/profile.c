@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/tool/tool.h"
+#include "src/tool/open.h"
 
 static bool complain(const char *path, const char *format, ...) QUIRE_PRINTF(2, 3);
 

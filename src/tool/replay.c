@@ -6,7 +6,6 @@
 #include "src/base/json.h"
 #include "src/base/result.h"
 #include "src/tool/html.h"
-#include "src/tool/report.h"
 
 typedef struct replay_run {
     replay_setup setup;

@@ -9,8 +9,7 @@
 #include "quire/lluvia.h"
 #include "src/base/json.h"
 #include "src/base/result.h"
-#include "src/tool/tool.h"
-#include "src/tool/page_map.h"
+#include "src/tool/open.h"
 
 enum { IMAGE_SIDE = 32, BUFFER_SIZE = 1024, MEMORIES = 2, STOPS = 3 };
 

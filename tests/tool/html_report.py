@@ -9,7 +9,7 @@ import re
 
 from tool_run import HEADER, ROOT, TRACES, here, result, run_all, write
 
-LEFT, WIDTH = 90, 1000  # src/tool/chart.c
+LEFT, WIDTH = 90, 1000  # src/tool/html.c
 
 
 class Report:

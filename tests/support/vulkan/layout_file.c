@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/tool/tool.h"
+#include "src/tool/open.h"
 
 /* Size of a heap whose profile does not state it. */
 #define USUAL_HEAP (UINT64_C(8) << 30)
