@@ -1,15 +1,85 @@
 /*
- * access.c - host access: maps, flush and invalidate, copies.
+ * access.c - what a program does with an allocation: information, maps, flush and invalidate,
+ * copies.
  */
+#include <string.h>
+
 #include "quire/quire_vma.h"
 #include "src/adapters/vma/allocation.h"
+
+/* ---- information -------------------------------------------------------------------------- */
+
+void quire_vma_get_allocation_info(VmaAllocator allocator, VmaAllocation handle,
+                                   VmaAllocationInfo *info)
+{
+    if (info)
+        *info = (VmaAllocationInfo){0};
+    const qi_vma_allocation *a = qi_vma_allocation_of(allocator, handle);
+    if (a && info)
+        qi_vma_describe(a, info);
+    else
+        qi_vma_print("vmaGetAllocationInfo");
+}
+
+void quire_vma_get_allocation_info2(VmaAllocator allocator, VmaAllocation handle,
+                                    VmaAllocationInfo2 *info)
+{
+    quire_allocation_info place;
+    quire_page_info page;
+    if (info)
+        *info = (VmaAllocationInfo2){.blockSize = 0};
+    const qi_vma_allocation *a = qi_vma_allocation_of(allocator, handle);
+    if (!a || !info || quire_allocation_get_info(a->memory, a->quire, &place) ||
+        quire_page_get_info(a->memory, place.page, &page)) {
+        qi_vma_print("vmaGetAllocationInfo2");
+        return;
+    }
+    qi_vma_describe(a, &info->allocationInfo);
+    /* VMA promises it of dedicated memory, which quire rounds up */
+    info->blockSize = place.dedicated ? info->allocationInfo.size : page.size;
+    info->dedicatedMemory = place.dedicated;
+}
+
+void quire_vma_set_allocation_user_data(VmaAllocator allocator, VmaAllocation handle,
+                                        void *user_data)
+{
+    qi_vma_allocation *a = qi_vma_allocation_of(allocator, handle);
+    if (a)
+        a->user_data = user_data;
+    else
+        qi_vma_print("vmaSetAllocationUserData");
+}
+
+/* quire gets as much of the name as it takes, for its reports. */
+void quire_vma_set_allocation_name(VmaAllocator allocator, VmaAllocation handle, const char *name)
+{
+    char text[QUIRE_MAX_NAME + 1] = "";
+    qi_vma_allocation *a = qi_vma_allocation_of(allocator, handle);
+    if (name)
+        strncat(text, name, QUIRE_MAX_NAME);
+    if (!a || quire_allocation_set_name(a->memory, a->quire, name ? text : NULL) ||
+        !qi_vma_name_set(&allocator->host, &a->name, name))
+        qi_vma_print("vmaSetAllocationName");
+}
+
+void quire_vma_get_allocation_memory_properties(VmaAllocator allocator, VmaAllocation handle,
+                                                VkMemoryPropertyFlags *flags)
+{
+    if (flags)
+        *flags = 0;
+    const qi_vma_allocation *a = qi_vma_allocation_of(allocator, handle);
+    if (a && flags)
+        *flags = qi_vma_flags_of_type(allocator, a->type);
+    else
+        qi_vma_print("vmaGetAllocationMemoryProperties");
+}
+
+/* ---- maps --------------------------------------------------------------------------------- */
 
 static bool is_host_visible(VmaAllocator allocator, const qi_vma_allocation *a)
 {
     return qi_vma_flags_of_type(allocator, a->type) & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
 }
-
-/* ---- maps ----------------------------------------------------------------------------------- */
 
 /* quire maps an allocation once, until it is freed: its page stays mapped anyway. The other maps
    only count. */
@@ -45,7 +115,7 @@ void quire_vma_unmap_memory(VmaAllocator allocator, VmaAllocation handle)
     qi_vma_print("vmaUnmapMemory");
 }
 
-/* ---- flush and invalidate ------------------------------------------------------------------- */
+/* ---- flush and invalidate ----------------------------------------------------------------- */
 
 typedef quire_result sync_function(quire_memory *memory, quire_allocation allocation,
                                    uint64_t offset, uint64_t size);
@@ -107,7 +177,7 @@ VkResult quire_vma_invalidate_allocations(VmaAllocator allocator, uint32_t count
     return sync_all(allocator, count, handles, offsets, sizes, quire_invalidate);
 }
 
-/* ---- copies --------------------------------------------------------------------------------- */
+/* ---- copies ------------------------------------------------------------------------------- */
 
 /* Checks what quire_write and quire_read would do in another way than VMA: on memory that cannot be
    mapped they would submit a copy. */

@@ -1,5 +1,5 @@
 /*
- * allocation.c - see allocation.h.
+ * allocation.c - allocates and frees; the functions without an object of their own.
  *
  * An allocation is a raw range of a memory, which the adapter binds. quire places an object that
  * gets dedicated memory, because its page is made for it, and an image that can have a page among
@@ -7,13 +7,11 @@
  */
 #include "src/adapters/vma/allocation.h"
 
+#include "quire/quire_vma.h"
 #include "quire/vulkan.h"
 #include "src/adapters/vma/memory.h"
-#include "src/adapters/vma/memory_type.h"
-#include "src/adapters/vma/name.h"
-#include "src/adapters/vma/pool.h"
 
-/* ---- requests ------------------------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------------------------- */
 
 static const VmaAllocationCreateFlags KNOWN_FLAGS =
     VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT | VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT |
@@ -56,19 +54,19 @@ static VkResult check(const qi_vma_request *request)
 }
 
 /* The chain of requirements that an object has. */
-typedef struct needs {
+typedef struct requirements {
     VkMemoryDedicatedRequirements dedicated;
     VkMemoryRequirements2 needed;
-} needs;
+} requirements;
 
-static void begin_query(needs *n)
+static void begin_query(requirements *n)
 {
-    *n = (needs){.dedicated = {.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS},
-                 .needed = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2}};
+    *n = (requirements){.dedicated = {.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS},
+                        .needed = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2}};
     n->needed.pNext = &n->dedicated;
 }
 
-static void end_query(const needs *n, qi_vma_request *request)
+static void end_query(const requirements *n, qi_vma_request *request)
 {
     request->needs = n->needed.memoryRequirements;
     request->requires_dedicated = n->dedicated.requiresDedicatedAllocation;
@@ -77,7 +75,7 @@ static void end_query(const needs *n, qi_vma_request *request)
 
 void qi_vma_query_buffer(VmaAllocator allocator, VkBuffer buffer, qi_vma_request *request)
 {
-    needs n;
+    requirements n;
     const VkBufferMemoryRequirementsInfo2 info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2, .buffer = buffer};
     begin_query(&n);
@@ -89,7 +87,7 @@ void qi_vma_query_buffer(VmaAllocator allocator, VkBuffer buffer, qi_vma_request
 
 void qi_vma_query_image(VmaAllocator allocator, VkImage image, qi_vma_request *request)
 {
-    needs n;
+    requirements n;
     const VkImageMemoryRequirementsInfo2 info = {
         .sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_REQUIREMENTS_INFO_2, .image = image};
     begin_query(&n);
@@ -98,7 +96,7 @@ void qi_vma_query_image(VmaAllocator allocator, VkImage image, qi_vma_request *r
     request->image = image;
 }
 
-/* ---- in one memory -------------------------------------------------------------------------- */
+/* ---- in one memory ------------------------------------------------------------------------ */
 
 static VkDeviceSize larger(VkDeviceSize a, VkDeviceSize b)
 {
@@ -248,7 +246,7 @@ static VkResult allocate_in(VmaAllocator allocator, const qi_vma_request *reques
                : allocate_range(allocator, request, alignment, is_mapped, existing, a);
 }
 
-/* ---- in a pool, or in the best memory type -------------------------------------------------- */
+/* ---- in a pool, or in the best memory type ------------------------------------------------ */
 
 static VkResult allocate_in_pool(VmaAllocator allocator, const qi_vma_request *request,
                                  qi_vma_allocation *a)
@@ -306,7 +304,7 @@ static VkResult allocate_anywhere(VmaAllocator allocator, const qi_vma_request *
     return is_out_of_memory(result) ? VK_ERROR_OUT_OF_DEVICE_MEMORY : result;
 }
 
-/* ---- allocating ----------------------------------------------------------------------------- */
+/* ---- making, finding and freeing ---------------------------------------------------------- */
 
 /* What the program attaches. */
 static VkResult attach(VmaAllocator allocator, const VmaAllocationCreateInfo *options,
@@ -402,4 +400,105 @@ void qi_vma_describe(const qi_vma_allocation *a, VmaAllocationInfo *info)
                                                               : NULL,
                                 .pUserData = a->user_data,
                                 .pName = a->name};
+}
+
+/* ---- the functions of the interface ------------------------------------------------------- */
+
+/* Begins each function that allocates: empties the outputs and checks the inputs. */
+static VkResult begin(const char *function, VmaAllocator allocator, const void *needed,
+                      const VmaAllocationCreateInfo *options, VmaAllocation *handle,
+                      VmaAllocationInfo *info)
+{
+    if (handle)
+        *handle = NULL;
+    if (info)
+        *info = (VmaAllocationInfo){0};
+    if (!qi_vma_is_allocator(allocator))
+        return VK_ERROR_VALIDATION_FAILED_EXT;
+    if (needed && options && handle)
+        return VK_SUCCESS;
+    return qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT, "%s: an argument is null", function);
+}
+
+VkResult quire_vma_allocate_memory(VmaAllocator allocator, const VkMemoryRequirements *needs,
+                                   const VmaAllocationCreateInfo *options, VmaAllocation *handle,
+                                   VmaAllocationInfo *info)
+{
+    VkResult result = begin("vmaAllocateMemory", allocator, needs, options, handle, info);
+    if (result)
+        return result;
+    const qi_vma_request request = {.needs = *needs, .options = options};
+    return qi_vma_allocate(allocator, &request, handle, info);
+}
+
+/* One of the two objects is null. The tiling of an image is unknown: the range is good for both. */
+static VkResult allocate_for(const char *function, VmaAllocator allocator, VkBuffer buffer,
+                             VkImage image, const VmaAllocationCreateInfo *options,
+                             VmaAllocation *handle, VmaAllocationInfo *info)
+{
+    qi_vma_request request = {.options = options};
+    VkResult result =
+        begin(function, allocator, buffer || image ? &request : NULL, options, handle, info);
+    if (result)
+        return result;
+    if (buffer)
+        qi_vma_query_buffer(allocator, buffer, &request);
+    else
+        qi_vma_query_image(allocator, image, &request);
+    return qi_vma_allocate(allocator, &request, handle, info);
+}
+
+VkResult quire_vma_allocate_memory_for_buffer(VmaAllocator allocator, VkBuffer buffer,
+                                              const VmaAllocationCreateInfo *options,
+                                              VmaAllocation *handle, VmaAllocationInfo *info)
+{
+    return allocate_for("vmaAllocateMemoryForBuffer", allocator, buffer, VK_NULL_HANDLE, options,
+                        handle, info);
+}
+
+VkResult quire_vma_allocate_memory_for_image(VmaAllocator allocator, VkImage image,
+                                             const VmaAllocationCreateInfo *options,
+                                             VmaAllocation *handle, VmaAllocationInfo *info)
+{
+    return allocate_for("vmaAllocateMemoryForImage", allocator, VK_NULL_HANDLE, image, options,
+                        handle, info);
+}
+
+/* As in VMA, one request describes all pages. */
+VkResult quire_vma_allocate_memory_pages(VmaAllocator allocator, const VkMemoryRequirements *needs,
+                                         const VmaAllocationCreateInfo *options, size_t count,
+                                         VmaAllocation *handles, VmaAllocationInfo *infos)
+{
+    if (!count)
+        return VK_SUCCESS;
+    VkResult result = begin("vmaAllocateMemoryPages", allocator, needs, options, handles, NULL);
+    for (size_t i = 0; i < count && handles; i++)
+        handles[i] = NULL;
+    for (size_t i = 0; i < count && infos; i++)
+        infos[i] = (VmaAllocationInfo){0};
+    for (size_t i = 0; i < count && !result; i++) {
+        const qi_vma_request request = {.needs = *needs, .options = options};
+        result = qi_vma_allocate(allocator, &request, &handles[i], infos ? &infos[i] : NULL);
+    }
+    for (size_t i = 0; i < count && handles && result; i++) {
+        if (handles[i] && !qi_vma_free(allocator, handles[i]))
+            qi_vma_print("vmaAllocateMemoryPages");
+        handles[i] = NULL;
+        if (infos)
+            infos[i] = (VmaAllocationInfo){0};
+    }
+    return result;
+}
+
+void quire_vma_free_memory(VmaAllocator allocator, VmaAllocation handle)
+{
+    if (handle && !qi_vma_free(allocator, handle))
+        qi_vma_print("vmaFreeMemory");
+}
+
+void quire_vma_free_memory_pages(VmaAllocator allocator, size_t count, const VmaAllocation *handles)
+{
+    for (size_t i = 0; i < count && handles; i++)
+        if (handles[i] && !qi_vma_free(allocator, handles[i]))
+            qi_vma_print("vmaFreeMemoryPages");
 }

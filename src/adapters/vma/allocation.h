@@ -4,7 +4,6 @@
 #ifndef QUIRE_SRC_ADAPTERS_VMA_ALLOCATION_H
 #define QUIRE_SRC_ADAPTERS_VMA_ALLOCATION_H
 
-#include "src/adapters/vma/allocator.h"
 #include "src/adapters/vma/choice.h"
 
 /* The program orders its calls on one allocation, so that no lock protects the fields. */

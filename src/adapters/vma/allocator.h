@@ -5,11 +5,38 @@
 #ifndef QUIRE_SRC_ADAPTERS_VMA_ALLOCATOR_H
 #define QUIRE_SRC_ADAPTERS_VMA_ALLOCATOR_H
 
-#include "quire/quire.h"
-#include "quire/vma/types.h"
-#include "src/adapters/vma/error.h"
-#include "src/adapters/vma/functions.h"
+#include "src/adapters/vma/base.h"
 #include "src/adapters/vma/table.h"
+
+/* ---- functions of Vulkan ------------------------------------------------------------------ */
+
+/* Those that the adapter calls. X(name without vk, required) */
+#define QI_VMA_DEVICE_FUNCTIONS(X)                                                                 \
+    X(CreateBuffer, true)                                                                          \
+    X(DestroyBuffer, true)                                                                         \
+    X(CreateImage, true)                                                                           \
+    X(DestroyImage, true)                                                                          \
+    X(GetBufferMemoryRequirements2, true)                                                          \
+    X(GetImageMemoryRequirements2, true)                                                           \
+    X(BindBufferMemory, true)                                                                      \
+    X(BindImageMemory, true)                                                                       \
+    X(BindBufferMemory2, true)                                                                     \
+    X(BindImageMemory2, true)                                                                      \
+    X(GetDeviceBufferMemoryRequirements, false)                                                    \
+    X(GetDeviceImageMemoryRequirements, false)
+#define QI_VMA_INSTANCE_FUNCTIONS(X)                                                               \
+    X(GetPhysicalDeviceProperties, true)                                                           \
+    X(GetPhysicalDeviceMemoryProperties, true)
+
+typedef struct qi_vma_functions {
+#define QI_VMA_MEMBER(name, required) PFN_vk##name name;
+    QI_VMA_DEVICE_FUNCTIONS(QI_VMA_MEMBER)
+    QI_VMA_INSTANCE_FUNCTIONS(QI_VMA_MEMBER)
+#undef QI_VMA_MEMBER
+    bool has_memory_fd; /* the device has VK_KHR_external_memory_fd enabled */
+} qi_vma_functions;
+
+/* ---- the allocator ------------------------------------------------------------------------ */
 
 /* A memory of the allocator's own. The memories of one type differ by the priority of their
    dedicated pages. */
@@ -21,7 +48,7 @@ typedef struct qi_vma_memory {
 } qi_vma_memory;
 
 struct VmaAllocator_T {
-    VmaAllocator next_allocator; /* see registry.h */
+    VmaAllocator next_allocator; /* in the list of all allocators of the process */
     VkInstance instance;
     VkPhysicalDevice physical_device;
     VkDevice device;

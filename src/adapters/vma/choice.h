@@ -1,5 +1,5 @@
 /*
- * choice.h - the memory type that VMA chooses for an allocation: plain functions of the arguments.
+ * choice.h - the memory type that VMA chooses for an allocation.
  *
  * The options of a program say which flags it wishes. Of the types that have all required flags,
  * the best is the one with the fewest preferred flags missing and avoided flags present, and the
@@ -8,7 +8,11 @@
 #ifndef QUIRE_SRC_ADAPTERS_VMA_CHOICE_H
 #define QUIRE_SRC_ADAPTERS_VMA_CHOICE_H
 
-#include "quire/vma/types.h"
+#include "src/adapters/vma/allocator.h"
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+/* Plain functions of the arguments. */
 
 /* What the usage of a buffer or image says about who accesses it. */
 typedef enum qi_vma_access {
@@ -45,5 +49,21 @@ VkResult qi_vma_wish_of(const VmaAllocationCreateInfo *options, qi_vma_access ac
 /* Writes the best memory type of the mask. Returns false if none of them has the required flags. */
 bool qi_vma_choose(const VkPhysicalDeviceMemoryProperties *memory, const qi_vma_wish *wish,
                    uint32_t mask, uint32_t *type);
+
+/* ---- types of an allocator ---------------------------------------------------------------- */
+
+/* The types that can serve a request, from the best one on. */
+typedef struct qi_vma_search {
+    qi_vma_wish wish;
+    uint32_t mask; /* types that were not found yet */
+} qi_vma_search;
+
+/* Writes the best type of the mask. Fails as vmaFindMemoryTypeIndex. */
+VkResult qi_vma_first_type(VmaAllocator allocator, uint32_t mask,
+                           const VmaAllocationCreateInfo *options, qi_vma_access access,
+                           qi_vma_search *search, uint32_t *type);
+
+/* Writes the next best type. Returns false if there is none. */
+bool qi_vma_next_type(VmaAllocator allocator, qi_vma_search *search, uint32_t *type);
 
 #endif

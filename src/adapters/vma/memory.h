@@ -1,11 +1,30 @@
 /*
  * memory.h - the memories of an allocator: its own, one for each memory type and priority, and
- * those of pools.
+ * those of pools, which the program creates.
  */
 #ifndef QUIRE_SRC_ADAPTERS_VMA_MEMORY_H
 #define QUIRE_SRC_ADAPTERS_VMA_MEMORY_H
 
 #include "src/adapters/vma/allocator.h"
+
+/* ---- pools -------------------------------------------------------------------------------- */
+
+typedef struct qi_vma_pool {
+    qi_vma_record record; /* first member */
+    quire_memory *memory;
+    uint32_t type;
+    bool is_linear;
+    bool keeps_blocks; /* minBlockCount of them, also if they are empty */
+    /* An allocation is no larger, and gets no dedicated memory; 0: no size is given. */
+    VkDeviceSize block_size;
+    VkDeviceSize min_alignment;
+    char *name; /* NULL: none */
+} qi_vma_pool;
+
+/* Returns the pool of a handle. NULL and a last error: it, or the allocator, is null or stale. */
+qi_vma_pool *qi_vma_pool_of(VmaAllocator allocator, VmaPool handle);
+
+/* ---- memories ----------------------------------------------------------------------------- */
 
 /*
  * Writes the allocator's own memory of a type, which the first call for it makes. `priority` is
@@ -16,16 +35,6 @@ VkResult qi_vma_memory_of_type(VmaAllocator allocator, uint32_t type, float prio
 
 /* Writes the priority of a memory as quire takes it, for which 0 is the default. */
 float qi_vma_priority(VmaAllocator allocator, float priority);
-
-/* The request for a memory of one type. */
-quire_kind_request qi_vma_kind(VmaAllocator allocator, uint32_t type, bool is_exportable);
-
-/* Writes the page policy of the allocator's own memories: pages of the preferred size, or pages
-   that follow use. */
-void qi_vma_describe_pages(VmaAllocator allocator, quire_page_policy *pages);
-
-/* Returns the unit of sizes in a memory of the type, in bytes: a power of two from 16 to 256. */
-uint64_t qi_vma_granule(VmaAllocator allocator, uint32_t type);
 
 /* Releases the pages that their memories no longer keep: those of the allocator's own, and of pools
    without a blockSize, when they have been empty for a second. Pools with a minBlockCount wait for

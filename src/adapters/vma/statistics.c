@@ -1,11 +1,10 @@
 /*
- * statistics.c - counts and bytes of memories, heap budgets, checks.
+ * statistics.c - counts and bytes of memories, heap budgets, checks, and descriptions as text.
  */
 #include "quire/quire_vma.h"
 #include "src/adapters/vma/memory.h"
-#include "src/adapters/vma/pool.h"
 
-/* ---- fast statistics ------------------------------------------------------------------------ */
+/* ---- fast statistics ---------------------------------------------------------------------- */
 
 static void add(VmaStatistics *sum, const VmaStatistics *more)
 {
@@ -26,7 +25,7 @@ static VmaStatistics statistics_of(quire_memory *memory)
                            .allocationBytes = stats.requested_bytes};
 }
 
-/* ---- detailed statistics -------------------------------------------------------------------- */
+/* ---- detailed statistics ------------------------------------------------------------------ */
 
 static void begin(VmaDetailedStatistics *d)
 {
@@ -107,7 +106,7 @@ void quire_vma_calculate_statistics(VmaAllocator allocator, VmaTotalStatistics *
     qi_vma_each_memory(allocator, add_memory, &(total){.allocator = allocator, .stats = stats});
 }
 
-/* ---- budgets -------------------------------------------------------------------------------- */
+/* ---- budgets ------------------------------------------------------------------------------ */
 
 typedef struct heaps {
     VmaAllocator allocator;
@@ -144,7 +143,7 @@ void quire_vma_get_heap_budgets(VmaAllocator allocator, VmaBudget *budgets)
     }
 }
 
-/* ---- pools ---------------------------------------------------------------------------------- */
+/* ---- pools -------------------------------------------------------------------------------- */
 
 void quire_vma_get_pool_statistics(VmaAllocator allocator, VmaPool handle, VmaStatistics *stats)
 {
@@ -165,7 +164,7 @@ void quire_vma_calculate_pool_statistics(VmaAllocator allocator, VmaPool handle,
         qi_vma_print("vmaCalculatePoolStatistics");
 }
 
-/* ---- checks --------------------------------------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------------------------- */
 
 /* Only a checked build of quire has red zones that could be damaged. */
 static VkResult check(quire_memory *memory)
@@ -208,4 +207,49 @@ VkResult quire_vma_check_corruption(VmaAllocator allocator, uint32_t mask)
         return VK_ERROR_VALIDATION_FAILED_EXT;
     qi_vma_each_memory(allocator, check_memory, &c);
     return c.result;
+}
+
+/* ---- text --------------------------------------------------------------------------------- */
+
+/* Descriptions that the program prints or logs. */
+
+static void append_json(void *user, quire_memory *memory, uint32_t type)
+{
+    qi_vma_text *t = user;
+    (void)type;
+    if (t->size > 1)
+        qi_vma_text_add(t, ",\n");
+    if (quire_memory_write_json(memory, qi_vma_text_write, t))
+        t->has_failed = true;
+}
+
+static void append_report(void *user, quire_memory *memory, uint32_t type)
+{
+    qi_vma_text *t = user;
+    (void)type;
+    if (quire_memory_write_report(memory, qi_vma_text_write, t))
+        t->has_failed = true;
+}
+
+void quire_vma_build_stats_string(VmaAllocator allocator, char **string, VkBool32 detailed)
+{
+    if (string)
+        *string = NULL;
+    if (!qi_vma_is_allocator(allocator) || !string) {
+        qi_vma_print("vmaBuildStatsString");
+        return;
+    }
+    qi_vma_text t = {.host = &allocator->host};
+    qi_vma_text_add(&t, detailed ? "[" : "");
+    qi_vma_each_memory(allocator, detailed ? append_json : append_report, &t);
+    qi_vma_text_add(&t, detailed ? "]\n" : "");
+    *string = qi_vma_text_end(&t);
+    if (!*string)
+        qi_vma_print("vmaBuildStatsString");
+}
+
+void quire_vma_free_stats_string(VmaAllocator allocator, char *string)
+{
+    if (string && qi_vma_is_allocator(allocator))
+        qi_vma_host_release(&allocator->host, string);
 }

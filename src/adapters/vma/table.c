@@ -4,7 +4,7 @@
  */
 #include "src/adapters/vma/table.h"
 
-#include "src/adapters/vma/error.h"
+#include "src/adapters/vma/base.h"
 
 _Static_assert(sizeof(uintptr_t) == 8, "a handle has 64 bits");
 _Static_assert(((uint64_t)QI_VMA_FIRST_CHUNK << QI_VMA_CHUNKS) - QI_VMA_FIRST_CHUNK > UINT32_MAX,

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "src/adapters/vma/host.h"
+#include "src/adapters/vma/base.h"
 
 /* The first member of each record. */
 typedef struct qi_vma_record {

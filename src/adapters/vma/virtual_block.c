@@ -7,9 +7,7 @@
 #include <stdio.h>
 
 #include "quire/space.h"
-#include "src/adapters/vma/error.h"
-#include "src/adapters/vma/host.h"
-#include "src/adapters/vma/text.h"
+#include "src/adapters/vma/base.h"
 
 /* The largest alignment of a space, in bytes. */
 enum { MAX_ALIGNMENT = 1 << 30 };

@@ -1,7 +1,7 @@
 /*
  * vma_text.c - the texts that describe an allocator and a virtual block.
  */
-#include "src/adapters/vma/text.h"
+#include "src/adapters/vma/base.h"
 
 #include <stdlib.h>
 #include <string.h>
