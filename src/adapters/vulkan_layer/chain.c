@@ -8,7 +8,7 @@
 #include "src/adapters/vulkan_layer/layer.h"
 #include "src/base/result.h"
 
-/* ---- instances ------------------------------------------------------------------------------- */
+/* ---- instances ---------------------------------------------------------------------------- */
 
 /* Returns the loader's link to the next layer. A layer advances it before it calls the next one. */
 static VkLayerInstanceLink **link_of_instance(const VkInstanceCreateInfo *info)
@@ -118,7 +118,7 @@ static VKAPI_ATTR void VKAPI_CALL layer_DestroyInstance(VkInstance handle,
     qi_host_release(&host, instance, 1, sizeof *instance);
 }
 
-/* ---- devices --------------------------------------------------------------------------------- */
+/* ---- devices ------------------------------------------------------------------------------ */
 
 static VkLayerDeviceLink **link_of_device(const VkDeviceCreateInfo *info)
 {
@@ -219,7 +219,7 @@ VKAPI_ATTR void VKAPI_CALL layer_DestroyDevice(VkDevice handle,
     destroy(handle, callbacks);
 }
 
-/* ---- functions by name ----------------------------------------------------------------------- */
+/* ---- functions by name -------------------------------------------------------------------- */
 
 typedef struct entry {
     const char *name;
@@ -233,6 +233,9 @@ static PFN_vkVoidFunction find(const entry *entries, size_t count, const char *n
             return entries[i].function;
     return NULL;
 }
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL layer_GetDeviceProcAddr(VkDevice handle,
+                                                                        const char *name);
 
 static PFN_vkVoidFunction of_device(const char *name)
 {
@@ -260,7 +263,8 @@ static PFN_vkVoidFunction of_instance(const char *name)
 }
 
 /* A function that the next layer does not have must not be returned by this layer. */
-VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL layer_GetDeviceProcAddr(VkDevice handle, const char *name)
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL layer_GetDeviceProcAddr(VkDevice handle,
+                                                                        const char *name)
 {
     const layer_device *device = layer_device_of(handle);
     PFN_vkVoidFunction next = device ? device->get(handle, name) : NULL;
@@ -295,9 +299,27 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL layer_get_next(VkInstance handle, const
 
 /* The layer has no such functions itself. Without this function the loader would not find those of
    the layers below. */
-VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL layer_GetPhysicalDeviceProcAddr(VkInstance handle,
-                                                                         const char *name)
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL layer_GetPhysicalDeviceProcAddr(VkInstance handle,
+                                                                                const char *name)
 {
     const layer_instance *instance = handle ? layer_instance_of(handle) : NULL;
     return instance && instance->get_physical ? instance->get_physical(handle, name) : NULL;
+}
+
+/* ---- the exported symbol ------------------------------------------------------------------ */
+
+enum { INTERFACE_VERSION = 2 };
+
+/* The loader calls it first. */
+QUIRE_API VKAPI_ATTR VkResult VKAPI_CALL
+vkNegotiateLoaderLayerInterfaceVersion(VkNegotiateLayerInterface *version)
+{
+    if (!version || version->sType != LAYER_NEGOTIATE_INTERFACE_STRUCT ||
+        version->loaderLayerInterfaceVersion < INTERFACE_VERSION)
+        return VK_ERROR_INITIALIZATION_FAILED;
+    version->loaderLayerInterfaceVersion = INTERFACE_VERSION;
+    version->pfnGetInstanceProcAddr = layer_GetInstanceProcAddr;
+    version->pfnGetDeviceProcAddr = layer_GetDeviceProcAddr;
+    version->pfnGetPhysicalDeviceProcAddr = layer_GetPhysicalDeviceProcAddr;
+    return VK_SUCCESS;
 }

@@ -1,13 +1,91 @@
 /*
- * device.c - wraps the program's device in a quire device, and destroys the layer's record.
+ * device.c - instances and devices: the registry, which finds them by dispatch key, wrapping the
+ * program's device in a quire device, and the end of the layer's record.
  */
-#include "src/adapters/vulkan_layer/layer.h"
-
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "src/adapters/vulkan_layer/output.h"
+#include "src/adapters/vulkan_layer/layer.h"
 #include "src/base/result.h"
+
+/* ---- the registry ------------------------------------------------------------------------- */
+
+/* The layer's only global state. A read-write lock protects it. */
+
+static struct {
+    pthread_rwlock_t lock;
+    layer_instance *instances;
+    layer_device *devices;
+    uint32_t device_count; /* created so far */
+} registry = {.lock = PTHREAD_RWLOCK_INITIALIZER};
+
+void layer_add_instance(layer_instance *instance)
+{
+    pthread_rwlock_wrlock(&registry.lock);
+    instance->after = registry.instances;
+    registry.instances = instance;
+    pthread_rwlock_unlock(&registry.lock);
+}
+
+void layer_add_device(layer_device *device)
+{
+    pthread_rwlock_wrlock(&registry.lock);
+    device->number = ++registry.device_count;
+    device->after = registry.devices;
+    registry.devices = device;
+    pthread_rwlock_unlock(&registry.lock);
+}
+
+layer_instance *layer_instance_of(const void *dispatchable)
+{
+    void *key = layer_key(dispatchable);
+    pthread_rwlock_rdlock(&registry.lock);
+    layer_instance *found = registry.instances;
+    while (found && found->key != key)
+        found = found->after;
+    pthread_rwlock_unlock(&registry.lock);
+    return found;
+}
+
+layer_device *layer_device_of(const void *dispatchable)
+{
+    void *key = layer_key(dispatchable);
+    pthread_rwlock_rdlock(&registry.lock);
+    layer_device *found = registry.devices;
+    while (found && found->key != key)
+        found = found->after;
+    pthread_rwlock_unlock(&registry.lock);
+    return found;
+}
+
+layer_instance *layer_take_instance(VkInstance handle)
+{
+    pthread_rwlock_wrlock(&registry.lock);
+    layer_instance **link = &registry.instances;
+    while (*link && (*link)->handle != handle)
+        link = &(*link)->after;
+    layer_instance *found = *link;
+    if (found)
+        *link = found->after;
+    pthread_rwlock_unlock(&registry.lock);
+    return found;
+}
+
+layer_device *layer_take_device(VkDevice handle)
+{
+    pthread_rwlock_wrlock(&registry.lock);
+    layer_device **link = &registry.devices;
+    while (*link && (*link)->handle != handle)
+        link = &(*link)->after;
+    layer_device *found = *link;
+    if (found)
+        *link = found->after;
+    pthread_rwlock_unlock(&registry.lock);
+    return found;
+}
+
+/* ---- opening ------------------------------------------------------------------------------ */
 
 /* A page of the operating system, which a driver uses at alignment for each allocation. */
 static const uint64_t MIN_ALIGNMENT = 4096;
@@ -112,6 +190,8 @@ void layer_open(layer_device *device, const layer_instance *instance, VkPhysical
     device->has_placed_maps = has_placed_maps(info);
 }
 
+/* ---- announcing --------------------------------------------------------------------------- */
+
 static void say_active(const layer_device *device)
 {
     char settings[1500];
@@ -168,6 +248,8 @@ void layer_announce(const layer_device *device)
     say_too_small(device);
 }
 
+/* ---- the end ------------------------------------------------------------------------------ */
+
 /* Releases the record of a range that the program did not free. */
 static bool release_record(void *user, const quire_item *item)
 {
@@ -195,4 +277,24 @@ void layer_close(layer_device *device)
     pthread_mutex_destroy(&device->interim.mutex);
     qi_host host = device->host;
     qi_host_release(&host, device, 1, sizeof *device);
+}
+
+/*
+ * Runs when the process exits with devices that were not destroyed. It writes statistics and trace.
+ * It calls no Vulkan function, because the driver may be unloaded already; the operating system
+ * frees the pages. The library is not unloaded earlier: it is linked with -z nodelete, because
+ * quire has a thread-specific key with a destructor.
+ */
+__attribute__((destructor)) static void report_remaining_devices(void)
+{
+    /* Another thread may hold the lock and never release it. */
+    if (pthread_rwlock_tryrdlock(&registry.lock))
+        return;
+    for (layer_device *device = registry.devices; device; device = device->after) {
+        if (device->process != getpid()) /* a forked child: the device is its parent's */
+            continue;
+        layer_report(device);
+        layer_trace_close(device);
+    }
+    pthread_rwlock_unlock(&registry.lock);
 }

@@ -67,7 +67,7 @@ typedef struct layer_store {
     bool is_zeroed;     /* the host writes zeros into every range */
     qi_atomic_u64 tag;  /* in the numbers of its allocations; 0: it had none yet */
     /* The smallest size that quire refused, 0: none, and how often the program had freed memory
-       before (exhausted.c). */
+       before (store.c). */
     qi_atomic_u64 refused_size, refused_after;
     qi_atomic_u64 skipped; /* requests for which quire was not asked for that reason */
 } layer_store;
@@ -110,7 +110,7 @@ typedef struct layer_trace {
     pthread_mutex_t mutex;
 } layer_trace;
 
-/* The statistics so far, in a file (interim.c). */
+/* The statistics so far, in a file (report.c). */
 typedef struct layer_interim {
     bool is_on;                      /* constant after layer_interim_open */
     qi_atomic_u64 calls;             /* allocations and frees of the program */
@@ -159,7 +159,7 @@ typedef struct layer_device {
     layer_interim interim;
 } layer_device;
 
-/* ---- registry.c: instances and devices by dispatch key --------------------------------------- */
+/* ---- device.c ----------------------------------------------------------------------------- */
 
 /* Returns the dispatch key: the loader stores it at the start of every dispatchable object. A queue
    has the key of its device. */
@@ -176,8 +176,6 @@ layer_device *layer_device_of(const void *dispatchable);
 layer_instance *layer_take_instance(VkInstance handle);
 layer_device *layer_take_device(VkDevice handle);
 
-/* ---- device.c -------------------------------------------------------------------------------- */
-
 /* Wraps a device that the next layer created in a quire device. After a failure the layer is not
    active on the device. */
 void layer_open(layer_device *device, const layer_instance *instance, VkPhysicalDevice physical,
@@ -190,7 +188,7 @@ void layer_announce(const layer_device *device);
 /* Writes the report, destroys the stores with their pages, and releases the record. */
 void layer_close(layer_device *device);
 
-/* ---- store.c --------------------------------------------------------------------------------- */
+/* ---- store.c ------------------------------------------------------------------------------ */
 
 /* The size of the largest page in a heap. UINT64_MAX: the heap does not limit it. */
 uint64_t layer_max_page(const layer_device *device, uint32_t heap);
@@ -213,29 +211,15 @@ void layer_translate(layer_device *device, VkDeviceMemory *memory, VkDeviceSize 
 /* Notes the requirements of a resource that the program will probably bind. */
 void layer_learn(layer_device *device, const VkMemoryRequirements *needs);
 
-/* ---- exhausted.c ----------------------------------------------------------------------------- */
-
-/* Whether quire would probably refuse so many bytes, so that it is not worth asking. */
-bool layer_is_exhausted(const layer_device *device, layer_store *store, uint64_t size);
-
-/* Returns how many memory objects the program has freed. Each is counted after its memory is
-   free. */
-uint64_t layer_releases(const layer_device *device);
-
-/* Note what quire answered to a request for so many bytes. `releases` was read before the request:
-   memory that is freed during the request may come too late for it. */
-void layer_note_refused(layer_store *store, uint64_t size, uint64_t releases);
-void layer_note_served(layer_store *store, uint64_t size);
-
-/* Destroys all empty pages. Returns whether there were any. */
+/* Destroys all empty pages of the stores. Returns whether there were any. */
 bool layer_trim(layer_device *device);
 
-/* ---- name.c ---------------------------------------------------------------------------------- */
+/* ---- name.c ------------------------------------------------------------------------------- */
 
 /* Removes the private data of a slot and a memory object. 0 means all of them. */
 void layer_forget_private(layer_device *device, uint64_t slot, uint64_t handle);
 
-/* ---- report.c, interim.c and trace.c --------------------------------------------------------- */
+/* ---- report.c and trace.c ----------------------------------------------------------------- */
 
 /* Writes the statistics to a file in the form of the settings. Returns whether that succeeded.
    Calls no Vulkan function. */
@@ -261,7 +245,7 @@ void layer_trace_close(layer_device *device);
 void layer_trace_allocated(layer_device *device, layer_memory *memory, uint64_t alignment);
 void layer_trace_freed(layer_device *device, const layer_memory *memory);
 
-/* ---- chain.c --------------------------------------------------------------------------------- */
+/* ---- chain.c ------------------------------------------------------------------------------ */
 
 /*
  * The vkGetInstanceProcAddr that quire calls: returns functions of the next layer only. The lookup
@@ -273,8 +257,5 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL layer_get_next(VkInstance instance, con
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL layer_GetInstanceProcAddr(VkInstance instance,
                                                                    const char *name);
-VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL layer_GetDeviceProcAddr(VkDevice device, const char *name);
-VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL layer_GetPhysicalDeviceProcAddr(VkInstance instance,
-                                                                         const char *name);
 
 #endif

@@ -1,10 +1,11 @@
 /*
- * settings.c - reads the settings: see settings.h.
+ * settings.c - reads the settings, and writes lines.
  */
 #include "src/adapters/vulkan_layer/settings.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +13,29 @@
 #include <unistd.h>
 
 #include "quire/memory.h"
-#include "src/adapters/vulkan_layer/output.h"
 #include "src/base/atomic.h"
 #include "src/base/process.h"
+#include "src/base/text.h"
+
+/* ---- lines -------------------------------------------------------------------------------- */
+
+void layer_say(const char *format, ...)
+{
+    char line[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    qi_make_printable(line);
+    fprintf(stderr, "VK_LAYER_QUIRE_suballocate: %s\n", line);
+}
+
+void layer_warn_file(const char *path)
+{
+    layer_say("%s cannot be written%s", path, errno == ENXIO ? ": nothing reads it" : "");
+}
+
+/* ---- readers ------------------------------------------------------------------------------ */
 
 /* Each reader parses a text into *out and returns whether the text is valid. */
 
@@ -101,7 +122,7 @@ static bool read_path(const char *text, void *out)
     return true;
 }
 
-/* ---- the variables --------------------------------------------------------------------------- */
+/* ---- the variables ------------------------------------------------------------------------ */
 
 static const char PREFIX[] = "QUIRE_LAYER_";
 static const char SIZE[] = "bytes, at least 1, for example 65536, 64M or 1G";

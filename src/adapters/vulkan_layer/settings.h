@@ -1,5 +1,6 @@
 /*
- * settings.h - the settings of the layer, read from environment variables (docs/vulkan_layer.md).
+ * settings.h - the settings of the layer, read from environment variables (docs/vulkan_layer.md),
+ * and its lines on the standard error stream.
  */
 #ifndef QUIRE_SRC_ADAPTERS_VULKAN_LAYER_SETTINGS_H
 #define QUIRE_SRC_ADAPTERS_VULKAN_LAYER_SETTINGS_H
@@ -8,7 +9,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "quire/base.h"
 #include "quire/space.h"
+
+/* ---- lines -------------------------------------------------------------------------------- */
+
+/*
+ * Writes one line, which begins with the name of the layer. Control characters, which paths and
+ * values of the environment may contain, become '?'. The line is truncated at 2 KiB.
+ */
+void layer_say(const char *format, ...) QUIRE_PRINTF(1, 2);
+
+/* Reports a file that was not opened. Reads errno. */
+void layer_warn_file(const char *path);
+
+/* ---- settings ----------------------------------------------------------------------------- */
 
 enum { LAYER_MAX_PATH = 1023 };
 

@@ -24,7 +24,7 @@ static const uint64_t DEFAULT_PAGE = UINT64_C(32) << 20;
 static const uint32_t MIN_PAGES_PER_HEAP = 8; /* limits the page size on small heaps */
 static const float DEFAULT_PRIORITY = 0.5f, MIN_PRIORITY = 1e-6f;
 
-/* ---- the request ----------------------------------------------------------------------- */
+/* ---- the request -------------------------------------------------------------------------- */
 
 /* The parts of a VkMemoryAllocateInfo's pNext chain that matter. */
 typedef struct request {
@@ -102,7 +102,7 @@ static bool serves_kind(const layer_device *device, uint32_t kind)
            !(flags & QUIRE_HOST_VISIBLE && device->has_placed_maps);
 }
 
-/* ---- stores ---------------------------------------------------------------------------------- */
+/* ---- stores ------------------------------------------------------------------------------- */
 
 /* Needs no lock: stores are complete before store_count grows, and are never removed. */
 static layer_store *find_store(layer_device *device, uint32_t kind, float priority)
@@ -170,7 +170,72 @@ static layer_store *store_for(layer_device *device, uint32_t kind, float priorit
     return store;
 }
 
-/* ---- ranges ---------------------------------------------------------------------------------- */
+/* ---- exhausted memory --------------------------------------------------------------------- */
+
+/*
+ * If no page can be made quire tries smaller ones, each with a call of the driver, before it
+ * refuses a request. The layer remembers the size that was refused, and passes such requests on
+ * without asking quire until the program frees memory. Memory can also be freed unseen, by another
+ * process or with a swapchain; therefore quire is asked for one of RETRY requests nevertheless.
+ *
+ * Threads may refuse and free at the same time. A wrong answer is harmless: the driver is asked
+ * instead of quire, or quire in vain.
+ */
+
+static const uint64_t RETRY = 64;
+
+/* Returns how many memory objects the program has freed. Each is counted after its memory is
+   free. */
+static uint64_t releases_of(const layer_device *device)
+{
+    return qi_atomic_load_acquire_u64(&device->counts.freed) +
+           qi_atomic_load_acquire_u64(&device->counts.passed_free);
+}
+
+/* Whether quire would probably refuse so many bytes, so that it is not worth asking. */
+static bool is_exhausted(const layer_device *device, layer_store *store, uint64_t size)
+{
+    uint64_t refused = qi_atomic_load_u64(&store->refused_size);
+    if (!refused || size < refused ||
+        qi_atomic_load_u64(&store->refused_after) != releases_of(device))
+        return false;
+    return (qi_atomic_add_u64(&store->skipped, 1) + 1) % RETRY != 0;
+}
+
+/*
+ * Notes that quire refused so many bytes. `releases` was read before the request: memory that is
+ * freed during the request may come too late for it.
+ */
+static void note_refused(layer_store *store, uint64_t size, uint64_t releases)
+{
+    uint64_t refused = qi_atomic_load_u64(&store->refused_size);
+    uint64_t after = qi_atomic_load_u64(&store->refused_after);
+    if (refused && (after > releases || (after == releases && refused < size)))
+        return;
+    qi_atomic_store_release_u64(&store->refused_size, size);
+    qi_atomic_store_release_u64(&store->refused_after, releases);
+}
+
+static void note_served(layer_store *store, uint64_t size)
+{
+    uint64_t refused = qi_atomic_load_u64(&store->refused_size);
+    if (refused && refused <= size)
+        qi_atomic_store_release_u64(&store->refused_size, 0);
+}
+
+bool layer_trim(layer_device *device)
+{
+    uint32_t count = qi_atomic_load_acquire_u32(&device->store_count);
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t released = 0;
+        qi_ignore(quire_memory_trim(device->stores[i].memory, 0, &released));
+        total += released;
+    }
+    return total != 0;
+}
+
+/* ---- ranges ------------------------------------------------------------------------------- */
 
 void layer_learn(layer_device *device, const VkMemoryRequirements *needs)
 {
@@ -220,8 +285,7 @@ layer_outcome layer_plan(layer_device *device, const VkMemoryAllocateInfo *info,
     if (info->allocationSize >= (*store)->threshold ||
         alignment_for(device, info->allocationSize) > MAX_ALIGNMENT)
         return LAYER_LARGE;
-    return layer_is_exhausted(device, *store, info->allocationSize) ? LAYER_REFUSED
-                                                                    : LAYER_IN_A_PAGE;
+    return is_exhausted(device, *store, info->allocationSize) ? LAYER_REFUSED : LAYER_IN_A_PAGE;
 }
 
 /* Writes zeros into a range. The range may be in use before the program maps it, so that the zeros
@@ -275,12 +339,12 @@ layer_memory *layer_allocate(layer_device *device, layer_store *store, uint64_t 
     memory->store = store;
     memory->size = size;
     memory->held = held;
-    uint64_t releases = layer_releases(device);
+    uint64_t releases = releases_of(device);
     if (place(device, memory, alignment_for(device, size))) {
-        layer_note_served(store, size);
+        note_served(store, size);
         return memory;
     }
-    layer_note_refused(store, size, releases);
+    note_refused(store, size, releases);
     qi_host_release(&device->host, memory, 1, sizeof *memory);
     return NULL;
 }

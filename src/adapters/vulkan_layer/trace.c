@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "src/adapters/vulkan_layer/layer.h"
-#include "src/adapters/vulkan_layer/output.h"
 #include "src/base/process.h"
 #include "src/base/system.h"
 
