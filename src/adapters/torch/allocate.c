@@ -2,10 +2,11 @@
  * allocate.c - allocating and freeing for torch: see calls.h.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "src/adapters/torch/state.h"
 
-/* ---- allocating ----------------------------------------------------------------------------- */
+/* ---- allocating --------------------------------------------------------------------------- */
 
 /* Requires the lock for reading. The stream of quire on which a stream of torch allocates and frees
    in a pool, or in the device's memory (NULL). */
@@ -91,7 +92,97 @@ quire_result torch_allocate(int64_t size, int device, void *stream, void **point
     return result;
 }
 
-/* ---- freeing -------------------------------------------------------------------------------- */
+/* ---- frees and uses that a capture forbids ------------------------------------------------ */
+
+/*
+ * What quire refuses while a stream captures, because the stream has no mark yet, is put off. That
+ * happens only to a stream that captures without a pool when the adapter first sees it.
+ */
+
+static quire_result perform(const torch_late *l)
+{
+    return l->is_free ? quire_free_on_stream(l->memory, l->allocation, l->stream)
+                      : quire_record_use(l->memory, l->allocation, l->stream);
+}
+
+/* Requires the mutex. A free comes after the uses of its allocation, which are older. */
+static bool waits(const torch_device *d, quire_allocation allocation)
+{
+    for (const torch_late *l = d->late; l; l = l->next)
+        if (l->allocation.id == allocation.id)
+            return true;
+    return false;
+}
+
+/* Requires the mutex. */
+static quire_result put_off(torch_device *d, const torch_late *wanted)
+{
+    torch_late **end = &d->late;
+    torch_late *l = malloc(sizeof *l);
+    if (!l)
+        return torch_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a free");
+    while (*end)
+        end = &(*end)->next;
+    *l = *wanted;
+    *end = l;
+    atomic_fetch_add(&d->late_count, 1);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result now_or_later(torch_device *d, const torch_late *wanted)
+{
+    quire_result result = QUIRE_ERROR_NOT_PERMITTED;
+    bool may_wait = atomic_load(&d->late_count);
+    if (may_wait)
+        pthread_mutex_lock(&d->late_mutex);
+    if (!may_wait || !waits(d, wanted->allocation))
+        result = perform(wanted);
+    if (result == QUIRE_ERROR_NOT_PERMITTED) {
+        if (!may_wait)
+            pthread_mutex_lock(&d->late_mutex);
+        may_wait = true;
+        result = put_off(d, wanted);
+    } else if (result) {
+        torch_fail_quire(wanted->is_free ? "a free" : "a use of a stream");
+    }
+    if (may_wait)
+        pthread_mutex_unlock(&d->late_mutex);
+    return result;
+}
+
+/* Require the lock for reading. They do it now, or later if the stream captures. */
+static quire_result free_or_wait(torch_device *d, quire_memory *memory, quire_allocation allocation,
+                                 quire_stream *stream)
+{
+    return now_or_later(
+        d, &(torch_late){
+               .memory = memory, .allocation = allocation, .stream = stream, .is_free = true});
+}
+
+static quire_result use_or_wait(torch_device *d, quire_memory *memory, quire_allocation allocation,
+                                quire_stream *stream)
+{
+    return now_or_later(
+        d, &(torch_late){.memory = memory, .allocation = allocation, .stream = stream});
+}
+
+/* Stops at the first that still waits for the same stream's end of its capture: the order of the
+   uses and the free of an allocation matters. */
+void torch_late_retry(torch_device *d)
+{
+    if (!atomic_load(&d->late_count))
+        return;
+    pthread_mutex_lock(&d->late_mutex);
+    while (d->late && perform(d->late) != QUIRE_ERROR_NOT_PERMITTED) {
+        torch_late *done = d->late;
+        d->late = done->next;
+        atomic_fetch_sub(&d->late_count, 1);
+        free(done);
+    }
+    pthread_mutex_unlock(&d->late_mutex);
+}
+
+/* ---- freeing ------------------------------------------------------------------------------ */
 
 /* An allocation of the adapter. */
 typedef struct found {
@@ -129,7 +220,7 @@ static quire_result keep_for_graph(torch_device *d, const found *f, void *native
     if (!pool || pool == f->pool)
         return QUIRE_SUCCESS;
     quire_result result = find_stream(d, pool, native, &graph);
-    return result ? result : torch_late_use(d, f->memory, f->allocation, graph);
+    return result ? result : use_or_wait(d, f->memory, f->allocation, graph);
 }
 
 /* Requires the lock for reading. */
@@ -141,7 +232,7 @@ static quire_result free_found(torch_device *d, const found *f, void *native)
         return quire_free(f->memory, f->allocation) ? torch_fail_quire("a free") : QUIRE_SUCCESS;
     if (!result)
         result = find_stream(d, f->pool, native, &stream);
-    return result ? result : torch_late_free(d, f->memory, f->allocation, stream);
+    return result ? result : free_or_wait(d, f->memory, f->allocation, stream);
 }
 
 static quire_result not_found(const torch_device *d, const void *pointer)
@@ -201,7 +292,7 @@ quire_result torch_free_segment(void *pointer, int device, void *stream)
     return torch_free(pointer, device, stream);
 }
 
-/* ---- other streams, pages ------------------------------------------------------------------- */
+/* ---- other streams, pages ----------------------------------------------------------------- */
 
 /* Requires the lock for reading. */
 static quire_result use_found(torch_device *d, const found *f, void *native)
@@ -212,7 +303,7 @@ static quire_result use_found(torch_device *d, const found *f, void *native)
     if (f->info.user_data == (uintptr_t)native || (is_of_pool_that_ended && !graph))
         return QUIRE_SUCCESS;
     quire_result result = find_stream(d, graph, native, &stream);
-    return result ? result : torch_late_use(d, f->memory, f->allocation, stream);
+    return result ? result : use_or_wait(d, f->memory, f->allocation, stream);
 }
 
 quire_result torch_record_stream(void *pointer, void *stream)
@@ -255,7 +346,7 @@ void *torch_get_base(void *pointer, size_t *size)
     return base;
 }
 
-/* ---- the cache, limits ---------------------------------------------------------------------- */
+/* ---- the cache, limits -------------------------------------------------------------------- */
 
 static quire_result reset_device(torch_device *d)
 {

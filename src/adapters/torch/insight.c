@@ -1,13 +1,156 @@
 /*
- * insight.c - statistics and snapshots as JSON: see calls.h. The keys of a snapshot are those of
- * torch.cuda.memory._snapshot.
+ * insight.c - the history, and statistics and snapshots as JSON: see calls.h. The keys of a
+ * snapshot are those of torch.cuda.memory._snapshot.
  */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "src/adapters/torch/state.h"
+
+/* ---- the history -------------------------------------------------------------------------- */
+
+/* The last allocations, frees, refusals and changes of pages, in a ring. */
+
+static struct {
+    pthread_mutex_t mutex;
+    atomic_bool is_on;
+    torch_entry *entries;
+    uint64_t room, added; /* the entries with the numbers from added - room on are there */
+} history = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+bool torch_history_is_on(void)
+{
+    return atomic_load_explicit(&history.is_on, memory_order_relaxed);
+}
+
+quire_result torch_record_history(uint64_t count)
+{
+    quire_result result = torch_check_fork();
+    if (result)
+        return result;
+    torch_entry *made =
+        count && count <= SIZE_MAX / sizeof *made ? calloc(count, sizeof *made) : NULL;
+    if (count && !made)
+        return torch_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                          "no host memory for a history of this length");
+    pthread_mutex_lock(&history.mutex);
+    free(history.entries);
+    history.entries = made;
+    history.room = count;
+    history.added = 0;
+    atomic_store(&history.is_on, count > 0);
+    pthread_mutex_unlock(&history.mutex);
+    return QUIRE_SUCCESS;
+}
+
+void torch_history_add(torch_entry entry)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    entry.time_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+    pthread_mutex_lock(&history.mutex);
+    if (history.room)
+        history.entries[history.added++ % history.room] = entry;
+    pthread_mutex_unlock(&history.mutex);
+}
+
+/* Calls `visit` for each entry of a device, the oldest first, under the history's mutex. */
+static void visit_history(int device, void (*visit)(void *user, const torch_entry *entry),
+                          void *user)
+{
+    pthread_mutex_lock(&history.mutex);
+    for (uint64_t i = history.added > history.room ? history.added - history.room : 0;
+         i < history.added; i++)
+        if (history.entries[i % history.room].device == device)
+            visit(user, &history.entries[i % history.room]);
+    pthread_mutex_unlock(&history.mutex);
+}
+
+/* ---- pages in the history ----------------------------------------------------------------- */
+
+/*
+ * torch records segments; here they are the pages that are made and released. A page that is gone
+ * has no address any more, so that the addresses are kept here, by page number.
+ */
+
+/* Requires the mutex. Returns false if host memory is exhausted. */
+static bool reserve_page(torch_pages *pages, uint32_t number)
+{
+    uint32_t room = pages->room ? pages->room : 16;
+    if (number < pages->room)
+        return true;
+    while (room <= number)
+        room *= 2;
+    torch_page *larger = realloc(pages->pages, room * sizeof *larger);
+    if (!larger)
+        return false;
+    for (uint32_t i = pages->room; i < room; i++)
+        larger[i] = (torch_page){.address = 0};
+    pages->pages = larger;
+    pages->room = room;
+    return true;
+}
+
+static void record_page(const torch_pages *pages, torch_action action, const torch_page *page)
+{
+    if (page->address && torch_history_is_on())
+        torch_history_add((torch_entry){.action = action,
+                                        .device = pages->device,
+                                        .address = page->address,
+                                        .size = page->size,
+                                        .pool = pages->id});
+}
+
+/* Requires the mutex. */
+static void page_gone(torch_pages *pages, uint32_t number)
+{
+    if (number >= pages->room)
+        return;
+    record_page(pages, TORCH_PAGE_GONE, &pages->pages[number]);
+    pages->pages[number] = (torch_page){.address = 0};
+}
+
+/* Events of different threads may come in another order: a page that is gone again is left out. */
+static void on_event(void *user, quire_memory *memory, const quire_event *event)
+{
+    torch_pages *pages = user;
+    quire_page_info info;
+    bool is_made = event->kind == QUIRE_EVENT_PAGE_MADE;
+    if (is_made && quire_page_get_info(memory, event->page, &info))
+        return;
+    pthread_mutex_lock(&pages->mutex);
+    if (!is_made) {
+        page_gone(pages, event->page);
+    } else if (reserve_page(pages, event->page)) {
+        torch_page *page = &pages->pages[event->page];
+        *page = (torch_page){.address = info.address, .size = info.size};
+        record_page(pages, TORCH_PAGE_MADE, page);
+    }
+    pthread_mutex_unlock(&pages->mutex);
+}
+
+quire_result torch_pages_watch(torch_pages *pages, int device, torch_pool_id id,
+                               quire_memory *memory)
+{
+    const quire_hook hook = {
+        .event = on_event, .user = pages, .kinds = QUIRE_EVENT_PAGE_MADE | QUIRE_EVENT_PAGE_GONE};
+    pages->device = device;
+    pages->id = id;
+    pthread_mutex_init(&pages->mutex, NULL);
+    return quire_memory_set_hook(memory, &hook) ? torch_fail_quire("a memory") : QUIRE_SUCCESS;
+}
+
+void torch_pages_finish(torch_pages *pages)
+{
+    pthread_mutex_destroy(&pages->mutex);
+    free(pages->pages);
+    *pages = (torch_pages){.room = 0};
+}
+
+/* ---- texts -------------------------------------------------------------------------------- */
 
 /* A text that grows. */
 typedef struct text {
@@ -55,7 +198,7 @@ static char *finish(text *t)
     return NULL;
 }
 
-/* ---- statistics ----------------------------------------------------------------------------- */
+/* ---- statistics --------------------------------------------------------------------------- */
 
 static void put_memory(text *t, quire_memory *memory)
 {
@@ -154,7 +297,7 @@ quire_result torch_reset_peaks(int device)
     return result ? torch_fail_quire("quire") : QUIRE_SUCCESS;
 }
 
-/* ---- snapshots ------------------------------------------------------------------------------ */
+/* ---- snapshots ---------------------------------------------------------------------------- */
 
 /* What the walk of a memory writes: a page is a segment, its ranges are the blocks. */
 typedef struct walk {
@@ -290,7 +433,7 @@ char *torch_snapshot(void)
     for (int i = 0; i <= last; i++) {
         trace r = {.t = &t, .is_first = true};
         put(&t, "%s[", i ? ",\n" : "");
-        torch_history_visit(i, visit_entry, &r);
+        visit_history(i, visit_entry, &r);
         put(&t, "]");
     }
     put(&t, "],\n\"allocator_settings\": {}, \"external_annotations\": []}\n");

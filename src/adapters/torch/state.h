@@ -24,7 +24,7 @@
 
 enum { TORCH_MAX_DEVICES = 64, TORCH_BUCKETS = 64 };
 
-/* ---- streams.c: streams of quire by stream of torch ----------------------------------------- */
+/* ---- streams.c: streams of quire by stream of torch, and the driver ----------------------- */
 
 typedef struct torch_stream {
     struct torch_stream *next;
@@ -50,8 +50,6 @@ quire_result torch_streams_find(torch_streams *streams, quire_device *device, vo
 /* Destroys all streams of quire; the table is empty afterwards. No other call may run. */
 void torch_streams_destroy(torch_streams *streams);
 
-/* ---- driver.c: functions of the driver that quire does not offer ---------------------------- */
-
 /* Waits for all work of a context. No stream may capture. Returns false on failure. */
 bool torch_driver_wait(void *context);
 
@@ -59,7 +57,7 @@ bool torch_driver_wait(void *context);
    for it. Also true if the driver does not say. */
 bool torch_driver_captures(void *context, void *stream);
 
-/* ---- pages.c: pages in the history ------------------------------------------------------- */
+/* ---- insight.c: pages in the history ------------------------------------------------------ */
 
 typedef struct torch_page {
     uint64_t address; /* 0: there is no such page */
@@ -80,7 +78,7 @@ quire_result torch_pages_watch(torch_pages *pages, int device, torch_pool_id id,
                                quire_memory *memory);
 void torch_pages_finish(torch_pages *pages);
 
-/* ---- devices.c ------------------------------------------------------------------------------ */
+/* ---- devices.c ---------------------------------------------------------------------------- */
 
 typedef struct torch_pool {
     struct torch_pool *next;
@@ -146,7 +144,7 @@ quire_result torch_fail(quire_result result, const char *format, ...) QUIRE_PRIN
 /* Sets the sentence to quire's last error, and returns its result. */
 quire_result torch_fail_quire(const char *what);
 
-/* ---- pools.c -------------------------------------------------------------------------------- */
+/* ---- pools.c ------------------------------------------------------------------------------ */
 
 /* Requires the lock for reading. The pool to which the filters direct a stream; NULL: none. */
 torch_pool *torch_pool_of_stream(torch_device *d, void *native);
@@ -168,18 +166,12 @@ bool torch_device_wait(torch_device *d, void *stream);
 /* Requires the lock for writing, or that no other call runs. */
 void torch_pools_destroy(torch_device *d);
 
-/* ---- late.c: frees and uses that a capture forbids ------------------------------------------ */
+/* ---- allocate.c: frees and uses that a capture forbids ------------------------------------ */
 
 /* Tries again what waits. */
 void torch_late_retry(torch_device *d);
 
-/* Require the lock for reading. Do it now, or later if the stream captures. */
-quire_result torch_late_free(torch_device *d, quire_memory *memory, quire_allocation allocation,
-                             quire_stream *stream);
-quire_result torch_late_use(torch_device *d, quire_memory *memory, quire_allocation allocation,
-                            quire_stream *stream);
-
-/* ---- history.c ------------------------------------------------------------------------------ */
+/* ---- insight.c: the history --------------------------------------------------------------- */
 
 typedef enum torch_action {
     TORCH_ALLOC,
@@ -202,9 +194,5 @@ typedef struct torch_entry {
 /* Whether anything is recorded: one atomic read. */
 bool torch_history_is_on(void);
 void torch_history_add(torch_entry entry);
-
-/* Calls `visit` for each entry of a device, the oldest first, under the history's mutex. */
-void torch_history_visit(int device, void (*visit)(void *user, const torch_entry *entry),
-                         void *user);
 
 #endif

@@ -1,10 +1,17 @@
 /*
- * streams.c - streams of quire by stream of torch: see state.h. Readers take no lock.
+ * streams.c - streams of quire by stream of torch, and two questions to the driver about streams:
+ * see state.h.
  */
+#include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/adapters/torch/state.h"
+
+/* ---- streams of quire --------------------------------------------------------------------- */
+
+/* Readers take no lock. */
 
 #define LEGACY ((void *)(uintptr_t)1)
 #define PER_THREAD ((void *)(uintptr_t)2)
@@ -50,7 +57,7 @@ static quire_result make(const torch_streams *streams, quire_device *device, voi
         return quire_stream_create(device, &(quire_stream_options){.capture = true}, stream);
     quire_result result = quire_cuda_stream_wrap(device, native, NULL, stream);
     bool has_mark = !result && !quire_stream_mark(*stream, &point);
-    (void)has_mark; /* if not, it captures now: late.c */
+    (void)has_mark; /* if not, it captures now: allocate.c */
     return result;
 }
 
@@ -105,4 +112,75 @@ void torch_streams_destroy(torch_streams *streams)
             free(s);
         }
     atomic_store(&streams->count, 0);
+}
+
+/* ---- the driver --------------------------------------------------------------------------- */
+
+/* quire does not ask these questions for its callers. It has opened the library before. */
+
+typedef int driver_result;                                  /* CUresult; 0 is success */
+enum { CAPTURE_STATUS_NONE = 0, CAPTURE_MODE_RELAXED = 2 }; /* as in cuda.h */
+
+static struct driver {
+    driver_result (*push)(void *context);
+    driver_result (*pop)(void **context);
+    driver_result (*wait)(void);
+    driver_result (*exchange)(int *mode);
+    driver_result (*is_capturing)(void *stream, int *status);
+    bool is_complete;
+} driver;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static bool find_function(void *library, const char *name, void *function)
+{
+    void *found = dlsym(library, name);
+    memcpy(function, &found, sizeof found);
+    return found;
+}
+
+static void load(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    driver.is_complete =
+        library && find_function(library, "cuCtxPushCurrent_v2", &driver.push) &&
+        find_function(library, "cuCtxPopCurrent_v2", &driver.pop) &&
+        find_function(library, "cuCtxSynchronize", &driver.wait) &&
+        find_function(library, "cuThreadExchangeStreamCaptureMode", &driver.exchange) &&
+        find_function(library, "cuStreamIsCapturing", &driver.is_capturing);
+}
+
+static bool enter(void *context)
+{
+    pthread_once(&once, load);
+    return driver.is_complete && !driver.push(context);
+}
+
+static void leave(void)
+{
+    void *popped = NULL;
+    driver.pop(&popped);
+}
+
+/* The relaxed mode: a capture of another device does not forbid the call. */
+bool torch_driver_wait(void *context)
+{
+    int mode = CAPTURE_MODE_RELAXED;
+    if (!enter(context))
+        return false;
+    bool is_relaxed = !driver.exchange(&mode);
+    driver_result result = driver.wait();
+    if (is_relaxed)
+        driver.exchange(&mode);
+    leave();
+    return !result;
+}
+
+bool torch_driver_captures(void *context, void *stream)
+{
+    int status = CAPTURE_STATUS_NONE;
+    if (!enter(context))
+        return true;
+    driver_result result = driver.is_capturing(stream, &status);
+    leave();
+    return result || status != CAPTURE_STATUS_NONE;
 }
