@@ -1,17 +1,78 @@
 /*
- * cache.c - the freed small blocks that a thread keeps, with its counts.
+ * blocks.c - marks small blocks, and keeps freed ones in the caches of the threads.
  */
+#include "src/adapters/host_allocator/blocks.h"
+
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "quire/backend.h"
-#include "src/adapters/host_allocator/allocator.h"
+#include "src/adapters/host_allocator/record.h"
+
+/* ---- marks -------------------------------------------------------------------------------- */
+
+/* Bytes that are 0. The system gives them memory when they are first written. NULL: none left. */
+static void *map(uint64_t size)
+{
+    void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (bytes == MAP_FAILED)
+        return NULL;
+#ifdef MADV_NOHUGEPAGE
+    (void)madvise(bytes, size, MADV_NOHUGEPAGE); /* one mark would make 2 MiB resident */
+#endif
+    return bytes;
+}
+
+quire_result host_marks_create(host_marks *marks)
+{
+    marks->parts = map(HOST_PART_COUNT * sizeof *marks->parts);
+    return marks->parts ? QUIRE_SUCCESS
+                        : quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,
+                                             "no host memory for the marks of small blocks");
+}
+
+void host_marks_destroy(host_marks *marks)
+{
+    if (!marks->parts)
+        return;
+    for (uint64_t i = 0; i < HOST_PART_COUNT; i++) {
+        host_mark *part = atomic_load_explicit(&marks->parts[i], memory_order_relaxed);
+        if (part)
+            munmap(part, HOST_PART_MARKS);
+    }
+    munmap(marks->parts, HOST_PART_COUNT * sizeof *marks->parts);
+    marks->parts = NULL;
+}
+
+/* Makes the part of an address, unless another thread does it first. */
+static void make_part(_Atomic(host_mark *) *place)
+{
+    host_mark *made = map(HOST_PART_MARKS), *other = NULL;
+    if (made && !atomic_compare_exchange_strong(place, &other, made))
+        munmap(made, HOST_PART_MARKS);
+}
+
+host_mark *host_marks_add(host_marks *marks, const host_block *block)
+{
+    const uint64_t address = (uintptr_t)block;
+    host_mark *mark = host_marks_find(marks, block);
+    if (!mark && !(address >> HOST_MARKS_SHIFT)) {
+        make_part(&marks->parts[address >> HOST_PART_SHIFT]);
+        mark = host_marks_find(marks, block);
+    }
+    if (!mark)
+        (void)!quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,
+                                  "no host memory for the mark of a small block");
+    return mark;
+}
+
+/* ---- caches: lock ------------------------------------------------------------------------- */
 
 enum { BATCH = 64, MAX_YIELDS = 64, SLEEP_NANOSECONDS = 50000 };
-
-/* ---- lock ------------------------------------------------------------------------------------ */
 
 static void lock_slowly(host_cache *cache)
 {
@@ -35,7 +96,7 @@ static inline void unlock(host_cache *cache)
     atomic_store_explicit(&cache->is_locked, false, memory_order_release);
 }
 
-/* ---- blocks ---------------------------------------------------------------------------------- */
+/* ---- caches: blocks ----------------------------------------------------------------------- */
 
 host_block *host_cache_take(host_cache *cache, uint32_t size_class, uint64_t size)
 {
@@ -139,7 +200,7 @@ static bool empty(host_cache *cache)
     return list != NULL;
 }
 
-/* ---- threads --------------------------------------------------------------------------------- */
+/* ---- caches: threads ---------------------------------------------------------------------- */
 
 /* The destructor of the key: at the end of a thread. If a destructor that runs later uses the
    allocator, the thread gets a cache again, and the system calls this once more. */
@@ -199,7 +260,7 @@ host_cache *host_cache_of_thread(host_caches *caches)
     return __builtin_expect(cache != NULL, 1) ? cache : enter(caches);
 }
 
-/* ---- all caches ------------------------------------------------------------------------------ */
+/* ---- all caches --------------------------------------------------------------------------- */
 
 quire_result host_caches_create(host_allocator *allocator, uint64_t max_bytes)
 {
@@ -261,7 +322,7 @@ void host_caches_sum(host_caches *caches, host_cache_sums *sums)
     pthread_mutex_unlock(&caches->mutex);
 }
 
-/* ---- fork ------------------------------------------------------------------------------------ */
+/* ---- caches: fork ------------------------------------------------------------------------- */
 
 void host_caches_lock_all(host_caches *caches)
 {

@@ -1,6 +1,8 @@
 /*
- * trace.c - records allocations and frees as a trace (docs/formats.md).
+ * record.c - writes the trace of an allocator, and prepares all allocators for a fork.
  */
+#include "src/adapters/host_allocator/record.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,8 +13,9 @@
 #include <unistd.h>
 
 #include "quire/backend.h"
-#include "src/adapters/host_allocator/trace.h"
 #include "src/base/process.h"
+
+/* ---- the trace ---------------------------------------------------------------------------- */
 
 enum { MAX_ROW = 128 };
 
@@ -102,9 +105,77 @@ void host_trace_freed(host_trace *trace, uint64_t number)
     pthread_mutex_unlock(&trace->mutex);
 }
 
-void host_trace_abandon(host_trace *trace)
+/* In the child of a fork, with the mutex: ends the trace without a write. */
+static void abandon(host_trace *trace)
 {
     if (host_trace_is_open(trace))
         close(trace->file);
     atomic_store(&trace->is_open, false);
+}
+
+/* ---- forks -------------------------------------------------------------------------------- */
+
+/*
+ * Before a fork the handlers take the locks of the allocators, so that the child finds every list
+ * whole. No thread calls quire while it holds one of these locks, and no thread takes one while it
+ * holds a lock of quire. The order of these handlers and those of quire thus does not matter.
+ */
+
+static pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
+static host_allocator *first;
+
+static void prepare(void)
+{
+    pthread_mutex_lock(&list_mutex);
+    for (host_allocator *a = first; a; a = a->next) {
+        pthread_mutex_lock(&a->trace.mutex);
+        host_caches_lock_all(&a->caches);
+    }
+}
+
+static void in_parent(void)
+{
+    for (host_allocator *a = first; a; a = a->next) {
+        host_caches_unlock_all(&a->caches);
+        pthread_mutex_unlock(&a->trace.mutex);
+    }
+    pthread_mutex_unlock(&list_mutex);
+}
+
+static void in_child(void)
+{
+    for (host_allocator *a = first; a; a = a->next) {
+        host_caches_unlock_in_child(&a->caches);
+        abandon(&a->trace);
+        pthread_mutex_unlock(&a->trace.mutex);
+    }
+    pthread_mutex_unlock(&list_mutex);
+}
+
+quire_result host_fork_add(host_allocator *allocator)
+{
+    static bool is_registered; /* requires list_mutex */
+    pthread_mutex_lock(&list_mutex);
+    if (!is_registered)
+        is_registered = !pthread_atfork(prepare, in_parent, in_child);
+    if (is_registered) {
+        allocator->next = first;
+        first = allocator;
+    }
+    bool is_added = is_registered;
+    pthread_mutex_unlock(&list_mutex);
+    return is_added ? QUIRE_SUCCESS
+                    : quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,
+                                         "the fork handlers cannot be registered");
+}
+
+void host_fork_remove(host_allocator *allocator)
+{
+    pthread_mutex_lock(&list_mutex);
+    host_allocator **place = &first;
+    while (*place && *place != allocator)
+        place = &(*place)->next;
+    if (*place)
+        *place = allocator->next;
+    pthread_mutex_unlock(&list_mutex);
 }

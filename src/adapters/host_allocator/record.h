@@ -1,14 +1,18 @@
 /*
- * trace.h - records allocations and frees as a trace (docs/formats.md).
+ * record.h - the record of an allocator, its trace and the fork handlers.
  */
-#ifndef QUIRE_SRC_ADAPTERS_HOST_ALLOCATOR_TRACE_H
-#define QUIRE_SRC_ADAPTERS_HOST_ALLOCATOR_TRACE_H
+#ifndef QUIRE_SRC_ADAPTERS_HOST_ALLOCATOR_RECORD_H
+#define QUIRE_SRC_ADAPTERS_HOST_ALLOCATOR_RECORD_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "quire/base.h"
+#include "src/adapters/host_allocator/blocks.h"
 
+/* ---- the trace ---------------------------------------------------------------------------- */
+
+/* Writes allocations and frees to a file (docs/formats.md). */
 typedef struct host_trace {
     atomic_bool is_open;   /* changes under the mutex */
     pthread_mutex_t mutex; /* the numbers and times of rows increase from row to row */
@@ -34,7 +38,22 @@ uint64_t host_trace_allocated(host_trace *trace, uint64_t size, uint64_t alignme
 /* Writes a row, if the allocation of this number is in the trace. */
 void host_trace_freed(host_trace *trace, uint64_t number);
 
-/* In the child of a fork, with the mutex: ends the trace without a write. */
-void host_trace_abandon(host_trace *trace);
+/* ---- the record --------------------------------------------------------------------------- */
+
+struct host_allocator {
+    quire_device *device;
+    quire_memory *memory;
+    host_marks marks;
+    host_caches caches;
+    host_trace trace;
+    host_allocator *next; /* in the list of all allocators */
+};
+
+/* ---- forks -------------------------------------------------------------------------------- */
+
+/* Calls the fork handlers for the allocator from now on, until it is removed. Adding fails with
+   OUT_OF_HOST_MEMORY. */
+QUIRE_MUST_USE quire_result host_fork_add(host_allocator *allocator);
+void host_fork_remove(host_allocator *allocator);
 
 #endif
