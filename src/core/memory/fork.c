@@ -36,7 +36,7 @@ static bool is_gone(const void *thread)
 /* Frees the number of a page that is in no space. */
 static void forget_page(qi_pages *pages, qi_page *page)
 {
-    pages->leaving -= page->phase == QI_PAGE_LEAVING;
+    pages->leaving -= page->phase == QI_PAGE_LEAVING || page->phase == QI_PAGE_ENDING;
     pages->in_use--;
     qi_page_free_number(pages, page);
 }
@@ -79,9 +79,10 @@ static qi_page *settle_page(quire_memory *memory, qi_page *page, qi_page *list)
         break;
     case QI_PAGE_LEAVING:
         forget_page(pages, page);
-        if (page->ending)
-            return list;
         break;
+    case QI_PAGE_ENDING:
+        forget_page(pages, page);
+        return list;
     case QI_PAGE_LIVE:
         if (page->resizing)
             break;
@@ -154,7 +155,7 @@ static uint64_t count_pages(quire_memory *memory, uint64_t *count)
     for (uint32_t i = 0; i < memory->pages.top; i++) {
         const qi_page *page = qi_page_at(&memory->pages, i);
         bool is_counted = page->phase == QI_PAGE_LIVE || page->phase == QI_PAGE_MOVING ||
-                          (page->phase == QI_PAGE_LEAVING && !page->ending);
+                          page->phase == QI_PAGE_LEAVING;
         if (!is_counted)
             continue;
         bytes += page->cut_from ? page->cut_from : page->native.size;

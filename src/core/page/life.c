@@ -94,6 +94,7 @@ typedef struct qi_page_plan {
     uint64_t most;   /* the page has no more bytes, unless it needs them; 0: no bound */
     bool dedicated;
     const qi_tie *tie; /* NULL: not tied to an object */
+    bool is_reduced;   /* written with the number: see qi_page_attempt */
 } qi_page_plan;
 
 /*
@@ -175,7 +176,7 @@ static bool has_all_shared(const qi_shard *shard)
  * From then on the calling thread has a page under way (thread.h). Fails with WRONG_STATE (the
  * memory is being destroyed), TOO_MANY_PAGES, OUT_OF_RANGE, OUT_OF_HOST_MEMORY.
  */
-static quire_result begin_page(qi_shard *shard, const qi_page_plan *p, qi_page_events *events,
+static quire_result begin_page(qi_shard *shard, qi_page_plan *p, qi_page_events *events,
                                qi_page **out)
 {
     quire_memory *memory = shard->memory;
@@ -201,7 +202,7 @@ static quire_result begin_page(qi_shard *shard, const qi_page_plan *p, qi_page_e
     page->tied = p->tie != NULL;
     page->policy_size = p->dedicated ? 0 : qi_page_policy_size(shard);
     page->wanted = qi_page_wanted_size(shard, page, p->size, p->needed);
-    page->wanted = qi_page_attempt_size(memory, page->wanted, p->needed, p->most, &page->reduced);
+    page->wanted = qi_page_attempt_size(memory, page->wanted, p->needed, p->most, &p->is_reduced);
     page->to_join = p->dedicated ? 0 : page->wanted - p->needed;
     page->turn = ++memory->pages.turns;
     page->next = memory->pages.being_made;
@@ -416,6 +417,14 @@ static void count_gone(qi_pages *pages, qi_page *page)
     pages->leaving--;
 }
 
+/* In the child of a fork such a page is lost: the backend may have destroyed it. */
+static void set_ending(qi_pages *pages, qi_page *page)
+{
+    qi_lock_acquire(&pages->lock);
+    page->phase = QI_PAGE_ENDING;
+    qi_lock_release(&pages->lock);
+}
+
 /* Unmaps the cut ends of pages in the list, and removes these pages from it: they stay LIVE. */
 static qi_page *end_cuts(quire_memory *memory, qi_page *list, uint64_t *bytes,
                          qi_page_events *events)
@@ -448,7 +457,7 @@ uint64_t qi_pages_give_back(quire_memory *memory, qi_page *list, qi_page_events 
     for (qi_page *page = list; page; page = page->next) {
         bytes += page->native.size;
         qi_checked_page_leaving(page);
-        page->ending = true;
+        set_ending(&memory->pages, page);
         qi_device_page_destroy(memory->device, &memory->calls, &memory->account, &page->native);
     }
     qi_page *last = NULL;
@@ -534,7 +543,7 @@ static quire_result create(quire_memory *memory, qi_page *page, const qi_page_pl
     };
     native->on_demand = memory->maps_on_demand;
     qi_page_attempt a =
-        qi_page_attempt_begin(memory, page->wanted, p->needed, page->reduced, progress);
+        qi_page_attempt_begin(memory, page->wanted, p->needed, p->is_reduced, progress);
     quire_result result;
     a.is_tied = page->tied;
     do {
@@ -639,8 +648,7 @@ void qi_page_give_back_before(qi_shard *shard, uint64_t needed, qi_page_events *
 }
 
 /* Requires the shard's lock. Calls begin_page under the lock of the pages. */
-static quire_result number(qi_shard *shard, const qi_page_plan *p, qi_page **page,
-                           qi_page_events *events)
+static quire_result number(qi_shard *shard, qi_page_plan *p, qi_page **page, qi_page_events *events)
 {
     qi_pages *pages = &shard->memory->pages;
     qi_lock_acquire(&pages->lock);
@@ -653,7 +661,7 @@ static quire_result number(qi_shard *shard, const qi_page_plan *p, qi_page **pag
  * Like `number`. If the memory has as many pages as it may have, it releases and reacquires the
  * lock to give back the empty pages of all shards, and tries again.
  */
-static quire_result number_or_give(qi_shard *shard, const qi_page_plan *p, qi_page **page,
+static quire_result number_or_give(qi_shard *shard, qi_page_plan *p, qi_page **page,
                                    qi_page_events *events)
 {
     quire_result result = number(shard, p, page, events);
@@ -666,7 +674,7 @@ static quire_result number_or_give(qi_shard *shard, const qi_page_plan *p, qi_pa
 }
 
 /* Requires the shard's lock. Releases and reacquires it. Numbers and makes a page for the plan. */
-static quire_result make_planned(qi_shard *shard, const qi_page_plan *p, qi_page **out,
+static quire_result make_planned(qi_shard *shard, qi_page_plan *p, qi_page **out,
                                  qi_page_progress *progress)
 {
     quire_memory *memory = shard->memory;
@@ -700,7 +708,7 @@ quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment, bo
 quire_result qi_page_make_tied(qi_shard *shard, uint64_t size, const qi_tie *tie, qi_page **page,
                                qi_page_progress *progress)
 {
-    const qi_page_plan p = {.size = size, .needed = size, .dedicated = true, .tie = tie};
+    qi_page_plan p = {.size = size, .needed = size, .dedicated = true, .tie = tie};
     quire_result result = qi_page_check_total(shard->memory, size, size);
     return result ? result : make_planned(shard, &p, page, progress);
 }

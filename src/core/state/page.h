@@ -2,11 +2,18 @@
  * state/page.h - the records of pages: of one page, of the pages of a memory, and of the empty
  * pages of a shard.
  *
- * Life of a page: a thread gives it a number (phase MAKING), creates it in the backend without a
- * lock, and publishes it (LIVE); a shared page becomes a region of its shard's space. To return it,
- * a thread takes it out of the space and the statistics under the locks (LEAVING) and destroys it
- * without a lock (GONE). The number is free again once the hook has been called for its end. The
- * records do not move while the memory lives.
+ * A shared page is a region of its shard's space while it is LIVE. The backend is called without a
+ * lock: between MAKING and LIVE to make the page, in ENDING to destroy it. The records do not move
+ * while the memory lives.
+ *
+ *          number         made        taken out      backend call      destroyed       reported
+ *   NONE ------> MAKING ------> LIVE ---------> LEAVING --------> ENDING -------> GONE ------> NONE
+ *                   |            | ^                ^                                ^
+ *                   |            v |                | no host memory                 |
+ *                   |           MOVING -------------+                                |
+ *                   |      between two shards                                        |
+ *                   +----------------------------------------------------------------+
+ *                                               refused
  *
  * Locks: the lock of qi_pages protects phase, shard and number of every page. A LIVE page leaves
  * only while its shard's lock is held too. The shard's lock protects the rest of the record.
@@ -27,8 +34,9 @@ typedef enum qi_page_phase {
     QI_PAGE_MAKING,
     QI_PAGE_LIVE,
     QI_PAGE_MOVING,  /* between two shards */
-    QI_PAGE_LEAVING, /* out of the space, not yet destroyed */
-    QI_PAGE_GONE     /* destroyed; the number is free once the hook has been called */
+    QI_PAGE_LEAVING, /* out of the space and the statistics */
+    QI_PAGE_ENDING,  /* the backend destroys it */
+    QI_PAGE_GONE     /* destroyed, or never made; nobody uses the number yet */
 } qi_page_phase;
 
 /*
@@ -68,8 +76,6 @@ struct qi_page {
     bool dedicated;
     bool tied;     /* to an object: see qi_tie */
     bool resizing; /* a thread moves its end (page/backing.h); protected by the lock of qi_pages */
-    bool ending;   /* LEAVING, and its thread has called the backend to destroy it */
-    bool reduced;  /* while MAKING: see qi_page_attempt.is_reduced */
     bool over_budget; /* its creation or last growth exceeded the backend's budget */
     bool fresh;       /* a dedicated page that the backend made with zeros for its allocation */
     qi_page_phase phase;
@@ -99,7 +105,7 @@ typedef struct qi_pages {
     uint32_t top;       /* numbers below were used at least once */
     uint32_t free_hint; /* no number below is free */
     uint32_t in_use;    /* numbers that are not free, without those of GONE pages */
-    uint32_t leaving;   /* numbers in phase LEAVING */
+    uint32_t leaving;   /* numbers in the phases LEAVING and ENDING */
     uint32_t moving;    /* numbers in phase MOVING */
     uint64_t changes;   /* how often a page was published, moved, resized or destroyed */
     qi_page *being_made;
