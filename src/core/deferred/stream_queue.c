@@ -9,102 +9,6 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
-/* ---- late waits --------------------------------------------------------------------------- */
-
-/*
- * A randomized meldable heap. `next` and `previous` of a wait are its two children, and neither
- * precedes it.
- *
- * Two heaps are merged along a path downwards, and a coin chooses the child at each step. In any
- * binary tree of n nodes such a path has at most log2(n + 1) steps on average, after any sequence
- * of operations. The heap therefore keeps no balance. The coin does not depend on the waits: the
- * same requests produce the same heap.
- */
-
-/* Waits with equal values keep the order in which they were put. */
-static bool precedes(const qi_wait *one, const qi_wait *other)
-{
-    return one->value < other->value || (one->value == other->value && one->order < other->order);
-}
-
-/* A linear congruential generator; its highest bit is the best one. */
-static bool flip(qi_queue_heap *heap)
-{
-    heap->coins = heap->coins * UINT32_C(1664525) + UINT32_C(1013904223);
-    return heap->coins >> 31;
-}
-
-/* Merges two heaps, each of which may be empty. `above` becomes the parent of the result. */
-static qi_wait *merge(qi_queue_heap *heap, qi_wait *one, qi_wait *other, qi_wait *above)
-{
-    qi_wait *first = NULL, **link = &first;
-    while (one && other) {
-        qi_wait *before = precedes(other, one) ? other : one;
-        other = before == one ? other : one;
-        *link = before;
-        before->above = above;
-        above = before;
-        link = flip(heap) ? &before->next : &before->previous;
-        one = *link;
-        heap->steps++;
-    }
-    qi_wait *rest = one ? one : other;
-    *link = rest;
-    if (rest)
-        rest->above = above;
-    return first;
-}
-
-void qi_queue_heap_put(qi_queue_heap *heap, qi_wait *wait)
-{
-    wait->order = ++heap->orders;
-    wait->next = wait->previous = NULL;
-    heap->first = merge(heap, heap->first, wait, NULL);
-}
-
-qi_wait *qi_queue_heap_take(qi_queue_heap *heap, qi_wait *wait)
-{
-    qi_wait *above = wait->above;
-    qi_wait **link = &heap->first;
-    if (above)
-        link = above->next == wait ? &above->next : &above->previous;
-    *link = merge(heap, wait->next, wait->previous, above);
-    wait->above = NULL;
-    wait->order = 0;
-    return wait;
-}
-
-qi_wait *qi_queue_heap_next(const qi_wait *wait)
-{
-    if (wait->next)
-        return wait->next;
-    if (wait->previous)
-        return wait->previous;
-    for (; wait->above; wait = wait->above)
-        if (wait == wait->above->next && wait->above->previous)
-            return wait->above->previous;
-    return NULL;
-}
-
-uint64_t qi_queue_heap_highest(const qi_queue_heap *heap)
-{
-    uint64_t highest = 0;
-    for (const qi_wait *wait = heap->first; wait; wait = qi_queue_heap_next(wait))
-        highest = wait->value > highest ? wait->value : highest;
-    return highest;
-}
-
-bool qi_queue_heap_agrees_at(const qi_wait *wait)
-{
-    const qi_wait *below[2] = {wait->next, wait->previous};
-    for (int i = 0; i < 2; i++)
-        if (below[i] && (below[i]->above != wait || precedes(below[i], wait)))
-            return false;
-    return wait->order != 0;
-}
-
-/* ---- the queue ---------------------------------------------------------------------------- */
-
 /* ---- the hash table of a shard ------------------------------------------------------------ */
 
 static void link_into_bucket(const qi_shard *shard, qi_stream_queue *queue)
@@ -263,12 +167,23 @@ static void take_from_bin(qi_stream_queue *queue, qi_wait *wait)
 
 /* ---- putting in and taking out ------------------------------------------------------------ */
 
-static void append(qi_wait_list *list, qi_wait *wait)
+/* Puts a wait behind another of the list; NULL: to its front. */
+static void insert_after(qi_wait_list *list, qi_wait *previous, qi_wait *wait)
 {
-    wait->previous = list->last;
-    wait->next = NULL;
-    *(list->last ? &list->last->next : &list->first) = wait;
-    list->last = wait;
+    qi_wait **next = previous ? &previous->next : &list->first;
+    wait->previous = previous;
+    wait->next = *next;
+    *(wait->next ? &wait->next->previous : &list->last) = wait;
+    *next = wait;
+}
+
+/* The last wait whose value is not above `value`: the last of all, unless the value is late. */
+static qi_wait *last_up_to(const qi_wait_list *list, uint64_t value)
+{
+    qi_wait *wait = list->last;
+    while (wait && qi_unlikely(wait->value > value))
+        wait = wait->previous;
+    return wait;
 }
 
 static void unlink(qi_wait_list *list, const qi_wait *wait)
@@ -280,7 +195,8 @@ static void unlink(qi_wait_list *list, const qi_wait *wait)
 void qi_stream_queue_own(qi_shard *shard, qi_wait *use)
 {
     use->is_own = true;
-    append(&qi_stream_queue_find(shard, use->stream)->own, use);
+    qi_wait_list *own = &qi_stream_queue_find(shard, use->stream)->own;
+    insert_after(own, own->last, use);
 }
 
 void qi_stream_queue_disown(qi_shard *shard, qi_wait *use)
@@ -303,13 +219,10 @@ void qi_stream_queue_put(qi_shard *shard, qi_wait *wait)
             put_into_bin(queue, wait, record->size);
     }
     qi_atomic_store_release_u64(&shard->deferred, qi_atomic_load_u64(&shard->deferred) + 1);
-    if (list->last && qi_unlikely(list->last->value > wait->value))
-        qi_queue_heap_put(&queue->heap, wait);
-    else
-        append(list, wait);
+    insert_after(list, last_up_to(list, wait->value), wait);
 }
 
-/* Takes a wait out of its bin and out of its list or the heap, and stops counting it. */
+/* Takes a wait out of its bin and out of its list, and stops counting it. */
 static qi_wait *take_out(qi_stream_queue *queue, qi_wait *wait)
 {
     qi_shard *shard = queue->shard;
@@ -320,28 +233,17 @@ static qi_wait *take_out(qi_stream_queue *queue, qi_wait *wait)
             qi_stream_queue_held_by(qi_memory_slot(shard->memory, wait->slot));
     }
     qi_atomic_store_release_u64(&shard->deferred, qi_atomic_load_u64(&shard->deferred) - 1);
-    if (qi_unlikely(wait->order != 0))
-        return qi_queue_heap_take(&queue->heap, wait);
     unlink(wait->value ? &queue->marked : &queue->fresh, wait);
     return wait;
 }
 
 qi_wait *qi_stream_queue_take_passed(qi_stream_queue *queue, uint64_t passed)
 {
-    qi_wait *wait = queue->marked.first, *late = queue->heap.first;
-    if (late && (!wait || late->value < wait->value))
-        wait = late;
+    qi_wait *wait = queue->marked.first;
     if (wait && wait->value <= passed)
         return take_out(queue, wait);
     wait = queue->fresh.first; /* it has no value yet: only "all points" includes it */
     return wait && passed == QI_ALL_PASSED ? take_out(queue, wait) : NULL;
-}
-
-uint64_t qi_stream_queue_highest(const qi_stream_queue *queue)
-{
-    uint64_t late = qi_queue_heap_highest(&queue->heap);
-    uint64_t last = queue->marked.last ? queue->marked.last->value : 0;
-    return late > last ? late : last;
 }
 
 qi_wait *qi_stream_queue_take_fresh(qi_stream_queue *queue)
@@ -493,7 +395,7 @@ typedef struct review {
     uint64_t binned;       /* waits of the current queue whose records name a bin */
 } review;
 
-/* Counts a wait and returns whether it is valid, in a list or in the heap. */
+/* Counts a wait and returns whether it is valid. */
 static bool review_wait(review *r, const qi_stream_queue *queue, const qi_wait *wait)
 {
     const quire_memory *memory = r->shard->memory;
@@ -516,21 +418,10 @@ static bool review_list(review *r, const qi_stream_queue *queue, const qi_wait_l
 {
     const qi_wait *previous = NULL;
     for (const qi_wait *wait = list->first; wait; previous = wait, wait = wait->next)
-        if (!review_wait(r, queue, wait) || wait->previous != previous || wait->order ||
+        if (!review_wait(r, queue, wait) || wait->previous != previous ||
             !wait->value != (list == &queue->fresh) || (previous && previous->value > wait->value))
             return false;
     return list->last == previous;
-}
-
-static bool review_heap(review *r, const qi_stream_queue *queue)
-{
-    const qi_wait *wait = queue->heap.first;
-    if (wait && wait->above)
-        return false;
-    for (; wait; wait = qi_queue_heap_next(wait))
-        if (!review_wait(r, queue, wait) || !wait->value || !qi_queue_heap_agrees_at(wait))
-            return false;
-    return true;
 }
 
 /* Requires that the queue was reviewed. Every wait that names a bin must be in that bin. */
@@ -565,7 +456,7 @@ static bool review_queue(review *r, const qi_stream_queue *queue)
     r->binned = 0;
     return queue->shard == r->shard && own_uses_agree(queue) &&
            review_list(r, queue, &queue->marked) && review_list(r, queue, &queue->fresh) &&
-           review_heap(r, queue) && bins_agree(r, queue);
+           bins_agree(r, queue);
 }
 
 /* Whether a queue is in the bucket of its stream. */

@@ -3,9 +3,9 @@
  *
  * A deferred free keeps its slot, which is PRIVATE, its range and its part of the statistics. A
  * *wait* names one point. An allocation with several waits waits for one after the other. A stream
- * queue has three parts:
- *   marked  waits whose value is known, in the order of the stream
- *   heap    late waits: marked waits that arrive after a wait with a higher value
+ * queue has two parts:
+ *   marked  waits whose value is known, in the order of the values; a late one, which arrives after
+ *           waits with higher values, takes a step for each of these
  *   fresh   waits freed since the last mark of the stream; they get one common mark when the shard
  *           next queries the backend
  * An allocation at its last wait is also in a bin by its size, so that an allocation on the same
@@ -31,43 +31,7 @@
 #include "src/core/deferred/stream.h"
 #include "src/core/state/memory.h"
 
-/* ---- late waits --------------------------------------------------------------------------- */
-
-/*
- * The late waits of a stream queue, in a heap by value. A wait is late if a wait with a higher
- * value is at the end of the queue's list when it is put.
- *
- * Most frees come in the order of their points and are appended to the list. The heap holds the
- * others, so that a free takes at most logarithmically many steps on average, in any order of the
- * points. The links are fields of the waits, so that no operation can fail.
- *
- * The shard's lock protects the heap. Invariant: no wait precedes its parent.
- */
-
 typedef struct qi_wait qi_wait;
-
-typedef struct qi_queue_heap {
-    qi_wait *first;  /* the lowest value; among equal values the one put first; NULL if empty */
-    uint64_t orders; /* the last `order` that was assigned */
-    uint64_t steps;  /* steps of all merges so far; tests read it */
-    uint32_t coins;  /* the state of the pseudo-random coin that keeps the heap low */
-} qi_queue_heap;
-
-void qi_queue_heap_put(qi_queue_heap *heap, qi_wait *wait);
-
-/* Takes any wait of the heap out and returns it. */
-qi_wait *qi_queue_heap_take(qi_queue_heap *heap, qi_wait *wait);
-
-/* Returns the next wait of a traversal that starts at heap->first; NULL after the last one. */
-qi_wait *qi_queue_heap_next(const qi_wait *wait);
-
-/* Returns the highest value, or 0 if the heap is empty. Visits every wait. */
-uint64_t qi_queue_heap_highest(const qi_queue_heap *heap);
-
-/* Whether the children of a wait name it as their parent and do not precede it. */
-bool qi_queue_heap_agrees_at(const qi_wait *wait);
-
-/* ---- the queue ---------------------------------------------------------------------------- */
 
 /* Eight bins for each power of two: see qi_stream_queue_bin_of. */
 enum { QI_STREAM_QUEUE_BINS = 496 };
@@ -75,7 +39,7 @@ enum { QI_STREAM_QUEUE_BINS = 496 };
 struct qi_wait {
     quire_stream *stream;     /* NULL: an own use whose stream was destroyed */
     qi_wait *then;            /* the next wait of the same allocation */
-    qi_wait *next, *previous; /* in the list or heap; next also links spare records */
+    qi_wait *next, *previous; /* in their list; next also links spare records */
     union {
         struct {
             qi_wait *bin_next, *bin_previous;
@@ -90,8 +54,6 @@ struct qi_wait {
     uint16_t bin;   /* 1 + the number of its bin; 0: in no bin */
     uint8_t object; /* of an object wait: a quire_object */
     bool is_own;    /* a recorded use, by quire's own work only */
-    qi_wait *above; /* of a late wait: its parent in the heap */
-    uint64_t order; /* of a late wait: its order among equal values; 0: it is in a list */
 };
 
 typedef struct qi_wait_list {
@@ -105,7 +67,6 @@ typedef struct qi_stream_queue {
     qi_shard *shard;
     quire_stream *stream;
     qi_wait_list marked, fresh, own;
-    qi_queue_heap heap;
     qi_wait *bins[QI_STREAM_QUEUE_BINS]; /* the wait put in last is first */
 } qi_stream_queue;
 
@@ -135,7 +96,7 @@ void qi_stream_queue_give_record(qi_shard *shard, qi_wait *wait);
 void qi_stream_queue_own(qi_shard *shard, qi_wait *use);
 void qi_stream_queue_disown(qi_shard *shard, qi_wait *use);
 
-/* Puts a wait into its list or the heap, and counts it. */
+/* Puts a wait into its list, and counts it. */
 void qi_stream_queue_put(qi_shard *shard, qi_wait *wait);
 
 /*
@@ -174,11 +135,14 @@ static inline qi_stream_queue *qi_stream_queue_find(qi_shard *shard, const quire
 
 static inline bool qi_stream_queue_is_empty(const qi_stream_queue *queue)
 {
-    return !queue->marked.first && !queue->fresh.first && !queue->heap.first;
+    return !queue->marked.first && !queue->fresh.first;
 }
 
-/* Returns the highest value of a marked or late wait, or 0. Visits every late wait. */
-uint64_t qi_stream_queue_highest(const qi_stream_queue *queue);
+/* Returns the highest value of a marked wait, or 0. */
+static inline uint64_t qi_stream_queue_highest(const qi_stream_queue *queue)
+{
+    return queue->marked.last ? queue->marked.last->value : 0;
+}
 
 /* Returns the bin of a size: eight bins for each power of two, one for each size below 8. */
 static inline uint32_t qi_stream_queue_bin_of(uint64_t size)
@@ -220,7 +184,7 @@ void qi_stream_queues_init(qi_shard *shard);
 /* Releases all queues, which are empty, and the records of waits. */
 void qi_stream_queues_finish(qi_shard *shard);
 
-/* In stream_queue_check.c. Whether the queues are consistent: see there. */
+/* Whether the queues are consistent: see there. */
 bool qi_stream_queues_agree(const qi_shard *shard);
 
 /* Returns the bucket of a stream in the shard's hash table. */

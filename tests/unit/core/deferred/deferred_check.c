@@ -25,7 +25,7 @@ static quire_stream *make(bench *w)
 }
 
 /*
- * Stream `a` has three frees in the list, four in the heap and two fresh ones; stream `b` has a
+ * Stream `a` has seven frees in the list, four of them late, and two fresh ones; stream `b` has a
  * fresh one.
  */
 static void begin(bench *w)
@@ -47,8 +47,7 @@ static void begin(bench *w)
     CHECK_OK(quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->b));
     w->shard = w->f.memory->shards[0];
     w->stream_queue = qi_stream_queue_find(w->shard, w->a);
-    CHECK(w->stream_queue && w->stream_queue->heap.first && w->stream_queue->marked.first &&
-          w->stream_queue->fresh.first);
+    CHECK(w->stream_queue && w->stream_queue->marked.first && w->stream_queue->fresh.first);
     CHECK_OK(quire_memory_check(w->f.memory));
 }
 
@@ -84,18 +83,15 @@ UNIT(deferred_check, counts_and_bytes_that_are_not_the_sum_of_the_waiting_frees)
     end(&w);
 }
 
-/* Fields of every wait, in the list, the heap, and among the fresh ones. */
+/* Fields of waits in the list and among the fresh ones. */
 UNIT(deferred_check, waits_of_another_stream_or_of_a_slot_that_does_not_wait)
 {
     bench w;
     begin(&w);
     quire_allocation live = ALLOCATE(&w.f, .size = KIB);
     qi_wait *waits[] = {w.stream_queue->marked.first, w.stream_queue->marked.last,
-                        w.stream_queue->heap.first,
-                        w.stream_queue->heap.first->next ? w.stream_queue->heap.first->next
-                                                         : w.stream_queue->heap.first->previous,
-                        w.stream_queue->fresh.first};
-    for (int i = 0; i < 5; i++) {
+                        w.stream_queue->marked.first->next, w.stream_queue->fresh.first};
+    for (int i = 0; i < 4; i++) {
         DAMAGE(&w, waits[i]->stream, w.b);
         DAMAGE(&w, waits[i]->slot, qi_handle_slot(live.id)); /* of the same size, but live */
         DAMAGE(&w, waits[i]->slot, UINT32_MAX);
@@ -132,65 +128,6 @@ UNIT(deferred_check, lists_out_of_order)
     DAMAGE(&w, first->value, 0); /* an existing one, of the same list */
     DAMAGE(&w, w.stream_queue->fresh.first->value, 1);
     DAMAGE(&w, w.stream_queue->fresh.last->value, 1);
-    DAMAGE(&w, first->order, 1);
-    DAMAGE(&w, w.stream_queue->fresh.first->order, 1);
-    end(&w);
-}
-
-UNIT(deferred_check, heaps_with_inconsistent_links)
-{
-    bench w;
-    begin(&w);
-    qi_queue_heap *heap = &w.stream_queue->heap;
-    qi_wait *first = heap->first, *below = first->next ? first->next : first->previous;
-    DAMAGE(&w, heap->first, NULL);
-    DAMAGE(&w, heap->first, below);
-    DAMAGE(&w, first->above, below);
-    DAMAGE(&w, below->above, NULL);
-    DAMAGE(&w, below->above, below);
-    DAMAGE(&w, first->next, first);
-    DAMAGE(&w, first->previous, first);
-    for (qi_wait *wait = first; wait; wait = qi_queue_heap_next(wait)) {
-        if (wait->next)
-            DAMAGE(&w, wait->next, NULL);
-        else
-            DAMAGE(&w, wait->next, w.stream_queue->marked.first);
-        if (wait->previous)
-            DAMAGE(&w, wait->previous, NULL);
-        else
-            DAMAGE(&w, wait->previous, w.stream_queue->fresh.first);
-        if (wait->next && !wait->previous)
-            DAMAGE(&w, wait->previous, wait->next); /* linked twice below it */
-        if (wait->previous && !wait->next)
-            DAMAGE(&w, wait->next, wait->previous);
-    }
-    end(&w);
-}
-
-UNIT(deferred_check, heaps_out_of_order)
-{
-    bench w;
-    begin(&w);
-    qi_wait *first = w.stream_queue->heap.first;
-    for (qi_wait *wait = first; wait; wait = qi_queue_heap_next(wait)) {
-        DAMAGE(&w, wait->order, 0);
-        if (wait != first)
-            DAMAGE(&w, wait->value, 0);
-    }
-    DAMAGE(&w, first->value, 0);
-    DAMAGE(&w, first->value, UINT64_MAX);
-    qi_wait *below = first->next ? first->next : first->previous;
-    uint64_t saved = below->value;
-    below->value = first->value; /* equal values are ordered by insertion */
-    uint64_t later = first->order < below->order ? below->order : first->order;
-    uint64_t orders[2] = {first->order, below->order};
-    first->order = later - 1;
-    below->order = later;
-    CHECK_OK(quire_memory_check(w.f.memory));
-    DAMAGE(&w, first->order, later + 1);
-    below->value = saved;
-    first->order = orders[0];
-    below->order = orders[1];
     end(&w);
 }
 
@@ -199,7 +136,7 @@ UNIT(deferred_check, bins_that_lack_their_waits)
 {
     bench w;
     begin(&w);
-    qi_wait *waits[] = {w.stream_queue->marked.first, w.stream_queue->heap.first,
+    qi_wait *waits[] = {w.stream_queue->marked.first, w.stream_queue->marked.last,
                         w.stream_queue->fresh.first};
     for (int i = 0; i < 3; i++) {
         CHECK(waits[i]->bin != 0);
