@@ -9,8 +9,6 @@
 #include "src/api/check.h"
 #include "src/base/result.h"
 #include "src/core/allocate/allocation.h"
-#include "src/core/allocate/batch.h"
-#include "src/core/allocate/fallback.h"
 #include "src/core/deferred/deferred_free.h"
 #include "src/core/find/addresses.h"
 #include "src/core/memory/memory.h"

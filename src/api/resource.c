@@ -8,7 +8,7 @@
 
 #include "src/api/check.h"
 #include "src/base/result.h"
-#include "src/core/allocate/fallback.h"
+#include "src/core/allocate/allocation.h"
 #include "src/core/object/object.h"
 
 /* ---- buffers ------------------------------------------------------------------------------ */

@@ -6,7 +6,7 @@
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
-#include "src/core/allocate/fallback.h"
+#include "src/core/allocate/allocation.h"
 #include "src/core/allocate/oom_report.h"
 #include "src/core/copy/access.h"
 #include "src/core/find/addresses.h"
