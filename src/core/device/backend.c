@@ -57,6 +57,7 @@ static bool may_answer(quire_result result)
 }
 
 /* Sets the thread's last error with a backend's native code, and returns `result`. */
+QUIRE_PRINTF(3, 4)
 static quire_result judge(quire_result result, int64_t native_code, const char *format, ...)
 {
     va_list args;
