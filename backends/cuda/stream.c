@@ -532,7 +532,7 @@ quire_result qi_cuda_stream_order(void *state, uint64_t later, uint64_t earlier,
  *
  * cuCtxSynchronize invalidates every graph that a stream of the context captures, in all capture
  * modes. quire therefore asks all streams that it knows first, and does not wait while one of them
- * captures: the caller puts the release off. A capture that begins between the question and the
+ * captures: the caller defers the release. A capture that begins between the question and the
  * wait, or in a non-blocking stream that quire does not know, is not seen.
  */
 

@@ -268,7 +268,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_invalidate_batch(quire_memory *memor
 
 /*
  * As quire_map_range, quire_write and quire_read, limited to a view. `offset` counts from the start
- * of the view. Errors as theirs; OUT_OF_RANGE also for a view of size 0.
+ * of the view. Errors as the function without a view; OUT_OF_RANGE also for a
+ * view of size 0.
  */
 QUIRE_MUST_USE static inline quire_result quire_view_map(quire_memory *memory, quire_view view,
                                                          void **pointer)

@@ -122,7 +122,8 @@ typedef struct quire_object_options {
 
 /*
  * Creates such an object in a memory, as quire_buffer_create and quire_image_create do. Its size is
- * what object_create returns. Errors as theirs; UNSUPPORTED (the backend has no objects).
+ * what object_create returns. Errors as quire_buffer_create; UNSUPPORTED (the backend has no
+ * objects).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_object_create(quire_memory *memory,
                                                           const quire_object_options *options,
@@ -132,7 +133,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_object_create(quire_memory *memory,
  * The same in the first of `count` memories that can hold the object and has room, as
  * quire_buffer_create_fallback, and in a default memory of the device, as
  * quire_device_buffer_create. object_create is called once for all memories of a device, and again
- * after a call of object_bind, which may fail and is not repeated for an object. Errors as theirs.
+ * after a call of object_bind, which may fail and is not repeated for an object. Errors as
+ * quire_buffer_create_fallback and quire_device_buffer_create.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_object_create_fallback(
     quire_memory *const *memories, uint32_t count, const quire_object_options *options,

@@ -141,8 +141,8 @@ typedef struct quire_cuda_settings {
      * Before quire releases a page or a part of one, or destroys an array, it waits for the work of
      * the device's context and of the primary contexts of the devices with access to the page. Not
      * needed if every free follows the last use (docs/streams.md). Nothing waits while a stream
-     * captures a graph, because that would invalidate the graph: the release is put off. quire sees
-     * captures in streams that it created or wrapped and in streams that wait for the default
+     * captures a graph, because that would invalidate the graph: the release is deferred. quire
+     * sees captures in streams that it created or wrapped and in streams that wait for the default
      * stream; wrap every other stream that captures.
      */
     bool wait_before_release;

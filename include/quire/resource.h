@@ -149,8 +149,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_buffer_get_info(const quire_memory *
 /* ---- images --------------------------------------------------------------------------------- */
 
 /*
- * Creates an image, as quire_buffer_create does a buffer. Errors as there; UNSUPPORTED also if the
- * backend has no such images.
+ * Creates an image, as quire_buffer_create does a buffer. Errors as quire_buffer_create;
+ * UNSUPPORTED also if the backend has no such images.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_image_create(quire_memory *memory,
                                                          const quire_image_options *options,

@@ -122,9 +122,9 @@ typedef struct quire_vulkan_object_options {
  * Like quire_buffer_create and quire_image_create, from Vulkan's own create info with its chain.
  * quire adds two things that it may lack: to a buffer the transfer usages, unless the memory is
  * exportable or the usage is in the chain; in an exportable memory the handle types of the memory.
- * NULL options mean {0}. Errors as theirs and as quire_vulkan_buffer_requirements; INVALID_ARGUMENT
- * also for a chain with other handle types than those of an exportable memory, UNSUPPORTED also for
- * an object that the device cannot export.
+ * NULL options mean {0}. Errors as quire_buffer_create and quire_vulkan_buffer_requirements;
+ * INVALID_ARGUMENT also for a chain with other handle types than those of an exportable memory,
+ * UNSUPPORTED also for an object that the device cannot export.
  */
 QUIRE_API QUIRE_MUST_USE quire_result
 quire_vulkan_buffer_create(quire_memory *memory, const VkBufferCreateInfo *info,
@@ -136,7 +136,7 @@ quire_vulkan_image_create(quire_memory *memory, const VkImageCreateInfo *info,
 /*
  * Create a buffer or image in the first of `count` memories that can hold it and has room, as
  * quire_buffer_create_fallback. The memories are of this backend. NULL options mean {0}. Errors as
- * there and as quire_vulkan_buffer_create.
+ * quire_buffer_create_fallback and quire_vulkan_buffer_create.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_buffer_create_fallback(
     quire_memory *const *memories, uint32_t count, const VkBufferCreateInfo *info,
@@ -148,8 +148,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_image_create_fallback(
 /*
  * Create a buffer or image without creating a memory first: in the device's default memory of the
  * best kind that can hold it and has room, as quire_device_buffer_create (quire/default_memory.h).
- * They write the memory that it lies in. NULL as `kinds` or `options` means {0}. Errors as there
- * and as quire_vulkan_buffer_create.
+ * They write the memory that it lies in. NULL as `kinds` or `options` means {0}. Errors as
+ * quire_device_buffer_create and quire_vulkan_buffer_create.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_device_buffer_create(
     quire_device *device, const quire_kind_request *kinds, const VkBufferCreateInfo *info,
@@ -176,8 +176,8 @@ quire_vulkan_image_place(quire_memory *memory, VkImage native,
 /*
  * The same without creating a memory first: in the device's default memory of the best kind that
  * can hold the object and has room, as quire_vulkan_device_buffer_create. They write the memory.
- * Errors as there and above. An object that could not be bound is not tried in another memory:
- * Vulkan forbids to bind it twice.
+ * Errors as quire_vulkan_device_buffer_create and quire_vulkan_buffer_place. An object that could
+ * not be bound is not tried in another memory: Vulkan forbids to bind it twice.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_device_buffer_place(
     quire_device *device, const quire_kind_request *kinds, VkBuffer native,

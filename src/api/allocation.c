@@ -84,11 +84,11 @@ typedef struct wanted {
     quire_allocation *allocation;
 } wanted;
 
-static quire_result allocate_in(void *work, quire_memory *memory, bool is_unaided)
+static quire_result allocate_in(void *work, quire_memory *memory, bool skip_callback)
 {
     const wanted *w = work;
-    return qi_allocation_create(memory, w->options, QI_COMMITTED | (is_unaided ? QI_UNAIDED : 0),
-                                w->allocation);
+    return qi_allocation_create(
+        memory, w->options, QI_COMMITTED | (skip_callback ? QI_SKIP_CALLBACK : 0), w->allocation);
 }
 
 quire_result quire_allocate_fallback(quire_memory *const *memories, uint32_t count,

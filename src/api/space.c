@@ -102,12 +102,12 @@ quire_result quire_space_allocate_with(quire_space *space, const quire_range_opt
     if (options->lowest && !space->fit->has_lowest)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "only the segregated and first fits place at the lowest address");
-    uint32_t how = (options->bounded ? 0 : QI_EXHAUSTIVE) | (options->optimal ? QI_OPTIMAL : 0) |
-                   (options->upper ? QI_UPPER : 0);
+    uint32_t flags = (options->bounded ? 0 : QI_EXHAUSTIVE) | (options->optimal ? QI_OPTIMAL : 0) |
+                     (options->upper ? QI_UPPER : 0);
     if (options->lowest) /* the hot calls of the segregated fit know only the direct choice */
         return qi_space_allocate(space, options->size, options->alignment, options->user,
-                                 how | QI_EXHAUSTIVE | QI_LOWEST, placement);
-    return space->allocate_range(space, options->size, options->alignment, options->user, how,
+                                 flags | QI_EXHAUSTIVE | QI_LOWEST, placement);
+    return space->allocate_range(space, options->size, options->alignment, options->user, flags,
                                  placement);
 }
 

@@ -14,13 +14,13 @@ static void free_first(quire_space *space, quire_placement *placements, uint64_t
             space->free_range(space, placements[count].range)); /* live: allocated by this call */
 }
 
-static quire_result one_by_one(quire_space *space, uint64_t size, uint64_t alignment, uint32_t how,
-                               quire_placement *placements, uint64_t count)
+static quire_result one_by_one(quire_space *space, uint64_t size, uint64_t alignment,
+                               uint32_t flags, quire_placement *placements, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
         uint64_t user = placements[i].user;
         quire_result result =
-            space->allocate_range(space, size, alignment, user, how | QI_TRY, &placements[i]);
+            space->allocate_range(space, size, alignment, user, flags | QI_TRY, &placements[i]);
         if (result) { /* allocate_range zeroed the placement */
             placements[i].user = user;
             free_first(space, placements, i);
@@ -31,7 +31,7 @@ static quire_result one_by_one(quire_space *space, uint64_t size, uint64_t align
 }
 
 /* Allocates up to QI_MAX_BATCH ranges, all or none. */
-static quire_result together(quire_space *space, uint64_t size, uint64_t alignment, uint32_t how,
+static quire_result together(quire_space *space, uint64_t size, uint64_t alignment, uint32_t flags,
                              quire_placement *placements, uint32_t count)
 {
     alignment += !alignment;
@@ -44,17 +44,17 @@ static quire_result together(quire_space *space, uint64_t size, uint64_t alignme
             placements[0].user = user;
     }
     if (result == QUIRE_ERROR_NO_SPACE)
-        result = one_by_one(space, size, alignment, how, placements, count);
+        result = one_by_one(space, size, alignment, flags, placements, count);
     return result;
 }
 
 quire_result qi_space_allocate_batch(quire_space *space, uint64_t size, uint64_t alignment,
-                                     uint32_t how, quire_placement *placements, uint64_t count)
+                                     uint32_t flags, quire_placement *placements, uint64_t count)
 {
     for (uint64_t done = 0, part; done < count; done += part) {
         part = count - done < QI_MAX_BATCH ? count - done : QI_MAX_BATCH;
         quire_result result =
-            together(space, size, alignment, how, placements + done, (uint32_t)part);
+            together(space, size, alignment, flags, placements + done, (uint32_t)part);
         if (result) {
             free_first(space, placements, done);
             return result;

@@ -64,11 +64,11 @@ struct qi_fit {
     bool clears_at_once; /* clear takes constant time, and the nodes need no renumbering after it */
 
     /*
-     * Fails with NO_SPACE (without a sentence if `how` has QI_TRY), OUT_OF_HOST_MEMORY or
+     * Fails with NO_SPACE (without a sentence if `flags` has QI_TRY), OUT_OF_HOST_MEMORY or
      * TOO_MANY_ALLOCATIONS. Writes the placement only on success.
      */
     quire_result (*allocate)(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
-                             uint32_t how, quire_placement *placement);
+                             uint32_t flags, quire_placement *placement);
 
     /*
      * Allocates up to QI_MAX_BATCH equal ranges with one search. Arguments are valid; the

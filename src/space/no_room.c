@@ -63,7 +63,7 @@ static quire_result refuse_bounded(const quire_space *space, uint64_t size, uint
                         size, alignment, free_bytes(space), space->region_count);
 }
 
-quire_result qi_space_no_room(quire_space *space, uint64_t size, uint64_t alignment, uint32_t how)
+quire_result qi_space_no_room(quire_space *space, uint64_t size, uint64_t alignment, uint32_t flags)
 {
     static const char exhausted[] = "no free range of %u at a multiple of %u: the space is "
                                     "exhausted, with %u free in %u region%s; largest free range %u";
@@ -73,9 +73,9 @@ quire_result qi_space_no_room(quire_space *space, uint64_t size, uint64_t alignm
     static const char misplaced[] =
         "no free range of %u at a multiple of %u: none that is large enough "
         "has such a place, with %u free in %u region%s; largest free range %u";
-    if (how & QI_TRY)
+    if (flags & QI_TRY)
         return QUIRE_ERROR_NO_SPACE;
-    if (!(how & QI_EXHAUSTIVE) && size <= space->region_bytes)
+    if (!(flags & QI_EXHAUSTIVE) && size <= space->region_bytes)
         return refuse_bounded(space, size, alignment);
     const qi_room *room = room_of(space);
     if (needed_for(space, size) > room->largest_region)

@@ -41,23 +41,23 @@ static quire_result forget_and_free(quire_space *space, quire_range range)
 }
 
 quire_result qi_space_allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
-                               uint32_t how, quire_placement *placement)
+                               uint32_t flags, quire_placement *placement)
 {
     *placement = (quire_placement){0};
     alignment += !alignment; /* 0 means 1 */
     if (!size || !qi_is_power_of_two(alignment) || alignment > space->max_alignment)
         return refuse_request(space, size, alignment);
-    bool optimal = how & QI_OPTIMAL && space->kind_mask;
+    bool optimal = flags & QI_OPTIMAL && space->kind_mask;
     if (optimal && !space->fit->keeps_kinds_apart) {
         optimal = false;
         if (widening_overflows(space, &size, &alignment))
-            return qi_space_no_room(space, size, alignment, how);
+            return qi_space_no_room(space, size, alignment, flags);
     }
     if (qi_refusals_cover(&space->refusals, size, alignment, optimal))
-        return qi_space_no_room(space, size, alignment, how | QI_EXHAUSTIVE);
-    quire_result result = space->fit->allocate(space, size, alignment, user, how, placement);
-    if (result == QUIRE_ERROR_NO_SPACE && how & QI_EXHAUSTIVE && !space->fit->refuses_at_once) {
-        if (how & QI_TRY) /* no sentence: the numbers of an earlier one may be out of date */
+        return qi_space_no_room(space, size, alignment, flags | QI_EXHAUSTIVE);
+    quire_result result = space->fit->allocate(space, size, alignment, user, flags, placement);
+    if (result == QUIRE_ERROR_NO_SPACE && flags & QI_EXHAUSTIVE && !space->fit->refuses_at_once) {
+        if (flags & QI_TRY) /* no sentence: the numbers of an earlier one may be out of date */
             space->room.free = UINT64_MAX;
         qi_refusals_add(&space->refusals, size, alignment, optimal);
         space->free_range = forget_and_free;

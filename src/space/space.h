@@ -50,7 +50,7 @@ struct quire_space {
      * qi_space_set_free. On failure allocate_range zeroes the placement.
      */
     quire_result (*allocate_range)(quire_space *space, uint64_t size, uint64_t alignment,
-                                   uint64_t user, uint32_t how, quire_placement *placement);
+                                   uint64_t user, uint32_t flags, quire_placement *placement);
     quire_result (*free_range)(quire_space *space, quire_range range);
 
     /* free_range while the space remembers no refusals. While it does, free_range forgets them
@@ -131,16 +131,16 @@ uint64_t qi_space_line_max(const quire_space *space);
 
 /* The default of allocate_range and free_range, for every fit. */
 quire_result qi_space_allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
-                               uint32_t how, quire_placement *placement);
+                               uint32_t flags, quire_placement *placement);
 quire_result qi_space_free(quire_space *space, quire_range range);
 
 /*
- * Allocates `count` equal ranges, all or none. placements[i].user holds the user values. `how` is 0
- * or QI_EXHAUSTIVE. Returns NO_SPACE without recording an error sentence; on failure only the user
- * values are defined.
+ * Allocates `count` equal ranges, all or none. placements[i].user holds the user values. `flags` is
+ * 0 or QI_EXHAUSTIVE. Returns NO_SPACE without recording an error sentence; on failure only the
+ * user values are defined.
  */
 quire_result qi_space_allocate_batch(quire_space *space, uint64_t size, uint64_t alignment,
-                                     uint32_t how, quire_placement *placements, uint64_t count);
+                                     uint32_t flags, quire_placement *placements, uint64_t count);
 
 /* Frees `count` ranges, all or none. */
 quire_result qi_space_free_batch(quire_space *space, const quire_range *ranges, uint64_t count);
@@ -199,8 +199,9 @@ static inline void qi_space_forget_refusals(quire_space *space)
     space->free_range = space->usual_free;
 }
 
-/* The errors that every fit reports. qi_space_no_room records no sentence if `how` has QI_TRY. */
-quire_result qi_space_no_room(quire_space *space, uint64_t size, uint64_t alignment, uint32_t how);
+/* The errors that every fit reports. qi_space_no_room records no sentence if `flags` has QI_TRY. */
+quire_result qi_space_no_room(quire_space *space, uint64_t size, uint64_t alignment,
+                              uint32_t flags);
 /* For `count` ranges, of which none remains allocated. */
 quire_result qi_space_no_room_for(quire_space *space, uint64_t count, uint64_t size,
                                   uint64_t alignment);

@@ -15,20 +15,20 @@ quire_result qi_fail_numbers(quire_result code, const char *pattern, const uint6
     return code;
 }
 
-quire_result qi_space_no_room(quire_space *space, uint64_t size, uint64_t alignment, uint32_t how)
+quire_result qi_space_no_room(quire_space *space, uint64_t size, uint64_t alignment, uint32_t flags)
 {
     (void)space;
     (void)size;
     (void)alignment;
-    (void)how;
+    (void)flags;
     return QUIRE_ERROR_NO_SPACE;
 }
 
 /* Rare paths of the library end here; the harnesses call the fit's general functions themselves. */
 quire_result qi_space_allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
-                               uint32_t how, quire_placement *placement)
+                               uint32_t flags, quire_placement *placement)
 {
-    return space->fit->allocate(space, size, alignment, user, how, placement);
+    return space->fit->allocate(space, size, alignment, user, flags, placement);
 }
 
 quire_result qi_space_free(quire_space *space, quire_range range)

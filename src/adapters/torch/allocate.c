@@ -95,7 +95,7 @@ quire_result torch_allocate(int64_t size, int device, void *stream, void **point
 /* ---- frees and uses that a capture forbids ------------------------------------------------ */
 
 /*
- * What quire refuses while a stream captures, because the stream has no mark yet, is put off. That
+ * What quire refuses while a stream captures, because the stream has no mark yet, is queued. That
  * happens only to a stream that captures without a pool when the adapter first sees it.
  */
 

@@ -200,10 +200,9 @@ bool layer_write_statistics(const layer_device *device, FILE *file)
  *
  * Beside the file of the statistics there is one for each device and process, FILE.PID-N.partial.
  * It is replaced by renaming, so that it is complete at every moment, and removed when the final
- * statistics are written. It is written again when an SHARE-th more calls were made than at the
- * last time, so that the cost per call does not depend on their number, and at the first call after
- * INTERVAL_NS. What is missing from it was thus called within that time after the last writing, and
- * is at most an SHARE-th of all.
+ * statistics are written. It is rewritten when the number of calls has grown by 1/SHARE, so that
+ * the cost per call does not depend on their number, and at the first call after INTERVAL_NS. It
+ * lacks at most the calls of that time, and at most 1/SHARE of all.
  */
 
 enum { SHARE = 64, MAX_NAMES = 1000 };

@@ -22,7 +22,7 @@
  * tests for the option. Returns NO_SPACE if the ladder has to serve the request.
  */
 static quire_result place_with_address(quire_memory *memory,
-                                       const quire_allocation_options *options, int how,
+                                       const quire_allocation_options *options, int flags,
                                        uint32_t *slot)
 {
     if (!qi_request_is_plain_up_to(memory, options, memory->addresses->max_fast_size))
@@ -30,37 +30,38 @@ static quire_result place_with_address(quire_memory *memory,
     qi_range_request request = qi_range_request_from(options);
     request.extras = QI_EXTRA_ADDRESS;
     quire_result result = qi_allocate_fast(memory, &request, slot);
-    if (result || qi_addresses_add(memory, *slot, how & QI_COMMITTED))
+    if (result || qi_addresses_add(memory, *slot, flags & QI_COMMITTED))
         return result;
     qi_release_unpublished(memory, *slot);
     return qi_addresses_refuse();
 }
 
 quire_result qi_allocation_place(quire_memory *memory, const quire_allocation_options *options,
-                                 int how, quire_result failed, uint32_t *slot)
+                                 int flags, quire_result failed, uint32_t *slot)
 {
     qi_request request;
     if (memory->addresses) { /* nothing has failed: the request was not plain */
-        failed = place_with_address(memory, options, how, slot);
+        failed = place_with_address(memory, options, flags, slot);
         if (!failed)
             return QUIRE_SUCCESS;
         failed = failed == QUIRE_ERROR_NO_SPACE ? QUIRE_SUCCESS : failed;
     }
     quire_result result = qi_request_from(memory, options, &request);
-    request.is_unaided = how & QI_UNAIDED;
-    request.reserved = !(how & QI_COMMITTED);
+    request.skip_callback = flags & QI_SKIP_CALLBACK;
+    request.reserved = !(flags & QI_COMMITTED);
     return result ? result : qi_allocate(memory, &request, failed, slot);
 }
 
 quire_result qi_allocation_create(quire_memory *memory, const quire_allocation_options *options,
-                                  int how, quire_allocation *allocation)
+                                  int flags, quire_allocation *allocation)
 {
     uint32_t slot = 0;
     if (!options->stream)
-        return qi_allocation_create_inline(memory, options, how, allocation);
-    quire_result result = qi_allocate_on(memory, options, how, &slot);
+        return qi_allocation_create_inline(memory, options, flags, allocation);
+    quire_result result = qi_allocate_on(memory, options, flags, &slot);
     if (!result)
-        qi_allocation_publish(memory, slot, how & QI_COMMITTED ? QI_PHASE_LIVE : QI_PHASE_RESERVED,
+        qi_allocation_publish(memory, slot,
+                              flags & QI_COMMITTED ? QI_PHASE_LIVE : QI_PHASE_RESERVED,
                               options->alignment, options->stream, options->info, allocation);
     return result;
 }
@@ -321,14 +322,14 @@ static quire_result refuse(quire_memory *memory, const quire_allocation_options 
 
 /* The common case for a memory with find_by_address: see place_with_address in allocation.c. */
 static quire_result allocate_with_address(quire_memory *memory,
-                                          const quire_allocation_options *options, int how,
+                                          const quire_allocation_options *options, int flags,
                                           uint32_t *slot)
 {
     if (options->stream->capture ||
         !qi_request_is_plain_up_to(memory, options, memory->addresses->max_fast_size) ||
         qi_allocate_on_fast(memory, options, QI_EXTRA_ADDRESS, slot))
         return QUIRE_ERROR_NO_SPACE;
-    if (qi_addresses_add(memory, *slot, how & QI_COMMITTED))
+    if (qi_addresses_add(memory, *slot, flags & QI_COMMITTED))
         return QUIRE_SUCCESS;
     qi_release_unpublished(memory, *slot); /* it is new: a range that is reused was added before */
     return qi_addresses_refuse();
@@ -336,7 +337,7 @@ static quire_result allocate_with_address(quire_memory *memory,
 
 /* Climbs the ladder. The name is given later (qi_allocate_on_complete), but its limits are
    checked in the ladder. */
-static quire_result place(quire_memory *memory, const quire_allocation_options *options, int how,
+static quire_result place(quire_memory *memory, const quire_allocation_options *options, int flags,
                           quire_result failed, uint32_t *slot, qi_reuse *reuse)
 {
     qi_request request;
@@ -345,23 +346,23 @@ static quire_result place(quire_memory *memory, const quire_allocation_options *
         return result;
     request.stream = options->stream;
     request.reuse = reuse;
-    request.is_unaided = how & QI_UNAIDED;
-    request.reserved = !(how & QI_COMMITTED);
-    request.name_later = request.name;
+    request.skip_callback = flags & QI_SKIP_CALLBACK;
+    request.reserved = !(flags & QI_COMMITTED);
+    request.deferred_name = request.name;
     request.name = NULL;
     return qi_allocate(memory, &request, failed, slot);
 }
 
 quire_result qi_allocate_on_slow(quire_memory *memory, const quire_allocation_options *options,
-                                 int how, uint32_t *slot)
+                                 int flags, uint32_t *slot)
 {
     qi_reuse reuse = {.wait = NULL};
     quire_result result = QUIRE_ERROR_NO_SPACE;
     if (memory->addresses)
-        result = allocate_with_address(memory, options, how, slot);
+        result = allocate_with_address(memory, options, flags, slot);
     if (!result)
         return QUIRE_SUCCESS;
-    result = place(memory, options, how, result == QUIRE_ERROR_NO_SPACE ? QUIRE_SUCCESS : result,
+    result = place(memory, options, flags, result == QUIRE_ERROR_NO_SPACE ? QUIRE_SUCCESS : result,
                    slot, &reuse);
     if (result)
         return result;
@@ -373,10 +374,10 @@ quire_result qi_allocate_on_slow(quire_memory *memory, const quire_allocation_op
     return QUIRE_SUCCESS;
 }
 
-quire_result qi_allocate_on(quire_memory *memory, const quire_allocation_options *options, int how,
-                            uint32_t *slot)
+quire_result qi_allocate_on(quire_memory *memory, const quire_allocation_options *options,
+                            int flags, uint32_t *slot)
 {
-    return qi_allocate_on_inline(memory, options, how, slot);
+    return qi_allocate_on_inline(memory, options, flags, slot);
 }
 
 /* ---- many at once ------------------------------------------------------------------------- */
@@ -643,13 +644,13 @@ quire_result qi_fallback_check(const char *call, quire_memory *const *memories, 
 }
 
 /* One round over the memories. Sets *error to the error of the first memory, if it fails. */
-static quire_result try_all(const qi_fallback *fallback, bool is_unaided, uint32_t *chosen,
+static quire_result try_all(const qi_fallback *fallback, bool skip_callback, uint32_t *chosen,
                             qi_error *error)
 {
     for (uint32_t i = 0; i < fallback->count; i++) {
-        if (!is_unaided && !fallback->memories[i]->on_out_of_memory.callback)
+        if (!skip_callback && !fallback->memories[i]->on_out_of_memory.callback)
             continue; /* the first round was its only attempt */
-        quire_result result = fallback->make(fallback->work, fallback->memories[i], is_unaided);
+        quire_result result = fallback->make(fallback->work, fallback->memories[i], skip_callback);
         if (!result)
             *chosen = i;
         if (!result || result == QUIRE_ERROR_INVALID_ARGUMENT)

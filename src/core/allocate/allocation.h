@@ -14,8 +14,8 @@
 
 /* How an allocation is created; combined by or. */
 enum {
-    QI_COMMITTED = 1, /* phase LIVE; without it RESERVED */
-    QI_UNAIDED = 2    /* without the application's on_out_of_memory */
+    QI_COMMITTED = 1,    /* phase LIVE; without it RESERVED */
+    QI_SKIP_CALLBACK = 2 /* without the application's on_out_of_memory */
 };
 
 /*
@@ -23,7 +23,7 @@ enum {
  * error of the fast path, or SUCCESS if that found no room.
  */
 QUIRE_MUST_USE quire_result qi_allocation_place(quire_memory *memory,
-                                                const quire_allocation_options *options, int how,
+                                                const quire_allocation_options *options, int flags,
                                                 quire_result failed, uint32_t *slot);
 
 /* Describes a PRIVATE slot that will be published in this phase. Takes no lock. */
@@ -60,11 +60,11 @@ static inline void qi_allocation_publish(quire_memory *memory, uint32_t slot, qi
  * quire_allocate uses it, because the fast path of programs is here.
  */
 QUIRE_MUST_USE quire_result qi_allocation_create(quire_memory *memory,
-                                                 const quire_allocation_options *options, int how,
+                                                 const quire_allocation_options *options, int flags,
                                                  quire_allocation *allocation);
 QUIRE_MUST_USE QI_ALWAYS_INLINE quire_result
-qi_allocation_create_inline(quire_memory *memory, const quire_allocation_options *options, int how,
-                            quire_allocation *allocation)
+qi_allocation_create_inline(quire_memory *memory, const quire_allocation_options *options,
+                            int flags, quire_allocation *allocation)
 {
     uint32_t slot = 0;
     quire_result result = QUIRE_ERROR_NO_SPACE;
@@ -74,9 +74,10 @@ qi_allocation_create_inline(quire_memory *memory, const quire_allocation_options
     }
     if (result)
         result = qi_allocation_place(
-            memory, options, how, result == QUIRE_ERROR_NO_SPACE ? QUIRE_SUCCESS : result, &slot);
+            memory, options, flags, result == QUIRE_ERROR_NO_SPACE ? QUIRE_SUCCESS : result, &slot);
     if (!result)
-        qi_allocation_publish(memory, slot, how & QI_COMMITTED ? QI_PHASE_LIVE : QI_PHASE_RESERVED,
+        qi_allocation_publish(memory, slot,
+                              flags & QI_COMMITTED ? QI_PHASE_LIVE : QI_PHASE_RESERVED,
                               options->alignment, NULL, options->info, allocation);
     return result;
 }
@@ -119,10 +120,10 @@ QUIRE_MUST_USE quire_result qi_allocation_set_user_data(quire_memory *memory,
 /*
  * Places the request of options with a stream, and completes it: the slot is PRIVATE and only has
  * to be published. Prefers ranges that were freed on the stream; their points need not have passed.
- * `how` as in allocation.h. Fails as quire_allocate, with the refusal counted.
+ * `flags` as in allocation.h. Fails as quire_allocate, with the refusal counted.
  */
 QUIRE_MUST_USE quire_result qi_allocate_on(quire_memory *memory,
-                                           const quire_allocation_options *options, int how,
+                                           const quire_allocation_options *options, int flags,
                                            uint32_t *slot);
 
 /*
@@ -151,17 +152,17 @@ QUIRE_MUST_USE QI_ALWAYS_INLINE quire_result qi_allocate_on_fast(
 
 /* Everything else. The common case saves no registers for it. */
 QUIRE_MUST_USE quire_result qi_allocate_on_slow(quire_memory *memory,
-                                                const quire_allocation_options *options, int how,
+                                                const quire_allocation_options *options, int flags,
                                                 uint32_t *slot);
 
 /* As qi_allocate_on. Any failure of the common case leads to the ladder, which reports it. */
 QUIRE_MUST_USE QI_ALWAYS_INLINE quire_result qi_allocate_on_inline(
-    quire_memory *memory, const quire_allocation_options *options, int how, uint32_t *slot)
+    quire_memory *memory, const quire_allocation_options *options, int flags, uint32_t *slot)
 {
     if (!options->stream->capture && qi_request_is_plain(memory, options) &&
         !qi_allocate_on_fast(memory, options, 0, slot))
         return QUIRE_SUCCESS;
-    return qi_allocate_on_slow(memory, options, how, slot);
+    return qi_allocate_on_slow(memory, options, flags, slot);
 }
 
 /* ---- many at once ------------------------------------------------------------------------- */
@@ -198,8 +199,8 @@ typedef struct qi_fallback {
     quire_memory *const *memories;
     uint32_t count;
     void *work; /* of the kind that `make` works on */
-    /* Creates it in one memory. With is_unaided, the memory's on_out_of_memory is not called. */
-    quire_result (*make)(void *work, quire_memory *memory, bool is_unaided);
+    /* Creates it in one memory. With skip_callback, the memory's on_out_of_memory is not called. */
+    quire_result (*make)(void *work, quire_memory *memory, bool skip_callback);
 } qi_fallback;
 
 /*

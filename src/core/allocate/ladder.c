@@ -86,10 +86,10 @@ static void finish(const climb *c)
         move_to_unit(c);
 }
 
-static quire_result place(climb *c, uint32_t how)
+static quire_result place(climb *c, uint32_t flags)
 {
-    how |= c->request->upper ? QI_UPPER : 0;
-    quire_result result = qi_range_take(c->shard, &c->range, how, &c->slot);
+    flags |= c->request->upper ? QI_UPPER : 0;
+    quire_result result = qi_range_take(c->shard, &c->range, flags, &c->slot);
     if (!result)
         finish(c);
     return result;
@@ -455,7 +455,7 @@ static bool trim_other_memories(climb *c)
     return true;
 }
 
-/* What fails from here on can still be followed by a success, hence the saved error. */
+/* Later steps may succeed: the thread's last error is saved. */
 static verdict take_page(climb *c)
 {
     keep_error(c);
@@ -562,7 +562,7 @@ static quire_result climb_under_lock(climb *c)
 /* The name that the allocation gets, also where it is set after the climb; NULL: none. */
 static const char *name_of(const qi_request *request)
 {
-    return request->name ? request->name : request->name_later;
+    return request->name ? request->name : request->deferred_name;
 }
 
 /*
@@ -619,8 +619,8 @@ static quire_result attempt(climb *c)
     return result;
 }
 
-/* Checked builds: releases the quarantine. Between begin and end no freed range enters it, so that
-   the attempt finds all of them. Returns `result` if there was nothing to release. */
+/* Checked builds: releases the quarantine, which freed ranges bypass during the second attempt.
+   Returns `result` if there was nothing to release. */
 static quire_result attempt_without_quarantine(climb *c, quire_result result)
 {
     if (!qi_checked_begin_out_of_memory(c->home->memory))
@@ -635,7 +635,7 @@ static quire_result attempt_without_quarantine(climb *c, quire_result result)
    helps one that no page can hold. */
 static bool may_ask_caller(const climb *c, quire_result result)
 {
-    return c->home->memory->on_out_of_memory.callback && !c->request->is_unaided &&
+    return c->home->memory->on_out_of_memory.callback && !c->request->skip_callback &&
            !c->request->existing_pages && qi_is_out_of_pages(result) &&
            c->caller_calls < QUIRE_MAX_OUT_OF_MEMORY_CALLS &&
            qi_page_can_exist(c->home->memory, c->range.size);

@@ -32,7 +32,7 @@ typedef struct qi_request {
     uint64_t alignment;
     uint64_t unit; /* the offset in the page is a multiple of it, and it of alignment; 0: none */
     const char *name;
-    const char *name_later; /* set after the placement; its limits are checked before */
+    const char *deferred_name; /* set after the placement; its limits are checked before */
     uint64_t user_data;
     /* Filled with zeros before the allocation is published: here, or an object by its caller, once
        it is bound. */
@@ -42,7 +42,7 @@ typedef struct qi_request {
     bool tied;        /* the object needs a page that is created for it alone */
     /* Of existing memory to adopt, which is always tied, or of an object; NULL: neither. */
     const void *description;
-    bool is_unaided;     /* the application's on_out_of_memory is not called */
+    bool skip_callback;  /* the application's on_out_of_memory is not called */
     bool existing_pages; /* no page is made, grown or waited for */
     bool within_budget;  /* no page exceeds the backend's budget */
     bool upper;          /* from the upper end of the page of a linear memory */

@@ -489,7 +489,7 @@ static quire_result bounce_part(const qi_copy *copy, const qi_copy_region *part)
     return result ? result : copy_to_rows(&writing, &out);
 }
 
-/* Reads and writes in turn, as many rows as the buffer holds or a part of one row. */
+/* Copies piece by piece through the buffer: as many rows as it holds, or a part of one. */
 static quire_result copy_by_bounce(qi_copy *copy, const qi_copy_region *region)
 {
     uint64_t bytes = qi_copy_region_bytes(region);

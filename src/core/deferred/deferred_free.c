@@ -368,7 +368,7 @@ static quire_result look(qi_stream_queue *queue, uint64_t nanoseconds)
     uint64_t last = nanoseconds ? qi_stream_queue_highest(queue) : 0, value = 0;
     qi_wait *fresh = qi_stream_queue_take_fresh(queue);
     /* without the lock other threads may empty the queue, but the stream and the queue stay */
-    qi_stream_begin_look(stream);
+    qi_stream_begin_query(stream);
     qi_lock_release(&shard->lock);
     quire_result marked = fresh ? qi_stream_mark(stream, &value) : QUIRE_SUCCESS;
     quire_result result = QUIRE_SUCCESS;
@@ -380,7 +380,7 @@ static quire_result look(qi_stream_queue *queue, uint64_t nanoseconds)
     }
     qi_lock_acquire(&shard->lock);
     put_marked(shard, fresh, value);
-    qi_stream_end_look(stream);
+    qi_stream_end_query(stream);
     return marked ? marked : result;
 }
 

@@ -81,7 +81,7 @@ static void leave_range(qi_shard *shard, qi_wait *wait, const qi_slot *former)
 static uint32_t begin_reuse(qi_shard *shard, qi_wait *wait, const qi_range_request *request,
                             qi_reuse *reuse)
 {
-    qi_stream_begin_look(wait->stream);
+    qi_stream_begin_query(wait->stream);
     *reuse = (qi_reuse){wait, *qi_memory_slot(shard->memory, wait->slot)};
     uncount_name(shard, &reuse->former);
     return renew(shard, wait, request);
@@ -93,7 +93,7 @@ void qi_deferred_end_reuse(quire_memory *memory, uint32_t slot, qi_reuse *reuse)
     quire_stream *stream = reuse->wait->stream;
     qi_lock_acquire(&shard->lock);
     leave_range(shard, reuse->wait, &reuse->former);
-    qi_stream_end_look(stream);
+    qi_stream_end_query(stream);
     qi_lock_release(&shard->lock);
     reuse->wait = NULL;
 }
@@ -128,7 +128,7 @@ void qi_deferred_undo_reuse(quire_memory *memory, uint32_t slot, qi_reuse *reuse
     *record = reuse->former;
     recount_name(shard, record);
     qi_stream_queue_put(shard, reuse->wait);
-    qi_stream_end_look(reuse->wait->stream);
+    qi_stream_end_query(reuse->wait->stream);
     qi_lock_release(&shard->lock);
     qi_error_restore(&error);
     reuse->wait = NULL;
@@ -181,7 +181,7 @@ bool qi_deferred_take_over(qi_shard *shard, quire_stream *stream, const qi_range
         if (!wait)
             continue;
         quire_stream *earlier = wait->stream;
-        qi_stream_begin_look(earlier);
+        qi_stream_begin_query(earlier);
         qi_lock_release(&shard->lock);
         qi_error error;
         qi_error_save(&error);
@@ -192,7 +192,7 @@ bool qi_deferred_take_over(qi_shard *shard, quire_stream *stream, const qi_range
             *slot = begin_reuse(shard, wait, request, reuse);
         else
             qi_stream_queue_put(shard, wait);
-        qi_stream_end_look(earlier);
+        qi_stream_end_query(earlier);
         if (!result)
             return true;
     }

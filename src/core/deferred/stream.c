@@ -32,17 +32,17 @@ void qi_stream_drop_wait(quire_stream *stream)
         release_record(stream);
 }
 
-void qi_stream_begin_look(quire_stream *stream)
+void qi_stream_begin_query(quire_stream *stream)
 {
     qi_lock_acquire(&stream->lock);
-    stream->lookers++;
+    stream->callers++;
     qi_lock_release(&stream->lock);
 }
 
-void qi_stream_end_look(quire_stream *stream)
+void qi_stream_end_query(quire_stream *stream)
 {
     qi_lock_acquire(&stream->lock);
-    if (!--stream->lookers)
+    if (!--stream->callers)
         qi_lock_wake_all(&stream->lock);
     qi_lock_release(&stream->lock);
 }
@@ -328,10 +328,10 @@ quire_result qi_stream_create(quire_device *device, const void *description, con
 }
 
 /* Waits until no thread calls the backend for a queue of the stream. */
-static void await_lookers(quire_stream *stream)
+static void await_callers(quire_stream *stream)
 {
     qi_lock_acquire(&stream->lock);
-    while (stream->lookers)
+    while (stream->callers)
         qi_lock_wait(&stream->lock, NULL);
     qi_lock_release(&stream->lock);
 }
@@ -345,7 +345,7 @@ static void collect_last(quire_stream *stream)
     qi_error error;
     qi_error_save(&error);
     quire_result result = qi_deferred_collect_stream(stream, GRACE_NANOSECONDS);
-    await_lookers(stream);
+    await_callers(stream);
     if (!result && qi_stream_waits(stream)) /* another thread had taken frees out to mark them */
         qi_ignore(qi_deferred_collect_stream(stream, GRACE_NANOSECONDS));
     qi_error_restore(&error);
@@ -365,7 +365,7 @@ quire_result qi_stream_destroy(quire_stream **destroyed)
                             stream->name, (unsigned long long)qi_stream_waits(stream));
     stream->destroying_thread = qi_thread_self();
     *destroyed = NULL;
-    await_lookers(stream); /* no free waits for the stream: no thread looks at it from now on */
+    await_callers(stream); /* no free waits for the stream: no thread looks at it from now on */
     qi_deferred_forget_stream(stream);
     remove_from_device(stream);
     if (!stream->capture)

@@ -5,7 +5,7 @@
  * value known to have passed; both are atomic, and answers of the backend raise them. All points of
  * a stream count as passed if its device is lost, or if it is a capture stream that was destroyed.
  *
- * The stream's lock protects lookers and queues. Functions that call the backend require that the
+ * The stream's lock protects callers and queues. Functions that call the backend require that the
  * caller holds no lock; the others may be called under any lock. Invariant: `waits` is 1 + the
  * number of qi_wait records that name the stream, until it is destroyed.
  */
@@ -32,7 +32,7 @@ struct quire_stream {
     qi_atomic_u64 passed;
     qi_atomic_u64 waits; /* the record is released with the last one */
     qi_lock lock;
-    uint32_t lookers; /* threads that call the backend for a queue of the stream */
+    uint32_t callers; /* threads that call the backend for a queue of the stream */
     /* the thread that destroys it (memory/fork.h); protected by the device's lock */
     const void *destroying_thread;
     bool is_over; /* created before the fork of this process: nothing runs on it any more */
@@ -112,8 +112,8 @@ QUIRE_MUST_USE quire_result qi_stream_order(quire_stream *later, quire_stream *e
  * Bracket a backend call for a queue of the stream. Both require the lock of the queue's shard,
  * which the caller releases between them. The thread that destroys the stream waits for the end.
  */
-void qi_stream_begin_look(quire_stream *stream);
-void qi_stream_end_look(quire_stream *stream);
+void qi_stream_begin_query(quire_stream *stream);
+void qi_stream_end_query(quire_stream *stream);
 
 /* Count one more and one fewer qi_wait. The last one releases the record of a destroyed stream. */
 void qi_stream_add_wait(quire_stream *stream);

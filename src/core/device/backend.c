@@ -231,7 +231,7 @@ static qi_budget_claim claim_for(quire_device *device, qi_account *account, uint
         .device = device, .memory = account, .heap = device->info.kinds[kind].heap};
 }
 
-/* Keeps the claim where the backend succeeded and returns it where the backend failed. */
+/* Keeps the claim on success, and returns it on failure. */
 static quire_result settle(const qi_budget_claim *claim, quire_result result)
 {
     if (result) {

@@ -11,7 +11,7 @@
 #include "src/base/system.h"
 #include "src/core/device/device.h"
 
-/* An answer serves pages of the bytes that it showed to be left, divided by this. */
+/* A cached answer may be spent up to this part of the room that it showed: 1/16. */
 enum { SERVED_SHARE = 16 };
 
 static uint64_t min_of(uint64_t a, uint64_t b)

@@ -344,8 +344,8 @@ static bool are_objects_only(const quire_device *device, uint32_t mask)
     return true;
 }
 
-/* Leaves the kinds that can hold the object. Those without bytes are otherwise chosen only by their
-   flag, which an object that no other kind can hold stands for. */
+/* Leaves the kinds that can hold the object. Kinds without bytes are otherwise chosen only by
+   their flag, which an object implies that no other kind can hold. */
 static quire_result restrict_kinds(const quire_device *device, quire_kind_request *kinds,
                                    uint32_t needed)
 {

@@ -223,7 +223,7 @@ static void drop_destroyed_streams(quire_device *device)
  */
 static void settle_stream(quire_stream *stream)
 {
-    stream->lookers = 0;
+    stream->callers = 0;
     if (stream->capture && !stream->device->is_disabled)
         return;
     stream->is_over = true;

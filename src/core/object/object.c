@@ -88,7 +88,7 @@ static void prepare_stream(qi_object_build *build)
     if (!build->stream)
         return;
     if (request->name) { /* the first attempt */
-        request->name_later = request->name;
+        request->deferred_name = request->name;
         request->name = NULL;
     }
     request->stream = build->request.zero ? NULL : build->stream;
@@ -105,7 +105,7 @@ static quire_result complete(qi_object_build *build, uint32_t slot)
     if (!result && memory->addresses && !qi_addresses_add_object(memory, slot))
         result = qi_addresses_refuse();
     if (!result && build->stream)
-        result = qi_allocate_on_complete(memory, slot, build->request.name_later, build->stream);
+        result = qi_allocate_on_complete(memory, slot, build->request.deferred_name, build->stream);
     if (result) /* the placement succeeded and has not counted the failure */
         qi_oom_count(memory);
     return result;
@@ -218,12 +218,12 @@ static void keep_image(const qi_object_build *build, uint32_t slot)
     };
 }
 
-quire_result qi_object_try(qi_object_build *build, quire_memory *memory, bool is_unaided,
+quire_result qi_object_try(qi_object_build *build, quire_memory *memory, bool skip_callback,
                            quire_allocation *allocation)
 {
     uint32_t slot = 0;
     build->request.alignment = build->alignment;
-    build->request.is_unaided = is_unaided;
+    build->request.skip_callback = skip_callback;
     quire_result result = qi_request_check(memory, &build->request);
     if (!result)
         result = get_ready(build, memory);
@@ -257,10 +257,10 @@ typedef struct several {
     quire_allocation *allocation;
 } several;
 
-static quire_result try_in(void *work, quire_memory *memory, bool is_unaided)
+static quire_result try_in(void *work, quire_memory *memory, bool skip_callback)
 {
     const several *all = work;
-    return qi_object_try(all->build, memory, is_unaided, all->allocation);
+    return qi_object_try(all->build, memory, skip_callback, all->allocation);
 }
 
 quire_result qi_object_fallback(qi_object_build *build, quire_memory *const *memories,

@@ -106,12 +106,12 @@ QUIRE_MUST_USE quire_result qi_object_require(qi_object_build *build, quire_devi
 /*
  * The second part, after the first where that has not been done for the device. On success the
  * allocation is published and the build has ended. On failure the native object stays for another
- * attempt, unless it cannot be bound again. With `is_unaided`, the memory's on_out_of_memory is not
- * called. Zeros are written after the binding: some backends can fill a dedicated page only through
- * its object.
+ * attempt, unless it cannot be bound again. With `skip_callback`, the memory's on_out_of_memory is
+ * not called. Zeros are written after the binding: some backends can fill a dedicated page only
+ * through its object.
  */
 QUIRE_MUST_USE quire_result qi_object_try(qi_object_build *build, quire_memory *memory,
-                                          bool is_unaided, quire_allocation *allocation);
+                                          bool skip_callback, quire_allocation *allocation);
 
 /* Ends a build that has failed: destroys a native object that is not borrowed. Returns `result`. */
 quire_result qi_object_give_up(qi_object_build *build, quire_result result);

@@ -48,8 +48,8 @@ static uint64_t region_size(const qi_page *page, uint64_t size)
     return qi_align_down(size - page->tally->skipped, page->shard->memory->granule);
 }
 
-/* Requires the shard's lock. Returns false if another thread moves the end. */
-/* The thread then counts as one with a page under way (thread.h): it must not wait for itself. */
+/* Requires the shard's lock. Returns false if another thread moves the end. Marks the thread as
+   busy with a page, so that it never waits for itself. */
 static bool begin_move(qi_page *page)
 {
     qi_pages *pages = &page->shard->memory->pages;
@@ -88,8 +88,8 @@ static void end_move(qi_page *page, bool has_moved)
     qi_transit_end();
 }
 
-/* Requires the shard's lock. The statistics and the list of empty pages follow the new size. */
-/* An empty page is in the list of empty pages, whose sum and minimum change with its size. */
+/* Requires the shard's lock. The statistics follow the new size, and the list of empty pages, whose
+   sum and minimum change with it. */
 static void set_size(qi_page *page, uint64_t size)
 {
     qi_pages *pages = &page->shard->memory->pages;

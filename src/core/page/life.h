@@ -128,11 +128,10 @@ uint64_t qi_page_most(const qi_shard *shard, const qi_page_progress *progress);
  *
  * Without progress->may_exceed the page respects the backend's budget. After a refusal with
  * progress->is_over_budget the caller may set it and call again: the page then is as large as the
- * request needs, or as what the heap's pages exceed the budget by already, so that many small
- * requests beyond the budget need few pages. Fails with
- * TOO_MANY_PAGES, OVER_BUDGET, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, OUT_OF_RANGE, WRONG_STATE
- * (the memory is being destroyed) and errors of the backend. Also on failure the caller reports the
- * events once it holds no lock.
+ * request needs, or as the current excess over the budget, so that many small requests beyond the
+ * budget need few pages. Fails with TOO_MANY_PAGES, OVER_BUDGET, OUT_OF_DEVICE_MEMORY,
+ * OUT_OF_HOST_MEMORY, OUT_OF_RANGE, WRONG_STATE (the memory is being destroyed) and errors of the
+ * backend. Also on failure the caller reports the events once it holds no lock.
  */
 QUIRE_MUST_USE quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment,
                                          bool dedicated, qi_page **page,

@@ -111,7 +111,7 @@ static inline void qi_range_fill_record(qi_shard *shard, const qi_range_request 
  */
 QUIRE_MUST_USE QI_ALWAYS_INLINE quire_result qi_range_take(qi_shard *shard,
                                                            const qi_range_request *request,
-                                                           uint32_t how, uint32_t *slot)
+                                                           uint32_t flags, uint32_t *slot)
 {
     quire_memory *memory = shard->memory;
     quire_result result = qi_slot_take(&memory->slots, &shard->queue, &memory->host, slot);
@@ -119,7 +119,7 @@ QUIRE_MUST_USE QI_ALWAYS_INLINE quire_result qi_range_take(qi_shard *shard,
         return result;
     quire_placement at;
     result = shard->space->allocate_range(shard->space, request->size, request->alignment, *slot,
-                                          how, &at);
+                                          flags, &at);
     if (qi_unlikely(result)) {
         qi_slot_give(&memory->slots, &shard->queue, *slot);
         return result;

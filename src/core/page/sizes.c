@@ -98,8 +98,9 @@ static uint64_t within_limits(const qi_shard *shard, uint64_t size)
 uint64_t qi_page_policy_size(const qi_shard *shard)
 {
     const quire_memory *memory = shard->memory;
-    qi_page_history had = qi_page_history_of(shard);
-    return within_limits(shard, qi_policy_next_page(&memory->policy, &had, qi_page_unit(memory)));
+    qi_page_history history = qi_page_history_of(shard);
+    return within_limits(shard,
+                         qi_policy_next_page(&memory->policy, &history, qi_page_unit(memory)));
 }
 
 /* The policy and the limits never make a page too small for its request. */

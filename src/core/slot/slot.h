@@ -82,9 +82,9 @@ typedef struct qi_slot {
     qi_slot_meta *meta;     /* or NULL; set under the shard lock */
     struct qi_tally *tally; /* of the page */
     uint32_t left_padding;  /* less than the largest alignment, which is at most 1 GiB */
-    uint8_t shard;  /* of the page; a copy, so that a free elsewhere does not read the busy tally */
-    uint8_t object; /* a quire_object */
-    uint8_t usage;  /* of a buffer; of an image: 1 if its tiling is optimal */
+    uint8_t shard;          /* of the page; a copy: a remote free does not touch the tally's line */
+    uint8_t object;         /* a quire_object */
+    uint8_t usage;          /* of a buffer; of an image: 1 if its tiling is optimal */
     uint8_t extras; /* what the release does besides giving back slot and range: QI_EXTRA_... */
 #ifdef QUIRE_CHECKED
     qi_watch watch;

@@ -17,7 +17,7 @@ enum { PAYS_FROM = 64 };
 /* Allocations of a shard in mode EXACT before DIVIDED is tried again: doubles while it fails. */
 enum { MIN_PAUSE = 256, MAX_PAUSE = 8192 };
 
-/* Room for this many allocations of each shard is much. */
+/* With room for this many allocations of each shard, shards claim more than they need. */
 enum { MUCH_ROOM = 256 };
 
 /* ---- one shard ---------------------------------------------------------------------------- */
@@ -31,7 +31,7 @@ static void make_due(quire_memory *memory)
 
 /*
  * Claims what the shard lacks for a rise, and more if there is room below the peak. Without room it
- * claims the rise all the same: the sum may be a new peak.
+ * claims the rise anyway: the sum may be a new peak.
  */
 static void claim(qi_shard *shard, uint32_t which, uint64_t lack)
 {
@@ -202,7 +202,8 @@ static void begin(quire_memory *memory, qi_peak_mode mode)
     memory->peaks.settled_at = count_allocations(memory);
 }
 
-/* DIVIDED goes on, or is tried after a pause; it fails if it has lasted for few allocations. */
+/* Switches to EXACT if DIVIDED lasted for fewer than PAYS_FROM allocations of each shard; otherwise
+   DIVIDED goes on, or is tried after a pause. */
 void qi_peaks_settle(quire_memory *memory)
 {
     qi_peaks *peaks = &memory->peaks;

@@ -64,10 +64,10 @@ typedef struct qi_retention {
 typedef struct qi_shard {
     qi_lock lock;
     uint32_t index;
-    uint32_t shared;   /* LIVE pages that are regions of the space */
-    uint8_t work;      /* QI_WORK_... */
-    uint32_t unaged;   /* frees since the age of empty pages was last looked at */
-    uint32_t unlooked; /* operations since the last one that looked for other work */
+    uint32_t shared;          /* LIVE pages that are regions of the space */
+    uint8_t work;             /* QI_WORK_... */
+    uint32_t unaged;          /* frees since the age of empty pages was last looked at */
+    uint32_t ops_since_drain; /* operations since the last one that looked for other work */
     quire_memory *memory;
     quire_space *space; /* its regions are the shared pages; a range's user value is its slot */
     qi_atomic_u64 allocations; /* made so far; written under the lock, read without it */
@@ -119,9 +119,9 @@ enum { QI_LOOK_EVERY = 16 };
 /* Counts an operation; returns whether it is to drain the inbox. */
 static inline bool qi_shard_poll_inbox(qi_shard *shard)
 {
-    if (++shard->unlooked < QI_LOOK_EVERY)
+    if (++shard->ops_since_drain < QI_LOOK_EVERY)
         return false;
-    shard->unlooked = 0;
+    shard->ops_since_drain = 0;
     return !qi_inbox_is_empty(&shard->inbox);
 }
 

@@ -210,15 +210,15 @@ static bool search(qi_buddy *b, uint32_t order, uint64_t alignment, bool exhaust
 
 /* Reserves a node before it splits a block, so that nothing can fail half way. */
 static quire_result buddy_allocate(quire_space *space, uint64_t size, uint64_t alignment,
-                                   uint64_t user, uint32_t how, quire_placement *placement)
+                                   uint64_t user, uint32_t flags, quire_placement *placement)
 {
     qi_buddy *b = qi_buddy_of(space);
     qi_block found;
     if (size > space->region_bytes)
-        return qi_space_no_room(space, size, alignment, how);
+        return qi_space_no_room(space, size, alignment, flags);
     uint32_t order = qi_order_of((size + space->granule - 1) >> b->granule_shift);
-    if (!search(b, order, alignment, how & QI_EXHAUSTIVE, &found))
-        return qi_space_no_room(space, size, alignment, how);
+    if (!search(b, order, alignment, flags & QI_EXHAUSTIVE, &found))
+        return qi_space_no_room(space, size, alignment, flags);
     quire_result result = qi_buddy_reserve(b);
     if (result)
         return result;

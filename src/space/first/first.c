@@ -86,7 +86,7 @@ static void describe(const qi_first *f, uint32_t number, quire_placement *out)
 
 /* Reserves a node first, so that nothing can fail once the tree has found a range. */
 static quire_result first_allocate(quire_space *space, uint64_t size, uint64_t alignment,
-                                   uint64_t user, uint32_t how, quire_placement *placement)
+                                   uint64_t user, uint32_t flags, quire_placement *placement)
 {
     qi_first *f = of(space);
     quire_result result = reserve_nodes(f, 1);
@@ -94,7 +94,7 @@ static quire_result first_allocate(quire_space *space, uint64_t size, uint64_t a
         return result;
     uint32_t found = qi_free_tree_find(f, size, alignment);
     if (!found) /* QI_EXHAUSTIVE has no effect: the search misses nothing */
-        return qi_space_no_room(space, size, alignment, how | QI_EXHAUSTIVE);
+        return qi_space_no_room(space, size, alignment, flags | QI_EXHAUSTIVE);
     uint32_t live = take_node(f);
     qi_first_node *hole = &f->nodes[found], *node = &f->nodes[live];
     uint64_t padding = qi_padding(hole->offset, alignment);

@@ -97,11 +97,11 @@ static inline bool is_ready(const qi_linear *l)
 }
 
 static quire_result allocate_upper(qi_linear *l, uint64_t size, uint64_t alignment, uint64_t user,
-                                   uint32_t how, quire_placement *placement)
+                                   uint32_t flags, quire_placement *placement)
 {
     place at;
     if (!find_upper(l, size, alignment, &at))
-        return qi_linear_refuse(l, size, alignment, how);
+        return qi_linear_refuse(l, size, alignment, flags);
     quire_result result = is_ready(l) ? QUIRE_SUCCESS : qi_linear_prepare(l);
     if (!result)
         occupy(l, &at, size, user, true, placement);
@@ -110,14 +110,14 @@ static quire_result allocate_upper(qi_linear *l, uint64_t size, uint64_t alignme
 
 /* Prepares a number after the search, because a refusal must not grow the records. */
 static quire_result linear_allocate(quire_space *space, uint64_t size, uint64_t alignment,
-                                    uint64_t user, uint32_t how, quire_placement *placement)
+                                    uint64_t user, uint32_t flags, quire_placement *placement)
 {
     qi_linear *l = qi_linear_of(space);
     place at;
-    if (how & QI_UPPER)
-        return allocate_upper(l, size, alignment, user, how, placement);
+    if (flags & QI_UPPER)
+        return allocate_upper(l, size, alignment, user, flags, placement);
     if (!find_lower(l, size, alignment, &at))
-        return qi_linear_refuse(l, size, alignment, how);
+        return qi_linear_refuse(l, size, alignment, flags);
     quire_result result = is_ready(l) ? QUIRE_SUCCESS : qi_linear_prepare(l);
     if (!result)
         occupy(l, &at, size, user, false, placement);

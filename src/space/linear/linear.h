@@ -114,7 +114,8 @@ bool qi_linear_in_use(const void *space, uint32_t number);
 void qi_linear_trim(quire_space *space);
 
 /* view.c: returns NO_SPACE; the sentence, omitted with QI_TRY, reports the room at each end. */
-quire_result qi_linear_refuse(const qi_linear *l, uint64_t size, uint64_t alignment, uint32_t how);
+quire_result qi_linear_refuse(const qi_linear *l, uint64_t size, uint64_t alignment,
+                              uint32_t flags);
 uint64_t qi_linear_largest_free(const quire_space *space);
 bool qi_linear_walk(const quire_space *space, uint32_t region,
                     bool (*visit)(void *user, const quire_space_item *item), void *user);

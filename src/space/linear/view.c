@@ -24,16 +24,16 @@ static uint64_t room_above(const qi_linear *l)
     return room_after(l, l->records[l->upper].before);
 }
 
-quire_result qi_linear_refuse(const qi_linear *l, uint64_t size, uint64_t alignment, uint32_t how)
+quire_result qi_linear_refuse(const qi_linear *l, uint64_t size, uint64_t alignment, uint32_t flags)
 {
     const quire_space *space = &l->space;
     uint64_t all = space->region_bytes - space->live_bytes - space->padding_bytes;
-    if (how & QI_TRY)
+    if (flags & QI_TRY)
         return QUIRE_ERROR_NO_SPACE;
     if (size > space->region_bytes) /* the fit has one region */
         return qi_fail_with(QUIRE_ERROR_NO_SPACE, "%u can never fit: the space has %u", size,
                             space->region_bytes);
-    if (how & QI_UPPER)
+    if (flags & QI_UPPER)
         return qi_fail_with(QUIRE_ERROR_NO_SPACE,
                             "no room for %u at a multiple of %u below the upper ranges: %u left "
                             "there, %u free in all",

@@ -16,24 +16,24 @@
  * the same arguments, which also reports errors.
  */
 quire_result qi_segregated_fast_allocate(quire_space *space, uint64_t size, uint64_t alignment,
-                                         uint64_t user, uint32_t how, quire_placement *placement)
+                                         uint64_t user, uint32_t flags, quire_placement *placement)
 {
     qi_segregated *s = qi_segregated_of(space);
     uint64_t rest = size - 1, align_mask = alignment - 1; /* 0 wraps to above any limit */
     if (qi_unlikely(rest >= space->region_bytes || align_mask >= space->max_alignment ||
                     alignment & align_mask || space->pool.spare < 2))
-        return qi_space_allocate(space, size, alignment, user, how, placement);
+        return qi_space_allocate(space, size, alignment, user, flags, placement);
     uint32_t granules = (uint32_t)(rest >> s->granule_shift) + 1;
     qi_class class = qi_class_of_request(granules);
     uint32_t list = qi_pick_in_class(s, class);
     if (list == QI_NO_LIST && (granules < s->tight_size || !qi_space_is_tight(space)))
         list = qi_pick_above(s, class);
     if (qi_unlikely(list == QI_NO_LIST))
-        return qi_space_allocate(space, size, alignment, user, how, placement);
+        return qi_space_allocate(space, size, alignment, user, flags, placement);
     uint32_t found = s->heads[list], start = s->nodes[found].offset;
     uint32_t padding = (0 - start) & (uint32_t)(align_mask >> s->granule_shift);
     if (qi_unlikely((uint64_t)padding + granules > s->nodes[found].size))
-        return qi_space_allocate(space, size, alignment, user, how, placement);
+        return qi_space_allocate(space, size, alignment, user, flags, placement);
     start += padding;
     uint32_t live = qi_node_carve(s, found, QI_AT_HEAD | list, start, granules);
     qi_node_make_live(s, live, start, granules, user, placement);

@@ -133,7 +133,7 @@ static bool search_tight(const qi_segregated *s, const request *r, finding *f)
 }
 
 /* The whole search. Updates the statistics of the space. */
-static finding search(qi_segregated *s, const request *r, uint32_t how)
+static finding search(qi_segregated *s, const request *r, uint32_t flags)
 {
     finding f = {0};
     uint64_t sure = sure_size(s, r);
@@ -141,7 +141,7 @@ static finding search(qi_segregated *s, const request *r, uint32_t how)
                  (sure > r->size && try_choice(s, sure, r, &f)) ||
                  search_all(s, r, f.examined + EXAMINE_IN_ALL, &f);
     qi_raise(&s->space.max_looked_at, f.examined);
-    if (!found && how & QI_EXHAUSTIVE) {
+    if (!found && flags & QI_EXHAUSTIVE) {
         s->space.full_passes++;
         s->space.full_pass_hits += search_all(s, r, UINT64_MAX, &f);
     }
@@ -166,7 +166,7 @@ static finding search_lowest(const qi_segregated *s, const request *r)
 }
 
 /* Deferred frees may hold the request: a full search merges them before it begins. */
-static finding search_fully(qi_segregated *s, const request *r, uint32_t how)
+static finding search_fully(qi_segregated *s, const request *r, uint32_t flags)
 {
     quire_space *space = &s->space;
     if (r->lowest) {
@@ -175,32 +175,32 @@ static finding search_fully(qi_segregated *s, const request *r, uint32_t how)
         return search_lowest(s, r);
     }
     bool defers = qi_segregated_defers(s);
-    finding f = search(s, r, defers ? how & ~(uint32_t)QI_EXHAUSTIVE : how);
+    finding f = search(s, r, defers ? flags & ~(uint32_t)QI_EXHAUSTIVE : flags);
     if (!f.node && defers) {
         qi_segregated_flush_deferred(space);
-        f = search(s, r, how);
+        f = search(s, r, flags);
     }
     return f;
 }
 
 quire_result qi_segregated_allocate(quire_space *space, uint64_t size, uint64_t alignment,
-                                    uint64_t user, uint32_t how, quire_placement *placement)
+                                    uint64_t user, uint32_t flags, quire_placement *placement)
 {
     qi_segregated *s = qi_segregated_of(space);
     if (size > space->region_bytes)
-        return qi_space_no_room(space, size, alignment, how);
+        return qi_space_no_room(space, size, alignment, flags);
     request r = {
         .size = (uint32_t)((size - 1) >> s->granule_shift) + 1,
         .align_mask = (uint32_t)((alignment - 1) >> s->granule_shift),
-        .optimal = how & QI_OPTIMAL && s->kind_mask,
-        .lowest = how & QI_LOWEST,
+        .optimal = flags & QI_OPTIMAL && s->kind_mask,
+        .lowest = flags & QI_LOWEST,
     };
     quire_result result = qi_segregated_reserve(s, 2);
     if (result)
         return result;
-    finding f = search_fully(s, &r, how);
+    finding f = search_fully(s, &r, flags);
     if (!f.node)
-        return qi_space_no_room(space, size, alignment, how);
+        return qi_space_no_room(space, size, alignment, flags);
     uint32_t live = qi_node_carve(s, f.node, s->nodes[f.node].back, f.start, r.size);
     if (r.optimal)
         s->nodes[live].owner |= QI_OPTIMAL_MARK;

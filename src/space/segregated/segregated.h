@@ -162,7 +162,7 @@ void qi_segregated_describe(const qi_segregated *s, uint32_t number, quire_place
 
 /* The hot calls, see space.h: for spaces without options that need the general form. */
 quire_result qi_segregated_fast_allocate(quire_space *space, uint64_t size, uint64_t alignment,
-                                         uint64_t user, uint32_t how, quire_placement *placement);
+                                         uint64_t user, uint32_t flags, quire_placement *placement);
 quire_result qi_segregated_fast_free(quire_space *space, quire_range range);
 quire_result qi_segregated_allocate_batch(quire_space *space, uint64_t size, uint64_t alignment,
                                           uint32_t count, quire_placement *placements);
@@ -186,7 +186,7 @@ void qi_segregated_flush_deferred(quire_space *space);
 
 /* Entries of the fit's table, as fit.h describes them. */
 quire_result qi_segregated_allocate(quire_space *space, uint64_t size, uint64_t alignment,
-                                    uint64_t user, uint32_t how, quire_placement *placement);
+                                    uint64_t user, uint32_t flags, quire_placement *placement);
 quire_result qi_segregated_add_region(quire_space *space, uint32_t number);
 bool qi_segregated_region_is_empty(const quire_space *space, uint32_t region);
 void qi_segregated_remove_region(quire_space *space, uint32_t region);

@@ -210,17 +210,17 @@ static void take_slot(qi_segregated *s, uint32_t number, uint64_t user, quire_pl
 
 /* Allocates from the fit without slabs. Releases cached empty slabs before it fails. */
 static quire_result allocate_large(qi_segregated *s, uint64_t size, uint64_t alignment,
-                                   uint64_t user, uint32_t how, quire_placement *placement)
+                                   uint64_t user, uint32_t flags, quire_placement *placement)
 {
     quire_space *space = &s->space;
     if (!s->slabs->empty)
-        return s->slabs->allocate(space, size, alignment, user, how, placement);
-    quire_result result = s->slabs->allocate(space, size, alignment, user,
-                                             (how & ~(uint32_t)QI_EXHAUSTIVE) | QI_TRY, placement);
+        return s->slabs->allocate(space, size, alignment, user, flags, placement);
+    quire_result result = s->slabs->allocate(
+        space, size, alignment, user, (flags & ~(uint32_t)QI_EXHAUSTIVE) | QI_TRY, placement);
     if (result != QUIRE_ERROR_NO_SPACE)
         return result;
     qi_slabs_release_empty(s);
-    return s->slabs->allocate(space, size, alignment, user, how, placement);
+    return s->slabs->allocate(space, size, alignment, user, flags, placement);
 }
 
 /* Creates a slab and allocates its first slot. NO_SPACE if no slab could be created. */
@@ -240,14 +240,14 @@ static quire_result allocate_in_new_slab(qi_segregated *s, uint32_t class, uint3
  * A request above 4 KiB or for an optimal image, and any that no slab can serve, goes to the fit.
  */
 quire_result qi_slabs_allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
-                               uint32_t how, quire_placement *placement)
+                               uint32_t flags, quire_placement *placement)
 {
     qi_segregated *s = qi_segregated_of(space);
     qi_slabs *slabs = s->slabs;
     uint64_t rest = size - 1, align_mask = alignment - !!alignment;
     if (rest >= QI_SLAB_MAX_BYTES || align_mask >= QI_SLAB_MAX_BYTES || alignment & align_mask ||
-        align_mask >= space->max_alignment || how & QI_OPTIMAL)
-        return allocate_large(s, size, alignment, user, how, placement);
+        align_mask >= space->max_alignment || flags & QI_OPTIMAL)
+        return allocate_large(s, size, alignment, user, flags, placement);
     uint32_t stride = 0;
     uint32_t granules = (uint32_t)((rest | align_mask) >> s->granule_shift) + 1;
     uint32_t class = slab_class(granules, &stride);
@@ -258,7 +258,7 @@ quire_result qi_slabs_allocate(quire_space *space, uint64_t size, uint64_t align
     else if (!result)
         result = allocate_in_new_slab(s, class, stride, user, placement);
     if (result == QUIRE_ERROR_NO_SPACE)
-        return allocate_large(s, size, alignment, user, how, placement);
+        return allocate_large(s, size, alignment, user, flags, placement);
     if (result)
         *placement = (quire_placement){0};
     return result;

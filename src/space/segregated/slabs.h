@@ -63,7 +63,7 @@ struct qi_slabs {
     /* allocate from the fit and free to it, without slabs */
     quire_result (*free_range)(quire_space *space, quire_range range);
     quire_result (*allocate)(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
-                             uint32_t how, quire_placement *placement);
+                             uint32_t flags, quire_placement *placement);
     qi_slab_class classes[QI_SLAB_CLASSES];
 };
 
@@ -72,7 +72,7 @@ void qi_slabs_finish(qi_segregated *s);
 
 /* allocate_range and free_range of a space with slabs; see space.h. */
 quire_result qi_slabs_allocate(quire_space *space, uint64_t size, uint64_t alignment, uint64_t user,
-                               uint32_t how, quire_placement *placement);
+                               uint32_t flags, quire_placement *placement);
 quire_result qi_slabs_free(quire_space *space, quire_range range);
 
 /* The steps of fit.h for a slot; `slot` has QI_SLAB_SLOT. */
