@@ -219,6 +219,7 @@ static void allocations(void)
     }
     REFUSED(&b, INVALID, quire_space_allocate_batch(NULL, 1, 1, &at, 1));
     REFUSED(&b, INVALID, quire_space_allocate_batch(b.space, 0, 1, &at, 1));
+    REFUSED(&b, INVALID, quire_space_allocate_batch(b.space, 1, 3, &at, 1));
     REFUSED(&b, INVALID, quire_space_allocate_batch(b.space, 1, 1, NULL, 1));
     REFUSED_OUT(&b, INVALID, at, quire_space_allocate(NULL, 1, 1, 0, &at));
     REFUSED(&b, INVALID, quire_space_allocate(b.space, 1, 1, 0, NULL));

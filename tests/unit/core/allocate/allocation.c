@@ -121,33 +121,6 @@ UNIT(allocation, host_access_is_refused_if_the_memory_cannot_be_mapped)
     fixture_end(&b);
 }
 
-UNIT(allocation, null_arguments_are_refused)
-{
-    fixture b;
-    fixture_make(&b, NULL);
-    quire_allocation_options options = {.size = 1};
-    quire_allocation none = {1}, live = fixture_allocate(&b, &options);
-    quire_allocation_info info = {.size = 1};
-    const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
-    CHECK_FAILS(quire_allocate(NULL, &options, &none), invalid);
-    CHECK_EQ(none.id, 0);
-    CHECK_FAILS(quire_allocate(b.memory, NULL, &none), invalid);
-    CHECK_FAILS(quire_allocate(b.memory, &options, NULL), invalid);
-    CHECK_FAILS(quire_reserve(NULL, &options, &none), invalid);
-    CHECK_FAILS(quire_commit(NULL, live), invalid);
-    CHECK_FAILS(quire_abort(NULL, live), invalid);
-    CHECK_FAILS(quire_free(NULL, live), invalid);
-    CHECK_FAILS(quire_free(b.memory, none), invalid);
-    CHECK_HAS(quire_last_error(), "{0}");
-    CHECK_FAILS(quire_allocation_get_info(NULL, live, &info), invalid);
-    CHECK_EQ(info.size, 0);
-    CHECK_FAILS(quire_allocation_get_info(b.memory, live, NULL), invalid);
-    CHECK_FAILS(quire_allocation_get_info(b.memory, none, &info), invalid);
-    CHECK_FAILS(quire_allocation_set_user_data(NULL, live, 1), invalid);
-    CHECK_FAILS(quire_allocation_set_name(NULL, live, "x"), invalid);
-    fixture_end(&b);
-}
-
 /* ---- places ------------------------------------------------------------------------------- */
 
 UNIT(allocation, the_info_of_a_new_allocation_is_complete)
@@ -181,24 +154,6 @@ UNIT(allocation, an_alignment_of_0_is_1)
     CHECK_EQ(fixture_info(&b, ALLOCATE(&b, .size = 3)).offset, 3);
     CHECK_EQ(fixture_info(&b, ALLOCATE(&b, .size = 3, .alignment = 1)).offset, 6);
     fixture_end(&b);
-}
-
-UNIT(allocation, every_alignment_holds_for_the_native_address)
-{
-    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
-    for (int i = 0; i < 3; i++) {
-        fixture b;
-        fixture_make(&b, &(quire_memory_options){.fit.algorithm = fits[i]});
-        for (uint64_t alignment = 1; alignment <= UINT64_C(2) << 20; alignment *= 2)
-            for (uint64_t size = 1; size < 3000; size = size * 3 + 1) {
-                quire_allocation_info info =
-                    fixture_info(&b, ALLOCATE(&b, .size = size, .alignment = alignment));
-                CHECK_EQ(info.address % alignment, 0);
-                CHECK_EQ(info.requested, size);
-                CHECK(info.size >= size);
-            }
-        fixture_end(&b);
-    }
 }
 
 /*
@@ -309,11 +264,6 @@ UNIT(allocation, a_name_too_long_or_without_memory_keeps_the_old_one)
     expect_name(&b, allocation, 200, "old");
     CHECK_OK(quire_allocation_set_name(b.memory, allocation, longest));
     expect_name(&b, allocation, 256, longest);
-    CHECK_FAILS(quire_allocation_get_name(b.memory, allocation, NULL, 1),
-                QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_allocation_get_name(b.memory, allocation, name, 0),
-                QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_allocation_get_name(NULL, allocation, name, 1), QUIRE_ERROR_INVALID_ARGUMENT);
     fixture_end(&b);
 }
 

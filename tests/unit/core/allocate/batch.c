@@ -47,35 +47,6 @@ static void begin_placements(quire_placement *made, uint64_t count)
         made[i] = (quire_placement){.user = 1000 + i, .offset = 77, .size = 77};
 }
 
-static void try_sizes(quire_fit fit, bool slabs)
-{
-    const struct {
-        uint64_t size, alignment;
-    } cases[] = {{256, 1}, {300, 256}, {100, 1}, {512, 512}, {768, 512}, {4096, 4096}, {1, 1024}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        static quire_placement made[MANY];
-        static quire_range ranges[MANY];
-        quire_space *space = make_space(fit, 4 << 20, slabs);
-        begin_placements(made, MANY);
-        CHECK_OK(quire_space_allocate_batch(space, cases[i].size, cases[i].alignment, made, MANY));
-        check_ranges(space, made, MANY);
-        for (uint64_t k = 0; k < MANY; k++) {
-            CHECK_EQ(made[k].offset % cases[i].alignment, 0);
-            ranges[k] = made[k].range;
-        }
-        CHECK_OK(quire_space_free_batch(space, ranges, MANY));
-        CHECK_EQ(free_bytes(space), 4 << 20);
-        quire_space_destroy(&space);
-    }
-}
-
-UNIT(batch, every_fit_serves_every_size)
-{
-    for (int fit = 0; fit < FITS; fit++)
-        try_sizes((quire_fit)fit, false);
-    try_sizes(QUIRE_FIT_SEGREGATED, true);
-}
-
 UNIT(batch, up_to_64_ranges_are_adjacent)
 {
     quire_space *space = make_space(QUIRE_FIT_SEGREGATED, 1 << 20, false);
@@ -120,22 +91,6 @@ UNIT(batch, one_more_than_a_space_holds_changes_nothing)
         CHECK_OK(quire_space_check(space));
         quire_space_destroy(&space);
     }
-}
-
-UNIT(batch, spaces_refuse_a_batch_for_the_reasons_of_one_range)
-{
-    quire_space *space = make_space(QUIRE_FIT_SEGREGATED, 64 * KIB, false);
-    quire_placement made[2] = {{.user = 1}, {.user = 2}};
-    CHECK_FAILS(quire_space_allocate_batch(space, 0, 1, made, 2), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_space_allocate_batch(space, 1, 3, made, 2), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_space_allocate_batch(space, UINT64_MAX, 1, made, 2), QUIRE_ERROR_NO_SPACE);
-    CHECK_FAILS(quire_space_allocate_batch(space, UINT64_MAX / 2 + 1, 1, made, 2),
-                QUIRE_ERROR_NO_SPACE);
-    CHECK_FAILS(quire_space_allocate_batch(space, 1, 1, NULL, 2), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_space_allocate_batch(NULL, 1, 1, made, 2), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_OK(quire_space_allocate_batch(space, 1, 1, NULL, 0));
-    CHECK_EQ(free_bytes(space), 64 * KIB);
-    quire_space_destroy(&space);
 }
 
 /* ---- memories ----------------------------------------------------------------------------- */

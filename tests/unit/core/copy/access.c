@@ -155,28 +155,6 @@ UNIT(access, device_only_memory_is_not_mapped_flushed_or_invalidated)
     fixture_end(&b);
 }
 
-UNIT(access, null_arguments_are_refused)
-{
-    fixture b;
-    make(&b, COHERENT);
-    quire_allocation allocation = allocate(&b, 100, 1);
-    void *pointer = &b;
-    quire_native native = {.size = 1};
-    const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
-    CHECK_FAILS(quire_map(NULL, allocation, &pointer), invalid);
-    CHECK(pointer == NULL);
-    CHECK_FAILS(quire_map(b.memory, allocation, NULL), invalid);
-    CHECK_FAILS(quire_map_range(b.memory, allocation, 0, 1, NULL), invalid);
-    CHECK_FAILS(quire_unmap(NULL, allocation), invalid);
-    CHECK_FAILS(quire_flush(NULL, allocation, 0, 0), invalid);
-    CHECK_FAILS(quire_invalidate(NULL, allocation, 0, 0), invalid);
-    CHECK_FAILS(quire_allocation_get_native(NULL, allocation, &native), invalid);
-    CHECK_EQ(native.size, 0);
-    CHECK_FAILS(quire_allocation_get_native(b.memory, allocation, NULL), invalid);
-    CHECK_EQ(fixture_info(&b, allocation).map_count, 0);
-    fixture_end(&b);
-}
-
 /* ---- flush and invalidate ----------------------------------------------------------------- */
 
 typedef quire_result (*sync_call)(quire_memory *, quire_allocation, uint64_t, uint64_t);

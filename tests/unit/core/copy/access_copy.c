@@ -161,24 +161,12 @@ UNIT(access_copy, a_size_of_0_copies_nothing_and_needs_no_data)
             CHECK_OK(quire_write(b.memory, allocation, offsets[i], NULL, 0));
             CHECK_OK(quire_read(b.memory, allocation, offsets[i], NULL, 0));
         }
+        CHECK_FAILS(quire_write(b.memory, allocation, 0, NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_HAS(quire_last_error(), "data is null");
         CHECK_EQ(b.fake.fallible_calls, calls);
         CHECK_OK(quire_free(b.memory, allocation));
         fixture_end(&b);
     }
-}
-
-UNIT(access_copy, null_pointers_are_refused)
-{
-    fixture b;
-    make(&b, COHERENT);
-    quire_allocation allocation = allocate(&b, 100);
-    char bytes[4] = {0};
-    CHECK_FAILS(quire_write(b.memory, allocation, 0, NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_HAS(quire_last_error(), "data is null");
-    CHECK_FAILS(quire_read(b.memory, allocation, 0, NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_write(NULL, allocation, 0, bytes, 1), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_read(NULL, allocation, 0, bytes, 1), QUIRE_ERROR_INVALID_ARGUMENT);
-    fixture_end(&b);
 }
 
 /* ---- backends that lack functions or fail ------------------------------------------------- */
@@ -250,27 +238,6 @@ UNIT(access_copy, a_backend_failure_is_returned_and_the_allocation_is_not_in_use
 }
 
 /* ---- zeros -------------------------------------------------------------------------------- */
-
-UNIT(access_copy, zero_fill_covers_dirty_memory_on_every_kind)
-{
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        fixture b;
-        make(&b, kind);
-        quire_allocation_options zero = {.size = 1000, .zero = true};
-        quire_allocation allocation;
-        CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* the driver left it dirty */
-        expect_bytes(&b, allocation, 0, 1000, 0);
-        fill(&b, allocation, 0, 1000, 0xff);
-        CHECK_OK(quire_free(b.memory, allocation));
-        CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* the test left it dirty */
-        expect_bytes(&b, allocation, 0, 1000, 0);
-        CHECK_OK(quire_free(b.memory, allocation));
-        zero.zero = false;
-        CHECK_OK(quire_allocate(b.memory, &zero, &allocation)); /* not zeroed: the bytes stay */
-        CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 1);
-        fixture_end(&b);
-    }
-}
 
 UNIT(access_copy, zero_fill_covers_the_bytes_held_beyond_the_request)
 {
@@ -393,24 +360,3 @@ UNIT(access_copy, a_failing_zero_fill_leaves_nothing)
 }
 
 /* ---- neighbours --------------------------------------------------------------------------- */
-
-UNIT(access_copy, bytes_of_neighbours_never_change)
-{
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        fixture b;
-        make(&b, kind);
-        quire_allocation before = allocate(&b, 200), middle = allocate(&b, 100),
-                         after = allocate(&b, 200);
-        fill(&b, before, 0, 200, 1);
-        fill(&b, after, 0, 200, 3);
-        fill(&b, middle, 0, 100, 2);
-        expect_bytes(&b, middle, 0, 100, 2);
-        CHECK_OK(quire_free(b.memory, middle));
-        CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = 100, .zero = true},
-                                &middle));
-        expect_bytes(&b, middle, 0, 100, 0);
-        expect_bytes(&b, before, 0, 200, 1);
-        expect_bytes(&b, after, 0, 200, 3);
-        fixture_end(&b);
-    }
-}

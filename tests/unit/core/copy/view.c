@@ -199,24 +199,3 @@ UNIT(view, a_view_is_stale_with_its_allocation_and_foreign_in_another_memory)
     end(&b);
     end(&other);
 }
-
-UNIT(view, null_arguments_are_refused)
-{
-    bench b;
-    make(&b, QUIRE_HOST_VISIBLE);
-    quire_view view = view_of(&b, 100, 200);
-    char byte = 0;
-    void *pointer = &b;
-    const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
-    CHECK_FAILS(quire_view_create(b.memory, b.allocation, 0, 0, NULL), invalid);
-    CHECK_FAILS(quire_view_narrow(view, 0, 0, NULL), invalid);
-    CHECK_FAILS(quire_view_map(NULL, view, &pointer), invalid);
-    CHECK(pointer == NULL);
-    CHECK_FAILS(quire_view_map(b.memory, view, NULL), invalid);
-    CHECK_FAILS(quire_view_write(b.memory, view, 0, NULL, 1), invalid);
-    CHECK_FAILS(quire_view_read(b.memory, view, 0, NULL, 1), invalid);
-    CHECK_FAILS(quire_view_write(NULL, view, 0, &byte, 1), invalid);
-    CHECK_FAILS(quire_view_create(NULL, b.allocation, 0, 0, &view), invalid);
-    expect_none(view);
-    end(&b);
-}

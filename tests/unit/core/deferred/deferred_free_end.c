@@ -109,25 +109,6 @@ UNIT(deferred_free_end, a_failing_stream_does_not_delay_the_others)
 
 /* ---- misuse and host memory --------------------------------------------------------------- */
 
-UNIT(deferred_free_end, null_arguments_are_refused)
-{
-    bench w;
-    begin(&w);
-    quire_allocation live = ALLOCATE(&w.f, .size = KIB);
-    quire_point point = mark(w.a);
-    CHECK_FAILS(quire_free_after_point(NULL, live, &point), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_free_after_point(w.f.memory, live, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_free_on_stream(NULL, live, w.a), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_free_on_stream(w.f.memory, live, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_record_use(NULL, live, w.a), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_record_use(w.f.memory, live, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_collect(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_OK(quire_collect(w.f.memory, NULL));
-    CHECK_FAILS(quire_free_on_stream(w.f.memory, (quire_allocation){0}, w.a),
-                QUIRE_ERROR_INVALID_ARGUMENT);
-    end(&w);
-}
-
 UNIT(deferred_free_end, a_stream_that_cannot_be_marked_accepts_no_frees)
 {
     bench w;

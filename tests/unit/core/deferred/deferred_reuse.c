@@ -183,20 +183,6 @@ UNIT(deferred_reuse, does_not_happen_for_imported_memory)
 
 /* ---- misuse and host memory --------------------------------------------------------------- */
 
-UNIT(deferred_reuse, refuses_null_and_invalid_options)
-{
-    bench w;
-    begin(&w);
-    const quire_allocation_options options = {.size = KIB}, empty = {0};
-    quire_allocation none = {77};
-    CHECK_FAILS(allocate_on_stream(NULL, &options, w.a, &none), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(none.id, 0);
-    CHECK_FAILS(allocate_on_stream(w.f.memory, NULL, w.a, &none), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(allocate_on_stream(w.f.memory, &options, w.a, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(allocate_on_stream(w.f.memory, &empty, w.a, &none), QUIRE_ERROR_INVALID_ARGUMENT);
-    end(&w);
-}
-
 UNIT(deferred_reuse, without_host_memory_loses_nothing)
 {
     for (uint64_t call = 1; call < 12; call++)

@@ -262,35 +262,6 @@ UNIT(stream, fails_as_the_backend_does)
     fixture_end(&f);
 }
 
-UNIT(stream, refuses_invalid_handles)
-{
-    fixture f;
-    begin(&f);
-    quire_stream *stream = NULL;
-    quire_point point;
-    quire_stream_info info;
-    bool has_passed = true;
-    CHECK_FAILS(quire_stream_create(NULL, NULL, &stream), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_stream_create(f.device, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_stream_create(f.device, &(quire_stream_options){.unused = {0, 1}}, &stream),
-                QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_stream_mark(NULL, &point), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_stream_announce(NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_stream_wait(NULL, &point), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_stream_get_info(NULL, &info), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_point_has_passed(NULL, &has_passed), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK(!has_passed);
-    CHECK_FAILS(quire_point_await(NULL, 0), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_stream_destroy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_OK(quire_stream_destroy(&stream)); /* NULL */
-    stream = make(&f, NULL);
-    CHECK_FAILS(quire_stream_mark(stream, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_stream_wait(stream, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_stream_get_info(stream, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_OK(quire_stream_destroy(&stream));
-    fixture_end(&f);
-}
-
 UNIT(stream, fails_completely_without_host_memory)
 {
     fixture f;

@@ -10,13 +10,6 @@
 
 /* ---- closing ------------------------------------------------------------------------------ */
 
-UNIT(device_end, null_is_refused_and_a_pointer_to_null_is_accepted)
-{
-    quire_device *device = NULL;
-    CHECK_FAILS(quire_device_destroy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_OK(quire_device_destroy(&device));
-}
-
 UNIT(device_end, a_device_with_memories_stays_and_names_them)
 {
     fake_backend fake;

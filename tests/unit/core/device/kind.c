@@ -208,18 +208,6 @@ UNIT(kind, contradictory_requests_are_refused_each_with_its_message)
     end(device);
 }
 
-UNIT(kind, null_arguments_are_refused)
-{
-    quire_device *device = POSE(DL);
-    quire_kind_request request = {.required = DL};
-    uint32_t kind = 99;
-    CHECK_FAILS(quire_device_choose_kind(NULL, &request, &kind), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(kind, 0);
-    CHECK_FAILS(quire_device_choose_kind(device, NULL, &kind), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_device_choose_kind(device, &request, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    end(device);
-}
-
 /* ---- intents ------------------------------------------------------------------------------ */
 
 UNIT(kind, each_intent_gets_its_kind_on_a_discrete_device)

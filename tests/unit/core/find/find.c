@@ -288,19 +288,3 @@ UNIT(find, a_mapped_or_reserved_allocation_is_not_freed)
     expect_found(&b, address, reserved);
     end(&b);
 }
-
-UNIT(find, null_arguments_are_refused)
-{
-    fixture b;
-    make(&b, 0, (quire_memory_options){.name = "weights"});
-    quire_allocation found = {7};
-    quire_memory *memory = b.memory;
-    CHECK_FAILS(quire_memory_find(NULL, 1, &found), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(found.id, 0);
-    CHECK_FAILS(quire_memory_find(b.memory, 1, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_device_find(NULL, 1, &memory, &found), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK(memory == NULL);
-    CHECK_FAILS(quire_device_find(b.device, 1, &memory, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_free_at_address(NULL, 1, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    end(&b);
-}

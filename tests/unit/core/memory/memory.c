@@ -129,19 +129,6 @@ UNIT(memory, a_name_has_at_most_255_bytes)
     end(&b);
 }
 
-UNIT(memory, queries_need_a_memory_and_zero_missing_values)
-{
-    bench b;
-    make(&b);
-    quire_memory *memory = create(&b, NULL);
-    quire_memory_info info = {.kind = 7};
-    CHECK_FAILS(quire_memory_get_info(NULL, &info), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(info.kind, 0);
-    CHECK_FAILS(quire_memory_get_info(memory, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_OK(quire_memory_destroy(&memory));
-    end(&b);
-}
-
 /* ---- kinds -------------------------------------------------------------------------------- */
 
 UNIT(memory, flags_accept_a_superset_unless_they_are_exact)
@@ -282,17 +269,6 @@ UNIT(memory, the_limits_of_all_options_are_accepted)
         quire_memory *memory = create(&b, &cases[i]);
         CHECK_OK(quire_memory_destroy(&memory));
     }
-    end(&b);
-}
-
-UNIT(memory, null_arguments_are_refused)
-{
-    bench b;
-    make(&b);
-    quire_memory *memory = (quire_memory *)&b;
-    CHECK_FAILS(quire_memory_create(NULL, NULL, &memory), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK(memory == NULL);
-    CHECK_FAILS(quire_memory_create(b.device, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     end(&b);
 }
 

@@ -54,15 +54,6 @@ static quire_allocation allocate(quire_memory *memory, uint64_t size, const char
     return allocation;
 }
 
-UNIT(memory_end, null_is_refused_and_a_pointer_to_null_is_accepted)
-{
-    quire_memory *memory = NULL;
-    CHECK_FAILS(quire_memory_destroy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_OK(quire_memory_destroy(&memory));
-    quire_memory_destroy_all(NULL);
-    quire_memory_destroy_all(&memory);
-}
-
 /* What a backend keeps attached to the memory. */
 typedef struct child {
     quire_attachment attachment;

@@ -277,25 +277,6 @@ UNIT(resource_image, host_access_is_refused_if_the_memory_cannot_be_mapped)
     end(&b);
 }
 
-UNIT(resource_image, null_arguments_are_refused)
-{
-    bench b;
-    make(&b, 0);
-    quire_image image = {{1}};
-    quire_requirements needs = {.size = 1};
-    quire_image_options options = {.width = 1};
-    const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
-    CHECK_FAILS(quire_image_create(NULL, &options, &image), invalid);
-    CHECK_EQ(image.allocation.id, 0);
-    CHECK_FAILS(quire_image_create(b.memory, NULL, &image), invalid);
-    CHECK_FAILS(quire_image_create(b.memory, &options, NULL), invalid);
-    CHECK_FAILS(quire_image_get_requirements(NULL, &options, &needs), invalid);
-    CHECK_EQ(needs.size, 0);
-    CHECK_FAILS(quire_image_get_requirements(b.device, NULL, &needs), invalid);
-    CHECK_FAILS(quire_image_get_requirements(b.device, &options, NULL), invalid);
-    end(&b);
-}
-
 /* ---- before an allocation ----------------------------------------------------------------- */
 
 UNIT(resource_image, requirements_are_reported_before_anything_is_created)

@@ -289,20 +289,6 @@ UNIT(page, more_pages_than_a_limit_that_is_advice)
 
 /* ---- empty pages -------------------------------------------------------------------------- */
 
-UNIT(page, empty_pages_are_kept_and_reused)
-{
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE});
-    for (int round = 0; round < 3; round++) {
-        quire_allocation first = allocate(b.memory, PAGE), second = allocate(b.memory, PAGE);
-        CHECK_OK(quire_free(b.memory, first));
-        CHECK_OK(quire_free(b.memory, second));
-    }
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
-    CHECK_EQ(stats_of(b.memory).empty_bytes, 2 * PAGE);
-    fixture_end(&b);
-}
-
 UNIT(page, all_empty_pages_are_released_when_a_page_must_be_created)
 {
     fixture b;

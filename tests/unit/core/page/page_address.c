@@ -100,31 +100,6 @@ UNIT(page_address, the_region_of_a_page_above_a_granule_has_its_full_size)
     fixture_end(&b);
 }
 
-UNIT(page_address, random_sequences_keep_alignment_on_weak_pages)
-{
-    static const uint64_t steps[] = {16, 64, 48, 208, 65536 + 16};
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        fixture b;
-        make(&b, steps[i], 16, &(quire_memory_options){.pages = {.page_size = 65536}});
-        test_random random = {i};
-        quire_allocation live[64] = {{0}};
-        for (int step = 0; step < 3000; step++) {
-            quire_allocation *at = &live[random_below(&random, 64)];
-            if (at->id) {
-                CHECK_OK(quire_free(b.memory, *at));
-                *at = (quire_allocation){0};
-                continue;
-            }
-            uint64_t size = random_size(&random, 20000);
-            uint64_t alignment = UINT64_C(1) << random_below(&random, 16);
-            quire_allocation_options options = {.size = size, .alignment = alignment};
-            CHECK_OK(quire_allocate(b.memory, &options, at));
-            expect_good(&b, *at, size, alignment);
-        }
-        fixture_end(&b);
-    }
-}
-
 /*
  * page_alignment 0: pages have the alignment that the core requests, which is at least a granule.
  */

@@ -80,19 +80,6 @@ UNIT(page_info, a_new_page_with_an_old_number_starts_a_new_peak)
     fixture_end(&b);
 }
 
-UNIT(page_info, left_padding_counts_as_live)
-{
-    fixture b;
-    make(&b,
-         &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}});
-    allocate(&b, 10);
-    quire_allocation aligned;
-    quire_allocation_options options = {.size = 100, .alignment = 256};
-    CHECK_OK(quire_allocate(b.memory, &options, &aligned));
-    CHECK_EQ(page_info(&b, 0).live_bytes, 356);
-    fixture_end(&b);
-}
-
 UNIT(page_info, a_host_visible_page_is_mappable_and_has_the_backends_addresses)
 {
     fixture b;
@@ -104,18 +91,6 @@ UNIT(page_info, a_host_visible_page_is_mappable_and_has_the_backends_addresses)
     CHECK_EQ(page_info(&b, 0).address, UINT64_C(4) << 30);
     CHECK_EQ(page_info(&b, 1).address, UINT64_C(8) << 30);
     CHECK_EQ(b.fake.maps, 2); /* mapped at creation */
-    fixture_end(&b);
-}
-
-UNIT(page_info, missing_arguments_are_refused)
-{
-    fixture b;
-    make(&b, NULL);
-    quire_page_info info = {.size = 1};
-    CHECK_FAILS(quire_page_get_info(NULL, 0, &info), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(info.size, 0);
-    CHECK_FAILS(quire_page_get_info(b.memory, 0, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_page_get_info(b.memory, 0, &info), QUIRE_ERROR_OUT_OF_RANGE);
     fixture_end(&b);
 }
 

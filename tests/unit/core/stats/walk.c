@@ -296,12 +296,3 @@ UNIT(walk, without_host_memory_a_walk_fails_and_changes_nothing)
     CHECK_EQ(r.count, 2);
     fixture_end(&b);
 }
-
-UNIT(walk, null_arguments_are_refused)
-{
-    fixture b;
-    fixture_make(&b, NULL);
-    CHECK_FAILS(quire_memory_walk(NULL, keep_item, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_memory_walk(b.memory, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    fixture_end(&b);
-}
