@@ -32,6 +32,11 @@ void fixture_free_elsewhere(fixture *f, quire_allocation allocation);
 
 quire_memory_stats fixture_stats(fixture *f);
 
+/* A test of a memory with these options; 0 means the defaults. */
+#define UNIT_MEMORY(suite, name, object, ...)                                                      \
+    UNIT_ON(suite, name, fixture, object,                                                          \
+            fixture_make(object, &(quire_memory_options){__VA_ARGS__}), fixture_end)
+
 #define ALLOCATE(f, ...) fixture_allocate((f), &(quire_allocation_options){__VA_ARGS__})
 
 #define ALLOCATE_ELSEWHERE(f, ...)                                                                 \

@@ -60,6 +60,23 @@ void unit_add(unit_test *test);
 
 #endif
 
+/*
+ * A test of an object that the call `begin` makes and the function `end` takes back; its body has a
+ * pointer to the object. Each file names its own by a macro:
+ *     #define CASE(name, ...) UNIT_ON(page, name, fixture, f, make(f, __VA_ARGS__), fixture_end)
+ */
+#define UNIT_ON(suite, name, type, object, begin, end)                                             \
+    static void suite##_##name##_on(type *object);                                                 \
+    UNIT(suite, name)                                                                              \
+    {                                                                                              \
+        type made_;                                                                                \
+        type *object = &made_;                                                                     \
+        begin;                                                                                     \
+        suite##_##name##_on(object);                                                               \
+        end(object);                                                                               \
+    }                                                                                              \
+    static void suite##_##name##_on(type *object)
+
 /* Ends the test, which cannot run here for a reason of at most 511 bytes. What it holds is lost. */
 _Noreturn void unit_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

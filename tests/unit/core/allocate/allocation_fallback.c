@@ -54,6 +54,8 @@ static void end(pair *p)
     fixture_end(&p->f);
 }
 
+#define CASE(name) UNIT_ON(allocation_fallback, name, pair, p, make(p), end)
+
 /* Allocates a whole page from either memory; returns which one. */
 static uint32_t place(pair *p, quire_allocation *allocation)
 {
@@ -67,65 +69,53 @@ static uint32_t place(pair *p, quire_allocation *allocation)
     return chosen;
 }
 
-UNIT(allocation_fallback, the_first_memory_with_room_serves)
+CASE(the_first_memory_with_room_serves)
 {
-    pair p;
     quire_allocation first, second, third;
-    make(&p);
-    CHECK_EQ(place(&p, &first), 0);
-    CHECK_EQ(place(&p, &second), 1);
-    CHECK_OK(quire_free(p.memories[0], first));
-    CHECK_EQ(place(&p, &third), 0);
-    CHECK_EQ(p.callback_calls[0] + p.callback_calls[1], 0);
-    end(&p);
+    CHECK_EQ(place(p, &first), 0);
+    CHECK_EQ(place(p, &second), 1);
+    CHECK_OK(quire_free(p->memories[0], first));
+    CHECK_EQ(place(p, &third), 0);
+    CHECK_EQ(p->callback_calls[0] + p->callback_calls[1], 0);
 }
 
-UNIT(allocation_fallback, a_success_keeps_the_last_error)
+CASE(a_success_keeps_the_last_error)
 {
-    pair p;
     quire_allocation first, second;
-    make(&p);
-    CHECK_FAILS(quire_free(p.memories[0], (quire_allocation){0}), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(place(&p, &first), 0);
-    CHECK_EQ(place(&p, &second), 1); /* the refusal of the first memory is not reported */
+    CHECK_FAILS(quire_free(p->memories[0], (quire_allocation){0}), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(place(p, &first), 0);
+    CHECK_EQ(place(p, &second), 1); /* the refusal of the first memory is not reported */
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "no handle");
-    end(&p);
 }
 
-UNIT(allocation_fallback, callbacks_are_called_after_all_memories_were_tried)
+CASE(callbacks_are_called_after_all_memories_were_tried)
 {
-    pair p;
     quire_allocation first, third;
-    make(&p);
-    CHECK_EQ(place(&p, &first), 0);
-    CHECK_EQ(place(&p, &p.to_free), 1);
-    CHECK_EQ(place(&p, &third), 1);
-    CHECK_EQ(p.callback_calls[0], 1);
-    CHECK_EQ(p.callback_calls[1], 1);
-    CHECK_EQ(p.to_free.id, 0);
-    end(&p);
+    CHECK_EQ(place(p, &first), 0);
+    CHECK_EQ(place(p, &p->to_free), 1);
+    CHECK_EQ(place(p, &third), 1);
+    CHECK_EQ(p->callback_calls[0], 1);
+    CHECK_EQ(p->callback_calls[1], 1);
+    CHECK_EQ(p->to_free.id, 0);
 }
 
-UNIT(allocation_fallback, the_first_memory_reports_a_refusal_by_all)
+CASE(the_first_memory_reports_a_refusal_by_all)
 {
-    pair p;
     quire_allocation first, second, none = {1};
     const quire_allocation_options options = {.size = PAGE};
     uint32_t chosen = 77;
-    make(&p);
-    place(&p, &first);
-    place(&p, &second);
-    CHECK_FAILS(quire_allocate_fallback(p.memories, 2, &options, &chosen, &none),
+    place(p, &first);
+    place(p, &second);
+    CHECK_FAILS(quire_allocate_fallback(p->memories, 2, &options, &chosen, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_HAS(quire_last_error(), "'first'");
     CHECK_EQ(chosen, 0);
     CHECK_EQ(none.id, 0);
-    CHECK_EQ(p.callback_calls[0], 1);
-    CHECK_EQ(p.callback_calls[1], 1);
+    CHECK_EQ(p->callback_calls[0], 1);
+    CHECK_EQ(p->callback_calls[1], 1);
     for (int i = 0; i < 2; i++)
-        CHECK_OK(quire_memory_check(p.memories[i]));
-    end(&p);
+        CHECK_OK(quire_memory_check(p->memories[i]));
 }
 
 UNIT(allocation_fallback, the_second_memory_does_what_the_first_cannot)
@@ -150,19 +140,16 @@ UNIT(allocation_fallback, the_second_memory_does_what_the_first_cannot)
 }
 
 /* The message is that of the last attempt, which called the callback. */
-UNIT(allocation_fallback, a_refusal_reports_that_the_callback_was_called)
+CASE(a_refusal_reports_that_the_callback_was_called)
 {
-    pair p;
     quire_allocation first, second, none;
     uint32_t chosen;
     const quire_allocation_options options = {.size = PAGE};
-    make(&p);
-    place(&p, &first);
-    place(&p, &second);
-    CHECK_FAILS(quire_allocate_fallback(p.memories, 2, &options, &chosen, &none),
+    place(p, &first);
+    place(p, &second);
+    CHECK_FAILS(quire_allocate_fallback(p->memories, 2, &options, &chosen, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_HAS(quire_last_error(), "the caller's callback");
-    end(&p);
 }
 
 UNIT(allocation_fallback, memories_of_two_devices_without_callbacks)
@@ -186,28 +173,25 @@ UNIT(allocation_fallback, memories_of_two_devices_without_callbacks)
         fixture_end(&f[i]);
 }
 
-UNIT(allocation_fallback, wrong_options_end_the_search)
+CASE(wrong_options_end_the_search)
 {
-    pair p;
     quire_allocation none = {1};
     uint32_t chosen = 77;
-    make(&p);
     const quire_allocation_options cases[] = {
         {.size = 0}, {.size = 8, .alignment = 3}, {.size = 8, .unused[1] = 1}};
     for (int i = 0; i < 3; i++) {
-        CHECK_FAILS(quire_allocate_fallback(p.memories, 2, &cases[i], &chosen, &none),
+        CHECK_FAILS(quire_allocate_fallback(p->memories, 2, &cases[i], &chosen, &none),
                     QUIRE_ERROR_INVALID_ARGUMENT);
         CHECK_EQ(none.id, 0);
     }
     quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(p.memories[1], &stats));
+    CHECK_OK(quire_memory_get_stats(p->memories[1], &stats));
     CHECK_EQ(stats.failures, 0);
-    quire_memory *const holed[] = {p.memories[0], NULL};
+    quire_memory *const holed[] = {p->memories[0], NULL};
     const quire_allocation_options good = {.size = PAGE};
     CHECK_FAILS(quire_allocate_fallback(holed, 2, &good, &chosen, &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_allocate_fallback(p.memories, 0, &good, &chosen, &none),
+    CHECK_FAILS(quire_allocate_fallback(p->memories, 0, &good, &chosen, &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(p.f.fake.pages, 0);
-    end(&p);
+    CHECK_EQ(p->f.fake.pages, 0);
 }

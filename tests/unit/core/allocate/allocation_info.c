@@ -37,97 +37,87 @@ static void check_zero(const quire_allocation_info *info)
         CHECK_EQ(bytes[i], 0);
 }
 
-UNIT(allocation_info, of_every_way_to_allocate_is_that_of_get_info)
+#define CASE(name) UNIT_ON(allocation_info, name, bench, w, begin(w), end)
+
+CASE(of_every_way_to_allocate_is_that_of_get_info)
 {
-    bench w;
-    begin(&w);
     const quire_allocation_options cases[] = {
         {.size = 100, .user_data = 7},
         {.size = 3000, .alignment = 4096, .name = "named"},
         {.size = 1000, .zero = true},
         {.size = 2 * PAGE, .user_data = 8}, /* a dedicated page, by the policy */
         {.size = 100, .dedicated = true},
-        {.size = 100, .stream = w.a},
-        {.size = 100, .stream = w.a, .name = "on a stream"},
+        {.size = 100, .stream = w->a},
+        {.size = 100, .stream = w->a, .name = "on a stream"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         quire_allocation_info info = dirty();
         quire_allocation_options options = cases[i];
         quire_allocation made;
         options.info = &info;
-        CHECK_OK(quire_allocate(w.f.memory, &options, &made));
-        check_same(&w, made, &info);
+        CHECK_OK(quire_allocate(w->f.memory, &options, &made));
+        check_same(w, made, &info);
         info = dirty();
-        CHECK_OK(quire_reserve(w.f.memory, &options, &made));
+        CHECK_OK(quire_reserve(w->f.memory, &options, &made));
         CHECK(!info.committed);
-        check_same(&w, made, &info);
-        CHECK_OK(quire_abort(w.f.memory, made));
+        check_same(w, made, &info);
+        CHECK_OK(quire_abort(w->f.memory, made));
         info = dirty();
         uint32_t chosen = 0;
-        CHECK_OK(quire_allocate_fallback(&w.f.memory, 1, &options, &chosen, &made));
-        check_same(&w, made, &info);
+        CHECK_OK(quire_allocate_fallback(&w->f.memory, 1, &options, &chosen, &made));
+        check_same(w, made, &info);
     }
-    end(&w);
 }
 
-UNIT(allocation_info, of_a_reused_range_is_that_of_the_new_allocation)
+CASE(of_a_reused_range_is_that_of_the_new_allocation)
 {
-    bench w;
-    begin(&w);
-    CHECK_OK(quire_free_on_stream(w.f.memory, ON(&w, w.a, .size = KIB, .user_data = 1), w.a));
+    CHECK_OK(quire_free_on_stream(w->f.memory, ON(w, w->a, .size = KIB, .user_data = 1), w->a));
     quire_allocation_info info = dirty();
-    quire_allocation made = ON(&w, w.a, .size = KIB - 7, .user_data = 2, .info = &info);
+    quire_allocation made = ON(w, w->a, .size = KIB - 7, .user_data = 2, .info = &info);
     CHECK_EQ(info.user_data, 2);
     CHECK_EQ(info.requested, KIB - 7);
-    check_same(&w, made, &info);
-    end(&w);
+    check_same(w, made, &info);
 }
 
-UNIT(allocation_info, of_a_batch_is_an_array)
+CASE(of_a_batch_is_an_array)
 {
     enum { COUNT = 150 }; /* more than one group */
     static quire_allocation made[COUNT];
     static quire_allocation_info info[COUNT];
-    bench w;
-    begin(&w);
-    quire_stream *streams[] = {NULL, w.a};
+    quire_stream *streams[] = {NULL, w->a};
     for (int s = 0; s < 2; s++) {
         memset(info, 0xaa, sizeof info);
         const quire_allocation_options options = {.size = KIB, .stream = streams[s], .info = info};
-        CHECK_OK(quire_allocate_batch(w.f.memory, &options, made, COUNT));
+        CHECK_OK(quire_allocate_batch(w->f.memory, &options, made, COUNT));
         for (int i = 0; i < COUNT; i++)
-            check_same(&w, made[i], &info[i]);
+            check_same(w, made[i], &info[i]);
     }
-    end(&w);
 }
 
-UNIT(allocation_info, of_a_buffer_and_an_image_has_the_object)
+CASE(of_a_buffer_and_an_image_has_the_object)
 {
-    bench w;
-    begin(&w);
     quire_allocation_info info = dirty();
     quire_buffer buffer;
     quire_image image;
     uint32_t chosen = 0;
     CHECK_OK(quire_buffer_create(
-        w.f.memory, &(quire_buffer_options){.size = 100, .user_data = 5, .info = &info}, &buffer));
+        w->f.memory, &(quire_buffer_options){.size = 100, .user_data = 5, .info = &info}, &buffer));
     CHECK_EQ(info.object, QUIRE_OBJECT_BUFFER);
     CHECK(info.native);
-    check_same(&w, buffer.allocation, &info);
+    check_same(w, buffer.allocation, &info);
     info = dirty();
     CHECK_OK(quire_buffer_create_fallback(
-        &w.f.memory, 1, &(quire_buffer_options){.size = 100, .info = &info}, &chosen, &buffer));
-    check_same(&w, buffer.allocation, &info);
+        &w->f.memory, 1, &(quire_buffer_options){.size = 100, .info = &info}, &chosen, &buffer));
+    check_same(w, buffer.allocation, &info);
     info = dirty();
     CHECK_OK(quire_image_create(
-        w.f.memory, &(quire_image_options){.width = 9, .user_data = 6, .info = &info}, &image));
+        w->f.memory, &(quire_image_options){.width = 9, .user_data = 6, .info = &info}, &image));
     CHECK_EQ(info.object, QUIRE_OBJECT_IMAGE);
-    check_same(&w, image.allocation, &info);
+    check_same(w, image.allocation, &info);
     info = dirty();
     CHECK_OK(quire_image_create_fallback(
-        &w.f.memory, 1, &(quire_image_options){.width = 9, .info = &info}, &chosen, &image));
-    check_same(&w, image.allocation, &info);
-    end(&w);
+        &w->f.memory, 1, &(quire_image_options){.width = 9, .info = &info}, &chosen, &image));
+    check_same(w, image.allocation, &info);
 }
 
 UNIT(allocation_info, has_the_address_that_the_backend_reports_on_request)
@@ -146,26 +136,21 @@ UNIT(allocation_info, has_the_address_that_the_backend_reports_on_request)
     fixture_end(&f);
 }
 
-UNIT(allocation_info, of_adopted_memory)
+CASE(of_adopted_memory)
 {
-    bench w;
-    begin(&w);
     const uint64_t size = 2 * PAGE;
     quire_allocation_info info = dirty();
     quire_allocation adopted;
-    CHECK_OK(quire_page_adopt(w.f.memory, &size,
+    CHECK_OK(quire_page_adopt(w->f.memory, &size,
                               &(quire_allocation_options){.size = size, .info = &info}, &adopted));
-    check_same(&w, adopted, &info);
-    end(&w);
+    check_same(w, adopted, &info);
 }
 
-UNIT(allocation_info, is_zero_after_a_failure)
+CASE(is_zero_after_a_failure)
 {
-    bench w;
-    begin(&w);
     quire_allocation_info info = dirty(), many[3];
     const quire_allocation_options bad = {.size = UINT64_MAX, .info = &info},
-                                   on = {.size = UINT64_MAX, .stream = w.a, .info = &info};
+                                   on = {.size = UINT64_MAX, .stream = w->a, .info = &info};
     const quire_buffer_options buffers = {.size = UINT64_MAX, .info = &info};
     const quire_image_options images = {.info = &info};
     quire_allocation made;
@@ -179,26 +164,25 @@ UNIT(allocation_info, is_zero_after_a_failure)
         CHECK(call);                                                                               \
         check_zero(&info);                                                                         \
     } while (0)
-    ZEROED(quire_allocate(w.f.memory, &bad, &made));
+    ZEROED(quire_allocate(w->f.memory, &bad, &made));
     ZEROED(quire_allocate(NULL, &bad, &made));
-    ZEROED(quire_allocate(w.f.memory, &bad, NULL));
-    ZEROED(quire_allocate(w.f.memory, &on, &made));
-    ZEROED(quire_reserve(w.f.memory, &bad, &made));
-    ZEROED(quire_allocate_fallback(&w.f.memory, 1, &bad, &chosen, &made));
+    ZEROED(quire_allocate(w->f.memory, &bad, NULL));
+    ZEROED(quire_allocate(w->f.memory, &on, &made));
+    ZEROED(quire_reserve(w->f.memory, &bad, &made));
+    ZEROED(quire_allocate_fallback(&w->f.memory, 1, &bad, &chosen, &made));
     ZEROED(quire_allocate_fallback(&none, 1, &bad, &chosen, &made));
-    ZEROED(quire_page_adopt(w.f.memory, NULL, &bad, &made));
-    ZEROED(quire_buffer_create(w.f.memory, &buffers, &buffer));
+    ZEROED(quire_page_adopt(w->f.memory, NULL, &bad, &made));
+    ZEROED(quire_buffer_create(w->f.memory, &buffers, &buffer));
     ZEROED(quire_buffer_create(NULL, &buffers, &buffer));
     ZEROED(quire_buffer_create_fallback(&none, 1, &buffers, &chosen, &buffer));
-    ZEROED(quire_image_create(w.f.memory, &images, &image));
-    ZEROED(quire_image_create(w.f.memory, &images, NULL));
+    ZEROED(quire_image_create(w->f.memory, &images, &image));
+    ZEROED(quire_image_create(w->f.memory, &images, NULL));
     ZEROED(quire_image_create_fallback(&none, 1, &images, &chosen, &image));
 #undef ZEROED
     memset(many, 0xaa, sizeof many);
     quire_allocation batch[3];
     CHECK(quire_allocate_batch(
-        w.f.memory, &(quire_allocation_options){.size = UINT64_MAX, .info = many}, batch, 3));
+        w->f.memory, &(quire_allocation_options){.size = UINT64_MAX, .info = many}, batch, 3));
     for (int i = 0; i < 3; i++)
         check_zero(&many[i]);
-    end(&w);
 }

@@ -40,39 +40,37 @@ static void refuse(fixture *f, quire_allocation_options options)
 
 #define REFUSE(f, ...) refuse((f), (quire_allocation_options){__VA_ARGS__})
 
+#define CASE(name, ...)                                                                            \
+    UNIT_ON(existing_pages, name, fixture, f, make_memory(f, __VA_ARGS__), fixture_end)
+
 /* ---- one memory ----------------------------------------------------------------------------- */
 
-UNIT(existing_pages, a_range_of_an_existing_page_is_taken_and_no_page_is_made)
+CASE(a_range_of_an_existing_page_is_taken_and_no_page_is_made,
+     (quire_memory_options){.name = "one"})
 {
-    fixture f;
-    make_memory(&f, (quire_memory_options){.name = "one"});
-    REFUSE(&f, .size = 1);
-    quire_allocation first = ALLOCATE(&f, .size = PAGE / 2);
-    quire_allocation second = ALLOCATE(&f, .size = PAGE / 2, EXISTING);
-    CHECK_EQ(fixture_info(&f, second).page, fixture_info(&f, first).page);
-    REFUSE(&f, .size = 1);
-    REFUSE(&f, .size = 1, .name = "texture", .zero = true);
+    REFUSE(f, .size = 1);
+    quire_allocation first = ALLOCATE(f, .size = PAGE / 2);
+    quire_allocation second = ALLOCATE(f, .size = PAGE / 2, EXISTING);
+    CHECK_EQ(fixture_info(f, second).page, fixture_info(f, first).page);
+    REFUSE(f, .size = 1);
+    REFUSE(f, .size = 1, .name = "texture", .zero = true);
     CHECK_HAS(quire_last_error(), "cannot allocate 'texture' (1 B): existing_pages");
     CHECK_HAS(quire_last_error(), "Tried: a full pass");
-    CHECK_OK(quire_free(f.memory, first));
-    ALLOCATE(&f, .size = PAGE / 2, .name = "texture", .zero = true, EXISTING);
-    REFUSE(&f, .size = 2 * PAGE);
-    REFUSE(&f, .size = UINT64_MAX / 4);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
-    fixture_end(&f);
+    CHECK_OK(quire_free(f->memory, first));
+    ALLOCATE(f, .size = PAGE / 2, .name = "texture", .zero = true, EXISTING);
+    REFUSE(f, .size = 2 * PAGE);
+    REFUSE(f, .size = UINT64_MAX / 4);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
 }
 
-UNIT(existing_pages, an_empty_page_is_used_and_never_given_back_for_the_request)
+CASE(an_empty_page_is_used_and_never_given_back_for_the_request, (quire_memory_options){0})
 {
-    fixture f;
-    make_memory(&f, (quire_memory_options){0});
-    CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = PAGE)));
-    REFUSE(&f, .size = PAGE + 1);
-    REFUSE(&f, .size = PAGE, .dedicated = true);
-    CHECK_EQ(fixture_stats(&f).page_count, 1);
-    ALLOCATE(&f, .size = PAGE, EXISTING);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
-    fixture_end(&f);
+    CHECK_OK(quire_free(f->memory, ALLOCATE(f, .size = PAGE)));
+    REFUSE(f, .size = PAGE + 1);
+    REFUSE(f, .size = PAGE, .dedicated = true);
+    CHECK_EQ(fixture_stats(f).page_count, 1);
+    ALLOCATE(f, .size = PAGE, EXISTING);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
 }
 
 /* The bounded search gives up among many ranges that are large enough and not aligned. */
@@ -100,18 +98,15 @@ UNIT(existing_pages, every_free_range_is_searched)
     fixture_end(&f);
 }
 
-UNIT(existing_pages, a_dedicated_request_takes_a_kept_page)
+CASE(a_dedicated_request_takes_a_kept_page, (quire_memory_options){0})
 {
-    fixture f;
-    make_memory(&f, (quire_memory_options){0});
-    REFUSE(&f, .size = 2 * PAGE, .dedicated = true);
-    quire_allocation own = ALLOCATE(&f, .size = 2 * PAGE, .dedicated = true);
-    CHECK_OK(quire_free(f.memory, own));
-    REFUSE(&f, .size = PAGE, .dedicated = true); /* not of about the same size */
-    own = ALLOCATE(&f, .size = 2 * PAGE, .dedicated = true, EXISTING);
-    CHECK(fixture_info(&f, own).dedicated);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
-    fixture_end(&f);
+    REFUSE(f, .size = 2 * PAGE, .dedicated = true);
+    quire_allocation own = ALLOCATE(f, .size = 2 * PAGE, .dedicated = true);
+    CHECK_OK(quire_free(f->memory, own));
+    REFUSE(f, .size = PAGE, .dedicated = true); /* not of about the same size */
+    own = ALLOCATE(f, .size = 2 * PAGE, .dedicated = true, EXISTING);
+    CHECK(fixture_info(f, own).dedicated);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
 }
 
 UNIT(existing_pages, a_contiguous_memory_does_not_grow)
@@ -132,39 +127,33 @@ UNIT(existing_pages, a_contiguous_memory_does_not_grow)
     fixture_end(&f);
 }
 
-UNIT(existing_pages, a_batch_is_placed_whole_or_refused)
+CASE(a_batch_is_placed_whole_or_refused, (quire_memory_options){0})
 {
-    fixture f;
     quire_allocation made[8];
     quire_allocation_options options = {.size = PAGE / 8, EXISTING};
-    make_memory(&f, (quire_memory_options){0});
-    ALLOCATE(&f, .size = PAGE / 2);
-    CHECK_FAILS(quire_allocate_batch(f.memory, &options, made, 5), NO_ROOM);
-    CHECK_EQ(fixture_stats(&f).allocation_count, 1);
-    CHECK_OK(quire_allocate_batch(f.memory, &options, made, 4));
+    ALLOCATE(f, .size = PAGE / 2);
+    CHECK_FAILS(quire_allocate_batch(f->memory, &options, made, 5), NO_ROOM);
+    CHECK_EQ(fixture_stats(f).allocation_count, 1);
+    CHECK_OK(quire_allocate_batch(f->memory, &options, made, 4));
     options.name = "named";
-    CHECK_FAILS(quire_allocate_batch(f.memory, &options, made, 1), NO_ROOM);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
-    fixture_end(&f);
+    CHECK_FAILS(quire_allocate_batch(f->memory, &options, made, 1), NO_ROOM);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
 }
 
 /* ---- shards --------------------------------------------------------------------------------- */
 
-UNIT(existing_pages, pages_of_other_shards_are_searched)
+CASE(pages_of_other_shards_are_searched, (quire_memory_options){.shards = 2})
 {
-    fixture f;
-    make_memory(&f, (quire_memory_options){.shards = 2});
-    REFUSE(&f, .size = 1);
-    quire_allocation there = ALLOCATE_ELSEWHERE(&f, .size = PAGE / 2);
-    quire_allocation here = ALLOCATE(&f, .size = PAGE / 2, EXISTING);
-    CHECK_EQ(fixture_info(&f, here).page, fixture_info(&f, there).page);
-    REFUSE(&f, .size = 1);
+    REFUSE(f, .size = 1);
+    quire_allocation there = ALLOCATE_ELSEWHERE(f, .size = PAGE / 2);
+    quire_allocation here = ALLOCATE(f, .size = PAGE / 2, EXISTING);
+    CHECK_EQ(fixture_info(f, here).page, fixture_info(f, there).page);
+    REFUSE(f, .size = 1);
     CHECK_HAS(quire_last_error(), "Tried: a full pass, other shards");
-    fixture_free_elsewhere(&f, there);
-    CHECK_OK(quire_free(f.memory, here));
-    ALLOCATE(&f, .size = PAGE, EXISTING); /* the empty page moves */
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
-    fixture_end(&f);
+    fixture_free_elsewhere(f, there);
+    CHECK_OK(quire_free(f->memory, here));
+    ALLOCATE(f, .size = PAGE, EXISTING); /* the empty page moves */
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
 }
 
 /* ---- streams -------------------------------------------------------------------------------- */
@@ -228,18 +217,16 @@ UNIT(existing_pages, on_out_of_memory_is_not_called)
     fixture_end(&f);
 }
 
-UNIT(existing_pages, the_first_memory_with_room_serves_a_fallback_list)
+CASE(the_first_memory_with_room_serves_a_fallback_list, (quire_memory_options){.name = "first"})
 {
-    fixture f;
     quire_memory *memories[2] = {NULL};
     quire_allocation made;
     quire_buffer buffer;
     uint32_t chosen = 9;
     const quire_allocation_options options = {.size = 100, EXISTING};
-    make_memory(&f, (quire_memory_options){.name = "first"});
-    memories[0] = f.memory;
+    memories[0] = f->memory;
     CHECK_OK(
-        quire_memory_create(f.device, &(quire_memory_options){.name = "second"}, &memories[1]));
+        quire_memory_create(f->device, &(quire_memory_options){.name = "second"}, &memories[1]));
     CHECK_FAILS(quire_allocate_fallback(memories, 2, &options, &chosen, &made), NO_ROOM);
     CHECK_HAS(quire_last_error(), "memory 'first'");
     CHECK_OK(quire_memory_preallocate(memories[1], PAGE));
@@ -248,70 +235,61 @@ UNIT(existing_pages, the_first_memory_with_room_serves_a_fallback_list)
     CHECK_OK(quire_buffer_create_fallback(
         memories, 2, &(quire_buffer_options){.size = 100, EXISTING}, &chosen, &buffer));
     CHECK_EQ(chosen, 1);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
     quire_memory_destroy_all(&memories[1]);
-    fixture_end(&f);
 }
 
 /* ---- reserved ranges, buffers and images ---------------------------------------------------- */
 
-UNIT(existing_pages, reserved_ranges_and_objects_follow_it)
+CASE(reserved_ranges_and_objects_follow_it, (quire_memory_options){0})
 {
-    fixture f;
     quire_allocation reserved;
     quire_buffer buffer;
     quire_image image;
     const quire_allocation_options range = {.size = 1000, EXISTING};
     const quire_buffer_options of_buffer = {.size = 1000, EXISTING};
     const quire_image_options of_image = {.width = 16, .height = 16, EXISTING};
-    make_memory(&f, (quire_memory_options){0});
-    CHECK_FAILS(quire_reserve(f.memory, &range, &reserved), NO_ROOM);
-    CHECK_FAILS(quire_buffer_create(f.memory, &of_buffer, &buffer), NO_ROOM);
+    CHECK_FAILS(quire_reserve(f->memory, &range, &reserved), NO_ROOM);
+    CHECK_FAILS(quire_buffer_create(f->memory, &of_buffer, &buffer), NO_ROOM);
     CHECK_HAS(quire_last_error(), "existing_pages");
-    CHECK_FAILS(quire_image_create(f.memory, &of_image, &image), NO_ROOM);
+    CHECK_FAILS(quire_image_create(f->memory, &of_image, &image), NO_ROOM);
     CHECK_HAS(quire_last_error(), "existing_pages");
-    CHECK_EQ(f.fake.objects, 0);
-    ALLOCATE(&f, .size = 1);
-    CHECK_OK(quire_reserve(f.memory, &range, &reserved));
-    CHECK_OK(quire_buffer_create(f.memory, &of_buffer, &buffer));
-    CHECK_OK(quire_image_create(f.memory, &of_image, &image));
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
-    fixture_end(&f);
+    CHECK_EQ(f->fake.objects, 0);
+    ALLOCATE(f, .size = 1);
+    CHECK_OK(quire_reserve(f->memory, &range, &reserved));
+    CHECK_OK(quire_buffer_create(f->memory, &of_buffer, &buffer));
+    CHECK_OK(quire_image_create(f->memory, &of_image, &image));
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
 }
 
 /* A page that is tied to an object exists for no other one. */
-UNIT(existing_pages, an_object_that_requires_a_page_is_refused_and_one_that_prefers_it_shares)
+CASE(an_object_that_requires_a_page_is_refused_and_one_that_prefers_it_shares,
+     (quire_memory_options){0})
 {
-    fixture f;
     quire_buffer buffer;
     const quire_buffer_options options = {.size = 1000, EXISTING};
-    make_memory(&f, (quire_memory_options){0});
-    f.fake.object_needs.dedicated = true;
-    CHECK_OK(quire_buffer_create(f.memory, &(quire_buffer_options){.size = 1000}, &buffer));
-    CHECK_FAILS(quire_buffer_create(f.memory, &options, &buffer), NO_ROOM);
+    f->fake.object_needs.dedicated = true;
+    CHECK_OK(quire_buffer_create(f->memory, &(quire_buffer_options){.size = 1000}, &buffer));
+    CHECK_FAILS(quire_buffer_create(f->memory, &options, &buffer), NO_ROOM);
     CHECK_HAS(quire_last_error(), "existing_pages");
-    f.fake.object_needs.dedicated = false;
-    f.fake.object_needs.prefers_dedicated = true;
-    ALLOCATE(&f, .size = 1);
-    CHECK_OK(quire_buffer_create(f.memory, &options, &buffer));
-    CHECK(!fixture_info(&f, buffer.allocation).dedicated);
-    CHECK_EQ(fixture_stats(&f).failures, 1);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 2);
-    fixture_end(&f);
+    f->fake.object_needs.dedicated = false;
+    f->fake.object_needs.prefers_dedicated = true;
+    ALLOCATE(f, .size = 1);
+    CHECK_OK(quire_buffer_create(f->memory, &options, &buffer));
+    CHECK(!fixture_info(f, buffer.allocation).dedicated);
+    CHECK_EQ(fixture_stats(f).failures, 1);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 2);
 }
 
-UNIT(existing_pages, adopted_memory_refuses_it)
+CASE(adopted_memory_refuses_it, (quire_memory_options){0})
 {
-    fixture f;
     quire_allocation none = {1};
-    make_memory(&f, (quire_memory_options){0});
-    CHECK_FAILS(quire_page_adopt(f.memory, "somewhere",
+    CHECK_FAILS(quire_page_adopt(f->memory, "somewhere",
                                  &(quire_allocation_options){.size = 100, EXISTING}, &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "existing_pages");
     CHECK_EQ(none.id, 0);
-    CHECK_EQ(f.fake.pages, 0);
-    fixture_end(&f);
+    CHECK_EQ(f->fake.pages, 0);
 }
 
 /* ---- threads -------------------------------------------------------------------------------- */

@@ -18,69 +18,62 @@ static void make(fixture *f)
                                             .pages = {.page_size = PAGE, .max_pages = 1}});
 }
 
+#define CASE(name) UNIT_ON(messages, name, fixture, f, make(f), fixture_end)
+
 /* ---- refusals ------------------------------------------------------------------------------- */
 
-UNIT(messages, a_refusal_begins_with_its_conclusion_and_the_name)
+CASE(a_refusal_begins_with_its_conclusion_and_the_name)
 {
     static const char rest[] = "memory 'weights' has 1 page, the maximum of its policy; memory "
                                "'weights' (kind 0, DEVICE_LOCAL) is exhausted: largest free range "
                                "63.75 KiB of 63.75 KiB free in 1 page. Tried: empty pages given "
                                "back, a full pass";
-    fixture f;
     quire_allocation none;
     quire_buffer buffer;
     char text[1024];
-    make(&f);
-    ALLOCATE(&f, .size = 256);
+    ALLOCATE(f, .size = 256);
     quire_allocation_options options = {.size = PAGE, .alignment = 512, .name = "encoder/w"};
-    CHECK_FAILS(quire_allocate(f.memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_FAILS(quire_allocate(f->memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
     snprintf(text, sizeof text, "cannot allocate 'encoder/w' (64 KiB at alignment 512): %s", rest);
     CHECK_STR(quire_last_error(), text);
     options.name = NULL;
-    CHECK_FAILS(quire_allocate(f.memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_FAILS(quire_allocate(f->memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
     snprintf(text, sizeof text, "cannot allocate 64 KiB at alignment 512: %s", rest);
     CHECK_STR(quire_last_error(), text);
     const quire_buffer_options needs = {
         .size = PAGE, .usage = QUIRE_USAGE_STORAGE, .name = "index"};
-    CHECK_FAILS(quire_buffer_create(f.memory, &needs, &buffer), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_FAILS(quire_buffer_create(f->memory, &needs, &buffer), QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_HAS(quire_last_error(), "cannot allocate 'index' (64 KiB at alignment ");
-    fixture_end(&f);
 }
 
 /* The words are made when the error is read: nothing that they name may be needed then. */
-UNIT(messages, a_refusal_is_read_after_its_memory_is_gone)
+CASE(a_refusal_is_read_after_its_memory_is_gone)
 {
-    fixture f;
     quire_allocation none;
     char name[] = "encoder";
-    make(&f);
-    ALLOCATE(&f, .size = PAGE);
+    ALLOCATE(f, .size = PAGE);
     const quire_allocation_options options = {.size = PAGE, .name = name};
-    CHECK_FAILS(quire_allocate(f.memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_FAILS(quire_allocate(f->memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
     memset(name, 'x', sizeof name - 1);
-    quire_memory_destroy_all(&f.memory);
+    quire_memory_destroy_all(&f->memory);
     CHECK_HAS(quire_last_error(), "cannot allocate 'encoder' (64 KiB): ");
     CHECK_HAS(quire_last_error(), ": memory 'weights' has 1 page, the maximum of its policy; "
                                   "memory 'weights' (kind 0, DEVICE_LOCAL) is exhausted");
-    CHECK_OK(quire_memory_create(f.device, NULL, &f.memory));
-    fixture_end(&f);
+    CHECK_OK(quire_memory_create(f->device, NULL, &f->memory));
 }
 
-UNIT(messages, a_long_name_leaves_room_for_the_reason)
+CASE(a_long_name_leaves_room_for_the_reason)
 {
-    fixture f;
     quire_allocation none;
     char name[QUIRE_MAX_NAME + 1];
-    make(&f);
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    ALLOCATE(&f, .size = PAGE);
+    ALLOCATE(f, .size = PAGE);
     CHECK_FAILS(
-        quire_allocate(f.memory, &(quire_allocation_options){.size = PAGE, .name = name}, &none),
+        quire_allocate(f->memory, &(quire_allocation_options){.size = PAGE, .name = name}, &none),
         QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_HAS(quire_last_error(), "nnn' (64 KiB): ");
     CHECK_HAS(quire_last_error(), "a full pass");
-    fixture_end(&f);
 }
 
 UNIT(messages, a_refusal_on_a_stream_names_it_too)
@@ -110,25 +103,22 @@ UNIT(messages, a_refusal_on_a_stream_names_it_too)
     fixture_end(&f);
 }
 
-UNIT(messages, a_refusal_says_whether_the_memory_is_exhausted_or_fragmented)
+CASE(a_refusal_says_whether_the_memory_is_exhausted_or_fragmented)
 {
-    fixture f;
     quire_allocation none;
-    make(&f);
-    quire_allocation first = ALLOCATE(&f, .size = PAGE / 4);
-    ALLOCATE(&f, .size = PAGE / 4);
-    quire_allocation third = ALLOCATE(&f, .size = PAGE / 4);
+    quire_allocation first = ALLOCATE(f, .size = PAGE / 4);
+    ALLOCATE(f, .size = PAGE / 4);
+    quire_allocation third = ALLOCATE(f, .size = PAGE / 4);
     quire_allocation_options options = {.size = PAGE / 4 * 3, .name = "huge"};
-    CHECK_FAILS(quire_allocate(f.memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_FAILS(quire_allocate(f->memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_HAS(quire_last_error(), ") is exhausted: largest free range 16 KiB of 16 KiB free");
-    CHECK_OK(quire_free(f.memory, first));
-    CHECK_OK(quire_free(f.memory, third));
-    CHECK_FAILS(quire_allocate(f.memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_OK(quire_free(f->memory, first));
+    CHECK_OK(quire_free(f->memory, third));
+    CHECK_FAILS(quire_allocate(f->memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_HAS(quire_last_error(), ") is fragmented: largest free range 32 KiB of 48 KiB free");
     options = (quire_allocation_options){.size = PAGE / 4 * 3, .dedicated = true};
-    CHECK_FAILS(quire_allocate(f.memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_FAILS(quire_allocate(f->memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_HAS(quire_last_error(), "DEVICE_LOCAL): largest free range"); /* neither is the cause */
-    fixture_end(&f);
 }
 
 UNIT(messages, a_page_above_a_limit_can_never_fit)
@@ -153,26 +143,23 @@ UNIT(messages, a_page_above_a_limit_can_never_fit)
 
 /* ---- handles -------------------------------------------------------------------------------- */
 
-UNIT(messages, a_wrong_handle_is_refused_with_the_name_of_the_memory)
+CASE(a_wrong_handle_is_refused_with_the_name_of_the_memory)
 {
-    fixture f;
     quire_memory *other = NULL;
     char text[128];
-    make(&f);
-    quire_allocation one = ALLOCATE(&f, .size = 256);
-    CHECK_OK(quire_memory_create(f.device, &(quire_memory_options){.name = "other"}, &other));
+    quire_allocation one = ALLOCATE(f, .size = 256);
+    CHECK_OK(quire_memory_create(f->device, &(quire_memory_options){.name = "other"}, &other));
     CHECK_FAILS(quire_free(other, one), QUIRE_ERROR_FOREIGN_HANDLE);
     snprintf(text, sizeof text, "allocation %#llx belongs to another memory than 'other'",
              (unsigned long long)one.id);
     CHECK_STR(quire_last_error(), text);
-    CHECK_OK(quire_free(f.memory, one));
-    CHECK_FAILS(quire_free(f.memory, one), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_OK(quire_free(f->memory, one));
+    CHECK_FAILS(quire_free(f->memory, one), QUIRE_ERROR_STALE_HANDLE);
     snprintf(text, sizeof text,
              "allocation %#llx of memory 'weights' is not live: it was freed before",
              (unsigned long long)one.id);
     CHECK_STR(quire_last_error(), text);
     CHECK_OK(quire_memory_destroy(&other));
-    fixture_end(&f);
 }
 
 /* ---- numbers -------------------------------------------------------------------------------- */

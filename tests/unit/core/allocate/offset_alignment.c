@@ -45,75 +45,66 @@ UNIT(offset_alignment, offsets_are_multiples_in_each_fit)
     }
 }
 
+#define CASE(name, ...) UNIT_MEMORY(offset_alignment, name, f, __VA_ARGS__)
+
 /* The bytes before the offset belong to the allocation. Slabs and the fits round up to 128. */
-UNIT(offset_alignment, a_range_has_the_bytes_that_it_needs_and_no_more)
+CASE(a_range_has_the_bytes_that_it_needs_and_no_more, .fit.algorithm = QUIRE_FIT_FIRST,
+     .pages.page_size = PAGE)
 {
-    fixture f;
-    fixture_make(
-        &f, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST, .pages.page_size = PAGE});
-    ALLOCATE(&f, .size = 128);
-    quire_memory_stats before = fixture_stats(&f);
+    ALLOCATE(f, .size = 128);
+    quire_memory_stats before = fixture_stats(f);
     quire_allocation_info info =
-        place(&f, &(quire_allocation_options){.size = 1000, .offset_alignment = 384});
+        place(f, &(quire_allocation_options){.size = 1000, .offset_alignment = 384});
     CHECK_EQ(info.offset, 384);
     if (!QI_IS_CHECKED) {
         CHECK_EQ(info.left_padding, 256);
         CHECK_EQ(info.size, 1000);
-        CHECK_EQ(fixture_stats(&f).live_bytes - before.live_bytes, 1256); /* 1000 + 384 - 128 */
+        CHECK_EQ(fixture_stats(f).live_bytes - before.live_bytes, 1256); /* 1000 + 384 - 128 */
     }
-    fixture_end(&f);
 }
 
-UNIT(offset_alignment, an_atom_and_an_alignment_divide_the_offset_too)
+CASE(an_atom_and_an_alignment_divide_the_offset_too, .kind.mask = 1 << 2, .pages.page_size = PAGE)
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.kind.mask = 1 << 2, .pages.page_size = PAGE});
     for (int i = 0; i < 5; i++) {
         quire_allocation_info info =
-            place(&f, &(quire_allocation_options){
-                          .size = 10, .alignment = 512, .offset_alignment = 3, .host_write = true});
+            place(f, &(quire_allocation_options){
+                         .size = 10, .alignment = 512, .offset_alignment = 3, .host_write = true});
         CHECK_EQ(info.offset % (3 * 512), 0);
         info = place(
-            &f, &(quire_allocation_options){.size = 10, .offset_alignment = 3, .host_write = true});
+            f, &(quire_allocation_options){.size = 10, .offset_alignment = 3, .host_write = true});
         CHECK_EQ(info.offset % (3 * UINT64_C(64)), 0); /* kind 2 is flushed in atoms of 64 */
         CHECK_EQ(info.size % 64, 0);
     }
-    fixture_end(&f);
 }
 
-UNIT(offset_alignment, dedicated_pages_batches_and_reserved_ranges)
+CASE(dedicated_pages_batches_and_reserved_ranges, .pages.page_size = PAGE)
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE});
-    ALLOCATE(&f, .size = 1);
+    ALLOCATE(f, .size = 1);
     quire_allocation_info info = place(
-        &f,
+        f,
         &(quire_allocation_options){.size = 3 * PAGE, .offset_alignment = 384, .dedicated = true});
     CHECK(info.dedicated && (QI_IS_CHECKED || info.offset == 0));
     quire_allocation many[20], reserved;
     quire_allocation_info infos[20];
     CHECK_OK(quire_allocate_batch(
-        f.memory, &(quire_allocation_options){.size = 50, .offset_alignment = 96, .info = infos},
+        f->memory, &(quire_allocation_options){.size = 50, .offset_alignment = 96, .info = infos},
         many, 20));
     for (int i = 0; i < 20; i++)
         CHECK_EQ(infos[i].offset % 96, 0);
     CHECK_OK(quire_reserve(
-        f.memory, &(quire_allocation_options){.size = 50, .offset_alignment = 1001, .info = &info},
+        f->memory, &(quire_allocation_options){.size = 50, .offset_alignment = 1001, .info = &info},
         &reserved));
     CHECK_EQ(info.offset % 1001, 0);
-    CHECK_OK(quire_abort(f.memory, reserved));
-    CHECK_OK(quire_free_batch(f.memory, many, 20));
-    CHECK_OK(quire_memory_check(f.memory));
-    fixture_end(&f);
+    CHECK_OK(quire_abort(f->memory, reserved));
+    CHECK_OK(quire_free_batch(f->memory, many, 20));
+    CHECK_OK(quire_memory_check(f->memory));
 }
 
 /* Bytes are written to the end of each range: an overlap would show. */
-UNIT(offset_alignment, random_ranges_do_not_share_bytes)
+CASE(random_ranges_do_not_share_bytes, .kind.mask = 1 << 1, .find_by_address = true,
+     .pages.page_size = PAGE)
 {
     enum { COUNT = 64, STEPS = 2000 };
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){
-                         .kind.mask = 1 << 1, .find_by_address = true, .pages.page_size = PAGE});
     quire_allocation found, live[COUNT] = {{0}};
     uint64_t sizes[COUNT] = {0};
     test_random random = {7};
@@ -121,10 +112,10 @@ UNIT(offset_alignment, random_ranges_do_not_share_bytes)
         uint32_t i = (uint32_t)random_below(&random, COUNT);
         unsigned char bytes[2000];
         if (live[i].id) {
-            CHECK_OK(quire_read(f.memory, live[i], 0, bytes, sizes[i]));
+            CHECK_OK(quire_read(f->memory, live[i], 0, bytes, sizes[i]));
             for (uint64_t k = 0; k < sizes[i]; k++)
                 CHECK_EQ(bytes[k], i);
-            CHECK_OK(quire_free(f.memory, live[i]));
+            CHECK_OK(quire_free(f->memory, live[i]));
             live[i].id = 0;
             continue;
         }
@@ -132,47 +123,43 @@ UNIT(offset_alignment, random_ranges_do_not_share_bytes)
         memset(bytes, (int)i, sizes[i]);
         quire_allocation_info info;
         uint64_t number = 1 + random_below(&random, 1500);
-        CHECK_OK(quire_allocate(f.memory,
+        CHECK_OK(quire_allocate(f->memory,
                                 &(quire_allocation_options){
                                     .size = sizes[i], .offset_alignment = number, .info = &info},
                                 &live[i]));
         CHECK_EQ(info.offset % number, 0);
-        CHECK_OK(quire_memory_find(f.memory, info.address, &found));
+        CHECK_OK(quire_memory_find(f->memory, info.address, &found));
         CHECK_EQ(found.id, live[i].id);
-        CHECK_OK(quire_memory_find(f.memory, info.address + sizes[i] - 1, &found));
+        CHECK_OK(quire_memory_find(f->memory, info.address + sizes[i] - 1, &found));
         CHECK_EQ(found.id, live[i].id);
-        CHECK_OK(quire_write(f.memory, live[i], 0, bytes, sizes[i]));
+        CHECK_OK(quire_write(f->memory, live[i], 0, bytes, sizes[i]));
     }
-    CHECK_OK(quire_memory_check(f.memory));
-    fixture_end(&f);
+    CHECK_OK(quire_memory_check(f->memory));
 }
 
-UNIT(offset_alignment, numbers_that_no_offset_can_have_are_refused)
+CASE(numbers_that_no_offset_can_have_are_refused, .fit.max_alignment = 4096)
 {
-    fixture f;
     quire_allocation made;
-    fixture_make(&f, &(quire_memory_options){.fit.max_alignment = 4096});
-    CHECK_FAILS(quire_allocate(f.memory,
+    CHECK_FAILS(quire_allocate(f->memory,
                                &(quire_allocation_options){.size = 1, .offset_alignment = 4097},
                                &made),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_STR(quire_last_error(), "offset_alignment 4097 with alignment 1: memory 'memory' allows "
                                   "multiples up to 4096");
-    CHECK_FAILS(quire_allocate(f.memory,
+    CHECK_FAILS(quire_allocate(f->memory,
                                &(quire_allocation_options){
                                    .size = 1, .alignment = 2048, .offset_alignment = 3},
                                &made),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_allocate(
-                    f.memory,
+                    f->memory,
                     &(quire_allocation_options){.size = UINT64_MAX, .offset_alignment = UINT64_MAX},
                     &made),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_allocate(
-                    f.memory,
+                    f->memory,
                     &(quire_allocation_options){.size = UINT64_MAX, .offset_alignment = 3}, &made),
                 QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    fixture_end(&f);
 }
 
 /* Pages begin at multiples of 256 only, so that an address and an offset cannot both have 512. */

@@ -42,91 +42,78 @@ static uint64_t page_peak(fixture *f)
     return info.peak_live_bytes;
 }
 
-UNIT(refused_stats, above_the_limit_of_a_name_because_of_padding)
+#define CASE(name, ...) UNIT_ON(refused_stats, name, fixture, f, make(f, __VA_ARGS__), fixture_end)
+
+CASE(above_the_limit_of_a_name_because_of_padding, DEVICE)
 {
-    fixture f;
     quire_allocation none;
-    make(&f, DEVICE);
-    CHECK_OK(quire_memory_set_name_limit(f.memory, "x", 100));
-    const quire_memory_stats before = fixture_stats(&f);
-    uint64_t peak = page_peak(&f);
+    CHECK_OK(quire_memory_set_name_limit(f->memory, "x", 100));
+    const quire_memory_stats before = fixture_stats(f);
+    uint64_t peak = page_peak(f);
     CHECK_FAILS(
-        quire_allocate(f.memory, &(quire_allocation_options){.size = 90, .name = "x"}, &none),
+        quire_allocate(f->memory, &(quire_allocation_options){.size = 90, .name = "x"}, &none),
         QUIRE_ERROR_OVER_BUDGET);
-    check_same(&f, &before, 1);
-    CHECK_EQ(page_peak(&f), peak);
-    fixture_end(&f);
+    check_same(f, &before, 1);
+    CHECK_EQ(page_peak(f), peak);
 }
 
-UNIT(refused_stats, above_the_limit_of_a_name_on_a_stream)
+CASE(above_the_limit_of_a_name_on_a_stream, DEVICE)
 {
-    fixture f;
     quire_stream *stream = NULL;
     quire_allocation made, none = {1};
-    make(&f, DEVICE);
-    CHECK_OK(quire_stream_create(f.device, NULL, &stream));
+    CHECK_OK(quire_stream_create(f->device, NULL, &stream));
     const quire_allocation_options named = {.size = 90, .name = "x"}, other = {.size = 90};
-    CHECK_OK(quire_memory_set_name_limit(f.memory, "x", 100));
-    quire_memory_stats before = fixture_stats(&f);
-    CHECK_FAILS(allocate_on_stream(f.memory, &named, stream, &none), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_OK(quire_memory_set_name_limit(f->memory, "x", 100));
+    quire_memory_stats before = fixture_stats(f);
+    CHECK_FAILS(allocate_on_stream(f->memory, &named, stream, &none), QUIRE_ERROR_OVER_BUDGET);
     CHECK_EQ(none.id, 0);
-    check_same(&f, &before, 1);
+    check_same(f, &before, 1);
     /* a waiting range is neither taken nor released, whether the limit refuses before or after */
     for (uint64_t limit = 1; limit <= 100; limit += 99) {
-        CHECK_OK(quire_memory_set_name_limit(f.memory, "x", limit));
-        CHECK_OK(allocate_on_stream(f.memory, &other, stream, &made));
+        CHECK_OK(quire_memory_set_name_limit(f->memory, "x", limit));
+        CHECK_OK(allocate_on_stream(f->memory, &other, stream, &made));
         CHECK(fake_stream_submit(quire_stream_native(stream)) > 1);
-        CHECK_OK(quire_free_on_stream(f.memory, made, stream));
-        before = fixture_stats(&f);
+        CHECK_OK(quire_free_on_stream(f->memory, made, stream));
+        before = fixture_stats(f);
         CHECK_EQ(before.deferred_count, 1);
-        CHECK_FAILS(allocate_on_stream(f.memory, &named, stream, &none), QUIRE_ERROR_OVER_BUDGET);
-        check_same(&f, &before, 1);
+        CHECK_FAILS(allocate_on_stream(f->memory, &named, stream, &none), QUIRE_ERROR_OVER_BUDGET);
+        check_same(f, &before, 1);
         fake_stream_run(quire_stream_native(stream), 10);
-        CHECK_OK(quire_collect(f.memory, &(uint64_t){0}));
-        CHECK_EQ(fixture_stats(&f).deferred_count, 0);
+        CHECK_OK(quire_collect(f->memory, &(uint64_t){0}));
+        CHECK_EQ(fixture_stats(f).deferred_count, 0);
     }
     CHECK_OK(quire_stream_destroy(&stream));
-    fixture_end(&f);
 }
 
-UNIT(refused_stats, a_batch_that_does_not_fit_as_a_whole)
+CASE(a_batch_that_does_not_fit_as_a_whole, DEVICE)
 {
     enum { COUNT = 100 };
-    fixture f;
     quire_allocation all[COUNT];
-    make(&f, DEVICE);
-    const quire_memory_stats before = fixture_stats(&f);
+    const quire_memory_stats before = fixture_stats(f);
     CHECK_FAILS(
-        quire_allocate_batch(f.memory, &(quire_allocation_options){.size = 1000}, all, COUNT),
+        quire_allocate_batch(f->memory, &(quire_allocation_options){.size = 1000}, all, COUNT),
         QUIRE_ERROR_TOO_MANY_PAGES);
-    check_same(&f, &before, 1);
-    fixture_end(&f);
+    check_same(f, &before, 1);
 }
 
-UNIT(refused_stats, zeros_that_cannot_be_written)
+CASE(zeros_that_cannot_be_written, DEVICE)
 {
-    fixture f;
     quire_allocation none;
-    make(&f, DEVICE);
-    const quire_memory_stats before = fixture_stats(&f);
-    fake_fail(&f.fake, 1, false, QUIRE_ERROR_BACKEND_FAILURE);
+    const quire_memory_stats before = fixture_stats(f);
+    fake_fail(&f->fake, 1, false, QUIRE_ERROR_BACKEND_FAILURE);
     CHECK_FAILS(
-        quire_allocate(f.memory, &(quire_allocation_options){.size = 100, .zero = true}, &none),
+        quire_allocate(f->memory, &(quire_allocation_options){.size = 100, .zero = true}, &none),
         QUIRE_ERROR_BACKEND_FAILURE);
-    check_same(&f, &before, 1);
-    fixture_end(&f);
+    check_same(f, &before, 1);
 }
 
-UNIT(refused_stats, an_object_that_cannot_be_bound)
+CASE(an_object_that_cannot_be_bound, DEVICE)
 {
-    fixture f;
     quire_buffer none;
     const quire_buffer_options options = {.size = 100, .usage = QUIRE_USAGE_STORAGE};
-    make(&f, DEVICE);
-    const quire_memory_stats before = fixture_stats(&f);
-    fake_fail(&f.fake, 2, false, QUIRE_ERROR_BACKEND_FAILURE); /* object, bind */
-    CHECK_FAILS(quire_buffer_create(f.memory, &options, &none), QUIRE_ERROR_BACKEND_FAILURE);
-    CHECK_EQ(f.fake.failed_call, FAKE_OBJECT_BIND);
-    check_same(&f, &before, 0);
-    fixture_end(&f);
+    const quire_memory_stats before = fixture_stats(f);
+    fake_fail(&f->fake, 2, false, QUIRE_ERROR_BACKEND_FAILURE); /* object, bind */
+    CHECK_FAILS(quire_buffer_create(f->memory, &options, &none), QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_EQ(f->fake.failed_call, FAKE_OBJECT_BIND);
+    check_same(f, &before, 0);
 }

@@ -105,45 +105,41 @@ static void do_nothing(qi_shard *shard)
     (void)shard;
 }
 
+#define CASE(name, ...) UNIT_ON(shard_growth, name, bench, b, make_adaptive(b, __VA_ARGS__), end)
+
 /* As an allocation of another thread and its free would be counted. */
 static void count_some(qi_shard *shard)
 {
     qi_shard_count_allocation(shard, 5);
 }
 
-UNIT(shard_growth, a_wait_counts_if_another_allocation_was_made_meanwhile)
+CASE(a_wait_counts_if_another_allocation_was_made_meanwhile, 4, 1)
 {
-    bench b;
-    make_adaptive(&b, 4, 1);
-    const qi_contention *contention = &b.f.memory->shards[0]->contention;
-    request r = {.memory = b.f.memory, .options = {.size = 100}};
-    wait_during(&b, do_allocate, &r, do_nothing); /* for a free, or for statistics */
+    const qi_contention *contention = &b->f.memory->shards[0]->contention;
+    request r = {.memory = b->f.memory, .options = {.size = 100}};
+    wait_during(b, do_allocate, &r, do_nothing); /* for a free, or for statistics */
     CHECK_EQ(contention->weight, 0);
-    wait_during(&b, do_free, &r, count_some); /* a free that waits */
+    wait_during(b, do_free, &r, count_some); /* a free that waits */
     CHECK_EQ(contention->weight, 0);
-    wait_during(&b, do_allocate, &r, count_some);
+    wait_during(b, do_allocate, &r, count_some);
     CHECK_EQ(contention->weight, 5);
-    CHECK_EQ(shards_now(&b), 1);
-    end(&b);
+    CHECK_EQ(shards_now(b), 1);
 }
 
-UNIT(shard_growth, rare_waits_do_not_add_up)
+CASE(rare_waits_do_not_add_up, 4, 1)
 {
-    bench b;
-    make_adaptive(&b, 4, 1);
-    qi_contention *contention = &b.f.memory->shards[0]->contention;
-    request r = {.memory = b.f.memory, .options = {.size = 100}};
-    wait_during(&b, do_allocate, &r, count_some);
+    qi_contention *contention = &b->f.memory->shards[0]->contention;
+    request r = {.memory = b->f.memory, .options = {.size = 100}};
+    wait_during(b, do_allocate, &r, count_some);
     CHECK_EQ(contention->weight, 5);
     contention->weight = 255;
     contention->since -= 20 * 1000 * 1000; /* 20 ms earlier */
-    wait_during(&b, do_allocate, &r, count_some);
+    wait_during(b, do_allocate, &r, count_some);
     CHECK_EQ(contention->weight, 5);
     CHECK(!contention->is_high);
     contention->weight = 255;
-    wait_during(&b, do_allocate, &r, count_some);
-    CHECK_EQ(shards_now(&b), 2);
-    end(&b);
+    wait_during(b, do_allocate, &r, count_some);
+    CHECK_EQ(shards_now(b), 2);
 }
 
 /* Two threads allocate until the memory grows, or until the time is over. */
@@ -207,37 +203,31 @@ UNIT(shard_growth, a_memory_with_one_strict_shard_keeps_it)
 
 /* ---- growth ------------------------------------------------------------------------------- */
 
-UNIT(shard_growth, the_number_doubles_up_to_the_most)
+CASE(the_number_doubles_up_to_the_most, 6, 5)
 {
     static const uint32_t numbers[] = {2, 4, 6, 6};
-    bench b;
-    make_adaptive(&b, 6, 5);
-    CHECK_EQ(shards_now(&b), 1);
+    CHECK_EQ(shards_now(b), 1);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        CHECK_EQ(shard_of(&b, grow(&b)), 0); /* placed before the growth */
-        CHECK_EQ(shards_now(&b), numbers[i]);
-        CHECK_OK(quire_memory_check(b.f.memory));
+        CHECK_EQ(shard_of(b, grow(b)), 0); /* placed before the growth */
+        CHECK_EQ(shards_now(b), numbers[i]);
+        CHECK_OK(quire_memory_check(b->f.memory));
     }
     for (uint32_t by = 0; by < 6; by++)
-        CHECK_EQ(shard_of(&b, placed_of(&b, by, 1000)), by);
-    end(&b);
+        CHECK_EQ(shard_of(b, placed_of(b, by, 1000)), by);
 }
 
-UNIT(shard_growth, allocations_stay_and_are_freed_through_the_inbox)
+CASE(allocations_stay_and_are_freed_through_the_inbox, 2, 1)
 {
-    bench b;
-    make_adaptive(&b, 2, 1);
-    quire_allocation early = placed_of(&b, 1, 1000);
-    quire_allocation_info before = fixture_info(&b.f, early);
-    CHECK_EQ(shard_of(&b, early), 0);
-    CHECK_EQ(waiting_in(&b, 0), 0);
-    grow(&b);
-    CHECK_EQ(fixture_info(&b.f, early).page, before.page);
-    CHECK_EQ(fixture_info(&b.f, early).offset, before.offset);
-    free_by(&b, 1, early);
-    CHECK_EQ(waiting_in(&b, 0), 1);
-    CHECK_EQ(stats_of(&b).allocation_count, 1);
-    end(&b);
+    quire_allocation early = placed_of(b, 1, 1000);
+    quire_allocation_info before = fixture_info(&b->f, early);
+    CHECK_EQ(shard_of(b, early), 0);
+    CHECK_EQ(waiting_in(b, 0), 0);
+    grow(b);
+    CHECK_EQ(fixture_info(&b->f, early).page, before.page);
+    CHECK_EQ(fixture_info(&b->f, early).offset, before.offset);
+    free_by(b, 1, early);
+    CHECK_EQ(waiting_in(b, 0), 1);
+    CHECK_EQ(stats_of(b).allocation_count, 1);
 }
 
 static quire_event seen[4];
@@ -256,48 +246,42 @@ static void note(void *user, quire_memory *memory, const quire_event *event)
     }
 }
 
-UNIT(shard_growth, the_hook_and_the_log_tell_it_without_a_lock)
+CASE(the_hook_and_the_log_tell_it_without_a_lock, 8, 0)
 {
-    bench b;
-    make_adaptive(&b, 8, 0);
     seen_count = 0;
     CHECK_OK(quire_memory_set_hook(
-        b.f.memory, &(quire_hook){.event = note,
-                                  .user = &b,
-                                  .kinds = QUIRE_EVENT_SHARDS | QUIRE_EVENT_ALLOCATED}));
-    grow(&b);
+        b->f.memory, &(quire_hook){.event = note,
+                                   .user = b,
+                                   .kinds = QUIRE_EVENT_SHARDS | QUIRE_EVENT_ALLOCATED}));
+    grow(b);
     CHECK_EQ(seen_count, 2);
     CHECK_EQ(seen[0].kind, QUIRE_EVENT_SHARDS);
     CHECK_EQ(seen[0].size, 2);
     CHECK_EQ(seen[1].kind, QUIRE_EVENT_ALLOCATED);
-    CHECK_OK(quire_memory_set_hook(b.f.memory, NULL));
-    end(&b);
+    CHECK_OK(quire_memory_set_hook(b->f.memory, NULL));
 }
 
-UNIT(shard_growth, without_host_memory_the_memory_stays_as_it_is_and_grows_later)
+CASE(without_host_memory_the_memory_stays_as_it_is_and_grows_later, 2, 1)
 {
-    bench b;
-    make_adaptive(&b, 2, 1);
-    placed_of(&b, 0, 1000);
-    const uint64_t bytes = stats_of(&b).metadata_bytes;
-    CHECK_FAILS(quire_free(b.f.memory, (quire_allocation){0}), QUIRE_ERROR_INVALID_ARGUMENT);
+    placed_of(b, 0, 1000);
+    const uint64_t bytes = stats_of(b).metadata_bytes;
+    CHECK_FAILS(quire_free(b->f.memory, (quire_allocation){0}), QUIRE_ERROR_INVALID_ARGUMENT);
     const char *said = quire_last_error();
     char before[256];
     snprintf(before, sizeof before, "%s", said);
     for (uint64_t call = 1;; call++) { /* every host allocation of the growth fails once */
         CHECK(call < 100);
-        grow_shards_soon(b.f.memory);
+        grow_shards_soon(b->f.memory);
         test_memory_fail(unit_memory_state(), call, true);
-        placed_of(&b, 0, 1000);
+        placed_of(b, 0, 1000);
         test_memory_fail(unit_memory_state(), 0, false);
-        CHECK_OK(quire_memory_check(b.f.memory));
+        CHECK_OK(quire_memory_check(b->f.memory));
         CHECK_EQ(strcmp(quire_last_error(), before), 0);
-        if (shards_now(&b) == 2)
+        if (shards_now(b) == 2)
             break;
-        CHECK_EQ(stats_of(&b).metadata_bytes, bytes);
+        CHECK_EQ(stats_of(b).metadata_bytes, bytes);
     }
-    CHECK_EQ(shard_of(&b, placed_of(&b, 1, 1000)), 1);
-    end(&b);
+    CHECK_EQ(shard_of(b, placed_of(b, 1, 1000)), 1);
 }
 
 /* ---- a memory that has grown -------------------------------------------------------------- */
@@ -308,51 +292,45 @@ static bool count_item(void *user, const quire_item *item)
     return true;
 }
 
-UNIT(shard_growth, calls_on_the_whole_memory_reach_new_shards)
+CASE(calls_on_the_whole_memory_reach_new_shards, 4, 3)
 {
-    bench b;
     uint32_t items = 0;
     uint64_t released = 0;
-    make_adaptive(&b, 4, 3);
-    grow(&b);
-    grow(&b);
+    grow(b);
+    grow(b);
     quire_allocation made[4];
     for (uint32_t by = 0; by < 4; by++)
-        made[by] = placed(&b, by, (quire_allocation_options){.size = 1000, .name = "a/b"});
-    CHECK_EQ(stats_of(&b).allocation_count, 6);
-    CHECK_EQ(stats_of(&b).peak_allocation_count, 6);
-    CHECK_OK(quire_memory_walk(b.f.memory, count_item, &items));
+        made[by] = placed(b, by, (quire_allocation_options){.size = 1000, .name = "a/b"});
+    CHECK_EQ(stats_of(b).allocation_count, 6);
+    CHECK_EQ(stats_of(b).peak_allocation_count, 6);
+    CHECK_OK(quire_memory_walk(b->f.memory, count_item, &items));
     CHECK_EQ(items, 6);
-    CHECK_OK(quire_memory_set_name_limit(b.f.memory, "a/", 4 * 1024));
-    request refused = allocate(&b, 3, (quire_allocation_options){.size = 1000, .name = "a/c"});
+    CHECK_OK(quire_memory_set_name_limit(b->f.memory, "a/", 4 * 1024));
+    request refused = allocate(b, 3, (quire_allocation_options){.size = 1000, .name = "a/c"});
     CHECK_EQ(refused.result, QUIRE_ERROR_OVER_BUDGET);
     for (uint32_t by = 0; by < 4; by++)
-        CHECK_OK(quire_free(b.f.memory, made[by]));
-    CHECK_OK(quire_memory_trim(b.f.memory, 0, &released));
+        CHECK_OK(quire_free(b->f.memory, made[by]));
+    CHECK_OK(quire_memory_trim(b->f.memory, 0, &released));
     CHECK_EQ(released, 3 * PAGE);
-    CHECK_EQ(stats_of(&b).page_count, 1);
-    CHECK_OK(quire_memory_check(b.f.memory));
-    end(&b);
+    CHECK_EQ(stats_of(b).page_count, 1);
+    CHECK_OK(quire_memory_check(b->f.memory));
 }
 
-UNIT(shard_growth, deferred_frees_wait_in_new_shards)
+CASE(deferred_frees_wait_in_new_shards, 2, 1)
 {
-    bench b;
     quire_stream *stream = NULL;
-    make_adaptive(&b, 2, 1);
-    CHECK_OK(quire_stream_create(b.f.device, &(quire_stream_options){.capture = true}, &stream));
-    quire_allocation early = placed_of(&b, 1, 1000);
-    grow(&b);
-    quire_allocation late = placed_of(&b, 1, 1000);
-    CHECK_EQ(shard_of(&b, late), 1);
-    CHECK_OK(quire_free_on_stream(b.f.memory, early, stream));
-    CHECK_OK(quire_free_on_stream(b.f.memory, late, stream));
-    CHECK_EQ(stats_of(&b).deferred_count, 2);
-    CHECK_OK(quire_memory_check(b.f.memory));
+    CHECK_OK(quire_stream_create(b->f.device, &(quire_stream_options){.capture = true}, &stream));
+    quire_allocation early = placed_of(b, 1, 1000);
+    grow(b);
+    quire_allocation late = placed_of(b, 1, 1000);
+    CHECK_EQ(shard_of(b, late), 1);
+    CHECK_OK(quire_free_on_stream(b->f.memory, early, stream));
+    CHECK_OK(quire_free_on_stream(b->f.memory, late, stream));
+    CHECK_EQ(stats_of(b).deferred_count, 2);
+    CHECK_OK(quire_memory_check(b->f.memory));
     CHECK_OK(quire_stream_destroy(&stream));
-    CHECK_EQ(stats_of(&b).deferred_count, 0);
-    CHECK_EQ(stats_of(&b).allocation_count, 1);
-    end(&b);
+    CHECK_EQ(stats_of(b).deferred_count, 0);
+    CHECK_EQ(stats_of(b).allocation_count, 1);
 }
 
 UNIT(shard_growth, addresses_are_found_in_every_shard)
@@ -377,23 +355,20 @@ UNIT(shard_growth, addresses_are_found_in_every_shard)
     end(&b);
 }
 
-UNIT(shard_growth, a_stats_scope_spans_a_growth)
+CASE(a_stats_scope_spans_a_growth, 2, 1)
 {
-    bench b;
     quire_memory_stats stats;
-    make_adaptive(&b, 2, 1);
-    free_by(&b, 0, placed_of(&b, 0, 10000));
-    CHECK_OK(quire_memory_push_stats(b.f.memory));
-    free_by(&b, 0, placed_of(&b, 0, 5000));
-    quire_allocation first = grow(&b); /* 1000 bytes */
-    free_by(&b, 1, placed_of(&b, 1, 3000));
-    CHECK_EQ(stats_of(&b).peak_requested_bytes, 5000);
-    placed_of(&b, 1, 7000);
-    CHECK_OK(quire_memory_pop_stats(b.f.memory, &stats));
+    free_by(b, 0, placed_of(b, 0, 10000));
+    CHECK_OK(quire_memory_push_stats(b->f.memory));
+    free_by(b, 0, placed_of(b, 0, 5000));
+    quire_allocation first = grow(b); /* 1000 bytes */
+    free_by(b, 1, placed_of(b, 1, 3000));
+    CHECK_EQ(stats_of(b).peak_requested_bytes, 5000);
+    placed_of(b, 1, 7000);
+    CHECK_OK(quire_memory_pop_stats(b->f.memory, &stats));
     CHECK_EQ(stats.peak_requested_bytes, 8000);
     CHECK_EQ(stats.peak_allocation_count, 2);
     CHECK_EQ(stats.allocations, 4);
-    CHECK_EQ(stats_of(&b).peak_requested_bytes, 10000);
-    free_by(&b, 0, first);
-    end(&b);
+    CHECK_EQ(stats_of(b).peak_requested_bytes, 10000);
+    free_by(b, 0, first);
 }

@@ -15,62 +15,56 @@ static uint64_t over(fixture *b)
     return fixture_stats(b).pages_over_budget;
 }
 
+#define CASE(name, ...)                                                                            \
+    UNIT_ON(within_budget, name, fixture, b, make_advised(b, __VA_ARGS__), fixture_end)
+
 /* ---- one memory ----------------------------------------------------------------------------- */
 
-UNIT(within_budget, a_page_beyond_the_budget_is_refused_to_the_request_alone)
+CASE(a_page_beyond_the_budget_is_refused_to_the_request_alone, PAGE, 0)
 {
-    fixture b;
-    make_advised(&b, PAGE, 0);
-    ALLOCATE(&b, .size = PAGE, WITHIN);
-    uint64_t calls = b.fake.calls[FAKE_PAGE_CREATE];
-    REFUSE(&b, OVER, .size = 1000, WITHIN);
+    ALLOCATE(b, .size = PAGE, WITHIN);
+    uint64_t calls = b->fake.calls[FAKE_PAGE_CREATE];
+    REFUSE(b, OVER, .size = 1000, WITHIN);
     CHECK_HAS(quire_last_error(), "would exceed the 64 KiB budget of heap 0");
     CHECK(!strstr(quire_last_error(), "a page beyond the budget"));
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], calls);
-    ALLOCATE(&b, .size = 1000);
-    CHECK_EQ(over(&b), 1);
-    fixture_end(&b);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], calls);
+    ALLOCATE(b, .size = 1000);
+    CHECK_EQ(over(b), 1);
 }
 
-UNIT(within_budget, smaller_pages_and_existing_ones_serve_it)
+CASE(smaller_pages_and_existing_ones_serve_it, PAGE + PAGE / 4 + 100, 0)
 {
-    fixture b;
-    make_advised(&b, PAGE + PAGE / 4 + 100, 0);
-    ALLOCATE(&b, .size = PAGE, WITHIN);
-    CHECK_EQ(page_size(&b, ALLOCATE(&b, .size = 1000, WITHIN)), PAGE / 4);
-    REFUSE(&b, OVER, .size = PAGE / 4, WITHIN);
-    quire_allocation beyond = ALLOCATE(&b, .size = PAGE / 4);
-    CHECK_EQ(over(&b), 1);
-    CHECK_OK(quire_free(b.memory, beyond));
-    ALLOCATE(&b, .size = PAGE / 4, WITHIN); /* the page is there, although the budget is exceeded */
-    CHECK_EQ(over(&b), 1);
-    fixture_end(&b);
+    ALLOCATE(b, .size = PAGE, WITHIN);
+    CHECK_EQ(page_size(b, ALLOCATE(b, .size = 1000, WITHIN)), PAGE / 4);
+    REFUSE(b, OVER, .size = PAGE / 4, WITHIN);
+    quire_allocation beyond = ALLOCATE(b, .size = PAGE / 4);
+    CHECK_EQ(over(b), 1);
+    CHECK_OK(quire_free(b->memory, beyond));
+    ALLOCATE(b, .size = PAGE / 4, WITHIN); /* the page is there, although the budget is exceeded */
+    CHECK_EQ(over(b), 1);
 }
 
-UNIT(within_budget, every_kind_of_page_follows_it)
+CASE(every_kind_of_page_follows_it, 1, 0)
 {
-    fixture b;
     quire_buffer buffer;
     quire_image image;
     const quire_buffer_options of_buffer = {.size = 10, WITHIN};
-    make_advised(&b, 1, 0);
-    REFUSE(&b, OVER, .size = 100, .dedicated = true, WITHIN);
-    CHECK_FAILS(quire_buffer_create(b.memory, &of_buffer, &buffer), OVER);
-    CHECK_FAILS(quire_image_create(b.memory, &(quire_image_options){.width = 16, WITHIN}, &image),
+    REFUSE(b, OVER, .size = 100, .dedicated = true, WITHIN);
+    CHECK_FAILS(quire_buffer_create(b->memory, &of_buffer, &buffer), OVER);
+    CHECK_FAILS(quire_image_create(b->memory, &(quire_image_options){.width = 16, WITHIN}, &image),
                 OVER);
-    b.fake.object_needs =
+    b->fake.object_needs =
         (quire_requirements){.size = 4096, .alignment = 256, .kind_mask = 1, .dedicated = true};
-    CHECK_FAILS(quire_buffer_create(b.memory, &of_buffer, &buffer), OVER);
-    b.fake.object_needs.dedicated = false;
-    b.fake.object_needs.prefers_dedicated = true;
-    CHECK_FAILS(quire_buffer_create(b.memory, &of_buffer, &buffer), OVER);
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 0);
-    CHECK_EQ(b.fake.objects, 0);
-    CHECK_OK(quire_free(b.memory, ALLOCATE(&b, .size = PAGE)));
-    ALLOCATE(&b, .size = 100);
-    CHECK_OK(quire_buffer_create(b.memory, &of_buffer, &buffer)); /* shares the page */
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 1);
-    fixture_end(&b);
+    CHECK_FAILS(quire_buffer_create(b->memory, &of_buffer, &buffer), OVER);
+    b->fake.object_needs.dedicated = false;
+    b->fake.object_needs.prefers_dedicated = true;
+    CHECK_FAILS(quire_buffer_create(b->memory, &of_buffer, &buffer), OVER);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 0);
+    CHECK_EQ(b->fake.objects, 0);
+    CHECK_OK(quire_free(b->memory, ALLOCATE(b, .size = PAGE)));
+    ALLOCATE(b, .size = 100);
+    CHECK_OK(quire_buffer_create(b->memory, &of_buffer, &buffer)); /* shares the page */
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 1);
 }
 
 UNIT(within_budget, a_contiguous_memory_does_not_grow_beyond_the_budget)
@@ -91,15 +85,12 @@ UNIT(within_budget, a_contiguous_memory_does_not_grow_beyond_the_budget)
     fixture_end(&b);
 }
 
-UNIT(within_budget, a_page_that_turns_out_larger_is_destroyed)
+CASE(a_page_that_turns_out_larger_is_destroyed, PAGE, 0)
 {
-    fixture b;
-    make_advised(&b, PAGE, 0);
-    b.fake.page_rounding = PAGE + 1000;
-    REFUSE(&b, OVER, .size = PAGE, WITHIN);
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 1);
-    CHECK_EQ(budget_of(&b, 0).reserved, 0);
-    fixture_end(&b);
+    b->fake.page_rounding = PAGE + 1000;
+    REFUSE(b, OVER, .size = PAGE, WITHIN);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 1);
+    CHECK_EQ(budget_of(b, 0).reserved, 0);
 }
 
 UNIT(within_budget, an_earlier_answer_of_the_backend_does_not_serve_it)
@@ -119,15 +110,12 @@ UNIT(within_budget, an_earlier_answer_of_the_backend_does_not_serve_it)
     fixture_end(&b);
 }
 
-UNIT(within_budget, limits_of_the_caller_hold_as_well)
+CASE(limits_of_the_caller_hold_as_well, 4 * PAGE, 0)
 {
-    fixture b;
-    make_advised(&b, 4 * PAGE, 0);
-    CHECK_OK(quire_memory_set_limit(b.memory, PAGE));
-    ALLOCATE(&b, .size = PAGE, WITHIN);
-    REFUSE(&b, OVER, .size = 1000, WITHIN);
+    CHECK_OK(quire_memory_set_limit(b->memory, PAGE));
+    ALLOCATE(b, .size = PAGE, WITHIN);
+    REFUSE(b, OVER, .size = 1000, WITHIN);
     CHECK_HAS(quire_last_error(), "limit of memory 'weights'");
-    fixture_end(&b);
 }
 
 /* Without a budget of the backend there is nothing to stay within. */
@@ -139,30 +127,24 @@ UNIT(within_budget, has_no_effect_where_the_backend_reports_none)
     fixture_end(&b);
 }
 
-UNIT(within_budget, existing_pages_excludes_every_new_page)
+CASE(existing_pages_excludes_every_new_page, 4 * PAGE, 0)
 {
-    fixture b;
-    make_advised(&b, 4 * PAGE, 0);
-    REFUSE(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, .size = 1000, WITHIN, .existing_pages = true);
-    CHECK_EQ(b.fake.calls[FAKE_HEAP_BUDGET], 0);
-    ALLOCATE(&b, .size = PAGE / 2, WITHIN);
-    ALLOCATE(&b, .size = PAGE / 2, WITHIN, .existing_pages = true);
-    fixture_end(&b);
+    REFUSE(b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, .size = 1000, WITHIN, .existing_pages = true);
+    CHECK_EQ(b->fake.calls[FAKE_HEAP_BUDGET], 0);
+    ALLOCATE(b, .size = PAGE / 2, WITHIN);
+    ALLOCATE(b, .size = PAGE / 2, WITHIN, .existing_pages = true);
 }
 
 /* ---- groups, shards, streams ---------------------------------------------------------------- */
 
-UNIT(within_budget, a_batch_is_refused_whole)
+CASE(a_batch_is_refused_whole, 2 * PAGE, 0)
 {
-    fixture b;
     quire_allocation made[9];
     const quire_allocation_options options = {.size = PAGE / 4, WITHIN};
-    make_advised(&b, 2 * PAGE, 0);
-    CHECK_FAILS(quire_allocate_batch(b.memory, &options, made, 9), OVER);
-    CHECK_EQ(fixture_stats(&b).allocation_count, 0);
-    CHECK_EQ(over(&b), 0);
-    CHECK_OK(quire_allocate_batch(b.memory, &options, made, 8));
-    fixture_end(&b);
+    CHECK_FAILS(quire_allocate_batch(b->memory, &options, made, 9), OVER);
+    CHECK_EQ(fixture_stats(b).allocation_count, 0);
+    CHECK_EQ(over(b), 0);
+    CHECK_OK(quire_allocate_batch(b->memory, &options, made, 8));
 }
 
 UNIT(within_budget, ranges_of_other_shards_serve_it)
@@ -230,25 +212,22 @@ UNIT(within_budget, on_out_of_memory_is_called_before_the_refusal)
     fixture_end(&b);
 }
 
-UNIT(within_budget, the_next_memory_or_kind_serves_it)
+CASE(the_next_memory_or_kind_serves_it, 1, 0)
 {
-    fixture b;
     quire_memory *memories[2] = {NULL}, *own = NULL;
     quire_allocation made;
     uint32_t chosen = 9;
     const quire_allocation_options options = {.size = PAGE, WITHIN};
-    make_advised(&b, 1, 0);
-    memories[0] = b.memory;
+    memories[0] = b->memory;
     CHECK_OK(quire_memory_create(
-        b.device, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE}, &memories[1]));
+        b->device, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE}, &memories[1]));
     CHECK_OK(quire_allocate_fallback(memories, 2, &options, &chosen, &made));
     CHECK_EQ(chosen, 1);
-    CHECK_OK(quire_device_allocate(b.device, NULL, &options, &own, &made));
-    CHECK_EQ(over(&b), 0);
+    CHECK_OK(quire_device_allocate(b->device, NULL, &options, &own, &made));
+    CHECK_EQ(over(b), 0);
     CHECK_OK(quire_free(own, made));
     quire_memory_info info;
     CHECK_OK(quire_memory_get_info(own, &info));
     CHECK(!(info.flags & QUIRE_DEVICE_LOCAL));
     quire_memory_destroy_all(&memories[1]);
-    fixture_end(&b);
 }

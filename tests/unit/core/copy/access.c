@@ -49,42 +49,38 @@ UNIT(access, a_pointer_is_base_plus_offset)
     }
 }
 
-UNIT(access, maps_are_counted_and_each_needs_its_unmap)
+#define CASE(name, ...) UNIT_ON(access, name, fixture, b, make(b, __VA_ARGS__), fixture_end)
+
+CASE(maps_are_counted_and_each_needs_its_unmap, COHERENT)
 {
-    fixture b;
-    make(&b, COHERENT);
-    quire_allocation allocation = allocate(&b, 100, 1), other = allocate(&b, 100, 1);
+    quire_allocation allocation = allocate(b, 100, 1), other = allocate(b, 100, 1);
     void *first = NULL, *again = NULL;
-    CHECK_FAILS(quire_unmap(b.memory, allocation), QUIRE_ERROR_NOT_MAPPED);
-    CHECK_OK(quire_map(b.memory, allocation, &first));
-    CHECK_OK(quire_map(b.memory, allocation, &again));
+    CHECK_FAILS(quire_unmap(b->memory, allocation), QUIRE_ERROR_NOT_MAPPED);
+    CHECK_OK(quire_map(b->memory, allocation, &first));
+    CHECK_OK(quire_map(b->memory, allocation, &again));
     CHECK(first == again);
-    CHECK_EQ(fixture_info(&b, allocation).map_count, 2);
-    CHECK_EQ(fixture_info(&b, other).map_count, 0);
-    CHECK_OK(quire_unmap(b.memory, allocation));
-    CHECK_EQ(fixture_info(&b, allocation).map_count, 1);
-    CHECK_OK(quire_unmap(b.memory, allocation));
-    CHECK_FAILS(quire_unmap(b.memory, allocation), QUIRE_ERROR_NOT_MAPPED);
-    CHECK_EQ(fixture_info(&b, allocation).map_count, 0);
-    CHECK_OK(quire_free(b.memory, allocation));
-    fixture_end(&b);
+    CHECK_EQ(fixture_info(b, allocation).map_count, 2);
+    CHECK_EQ(fixture_info(b, other).map_count, 0);
+    CHECK_OK(quire_unmap(b->memory, allocation));
+    CHECK_EQ(fixture_info(b, allocation).map_count, 1);
+    CHECK_OK(quire_unmap(b->memory, allocation));
+    CHECK_FAILS(quire_unmap(b->memory, allocation), QUIRE_ERROR_NOT_MAPPED);
+    CHECK_EQ(fixture_info(b, allocation).map_count, 0);
+    CHECK_OK(quire_free(b->memory, allocation));
 }
 
-UNIT(access, an_allocation_can_be_mapped_262143_times)
+CASE(an_allocation_can_be_mapped_262143_times, COHERENT)
 {
     enum { MAX_COUNT = (1 << 18) - 1 };
-    fixture b;
-    make(&b, COHERENT);
-    quire_allocation allocation = allocate(&b, 100, 1);
+    quire_allocation allocation = allocate(b, 100, 1);
     void *pointer = NULL;
     for (int i = 0; i < MAX_COUNT; i++)
-        CHECK_OK(quire_map(b.memory, allocation, &pointer));
-    CHECK_FAILS(quire_map(b.memory, allocation, &pointer), QUIRE_ERROR_OUT_OF_RANGE);
+        CHECK_OK(quire_map(b->memory, allocation, &pointer));
+    CHECK_FAILS(quire_map(b->memory, allocation, &pointer), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK(pointer == NULL);
-    CHECK_EQ(fixture_info(&b, allocation).map_count, MAX_COUNT);
-    CHECK_OK(quire_unmap(b.memory, allocation));
-    CHECK_OK(quire_map(b.memory, allocation, &pointer));
-    fixture_end(&b);
+    CHECK_EQ(fixture_info(b, allocation).map_count, MAX_COUNT);
+    CHECK_OK(quire_unmap(b->memory, allocation));
+    CHECK_OK(quire_map(b->memory, allocation, &pointer));
 }
 
 static void expect_outside(fixture *b, quire_allocation allocation, uint64_t offset, uint64_t size)
@@ -133,26 +129,23 @@ UNIT(access, ranges_end_with_the_requested_size_and_cannot_overflow)
     }
 }
 
-UNIT(access, device_only_memory_is_not_mapped_flushed_or_invalidated)
+CASE(device_only_memory_is_not_mapped_flushed_or_invalidated, DEVICE)
 {
-    fixture b;
-    make(&b, DEVICE);
-    quire_allocation allocation = allocate(&b, 100, 1);
-    void *pointer = &b;
+    quire_allocation allocation = allocate(b, 100, 1);
+    void *pointer = b;
     quire_native native;
-    CHECK_FAILS(quire_map(b.memory, allocation, &pointer), QUIRE_ERROR_NOT_HOST_VISIBLE);
+    CHECK_FAILS(quire_map(b->memory, allocation, &pointer), QUIRE_ERROR_NOT_HOST_VISIBLE);
     CHECK_HAS(quire_last_error(), "memory 'frames' of kind 0 cannot be mapped (DEVICE_LOCAL)");
     CHECK(pointer == NULL);
-    CHECK_FAILS(quire_map_range(b.memory, allocation, 0, 1, &pointer),
+    CHECK_FAILS(quire_map_range(b->memory, allocation, 0, 1, &pointer),
                 QUIRE_ERROR_NOT_HOST_VISIBLE);
-    CHECK_FAILS(quire_unmap(b.memory, allocation), QUIRE_ERROR_NOT_MAPPED);
-    CHECK_FAILS(quire_flush(b.memory, allocation, 0, 0), QUIRE_ERROR_NOT_HOST_VISIBLE);
-    CHECK_FAILS(quire_invalidate(b.memory, allocation, 0, 0), QUIRE_ERROR_NOT_HOST_VISIBLE);
-    CHECK_OK(quire_allocation_get_native(b.memory, allocation, &native));
+    CHECK_FAILS(quire_unmap(b->memory, allocation), QUIRE_ERROR_NOT_MAPPED);
+    CHECK_FAILS(quire_flush(b->memory, allocation, 0, 0), QUIRE_ERROR_NOT_HOST_VISIBLE);
+    CHECK_FAILS(quire_invalidate(b->memory, allocation, 0, 0), QUIRE_ERROR_NOT_HOST_VISIBLE);
+    CHECK_OK(quire_allocation_get_native(b->memory, allocation, &native));
     CHECK(native.host == NULL);
-    CHECK_OK(quire_free(b.memory, allocation)); /* neither mapped nor in use */
-    CHECK_EQ(b.fake.calls[FAKE_MAP], 0);
-    fixture_end(&b);
+    CHECK_OK(quire_free(b->memory, allocation)); /* neither mapped nor in use */
+    CHECK_EQ(b->fake.calls[FAKE_MAP], 0);
 }
 
 /* ---- flush and invalidate ----------------------------------------------------------------- */
@@ -242,16 +235,14 @@ UNIT(access, a_backend_failure_is_returned_and_the_allocation_is_not_in_use)
 
 /* ---- the native info ---------------------------------------------------------------------- */
 
-UNIT(access, the_native_info_is_complete)
+CASE(the_native_info_is_complete, COHERENT)
 {
-    fixture b;
-    make(&b, COHERENT);
-    allocate(&b, 100, 1);
+    allocate(b, 100, 1);
     quire_buffer buffer;
-    CHECK_OK(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 50}, &buffer));
+    CHECK_OK(quire_buffer_create(b->memory, &(quire_buffer_options){.size = 50}, &buffer));
     quire_native native;
-    CHECK_OK(quire_allocation_get_native(b.memory, buffer.allocation, &native));
-    CHECK(native.device == b.device);
+    CHECK_OK(quire_allocation_get_native(b->memory, buffer.allocation, &native));
+    CHECK(native.device == b->device);
     CHECK_EQ(native.page.address, UINT64_C(4) << 30);
     CHECK_EQ(native.page.size, 4096);
     CHECK_EQ(native.page.data, 77);
@@ -259,6 +250,5 @@ UNIT(access, the_native_info_is_complete)
     CHECK_EQ(native.size, 50);
     CHECK_EQ(native.object, QUIRE_OBJECT_BUFFER);
     CHECK(native.handle != 0);
-    CHECK_EQ(fixture_info(&b, buffer.allocation).native, native.handle);
-    fixture_end(&b);
+    CHECK_EQ(fixture_info(b, buffer.allocation).native, native.handle);
 }

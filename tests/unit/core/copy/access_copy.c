@@ -237,56 +237,49 @@ UNIT(access_copy, a_backend_failure_is_returned_and_the_allocation_is_not_in_use
     }
 }
 
+#define CASE(name, ...) UNIT_ON(access_copy, name, fixture, b, make(b, __VA_ARGS__), fixture_end)
+
 /* ---- zeros -------------------------------------------------------------------------------- */
 
-UNIT(access_copy, zero_fill_covers_the_bytes_held_beyond_the_request)
+CASE(zero_fill_covers_the_bytes_held_beyond_the_request, CACHED)
 {
-    fixture b;
-    make(&b, CACHED);
-    quire_allocation dirty = allocate(&b, 128);
+    quire_allocation dirty = allocate(b, 128);
     void *bytes = NULL;
-    CHECK_OK(quire_map(b.memory, dirty, &bytes));
+    CHECK_OK(quire_map(b->memory, dirty, &bytes));
     memset(bytes, 0xff, 128);
-    CHECK_OK(quire_unmap(b.memory, dirty));
-    CHECK_OK(quire_free(b.memory, dirty));
+    CHECK_OK(quire_unmap(b->memory, dirty));
+    CHECK_OK(quire_free(b->memory, dirty));
     quire_allocation clean;
-    CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = 65, .zero = true},
+    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = 65, .zero = true},
                             &clean)); /* at the same place, 128 bytes held */
     for (int i = 0; i < 128; i++)
         CHECK_EQ(((char *)bytes)[i], 0);
-    CHECK_EQ(b.fake.last_sync_size, 128);
-    fixture_end(&b);
+    CHECK_EQ(b->fake.last_sync_size, 128);
 }
 
-UNIT(access_copy, a_large_device_only_range_is_zeroed_in_pieces)
+CASE(a_large_device_only_range_is_zeroed_in_pieces, DEVICE)
 {
     enum { LARGE = 3 * 65536 + 1 };
-    fixture b;
-    make(&b, DEVICE);
     quire_allocation_options options = {.size = LARGE};
     quire_allocation allocation;
-    CHECK_OK(quire_allocate(b.memory, &options, &allocation));
+    CHECK_OK(quire_allocate(b->memory, &options, &allocation));
     for (uint64_t at = 0; at < LARGE; at += 4096)
-        fill(&b, allocation, at, LARGE - at < 4096 ? LARGE - at : 4096, 0xee);
-    CHECK_OK(quire_free(b.memory, allocation));
+        fill(b, allocation, at, LARGE - at < 4096 ? LARGE - at : 4096, 0xee);
+    CHECK_OK(quire_free(b->memory, allocation));
     options.zero = true;
-    b.fake.calls[FAKE_COPY_TO] = 0;
-    CHECK_OK(quire_allocate(b.memory, &options, &allocation));
-    CHECK_EQ(b.fake.calls[FAKE_COPY_TO], 4);
+    b->fake.calls[FAKE_COPY_TO] = 0;
+    CHECK_OK(quire_allocate(b->memory, &options, &allocation));
+    CHECK_EQ(b->fake.calls[FAKE_COPY_TO], 4);
     for (uint64_t at = 0; at < LARGE; at += 4096)
-        expect_bytes(&b, allocation, at, LARGE - at < 4096 ? LARGE - at : 4096, 0);
-    fixture_end(&b);
+        expect_bytes(b, allocation, at, LARGE - at < 4096 ? LARGE - at : 4096, 0);
 }
 
-UNIT(access_copy, a_range_of_whole_pieces_is_zeroed_without_an_empty_piece)
+CASE(a_range_of_whole_pieces_is_zeroed_without_an_empty_piece, DEVICE)
 {
-    fixture b;
-    make(&b, DEVICE);
     quire_allocation allocation;
-    CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = 2 * 65536, .zero = true},
+    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = 2 * 65536, .zero = true},
                             &allocation));
-    CHECK_EQ(b.fake.calls[FAKE_COPY_TO], 2); /* the fake fails the test at a size of 0 */
-    fixture_end(&b);
+    CHECK_EQ(b->fake.calls[FAKE_COPY_TO], 2); /* the fake fails the test at a size of 0 */
 }
 
 /* ---- pages that the backend makes with zeros ---------------------------------------------- */

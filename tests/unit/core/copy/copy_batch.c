@@ -196,22 +196,21 @@ UNIT(copy_batch, a_stream_gets_lists_or_copies_or_is_waited_for)
         }
 }
 
-UNIT(copy_batch, a_refused_list_on_a_stream_becomes_copies)
+#define CASE(name) UNIT_ON(copy_batch, name, world, w, prepare(w), end_world)
+
+CASE(a_refused_list_on_a_stream_becomes_copies)
 {
     quire_write_item writes[100];
     quire_read_item reads[100];
     quire_point done;
-    world w;
-    prepare(&w);
-    open_world(&w, DEVICE);
-    make_items(&w, writes, reads, 100);
-    w.f.fake.unsupported = FAKE_STREAM_WRITE_MANY;
-    CHECK_OK(quire_write_batch(w.f.memory, writes, 100, w.stream, &done));
-    CHECK_EQ(calls(&w, FAKE_STREAM_COPY), 100);
+    open_world(w, DEVICE);
+    make_items(w, writes, reads, 100);
+    w->f.fake.unsupported = FAKE_STREAM_WRITE_MANY;
+    CHECK_OK(quire_write_batch(w->f.memory, writes, 100, w->stream, &done));
+    CHECK_EQ(calls(w, FAKE_STREAM_COPY), 100);
     CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
-    CHECK_OK(quire_read_batch(w.f.memory, reads, 100));
+    CHECK_OK(quire_read_batch(w->f.memory, reads, 100));
     expect_items(reads, 100);
-    end_world(&w);
 }
 
 /* ---- order and uses -------------------------------------------------------------------------- */
@@ -242,20 +241,17 @@ UNIT(copy_batch, of_shared_bytes_those_of_the_later_item_remain)
 }
 
 /* More items of one allocation than it can have uses: one after the other they share one. */
-UNIT(copy_batch, items_of_one_allocation_share_a_use)
+CASE(items_of_one_allocation_share_a_use)
 {
     enum { MANY = 70000 };
     static quire_write_item items[MANY];
-    world w;
-    prepare(&w);
-    open_world(&w, COHERENT);
+    open_world(w, COHERENT);
     for (uint64_t i = 0; i < MANY; i++)
-        items[i] = (quire_write_item){w.a, i % SIZE, data + i % SIZE, 1};
-    CHECK_OK(quire_write_batch(w.f.memory, items, MANY, NULL, NULL));
-    CHECK_OK(quire_read(w.f.memory, w.a, 0, back, SIZE));
+        items[i] = (quire_write_item){w->a, i % SIZE, data + i % SIZE, 1};
+    CHECK_OK(quire_write_batch(w->f.memory, items, MANY, NULL, NULL));
+    CHECK_OK(quire_read(w->f.memory, w->a, 0, back, SIZE));
     CHECK(!memcmp(back, data, SIZE));
-    CHECK_OK(quire_free(w.f.memory, w.a)); /* none is left */
-    end_world(&w);
+    CHECK_OK(quire_free(w->f.memory, w->a)); /* none is left */
 }
 
 /* ---- failures -------------------------------------------------------------------------------- */
@@ -287,21 +283,18 @@ UNIT(copy_batch, all_items_are_checked_before_the_first_byte)
         }
 }
 
-UNIT(copy_batch, items_of_no_bytes_copy_nothing)
+CASE(items_of_no_bytes_copy_nothing)
 {
-    world w;
-    prepare(&w);
-    open_world(&w, DEVICE);
-    const quire_write_item none[] = {{w.a, 0, NULL, 0}, {w.a, SIZE, data, 0}};
-    const quire_read_item nothing[] = {{w.a, 0, NULL, 0}, {w.a, SIZE, back, 0}};
+    open_world(w, DEVICE);
+    const quire_write_item none[] = {{w->a, 0, NULL, 0}, {w->a, SIZE, data, 0}};
+    const quire_read_item nothing[] = {{w->a, 0, NULL, 0}, {w->a, SIZE, back, 0}};
     quire_point done;
-    CHECK_OK(quire_write_batch(w.f.memory, none, 2, NULL, NULL));
-    CHECK_OK(quire_write_batch(w.f.memory, none, 2, w.stream, &done));
-    CHECK_OK(quire_write_batch(w.f.memory, NULL, 0, w.stream, &done));
+    CHECK_OK(quire_write_batch(w->f.memory, none, 2, NULL, NULL));
+    CHECK_OK(quire_write_batch(w->f.memory, none, 2, w->stream, &done));
+    CHECK_OK(quire_write_batch(w->f.memory, NULL, 0, w->stream, &done));
     CHECK(!done.stream);
-    CHECK_OK(quire_read_batch(w.f.memory, nothing, 2));
-    CHECK_OK(quire_read_batch(w.f.memory, NULL, 0));
-    CHECK_EQ(calls(&w, FAKE_WRITE_MANY) + calls(&w, FAKE_READ_MANY), 0);
-    CHECK_EQ(calls(&w, FAKE_STREAM_WRITE_MANY), 0);
-    end_world(&w);
+    CHECK_OK(quire_read_batch(w->f.memory, nothing, 2));
+    CHECK_OK(quire_read_batch(w->f.memory, NULL, 0));
+    CHECK_EQ(calls(w, FAKE_WRITE_MANY) + calls(w, FAKE_READ_MANY), 0);
+    CHECK_EQ(calls(w, FAKE_STREAM_WRITE_MANY), 0);
 }

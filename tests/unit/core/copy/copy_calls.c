@@ -31,35 +31,33 @@ static void make_fixture(fixture *f, uint32_t kind)
     fixture_open(f, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind});
 }
 
+#define CASE(name, ...)                                                                            \
+    UNIT_ON(copy_calls, name, fixture, f, make_fixture(f, __VA_ARGS__), fixture_end)
+
 /* Size 0: from the offsets to the end of the shorter allocation. */
-UNIT(copy_calls, without_a_size_the_whole_of_the_shorter_end_is_copied)
+CASE(without_a_size_the_whole_of_the_shorter_end_is_copied, DEVICE)
 {
-    fixture f;
-    make_fixture(&f, DEVICE);
-    quire_allocation a = make(&f, 100, 1), b = make(&f, 80, 2);
-    quire_copy_options o = {.to = {f.memory, a, 10, 0, 0}, .from = {f.memory, b, 5, 0, 0}};
+    quire_allocation a = make(f, 100, 1), b = make(f, 80, 2);
+    quire_copy_options o = {.to = {f->memory, a, 10, 0, 0}, .from = {f->memory, b, 5, 0, 0}};
     CHECK_OK(quire_copy(&o, NULL));
-    CHECK_EQ(byte_of(&f, a, 9), 1);
-    CHECK_EQ(byte_of(&f, a, 10), 2);
-    CHECK_EQ(byte_of(&f, a, 84), 2);
-    CHECK_EQ(byte_of(&f, a, 85), 1);
+    CHECK_EQ(byte_of(f, a, 9), 1);
+    CHECK_EQ(byte_of(f, a, 10), 2);
+    CHECK_EQ(byte_of(f, a, 84), 2);
+    CHECK_EQ(byte_of(f, a, 85), 1);
     o.to.offset = 60;
     CHECK_OK(quire_copy(&o, NULL));
-    CHECK_EQ(byte_of(&f, a, 99), 2);
+    CHECK_EQ(byte_of(f, a, 99), 2);
     unsigned char host[100] = {0};
     CHECK_OK(
-        quire_copy(&(quire_copy_options){.from = {f.memory, b, 1, 0, 0}, .host_to = host}, NULL));
+        quire_copy(&(quire_copy_options){.from = {f->memory, b, 1, 0, 0}, .host_to = host}, NULL));
     CHECK_EQ(host[78], 2);
     CHECK_EQ(host[79], 0);
-    fixture_end(&f);
 }
 
-UNIT(copy_calls, without_a_size_and_bytes_nothing_is_copied_but_all_is_checked)
+CASE(without_a_size_and_bytes_nothing_is_copied_but_all_is_checked, DEVICE)
 {
-    fixture f;
-    make_fixture(&f, DEVICE);
-    quire_allocation a = make(&f, 100, 1), b = make(&f, 100, 2);
-    quire_copy_options o = {.to = {f.memory, a, 100, 0, 0}, .from = {f.memory, b, 0, 0, 0}};
+    quire_allocation a = make(f, 100, 1), b = make(f, 100, 2);
+    quire_copy_options o = {.to = {f->memory, a, 100, 0, 0}, .from = {f->memory, b, 0, 0, 0}};
     CHECK_OK(quire_copy(&o, NULL));
     o.to.offset = 101;
     CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_OUT_OF_RANGE);
@@ -72,69 +70,62 @@ UNIT(copy_calls, without_a_size_and_bytes_nothing_is_copied_but_all_is_checked)
     o.from.row_pitch = 10;
     CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     o.from.row_pitch = 0;
-    CHECK_OK(quire_free(f.memory, b));
+    CHECK_OK(quire_free(f->memory, b));
     CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_EQ(byte_of(&f, a, 0), 1);
-    fixture_end(&f);
+    CHECK_EQ(byte_of(f, a, 0), 1);
 }
 
-UNIT(copy_calls, host_memory_that_is_mapped_from_the_allocation_overlaps)
+CASE(host_memory_that_is_mapped_from_the_allocation_overlaps, COHERENT)
 {
-    fixture f;
     void *pointer;
-    make_fixture(&f, COHERENT);
-    quire_allocation a = make(&f, 100, 1);
-    CHECK_OK(quire_map(f.memory, a, &pointer));
+    quire_allocation a = make(f, 100, 1);
+    CHECK_OK(quire_map(f->memory, a, &pointer));
     quire_copy_options o = {
-        .to = {f.memory, a, 10, 0, 0}, .host_from = (char *)pointer + 19, .size = 10};
+        .to = {f->memory, a, 10, 0, 0}, .host_from = (char *)pointer + 19, .size = 10};
     CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_OVERLAP);
     o.host_from = (char *)pointer + 20;
     CHECK_OK(quire_copy(&o, NULL));
-    CHECK_OK(quire_unmap(f.memory, a));
-    fixture_end(&f);
+    CHECK_OK(quire_unmap(f->memory, a));
 }
 
-UNIT(copy_calls, rows_with_gaps_keep_the_bytes_of_the_gaps)
+CASE(rows_with_gaps_keep_the_bytes_of_the_gaps, DEVICE)
 {
-    fixture f;
-    make_fixture(&f, DEVICE);
-    quire_allocation a = make(&f, 100, 1);
+    quire_allocation a = make(f, 100, 1);
     const unsigned char bytes[6] = {10, 11, 12, 13, 14, 15};
     CHECK_OK(quire_copy(
         &(quire_copy_options){
-            .to = {f.memory, a, 5, 10, 0}, .host_from = bytes, .size = 2, .rows = 3},
+            .to = {f->memory, a, 5, 10, 0}, .host_from = bytes, .size = 2, .rows = 3},
         NULL));
-    CHECK_EQ(byte_of(&f, a, 4), 1);
-    CHECK_EQ(byte_of(&f, a, 5), 10);
-    CHECK_EQ(byte_of(&f, a, 6), 11);
-    CHECK_EQ(byte_of(&f, a, 7), 1);
-    CHECK_EQ(byte_of(&f, a, 15), 12);
-    CHECK_EQ(byte_of(&f, a, 26), 15);
-    CHECK_EQ(byte_of(&f, a, 27), 1);
-    fixture_end(&f);
+    CHECK_EQ(byte_of(f, a, 4), 1);
+    CHECK_EQ(byte_of(f, a, 5), 10);
+    CHECK_EQ(byte_of(f, a, 6), 11);
+    CHECK_EQ(byte_of(f, a, 7), 1);
+    CHECK_EQ(byte_of(f, a, 15), 12);
+    CHECK_EQ(byte_of(f, a, 26), 15);
+    CHECK_EQ(byte_of(f, a, 27), 1);
 }
 
-UNIT(copy_calls, tight_rows_are_one_call)
+CASE(tight_rows_are_one_call, DEVICE)
 {
-    fixture f;
     static unsigned char bytes[4096];
-    make_fixture(&f, DEVICE);
-    quire_allocation a = make(&f, 8192, 1), b = make(&f, 8192, 2);
-    uint64_t before = f.fake.calls[FAKE_COPY_TO];
-    CHECK_OK(quire_copy(
-        &(quire_copy_options){
-            .to = {f.memory, a, 0, 16, 0}, .host_from = bytes, .size = 16, .rows = 64, .slices = 4},
-        NULL));
-    CHECK_EQ(f.fake.calls[FAKE_COPY_TO] - before, 1);
-    CHECK_OK(quire_copy(
-        &(quire_copy_options){
-            .to = {f.memory, a, 0, 32, 0}, .from = {f.memory, b, 0, 0, 0}, .size = 16, .rows = 64},
-        NULL));
-    CHECK_EQ(f.fake.calls[FAKE_COPY_PAGES], 1);
-    CHECK_EQ(f.fake.last_copy.rows, 64);
-    CHECK_EQ(f.fake.last_copy.to_row, 32);
-    CHECK_EQ(f.fake.last_copy.from_row, 16);
-    fixture_end(&f);
+    quire_allocation a = make(f, 8192, 1), b = make(f, 8192, 2);
+    uint64_t before = f->fake.calls[FAKE_COPY_TO];
+    CHECK_OK(quire_copy(&(quire_copy_options){.to = {f->memory, a, 0, 16, 0},
+                                              .host_from = bytes,
+                                              .size = 16,
+                                              .rows = 64,
+                                              .slices = 4},
+                        NULL));
+    CHECK_EQ(f->fake.calls[FAKE_COPY_TO] - before, 1);
+    CHECK_OK(quire_copy(&(quire_copy_options){.to = {f->memory, a, 0, 32, 0},
+                                              .from = {f->memory, b, 0, 0, 0},
+                                              .size = 16,
+                                              .rows = 64},
+                        NULL));
+    CHECK_EQ(f->fake.calls[FAKE_COPY_PAGES], 1);
+    CHECK_EQ(f->fake.last_copy.rows, 64);
+    CHECK_EQ(f->fake.last_copy.to_row, 32);
+    CHECK_EQ(f->fake.last_copy.from_row, 16);
 }
 
 /* ---- progress ------------------------------------------------------------------------------ */
@@ -157,35 +148,32 @@ static bool goes_on(void *user, uint64_t done, uint64_t total)
     return t->calls != t->stop_at;
 }
 
-UNIT(copy_calls, progress_is_reported_in_steps_and_can_end_a_copy)
+CASE(progress_is_reported_in_steps_and_can_end_a_copy, DEVICE)
 {
-    fixture f;
-    make_fixture(&f, DEVICE);
-    quire_allocation a = make(&f, 1000, 1), b = make(&f, 1000, 2);
-    progress_log t = {.f = &f, .copied = a};
-    quire_copy_options o = {.to = {f.memory, a, 0, 0, 0},
-                            .from = {f.memory, b, 0, 0, 0},
+    quire_allocation a = make(f, 1000, 1), b = make(f, 1000, 2);
+    progress_log t = {.f = f, .copied = a};
+    quire_copy_options o = {.to = {f->memory, a, 0, 0, 0},
+                            .from = {f->memory, b, 0, 0, 0},
                             .size = 1000,
                             .progress = {goes_on, &t, 300}};
     CHECK_OK(quire_copy(&o, NULL));
     CHECK_EQ(t.calls, 4);
     CHECK_EQ(t.done, 1000);
     CHECK_EQ(t.total, 1000);
-    CHECK_EQ(byte_of(&f, a, 999), 2);
-    CHECK_OK(quire_fill(f.memory, a, &(quire_fill_options){.value = 1}, NULL));
+    CHECK_EQ(byte_of(f, a, 999), 2);
+    CHECK_OK(quire_fill(f->memory, a, &(quire_fill_options){.value = 1}, NULL));
     t = (progress_log){.stop_at = 2};
     CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "600 of 1000");
-    CHECK_EQ(byte_of(&f, a, 599), 2);
-    CHECK_EQ(byte_of(&f, a, 600), 1);
+    CHECK_EQ(byte_of(f, a, 599), 2);
+    CHECK_EQ(byte_of(f, a, 600), 1);
     t = (progress_log){.stop_at = 4}; /* all bytes are copied: it is too late to stop */
     CHECK_OK(quire_copy(&o, NULL));
     t = (progress_log){0};
     o.progress.step = 0;
     CHECK_OK(quire_copy(&o, NULL));
     CHECK_EQ(t.calls, 1);
-    CHECK_OK(quire_free(f.memory, a));
-    fixture_end(&f);
+    CHECK_OK(quire_free(f->memory, a));
 }
 
 static bool fails_within(void *user, uint64_t done, uint64_t total)
@@ -197,22 +185,19 @@ static bool fails_within(void *user, uint64_t done, uint64_t total)
     return true;
 }
 
-UNIT(copy_calls, a_failure_in_a_callback_is_not_the_copys_error)
+CASE(a_failure_in_a_callback_is_not_the_copys_error, DEVICE)
 {
-    fixture f;
-    make_fixture(&f, DEVICE);
-    quire_allocation a = make(&f, 100, 1);
+    quire_allocation a = make(f, 100, 1);
     unsigned char bytes[100] = {0};
-    CHECK_FAILS(quire_free(f.memory, (quire_allocation){0}), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_free(f->memory, (quire_allocation){0}), QUIRE_ERROR_INVALID_ARGUMENT);
     char before[256];
     snprintf(before, sizeof before, "%s", quire_last_error());
-    CHECK_OK(quire_copy(&(quire_copy_options){.to = {f.memory, a, 0, 0, 0},
+    CHECK_OK(quire_copy(&(quire_copy_options){.to = {f->memory, a, 0, 0, 0},
                                               .host_from = bytes,
                                               .size = 100,
                                               .progress = {fails_within, NULL, 10}},
                         NULL));
     CHECK_STR(quire_last_error(), before);
-    fixture_end(&f);
 }
 
 /* ---- fills --------------------------------------------------------------------------------- */

@@ -126,27 +126,23 @@ UNIT(copy_path, the_host_copies_memory_that_it_reads_fast)
     }
 }
 
-UNIT(copy_path, peers_copy_between_their_pages)
+#define CASE(name) UNIT_ON(copy_path, name, pair, p, prepare(p), end_pair)
+
+CASE(peers_copy_between_their_pages)
 {
-    pair p;
-    prepare(&p);
-    open_pair(&p, PEERS, DEVICE, DEVICE);
-    copy(&p, QUIRE_COPY_DIRECT);
-    CHECK_EQ(calls(&p, FAKE_COPY_PEER), 1);
-    end_pair(&p);
+    open_pair(p, PEERS, DEVICE, DEVICE);
+    copy(p, QUIRE_COPY_DIRECT);
+    CHECK_EQ(calls(p, FAKE_COPY_PEER), 1);
 }
 
-UNIT(copy_path, two_backends_copy_through_host_memory)
+CASE(two_backends_copy_through_host_memory)
 {
-    pair p;
-    prepare(&p);
-    open_pair(&p, TWO_BACKENDS, DEVICE, DEVICE);
-    copy(&p, QUIRE_COPY_HOST);
-    CHECK_EQ(calls(&p, FAKE_COPY_PEER) + calls(&p, FAKE_COPY_PAGES), 0);
-    CHECK_EQ(p.fakes[1].calls[FAKE_COPY_FROM], 3); /* one call per MiB */
-    CHECK_EQ(p.fakes[0].calls[FAKE_COPY_TO], 3);
-    CHECK_EQ(p.fakes[0].calls[FAKE_COPY_FROM] + p.fakes[1].calls[FAKE_COPY_TO], 0);
-    end_pair(&p);
+    open_pair(p, TWO_BACKENDS, DEVICE, DEVICE);
+    copy(p, QUIRE_COPY_HOST);
+    CHECK_EQ(calls(p, FAKE_COPY_PEER) + calls(p, FAKE_COPY_PAGES), 0);
+    CHECK_EQ(p->fakes[1].calls[FAKE_COPY_FROM], 3); /* one call per MiB */
+    CHECK_EQ(p->fakes[0].calls[FAKE_COPY_TO], 3);
+    CHECK_EQ(p->fakes[0].calls[FAKE_COPY_FROM] + p->fakes[1].calls[FAKE_COPY_TO], 0);
 }
 
 UNIT(copy_path, two_backends_copy_through_a_mapping)
@@ -186,27 +182,21 @@ UNIT(copy_path, without_copy_pages_a_mapping_is_used)
     end_pair(&p);
 }
 
-UNIT(copy_path, without_copy_pages_and_a_mapping_host_memory_is_used)
+CASE(without_copy_pages_and_a_mapping_host_memory_is_used)
 {
-    pair p;
-    prepare(&p);
-    fake_leave_out(&p.fakes[0], QUIRE_BACKEND_COPY_PAGES);
-    open_pair(&p, ONE_DEVICE, DEVICE, DEVICE);
-    copy(&p, QUIRE_COPY_HOST);
-    CHECK_EQ(calls(&p, FAKE_COPY_TO), 3);
-    CHECK_EQ(calls(&p, FAKE_COPY_FROM), 3);
-    end_pair(&p);
+    fake_leave_out(&p->fakes[0], QUIRE_BACKEND_COPY_PAGES);
+    open_pair(p, ONE_DEVICE, DEVICE, DEVICE);
+    copy(p, QUIRE_COPY_HOST);
+    CHECK_EQ(calls(p, FAKE_COPY_TO), 3);
+    CHECK_EQ(calls(p, FAKE_COPY_FROM), 3);
 }
 
-UNIT(copy_path, without_copy_peer_host_memory_is_used)
+CASE(without_copy_peer_host_memory_is_used)
 {
-    pair p;
-    prepare(&p);
-    fake_leave_out(&p.fakes[0], QUIRE_BACKEND_COPY_PEER);
-    open_pair(&p, PEERS, DEVICE, DEVICE);
-    copy(&p, QUIRE_COPY_HOST);
-    CHECK_EQ(calls(&p, FAKE_COPY_TO), 3);
-    end_pair(&p);
+    fake_leave_out(&p->fakes[0], QUIRE_BACKEND_COPY_PEER);
+    open_pair(p, PEERS, DEVICE, DEVICE);
+    copy(p, QUIRE_COPY_HOST);
+    CHECK_EQ(calls(p, FAKE_COPY_TO), 3);
 }
 
 UNIT(copy_path, an_unsupported_call_is_replaced_and_leaves_no_error)
@@ -226,21 +216,18 @@ UNIT(copy_path, an_unsupported_call_is_replaced_and_leaves_no_error)
     }
 }
 
-UNIT(copy_path, without_rows_each_row_is_a_job)
+CASE(without_rows_each_row_is_a_job)
 {
-    pair p;
-    prepare(&p);
-    fake_leave_out(&p.fakes[0], QUIRE_BACKEND_ROWS);
-    open_pair(&p, ONE_DEVICE, DEVICE, DEVICE);
-    quire_copy_options o = whole(&p);
+    fake_leave_out(&p->fakes[0], QUIRE_BACKEND_ROWS);
+    open_pair(p, ONE_DEVICE, DEVICE, DEVICE);
+    quire_copy_options o = whole(p);
     o.size = 100;
     o.rows = 5;
     o.slices = 4;
     o.to.row_pitch = 128;
     CHECK_OK(quire_copy(&o, NULL));
-    CHECK_EQ(calls(&p, FAKE_COPY_PAGES), 20);
-    CHECK_EQ(p.fakes[0].last_copy.rows * p.fakes[0].last_copy.slices, 1);
-    end_pair(&p);
+    CHECK_EQ(calls(p, FAKE_COPY_PAGES), 20);
+    CHECK_EQ(p->fakes[0].last_copy.rows * p->fakes[0].last_copy.slices, 1);
 }
 
 /*
@@ -276,37 +263,31 @@ UNIT(copy_path, rows_between_host_and_page_are_one_job)
     copy_rows(COHERENT, 0, 0);
 }
 
-UNIT(copy_path, unsupported_rows_are_copied_one_by_one)
+CASE(unsupported_rows_are_copied_one_by_one)
 {
-    pair p;
-    prepare(&p);
-    p.fakes[0].unsupported = FAKE_COPY_PAGES;
-    open_pair(&p, ONE_DEVICE, DEVICE, WINDOW);
+    p->fakes[0].unsupported = FAKE_COPY_PAGES;
+    open_pair(p, ONE_DEVICE, DEVICE, WINDOW);
     unsigned char bytes[1000] = {5};
-    quire_copy_options o = {.to = {.memory = p.to, .allocation = p.target, .row_pitch = 200},
+    quire_copy_options o = {.to = {.memory = p->to, .allocation = p->target, .row_pitch = 200},
                             .host_from = bytes,
                             .size = 100,
                             .rows = 10};
     CHECK_FAILS(quire_copy(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_OK(quire_copy(&o, NULL));
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(calls(&p, FAKE_COPY_TO), 10);
-    CHECK_EQ(first_byte(p.to, p.target)[0], 5);
-    end_pair(&p);
+    CHECK_EQ(calls(p, FAKE_COPY_TO), 10);
+    CHECK_EQ(first_byte(p->to, p->target)[0], 5);
 }
 
-UNIT(copy_path, staging_memory_of_the_backend_is_reported)
+CASE(staging_memory_of_the_backend_is_reported)
 {
-    pair p;
-    prepare(&p);
-    p.fakes[0].table.features |= QUIRE_BACKEND_STAGES;
-    open_pair(&p, ONE_DEVICE, DEVICE, WINDOW);
-    CHECK_EQ(path_of(p.to, NULL), QUIRE_COPY_STAGED);
-    CHECK_EQ(path_of(NULL, p.to), QUIRE_COPY_STAGED);
-    CHECK_EQ(path_of(p.from, NULL), QUIRE_COPY_DIRECT);
-    CHECK_EQ(path_of(NULL, p.from), QUIRE_COPY_DIRECT);
-    CHECK_EQ(path_of(p.to, p.from), QUIRE_COPY_DIRECT);
-    end_pair(&p);
+    p->fakes[0].table.features |= QUIRE_BACKEND_STAGES;
+    open_pair(p, ONE_DEVICE, DEVICE, WINDOW);
+    CHECK_EQ(path_of(p->to, NULL), QUIRE_COPY_STAGED);
+    CHECK_EQ(path_of(NULL, p->to), QUIRE_COPY_STAGED);
+    CHECK_EQ(path_of(p->from, NULL), QUIRE_COPY_DIRECT);
+    CHECK_EQ(path_of(NULL, p->from), QUIRE_COPY_DIRECT);
+    CHECK_EQ(path_of(p->to, p->from), QUIRE_COPY_DIRECT);
 }
 
 /* ---- without a path ------------------------------------------------------------------------- */
@@ -335,67 +316,55 @@ UNIT(copy_path, an_impossible_copy_is_unsupported_and_never_skipped)
     }
 }
 
-UNIT(copy_path, an_unsupported_fill_is_written_and_leaves_no_error)
+CASE(an_unsupported_fill_is_written_and_leaves_no_error)
 {
-    pair p;
-    prepare(&p);
-    fake_offer_fill(&p.fakes[0]);
-    p.fakes[0].unsupported = FAKE_FILL_PAGE;
-    open_pair(&p, ONE_DEVICE, DEVICE, WINDOW);
+    fake_offer_fill(&p->fakes[0]);
+    p->fakes[0].unsupported = FAKE_FILL_PAGE;
+    open_pair(p, ONE_DEVICE, DEVICE, WINDOW);
     CHECK_FAILS(quire_copy(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_OK(quire_fill(p.to, p.target,
+    CHECK_OK(quire_fill(p->to, p->target,
                         &(quire_fill_options){.offset = 5, .size = 10000, .value = 3}, NULL));
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(calls(&p, FAKE_FILL_PAGE), 1);
-    CHECK_EQ(calls(&p, FAKE_COPY_TO), 2); /* 8 KiB at a time */
-    const unsigned char *to = first_byte(p.to, p.target);
+    CHECK_EQ(calls(p, FAKE_FILL_PAGE), 1);
+    CHECK_EQ(calls(p, FAKE_COPY_TO), 2); /* 8 KiB at a time */
+    const unsigned char *to = first_byte(p->to, p->target);
     CHECK(to[5] == 3 && to[10004] == 3 && to[4] != 3 && to[10005] != 3);
-    end_pair(&p);
 }
 
-UNIT(copy_path, without_any_write_a_fill_is_unsupported)
+CASE(without_any_write_a_fill_is_unsupported)
 {
-    pair p;
-    prepare(&p);
-    fake_leave_out(&p.fakes[0], QUIRE_BACKEND_COPY_TO_PAGE);
-    open_pair(&p, ONE_DEVICE, DEVICE, WINDOW);
-    CHECK_FAILS(quire_fill(p.to, p.target, &(quire_fill_options){.value = 1}, NULL),
+    fake_leave_out(&p->fakes[0], QUIRE_BACKEND_COPY_TO_PAGE);
+    open_pair(p, ONE_DEVICE, DEVICE, WINDOW);
+    CHECK_FAILS(quire_fill(p->to, p->target, &(quire_fill_options){.value = 1}, NULL),
                 QUIRE_ERROR_UNSUPPORTED);
-    CHECK_OK(quire_fill(p.from, p.source, &(quire_fill_options){.value = 1}, NULL));
-    end_pair(&p);
+    CHECK_OK(quire_fill(p->from, p->source, &(quire_fill_options){.value = 1}, NULL));
 }
 
 /* ---- staging memory ------------------------------------------------------------------------- */
 
-UNIT(copy_path, without_host_memory_for_staging_the_copy_still_succeeds)
+CASE(without_host_memory_for_staging_the_copy_still_succeeds)
 {
-    pair p;
-    prepare(&p);
-    open_pair(&p, TWO_BACKENDS, DEVICE, DEVICE);
-    quire_copy_options o = whole(&p);
-    unsigned char *to = first_byte(p.to, p.target);
+    open_pair(p, TWO_BACKENDS, DEVICE, DEVICE);
+    quire_copy_options o = whole(p);
+    unsigned char *to = first_byte(p->to, p->target);
     memset(to, 9, SIZE);
     test_memory_fail(unit_memory_state(), 1, false);
     CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     test_memory_fail(unit_memory_state(), 0, false);
     for (uint64_t i = 0; i < SIZE; i++)
         CHECK_EQ(to[i], 9);
-    copy(&p, QUIRE_COPY_HOST);
-    CHECK_OK(quire_free(p.to, p.target)); /* not in use */
-    CHECK_OK(quire_free(p.from, p.source));
-    end_pair(&p);
+    copy(p, QUIRE_COPY_HOST);
+    CHECK_OK(quire_free(p->to, p->target)); /* not in use */
+    CHECK_OK(quire_free(p->from, p->source));
 }
 
-UNIT(copy_path, kinds_without_bytes_have_no_path)
+CASE(kinds_without_bytes_have_no_path)
 {
-    pair p;
-    prepare(&p);
-    p.fakes[0].info.kinds[DEVICE].flags = QUIRE_DEVICE_LOCAL | QUIRE_OBJECTS_ONLY;
-    open_pair(&p, ONE_DEVICE, DEVICE, COHERENT);
-    quire_copy_options o = whole(&p);
+    p->fakes[0].info.kinds[DEVICE].flags = QUIRE_DEVICE_LOCAL | QUIRE_OBJECTS_ONLY;
+    open_pair(p, ONE_DEVICE, DEVICE, COHERENT);
+    quire_copy_options o = whole(p);
     CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_UNSUPPORTED);
-    CHECK_EQ(path_of(p.to, p.from), QUIRE_COPY_UNSUPPORTED);
-    CHECK_EQ(path_of(p.from, p.to), QUIRE_COPY_UNSUPPORTED);
-    CHECK_EQ(path_of(p.to, NULL), QUIRE_COPY_UNSUPPORTED);
-    end_pair(&p);
+    CHECK_EQ(path_of(p->to, p->from), QUIRE_COPY_UNSUPPORTED);
+    CHECK_EQ(path_of(p->from, p->to), QUIRE_COPY_UNSUPPORTED);
+    CHECK_EQ(path_of(p->to, NULL), QUIRE_COPY_UNSUPPORTED);
 }

@@ -63,50 +63,46 @@ static bool has_passed(const quire_point *point)
     return passed;
 }
 
-UNIT(copy_stream, a_copy_runs_in_the_order_of_the_stream)
+#define CASE(name) UNIT_ON(copy_stream, name, world, w, prepare(w), end_world)
+
+CASE(a_copy_runs_in_the_order_of_the_stream)
 {
-    world w;
-    prepare(&w);
-    open_world(&w, DEVICE);
-    quire_copy_options o = a_to_b(&w);
+    open_world(w, DEVICE);
+    quire_copy_options o = a_to_b(w);
     quire_point done = {0};
-    memset(w.bytes_a, 1, SIZE);
-    fake_stream_submit(w.native);
-    CHECK_OK(copy_on_stream(w.stream, &o, &done));
-    CHECK(done.stream == w.stream);
+    memset(w->bytes_a, 1, SIZE);
+    fake_stream_submit(w->native);
+    CHECK_OK(copy_on_stream(w->stream, &o, &done));
+    CHECK(done.stream == w->stream);
     CHECK(!has_passed(&done));
-    CHECK_EQ(w.bytes_b[0], 0);
-    memset(w.bytes_a, 2, SIZE); /* like a kernel submitted before it */
-    CHECK_EQ(fake_stream_run(w.native, 1), 1);
+    CHECK_EQ(w->bytes_b[0], 0);
+    memset(w->bytes_a, 2, SIZE); /* like a kernel submitted before it */
+    CHECK_EQ(fake_stream_run(w->native, 1), 1);
     CHECK(!has_passed(&done));
-    CHECK_EQ(fake_stream_run(w.native, 1), 1);
+    CHECK_EQ(fake_stream_run(w->native, 1), 1);
     CHECK(has_passed(&done));
-    CHECK(w.bytes_b[0] == 2 && w.bytes_b[SIZE - 1] == 2);
-    end_world(&w);
+    CHECK(w->bytes_b[0] == 2 && w->bytes_b[SIZE - 1] == 2);
 }
 
-UNIT(copy_stream, host_memory_is_read_and_written_later)
+CASE(host_memory_is_read_and_written_later)
 {
-    world w;
     unsigned char in[SIZE] = {0}, out[SIZE] = {0};
-    prepare(&w);
-    open_world(&w, DEVICE);
+    open_world(w, DEVICE);
     quire_point done;
-    CHECK_OK(quire_copy(&(quire_copy_options){.to = {.memory = w.f.memory, .allocation = w.a},
+    CHECK_OK(quire_copy(&(quire_copy_options){.to = {.memory = w->f.memory, .allocation = w->a},
                                               .host_from = in,
                                               .size = SIZE,
-                                              .stream = w.stream},
+                                              .stream = w->stream},
                         NULL));
-    CHECK_OK(quire_copy(&(quire_copy_options){.from = {.memory = w.f.memory, .allocation = w.a},
+    CHECK_OK(quire_copy(&(quire_copy_options){.from = {.memory = w->f.memory, .allocation = w->a},
                                               .host_to = out,
                                               .size = SIZE,
-                                              .stream = w.stream},
+                                              .stream = w->stream},
                         &done));
     memset(in, 5, SIZE);
     CHECK_EQ(out[0], 0);
     CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
     CHECK(out[0] == 5 && out[SIZE - 1] == 5);
-    end_world(&w);
 }
 
 UNIT(copy_stream, rows_are_one_job_or_one_each)
@@ -190,21 +186,18 @@ static void copy_after_the_work(const world *w)
                         NULL));
 }
 
-UNIT(copy_stream, without_the_functions_the_stream_is_awaited)
+CASE(without_the_functions_the_stream_is_awaited)
 {
-    world w;
-    prepare(&w);
-    fake_leave_out(&w.f.fake, QUIRE_BACKEND_STREAM_COPY | QUIRE_BACKEND_STREAM_FILL);
-    open_world(&w, DEVICE);
-    copy_after_the_work(&w);
-    fake_stream_submit(w.native);
+    fake_leave_out(&w->f.fake, QUIRE_BACKEND_STREAM_COPY | QUIRE_BACKEND_STREAM_FILL);
+    open_world(w, DEVICE);
+    copy_after_the_work(w);
+    fake_stream_submit(w->native);
     quire_point done;
-    CHECK_OK(
-        quire_fill(w.f.memory, w.a, &(quire_fill_options){.value = 9, .stream = w.stream}, &done));
-    CHECK_EQ(fake_stream_waiting(w.native), 0);
+    CHECK_OK(quire_fill(w->f.memory, w->a, &(quire_fill_options){.value = 9, .stream = w->stream},
+                        &done));
+    CHECK_EQ(fake_stream_waiting(w->native), 0);
     CHECK(!done.stream);
-    CHECK_EQ(w.bytes_a[0], 9);
-    end_world(&w);
+    CHECK_EQ(w->bytes_a[0], 9);
 }
 
 UNIT(copy_stream, an_unsupported_copy_runs_after_the_work_of_the_stream)

@@ -121,6 +121,8 @@ UNIT(copy_uses, a_free_after_the_point_has_passed_waits_for_nothing)
     }
 }
 
+#define CASE(name) UNIT_ON(copy_uses, name, world, w, begin(w), end)
+
 /* The free names a point before the fill, after it, or the stream. */
 UNIT(copy_uses, the_later_of_fill_and_point_counts)
 {
@@ -147,19 +149,16 @@ UNIT(copy_uses, the_later_of_fill_and_point_counts)
     }
 }
 
-UNIT(copy_uses, a_range_that_was_filled_is_reused_on_its_stream_at_once)
+CASE(a_range_that_was_filled_is_reused_on_its_stream_at_once)
 {
-    world w;
     quire_allocation next;
-    begin(&w);
-    quire_allocation a = ALLOCATE(&w.f, .size = SIZE);
-    uint64_t offset = fixture_info(&w.f, a).offset;
-    submit(&w, 0, a, a, NULL);
-    CHECK_OK(quire_free_on_stream(w.f.memory, a, w.stream));
-    CHECK_OK(
-        allocate_on_stream(w.f.memory, &(quire_allocation_options){.size = SIZE}, w.stream, &next));
-    CHECK_EQ(fixture_info(&w.f, next).offset, offset);
-    end(&w);
+    quire_allocation a = ALLOCATE(&w->f, .size = SIZE);
+    uint64_t offset = fixture_info(&w->f, a).offset;
+    submit(w, 0, a, a, NULL);
+    CHECK_OK(quire_free_on_stream(w->f.memory, a, w->stream));
+    CHECK_OK(allocate_on_stream(w->f.memory, &(quire_allocation_options){.size = SIZE}, w->stream,
+                                &next));
+    CHECK_EQ(fixture_info(&w->f, next).offset, offset);
 }
 
 UNIT(copy_uses, a_copy_that_is_complete_on_return_is_no_use)
@@ -175,29 +174,26 @@ UNIT(copy_uses, a_copy_that_is_complete_on_return_is_no_use)
 
 /* ---- the end of the stream ------------------------------------------------------------------ */
 
-UNIT(copy_uses, a_stream_is_busy_until_its_fill_is_done_and_takes_the_use_with_it)
+CASE(a_stream_is_busy_until_its_fill_is_done_and_takes_the_use_with_it)
 {
-    world w;
     quire_stream_info info;
-    begin(&w);
-    quire_allocation a = ALLOCATE(&w.f, .size = SIZE), other = ALLOCATE(&w.f, .size = SIZE);
+    quire_allocation a = ALLOCATE(&w->f, .size = SIZE), other = ALLOCATE(&w->f, .size = SIZE);
     quire_stream *second;
-    CHECK_OK(quire_stream_create(w.f.device, NULL, &second));
-    submit(&w, 2, a, other, NULL);
-    CHECK_OK(quire_stream_get_info(w.stream, &info));
+    CHECK_OK(quire_stream_create(w->f.device, NULL, &second));
+    submit(w, 2, a, other, NULL);
+    CHECK_OK(quire_stream_get_info(w->stream, &info));
     CHECK_EQ(info.deferred, 2);
-    CHECK_FAILS(quire_stream_destroy(&w.stream), QUIRE_ERROR_BUSY);
-    fake_stream_run(w.native, UINT64_MAX);
-    CHECK_OK(quire_stream_destroy(&w.stream));
-    CHECK_OK(quire_memory_check(w.f.memory));
-    CHECK_OK(quire_free(w.f.memory, a));
-    CHECK_OK(quire_record_use(w.f.memory, other, second)); /* beside the use that has ended */
-    CHECK_OK(quire_free_on_stream(w.f.memory, other, second));
-    CHECK_EQ(waiting(&w), 1);
-    CHECK_EQ(collect(&w), SIZE);
-    w.stream = second;
-    w.native = quire_stream_native(second);
-    end(&w);
+    CHECK_FAILS(quire_stream_destroy(&w->stream), QUIRE_ERROR_BUSY);
+    fake_stream_run(w->native, UINT64_MAX);
+    CHECK_OK(quire_stream_destroy(&w->stream));
+    CHECK_OK(quire_memory_check(w->f.memory));
+    CHECK_OK(quire_free(w->f.memory, a));
+    CHECK_OK(quire_record_use(w->f.memory, other, second)); /* beside the use that has ended */
+    CHECK_OK(quire_free_on_stream(w->f.memory, other, second));
+    CHECK_EQ(waiting(w), 1);
+    CHECK_EQ(collect(w), SIZE);
+    w->stream = second;
+    w->native = quire_stream_native(second);
 }
 
 UNIT(copy_uses, a_use_of_the_caller_outlasts_the_fill)
@@ -242,23 +238,20 @@ UNIT(copy_uses, without_host_memory_the_work_is_done_on_return)
     }
 }
 
-UNIT(copy_uses, the_check_finds_a_damaged_use)
+CASE(the_check_finds_a_damaged_use)
 {
-    world w;
-    begin(&w);
-    quire_allocation a = ALLOCATE(&w.f, .size = SIZE);
-    submit(&w, 0, a, a, NULL);
-    qi_wait *use = w.stream->queues->own.first;
-    CHECK(use && use == w.stream->queues->own.last);
+    quire_allocation a = ALLOCATE(&w->f, .size = SIZE);
+    submit(w, 0, a, a, NULL);
+    qi_wait *use = w->stream->queues->own.first;
+    CHECK(use && use == w->stream->queues->own.last);
     use->is_own = false;
-    CHECK_FAILS(quire_memory_check(w.f.memory), QUIRE_ERROR_CORRUPTED);
+    CHECK_FAILS(quire_memory_check(w->f.memory), QUIRE_ERROR_CORRUPTED);
     use->is_own = true;
     use->previous = use;
-    CHECK_FAILS(quire_memory_check(w.f.memory), QUIRE_ERROR_CORRUPTED);
+    CHECK_FAILS(quire_memory_check(w->f.memory), QUIRE_ERROR_CORRUPTED);
     use->previous = NULL;
     use->next = use;
-    CHECK_FAILS(quire_memory_check(w.f.memory), QUIRE_ERROR_CORRUPTED);
+    CHECK_FAILS(quire_memory_check(w->f.memory), QUIRE_ERROR_CORRUPTED);
     use->next = NULL;
-    CHECK_OK(quire_memory_check(w.f.memory));
-    end(&w);
+    CHECK_OK(quire_memory_check(w->f.memory));
 }

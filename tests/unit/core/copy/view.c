@@ -52,40 +52,37 @@ static void expect_none(quire_view view)
     CHECK_EQ(view.size, 0);
 }
 
-UNIT(view, a_view_is_created_within_its_parent)
+#define CASE(name, ...) UNIT_ON(view, name, bench, b, make(b, __VA_ARGS__), end)
+
+CASE(a_view_is_created_within_its_parent, QUIRE_DEVICE_LOCAL)
 {
-    bench b;
-    make(&b, QUIRE_DEVICE_LOCAL);
-    expect_view(view_of(&b, 0, 0), &b, 0, 1000);
-    expect_view(view_of(&b, 300, 0), &b, 300, 700);
-    expect_view(view_of(&b, 300, 700), &b, 300, 700);
-    expect_view(view_of(&b, 999, 1), &b, 999, 1);
+    expect_view(view_of(b, 0, 0), b, 0, 1000);
+    expect_view(view_of(b, 300, 0), b, 300, 700);
+    expect_view(view_of(b, 300, 700), b, 300, 700);
+    expect_view(view_of(b, 999, 1), b, 999, 1);
     static const uint64_t cases[][2] = {
         {0, 1001}, {1, 1000},       {1000, 0},       {1000, 1},
         {1001, 0}, {UINT64_MAX, 0}, {UINT64_MAX, 2}, {1, UINT64_MAX},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         quire_view view = {.size = 1};
-        CHECK_FAILS(quire_view_create(b.memory, b.allocation, cases[i][0], cases[i][1], &view),
+        CHECK_FAILS(quire_view_create(b->memory, b->allocation, cases[i][0], cases[i][1], &view),
                     QUIRE_ERROR_OUT_OF_RANGE);
         CHECK_HAS(quire_last_error(),
                   "which has 1000 bytes"); /* the requested bytes, not the 1024 held */
         expect_none(view);
     }
-    end(&b);
 }
 
-UNIT(view, a_part_of_a_view_stays_within_the_view)
+CASE(a_part_of_a_view_stays_within_the_view, QUIRE_DEVICE_LOCAL)
 {
-    bench b;
-    make(&b, QUIRE_DEVICE_LOCAL);
-    quire_view parent = view_of(&b, 100, 200), part;
+    quire_view parent = view_of(b, 100, 200), part;
     CHECK_OK(quire_view_narrow(parent, 0, 0, &part));
-    expect_view(part, &b, 100, 200);
+    expect_view(part, b, 100, 200);
     CHECK_OK(quire_view_narrow(parent, 50, 0, &part));
-    expect_view(part, &b, 150, 150);
+    expect_view(part, b, 150, 150);
     CHECK_OK(quire_view_narrow(part, 149, 1, &part)); /* a part of a view, at its offset */
-    expect_view(part, &b, 299, 1);
+    expect_view(part, b, 299, 1);
     static const uint64_t cases[][2] = {
         {0, 201}, {1, 200}, {200, 0}, {200, 1}, {UINT64_MAX, 0}, {UINT64_MAX, 1}, {1, UINT64_MAX},
     };
@@ -96,39 +93,32 @@ UNIT(view, a_part_of_a_view_stays_within_the_view)
         expect_none(part);
     }
     CHECK_FAILS(quire_view_narrow((quire_view){.size = 0}, 0, 0, &part), QUIRE_ERROR_OUT_OF_RANGE);
-    end(&b);
 }
 
-UNIT(view, a_forged_view_whose_end_overflows_is_refused)
+CASE(a_forged_view_whose_end_overflows_is_refused, QUIRE_HOST_VISIBLE)
 {
-    bench b;
-    make(&b, QUIRE_HOST_VISIBLE);
-    quire_view forged = {b.allocation, UINT64_MAX - 10, 100}, part;
+    quire_view forged = {b->allocation, UINT64_MAX - 10, 100}, part;
     char byte = 0;
-    void *pointer = &b;
+    void *pointer = b;
     CHECK_FAILS(quire_view_narrow(forged, 50, 10, &part), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_view_write(b.memory, forged, 50, &byte, 1), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_view_read(b.memory, forged, 50, &byte, 1), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_view_map(b.memory, forged, &pointer), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_view_write(b->memory, forged, 50, &byte, 1), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_view_read(b->memory, forged, 50, &byte, 1), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_view_map(b->memory, forged, &pointer), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK(pointer == NULL);
-    forged = (quire_view){b.allocation, 900, 200}; /* beyond the end of the allocation */
-    CHECK_FAILS(quire_view_map(b.memory, forged, &pointer), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_view_write(b.memory, forged, 100, &byte, 1), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_OK(quire_view_write(b.memory, forged, 99, &byte, 1));
-    end(&b);
+    forged = (quire_view){b->allocation, 900, 200}; /* beyond the end of the allocation */
+    CHECK_FAILS(quire_view_map(b->memory, forged, &pointer), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_view_write(b->memory, forged, 100, &byte, 1), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_OK(quire_view_write(b->memory, forged, 99, &byte, 1));
 }
 
-UNIT(view, an_empty_view_is_not_the_rest_of_its_allocation)
+CASE(an_empty_view_is_not_the_rest_of_its_allocation, QUIRE_HOST_VISIBLE)
 {
-    bench b;
-    make(&b, QUIRE_HOST_VISIBLE);
-    quire_view forged = {b.allocation, 0, 0};
-    void *pointer = &b;
+    quire_view forged = {b->allocation, 0, 0};
+    void *pointer = b;
     char byte = 0;
-    CHECK_FAILS(quire_view_write(b.memory, forged, 0, &byte, 1), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_view_map(b.memory, forged, &pointer), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_view_write(b->memory, forged, 0, &byte, 1), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_view_map(b->memory, forged, &pointer), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK(pointer == NULL);
-    end(&b);
 }
 
 UNIT(view, writes_and_reads_stay_within_the_view)

@@ -29,35 +29,32 @@ UNIT(quarantine, a_write_after_the_free_is_found_when_the_range_leaves)
     }
 }
 
-UNIT(quarantine, a_check_keeps_undamaged_ranges)
+#define CASE(name, ...)                                                                            \
+    UNIT_ON(quarantine, name, watched, w, watched_make(w, __VA_ARGS__), watched_end)
+
+CASE(a_check_keeps_undamaged_ranges, KIND_DEVICE)
 {
-    watched w;
-    watched_make(&w, KIND_DEVICE);
-    quire_allocation first = watched_allocate(&w, SIZE, "first");
-    quire_allocation second = watched_allocate(&w, SIZE, "second");
-    quire_native native = watched_native(&w, second);
-    uint64_t offset = watched_info(&w, first).offset;
-    CHECK_OK(quire_free(w.memory, first));
-    CHECK_OK(quire_free(w.memory, second));
-    CHECK_OK(quire_memory_check(w.memory));
-    watched_spoil(&w, &native, SIZE - 1);
-    CHECK_FAILS(quire_memory_check(w.memory), QUIRE_ERROR_CORRUPTED);
+    quire_allocation first = watched_allocate(w, SIZE, "first");
+    quire_allocation second = watched_allocate(w, SIZE, "second");
+    quire_native native = watched_native(w, second);
+    uint64_t offset = watched_info(w, first).offset;
+    CHECK_OK(quire_free(w->memory, first));
+    CHECK_OK(quire_free(w->memory, second));
+    CHECK_OK(quire_memory_check(w->memory));
+    watched_spoil(w, &native, SIZE - 1);
+    CHECK_FAILS(quire_memory_check(w->memory), QUIRE_ERROR_CORRUPTED);
     CHECK_HAS(quire_last_error(), "'second'");
-    CHECK_OK(quire_memory_check(w.memory));
-    CHECK(watched_info(&w, watched_allocate(&w, SIZE, NULL)).offset != offset); /* still there */
-    watched_end(&w);
+    CHECK_OK(quire_memory_check(w->memory));
+    CHECK(watched_info(w, watched_allocate(w, SIZE, NULL)).offset != offset); /* still there */
 }
 
-UNIT(quarantine, destroying_a_memory_reports_damage)
+CASE(destroying_a_memory_reports_damage, KIND_COHERENT)
 {
-    watched w;
-    watched_make(&w, KIND_COHERENT);
-    quire_native native = watched_native(&w, watched_allocate(&w, SIZE, "weights"));
-    CHECK_OK(quire_free(w.memory, w.allocation));
-    watched_spoil(&w, &native, 0);
-    CHECK_OK(quire_memory_destroy(&w.memory));
-    CHECK_HAS(w.log, "written after it was freed");
-    watched_end(&w);
+    quire_native native = watched_native(w, watched_allocate(w, SIZE, "weights"));
+    CHECK_OK(quire_free(w->memory, w->allocation));
+    watched_spoil(w, &native, 0);
+    CHECK_OK(quire_memory_destroy(&w->memory));
+    CHECK_HAS(w->log, "written after it was freed");
 }
 
 /* ---- when ranges leave -------------------------------------------------------------------- */
@@ -224,23 +221,20 @@ static void allocate_at_line(void *user, quire_log_level level, const char *line
                                 &allocation));
 }
 
-UNIT(quarantine, a_sink_may_allocate_from_the_memory)
+CASE(a_sink_may_allocate_from_the_memory, KIND_COHERENT)
 {
-    watched w;
-    watched_make(&w, KIND_COHERENT);
-    CHECK_OK(quire_memory_destroy(&w.memory));
-    CHECK_OK(quire_device_destroy(&w.device));
+    CHECK_OK(quire_memory_destroy(&w->memory));
+    CHECK_OK(quire_device_destroy(&w->device));
     const quire_device_options device = {.log = {.write = allocate_at_line}};
-    CHECK_OK(quire_device_create(&w.fake.table, &w.fake, &device, &w.device));
+    CHECK_OK(quire_device_create(&w->fake.table, &w->fake, &device, &w->device));
     CHECK_OK(quire_memory_create(
-        w.device,
+        w->device,
         &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT, .pages = {.page_size = PAGE}},
-        &w.memory));
-    quire_native native = watched_native(&w, watched_allocate(&w, SIZE, NULL));
-    CHECK_OK(quire_free(w.memory, w.allocation));
-    watched_spoil(&w, &native, 0);
-    sink_memory = w.memory;
-    watched_settle(&w);
+        &w->memory));
+    quire_native native = watched_native(w, watched_allocate(w, SIZE, NULL));
+    CHECK_OK(quire_free(w->memory, w->allocation));
+    watched_spoil(w, &native, 0);
+    sink_memory = w->memory;
+    watched_settle(w);
     sink_memory = NULL;
-    watched_end(&w);
 }

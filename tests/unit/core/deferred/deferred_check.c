@@ -61,6 +61,8 @@ static void end(bench *w)
     CHECK_OK(quire_device_destroy(&w->f.device));
 }
 
+#define CASE(name) UNIT_ON(deferred_check, name, bench, w, begin(w), end)
+
 /* The check reports the changed field, and succeeds after it is restored. */
 #define DAMAGE(w, field, damaged)                                                                  \
     do {                                                                                           \
@@ -72,153 +74,129 @@ static void end(bench *w)
         CHECK_OK(quire_memory_check((w)->f.memory));                                               \
     } while (0)
 
-UNIT(deferred_check, counts_and_bytes_that_are_not_the_sum_of_the_waiting_frees)
+CASE(counts_and_bytes_that_are_not_the_sum_of_the_waiting_frees)
 {
-    bench w;
-    begin(&w);
-    quire_memory_stats *stats = &w.shard->stats;
-    DAMAGE(&w, stats->deferred_count, stats->deferred_count + 1);
-    DAMAGE(&w, stats->deferred_count, stats->deferred_count - 1);
-    DAMAGE(&w, stats->deferred_bytes, stats->deferred_bytes + 1);
-    end(&w);
+    quire_memory_stats *stats = &w->shard->stats;
+    DAMAGE(w, stats->deferred_count, stats->deferred_count + 1);
+    DAMAGE(w, stats->deferred_count, stats->deferred_count - 1);
+    DAMAGE(w, stats->deferred_bytes, stats->deferred_bytes + 1);
 }
 
 /* Fields of waits in the list and among the fresh ones. */
-UNIT(deferred_check, waits_of_another_stream_or_of_a_slot_that_does_not_wait)
+CASE(waits_of_another_stream_or_of_a_slot_that_does_not_wait)
 {
-    bench w;
-    begin(&w);
-    quire_allocation live = ALLOCATE(&w.f, .size = KIB);
-    qi_wait *waits[] = {w.stream_queue->marked.first, w.stream_queue->marked.last,
-                        w.stream_queue->marked.first->next, w.stream_queue->fresh.first};
+    quire_allocation live = ALLOCATE(&w->f, .size = KIB);
+    qi_wait *waits[] = {w->stream_queue->marked.first, w->stream_queue->marked.last,
+                        w->stream_queue->marked.first->next, w->stream_queue->fresh.first};
     for (int i = 0; i < 4; i++) {
-        DAMAGE(&w, waits[i]->stream, w.b);
-        DAMAGE(&w, waits[i]->slot, qi_handle_slot(live.id)); /* of the same size, but live */
-        DAMAGE(&w, waits[i]->slot, UINT32_MAX);
+        DAMAGE(w, waits[i]->stream, w->b);
+        DAMAGE(w, waits[i]->slot, qi_handle_slot(live.id)); /* of the same size, but live */
+        DAMAGE(w, waits[i]->slot, UINT32_MAX);
     }
-    end(&w);
 }
 
-UNIT(deferred_check, lists_with_inconsistent_links)
+CASE(lists_with_inconsistent_links)
 {
-    bench w;
-    begin(&w);
-    qi_wait_list *lists[] = {&w.stream_queue->marked, &w.stream_queue->fresh};
+    qi_wait_list *lists[] = {&w->stream_queue->marked, &w->stream_queue->fresh};
     for (int i = 0; i < 2; i++) {
         qi_wait_list *list = lists[i];
-        DAMAGE(&w, list->first, NULL);
-        DAMAGE(&w, list->first, list->first->next);
-        DAMAGE(&w, list->last, NULL);
-        DAMAGE(&w, list->last, list->first);
-        DAMAGE(&w, list->first->previous, list->last);
-        DAMAGE(&w, list->last->previous, NULL);
-        DAMAGE(&w, list->first->next, NULL);
-        DAMAGE(&w, list->last->next, list->first); /* a circle */
+        DAMAGE(w, list->first, NULL);
+        DAMAGE(w, list->first, list->first->next);
+        DAMAGE(w, list->last, NULL);
+        DAMAGE(w, list->last, list->first);
+        DAMAGE(w, list->first->previous, list->last);
+        DAMAGE(w, list->last->previous, NULL);
+        DAMAGE(w, list->first->next, NULL);
+        DAMAGE(w, list->last->next, list->first); /* a circle */
     }
-    end(&w);
 }
 
-UNIT(deferred_check, lists_out_of_order)
+CASE(lists_out_of_order)
 {
-    bench w;
-    begin(&w);
-    qi_wait *first = w.stream_queue->marked.first, *last = w.stream_queue->marked.last;
-    DAMAGE(&w, first->value, first->next->value + 1);
-    DAMAGE(&w, last->value, first->value - 1);
-    DAMAGE(&w, first->value, 0); /* an existing one, of the same list */
-    DAMAGE(&w, w.stream_queue->fresh.first->value, 1);
-    DAMAGE(&w, w.stream_queue->fresh.last->value, 1);
-    end(&w);
+    qi_wait *first = w->stream_queue->marked.first, *last = w->stream_queue->marked.last;
+    DAMAGE(w, first->value, first->next->value + 1);
+    DAMAGE(w, last->value, first->value - 1);
+    DAMAGE(w, first->value, 0); /* an existing one, of the same list */
+    DAMAGE(w, w->stream_queue->fresh.first->value, 1);
+    DAMAGE(w, w->stream_queue->fresh.last->value, 1);
 }
 
 /* The bin number of each wait, and the lists of the bins. */
-UNIT(deferred_check, bins_that_lack_their_waits)
+CASE(bins_that_lack_their_waits)
 {
-    bench w;
-    begin(&w);
-    qi_wait *waits[] = {w.stream_queue->marked.first, w.stream_queue->marked.last,
-                        w.stream_queue->fresh.first};
+    qi_wait *waits[] = {w->stream_queue->marked.first, w->stream_queue->marked.last,
+                        w->stream_queue->fresh.first};
     for (int i = 0; i < 3; i++) {
         CHECK(waits[i]->bin != 0);
-        DAMAGE(&w, waits[i]->bin, 0);
-        DAMAGE(&w, waits[i]->bin, waits[i]->bin + 1);
+        DAMAGE(w, waits[i]->bin, 0);
+        DAMAGE(w, waits[i]->bin, waits[i]->bin + 1);
     }
-    qi_wait **bin = &w.stream_queue->bins[waits[0]->bin - 1];
+    qi_wait **bin = &w->stream_queue->bins[waits[0]->bin - 1];
     qi_wait *top = *bin;
-    DAMAGE(&w, *bin, NULL);
-    DAMAGE(&w, *bin, top->bin_next);
-    DAMAGE(&w, bin[1], top);
-    DAMAGE(&w, top->bin_previous, top->bin_next);
-    DAMAGE(&w, top->bin_next, NULL);
-    DAMAGE(&w, top->bin_next, top); /* a circle */
-    DAMAGE(&w, top->bin_next->bin_previous, NULL);
-    qi_slot *record = qi_memory_slot(w.f.memory, waits[0]->slot);
-    uint64_t size = record->size, bytes = w.shard->stats.deferred_bytes;
+    DAMAGE(w, *bin, NULL);
+    DAMAGE(w, *bin, top->bin_next);
+    DAMAGE(w, bin[1], top);
+    DAMAGE(w, top->bin_previous, top->bin_next);
+    DAMAGE(w, top->bin_next, NULL);
+    DAMAGE(w, top->bin_next, top); /* a circle */
+    DAMAGE(w, top->bin_next->bin_previous, NULL);
+    qi_slot *record = qi_memory_slot(w->f.memory, waits[0]->slot);
+    uint64_t size = record->size, bytes = w->shard->stats.deferred_bytes;
     record->size += 8 * KIB; /* the size of another bin, with matching statistics */
-    w.shard->stats.deferred_bytes += 8 * KIB;
-    CHECK(!qi_stream_queues_agree(w.shard));
+    w->shard->stats.deferred_bytes += 8 * KIB;
+    CHECK(!qi_stream_queues_agree(w->shard));
     record->size = size;
-    w.shard->stats.deferred_bytes = bytes;
-    end(&w);
+    w->shard->stats.deferred_bytes = bytes;
 }
 
 /* Exchanges one wait of each stream in the bins of the same size. */
-UNIT(deferred_check, bins_of_another_stream)
+CASE(bins_of_another_stream)
 {
-    bench w;
-    begin(&w);
-    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = 64 * KIB), w.a));
-    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = 64 * KIB), w.b));
-    qi_stream_queue *other = qi_stream_queue_find(w.shard, w.b);
+    CHECK_OK(quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = 64 * KIB), w->a));
+    CHECK_OK(quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = 64 * KIB), w->b));
+    qi_stream_queue *other = qi_stream_queue_find(w->shard, w->b);
     uint32_t bin = other->fresh.last->bin - 1;
-    qi_wait *own = w.stream_queue->bins[bin], *theirs = other->bins[bin];
+    qi_wait *own = w->stream_queue->bins[bin], *theirs = other->bins[bin];
     CHECK(own && own != theirs && !own->bin_next && !theirs->bin_next);
-    w.stream_queue->bins[bin] = theirs;
+    w->stream_queue->bins[bin] = theirs;
     other->bins[bin] = own;
-    CHECK_FAILS(quire_memory_check(w.f.memory), QUIRE_ERROR_CORRUPTED);
-    w.stream_queue->bins[bin] = own;
+    CHECK_FAILS(quire_memory_check(w->f.memory), QUIRE_ERROR_CORRUPTED);
+    w->stream_queue->bins[bin] = own;
     other->bins[bin] = theirs;
-    end(&w);
 }
 
 /* The wait of an object is in no bin, and its page counts the object. */
-UNIT(deferred_check, waits_of_objects)
+CASE(waits_of_objects)
 {
-    bench w;
     quire_buffer buffer;
-    begin(&w);
     CHECK_OK(quire_buffer_create(
-        w.f.memory, &(quire_buffer_options){.size = KIB, .usage = QUIRE_USAGE_STORAGE}, &buffer));
-    CHECK_OK(quire_free_on_stream(w.f.memory, buffer.allocation, w.a));
+        w->f.memory, &(quire_buffer_options){.size = KIB, .usage = QUIRE_USAGE_STORAGE}, &buffer));
+    CHECK_OK(quire_free_on_stream(w->f.memory, buffer.allocation, w->a));
     quire_allocation again;
-    CHECK_OK(quire_allocate(w.f.memory, &(quire_allocation_options){.size = KIB, .stream = w.a},
+    CHECK_OK(quire_allocate(w->f.memory, &(quire_allocation_options){.size = KIB, .stream = w->a},
                             &again));
-    qi_wait *wait = w.stream_queue->fresh.last;
+    qi_wait *wait = w->stream_queue->fresh.last;
     CHECK_EQ(wait->slot, QI_NO_SLOT);
-    DAMAGE(&w, wait->stream, w.b);
-    DAMAGE(&w, wait->bin, 1);
-    DAMAGE(&w, wait->then, wait);
-    DAMAGE(&w, wait->native, 0);
-    DAMAGE(&w, wait->slot, qi_handle_slot(again.id));
-    end(&w);
+    DAMAGE(w, wait->stream, w->b);
+    DAMAGE(w, wait->bin, 1);
+    DAMAGE(w, wait->then, wait);
+    DAMAGE(w, wait->native, 0);
+    DAMAGE(w, wait->slot, qi_handle_slot(again.id));
 }
 
-UNIT(deferred_check, stream_queues_missing_from_the_table)
+CASE(stream_queues_missing_from_the_table)
 {
-    bench w;
-    begin(&w);
-    qi_stream_queue *other = qi_stream_queue_find(w.shard, w.b);
-    qi_stream_queue **bucket = qi_stream_queue_bucket(w.shard, w.a);
-    DAMAGE(&w, *bucket, NULL);
-    DAMAGE(&w, w.shard->queue_count, 1);
-    DAMAGE(&w, w.shard->queue_count, 3);
-    DAMAGE(&w, w.stream_queue->stream, w.b);
-    DAMAGE(&w, w.stream_queue->shard, NULL);
-    DAMAGE(&w, w.shard->queues, NULL);
-    DAMAGE(&w, w.shard->queues->next_of_shard, NULL);
-    DAMAGE(&w, w.shard->recent_queue,
-           w.stream_queue); /* the most recently used one is another one */
-    DAMAGE(&w, w.shard->recent_stream, w.a);
-    CHECK(qi_stream_queue_find(w.shard, w.b) == other);
-    end(&w);
+    qi_stream_queue *other = qi_stream_queue_find(w->shard, w->b);
+    qi_stream_queue **bucket = qi_stream_queue_bucket(w->shard, w->a);
+    DAMAGE(w, *bucket, NULL);
+    DAMAGE(w, w->shard->queue_count, 1);
+    DAMAGE(w, w->shard->queue_count, 3);
+    DAMAGE(w, w->stream_queue->stream, w->b);
+    DAMAGE(w, w->stream_queue->shard, NULL);
+    DAMAGE(w, w->shard->queues, NULL);
+    DAMAGE(w, w->shard->queues->next_of_shard, NULL);
+    DAMAGE(w, w->shard->recent_queue,
+           w->stream_queue); /* the most recently used one is another one */
+    DAMAGE(w, w->shard->recent_stream, w->a);
+    CHECK(qi_stream_queue_find(w->shard, w->b) == other);
 }

@@ -84,50 +84,43 @@ static void free_after_marks(bench *w, quire_stream *stream, int count)
     }
 }
 
-UNIT(deferred_end, a_memory_waits_while_points_pass)
+#define CASE(name) UNIT_ON(deferred_end, name, bench, w, begin(w), end)
+
+CASE(a_memory_waits_while_points_pass)
 {
     enum { POINTS = 20 };
-    bench w;
-    begin(&w);
-    free_after_marks(&w, w.a, POINTS);
+    free_after_marks(w, w->a, POINTS);
     slow.points = POINTS;
-    quire_memory_destroy_all(&w.f.memory);
+    quire_memory_destroy_all(&w->f.memory);
     CHECK_EQ(slow.calls, POINTS); /* each call reports one more passed point */
     CHECK(slow.longest <= 50 * MILLISECOND);
     CHECK_EQ(lines.warnings, 0);
-    end(&w);
 }
 
-UNIT(deferred_end, a_memory_stops_waiting_for_a_stream_without_progress)
+CASE(a_memory_stops_waiting_for_a_stream_without_progress)
 {
-    bench w;
-    begin(&w);
-    free_after_marks(&w, w.a, 5);
+    free_after_marks(w, w->a, 5);
     slow.points = 2;
     uint64_t before = qi_clock();
-    quire_memory_destroy_all(&w.f.memory);
+    quire_memory_destroy_all(&w->f.memory);
     CHECK(qi_clock() - before >= 50 * MILLISECOND);
     CHECK_EQ(slow.calls, 3);
     CHECK_EQ(lines.warnings, 1);
     CHECK_HAS(lines.text, "'ending'");
     CHECK_HAS(lines.text, "'a'");
-    end(&w);
 }
 
 /* The time limit starts once for all streams. */
-UNIT(deferred_end, all_streams_have_the_same_time)
+CASE(all_streams_have_the_same_time)
 {
-    bench w;
-    begin(&w);
-    free_after_marks(&w, w.a, 1);
-    free_after_marks(&w, w.b, 1);
-    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.b));
+    free_after_marks(w, w->a, 1);
+    free_after_marks(w, w->b, 1);
+    CHECK_OK(quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->b));
     uint64_t before = qi_clock();
-    quire_memory_destroy_all(&w.f.memory);
-    CHECK(qi_clock() - before < 20 * w.f.device->stall_timeout);
+    quire_memory_destroy_all(&w->f.memory);
+    CHECK(qi_clock() - before < 20 * w->f.device->stall_timeout);
     CHECK_EQ(slow.calls, 1);
     CHECK_EQ(lines.warnings, 2);
-    end(&w);
 }
 
 /* A value that its owner announced, or only used in a point, and never signals. */
@@ -148,20 +141,17 @@ UNIT(deferred_end, the_wait_for_a_value_that_is_never_signalled_ends)
     }
 }
 
-UNIT(deferred_end, capture_streams_and_lost_devices_cause_no_warning)
+CASE(capture_streams_and_lost_devices_cause_no_warning)
 {
-    bench w;
-    begin(&w);
     quire_stream *held = NULL;
-    CHECK_OK(quire_stream_create(w.f.device, &(quire_stream_options){.capture = true}, &held));
-    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB), held));
-    free_after_marks(&w, w.a, 1);
-    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB), w.a));
+    CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.capture = true}, &held));
+    CHECK_OK(quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = KIB), held));
+    free_after_marks(w, w->a, 1);
+    CHECK_OK(quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->a));
     streams_state()->mark_answers = QUIRE_ERROR_DEVICE_LOST;
-    quire_memory_destroy_all(&w.f.memory);
+    quire_memory_destroy_all(&w->f.memory);
     CHECK_EQ(lines.warnings, 0);
     CHECK_OK(quire_stream_destroy(&held));
-    end(&w);
 }
 
 /*
@@ -179,16 +169,13 @@ static void end_stream_at_line(void *user, quire_log_level level, const char *li
     to_end = NULL;
 }
 
-UNIT(deferred_end, a_sink_that_receives_the_warning_of_a_stream_cannot_destroy_it)
+CASE(a_sink_that_receives_the_warning_of_a_stream_cannot_destroy_it)
 {
-    bench w;
-    begin(&w);
-    w.f.device->log.write = end_stream_at_line;
-    free_after_marks(&w, w.b, 1);
-    free_after_marks(&w, w.a, 2);
-    to_end = &w.a; /* its queue is the first that is checked */
-    quire_memory_destroy_all(&w.f.memory);
+    w->f.device->log.write = end_stream_at_line;
+    free_after_marks(w, w->b, 1);
+    free_after_marks(w, w->a, 2);
+    to_end = &w->a; /* its queue is the first that is checked */
+    quire_memory_destroy_all(&w->f.memory);
     CHECK(!to_end);
     CHECK_EQ(lines.warnings, 2);
-    end(&w);
 }

@@ -58,60 +58,53 @@ static void mark(quire_stream *stream, quire_point *point)
     CHECK_OK(quire_stream_mark(stream, point));
 }
 
+#define CASE(name) UNIT_ON(deferred_failure, name, bench, w, begin(w), end)
+
 /* ---- a backend that fails ----------------------------------------------------------------- */
 
-UNIT(deferred_failure, a_free_whose_stream_cannot_be_marked_still_waits)
+CASE(a_free_whose_stream_cannot_be_marked_still_waits)
 {
-    bench w;
-    begin(&w);
     quire_point point;
     uint64_t released = 1;
     for (int i = 0; i < 3; i++)
-        mark(w.a, &point);
-    free_one_on(&w, w.a);
-    streams_pass(w.a); /* all marks up to here; the free comes after them */
+        mark(w->a, &point);
+    free_one_on(w, w->a);
+    streams_pass(w->a); /* all marks up to here; the free comes after them */
     streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
     for (int i = 0; i < 2; i++) {
-        CHECK_FAILS(quire_collect(w.f.memory, &released), QUIRE_ERROR_BACKEND_FAILURE);
+        CHECK_FAILS(quire_collect(w->f.memory, &released), QUIRE_ERROR_BACKEND_FAILURE);
         CHECK_EQ(released, 0);
-        CHECK_EQ(fixture_stats(&w.f).deferred_count, 1);
+        CHECK_EQ(fixture_stats(&w->f).deferred_count, 1);
     }
     streams_state()->mark_answers = QUIRE_SUCCESS;
-    CHECK_EQ(collect(&w), 0);
-    streams_pass(w.a);
-    CHECK_EQ(collect(&w), KIB);
-    end(&w);
+    CHECK_EQ(collect(w), 0);
+    streams_pass(w->a);
+    CHECK_EQ(collect(w), KIB);
 }
 
-UNIT(deferred_failure, a_destroyed_memory_awaits_marked_points_if_the_rest_cannot_be_marked)
+CASE(a_destroyed_memory_awaits_marked_points_if_the_rest_cannot_be_marked)
 {
-    bench w;
-    begin(&w);
     quire_point point;
-    mark(w.a, &point);
-    CHECK_OK(quire_free_after_point(w.f.memory, ALLOCATE(&w.f, .size = KIB), &point));
-    free_one_on(&w, w.a);
+    mark(w->a, &point);
+    CHECK_OK(quire_free_after_point(w->f.memory, ALLOCATE(&w->f, .size = KIB), &point));
+    free_one_on(w, w->a);
     streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
     streams_state()->await_passes = true;
-    quire_memory_destroy_all(&w.f.memory);
+    quire_memory_destroy_all(&w->f.memory);
     CHECK_EQ(streams_state()->awaited, 1);
-    CHECK_OK(quire_memory_create(w.f.device, NULL, &w.f.memory));
-    end(&w);
+    CHECK_OK(quire_memory_create(w->f.device, NULL, &w->f.memory));
 }
 
-UNIT(deferred_failure, frees_on_a_lost_device_complete)
+CASE(frees_on_a_lost_device_complete)
 {
-    bench w;
-    begin(&w);
-    quire_allocation used = ALLOCATE(&w.f, .size = KIB);
+    quire_allocation used = ALLOCATE(&w->f, .size = KIB);
     streams_state()->mark_answers = QUIRE_ERROR_DEVICE_LOST;
-    CHECK_OK(quire_free_on_stream(w.f.memory, ALLOCATE(&w.f, .size = KIB),
-                                  w.a)); /* never marked until now */
+    CHECK_OK(quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = KIB),
+                                  w->a)); /* never marked until now */
     CHECK_STR(quire_last_error(), "");
-    CHECK_OK(quire_record_use(w.f.memory, used, w.a));
-    CHECK_OK(quire_free(w.f.memory, used));
-    CHECK_EQ(fixture_stats(&w.f).allocation_count, 0);
-    end(&w);
+    CHECK_OK(quire_record_use(w->f.memory, used, w->a));
+    CHECK_OK(quire_free(w->f.memory, used));
+    CHECK_EQ(fixture_stats(&w->f).allocation_count, 0);
 }
 
 /* ---- points later than all submitted work ------------------------------------------------- */
@@ -122,76 +115,64 @@ static void announce_only(bench *w, uint64_t value)
     CHECK_OK(quire_stream_announce(w->a, value));
 }
 
-UNIT(deferred_failure, a_use_on_a_stream_does_not_hide_a_later_point_of_it)
+CASE(a_use_on_a_stream_does_not_hide_a_later_point_of_it)
 {
-    bench w;
-    begin(&w);
-    announce_only(&w, 5);
-    quire_allocation used = ALLOCATE(&w.f, .size = KIB);
-    CHECK_OK(quire_record_use(w.f.memory, used, w.a));
-    CHECK_OK(quire_free_after_point(w.f.memory, used, &(quire_point){w.a, 10}));
-    streams_pass_to(w.a, 5);
-    CHECK_EQ(collect(&w), 0);
-    streams_pass_to(w.a, 10);
-    CHECK_EQ(collect(&w), KIB);
-    end(&w);
+    announce_only(w, 5);
+    quire_allocation used = ALLOCATE(&w->f, .size = KIB);
+    CHECK_OK(quire_record_use(w->f.memory, used, w->a));
+    CHECK_OK(quire_free_after_point(w->f.memory, used, &(quire_point){w->a, 10}));
+    streams_pass_to(w->a, 5);
+    CHECK_EQ(collect(w), 0);
+    streams_pass_to(w->a, 10);
+    CHECK_EQ(collect(w), KIB);
 }
 
-UNIT(deferred_failure, a_point_that_was_not_announced_blocks_the_reuse_of_the_range)
+CASE(a_point_that_was_not_announced_blocks_the_reuse_of_the_range)
 {
-    bench w;
-    begin(&w);
     const quire_allocation_options options = {.size = KIB};
     quire_allocation early, late;
-    announce_only(&w, 5);
-    CHECK_OK(
-        quire_free_after_point(w.f.memory, ALLOCATE(&w.f, .size = KIB), &(quire_point){w.a, 10}));
-    CHECK_OK(allocate_on_stream(w.f.memory, &options, w.a, &early)); /* its work may run first */
-    CHECK_EQ(fixture_info(&w.f, early).offset, KIB);
-    CHECK_OK(quire_stream_announce(w.a, 10));
-    CHECK_OK(allocate_on_stream(w.f.memory, &options, w.a, &late));
-    CHECK_EQ(fixture_info(&w.f, late).offset, 0);
-    end(&w);
+    announce_only(w, 5);
+    CHECK_OK(quire_free_after_point(w->f.memory, ALLOCATE(&w->f, .size = KIB),
+                                    &(quire_point){w->a, 10}));
+    CHECK_OK(allocate_on_stream(w->f.memory, &options, w->a, &early)); /* its work may run first */
+    CHECK_EQ(fixture_info(&w->f, early).offset, KIB);
+    CHECK_OK(quire_stream_announce(w->a, 10));
+    CHECK_OK(allocate_on_stream(w->f.memory, &options, w->a, &late));
+    CHECK_EQ(fixture_info(&w->f, late).offset, 0);
 }
 
 /* ---- streams that are destroyed ----------------------------------------------------------- */
 
-UNIT(deferred_failure, a_destroyed_stream_is_awaited_once)
+CASE(a_destroyed_stream_is_awaited_once)
 {
-    bench w;
-    begin(&w);
     quire_memory *other = NULL;
     quire_allocation there;
-    CHECK_OK(quire_memory_create(w.f.device, NULL, &other));
+    CHECK_OK(quire_memory_create(w->f.device, NULL, &other));
     CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = KIB}, &there));
-    free_one_on(&w, w.a);
-    CHECK_OK(quire_free_on_stream(other, there, w.a));
-    CHECK_FAILS(quire_stream_destroy(&w.a), QUIRE_ERROR_BUSY);
+    free_one_on(w, w->a);
+    CHECK_OK(quire_free_on_stream(other, there, w->a));
+    CHECK_FAILS(quire_stream_destroy(&w->a), QUIRE_ERROR_BUSY);
     CHECK_EQ(streams_state()->awaited, 1); /* one wait of at most a second for all memories */
     streams_state()->await_passes = true;
     quire_memory_destroy_all(&other);
-    end(&w);
 }
 
-UNIT(deferred_failure, the_device_stays_while_uses_name_a_destroyed_capture_stream_of_it)
+CASE(the_device_stays_while_uses_name_a_destroyed_capture_stream_of_it)
 {
-    bench w;
-    begin(&w);
     fake_backend other;
     quire_device *device = NULL;
     quire_stream *graph = NULL;
-    quire_allocation used = ALLOCATE(&w.f, .size = KIB);
+    quire_allocation used = ALLOCATE(&w->f, .size = KIB);
     fake_init(&other);
-    other.table = w.f.fake.table;
+    other.table = w->f.fake.table;
     CHECK_OK(fake_open(&other, unit_memory(), &device));
     CHECK_OK(quire_stream_create(device, &(quire_stream_options){.capture = true}, &graph));
-    CHECK_OK(quire_record_use(w.f.memory, used, graph));
+    CHECK_OK(quire_record_use(w->f.memory, used, graph));
     CHECK_OK(quire_stream_destroy(&graph));
     CHECK_FAILS(quire_device_destroy(&device), QUIRE_ERROR_BUSY);
     CHECK(strstr(quire_last_error(), "capture stream"));
-    CHECK_OK(quire_free(w.f.memory, used));
+    CHECK_OK(quire_free(w->f.memory, used));
     CHECK_OK(quire_device_destroy(&device));
-    end(&w);
 }
 
 /* A thread destroys a stream while the backend answers a query about it by another thread. */

@@ -5,49 +5,45 @@
  */
 #include "tests/support/deferred_reuse.h"
 
-UNIT(deferred_reuse, on_the_same_stream_happens_at_once_without_a_backend_call)
+#define CASE(name) UNIT_ON(deferred_reuse, name, bench, w, begin(w), end)
+
+CASE(on_the_same_stream_happens_at_once_without_a_backend_call)
 {
-    bench w;
-    begin(&w);
-    quire_allocation first = ON(&w, w.a, .size = KIB, .user_data = 1);
-    uint64_t place = place_of(&w, first);
-    CHECK_OK(quire_free_on_stream(w.f.memory, first, w.a));
+    quire_allocation first = ON(w, w->a, .size = KIB, .user_data = 1);
+    uint64_t place = place_of(w, first);
+    CHECK_OK(quire_free_on_stream(w->f.memory, first, w->a));
     fake_streams before = *streams_state();
-    uint64_t calls = fixture_stats(&w.f).backend_calls;
+    uint64_t calls = fixture_stats(&w->f).backend_calls;
     for (uint64_t i = 0; i < 100; i++) {
-        quire_allocation next = ON(&w, w.a, .size = KIB, .user_data = i);
+        quire_allocation next = ON(w, w->a, .size = KIB, .user_data = i);
         CHECK(next.id != first.id);
-        CHECK_EQ(place_of(&w, next), place);
-        CHECK_EQ(fixture_info(&w.f, next).user_data, i);
-        CHECK_OK(quire_free_on_stream(w.f.memory, next, w.a));
-        CHECK_FAILS(quire_free(w.f.memory, next), QUIRE_ERROR_STALE_HANDLE);
-        CHECK_FAILS(quire_free(w.f.memory, first), QUIRE_ERROR_STALE_HANDLE);
+        CHECK_EQ(place_of(w, next), place);
+        CHECK_EQ(fixture_info(&w->f, next).user_data, i);
+        CHECK_OK(quire_free_on_stream(w->f.memory, next, w->a));
+        CHECK_FAILS(quire_free(w->f.memory, next), QUIRE_ERROR_STALE_HANDLE);
+        CHECK_FAILS(quire_free(w->f.memory, first), QUIRE_ERROR_STALE_HANDLE);
     }
     CHECK(!memcmp(&before, streams_state(), sizeof before));
-    quire_memory_stats stats = fixture_stats(&w.f);
+    quire_memory_stats stats = fixture_stats(&w->f);
     CHECK_EQ(stats.backend_calls, calls);
     CHECK_EQ(stats.allocations, 101);
     CHECK_EQ(stats.frees, 100);
     CHECK_EQ(stats.deferred_bytes, KIB);
-    end(&w);
 }
 
-UNIT(deferred_reuse, accepts_ranges_up_to_an_eighth_larger)
+CASE(accepts_ranges_up_to_an_eighth_larger)
 {
-    bench w;
-    begin(&w);
-    quire_allocation large = ON(&w, w.a, .size = 8 * KIB);
-    uint64_t place = place_of(&w, large);
-    CHECK_OK(quire_free_on_stream(w.f.memory, large, w.a));
-    quire_allocation other = ON(&w, w.a, .size = 7 * KIB); /* 8 KiB are more than 9/8 of it */
-    CHECK(place_of(&w, other) != place);
-    quire_allocation close = ON(&w, w.a, .size = 7 * KIB + 256);
-    CHECK_EQ(place_of(&w, close), place);
-    quire_allocation_info info = fixture_info(&w.f, close);
+    quire_allocation large = ON(w, w->a, .size = 8 * KIB);
+    uint64_t place = place_of(w, large);
+    CHECK_OK(quire_free_on_stream(w->f.memory, large, w->a));
+    quire_allocation other = ON(w, w->a, .size = 7 * KIB); /* 8 KiB are more than 9/8 of it */
+    CHECK(place_of(w, other) != place);
+    quire_allocation close = ON(w, w->a, .size = 7 * KIB + 256);
+    CHECK_EQ(place_of(w, close), place);
+    quire_allocation_info info = fixture_info(&w->f, close);
     CHECK_EQ(info.requested, 7 * KIB + 256);
     CHECK_EQ(info.size, 8 * KIB);
-    CHECK_EQ(fixture_stats(&w.f).requested_bytes, 14 * KIB + 256);
-    end(&w);
+    CHECK_EQ(fixture_stats(&w->f).requested_bytes, 14 * KIB + 256);
 }
 
 UNIT(deferred_reuse, accepts_ranges_that_the_fit_rounded_up_for_the_same_size)
@@ -65,16 +61,13 @@ UNIT(deferred_reuse, accepts_ranges_that_the_fit_rounded_up_for_the_same_size)
     }
 }
 
-UNIT(deferred_reuse, respects_the_alignment)
+CASE(respects_the_alignment)
 {
-    bench w;
-    begin(&w);
-    quire_allocation pad = ON(&w, w.a, .size = 256), odd = ON(&w, w.a, .size = KIB);
-    CHECK_OK(quire_free_on_stream(w.f.memory, odd, w.a));
-    quire_allocation aligned = ON(&w, w.a, .size = KIB, .alignment = 4 * KIB);
-    CHECK_EQ(fixture_info(&w.f, aligned).offset % (4 * KIB), 0);
-    fixture_info(&w.f, pad);
-    end(&w);
+    quire_allocation pad = ON(w, w->a, .size = 256), odd = ON(w, w->a, .size = KIB);
+    CHECK_OK(quire_free_on_stream(w->f.memory, odd, w->a));
+    quire_allocation aligned = ON(w, w->a, .size = KIB, .alignment = 4 * KIB);
+    CHECK_EQ(fixture_info(&w->f, aligned).offset % (4 * KIB), 0);
+    fixture_info(&w->f, pad);
 }
 
 /* Pages begin 256 bytes after such a multiple: offsets do not show larger alignments. */
@@ -101,84 +94,69 @@ UNIT(deferred_reuse, respects_an_alignment_above_that_of_the_page)
     }
 }
 
-UNIT(deferred_reuse, works_for_dedicated_pages)
+CASE(works_for_dedicated_pages)
 {
-    bench w;
-    begin(&w);
-    quire_allocation large = ON(&w, w.a, .size = 2 * PAGE);
-    CHECK(fixture_info(&w.f, large).dedicated);
-    uint64_t made = fixture_stats(&w.f).pages_created;
+    quire_allocation large = ON(w, w->a, .size = 2 * PAGE);
+    CHECK(fixture_info(&w->f, large).dedicated);
+    uint64_t made = fixture_stats(&w->f).pages_created;
     for (int i = 0; i < 5; i++) {
-        CHECK_OK(quire_free_on_stream(w.f.memory, large, w.a));
-        large = ON(&w, w.a, .size = 2 * PAGE);
+        CHECK_OK(quire_free_on_stream(w->f.memory, large, w->a));
+        large = ON(w, w->a, .size = 2 * PAGE);
     }
-    CHECK_EQ(fixture_stats(&w.f).pages_created, made);
-    end(&w);
+    CHECK_EQ(fixture_stats(&w->f).pages_created, made);
 }
 
-UNIT(deferred_reuse, reports_names_and_events_like_any_allocation)
+CASE(reports_names_and_events_like_any_allocation)
 {
-    bench w;
-    begin(&w);
     char name[16];
-    quire_allocation first = ON(&w, w.a, .size = KIB, .name = "first");
-    uint64_t place = place_of(&w, first);
-    CHECK_OK(quire_free_on_stream(w.f.memory, first, w.a));
-    quire_allocation second = ON(&w, w.a, .size = KIB, .name = "second");
-    CHECK_EQ(place_of(&w, second), place);
-    CHECK_OK(quire_allocation_get_name(w.f.memory, second, name, sizeof name));
+    quire_allocation first = ON(w, w->a, .size = KIB, .name = "first");
+    uint64_t place = place_of(w, first);
+    CHECK_OK(quire_free_on_stream(w->f.memory, first, w->a));
+    quire_allocation second = ON(w, w->a, .size = KIB, .name = "second");
+    CHECK_EQ(place_of(w, second), place);
+    CHECK_OK(quire_allocation_get_name(w->f.memory, second, name, sizeof name));
     CHECK_STR(name, "second");
-    CHECK_OK(quire_free_on_stream(w.f.memory, second, w.a));
-    quire_allocation third = ON(&w, w.a, .size = KIB);
-    CHECK_OK(quire_allocation_get_name(w.f.memory, third, name, sizeof name));
+    CHECK_OK(quire_free_on_stream(w->f.memory, second, w->a));
+    quire_allocation third = ON(w, w->a, .size = KIB);
+    CHECK_OK(quire_allocation_get_name(w->f.memory, third, name, sizeof name));
     CHECK_STR(name, "");
-    end(&w);
 }
 
-UNIT(deferred_reuse, refused_by_a_limit_of_its_name_makes_the_range_wait_again)
+CASE(refused_by_a_limit_of_its_name_makes_the_range_wait_again)
 {
-    bench w;
-    begin(&w);
-    CHECK_OK(quire_memory_set_name_limit(w.f.memory, "x", 100));
-    CHECK_OK(quire_free_on_stream(w.f.memory, ON(&w, w.a, .size = KIB), w.a));
+    CHECK_OK(quire_memory_set_name_limit(w->f.memory, "x", 100));
+    CHECK_OK(quire_free_on_stream(w->f.memory, ON(w, w->a, .size = KIB), w->a));
     quire_allocation none = {77};
     CHECK_FAILS(quire_allocate(
-                    w.f.memory,
-                    &(quire_allocation_options){.size = KIB, .name = "xy", .stream = w.a}, &none),
+                    w->f.memory,
+                    &(quire_allocation_options){.size = KIB, .name = "xy", .stream = w->a}, &none),
                 QUIRE_ERROR_OVER_BUDGET);
     CHECK_EQ(none.id, 0);
-    CHECK_EQ(fixture_stats(&w.f).deferred_count, 1);
-    end(&w);
+    CHECK_EQ(fixture_stats(&w->f).deferred_count, 1);
 }
 
-UNIT(deferred_reuse, does_not_happen_for_zeroed_allocations)
+CASE(does_not_happen_for_zeroed_allocations)
 {
-    bench w;
-    begin(&w);
-    quire_allocation first = ON(&w, w.a, .size = KIB);
-    uint64_t place = place_of(&w, first);
-    CHECK_OK(quire_free_on_stream(w.f.memory, first, w.a));
-    CHECK(place_of(&w, ON(&w, w.a, .size = KIB, .zero = true)) != place);
-    end(&w);
+    quire_allocation first = ON(w, w->a, .size = KIB);
+    uint64_t place = place_of(w, first);
+    CHECK_OK(quire_free_on_stream(w->f.memory, first, w->a));
+    CHECK(place_of(w, ON(w, w->a, .size = KIB, .zero = true)) != place);
 }
 
-UNIT(deferred_reuse, does_not_happen_for_imported_memory)
+CASE(does_not_happen_for_imported_memory)
 {
-    bench w;
-    begin(&w);
     const uint64_t size = 2 * PAGE;
     quire_allocation adopted;
     CHECK_OK(
-        quire_page_adopt(w.f.memory, &size, &(quire_allocation_options){.size = size}, &adopted));
-    CHECK_OK(quire_free_on_stream(w.f.memory, adopted, w.a));
-    ON(&w, w.a,
+        quire_page_adopt(w->f.memory, &size, &(quire_allocation_options){.size = size}, &adopted));
+    CHECK_OK(quire_free_on_stream(w->f.memory, adopted, w->a));
+    ON(w, w->a,
        .size = size); /* the page was created for the first allocation and is destroyed with it */
-    CHECK_EQ(w.f.fake.pages, 2);
-    CHECK_OK(quire_collect(w.f.memory, NULL));
-    streams_pass(w.a);
-    CHECK_OK(quire_collect(w.f.memory, NULL));
-    CHECK_EQ(w.f.fake.pages, 1);
-    end(&w);
+    CHECK_EQ(w->f.fake.pages, 2);
+    CHECK_OK(quire_collect(w->f.memory, NULL));
+    streams_pass(w->a);
+    CHECK_OK(quire_collect(w->f.memory, NULL));
+    CHECK_EQ(w->f.fake.pages, 1);
 }
 
 /* ---- misuse and host memory --------------------------------------------------------------- */

@@ -78,41 +78,37 @@ UNIT(object_reuse, a_buffer_takes_the_range_of_a_buffer_whose_object_is_destroye
     CHECK_EQ(w.f.fake.objects, 0);
 }
 
-UNIT(object_reuse, raw_ranges_and_objects_take_each_others_ranges)
+#define CASE(name) UNIT_ON(object_reuse, name, bench, w, begin(w), end)
+
+CASE(raw_ranges_and_objects_take_each_others_ranges)
 {
-    bench w;
-    begin(&w);
-    uint64_t place = free_on_a(&w, BUFFER_ON(&w, NULL, .size = KIB, .name = "old"));
-    quire_allocation raw = ON(&w, w.a, .size = KIB, .user_data = 9);
-    CHECK_EQ(place_of(&w, raw), place);
-    CHECK_EQ(fixture_info(&w.f, raw).object, QUIRE_OBJECT_NONE);
-    CHECK_EQ(fixture_info(&w.f, raw).user_data, 9);
-    CHECK_EQ(fixture_info(&w.f, raw).native, 0);
-    CHECK_EQ(free_on_a(&w, raw), place);
-    quire_allocation named = ON(&w, w.a, .size = KIB, .name = "raw"); /* not on the short way */
-    CHECK_EQ(free_on_a(&w, named), place);
-    CHECK_EQ(free_on_a(&w, BUFFER_ON(&w, w.a, .size = KIB, .name = "new")), place);
-    named = ON(&w, w.a, .size = KIB, .name = "raw");
-    CHECK_EQ(place_of(&w, named), place);
-    CHECK_EQ(w.f.fake.objects, 2);
-    pass_a(&w);
-    CHECK_EQ(w.f.fake.objects, 0);
-    end(&w);
+    uint64_t place = free_on_a(w, BUFFER_ON(w, NULL, .size = KIB, .name = "old"));
+    quire_allocation raw = ON(w, w->a, .size = KIB, .user_data = 9);
+    CHECK_EQ(place_of(w, raw), place);
+    CHECK_EQ(fixture_info(&w->f, raw).object, QUIRE_OBJECT_NONE);
+    CHECK_EQ(fixture_info(&w->f, raw).user_data, 9);
+    CHECK_EQ(fixture_info(&w->f, raw).native, 0);
+    CHECK_EQ(free_on_a(w, raw), place);
+    quire_allocation named = ON(w, w->a, .size = KIB, .name = "raw"); /* not on the short way */
+    CHECK_EQ(free_on_a(w, named), place);
+    CHECK_EQ(free_on_a(w, BUFFER_ON(w, w->a, .size = KIB, .name = "new")), place);
+    named = ON(w, w->a, .size = KIB, .name = "raw");
+    CHECK_EQ(place_of(w, named), place);
+    CHECK_EQ(w->f.fake.objects, 2);
+    pass_a(w);
+    CHECK_EQ(w->f.fake.objects, 0);
 }
 
-UNIT(object_reuse, another_stream_takes_over_after_the_point)
+CASE(another_stream_takes_over_after_the_point)
 {
-    bench w;
-    begin(&w);
-    CHECK_OK(quire_memory_set_limit(w.f.memory, PAGE));
-    quire_allocation whole = BUFFER_ON(&w, NULL, .size = PAGE - KIB);
-    uint64_t place = free_on_a(&w, whole);
-    CHECK_EQ(place_of(&w, BUFFER_ON(&w, w.b, .size = PAGE - KIB)), place);
+    CHECK_OK(quire_memory_set_limit(w->f.memory, PAGE));
+    quire_allocation whole = BUFFER_ON(w, NULL, .size = PAGE - KIB);
+    uint64_t place = free_on_a(w, whole);
+    CHECK_EQ(place_of(w, BUFFER_ON(w, w->b, .size = PAGE - KIB)), place);
     CHECK_EQ(streams_state()->orders, 1);
-    CHECK_EQ(w.f.fake.objects, 2);
-    pass_a(&w);
-    CHECK_EQ(w.f.fake.objects, 1);
-    end(&w);
+    CHECK_EQ(w->f.fake.objects, 2);
+    pass_a(w);
+    CHECK_EQ(w->f.fake.objects, 1);
 }
 
 UNIT(object_reuse, linear_and_optimal_tiling_stay_apart)
@@ -134,61 +130,52 @@ UNIT(object_reuse, linear_and_optimal_tiling_stay_apart)
     }
 }
 
-UNIT(object_reuse, the_requirements_of_the_backend_hold)
+CASE(the_requirements_of_the_backend_hold)
 {
-    bench w;
-    begin(&w);
-    ON(&w, NULL, .size = KIB); /* the next range begins at 1 KiB of the page */
-    uint64_t place = free_on_a(&w, BUFFER_ON(&w, NULL, .size = KIB));
-    const quire_requirements usual = w.f.fake.object_needs;
-    w.f.fake.object_needs.alignment = 2 * KIB;
-    CHECK(place_of(&w, BUFFER_ON(&w, w.a, .size = KIB)) != place);
-    w.f.fake.object_needs = usual;
-    w.f.fake.object_needs.size = 2 * KIB;
-    CHECK(place_of(&w, BUFFER_ON(&w, w.a, .size = KIB)) != place);
-    w.f.fake.object_needs = usual;
-    CHECK(place_of(&w, BUFFER_ON(&w, w.a, .size = KIB / 2)) != place); /* too large a range */
-    CHECK(place_of(&w, BUFFER_ON(&w, w.a, .size = KIB, .zero = true)) != place);
-    CHECK_EQ(place_of(&w, BUFFER_ON(&w, w.a, .size = KIB)), place);
-    end(&w);
+    ON(w, NULL, .size = KIB); /* the next range begins at 1 KiB of the page */
+    uint64_t place = free_on_a(w, BUFFER_ON(w, NULL, .size = KIB));
+    const quire_requirements usual = w->f.fake.object_needs;
+    w->f.fake.object_needs.alignment = 2 * KIB;
+    CHECK(place_of(w, BUFFER_ON(w, w->a, .size = KIB)) != place);
+    w->f.fake.object_needs = usual;
+    w->f.fake.object_needs.size = 2 * KIB;
+    CHECK(place_of(w, BUFFER_ON(w, w->a, .size = KIB)) != place);
+    w->f.fake.object_needs = usual;
+    CHECK(place_of(w, BUFFER_ON(w, w->a, .size = KIB / 2)) != place); /* too large a range */
+    CHECK(place_of(w, BUFFER_ON(w, w->a, .size = KIB, .zero = true)) != place);
+    CHECK_EQ(place_of(w, BUFFER_ON(w, w->a, .size = KIB)), place);
 }
 
-UNIT(object_reuse, tied_pages_are_not_reused_and_dedicated_ones_are)
+CASE(tied_pages_are_not_reused_and_dedicated_ones_are)
 {
-    bench w;
-    begin(&w);
-    w.f.fake.object_needs.dedicated = true;
-    quire_allocation tied = BUFFER_ON(&w, NULL, .size = KIB);
-    free_on_a(&w, tied);
-    free_on_a(&w, BUFFER_ON(&w, w.a, .size = KIB)); /* a page of its own */
-    CHECK_EQ(w.f.fake.pages, 2);
-    w.f.fake.object_needs.dedicated = false;
-    quire_allocation shared = BUFFER_ON(&w, w.a, .size = KIB, .dedicated = true);
-    CHECK_EQ(w.f.fake.pages, 3);
-    uint64_t place = free_on_a(&w, shared);
-    CHECK_EQ(place_of(&w, BUFFER_ON(&w, w.a, .size = KIB, .dedicated = true)), place);
-    CHECK_EQ(w.f.fake.pages, 3);
-    end(&w);
+    w->f.fake.object_needs.dedicated = true;
+    quire_allocation tied = BUFFER_ON(w, NULL, .size = KIB);
+    free_on_a(w, tied);
+    free_on_a(w, BUFFER_ON(w, w->a, .size = KIB)); /* a page of its own */
+    CHECK_EQ(w->f.fake.pages, 2);
+    w->f.fake.object_needs.dedicated = false;
+    quire_allocation shared = BUFFER_ON(w, w->a, .size = KIB, .dedicated = true);
+    CHECK_EQ(w->f.fake.pages, 3);
+    uint64_t place = free_on_a(w, shared);
+    CHECK_EQ(place_of(w, BUFFER_ON(w, w->a, .size = KIB, .dedicated = true)), place);
+    CHECK_EQ(w->f.fake.pages, 3);
 }
 
-UNIT(object_reuse, an_object_of_the_caller_is_not_destroyed)
+CASE(an_object_of_the_caller_is_not_destroyed)
 {
-    bench w;
     const uint64_t size = KIB;
     quire_allocation made;
-    begin(&w);
-    CHECK_OK(quire_object_create(w.f.memory,
+    CHECK_OK(quire_object_create(w->f.memory,
                                  &(quire_object_options){.object = QUIRE_OBJECT_BUFFER,
                                                          .description = &size,
                                                          .borrowed = true},
                                  &made));
-    uint64_t native = fixture_info(&w.f, made).native, place = free_on_a(&w, made);
-    CHECK_EQ(place_of(&w, ON(&w, w.a, .size = KIB)), place);
-    CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
-    pass_a(&w);
-    CHECK_EQ(w.f.fake.objects, 1);
-    w.f.fake.table.object_destroy(&w.f.fake, QUIRE_OBJECT_BUFFER, native);
-    end(&w);
+    uint64_t native = fixture_info(&w->f, made).native, place = free_on_a(w, made);
+    CHECK_EQ(place_of(w, ON(w, w->a, .size = KIB)), place);
+    CHECK_EQ(fixture_stats(&w->f).deferred_count, 0);
+    pass_a(w);
+    CHECK_EQ(w->f.fake.objects, 1);
+    w->f.fake.table.object_destroy(&w->f.fake, QUIRE_OBJECT_BUFFER, native);
 }
 
 /* An object of the backend's own description reuses a range and describes itself. */
@@ -270,88 +257,76 @@ UNIT(object_reuse, the_page_stays_until_the_object_is_destroyed)
     }
 }
 
-UNIT(object_reuse, the_stream_is_not_destroyed_before_the_object)
+CASE(the_stream_is_not_destroyed_before_the_object)
 {
-    bench w;
-    begin(&w);
-    free_on_a(&w, BUFFER_ON(&w, NULL, .size = KIB));
-    BUFFER_ON(&w, w.a, .size = KIB);
-    quire_stream *stream = w.a;
-    CHECK_FAILS(quire_stream_destroy(&w.a), QUIRE_ERROR_BUSY);
-    CHECK(w.a == stream);
-    CHECK_EQ(w.f.fake.objects, 2);
-    streams_pass(w.a);
-    CHECK_OK(quire_stream_destroy(&w.a));
-    CHECK_EQ(w.f.fake.objects, 1);
-    w.a = make(&w, false);
-    end(&w);
+    free_on_a(w, BUFFER_ON(w, NULL, .size = KIB));
+    BUFFER_ON(w, w->a, .size = KIB);
+    quire_stream *stream = w->a;
+    CHECK_FAILS(quire_stream_destroy(&w->a), QUIRE_ERROR_BUSY);
+    CHECK(w->a == stream);
+    CHECK_EQ(w->f.fake.objects, 2);
+    streams_pass(w->a);
+    CHECK_OK(quire_stream_destroy(&w->a));
+    CHECK_EQ(w->f.fake.objects, 1);
+    w->a = make(w, false);
 }
 
-UNIT(object_reuse, a_capture_stream_keeps_objects_for_its_graph)
+CASE(a_capture_stream_keeps_objects_for_its_graph)
 {
-    bench w;
-    begin(&w);
-    quire_stream *graph = make(&w, true);
-    quire_allocation first = BUFFER_ON(&w, graph, .size = KIB, .name = "graph");
-    uint64_t place = place_of(&w, first);
-    CHECK_OK(quire_free(w.f.memory, first)); /* the recorded use keeps it for the graph */
-    CHECK(place_of(&w, BUFFER_ON(&w, w.a, .size = KIB)) != place);
-    quire_allocation second = BUFFER_ON(&w, graph, .size = KIB);
-    CHECK_EQ(place_of(&w, second), place);
-    CHECK_EQ(w.f.fake.objects, 3);
-    CHECK_OK(quire_free(w.f.memory, second));
+    quire_stream *graph = make(w, true);
+    quire_allocation first = BUFFER_ON(w, graph, .size = KIB, .name = "graph");
+    uint64_t place = place_of(w, first);
+    CHECK_OK(quire_free(w->f.memory, first)); /* the recorded use keeps it for the graph */
+    CHECK(place_of(w, BUFFER_ON(w, w->a, .size = KIB)) != place);
+    quire_allocation second = BUFFER_ON(w, graph, .size = KIB);
+    CHECK_EQ(place_of(w, second), place);
+    CHECK_EQ(w->f.fake.objects, 3);
+    CHECK_OK(quire_free(w->f.memory, second));
     CHECK_OK(quire_stream_destroy(&graph));
-    CHECK_EQ(w.f.fake.objects, 1);
-    CHECK_OK(quire_memory_check(w.f.memory));
-    end(&w);
+    CHECK_EQ(w->f.fake.objects, 1);
+    CHECK_OK(quire_memory_check(w->f.memory));
 }
 
 /* ---- failures ----------------------------------------------------------------------------- */
 
-UNIT(object_reuse, a_failed_binding_leaves_the_free_waiting)
+CASE(a_failed_binding_leaves_the_free_waiting)
 {
-    bench w;
-    begin(&w);
-    CHECK_OK(quire_memory_set_name_limit(w.f.memory, "o", 100 * KIB));
-    quire_allocation old = BUFFER_ON(&w, NULL, .size = KIB, .name = "old", .user_data = 3);
-    uint64_t place = free_on_a(&w, old);
-    quire_memory_stats before = fixture_stats(&w.f);
+    CHECK_OK(quire_memory_set_name_limit(w->f.memory, "o", 100 * KIB));
+    quire_allocation old = BUFFER_ON(w, NULL, .size = KIB, .name = "old", .user_data = 3);
+    uint64_t place = free_on_a(w, old);
+    quire_memory_stats before = fixture_stats(&w->f);
     quire_buffer none = {{77}};
-    w.f.fake.fail_at = w.f.fake.fallible_calls + 2; /* after the creation */
-    w.f.fake.fail_with = QUIRE_ERROR_OUT_OF_DEVICE_MEMORY;
-    CHECK_FAILS(
-        quire_buffer_create(w.f.memory, &(quire_buffer_options){.size = KIB, .stream = w.a}, &none),
-        QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_EQ(w.f.fake.failed_call, FAKE_OBJECT_BIND);
+    w->f.fake.fail_at = w->f.fake.fallible_calls + 2; /* after the creation */
+    w->f.fake.fail_with = QUIRE_ERROR_OUT_OF_DEVICE_MEMORY;
+    CHECK_FAILS(quire_buffer_create(w->f.memory,
+                                    &(quire_buffer_options){.size = KIB, .stream = w->a}, &none),
+                QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(w->f.fake.failed_call, FAKE_OBJECT_BIND);
     CHECK_EQ(none.allocation.id, 0);
-    CHECK_OK(quire_memory_check(w.f.memory));
-    quire_memory_stats after = fixture_stats(&w.f);
+    CHECK_OK(quire_memory_check(w->f.memory));
+    quire_memory_stats after = fixture_stats(&w->f);
     CHECK_EQ(after.deferred_count, before.deferred_count);
     CHECK_EQ(after.deferred_bytes, before.deferred_bytes);
     CHECK_EQ(after.allocations, before.allocations);
     CHECK_EQ(after.requested_bytes, before.requested_bytes);
-    CHECK_EQ(w.f.fake.objects, 1);
-    CHECK_FAILS(quire_free(w.f.memory, old), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_EQ(place_of(&w, BUFFER_ON(&w, w.a, .size = KIB)), place);
-    end(&w);
+    CHECK_EQ(w->f.fake.objects, 1);
+    CHECK_FAILS(quire_free(w->f.memory, old), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_EQ(place_of(w, BUFFER_ON(w, w->a, .size = KIB)), place);
 }
 
-UNIT(object_reuse, a_refused_name_leaves_the_free_waiting)
+CASE(a_refused_name_leaves_the_free_waiting)
 {
-    bench w;
-    begin(&w);
-    CHECK_OK(quire_memory_set_name_limit(w.f.memory, "x", 100));
-    uint64_t place = free_on_a(&w, BUFFER_ON(&w, NULL, .size = KIB, .name = "old"));
+    CHECK_OK(quire_memory_set_name_limit(w->f.memory, "x", 100));
+    uint64_t place = free_on_a(w, BUFFER_ON(w, NULL, .size = KIB, .name = "old"));
     quire_buffer none;
     CHECK_FAILS(
         quire_buffer_create(
-            w.f.memory, &(quire_buffer_options){.size = KIB, .name = "xy", .stream = w.a}, &none),
+            w->f.memory, &(quire_buffer_options){.size = KIB, .name = "xy", .stream = w->a}, &none),
         QUIRE_ERROR_OVER_BUDGET);
-    CHECK_OK(quire_memory_check(w.f.memory));
-    CHECK_EQ(fixture_stats(&w.f).deferred_count, 1);
-    CHECK_EQ(w.f.fake.objects, 1);
-    CHECK_EQ(place_of(&w, BUFFER_ON(&w, w.a, .size = KIB)), place);
-    end(&w);
+    CHECK_OK(quire_memory_check(w->f.memory));
+    CHECK_EQ(fixture_stats(&w->f).deferred_count, 1);
+    CHECK_EQ(w->f.fake.objects, 1);
+    CHECK_EQ(place_of(w, BUFFER_ON(w, w->a, .size = KIB)), place);
 }
 
 UNIT(object_reuse, in_a_memory_that_finds_by_address)

@@ -20,11 +20,11 @@ static quire_stream *make(fixture *f, const char *name)
     return stream;
 }
 
-UNIT(stream, marks_grow_and_pass_in_order)
+#define CASE(name) UNIT_ON(stream, name, fixture, f, begin(f), fixture_end)
+
+CASE(marks_grow_and_pass_in_order)
 {
-    fixture f;
-    begin(&f);
-    quire_stream *stream = make(&f, "compute");
+    quire_stream *stream = make(f, "compute");
     quire_point first = mark(stream), second = mark(stream);
     CHECK(first.value < second.value && first.stream == stream);
     bool has_passed = true;
@@ -41,7 +41,6 @@ UNIT(stream, marks_grow_and_pass_in_order)
     CHECK_OK(quire_point_await(&second, QUIRE_FOREVER));
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK(!stream && streams_state()->destroyed == 1);
-    fixture_end(&f);
 }
 
 /* The backend's own function, and the variable that the caller destroys the stream by. */
@@ -72,11 +71,9 @@ UNIT(stream, the_variable_is_null_when_the_backend_destroys_the_stream)
     fixture_end(&f);
 }
 
-UNIT(stream, passed_points_are_not_queried_again)
+CASE(passed_points_are_not_queried_again)
 {
-    fixture f;
-    begin(&f);
-    quire_stream *stream = make(&f, NULL);
+    quire_stream *stream = make(f, NULL);
     quire_point point = mark(stream);
     bool has_passed = false;
     streams_pass(stream);
@@ -87,7 +84,6 @@ UNIT(stream, passed_points_are_not_queried_again)
     CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
     CHECK(has_passed && streams_state()->asked == asked && !streams_state()->awaited);
     CHECK_OK(quire_stream_destroy(&stream));
-    fixture_end(&f);
 }
 
 UNIT(stream, the_null_point_has_passed)
@@ -99,29 +95,24 @@ UNIT(stream, the_null_point_has_passed)
     CHECK_OK(quire_point_await(&none, 0));
 }
 
-UNIT(stream, describes_itself)
+CASE(describes_itself)
 {
-    fixture f;
-    begin(&f);
-    quire_stream *stream = make(&f, "copies");
+    quire_stream *stream = make(f, "copies");
     quire_stream_info info;
     quire_point point = mark(stream);
     CHECK_OK(quire_stream_get_info(stream, &info));
-    CHECK(!strcmp(info.name, "copies") && info.device == f.device && !info.capture);
+    CHECK(!strcmp(info.name, "copies") && info.device == f->device && !info.capture);
     CHECK(info.native == quire_stream_native(stream) && info.native);
     CHECK_EQ(info.marked, point.value);
     CHECK_EQ(info.passed, 0);
     CHECK_EQ(info.deferred, 0);
     CHECK_EQ(quire_stream_native(NULL), 0);
     CHECK_OK(quire_stream_destroy(&stream));
-    fixture_end(&f);
 }
 
-UNIT(stream, waits_for_another_stream_and_not_for_passed_points)
+CASE(waits_for_another_stream_and_not_for_passed_points)
 {
-    fixture f;
-    begin(&f);
-    quire_stream *a = make(&f, "a"), *b = make(&f, "b");
+    quire_stream *a = make(f, "a"), *b = make(f, "b");
     quire_point point = mark(b);
     CHECK_OK(quire_stream_wait(a, &point));
     CHECK_EQ(streams_state()->after[streams_number(a)][streams_number(b)], point.value);
@@ -135,14 +126,11 @@ UNIT(stream, waits_for_another_stream_and_not_for_passed_points)
     CHECK_EQ(streams_state()->orders, 1);
     CHECK_OK(quire_stream_destroy(&a));
     CHECK_OK(quire_stream_destroy(&b));
-    fixture_end(&f);
 }
 
-UNIT(stream, whose_owner_signals_accepts_announced_points)
+CASE(whose_owner_signals_accepts_announced_points)
 {
-    fixture f;
-    begin(&f);
-    quire_stream *stream = make(&f, "timeline");
+    quire_stream *stream = make(f, "timeline");
     quire_point point;
     streams_state()->mark_answers = QUIRE_ERROR_UNSUPPORTED;
     CHECK_FAILS(quire_stream_mark(stream, &point), QUIRE_ERROR_UNSUPPORTED);
@@ -154,34 +142,27 @@ UNIT(stream, whose_owner_signals_accepts_announced_points)
     CHECK_EQ(point.value, 40);
     CHECK_EQ(streams_state()->marks, asked); /* the owner signals: no query is needed */
     CHECK_OK(quire_stream_destroy(&stream));
-    fixture_end(&f);
 }
 
-UNIT(stream, that_marks_itself_accepts_no_announcement)
+CASE(that_marks_itself_accepts_no_announcement)
 {
-    fixture f;
-    begin(&f);
-    quire_stream *stream = make(&f, NULL);
+    quire_stream *stream = make(f, NULL);
     CHECK_FAILS(quire_stream_announce(stream, 40), QUIRE_ERROR_UNSUPPORTED);
     CHECK_FAILS(quire_stream_announce(stream, 0), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_OK(quire_stream_destroy(&stream));
-    fixture_end(&f);
 }
 
-UNIT(stream, wrapped_belongs_to_the_caller)
+CASE(wrapped_belongs_to_the_caller)
 {
-    fixture f;
-    begin(&f);
     quire_stream *stream = NULL;
     const uint64_t description = 100;
-    CHECK_OK(quire_stream_wrap(f.device, &description, "wrapped", &stream));
+    CHECK_OK(quire_stream_wrap(f->device, &description, "wrapped", &stream));
     CHECK_EQ(mark(stream).value, 101);
     CHECK_OK(quire_stream_destroy(&stream));
-    CHECK_FAILS(quire_stream_wrap(f.device, NULL, NULL, &stream), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_stream_wrap(f->device, NULL, NULL, &stream), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_stream_wrap(NULL, &description, NULL, &stream), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_stream_wrap(f.device, &description, NULL, NULL),
+    CHECK_FAILS(quire_stream_wrap(f->device, &description, NULL, NULL),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    fixture_end(&f);
 }
 
 UNIT(stream, for_capture_has_no_backend_stream_and_passes_nothing)
@@ -206,11 +187,9 @@ UNIT(stream, for_capture_has_no_backend_stream_and_passes_nothing)
     fixture_end(&f);
 }
 
-UNIT(stream, of_a_lost_device_has_passed_every_point)
+CASE(of_a_lost_device_has_passed_every_point)
 {
-    fixture f;
-    begin(&f);
-    quire_stream *stream = make(&f, NULL);
+    quire_stream *stream = make(f, NULL);
     quire_point point = mark(stream);
     bool has_passed = false;
     streams_state()->asked_answers = QUIRE_ERROR_DEVICE_LOST;
@@ -220,7 +199,6 @@ UNIT(stream, of_a_lost_device_has_passed_every_point)
     CHECK(has_passed);
     CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
     CHECK_OK(quire_stream_destroy(&stream));
-    fixture_end(&f);
 }
 
 UNIT(stream, keeps_its_device_open)
@@ -237,18 +215,16 @@ UNIT(stream, keeps_its_device_open)
     CHECK(f.fake.ended);
 }
 
-UNIT(stream, fails_as_the_backend_does)
+CASE(fails_as_the_backend_does)
 {
-    fixture f;
-    begin(&f);
     quire_stream *stream = NULL, *other = NULL;
     quire_point point;
     streams_state()->create_answers = QUIRE_ERROR_OUT_OF_HOST_MEMORY;
-    CHECK_FAILS(quire_stream_create(f.device, NULL, &stream), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_FAILS(quire_stream_create(f->device, NULL, &stream), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     CHECK(!stream);
     streams_state()->create_answers = QUIRE_SUCCESS;
-    stream = make(&f, NULL);
-    other = make(&f, NULL);
+    stream = make(f, NULL);
+    other = make(f, NULL);
     point = mark(other);
     streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
     streams_state()->order_answers = QUIRE_ERROR_BACKEND_FAILURE;
@@ -259,19 +235,15 @@ UNIT(stream, fails_as_the_backend_does)
     CHECK_EQ(quire_last_native_code(), -7);
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_OK(quire_stream_destroy(&other));
-    fixture_end(&f);
 }
 
-UNIT(stream, fails_completely_without_host_memory)
+CASE(fails_completely_without_host_memory)
 {
-    fixture f;
-    begin(&f);
     for (uint64_t call = 1; call < 3; call++) {
         quire_stream *stream = NULL;
         test_memory_fail(unit_memory_state(), call, false);
-        CHECK_FAILS(quire_stream_create(f.device, NULL, &stream), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        CHECK_FAILS(quire_stream_create(f->device, NULL, &stream), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
         test_memory_fail(unit_memory_state(), 0, false);
         CHECK(!stream);
     }
-    fixture_end(&f);
 }

@@ -43,6 +43,8 @@ static uint64_t marked(quire_stream *stream)
     return info.marked;
 }
 
+#define CASE(name) UNIT_ON(stream_point, name, bench, w, begin(w), end)
+
 /* Every call with a point refuses this one, makes no backend call and changes nothing. */
 static void expect_refused(bench *w, quire_point point)
 {
@@ -61,83 +63,68 @@ static void expect_refused(bench *w, quire_point point)
     CHECK_OK(quire_free(w->f.memory, live));
 }
 
-UNIT(stream_point, beyond_the_last_mark_is_refused_by_every_call)
+CASE(beyond_the_last_mark_is_refused_by_every_call)
 {
-    bench w;
-    begin(&w);
-    mark(w.a);
-    quire_point last = mark(w.a), beyond = {w.a, last.value + 1};
-    expect_refused(&w, beyond);
-    expect_refused(&w, (quire_point){w.a, UINT64_MAX});
-    CHECK_EQ(marked(w.a), last.value); /* the refusals did not mark the stream */
-    CHECK_OK(quire_stream_wait(w.b, &last));
-    CHECK_OK(quire_free_after_point(w.f.memory, ALLOCATE(&w.f, .size = KIB), &last));
-    CHECK_EQ(mark(w.a).value, beyond.value);
-    CHECK_OK(quire_stream_wait(w.b, &beyond)); /* a valid point now */
-    end(&w);
+    mark(w->a);
+    quire_point last = mark(w->a), beyond = {w->a, last.value + 1};
+    expect_refused(w, beyond);
+    expect_refused(w, (quire_point){w->a, UINT64_MAX});
+    CHECK_EQ(marked(w->a), last.value); /* the refusals did not mark the stream */
+    CHECK_OK(quire_stream_wait(w->b, &last));
+    CHECK_OK(quire_free_after_point(w->f.memory, ALLOCATE(&w->f, .size = KIB), &last));
+    CHECK_EQ(mark(w->a).value, beyond.value);
+    CHECK_OK(quire_stream_wait(w->b, &beyond)); /* a valid point now */
 }
 
 /* The first query about a stream that was never marked is who marks it, which needs a mark. */
-UNIT(stream_point, of_a_stream_that_was_never_marked_is_refused)
+CASE(of_a_stream_that_was_never_marked_is_refused)
 {
-    bench w;
-    begin(&w);
-    expect_refused(&w, (quire_point){w.a, 1});
-    end(&w);
+    expect_refused(w, (quire_point){w->a, 1});
 }
 
-UNIT(stream_point, that_cannot_be_checked_fails_as_the_backend_does)
+CASE(that_cannot_be_checked_fails_as_the_backend_does)
 {
-    bench w;
-    begin(&w);
-    quire_point point = {w.a, 1};
-    quire_allocation live = ALLOCATE(&w.f, .size = KIB);
+    quire_point point = {w->a, 1};
+    quire_allocation live = ALLOCATE(&w->f, .size = KIB);
     streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
-    CHECK_FAILS(quire_free_after_point(w.f.memory, live, &point), QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_FAILS(quire_free_after_point(w->f.memory, live, &point), QUIRE_ERROR_BACKEND_FAILURE);
     CHECK_FAILS(quire_point_await(&point, 0), QUIRE_ERROR_BACKEND_FAILURE);
     streams_state()->mark_answers = QUIRE_ERROR_DEVICE_LOST; /* every point has passed */
     CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
-    CHECK_OK(quire_free_after_point(w.f.memory, live, &point));
-    CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
-    end(&w);
+    CHECK_OK(quire_free_after_point(w->f.memory, live, &point));
+    CHECK_EQ(fixture_stats(&w->f).deferred_count, 0);
 }
 
-UNIT(stream_point, of_a_signalling_owner_may_be_later_than_any_announced)
+CASE(of_a_signalling_owner_may_be_later_than_any_announced)
 {
-    bench w;
-    begin(&w);
-    quire_point later = {w.a, 40};
+    quire_point later = {w->a, 40};
     bool has_passed = true;
     streams_state()->mark_answers = QUIRE_ERROR_UNSUPPORTED;
     for (int announces = 0; announces < 2; announces++) {
         CHECK_OK(quire_point_has_passed(&later, &has_passed));
         CHECK(!has_passed);
         CHECK_FAILS(quire_point_await(&later, 5), QUIRE_ERROR_BUSY);
-        CHECK_OK(quire_stream_wait(w.b, &later));
-        CHECK_OK(quire_free_after_point(w.f.memory, ALLOCATE(&w.f, .size = KIB), &later));
-        CHECK_OK(quire_stream_announce(w.a, 30));
+        CHECK_OK(quire_stream_wait(w->b, &later));
+        CHECK_OK(quire_free_after_point(w->f.memory, ALLOCATE(&w->f, .size = KIB), &later));
+        CHECK_OK(quire_stream_announce(w->a, 30));
     }
-    CHECK_EQ(fixture_stats(&w.f).deferred_count, 2);
-    streams_pass_to(w.a, 40);
+    CHECK_EQ(fixture_stats(&w->f).deferred_count, 2);
+    streams_pass_to(w->a, 40);
     CHECK_OK(quire_point_await(&later, 0));
-    CHECK_OK(quire_collect(w.f.memory, NULL));
-    CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
-    end(&w);
+    CHECK_OK(quire_collect(w->f.memory, NULL));
+    CHECK_EQ(fixture_stats(&w->f).deferred_count, 0);
 }
 
-UNIT(stream_point, of_a_capture_stream_is_its_only_point)
+CASE(of_a_capture_stream_is_its_only_point)
 {
-    bench w;
-    begin(&w);
     quire_stream *held = NULL;
-    CHECK_OK(quire_stream_create(w.f.device, &(quire_stream_options){.capture = true}, &held));
+    CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.capture = true}, &held));
     quire_point point = mark(held);
-    expect_refused(&w, (quire_point){held, point.value + 1});
-    CHECK_OK(quire_free_after_point(w.f.memory, ALLOCATE(&w.f, .size = KIB), &point));
-    CHECK_EQ(fixture_stats(&w.f).deferred_count, 1);
+    expect_refused(w, (quire_point){held, point.value + 1});
+    CHECK_OK(quire_free_after_point(w->f.memory, ALLOCATE(&w->f, .size = KIB), &point));
+    CHECK_EQ(fixture_stats(&w->f).deferred_count, 1);
     CHECK_OK(quire_stream_destroy(&held));
-    CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
-    end(&w);
+    CHECK_EQ(fixture_stats(&w->f).deferred_count, 0);
 }
 
 /* ---- the host backend ----------------------------------------------------------------------- */

@@ -27,128 +27,109 @@ UNIT(budget, an_account_grants_exactly_the_rest)
     CHECK_EQ(qi_account_max(&account), 5);
 }
 
+#define CASE(name) UNIT_ON(budget, name, fixture, b, make(b), fixture_end)
+
 /* ---- limits of heaps ---------------------------------------------------------------------- */
 
-UNIT(budget, a_heap_limit_holds_on_every_path_to_a_page)
+CASE(a_heap_limit_holds_on_every_path_to_a_page)
 {
-    fixture b;
-    make(&b);
-    CHECK_OK(quire_device_set_heap_limit(b.device, 0, 2 * PAGE));
-    quire_allocation shared = ALLOCATE(&b, .size = PAGE);
-    ALLOCATE(&b, .size = PAGE, .dedicated = true);
-    REFUSE(&b, OVER, .size = 1);
-    REFUSE(&b, OVER, .size = 2 * PAGE);
-    REFUSE(&b, OVER, .size = 1, .dedicated = true);
-    REFUSE(&b, OVER, .size = 1, .name = "named", .zero = true);
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, 2 * PAGE));
+    quire_allocation shared = ALLOCATE(b, .size = PAGE);
+    ALLOCATE(b, .size = PAGE, .dedicated = true);
+    REFUSE(b, OVER, .size = 1);
+    REFUSE(b, OVER, .size = 2 * PAGE);
+    REFUSE(b, OVER, .size = 1, .dedicated = true);
+    REFUSE(b, OVER, .size = 1, .name = "named", .zero = true);
     quire_buffer buffer;
     quire_image image;
-    CHECK_FAILS(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 10}, &buffer), OVER);
-    CHECK_FAILS(quire_image_create(b.memory, &(quire_image_options){.width = 10}, &image), OVER);
-    CHECK_FAILS(quire_reserve(b.memory, &(quire_allocation_options){.size = 1}, &shared), OVER);
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2); /* none of them queried the backend */
-    CHECK_EQ(b.fake.objects, 0);
-    fixture_end(&b);
+    CHECK_FAILS(quire_buffer_create(b->memory, &(quire_buffer_options){.size = 10}, &buffer), OVER);
+    CHECK_FAILS(quire_image_create(b->memory, &(quire_image_options){.width = 10}, &image), OVER);
+    CHECK_FAILS(quire_reserve(b->memory, &(quire_allocation_options){.size = 1}, &shared), OVER);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 2); /* none of them queried the backend */
+    CHECK_EQ(b->fake.objects, 0);
 }
 
-UNIT(budget, a_refusal_reports_its_numbers)
+CASE(a_refusal_reports_its_numbers)
 {
-    fixture b;
-    make(&b);
-    CHECK_OK(quire_device_set_heap_limit(b.device, 0, PAGE + 256));
-    ALLOCATE(&b, .size = PAGE);
-    REFUSE(&b, OVER, .size = 1000);
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, PAGE + 256));
+    ALLOCATE(b, .size = PAGE);
+    REFUSE(b, OVER, .size = 1000);
     CHECK_HAS(quire_last_error(), "cannot allocate 1000 B: ");
     CHECK_HAS(quire_last_error(), "; memory 'weights' (kind 0, DEVICE_LOCAL) is exhausted: largest "
                                   "free range 0 B of 0 B free in 1 page");
     CHECK_HAS(quire_last_error(),
               "a new page of 1 KiB would exceed the 64.25 KiB limit of heap 0 (64 KiB in use)");
     CHECK_EQ(quire_last_native_code(), 0);
-    ALLOCATE(&b, .size = 256);
-    fixture_end(&b);
+    ALLOCATE(b, .size = 256);
 }
 
-UNIT(budget, smaller_pages_are_created_from_the_rest)
+CASE(smaller_pages_are_created_from_the_rest)
 {
-    fixture b;
-    make(&b);
-    CHECK_OK(quire_device_set_heap_limit(b.device, 0, PAGE + PAGE / 4));
-    ALLOCATE(&b, .size = PAGE);
-    quire_allocation small = ALLOCATE(&b, .size = 1000);
-    CHECK_EQ(page_size(&b, small), PAGE / 4);
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
-    CHECK_OK(quire_device_set_heap_limit(b.device, 0, 0));
-    CHECK_EQ(page_size(&b, ALLOCATE(&b, .size = PAGE / 4)), PAGE);
-    fixture_end(&b);
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, PAGE + PAGE / 4));
+    ALLOCATE(b, .size = PAGE);
+    quire_allocation small = ALLOCATE(b, .size = 1000);
+    CHECK_EQ(page_size(b, small), PAGE / 4);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 2);
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, 0));
+    CHECK_EQ(page_size(b, ALLOCATE(b, .size = PAGE / 4)), PAGE);
 }
 
-UNIT(budget, requests_that_fit_existing_pages_are_served)
+CASE(requests_that_fit_existing_pages_are_served)
 {
-    fixture b;
-    make(&b);
-    CHECK_OK(quire_device_set_heap_limit(b.device, 0, PAGE));
-    ALLOCATE(&b, .size = 1000);
-    REFUSE(&b, OVER, .size = PAGE);
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, PAGE));
+    ALLOCATE(b, .size = 1000);
+    REFUSE(b, OVER, .size = PAGE);
     for (int i = 0; i < 10; i++)
-        ALLOCATE(&b, .size = 5000);
-    REFUSE(&b, OVER, .size = PAGE / 4);
-    fixture_end(&b);
+        ALLOCATE(b, .size = 5000);
+    REFUSE(b, OVER, .size = PAGE / 4);
 }
 
-UNIT(budget, a_failure_before_a_created_page_is_not_the_threads_last_error)
+CASE(a_failure_before_a_created_page_is_not_the_threads_last_error)
 {
-    fixture b;
-    make(&b);
     quire_allocation none;
-    CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.size = 0}, &none),
+    CHECK_FAILS(quire_allocate(b->memory, &(quire_allocation_options){.size = 0}, &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_OK(quire_device_set_heap_limit(b.device, 0, PAGE / 2));
-    ALLOCATE(&b, .size = 1000);
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, PAGE / 2));
+    ALLOCATE(b, .size = 1000);
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
-    fixture_end(&b);
 }
 
-UNIT(budget, a_limit_below_the_bytes_in_use_releases_nothing)
+CASE(a_limit_below_the_bytes_in_use_releases_nothing)
 {
-    fixture b;
-    make(&b);
-    quire_allocation first = ALLOCATE(&b, .size = PAGE);
-    ALLOCATE(&b, .size = PAGE);
-    CHECK_OK(quire_device_set_heap_limit(b.device, 0, PAGE + PAGE / 2));
-    CHECK_EQ(budget_of(&b, 0).reserved, 2 * PAGE);
-    CHECK_EQ(budget_of(&b, 0).available, 0);
-    REFUSE(&b, OVER, .size = 256);
-    CHECK_OK(quire_free(b.memory, first));
-    CHECK_EQ(b.fake.pages, 2);
-    ALLOCATE(&b, .size = PAGE / 2, .dedicated = true); /* the empty page is destroyed for it */
-    CHECK_EQ(b.fake.heap_bytes[0], PAGE + PAGE / 2);
-    REFUSE(&b, OVER, .size = 256);
-    fixture_end(&b);
+    quire_allocation first = ALLOCATE(b, .size = PAGE);
+    ALLOCATE(b, .size = PAGE);
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, PAGE + PAGE / 2));
+    CHECK_EQ(budget_of(b, 0).reserved, 2 * PAGE);
+    CHECK_EQ(budget_of(b, 0).available, 0);
+    REFUSE(b, OVER, .size = 256);
+    CHECK_OK(quire_free(b->memory, first));
+    CHECK_EQ(b->fake.pages, 2);
+    ALLOCATE(b, .size = PAGE / 2, .dedicated = true); /* the empty page is destroyed for it */
+    CHECK_EQ(b->fake.heap_bytes[0], PAGE + PAGE / 2);
+    REFUSE(b, OVER, .size = 256);
 }
 
-UNIT(budget, a_heap_is_shared_by_its_memories_and_no_other_heap_counts)
+CASE(a_heap_is_shared_by_its_memories_and_no_other_heap_counts)
 {
-    fixture b;
-    make(&b);
     quire_memory *window = NULL, *host = NULL;
     quire_allocation made;
     quire_memory_options options = {.kind.mask = 1 << 3, .pages = POLICY};
-    CHECK_OK(quire_memory_create(b.device, &options, &window)); /* of heap 0, another kind */
+    CHECK_OK(quire_memory_create(b->device, &options, &window)); /* of heap 0, another kind */
     options.kind.mask = 1 << 1;
-    CHECK_OK(quire_memory_create(b.device, &options, &host)); /* of heap 1 */
-    CHECK_OK(quire_device_set_heap_limit(b.device, 0, 2 * PAGE));
-    ALLOCATE(&b, .size = PAGE);
+    CHECK_OK(quire_memory_create(b->device, &options, &host)); /* of heap 1 */
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, 2 * PAGE));
+    ALLOCATE(b, .size = PAGE);
     const quire_allocation_options whole = {.size = PAGE};
     CHECK_OK(quire_allocate(window, &whole, &made));
     CHECK_FAILS(quire_allocate(window, &whole, &made), OVER);
-    REFUSE(&b, OVER, .size = PAGE);
+    REFUSE(b, OVER, .size = PAGE);
     for (int i = 0; i < 4; i++)
         CHECK_OK(quire_allocate(host, &whole, &made));
-    CHECK_EQ(budget_of(&b, 1).reserved, 4 * PAGE);
+    CHECK_EQ(budget_of(b, 1).reserved, 4 * PAGE);
     quire_memory_destroy_all(&window);
-    ALLOCATE(&b, .size = PAGE);
+    ALLOCATE(b, .size = PAGE);
     quire_memory_destroy_all(&host);
-    CHECK_EQ(budget_of(&b, 1).reserved, 0);
-    fixture_end(&b);
+    CHECK_EQ(budget_of(b, 1).reserved, 0);
 }
 
 /* ---- budgets of the backend --------------------------------------------------------------- */
@@ -270,24 +251,21 @@ UNIT(budget, a_page_that_is_not_created_returns_its_share)
 
 /* ---- queries ------------------------------------------------------------------------------ */
 
-UNIT(budget, a_backend_without_budgets_has_budgets_of_its_heaps)
+CASE(a_backend_without_budgets_has_budgets_of_its_heaps)
 {
-    fixture b;
-    make(&b);
-    ALLOCATE(&b, .size = 100);
-    quire_budget_info info = budget_of(&b, 0);
-    CHECK_EQ(info.size, b.fake.info.heaps[0].size);
+    ALLOCATE(b, .size = 100);
+    quire_budget_info info = budget_of(b, 0);
+    CHECK_EQ(info.size, b->fake.info.heaps[0].size);
     CHECK_EQ(info.limit, 0);
     CHECK_EQ(info.budget, info.size);
     CHECK_EQ(info.reserved, PAGE);
     CHECK_EQ(info.usage, PAGE);
     CHECK_EQ(info.available, info.size - PAGE);
-    CHECK_OK(quire_device_set_heap_limit(b.device, 0, 10 * PAGE));
-    info = budget_of(&b, 0);
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, 10 * PAGE));
+    info = budget_of(b, 0);
     CHECK_EQ(info.limit, 10 * PAGE);
     CHECK_EQ(info.budget, info.size);
     CHECK_EQ(info.available, 9 * PAGE);
-    fixture_end(&b);
 }
 
 UNIT(budget, the_backends_answer_is_reported)
@@ -309,16 +287,13 @@ UNIT(budget, the_backends_answer_is_reported)
     fixture_end(&b);
 }
 
-UNIT(budget, invalid_heaps_and_devices_are_refused)
+CASE(invalid_heaps_and_devices_are_refused)
 {
-    fixture b;
-    make(&b);
     quire_budget_info info = {.size = 1};
-    CHECK_FAILS(quire_device_get_budget(b.device, 2, &info), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_device_get_budget(b->device, 2, &info), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_EQ(info.size, 0);
     CHECK_HAS(quire_last_error(), "no heap 2: it has 2");
-    CHECK_FAILS(quire_device_set_heap_limit(b.device, 2, 1), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_device_set_heap_limit(b->device, 2, 1), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_FAILS(quire_device_set_heap_limit(NULL, 0, 1), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_device_set_page_limit(NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
-    fixture_end(&b);
 }

@@ -9,22 +9,22 @@ static uint64_t over(fixture *b)
     return fixture_stats(b).pages_over_budget;
 }
 
+#define CASE(name, ...)                                                                            \
+    UNIT_ON(budget_advice, name, fixture, b, make_advised(b, __VA_ARGS__), fixture_end)
+
 /* ---- pages beyond the budget ---------------------------------------------------------------- */
 
-UNIT(budget_advice, smaller_pages_come_before_pages_beyond_the_budget)
+CASE(smaller_pages_come_before_pages_beyond_the_budget, PAGE + PAGE / 4 + 100, 0)
 {
-    fixture b;
-    make_advised(&b, PAGE + PAGE / 4 + 100, 0);
-    ALLOCATE(&b, .size = PAGE);
-    CHECK_EQ(page_size(&b, ALLOCATE(&b, .size = 1000)), PAGE / 4);
-    CHECK_EQ(over(&b), 0);
-    ALLOCATE(&b, .size = 10000); /* a free range comes first, too */
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
-    CHECK_EQ(page_size(&b, ALLOCATE(&b, .size = 10000)), 10240); /* as little as it needs */
-    CHECK_EQ(over(&b), 1);
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 3);
-    CHECK_EQ(budget_of(&b, 0).available, 0);
-    fixture_end(&b);
+    ALLOCATE(b, .size = PAGE);
+    CHECK_EQ(page_size(b, ALLOCATE(b, .size = 1000)), PAGE / 4);
+    CHECK_EQ(over(b), 0);
+    ALLOCATE(b, .size = 10000); /* a free range comes first, too */
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 2);
+    CHECK_EQ(page_size(b, ALLOCATE(b, .size = 10000)), 10240); /* as little as it needs */
+    CHECK_EQ(over(b), 1);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 3);
+    CHECK_EQ(budget_of(b, 0).available, 0);
 }
 
 UNIT(budget_advice, many_requests_beyond_the_budget_need_few_pages)
@@ -40,20 +40,17 @@ UNIT(budget_advice, many_requests_beyond_the_budget_need_few_pages)
     fixture_end(&b);
 }
 
-UNIT(budget_advice, every_kind_of_page_may_exceed_the_budget)
+CASE(every_kind_of_page_may_exceed_the_budget, 1, 0)
 {
-    fixture b;
     quire_buffer buffer;
-    make_advised(&b, 1, 0);
-    ALLOCATE(&b, .size = 100);
-    CHECK_EQ(over(&b), 1);
-    ALLOCATE(&b, .size = 100, .dedicated = true);
-    CHECK_EQ(over(&b), 2);
-    b.fake.object_needs =
+    ALLOCATE(b, .size = 100);
+    CHECK_EQ(over(b), 1);
+    ALLOCATE(b, .size = 100, .dedicated = true);
+    CHECK_EQ(over(b), 2);
+    b->fake.object_needs =
         (quire_requirements){.size = 4096, .alignment = 256, .kind_mask = 1, .dedicated = true};
-    CHECK_OK(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 10}, &buffer));
-    CHECK_EQ(over(&b), 3);
-    fixture_end(&b);
+    CHECK_OK(quire_buffer_create(b->memory, &(quire_buffer_options){.size = 10}, &buffer));
+    CHECK_EQ(over(b), 3);
 }
 
 UNIT(budget_advice, preallocated_pages_may_exceed_the_budget)
@@ -123,31 +120,25 @@ UNIT(budget_advice, a_page_that_turns_out_larger_is_counted_or_destroyed)
     fixture_end(&b);
 }
 
-UNIT(budget_advice, the_driver_has_the_last_word)
+CASE(the_driver_has_the_last_word, PAGE, 0)
 {
-    fixture b;
-    make_advised(&b, PAGE, 0);
-    ALLOCATE(&b, .size = PAGE);
-    b.fake.page_budget = PAGE;
-    REFUSE(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, .size = 1000);
+    ALLOCATE(b, .size = PAGE);
+    b->fake.page_budget = PAGE;
+    REFUSE(b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, .size = 1000);
     CHECK_HAS(quire_last_error(), "cannot allocate 1000 B: the fake is full; memory 'weights'");
     CHECK_HAS(quire_last_error(), "a page beyond the budget");
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
-    CHECK_EQ(over(&b), 0);
-    fixture_end(&b);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 2);
+    CHECK_EQ(over(b), 0);
 }
 
-UNIT(budget_advice, a_page_beyond_the_budget_keeps_the_last_error)
+CASE(a_page_beyond_the_budget_keeps_the_last_error, PAGE, 0)
 {
-    fixture b;
     quire_allocation none;
-    make_advised(&b, PAGE, 0);
-    CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.size = 0}, &none),
+    CHECK_FAILS(quire_allocate(b->memory, &(quire_allocation_options){.size = 0}, &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    ALLOCATE(&b, .size = PAGE);
-    ALLOCATE(&b, .size = PAGE);
+    ALLOCATE(b, .size = PAGE);
+    ALLOCATE(b, .size = PAGE);
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
-    fixture_end(&b);
 }
 
 /* ---- a memory that stays within the budget -------------------------------------------------- */
@@ -210,33 +201,30 @@ UNIT(budget_advice, the_next_memory_of_a_list_serves_what_would_exceed_the_budge
 
 /* ---- limits of the caller ------------------------------------------------------------------- */
 
-UNIT(budget_advice, limits_of_the_caller_stay_exact)
+CASE(limits_of_the_caller_stay_exact, PAGE, 0)
 {
-    fixture b;
-    make_advised(&b, PAGE, 0);
-    CHECK_OK(quire_device_set_heap_limit(b.device, 0, 2 * PAGE));
-    ALLOCATE(&b, .size = PAGE);
-    ALLOCATE(&b, .size = PAGE / 2);
-    CHECK_EQ(over(&b), 1);
-    REFUSE(&b, OVER, .size = PAGE);
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, 2 * PAGE));
+    ALLOCATE(b, .size = PAGE);
+    ALLOCATE(b, .size = PAGE / 2);
+    CHECK_EQ(over(b), 1);
+    REFUSE(b, OVER, .size = PAGE);
     CHECK_HAS(quire_last_error(), "limit of heap 0");
-    ALLOCATE(&b, .size = PAGE / 2);
-    REFUSE(&b, OVER, .size = 1);
-    REFUSE(&b, OVER, .size = 1, .dedicated = true);
-    CHECK_EQ(budget_of(&b, 0).reserved, 2 * PAGE);
-    CHECK_OK(quire_device_set_heap_limit(b.device, 0, 0));
-    CHECK_OK(quire_memory_set_limit(b.memory, 2 * PAGE + 512));
-    ALLOCATE(&b, .size = 512);
-    REFUSE(&b, OVER, .size = 1);
+    ALLOCATE(b, .size = PAGE / 2);
+    REFUSE(b, OVER, .size = 1);
+    REFUSE(b, OVER, .size = 1, .dedicated = true);
+    CHECK_EQ(budget_of(b, 0).reserved, 2 * PAGE);
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, 0));
+    CHECK_OK(quire_memory_set_limit(b->memory, 2 * PAGE + 512));
+    ALLOCATE(b, .size = 512);
+    REFUSE(b, OVER, .size = 1);
     CHECK_HAS(quire_last_error(), "limit of memory 'weights'");
-    CHECK_OK(quire_memory_set_limit(b.memory, 0));
-    CHECK_OK(quire_device_set_page_limit(b.device, b.fake.pages));
-    REFUSE(&b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1);
-    CHECK_OK(quire_memory_set_name_limit(b.memory, "few", 100));
-    CHECK_OK(quire_device_set_page_limit(b.device, 0));
-    REFUSE(&b, OVER, .size = 1000, .name = "few/own");
-    ALLOCATE(&b, .size = 1000, .name = "many/own");
-    fixture_end(&b);
+    CHECK_OK(quire_memory_set_limit(b->memory, 0));
+    CHECK_OK(quire_device_set_page_limit(b->device, b->fake.pages));
+    REFUSE(b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1);
+    CHECK_OK(quire_memory_set_name_limit(b->memory, "few", 100));
+    CHECK_OK(quire_device_set_page_limit(b->device, 0));
+    REFUSE(b, OVER, .size = 1000, .name = "few/own");
+    ALLOCATE(b, .size = 1000, .name = "many/own");
 }
 
 /* ---- statistics and events ------------------------------------------------------------------ */
@@ -301,16 +289,13 @@ UNIT(budget_advice, an_event_follows_the_growth_of_a_page)
     fixture_end(&b);
 }
 
-UNIT(budget_advice, a_stats_scope_counts_its_own_pages)
+CASE(a_stats_scope_counts_its_own_pages, 1, 0)
 {
-    fixture b;
     quire_memory_stats stats;
-    make_advised(&b, 1, 0);
-    ALLOCATE(&b, .size = PAGE);
-    CHECK_OK(quire_memory_push_stats(b.memory));
-    ALLOCATE(&b, .size = PAGE, .dedicated = true);
-    CHECK_EQ(over(&b), 2);
-    CHECK_OK(quire_memory_pop_stats(b.memory, &stats));
+    ALLOCATE(b, .size = PAGE);
+    CHECK_OK(quire_memory_push_stats(b->memory));
+    ALLOCATE(b, .size = PAGE, .dedicated = true);
+    CHECK_EQ(over(b), 2);
+    CHECK_OK(quire_memory_pop_stats(b->memory, &stats));
     CHECK_EQ(stats.pages_over_budget, 1);
-    fixture_end(&b);
 }

@@ -241,52 +241,45 @@ static quire_allocation take(fixture *b, uint64_t size, uint64_t page_size)
     return made;
 }
 
-UNIT(policy_growth, neither_dedicated_nor_destroyed_pages_count)
+#define CASE(name, ...) UNIT_MEMORY(policy_growth, name, b, __VA_ARGS__)
+
+CASE(neither_dedicated_nor_destroyed_pages_count, .pages = ladder)
 {
-    fixture b;
-    fixture_make(&b, &(quire_memory_options){.pages = ladder});
-    ALLOCATE(&b, .size = 8 * KIB, .dedicated = true);
-    take(&b, 1 * KIB, 1 * KIB);
-    quire_allocation second = take(&b, 2 * KIB, 2 * KIB);
-    quire_allocation third = take(&b, 3 * KIB, 4 * KIB);
-    CHECK_OK(quire_free(b.memory, third));
-    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
+    ALLOCATE(b, .size = 8 * KIB, .dedicated = true);
+    take(b, 1 * KIB, 1 * KIB);
+    quire_allocation second = take(b, 2 * KIB, 2 * KIB);
+    quire_allocation third = take(b, 3 * KIB, 4 * KIB);
+    CHECK_OK(quire_free(b->memory, third));
+    CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
     quire_memory_info info;
-    CHECK_OK(quire_memory_get_info(b.memory, &info));
+    CHECK_OK(quire_memory_get_info(b->memory, &info));
     CHECK_EQ(info.page_size, 4 * KIB);
-    CHECK_OK(quire_free(b.memory, second));
-    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
-    take(&b, 2 * KIB, 2 * KIB);
-    fixture_end(&b);
+    CHECK_OK(quire_free(b->memory, second));
+    CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
+    take(b, 2 * KIB, 2 * KIB);
 }
 
-UNIT(policy_growth, a_page_made_smaller_counts_with_its_real_size)
+CASE(a_page_made_smaller_counts_with_its_real_size, .pages = ladder)
 {
-    fixture b;
-    fixture_make(&b, &(quire_memory_options){.pages = ladder});
-    take(&b, 1 * KIB, 1 * KIB);
-    b.fake.page_budget = 2 * KIB;
-    take(&b, 1 * KIB, 1 * KIB);
-    b.fake.page_budget = 0;
-    CHECK_OK(quire_memory_set_limit(b.memory, 0)); /* forgets the refused size */
-    take(&b, 1 * KIB, 2 * KIB);
-    fixture_end(&b);
+    take(b, 1 * KIB, 1 * KIB);
+    b->fake.page_budget = 2 * KIB;
+    take(b, 1 * KIB, 1 * KIB);
+    b->fake.page_budget = 0;
+    CHECK_OK(quire_memory_set_limit(b->memory, 0)); /* forgets the refused size */
+    take(b, 1 * KIB, 2 * KIB);
 }
 
-UNIT(policy_growth, a_granularity_is_dropped_before_a_request_is_refused)
+CASE(a_granularity_is_dropped_before_a_request_is_refused,
+     .pages = {.page_size = 4 * KIB, .page_granularity = 64 * KIB})
 {
-    fixture b;
-    fixture_make(
-        &b, &(quire_memory_options){.pages = {.page_size = 4 * KIB, .page_granularity = 64 * KIB}});
-    take(&b, 1, 64 * KIB);
-    take(&b, 65 * KIB, 128 * KIB);
-    quire_allocation own = ALLOCATE(&b, .size = 65 * KIB, .dedicated = true);
-    CHECK_EQ(b.fake.last_page.size, 128 * KIB);
-    CHECK_OK(quire_free(b.memory, own));
-    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
-    b.fake.page_budget = b.fake.page_bytes + 80 * KIB;
-    take(&b, 65 * KIB, 65 * KIB);
-    fixture_end(&b);
+    take(b, 1, 64 * KIB);
+    take(b, 65 * KIB, 128 * KIB);
+    quire_allocation own = ALLOCATE(b, .size = 65 * KIB, .dedicated = true);
+    CHECK_EQ(b->fake.last_page.size, 128 * KIB);
+    CHECK_OK(quire_free(b->memory, own));
+    CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
+    b->fake.page_budget = b->fake.page_bytes + 80 * KIB;
+    take(b, 65 * KIB, 65 * KIB);
 }
 
 UNIT(policy_growth, the_devices_largest_page_limits_classes_and_granularity)

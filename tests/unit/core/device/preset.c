@@ -12,32 +12,28 @@ static quire_page_policy policy_of(fixture *b, quire_preset preset)
     return policy;
 }
 
+#define CASE(name, ...) UNIT_ON(preset, name, fixture, b, open_heap(b, __VA_ARGS__), fixture_end)
+
 /* ---- VulkanMemoryAllocator ---------------------------------------------------------------- */
 
-UNIT(preset, vma_grows_from_an_eighth_to_256_mib_in_a_large_heap)
+CASE(vma_grows_from_an_eighth_to_256_mib_in_a_large_heap, 8 * GIB)
 {
     static const uint64_t sizes[] = {32, 64, 128, 256, 256};
-    fixture b;
-    open_heap(&b, 8 * GIB);
-    make(&b, policy_of(&b, QUIRE_PRESET_VMA));
+    make(b, policy_of(b, QUIRE_PRESET_VMA));
     for (int i = 0; i < 5; i++) {
-        expect_row(&b, (row){1 * MIB, sizes[i] * MIB, false});
+        expect_row(b, (row){1 * MIB, sizes[i] * MIB, false});
         for (uint64_t k = 1; k < sizes[i]; k++)
-            expect_row(&b, (row){1 * MIB, 0, false});
+            expect_row(b, (row){1 * MIB, 0, false});
     }
-    fixture_end(&b);
 }
 
-UNIT(preset, vma_makes_room_for_two_requests_or_a_dedicated_page)
+CASE(vma_makes_room_for_two_requests_or_a_dedicated_page, 8 * GIB)
 {
-    fixture b;
-    open_heap(&b, 8 * GIB);
-    EXPECT_FIRST(&b, policy_of(&b, QUIRE_PRESET_VMA), {1, 32 * MIB, false},
+    EXPECT_FIRST(b, policy_of(b, QUIRE_PRESET_VMA), {1, 32 * MIB, false},
                  {16 * MIB, 32 * MIB, false}, {16 * MIB + 1, 64 * MIB, false},
                  {32 * MIB, 64 * MIB, false}, {32 * MIB + 1, 128 * MIB, false},
                  {64 * MIB + 1, 256 * MIB, false}, {128 * MIB, 256 * MIB, false},
                  {128 * MIB + 1, 128 * MIB + 256, true}, {300 * MIB, 300 * MIB, true});
-    fixture_end(&b);
 }
 
 static void expect_vma(uint64_t heap, uint64_t preferred)
@@ -136,66 +132,54 @@ UNIT(preset, vma_keeps_its_sizes_while_pages_are_created_and_destroyed)
 
 /* ---- RMM ---------------------------------------------------------------------------------- */
 
-UNIT(preset, rmm_doubles_the_pool)
+CASE(rmm_doubles_the_pool, 1 * GIB)
 {
-    fixture b;
-    open_heap(&b, 1 * GIB);
-    quire_page_policy policy = policy_of(&b, QUIRE_PRESET_RMM);
+    quire_page_policy policy = policy_of(b, QUIRE_PRESET_RMM);
     CHECK_EQ(policy.first_page_size, 512 * MIB);
     policy.first_page_size = 4 * MIB;
-    make(&b, policy);
-    EXPECT_COURSE(&b, {3 * MIB, 4 * MIB, false}, {3 * MIB, 4 * MIB, false},
+    make(b, policy);
+    EXPECT_COURSE(b, {3 * MIB, 4 * MIB, false}, {3 * MIB, 4 * MIB, false},
                   {3 * MIB, 8 * MIB, false}, {5 * MIB, 0, false}, {3 * MIB, 16 * MIB, false},
                   {13 * MIB, 0, false}, {3 * MIB, 32 * MIB, false});
-    fixture_end(&b);
 }
 
-UNIT(preset, rmm_creates_no_page_below_the_request)
+CASE(rmm_creates_no_page_below_the_request, 1 * GIB)
 {
-    fixture b;
-    open_heap(&b, 1 * GIB);
-    quire_page_policy policy = policy_of(&b, QUIRE_PRESET_RMM);
+    quire_page_policy policy = policy_of(b, QUIRE_PRESET_RMM);
     policy.first_page_size = 1;
-    make(&b, policy);
-    EXPECT_COURSE(&b, {1000, 1024, false}, {1, 1024, false}, {20000, 20224, false},
+    make(b, policy);
+    EXPECT_COURSE(b, {1000, 1024, false}, {1, 1024, false}, {20000, 20224, false},
                   {20000, 22272, false}, {30000, 44544, false});
-    fixture_end(&b);
 }
 
-UNIT(preset, rmm_halves_unavailable_sizes)
+CASE(rmm_halves_unavailable_sizes, 1 * GIB)
 {
-    fixture b;
-    open_heap(&b, 1 * GIB);
-    quire_page_policy policy = policy_of(&b, QUIRE_PRESET_RMM);
+    quire_page_policy policy = policy_of(b, QUIRE_PRESET_RMM);
     policy.first_page_size = 4 * MIB;
-    make(&b, policy);
-    EXPECT_COURSE(&b, {4 * MIB, 4 * MIB, false}, {4 * MIB, 4 * MIB, false});
-    b.fake.page_budget = 11 * MIB;
-    ALLOCATE(&b, .size = 1 * MIB); /* attempts of 8, 4, 2 MiB */
-    CHECK_EQ(b.fake.last_page.size, 2 * MIB);
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 5);
-    b.fake.page_budget = 0;
-    CHECK_OK(quire_memory_set_limit(b.memory, 0)); /* forgets the refused size */
-    EXPECT_COURSE(&b, {4 * MIB, 10 * MIB, false});
-    fixture_end(&b);
+    make(b, policy);
+    EXPECT_COURSE(b, {4 * MIB, 4 * MIB, false}, {4 * MIB, 4 * MIB, false});
+    b->fake.page_budget = 11 * MIB;
+    ALLOCATE(b, .size = 1 * MIB); /* attempts of 8, 4, 2 MiB */
+    CHECK_EQ(b->fake.last_page.size, 2 * MIB);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 5);
+    b->fake.page_budget = 0;
+    CHECK_OK(quire_memory_set_limit(b->memory, 0)); /* forgets the refused size */
+    EXPECT_COURSE(b, {4 * MIB, 10 * MIB, false});
 }
 
 /* ---- PyTorch ------------------------------------------------------------------------------ */
 
-UNIT(preset, pytorch_has_pages_of_2_and_20_mib_and_of_large_requests)
+CASE(pytorch_has_pages_of_2_and_20_mib_and_of_large_requests, 1 * GIB)
 {
-    fixture b;
-    open_heap(&b, 1 * GIB);
-    EXPECT_FIRST(&b, policy_of(&b, QUIRE_PRESET_PYTORCH), {1, 2 * MIB, false},
+    EXPECT_FIRST(b, policy_of(b, QUIRE_PRESET_PYTORCH), {1, 2 * MIB, false},
                  {1 * MIB, 2 * MIB, false}, {1 * MIB + 1, 20 * MIB, false},
                  {2 * MIB, 20 * MIB, false}, {10 * MIB - 512, 20 * MIB, false},
                  {10 * MIB - 511, 10 * MIB, false}, {10 * MIB, 10 * MIB, false},
                  {10 * MIB + 1, 12 * MIB, false}, {12 * MIB, 12 * MIB, false},
                  {12 * MIB + 512, 14 * MIB, false}, {100 * MIB + 1, 102 * MIB, false});
-    EXPECT_COURSE(&b, {600 * KIB, 2 * MIB, false}, {600 * KIB, 0, false}, {600 * KIB, 0, false},
+    EXPECT_COURSE(b, {600 * KIB, 2 * MIB, false}, {600 * KIB, 0, false}, {600 * KIB, 0, false},
                   {600 * KIB, 2 * MIB, false}, {3 * MIB, 20 * MIB, false}, {3 * MIB, 0, false});
-    CHECK_EQ(fixture_info(&b, ALLOCATE(&b, .size = 513)).size, 1024);
-    fixture_end(&b);
+    CHECK_EQ(fixture_info(b, ALLOCATE(b, .size = 513)).size, 1024);
 }
 
 /* ---- any device --------------------------------------------------------------------------- */
@@ -222,17 +206,14 @@ UNIT(preset, each_preset_creates_a_memory_in_every_heap)
                 expect_usable(heap + heap / 3, granularity, (quire_preset)preset);
 }
 
-UNIT(preset, invalid_options_are_refused)
+CASE(invalid_options_are_refused, GIB)
 {
     const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
     quire_page_policy p;
-    fixture b;
-    open_heap(&b, GIB);
-    CHECK_FAILS(quire_page_policy_preset((quire_preset)3, b.device, 0, &p), invalid);
+    CHECK_FAILS(quire_page_policy_preset((quire_preset)3, b->device, 0, &p), invalid);
     CHECK_HAS(quire_last_error(), "there is no preset 3");
-    CHECK_FAILS(quire_page_policy_preset(QUIRE_PRESET_VMA, b.device, 4, &p), invalid);
+    CHECK_FAILS(quire_page_policy_preset(QUIRE_PRESET_VMA, b->device, 4, &p), invalid);
     CHECK_HAS(quire_last_error(), "there is no memory kind 4: the device has 4");
     CHECK_EQ(p.page_size, 0);
-    make(&b, policy_of(&b, QUIRE_PRESET_PYTORCH));
-    fixture_end(&b);
+    make(b, policy_of(b, QUIRE_PRESET_PYTORCH));
 }

@@ -55,215 +55,190 @@ static uint64_t entries(const fixture *f)
     return count;
 }
 
+#define CASE(name, ...) UNIT_ON(addresses, name, fixture, f, make(f, __VA_ARGS__), fixture_end)
+
 /* ---- streams --------------------------------------------------------------------------------- */
 
-UNIT(addresses, a_free_that_waits_is_not_found_and_its_reuse_is)
+CASE(a_free_that_waits_is_not_found_and_its_reuse_is, &finding)
 {
-    fixture f;
     quire_stream *stream = NULL;
-    make(&f, &finding);
-    CHECK_OK(quire_stream_create(f.device, NULL, &stream));
-    quire_allocation a = ALLOCATE(&f, .size = 1000, .stream = stream), b;
-    uint64_t address = fixture_info(&f, a).address;
+    CHECK_OK(quire_stream_create(f->device, NULL, &stream));
+    quire_allocation a = ALLOCATE(f, .size = 1000, .stream = stream), b;
+    uint64_t address = fixture_info(f, a).address;
     for (int i = 0; i < 6; i++) {
-        expect_found(&f, a);
-        CHECK_OK(quire_free_at_address(f.memory, address, stream));
-        expect_gone(&f, address);
-        CHECK_EQ(fixture_stats(&f).deferred_count, 1);
+        expect_found(f, a);
+        CHECK_OK(quire_free_at_address(f->memory, address, stream));
+        expect_gone(f, address);
+        CHECK_EQ(fixture_stats(f).deferred_count, 1);
         /* plain on the fast path, named in the ladder: both reuse the range */
-        b = ALLOCATE(&f, .size = 1000, .stream = stream, .name = i % 2 ? "named" : NULL);
-        CHECK_EQ(fixture_info(&f, b).address, address);
+        b = ALLOCATE(f, .size = 1000, .stream = stream, .name = i % 2 ? "named" : NULL);
+        CHECK_EQ(fixture_info(f, b).address, address);
         CHECK(b.id != a.id);
-        CHECK_EQ(entries(&f), 1);
+        CHECK_EQ(entries(f), 1);
         a = b;
     }
-    CHECK_OK(quire_free_on_stream(f.memory, a, stream));
-    CHECK_EQ(entries(&f), 1);
+    CHECK_OK(quire_free_on_stream(f->memory, a, stream));
+    CHECK_EQ(entries(f), 1);
     fake_stream_run(quire_stream_native(stream), UINT64_MAX);
-    CHECK_OK(quire_collect(f.memory, NULL));
-    CHECK_EQ(entries(&f), 0);
+    CHECK_OK(quire_collect(f->memory, NULL));
+    CHECK_EQ(entries(f), 0);
     CHECK_OK(quire_stream_destroy(&stream));
-    fixture_end(&f);
 }
 
-UNIT(addresses, a_free_on_a_stream_that_is_refused_changes_nothing)
+CASE(a_free_on_a_stream_that_is_refused_changes_nothing, &finding)
 {
-    fixture f;
     quire_stream *capture = NULL;
-    make(&f, &finding);
-    CHECK_OK(quire_stream_create(f.device, &(quire_stream_options){.capture = true}, &capture));
-    quire_allocation a = ALLOCATE(&f, .size = 1000);
-    uint64_t address = fixture_info(&f, a).address;
-    CHECK_FAILS(quire_free_at_address(f.memory, address + 1, capture),
+    CHECK_OK(quire_stream_create(f->device, &(quire_stream_options){.capture = true}, &capture));
+    quire_allocation a = ALLOCATE(f, .size = 1000);
+    uint64_t address = fixture_info(f, a).address;
+    CHECK_FAILS(quire_free_at_address(f->memory, address + 1, capture),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     test_memory_fail(unit_memory_state(), 1, true);
-    quire_result result = quire_free_at_address(f.memory, address, capture);
+    quire_result result = quire_free_at_address(f->memory, address, capture);
     test_memory_fail(unit_memory_state(), 0, false);
     CHECK(result);
-    expect_found(&f, a);
-    CHECK_OK(quire_free_at_address(f.memory, address, NULL));
+    expect_found(f, a);
+    CHECK_OK(quire_free_at_address(f->memory, address, NULL));
     CHECK_OK(quire_stream_destroy(&capture));
-    fixture_end(&f);
 }
 
 /* ---- shards ---------------------------------------------------------------------------------- */
 
-UNIT(addresses, a_free_in_an_inbox_is_not_found)
+CASE(a_free_in_an_inbox_is_not_found, &(quire_memory_options){.shards = 2})
 {
-    fixture f;
-    make(&f, &(quire_memory_options){.shards = 2});
-    quire_allocation mine = ALLOCATE(&f, .size = 1000);
-    quire_allocation theirs = ALLOCATE_ELSEWHERE(&f, .size = 1000);
-    uint64_t address = fixture_info(&f, theirs).address;
-    CHECK(fixture_info(&f, mine).page != fixture_info(&f, theirs).page);
-    expect_found(&f, mine);
-    expect_found(&f, theirs);
+    quire_allocation mine = ALLOCATE(f, .size = 1000);
+    quire_allocation theirs = ALLOCATE_ELSEWHERE(f, .size = 1000);
+    uint64_t address = fixture_info(f, theirs).address;
+    CHECK(fixture_info(f, mine).page != fixture_info(f, theirs).page);
+    expect_found(f, mine);
+    expect_found(f, theirs);
     CHECK_OK(
-        quire_free_at_address(f.memory, address, NULL)); /* into the inbox of the other shard */
-    expect_gone(&f, address);
-    CHECK_EQ(entries(&f), 1);
-    expect_found(&f, mine);
-    fixture_end(&f);
+        quire_free_at_address(f->memory, address, NULL)); /* into the inbox of the other shard */
+    expect_gone(f, address);
+    CHECK_EQ(entries(f), 1);
+    expect_found(f, mine);
 }
 
-UNIT(addresses, a_page_that_moves_between_shards_keeps_its_address)
+CASE(a_page_that_moves_between_shards_keeps_its_address,
+     &(quire_memory_options){.shards = 2, .pages = {.page_size = 1 << 16, .max_pages = 1}})
 {
-    fixture f;
-    make(&f, &(quire_memory_options){.shards = 2, .pages = {.page_size = 1 << 16, .max_pages = 1}});
     for (int i = 0; i < 4; i++) {
         quire_allocation a =
-            i % 2 ? ALLOCATE_ELSEWHERE(&f, .size = 1000) : ALLOCATE(&f, .size = 1000);
-        expect_found(&f, a);
-        CHECK_EQ(f.memory->addresses->pages, 1);
+            i % 2 ? ALLOCATE_ELSEWHERE(f, .size = 1000) : ALLOCATE(f, .size = 1000);
+        expect_found(f, a);
+        CHECK_EQ(f->memory->addresses->pages, 1);
         if (i % 2)
-            fixture_free_elsewhere(&f, a);
+            fixture_free_elsewhere(f, a);
         else
-            CHECK_OK(quire_free(f.memory, a));
-        CHECK_EQ(entries(&f), 0);
+            CHECK_OK(quire_free(f->memory, a));
+        CHECK_EQ(entries(f), 0);
     }
-    CHECK_EQ(fixture_stats(&f).pages_created, 1);
-    fixture_end(&f);
+    CHECK_EQ(fixture_stats(f).pages_created, 1);
 }
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
-UNIT(addresses, batches)
+CASE(batches, &finding)
 {
     enum { COUNT = 200 };
-    fixture f;
     quire_allocation made[COUNT];
-    make(&f, &finding);
-    CHECK_OK(quire_allocate_batch(f.memory, &(quire_allocation_options){.size = 300}, made, COUNT));
+    CHECK_OK(
+        quire_allocate_batch(f->memory, &(quire_allocation_options){.size = 300}, made, COUNT));
     for (int i = 0; i < COUNT; i++)
-        expect_found(&f, made[i]);
-    uint64_t address = fixture_info(&f, made[7]).address;
-    CHECK_OK(quire_free_batch(f.memory, made, COUNT));
-    expect_gone(&f, address);
-    CHECK_EQ(entries(&f), 0);
-    fixture_end(&f);
+        expect_found(f, made[i]);
+    uint64_t address = fixture_info(f, made[7]).address;
+    CHECK_OK(quire_free_batch(f->memory, made, COUNT));
+    expect_gone(f, address);
+    CHECK_EQ(entries(f), 0);
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-UNIT(addresses, a_page_that_grows)
+CASE(a_page_that_grows, &(quire_memory_options){.contiguous = true,
+                                                .address_space = UINT64_C(16) << 20,
+                                                .pages.page_size = 1 << 16})
 {
-    fixture f;
-    make(&f, &(quire_memory_options){.contiguous = true,
-                                     .address_space = UINT64_C(16) << 20,
-                                     .pages.page_size = 1 << 16});
     quire_allocation made[100];
     for (int i = 0; i < 100; i++)
-        made[i] = ALLOCATE(&f, .size = 100000);
+        made[i] = ALLOCATE(f, .size = 100000);
     for (int i = 0; i < 100; i++)
-        expect_found(&f, made[i]);
-    CHECK_EQ(f.memory->addresses->pages, 1);
+        expect_found(f, made[i]);
+    CHECK_EQ(f->memory->addresses->pages, 1);
     for (int i = 50; i < 100; i++)
-        CHECK_OK(quire_free(f.memory, made[i]));
-    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
+        CHECK_OK(quire_free(f->memory, made[i]));
+    CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
     for (int i = 0; i < 50; i++)
-        expect_found(&f, made[i]);
-    made[50] = ALLOCATE(&f, .size = 3 << 20);
-    expect_found(&f, made[50]);
-    fixture_end(&f);
+        expect_found(f, made[i]);
+    made[50] = ALLOCATE(f, .size = 3 << 20);
+    expect_found(f, made[50]);
 }
 
-UNIT(addresses, many_pages_come_and_go)
+CASE(many_pages_come_and_go,
+     &(quire_memory_options){.pages = {.page_size = 1 << 16, .retained_empty_bytes = 1}})
 {
     enum { COUNT = 100 };
-    fixture f;
     quire_allocation made[COUNT];
-    make(&f, &(quire_memory_options){.pages = {.page_size = 1 << 16, .retained_empty_bytes = 1}});
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < COUNT; i++)
-            made[i] = ALLOCATE(&f, .size = 40000, .dedicated = i % 3 == 0);
+            made[i] = ALLOCATE(f, .size = 40000, .dedicated = i % 3 == 0);
         for (int i = 0; i < COUNT; i++)
-            expect_found(&f, made[i]);
+            expect_found(f, made[i]);
         for (int i = 0; i < COUNT; i++) {
             int at = i * 37 % COUNT; /* in another order */
-            uint64_t address = fixture_info(&f, made[at]).address;
-            CHECK_OK(quire_free_at_address(f.memory, address, NULL));
-            expect_gone(&f, address);
+            uint64_t address = fixture_info(f, made[at]).address;
+            CHECK_OK(quire_free_at_address(f->memory, address, NULL));
+            expect_gone(f, address);
         }
-        CHECK_EQ(entries(&f), 0);
-        CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
-        CHECK_EQ(f.memory->addresses->pages, 0);
-        CHECK_EQ(f.memory->addresses->span_counts[QI_ADDRESS_OF_DEVICE], 0);
+        CHECK_EQ(entries(f), 0);
+        CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
+        CHECK_EQ(f->memory->addresses->pages, 0);
+        CHECK_EQ(f->memory->addresses->span_counts[QI_ADDRESS_OF_DEVICE], 0);
     }
-    fixture_end(&f);
 }
 
-UNIT(addresses, memory_that_was_adopted)
+CASE(memory_that_was_adopted, &finding)
 {
-    fixture f;
     quire_allocation made;
-    make(&f, &finding);
     CHECK_OK(
-        quire_page_adopt(f.memory, "somewhere", &(quire_allocation_options){.size = 3333}, &made));
-    uint64_t address = fixture_info(&f, made).address;
-    expect_found(&f, made);
-    CHECK_OK(quire_free_at_address(f.memory, address, NULL)); /* the page leaves with it */
-    expect_gone(&f, address);
-    CHECK_EQ(f.memory->addresses->pages, 0);
-    fixture_end(&f);
+        quire_page_adopt(f->memory, "somewhere", &(quire_allocation_options){.size = 3333}, &made));
+    uint64_t address = fixture_info(f, made).address;
+    expect_found(f, made);
+    CHECK_OK(quire_free_at_address(f->memory, address, NULL)); /* the page leaves with it */
+    expect_gone(f, address);
+    CHECK_EQ(f->memory->addresses->pages, 0);
 }
 
-UNIT(addresses, the_second_of_two_memories_serves_a_request)
+CASE(the_second_of_two_memories_serves_a_request, &finding)
 {
-    fixture f;
     quire_memory *memories[2] = {NULL};
     quire_allocation made;
     uint32_t chosen = 0;
-    make(&f, &finding);
     CHECK_OK(quire_memory_create(
-        f.device, &(quire_memory_options){.find_by_address = true, .limit = 1}, &memories[0]));
-    memories[1] = f.memory;
+        f->device, &(quire_memory_options){.find_by_address = true, .limit = 1}, &memories[0]));
+    memories[1] = f->memory;
     CHECK_OK(quire_allocate_fallback(memories, 2, &(quire_allocation_options){.size = 1000},
                                      &chosen, &made));
     CHECK_EQ(chosen, 1);
-    expect_found(&f, made);
+    expect_found(f, made);
     CHECK_OK(quire_memory_destroy(&memories[0]));
-    fixture_end(&f);
 }
 
 /* Two pages with the same addresses, as if the program had adopted the bytes twice. */
-UNIT(addresses, pages_with_the_same_addresses)
+CASE(pages_with_the_same_addresses, &(quire_memory_options){.pages.retained_empty_bytes = 1})
 {
-    fixture f;
-    make(&f, &(quire_memory_options){.pages.retained_empty_bytes = 1});
-    quire_allocation first = ALLOCATE(&f, .size = 1000, .dedicated = true);
-    uint64_t address = fixture_info(&f, first).address;
-    f.fake.next_address = address;
-    quire_allocation second = ALLOCATE(&f, .size = 2000, .dedicated = true);
-    CHECK_EQ(fixture_info(&f, second).address, address);
-    CHECK(is_found(&f, address, first) || is_found(&f, address, second));
-    CHECK(is_found(&f, address + 1999, second));
-    CHECK(is_found(&f, address + 999, first) || is_found(&f, address + 999, second));
-    CHECK_OK(quire_free(f.memory, second));
-    expect_found(&f, first);
-    CHECK_OK(quire_free(f.memory, first));
-    expect_gone(&f, address);
-    CHECK_EQ(entries(&f), 0);
-    fixture_end(&f);
+    quire_allocation first = ALLOCATE(f, .size = 1000, .dedicated = true);
+    uint64_t address = fixture_info(f, first).address;
+    f->fake.next_address = address;
+    quire_allocation second = ALLOCATE(f, .size = 2000, .dedicated = true);
+    CHECK_EQ(fixture_info(f, second).address, address);
+    CHECK(is_found(f, address, first) || is_found(f, address, second));
+    CHECK(is_found(f, address + 1999, second));
+    CHECK(is_found(f, address + 999, first) || is_found(f, address + 999, second));
+    CHECK_OK(quire_free(f->memory, second));
+    expect_found(f, first);
+    CHECK_OK(quire_free(f->memory, first));
+    expect_gone(f, address);
+    CHECK_EQ(entries(f), 0);
 }
 
 /* ---- addresses that the backend reports on request ------------------------------------------- */
@@ -386,25 +361,22 @@ UNIT(addresses, a_memory_without_host_memory_is_not_created)
 
 /* ---- the check ------------------------------------------------------------------------------- */
 
-UNIT(addresses, the_check_finds_a_missing_entry)
+CASE(the_check_finds_a_missing_entry, &finding)
 {
-    fixture f;
-    make(&f, &finding);
-    ALLOCATE(&f, .size = 1000);
-    quire_allocation a = ALLOCATE(&f, .size = 1000),
-                     only = ALLOCATE(&f, .size = 10, .dedicated = true);
-    uint64_t address = fixture_info(&f, a).address;
+    ALLOCATE(f, .size = 1000);
+    quire_allocation a = ALLOCATE(f, .size = 1000),
+                     only = ALLOCATE(f, .size = 10, .dedicated = true);
+    uint64_t address = fixture_info(f, a).address;
     uint32_t slot = qi_handle_slot(a.id);
-    CHECK_OK(quire_memory_check(f.memory));
-    qi_starts_remove(&f.memory->addresses->starts, address, slot);
-    CHECK_FAILS(quire_memory_check(f.memory), QUIRE_ERROR_CORRUPTED);
+    CHECK_OK(quire_memory_check(f->memory));
+    qi_starts_remove(&f->memory->addresses->starts, address, slot);
+    CHECK_FAILS(quire_memory_check(f->memory), QUIRE_ERROR_CORRUPTED);
     CHECK_HAS(quire_last_error(), "an allocation is not found by its address");
-    CHECK(qi_addresses_add(f.memory, slot, true));
-    CHECK_OK(quire_memory_check(f.memory));
-    qi_page_addresses_remove(qi_memory_page(f.memory, slot)->addresses, 1024);
-    CHECK_FAILS(quire_memory_check(f.memory), QUIRE_ERROR_CORRUPTED);
-    CHECK(qi_addresses_add(f.memory, slot, true));
-    CHECK_OK(quire_memory_check(f.memory));
-    CHECK_OK(quire_free(f.memory, only));
-    fixture_end(&f);
+    CHECK(qi_addresses_add(f->memory, slot, true));
+    CHECK_OK(quire_memory_check(f->memory));
+    qi_page_addresses_remove(qi_memory_page(f->memory, slot)->addresses, 1024);
+    CHECK_FAILS(quire_memory_check(f->memory), QUIRE_ERROR_CORRUPTED);
+    CHECK(qi_addresses_add(f->memory, slot, true));
+    CHECK_OK(quire_memory_check(f->memory));
+    CHECK_OK(quire_free(f->memory, only));
 }

@@ -133,59 +133,52 @@ UNIT(find, small_granules_and_slabs)
     }
 }
 
-UNIT(find, bytes_before_the_first_granule_of_a_page)
+#define CASE(name, ...) UNIT_ON(find, name, fixture, b, make(b, __VA_ARGS__), end)
+
+CASE(bytes_before_the_first_granule_of_a_page, 16, (quire_memory_options){.name = "weak"})
 {
-    fixture b;
-    make(&b, 16, (quire_memory_options){.name = "weak"});
-    quire_allocation allocation = ALLOCATE(&b, .size = 1);
+    quire_allocation allocation = ALLOCATE(b, .size = 1);
     quire_page_info page;
-    CHECK_OK(quire_page_get_info(b.memory, 0, &page));
+    CHECK_OK(quire_page_get_info(b->memory, 0, &page));
     for (uint64_t at = 0; at < page.size; at++)
         if (at >= 240 && at < 240 + 256) /* the address is 16 above a granule */
-            expect_found(&b, page.address + at, allocation);
+            expect_found(b, page.address + at, allocation);
         else
-            expect_nobody(&b, page.address + at);
-    end(&b);
+            expect_nobody(b, page.address + at);
 }
 
-UNIT(find, dedicated_pages_and_their_left_padding)
+CASE(dedicated_pages_and_their_left_padding, 64, (quire_memory_options){.name = "weak"})
 {
-    fixture b;
-    make(&b, 64, (quire_memory_options){.name = "weak"});
-    quire_allocation allocation = ALLOCATE(&b, .size = 100, .alignment = 1024, .dedicated = true);
+    quire_allocation allocation = ALLOCATE(b, .size = 100, .alignment = 1024, .dedicated = true);
     quire_page_info page;
-    CHECK_OK(quire_page_get_info(b.memory, 0, &page));
-    expect_nobody(&b, page.address + 959);
-    expect_found(&b, page.address + 960, allocation);
-    expect_found(&b, page.address + 1059, allocation);
-    expect_nobody(&b, page.address + 1060);
-    CHECK_OK(quire_free_at_address(b.memory, page.address + 960, NULL));
-    expect_nobody(&b, page.address + 960);
-    allocation = ALLOCATE(&b, .size = 900, .dedicated = true); /* in the page that was kept */
-    CHECK_EQ(fixture_stats(&b).pages_created, 1);
-    expect_found(&b, page.address, allocation);
-    expect_nobody(&b, page.address + 960);
-    end(&b);
+    CHECK_OK(quire_page_get_info(b->memory, 0, &page));
+    expect_nobody(b, page.address + 959);
+    expect_found(b, page.address + 960, allocation);
+    expect_found(b, page.address + 1059, allocation);
+    expect_nobody(b, page.address + 1060);
+    CHECK_OK(quire_free_at_address(b->memory, page.address + 960, NULL));
+    expect_nobody(b, page.address + 960);
+    allocation = ALLOCATE(b, .size = 900, .dedicated = true); /* in the page that was kept */
+    CHECK_EQ(fixture_stats(b).pages_created, 1);
+    expect_found(b, page.address, allocation);
+    expect_nobody(b, page.address + 960);
 }
 
-UNIT(find, addresses_outside_every_page)
+CASE(addresses_outside_every_page, 0, (quire_memory_options){.name = "weights"})
 {
-    fixture b;
-    make(&b, 0, (quire_memory_options){.name = "weights"});
-    expect_nobody(&b, 0); /* no page exists */
-    quire_allocation allocation = ALLOCATE(&b, .size = PAGE);
+    expect_nobody(b, 0); /* no page exists */
+    quire_allocation allocation = ALLOCATE(b, .size = PAGE);
     const uint64_t page = UINT64_C(4) << 30;
-    expect_found(&b, page + PAGE - 1, allocation);
-    expect_nobody(&b, page - 1);
-    expect_nobody(&b, page + PAGE);
-    expect_nobody(&b, 0);
-    expect_nobody(&b, 1);
-    expect_nobody(&b, UINT64_MAX);
-    CHECK_OK(quire_free(b.memory, allocation));
-    expect_nobody(&b, page); /* in an empty page */
-    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
-    expect_nobody(&b, page); /* destroyed */
-    end(&b);
+    expect_found(b, page + PAGE - 1, allocation);
+    expect_nobody(b, page - 1);
+    expect_nobody(b, page + PAGE);
+    expect_nobody(b, 0);
+    expect_nobody(b, 1);
+    expect_nobody(b, UINT64_MAX);
+    CHECK_OK(quire_free(b->memory, allocation));
+    expect_nobody(b, page); /* in an empty page */
+    CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
+    expect_nobody(b, page); /* destroyed */
 }
 
 UNIT(find, pages_without_any_address)
@@ -205,26 +198,23 @@ UNIT(find, pages_without_any_address)
 
 /* ---- the device ------------------------------------------------------------------------------ */
 
-UNIT(find, the_device_searches_the_memories_with_the_option)
+CASE(the_device_searches_the_memories_with_the_option, 0, (quire_memory_options){.name = "first"})
 {
-    fixture b;
-    make(&b, 0, (quire_memory_options){.name = "first"});
     quire_memory *without = NULL, *other = NULL, *found = NULL;
-    quire_allocation mine = ALLOCATE(&b, .size = 1), made, theirs;
-    CHECK_OK(quire_memory_create(b.device, NULL, &without));
+    quire_allocation mine = ALLOCATE(b, .size = 1), made, theirs;
+    CHECK_OK(quire_memory_create(b->device, NULL, &without));
     CHECK_OK(
-        quire_memory_create(b.device, &(quire_memory_options){.find_by_address = true}, &other));
+        quire_memory_create(b->device, &(quire_memory_options){.find_by_address = true}, &other));
     CHECK_OK(quire_allocate(without, &(quire_allocation_options){.size = 1}, &made));
     CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = 1}, &theirs));
-    expect_found(&b, UINT64_C(4) << 30, mine);
-    CHECK_FAILS(quire_device_find(b.device, UINT64_C(8) << 30, &found, &made),
+    expect_found(b, UINT64_C(4) << 30, mine);
+    CHECK_FAILS(quire_device_find(b->device, UINT64_C(8) << 30, &found, &made),
                 QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_OK(quire_device_find(b.device, UINT64_C(12) << 30, &found, &made));
+    CHECK_OK(quire_device_find(b->device, UINT64_C(12) << 30, &found, &made));
     CHECK(found == other && made.id == theirs.id);
-    CHECK_FAILS(quire_memory_find(b.memory, UINT64_C(12) << 30, &made), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_memory_find(b->memory, UINT64_C(12) << 30, &made), QUIRE_ERROR_OUT_OF_RANGE);
     quire_memory_destroy_all(&other);
     quire_memory_destroy_all(&without);
-    end(&b);
 }
 
 UNIT(find, a_memory_without_the_option_is_refused_by_name)
@@ -248,43 +238,38 @@ UNIT(find, a_memory_without_the_option_is_refused_by_name)
 
 /* ---- frees by address ------------------------------------------------------------------------ */
 
-UNIT(find, a_free_needs_the_first_byte)
+CASE(a_free_needs_the_first_byte, 0, (quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE})
 {
-    fixture b;
-    make(&b, 0, (quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
-    ALLOCATE(&b, .size = 256);
-    quire_allocation made = ALLOCATE(&b, .size = 300);
+    ALLOCATE(b, .size = 256);
+    quire_allocation made = ALLOCATE(b, .size = 300);
     const uint64_t page = UINT64_C(4) << 30;
-    uint64_t host = (uintptr_t)qi_page_at(&b.memory->pages, 0)->native.host;
-    CHECK_FAILS(quire_free_at_address(b.memory, page + 256 + 299, NULL),
+    uint64_t host = (uintptr_t)qi_page_at(&b->memory->pages, 0)->native.host;
+    CHECK_FAILS(quire_free_at_address(b->memory, page + 256 + 299, NULL),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "address 0x10000022b lies 299 bytes inside an allocation that "
                                   "starts at 0x100000100");
-    CHECK_FAILS(quire_free_at_address(b.memory, host + 257, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    expect_found(&b, page + 256, made);
-    CHECK_OK(quire_free_at_address(b.memory, page + 256, NULL));
-    CHECK_FAILS(quire_free(b.memory, made), QUIRE_ERROR_STALE_HANDLE);
-    expect_nobody(&b, page + 256);
-    CHECK_OK(quire_free_at_address(b.memory, host, NULL)); /* the other one, by its host pointer */
-    CHECK_EQ(fixture_stats(&b).allocation_count, 0);
-    end(&b);
+    CHECK_FAILS(quire_free_at_address(b->memory, host + 257, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    expect_found(b, page + 256, made);
+    CHECK_OK(quire_free_at_address(b->memory, page + 256, NULL));
+    CHECK_FAILS(quire_free(b->memory, made), QUIRE_ERROR_STALE_HANDLE);
+    expect_nobody(b, page + 256);
+    CHECK_OK(quire_free_at_address(b->memory, host, NULL)); /* the other one, by its host pointer */
+    CHECK_EQ(fixture_stats(b).allocation_count, 0);
 }
 
-UNIT(find, a_mapped_or_reserved_allocation_is_not_freed)
+CASE(a_mapped_or_reserved_allocation_is_not_freed, 0,
+     (quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE})
 {
-    fixture b;
     void *pointer = NULL;
     quire_allocation reserved;
-    make(&b, 0, (quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
-    quire_allocation made = ALLOCATE(&b, .size = 100);
-    CHECK_OK(quire_map(b.memory, made, &pointer));
-    CHECK_FAILS(quire_free_at_address(b.memory, (uintptr_t)pointer, NULL), QUIRE_ERROR_BUSY);
-    CHECK_OK(quire_unmap(b.memory, made));
-    CHECK_OK(quire_free_at_address(b.memory, (uintptr_t)pointer, NULL));
-    CHECK_OK(quire_reserve(b.memory, &(quire_allocation_options){.size = 10}, &reserved));
-    uint64_t address = fixture_info(&b, reserved).address;
-    expect_nobody(&b, address);
-    CHECK_OK(quire_commit(b.memory, reserved));
-    expect_found(&b, address, reserved);
-    end(&b);
+    quire_allocation made = ALLOCATE(b, .size = 100);
+    CHECK_OK(quire_map(b->memory, made, &pointer));
+    CHECK_FAILS(quire_free_at_address(b->memory, (uintptr_t)pointer, NULL), QUIRE_ERROR_BUSY);
+    CHECK_OK(quire_unmap(b->memory, made));
+    CHECK_OK(quire_free_at_address(b->memory, (uintptr_t)pointer, NULL));
+    CHECK_OK(quire_reserve(b->memory, &(quire_allocation_options){.size = 10}, &reserved));
+    uint64_t address = fixture_info(b, reserved).address;
+    expect_nobody(b, address);
+    CHECK_OK(quire_commit(b->memory, reserved));
+    expect_found(b, address, reserved);
 }

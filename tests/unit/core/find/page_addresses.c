@@ -30,6 +30,8 @@ static void end(bench *b)
     fixture_end(&b->f);
 }
 
+#define CASE(name, ...) UNIT_ON(page_addresses, name, bench, b, begin(b, __VA_ARGS__), end)
+
 /* Returns the start before an offset, or UINT64_MAX. */
 static uint64_t before(const bench *b, uint64_t offset)
 {
@@ -37,95 +39,80 @@ static uint64_t before(const bench *b, uint64_t offset)
     return qi_page_addresses_before(b->record, offset, &start) ? start : UINT64_MAX;
 }
 
-UNIT(page_addresses, the_last_granule_with_a_start_is_found)
+CASE(the_last_granule_with_a_start_is_found, 4096, 1 << 20, false)
 {
-    bench b;
-    begin(&b, 4096, 1 << 20, false);
-    CHECK_EQ(before(&b, 0), UINT64_MAX);
-    CHECK_EQ(before(&b, (1 << 20) - 1), UINT64_MAX);
-    qi_page_addresses_add(b.record, 512, 1);
-    qi_page_addresses_add(b.record, 100 * 256, 1);
-    qi_page_addresses_add(b.record, 100 * 256, 1); /* again */
-    CHECK_EQ(before(&b, 511), UINT64_MAX);
-    CHECK_EQ(before(&b, 512), 512);
-    CHECK_EQ(before(&b, 100 * 256 - 1), 512);
-    CHECK_EQ(before(&b, 100 * 256), 100 * 256);
-    CHECK_EQ(before(&b, (1 << 20) - 1), 100 * 256);
-    qi_page_addresses_remove(b.record, 100 * 256);
-    qi_page_addresses_remove(b.record, 100 * 256); /* again */
-    CHECK_EQ(before(&b, (1 << 20) - 1), 512);
-    qi_page_addresses_remove(b.record, 512);
-    CHECK_EQ(before(&b, (1 << 20) - 1), UINT64_MAX);
-    end(&b);
+    CHECK_EQ(before(b, 0), UINT64_MAX);
+    CHECK_EQ(before(b, (1 << 20) - 1), UINT64_MAX);
+    qi_page_addresses_add(b->record, 512, 1);
+    qi_page_addresses_add(b->record, 100 * 256, 1);
+    qi_page_addresses_add(b->record, 100 * 256, 1); /* again */
+    CHECK_EQ(before(b, 511), UINT64_MAX);
+    CHECK_EQ(before(b, 512), 512);
+    CHECK_EQ(before(b, 100 * 256 - 1), 512);
+    CHECK_EQ(before(b, 100 * 256), 100 * 256);
+    CHECK_EQ(before(b, (1 << 20) - 1), 100 * 256);
+    qi_page_addresses_remove(b->record, 100 * 256);
+    qi_page_addresses_remove(b->record, 100 * 256); /* again */
+    CHECK_EQ(before(b, (1 << 20) - 1), 512);
+    qi_page_addresses_remove(b->record, 512);
+    CHECK_EQ(before(b, (1 << 20) - 1), UINT64_MAX);
 }
 
 /* The first granule begins 240 bytes after the page, which has a part of a granule at its end. */
-UNIT(page_addresses, granules_begin_where_the_address_is_aligned)
+CASE(granules_begin_where_the_address_is_aligned, 4096 + 16, 1000, false)
 {
-    bench b;
-    begin(&b, 4096 + 16, 1000, false);
-    CHECK_EQ(b.record->skipped, 240);
-    CHECK_EQ(b.record->granules, 3);
-    qi_page_addresses_add(b.record, 240, 1);
-    CHECK_EQ(before(&b, 239), UINT64_MAX);
-    CHECK_EQ(before(&b, 240), 240);
-    CHECK_EQ(before(&b, 999), 240);
-    qi_page_addresses_add(b.record, 240 + 512, 1);
-    CHECK_EQ(before(&b, 999), 240 + 512);
-    CHECK_EQ(before(&b, UINT32_MAX), 240 + 512); /* behind the page */
-    end(&b);
+    CHECK_EQ(b->record->skipped, 240);
+    CHECK_EQ(b->record->granules, 3);
+    qi_page_addresses_add(b->record, 240, 1);
+    CHECK_EQ(before(b, 239), UINT64_MAX);
+    CHECK_EQ(before(b, 240), 240);
+    CHECK_EQ(before(b, 999), 240);
+    qi_page_addresses_add(b->record, 240 + 512, 1);
+    CHECK_EQ(before(b, 999), 240 + 512);
+    CHECK_EQ(before(b, UINT32_MAX), 240 + 512); /* behind the page */
 }
 
-UNIT(page_addresses, a_page_that_grows_keeps_its_starts)
+CASE(a_page_that_grows_keeps_its_starts, 4096, 1 << 20, false)
 {
-    bench b;
-    begin(&b, 4096, 1 << 20, false);
-    b.record->size = 16 << 20; /* as of a page with so many reserved addresses */
-    qi_page_addresses_add(b.record, 256, 1);
-    qi_page_addresses_add(b.record, (1 << 20) - 256, 1);
-    CHECK(qi_page_addresses_cover(b.record, &b.f.memory->host, (1 << 20) + 4096));
-    CHECK_EQ(b.record->granules, 2 * 4096); /* doubled */
-    qi_page_addresses_add(b.record, 1 << 20, 1);
-    CHECK_EQ(before(&b, (1 << 20) + 5000), 1 << 20);
-    CHECK_EQ(before(&b, (1 << 20) - 1), (1 << 20) - 256);
-    CHECK_EQ(before(&b, 5000), 256);
+    b->record->size = 16 << 20; /* as of a page with so many reserved addresses */
+    qi_page_addresses_add(b->record, 256, 1);
+    qi_page_addresses_add(b->record, (1 << 20) - 256, 1);
+    CHECK(qi_page_addresses_cover(b->record, &b->f.memory->host, (1 << 20) + 4096));
+    CHECK_EQ(b->record->granules, 2 * 4096); /* doubled */
+    qi_page_addresses_add(b->record, 1 << 20, 1);
+    CHECK_EQ(before(b, (1 << 20) + 5000), 1 << 20);
+    CHECK_EQ(before(b, (1 << 20) - 1), (1 << 20) - 256);
+    CHECK_EQ(before(b, 5000), 256);
     test_memory_fail(unit_memory_state(), 1, true);
-    CHECK(!qi_page_addresses_cover(b.record, &b.f.memory->host, 15 << 20));
-    CHECK(qi_page_addresses_cover(b.record, &b.f.memory->host, 2 << 20)); /* covered already */
+    CHECK(!qi_page_addresses_cover(b->record, &b->f.memory->host, 15 << 20));
+    CHECK(qi_page_addresses_cover(b->record, &b->f.memory->host, 2 << 20)); /* covered already */
     test_memory_fail(unit_memory_state(), 0, false);
-    CHECK(qi_page_addresses_cover(b.record, &b.f.memory->host, 15 << 20));
-    CHECK_EQ(b.record->granules, 15 * 4096);
-    CHECK(qi_page_addresses_cover(b.record, &b.f.memory->host, 16 << 20));
-    CHECK_EQ(b.record->granules, 16 * 4096); /* never beyond the page */
-    CHECK_EQ(before(&b, 16 << 20), 1 << 20);
-    end(&b);
+    CHECK(qi_page_addresses_cover(b->record, &b->f.memory->host, 15 << 20));
+    CHECK_EQ(b->record->granules, 15 * 4096);
+    CHECK(qi_page_addresses_cover(b->record, &b->f.memory->host, 16 << 20));
+    CHECK_EQ(b->record->granules, 16 * 4096); /* never beyond the page */
+    CHECK_EQ(before(b, 16 << 20), 1 << 20);
 }
 
-UNIT(page_addresses, a_dedicated_page_has_one_start)
+CASE(a_dedicated_page_has_one_start, 4096, 1 << 20, true)
 {
-    bench b;
-    begin(&b, 4096, 1 << 20, true);
-    CHECK(!b.record->starts);
-    qi_page_addresses_add(b.record, 64, 1);
-    CHECK_EQ(b.record->only_id, 1);
-    CHECK_EQ(b.record->only_start, 64);
-    qi_page_addresses_remove(b.record, 64);
-    CHECK_EQ(b.record->only_id, 0);
-    end(&b);
+    CHECK(!b->record->starts);
+    qi_page_addresses_add(b->record, 64, 1);
+    CHECK_EQ(b->record->only_id, 1);
+    CHECK_EQ(b->record->only_start, 64);
+    qi_page_addresses_remove(b->record, 64);
+    CHECK_EQ(b->record->only_id, 0);
 }
 
-UNIT(page_addresses, a_device_address_can_come_later)
+CASE(a_device_address_can_come_later, 0, 1 << 20, false)
 {
-    bench b;
-    begin(&b, 0, 1 << 20, false);
-    CHECK_EQ(b.record->base, 0);
-    qi_page_addresses_set_device(b.record, 12345);
-    CHECK_EQ(b.record->base, 12345);
-    qi_page_addresses_release(b.record, &b.f.memory->host);
-    b.page.native.host = &b;
-    b.record = qi_page_addresses_create(b.f.memory, &b.page, 0);
-    qi_page_addresses_set_device(b.record, 12345);
-    CHECK_EQ(b.record->base, (uintptr_t)&b); /* known first */
-    CHECK_EQ(b.record->addresses[QI_ADDRESS_OF_DEVICE], 12345);
-    end(&b);
+    CHECK_EQ(b->record->base, 0);
+    qi_page_addresses_set_device(b->record, 12345);
+    CHECK_EQ(b->record->base, 12345);
+    qi_page_addresses_release(b->record, &b->f.memory->host);
+    b->page.native.host = b;
+    b->record = qi_page_addresses_create(b->f.memory, &b->page, 0);
+    qi_page_addresses_set_device(b->record, 12345);
+    CHECK_EQ(b->record->base, (uintptr_t)b); /* known first */
+    CHECK_EQ(b->record->addresses[QI_ADDRESS_OF_DEVICE], 12345);
 }

@@ -153,114 +153,101 @@ UNIT(by_kind, the_kinds_follow_in_the_order_of_the_choice)
         }
 }
 
-UNIT(by_kind, without_a_choice_the_host_access_decides)
+#define CASE(name) UNIT_ON(by_kind, name, bench, b, make(b), end)
+
+CASE(without_a_choice_the_host_access_decides)
 {
-    bench b;
     uint32_t kind = NONE;
-    make(&b);
     for (sort s = RANGE; s < SORTS; s++) {
         CHECK_OK(quire_device_choose_kind(
-            b.device, &(quire_kind_request){.intent = QUIRE_INTENT_HOST_WRITE}, &kind));
-        CHECK_EQ(kind_of(&b, s, NULL, true), kind);
-        CHECK_EQ(kind_of(&b, s, &(quire_kind_request){.intent = 0}, true), kind);
+            b->device, &(quire_kind_request){.intent = QUIRE_INTENT_HOST_WRITE}, &kind));
+        CHECK_EQ(kind_of(b, s, NULL, true), kind);
+        CHECK_EQ(kind_of(b, s, &(quire_kind_request){.intent = 0}, true), kind);
         CHECK_OK(quire_device_choose_kind(
-            b.device, &(quire_kind_request){.preferred = QUIRE_DEVICE_LOCAL}, &kind));
-        CHECK_EQ(kind_of(&b, s, NULL, false), kind);
+            b->device, &(quire_kind_request){.preferred = QUIRE_DEVICE_LOCAL}, &kind));
+        CHECK_EQ(kind_of(b, s, NULL, false), kind);
     }
     quire_memory *memory = NULL;
     quire_memory_info info;
     quire_buffer buffer;
     CHECK_OK(quire_device_choose_kind(
-        b.device, &(quire_kind_request){.intent = QUIRE_INTENT_HOST_READ}, &kind));
+        b->device, &(quire_kind_request){.intent = QUIRE_INTENT_HOST_READ}, &kind));
     CHECK_OK(quire_device_buffer_create(
-        b.device, NULL, &(quire_buffer_options){.size = 64, .host_read = true}, &memory, &buffer));
+        b->device, NULL, &(quire_buffer_options){.size = 64, .host_read = true}, &memory, &buffer));
     CHECK_OK(quire_memory_get_info(memory, &info));
     CHECK_EQ(info.kind, kind);
-    end(&b);
 }
 
 /* Without a choice a full device is left for a kind that is not device-local; with an intent, or
    where the flag is required, it is not. */
-UNIT(by_kind, device_local_is_preferred_unless_it_is_required)
+CASE(device_local_is_preferred_unless_it_is_required)
 {
-    bench b;
-    make(&b);
-    CHECK_OK(quire_device_set_heap_limit(b.device, 0, 1));
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, 1));
     const quire_kind_request required = {.required = QUIRE_DEVICE_LOCAL};
     const quire_intent intent = QUIRE_INTENT_DEVICE;
     const quire_kind_request intended = {.intent = intent};
     for (sort s = RANGE; s < SORTS; s++) {
-        uint32_t kind = kind_of(&b, s, NULL, false);
-        CHECK_EQ(b.fake.info.kinds[kind].heap, 1);
-        expect_refused(&b, s, &required, false, QUIRE_ERROR_OVER_BUDGET, "of kind 0");
-        expect_refused(&b, s, &intended, false, QUIRE_ERROR_OVER_BUDGET, "of kind 0");
+        uint32_t kind = kind_of(b, s, NULL, false);
+        CHECK_EQ(b->fake.info.kinds[kind].heap, 1);
+        expect_refused(b, s, &required, false, QUIRE_ERROR_OVER_BUDGET, "of kind 0");
+        expect_refused(b, s, &intended, false, QUIRE_ERROR_OVER_BUDGET, "of kind 0");
     }
-    end(&b);
 }
 
-UNIT(by_kind, host_access_requires_a_visible_kind_in_any_case)
+CASE(host_access_requires_a_visible_kind_in_any_case)
 {
-    bench b;
-    make(&b);
     const quire_intent none = QUIRE_INTENT_DEVICE;
     const quire_kind_request choices[] = {
         {.intent = none}, {.required = QUIRE_DEVICE_LOCAL}, {.preferred = QUIRE_DEVICE_LOCAL}};
     for (sort s = RANGE; s < SORTS; s++) {
         for (int i = 0; i < 3; i++)
-            CHECK_EQ(kind_of(&b, s, &choices[i], true), 3);
+            CHECK_EQ(kind_of(b, s, &choices[i], true), 3);
         const quire_kind_request exact = {.required = QUIRE_DEVICE_LOCAL, .exact = true};
-        expect_refused(&b, s, &exact, true, QUIRE_ERROR_NOT_HOST_VISIBLE, "kind 0");
+        expect_refused(b, s, &exact, true, QUIRE_ERROR_NOT_HOST_VISIBLE, "kind 0");
         const quire_kind_request avoided = {.avoided = QUIRE_HOST_VISIBLE};
-        expect_refused(&b, s, &avoided, true, QUIRE_ERROR_INVALID_ARGUMENT,
+        expect_refused(b, s, &avoided, true, QUIRE_ERROR_INVALID_ARGUMENT,
                        "both avoided and requested");
     }
-    end(&b);
 }
 
-UNIT(by_kind, what_is_mapped_gets_a_visible_kind)
+CASE(what_is_mapped_gets_a_visible_kind)
 {
-    bench b;
     quire_memory *memory = NULL;
     quire_allocation_info info;
     quire_buffer buffer;
-    make(&b);
     const quire_buffer_options options = {.size = SIZE, .mapped = true, .info = &info};
-    CHECK_OK(quire_device_buffer_create(b.device, NULL, &options, &memory, &buffer));
+    CHECK_OK(quire_device_buffer_create(b->device, NULL, &options, &memory, &buffer));
     CHECK(info.host != NULL);
     CHECK_OK(quire_free(memory, buffer.allocation));
-    end(&b);
 }
 
 /* ---- refusals ----------------------------------------------------------------------------- */
 
-UNIT(by_kind, contradictory_choices_are_refused)
+CASE(contradictory_choices_are_refused)
 {
-    bench b;
-    make(&b);
     const quire_intent intent = QUIRE_INTENT_HOST_WRITE,
                        broken = QUIRE_INTENT_UPLOAD | QUIRE_INTENT_HOST_READ,
                        exported = QUIRE_INTENT_EXPORT;
     for (sort s = RANGE; s < SORTS; s++) {
         quire_kind_request bad = {.intent = intent, .required = QUIRE_DEVICE_LOCAL};
-        expect_refused(&b, s, &bad, false, QUIRE_ERROR_INVALID_ARGUMENT, "not both");
+        expect_refused(b, s, &bad, false, QUIRE_ERROR_INVALID_ARGUMENT, "not both");
         bad = (quire_kind_request){.intent = broken};
-        expect_refused(&b, s, &bad, false, QUIRE_ERROR_INVALID_ARGUMENT, "an intent to upload");
+        expect_refused(b, s, &bad, false, QUIRE_ERROR_INVALID_ARGUMENT, "an intent to upload");
         bad = (quire_kind_request){.intent = exported};
-        expect_refused(&b, s, &bad, false, QUIRE_ERROR_UNSUPPORTED, "do not export");
+        expect_refused(b, s, &bad, false, QUIRE_ERROR_UNSUPPORTED, "do not export");
         bad = (quire_kind_request){.required = UINT32_C(1) << 20};
-        expect_refused(&b, s, &bad, false, QUIRE_ERROR_INVALID_ARGUMENT, "unknown memory flags");
+        expect_refused(b, s, &bad, false, QUIRE_ERROR_INVALID_ARGUMENT, "unknown memory flags");
         bad = (quire_kind_request){.mask = 0x10};
-        expect_refused(&b, s, &bad, false, QUIRE_ERROR_UNSUPPORTED, "no memory kind");
+        expect_refused(b, s, &bad, false, QUIRE_ERROR_UNSUPPORTED, "no memory kind");
         for (int i = 0; i < 4; i++) {
             bad = (quire_kind_request){.intent = 0};
             bad.unused[i] = 1;
-            expect_refused(&b, s, &bad, false, QUIRE_ERROR_INVALID_ARGUMENT, "quire_kind_request");
+            expect_refused(b, s, &bad, false, QUIRE_ERROR_INVALID_ARGUMENT, "quire_kind_request");
         }
     }
     quire_device_stats stats;
-    CHECK_OK(quire_device_get_stats(b.device, &stats));
+    CHECK_OK(quire_device_get_stats(b->device, &stats));
     CHECK_EQ(stats.memory_count, 0); /* no memory was made for them */
-    end(&b);
 }
 
 UNIT(by_kind, the_error_of_the_best_kind_is_returned_if_all_refuse)
@@ -296,50 +283,44 @@ UNIT(by_kind, a_success_in_a_later_kind_keeps_the_last_error)
     }
 }
 
-UNIT(by_kind, an_error_that_no_other_kind_can_avoid_ends_the_search)
+CASE(an_error_that_no_other_kind_can_avoid_ends_the_search)
 {
-    bench b;
     quire_memory *memory = NULL;
     quire_buffer buffer;
-    make(&b);
-    CHECK_FAILS(quire_device_buffer_create(b.device, NULL,
+    CHECK_FAILS(quire_device_buffer_create(b->device, NULL,
                                            &(quire_buffer_options){.size = 64, .alignment = 3},
                                            &memory, &buffer),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_device_buffer_create(b.device, NULL,
+    CHECK_FAILS(quire_device_buffer_create(b->device, NULL,
                                            &(quire_buffer_options){.size = 64, .alignment = GIB},
                                            &memory, &buffer),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     quire_device_stats stats;
-    CHECK_OK(quire_device_get_stats(b.device, &stats));
+    CHECK_OK(quire_device_get_stats(b->device, &stats));
     CHECK_EQ(stats.memory_count, 1); /* the one that refused the alignment */
-    fake_fail(&b.fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
-    expect_refused(&b, RANGE, NULL, false, QUIRE_ERROR_DEVICE_LOST, "");
-    fake_fail(&b.fake, 0, false, QUIRE_ERROR_BACKEND_FAILURE);
-    CHECK_OK(quire_device_get_stats(b.device, &stats));
+    fake_fail(&b->fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
+    expect_refused(b, RANGE, NULL, false, QUIRE_ERROR_DEVICE_LOST, "");
+    fake_fail(&b->fake, 0, false, QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_OK(quire_device_get_stats(b->device, &stats));
     CHECK_EQ(stats.memory_count, 1);
-    end(&b);
 }
 
 /* ---- native objects ----------------------------------------------------------------------- */
 
-UNIT(by_kind, only_kinds_that_can_hold_the_object_are_used)
+CASE(only_kinds_that_can_hold_the_object_are_used)
 {
-    bench b;
-    make(&b);
-    b.fake.object_needs.kind_mask = 1u << 2;
+    b->fake.object_needs.kind_mask = 1u << 2;
     for (sort s = BUFFER; s < SORTS; s++) {
-        CHECK_EQ(kind_of(&b, s, NULL, false), 2);
+        CHECK_EQ(kind_of(b, s, NULL, false), 2);
         const quire_kind_request required = {.required = QUIRE_DEVICE_LOCAL};
-        expect_refused(&b, s, &required, false, QUIRE_ERROR_UNSUPPORTED, "in the mask 0x4");
+        expect_refused(b, s, &required, false, QUIRE_ERROR_UNSUPPORTED, "in the mask 0x4");
         const quire_kind_request masked = {.mask = 3};
-        expect_refused(&b, s, &masked, false, QUIRE_ERROR_UNSUPPORTED,
+        expect_refused(b, s, &masked, false, QUIRE_ERROR_UNSUPPORTED,
                        "the object needs one of kinds 0x4, and the request allows 0x3");
     }
     quire_device_stats stats;
-    CHECK_OK(quire_device_get_stats(b.device, &stats));
+    CHECK_OK(quire_device_get_stats(b->device, &stats));
     CHECK_EQ(stats.memory_count, 1); /* memories of other kinds were not even made */
-    end(&b);
 }
 
 UNIT(by_kind, the_native_object_is_created_once_for_all_kinds)

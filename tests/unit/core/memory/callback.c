@@ -154,58 +154,53 @@ static void end_log(event_log *t)
     fixture_end(&t->f);
 }
 
-UNIT(callback, a_page_reported_as_destroyed_no_longer_counts)
+#define CASE(name, ...) UNIT_ON(callback, name, event_log, t, listen(t, __VA_ARGS__), end_log)
+
+CASE(a_page_reported_as_destroyed_no_longer_counts,
+     &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}}, QUIRE_EVENT_PAGE_GONE)
 {
-    event_log t;
-    listen(&t, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}},
-           QUIRE_EVENT_PAGE_GONE);
-    CHECK_OK(quire_free(t.f.memory, ALLOCATE(&t.f, .size = 64)));
-    t.allocates = true;
+    CHECK_OK(quire_free(t->f.memory, ALLOCATE(&t->f, .size = 64)));
+    t->allocates = true;
     uint64_t released = 0;
-    CHECK_OK(quire_memory_trim(t.f.memory, 0, &released));
+    CHECK_OK(quire_memory_trim(t->f.memory, 0, &released));
     CHECK_EQ(released, PAGE);
-    CHECK_OK(t.result);
-    CHECK_EQ(fixture_stats(&t.f).page_count, 1);
-    end_log(&t);
+    CHECK_OK(t->result);
+    CHECK_EQ(fixture_stats(&t->f).page_count, 1);
 }
 
 enum { COMING = QUIRE_EVENT_PAGE_MADE, GOING = QUIRE_EVENT_PAGE_GONE };
 
-UNIT(callback, the_end_of_a_page_is_reported_before_the_next_with_its_number)
+CASE(the_end_of_a_page_is_reported_before_the_next_with_its_number,
+     &(quire_memory_options){.pages.page_size = PAGE}, COMING | GOING)
 {
-    event_log t;
-    listen(&t, &(quire_memory_options){.pages.page_size = PAGE}, COMING | GOING);
-    ALLOCATE(&t.f, .size = PAGE);
-    quire_allocation a = ALLOCATE(&t.f, .size = PAGE), b = ALLOCATE(&t.f, .size = PAGE);
-    ALLOCATE(&t.f, .size = PAGE);
-    CHECK_OK(quire_free(t.f.memory, a));
-    CHECK_OK(quire_free(t.f.memory, b));
-    ALLOCATE(&t.f, .size = 3 * PAGE); /* both are destroyed for it, and it has the lower number */
-    CHECK_EQ(t.count, 7);
-    expect(&t, 4, GOING, 1);
-    expect(&t, 5, GOING, 2);
-    expect(&t, 6, COMING, 1);
-    ALLOCATE(&t.f, .size = PAGE);
-    expect(&t, 7, COMING, 2);
-    end_log(&t);
+    ALLOCATE(&t->f, .size = PAGE);
+    quire_allocation a = ALLOCATE(&t->f, .size = PAGE), b = ALLOCATE(&t->f, .size = PAGE);
+    ALLOCATE(&t->f, .size = PAGE);
+    CHECK_OK(quire_free(t->f.memory, a));
+    CHECK_OK(quire_free(t->f.memory, b));
+    ALLOCATE(&t->f, .size = 3 * PAGE); /* both are destroyed for it, and it has the lower number */
+    CHECK_EQ(t->count, 7);
+    expect(t, 4, GOING, 1);
+    expect(t, 5, GOING, 2);
+    expect(t, 6, COMING, 1);
+    ALLOCATE(&t->f, .size = PAGE);
+    expect(t, 7, COMING, 2);
 }
 
-UNIT(callback, the_number_of_a_page_that_cannot_be_created_is_free_again)
+CASE(the_number_of_a_page_that_cannot_be_created_is_free_again,
+     &(quire_memory_options){.pages.page_size = PAGE}, COMING | GOING)
 {
-    event_log t;
     quire_allocation none;
-    listen(&t, &(quire_memory_options){.pages.page_size = PAGE}, COMING | GOING);
-    CHECK_OK(quire_free(t.f.memory, ALLOCATE(&t.f, .size = PAGE)));
-    fake_fail(&t.f.fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
-    CHECK_FAILS(quire_allocate(t.f.memory, &(quire_allocation_options){.size = 3 * PAGE}, &none),
+    CHECK_OK(quire_free(t->f.memory, ALLOCATE(&t->f, .size = PAGE)));
+    fake_fail(&t->f.fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
+    CHECK_FAILS(quire_allocate(t->f.memory, &(quire_allocation_options){.size = 3 * PAGE}, &none),
                 QUIRE_ERROR_DEVICE_LOST);
-    fake_fail(&t.f.fake, 0, false, QUIRE_SUCCESS);
-    CHECK_EQ(t.count, 2);
-    expect(&t, 1, GOING, 0);
-    CHECK_EQ(t.events[1].size, PAGE);
-    ALLOCATE(&t.f, .size = PAGE);
-    expect(&t, 2, COMING, 0);
-    end_log(&t);
+    fake_fail(&t->f.fake, 0, false, QUIRE_SUCCESS);
+    CHECK_EQ(t->count, 2);
+    expect(t, 1, GOING, 0);
+    CHECK_EQ(t->events[1].size, PAGE);
+    ALLOCATE(&t->f, .size = PAGE);
+    expect(t, 2, COMING, 0);
 }
 
 /*
@@ -248,20 +243,18 @@ UNIT(callback, the_number_of_a_page_is_in_use_until_its_end_is_reported)
  * A name's limit is checked when the placed size is known: the page is destroyed after its creation
  * was reported.
  */
-UNIT(callback, the_events_of_a_page_above_a_names_limit_are_in_order)
+CASE(the_events_of_a_page_above_a_names_limit_are_in_order,
+     &(quire_memory_options){.pages = {.page_size = PAGE, .retained_empty_bytes = 1}},
+     COMING | GOING)
 {
-    event_log t;
     quire_allocation none;
-    listen(&t, &(quire_memory_options){.pages = {.page_size = PAGE, .retained_empty_bytes = 1}},
-           COMING | GOING);
-    CHECK_OK(quire_memory_set_name_limit(t.f.memory, "a", 100));
+    CHECK_OK(quire_memory_set_name_limit(t->f.memory, "a", 100));
     CHECK_FAILS(
-        quire_allocate(t.f.memory, &(quire_allocation_options){.size = 90, .name = "a"}, &none),
+        quire_allocate(t->f.memory, &(quire_allocation_options){.size = 90, .name = "a"}, &none),
         QUIRE_ERROR_OVER_BUDGET);
-    CHECK_EQ(t.count, 2);
-    expect(&t, 0, COMING, 0);
-    expect(&t, 1, GOING, 0);
-    end_log(&t);
+    CHECK_EQ(t->count, 2);
+    expect(t, 0, COMING, 0);
+    expect(t, 1, GOING, 0);
 }
 
 /* ---- a backend that violates the rule ------------------------------------------------------- */

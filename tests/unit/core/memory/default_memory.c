@@ -90,21 +90,20 @@ UNIT(default_memory, one_of_each_kind_is_made_at_the_first_call)
     CHECK_HAS(b.log.text, "memory 'default memory of kind 3' destroyed");
 }
 
-UNIT(default_memory, it_has_the_options_of_a_memory_of_its_kind)
+#define CASE(name) UNIT_ON(default_memory, name, bench, b, make(b), end)
+
+CASE(it_has_the_options_of_a_memory_of_its_kind)
 {
-    bench b;
     quire_memory *plain = NULL;
     quire_memory_info of_default, of_plain;
-    make(&b);
-    CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.kind.mask = 2}, &plain));
+    CHECK_OK(quire_memory_create(b->device, &(quire_memory_options){.kind.mask = 2}, &plain));
     CHECK_OK(quire_memory_get_info(plain, &of_plain));
-    CHECK_OK(quire_memory_get_info(default_of(&b, 1), &of_default));
+    CHECK_OK(quire_memory_get_info(default_of(b, 1), &of_default));
     CHECK_EQ(of_default.page_size, of_plain.page_size);
     CHECK_EQ(of_default.granule, of_plain.granule);
     CHECK_EQ(of_default.fit, of_plain.fit);
     CHECK_EQ(of_default.flags, of_plain.flags);
     CHECK_OK(quire_memory_destroy(&plain));
-    end(&b);
 }
 
 UNIT(default_memory, unknown_kinds_and_nulls_are_refused)
@@ -122,11 +121,9 @@ UNIT(default_memory, unknown_kinds_and_nulls_are_refused)
     end(&b);
 }
 
-UNIT(default_memory, the_program_does_not_destroy_it)
+CASE(the_program_does_not_destroy_it)
 {
-    bench b;
-    make(&b);
-    quire_memory *memory = default_of(&b, 2), *same = memory;
+    quire_memory *memory = default_of(b, 2), *same = memory;
     CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(),
               "memory 'default memory of kind 2' belongs to device 'fake device'");
@@ -134,51 +131,43 @@ UNIT(default_memory, the_program_does_not_destroy_it)
     allocate(memory, 100, NULL); /* and it is usable */
     quire_memory_destroy_all(&memory);
     CHECK(!memory);
-    CHECK_EQ(b.fake.pages, 0);
-    allocate(default_of(&b, 2), 100, NULL); /* of another one */
-    memory = default_of(&b, 2);
+    CHECK_EQ(b->fake.pages, 0);
+    allocate(default_of(b, 2), 100, NULL); /* of another one */
+    memory = default_of(b, 2);
     quire_memory_destroy_all(&memory);
-    end(&b);
 }
 
-UNIT(default_memory, the_device_is_busy_while_one_has_allocations)
+CASE(the_device_is_busy_while_one_has_allocations)
 {
-    bench b;
-    make(&b);
-    quire_memory *empty = default_of(&b, 0), *first = default_of(&b, 1),
-                 *second = default_of(&b, 3);
+    quire_memory *empty = default_of(b, 0), *first = default_of(b, 1), *second = default_of(b, 3);
     CHECK_OK(quire_free(empty, allocate(empty, 100, NULL))); /* leaves an empty page */
     quire_allocation weights = allocate(first, 100, "weights");
     quire_allocation mesh = allocate(second, 200, "mesh");
-    quire_device *device = b.device;
-    CHECK_FAILS(quire_device_destroy(&b.device), QUIRE_ERROR_BUSY);
+    quire_device *device = b->device;
+    CHECK_FAILS(quire_device_destroy(&b->device), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(),
               "memory 'default memory of kind 1' still has 1 live allocation: 'weights'");
-    CHECK(b.device == device);
-    CHECK_HAS(b.log.text, "memory 'default memory of kind 1' still holds 'weights'");
-    CHECK_HAS(b.log.text, "memory 'default memory of kind 3' still holds 'mesh'");
+    CHECK(b->device == device);
+    CHECK_HAS(b->log.text, "memory 'default memory of kind 1' still holds 'weights'");
+    CHECK_HAS(b->log.text, "memory 'default memory of kind 3' still holds 'mesh'");
     /* nothing has changed: not even the memories that are empty */
-    CHECK(default_of(&b, 0) == empty && default_of(&b, 1) == first);
+    CHECK(default_of(b, 0) == empty && default_of(b, 1) == first);
     CHECK_OK(quire_free(empty, allocate(empty, 4096, NULL)));
     CHECK_OK(quire_free(first, weights));
-    CHECK_FAILS(quire_device_destroy(&b.device), QUIRE_ERROR_BUSY);
+    CHECK_FAILS(quire_device_destroy(&b->device), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "'mesh'");
     CHECK_OK(quire_free(second, mesh));
-    CHECK(b.fake.pages > 0); /* the empty pages go with the device */
-    end(&b);
+    CHECK(b->fake.pages > 0); /* the empty pages go with the device */
 }
 
-UNIT(default_memory, other_memories_are_reported_before_it)
+CASE(other_memories_are_reported_before_it)
 {
-    bench b;
     quire_memory *own = NULL;
-    make(&b);
-    default_of(&b, 0);
-    CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.name = "own"}, &own));
-    CHECK_FAILS(quire_device_destroy(&b.device), QUIRE_ERROR_BUSY);
+    default_of(b, 0);
+    CHECK_OK(quire_memory_create(b->device, &(quire_memory_options){.name = "own"}, &own));
+    CHECK_FAILS(quire_device_destroy(&b->device), QUIRE_ERROR_BUSY);
     CHECK_STR(quire_last_error(), "device 'fake device' still has 1 live memory: 'own'");
     CHECK_OK(quire_memory_destroy(&own));
-    end(&b);
 }
 
 UNIT(default_memory, deferred_frees_in_it_keep_the_device)
@@ -201,32 +190,26 @@ UNIT(default_memory, deferred_frees_in_it_keep_the_device)
 }
 
 /* A capture stream that is destroyed stays named by the allocation that it used. */
-UNIT(default_memory, an_allocation_that_a_destroyed_capture_stream_used_is_named)
+CASE(an_allocation_that_a_destroyed_capture_stream_used_is_named)
 {
-    bench b;
     quire_stream *stream = NULL;
-    make(&b);
-    quire_memory *memory = default_of(&b, 0);
+    quire_memory *memory = default_of(b, 0);
     quire_allocation made;
-    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &stream));
+    CHECK_OK(quire_stream_create(b->device, &(quire_stream_options){.capture = true}, &stream));
     CHECK_OK(quire_allocate(
         memory, &(quire_allocation_options){.size = 64, .name = "used", .stream = stream}, &made));
     CHECK_OK(quire_stream_destroy(&stream));
-    CHECK_FAILS(quire_device_destroy(&b.device), QUIRE_ERROR_BUSY);
+    CHECK_FAILS(quire_device_destroy(&b->device), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "'default memory of kind 0' still has 1 live allocation: 'used'");
     CHECK_OK(quire_free(memory, made));
-    end(&b);
 }
 
-UNIT(default_memory, budgets_of_the_device_hold_for_it)
+CASE(budgets_of_the_device_hold_for_it)
 {
-    bench b;
     quire_allocation made;
-    make(&b);
-    CHECK_OK(quire_device_set_heap_limit(b.device, 0, 4096));
-    CHECK_FAILS(quire_allocate(default_of(&b, 0), &(quire_allocation_options){.size = 8192}, &made),
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, 4096));
+    CHECK_FAILS(quire_allocate(default_of(b, 0), &(quire_allocation_options){.size = 8192}, &made),
                 QUIRE_ERROR_OVER_BUDGET);
-    end(&b);
 }
 
 UNIT(default_memory, without_host_memory_none_is_made_and_nothing_is_lost)
@@ -298,18 +281,15 @@ UNIT(default_memory, threads_that_ask_at_once_get_the_same)
     crew_end(&c);
 }
 
-UNIT(default_memory, none_is_made_while_the_device_is_destroyed)
+CASE(none_is_made_while_the_device_is_destroyed)
 {
-    bench b;
-    make(&b);
-    quire_device *device = b.device;
-    quire_memory *memory = default_of(&b, 1), *none = memory;
+    quire_device *device = b->device;
+    quire_memory *memory = default_of(b, 1), *none = memory;
     CHECK_OK(quire_free(memory, allocate(memory, 64, NULL)));
     CHECK_OK(qi_device_prepare_end(device));
     CHECK_FAILS(quire_device_default_memory(device, 0, &none), QUIRE_ERROR_WRONG_STATE);
     CHECK_HAS(quire_last_error(), "device 'fake device' is being destroyed");
     CHECK(!none);
-    end(&b);
 }
 
 /* ---- options -------------------------------------------------------------------------------- */
@@ -321,21 +301,19 @@ static quire_memory_info info_of(quire_memory *memory)
     return info;
 }
 
-UNIT(default_memory, options_are_for_the_kinds_that_the_request_allows)
+CASE(options_are_for_the_kinds_that_the_request_allows)
 {
-    bench b;
-    make(&b);
     const quire_memory_options all = {.pages = {.page_size = 65536}, .limit = 1 << 20},
                                visible = {.kind.required = QUIRE_HOST_VISIBLE,
                                           .pages = {.page_size = 4096},
                                           .priority = 1.0F},
                                first = {.kind.mask = 1, .fit.algorithm = QUIRE_FIT_BUDDY};
-    CHECK_OK(quire_device_set_default_options(b.device, &all));
-    CHECK_OK(quire_device_set_default_options(b.device, &visible));
-    CHECK_OK(quire_device_set_default_options(b.device, &first));
-    for (uint32_t kind = 0; kind < b.fake.info.kind_count; kind++) {
-        const quire_memory_info info = info_of(default_of(&b, kind));
-        const bool is_visible = b.fake.info.kinds[kind].flags & QUIRE_HOST_VISIBLE;
+    CHECK_OK(quire_device_set_default_options(b->device, &all));
+    CHECK_OK(quire_device_set_default_options(b->device, &visible));
+    CHECK_OK(quire_device_set_default_options(b->device, &first));
+    for (uint32_t kind = 0; kind < b->fake.info.kind_count; kind++) {
+        const quire_memory_info info = info_of(default_of(b, kind));
+        const bool is_visible = b->fake.info.kinds[kind].flags & QUIRE_HOST_VISIBLE;
         char name[64];
         snprintf(name, sizeof name, "default memory of kind %u", kind);
         CHECK_STR(info.name, name);
@@ -345,47 +323,38 @@ UNIT(default_memory, options_are_for_the_kinds_that_the_request_allows)
             continue;
         CHECK_EQ(info.page_size, is_visible ? 4096 : 65536);
         CHECK_EQ(info.limit, is_visible ? 0 : 1 << 20);
-        CHECK_EQ(default_of(&b, kind)->priority, is_visible ? 1.0F : 0.5F);
+        CHECK_EQ(default_of(b, kind)->priority, is_visible ? 1.0F : 0.5F);
     }
-    end(&b);
 }
 
-UNIT(default_memory, options_serve_allocations_without_a_memory)
+CASE(options_serve_allocations_without_a_memory)
 {
-    bench b;
-    make(&b);
     quire_memory *memory;
     quire_allocation made;
     CHECK_OK(quire_device_set_default_options(
-        b.device, &(quire_memory_options){
-                      .pages = {.page_size = 4096, .dedicated = QUIRE_DEDICATED_ALWAYS}}));
-    CHECK_OK(quire_device_allocate(b.device, NULL, &(quire_allocation_options){.size = 100},
+        b->device, &(quire_memory_options){
+                       .pages = {.page_size = 4096, .dedicated = QUIRE_DEDICATED_ALWAYS}}));
+    CHECK_OK(quire_device_allocate(b->device, NULL, &(quire_allocation_options){.size = 100},
                                    &memory, &made));
     quire_allocation_info info;
     CHECK_OK(quire_allocation_get_info(memory, made, &info));
     CHECK(info.dedicated);
-    CHECK_OK(quire_device_free(b.device, made));
-    end(&b);
+    CHECK_OK(quire_device_free(b->device, made));
 }
 
-UNIT(default_memory, null_options_are_the_first_ones)
+CASE(null_options_are_the_first_ones)
 {
-    bench b;
-    make(&b);
-    const uint64_t usual = info_of(default_of(&b, 0)).page_size;
-    quire_memory *first = default_of(&b, 0);
+    const uint64_t usual = info_of(default_of(b, 0)).page_size;
+    quire_memory *first = default_of(b, 0);
     quire_memory_destroy_all(&first);
     CHECK_OK(quire_device_set_default_options(
-        b.device, &(quire_memory_options){.pages = {.page_size = 4096}}));
-    CHECK_OK(quire_device_set_default_options(b.device, NULL));
-    CHECK_EQ(info_of(default_of(&b, 0)).page_size, usual);
-    end(&b);
+        b->device, &(quire_memory_options){.pages = {.page_size = 4096}}));
+    CHECK_OK(quire_device_set_default_options(b->device, NULL));
+    CHECK_EQ(info_of(default_of(b, 0)).page_size, usual);
 }
 
-UNIT(default_memory, options_that_cannot_be_are_refused_and_change_nothing)
+CASE(options_that_cannot_be_are_refused_and_change_nothing)
 {
-    bench b;
-    make(&b);
     const struct {
         quire_memory_options options;
         quire_result reason;
@@ -406,32 +375,28 @@ UNIT(default_memory, options_that_cannot_be_are_refused_and_change_nothing)
         {{.priority = 7.0F}, QUIRE_ERROR_INVALID_ARGUMENT, "priority"},
         {{.unused = {1}}, QUIRE_ERROR_INVALID_ARGUMENT, "unused"},
     };
-    const uint64_t usual = info_of(default_of(&b, 0)).page_size;
+    const uint64_t usual = info_of(default_of(b, 0)).page_size;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         quire_memory_options options = wrong[i].options;
         options.pages.page_size = 4096;
-        CHECK_FAILS(quire_device_set_default_options(b.device, &options), wrong[i].reason);
+        CHECK_FAILS(quire_device_set_default_options(b->device, &options), wrong[i].reason);
         CHECK_HAS(quire_last_error(), wrong[i].says);
     }
     CHECK_FAILS(quire_device_set_default_options(
-                    b.device, &(quire_memory_options){.pages = {.page_size = 4096}}),
+                    b->device, &(quire_memory_options){.pages = {.page_size = 4096}}),
                 QUIRE_ERROR_WRONG_STATE);
     CHECK_HAS(quire_last_error(), "memory 'default memory of kind 0' of device");
-    CHECK(info_of(default_of(&b, 1)).page_size != 4096 &&
-          info_of(default_of(&b, 0)).page_size == usual);
+    CHECK(info_of(default_of(b, 1)).page_size != 4096 &&
+          info_of(default_of(b, 0)).page_size == usual);
     CHECK_FAILS(quire_device_set_default_options(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    end(&b);
 }
 
-UNIT(default_memory, host_memory_for_options_may_be_missing)
+CASE(host_memory_for_options_may_be_missing)
 {
-    bench b;
-    make(&b);
     test_memory_fail(unit_memory_state(), 1, false);
     CHECK_FAILS(quire_device_set_default_options(
-                    b.device, &(quire_memory_options){.pages = {.page_size = 4096}}),
+                    b->device, &(quire_memory_options){.pages = {.page_size = 4096}}),
                 QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     test_memory_fail(unit_memory_state(), 0, false);
-    CHECK(info_of(default_of(&b, 0)).page_size != 4096);
-    end(&b);
+    CHECK(info_of(default_of(b, 0)).page_size != 4096);
 }

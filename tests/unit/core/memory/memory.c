@@ -59,20 +59,20 @@ static void expect_kind(bench *b, uint32_t expected, const quire_memory_options 
     CHECK(memory == NULL);
 }
 
+#define CASE(name) UNIT_ON(memory, name, bench, b, make(b), end)
+
 /* ---- defaults ----------------------------------------------------------------------------- */
 
-UNIT(memory, the_default_is_device_local_with_a_first_page_of_1_mib_and_no_page_yet)
+CASE(the_default_is_device_local_with_a_first_page_of_1_mib_and_no_page_yet)
 {
-    bench b;
-    make(&b);
     static const quire_memory_options zero;
     const quire_memory_options *both[] = {NULL, &zero};
     for (int i = 0; i < 2; i++) {
-        quire_memory *memory = create(&b, both[i]);
+        quire_memory *memory = create(b, both[i]);
         quire_memory_info info = info_of(memory);
         CHECK_STR(info.name, "memory");
-        CHECK(info.device == b.device);
-        CHECK(quire_memory_device(memory) == b.device);
+        CHECK(info.device == b->device);
+        CHECK(quire_memory_device(memory) == b->device);
         CHECK_EQ(info.kind, 0);
         CHECK_EQ(info.flags, QUIRE_DEVICE_LOCAL);
         CHECK(!info.mappable);
@@ -80,19 +80,16 @@ UNIT(memory, the_default_is_device_local_with_a_first_page_of_1_mib_and_no_page_
         CHECK_EQ(info.page_size, UINT64_C(1) << 20);
         CHECK_EQ(info.granule, 256);
         CHECK_EQ(info.page_count, 0);
-        CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 0);
+        CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 0);
         CHECK_OK(quire_memory_destroy(&memory));
     }
-    end(&b);
 }
 
-UNIT(memory, the_options_are_reported)
+CASE(the_options_are_reported)
 {
-    bench b;
-    make(&b);
     char name[] = "first";
     quire_memory *memory =
-        CREATE(&b, .name = name, .kind.required = QUIRE_HOST_VISIBLE,
+        CREATE(b, .name = name, .kind.required = QUIRE_HOST_VISIBLE,
                .fit.algorithm = QUIRE_FIT_FIRST, .shards = 1, .pages = {.page_size = 100});
     name[0] = 'w'; /* the name was copied */
     quire_memory_info info = info_of(memory);
@@ -102,59 +99,49 @@ UNIT(memory, the_options_are_reported)
     CHECK_EQ(info.page_size, 256);
     CHECK(info.mappable);
     CHECK_OK(quire_memory_destroy(&memory));
-    memory = CREATE(&b, .fit.granule = 4096);
+    memory = CREATE(b, .fit.granule = 4096);
     CHECK_EQ(info_of(memory).granule, 4096);
     CHECK_OK(quire_memory_destroy(&memory));
-    end(&b);
 }
 
-UNIT(memory, a_name_has_at_most_255_bytes)
+CASE(a_name_has_at_most_255_bytes)
 {
-    bench b;
-    make(&b);
     char name[QUIRE_MAX_NAME + 2];
     memset(name, 'n', sizeof name);
     name[QUIRE_MAX_NAME] = '\0';
-    quire_memory *memory = CREATE(&b, .name = name);
+    quire_memory *memory = CREATE(b, .name = name);
     CHECK_STR(info_of(memory).name, name);
     CHECK_OK(quire_memory_destroy(&memory));
-    memory = CREATE(&b, .name = "");
+    memory = CREATE(b, .name = "");
     CHECK_STR(info_of(memory).name, "");
     CHECK_OK(quire_memory_destroy(&memory));
     name[QUIRE_MAX_NAME] = 'n';
     name[QUIRE_MAX_NAME + 1] = '\0';
-    CHECK_FAILS(quire_memory_create(b.device, &(quire_memory_options){.name = name}, &memory),
+    CHECK_FAILS(quire_memory_create(b->device, &(quire_memory_options){.name = name}, &memory),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "256 bytes: 255 are allowed");
-    end(&b);
 }
 
 /* ---- kinds -------------------------------------------------------------------------------- */
 
-UNIT(memory, flags_accept_a_superset_unless_they_are_exact)
+CASE(flags_accept_a_superset_unless_they_are_exact)
 {
-    bench b;
-    make(&b);
-    EXPECT_KIND(&b, 0, .kind.required = QUIRE_DEVICE_LOCAL);
-    EXPECT_KIND(&b, 1,
+    EXPECT_KIND(b, 0, .kind.required = QUIRE_DEVICE_LOCAL);
+    EXPECT_KIND(b, 1,
                 .kind.required = QUIRE_HOST_VISIBLE); /* 1 and 2 both have one flag too many */
-    EXPECT_KIND(&b, 2, .kind.required = QUIRE_HOST_CACHED);
-    EXPECT_KIND(&b, 3, .kind.required = QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE);
-    EXPECT_KIND(&b, 0, .kind.required = QUIRE_DEVICE_LOCAL, .kind.exact = true);
-    EXPECT_KIND(&b, 2, .kind.required = QUIRE_HOST_VISIBLE | QUIRE_HOST_CACHED, .kind.exact = true);
-    end(&b);
+    EXPECT_KIND(b, 2, .kind.required = QUIRE_HOST_CACHED);
+    EXPECT_KIND(b, 3, .kind.required = QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE);
+    EXPECT_KIND(b, 0, .kind.required = QUIRE_DEVICE_LOCAL, .kind.exact = true);
+    EXPECT_KIND(b, 2, .kind.required = QUIRE_HOST_VISIBLE | QUIRE_HOST_CACHED, .kind.exact = true);
 }
 
-UNIT(memory, a_mask_restricts_flags_and_alone_with_one_bit_selects_the_kind)
+CASE(a_mask_restricts_flags_and_alone_with_one_bit_selects_the_kind)
 {
-    bench b;
-    make(&b);
-    EXPECT_KIND(&b, 3, .kind.required = QUIRE_DEVICE_LOCAL, .kind.mask = 0xe);
-    EXPECT_KIND(&b, 2, .kind.required = QUIRE_HOST_VISIBLE, .kind.mask = 0xd);
+    EXPECT_KIND(b, 3, .kind.required = QUIRE_DEVICE_LOCAL, .kind.mask = 0xe);
+    EXPECT_KIND(b, 2, .kind.required = QUIRE_HOST_VISIBLE, .kind.mask = 0xd);
     for (uint32_t i = 0; i < 4; i++)
-        EXPECT_KIND(&b, i, .kind.mask = UINT32_C(1) << i);
-    EXPECT_KIND(&b, 3, .kind.mask = 0xe); /* more than one bit: device-local, as without flags */
-    end(&b);
+        EXPECT_KIND(b, i, .kind.mask = UINT32_C(1) << i);
+    EXPECT_KIND(b, 3, .kind.mask = 0xe); /* more than one bit: device-local, as without flags */
 }
 
 UNIT(memory, a_special_kind_is_chosen_if_the_mask_names_it)
@@ -169,7 +156,7 @@ UNIT(memory, a_special_kind_is_chosen_if_the_mask_names_it)
     end(&b);
 }
 
-UNIT(memory, intents_choose_the_kind)
+CASE(intents_choose_the_kind)
 {
     static const struct {
         quire_intent intent;
@@ -181,17 +168,14 @@ UNIT(memory, intents_choose_the_kind)
         {QUIRE_INTENT_HOST_WRITE, 3}, /* device-local */
         {QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE, 2},
     };
-    bench b;
-    make(&b);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        EXPECT_KIND(&b, cases[i].kind, .kind.intent = cases[i].intent);
-    EXPECT_KIND(&b, 1, .kind.intent = cases[2].intent, .kind.mask = 0xa);
-    end(&b);
+        EXPECT_KIND(b, cases[i].kind, .kind.intent = cases[i].intent);
+    EXPECT_KIND(b, 1, .kind.intent = cases[2].intent, .kind.mask = 0xa);
 }
 
 /* ---- refusals ----------------------------------------------------------------------------- */
 
-UNIT(memory, invalid_options_and_options_of_a_later_version_are_refused)
+CASE(invalid_options_and_options_of_a_later_version_are_refused)
 {
     static const quire_intent reading = QUIRE_INTENT_HOST_READ,
                               wrong = QUIRE_INTENT_UPLOAD | QUIRE_INTENT_HOST_READ,
@@ -240,21 +224,16 @@ UNIT(memory, invalid_options_and_options_of_a_later_version_are_refused)
         {{.pages = {.unused = {1}}}, invalid, "quire_page_policy.unused[0]"},
         {{.pages = {.growth_percent = 2000}}, invalid, "2000 percent"},
     };
-    bench b;
-    make(&b);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        quire_memory *memory = (quire_memory *)&b;
-        CHECK_FAILS(quire_memory_create(b.device, &cases[i].options, &memory), cases[i].code);
+        quire_memory *memory = (quire_memory *)b;
+        CHECK_FAILS(quire_memory_create(b->device, &cases[i].options, &memory), cases[i].code);
         CHECK_HAS(quire_last_error(), cases[i].says);
         CHECK(memory == NULL);
     }
-    end(&b);
 }
 
-UNIT(memory, the_limits_of_all_options_are_accepted)
+CASE(the_limits_of_all_options_are_accepted)
 {
-    bench b;
-    make(&b);
     static const quire_memory_options cases[] = {
         {.fit.max_alignment = UINT64_C(1) << 30},
         {.fit.max_alignment = 1},
@@ -266,21 +245,18 @@ UNIT(memory, the_limits_of_all_options_are_accepted)
         {.fit = {.granule = 1, .algorithm = QUIRE_FIT_LINEAR}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        quire_memory *memory = create(&b, &cases[i]);
+        quire_memory *memory = create(b, &cases[i]);
         CHECK_OK(quire_memory_destroy(&memory));
     }
-    end(&b);
 }
 
-UNIT(memory, each_failing_host_allocation_leaves_nothing)
+CASE(each_failing_host_allocation_leaves_nothing)
 {
-    bench b;
-    make(&b);
     uint64_t call = 1;
     for (;; call++) {
-        quire_memory *memory = (quire_memory *)&b;
+        quire_memory *memory = (quire_memory *)b;
         test_memory_fail(unit_memory_state(), call, false);
-        quire_result result = quire_memory_create(b.device, NULL, &memory);
+        quire_result result = quire_memory_create(b->device, NULL, &memory);
         if (!result) {
             CHECK_OK(quire_memory_destroy(&memory));
             break;
@@ -290,30 +266,24 @@ UNIT(memory, each_failing_host_allocation_leaves_nothing)
         CHECK_EQ(unit_memory_state()->blocks, 1); /* the device alone */
     }
     CHECK(call > 2);
-    end(&b);
 }
 
-UNIT(memory, a_memory_with_atoms_works_at_every_largest_alignment)
+CASE(a_memory_with_atoms_works_at_every_largest_alignment)
 {
-    bench b;
-    make(&b);
     quire_memory *memory = NULL;
     quire_memory_options options = {.kind.mask = 4, .fit.max_alignment = 16}; /* the atom is 64 */
-    if (quire_memory_create(b.device, &options, &memory)) /* a refusal is valid too */
+    if (quire_memory_create(b->device, &options, &memory)) /* a refusal is valid too */
         CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
     quire_allocation allocation;
     if (memory)
         CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &allocation));
     quire_memory_destroy_all(&memory);
-    end(&b);
 }
 
 /* ---- options of the segregated fit -------------------------------------------------------- */
 
-UNIT(memory, options_of_the_segregated_fit_reach_its_space)
+CASE(options_of_the_segregated_fit_reach_its_space)
 {
-    bench b;
-    make(&b);
     quire_memory_options plain = {.pages = {.page_size = 1 << 20}}, tail = plain, slabs = plain;
     tail.fit.least_fragmentation = true;
     slabs.fit.slabs = true;
@@ -324,7 +294,7 @@ UNIT(memory, options_of_the_segregated_fit_reach_its_space)
         quire_allocation made;
         quire_allocation_info info;
         quire_memory_stats stats;
-        CHECK_OK(quire_memory_create(b.device, all[i], &memory));
+        CHECK_OK(quire_memory_create(b->device, all[i], &memory));
         CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100 << 10}, &made));
         CHECK_OK(quire_allocation_get_info(memory, made, &info));
         offsets[i] = info.offset;
@@ -339,33 +309,29 @@ UNIT(memory, options_of_the_segregated_fit_reach_its_space)
     CHECK(bytes[2] < bytes[0]);                 /* many small ones share a record */
     quire_memory *none = NULL;
     CHECK_FAILS(quire_memory_create(
-                    b.device,
+                    b->device,
                     &(quire_memory_options){.fit = {.algorithm = QUIRE_FIT_FIRST, .slabs = true}},
                     &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    end(&b);
 }
 
-UNIT(memory, the_backends_options_reach_each_of_its_pages)
+CASE(the_backends_options_reach_each_of_its_pages)
 {
     static const int words = 1;
-    bench b;
     quire_memory *memory = NULL, *other = NULL;
     quire_allocation made;
-    make(&b);
-    CHECK_OK(quire_memory_create_with(b.device, NULL,
+    CHECK_OK(quire_memory_create_with(b->device, NULL,
                                       (quire_page_extra){.pointer = &words, .number = 7}, &memory));
-    CHECK_OK(quire_memory_create(b.device, NULL, &other));
+    CHECK_OK(quire_memory_create(b->device, NULL, &other));
     for (int i = 0; i < 3; i++) {
         const quire_allocation_options options = {.size = 1, .dedicated = i > 0};
         CHECK_OK(quire_allocate(memory, &options, &made));
-        CHECK(b.fake.last_page.extra.pointer == &words);
-        CHECK_EQ(b.fake.last_page.extra.number, 7);
+        CHECK(b->fake.last_page.extra.pointer == &words);
+        CHECK_EQ(b->fake.last_page.extra.number, 7);
         CHECK_OK(quire_allocate(other, &options, &made));
-        CHECK(b.fake.last_page.extra.pointer == NULL);
-        CHECK_EQ(b.fake.last_page.extra.number, 0);
+        CHECK(b->fake.last_page.extra.pointer == NULL);
+        CHECK_EQ(b->fake.last_page.extra.number, 0);
     }
     quire_memory_destroy_all(&memory);
     quire_memory_destroy_all(&other);
-    end(&b);
 }

@@ -68,181 +68,160 @@ static void count_end(quire_attachment *attachment)
     quire_memory_detach(one->memory, attachment);
 }
 
-UNIT(memory_end, backend_children_are_named_and_destroyed_by_destroy_all)
+#define CASE(name, ...) UNIT_ON(memory_end, name, bench, b, make(b, __VA_ARGS__), end)
+
+CASE(backend_children_are_named_and_destroyed_by_destroy_all, QUIRE_DEVICE_LOCAL)
 {
-    bench b;
-    make(&b, QUIRE_DEVICE_LOCAL);
     child all[3];
     for (int i = 0; i < 3; i++) {
-        all[i] = (child){{.name = i ? "field" : NULL, .end = count_end}, b.memory, 0};
-        quire_memory_attach(b.memory, &all[i].attachment);
+        all[i] = (child){{.name = i ? "field" : NULL, .end = count_end}, b->memory, 0};
+        quire_memory_attach(b->memory, &all[i].attachment);
     }
-    quire_memory_detach(b.memory, &all[1].attachment); /* from the middle of the list */
-    CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
+    quire_memory_detach(b->memory, &all[1].attachment); /* from the middle of the list */
+    CHECK_FAILS(quire_memory_destroy(&b->memory), QUIRE_ERROR_BUSY);
     CHECK_STR(quire_last_error(),
               "memory 'weights' still has objects of backend fake: 'field', '(unnamed)'");
-    CHECK_STR(b.log, "memory 'weights' still has 'field' of backend fake\n"
-                     "memory 'weights' still has '(unnamed)' of backend fake\n");
-    quire_memory_detach(b.memory, &all[2].attachment);
-    CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
+    CHECK_STR(b->log, "memory 'weights' still has 'field' of backend fake\n"
+                      "memory 'weights' still has '(unnamed)' of backend fake\n");
+    quire_memory_detach(b->memory, &all[2].attachment);
+    CHECK_FAILS(quire_memory_destroy(&b->memory), QUIRE_ERROR_BUSY);
     CHECK_STR(quire_last_error(),
               "memory 'weights' still has objects of backend fake: '(unnamed)'");
-    quire_memory_attach(b.memory, &all[2].attachment);
-    quire_memory_destroy_all(&b.memory);
+    quire_memory_attach(b->memory, &all[2].attachment);
+    quire_memory_destroy_all(&b->memory);
     CHECK_EQ(all[0].ends, 1);
     CHECK_EQ(all[1].ends, 0);
     CHECK_EQ(all[2].ends, 1);
-    end(&b);
 }
 
-UNIT(memory_end, held_allocations_are_freed_with_the_rest)
+CASE(held_allocations_are_freed_with_the_rest, QUIRE_DEVICE_LOCAL)
 {
-    bench b;
-    make(&b, QUIRE_DEVICE_LOCAL);
-    quire_allocation one = allocate(b.memory, 100, "one"), other = allocate(b.memory, 100, NULL);
+    quire_allocation one = allocate(b->memory, 100, "one"), other = allocate(b->memory, 100, NULL);
     CHECK_FAILS(quire_allocation_hold(NULL, one), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_allocation_hold(b.memory, (quire_allocation){0}),
+    CHECK_FAILS(quire_allocation_hold(b->memory, (quire_allocation){0}),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_OK(quire_allocation_hold(b.memory, one));
-    CHECK_OK(quire_allocation_hold(b.memory, one));
-    CHECK_OK(quire_allocation_hold(b.memory, other));
-    CHECK_OK(quire_allocation_release(b.memory, one));
-    CHECK_FAILS(quire_free(b.memory, one), QUIRE_ERROR_BUSY);
+    CHECK_OK(quire_allocation_hold(b->memory, one));
+    CHECK_OK(quire_allocation_hold(b->memory, one));
+    CHECK_OK(quire_allocation_hold(b->memory, other));
+    CHECK_OK(quire_allocation_release(b->memory, one));
+    CHECK_FAILS(quire_free(b->memory, one), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "in use by 1 call or object");
-    CHECK_OK(quire_allocation_release(b.memory, one));
-    CHECK_OK(quire_free(b.memory, one));
-    CHECK_FAILS(quire_allocation_hold(b.memory, one), QUIRE_ERROR_STALE_HANDLE);
-    quire_memory_destroy_all(&b.memory);
-    end(&b);
+    CHECK_OK(quire_allocation_release(b->memory, one));
+    CHECK_OK(quire_free(b->memory, one));
+    CHECK_FAILS(quire_allocation_hold(b->memory, one), QUIRE_ERROR_STALE_HANDLE);
+    quire_memory_destroy_all(&b->memory);
 }
 
-UNIT(memory_end, live_allocations_are_named_in_error_and_log_and_nothing_changes)
+CASE(live_allocations_are_named_in_error_and_log_and_nothing_changes, QUIRE_DEVICE_LOCAL)
 {
-    bench b;
-    make(&b, QUIRE_DEVICE_LOCAL);
-    quire_memory *same = b.memory;
-    quire_allocation layer = allocate(b.memory, 300, "layer"), none = allocate(b.memory, 10, NULL);
-    CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
+    quire_memory *same = b->memory;
+    quire_allocation layer = allocate(b->memory, 300, "layer"),
+                     none = allocate(b->memory, 10, NULL);
+    CHECK_FAILS(quire_memory_destroy(&b->memory), QUIRE_ERROR_BUSY);
     CHECK_STR(quire_last_error(),
               "memory 'weights' still has 2 live allocations: 'layer', '(unnamed)'");
-    CHECK_STR(b.log, "memory 'weights' still holds 'layer': 512 B at page 0 offset 0\n"
-                     "memory 'weights' still holds '(unnamed)': 256 B at page 0 offset 512\n");
-    CHECK(b.memory == same);
-    CHECK_OK(quire_memory_check(b.memory));
-    CHECK_OK(quire_free(b.memory, layer));
-    CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
+    CHECK_STR(b->log, "memory 'weights' still holds 'layer': 512 B at page 0 offset 0\n"
+                      "memory 'weights' still holds '(unnamed)': 256 B at page 0 offset 512\n");
+    CHECK(b->memory == same);
+    CHECK_OK(quire_memory_check(b->memory));
+    CHECK_OK(quire_free(b->memory, layer));
+    CHECK_FAILS(quire_memory_destroy(&b->memory), QUIRE_ERROR_BUSY);
     CHECK_STR(quire_last_error(), "memory 'weights' still has 1 live allocation: '(unnamed)'");
-    CHECK_OK(quire_free(b.memory, none));
-    CHECK_OK(quire_memory_destroy(&b.memory)); /* with an empty page */
-    end(&b);
+    CHECK_OK(quire_free(b->memory, none));
+    CHECK_OK(quire_memory_destroy(&b->memory)); /* with an empty page */
 }
 
-UNIT(memory_end, a_reserved_range_keeps_the_memory_busy)
+CASE(a_reserved_range_keeps_the_memory_busy, QUIRE_DEVICE_LOCAL)
 {
-    bench b;
-    make(&b, QUIRE_DEVICE_LOCAL);
     quire_allocation reserved;
-    CHECK_OK(quire_reserve(b.memory, &(quire_allocation_options){.size = 1}, &reserved));
-    CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
-    CHECK_OK(quire_abort(b.memory, reserved));
-    CHECK_OK(quire_memory_destroy(&b.memory));
-    end(&b);
+    CHECK_OK(quire_reserve(b->memory, &(quire_allocation_options){.size = 1}, &reserved));
+    CHECK_FAILS(quire_memory_destroy(&b->memory), QUIRE_ERROR_BUSY);
+    CHECK_OK(quire_abort(b->memory, reserved));
+    CHECK_OK(quire_memory_destroy(&b->memory));
 }
 
-UNIT(memory_end, a_long_list_is_truncated_in_the_error_and_complete_in_the_log)
+CASE(a_long_list_is_truncated_in_the_error_and_complete_in_the_log, QUIRE_DEVICE_LOCAL)
 {
     enum { COUNT = 40 };
-    bench b;
-    make(&b, QUIRE_DEVICE_LOCAL);
     char name[64];
     for (int i = 0; i < COUNT; i++) {
         snprintf(name, sizeof name, "%02d-a-name-that-is-rather-long-so-that-the-list", i);
-        allocate(b.memory, 1, name);
+        allocate(b->memory, 1, name);
     }
-    CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
+    CHECK_FAILS(quire_memory_destroy(&b->memory), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "still has 40 live allocations: '00-a-name");
     CHECK_HAS(quire_last_error(), "'01-a-name");
     CHECK(!strstr(quire_last_error(), "39-a-name"));
     int lines = 0;
-    for (const char *at = b.log; (at = strchr(at, '\n')) != NULL; at++)
+    for (const char *at = b->log; (at = strchr(at, '\n')) != NULL; at++)
         lines++;
     CHECK_EQ(lines, COUNT);
-    CHECK_HAS(b.log, "39-a-name");
-    quire_memory_destroy_all(&b.memory);
-    end(&b);
+    CHECK_HAS(b->log, "39-a-name");
+    quire_memory_destroy_all(&b->memory);
 }
 
-UNIT(memory_end, destroy_all_frees_everything)
+CASE(destroy_all_frees_everything, QUIRE_HOST_VISIBLE)
 {
-    bench b;
-    make(&b, QUIRE_HOST_VISIBLE);
-    quire_allocation mapped = allocate(b.memory, 100, "mapped"), reserved, dedicated;
+    quire_allocation mapped = allocate(b->memory, 100, "mapped"), reserved, dedicated;
     void *pointer = NULL;
     for (int i = 0; i < 3; i++)
-        CHECK_OK(quire_map(b.memory, mapped, &pointer));
-    CHECK_OK(quire_reserve(b.memory, &(quire_allocation_options){.size = 5000, .name = "reserved"},
+        CHECK_OK(quire_map(b->memory, mapped, &pointer));
+    CHECK_OK(quire_reserve(b->memory, &(quire_allocation_options){.size = 5000, .name = "reserved"},
                            &reserved));
     CHECK_OK(quire_allocate(
-        b.memory, &(quire_allocation_options){.size = 1, .dedicated = true, .name = "own"},
+        b->memory, &(quire_allocation_options){.size = 1, .dedicated = true, .name = "own"},
         &dedicated));
     quire_buffer buffer;
     quire_image image;
-    CHECK_OK(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 10}, &buffer));
-    CHECK_OK(quire_image_create(b.memory, &(quire_image_options){.width = 10}, &image));
-    CHECK_OK(quire_free(b.memory, allocate(b.memory, 50, "gone")));
-    CHECK_EQ(b.fake.objects, 2);
-    CHECK(b.fake.pages >= 3);
-    quire_memory_destroy_all(&b.memory);
-    CHECK_STR(b.log, "");
-    end(&b);
+    CHECK_OK(quire_buffer_create(b->memory, &(quire_buffer_options){.size = 10}, &buffer));
+    CHECK_OK(quire_image_create(b->memory, &(quire_image_options){.width = 10}, &image));
+    CHECK_OK(quire_free(b->memory, allocate(b->memory, 50, "gone")));
+    CHECK_EQ(b->fake.objects, 2);
+    CHECK(b->fake.pages >= 3);
+    quire_memory_destroy_all(&b->memory);
+    CHECK_STR(b->log, "");
 }
 
 /* ---- two memories ------------------------------------------------------------------------- */
 
-UNIT(memory_end, two_memories_refuse_each_others_handles)
+CASE(two_memories_refuse_each_others_handles, QUIRE_HOST_VISIBLE)
 {
-    bench b;
-    make(&b, QUIRE_HOST_VISIBLE);
     quire_memory *other = NULL;
     CHECK_OK(quire_memory_create(
-        b.device, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE}, &other));
-    quire_allocation mine = allocate(b.memory, 100, NULL), theirs = allocate(other, 100, NULL);
+        b->device, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE}, &other));
+    quire_allocation mine = allocate(b->memory, 100, NULL), theirs = allocate(other, 100, NULL);
     CHECK(mine.id != theirs.id);
     quire_allocation_info info = {.size = 1};
-    void *pointer = &b;
-    CHECK_FAILS(quire_allocation_get_info(b.memory, theirs, &info), QUIRE_ERROR_FOREIGN_HANDLE);
+    void *pointer = b;
+    CHECK_FAILS(quire_allocation_get_info(b->memory, theirs, &info), QUIRE_ERROR_FOREIGN_HANDLE);
     CHECK_EQ(info.size, 0);
     CHECK_HAS(quire_last_error(), "another memory");
-    CHECK_FAILS(quire_map(b.memory, theirs, &pointer), QUIRE_ERROR_FOREIGN_HANDLE);
+    CHECK_FAILS(quire_map(b->memory, theirs, &pointer), QUIRE_ERROR_FOREIGN_HANDLE);
     CHECK(pointer == NULL);
     CHECK_FAILS(quire_write(other, mine, 0, "x", 1), QUIRE_ERROR_FOREIGN_HANDLE);
     CHECK_FAILS(quire_free(other, mine), QUIRE_ERROR_FOREIGN_HANDLE);
     CHECK_OK(quire_free(other, theirs));
-    CHECK_FAILS(quire_free(b.memory, theirs), QUIRE_ERROR_FOREIGN_HANDLE);
-    CHECK_OK(quire_free(b.memory, mine));
+    CHECK_FAILS(quire_free(b->memory, theirs), QUIRE_ERROR_FOREIGN_HANDLE);
+    CHECK_OK(quire_free(b->memory, mine));
     CHECK_OK(quire_memory_destroy(&other));
-    CHECK_OK(quire_memory_destroy(&b.memory));
-    end(&b);
+    CHECK_OK(quire_memory_destroy(&b->memory));
 }
 
-UNIT(memory_end, memories_of_one_device_can_be_destroyed_in_any_order)
+CASE(memories_of_one_device_can_be_destroyed_in_any_order, QUIRE_DEVICE_LOCAL)
 {
-    bench b;
-    make(&b, QUIRE_DEVICE_LOCAL);
     quire_memory *memories[3] = {NULL};
     for (int i = 0; i < 3; i++) {
-        CHECK_OK(quire_memory_create(b.device, NULL, &memories[i]));
+        CHECK_OK(quire_memory_create(b->device, NULL, &memories[i]));
         allocate(memories[i], 100, NULL);
     }
     static const int order[] = {1, 2, 0};
     for (int i = 0; i < 3; i++) {
         quire_memory_destroy_all(&memories[order[i]]);
         quire_device_stats stats;
-        CHECK_OK(quire_device_get_stats(b.device, &stats));
+        CHECK_OK(quire_device_get_stats(b->device, &stats));
         CHECK_EQ(stats.memory_count, 3 - i);
     }
-    CHECK_OK(quire_memory_destroy(&b.memory));
-    end(&b);
+    CHECK_OK(quire_memory_destroy(&b->memory));
 }
 
 /* The sink frees the allocation that a line names: the list must not name freed memory. */
@@ -333,36 +312,30 @@ UNIT(memory_end, the_variable_is_null_when_hook_and_sink_are_called)
     CHECK_OK(quire_device_destroy(&device));
 }
 
-UNIT(memory_end, a_name_with_line_ends_stays_on_one_line)
+CASE(a_name_with_line_ends_stays_on_one_line, QUIRE_DEVICE_LOCAL)
 {
-    bench b;
-    make(&b, QUIRE_DEVICE_LOCAL);
-    allocate(b.memory, 300, "one\ntwo\x1b[31m");
-    CHECK_FAILS(quire_memory_destroy(&b.memory), QUIRE_ERROR_BUSY);
-    CHECK_HAS(b.log, "'one?two?[31m': 512 B");
+    allocate(b->memory, 300, "one\ntwo\x1b[31m");
+    CHECK_FAILS(quire_memory_destroy(&b->memory), QUIRE_ERROR_BUSY);
+    CHECK_HAS(b->log, "'one?two?[31m': 512 B");
     CHECK_HAS(quire_last_error(), "'one?two?[31m'");
-    quire_memory_destroy_all(&b.memory);
-    end(&b);
+    quire_memory_destroy_all(&b->memory);
 }
 
 /*
  * Creates and destroys 5000 owners, more than there are tags: the handle of one that stays is still
  * its own.
  */
-UNIT(memory_end, a_handle_is_never_mistaken_for_one_of_a_later_memory)
+CASE(a_handle_is_never_mistaken_for_one_of_a_later_memory, QUIRE_DEVICE_LOCAL)
 {
-    bench b;
-    make(&b, QUIRE_DEVICE_LOCAL);
-    quire_allocation kept = allocate(b.memory, 100, NULL);
+    quire_allocation kept = allocate(b->memory, 100, NULL);
     for (int i = 0; i < 5000; i++) {
         quire_memory *other = NULL;
         quire_memory_options small = {.pages = {.page_size = 4096}};
-        CHECK_OK(quire_memory_create(b.device, &small, &other));
+        CHECK_OK(quire_memory_create(b->device, &small, &other));
         quire_allocation allocation = allocate(other, 100, NULL);
         CHECK(allocation.id != kept.id);
         CHECK_FAILS(quire_free(other, kept), QUIRE_ERROR_FOREIGN_HANDLE);
         quire_memory_destroy_all(&other);
     }
-    quire_memory_destroy_all(&b.memory);
-    end(&b);
+    quire_memory_destroy_all(&b->memory);
 }

@@ -44,41 +44,39 @@ static quire_allocation_info place(const fixture *f, quire_allocation a)
     return info;
 }
 
-UNIT(image_pages, images_and_others_share_no_page_and_lose_no_bytes)
+#define CASE(name, ...) UNIT_ON(image_pages, name, fixture, f, begin(f, __VA_ARGS__), fixture_end)
+
+CASE(images_and_others_share_no_page_and_lose_no_bytes, 64 * KIB,
+     &(quire_memory_options){.pages = {.page_size = 1024 * KIB}})
 {
-    fixture f;
     quire_allocation images[COUNT], others[COUNT];
-    begin(&f, 64 * KIB, &(quire_memory_options){.pages = {.page_size = 1024 * KIB}});
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < COUNT; i++) {
             if (round) {
-                CHECK_OK(quire_free(f.memory, images[i]));
-                CHECK_OK(quire_free(f.memory, others[i]));
+                CHECK_OK(quire_free(f->memory, images[i]));
+                CHECK_OK(quire_free(f->memory, others[i]));
             }
-            images[i] = image(&f, 4 * KIB, QUIRE_TILING_OPTIMAL);
-            others[i] = i % 2 ? buffer(&f, 3 * KIB) : image(&f, 3 * KIB, QUIRE_TILING_LINEAR);
+            images[i] = image(f, 4 * KIB, QUIRE_TILING_OPTIMAL);
+            others[i] = i % 2 ? buffer(f, 3 * KIB) : image(f, 3 * KIB, QUIRE_TILING_LINEAR);
         }
     for (int i = 0; i < COUNT; i++) {
-        CHECK_EQ(place(&f, images[i]).size, 4 * KIB);
-        CHECK_EQ(place(&f, images[i]).left_padding, 0);
+        CHECK_EQ(place(f, images[i]).size, 4 * KIB);
+        CHECK_EQ(place(f, images[i]).left_padding, 0);
         for (int k = 0; k < COUNT; k++)
-            CHECK(place(&f, images[i]).page != place(&f, others[k]).page);
+            CHECK(place(f, images[i]).page != place(f, others[k]).page);
     }
     quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(f.memory, &stats));
+    CHECK_OK(quire_memory_get_stats(f->memory, &stats));
     CHECK_EQ(stats.page_count, 2);
-    CHECK_OK(quire_memory_check(f.memory));
-    fixture_end(&f);
+    CHECK_OK(quire_memory_check(f->memory));
 }
 
-UNIT(image_pages, a_small_granularity_rounds_as_before)
+CASE(a_small_granularity_rounds_as_before, KIB,
+     &(quire_memory_options){.pages = {.page_size = 1024 * KIB}})
 {
-    fixture f;
-    begin(&f, KIB, &(quire_memory_options){.pages = {.page_size = 1024 * KIB}});
-    quire_allocation a = image(&f, 100, QUIRE_TILING_OPTIMAL), b = buffer(&f, 100);
-    CHECK_EQ(place(&f, a).size, KIB);
-    CHECK_EQ(place(&f, a).page, place(&f, b).page);
-    fixture_end(&f);
+    quire_allocation a = image(f, 100, QUIRE_TILING_OPTIMAL), b = buffer(f, 100);
+    CHECK_EQ(place(f, a).size, KIB);
+    CHECK_EQ(place(f, a).page, place(f, b).page);
 }
 
 /* A memory of one page, or whose placements are a promise, has no page for images alone. */
@@ -141,17 +139,14 @@ UNIT(image_pages, the_bytes_that_stay_are_shared_with_images_alone)
 }
 
 /* The memory's limit refuses a page: a request is not placed in a page of the other kind. */
-UNIT(image_pages, the_last_searches_keep_the_kinds_apart)
+CASE(the_last_searches_keep_the_kinds_apart, 64 * KIB,
+     &(quire_memory_options){.pages = {.page_size = 1024 * KIB}, .limit = 1024 * KIB})
 {
-    fixture f;
     quire_image none;
-    begin(&f, 64 * KIB,
-          &(quire_memory_options){.pages = {.page_size = 1024 * KIB}, .limit = 1024 * KIB});
-    (void)buffer(&f, 100);
-    f.fake.object_needs.size = 100;
-    CHECK_FAILS(quire_image_create(f.memory, &(quire_image_options){.width = 4}, &none),
+    (void)buffer(f, 100);
+    f->fake.object_needs.size = 100;
+    CHECK_FAILS(quire_image_create(f->memory, &(quire_image_options){.width = 4}, &none),
                 QUIRE_ERROR_OVER_BUDGET);
-    fixture_end(&f);
 }
 
 static void *free_all(void *user)
@@ -184,20 +179,17 @@ UNIT(image_pages, frees_of_other_threads_leave_nothing)
 
 /* Of 4 to 32 KiB, in pages of the usual sizes. Rounded to 64 KiB they would take 4.8 times as
    much. */
-UNIT(image_pages, many_small_images_take_little_more_than_their_bytes)
+CASE(many_small_images_take_little_more_than_their_bytes, 64 * KIB, NULL)
 {
     enum { MANY = 20000 };
-    fixture f;
     uint64_t requested = 0;
     quire_memory_stats stats;
-    begin(&f, 64 * KIB, NULL);
     for (uint32_t i = 0; i < MANY; i++) {
         uint64_t size = 4 * KIB + i * UINT64_C(2654435761) % (28 * KIB);
-        (void)image(&f, size, QUIRE_TILING_OPTIMAL);
+        (void)image(f, size, QUIRE_TILING_OPTIMAL);
         requested += size;
     }
-    CHECK_OK(quire_memory_get_stats(f.memory, &stats));
+    CHECK_OK(quire_memory_get_stats(f->memory, &stats));
     printf("# %" PRIu64 " of %" PRIu64 " bytes\n", stats.reserved_bytes, requested);
     CHECK(stats.reserved_bytes <= requested * 115 / 100);
-    fixture_end(&f);
 }

@@ -101,7 +101,9 @@ UNIT(resource, every_usage_of_buffers_is_kept_and_others_are_refused)
     end(&b);
 }
 
-UNIT(resource, invalid_buffer_options_are_refused_before_an_object_is_created)
+#define CASE(name, ...) UNIT_ON(resource, name, fixture, b, make(b, __VA_ARGS__), end)
+
+CASE(invalid_buffer_options_are_refused_before_an_object_is_created, QUIRE_DEVICE_LOCAL)
 {
     static const struct {
         quire_buffer_options options;
@@ -122,154 +124,127 @@ UNIT(resource, invalid_buffer_options_are_refused_before_an_object_is_created)
         {{.size = 1, .host_read = true}, QUIRE_ERROR_NOT_HOST_VISIBLE, "not host-visible"},
         {{.size = 1, .host_write = true}, QUIRE_ERROR_NOT_HOST_VISIBLE, "not host-visible"},
     };
-    fixture b;
-    make(&b, QUIRE_DEVICE_LOCAL);
     quire_buffer buffer;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         buffer.allocation.id = 1;
-        CHECK_FAILS(quire_buffer_create(b.memory, &cases[i].options, &buffer), cases[i].code);
+        CHECK_FAILS(quire_buffer_create(b->memory, &cases[i].options, &buffer), cases[i].code);
         CHECK_HAS(quire_last_error(), cases[i].says);
         CHECK_EQ(buffer.allocation.id, 0);
     }
-    CHECK_EQ(b.fake.calls[FAKE_OBJECT_CREATE] + b.fake.calls[FAKE_PAGE_CREATE], 0);
-    end(&b);
+    CHECK_EQ(b->fake.calls[FAKE_OBJECT_CREATE] + b->fake.calls[FAKE_PAGE_CREATE], 0);
 }
 
-UNIT(resource, a_buffer_that_no_heap_holds_is_refused_and_its_object_destroyed)
+CASE(a_buffer_that_no_heap_holds_is_refused_and_its_object_destroyed, QUIRE_DEVICE_LOCAL)
 {
-    fixture b;
-    make(&b, QUIRE_DEVICE_LOCAL);
     static const uint64_t sizes[] = {(UINT64_C(1) << 30) + 1, UINT64_C(1) << 63, UINT64_MAX};
     quire_buffer buffer;
     for (int i = 0; i < 3; i++) {
         quire_buffer_options options = {.size = sizes[i]};
-        CHECK_FAILS(quire_buffer_create(b.memory, &options, &buffer),
+        CHECK_FAILS(quire_buffer_create(b->memory, &options, &buffer),
                     QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
         CHECK_HAS(quire_last_error(), "1 GiB in all");
-        CHECK_EQ(b.fake.objects, 0);
+        CHECK_EQ(b->fake.objects, 0);
     }
-    end(&b);
 }
 
-UNIT(resource, a_buffer_can_be_dedicated_zeroed_mapped_written_and_read)
+CASE(a_buffer_can_be_dedicated_zeroed_mapped_written_and_read, QUIRE_HOST_VISIBLE)
 {
-    fixture b;
-    make(&b, QUIRE_HOST_VISIBLE);
     quire_buffer buffer =
-        BUFFER(&b, .size = 100, .dedicated = true, .zero = true, .host_read = true);
-    quire_buffer_info info = info_of(&b, buffer);
+        BUFFER(b, .size = 100, .dedicated = true, .zero = true, .host_read = true);
+    quire_buffer_info info = info_of(b, buffer);
     CHECK(info.place.dedicated);
     char bytes[100];
     void *pointer = NULL;
-    CHECK_OK(quire_read(b.memory, buffer.allocation, 0, bytes, sizeof bytes));
+    CHECK_OK(quire_read(b->memory, buffer.allocation, 0, bytes, sizeof bytes));
     for (int i = 0; i < 100; i++)
         CHECK_EQ(bytes[i], 0);
-    CHECK_OK(quire_map(b.memory, buffer.allocation, &pointer));
-    CHECK_OK(quire_write(b.memory, buffer.allocation, 99, "x", 1));
+    CHECK_OK(quire_map(b->memory, buffer.allocation, &pointer));
+    CHECK_OK(quire_write(b->memory, buffer.allocation, 99, "x", 1));
     CHECK_EQ(((char *)pointer)[99], 'x');
-    CHECK_EQ(info_of(&b, buffer).place.map_count, 1);
-    end(&b);
+    CHECK_EQ(info_of(b, buffer).place.map_count, 1);
 }
 
-UNIT(resource, a_native_buffer_is_bound_to_its_range_and_reported)
+CASE(a_native_buffer_is_bound_to_its_range_and_reported, QUIRE_DEVICE_LOCAL)
 {
-    fixture b;
-    make(&b, QUIRE_DEVICE_LOCAL);
-    quire_buffer first = BUFFER(&b, .size = 100), second = BUFFER(&b, .size = 100);
-    quire_buffer_info info = info_of(&b, second);
+    quire_buffer first = BUFFER(b, .size = 100), second = BUFFER(b, .size = 100);
+    quire_buffer_info info = info_of(b, second);
     CHECK_EQ(info.place.offset, 128);
     CHECK(info.place.native != 0);
-    CHECK(info.place.native != info_of(&b, first).place.native);
-    CHECK_EQ(b.fake.calls[FAKE_OBJECT_BIND], 2);
-    CHECK_EQ(b.fake.objects, 2);
-    CHECK_OK(quire_free(b.memory, first.allocation));
-    CHECK_EQ(b.fake.objects, 1);
-    end(&b);
+    CHECK(info.place.native != info_of(b, first).place.native);
+    CHECK_EQ(b->fake.calls[FAKE_OBJECT_BIND], 2);
+    CHECK_EQ(b->fake.objects, 2);
+    CHECK_OK(quire_free(b->memory, first.allocation));
+    CHECK_EQ(b->fake.objects, 1);
 }
 
-UNIT(resource, a_backend_may_need_more_than_requested)
+CASE(a_backend_may_need_more_than_requested, QUIRE_DEVICE_LOCAL)
 {
-    fixture b;
-    make(&b, QUIRE_DEVICE_LOCAL);
-    b.fake.object_needs.size = 5000;
-    b.fake.object_needs.alignment = 1024;
-    BUFFER(&b, .size = 100);
-    quire_buffer_info info = info_of(&b, BUFFER(&b, .size = 100));
+    b->fake.object_needs.size = 5000;
+    b->fake.object_needs.alignment = 1024;
+    BUFFER(b, .size = 100);
+    quire_buffer_info info = info_of(b, BUFFER(b, .size = 100));
     CHECK_EQ(info.size, 100);
     CHECK_EQ(info.place.requested, 100);
     CHECK_EQ(info.place.size, 5000);
     CHECK_EQ(info.place.offset, 5120);
-    end(&b);
 }
 
-UNIT(resource, a_backend_that_needs_less_changes_nothing)
+CASE(a_backend_that_needs_less_changes_nothing, QUIRE_DEVICE_LOCAL)
 {
-    fixture b;
-    make(&b, QUIRE_DEVICE_LOCAL);
-    b.fake.object_needs.size = 10;
-    quire_buffer_info info = info_of(&b, BUFFER(&b, .size = 100));
+    b->fake.object_needs.size = 10;
+    quire_buffer_info info = info_of(b, BUFFER(b, .size = 100));
     CHECK_EQ(info.place.size, 100);
-    end(&b);
 }
 
-UNIT(resource, a_driver_that_needs_a_dedicated_page_gets_it)
+CASE(a_driver_that_needs_a_dedicated_page_gets_it, QUIRE_DEVICE_LOCAL)
 {
-    fixture b;
-    make(&b, QUIRE_DEVICE_LOCAL);
-    b.fake.object_needs.dedicated = true;
-    quire_buffer_info info = info_of(&b, BUFFER(&b, .size = 100));
+    b->fake.object_needs.dedicated = true;
+    quire_buffer_info info = info_of(b, BUFFER(b, .size = 100));
     CHECK(info.place.dedicated);
-    CHECK(b.fake.last_page.dedicated);
-    CHECK_EQ(b.fake.last_page.size, 100); /* exactly as large as the object */
-    CHECK_EQ(b.fake.last_page.object, QUIRE_OBJECT_BUFFER);
-    CHECK_EQ(b.fake.last_page.native, info.place.native);
-    end(&b);
+    CHECK(b->fake.last_page.dedicated);
+    CHECK_EQ(b->fake.last_page.size, 100); /* exactly as large as the object */
+    CHECK_EQ(b->fake.last_page.object, QUIRE_OBJECT_BUFFER);
+    CHECK_EQ(b->fake.last_page.native, info.place.native);
 }
 
-UNIT(resource, handles_of_another_type_are_refused)
+CASE(handles_of_another_type_are_refused, QUIRE_DEVICE_LOCAL)
 {
-    fixture b;
-    make(&b, QUIRE_DEVICE_LOCAL);
-    quire_buffer buffer = BUFFER(&b, .size = 1);
+    quire_buffer buffer = BUFFER(b, .size = 1);
     quire_image image;
     quire_allocation range;
     quire_buffer_info buffer_info = {.size = 1};
     quire_image_info image_info = {.width = 1};
-    CHECK_OK(quire_image_create(b.memory, &(quire_image_options){.width = 1}, &image));
-    CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = 1}, &range));
+    CHECK_OK(quire_image_create(b->memory, &(quire_image_options){.width = 1}, &image));
+    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = 1}, &range));
     const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
-    CHECK_FAILS(quire_buffer_get_info(b.memory, (quire_buffer){image.allocation}, &buffer_info),
+    CHECK_FAILS(quire_buffer_get_info(b->memory, (quire_buffer){image.allocation}, &buffer_info),
                 invalid);
     CHECK_HAS(quire_last_error(), "of memory 'memory' is an image, not a buffer");
     CHECK_EQ(buffer_info.size, 0);
-    CHECK_FAILS(quire_buffer_get_info(b.memory, (quire_buffer){range}, &buffer_info), invalid);
+    CHECK_FAILS(quire_buffer_get_info(b->memory, (quire_buffer){range}, &buffer_info), invalid);
     CHECK_HAS(quire_last_error(), "of memory 'memory' is a raw range, not a buffer");
-    CHECK_FAILS(quire_image_get_info(b.memory, (quire_image){buffer.allocation}, &image_info),
+    CHECK_FAILS(quire_image_get_info(b->memory, (quire_image){buffer.allocation}, &image_info),
                 invalid);
     CHECK_HAS(quire_last_error(), "of memory 'memory' is a buffer, not an image");
     CHECK_EQ(image_info.width, 0);
-    CHECK_OK(quire_free(b.memory, range)); /* the refused calls do not keep it in use */
-    CHECK_OK(quire_free(b.memory, image.allocation));
-    CHECK_OK(quire_free(b.memory, buffer.allocation));
-    end(&b);
+    CHECK_OK(quire_free(b->memory, range)); /* the refused calls do not keep it in use */
+    CHECK_OK(quire_free(b->memory, image.allocation));
+    CHECK_OK(quire_free(b->memory, buffer.allocation));
 }
 
-UNIT(resource, renaming_a_buffer_keeps_the_rest)
+CASE(renaming_a_buffer_keeps_the_rest, QUIRE_DEVICE_LOCAL)
 {
-    fixture b;
-    make(&b, QUIRE_DEVICE_LOCAL);
-    quire_buffer buffer = BUFFER(&b, .size = 100, .usage = QUIRE_USAGE_INDEX);
-    uint64_t native = info_of(&b, buffer).place.native;
+    quire_buffer buffer = BUFFER(b, .size = 100, .usage = QUIRE_USAGE_INDEX);
+    uint64_t native = info_of(b, buffer).place.native;
     static const char *const names[] = {"first", NULL, "second"};
     for (int i = 0; i < 3; i++) {
         char name[16];
-        CHECK_OK(quire_allocation_set_name(b.memory, buffer.allocation, names[i]));
-        CHECK_OK(quire_allocation_get_name(b.memory, buffer.allocation, name, sizeof name));
+        CHECK_OK(quire_allocation_set_name(b->memory, buffer.allocation, names[i]));
+        CHECK_OK(quire_allocation_get_name(b->memory, buffer.allocation, name, sizeof name));
         CHECK_STR(name, names[i] ? names[i] : "");
-        quire_buffer_info info = info_of(&b, buffer);
+        quire_buffer_info info = info_of(b, buffer);
         CHECK_EQ(info.usage, QUIRE_USAGE_INDEX);
         CHECK_EQ(info.place.native, native);
         CHECK_EQ(info.place.object, QUIRE_OBJECT_BUFFER);
     }
-    end(&b);
 }

@@ -44,13 +44,13 @@ static quire_image_info info_of(bench *b, const quire_image_options *options)
     return info;
 }
 
+#define CASE(name, ...) UNIT_ON(resource_image, name, bench, b, make(b, __VA_ARGS__), end)
+
 /* ---- what an image is --------------------------------------------------------------------- */
 
-UNIT(resource_image, one_channel_of_a_byte_each_is_the_default)
+CASE(one_channel_of_a_byte_each_is_the_default, 0)
 {
-    bench b;
-    make(&b, 0);
-    quire_image_info info = IMAGE(&b, .width = 7, .user_data = 3);
+    quire_image_info info = IMAGE(b, .width = 7, .user_data = 3);
     CHECK_EQ(info.width, 7);
     CHECK_EQ(info.height, 1);
     CHECK_EQ(info.depth, 1);
@@ -64,10 +64,9 @@ UNIT(resource_image, one_channel_of_a_byte_each_is_the_default)
     CHECK_EQ(info.row_pitch, 64);
     CHECK_EQ(info.place.size, 64);
     CHECK_EQ(info.place.user_data, 3);
-    end(&b);
 }
 
-UNIT(resource_image, dimensions_follow_the_extents)
+CASE(dimensions_follow_the_extents, 0)
 {
     static const struct {
         uint32_t width, height, depth, dimensions;
@@ -75,16 +74,13 @@ UNIT(resource_image, dimensions_follow_the_extents)
         {5, 0, 0, 1}, {5, 1, 1, 1}, {1, 1, 1, 1}, {5, 4, 0, 2}, {1, 2, 1, 2},
         {5, 4, 3, 3}, {5, 1, 3, 3}, {5, 0, 2, 3}, {1, 1, 2, 3},
     };
-    bench b;
-    make(&b, 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         quire_image_info info =
-            IMAGE(&b, .width = cases[i].width, .height = cases[i].height, .depth = cases[i].depth);
+            IMAGE(b, .width = cases[i].width, .height = cases[i].height, .depth = cases[i].depth);
         CHECK_EQ(info.dimensions, cases[i].dimensions);
         CHECK_EQ(info.height, cases[i].height ? cases[i].height : 1);
         CHECK_EQ(info.depth, cases[i].depth ? cases[i].depth : 1);
     }
-    end(&b);
 }
 
 static const struct {
@@ -97,15 +93,13 @@ static const struct {
 };
 enum { CHANNEL_TYPES = sizeof CHANNELS / sizeof *CHANNELS };
 
-UNIT(resource_image, every_channel_type_with_one_to_four_channels_has_its_size)
+CASE(every_channel_type_with_one_to_four_channels_has_its_size, 0)
 {
-    bench b;
-    make(&b, 0);
     for (uint32_t i = 0; i < CHANNEL_TYPES; i++) {
         CHECK_EQ(CHANNELS[i].type, i); /* Lluvia's order */
         CHECK_EQ(quire_channel_size(CHANNELS[i].type), CHANNELS[i].size);
         for (uint32_t count = 1; count <= 4; count++) {
-            quire_image_info info = IMAGE(&b, .width = 33, .height = 3, .channel_count = count,
+            quire_image_info info = IMAGE(b, .width = 33, .height = 3, .channel_count = count,
                                           .channel_type = CHANNELS[i].type);
             uint64_t row = UINT64_C(33) * count * CHANNELS[i].size;
             CHECK_EQ(info.minimum_size, row * 3);
@@ -118,25 +112,21 @@ UNIT(resource_image, every_channel_type_with_one_to_four_channels_has_its_size)
     }
     CHECK_EQ(quire_channel_size((quire_channel_type)CHANNEL_TYPES), 0);
     CHECK_EQ(quire_channel_size((quire_channel_type)4711), 0);
-    end(&b);
 }
 
-UNIT(resource_image, lluvias_images_have_their_sizes)
+CASE(lluvias_images_have_their_sizes, 0)
 {
-    bench b;
-    make(&b, 0);
-    quire_image_info info = IMAGE(&b, .width = 32, .height = 32);
+    quire_image_info info = IMAGE(b, .width = 32, .height = 32);
     CHECK_EQ(info.minimum_size, 1024);
     CHECK_EQ(info.place.size, 2048);
     CHECK_EQ(info.place.requested, 2048); /* the padding of the rows is writable too */
-    info = IMAGE(&b, .width = 640, .height = 480);
+    info = IMAGE(b, .width = 640, .height = 480);
     CHECK_EQ(info.place.size, 307200);
-    info = IMAGE(&b, .width = 32, .height = 32, .depth = 32);
+    info = IMAGE(b, .width = 32, .height = 32, .depth = 32);
     CHECK_EQ(info.place.size, 65536);
     CHECK_EQ(info.slice_pitch, 2048);
-    info = IMAGE(&b, .width = 128, .height = 128);
+    info = IMAGE(b, .width = 128, .height = 128);
     CHECK_EQ(info.minimum_size, info.place.size);
-    end(&b);
 }
 
 UNIT(resource_image, rows_follow_the_row_alignment)
@@ -154,32 +144,26 @@ UNIT(resource_image, rows_follow_the_row_alignment)
     }
 }
 
-UNIT(resource_image, the_tiling_is_kept)
+CASE(the_tiling_is_kept, 0)
 {
-    bench b;
-    make(&b, 0);
-    CHECK_EQ(IMAGE(&b, .width = 1, .tiling = QUIRE_TILING_LINEAR).tiling, QUIRE_TILING_LINEAR);
-    end(&b);
+    CHECK_EQ(IMAGE(b, .width = 1, .tiling = QUIRE_TILING_LINEAR).tiling, QUIRE_TILING_LINEAR);
 }
 
-UNIT(resource_image, its_bytes_are_zeroed_written_and_read)
+CASE(its_bytes_are_zeroed_written_and_read, 0)
 {
-    bench b;
-    make(&b, 0);
     quire_image image;
     quire_image_options options = {.width = 32, .height = 2, .zero = true, .dedicated = true};
-    CHECK_OK(quire_image_create(b.memory, &options, &image));
+    CHECK_OK(quire_image_create(b->memory, &options, &image));
     char bytes[128];
-    CHECK_OK(quire_write(b.memory, image.allocation, 64, "row 1", 6));
-    CHECK_OK(quire_read(b.memory, image.allocation, 0, bytes, sizeof bytes));
+    CHECK_OK(quire_write(b->memory, image.allocation, 64, "row 1", 6));
+    CHECK_OK(quire_read(b->memory, image.allocation, 0, bytes, sizeof bytes));
     CHECK_EQ(bytes[0], 0);
     CHECK_STR(bytes + 64, "row 1");
     CHECK_EQ(bytes[127], 0);
-    CHECK_FAILS(quire_write(b.memory, image.allocation, 128, "x", 1), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_write(b->memory, image.allocation, 128, "x", 1), QUIRE_ERROR_OUT_OF_RANGE);
     quire_image_info info;
-    CHECK_OK(quire_image_get_info(b.memory, image, &info));
+    CHECK_OK(quire_image_get_info(b->memory, image, &info));
     CHECK(info.place.dedicated);
-    end(&b);
 }
 
 /* ---- refusals ----------------------------------------------------------------------------- */
@@ -198,7 +182,7 @@ static void expect_refused(bench *b, const quire_image_options *options, quire_r
     CHECK_EQ(needs.size, 0);
 }
 
-UNIT(resource_image, invalid_images_are_refused)
+CASE(invalid_images_are_refused, 0)
 {
     static const struct {
         quire_image_options options;
@@ -213,30 +197,24 @@ UNIT(resource_image, invalid_images_are_refused)
         {{.width = 1, .tiling = (quire_tiling)2}, "no tiling 2"},
         {{.width = 1, .unused = {0, 1}}, "quire_image_options.unused[1]"},
     };
-    bench b;
-    make(&b, 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        expect_refused(&b, &cases[i].options, QUIRE_ERROR_INVALID_ARGUMENT, cases[i].says);
-    end(&b);
+        expect_refused(b, &cases[i].options, QUIRE_ERROR_INVALID_ARGUMENT, cases[i].says);
 }
 
-UNIT(resource_image, every_usage_of_images_is_kept_and_others_are_refused)
+CASE(every_usage_of_images_is_kept_and_others_are_refused, 0)
 {
-    bench b;
-    make(&b, 0);
     const quire_usage images = QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET |
                                QUIRE_USAGE_STORAGE | QUIRE_USAGE_SAMPLED;
     for (int bit = 0; bit < 32; bit++) {
         quire_image_options options = {.width = 1, .usage = UINT32_C(1) << bit};
         if (options.usage & images)
-            CHECK_EQ(info_of(&b, &options).usage, options.usage);
+            CHECK_EQ(info_of(b, &options).usage, options.usage);
         else
-            expect_refused(&b, &options, QUIRE_ERROR_INVALID_ARGUMENT, "is not of images");
+            expect_refused(b, &options, QUIRE_ERROR_INVALID_ARGUMENT, "is not of images");
     }
-    end(&b);
 }
 
-UNIT(resource_image, texels_that_overflow_are_refused)
+CASE(texels_that_overflow_are_refused, 0)
 {
     static const quire_image_options cases[] = {
         {.width = UINT32_MAX, .height = UINT32_MAX, .depth = 2},
@@ -247,54 +225,42 @@ UNIT(resource_image, texels_that_overflow_are_refused)
          .channel_type = QUIRE_FLOAT64},
         {.width = 1u << 31, .height = 1u << 31, .channel_count = 4},
     };
-    bench b;
-    make(&b, 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        expect_refused(&b, &cases[i], QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "exceeds 64 bits");
-    end(&b);
+        expect_refused(b, &cases[i], QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "exceeds 64 bits");
 }
 
-UNIT(resource_image, padded_rows_that_overflow_are_refused)
+CASE(padded_rows_that_overflow_are_refused, UINT64_C(1) << 40)
 {
-    bench b;
-    make(&b, UINT64_C(1) << 40);
     /* one byte of texels in each row, and 2^40 bytes of row */
     quire_image_options options = {.width = 1, .height = 1u << 24};
-    expect_refused(&b, &options, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+    expect_refused(b, &options, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                    "1 x 16777216 x 1 texels: its size overflows 64 bits");
-    end(&b);
 }
 
-UNIT(resource_image, host_access_is_refused_if_the_memory_cannot_be_mapped)
+CASE(host_access_is_refused_if_the_memory_cannot_be_mapped, 0)
 {
-    bench b;
-    make(&b, 0);
     quire_image image;
     quire_image_options options = {.width = 1, .host_read = true};
-    CHECK_FAILS(quire_image_create(b.memory, &options, &image), QUIRE_ERROR_NOT_HOST_VISIBLE);
+    CHECK_FAILS(quire_image_create(b->memory, &options, &image), QUIRE_ERROR_NOT_HOST_VISIBLE);
     options = (quire_image_options){.width = 1, .host_write = true};
-    CHECK_FAILS(quire_image_create(b.memory, &options, &image), QUIRE_ERROR_NOT_HOST_VISIBLE);
-    end(&b);
+    CHECK_FAILS(quire_image_create(b->memory, &options, &image), QUIRE_ERROR_NOT_HOST_VISIBLE);
 }
 
 /* ---- before an allocation ----------------------------------------------------------------- */
 
-UNIT(resource_image, requirements_are_reported_before_anything_is_created)
+CASE(requirements_are_reported_before_anything_is_created, 0)
 {
-    bench b;
-    make(&b, 0);
     quire_requirements needs;
     quire_image_options options = {
         .width = 33, .height = 5, .depth = 2, .channel_count = 3, .channel_type = QUIRE_FLOAT32};
-    CHECK_OK(quire_image_get_requirements(b.device, &options, &needs));
+    CHECK_OK(quire_image_get_requirements(b->device, &options, &needs));
     CHECK_EQ(needs.row_pitch, 448); /* 396 rounded up */
     CHECK_EQ(needs.slice_pitch, 448 * 5);
     CHECK_EQ(needs.size, 448 * 10);
     CHECK_EQ(needs.alignment, 64);
     CHECK_EQ(needs.kind_mask, UINT32_MAX);
     CHECK(!needs.dedicated);
-    quire_image_info info = info_of(&b, &options);
+    quire_image_info info = info_of(b, &options);
     CHECK_EQ(info.place.size, needs.size);
     CHECK_EQ(info.row_pitch, needs.row_pitch);
-    end(&b);
 }

@@ -40,6 +40,8 @@ static quire_result create(fixture *b, int type, uint32_t size, quire_allocation
         (quire_buffer *)allocation);
 }
 
+#define CASE(name) UNIT_ON(resource_object, name, fixture, b, make(b), end)
+
 /* Neither type can be created: the call returns this code and message and leaves nothing. */
 static void expect_refused(fixture *b, uint32_t size, quire_result code, const char *says)
 {
@@ -57,16 +59,13 @@ static void expect_refused(fixture *b, uint32_t size, quire_result code, const c
     }
 }
 
-UNIT(resource_object, an_object_unsuited_to_the_kind_is_refused_and_destroyed)
+CASE(an_object_unsuited_to_the_kind_is_refused_and_destroyed)
 {
-    fixture b;
-    make(&b);
-    b.fake.object_needs.kind_mask = 0xe; /* the memory is of kind 0 */
-    expect_refused(&b, 100, QUIRE_ERROR_UNSUPPORTED,
+    b->fake.object_needs.kind_mask = 0xe; /* the memory is of kind 0 */
+    expect_refused(b, 100, QUIRE_ERROR_UNSUPPORTED,
                    "memory 'frames' is of kind 0, and the object needs one of kinds 0xe"); /* D11 */
-    CHECK_EQ(b.fake.calls[FAKE_OBJECT_CREATE], 2);
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 0);
-    end(&b);
+    CHECK_EQ(b->fake.calls[FAKE_OBJECT_CREATE], 2);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 0);
 }
 
 UNIT(resource_object, an_object_without_room_is_destroyed)
@@ -84,14 +83,11 @@ UNIT(resource_object, an_object_without_room_is_destroyed)
     end(&b);
 }
 
-UNIT(resource_object, an_object_with_an_unavailable_alignment_is_destroyed)
+CASE(an_object_with_an_unavailable_alignment_is_destroyed)
 {
-    fixture b;
-    make(&b);
-    b.fake.object_needs.alignment = 8192;
-    expect_refused(&b, 100, QUIRE_ERROR_INVALID_ARGUMENT,
+    b->fake.object_needs.alignment = 8192;
+    expect_refused(b, 100, QUIRE_ERROR_INVALID_ARGUMENT,
                    "alignment 8192 exceeds the maximum of memory 'frames', 4096");
-    end(&b);
 }
 
 /* create, page, zero-fill, bind: each of them fails once. */
@@ -148,20 +144,17 @@ UNIT(resource_object, each_failing_host_allocation_leaves_nothing)
 
 /* ---- data of objects ---------------------------------------------------------------------- */
 
-UNIT(resource_object, a_buffer_needs_no_host_memory_if_a_record_exists)
+CASE(a_buffer_needs_no_host_memory_if_a_record_exists)
 {
-    fixture b;
     quire_buffer buffer;
-    make(&b);
     for (int i = 0; i < 100; i++) {
-        CHECK_OK(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 100}, &buffer));
-        CHECK_OK(quire_free(b.memory, buffer.allocation));
+        CHECK_OK(quire_buffer_create(b->memory, &(quire_buffer_options){.size = 100}, &buffer));
+        CHECK_OK(quire_free(b->memory, buffer.allocation));
         if (i == 0)
             test_memory_fail(unit_memory_state(), 1, true);
     }
     CHECK_EQ(unit_memory_state()->calls, 0);
     test_memory_fail(unit_memory_state(), 0, false);
-    end(&b);
 }
 
 /* The allocation has this user data and this object. */
@@ -199,52 +192,47 @@ UNIT(resource_object, user_data_name_and_object_are_kept_side_by_side)
     }
 }
 
-UNIT(resource_object, user_data_without_host_memory_stays_0)
+CASE(user_data_without_host_memory_stays_0)
 {
-    fixture b;
     quire_buffer buffer;
     quire_buffer_info info;
-    make(&b);
-    CHECK_OK(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 100}, &buffer));
+    CHECK_OK(quire_buffer_create(b->memory, &(quire_buffer_options){.size = 100}, &buffer));
     quire_allocation allocation = buffer.allocation;
-    uint64_t native = fixture_info(&b, allocation).native;
+    uint64_t native = fixture_info(b, allocation).native;
     test_memory_fail(unit_memory_state(), 1, true);
-    CHECK_FAILS(quire_allocation_set_user_data(b.memory, allocation, 1),
+    CHECK_FAILS(quire_allocation_set_user_data(b->memory, allocation, 1),
                 QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-    CHECK_OK(quire_allocation_set_user_data(b.memory, allocation, 0));
-    expect_kept(&b, allocation, 0, native);
+    CHECK_OK(quire_allocation_set_user_data(b->memory, allocation, 0));
+    expect_kept(b, allocation, 0, native);
     test_memory_fail(unit_memory_state(), 0, false);
-    CHECK_OK(quire_allocation_set_user_data(b.memory, allocation, 1));
+    CHECK_OK(quire_allocation_set_user_data(b->memory, allocation, 1));
     test_memory_fail(unit_memory_state(), 1, true);
-    CHECK_OK(quire_allocation_set_user_data(b.memory, allocation, 2)); /* its record exists now */
-    expect_kept(&b, allocation, 2, native);
+    CHECK_OK(quire_allocation_set_user_data(b->memory, allocation, 2)); /* its record exists now */
+    expect_kept(b, allocation, 2, native);
     test_memory_fail(unit_memory_state(), 0, false);
-    CHECK_OK(quire_buffer_get_info(b.memory, buffer, &info));
+    CHECK_OK(quire_buffer_get_info(b->memory, buffer, &info));
     CHECK_EQ(info.size, 100);
-    CHECK_OK(quire_free(b.memory, allocation));
-    end(&b);
+    CHECK_OK(quire_free(b->memory, allocation));
 }
 
-UNIT(resource_object, a_range_that_reuses_the_record_of_an_object_is_no_object)
+CASE(a_range_that_reuses_the_record_of_an_object_is_no_object)
 {
-    fixture b;
     quire_buffer buffer;
-    make(&b);
     CHECK_OK(quire_buffer_create(
-        b.memory, &(quire_buffer_options){.size = 100, .user_data = 3, .usage = 1}, &buffer));
-    CHECK_OK(quire_free(b.memory, buffer.allocation));
+        b->memory, &(quire_buffer_options){.size = 100, .user_data = 3, .usage = 1}, &buffer));
+    CHECK_OK(quire_free(b->memory, buffer.allocation));
     for (int i = 0; i < 200; i++) { /* until the record is reused */
-        quire_allocation range = ALLOCATE(&b, .size = 100);
-        quire_allocation_info info = fixture_info(&b, range);
+        quire_allocation range = ALLOCATE(b, .size = 100);
+        quire_allocation_info info = fixture_info(b, range);
         CHECK_EQ(info.user_data, 0);
         CHECK_EQ(info.native, 0);
         CHECK_EQ(info.object, QUIRE_OBJECT_NONE);
-        CHECK_FAILS(quire_buffer_get_info(b.memory, (quire_buffer){range}, &(quire_buffer_info){0}),
-                    QUIRE_ERROR_INVALID_ARGUMENT);
-        CHECK_OK(quire_free(b.memory, range));
+        CHECK_FAILS(
+            quire_buffer_get_info(b->memory, (quire_buffer){range}, &(quire_buffer_info){0}),
+            QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_OK(quire_free(b->memory, range));
     }
-    CHECK_EQ(b.fake.objects, 0);
-    end(&b);
+    CHECK_EQ(b->fake.objects, 0);
 }
 
 /* ---- a backend that violates the contract ------------------------------------------------- */
@@ -296,26 +284,23 @@ UNIT(resource_object, an_object_with_handle_0_is_a_range_neither_bound_nor_destr
     end(&b);
 }
 
-UNIT(resource_object, invalid_requirements_are_a_backend_failure)
+CASE(invalid_requirements_are_a_backend_failure)
 {
     static const struct {
         uint64_t alignment;
         uint32_t mask;
         const char *says;
     } cases[] = {{0, 1, "alignment 0,"}, {96, 1, "alignment 96,"}, {64, 0, "memory kinds 0x0"}};
-    fixture b;
-    make(&b);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        b.fake.object_needs.alignment = cases[i].alignment;
-        b.fake.object_needs.kind_mask = cases[i].mask;
-        expect_refused(&b, 100, QUIRE_ERROR_BACKEND_FAILURE, cases[i].says);
+        b->fake.object_needs.alignment = cases[i].alignment;
+        b->fake.object_needs.kind_mask = cases[i].mask;
+        expect_refused(b, 100, QUIRE_ERROR_BACKEND_FAILURE, cases[i].says);
         quire_requirements needs = {.size = 1};
         CHECK_FAILS(
-            quire_image_get_requirements(b.device, &(quire_image_options){.width = 100}, &needs),
+            quire_image_get_requirements(b->device, &(quire_image_options){.width = 100}, &needs),
             QUIRE_ERROR_BACKEND_FAILURE);
         CHECK_EQ(needs.size, 0);
     }
-    end(&b);
 }
 
 /* ---- backends with only some functions ---------------------------------------------------- */
@@ -379,16 +364,13 @@ UNIT(resource_object, images_without_objects_are_ranges_with_the_backends_requir
     end(&b);
 }
 
-UNIT(resource_object, the_backend_sees_resolved_options)
+CASE(the_backend_sees_resolved_options)
 {
-    fixture b;
-    make(&b);
     quire_requirements needs;
-    b.fake.object_needs.size = 0; /* as large as the options say */
-    CHECK_OK(quire_image_get_requirements(b.device, &(quire_image_options){.width = 10}, &needs));
+    b->fake.object_needs.size = 0; /* as large as the options say */
+    CHECK_OK(quire_image_get_requirements(b->device, &(quire_image_options){.width = 10}, &needs));
     CHECK_EQ(needs.size, 10); /* height, depth and channels of 0 would make it 0 */
     CHECK_EQ(needs.row_pitch, 10);
-    CHECK_EQ(b.fake.calls[FAKE_IMAGE_REQUIREMENTS], 1);
-    CHECK_EQ(b.fake.objects, 0);
-    end(&b);
+    CHECK_EQ(b->fake.calls[FAKE_IMAGE_REQUIREMENTS], 1);
+    CHECK_EQ(b->fake.objects, 0);
 }

@@ -58,25 +58,24 @@ UNIT(resource_tied, an_equal_object_gets_another_page)
     fixture_end(&f);
 }
 
+#define CASE(name) UNIT_ON(resource_tied, name, fixture, f, fixture_prepare(f), fixture_end)
+
 /* The policy's rounding and padding do not apply to pages that must have an exact size. */
-UNIT(resource_tied, the_policy_adds_nothing)
+CASE(the_policy_adds_nothing)
 {
-    fixture f;
     quire_buffer_info info;
-    fixture_prepare(&f);
-    f.fake.object_needs.dedicated = true;
-    f.fake.address_step = 32; /* weakly aligned: the backend must handle that here */
-    f.fake.info.limits.page_alignment = 32;
-    fixture_open(&f, &(quire_memory_options){.pages = {.page_size = 64 * 1024,
-                                                       .size_granularity = 512,
-                                                       .extra_padding = 100,
-                                                       .page_granularity = 4096}});
-    quire_buffer buffer = buffer_of(&f, 999);
-    CHECK_OK(quire_buffer_get_info(f.memory, buffer, &info));
+    f->fake.object_needs.dedicated = true;
+    f->fake.address_step = 32; /* weakly aligned: the backend must handle that here */
+    f->fake.info.limits.page_alignment = 32;
+    fixture_open(f, &(quire_memory_options){.pages = {.page_size = 64 * 1024,
+                                                      .size_granularity = 512,
+                                                      .extra_padding = 100,
+                                                      .page_granularity = 4096}});
+    quire_buffer buffer = buffer_of(f, 999);
+    CHECK_OK(quire_buffer_get_info(f->memory, buffer, &info));
     CHECK_EQ(info.place.size, 999);
-    CHECK_EQ(f.fake.last_page.size, 999);
-    CHECK_OK(quire_free(f.memory, buffer.allocation));
-    fixture_end(&f);
+    CHECK_EQ(f->fake.last_page.size, 999);
+    CHECK_OK(quire_free(f->memory, buffer.allocation));
 }
 
 UNIT(resource_tied, without_memory_for_the_page_nothing_is_left)
@@ -94,19 +93,16 @@ UNIT(resource_tied, without_memory_for_the_page_nothing_is_left)
     fixture_end(&f);
 }
 
-UNIT(resource_tied, freed_from_another_shard_it_is_released_when_its_own_is_used)
+CASE(freed_from_another_shard_it_is_released_when_its_own_is_used)
 {
-    fixture f;
-    fixture_prepare(&f);
-    f.fake.object_needs.dedicated = true;
-    fixture_open(&f, &(quire_memory_options){.shards = 2, .pages = {.page_size = 64 * 1024}});
-    quire_buffer buffer = buffer_of(&f, 100);
-    fixture_free_elsewhere(&f, buffer.allocation);
-    CHECK_EQ(f.fake.objects, 0);
-    quire_buffer other = buffer_of(&f, 100);
-    CHECK_EQ(f.fake.pages, 1);
-    CHECK_OK(quire_free(f.memory, other.allocation));
-    fixture_end(&f);
+    f->fake.object_needs.dedicated = true;
+    fixture_open(f, &(quire_memory_options){.shards = 2, .pages = {.page_size = 64 * 1024}});
+    quire_buffer buffer = buffer_of(f, 100);
+    fixture_free_elsewhere(f, buffer.allocation);
+    CHECK_EQ(f->fake.objects, 0);
+    quire_buffer other = buffer_of(f, 100);
+    CHECK_EQ(f->fake.pages, 1);
+    CHECK_OK(quire_free(f->memory, other.allocation));
 }
 
 UNIT(resource_tied, zeros_are_written_after_the_object_is_bound)
@@ -134,44 +130,38 @@ UNIT(resource_tied, zeros_are_written_after_the_object_is_bound)
 /* ---- a page that the driver prefers --------------------------------------------------------- */
 
 /* The driver's preferences are ignored there, its needs are not. */
-UNIT(resource_tied, never_dedicated_follows_needs_and_not_preferences)
+CASE(never_dedicated_follows_needs_and_not_preferences)
 {
-    fixture f;
     quire_buffer_info info;
-    fixture_prepare(&f);
-    f.fake.object_needs.prefers_dedicated = true;
-    fixture_open(&f, &(quire_memory_options){
-                         .pages = {.page_size = 64 * 1024, .dedicated = QUIRE_DEDICATED_NEVER}});
-    quire_buffer beside = buffer_of(&f, 1000);
-    CHECK_OK(quire_buffer_get_info(f.memory, beside, &info));
+    f->fake.object_needs.prefers_dedicated = true;
+    fixture_open(f, &(quire_memory_options){
+                        .pages = {.page_size = 64 * 1024, .dedicated = QUIRE_DEDICATED_NEVER}});
+    quire_buffer beside = buffer_of(f, 1000);
+    CHECK_OK(quire_buffer_get_info(f->memory, beside, &info));
     CHECK(!info.place.dedicated);
-    f.fake.object_needs.dedicated = true;
-    quire_buffer own = buffer_of(&f, 1000);
-    CHECK_OK(quire_buffer_get_info(f.memory, own, &info));
+    f->fake.object_needs.dedicated = true;
+    quire_buffer own = buffer_of(f, 1000);
+    CHECK_OK(quire_buffer_get_info(f->memory, own, &info));
     CHECK(info.place.dedicated);
-    CHECK_EQ(f.fake.pages, 2);
-    fixture_end(&f);
+    CHECK_EQ(f->fake.pages, 2);
 }
 
-UNIT(resource_tied, an_object_that_prefers_a_page_is_placed_without_one_if_none_is_available)
+CASE(an_object_that_prefers_a_page_is_placed_without_one_if_none_is_available)
 {
-    fixture f;
     quire_buffer_info info;
-    fixture_prepare(&f);
-    f.fake.object_needs.prefers_dedicated = true;
-    fixture_open(&f, &LOCAL);
-    quire_buffer first = buffer_of(&f, 1000);
-    CHECK_OK(quire_buffer_get_info(f.memory, first, &info));
+    f->fake.object_needs.prefers_dedicated = true;
+    fixture_open(f, &LOCAL);
+    quire_buffer first = buffer_of(f, 1000);
+    CHECK_OK(quire_buffer_get_info(f->memory, first, &info));
     CHECK(info.place.dedicated);
-    CHECK_OK(quire_free(f.memory, first.allocation));
-    quire_allocation room = ALLOCATE(&f, .size = 60 * 1024);
-    CHECK_OK(quire_device_set_page_limit(f.device, 1));
-    quire_buffer second = buffer_of(&f, 1000);
-    CHECK_OK(quire_buffer_get_info(f.memory, second, &info));
+    CHECK_OK(quire_free(f->memory, first.allocation));
+    quire_allocation room = ALLOCATE(f, .size = 60 * 1024);
+    CHECK_OK(quire_device_set_page_limit(f->device, 1));
+    quire_buffer second = buffer_of(f, 1000);
+    CHECK_OK(quire_buffer_get_info(f->memory, second, &info));
     CHECK(!info.place.dedicated);
-    CHECK_OK(quire_free(f.memory, second.allocation));
-    CHECK_OK(quire_free(f.memory, room));
-    fixture_end(&f);
+    CHECK_OK(quire_free(f->memory, second.allocation));
+    CHECK_OK(quire_free(f->memory, room));
 }
 
 static bool is_alone(fixture *f, quire_buffer buffer)
@@ -182,70 +172,61 @@ static bool is_alone(fixture *f, quire_buffer buffer)
 }
 
 /* The pages that are left are for objects that require one. */
-UNIT(resource_tied, a_preference_is_followed_until_three_quarters_of_the_pages_exist)
+CASE(a_preference_is_followed_until_three_quarters_of_the_pages_exist)
 {
-    fixture f;
     quire_buffer made[6], buffer;
-    fixture_prepare(&f);
-    f.fake.object_needs.prefers_dedicated = true;
-    f.fake.info.limits.max_pages = 8;
-    fixture_open(&f, &LOCAL);
+    f->fake.object_needs.prefers_dedicated = true;
+    f->fake.info.limits.max_pages = 8;
+    fixture_open(f, &LOCAL);
     for (int i = 0; i < 6; i++) {
-        made[i] = buffer_of(&f, 1000);
-        CHECK(is_alone(&f, made[i]));
+        made[i] = buffer_of(f, 1000);
+        CHECK(is_alone(f, made[i]));
     }
     for (int i = 0; i < 20; i++)
-        CHECK(!is_alone(&f, buffer_of(&f, 1000)));
-    CHECK_EQ(f.fake.pages, 7);
-    f.fake.object_needs.dedicated = true;
-    CHECK(is_alone(&f, buffer_of(&f, 1000)));
-    CHECK_FAILS(quire_buffer_create(f.memory, &(quire_buffer_options){.size = 1000}, &buffer),
+        CHECK(!is_alone(f, buffer_of(f, 1000)));
+    CHECK_EQ(f->fake.pages, 7);
+    f->fake.object_needs.dedicated = true;
+    CHECK(is_alone(f, buffer_of(f, 1000)));
+    CHECK_FAILS(quire_buffer_create(f->memory, &(quire_buffer_options){.size = 1000}, &buffer),
                 QUIRE_ERROR_TOO_MANY_PAGES);
-    f.fake.object_needs.dedicated = false;
+    f->fake.object_needs.dedicated = false;
     for (int i = 0; i < 3; i++) /* 5 of 8 pages are left */
-        CHECK_OK(quire_free(f.memory, made[i].allocation));
-    CHECK_EQ(f.fake.pages, 5);
-    CHECK(is_alone(&f, buffer_of(&f, 1000)));
-    CHECK(!is_alone(&f, buffer_of(&f, 1000)));
-    fixture_end(&f);
+        CHECK_OK(quire_free(f->memory, made[i].allocation));
+    CHECK_EQ(f->fake.pages, 5);
+    CHECK(is_alone(f, buffer_of(f, 1000)));
+    CHECK(!is_alone(f, buffer_of(f, 1000)));
 }
 
-UNIT(resource_tied, the_callers_limit_of_pages_counts_for_preferences)
+CASE(the_callers_limit_of_pages_counts_for_preferences)
 {
-    fixture f;
-    fixture_prepare(&f);
-    f.fake.object_needs.prefers_dedicated = true;
-    f.fake.info.limits.max_pages = 8;
-    fixture_open(&f, &LOCAL);
-    CHECK_OK(quire_device_set_page_limit(f.device, 2));
-    CHECK(is_alone(&f, buffer_of(&f, 1000)));
-    CHECK(is_alone(&f, buffer_of(&f, 1000))); /* less than three quarters of 2 existed */
-    CHECK_OK(quire_device_set_page_limit(f.device, 3));
-    CHECK(is_alone(&f, buffer_of(&f, 1000)));
-    CHECK_OK(quire_device_set_page_limit(f.device, 4));
-    CHECK(!is_alone(&f, buffer_of(&f, 1000)));
-    CHECK_OK(quire_device_set_page_limit(f.device, 0)); /* the device's own is 8 */
-    CHECK(is_alone(&f, buffer_of(&f, 1000)));
-    fixture_end(&f);
+    f->fake.object_needs.prefers_dedicated = true;
+    f->fake.info.limits.max_pages = 8;
+    fixture_open(f, &LOCAL);
+    CHECK_OK(quire_device_set_page_limit(f->device, 2));
+    CHECK(is_alone(f, buffer_of(f, 1000)));
+    CHECK(is_alone(f, buffer_of(f, 1000))); /* less than three quarters of 2 existed */
+    CHECK_OK(quire_device_set_page_limit(f->device, 3));
+    CHECK(is_alone(f, buffer_of(f, 1000)));
+    CHECK_OK(quire_device_set_page_limit(f->device, 4));
+    CHECK(!is_alone(f, buffer_of(f, 1000)));
+    CHECK_OK(quire_device_set_page_limit(f->device, 0)); /* the device's own is 8 */
+    CHECK(is_alone(f, buffer_of(f, 1000)));
 }
 
 /* ---- fills----------------------------------------------------------------------------------- */
 
-UNIT(resource_tied, a_backend_that_fills_is_called_once)
+CASE(a_backend_that_fills_is_called_once)
 {
-    fixture f;
     unsigned char bytes[200000];
-    fixture_prepare(&f);
-    fake_offer_fill(&f.fake);
-    fixture_open(&f, &LOCAL);
-    quire_allocation made = ALLOCATE(&f, .size = sizeof bytes, .zero = true);
-    CHECK_EQ(f.fake.calls[FAKE_FILL_PAGE], 1);
-    CHECK_EQ(f.fake.calls[FAKE_COPY_TO], 0);
-    CHECK_OK(quire_read(f.memory, made, 0, bytes, sizeof bytes));
+    fake_offer_fill(&f->fake);
+    fixture_open(f, &LOCAL);
+    quire_allocation made = ALLOCATE(f, .size = sizeof bytes, .zero = true);
+    CHECK_EQ(f->fake.calls[FAKE_FILL_PAGE], 1);
+    CHECK_EQ(f->fake.calls[FAKE_COPY_TO], 0);
+    CHECK_OK(quire_read(f->memory, made, 0, bytes, sizeof bytes));
     for (size_t i = 0; i < sizeof bytes; i++)
         CHECK_EQ(bytes[i], 0);
-    CHECK_OK(quire_free(f.memory, made));
-    fixture_end(&f);
+    CHECK_OK(quire_free(f->memory, made));
 }
 
 /* ---- the backend's own descriptions---------------------------------------------------------- */
@@ -358,19 +339,16 @@ UNIT(resource_tied, existing_memory_becomes_a_page)
 }
 
 /* Created pages have the requested alignment. Existing memory keeps its own. */
-UNIT(resource_tied, existing_memory_keeps_its_alignment)
+CASE(existing_memory_keeps_its_alignment)
 {
-    fixture f;
     quire_allocation made;
-    fixture_prepare(&f);
-    f.fake.address_step = 512;
-    fixture_open(&f, &(quire_memory_options){.fit.max_alignment = 1 << 20});
+    f->fake.address_step = 512;
+    fixture_open(f, &(quire_memory_options){.fit.max_alignment = 1 << 20});
     const quire_allocation_options options = {.size = 3000};
-    CHECK_OK(quire_page_adopt(f.memory, "somewhere", &options, &made));
-    CHECK_EQ(fixture_info(&f, made).address % (1 << 20), 512);
-    CHECK_EQ(fixture_info(&f, made).offset, 0);
-    CHECK_OK(quire_free(f.memory, made));
-    fixture_end(&f);
+    CHECK_OK(quire_page_adopt(f->memory, "somewhere", &options, &made));
+    CHECK_EQ(fixture_info(f, made).address % (1 << 20), 512);
+    CHECK_EQ(fixture_info(f, made).offset, 0);
+    CHECK_OK(quire_free(f->memory, made));
 }
 
 UNIT(resource_tied, priorities_reach_the_backend_and_are_from_0_to_1)

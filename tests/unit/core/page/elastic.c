@@ -4,48 +4,41 @@
  */
 #include "tests/support/elastic_page.h"
 
+#define CASE(name) UNIT_ON(elastic, name, fixture, f, make(f), fixture_end)
+
 /* ---- growing -------------------------------------------------------------------------------- */
 
-UNIT(elastic, the_free_end_and_the_growth_serve_one_request)
+CASE(the_free_end_and_the_growth_serve_one_request)
 {
-    fixture f;
-    make(&f);
-    quire_allocation_info first = fixture_info(&f, ALLOCATE(&f, .size = 40 * KIB));
-    expect_page(&f, PAGE);
-    CHECK_EQ(f.fake.last_page.max_size, MAX_SIZE);
-    quire_allocation_info second = fixture_info(&f, ALLOCATE(&f, .size = 40 * KIB));
+    quire_allocation_info first = fixture_info(f, ALLOCATE(f, .size = 40 * KIB));
+    expect_page(f, PAGE);
+    CHECK_EQ(f->fake.last_page.max_size, MAX_SIZE);
+    quire_allocation_info second = fixture_info(f, ALLOCATE(f, .size = 40 * KIB));
     CHECK_EQ(second.page, first.page);
     CHECK_EQ(second.offset, first.offset + 40 * KIB);
     CHECK_EQ(second.address, first.address + 40 * KIB);
-    expect_page(&f, 2 * PAGE);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 1);
-    ALLOCATE(&f, .size = 48 * KIB);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 1);
-    fixture_end(&f);
+    expect_page(f, 2 * PAGE);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_RESIZE], 1);
+    ALLOCATE(f, .size = 48 * KIB);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_RESIZE], 1);
 }
 
-UNIT(elastic, it_grows_as_much_as_a_large_request_needs)
+CASE(it_grows_as_much_as_a_large_request_needs)
 {
-    fixture f;
-    make(&f);
-    ALLOCATE(&f, .size = 60 * KIB);
-    CHECK_EQ(fixture_info(&f, ALLOCATE(&f, .size = 500 * KIB)).offset, 60 * KIB);
-    expect_page(&f, 560 * KIB);
-    fixture_end(&f);
+    ALLOCATE(f, .size = 60 * KIB);
+    CHECK_EQ(fixture_info(f, ALLOCATE(f, .size = 500 * KIB)).offset, 60 * KIB);
+    expect_page(f, 560 * KIB);
 }
 
-UNIT(elastic, alignment_is_counted_from_the_start_of_the_free_end)
+CASE(alignment_is_counted_from_the_start_of_the_free_end)
 {
-    fixture f;
-    make(&f);
-    ALLOCATE(&f, .size = 33 * KIB);
+    ALLOCATE(f, .size = 33 * KIB);
     quire_allocation_info info =
-        fixture_info(&f, ALLOCATE(&f, .size = 100 * KIB, .alignment = 32 * KIB));
+        fixture_info(f, ALLOCATE(f, .size = 100 * KIB, .alignment = 32 * KIB));
     CHECK_EQ(info.offset, 64 * KIB);
     CHECK_EQ(info.address % (32 * KIB), 0);
-    expect_page(&f, 164 * KIB);
-    fixture_end(&f);
+    expect_page(f, 164 * KIB);
 }
 
 UNIT(elastic, the_native_address_is_aligned)
@@ -136,39 +129,33 @@ UNIT(elastic, it_works_with_every_option_of_every_fit)
     }
 }
 
-UNIT(elastic, dedicated_pages_are_apart_from_it)
+CASE(dedicated_pages_are_apart_from_it)
 {
-    fixture f;
-    make(&f);
-    ALLOCATE(&f, .size = 40 * KIB);
-    quire_allocation other = ALLOCATE(&f, .size = 100 * KIB, .dedicated = true);
-    CHECK_EQ(fixture_info(&f, other).page, 1);
-    CHECK_EQ(f.fake.last_page.max_size, 0);
-    quire_memory_stats stats = stats_of(&f);
+    ALLOCATE(f, .size = 40 * KIB);
+    quire_allocation other = ALLOCATE(f, .size = 100 * KIB, .dedicated = true);
+    CHECK_EQ(fixture_info(f, other).page, 1);
+    CHECK_EQ(f->fake.last_page.max_size, 0);
+    quire_memory_stats stats = stats_of(f);
     CHECK_EQ(stats.page_count, 2);
     CHECK_EQ(stats.reserved_bytes, 140 * KIB); /* the page released its free end for it */
-    fixture_end(&f);
 }
 
 /* ---- failures ------------------------------------------------------------------------------- */
 
-UNIT(elastic, a_failing_backend_changes_nothing)
+CASE(a_failing_backend_changes_nothing)
 {
-    fixture f;
     quire_allocation none;
-    make(&f);
-    ALLOCATE(&f, .size = 60 * KIB);
-    f.fake.fail_at = f.fake.fallible_calls + 1;
-    f.fake.fail_from_then = true;
-    f.fake.fail_with = QUIRE_ERROR_BACKEND_FAILURE;
-    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 8 * KIB}, &none),
+    ALLOCATE(f, .size = 60 * KIB);
+    f->fake.fail_at = f->fake.fallible_calls + 1;
+    f->fake.fail_from_then = true;
+    f->fake.fail_with = QUIRE_ERROR_BACKEND_FAILURE;
+    CHECK_FAILS(quire_allocate(f->memory, &(quire_allocation_options){.size = 8 * KIB}, &none),
                 QUIRE_ERROR_BACKEND_FAILURE);
-    CHECK_EQ(f.fake.failed_call, FAKE_PAGE_RESIZE);
-    f.fake.fail_at = 0;
-    expect_page(&f, PAGE);
-    ALLOCATE(&f, .size = 8 * KIB);
-    expect_page(&f, 2 * PAGE);
-    fixture_end(&f);
+    CHECK_EQ(f->fake.failed_call, FAKE_PAGE_RESIZE);
+    f->fake.fail_at = 0;
+    expect_page(f, PAGE);
+    ALLOCATE(f, .size = 8 * KIB);
+    expect_page(f, 2 * PAGE);
 }
 
 UNIT(elastic, without_host_memory_the_size_stays)

@@ -32,42 +32,36 @@ static uint64_t ask(fixture *f, uint64_t size, uint64_t alignment, qi_elastic_re
     return fixture_stats(f).reserved_bytes;
 }
 
+#define CASE(name) UNIT_ON(elastic_bounds, name, fixture, f, prepare(f), fixture_end)
+
 /* Another thread may have freed the room while this one had released the lock. */
-UNIT(elastic_bounds, the_page_does_not_grow_if_the_request_fits)
+CASE(the_page_does_not_grow_if_the_request_fits)
 {
-    fixture f;
-    prepare(&f);
-    fixture_open(&f, &contiguous);
-    ALLOCATE(&f, .size = 40 * KIB);
-    CHECK_EQ(ask(&f, 24 * KIB - 1, 1, QI_ELASTIC_NONE), PAGE);
-    CHECK_EQ(ask(&f, 24 * KIB, 1, QI_ELASTIC_NONE), PAGE);
-    CHECK_EQ(ask(&f, 16 * KIB, 16 * KIB, QI_ELASTIC_NONE), PAGE); /* from offset 48 KiB on */
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 0);
-    CHECK_EQ(ask(&f, 24 * KIB + 1, 1, QI_ELASTIC_DONE), 2 * PAGE);
-    fixture_end(&f);
+    fixture_open(f, &contiguous);
+    ALLOCATE(f, .size = 40 * KIB);
+    CHECK_EQ(ask(f, 24 * KIB - 1, 1, QI_ELASTIC_NONE), PAGE);
+    CHECK_EQ(ask(f, 24 * KIB, 1, QI_ELASTIC_NONE), PAGE);
+    CHECK_EQ(ask(f, 16 * KIB, 16 * KIB, QI_ELASTIC_NONE), PAGE); /* from offset 48 KiB on */
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_RESIZE], 0);
+    CHECK_EQ(ask(f, 24 * KIB + 1, 1, QI_ELASTIC_DONE), 2 * PAGE);
 }
 
-UNIT(elastic_bounds, the_page_grows_if_the_aligned_request_does_not_fit)
+CASE(the_page_grows_if_the_aligned_request_does_not_fit)
 {
-    fixture f;
-    prepare(&f);
-    fixture_open(&f, &contiguous);
-    ALLOCATE(&f, .size = 40 * KIB);
-    CHECK_EQ(ask(&f, 16 * KIB + 1, 16 * KIB, QI_ELASTIC_DONE), 2 * PAGE);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 1);
-    fixture_end(&f);
+    fixture_open(f, &contiguous);
+    ALLOCATE(f, .size = 40 * KIB);
+    CHECK_EQ(ask(f, 16 * KIB + 1, 16 * KIB, QI_ELASTIC_DONE), 2 * PAGE);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_RESIZE], 1);
 }
 
 /* Sizes and alignments whose end exceeds 64 bits. */
-UNIT(elastic_bounds, the_page_does_not_grow_for_sizes_that_overflow)
+CASE(the_page_does_not_grow_for_sizes_that_overflow)
 {
-    fixture f;
-    prepare(&f);
-    fixture_open(&f, &contiguous);
-    ALLOCATE(&f, .size = 40 * KIB);
+    fixture_open(f, &contiguous);
+    ALLOCATE(f, .size = 40 * KIB);
     const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 255, UINT64_MAX - 48 * KIB, MAX_SIZE + 1};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        qi_shard *shard = f.memory->shards[0];
+        qi_shard *shard = f->memory->shards[0];
         qi_elastic_result growth = QI_ELASTIC_DONE;
         qi_page_progress progress = {0};
         qi_lock_acquire(&shard->lock);
@@ -77,31 +71,27 @@ UNIT(elastic_bounds, the_page_does_not_grow_for_sizes_that_overflow)
         CHECK_HAS(quire_last_error(), "and can grow to 1 MiB");
         CHECK_EQ(growth, QI_ELASTIC_NONE);
     }
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 0);
-    CHECK_EQ(fixture_stats(&f).reserved_bytes, PAGE);
-    CHECK_EQ(ask(&f, 24 * KIB + 1, 1, QI_ELASTIC_DONE), 2 * PAGE); /* growth is possible */
-    fixture_end(&f);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_RESIZE], 0);
+    CHECK_EQ(fixture_stats(f).reserved_bytes, PAGE);
+    CHECK_EQ(ask(f, 24 * KIB + 1, 1, QI_ELASTIC_DONE), 2 * PAGE); /* growth is possible */
 }
 
-UNIT(elastic_bounds, the_page_does_not_exceed_the_devices_largest_page)
+CASE(the_page_does_not_exceed_the_devices_largest_page)
 {
-    fixture f;
-    prepare(&f);
-    f.fake.info.limits.max_page = 5 * PAGE + 100; /* no multiple of the granularity */
-    fixture_open(&f, &contiguous);
-    ALLOCATE(&f, .size = PAGE);
-    uint64_t max_size = f.fake.last_page.max_size;
-    CHECK(max_size <= f.fake.info.limits.max_page);
-    CHECK(f.fake.info.limits.max_page - max_size < f.fake.info.limits.page_granularity);
+    f->fake.info.limits.max_page = 5 * PAGE + 100; /* no multiple of the granularity */
+    fixture_open(f, &contiguous);
+    ALLOCATE(f, .size = PAGE);
+    uint64_t max_size = f->fake.last_page.max_size;
+    CHECK(max_size <= f->fake.info.limits.max_page);
+    CHECK(f->fake.info.limits.max_page - max_size < f->fake.info.limits.page_granularity);
     for (int i = 1; i < 5; i++)
-        ALLOCATE(&f, .size = PAGE);
+        ALLOCATE(f, .size = PAGE);
     quire_allocation none = {1};
-    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = PAGE}, &none),
+    CHECK_FAILS(quire_allocate(f->memory, &(quire_allocation_options){.size = PAGE}, &none),
                 QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_EQ(none.id, 0);
-    CHECK_EQ(fixture_stats(&f).page_count, 1);
-    CHECK_OK(quire_memory_check(f.memory));
-    fixture_end(&f);
+    CHECK_EQ(fixture_stats(f).page_count, 1);
+    CHECK_OK(quire_memory_check(f->memory));
 }
 
 /* ---- a backend that creates another page than requested -------------------------------------- */

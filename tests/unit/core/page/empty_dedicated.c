@@ -38,51 +38,46 @@ UNIT(empty_dedicated, a_dedicated_page_serves_requests_from_seven_eighths_of_it)
     CHECK(!gets_page_of_8_kib(100));
 }
 
-UNIT(empty_dedicated, dedicated_pages_of_many_sizes_are_distinguished)
+#define CASE(name, ...)                                                                            \
+    UNIT_ON(empty_dedicated, name, fixture, f, make(f, __VA_ARGS__), fixture_end)
+
+CASE(dedicated_pages_of_many_sizes_are_distinguished, 1, (quire_page_policy){.page_size = PAGE})
 {
-    fixture f;
     quire_allocation own[MAX_COUNT];
-    make(&f, 1, (quire_page_policy){.page_size = PAGE});
     for (uint64_t i = 0; i < MAX_COUNT; i++)
-        own[i] = dedicated(&f, (i + 1) * 64 * KIB);
+        own[i] = dedicated(f, (i + 1) * 64 * KIB);
     for (uint64_t i = 0; i < MAX_COUNT; i++)
-        let_go(&f, own[i]);
+        let_go(f, own[i]);
     for (uint64_t i = MAX_COUNT;
          i-- > 8;) { /* starting with the largest: no request took the page of another */
-        own[i] = dedicated(&f, (i + 1) * 64 * KIB);
-        CHECK(fixture_info(&f, own[i]).page >= i);
+        own[i] = dedicated(f, (i + 1) * 64 * KIB);
+        CHECK(fixture_info(f, own[i]).page >= i);
     }
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], MAX_COUNT);
-    CHECK_EQ(fixture_stats(&f).page_count, MAX_COUNT);
-    fixture_end(&f);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], MAX_COUNT);
+    CHECK_EQ(fixture_stats(f).page_count, MAX_COUNT);
 }
 
-UNIT(empty_dedicated, dedicated_pages_are_bounded_by_age_and_bytes_like_others)
+CASE(dedicated_pages_are_bounded_by_age_and_bytes_like_others, 1,
+     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 10 * KIB})
 {
-    fixture f;
-    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 10 * KIB});
-    quire_allocation shared = ALLOCATE(&f, .size = PAGE), first = dedicated(&f, 3 * KIB);
-    quire_allocation second = dedicated(&f, 5 * KIB);
-    let_go(&f, first);
-    let_go(&f, shared);
-    expect_empty(&f, 7 * KIB);
-    let_go(&f, second); /* 12 KiB: the first page is destroyed */
-    expect_empty(&f, 9 * KIB);
-    CHECK(!is_there(&f, 1));
-    fixture_end(&f);
+    quire_allocation shared = ALLOCATE(f, .size = PAGE), first = dedicated(f, 3 * KIB);
+    quire_allocation second = dedicated(f, 5 * KIB);
+    let_go(f, first);
+    let_go(f, shared);
+    expect_empty(f, 7 * KIB);
+    let_go(f, second); /* 12 KiB: the first page is destroyed */
+    expect_empty(f, 9 * KIB);
+    CHECK(!is_there(f, 1));
 }
 
-UNIT(empty_dedicated, shared_pages_never_serve_dedicated_requests)
+CASE(shared_pages_never_serve_dedicated_requests, 1, (quire_page_policy){.page_size = PAGE})
 {
-    fixture f;
-    make(&f, 1, (quire_page_policy){.page_size = PAGE});
-    let_go(&f, ALLOCATE(&f, .size = PAGE));
+    let_go(f, ALLOCATE(f, .size = PAGE));
     quire_page_info page;
-    quire_allocation own = dedicated(&f, PAGE);
-    CHECK_OK(quire_page_get_info(f.memory, fixture_info(&f, own).page, &page));
+    quire_allocation own = dedicated(f, PAGE);
+    CHECK_OK(quire_page_get_info(f->memory, fixture_info(f, own).page, &page));
     CHECK(page.dedicated);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 2);
-    fixture_end(&f);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 2);
 }
 
 UNIT(empty_dedicated, dedicated_pages_never_serve_shared_requests)
@@ -100,46 +95,40 @@ UNIT(empty_dedicated, dedicated_pages_never_serve_shared_requests)
     }
 }
 
-UNIT(empty_dedicated, a_dedicated_page_enlarged_by_the_policy_is_reused)
+CASE(a_dedicated_page_enlarged_by_the_policy_is_reused, 1,
+     (quire_page_policy){.page_size = 64 * KIB, .page_granularity = 64 * KIB})
 {
-    fixture f;
-    make(&f, 1, (quire_page_policy){.page_size = 64 * KIB, .page_granularity = 64 * KIB});
-    let_go(&f, dedicated(&f, 1000));
-    CHECK_EQ(f.fake.page_bytes, 64 * KIB);
-    let_go(&f, dedicated(&f, 1000));
-    let_go(&f, dedicated(&f, 60 * KIB)); /* and for every request that gets a page of that size */
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
-    fixture_end(&f);
+    let_go(f, dedicated(f, 1000));
+    CHECK_EQ(f->fake.page_bytes, 64 * KIB);
+    let_go(f, dedicated(f, 1000));
+    let_go(f, dedicated(f, 60 * KIB)); /* and for every request that gets a page of that size */
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
 }
 
-UNIT(empty_dedicated, a_dedicated_page_that_could_not_be_rounded_is_reused)
+CASE(a_dedicated_page_that_could_not_be_rounded_is_reused, 1,
+     (quire_page_policy){.page_size = 64 * KIB, .page_granularity = 64 * KIB})
 {
-    fixture f;
-    make(&f, 1, (quire_page_policy){.page_size = 64 * KIB, .page_granularity = 64 * KIB});
-    f.fake.page_budget = 8 * KIB;
-    let_go(&f, dedicated(&f, 7 * KIB));
-    uint64_t calls = f.fake.calls[FAKE_PAGE_CREATE];
-    let_go(&f, dedicated(&f, 7 * KIB));
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], calls);
-    fixture_end(&f);
+    f->fake.page_budget = 8 * KIB;
+    let_go(f, dedicated(f, 7 * KIB));
+    uint64_t calls = f->fake.calls[FAKE_PAGE_CREATE];
+    let_go(f, dedicated(f, 7 * KIB));
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], calls);
 }
 
 /* A backend need not report that it rounds. */
-UNIT(empty_dedicated, a_dedicated_page_enlarged_by_the_backend_is_reused)
+CASE(a_dedicated_page_enlarged_by_the_backend_is_reused, 1,
+     (quire_page_policy){.page_size = 64 * KIB})
 {
-    fixture f;
-    make(&f, 1, (quire_page_policy){.page_size = 64 * KIB});
-    f.fake.page_rounding = 64 * KIB;
-    let_go(&f, dedicated(&f, 1000));
-    CHECK_EQ(f.fake.page_bytes, 64 * KIB);
-    let_go(&f, dedicated(&f, 1000));
-    let_go(&f, dedicated(&f, 900));
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
+    f->fake.page_rounding = 64 * KIB;
+    let_go(f, dedicated(f, 1000));
+    CHECK_EQ(f->fake.page_bytes, 64 * KIB);
+    let_go(f, dedicated(f, 1000));
+    let_go(f, dedicated(f, 900));
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
     quire_allocation first =
-        dedicated(&f, 1025); /* there is room, but a larger page was requested */
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 2);
-    let_go(&f, first);
-    fixture_end(&f);
+        dedicated(f, 1025); /* there is room, but a larger page was requested */
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 2);
+    let_go(f, first);
 }
 
 UNIT(empty_dedicated, a_dedicated_page_is_reused_at_another_alignment)

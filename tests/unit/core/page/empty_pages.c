@@ -4,67 +4,61 @@
  */
 #include "tests/support/empty_pages.h"
 
+#define CASE(name, ...) UNIT_ON(empty_pages, name, fixture, f, make(f, __VA_ARGS__), fixture_end)
+
 /* ---- bytes ---------------------------------------------------------------------------------- */
 
-UNIT(empty_pages, without_a_bound_all_are_kept)
+CASE(without_a_bound_all_are_kept, 1,
+     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = QUIRE_RETAIN_ALL})
 {
-    fixture f;
     quire_allocation full[MAX_COUNT];
-    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = QUIRE_RETAIN_ALL});
-    fill(&f, full, MAX_COUNT);
+    fill(f, full, MAX_COUNT);
     for (int i = 0; i < MAX_COUNT; i++) {
         test_time += UINT64_C(1) << 50;
-        let_go(&f, full[i]);
-        expect_empty(&f, (uint64_t)(i + 1) * PAGE);
+        let_go(f, full[i]);
+        expect_empty(f, (uint64_t)(i + 1) * PAGE);
     }
-    CHECK_EQ(f.fake.pages, MAX_COUNT);
-    fixture_end(&f);
+    CHECK_EQ(f->fake.pages, MAX_COUNT);
 }
 
-UNIT(empty_pages, a_bound_of_one_byte_keeps_none)
+CASE(a_bound_of_one_byte_keeps_none, 1,
+     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1})
 {
-    fixture f;
     quire_allocation full[4];
-    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
-    fill(&f, full, 4);
+    fill(f, full, 4);
     for (uint64_t i = 0; i < 4; i++) {
-        let_go(&f, full[i]);
-        expect_empty(&f, 0);
-        CHECK_EQ(f.fake.pages, 3 - i);
+        let_go(f, full[i]);
+        expect_empty(f, 0);
+        CHECK_EQ(f->fake.pages, 3 - i);
     }
-    let_go(&f, ALLOCATE(&f, .size = 100, .dedicated = true));
-    CHECK_EQ(f.fake.pages, 0);
-    fixture_end(&f);
+    let_go(f, ALLOCATE(f, .size = 100, .dedicated = true));
+    CHECK_EQ(f->fake.pages, 0);
 }
 
-UNIT(empty_pages, a_bound_of_pages_keeps_the_latest_empty_ones)
+CASE(a_bound_of_pages_keeps_the_latest_empty_ones, 1,
+     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 2 * PAGE})
 {
-    fixture f;
     quire_allocation full[6];
     static const int order[] = {3, 0, 5, 1, 4, 2};
-    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 2 * PAGE});
-    fill(&f, full, 6);
+    fill(f, full, 6);
     for (uint64_t i = 0; i < 6; i++) {
-        let_go(&f, full[order[i]]);
-        expect_empty(&f, (i < 2 ? i + 1 : 2) * PAGE);
-        CHECK(is_there(&f, (uint32_t)order[i]));
-        CHECK(i < 1 || is_there(&f, (uint32_t)order[i - 1]));
-        CHECK(i < 2 || !is_there(&f, (uint32_t)order[i - 2]));
+        let_go(f, full[order[i]]);
+        expect_empty(f, (i < 2 ? i + 1 : 2) * PAGE);
+        CHECK(is_there(f, (uint32_t)order[i]));
+        CHECK(i < 1 || is_there(f, (uint32_t)order[i - 1]));
+        CHECK(i < 2 || !is_there(f, (uint32_t)order[i - 2]));
     }
-    CHECK_EQ(f.fake.pages, 2);
-    fixture_end(&f);
+    CHECK_EQ(f->fake.pages, 2);
 }
 
-UNIT(empty_pages, a_bound_that_is_no_multiple_holds_whole_pages)
+CASE(a_bound_that_is_no_multiple_holds_whole_pages, 1,
+     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 3 * PAGE - 1})
 {
-    fixture f;
     quire_allocation full[4];
-    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 3 * PAGE - 1});
-    fill(&f, full, 4);
+    fill(f, full, 4);
     for (int i = 0; i < 4; i++)
-        let_go(&f, full[i]);
-    expect_empty(&f, 2 * PAGE);
-    fixture_end(&f);
+        let_go(f, full[i]);
+    expect_empty(f, 2 * PAGE);
 }
 
 UNIT(empty_pages, a_page_used_and_emptied_again_is_the_newest)
@@ -86,186 +80,163 @@ UNIT(empty_pages, a_page_used_and_emptied_again_is_the_newest)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, a_page_larger_than_the_bound_is_destroyed_at_once)
+CASE(a_page_larger_than_the_bound_is_destroyed_at_once, 1,
+     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 2 * PAGE})
 {
-    fixture f;
-    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 2 * PAGE});
-    quire_allocation large = ALLOCATE(&f, .size = 3 * PAGE), small = ALLOCATE(&f, .size = PAGE);
-    let_go(&f, large);
-    expect_empty(&f, 0);
-    let_go(&f, small);
-    expect_empty(&f, PAGE);
-    fixture_end(&f);
+    quire_allocation large = ALLOCATE(f, .size = 3 * PAGE), small = ALLOCATE(f, .size = PAGE);
+    let_go(f, large);
+    expect_empty(f, 0);
+    let_go(f, small);
+    expect_empty(f, PAGE);
 }
 
-UNIT(empty_pages, each_shard_has_its_share_of_the_bytes)
+CASE(each_shard_has_its_share_of_the_bytes, 2,
+     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 4 * PAGE})
 {
-    fixture f;
     quire_allocation here[3], there[3];
-    make(&f, 2, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 4 * PAGE});
     for (int i = 0; i < 3; i++) {
-        here[i] = ALLOCATE(&f, .size = PAGE);
-        there[i] = ALLOCATE_ELSEWHERE(&f, .size = PAGE);
+        here[i] = ALLOCATE(f, .size = PAGE);
+        there[i] = ALLOCATE_ELSEWHERE(f, .size = PAGE);
     }
     for (int i = 0; i < 3; i++)
-        let_go(&f, here[i]);
-    expect_empty(&f, 2 * PAGE);
+        let_go(f, here[i]);
+    expect_empty(f, 2 * PAGE);
     for (int i = 0; i < 3; i++)
-        fixture_free_elsewhere(&f, there[i]);
-    expect_empty(&f, 4 * PAGE);
-    fixture_end(&f);
+        fixture_free_elsewhere(f, there[i]);
+    expect_empty(f, 4 * PAGE);
 }
 
-UNIT(empty_pages, a_bound_below_one_page_a_shard_keeps_none)
+CASE(a_bound_below_one_page_a_shard_keeps_none, 2,
+     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 2 * PAGE - 1})
 {
-    fixture f;
-    make(&f, 2, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 2 * PAGE - 1});
-    let_go(&f, ALLOCATE(&f, .size = PAGE));
-    expect_empty(&f, 0);
-    fixture_end(&f);
+    let_go(f, ALLOCATE(f, .size = PAGE));
+    expect_empty(f, 0);
 }
 
 /* A free from another shard leaves the bound to that shard: it holds once a thread works there. */
-UNIT(empty_pages, pages_freed_by_another_thread_are_bounded_when_their_shard_is_used)
+CASE(pages_freed_by_another_thread_are_bounded_when_their_shard_is_used, 2,
+     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 2 * PAGE})
 {
-    fixture f;
     quire_allocation full[3];
-    make(&f, 2, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 2 * PAGE});
-    fill(&f, full, 3);
+    fill(f, full, 3);
     for (int i = 0; i < 3; i++)
-        fixture_free_elsewhere(&f, full[i]);
-    CHECK_EQ(f.fake.pages, 3);
-    quire_allocation small = ALLOCATE(&f, .size = 1);
-    CHECK_EQ(f.fake.pages, 1);
-    let_go(&f, small);
-    expect_empty(&f, PAGE);
-    fixture_end(&f);
+        fixture_free_elsewhere(f, full[i]);
+    CHECK_EQ(f->fake.pages, 3);
+    quire_allocation small = ALLOCATE(f, .size = 1);
+    CHECK_EQ(f->fake.pages, 1);
+    let_go(f, small);
+    expect_empty(f, PAGE);
 }
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
-UNIT(empty_pages, old_pages_are_destroyed_at_the_next_free_that_empties_a_page)
+CASE(old_pages_are_destroyed_at_the_next_free_that_empties_a_page, 1,
+     (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100})
 {
-    fixture f;
     quire_allocation full[4];
-    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
-    fill(&f, full, 4);
-    let_go(&f, full[0]); /* at 1000 */
+    fill(f, full, 4);
+    let_go(f, full[0]); /* at 1000 */
     test_time = 1050;
-    let_go(&f, full[1]);
+    let_go(f, full[1]);
     test_time = 1099;
-    let_go(&f, full[2]);
-    expect_empty(&f, 3 * PAGE);
+    let_go(f, full[2]);
+    expect_empty(f, 3 * PAGE);
     test_time = 1100;
-    let_go(&f, full[3]); /* the first one has been empty for 100 now */
-    expect_empty(&f, 3 * PAGE);
-    CHECK(!is_there(&f, 0));
-    fixture_end(&f);
+    let_go(f, full[3]); /* the first one has been empty for 100 now */
+    expect_empty(f, 3 * PAGE);
+    CHECK(!is_there(f, 0));
 }
 
-UNIT(empty_pages, a_free_that_empties_no_page_destroys_none)
+CASE(a_free_that_empties_no_page_destroys_none, 1,
+     (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100})
 {
-    fixture f;
-    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
-    quire_allocation whole = ALLOCATE(&f, .size = PAGE), half = ALLOCATE(&f, .size = PAGE / 2);
-    quire_allocation other = ALLOCATE(&f, .size = PAGE / 2);
-    let_go(&f, whole);
+    quire_allocation whole = ALLOCATE(f, .size = PAGE), half = ALLOCATE(f, .size = PAGE / 2);
+    quire_allocation other = ALLOCATE(f, .size = PAGE / 2);
+    let_go(f, whole);
     test_time += 1000;
-    let_go(&f, half);
-    expect_empty(&f, PAGE);
-    let_go(&f, other);
-    expect_empty(&f, PAGE); /* its own page, which is new */
-    CHECK(!is_there(&f, 0));
-    fixture_end(&f);
+    let_go(f, half);
+    expect_empty(f, PAGE);
+    let_go(f, other);
+    expect_empty(f, PAGE); /* its own page, which is new */
+    CHECK(!is_there(f, 0));
 }
 
-UNIT(empty_pages, the_age_of_a_page_used_in_between_restarts)
+CASE(the_age_of_a_page_used_in_between_restarts, 1,
+     (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100})
 {
-    fixture f;
     quire_allocation full[2];
-    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
-    fill(&f, full, 2);
-    let_go(&f, full[0]);
+    fill(f, full, 2);
+    let_go(f, full[0]);
     test_time += 99;
-    let_go(&f, ALLOCATE(&f, .size = PAGE));
+    let_go(f, ALLOCATE(f, .size = PAGE));
     test_time += 99;
-    let_go(&f, full[1]);
-    expect_empty(&f, 2 * PAGE);
-    fixture_end(&f);
+    let_go(f, full[1]);
+    expect_empty(f, 2 * PAGE);
 }
 
-UNIT(empty_pages, a_trim_destroys_old_pages_at_every_target)
+CASE(a_trim_destroys_old_pages_at_every_target, 1,
+     (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100})
 {
-    fixture f;
     quire_allocation full[3];
     uint64_t released = 1;
-    make(&f, 1, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
-    fill(&f, full, 3);
-    let_go(&f, full[2]);
+    fill(f, full, 3);
+    let_go(f, full[2]);
     test_time += 60;
-    let_go(&f, full[0]);
-    CHECK_OK(quire_memory_trim(f.memory, UINT64_MAX, &released));
+    let_go(f, full[0]);
+    CHECK_OK(quire_memory_trim(f->memory, UINT64_MAX, &released));
     CHECK_EQ(released, 0);
     test_time += 40;
-    CHECK_OK(quire_memory_trim(f.memory, UINT64_MAX, &released));
+    CHECK_OK(quire_memory_trim(f->memory, UINT64_MAX, &released));
     CHECK_EQ(released, PAGE);
-    CHECK(is_there(&f, 0) && !is_there(&f, 2));
+    CHECK(is_there(f, 0) && !is_there(f, 2));
     test_time += 60;
-    CHECK_OK(quire_memory_trim(f.memory, UINT64_MAX, &released));
+    CHECK_OK(quire_memory_trim(f->memory, UINT64_MAX, &released));
     CHECK_EQ(released, PAGE);
-    expect_empty(&f, 0);
-    fixture_end(&f);
+    expect_empty(f, 0);
 }
 
 /*
  * A call in its own shard destroys all old pages. A shard without calls must not keep them
  * indefinitely.
  */
-UNIT(empty_pages, old_pages_of_every_shard_are_destroyed_when_a_page_is_created)
+CASE(old_pages_of_every_shard_are_destroyed_when_a_page_is_created, 2,
+     (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100})
 {
-    fixture f;
-    make(&f, 2, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
-    fixture_free_elsewhere(&f, ALLOCATE_ELSEWHERE(&f, .size = PAGE));
+    fixture_free_elsewhere(f, ALLOCATE_ELSEWHERE(f, .size = PAGE));
     test_time += 99;
-    ALLOCATE(&f, .size = 2 * PAGE);
-    expect_empty(&f, PAGE);
+    ALLOCATE(f, .size = 2 * PAGE);
+    expect_empty(f, PAGE);
     test_time += 1;
-    ALLOCATE(&f, .size = 2 * PAGE);
-    expect_empty(&f, 0);
-    CHECK_EQ(f.fake.pages, 2);
-    fixture_end(&f);
+    ALLOCATE(f, .size = 2 * PAGE);
+    expect_empty(f, 0);
+    CHECK_EQ(f->fake.pages, 2);
 }
 
-UNIT(empty_pages, the_age_of_a_page_freed_through_an_inbox_starts_at_the_drain)
+CASE(the_age_of_a_page_freed_through_an_inbox_starts_at_the_drain, 2,
+     (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100})
 {
-    fixture f;
-    make(&f, 2, (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100});
-    let_go(&f, ALLOCATE_ELSEWHERE(&f, .size = PAGE)); /* the check has drained the inbox */
+    let_go(f, ALLOCATE_ELSEWHERE(f, .size = PAGE)); /* the check has drained the inbox */
     test_time += 100;
-    ALLOCATE(&f, .size = 2 * PAGE);
-    expect_empty(&f, 0);
-    fixture_end(&f);
+    ALLOCATE(f, .size = 2 * PAGE);
+    expect_empty(f, 0);
 }
 
-UNIT(empty_pages, both_bounds_apply)
+CASE(both_bounds_apply, 1,
+     (quire_page_policy){
+         .page_size = PAGE, .retained_empty_bytes = 2 * PAGE, .retention_nanoseconds = 100})
 {
-    fixture f;
     quire_allocation full[5];
-    make(&f, 1,
-         (quire_page_policy){
-             .page_size = PAGE, .retained_empty_bytes = 2 * PAGE, .retention_nanoseconds = 100});
-    fill(&f, full, 5);
+    fill(f, full, 5);
     for (int i = 0; i < 3; i++)
-        let_go(&f, full[i]); /* the first one is destroyed because of the bytes */
-    expect_empty(&f, 2 * PAGE);
-    CHECK(!is_there(&f, 0));
+        let_go(f, full[i]); /* the first one is destroyed because of the bytes */
+    expect_empty(f, 2 * PAGE);
+    CHECK(!is_there(f, 0));
     test_time += 100;
-    let_go(&f, full[3]); /* page 1 because of the bytes, page 2 because of its age */
-    expect_empty(&f, PAGE);
-    CHECK(is_there(&f, 3));
-    let_go(&f, full[4]);
-    expect_empty(&f, 2 * PAGE);
-    fixture_end(&f);
+    let_go(f, full[3]); /* page 1 because of the bytes, page 2 because of its age */
+    expect_empty(f, PAGE);
+    CHECK(is_there(f, 3));
+    let_go(f, full[4]);
+    expect_empty(f, 2 * PAGE);
 }
 
 UNIT(empty_pages, the_systems_clock_is_used_if_none_is_given)
@@ -348,22 +319,20 @@ UNIT(empty_pages, by_default_calls_that_empty_no_page_see_old_pages_too)
     fixture_end(&f);
 }
 
-UNIT(empty_pages, by_default_a_page_alone_is_kept_and_a_dedicated_one_is_not)
+CASE(by_default_a_page_alone_is_kept_and_a_dedicated_one_is_not, 1,
+     (quire_page_policy){.page_size = PAGE})
 {
-    fixture f;
-    make(&f, 1, (quire_page_policy){.page_size = PAGE});
-    quire_allocation dedicated = ALLOCATE(&f, .size = PAGE, .dedicated = true);
-    quire_allocation shared = ALLOCATE(&f, .size = PAGE);
-    let_go(&f, dedicated);
-    let_go(&f, shared);
+    quire_allocation dedicated = ALLOCATE(f, .size = PAGE, .dedicated = true);
+    quire_allocation shared = ALLOCATE(f, .size = PAGE);
+    let_go(f, dedicated);
+    let_go(f, shared);
     test_time += SECOND;
-    CHECK_OK(quire_memory_trim(f.memory, UINT64_MAX, NULL));
-    expect_empty(&f, PAGE);
-    CHECK(is_there(&f, 1));
+    CHECK_OK(quire_memory_trim(f->memory, UINT64_MAX, NULL));
+    expect_empty(f, PAGE);
+    CHECK(is_there(f, 1));
     test_time += 100 * SECOND;
-    CHECK_OK(quire_memory_trim(f.memory, UINT64_MAX, NULL));
-    expect_empty(&f, PAGE);
-    fixture_end(&f);
+    CHECK_OK(quire_memory_trim(f->memory, UINT64_MAX, NULL));
+    expect_empty(f, PAGE);
 }
 
 /* The number of periods in which pages left, of `count` periods of two seconds with a high load and

@@ -6,66 +6,59 @@
 
 enum { KIB = 1024, PAGE = 64 * KIB };
 
-UNIT(floor, a_tied_page_is_destroyed_though_fewer_bytes_than_preallocated_stay)
+#define CASE(name) UNIT_ON(floor, name, fixture, f, fixture_prepare(f), fixture_end)
+
+CASE(a_tied_page_is_destroyed_though_fewer_bytes_than_preallocated_stay)
 {
-    fixture f;
     quire_buffer tied;
     quire_allocation other;
-    fixture_prepare(&f);
-    f.fake.object_needs.dedicated = true;
-    fixture_open(&f, &(quire_memory_options){.pages.page_size = PAGE});
-    other = ALLOCATE(&f, .size = PAGE);
-    CHECK_OK(quire_buffer_create(f.memory, &(quire_buffer_options){.size = 1000}, &tied));
-    CHECK_OK(quire_memory_preallocate(f.memory, PAGE + 1000)); /* these pages exist already */
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 2);
-    CHECK_OK(quire_free(f.memory, other)); /* stays, although it is the older empty one */
-    CHECK_EQ(f.fake.pages, 2);
-    CHECK_OK(quire_free(f.memory, tied.allocation));
-    CHECK_EQ(f.fake.page_bytes, PAGE);
-    ALLOCATE(&f, .size = PAGE, .dedicated = true); /* no other page is destroyed for it */
-    CHECK_EQ(f.fake.page_bytes, 2 * PAGE);
-    fixture_end(&f);
+    f->fake.object_needs.dedicated = true;
+    fixture_open(f, &(quire_memory_options){.pages.page_size = PAGE});
+    other = ALLOCATE(f, .size = PAGE);
+    CHECK_OK(quire_buffer_create(f->memory, &(quire_buffer_options){.size = 1000}, &tied));
+    CHECK_OK(quire_memory_preallocate(f->memory, PAGE + 1000)); /* these pages exist already */
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 2);
+    CHECK_OK(quire_free(f->memory, other)); /* stays, although it is the older empty one */
+    CHECK_EQ(f->fake.pages, 2);
+    CHECK_OK(quire_free(f->memory, tied.allocation));
+    CHECK_EQ(f->fake.page_bytes, PAGE);
+    ALLOCATE(f, .size = PAGE, .dedicated = true); /* no other page is destroyed for it */
+    CHECK_EQ(f->fake.page_bytes, 2 * PAGE);
 }
 
-UNIT(floor, a_tied_page_in_an_inbox_is_destroyed_when_memory_is_short)
+CASE(a_tied_page_in_an_inbox_is_destroyed_when_memory_is_short)
 {
-    fixture f;
     quire_buffer tied;
-    fixture_prepare(&f);
-    f.fake.object_needs.dedicated = true;
-    fixture_open(&f, &(quire_memory_options){.shards = 2, .pages.page_size = PAGE});
-    CHECK_OK(quire_buffer_create(f.memory, &(quire_buffer_options){.size = PAGE}, &tied));
-    CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
-    f.fake.page_budget = PAGE;
-    fixture_free_elsewhere(&f, tied.allocation); /* its shard drains the inbox later */
-    CHECK_EQ(f.fake.pages, 1);
-    ALLOCATE_ELSEWHERE(&f, .size = PAGE, .dedicated = true);
-    CHECK_EQ(f.fake.page_bytes, PAGE);
-    fixture_end(&f);
+    f->fake.object_needs.dedicated = true;
+    fixture_open(f, &(quire_memory_options){.shards = 2, .pages.page_size = PAGE});
+    CHECK_OK(quire_buffer_create(f->memory, &(quire_buffer_options){.size = PAGE}, &tied));
+    CHECK_OK(quire_memory_preallocate(f->memory, PAGE));
+    f->fake.page_budget = PAGE;
+    fixture_free_elsewhere(f, tied.allocation); /* its shard drains the inbox later */
+    CHECK_EQ(f->fake.pages, 1);
+    ALLOCATE_ELSEWHERE(f, .size = PAGE, .dedicated = true);
+    CHECK_EQ(f->fake.page_bytes, PAGE);
 }
 
 /* The free end of a page that grows, with fewer and with more bytes than preallocated. */
-UNIT(floor, the_end_of_a_page_stays_as_far_as_it_was_preallocated)
+CASE(the_end_of_a_page_stays_as_far_as_it_was_preallocated)
 {
-    fixture f;
     quire_buffer tied;
-    fixture_prepare(&f);
-    fake_offer_growth(&f.fake);
-    f.fake.object_needs.dedicated = true;
-    fixture_open(&f, &(quire_memory_options){
-                         .contiguous = true, .address_space = 64 * PAGE, .pages.page_size = PAGE});
-    quire_allocation whole = ALLOCATE(&f, .size = 2 * PAGE);
-    CHECK_OK(quire_buffer_create(f.memory, &(quire_buffer_options){.size = PAGE}, &tied));
-    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
-    CHECK_OK(quire_free(f.memory, tied.allocation)); /* below the floor now */
-    CHECK_OK(quire_free(f.memory, whole));
-    CHECK_EQ(f.fake.page_bytes, 2 * PAGE);
-    quire_allocation other = ALLOCATE(&f, .size = KIB, .dedicated = true);
-    CHECK_EQ(f.fake.page_bytes, 2 * PAGE + KIB); /* no free end was released for it */
-    CHECK_OK(quire_free(f.memory, other));
-    CHECK_OK(quire_memory_preallocate(f.memory, PAGE)); /* now there is more */
-    CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 3 * KIB, .dedicated = true)));
-    CHECK(f.fake.page_bytes >= PAGE && f.fake.page_bytes < 2 * PAGE);
-    CHECK_OK(quire_memory_check(f.memory));
-    fixture_end(&f);
+    fake_offer_growth(&f->fake);
+    f->fake.object_needs.dedicated = true;
+    fixture_open(f, &(quire_memory_options){
+                        .contiguous = true, .address_space = 64 * PAGE, .pages.page_size = PAGE});
+    quire_allocation whole = ALLOCATE(f, .size = 2 * PAGE);
+    CHECK_OK(quire_buffer_create(f->memory, &(quire_buffer_options){.size = PAGE}, &tied));
+    CHECK_OK(quire_memory_preallocate(f->memory, 3 * PAGE));
+    CHECK_OK(quire_free(f->memory, tied.allocation)); /* below the floor now */
+    CHECK_OK(quire_free(f->memory, whole));
+    CHECK_EQ(f->fake.page_bytes, 2 * PAGE);
+    quire_allocation other = ALLOCATE(f, .size = KIB, .dedicated = true);
+    CHECK_EQ(f->fake.page_bytes, 2 * PAGE + KIB); /* no free end was released for it */
+    CHECK_OK(quire_free(f->memory, other));
+    CHECK_OK(quire_memory_preallocate(f->memory, PAGE)); /* now there is more */
+    CHECK_OK(quire_free(f->memory, ALLOCATE(f, .size = 3 * KIB, .dedicated = true)));
+    CHECK(f->fake.page_bytes >= PAGE && f->fake.page_bytes < 2 * PAGE);
+    CHECK_OK(quire_memory_check(f->memory));
 }

@@ -103,6 +103,9 @@ static uint64_t read_time(void *user)
     return test_time;
 }
 
+#define CASE(name, ...)                                                                            \
+    UNIT_ON(many_pages, name, fixture, f, make_empty_pages(f, __VA_ARGS__), fixture_end)
+
 /* A memory with this many empty dedicated pages. */
 static void make_empty_pages(fixture *f, quire_page_policy pages, uint32_t count)
 {
@@ -118,35 +121,30 @@ static void make_empty_pages(fixture *f, quire_page_policy pages, uint32_t count
     CHECK_EQ(f->fake.pages, count);
 }
 
-UNIT(many_pages, a_request_destroys_as_many_as_it_needs_and_few_more)
+CASE(a_request_destroys_as_many_as_it_needs_and_few_more, (quire_page_policy){0}, 1000)
 {
-    fixture f;
     uint64_t there = 1000;
-    make_empty_pages(&f, (quire_page_policy){0}, 1000);
-    ALLOCATE(&f, .size = PAGE);
+    ALLOCATE(f, .size = PAGE);
     there -= AT_ONCE + 1; /* one for its page */
-    CHECK_EQ(f.fake.pages, there + 1);
-    ALLOCATE(&f, .size = 100 * PAGE);
+    CHECK_EQ(f->fake.pages, there + 1);
+    ALLOCATE(f, .size = 100 * PAGE);
     there -= AT_ONCE + 100;
-    CHECK_EQ(f.fake.pages, there + 2);
-    CHECK_EQ(fixture_stats(&f).empty_bytes, there * PAGE);
-    CHECK_OK(quire_memory_check(f.memory));
-    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
-    CHECK_EQ(f.fake.pages, 2);
-    fixture_end(&f);
+    CHECK_EQ(f->fake.pages, there + 2);
+    CHECK_EQ(fixture_stats(f).empty_bytes, there * PAGE);
+    CHECK_OK(quire_memory_check(f->memory));
+    CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
+    CHECK_EQ(f->fake.pages, 2);
 }
 
-UNIT(many_pages, all_empty_pages_are_destroyed_before_a_request_is_refused)
+CASE(all_empty_pages_are_destroyed_before_a_request_is_refused,
+     (quire_page_policy){.max_pages = 1000}, 1000)
 {
-    fixture f;
-    make_empty_pages(&f, (quire_page_policy){.max_pages = 1000}, 1000);
-    ALLOCATE(&f, .size = PAGE); /* at the limit of the number of pages */
-    CHECK(f.fake.pages < 1000);
-    uint64_t left = f.fake.pages - 1;
-    f.fake.page_budget = f.fake.page_bytes; /* so that all but one page must be destroyed */
-    ALLOCATE(&f, .size = left * PAGE);
-    CHECK_EQ(f.fake.pages, 2);
-    fixture_end(&f);
+    ALLOCATE(f, .size = PAGE); /* at the limit of the number of pages */
+    CHECK(f->fake.pages < 1000);
+    uint64_t left = f->fake.pages - 1;
+    f->fake.page_budget = f->fake.page_bytes; /* so that all but one page must be destroyed */
+    ALLOCATE(f, .size = left * PAGE);
+    CHECK_EQ(f->fake.pages, 2);
 }
 
 UNIT(many_pages, pages_that_must_stay_do_not_hide_pages_that_may_be_destroyed)
@@ -171,36 +169,31 @@ UNIT(many_pages, pages_that_must_stay_do_not_hide_pages_that_may_be_destroyed)
     fixture_end(&f);
 }
 
-UNIT(many_pages, old_pages_are_destroyed_a_few_per_call)
+CASE(old_pages_are_destroyed_a_few_per_call, (quire_page_policy){.retention_nanoseconds = 100},
+     3 * AT_ONCE)
 {
-    fixture f;
-    make_empty_pages(&f, (quire_page_policy){.retention_nanoseconds = 100}, 3 * AT_ONCE);
-    quire_allocation mine = ALLOCATE(&f, .size = PAGE, .dedicated = true), small[2];
+    quire_allocation mine = ALLOCATE(f, .size = PAGE, .dedicated = true), small[2];
     for (int i = 0; i < 2; i++)
-        small[i] = ALLOCATE(&f, .size = PAGE / 4);
-    uint64_t there = f.fake.pages;
+        small[i] = ALLOCATE(f, .size = PAGE / 4);
+    uint64_t there = f->fake.pages;
     CHECK_EQ(there, 3 * AT_ONCE - (AT_ONCE + 1) + 1); /* the shared page needed room */
     test_time += 1000;
-    CHECK_OK(quire_free(f.memory, mine));
+    CHECK_OK(quire_free(f->memory, mine));
     there -= AT_ONCE;
-    CHECK_EQ(f.fake.pages, there);
-    CHECK_OK(quire_free(f.memory, small[0])); /* continues, although this free empties no page */
-    CHECK_EQ(f.fake.pages, 2);
-    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
-    CHECK_EQ(f.fake.pages, 1);
-    fixture_end(&f);
+    CHECK_EQ(f->fake.pages, there);
+    CHECK_OK(quire_free(f->memory, small[0])); /* continues, although this free empties no page */
+    CHECK_EQ(f->fake.pages, 2);
+    CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
+    CHECK_EQ(f->fake.pages, 1);
 }
 
-UNIT(many_pages, a_clock_that_steps_back_destroys_none)
+CASE(a_clock_that_steps_back_destroys_none, (quire_page_policy){.retention_nanoseconds = 100}, 3)
 {
-    fixture f;
-    make_empty_pages(&f, (quire_page_policy){.retention_nanoseconds = 100}, 3);
-    quire_allocation mine = ALLOCATE(&f, .size = PAGE, .dedicated = true);
+    quire_allocation mine = ALLOCATE(f, .size = PAGE, .dedicated = true);
     test_time -= 5;
-    CHECK_OK(quire_free(f.memory, mine));
-    CHECK_EQ(f.fake.pages, 3);
+    CHECK_OK(quire_free(f->memory, mine));
+    CHECK_EQ(f->fake.pages, 3);
     test_time += 105 + 5;
-    ALLOCATE(&f, .size = PAGE);
-    CHECK_EQ(f.fake.pages, 1);
-    fixture_end(&f);
+    ALLOCATE(f, .size = PAGE);
+    CHECK_EQ(f->fake.pages, 1);
 }

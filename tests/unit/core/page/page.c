@@ -65,108 +65,95 @@ static quire_memory_stats stats_of(quire_memory *memory)
     return stats;
 }
 
+#define CASE(name, ...) UNIT_ON(page, name, fixture, b, make(b, __VA_ARGS__), fixture_end)
+
 /* ---- numbers ------------------------------------------------------------------------------ */
 
-UNIT(page, numbers_are_stable_and_the_lowest_free_one_is_reused)
+CASE(numbers_are_stable_and_the_lowest_free_one_is_reused, (quire_page_policy){.page_size = PAGE})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE});
     quire_allocation full[4];
     for (uint32_t i = 0; i < 4; i++) {
-        full[i] = allocate(b.memory, PAGE);
-        CHECK_EQ(page_of(b.memory, full[i]), i);
+        full[i] = allocate(b->memory, PAGE);
+        CHECK_EQ(page_of(b->memory, full[i]), i);
     }
-    CHECK_OK(quire_free(b.memory, full[1]));
-    CHECK_OK(quire_free(b.memory, full[2]));
-    expect_page(b.memory, 1, PAGE); /* retained */
-    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
-    expect_no_page(b.memory, 1);
-    expect_no_page(b.memory, 2);
-    CHECK_EQ(page_of(b.memory, full[3]), 3);
-    CHECK_EQ(page_of(b.memory, allocate(b.memory, PAGE)), 1);
-    CHECK_EQ(page_of(b.memory, allocate(b.memory, PAGE)), 2);
-    CHECK_EQ(page_of(b.memory, allocate(b.memory, PAGE)), 4);
-    expect_no_page(b.memory, 5);
-    expect_no_page(b.memory, UINT32_MAX);
+    CHECK_OK(quire_free(b->memory, full[1]));
+    CHECK_OK(quire_free(b->memory, full[2]));
+    expect_page(b->memory, 1, PAGE); /* retained */
+    CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
+    expect_no_page(b->memory, 1);
+    expect_no_page(b->memory, 2);
+    CHECK_EQ(page_of(b->memory, full[3]), 3);
+    CHECK_EQ(page_of(b->memory, allocate(b->memory, PAGE)), 1);
+    CHECK_EQ(page_of(b->memory, allocate(b->memory, PAGE)), 2);
+    CHECK_EQ(page_of(b->memory, allocate(b->memory, PAGE)), 4);
+    expect_no_page(b->memory, 5);
+    expect_no_page(b->memory, UINT32_MAX);
     CHECK_HAS(quire_last_error(), "no page 4294967295");
-    fixture_end(&b);
 }
 
-UNIT(page, shared_and_dedicated_pages_count_in_one_row)
+CASE(shared_and_dedicated_pages_count_in_one_row,
+     (quire_page_policy){.page_size = PAGE, .dedicated_threshold = 2048})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE, .dedicated_threshold = 2048});
-    CHECK_EQ(page_of(b.memory, allocate(b.memory, 100)), 0);
-    quire_allocation dedicated = allocate(b.memory, 2048);
-    CHECK_EQ(page_of(b.memory, dedicated), 1);
-    CHECK_EQ(page_of(b.memory, allocate(b.memory, 2047)), 0);
-    CHECK_EQ(page_of(b.memory, allocate(b.memory, 2047)), 2);
-    CHECK_OK(quire_free(b.memory, dedicated));
+    CHECK_EQ(page_of(b->memory, allocate(b->memory, 100)), 0);
+    quire_allocation dedicated = allocate(b->memory, 2048);
+    CHECK_EQ(page_of(b->memory, dedicated), 1);
+    CHECK_EQ(page_of(b->memory, allocate(b->memory, 2047)), 0);
+    CHECK_EQ(page_of(b->memory, allocate(b->memory, 2047)), 2);
+    CHECK_OK(quire_free(b->memory, dedicated));
     for (int i = 0; i < 2; i++)
-        CHECK_EQ(page_of(b.memory, allocate(b.memory, 1792)), i ? 2 : 0);
-    CHECK_EQ(page_of(b.memory, allocate(b.memory, 512)),
+        CHECK_EQ(page_of(b->memory, allocate(b->memory, 1792)), i ? 2 : 0);
+    CHECK_EQ(page_of(b->memory, allocate(b->memory, 512)),
              1); /* a shared page with the number of the dedicated one */
-    fixture_end(&b);
 }
 
-UNIT(page, a_shared_page_after_many_dedicated_ones_is_found)
+CASE(a_shared_page_after_many_dedicated_ones_is_found, (quire_page_policy){.page_size = PAGE})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE});
     quire_allocation_options dedicated = {.size = 256, .dedicated = true};
     quire_allocation allocation;
     for (int i = 0; i < 40; i++)
-        CHECK_OK(quire_allocate(b.memory, &dedicated, &allocation));
-    CHECK_EQ(page_of(b.memory, allocate(b.memory, 100)), 40);
-    fixture_end(&b);
+        CHECK_OK(quire_allocate(b->memory, &dedicated, &allocation));
+    CHECK_EQ(page_of(b->memory, allocate(b->memory, 100)), 40);
 }
 
 /* ---- sizes -------------------------------------------------------------------------------- */
 
-UNIT(page, a_request_above_the_page_size_gets_a_page_whose_rest_is_shared)
+CASE(a_request_above_the_page_size_gets_a_page_whose_rest_is_shared,
+     (quire_page_policy){.page_size = PAGE})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE});
-    quire_allocation large = allocate(b.memory, 10000);
-    expect_page(b.memory, 0, 10240); /* rounded up to the granularity */
-    CHECK_EQ(page_of(b.memory, allocate(b.memory, 10)), 1);
-    CHECK_OK(quire_free(b.memory, large));
-    CHECK_EQ(page_of(b.memory, allocate(b.memory, 9000)), 0);
-    CHECK_EQ(page_of(b.memory, allocate(b.memory, 1000)), 0);
-    CHECK_EQ(b.fake.last_page.size, PAGE); /* the next one had the usual size */
-    fixture_end(&b);
+    quire_allocation large = allocate(b->memory, 10000);
+    expect_page(b->memory, 0, 10240); /* rounded up to the granularity */
+    CHECK_EQ(page_of(b->memory, allocate(b->memory, 10)), 1);
+    CHECK_OK(quire_free(b->memory, large));
+    CHECK_EQ(page_of(b->memory, allocate(b->memory, 9000)), 0);
+    CHECK_EQ(page_of(b->memory, allocate(b->memory, 1000)), 0);
+    CHECK_EQ(b->fake.last_page.size, PAGE); /* the next one had the usual size */
 }
 
-UNIT(page, the_first_page_and_growth_follow_the_policy)
+CASE(the_first_page_and_growth_follow_the_policy,
+     (quire_page_policy){
+         .page_size = 1024, .first_page_size = 512, .growth_percent = 100, .max_page = 2048})
 {
-    fixture b;
-    make(&b,
-         (quire_page_policy){
-             .page_size = 1024, .first_page_size = 512, .growth_percent = 100, .max_page = 2048});
     static const uint64_t sizes[] = {512, 1024, 2048, 2048};
     quire_memory_info info;
     for (uint32_t i = 0; i < 4; i++) {
-        CHECK_OK(quire_memory_get_info(b.memory, &info));
+        CHECK_OK(quire_memory_get_info(b->memory, &info));
         CHECK_EQ(info.page_size, sizes[i]);
-        allocate(b.memory, sizes[i]);
-        expect_page(b.memory, i, sizes[i]);
+        allocate(b->memory, sizes[i]);
+        expect_page(b->memory, i, sizes[i]);
     }
-    CHECK_EQ(stats_of(b.memory).reserved_bytes, 5632);
-    fixture_end(&b);
+    CHECK_EQ(stats_of(b->memory).reserved_bytes, 5632);
 }
 
-UNIT(page, neither_large_nor_dedicated_pages_change_the_growth)
+CASE(neither_large_nor_dedicated_pages_change_the_growth,
+     (quire_page_policy){.page_size = 1024, .growth_percent = 100, .max_page = 8192})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = 1024, .growth_percent = 100, .max_page = 8192});
     quire_allocation_options dedicated = {.size = 256, .dedicated = true};
     quire_allocation allocation;
-    CHECK_OK(quire_allocate(b.memory, &dedicated, &allocation));
-    allocate(b.memory, 5000);
-    expect_page(b.memory, 1, 5120); /* instead of the first size, 1024 */
-    allocate(b.memory, 2048);
-    expect_page(b.memory, 2, 2048);
-    fixture_end(&b);
+    CHECK_OK(quire_allocate(b->memory, &dedicated, &allocation));
+    allocate(b->memory, 5000);
+    expect_page(b->memory, 1, 5120); /* instead of the first size, 1024 */
+    allocate(b->memory, 2048);
+    expect_page(b->memory, 2, 2048);
 }
 
 UNIT(page, the_devices_largest_page_overrides_the_policy)
@@ -206,47 +193,39 @@ UNIT(page, the_reported_next_page_respects_the_devices_limit)
     fixture_end(&b);
 }
 
-UNIT(page, more_than_the_heap_is_refused_without_a_backend_call)
+CASE(more_than_the_heap_is_refused_without_a_backend_call, (quire_page_policy){.page_size = PAGE})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE});
-    expect_refused(b.memory, (UINT64_C(1) << 30) + 1, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+    expect_refused(b->memory, (UINT64_C(1) << 30) + 1, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                    "(1073741825 bytes) can never fit: the heap of memory kind 0 has 1 GiB in all");
-    expect_refused(b.memory, UINT64_MAX, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "1 GiB in all");
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 0);
-    CHECK_EQ(stats_of(b.memory).failures, 2);
-    fixture_end(&b);
+    expect_refused(b->memory, UINT64_MAX, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "1 GiB in all");
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 0);
+    CHECK_EQ(stats_of(b->memory).failures, 2);
 }
 
 /* ---- limits of number --------------------------------------------------------------------- */
 
-UNIT(page, the_policys_page_limit_holds)
+CASE(the_policys_page_limit_holds, (quire_page_policy){.page_size = PAGE, .max_pages = 2})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE, .max_pages = 2});
-    quire_allocation first = allocate(b.memory, PAGE), second = allocate(b.memory, 2048);
-    expect_refused(b.memory, PAGE, QUIRE_ERROR_TOO_MANY_PAGES,
+    quire_allocation first = allocate(b->memory, PAGE), second = allocate(b->memory, 2048);
+    expect_refused(b->memory, PAGE, QUIRE_ERROR_TOO_MANY_PAGES,
                    "memory 'weights' has 2 pages, the maximum of its policy");
     CHECK_HAS(quire_last_error(), "cannot allocate 4 KiB: ");
     CHECK_HAS(quire_last_error(), "largest free range 2 KiB of 2 KiB free in 2 pages");
-    CHECK_EQ(page_of(b.memory, allocate(b.memory, 2048)),
+    CHECK_EQ(page_of(b->memory, allocate(b->memory, 2048)),
              1); /* a request that fits is still served */
-    CHECK_OK(quire_free(b.memory, first));
-    CHECK_EQ(page_of(b.memory, allocate(b.memory, 100)), 0);
-    CHECK_OK(quire_free(b.memory, second));
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
-    fixture_end(&b);
+    CHECK_OK(quire_free(b->memory, first));
+    CHECK_EQ(page_of(b->memory, allocate(b->memory, 100)), 0);
+    CHECK_OK(quire_free(b->memory, second));
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 2);
 }
 
-UNIT(page, an_empty_page_is_destroyed_for_one_that_is_large_enough)
+CASE(an_empty_page_is_destroyed_for_one_that_is_large_enough,
+     (quire_page_policy){.page_size = PAGE, .max_pages = 1})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
-    CHECK_OK(quire_free(b.memory, allocate(b.memory, PAGE)));
-    allocate(b.memory, 2 * PAGE);
-    expect_page(b.memory, 0, 2 * PAGE);
-    CHECK_EQ(b.fake.pages, 1);
-    fixture_end(&b);
+    CHECK_OK(quire_free(b->memory, allocate(b->memory, PAGE)));
+    allocate(b->memory, 2 * PAGE);
+    expect_page(b->memory, 0, 2 * PAGE);
+    CHECK_EQ(b->fake.pages, 1);
 }
 
 UNIT(page, the_devices_page_limit_is_shared_by_its_memories)
@@ -289,56 +268,51 @@ UNIT(page, more_pages_than_a_limit_that_is_advice)
 
 /* ---- empty pages -------------------------------------------------------------------------- */
 
-UNIT(page, all_empty_pages_are_released_when_a_page_must_be_created)
+CASE(all_empty_pages_are_released_when_a_page_must_be_created,
+     (quire_page_policy){.page_size = PAGE})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE});
     quire_allocation full[3];
     for (int i = 0; i < 3; i++)
-        full[i] = allocate(b.memory, PAGE);
-    CHECK_OK(quire_free(b.memory, full[0]));
-    CHECK_OK(quire_free(b.memory, full[2]));
-    CHECK_EQ(b.fake.pages, 3);
-    CHECK_EQ(page_of(b.memory, allocate(b.memory, PAGE + 1)), 0);
-    CHECK_EQ(b.fake.pages, 2);
-    expect_no_page(b.memory, 2);
+        full[i] = allocate(b->memory, PAGE);
+    CHECK_OK(quire_free(b->memory, full[0]));
+    CHECK_OK(quire_free(b->memory, full[2]));
+    CHECK_EQ(b->fake.pages, 3);
+    CHECK_EQ(page_of(b->memory, allocate(b->memory, PAGE + 1)), 0);
+    CHECK_EQ(b->fake.pages, 2);
+    expect_no_page(b->memory, 2);
     quire_allocation_options dedicated = {.size = 256, .dedicated = true};
     quire_allocation allocation;
-    CHECK_OK(quire_free(b.memory, full[1]));
-    CHECK_OK(quire_allocate(b.memory, &dedicated, &allocation)); /* likewise for a dedicated one */
-    CHECK_EQ(page_of(b.memory, allocation), 1);
-    CHECK_EQ(b.fake.pages, 2);
-    fixture_end(&b);
+    CHECK_OK(quire_free(b->memory, full[1]));
+    CHECK_OK(quire_allocate(b->memory, &dedicated, &allocation)); /* likewise for a dedicated one */
+    CHECK_EQ(page_of(b->memory, allocation), 1);
+    CHECK_EQ(b->fake.pages, 2);
 }
 
-UNIT(page, a_trim_keeps_at_most_its_target_and_the_lowest_numbers)
+CASE(a_trim_keeps_at_most_its_target_and_the_lowest_numbers, (quire_page_policy){.page_size = PAGE})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE});
     quire_allocation full[5];
     for (int i = 0; i < 5; i++)
-        full[i] = allocate(b.memory, PAGE);
+        full[i] = allocate(b->memory, PAGE);
     static const int freed[] = {0, 1, 3, 4};
     for (int i = 0; i < 4; i++)
-        CHECK_OK(quire_free(b.memory, full[freed[i]]));
+        CHECK_OK(quire_free(b->memory, full[freed[i]]));
     uint64_t released = 1;
-    CHECK_OK(quire_memory_trim(b.memory, 4 * PAGE, &released));
+    CHECK_OK(quire_memory_trim(b->memory, 4 * PAGE, &released));
     CHECK_EQ(released, 0);
-    CHECK_OK(quire_memory_trim(b.memory, 3 * PAGE - 1,
+    CHECK_OK(quire_memory_trim(b->memory, 3 * PAGE - 1,
                                &released)); /* two pages remain below the target */
     CHECK_EQ(released, 2 * PAGE);
-    expect_no_page(b.memory, 4);
-    expect_no_page(b.memory, 3);
-    expect_page(b.memory, 1, PAGE);
-    CHECK_OK(quire_memory_trim(b.memory, UINT64_MAX, &released));
+    expect_no_page(b->memory, 4);
+    expect_no_page(b->memory, 3);
+    expect_page(b->memory, 1, PAGE);
+    CHECK_OK(quire_memory_trim(b->memory, UINT64_MAX, &released));
     CHECK_EQ(released, 0);
-    CHECK_OK(quire_memory_trim(b.memory, 0, &released));
+    CHECK_OK(quire_memory_trim(b->memory, 0, &released));
     CHECK_EQ(released, 2 * PAGE);
-    CHECK_EQ(page_of(b.memory, full[2]), 2);
-    CHECK_EQ(b.fake.pages, 1);
+    CHECK_EQ(page_of(b->memory, full[2]), 2);
+    CHECK_EQ(b->fake.pages, 1);
     CHECK_FAILS(quire_memory_trim(NULL, 0, &released), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(released, 0);
-    fixture_end(&b);
 }
 
 /* ---- waiting for pages of other threads ----------------------------------------------------- */

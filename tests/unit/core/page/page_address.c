@@ -77,27 +77,25 @@ UNIT(page_address, every_alignment_holds_on_dedicated_pages)
     try_all_alignments(16, QUIRE_FIT_LINEAR, true);
 }
 
-UNIT(page_address, a_dedicated_allocation_keeps_its_left_padding)
+#define CASE(name, ...) UNIT_ON(page_address, name, fixture, b, make(b, __VA_ARGS__), fixture_end)
+
+CASE(a_dedicated_allocation_keeps_its_left_padding, 64, 64,
+     &(quire_memory_options){.pages = {.page_size = 65536}})
 {
-    fixture b;
-    make(&b, 64, 64, &(quire_memory_options){.pages = {.page_size = 65536}});
-    quire_allocation_info info = allocate(&b, 1000, 1024, true);
+    quire_allocation_info info = allocate(b, 1000, 1024, true);
     CHECK_EQ(info.left_padding, 960);
     CHECK_EQ(info.offset, 960);
     quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(b.memory, &stats));
+    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
     CHECK_EQ(stats.live_bytes, 1960);
     CHECK_EQ(stats.reserved_bytes, 2048); /* exactly four granules and the slack */
-    fixture_end(&b);
 }
 
-UNIT(page_address, the_region_of_a_page_above_a_granule_has_its_full_size)
+CASE(the_region_of_a_page_above_a_granule_has_its_full_size, 512, 512,
+     &(quire_memory_options){.pages = {.page_size = 4096}})
 {
-    fixture b;
-    make(&b, 512, 512, &(quire_memory_options){.pages = {.page_size = 4096}});
-    CHECK_EQ(allocate(&b, 4096, 1, false).offset, 0);
-    CHECK_EQ(b.fake.pages, 1);
-    fixture_end(&b);
+    CHECK_EQ(allocate(b, 4096, 1, false).offset, 0);
+    CHECK_EQ(b->fake.pages, 1);
 }
 
 /*
@@ -146,16 +144,13 @@ UNIT(page_address, no_range_exceeds_a_dedicated_page_less_aligned_than_promised)
 }
 
 /* A flush covers whole atoms of the page: neighbours in one atom would not be independent. */
-UNIT(page_address, a_kind_with_atoms_needs_pages_aligned_to_them)
+CASE(a_kind_with_atoms_needs_pages_aligned_to_them, 32, 32, &(quire_memory_options){.kind.mask = 1})
 {
-    fixture b;
-    make(&b, 32, 32, &(quire_memory_options){.kind.mask = 1});
     quire_memory *memory = NULL;
     quire_memory_options flushed = {.kind.mask = 4}; /* non-coherent, the atom is 64 */
-    CHECK_FAILS(quire_memory_create(b.device, &flushed, &memory), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_FAILS(quire_memory_create(b->device, &flushed, &memory), QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "kind 2 is flushed in atoms of 64 B");
     CHECK_HAS(quire_last_error(), "pages to 32 B only");
-    fixture_end(&b);
 }
 
 UNIT(page_address, neighbours_share_no_atom)

@@ -33,20 +33,20 @@ static void make_full(fixture *f, uint64_t bytes, const quire_memory_options *op
 
 static const quire_memory_options LARGE = {.pages.page_size = 32 * MIB};
 
+#define CASE(name, ...)                                                                            \
+    UNIT_ON(page_attempt, name, fixture, f, make_full(f, __VA_ARGS__), fixture_end)
+
 /* ---- the cost of a full heap ---------------------------------------------------------------- */
 
-UNIT(page_attempt, a_full_heap_costs_one_call_for_each_request)
+CASE(a_full_heap_costs_one_call_for_each_request, 256 * MIB, &LARGE)
 {
-    fixture f;
-    make_full(&f, 256 * MIB, &LARGE);
-    uint64_t before = created(&f);
+    uint64_t before = created(f);
     CHECK_EQ(before, 8);
-    CHECK_FAILS(try_size(&f, 4096), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_EQ(created(&f), before + 14); /* 32 MiB, 16 MiB, ... 4 KiB */
+    CHECK_FAILS(try_size(f, 4096), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(created(f), before + 14); /* 32 MiB, 16 MiB, ... 4 KiB */
     for (int i = 1; i < REQUESTS; i++)
-        CHECK_FAILS(try_size(&f, 4096), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_EQ(created(&f), before + 14 + REQUESTS - 1);
-    fixture_end(&f);
+        CHECK_FAILS(try_size(f, 4096), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(created(f), before + 14 + REQUESTS - 1);
 }
 
 UNIT(page_attempt, a_full_heap_costs_one_growth_for_each_request)
@@ -68,21 +68,18 @@ UNIT(page_attempt, a_full_heap_costs_one_growth_for_each_request)
 }
 
 /* Pages that fit begin below the size that was refused. Each costs one refused call at most. */
-UNIT(page_attempt, a_heap_that_is_nearly_full_costs_few_refused_calls)
+CASE(a_heap_that_is_nearly_full_costs_few_refused_calls, 256 * MIB, &LARGE)
 {
-    fixture f;
-    make_full(&f, 256 * MIB, &LARGE);
-    f.fake.page_budget += 10 * MIB;
-    uint64_t before = created(&f);
+    f->fake.page_budget += 10 * MIB;
+    uint64_t before = created(f);
     quire_result result;
     do
-        result = try_size(&f, 64 * KIB);
+        result = try_size(f, 64 * KIB);
     while (!result);
     CHECK_EQ(result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_EQ(f.fake.page_bytes, 266 * MIB); /* nothing is left over */
-    uint64_t pages = fixture_stats(&f).page_count - 8;
-    CHECK(created(&f) - before <= 2 * pages + 10);
-    fixture_end(&f);
+    CHECK_EQ(f->fake.page_bytes, 266 * MIB); /* nothing is left over */
+    uint64_t pages = fixture_stats(f).page_count - 8;
+    CHECK(created(f) - before <= 2 * pages + 10);
 }
 
 /* ---- forgetting ----------------------------------------------------------------------------- */
@@ -217,14 +214,12 @@ UNIT(page_attempt, only_what_the_backend_refuses_is_remembered)
     fixture_end(&f);
 }
 
-UNIT(page_attempt, each_shard_begins_below_the_size_that_another_was_refused)
+CASE(each_shard_begins_below_the_size_that_another_was_refused, 64 * MIB,
+     &(quire_memory_options){.pages.page_size = 32 * MIB, .shards = 2})
 {
-    fixture f;
-    make_full(&f, 64 * MIB, &(quire_memory_options){.pages.page_size = 32 * MIB, .shards = 2});
-    CHECK_FAILS(try_size(&f, 4096), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    uint64_t before = created(&f);
-    f.fake.page_budget += 4096;
-    ALLOCATE_ELSEWHERE(&f, .size = 4096);
-    CHECK_EQ(created(&f), before + 1);
-    fixture_end(&f);
+    CHECK_FAILS(try_size(f, 4096), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    uint64_t before = created(f);
+    f->fake.page_budget += 4096;
+    ALLOCATE_ELSEWHERE(f, .size = 4096);
+    CHECK_EQ(created(f), before + 1);
 }

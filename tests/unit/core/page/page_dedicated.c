@@ -20,6 +20,8 @@ static quire_allocation allocate(fixture *b, uint64_t size, bool dedicated)
     return allocation;
 }
 
+#define CASE(name, ...) UNIT_ON(page_dedicated, name, fixture, b, make(b, __VA_ARGS__), fixture_end)
+
 /* The allocation has a dedicated page of this size. */
 static void expect_dedicated(fixture *b, quire_allocation allocation, uint64_t page_size)
 {
@@ -37,84 +39,70 @@ static void expect_dedicated(fixture *b, quire_allocation allocation, uint64_t p
     CHECK_EQ(page.largest_free, 0); /* no other allocation can use the rest */
 }
 
-UNIT(page_dedicated, a_flag_requests_one)
+CASE(a_flag_requests_one, (quire_page_policy){.page_size = PAGE})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE});
-    quire_allocation own = allocate(&b, 100, true);
-    expect_dedicated(&b, own, 256);
-    CHECK_EQ(fixture_info(&b, own).size, 100);
-    CHECK_EQ(fixture_info(&b, own).requested, 100);
-    CHECK(!fixture_info(&b, allocate(&b, 100, false)).dedicated);
-    expect_dedicated(&b, allocate(&b, 100, true), 256);
-    CHECK_EQ(b.fake.pages, 3);
-    fixture_end(&b);
+    quire_allocation own = allocate(b, 100, true);
+    expect_dedicated(b, own, 256);
+    CHECK_EQ(fixture_info(b, own).size, 100);
+    CHECK_EQ(fixture_info(b, own).requested, 100);
+    CHECK(!fixture_info(b, allocate(b, 100, false)).dedicated);
+    expect_dedicated(b, allocate(b, 100, true), 256);
+    CHECK_EQ(b->fake.pages, 3);
 }
 
-UNIT(page_dedicated, the_rest_of_the_page_is_unused)
+CASE(the_rest_of_the_page_is_unused, (quire_page_policy){.page_size = PAGE})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE});
-    quire_allocation own = allocate(&b, 300, true);
-    expect_dedicated(&b, own, 512);
-    CHECK(fixture_info(&b, allocate(&b, 10, false)).page != fixture_info(&b, own).page);
-    fixture_end(&b);
+    quire_allocation own = allocate(b, 300, true);
+    expect_dedicated(b, own, 512);
+    CHECK(fixture_info(b, allocate(b, 10, false)).page != fixture_info(b, own).page);
 }
 
-UNIT(page_dedicated, requests_from_the_threshold_on_get_one)
+CASE(requests_from_the_threshold_on_get_one,
+     (quire_page_policy){.page_size = PAGE, .dedicated_threshold = 1000})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE, .dedicated_threshold = 1000});
-    CHECK(!fixture_info(&b, allocate(&b, 999, false)).dedicated);
-    expect_dedicated(&b, allocate(&b, 1000, false), 1024);
-    expect_dedicated(&b, allocate(&b, 100000, false), 100096);
-    fixture_end(&b);
+    CHECK(!fixture_info(b, allocate(b, 999, false)).dedicated);
+    expect_dedicated(b, allocate(b, 1000, false), 1024);
+    expect_dedicated(b, allocate(b, 100000, false), 100096);
 }
 
-UNIT(page_dedicated, the_threshold_compares_the_requested_size_without_padding)
+CASE(the_threshold_compares_the_requested_size_without_padding,
+     (quire_page_policy){.page_size = PAGE,
+                         .dedicated_threshold = 1000,
+                         .size_granularity = 512,
+                         .extra_padding = 600})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE,
-                                 .dedicated_threshold = 1000,
-                                 .size_granularity = 512,
-                                 .extra_padding = 600});
-    CHECK(!fixture_info(&b, allocate(&b, 999, false)).dedicated);
-    quire_allocation own = allocate(&b, 1000, false);
-    expect_dedicated(&b, own, 2048);
-    CHECK_EQ(fixture_info(&b, own).size, 2048); /* 1000 + 600, rounded up */
-    fixture_end(&b);
+    CHECK(!fixture_info(b, allocate(b, 999, false)).dedicated);
+    quire_allocation own = allocate(b, 1000, false);
+    expect_dedicated(b, own, 2048);
+    CHECK_EQ(fixture_info(b, own).size, 2048); /* 1000 + 600, rounded up */
 }
 
-UNIT(page_dedicated, every_object_gets_one_if_the_policy_says_so)
+CASE(every_object_gets_one_if_the_policy_says_so,
+     (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS});
     for (uint64_t i = 1; i <= 5; i++)
-        expect_dedicated(&b, allocate(&b, i * 256, false), i * 256);
-    CHECK_EQ(b.fake.pages, 5);
-    CHECK_EQ(b.fake.page_bytes, 15 * 256);
+        expect_dedicated(b, allocate(b, i * 256, false), i * 256);
+    CHECK_EQ(b->fake.pages, 5);
+    CHECK_EQ(b->fake.page_bytes, 15 * 256);
     quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(b.memory, &stats));
+    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
     CHECK_EQ(stats.largest_free, 0);
     CHECK_EQ(stats.free_bytes, 0);
-    fixture_end(&b);
 }
 
-UNIT(page_dedicated, the_policy_can_exclude_them)
+CASE(the_policy_can_exclude_them,
+     (quire_page_policy){.page_size = PAGE, .dedicated = QUIRE_DEDICATED_NEVER})
 {
-    fixture b;
     quire_allocation none = {1};
-    make(&b, (quire_page_policy){.page_size = PAGE, .dedicated = QUIRE_DEDICATED_NEVER});
-    CHECK_FAILS(quire_allocate(b.memory,
+    CHECK_FAILS(quire_allocate(b->memory,
                                &(quire_allocation_options){.size = 100, .dedicated = true}, &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "the policy of memory 'memory' has none");
     CHECK_EQ(none.id, 0);
-    CHECK_EQ(b.fake.pages, 0);
-    quire_allocation large = allocate(&b, 5 * PAGE, false);
-    CHECK(!fixture_info(&b, large).dedicated); /* a shared page that is large enough */
-    CHECK_EQ(b.fake.pages, 1);
-    fixture_end(&b);
+    CHECK_EQ(b->fake.pages, 0);
+    quire_allocation large = allocate(b, 5 * PAGE, false);
+    CHECK(!fixture_info(b, large).dedicated); /* a shared page that is large enough */
+    CHECK_EQ(b->fake.pages, 1);
 }
 
 UNIT(page_dedicated, with_one_shared_page_and_no_dedicated_ones_larger_requests_are_refused)
@@ -133,75 +121,62 @@ UNIT(page_dedicated, with_one_shared_page_and_no_dedicated_ones_larger_requests_
     fixture_end(&b);
 }
 
-UNIT(page_dedicated, a_dedicated_page_is_destroyed_at_once_if_nothing_is_retained)
+CASE(a_dedicated_page_is_destroyed_at_once_if_nothing_is_retained,
+     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = PAGE})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = PAGE});
-    quire_allocation own = allocate(&b, 5000, true), shared = allocate(&b, 100, false);
-    CHECK_EQ(b.fake.pages, 2);
-    CHECK_OK(quire_free(b.memory, own));
-    CHECK_EQ(b.fake.pages, 1);
-    CHECK_EQ(b.fake.page_bytes, PAGE);
-    CHECK_OK(quire_free(b.memory, shared));
-    CHECK_EQ(b.fake.pages, 1); /* a shared page is retained */
+    quire_allocation own = allocate(b, 5000, true), shared = allocate(b, 100, false);
+    CHECK_EQ(b->fake.pages, 2);
+    CHECK_OK(quire_free(b->memory, own));
+    CHECK_EQ(b->fake.pages, 1);
+    CHECK_EQ(b->fake.page_bytes, PAGE);
+    CHECK_OK(quire_free(b->memory, shared));
+    CHECK_EQ(b->fake.pages, 1); /* a shared page is retained */
     quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(b.memory, &stats));
+    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
     CHECK_EQ(stats.pages_created, 2);
     CHECK_EQ(stats.pages_destroyed, 1);
     CHECK_EQ(stats.empty_bytes, PAGE);
-    fixture_end(&b);
 }
 
-UNIT(page_dedicated, a_trim_does_not_destroy_one_in_use)
+CASE(a_trim_does_not_destroy_one_in_use, (quire_page_policy){.page_size = PAGE})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE});
-    quire_allocation own = allocate(&b, 100, true);
+    quire_allocation own = allocate(b, 100, true);
     uint64_t released = 1;
-    CHECK_OK(quire_memory_trim(b.memory, 0, &released));
+    CHECK_OK(quire_memory_trim(b->memory, 0, &released));
     CHECK_EQ(released, 0);
-    expect_dedicated(&b, own, 256);
-    fixture_end(&b);
+    expect_dedicated(b, own, 256);
 }
 
-UNIT(page_dedicated, an_abort_destroys_it_too)
+CASE(an_abort_destroys_it_too, (quire_page_policy){.page_size = PAGE})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE});
     quire_allocation own;
     quire_allocation_options options = {.size = 100, .dedicated = true};
-    CHECK_OK(quire_reserve(b.memory, &options, &own));
-    CHECK_EQ(b.fake.pages, 1);
-    CHECK_OK(quire_abort(b.memory, own));
-    CHECK_EQ(b.fake.pages, 1); /* retained for the next one */
-    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
-    CHECK_EQ(b.fake.pages, 0);
-    fixture_end(&b);
+    CHECK_OK(quire_reserve(b->memory, &options, &own));
+    CHECK_EQ(b->fake.pages, 1);
+    CHECK_OK(quire_abort(b->memory, own));
+    CHECK_EQ(b->fake.pages, 1); /* retained for the next one */
+    CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
+    CHECK_EQ(b->fake.pages, 0);
 }
 
-UNIT(page_dedicated, there_are_at_most_as_many_as_the_policy_has_pages)
+CASE(there_are_at_most_as_many_as_the_policy_has_pages,
+     (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS, .max_pages = 2})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS, .max_pages = 2});
-    quire_allocation first = allocate(&b, 1, false), none;
-    allocate(&b, 1, false);
-    CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.size = 1}, &none),
+    quire_allocation first = allocate(b, 1, false), none;
+    allocate(b, 1, false);
+    CHECK_FAILS(quire_allocate(b->memory, &(quire_allocation_options){.size = 1}, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
-    CHECK_OK(quire_free(b.memory, first));
-    CHECK_EQ(fixture_info(&b, allocate(&b, 1, false)).page, 0);
-    fixture_end(&b);
+    CHECK_OK(quire_free(b->memory, first));
+    CHECK_EQ(fixture_info(b, allocate(b, 1, false)).page, 0);
 }
 
-UNIT(page_dedicated, it_is_not_made_smaller_if_the_backend_has_too_little)
+CASE(it_is_not_made_smaller_if_the_backend_has_too_little, (quire_page_policy){.page_size = PAGE})
 {
-    fixture b;
-    make(&b, (quire_page_policy){.page_size = PAGE});
-    b.fake.page_budget = 8192;
+    b->fake.page_budget = 8192;
     quire_allocation none;
     quire_allocation_options options = {.size = 10000, .dedicated = true};
-    CHECK_FAILS(quire_allocate(b.memory, &options, &none), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 1);
+    CHECK_FAILS(quire_allocate(b->memory, &options, &none), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 1);
     CHECK_EQ(quire_last_native_code(), -7);
     CHECK_HAS(quire_last_error(), "the fake is full");
-    fixture_end(&b);
 }

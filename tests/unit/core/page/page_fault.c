@@ -63,74 +63,61 @@ static void expect_nothing_left(fixture *b, const quire_allocation_options *opti
     CHECK_OK(quire_memory_check(b->memory));
 }
 
+#define CASE(name, ...) UNIT_ON(page_fault, name, fixture, b, make(b, __VA_ARGS__), fixture_end)
+
 /* ---- too little memory -------------------------------------------------------------------- */
 
-UNIT(page_fault, a_smaller_page_is_created_if_the_backend_has_too_little)
+CASE(a_smaller_page_is_created_if_the_backend_has_too_little, QUIRE_DEVICE_LOCAL)
 {
-    fixture b;
-    make(&b, QUIRE_DEVICE_LOCAL);
-    b.fake.page_budget = PAGE / 4;
-    allocate(&b, 1000);
-    CHECK_EQ(page_size(&b, 0), PAGE / 4);
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 3);
-    b.fake.page_budget = 0;
-    CHECK_OK(quire_memory_set_limit(b.memory, 0)); /* forgets the refused size */
-    allocate(&b, PAGE / 4); /* the policy continues from its own size, not from the created one */
-    CHECK_EQ(page_size(&b, 1), PAGE);
-    fixture_end(&b);
+    b->fake.page_budget = PAGE / 4;
+    allocate(b, 1000);
+    CHECK_EQ(page_size(b, 0), PAGE / 4);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 3);
+    b->fake.page_budget = 0;
+    CHECK_OK(quire_memory_set_limit(b->memory, 0)); /* forgets the refused size */
+    allocate(b, PAGE / 4); /* the policy continues from its own size, not from the created one */
+    CHECK_EQ(page_size(b, 1), PAGE);
 }
 
-UNIT(page_fault, a_page_becomes_no_smaller_than_its_request)
+CASE(a_page_becomes_no_smaller_than_its_request, QUIRE_DEVICE_LOCAL)
 {
-    fixture b;
-    make(&b, QUIRE_DEVICE_LOCAL);
-    b.fake.page_budget = 1024;
-    expect_nothing_left(&b, &(quire_allocation_options){.size = 5000},
+    b->fake.page_budget = 1024;
+    expect_nothing_left(b, &(quire_allocation_options){.size = 5000},
                         QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_EQ(quire_last_native_code(), -7);
     CHECK_HAS(quire_last_error(), "the fake is full");
     CHECK_HAS(quire_last_error(),
               "cannot allocate 4.88 KiB: the fake is full; memory 'memory' (kind 0");
-    CHECK(b.fake.last_page.size >= 5120);
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 5); /* 64, 32, 16, 8 and 5 KiB */
-    fixture_end(&b);
+    CHECK(b->fake.last_page.size >= 5120);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 5); /* 64, 32, 16, 8 and 5 KiB */
 }
 
-UNIT(page_fault, a_request_is_not_refused_if_the_backend_has_enough_for_it)
+CASE(a_request_is_not_refused_if_the_backend_has_enough_for_it, QUIRE_DEVICE_LOCAL)
 {
-    fixture b;
-    make(&b, QUIRE_DEVICE_LOCAL);
-    b.fake.page_budget = 30 * 1024; /* a page of 32 KiB is too large, one of 16 KiB too small */
-    allocate(&b, 20 * 1024);
-    CHECK(page_size(&b, 0) >= 20 * 1024);
-    fixture_end(&b);
+    b->fake.page_budget = 30 * 1024; /* a page of 32 KiB is too large, one of 16 KiB too small */
+    allocate(b, 20 * 1024);
+    CHECK(page_size(b, 0) >= 20 * 1024);
 }
 
-UNIT(page_fault, other_failures_are_not_retried)
+CASE(other_failures_are_not_retried, QUIRE_DEVICE_LOCAL)
 {
-    fixture b;
-    make(&b, QUIRE_DEVICE_LOCAL);
-    fake_fail(&b.fake, 1, false, QUIRE_ERROR_DEVICE_LOST);
-    expect_nothing_left(&b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_DEVICE_LOST);
-    CHECK_EQ(b.fake.fallible_calls, 1);
+    fake_fail(&b->fake, 1, false, QUIRE_ERROR_DEVICE_LOST);
+    expect_nothing_left(b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_DEVICE_LOST);
+    CHECK_EQ(b->fake.fallible_calls, 1);
     CHECK_EQ(quire_last_native_code(), -13);
     CHECK_HAS(quire_last_error(), "fake failure 1");
-    fixture_end(&b);
 }
 
-UNIT(page_fault, a_request_that_fits_a_page_is_served_after_the_refusal)
+CASE(a_request_that_fits_a_page_is_served_after_the_refusal, QUIRE_DEVICE_LOCAL)
 {
-    fixture b;
-    make(&b, QUIRE_DEVICE_LOCAL);
-    quire_allocation largest = allocate(&b, PAGE - 1024);
-    fake_fail(&b.fake, 1, true, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    expect_nothing_left(&b, &(quire_allocation_options){.size = 2048},
+    quire_allocation largest = allocate(b, PAGE - 1024);
+    fake_fail(&b->fake, 1, true, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    expect_nothing_left(b, &(quire_allocation_options){.size = 2048},
                         QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_HAS(quire_last_error(), ": largest free range 1 KiB of 1 KiB free in 1 page");
-    allocate(&b, 1024);
-    CHECK_OK(quire_free(b.memory, largest));
-    allocate(&b, 2048);
-    fixture_end(&b);
+    allocate(b, 1024);
+    CHECK_OK(quire_free(b->memory, largest));
+    allocate(b, 2048);
 }
 
 UNIT(page_fault, each_size_requested_from_the_backend_is_a_multiple_of_its_granularity)
@@ -148,29 +135,23 @@ UNIT(page_fault, each_size_requested_from_the_backend_is_a_multiple_of_its_granu
 
 /* ---- failing to map ----------------------------------------------------------------------- */
 
-UNIT(page_fault, a_page_that_cannot_be_mapped_is_destroyed)
+CASE(a_page_that_cannot_be_mapped_is_destroyed, QUIRE_HOST_VISIBLE)
 {
-    fixture b;
-    make(&b, QUIRE_HOST_VISIBLE);
-    fake_fail(&b.fake, 2, false, QUIRE_ERROR_NOT_PERMITTED); /* create, map */
-    expect_nothing_left(&b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_NOT_PERMITTED);
+    fake_fail(&b->fake, 2, false, QUIRE_ERROR_NOT_PERMITTED); /* create, map */
+    expect_nothing_left(b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_NOT_PERMITTED);
     CHECK_EQ(quire_last_native_code(), -13);
     CHECK_HAS(quire_last_error(), "fake failure 2");
-    expect_nothing_left(&b, &(quire_allocation_options){.size = UINT64_C(1) << 31},
+    expect_nothing_left(b, &(quire_allocation_options){.size = UINT64_C(1) << 31},
                         QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    allocate(&b, 100); /* D9: it can be mapped later */
-    CHECK_EQ(b.fake.maps, 1);
-    fixture_end(&b);
+    allocate(b, 100); /* D9: it can be mapped later */
+    CHECK_EQ(b->fake.maps, 1);
 }
 
-UNIT(page_fault, a_dedicated_page_that_cannot_be_mapped_is_destroyed)
+CASE(a_dedicated_page_that_cannot_be_mapped_is_destroyed, QUIRE_HOST_VISIBLE)
 {
-    fixture b;
-    make(&b, QUIRE_HOST_VISIBLE);
-    fake_fail(&b.fake, 2, false, QUIRE_ERROR_BACKEND_FAILURE);
-    expect_nothing_left(&b, &(quire_allocation_options){.size = 100, .dedicated = true},
+    fake_fail(&b->fake, 2, false, QUIRE_ERROR_BACKEND_FAILURE);
+    expect_nothing_left(b, &(quire_allocation_options){.size = 100, .dedicated = true},
                         QUIRE_ERROR_BACKEND_FAILURE);
-    fixture_end(&b);
 }
 
 static quire_result map_to_null(void *state, const quire_native_page *page, void **pointer)
@@ -354,36 +335,30 @@ UNIT(page_fault, each_failing_host_allocation_leaves_nothing)
 
 /* ---- successes ---------------------------------------------------------------------------- */
 
-UNIT(page_fault, a_failure_on_the_way_to_a_success_is_not_the_threads_last_error)
+CASE(a_failure_on_the_way_to_a_success_is_not_the_threads_last_error, QUIRE_DEVICE_LOCAL)
 {
-    fixture b;
-    make(&b, QUIRE_DEVICE_LOCAL);
     quire_allocation none;
-    CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.alignment = 3}, &none),
+    CHECK_FAILS(quire_allocate(b->memory, &(quire_allocation_options){.alignment = 3}, &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     char sentence[512];
     snprintf(sentence, sizeof sentence, "%s", quire_last_error());
-    b.fake.page_budget = PAGE / 2;
-    allocate(&b, 1000); /* no free range, and no page of the preferred size */
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
-    ALLOCATE(&b, .size = 100, .alignment = 4096);
-    b.fake.page_budget = 0;
-    ALLOCATE(&b, .size = 100, .dedicated = true);
+    b->fake.page_budget = PAGE / 2;
+    allocate(b, 1000); /* no free range, and no page of the preferred size */
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 2);
+    ALLOCATE(b, .size = 100, .alignment = 4096);
+    b->fake.page_budget = 0;
+    ALLOCATE(b, .size = 100, .dedicated = true);
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(quire_last_native_code(), 0);
     CHECK_STR(quire_last_error(), sentence);
-    fixture_end(&b);
 }
 
-UNIT(page_fault, the_number_of_a_page_that_cannot_be_created_is_reused)
+CASE(the_number_of_a_page_that_cannot_be_created_is_reused, QUIRE_DEVICE_LOCAL)
 {
-    fixture b;
-    make(&b, QUIRE_DEVICE_LOCAL);
-    allocate(&b, PAGE);
-    fake_fail(&b.fake, 1, true, QUIRE_ERROR_NOT_PERMITTED);
-    expect_nothing_left(&b, &(quire_allocation_options){.size = PAGE}, QUIRE_ERROR_NOT_PERMITTED);
-    expect_nothing_left(&b, &(quire_allocation_options){.size = PAGE}, QUIRE_ERROR_NOT_PERMITTED);
-    fake_fail(&b.fake, 0, false, QUIRE_SUCCESS);
-    CHECK_EQ(fixture_info(&b, allocate(&b, PAGE)).page, 1);
-    fixture_end(&b);
+    allocate(b, PAGE);
+    fake_fail(&b->fake, 1, true, QUIRE_ERROR_NOT_PERMITTED);
+    expect_nothing_left(b, &(quire_allocation_options){.size = PAGE}, QUIRE_ERROR_NOT_PERMITTED);
+    expect_nothing_left(b, &(quire_allocation_options){.size = PAGE}, QUIRE_ERROR_NOT_PERMITTED);
+    fake_fail(&b->fake, 0, false, QUIRE_SUCCESS);
+    CHECK_EQ(fixture_info(b, allocate(b, PAGE)).page, 1);
 }

@@ -26,72 +26,64 @@ static quire_page_info page_info(fixture *b, uint32_t page)
     return info;
 }
 
-UNIT(page_info, statistics_follow_the_allocations_and_the_peak_stays)
+#define CASE(name, ...) UNIT_ON(page_info, name, fixture, b, make(b, __VA_ARGS__), fixture_end)
+
+CASE(statistics_follow_the_allocations_and_the_peak_stays,
+     &(quire_memory_options){.pages = {.page_size = PAGE}})
 {
-    fixture b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
-    quire_allocation first = allocate(&b, 1000), second = allocate(&b, 500);
-    quire_page_info info = page_info(&b, 0);
+    quire_allocation first = allocate(b, 1000), second = allocate(b, 500);
+    quire_page_info info = page_info(b, 0);
     CHECK_EQ(info.live_bytes, 1024 + 512);
     CHECK_EQ(info.free_bytes, PAGE - 1536);
     CHECK_EQ(info.largest_free, PAGE - 1536);
     CHECK_EQ(info.allocation_count, 2);
     CHECK_EQ(info.peak_live_bytes, 1536);
     CHECK(!info.dedicated && !info.mappable);
-    CHECK_OK(quire_free(b.memory, first));
-    info = page_info(&b, 0);
+    CHECK_OK(quire_free(b->memory, first));
+    info = page_info(b, 0);
     CHECK_EQ(info.live_bytes, 512);
     CHECK_EQ(info.largest_free, PAGE - 1536); /* the free range before it is smaller */
     CHECK_EQ(info.peak_live_bytes, 1536);
-    CHECK_OK(quire_free(b.memory, second));
-    info = page_info(&b, 0);
+    CHECK_OK(quire_free(b->memory, second));
+    info = page_info(b, 0);
     CHECK_EQ(info.live_bytes, 0);
     CHECK_EQ(info.largest_free, PAGE);
     CHECK_EQ(info.allocation_count, 0);
     CHECK_EQ(info.peak_live_bytes, 1536);
-    fixture_end(&b);
 }
 
-UNIT(page_info, the_largest_free_range_may_be_anywhere)
+CASE(the_largest_free_range_may_be_anywhere,
+     &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}})
 {
-    fixture b;
-    make(&b,
-         &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}});
-    quire_allocation first = allocate(&b, 800), second = allocate(&b, 1800);
-    quire_allocation third = allocate(&b, 700);
-    CHECK_EQ(page_info(&b, 0).largest_free, 796); /* after it, and smaller than the live ranges */
-    CHECK_OK(quire_free(b.memory, first));
-    CHECK_EQ(page_info(&b, 0).largest_free, 800); /* before it */
-    CHECK_OK(quire_free(b.memory, third));
-    CHECK_EQ(page_info(&b, 0).largest_free, 1496); /* after it again, merged */
-    CHECK_OK(quire_free(b.memory, second));
-    CHECK_EQ(page_info(&b, 0).largest_free, PAGE);
-    fixture_end(&b);
+    quire_allocation first = allocate(b, 800), second = allocate(b, 1800);
+    quire_allocation third = allocate(b, 700);
+    CHECK_EQ(page_info(b, 0).largest_free, 796); /* after it, and smaller than the live ranges */
+    CHECK_OK(quire_free(b->memory, first));
+    CHECK_EQ(page_info(b, 0).largest_free, 800); /* before it */
+    CHECK_OK(quire_free(b->memory, third));
+    CHECK_EQ(page_info(b, 0).largest_free, 1496); /* after it again, merged */
+    CHECK_OK(quire_free(b->memory, second));
+    CHECK_EQ(page_info(b, 0).largest_free, PAGE);
 }
 
-UNIT(page_info, a_new_page_with_an_old_number_starts_a_new_peak)
+CASE(a_new_page_with_an_old_number_starts_a_new_peak,
+     &(quire_memory_options){.pages = {.page_size = PAGE}})
 {
-    fixture b;
-    make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
-    CHECK_OK(quire_free(b.memory, allocate(&b, PAGE)));
-    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
-    allocate(&b, 256);
-    CHECK_EQ(page_info(&b, 0).peak_live_bytes, 256);
-    fixture_end(&b);
+    CHECK_OK(quire_free(b->memory, allocate(b, PAGE)));
+    CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
+    allocate(b, 256);
+    CHECK_EQ(page_info(b, 0).peak_live_bytes, 256);
 }
 
-UNIT(page_info, a_host_visible_page_is_mappable_and_has_the_backends_addresses)
+CASE(a_host_visible_page_is_mappable_and_has_the_backends_addresses,
+     &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE, .pages = {.page_size = PAGE}})
 {
-    fixture b;
-    make(&b, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
-                                     .pages = {.page_size = PAGE}});
-    allocate(&b, PAGE);
-    allocate(&b, PAGE);
-    CHECK(page_info(&b, 0).mappable);
-    CHECK_EQ(page_info(&b, 0).address, UINT64_C(4) << 30);
-    CHECK_EQ(page_info(&b, 1).address, UINT64_C(8) << 30);
-    CHECK_EQ(b.fake.maps, 2); /* mapped at creation */
-    fixture_end(&b);
+    allocate(b, PAGE);
+    allocate(b, PAGE);
+    CHECK(page_info(b, 0).mappable);
+    CHECK_EQ(page_info(b, 0).address, UINT64_C(4) << 30);
+    CHECK_EQ(page_info(b, 1).address, UINT64_C(8) << 30);
+    CHECK_EQ(b->fake.maps, 2); /* mapped at creation */
 }
 
 UNIT(page_info, the_backend_receives_the_purpose_of_the_page)
@@ -117,13 +109,10 @@ UNIT(page_info, the_backend_receives_the_purpose_of_the_page)
     fixture_end(&b);
 }
 
-UNIT(page_info, a_memory_without_that_intent_requests_no_export)
+CASE(a_memory_without_that_intent_requests_no_export, NULL)
 {
-    fixture b;
-    make(&b, NULL);
-    allocate(&b, 100);
-    CHECK(!b.fake.last_page.exportable);
-    CHECK_EQ(b.fake.last_page.alignment, UINT64_C(2) << 20);
-    CHECK_EQ(b.fake.last_page.size, UINT64_C(1) << 20);
-    fixture_end(&b);
+    allocate(b, 100);
+    CHECK(!b->fake.last_page.exportable);
+    CHECK_EQ(b->fake.last_page.alignment, UINT64_C(2) << 20);
+    CHECK_EQ(b->fake.last_page.size, UINT64_C(1) << 20);
 }

@@ -33,103 +33,90 @@ static uint64_t offset_of(fixture *b, quire_allocation allocation)
     return info.offset;
 }
 
-UNIT(page_linear, the_shared_page_is_a_ring)
+#define CASE(name, ...) UNIT_ON(page_linear, name, fixture, b, make(b, __VA_ARGS__), fixture_end)
+
+CASE(the_shared_page_is_a_ring, QUIRE_HOST_VISIBLE)
 {
-    fixture b;
-    make(&b, QUIRE_HOST_VISIBLE);
     quire_memory_info info;
-    CHECK_OK(quire_memory_get_info(b.memory, &info));
+    CHECK_OK(quire_memory_get_info(b->memory, &info));
     CHECK_EQ(info.fit, QUIRE_FIT_LINEAR);
     CHECK_EQ(info.granule, 1);
-    quire_allocation first = take(&b, 30000), second = take(&b, 30000);
-    CHECK_EQ(offset_of(&b, first), 0);
-    CHECK_EQ(offset_of(&b, second), 30000);
-    give(&b, first);
-    quire_allocation third = take(&b, 20000);
-    CHECK_EQ(offset_of(&b, third), 0);
+    quire_allocation first = take(b, 30000), second = take(b, 30000);
+    CHECK_EQ(offset_of(b, first), 0);
+    CHECK_EQ(offset_of(b, second), 30000);
+    give(b, first);
+    quire_allocation third = take(b, 20000);
+    CHECK_EQ(offset_of(b, third), 0);
     quire_page_info page;
-    CHECK_OK(quire_page_get_info(b.memory, 0, &page));
+    CHECK_OK(quire_page_get_info(b->memory, 0, &page));
     CHECK_EQ(page.free_bytes, PAGE - 50000);
     CHECK_EQ(page.largest_free, 10000);
-    quire_allocation fourth = take(&b, 5000);
-    give(&b, third); /* the gap of 20000 before it is not reusable yet */
-    CHECK_OK(quire_page_get_info(b.memory, 0, &page));
+    quire_allocation fourth = take(b, 5000);
+    give(b, third); /* the gap of 20000 before it is not reusable yet */
+    CHECK_OK(quire_page_get_info(b->memory, 0, &page));
     CHECK_EQ(page.largest_free, PAGE - 60000);
-    give(&b, second);
-    give(&b, fourth);
-    CHECK_EQ(offset_of(&b, take(&b, PAGE)), 0);
-    CHECK_EQ(b.fake.pages, 1);
-    fixture_end(&b);
+    give(b, second);
+    give(b, fourth);
+    CHECK_EQ(offset_of(b, take(b, PAGE)), 0);
+    CHECK_EQ(b->fake.pages, 1);
 }
 
-UNIT(page_linear, a_full_page_refuses_with_a_message)
+CASE(a_full_page_refuses_with_a_message, QUIRE_HOST_VISIBLE)
 {
-    fixture b;
-    make(&b, QUIRE_HOST_VISIBLE);
-    quire_allocation none = {1}, low = take(&b, PAGE / 2);
-    take(&b, PAGE / 2);
-    CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.size = 1}, &none),
+    quire_allocation none = {1}, low = take(b, PAGE / 2);
+    take(b, PAGE / 2);
+    CHECK_FAILS(quire_allocate(b->memory, &(quire_allocation_options){.size = 1}, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_HAS(quire_last_error(), "has 1 shared page and cannot have another");
     CHECK_HAS(quire_last_error(), ": largest free range 0 B");
     CHECK_EQ(none.id, 0);
-    CHECK_EQ(b.fake.pages, 1);
-    give(&b, low);
-    CHECK_EQ(offset_of(&b, take(&b, PAGE / 2)), 0);
-    fixture_end(&b);
+    CHECK_EQ(b->fake.pages, 1);
+    give(b, low);
+    CHECK_EQ(offset_of(b, take(b, PAGE / 2)), 0);
 }
 
-UNIT(page_linear, a_request_larger_than_the_page_gets_a_dedicated_page)
+CASE(a_request_larger_than_the_page_gets_a_dedicated_page, 0)
 {
-    fixture b;
-    make(&b, 0);
-    quire_allocation large = take(&b, PAGE + 1), small = take(&b, 100);
-    CHECK(fixture_info(&b, large).dedicated);
-    CHECK(!fixture_info(&b, small).dedicated);
-    quire_allocation whole = take(&b, PAGE + 1);
-    CHECK(fixture_info(&b, whole).dedicated);
-    CHECK(fixture_info(&b, ALLOCATE(&b, .size = 10, .dedicated = true)).dedicated);
-    CHECK_EQ(b.fake.pages, 4);
-    give(&b, small);
-    CHECK(!fixture_info(&b, take(&b, PAGE)).dedicated);
-    give(&b, large);
-    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
-    CHECK_EQ(b.fake.pages, 3);
-    fixture_end(&b);
+    quire_allocation large = take(b, PAGE + 1), small = take(b, 100);
+    CHECK(fixture_info(b, large).dedicated);
+    CHECK(!fixture_info(b, small).dedicated);
+    quire_allocation whole = take(b, PAGE + 1);
+    CHECK(fixture_info(b, whole).dedicated);
+    CHECK(fixture_info(b, ALLOCATE(b, .size = 10, .dedicated = true)).dedicated);
+    CHECK_EQ(b->fake.pages, 4);
+    give(b, small);
+    CHECK(!fixture_info(b, take(b, PAGE)).dedicated);
+    give(b, large);
+    CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
+    CHECK_EQ(b->fake.pages, 3);
 }
 
-UNIT(page_linear, the_page_is_destroyed_and_created_again)
+CASE(the_page_is_destroyed_and_created_again, QUIRE_HOST_VISIBLE)
 {
-    fixture b;
-    make(&b, QUIRE_HOST_VISIBLE);
     for (int i = 0; i < 3; i++) {
         uint64_t released = 0;
-        quire_allocation a = take(&b, 100);
-        CHECK_EQ(offset_of(&b, a), 0);
-        CHECK_OK(quire_memory_trim(b.memory, 0, &released));
+        quire_allocation a = take(b, 100);
+        CHECK_EQ(offset_of(b, a), 0);
+        CHECK_OK(quire_memory_trim(b->memory, 0, &released));
         CHECK_EQ(released, 0);
-        give(&b, a);
-        CHECK_OK(quire_memory_trim(b.memory, 0, &released));
+        give(b, a);
+        CHECK_OK(quire_memory_trim(b->memory, 0, &released));
         CHECK_EQ(released, PAGE);
-        CHECK_EQ(b.fake.pages, 0);
+        CHECK_EQ(b->fake.pages, 0);
     }
-    fixture_end(&b);
 }
 
-UNIT(page_linear, a_page_made_smaller_by_a_lack_of_memory_is_replaced_by_a_larger_one)
+CASE(a_page_made_smaller_by_a_lack_of_memory_is_replaced_by_a_larger_one, 0)
 {
-    fixture b;
-    make(&b, 0);
-    b.fake.page_budget = PAGE / 2;
-    quire_allocation a = take(&b, 1000), none;
-    CHECK_EQ(b.fake.page_bytes, PAGE / 2);
-    CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.size = PAGE}, &none),
+    b->fake.page_budget = PAGE / 2;
+    quire_allocation a = take(b, 1000), none;
+    CHECK_EQ(b->fake.page_bytes, PAGE / 2);
+    CHECK_FAILS(quire_allocate(b->memory, &(quire_allocation_options){.size = PAGE}, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
-    b.fake.page_budget = 0;
-    give(&b, a);
-    CHECK_EQ(offset_of(&b, take(&b, PAGE)), 0);
-    CHECK_EQ(b.fake.page_bytes, PAGE);
-    fixture_end(&b);
+    b->fake.page_budget = 0;
+    give(b, a);
+    CHECK_EQ(offset_of(b, take(b, PAGE)), 0);
+    CHECK_EQ(b->fake.page_bytes, PAGE);
 }
 
 /* The page is aligned to 64 and not more. */
@@ -151,28 +138,25 @@ UNIT(page_linear, alignment_holds_at_the_native_address)
 
 /* ---- the upper end -------------------------------------------------------------------------- */
 
-UNIT(page_linear, the_shared_page_is_two_stacks)
+CASE(the_shared_page_is_two_stacks, 0)
 {
-    fixture b;
-    make(&b, 0);
-    quire_allocation low = take(&b, 30000), high = ALLOCATE(&b, .size = 20000, .upper = true),
-                     next = ALLOCATE(&b, .size = 10000, .upper = true, .name = "next"), none;
-    CHECK_EQ(offset_of(&b, low), 0);
-    CHECK_EQ(offset_of(&b, high), PAGE - 20000);
-    CHECK_EQ(offset_of(&b, next), PAGE - 30000);
+    quire_allocation low = take(b, 30000), high = ALLOCATE(b, .size = 20000, .upper = true),
+                     next = ALLOCATE(b, .size = 10000, .upper = true, .name = "next"), none;
+    CHECK_EQ(offset_of(b, low), 0);
+    CHECK_EQ(offset_of(b, high), PAGE - 20000);
+    CHECK_EQ(offset_of(b, next), PAGE - 30000);
     quire_allocation_options options = {.size = 10000, .upper = true};
-    CHECK_FAILS(quire_allocate(b.memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
-    give(&b, next);
+    CHECK_FAILS(quire_allocate(b->memory, &options, &none), QUIRE_ERROR_TOO_MANY_PAGES);
+    give(b, next);
     quire_allocation two[2];
     options.size = 5000;
-    CHECK_OK(quire_allocate_batch(b.memory, &options, two, 2));
-    CHECK_EQ(offset_of(&b, two[0]), PAGE - 25000);
-    CHECK_EQ(offset_of(&b, two[1]), PAGE - 30000);
-    give(&b, high); /* the gap stays until the later ones are freed */
-    give(&b, two[1]);
-    give(&b, two[0]);
-    CHECK_EQ(offset_of(&b, ALLOCATE(&b, .size = 35536, .upper = true)), 30000);
-    fixture_end(&b);
+    CHECK_OK(quire_allocate_batch(b->memory, &options, two, 2));
+    CHECK_EQ(offset_of(b, two[0]), PAGE - 25000);
+    CHECK_EQ(offset_of(b, two[1]), PAGE - 30000);
+    give(b, high); /* the gap stays until the later ones are freed */
+    give(b, two[1]);
+    give(b, two[0]);
+    CHECK_EQ(offset_of(b, ALLOCATE(b, .size = 35536, .upper = true)), 30000);
 }
 
 UNIT(page_linear, an_upper_end_that_does_not_exist_is_refused)

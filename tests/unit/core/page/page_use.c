@@ -33,160 +33,129 @@ static uint64_t size_of_page(fixture *f, uint32_t number)
     return page.size;
 }
 
+#define CASE(name, ...) UNIT_MEMORY(page_use, name, f, __VA_ARGS__)
+
 /* ---- one shard ------------------------------------------------------------------------------ */
 
-UNIT(page_use, a_memory_with_few_bytes_reserves_one_mebibyte)
+CASE(a_memory_with_few_bytes_reserves_one_mebibyte, 0)
 {
-    fixture f;
-    fixture_make(&f, NULL);
-    CHECK_EQ(next_page(&f), MIB);
+    CHECK_EQ(next_page(f), MIB);
     for (int i = 0; i < 200; i++)
-        ALLOCATE(&f, .size = KIB);
-    expect_reserved(&f, 1, 1);
-    CHECK_EQ(next_page(&f), MIB);
-    fixture_end(&f);
+        ALLOCATE(f, .size = KIB);
+    expect_reserved(f, 1, 1);
+    CHECK_EQ(next_page(f), MIB);
 }
 
-UNIT(page_use, pages_grow_with_the_memory_and_the_next_size_is_reported)
+CASE(pages_grow_with_the_memory_and_the_next_size_is_reported, 0)
 {
-    fixture f;
-    fixture_make(&f, NULL);
     for (uint64_t reserved = 0, page = 0; reserved < 128 * MIB; page++) {
-        uint64_t next = next_page(&f);
+        uint64_t next = next_page(f);
         CHECK_EQ(next >= 32 * MIB, reserved >= 108 * MIB);
         CHECK(next == MIB || next * 3 <= reserved);
         for (uint64_t used = 0; used + 64 * KIB <= next; used += 64 * KIB)
-            CHECK_EQ(fixture_info(&f, ALLOCATE(&f, .size = 64 * KIB)).page, page);
-        CHECK_EQ(size_of_page(&f, (uint32_t)page), next);
+            CHECK_EQ(fixture_info(f, ALLOCATE(f, .size = 64 * KIB)).page, page);
+        CHECK_EQ(size_of_page(f, (uint32_t)page), next);
         reserved += next;
     }
-    fixture_end(&f);
 }
 
-UNIT(page_use, an_explicit_size_stays_fixed)
+CASE(an_explicit_size_stays_fixed, .pages.page_size = 2 * MIB)
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.pages.page_size = 2 * MIB});
     for (int i = 0; i < 10; i++) {
-        CHECK_EQ(next_page(&f), 2 * MIB);
-        ALLOCATE(&f, .size = 2 * MIB);
+        CHECK_EQ(next_page(f), 2 * MIB);
+        ALLOCATE(f, .size = 2 * MIB);
     }
-    expect_reserved(&f, 20, 10);
-    fixture_end(&f);
+    expect_reserved(f, 20, 10);
 }
 
-UNIT(page_use, dedicated_pages_do_not_count)
+CASE(dedicated_pages_do_not_count, 0)
 {
-    fixture f;
-    fixture_make(&f, NULL);
-    ALLOCATE(&f, .size = 64 * MIB, .dedicated = true);
-    CHECK_EQ(next_page(&f), MIB);
-    ALLOCATE(&f, .size = KIB);
-    expect_reserved(&f, 65, 2);
-    fixture_end(&f);
+    ALLOCATE(f, .size = 64 * MIB, .dedicated = true);
+    CHECK_EQ(next_page(f), MIB);
+    ALLOCATE(f, .size = KIB);
+    expect_reserved(f, 65, 2);
 }
 
-UNIT(page_use, a_large_request_gets_a_page_of_its_size_which_counts)
+CASE(a_large_request_gets_a_page_of_its_size_which_counts, 0)
 {
-    fixture f;
-    fixture_make(&f, NULL);
-    ALLOCATE(&f, .size = 20 * MIB - KIB);
-    expect_reserved(&f, 20, 1);
-    ALLOCATE(&f, .size = KIB); /* in the rest of that page */
-    expect_reserved(&f, 20, 1);
-    CHECK_EQ(next_page(&f) / KIB, 2560); /* 20 / 12 + 20 * 20 / 500 MiB are 2525 KiB */
-    ALLOCATE(&f, .size = 100 * MIB);
-    expect_reserved(&f, 120, 2);
-    CHECK_EQ(next_page(&f), 32 * MIB);
-    fixture_end(&f);
+    ALLOCATE(f, .size = 20 * MIB - KIB);
+    expect_reserved(f, 20, 1);
+    ALLOCATE(f, .size = KIB); /* in the rest of that page */
+    expect_reserved(f, 20, 1);
+    CHECK_EQ(next_page(f) / KIB, 2560); /* 20 / 12 + 20 * 20 / 500 MiB are 2525 KiB */
+    ALLOCATE(f, .size = 100 * MIB);
+    expect_reserved(f, 120, 2);
+    CHECK_EQ(next_page(f), 32 * MIB);
 }
 
-UNIT(page_use, requests_that_grow_slowly_create_few_pages)
+CASE(requests_that_grow_slowly_create_few_pages, 0)
 {
-    fixture f;
-    fixture_make(&f, NULL);
     for (uint64_t size = 4 * MIB; size <= 8 * MIB; size += 16 * KIB)
-        CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = size)));
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1 + 64); /* of 257 requests */
-    expect_reserved(&f, 8, 1);
-    fixture_end(&f);
+        CHECK_OK(quire_free(f->memory, ALLOCATE(f, .size = size)));
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1 + 64); /* of 257 requests */
+    expect_reserved(f, 8, 1);
 }
 
 /* ---- pages that leave ----------------------------------------------------------------------- */
 
-UNIT(page_use, a_trim_of_a_large_memory_keeps_the_page_size)
+CASE(a_trim_of_a_large_memory_keeps_the_page_size, 0)
 {
-    fixture f;
-    fixture_make(&f, NULL);
     quire_allocation kept[4], last = {0};
     for (int i = 0; i < 4; i++)
-        kept[i] = ALLOCATE(&f, .size = 32 * MIB);
+        kept[i] = ALLOCATE(f, .size = 32 * MIB);
     for (int i = 0; i < 3; i++) {
-        expect_reserved(&f, 128, 4);
-        CHECK_EQ(next_page(&f), 32 * MIB);
-        last = ALLOCATE(&f, .size = KIB);
-        expect_reserved(&f, 160, 5);
-        CHECK_OK(quire_free(f.memory, last));
-        CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
+        expect_reserved(f, 128, 4);
+        CHECK_EQ(next_page(f), 32 * MIB);
+        last = ALLOCATE(f, .size = KIB);
+        expect_reserved(f, 160, 5);
+        CHECK_OK(quire_free(f->memory, last));
+        CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
     }
     for (int i = 0; i < 4; i++)
-        CHECK_OK(quire_free(f.memory, kept[i]));
-    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
-    CHECK_EQ(next_page(&f), MIB); /* an empty memory starts again */
-    fixture_end(&f);
+        CHECK_OK(quire_free(f->memory, kept[i]));
+    CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
+    CHECK_EQ(next_page(f), MIB); /* an empty memory starts again */
 }
 
-UNIT(page_use, a_page_that_cannot_be_made_does_not_count)
+CASE(a_page_that_cannot_be_made_does_not_count, 0)
 {
-    fixture f;
-    fixture_make(&f, NULL);
     quire_allocation none;
-    f.fake.fail_at = 1;
-    f.fake.fail_from_then = true;
-    f.fake.fail_with = QUIRE_ERROR_BACKEND_FAILURE;
-    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 9 * MIB}, &none),
+    f->fake.fail_at = 1;
+    f->fake.fail_from_then = true;
+    f->fake.fail_with = QUIRE_ERROR_BACKEND_FAILURE;
+    CHECK_FAILS(quire_allocate(f->memory, &(quire_allocation_options){.size = 9 * MIB}, &none),
                 QUIRE_ERROR_BACKEND_FAILURE);
-    f.fake.fail_at = 0;
-    CHECK_EQ(next_page(&f), MIB);
-    expect_reserved(&f, 0, 0);
-    fixture_end(&f);
+    f->fake.fail_at = 0;
+    CHECK_EQ(next_page(f), MIB);
+    expect_reserved(f, 0, 0);
 }
 
-UNIT(page_use, a_page_that_was_halved_counts_with_its_size)
+CASE(a_page_that_was_halved_counts_with_its_size, 0)
 {
-    fixture f;
-    fixture_make(&f, NULL);
-    ALLOCATE(&f, .size = 80 * MIB);
-    f.fake.page_budget = 85 * MIB; /* the policy says 19 MiB, of which a quarter fits */
-    ALLOCATE(&f, .size = MIB);
-    uint64_t reserved = fixture_stats(&f).reserved_bytes;
+    ALLOCATE(f, .size = 80 * MIB);
+    f->fake.page_budget = 85 * MIB; /* the policy says 19 MiB, of which a quarter fits */
+    ALLOCATE(f, .size = MIB);
+    uint64_t reserved = fixture_stats(f).reserved_bytes;
     CHECK(reserved > 84 * MIB && reserved <= 85 * MIB);
-    CHECK_EQ(f.memory->pages.shared_bytes, reserved);
-    CHECK_EQ(f.fake.page_bytes, reserved);
-    f.fake.page_budget = 0;
-    fixture_end(&f);
+    CHECK_EQ(f->memory->pages.shared_bytes, reserved);
+    CHECK_EQ(f->fake.page_bytes, reserved);
+    f->fake.page_budget = 0;
 }
 
 /* ---- one page for all, and a limited number of pages ---------------------------------------- */
 
-UNIT(page_use, the_only_page_of_the_linear_fit_has_the_full_size)
+CASE(the_only_page_of_the_linear_fit_has_the_full_size, .fit.algorithm = QUIRE_FIT_LINEAR)
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_LINEAR});
-    CHECK_EQ(next_page(&f), 32 * MIB);
-    ALLOCATE(&f, .size = KIB);
-    expect_reserved(&f, 32, 1);
-    fixture_end(&f);
+    CHECK_EQ(next_page(f), 32 * MIB);
+    ALLOCATE(f, .size = KIB);
+    expect_reserved(f, 32, 1);
 }
 
-UNIT(page_use, a_limited_number_of_pages_does_not_limit_the_bytes)
+CASE(a_limited_number_of_pages_does_not_limit_the_bytes, .pages.max_pages = 2)
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.pages.max_pages = 2});
     for (int i = 0; i < 64; i++)
-        ALLOCATE(&f, .size = MIB);
-    expect_reserved(&f, 64, 2);
-    fixture_end(&f);
+        ALLOCATE(f, .size = MIB);
+    expect_reserved(f, 64, 2);
 }
 
 UNIT(page_use, a_contiguous_page_grows_by_the_same_sizes)
@@ -228,31 +197,25 @@ UNIT(page_use, a_contiguous_page_that_was_cut_counts_with_its_size)
 
 /* ---- preallocation -------------------------------------------------------------------------- */
 
-UNIT(page_use, preallocated_pages_are_as_large_as_their_bytes)
+CASE(preallocated_pages_are_as_large_as_their_bytes, 0)
 {
-    fixture f;
-    fixture_make(&f, NULL);
-    CHECK_OK(quire_memory_preallocate(f.memory, 64 * MIB));
-    expect_reserved(&f, 64, 2);
-    CHECK_EQ(next_page(&f), 32 * MIB);
-    CHECK_OK(quire_memory_preallocate(f.memory, 0));
-    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
-    CHECK_OK(quire_memory_preallocate(f.memory, 5 * MIB));
-    expect_reserved(&f, 5, 1);
-    ALLOCATE(&f, .size = 5 * MIB);
-    expect_reserved(&f, 5, 1);
-    fixture_end(&f);
+    CHECK_OK(quire_memory_preallocate(f->memory, 64 * MIB));
+    expect_reserved(f, 64, 2);
+    CHECK_EQ(next_page(f), 32 * MIB);
+    CHECK_OK(quire_memory_preallocate(f->memory, 0));
+    CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
+    CHECK_OK(quire_memory_preallocate(f->memory, 5 * MIB));
+    expect_reserved(f, 5, 1);
+    ALLOCATE(f, .size = 5 * MIB);
+    expect_reserved(f, 5, 1);
 }
 
-UNIT(page_use, every_shard_gets_its_part_of_preallocated_bytes)
+CASE(every_shard_gets_its_part_of_preallocated_bytes, .shards = 4)
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.shards = 4});
-    CHECK_OK(quire_memory_preallocate(f.memory, 64 * MIB));
-    expect_reserved(&f, 64, 4);
+    CHECK_OK(quire_memory_preallocate(f->memory, 64 * MIB));
+    expect_reserved(f, 64, 4);
     for (uint32_t i = 0; i < 4; i++)
-        CHECK_EQ(f.memory->shards[i]->shared_bytes, 16 * MIB);
-    fixture_end(&f);
+        CHECK_EQ(f->memory->shards[i]->shared_bytes, 16 * MIB);
 }
 
 /* ---- several threads ------------------------------------------------------------------------ */

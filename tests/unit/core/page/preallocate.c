@@ -20,173 +20,141 @@ static void expect_reserved(fixture *f, uint64_t bytes, uint64_t empty)
     CHECK_EQ(f->fake.pages, stats.page_count);
 }
 
-UNIT(preallocate, creates_pages_of_the_policys_sizes_until_the_goal_is_reached)
+#define CASE(name, ...) UNIT_ON(preallocate, name, fixture, f, make(f, __VA_ARGS__), fixture_end)
+
+CASE(creates_pages_of_the_policys_sizes_until_the_goal_is_reached,
+     (quire_page_policy){.page_size = PAGE})
 {
-    fixture f;
-    make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_OK(quire_memory_preallocate(f.memory, 1));
-    expect_reserved(&f, PAGE, PAGE);
-    CHECK_OK(quire_memory_preallocate(f.memory, 4 * PAGE));
-    expect_reserved(&f, 4 * PAGE, 4 * PAGE);
-    CHECK_OK(quire_memory_preallocate(f.memory, 4 * PAGE + 1));
-    expect_reserved(&f, 5 * PAGE, 5 * PAGE);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 5);
-    fixture_end(&f);
+    CHECK_OK(quire_memory_preallocate(f->memory, 1));
+    expect_reserved(f, PAGE, PAGE);
+    CHECK_OK(quire_memory_preallocate(f->memory, 4 * PAGE));
+    expect_reserved(f, 4 * PAGE, 4 * PAGE);
+    CHECK_OK(quire_memory_preallocate(f->memory, 4 * PAGE + 1));
+    expect_reserved(f, 5 * PAGE, 5 * PAGE);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 5);
 }
 
-UNIT(preallocate, growth_continues_from_the_preallocated_pages)
+CASE(growth_continues_from_the_preallocated_pages,
+     (quire_page_policy){.page_size = PAGE, .growth_percent = 100, .max_page = 64 * PAGE})
 {
-    fixture f;
-    make(&f, (quire_page_policy){.page_size = PAGE, .growth_percent = 100, .max_page = 64 * PAGE});
-    CHECK_OK(quire_memory_preallocate(f.memory, 7 * PAGE));
-    expect_reserved(&f, 7 * PAGE, 7 * PAGE); /* 1 + 2 + 4 */
+    CHECK_OK(quire_memory_preallocate(f->memory, 7 * PAGE));
+    expect_reserved(f, 7 * PAGE, 7 * PAGE); /* 1 + 2 + 4 */
     quire_memory_info info;
-    CHECK_OK(quire_memory_get_info(f.memory, &info));
+    CHECK_OK(quire_memory_get_info(f->memory, &info));
     CHECK_EQ(info.page_size, 8 * PAGE);
-    fixture_end(&f);
 }
 
-UNIT(preallocate, existing_pages_and_pages_in_use_count)
+CASE(existing_pages_and_pages_in_use_count, (quire_page_policy){.page_size = PAGE})
 {
-    fixture f;
-    make(&f, (quire_page_policy){.page_size = PAGE});
-    ALLOCATE(&f, .size = PAGE);
-    ALLOCATE(&f, .size = PAGE, .dedicated = true);
-    CHECK_OK(quire_memory_preallocate(f.memory, 2 * PAGE));
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 2);
-    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
-    expect_reserved(&f, 3 * PAGE, PAGE);
-    fixture_end(&f);
+    ALLOCATE(f, .size = PAGE);
+    ALLOCATE(f, .size = PAGE, .dedicated = true);
+    CHECK_OK(quire_memory_preallocate(f->memory, 2 * PAGE));
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 2);
+    CHECK_OK(quire_memory_preallocate(f->memory, 3 * PAGE));
+    expect_reserved(f, 3 * PAGE, PAGE);
 }
 
-UNIT(preallocate, allocations_within_it_create_no_page)
+CASE(allocations_within_it_create_no_page, (quire_page_policy){.page_size = PAGE})
 {
-    fixture f;
-    make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_OK(quire_memory_preallocate(f.memory, 4 * PAGE));
-    uint64_t calls = f.fake.fallible_calls;
+    CHECK_OK(quire_memory_preallocate(f->memory, 4 * PAGE));
+    uint64_t calls = f->fake.fallible_calls;
     for (int i = 0; i < 4; i++)
-        ALLOCATE(&f, .size = PAGE);
-    CHECK_EQ(f.fake.fallible_calls, calls);
-    expect_reserved(&f, 4 * PAGE, 0);
-    fixture_end(&f);
+        ALLOCATE(f, .size = PAGE);
+    CHECK_EQ(f->fake.fallible_calls, calls);
+    expect_reserved(f, 4 * PAGE, 0);
 }
 
-UNIT(preallocate, preallocated_bytes_are_kept_when_pages_are_created)
+CASE(preallocated_bytes_are_kept_when_pages_are_created, (quire_page_policy){.page_size = PAGE})
 {
-    fixture f;
-    make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f->memory, 3 * PAGE));
     quire_allocation large =
-        ALLOCATE(&f, .size = 2 * PAGE); /* does not fit into one of those pages */
-    expect_reserved(&f, 5 * PAGE, 3 * PAGE);
-    ALLOCATE(&f, .size = 2 * PAGE); /* two of them are above the floor by now */
-    expect_reserved(&f, 5 * PAGE, PAGE);
-    CHECK_OK(quire_free(f.memory, large));
-    expect_reserved(&f, 5 * PAGE, 3 * PAGE);
-    fixture_end(&f);
+        ALLOCATE(f, .size = 2 * PAGE); /* does not fit into one of those pages */
+    expect_reserved(f, 5 * PAGE, 3 * PAGE);
+    ALLOCATE(f, .size = 2 * PAGE); /* two of them are above the floor by now */
+    expect_reserved(f, 5 * PAGE, PAGE);
+    CHECK_OK(quire_free(f->memory, large));
+    expect_reserved(f, 5 * PAGE, 3 * PAGE);
 }
 
-UNIT(preallocate, preallocated_bytes_are_kept_beyond_the_bounds_of_retention)
+CASE(preallocated_bytes_are_kept_beyond_the_bounds_of_retention,
+     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1})
 {
-    fixture f;
-    make(&f, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
-    CHECK_OK(quire_memory_preallocate(f.memory, 2 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f->memory, 2 * PAGE));
     quire_allocation full[4];
     for (int i = 0; i < 4; i++)
-        full[i] = ALLOCATE(&f, .size = PAGE);
+        full[i] = ALLOCATE(f, .size = PAGE);
     for (int i = 0; i < 4; i++)
-        CHECK_OK(quire_free(f.memory, full[i]));
-    expect_reserved(&f, 2 * PAGE, 2 * PAGE);
-    fixture_end(&f);
+        CHECK_OK(quire_free(f->memory, full[i]));
+    expect_reserved(f, 2 * PAGE, 2 * PAGE);
 }
 
-UNIT(preallocate, a_lower_or_cancelled_floor_applies_the_bounds_at_once)
+CASE(a_lower_or_cancelled_floor_applies_the_bounds_at_once,
+     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1})
 {
-    fixture f;
-    make(&f, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
-    CHECK_OK(quire_memory_preallocate(f.memory, 4 * PAGE));
-    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
-    expect_reserved(&f, 3 * PAGE, 3 * PAGE);
-    CHECK_OK(quire_memory_preallocate(f.memory, 0));
-    expect_reserved(&f, 0, 0);
-    fixture_end(&f);
+    CHECK_OK(quire_memory_preallocate(f->memory, 4 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f->memory, 3 * PAGE));
+    expect_reserved(f, 3 * PAGE, 3 * PAGE);
+    CHECK_OK(quire_memory_preallocate(f->memory, 0));
+    expect_reserved(f, 0, 0);
 }
 
-UNIT(preallocate, zero_cancels_the_floor_and_releases_no_page)
+CASE(zero_cancels_the_floor_and_releases_no_page, (quire_page_policy){.page_size = PAGE})
 {
-    fixture f;
-    make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
-    CHECK_OK(quire_memory_preallocate(f.memory, 0));
-    expect_reserved(&f, 3 * PAGE, 3 * PAGE); /* retained like any empty page */
-    ALLOCATE(&f, .size = 2 * PAGE);
-    expect_reserved(&f, 2 * PAGE, 0);
-    fixture_end(&f);
+    CHECK_OK(quire_memory_preallocate(f->memory, 3 * PAGE));
+    CHECK_OK(quire_memory_preallocate(f->memory, 0));
+    expect_reserved(f, 3 * PAGE, 3 * PAGE); /* retained like any empty page */
+    ALLOCATE(f, .size = 2 * PAGE);
+    expect_reserved(f, 2 * PAGE, 0);
 }
 
-UNIT(preallocate, a_trim_cancels_it)
+CASE(a_trim_cancels_it, (quire_page_policy){.page_size = PAGE})
 {
-    fixture f;
     uint64_t released = 0;
-    make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
-    CHECK_OK(quire_memory_trim(f.memory, PAGE, &released));
+    CHECK_OK(quire_memory_preallocate(f->memory, 3 * PAGE));
+    CHECK_OK(quire_memory_trim(f->memory, PAGE, &released));
     CHECK_EQ(released, 2 * PAGE);
-    ALLOCATE(&f, .size = 2 * PAGE);
-    expect_reserved(&f, 2 * PAGE, 0);
-    fixture_end(&f);
+    ALLOCATE(f, .size = 2 * PAGE);
+    expect_reserved(f, 2 * PAGE, 0);
 }
 
-UNIT(preallocate, more_than_the_heap_is_refused_at_once)
+CASE(more_than_the_heap_is_refused_at_once, (quire_page_policy){.page_size = PAGE})
 {
-    fixture f;
-    make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
-    CHECK_FAILS(quire_memory_preallocate(f.memory, (UINT64_C(1) << 30) + 1),
+    CHECK_OK(quire_memory_preallocate(f->memory, PAGE));
+    CHECK_FAILS(quire_memory_preallocate(f->memory, (UINT64_C(1) << 30) + 1),
                 QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_HAS(quire_last_error(), "the heap of memory kind 0 has 1 GiB in all");
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
-    ALLOCATE(&f, .size = 2 * PAGE);
-    expect_reserved(&f, 3 * PAGE, PAGE); /* the previous floor still holds */
-    fixture_end(&f);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
+    ALLOCATE(f, .size = 2 * PAGE);
+    expect_reserved(f, 3 * PAGE, PAGE); /* the previous floor still holds */
 }
 
-UNIT(preallocate, it_creates_at_most_the_policys_page_limit)
+CASE(it_creates_at_most_the_policys_page_limit,
+     (quire_page_policy){.page_size = PAGE, .max_pages = 3})
 {
-    fixture f;
-    make(&f, (quire_page_policy){.page_size = PAGE, .max_pages = 3});
-    CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
-    CHECK_FAILS(quire_memory_preallocate(f.memory, 4 * PAGE), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_OK(quire_memory_preallocate(f->memory, PAGE));
+    CHECK_FAILS(quire_memory_preallocate(f->memory, 4 * PAGE), QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_HAS(quire_last_error(), "the maximum of its policy");
-    expect_reserved(&f, PAGE, PAGE);
-    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
-    expect_reserved(&f, 3 * PAGE, 3 * PAGE);
-    fixture_end(&f);
+    expect_reserved(f, PAGE, PAGE);
+    CHECK_OK(quire_memory_preallocate(f->memory, 3 * PAGE));
+    expect_reserved(f, 3 * PAGE, 3 * PAGE);
 }
 
-UNIT(preallocate, it_creates_at_most_the_memorys_limit)
+CASE(it_creates_at_most_the_memorys_limit, (quire_page_policy){.page_size = PAGE})
 {
-    fixture f;
-    make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
-    CHECK_OK(quire_memory_set_limit(f.memory, 3 * PAGE));
-    CHECK_FAILS(quire_memory_preallocate(f.memory, 4 * PAGE), QUIRE_ERROR_OVER_BUDGET);
-    expect_reserved(&f, PAGE, PAGE);
-    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
-    expect_reserved(&f, 3 * PAGE, 3 * PAGE);
-    fixture_end(&f);
+    CHECK_OK(quire_memory_preallocate(f->memory, PAGE));
+    CHECK_OK(quire_memory_set_limit(f->memory, 3 * PAGE));
+    CHECK_FAILS(quire_memory_preallocate(f->memory, 4 * PAGE), QUIRE_ERROR_OVER_BUDGET);
+    expect_reserved(f, PAGE, PAGE);
+    CHECK_OK(quire_memory_preallocate(f->memory, 3 * PAGE));
+    expect_reserved(f, 3 * PAGE, 3 * PAGE);
 }
 
-UNIT(preallocate, one_page_per_object_is_refused)
+CASE(one_page_per_object_is_refused, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS})
 {
-    fixture f;
-    make(&f, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS});
-    CHECK_FAILS(quire_memory_preallocate(f.memory, 1), QUIRE_ERROR_UNSUPPORTED);
-    CHECK_OK(quire_memory_preallocate(f.memory, 0));
-    ALLOCATE(&f, .size = PAGE);
-    expect_reserved(&f, PAGE, 0);
-    fixture_end(&f);
+    CHECK_FAILS(quire_memory_preallocate(f->memory, 1), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_OK(quire_memory_preallocate(f->memory, 0));
+    ALLOCATE(f, .size = PAGE);
+    expect_reserved(f, PAGE, 0);
 }
 
 UNIT(preallocate, the_linear_fit_has_one_page)
@@ -248,17 +216,15 @@ UNIT(preallocate, each_failing_backend_call_changes_nothing)
     }
 }
 
-UNIT(preallocate, nothing_stays_preallocated_if_the_backend_has_too_little)
+CASE(nothing_stays_preallocated_if_the_backend_has_too_little,
+     (quire_page_policy){.page_size = PAGE})
 {
-    fixture f;
-    make(&f, (quire_page_policy){.page_size = PAGE});
-    f.fake.page_budget = 7 * PAGE - 256;
-    CHECK_FAILS(quire_memory_preallocate(f.memory, 7 * PAGE), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    f->fake.page_budget = 7 * PAGE - 256;
+    CHECK_FAILS(quire_memory_preallocate(f->memory, 7 * PAGE), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_HAS(quire_last_error(), "the fake is full");
-    expect_reserved(&f, 0, 0);
-    CHECK_OK(quire_memory_preallocate(f.memory, 6 * PAGE + 256)); /* the last pages are smaller */
-    CHECK(f.fake.page_bytes >= 6 * PAGE + 256);
-    fixture_end(&f);
+    expect_reserved(f, 0, 0);
+    CHECK_OK(quire_memory_preallocate(f->memory, 6 * PAGE + 256)); /* the last pages are smaller */
+    CHECK(f->fake.page_bytes >= 6 * PAGE + 256);
 }
 
 UNIT(preallocate, each_failing_host_allocation_changes_nothing)
@@ -285,18 +251,15 @@ UNIT(preallocate, each_failing_host_allocation_changes_nothing)
     }
 }
 
-UNIT(preallocate, a_refused_request_keeps_the_floor)
+CASE(a_refused_request_keeps_the_floor, (quire_page_policy){.page_size = PAGE, .max_pages = 2})
 {
-    fixture f;
     quire_allocation none;
-    make(&f, (quire_page_policy){.page_size = PAGE, .max_pages = 2});
-    CHECK_OK(quire_memory_preallocate(f.memory, 2 * PAGE));
-    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 2 * PAGE}, &none),
+    CHECK_OK(quire_memory_preallocate(f->memory, 2 * PAGE));
+    CHECK_FAILS(quire_allocate(f->memory, &(quire_allocation_options){.size = 2 * PAGE}, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
-    expect_reserved(&f, 2 * PAGE, 2 * PAGE);
-    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
-    ALLOCATE(&f, .size = 2 * PAGE);
-    fixture_end(&f);
+    expect_reserved(f, 2 * PAGE, 2 * PAGE);
+    CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
+    ALLOCATE(f, .size = 2 * PAGE);
 }
 
 static uint64_t lines;

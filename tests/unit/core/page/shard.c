@@ -47,127 +47,112 @@ UNIT(shard, each_thread_allocates_in_its_shard)
     end(&b);
 }
 
-UNIT(shard, a_free_by_another_thread_waits_until_the_shard_drains_its_inbox)
+#define CASE(name, ...) UNIT_ON(shard, name, bench, b, make_with(b, __VA_ARGS__), end)
+
+CASE(a_free_by_another_thread_waits_until_the_shard_drains_its_inbox, 2,
+     (quire_page_policy){.page_size = PAGE})
 {
-    bench b;
-    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
-    quire_allocation kept = placed_of(&b, 1, 1000), given = placed_of(&b, 1, 1000);
-    free_by(&b, 0, given);
-    CHECK_FAILS(quire_free(b.f.memory, given), QUIRE_ERROR_STALE_HANDLE);
+    quire_allocation kept = placed_of(b, 1, 1000), given = placed_of(b, 1, 1000);
+    free_by(b, 0, given);
+    CHECK_FAILS(quire_free(b->f.memory, given), QUIRE_ERROR_STALE_HANDLE);
     uint64_t frees = 0;
-    for (uint32_t calls = 2; waiting_in(&b, 1); calls++) {
+    for (uint32_t calls = 2; waiting_in(b, 1); calls++) {
         CHECK(calls < 2 + QI_LOOK_EVERY);
-        CHECK_EQ(frees_of(&b, 1), frees);
+        CHECK_EQ(frees_of(b, 1), frees);
         if (calls % 2)
-            kept = placed_of(&b, 1, 1000);
+            kept = placed_of(b, 1, 1000);
         else
-            free_by(&b, 1, kept), frees++;
+            free_by(b, 1, kept), frees++;
     }
-    CHECK_EQ(frees_of(&b, 1), frees + 1);
-    end(&b);
+    CHECK_EQ(frees_of(b, 1), frees + 1);
 }
 
 /* Records of freed ranges are reused if no host memory is left for new ones. */
-UNIT(shard, a_request_that_needs_records_drains_the_inbox)
+CASE(a_request_that_needs_records_drains_the_inbox, 2,
+     (quire_page_policy){.page_size = 4096 * 1024})
 {
     enum { MAX_COUNT = 4096, GIVEN = 8 };
     static quire_allocation held[MAX_COUNT];
     const quire_allocation_options options = {.size = 256};
-    bench b;
     uint32_t count = 0;
-    make_with(&b, 2, (quire_page_policy){.page_size = 4096 * 1024});
-    placed_of(&b, 1, 256);
+    placed_of(b, 1, 256);
     test_memory_fail(unit_memory_state(), 1, true);
     for (request r; count < MAX_COUNT; held[count++] = r.allocation)
-        if ((r = allocate(&b, 1, options)).result) {
+        if ((r = allocate(b, 1, options)).result) {
             CHECK_EQ(r.result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
             break;
         }
     CHECK(count > GIVEN && count < MAX_COUNT);
     for (uint32_t i = 0; i < GIVEN; i++)
-        free_by(&b, 0, held[--count]);
-    CHECK_EQ(waiting_in(&b, 1), GIVEN);
-    placed_of(&b, 1, 256);
+        free_by(b, 0, held[--count]);
+    CHECK_EQ(waiting_in(b, 1), GIVEN);
+    placed_of(b, 1, 256);
     test_memory_fail(unit_memory_state(), 0, false);
-    end(&b);
 }
 
-UNIT(shard, a_request_that_needs_room_drains_the_inbox)
+CASE(a_request_that_needs_room_drains_the_inbox, 2,
+     (quire_page_policy){.page_size = PAGE, .max_pages = 1})
 {
-    bench b;
-    make_with(&b, 2, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
-    quire_allocation given = placed_of(&b, 1, PAGE);
-    free_by(&b, 0, given);
-    CHECK_EQ(waiting_in(&b, 1), 1);
-    placed_of(&b, 1, PAGE);
-    CHECK_EQ(waiting_in(&b, 1), 0);
-    CHECK_EQ(stats_of(&b).pages_created, 1);
-    end(&b);
+    quire_allocation given = placed_of(b, 1, PAGE);
+    free_by(b, 0, given);
+    CHECK_EQ(waiting_in(b, 1), 1);
+    placed_of(b, 1, PAGE);
+    CHECK_EQ(waiting_in(b, 1), 0);
+    CHECK_EQ(stats_of(b).pages_created, 1);
 }
 
-UNIT(shard, calls_on_the_whole_memory_drain_every_inbox)
+CASE(calls_on_the_whole_memory_drain_every_inbox, 2, (quire_page_policy){.page_size = PAGE})
 {
-    bench b;
-    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
     for (int look = 0; look < 3; look++) {
-        free_by(&b, 0, placed_of(&b, 1, 1000));
-        CHECK_EQ(waiting_in(&b, 1), 1);
+        free_by(b, 0, placed_of(b, 1, 1000));
+        CHECK_EQ(waiting_in(b, 1), 1);
         if (look == 0)
-            CHECK_EQ(stats_of(&b).allocation_count, 0);
+            CHECK_EQ(stats_of(b).allocation_count, 0);
         else if (look == 1)
-            CHECK_OK(quire_memory_check(b.f.memory));
+            CHECK_OK(quire_memory_check(b->f.memory));
         else
-            CHECK_OK(quire_memory_trim(b.f.memory, 0, NULL));
-        CHECK_EQ(waiting_in(&b, 1), 0);
+            CHECK_OK(quire_memory_trim(b->f.memory, 0, NULL));
+        CHECK_EQ(waiting_in(b, 1), 0);
     }
-    CHECK_EQ(b.f.fake.pages, 0); /* because of the trim */
-    end(&b);
+    CHECK_EQ(b->f.fake.pages, 0); /* because of the trim */
 }
 
-UNIT(shard, a_free_leaves_its_name_before_it_waits)
+CASE(a_free_leaves_its_name_before_it_waits, 2, (quire_page_policy){.page_size = PAGE})
 {
-    bench b;
-    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
     quire_allocation given =
-        placed(&b, 1, (quire_allocation_options){.size = 1000, .name = "weights"});
+        placed(b, 1, (quire_allocation_options){.size = 1000, .name = "weights"});
     uint32_t slot = qi_handle_slot(given.id);
-    free_by(&b, 0, given);
-    CHECK_EQ(waiting_in(&b, 1), 1);
-    CHECK(!qi_memory_slot(b.f.memory, slot)->meta);
-    end(&b);
+    free_by(b, 0, given);
+    CHECK_EQ(waiting_in(b, 1), 1);
+    CHECK(!qi_memory_slot(b->f.memory, slot)->meta);
 }
 
-UNIT(shard, a_free_of_an_allocation_named_later_leaves_its_name_too)
+CASE(a_free_of_an_allocation_named_later_leaves_its_name_too, 2,
+     (quire_page_policy){.page_size = PAGE})
 {
-    bench b;
-    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
     for (int is_unnamed = 0; is_unnamed < 2; is_unnamed++) {
-        quire_allocation given = placed_of(&b, 1, 1000);
-        CHECK_OK(quire_allocation_set_name(b.f.memory, given, "weights"));
+        quire_allocation given = placed_of(b, 1, 1000);
+        CHECK_OK(quire_allocation_set_name(b->f.memory, given, "weights"));
         if (is_unnamed)
-            CHECK_OK(quire_allocation_set_name(b.f.memory, given, NULL));
-        free_by(&b, 0, given);
-        CHECK_EQ(waiting_in(&b, 1), 1);
-        CHECK_EQ(stats_of(&b).allocation_count, 0); /* the call drains the inbox */
-        CHECK(!qi_memory_slot(b.f.memory, qi_handle_slot(given.id))->meta);
+            CHECK_OK(quire_allocation_set_name(b->f.memory, given, NULL));
+        free_by(b, 0, given);
+        CHECK_EQ(waiting_in(b, 1), 1);
+        CHECK_EQ(stats_of(b).allocation_count, 0); /* the call drains the inbox */
+        CHECK(!qi_memory_slot(b->f.memory, qi_handle_slot(given.id))->meta);
     }
-    end(&b);
 }
 
-UNIT(shard, a_free_by_another_thread_waits_for_the_stream)
+CASE(a_free_by_another_thread_waits_for_the_stream, 2, (quire_page_policy){.page_size = PAGE})
 {
-    bench b;
     quire_stream *stream = NULL;
-    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
-    CHECK_OK(quire_stream_create(b.f.device, &(quire_stream_options){.capture = true}, &stream));
-    quire_allocation given = placed_of(&b, 1, 1000);
-    CHECK_OK(quire_record_use(b.f.memory, given, stream));
-    free_by(&b, 0, given);
-    CHECK_EQ(waiting_in(&b, 1), 0);
-    CHECK_EQ(qi_deferred_count(b.f.memory), 1);
+    CHECK_OK(quire_stream_create(b->f.device, &(quire_stream_options){.capture = true}, &stream));
+    quire_allocation given = placed_of(b, 1, 1000);
+    CHECK_OK(quire_record_use(b->f.memory, given, stream));
+    free_by(b, 0, given);
+    CHECK_EQ(waiting_in(b, 1), 0);
+    CHECK_EQ(qi_deferred_count(b->f.memory), 1);
     CHECK_OK(quire_stream_destroy(&stream));
-    CHECK_EQ(qi_deferred_count(b.f.memory), 0);
-    end(&b);
+    CHECK_EQ(qi_deferred_count(b->f.memory), 0);
 }
 
 static void count_free(void *user, quire_memory *memory, const quire_event *event)
@@ -177,55 +162,46 @@ static void count_free(void *user, quire_memory *memory, const quire_event *even
         ++*(int *)user;
 }
 
-UNIT(shard, the_hook_receives_a_free_by_another_thread)
+CASE(the_hook_receives_a_free_by_another_thread, 2, (quire_page_policy){.page_size = PAGE})
 {
-    bench b;
     int events = 0;
-    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
-    quire_allocation given = placed_of(&b, 1, 1000);
+    quire_allocation given = placed_of(b, 1, 1000);
     CHECK_OK(quire_memory_set_hook(
-        b.f.memory,
+        b->f.memory,
         &(quire_hook){.event = count_free, .user = &events, .kinds = QUIRE_EVENT_FREED}));
-    free_by(&b, 0, given);
+    free_by(b, 0, given);
     CHECK_EQ(events, 1);
-    CHECK_EQ(waiting_in(&b, 1), 1);
-    end(&b);
+    CHECK_EQ(waiting_in(b, 1), 1);
 }
 
-UNIT(shard, an_inbox_holds_at_most_1024_frees)
+CASE(an_inbox_holds_at_most_1024_frees, 2, (quire_page_policy){.page_size = PAGE * 16})
 {
     static quire_allocation allocations[MAX_WAITING];
-    bench b;
-    make_with(&b, 2, (quire_page_policy){.page_size = PAGE * 16});
     for (int i = 0; i < MAX_WAITING; i++)
-        allocations[i] = placed_of(&b, 1, 100);
+        allocations[i] = placed_of(b, 1, 100);
     for (uint64_t i = 0; i < MAX_WAITING - 1; i++) {
-        CHECK_OK(quire_free(b.f.memory, allocations[i]));
-        CHECK_EQ(waiting_in(&b, 1), i + 1);
+        CHECK_OK(quire_free(b->f.memory, allocations[i]));
+        CHECK_EQ(waiting_in(b, 1), i + 1);
     }
-    CHECK_OK(quire_free(b.f.memory, allocations[MAX_WAITING - 1]));
-    CHECK_EQ(waiting_in(&b, 1), 0);
-    CHECK_EQ(frees_of(&b, 1), MAX_WAITING);
-    end(&b);
+    CHECK_OK(quire_free(b->f.memory, allocations[MAX_WAITING - 1]));
+    CHECK_EQ(waiting_in(b, 1), 0);
+    CHECK_EQ(frees_of(b, 1), MAX_WAITING);
 }
 
 /* ---- destruction ---------------------------------------------------------------------------- */
 
-UNIT(shard, a_memory_is_destroyed_with_frees_in_inboxes)
+CASE(a_memory_is_destroyed_with_frees_in_inboxes, 2, (quire_page_policy){.page_size = PAGE})
 {
-    bench b;
-    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
     quire_allocation given[3];
     for (int i = 0; i < 3; i++)
-        given[i] = placed_of(&b, 1, 1000);
+        given[i] = placed_of(b, 1, 1000);
     for (int i = 0; i < 3; i++)
-        free_by(&b, 0, given[i]);
-    CHECK_EQ(waiting_in(&b, 1), 3);
-    quire_memory *memory = b.f.memory;
+        free_by(b, 0, given[i]);
+    CHECK_EQ(waiting_in(b, 1), 3);
+    quire_memory *memory = b->f.memory;
     CHECK_OK(quire_memory_destroy(&memory));
-    CHECK_EQ(b.f.fake.pages, 0);
-    CHECK_OK(quire_memory_create(b.f.device, NULL, &b.f.memory));
-    end(&b);
+    CHECK_EQ(b->f.fake.pages, 0);
+    CHECK_OK(quire_memory_create(b->f.device, NULL, &b->f.memory));
 }
 
 UNIT(shard, a_memory_is_destroyed_with_allocations_in_each_shard)

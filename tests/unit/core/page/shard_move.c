@@ -5,51 +5,46 @@
  */
 #include "tests/support/shard_calls.h"
 
+#define CASE(name, ...) UNIT_ON(shard_move, name, bench, b, make_with(b, __VA_ARGS__), end)
+
 /* ---- pages and requests that move to another shard ------------------------------------------ */
 
-UNIT(shard_move, an_empty_page_moves_to_another_shard_before_one_is_created)
+CASE(an_empty_page_moves_to_another_shard_before_one_is_created, 3,
+     (quire_page_policy){.page_size = PAGE})
 {
-    bench b;
-    make_with(&b, 3, (quire_page_policy){.page_size = PAGE});
-    free_by(&b, 1, placed_of(&b, 1, 1000));
-    quire_allocation mine = placed_of(&b, 0, 1000);
-    CHECK_EQ(shard_of(&b, mine), 0);
-    free_by(&b, 1, mine); /* waits until a thread looks for an empty page */
-    quire_allocation third = placed_of(&b, 2, 1000);
-    CHECK_EQ(shard_of(&b, third), 2);
-    quire_memory_stats stats = stats_of(&b);
+    free_by(b, 1, placed_of(b, 1, 1000));
+    quire_allocation mine = placed_of(b, 0, 1000);
+    CHECK_EQ(shard_of(b, mine), 0);
+    free_by(b, 1, mine); /* waits until a thread looks for an empty page */
+    quire_allocation third = placed_of(b, 2, 1000);
+    CHECK_EQ(shard_of(b, third), 2);
+    quire_memory_stats stats = stats_of(b);
     CHECK_EQ(stats.pages_created, 1);
     CHECK_EQ(stats.page_count, 1);
     CHECK_EQ(stats.empty_bytes, 0);
-    CHECK_EQ(b.f.fake.calls[FAKE_PAGE_CREATE], 1);
-    CHECK_OK(quire_memory_check(b.f.memory));
-    end(&b);
+    CHECK_EQ(b->f.fake.calls[FAKE_PAGE_CREATE], 1);
+    CHECK_OK(quire_memory_check(b->f.memory));
 }
 
-UNIT(shard_move, a_page_in_use_or_too_small_does_not_move)
+CASE(a_page_in_use_or_too_small_does_not_move, 2, (quire_page_policy){.page_size = PAGE})
 {
-    bench b;
-    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
-    placed_of(&b, 1, 1000);
-    CHECK_EQ(shard_of(&b, placed_of(&b, 0, 1000)), 0);
-    CHECK_EQ(stats_of(&b).page_count, 2);
-    free_by(&b, 1, placed_of(&b, 1, PAGE)); /* an empty page of the usual size */
-    placed_of(&b, 0, 3 * PAGE);
-    CHECK_EQ(stats_of(&b).pages_created, 4);
-    end(&b);
+    placed_of(b, 1, 1000);
+    CHECK_EQ(shard_of(b, placed_of(b, 0, 1000)), 0);
+    CHECK_EQ(stats_of(b).page_count, 2);
+    free_by(b, 1, placed_of(b, 1, PAGE)); /* an empty page of the usual size */
+    placed_of(b, 0, 3 * PAGE);
+    CHECK_EQ(stats_of(b).pages_created, 4);
 }
 
-UNIT(shard_move, a_request_that_fits_only_in_another_shard_is_placed_there)
+CASE(a_request_that_fits_only_in_another_shard_is_placed_there, 3,
+     (quire_page_policy){.page_size = PAGE, .max_pages = 1})
 {
-    bench b;
-    make_with(&b, 3, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
-    placed_of(&b, 1, 1000);
+    placed_of(b, 1, 1000);
     for (uint32_t by = 0; by < 3; by++)
-        CHECK_EQ(shard_of(&b, placed_of(&b, by, 1000)), 1);
-    request refused = allocate(&b, 0, (quire_allocation_options){.size = PAGE});
+        CHECK_EQ(shard_of(b, placed_of(b, by, 1000)), 1);
+    request refused = allocate(b, 0, (quire_allocation_options){.size = PAGE});
     CHECK_EQ(refused.result, QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_HAS(quire_last_error(), "other shards");
-    end(&b);
 }
 
 /*
@@ -77,16 +72,13 @@ UNIT(shard_move, empty_pages_of_all_shards_are_released_before_a_refusal)
     }
 }
 
-UNIT(shard_move, a_dedicated_page_freed_by_another_thread_makes_room)
+CASE(a_dedicated_page_freed_by_another_thread_makes_room, 2, (quire_page_policy){.page_size = PAGE})
 {
-    bench b;
-    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
-    b.f.fake.page_budget = 4 * PAGE;
+    b->f.fake.page_budget = 4 * PAGE;
     quire_allocation_options options = {.size = 3 * PAGE, .dedicated = true};
-    free_by(&b, 0, placed(&b, 1, options));
-    CHECK_EQ(waiting_in(&b, 1), 1);
-    CHECK_EQ(shard_of(&b, placed(&b, 0, options)), 0);
-    end(&b);
+    free_by(b, 0, placed(b, 1, options));
+    CHECK_EQ(waiting_in(b, 1), 1);
+    CHECK_EQ(shard_of(b, placed(b, 0, options)), 0);
 }
 
 /* ---- the callback before a refusal ----------------------------------------------------------- */
@@ -135,67 +127,57 @@ UNIT(shard_move, the_caller_may_free_in_another_shard_before_a_refusal)
 /* ---- the policy for empty pages ------------------------------------------------------------- */
 
 /* A thread that finds frees in its inbox and destroys their pages must not wait for itself. */
-UNIT(shard_move, pages_emptied_by_other_threads_are_released_before_one_is_created)
+CASE(pages_emptied_by_other_threads_are_released_before_one_is_created, 2,
+     (quire_page_policy){.page_size = PAGE, .max_pages = 2, .retained_empty_bytes = 1})
 {
-    bench b;
-    make_with(&b, 2,
-              (quire_page_policy){.page_size = PAGE, .max_pages = 2, .retained_empty_bytes = 1});
     for (int i = 0; i < 2; i++) {
         quire_allocation_options options = {.size = 1000, .dedicated = i == 0};
-        quire_allocation first = placed(&b, 1, options), second = placed_of(&b, 1, PAGE);
-        free_by(&b, 0, first);
-        quire_allocation third = placed_of(&b, 1, 2 * PAGE);
-        free_by(&b, 1, second);
-        free_by(&b, 1, third);
+        quire_allocation first = placed(b, 1, options), second = placed_of(b, 1, PAGE);
+        free_by(b, 0, first);
+        quire_allocation third = placed_of(b, 1, 2 * PAGE);
+        free_by(b, 1, second);
+        free_by(b, 1, third);
     }
-    CHECK_EQ(stats_of(&b).page_count, 0);
-    end(&b);
+    CHECK_EQ(stats_of(b).page_count, 0);
 }
 
-UNIT(shard_move, pages_emptied_by_a_call_on_the_whole_memory_are_destroyed_by_the_next_call)
+CASE(pages_emptied_by_a_call_on_the_whole_memory_are_destroyed_by_the_next_call, 2,
+     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1})
 {
-    bench b;
-    make_with(&b, 2, (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1});
-    placed_of(&b, 1, 1000);
-    free_by(&b, 0, placed(&b, 1, (quire_allocation_options){.size = 1000, .dedicated = true}));
-    CHECK_EQ(stats_of(&b).allocation_count, 1);
-    placed_of(&b, 1, 1000);
-    CHECK_EQ(stats_of(&b).page_count, 1);
-    end(&b);
+    placed_of(b, 1, 1000);
+    free_by(b, 0, placed(b, 1, (quire_allocation_options){.size = 1000, .dedicated = true}));
+    CHECK_EQ(stats_of(b).allocation_count, 1);
+    placed_of(b, 1, 1000);
+    CHECK_EQ(stats_of(b).page_count, 1);
 }
 
 /* ---- statistics ----------------------------------------------------------------------------- */
 
-UNIT(shard_move, peaks_are_exact_while_a_page_moves_between_shards)
+CASE(peaks_are_exact_while_a_page_moves_between_shards, 3, (quire_page_policy){.page_size = PAGE})
 {
-    bench b;
-    make_with(&b, 3, (quire_page_policy){.page_size = PAGE});
-    free_by(&b, 1, placed_of(&b, 1, PAGE));
-    CHECK_EQ(stats_of(&b).peak_live_bytes, PAGE);
+    free_by(b, 1, placed_of(b, 1, PAGE));
+    CHECK_EQ(stats_of(b).peak_live_bytes, PAGE);
     for (uint32_t by = 0; by < 3; by++) /* in one page, which moves from shard to shard */
-        free_by(&b, by, placed_of(&b, by, PAGE));
-    quire_memory_stats stats = stats_of(&b);
+        free_by(b, by, placed_of(b, by, PAGE));
+    quire_memory_stats stats = stats_of(b);
     CHECK_EQ(stats.peak_reserved_bytes, PAGE);
     CHECK_EQ(stats.peak_live_bytes, PAGE); /* not three pages */
     CHECK_EQ(stats.peak_requested_bytes, PAGE);
     CHECK_EQ(stats.peak_allocation_count, 1);
     CHECK(stats.fragmentation.reserved >= 0);
-    CHECK_OK(quire_memory_push_stats(b.f.memory));
-    placed_of(&b, 2, 1000);
-    CHECK_OK(quire_memory_pop_stats(b.f.memory, &stats));
+    CHECK_OK(quire_memory_push_stats(b->f.memory));
+    placed_of(b, 2, 1000);
+    CHECK_OK(quire_memory_pop_stats(b->f.memory, &stats));
     CHECK_EQ(stats.peak_requested_bytes, 1000);
     CHECK_EQ(stats.peak_allocation_count, 1);
-    CHECK_EQ(stats_of(&b).peak_requested_bytes, PAGE);
-    end(&b);
+    CHECK_EQ(stats_of(b).peak_requested_bytes, PAGE);
 }
 
-UNIT(shard_move, statistics_are_sums_over_all_shards)
+CASE(statistics_are_sums_over_all_shards, 3, (quire_page_policy){.page_size = PAGE})
 {
-    bench b;
-    make_with(&b, 3, (quire_page_policy){.page_size = PAGE});
     for (uint32_t by = 0; by < 3; by++)
-        free_by(&b, by, placed_of(&b, by, 1024));
-    quire_memory_stats stats = stats_of(&b);
+        free_by(b, by, placed_of(b, by, 1024));
+    quire_memory_stats stats = stats_of(b);
     CHECK_EQ(stats.allocations, 3);
     CHECK_EQ(stats.frees, 3);
     CHECK_EQ(stats.peak_live_bytes, 1024); /* one at a time */
@@ -204,8 +186,8 @@ UNIT(shard_move, statistics_are_sums_over_all_shards)
     CHECK_EQ(stats.peak_page_count, 1); /* pages are counted for the memory */
     CHECK_EQ(stats.peak_reserved_bytes, PAGE);
     for (uint32_t by = 0; by < 3; by++)
-        placed_of(&b, by, 2048);
-    stats = stats_of(&b);
+        placed_of(b, by, 2048);
+    stats = stats_of(b);
     CHECK_EQ(stats.live_bytes, 3 * 2048);
     CHECK_EQ(stats.allocation_count, 3);
     CHECK_EQ(stats.page_count, 3);
@@ -213,5 +195,4 @@ UNIT(shard_move, statistics_are_sums_over_all_shards)
     CHECK_EQ(stats.largest_free, PAGE - 2048);
     CHECK_EQ(stats.peak_live_bytes, 3 * 2048);
     CHECK_EQ(stats.peak_allocation_count, 3);
-    end(&b);
 }

@@ -107,29 +107,29 @@ static quire_trace *parse(void)
     return trace;
 }
 
+#define CASE(name, ...) UNIT_MEMORY(recorder, name, f, __VA_ARGS__)
+
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-UNIT(recorder, rows_have_what_was_requested)
+CASE(rows_have_what_was_requested, .pages = {.page_size = PAGE})
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
-    quire_allocation before = ALLOCATE(&f, .size = 10), kept;
-    quire_recorder *recorder = start(f.memory, NULL);
-    quire_allocation first = ALLOCATE(&f, .size = 100, .alignment = 512, .name = "weights/0");
-    ALLOCATE(&f, .size = 7);
-    CHECK_OK(quire_free(f.memory, before)); /* older than the recording */
-    CHECK_OK(quire_free(f.memory, first));
+    quire_allocation before = ALLOCATE(f, .size = 10), kept;
+    quire_recorder *recorder = start(f->memory, NULL);
+    quire_allocation first = ALLOCATE(f, .size = 100, .alignment = 512, .name = "weights/0");
+    ALLOCATE(f, .size = 7);
+    CHECK_OK(quire_free(f->memory, before)); /* older than the recording */
+    CHECK_OK(quire_free(f->memory, first));
     CHECK_OK(quire_record_frame(recorder));
     CHECK_STR(gathered.text, "");
     CHECK_OK(quire_record_flush(recorder));
     CHECK_HAS(rows(), "free,1,,,T,0,\nframe,,,,T,0,\n");
-    CHECK_OK(quire_reserve(f.memory, &(quire_allocation_options){.size = 1}, &kept));
+    CHECK_OK(quire_reserve(f->memory, &(quire_allocation_options){.size = 1}, &kept));
     quire_buffer buffer;
     CHECK_OK(quire_buffer_create(
-        f.memory, &(quire_buffer_options){.size = 300, .alignment = 64, .name = "x,\"y\n"},
+        f->memory, &(quire_buffer_options){.size = 300, .alignment = 64, .name = "x,\"y\n"},
         &buffer));
     stop(&recorder);
-    ALLOCATE(&f, .size = 8); /* later than the recording */
+    ALLOCATE(f, .size = 8); /* later than the recording */
     CHECK_STR(rows(), "alloc,1,100,512,T,0,weights/0\n"
                       "alloc,2,7,1,T,0,\n"
                       "free,1,,,T,0,\n"
@@ -138,18 +138,15 @@ UNIT(recorder, rows_have_what_was_requested)
                       "alloc,4,300,64,T,0,x__y_\n");
     quire_trace *trace = parse();
     quire_trace_destroy(&trace);
-    fixture_end(&f);
 }
 
 /* The readers refuse what is not UTF-8; quire_allocate does not. */
-UNIT(recorder, a_name_of_any_bytes_gives_rows_that_can_be_read)
+CASE(a_name_of_any_bytes_gives_rows_that_can_be_read, 0)
 {
-    fixture f;
-    fixture_make(&f, NULL);
-    quire_recorder *recorder = start(f.memory, NULL);
+    quire_recorder *recorder = start(f->memory, NULL);
     static const char *const names[] = {"gr\xf6\xdf", "\xed\xa0\x80", "\xc3\xa4,\"\n", "\x01"};
     for (int i = 0; i < 4; i++)
-        CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 1, .name = names[i])));
+        CHECK_OK(quire_free(f->memory, ALLOCATE(f, .size = 1, .name = names[i])));
     stop(&recorder);
     static const char *const labels[] = {"gr\xef\xbf\xbd\xef\xbf\xbd\n", ",\xc3\xa4___\n",
                                          ",\x01\n"};
@@ -157,83 +154,70 @@ UNIT(recorder, a_name_of_any_bytes_gives_rows_that_can_be_read)
         CHECK_HAS(gathered.text, labels[i]);
     quire_trace *trace = parse();
     quire_trace_destroy(&trace);
-    fixture_end(&f);
 }
 
-UNIT(recorder, batches_and_refusals)
+CASE(batches_and_refusals, .pages = {.page_size = PAGE, .max_pages = 1})
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}});
-    quire_recorder *recorder = start(f.memory, NULL);
+    quire_recorder *recorder = start(f->memory, NULL);
     quire_allocation many[3], refused;
-    CHECK_OK(quire_allocate_batch(f.memory, &(quire_allocation_options){.size = 5, .alignment = 8},
+    CHECK_OK(quire_allocate_batch(f->memory, &(quire_allocation_options){.size = 5, .alignment = 8},
                                   many, 3));
-    CHECK(quire_allocate(f.memory, &(quire_allocation_options){.size = 2 * PAGE}, &refused));
-    CHECK_OK(quire_free_batch(f.memory, many, 2));
+    CHECK(quire_allocate(f->memory, &(quire_allocation_options){.size = 2 * PAGE}, &refused));
+    CHECK_OK(quire_free_batch(f->memory, many, 2));
     stop(&recorder);
     CHECK_STR(rows(), "alloc,1,5,8,T,0,\nalloc,2,5,8,T,0,\nalloc,3,5,8,T,0,\n"
                       "free,1,,,T,0,\nfree,2,,,T,0,\n");
-    fixture_end(&f);
 }
 
-UNIT(recorder, streams_are_numbered_as_they_come)
+CASE(streams_are_numbered_as_they_come, .pages = {.page_size = PAGE})
 {
-    fixture f;
     quire_stream *first, *second;
     quire_allocation made, other;
-    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
     const quire_stream_options capture = {.capture = true};
-    CHECK_OK(quire_stream_create(f.device, &capture, &first));
-    CHECK_OK(quire_stream_create(f.device, &capture, &second));
-    quire_recorder *recorder = start(NULL, f.device);
+    CHECK_OK(quire_stream_create(f->device, &capture, &first));
+    CHECK_OK(quire_stream_create(f->device, &capture, &second));
+    quire_recorder *recorder = start(NULL, f->device);
     CHECK_OK(
-        quire_allocate(f.memory, &(quire_allocation_options){.size = 1, .stream = second}, &made));
-    other = ALLOCATE(&f, .size = 2);
-    CHECK_OK(quire_free_on_stream(f.memory, other, first));
-    CHECK_OK(quire_free_on_stream(f.memory, made, second));
+        quire_allocate(f->memory, &(quire_allocation_options){.size = 1, .stream = second}, &made));
+    other = ALLOCATE(f, .size = 2);
+    CHECK_OK(quire_free_on_stream(f->memory, other, first));
+    CHECK_OK(quire_free_on_stream(f->memory, made, second));
     stop(&recorder);
     CHECK_STR(rows(), "alloc,1,1,1,T,1,\nalloc,2,2,1,T,0,\nfree,2,,,T,2,\nfree,1,,,T,1,\n");
     CHECK_OK(quire_stream_destroy(&first));
     CHECK_OK(quire_stream_destroy(&second));
-    fixture_end(&f);
 }
 
-UNIT(recorder, a_device_is_recorded_with_later_memories)
+CASE(a_device_is_recorded_with_later_memories, .pages = {.page_size = PAGE})
 {
-    fixture f;
     quire_memory *later;
     quire_allocation made;
-    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
-    quire_recorder *recorder = start(NULL, f.device);
-    CHECK_OK(quire_memory_create(f.device, NULL, &later));
-    ALLOCATE(&f, .size = 3);
+    quire_recorder *recorder = start(NULL, f->device);
+    CHECK_OK(quire_memory_create(f->device, NULL, &later));
+    ALLOCATE(f, .size = 3);
     CHECK_OK(quire_allocate(later, &(quire_allocation_options){.size = 4}, &made));
-    CHECK_OK(quire_device_free(f.device, made));
+    CHECK_OK(quire_device_free(f->device, made));
     CHECK_OK(quire_memory_destroy(&later));
     stop(&recorder);
     CHECK_STR(rows(), "alloc,1,3,1,T,0,\nalloc,2,4,1,T,0,\nfree,2,,,T,0,\n");
-    fixture_end(&f);
 }
 
-UNIT(recorder, several_recordings_run_at_the_same_time_and_again)
+CASE(several_recordings_run_at_the_same_time_and_again, .pages = {.page_size = PAGE})
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
     uint64_t metadata = 0;
     for (int i = 0; i < 20; i++) {
         quire_device_stats stats;
-        quire_recorder *of_memory = start(f.memory, NULL), *of_device = start(NULL, f.device);
-        quire_allocation made = ALLOCATE(&f, .size = 3);
+        quire_recorder *of_memory = start(f->memory, NULL), *of_device = start(NULL, f->device);
+        quire_allocation made = ALLOCATE(f, .size = 3);
         stop(&of_memory);
-        CHECK_OK(quire_free(f.memory, made));
+        CHECK_OK(quire_free(f->memory, made));
         const size_t both = gathered.length;
         stop(&of_device);
         CHECK(gathered.length > both);
-        CHECK_OK(quire_device_get_stats(f.device, &stats));
+        CHECK_OK(quire_device_get_stats(f->device, &stats));
         CHECK(!metadata || metadata == stats.metadata_bytes); /* records are used again */
         metadata = stats.metadata_bytes;
     }
-    fixture_end(&f);
 }
 
 /* What a hook does in the memory is recorded too, in order. */
@@ -248,19 +232,16 @@ static void allocate_once(void *user, quire_memory *memory, const quire_event *e
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 2, .alignment = 2}, &made));
 }
 
-UNIT(recorder, a_hook_stays_beside_a_recording)
+CASE(a_hook_stays_beside_a_recording, .pages = {.page_size = PAGE})
 {
-    fixture f;
     bool is_done = false;
-    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
     CHECK_OK(quire_memory_set_hook(
-        f.memory,
+        f->memory,
         &(quire_hook){.event = allocate_once, .user = &is_done, .kinds = QUIRE_EVENT_ALLOCATED}));
-    quire_recorder *recorder = start(f.memory, NULL);
-    ALLOCATE(&f, .size = 1);
+    quire_recorder *recorder = start(f->memory, NULL);
+    ALLOCATE(f, .size = 1);
     stop(&recorder);
     CHECK_STR(rows(), "alloc,1,1,1,T,0,\nalloc,2,2,2,T,0,\n");
-    fixture_end(&f);
 }
 
 /* ---- threads -------------------------------------------------------------------------------- */
@@ -321,10 +302,8 @@ UNIT(recorder, rows_of_threads_make_a_trace)
 
 /* ---- failures and ends ---------------------------------------------------------------------- */
 
-UNIT(recorder, wrong_options_are_refused)
+CASE(wrong_options_are_refused, 0)
 {
-    fixture f;
-    fixture_make(&f, NULL);
     quire_recorder *recorder = NULL;
     const struct {
         quire_record_options options;
@@ -332,17 +311,17 @@ UNIT(recorder, wrong_options_are_refused)
         const char *says;
     } wrong[] = {
         {{.sink = gather}, QUIRE_ERROR_INVALID_ARGUMENT, "either memory or device"},
-        {{.memory = f.memory, .device = f.device, .sink = gather},
+        {{.memory = f->memory, .device = f->device, .sink = gather},
          QUIRE_ERROR_INVALID_ARGUMENT,
          "either memory or device"},
-        {{.memory = f.memory}, QUIRE_ERROR_INVALID_ARGUMENT, "either path or sink"},
-        {{.memory = f.memory, .sink = gather, .path = "/dev/null"},
+        {{.memory = f->memory}, QUIRE_ERROR_INVALID_ARGUMENT, "either path or sink"},
+        {{.memory = f->memory, .sink = gather, .path = "/dev/null"},
          QUIRE_ERROR_INVALID_ARGUMENT,
          "either path or sink"},
-        {{.memory = f.memory, .sink = gather, .unused = {1}},
+        {{.memory = f->memory, .sink = gather, .unused = {1}},
          QUIRE_ERROR_INVALID_ARGUMENT,
          "quire_record_options"},
-        {{.device = f.device, .path = "/nowhere/trace.csv"},
+        {{.device = f->device, .path = "/nowhere/trace.csv"},
          QUIRE_ERROR_BAD_FILE,
          "the trace '/nowhere/trace.csv' cannot be opened: No such file or directory"},
     };
@@ -359,66 +338,56 @@ UNIT(recorder, wrong_options_are_refused)
     CHECK_FAILS(quire_record_flush(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_record_stop(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_OK(quire_record_stop(&recorder)); /* NULL: nothing to stop */
-    fixture_end(&f);
 }
 
-UNIT(recorder, a_sink_that_refuses_a_piece_is_not_called_again)
+CASE(a_sink_that_refuses_a_piece_is_not_called_again, .pages = {.page_size = PAGE})
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
-    quire_recorder *recorder = start(f.memory, NULL);
+    quire_recorder *recorder = start(f->memory, NULL);
     gathered.refuse = 2;
     CHECK_OK(quire_record_flush(recorder));
     for (int i = 0; i < 200; i++)
-        CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 3)));
+        CHECK_OK(quire_free(f->memory, ALLOCATE(f, .size = 3)));
     CHECK_FAILS(quire_record_flush(recorder), QUIRE_ERROR_BAD_FILE);
     CHECK_FAILS(quire_record_stop(&recorder), QUIRE_ERROR_BAD_FILE);
     CHECK_EQ(gathered.pieces, 2);
     CHECK(recorder == NULL);
-    recorder = start(f.memory, NULL); /* the next one is not affected */
-    ALLOCATE(&f, .size = 3);
+    recorder = start(f->memory, NULL); /* the next one is not affected */
+    ALLOCATE(f, .size = 3);
     stop(&recorder);
     CHECK_STR(rows(), "alloc,1,3,1,T,0,\n");
-    fixture_end(&f);
 }
 
-UNIT(recorder, a_full_disk_is_reported_at_the_end)
+CASE(a_full_disk_is_reported_at_the_end, .pages = {.page_size = PAGE})
 {
-    fixture f;
     quire_recorder *recorder;
-    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
-    CHECK_OK(quire_record_start(&(quire_record_options){.memory = f.memory, .path = "/dev/full"},
+    CHECK_OK(quire_record_start(&(quire_record_options){.memory = f->memory, .path = "/dev/full"},
                                 &recorder));
     for (int i = 0; i < 200; i++)
-        CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 3)));
+        CHECK_OK(quire_free(f->memory, ALLOCATE(f, .size = 3)));
     CHECK_FAILS(quire_record_stop(&recorder), QUIRE_ERROR_BAD_FILE);
     CHECK_HAS(quire_last_error(), "the trace cannot be written: No space left on device");
     CHECK_EQ(quire_last_native_code(), ENOSPC);
-    fixture_end(&f);
 }
 
 /* The rows end before the first that is missing; allocations are not affected. */
-UNIT(recorder, without_host_memory_the_recording_ends)
+CASE(without_host_memory_the_recording_ends, .pages = {.page_size = PAGE})
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.pages = {.page_size = PAGE}});
     quire_recorder *recorder = NULL;
     test_memory_fail(unit_memory_state(), 1, true);
     CHECK_FAILS(
-        quire_record_start(&(quire_record_options){.memory = f.memory, .sink = gather}, &recorder),
+        quire_record_start(&(quire_record_options){.memory = f->memory, .sink = gather}, &recorder),
         QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     test_memory_fail(unit_memory_state(), 0, false);
-    quire_allocation made = ALLOCATE(&f, .size = 3);
-    CHECK_OK(quire_free(f.memory, made)); /* what an allocation needs exists */
-    recorder = start(f.memory, NULL);
+    quire_allocation made = ALLOCATE(f, .size = 3);
+    CHECK_OK(quire_free(f->memory, made)); /* what an allocation needs exists */
+    recorder = start(f->memory, NULL);
     test_memory_fail(unit_memory_state(), 1, true);
-    made = ALLOCATE(&f, .size = 3);
-    CHECK_OK(quire_free(f.memory, made));
+    made = ALLOCATE(f, .size = 3);
+    CHECK_OK(quire_free(f->memory, made));
     test_memory_fail(unit_memory_state(), 0, false);
     CHECK_OK(quire_record_frame(recorder));
     CHECK_FAILS(quire_record_stop(&recorder), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     CHECK_STR(gathered.text, HEADER);
-    fixture_end(&f);
 }
 
 UNIT(recorder, a_recording_ends_with_its_memory_or_device)

@@ -33,47 +33,40 @@ static void end(bench *b)
     qi_slots_finish(&b->slots, &b->host);
 }
 
-UNIT(inbox, a_new_inbox_is_empty)
+#define CASE(name) UNIT_ON(inbox, name, bench, b, make(b), end)
+
+CASE(a_new_inbox_is_empty)
 {
-    bench b;
     uint32_t slot = 7;
-    make(&b);
-    CHECK(qi_inbox_is_empty(&b.inbox));
-    CHECK_EQ(qi_inbox_take(&b.inbox, &slot), 0);
-    end(&b);
+    CHECK(qi_inbox_is_empty(&b->inbox));
+    CHECK_EQ(qi_inbox_take(&b->inbox, &slot), 0);
 }
 
-UNIT(inbox, all_slots_are_taken_at_once_the_newest_first)
+CASE(all_slots_are_taken_at_once_the_newest_first)
 {
-    bench b;
-    make(&b);
     for (int round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < SLOTS; i++) {
-            CHECK_EQ(qi_inbox_put(&b.inbox, &b.slots, i), i + 1);
-            CHECK(!qi_inbox_is_empty(&b.inbox)); /* slot 0 too */
+            CHECK_EQ(qi_inbox_put(&b->inbox, &b->slots, i), i + 1);
+            CHECK(!qi_inbox_is_empty(&b->inbox)); /* slot 0 too */
         }
         uint32_t slot = 0;
-        CHECK_EQ(qi_inbox_take(&b.inbox, &slot), SLOTS);
-        CHECK(qi_inbox_is_empty(&b.inbox));
-        for (uint32_t i = SLOTS; i-- > 0; slot = qi_slot_next(&b.slots, slot))
+        CHECK_EQ(qi_inbox_take(&b->inbox, &slot), SLOTS);
+        CHECK(qi_inbox_is_empty(&b->inbox));
+        for (uint32_t i = SLOTS; i-- > 0; slot = qi_slot_next(&b->slots, slot))
             CHECK_EQ(slot, i);
     }
-    end(&b);
 }
 
-UNIT(inbox, a_slot_in_an_inbox_has_no_owner)
+CASE(a_slot_in_an_inbox_has_no_owner)
 {
-    bench b;
-    make(&b);
     uint32_t slot = 0;
-    quire_allocation handle = qi_slot_publish(&b.slots, 3, QI_PHASE_LIVE);
-    CHECK_OK(qi_slot_claim(&b.slots, handle, QI_ACCEPT_LIVE, &slot));
-    qi_inbox_put(&b.inbox, &b.slots, 5);
-    qi_inbox_put(&b.inbox, &b.slots, slot); /* linked to 5 */
-    CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_PRIVATE);
-    CHECK_EQ(qi_slot_public_handle(&b.slots, slot).id, 0);
-    CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, QI_ACCEPT_LIVE, &slot),
+    quire_allocation handle = qi_slot_publish(&b->slots, 3, QI_PHASE_LIVE);
+    CHECK_OK(qi_slot_claim(&b->slots, handle, QI_ACCEPT_LIVE, &slot));
+    qi_inbox_put(&b->inbox, &b->slots, 5);
+    qi_inbox_put(&b->inbox, &b->slots, slot); /* linked to 5 */
+    CHECK_EQ(qi_slot_phase(&b->slots, slot), QI_PHASE_PRIVATE);
+    CHECK_EQ(qi_slot_public_handle(&b->slots, slot).id, 0);
+    CHECK_FAILS(qi_slot_begin_use(&b->slots, handle, QI_ACCEPT_LIVE, &slot),
                 QUIRE_ERROR_STALE_HANDLE);
-    CHECK_FAILS(qi_slot_claim(&b.slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_STALE_HANDLE);
-    end(&b);
+    CHECK_FAILS(qi_slot_claim(&b->slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_STALE_HANDLE);
 }

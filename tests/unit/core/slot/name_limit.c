@@ -60,84 +60,77 @@ static void refuse(fixture *b, const quire_allocation_options *options)
 
 #define REFUSE(b, ...) refuse((b), &(quire_allocation_options){__VA_ARGS__})
 
+#define CASE(name) UNIT_ON(name_limit, name, fixture, b, make(b), fixture_end)
+
 /* ---- allocations -------------------------------------------------------------------------- */
 
-UNIT(name_limit, a_limit_holds_for_names_with_its_prefix)
+CASE(a_limit_holds_for_names_with_its_prefix)
 {
-    fixture b;
-    make(&b);
-    limit(&b, "weights", 8192);
-    quire_allocation first = allocate(&b, "weights/0", 4000); /* holds 4096 */
-    allocate(&b, "weights", 2048);
-    expect(&b, "weights", 6144, 2);
-    CHECK_EQ(usage_of(&b, "weights").requested_bytes, 6048);
-    REFUSE(&b, .size = 2049, .name = "weights/1");
+    limit(b, "weights", 8192);
+    quire_allocation first = allocate(b, "weights/0", 4000); /* holds 4096 */
+    allocate(b, "weights", 2048);
+    expect(b, "weights", 6144, 2);
+    CHECK_EQ(usage_of(b, "weights").requested_bytes, 6048);
+    REFUSE(b, .size = 2049, .name = "weights/1");
     CHECK_HAS(quire_last_error(),
               "the 8 KiB limit of names that start with 'weights' (6 KiB in use)");
-    REFUSE(&b, .size = 2049, .name = "weights/1", .dedicated = true);
-    allocate(&b, "weight", PAGE); /* another prefix */
-    allocate(&b, "my weights", PAGE);
-    ALLOCATE(&b, .size = PAGE);
-    allocate(&b, "weights/1", 2048); /* exactly the rest */
-    REFUSE(&b, .size = 1, .name = "weights/2");
-    CHECK_OK(quire_free(b.memory, first));
-    allocate(&b, "weights/2", 4096);
-    expect(&b, "weights", 8192, 3);
-    fixture_end(&b);
+    REFUSE(b, .size = 2049, .name = "weights/1", .dedicated = true);
+    allocate(b, "weight", PAGE); /* another prefix */
+    allocate(b, "my weights", PAGE);
+    ALLOCATE(b, .size = PAGE);
+    allocate(b, "weights/1", 2048); /* exactly the rest */
+    REFUSE(b, .size = 1, .name = "weights/2");
+    CHECK_OK(quire_free(b->memory, first));
+    allocate(b, "weights/2", 4096);
+    expect(b, "weights", 8192, 3);
 }
 
-UNIT(name_limit, limits_of_several_prefixes_all_hold)
+CASE(limits_of_several_prefixes_all_hold)
 {
-    fixture b;
-    make(&b);
-    limit(&b, "", 4096);
-    limit(&b, "a", 3072);
-    limit(&b, "a/b", 1024);
-    allocate(&b, "a/b", 1024);
-    REFUSE(&b, .size = 1, .name = "a/bc");
-    allocate(&b, "a/c", 2048);
-    REFUSE(&b, .size = 1, .name = "a");
-    REFUSE(&b, .size = 1025, .name = "c");
-    allocate(&b, "c", 1024);
-    REFUSE(&b, .size = 1, .name = "");
-    ALLOCATE(&b, .size = PAGE); /* an allocation without a name has no prefix */
-    expect(&b, "", 4096, 3);
-    expect(&b, "a", 3072, 2);
-    expect(&b, "a/b", 1024, 1);
-    expect(&b, "a/", 3072, 2); /* without a limit */
-    fixture_end(&b);
+    limit(b, "", 4096);
+    limit(b, "a", 3072);
+    limit(b, "a/b", 1024);
+    allocate(b, "a/b", 1024);
+    REFUSE(b, .size = 1, .name = "a/bc");
+    allocate(b, "a/c", 2048);
+    REFUSE(b, .size = 1, .name = "a");
+    REFUSE(b, .size = 1025, .name = "c");
+    allocate(b, "c", 1024);
+    REFUSE(b, .size = 1, .name = "");
+    ALLOCATE(b, .size = PAGE); /* an allocation without a name has no prefix */
+    expect(b, "", 4096, 3);
+    expect(b, "a", 3072, 2);
+    expect(b, "a/b", 1024, 1);
+    expect(b, "a/", 3072, 2); /* without a limit */
 }
 
-UNIT(name_limit, every_allocation_with_a_name_counts)
+CASE(every_allocation_with_a_name_counts)
 {
-    fixture b;
-    make(&b);
-    limit(&b, "x", 10 * 1024);
+    limit(b, "x", 10 * 1024);
     quire_buffer buffer;
     quire_image image;
     quire_allocation reserved;
+    CHECK_OK(quire_buffer_create(b->memory, &(quire_buffer_options){.size = 1024, .name = "x"},
+                                 &buffer));
     CHECK_OK(
-        quire_buffer_create(b.memory, &(quire_buffer_options){.size = 1024, .name = "x"}, &buffer));
-    CHECK_OK(
-        quire_image_create(b.memory, &(quire_image_options){.width = 1024, .name = "x"}, &image));
-    CHECK_OK(
-        quire_reserve(b.memory, &(quire_allocation_options){.size = 1024, .name = "x"}, &reserved));
-    quire_allocation own = ALLOCATE(&b, .size = 1024, .name = "x", .dedicated = true);
-    expect(&b, "x", 4096, 4);
+        quire_image_create(b->memory, &(quire_image_options){.width = 1024, .name = "x"}, &image));
+    CHECK_OK(quire_reserve(b->memory, &(quire_allocation_options){.size = 1024, .name = "x"},
+                           &reserved));
+    quire_allocation own = ALLOCATE(b, .size = 1024, .name = "x", .dedicated = true);
+    expect(b, "x", 4096, 4);
     CHECK_FAILS(
-        quire_buffer_create(b.memory, &(quire_buffer_options){.size = 6145, .name = "x"}, &buffer),
+        quire_buffer_create(b->memory, &(quire_buffer_options){.size = 6145, .name = "x"}, &buffer),
         OVER);
     CHECK_FAILS(
-        quire_image_create(b.memory, &(quire_image_options){.width = 6145, .name = "x"}, &image),
+        quire_image_create(b->memory, &(quire_image_options){.width = 6145, .name = "x"}, &image),
         OVER);
-    CHECK_FAILS(quire_reserve(b.memory, &(quire_allocation_options){.size = 6145, .name = "x"},
+    CHECK_FAILS(quire_reserve(b->memory, &(quire_allocation_options){.size = 6145, .name = "x"},
                               &(quire_allocation){0}),
                 OVER);
-    expect(&b, "x", 4096, 4);
-    CHECK_OK(quire_abort(b.memory, reserved));
-    CHECK_OK(quire_free(b.memory, own));
-    expect(&b, "x", 2048, 2);
-    fixture_end(&b);
+    expect(b, "x", 4096, 4);
+    CHECK_OK(quire_abort(b->memory, reserved));
+    CHECK_OK(quire_free(b->memory, own));
+    expect(b, "x", 2048, 2);
 }
 
 UNIT(name_limit, the_bytes_of_the_rounded_range_count)
@@ -164,15 +157,12 @@ UNIT(name_limit, the_bytes_of_the_rounded_range_count)
     fixture_end(&b);
 }
 
-UNIT(name_limit, no_page_is_created_for_a_refused_name)
+CASE(no_page_is_created_for_a_refused_name)
 {
-    fixture b;
-    make(&b);
-    limit(&b, "x", 1000);
-    REFUSE(&b, .size = 1001, .name = "x");
-    REFUSE(&b, .size = 1001, .name = "x", .dedicated = true);
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 0);
-    fixture_end(&b);
+    limit(b, "x", 1000);
+    REFUSE(b, .size = 1001, .name = "x");
+    REFUSE(b, .size = 1001, .name = "x", .dedicated = true);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 0);
 }
 
 /* A dedicated page includes the padding before the range: its size is known after it is created. */
@@ -198,97 +188,82 @@ UNIT(name_limit, a_page_created_for_a_name_above_its_limit_is_empty)
 
 /* ---- limits that are set and removed ------------------------------------------------------ */
 
-UNIT(name_limit, a_new_limit_counts_existing_allocations)
+CASE(a_new_limit_counts_existing_allocations)
 {
-    fixture b;
-    make(&b);
-    quire_allocation first = allocate(&b, "a/1", 1024);
-    allocate(&b, "a/2", 1024);
-    allocate(&b, "b", 1024);
-    ALLOCATE(&b, .size = 1024);
-    expect(&b, "a", 2048, 2);
-    limit(&b, "a", 2048);
-    CHECK_EQ(usage_of(&b, "a").limit, 2048);
-    expect(&b, "a", 2048, 2);
-    REFUSE(&b, .size = 1, .name = "a");
-    CHECK_OK(quire_free(b.memory, first));
-    expect(&b, "a", 1024, 1);
-    fixture_end(&b);
+    quire_allocation first = allocate(b, "a/1", 1024);
+    allocate(b, "a/2", 1024);
+    allocate(b, "b", 1024);
+    ALLOCATE(b, .size = 1024);
+    expect(b, "a", 2048, 2);
+    limit(b, "a", 2048);
+    CHECK_EQ(usage_of(b, "a").limit, 2048);
+    expect(b, "a", 2048, 2);
+    REFUSE(b, .size = 1, .name = "a");
+    CHECK_OK(quire_free(b->memory, first));
+    expect(b, "a", 1024, 1);
 }
 
-UNIT(name_limit, a_limit_below_the_bytes_held_frees_nothing)
+CASE(a_limit_below_the_bytes_held_frees_nothing)
 {
-    fixture b;
-    make(&b);
-    quire_allocation first = allocate(&b, "a", 4096);
-    limit(&b, "a", 1024);
-    expect(&b, "a", 4096, 1);
-    REFUSE(&b, .size = 1, .name = "a");
-    limit(&b, "a", UINT64_MAX);
-    allocate(&b, "a", 1024);
-    limit(&b, "a", 2048);
-    CHECK_OK(quire_free(b.memory, first));
-    allocate(&b, "a", 1024);
-    REFUSE(&b, .size = 1, .name = "a");
-    fixture_end(&b);
+    quire_allocation first = allocate(b, "a", 4096);
+    limit(b, "a", 1024);
+    expect(b, "a", 4096, 1);
+    REFUSE(b, .size = 1, .name = "a");
+    limit(b, "a", UINT64_MAX);
+    allocate(b, "a", 1024);
+    limit(b, "a", 2048);
+    CHECK_OK(quire_free(b->memory, first));
+    allocate(b, "a", 1024);
+    REFUSE(b, .size = 1, .name = "a");
 }
 
-UNIT(name_limit, a_limit_of_0_removes_the_limit)
+CASE(a_limit_of_0_removes_the_limit)
 {
-    fixture b;
-    make(&b);
-    limit(&b, "none", 0);         /* there was none */
+    limit(b, "none", 0);          /* there was none */
     for (int i = 0; i < 3; i++) { /* the first, a middle one, the last */
-        limit(&b, "a", 256);
-        limit(&b, "b", 256);
-        limit(&b, "c", 256);
+        limit(b, "a", 256);
+        limit(b, "b", 256);
+        limit(b, "c", 256);
         const char *name = (const char *[]){"a", "b", "c"}[i];
-        limit(&b, name, 0);
-        CHECK_EQ(usage_of(&b, name).limit, 0);
-        CHECK_OK(quire_free(b.memory, allocate(&b, name, PAGE)));
+        limit(b, name, 0);
+        CHECK_EQ(usage_of(b, name).limit, 0);
+        CHECK_OK(quire_free(b->memory, allocate(b, name, PAGE)));
         for (int k = 0; k < 3; k++)
             if (k != i)
-                REFUSE(&b, .size = 257, .name = ((const char *[]){"a", "b", "c"}[k]));
+                REFUSE(b, .size = 257, .name = ((const char *[]){"a", "b", "c"}[k]));
     }
-    limit(&b, "a", 0);
-    limit(&b, "b", 0);
-    CHECK(!b.memory->names.first); /* no cost remains */
-    fixture_end(&b);
+    limit(b, "a", 0);
+    limit(b, "b", 0);
+    CHECK(!b->memory->names.first); /* no cost remains */
 }
 
-UNIT(name_limit, each_failing_host_allocation_leaves_no_limit)
+CASE(each_failing_host_allocation_leaves_no_limit)
 {
-    fixture b;
-    make(&b);
-    allocate(&b, "a", 100);
+    allocate(b, "a", 100);
     for (uint64_t call = 1; call <= 2; call++) {
         test_memory_fail(unit_memory_state(), call, false);
-        CHECK_FAILS(quire_memory_set_name_limit(b.memory, "a", 100),
+        CHECK_FAILS(quire_memory_set_name_limit(b->memory, "a", 100),
                     QUIRE_ERROR_OUT_OF_HOST_MEMORY);
         test_memory_fail(unit_memory_state(), 0, false);
-        CHECK(!b.memory->names.first);
+        CHECK(!b->memory->names.first);
     }
-    limit(&b, "a", 100);
-    fixture_end(&b);
+    limit(b, "a", 100);
 }
 
-UNIT(name_limit, invalid_prefixes_are_refused)
+CASE(invalid_prefixes_are_refused)
 {
-    fixture b;
-    make(&b);
     char name[QUIRE_MAX_NAME + 2] = {0};
     memset(name, 'x', QUIRE_MAX_NAME);
-    limit(&b, name, 256);
-    allocate(&b, name, 256);
-    REFUSE(&b, .size = 1, .name = name);
+    limit(b, name, 256);
+    allocate(b, name, 256);
+    REFUSE(b, .size = 1, .name = name);
     name[QUIRE_MAX_NAME] = 'x';
     quire_name_usage usage = {.limit = 1};
-    CHECK_FAILS(quire_memory_set_name_limit(b.memory, name, 1), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_memory_get_name_usage(b.memory, name, &usage), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_memory_set_name_limit(b->memory, name, 1), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_memory_get_name_usage(b->memory, name, &usage), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(usage.limit, 0);
-    CHECK_FAILS(quire_memory_set_name_limit(b.memory, NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_memory_get_name_usage(b.memory, "x", NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    fixture_end(&b);
+    CHECK_FAILS(quire_memory_set_name_limit(b->memory, NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_memory_get_name_usage(b->memory, "x", NULL), QUIRE_ERROR_INVALID_ARGUMENT);
 }
 
 /* ---- new names ---------------------------------------------------------------------------- */
@@ -299,104 +274,92 @@ static void rename_to(fixture *b, quire_allocation allocation, const char *name)
     CHECK_OK(quire_memory_check(b->memory));
 }
 
-UNIT(name_limit, a_new_name_counts_under_its_limits)
+CASE(a_new_name_counts_under_its_limits)
 {
-    fixture b;
-    make(&b);
-    limit(&b, "a", 4096);
-    limit(&b, "a/b", 1024);
-    quire_allocation plain = ALLOCATE(&b, .size = 4096), small = allocate(&b, "c", 1024);
-    rename_to(&b, small, "a/b/1");
-    expect(&b, "a", 1024, 1);
-    CHECK_FAILS(quire_allocation_set_name(b.memory, plain, "a/b"), OVER);
-    CHECK_FAILS(quire_allocation_set_name(b.memory, plain, "a"), OVER);
+    limit(b, "a", 4096);
+    limit(b, "a/b", 1024);
+    quire_allocation plain = ALLOCATE(b, .size = 4096), small = allocate(b, "c", 1024);
+    rename_to(b, small, "a/b/1");
+    expect(b, "a", 1024, 1);
+    CHECK_FAILS(quire_allocation_set_name(b->memory, plain, "a/b"), OVER);
+    CHECK_FAILS(quire_allocation_set_name(b->memory, plain, "a"), OVER);
     char text[16];
-    CHECK_OK(quire_allocation_get_name(b.memory, plain, text, sizeof text));
+    CHECK_OK(quire_allocation_get_name(b->memory, plain, text, sizeof text));
     CHECK_STR(text, "");
-    expect(&b, "a", 1024, 1);
-    expect(&b, "a/b", 1024, 1);
-    rename_to(&b, small, "a/b/2"); /* the new size fits because its own bytes are released */
-    rename_to(&b, small, "a/2");
-    expect(&b, "a/b", 0, 0);
-    rename_to(&b, small, NULL);
-    expect(&b, "a", 0, 0);
-    rename_to(&b, plain, "a");
-    expect(&b, "a", 4096, 1);
-    CHECK_OK(quire_free(b.memory, plain));
-    expect(&b, "a", 0, 0);
-    fixture_end(&b);
+    expect(b, "a", 1024, 1);
+    expect(b, "a/b", 1024, 1);
+    rename_to(b, small, "a/b/2"); /* the new size fits because its own bytes are released */
+    rename_to(b, small, "a/2");
+    expect(b, "a/b", 0, 0);
+    rename_to(b, small, NULL);
+    expect(b, "a", 0, 0);
+    rename_to(b, plain, "a");
+    expect(b, "a", 4096, 1);
+    CHECK_OK(quire_free(b->memory, plain));
+    expect(b, "a", 0, 0);
 }
 
-UNIT(name_limit, a_buffers_new_name_counts_too)
+CASE(a_buffers_new_name_counts_too)
 {
-    fixture b;
-    make(&b);
-    limit(&b, "a", 1024);
+    limit(b, "a", 1024);
     quire_buffer small, large;
-    CHECK_OK(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 1024}, &small));
+    CHECK_OK(quire_buffer_create(b->memory, &(quire_buffer_options){.size = 1024}, &small));
     CHECK_OK(
-        quire_buffer_create(b.memory, &(quire_buffer_options){.size = 2048, .name = "b"}, &large));
-    rename_to(&b, small.allocation, "a");
-    CHECK_FAILS(quire_allocation_set_name(b.memory, large.allocation, "a"), OVER);
+        quire_buffer_create(b->memory, &(quire_buffer_options){.size = 2048, .name = "b"}, &large));
+    rename_to(b, small.allocation, "a");
+    CHECK_FAILS(quire_allocation_set_name(b->memory, large.allocation, "a"), OVER);
     char text[16];
-    CHECK_OK(quire_allocation_get_name(b.memory, large.allocation, text, sizeof text));
+    CHECK_OK(quire_allocation_get_name(b->memory, large.allocation, text, sizeof text));
     CHECK_STR(text, "b");
-    rename_to(&b, small.allocation, NULL);
-    expect(&b, "a", 0, 0);
-    limit(&b, "a", 2048);
-    rename_to(&b, large.allocation, "a");
-    CHECK_OK(quire_free(b.memory, large.allocation));
-    expect(&b, "a", 0, 0);
-    fixture_end(&b);
+    rename_to(b, small.allocation, NULL);
+    expect(b, "a", 0, 0);
+    limit(b, "a", 2048);
+    rename_to(b, large.allocation, "a");
+    CHECK_OK(quire_free(b->memory, large.allocation));
+    expect(b, "a", 0, 0);
 }
 
-UNIT(name_limit, a_rename_refused_by_a_later_limit_returns_the_bytes_of_earlier_ones)
+CASE(a_rename_refused_by_a_later_limit_returns_the_bytes_of_earlier_ones)
 {
-    fixture b;
     char text[16];
-    make(&b);
-    quire_allocation one = allocate(&b, "other", 2048), two = allocate(&b, "ab/two", 1024);
+    quire_allocation one = allocate(b, "other", 2048), two = allocate(b, "ab/two", 1024);
     for (int turn = 0; turn < 2; turn++) { /* in either order of the limits */
         const char *small = turn ? "ab/" : "a", *large = turn ? "a" : "ab/";
-        limit(&b, small, 2048);
-        limit(&b, large, PAGE);
-        CHECK_FAILS(quire_allocation_set_name(b.memory, one, "ab/one"), OVER);
+        limit(b, small, 2048);
+        limit(b, large, PAGE);
+        CHECK_FAILS(quire_allocation_set_name(b->memory, one, "ab/one"), OVER);
         CHECK_HAS(quire_last_error(), turn ? "'ab/'" : "'a'");
-        expect(&b, "a", 1024, 1);
-        expect(&b, "ab/", 1024, 1);
-        CHECK_OK(quire_allocation_get_name(b.memory, one, text, sizeof text));
+        expect(b, "a", 1024, 1);
+        expect(b, "ab/", 1024, 1);
+        CHECK_OK(quire_allocation_get_name(b->memory, one, text, sizeof text));
         CHECK_STR(text, "other");
     }
-    CHECK_OK(quire_free(b.memory, one));
-    CHECK_OK(quire_free(b.memory, two));
-    expect(&b, "a", 0, 0);
-    expect(&b, "ab/", 0, 0);
-    fixture_end(&b);
+    CHECK_OK(quire_free(b->memory, one));
+    CHECK_OK(quire_free(b->memory, two));
+    expect(b, "a", 0, 0);
+    expect(b, "ab/", 0, 0);
 }
 
 /* ---- the check ---------------------------------------------------------------------------- */
 
-UNIT(name_limit, wrong_sums_are_found)
+CASE(wrong_sums_are_found)
 {
-    fixture b;
-    make(&b);
-    limit(&b, "a", PAGE);
-    allocate(&b, "a", 1024);
-    qi_name_limit *kept = b.memory->names.first;
+    limit(b, "a", PAGE);
+    allocate(b, "a", 1024);
+    qi_name_limit *kept = b->memory->names.first;
     kept->count++;
-    CHECK_FAILS(quire_memory_check(b.memory), QUIRE_ERROR_CORRUPTED);
+    CHECK_FAILS(quire_memory_check(b->memory), QUIRE_ERROR_CORRUPTED);
     CHECK_HAS(quire_last_error(), "the accounts of names");
     kept->count--;
     kept->requested--;
-    CHECK_FAILS(quire_memory_check(b.memory), QUIRE_ERROR_CORRUPTED);
+    CHECK_FAILS(quire_memory_check(b->memory), QUIRE_ERROR_CORRUPTED);
     kept->requested++;
     qi_account_give(&kept->held, 256);
-    CHECK_FAILS(quire_memory_check(b.memory), QUIRE_ERROR_CORRUPTED);
+    CHECK_FAILS(quire_memory_check(b->memory), QUIRE_ERROR_CORRUPTED);
     uint64_t used;
     CHECK(qi_account_take(&kept->held, 256, PAGE, &used));
-    qi_account_give(&b.memory->account, 256);
-    CHECK_FAILS(quire_memory_check(b.memory), QUIRE_ERROR_CORRUPTED);
+    qi_account_give(&b->memory->account, 256);
+    CHECK_FAILS(quire_memory_check(b->memory), QUIRE_ERROR_CORRUPTED);
     CHECK_HAS(quire_last_error(), "less than its pages");
-    CHECK(qi_account_take(&b.memory->account, 256, UINT64_MAX, &used));
-    fixture_end(&b);
+    CHECK(qi_account_take(&b->memory->account, 256, UINT64_MAX, &used));
 }

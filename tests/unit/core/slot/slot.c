@@ -73,41 +73,38 @@ static void write_word(bench *b, uint32_t slot, uint64_t generation, qi_phase ph
     *word = generation << 38 | (uint64_t)phase << 36 | rest;
 }
 
+#define CASE(name) UNIT_ON(slot, name, bench, b, make(b), end)
+
 /* ---- handles ------------------------------------------------------------------------------ */
 
-UNIT(slot, a_taken_slot_is_private_then_reserved_then_live_then_private_then_free)
+CASE(a_taken_slot_is_private_then_reserved_then_live_then_private_then_free)
 {
-    bench b;
-    make(&b);
     uint32_t slot = 9;
-    CHECK_OK(qi_slot_take(&b.slots, &b.queue, &b.host, &slot));
-    quire_allocation handle = handle_of(&b.slots, slot);
+    CHECK_OK(qi_slot_take(&b->slots, &b->queue, &b->host, &slot));
+    quire_allocation handle = handle_of(&b->slots, slot);
     CHECK_EQ(handle.id, qi_handle(TAG, 1, 0));
-    CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_PRIVATE);
-    CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_FAILS(qi_slot_commit(&b.slots, handle), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_FAILS(qi_slot_claim(&b.slots, handle, ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
-    qi_slot_publish(&b.slots, slot, QI_PHASE_RESERVED);
-    CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_RESERVED);
-    CHECK_OK(qi_slot_commit(&b.slots, handle));
-    CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_LIVE);
-    CHECK_OK(qi_slot_claim(&b.slots, handle, QI_ACCEPT_LIVE, &slot));
+    CHECK_EQ(qi_slot_phase(&b->slots, slot), QI_PHASE_PRIVATE);
+    CHECK_FAILS(qi_slot_begin_use(&b->slots, handle, ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(qi_slot_commit(&b->slots, handle), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_FAILS(qi_slot_claim(&b->slots, handle, ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
+    qi_slot_publish(&b->slots, slot, QI_PHASE_RESERVED);
+    CHECK_EQ(qi_slot_phase(&b->slots, slot), QI_PHASE_RESERVED);
+    CHECK_OK(qi_slot_commit(&b->slots, handle));
+    CHECK_EQ(qi_slot_phase(&b->slots, slot), QI_PHASE_LIVE);
+    CHECK_OK(qi_slot_claim(&b->slots, handle, QI_ACCEPT_LIVE, &slot));
     CHECK_EQ(slot, 0);
-    CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_PRIVATE);
-    CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_EQ(b.queue.used, 1);
-    qi_slot_give(&b.slots, &b.queue, slot);
-    CHECK_EQ(qi_slot_phase(&b.slots, slot), QI_PHASE_FREE);
-    CHECK_EQ(b.queue.used, 0);
-    end(&b);
+    CHECK_EQ(qi_slot_phase(&b->slots, slot), QI_PHASE_PRIVATE);
+    CHECK_FAILS(qi_slot_begin_use(&b->slots, handle, ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_EQ(b->queue.used, 1);
+    qi_slot_give(&b->slots, &b->queue, slot);
+    CHECK_EQ(qi_slot_phase(&b->slots, slot), QI_PHASE_FREE);
+    CHECK_EQ(b->queue.used, 0);
 }
 
-UNIT(slot, null_stale_and_foreign_handles_are_distinguished)
+CASE(null_stale_and_foreign_handles_are_distinguished)
 {
-    bench b;
-    make(&b);
-    quire_allocation live = take_live(&b), freed = take_live(&b);
-    give(&b, freed);
+    quire_allocation live = take_live(b), freed = take_live(b);
+    give(b, freed);
     const struct {
         uint64_t id;
         quire_result code;
@@ -126,258 +123,222 @@ UNIT(slot, null_stale_and_foreign_handles_are_distinguished)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         quire_allocation handle = {cases[i].id};
         uint32_t slot = 0;
-        CHECK_FAILS(qi_slot_remove_map(&b.slots, 0), QUIRE_ERROR_NOT_MAPPED); /* another error */
-        CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, ANY, &slot), cases[i].code);
-        CHECK_FAILS(qi_slot_commit(&b.slots, handle), cases[i].code);
-        CHECK_FAILS(qi_slot_claim(&b.slots, handle, ANY, &slot), cases[i].code);
+        CHECK_FAILS(qi_slot_remove_map(&b->slots, 0), QUIRE_ERROR_NOT_MAPPED); /* another error */
+        CHECK_FAILS(qi_slot_begin_use(&b->slots, handle, ANY, &slot), cases[i].code);
+        CHECK_FAILS(qi_slot_commit(&b->slots, handle), cases[i].code);
+        CHECK_FAILS(qi_slot_claim(&b->slots, handle, ANY, &slot), cases[i].code);
     }
-    give(&b, live);
-    end(&b);
+    give(b, live);
 }
 
-UNIT(slot, calls_accept_only_the_phases_that_they_name)
+CASE(calls_accept_only_the_phases_that_they_name)
 {
-    bench b;
-    make(&b);
-    uint32_t slot = take(&b);
-    quire_allocation handle = handle_of(&b.slots, slot);
-    CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, QI_ACCEPT_LIVE, &slot),
+    uint32_t slot = take(b);
+    quire_allocation handle = handle_of(&b->slots, slot);
+    CHECK_FAILS(qi_slot_begin_use(&b->slots, handle, QI_ACCEPT_LIVE, &slot),
                 QUIRE_ERROR_WRONG_STATE);
     CHECK_HAS(quire_last_error(), "commit or abort");
-    CHECK_FAILS(qi_slot_claim(&b.slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_WRONG_STATE);
-    CHECK_OK(qi_slot_begin_use(&b.slots, handle, QI_ACCEPT_RESERVED, &slot));
-    qi_slot_end_use(&b.slots, slot);
-    CHECK_OK(qi_slot_commit(&b.slots, handle));
-    CHECK_FAILS(qi_slot_commit(&b.slots, handle), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(qi_slot_claim(&b->slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_WRONG_STATE);
+    CHECK_OK(qi_slot_begin_use(&b->slots, handle, QI_ACCEPT_RESERVED, &slot));
+    qi_slot_end_use(&b->slots, slot);
+    CHECK_OK(qi_slot_commit(&b->slots, handle));
+    CHECK_FAILS(qi_slot_commit(&b->slots, handle), QUIRE_ERROR_WRONG_STATE);
     CHECK_HAS(quire_last_error(), "committed already");
-    CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, QI_ACCEPT_RESERVED, &slot),
+    CHECK_FAILS(qi_slot_begin_use(&b->slots, handle, QI_ACCEPT_RESERVED, &slot),
                 QUIRE_ERROR_WRONG_STATE);
-    CHECK_FAILS(qi_slot_claim(&b.slots, handle, QI_ACCEPT_RESERVED, &slot),
+    CHECK_FAILS(qi_slot_claim(&b->slots, handle, QI_ACCEPT_RESERVED, &slot),
                 QUIRE_ERROR_WRONG_STATE);
-    give(&b, handle);
-    end(&b);
+    give(b, handle);
 }
 
 /* ---- uses and maps ------------------------------------------------------------------------ */
 
-UNIT(slot, a_slot_in_use_is_not_freed_and_reports_how_many_calls_use_it)
+CASE(a_slot_in_use_is_not_freed_and_reports_how_many_calls_use_it)
 {
-    bench b;
-    make(&b);
-    quire_allocation handle = take_live(&b);
+    quire_allocation handle = take_live(b);
     uint32_t slot = 0;
-    CHECK_OK(qi_slot_begin_use(&b.slots, handle, ANY, &slot));
-    CHECK_OK(qi_slot_begin_use(&b.slots, handle, ANY, &slot));
-    CHECK_FAILS(qi_slot_claim(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
+    CHECK_OK(qi_slot_begin_use(&b->slots, handle, ANY, &slot));
+    CHECK_OK(qi_slot_begin_use(&b->slots, handle, ANY, &slot));
+    CHECK_FAILS(qi_slot_claim(&b->slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "2 calls");
-    qi_slot_end_use(&b.slots, slot);
-    CHECK_FAILS(qi_slot_claim(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
-    qi_slot_end_use(&b.slots, slot);
-    give(&b, handle);
-    end(&b);
+    qi_slot_end_use(&b->slots, slot);
+    CHECK_FAILS(qi_slot_claim(&b->slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
+    qi_slot_end_use(&b->slots, slot);
+    give(b, handle);
 }
 
-UNIT(slot, a_commit_keeps_the_uses)
+CASE(a_commit_keeps_the_uses)
 {
-    bench b;
-    make(&b);
-    uint32_t slot = take(&b);
-    quire_allocation handle = handle_of(&b.slots, slot);
-    CHECK_OK(qi_slot_begin_use(&b.slots, handle, ANY, &slot));
-    CHECK_OK(qi_slot_commit(&b.slots, handle));
-    CHECK_FAILS(qi_slot_claim(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
-    qi_slot_end_use(&b.slots, slot);
-    give(&b, handle);
-    end(&b);
+    uint32_t slot = take(b);
+    quire_allocation handle = handle_of(&b->slots, slot);
+    CHECK_OK(qi_slot_begin_use(&b->slots, handle, ANY, &slot));
+    CHECK_OK(qi_slot_commit(&b->slots, handle));
+    CHECK_FAILS(qi_slot_claim(&b->slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
+    qi_slot_end_use(&b->slots, slot);
+    give(b, handle);
 }
 
-UNIT(slot, maps_are_counted_apart_from_uses)
+CASE(maps_are_counted_apart_from_uses)
 {
-    bench b;
-    make(&b);
-    quire_allocation handle = take_live(&b);
+    quire_allocation handle = take_live(b);
     uint32_t slot = 0;
-    CHECK_OK(qi_slot_begin_use(&b.slots, handle, ANY, &slot));
-    CHECK_FAILS(qi_slot_remove_map(&b.slots, slot), QUIRE_ERROR_NOT_MAPPED);
-    CHECK_OK(qi_slot_add_map(&b.slots, slot));
-    CHECK_OK(qi_slot_add_map(&b.slots, slot));
-    CHECK_EQ(qi_slot_map_count(&b.slots, slot), 2);
-    qi_slot_end_use(&b.slots, slot);
-    CHECK_FAILS(qi_slot_claim(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
+    CHECK_OK(qi_slot_begin_use(&b->slots, handle, ANY, &slot));
+    CHECK_FAILS(qi_slot_remove_map(&b->slots, slot), QUIRE_ERROR_NOT_MAPPED);
+    CHECK_OK(qi_slot_add_map(&b->slots, slot));
+    CHECK_OK(qi_slot_add_map(&b->slots, slot));
+    CHECK_EQ(qi_slot_map_count(&b->slots, slot), 2);
+    qi_slot_end_use(&b->slots, slot);
+    CHECK_FAILS(qi_slot_claim(&b->slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "mapped 2 times");
-    CHECK_OK(qi_slot_remove_map(&b.slots, slot));
-    CHECK_OK(qi_slot_remove_map(&b.slots, slot));
-    CHECK_FAILS(qi_slot_remove_map(&b.slots, slot), QUIRE_ERROR_NOT_MAPPED);
-    CHECK_EQ(qi_slot_map_count(&b.slots, slot), 0);
-    give(&b, handle);
-    end(&b);
+    CHECK_OK(qi_slot_remove_map(&b->slots, slot));
+    CHECK_OK(qi_slot_remove_map(&b->slots, slot));
+    CHECK_FAILS(qi_slot_remove_map(&b->slots, slot), QUIRE_ERROR_NOT_MAPPED);
+    CHECK_EQ(qi_slot_map_count(&b->slots, slot), 0);
+    give(b, handle);
 }
 
-UNIT(slot, uses_and_maps_stop_at_their_limits_and_change_nothing_else)
+CASE(uses_and_maps_stop_at_their_limits_and_change_nothing_else)
 {
-    bench b;
-    make(&b);
-    quire_allocation handle = take_live(&b);
+    quire_allocation handle = take_live(b);
     const uint64_t max = (UINT64_C(1) << 18) - 1;
     uint32_t slot = 0;
-    write_word(&b, 0, 1, QI_PHASE_LIVE, max - 1);
-    CHECK_OK(qi_slot_begin_use(&b.slots, handle, ANY, &slot));
-    CHECK_FAILS(qi_slot_begin_use(&b.slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
+    write_word(b, 0, 1, QI_PHASE_LIVE, max - 1);
+    CHECK_OK(qi_slot_begin_use(&b->slots, handle, ANY, &slot));
+    CHECK_FAILS(qi_slot_begin_use(&b->slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "262143 calls");
-    CHECK_EQ(qi_slot_map_count(&b.slots, 0), 0);
-    write_word(&b, 0, 1, QI_PHASE_LIVE, (max - 1) << 18);
-    CHECK_OK(qi_slot_add_map(&b.slots, 0));
-    CHECK_EQ(qi_slot_map_count(&b.slots, 0), max);
-    CHECK_FAILS(qi_slot_add_map(&b.slots, 0), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_EQ(qi_slot_map_count(&b->slots, 0), 0);
+    write_word(b, 0, 1, QI_PHASE_LIVE, (max - 1) << 18);
+    CHECK_OK(qi_slot_add_map(&b->slots, 0));
+    CHECK_EQ(qi_slot_map_count(&b->slots, 0), max);
+    CHECK_FAILS(qi_slot_add_map(&b->slots, 0), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_HAS(quire_last_error(), "mapped 262143 times");
-    CHECK_EQ(qi_slot_phase(&b.slots, 0), QI_PHASE_LIVE);
-    CHECK_EQ(handle_of(&b.slots, 0).id, handle.id);
-    CHECK_OK(qi_slot_remove_map(&b.slots, 0));
-    CHECK_EQ(qi_slot_map_count(&b.slots, 0), max - 1);
-    write_word(&b, 0, 1, QI_PHASE_LIVE, 0);
-    give(&b, handle);
-    end(&b);
+    CHECK_EQ(qi_slot_phase(&b->slots, 0), QI_PHASE_LIVE);
+    CHECK_EQ(handle_of(&b->slots, 0).id, handle.id);
+    CHECK_OK(qi_slot_remove_map(&b->slots, 0));
+    CHECK_EQ(qi_slot_map_count(&b->slots, 0), max - 1);
+    write_word(b, 0, 1, QI_PHASE_LIVE, 0);
+    give(b, handle);
 }
 
-UNIT(slot, a_destroyed_memory_frees_mapped_reserved_and_used_slots)
+CASE(a_destroyed_memory_frees_mapped_reserved_and_used_slots)
 {
-    bench b;
-    make(&b);
-    quire_allocation mapped = take_live(&b), gone = take_live(&b);
-    take(&b); /* slot 2, reserved */
+    quire_allocation mapped = take_live(b), gone = take_live(b);
+    take(b); /* slot 2, reserved */
     uint32_t slot = 0;
-    CHECK_OK(qi_slot_begin_use(&b.slots, mapped, ANY, &slot));
-    CHECK_OK(qi_slot_add_map(&b.slots, slot));
-    give(&b, gone);
-    CHECK(qi_slot_force_claim(&b.slots, 0));
-    CHECK(!qi_slot_force_claim(&b.slots, 1));
-    CHECK(qi_slot_force_claim(&b.slots, 2));
-    CHECK_EQ(qi_slot_phase(&b.slots, 0), QI_PHASE_PRIVATE);
-    qi_slot_give(&b.slots, &b.queue, 0);
-    qi_slot_give(&b.slots, &b.queue, 2);
-    CHECK_EQ(b.queue.used, 0);
-    end(&b);
+    CHECK_OK(qi_slot_begin_use(&b->slots, mapped, ANY, &slot));
+    CHECK_OK(qi_slot_add_map(&b->slots, slot));
+    give(b, gone);
+    CHECK(qi_slot_force_claim(&b->slots, 0));
+    CHECK(!qi_slot_force_claim(&b->slots, 1));
+    CHECK(qi_slot_force_claim(&b->slots, 2));
+    CHECK_EQ(qi_slot_phase(&b->slots, 0), QI_PHASE_PRIVATE);
+    qi_slot_give(&b->slots, &b->queue, 0);
+    qi_slot_give(&b->slots, &b->queue, 2);
+    CHECK_EQ(b->queue.used, 0);
 }
 
 /* ---- the queue ---------------------------------------------------------------------------- */
 
-UNIT(slot, freed_slots_are_reused_in_order_before_new_ones)
+CASE(freed_slots_are_reused_in_order_before_new_ones)
 {
-    bench b;
-    make(&b);
     quire_allocation handles[6];
     for (int i = 0; i < 6; i++)
-        handles[i] = take_live(&b);
+        handles[i] = take_live(b);
     static const int order[] = {4, 1, 3};
     for (int i = 0; i < 3; i++)
-        CHECK_EQ(give(&b, handles[order[i]]), order[i]);
-    CHECK_EQ(take(&b), 4);
-    CHECK_EQ(give(&b, handles[0]), 0); /* after 1 and 3 */
-    CHECK_EQ(take(&b), 1);
-    CHECK_EQ(take(&b), 3);
-    CHECK_EQ(take(&b), 0);
-    CHECK_EQ(take(&b), 6);
-    CHECK_EQ(b.queue.used, 7);
-    end(&b);
+        CHECK_EQ(give(b, handles[order[i]]), order[i]);
+    CHECK_EQ(take(b), 4);
+    CHECK_EQ(give(b, handles[0]), 0); /* after 1 and 3 */
+    CHECK_EQ(take(b), 1);
+    CHECK_EQ(take(b), 3);
+    CHECK_EQ(take(b), 0);
+    CHECK_EQ(take(b), 6);
+    CHECK_EQ(b->queue.used, 7);
 }
 
-UNIT(slot, each_use_of_a_slot_has_another_generation)
+CASE(each_use_of_a_slot_has_another_generation)
 {
-    bench b;
-    make(&b);
     uint64_t before = 0;
     for (uint32_t i = 1; i <= 1000; i++) {
-        quire_allocation handle = take_live(&b);
+        quire_allocation handle = take_live(b);
         CHECK_EQ(handle.id, qi_handle(TAG, i, 0));
         CHECK(handle.id != before);
         before = handle.id;
-        give(&b, handle);
+        give(b, handle);
     }
-    end(&b);
 }
 
-UNIT(slot, a_slot_without_further_generations_is_retired)
+CASE(a_slot_without_further_generations_is_retired)
 {
-    bench b;
-    make(&b);
-    quire_allocation other = take_live(&b);    /* 0 */
-    quire_allocation retiring = take_live(&b); /* 1 */
-    write_word(&b, 1, QI_LAST_GENERATION - 1, QI_PHASE_LIVE, 0);
-    retiring = handle_of(&b.slots, 1);
-    give(&b, retiring);
-    CHECK_EQ(take(&b), 1); /* the last use */
-    quire_allocation last = handle_of(&b.slots, 1);
+    quire_allocation other = take_live(b);    /* 0 */
+    quire_allocation retiring = take_live(b); /* 1 */
+    write_word(b, 1, QI_LAST_GENERATION - 1, QI_PHASE_LIVE, 0);
+    retiring = handle_of(&b->slots, 1);
+    give(b, retiring);
+    CHECK_EQ(take(b), 1); /* the last use */
+    quire_allocation last = handle_of(&b->slots, 1);
     CHECK_EQ(last.id, qi_handle(TAG, QI_LAST_GENERATION, 1));
-    CHECK_OK(qi_slot_commit(&b.slots, last));
-    give(&b, last);
-    CHECK_FAILS(qi_slot_commit(&b.slots, last), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_EQ(take(&b), 2); /* 1 is never given out again */
-    trim(&b);
-    give(&b, other);
-    CHECK_EQ(take(&b), 0);
-    CHECK_EQ(take(&b), 3);
-    CHECK_EQ(b.queue.used, 3);
-    end(&b);
+    CHECK_OK(qi_slot_commit(&b->slots, last));
+    give(b, last);
+    CHECK_FAILS(qi_slot_commit(&b->slots, last), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_EQ(take(b), 2); /* 1 is never given out again */
+    trim(b);
+    give(b, other);
+    CHECK_EQ(take(b), 0);
+    CHECK_EQ(take(b), 3);
+    CHECK_EQ(b->queue.used, 3);
 }
 
-UNIT(slot, the_last_numbers_are_never_given_out)
+CASE(the_last_numbers_are_never_given_out)
 {
-    bench b;
-    make(&b);
-    b.slots.top = QI_SLOT_COUNT - 32; /* as after 67,108,832 allocations */
+    b->slots.top = QI_SLOT_COUNT - 32; /* as after 67,108,832 allocations */
     uint32_t slot = 0;
-    CHECK_FAILS(qi_slot_take(&b.slots, &b.queue, &b.host, &slot), QUIRE_ERROR_TOO_MANY_ALLOCATIONS);
+    CHECK_FAILS(qi_slot_take(&b->slots, &b->queue, &b->host, &slot),
+                QUIRE_ERROR_TOO_MANY_ALLOCATIONS);
     CHECK_HAS(quire_last_error(), "67108832 allocations");
-    b.slots.top = 0;
-    end(&b);
+    b->slots.top = 0;
 }
 
 /* ---- host memory -------------------------------------------------------------------------- */
 
-UNIT(slot, without_host_memory_nothing_changes)
+CASE(without_host_memory_nothing_changes)
 {
-    bench b;
-    make(&b);
     for (uint64_t call = 1; call <= 2; call++) { /* the states, then the records */
         uint32_t slot = 0;
         test_memory_fail(unit_memory_state(), call, false);
-        CHECK_FAILS(qi_slot_take(&b.slots, &b.queue, &b.host, &slot),
+        CHECK_FAILS(qi_slot_take(&b->slots, &b->queue, &b->host, &slot),
                     QUIRE_ERROR_OUT_OF_HOST_MEMORY);
         CHECK_HAS(quire_last_error(), "record of allocation 1");
-        CHECK_EQ(b.queue.used, 0);
-        CHECK_EQ(b.slots.top, call == 1 ? 0 : 32); /* a block exists, without records */
+        CHECK_EQ(b->queue.used, 0);
+        CHECK_EQ(b->slots.top, call == 1 ? 0 : 32); /* a block exists, without records */
     }
     test_memory_fail(unit_memory_state(), 0, false);
-    CHECK_EQ(take(&b), 0);
-    end(&b);
+    CHECK_EQ(take(b), 0);
 }
 
-UNIT(slot, a_trim_releases_records_and_old_handles_stay_stale)
+CASE(a_trim_releases_records_and_old_handles_stay_stale)
 {
     enum { COUNT = 500 };
-    bench b;
-    make(&b);
     quire_allocation handles[COUNT];
     for (int i = 0; i < COUNT; i++)
-        handles[i] = take_live(&b);
-    uint64_t full = b.host.bytes;
+        handles[i] = take_live(b);
+    uint64_t full = b->host.bytes;
     for (int i = COUNT; i-- > 1;) /* 0 stays; in reverse order, so that the queue is unsorted */
-        give(&b, handles[i]);
-    trim(&b);
-    CHECK(b.host.bytes < full);
+        give(b, handles[i]);
+    trim(b);
+    CHECK(b->host.bytes < full);
     uint32_t slot = 9;
-    CHECK_OK(qi_slot_begin_use(&b.slots, handles[0], ANY, &slot)); /* its record stays */
-    qi_slot_end_use(&b.slots, slot);
-    CHECK(qi_table_get(&b.slots.records, 0) != NULL);
-    CHECK(qi_table_get(&b.slots.records, COUNT - 1) == NULL);
+    CHECK_OK(qi_slot_begin_use(&b->slots, handles[0], ANY, &slot)); /* its record stays */
+    qi_slot_end_use(&b->slots, slot);
+    CHECK(qi_table_get(&b->slots.records, 0) != NULL);
+    CHECK(qi_table_get(&b->slots.records, COUNT - 1) == NULL);
     for (int i = 1; i < COUNT; i++)
-        CHECK_FAILS(qi_slot_begin_use(&b.slots, handles[i], ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
+        CHECK_FAILS(qi_slot_begin_use(&b->slots, handles[i], ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
     for (uint32_t i = 1; i < COUNT; i++) {
-        CHECK_EQ(take(&b), i); /* the lowest first */
-        CHECK_EQ(handle_of(&b.slots, i).id, qi_handle(TAG, 2, i));
+        CHECK_EQ(take(b), i); /* the lowest first */
+        CHECK_EQ(handle_of(&b->slots, i).id, qi_handle(TAG, 2, i));
     }
-    CHECK_EQ(b.host.bytes, full);
+    CHECK_EQ(b->host.bytes, full);
     for (int i = 1; i < COUNT; i++)
-        CHECK_FAILS(qi_slot_begin_use(&b.slots, handles[i], ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
-    end(&b);
+        CHECK_FAILS(qi_slot_begin_use(&b->slots, handles[i], ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
 }

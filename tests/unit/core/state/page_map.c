@@ -37,24 +37,24 @@ UNIT(page_map, a_page_is_mapped_from_its_first_map_to_its_last_unmap)
     }
 }
 
-UNIT(page_map, every_page_has_its_own_users)
+#define CASE(name, ...)                                                                            \
+    UNIT_ON(page_map, name, fixture, f, begin_on_demand(f, __VA_ARGS__), fixture_end)
+
+CASE(every_page_has_its_own_users, COHERENT)
 {
-    fixture f;
-    begin_on_demand(&f, COHERENT);
-    quire_allocation shared = ALLOCATE(&f, .size = 100);
-    quire_allocation own = ALLOCATE(&f, .size = 100, .dedicated = true);
-    CHECK(fixture_info(&f, own).dedicated);
-    map(&f, own);
-    expect_maps(&f, 1, 1);
-    map(&f, shared);
-    expect_maps(&f, 2, 1);
-    unmap(&f, own);
-    expect_maps(&f, 1, 0);
-    CHECK_OK(quire_free(f.memory, own));
-    CHECK_OK(quire_memory_trim(f.memory, 0, NULL)); /* destroys a page that is not mapped */
-    unmap(&f, shared);
-    expect_maps(&f, 0, 0);
-    fixture_end(&f);
+    quire_allocation shared = ALLOCATE(f, .size = 100);
+    quire_allocation own = ALLOCATE(f, .size = 100, .dedicated = true);
+    CHECK(fixture_info(f, own).dedicated);
+    map(f, own);
+    expect_maps(f, 1, 1);
+    map(f, shared);
+    expect_maps(f, 2, 1);
+    unmap(f, own);
+    expect_maps(f, 1, 0);
+    CHECK_OK(quire_free(f->memory, own));
+    CHECK_OK(quire_memory_trim(f->memory, 0, NULL)); /* destroys a page that is not mapped */
+    unmap(f, shared);
+    expect_maps(f, 0, 0);
 }
 
 UNIT(page_map, a_page_with_maps_can_be_destroyed_with_its_memory)
@@ -79,16 +79,13 @@ UNIT(page_map, without_the_option_pages_are_mapped_when_they_are_made)
     fixture_end(&f);
 }
 
-UNIT(page_map, a_memory_that_is_not_host_visible_has_no_maps)
+CASE(a_memory_that_is_not_host_visible_has_no_maps, DEVICE)
 {
-    fixture f;
-    begin_on_demand(&f, DEVICE);
     void *pointer = NULL;
-    quire_allocation a = ALLOCATE(&f, .size = 100, .zero = true);
-    CHECK_FAILS(quire_map(f.memory, a, &pointer), QUIRE_ERROR_NOT_HOST_VISIBLE);
-    CHECK_OK(quire_write(f.memory, a, 0, "x", 1));
-    expect_maps(&f, 0, 0);
-    fixture_end(&f);
+    quire_allocation a = ALLOCATE(f, .size = 100, .zero = true);
+    CHECK_FAILS(quire_map(f->memory, a, &pointer), QUIRE_ERROR_NOT_HOST_VISIBLE);
+    CHECK_OK(quire_write(f->memory, a, 0, "x", 1));
+    expect_maps(f, 0, 0);
 }
 
 /* ---- pages of other sorts ----------------------------------------------------------------- */
@@ -119,24 +116,21 @@ UNIT(page_map, a_page_that_grows_keeps_its_map)
     fixture_end(&f);
 }
 
-UNIT(page_map, adopted_memory_is_mapped_on_demand)
+CASE(adopted_memory_is_mapped_on_demand, COHERENT)
 {
-    fixture f;
-    begin_on_demand(&f, COHERENT);
     const uint64_t size = 4096;
     quire_allocation_info info;
     quire_allocation a;
     const quire_allocation_options plain = {.size = size};
-    CHECK_OK(quire_page_adopt(f.memory, &size, &plain, &a));
-    expect_maps(&f, 0, 0);
-    CHECK_OK(quire_free(f.memory, a));
+    CHECK_OK(quire_page_adopt(f->memory, &size, &plain, &a));
+    expect_maps(f, 0, 0);
+    CHECK_OK(quire_free(f->memory, a));
     const quire_allocation_options options = {.size = size, .mapped = true, .info = &info};
-    CHECK_OK(quire_page_adopt(f.memory, &size, &options, &a));
-    expect_maps(&f, 1, 1);
+    CHECK_OK(quire_page_adopt(f->memory, &size, &options, &a));
+    expect_maps(f, 1, 1);
     memset(info.host, 1, size);
-    CHECK_OK(quire_free(f.memory, a));
-    expect_maps(&f, 0, 0);
-    fixture_end(&f);
+    CHECK_OK(quire_free(f->memory, a));
+    expect_maps(f, 0, 0);
 }
 
 UNIT(page_map, a_page_that_moves_to_another_shard_is_mapped_there)
@@ -176,39 +170,33 @@ UNIT(page_map, allocations_are_found_by_device_address_only)
 
 /* ---- what is reported --------------------------------------------------------------------- */
 
-UNIT(page_map, a_page_is_mappable_whether_it_is_mapped_or_not)
+CASE(a_page_is_mappable_whether_it_is_mapped_or_not, COHERENT)
 {
-    fixture f;
-    begin_on_demand(&f, COHERENT);
     quire_page_info info;
     quire_native native;
-    quire_allocation a = ALLOCATE(&f, .size = 100), b = ALLOCATE(&f, .size = 100, .mapped = true);
+    quire_allocation a = ALLOCATE(f, .size = 100), b = ALLOCATE(f, .size = 100, .mapped = true);
     for (int mapped = 1; mapped >= 0; mapped--) {
-        CHECK_OK(quire_page_get_info(f.memory, 0, &info));
+        CHECK_OK(quire_page_get_info(f->memory, 0, &info));
         CHECK(info.mappable);
-        CHECK_OK(quire_allocation_get_native(f.memory, a, &native));
+        CHECK_OK(quire_allocation_get_native(f->memory, a, &native));
         CHECK(native.host == NULL);
-        CHECK(fixture_info(&f, a).host == NULL);
+        CHECK(fixture_info(f, a).host == NULL);
         if (!mapped)
             break;
-        CHECK_OK(quire_allocation_get_native(f.memory, b, &native));
-        CHECK(native.host == fixture_info(&f, b).host && native.host);
-        CHECK_OK(quire_free(f.memory, b));
+        CHECK_OK(quire_allocation_get_native(f->memory, b, &native));
+        CHECK(native.host == fixture_info(f, b).host && native.host);
+        CHECK_OK(quire_free(f->memory, b));
     }
-    fixture_end(&f);
 }
 
-UNIT(page_map, the_calls_of_the_backend_are_counted)
+CASE(the_calls_of_the_backend_are_counted, COHERENT)
 {
-    fixture f;
-    begin_on_demand(&f, COHERENT);
-    quire_allocation a = ALLOCATE(&f, .size = 100);
-    uint64_t before = fixture_stats(&f).backend_calls;
-    map(&f, a);
-    CHECK_EQ(fixture_stats(&f).backend_calls, before + 1);
-    unmap(&f, a);
-    CHECK_EQ(fixture_stats(&f).backend_calls, before + 2);
-    fixture_end(&f);
+    quire_allocation a = ALLOCATE(f, .size = 100);
+    uint64_t before = fixture_stats(f).backend_calls;
+    map(f, a);
+    CHECK_EQ(fixture_stats(f).backend_calls, before + 1);
+    unmap(f, a);
+    CHECK_EQ(fixture_stats(f).backend_calls, before + 2);
 }
 
 /* ---- threads ------------------------------------------------------------------------------ */

@@ -49,32 +49,29 @@ UNIT(page_map_calls, each_call_maps_the_page_once)
     }
 }
 
-UNIT(page_map_calls, no_call_maps_a_page_that_is_mapped)
+#define CASE(name, ...)                                                                            \
+    UNIT_ON(page_map_calls, name, fixture, f, begin_on_demand(f, __VA_ARGS__), fixture_end)
+
+CASE(no_call_maps_a_page_that_is_mapped, CACHED)
 {
-    fixture f;
-    begin_on_demand(&f, CACHED);
-    quire_allocation a = ALLOCATE(&f, .size = SIZE);
-    map(&f, a);
-    expect_maps(&f, 1, 1);
-    CHECK_OK(quire_write(f.memory, a, 0, "abc", 3));
-    CHECK_OK(quire_read(f.memory, a, 0, bytes, 3));
-    CHECK_OK(quire_fill(f.memory, a, &(quire_fill_options){.value = 7}, NULL));
-    CHECK_OK(quire_flush(f.memory, a, 0, 0));
-    ALLOCATE(&f, .size = SIZE, .zero = true);
-    expect_maps(&f, 1, 0);
-    unmap(&f, a);
-    expect_maps(&f, 0, 0);
-    fixture_end(&f);
+    quire_allocation a = ALLOCATE(f, .size = SIZE);
+    map(f, a);
+    expect_maps(f, 1, 1);
+    CHECK_OK(quire_write(f->memory, a, 0, "abc", 3));
+    CHECK_OK(quire_read(f->memory, a, 0, bytes, 3));
+    CHECK_OK(quire_fill(f->memory, a, &(quire_fill_options){.value = 7}, NULL));
+    CHECK_OK(quire_flush(f->memory, a, 0, 0));
+    ALLOCATE(f, .size = SIZE, .zero = true);
+    expect_maps(f, 1, 0);
+    unmap(f, a);
+    expect_maps(f, 0, 0);
 }
 
-UNIT(page_map_calls, a_zeroed_allocation_that_stays_mapped_is_mapped_once)
+CASE(a_zeroed_allocation_that_stays_mapped_is_mapped_once, CACHED)
 {
-    fixture f;
-    begin_on_demand(&f, CACHED);
-    quire_allocation a = ALLOCATE(&f, .size = SIZE, .zero = true, .mapped = true);
-    expect_maps(&f, 1, 1);
-    CHECK_EQ(*(char *)fixture_info(&f, a).host, 0);
-    fixture_end(&f);
+    quire_allocation a = ALLOCATE(f, .size = SIZE, .zero = true, .mapped = true);
+    expect_maps(f, 1, 1);
+    CHECK_EQ(*(char *)fixture_info(f, a).host, 0);
 }
 
 /* ---- lists -------------------------------------------------------------------------------- */
@@ -101,23 +98,20 @@ UNIT(page_map_calls, a_list_of_flushes_maps_each_page_once)
     }
 }
 
-UNIT(page_map_calls, a_batch_of_writes_or_reads_maps_each_page_once)
+CASE(a_batch_of_writes_or_reads_maps_each_page_once, CACHED)
 {
-    fixture f;
     char found[3];
-    begin_on_demand(&f, CACHED);
-    quire_allocation a = ALLOCATE(&f, .size = SIZE), b = ALLOCATE(&f, .size = SIZE);
-    quire_allocation own = ALLOCATE(&f, .size = SIZE, .dedicated = true);
+    quire_allocation a = ALLOCATE(f, .size = SIZE), b = ALLOCATE(f, .size = SIZE);
+    quire_allocation own = ALLOCATE(f, .size = SIZE, .dedicated = true);
     const quire_write_item writes[] = {
         {a, 0, "a", 1}, {a, 5, "c", 1}, {b, 0, "b", 1}, {own, 9, "o", 1}};
     const quire_read_item reads[] = {
         {a, 5, found, 1}, {b, 0, found + 1, 1}, {own, 9, found + 2, 1}, {a, 0, NULL, 0}};
-    CHECK_OK(quire_write_batch(f.memory, writes, 4, NULL, NULL));
-    expect_maps(&f, 0, 2);
-    CHECK_OK(quire_read_batch(f.memory, reads, 4));
+    CHECK_OK(quire_write_batch(f->memory, writes, 4, NULL, NULL));
+    expect_maps(f, 0, 2);
+    CHECK_OK(quire_read_batch(f->memory, reads, 4));
     CHECK(!memcmp(found, "cbo", 3));
-    expect_maps(&f, 0, 2);
-    fixture_end(&f);
+    expect_maps(f, 0, 2);
 }
 
 /* ---- copies ------------------------------------------------------------------------------- */
@@ -176,21 +170,18 @@ UNIT(page_map_calls, a_copy_by_the_host_maps_both_pages)
     end_pair(&p);
 }
 
-UNIT(page_map_calls, a_copy_within_a_page_maps_it_once)
+CASE(a_copy_within_a_page_maps_it_once, CACHED)
 {
-    fixture f;
-    begin_on_demand(&f, CACHED);
-    quire_allocation a = ALLOCATE(&f, .size = SIZE), b = ALLOCATE(&f, .size = SIZE);
-    CHECK_OK(quire_fill(f.memory, a, &(quire_fill_options){.value = 'a'}, NULL));
-    f.fake.calls[FAKE_MAP] = 0;
-    const quire_copy_options options = {.to = {.memory = f.memory, .allocation = b},
-                                        .from = {.memory = f.memory, .allocation = a},
+    quire_allocation a = ALLOCATE(f, .size = SIZE), b = ALLOCATE(f, .size = SIZE);
+    CHECK_OK(quire_fill(f->memory, a, &(quire_fill_options){.value = 'a'}, NULL));
+    f->fake.calls[FAKE_MAP] = 0;
+    const quire_copy_options options = {.to = {.memory = f->memory, .allocation = b},
+                                        .from = {.memory = f->memory, .allocation = a},
                                         .size = SIZE};
     CHECK_OK(quire_copy(&options, NULL));
-    expect_maps(&f, 0, 1);
-    CHECK_OK(quire_read(f.memory, b, 0, bytes, SIZE));
+    expect_maps(f, 0, 1);
+    CHECK_OK(quire_read(f->memory, b, 0, bytes, SIZE));
     CHECK(bytes[0] == 'a' && !memcmp(bytes, bytes + 1, SIZE - 1));
-    fixture_end(&f);
 }
 
 UNIT(page_map_calls, a_copy_with_device_memory_maps_the_other_page)
@@ -226,15 +217,12 @@ UNIT(page_map_calls, a_copy_that_the_backend_refuses_maps_both_pages)
     end_pair(&p);
 }
 
-UNIT(page_map_calls, overlapping_ends_are_refused_and_nothing_stays_mapped)
+CASE(overlapping_ends_are_refused_and_nothing_stays_mapped, CACHED)
 {
-    fixture f;
-    begin_on_demand(&f, CACHED);
-    quire_allocation a = ALLOCATE(&f, .size = SIZE);
-    const quire_copy_options options = {.to = {.memory = f.memory, .allocation = a, .offset = 1},
-                                        .from = {.memory = f.memory, .allocation = a},
+    quire_allocation a = ALLOCATE(f, .size = SIZE);
+    const quire_copy_options options = {.to = {.memory = f->memory, .allocation = a, .offset = 1},
+                                        .from = {.memory = f->memory, .allocation = a},
                                         .size = SIZE - 1};
     CHECK_FAILS(quire_copy(&options, NULL), QUIRE_ERROR_OVERLAP);
-    CHECK_EQ(f.fake.maps, 0);
-    fixture_end(&f);
+    CHECK_EQ(f->fake.maps, 0);
 }

@@ -14,6 +14,9 @@ static void fail_next(fixture *f)
     fake_fail(&f->fake, 1, false, REASON);
 }
 
+#define CASE(name, ...)                                                                            \
+    UNIT_ON(page_map_failure, name, fixture, f, begin_on_demand(f, __VA_ARGS__), fixture_end)
+
 /* Nothing is mapped, and the page can be mapped afterwards. */
 static void check_unchanged(fixture *f, quire_allocation a)
 {
@@ -26,56 +29,50 @@ static void check_unchanged(fixture *f, quire_allocation a)
     CHECK_EQ(f->fake.maps, 0);
 }
 
-UNIT(page_map_failure, a_map_fails_and_can_be_repeated)
+CASE(a_map_fails_and_can_be_repeated, COHERENT)
 {
-    fixture f;
-    begin_on_demand(&f, COHERENT);
-    quire_allocation a = ALLOCATE(&f, .size = 100);
-    void *pointer = &f;
-    fail_next(&f);
-    CHECK_FAILS(quire_map(f.memory, a, &pointer), REASON);
+    quire_allocation a = ALLOCATE(f, .size = 100);
+    void *pointer = f;
+    fail_next(f);
+    CHECK_FAILS(quire_map(f->memory, a, &pointer), REASON);
     CHECK(pointer == NULL);
-    check_unchanged(&f, a);
-    CHECK_FAILS(quire_unmap(f.memory, a), QUIRE_ERROR_NOT_MAPPED);
-    CHECK_OK(quire_free(f.memory, a));
-    fixture_end(&f);
+    check_unchanged(f, a);
+    CHECK_FAILS(quire_unmap(f->memory, a), QUIRE_ERROR_NOT_MAPPED);
+    CHECK_OK(quire_free(f->memory, a));
 }
 
-UNIT(page_map_failure, calls_that_use_bytes_fail_and_can_be_repeated)
+CASE(calls_that_use_bytes_fail_and_can_be_repeated, CACHED)
 {
-    fixture f;
     char bytes[100];
-    begin_on_demand(&f, CACHED);
-    quire_allocation a = ALLOCATE(&f, .size = 100), b = ALLOCATE(&f, .size = 100);
-    quire_allocation own = ALLOCATE(&f, .size = 100, .dedicated = true);
+    quire_allocation a = ALLOCATE(f, .size = 100), b = ALLOCATE(f, .size = 100);
+    quire_allocation own = ALLOCATE(f, .size = 100, .dedicated = true);
     quire_view views[] = {{a, 0, 0}, {own, 0, 0}};
-    const quire_copy_options copy = {.to = {.memory = f.memory, .allocation = a},
-                                     .from = {.memory = f.memory, .allocation = b},
+    const quire_copy_options copy = {.to = {.memory = f->memory, .allocation = a},
+                                     .from = {.memory = f->memory, .allocation = b},
                                      .size = 100};
-    fail_next(&f);
-    CHECK_FAILS(quire_write(f.memory, a, 0, "abc", 3), REASON);
-    check_unchanged(&f, a);
-    fail_next(&f);
-    CHECK_FAILS(quire_read(f.memory, a, 0, bytes, 100), REASON);
-    check_unchanged(&f, a);
-    fail_next(&f);
-    CHECK_FAILS(quire_fill(f.memory, a, &(quire_fill_options){.value = 1}, NULL), REASON);
-    check_unchanged(&f, a);
-    fail_next(&f);
-    CHECK_FAILS(quire_flush(f.memory, a, 0, 0), REASON);
-    check_unchanged(&f, a);
-    fail_next(&f);
+    fail_next(f);
+    CHECK_FAILS(quire_write(f->memory, a, 0, "abc", 3), REASON);
+    check_unchanged(f, a);
+    fail_next(f);
+    CHECK_FAILS(quire_read(f->memory, a, 0, bytes, 100), REASON);
+    check_unchanged(f, a);
+    fail_next(f);
+    CHECK_FAILS(quire_fill(f->memory, a, &(quire_fill_options){.value = 1}, NULL), REASON);
+    check_unchanged(f, a);
+    fail_next(f);
+    CHECK_FAILS(quire_flush(f->memory, a, 0, 0), REASON);
+    check_unchanged(f, a);
+    fail_next(f);
     CHECK_FAILS(quire_copy(&copy, NULL), REASON);
-    check_unchanged(&f, a);
-    fake_fail(&f.fake, 2, false, REASON); /* the page of the second view */
-    CHECK_FAILS(quire_flush_batch(f.memory, views, 2), REASON);
-    check_unchanged(&f, own);
+    check_unchanged(f, a);
+    fake_fail(&f->fake, 2, false, REASON); /* the page of the second view */
+    CHECK_FAILS(quire_flush_batch(f->memory, views, 2), REASON);
+    check_unchanged(f, own);
     const quire_write_item writes[] = {{a, 0, "a", 1}, {a, 5, "c", 1}, {own, 9, "o", 1}};
-    fake_fail(&f.fake, 2, false, REASON);
-    CHECK_FAILS(quire_write_batch(f.memory, writes, 3, NULL, NULL), REASON);
-    check_unchanged(&f, own);
-    CHECK_OK(quire_free_batch(f.memory, (quire_allocation[]){a, b, own}, 3)); /* none is in use */
-    fixture_end(&f);
+    fake_fail(&f->fake, 2, false, REASON);
+    CHECK_FAILS(quire_write_batch(f->memory, writes, 3, NULL, NULL), REASON);
+    check_unchanged(f, own);
+    CHECK_OK(quire_free_batch(f->memory, (quire_allocation[]){a, b, own}, 3)); /* none is in use */
 }
 
 UNIT(page_map_failure, an_allocation_fails_and_nothing_is_left)
@@ -111,36 +108,30 @@ UNIT(page_map_failure, an_allocation_fails_and_nothing_is_left)
     }
 }
 
-UNIT(page_map_failure, an_object_that_cannot_be_mapped_is_destroyed)
+CASE(an_object_that_cannot_be_mapped_is_destroyed, COHERENT)
 {
-    fixture f;
-    begin_on_demand(&f, COHERENT);
     quire_buffer buffer;
-    ALLOCATE(&f, .size = 100);
+    ALLOCATE(f, .size = 100);
     for (uint64_t call = 1; call < 4; call++) { /* create, map, bind */
-        fake_fail(&f.fake, call, false, REASON);
+        fake_fail(&f->fake, call, false, REASON);
         CHECK_FAILS(quire_buffer_create(
-                        f.memory, &(quire_buffer_options){.size = 100, .mapped = true}, &buffer),
+                        f->memory, &(quire_buffer_options){.size = 100, .mapped = true}, &buffer),
                     REASON);
-        CHECK_EQ(f.fake.objects, 0);
-        CHECK_EQ(f.fake.maps, 0);
+        CHECK_EQ(f->fake.objects, 0);
+        CHECK_EQ(f->fake.maps, 0);
     }
-    fake_fail(&f.fake, 0, false, REASON);
-    fixture_end(&f);
+    fake_fail(&f->fake, 0, false, REASON);
 }
 
-UNIT(page_map_failure, a_map_beyond_the_maximum_leaves_no_user)
+CASE(a_map_beyond_the_maximum_leaves_no_user, COHERENT)
 {
     enum { EACH = (1 << 18) - 1 };
-    fixture f;
-    begin_on_demand(&f, COHERENT);
-    quire_allocation a = ALLOCATE(&f, .size = 100);
+    quire_allocation a = ALLOCATE(f, .size = 100);
     void *pointer = NULL;
     for (int i = 0; i < EACH; i++)
-        map(&f, a);
-    CHECK_FAILS(quire_map(f.memory, a, &pointer), QUIRE_ERROR_OUT_OF_RANGE);
+        map(f, a);
+    CHECK_FAILS(quire_map(f->memory, a, &pointer), QUIRE_ERROR_OUT_OF_RANGE);
     for (int i = 0; i < EACH; i++)
-        unmap(&f, a);
-    expect_maps(&f, 0, 1); /* the refused map has left no user */
-    fixture_end(&f);
+        unmap(f, a);
+    expect_maps(f, 0, 1); /* the refused map has left no user */
 }

@@ -60,6 +60,8 @@ static void expect_damaged(const bench *b, const char *says)
     CHECK_HAS(quire_last_error(), says);
 }
 
+#define CASE(name) UNIT_ON(stats_check, name, bench, b, make(b), end)
+
 /* The check reports the changed field, and succeeds after it is restored. */
 #define DAMAGE(b, field, value, says)                                                              \
     do {                                                                                           \
@@ -70,165 +72,129 @@ static void expect_damaged(const bench *b, const char *says)
         CHECK_OK(quire_memory_check((b)->memory));                                                 \
     } while (0)
 
-UNIT(stats_check, statistics_that_are_not_the_sum_of_the_allocations)
+CASE(statistics_that_are_not_the_sum_of_the_allocations)
 {
-    bench b;
-    make(&b);
-    quire_memory_stats *stats = &b.memory->shards[0]->stats;
+    quire_memory_stats *stats = &b->memory->shards[0]->stats;
     const char *says = "memory 'weights': the live statistics are not the sum of the allocations";
-    DAMAGE(&b, stats->live_bytes, stats->live_bytes + 1, says);
-    DAMAGE(&b, stats->requested_bytes, stats->requested_bytes - 1, says);
-    DAMAGE(&b, stats->allocation_count, stats->allocation_count + 1, says);
-    end(&b);
+    DAMAGE(b, stats->live_bytes, stats->live_bytes + 1, says);
+    DAMAGE(b, stats->requested_bytes, stats->requested_bytes - 1, says);
+    DAMAGE(b, stats->allocation_count, stats->allocation_count + 1, says);
 }
 
-UNIT(stats_check, statistics_that_are_not_the_sum_of_the_pages)
+CASE(statistics_that_are_not_the_sum_of_the_pages)
 {
-    bench b;
-    make(&b);
-    quire_memory_stats *stats = &b.memory->pages.stats;
+    quire_memory_stats *stats = &b->memory->pages.stats;
     const char *says = "the page statistics are not the sum of the pages (3)";
-    DAMAGE(&b, stats->page_count, 4, says);
-    DAMAGE(&b, stats->reserved_bytes, stats->reserved_bytes - 256, says);
-    DAMAGE(&b, b.memory->shards[0]->empty_pages.bytes, 0, says);
-    end(&b);
+    DAMAGE(b, stats->page_count, 4, says);
+    DAMAGE(b, stats->reserved_bytes, stats->reserved_bytes - 256, says);
+    DAMAGE(b, b->memory->shards[0]->empty_pages.bytes, 0, says);
 }
 
-UNIT(stats_check, pages_with_wrong_statistics)
+CASE(pages_with_wrong_statistics)
 {
-    bench b;
-    make(&b);
     const char *says = "the pages' live statistics are not the sum of the allocations";
     for (uint32_t i = 0; i < 3; i++) {
-        qi_page *page = qi_page_at(&b.memory->pages, i);
-        DAMAGE(&b, page->tally->live_bytes, page->tally->live_bytes + 1, says);
-        DAMAGE(&b, page->tally->allocation_count, page->tally->allocation_count + 1, says);
+        qi_page *page = qi_page_at(&b->memory->pages, i);
+        DAMAGE(b, page->tally->live_bytes, page->tally->live_bytes + 1, says);
+        DAMAGE(b, page->tally->allocation_count, page->tally->allocation_count + 1, says);
     }
-    end(&b);
 }
 
-UNIT(stats_check, pages_that_contradict_their_allocations)
+CASE(pages_that_contradict_their_allocations)
 {
-    bench b;
-    make(&b);
-    qi_page *shared = qi_page_at(&b.memory->pages, 0), *own = qi_page_at(&b.memory->pages, 1);
+    qi_page *shared = qi_page_at(&b->memory->pages, 0), *own = qi_page_at(&b->memory->pages, 1);
     const char *says = "an allocation names a page that does not exist";
-    DAMAGE(&b, shared->phase, QI_PAGE_LEAVING, says);
-    DAMAGE(&b, shared->dedicated, true, says);
-    DAMAGE(&b, own->phase, QI_PAGE_MAKING, says);
-    DAMAGE(&b, own->slot, b.shared[0], "a dedicated page names another allocation");
-    DAMAGE(&b, own->native.size, 299, "an allocation reaches beyond its page");
-    DAMAGE(&b, shared->region, shared->region + 1, "an allocation and its range disagree");
-    DAMAGE(&b, shared->tally->skipped, 256, "an allocation and its range disagree");
-    end(&b);
+    DAMAGE(b, shared->phase, QI_PAGE_LEAVING, says);
+    DAMAGE(b, shared->dedicated, true, says);
+    DAMAGE(b, own->phase, QI_PAGE_MAKING, says);
+    DAMAGE(b, own->slot, b->shared[0], "a dedicated page names another allocation");
+    DAMAGE(b, own->native.size, 299, "an allocation reaches beyond its page");
+    DAMAGE(b, shared->region, shared->region + 1, "an allocation and its range disagree");
+    DAMAGE(b, shared->tally->skipped, 256, "an allocation and its range disagree");
 }
 
-UNIT(stats_check, allocations_with_a_wrong_place)
+CASE(allocations_with_a_wrong_place)
 {
-    bench b;
-    make(&b);
-    const uint32_t slots[] = {b.shared[0], b.shared[2], b.reserved};
+    const uint32_t slots[] = {b->shared[0], b->shared[2], b->reserved};
     for (int i = 0; i < 3; i++) {
-        qi_slot *slot = qi_memory_slot(b.memory, slots[i]);
-        const qi_slot *other = qi_memory_slot(b.memory, b.shared[1]);
-        DAMAGE(&b, slot->tally, qi_page_at(&b.memory->pages, 2)->tally, "range disagree");
-        DAMAGE(&b, slot->tally, qi_page_at(&b.memory->pages, 1)->tally,
+        qi_slot *slot = qi_memory_slot(b->memory, slots[i]);
+        const qi_slot *other = qi_memory_slot(b->memory, b->shared[1]);
+        DAMAGE(b, slot->tally, qi_page_at(&b->memory->pages, 2)->tally, "range disagree");
+        DAMAGE(b, slot->tally, qi_page_at(&b->memory->pages, 1)->tally,
                "a page that does not exist");
-        DAMAGE(&b, slot->tally, NULL, "a page that does not exist");
-        DAMAGE(&b, slot->tally, slot->tally + 77, "a page that does not exist");
-        DAMAGE(&b, slot->tally, (void *)((char *)slot->tally + 8), "a page that does not exist");
-        DAMAGE(&b, slot->shard, 1, "a page that does not exist");
-        DAMAGE(&b, slot->shard, 77, "a page that does not exist");
-        DAMAGE(&b, slot->offset, slot->offset + 256, "range disagree");
-        DAMAGE(&b, slot->offset, 4096, "reaches beyond its page");
-        DAMAGE(&b, slot->size, slot->size - 256, "range disagree");
-        DAMAGE(&b, slot->range.id, other->range.id, "range disagree");
-        DAMAGE(&b, slot->range.id, 0, "range disagree");
-        DAMAGE(&b, slot->left_padding, 1, "range disagree");
-        DAMAGE(&b, slot->requested, 299, "sum of the allocations");
+        DAMAGE(b, slot->tally, NULL, "a page that does not exist");
+        DAMAGE(b, slot->tally, slot->tally + 77, "a page that does not exist");
+        DAMAGE(b, slot->tally, (void *)((char *)slot->tally + 8), "a page that does not exist");
+        DAMAGE(b, slot->shard, 1, "a page that does not exist");
+        DAMAGE(b, slot->shard, 77, "a page that does not exist");
+        DAMAGE(b, slot->offset, slot->offset + 256, "range disagree");
+        DAMAGE(b, slot->offset, 4096, "reaches beyond its page");
+        DAMAGE(b, slot->size, slot->size - 256, "range disagree");
+        DAMAGE(b, slot->range.id, other->range.id, "range disagree");
+        DAMAGE(b, slot->range.id, 0, "range disagree");
+        DAMAGE(b, slot->left_padding, 1, "range disagree");
+        DAMAGE(b, slot->requested, 299, "sum of the allocations");
     }
-    end(&b);
 }
 
-UNIT(stats_check, dedicated_allocations_with_a_wrong_place)
+CASE(dedicated_allocations_with_a_wrong_place)
 {
-    bench b;
-    make(&b);
-    qi_slot *slot = qi_memory_slot(b.memory, b.dedicated);
-    DAMAGE(&b, slot->offset, 256, "reaches beyond its page"); /* 300 bytes in a page of 512 */
-    DAMAGE(&b, slot->size, 513, "reaches beyond its page");
-    DAMAGE(&b, slot->size, 299, "sum of the allocations");
-    DAMAGE(&b, slot->tally, qi_page_at(&b.memory->pages, 0)->tally, "range disagree");
-    DAMAGE(&b, slot->range.id, 1, "a page that does not exist");
-    DAMAGE(&b, slot->shard, 1, "a page that does not exist");
-    DAMAGE(&b, slot->tally->skipped, 256, "a page and its region disagree");
-    DAMAGE(&b, slot->tally->page, NULL, "a page and its region disagree");
-    DAMAGE(&b, slot->tally->page, qi_page_at(&b.memory->pages, 0), "a page and its region");
-    end(&b);
+    qi_slot *slot = qi_memory_slot(b->memory, b->dedicated);
+    DAMAGE(b, slot->offset, 256, "reaches beyond its page"); /* 300 bytes in a page of 512 */
+    DAMAGE(b, slot->size, 513, "reaches beyond its page");
+    DAMAGE(b, slot->size, 299, "sum of the allocations");
+    DAMAGE(b, slot->tally, qi_page_at(&b->memory->pages, 0)->tally, "range disagree");
+    DAMAGE(b, slot->range.id, 1, "a page that does not exist");
+    DAMAGE(b, slot->shard, 1, "a page that does not exist");
+    DAMAGE(b, slot->tally->skipped, 256, "a page and its region disagree");
+    DAMAGE(b, slot->tally->page, NULL, "a page and its region disagree");
+    DAMAGE(b, slot->tally->page, qi_page_at(&b->memory->pages, 0), "a page and its region");
 }
 
-UNIT(stats_check, an_end_that_overflows)
+CASE(an_end_that_overflows)
 {
-    bench b;
-    make(&b);
-    qi_slot *slot = qi_memory_slot(b.memory, b.dedicated);
+    qi_slot *slot = qi_memory_slot(b->memory, b->dedicated);
     uint64_t size = slot->size;
     slot->offset = UINT64_MAX - 10; /* offset + size is 289 */
-    expect_damaged(&b, "reaches beyond its page");
+    expect_damaged(b, "reaches beyond its page");
     slot->offset = 0;
     slot->size = size;
-    end(&b);
 }
 
-UNIT(stats_check, slot_states_that_lost_an_allocation)
+CASE(slot_states_that_lost_an_allocation)
 {
-    bench b;
-    make(&b);
-    qi_atomic_u64 *word = qi_table_get(&b.memory->slots.states, b.shared[1]);
+    qi_atomic_u64 *word = qi_table_get(&b->memory->slots.states, b->shared[1]);
     uint64_t kept = *word;
     *word &= ~(UINT64_C(3) << 36); /* free, with all other fields unchanged */
-    expect_damaged(&b, "sum of the allocations");
+    expect_damaged(b, "sum of the allocations");
     *word = kept;
-    end(&b);
 }
 
-UNIT(stats_check, a_space_with_wrong_sums)
+CASE(a_space_with_wrong_sums)
 {
-    bench b;
-    make(&b);
-    quire_space *space = b.memory->shards[0]->space;
-    DAMAGE(&b, space->live_bytes, space->live_bytes + 256, "space");
-    DAMAGE(&b, space->live_count, space->live_count + 1, "space");
-    DAMAGE(&b, space->region_bytes, space->region_bytes - 256, "space");
-    end(&b);
+    quire_space *space = b->memory->shards[0]->space;
+    DAMAGE(b, space->live_bytes, space->live_bytes + 256, "space");
+    DAMAGE(b, space->live_count, space->live_count + 1, "space");
+    DAMAGE(b, space->region_bytes, space->region_bytes - 256, "space");
 }
 
-UNIT(stats_check, an_allocated_range_without_an_allocation)
+CASE(an_allocated_range_without_an_allocation)
 {
-    bench b;
-    make(&b);
     quire_placement lost;
-    CHECK_OK(quire_space_allocate(b.memory->shards[0]->space, 256, 1, b.shared[0], &lost));
-    quire_result result = quire_memory_check(b.memory);
-    CHECK_OK(quire_space_free(b.memory->shards[0]->space, lost.range));
+    CHECK_OK(quire_space_allocate(b->memory->shards[0]->space, 256, 1, b->shared[0], &lost));
+    quire_result result = quire_memory_check(b->memory);
+    CHECK_OK(quire_space_free(b->memory->shards[0]->space, lost.range));
     CHECK_EQ(result, QUIRE_ERROR_CORRUPTED);
-    end(&b);
 }
 
-UNIT(stats_check, wrong_counts_below_the_statistics)
+CASE(wrong_counts_below_the_statistics)
 {
-    bench b;
-    make(&b);
-    DAMAGE(&b, b.memory->shards[0]->queue.used, b.memory->shards[0]->queue.used + 1, "");
-    DAMAGE(&b, b.memory->pages.in_use, b.memory->pages.in_use + 1, "");
-    end(&b);
+    DAMAGE(b, b->memory->shards[0]->queue.used, b->memory->shards[0]->queue.used + 1, "");
+    DAMAGE(b, b->memory->pages.in_use, b->memory->pages.in_use + 1, "");
 }
 
-UNIT(stats_check, a_region_that_leads_to_another_page)
+CASE(a_region_that_leads_to_another_page)
 {
-    bench b;
-    make(&b);
-    qi_tally *tally = qi_shard_tally(b.memory->shards[0], 0);
-    DAMAGE(&b, tally->page, qi_page_at(&b.memory->pages, 2), "");
-    end(&b);
+    qi_tally *tally = qi_shard_tally(b->memory->shards[0], 0);
+    DAMAGE(b, tally->page, qi_page_at(&b->memory->pages, 2), "");
 }

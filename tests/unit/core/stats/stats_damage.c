@@ -28,6 +28,8 @@ static void expect_damaged(quire_memory *memory, const char *says)
         CHECK_OK(quire_memory_check((f)->memory));                                                 \
     } while (0)
 
+#define CASE(name) UNIT_ON(stats_damage, name, fixture, f, make(f), fixture_end)
+
 /* Page 0 is shared and in use, page 1 shared and empty. */
 static void make(fixture *f)
 {
@@ -37,110 +39,82 @@ static void make(fixture *f)
     CHECK_OK(quire_memory_check(f->memory));
 }
 
-UNIT(stats_damage, an_empty_page_that_lost_its_region)
+CASE(an_empty_page_that_lost_its_region)
 {
-    fixture f;
-    make(&f);
-    qi_page *empty = qi_page_at(&f.memory->pages, 1);
+    qi_page *empty = qi_page_at(&f->memory->pages, 1);
     const char *says = "memory 'weights': a page and its region disagree (1)";
-    DAMAGE(&f, empty->tally, &empty->own, says);
-    DAMAGE(&f, empty->tally, NULL, says);
-    DAMAGE(&f, empty->region, 0, says);
-    DAMAGE(&f, empty->region, 7, says);
-    DAMAGE(&f, empty->region, QI_SLOT_COUNT - 1, says); /* it has no record */
-    DAMAGE(&f, empty->region, UINT32_MAX, says);
-    DAMAGE(&f, empty->dedicated, true, says);
-    fixture_end(&f);
+    DAMAGE(f, empty->tally, &empty->own, says);
+    DAMAGE(f, empty->tally, NULL, says);
+    DAMAGE(f, empty->region, 0, says);
+    DAMAGE(f, empty->region, 7, says);
+    DAMAGE(f, empty->region, QI_SLOT_COUNT - 1, says); /* it has no record */
+    DAMAGE(f, empty->region, UINT32_MAX, says);
+    DAMAGE(f, empty->dedicated, true, says);
 }
 
-UNIT(stats_damage, a_page_in_use_that_lost_its_region)
+CASE(a_page_in_use_that_lost_its_region)
 {
-    fixture f;
-    make(&f);
-    qi_page *page = qi_page_at(&f.memory->pages, 0);
-    DAMAGE(&f, page->tally, &page->own, "an allocation names a page that does not exist (0)");
-    fixture_end(&f);
+    qi_page *page = qi_page_at(&f->memory->pages, 0);
+    DAMAGE(f, page->tally, &page->own, "an allocation names a page that does not exist (0)");
 }
 
 /* All sums are correct: only the range shows its owner. */
-UNIT(stats_damage, two_allocations_with_one_range)
+CASE(two_allocations_with_one_range)
 {
-    fixture f;
-    make(&f);
-    uint32_t first = slot_of(ALLOCATE(&f, .size = 256)),
-             second = slot_of(ALLOCATE(&f, .size = 256));
-    qi_slot *record = qi_memory_slot(f.memory, first);
-    const qi_slot kept = *record, *other = qi_memory_slot(f.memory, second);
+    uint32_t first = slot_of(ALLOCATE(f, .size = 256)), second = slot_of(ALLOCATE(f, .size = 256));
+    qi_slot *record = qi_memory_slot(f->memory, first);
+    const qi_slot kept = *record, *other = qi_memory_slot(f->memory, second);
     record->offset = other->offset;
     record->range = other->range;
-    expect_damaged(f.memory, "an allocation and its range disagree");
+    expect_damaged(f->memory, "an allocation and its range disagree");
     *record = kept;
-    CHECK_OK(quire_memory_check(f.memory));
-    fixture_end(&f);
+    CHECK_OK(quire_memory_check(f->memory));
 }
 
-UNIT(stats_damage, an_empty_page_in_a_wrong_phase)
+CASE(an_empty_page_in_a_wrong_phase)
 {
-    fixture f;
-    make(&f);
-    qi_page *empty = qi_page_at(&f.memory->pages, 1);
-    DAMAGE(&f, empty->phase, QI_PAGE_NONE,
-           "the count of page numbers is not that of the pages (1)");
-    DAMAGE(&f, empty->phase, QI_PAGE_MAKING,
+    qi_page *empty = qi_page_at(&f->memory->pages, 1);
+    DAMAGE(f, empty->phase, QI_PAGE_NONE, "the count of page numbers is not that of the pages (1)");
+    DAMAGE(f, empty->phase, QI_PAGE_MAKING, "the page statistics are not the sum of the pages (1)");
+    DAMAGE(f, empty->phase, QI_PAGE_LEAVING,
            "the page statistics are not the sum of the pages (1)");
-    DAMAGE(&f, empty->phase, QI_PAGE_LEAVING,
-           "the page statistics are not the sum of the pages (1)");
-    DAMAGE(&f, empty->phase, QI_PAGE_MOVING,
-           "the page statistics are not the sum of the pages (2)");
-    DAMAGE(&f, empty->native.size, 8192, "the page statistics are not the sum of the pages (2)");
-    fixture_end(&f);
+    DAMAGE(f, empty->phase, QI_PAGE_MOVING, "the page statistics are not the sum of the pages (2)");
+    DAMAGE(f, empty->native.size, 8192, "the page statistics are not the sum of the pages (2)");
 }
 
-UNIT(stats_damage, an_empty_page_missing_from_the_list_of_empty_pages)
+CASE(an_empty_page_missing_from_the_list_of_empty_pages)
 {
-    fixture f;
-    make(&f);
-    qi_tally *tally = qi_page_at(&f.memory->pages, 1)->tally;
-    DAMAGE(&f, tally->live_bytes, 1, "the pages' live statistics are not the sum");
-    DAMAGE(&f, tally->allocation_count, 1, "the pages' live statistics are not the sum");
-    fixture_end(&f);
+    qi_tally *tally = qi_page_at(&f->memory->pages, 1)->tally;
+    DAMAGE(f, tally->live_bytes, 1, "the pages' live statistics are not the sum");
+    DAMAGE(f, tally->allocation_count, 1, "the pages' live statistics are not the sum");
 }
 
-UNIT(stats_damage, counts_of_slots_and_numbers)
+CASE(counts_of_slots_and_numbers)
 {
-    fixture f;
-    make(&f);
-    qi_slot_queue *queue = &f.memory->shards[0]->queue;
-    qi_pages *pages = &f.memory->pages;
+    qi_slot_queue *queue = &f->memory->shards[0]->queue;
+    qi_pages *pages = &f->memory->pages;
     const char *slots = "the count of slots is not that of the allocations (1)";
     const char *numbers = "the count of page numbers is not that of the pages (2)";
-    DAMAGE(&f, queue->used, 0, slots);
-    DAMAGE(&f, queue->used, 2, slots);
-    DAMAGE(&f, pages->in_use, 1, numbers);
-    DAMAGE(&f, pages->in_use, 3, numbers);
-    fixture_end(&f);
+    DAMAGE(f, queue->used, 0, slots);
+    DAMAGE(f, queue->used, 2, slots);
+    DAMAGE(f, pages->in_use, 1, numbers);
+    DAMAGE(f, pages->in_use, 3, numbers);
 }
 
-UNIT(stats_damage, allocated_ranges_without_an_allocation)
+CASE(allocated_ranges_without_an_allocation)
 {
-    fixture f;
-    make(&f);
-    quire_space *space = f.memory->shards[0]->space;
+    quire_space *space = f->memory->shards[0]->space;
     quire_placement lost;
     CHECK_OK(quire_space_allocate(space, 256, 1, 0, &lost));
-    expect_damaged(f.memory, "the space holds ranges that no allocation has (1)");
+    expect_damaged(f->memory, "the space holds ranges that no allocation has (1)");
     CHECK_OK(quire_space_free(space, lost.range));
-    fixture_end(&f);
 }
 
-UNIT(stats_damage, an_account_that_holds_less_than_the_pages)
+CASE(an_account_that_holds_less_than_the_pages)
 {
-    fixture f;
-    make(&f);
     const char *says = "the memory's account is less than its pages (8192)";
-    DAMAGE(&f, f.memory->account.used, 8191, says);
-    DAMAGE(&f, f.memory->account.used, 0, says);
-    fixture_end(&f);
+    DAMAGE(f, f->memory->account.used, 8191, says);
+    DAMAGE(f, f->memory->account.used, 0, says);
 }
 
 /* ---- shards --------------------------------------------------------------------------------- */
@@ -174,27 +148,24 @@ UNIT(stats_damage, records_of_another_shard)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-UNIT(stats_damage, accounts_of_names)
+CASE(accounts_of_names)
 {
-    fixture f;
-    make(&f);
-    CHECK_OK(quire_memory_set_name_limit(f.memory, "layer", 4096));
-    CHECK_OK(quire_memory_set_name_limit(f.memory, "layer/1", 4096));
-    quire_allocation named = ALLOCATE(&f, .size = 300, .name = "layer/1/bias");
-    qi_slot *record = qi_memory_slot(f.memory, slot_of(named));
+    CHECK_OK(quire_memory_set_name_limit(f->memory, "layer", 4096));
+    CHECK_OK(quire_memory_set_name_limit(f->memory, "layer/1", 4096));
+    quire_allocation named = ALLOCATE(f, .size = 300, .name = "layer/1/bias");
+    qi_slot *record = qi_memory_slot(f->memory, slot_of(named));
     const char *says = "memory 'weights': the accounts of names are not the sums";
     int limits = 0;
-    for (qi_name_limit *limit = f.memory->names.first; limit; limit = limit->next, limits++) {
-        DAMAGE(&f, limit->held.used, limit->held.used + 1, says);
-        DAMAGE(&f, limit->requested, limit->requested - 1, says);
-        DAMAGE(&f, limit->count, 0, says);
+    for (qi_name_limit *limit = f->memory->names.first; limit; limit = limit->next, limits++) {
+        DAMAGE(f, limit->held.used, limit->held.used + 1, says);
+        DAMAGE(f, limit->requested, limit->requested - 1, says);
+        DAMAGE(f, limit->count, 0, says);
     }
     CHECK_EQ(limits, 2);
     char *name = record->meta->name;
     name[0] = 'L';
-    expect_damaged(f.memory, says);
+    expect_damaged(f->memory, says);
     name[0] = 'l';
-    CHECK_OK(quire_free(f.memory, named));
-    DAMAGE(&f, f.memory->names.first->count, 1, says);
-    fixture_end(&f);
+    CHECK_OK(quire_free(f->memory, named));
+    DAMAGE(f, f->memory->names.first->count, 1, says);
 }

@@ -32,25 +32,24 @@ static void walk(fixture *b, record *r)
     CHECK_OK(quire_memory_walk(b->memory, keep_item, r));
 }
 
+#define CASE(name, ...) UNIT_MEMORY(walk, name, b, __VA_ARGS__)
+
 /* ---- items -------------------------------------------------------------------------------- */
 
-UNIT(walk, items_describe_the_allocations)
+CASE(items_describe_the_allocations, .fit.algorithm = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE})
 {
     static record r;
-    fixture b;
-    fixture_make(&b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST,
-                                             .pages = {.page_size = PAGE}});
-    quire_allocation first = ALLOCATE(&b, .size = 100, .name = "first", .user_data = UINT64_MAX);
+    quire_allocation first = ALLOCATE(b, .size = 100, .name = "first", .user_data = UINT64_MAX);
     quire_buffer buffer;
     quire_image image;
     CHECK_OK(quire_buffer_create(
-        b.memory, &(quire_buffer_options){.size = 10, .alignment = 256, .name = "second"},
+        b->memory, &(quire_buffer_options){.size = 10, .alignment = 256, .name = "second"},
         &buffer));
-    CHECK_OK(quire_image_create(b.memory, &(quire_image_options){.width = 20}, &image));
-    quire_allocation own = ALLOCATE(&b, .size = 300, .dedicated = true, .name = "own");
+    CHECK_OK(quire_image_create(b->memory, &(quire_image_options){.width = 20}, &image));
+    quire_allocation own = ALLOCATE(b, .size = 300, .dedicated = true, .name = "own");
     quire_allocation reserved;
-    CHECK_OK(quire_reserve(b.memory, &(quire_allocation_options){.size = 5}, &reserved));
-    walk(&b, &r);
+    CHECK_OK(quire_reserve(b->memory, &(quire_allocation_options){.size = 5}, &reserved));
+    walk(b, &r);
     const quire_item expected[] = {
         {.allocation = first, .size = 100, .requested = 100, .user_data = UINT64_MAX},
         {.allocation = buffer.allocation,
@@ -87,7 +86,6 @@ UNIT(walk, items_describe_the_allocations)
         CHECK_EQ(item->object, e->object);
         CHECK_STR(r.names[i], names[i]);
     }
-    fixture_end(&b);
 }
 
 /* Every byte of every page is in exactly one item, page by page and by address. */
@@ -157,55 +155,45 @@ UNIT(walk, every_byte_is_in_one_item_in_order)
     }
 }
 
-UNIT(walk, a_memory_without_pages_has_no_items)
+CASE(a_memory_without_pages_has_no_items, 0)
 {
     static record r;
-    fixture b;
-    fixture_make(&b, NULL);
-    walk(&b, &r);
+    walk(b, &r);
     CHECK_EQ(r.count, 0);
-    CHECK_OK(quire_free(b.memory, ALLOCATE(&b, .size = 1)));
-    walk(&b, &r);
+    CHECK_OK(quire_free(b->memory, ALLOCATE(b, .size = 1)));
+    walk(b, &r);
     CHECK_EQ(r.count, 1);
     CHECK(r.items[0].is_free);
     CHECK_EQ(r.items[0].size, r.items[0].page_size);
-    fixture_end(&b);
 }
 
-UNIT(walk, many_and_long_names_are_copied)
+CASE(many_and_long_names_are_copied, .fit.algorithm = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE})
 {
     static record r;
-    fixture b;
-    fixture_make(&b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST,
-                                             .pages = {.page_size = PAGE}});
     for (int i = 0; i < 300; i++)
-        ALLOCATE(&b, .size = 1, .name = i % 2 ? "thirty-one bytes of a long name" : "");
-    walk(&b, &r);
+        ALLOCATE(b, .size = 1, .name = i % 2 ? "thirty-one bytes of a long name" : "");
+    walk(b, &r);
     CHECK_EQ(r.count, 301);
     for (int i = 0; i < 300; i++)
         CHECK_STR(r.names[i], i % 2 ? "thirty-one bytes of a long name" : "");
-    fixture_end(&b);
 }
 
 /* ---- early ends and changes of the memory -------------------------------------------------- */
 
-UNIT(walk, a_visitor_can_end_the_walk_at_any_item)
+CASE(a_visitor_can_end_the_walk_at_any_item, .pages = {.page_size = PAGE})
 {
     static record r;
-    fixture b;
-    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     for (int i = 0; i < 6; i++)
-        ALLOCATE(&b, .size = PAGE / 2 - 256); /* two and a rest on each of three pages */
-    walk(&b, &r);
+        ALLOCATE(b, .size = PAGE / 2 - 256); /* two and a rest on each of three pages */
+    walk(b, &r);
     int all = r.count;
     CHECK_EQ(all, 9);
     for (int max_count = 1; max_count <= all; max_count++) {
         r.count = 0;
         r.max_count = max_count;
-        CHECK_OK(quire_memory_walk(b.memory, keep_item, &r));
+        CHECK_OK(quire_memory_walk(b->memory, keep_item, &r));
         CHECK_EQ(r.count, max_count);
     }
-    fixture_end(&b);
 }
 
 static bool free_item(void *user, const quire_item *item)
@@ -219,19 +207,16 @@ static bool free_item(void *user, const quire_item *item)
     return true;
 }
 
-UNIT(walk, a_visitor_may_free_the_visited_allocation)
+CASE(a_visitor_may_free_the_visited_allocation,
+     .pages = {.page_size = PAGE, .dedicated_threshold = 20000})
 {
-    fixture b;
-    fixture_make(
-        &b, &(quire_memory_options){.pages = {.page_size = PAGE, .dedicated_threshold = 20000}});
     for (uint64_t i = 0; i < 40; i++)
-        ALLOCATE(&b, .size = 1 + i * 700, .name = "to be freed");
-    CHECK_OK(quire_memory_walk(b.memory, free_item, &b));
+        ALLOCATE(b, .size = 1 + i * 700, .name = "to be freed");
+    CHECK_OK(quire_memory_walk(b->memory, free_item, b));
     quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(b.memory, &stats));
+    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
     CHECK_EQ(stats.allocation_count, 0);
-    CHECK_EQ(b.fake.pages, 0);
-    fixture_end(&b);
+    CHECK_EQ(b->fake.pages, 0);
 }
 
 static bool allocate_more(void *user, const quire_item *item)
@@ -242,17 +227,14 @@ static bool allocate_more(void *user, const quire_item *item)
     return item->page < 20; /* not all pages created during the walk are visited */
 }
 
-UNIT(walk, a_visitor_may_allocate)
+CASE(a_visitor_may_allocate, .pages = {.page_size = PAGE})
 {
-    fixture b;
-    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     for (int i = 0; i < 4; i++)
-        ALLOCATE(&b, .size = PAGE / 2);
-    CHECK_OK(quire_memory_walk(b.memory, allocate_more, &b));
+        ALLOCATE(b, .size = PAGE / 2);
+    CHECK_OK(quire_memory_walk(b->memory, allocate_more, b));
     quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(b.memory, &stats));
+    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
     CHECK_EQ(stats.allocation_count, 8); /* the walk ended with the pages that existed before */
-    fixture_end(&b);
 }
 
 static bool walk_inside(void *user, const quire_item *item)
@@ -265,34 +247,28 @@ static bool walk_inside(void *user, const quire_item *item)
     return true;
 }
 
-UNIT(walk, a_visitor_may_walk)
+CASE(a_visitor_may_walk, .pages = {.page_size = PAGE})
 {
-    fixture b;
-    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     for (int i = 0; i < 4; i++)
-        ALLOCATE(&b, .size = PAGE / 2 - 256);
-    CHECK_OK(quire_memory_walk(b.memory, walk_inside, &b));
-    fixture_end(&b);
+        ALLOCATE(b, .size = PAGE / 2 - 256);
+    CHECK_OK(quire_memory_walk(b->memory, walk_inside, b));
 }
 
 /* ---- refusals ----------------------------------------------------------------------------- */
 
-UNIT(walk, without_host_memory_a_walk_fails_and_changes_nothing)
+CASE(without_host_memory_a_walk_fails_and_changes_nothing, .pages = {.page_size = PAGE})
 {
     static record r;
-    fixture b;
-    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
-    ALLOCATE(&b, .size = 1, .name = "first");
+    ALLOCATE(b, .size = 1, .name = "first");
     for (uint64_t call = 1; call <= 2; call++) {
         r.count = r.max_count = 0;
         test_memory_fail(unit_memory_state(), call, false);
-        CHECK_FAILS(quire_memory_walk(b.memory, keep_item, &r), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        CHECK_FAILS(quire_memory_walk(b->memory, keep_item, &r), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
         CHECK_HAS(quire_last_error(), "copy of 2 ranges");
         CHECK_EQ(r.count, 0);
         test_memory_fail(unit_memory_state(), 0, false);
-        CHECK_OK(quire_memory_check(b.memory));
+        CHECK_OK(quire_memory_check(b->memory));
     }
-    walk(&b, &r);
+    walk(b, &r);
     CHECK_EQ(r.count, 2);
-    fixture_end(&b);
 }
