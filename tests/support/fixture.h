@@ -37,6 +37,10 @@ quire_memory_stats fixture_stats(fixture *f);
     UNIT_ON(suite, name, fixture, object,                                                          \
             fixture_make(object, &(quire_memory_options){__VA_ARGS__}), fixture_end)
 
+/* A test that changes the fake of its fixture before it opens it. */
+#define UNIT_PREPARED(suite, name, object)                                                         \
+    UNIT_ON(suite, name, fixture, object, fixture_prepare(object), fixture_end)
+
 #define ALLOCATE(f, ...) fixture_allocate((f), &(quire_allocation_options){__VA_ARGS__})
 
 #define ALLOCATE_ELSEWHERE(f, ...)                                                                 \

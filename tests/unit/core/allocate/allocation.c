@@ -56,8 +56,7 @@ CASE(sizes_that_overflow_with_their_padding_are_refused,
                    .size = UINT64_MAX - 15);
     EXPECT_REFUSED(b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "rounded up, that exceeds 64 bits",
                    .size = UINT64_MAX - 101);
-    quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
+    quire_memory_stats stats = fixture_stats(b);
     CHECK_EQ(stats.failures, 4);
 }
 
@@ -174,8 +173,7 @@ CASE(padding_and_rounding_of_the_policy_are_reported_apart_from_the_request,
     CHECK_EQ(fixture_info(b, second).offset, 100);
     CHECK_EQ(fixture_info(b, second).size, 200);
     CHECK_EQ(fixture_info(b, second).requested, 69);
-    quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
+    quire_memory_stats stats = fixture_stats(b);
     CHECK_EQ(stats.live_bytes, 300);
     CHECK_EQ(stats.requested_bytes, 137);
     CHECK_EQ(stats.fragmentation.internal, 163);

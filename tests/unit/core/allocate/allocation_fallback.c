@@ -118,17 +118,15 @@ CASE(the_first_memory_reports_a_refusal_by_all)
         CHECK_OK(quire_memory_check(p->memories[i]));
 }
 
-UNIT(allocation_fallback, the_second_memory_does_what_the_first_cannot)
+UNIT_PREPARED(allocation_fallback, the_second_memory_does_what_the_first_cannot, f)
 {
-    fixture f;
-    fixture_prepare(&f);
-    fixture_open(&f,
+    fixture_open(f,
                  &(quire_memory_options){.kind.required = QUIRE_DEVICE_LOCAL, .kind.exact = true});
-    quire_memory *memories[] = {f.memory, NULL};
+    quire_memory *memories[] = {f->memory, NULL};
     quire_allocation made;
     uint32_t chosen = 77;
     CHECK_OK(quire_memory_create(
-        f.device, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE}, &memories[1]));
+        f->device, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE}, &memories[1]));
     const quire_allocation_options written = {.size = PAGE, .host_write = true};
     CHECK_OK(quire_allocate_fallback(memories, 2, &written, &chosen, &made));
     CHECK_EQ(chosen, 1);
@@ -136,7 +134,6 @@ UNIT(allocation_fallback, the_second_memory_does_what_the_first_cannot)
                 QUIRE_ERROR_NOT_HOST_VISIBLE);
     CHECK_EQ(chosen, 0);
     quire_memory_destroy_all(&memories[1]);
-    fixture_end(&f);
 }
 
 /* The message is that of the last attempt, which called the callback. */

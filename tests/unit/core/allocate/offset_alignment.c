@@ -163,22 +163,19 @@ CASE(numbers_that_no_offset_can_have_are_refused, .fit.max_alignment = 4096)
 }
 
 /* Pages begin at multiples of 256 only, so that an address and an offset cannot both have 512. */
-UNIT(offset_alignment, pages_that_begin_anywhere)
+UNIT_PREPARED(offset_alignment, pages_that_begin_anywhere, f)
 {
-    fixture f;
     quire_allocation made;
-    fixture_prepare(&f);
-    f.fake.info.limits.page_alignment = 256;
-    f.fake.address_step = 256;
-    fixture_open(&f, &(quire_memory_options){.pages.page_size = PAGE});
+    f->fake.info.limits.page_alignment = 256;
+    f->fake.address_step = 256;
+    fixture_open(f, &(quire_memory_options){.pages.page_size = PAGE});
     for (int i = 0; i < 10; i++)
-        place(&f, &(quire_allocation_options){.size = 10, .offset_alignment = 3 * 1024});
+        place(f, &(quire_allocation_options){.size = 10, .offset_alignment = 3 * 1024});
     CHECK_FAILS(quire_allocate(
-                    f.memory,
+                    f->memory,
                     &(quire_allocation_options){.size = 1, .alignment = 512, .offset_alignment = 3},
                     &made),
                 QUIRE_ERROR_UNSUPPORTED);
     CHECK_STR(quire_last_error(), "offset_alignment 3 with alignment 512: pages of the device "
                                   "begin at multiples of 256");
-    fixture_end(&f);
 }

@@ -26,16 +26,13 @@ CASE(an_empty_page_of_another_shard_is_destroyed_for_a_dedicated_one, 2,
     CHECK_EQ(f->fake.pages, 1);
 }
 
-UNIT(out_of_memory, the_same_holds_for_a_page_limit_of_the_device)
+UNIT_PREPARED(out_of_memory, the_same_holds_for_a_page_limit_of_the_device, f)
 {
-    fixture f;
-    fixture_prepare(&f);
-    f.fake.info.limits.max_pages = 1;
-    fixture_open(&f, &(quire_memory_options){.shards = 2, .pages.page_size = PAGE});
-    fixture_free_elsewhere(&f, ALLOCATE_ELSEWHERE(&f, .size = PAGE));
-    ALLOCATE(&f, .size = 2 * PAGE);
-    CHECK_EQ(f.fake.pages, 1);
-    fixture_end(&f);
+    f->fake.info.limits.max_pages = 1;
+    fixture_open(f, &(quire_memory_options){.shards = 2, .pages.page_size = PAGE});
+    fixture_free_elsewhere(f, ALLOCATE_ELSEWHERE(f, .size = PAGE));
+    ALLOCATE(f, .size = 2 * PAGE);
+    CHECK_EQ(f->fake.pages, 1);
 }
 
 CASE(an_empty_page_of_another_shard_is_used_if_it_is_large_enough, 2,

@@ -65,14 +65,11 @@ UNIT(shard_growth, only_a_default_memory_may_get_more_shards)
     }
 }
 
-UNIT(shard_growth, a_contiguous_memory_keeps_one_shard)
+UNIT_PREPARED(shard_growth, a_contiguous_memory_keeps_one_shard, f)
 {
-    fixture f;
-    fixture_prepare(&f);
-    fake_offer_growth(&f.fake);
-    fixture_open(&f, &(quire_memory_options){.contiguous = true});
-    CHECK_EQ(f.memory->max_shards, 1);
-    fixture_end(&f);
+    fake_offer_growth(&f->fake);
+    fixture_open(f, &(quire_memory_options){.contiguous = true});
+    CHECK_EQ(f->memory->max_shards, 1);
 }
 
 /* ---- contention --------------------------------------------------------------------------- */
@@ -190,15 +187,13 @@ UNIT(shard_growth, threads_that_wait_for_each_other_get_more_shards)
     end(&b);
 }
 
-UNIT(shard_growth, a_memory_with_one_strict_shard_keeps_it)
+UNIT_ON(shard_growth, a_memory_with_one_strict_shard_keeps_it, bench, b,
+        make_with(b, 1, (quire_page_policy){.page_size = PAGE}), end)
 {
-    bench b;
-    make_with(&b, 1, (quire_page_policy){.page_size = PAGE});
-    crew_end(&b.crew);
-    crew_start(&b.crew, 2);
-    placed_of(&b, 0, 1000);
-    CHECK_EQ(race_for(&b, 50), 1);
-    end(&b);
+    crew_end(&b->crew);
+    crew_start(&b->crew, 2);
+    placed_of(b, 0, 1000);
+    CHECK_EQ(race_for(b, 50), 1);
 }
 
 /* ---- growth ------------------------------------------------------------------------------- */
@@ -240,8 +235,7 @@ static void note(void *user, quire_memory *memory, const quire_event *event)
     seen[seen_count++] = *event;
     if (event->kind == QUIRE_EVENT_SHARDS && user) { /* uses the memory: no lock is held */
         bench *b = user;
-        quire_memory_stats stats;
-        CHECK_OK(quire_memory_get_stats(b->f.memory, &stats));
+        quire_memory_stats stats = fixture_stats(&b->f);
         CHECK_EQ(stats.allocation_count, 1);
     }
 }
@@ -333,26 +327,24 @@ CASE(deferred_frees_wait_in_new_shards, 2, 1)
     CHECK_EQ(stats_of(b).allocation_count, 1);
 }
 
-UNIT(shard_growth, addresses_are_found_in_every_shard)
+UNIT_ON(shard_growth, addresses_are_found_in_every_shard, bench, b,
+        make(b, &(quire_memory_options){.find_by_address = true, .pages.page_size = PAGE}, 1), end)
 {
-    bench b;
     quire_allocation found;
-    make(&b, &(quire_memory_options){.find_by_address = true, .pages.page_size = PAGE}, 1);
-    allow_shards(b.f.memory, 2);
-    quire_allocation early = placed_of(&b, 1, 1000);
-    grow(&b);
-    quire_allocation late = placed_of(&b, 1, 1000);
-    CHECK_EQ(shard_of(&b, early), 0);
-    CHECK_EQ(shard_of(&b, late), 1);
-    uint64_t address = fixture_info(&b.f, late).address;
-    CHECK_OK(quire_memory_find(b.f.memory, address + 10, &found));
+    allow_shards(b->f.memory, 2);
+    quire_allocation early = placed_of(b, 1, 1000);
+    grow(b);
+    quire_allocation late = placed_of(b, 1, 1000);
+    CHECK_EQ(shard_of(b, early), 0);
+    CHECK_EQ(shard_of(b, late), 1);
+    uint64_t address = fixture_info(&b->f, late).address;
+    CHECK_OK(quire_memory_find(b->f.memory, address + 10, &found));
     CHECK_EQ(found.id, late.id);
-    CHECK_OK(quire_free_at_address(b.f.memory, address, NULL));
-    CHECK_OK(quire_free_at_address(b.f.memory, fixture_info(&b.f, early).address, NULL));
-    CHECK_FAILS(quire_free(b.f.memory, late), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_OK(quire_memory_check(b.f.memory));
-    CHECK_EQ(stats_of(&b).allocation_count, 1);
-    end(&b);
+    CHECK_OK(quire_free_at_address(b->f.memory, address, NULL));
+    CHECK_OK(quire_free_at_address(b->f.memory, fixture_info(&b->f, early).address, NULL));
+    CHECK_FAILS(quire_free(b->f.memory, late), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_OK(quire_memory_check(b->f.memory));
+    CHECK_EQ(stats_of(b).allocation_count, 1);
 }
 
 CASE(a_stats_scope_spans_a_growth, 2, 1)

@@ -67,22 +67,19 @@ CASE(every_kind_of_page_follows_it, 1, 0)
     CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 1);
 }
 
-UNIT(within_budget, a_contiguous_memory_does_not_grow_beyond_the_budget)
+UNIT_PREPARED(within_budget, a_contiguous_memory_does_not_grow_beyond_the_budget, b)
 {
-    fixture b;
-    fixture_prepare(&b);
-    fake_offer_growth(&b.fake);
-    fake_offer_budget(&b.fake);
-    fake_set_budget(&b.fake, 0, PAGE + PAGE / 2, 0);
-    fixture_open(&b, &(quire_memory_options){
-                         .contiguous = true, .address_space = 16 * PAGE, .pages = POLICY});
-    ALLOCATE(&b, .size = PAGE, WITHIN);
-    ALLOCATE(&b, .size = PAGE / 2, WITHIN);
-    REFUSE(&b, OVER, .size = 1000, WITHIN);
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_RESIZE], 1);
-    ALLOCATE(&b, .size = 1000);
-    CHECK_EQ(over(&b), 1);
-    fixture_end(&b);
+    fake_offer_growth(&b->fake);
+    fake_offer_budget(&b->fake);
+    fake_set_budget(&b->fake, 0, PAGE + PAGE / 2, 0);
+    fixture_open(b, &(quire_memory_options){
+                        .contiguous = true, .address_space = 16 * PAGE, .pages = POLICY});
+    ALLOCATE(b, .size = PAGE, WITHIN);
+    ALLOCATE(b, .size = PAGE / 2, WITHIN);
+    REFUSE(b, OVER, .size = 1000, WITHIN);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_RESIZE], 1);
+    ALLOCATE(b, .size = 1000);
+    CHECK_EQ(over(b), 1);
 }
 
 CASE(a_page_that_turns_out_larger_is_destroyed, PAGE, 0)
@@ -93,21 +90,18 @@ CASE(a_page_that_turns_out_larger_is_destroyed, PAGE, 0)
     CHECK_EQ(budget_of(b, 0).reserved, 0);
 }
 
-UNIT(within_budget, an_earlier_answer_of_the_backend_does_not_serve_it)
+UNIT_PREPARED(within_budget, an_earlier_answer_of_the_backend_does_not_serve_it, b)
 {
-    fixture b;
-    fixture_prepare(&b);
-    fake_offer_budget(&b.fake);
-    b.fake.budget_lifetime = UINT64_C(3600000000000);
-    fake_set_budget(&b.fake, 0, 1024 * PAGE, 0);
-    fixture_open(&b, &(quire_memory_options){.name = "weights", .pages = POLICY});
-    ALLOCATE(&b, .size = PAGE);
-    fake_set_budget(&b.fake, 0, PAGE, 0);
-    ALLOCATE(&b, .size = PAGE);
-    CHECK_EQ(b.fake.calls[FAKE_HEAP_BUDGET], 1);
-    REFUSE(&b, OVER, .size = PAGE, WITHIN);
-    CHECK(b.fake.calls[FAKE_HEAP_BUDGET] > 1);
-    fixture_end(&b);
+    fake_offer_budget(&b->fake);
+    b->fake.budget_lifetime = UINT64_C(3600000000000);
+    fake_set_budget(&b->fake, 0, 1024 * PAGE, 0);
+    fixture_open(b, &(quire_memory_options){.name = "weights", .pages = POLICY});
+    ALLOCATE(b, .size = PAGE);
+    fake_set_budget(&b->fake, 0, PAGE, 0);
+    ALLOCATE(b, .size = PAGE);
+    CHECK_EQ(b->fake.calls[FAKE_HEAP_BUDGET], 1);
+    REFUSE(b, OVER, .size = PAGE, WITHIN);
+    CHECK(b->fake.calls[FAKE_HEAP_BUDGET] > 1);
 }
 
 CASE(limits_of_the_caller_hold_as_well, 4 * PAGE, 0)
@@ -119,12 +113,10 @@ CASE(limits_of_the_caller_hold_as_well, 4 * PAGE, 0)
 }
 
 /* Without a budget of the backend there is nothing to stay within. */
-UNIT(within_budget, has_no_effect_where_the_backend_reports_none)
+UNIT_ON(within_budget, has_no_effect_where_the_backend_reports_none, fixture, b, make(b),
+        fixture_end)
 {
-    fixture b;
-    make(&b);
-    ALLOCATE(&b, .size = 100 * PAGE, WITHIN);
-    fixture_end(&b);
+    ALLOCATE(b, .size = 100 * PAGE, WITHIN);
 }
 
 CASE(existing_pages_excludes_every_new_page, 4 * PAGE, 0)
@@ -147,17 +139,16 @@ CASE(a_batch_is_refused_whole, 2 * PAGE, 0)
     CHECK_OK(quire_allocate_batch(b->memory, &options, made, 8));
 }
 
-UNIT(within_budget, ranges_of_other_shards_serve_it)
+UNIT_ON(within_budget, ranges_of_other_shards_serve_it, fixture, b,
+        make_with_options(b, PAGE, 0,
+                          &(quire_memory_options){.name = "weights", .pages = POLICY, .shards = 2}),
+        fixture_end)
 {
-    fixture b;
-    make_with_options(&b, PAGE, 0,
-                      &(quire_memory_options){.name = "weights", .pages = POLICY, .shards = 2});
-    quire_allocation there = ALLOCATE_ELSEWHERE(&b, .size = PAGE / 2, WITHIN);
-    quire_allocation here = ALLOCATE(&b, .size = PAGE / 2, WITHIN);
-    CHECK_EQ(fixture_info(&b, here).page, fixture_info(&b, there).page);
-    REFUSE(&b, OVER, .size = 1, WITHIN);
-    CHECK_EQ(over(&b), 0);
-    fixture_end(&b);
+    quire_allocation there = ALLOCATE_ELSEWHERE(b, .size = PAGE / 2, WITHIN);
+    quire_allocation here = ALLOCATE(b, .size = PAGE / 2, WITHIN);
+    CHECK_EQ(fixture_info(b, here).page, fixture_info(b, there).page);
+    REFUSE(b, OVER, .size = 1, WITHIN);
+    CHECK_EQ(over(b), 0);
 }
 
 UNIT(within_budget, ranges_of_deferred_frees_serve_it_once_their_points_have_passed)

@@ -18,9 +18,7 @@ static void make(fixture *b, uint32_t kind)
 
 static quire_allocation allocate(fixture *b, uint64_t size, uint64_t alignment)
 {
-    quire_allocation allocation;
-    quire_allocation_options options = {.size = size, .alignment = alignment};
-    CHECK_OK(quire_allocate(b->memory, &options, &allocation));
+    quire_allocation allocation = ALLOCATE(b, .size = size, .alignment = alignment);
     return allocation;
 }
 

@@ -20,13 +20,6 @@ static void make(fixture *b, uint32_t kind)
     open_prepared(b, kind);
 }
 
-static quire_allocation allocate(fixture *b, uint64_t size)
-{
-    quire_allocation allocation;
-    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = size}, &allocation));
-    return allocation;
-}
-
 /* All bytes of the range have this value. */
 static void expect_bytes(fixture *b, quire_allocation allocation, uint64_t offset, uint64_t size,
                          int value)
@@ -55,8 +48,8 @@ UNIT(access_copy, written_bytes_are_read_back_on_every_kind)
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         fixture b;
         make(&b, kind);
-        allocate(&b, 100);
-        quire_allocation allocation = allocate(&b, 1000);
+        ALLOCATE(&b, .size = 100);
+        quire_allocation allocation = ALLOCATE(&b, .size = 1000);
         char text[] = "sixteen bytes..", back[sizeof text] = "";
         CHECK_OK(quire_write(b.memory, allocation, 984, text, sizeof text));
         CHECK_OK(quire_read(b.memory, allocation, 984, back, sizeof back));
@@ -77,7 +70,7 @@ UNIT(access_copy, pointers_and_copies_see_the_same_bytes)
     for (int k = 0; k < 3; k++) {
         fixture b;
         make(&b, kinds[k]);
-        quire_allocation allocation = allocate(&b, 100);
+        quire_allocation allocation = ALLOCATE(&b, .size = 100);
         void *pointer = NULL;
         CHECK_OK(quire_map_range(b.memory, allocation, 20, 10, &pointer));
         fill(&b, allocation, 20, 10, 3);
@@ -96,7 +89,7 @@ UNIT(access_copy, each_kind_uses_the_expected_backend_calls)
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         fixture b;
         make(&b, kind);
-        quire_allocation allocation = allocate(&b, 100);
+        quire_allocation allocation = ALLOCATE(&b, .size = 100);
         fill(&b, allocation, 70, 1, 1);
         CHECK_EQ(b.fake.calls[FAKE_COPY_TO], expected[kind].copy_to);
         CHECK_EQ(b.fake.calls[FAKE_FLUSH], expected[kind].flush);
@@ -130,7 +123,7 @@ UNIT(access_copy, ranges_outside_are_refused_and_copy_nothing)
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         fixture b;
         make(&b, kind);
-        quire_allocation allocation = allocate(&b, 100);
+        quire_allocation allocation = ALLOCATE(&b, .size = 100);
         fill(&b, allocation, 0, 100, 1);
         uint64_t calls = b.fake.fallible_calls;
         char bytes[128] = {0};
@@ -154,7 +147,7 @@ UNIT(access_copy, a_size_of_0_copies_nothing_and_needs_no_data)
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         fixture b;
         make(&b, kind);
-        quire_allocation allocation = allocate(&b, 100);
+        quire_allocation allocation = ALLOCATE(&b, .size = 100);
         uint64_t calls = b.fake.fallible_calls;
         static const uint64_t offsets[] = {0, 50, 100};
         for (int i = 0; i < 3; i++) {
@@ -184,7 +177,7 @@ UNIT(access_copy, without_copy_functions_device_only_memory_is_unsupported)
     fixture b;
     prepare_without_copies(&b);
     open_prepared(&b, DEVICE);
-    quire_allocation allocation = allocate(&b, 100);
+    quire_allocation allocation = ALLOCATE(&b, .size = 100);
     char bytes[4] = {0};
     CHECK_FAILS(quire_write(b.memory, allocation, 0, bytes, 4), QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "backend fake cannot write");
@@ -206,9 +199,7 @@ UNIT(access_copy, without_copy_functions_mapped_memory_is_still_accessible)
         fixture b;
         prepare_without_copies(&b);
         open_prepared(&b, kind);
-        quire_allocation allocation;
-        quire_allocation_options zero = {.size = 100, .zero = true};
-        CHECK_OK(quire_allocate(b.memory, &zero, &allocation));
+        quire_allocation allocation = ALLOCATE(&b, .size = 100, .zero = true);
         expect_bytes(&b, allocation, 0, 100, 0);
         fill(&b, allocation, 0, 100, 9);
         expect_bytes(&b, allocation, 0, 100, 9);
@@ -222,7 +213,7 @@ UNIT(access_copy, a_backend_failure_is_returned_and_the_allocation_is_not_in_use
     for (int k = 0; k < 2; k++) {
         fixture b;
         make(&b, kinds[k]);
-        quire_allocation allocation = allocate(&b, 100);
+        quire_allocation allocation = ALLOCATE(&b, .size = 100);
         char bytes[4] = {0};
         b.fake.fail_native = 4711;
         fake_fail(&b.fake, 1, true, QUIRE_ERROR_BACKEND_FAILURE);
@@ -243,15 +234,13 @@ UNIT(access_copy, a_backend_failure_is_returned_and_the_allocation_is_not_in_use
 
 CASE(zero_fill_covers_the_bytes_held_beyond_the_request, CACHED)
 {
-    quire_allocation dirty = allocate(b, 128);
+    quire_allocation dirty = ALLOCATE(b, .size = 128);
     void *bytes = NULL;
     CHECK_OK(quire_map(b->memory, dirty, &bytes));
     memset(bytes, 0xff, 128);
     CHECK_OK(quire_unmap(b->memory, dirty));
     CHECK_OK(quire_free(b->memory, dirty));
-    quire_allocation clean;
-    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = 65, .zero = true},
-                            &clean)); /* at the same place, 128 bytes held */
+    ALLOCATE(b, .size = 65, .zero = true); /* at the same place, 128 bytes held */
     for (int i = 0; i < 128; i++)
         CHECK_EQ(((char *)bytes)[i], 0);
     CHECK_EQ(b->fake.last_sync_size, 128);
@@ -276,9 +265,7 @@ CASE(a_large_device_only_range_is_zeroed_in_pieces, DEVICE)
 
 CASE(a_range_of_whole_pieces_is_zeroed_without_an_empty_piece, DEVICE)
 {
-    quire_allocation allocation;
-    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = 2 * 65536, .zero = true},
-                            &allocation));
+    ALLOCATE(b, .size = 2 * 65536, .zero = true);
     CHECK_EQ(b->fake.calls[FAKE_COPY_TO], 2); /* the fake fails the test at a size of 0 */
 }
 
@@ -294,40 +281,35 @@ static void expect_zeros(fixture *b, quire_allocation allocation, uint64_t size,
     b->fake.calls[FAKE_COPY_TO] = 0;
 }
 
-UNIT(access_copy, a_page_that_is_made_with_zeros_gets_none)
+UNIT_PREPARED(access_copy, a_page_that_is_made_with_zeros_gets_none, b)
 {
-    fixture b;
-    fixture_prepare(&b);
-    b.fake.zero_pages = true;
-    open_prepared(&b, DEVICE);
+    b->fake.zero_pages = true;
+    open_prepared(b, DEVICE);
     const quire_allocation_options zero = {.size = 1000, .zero = true, .dedicated = true};
-    expect_zeros(&b, ALLOCATE(&b, .size = 1000, .zero = true, .dedicated = true), 1000, false);
-    CHECK(b.fake.last_page.zero);
+    expect_zeros(b, ALLOCATE(b, .size = 1000, .zero = true, .dedicated = true), 1000, false);
+    CHECK(b->fake.last_page.zero);
     quire_allocation again = {0};
-    CHECK_OK(quire_allocate(b.memory, &zero, &again)); /* the same page */
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 1);
-    expect_zeros(&b, again, 1000, true);
-    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
+    CHECK_OK(quire_allocate(b->memory, &zero, &again)); /* the same page */
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 1);
+    expect_zeros(b, again, 1000, true);
+    CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
     quire_buffer buffer = {0};
     CHECK_OK(quire_buffer_create(
-        b.memory, &(quire_buffer_options){.size = 1000, .zero = true, .dedicated = true}, &buffer));
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
-    expect_zeros(&b, buffer.allocation, 1000, false);
-    fixture_end(&b);
+        b->memory, &(quire_buffer_options){.size = 1000, .zero = true, .dedicated = true},
+        &buffer));
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 2);
+    expect_zeros(b, buffer.allocation, 1000, false);
 }
 
-UNIT(access_copy, only_a_page_for_one_allocation_is_requested_with_zeros)
+UNIT_PREPARED(access_copy, only_a_page_for_one_allocation_is_requested_with_zeros, b)
 {
-    fixture b;
-    fixture_prepare(&b);
-    b.fake.zero_pages = true;
-    open_prepared(&b, DEVICE);
-    expect_zeros(&b, ALLOCATE(&b, .size = 1000, .zero = true), 1000, true);
-    CHECK(!b.fake.last_page.zero);
-    ALLOCATE(&b, .size = 1000, .dedicated = true);
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
-    CHECK(!b.fake.last_page.zero);
-    fixture_end(&b);
+    b->fake.zero_pages = true;
+    open_prepared(b, DEVICE);
+    expect_zeros(b, ALLOCATE(b, .size = 1000, .zero = true), 1000, true);
+    CHECK(!b->fake.last_page.zero);
+    ALLOCATE(b, .size = 1000, .dedicated = true);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 2);
+    CHECK(!b->fake.last_page.zero);
 }
 
 UNIT(access_copy, a_failing_zero_fill_leaves_nothing)
@@ -336,15 +318,14 @@ UNIT(access_copy, a_failing_zero_fill_leaves_nothing)
     for (int k = 0; k < 2; k++) {
         fixture b;
         make(&b, kinds[k]);
-        CHECK_OK(quire_free(b.memory, allocate(&b, 100))); /* creates the page */
+        CHECK_OK(quire_free(b.memory, ALLOCATE(&b, .size = 100))); /* creates the page */
         quire_allocation_options zero = {.size = 100, .zero = true, .name = "zeros"};
         quire_allocation none = {1};
         fake_fail(&b.fake, 1, false, QUIRE_ERROR_DEVICE_LOST);
         CHECK_FAILS(quire_allocate(b.memory, &zero, &none), QUIRE_ERROR_DEVICE_LOST);
         CHECK_EQ(none.id, 0);
         CHECK_EQ(quire_last_native_code(), -13);
-        quire_memory_stats stats;
-        CHECK_OK(quire_memory_get_stats(b.memory, &stats));
+        quire_memory_stats stats = fixture_stats(&b);
         CHECK_EQ(stats.allocation_count, 0);
         CHECK_EQ(stats.live_bytes, 0);
         CHECK_EQ(stats.allocations, stats.frees);

@@ -54,74 +54,55 @@ static void expect(bench *b, const quire_copy_options *region, const quire_copy_
         CHECK_EQ(b->host[i], 0);
 }
 
-static void expect_uncounted(bench *b, const quire_copy_options *region,
-                             const quire_copy_end *pitches)
+UNIT(copy_bounds, regions_that_do_not_fit_are_refused)
 {
-    expect(b, region, pitches, QUIRE_ERROR_OUT_OF_RANGE, "their size exceeds 64 bits");
-}
-
-UNIT(copy_bounds, rows_that_end_above_64_bits)
-{
+    const quire_result outside = QUIRE_ERROR_OUT_OF_RANGE, invalid = QUIRE_ERROR_INVALID_ARGUMENT;
+    const char *uncounted = "their size exceeds 64 bits";
+    const struct {
+        quire_copy_options region;
+        quire_copy_end pitches;
+        quire_result code;
+        const char *says;
+    } rows[] = {
+        /* the third row would begin at 2^64, at 0 of the allocation again */
+        {{.size = 4, .rows = 3}, {.row_pitch = HALF}, outside, uncounted},
+        /* the last row begins below 2^64 and ends at it */
+        {{.size = 8, .rows = 2}, {.row_pitch = UINT64_MAX - 7}, outside, uncounted},
+        /* so many rows exceed 64 bits even without a gap */
+        {{.size = 4, .rows = UINT64_MAX}, {.offset = 0}, outside, uncounted},
+        /* a slice ends below 2^64, but the default distance between slices exceeds it */
+        {{.size = 4, .rows = 2, .slices = 2}, {.row_pitch = HALF}, outside, uncounted},
+        {{.size = 4, .rows = 2, .slices = 3},
+         {.row_pitch = 4, .slice_pitch = HALF},
+         outside,
+         uncounted},
+        {{.size = 4, .rows = 2, .slices = 2},
+         {.row_pitch = 4, .slice_pitch = UINT64_MAX - 6},
+         outside,
+         uncounted},
+        /* regions within 64 bits are compared with the size of the allocation */
+        {{.size = 8, .rows = 2},
+         {.row_pitch = UINT64_MAX - 8, .slice_pitch = UINT64_MAX},
+         outside,
+         "the copy takes"},
+        {{.size = 4, .rows = 2, .slices = 2},
+         {.row_pitch = 4, .slice_pitch = UINT64_MAX - 8},
+         outside,
+         "the copy takes"},
+        {{.size = 4}, {.offset = UINT64_MAX - 3}, outside, ""},
+        {{.size = 8, .rows = 2},
+         {.row_pitch = 7},
+         invalid,
+         "has a row pitch of 7 bytes, and a row has 8"},
+        {{.size = 8, .rows = 2, .slices = 2},
+         {.row_pitch = 10, .slice_pitch = 17},
+         invalid,
+         "has a slice pitch of 17 bytes, and a slice has 18"},
+    };
     bench b;
     make(&b);
-    /* the third row would begin at 2^64, at 0 of the allocation again */
-    expect_uncounted(&b, &(quire_copy_options){.size = 4, .rows = 3},
-                     &(quire_copy_end){.row_pitch = HALF});
-    /* the last row begins below 2^64 and ends at it */
-    expect_uncounted(&b, &(quire_copy_options){.size = 8, .rows = 2},
-                     &(quire_copy_end){.row_pitch = UINT64_MAX - 7});
-    /* so many rows exceed 64 bits even without a gap */
-    expect_uncounted(&b, &(quire_copy_options){.size = 4, .rows = UINT64_MAX},
-                     &(quire_copy_end){.offset = 0});
-    fixture_end(&b.f);
-}
-
-/* A slice ends below 2^64, but the default distance between slices exceeds it. */
-UNIT(copy_bounds, slices_whose_pitch_exceeds_64_bits)
-{
-    bench b;
-    make(&b);
-    expect_uncounted(&b, &(quire_copy_options){.size = 4, .rows = 2, .slices = 2},
-                     &(quire_copy_end){.row_pitch = HALF});
-    fixture_end(&b.f);
-}
-
-UNIT(copy_bounds, slices_that_end_above_64_bits)
-{
-    bench b;
-    make(&b);
-    expect_uncounted(&b, &(quire_copy_options){.size = 4, .rows = 2, .slices = 3},
-                     &(quire_copy_end){.row_pitch = 4, .slice_pitch = HALF});
-    expect_uncounted(&b, &(quire_copy_options){.size = 4, .rows = 2, .slices = 2},
-                     &(quire_copy_end){.row_pitch = 4, .slice_pitch = UINT64_MAX - 6});
-    fixture_end(&b.f);
-}
-
-/* Regions within 64 bits are compared with the size of the allocation. */
-UNIT(copy_bounds, regions_that_end_just_below_are_out_of_bounds)
-{
-    bench b;
-    make(&b);
-    expect(&b, &(quire_copy_options){.size = 8, .rows = 2},
-           &(quire_copy_end){.row_pitch = UINT64_MAX - 8, .slice_pitch = UINT64_MAX},
-           QUIRE_ERROR_OUT_OF_RANGE, "the copy takes");
-    expect(&b, &(quire_copy_options){.size = 4, .rows = 2, .slices = 2},
-           &(quire_copy_end){.row_pitch = 4, .slice_pitch = UINT64_MAX - 8},
-           QUIRE_ERROR_OUT_OF_RANGE, "the copy takes");
-    expect(&b, &(quire_copy_options){.size = 4}, &(quire_copy_end){.offset = UINT64_MAX - 3},
-           QUIRE_ERROR_OUT_OF_RANGE, "");
-    fixture_end(&b.f);
-}
-
-UNIT(copy_bounds, pitches_smaller_than_a_row_and_a_slice)
-{
-    bench b;
-    make(&b);
-    expect(&b, &(quire_copy_options){.size = 8, .rows = 2}, &(quire_copy_end){.row_pitch = 7},
-           QUIRE_ERROR_INVALID_ARGUMENT, "has a row pitch of 7 bytes, and a row has 8");
-    expect(&b, &(quire_copy_options){.size = 8, .rows = 2, .slices = 2},
-           &(quire_copy_end){.row_pitch = 10, .slice_pitch = 17}, QUIRE_ERROR_INVALID_ARGUMENT,
-           "has a slice pitch of 17 bytes, and a slice has 18");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect(&b, &rows[i].region, &rows[i].pitches, rows[i].code, rows[i].says);
     CHECK_OK(copy(&b, &(quire_copy_options){.size = 8, .rows = 2, .slices = 2},
                   &(quire_copy_end){.row_pitch = 10, .slice_pitch = 18}, false, true));
     fixture_end(&b.f);

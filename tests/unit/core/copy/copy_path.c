@@ -94,110 +94,57 @@ static uint64_t calls(const pair *p, fake_call call)
     return p->fakes[0].calls[call] + p->fakes[1].calls[call];
 }
 
-/* ---- with every function ------------------------------------------------------------------- */
+/* ---- paths ---------------------------------------------------------------------------------- */
 
-UNIT(copy_path, a_device_copies_between_its_pages)
+/* Copies of 3 MiB, and the calls of each; staging memory has 1 MiB. */
+UNIT(copy_path, each_pair_of_memories_has_its_path)
 {
-    static const uint32_t kinds[][2] = {
-        {DEVICE, DEVICE}, {DEVICE, WINDOW}, {WINDOW, DEVICE}, {WINDOW, WINDOW}, {CACHED, COHERENT}};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    static const quire_backend_features NO_PAGES = QUIRE_BACKEND_COPY_PAGES,
+                                        NO_PEER = QUIRE_BACKEND_COPY_PEER;
+    const struct {
+        relation are;
+        uint32_t to, from;
+        quire_backend_features left_out;
+        quire_copy_path path;
+        uint64_t pages, peer, writes, reads, flushes, invalidates;
+    } rows[] = {
+        {ONE_DEVICE, DEVICE, DEVICE, 0, QUIRE_COPY_DIRECT, 1, 0, 0, 0, 0, 0},
+        {ONE_DEVICE, DEVICE, WINDOW, 0, QUIRE_COPY_DIRECT, 1, 0, 0, 0, 0, 0},
+        {ONE_DEVICE, WINDOW, DEVICE, 0, QUIRE_COPY_DIRECT, 1, 0, 0, 0, 0, 0},
+        {ONE_DEVICE, WINDOW, WINDOW, 0, QUIRE_COPY_DIRECT, 1, 0, 0, 0, 0, 0},
+        {ONE_DEVICE, CACHED, COHERENT, 0, QUIRE_COPY_DIRECT, 1, 0, 0, 0, 0, 0},
+        /* the host reads cached memory fast */
+        {ONE_DEVICE, COHERENT, CACHED, 0, QUIRE_COPY_DIRECT, 0, 0, 0, 0, 0, 1},
+        {ONE_DEVICE, CACHED, CACHED, 0, QUIRE_COPY_DIRECT, 0, 0, 0, 0, 1, 1},
+        {ONE_DEVICE, WINDOW, CACHED, 0, QUIRE_COPY_DIRECT, 0, 0, 0, 0, 0, 1},
+        {PEERS, DEVICE, DEVICE, 0, QUIRE_COPY_DIRECT, 0, 1, 0, 0, 0, 0},
+        {TWO_BACKENDS, DEVICE, DEVICE, 0, QUIRE_COPY_HOST, 0, 0, 3, 3, 0, 0},
+        {TWO_BACKENDS, DEVICE, CACHED, 0, QUIRE_COPY_DIRECT, 0, 0, 1, 0, 0, 1},
+        {TWO_BACKENDS, CACHED, DEVICE, 0, QUIRE_COPY_DIRECT, 0, 0, 0, 1, 1, 0},
+        /* a mapping, the host alone, and staging memory */
+        {ONE_DEVICE, DEVICE, WINDOW, NO_PAGES, QUIRE_COPY_DIRECT, 0, 0, 1, 0, 0, 0},
+        {ONE_DEVICE, WINDOW, COHERENT, NO_PAGES, QUIRE_COPY_DIRECT, 0, 0, 0, 0, 0, 0},
+        {ONE_DEVICE, DEVICE, DEVICE, NO_PAGES, QUIRE_COPY_HOST, 0, 0, 3, 3, 0, 0},
+        {PEERS, DEVICE, DEVICE, NO_PEER, QUIRE_COPY_HOST, 0, 0, 3, 3, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         pair p;
         prepare(&p);
-        open_pair(&p, ONE_DEVICE, kinds[i][0], kinds[i][1]);
-        copy(&p, QUIRE_COPY_DIRECT);
-        CHECK_EQ(calls(&p, FAKE_COPY_PAGES), 1);
-        CHECK_EQ(calls(&p, FAKE_COPY_TO) + calls(&p, FAKE_COPY_FROM), 0);
-        end_pair(&p);
-    }
-}
-
-UNIT(copy_path, the_host_copies_memory_that_it_reads_fast)
-{
-    static const uint32_t targets[] = {COHERENT, CACHED, WINDOW};
-    for (int i = 0; i < 3; i++) {
-        pair p;
-        prepare(&p);
-        open_pair(&p, ONE_DEVICE, targets[i], CACHED);
-        copy(&p, QUIRE_COPY_DIRECT);
-        CHECK_EQ(calls(&p, FAKE_COPY_PAGES), 0);
-        CHECK_EQ(calls(&p, FAKE_INVALIDATE), 1);
-        CHECK_EQ(calls(&p, FAKE_FLUSH), targets[i] == CACHED);
+        fake_leave_out(&p.fakes[0], rows[i].left_out);
+        open_pair(&p, rows[i].are, rows[i].to, rows[i].from);
+        copy(&p, rows[i].path);
+        const uint64_t *to = p.fakes[0].calls, *from = p.fakes[rows[i].are == TWO_BACKENDS].calls;
+        CHECK_EQ(calls(&p, FAKE_COPY_PAGES), rows[i].pages);
+        CHECK_EQ(calls(&p, FAKE_COPY_PEER), rows[i].peer);
+        CHECK(to[FAKE_COPY_TO] == rows[i].writes && calls(&p, FAKE_COPY_TO) == rows[i].writes);
+        CHECK(from[FAKE_COPY_FROM] == rows[i].reads && calls(&p, FAKE_COPY_FROM) == rows[i].reads);
+        CHECK(to[FAKE_FLUSH] == rows[i].flushes && calls(&p, FAKE_FLUSH) == rows[i].flushes);
+        CHECK_EQ(from[FAKE_INVALIDATE], rows[i].invalidates);
         end_pair(&p);
     }
 }
 
 #define CASE(name) UNIT_ON(copy_path, name, pair, p, prepare(p), end_pair)
-
-CASE(peers_copy_between_their_pages)
-{
-    open_pair(p, PEERS, DEVICE, DEVICE);
-    copy(p, QUIRE_COPY_DIRECT);
-    CHECK_EQ(calls(p, FAKE_COPY_PEER), 1);
-}
-
-CASE(two_backends_copy_through_host_memory)
-{
-    open_pair(p, TWO_BACKENDS, DEVICE, DEVICE);
-    copy(p, QUIRE_COPY_HOST);
-    CHECK_EQ(calls(p, FAKE_COPY_PEER) + calls(p, FAKE_COPY_PAGES), 0);
-    CHECK_EQ(p->fakes[1].calls[FAKE_COPY_FROM], 3); /* one call per MiB */
-    CHECK_EQ(p->fakes[0].calls[FAKE_COPY_TO], 3);
-    CHECK_EQ(p->fakes[0].calls[FAKE_COPY_FROM] + p->fakes[1].calls[FAKE_COPY_TO], 0);
-}
-
-UNIT(copy_path, two_backends_copy_through_a_mapping)
-{
-    pair p;
-    prepare(&p);
-    open_pair(&p, TWO_BACKENDS, DEVICE, CACHED);
-    copy(&p, QUIRE_COPY_DIRECT);
-    CHECK_EQ(p.fakes[0].calls[FAKE_COPY_TO], 1);
-    CHECK_EQ(p.fakes[1].calls[FAKE_INVALIDATE], 1);
-    end_pair(&p);
-    prepare(&p);
-    open_pair(&p, TWO_BACKENDS, CACHED, DEVICE);
-    copy(&p, QUIRE_COPY_DIRECT);
-    CHECK_EQ(p.fakes[1].calls[FAKE_COPY_FROM], 1);
-    CHECK_EQ(p.fakes[0].calls[FAKE_FLUSH], 1);
-    end_pair(&p);
-}
-
-/* ---- a function removed --------------------------------------------------------------------- */
-
-UNIT(copy_path, without_copy_pages_a_mapping_is_used)
-{
-    pair p;
-    prepare(&p);
-    fake_leave_out(&p.fakes[0], QUIRE_BACKEND_COPY_PAGES);
-    open_pair(&p, ONE_DEVICE, DEVICE, WINDOW);
-    copy(&p, QUIRE_COPY_DIRECT);
-    CHECK_EQ(calls(&p, FAKE_COPY_TO), 1);
-    CHECK_EQ(calls(&p, FAKE_COPY_FROM), 0);
-    end_pair(&p);
-    prepare(&p);
-    fake_leave_out(&p.fakes[0], QUIRE_BACKEND_COPY_PAGES);
-    open_pair(&p, ONE_DEVICE, WINDOW, COHERENT);
-    copy(&p, QUIRE_COPY_DIRECT); /* without the device */
-    CHECK_EQ(calls(&p, FAKE_COPY_TO) + calls(&p, FAKE_COPY_FROM), 0);
-    end_pair(&p);
-}
-
-CASE(without_copy_pages_and_a_mapping_host_memory_is_used)
-{
-    fake_leave_out(&p->fakes[0], QUIRE_BACKEND_COPY_PAGES);
-    open_pair(p, ONE_DEVICE, DEVICE, DEVICE);
-    copy(p, QUIRE_COPY_HOST);
-    CHECK_EQ(calls(p, FAKE_COPY_TO), 3);
-    CHECK_EQ(calls(p, FAKE_COPY_FROM), 3);
-}
-
-CASE(without_copy_peer_host_memory_is_used)
-{
-    fake_leave_out(&p->fakes[0], QUIRE_BACKEND_COPY_PEER);
-    open_pair(p, PEERS, DEVICE, DEVICE);
-    copy(p, QUIRE_COPY_HOST);
-    CHECK_EQ(calls(p, FAKE_COPY_TO), 3);
-}
 
 UNIT(copy_path, an_unsupported_call_is_replaced_and_leaves_no_error)
 {

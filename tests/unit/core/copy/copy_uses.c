@@ -161,15 +161,13 @@ CASE(a_range_that_was_filled_is_reused_on_its_stream_at_once)
     CHECK_EQ(fixture_info(&w->f, next).offset, offset);
 }
 
-UNIT(copy_uses, a_copy_that_is_complete_on_return_is_no_use)
+UNIT_ON(copy_uses, a_copy_that_is_complete_on_return_is_no_use, world, w,
+        begin_without(w, QUIRE_BACKEND_STREAM_FILL), end)
 {
-    world w;
-    begin_without(&w, QUIRE_BACKEND_STREAM_FILL);
-    quire_allocation a = ALLOCATE(&w.f, .size = SIZE);
-    submit(&w, 0, a, a, NULL);
-    CHECK_OK(quire_free(w.f.memory, a));
-    CHECK_EQ(waiting(&w), 0);
-    end(&w);
+    quire_allocation a = ALLOCATE(&w->f, .size = SIZE);
+    submit(w, 0, a, a, NULL);
+    CHECK_OK(quire_free(w->f.memory, a));
+    CHECK_EQ(waiting(w), 0);
 }
 
 /* ---- the end of the stream ------------------------------------------------------------------ */

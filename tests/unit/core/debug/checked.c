@@ -46,28 +46,14 @@ static void find_beside(uint32_t kind, int64_t at, const char *where, const char
     watched_end(&w);
 }
 
-UNIT(checked, a_write_after_the_range_is_found_on_every_kind)
+UNIT(checked, a_write_to_either_end_of_a_zone_is_found_on_every_kind)
 {
-    for (uint32_t kind = 0; kind < KINDS; kind++)
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
         find_beside(kind, SIZE, "overwritten after its last byte: 1 byte, ", "at byte 100,");
-}
-
-UNIT(checked, a_write_to_the_last_byte_of_the_zone_after_is_found_on_every_kind)
-{
-    for (uint32_t kind = 0; kind < KINDS; kind++)
         find_beside(kind, SIZE + 63, "after its last byte", "at byte 163,");
-}
-
-UNIT(checked, a_write_before_the_range_is_found_on_every_kind)
-{
-    for (uint32_t kind = 0; kind < KINDS; kind++)
         find_beside(kind, -1, "overwritten before its first byte: 1 byte, ", "at byte -1,");
-}
-
-UNIT(checked, a_write_to_the_first_byte_of_the_zone_before_is_found_on_every_kind)
-{
-    for (uint32_t kind = 0; kind < KINDS; kind++)
         find_beside(kind, -64, "before its first byte", "at byte -64,");
+    }
 }
 
 UNIT(checked, damage_is_found_on_dedicated_pages_and_in_reserved_ranges)
@@ -190,37 +176,31 @@ UNIT(checked, every_requested_byte_can_be_written)
     }
 }
 
-UNIT(checked, requested_padding_is_the_callers)
+UNIT_ON(checked, requested_padding_is_the_callers, watched, w, watched_prepare(w), watched_end)
 {
-    watched w;
-    watched_prepare(&w);
-    watched_open(&w, &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT,
-                                             .pages = {.extra_padding = 32}});
-    quire_native native = watched_native(&w, watched_allocate(&w, SIZE, NULL));
-    watched_spoil(&w, &native, SIZE + 31);
-    CHECK_OK(quire_memory_check(w.memory));
-    watched_spoil(&w, &native, SIZE + 32);
-    CHECK_FAILS(quire_memory_check(w.memory), QUIRE_ERROR_CORRUPTED);
-    watched_end(&w);
+    watched_open(w, &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT,
+                                            .pages = {.extra_padding = 32}});
+    quire_native native = watched_native(w, watched_allocate(w, SIZE, NULL));
+    watched_spoil(w, &native, SIZE + 31);
+    CHECK_OK(quire_memory_check(w->memory));
+    watched_spoil(w, &native, SIZE + 32);
+    CHECK_FAILS(quire_memory_check(w->memory), QUIRE_ERROR_CORRUPTED);
 }
 
-UNIT(checked, zones_have_no_owner)
+UNIT_ON(checked, zones_have_no_owner, watched, w, watched_prepare(w), watched_end)
 {
-    watched w;
     quire_allocation found;
-    watched_prepare(&w);
-    watched_open(&w,
+    watched_open(w,
                  &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT, .find_by_address = true});
-    quire_allocation_info info = watched_info(&w, watched_allocate(&w, SIZE, NULL));
-    CHECK_OK(quire_memory_find(w.memory, info.address, &found));
-    CHECK_EQ(found.id, w.allocation.id);
-    CHECK_OK(quire_memory_find(w.memory, info.address + info.size - 1, &found));
-    CHECK_EQ(found.id, w.allocation.id);
-    CHECK_FAILS(quire_memory_find(w.memory, info.address + info.size, &found),
+    quire_allocation_info info = watched_info(w, watched_allocate(w, SIZE, NULL));
+    CHECK_OK(quire_memory_find(w->memory, info.address, &found));
+    CHECK_EQ(found.id, w->allocation.id);
+    CHECK_OK(quire_memory_find(w->memory, info.address + info.size - 1, &found));
+    CHECK_EQ(found.id, w->allocation.id);
+    CHECK_FAILS(quire_memory_find(w->memory, info.address + info.size, &found),
                 QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_memory_find(w.memory, info.address - 1, &found), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_free_at_address(w.memory, info.address - 1, NULL), QUIRE_ERROR_OUT_OF_RANGE);
-    watched_end(&w);
+    CHECK_FAILS(quire_memory_find(w->memory, info.address - 1, &found), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_free_at_address(w->memory, info.address - 1, NULL), QUIRE_ERROR_OUT_OF_RANGE);
 }
 
 UNIT(checked, a_request_of_the_one_page_of_the_linear_fit_is_served)
@@ -258,21 +238,19 @@ UNIT(checked, a_memory_without_checks_reports_it_once)
     CHECK_EQ(strchr(w.log, '\n')[1], '\0');
 }
 
-UNIT(checked, a_backend_that_fails_to_copy_fails_no_call)
+UNIT_ON(checked, a_backend_that_fails_to_copy_fails_no_call, watched, w,
+        watched_make(w, KIND_DEVICE), watched_end)
 {
-    watched w;
-    watched_make(&w, KIND_DEVICE);
-    watched_allocate(&w, SIZE, NULL); /* creates the page */
-    CHECK_FAILS(quire_free(NULL, w.allocation), QUIRE_ERROR_INVALID_ARGUMENT);
+    watched_allocate(w, SIZE, NULL); /* creates the page */
+    CHECK_FAILS(quire_free(NULL, w->allocation), QUIRE_ERROR_INVALID_ARGUMENT);
     char before[256];
     strncat(strcpy(before, ""), quire_last_error(), sizeof before - 1);
-    fake_fail(&w.fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
-    CHECK_OK(quire_free(w.memory, w.allocation));
-    watched_allocate(&w, SIZE, NULL);
-    CHECK_OK(quire_memory_check(w.memory));
-    CHECK_OK(quire_free(w.memory, w.allocation));
+    fake_fail(&w->fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
+    CHECK_OK(quire_free(w->memory, w->allocation));
+    watched_allocate(w, SIZE, NULL);
+    CHECK_OK(quire_memory_check(w->memory));
+    CHECK_OK(quire_free(w->memory, w->allocation));
     CHECK_STR(quire_last_error(), before);
-    watched_end(&w);
 }
 
 /* ---- analysis tools ----------------------------------------------------------------------- */

@@ -109,25 +109,23 @@ static void allocate_at_line(void *user, quire_log_level level, const char *line
     CHECK_OK(quire_allocate(sink_memory, &(quire_allocation_options){.size = WHOLE}, &allocation));
 }
 
-UNIT(checked_pages, a_sink_may_allocate_when_a_page_is_destroyed)
+UNIT_ON(checked_pages, a_sink_may_allocate_when_a_page_is_destroyed, watched, w, watched_prepare(w),
+        watched_end)
 {
-    watched w;
-    watched_prepare(&w);
     const quire_device_options device = {
         .log = {.write = allocate_at_line, .level = QUIRE_LOG_DEBUG}};
-    CHECK_OK(quire_device_create(&w.fake.table, &w.fake, &device, &w.device));
+    CHECK_OK(quire_device_create(&w->fake.table, &w->fake, &device, &w->device));
     CHECK_OK(quire_memory_create(
-        w.device,
+        w->device,
         &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT,
                                 .pages = {.page_size = PAGE, .retained_empty_bytes = 1}},
-        &w.memory));
-    watched_allocate(&w, WHOLE, NULL);
-    CHECK_OK(quire_free(w.memory, w.allocation));
-    sink_memory = w.memory;
-    watched_settle(&w);
+        &w->memory));
+    watched_allocate(w, WHOLE, NULL);
+    CHECK_OK(quire_free(w->memory, w->allocation));
+    sink_memory = w->memory;
+    watched_settle(w);
     sink_memory = NULL;
     CHECK(lines >= 1);
-    watched_end(&w);
 }
 
 /* ---- shards ------------------------------------------------------------------------------- */
@@ -267,52 +265,47 @@ UNIT(checked_pages, ranges_of_a_batch_are_checked_one_by_one)
     }
 }
 
-UNIT(checked_pages, a_batch_that_is_refused_leaves_nothing)
+UNIT_ON(checked_pages, a_batch_that_is_refused_leaves_nothing, watched, w,
+        make_sharded(w, KIND_DEVICE, 1), watched_end)
 {
-    watched w;
     quire_memory_stats stats;
     quire_allocation many[MANY];
-    make_sharded(&w, KIND_DEVICE, 1);
     const quire_allocation_options options = {.size = PAGE / MANY};
-    CHECK_FAILS(quire_allocate_batch(w.memory, &options, many, MANY), QUIRE_ERROR_TOO_MANY_PAGES);
-    CHECK_OK(quire_memory_get_stats(w.memory, &stats));
+    CHECK_FAILS(quire_allocate_batch(w->memory, &options, many, MANY), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_OK(quire_memory_get_stats(w->memory, &stats));
     CHECK_EQ(stats.allocation_count + stats.allocations + stats.frees, 0);
-    watched_allocate(&w, WHOLE, NULL);
-    CHECK_OK(quire_memory_check(w.memory));
-    watched_end(&w);
+    watched_allocate(w, WHOLE, NULL);
+    CHECK_OK(quire_memory_check(w->memory));
 }
 
 /* ---- budgets ------------------------------------------------------------------------------ */
 
-UNIT(checked_pages, quarantined_bytes_do_not_count_for_their_name)
+UNIT_ON(checked_pages, quarantined_bytes_do_not_count_for_their_name, watched, w,
+        watched_make(w, KIND_COHERENT), watched_end)
 {
-    watched w;
     quire_name_usage usage;
-    watched_make(&w, KIND_COHERENT);
-    CHECK_OK(quire_memory_set_name_limit(w.memory, "w", 2000));
+    CHECK_OK(quire_memory_set_name_limit(w->memory, "w", 2000));
     for (int i = 0; i < 20; i++) {
-        watched_allocate(&w, 1000, "weights");
-        CHECK_OK(quire_memory_check(w.memory));
-        CHECK_FAILS(quire_allocate(w.memory, &(quire_allocation_options){.size = 1000, .name = "w"},
+        watched_allocate(w, 1000, "weights");
+        CHECK_OK(quire_memory_check(w->memory));
+        CHECK_FAILS(quire_allocate(w->memory,
+                                   &(quire_allocation_options){.size = 1000, .name = "w"},
                                    &(quire_allocation){0}),
                     QUIRE_ERROR_OVER_BUDGET);
-        CHECK_OK(quire_free(w.memory, w.allocation));
-        CHECK_OK(quire_memory_get_name_usage(w.memory, "w", &usage));
+        CHECK_OK(quire_free(w->memory, w->allocation));
+        CHECK_OK(quire_memory_get_name_usage(w->memory, "w", &usage));
         CHECK_EQ(usage.held_bytes + usage.requested_bytes + usage.allocation_count, 0);
     }
-    CHECK_OK(quire_memory_check(w.memory));
-    watched_end(&w);
+    CHECK_OK(quire_memory_check(w->memory));
 }
 
-UNIT(checked_pages, a_lower_limit_releases_pages_with_quarantined_ranges)
+UNIT_ON(checked_pages, a_lower_limit_releases_pages_with_quarantined_ranges, watched, w,
+        watched_make(w, KIND_DEVICE), watched_end)
 {
-    watched w;
-    watched_make(&w, KIND_DEVICE);
-    watched_allocate(&w, WHOLE, NULL);
-    CHECK_OK(quire_free(w.memory, w.allocation));
-    CHECK_OK(quire_memory_set_limit(w.memory, 1));
-    CHECK_EQ(w.fake.pages, 0);
-    watched_end(&w);
+    watched_allocate(w, WHOLE, NULL);
+    CHECK_OK(quire_free(w->memory, w->allocation));
+    CHECK_OK(quire_memory_set_limit(w->memory, 1));
+    CHECK_EQ(w->fake.pages, 0);
 }
 
 typedef struct rescue {

@@ -22,14 +22,12 @@ static quire_native make_large_zone(watched *w, uint32_t kind)
     return watched_native(w, watched_allocate(w, 5 * MIB, "weights"));
 }
 
-UNIT(checked_zones, the_cost_of_a_large_zone_is_bounded)
+UNIT_ON(checked_zones, the_cost_of_a_large_zone_is_bounded, watched, w,
+        make_large_zone(w, KIND_DEVICE), watched_end)
 {
-    watched w;
-    make_large_zone(&w, KIND_DEVICE);
-    CHECK(w.fake.calls[FAKE_COPY_TO] < 100); /* 8 KiB per call: both ends of range and zone */
-    CHECK_OK(quire_memory_check(w.memory));
-    CHECK(w.fake.calls[FAKE_COPY_FROM] < 100);
-    watched_end(&w);
+    CHECK(w->fake.calls[FAKE_COPY_TO] < 100); /* 8 KiB per call: both ends of range and zone */
+    CHECK_OK(quire_memory_check(w->memory));
+    CHECK(w->fake.calls[FAKE_COPY_FROM] < 100);
 }
 
 static void expect_found(watched *w, const quire_native *native, uint64_t at, bool is_found)
@@ -80,23 +78,21 @@ static quire_result invalidate_zone_only(void *state, const quire_native_page *p
  * The host wrote bytes and did not flush them: reading the zone after them must not invalidate
  * them.
  */
-UNIT(checked_zones, bytes_before_a_large_zone_are_the_callers)
+UNIT_ON(checked_zones, bytes_before_a_large_zone_are_the_callers, watched, w, watched_prepare(w),
+        watched_end)
 {
-    watched w;
-    watched_prepare(&w);
-    invalidate = w.fake.table.invalidate;
-    w.fake.table.invalidate = invalidate_zone_only;
+    invalidate = w->fake.table.invalidate;
+    w->fake.table.invalidate = invalidate_zone_only;
     zone_reads = 0;
-    watched_open(&w, &(quire_memory_options){.kind.mask = UINT32_C(1) << KIND_CACHED,
-                                             .fit.algorithm = QUIRE_FIT_BUDDY,
-                                             .pages = {.page_size = 8 * MIB}});
-    quire_allocation allocation = watched_allocate(&w, 5 * MIB + 7, "weights");
-    zone_begin = watched_info(&w, allocation).offset + 5 * MIB + 7;
-    CHECK_OK(quire_memory_check(w.memory));
+    watched_open(w, &(quire_memory_options){.kind.mask = UINT32_C(1) << KIND_CACHED,
+                                            .fit.algorithm = QUIRE_FIT_BUDDY,
+                                            .pages = {.page_size = 8 * MIB}});
+    quire_allocation allocation = watched_allocate(w, 5 * MIB + 7, "weights");
+    zone_begin = watched_info(w, allocation).offset + 5 * MIB + 7;
+    CHECK_OK(quire_memory_check(w->memory));
     CHECK_EQ(zone_reads, 2);
-    CHECK_OK(quire_memory_check(w.memory));
+    CHECK_OK(quire_memory_check(w->memory));
     zone_begin = UINT64_MAX; /* the bytes of a freed range belong to no caller */
-    watched_end(&w);
 }
 
 /* ---- pages that are destroyed -------------------------------------------------------------- */

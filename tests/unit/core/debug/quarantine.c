@@ -59,44 +59,38 @@ CASE(destroying_a_memory_reports_damage, KIND_COHERENT)
 
 /* ---- when ranges leave -------------------------------------------------------------------- */
 
-UNIT(quarantine, a_range_is_reused_after_256_others)
+UNIT_ON(quarantine, a_range_is_reused_after_256_others, watched, w, watched_prepare(w), watched_end)
 {
-    watched w;
-    watched_prepare(&w);
-    watched_open(&w, &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT});
-    uint64_t first = watched_info(&w, watched_allocate(&w, SIZE, NULL)).offset;
-    CHECK_OK(quire_free(w.memory, w.allocation));
+    watched_open(w, &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT});
+    uint64_t first = watched_info(w, watched_allocate(w, SIZE, NULL)).offset;
+    CHECK_OK(quire_free(w->memory, w->allocation));
     int rounds = 0;
-    while (watched_info(&w, watched_allocate(&w, SIZE, NULL)).offset != first) {
-        CHECK_OK(quire_free(w.memory, w.allocation));
+    while (watched_info(w, watched_allocate(w, SIZE, NULL)).offset != first) {
+        CHECK_OK(quire_free(w->memory, w->allocation));
         rounds++;
     }
     CHECK_EQ(rounds, 256);
-    watched_end(&w);
 }
 
-UNIT(quarantine, it_holds_at_most_16_mib)
+UNIT_ON(quarantine, it_holds_at_most_16_mib, watched, w, watched_prepare(w), watched_end)
 {
-    watched w;
     const uint64_t size = (UINT64_C(1) << 20) - 4096;
-    watched_prepare(&w);
-    watched_open(&w, &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT,
-                                             .pages = {.page_size = UINT64_C(64) << 20}});
-    uint64_t first = watched_info(&w, watched_allocate(&w, size, NULL)).offset;
-    CHECK_OK(quire_free(w.memory, w.allocation));
+    watched_open(w, &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT,
+                                            .pages = {.page_size = UINT64_C(64) << 20}});
+    uint64_t first = watched_info(w, watched_allocate(w, size, NULL)).offset;
+    CHECK_OK(quire_free(w->memory, w->allocation));
     int rounds = 0;
-    while (watched_info(&w, watched_allocate(&w, size, NULL)).offset != first) {
-        CHECK_OK(quire_free(w.memory, w.allocation));
+    while (watched_info(w, watched_allocate(w, size, NULL)).offset != first) {
+        CHECK_OK(quire_free(w->memory, w->allocation));
         rounds++;
     }
     CHECK_EQ(rounds, 16);
-    CHECK_OK(quire_free(w.memory, w.allocation));
-    watched_allocate(&w, UINT64_C(20) << 20,
+    CHECK_OK(quire_free(w->memory, w->allocation));
+    watched_allocate(w, UINT64_C(20) << 20,
                      NULL); /* larger than the quarantine: released at once */
-    uint64_t large = watched_info(&w, w.allocation).offset;
-    CHECK_OK(quire_free(w.memory, w.allocation));
-    CHECK_EQ(watched_info(&w, watched_allocate(&w, UINT64_C(20) << 20, NULL)).offset, large);
-    watched_end(&w);
+    uint64_t large = watched_info(w, w->allocation).offset;
+    CHECK_OK(quire_free(w->memory, w->allocation));
+    CHECK_EQ(watched_info(w, watched_allocate(w, UINT64_C(20) << 20, NULL)).offset, large);
 }
 
 UNIT(quarantine, it_is_emptied_before_a_page_is_created_or_an_allocation_refused)

@@ -172,9 +172,7 @@ CASE(waits_of_objects)
     CHECK_OK(quire_buffer_create(
         w->f.memory, &(quire_buffer_options){.size = KIB, .usage = QUIRE_USAGE_STORAGE}, &buffer));
     CHECK_OK(quire_free_on_stream(w->f.memory, buffer.allocation, w->a));
-    quire_allocation again;
-    CHECK_OK(quire_allocate(w->f.memory, &(quire_allocation_options){.size = KIB, .stream = w->a},
-                            &again));
+    quire_allocation again = ALLOCATE(&w->f, .size = KIB, .stream = w->a);
     qi_wait *wait = w->stream_queue->fresh.last;
     CHECK_EQ(wait->slot, QI_NO_SLOT);
     DAMAGE(w, wait->stream, w->b);

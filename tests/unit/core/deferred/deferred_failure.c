@@ -236,19 +236,15 @@ static void collect_and_end(bench *w)
     end(w);
 }
 
-UNIT(deferred_failure, a_stream_is_destroyed_after_a_running_query)
+UNIT_ON(deferred_failure, a_stream_is_destroyed_after_a_running_query, bench, w,
+        begin_to_end(w, false), collect_and_end)
 {
-    bench w;
-    begin_to_end(&w, false);
-    free_one_on(&w, w.a);
-    CHECK_EQ(collect(&w), 0); /* marked, but not passed */
-    collect_and_end(&w);
+    free_one_on(w, w->a);
+    CHECK_EQ(collect(w), 0); /* marked, but not passed */
 }
 
-UNIT(deferred_failure, a_stream_is_destroyed_after_a_running_mark)
+UNIT_ON(deferred_failure, a_stream_is_destroyed_after_a_running_mark, bench, w,
+        begin_to_end(w, true), collect_and_end)
 {
-    bench w;
-    begin_to_end(&w, true);
-    free_one_on(&w, w.a);
-    collect_and_end(&w);
+    free_one_on(w, w->a);
 }

@@ -243,15 +243,13 @@ CASE(a_reserved_range_cannot_record_a_use)
     CHECK_OK(quire_abort(w->f.memory, reserved));
 }
 
-UNIT(deferred_free, a_mapped_allocation_is_not_freed)
+UNIT_ON(deferred_free, a_mapped_allocation_is_not_freed, bench, w,
+        begin_with(w, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE}), end)
 {
-    bench w;
-    begin_with(&w, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
-    quire_allocation mapped = ALLOCATE(&w.f, .size = KIB);
+    quire_allocation mapped = ALLOCATE(&w->f, .size = KIB);
     void *pointer = NULL;
-    CHECK_OK(quire_map(w.f.memory, mapped, &pointer));
-    CHECK_FAILS(quire_free_on_stream(w.f.memory, mapped, w.a), QUIRE_ERROR_BUSY);
-    CHECK_OK(quire_unmap(w.f.memory, mapped));
-    CHECK_OK(quire_free_on_stream(w.f.memory, mapped, w.a));
-    end(&w);
+    CHECK_OK(quire_map(w->f.memory, mapped, &pointer));
+    CHECK_FAILS(quire_free_on_stream(w->f.memory, mapped, w->a), QUIRE_ERROR_BUSY);
+    CHECK_OK(quire_unmap(w->f.memory, mapped));
+    CHECK_OK(quire_free_on_stream(w->f.memory, mapped, w->a));
 }

@@ -111,23 +111,19 @@ CASE(a_capture_stream_keeps_ranges_freed_on_it_for_itself)
     CHECK_EQ(fixture_stats(&w->f).deferred_count, 0);
 }
 
-UNIT(deferred_reuse_streams,
-     a_capture_stream_keeps_ranges_freed_on_another_stream_once_that_has_passed)
+CASE(a_capture_stream_keeps_ranges_freed_on_another_stream_once_that_has_passed)
 {
-    bench w;
-    begin(&w);
-    quire_stream *graph = make(&w, true);
-    quire_allocation first = ON(&w, graph, .size = KIB);
-    uint64_t place = place_of(&w, first);
-    CHECK_OK(quire_free_on_stream(w.f.memory, first, w.a));
-    CHECK(place_of(&w, ON(&w, graph, .size = KIB)) != place); /* the work of the stream continues */
-    CHECK_OK(quire_collect(w.f.memory, NULL));
-    streams_pass(w.a);
-    CHECK_OK(quire_collect(w.f.memory, NULL));
-    CHECK(place_of(&w, ON(&w, w.a, .size = KIB)) != place);
-    CHECK_EQ(place_of(&w, ON(&w, graph, .size = KIB)), place);
+    quire_stream *graph = make(w, true);
+    quire_allocation first = ON(w, graph, .size = KIB);
+    uint64_t place = place_of(w, first);
+    CHECK_OK(quire_free_on_stream(w->f.memory, first, w->a));
+    CHECK(place_of(w, ON(w, graph, .size = KIB)) != place); /* the work of the stream continues */
+    CHECK_OK(quire_collect(w->f.memory, NULL));
+    streams_pass(w->a);
+    CHECK_OK(quire_collect(w->f.memory, NULL));
+    CHECK(place_of(w, ON(w, w->a, .size = KIB)) != place);
+    CHECK_EQ(place_of(w, ON(w, graph, .size = KIB)), place);
     CHECK_OK(quire_stream_destroy(&graph));
-    end(&w);
 }
 
 CASE(a_capture_stream_keeps_pages_until_it_is_destroyed)

@@ -27,17 +27,15 @@ CASE(smaller_pages_come_before_pages_beyond_the_budget, PAGE + PAGE / 4 + 100, 0
     CHECK_EQ(budget_of(b, 0).available, 0);
 }
 
-UNIT(budget_advice, many_requests_beyond_the_budget_need_few_pages)
+UNIT_ON(budget_advice, many_requests_beyond_the_budget_need_few_pages, fixture, b,
+        make_with_options(b, 1, 0, &(quire_memory_options){.name = "weights"}), fixture_end)
 {
-    fixture b;
-    make_with_options(&b, 1, 0, &(quire_memory_options){.name = "weights"});
     for (int i = 0; i < 256; i++)
-        ALLOCATE(&b, .size = PAGE);
-    CHECK(b.fake.calls[FAKE_PAGE_CREATE] < 32);
-    CHECK_EQ(over(&b), b.fake.calls[FAKE_PAGE_CREATE]);
-    CHECK(b.fake.heap_bytes[0] <= 2 * 256 * PAGE);
-    CHECK(b.fake.calls[FAKE_HEAP_BUDGET] <= 2 * b.fake.calls[FAKE_PAGE_CREATE]);
-    fixture_end(&b);
+        ALLOCATE(b, .size = PAGE);
+    CHECK(b->fake.calls[FAKE_PAGE_CREATE] < 32);
+    CHECK_EQ(over(b), b->fake.calls[FAKE_PAGE_CREATE]);
+    CHECK(b->fake.heap_bytes[0] <= 2 * 256 * PAGE);
+    CHECK(b->fake.calls[FAKE_HEAP_BUDGET] <= 2 * b->fake.calls[FAKE_PAGE_CREATE]);
 }
 
 CASE(every_kind_of_page_may_exceed_the_budget, 1, 0)
@@ -143,51 +141,47 @@ CASE(a_page_beyond_the_budget_keeps_the_last_error, PAGE, 0)
 
 /* ---- a memory that stays within the budget -------------------------------------------------- */
 
-UNIT(budget_advice, the_option_is_per_memory_and_reported)
+UNIT_ON(budget_advice, the_option_is_per_memory_and_reported, fixture, b, make_strict(b, PAGE, 0),
+        fixture_end)
 {
-    fixture b;
     quire_memory *other = NULL;
     quire_memory_info info;
     quire_allocation made;
-    make_strict(&b, PAGE, 0);
-    CHECK_OK(quire_memory_get_info(b.memory, &info));
+    CHECK_OK(quire_memory_get_info(b->memory, &info));
     CHECK(info.within_budget);
-    CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.pages = POLICY}, &other));
+    CHECK_OK(quire_memory_create(b->device, &(quire_memory_options){.pages = POLICY}, &other));
     CHECK_OK(quire_memory_get_info(other, &info));
     CHECK(!info.within_budget);
-    ALLOCATE(&b, .size = PAGE);
-    REFUSE(&b, OVER, .size = 1);
+    ALLOCATE(b, .size = PAGE);
+    REFUSE(b, OVER, .size = 1);
     CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = PAGE}, &made));
-    REFUSE(&b, OVER, .size = 1);
+    REFUSE(b, OVER, .size = 1);
     quire_memory_destroy_all(&other);
-    fixture_end(&b);
 }
 
-UNIT(budget_advice, a_refusal_within_the_budget_asks_for_it_twice_and_for_no_page)
+UNIT_ON(budget_advice, a_refusal_within_the_budget_asks_for_it_twice_and_for_no_page, fixture, b,
+        make_with_options(b, 256 * PAGE, 0,
+                          &(quire_memory_options){.name = "weights", .within_budget = true}),
+        fixture_end)
 {
-    fixture b;
-    make_with_options(&b, 256 * PAGE, 0,
-                      &(quire_memory_options){.name = "weights", .within_budget = true});
     quire_allocation made;
     for (uint64_t size = PAGE; size >= 256; size /= 2)
-        while (!quire_allocate(b.memory, &(quire_allocation_options){.size = size}, &made)) {
+        while (!quire_allocate(b->memory, &(quire_allocation_options){.size = size}, &made)) {
         }
-    uint64_t pages = b.fake.calls[FAKE_PAGE_CREATE], asked = b.fake.calls[FAKE_HEAP_BUDGET];
+    uint64_t pages = b->fake.calls[FAKE_PAGE_CREATE], asked = b->fake.calls[FAKE_HEAP_BUDGET];
     for (int i = 0; i < 256; i++)
-        REFUSE(&b, OVER, .size = 1000);
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], pages);
-    CHECK_EQ(b.fake.calls[FAKE_HEAP_BUDGET], asked + 2 * 256);
-    fixture_end(&b);
+        REFUSE(b, OVER, .size = 1000);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], pages);
+    CHECK_EQ(b->fake.calls[FAKE_HEAP_BUDGET], asked + 2 * 256);
 }
 
-UNIT(budget_advice, the_next_memory_of_a_list_serves_what_would_exceed_the_budget)
+UNIT_ON(budget_advice, the_next_memory_of_a_list_serves_what_would_exceed_the_budget, fixture, b,
+        make_strict(b, PAGE, 0), fixture_end)
 {
-    fixture b;
     quire_memory *host = NULL;
-    make_strict(&b, PAGE, 0);
     CHECK_OK(quire_memory_create(
-        b.device, &(quire_memory_options){.kind.mask = 1 << 1, .pages = POLICY}, &host));
-    quire_memory *list[] = {b.memory, host};
+        b->device, &(quire_memory_options){.kind.mask = 1 << 1, .pages = POLICY}, &host));
+    quire_memory *list[] = {b->memory, host};
     quire_allocation made;
     uint32_t index;
     for (uint32_t i = 0; i < 2; i++) {
@@ -196,7 +190,6 @@ UNIT(budget_advice, the_next_memory_of_a_list_serves_what_would_exceed_the_budge
         CHECK_EQ(index, i);
     }
     quire_memory_destroy_all(&host);
-    fixture_end(&b);
 }
 
 /* ---- limits of the caller ------------------------------------------------------------------- */

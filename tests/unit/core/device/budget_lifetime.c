@@ -35,16 +35,14 @@ CASE(an_answer_without_a_lifetime_serves_one_page, 64 * PAGE, 0)
     }
 }
 
-UNIT(budget_lifetime, a_memory_within_the_budget_asks_before_each_page)
+UNIT_ON(budget_lifetime, a_memory_within_the_budget_asks_before_each_page, fixture, b,
+        make_strict(b, 64 * PAGE, 0), fixture_end)
 {
-    fixture b;
-    make_strict(&b, 64 * PAGE, 0);
-    b.fake.budget_lifetime = ENDLESS;
+    b->fake.budget_lifetime = ENDLESS;
     for (uint64_t i = 1; i <= 3; i++) {
-        ALLOCATE(&b, .size = PAGE);
-        CHECK_EQ(asked(&b), i);
+        ALLOCATE(b, .size = PAGE);
+        CHECK_EQ(asked(b), i);
     }
-    fixture_end(&b);
 }
 
 CASE(an_answer_ends_where_the_backend_makes_no_page, 1024 * PAGE, 0)

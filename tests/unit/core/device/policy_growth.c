@@ -282,15 +282,12 @@ CASE(a_granularity_is_dropped_before_a_request_is_refused,
     take(b, 65 * KIB, 65 * KIB);
 }
 
-UNIT(policy_growth, the_devices_largest_page_limits_classes_and_granularity)
+UNIT_PREPARED(policy_growth, the_devices_largest_page_limits_classes_and_granularity, b)
 {
-    fixture b;
-    fixture_prepare(&b);
-    b.fake.info.limits.max_page = 10000;
-    fixture_open(&b, &(quire_memory_options){.pages = {.page_size = 4096,
-                                                       .page_granularity = 4096,
-                                                       .classes = {{1000, 16384}}}});
-    take(&b, 500, 9984);
-    take(&b, 9900, 9984);
-    fixture_end(&b);
+    b->fake.info.limits.max_page = 10000;
+    fixture_open(
+        b, &(quire_memory_options){
+               .pages = {.page_size = 4096, .page_granularity = 4096, .classes = {{1000, 16384}}}});
+    take(b, 500, 9984);
+    take(b, 9900, 9984);
 }

@@ -243,19 +243,16 @@ CASE(pages_with_the_same_addresses, &(quire_memory_options){.pages.retained_empt
 
 /* ---- addresses that the backend reports on request ------------------------------------------- */
 
-UNIT(addresses, pages_without_an_address_are_asked_for_it)
+UNIT_PREPARED(addresses, pages_without_an_address_are_asked_for_it, f)
 {
-    fixture f;
-    fixture_prepare(&f);
-    fake_offer_device_address(&f.fake);
-    f.fake.next_address = 0;
-    f.fake.device_address = 0x123400;
-    fixture_open(&f, &finding);
-    quire_allocation a = ALLOCATE(&f, .size = 1000), b = ALLOCATE(&f, .size = 1000);
-    CHECK_EQ(fixture_info(&f, a).address, 0x123400);
-    expect_found(&f, a);
-    CHECK(is_found(&f, fixture_info(&f, b).address + 999, b));
-    fixture_end(&f);
+    fake_offer_device_address(&f->fake);
+    f->fake.next_address = 0;
+    f->fake.device_address = 0x123400;
+    fixture_open(f, &finding);
+    quire_allocation a = ALLOCATE(f, .size = 1000), b = ALLOCATE(f, .size = 1000);
+    CHECK_EQ(fixture_info(f, a).address, 0x123400);
+    expect_found(f, a);
+    CHECK(is_found(f, fixture_info(f, b).address + 999, b));
 }
 
 UNIT(addresses, a_buffer_gives_its_page_an_address)
@@ -285,27 +282,24 @@ UNIT(addresses, a_buffer_gives_its_page_an_address)
     }
 }
 
-UNIT(addresses, a_host_pointer_is_found_beside_an_address_that_came_later)
+UNIT_PREPARED(addresses, a_host_pointer_is_found_beside_an_address_that_came_later, f)
 {
-    fixture f;
     quire_buffer buffer;
     void *pointer = NULL;
-    fixture_prepare(&f);
-    fake_offer_device_address(&f.fake);
-    f.fake.next_address = 0;
+    fake_offer_device_address(&f->fake);
+    f->fake.next_address = 0;
     fixture_open(
-        &f, &(quire_memory_options){.find_by_address = true, .kind.required = QUIRE_HOST_VISIBLE});
-    f.fake.device_address = 0;
-    quire_allocation raw = ALLOCATE(&f, .size = 300);
-    f.fake.device_address = 0x123400;
-    CHECK_OK(quire_buffer_create(f.memory, &(quire_buffer_options){.size = 1000}, &buffer));
-    CHECK_OK(quire_map(f.memory, buffer.allocation, &pointer));
-    CHECK(is_found(&f, (uintptr_t)pointer, buffer.allocation));
-    CHECK(is_found(&f, (uintptr_t)pointer + 999, buffer.allocation));
-    CHECK(is_found(&f, 0x123400 + 10, buffer.allocation));
-    CHECK_OK(quire_map(f.memory, raw, &pointer));
-    CHECK(is_found(&f, (uintptr_t)pointer + 10, raw));
-    fixture_end(&f);
+        f, &(quire_memory_options){.find_by_address = true, .kind.required = QUIRE_HOST_VISIBLE});
+    f->fake.device_address = 0;
+    quire_allocation raw = ALLOCATE(f, .size = 300);
+    f->fake.device_address = 0x123400;
+    CHECK_OK(quire_buffer_create(f->memory, &(quire_buffer_options){.size = 1000}, &buffer));
+    CHECK_OK(quire_map(f->memory, buffer.allocation, &pointer));
+    CHECK(is_found(f, (uintptr_t)pointer, buffer.allocation));
+    CHECK(is_found(f, (uintptr_t)pointer + 999, buffer.allocation));
+    CHECK(is_found(f, 0x123400 + 10, buffer.allocation));
+    CHECK_OK(quire_map(f->memory, raw, &pointer));
+    CHECK(is_found(f, (uintptr_t)pointer + 10, raw));
 }
 
 /* ---- failures -------------------------------------------------------------------------------- */

@@ -217,23 +217,20 @@ CASE(the_device_searches_the_memories_with_the_option, 0, (quire_memory_options)
     quire_memory_destroy_all(&without);
 }
 
-UNIT(find, a_memory_without_the_option_is_refused_by_name)
+UNIT_MEMORY(find, a_memory_without_the_option_is_refused_by_name, b, .name = "plain")
 {
-    fixture b;
     quire_memory *memory = NULL;
     quire_allocation found = {7};
-    fixture_make(&b, &(quire_memory_options){.name = "plain"});
-    quire_allocation made = ALLOCATE(&b, .size = 100);
-    uint64_t address = fixture_info(&b, made).address;
-    CHECK_FAILS(quire_memory_find(b.memory, address, &found), QUIRE_ERROR_UNSUPPORTED);
+    quire_allocation made = ALLOCATE(b, .size = 100);
+    uint64_t address = fixture_info(b, made).address;
+    CHECK_FAILS(quire_memory_find(b->memory, address, &found), QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(),
               "memory 'plain' was created without quire_memory_options.find_by_address");
     CHECK_EQ(found.id, 0);
-    CHECK_FAILS(quire_free_at_address(b.memory, address, NULL), QUIRE_ERROR_UNSUPPORTED);
-    CHECK_FAILS(quire_device_find(b.device, address, &memory, &found), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_FAILS(quire_free_at_address(b->memory, address, NULL), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_FAILS(quire_device_find(b->device, address, &memory, &found), QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "no memory of the device has");
-    CHECK_OK(quire_free(b.memory, made));
-    fixture_end(&b);
+    CHECK_OK(quire_free(b->memory, made));
 }
 
 /* ---- frees by address ------------------------------------------------------------------------ */

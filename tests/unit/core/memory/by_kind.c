@@ -406,20 +406,18 @@ UNIT(by_kind, each_failing_host_allocation_leaves_nothing)
 
 /* ---- streams, information, backends without objects --------------------------------------- */
 
-UNIT(by_kind, options_keep_their_meaning)
+UNIT_ON(by_kind, options_keep_their_meaning, bench, b, prepare(b), end)
 {
-    bench b;
     quire_memory *memory = NULL, *again = NULL;
     quire_stream *stream = NULL;
     quire_allocation_info info, second;
     quire_buffer buffer, reused;
-    prepare(&b);
-    streams_offer(&b.fake.table);
-    open_device(&b);
-    CHECK_OK(quire_stream_create(b.device, NULL, &stream));
+    streams_offer(&b->fake.table);
+    open_device(b);
+    CHECK_OK(quire_stream_create(b->device, NULL, &stream));
     quire_buffer_options options = {
         .size = SIZE, .name = "weights", .user_data = 5, .info = &info, .stream = stream};
-    CHECK_OK(quire_device_buffer_create(b.device, NULL, &options, &memory, &buffer));
+    CHECK_OK(quire_device_buffer_create(b->device, NULL, &options, &memory, &buffer));
     CHECK_EQ(info.requested, SIZE);
     CHECK_EQ(info.user_data, 5);
     CHECK(info.native != 0);
@@ -428,44 +426,40 @@ UNIT(by_kind, options_keep_their_meaning)
     CHECK_STR(name, "weights");
     CHECK_OK(quire_free_on_stream(memory, buffer.allocation, stream));
     options.info = &second;
-    CHECK_OK(quire_device_buffer_create(b.device, NULL, &options, &again, &reused));
+    CHECK_OK(quire_device_buffer_create(b->device, NULL, &options, &again, &reused));
     CHECK(again == memory);
     CHECK_EQ(second.page, info.page);
     CHECK_EQ(second.offset, info.offset);
     CHECK_OK(quire_allocation_get_name(memory, reused.allocation, name, sizeof name));
     CHECK_STR(name, "weights");
     options.size = UINT64_MAX / 2;
-    CHECK_FAILS(quire_device_buffer_create(b.device, NULL, &options, &again, &reused),
+    CHECK_FAILS(quire_device_buffer_create(b->device, NULL, &options, &again, &reused),
                 QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_EQ(second.native, 0);
     CHECK_EQ(second.requested, 0);
-    CHECK_OK(quire_device_default_memory(b.device, 0, &memory));
+    CHECK_OK(quire_device_default_memory(b->device, 0, &memory));
     quire_memory_destroy_all(&memory);
     CHECK_OK(quire_stream_destroy(&stream));
-    end(&b);
 }
 
 /* On a stream the name is given after the placement: in a later kind, too. */
-UNIT(by_kind, a_name_on_a_stream_survives_a_refusal)
+UNIT_ON(by_kind, a_name_on_a_stream_survives_a_refusal, bench, b, prepare(b), end)
 {
-    bench b;
     quire_memory *memory = NULL;
     quire_stream *stream = NULL;
     quire_buffer buffer;
     char name[16];
-    prepare(&b);
-    streams_offer(&b.fake.table);
-    open_device(&b);
-    CHECK_OK(quire_stream_create(b.device, NULL, &stream));
-    CHECK_OK(quire_device_set_heap_limit(b.device, 0, 1));
+    streams_offer(&b->fake.table);
+    open_device(b);
+    CHECK_OK(quire_stream_create(b->device, NULL, &stream));
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, 1));
     CHECK_OK(quire_device_buffer_create(
-        b.device, NULL,
+        b->device, NULL,
         &(quire_buffer_options){.size = SIZE, .name = "weights", .stream = stream, .zero = true},
         &memory, &buffer));
     CHECK_OK(quire_allocation_get_name(memory, buffer.allocation, name, sizeof name));
     CHECK_STR(name, "weights");
     CHECK_OK(quire_stream_destroy(&stream));
-    end(&b);
 }
 
 UNIT(by_kind, a_backend_without_objects_serves_ranges_and_images)

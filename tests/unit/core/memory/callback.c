@@ -59,55 +59,53 @@ static void end(sink *k)
     fixture_end(&k->f);
 }
 
-UNIT(callback, a_sink_may_allocate_when_a_growing_page_releases_another)
+UNIT_ON(callback, a_sink_may_allocate_when_a_growing_page_releases_another, sink, k,
+        begin(k, &(quire_memory_options){.contiguous = true,
+                                         .address_space = 64 * PAGE,
+                                         .pages.page_size = PAGE}),
+        end)
 {
-    sink k;
-    begin(&k, &(quire_memory_options){
-                  .contiguous = true, .address_space = 64 * PAGE, .pages.page_size = PAGE});
-    ALLOCATE(&k.f, .size = PAGE);
-    CHECK_OK(quire_free(k.f.memory, ALLOCATE(&k.f, .size = PAGE, .dedicated = true)));
-    k.memory = k.f.memory;
-    k.options.size = PAGE;
-    ALLOCATE(&k.f, .size = PAGE);
-    CHECK_OK(k.result);
-    CHECK_EQ(k.lines, 1);
-    end(&k);
+    ALLOCATE(&k->f, .size = PAGE);
+    CHECK_OK(quire_free(k->f.memory, ALLOCATE(&k->f, .size = PAGE, .dedicated = true)));
+    k->memory = k->f.memory;
+    k->options.size = PAGE;
+    ALLOCATE(&k->f, .size = PAGE);
+    CHECK_OK(k->result);
+    CHECK_EQ(k->lines, 1);
 }
 
-UNIT(callback, a_sink_may_be_refused_while_pages_are_destroyed_for_a_request)
+UNIT_ON(callback, a_sink_may_be_refused_while_pages_are_destroyed_for_a_request, sink, k,
+        begin(k,
+              &(quire_memory_options){.shards = 2, .limit = 9 * PAGE, .pages.page_size = 4 * PAGE}),
+        end)
 {
-    sink k;
-    begin(&k, &(quire_memory_options){.shards = 2, .limit = 9 * PAGE, .pages.page_size = 4 * PAGE});
-    CHECK_OK(quire_memory_preallocate(k.f.memory, 8 * PAGE)); /* an empty page in each shard */
-    CHECK_OK(quire_memory_preallocate(k.f.memory, 0));
-    k.memory = k.f.memory;
-    k.part = "page";
-    k.skipped = 1; /* the second line is never logged while the page is being created */
-    k.options.size = 10 * PAGE;
-    ALLOCATE(&k.f, .size = 9 * PAGE);
-    CHECK_EQ(k.result, QUIRE_ERROR_OVER_BUDGET);
-    CHECK_EQ(k.lines, 1);
-    end(&k);
+    CHECK_OK(quire_memory_preallocate(k->f.memory, 8 * PAGE)); /* an empty page in each shard */
+    CHECK_OK(quire_memory_preallocate(k->f.memory, 0));
+    k->memory = k->f.memory;
+    k->part = "page";
+    k->skipped = 1; /* the second line is never logged while the page is being created */
+    k->options.size = 10 * PAGE;
+    ALLOCATE(&k->f, .size = 9 * PAGE);
+    CHECK_EQ(k->result, QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(k->lines, 1);
 }
 
 /*
  * The sink leaves an empty page each time, which a refused request destroys before it retries. The
  * request must not retry for that reason.
  */
-UNIT(callback, an_allocation_by_a_sink_does_not_restart_the_attempts)
+UNIT_ON(callback, an_allocation_by_a_sink_does_not_restart_the_attempts, sink, k,
+        begin(k, &(quire_memory_options){.limit = 4 * PAGE, .pages.page_size = PAGE}), end)
 {
-    sink k;
-    begin(&k, &(quire_memory_options){.limit = 4 * PAGE, .pages.page_size = PAGE});
     quire_allocation none;
-    ALLOCATE(&k.f, .size = PAGE);
-    CHECK_OK(quire_free(k.f.memory, ALLOCATE(&k.f, .size = PAGE, .dedicated = true)));
-    k.memory = k.f.memory;
-    k.options = (quire_allocation_options){.size = PAGE, .dedicated = true};
-    CHECK_FAILS(quire_allocate(k.f.memory, &(quire_allocation_options){.size = 9 * PAGE}, &none),
+    ALLOCATE(&k->f, .size = PAGE);
+    CHECK_OK(quire_free(k->f.memory, ALLOCATE(&k->f, .size = PAGE, .dedicated = true)));
+    k->memory = k->f.memory;
+    k->options = (quire_allocation_options){.size = PAGE, .dedicated = true};
+    CHECK_FAILS(quire_allocate(k->f.memory, &(quire_allocation_options){.size = 9 * PAGE}, &none),
                 QUIRE_ERROR_OVER_BUDGET);
-    CHECK_OK(k.result);
-    CHECK_EQ(k.lines, 1);
-    end(&k);
+    CHECK_OK(k->result);
+    CHECK_EQ(k->lines, 1);
 }
 
 /* ---- a hook --------------------------------------------------------------------------------- */
@@ -217,26 +215,24 @@ static void expect_unreported(void *user, quire_memory *memory, const quire_even
     ++*gone;
 }
 
-UNIT(callback, the_number_of_a_page_is_in_use_until_its_end_is_reported)
+UNIT_MEMORY(callback, the_number_of_a_page_is_in_use_until_its_end_is_reported, f,
+            .pages.page_size = PAGE)
 {
-    fixture f;
     quire_allocation a, none;
     const quire_allocation_options large = {.size = 3 * PAGE, .dedicated = true};
     uint32_t gone = 0;
-    fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE});
-    a = ALLOCATE(&f, .size = PAGE, .dedicated = true);
+    a = ALLOCATE(f, .size = PAGE, .dedicated = true);
     for (uint32_t i = 1; i < 1 << QI_TABLE_FIRST_BITS; i++)
-        ALLOCATE(&f, .size = 64);
-    CHECK_OK(quire_free(f.memory, a));
-    ALLOCATE(&f, .size = 64); /* the last slot that needs no host memory */
+        ALLOCATE(f, .size = 64);
+    CHECK_OK(quire_free(f->memory, a));
+    ALLOCATE(f, .size = 64); /* the last slot that needs no host memory */
     CHECK_OK(
-        quire_memory_set_hook(f.memory, &(quire_hook){.event = expect_unreported, .user = &gone}));
+        quire_memory_set_hook(f->memory, &(quire_hook){.event = expect_unreported, .user = &gone}));
     test_memory_fail(unit_memory_state(), 1, true);
-    CHECK_FAILS(quire_allocate(f.memory, &large, &none), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_FAILS(quire_allocate(f->memory, &large, &none), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     test_memory_fail(unit_memory_state(), 0, false);
     CHECK_EQ(gone, 1);
-    CHECK_OK(quire_memory_set_hook(f.memory, NULL));
-    fixture_end(&f);
+    CHECK_OK(quire_memory_set_hook(f->memory, NULL));
 }
 
 /*
@@ -274,15 +270,12 @@ static quire_result allocate_inside(void *state, const quire_page_request *reque
     return make_page(state, request, page);
 }
 
-UNIT(callback, a_call_from_inside_a_backend_does_not_wait_for_a_page)
+UNIT_PREPARED(callback, a_call_from_inside_a_backend_does_not_wait_for_a_page, f)
 {
-    fixture f;
-    fixture_prepare(&f);
-    make_page = f.fake.table.page_create;
-    f.fake.table.page_create = allocate_inside;
-    fixture_open(&f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}});
-    target = f.memory;
-    ALLOCATE(&f, .size = PAGE); /* the call from inside the backend must not wait for this page */
+    make_page = f->fake.table.page_create;
+    f->fake.table.page_create = allocate_inside;
+    fixture_open(f, &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}});
+    target = f->memory;
+    ALLOCATE(f, .size = PAGE); /* the call from inside the backend must not wait for this page */
     CHECK_EQ(answer, QUIRE_ERROR_TOO_MANY_PAGES);
-    fixture_end(&f);
 }

@@ -71,20 +71,18 @@ static void keep_one(void *user, quire_memory *memory, const quire_event *event)
             quire_allocate(memory, &(quire_allocation_options){.size = 64, .name = "kept"}, first));
 }
 
-UNIT(callback_destroy, allocations_by_a_hook_during_destroy_are_freed)
+UNIT_ON(callback_destroy, allocations_by_a_hook_during_destroy_are_freed, fixture, f,
+        fixture_make(f, &(quire_memory_options){.pages.page_size = PAGE}), end_device)
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE});
     quire_stream *stream;
-    CHECK_OK(quire_stream_create(f.device, &(quire_stream_options){.capture = true}, &stream));
-    quire_allocation first = ALLOCATE(&f, .size = 64), second = ALLOCATE(&f, .size = 64);
-    CHECK_OK(quire_free(f.memory, first));
-    CHECK_OK(quire_record_use(f.memory, second, stream));
-    CHECK_OK(quire_memory_set_hook(f.memory, &(quire_hook){.event = keep_one, .user = &kept}));
-    quire_memory_destroy_all(&f.memory);
+    CHECK_OK(quire_stream_create(f->device, &(quire_stream_options){.capture = true}, &stream));
+    quire_allocation first = ALLOCATE(f, .size = 64), second = ALLOCATE(f, .size = 64);
+    CHECK_OK(quire_free(f->memory, first));
+    CHECK_OK(quire_record_use(f->memory, second, stream));
+    CHECK_OK(quire_memory_set_hook(f->memory, &(quire_hook){.event = keep_one, .user = &kept}));
+    quire_memory_destroy_all(&f->memory);
     CHECK(kept.id);
     CHECK_OK(quire_stream_destroy(&stream));
-    end_device(&f);
 }
 
 /*
@@ -165,20 +163,18 @@ static void detach_at_line(void *user, quire_log_level level, const char *line)
     attached_to = NULL;
 }
 
-UNIT(callback_destroy, a_sink_may_destroy_the_child_that_a_message_names)
+UNIT_ON(callback_destroy, a_sink_may_destroy_the_child_that_a_message_names, fixture, f,
+        fixture_prepare(f), end_device)
 {
-    fixture f;
-    fixture_prepare(&f);
     const quire_device_options device = {.host_memory = unit_memory(),
                                          .log = {.write = detach_at_line}};
-    CHECK_OK(quire_device_create(&f.fake.table, &f.fake, &device, &f.device));
-    CHECK_OK(quire_memory_create(f.device, NULL, &f.memory));
+    CHECK_OK(quire_device_create(&f->fake.table, &f->fake, &device, &f->device));
+    CHECK_OK(quire_memory_create(f->device, NULL, &f->memory));
     for (int i = 0; i < 3; i++) {
         attached[i] = (quire_attachment){.name = "attached"};
-        quire_memory_attach(f.memory, &attached[i]);
+        quire_memory_attach(f->memory, &attached[i]);
     }
-    attached_to = f.memory;
-    CHECK_FAILS(quire_memory_destroy(&f.memory), QUIRE_ERROR_BUSY);
-    CHECK_OK(quire_memory_destroy(&f.memory));
-    end_device(&f);
+    attached_to = f->memory;
+    CHECK_FAILS(quire_memory_destroy(&f->memory), QUIRE_ERROR_BUSY);
+    CHECK_OK(quire_memory_destroy(&f->memory));
 }

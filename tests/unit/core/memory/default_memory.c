@@ -170,23 +170,20 @@ CASE(other_memories_are_reported_before_it)
     CHECK_OK(quire_memory_destroy(&own));
 }
 
-UNIT(default_memory, deferred_frees_in_it_keep_the_device)
+UNIT_ON(default_memory, deferred_frees_in_it_keep_the_device, bench, b, prepare(b), end)
 {
-    bench b;
     quire_stream *stream = NULL;
-    prepare(&b);
-    streams_offer(&b.fake.table);
-    open_device(&b);
-    quire_memory *memory = default_of(&b, 0);
-    CHECK_OK(quire_stream_create(b.device, NULL, &stream));
+    streams_offer(&b->fake.table);
+    open_device(b);
+    quire_memory *memory = default_of(b, 0);
+    CHECK_OK(quire_stream_create(b->device, NULL, &stream));
     CHECK_OK(quire_free_on_stream(memory, allocate(memory, 100, NULL), stream));
-    CHECK_FAILS(quire_device_destroy(&b.device), QUIRE_ERROR_BUSY);
+    CHECK_FAILS(quire_device_destroy(&b->device), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "still has streams");
     CHECK_OK(quire_collect(memory, NULL)); /* sets the mark */
     streams_pass(stream);
     CHECK_OK(quire_collect(memory, NULL));
     CHECK_OK(quire_stream_destroy(&stream));
-    end(&b);
 }
 
 /* A capture stream that is destroyed stays named by the allocation that it used. */

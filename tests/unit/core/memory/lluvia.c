@@ -3,11 +3,14 @@
  * every scenario with its numbers (L2). For the manager's defects (D3 to D6) the fit returns error
  * codes.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "quire/host.h"
 #include "quire/quire.h"
 #include "tests/support/unit.h"
 
-enum { MAX_COUNT = 16 };
+enum { MAX_COUNT = 16, MAX_TEXT = 200 };
 
 /* One manager: a space with one region, and its live ranges by letter. */
 typedef struct manager {
@@ -48,181 +51,87 @@ static void release(manager *m, const char *letters)
         CHECK_OK(quire_space_free(m->space, m->live[*letters - 'A'].range));
 }
 
-typedef struct interval {
-    uint64_t offset, size;
-} interval;
-
-typedef struct listing {
-    const interval *expected;
-    int count, seen;
-} listing;
-
-static bool compare_free(void *user, const quire_space_item *item)
+/* Appends "OFFSET:SIZE " of each free range to a text. */
+static bool list_free(void *user, const quire_space_item *item)
 {
-    listing *l = user;
-    if (!item->is_free)
-        return true;
-    CHECK(l->seen < l->count);
-    CHECK_EQ(item->offset, l->expected[l->seen].offset);
-    CHECK_EQ(item->size, l->expected[l->seen].size);
-    l->seen++;
+    char *text = user;
+    size_t length = strlen(text);
+    if (item->is_free)
+        snprintf(text + length, MAX_TEXT - length, "%" PRIu64 ":%" PRIu64 " ", item->offset,
+                 item->size);
     return true;
 }
 
-#define EXPECT_FREE(m, ...)                                                                        \
-    expect_free((m), (const interval[]){__VA_ARGS__},                                              \
-                (int)(sizeof((const interval[]){__VA_ARGS__}) / sizeof(interval)))
-
-static void expect_free(manager *m, const interval *expected, int count)
+static void expect_free(manager *m, const char *expected)
 {
-    listing l = {.expected = expected, .count = count};
-    CHECK_OK(quire_space_walk(m->space, compare_free, &l));
-    CHECK_EQ(l.seen, count);
+    char text[MAX_TEXT] = "";
+    CHECK_OK(quire_space_walk(m->space, list_free, text));
+    CHECK_STR(text, expected);
 }
 
-UNIT(lluvia, NoInsertions)
+/*
+ * Steps: "256/8>512+6" allocates 256 bytes with the alignment 8, which must lie at 512 with 6 bytes
+ * of padding; "-AC" releases the first and the third; "=" ends them.
+ */
+static void play(manager *m, const char *steps)
 {
-    manager m = make_manager(1024);
-    EXPECT_FREE(&m, {0, 1024});
-    end_manager(&m);
-}
-
-UNIT(lluvia, A)
-{
-    manager m = make_manager(1024);
-    expect_at(&m, 256, 1, 0, 0);
-    EXPECT_FREE(&m, {256, 768});
-    end_manager(&m);
-}
-
-UNIT(lluvia, AR_fullSize)
-{
-    manager m = make_manager(1024);
-    expect_at(&m, 1024, 1, 0, 0);
-    quire_space_stats stats;
-    CHECK_OK(quire_space_get_stats(m.space, &stats));
-    CHECK_EQ(stats.free_bytes, 0); /* Lluvia keeps an interval of size 0 here: D6 */
-    CHECK_EQ(stats.free_count, 0);
-    release(&m, "A");
-    EXPECT_FREE(&m, {0, 1024});
-    end_manager(&m);
-}
-
-static manager make_AAA(void)
-{
-    manager m = make_manager(1024);
-    expect_at(&m, 256, 1, 0, 0);
-    expect_at(&m, 512, 1, 256, 0);
-    expect_at(&m, 128, 1, 768, 0);
-    EXPECT_FREE(&m, {896, 128});
-    return m;
-}
-
-UNIT(lluvia, AAA)
-{
-    manager m = make_AAA();
-    end_manager(&m);
-}
-
-UNIT(lluvia, AAARRR_in_every_order)
-{
-    static const char *const orders[] = {"ABC", "CBA", "ACB", "BAC", "BCA", "CAB"};
-    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
-        manager m = make_AAA();
-        release(&m, orders[i]);
-        EXPECT_FREE(&m, {0, 1024});
-        end_manager(&m);
+    for (int length = 0; sscanf(steps, " %n", &length), steps += length, *steps != '=';) {
+        uint64_t size, alignment, offset, padding;
+        char letters[MAX_COUNT + 1];
+        if (sscanf(steps, "-%16[A-P]%n", letters, &length) == 1)
+            release(m, letters);
+        else if (sscanf(steps, "%" SCNu64 "/%" SCNu64 ">%" SCNu64 "+%" SCNu64 "%n", &size,
+                        &alignment, &offset, &padding, &length) == 4)
+            expect_at(m, size, alignment, offset, padding);
+        else
+            check_failed(__FILE__, __LINE__, "no step: '%s'", steps);
+        steps += length;
     }
 }
 
-UNIT(lluvia, AARA_and_AARAR)
+/* Lluvia's tests of its manager (A allocates, R releases), and three more. */
+UNIT(lluvia, places_paddings_and_free_ranges_are_those_of_the_manager)
 {
-    manager m = make_manager(1024);
-    expect_at(&m, 256, 1, 0, 0);
-    expect_at(&m, 512, 1, 256, 0);
-    release(&m, "A");
-    expect_at(&m, 128, 1, 0, 0);
-    EXPECT_FREE(&m, {128, 128}, {768, 256});
-    release(&m, "B");
-    EXPECT_FREE(&m, {128, 896});
-    end_manager(&m);
-}
-
-UNIT(lluvia, offset_A)
-{
-    manager m = make_manager(1024);
-    expect_at(&m, 10, 8, 0, 0);
-    EXPECT_FREE(&m, {10, 1014});
-    end_manager(&m);
-}
-
-UNIT(lluvia, offset_AA_and_AAR)
-{
-    manager m = make_manager(1024);
-    expect_at(&m, 10, 8, 0, 0);
-    expect_at(&m, 20, 8, 16, 6);
-    EXPECT_FREE(&m, {36, 988});
-    release(&m, "B"); /* the padding is free again: L5 */
-    EXPECT_FREE(&m, {10, 1014});
-    end_manager(&m);
-}
-
-static manager make_offset_AAA(void)
-{
-    manager m = make_manager(1024);
-    expect_at(&m, 10, 8, 0, 0);
-    expect_at(&m, 20, 8, 16, 6);
-    expect_at(&m, 30, 8, 40, 4);
-    EXPECT_FREE(&m, {70, 954});
-    return m;
-}
-
-UNIT(lluvia, offset_AAARRR_fifo_and_lifo)
-{
-    static const char *const orders[] = {"ABC", "CBA"};
-    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
-        manager m = make_offset_AAA();
-        release(&m, orders[i]);
-        EXPECT_FREE(&m, {0, 1024});
+#define AAA "256/1>0+0 512/1>256+0 128/1>768+0 "
+#define OFFSET_AAA "10/8>0+0 20/8>16+6 30/8>40+4 "
+    static const struct {
+        const char *name;
+        const char *steps, *free;
+    } rows[] = {
+        {"NoInsertions", "=", "0:1024 "},
+        {"A", "256/1>0+0 =", "256:768 "},
+        /* Lluvia keeps an interval of size 0 here: D6 */
+        {"A_fullSize", "1024/1>0+0 =", ""},
+        {"AR_fullSize", "1024/1>0+0 -A =", "0:1024 "},
+        {"AAA", AAA "=", "896:128 "},
+        {"AAARRR", AAA "-ABC =", "0:1024 "},
+        {"AAARRR", AAA "-CBA =", "0:1024 "},
+        {"AAARRR", AAA "-ACB =", "0:1024 "},
+        {"AAARRR", AAA "-BAC =", "0:1024 "},
+        {"AAARRR", AAA "-BCA =", "0:1024 "},
+        {"AAARRR", AAA "-CAB =", "0:1024 "},
+        {"AARA", "256/1>0+0 512/1>256+0 -A 128/1>0+0 =", "128:128 768:256 "},
+        {"AARAR", "256/1>0+0 512/1>256+0 -A 128/1>0+0 -B =", "128:896 "},
+        {"offset_A", "10/8>0+0 =", "10:1014 "},
+        {"offset_AA", "10/8>0+0 20/8>16+6 =", "36:988 "},
+        /* the padding is free again: L5 */
+        {"offset_AAR", "10/8>0+0 20/8>16+6 -B =", "10:1014 "},
+        {"offset_AAA", OFFSET_AAA "=", "70:954 "},
+        {"offset_AAARRR_fifo", OFFSET_AAA "-ABC =", "0:1024 "},
+        {"offset_AAARRR_lifo", OFFSET_AAA "-CBA =", "0:1024 "},
+        {"offset_AARAR", "30/8>0+0 20/8>32+2 -A 10/8>0+0 -B =", "10:1014 "},
+        {"X1_the_free_range_is_reused",
+         "256/1>0+0 256/1>256+0 256/1>512+0 -B 256/1>256+0 =", "768:256 "},
+        {"X2_mixed_alignments", "10/8>0+0 100/256>256+246 100/8>360+4 -B =", "10:346 460:564 "},
+        {"X2_all_released", "10/8>0+0 100/256>256+246 100/8>360+4 -BAC =", "0:1024 "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        manager m = make_manager(1024);
+        printf("# %s\n", rows[i].name);
+        play(&m, rows[i].steps);
+        expect_free(&m, rows[i].free);
         end_manager(&m);
     }
-}
-
-UNIT(lluvia, offset_AARAR)
-{
-    manager m = make_manager(1024);
-    expect_at(&m, 30, 8, 0, 0);
-    expect_at(&m, 20, 8, 32, 2);
-    release(&m, "A");
-    expect_at(&m, 10, 8, 0, 0);
-    release(&m, "B");
-    EXPECT_FREE(&m, {10, 1014});
-    end_manager(&m);
-}
-
-UNIT(lluvia, X1_the_free_range_is_reused)
-{
-    manager m = make_manager(1024);
-    expect_at(&m, 256, 1, 0, 0);
-    expect_at(&m, 256, 1, 256, 0);
-    expect_at(&m, 256, 1, 512, 0);
-    release(&m, "B");
-    expect_at(&m, 256, 1, 256, 0);
-    EXPECT_FREE(&m, {768, 256});
-    end_manager(&m);
-}
-
-UNIT(lluvia, X2_mixed_alignments)
-{
-    manager m = make_manager(1024);
-    expect_at(&m, 10, 8, 0, 0);
-    expect_at(&m, 100, 256, 256, 246);
-    expect_at(&m, 100, 8, 360, 4);
-    release(&m, "B");
-    EXPECT_FREE(&m, {10, 346}, {460, 564});
-    release(&m, "AC");
-    EXPECT_FREE(&m, {0, 1024});
-    end_manager(&m);
 }
 
 UNIT(lluvia, X3_every_other_one_released)
@@ -230,13 +139,10 @@ UNIT(lluvia, X3_every_other_one_released)
     manager m = make_manager(4096);
     for (int i = 0; i < 16; i++)
         expect_at(&m, 100, 64, (uint64_t)i * 128, i ? 28 : 0);
-    for (int i = 0; i < 16; i += 2)
-        CHECK_OK(quire_space_free(m.space, m.live[i].range));
-    EXPECT_FREE(&m, {0, 100}, {228, 128}, {484, 128}, {740, 128}, {996, 128}, {1252, 128},
-                {1508, 128}, {1764, 128}, {2020, 2076});
-    for (int i = 1; i < 16; i += 2)
-        CHECK_OK(quire_space_free(m.space, m.live[i].range));
-    EXPECT_FREE(&m, {0, 4096});
+    release(&m, "ACEGIKMO");
+    expect_free(&m, "0:100 228:128 484:128 740:128 996:128 1252:128 1508:128 1764:128 2020:2076 ");
+    release(&m, "BDFHJLNP");
+    expect_free(&m, "0:4096 ");
     end_manager(&m);
 }
 
@@ -257,7 +163,7 @@ UNIT(lluvia, D3_an_alignment_of_96_is_refused)
     quire_placement at;
     CHECK_FAILS(quire_space_allocate(m.space, 10, 96, 0, &at), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "96");
-    EXPECT_FREE(&m, {0, 1024});
+    expect_free(&m, "0:1024 ");
     end_manager(&m);
 }
 
@@ -267,7 +173,7 @@ UNIT(lluvia, D4_a_size_near_two_to_the_64_is_refused)
     quire_placement at;
     expect_at(&m, 10, 1, 0, 0);
     CHECK_FAILS(quire_space_allocate(m.space, UINT64_MAX - 2, 16, 0, &at), QUIRE_ERROR_NO_SPACE);
-    EXPECT_FREE(&m, {10, 1014});
+    expect_free(&m, "10:1014 ");
     end_manager(&m);
 }
 
@@ -279,7 +185,7 @@ UNIT(lluvia, D5_double_and_foreign_release_are_refused)
     CHECK_FAILS(quire_space_free(m.space, m.live[0].range), QUIRE_ERROR_STALE_HANDLE);
     expect_at(&other, 256, 1, 0, 0);
     CHECK_FAILS(quire_space_free(m.space, other.live[0].range), QUIRE_ERROR_FOREIGN_HANDLE);
-    EXPECT_FREE(&m, {0, 1024});
+    expect_free(&m, "0:1024 ");
     end_manager(&m);
     end_manager(&other);
 }
@@ -289,7 +195,7 @@ UNIT(lluvia, D6_size_0_is_refused)
     manager m = make_manager(1024);
     quire_placement at;
     CHECK_FAILS(quire_space_allocate(m.space, 0, 1, 0, &at), QUIRE_ERROR_INVALID_ARGUMENT);
-    EXPECT_FREE(&m, {0, 1024});
+    expect_free(&m, "0:1024 ");
     end_manager(&m);
 }
 
@@ -365,37 +271,29 @@ UNIT(lluvia, an_object_larger_than_a_page_gets_a_page_whose_rest_is_used)
     end_memory(&b);
 }
 
-UNIT(lluvia, mapping_different_pages)
+/* Two buffers are mapped at the same time; within a page the pointers are as far apart as they. */
+UNIT(lluvia, buffers_of_different_pages_and_of_one_page_are_mapped)
 {
-    bench b = make_memory(256, QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT);
-    quire_buffer first = expect_buffer(&b, 256, 0, 0, 0), second = expect_buffer(&b, 256, 1, 0, 0);
-    void *one = NULL, *two = NULL;
-    CHECK_OK(quire_map(b.memory, first.allocation, &one));
-    CHECK_OK(quire_map(b.memory, second.allocation, &two));
-    CHECK(one != two);
-    end_memory(&b);
-}
-
-UNIT(lluvia, D9_mapping_two_objects_of_one_page)
-{
-    bench b = make_memory(1024, QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT);
-    quire_buffer first = expect_buffer(&b, 512, 0, 0, 0),
-                 second = expect_buffer(&b, 512, 0, 512, 0);
-    void *one = NULL, *two = NULL;
-    CHECK_OK(quire_map(b.memory, first.allocation, &one));
-    CHECK_OK(quire_map(b.memory, second.allocation, &two));
-    CHECK_EQ((char *)two - (char *)one, 512);
-    end_memory(&b);
-}
-
-UNIT(lluvia, D1_the_pointer_is_base_plus_offset)
-{
-    bench b = make_memory(4096, QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT);
-    quire_buffer first = expect_buffer(&b, 100, 0, 0, 0),
-                 second = expect_buffer(&b, 100, 0, 128, 28);
-    void *one = NULL, *two = NULL;
-    CHECK_OK(quire_map(b.memory, first.allocation, &one));
-    CHECK_OK(quire_map(b.memory, second.allocation, &two));
-    CHECK_EQ((char *)two - (char *)one, 128); /* Lluvia adds the padding again: 156 */
-    end_memory(&b);
+    static const struct {
+        uint64_t page_size, size;
+        uint32_t page;
+        uint64_t offset, padding;
+    } rows[] = {
+        {256, 256, 1, 0, 0},
+        {1024, 512, 0, 512, 0},  /* D9 */
+        {4096, 100, 0, 128, 28}, /* D1: Lluvia adds the padding again */
+    };
+    for (int i = 0; i < 3; i++) {
+        bench b = make_memory(rows[i].page_size, QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT);
+        quire_buffer first = expect_buffer(&b, rows[i].size, 0, 0, 0);
+        quire_buffer second =
+            expect_buffer(&b, rows[i].size, rows[i].page, rows[i].offset, rows[i].padding);
+        void *one = NULL, *two = NULL;
+        CHECK_OK(quire_map(b.memory, first.allocation, &one));
+        CHECK_OK(quire_map(b.memory, second.allocation, &two));
+        CHECK(one != two);
+        if (!rows[i].page)
+            CHECK_EQ((char *)two - (char *)one, rows[i].offset);
+        end_memory(&b);
+    }
 }

@@ -65,8 +65,7 @@ CASE(images_and_others_share_no_page_and_lose_no_bytes, 64 * KIB,
         for (int k = 0; k < COUNT; k++)
             CHECK(place(f, images[i]).page != place(f, others[k]).page);
     }
-    quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(f->memory, &stats));
+    quire_memory_stats stats = fixture_stats(f);
     CHECK_EQ(stats.page_count, 2);
     CHECK_OK(quire_memory_check(f->memory));
 }
@@ -132,7 +131,7 @@ UNIT(image_pages, the_bytes_that_stay_are_shared_with_images_alone)
             made[i] = buffer(&f, 700 * KIB);
         for (int i = 0; i < 3; i++)
             CHECK_OK(quire_free(f.memory, made[i]));
-        CHECK_OK(quire_memory_get_stats(f.memory, &stats));
+        stats = fixture_stats(&f);
         CHECK_EQ(stats.empty_bytes, has_images ? 1024 * KIB : 2048 * KIB);
         fixture_end(&f);
     }
@@ -172,7 +171,7 @@ UNIT(image_pages, frees_of_other_threads_leave_nothing)
         CHECK_EQ(pthread_join(thread, NULL), 0);
     }
     CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
-    CHECK_OK(quire_memory_get_stats(f.memory, &stats));
+    stats = fixture_stats(&f);
     CHECK_EQ(stats.page_count, 0);
     fixture_end(&f);
 }
@@ -189,7 +188,7 @@ CASE(many_small_images_take_little_more_than_their_bytes, 64 * KIB, NULL)
         (void)image(f, size, QUIRE_TILING_OPTIMAL);
         requested += size;
     }
-    CHECK_OK(quire_memory_get_stats(f->memory, &stats));
+    stats = fixture_stats(f);
     printf("# %" PRIu64 " of %" PRIu64 " bytes\n", stats.reserved_bytes, requested);
     CHECK(stats.reserved_bytes <= requested * 115 / 100);
 }

@@ -50,12 +50,12 @@ static quire_buffer_info info_of(fixture *b, quire_buffer buffer)
     return info;
 }
 
-UNIT(resource, a_buffer_is_for_storage_and_both_transfers_by_default)
+#define ON_HOST(name, ...) UNIT_ON(resource, name, fixture, b, make_host(b, __VA_ARGS__), end)
+
+ON_HOST(a_buffer_is_for_storage_and_both_transfers_by_default, QUIRE_DEVICE_LOCAL)
 {
-    fixture b;
-    make_host(&b, QUIRE_DEVICE_LOCAL);
-    quire_buffer buffer = BUFFER(&b, .size = 100, .user_data = 5, .name = "weights");
-    quire_buffer_info info = info_of(&b, buffer);
+    quire_buffer buffer = BUFFER(b, .size = 100, .user_data = 5, .name = "weights");
+    quire_buffer_info info = info_of(b, buffer);
     CHECK_EQ(info.size, 100);
     CHECK_EQ(info.usage,
              QUIRE_USAGE_STORAGE | QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET);
@@ -66,39 +66,33 @@ UNIT(resource, a_buffer_is_for_storage_and_both_transfers_by_default)
     CHECK_EQ(info.place.user_data, 5);
     CHECK(info.place.committed);
     char name[16];
-    CHECK_OK(quire_allocation_get_name(b.memory, buffer.allocation, name, sizeof name));
+    CHECK_OK(quire_allocation_get_name(b->memory, buffer.allocation, name, sizeof name));
     CHECK_STR(name, "weights");
-    end(&b);
 }
 
-UNIT(resource, a_buffer_has_the_alignment_of_device_and_caller)
+ON_HOST(a_buffer_has_the_alignment_of_device_and_caller, QUIRE_DEVICE_LOCAL)
 {
-    fixture b;
-    make_host(&b, QUIRE_DEVICE_LOCAL);
-    BUFFER(&b, .size = 10);
-    CHECK_EQ(info_of(&b, BUFFER(&b, .size = 10)).place.offset, 64);
-    CHECK_EQ(info_of(&b, BUFFER(&b, .size = 10, .alignment = 16)).place.offset, 128);
-    CHECK_EQ(info_of(&b, BUFFER(&b, .size = 10, .alignment = 4096)).place.offset, 4096);
-    end(&b);
+    BUFFER(b, .size = 10);
+    CHECK_EQ(info_of(b, BUFFER(b, .size = 10)).place.offset, 64);
+    CHECK_EQ(info_of(b, BUFFER(b, .size = 10, .alignment = 16)).place.offset, 128);
+    CHECK_EQ(info_of(b, BUFFER(b, .size = 10, .alignment = 4096)).place.offset, 4096);
 }
 
-UNIT(resource, every_usage_of_buffers_is_kept_and_others_are_refused)
+ON_HOST(every_usage_of_buffers_is_kept_and_others_are_refused, QUIRE_DEVICE_LOCAL)
 {
-    fixture b;
-    make_host(&b, QUIRE_DEVICE_LOCAL);
     for (int bit = 0; bit < 32; bit++) {
         quire_usage usage = UINT32_C(1) << bit;
         quire_buffer buffer = {{1}};
         quire_buffer_options options = {.size = 1, .usage = usage};
         if (bit < 6) {
-            CHECK_EQ(info_of(&b, create(&b, &options)).usage, usage);
+            CHECK_EQ(info_of(b, create(b, &options)).usage, usage);
             continue;
         }
-        CHECK_FAILS(quire_buffer_create(b.memory, &options, &buffer), QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK_FAILS(quire_buffer_create(b->memory, &options, &buffer),
+                    QUIRE_ERROR_INVALID_ARGUMENT);
         CHECK_HAS(quire_last_error(), "is not of buffers");
         CHECK_EQ(buffer.allocation.id, 0);
     }
-    end(&b);
 }
 
 #define CASE(name, ...) UNIT_ON(resource, name, fixture, b, make(b, __VA_ARGS__), end)

@@ -51,8 +51,7 @@ static void expect_refused(fixture *b, uint32_t size, quire_result code, const c
         CHECK_HAS(quire_last_error(), says);
         CHECK_EQ(none.id, 0);
         CHECK_EQ(b->fake.objects, 0);
-        quire_memory_stats stats;
-        CHECK_OK(quire_memory_get_stats(b->memory, &stats));
+        quire_memory_stats stats = fixture_stats(b);
         CHECK_EQ(stats.allocation_count, 0);
         CHECK_EQ(stats.live_bytes, 0);
         CHECK_OK(quire_memory_check(b->memory));
@@ -263,25 +262,24 @@ static quire_result never_bind(void *state, quire_object object, uint64_t native
     return QUIRE_ERROR_BACKEND_FAILURE;
 }
 
-UNIT(resource_object, an_object_with_handle_0_is_a_range_neither_bound_nor_destroyed)
+#define PREPARED(name) UNIT_ON(resource_object, name, fixture, b, fixture_prepare(b), end)
+
+PREPARED(an_object_with_handle_0_is_a_range_neither_bound_nor_destroyed)
 {
-    fixture b;
     quire_buffer buffer;
     quire_image image;
     quire_native native;
-    fixture_prepare(&b);
-    b.fake.table.object_create = create_without_handle;
-    b.fake.table.object_bind = never_bind;
-    b.fake.table.object_destroy = never_destroy;
-    open_prepared(&b);
-    CHECK_OK(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 90}, &buffer));
-    CHECK_OK(quire_image_create(b.memory, &(quire_image_options){.width = 10}, &image));
-    CHECK_OK(quire_allocation_get_native(b.memory, buffer.allocation, &native));
+    b->fake.table.object_create = create_without_handle;
+    b->fake.table.object_bind = never_bind;
+    b->fake.table.object_destroy = never_destroy;
+    open_prepared(b);
+    CHECK_OK(quire_buffer_create(b->memory, &(quire_buffer_options){.size = 90}, &buffer));
+    CHECK_OK(quire_image_create(b->memory, &(quire_image_options){.width = 10}, &image));
+    CHECK_OK(quire_allocation_get_native(b->memory, buffer.allocation, &native));
     CHECK(native.object == QUIRE_OBJECT_BUFFER && native.handle == 0 && native.size >= 100);
     CHECK_EQ(native.offset % 64, 0);
-    CHECK_OK(quire_free(b.memory, buffer.allocation));
-    CHECK_OK(quire_free(b.memory, image.allocation));
-    end(&b);
+    CHECK_OK(quire_free(b->memory, buffer.allocation));
+    CHECK_OK(quire_free(b->memory, image.allocation));
 }
 
 CASE(invalid_requirements_are_a_backend_failure)
@@ -305,63 +303,54 @@ CASE(invalid_requirements_are_a_backend_failure)
 
 /* ---- backends with only some functions ---------------------------------------------------- */
 
-UNIT(resource_object, without_images_none_are_created)
+PREPARED(without_images_none_are_created)
 {
-    fixture b;
-    fixture_prepare(&b);
-    b.fake.table.features &= ~(QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_OBJECTS);
-    b.fake.table.image_requirements = NULL;
-    b.fake.table.object_create = NULL;
-    b.fake.table.object_bind = NULL;
-    b.fake.table.object_destroy = NULL;
-    open_prepared(&b);
+    b->fake.table.features &= ~(QUIRE_BACKEND_IMAGES | QUIRE_BACKEND_OBJECTS);
+    b->fake.table.image_requirements = NULL;
+    b->fake.table.object_create = NULL;
+    b->fake.table.object_bind = NULL;
+    b->fake.table.object_destroy = NULL;
+    open_prepared(b);
     quire_allocation none = {1};
     quire_requirements needs;
-    CHECK_FAILS(create(&b, 1, 100, &none), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_FAILS(create(b, 1, 100, &none), QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "backend fake has no images");
     CHECK_EQ(none.id, 0);
-    CHECK_FAILS(quire_image_get_requirements(b.device, &(quire_image_options){.width = 1}, &needs),
+    CHECK_FAILS(quire_image_get_requirements(b->device, &(quire_image_options){.width = 1}, &needs),
                 QUIRE_ERROR_UNSUPPORTED);
-    CHECK_OK(create(&b, 0, 100, &none));
-    CHECK_OK(quire_free(b.memory, none));
-    end(&b);
+    CHECK_OK(create(b, 0, 100, &none));
+    CHECK_OK(quire_free(b->memory, none));
 }
 
-UNIT(resource_object, objects_without_images_are_buffers_only)
+PREPARED(objects_without_images_are_buffers_only)
 {
-    fixture b;
-    fixture_prepare(&b);
-    b.fake.table.features &= ~QUIRE_BACKEND_IMAGES;
-    b.fake.table.image_requirements = NULL;
-    open_prepared(&b);
+    b->fake.table.features &= ~QUIRE_BACKEND_IMAGES;
+    b->fake.table.image_requirements = NULL;
+    open_prepared(b);
     quire_allocation image = {1};
-    CHECK_FAILS(create(&b, 1, 100, &image), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_FAILS(create(b, 1, 100, &image), QUIRE_ERROR_UNSUPPORTED);
     CHECK_EQ(image.id, 0);
-    CHECK_EQ(b.fake.calls[FAKE_OBJECT_CREATE], 0);
-    end(&b);
+    CHECK_EQ(b->fake.calls[FAKE_OBJECT_CREATE], 0);
 }
 
-UNIT(resource_object, images_without_objects_are_ranges_with_the_backends_requirements)
+PREPARED(images_without_objects_are_ranges_with_the_backends_requirements)
 {
-    fixture b;
-    fixture_prepare(&b);
-    b.fake.table.features &= ~QUIRE_BACKEND_OBJECTS;
-    b.fake.table.object_create = NULL;
-    b.fake.table.object_bind = NULL;
-    b.fake.table.object_destroy = NULL;
-    b.fake.object_needs.alignment = 1024;
-    b.fake.object_needs.dedicated = true;
-    open_prepared(&b);
+    b->fake.table.features &= ~QUIRE_BACKEND_OBJECTS;
+    b->fake.table.object_create = NULL;
+    b->fake.table.object_bind = NULL;
+    b->fake.table.object_destroy = NULL;
+    b->fake.object_needs.alignment = 1024;
+    b->fake.object_needs.dedicated = true;
+    open_prepared(b);
     quire_image image;
     quire_image_info info;
-    CHECK_OK(create(&b, 1, 100, &image.allocation));
-    CHECK_OK(quire_image_get_info(b.memory, image, &info));
+    CHECK_OK(create(b, 1, 100, &image.allocation));
+    CHECK_OK(quire_image_get_info(b->memory, image, &info));
     CHECK_EQ(info.place.native, 0);
     CHECK_EQ(info.place.size, 100);
     CHECK(info.place.dedicated);
-    CHECK_EQ(b.fake.objects, 0);
-    CHECK_OK(quire_free(b.memory, image.allocation));
-    end(&b);
+    CHECK_EQ(b->fake.objects, 0);
+    CHECK_OK(quire_free(b->memory, image.allocation));
 }
 
 CASE(the_backend_sees_resolved_options)

@@ -23,39 +23,35 @@ static quire_buffer buffer_of(fixture *f, uint64_t size)
     return buffer;
 }
 
+#define MADE(name) UNIT_ON(resource_tied, name, fixture, f, make(f), fixture_end)
+
 /* ---- tied pages ------------------------------------------------------------------------------ */
 
-UNIT(resource_tied, the_page_has_exactly_the_objects_size_and_is_freed_with_it)
+MADE(the_page_has_exactly_the_objects_size_and_is_freed_with_it)
 {
-    fixture f;
     quire_buffer_info info;
-    make(&f);
-    quire_buffer a = buffer_of(&f, 1001), b = buffer_of(&f, 77);
-    CHECK_EQ(f.fake.pages, 2);
-    CHECK_EQ(f.fake.page_bytes, 1078);
-    CHECK_OK(quire_buffer_get_info(f.memory, a, &info));
+    quire_buffer a = buffer_of(f, 1001), b = buffer_of(f, 77);
+    CHECK_EQ(f->fake.pages, 2);
+    CHECK_EQ(f->fake.page_bytes, 1078);
+    CHECK_OK(quire_buffer_get_info(f->memory, a, &info));
     CHECK_EQ(info.place.offset, 0);
     CHECK_EQ(info.place.left_padding, 0);
     CHECK_EQ(info.place.size, 1001);
     CHECK(info.place.dedicated);
-    CHECK_OK(quire_free(f.memory, a.allocation));
-    CHECK_EQ(f.fake.page_bytes, 77); /* not retained */
-    CHECK_EQ(f.fake.last_page.object, QUIRE_OBJECT_BUFFER);
-    CHECK_OK(quire_free(f.memory, b.allocation));
-    CHECK_EQ(f.fake.pages, 0);
-    fixture_end(&f);
+    CHECK_OK(quire_free(f->memory, a.allocation));
+    CHECK_EQ(f->fake.page_bytes, 77); /* not retained */
+    CHECK_EQ(f->fake.last_page.object, QUIRE_OBJECT_BUFFER);
+    CHECK_OK(quire_free(f->memory, b.allocation));
+    CHECK_EQ(f->fake.pages, 0);
 }
 
-UNIT(resource_tied, an_equal_object_gets_another_page)
+MADE(an_equal_object_gets_another_page)
 {
-    fixture f;
-    make(&f);
     for (int i = 0; i < 3; i++) {
-        quire_buffer buffer = buffer_of(&f, 5000);
-        CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], (uint64_t)i + 1);
-        CHECK_OK(quire_free(f.memory, buffer.allocation));
+        quire_buffer buffer = buffer_of(f, 5000);
+        CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], (uint64_t)i + 1);
+        CHECK_OK(quire_free(f->memory, buffer.allocation));
     }
-    fixture_end(&f);
 }
 
 #define CASE(name) UNIT_ON(resource_tied, name, fixture, f, fixture_prepare(f), fixture_end)
@@ -78,19 +74,16 @@ CASE(the_policy_adds_nothing)
     CHECK_OK(quire_free(f->memory, buffer.allocation));
 }
 
-UNIT(resource_tied, without_memory_for_the_page_nothing_is_left)
+MADE(without_memory_for_the_page_nothing_is_left)
 {
-    fixture f;
     quire_buffer buffer;
-    make(&f);
-    f.fake.page_budget = 4096;
-    CHECK_FAILS(quire_buffer_create(f.memory, &(quire_buffer_options){.size = 4097}, &buffer),
+    f->fake.page_budget = 4096;
+    CHECK_FAILS(quire_buffer_create(f->memory, &(quire_buffer_options){.size = 4097}, &buffer),
                 QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_EQ(f.fake.objects, 0);
-    CHECK_EQ(f.fake.pages, 0);
-    buffer = buffer_of(&f, 4096);
-    CHECK_OK(quire_free(f.memory, buffer.allocation));
-    fixture_end(&f);
+    CHECK_EQ(f->fake.objects, 0);
+    CHECK_EQ(f->fake.pages, 0);
+    buffer = buffer_of(f, 4096);
+    CHECK_OK(quire_free(f->memory, buffer.allocation));
 }
 
 CASE(freed_from_another_shard_it_is_released_when_its_own_is_used)
@@ -105,26 +98,23 @@ CASE(freed_from_another_shard_it_is_released_when_its_own_is_used)
     CHECK_OK(quire_free(f->memory, other.allocation));
 }
 
-UNIT(resource_tied, zeros_are_written_after_the_object_is_bound)
+MADE(zeros_are_written_after_the_object_is_bound)
 {
-    fixture f;
     quire_buffer buffer;
     unsigned char bytes[1001];
-    make(&f);
-    CHECK_OK(quire_buffer_create(f.memory, &(quire_buffer_options){.size = 1001, .zero = true},
+    CHECK_OK(quire_buffer_create(f->memory, &(quire_buffer_options){.size = 1001, .zero = true},
                                  &buffer));
-    CHECK_OK(quire_read(f.memory, buffer.allocation, 0, bytes, sizeof bytes));
+    CHECK_OK(quire_read(f->memory, buffer.allocation, 0, bytes, sizeof bytes));
     for (size_t i = 0; i < sizeof bytes; i++)
         CHECK_EQ(bytes[i], 0);
-    CHECK_OK(quire_free(f.memory, buffer.allocation));
-    fake_fail(&f.fake, 4, false, QUIRE_ERROR_DEVICE_LOST); /* object, page, bind, zeros */
-    CHECK_FAILS(
-        quire_buffer_create(f.memory, &(quire_buffer_options){.size = 1001, .zero = true}, &buffer),
-        QUIRE_ERROR_DEVICE_LOST);
-    CHECK_EQ(f.fake.failed_call, FAKE_COPY_TO);
-    CHECK_EQ(f.fake.objects, 0);
-    CHECK_EQ(f.fake.pages, 0);
-    fixture_end(&f);
+    CHECK_OK(quire_free(f->memory, buffer.allocation));
+    fake_fail(&f->fake, 4, false, QUIRE_ERROR_DEVICE_LOST); /* object, page, bind, zeros */
+    CHECK_FAILS(quire_buffer_create(f->memory, &(quire_buffer_options){.size = 1001, .zero = true},
+                                    &buffer),
+                QUIRE_ERROR_DEVICE_LOST);
+    CHECK_EQ(f->fake.failed_call, FAKE_COPY_TO);
+    CHECK_EQ(f->fake.objects, 0);
+    CHECK_EQ(f->fake.pages, 0);
 }
 
 /* ---- a page that the driver prefers --------------------------------------------------------- */
@@ -229,14 +219,15 @@ CASE(a_backend_that_fills_is_called_once)
     CHECK_OK(quire_free(f->memory, made));
 }
 
+#define MEMORY(name, ...)                                                                          \
+    UNIT_ON(resource_tied, name, fixture, f, fixture_make(f, __VA_ARGS__), fixture_end)
+
 /* ---- the backend's own descriptions---------------------------------------------------------- */
 
-UNIT(resource_tied, an_object_is_created_from_a_description)
+MEMORY(an_object_is_created_from_a_description, &LOCAL)
 {
-    fixture f;
     quire_allocation made;
     quire_allocation_info info;
-    fixture_make(&f, &LOCAL);
     const uint64_t bytes = 12345;
     quire_object_options options = {.object = QUIRE_OBJECT_IMAGE,
                                     .description = &bytes,
@@ -245,97 +236,75 @@ UNIT(resource_tied, an_object_is_created_from_a_description)
                                     .user_data = 9,
                                     .described = {.image = {.width = 7, .native_format = 44}}};
     quire_image_info image_info;
-    CHECK_OK(quire_object_create(f.memory, &options, &made));
-    CHECK_OK(quire_allocation_get_info(f.memory, made, &info));
+    CHECK_OK(quire_object_create(f->memory, &options, &made));
+    CHECK_OK(quire_allocation_get_info(f->memory, made, &info));
     CHECK_EQ(info.requested, 12345);
     CHECK_EQ(info.object, QUIRE_OBJECT_IMAGE);
     CHECK_EQ(info.user_data, 9);
-    CHECK_OK(quire_image_get_info(f.memory, (quire_image){made}, &image_info));
+    CHECK_OK(quire_image_get_info(f->memory, (quire_image){made}, &image_info));
     CHECK_EQ(image_info.width, 7);
     CHECK_EQ(image_info.native_format, 44);
-    CHECK_OK(quire_free(f.memory, made));
-    CHECK_EQ(f.fake.objects, 0);
-    options.object = QUIRE_OBJECT_NONE;
-    CHECK_FAILS(quire_object_create(f.memory, &options, &made), INVALID);
-    options.object = QUIRE_OBJECT_BUFFER;
-    options.description = NULL;
-    CHECK_FAILS(quire_object_create(f.memory, &options, &made), INVALID);
-    options.description = &bytes;
-    options.alignment = 5;
-    CHECK_FAILS(quire_object_create(f.memory, &options, &made), INVALID);
-    CHECK_EQ(f.fake.objects, 0);
-    fixture_end(&f);
+    CHECK_OK(quire_free(f->memory, made));
+    CHECK_EQ(f->fake.objects, 0);
 }
 
 /* The fake creates an object all the same. The destruction shows who owns it. */
-UNIT(resource_tied, a_borrowed_object_is_never_destroyed)
+MEMORY(a_borrowed_object_is_never_destroyed, &LOCAL)
 {
-    fixture f;
     quire_allocation made;
     quire_native native;
-    fixture_make(&f, &LOCAL);
     const uint64_t bytes = 100;
     const quire_object_options options = {
         .object = QUIRE_OBJECT_BUFFER, .description = &bytes, .borrowed = true};
-    CHECK_OK(quire_object_create(f.memory, &options, &made));
-    CHECK_OK(quire_allocation_get_native(f.memory, made, &native));
-    CHECK_OK(quire_free(f.memory, made));
-    CHECK_EQ(f.fake.objects, 1);
-    f.fake.table.object_destroy(&f.fake, QUIRE_OBJECT_BUFFER, native.handle);
-    fixture_end(&f);
+    CHECK_OK(quire_object_create(f->memory, &options, &made));
+    CHECK_OK(quire_allocation_get_native(f->memory, made, &native));
+    CHECK_OK(quire_free(f->memory, made));
+    CHECK_EQ(f->fake.objects, 1);
+    f->fake.table.object_destroy(&f->fake, QUIRE_OBJECT_BUFFER, native.handle);
 }
 
-UNIT(resource_tied, an_unbound_object_is_placed_and_not_bound)
+MADE(an_unbound_object_is_placed_and_not_bound)
 {
-    fixture f;
     quire_allocation made;
     quire_native native;
     const uint64_t bytes = 100;
     quire_object_options options = {
         .object = QUIRE_OBJECT_BUFFER, .description = &bytes, .borrowed = true, .unbound = true};
-    make(&f);
-    CHECK_OK(quire_object_create(f.memory, &options, &made));
-    CHECK_EQ(f.fake.calls[FAKE_OBJECT_BIND], 0);
-    CHECK_OK(quire_allocation_get_native(f.memory, made, &native));
+    CHECK_OK(quire_object_create(f->memory, &options, &made));
+    CHECK_EQ(f->fake.calls[FAKE_OBJECT_BIND], 0);
+    CHECK_OK(quire_allocation_get_native(f->memory, made, &native));
     CHECK(native.handle != 0);
-    CHECK_EQ(f.fake.last_page.native, native.handle); /* the page is tied to it all the same */
-    CHECK_OK(quire_free(f.memory, made));
-    f.fake.table.object_destroy(&f.fake, QUIRE_OBJECT_BUFFER, native.handle);
+    CHECK_EQ(f->fake.last_page.native, native.handle); /* the page is tied to it all the same */
+    CHECK_OK(quire_free(f->memory, made));
+    f->fake.table.object_destroy(&f->fake, QUIRE_OBJECT_BUFFER, native.handle);
     options.borrowed = false;
-    CHECK_FAILS(quire_object_create(f.memory, &options, &made), INVALID);
+    CHECK_FAILS(quire_object_create(f->memory, &options, &made), INVALID);
     CHECK_HAS(quire_last_error(), "unbound is set");
     options.borrowed = options.zero = true;
-    CHECK_FAILS(quire_object_create(f.memory, &options, &made), INVALID);
+    CHECK_FAILS(quire_object_create(f->memory, &options, &made), INVALID);
     CHECK_HAS(quire_last_error(), "unbound and zero are set");
-    CHECK_EQ(f.fake.objects, 0);
-    fixture_end(&f);
+    CHECK_EQ(f->fake.objects, 0);
 }
 
 /* ---- existing memory ------------------------------------------------------------------------ */
 
-UNIT(resource_tied, existing_memory_becomes_a_page)
+MEMORY(existing_memory_becomes_a_page, &LOCAL)
 {
-    fixture f;
     quire_allocation made;
     const char description[] = "somewhere";
-    fixture_make(&f, &LOCAL);
     const quire_allocation_options options = {.size = 3333, .name = "adopted"};
-    CHECK_OK(quire_page_adopt(f.memory, description, &options, &made));
-    CHECK(f.fake.last_page.description == description);
-    CHECK_EQ(f.fake.last_page.size, 3333);
-    CHECK_EQ(fixture_info(&f, made).size, 3333);
-    CHECK_EQ(fixture_stats(&f).reserved_bytes, 3333);
-    CHECK_OK(quire_free(f.memory, made));
-    CHECK_EQ(f.fake.pages, 0);
-    CHECK_FAILS(quire_page_adopt(f.memory, NULL, &options, &made), INVALID);
-    CHECK_FAILS(quire_page_adopt(f.memory, description, NULL, &made), INVALID);
-    CHECK_FAILS(quire_page_adopt(NULL, description, &options, &made), INVALID);
-    CHECK_FAILS(quire_page_adopt(f.memory, description, &(quire_allocation_options){0}, &made),
+    CHECK_OK(quire_page_adopt(f->memory, description, &options, &made));
+    CHECK(f->fake.last_page.description == description);
+    CHECK_EQ(f->fake.last_page.size, 3333);
+    CHECK_EQ(fixture_info(f, made).size, 3333);
+    CHECK_EQ(fixture_stats(f).reserved_bytes, 3333);
+    CHECK_OK(quire_free(f->memory, made));
+    CHECK_EQ(f->fake.pages, 0);
+    CHECK_FAILS(quire_page_adopt(f->memory, description, &(quire_allocation_options){0}, &made),
                 INVALID);
-    fake_fail(&f.fake, 1, false, QUIRE_ERROR_NOT_PERMITTED);
-    CHECK_FAILS(quire_page_adopt(f.memory, description, &options, &made),
+    fake_fail(&f->fake, 1, false, QUIRE_ERROR_NOT_PERMITTED);
+    CHECK_FAILS(quire_page_adopt(f->memory, description, &options, &made),
                 QUIRE_ERROR_NOT_PERMITTED);
-    fixture_end(&f);
 }
 
 /* Created pages have the requested alignment. Existing memory keeps its own. */
@@ -351,16 +320,13 @@ CASE(existing_memory_keeps_its_alignment)
     CHECK_OK(quire_free(f->memory, made));
 }
 
-UNIT(resource_tied, priorities_reach_the_backend_and_are_from_0_to_1)
+MEMORY(priorities_reach_the_backend_and_are_from_0_to_1, &(quire_memory_options){.priority = 0.75f})
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.priority = 0.75f});
-    ALLOCATE(&f, .size = 1);
-    CHECK(f.fake.last_page.priority == 0.75f);
+    ALLOCATE(f, .size = 1);
+    CHECK(f->fake.last_page.priority == 0.75f);
     quire_memory *memory = NULL;
-    CHECK_FAILS(quire_memory_create(f.device, &(quire_memory_options){.priority = 1.5f}, &memory),
+    CHECK_FAILS(quire_memory_create(f->device, &(quire_memory_options){.priority = 1.5f}, &memory),
                 INVALID);
-    CHECK_FAILS(quire_memory_create(f.device, &(quire_memory_options){.priority = -0.5f}, &memory),
+    CHECK_FAILS(quire_memory_create(f->device, &(quire_memory_options){.priority = -0.5f}, &memory),
                 INVALID);
-    fixture_end(&f);
 }

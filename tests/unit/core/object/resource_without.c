@@ -38,16 +38,13 @@ static void expect_no_rows(fixture *f, quire_image image, const char *says)
     CHECK_FAILS(quire_image_read(f->memory, image, NULL, bytes, 0, 0), QUIRE_ERROR_UNSUPPORTED);
 }
 
-UNIT(resource_without, rows_of_an_image_known_only_to_its_backend)
+UNIT_MEMORY(resource_without, rows_of_an_image_known_only_to_its_backend, f, .name = "frames")
 {
-    fixture f;
     quire_image image;
-    fixture_make(&f, &(quire_memory_options){.name = "frames"});
     const quire_object_options options = {.object = QUIRE_OBJECT_IMAGE, .description = &needed};
-    CHECK_OK(quire_object_create(f.memory, &options, &image.allocation));
-    expect_no_rows(&f, image, "not created by quire_image_create");
-    CHECK_OK(quire_free(f.memory, image.allocation));
-    fixture_end(&f);
+    CHECK_OK(quire_object_create(f->memory, &options, &image.allocation));
+    expect_no_rows(f, image, "not created by quire_image_create");
+    CHECK_OK(quire_free(f->memory, image.allocation));
 }
 
 static quire_result (*make_object)(void *state, const quire_object_request *request,
@@ -62,17 +59,14 @@ static quire_result make_without_rows(void *state, const quire_object_request *r
     return result;
 }
 
-UNIT(resource_without, rows_of_an_image_in_the_backends_own_order)
+UNIT_PREPARED(resource_without, rows_of_an_image_in_the_backends_own_order, f)
 {
-    fixture f;
     quire_image image;
-    fixture_prepare(&f);
-    make_object = f.fake.table.object_create;
-    f.fake.table.object_create = make_without_rows;
-    fixture_open(&f, &(quire_memory_options){.name = "frames"});
+    make_object = f->fake.table.object_create;
+    f->fake.table.object_create = make_without_rows;
+    fixture_open(f, &(quire_memory_options){.name = "frames"});
     CHECK_OK(quire_image_create(
-        f.memory, &(quire_image_options){.width = 4, .tiling = QUIRE_TILING_OPTIMAL}, &image));
-    expect_no_rows(&f, image, "in the backend's own order");
-    CHECK_OK(quire_free(f.memory, image.allocation));
-    fixture_end(&f);
+        f->memory, &(quire_image_options){.width = 4, .tiling = QUIRE_TILING_OPTIMAL}, &image));
+    expect_no_rows(f, image, "in the backend's own order");
+    CHECK_OK(quire_free(f->memory, image.allocation));
 }

@@ -41,67 +41,59 @@ CASE(alignment_is_counted_from_the_start_of_the_free_end)
     expect_page(f, 164 * KIB);
 }
 
-UNIT(elastic, the_native_address_is_aligned)
+UNIT_PREPARED(elastic, the_native_address_is_aligned, f)
 {
-    fixture f;
-    fixture_prepare(&f);
-    fake_offer_growth(&f.fake);
-    f.fake.address_step = 4096 + 64;
-    f.fake.info.limits.page_alignment = 64;
-    fixture_open(&f, &(quire_memory_options){
-                         .contiguous = true, .address_space = MAX_SIZE, .pages.page_size = PAGE});
-    ALLOCATE(&f, .size = 40 * KIB);
+    fake_offer_growth(&f->fake);
+    f->fake.address_step = 4096 + 64;
+    f->fake.info.limits.page_alignment = 64;
+    fixture_open(f, &(quire_memory_options){
+                        .contiguous = true, .address_space = MAX_SIZE, .pages.page_size = PAGE});
+    ALLOCATE(f, .size = 40 * KIB);
     for (uint64_t i = 0; i < 20; i++) {
-        quire_allocation before = ALLOCATE(&f, .size = 1 + i * 512);
-        quire_allocation made = ALLOCATE(&f, .size = 200 * KIB, .alignment = 8 * KIB);
-        CHECK_EQ(fixture_info(&f, made).address % (8 * KIB), 0);
-        CHECK_EQ(stats_of(&f).page_count, 1);
-        CHECK_OK(quire_free(f.memory, made));
-        CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
-        CHECK_OK(quire_free(f.memory, before));
+        quire_allocation before = ALLOCATE(f, .size = 1 + i * 512);
+        quire_allocation made = ALLOCATE(f, .size = 200 * KIB, .alignment = 8 * KIB);
+        CHECK_EQ(fixture_info(f, made).address % (8 * KIB), 0);
+        CHECK_EQ(stats_of(f).page_count, 1);
+        CHECK_OK(quire_free(f->memory, made));
+        CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
+        CHECK_OK(quire_free(f->memory, before));
     }
-    fixture_end(&f);
 }
 
-UNIT(elastic, within_a_limit_it_grows_by_less)
+#define CASE_WITH(name, ...)                                                                       \
+    UNIT_ON(elastic, name, fixture, f, make_with(f, __VA_ARGS__), fixture_end)
+
+CASE_WITH(within_a_limit_it_grows_by_less, &(quire_memory_options){.limit = 100 * KIB})
 {
-    fixture f;
-    make_with(&f, &(quire_memory_options){.limit = 100 * KIB});
-    ALLOCATE(&f, .size = 40 * KIB);
-    ALLOCATE(&f, .size = 40 * KIB);
-    expect_page(&f, 96 * KIB); /* not 128: growth by half of the step */
+    ALLOCATE(f, .size = 40 * KIB);
+    ALLOCATE(f, .size = 40 * KIB);
+    expect_page(f, 96 * KIB); /* not 128: growth by half of the step */
     quire_allocation none;
-    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 24 * KIB}, &none),
+    CHECK_FAILS(quire_allocate(f->memory, &(quire_allocation_options){.size = 24 * KIB}, &none),
                 QUIRE_ERROR_OVER_BUDGET);
-    expect_page(&f, 96 * KIB);
-    ALLOCATE(&f, .size = 20 * KIB); /* the rest of the limit */
-    expect_page(&f, 100 * KIB);
-    fixture_end(&f);
+    expect_page(f, 96 * KIB);
+    ALLOCATE(f, .size = 20 * KIB); /* the rest of the limit */
+    expect_page(f, 100 * KIB);
 }
 
-UNIT(elastic, growth_ends_at_the_last_address)
+CASE_WITH(growth_ends_at_the_last_address, &(quire_memory_options){.address_space = 100 * KIB})
 {
-    fixture f;
     quire_allocation none;
-    make_with(&f, &(quire_memory_options){.address_space = 100 * KIB});
-    ALLOCATE(&f, .size = 60 * KIB);
-    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 41 * KIB}, &none),
+    ALLOCATE(f, .size = 60 * KIB);
+    CHECK_FAILS(quire_allocate(f->memory, &(quire_allocation_options){.size = 41 * KIB}, &none),
                 QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_HAS(quire_last_error(), "100 KiB");
-    expect_page(&f, PAGE);
-    ALLOCATE(&f, .size = 40 * KIB);
-    expect_page(&f, 100 * KIB);
-    fixture_end(&f);
+    expect_page(f, PAGE);
+    ALLOCATE(f, .size = 40 * KIB);
+    expect_page(f, 100 * KIB);
 }
 
-UNIT(elastic, a_first_request_above_the_address_space_gets_a_page_that_holds_it)
+CASE_WITH(a_first_request_above_the_address_space_gets_a_page_that_holds_it,
+          &(quire_memory_options){.address_space = 32 * KIB})
 {
-    fixture f;
-    make_with(&f, &(quire_memory_options){.address_space = 32 * KIB});
-    ALLOCATE(&f, .size = 200 * KIB);
-    expect_page(&f, 200 * KIB);
-    CHECK_EQ(f.fake.last_page.max_size, 200 * KIB);
-    fixture_end(&f);
+    ALLOCATE(f, .size = 200 * KIB);
+    expect_page(f, 200 * KIB);
+    CHECK_EQ(f->fake.last_page.max_size, 200 * KIB);
 }
 
 UNIT(elastic, it_works_with_every_option_of_every_fit)

@@ -41,25 +41,20 @@ static void allocate_together(fixture *f)
     crew_end(&c);
 }
 
-UNIT(elastic_threads, several_threads_grow_it_one_after_the_other)
+UNIT_ON(elastic_threads, several_threads_grow_it_one_after_the_other, fixture, f, make(f),
+        fixture_end)
 {
-    fixture f;
-    make(&f);
-    ALLOCATE(&f, .size = 60 * KIB);
-    allocate_together(&f);
-    CHECK_EQ(stats_of(&f).page_count, 1);
-    CHECK(stats_of(&f).reserved_bytes >= 260 * KIB);
-    CHECK(stats_of(&f).reserved_bytes <= 260 * KIB + PAGE);
-    fixture_end(&f);
+    ALLOCATE(f, .size = 60 * KIB);
+    allocate_together(f);
+    CHECK_EQ(stats_of(f).page_count, 1);
+    CHECK(stats_of(f).reserved_bytes >= 260 * KIB);
+    CHECK(stats_of(f).reserved_bytes <= 260 * KIB + PAGE);
 }
 
-UNIT(elastic_threads, several_threads_create_one_page)
+UNIT_ON(elastic_threads, several_threads_create_one_page, fixture, f, make(f), fixture_end)
 {
-    fixture f;
-    make(&f);
-    allocate_together(&f);
-    CHECK_EQ(stats_of(&f).page_count, 1);
-    fixture_end(&f);
+    allocate_together(f);
+    CHECK_EQ(stats_of(f).page_count, 1);
 }
 
 /* Growing a page is a call of the backend: a thread that has room does not wait for it. */

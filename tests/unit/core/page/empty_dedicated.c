@@ -131,21 +131,18 @@ CASE(a_dedicated_page_enlarged_by_the_backend_is_reused, 1,
     let_go(f, first);
 }
 
-UNIT(empty_dedicated, a_dedicated_page_is_reused_at_another_alignment)
+UNIT_PREPARED(empty_dedicated, a_dedicated_page_is_reused_at_another_alignment, f)
 {
-    fixture f;
-    fixture_prepare(&f);
-    f.fake.address_step = f.fake.info.limits.page_alignment = 256;
-    fixture_open(&f, &(quire_memory_options){.pages.page_size = PAGE});
-    quire_allocation own = ALLOCATE(&f, .size = 64 * KIB, .alignment = 4096, .dedicated = true);
-    CHECK_EQ(fixture_info(&f, own).address % 4096, 0);
-    let_go(&f, own);
-    own = ALLOCATE(&f, .size = 64 * KIB, .alignment = 1024, .dedicated = true);
-    CHECK_EQ(fixture_info(&f, own).address % 1024, 0);
-    CHECK(fixture_info(&f, own).left_padding < 1024);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
-    CHECK_OK(quire_memory_check(f.memory));
-    fixture_end(&f);
+    f->fake.address_step = f->fake.info.limits.page_alignment = 256;
+    fixture_open(f, &(quire_memory_options){.pages.page_size = PAGE});
+    quire_allocation own = ALLOCATE(f, .size = 64 * KIB, .alignment = 4096, .dedicated = true);
+    CHECK_EQ(fixture_info(f, own).address % 4096, 0);
+    let_go(f, own);
+    own = ALLOCATE(f, .size = 64 * KIB, .alignment = 1024, .dedicated = true);
+    CHECK_EQ(fixture_info(f, own).address % 1024, 0);
+    CHECK(fixture_info(f, own).left_padding < 1024);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
+    CHECK_OK(quire_memory_check(f->memory));
 }
 
 /* ---- short-lived allocations ---------------------------------------------------------------- */
@@ -160,28 +157,23 @@ static void play_frame(fixture *f)
         CHECK_OK(quire_free(f->memory, piece[i]));
 }
 
-UNIT(empty_dedicated, transients_of_each_frame_cost_no_backend_call)
+UNIT_MEMORY(empty_dedicated, transients_of_each_frame_cost_no_backend_call, f,
+            .pages.page_size = 32 * MIB)
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.pages.page_size = 32 * MIB});
-    play_frame(&f);
-    uint64_t calls = f.fake.fallible_calls, pages = f.fake.pages;
+    play_frame(f);
+    uint64_t calls = f->fake.fallible_calls, pages = f->fake.pages;
     CHECK_EQ(pages * 32 * MIB, 640 * MIB);
     for (int frame = 1; frame < 100; frame++)
-        play_frame(&f);
-    CHECK_EQ(f.fake.fallible_calls, calls);
-    CHECK_EQ(fixture_stats(&f).pages_destroyed, 0);
-    fixture_end(&f);
+        play_frame(f);
+    CHECK_EQ(f->fake.fallible_calls, calls);
+    CHECK_EQ(fixture_stats(f).pages_destroyed, 0);
 }
 
-UNIT(empty_dedicated, a_repeated_large_dedicated_allocation_creates_one_page)
+UNIT_MEMORY(empty_dedicated, a_repeated_large_dedicated_allocation_creates_one_page, f, 0)
 {
-    fixture f;
-    fixture_make(&f, NULL);
     for (int i = 0; i < 200; i++)
-        CHECK_OK(quire_free(f.memory, dedicated(&f, 200 * MIB)));
-    CHECK_EQ(f.fake.fallible_calls, 2); /* describe, create */
-    CHECK_EQ(fixture_stats(&f).pages_created, 1);
-    CHECK_EQ(fixture_stats(&f).pages_destroyed, 0);
-    fixture_end(&f);
+        CHECK_OK(quire_free(f->memory, dedicated(f, 200 * MIB)));
+    CHECK_EQ(f->fake.fallible_calls, 2); /* describe, create */
+    CHECK_EQ(fixture_stats(f).pages_created, 1);
+    CHECK_EQ(fixture_stats(f).pages_destroyed, 0);
 }

@@ -61,23 +61,20 @@ CASE(a_bound_that_is_no_multiple_holds_whole_pages, 1,
     expect_empty(f, 2 * PAGE);
 }
 
-UNIT(empty_pages, a_page_used_and_emptied_again_is_the_newest)
+UNIT_MEMORY(empty_pages, a_page_used_and_emptied_again_is_the_newest, f,
+            .fit.algorithm = QUIRE_FIT_FIRST,
+            .pages = {.page_size = PAGE, .retained_empty_bytes = 2 * PAGE})
 {
-    fixture f;
     quire_allocation full[3];
-    fixture_make(&f, &(quire_memory_options){
-                         .fit.algorithm = QUIRE_FIT_FIRST,
-                         .pages = {.page_size = PAGE, .retained_empty_bytes = 2 * PAGE}});
-    fill(&f, full, 3);
-    let_go(&f, full[0]);
-    let_go(&f, full[1]);
-    quire_allocation again = ALLOCATE(&f, .size = 1);
-    CHECK_EQ(fixture_info(&f, again).page, 0);
-    expect_empty(&f, PAGE);
-    let_go(&f, again);
-    let_go(&f, full[2]); /* one too many: page 1 is the oldest now */
-    CHECK(is_there(&f, 0) && !is_there(&f, 1) && is_there(&f, 2));
-    fixture_end(&f);
+    fill(f, full, 3);
+    let_go(f, full[0]);
+    let_go(f, full[1]);
+    quire_allocation again = ALLOCATE(f, .size = 1);
+    CHECK_EQ(fixture_info(f, again).page, 0);
+    expect_empty(f, PAGE);
+    let_go(f, again);
+    let_go(f, full[2]); /* one too many: page 1 is the oldest now */
+    CHECK(is_there(f, 0) && !is_there(f, 1) && is_there(f, 2));
 }
 
 CASE(a_page_larger_than_the_bound_is_destroyed_at_once, 1,

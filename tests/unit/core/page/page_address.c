@@ -34,10 +34,8 @@ static quire_allocation_info expect_good(fixture *b, quire_allocation allocation
 
 static quire_allocation_info allocate(fixture *b, uint64_t size, uint64_t alignment, bool dedicated)
 {
-    quire_allocation allocation;
-    quire_allocation_options options = {
-        .size = size, .alignment = alignment, .dedicated = dedicated};
-    CHECK_OK(quire_allocate(b->memory, &options, &allocation));
+    quire_allocation allocation =
+        ALLOCATE(b, .size = size, .alignment = alignment, .dedicated = dedicated);
     return expect_good(b, allocation, size, alignment);
 }
 
@@ -85,8 +83,7 @@ CASE(a_dedicated_allocation_keeps_its_left_padding, 64, 64,
     quire_allocation_info info = allocate(b, 1000, 1024, true);
     CHECK_EQ(info.left_padding, 960);
     CHECK_EQ(info.offset, 960);
-    quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
+    quire_memory_stats stats = fixture_stats(b);
     CHECK_EQ(stats.live_bytes, 1960);
     CHECK_EQ(stats.reserved_bytes, 2048); /* exactly four granules and the slack */
 }
@@ -101,17 +98,14 @@ CASE(the_region_of_a_page_above_a_granule_has_its_full_size, 512, 512,
 /*
  * page_alignment 0: pages have the alignment that the core requests, which is at least a granule.
  */
-UNIT(page_address, granules_above_the_largest_alignment_hold)
+UNIT_PREPARED(page_address, granules_above_the_largest_alignment_hold, b)
 {
-    fixture b;
-    fixture_prepare(&b);
-    b.fake.info.limits.page_alignment = 0;
-    fixture_open(&b, &(quire_memory_options){.fit = {.granule = 65536, .max_alignment = 4096},
-                                             .pages = {.page_size = 65536}});
-    ALLOCATE(&b, .size = 65536);
-    CHECK_EQ(b.fake.last_page.alignment, 65536);
-    CHECK_EQ(fixture_info(&b, ALLOCATE(&b, .size = 5000000)).offset, 0);
-    fixture_end(&b);
+    b->fake.info.limits.page_alignment = 0;
+    fixture_open(b, &(quire_memory_options){.fit = {.granule = 65536, .max_alignment = 4096},
+                                            .pages = {.page_size = 65536}});
+    ALLOCATE(b, .size = 65536);
+    CHECK_EQ(b->fake.last_page.alignment, 65536);
+    CHECK_EQ(fixture_info(b, ALLOCATE(b, .size = 5000000)).offset, 0);
 }
 
 /*

@@ -49,22 +49,18 @@ CASE(a_full_heap_costs_one_call_for_each_request, 256 * MIB, &LARGE)
     CHECK_EQ(created(f), before + 14 + REQUESTS - 1);
 }
 
-UNIT(page_attempt, a_full_heap_costs_one_growth_for_each_request)
+UNIT_PREPARED(page_attempt, a_full_heap_costs_one_growth_for_each_request, f)
 {
-    fixture f;
-    fixture_prepare(&f);
-    fake_offer_growth(&f.fake);
-    f.fake.page_budget = 4 * MIB;
-    fixture_open(&f, &(quire_memory_options){.contiguous = true,
-                                             .address_space = 64 * MIB,
-                                             .pages.page_size = 4 * MIB});
-    ALLOCATE(&f, .size = 4 * MIB);
-    CHECK_FAILS(try_size(&f, 4096), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 11); /* by 4 MiB, 2 MiB, ... 4 KiB */
+    fake_offer_growth(&f->fake);
+    f->fake.page_budget = 4 * MIB;
+    fixture_open(f, &(quire_memory_options){
+                        .contiguous = true, .address_space = 64 * MIB, .pages.page_size = 4 * MIB});
+    ALLOCATE(f, .size = 4 * MIB);
+    CHECK_FAILS(try_size(f, 4096), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_RESIZE], 11); /* by 4 MiB, 2 MiB, ... 4 KiB */
     for (int i = 1; i < REQUESTS; i++)
-        CHECK_FAILS(try_size(&f, 4096), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_RESIZE], 11 + REQUESTS - 1);
-    fixture_end(&f);
+        CHECK_FAILS(try_size(f, 4096), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_RESIZE], 11 + REQUESTS - 1);
 }
 
 /* Pages that fit begin below the size that was refused. Each costs one refused call at most. */
@@ -98,39 +94,35 @@ static void make_refused(fixture *f)
     CHECK_FAILS(try_size(f, 1 * MIB), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
 }
 
-UNIT(page_attempt, pages_grow_again_by_doubling)
+#define REFUSED_CASE(name) UNIT_ON(page_attempt, name, fixture, f, make_refused(f), fixture_end)
+
+REFUSED_CASE(pages_grow_again_by_doubling)
 {
-    fixture f;
-    make_refused(&f);
-    CHECK_EQ(next_page(&f), 512 * KIB); /* below the refused size, 1 MiB */
+    CHECK_EQ(next_page(f), 512 * KIB); /* below the refused size, 1 MiB */
     uint64_t last = 512 * KIB;
     for (int i = 0; i < 8; i++) {
-        ALLOCATE(&f, .size = last - (i ? 0 : 4096)); /* fills the page */
-        ALLOCATE(&f, .size = 4096);
-        CHECK(f.fake.last_page.size == 2 * last || f.fake.last_page.size == 32 * MIB);
-        last = f.fake.last_page.size;
-        ALLOCATE(&f, .size = last - 4096);
-        ALLOCATE(&f, .size = 4096);
-        last = f.fake.last_page.size;
+        ALLOCATE(f, .size = last - (i ? 0 : 4096)); /* fills the page */
+        ALLOCATE(f, .size = 4096);
+        CHECK(f->fake.last_page.size == 2 * last || f->fake.last_page.size == 32 * MIB);
+        last = f->fake.last_page.size;
+        ALLOCATE(f, .size = last - 4096);
+        ALLOCATE(f, .size = 4096);
+        last = f->fake.last_page.size;
         if (last == 32 * MIB)
             break;
     }
     CHECK_EQ(last, 32 * MIB);
-    fixture_end(&f);
 }
 
-UNIT(page_attempt, a_request_of_the_refused_size_is_requested_and_forgets_it)
+REFUSED_CASE(a_request_of_the_refused_size_is_requested_and_forgets_it)
 {
-    fixture f;
-    make_refused(&f);
-    f.fake.page_budget = 0;
-    uint64_t before = created(&f);
-    ALLOCATE(&f, .size = 1 * MIB);
-    CHECK_EQ(f.fake.last_page.size, 1 * MIB);
-    CHECK_EQ(created(&f), before + 1);
-    ALLOCATE(&f, .size = 4096);
-    CHECK_EQ(f.fake.last_page.size, 32 * MIB);
-    fixture_end(&f);
+    f->fake.page_budget = 0;
+    uint64_t before = created(f);
+    ALLOCATE(f, .size = 1 * MIB);
+    CHECK_EQ(f->fake.last_page.size, 1 * MIB);
+    CHECK_EQ(created(f), before + 1);
+    ALLOCATE(f, .size = 4096);
+    CHECK_EQ(f->fake.last_page.size, 32 * MIB);
 }
 
 UNIT(page_attempt, a_page_destroyed_by_any_memory_of_the_heap_forgets_it)
@@ -170,48 +162,41 @@ UNIT(page_attempt, a_limit_that_is_set_forgets_it)
     }
 }
 
-UNIT(page_attempt, what_one_memory_was_refused_means_nothing_to_another)
+REFUSED_CASE(what_one_memory_was_refused_means_nothing_to_another)
 {
-    fixture f;
     quire_memory *other = NULL;
     quire_allocation made;
-    make_refused(&f);
-    f.fake.page_budget = 0;
-    CHECK_OK(quire_memory_create(f.device, &LARGE, &other));
+    f->fake.page_budget = 0;
+    CHECK_OK(quire_memory_create(f->device, &LARGE, &other));
     CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = 4096}, &made));
-    CHECK_EQ(f.fake.last_page.size, 32 * MIB);
+    CHECK_EQ(f->fake.last_page.size, 32 * MIB);
     quire_memory_destroy_all(&other);
-    fixture_end(&f);
 }
 
 /* The driver may refuse the object's page for a reason that other pages do not have. */
-UNIT(page_attempt, what_the_page_of_an_object_was_refused_means_nothing_to_others)
+UNIT_ON(page_attempt, what_the_page_of_an_object_was_refused_means_nothing_to_others, fixture, f,
+        fixture_make(f, &LARGE), fixture_end)
 {
-    fixture f;
     quire_buffer buffer;
-    fixture_make(&f, &LARGE);
-    f.fake.object_needs =
+    f->fake.object_needs =
         (quire_requirements){.size = 4096, .alignment = 256, .kind_mask = 1, .dedicated = true};
-    f.fake.page_budget = 1;
-    CHECK_FAILS(quire_buffer_create(f.memory, &(quire_buffer_options){.size = 10}, &buffer),
+    f->fake.page_budget = 1;
+    CHECK_FAILS(quire_buffer_create(f->memory, &(quire_buffer_options){.size = 10}, &buffer),
                 QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_EQ(created(&f), 1);
-    CHECK_EQ(next_page(&f), 32 * MIB);
-    fixture_end(&f);
+    CHECK_EQ(created(f), 1);
+    CHECK_EQ(next_page(f), 32 * MIB);
 }
 
 /* Raising a limit needs nothing to be forgotten: sizes beyond a limit are not remembered. */
-UNIT(page_attempt, only_what_the_backend_refuses_is_remembered)
+UNIT_MEMORY(page_attempt, only_what_the_backend_refuses_is_remembered, f,
+            .pages.page_size = 32 * MIB, .limit = MIB)
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.pages.page_size = 32 * MIB, .limit = MIB});
-    ALLOCATE(&f, .size = MIB);
-    CHECK_FAILS(try_size(&f, 4096), QUIRE_ERROR_OVER_BUDGET);
-    CHECK_EQ(created(&f), 1); /* 32, 16, 8, 4 and 2 MiB exceed the limit */
-    CHECK_OK(quire_memory_set_limit(f.memory, 0));
-    ALLOCATE(&f, .size = 4096);
-    CHECK_EQ(f.fake.last_page.size, 32 * MIB);
-    fixture_end(&f);
+    ALLOCATE(f, .size = MIB);
+    CHECK_FAILS(try_size(f, 4096), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(created(f), 1); /* 32, 16, 8, 4 and 2 MiB exceed the limit */
+    CHECK_OK(quire_memory_set_limit(f->memory, 0));
+    ALLOCATE(f, .size = 4096);
+    CHECK_EQ(f->fake.last_page.size, 32 * MIB);
 }
 
 CASE(each_shard_begins_below_the_size_that_another_was_refused, 64 * MIB,

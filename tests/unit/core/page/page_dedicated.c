@@ -14,9 +14,7 @@ static void make(fixture *b, quire_page_policy pages)
 
 static quire_allocation allocate(fixture *b, uint64_t size, bool dedicated)
 {
-    quire_allocation allocation;
-    quire_allocation_options options = {.size = size, .dedicated = dedicated};
-    CHECK_OK(quire_allocate(b->memory, &options, &allocation));
+    quire_allocation allocation = ALLOCATE(b, .size = size, .dedicated = dedicated);
     return allocation;
 }
 
@@ -39,55 +37,48 @@ static void expect_dedicated(fixture *b, quire_allocation allocation, uint64_t p
     CHECK_EQ(page.largest_free, 0); /* no other allocation can use the rest */
 }
 
-CASE(a_flag_requests_one, (quire_page_policy){.page_size = PAGE})
+/* The size of the dedicated page and of the range in it, or 0 for a range of a shared page. */
+UNIT(page_dedicated, the_flag_the_threshold_and_the_policy_request_one)
 {
-    quire_allocation own = allocate(b, 100, true);
-    expect_dedicated(b, own, 256);
-    CHECK_EQ(fixture_info(b, own).size, 100);
-    CHECK_EQ(fixture_info(b, own).requested, 100);
-    CHECK(!fixture_info(b, allocate(b, 100, false)).dedicated);
-    expect_dedicated(b, allocate(b, 100, true), 256);
-    CHECK_EQ(b->fake.pages, 3);
-}
-
-CASE(the_rest_of_the_page_is_unused, (quire_page_policy){.page_size = PAGE})
-{
-    quire_allocation own = allocate(b, 300, true);
-    expect_dedicated(b, own, 512);
-    CHECK(fixture_info(b, allocate(b, 10, false)).page != fixture_info(b, own).page);
-}
-
-CASE(requests_from_the_threshold_on_get_one,
-     (quire_page_policy){.page_size = PAGE, .dedicated_threshold = 1000})
-{
-    CHECK(!fixture_info(b, allocate(b, 999, false)).dedicated);
-    expect_dedicated(b, allocate(b, 1000, false), 1024);
-    expect_dedicated(b, allocate(b, 100000, false), 100096);
-}
-
-CASE(the_threshold_compares_the_requested_size_without_padding,
-     (quire_page_policy){.page_size = PAGE,
-                         .dedicated_threshold = 1000,
-                         .size_granularity = 512,
-                         .extra_padding = 600})
-{
-    CHECK(!fixture_info(b, allocate(b, 999, false)).dedicated);
-    quire_allocation own = allocate(b, 1000, false);
-    expect_dedicated(b, own, 2048);
-    CHECK_EQ(fixture_info(b, own).size, 2048); /* 1000 + 600, rounded up */
-}
-
-CASE(every_object_gets_one_if_the_policy_says_so,
-     (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS})
-{
-    for (uint64_t i = 1; i <= 5; i++)
-        expect_dedicated(b, allocate(b, i * 256, false), i * 256);
-    CHECK_EQ(b->fake.pages, 5);
-    CHECK_EQ(b->fake.page_bytes, 15 * 256);
-    quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
-    CHECK_EQ(stats.largest_free, 0);
-    CHECK_EQ(stats.free_bytes, 0);
+    const quire_page_policy plain = {.page_size = PAGE},
+                            always = {.dedicated = QUIRE_DEDICATED_ALWAYS},
+                            limited = {.page_size = PAGE, .dedicated_threshold = 1000},
+                            padded = {.page_size = PAGE,
+                                      .dedicated_threshold = 1000,
+                                      .size_granularity = 512,
+                                      .extra_padding = 600};
+    const struct {
+        const quire_page_policy *pages;
+        uint64_t size;
+        bool flag;
+        uint64_t page, held;
+    } rows[] = {
+        {&plain, 100, true, 256, 100},       {&plain, 100, false, 0, 0},
+        {&plain, 300, true, 512, 300},       {&limited, 999, false, 0, 0},
+        {&limited, 1000, false, 1024, 1000}, {&limited, 100000, false, 100096, 100000},
+        {&padded, 999, false, 0, 0}, /* the threshold is of the requested size */
+        {&padded, 1000, false, 2048, 2048},  {&always, 256, false, 256, 256},
+        {&always, 1280, false, 1280, 1280},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fixture b;
+        make(&b, *rows[i].pages);
+        quire_allocation one = allocate(&b, rows[i].size, rows[i].flag);
+        quire_allocation other = allocate(&b, rows[i].size, rows[i].flag);
+        if (!rows[i].page) {
+            CHECK(!fixture_info(&b, one).dedicated && !fixture_info(&b, other).dedicated);
+        } else {
+            expect_dedicated(&b, one, rows[i].page);
+            expect_dedicated(&b, other, rows[i].page);
+            CHECK_EQ(fixture_info(&b, one).size, rows[i].held);
+            CHECK_EQ(fixture_info(&b, one).requested, rows[i].size);
+            CHECK_EQ(fixture_stats(&b).largest_free, 0);
+            CHECK_EQ(fixture_stats(&b).free_bytes, 2 * (rows[i].page - rows[i].held));
+            CHECK(fixture_info(&b, allocate(&b, 10, false)).page > 1); /* the rest is unused */
+            CHECK_EQ(b.fake.pages, 3);
+        }
+        fixture_end(&b);
+    }
 }
 
 CASE(the_policy_can_exclude_them,
@@ -105,20 +96,18 @@ CASE(the_policy_can_exclude_them,
     CHECK_EQ(b->fake.pages, 1);
 }
 
-UNIT(page_dedicated, with_one_shared_page_and_no_dedicated_ones_larger_requests_are_refused)
+UNIT_PREPARED(page_dedicated,
+              with_one_shared_page_and_no_dedicated_ones_larger_requests_are_refused, b)
 {
-    fixture b;
     quire_allocation none = {1};
-    fixture_prepare(&b);
-    fixture_open(&b, &(quire_memory_options){
-                         .fit.algorithm = QUIRE_FIT_LINEAR,
-                         .pages = {.page_size = PAGE, .dedicated = QUIRE_DEDICATED_NEVER}});
-    CHECK(!fixture_info(&b, allocate(&b, PAGE / 2, false)).dedicated);
-    CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.size = PAGE + 1}, &none),
+    fixture_open(b, &(quire_memory_options){
+                        .fit.algorithm = QUIRE_FIT_LINEAR,
+                        .pages = {.page_size = PAGE, .dedicated = QUIRE_DEDICATED_NEVER}});
+    CHECK(!fixture_info(b, allocate(b, PAGE / 2, false)).dedicated);
+    CHECK_FAILS(quire_allocate(b->memory, &(quire_allocation_options){.size = PAGE + 1}, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_EQ(none.id, 0);
-    CHECK_EQ(b.fake.pages, 1);
-    fixture_end(&b);
+    CHECK_EQ(b->fake.pages, 1);
 }
 
 CASE(a_dedicated_page_is_destroyed_at_once_if_nothing_is_retained,
@@ -131,8 +120,7 @@ CASE(a_dedicated_page_is_destroyed_at_once_if_nothing_is_retained,
     CHECK_EQ(b->fake.page_bytes, PAGE);
     CHECK_OK(quire_free(b->memory, shared));
     CHECK_EQ(b->fake.pages, 1); /* a shared page is retained */
-    quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
+    quire_memory_stats stats = fixture_stats(b);
     CHECK_EQ(stats.pages_created, 2);
     CHECK_EQ(stats.pages_destroyed, 1);
     CHECK_EQ(stats.empty_bytes, PAGE);

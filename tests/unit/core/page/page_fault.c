@@ -21,13 +21,6 @@ static void make(fixture *b, quire_memory_flags flags)
     open_prepared(b, flags, PAGE);
 }
 
-static quire_allocation allocate(fixture *b, uint64_t size)
-{
-    quire_allocation allocation;
-    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = size}, &allocation));
-    return allocation;
-}
-
 static uint64_t page_size(fixture *b, uint32_t page)
 {
     quire_page_info info;
@@ -35,22 +28,15 @@ static uint64_t page_size(fixture *b, uint32_t page)
     return info.size;
 }
 
-static quire_memory_stats stats_of(fixture *b)
-{
-    quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
-    return stats;
-}
-
 /* The allocation fails with this code and leaves nothing of the page. */
 static void expect_nothing_left(fixture *b, const quire_allocation_options *options,
                                 quire_result code)
 {
-    quire_memory_stats before = stats_of(b);
+    quire_memory_stats before = fixture_stats(b);
     quire_allocation none = {1};
     CHECK_FAILS(quire_allocate(b->memory, options, &none), code);
     CHECK_EQ(none.id, 0);
-    quire_memory_stats after = stats_of(b);
+    quire_memory_stats after = fixture_stats(b);
     CHECK_EQ(after.page_count, before.page_count);
     CHECK_EQ(after.reserved_bytes, before.reserved_bytes);
     CHECK_EQ(after.allocation_count, before.allocation_count);
@@ -70,12 +56,13 @@ static void expect_nothing_left(fixture *b, const quire_allocation_options *opti
 CASE(a_smaller_page_is_created_if_the_backend_has_too_little, QUIRE_DEVICE_LOCAL)
 {
     b->fake.page_budget = PAGE / 4;
-    allocate(b, 1000);
+    ALLOCATE(b, .size = 1000);
     CHECK_EQ(page_size(b, 0), PAGE / 4);
     CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 3);
     b->fake.page_budget = 0;
     CHECK_OK(quire_memory_set_limit(b->memory, 0)); /* forgets the refused size */
-    allocate(b, PAGE / 4); /* the policy continues from its own size, not from the created one */
+    ALLOCATE(b, .size = PAGE /
+                        4); /* the policy continues from its own size, not from the created one */
     CHECK_EQ(page_size(b, 1), PAGE);
 }
 
@@ -95,7 +82,7 @@ CASE(a_page_becomes_no_smaller_than_its_request, QUIRE_DEVICE_LOCAL)
 CASE(a_request_is_not_refused_if_the_backend_has_enough_for_it, QUIRE_DEVICE_LOCAL)
 {
     b->fake.page_budget = 30 * 1024; /* a page of 32 KiB is too large, one of 16 KiB too small */
-    allocate(b, 20 * 1024);
+    ALLOCATE(b, .size = 20 * 1024);
     CHECK(page_size(b, 0) >= 20 * 1024);
 }
 
@@ -110,27 +97,24 @@ CASE(other_failures_are_not_retried, QUIRE_DEVICE_LOCAL)
 
 CASE(a_request_that_fits_a_page_is_served_after_the_refusal, QUIRE_DEVICE_LOCAL)
 {
-    quire_allocation largest = allocate(b, PAGE - 1024);
+    quire_allocation largest = ALLOCATE(b, .size = PAGE - 1024);
     fake_fail(&b->fake, 1, true, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     expect_nothing_left(b, &(quire_allocation_options){.size = 2048},
                         QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_HAS(quire_last_error(), ": largest free range 1 KiB of 1 KiB free in 1 page");
-    allocate(b, 1024);
+    ALLOCATE(b, .size = 1024);
     CHECK_OK(quire_free(b->memory, largest));
-    allocate(b, 2048);
+    ALLOCATE(b, .size = 2048);
 }
 
-UNIT(page_fault, each_size_requested_from_the_backend_is_a_multiple_of_its_granularity)
+UNIT_PREPARED(page_fault, each_size_requested_from_the_backend_is_a_multiple_of_its_granularity, b)
 {
-    fixture b;
-    fixture_prepare(&b);
-    b.fake.info.limits.page_granularity = 4096;
-    open_prepared(&b, QUIRE_DEVICE_LOCAL, 3 * 4096);
-    b.fake.page_budget = 4096;
-    allocate(&b, 100);
-    CHECK_EQ(page_size(&b, 0), 4096); /* half of three is one */
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
-    fixture_end(&b);
+    b->fake.info.limits.page_granularity = 4096;
+    open_prepared(b, QUIRE_DEVICE_LOCAL, 3 * 4096);
+    b->fake.page_budget = 4096;
+    ALLOCATE(b, .size = 100);
+    CHECK_EQ(page_size(b, 0), 4096); /* half of three is one */
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 2);
 }
 
 /* ---- failing to map ----------------------------------------------------------------------- */
@@ -143,7 +127,7 @@ CASE(a_page_that_cannot_be_mapped_is_destroyed, QUIRE_HOST_VISIBLE)
     CHECK_HAS(quire_last_error(), "fake failure 2");
     expect_nothing_left(b, &(quire_allocation_options){.size = UINT64_C(1) << 31},
                         QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    allocate(b, 100); /* D9: it can be mapped later */
+    ALLOCATE(b, .size = 100); /* D9: it can be mapped later */
     CHECK_EQ(b->fake.maps, 1);
 }
 
@@ -162,15 +146,12 @@ static quire_result map_to_null(void *state, const quire_native_page *page, void
     return QUIRE_SUCCESS;
 }
 
-UNIT(page_fault, a_page_mapped_to_null_is_a_backend_failure)
+UNIT_PREPARED(page_fault, a_page_mapped_to_null_is_a_backend_failure, b)
 {
-    fixture b;
-    fixture_prepare(&b);
-    b.fake.table.map = map_to_null;
-    open_prepared(&b, QUIRE_HOST_VISIBLE, PAGE);
-    expect_nothing_left(&b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_BACKEND_FAILURE);
+    b->fake.table.map = map_to_null;
+    open_prepared(b, QUIRE_HOST_VISIBLE, PAGE);
+    expect_nothing_left(b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_BACKEND_FAILURE);
     CHECK_HAS(quire_last_error(), "mapped a page to NULL");
-    fixture_end(&b);
 }
 
 /* ---- answers that violate the contract --------------------------------------------------- */
@@ -204,56 +185,47 @@ UNIT(page_fault, an_answer_that_breaks_the_contract_is_a_backend_failure)
     }
 }
 
-UNIT(page_fault, a_failure_without_a_reason_is_reported_as_such)
+UNIT_PREPARED(page_fault, a_failure_without_a_reason_is_reported_as_such, b)
 {
-    fixture b;
-    fixture_prepare(&b);
-    b.fake.table.page_create = create_answering;
+    b->fake.table.page_create = create_answering;
     answer = QUIRE_ERROR_NOT_PERMITTED;
-    open_prepared(&b, QUIRE_DEVICE_LOCAL, PAGE);
-    expect_nothing_left(&b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_NOT_PERMITTED);
+    open_prepared(b, QUIRE_DEVICE_LOCAL, PAGE);
+    expect_nothing_left(b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_NOT_PERMITTED);
     CHECK_HAS(quire_last_error(), "backend fake failed and gave no reason");
-    fixture_end(&b);
 }
 
-UNIT(page_fault, no_page_is_created_without_addresses_on_the_line)
+UNIT_PREPARED(page_fault, no_page_is_created_without_addresses_on_the_line, b)
 {
-    fixture b;
-    fixture_prepare(&b);
-    fixture_open(&b, &(quire_memory_options){.fit = {.algorithm = QUIRE_FIT_SEGREGATED,
-                                                     .granule = 1,
-                                                     .max_alignment = UINT64_C(1) << 30},
-                                             .pages = {.page_size = 1 << 20}});
+    fixture_open(b, &(quire_memory_options){.fit = {.algorithm = QUIRE_FIT_SEGREGATED,
+                                                    .granule = 1,
+                                                    .max_alignment = UINT64_C(1) << 30},
+                                            .pages = {.page_size = 1 << 20}});
     quire_allocation allocation;
     quire_allocation_options options = {.size = 1 << 20};
-    while (!quire_allocate(b.memory, &options, &allocation))
-        CHECK(b.fake.pages < 5000);
+    while (!quire_allocate(b->memory, &options, &allocation))
+        CHECK(b->fake.pages < 5000);
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_OUT_OF_RANGE);
-    uint64_t calls = b.fake.calls[FAKE_PAGE_CREATE];
+    uint64_t calls = b->fake.calls[FAKE_PAGE_CREATE];
     options.size = UINT64_C(1) << 30;
-    expect_nothing_left(&b, &options, QUIRE_ERROR_OUT_OF_RANGE);
+    expect_nothing_left(b, &options, QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_HAS(quire_last_error(), "of a memory with granule 1");
-    CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], calls);
-    fixture_end(&b);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], calls);
 }
 
-UNIT(page_fault, empty_pages_release_their_addresses_on_the_line_first)
+UNIT_PREPARED(page_fault, empty_pages_release_their_addresses_on_the_line_first, b)
 {
     enum { COUNT = 4 };
     const uint64_t gib = UINT64_C(1) << 30;
-    fixture b;
-    fixture_prepare(&b);
-    fixture_open(&b, &(quire_memory_options){.fit = {.granule = 1, .max_alignment = gib},
-                                             .pages = {.page_size = 1 << 20}});
+    fixture_open(b, &(quire_memory_options){.fit = {.granule = 1, .max_alignment = gib},
+                                            .pages = {.page_size = 1 << 20}});
     quire_allocation small[COUNT];
     for (int i = 0; i < COUNT; i++) /* one page each, 1 GiB apart: they use up the address line */
-        small[i] = ALLOCATE(&b, .size = 1 << 20);
+        small[i] = ALLOCATE(b, .size = 1 << 20);
     for (int i = 0; i < COUNT; i++)
-        CHECK_OK(quire_free(b.memory, small[i]));
-    CHECK_EQ(b.fake.pages, COUNT);
-    ALLOCATE(&b, .size = gib);
-    CHECK_EQ(b.fake.pages, 1);
-    fixture_end(&b);
+        CHECK_OK(quire_free(b->memory, small[i]));
+    CHECK_EQ(b->fake.pages, COUNT);
+    ALLOCATE(b, .size = gib);
+    CHECK_EQ(b->fake.pages, 1);
 }
 
 /* ---- sizes other than requested ----------------------------------------------------------- */
@@ -276,32 +248,26 @@ static quire_result create_larger(void *state, const quire_page_request *request
     return real_page_create(state, &larger, page);
 }
 
-UNIT(page_fault, a_page_smaller_than_requested_is_a_backend_failure)
+UNIT_PREPARED(page_fault, a_page_smaller_than_requested_is_a_backend_failure, b)
 {
-    fixture b;
-    fixture_prepare(&b);
-    real_page_create = b.fake.table.page_create;
-    b.fake.table.page_create = create_smaller;
-    open_prepared(&b, QUIRE_DEVICE_LOCAL, PAGE);
-    expect_nothing_left(&b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_BACKEND_FAILURE);
+    real_page_create = b->fake.table.page_create;
+    b->fake.table.page_create = create_smaller;
+    open_prepared(b, QUIRE_DEVICE_LOCAL, PAGE);
+    expect_nothing_left(b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_BACKEND_FAILURE);
     CHECK_HAS(quire_last_error(), "63.75 KiB where 64 KiB were requested");
-    fixture_end(&b);
 }
 
-UNIT(page_fault, a_page_larger_than_requested_is_used_up_to_whole_granules)
+UNIT_PREPARED(page_fault, a_page_larger_than_requested_is_used_up_to_whole_granules, b)
 {
-    fixture b;
-    fixture_prepare(&b);
-    real_page_create = b.fake.table.page_create;
-    b.fake.table.page_create = create_larger;
-    open_prepared(&b, QUIRE_DEVICE_LOCAL, PAGE);
-    allocate(&b, PAGE + 768);
-    allocate(&b, PAGE - 256);
-    allocate(&b, 1024); /* the rest of the second page */
-    CHECK_EQ(b.fake.pages, 2);
-    CHECK_EQ(page_size(&b, 1), PAGE + 1000);
-    CHECK_EQ(stats_of(&b).reserved_bytes, b.fake.page_bytes);
-    fixture_end(&b);
+    real_page_create = b->fake.table.page_create;
+    b->fake.table.page_create = create_larger;
+    open_prepared(b, QUIRE_DEVICE_LOCAL, PAGE);
+    ALLOCATE(b, .size = PAGE + 768);
+    ALLOCATE(b, .size = PAGE - 256);
+    ALLOCATE(b, .size = 1024); /* the rest of the second page */
+    CHECK_EQ(b->fake.pages, 2);
+    CHECK_EQ(page_size(b, 1), PAGE + 1000);
+    CHECK_EQ(fixture_stats(b).reserved_bytes, b->fake.page_bytes);
 }
 
 /* ---- host memory -------------------------------------------------------------------------- */
@@ -323,7 +289,7 @@ UNIT(page_fault, each_failing_host_allocation_leaves_nothing)
                 CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
                 CHECK_EQ(allocation.id, 0);
                 CHECK_EQ(b.fake.pages, 0);
-                allocate(&b, 100);
+                ALLOCATE(&b, .size = 100);
             }
             fixture_end(&b);
             if (!result)
@@ -343,7 +309,7 @@ CASE(a_failure_on_the_way_to_a_success_is_not_the_threads_last_error, QUIRE_DEVI
     char sentence[512];
     snprintf(sentence, sizeof sentence, "%s", quire_last_error());
     b->fake.page_budget = PAGE / 2;
-    allocate(b, 1000); /* no free range, and no page of the preferred size */
+    ALLOCATE(b, .size = 1000); /* no free range, and no page of the preferred size */
     CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 2);
     ALLOCATE(b, .size = 100, .alignment = 4096);
     b->fake.page_budget = 0;
@@ -355,10 +321,10 @@ CASE(a_failure_on_the_way_to_a_success_is_not_the_threads_last_error, QUIRE_DEVI
 
 CASE(the_number_of_a_page_that_cannot_be_created_is_reused, QUIRE_DEVICE_LOCAL)
 {
-    allocate(b, PAGE);
+    ALLOCATE(b, .size = PAGE);
     fake_fail(&b->fake, 1, true, QUIRE_ERROR_NOT_PERMITTED);
     expect_nothing_left(b, &(quire_allocation_options){.size = PAGE}, QUIRE_ERROR_NOT_PERMITTED);
     expect_nothing_left(b, &(quire_allocation_options){.size = PAGE}, QUIRE_ERROR_NOT_PERMITTED);
     fake_fail(&b->fake, 0, false, QUIRE_SUCCESS);
-    CHECK_EQ(fixture_info(b, allocate(b, PAGE)).page, 1);
+    CHECK_EQ(fixture_info(b, ALLOCATE(b, .size = PAGE)).page, 1);
 }

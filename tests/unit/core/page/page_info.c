@@ -12,13 +12,6 @@ static void make(fixture *b, const quire_memory_options *options)
     fixture_open(b, options);
 }
 
-static quire_allocation allocate(fixture *b, uint64_t size)
-{
-    quire_allocation allocation;
-    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = size}, &allocation));
-    return allocation;
-}
-
 static quire_page_info page_info(fixture *b, uint32_t page)
 {
     quire_page_info info;
@@ -31,7 +24,7 @@ static quire_page_info page_info(fixture *b, uint32_t page)
 CASE(statistics_follow_the_allocations_and_the_peak_stays,
      &(quire_memory_options){.pages = {.page_size = PAGE}})
 {
-    quire_allocation first = allocate(b, 1000), second = allocate(b, 500);
+    quire_allocation first = ALLOCATE(b, .size = 1000), second = ALLOCATE(b, .size = 500);
     quire_page_info info = page_info(b, 0);
     CHECK_EQ(info.live_bytes, 1024 + 512);
     CHECK_EQ(info.free_bytes, PAGE - 1536);
@@ -55,8 +48,8 @@ CASE(statistics_follow_the_allocations_and_the_peak_stays,
 CASE(the_largest_free_range_may_be_anywhere,
      &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}})
 {
-    quire_allocation first = allocate(b, 800), second = allocate(b, 1800);
-    quire_allocation third = allocate(b, 700);
+    quire_allocation first = ALLOCATE(b, .size = 800), second = ALLOCATE(b, .size = 1800);
+    quire_allocation third = ALLOCATE(b, .size = 700);
     CHECK_EQ(page_info(b, 0).largest_free, 796); /* after it, and smaller than the live ranges */
     CHECK_OK(quire_free(b->memory, first));
     CHECK_EQ(page_info(b, 0).largest_free, 800); /* before it */
@@ -69,17 +62,17 @@ CASE(the_largest_free_range_may_be_anywhere,
 CASE(a_new_page_with_an_old_number_starts_a_new_peak,
      &(quire_memory_options){.pages = {.page_size = PAGE}})
 {
-    CHECK_OK(quire_free(b->memory, allocate(b, PAGE)));
+    CHECK_OK(quire_free(b->memory, ALLOCATE(b, .size = PAGE)));
     CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
-    allocate(b, 256);
+    ALLOCATE(b, .size = 256);
     CHECK_EQ(page_info(b, 0).peak_live_bytes, 256);
 }
 
 CASE(a_host_visible_page_is_mappable_and_has_the_backends_addresses,
      &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE, .pages = {.page_size = PAGE}})
 {
-    allocate(b, PAGE);
-    allocate(b, PAGE);
+    ALLOCATE(b, .size = PAGE);
+    ALLOCATE(b, .size = PAGE);
     CHECK(page_info(b, 0).mappable);
     CHECK_EQ(page_info(b, 0).address, UINT64_C(4) << 30);
     CHECK_EQ(page_info(b, 1).address, UINT64_C(8) << 30);
@@ -94,16 +87,14 @@ UNIT(page_info, the_backend_receives_the_purpose_of_the_page)
                                      .kind.intent = shared,
                                      .fit.max_alignment = 8192,
                                      .pages = {.page_size = PAGE}});
-    allocate(&b, 100);
+    ALLOCATE(&b, .size = 100);
     const quire_page_request *request = &b.fake.last_page;
     CHECK_EQ(request->kind, 3);
     CHECK_EQ(request->size, PAGE);
     CHECK_EQ(request->alignment, 8192);
     CHECK_STR(request->label, "frames");
     CHECK(request->exportable && !request->dedicated);
-    quire_allocation dedicated;
-    quire_allocation_options options = {.size = 300, .dedicated = true};
-    CHECK_OK(quire_allocate(b.memory, &options, &dedicated));
+    ALLOCATE(&b, .size = 300, .dedicated = true);
     CHECK(request->dedicated);
     CHECK_EQ(request->size, 512);
     fixture_end(&b);
@@ -111,7 +102,7 @@ UNIT(page_info, the_backend_receives_the_purpose_of_the_page)
 
 CASE(a_memory_without_that_intent_requests_no_export, NULL)
 {
-    allocate(b, 100);
+    ALLOCATE(b, .size = 100);
     CHECK(!b->fake.last_page.exportable);
     CHECK_EQ(b->fake.last_page.alignment, UINT64_C(2) << 20);
     CHECK_EQ(b->fake.last_page.size, UINT64_C(1) << 20);

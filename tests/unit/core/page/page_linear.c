@@ -120,20 +120,17 @@ CASE(a_page_made_smaller_by_a_lack_of_memory_is_replaced_by_a_larger_one, 0)
 }
 
 /* The page is aligned to 64 and not more. */
-UNIT(page_linear, alignment_holds_at_the_native_address)
+UNIT_PREPARED(page_linear, alignment_holds_at_the_native_address, b)
 {
-    fixture b;
-    fixture_prepare(&b);
-    b.fake.address_step = 64;
-    b.fake.info.limits.page_alignment = 64;
-    fixture_open(&b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_LINEAR,
-                                             .pages = {.page_size = PAGE}});
+    b->fake.address_step = 64;
+    b->fake.info.limits.page_alignment = 64;
+    fixture_open(b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_LINEAR,
+                                            .pages = {.page_size = PAGE}});
     for (uint64_t alignment = 1; alignment <= 4096; alignment *= 4) {
         quire_allocation_info info =
-            fixture_info(&b, ALLOCATE(&b, .size = 3, .alignment = alignment));
+            fixture_info(b, ALLOCATE(b, .size = 3, .alignment = alignment));
         CHECK_EQ(info.address % alignment, 0);
     }
-    fixture_end(&b);
 }
 
 /* ---- the upper end -------------------------------------------------------------------------- */

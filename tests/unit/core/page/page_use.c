@@ -158,41 +158,35 @@ CASE(a_limited_number_of_pages_does_not_limit_the_bytes, .pages.max_pages = 2)
     expect_reserved(f, 64, 2);
 }
 
-UNIT(page_use, a_contiguous_page_grows_by_the_same_sizes)
+UNIT_PREPARED(page_use, a_contiguous_page_grows_by_the_same_sizes, f)
 {
-    fixture f;
-    fixture_prepare(&f);
-    fake_offer_growth(&f.fake);
-    fixture_open(&f, &(quire_memory_options){.contiguous = true});
+    fake_offer_growth(&f->fake);
+    fixture_open(f, &(quire_memory_options){.contiguous = true});
     uint64_t reserved = 0;
     for (uint64_t live = 64 * KIB; live <= 200 * MIB; live += 64 * KIB) {
-        uint64_t next = next_page(&f);
-        ALLOCATE(&f, .size = 64 * KIB);
-        uint64_t now = fixture_stats(&f).reserved_bytes;
+        uint64_t next = next_page(f);
+        ALLOCATE(f, .size = 64 * KIB);
+        uint64_t now = fixture_stats(f).reserved_bytes;
         CHECK(now == reserved || now == reserved + next);
         CHECK(live <= now);
         reserved = now;
     }
-    CHECK_EQ(fixture_stats(&f).page_count, 1);
-    CHECK(f.fake.calls[FAKE_PAGE_RESIZE] <= 40);
-    fixture_end(&f);
+    CHECK_EQ(fixture_stats(f).page_count, 1);
+    CHECK(f->fake.calls[FAKE_PAGE_RESIZE] <= 40);
 }
 
-UNIT(page_use, a_contiguous_page_that_was_cut_counts_with_its_size)
+UNIT_PREPARED(page_use, a_contiguous_page_that_was_cut_counts_with_its_size, f)
 {
-    fixture f;
-    fixture_prepare(&f);
-    fake_offer_growth(&f.fake);
-    fixture_open(&f, &(quire_memory_options){.contiguous = true});
-    quire_allocation low = ALLOCATE(&f, .size = MIB), high = ALLOCATE(&f, .size = 120 * MIB);
-    expect_reserved(&f, 121, 1);
-    CHECK_EQ(next_page(&f), 32 * MIB);
-    CHECK_OK(quire_free(f.memory, high));
-    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
-    expect_reserved(&f, 1, 1);
-    CHECK_EQ(next_page(&f), MIB);
-    CHECK_OK(quire_free(f.memory, low));
-    fixture_end(&f);
+    fake_offer_growth(&f->fake);
+    fixture_open(f, &(quire_memory_options){.contiguous = true});
+    quire_allocation low = ALLOCATE(f, .size = MIB), high = ALLOCATE(f, .size = 120 * MIB);
+    expect_reserved(f, 121, 1);
+    CHECK_EQ(next_page(f), 32 * MIB);
+    CHECK_OK(quire_free(f->memory, high));
+    CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
+    expect_reserved(f, 1, 1);
+    CHECK_EQ(next_page(f), MIB);
+    CHECK_OK(quire_free(f->memory, low));
 }
 
 /* ---- preallocation -------------------------------------------------------------------------- */

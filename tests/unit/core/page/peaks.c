@@ -155,54 +155,50 @@ UNIT(peaks, a_refused_batch_leaves_no_trace)
 }
 
 /* The free counts when the shard drains its inbox, which a call on the whole memory does. */
-UNIT(peaks, a_free_by_another_thread_counts_when_it_arrives)
+UNIT_ON(peaks, a_free_by_another_thread_counts_when_it_arrives, bench, b,
+        make_with(b, 2, (quire_page_policy){.page_size = PAGE}), end)
 {
-    bench b;
-    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
-    placed_of(&b, 0, 1000);
-    free_by(&b, 0, placed_of(&b, 1, 1000));
-    placed_of(&b, 0, 1000);
-    CHECK_EQ(waiting_in(&b, 1), 1);
-    CHECK_EQ(stats_of(&b).peak_allocation_count, 3);
-    CHECK_EQ(stats_of(&b).allocation_count, 2);
-    end(&b);
+    placed_of(b, 0, 1000);
+    free_by(b, 0, placed_of(b, 1, 1000));
+    placed_of(b, 0, 1000);
+    CHECK_EQ(waiting_in(b, 1), 1);
+    CHECK_EQ(stats_of(b).peak_allocation_count, 3);
+    CHECK_EQ(stats_of(b).allocation_count, 2);
 }
 
 /* Padding takes the request above the limit of its name after it was placed. */
-UNIT(peaks, a_refused_request_leaves_no_trace)
+UNIT_ON(peaks, a_refused_request_leaves_no_trace, bench, b,
+        make(b, &(quire_memory_options){.shards = 2, .fit.granule = 4096, .pages.page_size = PAGE},
+             1),
+        end)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.shards = 2, .fit.granule = 4096, .pages.page_size = PAGE}, 1);
-    free_by(&b, 0, placed_of(&b, 0, 90));
-    placed_of(&b, 1, 1000);
-    CHECK_OK(quire_memory_set_name_limit(b.f.memory, "x", 100));
-    quire_memory_stats before = stats_of(&b);
+    free_by(b, 0, placed_of(b, 0, 90));
+    placed_of(b, 1, 1000);
+    CHECK_OK(quire_memory_set_name_limit(b->f.memory, "x", 100));
+    quire_memory_stats before = stats_of(b);
     for (uint32_t i = 0; i < 600; i++) { /* in both modes */
-        request r = allocate(&b, i % 2, (quire_allocation_options){.size = 90, .name = "x"});
+        request r = allocate(b, i % 2, (quire_allocation_options){.size = 90, .name = "x"});
         CHECK_EQ(r.result, QUIRE_ERROR_OVER_BUDGET);
-        CHECK_EQ(stats_of(&b).peak_allocation_count, before.peak_allocation_count);
+        CHECK_EQ(stats_of(b).peak_allocation_count, before.peak_allocation_count);
     }
-    quire_memory_stats after = stats_of(&b);
+    quire_memory_stats after = stats_of(b);
     CHECK_EQ(after.peak_live_bytes, before.peak_live_bytes);
     CHECK_EQ(after.peak_requested_bytes, before.peak_requested_bytes);
     CHECK_EQ(after.allocations, before.allocations);
     CHECK_EQ(after.frees, before.frees);
-    CHECK_OK(quire_memory_check(b.f.memory));
-    end(&b);
+    CHECK_OK(quire_memory_check(b->f.memory));
 }
 
-UNIT(peaks, the_check_finds_claims_that_do_not_add_up)
+UNIT_ON(peaks, the_check_finds_claims_that_do_not_add_up, bench, b,
+        make_with(b, 2, (quire_page_policy){.page_size = PAGE}), end)
 {
-    bench b;
-    make_with(&b, 2, (quire_page_policy){.page_size = PAGE});
-    placed_of(&b, 1, 1000);
-    qi_atomic_add_u64(&b.f.memory->peaks.claimed[QI_PEAK_LIVE], 1);
-    CHECK_FAILS(quire_memory_check(b.f.memory), QUIRE_ERROR_CORRUPTED);
+    placed_of(b, 1, 1000);
+    qi_atomic_add_u64(&b->f.memory->peaks.claimed[QI_PEAK_LIVE], 1);
+    CHECK_FAILS(quire_memory_check(b->f.memory), QUIRE_ERROR_CORRUPTED);
     CHECK_HAS(quire_last_error(), "the shards' claims");
-    qi_atomic_sub_u64(&b.f.memory->peaks.claimed[QI_PEAK_LIVE], 1);
-    b.f.memory->shards[0]->peaks.spare[QI_PEAK_COUNT]++;
-    CHECK_FAILS(quire_memory_check(b.f.memory), QUIRE_ERROR_CORRUPTED);
-    b.f.memory->shards[0]->peaks.spare[QI_PEAK_COUNT]--;
-    CHECK_OK(quire_memory_check(b.f.memory));
-    end(&b);
+    qi_atomic_sub_u64(&b->f.memory->peaks.claimed[QI_PEAK_LIVE], 1);
+    b->f.memory->shards[0]->peaks.spare[QI_PEAK_COUNT]++;
+    CHECK_FAILS(quire_memory_check(b->f.memory), QUIRE_ERROR_CORRUPTED);
+    b->f.memory->shards[0]->peaks.spare[QI_PEAK_COUNT]--;
+    CHECK_OK(quire_memory_check(b->f.memory));
 }

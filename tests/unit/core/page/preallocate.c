@@ -157,31 +157,29 @@ CASE(one_page_per_object_is_refused, (quire_page_policy){.dedicated = QUIRE_DEDI
     expect_reserved(f, PAGE, 0);
 }
 
-UNIT(preallocate, the_linear_fit_has_one_page)
+#define MEMORY(name, ...)                                                                          \
+    UNIT_ON(preallocate, name, fixture, f, fixture_make(f, __VA_ARGS__), fixture_end)
+
+MEMORY(the_linear_fit_has_one_page,
+       &(quire_memory_options){.fit.algorithm = QUIRE_FIT_LINEAR, .pages.page_size = PAGE})
 {
-    fixture f;
-    fixture_make(
-        &f, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_LINEAR, .pages.page_size = PAGE});
-    CHECK_OK(quire_memory_preallocate(f.memory, PAGE));
-    expect_reserved(&f, PAGE, PAGE);
-    CHECK_FAILS(quire_memory_preallocate(f.memory, PAGE + 1), QUIRE_ERROR_TOO_MANY_PAGES);
-    expect_reserved(&f, PAGE, PAGE);
-    ALLOCATE(&f, .size = PAGE);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
-    fixture_end(&f);
+    CHECK_OK(quire_memory_preallocate(f->memory, PAGE));
+    expect_reserved(f, PAGE, PAGE);
+    CHECK_FAILS(quire_memory_preallocate(f->memory, PAGE + 1), QUIRE_ERROR_TOO_MANY_PAGES);
+    expect_reserved(f, PAGE, PAGE);
+    ALLOCATE(f, .size = PAGE);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
 }
 
-UNIT(preallocate, shards_take_turns_and_each_serves_the_others)
+MEMORY(shards_take_turns_and_each_serves_the_others,
+       &(quire_memory_options){.shards = 3, .pages.page_size = PAGE})
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.shards = 3, .pages.page_size = PAGE});
-    CHECK_OK(quire_memory_preallocate(f.memory, 6 * PAGE));
-    expect_reserved(&f, 6 * PAGE, 6 * PAGE);
+    CHECK_OK(quire_memory_preallocate(f->memory, 6 * PAGE));
+    expect_reserved(f, 6 * PAGE, 6 * PAGE);
     for (int i = 0; i < 6; i++)
-        ALLOCATE(&f, .size = PAGE);
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 6);
-    expect_reserved(&f, 6 * PAGE, 0);
-    fixture_end(&f);
+        ALLOCATE(f, .size = PAGE);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 6);
+    expect_reserved(f, 6 * PAGE, 0);
 }
 
 /* ---- failures ------------------------------------------------------------------------------- */
@@ -270,19 +268,16 @@ static void count_lines(void *user, quire_log_level level, const char *line)
     lines += strstr(line, "made, 4 KiB, preallocated") != NULL;
 }
 
-UNIT(preallocate, the_log_reports_each_page)
+UNIT_PREPARED(preallocate, the_log_reports_each_page, f)
 {
-    fixture f;
-    fixture_prepare(&f);
     lines = 0;
     const quire_device_options options = {.host_memory = unit_memory(),
                                           .log = {count_lines, NULL, QUIRE_LOG_DEBUG}};
-    CHECK_OK(quire_device_create(&f.fake.table, &f.fake, &options, &f.device));
-    CHECK_OK(
-        quire_memory_create(f.device, &(quire_memory_options){.pages.page_size = PAGE}, &f.memory));
-    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
+    CHECK_OK(quire_device_create(&f->fake.table, &f->fake, &options, &f->device));
+    CHECK_OK(quire_memory_create(f->device, &(quire_memory_options){.pages.page_size = PAGE},
+                                 &f->memory));
+    CHECK_OK(quire_memory_preallocate(f->memory, 3 * PAGE));
     CHECK_EQ(lines, 3);
-    fixture_end(&f);
 }
 
 /* As another thread may do at any time. */
@@ -292,15 +287,12 @@ static void trim_all(void *user, quire_memory *memory, const quire_event *event)
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
 }
 
-UNIT(preallocate, a_concurrent_trim_cancels_it)
+MEMORY(a_concurrent_trim_cancels_it, &(quire_memory_options){.pages.page_size = 4096})
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.pages.page_size = 4096});
     const quire_hook hook = {.event = trim_all, .kinds = QUIRE_EVENT_PAGE_MADE};
-    CHECK_OK(quire_memory_set_hook(f.memory, &hook));
-    CHECK_OK(quire_memory_preallocate(f.memory, 8 * 4096));
-    CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 1);
-    CHECK_EQ(f.fake.pages, 0);
-    CHECK_OK(quire_memory_set_hook(f.memory, NULL));
-    fixture_end(&f);
+    CHECK_OK(quire_memory_set_hook(f->memory, &hook));
+    CHECK_OK(quire_memory_preallocate(f->memory, 8 * 4096));
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
+    CHECK_EQ(f->fake.pages, 0);
+    CHECK_OK(quire_memory_set_hook(f->memory, NULL));
 }

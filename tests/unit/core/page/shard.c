@@ -34,17 +34,15 @@ UNIT(shard, a_memory_has_up_to_64_and_reports_how_many)
 
 /* ---- where threads allocate, and how frees arrive ------------------------------------------- */
 
-UNIT(shard, each_thread_allocates_in_its_shard)
+UNIT_ON(shard, each_thread_allocates_in_its_shard, bench, b,
+        make(b, &(quire_memory_options){.shards = 3, .pages.page_size = PAGE}, 4), end)
 {
-    bench b;
-    make(&b, &(quire_memory_options){.shards = 3, .pages.page_size = PAGE}, 4);
     for (uint32_t by = 0; by <= 4; by++) { /* 3 and 4 share the shards of 0 and 1 */
-        quire_allocation allocation = placed_of(&b, by, 1000);
-        CHECK_EQ(shard_of(&b, allocation), by % 3);
-        CHECK_EQ(fixture_info(&b.f, allocation).page, by % 3);
+        quire_allocation allocation = placed_of(b, by, 1000);
+        CHECK_EQ(shard_of(b, allocation), by % 3);
+        CHECK_EQ(fixture_info(&b->f, allocation).page, by % 3);
     }
-    CHECK_EQ(stats_of(&b).page_count, 3);
-    end(&b);
+    CHECK_EQ(stats_of(b).page_count, 3);
 }
 
 #define CASE(name, ...) UNIT_ON(shard, name, bench, b, make_with(b, __VA_ARGS__), end)

@@ -67,27 +67,24 @@ UNIT(hold, a_release_without_a_hold_does_not_affect_a_running_copy)
 
 /* ---- the counters --------------------------------------------------------------------------- */
 
-UNIT(hold, a_hold_is_refused_above_its_limit_and_without_host_memory)
+UNIT_MEMORY(hold, a_hold_is_refused_above_its_limit_and_without_host_memory, b, 0)
 {
-    fixture b;
-    fixture_make(&b, NULL);
-    quire_allocation one = ALLOCATE(&b, .size = 100), other = ALLOCATE(&b, .size = 100);
+    quire_allocation one = ALLOCATE(b, .size = 100), other = ALLOCATE(b, .size = 100);
     test_memory_fail(unit_memory_state(), 1, true);
-    CHECK_FAILS(quire_allocation_hold(b.memory, one), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_FAILS(quire_allocation_hold(b->memory, one), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     test_memory_fail(unit_memory_state(), 0, false);
-    CHECK_FAILS(quire_allocation_release(b.memory, one), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_allocation_release(b->memory, one), QUIRE_ERROR_WRONG_STATE);
     for (uint32_t i = 0; i < QI_MAX_HOLDS; i++)
-        CHECK_OK(quire_allocation_hold(b.memory, one));
-    CHECK_FAILS(quire_allocation_hold(b.memory, one), QUIRE_ERROR_BUSY);
+        CHECK_OK(quire_allocation_hold(b->memory, one));
+    CHECK_FAILS(quire_allocation_hold(b->memory, one), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "held 131071 times");
-    CHECK_FAILS(quire_allocation_release(b.memory, other), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_allocation_release(b->memory, other), QUIRE_ERROR_WRONG_STATE);
     CHECK_HAS(quire_last_error(), "is not held");
-    CHECK_OK(quire_free(b.memory, other));
+    CHECK_OK(quire_free(b->memory, other));
     for (uint32_t i = 0; i < QI_MAX_HOLDS; i++)
-        CHECK_OK(quire_allocation_release(b.memory, one));
-    CHECK_FAILS(quire_allocation_release(b.memory, one), QUIRE_ERROR_WRONG_STATE);
-    CHECK_OK(quire_free(b.memory, one));
-    fixture_end(&b);
+        CHECK_OK(quire_allocation_release(b->memory, one));
+    CHECK_FAILS(quire_allocation_release(b->memory, one), QUIRE_ERROR_WRONG_STATE);
+    CHECK_OK(quire_free(b->memory, one));
 }
 
 UNIT(hold, a_reused_slot_begins_without_holds)

@@ -67,16 +67,14 @@ UNIT(page_map, a_page_with_maps_can_be_destroyed_with_its_memory)
     fixture_end(&f); /* the fake aborts if a page is destroyed while it is mapped */
 }
 
-UNIT(page_map, without_the_option_pages_are_mapped_when_they_are_made)
+UNIT_MEMORY(page_map, without_the_option_pages_are_mapped_when_they_are_made, f,
+            .kind.mask = 1u << COHERENT)
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.kind.mask = 1u << COHERENT});
-    quire_allocation a = ALLOCATE(&f, .size = 100);
-    expect_maps(&f, 1, 1);
-    map(&f, a);
-    unmap(&f, a);
-    expect_maps(&f, 1, 0);
-    fixture_end(&f);
+    quire_allocation a = ALLOCATE(f, .size = 100);
+    expect_maps(f, 1, 1);
+    map(f, a);
+    unmap(f, a);
+    expect_maps(f, 1, 0);
 }
 
 CASE(a_memory_that_is_not_host_visible_has_no_maps, DEVICE)
@@ -90,30 +88,27 @@ CASE(a_memory_that_is_not_host_visible_has_no_maps, DEVICE)
 
 /* ---- pages of other sorts ----------------------------------------------------------------- */
 
-UNIT(page_map, a_page_that_grows_keeps_its_map)
+UNIT_PREPARED(page_map, a_page_that_grows_keeps_its_map, f)
 {
-    fixture f;
-    fixture_prepare(&f);
-    fake_offer_growth(&f.fake);
+    fake_offer_growth(&f->fake);
     quire_memory_options options = on_demand_options(COHERENT);
     options.contiguous = true;
     options.address_space = 16 * PAGE_SIZE;
-    fixture_open(&f, &options);
-    quire_allocation a = ALLOCATE(&f, .size = PAGE_SIZE / 2, .mapped = true);
-    char *first = fixture_info(&f, a).host;
-    expect_maps(&f, 1, 1);
-    quire_allocation b = ALLOCATE(&f, .size = 4 * PAGE_SIZE);
-    CHECK_EQ(fixture_stats(&f).page_count, 1);
-    CHECK_EQ(map(&f, b) - first, fixture_info(&f, b).offset - fixture_info(&f, a).offset);
-    memset(map(&f, b), 3, 4 * PAGE_SIZE);
-    expect_maps(&f, 1, 0);
-    unmap(&f, b);
-    unmap(&f, b);
-    CHECK_OK(quire_free(f.memory, b));
-    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
-    CHECK_OK(quire_free(f.memory, a));
-    expect_maps(&f, 0, 0);
-    fixture_end(&f);
+    fixture_open(f, &options);
+    quire_allocation a = ALLOCATE(f, .size = PAGE_SIZE / 2, .mapped = true);
+    char *first = fixture_info(f, a).host;
+    expect_maps(f, 1, 1);
+    quire_allocation b = ALLOCATE(f, .size = 4 * PAGE_SIZE);
+    CHECK_EQ(fixture_stats(f).page_count, 1);
+    CHECK_EQ(map(f, b) - first, fixture_info(f, b).offset - fixture_info(f, a).offset);
+    memset(map(f, b), 3, 4 * PAGE_SIZE);
+    expect_maps(f, 1, 0);
+    unmap(f, b);
+    unmap(f, b);
+    CHECK_OK(quire_free(f->memory, b));
+    CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
+    CHECK_OK(quire_free(f->memory, a));
+    expect_maps(f, 0, 0);
 }
 
 CASE(adopted_memory_is_mapped_on_demand, COHERENT)

@@ -160,14 +160,13 @@ static void expect_byte(pair *p, char byte)
     p->f.fake.calls[FAKE_MAP] = 0;
 }
 
-UNIT(page_map_calls, a_copy_by_the_host_maps_both_pages)
+#define PAIR(name, ...) UNIT_ON(page_map_calls, name, pair, p, begin_pair(p, __VA_ARGS__), end_pair)
+
+PAIR(a_copy_by_the_host_maps_both_pages, CACHED, COHERENT, false)
 {
-    pair p;
-    begin_pair(&p, CACHED, COHERENT, false);
-    copy(&p, false);
-    expect_maps(&p.f, 0, 2);
-    expect_byte(&p, 'a');
-    end_pair(&p);
+    copy(p, false);
+    expect_maps(&p->f, 0, 2);
+    expect_byte(p, 'a');
 }
 
 CASE(a_copy_within_a_page_maps_it_once, CACHED)
@@ -184,16 +183,13 @@ CASE(a_copy_within_a_page_maps_it_once, CACHED)
     CHECK(bytes[0] == 'a' && !memcmp(bytes, bytes + 1, SIZE - 1));
 }
 
-UNIT(page_map_calls, a_copy_with_device_memory_maps_the_other_page)
+PAIR(a_copy_with_device_memory_maps_the_other_page, CACHED, DEVICE, false)
 {
-    pair p;
-    begin_pair(&p, CACHED, DEVICE, false);
-    copy(&p, false);
-    expect_maps(&p.f, 0, 1);
-    expect_byte(&p, 'a');
-    copy(&p, true);
-    expect_maps(&p.f, 0, 1);
-    end_pair(&p);
+    copy(p, false);
+    expect_maps(&p->f, 0, 1);
+    expect_byte(p, 'a');
+    copy(p, true);
+    expect_maps(&p->f, 0, 1);
 }
 
 UNIT(page_map_calls, a_copy_by_the_backend_maps_nothing)
@@ -206,15 +202,12 @@ UNIT(page_map_calls, a_copy_by_the_backend_maps_nothing)
     end_pair(&p);
 }
 
-UNIT(page_map_calls, a_copy_that_the_backend_refuses_maps_both_pages)
+PAIR(a_copy_that_the_backend_refuses_maps_both_pages, WINDOW, COHERENT, true)
 {
-    pair p;
-    begin_pair(&p, WINDOW, COHERENT, true);
-    p.f.fake.unsupported = FAKE_COPY_PAGES;
-    copy(&p, false);
-    expect_maps(&p.f, 0, 2);
-    expect_byte(&p, 'a');
-    end_pair(&p);
+    p->f.fake.unsupported = FAKE_COPY_PAGES;
+    copy(p, false);
+    expect_maps(&p->f, 0, 2);
+    expect_byte(p, 'a');
 }
 
 CASE(overlapping_ends_are_refused_and_nothing_stays_mapped, CACHED)

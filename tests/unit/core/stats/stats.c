@@ -6,13 +6,6 @@
 
 enum { PAGE = 65536 };
 
-static quire_allocation allocate(fixture *b, uint64_t size)
-{
-    quire_allocation allocation;
-    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = size}, &allocation));
-    return allocation;
-}
-
 static quire_memory_stats stats_of(quire_memory *memory)
 {
     quire_memory_stats stats;
@@ -45,7 +38,7 @@ CASE(a_new_memory_uses_only_its_own_records, 0)
 
 CASE(statistics_follow_the_allocations, .pages = {.page_size = PAGE})
 {
-    quire_allocation first = allocate(b, 1000), second = allocate(b, 500);
+    quire_allocation first = ALLOCATE(b, .size = 1000), second = ALLOCATE(b, .size = 500);
     quire_memory_stats stats = stats_of(b->memory);
     CHECK_EQ(stats.live_bytes, 1024 + 512);
     CHECK_EQ(stats.requested_bytes, 1500);
@@ -75,20 +68,20 @@ CASE(statistics_follow_the_allocations, .pages = {.page_size = PAGE})
 
 CASE(each_peak_is_independent_of_the_others, .pages = {.page_size = PAGE})
 {
-    quire_allocation large = allocate(b, 60000); /* peak of requested bytes */
+    quire_allocation large = ALLOCATE(b, .size = 60000); /* peak of requested bytes */
     CHECK_OK(quire_free(b->memory, large));
     quire_allocation small[150];
     for (int i = 0; i < 150; i++)
-        small[i] = allocate(b, 1); /* peak of allocations */
+        small[i] = ALLOCATE(b, .size = 1); /* peak of allocations */
     for (int i = 0; i < 150; i++)
         CHECK_OK(quire_free(b->memory, small[i]));
     quire_allocation pages[3];
     for (int i = 0; i < 3; i++)
-        pages[i] = allocate(b, 33 * 1024); /* peak of pages and of live bytes */
+        pages[i] = ALLOCATE(b, .size = 33 * 1024); /* peak of pages and of live bytes */
     for (int i = 0; i < 3; i++)
         CHECK_OK(quire_free(b->memory, pages[i]));
     CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
-    allocate(b, 100);
+    ALLOCATE(b, .size = 100);
     quire_memory_stats stats = stats_of(b->memory);
     CHECK_EQ(stats.peak_live_bytes, 3 * 33 * 1024);
     CHECK_EQ(stats.peak_requested_bytes, 3 * 33 * 1024);
@@ -105,7 +98,7 @@ CASE(each_peak_is_independent_of_the_others, .pages = {.page_size = PAGE})
 CASE(failures_are_refusals_for_lack_of_memory_pages_or_handles,
      .pages = {.page_size = PAGE, .max_pages = 1})
 {
-    quire_allocation none, whole = allocate(b, PAGE);
+    quire_allocation none, whole = ALLOCATE(b, .size = PAGE);
     quire_allocation_options wrong = {.size = 0}, large = {.size = UINT64_MAX}, other = {.size = 1};
     CHECK_FAILS(quire_allocate(b->memory, &wrong, &none), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(stats_of(b->memory).failures, 0);
@@ -124,7 +117,7 @@ CASE(backend_calls_and_their_time_are_counted_for_the_memory_and_the_device, .ki
      .pages = {.page_size = PAGE})
 {
     b->fake.slow_ms = 20;
-    quire_allocation allocation = allocate(b, 100); /* create, map */
+    quire_allocation allocation = ALLOCATE(b, .size = 100); /* create, map */
     CHECK_EQ(stats_of(b->memory).backend_calls, 2);
     CHECK(stats_of(b->memory).backend_nanoseconds >= 20000000);
     CHECK_OK(quire_flush(b->memory, allocation, 0, 0)); /* one more */
@@ -156,7 +149,7 @@ UNIT(stats, every_kind_of_backend_call_is_counted)
     CHECK_EQ(device_stats(&b).backend_calls, expected);
     fixture_end(&b);
     fixture_make(&b, &(quire_memory_options){.kind.mask = 4});
-    quire_allocation allocation = allocate(&b, 1);
+    quire_allocation allocation = ALLOCATE(&b, .size = 1);
     expected = stats_of(b.memory).backend_calls;
     CHECK_OK(quire_invalidate(b.memory, allocation, 0, 0));
     CHECK_EQ(stats_of(b.memory).backend_calls, expected + 1);
@@ -194,7 +187,7 @@ CASE(fragmentation_is_reported_by_four_values, .pages = {.page_size = PAGE})
     CHECK(f.reserved == 0 && f.free == 0); /* no free byte: no fragmentation */
     quire_allocation quarter[4];
     for (int i = 0; i < 4; i++)
-        quarter[i] = allocate(b, PAGE / 4 - 100);
+        quarter[i] = ALLOCATE(b, .size = PAGE / 4 - 100);
     f = stats_of(b->memory).fragmentation;
     CHECK(f.reserved == 0); /* filled to the last granule */
     CHECK(f.free == 0);
@@ -217,7 +210,7 @@ CASE(fragmentation_is_reported_by_four_values, .pages = {.page_size = PAGE})
 
 CASE(the_peaks_show_the_bytes_of_pages_above_their_contents, .pages = {.page_size = PAGE})
 {
-    quire_allocation allocation = allocate(b, PAGE / 4);
+    quire_allocation allocation = ALLOCATE(b, .size = PAGE / 4);
     CHECK(stats_of(b->memory).fragmentation.reserved == 0.75);
     CHECK_OK(quire_free(b->memory, allocation));
     CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
@@ -234,7 +227,7 @@ CASE(the_statistics_of_a_device_are_the_sums_of_its_memories, .pages = {.page_si
                                                          .fit.algorithm = QUIRE_FIT_FIRST,
                                                          .pages = {.page_size = 1024}},
                                  &other));
-    allocate(b, 1000);
+    ALLOCATE(b, .size = 1000);
     quire_allocation theirs;
     CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = 600}, &theirs));
     CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = 600}, &theirs));

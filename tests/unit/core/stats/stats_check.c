@@ -187,12 +187,6 @@ CASE(an_allocated_range_without_an_allocation)
     CHECK_EQ(result, QUIRE_ERROR_CORRUPTED);
 }
 
-CASE(wrong_counts_below_the_statistics)
-{
-    DAMAGE(b, b->memory->shards[0]->queue.used, b->memory->shards[0]->queue.used + 1, "");
-    DAMAGE(b, b->memory->pages.in_use, b->memory->pages.in_use + 1, "");
-}
-
 CASE(a_region_that_leads_to_another_page)
 {
     qi_tally *tally = qi_shard_tally(b->memory->shards[0], 0);

@@ -119,31 +119,28 @@ CASE(an_account_that_holds_less_than_the_pages)
 
 /* ---- shards --------------------------------------------------------------------------------- */
 
-UNIT(stats_damage, records_of_another_shard)
+UNIT_MEMORY(stats_damage, records_of_another_shard, f, .name = "weights", .shards = 2,
+            .pages = {.page_size = 4096})
 {
-    fixture f;
-    fixture_make(
-        &f, &(quire_memory_options){.name = "weights", .shards = 2, .pages = {.page_size = 4096}});
-    uint32_t here = slot_of(ALLOCATE(&f, .size = 300));
-    uint32_t there = slot_of(ALLOCATE_ELSEWHERE(&f, .size = 500));
-    qi_slot *record = qi_memory_slot(f.memory, here);
+    uint32_t here = slot_of(ALLOCATE(f, .size = 300));
+    uint32_t there = slot_of(ALLOCATE_ELSEWHERE(f, .size = 500));
+    qi_slot *record = qi_memory_slot(f->memory, here);
     qi_page *page = record->tally->page;
-    const qi_slot *other = qi_memory_slot(f.memory, there);
+    const qi_slot *other = qi_memory_slot(f->memory, there);
     const char *says = "an allocation names a page that does not exist";
     CHECK(record->shard != other->shard);
-    DAMAGE(&f, record->shard, other->shard, says);
-    DAMAGE(&f, record->shard, 2, says);
-    DAMAGE(&f, record->tally, other->tally, says);
-    DAMAGE(&f, page->shard, f.memory->shards[other->shard], says);
+    DAMAGE(f, record->shard, other->shard, says);
+    DAMAGE(f, record->shard, 2, says);
+    DAMAGE(f, record->tally, other->tally, says);
+    DAMAGE(f, page->shard, f->memory->shards[other->shard], says);
     for (int i = 0; i < 2; i++) {
-        qi_shard *shard = f.memory->shards[i];
-        DAMAGE(&f, shard->stats.live_bytes, shard->stats.live_bytes + 1,
+        qi_shard *shard = f->memory->shards[i];
+        DAMAGE(f, shard->stats.live_bytes, shard->stats.live_bytes + 1,
                "the live statistics are not");
-        DAMAGE(&f, shard->empty_pages.bytes, 1, "the page statistics are not the sum");
-        DAMAGE(&f, shard->queue.used, shard->queue.used + 1, "the count of slots");
-        DAMAGE(&f, shard->space->live_bytes, shard->space->live_bytes + 1, "space");
+        DAMAGE(f, shard->empty_pages.bytes, 1, "the page statistics are not the sum");
+        DAMAGE(f, shard->queue.used, shard->queue.used + 1, "the count of slots");
+        DAMAGE(f, shard->space->live_bytes, shard->space->live_bytes + 1, "space");
     }
-    fixture_end(&f);
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */

@@ -115,8 +115,7 @@ static void expect_complete(fixture *b, const record *r)
         live += item->size + item->left_padding;
         count++;
     }
-    quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
+    quire_memory_stats stats = fixture_stats(b);
     CHECK_EQ(live, stats.live_bytes);
     CHECK_EQ(count, stats.allocation_count);
     CHECK_EQ(pages, stats.page_count);
@@ -199,10 +198,9 @@ CASE(a_visitor_can_end_the_walk_at_any_item, .pages = {.page_size = PAGE})
 static bool free_item(void *user, const quire_item *item)
 {
     fixture *b = user;
-    quire_memory_stats stats;
     if (!item->is_free)
         CHECK_OK(quire_free(b->memory, item->allocation));
-    CHECK_OK(quire_memory_get_stats(b->memory, &stats)); /* queries are allowed */
+    fixture_stats(b); /* queries are allowed */
     CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
     return true;
 }
@@ -213,8 +211,7 @@ CASE(a_visitor_may_free_the_visited_allocation,
     for (uint64_t i = 0; i < 40; i++)
         ALLOCATE(b, .size = 1 + i * 700, .name = "to be freed");
     CHECK_OK(quire_memory_walk(b->memory, free_item, b));
-    quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
+    quire_memory_stats stats = fixture_stats(b);
     CHECK_EQ(stats.allocation_count, 0);
     CHECK_EQ(b->fake.pages, 0);
 }
@@ -232,8 +229,7 @@ CASE(a_visitor_may_allocate, .pages = {.page_size = PAGE})
     for (int i = 0; i < 4; i++)
         ALLOCATE(b, .size = PAGE / 2);
     CHECK_OK(quire_memory_walk(b->memory, allocate_more, b));
-    quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(b->memory, &stats));
+    quire_memory_stats stats = fixture_stats(b);
     CHECK_EQ(stats.allocation_count, 8); /* the walk ended with the pages that existed before */
 }
 
