@@ -162,15 +162,14 @@ static void release(world *w, int index)
     }
 }
 
-static void look(const world *w)
+static void look(world *w)
 {
-    const model_range *range = &w->live[random_below(&rng, (uint64_t)w->live_count)];
+    model_range *range = &w->live[random_below(&rng, (uint64_t)w->live_count)];
     quire_placement at;
+    range->at.user = random_next(&rng);
+    CHECK_OK(quire_space_set_user(w->space, range->at.range, range->at.user));
     CHECK_OK(quire_space_get(w->space, range->at.range, &at));
-    CHECK_EQ(at.region, range->at.region);
-    CHECK_EQ(at.offset, range->at.offset);
-    CHECK_EQ(at.size, range->at.size);
-    CHECK_EQ(at.left_padding, range->at.left_padding);
+    CHECK(!memcmp(&at, &range->at, sizeof at));
 }
 
 static void add_region_of(world *w, uint32_t units)
@@ -251,6 +250,7 @@ static bool compare_item(void *user, const quire_space_item *item)
     comparing *c = user;
     const world *w = c->w;
     if (item->region != c->region || !c->end) {
+        CHECK(c->region == UINT32_MAX || item->region > c->region);
         c->region = item->region;
         c->end = 0;
         c->was_free = false;
@@ -262,6 +262,13 @@ static bool compare_item(void *user, const quire_space_item *item)
                  item->size / w->unit);
     c->end = item->offset + item->size;
     c->was_free = item->is_free;
+    if (!item->is_free) {
+        const model_region *r = &w->regions[item->region];
+        const quire_placement *at = &w->live[r->owner[(c->end - 1) / w->unit] - 1].at;
+        CHECK(item->range.id == at->range.id && item->user == at->user);
+        CHECK(item->offset == at->offset && item->left_padding == at->left_padding);
+    } else
+        CHECK(!item->range.id && !item->user && !item->left_padding);
     for (uint64_t i = (item->offset - item->left_padding) / w->unit; i < c->end / w->unit; i++)
         CHECK_EQ(w->regions[item->region].owner[i] == 0, item->is_free);
     *(item->is_free ? &c->free : &c->live) += 1;

@@ -1,6 +1,7 @@
 /*
  * refusals.c - what a space remembers of the requests that it refused: which later requests a
- * refusal covers, what forgets it, and that every fit still serves whatever some free range holds.
+ * refusal covers, and what forgets it. (tests/plain/space_model.c: a full search refuses only what
+ * no free range holds.)
  */
 #include "src/space/refusals.h"
 #include "src/space/space.h"
@@ -286,66 +287,6 @@ UNIT(refusals, a_refused_optimal_request_leaves_linear_ones)
         CHECK(space->refusals.any);
         CHECK_FAILS(ask(space, 512, true), QUIRE_ERROR_NO_SPACE);
         CHECK_OK(ask(space, 512, false));
-        end_space(space);
-    }
-}
-
-/* ---- the promise, at random ------------------------------------------------------------------ */
-
-enum { LIVE = 300, LINE = 64 * UNIT_SIZE };
-
-typedef struct wanted {
-    uint64_t size, alignment;
-} wanted;
-
-static bool holds_not(void *user, const quire_space_item *item)
-{
-    const wanted *w = user;
-    uint64_t padding = (0 - item->offset) & (w->alignment - 1);
-    CHECK(!item->is_free || padding + w->size > item->size);
-    return true;
-}
-
-/* The buddy fit takes blocks of a power of two of granules: whole_blocks. */
-static void live_on(quire_space *space, bool whole_blocks, uint64_t seed)
-{
-    test_random random = {seed};
-    quire_range live[LIVE] = {{0}};
-    uint64_t refused = 0, granule = space->granule;
-    for (int step = 0; step < TEST_ROUNDS(20000); step++) {
-        quire_range *range = &live[random_below(&random, LIVE)];
-        wanted w = {random_size(&random, 4 * UNIT_SIZE), UINT64_C(1) << random_below(&random, 14)};
-        quire_placement at = {0};
-        if (range->id) {
-            CHECK_OK(quire_space_free(space, *range));
-            *range = (quire_range){0};
-        } else if (!quire_space_allocate(space, w.size, w.alignment, 0, &at)) {
-            *range = at.range;
-        } else {
-            refused++;
-            w.size = (w.size + granule - 1) / granule * granule;
-            while (whole_blocks && w.size & (w.size - 1))
-                w.size += w.size & (0 - w.size);
-            CHECK_OK(quire_space_walk(space, holds_not, &w));
-        }
-    }
-    CHECK(refused > 100);
-}
-
-UNIT(refusals, no_request_is_refused_that_a_free_range_could_hold)
-{
-    const quire_fit_options shapes[] = {
-        {.algorithm = QUIRE_FIT_SEGREGATED, .granule = 1},
-        {.algorithm = QUIRE_FIT_SEGREGATED, .granule = 256, .least_fragmentation = true},
-        {.algorithm = QUIRE_FIT_FIRST},
-        {.algorithm = QUIRE_FIT_BUDDY, .granule = 64},
-    };
-    for (uint64_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        quire_space *space = NULL;
-        quire_space_options options = {
-            .fit = shapes[i], .size = LINE, .host_memory = unit_memory()};
-        CHECK_OK(quire_space_create(&options, &space));
-        live_on(space, shapes[i].algorithm == QUIRE_FIT_BUDDY, i);
         end_space(space);
     }
 }

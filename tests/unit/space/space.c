@@ -1,6 +1,7 @@
 /*
  * space.c - creating and destroying a space: every option with its limits, defaults, failed
- * creation, the statistics, and the walk.
+ * creation, and the host memory of the records. (tests/plain/space_model.c compares places,
+ * statistics and walks with an oracle.)
  */
 #include "quire/space.h"
 
@@ -11,7 +12,7 @@
 static const uint64_t GIB = UINT64_C(1) << 30;
 static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
                                  QUIRE_FIT_LINEAR};
-enum { FITS = sizeof fits / sizeof *fits, SEVERAL = 3 }; /* SEVERAL: the fits with many regions */
+enum { FITS = sizeof fits / sizeof *fits };
 
 static quire_space *make_space(quire_fit fit, uint64_t size)
 {
@@ -123,18 +124,6 @@ UNIT(space, a_size_that_is_no_multiple_of_its_granule_is_rejected)
                    "multiples of fit.granule, 4 here,");
     expect_refused((quire_space_options){.size = UINT32_MAX * GIB + 1}, QUIRE_ERROR_OUT_OF_RANGE,
                    "does not fit on the line");
-}
-
-UNIT(space, the_chosen_granule_serves_every_byte)
-{
-    quire_space *space = make_space(QUIRE_FIT_SEGREGATED, 1001);
-    quire_placement at;
-    for (uint64_t i = 0; i < 1001; i++) {
-        CHECK_OK(quire_space_allocate(space, 1, 1, 0, &at));
-        CHECK_EQ(at.size, 1);
-    }
-    CHECK_FAILS(quire_space_allocate(space, 1, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
-    quire_space_destroy(&space);
 }
 
 UNIT(space, the_first_fit_has_a_granule_of_1_and_no_other)
@@ -281,12 +270,6 @@ UNIT(space, a_creation_without_host_memory_leaks_nothing)
     CHECK(fail_each_creation(QUIRE_FIT_BUDDY) >= 6);
 }
 
-UNIT(space, creation_needs_an_output_pointer)
-{
-    CHECK_FAILS(quire_space_create(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_HAS(quire_last_error(), "space is null");
-}
-
 UNIT(space, destroying_frees_live_ranges_and_accepts_null)
 {
     for (int i = 0; i < FITS; i++) {
@@ -304,29 +287,6 @@ UNIT(space, destroying_frees_live_ranges_and_accepts_null)
 
 /* ---- statistics ---------------------------------------------------------------------------- */
 
-UNIT(space, statistics_follow_each_step)
-{
-    quire_space *space = make_space(QUIRE_FIT_FIRST, 1000);
-    quire_placement low, high;
-    CHECK_OK(quire_space_allocate(space, 10, 1, 0, &low));
-    CHECK_OK(quire_space_allocate(space, 100, 64, 0, &high));
-    quire_space_stats stats = stats_of(space);
-    CHECK_EQ(stats.region_bytes, 1000);
-    CHECK_EQ(stats.live_bytes, 110);
-    CHECK_EQ(stats.padding_bytes, 54);
-    CHECK_EQ(stats.free_bytes, 836);
-    CHECK_EQ(stats.largest_free, 836);
-    CHECK_EQ(stats.live_count, 2);
-    CHECK_EQ(stats.free_count, 1);
-    CHECK_EQ(stats.region_count, 1);
-    CHECK_OK(quire_space_free(space, low.range));
-    stats = stats_of(space);
-    CHECK_EQ(stats.free_bytes, 846);
-    CHECK_EQ(stats.free_count, 2);
-    CHECK_EQ(stats.live_count, 1);
-    quire_space_destroy(&space);
-}
-
 UNIT(space, metadata_is_the_host_memory_of_the_callbacks)
 {
     for (int i = 0; i < FITS; i++) {
@@ -340,89 +300,4 @@ UNIT(space, metadata_is_the_host_memory_of_the_callbacks)
         }
         quire_space_destroy(&space);
     }
-}
-
-/* ---- the walk ------------------------------------------------------------------------------ */
-
-typedef struct walk {
-    quire_space_item items[8];
-    int count, stop_at;
-} walk;
-
-static bool note(void *user, const quire_space_item *item)
-{
-    walk *w = user;
-    CHECK(w->count < 8);
-    w->items[w->count++] = *item;
-    return w->count != w->stop_at;
-}
-
-/* Region 0: a free range, and a live one with the user value 7. Region 1: free. */
-static quire_space *make_walked(quire_fit fit, quire_placement *live)
-{
-    quire_space *space = make_space(fit, 1024);
-    quire_placement low;
-    uint32_t region = 0;
-    CHECK_OK(quire_space_allocate(space, 512, 1, 0, &low));
-    CHECK_OK(quire_space_allocate(space, 512, 1, 7, live));
-    CHECK_OK(quire_space_free(space, low.range));
-    CHECK_OK(quire_space_add_region(space, 512, 0, &region));
-    return space;
-}
-
-static void expect_item(const quire_space_item *item, uint32_t region, bool is_free,
-                        uint64_t offset, uint64_t size)
-{
-    CHECK_EQ(item->region, region);
-    CHECK_EQ(item->is_free, is_free);
-    CHECK_EQ(item->offset, offset);
-    CHECK_EQ(item->size, size);
-    CHECK_EQ(item->left_padding, 0);
-    CHECK(!is_free || (item->range.id == 0 && item->user == 0));
-}
-
-UNIT(space, a_walk_visits_regions_by_number_and_ranges_by_address)
-{
-    for (int i = 0; i < SEVERAL; i++) {
-        quire_placement live;
-        quire_space *space = make_walked(fits[i], &live);
-        walk w = {0};
-        CHECK_OK(quire_space_walk(space, note, &w));
-        CHECK_EQ(w.count, 3);
-        expect_item(&w.items[0], 0, true, 0, 512);
-        expect_item(&w.items[1], 0, false, 512, 512);
-        expect_item(&w.items[2], 1, true, 0, 512);
-        CHECK_EQ(w.items[1].range.id, live.range.id);
-        CHECK_EQ(w.items[1].user, 7);
-        quire_space_destroy(&space);
-    }
-}
-
-UNIT(space, a_walk_ends_when_the_visitor_returns_false)
-{
-    for (int i = 0; i < SEVERAL; i++) {
-        quire_placement live;
-        quire_space *space = make_walked(fits[i], &live);
-        for (int stop = 1; stop <= 3; stop++) { /* within a region, at its end, at the very end */
-            walk w = {.stop_at = stop};
-            CHECK_OK(quire_space_walk(space, note, &w));
-            CHECK_EQ(w.count, stop);
-        }
-        quire_space_destroy(&space);
-    }
-}
-
-UNIT(space, a_walk_reports_left_padding)
-{
-    quire_space *space = make_space(QUIRE_FIT_FIRST, 1024);
-    quire_placement at;
-    CHECK_OK(quire_space_allocate(space, 1, 1, 0, &at));
-    CHECK_OK(quire_space_allocate(space, 1, 64, 0, &at));
-    walk w = {0};
-    CHECK_OK(quire_space_walk(space, note, &w));
-    CHECK_EQ(w.count, 3);
-    CHECK_EQ(w.items[1].offset, 64);
-    CHECK_EQ(w.items[1].left_padding, 63);
-    CHECK_EQ(w.items[2].offset, 65);
-    quire_space_destroy(&space);
 }

@@ -104,47 +104,6 @@ UNIT(space_batch, a_batch_equals_freeing_one_by_one)
     with_every_fit(free_in_one);
 }
 
-static void make_stale(world *w)
-{
-    quire_placement at;
-    CHECK_OK(quire_space_free_batch(w->space, w->ranges, BATCH));
-    for (int i = 0; i < BATCH; i++) {
-        CHECK_FAILS(quire_space_free(w->space, w->ranges[i]), QUIRE_ERROR_STALE_HANDLE);
-        CHECK_FAILS(quire_space_get(w->space, w->ranges[i], &at), QUIRE_ERROR_STALE_HANDLE);
-    }
-    CHECK_FAILS(quire_space_free_batch(w->space, w->ranges, BATCH), QUIRE_ERROR_STALE_HANDLE);
-}
-
-UNIT(space_batch, ranges_freed_in_a_batch_are_stale)
-{
-    with_every_fit(make_stale);
-}
-
-static bool collect(void *user, const quire_space_item *item)
-{
-    quire_range **next = user;
-    if (!item->is_free)
-        *(*next)++ = item->range;
-    return true;
-}
-
-static void free_everything(world *w)
-{
-    quire_range all[RANGES], *next = all;
-    quire_space_stats stats;
-    CHECK_OK(quire_space_walk(w->space, collect, &next));
-    CHECK_OK(quire_space_free_batch(w->space, all, (uint64_t)(next - all)));
-    CHECK_OK(quire_space_get_stats(w->space, &stats));
-    CHECK_EQ(stats.live_count + stats.live_bytes + stats.padding_bytes, 0);
-    CHECK_EQ(stats.largest_free, 1 << 20);
-    CHECK_EQ(stats.free_count, 1);
-}
-
-UNIT(space_batch, a_batch_of_all_ranges_leaves_one_free_range)
-{
-    with_every_fit(free_everything);
-}
-
 static void free_none(world *w)
 {
     shape before = shape_of(w->space);

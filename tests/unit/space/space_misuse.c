@@ -1,6 +1,6 @@
 /*
- * space_misuse.c - every public function of a space called wrongly returns the right code and a
- * message, zeroes its outputs, and changes nothing.
+ * space_misuse.c - handles that are stale, foreign or forged: the code and the message of each.
+ * (Every function called wrongly: tests/misuse/space.c.)
  */
 #include "quire/space.h"
 
@@ -38,82 +38,6 @@ static bool is_zero(const void *bytes, size_t size)
         if (((const char *)bytes)[i])
             return false;
     return true;
-}
-
-/* ---- no space, no output ------------------------------------------------------------------- */
-
-UNIT(space_misuse, every_function_rejects_a_null_space)
-{
-    quire_placement at;
-    uint32_t region = 0;
-    const quire_range range = {1};
-    CHECK_FAILS(quire_space_add_region(NULL, 256, 0, &region), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_space_remove_region(NULL, 0), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_space_allocate(NULL, 1, 1, 0, &at), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_space_free(NULL, range), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_space_clear(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_space_get(NULL, range, &at), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_space_set_user(NULL, range, 0), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_space_check(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    quire_space_trim(NULL);
-}
-
-static bool never(void *user, const quire_space_item *item)
-{
-    (void)user;
-    (void)item;
-    check_failed(__FILE__, __LINE__, "called");
-}
-
-UNIT(space_misuse, every_query_rejects_a_null_space)
-{
-    quire_space_stats stats;
-    CHECK_FAILS(quire_space_walk(NULL, never, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_space_get_stats(NULL, &stats), QUIRE_ERROR_INVALID_ARGUMENT);
-}
-
-UNIT(space_misuse, a_null_output_is_rejected)
-{
-    for (int i = 0; i < FITS; i++) {
-        quire_space *space = make_space(fits[i]);
-        quire_range range = take(space, 100);
-        CHECK_FAILS(quire_space_add_region(space, 256, 0, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-        CHECK_FAILS(quire_space_allocate(space, 1, 1, 0, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-        CHECK_FAILS(quire_space_get(space, range, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-        CHECK_FAILS(quire_space_get_stats(space, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-        CHECK_FAILS(quire_space_walk(space, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-        CHECK_EQ(space->live_count, 1);
-        CHECK_EQ(space->region_count, 1);
-        end_space(space);
-    }
-}
-
-UNIT(space_misuse, a_failed_call_zeroes_placements_and_regions)
-{
-    quire_space *space = make_space(QUIRE_FIT_SEGREGATED);
-    quire_placement at;
-    uint32_t region = 7;
-    memset(&at, 0xff, sizeof at);
-    CHECK_FAILS(quire_space_allocate(NULL, 1, 1, 0, &at), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK(is_zero(&at, sizeof at));
-    memset(&at, 0xff, sizeof at);
-    CHECK_FAILS(quire_space_get(NULL, (quire_range){1}, &at), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK(is_zero(&at, sizeof at));
-    memset(&at, 0xff, sizeof at);
-    CHECK_FAILS(quire_space_get(space, (quire_range){0}, &at), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK(is_zero(&at, sizeof at));
-    CHECK_FAILS(quire_space_add_region(NULL, 256, 0, &region), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(region, 0);
-    end_space(space);
-}
-
-/* base.h documents it for every output. */
-UNIT(space_misuse, a_failed_call_zeroes_statistics)
-{
-    quire_space_stats stats;
-    memset(&stats, 0xff, sizeof stats);
-    CHECK_FAILS(quire_space_get_stats(NULL, &stats), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK(is_zero(&stats, sizeof stats));
 }
 
 /* ---- ranges that are not live in this space ------------------------------------------------- */

@@ -9,53 +9,6 @@
 
 /* ---- growing ------------------------------------------------------------------------------- */
 
-UNIT(space_resize, growth_merges_with_a_free_range_at_the_end)
-{
-    for (int i = 0; i < SETUPS; i++) {
-        quire_space *space = make_space(setups[i], 4 * U);
-        quire_placement low = take(space, U), at;
-        resize(space, 0, 10 * U);
-        expect_free(space, 1, 9 * U);
-        CHECK_EQ(qi_space_free_at_end(space, 0), 9 * U);
-        CHECK_EQ(take(space, 9 * U).offset, U);
-        CHECK_OK(quire_space_get(space, low.range, &at));
-        CHECK(!memcmp(&at, &low, sizeof at));
-        end_space(space);
-    }
-}
-
-UNIT(space_resize, growth_after_a_live_range_is_a_separate_free_range)
-{
-    for (int i = 0; i < SETUPS; i++) {
-        quire_space *space = make_space(setups[i], 3 * U);
-        quire_placement low = take(space, U), last = take(space, 2 * U);
-        CHECK_EQ(qi_space_free_at_end(space, 0), 0);
-        CHECK_OK(quire_space_free(space, low.range));
-        resize(space, 0, 5 * U);
-        expect_free(space, 2, 3 * U);
-        CHECK_EQ(take(space, 2 * U).offset, 3 * U);
-        CHECK_OK(quire_space_free(space, last.range));
-        expect_free(space, 1, 3 * U);
-        end_space(space);
-    }
-}
-
-UNIT(space_resize, a_region_without_live_ranges_stays_one_free_range)
-{
-    for (int i = 0; i < SETUPS; i++) {
-        quire_space *space = make_space(setups[i], U);
-        const uint64_t sizes[] = {4 * U, 2 * U, space->granule, 100 * U, U, U};
-        for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
-            resize(space, 0, sizes[j]);
-            expect_free(space, 1, sizes[j]);
-            CHECK_EQ(stats_of(space).largest_free, sizes[j]);
-        }
-        CHECK_OK(quire_space_remove_region(space, 0));
-        CHECK_EQ(add(space, U, 0), 0);
-        end_space(space);
-    }
-}
-
 /* A space of one granule has the smallest tables. */
 UNIT(space_resize, growth_exceeds_the_classes_of_the_tables)
 {
@@ -110,21 +63,6 @@ UNIT(space_resize, a_region_shrinks_to_the_end_of_its_last_live_range_and_no_fur
         CHECK_OK(quire_space_free(space, last));
         resize(space, 0, space->granule);
         expect_free(space, 1, space->granule);
-        end_space(space);
-    }
-}
-
-UNIT(space_resize, a_region_full_of_live_ranges_does_not_shrink)
-{
-    for (int i = 0; i < SETUPS; i++) {
-        quire_space *space = make_space(setups[i], 2 * U);
-        take(space, U);
-        take(space, U);
-        refuse(space, 0, U, QUIRE_ERROR_BUSY);
-        CHECK_OK(quire_space_resize_region(space, 0, 2 * U)); /* at its current size */
-        resize(space, 0, 3 * U);
-        resize(space, 0, 2 * U);
-        expect_free(space, 0, 0);
         end_space(space);
     }
 }

@@ -1,8 +1,7 @@
 /*
- * space_resize_records.c - the records of regions that grow and shrink: exhausted host memory,
- * renumbered records, and a thousand random changes.
+ * space_resize_records.c - the records of regions that grow and shrink: exhausted host memory and
+ * renumbered records.
  */
-#include "tests/support/random.h"
 #include "tests/support/resize.h"
 
 /* ---- host memory and records ---------------------------------------------------------------- */
@@ -100,89 +99,5 @@ UNIT(space_resize_records, cleared_and_trimmed_spaces_keep_the_resized_regions)
         resize(space, 0, 64 * U);
         CHECK_EQ(take(space, (UINT64_C(1) << 37)).region, second);
         end_space(space);
-    }
-}
-
-/* ---- at random ------------------------------------------------------------------------------ */
-
-enum { LIVE = 60, REGIONS = 3, STEPS = 1000 };
-
-typedef struct course {
-    quire_space *space;
-    bool slabs;
-    test_random rng;
-    quire_placement live[LIVE]; /* range 0: none */
-} course;
-
-static void change_range(course *c)
-{
-    quire_placement *at = &c->live[random_below(&c->rng, LIVE)];
-    if (at->range.id) {
-        CHECK_OK(quire_space_free(c->space, at->range));
-        *at = (quire_placement){0};
-        return;
-    }
-    uint64_t size = random_size(&c->rng, 4 * U);
-    if (quire_space_allocate(c->space, size, 1, random_next(&c->rng), at))
-        CHECK_EQ(quire_last_result(), QUIRE_ERROR_NO_SPACE);
-}
-
-/* The start of the next region on the line, relative to the start of this one. */
-static uint64_t room_of(const quire_space *space, uint32_t region)
-{
-    uint64_t start = space->regions[region].start, next = space->line.limit;
-    for (uint32_t i = 0; i < REGIONS; i++)
-        if (space->regions[i].start > start && space->regions[i].start < next)
-            next = space->regions[i].start;
-    return next - start;
-}
-
-static void change_region(course *c)
-{
-    uint32_t region = (uint32_t)random_below(&c->rng, REGIONS);
-    uint64_t old = c->space->regions[region].size, end = 0;
-    uint64_t size = random_size(&c->rng, 32 * U / c->space->granule) * c->space->granule;
-    for (int i = 0; i < LIVE; i++)
-        if (c->live[i].range.id && c->live[i].region == region &&
-            c->live[i].offset + c->live[i].size > end)
-            end = c->live[i].offset + c->live[i].size;
-    quire_result result = quire_space_resize_region(c->space, region, size);
-    if (size > old)
-        CHECK_EQ(result,
-                 size > room_of(c->space, region) ? QUIRE_ERROR_OUT_OF_RANGE : QUIRE_SUCCESS);
-    else if (size < end || (c->slabs && result)) /* some slots of a slab may be live */
-        CHECK_EQ(result, QUIRE_ERROR_BUSY);
-    else
-        CHECK_OK(result);
-    CHECK_EQ(c->space->regions[region].size, result ? old : size);
-}
-
-static void expect_ranges(const course *c)
-{
-    quire_placement at;
-    CHECK_OK(quire_space_check(c->space));
-    for (int i = 0; i < LIVE; i++) {
-        if (!c->live[i].range.id)
-            continue;
-        CHECK_OK(quire_space_get(c->space, c->live[i].range, &at));
-        CHECK(!memcmp(&at, &c->live[i], sizeof at));
-    }
-}
-
-UNIT(space_resize_records, a_thousand_random_changes)
-{
-    for (int i = 0; i < SETUPS; i++) {
-        course c = {.slabs = setups[i].fit.slabs, .rng = {.state = (uint64_t)i}};
-        c.space = make_space(setups[i], 0);
-        for (uint32_t j = 0; j < REGIONS; j++)
-            CHECK_EQ(add(c.space, 24 * U, 0), j);
-        for (int step = 0; step < STEPS; step++) {
-            if (random_below(&c.rng, 3))
-                change_range(&c);
-            else
-                change_region(&c);
-            expect_ranges(&c);
-        }
-        end_space(c.space);
     }
 }

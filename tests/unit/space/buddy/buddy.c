@@ -1,6 +1,6 @@
 /*
- * buddy.c - the buddy fit: choosing, splitting and coalescing blocks, the cost of an alignment,
- * walks and handles.
+ * buddy.c - the buddy fit: what it rejects, full passes, nested walks and worn numbers.
+ * (tests/plain/space_model.c compares the place of every block with an oracle.)
  */
 #include "src/space/buddy/buddy.h"
 
@@ -9,29 +9,6 @@
 #include "tests/support/random.h"
 
 /* ---- sizes and alignments ------------------------------------------------------------------ */
-
-UNIT(buddy, the_placement_reports_the_whole_block)
-{
-    quire_space *space = NULL;
-    quire_space_options options = {
-        .fit.algorithm = QUIRE_FIT_BUDDY, .size = 1 << 20, .host_memory = unit_memory()};
-    CHECK_OK(quire_space_create(&options, &space));
-    CHECK_EQ(stats_of(space).granule, 256);
-    const uint64_t sizes[][2] = {{1, 256},     {256, 256},     {257, 512},
-                                 {512, 512},   {768, 1024},    {1025, 2048},
-                                 {5000, 8192}, {65536, 65536}, {65537, 1 << 17}};
-    uint64_t live = 0;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        quire_placement at = take(space, sizes[i][0], 1), got;
-        CHECK_EQ(at.size, sizes[i][1]);
-        CHECK_EQ(at.offset % at.size, 0);
-        CHECK_OK(quire_space_get(space, at.range, &got));
-        CHECK(!memcmp(&at, &got, sizeof at));
-        live += at.size;
-        CHECK_EQ(stats_of(space).live_bytes, live);
-    }
-    end_space(space);
-}
 
 UNIT(buddy, sizes_above_every_block_are_rejected)
 {
@@ -45,26 +22,6 @@ UNIT(buddy, sizes_above_every_block_are_rejected)
     CHECK_EQ(stats_of(space).full_passes, 0); /* a full pass could not find more */
     take(space, 512, 1);
     CHECK_EQ(take(space, 512, 1).region, 1);
-    end_space(space);
-}
-
-UNIT(buddy, blocks_skipped_for_alignment_stay_free)
-{
-    quire_space *space = make_space(1024, 512);
-    quire_range low = take(space, 1, 512).range;
-    CHECK_EQ(stats_of(space).free_bytes, 1023);
-    quire_placement high = take(space, 3, 512);
-    CHECK_EQ(high.offset, 512);
-    CHECK_EQ(high.size, 4);
-    picture p = look(space);
-    const uint64_t sizes[] = {1, 1, 2, 4, 8, 16, 32, 64, 128, 256, 4, 4, 8, 16, 32, 64, 128, 256};
-    CHECK_EQ(p.count, 18);
-    for (int i = 0; i < 18; i++)
-        CHECK_EQ(p.items[i].size, sizes[i]);
-    CHECK(!p.items[0].is_free && !p.items[10].is_free);
-    give(space, low);
-    give(space, high.range);
-    expect_free(space, 0, (const uint64_t[]){1024, 0});
     end_space(space);
 }
 
@@ -95,115 +52,6 @@ UNIT(buddy, a_full_pass_finds_small_aligned_blocks)
     CHECK_FAILS(quire_space_allocate(space, 1, 512, 0, &at), QUIRE_ERROR_NO_SPACE);
     CHECK_EQ(stats_of(space).full_passes, 2);
     CHECK_EQ(stats_of(space).full_pass_hits, 1);
-    end_space(space);
-}
-
-UNIT(buddy, a_full_pass_may_split_the_block_it_finds)
-{
-    quire_space *space = make_hidden();
-    quire_placement at;
-    uint32_t region = add(space, 300, 512 - 44); /* 256 at the aligned offset 44 */
-    CHECK_OK(quire_space_allocate(space, 1, 512, 0, &at));
-    CHECK_EQ(at.region, 0);
-    CHECK_OK(quire_space_allocate(space, 2, 512, 0, &at));
-    CHECK_EQ(at.region, region);
-    CHECK_EQ(at.offset, 44);
-    CHECK_EQ(at.size, 2);
-    CHECK_EQ(stats_of(space).full_pass_hits, 2);
-    end_space(space);
-}
-
-UNIT(buddy, every_alignment_holds_for_the_native_address)
-{
-    for (uint64_t base = 0; base < 2048; base += 37) {
-        quire_space *space = make_space(0, 256);
-        add(space, 5000, 1 + base % 7);
-        uint32_t region = add(space, 5000, base);
-        for (uint64_t alignment = 1; alignment <= 256; alignment *= 2)
-            for (int i = 0; i < 5; i++) {
-                quire_placement at = take(space, 9, alignment);
-                uint64_t native = (at.region == region ? base : 1 + base % 7) + at.offset;
-                CHECK_EQ(native % alignment, 0);
-                CHECK(at.offset + at.size <= 5000);
-            }
-        end_space(space);
-    }
-}
-
-/* ---- choosing, splitting and merging ------------------------------------------------------- */
-
-UNIT(buddy, the_smallest_block_that_holds_the_request_is_split)
-{
-    quire_space *space = make_space(1024, 1);
-    CHECK_EQ(take(space, 100, 1).offset, 0);
-    CHECK_EQ(take(space, 1, 1).offset, 128); /* the first of 128, 256 and 512 */
-    CHECK_EQ(take(space, 1, 1).offset, 129);
-    CHECK_EQ(take(space, 65, 1).offset, 256);
-    CHECK_EQ(take(space, 65, 1).offset, 384);
-    CHECK_EQ(take(space, 33, 1).offset, 192);
-    CHECK_EQ(take(space, 257, 1).offset, 512);
-    CHECK_EQ(stats_of(space).largest_free, 32);
-    end_space(space);
-}
-
-UNIT(buddy, of_equal_blocks_the_lowest_is_taken)
-{
-    quire_space *space = make_space(1024, 1);
-    quire_range ranges[8];
-    for (int i = 0; i < 8; i++)
-        ranges[i] = take(space, 128, 1).range;
-    for (int i = 7; i > 0; i -= 2)
-        give(space, ranges[i]);
-    for (uint64_t i = 1; i < 8; i += 2)
-        CHECK_EQ(take(space, 128, 1).offset, i * 128);
-    refuse(space, 1, 1);
-    end_space(space);
-}
-
-UNIT(buddy, blocks_merge_in_every_order_of_release)
-{
-    for (int order = 0; order < 256; order++) { /* four choices among four */
-        quire_space *space = make_space(1024, 1);
-        quire_range ranges[4];
-        int left[4] = {0, 1, 2, 3};
-        for (int i = 0; i < 4; i++)
-            ranges[i] = take(space, 256, 1).range;
-        for (int i = 0; i < 4; i++) {
-            int which = (order >> 2 * i & 3) % (4 - i);
-            give(space, ranges[left[which]]);
-            left[which] = left[3 - i];
-        }
-        expect_free(space, 0, (const uint64_t[]){1024, 0});
-        end_space(space);
-    }
-}
-
-UNIT(buddy, free_neighbours_that_are_no_buddies_do_not_merge)
-{
-    quire_space *space = make_space(1024, 1);
-    quire_range ranges[4];
-    for (int i = 0; i < 4; i++)
-        ranges[i] = take(space, 256, 1).range;
-    give(space, ranges[1]);
-    give(space, ranges[2]);
-    CHECK_EQ(look(space).free_count, 2);
-    CHECK_EQ(stats_of(space).largest_free, 256);
-    refuse(space, 257, 1);
-    give(space, ranges[0]);
-    CHECK_EQ(stats_of(space).largest_free, 512);
-    CHECK_EQ(take(space, 512, 1).offset, 0);
-    end_space(space);
-}
-
-UNIT(buddy, a_block_does_not_merge_with_a_part_of_its_buddy)
-{
-    quire_space *space = make_space(1024, 1);
-    quire_range low = take(space, 512, 1).range, part = take(space, 256, 1).range;
-    give(space, low);
-    CHECK_EQ(look(space).free_count, 2);
-    CHECK_EQ(stats_of(space).largest_free, 512);
-    give(space, part);
-    expect_free(space, 0, (const uint64_t[]){1024, 0});
     end_space(space);
 }
 
@@ -265,21 +113,6 @@ UNIT(buddy, a_walk_visits_ranges_by_address_in_any_order_of_allocation)
 }
 
 /* ---- handles ------------------------------------------------------------------------------- */
-
-UNIT(buddy, a_batch_frees_all_ranges_or_none)
-{
-    quire_space *space = make_space(1024, 1);
-    quire_range ranges[5];
-    for (int i = 0; i < 4; i++)
-        ranges[i] = take(space, 256, 1).range;
-    ranges[4] = ranges[1];
-    CHECK_FAILS(quire_space_free_batch(space, ranges, 5), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_OK(quire_space_check(space));
-    CHECK_EQ(stats_of(space).live_bytes, 1024);
-    CHECK_OK(quire_space_free_batch(space, ranges, 4));
-    expect_free(space, 0, (const uint64_t[]){1024, 0});
-    end_space(space);
-}
 
 static qi_buddy_node *node_of(quire_space *space, quire_range range)
 {

@@ -5,7 +5,6 @@
 #include "src/base/handle.h"
 #include "src/space/space.h"
 #include "tests/support/buddy.h"
-#include "tests/support/random.h"
 
 /* ---- regions ------------------------------------------------------------------------------- */
 
@@ -23,55 +22,6 @@ static const struct {
 };
 
 enum { CUTS = sizeof cuts / sizeof *cuts };
-
-UNIT(buddy_region, a_region_is_cut_into_the_largest_blocks)
-{
-    for (int i = 0; i < CUTS; i++) {
-        quire_space *space = make_space(0, 256);
-        uint64_t largest = 0;
-        add(space, cuts[i].size, cuts[i].base);
-        expect_free(space, 0, cuts[i].blocks);
-        for (int j = 0; cuts[i].blocks[j]; j++)
-            largest = cuts[i].blocks[j] > largest ? cuts[i].blocks[j] : largest;
-        CHECK_EQ(stats_of(space).largest_free, largest);
-        refuse(space, largest + 1, 1);
-        take(space, largest, 1);
-        end_space(space);
-    }
-}
-
-UNIT(buddy_region, the_cut_does_not_depend_on_the_address_on_the_line)
-{
-    for (uint64_t before = 1; before < 3000; before = before * 3 + 1)
-        for (int i = 0; i < CUTS; i++) {
-            quire_space *space = make_space(0, 256);
-            add(space, before, 0);
-            uint32_t region = add(space, cuts[i].size, cuts[i].base);
-            expect_free(space, region, cuts[i].blocks);
-            end_space(space);
-        }
-}
-
-UNIT(buddy_region, an_emptied_region_has_its_first_blocks_again)
-{
-    for (int i = 0; i < CUTS; i++) {
-        quire_space *space = make_space(0, 256);
-        quire_range ranges[1024];
-        test_random random = {(uint64_t)i};
-        int count = 0;
-        add(space, cuts[i].size, cuts[i].base);
-        while (stats_of(space).free_bytes)
-            ranges[count++] = take(space, 1, 1).range;
-        CHECK_EQ(count, cuts[i].size);
-        while (count) {
-            int which = (int)random_below(&random, (uint64_t)count);
-            give(space, ranges[which]);
-            ranges[which] = ranges[--count];
-        }
-        expect_free(space, 0, cuts[i].blocks);
-        end_space(space);
-    }
-}
 
 UNIT(buddy_region, regions_allocate_and_release_their_bitmaps)
 {

@@ -1,11 +1,10 @@
 /*
- * first.c - the first fit places every range where a naive search of all gaps places it, keeps left
- * paddings, retires numbers, and changes nothing when host memory is exhausted.
+ * first.c - the first fit retires numbers, and changes nothing when host memory is exhausted.
+ * (tests/plain/space_model.c compares its places with a naive search of all gaps.)
  */
 #include "src/space/first/first.h"
 
 #include "src/base/handle.h"
-#include "tests/support/random.h"
 #include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
@@ -37,114 +36,6 @@ static void give(quire_space *space, quire_range range)
     CHECK_OK(quire_space_check(space));
 }
 
-static uint64_t free_count(const quire_space *space)
-{
-    quire_space_stats stats;
-    CHECK_OK(quire_space_get_stats(space, &stats));
-    return stats.free_count;
-}
-
-/* ---- against a naive search ----------------------------------------------------------------- */
-
-enum { MOST = 120, SIZE = 1 << 20 };
-
-/* The live ranges in address order. A range begins before its left padding. */
-typedef struct model {
-    struct {
-        uint64_t begin, offset, end;
-        quire_range range;
-    } live[MOST];
-    int count;
-} model;
-
-/* Returns the index of the first gap that holds the request, from *offset on; -1 means none. */
-static int naive_place(const model *m, uint64_t size, uint64_t alignment, uint64_t *offset)
-{
-    for (int i = 0; i <= m->count; i++) {
-        uint64_t begin = i ? m->live[i - 1].end : 0;
-        uint64_t end = i < m->count ? m->live[i].begin : SIZE;
-        *offset = (begin + alignment - 1) / alignment * alignment;
-        if (begin < end && *offset + size <= end)
-            return i;
-    }
-    return -1;
-}
-
-static void take_in_both(quire_space *space, model *m, uint64_t size, uint64_t alignment)
-{
-    uint64_t offset = 0;
-    quire_placement at;
-    int index = naive_place(m, size, alignment, &offset);
-    if (index < 0) {
-        CHECK_FAILS(quire_space_allocate(space, size, alignment, 0, &at), QUIRE_ERROR_NO_SPACE);
-        return;
-    }
-    uint64_t begin = index ? m->live[index - 1].end : 0;
-    at = take(space, size, alignment);
-    CHECK_EQ(at.offset, offset);
-    CHECK_EQ(at.left_padding, offset - begin);
-    CHECK_EQ(at.size, size);
-    memmove(&m->live[index + 1], &m->live[index], sizeof m->live[0] * (size_t)(m->count - index));
-    m->live[index].begin = begin;
-    m->live[index].offset = offset;
-    m->live[index].end = offset + size;
-    m->live[index].range = at.range;
-    m->count++;
-}
-
-static void give_in_both(quire_space *space, model *m, int index)
-{
-    give(space, m->live[index].range);
-    m->count--;
-    memmove(&m->live[index], &m->live[index + 1], sizeof m->live[0] * (size_t)(m->count - index));
-}
-
-UNIT(first, every_range_lies_where_a_naive_search_places_it)
-{
-    static model m;
-    quire_space *space = make_space(SIZE);
-    test_random r = {16};
-    for (int i = 0; i < 8000; i++) {
-        bool fills = i / 400 % 2 == 0;
-        if (m.count < MOST && (!m.count || random_below(&r, 100) < (fills ? 75 : 25)))
-            take_in_both(space, &m, random_size(&r, 1 << 16), UINT64_C(1) << random_below(&r, 19));
-        else
-            give_in_both(space, &m, (int)random_below(&r, (uint64_t)m.count));
-    }
-    end_space(space);
-}
-
-/* ---- remainders and paddings --------------------------------------------------------------- */
-
-UNIT(first, an_exactly_used_gap_leaves_no_free_range)
-{
-    quire_space *space = make_space(1000);
-    quire_range first = take(space, 300, 1).range;
-    take(space, 700, 1);
-    CHECK_EQ(free_count(space), 0);
-    give(space, first);
-    CHECK_EQ(free_count(space), 1);
-    CHECK_EQ(take(space, 300, 1).offset, 0);
-    CHECK_EQ(free_count(space), 0);
-    end_space(space);
-}
-
-UNIT(first, padding_belongs_to_the_range_and_is_freed_with_it)
-{
-    quire_space *space = make_space(1000);
-    take(space, 10, 1);
-    quire_placement padded = take(space, 100, 256), at;
-    CHECK_EQ(padded.left_padding, 246);
-    CHECK_EQ(space->padding_bytes, 246);
-    CHECK_EQ(take(space, 1, 1).offset, 356); /* no range is placed in the padding */
-    CHECK_OK(quire_space_get(space, padded.range, &at));
-    CHECK(!memcmp(&at, &padded, sizeof at));
-    give(space, padded.range);
-    CHECK_EQ(space->padding_bytes, 0);
-    CHECK_EQ(take(space, 346, 1).offset, 10);
-    end_space(space);
-}
-
 UNIT(first, a_failed_request_does_not_count_padding_as_free)
 {
     quire_space *space = make_space(1000);
@@ -154,51 +45,6 @@ UNIT(first, a_failed_request_does_not_count_padding_as_free)
     CHECK_FAILS(quire_space_allocate(space, 700, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
     CHECK_STR(quire_last_error(), "no free range of 700 at a multiple of 1: the space is "
                                   "exhausted, with 644 free in 1 region; largest free range 644");
-    end_space(space);
-}
-
-UNIT(first, padding_may_fill_a_gap_to_its_end)
-{
-    quire_space *space = make_space(1024);
-    take(space, 513, 1);
-    quire_placement at = take(space, 256, 256);
-    CHECK_EQ(at.offset, 768);
-    CHECK_EQ(at.left_padding, 255);
-    CHECK_EQ(free_count(space), 0);
-    give(space, at.range);
-    CHECK_EQ(take(space, 511, 1).offset, 513);
-    end_space(space);
-}
-
-UNIT(first, neighbours_merge_in_every_order_of_release)
-{
-    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
-                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-    for (int i = 0; i < 6; i++) {
-        quire_space *space = make_space(600);
-        quire_range ranges[3];
-        for (int j = 0; j < 3; j++)
-            ranges[j] = take(space, 150, 64).range; /* the second and third range have padding */
-        for (int j = 0; j < 3; j++)
-            give(space, ranges[orders[i][j]]);
-        CHECK_EQ(free_count(space), 1);
-        CHECK_EQ(take(space, 600, 1).offset, 0);
-        end_space(space);
-    }
-}
-
-UNIT(first, regions_are_searched_in_order_of_address_on_the_line)
-{
-    quire_space *space = make_space(100);
-    uint32_t second = 0, third = 0;
-    CHECK_OK(quire_space_add_region(space, 200, 0, &second));
-    CHECK_OK(quire_space_add_region(space, 300, 0, &third));
-    CHECK_EQ(take(space, 150, 1).region, second);
-    CHECK_EQ(take(space, 150, 1).region, third);
-    CHECK_EQ(take(space, 50, 1).region, 0);
-    CHECK_EQ(take(space, 60, 1).region, third);
-    CHECK_EQ(take(space, 50, 1).region, 0);
-    CHECK_EQ(take(space, 50, 1).region, second);
     end_space(space);
 }
 

@@ -144,19 +144,6 @@ UNIT(free_tree, random_ranges_are_inserted_and_removed)
     }
 }
 
-UNIT(free_tree, every_node_of_a_tree_can_be_removed_first)
-{
-    for (uint32_t first = 1; first <= 31; first++) {
-        make_tree();
-        for (uint32_t i = 1; i <= 31; i++)
-            insert(i, i * 100, i);
-        take_out(first);
-        expect_sound();
-        for (uint32_t i = 1; i <= 31; i++)
-            CHECK_EQ(qi_free_tree_find(&tree, i, 1), i == first ? (i == 31 ? 0 : i + 1) : i);
-    }
-}
-
 /* ---- searches ------------------------------------------------------------------------------ */
 
 static uint32_t naive_find(uint64_t size, uint64_t alignment)

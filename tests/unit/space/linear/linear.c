@@ -1,6 +1,6 @@
 /*
- * linear.c - where the linear fit places ranges, as a stack, a ring and two stacks; ranges freed
- * out of order; what it rejects and reports. (Clearing is in linear_clear.c.)
+ * linear.c - what the linear fit rejects and reports, its limits, and a ring of frames. (Clearing
+ * is in linear_clear.c. tests/plain/linear_model.c compares every place with an oracle.)
  */
 #include "src/space/linear/linear.h"
 
@@ -61,67 +61,6 @@ static void expect_full(quire_space *space, uint64_t size, bool upper)
     CHECK(!memcmp(&before, &after, sizeof before));
 }
 
-/* ---- a stack ------------------------------------------------------------------------------- */
-
-UNIT(linear, ranges_are_adjacent_up_to_the_last_byte)
-{
-    quire_space *space = make_space(1000);
-    for (uint64_t i = 0; i < 9; i++)
-        CHECK_EQ(take(space, 100, 1).offset, i * 100);
-    expect_full(space, 101, false);
-    CHECK_EQ(stats_of(space).largest_free, 100);
-    CHECK_EQ(take(space, 100, 1).offset, 900);
-    CHECK_EQ(stats_of(space).free_count, 0);
-    CHECK_EQ(stats_of(space).largest_free, 0);
-    expect_full(space, 1, false);
-    expect_full(space, 1, true);
-    end_space(space);
-}
-
-UNIT(linear, freeing_the_newest_range_moves_the_end_back_over_padding_and_gaps)
-{
-    quire_space *space = make_space(1000);
-    quire_placement a = take(space, 10, 1), b = take(space, 20, 64), c = take(space, 30, 1);
-    CHECK_EQ(b.offset, 64);
-    CHECK_EQ(b.left_padding, 54);
-    CHECK_EQ(c.offset, 84);
-    give(space, c);
-    CHECK_EQ(take(space, 5, 1).offset, 84);
-    CHECK_OK(quire_space_clear(space));
-    a = take(space, 10, 1), b = take(space, 20, 64), c = take(space, 30, 1);
-    give(space, b);
-    CHECK_EQ(stats_of(space).free_count, 2); /* the gap exists, but no request gets it yet */
-    CHECK_EQ(take(space, 1, 1).offset, 114);
-    CHECK_EQ(stats_of(space).live_count, 3);
-    end_space(space);
-    space = make_space(1000);
-    a = take(space, 10, 1), b = take(space, 20, 64), c = take(space, 30, 1);
-    give(space, b);
-    give(space, c); /* now it is adjacent to the newest range */
-    CHECK_EQ(stats_of(space).free_count, 1);
-    CHECK_EQ(take(space, 1, 1).offset, a.offset + 10);
-    end_space(space);
-}
-
-UNIT(linear, padding_follows_the_native_address_and_belongs_to_the_range)
-{
-    quire_space *space = make_space(0);
-    uint32_t region = 9;
-    CHECK_OK(quire_space_add_region(space, 1 << 20, 0x12345, &region));
-    for (uint64_t alignment = 1; alignment <= 65536; alignment *= 2) {
-        quire_placement at = take(space, 3, alignment);
-        CHECK_EQ((0x12345 + at.offset) % alignment, 0);
-        CHECK(at.left_padding < alignment);
-        at = take_upper(space, 3, alignment);
-        CHECK_EQ((0x12345 + at.offset) % alignment, 0);
-        CHECK_EQ(at.left_padding, 0);
-    }
-    quire_space_stats stats = stats_of(space);
-    CHECK_EQ(stats.live_bytes + stats.padding_bytes + stats.free_bytes, 1 << 20);
-    CHECK(stats.padding_bytes > 0);
-    end_space(space);
-}
-
 UNIT(linear, padding_that_does_not_fit_fails)
 {
     quire_space *space = make_space(1000);
@@ -132,63 +71,6 @@ UNIT(linear, padding_that_does_not_fit_fails)
                                   "295 left there or by wrapping, 295 free in all");
     CHECK_EQ(take(space, 232, 256).offset, 768);
     CHECK_EQ(stats_of(space).free_count, 0);
-    end_space(space);
-}
-
-/* ---- a ring -------------------------------------------------------------------------------- */
-
-UNIT(linear, it_wraps_when_the_oldest_ranges_are_freed)
-{
-    quire_space *space = make_space(1000);
-    quire_placement a = take(space, 400, 1), b = take(space, 400, 1);
-    expect_full(space, 300, false);
-    give(space, a);
-    CHECK_EQ(stats_of(space).largest_free, 400);
-    quire_placement c = take(space, 300, 1);
-    CHECK_EQ(c.offset, 0); /* the 200 bytes at the end stay a gap */
-    CHECK_EQ(stats_of(space).free_count, 2);
-    CHECK_EQ(stats_of(space).free_bytes, 300);
-    CHECK_EQ(stats_of(space).largest_free, 200); /* for an upper range */
-    expect_full(space, 101, false);
-    CHECK_EQ(take(space, 100, 1).offset, 300);
-    expect_full(space, 1, false);
-    give(space, b); /* the last one before the wrap */
-    CHECK_EQ(take(space, 600, 1).offset, 400);
-    CHECK_EQ(stats_of(space).free_bytes, 0);
-    end_space(space);
-}
-
-UNIT(linear, a_small_request_uses_the_end_before_it_wraps)
-{
-    quire_space *space = make_space(1000);
-    quire_placement a = take(space, 500, 1);
-    take(space, 400, 1);
-    give(space, a);
-    CHECK_EQ(take(space, 100, 1).offset, 900);
-    CHECK_EQ(take(space, 100, 1).offset, 0);
-    CHECK_EQ(take(space, 400, 1).offset, 100); /* exactly up to the oldest range */
-    CHECK_EQ(stats_of(space).free_count, 0);
-    end_space(space);
-}
-
-UNIT(linear, freeing_after_a_wrap_returns_to_the_end)
-{
-    quire_space *space = make_space(1000);
-    quire_placement a = take(space, 400, 1), b = take(space, 400, 1);
-    give(space, a);
-    quire_placement c = take(space, 300, 1), d = take(space, 50, 1);
-    give(space, c);
-    CHECK_EQ(take(space, 1, 1).offset, 350); /* after d, not at its start */
-    give(space, d);
-    CHECK_EQ(stats_of(space).live_count, 2);
-    end_space(space);
-    space = make_space(1000);
-    a = take(space, 400, 1), b = take(space, 400, 1);
-    give(space, a);
-    c = take(space, 300, 1), d = take(space, 50, 1);
-    give(space, d);
-    give(space, c);
-    CHECK_EQ(take(space, 200, 1).offset, b.offset + 400);
     end_space(space);
 }
 
@@ -212,97 +94,6 @@ UNIT(linear, a_ring_of_frames_wraps_without_end)
     }
     CHECK(wraps > 200);
     CHECK_EQ(space->pool.capacity, 64); /* 33 live ranges and one node for the region */
-    end_space(space);
-}
-
-UNIT(linear, an_empty_region_starts_at_0_again)
-{
-    quire_space *space = make_space(1000);
-    quire_placement a = take(space, 400, 1), b = take(space, 400, 1);
-    give(space, a);
-    give(space, b);
-    quire_placement whole = take(space, 1000, 1);
-    CHECK_EQ(whole.offset, 0);
-    give(space, whole);
-    quire_placement high = take_upper(space, 100, 1);
-    a = take(space, 500, 1);
-    give(space, a); /* the upper stack does not hold the lower end */
-    CHECK_EQ(take(space, 900, 1).offset, 0);
-    CHECK_EQ(high.offset, 900);
-    end_space(space);
-}
-
-/* ---- two stacks ---------------------------------------------------------------------------- */
-
-UNIT(linear, two_stacks_meet_in_the_middle)
-{
-    quire_space *space = make_space(1000);
-    quire_placement high = take_upper(space, 100, 1), low = take(space, 300, 1);
-    CHECK_EQ(high.offset, 900);
-    quire_placement second = take_upper(space, 250, 64);
-    CHECK_EQ(second.offset, 640); /* 10 bytes stay free above it */
-    CHECK_EQ(stats_of(space).free_count, 2);
-    CHECK_EQ(stats_of(space).padding_bytes, 0);
-    expect_full(space, 341, true);
-    expect_full(space, 341, false);
-    quire_placement third = take(space, 340, 1);
-    CHECK_EQ(third.offset, 300);
-    expect_full(space, 1, false);
-    expect_full(space, 1, true);
-    CHECK_EQ(stats_of(space).largest_free, 0);
-    CHECK_EQ(stats_of(space).free_bytes, 10);
-    give(space, second);
-    CHECK_EQ(take_upper(space, 260, 1).offset, 640); /* the 10 bytes are free again */
-    give(space, third);
-    give(space, low);
-    CHECK_EQ(take(space, 640, 1).offset, 0);
-    end_space(space);
-}
-
-UNIT(linear, below_an_upper_range_nothing_wraps)
-{
-    quire_space *space = make_space(1000);
-    quire_placement high = take_upper(space, 100, 1), a = take(space, 400, 1);
-    take(space, 450, 1);
-    give(space, a);
-    expect_full(space, 100, false);
-    CHECK_EQ(stats_of(space).largest_free, 50);
-    give(space, high);
-    CHECK_EQ(take(space, 200, 1).offset, 0);
-    end_space(space);
-}
-
-UNIT(linear, an_upper_range_lies_above_a_ring_that_has_wrapped)
-{
-    quire_space *space = make_space(1000);
-    quire_placement a = take(space, 400, 1), b = take(space, 400, 1);
-    give(space, a);
-    quire_placement c = take(space, 300, 1), high = take_upper(space, 150, 1);
-    CHECK_EQ(high.offset, 850);
-    expect_full(space, 51, true);
-    CHECK_EQ(take(space, 100, 1).offset, 300);
-    give(space, b);
-    CHECK_EQ(take(space, 400, 1).offset, 400);
-    give(space, c);
-    expect_full(space, 51, false); /* the start is free, and an upper range exists */
-    end_space(space);
-}
-
-UNIT(linear, upper_ranges_freed_out_of_order_are_reusable_when_the_newest_is_freed)
-{
-    quire_space *space = make_space(1000);
-    quire_placement a = take_upper(space, 100, 1), b = take_upper(space, 200, 1),
-                    c = take_upper(space, 300, 1);
-    give(space, b);
-    CHECK_EQ(stats_of(space).largest_free, 400);
-    CHECK_EQ(take_upper(space, 10, 1).offset, 390);
-    CHECK_OK(quire_space_clear(space));
-    a = take_upper(space, 100, 1), b = take_upper(space, 200, 1), c = take_upper(space, 300, 1);
-    give(space, b);
-    give(space, c);
-    CHECK_EQ(take_upper(space, 10, 1).offset, 890);
-    give(space, a);
-    CHECK_EQ(stats_of(space).free_count, 2);
     end_space(space);
 }
 

@@ -105,47 +105,6 @@ UNIT(linear_clear, a_clear_writes_two_records_for_any_number_of_ranges)
 
 /* ---- state after a clear ------------------------------------------------------------------- */
 
-UNIT(linear_clear, a_clear_frees_every_range_and_handles_stay_stale)
-{
-    quire_space *space = make_space(unit_memory());
-    for (int round = 0; round < 5; round++) {
-        fill(space, 500);
-        quire_placement upper;
-        CHECK_OK(quire_space_allocate_with(space, &(quire_range_options){.size = 99, .upper = true},
-                                           &upper));
-        if (round)
-            expect_stale(space, older, 500);
-        CHECK_OK(quire_space_free(space, ranges[7]));
-        clear(space);
-        expect_stale(space, ranges, 500);
-        expect_stale(space, &upper.range, 1);
-        memcpy(older, ranges, sizeof older);
-        quire_space_stats stats;
-        CHECK_OK(quire_space_get_stats(space, &stats));
-        CHECK_EQ(stats.live_count, 0);
-        CHECK_EQ(stats.free_count, 1);
-        CHECK_EQ(stats.live_bytes + stats.padding_bytes, 0);
-        CHECK_EQ(stats.largest_free, 1 << 20);
-        CHECK_EQ(take_bytes(space, 1 << 20).offset, 0);
-        clear(space);
-    }
-    clear(space);
-    end_space(space);
-}
-
-UNIT(linear_clear, a_clear_in_the_middle_of_a_ring)
-{
-    quire_space *space = make_space(unit_memory());
-    quire_range a = take_bytes(space, 400000).range;
-    take_bytes(space, 400000);
-    CHECK_OK(quire_space_free(space, a));
-    CHECK_EQ(take_bytes(space, 300000).offset, 0);
-    clear(space);
-    CHECK_EQ(take_bytes(space, 1).offset, 0);
-    CHECK_EQ(take_bytes(space, (1 << 20) - 1).offset, 1);
-    end_space(space);
-}
-
 UNIT(linear_clear, frames_without_end_take_no_more_host_memory)
 {
     quire_space *space = make_space(unit_memory());

@@ -5,7 +5,6 @@
 #include "src/base/handle.h"
 #include "src/space/segregated/segregated.h"
 #include "tests/support/defer.h"
-#include "tests/support/random.h"
 #include "tests/support/shape.h"
 #include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
@@ -263,84 +262,6 @@ UNIT(deferred_coalescing, a_trim_releases_records)
     release(space, 0);
     CHECK(is_merged(space, 0)); /* few records again: merged immediately */
     end_space(space);
-}
-
-/* ---- against a space without deferral ------------------------------------------------------ */
-
-UNIT(deferred_coalescing, the_same_frees_leave_the_same_free_ranges)
-{
-    for (uint64_t seed = 1; seed < 4; seed++) {
-        quire_space *spaces[2] = {make_full(true), make_space((uint64_t)RANGES * SIZE, false)};
-        static quire_range other[RANGES];
-        test_random random = {seed};
-        for (int i = 0; i < RANGES; i++)
-            other[i] = take(spaces[1], SIZE).range;
-        for (int i = 0; i < RANGES; i++) {
-            if (random_below(&random, 3) == 0)
-                continue;
-            release(spaces[0], i);
-            CHECK_OK(quire_space_free(spaces[1], other[i]));
-            if (random_below(&random, 1000) == 0)
-                shape_expect_alike(spaces[0], spaces[1]);
-        }
-        shape_expect_alike(spaces[0], spaces[1]);
-        end_space(spaces[0]);
-        end_space(spaces[1]);
-    }
-}
-
-enum { LIVE = 40000 };
-
-/* Checks that both spaces hold the same live requests and that every free range is maximal. */
-static void expect_same_requests(const quire_space *one, const quire_space *other)
-{
-    static uint64_t sizes[LIVE];
-    memset(sizes, 0, sizeof sizes);
-    shape shapes[2] = {shape_of(one), shape_of(other)};
-    for (int i = 0; i < 2; i++) {
-        bool was_free = false;
-        for (uint64_t j = 0; j < shapes[i].count; j++) {
-            const quire_space_item *item = &shapes[i].items[j];
-            CHECK(!(was_free && item->is_free && item->offset));
-            was_free = item->is_free;
-            if (!was_free)
-                sizes[item->user] += i ? 0 - item->size : item->size;
-        }
-        shape_end(&shapes[i]);
-    }
-    for (int i = 0; i < LIVE; i++)
-        CHECK_EQ(sizes[i], 0);
-}
-
-UNIT(deferred_coalescing, a_random_run_keeps_the_same_requests_live)
-{
-    static quire_range live[2][LIVE];
-    quire_space *spaces[2] = {make_space(UINT64_C(1) << 28, true),
-                              make_space(UINT64_C(1) << 28, false)};
-    test_random random = {11};
-    for (int step = 0; step < 200000; step++) {
-        uint64_t at = random_below(&random, LIVE);
-        uint64_t size = random_size(&random, 65536), alignment = UINT64_C(1)
-                                                                 << random_below(&random, 14);
-        for (int i = 0; i < 2; i++) {
-            quire_placement placement = {0};
-            if (live[i][at].id)
-                CHECK_OK(quire_space_free(spaces[i], live[i][at]));
-            else
-                CHECK_OK(quire_space_allocate(spaces[i], size, alignment, at, &placement));
-            live[i][at] = placement.range;
-        }
-        if (step % 10000 == 0)
-            expect_same_requests(spaces[0], spaces[1]);
-    }
-    CHECK(waiting_in(spaces[0]) > 0);
-    for (int i = 0; i < 2; i++)
-        for (uint64_t at = 0; at < LIVE; at++)
-            if (live[i][at].id)
-                CHECK_OK(quire_space_free(spaces[i], live[i][at]));
-    shape_expect_alike(spaces[0], spaces[1]); /* all free: one range */
-    end_space(spaces[0]);
-    end_space(spaces[1]);
 }
 
 /* ---- the switch ------------------------------------------------------------------------------ */

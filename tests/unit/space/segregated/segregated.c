@@ -76,13 +76,6 @@ static void open_holes(bench *b, int from, int below)
         give(b, b->holes[i]);
 }
 
-static uint64_t free_count(const bench *b)
-{
-    quire_space_stats stats;
-    CHECK_OK(quire_space_get_stats(b->space, &stats));
-    return stats.free_count;
-}
-
 /* ---- the direct choice --------------------------------------------------------------------- */
 
 UNIT(segregated, a_range_of_the_size_itself_goes_before_lower_and_larger_ones)
@@ -294,56 +287,4 @@ UNIT(segregated, the_full_pass_finds_the_only_aligned_range_of_many)
     CHECK_OK(quire_space_allocate(b.space, 550, 512, 0, &at));
     CHECK_EQ(at.offset, 126976);
     end_bench(&b);
-}
-
-/* ---- the rest of a range ------------------------------------------------------------------- */
-
-UNIT(segregated, padding_and_rest_become_free_ranges)
-{
-    bench b = make_bench(4096);
-    take(&b, 100, 1);
-    quire_range aligned = expect_at(&b, 50, 256, 256);
-    CHECK_EQ(free_count(&b), 2);
-    quire_range low = expect_at(&b, 156, 1, 100); /* exactly the padding */
-    CHECK_EQ(free_count(&b), 1);
-    expect_at(&b, 4096 - 306, 1, 306);
-    CHECK_EQ(free_count(&b), 0);
-    give(&b, aligned);
-    give(&b, low);
-    CHECK_EQ(free_count(&b), 1);
-    expect_at(&b, 206, 1, 100);
-    end_bench(&b);
-}
-
-UNIT(segregated, padding_without_rest_and_rest_without_padding)
-{
-    bench b = make_bench(4096);
-    lay_hole(&b, 200, 100);
-    lay_hole(&b, 512, 100);
-    fill_rest(&b);
-    open_holes(&b, 0, 2);
-    expect_at(&b, 44, 256, 256);
-    CHECK_EQ(free_count(&b), 2); /* [200, 256) and the other hole */
-    expect_at(&b, 60, 512, 512);
-    expect_at(&b, 56, 1, 200);
-    expect_at(&b, 40, 1, 572);
-    CHECK_EQ(free_count(&b), 0);
-    end_bench(&b);
-}
-
-UNIT(segregated, neighbours_merge_in_every_order_of_release)
-{
-    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
-                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-    for (int i = 0; i < 6; i++) {
-        bench b = make_bench(600);
-        quire_range ranges[3];
-        for (uint64_t j = 0; j < 3; j++)
-            ranges[j] = expect_at(&b, 200, 1, j * 200);
-        for (int j = 0; j < 3; j++)
-            give(&b, ranges[orders[i][j]]);
-        CHECK_EQ(free_count(&b), 1);
-        expect_at(&b, 600, 1, 0);
-        end_bench(&b);
-    }
 }

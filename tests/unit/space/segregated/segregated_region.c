@@ -4,7 +4,6 @@
  */
 #include "src/space/segregated/segregated.h"
 
-#include "tests/support/random.h"
 #include "tests/support/space_steps.h"
 #include "tests/support/unit.h"
 
@@ -41,21 +40,6 @@ UNIT(segregated_region, tables_cover_the_class_of_the_largest_region)
         /* one bucket per class, because there are few nodes */
         CHECK_EQ(s->list_count, steps[i].classes);
     }
-    end_space(space);
-}
-
-UNIT(segregated_region, ranges_listed_before_the_tables_grow_are_found_afterwards)
-{
-    quire_space *space = make_space(40);
-    quire_range low = take_bytes(space, 10).range;
-    take_bytes(space, 1);
-    CHECK_OK(quire_space_free(space, low));
-    add(space, 1 << 20);
-    quire_placement at = take_bytes(space, 10);
-    CHECK_EQ(at.region, 0);
-    CHECK_EQ(at.offset, 0);
-    CHECK_EQ(take_bytes(space, 29).region, 0);
-    CHECK_EQ(take_bytes(space, 1 << 20).region, 1);
     end_space(space);
 }
 
@@ -339,44 +323,6 @@ UNIT(segregated_region, removing_a_region_trims_once_nearly_all_records_are_unus
 }
 
 /* ---- the largest free range ---------------------------------------------------------------- */
-
-typedef struct found {
-    uint64_t count, largest;
-} found;
-
-static bool note_free(void *user, const quire_space_item *item)
-{
-    found *f = user;
-    f->count += item->is_free;
-    if (item->is_free && item->size > f->largest)
-        f->largest = item->size;
-    return true;
-}
-
-UNIT(segregated_region, the_largest_free_range_and_the_count_are_those_of_a_walk)
-{
-    enum { LIVE = 200 };
-    quire_space *space = make_space(1 << 16);
-    add(space, 50000);
-    test_random r = {11};
-    quire_range ranges[LIVE] = {{0}};
-    for (int i = 0; i < 5000; i++) {
-        quire_range *range = &ranges[random_below(&r, LIVE)];
-        quire_placement at = {0};
-        if (range->id)
-            CHECK_OK(quire_space_free(space, *range));
-        else if (quire_space_allocate(space, random_size(&r, 4000), 1, 0, &at))
-            CHECK_EQ(quire_last_result(), QUIRE_ERROR_NO_SPACE);
-        *range = at.range;
-        found f = {0};
-        quire_space_stats stats;
-        CHECK_OK(quire_space_walk(space, note_free, &f));
-        CHECK_OK(quire_space_get_stats(space, &stats));
-        CHECK_EQ(stats.largest_free, f.largest);
-        CHECK_EQ(stats.free_count, f.count);
-    }
-    end_space(space);
-}
 
 UNIT(segregated_region, a_full_space_has_no_largest_free_range)
 {

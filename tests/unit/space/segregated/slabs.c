@@ -103,29 +103,6 @@ UNIT(slabs, requests_rejected_without_slabs_are_rejected_with_slabs)
     }
 }
 
-UNIT(slabs, slots_are_aligned_at_the_native_address)
-{
-    static const uint64_t bases[] = {0, 16, 4096 + 48, 65536 * 3 + 2064};
-    quire_space *space = make_slab_space((quire_space_options){.fit.granule = 16});
-    uint64_t base_of[4];
-    for (int i = 0; i < 4; i++) {
-        uint32_t region = 0;
-        CHECK_OK(quire_space_add_region(space, 40000, bases[i], &region));
-        base_of[region] = bases[i];
-    }
-    quire_placement at;
-    uint32_t used = 0;
-    for (uint64_t i = 0; i < 60; i++) {
-        uint64_t alignment = UINT64_C(1) << i % 14;
-        CHECK_OK(quire_space_allocate(space, 1 + i * 16 % 500, alignment, 0, &at));
-        CHECK_EQ((base_of[at.region] + at.offset) % alignment, 0);
-        CHECK(at.offset + at.size <= 40000);
-        used |= 1u << at.region;
-    }
-    CHECK(used & (used - 1)); /* of more than one region */
-    end_slab_space(space);
-}
-
 /* ---- growth -------------------------------------------------------------------------------- */
 
 UNIT(slabs, slabs_grow_with_their_class_up_to_64_slots_and_256_kib)
@@ -309,32 +286,6 @@ UNIT(slabs, the_lowest_address_is_outside_of_slabs_and_takes_the_place_of_empty_
     CHECK_OK(quire_space_allocate_with(space, &options, &at));
     CHECK_EQ(at.offset, 0);
     CHECK_EQ(at.size, 100);
-    end_slab_space(space);
-}
-
-UNIT(slabs, an_image_of_optimal_tiling_shares_no_stretch_with_a_slab)
-{
-    enum { STRETCH = 1024, STRETCHES = 256 };
-    quire_space_options how = {
-        .size = STRETCH * STRETCHES, .fit.granule = 16, .buffer_image_granularity = STRETCH};
-    quire_space *space = make_slab_space(how);
-    char kinds[STRETCHES] = {0};
-    quire_range_options options = {.alignment = 16};
-    for (uint64_t i = 0; i < 300; i++) {
-        quire_placement at;
-        options.size = 16 + i * 112 % 1500;
-        options.optimal = i % 3 == 0;
-        if (quire_space_allocate_with(space, &options, &at))
-            continue;
-        CHECK(!is_slot(at.range) || !options.optimal);
-        char kind = options.optimal ? 'o' : 'l';
-        for (uint64_t s = at.offset / STRETCH; s <= (at.offset + at.size - 1) / STRETCH; s++) {
-            CHECK(kinds[s] == 0 || kinds[s] == kind);
-            kinds[s] = kind;
-        }
-        expect_sound(space);
-    }
-    CHECK(memchr(kinds, 'o', STRETCHES) && memchr(kinds, 'l', STRETCHES));
     end_slab_space(space);
 }
 

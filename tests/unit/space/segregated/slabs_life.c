@@ -41,17 +41,6 @@ static void expect_refused(quire_space *space, quire_range range, quire_result c
 
 /* ---- handles ------------------------------------------------------------------------------- */
 
-UNIT(slabs_life, get_returns_what_allocate_returned)
-{
-    quire_space *space = make_space();
-    for (uint64_t i = 0; i < 200; i++) {
-        quire_placement got, at = take_slot_for(space, 1 + i * 17 % 3000, i);
-        CHECK_OK(quire_space_get(space, at.range, &got));
-        CHECK(memcmp(&got, &at, sizeof at) == 0);
-    }
-    end_slab_space(space);
-}
-
 UNIT(slabs_life, a_freed_slot_stays_stale_when_it_is_reused)
 {
     quire_space *space = make_space();
@@ -164,23 +153,6 @@ UNIT(slabs_life, a_batch_frees_all_slots_and_large_ranges_or_none)
     CHECK_OK(quire_space_free_batch(space, ranges, COUNT));
     CHECK_EQ(space->live_count, 0);
     expect_refused(space, ranges[0], QUIRE_ERROR_STALE_HANDLE);
-    end_slab_space(space);
-}
-
-UNIT(slabs_life, clear_frees_slots_and_their_slabs)
-{
-    quire_space *space = make_space();
-    quire_range ranges[300];
-    for (int round = 0; round < 3; round++) {
-        for (uint64_t i = 0; i < 300; i++)
-            ranges[i] = take_slot_for(space, 1 + i * 20, 0).range;
-        CHECK_OK(quire_space_clear(space));
-        CHECK_EQ(slabs_of(space)->count, 0);
-        CHECK_EQ(space->live_count, 0);
-        CHECK_EQ(space->fit->largest_free(space), SIZE);
-        for (int i = 0; i < 300; i += 50)
-            expect_refused(space, ranges[i], QUIRE_ERROR_STALE_HANDLE);
-    }
     end_slab_space(space);
 }
 
