@@ -5,8 +5,8 @@
  */
 #include "src/space/first/first.h"
 
-#include "tests/support/random.h"
-#include "tests/support/unit.h"
+#include "tests/support/damage.h"
+#include "tests/support/space_steps.h"
 
 /* Two regions. The first: live A, free B, live C with padding, free D. The second: free E. */
 typedef struct bench {
@@ -44,195 +44,117 @@ static bench make_bench(void)
     return b;
 }
 
-static void end_bench(bench *b)
-{
-    CHECK_OK(quire_space_check(b->space));
-    quire_space_destroy(&b->space);
-}
-
-/* Sets a field, expects the message, and restores the field. */
-#define DAMAGE(b, field, value, message)                                                           \
-    do {                                                                                           \
-        __typeof__(field) kept = (field);                                                          \
-        (field) = (__typeof__(field))(value);                                                      \
-        CHECK_FAILS(quire_space_check((b)->space), QUIRE_ERROR_CORRUPTED);                         \
-        CHECK_HAS(quire_last_error(), message);                                                    \
-        (field) = kept;                                                                            \
-        CHECK_OK(quire_space_check((b)->space));                                                   \
-    } while (0)
-
-UNIT(first_check, the_start_of_a_range)
+/* The last ones point far outside the array of nodes. */
+UNIT(first_check, links)
 {
     bench b = make_bench();
-    const char *const message = "a range does not begin where its neighbour ends";
-    DAMAGE(&b, b.nodes[b.A].offset, 1, message);
-    DAMAGE(&b, b.nodes[b.A].size, 99, message);
-    DAMAGE(&b, b.nodes[b.C].as.live.left_padding, 105, message);
-    DAMAGE(&b, b.nodes[b.D].offset, b.nodes[b.D].offset + 1, message);
-    DAMAGE(&b, b.nodes[b.C].region, 1, message);
-    DAMAGE(&b, b.space->regions[1].start, 0, message);
-    DAMAGE(&b, b.nodes[b.own].after, b.B, message);
-    DAMAGE(&b, b.nodes[b.own].after, 0, message);
-    DAMAGE(&b, b.nodes[b.own].after, b.space->pool.top, message);
-    end_bench(&b);
-}
-
-UNIT(first_check, links_of_neighbours)
-{
-    bench b = make_bench();
-    const char *const message = "a neighbour does not point back";
-    DAMAGE(&b, b.nodes[b.C].before, b.A, message);
-    DAMAGE(&b, b.nodes[b.B].after, b.A, message);
-    DAMAGE(&b, b.nodes[b.B].after, b.own, message);
-    DAMAGE(&b, b.nodes[b.own].before, b.C, message);
-    DAMAGE(&b, b.nodes[b.other].before, 0, message);
-    end_bench(&b);
-}
-
-UNIT(first_check, the_link_of_the_first_range_to_its_region)
-{
-    bench b = make_bench();
+    const char *const start = "a range does not begin where its neighbour ends";
+    const char *const back = "a neighbour does not point back";
     const uint32_t wrong[] = {0, b.B, b.D, b.other, UINT32_MAX};
-    for (int i = 0; i < 5; i++)
-        DAMAGE(&b, b.nodes[b.A].before, wrong[i], "does not point back");
-    end_bench(&b);
+    DAMAGE(b.nodes[b.A].offset, 1, start);
+    DAMAGE(b.nodes[b.A].size, 99, start);
+    DAMAGE(b.nodes[b.C].as.live.left_padding, 105, start);
+    DAMAGE(b.nodes[b.D].offset, b.nodes[b.D].offset + 1, start);
+    DAMAGE(b.nodes[b.C].region, 1, start);
+    DAMAGE(b.space->regions[1].start, 0, start);
+    DAMAGE(b.nodes[b.own].after, b.B, start);
+    DAMAGE(b.nodes[b.own].after, 0, start);
+    DAMAGE(b.nodes[b.own].after, b.space->pool.top, start);
+    DAMAGE(b.nodes[b.C].before, b.A, back);
+    DAMAGE(b.nodes[b.B].after, b.A, back);
+    DAMAGE(b.nodes[b.B].after, b.own, back);
+    DAMAGE(b.nodes[b.own].before, b.C, back);
+    DAMAGE(b.nodes[b.other].before, 0, back);
+    DAMAGE_BY_EACH(b.nodes[b.A].before, wrong, back);
+    DAMAGE(b.nodes[b.B].after, UINT32_MAX, "space:");
+    DAMAGE(b.nodes[b.D].after, UINT32_MAX / 2, "space:");
+    DAMAGE(b.nodes[b.own].after, UINT32_MAX, "space:");
+    DAMAGE(b.space->regions[0].node, UINT32_MAX, "space:");
+    end_space(b.space);
 }
 
-/* Each of these links points far outside the array of nodes. */
-UNIT(first_check, a_link_outside_the_array_is_not_followed)
+UNIT(first_check, nodes_and_the_end_of_a_region)
 {
     bench b = make_bench();
-    DAMAGE(&b, b.nodes[b.B].after, UINT32_MAX, "space:");
-    DAMAGE(&b, b.nodes[b.D].after, UINT32_MAX / 2, "space:");
-    DAMAGE(&b, b.nodes[b.own].after, UINT32_MAX, "space:");
-    DAMAGE(&b, b.space->regions[0].node, UINT32_MAX, "space:");
-    end_bench(&b);
-}
-
-UNIT(first_check, the_node_of_a_region)
-{
-    bench b = make_bench();
-    DAMAGE(&b, b.space->regions[0].node, 0, "space:");
-    DAMAGE(&b, b.space->regions[0].node, b.other, "space:");
-    DAMAGE(&b, b.space->regions[0].node, b.A, "space:");
-    DAMAGE(&b, b.space->regions[0].node, b.D, "space:");
-    end_bench(&b);
-}
-
-UNIT(first_check, the_node_of_a_region_marked_free_or_live_or_moved)
-{
-    bench b = make_bench();
-    const char *const message = "the node of a region is damaged";
-    DAMAGE(&b, b.nodes[b.own].is_free, true, message);
-    DAMAGE(&b, b.nodes[b.own].size, 1, message);
-    DAMAGE(&b, b.nodes[b.own].generation, b.nodes[b.own].generation + 1, message);
-    DAMAGE(&b, b.nodes[b.own].region, 1, message);
-    end_bench(&b);
-}
-
-UNIT(first_check, a_range_that_is_neither_free_nor_live_or_both)
-{
-    bench b = make_bench();
-    const char *const message = "a range is neither free nor live, or both";
-    DAMAGE(&b, b.nodes[b.A].is_free, true, message);
-    DAMAGE(&b, b.nodes[b.B].is_free, false, message);
-    DAMAGE(&b, b.nodes[b.A].generation, b.nodes[b.A].generation + 1, message);
-    DAMAGE(&b, b.nodes[b.E].generation, b.nodes[b.E].generation + 1, "space:");
-    DAMAGE(&b, b.nodes[b.E].size, 0, message);
-    end_bench(&b);
-}
-
-UNIT(first_check, free_neighbours_that_did_not_merge)
-{
-    bench b = make_bench();
-    DAMAGE(&b, b.nodes[b.C].is_free, true, "two free neighbours touch");
-    end_bench(&b);
-}
-
-UNIT(first_check, the_end_of_a_region)
-{
-    bench b = make_bench();
-    const char *const message = "the ranges of a region do not fill it";
-    DAMAGE(&b, b.nodes[b.D].size, b.nodes[b.D].size - 1, message);
-    DAMAGE(&b, b.nodes[b.E].size, 1001, message);
-    DAMAGE(&b, b.space->regions[0].size, 4095, message);
-    DAMAGE(&b, b.nodes[b.own].after, b.own, message);
-    end_bench(&b);
+    const char *const own = "the node of a region is damaged";
+    const char *const both = "a range is neither free nor live, or both";
+    const char *const fill = "the ranges of a region do not fill it";
+    const uint32_t wrong[] = {0, b.other, b.A, b.D};
+    DAMAGE_BY_EACH(b.space->regions[0].node, wrong, "space:");
+    DAMAGE(b.nodes[b.own].is_free, true, own);
+    DAMAGE(b.nodes[b.own].size, 1, own);
+    DAMAGE(b.nodes[b.own].generation, b.nodes[b.own].generation + 1, own);
+    DAMAGE(b.nodes[b.own].region, 1, own);
+    DAMAGE(b.nodes[b.A].is_free, true, both);
+    DAMAGE(b.nodes[b.B].is_free, false, both);
+    DAMAGE(b.nodes[b.A].generation, b.nodes[b.A].generation + 1, both);
+    DAMAGE(b.nodes[b.E].generation, b.nodes[b.E].generation + 1, "space:");
+    DAMAGE(b.nodes[b.E].size, 0, both);
+    DAMAGE(b.nodes[b.C].is_free, true, "two free neighbours touch");
+    DAMAGE(b.nodes[b.D].size, b.nodes[b.D].size - 1, fill);
+    DAMAGE(b.nodes[b.E].size, 1001, fill);
+    DAMAGE(b.space->regions[0].size, 4095, fill);
+    DAMAGE(b.nodes[b.own].after, b.own, fill);
+    end_space(b.space);
 }
 
 UNIT(first_check, the_tree_and_the_counts)
 {
     bench b = make_bench();
-    const char *const message = "the tree does not hold every free range exactly once";
-    DAMAGE(&b, b.f->root, 0, message);
-    DAMAGE(&b, b.space->pool.spare, b.space->pool.spare + 1, message);
-    DAMAGE(&b, b.space->pool.retired, 1, message);
-    DAMAGE(&b, b.space->live_count, 3, message);
-    DAMAGE(&b, b.space->region_count, 3, message);
-    DAMAGE(&b, b.f->root, b.A, "the tree holds a range that is not free");
-    DAMAGE(&b, b.nodes[b.f->root].height, 9, "the tree is out of balance");
-    DAMAGE(&b, b.nodes[b.f->root].as.free.own[0], 1, "the tree has a wrong maximum");
-    end_bench(&b);
-}
-
-UNIT(first_check, live_counts_and_sums)
-{
-    bench b = make_bench();
-    const char *const message = "the live statistics do not match the ranges";
-    DAMAGE(&b, b.space->live_bytes, 111, message);
-    DAMAGE(&b, b.space->padding_bytes, 0, message);
-    DAMAGE(&b, b.space->region_bytes, 5095,
-           "the sums of live and free bytes are not the size of the regions");
+    const char *const once = "the tree does not hold every free range exactly once";
+    const char *const live = "the live statistics do not match the ranges";
+    DAMAGE(b.f->root, 0, once);
+    DAMAGE(b.space->pool.spare, b.space->pool.spare + 1, once);
+    DAMAGE(b.space->pool.retired, 1, once);
+    DAMAGE(b.space->live_count, 3, once);
+    DAMAGE(b.space->region_count, 3, once);
+    DAMAGE(b.f->root, b.A, "the tree holds a range that is not free");
+    DAMAGE(b.nodes[b.f->root].height, 9, "the tree is out of balance");
+    DAMAGE(b.nodes[b.f->root].as.free.own[0], 1, "the tree has a wrong maximum");
+    DAMAGE(b.space->live_bytes, 111, live);
+    DAMAGE(b.space->padding_bytes, 0, live);
+    DAMAGE(b.space->region_bytes, 5095, "the sums of live and free bytes are not the size");
     /* the check derives the expected count of free ranges from the numbers in use */
     b.space->live_count++;
     b.space->pool.spare--;
-    CHECK_FAILS(quire_space_check(b.space), QUIRE_ERROR_CORRUPTED);
-    CHECK_HAS(quire_last_error(), message);
+    EXPECT_REPORT(live);
     b.space->live_count--;
     b.space->pool.spare++;
-    end_bench(&b);
+    end_space(b.space);
 }
 
-UNIT(first_check, numbers_without_a_range)
+UNIT(first_check, numbers_without_a_range_and_places_on_the_line)
 {
     bench b = make_bench();
-    quire_placement at[3];
+    const char *const place = "a region is not at its place on the line";
+    quire_range ranges[3];
     for (int i = 0; i < 3; i++)
-        CHECK_OK(quire_space_allocate(b.space, 10, 1, 0, &at[i]));
-    for (int i = 0; i < 3; i++)
-        CHECK_OK(quire_space_free(b.space, at[i].range));
+        ranges[i] = take_bytes(b.space, 10).range;
+    CHECK_OK(quire_space_free_batch(b.space, ranges, 3));
     uint32_t spare = b.space->pool.unused;
     CHECK(spare != 0);
-    DAMAGE(&b, b.nodes[spare].generation, b.nodes[spare].generation + 1, "space:");
-    DAMAGE(&b, b.nodes[spare].is_free, true, "space:");
-    DAMAGE(&b, b.nodes[spare].next, spare, "space:");
-    DAMAGE(&b, b.space->pool.unused, b.A, "space:");
-    DAMAGE(&b, b.space->pool.unused, UINT32_MAX, "space:");
-    DAMAGE(&b, b.nodes[spare].generation, b.nodes[spare].generation + (UINT32_C(1) << 30),
-           "space:");
-    DAMAGE(&b, b.nodes[b.space->pool.top].is_free, true, "space:");
-    DAMAGE(&b, b.nodes[b.space->pool.top].generation, 1, "space:");
-    DAMAGE(&b, b.nodes[0].generation, 1, "space:");
-    DAMAGE(&b, b.space->pool.top, b.space->pool.capacity + 1, "more numbers are in use");
-    DAMAGE(&b, b.f->nodes, b.nodes + 1, "the records are not those of the pool");
-    end_bench(&b);
-}
-
-UNIT(first_check, addresses_of_regions_on_the_line)
-{
-    bench b = make_bench();
+    DAMAGE(b.nodes[spare].generation, b.nodes[spare].generation + 1, "space:");
+    DAMAGE(b.nodes[spare].is_free, true, "space:");
+    DAMAGE(b.nodes[spare].next, spare, "space:");
+    DAMAGE(b.space->pool.unused, b.A, "space:");
+    DAMAGE(b.space->pool.unused, UINT32_MAX, "space:");
+    DAMAGE(b.nodes[spare].generation, b.nodes[spare].generation + (UINT32_C(1) << 30), "space:");
+    DAMAGE(b.nodes[b.space->pool.top].is_free, true, "space:");
+    DAMAGE(b.nodes[b.space->pool.top].generation, 1, "space:");
+    DAMAGE(b.nodes[0].generation, 1, "space:");
+    DAMAGE(b.space->pool.top, b.space->pool.capacity + 1, "more numbers are in use");
+    DAMAGE(b.f->nodes, (uintptr_t)(b.nodes + 1), "the records are not those of the pool");
     qi_stretch *places = b.space->line.stretches;
-    DAMAGE(&b, places[1].end, places[1].end + 1, "a region is not at its place on the line");
-    DAMAGE(&b, places[0].end, places[1].start + 1, "the places of regions overlap");
-    DAMAGE(&b, b.space->line.count, 1, "a region is not at its place on the line");
-    DAMAGE(&b, b.space->line.count, UINT32_MAX, "the places of regions overlap or leave the line");
+    DAMAGE(places[1].end, places[1].end + 1, place);
+    DAMAGE(places[0].end, places[1].start + 1, "the places of regions overlap");
+    DAMAGE(b.space->line.count, 1, place);
+    DAMAGE(b.space->line.count, UINT32_MAX, "the places of regions overlap or leave the line");
     places[2] = (qi_stretch){places[1].end, places[1].end + 1}; /* belongs to no region */
-    DAMAGE(&b, b.space->line.count, 3, "the number of regions is wrong");
-    end_bench(&b);
+    DAMAGE(b.space->line.count, 3, "the number of regions is wrong");
+    end_space(b.space);
 }
 
-/* ---- random damage ------------------------------------------------------------------------- */
-
+/* A bool that is neither true nor false would be a defect of the test. */
 UNIT(first_check, the_checker_survives_random_damage)
 {
     bench b = make_bench();
@@ -242,22 +164,8 @@ UNIT(first_check, the_checker_survives_random_damage)
         if (i % 3 == 0)
             CHECK_OK(quire_space_free(b.space, at.range));
     }
-    size_t size = b.space->pool.top * sizeof *b.f->nodes;
-    test_random r = {17};
-    for (int i = 0; i < 50000; i++) {
-        unsigned char *places[4], kept[4];
-        for (int j = 0; j < 4; j++) {
-            size_t at = random_below(&r, size);
-            if (at % sizeof *b.nodes == offsetof(qi_first_node, is_free))
-                at--; /* a bool that is neither true nor false would be a defect of the test */
-            places[j] = (unsigned char *)b.f->nodes + at;
-            kept[j] = *places[j];
-            *places[j] = (unsigned char)(random_next(&r) & random_next(&r));
-        }
-        quire_result result = quire_space_check(b.space);
-        CHECK(result == QUIRE_SUCCESS || result == QUIRE_ERROR_CORRUPTED);
-        for (int j = 4; j-- > 0;)
-            *places[j] = kept[j];
-    }
-    end_bench(&b);
+    const damage_target targets[] = {{b.f->nodes, b.space->pool.top * sizeof *b.nodes,
+                                      sizeof *b.nodes, offsetof(qi_first_node, is_free)}};
+    SURVIVE_RANDOM_DAMAGE(targets, 25000);
+    end_space(b.space);
 }

@@ -4,8 +4,8 @@
  */
 #include "src/space/linear/linear.h"
 
-#include "tests/support/random.h"
-#include "tests/support/unit.h"
+#include "tests/support/damage.h"
+#include "tests/support/space_steps.h"
 
 /* A ring that has wrapped: new A, new B, gap, old C, old D, gap, upper E, gap, upper F, gap. */
 typedef struct bench {
@@ -61,163 +61,114 @@ static bench make_bench(void)
     return b;
 }
 
-static void end_bench(bench *b)
-{
-    CHECK_OK(quire_space_check(b->space));
-    quire_space_destroy(&b->space);
-}
-
-/* Sets a field, expects the message, and restores the field. */
-#define DAMAGE(b, field, value, message)                                                           \
-    do {                                                                                           \
-        __typeof__(field) kept = (field);                                                          \
-        (field) = (__typeof__(field))(value);                                                      \
-        CHECK_FAILS(quire_space_check((b)->space), QUIRE_ERROR_CORRUPTED);                         \
-        CHECK_HAS(quire_last_error(), message);                                                    \
-        (field) = kept;                                                                            \
-        CHECK_OK(quire_space_check((b)->space));                                                   \
-    } while (0)
-
-UNIT(linear_check, the_places_of_ranges)
+UNIT(linear_check, ranges_and_the_ring)
 {
     bench b = make_bench();
-    const char *const message = "a range does not lie above the one below it";
-    DAMAGE(&b, b.r[b.B].offset, 799, message);
-    DAMAGE(&b, b.r[b.A].size, 801, message);
-    DAMAGE(&b, b.r[b.C].offset, 922, message);
-    DAMAGE(&b, b.r[b.F].size, 17, message);
-    DAMAGE(&b, b.r[b.F].offset, 4097, message);
-    DAMAGE(&b, b.r[b.F].offset, UINT64_MAX, message);
-    DAMAGE(&b, b.r[b.A].size, UINT64_MAX, message);
-    DAMAGE(&b, b.r[b.A].size, 0, "a range has size 0 or too much padding");
-    DAMAGE(&b, b.r[b.C].left_padding, 256, "a range has size 0 or too much padding");
-    end_bench(&b);
-}
-
-UNIT(linear_check, the_ring)
-{
-    bench b = make_bench();
+    const char *const place = "a range does not lie above the one below it";
+    const char *const extent = "a range has size 0 or too much padding";
     const char *const back = "a neighbour does not point back";
-    DAMAGE(&b, b.r[b.B].before, b.C, back);
-    DAMAGE(&b, b.r[0].before, b.E, back);
-    DAMAGE(&b, b.r[b.A].next, b.C, back);
-    DAMAGE(&b, b.r[b.A].next, b.A, back);
-    DAMAGE(&b, b.r[b.A].next, 0, back);
-    DAMAGE(&b, b.r[b.A].next, b.space->pool.top, "the ring leads outside the records");
-    DAMAGE(&b, b.r[0].next, UINT32_MAX, "the ring leads outside the records");
-    end_bench(&b);
-}
-
-UNIT(linear_check, the_marks_of_live_ranges)
-{
-    bench b = make_bench();
+    const char *const outside = "the ring leads outside the records";
     const char *const dead = "a range in the ring is not live";
-    DAMAGE(&b, b.r[b.D].epoch, 0, dead);
-    DAMAGE(&b, b.r[b.D].epoch, b.l->epoch + 1, dead);
-    DAMAGE(&b, b.r[b.D].generation, 0, dead);
-    DAMAGE(&b, b.r[b.D].generation, QI_LAST_GENERATION + 1, dead);
+    DAMAGE(b.r[b.B].offset, 799, place);
+    DAMAGE(b.r[b.A].size, 801, place);
+    DAMAGE(b.r[b.C].offset, 922, place);
+    DAMAGE(b.r[b.F].size, 17, place);
+    DAMAGE(b.r[b.F].offset, 4097, place);
+    DAMAGE(b.r[b.F].offset, UINT64_MAX, place);
+    DAMAGE(b.r[b.A].size, UINT64_MAX, place);
+    DAMAGE(b.r[b.A].size, 0, extent);
+    DAMAGE(b.r[b.C].left_padding, 256, extent);
+    DAMAGE(b.r[b.B].before, b.C, back);
+    DAMAGE(b.r[0].before, b.E, back);
+    DAMAGE(b.r[b.A].next, b.C, back);
+    DAMAGE(b.r[b.A].next, b.A, back);
+    DAMAGE(b.r[b.A].next, 0, back);
+    DAMAGE(b.r[b.A].next, b.space->pool.top, outside);
+    DAMAGE(b.r[0].next, UINT32_MAX, outside);
+    DAMAGE(b.r[b.D].epoch, 0, dead);
+    DAMAGE(b.r[b.D].epoch, b.l->epoch + 1, dead);
+    DAMAGE(b.r[b.D].generation, 0, dead);
+    DAMAGE(b.r[b.D].generation, QI_LAST_GENERATION + 1, dead);
     uint32_t kept_generation = b.r[b.D].generation;
     b.r[b.D].generation = QI_LAST_GENERATION; /* which a live range may have */
     CHECK_OK(quire_space_check(b.space));
     b.r[b.D].generation = kept_generation;
-    DAMAGE(&b, b.l->epoch, 0, "the epoch is 0, the mark of freed ranges");
+    DAMAGE(b.l->epoch, 0, "the epoch is 0, the mark of freed ranges");
     give(&b, b.F);
-    DAMAGE(&b, b.r[b.F].epoch, b.l->epoch, "the chain of unused numbers is broken");
-    end_bench(&b);
+    DAMAGE(b.r[b.F].epoch, b.l->epoch, "the chain of unused numbers is broken");
+    end_space(b.space);
 }
 
-UNIT(linear_check, the_ends_of_a_ring)
+UNIT(linear_check, the_ends)
 {
-    bench b = make_bench();
     const char *const order = "the oldest range does not follow the newest";
     const char *const lost = "the oldest or newest lower range is not in the ring";
     const char *const above = "the oldest or newest lower range is an upper one";
-    DAMAGE(&b, b.l->oldest, b.D, order);
-    DAMAGE(&b, b.l->oldest, b.A, order);
-    DAMAGE(&b, b.l->newest, b.A, order);
-    DAMAGE(&b, b.l->newest, b.D, order);
-    DAMAGE(&b, b.l->newest, b.E, above);
-    DAMAGE(&b, b.l->oldest, b.F, above);
-    DAMAGE(&b, b.l->upper, b.C, above);
-    DAMAGE(&b, b.l->oldest, 0, lost);
-    DAMAGE(&b, b.l->newest, 0, lost);
-    DAMAGE(&b, b.l->newest, b.space->pool.top, lost);
-    DAMAGE(&b, b.l->upper, b.space->pool.top, "the newest upper range is not in the ring");
-    end_bench(&b);
-}
-
-UNIT(linear_check, the_ends_without_a_wrap)
-{
-    bench b = make_straight();
-    const char *const order = "the oldest range does not follow the newest";
-    DAMAGE(&b, b.l->newest, b.C, order);
-    DAMAGE(&b, b.l->oldest, b.D, order);
-    DAMAGE(&b, b.l->upper, b.D, "the oldest or newest lower range is an upper one");
+    const char *const lost_upper = "the newest upper range is not in the ring";
+    const char *const none = "no lower range exists, but an oldest or newest one is set";
+    bench b = make_bench();
+    DAMAGE(b.l->oldest, b.D, order);
+    DAMAGE(b.l->oldest, b.A, order);
+    DAMAGE(b.l->newest, b.A, order);
+    DAMAGE(b.l->newest, b.D, order);
+    DAMAGE(b.l->newest, b.E, above);
+    DAMAGE(b.l->oldest, b.F, above);
+    DAMAGE(b.l->upper, b.C, above);
+    DAMAGE(b.l->oldest, 0, lost);
+    DAMAGE(b.l->newest, 0, lost);
+    DAMAGE(b.l->newest, b.space->pool.top, lost);
+    DAMAGE(b.l->upper, b.space->pool.top, lost_upper);
+    end_space(b.space);
+    b = make_straight();
+    DAMAGE(b.l->newest, b.C, order);
+    DAMAGE(b.l->oldest, b.D, order);
+    DAMAGE(b.l->upper, b.D, above);
     b.F = take(&b, 10, 1, true);
-    DAMAGE(&b, b.l->upper, 0, order);
+    DAMAGE(b.l->upper, 0, order);
     give(&b, b.F);
     give(&b, b.C);
     give(&b, b.D);
-    DAMAGE(&b, b.l->newest, b.D, "no lower range exists, but an oldest or newest one is set");
-    DAMAGE(&b, b.l->oldest, b.D, "no lower range exists, but an oldest or newest one is set");
-    DAMAGE(&b, b.l->upper, b.D, "the newest upper range is not in the ring");
-    end_bench(&b);
+    DAMAGE(b.l->newest, b.D, none);
+    DAMAGE(b.l->oldest, b.D, none);
+    DAMAGE(b.l->upper, b.D, lost_upper);
+    end_space(b.space);
 }
 
-UNIT(linear_check, the_region)
+UNIT(linear_check, the_region_and_the_counts)
 {
     bench b = make_bench();
     const char *const own = "the record of the region does not match the region";
-    DAMAGE(&b, b.r[0].offset, 4095, own);
-    DAMAGE(&b, b.r[0].size, 0, own);
-    DAMAGE(&b, b.r[0].left_padding, 1, own);
-    DAMAGE(&b, b.r[0].epoch, b.l->epoch, own);
-    DAMAGE(&b, b.space->regions[0].start, 256, own);
-    DAMAGE(&b, b.space->regions[0].used, false, "the region is not the first one");
-    DAMAGE(&b, b.space->region_count, 2, "more than one region is in use");
-    DAMAGE(&b, b.space->region_count, 0, own);
-    end_bench(&b);
-}
-
-UNIT(linear_check, counts_and_sums)
-{
-    bench b = make_bench();
     const char *const live = "the live statistics do not match the ranges";
-    DAMAGE(&b, b.space->live_count, 5, live);
-    DAMAGE(&b, b.space->live_bytes, b.space->live_bytes + 1, live);
-    DAMAGE(&b, b.space->padding_bytes, 0, live);
-    DAMAGE(&b, b.l->gaps, 3, "the number of gaps is wrong");
-    DAMAGE(&b, b.space->region_bytes, 4095,
-           "the sums of live and free bytes are not the size of the regions");
-    DAMAGE(&b, b.space->pool.spare, 1, "not every number in use names a range");
-    DAMAGE(&b, b.l->records, NULL, "the records are not those of the pool");
-    DAMAGE(&b, b.l->records, b.r + 1, "the records are not those of the pool");
+    const char *const pool = "the records are not those of the pool";
+    DAMAGE(b.r[0].offset, 4095, own);
+    DAMAGE(b.r[0].size, 0, own);
+    DAMAGE(b.r[0].left_padding, 1, own);
+    DAMAGE(b.r[0].epoch, b.l->epoch, own);
+    DAMAGE(b.space->regions[0].start, 256, own);
+    DAMAGE(b.space->regions[0].used, false, "the region is not the first one");
+    DAMAGE(b.space->region_count, 2, "more than one region is in use");
+    DAMAGE(b.space->region_count, 0, own);
+    DAMAGE(b.space->live_count, 5, live);
+    DAMAGE(b.space->live_bytes, b.space->live_bytes + 1, live);
+    DAMAGE(b.space->padding_bytes, 0, live);
+    DAMAGE(b.l->gaps, 3, "the number of gaps is wrong");
+    DAMAGE(b.space->region_bytes, 4095, "the sums of live and free bytes are not the size");
+    DAMAGE(b.space->pool.spare, 1, "not every number in use names a range");
+    DAMAGE(b.l->records, 0, pool);
+    DAMAGE(b.l->records, (uintptr_t)(b.r + 1), pool);
     CHECK_EQ(b.space->pool.capacity, 32);
-    DAMAGE(&b, b.l->window, QI_SLOT_COUNT - 31, "numbers would name slots beyond the last");
+    DAMAGE(b.l->window, QI_SLOT_COUNT - 31, "numbers would name slots beyond the last");
     uint32_t kept_window = b.l->window;
     b.l->window = QI_SLOT_COUNT - 32; /* up to the last */
     CHECK_OK(quire_space_check(b.space));
     b.l->window = kept_window;
-    end_bench(&b);
+    end_space(b.space);
 }
 
-/* One word of any record changes at random: the check finds it or it is harmless, and never reads
-   outside the records. */
 UNIT(linear_check, the_checker_survives_random_damage)
 {
-    test_random random = {31};
-    uint64_t found = 0;
-    for (int i = 0; i < 20000; i++) {
-        bench b = make_bench();
-        size_t words = b.space->pool.top * sizeof *b.r / sizeof(uint32_t);
-        uint32_t *word = (uint32_t *)(void *)b.r + random_below(&random, words), kept = *word;
-        *word = random_below(&random, 2) ? (uint32_t)random_next(&random)
-                                         : (uint32_t)random_below(&random, 40);
-        quire_result result = quire_space_check(b.space);
-        CHECK(!result || result == QUIRE_ERROR_CORRUPTED);
-        found += result != QUIRE_SUCCESS;
-        *word = kept;
-        end_bench(&b);
-    }
-    CHECK(found > 10000);
+    bench b = make_bench();
+    const damage_target targets[] = {{b.r, b.space->pool.top * sizeof *b.r, 0, 0}};
+    SURVIVE_RANDOM_DAMAGE(targets, 25000);
+    end_space(b.space);
 }

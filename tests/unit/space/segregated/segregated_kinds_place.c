@@ -144,44 +144,6 @@ UNIT(segregated_kinds_place, the_upper_end_is_cut_before_the_other_kind)
     end_space(space);
 }
 
-/* ---- damage ---------------------------------------------------------------------------------- */
-
-static void expect_mark_found(const quire_space *space, uint32_t number)
-{
-    uint32_t *owner = &qi_segregated_of_const(space)->nodes[number].owner;
-    *owner ^= QI_OPTIMAL_MARK;
-    CHECK_FAILS(quire_space_check(space), QUIRE_ERROR_CORRUPTED);
-    *owner ^= QI_OPTIMAL_MARK;
-    CHECK_OK(quire_space_check(space));
-}
-
-UNIT(segregated_kinds_place, a_damaged_kind_is_found)
-{
-    quire_space *space = make_space(1 << 16, GRANULARITY, false);
-    uint32_t own = space->regions[0].node;
-    for (int optimal = 0; optimal < 2; optimal++) {
-        quire_range_options options = {.size = 3000, .optimal = optimal};
-        quire_placement at;
-        for (int i = 0; i < 4; i++)
-            CHECK_OK(quire_space_allocate_with(space, &options, &at));
-    }
-    const qi_node *nodes = qi_segregated_of(space)->nodes;
-    int count = 0;
-    expect_mark_found(space, own);
-    for (uint32_t i = nodes[own].after; i != own; i = nodes[i].after, count++)
-        expect_mark_found(space, i);
-    CHECK(count > 8); /* free ones, too */
-    end_space(space);
-}
-
-UNIT(segregated_kinds_place, no_range_has_a_kind_if_kinds_may_share)
-{
-    quire_space *space = make_space(1 << 16, 0, false);
-    expect_mark_found(space, qi_handle_slot(linear_at(space, 256, 0).id));
-    expect_mark_found(space, qi_handle_slot(optimal_at(space, 256, 256).id));
-    end_space(space);
-}
-
 /* ---- batches --------------------------------------------------------------------------------- */
 
 UNIT(segregated_kinds_place, a_batch_keeps_apart_from_an_image)

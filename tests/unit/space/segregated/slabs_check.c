@@ -2,7 +2,7 @@
  * slabs_check.c - the check finds damage to every record of the slabs, with the right message, and
  * survives any damage.
  */
-#include "tests/support/random.h"
+#include "tests/support/damage.h"
 #include "tests/support/slabs.h"
 
 /*
@@ -51,148 +51,101 @@ static bench make_bench(void)
     return b;
 }
 
-static void end_bench(bench *b)
-{
-    end_slab_space(b->space);
-}
-
-/* Expects this message, or any if it is NULL. */
-static void expect_sentence(const bench *b, const char *message)
-{
-    CHECK_FAILS(quire_space_check(b->space), QUIRE_ERROR_CORRUPTED);
-    if (message)
-        CHECK_HAS(quire_last_error(), message);
-}
-
-#define EXPECT_FOUND(b, field, value, message)                                                     \
-    do {                                                                                           \
-        __typeof__(field) kept = (field);                                                          \
-        (field) = (__typeof__(field))(value);                                                      \
-        expect_sentence((b), (message));                                                           \
-        (field) = kept;                                                                            \
-    } while (0)
-
-/* ---- fields -------------------------------------------------------------------------------- */
-
-UNIT(slabs_check, the_node_of_a_slab)
+UNIT(slabs_check, nodes_and_sizes_of_slabs)
 {
     bench b = make_bench();
     uint32_t node = b.items[A].node;
-    const char *mark = "a range is marked as a slab that does not exist";
-    EXPECT_FOUND(&b, b.items[A].node, b.items[B].node, mark);
-    EXPECT_FOUND(&b, b.items[A].node, 0, mark);
-    EXPECT_FOUND(&b, b.nodes[node].next, B, mark);
-    EXPECT_FOUND(&b, b.nodes[node].next, 0, mark);
-    EXPECT_FOUND(&b, b.nodes[node].next, UINT32_MAX, mark);
-    EXPECT_FOUND(&b, b.nodes[node].next, E, mark);
-    EXPECT_FOUND(&b, b.items[A].offset, b.items[A].offset + 1, "a slab and its node do not match");
-    EXPECT_FOUND(&b, b.items[A].region, 1, "a slab and its node do not match");
-    EXPECT_FOUND(&b, b.nodes[node].owner, b.nodes[node].owner & ~QI_SLAB_MARK,
-                 "a slab and its node do not match");
-    EXPECT_FOUND(&b, b.items[E].node, node, "the chain of unused slabs is broken");
-    EXPECT_FOUND(&b, b.items[F].node, node, "a slab and its node do not match");
-    EXPECT_FOUND(&b, b.items[F].node, b.space->pool.top, "a slab and its node do not match");
-    end_bench(&b);
-}
-
-UNIT(slabs_check, the_mark_on_other_nodes)
-{
-    bench b = make_bench();
+    const char *const mark = "a range is marked as a slab that does not exist";
+    const char *const match = "a slab and its node do not match";
+    const char *const size = "the size of a slab is not the sum of its slots";
+    const uint32_t wrong[] = {B, 0, UINT32_MAX, E};
+    DAMAGE(b.items[A].node, b.items[B].node, mark);
+    DAMAGE(b.items[A].node, 0, mark);
+    DAMAGE_BY_EACH(b.nodes[node].next, wrong, mark);
+    DAMAGE(b.items[A].offset, b.items[A].offset + 1, match);
+    DAMAGE(b.items[A].region, 1, match);
+    DAMAGE(b.nodes[node].owner, b.nodes[node].owner & ~QI_SLAB_MARK, match);
+    DAMAGE(b.items[E].node, node, "the chain of unused slabs is broken");
+    DAMAGE(b.items[F].node, node, match);
+    DAMAGE(b.items[F].node, b.space->pool.top, match);
+    DAMAGE(b.items[A].stride, b.items[A].stride + 1, size);
+    DAMAGE(b.items[A].slots, 3, size);
+    DAMAGE(b.items[A].slots, 0, size);
+    DAMAGE(b.items[A].slots, 65, size);
+    DAMAGE(b.items[A].class, QI_SLAB_CLASSES, size);
+    DAMAGE(b.items[A].class, b.items[A].class + 1, "space:");
+    DAMAGE(b.items[C].class, b.items[C].class + 1, "the statistics of a class of slabs");
     quire_placement at;
-    CHECK_OK(quire_space_allocate(b.space, 5000, 1, 1000, &at));
-    uint32_t node = qi_handle_slot(at.range.id);
+    CHECK_OK(quire_space_allocate(b.space, 5000, 1, 1000, &at)); /* no slab */
     b.nodes = qi_segregated_of(b.space)->nodes;
-    EXPECT_FOUND(&b, b.nodes[node].owner, b.nodes[node].owner | QI_SLAB_MARK,
-                 "a range is marked as a slab that does not exist");
-    end_bench(&b);
+    node = qi_handle_slot(at.range.id);
+    DAMAGE(b.nodes[node].owner, b.nodes[node].owner | QI_SLAB_MARK, mark);
+    end_slab_space(b.space);
 }
 
-UNIT(slabs_check, the_size_of_a_slab)
+/* Generations of numbers without a slab too: an old handle would be taken for a live one, or a new
+   one would be stale. */
+UNIT(slabs_check, bits_generations_and_live_slots)
 {
     bench b = make_bench();
-    const char *size = "the size of a slab is not the sum of its slots";
-    EXPECT_FOUND(&b, b.items[A].stride, b.items[A].stride + 1, size);
-    EXPECT_FOUND(&b, b.items[A].slots, 3, size);
-    EXPECT_FOUND(&b, b.items[A].slots, 0, size);
-    EXPECT_FOUND(&b, b.items[A].slots, 65, size);
-    EXPECT_FOUND(&b, b.items[A].class, QI_SLAB_CLASSES, size);
-    EXPECT_FOUND(&b, b.items[A].class, b.items[A].class + 1, NULL);
-    EXPECT_FOUND(&b, b.items[C].class, b.items[C].class + 1, "the statistics of a class of slabs");
-    end_bench(&b);
-}
-
-UNIT(slabs_check, bits_generations_and_live_slots_of_a_slab)
-{
-    bench b = make_bench();
-    const char *slots = "the slots of a slab do not match its bits";
-    uint32_t *generations = b.slabs->generations + A * QI_SLAB_SLOTS;
-    for (int i = 0; i < 64; i++)
-        EXPECT_FOUND(&b, b.items[A].free, b.items[A].free ^ UINT64_C(1) << i, slots);
-    for (int i = 0; i < 64; i++)
-        EXPECT_FOUND(&b, generations[i], generations[i] ^ 1, slots);
-    EXPECT_FOUND(&b, generations[0], QI_LAST_GENERATION + 1, slots);
-    EXPECT_FOUND(&b, generations[1], QI_LAST_GENERATION + 1, slots);
-    EXPECT_FOUND(&b, generations[1], QI_LAST_GENERATION + 3, slots);
-    EXPECT_FOUND(&b, b.items[A].live, 1, slots);
-    EXPECT_FOUND(&b, b.items[A].live, 3, slots);
-    EXPECT_FOUND(&b, b.items[A].worn, 1, slots);
-    end_bench(&b);
-}
-
-/* Numbers without a slab: an old handle would be taken for a live one, or a new one would be stale.
-   */
-UNIT(slabs_check, generations_of_unused_numbers)
-{
-    bench b = make_bench();
-    const char *in_use = "a slot of an unused slab has a generation in use";
-    uint32_t *unused = b.slabs->generations + E * QI_SLAB_SLOTS;
-    for (int i = 0; i < 64; i++)
-        EXPECT_FOUND(&b, unused[i], unused[i] + 1, in_use);
-    EXPECT_FOUND(&b, unused[3], QI_LAST_GENERATION + 1, in_use);
-    EXPECT_FOUND(&b, b.slabs->generations[F * QI_SLAB_SLOTS], QI_LAST_GENERATION + 3, in_use);
-    EXPECT_FOUND(&b, b.slabs->first_generation, 1, "new slots would start with a generation");
-    EXPECT_FOUND(&b, b.slabs->first_generation, QI_LAST_GENERATION + 1,
-                 "new slots would start with a generation");
-    end_bench(&b);
-}
-
-UNIT(slabs_check, the_lists)
-{
-    bench b = make_bench();
-    uint32_t class = b.items[A].class, first = b.slabs->classes[class].head;
-    uint32_t second = first == A ? B : A;
-    const char *belongs = "a list of slabs holds a slab that does not belong to it";
-    qi_slab_class *of = &b.slabs->classes[class];
-    CHECK_EQ(b.items[first].next, second);
-    const uint32_t wrong[] = {C, D, E, F, 7, UINT32_MAX};
-    for (int i = 0; i < 6; i++) {
-        EXPECT_FOUND(&b, of->head, wrong[i], belongs);
-        EXPECT_FOUND(&b, b.items[first].next, wrong[i], belongs);
+    const char *const slots = "the slots of a slab do not match its bits";
+    const char *const in_use = "a slot of an unused slab has a generation in use";
+    const char *const first = "new slots would start with a generation";
+    uint32_t *of_a = b.slabs->generations + A * QI_SLAB_SLOTS,
+             *of_e = b.slabs->generations + E * QI_SLAB_SLOTS;
+    DAMAGE_EACH_BIT(b.items[A].free, slots);
+    for (int i = 0; i < 64; i++) {
+        DAMAGE(of_a[i], of_a[i] ^ 1, slots);
+        DAMAGE(of_e[i], of_e[i] + 1, in_use);
     }
-    EXPECT_FOUND(&b, b.items[first].before, second, belongs);
-    EXPECT_FOUND(&b, b.items[second].before, 0, belongs);
-    EXPECT_FOUND(&b, of->head, second, belongs);
-    EXPECT_FOUND(&b, b.items[second].next, first, NULL); /* a circle */
-    EXPECT_FOUND(&b, of->head, 0, "the statistics of the slabs are wrong");
-    EXPECT_FOUND(&b, b.items[first].next, 0, "the statistics of the slabs are wrong");
-    EXPECT_FOUND(&b, b.slabs->classes[0].head, A, belongs);
-    end_bench(&b);
+    DAMAGE(of_a[0], QI_LAST_GENERATION + 1, slots);
+    DAMAGE(of_a[1], QI_LAST_GENERATION + 1, slots);
+    DAMAGE(of_a[1], QI_LAST_GENERATION + 3, slots);
+    DAMAGE(b.items[A].live, 1, slots);
+    DAMAGE(b.items[A].live, 3, slots);
+    DAMAGE(b.items[A].worn, 1, slots);
+    DAMAGE(of_e[3], QI_LAST_GENERATION + 1, in_use);
+    DAMAGE(b.slabs->generations[F * QI_SLAB_SLOTS], QI_LAST_GENERATION + 3, in_use);
+    DAMAGE(b.slabs->first_generation, 1, first);
+    DAMAGE(b.slabs->first_generation, QI_LAST_GENERATION + 1, first);
+    end_slab_space(b.space);
 }
 
-UNIT(slabs_check, the_counts)
+UNIT(slabs_check, lists_and_counts)
 {
     bench b = make_bench();
-    qi_slab_class *of = &b.slabs->classes[b.items[D].class];
-    const char *class = "the statistics of a class of slabs are wrong";
-    const char *all = "the statistics of the slabs are wrong";
-    EXPECT_FOUND(&b, of->slots, of->slots + 1, class);
-    EXPECT_FOUND(&b, of->empty, 0, class);
-    EXPECT_FOUND(&b, of->empty, C, class);
-    EXPECT_FOUND(&b, b.slabs->count, 3, all);
-    EXPECT_FOUND(&b, b.slabs->empty, 2, all);
-    EXPECT_FOUND(&b, b.slabs->slots, b.slabs->slots + 1, all);
-    EXPECT_FOUND(&b, b.space->live_count, 8, NULL);
-    end_bench(&b);
+    const char *const belongs = "a list of slabs holds a slab that does not belong to it";
+    const char *const class = "the statistics of a class of slabs are wrong";
+    const char *const all = "the statistics of the slabs are wrong";
+    const char *const chain = "the chain of unused slabs is broken";
+    const uint32_t wrong[] = {C, D, E, F, 7, UINT32_MAX}, wrong_unused[] = {0, A, F, 7, UINT32_MAX};
+    qi_slab_class *of_a = &b.slabs->classes[b.items[A].class],
+                  *of_d = &b.slabs->classes[b.items[D].class];
+    uint32_t first = of_a->head, second = first == A ? B : A;
+    CHECK_EQ(b.items[first].next, second);
+    DAMAGE_BY_EACH(of_a->head, wrong, belongs);
+    DAMAGE_BY_EACH(b.items[first].next, wrong, belongs);
+    DAMAGE(b.items[first].before, second, belongs);
+    DAMAGE(b.items[second].before, 0, belongs);
+    DAMAGE(of_a->head, second, belongs);
+    DAMAGE(b.items[second].next, first, "space:"); /* a circle */
+    DAMAGE(of_a->head, 0, all);
+    DAMAGE(b.items[first].next, 0, all);
+    DAMAGE(b.slabs->classes[0].head, A, belongs);
+    DAMAGE(of_d->slots, of_d->slots + 1, class);
+    DAMAGE(of_d->empty, 0, class);
+    DAMAGE(of_d->empty, C, class);
+    DAMAGE(b.slabs->count, 3, all);
+    DAMAGE(b.slabs->empty, 2, all);
+    DAMAGE(b.slabs->slots, b.slabs->slots + 1, all);
+    DAMAGE(b.space->live_count, 8, "space:");
+    DAMAGE_BY_EACH(b.slabs->unused, wrong_unused, chain);
+    DAMAGE(b.items[E].next, E, chain);
+    DAMAGE(b.items[E].next, A, chain);
+    DAMAGE(b.items[E].worn, 1, chain);
+    DAMAGE(b.items[F].worn, 0, chain);
+    DAMAGE(b.slabs->top, 8, chain);
+    end_slab_space(b.space);
 }
 
 UNIT(slabs_check, two_cached_slabs)
@@ -208,96 +161,52 @@ UNIT(slabs_check, two_cached_slabs)
                              QI_SLAB_SLOT | (A * QI_SLAB_SLOTS + slot));
         CHECK_OK(quire_space_free(b.space, range));
     }
-    expect_sentence(&b, "a class has two slabs in reserve");
+    EXPECT_REPORT("a class has two slabs in reserve");
     quire_space_destroy(&b.space);
 }
 
-UNIT(slabs_check, the_chain_of_unused_numbers)
+/* An abandoned number whose node looks like a slab's, in a record that was never taken; and more
+   slabs than records: the check reads the nodes of the slabs first, which name slabs below top. */
+UNIT(slabs_check, nodes_and_slabs_beyond_the_records)
 {
     bench b = make_bench();
-    const char *chain = "the chain of unused slabs is broken";
-    const uint32_t wrong[] = {0, A, F, 7, UINT32_MAX};
-    for (int i = 0; i < 5; i++)
-        EXPECT_FOUND(&b, b.slabs->unused, wrong[i], chain);
-    EXPECT_FOUND(&b, b.items[E].next, E, chain);
-    EXPECT_FOUND(&b, b.items[E].next, A, chain);
-    EXPECT_FOUND(&b, b.items[E].worn, 1, chain);
-    EXPECT_FOUND(&b, b.items[F].worn, 0, chain);
-    EXPECT_FOUND(&b, b.slabs->top, 8, chain);
-    end_bench(&b);
-}
-
-/* An abandoned number whose node looks like a slab's, in a record that was never taken. */
-UNIT(slabs_check, a_node_at_the_top)
-{
-    bench b = make_bench();
-    qi_node *node = &b.nodes[b.space->pool.top], before = *node;
-    CHECK(b.space->pool.top < b.space->pool.capacity);
+    uint32_t top = b.space->pool.top, slab_top = b.slabs->top;
+    qi_node *node = &b.nodes[top], before = *node;
+    CHECK(top < b.space->pool.capacity);
     *node = (qi_node){.generation = 1, .next = F, .offset = b.items[F].offset};
     node->owner = b.items[F].region | QI_SLAB_MARK;
     node->size = (uint32_t)b.items[F].slots * b.items[F].stride;
-    EXPECT_FOUND(&b, b.items[F].node, b.space->pool.top, "a slab and its node do not match");
+    uint32_t of_f = b.items[F].node;
+    b.items[F].node = top;
+    EXPECT_REPORT("a slab and its node do not match");
+    b.items[F].node = of_f;
     *node = before;
-    end_bench(&b);
-}
-
-/* The check reads the nodes of the slabs first. They name slabs below top. */
-UNIT(slabs_check, more_slabs_than_records)
-{
-    bench b = make_bench();
-    uint32_t node = b.items[A].node;
-    b.nodes[node].next = UINT32_MAX - 1;
-    EXPECT_FOUND(&b, b.slabs->top, UINT32_MAX, NULL);
-    b.nodes[node].next = A;
-    EXPECT_FOUND(&b, b.slabs->top, b.slabs->capacity + 1, NULL);
-    end_bench(&b);
-}
-
-/* ---- random damage ------------------------------------------------------------------------- */
-
-typedef struct target {
-    void *bytes;
-    size_t size;
-} target;
-
-/* Writes random bytes to a few places of the records, checks, and restores them. */
-static void damage_at_random(const quire_space *space, const target *targets, size_t count,
-                             test_random *r)
-{
-    struct {
-        unsigned char *place, kept;
-    } changes[8];
-    int many = 1 + (int)random_below(r, 8);
-    for (int i = 0; i < many; i++) {
-        const target *t = &targets[random_below(r, count)];
-        changes[i].place = (unsigned char *)t->bytes + random_below(r, t->size);
-        changes[i].kept = *changes[i].place;
-        *changes[i].place = (unsigned char)(random_next(r) & random_next(r));
-    }
-    quire_result result = quire_space_check(space);
-    CHECK(result == QUIRE_SUCCESS || result == QUIRE_ERROR_CORRUPTED);
-    for (int i = many; i-- > 0;)
-        *changes[i].place = changes[i].kept;
+    node = &b.nodes[b.items[A].node];
+    node->next = UINT32_MAX - 1;
+    b.slabs->top = UINT32_MAX;
+    EXPECT_REPORT("space:");
+    node->next = A;
+    b.slabs->top = slab_top;
+    DAMAGE(b.slabs->top, b.slabs->capacity + 1, "space:");
+    end_slab_space(b.space);
 }
 
 UNIT(slabs_check, the_checker_survives_random_damage)
 {
     bench b = make_bench();
-    const target targets[] = {
-        {b.items, b.slabs->top * sizeof *b.items},
-        {b.items + A, sizeof *b.items},
-        {b.nodes, b.space->pool.top * sizeof *b.nodes},
-        {b.slabs->generations, b.slabs->top * QI_SLAB_SLOTS * sizeof *b.slabs->generations},
-        {b.slabs->classes, sizeof b.slabs->classes},
-        {&b.slabs->classes[b.items[A].class], sizeof b.slabs->classes[0]},
-        {&b.slabs->top, sizeof b.slabs->top},
-        {&b.slabs->unused, sizeof b.slabs->unused},
-        {&b.slabs->first_generation, sizeof b.slabs->first_generation},
-        {&b.slabs->slots, sizeof b.slabs->slots},
-        {&b.space->pool.top, sizeof b.space->pool.top},
+    const damage_target targets[] = {
+        {b.items, b.slabs->top * sizeof *b.items, 0, 0},
+        {b.items + A, sizeof *b.items, 0, 0},
+        {b.nodes, b.space->pool.top * sizeof *b.nodes, 0, 0},
+        {b.slabs->generations, b.slabs->top * QI_SLAB_SLOTS * sizeof *b.slabs->generations, 0, 0},
+        {b.slabs->classes, sizeof b.slabs->classes, 0, 0},
+        {&b.slabs->classes[b.items[A].class], sizeof b.slabs->classes[0], 0, 0},
+        {&b.slabs->top, sizeof b.slabs->top, 0, 0},
+        {&b.slabs->unused, sizeof b.slabs->unused, 0, 0},
+        {&b.slabs->first_generation, sizeof b.slabs->first_generation, 0, 0},
+        {&b.slabs->slots, sizeof b.slabs->slots, 0, 0},
+        {&b.space->pool.top, sizeof b.space->pool.top, 0, 0},
     };
-    test_random r = {31};
-    for (int i = 0; i < 50000; i++)
-        damage_at_random(b.space, targets, sizeof targets / sizeof *targets, &r);
-    end_bench(&b);
+    SURVIVE_RANDOM_DAMAGE(targets, 20000);
+    end_slab_space(b.space);
 }
