@@ -14,11 +14,16 @@ static inline quire_placement take_bytes(quire_space *space, uint64_t size)
     return at;
 }
 
-static inline uint64_t largest_free_of(const quire_space *space)
+static inline quire_space_stats stats_of(const quire_space *space)
 {
     quire_space_stats stats;
     CHECK_OK(quire_space_get_stats(space, &stats));
-    return stats.largest_free;
+    return stats;
+}
+
+static inline uint64_t largest_free_of(const quire_space *space)
+{
+    return stats_of(space).largest_free;
 }
 
 /* Checks the records, then destroys the space. */

@@ -83,6 +83,18 @@ UNIT(no_room, an_exhausted_space_and_a_fragmented_one_are_told_apart)
     }
 }
 
+UNIT(no_room, padding_does_not_count_as_free)
+{
+    quire_space *space = make(QUIRE_FIT_FIRST, 1000);
+    quire_placement at;
+    take(space, 10);
+    CHECK_OK(quire_space_allocate(space, 100, 256, 0, &at));
+    expect(space, 700, 1,
+           "no free range of 700 at a multiple of 1: the space is exhausted, with 644 free in 1 "
+           "region; largest free range 644");
+    quire_space_destroy(&space);
+}
+
 UNIT(no_room, a_large_range_at_the_wrong_place_is_named)
 {
     quire_space *space = make(QUIRE_FIT_FIRST, 4096);

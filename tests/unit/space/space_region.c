@@ -38,13 +38,6 @@ static quire_placement take(quire_space *space, uint64_t size, uint64_t alignmen
     return at;
 }
 
-static quire_space_stats stats_of(const quire_space *space)
-{
-    quire_space_stats stats;
-    CHECK_OK(quire_space_get_stats(space, &stats));
-    return stats;
-}
-
 /* ---- numbers ------------------------------------------------------------------------------- */
 
 UNIT(space_region, a_thousand_regions_are_added_and_removed)

@@ -16,14 +16,6 @@ static quire_space *make_space(uint64_t size)
     return space;
 }
 
-static quire_space_stats stats_of(const quire_space *space)
-{
-    quire_space_stats stats;
-    CHECK_OK(quire_space_check(space));
-    CHECK_OK(quire_space_get_stats(space, &stats));
-    return stats;
-}
-
 static quire_placement take(quire_space *space, uint64_t size, uint64_t alignment)
 {
     quire_placement at;

@@ -214,33 +214,6 @@ UNIT(linear_clear, allocations_fail_when_all_slots_are_worn)
 
 /* ---- host memory --------------------------------------------------------------------------- */
 
-UNIT(linear_clear, allocating_without_host_memory_changes_nothing)
-{
-    quire_space *space = make_space(unit_memory());
-    uint64_t refused = 0;
-    for (uint64_t i = 0; i < MANY; i++) {
-        quire_placement at;
-        quire_range_options options = {.size = 10, .upper = i % 2};
-        test_memory_fail(unit_memory_state(), 1, true);
-        quire_result result = quire_space_allocate_with(space, &options, &at);
-        test_memory_fail(unit_memory_state(), 0, false);
-        if (result) {
-            CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-            CHECK_EQ(at.range.id, 0);
-            CHECK_EQ(space->live_count, i);
-            CHECK_OK(quire_space_check(space));
-            refused++;
-            CHECK_OK(quire_space_allocate_with(space, &options, &at));
-        }
-        CHECK_EQ(at.offset, i % 2 ? (1 << 20) - (i / 2 + 1) * 10 : i / 2 * 10);
-    }
-    uint64_t growths = 0; /* from 32 records, that of the region among them */
-    for (qi_pool pool = {.capacity = 32}; pool.capacity <= MANY; growths++)
-        pool.capacity = qi_pool_next_capacity(&pool);
-    CHECK_EQ(refused, growths);
-    end_space(space);
-}
-
 UNIT(linear_clear, the_records_of_a_peak_are_released_after_a_clear)
 {
     quire_space *space = make_space(unit_memory());

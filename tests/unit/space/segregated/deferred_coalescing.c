@@ -164,25 +164,12 @@ UNIT(deferred_coalescing, a_refused_request_makes_one_full_pass)
     end_space(space);
 }
 
-static void release_three(quire_space *space)
+static void get_stats(quire_space *space)
 {
-    for (int i = 20; i < 23; i++)
-        release(space, i);
-    CHECK_EQ(waiting_in(space), 3);
-}
-
-UNIT(deferred_coalescing, statistics_see_every_range_merged)
-{
-    quire_space *space = make_full(true);
-    quire_space_stats stats;
-    release_three(space);
-    CHECK_OK(quire_space_get_stats(space, &stats));
-    CHECK_EQ(waiting_in(space), 0);
-    CHECK_EQ(stats.free_count, 1);
-    CHECK_EQ(stats.largest_free, 3 * SIZE);
-    CHECK_EQ(stats.free_bytes, 3 * SIZE);
-    CHECK_EQ(stats.live_count, RANGES - 3);
-    end_space(space);
+    CHECK_EQ(stats_of(space).free_count, 1);
+    CHECK_EQ(stats_of(space).largest_free, 3 * SIZE);
+    CHECK_EQ(stats_of(space).free_bytes, 3 * SIZE);
+    CHECK_EQ(stats_of(space).live_count, RANGES - 3);
 }
 
 static bool count_free(void *user, const quire_space_item *item)
@@ -191,23 +178,36 @@ static bool count_free(void *user, const quire_space_item *item)
     return true;
 }
 
-UNIT(deferred_coalescing, a_walk_sees_every_range_merged)
+static void walk(quire_space *space)
 {
-    quire_space *space = make_full(true);
     uint64_t seen = 0;
-    release_three(space);
     CHECK_OK(quire_space_walk(space, count_free, &seen));
     CHECK_EQ(seen, 1000000 + 3 * SIZE);
-    end_space(space);
 }
 
-UNIT(deferred_coalescing, the_check_sees_every_range_merged)
+static void check(quire_space *space)
 {
-    quire_space *space = make_full(true);
-    release_three(space);
     CHECK_OK(quire_space_check(space));
-    CHECK_EQ(waiting_in(space), 0);
-    end_space(space);
+}
+
+static void clear(quire_space *space)
+{
+    CHECK_OK(quire_space_clear(space));
+    CHECK_EQ(largest_free_of(space), RANGES * SIZE);
+}
+
+UNIT(deferred_coalescing, whoever_sees_free_ranges_sees_them_merged)
+{
+    static void (*const steps[])(quire_space *) = {get_stats, walk, check, quire_space_trim, clear};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        quire_space *space = make_full(true);
+        for (int j = 20; j < 23; j++)
+            release(space, j);
+        CHECK_EQ(waiting_in(space), 3);
+        steps[i](space);
+        CHECK_EQ(waiting_in(space), 0);
+        end_space(space);
+    }
 }
 
 UNIT(deferred_coalescing, a_region_with_deferred_ranges_can_be_removed)
@@ -225,28 +225,6 @@ UNIT(deferred_coalescing, a_region_with_deferred_ranges_can_be_removed)
     }
     CHECK_EQ(waiting_in(space), 1); /* each failed request merged the deferred ranges */
     CHECK_OK(quire_space_remove_region(space, region));
-    end_space(space);
-}
-
-UNIT(deferred_coalescing, a_clear_merges_every_range)
-{
-    quire_space *space = make_full(true);
-    release_three(space);
-    CHECK_OK(quire_space_clear(space));
-    CHECK_EQ(waiting_in(space), 0);
-    CHECK_EQ(take(space, RANGES * SIZE).offset, 0);
-    end_space(space);
-}
-
-UNIT(deferred_coalescing, a_trim_merges_every_range)
-{
-    quire_space *space = make_full(true);
-    for (int i = 0; i < 100; i++)
-        release(space, i);
-    CHECK_EQ(waiting_in(space), 32);
-    quire_space_trim(space);
-    CHECK_EQ(waiting_in(space), 0);
-    CHECK_EQ(take(space, 100 * SIZE).offset, 0);
     end_space(space);
 }
 

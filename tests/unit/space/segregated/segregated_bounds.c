@@ -33,13 +33,6 @@ static quire_placement take(quire_space *space, uint64_t size, uint64_t alignmen
     return at;
 }
 
-static quire_space_stats stats_of(const quire_space *space)
-{
-    quire_space_stats stats;
-    CHECK_OK(quire_space_get_stats(space, &stats));
-    return stats;
-}
-
 /* ---- free ranges examined -------------------------------------------------------------------- */
 
 /* Holes of one size, each between live ranges of the given sizes; nothing else is free. */

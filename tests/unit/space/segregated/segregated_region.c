@@ -236,56 +236,7 @@ UNIT(segregated_region, adding_a_region_without_host_memory_changes_nothing)
     CHECK_EQ(fail_each(100, 1 << 20), 1);
 }
 
-UNIT(segregated_region, allocating_without_host_memory_changes_nothing)
-{
-    quire_space *space = make_space(1 << 20);
-    uint64_t refused = 0, expected = 0;
-    for (int i = 0; i < 1000; i++) {
-        quire_placement at;
-        test_memory_fail(unit_memory_state(), 1, true);
-        quire_result result = quire_space_allocate(space, 10, 1, 0, &at);
-        test_memory_fail(unit_memory_state(), 0, false);
-        if (result) {
-            CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-            CHECK_HAS(quire_last_error(), "ranges");
-            CHECK_EQ(at.range.id, 0);
-            CHECK_EQ(at.size, 0);
-            CHECK_OK(quire_space_check(space));
-            refused++;
-            at = take_bytes(space, 10);
-        }
-        CHECK_EQ(at.offset, expected);
-        expected += 10;
-    }
-    CHECK(refused >= 4 && refused <= 10); /* the array doubles */
-    end_space(space);
-}
-
 /* ---- trimming ------------------------------------------------------------------------------ */
-
-UNIT(segregated_region, trimming_keeps_live_and_free_ranges)
-{
-    quire_space *space = make_space(1 << 20);
-    quire_range ranges[3000];
-    for (int i = 0; i < 3000; i++)
-        ranges[i] = take_bytes(space, 20).range;
-    for (int i = 40; i < 3000; i++)
-        CHECK_OK(quire_space_free(space, ranges[i]));
-    for (int i = 0; i < 40; i += 2)
-        CHECK_OK(quire_space_free(space, ranges[i]));
-    quire_space_trim(space);
-    CHECK_OK(quire_space_check(space));
-    CHECK_EQ(space->pool.capacity, 64);
-    CHECK_EQ(qi_segregated_of(space)->free_capacity, 64);
-    for (int i = 1; i < 40; i += 2) {
-        quire_placement at;
-        CHECK_OK(quire_space_get(space, ranges[i], &at));
-        CHECK_EQ(at.offset, 20 * i);
-    }
-    for (int i = 0; i < 5000; i++)
-        take_bytes(space, 20);
-    end_space(space);
-}
 
 UNIT(segregated_region, a_trim_without_host_memory_keeps_the_space_sound)
 {
