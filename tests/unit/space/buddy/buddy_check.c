@@ -187,7 +187,8 @@ UNIT(buddy_check, bits_and_marks_of_free_blocks)
     end_space(b.space);
 }
 
-/* The first granule alone is free, and a granule whose bit lies in the 65th word of its level. */
+/* The first granule alone is free, and a granule whose bit lies in the 65th word of its level, or in
+   the last one. */
 UNIT(buddy_check, sound_bits_at_both_ends_of_a_level)
 {
     bench b = make_bench();
@@ -198,6 +199,9 @@ UNIT(buddy_check, sound_bits_at_both_ends_of_a_level)
     do
         last = take(b.space, 1, 1);
     while (b.b->nodes[last].place != 4096);
+    CHECK_OK(quire_space_check(b.space));
+    while (b.b->nodes[last].place != 8190)
+        last = take(b.space, 1, 1);
     CHECK_OK(quire_space_check(b.space));
     CHECK_OK(quire_space_free(b.space, first));
     end_space(b.space);
