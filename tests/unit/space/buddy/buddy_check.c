@@ -187,8 +187,7 @@ UNIT(buddy_check, bits_and_marks_of_free_blocks)
     end_space(b.space);
 }
 
-/* The first granule alone is free, and a granule whose bit lies in the 65th word of its level, or in
-   the last one. */
+/* The first granule alone is free, and one whose bit lies in the 65th or last word of its level. */
 UNIT(buddy_check, sound_bits_at_both_ends_of_a_level)
 {
     bench b = make_bench();
