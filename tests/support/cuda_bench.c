@@ -4,7 +4,6 @@
 #include "tests/support/cuda_bench.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include "tests/support/check.h"
 
@@ -65,15 +64,9 @@ uint32_t cuda_bench_kinds(const fc_model *model)
 
 void cuda_bench_begin(cuda_bench *b, const fc_options *options)
 {
-    *b = (cuda_bench){.fc = cuda_bench_driver(), .descriptor = -1};
-    test_memory_init(&b->host_memory);
+    *b = (cuda_bench){.fc = cuda_bench_driver()};
+    driver_bench_begin(&b->common);
     b->fc->reset(options);
-}
-
-bool cuda_bench_step(cuda_bench *b, quire_result result)
-{
-    b->result = result;
-    return !result;
 }
 
 void cuda_bench_make_context(cuda_bench *b)
@@ -88,15 +81,16 @@ bool cuda_bench_open(cuda_bench *b, const quire_cuda_settings *asked)
     quire_cuda_settings settings = asked ? *asked : (quire_cuda_settings){.kinds = 0};
     settings.device.host_memory = &b->host_memory.callbacks;
     if (b->context)
-        return cuda_bench_step(
-            b, quire_cuda_wrap(&(quire_cuda_wrap_options){.context = b->context,
-                                                          .library = FAKE_CUDA_LIBRARY,
-                                                          .settings = settings},
-                               &b->device));
-    return cuda_bench_step(b, quire_cuda_open(&(quire_cuda_options){.device = "0",
-                                                                    .library = FAKE_CUDA_LIBRARY,
-                                                                    .settings = settings},
-                                              &b->device));
+        return driver_bench_step(
+            &b->common, quire_cuda_wrap(&(quire_cuda_wrap_options){.context = b->context,
+                                                                   .library = FAKE_CUDA_LIBRARY,
+                                                                   .settings = settings},
+                                        &b->device));
+    return driver_bench_step(&b->common,
+                             quire_cuda_open(&(quire_cuda_options){.device = "0",
+                                                                   .library = FAKE_CUDA_LIBRARY,
+                                                                   .settings = settings},
+                                             &b->device));
 }
 
 quire_memory *cuda_bench_open_peer(cuda_bench *b, const quire_memory_options *options)
@@ -106,8 +100,8 @@ quire_memory *cuda_bench_open_peer(cuda_bench *b, const quire_memory_options *op
         .library = FAKE_CUDA_LIBRARY,
         .settings = {.kinds = CUDA_KIND(DEVICE),
                      .device = {.host_memory = &b->host_memory.callbacks}}};
-    if (cuda_bench_step(b, quire_cuda_open(&open, &b->peer)))
-        cuda_bench_step(b, quire_memory_create(b->peer, options, &b->peer_memory));
+    if (driver_bench_step(&b->common, quire_cuda_open(&open, &b->peer)))
+        driver_bench_step(&b->common, quire_memory_create(b->peer, options, &b->peer_memory));
     return b->peer_memory;
 }
 
@@ -115,14 +109,11 @@ quire_memory *cuda_bench_memory(cuda_bench *b, quire_cuda_page_kind page_kind,
                                 const quire_memory_options *options)
 {
     quire_memory_options all = options ? *options : (quire_memory_options){.name = NULL};
-    quire_memory *memory = NULL;
     uint32_t kind = 0;
-    if (!cuda_bench_step(b, quire_cuda_find_kind(b->device, page_kind, -1, &kind)))
+    if (!driver_bench_step(&b->common, quire_cuda_find_kind(b->device, page_kind, -1, &kind)))
         return NULL;
     all.kind.mask = UINT32_C(1) << kind;
-    if (cuda_bench_step(b, quire_memory_create(b->device, &all, &memory)))
-        b->memories[b->memory_count++] = memory;
-    return memory;
+    return driver_bench_memory(&b->common, b->device, &all);
 }
 
 quire_allocation cuda_bench_allocate(quire_memory *memory, uint64_t size)
@@ -154,18 +145,12 @@ void cuda_bench_end(cuda_bench *b)
 {
     b->fc->heal();
     CHECK_OK(quire_cuda_multicast_destroy(&b->multicast));
-    for (uint32_t i = 0; i < b->memory_count; i++) {
-        CHECK_OK(quire_memory_check(b->memories[i]));
-        quire_memory_destroy_all(&b->memories[i]);
-    }
+    driver_bench_end_memories(&b->common);
     quire_memory_destroy_all(&b->peer_memory);
     CHECK_OK(quire_device_destroy(&b->peer));
     CHECK_OK(quire_device_destroy(&b->device));
     if (b->context)
         CHECK_EQ(CUDA_BENCH_CALL(b, CtxDestroy, 4000)(b->context), 0);
-    if (b->descriptor >= 0)
-        close(b->descriptor);
+    driver_bench_end(&b->common);
     check_driver(b);
-    CHECK_EQ(b->host_memory.blocks, 0);
-    CHECK_EQ(b->host_memory.bytes, 0);
 }

@@ -9,22 +9,16 @@
 #define QUIRE_TESTS_SUPPORT_CUDA_BENCH_H
 
 #include "quire/cuda.h"
-#include "quire/quire.h"
 #include "tests/support/cuda/fake_cuda.h"
-#include "tests/support/host_memory.h"
+#include "tests/support/driver_bench.h"
 
 #define CUDA_KIND(name) QUIRE_CUDA_KIND_BIT(QUIRE_CUDA_##name)
 
 typedef struct cuda_bench {
+    DRIVER_BENCH;
     const fc_control *fc;
-    test_memory host_memory;
-    quire_device *device;
-    quire_result result;             /* of the step that failed; 0 means none failed */
     quire_cuda_multicast *multicast; /* destroyed at the end */
     qi_cu_context context;           /* destroyed at the end, after the device; NULL means none */
-    int descriptor;                  /* closed at the end; -1 means none */
-    quire_memory *memories[5];
-    uint32_t memory_count;
     quire_device *peer; /* device 1 with a memory, destroyed at the end; NULL means none */
     quire_memory *peer_memory;
 } cuda_bench;
@@ -69,15 +63,5 @@ void cuda_bench_end(cuda_bench *b);
 
 typedef void (*cuda_bench_function)(void);
 cuda_bench_function cuda_bench_find(const fc_control *fc, const char *name, int version);
-
-/* Records a failure; returns true if the step succeeded. */
-bool cuda_bench_step(cuda_bench *b, quire_result result);
-
-/* A step that ends the scenario if it fails. */
-#define STEP(b, call)                                                                              \
-    do {                                                                                           \
-        if (!cuda_bench_step((b), (call)))                                                         \
-            return;                                                                                \
-    } while (0)
 
 #endif

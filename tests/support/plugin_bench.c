@@ -24,14 +24,8 @@ const tp_control *plugin_bench_control(void)
 void plugin_bench_begin(plugin_bench *b, const tp_options *options)
 {
     *b = (plugin_bench){.tp = plugin_bench_control()};
-    test_memory_init(&b->host_memory);
+    driver_bench_begin(&b->common);
     b->tp->reset(options);
-}
-
-bool plugin_bench_step(plugin_bench *b, quire_result result)
-{
-    b->result = result;
-    return !result;
 }
 
 bool plugin_bench_open(plugin_bench *b, uint32_t index, const quire_plugin_options *asked)
@@ -40,7 +34,7 @@ bool plugin_bench_open(plugin_bench *b, uint32_t index, const quire_plugin_optio
     options.path = options.path ? options.path : TEST_PLUGIN;
     options.device = index;
     options.device_options.host_memory = &b->host_memory.callbacks;
-    bool opened = plugin_bench_step(b, quire_plugin_open(&options, &b->devices[index]));
+    bool opened = driver_bench_step(&b->common, quire_plugin_open(&options, &b->devices[index]));
     b->device = b->devices[0];
     return opened;
 }
@@ -49,11 +43,8 @@ quire_memory *plugin_bench_memory(plugin_bench *b, uint32_t index, uint32_t kind
                                   const quire_memory_options *options)
 {
     quire_memory_options all = options ? *options : (quire_memory_options){.name = NULL};
-    quire_memory *memory = NULL;
     all.kind.mask = UINT32_C(1) << kind;
-    if (plugin_bench_step(b, quire_memory_create(b->devices[index], &all, &memory)))
-        b->memories[b->memory_count++] = memory;
-    return memory;
+    return driver_bench_memory(&b->common, b->devices[index], &all);
 }
 
 static void check_plugin(plugin_bench *b)
@@ -81,15 +72,12 @@ void plugin_bench_end(plugin_bench *b)
     b->tp->hold(false);
     for (int i = 0; i < 2; i++)
         settle(b->streams[i]);
-    for (uint32_t i = 0; i < b->memory_count; i++) {
-        CHECK_OK(quire_memory_check(b->memories[i]));
-        quire_memory_destroy_all(&b->memories[i]);
-    }
+    driver_bench_end_memories(&b->common);
     for (int i = 0; i < 2; i++)
         CHECK_OK(b->streams[i] ? quire_stream_destroy(&b->streams[i]) : QUIRE_SUCCESS);
+    b->device = NULL;
     for (int i = 1; i >= 0; i--)
         CHECK_OK(quire_device_destroy(&b->devices[i]));
+    driver_bench_end(&b->common);
     check_plugin(b);
-    CHECK_EQ(b->host_memory.blocks, 0);
-    CHECK_EQ(b->host_memory.bytes, 0);
 }

@@ -9,20 +9,15 @@
 #define QUIRE_TESTS_SUPPORT_PLUGIN_BENCH_H
 
 #include "quire/plugin.h"
-#include "quire/quire.h"
 #include "tests/support/check.h"
-#include "tests/support/host_memory.h"
+#include "tests/support/driver_bench.h"
 #include "tests/support/plugin/test_plugin.h"
 
 typedef struct plugin_bench {
+    DRIVER_BENCH; /* its device is the first one */
     const tp_control *tp;
-    test_memory host_memory;
     quire_device *devices[2];
-    quire_device *device; /* the first */
-    quire_memory *memories[4];
-    uint32_t memory_count;
     quire_stream *streams[2];
-    quire_result result; /* of the step that failed; 0 means none failed */
 } plugin_bench;
 
 /* The controls of the test plugin, which is loaded on the first call. */
@@ -42,14 +37,5 @@ quire_memory *plugin_bench_memory(plugin_bench *b, uint32_t index, uint32_t kind
 
 /* Destroys everything and checks that the plugin and the host memory have no live objects. */
 void plugin_bench_end(plugin_bench *b);
-
-/* Records the result of a step; returns true if it succeeded. */
-bool plugin_bench_step(plugin_bench *b, quire_result result);
-
-#define STEP(b, call)                                                                              \
-    do {                                                                                           \
-        if (!plugin_bench_step((b), (call)))                                                       \
-            return;                                                                                \
-    } while (0)
 
 #endif

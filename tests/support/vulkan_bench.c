@@ -3,8 +3,6 @@
  */
 #include "tests/support/vulkan_bench.h"
 
-#include <unistd.h>
-
 #include "tests/support/check.h"
 
 void vulkan_bench_begin(vulkan_bench *b, const char *layout, uint32_t flags)
@@ -17,14 +15,8 @@ void vulkan_bench_begin(vulkan_bench *b, const char *layout, uint32_t flags)
 
 void vulkan_bench_begin_with(vulkan_bench *b, const fv_options *options)
 {
-    *b = (vulkan_bench){.driver = fv_create(options), .descriptor = -1};
-    test_memory_init(&b->host_memory);
-}
-
-bool vulkan_bench_step(vulkan_bench *b, quire_result result)
-{
-    b->result = result;
-    return !result;
+    *b = (vulkan_bench){.driver = fv_create(options)};
+    driver_bench_begin(&b->common);
 }
 
 /* With a log, debug names are given. */
@@ -50,15 +42,12 @@ bool vulkan_bench_open_with(vulkan_bench *b, quire_vulkan_options options)
     options.settings.device.host_memory = &b->host_memory.callbacks;
     if (!options.settings.device.log.write)
         options.settings.device.log.write = ignore;
-    return vulkan_bench_step(b, quire_vulkan_open(&options, &b->device));
+    return driver_bench_step(&b->common, quire_vulkan_open(&options, &b->device));
 }
 
 quire_memory *vulkan_bench_memory(vulkan_bench *b, const quire_memory_options *options)
 {
-    quire_memory *memory = NULL;
-    if (vulkan_bench_step(b, quire_memory_create(b->device, options, &memory)))
-        b->memories[b->memory_count++] = memory;
-    return memory;
+    return driver_bench_memory(&b->common, b->device, options);
 }
 
 static void end_defaults(vulkan_bench *b)
@@ -80,13 +69,8 @@ void vulkan_bench_end(vulkan_bench *b)
         end_defaults(b);
     if (b->device)
         CHECK_OK(quire_lluvia_view_destroy(b->device, &b->view));
-    for (uint32_t i = 0; i < b->memory_count; i++) {
-        CHECK_OK(quire_memory_check(b->memories[i]));
-        quire_memory_destroy_all(&b->memories[i]);
-    }
-    CHECK_OK(quire_device_destroy(&b->device));
-    if (b->descriptor >= 0)
-        close(b->descriptor);
+    driver_bench_end_memories(&b->common);
+    driver_bench_end(&b->common);
     for (int kind = 0; kind < FV_KINDS; kind++)
         if (kind != FV_PHYSICAL_DEVICE && kind != FV_QUEUE && fv_live(b->driver, (fv_kind)kind))
             check_failed(__FILE__, __LINE__, "%" PRIu64 " of kind %s are left",
@@ -94,7 +78,5 @@ void vulkan_bench_end(vulkan_bench *b)
     const char *message = fv_message(b->driver, 0);
     if (message)
         check_failed(__FILE__, __LINE__, "%s", message);
-    CHECK_EQ(b->host_memory.blocks, 0);
-    CHECK_EQ(b->host_memory.bytes, 0);
     fv_destroy(b->driver);
 }

@@ -5,21 +5,15 @@
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_BENCH_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_BENCH_H
 
-#include "quire/quire.h"
 #include "quire/lluvia.h"
-#include "tests/support/host_memory.h"
+#include "tests/support/driver_bench.h"
 #include "tests/support/vulkan/fake_vulkan.h"
 
 typedef struct vulkan_bench {
+    DRIVER_BENCH;
     fv_driver *driver;
-    test_memory host_memory;
-    quire_device *device;
-    quire_result result;    /* of the step that failed; 0 means none failed */
     quire_lluvia_view view; /* destroyed at the end */
-    int descriptor;         /* closed at the end; -1 means none */
-    quire_memory *memories[4];
-    uint32_t memory_count;
-    bool has_defaults; /* the end also destroys the default memories with everything in them */
+    bool has_defaults;      /* the end also destroys the default memories with everything in them */
 } vulkan_bench;
 
 /* A new driver with this layout (NULL means "amd-bar") and FV_ flags, without a device. */
@@ -39,15 +33,5 @@ quire_memory *vulkan_bench_memory(vulkan_bench *b, const quire_memory_options *o
 
 /* Destroys everything and checks that the driver and the host memory have no live objects. */
 void vulkan_bench_end(vulkan_bench *b);
-
-/* Records a failure; returns true if the step succeeded. */
-bool vulkan_bench_step(vulkan_bench *b, quire_result result);
-
-/* A step that ends the scenario if it fails. */
-#define STEP(b, call)                                                                              \
-    do {                                                                                           \
-        if (!vulkan_bench_step((b), (call)))                                                       \
-            return;                                                                                \
-    } while (0)
 
 #endif
