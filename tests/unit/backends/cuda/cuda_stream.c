@@ -53,32 +53,6 @@ static qi_cu_stream native_of(quire_stream *stream)
     return native;
 }
 
-static quire_native range(uint64_t size)
-{
-    quire_allocation made;
-    quire_native native;
-    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &made));
-    CHECK_OK(quire_allocation_get_native(memory, made, &native));
-    return native;
-}
-
-/* ---- work, through the backend's table ------------------------------------------------------ */
-
-static quire_result copy(quire_stream *stream, quire_copy_job job)
-{
-    job.rows = job.rows ? job.rows : 1;
-    job.slices = job.slices ? job.slices : 1;
-    return quire_device_backend(b.device)->stream_copy(quire_device_state(b.device),
-                                                       quire_stream_native(stream), &job);
-}
-
-static quire_result fill(quire_stream *stream, const quire_native *to, uint64_t size, uint8_t value)
-{
-    return quire_device_backend(b.device)->stream_fill(quire_device_state(b.device),
-                                                       quire_stream_native(stream), &to->page,
-                                                       to->offset, size, value);
-}
-
 static quire_copy_job job_of(const quire_native *to, const quire_native *from, uint64_t size)
 {
     return (quire_copy_job){
@@ -101,11 +75,11 @@ UNIT(cuda_stream, copies_and_fills_are_done_in_order)
 {
     begin();
     quire_stream *stream = make();
-    quire_native first = range(1000), second = range(1000);
-    CHECK_OK(copy(stream, job_of(&first, NULL, 1000)));
-    CHECK_OK(copy(stream, job_of(&second, &first, 1000)));
-    CHECK_OK(fill(stream, &first, 1000, 0x5a));
-    CHECK_OK(fill(stream, &second, 10, 0xff));
+    quire_native first = range_of(memory, 1000), second = range_of(memory, 1000);
+    CHECK_OK(copy_job(b.device, stream, job_of(&first, NULL, 1000)));
+    CHECK_OK(copy_job(b.device, stream, job_of(&second, &first, 1000)));
+    CHECK_OK(fill_range(b.device, stream, &first, 1000, 0x5a));
+    CHECK_OK(fill_range(b.device, stream, &second, 10, 0xff));
     quire_point point = mark(stream);
     CHECK_EQ(b.fc->pending(), 4);
     CHECK(!has_passed(point));
@@ -113,7 +87,7 @@ UNIT(cuda_stream, copies_and_fills_are_done_in_order)
     CHECK(!has_passed(point));
     b.fc->advance(1);
     CHECK(has_passed(point));
-    CHECK_OK(copy(stream, job_of(NULL, &second, 1000)));
+    CHECK_OK(copy_job(b.device, stream, job_of(NULL, &second, 1000)));
     await(mark(stream));
     memset(in, 0xff, 10);
     CHECK(!memcmp(in, out, 1000));
@@ -132,14 +106,14 @@ static void copy_rows(bool has_planes, uint64_t from_row)
     memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE,
                                &(quire_memory_options){.pages = {.page_size = 2 * MIB}});
     quire_stream *stream = make();
-    quire_native page = range(1000);
-    CHECK_OK(fill(stream, &page, 1000, 0));
+    quire_native page = range_of(memory, 1000);
+    CHECK_OK(fill_range(b.device, stream, &page, 1000, 0));
     quire_copy_job job = job_of(&page, NULL, 30);
     job.rows = 3, job.slices = 2;
     job.to_row = 100, job.to_slice = 400;
     job.from_row = from_row, job.from_slice = 200;
-    CHECK_OK(copy(stream, job));
-    CHECK_OK(copy(stream, job_of(NULL, &page, 1000)));
+    CHECK_OK(copy_job(b.device, stream, job));
+    CHECK_OK(copy_job(b.device, stream, job_of(NULL, &page, 1000)));
     await(mark(stream));
     for (uint64_t slice = 0; slice < 2; slice++)
         for (uint64_t row = 0; row < 3; row++) {
@@ -183,14 +157,14 @@ UNIT(cuda_stream, copies_between_devices_or_unsupported)
         CHECK_OK(quire_allocate(there, &(quire_allocation_options){.size = 1000}, &made));
         CHECK_OK(quire_write(there, made, 0, in, 1000));
         CHECK_OK(quire_allocation_get_native(there, made, &source));
-        quire_native target = range(1000);
+        quire_native target = range_of(memory, 1000);
         quire_stream *stream = make();
         quire_copy_job job = job_of(&target, &source, 1000);
         job.to_state = quire_device_state(b.device);
         job.from_state = quire_device_state(other);
-        CHECK_EQ(copy(stream, job), hidden ? UNSUPPORTED : QUIRE_SUCCESS);
+        CHECK_EQ(copy_job(b.device, stream, job), hidden ? UNSUPPORTED : QUIRE_SUCCESS);
         if (!hidden) {
-            CHECK_OK(copy(stream, job_of(NULL, &target, 1000)));
+            CHECK_OK(copy_job(b.device, stream, job_of(NULL, &target, 1000)));
             await(mark(stream));
             CHECK(!memcmp(in, out, 1000));
         }
@@ -207,11 +181,11 @@ UNIT(cuda_stream, points_pass_in_order_and_their_events_are_used_again)
 {
     begin();
     quire_stream *stream = make();
-    quire_native page = range(1000);
+    quire_native page = range_of(memory, 1000);
     for (int round = 0; round < 50; round++) {
         quire_point points[4];
         for (int i = 0; i < 4; i++) {
-            CHECK_OK(fill(stream, &page, 1000, (uint8_t)i));
+            CHECK_OK(fill_range(b.device, stream, &page, 1000, (uint8_t)i));
             points[i] = mark(stream);
             if (i)
                 CHECK(points[i].value > points[i - 1].value);
@@ -236,8 +210,8 @@ UNIT(cuda_stream, waiting_has_a_limit_or_the_driver_sleeps)
 {
     begin();
     quire_stream *stream = make();
-    quire_native page = range(1000);
-    CHECK_OK(fill(stream, &page, 1000, 1));
+    quire_native page = range_of(memory, 1000);
+    CHECK_OK(fill_range(b.device, stream, &page, 1000, 1));
     quire_point point = mark(stream);
     CHECK_FAILS(quire_point_await(&point, 0), BUSY);
     uint64_t before = qi_clock();
@@ -256,18 +230,18 @@ UNIT(cuda_stream, a_stream_comes_after_the_point_of_another)
 {
     begin();
     quire_stream *first = make(), *second = make();
-    quire_native page = range(1000);
-    CHECK_OK(copy(first, job_of(&page, NULL, 1000)));
-    CHECK_OK(fill(first, &page, 500, 9));
+    quire_native page = range_of(memory, 1000);
+    CHECK_OK(copy_job(b.device, first, job_of(&page, NULL, 1000)));
+    CHECK_OK(fill_range(b.device, first, &page, 500, 9));
     quire_point point = mark(first);
     CHECK_OK(quire_stream_wait(second, &point));
-    CHECK_OK(fill(second, &page, 1000, 7));
+    CHECK_OK(fill_range(b.device, second, &page, 1000, 7));
     quire_point last = mark(second);
     b.fc->advance(1);
     CHECK(!has_passed(point) && !has_passed(last));
     await(last);
     CHECK(has_passed(point));
-    CHECK_OK(copy(second, job_of(NULL, &page, 1000)));
+    CHECK_OK(copy_job(b.device, second, job_of(NULL, &page, 1000)));
     await(mark(second));
     CHECK_EQ(out[0], 7);
     uint64_t waits = b.fc->calls("cuStreamWaitEvent");
@@ -301,8 +275,8 @@ UNIT(cuda_stream, a_stream_of_the_callers_is_used_and_stays)
     CHECK(!stream);
     CHECK_OK(quire_cuda_stream_wrap(b.device, theirs, "theirs", &stream));
     CHECK(native_of(stream) == theirs);
-    quire_native page = range(1000);
-    CHECK_OK(fill(stream, &page, 1000, 1));
+    quire_native page = range_of(memory, 1000);
+    CHECK_OK(fill_range(b.device, stream, &page, 1000, 1));
     await(mark(stream));
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_EQ(b.fc->live(FC_STREAM), 2);
@@ -319,8 +293,8 @@ UNIT(cuda_stream, the_legacy_default_stream_has_two_names)
     CHECK_OK(
         quire_cuda_stream_wrap(b.device, (void *)(uintptr_t)QI_CU_STREAM_LEGACY, NULL, &legacy));
     CHECK(!native_of(null));
-    quire_native page = range(1000);
-    CHECK_OK(fill(null, &page, 1000, 1));
+    quire_native page = range_of(memory, 1000);
+    CHECK_OK(fill_range(b.device, null, &page, 1000, 1));
     quire_point point = mark(legacy);
     CHECK(!has_passed(point));
     await(point);
@@ -369,8 +343,8 @@ UNIT(cuda_stream, a_stream_of_a_green_context_works_on_its_device)
         quire_stream *stream = NULL;
         green made = begin_green(hidden[i], 0);
         CHECK_OK(quire_cuda_stream_wrap(b.device, made.stream, NULL, &stream));
-        quire_native page = range(1000);
-        CHECK_OK(fill(stream, &page, 1000, 1));
+        quire_native page = range_of(memory, 1000);
+        CHECK_OK(fill_range(b.device, stream, &page, 1000, 1));
         quire_point point = mark(stream);
         CHECK(!has_passed(point));
         await(point);
@@ -425,7 +399,7 @@ UNIT(cuda_stream, what_is_freed_on_a_stream_waits_for_its_work)
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 64 * KIB}, &a));
     quire_native native;
     CHECK_OK(quire_allocation_get_native(memory, a, &native));
-    CHECK_OK(fill(stream, &native, 64 * KIB, 1));
+    CHECK_OK(fill_range(b.device, stream, &native, 64 * KIB, 1));
     CHECK_OK(quire_free_on_stream(memory, a, stream));
     CHECK_OK(quire_collect(memory, &released));
     CHECK_EQ(released, 0);
@@ -443,14 +417,14 @@ UNIT(cuda_stream, a_lost_device_answers_so_and_gives_everything_back)
     bool passed = false;
     begin();
     quire_stream *stream = make();
-    quire_native page = range(1000);
-    CHECK_OK(fill(stream, &page, 1000, 1));
+    quire_native page = range_of(memory, 1000);
+    CHECK_OK(fill_range(b.device, stream, &page, 1000, 1));
     quire_point point = mark(stream);
     b.fc->lose(0, QI_CUDA_ERROR_ECC_UNCORRECTABLE);
     quire_result result = quire_point_has_passed(&point, &passed);
     CHECK(result == QUIRE_ERROR_DEVICE_LOST || (!result && passed)); /* the device is lost */
     CHECK_FAILS(quire_stream_mark(stream, &point), QUIRE_ERROR_DEVICE_LOST);
-    CHECK_EQ(fill(stream, &page, 1000, 1), QUIRE_ERROR_DEVICE_LOST);
+    CHECK_EQ(fill_range(b.device, stream, &page, 1000, 1), QUIRE_ERROR_DEVICE_LOST);
     CHECK_OK(quire_stream_destroy(&stream));
     cuda_bench_end(&b);
 }

@@ -6,7 +6,6 @@
 #include "quire/host.h"
 #include "quire/quire.h"
 #include "src/base/system.h"
-#include "tests/support/random.h"
 #include "tests/support/stream_steps.h"
 #include "tests/support/unit.h"
 
@@ -46,15 +45,6 @@ static uint64_t run(quire_stream *stream, uint64_t most)
     uint64_t done = 0;
     CHECK_OK(quire_host_stream_run(stream, most, &done));
     return done;
-}
-
-static quire_native range(uint64_t size)
-{
-    quire_allocation made;
-    quire_native native;
-    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &made));
-    CHECK_OK(quire_allocation_get_native(memory, made, &native));
-    return native;
 }
 
 /* A live allocation that `stream` fills. */
@@ -103,104 +93,6 @@ UNIT(host_stream, a_free_that_waits_keeps_a_manual_stream)
     CHECK_OK(quire_collect(memory, &done));
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_OK(quire_free(memory, live));
-    end();
-}
-
-/* ---- work, through the backend's table ------------------------------------------------------ */
-
-static quire_result copy(quire_stream *stream, quire_copy_job job)
-{
-    job.rows = job.rows ? job.rows : 1;
-    job.slices = job.slices ? job.slices : 1;
-    return quire_device_backend(device)->stream_copy(quire_device_state(device),
-                                                     quire_stream_native(stream), &job);
-}
-
-static quire_result fill(quire_stream *stream, const quire_native *to, uint64_t size, uint8_t value)
-{
-    return quire_device_backend(device)->stream_fill(quire_device_state(device),
-                                                     quire_stream_native(stream), &to->page,
-                                                     to->offset, size, value);
-}
-
-static quire_result upload(quire_stream *stream, const quire_native *to, const void *from,
-                           uint64_t size)
-{
-    return copy(stream,
-                (quire_copy_job){
-                    .to = &to->page, .to_offset = to->offset, .host_from = from, .size = size});
-}
-
-static quire_result download(quire_stream *stream, void *to, const quire_native *from,
-                             uint64_t size)
-{
-    return copy(stream,
-                (quire_copy_job){
-                    .host_to = to, .from = &from->page, .from_offset = from->offset, .size = size});
-}
-
-static quire_result move(quire_stream *stream, const quire_native *to, const quire_native *from,
-                         uint64_t size)
-{
-    return copy(stream, (quire_copy_job){.to = &to->page,
-                                         .to_offset = to->offset,
-                                         .from = &from->page,
-                                         .from_offset = from->offset,
-                                         .size = size});
-}
-
-UNIT(host_stream, a_worker_copies_and_fills_in_order)
-{
-    unsigned char in[1000], out[1000];
-    begin();
-    quire_stream *stream = NULL;
-    CHECK_OK(quire_stream_create(device, NULL, &stream));
-    quire_native a = range(1000), b = range(1000);
-    for (size_t i = 0; i < sizeof in; i++)
-        in[i] = (unsigned char)(i * 7);
-    CHECK_OK(upload(stream, &a, in, 1000));
-    CHECK_OK(move(stream, &b, &a, 1000));
-    CHECK_OK(fill(stream, &a, 1000, 0x5a)); /* after it was read */
-    CHECK_OK(fill(stream, &b, 10, 0xff));
-    CHECK_OK(download(stream, out, &b, 1000));
-    finish(stream);
-    memset(in, 0xff, 10);
-    CHECK(!memcmp(in, out, 1000));
-    CHECK_OK(download(stream, out, &a, 1000));
-    finish(stream);
-    CHECK_EQ(out[999], 0x5a);
-    CHECK_OK(quire_stream_destroy(&stream));
-    end();
-}
-
-/* Boxes of 3 x 2 bytes in two slices. */
-UNIT(host_stream, rows_and_slices_are_copied_with_their_strides)
-{
-    unsigned char in[64], out[64] = {0};
-    begin();
-    quire_stream *stream = make(true);
-    quire_native page = range(64);
-    for (size_t i = 0; i < sizeof in; i++)
-        in[i] = (unsigned char)(i + 1);
-    CHECK_OK(fill(stream, &page, 64, 0));
-    CHECK_OK(copy(stream, (quire_copy_job){.to = &page.page,
-                                           .to_offset = page.offset,
-                                           .host_from = in,
-                                           .size = 3,
-                                           .rows = 2,
-                                           .slices = 2,
-                                           .to_row = 8,
-                                           .to_slice = 32,
-                                           .from_row = 4,
-                                           .from_slice = 16}));
-    CHECK_OK(download(stream, out, &page, 64));
-    CHECK_EQ(run(stream, UINT64_MAX), 3);
-    for (size_t slice = 0; slice < 2; slice++)
-        for (size_t row = 0; row < 2; row++) {
-            CHECK(!memcmp(out + slice * 32 + row * 8, in + slice * 16 + row * 4, 3));
-            CHECK_EQ(out[slice * 32 + row * 8 + 3], 0);
-        }
-    CHECK_OK(quire_stream_destroy(&stream));
     end();
 }
 
@@ -391,30 +283,6 @@ UNIT(host_stream, an_end_does_not_wait_for_what_is_never_run)
     end();
 }
 
-/* ---- memory in their order ------------------------------------------------------------------ */
-
-UNIT(host_stream, what_is_freed_on_a_stream_is_free_once_it_was_run)
-{
-    quire_allocation a, other;
-    uint64_t released = 0;
-    begin();
-    quire_stream *stream = make(true);
-    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 64 * KIB}, &a));
-    CHECK_OK(quire_free_on_stream(memory, a, stream));
-    CHECK_OK(quire_collect(memory, &released));
-    CHECK_EQ(released, 0);
-    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 64 * KIB, .stream = stream},
-                            &other)); /* at once */
-    CHECK_OK(quire_free_on_stream(memory, other, stream));
-    (void)mark(stream);
-    CHECK_OK(quire_collect(memory, &released));
-    CHECK_EQ(released, 0);
-    run(stream, UINT64_MAX);
-    CHECK_OK(quire_collect(memory, &released));
-    CHECK_OK(quire_stream_destroy(&stream));
-    end();
-}
-
 /* ---- loss ----------------------------------------------------------------------------------- */
 
 static void *lose_later(void *user)
@@ -433,7 +301,7 @@ UNIT(host_stream, a_lost_device_answers_so_and_can_be_destroyed)
     char byte = 0;
     begin();
     quire_stream *manual = make(true), *worker = make(false), *busy = make(false);
-    quire_native page = range(16);
+    quire_native page = range_of(memory, 16);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 16}, &live));
     set(&door, false);
     CHECK_OK(quire_host_stream_submit(busy, pass, &door));
@@ -447,7 +315,7 @@ UNIT(host_stream, a_lost_device_answers_so_and_can_be_destroyed)
     CHECK_FAILS(quire_stream_mark(worker, &point), LOST);
     CHECK_FAILS(quire_host_stream_run(manual, 1, NULL), LOST);
     CHECK_FAILS(quire_host_stream_submit(worker, count, &calls), LOST);
-    CHECK_EQ(fill(worker, &page, 16, 1), LOST);
+    CHECK_EQ(fill_range(device, worker, &page, 16, 1), LOST);
     CHECK_FAILS(quire_stream_create(device, NULL, &none), LOST);
     CHECK_FAILS(quire_write(memory, live, 0, &byte, 1), LOST);
     CHECK_FAILS(quire_read(memory, live, 0, &byte, 1), LOST);
@@ -493,7 +361,7 @@ UNIT(host_stream, wrong_use_is_refused)
 UNIT(host_stream, without_host_memory_nothing_changes)
 {
     begin();
-    quire_native page = range(16);
+    quire_native page = range_of(memory, 16);
     for (int manual = 0; manual < 2; manual++)
         for (uint64_t failing = 1;; failing++) {
             quire_stream *stream = NULL;
@@ -504,7 +372,7 @@ UNIT(host_stream, without_host_memory_nothing_changes)
             if (!result)
                 result = quire_host_stream_submit(stream, count, &calls);
             if (!result)
-                result = fill(stream, &page, 16, 1);
+                result = fill_range(device, stream, &page, 16, 1);
             test_memory_fail(unit_memory_state(), 0, false);
             CHECK_OK(quire_stream_destroy(&stream));
             if (!result)
@@ -512,73 +380,5 @@ UNIT(host_stream, without_host_memory_nothing_changes)
             CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
             CHECK(failing < 20);
         }
-    end();
-}
-
-/* ---- threads -------------------------------------------------------------------------------- */
-
-enum { THREADS = 6, STREAMS = 4, STEPS = 300 };
-
-static quire_stream *shared[STREAMS];
-static quire_native slots[STREAMS];
-
-/* Marks never decrease, and only marked values pass, whichever thread queries. */
-static void look(quire_stream *stream, quire_point *last)
-{
-    uint64_t passed = 0;
-    quire_point point = mark(stream);
-    if (last->stream == stream)
-        CHECK(point.value >= last->value);
-    *last = point;
-    CHECK_OK(quire_device_backend(device)->stream_passed(quire_device_state(device),
-                                                         quire_stream_native(stream), &passed));
-    quire_point after = mark(stream);
-    CHECK(passed <= after.value);
-}
-
-static void *use(void *user)
-{
-    test_random r = {(uintptr_t)user};
-    quire_point last = {0};
-    for (int step = 0; step < STEPS; step++) {
-        uint64_t which = random_below(&r, STREAMS);
-        quire_stream *stream = shared[which];
-        switch (random_below(&r, 5)) {
-        case 0:
-            look(stream, &last);
-            break;
-        case 1:
-            CHECK_OK(fill(stream, &slots[which], 64, (uint8_t)step));
-            break;
-        case 2:
-            if (last.stream)
-                CHECK_OK(quire_stream_wait(stream, &last));
-            break;
-        case 3:
-            if (last.stream)
-                CHECK_OK(quire_point_await(&last, 60 * SECOND));
-            break;
-        default:
-            finish(stream);
-            break;
-        }
-    }
-    return NULL;
-}
-
-UNIT(host_stream, many_threads_use_the_same_streams)
-{
-    pthread_t threads[THREADS];
-    begin();
-    for (int i = 0; i < STREAMS; i++) {
-        shared[i] = make(false);
-        slots[i] = range(64);
-    }
-    for (uintptr_t i = 0; i < THREADS; i++)
-        CHECK(!pthread_create(&threads[i], NULL, use, (void *)(i + 1)));
-    for (int i = 0; i < THREADS; i++)
-        CHECK(!pthread_join(threads[i], NULL));
-    for (int i = 0; i < STREAMS; i++)
-        CHECK_OK(quire_stream_destroy(&shared[i]));
     end();
 }

@@ -5,7 +5,6 @@
 #include <pthread.h>
 
 #include "src/base/system.h"
-#include "tests/support/random.h"
 #include "tests/support/stream_steps.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan/fixture.h"
@@ -56,30 +55,6 @@ static quire_allocation allocate(uint64_t size)
     return made;
 }
 
-static quire_native native_of(quire_allocation allocation)
-{
-    quire_native native;
-    CHECK_OK(quire_allocation_get_native(memory, allocation, &native));
-    return native;
-}
-
-/* ---- work, through the backend's table ------------------------------------------------------ */
-
-static quire_result copy(quire_stream *stream, quire_copy_job job)
-{
-    job.rows = job.rows ? job.rows : 1;
-    job.slices = job.slices ? job.slices : 1;
-    return quire_device_backend(device)->stream_copy(quire_device_state(device),
-                                                     quire_stream_native(stream), &job);
-}
-
-static quire_result fill(quire_stream *stream, const quire_native *to, uint64_t size, uint8_t value)
-{
-    return quire_device_backend(device)->stream_fill(quire_device_state(device),
-                                                     quire_stream_native(stream), &to->page,
-                                                     to->offset, size, value);
-}
-
 static quire_copy_job job_of(const quire_native *to, const quire_native *from, uint64_t size)
 {
     return (quire_copy_job){.to = &to->page,
@@ -89,68 +64,20 @@ static quire_copy_job job_of(const quire_native *to, const quire_native *from, u
                             .size = size};
 }
 
-UNIT(vulkan_stream, copies_and_fills_are_done_in_order)
-{
-    for (int late = 0; late < 2; late++) {
-        begin_with(NULL, late ? FV_LATE : 0);
-        quire_stream *stream = make();
-        quire_allocation first = allocate(1000), second = allocate(1000);
-        quire_native one = native_of(first), two = native_of(second);
-        CHECK_OK(quire_write(memory, first, 0, in, 1000));
-        CHECK_OK(copy(stream, job_of(&two, &one, 1000)));
-        CHECK_OK(fill(stream, &one, 1000, 0x5a));
-        CHECK_OK(fill(stream, &two, 12, 0xff));
-        finish(stream);
-        CHECK_OK(quire_read(memory, second, 0, out, 1000));
-        memset(in, 0xff, 12);
-        CHECK(!memcmp(in, out, 1000));
-        CHECK_OK(quire_read(memory, first, 0, out, 1000));
-        CHECK_EQ(out[999], 0x5a);
-        CHECK_OK(quire_stream_destroy(&stream));
-        vulkan_bench_end(&b);
-    }
-}
-
-/* More rows than one command can have. */
-UNIT(vulkan_stream, rows_and_slices_are_copied_with_their_strides)
-{
-    begin();
-    quire_stream *stream = make();
-    quire_allocation first = allocate(1000), second = allocate(2000);
-    quire_native one = native_of(first), two = native_of(second);
-    CHECK_OK(quire_write(memory, first, 0, in, 1000));
-    CHECK_OK(fill(stream, &two, 2000, 0));
-    quire_copy_job job = job_of(&two, &one, 2);
-    job.rows = 90, job.slices = 2;
-    job.from_row = 5, job.from_slice = 500;
-    job.to_row = 10, job.to_slice = 1000;
-    CHECK_OK(copy(stream, job));
-    finish(stream);
-    for (uint64_t slice = 0; slice < 2; slice++) {
-        CHECK_OK(quire_read(memory, second, slice * 1000, out, 1000));
-        for (uint64_t row = 0; row < 90; row++) {
-            CHECK(!memcmp(out + row * 10, in + slice * 500 + row * 5, 2));
-            CHECK_EQ(out[row * 10 + 2], 0);
-        }
-    }
-    CHECK_OK(quire_stream_destroy(&stream));
-    vulkan_bench_end(&b);
-}
-
 UNIT(vulkan_stream, what_it_cannot_do_on_a_stream_is_unsupported)
 {
     begin();
     quire_stream *stream = make();
     quire_allocation first = allocate(1000);
-    quire_native one = native_of(first);
+    quire_native one = place_of(memory, first);
     quire_copy_job to_host = job_of(&one, &one, 10), to_other = to_host;
     to_host.to = NULL, to_host.host_to = out;
     to_other.from_state = &b; /* of another device */
-    CHECK_FAILS(copy(stream, to_host), UNSUPPORTED);
-    CHECK_FAILS(copy(stream, to_other), UNSUPPORTED);
-    CHECK_FAILS(fill(stream, &one, 10, 1), UNSUPPORTED);
+    CHECK_FAILS(copy_job(device, stream, to_host), UNSUPPORTED);
+    CHECK_FAILS(copy_job(device, stream, to_other), UNSUPPORTED);
+    CHECK_FAILS(fill_range(device, stream, &one, 10, 1), UNSUPPORTED);
     one.offset++;
-    CHECK_FAILS(fill(stream, &one, 8, 1), UNSUPPORTED);
+    CHECK_FAILS(fill_range(device, stream, &one, 8, 1), UNSUPPORTED);
     CHECK_EQ(fv_calls(b.driver, "vkQueueSubmit"), 0);
     CHECK_OK(quire_stream_destroy(&stream));
     vulkan_bench_end(&b);
@@ -161,9 +88,9 @@ UNIT(vulkan_stream, points_follow_each_other_and_commands_are_used_again)
     quire_point last = {0};
     begin();
     quire_stream *stream = make();
-    quire_native page = native_of(allocate(1000));
+    quire_native page = range_of(memory, 1000);
     for (int i = 0; i < 100; i++) {
-        CHECK_OK(fill(stream, &page, 1000, (uint8_t)i));
+        CHECK_OK(fill_range(device, stream, &page, 1000, (uint8_t)i));
         quire_point point = mark(stream);
         CHECK(point.value > last.value);
         CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
@@ -195,7 +122,7 @@ UNIT(vulkan_stream, a_semaphore_of_the_callers_is_announced_to)
     VkSemaphore semaphore = timeline_make(&handles);
     quire_stream *stream = wrap(semaphore), *own = make();
     quire_allocation live = allocate(4096);
-    quire_native page = native_of(live);
+    quire_native page = place_of(memory, live);
     CHECK_OK(quire_vulkan_stream_get(stream, &told));
     CHECK(told == semaphore);
     CHECK_FAILS(quire_stream_mark(stream, &point), UNSUPPORTED);
@@ -203,9 +130,9 @@ UNIT(vulkan_stream, a_semaphore_of_the_callers_is_announced_to)
     point = mark(stream);
     CHECK_EQ(point.value, 5);
     CHECK_FAILS(quire_point_await(&point, SECOND / 100), BUSY);
-    CHECK_EQ(fill(stream, &page, 1000, 1), UNSUPPORTED);
-    CHECK_EQ(copy(stream, job_of(&page, &page, 4)), UNSUPPORTED);
-    CHECK_OK(fill(own, &page, 4096, 1));
+    CHECK_EQ(fill_range(device, stream, &page, 1000, 1), UNSUPPORTED);
+    CHECK_EQ(copy_job(device, stream, job_of(&page, &page, 4)), UNSUPPORTED);
+    CHECK_OK(fill_range(device, own, &page, 4096, 1));
     quire_point other = mark(own);
     CHECK_OK(quire_stream_wait(stream, &(quire_point){0}));
     if (!has_passed(other))
@@ -231,11 +158,11 @@ UNIT(vulkan_stream, own_work_waits_for_the_callers_value)
     VkSemaphore semaphore = timeline_make(&handles);
     quire_stream *theirs = wrap(semaphore), *stream = make();
     quire_allocation first = allocate(1000);
-    quire_native page = native_of(first);
+    quire_native page = place_of(memory, first);
     CHECK_OK(quire_stream_announce(theirs, 3));
     quire_point awaited = mark(theirs);
     CHECK_OK(quire_stream_wait(stream, &awaited));
-    CHECK_OK(fill(stream, &page, 1000, 0x77));
+    CHECK_OK(fill_range(device, stream, &page, 1000, 0x77));
     quire_point point = mark(stream);
     CHECK(!has_passed(point));
     uint64_t before = qi_clock();
@@ -343,9 +270,9 @@ UNIT(vulkan_stream, a_stream_on_another_queue_takes_its_lock)
     const quire_vulkan_queue first = {
         .queue = f.queue, .lock = take, .unlock = give, .user = &main};
     wrap_fixture(&f, first, true);
-    quire_native page = native_of(allocate(1000));
+    quire_native page = range_of(memory, 1000);
     CHECK_OK(quire_vulkan_stream_wrap(device, &options, &streams[0]));
-    CHECK_OK(fill(streams[0], &page, 1000, 1));
+    CHECK_OK(fill_range(device, streams[0], &page, 1000, 1));
     finish(streams[0]);
     CHECK_EQ(other.times, 2);
     CHECK_EQ(main.times, 0);
@@ -415,15 +342,15 @@ UNIT(vulkan_stream, a_lost_device_answers_so_and_gives_everything_back)
     begin();
     VkSemaphore semaphore = timeline_make(&handles);
     quire_stream *theirs = wrap(semaphore), *stream = make();
-    quire_native page = native_of(allocate(1000));
+    quire_native page = range_of(memory, 1000);
     CHECK_OK(quire_stream_announce(theirs, 3));
     quire_point gate = mark(theirs), point;
     CHECK_OK(quire_stream_wait(stream, &gate));
-    CHECK_OK(fill(stream, &page, 1000, 1));
+    CHECK_OK(fill_range(device, stream, &page, 1000, 1));
     fv_lose_devices(b.driver);
     fv_allow(b.driver, "not done"); /* a lost device is not waited for */
     CHECK_FAILS(quire_stream_mark(stream, &point), QUIRE_ERROR_DEVICE_LOST);
-    CHECK_EQ(fill(stream, &page, 1000, 1), QUIRE_ERROR_DEVICE_LOST);
+    CHECK_EQ(fill_range(device, stream, &page, 1000, 1), QUIRE_ERROR_DEVICE_LOST);
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_OK(quire_stream_destroy(&theirs));
     timeline_end(&handles, semaphore);
@@ -454,58 +381,5 @@ UNIT(vulkan_stream, wrong_use_is_refused)
     CHECK_FAILS(quire_vulkan_stream_get(NULL, &semaphore), INVALID);
     CHECK_FAILS(quire_vulkan_stream_get(held, NULL), INVALID);
     CHECK_OK(quire_stream_destroy(&held));
-    vulkan_bench_end(&b);
-}
-
-/* ---- threads -------------------------------------------------------------------------------- */
-
-enum { THREADS = 4, STREAMS = 3, STEPS = 100 };
-
-static quire_stream *shared[STREAMS];
-static quire_native pages[STREAMS];
-
-static void *use(void *user)
-{
-    test_random r = {(uintptr_t)user};
-    quire_point last = {0};
-    for (int step = 0; step < STEPS; step++) {
-        uint64_t which = random_below(&r, STREAMS);
-        quire_stream *stream = shared[which];
-        quire_point point;
-        switch (random_below(&r, 4)) {
-        case 0:
-            point = mark(stream);
-            if (last.stream == stream)
-                CHECK(point.value > last.value);
-            last = point;
-            break;
-        case 1:
-            CHECK_OK(fill(stream, &pages[which], 64, (uint8_t)step));
-            break;
-        case 2:
-            CHECK_OK(quire_stream_wait(stream, &last));
-            break;
-        default:
-            CHECK_OK(quire_point_await(&last, 60 * SECOND));
-            break;
-        }
-    }
-    return NULL;
-}
-
-UNIT(vulkan_stream, many_threads_use_the_same_streams)
-{
-    pthread_t threads[THREADS];
-    begin();
-    for (int i = 0; i < STREAMS; i++) {
-        shared[i] = make();
-        pages[i] = native_of(allocate(64));
-    }
-    for (uintptr_t i = 0; i < THREADS; i++)
-        CHECK(!pthread_create(&threads[i], NULL, use, (void *)(i + 1)));
-    for (int i = 0; i < THREADS; i++)
-        CHECK(!pthread_join(threads[i], NULL));
-    for (int i = 0; i < STREAMS; i++)
-        CHECK_OK(quire_stream_destroy(&shared[i]));
     vulkan_bench_end(&b);
 }

@@ -54,25 +54,16 @@ static quire_allocation allocate(void)
     return made;
 }
 
-static quire_native native_of(quire_allocation allocation)
-{
-    quire_native native;
-    CHECK_OK(quire_allocation_get_native(memory, allocation, &native));
-    return native;
-}
-
 static quire_result fill(quire_stream *stream, quire_allocation to, uint8_t value)
 {
-    quire_native native = native_of(to);
-    return quire_device_backend(r.quire)->stream_fill(quire_device_state(r.quire),
-                                                      quire_stream_native(stream), &native.page,
-                                                      native.offset, SIZE, value);
+    const quire_native native = place_of(memory, to);
+    return fill_range(r.quire, stream, &native, SIZE, value);
 }
 
 static quire_result copy(quire_stream *stream, quire_allocation to, quire_allocation from,
                          uint64_t rows)
 {
-    quire_native target = native_of(to), source = native_of(from);
+    quire_native target = place_of(memory, to), source = place_of(memory, from);
     const quire_copy_job job = {
         .to = &target.page,
         .to_offset = target.offset,
@@ -80,12 +71,10 @@ static quire_result copy(quire_stream *stream, quire_allocation to, quire_alloca
         .from_offset = source.offset,
         .size = SIZE / rows,
         .rows = rows,
-        .slices = 1,
         .to_row = SIZE / rows,
         .from_row = SIZE / rows,
     };
-    return quire_device_backend(r.quire)->stream_copy(quire_device_state(r.quire),
-                                                      quire_stream_native(stream), &job);
+    return copy_job(r.quire, stream, job);
 }
 
 static void expect(quire_allocation a, const unsigned char *bytes)
