@@ -50,6 +50,24 @@ quire_memory *vulkan_bench_memory(vulkan_bench *b, const quire_memory_options *o
     return driver_bench_memory(&b->common, b->device, options);
 }
 
+void vulkan_bench_stop_waits(vulkan_bench *b)
+{
+    const fv_fault fault = {.function = "vkWaitForFences",
+                            .call = 1,
+                            .from_then = true,
+                            .result = VK_ERROR_OUT_OF_HOST_MEMORY};
+    CHECK(fv_fail(b->driver, &fault));
+}
+
+fv_memory_info vulkan_bench_page(vulkan_bench *b, quire_memory *memory, quire_allocation allocation)
+{
+    quire_vulkan_range range;
+    fv_memory_info info;
+    CHECK_OK(quire_vulkan_get_range(memory, allocation, &range));
+    CHECK(fv_memory_of(b->driver, range.memory, &info));
+    return info;
+}
+
 static void end_defaults(vulkan_bench *b)
 {
     quire_device_info info;

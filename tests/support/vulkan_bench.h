@@ -31,6 +31,13 @@ bool vulkan_bench_open_with(vulkan_bench *b, quire_vulkan_options options);
 /* Creates a memory, kept until the end. Returns NULL on failure. */
 quire_memory *vulkan_bench_memory(vulkan_bench *b, const quire_memory_options *options);
 
+/* From now on waits for the driver's work fail. */
+void vulkan_bench_stop_waits(vulkan_bench *b);
+
+/* The driver's record of the page of an allocation. */
+fv_memory_info vulkan_bench_page(vulkan_bench *b, quire_memory *memory,
+                                 quire_allocation allocation);
+
 /* Destroys everything and checks that the driver and the host memory have no live objects. */
 void vulkan_bench_end(vulkan_bench *b);
 

@@ -5,6 +5,7 @@
 #include "quire/transfer.h"
 #include "tests/support/plugin_bench.h"
 #include "tests/support/on_stream.h"
+#include "tests/support/stream_steps.h"
 #include "tests/support/unit.h"
 
 enum { SIZE = 3000 };
@@ -63,13 +64,6 @@ static bool is_written(world *w)
     return !memcmp(in, out, SIZE);
 }
 
-static bool has_passed(const quire_point *point)
-{
-    bool passed;
-    CHECK_OK(quire_point_has_passed(point, &passed));
-    return passed;
-}
-
 /* ---- points --------------------------------------------------------------------------------- */
 
 UNIT(plugin_stream, a_copy_is_done_when_its_point_has_passed)
@@ -79,9 +73,9 @@ UNIT(plugin_stream, a_copy_is_done_when_its_point_has_passed)
     w.b.tp->hold(true);
     quire_point done = write_on(&w, 0);
     CHECK(done.stream == w.b.streams[0] && done.value);
-    CHECK(!has_passed(&done) && !is_written(&w));
+    CHECK(!has_passed(done) && !is_written(&w));
     w.b.tp->hold(false);
-    CHECK(has_passed(&done));
+    CHECK(has_passed(done));
     CHECK(is_written(&w));
     CHECK(w.b.tp->calls(QUERY_EVENT) > 0 && !w.b.tp->calls(QUERY_STREAM));
     plugin_bench_end(&w.b);
@@ -96,7 +90,7 @@ UNIT(plugin_stream, waiting_without_a_limit_sleeps_for_the_event)
     CHECK_OK(quire_point_await(&first, QUIRE_FOREVER));
     CHECK_EQ(w.b.tp->calls(WAIT_EVENT), 1);
     CHECK(is_written(&w));
-    CHECK(!has_passed(&last));
+    CHECK(!has_passed(last));
     CHECK_OK(quire_point_await(&last, QUIRE_FOREVER));
     plugin_bench_end(&w.b);
 }
@@ -157,7 +151,7 @@ UNIT(plugin_stream, points_without_some_functions)
         begin(&w, &(tp_options){.absent = CASES[i].absent,
                                 .gives_no_events = CASES[i].gives_no_events});
         quire_point done = write_on(&w, 0);
-        CHECK_EQ(has_passed(&done), CASES[i].can_ask);
+        CHECK_EQ(has_passed(done), CASES[i].can_ask);
         if (!CASES[i].can_ask)
             CHECK_FAILS(quire_point_await(&done, 1000), QUIRE_ERROR_BUSY);
         CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
@@ -296,7 +290,7 @@ UNIT(plugin_stream, a_plugin_that_does_everything_at_once)
         write_on(&w, 0);
         CHECK(is_written(&w));
         CHECK_OK(quire_stream_mark(w.b.streams[0], &point));
-        CHECK(has_passed(&point));
+        CHECK(has_passed(point));
         CHECK_OK(quire_free_on_stream(w.memory, w.made, w.b.streams[0]));
         CHECK_OK(quire_collect(w.memory, NULL));
         CHECK_OK(quire_memory_get_stats(w.memory, &stats));

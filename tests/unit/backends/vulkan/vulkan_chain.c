@@ -13,16 +13,6 @@
 
 static const VkMemoryOpaqueCaptureAddressAllocateInfo OURS = {.sType = CAPTURE};
 
-/* Returns what the driver knows of the memory of an allocation. */
-static fv_memory_info page_of(vulkan_bench *b, quire_memory *memory, quire_allocation allocation)
-{
-    quire_vulkan_range range;
-    fv_memory_info info;
-    CHECK_OK(quire_vulkan_get_range(memory, allocation, &range));
-    CHECK(fv_memory_of(b->driver, range.memory, &info));
-    return info;
-}
-
 static bool has(const fv_memory_info *info, VkStructureType type)
 {
     for (uint32_t i = 0; i < info->link_count; i++)
@@ -56,7 +46,7 @@ UNIT(vulkan_chain, every_page_has_the_callers_behind_those_of_quire)
         quire_allocation made;
         CHECK_OK(quire_allocate(
             memory, &(quire_allocation_options){.size = 50000, .dedicated = i > 3}, &made));
-        fv_memory_info page = page_of(&b, memory, made);
+        fv_memory_info page = vulkan_bench_page(&b, memory, made);
         CHECK_EQ(page.links[page.link_count - 1], CAPTURE);
         CHECK(has(&page, FLAGS) && has(&page, PRIORITY));
     }
@@ -75,11 +65,11 @@ UNIT(vulkan_chain, so_have_pages_that_are_tied_and_exported)
     begin(&b, FV_REQUIRE_DEDICATED);
     quire_memory *memory = make(&b, &(quire_memory_options){.kind.intent = shared}, &OURS);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &made));
-    fv_memory_info page = page_of(&b, memory, made);
+    fv_memory_info page = vulkan_bench_page(&b, memory, made);
     CHECK(has(&page, EXPORT) && has(&page, CAPTURE) && !has(&page, DEDICATED));
     memory = make(&b, NULL, &OURS);
     CHECK_OK(quire_vulkan_buffer_create(memory, &info, NULL, &buffer));
-    page = page_of(&b, memory, buffer.allocation);
+    page = vulkan_bench_page(&b, memory, buffer.allocation);
     CHECK(has(&page, CAPTURE));
     CHECK_EQ(has(&page, DEDICATED), page.dedicated);
     vulkan_bench_end(&b);
@@ -94,10 +84,10 @@ UNIT(vulkan_chain, without_one_pages_are_as_ever)
     CHECK_OK(quire_vulkan_memory_create(b.device, NULL, NULL, &memory));
     b.memories[b.memory_count++] = memory;
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &made));
-    fv_memory_info with = page_of(&b, memory, made);
+    fv_memory_info with = vulkan_bench_page(&b, memory, made);
     memory = vulkan_bench_memory(&b, NULL);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &made));
-    fv_memory_info without = page_of(&b, memory, made);
+    fv_memory_info without = vulkan_bench_page(&b, memory, made);
     CHECK_EQ(with.link_count, 2);
     CHECK_EQ(without.link_count, 2);
     CHECK(!has(&with, CAPTURE) && !has(&without, CAPTURE));

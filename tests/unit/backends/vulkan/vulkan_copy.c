@@ -194,15 +194,6 @@ UNIT(vulkan_copy, texels_in_the_drivers_order_are_not_rows)
 
 /* ---- what cannot be waited for --------------------------------------------------------------- */
 
-static void stop_waits(vulkan_bench *b)
-{
-    const fv_fault fault = {.function = "vkWaitForFences",
-                            .call = 1,
-                            .from_then = true,
-                            .result = VK_ERROR_OUT_OF_HOST_MEMORY};
-    CHECK(fv_fail(b->driver, &fault));
-}
-
 /*
  * The driver executes work only when a call waits, and reports objects that are destroyed while
  * they are in use. An object named by a copy that is still running is destroyed together with the
@@ -224,7 +215,7 @@ UNIT(vulkan_copy, what_a_copy_may_still_use_goes_later)
             memory,
             &(quire_image_options){.width = 10, .height = 10, .usage = QUIRE_USAGE_TRANSFER_TARGET},
             &image));
-        stop_waits(&b);
+        vulkan_bench_stop_waits(&b);
         CHECK_FAILS(quire_lluvia_image_write(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
                                              VK_IMAGE_LAYOUT_GENERAL, texels, sizeof texels),
                     QUIRE_ERROR_OUT_OF_HOST_MEMORY);

@@ -4,6 +4,7 @@
  * types in every rotation.
  */
 #include "tests/support/crew.h"
+#include "tests/support/stream_steps.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan/layout_file.h"
 #include "tests/support/vulkan_bench.h"
@@ -341,15 +342,6 @@ UNIT(vulkan_default, memories_of_two_devices_get_an_object_each)
 /* ---- streams and information -------------------------------------------------------------- */
 
 /* Waits for the work of a stream, and destroys it. */
-static void finish_stream(quire_memory *memory, quire_stream **stream)
-{
-    quire_point point;
-    CHECK_OK(quire_stream_mark(*stream, &point));
-    CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
-    CHECK_OK(quire_collect(memory, NULL));
-    CHECK_OK(quire_stream_destroy(stream));
-}
-
 /* Buffers and images from create infos reuse what was freed on their stream, and describe
    themselves. */
 UNIT(vulkan_default, objects_reuse_ranges_in_the_order_of_a_stream)
@@ -381,7 +373,7 @@ UNIT(vulkan_default, objects_reuse_ranges_in_the_order_of_a_stream)
         CHECK_OK(create(&b, image, NULL, &other, &memory, &made));
         CHECK(again.offset != first.offset);
         CHECK_OK(quire_free(memory, made));
-        finish_stream(memory, &stream);
+        finish_and_end(&stream, memory);
         vulkan_bench_end(&b);
     }
 }
@@ -415,7 +407,7 @@ UNIT(vulkan_default, placed_objects_reuse_ranges_too)
     CHECK_OK(quire_free(memory, made.allocation));
     for (int i = 0; i < 2; i++)
         destroy_native(handles.device, native[i], NULL);
-    finish_stream(memory, &stream);
+    finish_and_end(&stream, memory);
     vulkan_bench_end(&b);
 }
 

@@ -21,15 +21,6 @@ static quire_memory *begin(vulkan_bench *b, const char *layout, uint32_t flags,
     return vulkan_bench_memory(b, options);
 }
 
-static fv_memory_info page_of(vulkan_bench *b, quire_memory *memory, quire_allocation allocation)
-{
-    quire_vulkan_range range;
-    fv_memory_info info;
-    CHECK_OK(quire_vulkan_get_range(memory, allocation, &range));
-    CHECK(fv_memory_of(b->driver, range.memory, &info));
-    return info;
-}
-
 /* ---- calls ---------------------------------------------------------------------------------- */
 
 UNIT(vulkan_memory, raw_ranges_cost_no_call_once_there_is_a_page)
@@ -98,7 +89,7 @@ UNIT(vulkan_memory, pages_have_addresses_priorities_and_names)
     options.priority = 0.75f;
     quire_memory *memory = begin(&b, "amd-rebar", 0, &options);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &a));
-    fv_memory_info info = page_of(&b, memory, a);
+    fv_memory_info info = vulkan_bench_page(&b, memory, a);
     CHECK(info.addressed);
     CHECK(!info.dedicated && !info.imported && !info.exportable);
     CHECK_OK(quire_vulkan_get_range(memory, a, &range));
@@ -120,7 +111,7 @@ UNIT(vulkan_memory, priorities_are_the_memorys_or_the_middle)
             options.priority = asked[k];
             quire_memory *memory = begin(&b, fv_layouts[i].name, 0, &options);
             CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &a));
-            CHECK(page_of(&b, memory, a).priority == told[k]);
+            CHECK(vulkan_bench_page(&b, memory, a).priority == told[k]);
             vulkan_bench_end(&b);
         }
     }
@@ -135,8 +126,8 @@ UNIT(vulkan_memory, host_visible_pages_are_mapped_and_others_never)
         vulkan_bench_memory(&b, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
     CHECK_OK(quire_allocate(local, &(quire_allocation_options){.size = 1}, &a));
     CHECK_OK(quire_allocate(visible, &(quire_allocation_options){.size = 1}, &c));
-    CHECK(!page_of(&b, local, a).mapped);
-    CHECK(page_of(&b, visible, c).mapped);
+    CHECK(!vulkan_bench_page(&b, local, a).mapped);
+    CHECK(vulkan_bench_page(&b, visible, c).mapped);
     vulkan_bench_end(&b);
 }
 
@@ -152,7 +143,7 @@ UNIT(vulkan_memory, what_the_driver_wants_alone_lies_alone)
             memory, &(quire_image_options){.width = 20, .height = 20, .zero = false}, &image));
         CHECK_OK(quire_image_get_info(memory, image, &info));
         CHECK(info.place.dedicated);
-        CHECK(page_of(&b, memory, image.allocation).dedicated);
+        CHECK(vulkan_bench_page(&b, memory, image.allocation).dedicated);
         CHECK_OK(quire_free(memory, image.allocation));
         CHECK_EQ(fv_live(b.driver, FV_MEMORY), 0);
         vulkan_bench_end(&b);
@@ -204,7 +195,7 @@ UNIT(vulkan_memory, a_preference_leaves_a_quarter_of_the_allocations)
                               : quire_vulkan_image_create(memory, &native, NULL, &image));
             CHECK_OK(quire_image_get_info(memory, image, &info));
             CHECK_EQ(info.place.dedicated, i < 6);
-            CHECK_EQ(page_of(&b, memory, image.allocation).dedicated, i < 6);
+            CHECK_EQ(vulkan_bench_page(&b, memory, image.allocation).dedicated, i < 6);
         }
         CHECK_EQ(fv_live(b.driver, FV_MEMORY), 7);
         vulkan_bench_end(&b);
@@ -337,7 +328,7 @@ UNIT(vulkan_memory, a_smaller_page_where_the_device_has_no_more)
     CHECK_OK(quire_device_get_info(b.device, &device));
     fv_set_capacity(b.driver, 0, device.kinds[info.kind].heap, 600 * KIB);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100 * KIB}, &a));
-    CHECK_EQ(page_of(&b, memory, a).size, 512 * KIB);
+    CHECK_EQ(vulkan_bench_page(&b, memory, a).size, 512 * KIB);
     quire_allocation more;
     CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 512 * KIB}, &more),
                 QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);

@@ -651,15 +651,6 @@ static quire_memory *begin_late(vulkan_bench *b)
     return memory;
 }
 
-static void stop_waits(vulkan_bench *b)
-{
-    const fv_fault fault = {.function = "vkWaitForFences",
-                            .call = 1,
-                            .from_then = true,
-                            .result = VK_ERROR_OUT_OF_HOST_MEMORY};
-    CHECK(fv_fail(b->driver, &fault));
-}
-
 #define UNKNOWN QUIRE_ERROR_OUT_OF_HOST_MEMORY /* the result of a change whose wait failed */
 
 UNIT(vulkan_sparse, a_change_that_cannot_be_waited_for_is_finished_by_the_next)
@@ -667,7 +658,7 @@ UNIT(vulkan_sparse, a_change_that_cannot_be_waited_for_is_finished_by_the_next)
     vulkan_bench b;
     quire_memory *memory = begin_late(&b);
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
-    stop_waits(&b);
+    vulkan_bench_stop_waits(&b);
     fv_reset_counters(b.driver);
     CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK), UNKNOWN);
     CHECK_EQ(check_parts(sparse), 0); /* until the outcome is known */
@@ -684,7 +675,7 @@ UNIT(vulkan_sparse, a_change_that_cannot_be_waited_for_is_finished_by_the_next)
     fill(&b, info_of(sparse).buffer, 0, 3 * BLOCK, 9);
     CHECK_EQ(word_of(sparse, 2 * BLOCK), 9);
 
-    stop_waits(&b);
+    vulkan_bench_stop_waits(&b);
     CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, BLOCK, BLOCK), UNKNOWN);
     CHECK_EQ(check_parts(sparse), 3);
     fv_heal(b.driver);
@@ -705,7 +696,7 @@ UNIT(vulkan_sparse, a_part_that_is_mapped_meanwhile_does_not_go)
         b.device, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE}, &memory));
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, BLOCK));
-    stop_waits(&b);
+    vulkan_bench_stop_waits(&b);
     CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, 0, BLOCK), UNKNOWN);
     fv_heal(b.driver);
     quire_allocation part = part_at(sparse, 0).allocation;
@@ -727,7 +718,7 @@ UNIT(vulkan_sparse, an_object_is_not_made_so_and_nothing_of_it_goes_too_early)
     vulkan_bench b;
     quire_vulkan_sparse *sparse = NULL;
     quire_memory *memory = begin_late(&b);
-    stop_waits(&b);
+    vulkan_bench_stop_waits(&b);
     CHECK_FAILS(quire_vulkan_sparse_buffer_create(memory, &WHOLE, NULL, &sparse), UNKNOWN);
     CHECK(sparse == NULL);
     CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
@@ -749,7 +740,7 @@ UNIT(vulkan_sparse, a_memory_that_must_go_leaves_it_to_the_device)
         CHECK_OK(quire_memory_create(b.device, &LOCAL, &other));
         CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = 1}, &made));
         quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
-        stop_waits(&b);
+        vulkan_bench_stop_waits(&b);
         CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK), UNKNOWN);
         quire_memory_destroy_all(&memory);
         CHECK_EQ(fv_live(b.driver, FV_BUFFER), 1);
@@ -770,7 +761,7 @@ UNIT(vulkan_sparse, of_a_lost_device_nothing_is_waited_for)
     vulkan_bench b;
     quire_memory *memory = begin_late(&b);
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
-    stop_waits(&b);
+    vulkan_bench_stop_waits(&b);
     CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK), UNKNOWN);
     fv_heal(b.driver);
     fv_lose_devices(b.driver);

@@ -16,15 +16,6 @@ static quire_device *device;
 static quire_memory *memory;
 static quire_vulkan_handles handles;
 
-static PFN_vkVoidFunction function(const char *name)
-{
-    PFN_vkVoidFunction found = handles.get_instance_proc_addr(handles.instance, name);
-    CHECK(found);
-    return found;
-}
-
-#define CALL(name) ((PFN_##name)function(#name))
-
 static void begin(void)
 {
     vulkan_bench_begin(&b, NULL, 0);
@@ -75,7 +66,7 @@ UNIT(vulkan_stream_end, of_a_stream_that_cannot_go_on_does_not_sleep_for_ever)
     give_a_page_back();
     CHECK_EQ(fv_live(b.driver, FV_SEMAPHORE), 2); /* quire's, in use, and the caller's */
     timeline_signal(&handles, semaphore, 3);
-    CALL(vkDeviceWaitIdle)(handles.device);
+    TIMELINE_CALL(&handles, vkDeviceWaitIdle)(handles.device);
     give_a_page_back();
     CHECK_EQ(fv_live(b.driver, FV_SEMAPHORE), 1);
     timeline_end(&handles, semaphore);
@@ -100,7 +91,7 @@ UNIT(vulkan_stream_end, of_a_memory_does_not_sleep_for_ever_either)
     CHECK_OK(quire_stream_destroy(&stuck)); /* it is destroyed with the device */
     CHECK_OK(quire_stream_destroy(&theirs));
     timeline_signal(&handles, semaphore, 3);
-    CALL(vkDeviceWaitIdle)(handles.device);
+    TIMELINE_CALL(&handles, vkDeviceWaitIdle)(handles.device);
     timeline_end(&handles, semaphore);
     vulkan_bench_end(&b);
 }

@@ -3,6 +3,7 @@
  * and in the order of a stream, on a driver of this machine under the validation layer.
  */
 #include "tests/support/real_vulkan.h"
+#include "tests/support/stream_steps.h"
 
 static const VkBufferCreateInfo BUFFER = {
     .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
@@ -23,15 +24,6 @@ static const VkImageCreateInfo IMAGE = {
 };
 
 /* Waits for the work of a stream, and destroys it. */
-static void finish_stream(quire_memory *memory, quire_stream **stream)
-{
-    quire_point point;
-    CHECK_OK(quire_stream_mark(*stream, &point));
-    CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
-    CHECK_OK(quire_collect(memory, NULL));
-    CHECK_OK(quire_stream_destroy(stream));
-}
-
 static void write_and_read(quire_memory *memory, quire_buffer buffer)
 {
     unsigned char in[1000], out[1000];
@@ -113,6 +105,6 @@ UNIT(vulkan_default_driver, objects_reuse_ranges_in_the_order_of_a_stream)
     CHECK_OK(quire_vulkan_device_buffer_create(r.quire, NULL, &BUFFER, &options, &memory, &buffer));
     CHECK_EQ(again.offset, first.offset);
     CHECK_OK(quire_free_on_stream(memory, buffer.allocation, stream));
-    finish_stream(memory, &stream);
+    finish_and_end(&stream, memory);
     real_end(&r);
 }
