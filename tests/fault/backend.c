@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "quire/trace.h"
 #include "tests/fault/bench_sweep.h"
 #include "tests/support/random.h"
 
@@ -29,11 +28,6 @@ static bool memory_of_kind(bench *t, uint32_t kind)
     return bench_memory(t, &(quire_memory_options){.fit.algorithm = fit,
                                                    .kind.mask = UINT32_C(1) << kind,
                                                    .pages.page_size = 64 * KIB});
-}
-
-static bool device_alone(bench *t)
-{
-    return bench_open(t);
 }
 
 static bool device_local(bench *t)
@@ -329,28 +323,13 @@ static bool budgets_as_advice(bench *t)
     return run_budgets(t, false);
 }
 
-static bool replay_once(bench *t, const quire_trace *trace)
-{
-    quire_replay_report report;
-    t->tolerance = BENCH_MAY_SUCCEED; /* a refused allocation is counted */
-    TRY_OUT(t, report, quire_trace_replay(trace, t->memory, NULL, &report));
-    CHECK_EQ(report.left_at_end + report.frees, report.allocations);
-    return true;
-}
-
 static bool replay(bench *t)
 {
     static const char text[] = "op,id,size,alignment,time_ns,stream,label\n"
                                "alloc,1,40000,64,0,0,a\nalloc,2,40000,64,0,0,b\n"
                                "alloc,3,40000,64,0,0,c\nfree,1,,,0,0,\nfree,2,,,0,0,\n"
                                "alloc,4,90000,64,0,0,d\n";
-    quire_trace *trace;
-    if (!bench_open(t) || !memory_of_kind(t, 1))
-        return false;
-    CHECK_OK(quire_trace_parse("trace", text, sizeof text - 1, NULL, &trace));
-    bool done = replay_once(t, trace);
-    quire_trace_destroy(&trace);
-    return done;
+    return bench_open(t) && memory_of_kind(t, 1) && bench_replay(t, text, sizeof text - 1);
 }
 
 typedef struct row {
@@ -359,7 +338,7 @@ typedef struct row {
 } row;
 
 static const row scenarios[] = {
-    {"a device alone", device_alone},
+    {"a device alone", bench_open},
     {"memory of the device", device_local},
     {"memory of the host, coherent", coherent},
     {"memory of the host, not coherent", not_coherent},

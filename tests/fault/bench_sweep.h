@@ -14,4 +14,7 @@
 void bench_sweep(bench *t, bench_scenario scenario, bool on_fake, bool in_backend,
                  quire_result code);
 
+/* A step of a scenario: parses a trace and replays it on the memory. */
+bool bench_replay(bench *t, const char *text, size_t size);
+
 #endif

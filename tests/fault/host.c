@@ -7,7 +7,6 @@
  */
 #include <stdio.h>
 
-#include "quire/trace.h"
 #include "tests/fault/bench_sweep.h"
 #include "tests/support/on_stream.h"
 
@@ -30,11 +29,6 @@ static bool visible_pages(bench *t)
                                                    .kind.required = QUIRE_HOST_VISIBLE,
                                                    .find_by_address = true,
                                                    .pages.page_size = 64 * KIB});
-}
-
-static bool device_alone(bench *t)
-{
-    return bench_open(t);
 }
 
 static bool several_memories(bench *t)
@@ -367,28 +361,11 @@ static size_t write_trace(char *text, size_t room)
     return at;
 }
 
-static bool replay_once(bench *t, const quire_trace *trace)
-{
-    quire_replay_report report;
-    t->tolerance = BENCH_MAY_SUCCEED; /* a refused allocation is counted */
-    TRY_OUT(t, report,
-            quire_trace_replay(trace, t->memory, &(quire_replay_options){.name = true}, &report));
-    return true;
-}
-
 static bool replay(bench *t)
 {
     char text[8192];
     size_t size = write_trace(text, sizeof text);
-    quire_trace *trace;
-    if (!bench_open(t) || !small_pages(t))
-        return false;
-    TRY_OUT(t, trace, quire_trace_parse("trace", text, size, &t->host.callbacks, &trace));
-    bool done = replay_once(t, trace);
-    uint64_t calls = t->host.calls;
-    quire_trace_destroy(&trace);
-    CHECK_EQ(t->host.calls, calls);
-    return done;
+    return bench_open(t) && small_pages(t) && bench_replay(t, text, size);
 }
 
 /* ---- spaces alone --------------------------------------------------------------------------- */
@@ -586,7 +563,7 @@ typedef struct row {
 } row;
 
 static const row scenarios[] = {
-    {"a device alone", device_alone, true},
+    {"a device alone", bench_open, true},
     {"several memories on one device", several_memories, true},
     {"ranges", ranges, true},
     {"pages kept empty", pages_kept_empty, true},
