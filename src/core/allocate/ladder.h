@@ -1,10 +1,9 @@
 /*
  * ladder.h - the allocation ladder: the ways to serve a request, cheapest first.
  *
- * ladder.c has the rungs in one table. Raw allocations, buffers and images all use it. The ladder
- * takes the locks it needs and holds none on return. Invariant: the slot that it returns is
- * PRIVATE, so that the calling thread owns it; the caller completes and publishes it, or gives it
- * back.
+ * ladder.c says the order. Raw allocations, buffers and images all use it. The ladder takes the
+ * locks it needs and holds none on return. Invariant: the slot that it returns is PRIVATE, so that
+ * the calling thread owns it; the caller completes and publishes it, or gives it back.
  */
 #ifndef QUIRE_SRC_CORE_ALLOCATE_LADDER_H
 #define QUIRE_SRC_CORE_ALLOCATE_LADDER_H

@@ -1,5 +1,5 @@
 /*
- * access.c - map, flush, invalidate, write and read (see access.h). Fills are in access_fill.c.
+ * access.c - map, flush, invalidate, write, read and fill (see access.h).
  *
  * Each call holds a use of the allocation while it works: no thread can free it during the copy.
  * No lock is held while bytes are copied or the backend is called.

@@ -78,7 +78,7 @@ QUIRE_MUST_USE quire_result qi_access_get_native(quire_memory *memory, quire_all
 
 /* ---- by slot ------------------------------------------------------------------------------ */
 
-/* access_fill.c: fills all bytes of a slot with zeros, unless its page is fresh, or a range with a
+/* Fills all bytes of a slot with zeros, unless its page is fresh, or a range with a
    value. */
 QUIRE_MUST_USE quire_result qi_access_fill_zero(quire_memory *memory, uint32_t slot);
 QUIRE_MUST_USE quire_result qi_access_fill_slot(quire_memory *memory, uint32_t slot,

@@ -116,7 +116,7 @@ quire_copy_path qi_copy_path_public(qi_copy_path path, const quire_memory *to,
 QUIRE_MUST_USE quire_result qi_copy_execute(qi_copy *copy, const qi_copy_region *part);
 
 /*
- * copy_reach.c: maps the pages that the host reads or writes on a path, where they are mapped on
+ * Maps the pages that the host reads or writes on a path, where they are mapped on
  * demand, until leave_ends. Fails with what the backend answers. May be called again for another
  * path.
  */

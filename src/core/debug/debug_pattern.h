@@ -2,7 +2,7 @@
  * debug_pattern.h - spans of a page in checked builds: fills them with a byte, compares them with
  * it, and poisons them for the tools that watch host memory (base/poison.h).
  *
- * Called by checked.c, corruption.c and quarantine.c without a lock; the caller owns the span.
+ * Called by checked.c and quarantine.c without a lock; the caller owns the span.
  * Host-visible pages are reached through their map, with flush or invalidate where the kind is not
  * coherent; all others through the backend's copies. A failure of the backend is not returned, and
  * the thread's last error stays: a check must not fail a call that succeeds without the check.

@@ -126,7 +126,7 @@ static inline bool qi_addresses_find_start(const quire_memory *memory, uint64_t 
 bool qi_addresses_find(quire_memory *memory, uint64_t address, qi_found *found);
 
 /*
- * In addresses_check.c. Requires the locks of all shards. Returns a slot that is live, and whose
+ * Requires the locks of all shards. Returns a slot that is live, and whose
  * allocation the tables do not contain; QI_NO_SLOT if there is none.
  */
 uint32_t qi_addresses_missing(quire_memory *memory);

@@ -126,7 +126,7 @@ QUIRE_MUST_USE static inline quire_result qi_object_finish(qi_object_build *buil
 }
 
 /*
- * Builds in the first of several memories that can (allocate/fallback.h), which qi_fallback_check
+ * Builds in the first of several memories that can (allocate/allocation.h), which qi_fallback_check
  * has accepted, and ends the build.
  */
 QUIRE_MUST_USE quire_result qi_object_fallback(qi_object_build *build,

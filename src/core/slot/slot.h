@@ -91,7 +91,7 @@ typedef struct qi_slot {
 #endif
 } qi_slot;
 
-/* What the record of a slot says about its release, in `extras`. The last two are rare: release.c
+/* What the record of a slot says about its release, in `extras`. The last two are rare: range.c
    tests for both by one comparison. */
 enum {
     QI_EXTRA_OBJECT = 1,   /* the slot has an object; a native one is destroyed */

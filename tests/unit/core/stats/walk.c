@@ -1,6 +1,6 @@
 /*
  * walk.c - walks over the ranges of a memory: complete, in order, with the requested sizes; the
- * visitor may change the memory. Owners of addresses are in walk_owner.c.
+ * visitor may change the memory.
  */
 #include "tests/support/fixture.h"
 
