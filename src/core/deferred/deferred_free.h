@@ -13,8 +13,9 @@
 
 /*
  * The caller records a use for work of its own: the free waits for everything that the stream has
- * by then. quire records *own uses* for what it submits itself (transfer.h): they end at a point of
- * their own if one is known, and with the stream. No function may be called with a lock held.
+ * by then. quire records *own uses* for what it submits itself (quire/transfer.h): they end at a
+ * point of their own if one is known, and with the stream. No function may be called with a lock
+ * held.
  */
 
 /*

@@ -14,7 +14,7 @@
  * stays until then: it counts the object like an allocation.
  *
  * Recorded uses of live allocations are waits as well, in no queue and not counted there. Those
- * that quire recorded for its own work (transfer.h) are in the list `own`, so that they end with
+ * that quire recorded for its own work (copies) are in the list `own`, so that they end with
  * the stream: a wait without a stream has passed.
  *
  * The shard finds the queue of a stream in a hash table. The table grows with the number of queues;
