@@ -87,7 +87,7 @@ static bool is_physical(const char *name)
 /* A function of the topmost layer, which a layer below must not call. */
 static VKAPI_ATTR void VKAPI_CALL topmost(void)
 {
-    CHECK(!"the layer called a function of a layer above it");
+    check_failed(__FILE__, __LINE__, "the layer called a function of a layer above it");
 }
 
 /* After vkCreateInstance the loader's lookup below the layers returns functions of the topmost
