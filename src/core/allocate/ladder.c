@@ -86,6 +86,7 @@ static void finish(const climb *c)
         move_to_unit(c);
 }
 
+/* Takes a slot and a range of the shard's shared pages. `flags` is QI_TRY or QI_EXHAUSTIVE. */
 static quire_result place(climb *c, uint32_t flags)
 {
     flags |= c->request->upper ? QI_UPPER : 0;
@@ -95,6 +96,8 @@ static quire_result place(climb *c, uint32_t flags)
     return result;
 }
 
+/* Whether a full search of the shard has found no range for such a request, and nothing was freed
+   since: a search would find nothing either. */
 static bool is_hopeless(const climb *c)
 {
     const quire_space *space = c->shard->space;
@@ -103,6 +106,8 @@ static bool is_hopeless(const climb *c)
            qi_refusals_cover(&space->refusals, c->range.size, alignment, false);
 }
 
+/* In a page that was just made: badly fitting holes can hide the new room from a bounded search, so
+   that a full search follows. */
 static quire_result place_in_made(climb *c)
 {
     quire_result result = place(c, QI_TRY);
@@ -141,6 +146,11 @@ static quire_result place_dedicated(climb *c, qi_page *page)
 
 /* ---- shards and errors -------------------------------------------------------------------- */
 
+/*
+ * Releases and reacquires the lock. Destroys the pages taken out so far. Called before a page is
+ * made or waited for: leaving pages still count, and a thread that waits for them would wait for
+ * itself.
+ */
 static void give_back(climb *c)
 {
     qi_page *leaving = c->leaving;
@@ -216,9 +226,12 @@ static verdict verdict_of(climb *c, quire_result result)
     return result == QUIRE_ERROR_NO_SPACE ? NEXT : REFUSED;
 }
 
-/* Takes a free range of the shard, by the bounded search. */
+/* Takes a free range of the shard, by the bounded search. No range of a shared page serves a
+   dedicated request. */
 static verdict search(climb *c)
 {
+    if (c->dedicated)
+        return NEXT;
     if (is_hopeless(c))
         return verdict_of(c, QUIRE_ERROR_NO_SPACE);
     return verdict_of(c, place(c, QI_TRY));
@@ -227,8 +240,7 @@ static verdict search(climb *c)
 /*
  * Releases deferred frees whose points have passed, and in checked builds the quarantine, which may
  * hold ranges even if no free is deferred. Then searches again. The pages taken out so far are
- * given back first: a thread that frees ranges may be waiting for them. A dedicated request
- * continues: no range of a shared page serves it.
+ * given back first: a thread that frees ranges may be waiting for them.
  */
 static verdict collect(climb *c)
 {
@@ -237,14 +249,14 @@ static verdict collect(climb *c)
     give_back(c);
     bool has_passed = qi_deferred_make_room(c->shard);
     bool has_room = qi_checked_make_room(c->shard) || has_passed;
-    return has_room && !c->dedicated ? search(c) : NEXT;
+    return has_room ? search(c) : NEXT;
 }
 
 static verdict take_existing(climb *c)
 {
     if (may_reuse(c) && reuse(c))
         return PLACED;
-    verdict outcome = c->dedicated ? NEXT : search(c);
+    verdict outcome = search(c);
     if (outcome == NEXT)
         outcome = collect(c);
     if (outcome == NEXT && may_reuse(c) && take_over(c))
@@ -257,7 +269,7 @@ static verdict take_existing(climb *c)
 /* After a wait: another thread may have made room in a page that exists. */
 static verdict search_again(climb *c)
 {
-    verdict outcome = c->dedicated ? NEXT : search(c);
+    verdict outcome = search(c);
     return outcome == NEXT ? AGAIN : outcome;
 }
 
