@@ -171,11 +171,10 @@ static quire_result add_families(qi_vulkan *vulkan, const VkDeviceCreateInfo *in
     return QUIRE_SUCCESS;
 }
 
-/* Fails if the device has no queue family of this number. `what`: whose number it is. */
-static quire_result check_family(const qi_vulkan *vulkan, uint32_t family, const char *what)
+/* Fails if the device has no queue family of this number, of `existing` ones. `what`: whose number
+   it is. */
+static quire_result check_family(uint32_t family, uint32_t existing, const char *what)
 {
-    uint32_t existing = 0;
-    vulkan->f.GetPhysicalDeviceQueueFamilyProperties2(vulkan->physical_device, &existing, NULL);
     if (family < existing)
         return QUIRE_SUCCESS;
     return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
@@ -183,21 +182,22 @@ static quire_result check_family(const qi_vulkan *vulkan, uint32_t family, const
                         family, existing);
 }
 
-static quire_result check_queues(const qi_vulkan *vulkan, const quire_vulkan_wrap_options *options)
+static quire_result check_queues(const quire_vulkan_wrap_options *options, uint32_t existing)
 {
     quire_result result = QUIRE_SUCCESS;
     if (options->queue.queue)
-        result = check_family(vulkan, options->queue.family, "queue.family");
+        result = check_family(options->queue.family, existing, "queue.family");
     if (!result && options->sparse_queue.queue)
-        result = check_family(vulkan, options->sparse_queue.family, "sparse_queue.family");
+        result = check_family(options->sparse_queue.family, existing, "sparse_queue.family");
     return result;
 }
 
-static quire_result add_listed(qi_vulkan *vulkan, const quire_vulkan_settings *settings)
+static quire_result add_listed(qi_vulkan *vulkan, const quire_vulkan_settings *settings,
+                               uint32_t existing)
 {
     for (uint32_t i = 0; i < settings->queue_family_count; i++) {
         uint32_t family = settings->queue_families[i];
-        quire_result result = check_family(vulkan, family, "one of queue_families");
+        quire_result result = check_family(family, existing, "one of queue_families");
         if (result)
             return result;
         if (has_family(vulkan, family))
@@ -211,12 +211,14 @@ static quire_result add_listed(qi_vulkan *vulkan, const quire_vulkan_settings *s
 quire_result qi_vulkan_resolve_families(qi_vulkan *vulkan, const quire_vulkan_wrap_options *options)
 {
     const quire_vulkan_settings *settings = &options->settings;
-    quire_result result = check_queues(vulkan, options);
+    uint32_t existing = 0;
+    vulkan->f.GetPhysicalDeviceQueueFamilyProperties2(vulkan->physical_device, &existing, NULL);
+    quire_result result = check_queues(options, existing);
     if (result || !settings->queue_family_count)
         return result;
     result = settings->queue_family_count == QUIRE_VULKAN_ALL_FAMILIES
                  ? add_families(vulkan, options->device_info)
-                 : add_listed(vulkan, settings);
+                 : add_listed(vulkan, settings, existing);
     if (!result && options->queue.queue && !has_family(vulkan, options->queue.family))
         vulkan->families[vulkan->family_count++] = options->queue.family;
     return result;
