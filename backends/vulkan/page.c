@@ -88,11 +88,10 @@ static bool makes_zeros(const qi_vulkan *vulkan, const quire_page_request *reque
 }
 
 /*
- * Each struct is added at the front, so that the caller's structs remain at the end. An imported
- * page is not exportable.
+ * Fills in the chain for a page. Each struct is added at the front, so that the caller's structs
+ * remain at the end. An imported page is not exportable. UNSUPPORTED: the platform cannot import
+ * the memory, or the device cannot export it.
  */
-/* Fills in the chain for a page. UNSUPPORTED: the platform cannot import the memory, or the device
-   cannot export it. */
 static quire_result describe_chain(const qi_vulkan *vulkan, const quire_page_request *request,
                                    allocate_chain *c)
 {

@@ -81,9 +81,11 @@ static bool is_coherent(const quire_memory *memory)
     return (memory->flags & QUIRE_HOST_COHERENT) != 0;
 }
 
-/* Begins a use of an allocation for access by the host and resolves the range. The caller ends the
-   use. Fails with NOT_HOST_VISIBLE where the kind cannot be mapped. */
-/* Ranges are checked against the requested size: bytes that rounding added are not the caller's. */
+/*
+ * Begins a use of an allocation for access by the host and resolves the range. The caller ends the
+ * use. Fails with NOT_HOST_VISIBLE if the kind cannot be mapped. Ranges are checked against the
+ * requested size: bytes that rounding added are not the caller's.
+ */
 static quire_result begin_access(quire_memory *memory, quire_allocation allocation, uint64_t offset,
                                  uint64_t *size, uint32_t *slot)
 {

@@ -64,8 +64,8 @@ static bool begin_move(qi_page *page)
     return is_free;
 }
 
-/* Requires the shard's lock. Releases and reacquires it: waits until no thread moves the end. */
-/* Waits once. The caller tests its condition again, because another thread may begin at once. */
+/* Requires the shard's lock. Releases and reacquires it while another thread moves the end. Waits
+   once: the caller tests its condition again, because another thread may begin at once. */
 static void wait_for_move(qi_shard *shard, const qi_page *page)
 {
     qi_pages *pages = &shard->memory->pages;

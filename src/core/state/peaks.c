@@ -3,9 +3,8 @@
  */
 #include "src/core/state/peaks.h"
 
-#include "src/core/state/memory.h"
-
 #include "src/base/bits.h"
+#include "src/core/state/memory.h"
 
 /*
  * A settlement takes 14 ns for each shard if the locks are free and in the cache, and a multiple of
