@@ -403,15 +403,13 @@ static uint32_t take_slots(qi_shard *shard, group *g, uint32_t count)
 }
 
 /* Requires the lock. Returns false, and changes nothing, if not all of the group fits. */
-static bool take_group(qi_shard *shard, const qi_range_request *range_request, group *g,
-                       uint32_t count)
+static bool take_group(qi_shard *shard, const qi_range_request *range, group *g, uint32_t count)
 {
     uint32_t taken = take_slots(shard, g, count);
-    if (taken == count &&
-        !qi_space_allocate_batch(shard->space, range_request->size, range_request->alignment, 0,
-                                 g->placements, count)) {
+    if (taken == count && !qi_space_allocate_batch(shard->space, range->size, range->alignment, 0,
+                                                   g->placements, count)) {
         for (uint32_t i = 0; i < count; i++)
-            qi_range_fill_record(shard, range_request, g->slots[i], &g->placements[i]);
+            qi_range_fill_record(shard, range, g->slots[i], &g->placements[i]);
         return true;
     }
     while (taken-- > 0)
@@ -448,10 +446,11 @@ static bool place_group(batch *b, uint32_t count)
     qi_error before;
     qi_error_save(&before);
     qi_shard *shard = qi_shard_mine(memory);
-    const qi_range_request range_request = qi_range_request_of(&b->request);
+    qi_range_request range = b->request.range;
+    range.extras |= b->request.host_use & QI_HOST_MAPPED ? QI_EXTRA_MAPPED : 0;
     qi_shard_enter(shard);
     qi_page *leaving = qi_shard_catch_up(shard, NULL);
-    bool is_placed = take_group(shard, &range_request, &g, count);
+    bool is_placed = take_group(shard, &range, &g, count);
     qi_lock_release(&shard->lock);
     if (leaving)
         qi_pages_destroy(memory, leaving);

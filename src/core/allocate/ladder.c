@@ -409,7 +409,8 @@ static quire_result place_in_new_page(climb *c, qi_page *page)
 static quire_result make(climb *c)
 {
     const qi_request *request = c->request;
-    const qi_tie tie = {request->object, request->native, request->description};
+    const qi_tie tie = {c->range.object, c->range.object ? c->range.user_data : 0,
+                        request->description};
     qi_page *page = NULL;
     quire_result result =
         request->tied ? qi_page_make_tied(c->shard, c->range.size, &tie, &page, &c->progress)
@@ -698,14 +699,11 @@ static quire_result climb_up(climb *c)
  */
 static quire_result prepare(quire_memory *memory, const qi_request *request, climb *c)
 {
-    uint64_t held = request->held > request->size ? request->held : request->size;
-    uint64_t room = request->unit ? request->unit - request->alignment : 0; /* see move_to_unit */
+    uint64_t held = request->range.size;
+    uint64_t room = request->unit ? request->unit - request->range.alignment : 0; /* move_to_unit */
     qi_range_request *range = &c->range;
-    *range = (qi_range_request){.alignment = request->alignment,
-                                .requested = request->size,
-                                .user_data = request->object ? request->native : request->user_data,
-                                .object = request->object,
-                                .extras = request->extras | memory->extras};
+    *range = request->range;
+    range->extras |= memory->extras;
     c->request = request;
     bool is_for_images = request->optimal && memory->first_shard;
     c->home = is_for_images ? memory->shards[0] : qi_shard_mine(memory);
@@ -715,12 +713,10 @@ static quire_result prepare(quire_memory *memory, const qi_request *request, cli
     c->wait = (qi_page_wait){0};
     c->progress =
         (qi_page_progress){.within_budget = request->within_budget, .zero = request->zero};
-    if (memory->atom > request->alignment)
+    if (memory->atom > range->alignment)
         range->alignment = memory->atom;
-    if (request->tied) { /* the page has exactly the object's size */
-        range->size = held;
+    if (request->tied) /* the page has exactly the object's size */
         return QUIRE_SUCCESS;
-    }
     if (qi_add_overflows(held, room, &held) ||
         qi_policy_size_overflows(&memory->policy, held, &range->size) ||
         qi_align_up_overflows(range->size, memory->atom, &range->size) ||
@@ -736,7 +732,7 @@ static quire_result refuse(quire_memory *memory, const climb *c, quire_result re
     const qi_request *request = c->request;
     qi_oom_request refused = {
         .name = name_of(request),
-        .size = request->size,
+        .size = request->range.requested,
         .alignment = request->unit ? request->unit : c->range.alignment,
         .is_dedicated = c->dedicated,
         .tried = c->tried,
@@ -759,6 +755,7 @@ quire_result qi_allocate(quire_memory *memory, const qi_request *request, quire_
                          uint32_t *slot)
 {
     climb c;
+    bool is_raw = !request->range.object;
     if (memory->device->is_disabled)
         return qi_refuse_disabled();
     quire_result result = prepare(memory, request, &c);
@@ -767,9 +764,8 @@ quire_result qi_allocate(quire_memory *memory, const qi_request *request, quire_
     if (!result && memory->addresses && !qi_addresses_reserve(memory))
         result = qi_addresses_refuse();
     if (!result)
-        result = qi_slot_meta_create(&memory->host, request->name,
-                                     request->object ? request->user_data : 0,
-                                     request->object == QUIRE_OBJECT_IMAGE, &c.range.meta);
+        result = qi_slot_meta_create(&memory->host, request->name, is_raw ? 0 : request->user_data,
+                                     c.range.object == QUIRE_OBJECT_IMAGE, &c.range.meta);
     if (!result)
         result = climb_up(&c);
     if (result)
@@ -779,10 +775,10 @@ quire_result qi_allocate(quire_memory *memory, const qi_request *request, quire_
         qi_checked_placed(memory, *slot, request->zero);
     if (qi_unlikely(request->host_use & QI_HOST_MAPPED))
         result = qi_page_map_keep(memory, *slot);
-    if (!result && request->zero && !request->object)
+    if (!result && request->zero && is_raw)
         result = qi_access_fill_zero(memory, *slot);
     if (!result && memory->addresses &&
-        !qi_addresses_add(memory, *slot, !request->object && !request->reserved))
+        !qi_addresses_add(memory, *slot, is_raw && !request->reserved))
         result = qi_addresses_refuse();
     if (result) {
         qi_allocate_undo(memory, *slot, request->reuse);

@@ -13,11 +13,11 @@
 /* Inline in qi_request_check, which every object calls twice. */
 QI_ALWAYS_INLINE quire_result check_values(const qi_request *request)
 {
-    if (!request->size)
+    if (!request->range.requested)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "an allocation of size 0 is requested");
-    if (!qi_is_power_of_two(request->alignment))
+    if (!qi_is_power_of_two(request->range.alignment))
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "alignment %u is not a power of two",
-                            request->alignment);
+                            request->range.alignment);
     if (request->name && strlen(request->name) > QUIRE_MAX_NAME)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "the name of an allocation has %u byte%s: %u are allowed",
@@ -35,10 +35,10 @@ quire_result qi_request_check(const quire_memory *memory, const qi_request *requ
     quire_result result = check_values(request);
     if (result)
         return result;
-    if (request->alignment > memory->max_alignment)
+    if (request->range.alignment > memory->max_alignment)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
                             "alignment %llu exceeds the maximum of memory '%s', %llu",
-                            (unsigned long long)request->alignment, memory->name,
+                            (unsigned long long)request->range.alignment, memory->name,
                             (unsigned long long)memory->max_alignment);
     if (request->dedicated && memory->policy.dedicated == QUIRE_DEDICATED_NEVER)
         return qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
@@ -66,20 +66,21 @@ static quire_result resolve_unit(const quire_memory *memory, uint64_t number, qi
 {
     uint64_t base = memory->device->info.limits.page_alignment, power = number & (0 - number);
     uint64_t odd = number / power;
-    if (base && request->alignment > base)
+    if (base && request->range.alignment > base)
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
                             "offset_alignment %u with alignment %u: pages of the device begin at "
                             "multiples of %u",
-                            number, request->alignment, base);
-    power = power > request->alignment ? power : request->alignment;
+                            number, request->range.alignment, base);
+    power = power > request->range.alignment ? power : request->range.alignment;
     power = power > memory->atom ? power : memory->atom;
     if (odd > memory->max_alignment / power)
         return qi_fail_naming(QUIRE_ERROR_INVALID_ARGUMENT,
                               "offset_alignment %u with alignment %u: memory '%t' allows multiples "
                               "up to %u",
-                              memory->name, number, request->alignment, memory->max_alignment);
+                              memory->name, number, request->range.alignment,
+                              memory->max_alignment);
     request->unit = odd * power;
-    request->alignment = base && power > base ? base : power;
+    request->range.alignment = base && power > base ? base : power;
     return QUIRE_SUCCESS;
 }
 
@@ -89,18 +90,8 @@ quire_result qi_request_from(const quire_memory *memory, const quire_allocation_
     quire_result result = qi_check_unused(options, "quire_allocation_options");
     if (result)
         return result;
-    *request = (qi_request){
-        .size = options->size,
-        .alignment = options->alignment ? options->alignment : 1,
-        .name = options->name,
-        .user_data = options->user_data,
-        .zero = options->zero,
-        .dedicated = options->dedicated,
-        .existing_pages = options->existing_pages,
-        .within_budget = options->within_budget,
-        .upper = options->upper,
-        .host_use = qi_host_use(options->host_read, options->host_write, options->mapped),
-    };
+    *request = (qi_request){.range = qi_range_request_from(options), .upper = options->upper};
+    QI_REQUEST_TAKE(request, options);
     if (options->upper && options->stream)
         return qi_fail(
             QUIRE_ERROR_INVALID_ARGUMENT,
@@ -120,9 +111,10 @@ bool qi_request_needs_dedicated(const quire_memory *memory, const qi_request *re
     if (policy->dedicated == QUIRE_DEDICATED_NEVER)
         return request->tied;
     return request->dedicated || request->tied || policy->dedicated == QUIRE_DEDICATED_ALWAYS ||
-           (is_one_page && (request->size > policy->page_size ||
-                            policy->page_size - request->size < qi_checked_max_added(memory))) ||
-           (policy->dedicated_threshold && request->size >= policy->dedicated_threshold);
+           (is_one_page &&
+            (request->range.requested > policy->page_size ||
+             policy->page_size - request->range.requested < qi_checked_max_added(memory))) ||
+           (policy->dedicated_threshold && request->range.requested >= policy->dedicated_threshold);
 }
 
 /* 0 if a range holds more than was requested, or if every page is dedicated. */

@@ -27,13 +27,14 @@ static inline uint8_t qi_host_use(bool reads, bool writes, bool mapped)
 }
 
 typedef struct qi_request {
-    uint64_t size; /* bytes that the caller requested */
-    uint64_t held; /* bytes that the backend needs; a value below `size` means `size` */
-    uint64_t alignment;
+    /* The ladder takes this range after it has added what the policy and checked builds demand to
+       the size, which has what the backend needs and at least what is requested. The native object
+       of an object is in it: the allocation owns it once it is published. */
+    qi_range_request range;
     uint64_t unit; /* the offset in the page is a multiple of it, and it of alignment; 0: none */
     const char *name;
     const char *deferred_name; /* set after the placement; its limits are checked before */
-    uint64_t user_data;
+    uint64_t user_data;        /* of an object; that of a raw range is in `range` */
     /* Filled with zeros before the allocation is published: here, or an object by its caller, once
        it is bound. */
     bool zero;
@@ -42,18 +43,25 @@ typedef struct qi_request {
     bool tied;        /* the object needs a page that is created for it alone */
     /* Of existing memory to adopt, which is always tied, or of an object; NULL: neither. */
     const void *description;
-    bool skip_callback;  /* the application's on_out_of_memory is not called */
-    bool existing_pages; /* no page is made, grown or waited for */
-    bool within_budget;  /* no page exceeds the backend's budget */
-    bool upper;          /* from the upper end of the page of a linear memory */
-    bool reserved;       /* not committed yet: it is not found by address */
-    quire_object object;
+    bool skip_callback;     /* the application's on_out_of_memory is not called */
+    bool existing_pages;    /* no page is made, grown or waited for */
+    bool within_budget;     /* no page exceeds the backend's budget */
+    bool upper;             /* from the upper end of the page of a linear memory */
+    bool reserved;          /* not committed yet: it is not found by address */
     bool optimal;           /* an image of optimal tiling */
-    uint64_t native;        /* native object; the allocation owns it once it is published */
-    uint8_t extras;         /* QI_EXTRA_OBJECT and QI_EXTRA_BORROWED, of an object */
     quire_stream *stream;   /* ranges freed on it are reused before their points have passed */
     struct qi_reuse *reuse; /* with a stream: receives the deferred free whose range is reused */
 } qi_request;
+
+/* Sets what the options of allocations, buffers, images and objects have under the same names. A
+   macro, because their types differ. */
+#define QI_REQUEST_TAKE(request, options)                                                          \
+    ((request)->name = (options)->name, (request)->user_data = (options)->user_data,               \
+     (request)->zero = (options)->zero, (request)->dedicated = (options)->dedicated,               \
+     (request)->existing_pages = (options)->existing_pages,                                        \
+     (request)->within_budget = (options)->within_budget,                                          \
+     (request)->host_use =                                                                         \
+         qi_host_use((options)->host_read, (options)->host_write, (options)->mapped))
 
 /* Checks what is wrong for every memory: size, alignment, name. Fails with INVALID_ARGUMENT. */
 QUIRE_MUST_USE quire_result qi_request_check_values(const qi_request *request);
@@ -82,10 +90,10 @@ uint64_t qi_request_max_fast(const quire_memory *memory);
    which the backend is not called. */
 static inline bool qi_request_is_fast(const quire_memory *memory, const qi_request *request)
 {
-    return !request->name && !request->object && !request->zero && !request->dedicated &&
+    return !request->name && !request->range.object && !request->zero && !request->dedicated &&
            !request->upper && !request->unit &&
            !(request->host_use & QI_HOST_MAPPED && memory->maps_on_demand) &&
-           request->held <= request->size && request->size <= memory->max_fast_size;
+           request->range.size <= memory->max_fast_size;
 }
 
 /* Whether the options have a flag that the fast path does not serve: one word with all flags but
@@ -132,16 +140,6 @@ static inline qi_range_request qi_range_request_from(const quire_allocation_opti
                               .alignment = options->alignment + !options->alignment,
                               .requested = options->size,
                               .user_data = options->user_data};
-}
-
-/* Returns the range to take for a request that is fast. */
-static inline qi_range_request qi_range_request_of(const qi_request *request)
-{
-    return (qi_range_request){.size = request->size,
-                              .alignment = request->alignment,
-                              .requested = request->size,
-                              .user_data = request->user_data,
-                              .extras = request->host_use & QI_HOST_MAPPED ? QI_EXTRA_MAPPED : 0};
 }
 
 #endif

@@ -85,17 +85,12 @@ static uint64_t size_without(const quire_memory *memory, uint64_t held, bool ded
     return overflows ? held : size;
 }
 
-/* Bytes that the caller may use: what the backend needs, and at least the request. */
-static uint64_t held_of(const qi_request *request)
-{
-    return request->held > request->size ? request->held : request->size;
-}
-
 uint64_t qi_checked_size_without(const quire_memory *memory, const qi_request *request,
                                  uint64_t size)
 {
-    return qi_checked_is_on(memory) && !request->tied ? size_without(memory, held_of(request), true)
-                                                      : size;
+    return qi_checked_is_on(memory) && !request->tied
+               ? size_without(memory, request->range.size, true)
+               : size;
 }
 
 void qi_checked_mark(const quire_memory *memory, uint32_t slot, const qi_request *request,
@@ -107,7 +102,7 @@ void qi_checked_mark(const quire_memory *memory, uint32_t slot, const qi_request
     /* a tied page has the size of its object: there is no room for zones */
     if (!qi_checked_is_on(memory) || request->tied)
         return;
-    uint64_t held = held_of(request), front = front_of(alignment);
+    uint64_t held = request->range.size, front = front_of(alignment);
     watch->front = (uint32_t)front;
     watch->tail = held + memory->policy.extra_padding; /* the padding belongs to the caller */
     watch->end = record->size - front;

@@ -313,9 +313,7 @@ quire_result qi_by_kind_allocate(quire_device *device, const quire_kind_request 
                                  quire_allocation *allocation)
 {
     wanted_range wanted = {options, allocation};
-    const qi_request values = {.size = options->size,
-                               .alignment = options->alignment + !options->alignment,
-                               .name = options->name};
+    const qi_request values = {.range = qi_range_request_from(options), .name = options->name};
     quire_result result = qi_check_unused(options, "quire_allocation_options");
     if (!result)
         result = qi_request_check_values(&values);

@@ -208,20 +208,10 @@ quire_result qi_image_begin(const quire_image_options *requested, qi_object_buil
     quire_result result = check_image(options, &minimum);
     if (result)
         return result;
-    qi_object_init(build);
-    build->native_request.object = QUIRE_OBJECT_IMAGE;
+    qi_object_init(build, QUIRE_OBJECT_IMAGE, 1);
     build->native_request.image = options;
-    build->request.size = minimum;
-    build->request.alignment = build->alignment = 1;
-    build->request.name = options->name;
-    build->request.user_data = options->user_data;
-    build->request.dedicated = options->dedicated;
-    build->request.existing_pages = options->existing_pages;
-    build->request.within_budget = options->within_budget;
-    build->request.host_use = qi_host_use(options->host_read, options->host_write, options->mapped);
-    build->request.object = QUIRE_OBJECT_IMAGE;
-    build->request.extras = QI_EXTRA_OBJECT;
-    build->request.zero = options->zero;
+    build->request.range.requested = minimum;
+    QI_REQUEST_TAKE(&build->request, options);
     build->stream = options->stream;
     build->info = options->info;
     build->optimal = options->tiling == QUIRE_TILING_OPTIMAL;

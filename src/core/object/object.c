@@ -32,9 +32,9 @@ static quire_result apply_granularity(qi_object_build *build, bool optimal)
     uint64_t granularity = build->memory->device->info.limits.buffer_image_granularity;
     if (!optimal || granularity <= 1 || build->memory->first_shard)
         return QUIRE_SUCCESS;
-    if (build->request.alignment < granularity)
-        build->request.alignment = granularity;
-    if (qi_align_up_overflows(build->request.held, granularity, &build->request.held))
+    if (build->request.range.alignment < granularity)
+        build->request.range.alignment = granularity;
+    if (qi_align_up_overflows(build->request.range.size, granularity, &build->request.range.size))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "an image of %u byte%s is requested",
                             build->needs.size);
     return QUIRE_SUCCESS;
@@ -45,8 +45,10 @@ static quire_result try_place(qi_object_build *build, bool tied, uint32_t *slot)
 {
     qi_request *request = &build->request;
     request->tied = tied;
-    request->held = build->needs.size;
-    request->alignment =
+    request->range.size = build->needs.size;
+    if (request->range.size < request->range.requested)
+        request->range.size = request->range.requested;
+    request->range.alignment =
         build->needs.alignment > build->alignment ? build->needs.alignment : build->alignment;
     quire_result result = apply_granularity(build, build->optimal && !tied);
     if (!result)
@@ -114,10 +116,10 @@ static quire_result complete(qi_object_build *build, uint32_t slot)
 /* Destroys a native object that no allocation owns. A borrowed one is the caller's. */
 static void discard(qi_object_build *build)
 {
-    uint64_t native = build->request.native;
+    uint64_t native = build->request.range.user_data;
     build->is_ready = false;
-    build->request.native = 0;
-    if (native && !(build->request.extras & QI_EXTRA_BORROWED))
+    build->request.range.user_data = 0;
+    if (native && !(build->request.range.extras & QI_EXTRA_BORROWED))
         qi_device_object_destroy(build->device, build->memory ? &build->memory->calls : NULL,
                                  build->native_request.object, native);
 }
@@ -137,7 +139,7 @@ static quire_result place_and_bind(qi_object_build *build, uint32_t *slot)
     qi_memory_slot(build->memory, *slot)->usage = build->optimal ? 1 : build->usage;
     if (!build->unbound)
         result = qi_native_bind(build->memory, *slot, build->native_request.object,
-                                build->request.native);
+                                build->request.range.user_data);
     if (!result && (build->request.zero || build->memory->addresses || build->stream))
         result = complete(build, *slot);
     if (result) {
@@ -156,7 +158,7 @@ static quire_result get_needs(qi_object_build *build, qi_calls *calls)
     const quire_object_request *native = &build->native_request;
     if (qi_device_offers(device, QUIRE_BACKEND_OBJECTS) &&
         (!native->image || qi_device_offers(device, QUIRE_BACKEND_IMAGES)))
-        return qi_device_object_create(device, calls, native, &build->request.native,
+        return qi_device_object_create(device, calls, native, &build->request.range.user_data,
                                        &build->needs);
     if (native->image)
         return qi_device_image_requirements(device, calls, native->image, &build->needs);
@@ -181,7 +183,7 @@ quire_result qi_object_require(qi_object_build *build, quire_device *device, qi_
         return result;
     build->is_ready = true;
     if (!build->is_sized)
-        build->request.size = build->needs.size;
+        build->request.range.requested = build->needs.size;
     return QUIRE_SUCCESS;
 }
 
@@ -222,7 +224,7 @@ quire_result qi_object_try(qi_object_build *build, quire_memory *memory, bool sk
                            quire_allocation *allocation)
 {
     uint32_t slot = 0;
-    build->request.alignment = build->alignment;
+    build->request.range.alignment = build->alignment;
     build->request.skip_callback = skip_callback;
     quire_result result = qi_request_check(memory, &build->request);
     if (!result)
@@ -334,22 +336,13 @@ quire_result qi_object_begin(const quire_object_options *options, qi_object_buil
     quire_result result = check_object(options);
     if (result)
         return result;
-    qi_object_init(build);
-    build->native_request.object = options->object;
+    qi_object_init(build, options->object, options->alignment + !options->alignment);
     build->native_request.description = options->description;
     build->native_request.borrowed = options->borrowed;
-    build->request.size = is_sized ? options->described.buffer.size : 1;
-    build->request.alignment = build->alignment = options->alignment + !options->alignment;
-    build->request.name = options->name;
-    build->request.user_data = options->user_data;
-    build->request.dedicated = options->dedicated;
-    build->request.existing_pages = options->existing_pages;
-    build->request.within_budget = options->within_budget;
-    build->request.host_use = qi_host_use(options->host_read, options->host_write, options->mapped);
-    build->request.object = options->object;
+    build->request.range.requested = is_sized ? options->described.buffer.size : 1;
+    build->request.range.extras |= options->borrowed ? QI_EXTRA_BORROWED : 0;
     build->request.description = options->description;
-    build->request.extras = QI_EXTRA_OBJECT | (options->borrowed ? QI_EXTRA_BORROWED : 0);
-    build->request.zero = options->zero;
+    QI_REQUEST_TAKE(&build->request, options);
     build->unbound = options->unbound;
     build->stream = options->stream;
     build->info = options->info;
@@ -405,20 +398,10 @@ QI_ALWAYS_INLINE quire_result begin(const quire_buffer_options *requested, qi_ob
     quire_result result = check_buffer(options);
     if (result)
         return result;
-    qi_object_init(build);
-    build->native_request.object = QUIRE_OBJECT_BUFFER;
+    qi_object_init(build, QUIRE_OBJECT_BUFFER, options->alignment);
     build->native_request.buffer = options;
-    build->request.size = options->size;
-    build->request.alignment = build->alignment = options->alignment;
-    build->request.name = options->name;
-    build->request.user_data = options->user_data;
-    build->request.dedicated = options->dedicated;
-    build->request.existing_pages = options->existing_pages;
-    build->request.within_budget = options->within_budget;
-    build->request.host_use = qi_host_use(options->host_read, options->host_write, options->mapped);
-    build->request.object = QUIRE_OBJECT_BUFFER;
-    build->request.extras = QI_EXTRA_OBJECT;
-    build->request.zero = options->zero;
+    build->request.range.requested = options->size;
+    QI_REQUEST_TAKE(&build->request, options);
     build->stream = options->stream;
     build->info = options->info;
     build->usage = (uint8_t)options->usage; /* fits: see slot.h */

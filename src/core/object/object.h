@@ -21,7 +21,7 @@
 /* ---- what the public functions do --------------------------------------------------------- */
 
 /*
- * buffer.c, image.c, object.c: as the public functions of these names. Options are checked here,
+ * object.c, image.c: as the public functions of these names. Options are checked here,
  * because defaults are resolved first. The handle is written on success only.
  */
 QUIRE_MUST_USE quire_result qi_buffer_create(quire_memory *memory,
@@ -135,10 +135,17 @@ QUIRE_MUST_USE quire_result qi_object_fallback(qi_object_build *build,
 
 /* ---- parts -------------------------------------------------------------------------------- */
 
-/* Zeroes a build, except `options`, `described` and `reuse`. */
-static inline void qi_object_init(qi_object_build *build)
+/* Begins the records of a build. `options`, `described` and `reuse` are not initialised. */
+static inline void qi_object_init(qi_object_build *build, quire_object object, uint64_t alignment)
 {
     memset(build, 0, offsetof(qi_object_build, options));
+    build->native_request.object = object;
+    build->alignment = alignment;
+    build->request.range = (qi_range_request){
+        .alignment = alignment,
+        .object = object,
+        .extras = QI_EXTRA_OBJECT,
+    };
 }
 
 /* Begins a use of an allocation, which must be an object of this sort. The caller ends the use. */
