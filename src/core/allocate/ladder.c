@@ -43,6 +43,7 @@ typedef struct climb {
     const qi_request *request;
     qi_range_request range; /* its size includes what the policy adds */
     bool dedicated;
+    uint64_t needed;       /* bytes of the smallest page that holds the request; 0: not computed */
     qi_shard *home;        /* the calling thread's shard */
     qi_shard *shard;       /* the shard whose lock is held */
     qi_page *leaving;      /* pages taken out under the lock, to be destroyed without it */
@@ -266,6 +267,20 @@ static verdict take_existing(climb *c)
 
 /* ---- pages that exist --------------------------------------------------------------------- */
 
+/* Computes c->needed once. A tied page has exactly the object's size. */
+static quire_result find_needed(climb *c)
+{
+    uint64_t size = c->range.size;
+    if (c->needed)
+        return QUIRE_SUCCESS;
+    if (!c->request->tied)
+        return qi_page_needed_size(c->shard, size, c->range.alignment, c->dedicated, &c->needed);
+    quire_result result = qi_page_check_total(c->shard->memory, size, size);
+    if (!result)
+        c->needed = size;
+    return result;
+}
+
 /* After a wait: another thread may have made room in a page that exists. */
 static verdict search_again(climb *c)
 {
@@ -289,13 +304,12 @@ static verdict join(climb *c)
  */
 static verdict take_kept_page(climb *c)
 {
-    uint64_t needed = 0;
-    if (qi_page_needed_size(c->shard, c->range.size, c->range.alignment, true, &needed))
+    if (find_needed(c))
         return NEXT; /* a new page fails with the same error and reports it */
     const quire_page_policy *policy = &c->shard->memory->policy;
-    qi_page *page = qi_empty_pages_find_dedicated(c->shard, qi_policy_round(policy, needed));
+    qi_page *page = qi_empty_pages_find_dedicated(c->shard, qi_policy_round(policy, c->needed));
     if (!page)
-        page = qi_empty_pages_find_dedicated(c->shard, needed);
+        page = qi_empty_pages_find_dedicated(c->shard, c->needed);
     if (!page)
         return NEXT;
     page->fresh = false; /* other allocations have used it */
@@ -310,12 +324,12 @@ static verdict take_page_of_other_shard(climb *c)
 {
     quire_memory *memory = c->shard->memory;
     qi_page *page = NULL;
-    uint64_t needed = 0;
-    if (qi_page_needed_size(c->shard, c->range.size, c->range.alignment, false, &needed))
+    keep_error(c);
+    if (find_needed(c))
         return NEXT; /* as in take_kept_page */
     for (uint32_t i = 1; i < qi_shard_count(memory) && !page; i++) {
         go_to(c, memory->shards[(c->home->index + i) % qi_shard_count(memory)]);
-        page = qi_empty_pages_find_shared(c->shard, needed);
+        page = qi_empty_pages_find_shared(c->shard, c->needed);
         if (page)
             qi_page_leave_shard(page);
     }
@@ -375,16 +389,6 @@ static quire_result grow(climb *c)
     return result;
 }
 
-/* Computes the smallest page that holds the request. A tied page has exactly the object's size. */
-static quire_result needed_size(const climb *c, uint64_t *needed)
-{
-    if (!c->request->tied)
-        return qi_page_needed_size(c->shard, c->range.size, c->range.alignment, c->dedicated,
-                                   needed);
-    *needed = c->range.size;
-    return qi_page_check_total(c->shard->memory, c->range.size, c->range.size);
-}
-
 /*
  * Places the request in the page that was made for it. On failure the page is destroyed, and no
  * event reports it.
@@ -423,13 +427,12 @@ static quire_result make(climb *c)
 /* Destroys empty pages of the shard, to make room in the heap for a new one. */
 static quire_result make_room_in_heap(climb *c)
 {
-    uint64_t needed = 0;
     give_back(c);
-    quire_result result = needed_size(c, &needed);
+    quire_result result = find_needed(c);
     if (result)
         return result;
     c->tried |= QI_TRIED_EMPTY_PAGES;
-    qi_page_give_back_before(c->shard, needed, &c->progress.events);
+    qi_page_give_back_before(c->shard, c->needed, &c->progress.events);
     return QUIRE_SUCCESS;
 }
 
@@ -459,27 +462,27 @@ static bool wait_for_change(climb *c)
 /* Destroys empty pages of the device's other memories. */
 static bool trim_other_memories(climb *c)
 {
-    uint64_t needed = 0;
     give_back(c);
-    if (needed_size(c, &needed) ||
-        !qi_pages_take_from_others(c->shard, c->refusal, needed, c->dedicated, &c->trims_of_others))
+    if (find_needed(c) || !qi_pages_take_from_others(c->shard, c->refusal, c->needed, c->dedicated,
+                                                     &c->trims_of_others))
         return false;
     c->tried |= QI_TRIED_OTHER_MEMORIES;
     return true;
 }
 
-/* Later steps may succeed: the thread's last error is saved. */
+/* A new page may fail where a later step succeeds: the thread's last error is saved. */
 static verdict take_page(climb *c)
 {
-    keep_error(c);
     give_back(c);
-    c->wait.changes = qi_pages_changes(c->shard);
+    if (!c->request->existing_pages) {
+        keep_error(c);
+        c->wait.changes = qi_pages_changes(c->shard);
+    }
     verdict outcome = take_page_that_exists(c);
     if (outcome != NEXT)
         return outcome;
     if (c->request->existing_pages)
-        return page_refused(c, qi_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                                       "existing_pages is set, so that no page is made"));
+        return NEXT;
     outcome = make_or_grow(c);
     if (outcome != NEXT)
         return outcome;
@@ -499,10 +502,9 @@ static bool search_fully(climb *c)
     if (is_hopeless(c))
         return false;
     qi_error_save(&error);
-    if (!place(c, QI_EXHAUSTIVE))
-        return true;
+    bool is_placed = !place(c, QI_EXHAUSTIVE);
     qi_error_restore(&error);
-    return false;
+    return is_placed;
 }
 
 /* Searches every free range of the other shards, one shard after the other. On success c->shard
@@ -515,18 +517,18 @@ static bool search_other_shards(climb *c)
         return false;
     qi_error_save(&error);
     c->tried |= QI_TRIED_OTHER_SHARDS;
-    bool is_for_images = qi_shard_is_for_images(memory, c->home);
-    for (uint32_t i = 1; i < qi_shard_count(memory); i++) {
+    bool is_placed = false, is_for_images = qi_shard_is_for_images(memory, c->home);
+    for (uint32_t i = 1; i < qi_shard_count(memory) && !is_placed; i++) {
         qi_shard *shard = memory->shards[(c->home->index + i) % qi_shard_count(memory)];
         if (qi_shard_is_for_images(memory, shard) != is_for_images)
             continue;
         go_to(c, shard);
-        if (!place(c, QI_EXHAUSTIVE))
-            return true;
+        is_placed = !place(c, QI_EXHAUSTIVE);
     }
     qi_error_restore(&error);
-    go_to(c, c->home);
-    return false;
+    if (!is_placed)
+        go_to(c, c->home);
+    return is_placed;
 }
 
 /* Makes or grows a page that exceeds the backend's budget, but no limit of the caller. */
@@ -549,6 +551,9 @@ static verdict take_last_resort(climb *c)
         if (!c->request->existing_pages && wait_for_change(c))
             return search_again(c);
     }
+    if (c->request->existing_pages)
+        c->refusal = qi_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                             "existing_pages is set, so that no page is made");
     if (c->refusal == QUIRE_ERROR_OVER_BUDGET && c->progress.is_over_budget &&
         exceed_budget(c) == PLACED)
         return PLACED;
@@ -708,6 +713,7 @@ static quire_result prepare(quire_memory *memory, const qi_request *request, cli
     bool is_for_images = request->optimal && memory->first_shard;
     c->home = is_for_images ? memory->shards[0] : qi_shard_mine(memory);
     c->dedicated = qi_request_needs_dedicated(memory, request);
+    c->needed = 0;
     c->tried = c->caller_calls = 0;
     c->has_before = false;
     c->wait = (qi_page_wait){0};
