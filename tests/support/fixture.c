@@ -52,6 +52,13 @@ quire_allocation fixture_allocate(fixture *f, const quire_allocation_options *op
     return allocation;
 }
 
+void fixture_allocate_fails(fixture *f, quire_result code, const quire_allocation_options *options)
+{
+    quire_allocation none = {1};
+    CHECK_FAILS(quire_allocate(f->memory, options, &none), code);
+    CHECK_EQ(none.id, 0);
+}
+
 quire_allocation_info fixture_info(fixture *f, quire_allocation allocation)
 {
     quire_allocation_info info;

@@ -26,7 +26,10 @@ void fixture_end(fixture *f);
 quire_allocation fixture_allocate(fixture *f, const quire_allocation_options *options);
 quire_allocation_info fixture_info(fixture *f, quire_allocation allocation);
 
-/* The same by another thread, which works in a different shard than the caller. */
+/* A request that must fail with this code: it makes nothing. */
+void fixture_allocate_fails(fixture *f, quire_result code, const quire_allocation_options *options);
+
+/* fixture_allocate by another thread, which works in a different shard than the caller. */
 quire_allocation fixture_allocate_elsewhere(fixture *f, const quire_allocation_options *options);
 void fixture_free_elsewhere(fixture *f, quire_allocation allocation);
 
@@ -42,6 +45,9 @@ quire_memory_stats fixture_stats(fixture *f);
     UNIT_ON(suite, name, fixture, object, fixture_prepare(object), fixture_end)
 
 #define ALLOCATE(f, ...) fixture_allocate((f), &(quire_allocation_options){__VA_ARGS__})
+
+#define ALLOCATE_FAILS(f, code, ...)                                                               \
+    fixture_allocate_fails((f), (code), &(quire_allocation_options){__VA_ARGS__})
 
 #define ALLOCATE_ELSEWHERE(f, ...)                                                                 \
     fixture_allocate_elsewhere((f), &(quire_allocation_options){__VA_ARGS__})

@@ -223,21 +223,3 @@ UNIT_MEMORY(batch, memories_accept_an_empty_batch, b, 0)
     CHECK_OK(quire_allocate_batch(b->memory, &good, NULL, 0));
     CHECK_OK(quire_free_batch(b->memory, NULL, 0));
 }
-
-/* Each host allocation and each backend call of a batch fails in turn. */
-UNIT(batch, a_failure_on_the_way_changes_nothing)
-{
-    static quire_allocation made[MANY];
-    const quire_allocation_options options = {.size = 3 * KIB, .name = "batch"};
-    bool is_over = false;
-    for (uint64_t call = 1; !is_over; call++) {
-        fixture b;
-        fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 64 * KIB}});
-        fake_fail(&b.fake, call, false, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-        is_over = !quire_allocate_batch(b.memory, &options, made, MANY);
-        fake_fail(&b.fake, 0, false, QUIRE_SUCCESS);
-        CHECK_EQ(stats_of(&b).allocation_count, is_over ? MANY : 0);
-        CHECK(call < 100);
-        fixture_end(&b);
-    }
-}

@@ -204,7 +204,7 @@ UNIT(existing_pages, on_out_of_memory_is_not_called)
     CHECK_FAILS(quire_allocate_fallback(&f.memory, 1, &options, &chosen, &none), NO_ROOM);
     CHECK_EQ(calls, 0);
     f.fake.page_budget = 1;
-    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 100}, &none), NO_ROOM);
+    ALLOCATE_FAILS(&f, NO_ROOM, .size = 100);
     CHECK_EQ(calls, 1);
     fixture_end(&f);
 }

@@ -64,14 +64,11 @@ CASE(a_refusal_is_read_after_its_memory_is_gone)
 
 CASE(a_long_name_leaves_room_for_the_reason)
 {
-    quire_allocation none;
     char name[QUIRE_MAX_NAME + 1];
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     ALLOCATE(f, .size = PAGE);
-    CHECK_FAILS(
-        quire_allocate(f->memory, &(quire_allocation_options){.size = PAGE, .name = name}, &none),
-        QUIRE_ERROR_TOO_MANY_PAGES);
+    ALLOCATE_FAILS(f, QUIRE_ERROR_TOO_MANY_PAGES, .size = PAGE, .name = name);
     CHECK_HAS(quire_last_error(), "nnn' (64 KiB): ");
     CHECK_HAS(quire_last_error(), "a full pass");
 }

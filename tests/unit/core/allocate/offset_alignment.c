@@ -139,43 +139,25 @@ CASE(random_ranges_do_not_share_bytes, .kind.mask = 1 << 1, .find_by_address = t
 
 CASE(numbers_that_no_offset_can_have_are_refused, .fit.max_alignment = 4096)
 {
-    quire_allocation made;
-    CHECK_FAILS(quire_allocate(f->memory,
-                               &(quire_allocation_options){.size = 1, .offset_alignment = 4097},
-                               &made),
-                QUIRE_ERROR_INVALID_ARGUMENT);
+    ALLOCATE_FAILS(f, QUIRE_ERROR_INVALID_ARGUMENT, .size = 1, .offset_alignment = 4097);
     CHECK_STR(quire_last_error(), "offset_alignment 4097 with alignment 1: memory 'memory' allows "
                                   "multiples up to 4096");
-    CHECK_FAILS(quire_allocate(f->memory,
-                               &(quire_allocation_options){
-                                   .size = 1, .alignment = 2048, .offset_alignment = 3},
-                               &made),
-                QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_allocate(
-                    f->memory,
-                    &(quire_allocation_options){.size = UINT64_MAX, .offset_alignment = UINT64_MAX},
-                    &made),
-                QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_allocate(
-                    f->memory,
-                    &(quire_allocation_options){.size = UINT64_MAX, .offset_alignment = 3}, &made),
-                QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    ALLOCATE_FAILS(f, QUIRE_ERROR_INVALID_ARGUMENT, .size = 1, .alignment = 2048,
+                   .offset_alignment = 3);
+    ALLOCATE_FAILS(f, QUIRE_ERROR_INVALID_ARGUMENT, .size = UINT64_MAX,
+                   .offset_alignment = UINT64_MAX);
+    ALLOCATE_FAILS(f, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, .size = UINT64_MAX, .offset_alignment = 3);
 }
 
 /* Pages begin at multiples of 256 only, so that an address and an offset cannot both have 512. */
 UNIT_PREPARED(offset_alignment, pages_that_begin_anywhere, f)
 {
-    quire_allocation made;
     f->fake.info.limits.page_alignment = 256;
     f->fake.address_step = 256;
     fixture_open(f, &(quire_memory_options){.pages.page_size = PAGE});
     for (int i = 0; i < 10; i++)
         place(f, &(quire_allocation_options){.size = 10, .offset_alignment = 3 * 1024});
-    CHECK_FAILS(quire_allocate(
-                    f->memory,
-                    &(quire_allocation_options){.size = 1, .alignment = 512, .offset_alignment = 3},
-                    &made),
-                QUIRE_ERROR_UNSUPPORTED);
+    ALLOCATE_FAILS(f, QUIRE_ERROR_UNSUPPORTED, .size = 1, .alignment = 512, .offset_alignment = 3);
     CHECK_STR(quire_last_error(), "offset_alignment 3 with alignment 512: pages of the device "
                                   "begin at multiples of 256");
 }

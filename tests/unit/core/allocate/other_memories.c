@@ -196,8 +196,7 @@ UNIT(other_memories, a_page_that_another_thread_has_emptied_goes)
 static void expect_they_stay(fixture *f, quire_memory *other, quire_result code)
 {
     uint64_t before = reserved_by(other);
-    quire_allocation none;
-    CHECK_FAILS(quire_allocate(f->memory, &(quire_allocation_options){.size = PAGE}, &none), code);
+    ALLOCATE_FAILS(f, code, .size = PAGE);
     CHECK(!strstr(quire_last_error(), "other memories"));
     CHECK_EQ(reserved_by(other), before);
     finish(f, other);
@@ -277,14 +276,10 @@ UNIT(other_memories, they_stay_if_a_smaller_page_serves_the_request)
 UNIT(other_memories, they_stay_for_a_request_with_existing_pages)
 {
     fixture f;
-    quire_allocation none;
     make(&f, 1, POLICY);
     quire_memory *other = make_usual_other(&f, 1);
     f.fake.page_budget = PAGE;
-    CHECK_FAILS(quire_allocate(f.memory,
-                               &(quire_allocation_options){.size = PAGE, .existing_pages = true},
-                               &none),
-                QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    ALLOCATE_FAILS(&f, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, .size = PAGE, .existing_pages = true);
     CHECK_EQ(reserved_by(other), PAGE);
     finish(&f, other);
 }
@@ -443,18 +438,16 @@ static void make_and_destroy(void *user)
     }
 }
 
-UNIT(other_memories, threads_make_and_destroy_memories_under_pressure)
+UNIT_ON(other_memories, threads_make_and_destroy_memories_under_pressure, fixture, f,
+        make(f, 1, POLICY), fixture_end)
 {
-    fixture f;
     crew threads;
-    make(&f, 1, POLICY);
-    f.fake.page_budget = UINT64_C(5) * PAGE;
+    f->fake.page_budget = UINT64_C(5) * PAGE;
     crew_start(&threads, THREADS);
     for (uint32_t i = 1; i <= THREADS; i++)
-        crew_tell(&threads, i, make_and_destroy, f.device);
+        crew_tell(&threads, i, make_and_destroy, f->device);
     for (uint32_t i = 1; i <= THREADS; i++)
         crew_await(&threads, i);
     crew_end(&threads);
-    CHECK_EQ(f.fake.pages, 0);
-    fixture_end(&f);
+    CHECK_EQ(f->fake.pages, 0);
 }

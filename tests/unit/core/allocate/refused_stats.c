@@ -46,13 +46,10 @@ static uint64_t page_peak(fixture *f)
 
 CASE(above_the_limit_of_a_name_because_of_padding, DEVICE)
 {
-    quire_allocation none;
     CHECK_OK(quire_memory_set_name_limit(f->memory, "x", 100));
     const quire_memory_stats before = fixture_stats(f);
     uint64_t peak = page_peak(f);
-    CHECK_FAILS(
-        quire_allocate(f->memory, &(quire_allocation_options){.size = 90, .name = "x"}, &none),
-        QUIRE_ERROR_OVER_BUDGET);
+    ALLOCATE_FAILS(f, QUIRE_ERROR_OVER_BUDGET, .size = 90, .name = "x");
     check_same(f, &before, 1);
     CHECK_EQ(page_peak(f), peak);
 }
@@ -85,25 +82,11 @@ CASE(above_the_limit_of_a_name_on_a_stream, DEVICE)
     CHECK_OK(quire_stream_destroy(&stream));
 }
 
-CASE(a_batch_that_does_not_fit_as_a_whole, DEVICE)
-{
-    enum { COUNT = 100 };
-    quire_allocation all[COUNT];
-    const quire_memory_stats before = fixture_stats(f);
-    CHECK_FAILS(
-        quire_allocate_batch(f->memory, &(quire_allocation_options){.size = 1000}, all, COUNT),
-        QUIRE_ERROR_TOO_MANY_PAGES);
-    check_same(f, &before, 1);
-}
-
 CASE(zeros_that_cannot_be_written, DEVICE)
 {
-    quire_allocation none;
     const quire_memory_stats before = fixture_stats(f);
     fake_fail(&f->fake, 1, false, QUIRE_ERROR_BACKEND_FAILURE);
-    CHECK_FAILS(
-        quire_allocate(f->memory, &(quire_allocation_options){.size = 100, .zero = true}, &none),
-        QUIRE_ERROR_BACKEND_FAILURE);
+    ALLOCATE_FAILS(f, QUIRE_ERROR_BACKEND_FAILURE, .size = 100, .zero = true);
     check_same(f, &before, 1);
 }
 

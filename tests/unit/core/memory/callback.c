@@ -1,8 +1,8 @@
 /*
  * callback.c - hooks, log sinks and backends that call quire. When they are called, the pages that
  * this thread creates, moves or destroys are in a consistent state, and the calls that a callback
- * makes do not restart the call that it comes from. Memories being destroyed are in
- * callback_destroy.c. tests/plain/callbacks.c tests every place on every backend.
+ * makes do not restart the call that it comes from. The same while a memory is destroyed.
+ * tests/plain/callbacks.c tests every place on every backend.
  */
 #include "src/core/state/memory.h"
 #include "tests/support/fixture.h"
@@ -97,13 +97,11 @@ UNIT_ON(callback, a_sink_may_be_refused_while_pages_are_destroyed_for_a_request,
 UNIT_ON(callback, an_allocation_by_a_sink_does_not_restart_the_attempts, sink, k,
         begin(k, &(quire_memory_options){.limit = 4 * PAGE, .pages.page_size = PAGE}), end)
 {
-    quire_allocation none;
     ALLOCATE(&k->f, .size = PAGE);
     CHECK_OK(quire_free(k->f.memory, ALLOCATE(&k->f, .size = PAGE, .dedicated = true)));
     k->memory = k->f.memory;
     k->options = (quire_allocation_options){.size = PAGE, .dedicated = true};
-    CHECK_FAILS(quire_allocate(k->f.memory, &(quire_allocation_options){.size = 9 * PAGE}, &none),
-                QUIRE_ERROR_OVER_BUDGET);
+    ALLOCATE_FAILS(&k->f, QUIRE_ERROR_OVER_BUDGET, .size = 9 * PAGE);
     CHECK_OK(k->result);
     CHECK_EQ(k->lines, 1);
 }
@@ -188,11 +186,9 @@ CASE(the_end_of_a_page_is_reported_before_the_next_with_its_number,
 CASE(the_number_of_a_page_that_cannot_be_created_is_free_again,
      &(quire_memory_options){.pages.page_size = PAGE}, COMING | GOING)
 {
-    quire_allocation none;
     CHECK_OK(quire_free(t->f.memory, ALLOCATE(&t->f, .size = PAGE)));
     fake_fail(&t->f.fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
-    CHECK_FAILS(quire_allocate(t->f.memory, &(quire_allocation_options){.size = 3 * PAGE}, &none),
-                QUIRE_ERROR_DEVICE_LOST);
+    ALLOCATE_FAILS(&t->f, QUIRE_ERROR_DEVICE_LOST, .size = 3 * PAGE);
     fake_fail(&t->f.fake, 0, false, QUIRE_SUCCESS);
     CHECK_EQ(t->count, 2);
     expect(t, 1, GOING, 0);
@@ -243,11 +239,8 @@ CASE(the_events_of_a_page_above_a_names_limit_are_in_order,
      &(quire_memory_options){.pages = {.page_size = PAGE, .retained_empty_bytes = 1}},
      COMING | GOING)
 {
-    quire_allocation none;
     CHECK_OK(quire_memory_set_name_limit(t->f.memory, "a", 100));
-    CHECK_FAILS(
-        quire_allocate(t->f.memory, &(quire_allocation_options){.size = 90, .name = "a"}, &none),
-        QUIRE_ERROR_OVER_BUDGET);
+    ALLOCATE_FAILS(&t->f, QUIRE_ERROR_OVER_BUDGET, .size = 90, .name = "a");
     CHECK_EQ(t->count, 2);
     expect(t, 0, COMING, 0);
     expect(t, 1, GOING, 0);
@@ -278,4 +271,176 @@ UNIT_PREPARED(callback, a_call_from_inside_a_backend_does_not_wait_for_a_page, f
     target = f->memory;
     ALLOCATE(f, .size = PAGE); /* the call from inside the backend must not wait for this page */
     CHECK_EQ(answer, QUIRE_ERROR_TOO_MANY_PAGES);
+}
+
+/* ---- a memory that is destroyed ------------------------------------------------------------- */
+
+static void end_device(fixture *f)
+{
+    CHECK_OK(quire_device_destroy(&f->device));
+    CHECK_EQ(f->fake.pages, 0);
+    CHECK(f->fake.ended);
+}
+
+static uint32_t refused;
+
+static void make_all_calls(void *user, quire_memory *memory, const quire_event *event)
+{
+    quire_allocation a, batch[3];
+    quire_buffer buffer;
+    quire_memory_stats stats;
+    const quire_allocation_options small = {.size = 64},
+                                   dedicated = {.size = PAGE, .dedicated = true};
+    (void)user;
+    if (event->kind != QUIRE_EVENT_PAGE_GONE)
+        return;
+    CHECK_FAILS(quire_allocate(memory, &small, &a), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_allocate(memory, &dedicated, &a), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_allocate_batch(memory, &small, batch, 3), QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_buffer_create(memory, &(quire_buffer_options){.size = 64}, &buffer),
+                QUIRE_ERROR_WRONG_STATE);
+    CHECK_FAILS(quire_memory_preallocate(memory, PAGE), QUIRE_ERROR_WRONG_STATE);
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+    CHECK_OK(quire_memory_check(memory));
+    CHECK_OK(quire_memory_get_stats(memory, &stats));
+    CHECK_EQ(stats.page_count, 0);
+    refused++;
+}
+
+UNIT(callback, a_memory_being_destroyed_has_no_pages_to_release)
+{
+    for (int all = 0; all < 2; all++) {
+        fixture f;
+        fixture_make(&f, &(quire_memory_options){.pages.page_size = PAGE});
+        quire_allocation a = ALLOCATE(&f, .size = 64);
+        CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = PAGE, .dedicated = true)));
+        CHECK_OK(quire_memory_set_hook(f.memory, &(quire_hook){.event = make_all_calls}));
+        refused = 0;
+        if (all)
+            quire_memory_destroy_all(&f.memory);
+        else
+            CHECK_OK(quire_free(f.memory, a));
+        CHECK_OK(quire_memory_destroy(&f.memory));
+        CHECK_EQ(refused, 2);
+        end_device(&f);
+    }
+}
+
+/* An allocation that a sink makes while all others are freed is freed too. */
+static quire_allocation kept;
+
+static void keep_one(void *user, quire_memory *memory, const quire_event *event)
+{
+    quire_allocation *first = user;
+    if (event->kind == QUIRE_EVENT_FREED && !first->id)
+        CHECK_OK(
+            quire_allocate(memory, &(quire_allocation_options){.size = 64, .name = "kept"}, first));
+}
+
+UNIT_ON(callback, allocations_by_a_hook_during_destroy_are_freed, fixture, f,
+        fixture_make(f, &(quire_memory_options){.pages.page_size = PAGE}), end_device)
+{
+    quire_stream *stream;
+    CHECK_OK(quire_stream_create(f->device, &(quire_stream_options){.capture = true}, &stream));
+    quire_allocation first = ALLOCATE(f, .size = 64), second = ALLOCATE(f, .size = 64);
+    CHECK_OK(quire_free(f->memory, first));
+    CHECK_OK(quire_record_use(f->memory, second, stream));
+    CHECK_OK(quire_memory_set_hook(f->memory, &(quire_hook){.event = keep_one, .user = &kept}));
+    quire_memory_destroy_all(&f->memory);
+    CHECK(kept.id);
+    CHECK_OK(quire_stream_destroy(&stream));
+}
+
+/*
+ * Frees by a hook while all others are freed: also frees through the inbox of another shard, and
+ * deferred frees.
+ */
+typedef struct frees_at_end {
+    fixture f;
+    quire_allocation left[2];
+    quire_stream *stream; /* NULL means at once */
+    uint32_t freed;
+} frees_at_end;
+
+static void free_others(void *user, quire_memory *memory, const quire_event *event)
+{
+    frees_at_end *h = user;
+    quire_memory_stats stats;
+    if (event->kind != QUIRE_EVENT_PAGE_GONE)
+        return;
+    while (h->freed < 2) {
+        quire_allocation a = h->left[h->freed++];
+        CHECK_OK(h->stream ? quire_free_on_stream(memory, a, h->stream) : quire_free(memory, a));
+    }
+    if (event->page == 0)
+        return;
+    CHECK_OK(quire_memory_get_stats(memory, &stats));
+    CHECK_EQ(stats.allocation_count, 0);
+    CHECK_EQ(stats.frees, 3);
+}
+
+/* The page of the first allocation is destroyed at once, perhaps as an orphan of a fork. */
+static void destroy_with_hook(uint32_t shards, bool waits, bool is_orphan)
+{
+    frees_at_end h = {.freed = 0};
+    fixture_make(&h.f,
+                 &(quire_memory_options){.shards = shards,
+                                         .pages = {.page_size = PAGE, .retained_empty_bytes = 1}});
+    if (waits)
+        CHECK_OK(
+            quire_stream_create(h.f.device, &(quire_stream_options){.capture = true}, &h.stream));
+    quire_allocation first = ALLOCATE(&h.f, .size = PAGE, .dedicated = true);
+    uint32_t slot = 0;
+    if (is_orphan)
+        CHECK_OK(qi_slot_claim(&h.f.memory->slots, first, QI_ACCEPT_LIVE, &slot));
+    h.f.memory->has_orphans = is_orphan;
+    h.left[0] = ALLOCATE_ELSEWHERE(&h.f, .size = 64);
+    h.left[1] = ALLOCATE_ELSEWHERE(&h.f, .size = 64, .name = "named");
+    CHECK_OK(quire_memory_set_hook(h.f.memory, &(quire_hook){.event = free_others, .user = &h}));
+    quire_memory_destroy_all(&h.f.memory);
+    CHECK_EQ(h.freed, 2);
+    CHECK_OK(quire_stream_destroy(&h.stream));
+    end_device(&h.f);
+}
+
+UNIT(callback, allocations_that_a_hook_frees_during_destroy_are_freed_once)
+{
+    for (uint32_t shards = 1; shards <= 2; shards++) {
+        destroy_with_hook(shards, false, false);
+        destroy_with_hook(shards, true, false);
+        destroy_with_hook(shards, false, true);
+    }
+}
+
+/* ---- attachments ---------------------------------------------------------------------------- */
+
+static quire_attachment attached[3];
+static quire_memory *attached_to;
+
+static void detach_at_line(void *user, quire_log_level level, const char *line)
+{
+    (void)user, (void)level;
+    if (!attached_to || !strstr(line, "still has"))
+        return;
+    for (int i = 0; i < 3; i++) {
+        quire_memory_detach(attached_to, &attached[i]);
+        memset(&attached[i], 0xaa, sizeof attached[i]);
+    }
+    attached_to = NULL;
+}
+
+UNIT_ON(callback, a_sink_may_destroy_the_child_that_a_message_names, fixture, f, fixture_prepare(f),
+        end_device)
+{
+    const quire_device_options device = {.host_memory = unit_memory(),
+                                         .log = {.write = detach_at_line}};
+    CHECK_OK(quire_device_create(&f->fake.table, &f->fake, &device, &f->device));
+    CHECK_OK(quire_memory_create(f->device, NULL, &f->memory));
+    for (int i = 0; i < 3; i++) {
+        attached[i] = (quire_attachment){.name = "attached"};
+        quire_memory_attach(f->memory, &attached[i]);
+    }
+    attached_to = f->memory;
+    CHECK_FAILS(quire_memory_destroy(&f->memory), QUIRE_ERROR_BUSY);
+    CHECK_OK(quire_memory_destroy(&f->memory));
 }

@@ -92,20 +92,6 @@ UNIT(default_memory, one_of_each_kind_is_made_at_the_first_call)
 
 #define CASE(name) UNIT_ON(default_memory, name, bench, b, make(b), end)
 
-CASE(it_has_the_options_of_a_memory_of_its_kind)
-{
-    quire_memory *plain = NULL;
-    quire_memory_info of_default, of_plain;
-    CHECK_OK(quire_memory_create(b->device, &(quire_memory_options){.kind.mask = 2}, &plain));
-    CHECK_OK(quire_memory_get_info(plain, &of_plain));
-    CHECK_OK(quire_memory_get_info(default_of(b, 1), &of_default));
-    CHECK_EQ(of_default.page_size, of_plain.page_size);
-    CHECK_EQ(of_default.granule, of_plain.granule);
-    CHECK_EQ(of_default.fit, of_plain.fit);
-    CHECK_EQ(of_default.flags, of_plain.flags);
-    CHECK_OK(quire_memory_destroy(&plain));
-}
-
 UNIT(default_memory, unknown_kinds_and_nulls_are_refused)
 {
     bench b;

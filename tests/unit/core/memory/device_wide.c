@@ -100,21 +100,6 @@ UNIT(device_wide, a_handle_that_is_not_live_is_refused)
     end(&f);
 }
 
-UNIT(device_wide, the_reasons_of_a_free_are_those_of_quire_free)
-{
-    family f;
-    begin(&f);
-    void *pointer;
-    quire_allocation made;
-    CHECK_OK(quire_device_allocate(f.b.device, &(quire_kind_request){.intent = QUIRE_INTENT_UPLOAD},
-                                   &(quire_allocation_options){.size = 10}, &f.by_default, &made));
-    CHECK_OK(quire_map(f.by_default, made, &pointer));
-    CHECK_FAILS(quire_device_free(f.b.device, made), QUIRE_ERROR_BUSY);
-    CHECK_OK(quire_unmap(f.by_default, made));
-    CHECK_OK(quire_device_free(f.b.device, made));
-    end(&f);
-}
-
 /* Two memories get one tag, as owners beyond 4,095 do. */
 UNIT(device_wide, memories_that_share_a_tag_are_told_apart)
 {

@@ -1,6 +1,6 @@
 /*
- * event.c - the hook of a memory: each kind of event at its time, with its values, without a lock;
- * only requested events; and a hook that uses the memory itself.
+ * event.c - the hook of a memory: each kind of event at its time, with its values, and only
+ * requested events. Hooks that use the memory are in tests/plain/callbacks.c.
  */
 #include <stdio.h>
 
@@ -12,7 +12,6 @@ typedef struct record {
     fixture b;
     quire_event events[MAX_COUNT];
     uint32_t count;
-    bool uses_memory; /* allocates and frees in the memory, from within the hook */
 } record;
 
 static void note(void *user, quire_memory *memory, const quire_event *event)
@@ -21,13 +20,6 @@ static void note(void *user, quire_memory *memory, const quire_event *event)
     CHECK(memory == r->b.memory);
     CHECK(r->count < MAX_COUNT);
     r->events[r->count++] = *event;
-    if (!r->uses_memory)
-        return;
-    r->uses_memory = false;
-    quire_allocation made;
-    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 10}, &made));
-    CHECK_OK(quire_free(memory, made));
-    CHECK_FAILS(quire_free(memory, made), QUIRE_ERROR_STALE_HANDLE);
 }
 
 static void begin(record *r, quire_event_kinds kinds)
@@ -89,23 +81,21 @@ static void note_name(void *user, quire_memory *memory, const quire_event *event
     n->events[n->count++] = *event;
 }
 
-UNIT(event, an_allocation_has_its_name_alignment_and_stream_and_a_number)
+UNIT_MEMORY(event, an_allocation_has_its_name_alignment_and_stream_and_a_number, b, 0)
 {
-    fixture b;
     named n = {.count = 0};
     quire_stream *stream;
     quire_allocation plain;
-    fixture_make(&b, NULL);
-    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &stream));
+    CHECK_OK(quire_stream_create(b->device, &(quire_stream_options){.capture = true}, &stream));
     CHECK_OK(quire_memory_set_hook(
-        b.memory, &(quire_hook){.event = note_name,
-                                .user = &n,
-                                .kinds = QUIRE_EVENT_ALLOCATED | QUIRE_EVENT_FREED}));
-    quire_allocation made = ALLOCATE(&b, .size = 9, .alignment = 64, .name = "a/b");
-    CHECK_OK(
-        quire_allocate(b.memory, &(quire_allocation_options){.size = 1, .stream = stream}, &plain));
-    CHECK_OK(quire_free_on_stream(b.memory, made, stream));
-    CHECK_OK(quire_free(b.memory, plain));
+        b->memory, &(quire_hook){.event = note_name,
+                                 .user = &n,
+                                 .kinds = QUIRE_EVENT_ALLOCATED | QUIRE_EVENT_FREED}));
+    quire_allocation made = ALLOCATE(b, .size = 9, .alignment = 64, .name = "a/b");
+    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = 1, .stream = stream},
+                            &plain));
+    CHECK_OK(quire_free_on_stream(b->memory, made, stream));
+    CHECK_OK(quire_free(b->memory, plain));
     CHECK_EQ(n.count, 4);
     CHECK(n.events[0].alignment == 64 && n.events[0].stream == NULL);
     CHECK(n.events[1].alignment == 1 && n.events[1].stream == stream);
@@ -118,7 +108,6 @@ UNIT(event, an_allocation_has_its_name_alignment_and_stream_and_a_number)
         CHECK(n.events[i].time_ns >= n.events[i - 1].time_ns);
     }
     CHECK_OK(quire_stream_destroy(&stream));
-    fixture_end(&b);
 }
 
 UNIT(event, every_kind_of_allocation_and_free_is_reported)
@@ -144,11 +133,9 @@ UNIT(event, a_refusal_event_has_the_request_and_the_reason)
 {
     static record r;
     begin(&r, QUIRE_EVENT_REFUSED);
-    quire_allocation none;
     ALLOCATE(&r.b, .size = 60 * KIB);
     ALLOCATE(&r.b, .size = 60 * KIB);
-    CHECK_FAILS(quire_allocate(r.b.memory, &(quire_allocation_options){.size = 50 * KIB}, &none),
-                QUIRE_ERROR_TOO_MANY_PAGES);
+    ALLOCATE_FAILS(&r.b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 50 * KIB);
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK_EQ(r.count, 1);
     expect(&r, 0, QUIRE_EVENT_REFUSED, 50 * KIB);
@@ -169,32 +156,6 @@ UNIT(event, only_the_requested_events_are_reported)
         CHECK_EQ(r.events[0].kind, kinds[i]);
         end(&r);
     }
-}
-
-UNIT(event, a_hook_may_use_the_memory)
-{
-    static record r;
-    for (int at = 0; at < 4; at++) {
-        begin(&r, 0);
-        r.uses_memory = at == 0;
-        quire_allocation made = ALLOCATE(&r.b, .size = 100);
-        r.uses_memory = at == 1;
-        CHECK_OK(quire_free(r.b.memory, made));
-        r.uses_memory = at == 2;
-        CHECK_OK(quire_memory_trim(r.b.memory, 0, NULL));
-        CHECK_OK(quire_memory_check(r.b.memory));
-        end(&r);
-    }
-}
-
-UNIT(event, a_removed_hook_is_not_called)
-{
-    static record r;
-    begin(&r, 0);
-    CHECK_OK(quire_memory_set_hook(r.b.memory, &(quire_hook){0}));
-    ALLOCATE(&r.b, .size = 100);
-    CHECK_EQ(r.count, 0);
-    end(&r);
 }
 
 UNIT(event, invalid_hooks_are_refused)

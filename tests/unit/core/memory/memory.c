@@ -124,26 +124,6 @@ CASE(a_name_has_at_most_255_bytes)
 
 /* ---- kinds -------------------------------------------------------------------------------- */
 
-CASE(flags_accept_a_superset_unless_they_are_exact)
-{
-    EXPECT_KIND(b, 0, .kind.required = QUIRE_DEVICE_LOCAL);
-    EXPECT_KIND(b, 1,
-                .kind.required = QUIRE_HOST_VISIBLE); /* 1 and 2 both have one flag too many */
-    EXPECT_KIND(b, 2, .kind.required = QUIRE_HOST_CACHED);
-    EXPECT_KIND(b, 3, .kind.required = QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE);
-    EXPECT_KIND(b, 0, .kind.required = QUIRE_DEVICE_LOCAL, .kind.exact = true);
-    EXPECT_KIND(b, 2, .kind.required = QUIRE_HOST_VISIBLE | QUIRE_HOST_CACHED, .kind.exact = true);
-}
-
-CASE(a_mask_restricts_flags_and_alone_with_one_bit_selects_the_kind)
-{
-    EXPECT_KIND(b, 3, .kind.required = QUIRE_DEVICE_LOCAL, .kind.mask = 0xe);
-    EXPECT_KIND(b, 2, .kind.required = QUIRE_HOST_VISIBLE, .kind.mask = 0xd);
-    for (uint32_t i = 0; i < 4; i++)
-        EXPECT_KIND(b, i, .kind.mask = UINT32_C(1) << i);
-    EXPECT_KIND(b, 3, .kind.mask = 0xe); /* more than one bit: device-local, as without flags */
-}
-
 UNIT(memory, a_special_kind_is_chosen_if_the_mask_names_it)
 {
     bench b;
@@ -248,24 +228,6 @@ CASE(the_limits_of_all_options_are_accepted)
         quire_memory *memory = create(b, &cases[i]);
         CHECK_OK(quire_memory_destroy(&memory));
     }
-}
-
-CASE(each_failing_host_allocation_leaves_nothing)
-{
-    uint64_t call = 1;
-    for (;; call++) {
-        quire_memory *memory = (quire_memory *)b;
-        test_memory_fail(unit_memory_state(), call, false);
-        quire_result result = quire_memory_create(b->device, NULL, &memory);
-        if (!result) {
-            CHECK_OK(quire_memory_destroy(&memory));
-            break;
-        }
-        CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-        CHECK(memory == NULL);
-        CHECK_EQ(unit_memory_state()->blocks, 1); /* the device alone */
-    }
-    CHECK(call > 2);
 }
 
 CASE(a_memory_with_atoms_works_at_every_largest_alignment)

@@ -128,15 +128,6 @@ CASE(live_allocations_are_named_in_error_and_log_and_nothing_changes, QUIRE_DEVI
     CHECK_OK(quire_memory_destroy(&b->memory)); /* with an empty page */
 }
 
-CASE(a_reserved_range_keeps_the_memory_busy, QUIRE_DEVICE_LOCAL)
-{
-    quire_allocation reserved;
-    CHECK_OK(quire_reserve(b->memory, &(quire_allocation_options){.size = 1}, &reserved));
-    CHECK_FAILS(quire_memory_destroy(&b->memory), QUIRE_ERROR_BUSY);
-    CHECK_OK(quire_abort(b->memory, reserved));
-    CHECK_OK(quire_memory_destroy(&b->memory));
-}
-
 CASE(a_long_list_is_truncated_in_the_error_and_complete_in_the_log, QUIRE_DEVICE_LOCAL)
 {
     enum { COUNT = 40 };
@@ -180,46 +171,6 @@ CASE(destroy_all_frees_everything, QUIRE_HOST_VISIBLE)
 }
 
 /* ---- two memories ------------------------------------------------------------------------- */
-
-CASE(two_memories_refuse_each_others_handles, QUIRE_HOST_VISIBLE)
-{
-    quire_memory *other = NULL;
-    CHECK_OK(quire_memory_create(
-        b->device, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE}, &other));
-    quire_allocation mine = allocate(b->memory, 100, NULL), theirs = allocate(other, 100, NULL);
-    CHECK(mine.id != theirs.id);
-    quire_allocation_info info = {.size = 1};
-    void *pointer = b;
-    CHECK_FAILS(quire_allocation_get_info(b->memory, theirs, &info), QUIRE_ERROR_FOREIGN_HANDLE);
-    CHECK_EQ(info.size, 0);
-    CHECK_HAS(quire_last_error(), "another memory");
-    CHECK_FAILS(quire_map(b->memory, theirs, &pointer), QUIRE_ERROR_FOREIGN_HANDLE);
-    CHECK(pointer == NULL);
-    CHECK_FAILS(quire_write(other, mine, 0, "x", 1), QUIRE_ERROR_FOREIGN_HANDLE);
-    CHECK_FAILS(quire_free(other, mine), QUIRE_ERROR_FOREIGN_HANDLE);
-    CHECK_OK(quire_free(other, theirs));
-    CHECK_FAILS(quire_free(b->memory, theirs), QUIRE_ERROR_FOREIGN_HANDLE);
-    CHECK_OK(quire_free(b->memory, mine));
-    CHECK_OK(quire_memory_destroy(&other));
-    CHECK_OK(quire_memory_destroy(&b->memory));
-}
-
-CASE(memories_of_one_device_can_be_destroyed_in_any_order, QUIRE_DEVICE_LOCAL)
-{
-    quire_memory *memories[3] = {NULL};
-    for (int i = 0; i < 3; i++) {
-        CHECK_OK(quire_memory_create(b->device, NULL, &memories[i]));
-        allocate(memories[i], 100, NULL);
-    }
-    static const int order[] = {1, 2, 0};
-    for (int i = 0; i < 3; i++) {
-        quire_memory_destroy_all(&memories[order[i]]);
-        quire_device_stats stats;
-        CHECK_OK(quire_device_get_stats(b->device, &stats));
-        CHECK_EQ(stats.memory_count, 3 - i);
-    }
-    CHECK_OK(quire_memory_destroy(&b->memory));
-}
 
 /* The sink frees the allocation that a line names: the list must not name freed memory. */
 typedef struct freeing {

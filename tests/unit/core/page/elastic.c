@@ -1,6 +1,6 @@
 /*
- * elastic.c - the page of an elastic memory: when and by how much it grows, and what keeps its
- * offset. Shrinking is in elastic_shrink.c, several threads are in elastic_threads.c.
+ * elastic.c - the page of an elastic memory: when and by how much it grows and shrinks, what keeps
+ * its offset, and several threads that grow it. When it must not grow is in elastic_bounds.c.
  */
 #include "tests/support/elastic_page.h"
 
@@ -41,25 +41,6 @@ CASE(alignment_is_counted_from_the_start_of_the_free_end)
     expect_page(f, 164 * KIB);
 }
 
-UNIT_PREPARED(elastic, the_native_address_is_aligned, f)
-{
-    fake_offer_growth(&f->fake);
-    f->fake.address_step = 4096 + 64;
-    f->fake.info.limits.page_alignment = 64;
-    fixture_open(f, &(quire_memory_options){
-                        .contiguous = true, .address_space = MAX_SIZE, .pages.page_size = PAGE});
-    ALLOCATE(f, .size = 40 * KIB);
-    for (uint64_t i = 0; i < 20; i++) {
-        quire_allocation before = ALLOCATE(f, .size = 1 + i * 512);
-        quire_allocation made = ALLOCATE(f, .size = 200 * KIB, .alignment = 8 * KIB);
-        CHECK_EQ(fixture_info(f, made).address % (8 * KIB), 0);
-        CHECK_EQ(stats_of(f).page_count, 1);
-        CHECK_OK(quire_free(f->memory, made));
-        CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
-        CHECK_OK(quire_free(f->memory, before));
-    }
-}
-
 #define CASE_WITH(name, ...)                                                                       \
     UNIT_ON(elastic, name, fixture, f, make_with(f, __VA_ARGS__), fixture_end)
 
@@ -68,9 +49,7 @@ CASE_WITH(within_a_limit_it_grows_by_less, &(quire_memory_options){.limit = 100 
     ALLOCATE(f, .size = 40 * KIB);
     ALLOCATE(f, .size = 40 * KIB);
     expect_page(f, 96 * KIB); /* not 128: growth by half of the step */
-    quire_allocation none;
-    CHECK_FAILS(quire_allocate(f->memory, &(quire_allocation_options){.size = 24 * KIB}, &none),
-                QUIRE_ERROR_OVER_BUDGET);
+    ALLOCATE_FAILS(f, QUIRE_ERROR_OVER_BUDGET, .size = 24 * KIB);
     expect_page(f, 96 * KIB);
     ALLOCATE(f, .size = 20 * KIB); /* the rest of the limit */
     expect_page(f, 100 * KIB);
@@ -78,10 +57,8 @@ CASE_WITH(within_a_limit_it_grows_by_less, &(quire_memory_options){.limit = 100 
 
 CASE_WITH(growth_ends_at_the_last_address, &(quire_memory_options){.address_space = 100 * KIB})
 {
-    quire_allocation none;
     ALLOCATE(f, .size = 60 * KIB);
-    CHECK_FAILS(quire_allocate(f->memory, &(quire_allocation_options){.size = 41 * KIB}, &none),
-                QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    ALLOCATE_FAILS(f, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, .size = 41 * KIB);
     CHECK_HAS(quire_last_error(), "100 KiB");
     expect_page(f, PAGE);
     ALLOCATE(f, .size = 40 * KIB);
@@ -134,22 +111,6 @@ CASE(dedicated_pages_are_apart_from_it)
 
 /* ---- failures ------------------------------------------------------------------------------- */
 
-CASE(a_failing_backend_changes_nothing)
-{
-    quire_allocation none;
-    ALLOCATE(f, .size = 60 * KIB);
-    f->fake.fail_at = f->fake.fallible_calls + 1;
-    f->fake.fail_from_then = true;
-    f->fake.fail_with = QUIRE_ERROR_BACKEND_FAILURE;
-    CHECK_FAILS(quire_allocate(f->memory, &(quire_allocation_options){.size = 8 * KIB}, &none),
-                QUIRE_ERROR_BACKEND_FAILURE);
-    CHECK_EQ(f->fake.failed_call, FAKE_PAGE_RESIZE);
-    f->fake.fail_at = 0;
-    expect_page(f, PAGE);
-    ALLOCATE(f, .size = 8 * KIB);
-    expect_page(f, 2 * PAGE);
-}
-
 UNIT(elastic, without_host_memory_the_size_stays)
 {
     for (uint64_t at = 1;; at++) {
@@ -191,23 +152,20 @@ static void log_size(void *user, quire_memory *memory, const quire_event *event)
         t->sizes[t->count++] = event->size;
 }
 
-UNIT(elastic, the_hook_receives_each_size)
+UNIT_ON(elastic, the_hook_receives_each_size, fixture, f, make(f), fixture_end)
 {
-    fixture f;
     resize_log t = {.count = 0};
-    make(&f);
     const quire_hook hook = {.event = log_size, .user = &t, .kinds = QUIRE_EVENT_PAGE_RESIZED};
-    CHECK_OK(quire_memory_set_hook(f.memory, &hook));
-    ALLOCATE(&f, .size = 60 * KIB);
+    CHECK_OK(quire_memory_set_hook(f->memory, &hook));
+    ALLOCATE(f, .size = 60 * KIB);
     CHECK_EQ(t.count, 0);
-    CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 20 * KIB)));
-    CHECK_OK(quire_memory_preallocate(f.memory, 3 * PAGE));
-    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
+    CHECK_OK(quire_free(f->memory, ALLOCATE(f, .size = 20 * KIB)));
+    CHECK_OK(quire_memory_preallocate(f->memory, 3 * PAGE));
+    CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
     CHECK_EQ(t.count, 3);
     CHECK_EQ(t.sizes[0], 2 * PAGE);
     CHECK_EQ(t.sizes[1], 3 * PAGE);
     CHECK_EQ(t.sizes[2], 60 * KIB);
-    fixture_end(&f);
 }
 
 UNIT(elastic, the_info_reports_how_far_the_page_may_grow)
@@ -224,73 +182,181 @@ UNIT(elastic, the_info_reports_how_far_the_page_may_grow)
     fixture_end(&f);
 }
 
-UNIT(elastic, options_that_exclude_elastic_pages_are_refused)
-{
-    static const struct {
-        quire_memory_options options;
-        quire_result result;
-        const char *text;
-    } CASES[] = {
-        {{.contiguous = true, .shards = 2}, QUIRE_ERROR_UNSUPPORTED, "shards"},
-        {{.contiguous = true, .fit.algorithm = QUIRE_FIT_BUDDY}, QUIRE_ERROR_UNSUPPORTED, "buddy"},
-        {{.contiguous = true, .fit.algorithm = QUIRE_FIT_LINEAR},
-         QUIRE_ERROR_UNSUPPORTED,
-         "linear"},
-        {{.address_space = 1}, QUIRE_ERROR_INVALID_ARGUMENT, "address_space"},
-    };
-    fixture f;
-    quire_memory *none = NULL;
-    make(&f);
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-        CHECK_FAILS(quire_memory_create(f.device, &CASES[i].options, &none), CASES[i].result);
-        CHECK_HAS(quire_last_error(), CASES[i].text);
-        CHECK(!none);
-    }
-    fixture_end(&f);
-    fixture_make(&f, NULL);
-    CHECK_FAILS(quire_memory_create(f.device, &(quire_memory_options){.contiguous = true}, &none),
-                QUIRE_ERROR_UNSUPPORTED);
-    CHECK_HAS(quire_last_error(), "cannot grow");
-    fixture_end(&f);
-}
-
 /* ---- on existing memory --------------------------------------------------------------------- */
 
-UNIT(elastic, bytes_and_pointers_stay_valid_on_the_host)
+/* ---- shrinking ------------------------------------------------------------------------------ */
+
+CASE(a_trim_releases_the_free_end)
 {
-    enum { COUNT = 200 };
-    quire_device *device = NULL;
-    quire_memory *memory = NULL;
-    quire_allocation all[COUNT];
-    unsigned char *pointers[COUNT];
-    CHECK_OK(quire_host_open(NULL, &device));
-    const quire_memory_options options = {.kind.required = QUIRE_HOST_VISIBLE,
-                                          .contiguous = true,
-                                          .address_space =
-                                              64 * MAX_SIZE, /* small enough for valgrind */
-                                          .pages = {.page_size = PAGE}};
-    CHECK_OK(quire_memory_create(device, &options, &memory));
-    for (int i = 0; i < COUNT; i++) {
-        void *pointer = NULL;
-        CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 10 * KIB}, &all[i]));
-        CHECK_OK(quire_map(memory, all[i], &pointer));
-        pointers[i] = pointer;
-        memset(pointer, i, 10 * KIB);
+    uint64_t released = 0;
+    ALLOCATE(f, .size = 40 * KIB);
+    quire_allocation second = ALLOCATE(f, .size = 80 * KIB);
+    CHECK_OK(quire_free(f->memory, second));
+    expect_page(f, 128 * KIB);
+    CHECK_OK(quire_memory_trim(f->memory, 50 * KIB, &released));
+    CHECK_EQ(released, 38 * KIB);
+    expect_page(f, 90 * KIB);
+    CHECK_OK(quire_memory_trim(f->memory, 0, &released));
+    CHECK_EQ(released, 50 * KIB);
+    expect_page(f, 40 * KIB);
+    CHECK_OK(quire_memory_trim(f->memory, 0, &released));
+    CHECK_EQ(released, 0);
+    CHECK_EQ(fixture_info(f, ALLOCATE(f, .size = 8 * KIB)).offset, 40 * KIB);
+}
+
+CASE(an_allocation_at_the_end_keeps_the_free_range_before_it)
+{
+    uint64_t released = 1;
+    quire_allocation low = ALLOCATE(f, .size = 60 * KIB);
+    ALLOCATE(f, .size = 60 * KIB);
+    CHECK_OK(quire_free(f->memory, low));
+    CHECK_OK(quire_memory_trim(f->memory, 0, &released));
+    CHECK_EQ(released, 8 * KIB);
+    expect_page(f, 120 * KIB);
+}
+
+CASE(the_empty_page_is_destroyed_and_another_is_created)
+{
+    uint64_t released = 0;
+    CHECK_OK(quire_free(f->memory, ALLOCATE(f, .size = 100 * KIB)));
+    CHECK_OK(quire_memory_trim(f->memory, 0, &released));
+    CHECK_EQ(released, 100 * KIB);
+    CHECK_EQ(f->fake.pages, 0);
+    CHECK_EQ(stats_of(f).reserved_bytes, 0);
+    ALLOCATE(f, .size = 10 * KIB);
+    expect_page(f, PAGE);
+}
+
+CASE(the_free_end_is_released_before_others_lack_memory)
+{
+    f->fake.page_budget = 200 * KIB;
+    ALLOCATE(f, .size = 20 * KIB);
+    CHECK_OK(quire_free(f->memory, ALLOCATE(f, .size = 150 * KIB)));
+    ALLOCATE(f, .size = 180 * KIB, .dedicated = true);
+    CHECK_EQ(f->fake.page_bytes, 200 * KIB);
+    stats_of(f);
+}
+
+CASE(a_lower_limit_releases_the_free_end)
+{
+    ALLOCATE(f, .size = 40 * KIB);
+    CHECK_OK(quire_free(f->memory, ALLOCATE(f, .size = 80 * KIB)));
+    CHECK_OK(quire_memory_set_limit(f->memory, 50 * KIB));
+    expect_page(f, 40 * KIB);
+}
+
+CASE(preallocated_bytes_are_at_its_end)
+{
+    CHECK_OK(quire_memory_preallocate(f->memory, 300 * KIB));
+    expect_page(f, 5 * PAGE);
+    ALLOCATE(f, .size = 20 * KIB);
+    quire_allocation other = ALLOCATE(f, .size = 10 * KIB, .dedicated = true);
+    CHECK_EQ(f->fake.page_bytes,
+             310 * KIB); /* the rest of its free end was released for the other page */
+    CHECK_OK(quire_free(f->memory, other));
+    uint64_t resizes = f->fake.calls[FAKE_PAGE_RESIZE];
+    ALLOCATE(f, .size = 280 * KIB);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_RESIZE], resizes);
+    CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
+    CHECK_EQ(stats_of(f).reserved_bytes, 300 * KIB);
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+typedef struct request {
+    quire_memory *memory;
+    uint64_t size;
+    quire_allocation allocation;
+    quire_result result;
+} request;
+
+static void do_allocate(void *user)
+{
+    request *r = user;
+    const quire_allocation_options options = {.size = r->size};
+    r->result = quire_allocate(r->memory, &options, &r->allocation);
+}
+
+/* Four threads allocate 50 KiB each while the backend is slow. */
+static void allocate_together(fixture *f)
+{
+    enum { COUNT = 4 };
+    crew c;
+    request requests[COUNT];
+    f->fake.slow_ms = 20;
+    crew_start(&c, COUNT);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        requests[i] = (request){.memory = f->memory, .size = 50 * KIB};
+        crew_tell(&c, i + 1, do_allocate, &requests[i]);
     }
-    for (int i = 0; i < COUNT; i++) {
-        CHECK_EQ(pointers[i][0], i);
-        CHECK_EQ(pointers[i][10 * KIB - 1], i);
-        CHECK_OK(quire_unmap(memory, all[i]));
+    for (uint32_t i = 0; i < COUNT; i++) {
+        crew_await(&c, i + 1);
+        CHECK_EQ(requests[i].result, QUIRE_SUCCESS);
+        CHECK_EQ(fixture_info(f, requests[i].allocation).page, 0);
     }
-    for (int i = COUNT / 2; i < COUNT; i++)
-        CHECK_OK(quire_free(memory, all[i]));
-    CHECK_OK(quire_memory_trim(memory, 0, NULL));
-    for (int i = 0; i < COUNT / 2; i++)
-        CHECK_EQ(pointers[i][5000], i);
-    quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(memory, &stats));
-    CHECK_EQ(stats.page_count, 1);
-    CHECK(stats.reserved_bytes < 10 * KIB * COUNT / 2 + PAGE);
-    quire_memory_destroy_all(&memory);
-    CHECK_OK(quire_device_destroy(&device));
+    f->fake.slow_ms = 0;
+    crew_end(&c);
+}
+
+UNIT_ON(elastic, several_threads_grow_it_one_after_the_other, fixture, f, make(f), fixture_end)
+{
+    ALLOCATE(f, .size = 60 * KIB);
+    allocate_together(f);
+    CHECK_EQ(stats_of(f).page_count, 1);
+    CHECK(stats_of(f).reserved_bytes >= 260 * KIB);
+    CHECK(stats_of(f).reserved_bytes <= 260 * KIB + PAGE);
+}
+
+UNIT_ON(elastic, several_threads_create_one_page, fixture, f, make(f), fixture_end)
+{
+    allocate_together(f);
+    CHECK_EQ(stats_of(f).page_count, 1);
+}
+
+/* Growing a page is a call of the backend: a thread that has room does not wait for it. */
+UNIT_ON(elastic, frees_and_requests_that_fit_continue_during_growth, fixture, f, make(f),
+        fixture_end)
+{
+    crew c;
+    quire_allocation small = ALLOCATE(f, .size = KIB);
+    ALLOCATE(f, .size = 60 * KIB);
+    f->fake.slow_ms = 200;
+    crew_start(&c, 1);
+    request large = {.memory = f->memory, .size = 50 * KIB};
+    crew_tell(&c, 1, do_allocate, &large);
+    while (!f->memory->pages.records.chunks[0] ||
+           !qi_page_at(&f->memory->pages, 0)->resizing) /* the call has begun */
+        sched_yield();
+    CHECK_OK(quire_free(f->memory, small));
+    ALLOCATE(f, .size = KIB);
+    CHECK_EQ(stats_of(f).reserved_bytes, PAGE); /* before the other call returned */
+    uint64_t released = 1;
+    CHECK_OK(quire_memory_trim(f->memory, 0, &released)); /* another thread is moving the end */
+    CHECK_EQ(released, 0);
+    f->fake.slow_ms = 0;
+    crew_await(&c, 1);
+    CHECK_EQ(large.result, QUIRE_SUCCESS);
+    crew_end(&c);
+    CHECK_EQ(stats_of(f).reserved_bytes, 2 * PAGE);
+}
+
+/* Another thread may take the new range before the thread that grew the page. */
+UNIT_ON(elastic, it_grows_again_if_another_thread_took_the_range, fixture, f,
+        make_with(f, &(quire_memory_options){.limit = 120 * KIB}), fixture_end)
+{
+    crew c;
+    ALLOCATE(f, .size = 60 * KIB);
+    f->fake.slow_ms = 200;
+    crew_start(&c, 1);
+    request large = {.memory = f->memory, .size = 50 * KIB};
+    crew_tell(&c, 1, do_allocate, &large);
+    while (!qi_page_at(&f->memory->pages, 0)->resizing)
+        sched_yield();
+    ALLOCATE(f, .size = 4 * KIB); /* from the range that the other thread needs */
+    f->fake.slow_ms = 0;
+    crew_await(&c, 1);
+    CHECK_EQ(large.result, QUIRE_SUCCESS);
+    crew_end(&c);
+    expect_page(
+        f, 118 * KIB); /* it needed four more, and the smallest of the halved steps was eight */
 }

@@ -86,10 +86,7 @@ CASE(the_page_does_not_exceed_the_devices_largest_page)
     CHECK(f->fake.info.limits.max_page - max_size < f->fake.info.limits.page_granularity);
     for (int i = 1; i < 5; i++)
         ALLOCATE(f, .size = PAGE);
-    quire_allocation none = {1};
-    CHECK_FAILS(quire_allocate(f->memory, &(quire_allocation_options){.size = PAGE}, &none),
-                QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_EQ(none.id, 0);
+    ALLOCATE_FAILS(f, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, .size = PAGE);
     CHECK_EQ(fixture_stats(f).page_count, 1);
     CHECK_OK(quire_memory_check(f->memory));
 }
@@ -128,11 +125,8 @@ static void expect_refused(int64_t bytes)
     f.fake.table.page_destroy = destroy_other_page;
     fixture_open(&f, &contiguous);
     off = bytes;
-    quire_allocation none = {1};
-    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = PAGE}, &none),
-                QUIRE_ERROR_BACKEND_FAILURE);
+    ALLOCATE_FAILS(&f, QUIRE_ERROR_BACKEND_FAILURE, .size = PAGE);
     CHECK_HAS(quire_last_error(), "the backend made a page that may grow to");
-    CHECK_EQ(none.id, 0);
     CHECK_EQ(f.fake.pages, 0);
     quire_budget_info budget;
     CHECK_OK(quire_device_get_budget(f.device, 0, &budget));

@@ -146,22 +146,3 @@ CASE(a_kind_with_atoms_needs_pages_aligned_to_them, 32, 32, &(quire_memory_optio
     CHECK_HAS(quire_last_error(), "kind 2 is flushed in atoms of 64 B");
     CHECK_HAS(quire_last_error(), "pages to 32 B only");
 }
-
-UNIT(page_address, neighbours_share_no_atom)
-{
-    fixture b;
-    make(&b, 64, 64,
-         &(quire_memory_options){.kind.mask = 4, .pages = {.page_size = 4096}}); /* non-coherent */
-    quire_allocation both[2];
-    quire_allocation_options options = {.size = 200};
-    CHECK_OK(quire_allocate(b.memory, &options, &both[0]));
-    CHECK_OK(quire_allocate(b.memory, &options, &both[1]));
-    for (int i = 0; i < 2; i++) {
-        quire_allocation_info info;
-        CHECK_OK(quire_allocation_get_info(b.memory, both[i], &info));
-        CHECK_OK(quire_flush(b.memory, both[i], 0, 0));
-        CHECK(b.fake.last_sync_offset >= info.offset);
-        CHECK(b.fake.last_sync_offset + b.fake.last_sync_size <= info.offset + info.size);
-    }
-    fixture_end(&b);
-}

@@ -84,12 +84,8 @@ UNIT(page_dedicated, the_flag_the_threshold_and_the_policy_request_one)
 CASE(the_policy_can_exclude_them,
      (quire_page_policy){.page_size = PAGE, .dedicated = QUIRE_DEDICATED_NEVER})
 {
-    quire_allocation none = {1};
-    CHECK_FAILS(quire_allocate(b->memory,
-                               &(quire_allocation_options){.size = 100, .dedicated = true}, &none),
-                QUIRE_ERROR_INVALID_ARGUMENT);
+    ALLOCATE_FAILS(b, QUIRE_ERROR_INVALID_ARGUMENT, .size = 100, .dedicated = true);
     CHECK_HAS(quire_last_error(), "the policy of memory 'memory' has none");
-    CHECK_EQ(none.id, 0);
     CHECK_EQ(b->fake.pages, 0);
     quire_allocation large = allocate(b, 5 * PAGE, false);
     CHECK(!fixture_info(b, large).dedicated); /* a shared page that is large enough */
@@ -99,14 +95,11 @@ CASE(the_policy_can_exclude_them,
 UNIT_PREPARED(page_dedicated,
               with_one_shared_page_and_no_dedicated_ones_larger_requests_are_refused, b)
 {
-    quire_allocation none = {1};
     fixture_open(b, &(quire_memory_options){
                         .fit.algorithm = QUIRE_FIT_LINEAR,
                         .pages = {.page_size = PAGE, .dedicated = QUIRE_DEDICATED_NEVER}});
     CHECK(!fixture_info(b, allocate(b, PAGE / 2, false)).dedicated);
-    CHECK_FAILS(quire_allocate(b->memory, &(quire_allocation_options){.size = PAGE + 1}, &none),
-                QUIRE_ERROR_TOO_MANY_PAGES);
-    CHECK_EQ(none.id, 0);
+    ALLOCATE_FAILS(b, QUIRE_ERROR_TOO_MANY_PAGES, .size = PAGE + 1);
     CHECK_EQ(b->fake.pages, 1);
 }
 
@@ -150,10 +143,9 @@ CASE(an_abort_destroys_it_too, (quire_page_policy){.page_size = PAGE})
 CASE(there_are_at_most_as_many_as_the_policy_has_pages,
      (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS, .max_pages = 2})
 {
-    quire_allocation first = allocate(b, 1, false), none;
+    quire_allocation first = allocate(b, 1, false);
     allocate(b, 1, false);
-    CHECK_FAILS(quire_allocate(b->memory, &(quire_allocation_options){.size = 1}, &none),
-                QUIRE_ERROR_TOO_MANY_PAGES);
+    ALLOCATE_FAILS(b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1);
     CHECK_OK(quire_free(b->memory, first));
     CHECK_EQ(fixture_info(b, allocate(b, 1, false)).page, 0);
 }

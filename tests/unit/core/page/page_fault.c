@@ -131,13 +131,6 @@ CASE(a_page_that_cannot_be_mapped_is_destroyed, QUIRE_HOST_VISIBLE)
     CHECK_EQ(b->fake.maps, 1);
 }
 
-CASE(a_dedicated_page_that_cannot_be_mapped_is_destroyed, QUIRE_HOST_VISIBLE)
-{
-    fake_fail(&b->fake, 2, false, QUIRE_ERROR_BACKEND_FAILURE);
-    expect_nothing_left(b, &(quire_allocation_options){.size = 100, .dedicated = true},
-                        QUIRE_ERROR_BACKEND_FAILURE);
-}
-
 static quire_result map_to_null(void *state, const quire_native_page *page, void **pointer)
 {
     (void)state;
@@ -270,42 +263,11 @@ UNIT_PREPARED(page_fault, a_page_larger_than_requested_is_used_up_to_whole_granu
     CHECK_EQ(fixture_stats(b).reserved_bytes, b->fake.page_bytes);
 }
 
-/* ---- host memory -------------------------------------------------------------------------- */
-
-UNIT(page_fault, each_failing_host_allocation_leaves_nothing)
-{
-    for (int kind = 0; kind < 2; kind++) {
-        uint64_t call = 1;
-        for (;; call++) {
-            fixture b;
-            make(&b, QUIRE_HOST_VISIBLE);
-            quire_allocation_options options = {
-                .size = 100, .name = "layer", .dedicated = kind == 1};
-            quire_allocation allocation;
-            test_memory_fail(unit_memory_state(), call, false);
-            quire_result result = quire_allocate(b.memory, &options, &allocation);
-            test_memory_fail(unit_memory_state(), 0, false);
-            if (result) {
-                CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-                CHECK_EQ(allocation.id, 0);
-                CHECK_EQ(b.fake.pages, 0);
-                ALLOCATE(&b, .size = 100);
-            }
-            fixture_end(&b);
-            if (!result)
-                break;
-        }
-        CHECK(call > 4); /* some calls did fail */
-    }
-}
-
 /* ---- successes ---------------------------------------------------------------------------- */
 
 CASE(a_failure_on_the_way_to_a_success_is_not_the_threads_last_error, QUIRE_DEVICE_LOCAL)
 {
-    quire_allocation none;
-    CHECK_FAILS(quire_allocate(b->memory, &(quire_allocation_options){.alignment = 3}, &none),
-                QUIRE_ERROR_INVALID_ARGUMENT);
+    ALLOCATE_FAILS(b, QUIRE_ERROR_INVALID_ARGUMENT, .alignment = 3);
     char sentence[512];
     snprintf(sentence, sizeof sentence, "%s", quire_last_error());
     b->fake.page_budget = PAGE / 2;

@@ -63,13 +63,11 @@ CASE(the_shared_page_is_a_ring, QUIRE_HOST_VISIBLE)
 
 CASE(a_full_page_refuses_with_a_message, QUIRE_HOST_VISIBLE)
 {
-    quire_allocation none = {1}, low = take(b, PAGE / 2);
+    quire_allocation low = take(b, PAGE / 2);
     take(b, PAGE / 2);
-    CHECK_FAILS(quire_allocate(b->memory, &(quire_allocation_options){.size = 1}, &none),
-                QUIRE_ERROR_TOO_MANY_PAGES);
+    ALLOCATE_FAILS(b, QUIRE_ERROR_TOO_MANY_PAGES, .size = 1);
     CHECK_HAS(quire_last_error(), "has 1 shared page and cannot have another");
     CHECK_HAS(quire_last_error(), ": largest free range 0 B");
-    CHECK_EQ(none.id, 0);
     CHECK_EQ(b->fake.pages, 1);
     give(b, low);
     CHECK_EQ(offset_of(b, take(b, PAGE / 2)), 0);
@@ -109,10 +107,9 @@ CASE(the_page_is_destroyed_and_created_again, QUIRE_HOST_VISIBLE)
 CASE(a_page_made_smaller_by_a_lack_of_memory_is_replaced_by_a_larger_one, 0)
 {
     b->fake.page_budget = PAGE / 2;
-    quire_allocation a = take(b, 1000), none;
+    quire_allocation a = take(b, 1000);
     CHECK_EQ(b->fake.page_bytes, PAGE / 2);
-    CHECK_FAILS(quire_allocate(b->memory, &(quire_allocation_options){.size = PAGE}, &none),
-                QUIRE_ERROR_TOO_MANY_PAGES);
+    ALLOCATE_FAILS(b, QUIRE_ERROR_TOO_MANY_PAGES, .size = PAGE);
     b->fake.page_budget = 0;
     give(b, a);
     CHECK_EQ(offset_of(b, take(b, PAGE)), 0);

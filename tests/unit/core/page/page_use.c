@@ -119,12 +119,10 @@ CASE(a_trim_of_a_large_memory_keeps_the_page_size, 0)
 
 CASE(a_page_that_cannot_be_made_does_not_count, 0)
 {
-    quire_allocation none;
     f->fake.fail_at = 1;
     f->fake.fail_from_then = true;
     f->fake.fail_with = QUIRE_ERROR_BACKEND_FAILURE;
-    CHECK_FAILS(quire_allocate(f->memory, &(quire_allocation_options){.size = 9 * MIB}, &none),
-                QUIRE_ERROR_BACKEND_FAILURE);
+    ALLOCATE_FAILS(f, QUIRE_ERROR_BACKEND_FAILURE, .size = 9 * MIB);
     f->fake.fail_at = 0;
     CHECK_EQ(next_page(f), MIB);
     expect_reserved(f, 0, 0);
@@ -227,65 +225,56 @@ static void allocate(void *user)
     j->result = quire_allocate(j->memory, &(quire_allocation_options){.size = j->size}, &out);
 }
 
-UNIT(page_use, pages_that_are_being_made_count)
+UNIT_MEMORY(page_use, pages_that_are_being_made_count, f, 0)
 {
-    fixture f;
     crew c;
     job jobs[4];
-    fixture_make(&f, NULL);
-    ALLOCATE(&f, .size = 60 * MIB);
+    ALLOCATE(f, .size = 60 * MIB);
     crew_start(&c, 4);
-    f.fake.slow_ms = 100;
+    f->fake.slow_ms = 100;
     for (uint32_t i = 0; i < 4; i++) {
-        jobs[i] = (job){.memory = f.memory, .size = 11 * MIB};
+        jobs[i] = (job){.memory = f->memory, .size = 11 * MIB};
         crew_tell(&c, i + 1, allocate, &jobs[i]);
     }
     for (uint32_t i = 0; i < 4; i++) {
         crew_await(&c, i + 1);
         CHECK_EQ(jobs[i].result, QUIRE_SUCCESS);
     }
-    f.fake.slow_ms = 0;
+    f->fake.slow_ms = 0;
     /* 12, 16 and 23 MiB; the fourth thread waits for the third page */
-    CHECK_EQ(fixture_stats(&f).page_count, 4);
-    CHECK_EQ(fixture_stats(&f).reserved_bytes / MIB, 60 + 51);
+    CHECK_EQ(fixture_stats(f).page_count, 4);
+    CHECK_EQ(fixture_stats(f).reserved_bytes / MIB, 60 + 51);
     crew_end(&c);
-    fixture_end(&f);
 }
 
-UNIT(page_use, each_shard_starts_small_in_a_large_memory)
+UNIT_MEMORY(page_use, each_shard_starts_small_in_a_large_memory, f, .shards = 4)
 {
-    fixture f;
     crew c;
-    fixture_make(&f, &(quire_memory_options){.shards = 4});
     crew_start(&c, 3);
-    ALLOCATE(&f, .size = 512 * MIB);
+    ALLOCATE(f, .size = 512 * MIB);
     for (uint32_t i = 1; i <= 3; i++) {
-        job j = {.memory = f.memory, .size = KIB};
+        job j = {.memory = f->memory, .size = KIB};
         crew_do(&c, i, allocate, &j);
         CHECK_EQ(j.result, QUIRE_SUCCESS);
-        expect_reserved(&f, 512 + i, 1 + i);
+        expect_reserved(f, 512 + i, 1 + i);
     }
-    job j = {.memory = f.memory, .size = MIB};
+    job j = {.memory = f->memory, .size = MIB};
     crew_do(&c, 1, allocate, &j); /* as beside 32 times the shard's 1 MiB */
-    CHECK_EQ(fixture_stats(&f).reserved_bytes / MIB, 512 + 3 + 4);
+    CHECK_EQ(fixture_stats(f).reserved_bytes / MIB, 512 + 3 + 4);
     crew_end(&c);
-    fixture_end(&f);
 }
 
-UNIT(page_use, a_page_that_moves_counts_in_its_new_shard)
+UNIT_MEMORY(page_use, a_page_that_moves_counts_in_its_new_shard, f, .shards = 2)
 {
-    fixture f;
     crew c;
-    fixture_make(&f, &(quire_memory_options){.shards = 2});
     crew_start(&c, 1);
-    CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 4 * MIB)));
-    CHECK_EQ(f.memory->shards[0]->shared_bytes, 4 * MIB);
-    job j = {.memory = f.memory, .size = KIB};
+    CHECK_OK(quire_free(f->memory, ALLOCATE(f, .size = 4 * MIB)));
+    CHECK_EQ(f->memory->shards[0]->shared_bytes, 4 * MIB);
+    job j = {.memory = f->memory, .size = KIB};
     crew_do(&c, 1, allocate, &j);
     CHECK_EQ(j.result, QUIRE_SUCCESS);
-    expect_reserved(&f, 4, 1);
-    CHECK_EQ(f.memory->shards[0]->shared_bytes, 0);
-    CHECK_EQ(f.memory->shards[1]->shared_bytes, 4 * MIB);
+    expect_reserved(f, 4, 1);
+    CHECK_EQ(f->memory->shards[0]->shared_bytes, 0);
+    CHECK_EQ(f->memory->shards[1]->shared_bytes, 4 * MIB);
     crew_end(&c);
-    fixture_end(&f);
 }

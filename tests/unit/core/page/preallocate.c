@@ -225,36 +225,10 @@ CASE(nothing_stays_preallocated_if_the_backend_has_too_little,
     CHECK(f->fake.page_bytes >= 6 * PAGE + 256);
 }
 
-UNIT(preallocate, each_failing_host_allocation_changes_nothing)
-{
-    for (int from_then = 0; from_then < 2; from_then++) {
-        uint64_t call = 1;
-        for (quire_result result = QUIRE_ERROR_OUT_OF_HOST_MEMORY; result; call++) {
-            fixture f;
-            make(&f, (quire_page_policy){.page_size = PAGE});
-            ALLOCATE(&f, .size = PAGE);
-            CHECK_OK(quire_memory_preallocate(f.memory, 2 * PAGE));
-            test_memory_fail(unit_memory_state(), call, from_then != 0);
-            result = quire_memory_preallocate(f.memory, 100 * PAGE);
-            test_memory_fail(unit_memory_state(), 0, false);
-            if (result) {
-                CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-                expect_as_before(&f);
-            } else {
-                expect_reserved(&f, 100 * PAGE, 99 * PAGE);
-            }
-            fixture_end(&f);
-        }
-        CHECK(call > 3); /* some calls did fail */
-    }
-}
-
 CASE(a_refused_request_keeps_the_floor, (quire_page_policy){.page_size = PAGE, .max_pages = 2})
 {
-    quire_allocation none;
     CHECK_OK(quire_memory_preallocate(f->memory, 2 * PAGE));
-    CHECK_FAILS(quire_allocate(f->memory, &(quire_allocation_options){.size = 2 * PAGE}, &none),
-                QUIRE_ERROR_TOO_MANY_PAGES);
+    ALLOCATE_FAILS(f, QUIRE_ERROR_TOO_MANY_PAGES, .size = 2 * PAGE);
     expect_reserved(f, 2 * PAGE, 2 * PAGE);
     CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
     ALLOCATE(f, .size = 2 * PAGE);

@@ -57,16 +57,6 @@ CASE(every_page_has_its_own_users, COHERENT)
     expect_maps(f, 0, 0);
 }
 
-UNIT(page_map, a_page_with_maps_can_be_destroyed_with_its_memory)
-{
-    fixture f;
-    begin_on_demand(&f, COHERENT);
-    map(&f, ALLOCATE(&f, .size = 100));
-    map(&f, ALLOCATE(&f, .size = 100, .dedicated = true));
-    expect_maps(&f, 2, 2);
-    fixture_end(&f); /* the fake aborts if a page is destroyed while it is mapped */
-}
-
 UNIT_MEMORY(page_map, without_the_option_pages_are_mapped_when_they_are_made, f,
             .kind.mask = 1u << COHERENT)
 {
@@ -227,18 +217,15 @@ static void *work(void *user)
     return NULL;
 }
 
-UNIT(page_map, threads_share_the_map_of_a_page)
+CASE(threads_share_the_map_of_a_page, CACHED)
 {
-    fixture f;
     pthread_t threads[THREADS];
     worker workers[THREADS];
-    begin_on_demand(&f, CACHED);
     for (int i = 0; i < THREADS; i++) {
-        workers[i] = (worker){&f, ALLOCATE(&f, .size = 64), (unsigned char)(i * 30)};
+        workers[i] = (worker){f, ALLOCATE(f, .size = 64), (unsigned char)(i * 30)};
         CHECK_EQ(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
     }
     for (int i = 0; i < THREADS; i++)
         CHECK_EQ(pthread_join(threads[i], NULL), 0);
-    CHECK_EQ(f.fake.maps, 0);
-    fixture_end(&f);
+    CHECK_EQ(f->fake.maps, 0);
 }

@@ -29,18 +29,6 @@ static void check_unchanged(fixture *f, quire_allocation a)
     CHECK_EQ(f->fake.maps, 0);
 }
 
-CASE(a_map_fails_and_can_be_repeated, COHERENT)
-{
-    quire_allocation a = ALLOCATE(f, .size = 100);
-    void *pointer = f;
-    fail_next(f);
-    CHECK_FAILS(quire_map(f->memory, a, &pointer), REASON);
-    CHECK(pointer == NULL);
-    check_unchanged(f, a);
-    CHECK_FAILS(quire_unmap(f->memory, a), QUIRE_ERROR_NOT_MAPPED);
-    CHECK_OK(quire_free(f->memory, a));
-}
-
 CASE(calls_that_use_bytes_fail_and_can_be_repeated, CACHED)
 {
     char bytes[100];
@@ -106,21 +94,6 @@ UNIT(page_map_failure, an_allocation_fails_and_nothing_is_left)
         CHECK_OK(quire_free(f.memory, made));
         fixture_end(&f);
     }
-}
-
-CASE(an_object_that_cannot_be_mapped_is_destroyed, COHERENT)
-{
-    quire_buffer buffer;
-    ALLOCATE(f, .size = 100);
-    for (uint64_t call = 1; call < 4; call++) { /* create, map, bind */
-        fake_fail(&f->fake, call, false, REASON);
-        CHECK_FAILS(quire_buffer_create(
-                        f->memory, &(quire_buffer_options){.size = 100, .mapped = true}, &buffer),
-                    REASON);
-        CHECK_EQ(f->fake.objects, 0);
-        CHECK_EQ(f->fake.maps, 0);
-    }
-    fake_fail(&f->fake, 0, false, REASON);
 }
 
 CASE(a_map_beyond_the_maximum_leaves_no_user, COHERENT)
