@@ -20,6 +20,20 @@ static void begin(fixture *f, int round, quire_memory_options options)
 
 #define BEGIN(f, round, ...) begin((f), (round), (quire_memory_options){__VA_ARGS__})
 
+/* A test of a memory with these options, in each round. */
+#define CASE(name, ...)                                                                            \
+    static void name##_in(fixture *f, int round);                                                  \
+    UNIT(allocation_mapped, name)                                                                  \
+    {                                                                                              \
+        for (int round = 0; round < ROUNDS; round++) {                                             \
+            fixture f;                                                                             \
+            BEGIN(&f, round, __VA_ARGS__);                                                         \
+            name##_in(&f, round);                                                                  \
+            fixture_end(&f);                                                                       \
+        }                                                                                          \
+    }                                                                                              \
+    static void name##_in(fixture *f, int round)
+
 /* The number of mapped pages where `pages` exist and `used` are used by the host. */
 static void expect_mapped(fixture *f, int round, uint64_t pages, uint64_t used)
 {
@@ -46,39 +60,29 @@ static void check_pointer(fixture *f, quire_allocation a)
 
 /* ---- one allocation ----------------------------------------------------------------------- */
 
-UNIT(allocation_mapped, a_free_needs_no_unmap)
+CASE(a_free_needs_no_unmap, 0)
 {
-    for (int round = 0; round < ROUNDS; round++) {
-        fixture f;
-        BEGIN(&f, round, 0);
-        quire_allocation plain = ALLOCATE(&f, .size = SIZE);
-        CHECK(fixture_info(&f, plain).host == NULL);
-        expect_mapped(&f, round, 1, 0);
-        quire_allocation a = ALLOCATE(&f, .size = SIZE, .mapped = true);
-        expect_mapped(&f, round, 1, 1);
-        check_pointer(&f, a);
-        CHECK_OK(quire_free(f.memory, a));
-        expect_mapped(&f, round, 1, 0);
-        fixture_end(&f);
-    }
+    quire_allocation plain = ALLOCATE(f, .size = SIZE);
+    CHECK(fixture_info(f, plain).host == NULL);
+    expect_mapped(f, round, 1, 0);
+    quire_allocation a = ALLOCATE(f, .size = SIZE, .mapped = true);
+    expect_mapped(f, round, 1, 1);
+    check_pointer(f, a);
+    CHECK_OK(quire_free(f->memory, a));
+    expect_mapped(f, round, 1, 0);
 }
 
-UNIT(allocation_mapped, maps_of_the_caller_count_on_top)
+CASE(maps_of_the_caller_count_on_top, 0)
 {
-    for (int round = 0; round < ROUNDS; round++) {
-        fixture f;
-        BEGIN(&f, round, 0);
-        quire_allocation a = ALLOCATE(&f, .size = SIZE, .mapped = true);
-        CHECK_FAILS(quire_unmap(f.memory, a), QUIRE_ERROR_NOT_MAPPED);
-        map(&f, a);
-        CHECK_FAILS(quire_free(f.memory, a), QUIRE_ERROR_BUSY);
-        CHECK_HAS(quire_last_error(), "mapped 1 time");
-        check_pointer(&f, (unmap(&f, a), a)); /* still mapped */
-        CHECK_FAILS(quire_unmap(f.memory, a), QUIRE_ERROR_NOT_MAPPED);
-        CHECK_OK(quire_free(f.memory, a));
-        expect_mapped(&f, round, 1, 0);
-        fixture_end(&f);
-    }
+    quire_allocation a = ALLOCATE(f, .size = SIZE, .mapped = true);
+    CHECK_FAILS(quire_unmap(f->memory, a), QUIRE_ERROR_NOT_MAPPED);
+    map(f, a);
+    CHECK_FAILS(quire_free(f->memory, a), QUIRE_ERROR_BUSY);
+    CHECK_HAS(quire_last_error(), "mapped 1 time");
+    check_pointer(f, (unmap(f, a), a)); /* still mapped */
+    CHECK_FAILS(quire_unmap(f->memory, a), QUIRE_ERROR_NOT_MAPPED);
+    CHECK_OK(quire_free(f->memory, a));
+    expect_mapped(f, round, 1, 0);
 }
 
 UNIT(allocation_mapped, every_way_to_allocate_writes_the_pointer)
@@ -141,27 +145,22 @@ UNIT_MEMORY(allocation_mapped, memory_that_cannot_be_mapped_is_refused, f,
 
 /* ---- reserved, batches, objects ----------------------------------------------------------- */
 
-UNIT(allocation_mapped, a_reserved_allocation_has_its_pointer)
+CASE(a_reserved_allocation_has_its_pointer, 0)
 {
-    for (int round = 0; round < ROUNDS; round++) {
-        fixture f;
-        BEGIN(&f, round, 0);
-        quire_allocation_info info;
-        quire_allocation a;
-        const quire_allocation_options options = {.size = SIZE, .mapped = true, .info = &info};
-        CHECK_OK(quire_reserve(f.memory, &options, &a));
-        CHECK(info.host && fixture_info(&f, a).host == info.host);
-        memset(info.host, 1, SIZE);
-        expect_mapped(&f, round, 1, 1);
-        CHECK_OK(quire_abort(f.memory, a));
-        expect_mapped(&f, round, 1, 0);
-        CHECK_OK(quire_reserve(f.memory, &options, &a));
-        CHECK_OK(quire_commit(f.memory, a));
-        check_pointer(&f, a);
-        CHECK_OK(quire_free(f.memory, a));
-        expect_mapped(&f, round, 1, 0);
-        fixture_end(&f);
-    }
+    quire_allocation_info info;
+    quire_allocation a;
+    const quire_allocation_options options = {.size = SIZE, .mapped = true, .info = &info};
+    CHECK_OK(quire_reserve(f->memory, &options, &a));
+    CHECK(info.host && fixture_info(f, a).host == info.host);
+    memset(info.host, 1, SIZE);
+    expect_mapped(f, round, 1, 1);
+    CHECK_OK(quire_abort(f->memory, a));
+    expect_mapped(f, round, 1, 0);
+    CHECK_OK(quire_reserve(f->memory, &options, &a));
+    CHECK_OK(quire_commit(f->memory, a));
+    check_pointer(f, a);
+    CHECK_OK(quire_free(f->memory, a));
+    expect_mapped(f, round, 1, 0);
 }
 
 UNIT(allocation_mapped, a_batch_is_mapped_and_freed_in_one_call)
@@ -194,72 +193,57 @@ UNIT(allocation_mapped, a_batch_is_mapped_and_freed_in_one_call)
     }
 }
 
-UNIT(allocation_mapped, objects_are_mapped_and_freed)
+CASE(objects_are_mapped_and_freed, 0)
 {
-    for (int round = 0; round < ROUNDS; round++) {
-        fixture f;
-        BEGIN(&f, round, 0);
-        const uint64_t size = SIZE;
-        quire_allocation_info info;
-        quire_buffer buffer;
-        quire_image image;
-        quire_allocation own;
-        CHECK_OK(quire_buffer_create(
-            f.memory,
-            &(quire_buffer_options){.size = SIZE, .mapped = true, .zero = true, .info = &info},
-            &buffer));
-        CHECK(info.host && *(char *)info.host == 0);
-        check_pointer(&f, buffer.allocation);
-        CHECK_OK(quire_image_create(
-            f.memory,
-            &(quire_image_options){
-                .width = SIZE, .tiling = QUIRE_TILING_LINEAR, .mapped = true, .info = &info},
-            &image));
-        check_pointer(&f, image.allocation);
-        CHECK_OK(quire_object_create(f.memory,
-                                     &(quire_object_options){.object = QUIRE_OBJECT_BUFFER,
-                                                             .description = &size,
-                                                             .mapped = true},
-                                     &own));
-        check_pointer(&f, own);
-        CHECK_OK(quire_free(f.memory, buffer.allocation));
-        CHECK_OK(quire_free(f.memory, image.allocation));
-        expect_mapped(&f, round, 1, 1);
-        CHECK_OK(quire_free(f.memory, own));
-        expect_mapped(&f, round, 1, 0);
-        fixture_end(&f);
-    }
+    const uint64_t size = SIZE;
+    quire_allocation_info info;
+    quire_buffer buffer;
+    quire_image image;
+    quire_allocation own;
+    CHECK_OK(quire_buffer_create(
+        f->memory,
+        &(quire_buffer_options){.size = SIZE, .mapped = true, .zero = true, .info = &info},
+        &buffer));
+    CHECK(info.host && *(char *)info.host == 0);
+    check_pointer(f, buffer.allocation);
+    CHECK_OK(quire_image_create(
+        f->memory,
+        &(quire_image_options){
+            .width = SIZE, .tiling = QUIRE_TILING_LINEAR, .mapped = true, .info = &info},
+        &image));
+    check_pointer(f, image.allocation);
+    CHECK_OK(quire_object_create(f->memory,
+                                 &(quire_object_options){.object = QUIRE_OBJECT_BUFFER,
+                                                         .description = &size,
+                                                         .mapped = true},
+                                 &own));
+    check_pointer(f, own);
+    CHECK_OK(quire_free(f->memory, buffer.allocation));
+    CHECK_OK(quire_free(f->memory, image.allocation));
+    expect_mapped(f, round, 1, 1);
+    CHECK_OK(quire_free(f->memory, own));
+    expect_mapped(f, round, 1, 0);
 }
 
 /* ---- frees of other sorts ----------------------------------------------------------------- */
 
-UNIT(allocation_mapped, frees_from_another_shard_and_by_address)
+CASE(frees_from_another_shard_and_by_address, .shards = 2, .find_by_address = true)
 {
-    for (int round = 0; round < ROUNDS; round++) {
-        fixture f;
-        BEGIN(&f, round, .shards = 2, .find_by_address = true);
-        quire_allocation a = ALLOCATE_ELSEWHERE(&f, .size = SIZE, .mapped = true);
-        check_pointer(&f, a);
-        CHECK_OK(quire_free(f.memory, a));
-        expect_mapped(&f, round, 1, 0);
-        a = ALLOCATE(&f, .size = SIZE, .mapped = true, .zero = true);
-        check_pointer(&f, a);
-        CHECK_OK(quire_free_at_address(f.memory, fixture_info(&f, a).address, NULL));
-        expect_mapped(&f, round, 1, 0);
-        fixture_end(&f);
-    }
+    quire_allocation a = ALLOCATE_ELSEWHERE(f, .size = SIZE, .mapped = true);
+    check_pointer(f, a);
+    CHECK_OK(quire_free(f->memory, a));
+    expect_mapped(f, round, 1, 0);
+    a = ALLOCATE(f, .size = SIZE, .mapped = true, .zero = true);
+    check_pointer(f, a);
+    CHECK_OK(quire_free_at_address(f->memory, fixture_info(f, a).address, NULL));
+    expect_mapped(f, round, 1, 0);
 }
 
-UNIT(allocation_mapped, the_memory_is_destroyed_with_mapped_allocations)
+CASE(the_memory_is_destroyed_with_mapped_allocations, 0)
 {
-    for (int round = 0; round < ROUNDS; round++) {
-        fixture f;
-        BEGIN(&f, round, 0);
-        ALLOCATE(&f, .size = SIZE, .mapped = true);
-        map(&f, ALLOCATE(&f, .size = SIZE, .mapped = true, .dedicated = true));
-        expect_mapped(&f, round, 2, 2);
-        fixture_end(&f);
-    }
+    ALLOCATE(f, .size = SIZE, .mapped = true);
+    map(f, ALLOCATE(f, .size = SIZE, .mapped = true, .dedicated = true));
+    expect_mapped(f, round, 2, 2);
 }
 
 /* ---- streams ------------------------------------------------------------------------------ */
@@ -291,22 +275,6 @@ static void end_stage(stage *s)
     CHECK_EQ(s->f.fake.maps, 0);
 }
 
-UNIT(allocation_mapped, a_free_on_a_stream_ends_the_map_at_once)
-{
-    for (int round = 0; round < ROUNDS; round++) {
-        stage s;
-        begin_stage(&s, round);
-        quire_allocation a = ALLOCATE(&s.f, .size = SIZE, .mapped = true);
-        quire_allocation b = ALLOCATE(&s.f, .size = SIZE, .mapped = true, .name = "named");
-        CHECK_OK(quire_free_on_stream(s.f.memory, a, s.a));
-        expect_mapped(&s.f, round, 1, 1);
-        CHECK_OK(quire_free_on_stream(s.f.memory, b, s.a));
-        expect_mapped(&s.f, round, 1, 0);
-        CHECK_EQ(fixture_stats(&s.f).allocation_count, 2); /* their points have not passed */
-        end_stage(&s);
-    }
-}
-
 UNIT(allocation_mapped, a_range_reused_on_a_stream_is_mapped_for_its_new_owner)
 {
     for (int round = 0; round < ROUNDS; round++)
@@ -314,9 +282,12 @@ UNIT(allocation_mapped, a_range_reused_on_a_stream_is_mapped_for_its_new_owner)
             stage s;
             begin_stage(&s, round);
             quire_allocation_info info;
-            quire_allocation a = ALLOCATE(&s.f, .size = SIZE, .mapped = was_mapped);
+            quire_allocation a = ALLOCATE(&s.f, .size = SIZE, .mapped = was_mapped,
+                                          .name = was_mapped ? "named" : NULL);
             uint64_t offset = fixture_info(&s.f, a).offset;
             CHECK_OK(quire_free_on_stream(s.f.memory, a, s.a));
+            expect_mapped(&s.f, round, 1, 0);
+            CHECK_EQ(fixture_stats(&s.f).allocation_count, 1); /* its point has not passed */
             a = ALLOCATE(&s.f, .size = SIZE, .mapped = true, .stream = s.a, .info = &info);
             CHECK_EQ(info.offset, offset);
             check_pointer(&s.f, a);
@@ -331,38 +302,34 @@ UNIT(allocation_mapped, a_range_reused_on_a_stream_is_mapped_for_its_new_owner)
         }
 }
 
-UNIT(allocation_mapped, a_reuse_that_cannot_be_mapped_is_undone)
+UNIT_ON(allocation_mapped, a_reuse_that_cannot_be_mapped_is_undone, stage, s, begin_stage(s, 1),
+        end_stage)
 {
-    stage s;
-    begin_stage(&s, 1);
-    quire_allocation a = ALLOCATE(&s.f, .size = SIZE, .mapped = true);
-    const quire_allocation_options options = {.size = SIZE, .mapped = true, .stream = s.a};
-    CHECK_OK(quire_free_on_stream(s.f.memory, a, s.a));
-    quire_memory_stats before = fixture_stats(&s.f);
-    fake_fail(&s.f.fake, 1, true, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-    CHECK_FAILS(quire_allocate(s.f.memory, &options, &a), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-    CHECK_EQ(s.f.fake.maps, 0);
-    CHECK_EQ(fixture_stats(&s.f).live_bytes, before.live_bytes);
-    CHECK_OK(quire_memory_check(s.f.memory));
-    fake_fail(&s.f.fake, 0, false, QUIRE_SUCCESS);
-    CHECK_OK(quire_allocate(s.f.memory, &options, &a)); /* the same range */
-    CHECK_EQ(fixture_stats(&s.f).live_bytes, before.live_bytes);
-    CHECK_EQ(s.f.fake.maps, 1);
-    end_stage(&s);
+    quire_allocation a = ALLOCATE(&s->f, .size = SIZE, .mapped = true);
+    const quire_allocation_options options = {.size = SIZE, .mapped = true, .stream = s->a};
+    CHECK_OK(quire_free_on_stream(s->f.memory, a, s->a));
+    quire_memory_stats before = fixture_stats(&s->f);
+    fake_fail(&s->f.fake, 1, true, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_FAILS(quire_allocate(s->f.memory, &options, &a), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_EQ(s->f.fake.maps, 0);
+    CHECK_EQ(fixture_stats(&s->f).live_bytes, before.live_bytes);
+    CHECK_OK(quire_memory_check(s->f.memory));
+    fake_fail(&s->f.fake, 0, false, QUIRE_SUCCESS);
+    CHECK_OK(quire_allocate(s->f.memory, &options, &a)); /* the same range */
+    CHECK_EQ(fixture_stats(&s->f).live_bytes, before.live_bytes);
+    CHECK_EQ(s->f.fake.maps, 1);
 }
 
-UNIT(allocation_mapped, a_free_that_finds_no_host_memory_keeps_the_map)
+UNIT_ON(allocation_mapped, a_free_that_finds_no_host_memory_keeps_the_map, stage, s,
+        begin_stage(s, 1), end_stage)
 {
-    stage s;
-    begin_stage(&s, 1);
-    quire_allocation a = ALLOCATE(&s.f, .size = SIZE, .mapped = true);
+    quire_allocation a = ALLOCATE(&s->f, .size = SIZE, .mapped = true);
     test_memory_fail(unit_memory_state(), 1, true);
-    quire_result result = quire_free_on_stream(s.f.memory, a, s.a);
+    quire_result result = quire_free_on_stream(s->f.memory, a, s->a);
     test_memory_fail(unit_memory_state(), 0, false);
     CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-    CHECK_EQ(s.f.fake.maps, 1);
-    check_pointer(&s.f, a);
-    CHECK_OK(quire_free_on_stream(s.f.memory, a, s.a));
-    CHECK_EQ(s.f.fake.maps, 0);
-    end_stage(&s);
+    CHECK_EQ(s->f.fake.maps, 1);
+    check_pointer(&s->f, a);
+    CHECK_OK(quire_free_on_stream(s->f.memory, a, s->a));
+    CHECK_EQ(s->f.fake.maps, 0);
 }

@@ -38,12 +38,6 @@ static quire_allocation make_buffer(fixture *b, uint64_t size)
     return buffer.allocation;
 }
 
-static quire_allocation make_range(fixture *b, uint64_t size, uint64_t alignment)
-{
-    quire_allocation range = ALLOCATE(b, .size = size, .alignment = alignment);
-    return range;
-}
-
 static thing make_thing(fixture *b, test_random *random)
 {
     uint64_t type = random_below(random, 4), size = random_size(random, 5000);
@@ -54,9 +48,9 @@ static thing make_thing(fixture *b, test_random *random)
     else if (type == 2)
         t.allocation = make_buffer(b, size);
     else
-        t.allocation = make_range(b, size, UINT64_C(1) << random_below(random, 10));
-    quire_allocation_info info;
-    CHECK_OK(quire_allocation_get_info(b->memory, t.allocation, &info));
+        t.allocation =
+            ALLOCATE(b, .size = size, .alignment = UINT64_C(1) << random_below(random, 10));
+    quire_allocation_info info = fixture_info(b, t.allocation);
     t.page = info.page;
     t.first = info.offset;
     t.last = info.offset + info.requested - 1;
@@ -70,10 +64,10 @@ static bool share_unit(const thing *a, const thing *b, uint64_t unit)
 }
 
 /*
- * Allocates and frees at random. Returns the number of linear images that share a granule with
- * another linear resource.
+ * Allocates and frees at random. No two live things share a unit of the device, except that linear
+ * ones may share a granule where `linear_may` is set. Returns how many linear images do.
  */
-static uint64_t play(fixture *b, uint64_t seed)
+static uint64_t play(fixture *b, uint64_t seed, uint64_t unit, bool linear_may)
 {
     test_random random = {seed};
     thing live[LIVE] = {{.page = 0}};
@@ -87,9 +81,9 @@ static uint64_t play(fixture *b, uint64_t seed)
         }
         thing made = make_thing(b, &random);
         for (int i = 0; i < LIVE; i++) {
-            if (!live[i].allocation.id || !share_unit(&made, &live[i], GRANULARITY))
+            if (!live[i].allocation.id || !share_unit(&made, &live[i], unit))
                 continue;
-            CHECK(!share_unit(&made, &live[i], 1));
+            CHECK(linear_may && !share_unit(&made, &live[i], 1));
             CHECK_EQ(made.optimal, live[i].optimal);
             shared += made.is_image && !made.optimal;
         }
@@ -98,14 +92,27 @@ static uint64_t play(fixture *b, uint64_t seed)
     return shared;
 }
 
+static const quire_fit FITS[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
+
 UNIT(allocation_neighbour, optimal_images_share_no_granule_with_anything_linear)
 {
-    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
     for (uint64_t i = 0; i < 6; i++) { /* D2 */
         fixture b;
         make(&b,
-             &(quire_memory_options){.fit.algorithm = fits[i % 3], .pages = {.page_size = 65536}});
-        CHECK(play(&b, i) > 0); /* linear images do not need whole granules */
+             &(quire_memory_options){.fit.algorithm = FITS[i % 3], .pages = {.page_size = 65536}});
+        CHECK(play(&b, i, GRANULARITY, true) > 0); /* linear images need no whole granules */
+        fixture_end(&b);
+    }
+}
+
+UNIT(allocation_neighbour, ranges_of_a_non_coherent_kind_share_no_atom)
+{
+    for (int i = 0; i < 3; i++) {
+        fixture b;
+        make(&b, &(quire_memory_options){.kind.mask = 4,
+                                         .fit = {.granule = 1, .algorithm = FITS[i]},
+                                         .pages = {.page_size = 65536}});
+        play(&b, 77, ATOM, false);
         fixture_end(&b);
     }
 }
@@ -115,12 +122,11 @@ UNIT_ON(allocation_neighbour, an_optimal_image_keeps_whole_granules_and_reports_
 {
     make_buffer(b, 100);
     quire_allocation image = make_image(b, 100, 11, QUIRE_TILING_OPTIMAL);
-    quire_allocation_info info;
-    CHECK_OK(quire_allocation_get_info(b->memory, image, &info));
+    quire_allocation_info info = fixture_info(b, image);
     CHECK_EQ(info.offset, GRANULARITY);
     CHECK_EQ(info.size, 2 * GRANULARITY);
     CHECK_EQ(info.requested, 1100);
-    CHECK_OK(quire_allocation_get_info(b->memory, make_buffer(b, 100), &info));
+    info = fixture_info(b, make_buffer(b, 100));
     CHECK_EQ(info.offset, 3 * GRANULARITY);
 }
 
@@ -128,56 +134,28 @@ UNIT_ON(allocation_neighbour, a_linear_image_is_placed_as_close_as_a_buffer, fix
         make(b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST}), fixture_end)
 {
     make_buffer(b, 64);
-    quire_allocation_info info;
-    CHECK_OK(quire_allocation_get_info(b->memory, make_image(b, 8, 8, QUIRE_TILING_LINEAR), &info));
+    quire_allocation_info info = fixture_info(b, make_image(b, 8, 8, QUIRE_TILING_LINEAR));
     CHECK_EQ(info.offset, 64);
     CHECK_EQ(info.size, 64);
-    CHECK_OK(quire_allocation_get_info(b->memory, make_buffer(b, 64), &info));
+    info = fixture_info(b, make_buffer(b, 64));
     CHECK_EQ(info.offset, 128);
-}
-
-UNIT(allocation_neighbour, ranges_of_a_non_coherent_kind_share_no_atom)
-{
-    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
-    for (int i = 0; i < 3; i++) {
-        fixture b;
-        make(&b, &(quire_memory_options){.kind.mask = 4,
-                                         .fit = {.granule = 1, .algorithm = fits[i]},
-                                         .pages = {.page_size = 65536}});
-        test_random random = {77};
-        thing live[LIVE] = {{.page = 0}};
-        for (int step = 0; step < STEPS; step++) {
-            thing *t = &live[random_below(&random, LIVE)];
-            if (t->allocation.id) {
-                CHECK_OK(quire_free(b.memory, t->allocation));
-                t->allocation.id = 0;
-                continue;
-            }
-            thing made = make_thing(&b, &random);
-            for (int k = 0; k < LIVE; k++)
-                CHECK(!live[k].allocation.id || !share_unit(&made, &live[k], ATOM));
-            *t = made;
-        }
-        fixture_end(&b);
-    }
 }
 
 UNIT(allocation_neighbour, ranges_of_a_coherent_kind_may_be_adjacent)
 {
-    fixture b;
-    make(&b, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
-                                     .fit.algorithm = QUIRE_FIT_FIRST});
-    quire_allocation_info info;
-    make_range(&b, 3, 1);
-    CHECK_OK(quire_allocation_get_info(b.memory, make_range(&b, 5, 1), &info));
-    CHECK_EQ(info.offset, 3);
-    CHECK_EQ(info.size, 5);
-    fixture_end(&b);
-    make(&b, &(quire_memory_options){.kind.mask = 4, .fit.algorithm = QUIRE_FIT_FIRST});
-    make_range(&b, 3, 1);
-    CHECK_OK(quire_allocation_get_info(b.memory, make_range(&b, 5, 1), &info));
-    CHECK_EQ(info.offset, ATOM);
-    CHECK_EQ(info.size, ATOM);
-    CHECK_EQ(info.requested, 5);
-    fixture_end(&b);
+    static const struct {
+        uint32_t kind;
+        uint64_t offset, size;
+    } rows[] = {{1, 3, 5}, {2, ATOM, ATOM}}; /* the second one is not coherent */
+    for (int i = 0; i < 2; i++) {
+        fixture b;
+        make(&b, &(quire_memory_options){.kind.mask = 1u << rows[i].kind,
+                                         .fit.algorithm = QUIRE_FIT_FIRST});
+        ALLOCATE(&b, .size = 3);
+        quire_allocation_info info = fixture_info(&b, ALLOCATE(&b, .size = 5));
+        CHECK_EQ(info.offset, rows[i].offset);
+        CHECK_EQ(info.size, rows[i].size);
+        CHECK_EQ(info.requested, 5);
+        fixture_end(&b);
+    }
 }

@@ -18,13 +18,6 @@ static quire_space *make_space(quire_fit fit, uint64_t size, bool slabs)
     return space;
 }
 
-static uint64_t free_bytes(quire_space *space)
-{
-    quire_space_stats stats;
-    CHECK_OK(quire_space_get_stats(space, &stats));
-    return stats.free_bytes;
-}
-
 /* All are live and disjoint and have their own user values. */
 static void check_ranges(const quire_space *space, const quire_placement *made, uint64_t count)
 {
@@ -73,24 +66,6 @@ UNIT(batch, free_ranges_together_serve_what_no_single_one_could)
     CHECK_OK(quire_space_allocate_batch(space, 256, 1, made, 16));
     check_ranges(space, made, 16);
     quire_space_destroy(&space);
-}
-
-UNIT(batch, one_more_than_a_space_holds_changes_nothing)
-{
-    for (int fit = 0; fit < FITS; fit++) {
-        quire_space *space = make_space((quire_fit)fit, 64 * KIB, false);
-        static quire_placement made[MANY];
-        begin_placements(made, MANY);
-        CHECK_FAILS(quire_space_allocate_batch(space, KIB, 1, made, 65), QUIRE_ERROR_NO_SPACE);
-        for (uint64_t i = 0; i < 65; i++) {
-            CHECK_EQ(made[i].user, 1000 + i);
-            CHECK(!made[i].range.id && !made[i].offset && !made[i].size);
-        }
-        CHECK_EQ(free_bytes(space), 64 * KIB);
-        CHECK_OK(quire_space_allocate_batch(space, KIB, 1, made, 64));
-        CHECK_OK(quire_space_check(space));
-        quire_space_destroy(&space);
-    }
 }
 
 /* ---- memories ----------------------------------------------------------------------------- */

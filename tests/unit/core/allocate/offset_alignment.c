@@ -100,43 +100,6 @@ CASE(dedicated_pages_batches_and_reserved_ranges, .pages.page_size = PAGE)
     CHECK_OK(quire_memory_check(f->memory));
 }
 
-/* Bytes are written to the end of each range: an overlap would show. */
-CASE(random_ranges_do_not_share_bytes, .kind.mask = 1 << 1, .find_by_address = true,
-     .pages.page_size = PAGE)
-{
-    enum { COUNT = 64, STEPS = 2000 };
-    quire_allocation found, live[COUNT] = {{0}};
-    uint64_t sizes[COUNT] = {0};
-    test_random random = {7};
-    for (int step = 0; step < STEPS; step++) {
-        uint32_t i = (uint32_t)random_below(&random, COUNT);
-        unsigned char bytes[2000];
-        if (live[i].id) {
-            CHECK_OK(quire_read(f->memory, live[i], 0, bytes, sizes[i]));
-            for (uint64_t k = 0; k < sizes[i]; k++)
-                CHECK_EQ(bytes[k], i);
-            CHECK_OK(quire_free(f->memory, live[i]));
-            live[i].id = 0;
-            continue;
-        }
-        sizes[i] = 1 + random_below(&random, sizeof bytes);
-        memset(bytes, (int)i, sizes[i]);
-        quire_allocation_info info;
-        uint64_t number = 1 + random_below(&random, 1500);
-        CHECK_OK(quire_allocate(f->memory,
-                                &(quire_allocation_options){
-                                    .size = sizes[i], .offset_alignment = number, .info = &info},
-                                &live[i]));
-        CHECK_EQ(info.offset % number, 0);
-        CHECK_OK(quire_memory_find(f->memory, info.address, &found));
-        CHECK_EQ(found.id, live[i].id);
-        CHECK_OK(quire_memory_find(f->memory, info.address + sizes[i] - 1, &found));
-        CHECK_EQ(found.id, live[i].id);
-        CHECK_OK(quire_write(f->memory, live[i], 0, bytes, sizes[i]));
-    }
-    CHECK_OK(quire_memory_check(f->memory));
-}
-
 CASE(numbers_that_no_offset_can_have_are_refused, .fit.max_alignment = 4096)
 {
     ALLOCATE_FAILS(f, QUIRE_ERROR_INVALID_ARGUMENT, .size = 1, .offset_alignment = 4097);

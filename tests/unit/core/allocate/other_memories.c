@@ -3,15 +3,22 @@
  * refused: which pages go, when, how many, and what the other memory sees.
  */
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "tests/support/crew.h"
 #include "tests/support/out_of_memory.h"
 
-static const quire_page_policy POLICY = {.page_size = PAGE,
-                                         .dedicated = QUIRE_DEDICATED_NEVER,
-                                         .retention_nanoseconds = QUIRE_RETAIN_ALL};
+#define KEPT                                                                                       \
+    .page_size = PAGE, .dedicated = QUIRE_DEDICATED_NEVER, .retention_nanoseconds = QUIRE_RETAIN_ALL
+
+static const quire_page_policy POLICY = {KEPT};
+static const quire_memory_options USUAL = {.name = "other", .pages = {KEPT}},
+                                  IN_HEAP_1 = {.kind.required = QUIRE_HOST_VISIBLE,
+                                               .kind.mask = 2,
+                                               .pages = {KEPT}},
+                                  CONTIGUOUS = {.contiguous = true, .pages.page_size = PAGE};
 
 /* Another memory of the device with `count` pages, all of them empty. */
 static quire_memory *make_other(fixture *f, const quire_memory_options *options, uint32_t count)
@@ -29,7 +36,7 @@ static quire_memory *make_other(fixture *f, const quire_memory_options *options,
 
 static quire_memory *make_usual_other(fixture *f, uint32_t count)
 {
-    return make_other(f, &(quire_memory_options){.name = "other", .pages = POLICY}, count);
+    return make_other(f, &USUAL, count);
 }
 
 static uint64_t reserved_by(quire_memory *memory)
@@ -46,7 +53,120 @@ static void finish(fixture *f, quire_memory *other)
     fixture_end(f);
 }
 
-/* ---- when they go --------------------------------------------------------------------------- */
+/* ---- when they go, and when they stay ------------------------------------------------------- */
+
+/* A request of a memory beside another one with empty pages. */
+typedef struct row {
+    const char *name;
+    bool grows;      /* the backend offers growth */
+    uint64_t budget; /* pages of heap 0 that the backend reports; 0: it reports none */
+    quire_memory_options own, other;
+    bool fills;          /* the own memory has one page, which is full */
+    uint64_t limit;      /* of the own memory, in pages; 0: none */
+    uint64_t heap_limit; /* of heap 0, in pages */
+    uint64_t empty;      /* pages of the other memory before */
+    uint32_t page_limit; /* of the device */
+    bool is_full;        /* the backend has no memory beyond `spare` pages */
+    uint64_t spare;
+    quire_allocation_options request;
+    quire_result result;
+    uint64_t left; /* pages of the other memory after */
+} row;
+
+static void try_row(const row *r)
+{
+    fixture f;
+    quire_allocation made;
+    printf("# %s\n", r->name);
+    fixture_prepare(&f);
+    if (r->grows)
+        fake_offer_growth(&f.fake);
+    if (r->budget) {
+        fake_offer_budget(&f.fake);
+        fake_set_budget(&f.fake, 0, r->budget * PAGE, 0);
+    }
+    fixture_open(&f, &r->own);
+    if (r->fills)
+        ALLOCATE(&f, .size = PAGE);
+    CHECK_OK(quire_memory_set_limit(f.memory, r->limit * PAGE));
+    CHECK_OK(quire_device_set_heap_limit(f.device, 0, r->heap_limit * PAGE));
+    quire_memory *other = make_other(&f, &r->other, (uint32_t)r->empty);
+    if (r->page_limit)
+        CHECK_OK(quire_device_set_page_limit(f.device, r->page_limit));
+    if (r->is_full)
+        f.fake.page_budget = f.fake.page_bytes + r->spare * PAGE;
+    uint64_t before = reserved_by(other);
+    CHECK_EQ(quire_allocate(f.memory, &r->request, &made), r->result);
+    if (r->result) {
+        CHECK(!strstr(quire_last_error(), "other memories"));
+        CHECK_EQ(reserved_by(other), before);
+    } else {
+        CHECK_EQ(reserved_by(other), r->left * PAGE);
+    }
+    CHECK(!r->budget || fixture_stats(&f).pages_over_budget == 0);
+    finish(&f, other);
+}
+
+static void try_rows(const row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        try_row(&rows[i]);
+}
+
+UNIT(other_memories, they_go_where_they_make_room)
+{
+    const row rows[] = {
+        {"a limit of the heap", .own = USUAL, .other = USUAL, .empty = 2, .heap_limit = 2,
+         .request = {.size = PAGE}, .left = 1},
+        {"a budget that is advice", .own = USUAL, .other = USUAL, .empty = 2, .budget = 2,
+         .request = {.size = 2 * PAGE}},
+        {"a request within the budget", .own = USUAL, .other = USUAL, .empty = 1, .budget = 2,
+         .request = {.size = 2 * PAGE, .within_budget = true}},
+        {"a limit of pages, to which other heaps count", .own = USUAL, .other = IN_HEAP_1,
+         .empty = 2, .page_limit = 2, .request = {.size = PAGE}, .left = 1},
+        {"the page of a contiguous memory", .grows = true, .own = USUAL, .other = CONTIGUOUS,
+         .empty = 4, .is_full = true, .request = {.size = PAGE}},
+        {"for a contiguous memory", .grows = true, .own = CONTIGUOUS, .other = USUAL, .fills = true,
+         .empty = 3, .is_full = true, .request = {.size = 2 * PAGE}, .left = 1},
+    };
+    try_rows(rows, sizeof rows / sizeof *rows);
+}
+
+UNIT(other_memories, they_stay_where_they_cannot_help_or_are_not_needed)
+{
+    const quire_result over = QUIRE_ERROR_OVER_BUDGET, many = QUIRE_ERROR_TOO_MANY_PAGES,
+                       none = QUIRE_ERROR_OUT_OF_DEVICE_MEMORY;
+    const row rows[] = {
+        {"a limit of bytes of the memory", .own = USUAL, .other = USUAL, .fills = true, .limit = 1,
+         .empty = 2, .request = {.size = PAGE}, .result = over},
+        {"a limit of pages of the memory", .own = {.pages = {.page_size = PAGE, .max_pages = 1}},
+         .other = USUAL, .fills = true, .empty = 2, .request = {.size = PAGE}, .result = many},
+        {"a fit with one page", .own = {.fit.algorithm = QUIRE_FIT_LINEAR, .pages = POLICY},
+         .other = USUAL, .fills = true, .empty = 2, .request = {.size = PAGE}, .result = many},
+        {"the end of a contiguous memory's addresses", .grows = true,
+         .own = {.contiguous = true, .address_space = PAGE, .pages.page_size = PAGE},
+         .other = USUAL, .fills = true, .empty = 2, .request = {.size = PAGE}, .result = none},
+        {"another heap", .own = USUAL, .other = IN_HEAP_1, .fills = true, .heap_limit = 1,
+         .empty = 2, .request = {.size = PAGE}, .result = over},
+        {"a smaller page serves", .own = {.pages.page_size = 4 * PAGE}, .other = USUAL, .empty = 2,
+         .is_full = true, .spare = 2, .request = {.size = PAGE}, .left = 2},
+        {"a request for existing pages", .own = USUAL, .other = USUAL, .empty = 1, .is_full = true,
+         .request = {.size = PAGE, .existing_pages = true}, .result = none},
+    };
+    try_rows(rows, sizeof rows / sizeof *rows);
+}
+
+UNIT(other_memories, preallocated_pages_stay)
+{
+    fixture f;
+    make(&f, 1, POLICY);
+    quire_memory *other = make_usual_other(&f, 0);
+    CHECK_OK(quire_memory_preallocate(other, UINT64_C(2) * PAGE));
+    f.fake.page_budget = UINT64_C(2) * PAGE;
+    ALLOCATE_FAILS(&f, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, .size = PAGE);
+    CHECK_EQ(reserved_by(other), 2 * PAGE);
+    finish(&f, other);
+}
 
 UNIT(other_memories, their_empty_pages_go_if_the_backend_has_no_memory)
 {
@@ -78,60 +198,6 @@ UNIT(other_memories, the_report_of_a_refusal_names_them)
     finish(&f, other);
 }
 
-UNIT(other_memories, they_go_at_a_limit_of_the_heap)
-{
-    fixture f;
-    make(&f, 1, POLICY);
-    quire_memory *other = make_usual_other(&f, 2);
-    CHECK_OK(quire_device_set_heap_limit(f.device, 0, UINT64_C(2) * PAGE));
-    ALLOCATE(&f, .size = PAGE);
-    CHECK_EQ(reserved_by(other), PAGE);
-    finish(&f, other);
-}
-
-UNIT(other_memories, they_go_before_a_page_exceeds_the_budget)
-{
-    fixture f;
-    fixture_prepare(&f);
-    fake_offer_budget(&f.fake);
-    fake_set_budget(&f.fake, 0, UINT64_C(2) * PAGE, 0);
-    fixture_open(&f, &(quire_memory_options){.pages = POLICY});
-    quire_memory *other = make_usual_other(&f, 2);
-    ALLOCATE(&f, .size = 2 * PAGE);
-    CHECK_EQ(fixture_stats(&f).pages_over_budget, 0);
-    CHECK_EQ(reserved_by(other), 0);
-    finish(&f, other);
-}
-
-UNIT(other_memories, they_go_for_memories_and_requests_within_the_budget)
-{
-    fixture f;
-    fixture_prepare(&f);
-    fake_offer_budget(&f.fake);
-    fake_set_budget(&f.fake, 0, UINT64_C(2) * PAGE, 0);
-    fixture_open(&f, &(quire_memory_options){.pages = POLICY});
-    quire_memory *other = make_usual_other(&f, 1);
-    ALLOCATE(&f, .size = 2 * PAGE, .within_budget = true);
-    CHECK_EQ(reserved_by(other), 0);
-    finish(&f, other);
-}
-
-/* The pages of another heap count against the limit of pages, too. */
-UNIT(other_memories, they_go_from_any_heap_at_a_limit_of_pages)
-{
-    fixture f;
-    make(&f, 1, POLICY);
-    quire_memory *other =
-        make_other(&f,
-                   &(quire_memory_options){
-                       .kind.required = QUIRE_HOST_VISIBLE, .kind.mask = 2, .pages = POLICY},
-                   2);
-    CHECK_OK(quire_device_set_page_limit(f.device, 2));
-    ALLOCATE(&f, .size = PAGE);
-    CHECK_EQ(reserved_by(other), PAGE);
-    finish(&f, other);
-}
-
 UNIT(other_memories, they_go_for_dedicated_pages_and_preallocated_ones)
 {
     fixture f;
@@ -144,35 +210,6 @@ UNIT(other_memories, they_go_for_dedicated_pages_and_preallocated_ones)
     CHECK_EQ(reserved_by(other), 0);
     CHECK_FAILS(quire_memory_preallocate(f.memory, UINT64_C(5) * PAGE),
                 QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    finish(&f, other);
-}
-
-UNIT(other_memories, the_free_end_of_a_contiguous_memory_goes)
-{
-    fixture f;
-    fixture_prepare(&f);
-    fake_offer_growth(&f.fake);
-    fixture_open(&f, &(quire_memory_options){.pages = POLICY});
-    quire_memory *other = make_other(
-        &f, &(quire_memory_options){.contiguous = true, .pages = {.page_size = PAGE}}, 4);
-    f.fake.page_budget = reserved_by(other);
-    CHECK(reserved_by(other) >= 4 * PAGE);
-    ALLOCATE(&f, .size = PAGE);
-    CHECK(reserved_by(other) <= 3 * PAGE);
-    finish(&f, other);
-}
-
-UNIT(other_memories, they_go_for_a_contiguous_memory)
-{
-    fixture f;
-    fixture_prepare(&f);
-    fake_offer_growth(&f.fake);
-    fixture_open(&f, &(quire_memory_options){.contiguous = true, .pages = {.page_size = PAGE}});
-    quire_memory *other = make_usual_other(&f, 3);
-    ALLOCATE(&f, .size = PAGE);
-    f.fake.page_budget = fixture_stats(&f).reserved_bytes + 3 * PAGE;
-    ALLOCATE(&f, .size = 2 * PAGE);
-    CHECK(reserved_by(other) <= 2 * PAGE);
     finish(&f, other);
 }
 
@@ -189,99 +226,6 @@ UNIT(other_memories, a_page_that_another_thread_has_emptied_goes)
     CHECK_OK(quire_allocate(second, &(quire_allocation_options){.size = PAGE}, &kept));
     CHECK_EQ(reserved_by(first), 0);
     finish(&f, second);
-}
-
-/* ---- when they stay ------------------------------------------------------------------------- */
-
-static void expect_they_stay(fixture *f, quire_memory *other, quire_result code)
-{
-    uint64_t before = reserved_by(other);
-    ALLOCATE_FAILS(f, code, .size = PAGE);
-    CHECK(!strstr(quire_last_error(), "other memories"));
-    CHECK_EQ(reserved_by(other), before);
-    finish(f, other);
-}
-
-UNIT(other_memories, they_stay_at_a_limit_of_bytes_of_the_memory)
-{
-    fixture f;
-    make(&f, 1, POLICY);
-    ALLOCATE(&f, .size = PAGE);
-    CHECK_OK(quire_memory_set_limit(f.memory, PAGE));
-    expect_they_stay(&f, make_usual_other(&f, 2), QUIRE_ERROR_OVER_BUDGET);
-}
-
-UNIT(other_memories, they_stay_at_a_limit_of_pages_of_the_memory)
-{
-    fixture f;
-    make(&f, 1, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
-    ALLOCATE(&f, .size = PAGE);
-    expect_they_stay(&f, make_usual_other(&f, 2), QUIRE_ERROR_TOO_MANY_PAGES);
-}
-
-UNIT(other_memories, they_stay_where_the_fit_takes_no_further_page)
-{
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_LINEAR, .pages = POLICY});
-    ALLOCATE(&f, .size = PAGE);
-    expect_they_stay(&f, make_usual_other(&f, 2), QUIRE_ERROR_TOO_MANY_PAGES);
-}
-
-UNIT(other_memories, they_stay_at_the_end_of_a_contiguous_memorys_addresses)
-{
-    fixture f;
-    fixture_prepare(&f);
-    fake_offer_growth(&f.fake);
-    fixture_open(&f, &(quire_memory_options){
-                         .contiguous = true, .address_space = PAGE, .pages.page_size = PAGE});
-    ALLOCATE(&f, .size = PAGE);
-    expect_they_stay(&f, make_usual_other(&f, 2), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-}
-
-UNIT(other_memories, they_stay_in_another_heap)
-{
-    fixture f;
-    make(&f, 1, POLICY);
-    CHECK_OK(quire_device_set_heap_limit(f.device, 0, PAGE));
-    ALLOCATE(&f, .size = PAGE);
-    quire_memory *other =
-        make_other(&f,
-                   &(quire_memory_options){
-                       .kind.required = QUIRE_HOST_VISIBLE, .kind.mask = 2, .pages = POLICY},
-                   2);
-    expect_they_stay(&f, other, QUIRE_ERROR_OVER_BUDGET);
-}
-
-UNIT(other_memories, preallocated_pages_stay)
-{
-    fixture f;
-    make(&f, 1, POLICY);
-    quire_memory *other = make_usual_other(&f, 0);
-    CHECK_OK(quire_memory_preallocate(other, UINT64_C(2) * PAGE));
-    f.fake.page_budget = UINT64_C(2) * PAGE;
-    expect_they_stay(&f, other, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-}
-
-UNIT(other_memories, they_stay_if_a_smaller_page_serves_the_request)
-{
-    fixture f;
-    make(&f, 1, (quire_page_policy){.page_size = 4 * PAGE});
-    quire_memory *other = make_usual_other(&f, 2);
-    f.fake.page_budget = UINT64_C(4) * PAGE;
-    ALLOCATE(&f, .size = PAGE);
-    CHECK_EQ(reserved_by(other), 2 * PAGE);
-    finish(&f, other);
-}
-
-UNIT(other_memories, they_stay_for_a_request_with_existing_pages)
-{
-    fixture f;
-    make(&f, 1, POLICY);
-    quire_memory *other = make_usual_other(&f, 1);
-    f.fake.page_budget = PAGE;
-    ALLOCATE_FAILS(&f, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, .size = PAGE, .existing_pages = true);
-    CHECK_EQ(reserved_by(other), PAGE);
-    finish(&f, other);
 }
 
 /* ---- what the other memory sees ------------------------------------------------------------- */

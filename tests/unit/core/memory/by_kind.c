@@ -223,33 +223,6 @@ CASE(what_is_mapped_gets_a_visible_kind)
 
 /* ---- refusals ----------------------------------------------------------------------------- */
 
-CASE(contradictory_choices_are_refused)
-{
-    const quire_intent intent = QUIRE_INTENT_HOST_WRITE,
-                       broken = QUIRE_INTENT_UPLOAD | QUIRE_INTENT_HOST_READ,
-                       exported = QUIRE_INTENT_EXPORT;
-    for (sort s = RANGE; s < SORTS; s++) {
-        quire_kind_request bad = {.intent = intent, .required = QUIRE_DEVICE_LOCAL};
-        expect_refused(b, s, &bad, false, QUIRE_ERROR_INVALID_ARGUMENT, "not both");
-        bad = (quire_kind_request){.intent = broken};
-        expect_refused(b, s, &bad, false, QUIRE_ERROR_INVALID_ARGUMENT, "an intent to upload");
-        bad = (quire_kind_request){.intent = exported};
-        expect_refused(b, s, &bad, false, QUIRE_ERROR_UNSUPPORTED, "do not export");
-        bad = (quire_kind_request){.required = UINT32_C(1) << 20};
-        expect_refused(b, s, &bad, false, QUIRE_ERROR_INVALID_ARGUMENT, "unknown memory flags");
-        bad = (quire_kind_request){.mask = 0x10};
-        expect_refused(b, s, &bad, false, QUIRE_ERROR_UNSUPPORTED, "no memory kind");
-        for (int i = 0; i < 4; i++) {
-            bad = (quire_kind_request){.intent = 0};
-            bad.unused[i] = 1;
-            expect_refused(b, s, &bad, false, QUIRE_ERROR_INVALID_ARGUMENT, "quire_kind_request");
-        }
-    }
-    quire_device_stats stats;
-    CHECK_OK(quire_device_get_stats(b->device, &stats));
-    CHECK_EQ(stats.memory_count, 0); /* no memory was made for them */
-}
-
 UNIT(by_kind, the_error_of_the_best_kind_is_returned_if_all_refuse)
 {
     for (sort s = RANGE; s < SORTS; s++) {

@@ -73,31 +73,6 @@ CASE_WITH(a_first_request_above_the_address_space_gets_a_page_that_holds_it,
     CHECK_EQ(f->fake.last_page.max_size, 200 * KIB);
 }
 
-UNIT(elastic, it_works_with_every_option_of_every_fit)
-{
-    static const quire_memory_options CASES[] = {{.fit.algorithm = QUIRE_FIT_FIRST},
-                                                 {.fit.slabs = true},
-                                                 {.fit.least_fragmentation = true},
-                                                 {.fit.granule = 4096}};
-    for (size_t n = 0; n < sizeof CASES / sizeof *CASES; n++) {
-        fixture f;
-        quire_allocation all[64];
-        make_with(&f, &CASES[n]);
-        for (uint64_t i = 0; i < 64; i++)
-            all[i] = ALLOCATE(&f, .size = 1 + i * i * 3);
-        for (int i = 0; i < 64; i += 2)
-            CHECK_OK(quire_free(f.memory, all[i]));
-        for (int i = 0; i < 64; i += 2)
-            all[i] = ALLOCATE(&f, .size = 10 * KIB);
-        CHECK_EQ(stats_of(&f).page_count, 1);
-        for (int i = 0; i < 64; i++)
-            CHECK_OK(quire_free(f.memory, all[i]));
-        CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
-        CHECK_EQ(stats_of(&f).page_count, 0);
-        fixture_end(&f);
-    }
-}
-
 CASE(dedicated_pages_are_apart_from_it)
 {
     ALLOCATE(f, .size = 40 * KIB);
@@ -181,8 +156,6 @@ UNIT(elastic, the_info_reports_how_far_the_page_may_grow)
     CHECK_EQ(info.address_space, 0);
     fixture_end(&f);
 }
-
-/* ---- on existing memory --------------------------------------------------------------------- */
 
 /* ---- shrinking ------------------------------------------------------------------------------ */
 
