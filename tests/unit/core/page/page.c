@@ -1,7 +1,7 @@
 /*
  * page.c - the pages of a memory: their numbers, sizes and limits, when empty ones are kept and
- * destroyed, and their statistics. Dedicated and weakly aligned pages are in page_dedicated.c and
- * page_address.c, failures in page_fault.c.
+ * destroyed, their statistics, and what the backend receives when one is created. Dedicated and
+ * weakly aligned pages are in page_dedicated.c and page_address.c, failures in page_fault.c.
  */
 #include "src/core/state/memory.h"
 #include "tests/support/fixture.h"
@@ -21,48 +21,30 @@ static void make(fixture *b, quire_page_policy pages)
     open_prepared(b, pages);
 }
 
-static quire_allocation allocate(quire_memory *memory, uint64_t size)
+static uint32_t page_of(fixture *b, quire_allocation allocation)
 {
-    quire_allocation allocation;
-    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = size}, &allocation));
-    return allocation;
+    return fixture_info(b, allocation).page;
 }
 
-static uint32_t page_of(quire_memory *memory, quire_allocation allocation)
-{
-    quire_allocation_info info;
-    CHECK_OK(quire_allocation_get_info(memory, allocation, &info));
-    return info.page;
-}
-
-static void expect_page(quire_memory *memory, uint32_t page, uint64_t size)
+static quire_page_info page_info(fixture *b, uint32_t page)
 {
     quire_page_info info;
-    CHECK_OK(quire_page_get_info(memory, page, &info));
+    CHECK_OK(quire_page_get_info(b->memory, page, &info));
     CHECK_EQ(info.page, page);
-    CHECK_EQ(info.size, size);
+    return info;
 }
 
-static void expect_no_page(quire_memory *memory, uint32_t page)
+static void expect_no_page(fixture *b, uint32_t page)
 {
     quire_page_info info = {.size = 1};
-    CHECK_FAILS(quire_page_get_info(memory, page, &info), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_page_get_info(b->memory, page, &info), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_EQ(info.size, 0);
 }
 
-static void expect_refused(quire_memory *memory, uint64_t size, quire_result code, const char *says)
+static void expect_refused(fixture *b, uint64_t size, quire_result code, const char *says)
 {
-    quire_allocation none = {1};
-    CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = size}, &none), code);
+    ALLOCATE_FAILS(b, code, .size = size);
     CHECK_HAS(quire_last_error(), says);
-    CHECK_EQ(none.id, 0);
-}
-
-static quire_memory_stats stats_of(quire_memory *memory)
-{
-    quire_memory_stats stats;
-    CHECK_OK(quire_memory_get_stats(memory, &stats));
-    return stats;
 }
 
 #define CASE(name, ...) UNIT_ON(page, name, fixture, b, make(b, __VA_ARGS__), fixture_end)
@@ -73,46 +55,44 @@ CASE(numbers_are_stable_and_the_lowest_free_one_is_reused, (quire_page_policy){.
 {
     quire_allocation full[4];
     for (uint32_t i = 0; i < 4; i++) {
-        full[i] = allocate(b->memory, PAGE);
-        CHECK_EQ(page_of(b->memory, full[i]), i);
+        full[i] = ALLOCATE(b, .size = PAGE);
+        CHECK_EQ(page_of(b, full[i]), i);
     }
     CHECK_OK(quire_free(b->memory, full[1]));
     CHECK_OK(quire_free(b->memory, full[2]));
-    expect_page(b->memory, 1, PAGE); /* retained */
+    CHECK_EQ(page_info(b, 1).size, PAGE); /* retained */
     CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
-    expect_no_page(b->memory, 1);
-    expect_no_page(b->memory, 2);
-    CHECK_EQ(page_of(b->memory, full[3]), 3);
-    CHECK_EQ(page_of(b->memory, allocate(b->memory, PAGE)), 1);
-    CHECK_EQ(page_of(b->memory, allocate(b->memory, PAGE)), 2);
-    CHECK_EQ(page_of(b->memory, allocate(b->memory, PAGE)), 4);
-    expect_no_page(b->memory, 5);
-    expect_no_page(b->memory, UINT32_MAX);
+    expect_no_page(b, 1);
+    expect_no_page(b, 2);
+    CHECK_EQ(page_of(b, full[3]), 3);
+    CHECK_EQ(page_of(b, ALLOCATE(b, .size = PAGE)), 1);
+    CHECK_EQ(page_of(b, ALLOCATE(b, .size = PAGE)), 2);
+    CHECK_EQ(page_of(b, ALLOCATE(b, .size = PAGE)), 4);
+    expect_no_page(b, 5);
+    expect_no_page(b, UINT32_MAX);
     CHECK_HAS(quire_last_error(), "no page 4294967295");
 }
 
 CASE(shared_and_dedicated_pages_count_in_one_row,
      (quire_page_policy){.page_size = PAGE, .dedicated_threshold = 2048})
 {
-    CHECK_EQ(page_of(b->memory, allocate(b->memory, 100)), 0);
-    quire_allocation dedicated = allocate(b->memory, 2048);
-    CHECK_EQ(page_of(b->memory, dedicated), 1);
-    CHECK_EQ(page_of(b->memory, allocate(b->memory, 2047)), 0);
-    CHECK_EQ(page_of(b->memory, allocate(b->memory, 2047)), 2);
+    CHECK_EQ(page_of(b, ALLOCATE(b, .size = 100)), 0);
+    quire_allocation dedicated = ALLOCATE(b, .size = 2048);
+    CHECK_EQ(page_of(b, dedicated), 1);
+    CHECK_EQ(page_of(b, ALLOCATE(b, .size = 2047)), 0);
+    CHECK_EQ(page_of(b, ALLOCATE(b, .size = 2047)), 2);
     CHECK_OK(quire_free(b->memory, dedicated));
     for (int i = 0; i < 2; i++)
-        CHECK_EQ(page_of(b->memory, allocate(b->memory, 1792)), i ? 2 : 0);
-    CHECK_EQ(page_of(b->memory, allocate(b->memory, 512)),
+        CHECK_EQ(page_of(b, ALLOCATE(b, .size = 1792)), i ? 2 : 0);
+    CHECK_EQ(page_of(b, ALLOCATE(b, .size = 512)),
              1); /* a shared page with the number of the dedicated one */
 }
 
 CASE(a_shared_page_after_many_dedicated_ones_is_found, (quire_page_policy){.page_size = PAGE})
 {
-    quire_allocation_options dedicated = {.size = 256, .dedicated = true};
-    quire_allocation allocation;
     for (int i = 0; i < 40; i++)
-        CHECK_OK(quire_allocate(b->memory, &dedicated, &allocation));
-    CHECK_EQ(page_of(b->memory, allocate(b->memory, 100)), 40);
+        ALLOCATE(b, .size = 256, .dedicated = true);
+    CHECK_EQ(page_of(b, ALLOCATE(b, .size = 100)), 40);
 }
 
 /* ---- sizes -------------------------------------------------------------------------------- */
@@ -120,12 +100,12 @@ CASE(a_shared_page_after_many_dedicated_ones_is_found, (quire_page_policy){.page
 CASE(a_request_above_the_page_size_gets_a_page_whose_rest_is_shared,
      (quire_page_policy){.page_size = PAGE})
 {
-    quire_allocation large = allocate(b->memory, 10000);
-    expect_page(b->memory, 0, 10240); /* rounded up to the granularity */
-    CHECK_EQ(page_of(b->memory, allocate(b->memory, 10)), 1);
+    quire_allocation large = ALLOCATE(b, .size = 10000);
+    CHECK_EQ(page_info(b, 0).size, 10240); /* rounded up to the granularity */
+    CHECK_EQ(page_of(b, ALLOCATE(b, .size = 10)), 1);
     CHECK_OK(quire_free(b->memory, large));
-    CHECK_EQ(page_of(b->memory, allocate(b->memory, 9000)), 0);
-    CHECK_EQ(page_of(b->memory, allocate(b->memory, 1000)), 0);
+    CHECK_EQ(page_of(b, ALLOCATE(b, .size = 9000)), 0);
+    CHECK_EQ(page_of(b, ALLOCATE(b, .size = 1000)), 0);
     CHECK_EQ(b->fake.last_page.size, PAGE); /* the next one had the usual size */
 }
 
@@ -138,20 +118,20 @@ CASE(the_first_page_and_growth_follow_the_policy,
     for (uint32_t i = 0; i < 4; i++) {
         CHECK_OK(quire_memory_get_info(b->memory, &info));
         CHECK_EQ(info.page_size, sizes[i]);
-        allocate(b->memory, sizes[i]);
-        expect_page(b->memory, i, sizes[i]);
+        ALLOCATE(b, .size = sizes[i]);
+        CHECK_EQ(page_info(b, i).size, sizes[i]);
     }
-    CHECK_EQ(stats_of(b->memory).reserved_bytes, 5632);
+    CHECK_EQ(fixture_stats(b).reserved_bytes, 5632);
 }
 
 CASE(neither_large_nor_dedicated_pages_change_the_growth,
      (quire_page_policy){.page_size = 1024, .growth_percent = 100, .max_page = 8192})
 {
     ALLOCATE(b, .size = 256, .dedicated = true);
-    allocate(b->memory, 5000);
-    expect_page(b->memory, 1, 5120); /* instead of the first size, 1024 */
-    allocate(b->memory, 2048);
-    expect_page(b->memory, 2, 2048);
+    ALLOCATE(b, .size = 5000);
+    CHECK_EQ(page_info(b, 1).size, 5120); /* instead of the first size, 1024 */
+    ALLOCATE(b, .size = 2048);
+    CHECK_EQ(page_info(b, 2).size, 2048);
 }
 
 UNIT_PREPARED(page, the_devices_largest_page_overrides_the_policy, b)
@@ -161,35 +141,34 @@ UNIT_PREPARED(page, the_devices_largest_page_overrides_the_policy, b)
     quire_memory_info info;
     CHECK_OK(quire_memory_get_info(b->memory, &info));
     CHECK_EQ(info.page_size, 4864);
-    allocate(b->memory, 100);
-    expect_page(b->memory, 0, 4864);
-    allocate(b->memory, 4864); /* as large as a page */
-    expect_refused(b->memory, 4865, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+    ALLOCATE(b, .size = 100);
+    CHECK_EQ(page_info(b, 0).size, 4864);
+    ALLOCATE(b, .size = 4864); /* as large as a page */
+    expect_refused(b, 4865, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                    "4.75 KiB can never fit: the largest page of the device has 4.88 KiB");
 }
 
 CASE(more_than_the_heap_is_refused_without_a_backend_call, (quire_page_policy){.page_size = PAGE})
 {
-    expect_refused(b->memory, (UINT64_C(1) << 30) + 1, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+    expect_refused(b, (UINT64_C(1) << 30) + 1, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                    "(1073741825 bytes) can never fit: the heap of memory kind 0 has 1 GiB in all");
-    expect_refused(b->memory, UINT64_MAX, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "1 GiB in all");
+    expect_refused(b, UINT64_MAX, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, "1 GiB in all");
     CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 0);
-    CHECK_EQ(stats_of(b->memory).failures, 2);
+    CHECK_EQ(fixture_stats(b).failures, 2);
 }
 
 /* ---- limits of number --------------------------------------------------------------------- */
 
 CASE(the_policys_page_limit_holds, (quire_page_policy){.page_size = PAGE, .max_pages = 2})
 {
-    quire_allocation first = allocate(b->memory, PAGE), second = allocate(b->memory, 2048);
-    expect_refused(b->memory, PAGE, QUIRE_ERROR_TOO_MANY_PAGES,
+    quire_allocation first = ALLOCATE(b, .size = PAGE), second = ALLOCATE(b, .size = 2048);
+    expect_refused(b, PAGE, QUIRE_ERROR_TOO_MANY_PAGES,
                    "memory 'weights' has 2 pages, the maximum of its policy");
     CHECK_HAS(quire_last_error(), "cannot allocate 4 KiB: ");
     CHECK_HAS(quire_last_error(), "largest free range 2 KiB of 2 KiB free in 2 pages");
-    CHECK_EQ(page_of(b->memory, allocate(b->memory, 2048)),
-             1); /* a request that fits is still served */
+    CHECK_EQ(page_of(b, ALLOCATE(b, .size = 2048)), 1); /* a request that fits is still served */
     CHECK_OK(quire_free(b->memory, first));
-    CHECK_EQ(page_of(b->memory, allocate(b->memory, 100)), 0);
+    CHECK_EQ(page_of(b, ALLOCATE(b, .size = 100)), 0);
     CHECK_OK(quire_free(b->memory, second));
     CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 2);
 }
@@ -197,9 +176,9 @@ CASE(the_policys_page_limit_holds, (quire_page_policy){.page_size = PAGE, .max_p
 CASE(an_empty_page_is_destroyed_for_one_that_is_large_enough,
      (quire_page_policy){.page_size = PAGE, .max_pages = 1})
 {
-    CHECK_OK(quire_free(b->memory, allocate(b->memory, PAGE)));
-    allocate(b->memory, 2 * PAGE);
-    expect_page(b->memory, 0, 2 * PAGE);
+    CHECK_OK(quire_free(b->memory, ALLOCATE(b, .size = PAGE)));
+    ALLOCATE(b, .size = 2 * PAGE);
+    CHECK_EQ(page_info(b, 0).size, 2 * PAGE);
     CHECK_EQ(b->fake.pages, 1);
 }
 
@@ -211,16 +190,19 @@ UNIT_PREPARED(page, the_devices_page_limit_is_shared_by_its_memories, b)
     quire_memory_options options = {.kind.required = QUIRE_HOST_VISIBLE,
                                     .pages = {.page_size = PAGE}};
     CHECK_OK(quire_memory_create(b->device, &options, &other));
-    allocate(b->memory, PAGE);
-    allocate(b->memory, PAGE);
-    allocate(other, PAGE);
-    expect_refused(other, PAGE, QUIRE_ERROR_TOO_MANY_PAGES, "the device's limit of 3 pages");
-    expect_refused(b->memory, PAGE, QUIRE_ERROR_TOO_MANY_PAGES, "the device's limit of 3 pages");
+    ALLOCATE(b, .size = PAGE);
+    ALLOCATE(b, .size = PAGE);
+    const quire_allocation_options whole = {.size = PAGE};
+    quire_allocation theirs;
+    CHECK_OK(quire_allocate(other, &whole, &theirs));
+    CHECK_FAILS(quire_allocate(other, &whole, &theirs), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_HAS(quire_last_error(), "the device's limit of 3 pages");
+    expect_refused(b, PAGE, QUIRE_ERROR_TOO_MANY_PAGES, "the device's limit of 3 pages");
     quire_device_stats stats;
     CHECK_OK(quire_device_get_stats(b->device, &stats));
     CHECK_EQ(stats.page_count, 3);
     quire_memory_destroy_all(&other);
-    allocate(b->memory, PAGE);
+    ALLOCATE(b, .size = PAGE);
 }
 
 UNIT_PREPARED(page, more_pages_than_a_limit_that_is_advice, b)
@@ -229,10 +211,10 @@ UNIT_PREPARED(page, more_pages_than_a_limit_that_is_advice, b)
     b->fake.info.limits.max_pages_is_advice = true;
     open_prepared(b, (quire_page_policy){.page_size = PAGE});
     for (int i = 0; i < 3; i++)
-        allocate(b->memory, PAGE);
+        ALLOCATE(b, .size = PAGE);
     CHECK_OK(quire_device_set_page_limit(b->device, 4)); /* the caller's own is none */
-    allocate(b->memory, PAGE);
-    expect_refused(b->memory, PAGE, QUIRE_ERROR_TOO_MANY_PAGES, "the device's limit of 4 pages");
+    ALLOCATE(b, .size = PAGE);
+    expect_refused(b, PAGE, QUIRE_ERROR_TOO_MANY_PAGES, "the device's limit of 4 pages");
 }
 
 /* ---- empty pages -------------------------------------------------------------------------- */
@@ -242,18 +224,15 @@ CASE(all_empty_pages_are_released_when_a_page_must_be_created,
 {
     quire_allocation full[3];
     for (int i = 0; i < 3; i++)
-        full[i] = allocate(b->memory, PAGE);
+        full[i] = ALLOCATE(b, .size = PAGE);
     CHECK_OK(quire_free(b->memory, full[0]));
     CHECK_OK(quire_free(b->memory, full[2]));
     CHECK_EQ(b->fake.pages, 3);
-    CHECK_EQ(page_of(b->memory, allocate(b->memory, PAGE + 1)), 0);
+    CHECK_EQ(page_of(b, ALLOCATE(b, .size = PAGE + 1)), 0);
     CHECK_EQ(b->fake.pages, 2);
-    expect_no_page(b->memory, 2);
-    quire_allocation_options dedicated = {.size = 256, .dedicated = true};
-    quire_allocation allocation;
-    CHECK_OK(quire_free(b->memory, full[1]));
-    CHECK_OK(quire_allocate(b->memory, &dedicated, &allocation)); /* likewise for a dedicated one */
-    CHECK_EQ(page_of(b->memory, allocation), 1);
+    expect_no_page(b, 2);
+    CHECK_OK(quire_free(b->memory, full[1])); /* likewise for a dedicated page */
+    CHECK_EQ(page_of(b, ALLOCATE(b, .size = 256, .dedicated = true)), 1);
     CHECK_EQ(b->fake.pages, 2);
 }
 
@@ -261,7 +240,7 @@ CASE(a_trim_keeps_at_most_its_target_and_the_lowest_numbers, (quire_page_policy)
 {
     quire_allocation full[5];
     for (int i = 0; i < 5; i++)
-        full[i] = allocate(b->memory, PAGE);
+        full[i] = ALLOCATE(b, .size = PAGE);
     static const int freed[] = {0, 1, 3, 4};
     for (int i = 0; i < 4; i++)
         CHECK_OK(quire_free(b->memory, full[freed[i]]));
@@ -271,15 +250,113 @@ CASE(a_trim_keeps_at_most_its_target_and_the_lowest_numbers, (quire_page_policy)
     CHECK_OK(quire_memory_trim(b->memory, 3 * PAGE - 1,
                                &released)); /* two pages remain below the target */
     CHECK_EQ(released, 2 * PAGE);
-    expect_no_page(b->memory, 4);
-    expect_no_page(b->memory, 3);
-    expect_page(b->memory, 1, PAGE);
+    expect_no_page(b, 4);
+    expect_no_page(b, 3);
+    CHECK_EQ(page_info(b, 1).size, PAGE);
     CHECK_OK(quire_memory_trim(b->memory, UINT64_MAX, &released));
     CHECK_EQ(released, 0);
     CHECK_OK(quire_memory_trim(b->memory, 0, &released));
     CHECK_EQ(released, 2 * PAGE);
-    CHECK_EQ(page_of(b->memory, full[2]), 2);
+    CHECK_EQ(page_of(b, full[2]), 2);
     CHECK_EQ(b->fake.pages, 1);
+}
+
+/* ---- what is reported, and what the backend receives ------------------------------------------ */
+
+static void make_exportable(fixture *b, quire_memory_options options)
+{
+    fixture_prepare(b);
+    b->fake.info.exportable = true;
+    fixture_open(b, &options);
+}
+
+#define INFO(name, ...)                                                                            \
+    UNIT_ON(page, name, fixture, b, make_exportable(b, __VA_ARGS__), fixture_end)
+
+INFO(statistics_follow_the_allocations_and_the_peak_stays,
+     (quire_memory_options){.pages = {.page_size = PAGE}})
+{
+    quire_allocation first = ALLOCATE(b, .size = 1000), second = ALLOCATE(b, .size = 500);
+    quire_page_info info = page_info(b, 0);
+    CHECK_EQ(info.live_bytes, 1024 + 512);
+    CHECK_EQ(info.free_bytes, PAGE - 1536);
+    CHECK_EQ(info.largest_free, PAGE - 1536);
+    CHECK_EQ(info.allocation_count, 2);
+    CHECK_EQ(info.peak_live_bytes, 1536);
+    CHECK(!info.dedicated && !info.mappable);
+    CHECK_OK(quire_free(b->memory, first));
+    info = page_info(b, 0);
+    CHECK_EQ(info.live_bytes, 512);
+    CHECK_EQ(info.largest_free, PAGE - 1536); /* the free range before it is smaller */
+    CHECK_EQ(info.peak_live_bytes, 1536);
+    CHECK_OK(quire_free(b->memory, second));
+    info = page_info(b, 0);
+    CHECK_EQ(info.live_bytes, 0);
+    CHECK_EQ(info.largest_free, PAGE);
+    CHECK_EQ(info.allocation_count, 0);
+    CHECK_EQ(info.peak_live_bytes, 1536);
+}
+
+INFO(the_largest_free_range_may_be_anywhere,
+     (quire_memory_options){.fit.algorithm = QUIRE_FIT_FIRST, .pages = {.page_size = PAGE}})
+{
+    quire_allocation first = ALLOCATE(b, .size = 800), second = ALLOCATE(b, .size = 1800);
+    quire_allocation third = ALLOCATE(b, .size = 700);
+    CHECK_EQ(page_info(b, 0).largest_free, 796); /* after it, and smaller than the live ranges */
+    CHECK_OK(quire_free(b->memory, first));
+    CHECK_EQ(page_info(b, 0).largest_free, 800); /* before it */
+    CHECK_OK(quire_free(b->memory, third));
+    CHECK_EQ(page_info(b, 0).largest_free, 1496); /* after it again, merged */
+    CHECK_OK(quire_free(b->memory, second));
+    CHECK_EQ(page_info(b, 0).largest_free, PAGE);
+}
+
+INFO(a_new_page_with_an_old_number_starts_a_new_peak,
+     (quire_memory_options){.pages = {.page_size = PAGE}})
+{
+    CHECK_OK(quire_free(b->memory, ALLOCATE(b, .size = PAGE)));
+    CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
+    ALLOCATE(b, .size = 256);
+    CHECK_EQ(page_info(b, 0).peak_live_bytes, 256);
+}
+
+INFO(a_host_visible_page_is_mappable_and_has_the_backends_addresses,
+     (quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE, .pages = {.page_size = PAGE}})
+{
+    ALLOCATE(b, .size = PAGE);
+    ALLOCATE(b, .size = PAGE);
+    CHECK(page_info(b, 0).mappable);
+    CHECK_EQ(page_info(b, 0).address, UINT64_C(4) << 30);
+    CHECK_EQ(page_info(b, 1).address, UINT64_C(8) << 30);
+    CHECK_EQ(b->fake.maps, 2); /* mapped at creation */
+}
+
+static const quire_intent SHARED = QUIRE_INTENT_HOST_WRITE | QUIRE_INTENT_EXPORT;
+
+INFO(the_backend_receives_the_purpose_of_the_page,
+     (quire_memory_options){.name = "frames",
+                            .kind.intent = SHARED,
+                            .fit.max_alignment = 8192,
+                            .pages = {.page_size = PAGE}})
+{
+    const quire_page_request *request = &b->fake.last_page;
+    ALLOCATE(b, .size = 100);
+    CHECK_EQ(request->kind, 3);
+    CHECK_EQ(request->size, PAGE);
+    CHECK_EQ(request->alignment, 8192);
+    CHECK_STR(request->label, "frames");
+    CHECK(request->exportable && !request->dedicated);
+    ALLOCATE(b, .size = 300, .dedicated = true);
+    CHECK(request->dedicated);
+    CHECK_EQ(request->size, 512);
+}
+
+INFO(a_memory_without_that_intent_requests_no_export, (quire_memory_options){0})
+{
+    ALLOCATE(b, .size = 100);
+    CHECK(!b->fake.last_page.exportable);
+    CHECK_EQ(b->fake.last_page.alignment, UINT64_C(2) << 20);
+    CHECK_EQ(b->fake.last_page.size, UINT64_C(1) << 20);
 }
 
 /* ---- waiting for pages of other threads ----------------------------------------------------- */

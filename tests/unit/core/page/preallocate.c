@@ -3,6 +3,8 @@
  */
 #include "tests/support/fixture.h"
 
+#include <stdio.h>
+
 enum { PAGE = 4096 };
 
 static void make(fixture *f, quire_page_policy pages)
@@ -20,61 +22,142 @@ static void expect_reserved(fixture *f, uint64_t bytes, uint64_t empty)
     CHECK_EQ(f->fake.pages, stats.page_count);
 }
 
+typedef enum action { END = 0, KEEP, TAKE, OWN, TRIM } action;
+
+/* Pages of a memory after a call. A call that is refused changes nothing. */
+typedef struct step {
+    action action;  /* preallocate, allocate, allocate with a page of its own, trim */
+    uint64_t bytes; /* of the call; the target of a trim */
+    quire_result result;
+    uint64_t reserved, empty; /* pages afterwards */
+} step;
+
+static const struct {
+    const char *name;
+    quire_memory_options memory;
+    uint64_t created; /* pages in all; 0: any number */
+    step steps[5];
+    const char *says; /* the last refusal */
+} rows[] = {
+    {"pages of the policy's sizes are created until the goal is reached",
+     {.pages.page_size = PAGE},
+     5,
+     {{KEEP, 1, 0, 1, 1}, {KEEP, 4 * PAGE, 0, 4, 4}, {KEEP, 4 * PAGE + 1, 0, 5, 5}},
+     NULL},
+    {"growth continues from the preallocated pages: 1 + 2 + 4, and 8",
+     {.pages = {.page_size = PAGE, .growth_percent = 100, .max_page = 64 * PAGE}},
+     4,
+     {{KEEP, 7 * PAGE, 0, 7, 7}, {KEEP, 8 * PAGE, 0, 15, 15}},
+     NULL},
+    {"existing pages and pages in use count",
+     {.pages.page_size = PAGE},
+     3,
+     {{TAKE, PAGE, 0, 1, 0},
+      {OWN, PAGE, 0, 2, 0},
+      {KEEP, 2 * PAGE, 0, 2, 0},
+      {KEEP, 3 * PAGE, 0, 3, 1}},
+     NULL},
+    {"they are kept when pages are created",
+     {.pages.page_size = PAGE},
+     5,
+     {{KEEP, 3 * PAGE, 0, 3, 3}, {TAKE, 2 * PAGE, 0, 5, 3}, {TAKE, 2 * PAGE, 0, 5, 1}},
+     NULL},
+    {"a lower or cancelled floor applies the bounds at once",
+     {.pages = {.page_size = PAGE, .retained_empty_bytes = 1}},
+     4,
+     {{KEEP, 4 * PAGE, 0, 4, 4}, {KEEP, 3 * PAGE, 0, 3, 3}, {KEEP, 0, 0, 0, 0}},
+     NULL},
+    {"zero cancels the floor and releases no page",
+     {.pages.page_size = PAGE},
+     4,
+     {{KEEP, 3 * PAGE, 0, 3, 3}, {KEEP, 0, 0, 3, 3}, {TAKE, 2 * PAGE, 0, 2, 0}},
+     NULL},
+    {"a trim cancels it",
+     {.pages.page_size = PAGE},
+     4,
+     {{KEEP, 3 * PAGE, 0, 3, 3}, {TRIM, PAGE, 0, 1, 1}, {TAKE, 2 * PAGE, 0, 2, 0}},
+     NULL},
+    {"more than the heap is refused at once, and the floor holds",
+     {.pages.page_size = PAGE},
+     2,
+     {{KEEP, PAGE, 0, 1, 1},
+      {KEEP, (UINT64_C(1) << 30) + 1, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 1, 1},
+      {TAKE, 2 * PAGE, 0, 3, 1}},
+     "the heap of memory kind 0 has 1 GiB in all"},
+    {"the policy's limit of pages",
+     {.pages = {.page_size = PAGE, .max_pages = 3}},
+     0,
+     {{KEEP, PAGE, 0, 1, 1},
+      {KEEP, 4 * PAGE, QUIRE_ERROR_TOO_MANY_PAGES, 1, 1},
+      {KEEP, 3 * PAGE, 0, 3, 3}},
+     "the maximum of its policy"},
+    {"the memory's limit of bytes",
+     {.pages.page_size = PAGE, .limit = 3 * PAGE},
+     0,
+     {{KEEP, PAGE, 0, 1, 1},
+      {KEEP, 4 * PAGE, QUIRE_ERROR_OVER_BUDGET, 1, 1},
+      {KEEP, 3 * PAGE, 0, 3, 3}},
+     NULL},
+    {"a refused request keeps the floor",
+     {.pages = {.page_size = PAGE, .max_pages = 2}},
+     3,
+     {{KEEP, 2 * PAGE, 0, 2, 2},
+      {TAKE, 2 * PAGE, QUIRE_ERROR_TOO_MANY_PAGES, 2, 2},
+      {TRIM, 0, 0, 0, 0},
+      {TAKE, 2 * PAGE, 0, 2, 0}},
+     NULL},
+    {"one page per object",
+     {.pages.dedicated = QUIRE_DEDICATED_ALWAYS},
+     1,
+     {{KEEP, 1, QUIRE_ERROR_UNSUPPORTED, 0, 0}, {KEEP, 0, 0, 0, 0}, {TAKE, PAGE, 0, 1, 0}},
+     NULL},
+    {"the linear fit has one page",
+     {.fit.algorithm = QUIRE_FIT_LINEAR, .pages.page_size = PAGE},
+     1,
+     {{KEEP, PAGE, 0, 1, 1},
+      {KEEP, PAGE + 1, QUIRE_ERROR_TOO_MANY_PAGES, 1, 1},
+      {TAKE, PAGE, 0, 1, 0}},
+     NULL},
+    {"shards take turns, and each serves the others",
+     {.shards = 3, .pages.page_size = PAGE},
+     4,
+     {{KEEP, 4 * PAGE, 0, 4, 4},
+      {TAKE, PAGE, 0, 4, 3},
+      {TAKE, PAGE, 0, 4, 2},
+      {TAKE, PAGE, 0, 4, 1},
+      {TAKE, PAGE, 0, 4, 0}},
+     NULL},
+};
+
+static quire_result take_step(fixture *f, const step *s)
+{
+    quire_allocation made;
+    const quire_allocation_options options = {.size = s->bytes, .dedicated = s->action == OWN};
+    if (s->action == KEEP)
+        return quire_memory_preallocate(f->memory, s->bytes);
+    if (s->action == TRIM)
+        return quire_memory_trim(f->memory, s->bytes, NULL);
+    return quire_allocate(f->memory, &options, &made);
+}
+
+UNIT(preallocate, pages_are_made_ahead_and_kept)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fixture f;
+        printf("# %s\n", rows[i].name);
+        fixture_make(&f, &rows[i].memory);
+        for (int k = 0; k < 5 && rows[i].steps[k].action; k++) {
+            const step *s = &rows[i].steps[k];
+            CHECK_EQ(take_step(&f, s), s->result);
+            expect_reserved(&f, s->reserved * PAGE, s->empty * PAGE);
+        }
+        CHECK(!rows[i].created || f.fake.calls[FAKE_PAGE_CREATE] == rows[i].created);
+        CHECK(!rows[i].says || strstr(quire_last_error(), rows[i].says));
+        fixture_end(&f);
+    }
+}
+
 #define CASE(name, ...) UNIT_ON(preallocate, name, fixture, f, make(f, __VA_ARGS__), fixture_end)
-
-CASE(creates_pages_of_the_policys_sizes_until_the_goal_is_reached,
-     (quire_page_policy){.page_size = PAGE})
-{
-    CHECK_OK(quire_memory_preallocate(f->memory, 1));
-    expect_reserved(f, PAGE, PAGE);
-    CHECK_OK(quire_memory_preallocate(f->memory, 4 * PAGE));
-    expect_reserved(f, 4 * PAGE, 4 * PAGE);
-    CHECK_OK(quire_memory_preallocate(f->memory, 4 * PAGE + 1));
-    expect_reserved(f, 5 * PAGE, 5 * PAGE);
-    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 5);
-}
-
-CASE(growth_continues_from_the_preallocated_pages,
-     (quire_page_policy){.page_size = PAGE, .growth_percent = 100, .max_page = 64 * PAGE})
-{
-    CHECK_OK(quire_memory_preallocate(f->memory, 7 * PAGE));
-    expect_reserved(f, 7 * PAGE, 7 * PAGE); /* 1 + 2 + 4 */
-    quire_memory_info info;
-    CHECK_OK(quire_memory_get_info(f->memory, &info));
-    CHECK_EQ(info.page_size, 8 * PAGE);
-}
-
-CASE(existing_pages_and_pages_in_use_count, (quire_page_policy){.page_size = PAGE})
-{
-    ALLOCATE(f, .size = PAGE);
-    ALLOCATE(f, .size = PAGE, .dedicated = true);
-    CHECK_OK(quire_memory_preallocate(f->memory, 2 * PAGE));
-    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 2);
-    CHECK_OK(quire_memory_preallocate(f->memory, 3 * PAGE));
-    expect_reserved(f, 3 * PAGE, PAGE);
-}
-
-CASE(allocations_within_it_create_no_page, (quire_page_policy){.page_size = PAGE})
-{
-    CHECK_OK(quire_memory_preallocate(f->memory, 4 * PAGE));
-    uint64_t calls = f->fake.fallible_calls;
-    for (int i = 0; i < 4; i++)
-        ALLOCATE(f, .size = PAGE);
-    CHECK_EQ(f->fake.fallible_calls, calls);
-    expect_reserved(f, 4 * PAGE, 0);
-}
-
-CASE(preallocated_bytes_are_kept_when_pages_are_created, (quire_page_policy){.page_size = PAGE})
-{
-    CHECK_OK(quire_memory_preallocate(f->memory, 3 * PAGE));
-    quire_allocation large =
-        ALLOCATE(f, .size = 2 * PAGE); /* does not fit into one of those pages */
-    expect_reserved(f, 5 * PAGE, 3 * PAGE);
-    ALLOCATE(f, .size = 2 * PAGE); /* two of them are above the floor by now */
-    expect_reserved(f, 5 * PAGE, PAGE);
-    CHECK_OK(quire_free(f->memory, large));
-    expect_reserved(f, 5 * PAGE, 3 * PAGE);
-}
 
 CASE(preallocated_bytes_are_kept_beyond_the_bounds_of_retention,
      (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1})
@@ -88,99 +171,8 @@ CASE(preallocated_bytes_are_kept_beyond_the_bounds_of_retention,
     expect_reserved(f, 2 * PAGE, 2 * PAGE);
 }
 
-CASE(a_lower_or_cancelled_floor_applies_the_bounds_at_once,
-     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1})
-{
-    CHECK_OK(quire_memory_preallocate(f->memory, 4 * PAGE));
-    CHECK_OK(quire_memory_preallocate(f->memory, 3 * PAGE));
-    expect_reserved(f, 3 * PAGE, 3 * PAGE);
-    CHECK_OK(quire_memory_preallocate(f->memory, 0));
-    expect_reserved(f, 0, 0);
-}
-
-CASE(zero_cancels_the_floor_and_releases_no_page, (quire_page_policy){.page_size = PAGE})
-{
-    CHECK_OK(quire_memory_preallocate(f->memory, 3 * PAGE));
-    CHECK_OK(quire_memory_preallocate(f->memory, 0));
-    expect_reserved(f, 3 * PAGE, 3 * PAGE); /* retained like any empty page */
-    ALLOCATE(f, .size = 2 * PAGE);
-    expect_reserved(f, 2 * PAGE, 0);
-}
-
-CASE(a_trim_cancels_it, (quire_page_policy){.page_size = PAGE})
-{
-    uint64_t released = 0;
-    CHECK_OK(quire_memory_preallocate(f->memory, 3 * PAGE));
-    CHECK_OK(quire_memory_trim(f->memory, PAGE, &released));
-    CHECK_EQ(released, 2 * PAGE);
-    ALLOCATE(f, .size = 2 * PAGE);
-    expect_reserved(f, 2 * PAGE, 0);
-}
-
-CASE(more_than_the_heap_is_refused_at_once, (quire_page_policy){.page_size = PAGE})
-{
-    CHECK_OK(quire_memory_preallocate(f->memory, PAGE));
-    CHECK_FAILS(quire_memory_preallocate(f->memory, (UINT64_C(1) << 30) + 1),
-                QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_HAS(quire_last_error(), "the heap of memory kind 0 has 1 GiB in all");
-    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
-    ALLOCATE(f, .size = 2 * PAGE);
-    expect_reserved(f, 3 * PAGE, PAGE); /* the previous floor still holds */
-}
-
-CASE(it_creates_at_most_the_policys_page_limit,
-     (quire_page_policy){.page_size = PAGE, .max_pages = 3})
-{
-    CHECK_OK(quire_memory_preallocate(f->memory, PAGE));
-    CHECK_FAILS(quire_memory_preallocate(f->memory, 4 * PAGE), QUIRE_ERROR_TOO_MANY_PAGES);
-    CHECK_HAS(quire_last_error(), "the maximum of its policy");
-    expect_reserved(f, PAGE, PAGE);
-    CHECK_OK(quire_memory_preallocate(f->memory, 3 * PAGE));
-    expect_reserved(f, 3 * PAGE, 3 * PAGE);
-}
-
-CASE(it_creates_at_most_the_memorys_limit, (quire_page_policy){.page_size = PAGE})
-{
-    CHECK_OK(quire_memory_preallocate(f->memory, PAGE));
-    CHECK_OK(quire_memory_set_limit(f->memory, 3 * PAGE));
-    CHECK_FAILS(quire_memory_preallocate(f->memory, 4 * PAGE), QUIRE_ERROR_OVER_BUDGET);
-    expect_reserved(f, PAGE, PAGE);
-    CHECK_OK(quire_memory_preallocate(f->memory, 3 * PAGE));
-    expect_reserved(f, 3 * PAGE, 3 * PAGE);
-}
-
-CASE(one_page_per_object_is_refused, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS})
-{
-    CHECK_FAILS(quire_memory_preallocate(f->memory, 1), QUIRE_ERROR_UNSUPPORTED);
-    CHECK_OK(quire_memory_preallocate(f->memory, 0));
-    ALLOCATE(f, .size = PAGE);
-    expect_reserved(f, PAGE, 0);
-}
-
 #define MEMORY(name, ...)                                                                          \
     UNIT_ON(preallocate, name, fixture, f, fixture_make(f, __VA_ARGS__), fixture_end)
-
-MEMORY(the_linear_fit_has_one_page,
-       &(quire_memory_options){.fit.algorithm = QUIRE_FIT_LINEAR, .pages.page_size = PAGE})
-{
-    CHECK_OK(quire_memory_preallocate(f->memory, PAGE));
-    expect_reserved(f, PAGE, PAGE);
-    CHECK_FAILS(quire_memory_preallocate(f->memory, PAGE + 1), QUIRE_ERROR_TOO_MANY_PAGES);
-    expect_reserved(f, PAGE, PAGE);
-    ALLOCATE(f, .size = PAGE);
-    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
-}
-
-MEMORY(shards_take_turns_and_each_serves_the_others,
-       &(quire_memory_options){.shards = 3, .pages.page_size = PAGE})
-{
-    CHECK_OK(quire_memory_preallocate(f->memory, 6 * PAGE));
-    expect_reserved(f, 6 * PAGE, 6 * PAGE);
-    for (int i = 0; i < 6; i++)
-        ALLOCATE(f, .size = PAGE);
-    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 6);
-    expect_reserved(f, 6 * PAGE, 0);
-}
 
 /* ---- failures ------------------------------------------------------------------------------- */
 
@@ -223,15 +215,6 @@ CASE(nothing_stays_preallocated_if_the_backend_has_too_little,
     expect_reserved(f, 0, 0);
     CHECK_OK(quire_memory_preallocate(f->memory, 6 * PAGE + 256)); /* the last pages are smaller */
     CHECK(f->fake.page_bytes >= 6 * PAGE + 256);
-}
-
-CASE(a_refused_request_keeps_the_floor, (quire_page_policy){.page_size = PAGE, .max_pages = 2})
-{
-    CHECK_OK(quire_memory_preallocate(f->memory, 2 * PAGE));
-    ALLOCATE_FAILS(f, QUIRE_ERROR_TOO_MANY_PAGES, .size = 2 * PAGE);
-    expect_reserved(f, 2 * PAGE, 2 * PAGE);
-    CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
-    ALLOCATE(f, .size = 2 * PAGE);
 }
 
 static uint64_t lines;
