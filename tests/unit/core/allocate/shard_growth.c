@@ -187,15 +187,6 @@ UNIT(shard_growth, threads_that_wait_for_each_other_get_more_shards)
     end(&b);
 }
 
-UNIT_ON(shard_growth, a_memory_with_one_strict_shard_keeps_it, bench, b,
-        make_with(b, 1, (quire_page_policy){.page_size = PAGE}), end)
-{
-    crew_end(&b->crew);
-    crew_start(&b->crew, 2);
-    placed_of(b, 0, 1000);
-    CHECK_EQ(race_for(b, 50), 1);
-}
-
 /* ---- growth ------------------------------------------------------------------------------- */
 
 CASE(the_number_doubles_up_to_the_most, 6, 5)

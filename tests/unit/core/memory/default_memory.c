@@ -83,6 +83,9 @@ UNIT(default_memory, one_of_each_kind_is_made_at_the_first_call)
         CHECK_EQ(info.kind, kind);
         CHECK(info.device == b.device);
     }
+    quire_memory *none = NULL;
+    CHECK_FAILS(quire_device_default_memory(b.device, 4, &none), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_HAS(quire_last_error(), "has 4 memory kinds, not 4");
     CHECK_OK(quire_device_get_stats(b.device, &stats));
     CHECK_EQ(stats.memory_count, 4);
     CHECK_HAS(b.log.text, "memory 'default memory of kind 3' made: kind 3");
@@ -91,21 +94,6 @@ UNIT(default_memory, one_of_each_kind_is_made_at_the_first_call)
 }
 
 #define CASE(name) UNIT_ON(default_memory, name, bench, b, make(b), end)
-
-UNIT(default_memory, unknown_kinds_and_nulls_are_refused)
-{
-    bench b;
-    quire_memory *memory = (quire_memory *)(void *)&b;
-    make(&b);
-    CHECK_FAILS(quire_device_default_memory(b.device, 4, &memory), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_HAS(quire_last_error(), "has 4 memory kinds, not 4");
-    CHECK(!memory);
-    CHECK_FAILS(quire_device_default_memory(b.device, UINT32_MAX, &memory),
-                QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_device_default_memory(NULL, 0, &memory), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_device_default_memory(b.device, 0, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    end(&b);
-}
 
 CASE(the_program_does_not_destroy_it)
 {
@@ -185,14 +173,6 @@ CASE(an_allocation_that_a_destroyed_capture_stream_used_is_named)
     CHECK_FAILS(quire_device_destroy(&b->device), QUIRE_ERROR_BUSY);
     CHECK_HAS(quire_last_error(), "'default memory of kind 0' still has 1 live allocation: 'used'");
     CHECK_OK(quire_free(memory, made));
-}
-
-CASE(budgets_of_the_device_hold_for_it)
-{
-    quire_allocation made;
-    CHECK_OK(quire_device_set_heap_limit(b->device, 0, 4096));
-    CHECK_FAILS(quire_allocate(default_of(b, 0), &(quire_allocation_options){.size = 8192}, &made),
-                QUIRE_ERROR_OVER_BUDGET);
 }
 
 UNIT(default_memory, without_host_memory_none_is_made_and_nothing_is_lost)

@@ -3,6 +3,7 @@
  * its offset, and several threads that grow it. When it must not grow is in elastic_bounds.c.
  */
 #include "tests/support/elastic_page.h"
+#include "tests/support/event_log.h"
 
 #define CASE(name) UNIT_ON(elastic, name, fixture, f, make(f), fixture_end)
 
@@ -13,6 +14,9 @@ CASE(the_free_end_and_the_growth_serve_one_request)
     quire_allocation_info first = fixture_info(f, ALLOCATE(f, .size = 40 * KIB));
     expect_page(f, PAGE);
     CHECK_EQ(f->fake.last_page.max_size, MAX_SIZE);
+    quire_memory_info info;
+    CHECK_OK(quire_memory_get_info(f->memory, &info));
+    CHECK_EQ(info.address_space, MAX_SIZE);
     quire_allocation_info second = fixture_info(f, ALLOCATE(f, .size = 40 * KIB));
     CHECK_EQ(second.page, first.page);
     CHECK_EQ(second.offset, first.offset + 40 * KIB);
@@ -114,47 +118,20 @@ UNIT(elastic, without_host_memory_the_size_stays)
 
 /* ---- reports -------------------------------------------------------------------------------- */
 
-typedef struct resize_log {
-    uint64_t sizes[8];
-    uint32_t count;
-} resize_log;
-
-static void log_size(void *user, quire_memory *memory, const quire_event *event)
+CASE(the_hook_receives_each_size)
 {
-    resize_log *t = user;
-    (void)memory;
-    if (t->count < 8)
-        t->sizes[t->count++] = event->size;
-}
-
-UNIT_ON(elastic, the_hook_receives_each_size, fixture, f, make(f), fixture_end)
-{
-    resize_log t = {.count = 0};
-    const quire_hook hook = {.event = log_size, .user = &t, .kinds = QUIRE_EVENT_PAGE_RESIZED};
-    CHECK_OK(quire_memory_set_hook(f->memory, &hook));
+    event_log log;
+    event_log_start(&log, f->memory, QUIRE_EVENT_PAGE_RESIZED);
     ALLOCATE(f, .size = 60 * KIB);
-    CHECK_EQ(t.count, 0);
+    CHECK_EQ(log.count, 0);
     CHECK_OK(quire_free(f->memory, ALLOCATE(f, .size = 20 * KIB)));
     CHECK_OK(quire_memory_preallocate(f->memory, 3 * PAGE));
     CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
-    CHECK_EQ(t.count, 3);
-    CHECK_EQ(t.sizes[0], 2 * PAGE);
-    CHECK_EQ(t.sizes[1], 3 * PAGE);
-    CHECK_EQ(t.sizes[2], 60 * KIB);
-}
-
-UNIT(elastic, the_info_reports_how_far_the_page_may_grow)
-{
-    fixture f;
-    quire_memory_info info;
-    make(&f);
-    CHECK_OK(quire_memory_get_info(f.memory, &info));
-    CHECK_EQ(info.address_space, MAX_SIZE);
-    fixture_end(&f);
-    fixture_make(&f, NULL);
-    CHECK_OK(quire_memory_get_info(f.memory, &info));
-    CHECK_EQ(info.address_space, 0);
-    fixture_end(&f);
+    CHECK_EQ(log.count, 3);
+    event_log_expect(&log, 0, QUIRE_EVENT_PAGE_RESIZED, 2 * PAGE);
+    event_log_expect(&log, 1, QUIRE_EVENT_PAGE_RESIZED, 3 * PAGE);
+    event_log_expect(&log, 2, QUIRE_EVENT_PAGE_RESIZED, 60 * KIB);
+    CHECK_OK(quire_memory_set_hook(f->memory, NULL));
 }
 
 /* ---- shrinking ------------------------------------------------------------------------------ */

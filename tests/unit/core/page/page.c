@@ -261,7 +261,7 @@ CASE(a_trim_keeps_at_most_its_target_and_the_lowest_numbers, (quire_page_policy)
     CHECK_EQ(b->fake.pages, 1);
 }
 
-/* ---- what is reported, and what the backend receives ------------------------------------------ */
+/* ---- what is reported, and what the backend receives ---------------------------------------- */
 
 static void make_exportable(fixture *b, quire_memory_options options)
 {

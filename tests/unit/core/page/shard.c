@@ -19,17 +19,6 @@ UNIT(shard, a_memory_has_up_to_64_and_reports_how_many)
         CHECK_OK(quire_free(f.memory, ALLOCATE(&f, .size = 100)));
         fixture_end(&f);
     }
-    fixture f;
-    quire_memory *none = NULL;
-    fixture_make(&f, NULL);
-    CHECK_FAILS(quire_memory_create(f.device, &(quire_memory_options){.shards = 65}, &none),
-                QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_HAS(quire_last_error(), "65 shards: most 64");
-    CHECK_FAILS(quire_memory_create(
-                    f.device,
-                    &(quire_memory_options){.shards = 2, .fit.algorithm = QUIRE_FIT_LINEAR}, &none),
-                QUIRE_ERROR_UNSUPPORTED);
-    fixture_end(&f);
 }
 
 /* ---- where threads allocate, and how frees arrive ------------------------------------------- */

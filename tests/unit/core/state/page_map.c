@@ -1,6 +1,6 @@
 /*
  * page_map.c - pages that are mapped on demand: by maps, by allocations that are mapped while they
- * live, in every sort of page, by several threads.
+ * live, in every sort of page. tests/model/page_map.c has every interleaving of threads.
  */
 #include "tests/support/on_demand.h"
 
@@ -184,48 +184,4 @@ CASE(the_calls_of_the_backend_are_counted, COHERENT)
     CHECK_EQ(fixture_stats(f).backend_calls, before + 2);
 }
 
-/* ---- threads ------------------------------------------------------------------------------ */
-
 enum { THREADS = 4, ROUNDS = 3000 };
-
-typedef struct worker {
-    fixture *f;
-    quire_allocation own;
-    unsigned char key;
-} worker;
-
-/* The fake ends the program if a page is mapped twice, or flushed while it is not mapped. */
-static void *work(void *user)
-{
-    worker *w = user;
-    quire_memory *memory = w->f->memory;
-    unsigned char in[64], out[64];
-    for (int i = 0; i < ROUNDS; i++) {
-        quire_allocation_info info;
-        quire_allocation made;
-        memset(in, w->key + i % 100, sizeof in);
-        memset(map(w->f, w->own), *in, sizeof in);
-        unmap(w->f, w->own);
-        CHECK_OK(quire_read(memory, w->own, 0, out, sizeof out));
-        CHECK(!memcmp(in, out, sizeof in));
-        CHECK_OK(quire_flush(memory, w->own, 0, 0));
-        CHECK_OK(quire_allocate(
-            memory, &(quire_allocation_options){.size = 64, .mapped = true, .info = &info}, &made));
-        memset(info.host, *in, 64);
-        CHECK_OK(quire_free(memory, made));
-    }
-    return NULL;
-}
-
-CASE(threads_share_the_map_of_a_page, CACHED)
-{
-    pthread_t threads[THREADS];
-    worker workers[THREADS];
-    for (int i = 0; i < THREADS; i++) {
-        workers[i] = (worker){f, ALLOCATE(f, .size = 64), (unsigned char)(i * 30)};
-        CHECK_EQ(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
-    }
-    for (int i = 0; i < THREADS; i++)
-        CHECK_EQ(pthread_join(threads[i], NULL), 0);
-    CHECK_EQ(f->fake.maps, 0);
-}
