@@ -13,20 +13,13 @@ typedef struct pair {
     quire_allocation to_free; /* the callback of the second memory frees this; {0} means nothing */
 } pair;
 
-static bool count_first_call(void *user, quire_memory *memory, const quire_out_of_memory *report)
+static bool count_call(void *user, quire_memory *memory, const quire_out_of_memory *report)
 {
     pair *p = user;
-    CHECK(memory == p->memories[0] && report->size == PAGE);
-    p->callback_calls[0]++;
-    return false;
-}
-
-static bool count_second_call(void *user, quire_memory *memory, const quire_out_of_memory *report)
-{
-    pair *p = user;
-    CHECK(memory == p->memories[1] && report->size == PAGE);
-    p->callback_calls[1]++;
-    if (!p->to_free.id)
+    const bool is_second = memory == p->memories[1];
+    CHECK((is_second || memory == p->memories[0]) && report->size == PAGE);
+    p->callback_calls[is_second]++;
+    if (!is_second || !p->to_free.id)
         return false;
     CHECK_OK(quire_free(memory, p->to_free));
     p->to_free.id = 0;
@@ -39,13 +32,13 @@ static void make(pair *p)
     *p = (pair){.to_free = {0}};
     fixture_make(&p->f, &(quire_memory_options){.name = "first",
                                                 .pages = one_page,
-                                                .on_out_of_memory = {count_first_call, p}});
+                                                .on_out_of_memory = {count_call, p}});
     p->memories[0] = p->f.memory;
-    CHECK_OK(quire_memory_create(
-        p->f.device,
-        &(quire_memory_options){
-            .name = "second", .pages = one_page, .on_out_of_memory = {count_second_call, p}},
-        &p->memories[1]));
+    CHECK_OK(quire_memory_create(p->f.device,
+                                 &(quire_memory_options){.name = "second",
+                                                         .pages = one_page,
+                                                         .on_out_of_memory = {count_call, p}},
+                                 &p->memories[1]));
 }
 
 static void end(pair *p)

@@ -109,24 +109,25 @@ static void expect_every_byte(const fixture *b)
 
 UNIT(find, every_byte_of_every_page)
 {
-    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
-    for (int f = 0; f < 6; f++) {
+    const quire_memory_flags local = QUIRE_DEVICE_LOCAL, visible = QUIRE_HOST_VISIBLE;
+    const struct {
+        uint64_t step;
+        quire_memory_options options;
+    } rows[] = {
+        {0, {.fit.algorithm = QUIRE_FIT_SEGREGATED, .kind.required = local}},
+        {0, {.fit.algorithm = QUIRE_FIT_FIRST, .kind.required = local}},
+        {0, {.fit.algorithm = QUIRE_FIT_BUDDY, .kind.required = local}},
+        {0, {.fit.algorithm = QUIRE_FIT_SEGREGATED, .kind.required = visible}},
+        {0, {.fit.algorithm = QUIRE_FIT_FIRST, .kind.required = visible}},
+        {0, {.fit.algorithm = QUIRE_FIT_BUDDY, .kind.required = visible}},
+        {16, {.fit.granule = 256}}, /* the first granule begins within the page */
+        {64, {.fit = {.granule = 1, .slabs = true}}},
+        {64, {.fit = {.granule = 8, .slabs = true}}},
+        {64, {.fit = {.granule = 64, .slabs = true}}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fixture b;
-        make(&b, 0,
-             (quire_memory_options){.fit.algorithm = fits[f % 3],
-                                    .kind.required =
-                                        f < 3 ? QUIRE_DEVICE_LOCAL : QUIRE_HOST_VISIBLE});
-        populate(&b);
-        expect_every_byte(&b);
-        end(&b);
-    }
-}
-
-UNIT(find, small_granules_and_slabs)
-{
-    for (uint64_t granule = 1; granule <= 64; granule *= 8) {
-        fixture b;
-        make(&b, 64, (quire_memory_options){.fit = {.granule = granule, .slabs = true}});
+        make(&b, rows[i].step, rows[i].options);
         populate(&b);
         expect_every_byte(&b);
         end(&b);
@@ -134,35 +135,6 @@ UNIT(find, small_granules_and_slabs)
 }
 
 #define CASE(name, ...) UNIT_ON(find, name, fixture, b, make(b, __VA_ARGS__), end)
-
-CASE(bytes_before_the_first_granule_of_a_page, 16, (quire_memory_options){.name = "weak"})
-{
-    quire_allocation allocation = ALLOCATE(b, .size = 1);
-    quire_page_info page;
-    CHECK_OK(quire_page_get_info(b->memory, 0, &page));
-    for (uint64_t at = 0; at < page.size; at++)
-        if (at >= 240 && at < 240 + 256) /* the address is 16 above a granule */
-            expect_found(b, page.address + at, allocation);
-        else
-            expect_nobody(b, page.address + at);
-}
-
-CASE(dedicated_pages_and_their_left_padding, 64, (quire_memory_options){.name = "weak"})
-{
-    quire_allocation allocation = ALLOCATE(b, .size = 100, .alignment = 1024, .dedicated = true);
-    quire_page_info page;
-    CHECK_OK(quire_page_get_info(b->memory, 0, &page));
-    expect_nobody(b, page.address + 959);
-    expect_found(b, page.address + 960, allocation);
-    expect_found(b, page.address + 1059, allocation);
-    expect_nobody(b, page.address + 1060);
-    CHECK_OK(quire_free_at_address(b->memory, page.address + 960, NULL));
-    expect_nobody(b, page.address + 960);
-    allocation = ALLOCATE(b, .size = 900, .dedicated = true); /* in the page that was kept */
-    CHECK_EQ(fixture_stats(b).pages_created, 1);
-    expect_found(b, page.address, allocation);
-    expect_nobody(b, page.address + 960);
-}
 
 CASE(addresses_outside_every_page, 0, (quire_memory_options){.name = "weights"})
 {

@@ -480,17 +480,15 @@ static void churn(void *user)
     }
 }
 
-UNIT(by_kind, threads_share_the_kinds_within_the_limits)
+CASE(threads_share_the_kinds_within_the_limits)
 {
-    bench b;
     crew c;
     worker workers[4];
-    make(&b);
-    CHECK_OK(quire_device_set_heap_limit(b.device, 0, UINT64_C(3) << 20));
-    CHECK_OK(quire_device_set_heap_limit(b.device, 1, UINT64_C(3) << 20));
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, UINT64_C(3) << 20));
+    CHECK_OK(quire_device_set_heap_limit(b->device, 1, UINT64_C(3) << 20));
     crew_start(&c, 4);
     for (uint32_t i = 0; i < 4; i++) {
-        workers[i] = (worker){&b, 0};
+        workers[i] = (worker){b, 0};
         crew_tell(&c, i + 1, churn, &workers[i]);
     }
     for (uint32_t i = 0; i < 4; i++)
@@ -498,8 +496,7 @@ UNIT(by_kind, threads_share_the_kinds_within_the_limits)
     crew_end(&c);
     for (uint32_t i = 0; i < 4; i++)
         CHECK(workers[i].refused < NONE);
-    CHECK(b.fake.peak_heap_bytes[0] <= UINT64_C(3) << 20);
-    CHECK(b.fake.peak_heap_bytes[1] <= UINT64_C(3) << 20);
-    CHECK_EQ(b.fake.objects, 0);
-    end(&b);
+    CHECK(b->fake.peak_heap_bytes[0] <= UINT64_C(3) << 20);
+    CHECK(b->fake.peak_heap_bytes[1] <= UINT64_C(3) << 20);
+    CHECK_EQ(b->fake.objects, 0);
 }

@@ -9,103 +9,6 @@
 
 enum { PAGE = 64 * 1024, MAX_COUNT = 32 };
 
-/* ---- a log sink that allocates ------------------------------------------------------------ */
-
-typedef struct sink {
-    fixture f;
-    quire_memory *memory; /* NULL: the sink does nothing */
-    const char *part;     /* of the lines at which it allocates */
-    quire_allocation_options options;
-    quire_result result; /* of the latest allocation */
-    uint32_t skipped;    /* lines to ignore first */
-    uint32_t lines;
-} sink;
-
-static void allocate_at_line(void *user, quire_log_level level, const char *line)
-{
-    sink *k = user;
-    quire_memory *memory = k->memory;
-    quire_allocation a;
-    (void)level;
-    if (!memory || !strstr(line, k->part))
-        return;
-    if (k->skipped) {
-        k->skipped--;
-        return;
-    }
-    k->memory = NULL; /* not at the lines of its own allocation */
-    k->lines++;
-    k->result = quire_allocate(memory, &k->options, &a);
-    if (!k->result)
-        CHECK_OK(quire_free(memory, a));
-    k->memory = memory;
-}
-
-static void begin(sink *k, const quire_memory_options *options)
-{
-    *k = (sink){.part = "given back", .options = {.size = 64}};
-    fixture_prepare(&k->f);
-    fake_offer_growth(&k->f.fake);
-    const quire_device_options device = {
-        .host_memory = unit_memory(),
-        .log = {.write = allocate_at_line, .user = k, .level = QUIRE_LOG_DEBUG}};
-    CHECK_OK(quire_device_create(&k->f.fake.table, &k->f.fake, &device, &k->f.device));
-    CHECK_OK(quire_memory_create(k->f.device, options, &k->f.memory));
-}
-
-static void end(sink *k)
-{
-    k->memory = NULL;
-    fixture_end(&k->f);
-}
-
-UNIT_ON(callback, a_sink_may_allocate_when_a_growing_page_releases_another, sink, k,
-        begin(k, &(quire_memory_options){.contiguous = true,
-                                         .address_space = 64 * PAGE,
-                                         .pages.page_size = PAGE}),
-        end)
-{
-    ALLOCATE(&k->f, .size = PAGE);
-    CHECK_OK(quire_free(k->f.memory, ALLOCATE(&k->f, .size = PAGE, .dedicated = true)));
-    k->memory = k->f.memory;
-    k->options.size = PAGE;
-    ALLOCATE(&k->f, .size = PAGE);
-    CHECK_OK(k->result);
-    CHECK_EQ(k->lines, 1);
-}
-
-UNIT_ON(callback, a_sink_may_be_refused_while_pages_are_destroyed_for_a_request, sink, k,
-        begin(k,
-              &(quire_memory_options){.shards = 2, .limit = 9 * PAGE, .pages.page_size = 4 * PAGE}),
-        end)
-{
-    CHECK_OK(quire_memory_preallocate(k->f.memory, 8 * PAGE)); /* an empty page in each shard */
-    CHECK_OK(quire_memory_preallocate(k->f.memory, 0));
-    k->memory = k->f.memory;
-    k->part = "page";
-    k->skipped = 1; /* the second line is never logged while the page is being created */
-    k->options.size = 10 * PAGE;
-    ALLOCATE(&k->f, .size = 9 * PAGE);
-    CHECK_EQ(k->result, QUIRE_ERROR_OVER_BUDGET);
-    CHECK_EQ(k->lines, 1);
-}
-
-/*
- * The sink leaves an empty page each time, which a refused request destroys before it retries. The
- * request must not retry for that reason.
- */
-UNIT_ON(callback, an_allocation_by_a_sink_does_not_restart_the_attempts, sink, k,
-        begin(k, &(quire_memory_options){.limit = 4 * PAGE, .pages.page_size = PAGE}), end)
-{
-    ALLOCATE(&k->f, .size = PAGE);
-    CHECK_OK(quire_free(k->f.memory, ALLOCATE(&k->f, .size = PAGE, .dedicated = true)));
-    k->memory = k->f.memory;
-    k->options = (quire_allocation_options){.size = PAGE, .dedicated = true};
-    ALLOCATE_FAILS(&k->f, QUIRE_ERROR_OVER_BUDGET, .size = 9 * PAGE);
-    CHECK_OK(k->result);
-    CHECK_EQ(k->lines, 1);
-}
-
 /* ---- a hook --------------------------------------------------------------------------------- */
 
 typedef struct event_log {
@@ -324,31 +227,6 @@ UNIT(callback, a_memory_being_destroyed_has_no_pages_to_release)
         CHECK_EQ(refused, 2);
         end_device(&f);
     }
-}
-
-/* An allocation that a sink makes while all others are freed is freed too. */
-static quire_allocation kept;
-
-static void keep_one(void *user, quire_memory *memory, const quire_event *event)
-{
-    quire_allocation *first = user;
-    if (event->kind == QUIRE_EVENT_FREED && !first->id)
-        CHECK_OK(
-            quire_allocate(memory, &(quire_allocation_options){.size = 64, .name = "kept"}, first));
-}
-
-UNIT_ON(callback, allocations_by_a_hook_during_destroy_are_freed, fixture, f,
-        fixture_make(f, &(quire_memory_options){.pages.page_size = PAGE}), end_device)
-{
-    quire_stream *stream;
-    CHECK_OK(quire_stream_create(f->device, &(quire_stream_options){.capture = true}, &stream));
-    quire_allocation first = ALLOCATE(f, .size = 64), second = ALLOCATE(f, .size = 64);
-    CHECK_OK(quire_free(f->memory, first));
-    CHECK_OK(quire_record_use(f->memory, second, stream));
-    CHECK_OK(quire_memory_set_hook(f->memory, &(quire_hook){.event = keep_one, .user = &kept}));
-    quire_memory_destroy_all(&f->memory);
-    CHECK(kept.id);
-    CHECK_OK(quire_stream_destroy(&stream));
 }
 
 /*

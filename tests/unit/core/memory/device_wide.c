@@ -230,55 +230,6 @@ CASE(a_visit_may_set_the_hook_of_its_memory)
     CHECK_OK(quire_device_walk(f->b.device, set_hook, NULL));
 }
 
-static bool look(void *user, quire_memory *memory)
-{
-    quire_memory_info info;
-    return !quire_memory_get_info(memory, &info) && info.device == user;
-}
-
-/* Counts what fails; a task of a crew makes no checks. */
-typedef struct churn {
-    quire_device *device;
-    _Atomic int failures;
-} churn;
-
-static void make_and_destroy(void *user)
-{
-    churn *c = user;
-    for (int i = 0; i < 100; i++) {
-        quire_memory *memory, *owner = NULL;
-        quire_allocation made = {0};
-        c->failures += quire_device_walk(c->device, look, c->device) != QUIRE_SUCCESS;
-        if (quire_memory_create(c->device, &ONE, &memory)) {
-            c->failures++;
-            continue;
-        }
-        c->failures += quire_allocate(memory, &(quire_allocation_options){.size = 1000}, &made) ||
-                       quire_device_trim(c->device, 0, NULL) ||
-                       quire_device_owner(c->device, made, &owner) || owner != memory ||
-                       quire_device_free(c->device, made) ||
-                       quire_device_free(c->device, made) != QUIRE_ERROR_STALE_HANDLE;
-        c->failures += quire_memory_destroy(&memory) != QUIRE_SUCCESS;
-    }
-}
-
-UNIT(device_wide, threads_make_walk_trim_and_destroy)
-{
-    enum { THREADS = 4 };
-    family f;
-    crew threads;
-    begin(&f);
-    churn c = {.device = f.b.device};
-    crew_start(&threads, THREADS);
-    for (uint32_t i = 1; i <= THREADS; i++)
-        crew_tell(&threads, i, make_and_destroy, &c);
-    for (uint32_t i = 1; i <= THREADS; i++)
-        crew_await(&threads, i);
-    crew_end(&threads);
-    CHECK_EQ(c.failures, 0);
-    end(&f);
-}
-
 /* A hook that another thread's destruction of the memory meets. */
 typedef struct meeting {
     family *f;

@@ -192,14 +192,13 @@ PAIR(a_copy_with_device_memory_maps_the_other_page, CACHED, DEVICE, false)
     expect_maps(&p->f, 0, 1);
 }
 
-UNIT(page_map_calls, a_copy_by_the_backend_maps_nothing)
+UNIT_ON(page_map_calls, a_copy_by_the_backend_maps_nothing, pair, p,
+        begin_pair(p, WINDOW, COHERENT, true), end_pair)
 {
-    pair p;
-    begin_pair(&p, WINDOW, COHERENT, true); /* the host reads neither kind fast */
-    copy(&p, false);
-    expect_maps(&p.f, 0, 0);
-    expect_byte(&p, 'a');
-    end_pair(&p);
+    /* the host reads neither kind fast */
+    copy(p, false);
+    expect_maps(&p->f, 0, 0);
+    expect_byte(p, 'a');
 }
 
 PAIR(a_copy_that_the_backend_refuses_maps_both_pages, WINDOW, COHERENT, true)
