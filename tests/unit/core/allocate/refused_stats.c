@@ -35,24 +35,7 @@ static void check_same(fixture *f, const quire_memory_stats *before, uint64_t fa
     CHECK_OK(quire_memory_check(f->memory));
 }
 
-static uint64_t page_peak(fixture *f)
-{
-    quire_page_info info;
-    CHECK_OK(quire_page_get_info(f->memory, 0, &info));
-    return info.peak_live_bytes;
-}
-
 #define CASE(name, ...) UNIT_ON(refused_stats, name, fixture, f, make(f, __VA_ARGS__), fixture_end)
-
-CASE(above_the_limit_of_a_name_because_of_padding, DEVICE)
-{
-    CHECK_OK(quire_memory_set_name_limit(f->memory, "x", 100));
-    const quire_memory_stats before = fixture_stats(f);
-    uint64_t peak = page_peak(f);
-    ALLOCATE_FAILS(f, QUIRE_ERROR_OVER_BUDGET, .size = 90, .name = "x");
-    check_same(f, &before, 1);
-    CHECK_EQ(page_peak(f), peak);
-}
 
 CASE(above_the_limit_of_a_name_on_a_stream, DEVICE)
 {

@@ -1,59 +1,57 @@
 /*
- * callback.c - hooks, log sinks and backends that call quire. When they are called, the pages that
- * this thread creates, moves or destroys are in a consistent state, and the calls that a callback
- * makes do not restart the call that it comes from. The same while a memory is destroyed.
+ * callback.c - hooks and backends that call quire: the order of the events of pages and when their
+ * numbers are free, and what a memory that is being destroyed does with such calls.
  * tests/plain/callbacks.c tests every place on every backend.
  */
 #include "src/core/state/memory.h"
+#include "tests/support/event_log.h"
 #include "tests/support/fixture.h"
 
-enum { PAGE = 64 * 1024, MAX_COUNT = 32 };
+enum { PAGE = 64 * 1024 };
 
 /* ---- a hook --------------------------------------------------------------------------------- */
 
-typedef struct event_log {
+typedef struct record {
     fixture f;
-    quire_event events[MAX_COUNT];
-    uint32_t count;
+    event_log log;
     bool allocates; /* when a page is destroyed */
     quire_result result;
-} event_log;
+} record;
 
 static void note(void *user, quire_memory *memory, const quire_event *event)
 {
-    event_log *t = user;
-    CHECK(t->count < MAX_COUNT);
-    t->events[t->count++] = *event;
+    record *t = user;
+    quire_allocation a;
+    event_log_note(&t->log, memory, event);
     if (!t->allocates || event->kind != QUIRE_EVENT_PAGE_GONE)
         return;
-    quire_allocation a;
     t->allocates = false;
     t->result = quire_allocate(memory, &(quire_allocation_options){.size = 64}, &a);
 }
 
-static void listen(event_log *t, const quire_memory_options *options, quire_event_kinds kinds)
+static void listen(record *t, const quire_memory_options *options, quire_event_kinds kinds)
 {
-    *t = (event_log){.allocates = false};
+    *t = (record){.allocates = false};
     fixture_make(&t->f, options);
     CHECK_OK(quire_memory_set_hook(t->f.memory,
                                    &(quire_hook){.event = note, .user = t, .kinds = kinds}));
 }
 
-static void expect(const event_log *t, uint32_t at, quire_event_kinds kind, uint32_t page)
+static void expect(const record *t, uint32_t at, quire_event_kinds kind, uint32_t page)
 {
-    CHECK(at < t->count);
-    CHECK_EQ(t->events[at].kind, kind);
-    CHECK_EQ(t->events[at].page, page);
+    CHECK(at < t->log.count);
+    CHECK_EQ(t->log.events[at].kind, kind);
+    CHECK_EQ(t->log.events[at].page, page);
 }
 
-static void end_log(event_log *t)
+static void end_record(record *t)
 {
     CHECK_OK(quire_memory_check(t->f.memory));
     CHECK_OK(quire_memory_set_hook(t->f.memory, NULL));
     fixture_end(&t->f);
 }
 
-#define CASE(name, ...) UNIT_ON(callback, name, event_log, t, listen(t, __VA_ARGS__), end_log)
+#define CASE(name, ...) UNIT_ON(callback, name, record, t, listen(t, __VA_ARGS__), end_record)
 
 CASE(a_page_reported_as_destroyed_no_longer_counts,
      &(quire_memory_options){.pages = {.page_size = PAGE, .max_pages = 1}}, QUIRE_EVENT_PAGE_GONE)
@@ -78,7 +76,7 @@ CASE(the_end_of_a_page_is_reported_before_the_next_with_its_number,
     CHECK_OK(quire_free(t->f.memory, a));
     CHECK_OK(quire_free(t->f.memory, b));
     ALLOCATE(&t->f, .size = 3 * PAGE); /* both are destroyed for it, and it has the lower number */
-    CHECK_EQ(t->count, 7);
+    CHECK_EQ(t->log.count, 7);
     expect(t, 4, GOING, 1);
     expect(t, 5, GOING, 2);
     expect(t, 6, COMING, 1);
@@ -93,9 +91,9 @@ CASE(the_number_of_a_page_that_cannot_be_created_is_free_again,
     fake_fail(&t->f.fake, 1, true, QUIRE_ERROR_DEVICE_LOST);
     ALLOCATE_FAILS(&t->f, QUIRE_ERROR_DEVICE_LOST, .size = 3 * PAGE);
     fake_fail(&t->f.fake, 0, false, QUIRE_SUCCESS);
-    CHECK_EQ(t->count, 2);
+    CHECK_EQ(t->log.count, 2);
     expect(t, 1, GOING, 0);
-    CHECK_EQ(t->events[1].size, PAGE);
+    CHECK_EQ(t->log.events[1].size, PAGE);
     ALLOCATE(&t->f, .size = PAGE);
     expect(t, 2, COMING, 0);
 }
@@ -144,7 +142,7 @@ CASE(the_events_of_a_page_above_a_names_limit_are_in_order,
 {
     CHECK_OK(quire_memory_set_name_limit(t->f.memory, "a", 100));
     ALLOCATE_FAILS(&t->f, QUIRE_ERROR_OVER_BUDGET, .size = 90, .name = "a");
-    CHECK_EQ(t->count, 2);
+    CHECK_EQ(t->log.count, 2);
     expect(t, 0, COMING, 0);
     expect(t, 1, GOING, 0);
 }

@@ -1,6 +1,6 @@
 /*
  * memory_end.c - destroying a memory: refused while an allocation is live, or with everything in
- * it; and two memories on one device.
+ * it; callbacks meanwhile; and handles of later memories.
  */
 #include "tests/support/fake.h"
 #include "tests/support/unit.h"
@@ -13,22 +13,33 @@ typedef struct bench {
     fake_backend fake;
     quire_device *device;
     quire_memory *memory;
-    char log[16384];
+    char log[16384];          /* warnings */
+    quire_allocation to_free; /* at the next warning */
+    int ends,
+        set; /* ends of pages and memories that were reported, and with a variable still set */
 } bench;
 
 static void keep_line(void *user, quire_log_level level, const char *line)
 {
     bench *b = user;
     size_t length = strlen(b->log);
-    if (level == QUIRE_LOG_WARNING)
+    if (level == QUIRE_LOG_WARNING) {
         snprintf(b->log + length, sizeof b->log - length, "%s\n", line);
+        if (b->to_free.id)
+            CHECK_OK(quire_free(b->memory, b->to_free));
+        b->to_free.id = 0;
+    } else if (strstr(line, "destroyed")) {
+        b->ends++;
+        b->set += b->memory != NULL;
+    }
 }
 
 static void make(bench *b, quire_memory_flags flags)
 {
     *b = (bench){.device = NULL};
     fake_init(&b->fake);
-    quire_device_options options = {.host_memory = unit_memory(), .log = {.write = keep_line}};
+    quire_device_options options = {.host_memory = unit_memory(),
+                                    .log = {.write = keep_line, .level = QUIRE_LOG_INFO}};
     options.log.user = b;
     CHECK_OK(quire_device_create(&b->fake.table, &b->fake, &options, &b->device));
     quire_memory_options wanted = {
@@ -170,95 +181,43 @@ CASE(destroy_all_frees_everything, QUIRE_HOST_VISIBLE)
     CHECK_STR(b->log, "");
 }
 
-/* ---- two memories ------------------------------------------------------------------------- */
+/* ---- callbacks ---------------------------------------------------------------------------- */
 
-/* The sink frees the allocation that a line names: the list must not name freed memory. */
-typedef struct freeing {
-    quire_memory *memory;
-    quire_allocation allocation;
-} freeing;
-
-static void free_at_line(void *user, quire_log_level level, const char *line)
+/* The list must not name freed memory. */
+CASE(a_sink_may_free_the_allocation_that_a_message_names, QUIRE_DEVICE_LOCAL)
 {
-    freeing *f = user;
-    (void)line;
-    if (level == QUIRE_LOG_WARNING && f->allocation.id) {
-        CHECK_OK(quire_free(f->memory, f->allocation));
-        f->allocation.id = 0;
-    }
-}
-
-UNIT(memory_end, a_sink_may_free_the_allocation_that_a_message_names)
-{
-    static fake_backend fake;
-    freeing f = {.memory = NULL};
-    quire_device *device = NULL;
-    fake_init(&fake);
-    quire_device_options options = {.host_memory = unit_memory(),
-                                    .log = {.write = free_at_line, .user = &f}};
-    CHECK_OK(quire_device_create(&fake.table, &fake, &options, &device));
-    CHECK_OK(quire_memory_create(device, NULL, &f.memory));
-    f.allocation = allocate(f.memory, 100, "a name on the heap");
-    allocate(f.memory, 100, "another");
-    quire_memory *memory = f.memory;
-    CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
+    b->to_free = allocate(b->memory, 100, "a name on the heap");
+    allocate(b->memory, 100, "another");
+    CHECK_FAILS(quire_memory_destroy(&b->memory), QUIRE_ERROR_BUSY);
+    CHECK_EQ(b->to_free.id, 0);
     CHECK_HAS(quire_last_error(), "'a name on the heap', 'another'");
-    quire_memory_destroy_all(&memory);
-    CHECK_OK(quire_device_destroy(&device));
+    quire_memory_destroy_all(&b->memory);
 }
 
-/* Counts the callbacks of a memory that is destroyed, and those that find its variable set. */
-typedef struct watching {
-    quire_memory *memory; /* the variable */
-    int calls, set;
-} watching;
-
-static void watch_line(void *user, quire_log_level level, const char *line)
+static void watch_page(void *user, quire_memory *memory, const quire_event *event)
 {
-    watching *w = user;
-    (void)level;
-    if (!strstr(line, "destroyed"))
-        return;
-    w->calls++;
-    w->set += w->memory != NULL;
+    bench *b = user;
+    (void)memory, (void)event;
+    b->ends++;
+    b->set += b->memory != NULL;
 }
 
-static void watch_event(void *user, quire_memory *memory, const quire_event *event)
+CASE(the_variable_is_null_when_hook_and_sink_are_called, QUIRE_DEVICE_LOCAL)
 {
-    watching *w = user;
-    (void)memory;
-    if (event->kind != QUIRE_EVENT_PAGE_GONE)
-        return;
-    w->calls++;
-    w->set += w->memory != NULL;
+    const quire_hook hook = {.event = watch_page, .user = b, .kinds = QUIRE_EVENT_PAGE_GONE};
+    CHECK_OK(quire_memory_set_hook(b->memory, &hook));
+    CHECK_OK(quire_free(b->memory, allocate(b->memory, 100, NULL)));
+    CHECK_OK(quire_memory_destroy(&b->memory));
+    CHECK_EQ(b->ends, 2); /* the page and the memory */
+    CHECK_OK(quire_memory_create(b->device, NULL, &b->memory));
+    CHECK_OK(quire_memory_set_hook(b->memory, &hook));
+    allocate(b->memory, 100, NULL);
+    quire_memory_destroy_all(&b->memory);
+    CHECK_EQ(b->ends, 4);
+    CHECK_EQ(b->set, 0);
 }
 
-UNIT(memory_end, the_variable_is_null_when_hook_and_sink_are_called)
-{
-    static fake_backend fake;
-    watching w = {.memory = NULL};
-    quire_device *device = NULL;
-    fake_init(&fake);
-    quire_device_options options = {
-        .host_memory = unit_memory(),
-        .log = {.write = watch_line, .user = &w, .level = QUIRE_LOG_INFO}};
-    CHECK_OK(quire_device_create(&fake.table, &fake, &options, &device));
-    for (int all = 0; all < 2; all++) {
-        w.calls = 0;
-        CHECK_OK(quire_memory_create(device, NULL, &w.memory));
-        CHECK_OK(quire_memory_set_hook(w.memory, &(quire_hook){.event = watch_event, .user = &w}));
-        quire_allocation allocation = allocate(w.memory, 100, NULL);
-        if (!all)
-            CHECK_OK(quire_free(w.memory, allocation));
-        if (all)
-            quire_memory_destroy_all(&w.memory);
-        else
-            CHECK_OK(quire_memory_destroy(&w.memory));
-        CHECK_EQ(w.calls, 2); /* the page and the memory */
-        CHECK_EQ(w.set, 0);
-    }
-    CHECK_OK(quire_device_destroy(&device));
-}
+/* ---- names and handles -------------------------------------------------------------------- */
 
 CASE(a_name_with_line_ends_stays_on_one_line, QUIRE_DEVICE_LOCAL)
 {

@@ -32,26 +32,30 @@ static void begin(scene *s, const char *words)
     CHECK_EQ(unsetenv("QUIRE_OPTIONS"), 0);
 }
 
+static void end(scene *s)
+{
+    fixture_end(&s->f);
+}
+
+#define CASE(name, words) UNIT_ON(user_options, name, scene, s, begin(s, words), end)
+
 static quire_memory *make(scene *s, const quire_memory_options *options)
 {
     CHECK_OK(quire_memory_create(s->f.device, options, &s->f.memory));
     return s->f.memory;
 }
 
-UNIT(user_options, words_fill_what_the_program_leaves_0)
+CASE(words_fill_what_the_program_leaves_0, " pages.page_size=128K,limit=1M\tfit.algorithm=first\n")
 {
-    scene s;
-    begin(&s, " pages.page_size=128K,limit=1M\tfit.algorithm=first\n");
-    quire_memory *memory = make(&s, &(quire_memory_options){.limit = 4 * PAGE});
+    quire_memory *memory = make(s, &(quire_memory_options){.limit = 4 * PAGE});
     CHECK_EQ(memory->policy.page_size, 2 * PAGE);
     CHECK_EQ(memory->fit, QUIRE_FIT_FIRST);
     CHECK_EQ(qi_account_max(&memory->account), 4 * PAGE); /* the program's */
     quire_memory *by_default;
-    CHECK_OK(quire_device_default_memory(s.f.device, 1, &by_default));
+    CHECK_OK(quire_device_default_memory(s->f.device, 1, &by_default));
     CHECK_EQ(by_default->policy.page_size, 2 * PAGE);
     CHECK_EQ(qi_account_max(&by_default->account), 16 * PAGE);
-    CHECK_STR(s.log.text, "");
-    fixture_end(&s.f);
+    CHECK_STR(s->log.text, "");
 }
 
 UNIT(user_options, every_member_has_a_word)
@@ -80,30 +84,28 @@ UNIT(user_options, every_member_has_a_word)
     fixture_end(&s.f);
 }
 
-UNIT(user_options, a_wrong_word_is_a_warning_and_has_no_effect)
+CASE(a_wrong_word_is_a_warning_and_has_no_effect,
+     "pagesize=1M fit.slabs=yes limit shards=65 limit=101% fit.algorithm=best "
+     "pages.page_size=128K fit.slabs=false")
 {
-    scene s;
-    begin(&s, "pagesize=1M fit.slabs=yes limit shards=65 limit=101% fit.algorithm=best "
-              "pages.page_size=128K fit.slabs=false");
-    CHECK_HAS(s.log.text, "QUIRE_OPTIONS: 'pagesize' is no option of a memory; the options are "
-                          "fit.algorithm, fit.least_fragmentation, ");
-    CHECK_HAS(s.log.text, "pages.retained_empty_bytes, pages.retention_nanoseconds\n");
-    CHECK_HAS(s.log.text, "QUIRE_OPTIONS: fit.slabs takes true or false, not 'yes'\n");
-    CHECK_HAS(s.log.text,
+    CHECK_HAS(s->log.text, "QUIRE_OPTIONS: 'pagesize' is no option of a memory; the options are "
+                           "fit.algorithm, fit.least_fragmentation, ");
+    CHECK_HAS(s->log.text, "pages.retained_empty_bytes, pages.retention_nanoseconds\n");
+    CHECK_HAS(s->log.text, "QUIRE_OPTIONS: fit.slabs takes true or false, not 'yes'\n");
+    CHECK_HAS(s->log.text,
               "QUIRE_OPTIONS: limit takes a size such as 65536 or 32M, or a percentage of "
               "the heap from 1% to 100%, not ''\n");
-    CHECK_HAS(s.log.text,
+    CHECK_HAS(s->log.text,
               "limit takes a size such as 65536 or 32M, or a percentage of the heap from "
               "1% to 100%, not '101%'\n");
-    CHECK_HAS(s.log.text, "QUIRE_OPTIONS: shards takes a number from 0 to 64, not '65'\n");
-    CHECK_HAS(s.log.text,
+    CHECK_HAS(s->log.text, "QUIRE_OPTIONS: shards takes a number from 0 to 64, not '65'\n");
+    CHECK_HAS(s->log.text,
               "QUIRE_OPTIONS: fit.algorithm takes segregated, first, buddy or linear, not "
               "'best'\n");
-    quire_memory *memory = make(&s, NULL);
+    quire_memory *memory = make(s, NULL);
     CHECK_EQ(memory->policy.page_size, 2 * PAGE);
     CHECK(memory->fit == QUIRE_FIT_SEGREGATED && !memory->space.fit.slabs);
     CHECK_EQ(qi_account_max(&memory->account), UINT64_MAX);
-    fixture_end(&s.f);
 }
 
 UNIT(user_options, a_long_word_is_cut)
@@ -118,28 +120,22 @@ UNIT(user_options, a_long_word_is_cut)
 }
 
 /* Pages of the fake cannot grow. */
-UNIT(user_options, options_that_do_not_suit_a_memory_are_left_out)
+CASE(options_that_do_not_suit_a_memory_are_left_out, "contiguous pages.page_size=128K")
 {
-    scene s;
-    begin(&s, "contiguous pages.page_size=128K");
-    quire_memory *memory = make(&s, &(quire_memory_options){.name = "mine"});
-    CHECK_STR(s.log.text,
+    quire_memory *memory = make(s, &(quire_memory_options){.name = "mine"});
+    CHECK_STR(s->log.text,
               "memory 'mine' is made without QUIRE_OPTIONS: a contiguous memory: pages of "
               "memory kind 0 of backend fake cannot grow\n");
     CHECK(!memory->address_space && memory->policy.page_size != 2 * PAGE);
-    fixture_end(&s.f);
 }
 
-UNIT(user_options, an_error_of_the_program_stays_its_own)
+CASE(an_error_of_the_program_stays_its_own, "contiguous")
 {
-    scene s;
-    begin(&s, "contiguous");
     CHECK_FAILS(
-        quire_memory_create(s.f.device, &(quire_memory_options){.priority = 7}, &s.f.memory),
+        quire_memory_create(s->f.device, &(quire_memory_options){.priority = 7}, &s->f.memory),
         QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "priority 7 is not from 0 to 1");
-    CHECK_STR(s.log.text, "");
-    make(&s, NULL);
+    CHECK_STR(s->log.text, "");
+    make(s, NULL);
     CHECK_HAS(quire_last_error(), "priority 7"); /* a call that succeeds leaves the last error */
-    fixture_end(&s.f);
 }

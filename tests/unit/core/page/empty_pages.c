@@ -418,19 +418,6 @@ CASE(dedicated_pages_of_many_sizes_are_distinguished, 1, (quire_page_policy){.pa
     CHECK_EQ(fixture_stats(f).page_count, MAX_COUNT);
 }
 
-CASE(dedicated_pages_are_bounded_by_age_and_bytes_like_others, 1,
-     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 10 * KIB})
-{
-    quire_allocation shared = ALLOCATE(f, .size = PAGE), first = dedicated(f, 3 * KIB);
-    quire_allocation second = dedicated(f, 5 * KIB);
-    let_go(f, first);
-    let_go(f, shared);
-    expect_empty(f, 7 * KIB);
-    let_go(f, second); /* 12 KiB: the first page is destroyed */
-    expect_empty(f, 9 * KIB);
-    CHECK(!is_there(f, 1));
-}
-
 CASE(shared_pages_never_serve_dedicated_requests, 1, (quire_page_policy){.page_size = PAGE})
 {
     let_go(f, ALLOCATE(f, .size = PAGE));

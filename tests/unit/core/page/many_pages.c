@@ -70,29 +70,6 @@ UNIT(many_pages, adding_regions_takes_time_proportional_to_their_number)
     check_proportion(add_regions, 4 * FEW);
 }
 
-/* ---- numbers of regions ---------------------------------------------------------------------- */
-
-UNIT(many_pages, a_region_gets_the_lowest_free_number)
-{
-    quire_space *space = NULL;
-    uint32_t region = 0;
-    CHECK_OK(quire_space_create(NULL, &space));
-    for (uint32_t i = 0; i < 20; i++)
-        CHECK_OK(quire_space_add_region(space, PAGE, 0, &region));
-    static const uint32_t gone[] = {17, 3, 9, 0};
-    for (int i = 0; i < 4; i++) {
-        CHECK_OK(quire_space_remove_region(space, gone[i]));
-        CHECK_OK(quire_space_check(space));
-    }
-    static const uint32_t taken[] = {0, 3, 9, 17, 20};
-    for (int i = 0; i < 5; i++) {
-        CHECK_OK(quire_space_add_region(space, PAGE, 0, &region));
-        CHECK_EQ(region, taken[i]);
-        CHECK_OK(quire_space_check(space));
-    }
-    quire_space_destroy(&space);
-}
-
 /* ---- empty ones ----------------------------------------------------------------------------- */
 
 static uint64_t test_time;

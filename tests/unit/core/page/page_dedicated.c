@@ -119,27 +119,6 @@ CASE(a_dedicated_page_is_destroyed_at_once_if_nothing_is_retained,
     CHECK_EQ(stats.empty_bytes, PAGE);
 }
 
-CASE(a_trim_does_not_destroy_one_in_use, (quire_page_policy){.page_size = PAGE})
-{
-    quire_allocation own = allocate(b, 100, true);
-    uint64_t released = 1;
-    CHECK_OK(quire_memory_trim(b->memory, 0, &released));
-    CHECK_EQ(released, 0);
-    expect_dedicated(b, own, 256);
-}
-
-CASE(an_abort_destroys_it_too, (quire_page_policy){.page_size = PAGE})
-{
-    quire_allocation own;
-    quire_allocation_options options = {.size = 100, .dedicated = true};
-    CHECK_OK(quire_reserve(b->memory, &options, &own));
-    CHECK_EQ(b->fake.pages, 1);
-    CHECK_OK(quire_abort(b->memory, own));
-    CHECK_EQ(b->fake.pages, 1); /* retained for the next one */
-    CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
-    CHECK_EQ(b->fake.pages, 0);
-}
-
 CASE(there_are_at_most_as_many_as_the_policy_has_pages,
      (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS, .max_pages = 2})
 {

@@ -225,36 +225,34 @@ UNIT_PREPARED(page_fault, empty_pages_release_their_addresses_on_the_line_first,
 
 static quire_result (*real_page_create)(void *, const quire_page_request *, quire_native_page *);
 
-static quire_result create_smaller(void *state, const quire_page_request *request,
-                                   quire_native_page *page)
+static int64_t more; /* bytes than requested */
+
+static quire_result create_other(void *state, const quire_page_request *request,
+                                 quire_native_page *page)
 {
-    quire_page_request smaller = *request;
-    smaller.size -= 256;
-    return real_page_create(state, &smaller, page);
+    quire_page_request other = *request;
+    other.size += (uint64_t)more;
+    return real_page_create(state, &other, page);
 }
 
-static quire_result create_larger(void *state, const quire_page_request *request,
-                                  quire_native_page *page)
+static void open_with_others(fixture *b, int64_t by)
 {
-    quire_page_request larger = *request;
-    larger.size += 1000;
-    return real_page_create(state, &larger, page);
+    more = by;
+    real_page_create = b->fake.table.page_create;
+    b->fake.table.page_create = create_other;
+    open_prepared(b, QUIRE_DEVICE_LOCAL, PAGE);
 }
 
 UNIT_PREPARED(page_fault, a_page_smaller_than_requested_is_a_backend_failure, b)
 {
-    real_page_create = b->fake.table.page_create;
-    b->fake.table.page_create = create_smaller;
-    open_prepared(b, QUIRE_DEVICE_LOCAL, PAGE);
+    open_with_others(b, -256);
     expect_nothing_left(b, &(quire_allocation_options){.size = 100}, QUIRE_ERROR_BACKEND_FAILURE);
     CHECK_HAS(quire_last_error(), "63.75 KiB where 64 KiB were requested");
 }
 
 UNIT_PREPARED(page_fault, a_page_larger_than_requested_is_used_up_to_whole_granules, b)
 {
-    real_page_create = b->fake.table.page_create;
-    b->fake.table.page_create = create_larger;
-    open_prepared(b, QUIRE_DEVICE_LOCAL, PAGE);
+    open_with_others(b, 1000);
     ALLOCATE(b, .size = PAGE + 768);
     ALLOCATE(b, .size = PAGE - 256);
     ALLOCATE(b, .size = 1024); /* the rest of the second page */

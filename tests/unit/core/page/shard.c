@@ -3,6 +3,7 @@
  * moves from one shard to another, what is released before a refusal, and how a memory with such
  * frees is destroyed. Here the test has shard 0 and the members of its crew the others.
  */
+#include "tests/support/event_log.h"
 #include "tests/support/shard_calls.h"
 
 /* ---- options -------------------------------------------------------------------------------- */
@@ -106,24 +107,16 @@ CASE(calls_on_the_whole_memory_drain_every_inbox, 2, (quire_page_policy){.page_s
 
 CASE(a_free_leaves_its_name_before_it_waits, 2, (quire_page_policy){.page_size = PAGE})
 {
-    quire_allocation given =
-        placed(b, 1, (quire_allocation_options){.size = 1000, .name = "weights"});
-    uint32_t slot = qi_handle_slot(given.id);
-    free_by(b, 0, given);
-    CHECK_EQ(waiting_in(b, 1), 1);
-    CHECK(!qi_memory_slot(b->f.memory, slot)->meta);
-}
-
-CASE(a_free_of_an_allocation_named_later_leaves_its_name_too, 2,
-     (quire_page_policy){.page_size = PAGE})
-{
-    for (int is_unnamed = 0; is_unnamed < 2; is_unnamed++) {
-        quire_allocation given = placed_of(b, 1, 1000);
-        CHECK_OK(quire_allocation_set_name(b->f.memory, given, "weights"));
-        if (is_unnamed)
+    for (int i = 0; i < 3; i++) { /* named from the beginning, later, and later not any more */
+        quire_allocation given =
+            placed(b, 1, (quire_allocation_options){.size = 1000, .name = i ? NULL : "weights"});
+        if (i)
+            CHECK_OK(quire_allocation_set_name(b->f.memory, given, "weights"));
+        if (i == 2)
             CHECK_OK(quire_allocation_set_name(b->f.memory, given, NULL));
         free_by(b, 0, given);
         CHECK_EQ(waiting_in(b, 1), 1);
+        CHECK(i || !qi_memory_slot(b->f.memory, qi_handle_slot(given.id))->meta);
         CHECK_EQ(stats_of(b).allocation_count, 0); /* the call drains the inbox */
         CHECK(!qi_memory_slot(b->f.memory, qi_handle_slot(given.id))->meta);
     }
@@ -142,23 +135,16 @@ CASE(a_free_by_another_thread_waits_for_the_stream, 2, (quire_page_policy){.page
     CHECK_EQ(qi_deferred_count(b->f.memory), 0);
 }
 
-static void count_free(void *user, quire_memory *memory, const quire_event *event)
-{
-    (void)memory;
-    if (event->kind == QUIRE_EVENT_FREED && event->requested == 1000)
-        ++*(int *)user;
-}
-
 CASE(the_hook_receives_a_free_by_another_thread, 2, (quire_page_policy){.page_size = PAGE})
 {
-    int events = 0;
+    event_log log;
     quire_allocation given = placed_of(b, 1, 1000);
-    CHECK_OK(quire_memory_set_hook(
-        b->f.memory,
-        &(quire_hook){.event = count_free, .user = &events, .kinds = QUIRE_EVENT_FREED}));
+    event_log_start(&log, b->f.memory, QUIRE_EVENT_FREED);
     free_by(b, 0, given);
-    CHECK_EQ(events, 1);
+    CHECK_EQ(log.count, 1);
+    CHECK_EQ(log.events[0].requested, 1000);
     CHECK_EQ(waiting_in(b, 1), 1);
+    CHECK_OK(quire_memory_set_hook(b->f.memory, NULL));
 }
 
 CASE(an_inbox_holds_at_most_1024_frees, 2, (quire_page_policy){.page_size = PAGE * 16})
