@@ -301,23 +301,6 @@ CASE(calls_on_the_whole_memory_reach_new_shards, 4, 3)
     CHECK_OK(quire_memory_check(b->f.memory));
 }
 
-CASE(deferred_frees_wait_in_new_shards, 2, 1)
-{
-    quire_stream *stream = NULL;
-    CHECK_OK(quire_stream_create(b->f.device, &(quire_stream_options){.capture = true}, &stream));
-    quire_allocation early = placed_of(b, 1, 1000);
-    grow(b);
-    quire_allocation late = placed_of(b, 1, 1000);
-    CHECK_EQ(shard_of(b, late), 1);
-    CHECK_OK(quire_free_on_stream(b->f.memory, early, stream));
-    CHECK_OK(quire_free_on_stream(b->f.memory, late, stream));
-    CHECK_EQ(stats_of(b).deferred_count, 2);
-    CHECK_OK(quire_memory_check(b->f.memory));
-    CHECK_OK(quire_stream_destroy(&stream));
-    CHECK_EQ(stats_of(b).deferred_count, 0);
-    CHECK_EQ(stats_of(b).allocation_count, 1);
-}
-
 UNIT_ON(shard_growth, addresses_are_found_in_every_shard, bench, b,
         make(b, &(quire_memory_options){.find_by_address = true, .pages.page_size = PAGE}, 1), end)
 {

@@ -59,32 +59,6 @@ static uint64_t entries(const fixture *f)
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-CASE(a_free_that_waits_is_not_found_and_its_reuse_is, &finding)
-{
-    quire_stream *stream = NULL;
-    CHECK_OK(quire_stream_create(f->device, NULL, &stream));
-    quire_allocation a = ALLOCATE(f, .size = 1000, .stream = stream), b;
-    uint64_t address = fixture_info(f, a).address;
-    for (int i = 0; i < 6; i++) {
-        expect_found(f, a);
-        CHECK_OK(quire_free_at_address(f->memory, address, stream));
-        expect_gone(f, address);
-        CHECK_EQ(fixture_stats(f).deferred_count, 1);
-        /* plain on the fast path, named in the ladder: both reuse the range */
-        b = ALLOCATE(f, .size = 1000, .stream = stream, .name = i % 2 ? "named" : NULL);
-        CHECK_EQ(fixture_info(f, b).address, address);
-        CHECK(b.id != a.id);
-        CHECK_EQ(entries(f), 1);
-        a = b;
-    }
-    CHECK_OK(quire_free_on_stream(f->memory, a, stream));
-    CHECK_EQ(entries(f), 1);
-    fake_stream_run(quire_stream_native(stream), UINT64_MAX);
-    CHECK_OK(quire_collect(f->memory, NULL));
-    CHECK_EQ(entries(f), 0);
-    CHECK_OK(quire_stream_destroy(&stream));
-}
-
 CASE(a_free_on_a_stream_that_is_refused_changes_nothing, &finding)
 {
     quire_stream *capture = NULL;

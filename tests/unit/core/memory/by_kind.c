@@ -123,6 +123,20 @@ static void fill(bench *b, uint32_t kind)
     CHECK_OK(quire_memory_set_limit(memory, 1));
 }
 
+/* A test of each sort, from the first one that is named. */
+#define EACH(name, first)                                                                          \
+    static void name##_of(bench *b, sort s);                                                       \
+    UNIT(by_kind, name)                                                                            \
+    {                                                                                              \
+        for (sort s = first; s < SORTS; s++) {                                                     \
+            bench b;                                                                               \
+            make(&b);                                                                              \
+            name##_of(&b, s);                                                                      \
+            end(&b);                                                                               \
+        }                                                                                          \
+    }                                                                                              \
+    static void name##_of(bench *b, sort s)
+
 /* ---- the order ---------------------------------------------------------------------------- */
 
 UNIT(by_kind, the_kinds_follow_in_the_order_of_the_choice)
@@ -223,37 +237,27 @@ CASE(what_is_mapped_gets_a_visible_kind)
 
 /* ---- refusals ----------------------------------------------------------------------------- */
 
-UNIT(by_kind, the_error_of_the_best_kind_is_returned_if_all_refuse)
+EACH(the_error_of_the_best_kind_is_returned_if_all_refuse, RANGE)
 {
-    for (sort s = RANGE; s < SORTS; s++) {
-        bench b;
-        uint32_t kinds[KINDS];
-        make(&b);
-        CHECK_EQ(rank(&b, (quire_kind_request){.preferred = QUIRE_DEVICE_LOCAL}, kinds), KINDS);
-        CHECK_OK(quire_device_set_page_limit(b.device, 1));
-        fill(&b, kinds[0]); /* OVER_BUDGET; the others have TOO_MANY_PAGES */
-        quire_memory *other = NULL;
-        quire_allocation made;
-        CHECK_OK(quire_memory_create(b.device, NULL, &other));
-        CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = 64}, &made));
-        expect_refused(&b, s, NULL, false, QUIRE_ERROR_OVER_BUDGET, "memory 'default memory of");
-        CHECK_EQ(b.fake.objects, 0);
-        quire_memory_destroy_all(&other);
-        end(&b);
-    }
+    uint32_t kinds[KINDS];
+    CHECK_EQ(rank(b, (quire_kind_request){.preferred = QUIRE_DEVICE_LOCAL}, kinds), KINDS);
+    CHECK_OK(quire_device_set_page_limit(b->device, 1));
+    fill(b, kinds[0]); /* OVER_BUDGET; the others have TOO_MANY_PAGES */
+    quire_memory *other = NULL;
+    quire_allocation made;
+    CHECK_OK(quire_memory_create(b->device, NULL, &other));
+    CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = 64}, &made));
+    expect_refused(b, s, NULL, false, QUIRE_ERROR_OVER_BUDGET, "memory 'default memory of");
+    CHECK_EQ(b->fake.objects, 0);
+    quire_memory_destroy_all(&other);
 }
 
-UNIT(by_kind, a_success_in_a_later_kind_keeps_the_last_error)
+EACH(a_success_in_a_later_kind_keeps_the_last_error, RANGE)
 {
-    for (sort s = RANGE; s < SORTS; s++) {
-        bench b;
-        make(&b);
-        CHECK_OK(quire_device_set_heap_limit(b.device, 0, 1));
-        CHECK_FAILS(quire_free(NULL, (quire_allocation){0}), QUIRE_ERROR_INVALID_ARGUMENT);
-        kind_of(&b, s, NULL, false);
-        CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
-        end(&b);
-    }
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, 1));
+    CHECK_FAILS(quire_free(NULL, (quire_allocation){0}), QUIRE_ERROR_INVALID_ARGUMENT);
+    kind_of(b, s, NULL, false);
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
 }
 
 CASE(an_error_that_no_other_kind_can_avoid_ends_the_search)
@@ -296,60 +300,26 @@ CASE(only_kinds_that_can_hold_the_object_are_used)
     CHECK_EQ(stats.memory_count, 1); /* memories of other kinds were not even made */
 }
 
-UNIT(by_kind, the_native_object_is_created_once_for_all_kinds)
+EACH(the_native_object_is_created_once_for_all_kinds, BUFFER)
 {
-    for (sort s = BUFFER; s < SORTS; s++) {
-        bench b;
-        uint32_t kinds[KINDS];
-        make(&b);
-        CHECK_EQ(rank(&b, (quire_kind_request){.preferred = QUIRE_DEVICE_LOCAL}, kinds), KINDS);
-        for (uint32_t k = 0; k + 1 < KINDS; k++)
-            fill(&b, kinds[k]);
-        CHECK_EQ(kind_of(&b, s, NULL, false), kinds[KINDS - 1]);
-        CHECK_EQ(b.fake.calls[FAKE_OBJECT_CREATE], 1);
-        CHECK_EQ(b.fake.objects, 1);
-        fill(&b, kinds[KINDS - 1]);
-        for (int i = 0; i < 600; i++) { /* until the page is full, too */
-            quire_memory *memory;
-            quire_allocation made;
-            if (create(&b, s, NULL, false, &memory, &made))
-                break;
-        }
-        uint64_t created = b.fake.calls[FAKE_OBJECT_CREATE], objects = b.fake.objects;
-        expect_refused(&b, s, NULL, false, QUIRE_ERROR_OVER_BUDGET, "limit");
-        CHECK_EQ(b.fake.calls[FAKE_OBJECT_CREATE], created + 1);
-        CHECK_EQ(b.fake.objects, objects);
-        end(&b);
+    uint32_t kinds[KINDS];
+    CHECK_EQ(rank(b, (quire_kind_request){.preferred = QUIRE_DEVICE_LOCAL}, kinds), KINDS);
+    for (uint32_t k = 0; k + 1 < KINDS; k++)
+        fill(b, kinds[k]);
+    CHECK_EQ(kind_of(b, s, NULL, false), kinds[KINDS - 1]);
+    CHECK_EQ(b->fake.calls[FAKE_OBJECT_CREATE], 1);
+    CHECK_EQ(b->fake.objects, 1);
+    fill(b, kinds[KINDS - 1]);
+    for (int i = 0; i < 600; i++) { /* until the page is full, too */
+        quire_memory *memory;
+        quire_allocation made;
+        if (create(b, s, NULL, false, &memory, &made))
+            break;
     }
-}
-
-/* An object that a binding has been tried with is not bound again. */
-UNIT(by_kind, a_binding_that_fails_for_lack_of_memory_leads_to_a_new_object)
-{
-    for (sort s = BUFFER; s < SORTS; s++) {
-        uint64_t call = 1;
-        bool has_failed_in_bind = false;
-        for (;; call++) {
-            bench b;
-            quire_memory *memory = NULL;
-            quire_allocation made;
-            make(&b);
-            fake_fail(&b.fake, call, false, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-            quire_result result = create(&b, s, NULL, false, &memory, &made);
-            bool is_reached = b.fake.fallible_calls >= call;
-            if (is_reached && b.fake.failed_call == FAKE_OBJECT_BIND) {
-                has_failed_in_bind = true;
-                CHECK_OK(result);
-                CHECK_EQ(b.fake.calls[FAKE_OBJECT_CREATE], 2);
-                CHECK_EQ(b.fake.calls[FAKE_OBJECT_BIND], 2);
-            }
-            CHECK_EQ(b.fake.objects, result ? 0 : 1);
-            end(&b);
-            if (!is_reached)
-                break;
-        }
-        CHECK(has_failed_in_bind);
-    }
+    uint64_t created = b->fake.calls[FAKE_OBJECT_CREATE], objects = b->fake.objects;
+    expect_refused(b, s, NULL, false, QUIRE_ERROR_OVER_BUDGET, "limit");
+    CHECK_EQ(b->fake.calls[FAKE_OBJECT_CREATE], created + 1);
+    CHECK_EQ(b->fake.objects, objects);
 }
 
 UNIT(by_kind, each_failing_host_allocation_leaves_nothing)

@@ -4,62 +4,66 @@
  */
 #include "tests/support/empty_pages.h"
 
+#include <stdio.h>
+
 #define CASE(name, ...) UNIT_ON(empty_pages, name, fixture, f, make(f, __VA_ARGS__), fixture_end)
 
+/* ---- bounds --------------------------------------------------------------------------------- */
+
+/* Whole pages that are freed one after the other, and those that are there afterwards. */
+UNIT(empty_pages, the_bounds_keep_the_latest_empty_ones)
+{
+    const struct {
+        const char *name;
+        quire_page_policy policy;
+        int count; /* of pages */
+        struct {
+            int page;
+            uint64_t time;
+            uint32_t kept; /* a bit for each empty page */
+        } frees[6];
+    } rows[] = {
+        {"no bound",
+         {.page_size = PAGE, .retained_empty_bytes = QUIRE_RETAIN_ALL},
+         4,
+         {{0, 0, 0x1}, {1, UINT64_C(1) << 50, 0x3}, {2, UINT64_C(1) << 51, 0x7}, {3, 0, 0xf}}},
+        {"one byte",
+         {.page_size = PAGE, .retained_empty_bytes = 1},
+         3,
+         {{0, 0, 0}, {1, 0, 0}, {2, 0, 0}}},
+        {"two pages",
+         {.page_size = PAGE, .retained_empty_bytes = 2 * PAGE},
+         6,
+         {{3, 0, 0x8}, {0, 0, 0x9}, {5, 0, 0x21}, {1, 0, 0x22}, {4, 0, 0x12}, {2, 0, 0x14}}},
+        {"no multiple of the page",
+         {.page_size = PAGE, .retained_empty_bytes = 3 * PAGE - 1},
+         4,
+         {{0, 0, 0x1}, {1, 0, 0x3}, {2, 0, 0x6}, {3, 0, 0xc}}},
+        {"an age of 100, which the first one reaches",
+         {.page_size = PAGE, .retention_nanoseconds = 100},
+         4,
+         {{0, 0, 0x1}, {1, 50, 0x3}, {2, 99, 0x7}, {3, 100, 0xe}}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fixture f;
+        quire_allocation full[6];
+        printf("# %s\n", rows[i].name);
+        make(&f, 1, rows[i].policy);
+        const uint64_t begin = test_time;
+        fill(&f, full, rows[i].count);
+        for (int k = 0; k < rows[i].count; k++) {
+            const uint32_t kept = rows[i].frees[k].kept;
+            test_time = begin + rows[i].frees[k].time;
+            let_go(&f, full[rows[i].frees[k].page]);
+            expect_empty(&f, (uint64_t)__builtin_popcount(kept) * PAGE);
+            for (uint32_t page = 0; page < 6; page++)
+                CHECK(!(kept >> page & 1) || is_there(&f, page));
+        }
+        fixture_end(&f);
+    }
+}
+
 /* ---- bytes ---------------------------------------------------------------------------------- */
-
-CASE(without_a_bound_all_are_kept, 1,
-     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = QUIRE_RETAIN_ALL})
-{
-    quire_allocation full[MAX_COUNT];
-    fill(f, full, MAX_COUNT);
-    for (int i = 0; i < MAX_COUNT; i++) {
-        test_time += UINT64_C(1) << 50;
-        let_go(f, full[i]);
-        expect_empty(f, (uint64_t)(i + 1) * PAGE);
-    }
-    CHECK_EQ(f->fake.pages, MAX_COUNT);
-}
-
-CASE(a_bound_of_one_byte_keeps_none, 1,
-     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 1})
-{
-    quire_allocation full[4];
-    fill(f, full, 4);
-    for (uint64_t i = 0; i < 4; i++) {
-        let_go(f, full[i]);
-        expect_empty(f, 0);
-        CHECK_EQ(f->fake.pages, 3 - i);
-    }
-    let_go(f, ALLOCATE(f, .size = 100, .dedicated = true));
-    CHECK_EQ(f->fake.pages, 0);
-}
-
-CASE(a_bound_of_pages_keeps_the_latest_empty_ones, 1,
-     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 2 * PAGE})
-{
-    quire_allocation full[6];
-    static const int order[] = {3, 0, 5, 1, 4, 2};
-    fill(f, full, 6);
-    for (uint64_t i = 0; i < 6; i++) {
-        let_go(f, full[order[i]]);
-        expect_empty(f, (i < 2 ? i + 1 : 2) * PAGE);
-        CHECK(is_there(f, (uint32_t)order[i]));
-        CHECK(i < 1 || is_there(f, (uint32_t)order[i - 1]));
-        CHECK(i < 2 || !is_there(f, (uint32_t)order[i - 2]));
-    }
-    CHECK_EQ(f->fake.pages, 2);
-}
-
-CASE(a_bound_that_is_no_multiple_holds_whole_pages, 1,
-     (quire_page_policy){.page_size = PAGE, .retained_empty_bytes = 3 * PAGE - 1})
-{
-    quire_allocation full[4];
-    fill(f, full, 4);
-    for (int i = 0; i < 4; i++)
-        let_go(f, full[i]);
-    expect_empty(f, 2 * PAGE);
-}
 
 UNIT_MEMORY(empty_pages, a_page_used_and_emptied_again_is_the_newest, f,
             .fit.algorithm = QUIRE_FIT_FIRST,
@@ -116,23 +120,6 @@ CASE(pages_freed_by_another_thread_are_bounded_when_their_shard_is_used, 2,
 }
 
 /* ---- time ----------------------------------------------------------------------------------- */
-
-CASE(old_pages_are_destroyed_at_the_next_free_that_empties_a_page, 1,
-     (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100})
-{
-    quire_allocation full[4];
-    fill(f, full, 4);
-    let_go(f, full[0]); /* at 1000 */
-    test_time = 1050;
-    let_go(f, full[1]);
-    test_time = 1099;
-    let_go(f, full[2]);
-    expect_empty(f, 3 * PAGE);
-    test_time = 1100;
-    let_go(f, full[3]); /* the first one has been empty for 100 now */
-    expect_empty(f, 3 * PAGE);
-    CHECK(!is_there(f, 0));
-}
 
 CASE(a_free_that_empties_no_page_destroys_none, 1,
      (quire_page_policy){.page_size = PAGE, .retention_nanoseconds = 100})

@@ -4,6 +4,8 @@
  */
 #include "tests/support/on_demand.h"
 
+#include <stdio.h>
+
 #include "quire/transfer.h"
 
 enum { SIZE = 1000 };
@@ -116,57 +118,49 @@ CASE(a_batch_of_writes_or_reads_maps_each_page_once, CACHED)
 
 /* ---- copies ------------------------------------------------------------------------------- */
 
-typedef struct pair {
-    fixture f;           /* the memory that is mapped on demand */
-    quire_memory *other; /* another one of the device */
-    quire_allocation here, there;
-} pair;
-
-static void begin_pair(pair *p, uint32_t kind, uint32_t other, bool offers_copies)
+/* Copies between memories of two kinds, there and back; the host reads WINDOW and COHERENT slowly. */
+UNIT(page_map_calls, a_copy_maps_the_pages_that_the_host_reads_or_writes)
 {
-    fixture_prepare(&p->f);
-    if (offers_copies)
-        fake_offer_copies(&p->f.fake);
-    const quire_memory_options options = on_demand_options(kind), second = on_demand_options(other);
-    fixture_open(&p->f, &options);
-    CHECK_OK(quire_memory_create(p->f.device, &second, &p->other));
-    p->here = ALLOCATE(&p->f, .size = SIZE);
-    CHECK_OK(quire_allocate(p->other, &(quire_allocation_options){.size = SIZE}, &p->there));
-    CHECK_OK(quire_fill(p->f.memory, p->here, &(quire_fill_options){.value = 'a'}, NULL));
-    CHECK_OK(quire_fill(p->other, p->there, &(quire_fill_options){.value = 'b'}, NULL));
-    p->f.fake.calls[FAKE_MAP] = 0;
-}
-
-static void end_pair(pair *p)
-{
-    CHECK_EQ(p->f.fake.maps, 0);
-    quire_memory_destroy_all(&p->other);
-    fixture_end(&p->f);
-}
-
-static void copy(pair *p, bool is_back)
-{
-    const quire_copy_end here = {.memory = p->f.memory, .allocation = p->here},
-                         there = {.memory = p->other, .allocation = p->there};
-    const quire_copy_options options = {
-        .to = is_back ? here : there, .from = is_back ? there : here, .size = SIZE};
-    CHECK_OK(quire_copy(&options, NULL));
-}
-
-static void expect_byte(pair *p, char byte)
-{
-    CHECK_OK(quire_read(p->other, p->there, 0, bytes, SIZE));
-    CHECK(bytes[0] == byte && !memcmp(bytes, bytes + 1, SIZE - 1));
-    p->f.fake.calls[FAKE_MAP] = 0;
-}
-
-#define PAIR(name, ...) UNIT_ON(page_map_calls, name, pair, p, begin_pair(p, __VA_ARGS__), end_pair)
-
-PAIR(a_copy_by_the_host_maps_both_pages, CACHED, COHERENT, false)
-{
-    copy(p, false);
-    expect_maps(&p->f, 0, 2);
-    expect_byte(p, 'a');
+    static const struct {
+        const char *name;
+        uint32_t kind, other;
+        bool offers_copies, refuses_them;
+        uint64_t maps; /* of each copy */
+    } rows[] = {
+        {"by the host", CACHED, COHERENT, false, false, 2},
+        {"with device memory", CACHED, DEVICE, false, false, 1},
+        {"by the backend", WINDOW, COHERENT, true, false, 0},
+        {"refused by the backend", WINDOW, COHERENT, true, true, 2},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fixture f;
+        quire_memory *other;
+        quire_allocation theirs;
+        printf("# %s\n", rows[i].name);
+        fixture_prepare(&f);
+        if (rows[i].offers_copies)
+            fake_offer_copies(&f.fake);
+        const quire_memory_options first = on_demand_options(rows[i].kind),
+                                   second = on_demand_options(rows[i].other);
+        fixture_open(&f, &first);
+        CHECK_OK(quire_memory_create(f.device, &second, &other));
+        const quire_allocation mine = ALLOCATE(&f, .size = SIZE);
+        CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = SIZE}, &theirs));
+        CHECK_OK(quire_fill(f.memory, mine, &(quire_fill_options){.value = 'a'}, NULL));
+        f.fake.calls[FAKE_MAP] = 0;
+        f.fake.unsupported = rows[i].refuses_them ? FAKE_COPY_PAGES : f.fake.unsupported;
+        const quire_copy_end here = {.memory = f.memory, .allocation = mine},
+                             there = {.memory = other, .allocation = theirs};
+        CHECK_OK(quire_copy(&(quire_copy_options){.to = there, .from = here, .size = SIZE}, NULL));
+        expect_maps(&f, 0, rows[i].maps);
+        CHECK_OK(quire_read(other, theirs, 0, bytes, SIZE));
+        CHECK(bytes[0] == 'a' && !memcmp(bytes, bytes + 1, SIZE - 1));
+        f.fake.calls[FAKE_MAP] = 0;
+        CHECK_OK(quire_copy(&(quire_copy_options){.to = here, .from = there, .size = SIZE}, NULL));
+        expect_maps(&f, 0, rows[i].maps);
+        quire_memory_destroy_all(&other);
+        fixture_end(&f);
+    }
 }
 
 CASE(a_copy_within_a_page_maps_it_once, CACHED)
@@ -181,32 +175,6 @@ CASE(a_copy_within_a_page_maps_it_once, CACHED)
     expect_maps(f, 0, 1);
     CHECK_OK(quire_read(f->memory, b, 0, bytes, SIZE));
     CHECK(bytes[0] == 'a' && !memcmp(bytes, bytes + 1, SIZE - 1));
-}
-
-PAIR(a_copy_with_device_memory_maps_the_other_page, CACHED, DEVICE, false)
-{
-    copy(p, false);
-    expect_maps(&p->f, 0, 1);
-    expect_byte(p, 'a');
-    copy(p, true);
-    expect_maps(&p->f, 0, 1);
-}
-
-UNIT_ON(page_map_calls, a_copy_by_the_backend_maps_nothing, pair, p,
-        begin_pair(p, WINDOW, COHERENT, true), end_pair)
-{
-    /* the host reads neither kind fast */
-    copy(p, false);
-    expect_maps(&p->f, 0, 0);
-    expect_byte(p, 'a');
-}
-
-PAIR(a_copy_that_the_backend_refuses_maps_both_pages, WINDOW, COHERENT, true)
-{
-    p->f.fake.unsupported = FAKE_COPY_PAGES;
-    copy(p, false);
-    expect_maps(&p->f, 0, 2);
-    expect_byte(p, 'a');
 }
 
 CASE(overlapping_ends_are_refused_and_nothing_stays_mapped, CACHED)
