@@ -80,6 +80,7 @@ CASE(the_default_is_device_local_with_a_first_page_of_1_mib_and_no_page_yet)
         CHECK_EQ(info.page_size, UINT64_C(1) << 20);
         CHECK_EQ(info.granule, 256);
         CHECK_EQ(info.page_count, 0);
+        CHECK_EQ(info.address_space, 0);
         CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 0);
         CHECK_OK(quire_memory_destroy(&memory));
     }
@@ -106,34 +107,28 @@ CASE(the_options_are_reported)
 
 CASE(a_name_has_at_most_255_bytes)
 {
-    char name[QUIRE_MAX_NAME + 2];
-    memset(name, 'n', sizeof name);
-    name[QUIRE_MAX_NAME] = '\0';
-    quire_memory *memory = CREATE(b, .name = name);
-    CHECK_STR(info_of(memory).name, name);
-    CHECK_OK(quire_memory_destroy(&memory));
-    memory = CREATE(b, .name = "");
-    CHECK_STR(info_of(memory).name, "");
-    CHECK_OK(quire_memory_destroy(&memory));
-    name[QUIRE_MAX_NAME] = 'n';
-    name[QUIRE_MAX_NAME + 1] = '\0';
-    CHECK_FAILS(quire_memory_create(b->device, &(quire_memory_options){.name = name}, &memory),
+    char longer[QUIRE_MAX_NAME + 2] = "";
+    quire_memory *memory = NULL;
+    memset(longer, 'n', sizeof longer - 1);
+    const char *const names[] = {longer + 1, ""};
+    for (int i = 0; i < 2; i++) {
+        memory = CREATE(b, .name = names[i]);
+        CHECK_STR(info_of(memory).name, names[i]);
+        CHECK_OK(quire_memory_destroy(&memory));
+    }
+    CHECK_FAILS(quire_memory_create(b->device, &(quire_memory_options){.name = longer}, &memory),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "256 bytes: 255 are allowed");
 }
 
 /* ---- kinds -------------------------------------------------------------------------------- */
 
-UNIT(memory, a_special_kind_is_chosen_if_the_mask_names_it)
+UNIT_ON(memory, a_special_kind_is_chosen_if_the_mask_names_it, bench, b, fake_init(&b->fake), end)
 {
-    bench b;
-    b = (bench){.device = NULL};
-    fake_init(&b.fake);
-    b.fake.info.kinds[0].flags = QUIRE_DEVICE_LOCAL | QUIRE_PROTECTED;
-    CHECK_OK(fake_open(&b.fake, unit_memory(), &b.device));
-    EXPECT_KIND(&b, 3, .kind.required = 0);
-    EXPECT_KIND(&b, 0, .kind.mask = 1);
-    end(&b);
+    b->fake.info.kinds[0].flags = QUIRE_DEVICE_LOCAL | QUIRE_PROTECTED;
+    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
+    EXPECT_KIND(b, 3, .kind.required = 0);
+    EXPECT_KIND(b, 0, .kind.mask = 1);
 }
 
 CASE(intents_choose_the_kind)
@@ -188,6 +183,8 @@ CASE(invalid_options_and_options_of_a_later_version_are_refused)
         {{.kind.intent = exported}, unsupported, "backend fake cannot export"},
         {{.contiguous = true, .kind.mask = 0x2}, unsupported, "kind 1 of backend fake cannot grow"},
         {{.contiguous = true, .shards = 2}, unsupported, "2 shards: a contiguous memory"},
+        {{.contiguous = true, .fit.algorithm = QUIRE_FIT_BUDDY}, unsupported, "buddy"},
+        {{.contiguous = true, .fit.algorithm = QUIRE_FIT_LINEAR}, unsupported, "linear"},
         {{.address_space = 1},
          invalid,
          "quire_memory_options.address_space is set, and contiguous is not"},

@@ -263,50 +263,55 @@ UNIT_ON(elastic, several_threads_create_one_page, fixture, f, make(f), fixture_e
     CHECK_EQ(stats_of(f).page_count, 1);
 }
 
-/* Growing a page is a call of the backend: a thread that has room does not wait for it. */
-UNIT_ON(elastic, frees_and_requests_that_fit_continue_during_growth, fixture, f, make(f),
-        fixture_end)
-{
+/* A thread whose request lets the page grow, which takes the backend 200 ms. */
+typedef struct growing {
     crew c;
+    request large;
+} growing;
+
+static void begin_growth(growing *g, fixture *f)
+{
+    f->fake.slow_ms = 200;
+    crew_start(&g->c, 1);
+    g->large = (request){.memory = f->memory, .size = 50 * KIB};
+    crew_tell(&g->c, 1, do_allocate, &g->large);
+    while (!qi_page_at(&f->memory->pages, 0)->resizing) /* the call has begun */
+        sched_yield();
+}
+
+static void end_growth(growing *g, fixture *f)
+{
+    f->fake.slow_ms = 0;
+    crew_await(&g->c, 1);
+    CHECK_EQ(g->large.result, QUIRE_SUCCESS);
+    crew_end(&g->c);
+}
+
+/* Growing a page is a call of the backend: a thread that has room does not wait for it. */
+CASE(frees_and_requests_that_fit_continue_during_growth)
+{
+    growing g;
+    uint64_t released = 1;
     quire_allocation small = ALLOCATE(f, .size = KIB);
     ALLOCATE(f, .size = 60 * KIB);
-    f->fake.slow_ms = 200;
-    crew_start(&c, 1);
-    request large = {.memory = f->memory, .size = 50 * KIB};
-    crew_tell(&c, 1, do_allocate, &large);
-    while (!f->memory->pages.records.chunks[0] ||
-           !qi_page_at(&f->memory->pages, 0)->resizing) /* the call has begun */
-        sched_yield();
+    begin_growth(&g, f);
     CHECK_OK(quire_free(f->memory, small));
     ALLOCATE(f, .size = KIB);
-    CHECK_EQ(stats_of(f).reserved_bytes, PAGE); /* before the other call returned */
-    uint64_t released = 1;
+    CHECK_EQ(stats_of(f).reserved_bytes, PAGE);           /* before the other call returned */
     CHECK_OK(quire_memory_trim(f->memory, 0, &released)); /* another thread is moving the end */
     CHECK_EQ(released, 0);
-    f->fake.slow_ms = 0;
-    crew_await(&c, 1);
-    CHECK_EQ(large.result, QUIRE_SUCCESS);
-    crew_end(&c);
+    end_growth(&g, f);
     CHECK_EQ(stats_of(f).reserved_bytes, 2 * PAGE);
 }
 
 /* Another thread may take the new range before the thread that grew the page. */
-UNIT_ON(elastic, it_grows_again_if_another_thread_took_the_range, fixture, f,
-        make_with(f, &(quire_memory_options){.limit = 120 * KIB}), fixture_end)
+CASE_WITH(it_grows_again_if_another_thread_took_the_range,
+          &(quire_memory_options){.limit = 120 * KIB})
 {
-    crew c;
+    growing g;
     ALLOCATE(f, .size = 60 * KIB);
-    f->fake.slow_ms = 200;
-    crew_start(&c, 1);
-    request large = {.memory = f->memory, .size = 50 * KIB};
-    crew_tell(&c, 1, do_allocate, &large);
-    while (!qi_page_at(&f->memory->pages, 0)->resizing)
-        sched_yield();
+    begin_growth(&g, f);
     ALLOCATE(f, .size = 4 * KIB); /* from the range that the other thread needs */
-    f->fake.slow_ms = 0;
-    crew_await(&c, 1);
-    CHECK_EQ(large.result, QUIRE_SUCCESS);
-    crew_end(&c);
-    expect_page(
-        f, 118 * KIB); /* it needed four more, and the smallest of the halved steps was eight */
+    end_growth(&g, f);
+    expect_page(f, 118 * KIB); /* four more, and the smallest of the halved steps was eight */
 }

@@ -153,29 +153,24 @@ CASE(the_shared_page_is_two_stacks, 0)
     CHECK_EQ(offset_of(b, ALLOCATE(b, .size = 35536, .upper = true)), 30000);
 }
 
-UNIT(page_linear, an_upper_end_that_does_not_exist_is_refused)
+UNIT_PREPARED(page_linear, an_upper_end_that_does_not_exist_is_refused, b)
 {
-    fixture b, other;
+    quire_memory *other;
     quire_allocation none;
     quire_stream *stream;
-    fixture_prepare(&b);
-    fake_offer_streams(&b.fake);
-    fixture_open(&b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_LINEAR});
-    CHECK_OK(quire_stream_create(b.device, NULL, &stream));
-    quire_allocation_options options = {.size = 100, .upper = true, .stream = stream};
-    CHECK_FAILS(quire_allocate(b.memory, &options, &none), QUIRE_ERROR_INVALID_ARGUMENT);
-    options.stream = NULL;
-    options.dedicated = true;
-    CHECK_FAILS(quire_allocate(b.memory, &options, &none), QUIRE_ERROR_INVALID_ARGUMENT);
-    options.dedicated = false;
-    CHECK_OK(quire_allocate(b.memory, &options, &none));
-    fixture_make(&other, NULL);
-    CHECK_FAILS(quire_allocate(other.memory, &options, &none), QUIRE_ERROR_INVALID_ARGUMENT);
+    const quire_allocation_options upper = {.size = 100, .upper = true};
+    const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
+    fake_offer_streams(&b->fake);
+    fixture_open(b, &(quire_memory_options){.fit.algorithm = QUIRE_FIT_LINEAR});
+    CHECK_OK(quire_stream_create(b->device, NULL, &stream));
+    CHECK_OK(quire_memory_create(b->device, NULL, &other));
+    ALLOCATE_FAILS(b, invalid, .size = 100, .upper = true, .stream = stream);
+    ALLOCATE_FAILS(b, invalid, .size = 100, .upper = true, .dedicated = true);
+    fixture_allocate(b, &upper);
+    CHECK_FAILS(quire_allocate(other, &upper, &none), invalid);
     CHECK_HAS(quire_last_error(), "upper end");
-    CHECK_FAILS(quire_reserve(other.memory, &options, &none), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_allocate_batch(other.memory, &options, &none, 1),
-                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(quire_reserve(other, &upper, &none), invalid);
+    CHECK_FAILS(quire_allocate_batch(other, &upper, &none, 1), invalid);
     CHECK_OK(quire_stream_destroy(&stream));
-    fixture_end(&other);
-    fixture_end(&b);
+    CHECK_OK(quire_memory_destroy(&other));
 }

@@ -264,17 +264,12 @@ UNIT_MEMORY(page_use, each_shard_starts_small_in_a_large_memory, f, .shards = 4)
     crew_end(&c);
 }
 
-UNIT_MEMORY(page_use, a_page_that_moves_counts_in_its_new_shard, f, .shards = 2)
+CASE(a_page_that_moves_counts_in_its_new_shard, .shards = 2)
 {
-    crew c;
-    crew_start(&c, 1);
     CHECK_OK(quire_free(f->memory, ALLOCATE(f, .size = 4 * MIB)));
     CHECK_EQ(f->memory->shards[0]->shared_bytes, 4 * MIB);
-    job j = {.memory = f->memory, .size = KIB};
-    crew_do(&c, 1, allocate, &j);
-    CHECK_EQ(j.result, QUIRE_SUCCESS);
+    ALLOCATE_ELSEWHERE(f, .size = KIB);
     expect_reserved(f, 4, 1);
     CHECK_EQ(f->memory->shards[0]->shared_bytes, 0);
     CHECK_EQ(f->memory->shards[1]->shared_bytes, 4 * MIB);
-    crew_end(&c);
 }
