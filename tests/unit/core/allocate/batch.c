@@ -3,7 +3,6 @@
  * if allocated and freed one by one. Spaces and memories.
  */
 #include "tests/support/fixture.h"
-#include "tests/support/random.h"
 
 enum { KIB = 1024, MANY = 200, FITS = 4 };
 

@@ -2,11 +2,8 @@
  * offset_alignment.c - offsets that are multiples of any number: in each fit, with alignments and
  * atoms, in dedicated pages and batches, and which numbers are refused.
  */
-#include <string.h>
-
 #include "src/core/checked.h"
 #include "tests/support/fixture.h"
-#include "tests/support/random.h"
 
 enum { PAGE = 64 * 1024, MIB = 1024 * 1024 };
 

@@ -260,31 +260,22 @@ static void watch_gone(watch *w, quire_memory *memory)
         memory, &(quire_hook){.event = on_event, .user = w, .kinds = QUIRE_EVENT_PAGE_GONE}));
 }
 
-UNIT(other_memories, its_hook_is_called)
+/* A hook that allocates takes the room that the request was to have. The request ends
+   nevertheless: the page goes again. */
+UNIT(other_memories, its_hook_is_called_and_may_allocate)
 {
-    fixture f;
-    watch w = {.may_leave = true};
-    make(&f, 1, POLICY);
-    quire_memory *other = make_usual_other(&f, 2);
-    watch_gone(&w, other);
-    f.fake.page_budget = UINT64_C(2) * PAGE;
-    ALLOCATE(&f, .size = 2 * PAGE);
-    CHECK_EQ(w.gone, 2);
-    finish(&f, other);
-}
-
-/* The hook takes the room that the request was to have. The request ends nevertheless. */
-UNIT(other_memories, its_hook_may_allocate)
-{
-    fixture f;
-    watch w = {.may_leave = true, .allocates = true};
-    make(&f, 1, POLICY);
-    quire_memory *other = make_usual_other(&f, 1);
-    watch_gone(&w, other);
-    f.fake.page_budget = PAGE;
-    ALLOCATE(&f, .size = PAGE);
-    CHECK_EQ(w.gone, 2);
-    finish(&f, other);
+    for (uint32_t allocates = 0; allocates < 2; allocates++) {
+        fixture f;
+        watch w = {.may_leave = true, .allocates = allocates};
+        const uint32_t pages = 2 - allocates;
+        make(&f, 1, POLICY);
+        quire_memory *other = make_usual_other(&f, pages);
+        watch_gone(&w, other);
+        f.fake.page_budget = UINT64_C(1) * pages * PAGE;
+        ALLOCATE(&f, .size = UINT64_C(1) * pages * PAGE);
+        CHECK_EQ(w.gone, 2);
+        finish(&f, other);
+    }
 }
 
 typedef struct call {

@@ -1,6 +1,7 @@
 /*
  * addresses.c - what keeps the addresses of a memory up to date: streams, shards, batches, objects,
- * adopted, growing and moving pages, failures, the destruction, and rarer orders of these events.
+ * adopted and moving pages, failures, and rarer orders of these events. Pages that grow are in
+ * tests/plain/memory_model.c, reuse on streams is in stream_model.c.
  */
 #include "src/core/find/addresses.h"
 

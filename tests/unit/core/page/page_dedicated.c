@@ -1,6 +1,6 @@
 /*
- * page_dedicated.c - dedicated pages: when they are created, their properties, and when they are
- * destroyed.
+ * page_dedicated.c - dedicated pages: when they are created, their properties, and how many there
+ * may be.
  */
 #include "tests/support/fixture.h"
 

@@ -118,7 +118,7 @@ CASE(a_batch_of_writes_or_reads_maps_each_page_once, CACHED)
 
 /* ---- copies ------------------------------------------------------------------------------- */
 
-/* Copies between memories of two kinds, there and back; the host reads WINDOW and COHERENT slowly. */
+/* Copies between two memories, there and back. The host reads WINDOW and COHERENT slowly. */
 UNIT(page_map_calls, a_copy_maps_the_pages_that_the_host_reads_or_writes)
 {
     static const struct {
