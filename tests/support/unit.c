@@ -14,6 +14,7 @@
 
 static test_memory memory;
 static pid_t process; /* of the running test, 0 between tests */
+static char noted[64];
 
 #ifndef UNIT_IN_ONE_PROCESS
 
@@ -25,11 +26,11 @@ _Noreturn void check_failed(const char *file, int line, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (unit_is_child()) { /* Criterion would never answer it */
-        fprintf(stderr, "%s:%d: in a forked child: %s\n", file, line, text);
+        fprintf(stderr, "%s:%d: in a forked child: %s%s\n", file, line, text, unit_noted());
         _exit(1);
     }
     process = 0;
-    cr_assert_fail("%s:%d: %s", file, line, text);
+    cr_assert_fail("%s:%d: %s%s", file, line, text, unit_noted());
     __builtin_unreachable();
 }
 
@@ -50,6 +51,16 @@ _Noreturn void unit_skip(const char *format, ...)
     va_end(args);
     process = 0;
     unit_leave(reason);
+}
+
+void unit_note(const char *what, uint32_t number)
+{
+    snprintf(noted, sizeof noted, " (%s %u)", what, number);
+}
+
+const char *unit_noted(void)
+{
+    return noted;
 }
 
 const quire_host_memory *unit_memory(void)
@@ -86,6 +97,7 @@ void unit_begin(void)
         atexit(fail_early_end);
     has_handler = true;
     process = getpid();
+    noted[0] = '\0';
     qi_error_restore(&none);
     test_memory_init(&memory);
 }

@@ -77,6 +77,29 @@ void unit_add(unit_test *test);
     }                                                                                              \
     static void suite##_##name##_on(type *object)
 
+/*
+ * The same for each number from `from` to `to` - 1, with a new object each time. A failure names the
+ * number.
+ */
+#define UNIT_EACH(suite, name, type, object, number, from, to, begin, end)                         \
+    static void suite##_##name##_on(type *object, uint32_t number);                                \
+    UNIT(suite, name)                                                                              \
+    {                                                                                              \
+        for (uint32_t number = (from); number < (to); number++) {                                  \
+            type made_;                                                                            \
+            type *object = &made_;                                                                 \
+            unit_note(#number, number);                                                            \
+            begin;                                                                                 \
+            suite##_##name##_on(object, number);                                                   \
+            end(object);                                                                           \
+        }                                                                                          \
+    }                                                                                              \
+    static void suite##_##name##_on(type *object, __attribute__((unused)) uint32_t number)
+
+/* A number that a failure of the running test names, and its words: " (kind 2)", or "". */
+void unit_note(const char *what, uint32_t number);
+const char *unit_noted(void);
+
 /* Ends the test, which cannot run here for a reason of at most 511 bytes. What it holds is lost. */
 _Noreturn void unit_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -41,7 +41,7 @@ _Noreturn void check_failed(const char *file, int line, const char *format, ...)
     va_start(args, format);
     vfprintf(stderr, format, args);
     va_end(args);
-    fprintf(stderr, "\n");
+    fprintf(stderr, "%s\n", unit_noted());
     if (is_child)
         _exit(FAILED);
     print_result("not ok");

@@ -155,7 +155,8 @@ static const struct {
     fake_call counted;
 } SYNCS[] = {{quire_flush, FAKE_FLUSH}, {quire_invalidate, FAKE_INVALIDATE}};
 
-UNIT(access, a_range_is_rounded_outwards_to_atoms_within_its_allocation)
+UNIT_EACH(access, a_range_is_rounded_outwards_to_atoms_within_its_allocation, fixture, b, s, 0, 2,
+          make(b, CACHED), fixture_end)
 {
     static const struct {
         uint64_t offset, size, begin, end;
@@ -164,23 +165,18 @@ UNIT(access, a_range_is_rounded_outwards_to_atoms_within_its_allocation)
         {63, 2, 0, 128},     {64, 64, 64, 128},   {65, 0, 64, 320},    {299, 1, 256, 320},
         {100, 100, 64, 256}, {192, 65, 192, 320}, {128, 64, 128, 192},
     };
-    for (int s = 0; s < 2; s++) {
-        fixture b;
-        make(&b, CACHED);
-        allocate(&b, 100, 1);
-        quire_allocation allocation = allocate(&b, 300, 1);
-        allocate(&b, 100, 1);
-        uint64_t at = fixture_info(&b, allocation).offset;
-        CHECK_EQ(at, 128);
-        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-            CHECK_OK(SYNCS[s].call(b.memory, allocation, cases[i].offset, cases[i].size));
-            CHECK_EQ(b.fake.last_sync_offset, at + cases[i].begin);
-            CHECK_EQ(b.fake.last_sync_size, cases[i].end - cases[i].begin);
-            CHECK_EQ(b.fake.calls[SYNCS[s].counted], i + 1);
-        }
-        CHECK_EQ(b.fake.calls[SYNCS[!s].counted], 0);
-        fixture_end(&b);
+    allocate(b, 100, 1);
+    quire_allocation allocation = allocate(b, 300, 1);
+    allocate(b, 100, 1);
+    uint64_t at = fixture_info(b, allocation).offset;
+    CHECK_EQ(at, 128);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHECK_OK(SYNCS[s].call(b->memory, allocation, cases[i].offset, cases[i].size));
+        CHECK_EQ(b->fake.last_sync_offset, at + cases[i].begin);
+        CHECK_EQ(b->fake.last_sync_size, cases[i].end - cases[i].begin);
+        CHECK_EQ(b->fake.calls[SYNCS[s].counted], i + 1);
     }
+    CHECK_EQ(b->fake.calls[SYNCS[!s].counted], 0);
 }
 
 UNIT(access, coherent_kinds_cause_no_backend_call)
@@ -216,19 +212,15 @@ UNIT(access, an_atom_of_0_means_no_rounding)
     fixture_end(&b);
 }
 
-UNIT(access, a_backend_failure_is_returned_and_the_allocation_is_not_in_use)
+UNIT_EACH(access, a_backend_failure_is_returned_and_the_allocation_is_not_in_use, fixture, b, s, 0,
+          2, make(b, CACHED), fixture_end)
 {
-    for (int s = 0; s < 2; s++) {
-        fixture b;
-        make(&b, CACHED);
-        quire_allocation allocation = allocate(&b, 100, 1);
-        fake_fail(&b.fake, 1, false, QUIRE_ERROR_DEVICE_LOST);
-        CHECK_FAILS(SYNCS[s].call(b.memory, allocation, 0, 0), QUIRE_ERROR_DEVICE_LOST);
-        CHECK_EQ(quire_last_native_code(), -13);
-        CHECK_HAS(quire_last_error(), "fake failure");
-        CHECK_OK(quire_free(b.memory, allocation));
-        fixture_end(&b);
-    }
+    quire_allocation allocation = allocate(b, 100, 1);
+    fake_fail(&b->fake, 1, false, QUIRE_ERROR_DEVICE_LOST);
+    CHECK_FAILS(SYNCS[s].call(b->memory, allocation, 0, 0), QUIRE_ERROR_DEVICE_LOST);
+    CHECK_EQ(quire_last_native_code(), -13);
+    CHECK_HAS(quire_last_error(), "fake failure");
+    CHECK_OK(quire_free(b->memory, allocation));
 }
 
 /* ---- the native info ---------------------------------------------------------------------- */

@@ -36,39 +36,31 @@ static void make_views(fixture *b, quire_view *views, uint64_t count)
         views[i] = (quire_view){ALLOCATE(b, .size = (uint64_t)2 * ATOM), 3, 5};
 }
 
-UNIT(access_batch, parts_go_to_the_backend_in_lists_of_64)
+UNIT_EACH(access_batch, parts_go_to_the_backend_in_lists_of_64, fixture, b, s, 0, 2,
+          make(b, CACHED, true), fixture_end)
 {
     static const uint64_t counts[] = {1, 2, 63, 64, 65, 128, 200};
     quire_view views[MAX_COUNT];
-    for (int s = 0; s < 2; s++) {
-        fixture b;
-        make(&b, CACHED, true);
-        make_views(&b, views, MAX_COUNT); /* some pages */
-        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-            uint64_t before = b.fake.calls[SYNCS[s].many], ranges = b.fake.synced_ranges;
-            CHECK_OK(SYNCS[s].call(b.memory, views, counts[i]));
-            CHECK_EQ(b.fake.calls[SYNCS[s].many] - before, (counts[i] + 63) / 64);
-            CHECK_EQ(b.fake.synced_ranges - ranges, counts[i]);
-        }
-        CHECK_EQ(b.fake.calls[SYNCS[s].one], 0);
-        CHECK_EQ(b.fake.calls[SYNCS[!s].many], 0);
-        CHECK_EQ(b.fake.synced_bytes, ATOM * b.fake.synced_ranges);
-        fixture_end(&b);
+    make_views(b, views, MAX_COUNT); /* some pages */
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        uint64_t before = b->fake.calls[SYNCS[s].many], ranges = b->fake.synced_ranges;
+        CHECK_OK(SYNCS[s].call(b->memory, views, counts[i]));
+        CHECK_EQ(b->fake.calls[SYNCS[s].many] - before, (counts[i] + 63) / 64);
+        CHECK_EQ(b->fake.synced_ranges - ranges, counts[i]);
     }
+    CHECK_EQ(b->fake.calls[SYNCS[s].one], 0);
+    CHECK_EQ(b->fake.calls[SYNCS[!s].many], 0);
+    CHECK_EQ(b->fake.synced_bytes, ATOM * b->fake.synced_ranges);
 }
 
-UNIT(access_batch, a_backend_without_lists_receives_one_range_per_call)
+UNIT_EACH(access_batch, a_backend_without_lists_receives_one_range_per_call, fixture, b, s, 0, 2,
+          make(b, CACHED, false), fixture_end)
 {
     quire_view views[MAX_COUNT];
-    for (int s = 0; s < 2; s++) {
-        fixture b;
-        make(&b, CACHED, false);
-        make_views(&b, views, MAX_COUNT);
-        CHECK_OK(SYNCS[s].call(b.memory, views, MAX_COUNT));
-        CHECK_EQ(b.fake.calls[SYNCS[s].one], MAX_COUNT);
-        CHECK_EQ(b.fake.synced_bytes, MAX_COUNT * ATOM);
-        fixture_end(&b);
-    }
+    make_views(b, views, MAX_COUNT);
+    CHECK_OK(SYNCS[s].call(b->memory, views, MAX_COUNT));
+    CHECK_EQ(b->fake.calls[SYNCS[s].one], MAX_COUNT);
+    CHECK_EQ(b->fake.synced_bytes, MAX_COUNT * ATOM);
 }
 
 UNIT(access_batch, adjacent_parts_are_one_range)

@@ -43,25 +43,21 @@ static void fill(fixture *b, quire_allocation allocation, uint64_t offset, uint6
 
 /* ---- write and read ----------------------------------------------------------------------- */
 
-UNIT(access_copy, written_bytes_are_read_back_on_every_kind)
+UNIT_EACH(access_copy, written_bytes_are_read_back_on_every_kind, fixture, b, kind, 0, KINDS,
+          make(b, kind), fixture_end)
 {
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        fixture b;
-        make(&b, kind);
-        ALLOCATE(&b, .size = 100);
-        quire_allocation allocation = ALLOCATE(&b, .size = 1000);
-        char text[] = "sixteen bytes..", back[sizeof text] = "";
-        CHECK_OK(quire_write(b.memory, allocation, 984, text, sizeof text));
-        CHECK_OK(quire_read(b.memory, allocation, 984, back, sizeof back));
-        CHECK_STR(back, text);
-        fill(&b, allocation, 0, 1000, 0x5a);
-        expect_bytes(&b, allocation, 0, 1000, 0x5a);
-        fill(&b, allocation, 10, 1, 7);
-        expect_bytes(&b, allocation, 10, 1, 7);
-        expect_bytes(&b, allocation, 0, 10, 0x5a);
-        expect_bytes(&b, allocation, 11, 989, 0x5a);
-        fixture_end(&b);
-    }
+    ALLOCATE(b, .size = 100);
+    quire_allocation allocation = ALLOCATE(b, .size = 1000);
+    char text[] = "sixteen bytes..", back[sizeof text] = "";
+    CHECK_OK(quire_write(b->memory, allocation, 984, text, sizeof text));
+    CHECK_OK(quire_read(b->memory, allocation, 984, back, sizeof back));
+    CHECK_STR(back, text);
+    fill(b, allocation, 0, 1000, 0x5a);
+    expect_bytes(b, allocation, 0, 1000, 0x5a);
+    fill(b, allocation, 10, 1, 7);
+    expect_bytes(b, allocation, 10, 1, 7);
+    expect_bytes(b, allocation, 0, 10, 0x5a);
+    expect_bytes(b, allocation, 11, 989, 0x5a);
 }
 
 UNIT(access_copy, pointers_and_copies_see_the_same_bytes)
@@ -81,31 +77,28 @@ UNIT(access_copy, pointers_and_copies_see_the_same_bytes)
     }
 }
 
-UNIT(access_copy, each_kind_uses_the_expected_backend_calls)
+UNIT_EACH(access_copy, each_kind_uses_the_expected_backend_calls, fixture, b, kind, 0, KINDS,
+          make(b, kind), fixture_end)
 {
     static const struct {
         uint64_t copy_to, copy_from, flush, invalidate;
     } expected[KINDS] = {{1, 1, 0, 0}, {0, 0, 0, 0}, {0, 0, 1, 1}, {0, 0, 0, 0}};
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        fixture b;
-        make(&b, kind);
-        quire_allocation allocation = ALLOCATE(&b, .size = 100);
-        fill(&b, allocation, 70, 1, 1);
-        CHECK_EQ(b.fake.calls[FAKE_COPY_TO], expected[kind].copy_to);
-        CHECK_EQ(b.fake.calls[FAKE_FLUSH], expected[kind].flush);
-        CHECK_EQ(b.fake.calls[FAKE_COPY_FROM] + b.fake.calls[FAKE_INVALIDATE], 0);
-        expect_bytes(&b, allocation, 70, 1, 1);
-        CHECK_EQ(b.fake.calls[FAKE_COPY_FROM], expected[kind].copy_from);
-        CHECK_EQ(b.fake.calls[FAKE_INVALIDATE], expected[kind].invalidate);
-        if (kind == CACHED) {
-            CHECK_EQ(b.fake.last_sync_offset, 64);
-            CHECK_EQ(b.fake.last_sync_size, 64);
-        }
-        fixture_end(&b);
+    quire_allocation allocation = ALLOCATE(b, .size = 100);
+    fill(b, allocation, 70, 1, 1);
+    CHECK_EQ(b->fake.calls[FAKE_COPY_TO], expected[kind].copy_to);
+    CHECK_EQ(b->fake.calls[FAKE_FLUSH], expected[kind].flush);
+    CHECK_EQ(b->fake.calls[FAKE_COPY_FROM] + b->fake.calls[FAKE_INVALIDATE], 0);
+    expect_bytes(b, allocation, 70, 1, 1);
+    CHECK_EQ(b->fake.calls[FAKE_COPY_FROM], expected[kind].copy_from);
+    CHECK_EQ(b->fake.calls[FAKE_INVALIDATE], expected[kind].invalidate);
+    if (kind == CACHED) {
+        CHECK_EQ(b->fake.last_sync_offset, 64);
+        CHECK_EQ(b->fake.last_sync_size, 64);
     }
 }
 
-UNIT(access_copy, ranges_outside_are_refused_and_copy_nothing)
+UNIT_EACH(access_copy, ranges_outside_are_refused_and_copy_nothing, fixture, b, kind, 0, KINDS,
+          make(b, kind), fixture_end)
 {
     static const uint64_t cases[][2] = {
         {0, 101},
@@ -120,46 +113,37 @@ UNIT(access_copy, ranges_outside_are_refused_and_copy_nothing)
         {50, UINT64_MAX - 49},
         {UINT64_MAX, UINT64_MAX},
     };
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        fixture b;
-        make(&b, kind);
-        quire_allocation allocation = ALLOCATE(&b, .size = 100);
-        fill(&b, allocation, 0, 100, 1);
-        uint64_t calls = b.fake.fallible_calls;
-        char bytes[128] = {0};
-        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-            uint64_t offset = cases[i][0], size = cases[i][1];
-            CHECK_FAILS(quire_write(b.memory, allocation, offset, bytes, size),
-                        QUIRE_ERROR_OUT_OF_RANGE);
-            CHECK_HAS(quire_last_error(), "which has 100 bytes");
-            CHECK_FAILS(quire_read(b.memory, allocation, offset, bytes, size),
-                        QUIRE_ERROR_OUT_OF_RANGE);
-        }
-        CHECK_EQ(b.fake.fallible_calls, calls);
-        expect_bytes(&b, allocation, 0, 100, 1);
-        CHECK_OK(quire_free(b.memory, allocation)); /* the allocation is not in use */
-        fixture_end(&b);
+    quire_allocation allocation = ALLOCATE(b, .size = 100);
+    fill(b, allocation, 0, 100, 1);
+    uint64_t calls = b->fake.fallible_calls;
+    char bytes[128] = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t offset = cases[i][0], size = cases[i][1];
+        CHECK_FAILS(quire_write(b->memory, allocation, offset, bytes, size),
+                    QUIRE_ERROR_OUT_OF_RANGE);
+        CHECK_HAS(quire_last_error(), "which has 100 bytes");
+        CHECK_FAILS(quire_read(b->memory, allocation, offset, bytes, size),
+                    QUIRE_ERROR_OUT_OF_RANGE);
     }
+    CHECK_EQ(b->fake.fallible_calls, calls);
+    expect_bytes(b, allocation, 0, 100, 1);
+    CHECK_OK(quire_free(b->memory, allocation)); /* the allocation is not in use */
 }
 
-UNIT(access_copy, a_size_of_0_copies_nothing_and_needs_no_data)
+UNIT_EACH(access_copy, a_size_of_0_copies_nothing_and_needs_no_data, fixture, b, kind, 0, KINDS,
+          make(b, kind), fixture_end)
 {
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        fixture b;
-        make(&b, kind);
-        quire_allocation allocation = ALLOCATE(&b, .size = 100);
-        uint64_t calls = b.fake.fallible_calls;
-        static const uint64_t offsets[] = {0, 50, 100};
-        for (int i = 0; i < 3; i++) {
-            CHECK_OK(quire_write(b.memory, allocation, offsets[i], NULL, 0));
-            CHECK_OK(quire_read(b.memory, allocation, offsets[i], NULL, 0));
-        }
-        CHECK_FAILS(quire_write(b.memory, allocation, 0, NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
-        CHECK_HAS(quire_last_error(), "data is null");
-        CHECK_EQ(b.fake.fallible_calls, calls);
-        CHECK_OK(quire_free(b.memory, allocation));
-        fixture_end(&b);
+    quire_allocation allocation = ALLOCATE(b, .size = 100);
+    uint64_t calls = b->fake.fallible_calls;
+    static const uint64_t offsets[] = {0, 50, 100};
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(quire_write(b->memory, allocation, offsets[i], NULL, 0));
+        CHECK_OK(quire_read(b->memory, allocation, offsets[i], NULL, 0));
     }
+    CHECK_FAILS(quire_write(b->memory, allocation, 0, NULL, 1), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "data is null");
+    CHECK_EQ(b->fake.fallible_calls, calls);
+    CHECK_OK(quire_free(b->memory, allocation));
 }
 
 /* ---- backends that lack functions or fail ------------------------------------------------- */
@@ -193,18 +177,14 @@ UNIT(access_copy, without_copy_functions_device_only_memory_is_unsupported)
     CHECK_EQ(b.fake.pages, 0);
 }
 
-UNIT(access_copy, without_copy_functions_mapped_memory_is_still_accessible)
+UNIT_EACH(access_copy, without_copy_functions_mapped_memory_is_still_accessible, fixture, b, kind,
+          COHERENT, KINDS, prepare_without_copies(b), fixture_end)
 {
-    for (uint32_t kind = COHERENT; kind < KINDS; kind++) {
-        fixture b;
-        prepare_without_copies(&b);
-        open_prepared(&b, kind);
-        quire_allocation allocation = ALLOCATE(&b, .size = 100, .zero = true);
-        expect_bytes(&b, allocation, 0, 100, 0);
-        fill(&b, allocation, 0, 100, 9);
-        expect_bytes(&b, allocation, 0, 100, 9);
-        fixture_end(&b);
-    }
+    open_prepared(b, kind);
+    quire_allocation allocation = ALLOCATE(b, .size = 100, .zero = true);
+    expect_bytes(b, allocation, 0, 100, 0);
+    fill(b, allocation, 0, 100, 9);
+    expect_bytes(b, allocation, 0, 100, 9);
 }
 
 UNIT(access_copy, a_backend_failure_is_returned_and_the_allocation_is_not_in_use)

@@ -122,48 +122,40 @@ UNIT(copy_batch, without_host_memory_the_lists_are_shorter)
 }
 
 /* Without lists, and where the backend refuses them, one call for each item. */
-UNIT(copy_batch, without_lists_each_item_is_a_call)
+UNIT_EACH(copy_batch, without_lists_each_item_is_a_call, world, w, refuses, 0, 2, prepare(w),
+          end_world)
 {
     quire_write_item writes[100];
     quire_read_item reads[100];
-    for (int refuses = 0; refuses < 2; refuses++) {
-        world w;
-        prepare(&w);
-        if (!refuses)
-            fake_leave_out(&w.f.fake, LISTS);
-        open_world(&w, DEVICE);
-        make_items(&w, writes, reads, 100);
-        w.f.fake.unsupported = refuses ? FAKE_WRITE_MANY : FAKE_DESCRIBE;
-        CHECK_OK(quire_write_batch(w.f.memory, writes, 100, NULL, NULL));
-        CHECK_EQ(calls(&w, FAKE_COPY_TO), 100);
-        w.f.fake.unsupported = refuses ? FAKE_READ_MANY : FAKE_DESCRIBE;
-        CHECK_OK(quire_read_batch(w.f.memory, reads, 100));
-        CHECK_EQ(calls(&w, FAKE_COPY_FROM), 100);
-        CHECK_STR(quire_last_error(), "");
-        expect_items(reads, 100);
-        end_world(&w);
-    }
+    if (!refuses)
+        fake_leave_out(&w->f.fake, LISTS);
+    open_world(w, DEVICE);
+    make_items(w, writes, reads, 100);
+    w->f.fake.unsupported = refuses ? FAKE_WRITE_MANY : FAKE_DESCRIBE;
+    CHECK_OK(quire_write_batch(w->f.memory, writes, 100, NULL, NULL));
+    CHECK_EQ(calls(w, FAKE_COPY_TO), 100);
+    w->f.fake.unsupported = refuses ? FAKE_READ_MANY : FAKE_DESCRIBE;
+    CHECK_OK(quire_read_batch(w->f.memory, reads, 100));
+    CHECK_EQ(calls(w, FAKE_COPY_FROM), 100);
+    CHECK_STR(quire_last_error(), "");
+    expect_items(reads, 100);
 }
 
-UNIT(copy_batch, mapped_memory_is_copied_by_the_host_and_flushed_in_lists)
+UNIT_EACH(copy_batch, mapped_memory_is_copied_by_the_host_and_flushed_in_lists, world, w, kind,
+          COHERENT, CACHED + 1, prepare(w), end_world)
 {
     enum { COUNT = 120, RANGES = 2 * (SIZE + 63) / 64 };
     quire_write_item writes[COUNT];
     quire_read_item reads[COUNT];
-    for (uint32_t kind = COHERENT; kind <= CACHED; kind++) {
-        world w;
-        prepare(&w);
-        open_world(&w, kind);
-        make_items(&w, writes, reads, COUNT);
-        CHECK_OK(quire_write_batch(w.f.memory, writes, COUNT, NULL, NULL));
-        CHECK_EQ(calls(&w, FAKE_FLUSH_MANY), kind == CACHED ? 2 : 0);
-        CHECK_EQ(calls(&w, FAKE_INVALIDATE_MANY), 0);
-        CHECK_OK(quire_read_batch(w.f.memory, reads, COUNT));
-        CHECK_EQ(calls(&w, FAKE_INVALIDATE_MANY), kind == CACHED ? 2 : 0);
-        CHECK_EQ(calls(&w, FAKE_WRITE_MANY) + calls(&w, FAKE_COPY_TO), 0);
-        expect_items(reads, COUNT);
-        end_world(&w);
-    }
+    open_world(w, kind);
+    make_items(w, writes, reads, COUNT);
+    CHECK_OK(quire_write_batch(w->f.memory, writes, COUNT, NULL, NULL));
+    CHECK_EQ(calls(w, FAKE_FLUSH_MANY), kind == CACHED ? 2 : 0);
+    CHECK_EQ(calls(w, FAKE_INVALIDATE_MANY), 0);
+    CHECK_OK(quire_read_batch(w->f.memory, reads, COUNT));
+    CHECK_EQ(calls(w, FAKE_INVALIDATE_MANY), kind == CACHED ? 2 : 0);
+    CHECK_EQ(calls(w, FAKE_WRITE_MANY) + calls(w, FAKE_COPY_TO), 0);
+    expect_items(reads, COUNT);
 }
 
 /* ---- on a stream ----------------------------------------------------------------------------- */

@@ -146,21 +146,17 @@ UNIT(copy_path, each_pair_of_memories_has_its_path)
 
 #define CASE(name) UNIT_ON(copy_path, name, pair, p, prepare(p), end_pair)
 
-UNIT(copy_path, an_unsupported_call_is_replaced_and_leaves_no_error)
+UNIT_EACH(copy_path, an_unsupported_call_is_replaced_and_leaves_no_error, pair, p, i, 0, 2,
+          prepare(p), end_pair)
 {
     static const fake_call refused[] = {FAKE_COPY_PAGES, FAKE_COPY_PEER};
-    for (int i = 0; i < 2; i++) {
-        pair p;
-        prepare(&p);
-        p.fakes[0].unsupported = refused[i];
-        open_pair(&p, refused[i] == FAKE_COPY_PEER ? PEERS : ONE_DEVICE, DEVICE, DEVICE);
-        CHECK_FAILS(quire_copy(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-        copy(&p, QUIRE_COPY_DIRECT);
-        CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
-        CHECK_EQ(calls(&p, refused[i]), 1);
-        CHECK_EQ(calls(&p, FAKE_COPY_TO), 3);
-        end_pair(&p);
-    }
+    p->fakes[0].unsupported = refused[i];
+    open_pair(p, refused[i] == FAKE_COPY_PEER ? PEERS : ONE_DEVICE, DEVICE, DEVICE);
+    CHECK_FAILS(quire_copy(NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
+    copy(p, QUIRE_COPY_DIRECT);
+    CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(calls(p, refused[i]), 1);
+    CHECK_EQ(calls(p, FAKE_COPY_TO), 3);
 }
 
 CASE(without_rows_each_row_is_a_job)
@@ -239,28 +235,24 @@ CASE(staging_memory_of_the_backend_is_reported)
 
 /* ---- without a path ------------------------------------------------------------------------- */
 
-UNIT(copy_path, an_impossible_copy_is_unsupported_and_never_skipped)
+UNIT_EACH(copy_path, an_impossible_copy_is_unsupported_and_never_skipped, pair, p, i, 0, 2,
+          prepare(p), end_pair)
 {
     static const quire_backend_features lacks[] = {QUIRE_BACKEND_COPY_TO_PAGE,
                                                    QUIRE_BACKEND_COPY_FROM_PAGE};
-    for (int i = 0; i < 2; i++) {
-        pair p;
-        prepare(&p);
-        fake_leave_out(&p.fakes[0], lacks[i] | QUIRE_BACKEND_COPY_PAGES);
-        open_pair(&p, ONE_DEVICE, DEVICE, DEVICE);
-        quire_copy_options o = whole(&p);
-        CHECK_EQ(path_of(p.to, p.from), QUIRE_COPY_UNSUPPORTED);
-        CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_UNSUPPORTED);
-        bool can_read = lacks[i] == QUIRE_BACKEND_COPY_TO_PAGE;
-        char byte = 0;
-        CHECK_EQ(path_of(NULL, p.from), can_read ? QUIRE_COPY_DIRECT : QUIRE_COPY_UNSUPPORTED);
-        CHECK_EQ(path_of(p.to, NULL), can_read ? QUIRE_COPY_UNSUPPORTED : QUIRE_COPY_DIRECT);
-        quire_copy_options in = {.to = o.to, .host_from = &byte, .size = 1};
-        quire_copy_options out = {.from = o.from, .host_to = &byte, .size = 1};
-        CHECK_EQ(quire_copy(&in, NULL), can_read ? QUIRE_ERROR_UNSUPPORTED : QUIRE_SUCCESS);
-        CHECK_EQ(quire_copy(&out, NULL), can_read ? QUIRE_SUCCESS : QUIRE_ERROR_UNSUPPORTED);
-        end_pair(&p);
-    }
+    fake_leave_out(&p->fakes[0], lacks[i] | QUIRE_BACKEND_COPY_PAGES);
+    open_pair(p, ONE_DEVICE, DEVICE, DEVICE);
+    quire_copy_options o = whole(p);
+    CHECK_EQ(path_of(p->to, p->from), QUIRE_COPY_UNSUPPORTED);
+    CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_UNSUPPORTED);
+    bool can_read = lacks[i] == QUIRE_BACKEND_COPY_TO_PAGE;
+    char byte = 0;
+    CHECK_EQ(path_of(NULL, p->from), can_read ? QUIRE_COPY_DIRECT : QUIRE_COPY_UNSUPPORTED);
+    CHECK_EQ(path_of(p->to, NULL), can_read ? QUIRE_COPY_UNSUPPORTED : QUIRE_COPY_DIRECT);
+    quire_copy_options in = {.to = o.to, .host_from = &byte, .size = 1};
+    quire_copy_options out = {.from = o.from, .host_to = &byte, .size = 1};
+    CHECK_EQ(quire_copy(&in, NULL), can_read ? QUIRE_ERROR_UNSUPPORTED : QUIRE_SUCCESS);
+    CHECK_EQ(quire_copy(&out, NULL), can_read ? QUIRE_SUCCESS : QUIRE_ERROR_UNSUPPORTED);
 }
 
 CASE(an_unsupported_fill_is_written_and_leaves_no_error)

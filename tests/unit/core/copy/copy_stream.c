@@ -105,26 +105,21 @@ CASE(host_memory_is_read_and_written_later)
     CHECK(out[0] == 5 && out[SIZE - 1] == 5);
 }
 
-UNIT(copy_stream, rows_are_one_job_or_one_each)
+UNIT_EACH(copy_stream, rows_are_one_job_or_one_each, world, w, takes, 0, 2, prepare(w), end_world)
 {
-    for (int takes = 0; takes < 2; takes++) {
-        world w;
-        prepare(&w);
-        if (!takes)
-            fake_leave_out(&w.f.fake, QUIRE_BACKEND_ROWS);
-        open_world(&w, DEVICE);
-        quire_copy_options o = a_to_b(&w);
-        memset(w.bytes_a, 1, SIZE);
-        o.size = 10;
-        o.rows = 6;
-        o.from.row_pitch = 12;
-        o.to.row_pitch = 20;
-        CHECK_OK(copy_on_stream(w.stream, &o, NULL));
-        CHECK_EQ(fake_stream_waiting(w.native), takes ? 1 : 6);
-        CHECK_EQ(fake_stream_run(w.native, UINT64_MAX), takes ? 1 : 6);
-        CHECK(w.bytes_b[109] == 1 && w.bytes_b[110] == 0 && w.bytes_b[10] == 0);
-        end_world(&w);
-    }
+    if (!takes)
+        fake_leave_out(&w->f.fake, QUIRE_BACKEND_ROWS);
+    open_world(w, DEVICE);
+    quire_copy_options o = a_to_b(w);
+    memset(w->bytes_a, 1, SIZE);
+    o.size = 10;
+    o.rows = 6;
+    o.from.row_pitch = 12;
+    o.to.row_pitch = 20;
+    CHECK_OK(copy_on_stream(w->stream, &o, NULL));
+    CHECK_EQ(fake_stream_waiting(w->native), takes ? 1 : 6);
+    CHECK_EQ(fake_stream_run(w->native, UINT64_MAX), takes ? 1 : 6);
+    CHECK(w->bytes_b[109] == 1 && w->bytes_b[110] == 0 && w->bytes_b[10] == 0);
 }
 
 /* The caller gets no point, and may free the allocations. */
@@ -150,22 +145,18 @@ UNIT(copy_stream, a_failing_row_leaves_no_earlier_row_running)
     }
 }
 
-UNIT(copy_stream, a_fill_runs_in_the_order_of_the_stream)
+UNIT_EACH(copy_stream, a_fill_runs_in_the_order_of_the_stream, world, w, i, 0, 2, prepare(w),
+          end_world)
 {
     static const uint32_t kinds[] = {DEVICE, CACHED};
-    for (int i = 0; i < 2; i++) {
-        world w;
-        quire_point done;
-        prepare(&w);
-        open_world(&w, kinds[i]);
-        CHECK_OK(quire_fill(w.f.memory, w.a,
-                            &(quire_fill_options){.offset = 10, .value = 9, .stream = w.stream},
-                            &done));
-        CHECK_EQ(w.bytes_a[10], 0);
-        CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
-        CHECK(w.bytes_a[9] == 0 && w.bytes_a[10] == 9 && w.bytes_a[SIZE - 1] == 9);
-        end_world(&w);
-    }
+    quire_point done;
+    open_world(w, kinds[i]);
+    CHECK_OK(quire_fill(w->f.memory, w->a,
+                        &(quire_fill_options){.offset = 10, .value = 9, .stream = w->stream},
+                        &done));
+    CHECK_EQ(w->bytes_a[10], 0);
+    CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
+    CHECK(w->bytes_a[9] == 0 && w->bytes_a[10] == 9 && w->bytes_a[SIZE - 1] == 9);
 }
 
 /* ---- without stream functions -------------------------------------------------------------- */
@@ -219,23 +210,21 @@ UNIT(copy_stream, an_unsupported_copy_runs_after_the_work_of_the_stream)
     end_world(&w);
 }
 
-UNIT(copy_stream, memory_of_another_backend_is_copied_after_the_work_of_the_stream)
+UNIT_ON(copy_stream, memory_of_another_backend_is_copied_after_the_work_of_the_stream, world, w,
+        prepare(w), end_world)
 {
-    world w;
     fixture other;
-    prepare(&w);
-    open_world(&w, DEVICE);
+    open_world(w, DEVICE);
     fixture_make(&other, &(quire_memory_options){.kind.mask = 1});
     quire_allocation far = ALLOCATE(&other, .size = SIZE);
     memset(bytes_of(&other, far), 3, SIZE);
-    quire_copy_options o = a_to_b(&w);
+    quire_copy_options o = a_to_b(w);
     o.from = (quire_copy_end){.memory = other.memory, .allocation = far};
-    fake_stream_submit(w.native);
-    CHECK_OK(copy_on_stream(w.stream, &o, NULL));
-    CHECK_EQ(fake_stream_waiting(w.native), 0);
-    CHECK_EQ(w.bytes_b[0], 3);
+    fake_stream_submit(w->native);
+    CHECK_OK(copy_on_stream(w->stream, &o, NULL));
+    CHECK_EQ(fake_stream_waiting(w->native), 0);
+    CHECK_EQ(w->bytes_b[0], 3);
     fixture_end(&other);
-    end_world(&w);
 }
 
 /* ---- refusals ------------------------------------------------------------------------------ */
@@ -246,40 +235,38 @@ static bool goes_on(void *user, uint64_t done, uint64_t total)
     return done <= total;
 }
 
-UNIT(copy_stream, wrong_streams_are_refused_and_nothing_is_submitted)
+UNIT_ON(copy_stream, wrong_streams_are_refused_and_nothing_is_submitted, world, w, prepare(w),
+        end_world)
 {
-    world w;
     fixture other;
     quire_stream *held, *foreign;
-    prepare(&w);
-    open_world(&w, DEVICE);
+    open_world(w, DEVICE);
     fixture_prepare(&other);
     fake_offer_streams(&other.fake);
     fixture_open(&other, NULL);
-    CHECK_OK(quire_stream_create(w.f.device, &(quire_stream_options){.capture = true}, &held));
+    CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.capture = true}, &held));
     CHECK_OK(quire_stream_create(other.device, NULL, &foreign));
-    quire_copy_options o = a_to_b(&w), with_progress = o;
+    quire_copy_options o = a_to_b(w), with_progress = o;
     with_progress.progress.goes_on = goes_on;
-    quire_point done = {w.stream, 1};
+    quire_point done = {w->stream, 1};
     CHECK_FAILS(copy_on_stream(held, &o, &done), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK(!done.stream);
     CHECK_FAILS(copy_on_stream(foreign, &o, &done), QUIRE_ERROR_FOREIGN_HANDLE);
-    CHECK_FAILS(copy_on_stream(w.stream, &with_progress, &done), QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(copy_on_stream(w->stream, &with_progress, &done), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(
-        quire_fill(w.f.memory, w.a, &(quire_fill_options){.value = 1, .stream = held}, &done),
+        quire_fill(w->f.memory, w->a, &(quire_fill_options){.value = 1, .stream = held}, &done),
         QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(
-        quire_fill(w.f.memory, w.a, &(quire_fill_options){.value = 1, .stream = foreign}, &done),
+        quire_fill(w->f.memory, w->a, &(quire_fill_options){.value = 1, .stream = foreign}, &done),
         QUIRE_ERROR_FOREIGN_HANDLE);
-    CHECK_EQ(fake_stream_waiting(w.native), 0);
+    CHECK_EQ(fake_stream_waiting(w->native), 0);
     o.size = SIZE + 1;
-    CHECK_FAILS(copy_on_stream(w.stream, &o, &done), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(copy_on_stream(w->stream, &o, &done), QUIRE_ERROR_OUT_OF_RANGE);
     o.size = 0;
     o.to.offset = SIZE; /* nothing is left to copy */
-    CHECK_OK(copy_on_stream(w.stream, &o, &done));
+    CHECK_OK(copy_on_stream(w->stream, &o, &done));
     CHECK(!done.stream);
     CHECK_OK(quire_stream_destroy(&held));
     CHECK_OK(quire_stream_destroy(&foreign));
     fixture_end(&other);
-    end_world(&w);
 }

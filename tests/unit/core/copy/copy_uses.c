@@ -43,7 +43,7 @@ static void end(world *w)
 }
 
 /* What quire submits: `a` is one of its allocations. */
-static void submit(const world *w, int operation, quire_allocation a, quire_allocation other,
+static void submit(const world *w, uint32_t operation, quire_allocation a, quire_allocation other,
                    quire_point *done)
 {
     static unsigned char bytes[SIZE];
@@ -88,65 +88,52 @@ static uint64_t collect(const world *w)
     return released;
 }
 
-UNIT(copy_uses, a_free_waits_for_what_quire_submitted)
+UNIT_EACH(copy_uses, a_free_waits_for_what_quire_submitted, world, w, operation, 0, OPERATIONS,
+          begin(w), end)
 {
-    for (int operation = 0; operation < OPERATIONS; operation++) {
-        world w;
-        begin(&w);
-        quire_allocation a = ALLOCATE(&w.f, .size = SIZE), other = ALLOCATE(&w.f, .size = SIZE);
-        submit(&w, operation, a, other, NULL);
-        CHECK_OK(quire_free(w.f.memory, a));
-        CHECK_EQ(waiting(&w), 1);
-        CHECK_EQ(collect(&w), 0);
-        fake_stream_run(w.native, UINT64_MAX);
-        CHECK_EQ(collect(&w), SIZE);
-        end(&w);
-    }
+    quire_allocation a = ALLOCATE(&w->f, .size = SIZE), other = ALLOCATE(&w->f, .size = SIZE);
+    submit(w, operation, a, other, NULL);
+    CHECK_OK(quire_free(w->f.memory, a));
+    CHECK_EQ(waiting(w), 1);
+    CHECK_EQ(collect(w), 0);
+    fake_stream_run(w->native, UINT64_MAX);
+    CHECK_EQ(collect(w), SIZE);
 }
 
-UNIT(copy_uses, a_free_after_the_point_has_passed_waits_for_nothing)
+UNIT_EACH(copy_uses, a_free_after_the_point_has_passed_waits_for_nothing, world, w, operation, 0,
+          OPERATIONS, begin(w), end)
 {
-    for (int operation = 0; operation < OPERATIONS; operation++) {
-        world w;
-        quire_point done;
-        begin(&w);
-        quire_allocation a = ALLOCATE(&w.f, .size = SIZE), other = ALLOCATE(&w.f, .size = SIZE);
-        submit(&w, operation, a, other, &done);
-        submit(&w, operation, a, other, &done); /* the later point counts */
-        CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
-        fake_stream_submit(w.native); /* work of the caller, which uses neither */
-        CHECK_OK(quire_free(w.f.memory, a));
-        CHECK_EQ(waiting(&w), 0);
-        end(&w);
-    }
+    quire_point done;
+    quire_allocation a = ALLOCATE(&w->f, .size = SIZE), other = ALLOCATE(&w->f, .size = SIZE);
+    submit(w, operation, a, other, &done);
+    submit(w, operation, a, other, &done); /* the later point counts */
+    CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
+    fake_stream_submit(w->native); /* work of the caller, which uses neither */
+    CHECK_OK(quire_free(w->f.memory, a));
+    CHECK_EQ(waiting(w), 0);
 }
 
 #define CASE(name) UNIT_ON(copy_uses, name, world, w, begin(w), end)
 
 /* The free names a point before the fill, after it, or the stream. */
-UNIT(copy_uses, the_later_of_fill_and_point_counts)
+UNIT_EACH(copy_uses, the_later_of_fill_and_point_counts, world, w, which, 0, 3, begin(w), end)
 {
-    for (int which = 0; which < 3; which++) {
-        world w;
-        quire_point before, filled, after;
-        begin(&w);
-        quire_allocation a = ALLOCATE(&w.f, .size = SIZE);
-        fake_stream_submit(w.native);
-        CHECK_OK(quire_stream_mark(w.stream, &before));
-        submit(&w, 0, a, a, &filled);
-        fake_stream_submit(w.native);
-        CHECK_OK(quire_stream_mark(w.stream, &after));
-        CHECK_OK(which == 0   ? quire_free_after_point(w.f.memory, a, &before)
-                 : which == 1 ? quire_free_after_point(w.f.memory, a, &after)
-                              : quire_free_on_stream(w.f.memory, a, w.stream));
-        fake_stream_run(w.native, 1);
-        CHECK_EQ(collect(&w), 0);
-        fake_stream_run(w.native, 1);
-        CHECK_EQ(collect(&w), which == 0 ? SIZE : 0);
-        fake_stream_run(w.native, 1);
-        CHECK_EQ(collect(&w), which == 0 ? 0 : SIZE);
-        end(&w);
-    }
+    quire_point before, filled, after;
+    quire_allocation a = ALLOCATE(&w->f, .size = SIZE);
+    fake_stream_submit(w->native);
+    CHECK_OK(quire_stream_mark(w->stream, &before));
+    submit(w, 0, a, a, &filled);
+    fake_stream_submit(w->native);
+    CHECK_OK(quire_stream_mark(w->stream, &after));
+    CHECK_OK(which == 0   ? quire_free_after_point(w->f.memory, a, &before)
+             : which == 1 ? quire_free_after_point(w->f.memory, a, &after)
+                          : quire_free_on_stream(w->f.memory, a, w->stream));
+    fake_stream_run(w->native, 1);
+    CHECK_EQ(collect(w), 0);
+    fake_stream_run(w->native, 1);
+    CHECK_EQ(collect(w), which == 0 ? SIZE : 0);
+    fake_stream_run(w->native, 1);
+    CHECK_EQ(collect(w), which == 0 ? 0 : SIZE);
 }
 
 CASE(a_range_that_was_filled_is_reused_on_its_stream_at_once)
@@ -194,24 +181,19 @@ CASE(a_stream_is_busy_until_its_fill_is_done_and_takes_the_use_with_it)
     w->native = quire_stream_native(second);
 }
 
-UNIT(copy_uses, a_use_of_the_caller_outlasts_the_fill)
+UNIT_EACH(copy_uses, a_use_of_the_caller_outlasts_the_fill, world, w, first, 0, 2, begin(w), end)
 {
-    for (int first = 0; first < 2; first++) {
-        world w;
-        begin(&w);
-        quire_allocation a = ALLOCATE(&w.f, .size = SIZE);
-        if (!first)
-            CHECK_OK(quire_record_use(w.f.memory, a, w.stream));
-        submit(&w, 0, a, a, NULL);
-        if (first)
-            CHECK_OK(quire_record_use(w.f.memory, a, w.stream));
-        fake_stream_run(w.native, UINT64_MAX);
-        CHECK_FAILS(quire_stream_destroy(&w.stream), QUIRE_ERROR_BUSY);
-        fake_stream_submit(w.native); /* which uses it */
-        CHECK_OK(quire_free(w.f.memory, a));
-        CHECK_EQ(collect(&w), 0);
-        end(&w);
-    }
+    quire_allocation a = ALLOCATE(&w->f, .size = SIZE);
+    if (!first)
+        CHECK_OK(quire_record_use(w->f.memory, a, w->stream));
+    submit(w, 0, a, a, NULL);
+    if (first)
+        CHECK_OK(quire_record_use(w->f.memory, a, w->stream));
+    fake_stream_run(w->native, UINT64_MAX);
+    CHECK_FAILS(quire_stream_destroy(&w->stream), QUIRE_ERROR_BUSY);
+    fake_stream_submit(w->native); /* which uses it */
+    CHECK_OK(quire_free(w->f.memory, a));
+    CHECK_EQ(collect(w), 0);
 }
 
 /* ---- failures ------------------------------------------------------------------------------- */

@@ -56,23 +56,19 @@ UNIT(checked, a_write_to_either_end_of_a_zone_is_found_on_every_kind)
     }
 }
 
-UNIT(checked, damage_is_found_on_dedicated_pages_and_in_reserved_ranges)
+UNIT_EACH(checked, damage_is_found_on_dedicated_pages_and_in_reserved_ranges, watched, w, kind, 0,
+          KINDS, watched_make(w, kind), watched_end)
 {
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        watched w;
-        quire_allocation own, reserved;
-        watched_make(&w, kind);
-        quire_allocation_options options = {.size = SIZE, .dedicated = true};
-        CHECK_OK(quire_allocate(w.memory, &options, &own));
-        CHECK_OK(quire_reserve(w.memory, &(quire_allocation_options){.size = SIZE}, &reserved));
-        quire_native at = watched_native(&w, own), there = watched_native(&w, reserved);
-        watched_spoil(&w, &at, SIZE);
-        watched_spoil(&w, &there, -1);
-        CHECK_FAILS(quire_free(w.memory, own), QUIRE_ERROR_CORRUPTED);
-        CHECK_FAILS(quire_abort(w.memory, reserved), QUIRE_ERROR_CORRUPTED);
-        CHECK_OK(quire_memory_check(w.memory));
-        watched_end(&w);
-    }
+    quire_allocation own, reserved;
+    quire_allocation_options options = {.size = SIZE, .dedicated = true};
+    CHECK_OK(quire_allocate(w->memory, &options, &own));
+    CHECK_OK(quire_reserve(w->memory, &(quire_allocation_options){.size = SIZE}, &reserved));
+    quire_native at = watched_native(w, own), there = watched_native(w, reserved);
+    watched_spoil(w, &at, SIZE);
+    watched_spoil(w, &there, -1);
+    CHECK_FAILS(quire_free(w->memory, own), QUIRE_ERROR_CORRUPTED);
+    CHECK_FAILS(quire_abort(w->memory, reserved), QUIRE_ERROR_CORRUPTED);
+    CHECK_OK(quire_memory_check(w->memory));
 }
 
 UNIT(checked, destroying_a_memory_reports_damage)
@@ -108,72 +104,56 @@ UNIT(checked, there_is_a_zone_before_ranges_up_to_alignments_of_256)
 
 /* ---- debug patterns ----------------------------------------------------------------------- */
 
-UNIT(checked, fresh_bytes_have_the_debug_pattern_unless_they_are_zero)
+UNIT_EACH(checked, fresh_bytes_have_the_debug_pattern_unless_they_are_zero, watched, w, kind, 0,
+          KINDS, watched_make(w, kind), watched_end)
 {
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        watched w;
-        unsigned char bytes[SIZE];
-        quire_allocation zeroed;
-        watched_make(&w, kind);
-        CHECK_OK(quire_read(w.memory, watched_allocate(&w, SIZE, NULL), 0, bytes, SIZE));
-        for (int i = 0; i < SIZE; i++)
-            CHECK_EQ(bytes[i], 0xff);
-        CHECK_OK(quire_allocate(w.memory, &(quire_allocation_options){.size = SIZE, .zero = true},
-                                &zeroed));
-        CHECK_OK(quire_read(w.memory, zeroed, 0, bytes, SIZE));
-        for (int i = 0; i < SIZE; i++)
-            CHECK_EQ(bytes[i], 0);
-        CHECK_OK(quire_memory_check(w.memory)); /* the zeros did not overwrite the zone */
-        watched_end(&w);
-    }
+    unsigned char bytes[SIZE];
+    quire_allocation zeroed;
+    CHECK_OK(quire_read(w->memory, watched_allocate(w, SIZE, NULL), 0, bytes, SIZE));
+    for (int i = 0; i < SIZE; i++)
+        CHECK_EQ(bytes[i], 0xff);
+    CHECK_OK(quire_allocate(w->memory, &(quire_allocation_options){.size = SIZE, .zero = true},
+                            &zeroed));
+    CHECK_OK(quire_read(w->memory, zeroed, 0, bytes, SIZE));
+    for (int i = 0; i < SIZE; i++)
+        CHECK_EQ(bytes[i], 0);
+    CHECK_OK(quire_memory_check(w->memory)); /* the zeros did not overwrite the zone */
 }
 
-UNIT(checked, both_ends_of_large_ranges_have_the_debug_pattern)
+UNIT_EACH(checked, both_ends_of_large_ranges_have_the_debug_pattern, watched, w, kind, 0, KINDS,
+          watched_make(w, kind), watched_end)
 {
     const uint64_t large = UINT64_C(4) << 20;
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        watched w;
-        watched_make(&w, kind);
-        quire_native native = watched_native(&w, watched_allocate(&w, large, NULL));
-        CHECK_EQ(watched_byte(&w, &native, 0), 0xff);
-        CHECK_EQ(watched_byte(&w, &native, 131071), 0xff);
-        CHECK_EQ(watched_byte(&w, &native, (int64_t)large - 131072), 0xff);
-        CHECK_EQ(watched_byte(&w, &native, (int64_t)large - 1), 0xff);
-        watched_end(&w);
-    }
+    quire_native native = watched_native(w, watched_allocate(w, large, NULL));
+    CHECK_EQ(watched_byte(w, &native, 0), 0xff);
+    CHECK_EQ(watched_byte(w, &native, 131071), 0xff);
+    CHECK_EQ(watched_byte(w, &native, (int64_t)large - 131072), 0xff);
+    CHECK_EQ(watched_byte(w, &native, (int64_t)large - 1), 0xff);
 }
 
 /* ---- same as in other builds -------------------------------------------------------------- */
 
-UNIT(checked, reported_sizes_exclude_zones)
+UNIT_EACH(checked, reported_sizes_exclude_zones, watched, w, kind, 0, KINDS, watched_make(w, kind),
+          watched_end)
 {
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        watched w;
-        watched_make(&w, kind);
-        quire_allocation_info info = watched_info(&w, watched_allocate(&w, SIZE, NULL));
-        CHECK_EQ(info.requested, SIZE);
-        CHECK_EQ(info.size, 256); /* the granule */
-        CHECK_EQ(watched_native(&w, w.allocation).size, info.size);
-        quire_memory_info memory;
-        CHECK_OK(quire_memory_get_info(w.memory, &memory));
-        CHECK(memory.checked);
-        watched_end(&w);
-    }
+    quire_allocation_info info = watched_info(w, watched_allocate(w, SIZE, NULL));
+    CHECK_EQ(info.requested, SIZE);
+    CHECK_EQ(info.size, 256); /* the granule */
+    CHECK_EQ(watched_native(w, w->allocation).size, info.size);
+    quire_memory_info memory;
+    CHECK_OK(quire_memory_get_info(w->memory, &memory));
+    CHECK(memory.checked);
 }
 
-UNIT(checked, every_requested_byte_can_be_written)
+UNIT_EACH(checked, every_requested_byte_can_be_written, watched, w, size, 1, 300,
+          watched_make(w, (uint32_t)size % KINDS), watched_end)
 {
-    for (uint64_t size = 1; size < 300; size++) {
-        watched w;
-        unsigned char bytes[300] = {0};
-        watched_make(&w, (uint32_t)size % KINDS);
-        watched_allocate(&w, size, NULL);
-        CHECK_OK(quire_write(w.memory, w.allocation, 0, bytes, size));
-        CHECK_OK(quire_read(w.memory, w.allocation, 0, bytes, size));
-        CHECK_OK(quire_memory_check(w.memory));
-        CHECK_OK(quire_free(w.memory, w.allocation));
-        watched_end(&w);
-    }
+    unsigned char bytes[300] = {0};
+    watched_allocate(w, size, NULL);
+    CHECK_OK(quire_write(w->memory, w->allocation, 0, bytes, size));
+    CHECK_OK(quire_read(w->memory, w->allocation, 0, bytes, size));
+    CHECK_OK(quire_memory_check(w->memory));
+    CHECK_OK(quire_free(w->memory, w->allocation));
 }
 
 UNIT_ON(checked, requested_padding_is_the_callers, watched, w, watched_prepare(w), watched_end)

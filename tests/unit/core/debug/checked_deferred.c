@@ -40,52 +40,44 @@ static void expect_stale(watched *w, const quire_allocation *many)
  * The stream of their uses was destroyed: the frees wait for nothing, and the free itself finds the
  * damage.
  */
-UNIT(checked_deferred, a_batch_whose_uses_have_passed_reports_damage_at_once)
+UNIT_EACH(checked_deferred, a_batch_whose_uses_have_passed_reports_damage_at_once, watched, w, kind,
+          0, KINDS, begin(w, kind), watched_end)
 {
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        watched w;
-        quire_memory_stats stats;
-        quire_allocation many[MANY];
-        quire_stream *held = NULL;
-        begin(&w, kind);
-        CHECK_OK(quire_stream_create(w.device, &(quire_stream_options){.capture = true}, &held));
-        use_all(&w, many, held);
-        CHECK_OK(quire_stream_destroy(&held));
-        spoil(&w, many[MANY - 1]);
-        CHECK_FAILS(quire_free_batch(w.memory, many, MANY), QUIRE_ERROR_CORRUPTED);
-        CHECK_HAS(quire_last_error(), "after its last byte");
-        expect_stale(&w, many);
-        CHECK_OK(quire_memory_get_stats(w.memory, &stats));
-        CHECK_EQ(stats.allocation_count + stats.deferred_count, 0);
-        CHECK_OK(quire_memory_check(w.memory));
-        watched_end(&w);
-    }
+    quire_memory_stats stats;
+    quire_allocation many[MANY];
+    quire_stream *held = NULL;
+    CHECK_OK(quire_stream_create(w->device, &(quire_stream_options){.capture = true}, &held));
+    use_all(w, many, held);
+    CHECK_OK(quire_stream_destroy(&held));
+    spoil(w, many[MANY - 1]);
+    CHECK_FAILS(quire_free_batch(w->memory, many, MANY), QUIRE_ERROR_CORRUPTED);
+    CHECK_HAS(quire_last_error(), "after its last byte");
+    expect_stale(w, many);
+    CHECK_OK(quire_memory_get_stats(w->memory, &stats));
+    CHECK_EQ(stats.allocation_count + stats.deferred_count, 0);
+    CHECK_OK(quire_memory_check(w->memory));
 }
 
 /* The free succeeds while the ranges wait. The log reports the damage when they are released. */
-UNIT(checked_deferred, a_batch_that_waits_reports_damage_when_it_is_released)
+UNIT_EACH(checked_deferred, a_batch_that_waits_reports_damage_when_it_is_released, watched, w, kind,
+          0, KINDS, begin(w, kind), watched_end)
 {
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        watched w;
-        quire_memory_stats stats;
-        quire_allocation many[MANY];
-        quire_stream *stream = NULL;
-        begin(&w, kind);
-        CHECK_OK(quire_stream_create(w.device, NULL, &stream));
-        use_all(&w, many, stream);
-        spoil(&w, many[0]);
-        CHECK_OK(quire_free_batch(w.memory, many, MANY));
-        expect_stale(&w, many);
-        CHECK_OK(quire_memory_get_stats(w.memory, &stats));
-        CHECK_EQ(stats.deferred_count, MANY);
-        CHECK_OK(quire_collect(w.memory, NULL)); /* marks the stream */
-        CHECK_STR(w.log, "");
-        streams_pass(stream);
-        CHECK_OK(quire_collect(w.memory, NULL));
-        CHECK_HAS(w.log, "after its last byte");
-        CHECK_OK(quire_memory_get_stats(w.memory, &stats));
-        CHECK_EQ(stats.deferred_count, 0);
-        CHECK_OK(quire_stream_destroy(&stream));
-        watched_end(&w);
-    }
+    quire_memory_stats stats;
+    quire_allocation many[MANY];
+    quire_stream *stream = NULL;
+    CHECK_OK(quire_stream_create(w->device, NULL, &stream));
+    use_all(w, many, stream);
+    spoil(w, many[0]);
+    CHECK_OK(quire_free_batch(w->memory, many, MANY));
+    expect_stale(w, many);
+    CHECK_OK(quire_memory_get_stats(w->memory, &stats));
+    CHECK_EQ(stats.deferred_count, MANY);
+    CHECK_OK(quire_collect(w->memory, NULL)); /* marks the stream */
+    CHECK_STR(w->log, "");
+    streams_pass(stream);
+    CHECK_OK(quire_collect(w->memory, NULL));
+    CHECK_HAS(w->log, "after its last byte");
+    CHECK_OK(quire_memory_get_stats(w->memory, &stats));
+    CHECK_EQ(stats.deferred_count, 0);
+    CHECK_OK(quire_stream_destroy(&stream));
 }

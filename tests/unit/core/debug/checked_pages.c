@@ -44,53 +44,45 @@ static void make_with_destroy(watched *w, uint32_t kind)
         w, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind, .pages = {.page_size = PAGE}});
 }
 
-UNIT(checked_pages, a_dedicated_page_that_is_kept_is_filled_and_poisoned_and_reused)
+UNIT_EACH(checked_pages, a_dedicated_page_that_is_kept_is_filled_and_poisoned_and_reused, watched,
+          w, kind, 0, KINDS, make_with_destroy(w, kind), watched_end)
 {
     const quire_allocation_options options = {.size = SIZE, .dedicated = true};
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        watched w;
-        quire_allocation allocation;
-        make_with_destroy(&w, kind);
-        CHECK_OK(quire_allocate(w.memory, &options, &allocation));
-        quire_native native = watched_native(&w, allocation);
-        watched_bytes = native.host;
-        watched_page = native.page.address;
-        bool is_poisonable = qi_poison_works() && native.host;
-        CHECK_OK(quire_free(w.memory, allocation));
-        CHECK_EQ(w.fake.pages, 1);
-        CHECK_EQ(watched_byte(&w, &native, 0), 0xfd);
-        CHECK(!is_poisonable || qi_is_poisoned(watched_bytes));
-        CHECK_OK(quire_allocate(w.memory, &options, &allocation));
-        CHECK_EQ(pages_created(&w), 1);
-        CHECK_EQ(watched_byte(&w, &native, 0), 0xff);
-        CHECK(!is_poisonable || !qi_is_poisoned(watched_bytes));
-        watched_spoil(&w, &native, SIZE);
-        CHECK_FAILS(quire_free(w.memory, allocation), QUIRE_ERROR_CORRUPTED);
-        CHECK_OK(quire_memory_trim(w.memory, 0, NULL));
-        CHECK_EQ(destroyed, 1);
-        watched_end(&w);
-    }
+    quire_allocation allocation;
+    CHECK_OK(quire_allocate(w->memory, &options, &allocation));
+    quire_native native = watched_native(w, allocation);
+    watched_bytes = native.host;
+    watched_page = native.page.address;
+    bool is_poisonable = qi_poison_works() && native.host;
+    CHECK_OK(quire_free(w->memory, allocation));
+    CHECK_EQ(w->fake.pages, 1);
+    CHECK_EQ(watched_byte(w, &native, 0), 0xfd);
+    CHECK(!is_poisonable || qi_is_poisoned(watched_bytes));
+    CHECK_OK(quire_allocate(w->memory, &options, &allocation));
+    CHECK_EQ(pages_created(w), 1);
+    CHECK_EQ(watched_byte(w, &native, 0), 0xff);
+    CHECK(!is_poisonable || !qi_is_poisoned(watched_bytes));
+    watched_spoil(w, &native, SIZE);
+    CHECK_FAILS(quire_free(w->memory, allocation), QUIRE_ERROR_CORRUPTED);
+    CHECK_OK(quire_memory_trim(w->memory, 0, NULL));
+    CHECK_EQ(destroyed, 1);
 }
 
-UNIT(checked_pages, a_shared_page_that_is_kept_stays_poisoned_and_is_unpoisoned_at_its_end)
+UNIT_EACH(checked_pages, a_shared_page_that_is_kept_stays_poisoned_and_is_unpoisoned_at_its_end,
+          watched, w, kind, 0, KINDS, make_with_destroy(w, kind), watched_end)
 {
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        watched w;
-        make_with_destroy(&w, kind);
-        quire_native native = watched_native(&w, watched_allocate(&w, WHOLE, NULL));
-        watched_bytes = native.host;
-        watched_page = native.page.address;
-        bool is_poisonable = qi_poison_works() && native.host;
-        CHECK_OK(quire_free(w.memory, w.allocation));
-        watched_settle(&w);
-        CHECK_EQ(w.fake.pages, 1);
-        CHECK_EQ(watched_byte(&w, &native, WHOLE - 1), 0xfd);
-        CHECK(!is_poisonable || qi_is_poisoned(watched_bytes));
-        CHECK_OK(quire_memory_preallocate(w.memory, 2 * PAGE));
-        CHECK_OK(quire_memory_trim(w.memory, 0, NULL));
-        CHECK(destroyed >= 2);
-        watched_end(&w);
-    }
+    quire_native native = watched_native(w, watched_allocate(w, WHOLE, NULL));
+    watched_bytes = native.host;
+    watched_page = native.page.address;
+    bool is_poisonable = qi_poison_works() && native.host;
+    CHECK_OK(quire_free(w->memory, w->allocation));
+    watched_settle(w);
+    CHECK_EQ(w->fake.pages, 1);
+    CHECK_EQ(watched_byte(w, &native, WHOLE - 1), 0xfd);
+    CHECK(!is_poisonable || qi_is_poisoned(watched_bytes));
+    CHECK_OK(quire_memory_preallocate(w->memory, 2 * PAGE));
+    CHECK_OK(quire_memory_trim(w->memory, 0, NULL));
+    CHECK(destroyed >= 2);
 }
 
 /*
@@ -179,23 +171,18 @@ static void free_it(watched *w)
     CHECK_OK(quire_free(w->memory, w->allocation));
 }
 
-UNIT(checked_pages, quarantined_ranges_of_another_shard_make_room)
+UNIT_EACH(checked_pages, quarantined_ranges_of_another_shard_make_room, watched, w, kind, 0, KINDS,
+          make_sharded(w, kind, 1), watched_end)
 {
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        watched w;
-        make_sharded(&w, kind, 1);
-        in_other_shard(&w, allocate_and_free_whole);
-        watched_allocate(&w, WHOLE, NULL); /* takes the page of the other shard */
-        CHECK_OK(quire_memory_check(w.memory));
-        in_other_shard(&w,
-                       free_it); /* freed by another thread, into the quarantine shared by all */
-        CHECK_EQ(w.fake.pages, 1);
-        in_other_shard(&w, allocate_whole);
-        CHECK_EQ(pages_created(&w), 1);
-        CHECK_OK(quire_free(w.memory, w.allocation));
-        CHECK_OK(quire_memory_check(w.memory));
-        watched_end(&w);
-    }
+    in_other_shard(w, allocate_and_free_whole);
+    watched_allocate(w, WHOLE, NULL); /* takes the page of the other shard */
+    CHECK_OK(quire_memory_check(w->memory));
+    in_other_shard(w, free_it); /* freed by another thread, into the quarantine shared by all */
+    CHECK_EQ(w->fake.pages, 1);
+    in_other_shard(w, allocate_whole);
+    CHECK_EQ(pages_created(w), 1);
+    CHECK_OK(quire_free(w->memory, w->allocation));
+    CHECK_OK(quire_memory_check(w->memory));
 }
 
 UNIT(checked_pages, bytes_stay_poisoned_when_a_page_changes_its_shard)
@@ -213,56 +200,48 @@ UNIT(checked_pages, bytes_stay_poisoned_when_a_page_changes_its_shard)
     watched_end(&w);
 }
 
-UNIT(checked_pages, stray_writes_are_found_by_a_free_from_another_shard)
+UNIT_EACH(checked_pages, stray_writes_are_found_by_a_free_from_another_shard, watched, w, kind, 0,
+          KINDS, make_sharded(w, kind, 0), watched_end)
 {
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        watched w;
-        quire_memory_stats stats;
-        make_sharded(&w, kind, 0);
-        in_other_shard(&w, allocate_whole);
-        quire_native native = watched_native(&w, w.allocation);
-        watched_spoil(&w, &native, -1);
-        CHECK_FAILS(quire_free(w.memory, w.allocation), QUIRE_ERROR_CORRUPTED);
-        CHECK_HAS(quire_last_error(), "'whole'");
-        CHECK_OK(quire_memory_get_stats(w.memory, &stats));
-        CHECK_EQ(stats.allocation_count + stats.live_bytes + stats.requested_bytes, 0);
-        watched_spoil(&w, &native, 5);
-        w.log[0] = '\0';
-        in_other_shard(&w, watched_settle);
-        CHECK_HAS(w.log, "'whole'");
-        CHECK_HAS(w.log, "written after it was freed");
-        CHECK_FAILS(quire_memory_check(w.memory), QUIRE_ERROR_CORRUPTED);
-        CHECK_OK(quire_memory_destroy(&w.memory));
-        watched_end(&w);
-    }
+    quire_memory_stats stats;
+    in_other_shard(w, allocate_whole);
+    quire_native native = watched_native(w, w->allocation);
+    watched_spoil(w, &native, -1);
+    CHECK_FAILS(quire_free(w->memory, w->allocation), QUIRE_ERROR_CORRUPTED);
+    CHECK_HAS(quire_last_error(), "'whole'");
+    CHECK_OK(quire_memory_get_stats(w->memory, &stats));
+    CHECK_EQ(stats.allocation_count + stats.live_bytes + stats.requested_bytes, 0);
+    watched_spoil(w, &native, 5);
+    w->log[0] = '\0';
+    in_other_shard(w, watched_settle);
+    CHECK_HAS(w->log, "'whole'");
+    CHECK_HAS(w->log, "written after it was freed");
+    CHECK_FAILS(quire_memory_check(w->memory), QUIRE_ERROR_CORRUPTED);
+    CHECK_OK(quire_memory_destroy(&w->memory));
 }
 
 /* ---- batches ------------------------------------------------------------------------------ */
 
-UNIT(checked_pages, ranges_of_a_batch_are_checked_one_by_one)
+UNIT_EACH(checked_pages, ranges_of_a_batch_are_checked_one_by_one, watched, w, kind, 0, KINDS,
+          watched_make(w, kind), watched_end)
 {
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        watched w;
-        quire_memory_stats stats;
-        quire_allocation many[MANY];
-        watched_make(&w, kind);
-        const quire_allocation_options options = {.size = SIZE};
-        CHECK_OK(quire_allocate_batch(w.memory, &options, many, MANY));
-        CHECK_OK(quire_memory_check(w.memory));
-        quire_native native = watched_native(&w, many[MANY / 2]);
-        CHECK_EQ(watched_byte(&w, &native, SIZE - 1), 0xff);
-        watched_spoil(&w, &native, SIZE);
-        CHECK_FAILS(quire_memory_check(w.memory), QUIRE_ERROR_CORRUPTED);
-        CHECK_FAILS(quire_free_batch(w.memory, many, MANY), QUIRE_ERROR_CORRUPTED);
-        CHECK_HAS(quire_last_error(), "after its last byte");
-        for (int i = 0; i < MANY; i++) /* every allocation was freed */
-            CHECK_FAILS(quire_free(w.memory, many[i]), QUIRE_ERROR_STALE_HANDLE);
-        CHECK_EQ(watched_byte(&w, &native, 0), 0xfd);
-        CHECK_OK(quire_memory_get_stats(w.memory, &stats));
-        CHECK_EQ(stats.allocation_count, 0);
-        CHECK_OK(quire_memory_check(w.memory));
-        watched_end(&w);
-    }
+    quire_memory_stats stats;
+    quire_allocation many[MANY];
+    const quire_allocation_options options = {.size = SIZE};
+    CHECK_OK(quire_allocate_batch(w->memory, &options, many, MANY));
+    CHECK_OK(quire_memory_check(w->memory));
+    quire_native native = watched_native(w, many[MANY / 2]);
+    CHECK_EQ(watched_byte(w, &native, SIZE - 1), 0xff);
+    watched_spoil(w, &native, SIZE);
+    CHECK_FAILS(quire_memory_check(w->memory), QUIRE_ERROR_CORRUPTED);
+    CHECK_FAILS(quire_free_batch(w->memory, many, MANY), QUIRE_ERROR_CORRUPTED);
+    CHECK_HAS(quire_last_error(), "after its last byte");
+    for (int i = 0; i < MANY; i++) /* every allocation was freed */
+        CHECK_FAILS(quire_free(w->memory, many[i]), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_EQ(watched_byte(w, &native, 0), 0xfd);
+    CHECK_OK(quire_memory_get_stats(w->memory, &stats));
+    CHECK_EQ(stats.allocation_count, 0);
+    CHECK_OK(quire_memory_check(w->memory));
 }
 
 UNIT_ON(checked_pages, a_batch_that_is_refused_leaves_nothing, watched, w,
@@ -320,28 +299,24 @@ static bool free_spare(void *user, quire_memory *memory, const quire_out_of_memo
     return !s->calls++ && !quire_free(memory, s->spare);
 }
 
-UNIT(checked_pages, the_callback_is_called_only_when_the_quarantine_is_empty)
+UNIT_EACH(checked_pages, the_callback_is_called_only_when_the_quarantine_is_empty, watched, w,
+          shards, 1, 3, watched_prepare(w), watched_end)
 {
-    for (uint32_t shards = 1; shards <= 2; shards++) {
-        watched w;
-        rescue s = {0};
-        watched_prepare(&w);
-        watched_open(&w, &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT,
-                                                 .shards = shards,
-                                                 .limit = PAGE,
-                                                 .on_out_of_memory = {free_spare, &s},
-                                                 .pages = {.page_size = PAGE}});
-        for (int i = 0; i < 3; i++)
-            allocate_and_free_whole(&w);
-        CHECK_EQ(s.calls, 0);
-        s.spare = watched_allocate(&w, WHOLE, NULL);
-        watched_allocate(&w, WHOLE, NULL); /* the range that the callback freed is used at once */
-        CHECK_EQ(s.calls, 1);
-        CHECK_FAILS(quire_allocate(w.memory, &(quire_allocation_options){.size = WHOLE},
-                                   &(quire_allocation){0}),
-                    QUIRE_ERROR_OVER_BUDGET);
-        CHECK_EQ(s.calls, 2);
-        CHECK_OK(quire_memory_check(w.memory));
-        watched_end(&w);
-    }
+    rescue s = {0};
+    watched_open(w, &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT,
+                                            .shards = shards,
+                                            .limit = PAGE,
+                                            .on_out_of_memory = {free_spare, &s},
+                                            .pages = {.page_size = PAGE}});
+    for (int i = 0; i < 3; i++)
+        allocate_and_free_whole(w);
+    CHECK_EQ(s.calls, 0);
+    s.spare = watched_allocate(w, WHOLE, NULL);
+    watched_allocate(w, WHOLE, NULL); /* the range that the callback freed is used at once */
+    CHECK_EQ(s.calls, 1);
+    CHECK_FAILS(quire_allocate(w->memory, &(quire_allocation_options){.size = WHOLE},
+                               &(quire_allocation){0}),
+                QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(s.calls, 2);
+    CHECK_OK(quire_memory_check(w->memory));
 }

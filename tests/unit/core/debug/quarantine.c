@@ -9,24 +9,20 @@ enum { SIZE = 100, PAGE = 65536 };
 
 /* ---- writes after a free ------------------------------------------------------------------ */
 
-UNIT(quarantine, a_write_after_the_free_is_found_when_the_range_leaves)
+UNIT_EACH(quarantine, a_write_after_the_free_is_found_when_the_range_leaves, watched, w, kind, 0,
+          KINDS, watched_make(w, kind), watched_end)
 {
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        watched w;
-        watched_make(&w, kind);
-        quire_native native = watched_native(&w, watched_allocate(&w, SIZE, "weights"));
-        CHECK_OK(quire_free(w.memory, w.allocation));
-        CHECK_EQ(watched_byte(&w, &native, 0), 0xfd);
-        watched_spoil(&w, &native, 12);
-        CHECK_STR(w.log, "");
-        watched_settle(&w);
-        CHECK_HAS(w.log, "'weights'");
-        CHECK_HAS(w.log, "written after it was freed: 1 byte, the first at byte 12, which is 0xbd");
-        CHECK_FAILS(quire_memory_check(w.memory), QUIRE_ERROR_CORRUPTED);
-        CHECK_HAS(w.log, quire_last_error());
-        CHECK_OK(quire_memory_check(w.memory)); /* reported once */
-        watched_end(&w);
-    }
+    quire_native native = watched_native(w, watched_allocate(w, SIZE, "weights"));
+    CHECK_OK(quire_free(w->memory, w->allocation));
+    CHECK_EQ(watched_byte(w, &native, 0), 0xfd);
+    watched_spoil(w, &native, 12);
+    CHECK_STR(w->log, "");
+    watched_settle(w);
+    CHECK_HAS(w->log, "'weights'");
+    CHECK_HAS(w->log, "written after it was freed: 1 byte, the first at byte 12, which is 0xbd");
+    CHECK_FAILS(quire_memory_check(w->memory), QUIRE_ERROR_CORRUPTED);
+    CHECK_HAS(w->log, quire_last_error());
+    CHECK_OK(quire_memory_check(w->memory)); /* reported once */
 }
 
 #define CASE(name, ...)                                                                            \
@@ -166,27 +162,24 @@ UNIT(quarantine, freeing_everything_leaves_one_range)
 
 /* ---- statistics --------------------------------------------------------------------------- */
 
-UNIT(quarantine, statistics_and_walks_exclude_it)
+UNIT_ON(quarantine, statistics_and_walks_exclude_it, watched, w, watched_prepare(w), watched_end)
 {
-    watched w;
     ranges r = {0};
     quire_memory_stats stats;
     quire_allocation found;
-    watched_prepare(&w);
-    watched_open(&w,
+    watched_open(w,
                  &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT, .find_by_address = true});
-    uint64_t address = watched_info(&w, watched_allocate(&w, SIZE, NULL)).address;
-    CHECK_OK(quire_free(w.memory, w.allocation));
-    CHECK_OK(quire_memory_get_stats(w.memory, &stats));
+    uint64_t address = watched_info(w, watched_allocate(w, SIZE, NULL)).address;
+    CHECK_OK(quire_free(w->memory, w->allocation));
+    CHECK_OK(quire_memory_get_stats(w->memory, &stats));
     CHECK_EQ(stats.allocation_count + stats.live_bytes + stats.requested_bytes, 0);
     CHECK_EQ(stats.frees, 1);
-    CHECK_OK(quire_memory_walk(w.memory, count_range, &r));
+    CHECK_OK(quire_memory_walk(w->memory, count_range, &r));
     CHECK_EQ(r.count, 2);
-    CHECK_FAILS(quire_memory_find(w.memory, address, &found), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_free_at_address(w.memory, address, NULL), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_free(w.memory, w.allocation), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_OK(quire_memory_destroy(&w.memory));
-    watched_end(&w);
+    CHECK_FAILS(quire_memory_find(w->memory, address, &found), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_free_at_address(w->memory, address, NULL), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_free(w->memory, w->allocation), QUIRE_ERROR_STALE_HANDLE);
+    CHECK_OK(quire_memory_destroy(&w->memory));
 }
 
 UNIT(quarantine, the_native_object_is_destroyed_at_once)

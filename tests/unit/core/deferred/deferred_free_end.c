@@ -108,24 +108,20 @@ CASE(a_stream_that_cannot_be_marked_accepts_no_frees)
     CHECK_EQ(collect(w), KIB);
 }
 
-UNIT(deferred_free_end, without_host_memory_nothing_changes)
+UNIT_EACH(deferred_free_end, without_host_memory_nothing_changes, bench, w, call, 1, 4, begin(w),
+          end)
 {
-    for (uint64_t call = 1; call < 4; call++) {
-        bench w;
-        begin(&w);
-        quire_allocation live = ALLOCATE(&w.f, .size = KIB);
-        mark(w.a);
-        test_memory_fail(unit_memory_state(), call, false);
-        quire_result used = quire_record_use(w.f.memory, live, w.a);
-        test_memory_fail(unit_memory_state(), call == 3 ? 0 : call, false);
-        quire_result freed = quire_free_on_stream(w.f.memory, live, w.b);
-        test_memory_fail(unit_memory_state(), 0, false);
-        CHECK(used == QUIRE_SUCCESS || used == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-        CHECK_EQ(waiting(&w), freed ? 0 : 1);
-        if (freed) {
-            CHECK_EQ(freed, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-            fixture_info(&w.f, live);
-        }
-        end(&w);
+    quire_allocation live = ALLOCATE(&w->f, .size = KIB);
+    mark(w->a);
+    test_memory_fail(unit_memory_state(), call, false);
+    quire_result used = quire_record_use(w->f.memory, live, w->a);
+    test_memory_fail(unit_memory_state(), call == 3 ? 0 : call, false);
+    quire_result freed = quire_free_on_stream(w->f.memory, live, w->b);
+    test_memory_fail(unit_memory_state(), 0, false);
+    CHECK(used == QUIRE_SUCCESS || used == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_EQ(waiting(w), freed ? 0 : 1);
+    if (freed) {
+        CHECK_EQ(freed, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        fixture_info(&w->f, live);
     }
 }

@@ -229,32 +229,28 @@ static bool count_allocations(void *user, const quire_item *item)
 }
 
 /* The range is free before the old object is destroyed. */
-UNIT(object_reuse, the_page_stays_until_the_object_is_destroyed)
+UNIT_EACH(object_reuse, the_page_stays_until_the_object_is_destroyed, bench, w, dedicated, 0, 2,
+          begin(w), end)
 {
-    for (int dedicated = 0; dedicated < 2; dedicated++) {
-        bench w;
-        begin(&w);
-        free_on_a(&w, BUFFER_ON(&w, NULL, .size = KIB, .dedicated = dedicated));
-        CHECK_OK(quire_free(w.f.memory, ON(&w, w.a, .size = KIB, .dedicated = dedicated)));
-        uint64_t trimmed = 0;
-        quire_page_info page;
-        CHECK_OK(quire_memory_trim(w.f.memory, 0, &trimmed));
-        CHECK_EQ(trimmed, 0);
-        CHECK_EQ(w.f.fake.pages, 1);
-        CHECK_OK(quire_page_get_info(w.f.memory, 0, &page));
-        CHECK_EQ(page.allocation_count, 0);
-        CHECK_EQ(page.live_bytes, 0);
-        uint64_t items = 0;
-        CHECK_OK(quire_memory_check(w.f.memory));
-        CHECK_OK(quire_memory_walk(w.f.memory, count_allocations, &items));
-        CHECK_EQ(items, 0);
-        CHECK_FAILS(quire_memory_destroy(&w.f.memory), QUIRE_ERROR_BUSY);
-        pass_a(&w);
-        CHECK_EQ(w.f.fake.objects, 0);
-        CHECK_OK(quire_memory_trim(w.f.memory, 0, NULL));
-        CHECK_EQ(w.f.fake.pages, 0);
-        end(&w);
-    }
+    free_on_a(w, BUFFER_ON(w, NULL, .size = KIB, .dedicated = dedicated));
+    CHECK_OK(quire_free(w->f.memory, ON(w, w->a, .size = KIB, .dedicated = dedicated)));
+    uint64_t trimmed = 0;
+    quire_page_info page;
+    CHECK_OK(quire_memory_trim(w->f.memory, 0, &trimmed));
+    CHECK_EQ(trimmed, 0);
+    CHECK_EQ(w->f.fake.pages, 1);
+    CHECK_OK(quire_page_get_info(w->f.memory, 0, &page));
+    CHECK_EQ(page.allocation_count, 0);
+    CHECK_EQ(page.live_bytes, 0);
+    uint64_t items = 0;
+    CHECK_OK(quire_memory_check(w->f.memory));
+    CHECK_OK(quire_memory_walk(w->f.memory, count_allocations, &items));
+    CHECK_EQ(items, 0);
+    CHECK_FAILS(quire_memory_destroy(&w->f.memory), QUIRE_ERROR_BUSY);
+    pass_a(w);
+    CHECK_EQ(w->f.fake.objects, 0);
+    CHECK_OK(quire_memory_trim(w->f.memory, 0, NULL));
+    CHECK_EQ(w->f.fake.pages, 0);
 }
 
 CASE(the_stream_is_not_destroyed_before_the_object)

@@ -158,26 +158,24 @@ CASE(wrapped_belongs_to_the_caller)
     CHECK_OK(quire_stream_destroy(&stream));
 }
 
-UNIT(stream, for_capture_has_no_backend_stream_and_passes_nothing)
+/* On a backend without streams. */
+UNIT_MEMORY(stream, for_capture_has_no_backend_stream_and_passes_nothing, f, 0)
 {
-    fixture f;
-    fixture_make(&f, &(quire_memory_options){0}); /* without streams */
     quire_stream *held = NULL, *other = NULL;
     quire_stream_info info;
-    CHECK_FAILS(quire_stream_create(f.device, NULL, &other), QUIRE_ERROR_UNSUPPORTED);
-    CHECK_OK(quire_stream_create(f.device, &(quire_stream_options){.capture = true}, &held));
+    CHECK_FAILS(quire_stream_create(f->device, NULL, &other), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_OK(quire_stream_create(f->device, &(quire_stream_options){.capture = true}, &held));
     quire_point point = mark(held);
     bool has_passed = true;
     CHECK_OK(quire_point_has_passed(&point, &has_passed));
     CHECK(!has_passed);
     CHECK_FAILS(quire_point_await(&point, QUIRE_FOREVER), QUIRE_ERROR_BUSY);
-    CHECK_OK(quire_stream_create(f.device, &(quire_stream_options){.capture = true}, &other));
+    CHECK_OK(quire_stream_create(f->device, &(quire_stream_options){.capture = true}, &other));
     CHECK_FAILS(quire_stream_wait(other, &point), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_OK(quire_stream_get_info(held, &info));
     CHECK(info.capture && !info.native);
     CHECK_OK(quire_stream_destroy(&held));
     CHECK_OK(quire_stream_destroy(&other));
-    fixture_end(&f);
 }
 
 CASE(of_a_lost_device_has_passed_every_point)

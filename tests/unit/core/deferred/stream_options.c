@@ -91,24 +91,21 @@ CASE(adopted_memory_has_no_stream)
 }
 
 /* Work on a stream may use memory of any device. The ranges that the stream frees are its own. */
-UNIT(stream_options, the_stream_may_be_of_another_device)
+UNIT_ON(stream_options, the_stream_may_be_of_another_device, bench, w, begin(w), end)
 {
-    bench w;
     fixture other;
-    begin(&w);
     fixture_make(&other, &(quire_memory_options){0});
-    const quire_allocation_options options = {.size = KIB, .stream = w.a};
+    const quire_allocation_options options = {.size = KIB, .stream = w->a};
     quire_allocation made;
     CHECK_OK(quire_allocate(other.memory, &options, &made));
     quire_allocation_info before, after;
     CHECK_OK(quire_allocation_get_info(other.memory, made, &before));
-    CHECK_OK(quire_free_on_stream(other.memory, made, w.a));
+    CHECK_OK(quire_free_on_stream(other.memory, made, w->a));
     CHECK_OK(quire_allocate(other.memory, &options, &made));
     CHECK_OK(quire_allocation_get_info(other.memory, made, &after));
     CHECK_EQ(before.offset, after.offset);
     CHECK_OK(quire_free(other.memory, made));
     fixture_end(&other);
-    end(&w);
 }
 
 CASE(a_refused_request_counts_once_and_describes_nothing)

@@ -236,50 +236,46 @@ static void note(void *user, quire_memory *memory, const quire_event *event)
     s->events[s->count++] = *event;
 }
 
-UNIT(budget_advice, an_event_follows_the_event_of_the_page)
+UNIT_ON(budget_advice, an_event_follows_the_event_of_the_page, fixture, b, make_advised(b, PAGE, 0),
+        fixture_end)
 {
-    fixture b;
     seen s = {.count = 0};
-    make_advised(&b, PAGE, 0);
     CHECK_OK(quire_memory_set_hook(
-        b.memory, &(quire_hook){.event = note,
-                                .user = &s,
-                                .kinds = QUIRE_EVENT_PAGE_MADE | QUIRE_EVENT_OVER_BUDGET}));
-    ALLOCATE(&b, .size = PAGE);
+        b->memory, &(quire_hook){.event = note,
+                                 .user = &s,
+                                 .kinds = QUIRE_EVENT_PAGE_MADE | QUIRE_EVENT_OVER_BUDGET}));
+    ALLOCATE(b, .size = PAGE);
     CHECK_EQ(s.count, 1);
-    ALLOCATE(&b, .size = 3000);
+    ALLOCATE(b, .size = 3000);
     CHECK_EQ(s.count, 3);
     CHECK_EQ(s.events[1].kind, QUIRE_EVENT_PAGE_MADE);
     CHECK_EQ(s.events[2].kind, QUIRE_EVENT_OVER_BUDGET);
     CHECK_EQ(s.events[2].page, s.events[1].page);
     CHECK_EQ(s.events[2].size, 3072);
-    fixture_end(&b);
 }
 
-UNIT(budget_advice, an_event_follows_the_growth_of_a_page)
+UNIT_ON(budget_advice, an_event_follows_the_growth_of_a_page, fixture, b, fixture_prepare(b),
+        fixture_end)
 {
-    fixture b;
     seen s = {.count = 0};
-    fixture_prepare(&b);
-    fake_offer_growth(&b.fake);
-    fake_offer_budget(&b.fake);
-    fake_set_budget(&b.fake, 0, PAGE, 0);
-    fixture_open(&b, &(quire_memory_options){
-                         .contiguous = true, .address_space = 16 * PAGE, .pages = POLICY});
+    fake_offer_growth(&b->fake);
+    fake_offer_budget(&b->fake);
+    fake_set_budget(&b->fake, 0, PAGE, 0);
+    fixture_open(b, &(quire_memory_options){
+                        .contiguous = true, .address_space = 16 * PAGE, .pages = POLICY});
     CHECK_OK(quire_memory_set_hook(
-        b.memory, &(quire_hook){.event = note,
-                                .user = &s,
-                                .kinds = QUIRE_EVENT_PAGE_RESIZED | QUIRE_EVENT_OVER_BUDGET}));
-    ALLOCATE(&b, .size = PAGE);
-    ALLOCATE(&b, .size = 512);
+        b->memory, &(quire_hook){.event = note,
+                                 .user = &s,
+                                 .kinds = QUIRE_EVENT_PAGE_RESIZED | QUIRE_EVENT_OVER_BUDGET}));
+    ALLOCATE(b, .size = PAGE);
+    ALLOCATE(b, .size = 512);
     CHECK_EQ(s.count, 2);
     CHECK_EQ(s.events[0].kind, QUIRE_EVENT_PAGE_RESIZED);
     CHECK_EQ(s.events[1].kind, QUIRE_EVENT_OVER_BUDGET);
     CHECK_EQ(s.events[1].size, PAGE + 512);
-    fake_set_budget(&b.fake, 0, 0, 0);
-    ALLOCATE(&b, .size = PAGE);
+    fake_set_budget(&b->fake, 0, 0, 0);
+    ALLOCATE(b, .size = PAGE);
     CHECK_EQ(s.count, 3); /* within the budget again */
-    fixture_end(&b);
 }
 
 CASE(a_stats_scope_counts_its_own_pages, 1, 0)

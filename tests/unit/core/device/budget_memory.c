@@ -131,26 +131,22 @@ UNIT_ON(budget_memory, bytes_beyond_the_requested_page_size_count, fixture, b, m
     REFUSE(b, OVER, .size = PAGE);
 }
 
-UNIT(budget_memory, a_page_that_turns_out_too_large_is_destroyed)
+UNIT_EACH(budget_memory, a_page_that_turns_out_too_large_is_destroyed, fixture, b, by, 0, 3,
+          make_strict(b, by == 0 ? ROUNDED - 1 : 0, 0), fixture_end)
 {
-    for (int by = 0; by < 3; by++) {
-        fixture b;
-        make_strict(&b, by == 0 ? ROUNDED - 1 : 0, 0);
-        b.fake.page_rounding = ROUNDED;
-        CHECK_OK(quire_device_set_heap_limit(b.device, 0, by == 1 ? ROUNDED - 1 : 0));
-        CHECK_OK(quire_memory_set_limit(b.memory, by == 2 ? ROUNDED - 1 : 0));
-        REFUSE(&b, OVER, .size = PAGE);
-        CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 1);
-        REFUSE(&b, OVER, .size = PAGE, .dedicated = true);
-        REFUSE(&b, OVER, .size = 1); /* each smaller page turns out as large */
-        CHECK_EQ(b.fake.pages, 0);
-        CHECK_EQ(budget_of(&b, 0).reserved, 0);
-        fake_set_budget(&b.fake, 0, 0, 0);
-        CHECK_OK(quire_device_set_heap_limit(b.device, 0, 0));
-        CHECK_OK(quire_memory_set_limit(b.memory, 0));
-        ALLOCATE(&b, .size = PAGE);
-        fixture_end(&b);
-    }
+    b->fake.page_rounding = ROUNDED;
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, by == 1 ? ROUNDED - 1 : 0));
+    CHECK_OK(quire_memory_set_limit(b->memory, by == 2 ? ROUNDED - 1 : 0));
+    REFUSE(b, OVER, .size = PAGE);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 1);
+    REFUSE(b, OVER, .size = PAGE, .dedicated = true);
+    REFUSE(b, OVER, .size = 1); /* each smaller page turns out as large */
+    CHECK_EQ(b->fake.pages, 0);
+    CHECK_EQ(budget_of(b, 0).reserved, 0);
+    fake_set_budget(&b->fake, 0, 0, 0);
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, 0));
+    CHECK_OK(quire_memory_set_limit(b->memory, 0));
+    ALLOCATE(b, .size = PAGE);
 }
 
 UNIT_ON(budget_memory, a_refusal_of_the_larger_page_is_none_by_the_backend, fixture, b,
@@ -164,16 +160,12 @@ UNIT_ON(budget_memory, a_refusal_of_the_larger_page_is_none_by_the_backend, fixt
 }
 
 /* The bytes of the page that is destroyed are available to the next size. */
-UNIT(budget_memory, the_largest_half_that_fits_follows_a_page_that_turned_out_too_large)
+UNIT_EACH(budget_memory, the_largest_half_that_fits_follows_a_page_that_turned_out_too_large,
+          fixture, b, by, 0, 3, make_strict(b, by == 0 ? PAGE : 0, 0), fixture_end)
 {
-    for (int by = 0; by < 3; by++) {
-        fixture b;
-        make_strict(&b, by == 0 ? PAGE : 0, 0);
-        b.fake.page_rounding = 3 * PAGE / 8; /* a page of 8 eighths has 9, one of 4 has 6 */
-        CHECK_OK(quire_device_set_heap_limit(b.device, 0, by == 1 ? PAGE : 0));
-        CHECK_OK(quire_memory_set_limit(b.memory, by == 2 ? PAGE : 0));
-        CHECK_EQ(page_size(&b, ALLOCATE(&b, .size = 1)), 3 * PAGE / 4);
-        CHECK_EQ(b.fake.calls[FAKE_PAGE_CREATE], 2);
-        fixture_end(&b);
-    }
+    b->fake.page_rounding = 3 * PAGE / 8; /* a page of 8 eighths has 9, one of 4 has 6 */
+    CHECK_OK(quire_device_set_heap_limit(b->device, 0, by == 1 ? PAGE : 0));
+    CHECK_OK(quire_memory_set_limit(b->memory, by == 2 ? PAGE : 0));
+    CHECK_EQ(page_size(b, ALLOCATE(b, .size = 1)), 3 * PAGE / 4);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 2);
 }

@@ -157,23 +157,23 @@ static void *free_all(void *user)
 }
 
 /* With shards for threads as well. No thread's own shard has images: each free is at once. */
-UNIT(image_pages, frees_of_other_threads_leave_nothing)
+UNIT_ON(image_pages, frees_of_other_threads_leave_nothing, fixture, f,
+        begin(f, 64 * KIB,
+              &(quire_memory_options){.pages = {.page_size = 1024 * KIB}, .shards = 3}),
+        fixture_end)
 {
-    fixture f;
     pthread_t thread;
     quire_memory_info info;
     quire_memory_stats stats;
-    begin(&f, 64 * KIB, &(quire_memory_options){.pages = {.page_size = 1024 * KIB}, .shards = 3});
-    CHECK_OK(quire_memory_get_info(f.memory, &info));
+    CHECK_OK(quire_memory_get_info(f->memory, &info));
     CHECK_EQ(info.shards, 3);
     for (int i = 0; i < 4; i++) {
-        CHECK_EQ(pthread_create(&thread, NULL, free_all, &f), 0);
+        CHECK_EQ(pthread_create(&thread, NULL, free_all, f), 0);
         CHECK_EQ(pthread_join(thread, NULL), 0);
     }
-    CHECK_OK(quire_memory_trim(f.memory, 0, NULL));
-    stats = fixture_stats(&f);
+    CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
+    stats = fixture_stats(f);
     CHECK_EQ(stats.page_count, 0);
-    fixture_end(&f);
 }
 
 /* Of 4 to 32 KiB, in pages of the usual sizes. Rounded to 64 KiB they would take 4.8 times as

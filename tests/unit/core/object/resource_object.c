@@ -29,7 +29,7 @@ static void end(fixture *b)
 }
 
 /* A buffer (0) or an image (1) of this many bytes. */
-static quire_result create(fixture *b, int type, uint32_t size, quire_allocation *allocation)
+static quire_result create(fixture *b, uint32_t type, uint32_t size, quire_allocation *allocation)
 {
     if (type)
         return quire_image_create(
@@ -45,7 +45,7 @@ static quire_result create(fixture *b, int type, uint32_t size, quire_allocation
 /* Neither type can be created: the call returns this code and message and leaves nothing. */
 static void expect_refused(fixture *b, uint32_t size, quire_result code, const char *says)
 {
-    for (int type = 0; type < 2; type++) {
+    for (uint32_t type = 0; type < 2; type++) {
         quire_allocation none = {1};
         CHECK_FAILS(create(b, type, size, &none), code);
         CHECK_HAS(quire_last_error(), says);
@@ -92,7 +92,7 @@ CASE(an_object_with_an_unavailable_alignment_is_destroyed)
 /* create, page, zero-fill, bind: each of them fails once. */
 UNIT(resource_object, each_failing_backend_call_leaves_nothing)
 {
-    for (int type = 0; type < 2; type++) {
+    for (uint32_t type = 0; type < 2; type++) {
         uint64_t call = 1;
         for (;; call++) {
             fixture b;
@@ -119,7 +119,7 @@ UNIT(resource_object, each_failing_backend_call_leaves_nothing)
 
 UNIT(resource_object, each_failing_host_allocation_leaves_nothing)
 {
-    for (int type = 0; type < 2; type++) {
+    for (uint32_t type = 0; type < 2; type++) {
         uint64_t call = 1;
         for (;; call++) {
             fixture b;
@@ -166,29 +166,25 @@ static void expect_kept(fixture *b, quire_allocation allocation, uint64_t user_d
     CHECK(native != 0);
 }
 
-UNIT(resource_object, user_data_name_and_object_are_kept_side_by_side)
+UNIT_EACH(resource_object, user_data_name_and_object_are_kept_side_by_side, fixture, b, type, 0, 2,
+          make(b), end)
 {
-    for (int type = 0; type < 2; type++) {
-        fixture b;
-        quire_allocation allocation;
-        make(&b);
-        CHECK_OK(create(&b, type, 100, &allocation));
-        uint64_t native = fixture_info(&b, allocation).native;
-        expect_kept(&b, allocation, 0, native);
-        CHECK_OK(quire_allocation_set_user_data(b.memory, allocation, UINT64_MAX));
-        expect_kept(&b, allocation, UINT64_MAX, native);
-        CHECK_OK(quire_allocation_set_name(b.memory, allocation, NULL));
-        expect_kept(&b, allocation, UINT64_MAX, native);
-        CHECK_OK(quire_allocation_set_user_data(b.memory, allocation, 0));
-        CHECK_OK(quire_allocation_set_name(b.memory, allocation, NULL));
-        expect_kept(&b, allocation, 0, native);
-        CHECK_OK(quire_allocation_set_name(b.memory, allocation, "again"));
-        CHECK_OK(quire_allocation_set_user_data(b.memory, allocation, 5));
-        expect_kept(&b, allocation, 5, native);
-        CHECK_OK(quire_free(b.memory, allocation));
-        CHECK_EQ(b.fake.objects, 0);
-        end(&b);
-    }
+    quire_allocation allocation;
+    CHECK_OK(create(b, type, 100, &allocation));
+    uint64_t native = fixture_info(b, allocation).native;
+    expect_kept(b, allocation, 0, native);
+    CHECK_OK(quire_allocation_set_user_data(b->memory, allocation, UINT64_MAX));
+    expect_kept(b, allocation, UINT64_MAX, native);
+    CHECK_OK(quire_allocation_set_name(b->memory, allocation, NULL));
+    expect_kept(b, allocation, UINT64_MAX, native);
+    CHECK_OK(quire_allocation_set_user_data(b->memory, allocation, 0));
+    CHECK_OK(quire_allocation_set_name(b->memory, allocation, NULL));
+    expect_kept(b, allocation, 0, native);
+    CHECK_OK(quire_allocation_set_name(b->memory, allocation, "again"));
+    CHECK_OK(quire_allocation_set_user_data(b->memory, allocation, 5));
+    expect_kept(b, allocation, 5, native);
+    CHECK_OK(quire_free(b->memory, allocation));
+    CHECK_EQ(b->fake.objects, 0);
 }
 
 CASE(user_data_without_host_memory_stays_0)

@@ -6,25 +6,21 @@
 static const uint64_t needed =
     512; /* bytes that the object needs, passed to the fake as its description */
 
-UNIT(resource_without, an_object_of_a_backend_without_objects)
+UNIT_EACH(resource_without, an_object_of_a_backend_without_objects, fixture, f, type,
+          QUIRE_OBJECT_BUFFER, QUIRE_OBJECT_IMAGE + 1, fixture_prepare(f), fixture_end)
 {
-    for (int type = QUIRE_OBJECT_BUFFER; type <= QUIRE_OBJECT_IMAGE; type++) {
-        fixture f;
-        fixture_prepare(&f);
-        f.fake.table.features &= ~QUIRE_BACKEND_OBJECTS;
-        f.fake.table.object_create = NULL;
-        f.fake.table.object_bind = NULL;
-        f.fake.table.object_destroy = NULL;
-        fixture_open(&f, &(quire_memory_options){.name = "frames"});
-        quire_allocation none = {1};
-        const quire_object_options options = {.object = (quire_object)type, .description = &needed};
-        CHECK_FAILS(quire_object_create(f.memory, &options, &none), QUIRE_ERROR_UNSUPPORTED);
-        CHECK_HAS(quire_last_error(), "has no objects");
-        CHECK_EQ(none.id, 0);
-        CHECK_EQ(fixture_stats(&f).allocation_count, 0);
-        CHECK_EQ(f.fake.calls[FAKE_PAGE_CREATE], 0);
-        fixture_end(&f);
-    }
+    f->fake.table.features &= ~QUIRE_BACKEND_OBJECTS;
+    f->fake.table.object_create = NULL;
+    f->fake.table.object_bind = NULL;
+    f->fake.table.object_destroy = NULL;
+    fixture_open(f, &(quire_memory_options){.name = "frames"});
+    quire_allocation none = {1};
+    const quire_object_options options = {.object = (quire_object)type, .description = &needed};
+    CHECK_FAILS(quire_object_create(f->memory, &options, &none), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "has no objects");
+    CHECK_EQ(none.id, 0);
+    CHECK_EQ(fixture_stats(f).allocation_count, 0);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 0);
 }
 
 static void expect_no_rows(fixture *f, quire_image image, const char *says)

@@ -272,15 +272,15 @@ static void record_often(void *user)
     }
 }
 
-UNIT(recorder, rows_of_threads_make_a_trace)
+UNIT_ON(recorder, rows_of_threads_make_a_trace, fixture, f,
+        fixture_make(f, &(quire_memory_options){.shards = 2, .pages = {.page_size = PAGE}}),
+        fixture_end)
 {
-    fixture f;
     crew threads;
-    fixture_make(&f, &(quire_memory_options){.shards = 2, .pages = {.page_size = PAGE}});
-    quire_recorder *recorder = start(f.memory, NULL);
+    quire_recorder *recorder = start(f->memory, NULL);
     crew_start(&threads, 3);
     for (uint32_t i = 1; i <= 3; i++)
-        crew_tell(&threads, i, churn, f.memory);
+        crew_tell(&threads, i, churn, f->memory);
     for (uint32_t i = 1; i <= 3; i++)
         crew_await(&threads, i);
     stop(&recorder);
@@ -292,12 +292,11 @@ UNIT(recorder, rows_of_threads_make_a_trace)
     quire_trace_destroy(&trace);
     /* recordings that come and go meanwhile */
     for (uint32_t i = 1; i <= 2; i++)
-        crew_tell(&threads, i, churn, f.memory);
-    crew_tell(&threads, 3, record_often, f.memory);
+        crew_tell(&threads, i, churn, f->memory);
+    crew_tell(&threads, 3, record_often, f->memory);
     for (uint32_t i = 1; i <= 3; i++)
         crew_await(&threads, i);
     crew_end(&threads);
-    fixture_end(&f);
 }
 
 /* ---- failures and ends ---------------------------------------------------------------------- */
