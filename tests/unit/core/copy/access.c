@@ -212,18 +212,34 @@ UNIT(access, an_atom_of_0_means_no_rounding)
     fixture_end(&b);
 }
 
-UNIT_EACH(access, a_backend_failure_is_returned_and_the_allocation_is_not_in_use, fixture, b, s, 0,
-          2, make(b, CACHED), fixture_end)
+static void check_synced(const fixture *b, uint64_t offset, uint64_t size)
 {
-    quire_allocation allocation = allocate(b, 100, 1);
-    fake_fail(&b->fake, 1, false, QUIRE_ERROR_DEVICE_LOST);
-    CHECK_FAILS(SYNCS[s].call(b->memory, allocation, 0, 0), QUIRE_ERROR_DEVICE_LOST);
-    CHECK_EQ(quire_last_native_code(), -13);
-    CHECK_HAS(quire_last_error(), "fake failure");
-    CHECK_OK(quire_free(b->memory, allocation));
+    CHECK_EQ(b->fake.last_sync_offset, offset);
+    CHECK_EQ(b->fake.last_sync_size, size);
 }
 
-/* ---- the native info ---------------------------------------------------------------------- */
+/* The size of the page is no multiple of the atom. */
+UNIT_PREPARED(access, a_flush_does_not_exceed_the_page, b)
+{
+    enum { ODD = 100 };
+    const uint64_t description = ODD;
+    quire_allocation made;
+    fixture_open(b, &(quire_memory_options){.kind.mask = 4});
+    CHECK_OK(
+        quire_page_adopt(b->memory, &description, &(quire_allocation_options){.size = ODD}, &made));
+    CHECK_OK(quire_flush(b->memory, made, 0, 0));
+    check_synced(b, 0, ODD);
+    CHECK_OK(quire_invalidate(b->memory, made, 90, 5));
+    check_synced(b, 64, ODD - 64);
+    CHECK_OK(quire_flush(b->memory, made, 10, 20));
+    check_synced(b, 0, 64);
+    CHECK_OK(quire_write(b->memory, made, 99, "x", 1));
+    check_synced(b, 64, ODD - 64);
+    const quire_view view = {.allocation = made, .offset = 70, .size = 30};
+    CHECK_OK(quire_flush_batch(b->memory, &view, 1));
+    check_synced(b, 64, ODD - 64);
+    CHECK_OK(quire_free(b->memory, made));
+}
 
 CASE(the_native_info_is_complete, COHERENT)
 {

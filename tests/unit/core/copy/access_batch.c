@@ -151,22 +151,3 @@ UNIT(access_batch, empty_batches_and_null_arguments)
     CHECK_FAILS(quire_flush_batch(b.memory, &view, 1), QUIRE_ERROR_NOT_HOST_VISIBLE);
     fixture_end(&b);
 }
-
-UNIT(access_batch, a_backend_failure_ends_the_batch_and_no_allocation_stays_in_use)
-{
-    quire_view views[MAX_COUNT];
-    for (int s = 0; s < 2; s++)
-        for (uint64_t call = 1; call <= 4; call++) {
-            fixture b;
-            make(&b, CACHED, true);
-            make_views(&b, views, MAX_COUNT);
-            fake_fail(&b.fake, call, false, QUIRE_ERROR_DEVICE_LOST);
-            CHECK_FAILS(SYNCS[s].call(b.memory, views, MAX_COUNT), QUIRE_ERROR_DEVICE_LOST);
-            CHECK_EQ(quire_last_native_code(), -13);
-            CHECK_EQ(b.fake.calls[SYNCS[s].many], call);
-            fake_fail(&b.fake, 0, false, QUIRE_SUCCESS);
-            for (int i = 0; i < MAX_COUNT; i++)
-                CHECK_OK(quire_free(b.memory, views[i].allocation));
-            fixture_end(&b);
-        }
-}

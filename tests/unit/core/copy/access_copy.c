@@ -41,42 +41,6 @@ static void fill(fixture *b, quire_allocation allocation, uint64_t offset, uint6
     CHECK_OK(quire_write(b->memory, allocation, offset, bytes, size));
 }
 
-/* ---- write and read ----------------------------------------------------------------------- */
-
-UNIT_EACH(access_copy, written_bytes_are_read_back_on_every_kind, fixture, b, kind, 0, KINDS,
-          make(b, kind), fixture_end)
-{
-    ALLOCATE(b, .size = 100);
-    quire_allocation allocation = ALLOCATE(b, .size = 1000);
-    char text[] = "sixteen bytes..", back[sizeof text] = "";
-    CHECK_OK(quire_write(b->memory, allocation, 984, text, sizeof text));
-    CHECK_OK(quire_read(b->memory, allocation, 984, back, sizeof back));
-    CHECK_STR(back, text);
-    fill(b, allocation, 0, 1000, 0x5a);
-    expect_bytes(b, allocation, 0, 1000, 0x5a);
-    fill(b, allocation, 10, 1, 7);
-    expect_bytes(b, allocation, 10, 1, 7);
-    expect_bytes(b, allocation, 0, 10, 0x5a);
-    expect_bytes(b, allocation, 11, 989, 0x5a);
-}
-
-UNIT(access_copy, pointers_and_copies_see_the_same_bytes)
-{
-    static const uint32_t kinds[] = {COHERENT, CACHED, WINDOW};
-    for (int k = 0; k < 3; k++) {
-        fixture b;
-        make(&b, kinds[k]);
-        quire_allocation allocation = ALLOCATE(&b, .size = 100);
-        void *pointer = NULL;
-        CHECK_OK(quire_map_range(b.memory, allocation, 20, 10, &pointer));
-        fill(&b, allocation, 20, 10, 3);
-        CHECK_EQ(*(char *)pointer, 3);
-        memset(pointer, 4, 10);
-        expect_bytes(&b, allocation, 20, 10, 4);
-        fixture_end(&b);
-    }
-}
-
 UNIT_EACH(access_copy, each_kind_uses_the_expected_backend_calls, fixture, b, kind, 0, KINDS,
           make(b, kind), fixture_end)
 {
@@ -95,39 +59,6 @@ UNIT_EACH(access_copy, each_kind_uses_the_expected_backend_calls, fixture, b, ki
         CHECK_EQ(b->fake.last_sync_offset, 64);
         CHECK_EQ(b->fake.last_sync_size, 64);
     }
-}
-
-UNIT_EACH(access_copy, ranges_outside_are_refused_and_copy_nothing, fixture, b, kind, 0, KINDS,
-          make(b, kind), fixture_end)
-{
-    static const uint64_t cases[][2] = {
-        {0, 101},
-        {1, 100},
-        {100, 1},
-        {101, 0},
-        {101, 1},
-        {UINT64_MAX, 1},
-        {UINT64_MAX, 0},
-        {1, UINT64_MAX},
-        {UINT64_MAX, 2},
-        {50, UINT64_MAX - 49},
-        {UINT64_MAX, UINT64_MAX},
-    };
-    quire_allocation allocation = ALLOCATE(b, .size = 100);
-    fill(b, allocation, 0, 100, 1);
-    uint64_t calls = b->fake.fallible_calls;
-    char bytes[128] = {0};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        uint64_t offset = cases[i][0], size = cases[i][1];
-        CHECK_FAILS(quire_write(b->memory, allocation, offset, bytes, size),
-                    QUIRE_ERROR_OUT_OF_RANGE);
-        CHECK_HAS(quire_last_error(), "which has 100 bytes");
-        CHECK_FAILS(quire_read(b->memory, allocation, offset, bytes, size),
-                    QUIRE_ERROR_OUT_OF_RANGE);
-    }
-    CHECK_EQ(b->fake.fallible_calls, calls);
-    expect_bytes(b, allocation, 0, 100, 1);
-    CHECK_OK(quire_free(b->memory, allocation)); /* the allocation is not in use */
 }
 
 UNIT_EACH(access_copy, a_size_of_0_copies_nothing_and_needs_no_data, fixture, b, kind, 0, KINDS,
@@ -249,8 +180,6 @@ CASE(a_range_of_whole_pieces_is_zeroed_without_an_empty_piece, DEVICE)
     CHECK_EQ(b->fake.calls[FAKE_COPY_TO], 2); /* the fake fails the test at a size of 0 */
 }
 
-/* ---- pages that the backend makes with zeros ---------------------------------------------- */
-
 /* Zeros were written, or not; the bytes are zeros in any case. */
 static void expect_zeros(fixture *b, quire_allocation allocation, uint64_t size, bool were_written)
 {
@@ -291,26 +220,3 @@ UNIT_PREPARED(access_copy, only_a_page_for_one_allocation_is_requested_with_zero
     CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 2);
     CHECK(!b->fake.last_page.zero);
 }
-
-UNIT(access_copy, a_failing_zero_fill_leaves_nothing)
-{
-    static const uint32_t kinds[] = {DEVICE, CACHED};
-    for (int k = 0; k < 2; k++) {
-        fixture b;
-        make(&b, kinds[k]);
-        CHECK_OK(quire_free(b.memory, ALLOCATE(&b, .size = 100))); /* creates the page */
-        quire_allocation_options zero = {.size = 100, .zero = true, .name = "zeros"};
-        quire_allocation none = {1};
-        fake_fail(&b.fake, 1, false, QUIRE_ERROR_DEVICE_LOST);
-        CHECK_FAILS(quire_allocate(b.memory, &zero, &none), QUIRE_ERROR_DEVICE_LOST);
-        CHECK_EQ(none.id, 0);
-        CHECK_EQ(quire_last_native_code(), -13);
-        quire_memory_stats stats = fixture_stats(&b);
-        CHECK_EQ(stats.allocation_count, 0);
-        CHECK_EQ(stats.live_bytes, 0);
-        CHECK_EQ(stats.allocations, stats.frees);
-        fixture_end(&b);
-    }
-}
-
-/* ---- neighbours --------------------------------------------------------------------------- */

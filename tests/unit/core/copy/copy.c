@@ -87,8 +87,6 @@ static void end_world(world *w)
         CHECK_EQ(w->fakes[i].pages, 0);
 }
 
-/* ---- the model ---------------------------------------------------------------------------- */
-
 /* Draws one end of a random copy. Returns false if it does not fit. */
 static bool draw_end(test_random *r, const quire_copy_options *o, quire_copy_end *end)
 {
@@ -195,8 +193,6 @@ static void run_random(world *w, uint64_t seed)
         expect_model(&w->places[i]);
     CHECK(refused > 0 && refused < ROUNDS / 2);
 }
-
-/* ---- every pair of places, with and without each feature ------------------------------------ */
 
 UNIT(copy, copy_regions_are_copied_between_all_memories)
 {

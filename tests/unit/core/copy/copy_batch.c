@@ -72,8 +72,6 @@ static void expect_items(const quire_read_item *reads, uint64_t count)
     memset(back, 0, sizeof back);
 }
 
-/* ---- what the backend gets ------------------------------------------------------------------- */
-
 UNIT(copy_batch, a_backend_gets_one_list)
 {
     static quire_write_item writes[ITEMS];
@@ -158,8 +156,6 @@ UNIT_EACH(copy_batch, mapped_memory_is_copied_by_the_host_and_flushed_in_lists, 
     expect_items(reads, COUNT);
 }
 
-/* ---- on a stream ----------------------------------------------------------------------------- */
-
 UNIT(copy_batch, a_stream_gets_lists_or_copies_or_is_waited_for)
 {
     static const quire_backend_features without[] = {0, LISTS, LISTS | QUIRE_BACKEND_STREAM_COPY};
@@ -205,8 +201,6 @@ CASE(a_refused_list_on_a_stream_becomes_copies)
     expect_items(reads, 100);
 }
 
-/* ---- order and uses -------------------------------------------------------------------------- */
-
 UNIT(copy_batch, of_shared_bytes_those_of_the_later_item_remain)
 {
     static unsigned char model[SIZE];
@@ -245,8 +239,6 @@ CASE(items_of_one_allocation_share_a_use)
     CHECK(!memcmp(back, data, SIZE));
     CHECK_OK(quire_free(w->f.memory, w->a)); /* none is left */
 }
-
-/* ---- failures -------------------------------------------------------------------------------- */
 
 /* One bad item among good ones: nothing is copied, and nothing stays in use. */
 UNIT(copy_batch, all_items_are_checked_before_the_first_byte)

@@ -8,8 +8,6 @@
 
 enum { KINDS = 4, DEVICE = 0, COHERENT, CACHED };
 
-/* ---- copies -------------------------------------------------------------------------------- */
-
 static quire_allocation make(fixture *f, uint64_t size, unsigned char value)
 {
     quire_allocation made = ALLOCATE(f, .size = size);
@@ -88,23 +86,6 @@ CASE(host_memory_that_is_mapped_from_the_allocation_overlaps, COHERENT)
     CHECK_OK(quire_unmap(f->memory, a));
 }
 
-CASE(rows_with_gaps_keep_the_bytes_of_the_gaps, DEVICE)
-{
-    quire_allocation a = make(f, 100, 1);
-    const unsigned char bytes[6] = {10, 11, 12, 13, 14, 15};
-    CHECK_OK(quire_copy(
-        &(quire_copy_options){
-            .to = {f->memory, a, 5, 10, 0}, .host_from = bytes, .size = 2, .rows = 3},
-        NULL));
-    CHECK_EQ(byte_of(f, a, 4), 1);
-    CHECK_EQ(byte_of(f, a, 5), 10);
-    CHECK_EQ(byte_of(f, a, 6), 11);
-    CHECK_EQ(byte_of(f, a, 7), 1);
-    CHECK_EQ(byte_of(f, a, 15), 12);
-    CHECK_EQ(byte_of(f, a, 26), 15);
-    CHECK_EQ(byte_of(f, a, 27), 1);
-}
-
 CASE(tight_rows_are_one_call, DEVICE)
 {
     static unsigned char bytes[4096];
@@ -127,8 +108,6 @@ CASE(tight_rows_are_one_call, DEVICE)
     CHECK_EQ(f->fake.last_copy.to_row, 32);
     CHECK_EQ(f->fake.last_copy.from_row, 16);
 }
-
-/* ---- progress ------------------------------------------------------------------------------ */
 
 typedef struct progress_log {
     uint64_t calls, done, total, stop_at;
@@ -199,8 +178,6 @@ CASE(a_failure_in_a_callback_is_not_the_copys_error, DEVICE)
                         NULL));
     CHECK_STR(quire_last_error(), before);
 }
-
-/* ---- fills --------------------------------------------------------------------------------- */
 
 static void fill_and_check(uint32_t kind, bool offers)
 {

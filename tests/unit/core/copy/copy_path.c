@@ -279,24 +279,6 @@ CASE(without_any_write_a_fill_is_unsupported)
     CHECK_OK(quire_fill(p->from, p->source, &(quire_fill_options){.value = 1}, NULL));
 }
 
-/* ---- staging memory ------------------------------------------------------------------------- */
-
-CASE(without_host_memory_for_staging_the_copy_still_succeeds)
-{
-    open_pair(p, TWO_BACKENDS, DEVICE, DEVICE);
-    quire_copy_options o = whole(p);
-    unsigned char *to = first_byte(p->to, p->target);
-    memset(to, 9, SIZE);
-    test_memory_fail(unit_memory_state(), 1, false);
-    CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-    test_memory_fail(unit_memory_state(), 0, false);
-    for (uint64_t i = 0; i < SIZE; i++)
-        CHECK_EQ(to[i], 9);
-    copy(p, QUIRE_COPY_HOST);
-    CHECK_OK(quire_free(p->to, p->target)); /* not in use */
-    CHECK_OK(quire_free(p->from, p->source));
-}
-
 CASE(kinds_without_bytes_have_no_path)
 {
     p->fakes[0].info.kinds[DEVICE].flags = QUIRE_DEVICE_LOCAL | QUIRE_OBJECTS_ONLY;

@@ -63,20 +63,6 @@ UNIT(copy_region, extents_reach_from_the_first_to_the_last_byte)
     }
 }
 
-UNIT(copy_region, extents_that_overflow_are_reported)
-{
-    const uint64_t half = UINT64_C(1) << 63;
-    const qi_copy_region boxes[] = {
-        {.size = 1, .rows = 3, .slices = 1, .to = {.row = half}},
-        {.size = 1, .rows = 1, .slices = UINT64_MAX, .to = {.slice = 3}},
-        {.size = UINT64_MAX, .rows = 2, .slices = 1, .to = {.row = 1}},
-        {.size = 1, .rows = 2, .slices = 2, .to = {.row = half, .slice = half}},
-    };
-    uint64_t extent;
-    for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++)
-        CHECK(qi_copy_region_extent_overflows(&boxes[i], &boxes[i].to, &extent));
-}
-
 UNIT(copy_region, merging_keeps_every_byte_and_is_complete)
 {
     test_random r = {2};
@@ -128,18 +114,6 @@ UNIT(copy_region, parts_of_any_size_follow_each_other)
     }
 }
 
-UNIT(copy_region, a_region_that_fits_is_one_part)
-{
-    test_random r = {4};
-    for (int round = 0; round < 1000; round++) {
-        qi_copy_region region = random_region(&r);
-        qi_copy_region part = qi_copy_region_part(&region, 0, qi_copy_region_bytes(&region));
-        CHECK(part.rows == region.rows && part.slices == region.slices && part.size == region.size);
-    }
-}
-
-/* ---- overlap ------------------------------------------------------------------------------ */
-
 static bool model_overlaps(const qi_copy_region *region)
 {
     static bool is_taken[ROOM];
@@ -165,20 +139,4 @@ UNIT(copy_region, regions_overlap_only_if_they_share_a_byte)
         expected ? shared++ : apart++;
     }
     CHECK(shared > ROUNDS / 10 && apart > ROUNDS / 10);
-}
-
-UNIT(copy_region, interleaved_rows_do_not_overlap)
-{
-    qi_copy_region region = {.size = 8,
-                             .rows = 10,
-                             .slices = 1,
-                             .to = {.offset = 0, .row = 16},
-                             .from = {.offset = 8, .row = 16}};
-    CHECK(!qi_copy_region_overlaps(&region));
-    region.from.offset = 7;
-    CHECK(qi_copy_region_overlaps(&region));
-    region.from.offset = 9;
-    CHECK(qi_copy_region_overlaps(&region));                     /* the second row's first byte */
-    region.from = (qi_copy_region_side){.offset = 8, .row = 24}; /* overlaps the rows at 32 */
-    CHECK(qi_copy_region_overlaps(&region));
 }

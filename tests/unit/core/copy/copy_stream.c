@@ -159,8 +159,6 @@ UNIT_EACH(copy_stream, a_fill_runs_in_the_order_of_the_stream, world, w, i, 0, 2
     CHECK(w->bytes_a[9] == 0 && w->bytes_a[10] == 9 && w->bytes_a[SIZE - 1] == 9);
 }
 
-/* ---- without stream functions -------------------------------------------------------------- */
-
 static void copy_after_the_work(const world *w)
 {
     quire_copy_options o = a_to_b(w);
@@ -226,8 +224,6 @@ UNIT_ON(copy_stream, memory_of_another_backend_is_copied_after_the_work_of_the_s
     CHECK_EQ(w->bytes_b[0], 3);
     fixture_end(&other);
 }
-
-/* ---- refusals ------------------------------------------------------------------------------ */
 
 static bool goes_on(void *user, uint64_t done, uint64_t total)
 {

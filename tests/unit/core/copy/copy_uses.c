@@ -157,8 +157,6 @@ UNIT_ON(copy_uses, a_copy_that_is_complete_on_return_is_no_use, world, w,
     CHECK_EQ(waiting(w), 0);
 }
 
-/* ---- the end of the stream ------------------------------------------------------------------ */
-
 CASE(a_stream_is_busy_until_its_fill_is_done_and_takes_the_use_with_it)
 {
     quire_stream_info info;
@@ -195,8 +193,6 @@ UNIT_EACH(copy_uses, a_use_of_the_caller_outlasts_the_fill, world, w, first, 0, 
     CHECK_OK(quire_free(w->f.memory, a));
     CHECK_EQ(collect(w), 0);
 }
-
-/* ---- failures ------------------------------------------------------------------------------- */
 
 /* The use needs a record of the allocation, a queue, and waits: each may fail. */
 UNIT(copy_uses, without_host_memory_the_work_is_done_on_return)

@@ -95,22 +95,6 @@ CASE(a_part_of_a_view_stays_within_the_view, QUIRE_DEVICE_LOCAL)
     CHECK_FAILS(quire_view_narrow((quire_view){.size = 0}, 0, 0, &part), QUIRE_ERROR_OUT_OF_RANGE);
 }
 
-CASE(a_forged_view_whose_end_overflows_is_refused, QUIRE_HOST_VISIBLE)
-{
-    quire_view forged = {b->allocation, UINT64_MAX - 10, 100}, part;
-    char byte = 0;
-    void *pointer = b;
-    CHECK_FAILS(quire_view_narrow(forged, 50, 10, &part), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_view_write(b->memory, forged, 50, &byte, 1), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_view_read(b->memory, forged, 50, &byte, 1), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_view_map(b->memory, forged, &pointer), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK(pointer == NULL);
-    forged = (quire_view){b->allocation, 900, 200}; /* beyond the end of the allocation */
-    CHECK_FAILS(quire_view_map(b->memory, forged, &pointer), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_view_write(b->memory, forged, 100, &byte, 1), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_OK(quire_view_write(b->memory, forged, 99, &byte, 1));
-}
-
 CASE(an_empty_view_is_not_the_rest_of_its_allocation, QUIRE_HOST_VISIBLE)
 {
     quire_view forged = {b->allocation, 0, 0};
@@ -168,24 +152,4 @@ UNIT(view, a_map_points_to_its_first_byte_and_counts_for_the_allocation)
                 QUIRE_ERROR_NOT_HOST_VISIBLE);
     CHECK(part == NULL);
     end(&b);
-}
-
-UNIT(view, a_view_is_stale_with_its_allocation_and_foreign_in_another_memory)
-{
-    bench b, other;
-    make(&b, QUIRE_HOST_VISIBLE);
-    make(&other, QUIRE_HOST_VISIBLE);
-    quire_view view = view_of(&b, 100, 200);
-    char byte = 0;
-    void *pointer = &b;
-    CHECK_FAILS(quire_view_write(other.memory, view, 0, &byte, 1), QUIRE_ERROR_FOREIGN_HANDLE);
-    CHECK_OK(quire_free(b.memory, b.allocation));
-    CHECK_FAILS(quire_view_write(b.memory, view, 0, &byte, 1), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_FAILS(quire_view_read(b.memory, view, 0, &byte, 1), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_FAILS(quire_view_map(b.memory, view, &pointer), QUIRE_ERROR_STALE_HANDLE);
-    CHECK(pointer == NULL);
-    CHECK_FAILS(quire_view_create(b.memory, b.allocation, 0, 0, &view), QUIRE_ERROR_STALE_HANDLE);
-    expect_none(view);
-    end(&b);
-    end(&other);
 }

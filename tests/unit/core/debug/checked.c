@@ -102,8 +102,6 @@ UNIT(checked, there_is_a_zone_before_ranges_up_to_alignments_of_256)
     }
 }
 
-/* ---- debug patterns ----------------------------------------------------------------------- */
-
 UNIT_EACH(checked, fresh_bytes_have_the_debug_pattern_unless_they_are_zero, watched, w, kind, 0,
           KINDS, watched_make(w, kind), watched_end)
 {
@@ -143,17 +141,6 @@ UNIT_EACH(checked, reported_sizes_exclude_zones, watched, w, kind, 0, KINDS, wat
     quire_memory_info memory;
     CHECK_OK(quire_memory_get_info(w->memory, &memory));
     CHECK(memory.checked);
-}
-
-UNIT_EACH(checked, every_requested_byte_can_be_written, watched, w, size, 1, 300,
-          watched_make(w, (uint32_t)size % KINDS), watched_end)
-{
-    unsigned char bytes[300] = {0};
-    watched_allocate(w, size, NULL);
-    CHECK_OK(quire_write(w->memory, w->allocation, 0, bytes, size));
-    CHECK_OK(quire_read(w->memory, w->allocation, 0, bytes, size));
-    CHECK_OK(quire_memory_check(w->memory));
-    CHECK_OK(quire_free(w->memory, w->allocation));
 }
 
 UNIT_ON(checked, requested_padding_is_the_callers, watched, w, watched_prepare(w), watched_end)
@@ -196,8 +183,6 @@ UNIT(checked, a_request_of_the_one_page_of_the_linear_fit_is_served)
     }
 }
 
-/* ---- kinds whose bytes are inaccessible --------------------------------------------------- */
-
 UNIT(checked, a_memory_without_checks_reports_it_once)
 {
     watched w;
@@ -232,8 +217,6 @@ UNIT_ON(checked, a_backend_that_fails_to_copy_fails_no_call, watched, w,
     CHECK_OK(quire_free(w->memory, w->allocation));
     CHECK_STR(quire_last_error(), before);
 }
-
-/* ---- analysis tools ----------------------------------------------------------------------- */
 
 UNIT(checked, only_live_bytes_are_unpoisoned)
 {

@@ -8,8 +8,6 @@
 
 #define MIB UINT64_C(1048576)
 
-/* ---- large zones --------------------------------------------------------------------------- */
-
 enum { EDGE = 131072 };
 
 /* A request of the buddy fit whose block has nearly three MiB after the requested bytes. */
@@ -94,8 +92,6 @@ UNIT_ON(checked_zones, bytes_before_a_large_zone_are_the_callers, watched, w, wa
     CHECK_OK(quire_memory_check(w->memory));
     zone_begin = UINT64_MAX; /* the bytes of a freed range belong to no caller */
 }
-
-/* ---- pages that are destroyed -------------------------------------------------------------- */
 
 static void (*destroy_page)(void *state, const quire_native_page *page);
 static uint64_t opened_pages;

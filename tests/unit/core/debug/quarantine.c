@@ -160,8 +160,6 @@ UNIT(quarantine, freeing_everything_leaves_one_range)
         }
 }
 
-/* ---- statistics --------------------------------------------------------------------------- */
-
 UNIT_ON(quarantine, statistics_and_walks_exclude_it, watched, w, watched_prepare(w), watched_end)
 {
     ranges r = {0};
@@ -194,8 +192,6 @@ UNIT(quarantine, the_native_object_is_destroyed_at_once)
     watched_end(&w);
     CHECK_EQ(w.fake.objects, 0);
 }
-
-/* ---- a sink that allocates ---------------------------------------------------------------- */
 
 static quire_memory *sink_memory;
 

@@ -107,8 +107,6 @@ CASE(frees_on_a_lost_device_complete)
     CHECK_EQ(fixture_stats(&w->f).allocation_count, 0);
 }
 
-/* ---- points later than all submitted work ------------------------------------------------- */
-
 static void announce_only(bench *w, uint64_t value)
 {
     streams_state()->mark_answers = QUIRE_ERROR_UNSUPPORTED;

@@ -8,8 +8,6 @@
 
 #define CASE(name) UNIT_ON(deferred_free, name, bench, w, begin(w), end)
 
-/* ---- one point ---------------------------------------------------------------------------- */
-
 CASE(a_range_is_free_again_after_its_point_has_passed)
 {
     quire_allocation first = ALLOCATE(&w->f, .size = KIB);
@@ -30,19 +28,6 @@ CASE(a_range_is_free_again_after_its_point_has_passed)
     CHECK_EQ(fixture_info(&w->f, ALLOCATE(&w->f, .size = KIB)).offset, 0);
 }
 
-CASE(the_handle_is_stale_at_once)
-{
-    quire_allocation gone = ALLOCATE(&w->f, .size = KIB);
-    quire_allocation_info info;
-    quire_point point = mark(w->a);
-    CHECK_OK(quire_free_after_point(w->f.memory, gone, &point));
-    CHECK_FAILS(quire_allocation_get_info(w->f.memory, gone, &info), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_FAILS(quire_free(w->f.memory, gone), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_FAILS(quire_free_after_point(w->f.memory, gone, &point), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_FAILS(quire_free_on_stream(w->f.memory, gone, w->a), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_FAILS(quire_record_use(w->f.memory, gone, w->a), QUIRE_ERROR_STALE_HANDLE);
-}
-
 CASE(a_deferred_free_without_a_pending_point_is_a_free)
 {
     quire_point point = mark(w->a);
@@ -53,38 +38,6 @@ CASE(a_deferred_free_without_a_pending_point_is_a_free)
     CHECK_OK(quire_free_after_point(w->f.memory, ALLOCATE(&w->f, .size = KIB), &(quire_point){0}));
     CHECK_EQ(waiting(w), 0);
     CHECK_EQ(fixture_stats(&w->f).allocation_count, 0);
-}
-
-CASE(points_in_any_order_pass_in_order)
-{
-    enum { POINTS = 6 };
-    static const int order[POINTS] = {3, 0, 5, 1, 4, 2};
-    quire_point points[POINTS];
-    for (int i = 0; i < POINTS; i++)
-        points[i] = mark(w->a);
-    for (int i = 0; i < POINTS; i++)
-        CHECK_OK(quire_free_after_point(w->f.memory,
-                                        ALLOCATE(&w->f, .size = (uint64_t)(order[i] + 1) * KIB),
-                                        &points[order[i]]));
-    for (int i = 0; i < POINTS; i++) {
-        CHECK_EQ(waiting(w), (uint64_t)(POINTS - i));
-        streams_pass_to(w->a, points[i].value);
-        CHECK_EQ(collect(w), (uint64_t)(i + 1) * KIB);
-    }
-}
-
-CASE(the_object_exists_until_its_point_has_passed)
-{
-    quire_buffer buffer;
-    CHECK_OK(quire_buffer_create(
-        w->f.memory, &(quire_buffer_options){.size = KIB, .usage = QUIRE_USAGE_STORAGE}, &buffer));
-    CHECK_OK(quire_free_on_stream(w->f.memory, buffer.allocation, w->a));
-    CHECK_EQ(w->f.fake.objects, 1);
-    collect(w);
-    CHECK_EQ(w->f.fake.objects, 1);
-    streams_pass(w->a);
-    CHECK(collect(w) >= KIB);
-    CHECK_EQ(w->f.fake.objects, 0);
 }
 
 /* ---- several frees ------------------------------------------------------------------------ */
@@ -102,17 +55,6 @@ CASE(many_frees_on_a_stream_take_one_mark)
     CHECK_EQ(streams_state()->marks, marks + 1);
     streams_pass(w->a);
     CHECK_EQ(collect(w), MANY * KIB);
-}
-
-CASE(a_free_on_a_stream_waits_for_the_work_submitted_before_it)
-{
-    quire_allocation first = ALLOCATE(&w->f, .size = KIB);
-    mark(w->a);
-    streams_pass(w->a); /* this mark precedes the free */
-    CHECK_OK(quire_free_on_stream(w->f.memory, first, w->a));
-    CHECK_EQ(collect(w), 0);
-    streams_pass(w->a);
-    CHECK_EQ(collect(w), KIB);
 }
 
 CASE(ranges_with_passed_points_are_used_before_a_page_is_created)
@@ -142,40 +84,6 @@ CASE(a_page_with_waiting_frees_is_not_empty)
 }
 
 /* ---- recorded uses ------------------------------------------------------------------------ */
-
-CASE(a_recorded_use_defers_every_free)
-{
-    quire_allocation one = ALLOCATE(&w->f, .size = KIB, .name = "one");
-    quire_allocation two[2] = {ALLOCATE(&w->f, .size = KIB), ALLOCATE(&w->f, .size = KIB)};
-    CHECK_OK(quire_record_use(w->f.memory, one, w->a));
-    CHECK_OK(quire_record_use(w->f.memory, one, w->a)); /* no change */
-    CHECK_OK(quire_record_use(w->f.memory, two[1], w->a));
-    CHECK_OK(quire_free(w->f.memory, one));
-    CHECK_OK(quire_free_batch(w->f.memory, two, 2));
-    CHECK_EQ(waiting(w), 2);
-    CHECK_EQ(fixture_stats(&w->f).allocation_count, 2);
-    collect(w);
-    streams_pass(w->a);
-    CHECK_EQ(collect(w), 2 * KIB);
-}
-
-CASE(uses_on_two_streams_and_a_point_are_all_awaited)
-{
-    quire_stream *c = make(w, &(quire_stream_options){.name = "c"});
-    quire_allocation used = ALLOCATE(&w->f, .size = KIB);
-    CHECK_OK(quire_record_use(w->f.memory, used, w->a));
-    CHECK_OK(quire_record_use(w->f.memory, used, w->b));
-    quire_point point = mark(c);
-    CHECK_OK(quire_free_after_point(w->f.memory, used, &point));
-    quire_stream *const streams[] = {c, w->a, w->b};
-    for (int i = 0; i < 3; i++) {
-        CHECK_EQ(collect(w), 0);
-        CHECK_EQ(waiting(w), 1);
-        streams_pass(streams[i]);
-    }
-    CHECK_EQ(collect(w), KIB);
-    CHECK_OK(quire_stream_destroy(&c));
-}
 
 /* Not for work that a stream gets while another one is awaited. */
 CASE(a_free_with_several_uses_marks_every_stream_at_once)
@@ -230,26 +138,4 @@ CASE(a_recorded_use_stays_when_the_name_is_removed)
     CHECK_OK(quire_allocation_set_name(w->f.memory, used, NULL));
     CHECK_OK(quire_free(w->f.memory, used));
     CHECK_EQ(waiting(w), 1);
-}
-
-CASE(a_reserved_range_cannot_record_a_use)
-{
-    quire_allocation reserved;
-    quire_point point = mark(w->a);
-    CHECK_OK(quire_reserve(w->f.memory, &(quire_allocation_options){.size = KIB}, &reserved));
-    CHECK_FAILS(quire_record_use(w->f.memory, reserved, w->a), QUIRE_ERROR_WRONG_STATE);
-    CHECK_FAILS(quire_free_on_stream(w->f.memory, reserved, w->a), QUIRE_ERROR_WRONG_STATE);
-    CHECK_FAILS(quire_free_after_point(w->f.memory, reserved, &point), QUIRE_ERROR_WRONG_STATE);
-    CHECK_OK(quire_abort(w->f.memory, reserved));
-}
-
-UNIT_ON(deferred_free, a_mapped_allocation_is_not_freed, bench, w,
-        begin_with(w, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE}), end)
-{
-    quire_allocation mapped = ALLOCATE(&w->f, .size = KIB);
-    void *pointer = NULL;
-    CHECK_OK(quire_map(w->f.memory, mapped, &pointer));
-    CHECK_FAILS(quire_free_on_stream(w->f.memory, mapped, w->a), QUIRE_ERROR_BUSY);
-    CHECK_OK(quire_unmap(w->f.memory, mapped));
-    CHECK_OK(quire_free_on_stream(w->f.memory, mapped, w->a));
 }

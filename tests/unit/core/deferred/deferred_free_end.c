@@ -6,8 +6,6 @@
 
 #define CASE(name) UNIT_ON(deferred_free_end, name, bench, w, begin(w), end)
 
-/* ---- destruction -------------------------------------------------------------------------- */
-
 CASE(a_memory_is_busy_while_a_free_waits)
 {
     CHECK_OK(quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->a));
@@ -91,8 +89,6 @@ CASE(a_failing_stream_does_not_delay_the_others)
     CHECK_EQ(collect(w), KIB);
 }
 
-/* ---- misuse and host memory --------------------------------------------------------------- */
-
 CASE(a_stream_that_cannot_be_marked_accepts_no_frees)
 {
     quire_allocation live = ALLOCATE(&w->f, .size = KIB);
@@ -106,22 +102,4 @@ CASE(a_stream_that_cannot_be_marked_accepts_no_frees)
     CHECK_EQ(collect(w), 0);
     streams_pass_to(w->a, 9);
     CHECK_EQ(collect(w), KIB);
-}
-
-UNIT_EACH(deferred_free_end, without_host_memory_nothing_changes, bench, w, call, 1, 4, begin(w),
-          end)
-{
-    quire_allocation live = ALLOCATE(&w->f, .size = KIB);
-    mark(w->a);
-    test_memory_fail(unit_memory_state(), call, false);
-    quire_result used = quire_record_use(w->f.memory, live, w->a);
-    test_memory_fail(unit_memory_state(), call == 3 ? 0 : call, false);
-    quire_result freed = quire_free_on_stream(w->f.memory, live, w->b);
-    test_memory_fail(unit_memory_state(), 0, false);
-    CHECK(used == QUIRE_SUCCESS || used == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-    CHECK_EQ(waiting(w), freed ? 0 : 1);
-    if (freed) {
-        CHECK_EQ(freed, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-        fixture_info(&w->f, live);
-    }
 }

@@ -12,8 +12,6 @@
 
 enum { KIB = 1024, MANY = 32000, STREAMS = 2000, TRIES = 5 };
 
-/* ---- frees ---------------------------------------------------------------------------------- */
-
 static uint64_t now(void)
 {
     struct timespec time;
@@ -171,8 +169,6 @@ UNIT(deferred_order, destroying_a_memory_waits_for_the_last_point_of_a_stream)
     streams_pass(w.stream);
     end();
 }
-
-/* ---- streams -------------------------------------------------------------------------------- */
 
 static uint64_t time_frees_on(quire_stream **streams, uint64_t count)
 {

@@ -61,15 +61,6 @@ UNIT(deferred_reuse, accepts_ranges_that_the_fit_rounded_up_for_the_same_size)
     }
 }
 
-CASE(respects_the_alignment)
-{
-    quire_allocation pad = ON(w, w->a, .size = 256), odd = ON(w, w->a, .size = KIB);
-    CHECK_OK(quire_free_on_stream(w->f.memory, odd, w->a));
-    quire_allocation aligned = ON(w, w->a, .size = KIB, .alignment = 4 * KIB);
-    CHECK_EQ(fixture_info(&w->f, aligned).offset % (4 * KIB), 0);
-    fixture_info(&w->f, pad);
-}
-
 /* Pages begin 256 bytes after such a multiple: offsets do not show larger alignments. */
 UNIT(deferred_reuse, respects_an_alignment_above_that_of_the_page)
 {
@@ -92,18 +83,6 @@ UNIT(deferred_reuse, respects_an_alignment_above_that_of_the_page)
         CHECK_EQ(place_of(&w, ON(&w, w.a, .size = sizes[i])), place); /* `low` still waits */
         end(&w);
     }
-}
-
-CASE(works_for_dedicated_pages)
-{
-    quire_allocation large = ON(w, w->a, .size = 2 * PAGE);
-    CHECK(fixture_info(&w->f, large).dedicated);
-    uint64_t made = fixture_stats(&w->f).pages_created;
-    for (int i = 0; i < 5; i++) {
-        CHECK_OK(quire_free_on_stream(w->f.memory, large, w->a));
-        large = ON(w, w->a, .size = 2 * PAGE);
-    }
-    CHECK_EQ(fixture_stats(&w->f).pages_created, made);
 }
 
 CASE(reports_names_and_events_like_any_allocation)
@@ -157,33 +136,4 @@ CASE(does_not_happen_for_imported_memory)
     streams_pass(w->a);
     CHECK_OK(quire_collect(w->f.memory, NULL));
     CHECK_EQ(w->f.fake.pages, 1);
-}
-
-/* ---- misuse and host memory --------------------------------------------------------------- */
-
-UNIT(deferred_reuse, without_host_memory_loses_nothing)
-{
-    for (uint64_t call = 1; call < 12; call++)
-        for (int held = 0; held < 2; held++) {
-            bench w;
-            begin(&w);
-            quire_stream *stream = make(&w, held != 0);
-            quire_allocation first = ON(&w, stream, .size = KIB), second = {0};
-            CHECK_OK(quire_free_on_stream(w.f.memory, first, stream));
-            test_memory_fail(unit_memory_state(), call, true);
-            quire_result result = quire_allocate(
-                w.f.memory,
-                &(quire_allocation_options){.size = KIB, .name = "name", .stream = stream},
-                &second);
-            test_memory_fail(unit_memory_state(), 0, false);
-            CHECK(result == QUIRE_SUCCESS || result == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-            CHECK_OK(quire_memory_check(w.f.memory));
-            CHECK_EQ(fixture_stats(&w.f).deferred_count, result ? 1 : 0);
-            if (!result)
-                CHECK_OK(quire_free_on_stream(w.f.memory, second, stream));
-            quire_memory_destroy_all(&w.f.memory);
-            CHECK_OK(quire_stream_destroy(&stream));
-            CHECK_OK(quire_memory_create(w.f.device, NULL, &w.f.memory));
-            end(&w);
-        }
 }

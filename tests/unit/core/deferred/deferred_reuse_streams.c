@@ -6,8 +6,6 @@
 
 #define CASE(name) UNIT_ON(deferred_reuse_streams, name, bench, w, begin(w), end)
 
-/* ---- other streams ------------------------------------------------------------------------ */
-
 CASE(of_another_streams_range_orders_the_streams_before_a_page_is_created)
 {
     quire_allocation whole = ON(w, w->a, .size = PAGE - 256);
@@ -67,13 +65,6 @@ CASE(of_a_range_of_another_devices_stream_waits)
     CHECK_EQ(fixture_stats(&w->f).deferred_count, 0);
     CHECK_OK(quire_stream_destroy(&far));
     CHECK_OK(quire_device_destroy(&device));
-}
-
-CASE(without_a_stream_waits)
-{
-    CHECK_OK(quire_free_on_stream(w->f.memory, ON(w, w->a, .size = PAGE - 256), w->a));
-    ALLOCATE(&w->f, .size = PAGE - 256);
-    CHECK_EQ(w->f.fake.pages, 2);
 }
 
 CASE(of_a_range_used_on_another_stream_waits_for_that_stream)
@@ -140,15 +131,4 @@ CASE(a_capture_stream_keeps_pages_until_it_is_destroyed)
     CHECK_OK(quire_stream_destroy(&graph));
     CHECK_OK(quire_memory_trim(w->f.memory, 0, &released));
     CHECK_EQ(released, PAGE);
-}
-
-CASE(a_capture_stream_is_destroyed_with_its_memory)
-{
-    quire_stream *graph = make(w, true);
-    CHECK_OK(quire_free(w->f.memory, ON(w, graph, .size = KIB)));
-    ON(w, graph, .size = KIB);
-    quire_memory_destroy_all(&w->f.memory);
-    CHECK_EQ(w->f.fake.pages, 0);
-    CHECK_OK(quire_stream_destroy(&graph));
-    CHECK_OK(quire_memory_create(w->f.device, NULL, &w->f.memory));
 }

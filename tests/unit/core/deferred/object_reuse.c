@@ -283,8 +283,6 @@ CASE(a_capture_stream_keeps_objects_for_its_graph)
     CHECK_OK(quire_memory_check(w->f.memory));
 }
 
-/* ---- failures ----------------------------------------------------------------------------- */
-
 CASE(a_failed_binding_leaves_the_free_waiting)
 {
     CHECK_OK(quire_memory_set_name_limit(w->f.memory, "o", 100 * KIB));

@@ -227,14 +227,3 @@ CASE(fails_as_the_backend_does)
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_OK(quire_stream_destroy(&other));
 }
-
-CASE(fails_completely_without_host_memory)
-{
-    for (uint64_t call = 1; call < 3; call++) {
-        quire_stream *stream = NULL;
-        test_memory_fail(unit_memory_state(), call, false);
-        CHECK_FAILS(quire_stream_create(f->device, NULL, &stream), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-        test_memory_fail(unit_memory_state(), 0, false);
-        CHECK(!stream);
-    }
-}

@@ -127,26 +127,6 @@ CASE(of_a_capture_stream_is_its_only_point)
     CHECK_EQ(fixture_stats(&w->f).deferred_count, 0);
 }
 
-/* ---- the host backend ----------------------------------------------------------------------- */
-
-/* Two workers, each waiting for a later point of the other, would wait for each other. */
-UNIT(stream_point, never_makes_two_streams_wait_for_each_other)
-{
-    quire_device *device = NULL;
-    quire_stream *a = NULL, *b = NULL;
-    const quire_host_options options = {.device = {.host_memory = unit_memory()}};
-    CHECK_OK(quire_host_open(&options, &device));
-    CHECK_OK(quire_stream_create(device, NULL, &a));
-    CHECK_OK(quire_stream_create(device, NULL, &b));
-    CHECK_FAILS(quire_stream_wait(a, &(quire_point){b, 1000}), INVALID);
-    CHECK_FAILS(quire_stream_wait(b, &(quire_point){a, 1000}), INVALID);
-    quire_point point = mark(a);
-    CHECK_OK(quire_point_await(&point, SECOND));
-    CHECK_OK(quire_stream_destroy(&a));
-    CHECK_OK(quire_stream_destroy(&b));
-    CHECK_OK(quire_device_destroy(&device));
-}
-
 /* Calls of the backend's table without the core. */
 UNIT(stream_point, beyond_all_submitted_work_is_refused_by_the_host_backend_too)
 {

@@ -5,8 +5,6 @@
  */
 #include "tests/support/budget.h"
 
-/* ---- accounts ----------------------------------------------------------------------------- */
-
 UNIT(budget, an_account_grants_exactly_the_rest)
 {
     qi_account account = {0};

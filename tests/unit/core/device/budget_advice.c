@@ -192,8 +192,6 @@ UNIT_ON(budget_advice, the_next_memory_of_a_list_serves_what_would_exceed_the_bu
     quire_memory_destroy_all(&host);
 }
 
-/* ---- limits of the caller ------------------------------------------------------------------- */
-
 CASE(limits_of_the_caller_stay_exact, PAGE, 0)
 {
     CHECK_OK(quire_device_set_heap_limit(b->device, 0, 2 * PAGE));

@@ -4,8 +4,6 @@
  */
 #include "tests/support/budget.h"
 
-/* ---- pages of the device ------------------------------------------------------------------ */
-
 UNIT_PREPARED(budget_memory, the_callers_page_limit_holds_beside_the_backends, b)
 {
     b->fake.info.limits.max_pages = 3;

@@ -4,8 +4,6 @@
  */
 #include "tests/support/device_table.h"
 
-/* ---- the description ---------------------------------------------------------------------- */
-
 UNIT(device_description, a_device_has_1_to_16_heaps_and_1_to_32_kinds)
 {
     static const uint32_t counts[][2] = {{0, 4}, {2, 0}, {17, 4}, {2, 33}, {UINT32_MAX, 4}};

@@ -8,8 +8,6 @@
 
 #include "quire/quire.h"
 
-/* ---- closing ------------------------------------------------------------------------------ */
-
 UNIT(device_end, a_device_with_memories_stays_and_names_them)
 {
     fake_backend fake;
@@ -53,8 +51,6 @@ UNIT(device_end, a_list_of_names_that_is_too_long_is_cut)
         CHECK_OK(quire_memory_destroy(&memories[i]));
     CHECK_OK(quire_device_destroy(&device));
 }
-
-/* ---- the log ------------------------------------------------------------------------------ */
 
 typedef struct log_lines {
     char text[4096];

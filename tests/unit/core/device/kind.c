@@ -74,8 +74,6 @@ static void expect_for(const quire_device *device, int expected, quire_intent in
     CHECK_EQ(kind, expected);
 }
 
-/* ---- requests ----------------------------------------------------------------------------- */
-
 UNIT(kind, the_kind_has_every_required_flag)
 {
     quire_device *device = POSE(0, DL, HV | CO, HV | CO | CA, DL | HV | CO);
@@ -120,26 +118,6 @@ UNIT(kind, the_last_of_32_kinds_can_be_chosen)
     EXPECT(device, 31, .required = DL);
     EXPECT(device, 31, .required = DL, .mask = UINT32_C(1) << 31);
     EXPECT(device, NONE, .required = DL, .mask = UINT32_MAX >> 1);
-    end(device);
-}
-
-UNIT(kind, preferred_flags_outweigh_unrequested_flags)
-{
-    quire_device *device = POSE(HV, HV | CO, HV | CO | CA | DL);
-    EXPECT(device, 0, .required = HV);
-    EXPECT(device, 1, .required = HV, .preferred = CO);
-    EXPECT(device, 2, .required = HV, .preferred = CO | CA); /* one more flag than requested */
-    end(device);
-}
-
-UNIT(kind, one_preferred_or_avoided_flag_outweighs_any_number_of_unrequested_ones)
-{
-    quire_device *device = POSE(HV, HV | CO | CA | DL);
-    EXPECT(device, 1, .required = HV, .preferred = CA); /* two more, and still better */
-    EXPECT(device, 0, .required = HV, .avoided = DL);
-    end(device);
-    device = POSE(DL | HV, HV | CO | CA);
-    EXPECT(device, 1, .required = HV, .avoided = DL);
     end(device);
 }
 
@@ -208,97 +186,6 @@ UNIT(kind, contradictory_requests_are_refused_each_with_its_message)
     end(device);
 }
 
-/* ---- intents ------------------------------------------------------------------------------ */
-
-UNIT(kind, each_intent_gets_its_kind_on_a_discrete_device)
-{
-    quire_device *device = POSE(DL, HV | CO, HV | CO | CA, DL | HV | CO, HV | CA);
-    EXPECT_FOR(device, 0, QUIRE_INTENT_DEVICE);
-    EXPECT_FOR(device, 1, QUIRE_INTENT_UPLOAD);
-    EXPECT_FOR(device, 2, QUIRE_INTENT_HOST_READ);
-    EXPECT_FOR(device, 3, QUIRE_INTENT_HOST_WRITE);
-    EXPECT_FOR(device, 2, QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE);
-    end(device);
-}
-
-UNIT(kind, each_intent_gets_its_kind_where_all_memory_is_shared)
-{
-    quire_device *device = POSE(DL, DL | HV | CO, DL | HV | CO | CA);
-    EXPECT_FOR(device, 0, QUIRE_INTENT_DEVICE);
-    EXPECT_FOR(device, 1, QUIRE_INTENT_UPLOAD);
-    EXPECT_FOR(device, 2, QUIRE_INTENT_HOST_READ);
-    EXPECT_FOR(device, 1, QUIRE_INTENT_HOST_WRITE);
-    EXPECT_FOR(device, 2, QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE);
-    end(device);
-}
-
-UNIT(kind, an_upload_avoids_device_local_and_cached_kinds)
-{
-    quire_device *device = POSE(DL | HV | CO, HV | CO | CA, HV | CO);
-    EXPECT_FOR(device, 2, QUIRE_INTENT_UPLOAD);
-    end(device);
-    device = POSE(DL | HV | CO, HV | CO | CA);
-    EXPECT_FOR(device, 1, QUIRE_INTENT_UPLOAD);
-    end(device);
-}
-
-/* Reads from uncached memory are slower by an order of magnitude. */
-UNIT(kind, what_the_host_reads_is_cached_wherever_a_kind_is)
-{
-    quire_device *device = POSE(DL, HV | CO, DL | HV | CO, HV | CO | CA); /* AMD */
-    EXPECT_FOR(device, 3, QUIRE_INTENT_HOST_READ);
-    EXPECT_FOR(device, 3, QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE);
-    end(device);
-    device = POSE(DL, DL | HV | CO, HV | CO | CA); /* NVK */
-    EXPECT_FOR(device, 2, QUIRE_INTENT_HOST_READ);
-    EXPECT_FOR(device, 2, QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE);
-    end(device);
-    device = POSE(DL | HV | CO, DL | HV | CA); /* Intel without a shared cache */
-    EXPECT_FOR(device, 1, QUIRE_INTENT_HOST_READ);
-    EXPECT_FOR(device, 1, QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE);
-    end(device);
-}
-
-UNIT(kind, coherence_decides_only_between_kinds_that_are_otherwise_equal)
-{
-    quire_device *device = POSE(DL | HV | CO, HV | CA, HV | CO | CA, DL | HV | CA);
-    EXPECT_FOR(device, 2, QUIRE_INTENT_HOST_READ);
-    EXPECT_FOR(device, 3, QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE);
-    EXPECT_FOR(device, 0, QUIRE_INTENT_HOST_WRITE);
-    EXPECT_FOR(device, 2, QUIRE_INTENT_UPLOAD);
-    end(device);
-}
-
-UNIT(kind, an_intent_that_no_kind_serves_is_unsupported)
-{
-    quire_device *device = POSE(DL);
-    EXPECT_FOR(device, NONE, QUIRE_INTENT_HOST_READ);
-    EXPECT_FOR(device, NONE, QUIRE_INTENT_HOST_WRITE);
-    EXPECT_FOR(device, NONE, QUIRE_INTENT_UPLOAD);
-    end(device);
-    device = POSE(HV | CO);
-    EXPECT_FOR(device, NONE, QUIRE_INTENT_DEVICE);
-    end(device);
-}
-
-UNIT(kind, a_contradictory_upload_is_refused)
-{
-    static const quire_intent intents[] = {
-        QUIRE_INTENT_UPLOAD | QUIRE_INTENT_HOST_READ,
-        QUIRE_INTENT_UPLOAD | QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE,
-    };
-    quire_device *device = POSE(DL | HV | CO);
-    for (size_t i = 0; i < sizeof intents / sizeof *intents; i++) {
-        uint32_t kind = 99;
-        CHECK_FAILS(
-            quire_device_choose_kind(device, &(quire_kind_request){.intent = intents[i]}, &kind),
-            QUIRE_ERROR_INVALID_ARGUMENT);
-        CHECK_HAS(quire_last_error(), "an intent to upload and to read");
-        CHECK_EQ(kind, 0);
-    }
-    end(device);
-}
-
 UNIT(kind, exportable_pages_are_refused_where_the_backend_has_none)
 {
     quire_device *device = POSE(DL);
@@ -311,8 +198,6 @@ UNIT(kind, exportable_pages_are_refused_where_the_backend_has_none)
     EXPECT_FOR(device, 0, QUIRE_INTENT_EXPORT);
     end(device);
 }
-
-/* ---- names -------------------------------------------------------------------------------- */
 
 UNIT(kind, each_flag_has_a_word_and_other_bits_have_none)
 {

@@ -22,8 +22,6 @@ enum { NONE = -1 };
 static const quire_memory_flags SPECIAL =
     QUIRE_LAZILY_ALLOCATED | QUIRE_PROTECTED | QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED;
 
-/* ---- reading a profile -------------------------------------------------------------------- */
-
 static uint64_t number_of(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
@@ -96,8 +94,6 @@ static quire_device *open_profile(const char *folder, const char *file)
     json_decref(root);
     return device;
 }
-
-/* ---- choices ------------------------------------------------------------------------------ */
 
 typedef struct choices {
     int device, upload, readback, shared;

@@ -104,8 +104,6 @@ UNIT(policy, the_largest_page_is_the_larger_of_the_two_sizes)
     CHECK_EQ(p.max_page, 16384);
 }
 
-/* ---- refusals ----------------------------------------------------------------------------- */
-
 static void expect_refused(quire_page_policy given, quire_result code, const char *says)
 {
     quire_page_policy p = resolve(given, GIB, 256);
@@ -217,8 +215,6 @@ UNIT(policy, growth_that_overflows_ends_at_the_largest_page)
     for (uint64_t last = UINT64_C(1) << 62; last; last <<= 1)
         CHECK_EQ(qi_policy_next_page(&p, &(qi_page_history){.last = last}, 256), UINT64_C(1) << 63);
 }
-
-/* ---- placed bytes ------------------------------------------------------------------------- */
 
 static void expect_size(uint64_t padding, uint64_t granularity, uint64_t given, uint64_t expected)
 {

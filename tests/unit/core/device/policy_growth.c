@@ -67,8 +67,6 @@ UNIT(policy_growth, the_smallest_growth_makes_progress)
     CHECK_EQ(qi_policy_next_page(&p, &had, 1), p.max_page);
 }
 
-/* ---- all pages ---------------------------------------------------------------------------- */
-
 UNIT(policy_growth, a_page_is_a_share_of_all_pages)
 {
     quire_page_policy p = resolve((quire_page_policy){.page_size = 1024,
@@ -121,8 +119,6 @@ UNIT(policy_growth, pages_being_created_count_with_their_requested_size)
     qi_pages_finish(&m.pages, &m.host);
 }
 
-/* ---- the request -------------------------------------------------------------------------- */
-
 UNIT(policy_growth, steps_are_skipped_until_the_request_fits_often_enough)
 {
     quire_page_policy p = ladder;
@@ -157,8 +153,6 @@ UNIT(policy_growth, classes_replace_the_next_page_size)
     CHECK_OK(qi_policy_validate(&p, &p));
 }
 
-/* ---- granularity -------------------------------------------------------------------------- */
-
 UNIT(policy_growth, sizes_are_multiples_of_the_policys_granularity)
 {
     quire_page_policy p = resolve((quire_page_policy){.page_size = 5000,
@@ -184,8 +178,6 @@ UNIT(policy_growth, a_granularity_below_the_backends_is_the_backends)
     CHECK_EQ(resolve((quire_page_policy){.page_granularity = 1}).page_granularity, 256);
     CHECK_EQ(resolve((quire_page_policy){.page_granularity = 512}).page_granularity, 512);
 }
-
-/* ---- refusals ----------------------------------------------------------------------------- */
 
 static void expect_refused(quire_page_policy given, const char *says)
 {

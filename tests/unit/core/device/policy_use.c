@@ -92,8 +92,6 @@ UNIT(policy_use, a_factor_of_the_request_needs_growth_by_steps)
     CHECK_FAILS(qi_policy_validate(&given, &p), QUIRE_ERROR_INVALID_ARGUMENT);
 }
 
-/* ---- small heaps and coarse granularities ------------------------------------------------- */
-
 static uint64_t first_page(uint64_t heap, uint64_t granularity)
 {
     quire_page_policy p = resolve_for((quire_page_policy){0}, heap, granularity, false);
@@ -207,8 +205,6 @@ UNIT(policy_use, classes_decide_alone)
     CHECK_EQ(qi_policy_page_for(&p, MIB, 101, 256, 256), MIB);
 }
 
-/* ---- shards and preallocated bytes -------------------------------------------------------- */
-
 static uint64_t page_of_shard(uint64_t total, uint64_t own, uint64_t floor)
 {
     quire_page_policy p = resolve((quire_page_policy){0});
@@ -234,8 +230,6 @@ UNIT(policy_use, preallocated_bytes_have_pages_of_their_size)
     CHECK_EQ(page_of_shard(0, 0, UINT64_MAX), 32 * MIB);
     CHECK_EQ(page_of_shard(108 * MIB, 108 * MIB, 2 * MIB), 32 * MIB);
 }
-
-/* ---- a large memory ----------------------------------------------------------------------- */
 
 /* The number of pages until the shards, in turn, have reserved `bytes`. */
 static uint32_t pages_for(uint32_t shards, uint64_t bytes)

@@ -14,28 +14,6 @@ static quire_page_policy policy_of(fixture *b, quire_preset preset)
 
 #define CASE(name, ...) UNIT_ON(preset, name, fixture, b, open_heap(b, __VA_ARGS__), fixture_end)
 
-/* ---- VulkanMemoryAllocator ---------------------------------------------------------------- */
-
-CASE(vma_grows_from_an_eighth_to_256_mib_in_a_large_heap, 8 * GIB)
-{
-    static const uint64_t sizes[] = {32, 64, 128, 256, 256};
-    make(b, policy_of(b, QUIRE_PRESET_VMA));
-    for (int i = 0; i < 5; i++) {
-        expect_row(b, (row){1 * MIB, sizes[i] * MIB, false});
-        for (uint64_t k = 1; k < sizes[i]; k++)
-            expect_row(b, (row){1 * MIB, 0, false});
-    }
-}
-
-CASE(vma_makes_room_for_two_requests_or_a_dedicated_page, 8 * GIB)
-{
-    EXPECT_FIRST(b, policy_of(b, QUIRE_PRESET_VMA), {1, 32 * MIB, false},
-                 {16 * MIB, 32 * MIB, false}, {16 * MIB + 1, 64 * MIB, false},
-                 {32 * MIB, 64 * MIB, false}, {32 * MIB + 1, 128 * MIB, false},
-                 {64 * MIB + 1, 256 * MIB, false}, {128 * MIB, 256 * MIB, false},
-                 {128 * MIB + 1, 128 * MIB + 256, true}, {300 * MIB, 300 * MIB, true});
-}
-
 static void expect_vma(uint64_t heap, uint64_t preferred)
 {
     fixture b;
@@ -130,8 +108,6 @@ UNIT(preset, vma_keeps_its_sizes_while_pages_are_created_and_destroyed)
     fixture_end(&b);
 }
 
-/* ---- RMM ---------------------------------------------------------------------------------- */
-
 CASE(rmm_doubles_the_pool, 1 * GIB)
 {
     quire_page_policy policy = policy_of(b, QUIRE_PRESET_RMM);
@@ -167,8 +143,6 @@ CASE(rmm_halves_unavailable_sizes, 1 * GIB)
     EXPECT_COURSE(b, {4 * MIB, 10 * MIB, false});
 }
 
-/* ---- PyTorch ------------------------------------------------------------------------------ */
-
 CASE(pytorch_has_pages_of_2_and_20_mib_and_of_large_requests, 1 * GIB)
 {
     EXPECT_FIRST(b, policy_of(b, QUIRE_PRESET_PYTORCH), {1, 2 * MIB, false},
@@ -181,8 +155,6 @@ CASE(pytorch_has_pages_of_2_and_20_mib_and_of_large_requests, 1 * GIB)
                   {600 * KIB, 2 * MIB, false}, {3 * MIB, 20 * MIB, false}, {3 * MIB, 0, false});
     CHECK_EQ(fixture_info(b, ALLOCATE(b, .size = 513)).size, 1024);
 }
-
-/* ---- any device --------------------------------------------------------------------------- */
 
 static void expect_usable(uint64_t heap, uint64_t granularity, quire_preset preset)
 {

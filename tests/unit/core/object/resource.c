@@ -70,31 +70,6 @@ ON_HOST(a_buffer_is_for_storage_and_both_transfers_by_default, QUIRE_DEVICE_LOCA
     CHECK_STR(name, "weights");
 }
 
-ON_HOST(a_buffer_has_the_alignment_of_device_and_caller, QUIRE_DEVICE_LOCAL)
-{
-    BUFFER(b, .size = 10);
-    CHECK_EQ(info_of(b, BUFFER(b, .size = 10)).place.offset, 64);
-    CHECK_EQ(info_of(b, BUFFER(b, .size = 10, .alignment = 16)).place.offset, 128);
-    CHECK_EQ(info_of(b, BUFFER(b, .size = 10, .alignment = 4096)).place.offset, 4096);
-}
-
-ON_HOST(every_usage_of_buffers_is_kept_and_others_are_refused, QUIRE_DEVICE_LOCAL)
-{
-    for (int bit = 0; bit < 32; bit++) {
-        quire_usage usage = UINT32_C(1) << bit;
-        quire_buffer buffer = {{1}};
-        quire_buffer_options options = {.size = 1, .usage = usage};
-        if (bit < 6) {
-            CHECK_EQ(info_of(b, create(b, &options)).usage, usage);
-            continue;
-        }
-        CHECK_FAILS(quire_buffer_create(b->memory, &options, &buffer),
-                    QUIRE_ERROR_INVALID_ARGUMENT);
-        CHECK_HAS(quire_last_error(), "is not of buffers");
-        CHECK_EQ(buffer.allocation.id, 0);
-    }
-}
-
 #define CASE(name, ...) UNIT_ON(resource, name, fixture, b, make(b, __VA_ARGS__), end)
 
 CASE(invalid_buffer_options_are_refused_before_an_object_is_created, QUIRE_DEVICE_LOCAL)
@@ -128,36 +103,6 @@ CASE(invalid_buffer_options_are_refused_before_an_object_is_created, QUIRE_DEVIC
     CHECK_EQ(b->fake.calls[FAKE_OBJECT_CREATE] + b->fake.calls[FAKE_PAGE_CREATE], 0);
 }
 
-CASE(a_buffer_that_no_heap_holds_is_refused_and_its_object_destroyed, QUIRE_DEVICE_LOCAL)
-{
-    static const uint64_t sizes[] = {(UINT64_C(1) << 30) + 1, UINT64_C(1) << 63, UINT64_MAX};
-    quire_buffer buffer;
-    for (int i = 0; i < 3; i++) {
-        quire_buffer_options options = {.size = sizes[i]};
-        CHECK_FAILS(quire_buffer_create(b->memory, &options, &buffer),
-                    QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-        CHECK_HAS(quire_last_error(), "1 GiB in all");
-        CHECK_EQ(b->fake.objects, 0);
-    }
-}
-
-CASE(a_buffer_can_be_dedicated_zeroed_mapped_written_and_read, QUIRE_HOST_VISIBLE)
-{
-    quire_buffer buffer =
-        BUFFER(b, .size = 100, .dedicated = true, .zero = true, .host_read = true);
-    quire_buffer_info info = info_of(b, buffer);
-    CHECK(info.place.dedicated);
-    char bytes[100];
-    void *pointer = NULL;
-    CHECK_OK(quire_read(b->memory, buffer.allocation, 0, bytes, sizeof bytes));
-    for (int i = 0; i < 100; i++)
-        CHECK_EQ(bytes[i], 0);
-    CHECK_OK(quire_map(b->memory, buffer.allocation, &pointer));
-    CHECK_OK(quire_write(b->memory, buffer.allocation, 99, "x", 1));
-    CHECK_EQ(((char *)pointer)[99], 'x');
-    CHECK_EQ(info_of(b, buffer).place.map_count, 1);
-}
-
 CASE(a_native_buffer_is_bound_to_its_range_and_reported, QUIRE_DEVICE_LOCAL)
 {
     quire_buffer first = BUFFER(b, .size = 100), second = BUFFER(b, .size = 100);
@@ -181,13 +126,6 @@ CASE(a_backend_may_need_more_than_requested, QUIRE_DEVICE_LOCAL)
     CHECK_EQ(info.place.requested, 100);
     CHECK_EQ(info.place.size, 5000);
     CHECK_EQ(info.place.offset, 5120);
-}
-
-CASE(a_backend_that_needs_less_changes_nothing, QUIRE_DEVICE_LOCAL)
-{
-    b->fake.object_needs.size = 10;
-    quire_buffer_info info = info_of(b, BUFFER(b, .size = 100));
-    CHECK_EQ(info.place.size, 100);
 }
 
 CASE(a_driver_that_needs_a_dedicated_page_gets_it, QUIRE_DEVICE_LOCAL)

@@ -1,6 +1,6 @@
 /*
- * resource_bounds.c - objects whose backend requires sizes at the end of 64 bits, and buffers for
- * which caller and backend report different sizes.
+ * resource_bounds.c - objects whose backend requires sizes at the end of 64 bits, buffers for which
+ * caller and backend report different sizes, and features that a backend or an image lacks.
  */
 #include "tests/support/fixture.h"
 
@@ -47,4 +47,65 @@ UNIT_ON(resource_bounds, a_buffer_from_a_description_has_the_size_that_its_creat
         CHECK_OK(quire_memory_check(f->memory));
         CHECK_OK(quire_free(f->memory, buffer.allocation));
     }
+}
+
+UNIT_EACH(resource_bounds, an_object_of_a_backend_without_objects, fixture, f, type,
+          QUIRE_OBJECT_BUFFER, QUIRE_OBJECT_IMAGE + 1, fixture_prepare(f), fixture_end)
+{
+    f->fake.table.features &= ~QUIRE_BACKEND_OBJECTS;
+    f->fake.table.object_create = NULL;
+    f->fake.table.object_bind = NULL;
+    f->fake.table.object_destroy = NULL;
+    fixture_open(f, &(quire_memory_options){.name = "frames"});
+    quire_allocation none = {1};
+    const quire_object_options options = {.object = (quire_object)type, .description = &needed};
+    CHECK_FAILS(quire_object_create(f->memory, &options, &none), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "has no objects");
+    CHECK_EQ(none.id, 0);
+    CHECK_EQ(fixture_stats(f).allocation_count, 0);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 0);
+}
+
+static void expect_no_rows(fixture *f, quire_image image, const char *says)
+{
+    quire_image_rows rows = {.size = 1};
+    unsigned char bytes[64];
+    CHECK_FAILS(quire_image_get_rows(f->memory, image, NULL, &rows), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), says);
+    CHECK_EQ(rows.size, 0);
+    CHECK_FAILS(quire_image_write(f->memory, image, NULL, bytes, 0, 0), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_FAILS(quire_image_read(f->memory, image, NULL, bytes, 0, 0), QUIRE_ERROR_UNSUPPORTED);
+}
+
+UNIT_MEMORY(resource_bounds, rows_of_an_image_known_only_to_its_backend, f, .name = "frames")
+{
+    quire_image image;
+    const quire_object_options options = {.object = QUIRE_OBJECT_IMAGE, .description = &needed};
+    CHECK_OK(quire_object_create(f->memory, &options, &image.allocation));
+    expect_no_rows(f, image, "not created by quire_image_create");
+    CHECK_OK(quire_free(f->memory, image.allocation));
+}
+
+static quire_result (*make_object)(void *state, const quire_object_request *request,
+                                   uint64_t *native, quire_requirements *requirements);
+
+/* Opaque layout: it has no rows to report. */
+static quire_result make_without_rows(void *state, const quire_object_request *request,
+                                      uint64_t *native, quire_requirements *requirements)
+{
+    quire_result result = make_object(state, request, native, requirements);
+    requirements->row_pitch = requirements->slice_pitch = 0;
+    return result;
+}
+
+UNIT_PREPARED(resource_bounds, rows_of_an_image_in_the_backends_own_order, f)
+{
+    quire_image image;
+    make_object = f->fake.table.object_create;
+    f->fake.table.object_create = make_without_rows;
+    fixture_open(f, &(quire_memory_options){.name = "frames"});
+    CHECK_OK(quire_image_create(
+        f->memory, &(quire_image_options){.width = 4, .tiling = QUIRE_TILING_OPTIMAL}, &image));
+    expect_no_rows(f, image, "in the backend's own order");
+    CHECK_OK(quire_free(f->memory, image.allocation));
 }

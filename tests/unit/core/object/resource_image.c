@@ -114,21 +114,6 @@ CASE(every_channel_type_with_one_to_four_channels_has_its_size, 0)
     CHECK_EQ(quire_channel_size((quire_channel_type)4711), 0);
 }
 
-CASE(lluvias_images_have_their_sizes, 0)
-{
-    quire_image_info info = IMAGE(b, .width = 32, .height = 32);
-    CHECK_EQ(info.minimum_size, 1024);
-    CHECK_EQ(info.place.size, 2048);
-    CHECK_EQ(info.place.requested, 2048); /* the padding of the rows is writable too */
-    info = IMAGE(b, .width = 640, .height = 480);
-    CHECK_EQ(info.place.size, 307200);
-    info = IMAGE(b, .width = 32, .height = 32, .depth = 32);
-    CHECK_EQ(info.place.size, 65536);
-    CHECK_EQ(info.slice_pitch, 2048);
-    info = IMAGE(b, .width = 128, .height = 128);
-    CHECK_EQ(info.minimum_size, info.place.size);
-}
-
 UNIT(resource_image, rows_follow_the_row_alignment)
 {
     static const uint64_t alignments[] = {1, 64, 256, 4096};
@@ -142,28 +127,6 @@ UNIT(resource_image, rows_follow_the_row_alignment)
         CHECK_EQ(info.minimum_size, 500);
         end(&b);
     }
-}
-
-CASE(the_tiling_is_kept, 0)
-{
-    CHECK_EQ(IMAGE(b, .width = 1, .tiling = QUIRE_TILING_LINEAR).tiling, QUIRE_TILING_LINEAR);
-}
-
-CASE(its_bytes_are_zeroed_written_and_read, 0)
-{
-    quire_image image;
-    quire_image_options options = {.width = 32, .height = 2, .zero = true, .dedicated = true};
-    CHECK_OK(quire_image_create(b->memory, &options, &image));
-    char bytes[128];
-    CHECK_OK(quire_write(b->memory, image.allocation, 64, "row 1", 6));
-    CHECK_OK(quire_read(b->memory, image.allocation, 0, bytes, sizeof bytes));
-    CHECK_EQ(bytes[0], 0);
-    CHECK_STR(bytes + 64, "row 1");
-    CHECK_EQ(bytes[127], 0);
-    CHECK_FAILS(quire_write(b->memory, image.allocation, 128, "x", 1), QUIRE_ERROR_OUT_OF_RANGE);
-    quire_image_info info;
-    CHECK_OK(quire_image_get_info(b->memory, image, &info));
-    CHECK(info.place.dedicated);
 }
 
 /* ---- refusals ----------------------------------------------------------------------------- */
@@ -235,32 +198,4 @@ CASE(padded_rows_that_overflow_are_refused, UINT64_C(1) << 40)
     quire_image_options options = {.width = 1, .height = 1u << 24};
     expect_refused(b, &options, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                    "1 x 16777216 x 1 texels: its size overflows 64 bits");
-}
-
-CASE(host_access_is_refused_if_the_memory_cannot_be_mapped, 0)
-{
-    quire_image image;
-    quire_image_options options = {.width = 1, .host_read = true};
-    CHECK_FAILS(quire_image_create(b->memory, &options, &image), QUIRE_ERROR_NOT_HOST_VISIBLE);
-    options = (quire_image_options){.width = 1, .host_write = true};
-    CHECK_FAILS(quire_image_create(b->memory, &options, &image), QUIRE_ERROR_NOT_HOST_VISIBLE);
-}
-
-/* ---- before an allocation ----------------------------------------------------------------- */
-
-CASE(requirements_are_reported_before_anything_is_created, 0)
-{
-    quire_requirements needs;
-    quire_image_options options = {
-        .width = 33, .height = 5, .depth = 2, .channel_count = 3, .channel_type = QUIRE_FLOAT32};
-    CHECK_OK(quire_image_get_requirements(b->device, &options, &needs));
-    CHECK_EQ(needs.row_pitch, 448); /* 396 rounded up */
-    CHECK_EQ(needs.slice_pitch, 448 * 5);
-    CHECK_EQ(needs.size, 448 * 10);
-    CHECK_EQ(needs.alignment, 64);
-    CHECK_EQ(needs.kind_mask, UINT32_MAX);
-    CHECK(!needs.dedicated);
-    quire_image_info info = info_of(b, &options);
-    CHECK_EQ(info.place.size, needs.size);
-    CHECK_EQ(info.row_pitch, needs.row_pitch);
 }

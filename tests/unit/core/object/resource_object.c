@@ -89,58 +89,6 @@ CASE(an_object_with_an_unavailable_alignment_is_destroyed)
                    "alignment 8192 exceeds the maximum of memory 'frames', 4096");
 }
 
-/* create, page, zero-fill, bind: each of them fails once. */
-UNIT(resource_object, each_failing_backend_call_leaves_nothing)
-{
-    for (uint32_t type = 0; type < 2; type++) {
-        uint64_t call = 1;
-        for (;; call++) {
-            fixture b;
-            make(&b);
-            fake_fail(&b.fake, call, false, QUIRE_ERROR_BACKEND_FAILURE);
-            quire_allocation allocation = {1};
-            quire_result result = create(&b, type, 100, &allocation);
-            if (!result) {
-                CHECK_OK(quire_free(b.memory, allocation));
-                end(&b);
-                break;
-            }
-            CHECK_EQ(result, QUIRE_ERROR_BACKEND_FAILURE);
-            CHECK_EQ(quire_last_native_code(), -13);
-            CHECK_EQ(allocation.id, 0);
-            CHECK_EQ(b.fake.objects, 0);
-            CHECK_OK(create(&b, type, 100, &allocation)); /* the next attempt succeeds */
-            CHECK_OK(quire_free(b.memory, allocation));
-            end(&b);
-        }
-        CHECK_EQ(call, 5);
-    }
-}
-
-UNIT(resource_object, each_failing_host_allocation_leaves_nothing)
-{
-    for (uint32_t type = 0; type < 2; type++) {
-        uint64_t call = 1;
-        for (;; call++) {
-            fixture b;
-            make(&b);
-            test_memory_fail(unit_memory_state(), call, false);
-            quire_allocation allocation = {1};
-            quire_result result = create(&b, type, 100, &allocation);
-            test_memory_fail(unit_memory_state(), 0, false);
-            if (!result)
-                CHECK_OK(quire_free(b.memory, allocation));
-            else
-                CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-            CHECK_EQ(b.fake.objects, 0);
-            end(&b);
-            if (!result)
-                break;
-        }
-        CHECK(call > 4);
-    }
-}
-
 /* ---- data of objects ---------------------------------------------------------------------- */
 
 CASE(a_buffer_needs_no_host_memory_if_a_record_exists)
@@ -229,8 +177,6 @@ CASE(a_range_that_reuses_the_record_of_an_object_is_no_object)
     }
     CHECK_EQ(b->fake.objects, 0);
 }
-
-/* ---- a backend that violates the contract ------------------------------------------------- */
 
 static quire_result create_without_handle(void *state, const quire_object_request *request,
                                           uint64_t *native, quire_requirements *needs)

@@ -203,8 +203,6 @@ CASE(the_callers_limit_of_pages_counts_for_preferences)
     CHECK(is_alone(f, buffer_of(f, 1000)));
 }
 
-/* ---- fills----------------------------------------------------------------------------------- */
-
 CASE(a_backend_that_fills_is_called_once)
 {
     unsigned char bytes[200000];

@@ -244,8 +244,6 @@ CASE(a_hook_stays_beside_a_recording, .pages = {.page_size = PAGE})
     CHECK_STR(rows(), "alloc,1,1,1,T,0,\nalloc,2,2,2,T,0,\n");
 }
 
-/* ---- threads -------------------------------------------------------------------------------- */
-
 static void churn(void *user)
 {
     quire_memory *memory = user;

@@ -9,8 +9,6 @@
 #include "quire/host.h"
 #include "src/core/slot/slot.h"
 
-/* ---- beside a call -------------------------------------------------------------------------- */
-
 /* Calls made in the middle of a copy, by the copying thread. */
 typedef struct meeting {
     quire_memory *memory;
@@ -64,8 +62,6 @@ UNIT(hold, a_release_without_a_hold_does_not_affect_a_running_copy)
     CHECK_OK(quire_memory_destroy(&m.memory));
     CHECK_OK(quire_device_destroy(&device));
 }
-
-/* ---- the counters --------------------------------------------------------------------------- */
 
 UNIT_MEMORY(hold, a_hold_is_refused_above_its_limit_and_without_host_memory, b, 0)
 {

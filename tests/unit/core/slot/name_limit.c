@@ -231,19 +231,6 @@ CASE(a_limit_of_0_removes_the_limit)
     CHECK(!b->memory->names.first); /* no cost remains */
 }
 
-CASE(each_failing_host_allocation_leaves_no_limit)
-{
-    allocate(b, "a", 100);
-    for (uint64_t call = 1; call <= 2; call++) {
-        test_memory_fail(unit_memory_state(), call, false);
-        CHECK_FAILS(quire_memory_set_name_limit(b->memory, "a", 100),
-                    QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-        test_memory_fail(unit_memory_state(), 0, false);
-        CHECK(!b->memory->names.first);
-    }
-    limit(b, "a", 100);
-}
-
 CASE(invalid_prefixes_are_refused)
 {
     char name[QUIRE_MAX_NAME + 2] = {0};
@@ -330,28 +317,4 @@ CASE(a_rename_refused_by_a_later_limit_returns_the_bytes_of_earlier_ones)
     CHECK_OK(quire_free(b->memory, two));
     expect(b, "a", 0, 0);
     expect(b, "ab/", 0, 0);
-}
-
-/* ---- the check ---------------------------------------------------------------------------- */
-
-CASE(wrong_sums_are_found)
-{
-    limit(b, "a", PAGE);
-    allocate(b, "a", 1024);
-    qi_name_limit *kept = b->memory->names.first;
-    kept->count++;
-    CHECK_FAILS(quire_memory_check(b->memory), QUIRE_ERROR_CORRUPTED);
-    CHECK_HAS(quire_last_error(), "the accounts of names");
-    kept->count--;
-    kept->requested--;
-    CHECK_FAILS(quire_memory_check(b->memory), QUIRE_ERROR_CORRUPTED);
-    kept->requested++;
-    qi_account_give(&kept->held, 256);
-    CHECK_FAILS(quire_memory_check(b->memory), QUIRE_ERROR_CORRUPTED);
-    uint64_t used;
-    CHECK(qi_account_take(&kept->held, 256, PAGE, &used));
-    qi_account_give(&b->memory->account, 256);
-    CHECK_FAILS(quire_memory_check(b->memory), QUIRE_ERROR_CORRUPTED);
-    CHECK_HAS(quire_last_error(), "less than its pages");
-    CHECK(qi_account_take(&b->memory->account, 256, UINT64_MAX, &used));
 }

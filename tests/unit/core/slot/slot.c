@@ -1,10 +1,11 @@
 /*
  * slot.c - the slot table behind handles, seen from inside: taking and giving, the queue, retired
- * generations, uses and maps with their limits. Races and forged handles are in slot_race.c.
+ * generations, uses and maps with their limits, and forged handles. tests/model/slot.c has the
+ * races.
  */
-#include "tests/support/unit.h"
-
 #include "src/core/slot/slot.h"
+#include "tests/support/random.h"
+#include "tests/support/unit.h"
 
 enum { TAG = 77, ANY = QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED };
 
@@ -299,8 +300,6 @@ CASE(the_last_numbers_are_never_given_out)
     b->slots.top = 0;
 }
 
-/* ---- host memory -------------------------------------------------------------------------- */
-
 CASE(without_host_memory_nothing_changes)
 {
     for (uint64_t call = 1; call <= 2; call++) { /* the states, then the records */
@@ -341,4 +340,64 @@ CASE(a_trim_releases_records_and_old_handles_stay_stale)
     CHECK_EQ(b->host.bytes, full);
     for (int i = 1; i < COUNT; i++)
         CHECK_FAILS(qi_slot_begin_use(&b->slots, handles[i], ANY, &slot), QUIRE_ERROR_STALE_HANDLE);
+}
+
+enum { LIVE = 300 };
+
+typedef struct forgery {
+    qi_slots slots;
+    qi_slot_queue queue;
+    qi_host host;
+    quire_allocation handles[LIVE];
+    uint64_t right; /* forged ids that were live by chance */
+} forgery;
+
+static bool is_live(const forgery *f, uint64_t id)
+{
+    for (int i = 0; i < LIVE; i++)
+        if (f->handles[i].id == id)
+            return true;
+    return false;
+}
+
+static void present(forgery *f, uint64_t id)
+{
+    uint32_t slot = 0;
+    quire_result result = qi_slot_begin_use(&f->slots, (quire_allocation){id}, ANY, &slot);
+    if (!result)
+        qi_slot_end_use(&f->slots, slot);
+    CHECK_EQ(!result, is_live(f, id));
+    CHECK(!result || result == QUIRE_ERROR_STALE_HANDLE || result == QUIRE_ERROR_FOREIGN_HANDLE ||
+          (!id && result == QUIRE_ERROR_INVALID_ARGUMENT));
+    f->right += !result;
+}
+
+UNIT(slot, forged_handles_are_refused_unless_they_are_live_ones)
+{
+    static forgery f;
+    test_random random = {2024};
+    CHECK_OK(qi_host_init(&f.host, unit_memory()));
+    qi_slots_init(&f.slots, TAG);
+    qi_slot_queue_init(&f.queue);
+    for (int round = 0; round < 3; round++) /* two generations freed before the live one */
+        for (int i = 0; i < LIVE; i++) {
+            uint32_t slot = 0;
+            CHECK_OK(qi_slot_take(&f.slots, &f.queue, &f.host, &slot));
+            f.handles[i] = handle_of(&f.slots, slot);
+            if (round < 2)
+                qi_slot_give(&f.slots, &f.queue, slot);
+            else
+                qi_slot_publish(&f.slots, slot, QI_PHASE_LIVE);
+        }
+    for (int i = 0; i < 20000; i++) {
+        uint64_t near_one = f.handles[random_below(&random, LIVE)].id;
+        present(&f, random_next(&random));                                /* any number */
+        present(&f, near_one ^ UINT64_C(1) << random_below(&random, 64)); /* one bit changed */
+        present(&f, qi_handle(TAG, (uint32_t)random_below(&random, 8),
+                              (uint32_t)random_below(&random, 2 * LIVE)));
+    }
+    CHECK(f.right > 0);
+    for (int i = 0; i < LIVE; i++)
+        present(&f, f.handles[i].id);
+    qi_slots_finish(&f.slots, &f.host);
 }

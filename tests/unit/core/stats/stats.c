@@ -25,8 +25,6 @@ static quire_device_stats device_stats(const fixture *b)
 
 #define CASE(name, ...) UNIT_MEMORY(stats, name, b, __VA_ARGS__)
 
-/* ---- a memory ----------------------------------------------------------------------------- */
-
 CASE(a_new_memory_uses_only_its_own_records, 0)
 {
     quire_memory_stats stats = stats_of(b->memory);
@@ -179,8 +177,6 @@ CASE(metadata_is_every_byte_allocated_with_the_callbacks, .pages = {.page_size =
     CHECK_EQ(device_stats(b).metadata_bytes, unit_memory_state()->bytes);
 }
 
-/* ---- fragmentation ------------------------------------------------------------------------ */
-
 CASE(fragmentation_is_reported_by_four_values, .pages = {.page_size = PAGE})
 {
     quire_fragmentation f = stats_of(b->memory).fragmentation;
@@ -216,8 +212,6 @@ CASE(the_peaks_show_the_bytes_of_pages_above_their_contents, .pages = {.page_siz
     CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
     CHECK(stats_of(b->memory).fragmentation.reserved == 0.75);
 }
-
-/* ---- a device ----------------------------------------------------------------------------- */
 
 CASE(the_statistics_of_a_device_are_the_sums_of_its_memories, .pages = {.page_size = PAGE})
 {

@@ -144,17 +144,3 @@ UNIT(stats_scope, a_scope_that_is_never_popped_ends_with_the_memory)
     push(&f);
     fixture_end(&f); /* the fixture checks that all host memory was returned */
 }
-
-CASE(misuse_is_reported, 0)
-{
-    quire_memory_stats stats = {.live_bytes = 77};
-    CHECK_FAILS(quire_memory_push_stats(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_memory_pop_stats(NULL, &stats), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(stats.live_bytes, 0);
-    CHECK_FAILS(quire_memory_pop_stats(f->memory, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_memory_pop_stats(f->memory, &stats), QUIRE_ERROR_WRONG_STATE);
-    push(f);
-    CHECK_FAILS(quire_memory_pop_stats(f->memory, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    pop(f); /* the scope still exists */
-    CHECK_FAILS(quire_memory_pop_stats(f->memory, &stats), QUIRE_ERROR_WRONG_STATE);
-}

@@ -250,8 +250,6 @@ CASE(a_visitor_may_walk, .pages = {.page_size = PAGE})
     CHECK_OK(quire_memory_walk(b->memory, walk_inside, b));
 }
 
-/* ---- refusals ----------------------------------------------------------------------------- */
-
 CASE(without_host_memory_a_walk_fails_and_changes_nothing, .pages = {.page_size = PAGE})
 {
     static record r;
