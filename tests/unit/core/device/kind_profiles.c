@@ -14,13 +14,7 @@
 #include "quire/host.h"
 #include "quire/quire.h"
 
-#define DL QUIRE_DEVICE_LOCAL
-#define HV QUIRE_HOST_VISIBLE
-
 enum { NONE = -1 };
-
-static const quire_memory_flags SPECIAL =
-    QUIRE_LAZILY_ALLOCATED | QUIRE_PROTECTED | QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED;
 
 static uint64_t number_of(const json_t *object, const char *key)
 {
@@ -95,59 +89,13 @@ static quire_device *open_profile(const char *folder, const char *file)
     return device;
 }
 
-typedef struct choices {
-    int device, upload, readback, shared;
-} choices;
-
-static int chosen(quire_result result, uint32_t kind)
+/* The kind for a use, UINT32_MAX if there is none. */
+static uint32_t chosen(const quire_device *device, const kind_rule *rule)
 {
+    uint32_t kind = 0;
+    quire_result result = quire_device_choose_kind(device, &rule->request, &kind);
     CHECK(result == QUIRE_SUCCESS || result == QUIRE_ERROR_UNSUPPORTED);
-    return result ? NONE : (int)kind;
-}
-
-static int chosen_for(const quire_device *device, quire_intent intent)
-{
-    uint32_t kind = 0;
-    quire_result result =
-        quire_device_choose_kind(device, &(quire_kind_request){.intent = intent}, &kind);
-    return chosen(result, kind);
-}
-
-static int chosen_shared(const quire_device *device)
-{
-    uint32_t kind = 0;
-    quire_kind_request request = {.required = DL | HV};
-    quire_result result = quire_device_choose_kind(device, &request, &kind);
-    return chosen(result, kind);
-}
-
-static choices choose(const quire_device *device)
-{
-    return (choices){
-        .device = chosen_for(device, QUIRE_INTENT_DEVICE),
-        .upload = chosen_for(device, QUIRE_INTENT_UPLOAD),
-        .readback = chosen_for(device, QUIRE_INTENT_HOST_READ),
-        .shared = chosen_shared(device),
-    };
-}
-
-/* The lowest kind with all of `with` and none of `without`. */
-static int find(const quire_device_info *info, quire_memory_flags with, quire_memory_flags without)
-{
-    for (uint32_t i = 0; i < info->kind_count; i++)
-        if ((info->kinds[i].flags & with) == with && !(info->kinds[i].flags & without))
-            return (int)i;
-    return NONE;
-}
-
-static bool has(const quire_device_info *info, int kind, quire_memory_flags flags)
-{
-    return kind != NONE && (info->kinds[kind].flags & flags) == flags;
-}
-
-static int bits(quire_memory_flags flags)
-{
-    return __builtin_popcount(flags);
+    return result ? UINT32_MAX : kind;
 }
 
 static void check_profile(const char *folder, const char *file)
@@ -155,25 +103,14 @@ static void check_profile(const char *folder, const char *file)
     quire_device *device = open_profile(folder, file);
     quire_device_info info;
     CHECK_OK(quire_device_get_info(device, &info));
-    choices c = choose(device);
-    fprintf(stderr, "%-45s %2d %2d %2d %2d\n", file, c.device, c.upload, c.readback, c.shared);
+    fprintf(stderr, "%-45s", file);
+    for (int i = 0; i < KIND_USES; i++) {
+        uint32_t kind = chosen(device, &kind_rules[i]);
+        fprintf(stderr, " %2d", (int)kind);
+        CHECK_EQ(kind, kind_rule_result(&kind_rules[i], info.kinds, info.kind_count));
+    }
+    fprintf(stderr, "\n");
     kind_rules_check(file, info.kinds, info.kind_count);
-    CHECK(has(&info, c.device, DL));
-    for (uint32_t i = 0; i < info.kind_count; i++) /* no more flags than needed */
-        if ((info.kinds[i].flags & (DL | SPECIAL)) == DL)
-            CHECK(bits(info.kinds[c.device].flags) <= bits(info.kinds[i].flags));
-    for (uint32_t i = 0; i < info.kind_count; i++) /* the host's window is kept for the host */
-        CHECK(info.kinds[i].flags != DL || !has(&info, c.device, HV) ||
-              info.heaps[info.kinds[i].heap].size < info.heaps[info.kinds[c.device].heap].size);
-    CHECK(has(&info, c.upload, HV) == (find(&info, HV, SPECIAL) != NONE));
-    CHECK(!has(&info, c.upload, DL) || find(&info, HV, DL | SPECIAL) == NONE);
-    CHECK(has(&info, c.readback, HV) == (find(&info, HV, SPECIAL) != NONE));
-    CHECK(has(&info, c.readback, QUIRE_HOST_CACHED) ||
-          find(&info, HV | QUIRE_HOST_CACHED, SPECIAL) == NONE);
-    CHECK(has(&info, c.shared, DL | HV) == (find(&info, DL | HV, SPECIAL) != NONE));
-    const int all[] = {c.device, c.upload, c.readback, c.shared};
-    for (int i = 0; i < 4; i++) /* no special kind is chosen by accident */
-        CHECK(all[i] == NONE || !(info.kinds[all[i]].flags & SPECIAL));
     CHECK_OK(quire_device_destroy(&device));
 }
 
@@ -200,9 +137,10 @@ UNIT(kind_profiles, choices_on_every_device_match_the_rules)
 
 UNIT(kind_profiles, choices_on_known_devices)
 {
+    static const int uses[] = {0, 1, 3, 5}; /* device, upload, host reads, shared */
     static const struct {
         const char *file;
-        choices expected;
+        int expected[4];
     } table[] = {
         {"nvidia-rtx-2080-linux-435.json", {7, 9, 10, NONE}},
         {"nvidia-rtx-3060ti-linux-510.json", {7, 8, 9, 10}},
@@ -214,11 +152,8 @@ UNIT(kind_profiles, choices_on_known_devices)
     const char *folder = data_folder();
     for (size_t i = 0; folder && i < sizeof table / sizeof *table; i++) {
         quire_device *device = open_profile(folder, table[i].file);
-        choices c = choose(device);
-        CHECK(c.device == table[i].expected.device);
-        CHECK(c.upload == table[i].expected.upload);
-        CHECK(c.readback == table[i].expected.readback);
-        CHECK(c.shared == table[i].expected.shared);
+        for (int use = 0; use < 4; use++)
+            CHECK_EQ((int)chosen(device, &kind_rules[uses[use]]), table[i].expected[use]);
         CHECK_OK(quire_device_destroy(&device));
     }
 }
