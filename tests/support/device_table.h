@@ -63,6 +63,15 @@ static inline void remove_function(quire_backend *table, size_t offset)
     memset((char *)table + offset, 0, sizeof table->describe);
 }
 
+/* Removes a group as a whole: its bit and its functions. */
+static inline void remove_group(fake_backend *fake, quire_backend_features bit)
+{
+    fake->table.features &= ~bit;
+    for (size_t i = 0; i < GROUP_COUNT; i++)
+        for (size_t k = 0; k < GROUPS[i].count && GROUPS[i].bit == bit; k++)
+            remove_function(&fake->table, GROUPS[i].functions[k]);
+}
+
 /* A fake whose kinds need neither map nor flush. */
 static inline void init_device_only(fake_backend *fake)
 {

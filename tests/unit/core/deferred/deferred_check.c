@@ -3,65 +3,37 @@
  * is changed by hand, reported, and restored.
  */
 #include "src/core/deferred/stream_queue.h"
-#include "tests/support/fixture.h"
-#include "tests/support/streams.h"
-
-enum { KIB = 1024 };
+#include "tests/support/deferred_free.h"
 
 static const char *const says = "the queues of deferred frees are inconsistent";
 
-typedef struct bench {
-    fixture f;
-    quire_stream *a, *b;
-    qi_shard *shard;
-    qi_stream_queue *stream_queue; /* of a */
-} bench;
-
-static quire_stream *make(bench *w)
-{
-    quire_stream *stream = NULL;
-    CHECK_OK(quire_stream_create(w->f.device, NULL, &stream));
-    return stream;
-}
+static qi_shard *shard;
+static qi_stream_queue *stream_queue; /* of a */
 
 /*
  * Stream `a` has seven frees in the list, four of them late, and two fresh ones; stream `b` has a
  * fresh one.
  */
-static void begin(bench *w)
+static void begin_waiting(bench *w)
 {
     static const int order[] = {4, 5, 6, 2, 1, 3, 0};
     quire_point points[7];
-    fixture_prepare(&w->f);
-    streams_offer(&w->f.fake.table);
-    fixture_open(&w->f, &(quire_memory_options){0});
-    w->a = make(w);
-    w->b = make(w);
+    begin_with(w, &(quire_memory_options){0});
     for (int i = 0; i < 7; i++)
-        CHECK_OK(quire_stream_mark(w->a, &points[i]));
+        points[i] = mark(w->a);
     for (int i = 0; i < 7; i++)
         CHECK_OK(
             quire_free_after_point(w->f.memory, ALLOCATE(&w->f, .size = KIB), &points[order[i]]));
-    for (int i = 0; i < 2; i++)
-        CHECK_OK(quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->a));
-    CHECK_OK(quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->b));
-    w->shard = w->f.memory->shards[0];
-    w->stream_queue = qi_stream_queue_find(w->shard, w->a);
-    CHECK(w->stream_queue && w->stream_queue->marked.first && w->stream_queue->fresh.first);
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(
+            quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = KIB), i < 2 ? w->a : w->b));
+    shard = w->f.memory->shards[0];
+    stream_queue = qi_stream_queue_find(shard, w->a);
+    CHECK(stream_queue && stream_queue->marked.first && stream_queue->fresh.first);
     CHECK_OK(quire_memory_check(w->f.memory));
 }
 
-static void end(bench *w)
-{
-    CHECK_OK(quire_memory_check(w->f.memory));
-    streams_state()->await_passes = true;
-    quire_memory_destroy_all(&w->f.memory);
-    CHECK_OK(quire_stream_destroy(&w->a));
-    CHECK_OK(quire_stream_destroy(&w->b));
-    CHECK_OK(quire_device_destroy(&w->f.device));
-}
-
-#define CASE(name) UNIT_ON(deferred_check, name, bench, w, begin(w), end)
+#define CASE(name) UNIT_ON(deferred_check, name, bench, w, begin_waiting(w), end)
 
 /* The check reports the changed field, and succeeds after it is restored. */
 #define DAMAGE(w, field, damaged)                                                                  \
@@ -76,7 +48,7 @@ static void end(bench *w)
 
 CASE(counts_and_bytes_that_are_not_the_sum_of_the_waiting_frees)
 {
-    quire_memory_stats *stats = &w->shard->stats;
+    quire_memory_stats *stats = &shard->stats;
     DAMAGE(w, stats->deferred_count, stats->deferred_count + 1);
     DAMAGE(w, stats->deferred_count, stats->deferred_count - 1);
     DAMAGE(w, stats->deferred_bytes, stats->deferred_bytes + 1);
@@ -86,8 +58,8 @@ CASE(counts_and_bytes_that_are_not_the_sum_of_the_waiting_frees)
 CASE(waits_of_another_stream_or_of_a_slot_that_does_not_wait)
 {
     quire_allocation live = ALLOCATE(&w->f, .size = KIB);
-    qi_wait *waits[] = {w->stream_queue->marked.first, w->stream_queue->marked.last,
-                        w->stream_queue->marked.first->next, w->stream_queue->fresh.first};
+    qi_wait *waits[] = {stream_queue->marked.first, stream_queue->marked.last,
+                        stream_queue->marked.first->next, stream_queue->fresh.first};
     for (int i = 0; i < 4; i++) {
         DAMAGE(w, waits[i]->stream, w->b);
         DAMAGE(w, waits[i]->slot, qi_handle_slot(live.id)); /* of the same size, but live */
@@ -97,7 +69,7 @@ CASE(waits_of_another_stream_or_of_a_slot_that_does_not_wait)
 
 CASE(lists_with_inconsistent_links)
 {
-    qi_wait_list *lists[] = {&w->stream_queue->marked, &w->stream_queue->fresh};
+    qi_wait_list *lists[] = {&stream_queue->marked, &stream_queue->fresh};
     for (int i = 0; i < 2; i++) {
         qi_wait_list *list = lists[i];
         DAMAGE(w, list->first, NULL);
@@ -113,25 +85,25 @@ CASE(lists_with_inconsistent_links)
 
 CASE(lists_out_of_order)
 {
-    qi_wait *first = w->stream_queue->marked.first, *last = w->stream_queue->marked.last;
+    qi_wait *first = stream_queue->marked.first, *last = stream_queue->marked.last;
     DAMAGE(w, first->value, first->next->value + 1);
     DAMAGE(w, last->value, first->value - 1);
     DAMAGE(w, first->value, 0); /* an existing one, of the same list */
-    DAMAGE(w, w->stream_queue->fresh.first->value, 1);
-    DAMAGE(w, w->stream_queue->fresh.last->value, 1);
+    DAMAGE(w, stream_queue->fresh.first->value, 1);
+    DAMAGE(w, stream_queue->fresh.last->value, 1);
 }
 
 /* The bin number of each wait, and the lists of the bins. */
 CASE(bins_that_lack_their_waits)
 {
-    qi_wait *waits[] = {w->stream_queue->marked.first, w->stream_queue->marked.last,
-                        w->stream_queue->fresh.first};
+    qi_wait *waits[] = {stream_queue->marked.first, stream_queue->marked.last,
+                        stream_queue->fresh.first};
     for (int i = 0; i < 3; i++) {
         CHECK(waits[i]->bin != 0);
         DAMAGE(w, waits[i]->bin, 0);
         DAMAGE(w, waits[i]->bin, waits[i]->bin + 1);
     }
-    qi_wait **bin = &w->stream_queue->bins[waits[0]->bin - 1];
+    qi_wait **bin = &stream_queue->bins[waits[0]->bin - 1];
     qi_wait *top = *bin;
     DAMAGE(w, *bin, NULL);
     DAMAGE(w, *bin, top->bin_next);
@@ -141,12 +113,12 @@ CASE(bins_that_lack_their_waits)
     DAMAGE(w, top->bin_next, top); /* a circle */
     DAMAGE(w, top->bin_next->bin_previous, NULL);
     qi_slot *record = qi_memory_slot(w->f.memory, waits[0]->slot);
-    uint64_t size = record->size, bytes = w->shard->stats.deferred_bytes;
+    uint64_t size = record->size, bytes = shard->stats.deferred_bytes;
     record->size += 8 * KIB; /* the size of another bin, with matching statistics */
-    w->shard->stats.deferred_bytes += 8 * KIB;
-    CHECK(!qi_stream_queues_agree(w->shard));
+    shard->stats.deferred_bytes += 8 * KIB;
+    CHECK(!qi_stream_queues_agree(shard));
     record->size = size;
-    w->shard->stats.deferred_bytes = bytes;
+    shard->stats.deferred_bytes = bytes;
 }
 
 /* Exchanges one wait of each stream in the bins of the same size. */
@@ -154,14 +126,14 @@ CASE(bins_of_another_stream)
 {
     CHECK_OK(quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = 64 * KIB), w->a));
     CHECK_OK(quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = 64 * KIB), w->b));
-    qi_stream_queue *other = qi_stream_queue_find(w->shard, w->b);
+    qi_stream_queue *other = qi_stream_queue_find(shard, w->b);
     uint32_t bin = other->fresh.last->bin - 1;
-    qi_wait *own = w->stream_queue->bins[bin], *theirs = other->bins[bin];
+    qi_wait *own = stream_queue->bins[bin], *theirs = other->bins[bin];
     CHECK(own && own != theirs && !own->bin_next && !theirs->bin_next);
-    w->stream_queue->bins[bin] = theirs;
+    stream_queue->bins[bin] = theirs;
     other->bins[bin] = own;
     CHECK_FAILS(quire_memory_check(w->f.memory), QUIRE_ERROR_CORRUPTED);
-    w->stream_queue->bins[bin] = own;
+    stream_queue->bins[bin] = own;
     other->bins[bin] = theirs;
 }
 
@@ -173,7 +145,7 @@ CASE(waits_of_objects)
         w->f.memory, &(quire_buffer_options){.size = KIB, .usage = QUIRE_USAGE_STORAGE}, &buffer));
     CHECK_OK(quire_free_on_stream(w->f.memory, buffer.allocation, w->a));
     quire_allocation again = ALLOCATE(&w->f, .size = KIB, .stream = w->a);
-    qi_wait *wait = w->stream_queue->fresh.last;
+    qi_wait *wait = stream_queue->fresh.last;
     CHECK_EQ(wait->slot, QI_NO_SLOT);
     DAMAGE(w, wait->stream, w->b);
     DAMAGE(w, wait->bin, 1);
@@ -184,17 +156,16 @@ CASE(waits_of_objects)
 
 CASE(stream_queues_missing_from_the_table)
 {
-    qi_stream_queue *other = qi_stream_queue_find(w->shard, w->b);
-    qi_stream_queue **bucket = qi_stream_queue_bucket(w->shard, w->a);
+    qi_stream_queue *other = qi_stream_queue_find(shard, w->b);
+    qi_stream_queue **bucket = qi_stream_queue_bucket(shard, w->a);
     DAMAGE(w, *bucket, NULL);
-    DAMAGE(w, w->shard->queue_count, 1);
-    DAMAGE(w, w->shard->queue_count, 3);
-    DAMAGE(w, w->stream_queue->stream, w->b);
-    DAMAGE(w, w->stream_queue->shard, NULL);
-    DAMAGE(w, w->shard->queues, NULL);
-    DAMAGE(w, w->shard->queues->next_of_shard, NULL);
-    DAMAGE(w, w->shard->recent_queue,
-           w->stream_queue); /* the most recently used one is another one */
-    DAMAGE(w, w->shard->recent_stream, w->a);
-    CHECK(qi_stream_queue_find(w->shard, w->b) == other);
+    DAMAGE(w, shard->queue_count, 1);
+    DAMAGE(w, shard->queue_count, 3);
+    DAMAGE(w, stream_queue->stream, w->b);
+    DAMAGE(w, stream_queue->shard, NULL);
+    DAMAGE(w, shard->queues, NULL);
+    DAMAGE(w, shard->queues->next_of_shard, NULL);
+    DAMAGE(w, shard->recent_queue, stream_queue); /* the most recently used one is another one */
+    DAMAGE(w, shard->recent_stream, w->a);
+    CHECK(qi_stream_queue_find(shard, w->b) == other);
 }

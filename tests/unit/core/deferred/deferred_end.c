@@ -6,10 +6,7 @@
 
 #include "src/base/system.h"
 #include "src/core/device/device.h"
-#include "tests/support/fixture.h"
-#include "tests/support/streams.h"
-
-enum { KIB = 1024 };
+#include "tests/support/deferred_free.h"
 
 #define MILLISECOND UINT64_C(1000000)
 
@@ -34,11 +31,6 @@ static void note_line(void *user, quire_log_level level, const char *line)
     snprintf(lines.text, sizeof lines.text, "%s", line);
 }
 
-typedef struct bench {
-    fixture f;
-    quire_stream *a, *b;
-} bench;
-
 static quire_result await_slowly(void *state, uint64_t stream, uint64_t value, uint64_t nanoseconds,
                                  bool *has_passed)
 {
@@ -52,39 +44,27 @@ static quire_result await_slowly(void *state, uint64_t stream, uint64_t value, u
     return slow.inner.stream_await(state, stream, value, 0, has_passed);
 }
 
-static void begin(bench *w)
+static void begin_slow(bench *w)
 {
-    fixture_prepare(&w->f);
-    streams_offer(&w->f.fake.table);
+    prepare(w);
     slow.inner = w->f.fake.table;
     slow.points = slow.calls = slow.longest = 0;
     lines.warnings = 0;
     w->f.fake.table.stream_await = await_slowly;
-    fixture_open(&w->f, &(quire_memory_options){.name = "ending"});
+    open_bench(w, &(quire_memory_options){.name = "ending"});
     w->f.device->log = (quire_log){.write = note_line};
     w->f.device->stall_timeout = 50 * MILLISECOND;
-    CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.name = "a"}, &w->a));
-    CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.name = "b"}, &w->b));
-}
-
-static void end(bench *w)
-{
-    CHECK_EQ(w->f.fake.pages, 0);
-    CHECK_OK(quire_stream_destroy(&w->a));
-    CHECK_OK(quire_stream_destroy(&w->b));
-    CHECK_OK(quire_device_destroy(&w->f.device));
 }
 
 static void free_after_marks(bench *w, quire_stream *stream, int count)
 {
     for (int i = 0; i < count; i++) {
-        quire_point point;
-        CHECK_OK(quire_stream_mark(stream, &point));
+        quire_point point = mark(stream);
         CHECK_OK(quire_free_after_point(w->f.memory, ALLOCATE(&w->f, .size = KIB), &point));
     }
 }
 
-#define CASE(name) UNIT_ON(deferred_end, name, bench, w, begin(w), end)
+#define CASE(name) UNIT_ON(deferred_end, name, bench, w, begin_slow(w), end)
 
 CASE(a_memory_waits_while_points_pass)
 {
@@ -124,27 +104,22 @@ CASE(all_streams_have_the_same_time)
 }
 
 /* A value that its owner announced, or only used in a point, and never signals. */
-UNIT(deferred_end, the_wait_for_a_value_that_is_never_signalled_ends)
+UNIT_EACH(deferred_end, the_wait_for_a_value_that_is_never_signalled_ends, bench, w, later, 0, 2,
+          begin_slow(w), end)
 {
-    for (uint64_t announced = 5; announced <= 9; announced += 4) {
-        bench w;
-        begin(&w);
-        streams_state()->mark_answers = QUIRE_ERROR_UNSUPPORTED;
-        CHECK_OK(quire_stream_announce(w.a, announced));
-        CHECK_OK(quire_free_after_point(w.f.memory, ALLOCATE(&w.f, .size = KIB),
-                                        &(quire_point){w.a, 9}));
-        CHECK_FAILS(quire_memory_destroy(&w.f.memory), QUIRE_ERROR_BUSY);
-        quire_memory_destroy_all(&w.f.memory);
-        CHECK(slow.longest && slow.longest <= 50 * MILLISECOND);
-        CHECK_EQ(lines.warnings, 1);
-        end(&w);
-    }
+    streams_state()->mark_answers = QUIRE_ERROR_UNSUPPORTED;
+    CHECK_OK(quire_stream_announce(w->a, later ? 5 : 9));
+    CHECK_OK(
+        quire_free_after_point(w->f.memory, ALLOCATE(&w->f, .size = KIB), &(quire_point){w->a, 9}));
+    CHECK_FAILS(quire_memory_destroy(&w->f.memory), QUIRE_ERROR_BUSY);
+    quire_memory_destroy_all(&w->f.memory);
+    CHECK(slow.longest && slow.longest <= 50 * MILLISECOND);
+    CHECK_EQ(lines.warnings, 1);
 }
 
 CASE(capture_streams_and_lost_devices_cause_no_warning)
 {
-    quire_stream *held = NULL;
-    CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.capture = true}, &held));
+    quire_stream *held = make_capturing(w);
     CHECK_OK(quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = KIB), held));
     free_after_marks(w, w->a, 1);
     CHECK_OK(quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = KIB), w->a));

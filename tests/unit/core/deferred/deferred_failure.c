@@ -3,59 +3,14 @@
  * work, or if a stream is destroyed while other threads use it.
  */
 #include <pthread.h>
-#include <string.h>
 #include <time.h>
 
-#include "tests/support/fixture.h"
+#include "tests/support/deferred_free.h"
 #include "tests/support/on_stream.h"
-#include "tests/support/streams.h"
-
-enum { KIB = 1024, PAGE = 64 * KIB };
-
-typedef struct bench {
-    fixture f;
-    quire_stream *a;
-} bench;
-
-static void open_bench(bench *w)
-{
-    fixture_open(&w->f, &(quire_memory_options){.pages = {.page_size = PAGE}});
-    CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.name = "a"}, &w->a));
-}
-
-static void begin(bench *w)
-{
-    fixture_prepare(&w->f);
-    streams_offer(&w->f.fake.table);
-    open_bench(w);
-}
-
-static void end(bench *w)
-{
-    streams_state()->await_passes = true;
-    CHECK_OK(quire_memory_check(w->f.memory));
-    quire_memory_destroy_all(&w->f.memory);
-    CHECK_OK(quire_stream_destroy(&w->a));
-    CHECK_OK(quire_device_destroy(&w->f.device));
-    CHECK_EQ(w->f.fake.pages, 0);
-}
 
 static void free_one_on(bench *w, quire_stream *stream)
 {
     CHECK_OK(quire_free_on_stream(w->f.memory, ALLOCATE(&w->f, .size = KIB), stream));
-}
-
-static uint64_t collect(bench *w)
-{
-    uint64_t released = 1;
-    CHECK_OK(quire_collect(w->f.memory, &released));
-    CHECK_OK(quire_memory_check(w->f.memory));
-    return released;
-}
-
-static void mark(quire_stream *stream, quire_point *point)
-{
-    CHECK_OK(quire_stream_mark(stream, point));
 }
 
 #define CASE(name) UNIT_ON(deferred_failure, name, bench, w, begin(w), end)
@@ -64,10 +19,9 @@ static void mark(quire_stream *stream, quire_point *point)
 
 CASE(a_free_whose_stream_cannot_be_marked_still_waits)
 {
-    quire_point point;
     uint64_t released = 1;
     for (int i = 0; i < 3; i++)
-        mark(w->a, &point);
+        mark(w->a);
     free_one_on(w, w->a);
     streams_pass(w->a); /* all marks up to here; the free comes after them */
     streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
@@ -84,15 +38,13 @@ CASE(a_free_whose_stream_cannot_be_marked_still_waits)
 
 CASE(a_destroyed_memory_awaits_marked_points_if_the_rest_cannot_be_marked)
 {
-    quire_point point;
-    mark(w->a, &point);
+    quire_point point = mark(w->a);
     CHECK_OK(quire_free_after_point(w->f.memory, ALLOCATE(&w->f, .size = KIB), &point));
     free_one_on(w, w->a);
     streams_state()->mark_answers = QUIRE_ERROR_BACKEND_FAILURE;
     streams_state()->await_passes = true;
     quire_memory_destroy_all(&w->f.memory);
     CHECK_EQ(streams_state()->awaited, 1);
-    CHECK_OK(quire_memory_create(w->f.device, NULL, &w->f.memory));
 }
 
 CASE(frees_on_a_lost_device_complete)
@@ -212,15 +164,14 @@ static quire_result mark_and_end(void *state, uint64_t stream, uint64_t *value)
 
 static void begin_to_end(bench *w, bool at_mark)
 {
-    fixture_prepare(&w->f);
-    streams_offer(&w->f.fake.table);
+    prepare(w);
     memset(&ending, 0, sizeof ending);
     ending.inner = w->f.fake.table;
     if (at_mark)
         w->f.fake.table.stream_mark = mark_and_end;
     else
         w->f.fake.table.stream_passed = passed_and_end;
-    open_bench(w);
+    open_bench(w, &(quire_memory_options){.pages = {.page_size = PAGE}});
 }
 
 static void collect_and_end(bench *w)

@@ -126,29 +126,6 @@ UNIT(deferred_order, frees_in_any_order_pass_in_the_order_of_their_points)
     end();
 }
 
-/* A range that is reused on the stream is removed from any place in the list. */
-UNIT(deferred_order, ranges_are_reused_from_any_place_in_the_order)
-{
-    enum { COUNT = 64 };
-    begin();
-    quire_point points[COUNT];
-    for (int i = 0; i < COUNT; i++)
-        CHECK_OK(quire_stream_mark(w.stream, &points[i]));
-    for (uint64_t i = 0; i < COUNT; i++)
-        w.made[i] = ALLOCATE(&w.f, .size = (i + 1) * KIB);
-    for (uint64_t i = 0; i < COUNT; i++)
-        CHECK_OK(quire_free_after_point(w.f.memory, w.made[i], &points[i * 37 % COUNT]));
-    for (uint64_t i = 0; i < COUNT; i++) {
-        uint64_t size = (i * 23 % COUNT + 1) * KIB;
-        CHECK_OK(quire_allocate(
-            w.f.memory, &(quire_allocation_options){.size = size, .stream = w.stream}, &w.made[i]));
-        CHECK_OK(quire_memory_check(w.f.memory));
-    }
-    CHECK_EQ(fixture_stats(&w.f).deferred_count, 0);
-    streams_pass(w.stream);
-    end();
-}
-
 /* A memory that is destroyed waits for the latest of them, at any place in the order. */
 UNIT(deferred_order, destroying_a_memory_waits_for_the_last_point_of_a_stream)
 {

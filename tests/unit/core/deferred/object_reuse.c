@@ -5,8 +5,6 @@
 #include "quire/backend.h"
 #include "tests/support/deferred_reuse.h"
 
-enum { GRANULARITY = 4096 };
-
 static quire_allocation buffer_on(bench *w, quire_stream *stream,
                                   const quire_buffer_options *options)
 {
@@ -20,20 +18,10 @@ static quire_allocation buffer_on(bench *w, quire_stream *stream,
 
 #define BUFFER_ON(w, stream, ...) buffer_on((w), (stream), &(quire_buffer_options){__VA_ARGS__})
 
-static quire_allocation image_on(bench *w, quire_stream *stream, quire_tiling tiling)
-{
-    quire_image image;
-    CHECK_OK(quire_image_create(
-        w->f.memory,
-        &(quire_image_options){.width = GRANULARITY, .tiling = tiling, .stream = stream}, &image));
-    CHECK_OK(quire_memory_check(w->f.memory));
-    return image.allocation;
-}
-
 /* Frees on stream `a`, and returns where the allocation lay. */
 static uint64_t free_on_a(bench *w, quire_allocation allocation)
 {
-    uint64_t place = place_of(w, allocation);
+    uint64_t place = place_at(w, allocation);
     CHECK_OK(quire_free_on_stream(w->f.memory, allocation, w->a));
     CHECK_OK(quire_memory_check(w->f.memory));
     return place;
@@ -55,7 +43,7 @@ UNIT(object_reuse, a_buffer_takes_the_range_of_a_buffer_whose_object_is_destroye
     uint64_t place = free_on_a(&w, BUFFER_ON(&w, NULL, .size = KIB, .name = "old"));
     quire_allocation again =
         BUFFER_ON(&w, w.a, .size = KIB, .usage = QUIRE_USAGE_VERTEX, .user_data = 5);
-    CHECK_EQ(place_of(&w, again), place);
+    CHECK_EQ(place_at(&w, again), place);
     quire_buffer_info info;
     char name[8];
     CHECK_OK(quire_buffer_get_info(w.f.memory, (quire_buffer){again}, &info));
@@ -84,7 +72,7 @@ CASE(raw_ranges_and_objects_take_each_others_ranges)
 {
     uint64_t place = free_on_a(w, BUFFER_ON(w, NULL, .size = KIB, .name = "old"));
     quire_allocation raw = ON(w, w->a, .size = KIB, .user_data = 9);
-    CHECK_EQ(place_of(w, raw), place);
+    CHECK_EQ(place_at(w, raw), place);
     CHECK_EQ(fixture_info(&w->f, raw).object, QUIRE_OBJECT_NONE);
     CHECK_EQ(fixture_info(&w->f, raw).user_data, 9);
     CHECK_EQ(fixture_info(&w->f, raw).native, 0);
@@ -93,7 +81,7 @@ CASE(raw_ranges_and_objects_take_each_others_ranges)
     CHECK_EQ(free_on_a(w, named), place);
     CHECK_EQ(free_on_a(w, BUFFER_ON(w, w->a, .size = KIB, .name = "new")), place);
     named = ON(w, w->a, .size = KIB, .name = "raw");
-    CHECK_EQ(place_of(w, named), place);
+    CHECK_EQ(place_at(w, named), place);
     CHECK_EQ(w->f.fake.objects, 2);
     pass_a(w);
     CHECK_EQ(w->f.fake.objects, 0);
@@ -104,30 +92,11 @@ CASE(another_stream_takes_over_after_the_point)
     CHECK_OK(quire_memory_set_limit(w->f.memory, PAGE));
     quire_allocation whole = BUFFER_ON(w, NULL, .size = PAGE - KIB);
     uint64_t place = free_on_a(w, whole);
-    CHECK_EQ(place_of(w, BUFFER_ON(w, w->b, .size = PAGE - KIB)), place);
+    CHECK_EQ(place_at(w, BUFFER_ON(w, w->b, .size = PAGE - KIB)), place);
     CHECK_EQ(streams_state()->orders, 1);
     CHECK_EQ(w->f.fake.objects, 2);
     pass_a(w);
     CHECK_EQ(w->f.fake.objects, 1);
-}
-
-UNIT(object_reuse, linear_and_optimal_tiling_stay_apart)
-{
-    for (int apart = 0; apart < 2; apart++) {
-        bench w;
-        fixture_prepare(&w.f);
-        streams_offer(&w.f.fake.table);
-        w.f.fake.info.limits.buffer_image_granularity = apart ? GRANULARITY : 1;
-        open_bench(&w, QUIRE_FIT_SEGREGATED);
-        uint64_t buffer =
-            free_on_a(&w, BUFFER_ON(&w, NULL, .size = GRANULARITY, .alignment = GRANULARITY));
-        quire_allocation optimal = image_on(&w, w.a, QUIRE_TILING_OPTIMAL);
-        CHECK_EQ(place_of(&w, optimal) != buffer, apart);
-        uint64_t image = free_on_a(&w, optimal);
-        CHECK_EQ(place_of(&w, image_on(&w, w.a, QUIRE_TILING_LINEAR)) != image, apart);
-        CHECK_EQ(place_of(&w, image_on(&w, w.a, QUIRE_TILING_OPTIMAL)) == image, apart);
-        end(&w);
-    }
 }
 
 CASE(the_requirements_of_the_backend_hold)
@@ -136,14 +105,14 @@ CASE(the_requirements_of_the_backend_hold)
     uint64_t place = free_on_a(w, BUFFER_ON(w, NULL, .size = KIB));
     const quire_requirements usual = w->f.fake.object_needs;
     w->f.fake.object_needs.alignment = 2 * KIB;
-    CHECK(place_of(w, BUFFER_ON(w, w->a, .size = KIB)) != place);
+    CHECK(place_at(w, BUFFER_ON(w, w->a, .size = KIB)) != place);
     w->f.fake.object_needs = usual;
     w->f.fake.object_needs.size = 2 * KIB;
-    CHECK(place_of(w, BUFFER_ON(w, w->a, .size = KIB)) != place);
+    CHECK(place_at(w, BUFFER_ON(w, w->a, .size = KIB)) != place);
     w->f.fake.object_needs = usual;
-    CHECK(place_of(w, BUFFER_ON(w, w->a, .size = KIB / 2)) != place); /* too large a range */
-    CHECK(place_of(w, BUFFER_ON(w, w->a, .size = KIB, .zero = true)) != place);
-    CHECK_EQ(place_of(w, BUFFER_ON(w, w->a, .size = KIB)), place);
+    CHECK(place_at(w, BUFFER_ON(w, w->a, .size = KIB / 2)) != place); /* too large a range */
+    CHECK(place_at(w, BUFFER_ON(w, w->a, .size = KIB, .zero = true)) != place);
+    CHECK_EQ(place_at(w, BUFFER_ON(w, w->a, .size = KIB)), place);
 }
 
 CASE(tied_pages_are_not_reused_and_dedicated_ones_are)
@@ -157,7 +126,7 @@ CASE(tied_pages_are_not_reused_and_dedicated_ones_are)
     quire_allocation shared = BUFFER_ON(w, w->a, .size = KIB, .dedicated = true);
     CHECK_EQ(w->f.fake.pages, 3);
     uint64_t place = free_on_a(w, shared);
-    CHECK_EQ(place_of(w, BUFFER_ON(w, w->a, .size = KIB, .dedicated = true)), place);
+    CHECK_EQ(place_at(w, BUFFER_ON(w, w->a, .size = KIB, .dedicated = true)), place);
     CHECK_EQ(w->f.fake.pages, 3);
 }
 
@@ -171,7 +140,7 @@ CASE(an_object_of_the_caller_is_not_destroyed)
                                                          .borrowed = true},
                                  &made));
     uint64_t native = fixture_info(&w->f, made).native, place = free_on_a(w, made);
-    CHECK_EQ(place_of(w, ON(w, w->a, .size = KIB)), place);
+    CHECK_EQ(place_at(w, ON(w, w->a, .size = KIB)), place);
     CHECK_EQ(fixture_stats(&w->f).deferred_count, 0);
     pass_a(w);
     CHECK_EQ(w->f.fake.objects, 1);
@@ -264,18 +233,18 @@ CASE(the_stream_is_not_destroyed_before_the_object)
     streams_pass(w->a);
     CHECK_OK(quire_stream_destroy(&w->a));
     CHECK_EQ(w->f.fake.objects, 1);
-    w->a = make(w, false);
+    w->a = make(w, NULL);
 }
 
 CASE(a_capture_stream_keeps_objects_for_its_graph)
 {
-    quire_stream *graph = make(w, true);
+    quire_stream *graph = make_capturing(w);
     quire_allocation first = BUFFER_ON(w, graph, .size = KIB, .name = "graph");
-    uint64_t place = place_of(w, first);
+    uint64_t place = place_at(w, first);
     CHECK_OK(quire_free(w->f.memory, first)); /* the recorded use keeps it for the graph */
-    CHECK(place_of(w, BUFFER_ON(w, w->a, .size = KIB)) != place);
+    CHECK(place_at(w, BUFFER_ON(w, w->a, .size = KIB)) != place);
     quire_allocation second = BUFFER_ON(w, graph, .size = KIB);
-    CHECK_EQ(place_of(w, second), place);
+    CHECK_EQ(place_at(w, second), place);
     CHECK_EQ(w->f.fake.objects, 3);
     CHECK_OK(quire_free(w->f.memory, second));
     CHECK_OK(quire_stream_destroy(&graph));
@@ -305,7 +274,7 @@ CASE(a_failed_binding_leaves_the_free_waiting)
     CHECK_EQ(after.requested_bytes, before.requested_bytes);
     CHECK_EQ(w->f.fake.objects, 1);
     CHECK_FAILS(quire_free(w->f.memory, old), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_EQ(place_of(w, BUFFER_ON(w, w->a, .size = KIB)), place);
+    CHECK_EQ(place_at(w, BUFFER_ON(w, w->a, .size = KIB)), place);
 }
 
 CASE(a_refused_name_leaves_the_free_waiting)
@@ -320,28 +289,5 @@ CASE(a_refused_name_leaves_the_free_waiting)
     CHECK_OK(quire_memory_check(w->f.memory));
     CHECK_EQ(fixture_stats(&w->f).deferred_count, 1);
     CHECK_EQ(w->f.fake.objects, 1);
-    CHECK_EQ(place_of(w, BUFFER_ON(w, w->a, .size = KIB)), place);
-}
-
-UNIT(object_reuse, in_a_memory_that_finds_by_address)
-{
-    bench w;
-    fixture_prepare(&w.f);
-    streams_offer(&w.f.fake.table);
-    fixture_open(&w.f,
-                 &(quire_memory_options){.find_by_address = true, .pages = {.page_size = PAGE}});
-    w.a = make(&w, false);
-    w.b = make(&w, false);
-    quire_allocation old = BUFFER_ON(&w, NULL, .size = KIB), found;
-    uint64_t address = fixture_info(&w.f, old).address, place = free_on_a(&w, old);
-    CHECK_FAILS(quire_memory_find(w.f.memory, address, &found), QUIRE_ERROR_OUT_OF_RANGE);
-    quire_allocation again = BUFFER_ON(&w, w.a, .size = KIB);
-    CHECK_EQ(place_of(&w, again), place);
-    CHECK_OK(quire_memory_find(w.f.memory, address, &found));
-    CHECK_EQ(found.id, again.id);
-    free_on_a(&w, again);
-    again = ON(&w, w.a, .size = KIB);
-    CHECK_OK(quire_memory_find(w.f.memory, address, &found));
-    CHECK_EQ(found.id, again.id);
-    end(&w);
+    CHECK_EQ(place_at(w, BUFFER_ON(w, w->a, .size = KIB)), place);
 }

@@ -3,38 +3,9 @@
  * mark; if the stream's owner signals its values, later ones too.
  */
 #include "quire/host.h"
-#include "src/base/system.h"
-#include "tests/support/fixture.h"
-#include "tests/support/stream_steps.h"
-#include "tests/support/streams.h"
-
-enum { KIB = 1024 };
+#include "tests/support/deferred_free.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
-#define SECOND UINT64_C(1000000000)
-
-typedef struct bench {
-    fixture f;
-    quire_stream *a, *b;
-} bench;
-
-static void begin(bench *w)
-{
-    fixture_prepare(&w->f);
-    streams_offer(&w->f.fake.table);
-    fixture_open(&w->f, &(quire_memory_options){0});
-    CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.name = "a"}, &w->a));
-    CHECK_OK(quire_stream_create(w->f.device, &(quire_stream_options){.name = "b"}, &w->b));
-}
-
-static void end(bench *w)
-{
-    streams_state()->await_passes = true;
-    quire_memory_destroy_all(&w->f.memory);
-    CHECK_OK(quire_stream_destroy(&w->a));
-    CHECK_OK(quire_stream_destroy(&w->b));
-    CHECK_OK(quire_device_destroy(&w->f.device));
-}
 
 static uint64_t marked(quire_stream *stream)
 {

@@ -36,9 +36,7 @@ UNIT(device, every_group_may_be_missing_as_a_whole)
     for (size_t i = 0; i < GROUP_COUNT; i++) {
         fake_backend fake;
         init_device_only(&fake);
-        fake.table.features &= ~GROUPS[i].bit;
-        for (size_t f = 0; f < GROUPS[i].count; f++)
-            remove_function(&fake.table, GROUPS[i].functions[f]);
+        remove_group(&fake, GROUPS[i].bit);
         if (GROUPS[i].bit == QUIRE_BACKEND_STREAMS) /* the other groups need streams */
             fake_leave_out(&fake, QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY |
                                       QUIRE_BACKEND_STREAM_FILL | QUIRE_BACKEND_STREAM_WRITE_MANY);
@@ -46,60 +44,41 @@ UNIT(device, every_group_may_be_missing_as_a_whole)
     }
 }
 
-UNIT(device, unknown_feature_bits_are_refused)
+UNIT(device, incomplete_and_unknown_tables_are_refused)
 {
+    static const size_t sizes[] = {0, sizeof(size_t), AT(destroy) - 1};
+    static const size_t required[] = {AT(describe), AT(page_create), AT(page_destroy)};
+    static const char *const names[] = {NULL, ""};
+    fake_backend fake;
+    char says[64];
+    for (int i = 0; i < 3; i++) {
+        fake_init(&fake);
+        fake.table.size = sizes[i];
+        snprintf(says, sizeof says, "says it has %zu bytes", sizes[i]);
+        expect_refused(&fake, says, "too few");
+        fake_init(&fake);
+        remove_function(&fake.table, required[i]);
+        expect_refused(&fake, "'fake'", "lacks describe, page_create or page_destroy");
+    }
+    for (int i = 0; i < 2; i++) {
+        fake_init(&fake);
+        fake.table.name = names[i];
+        expect_refused(&fake, "no name", "");
+    }
     for (int bit = 22; bit < 64; bit++) {
-        fake_backend fake;
         fake_init(&fake);
         fake.table.features |= UINT64_C(1) << bit;
         expect_refused(&fake, "'fake'", "features this version does not know");
     }
-}
-
-UNIT(device, copied_rows_without_a_copy_function_are_refused)
-{
-    fake_backend fake;
+    fake_init(&fake);
+    fake.table.size = AT(object_destroy); /* an older table with features beyond its size */
+    expect_refused(&fake, "lacks some of", "object_destroy");
     fake_init(&fake);
     fake.table.features |= QUIRE_BACKEND_ROWS;
     expect_refused(&fake, "'fake'", "announces rows");
     fake.table.features |= QUIRE_BACKEND_STAGES;
     fake.table.features &= ~QUIRE_BACKEND_ROWS;
     expect_accepted(&fake);
-}
-
-UNIT(device, a_table_without_a_required_function_is_refused)
-{
-    static const size_t required[] = {AT(describe), AT(page_create), AT(page_destroy)};
-    for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
-        fake_backend fake;
-        fake_init(&fake);
-        remove_function(&fake.table, required[i]);
-        expect_refused(&fake, "'fake'", "lacks describe, page_create or page_destroy");
-    }
-}
-
-UNIT(device, a_table_without_a_name_is_refused)
-{
-    static const char *const names[] = {NULL, ""};
-    for (size_t i = 0; i < 2; i++) {
-        fake_backend fake;
-        fake_init(&fake);
-        fake.table.name = names[i];
-        expect_refused(&fake, "no name", "");
-    }
-}
-
-UNIT(device, a_table_too_small_for_what_is_required_is_refused)
-{
-    static const size_t sizes[] = {0, sizeof(size_t), AT(destroy) - 1};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        fake_backend fake;
-        fake_init(&fake);
-        fake.table.size = sizes[i];
-        char says[64];
-        snprintf(says, sizeof says, "says it has %zu bytes", sizes[i]);
-        expect_refused(&fake, says, "too few");
-    }
 }
 
 UNIT(device, the_smallest_table_opens_and_needs_no_close)
@@ -135,14 +114,6 @@ UNIT(device, functions_after_the_end_of_an_older_table_are_absent)
     quire_memory_destroy_all(&memory);
     CHECK_OK(quire_device_destroy(&device));
     CHECK(fake.ended);
-}
-
-UNIT(device, an_older_table_with_features_beyond_its_size_is_refused)
-{
-    fake_backend fake;
-    fake_init(&fake);
-    fake.table.size = AT(object_destroy);
-    expect_refused(&fake, "lacks some of", "object_destroy");
 }
 
 UNIT(device, a_newer_and_larger_table_opens)

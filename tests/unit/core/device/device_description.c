@@ -27,98 +27,62 @@ UNIT(device_description, a_device_has_1_to_16_heaps_and_1_to_32_kinds)
     expect_accepted(&fake);
 }
 
-UNIT(device_description, a_kind_in_a_missing_heap_is_refused)
-{
-    fake_backend fake;
-    fake_init(&fake);
-    fake.info.kinds[3].heap = 2;
-    expect_refused(&fake, "memory kind 3", "heap 2 of 2");
-}
+#define INFO(member) offsetof(quire_device_info, member), sizeof(((quire_device_info *)0)->member)
 
-UNIT(device_description, a_heap_of_size_0_is_refused)
+/* One member of the description of the fake with another value, and two parts of the message. */
+UNIT(device_description, wrong_members_are_refused)
 {
-    fake_backend fake;
-    fake_init(&fake);
-    fake.info.heaps[1].size = 0;
-    expect_refused(&fake, "heap 1", "size 0");
-}
-
-UNIT(device_description, unknown_flags_are_refused)
-{
-    fake_backend fake;
-    fake_init(&fake);
-    fake.info.heaps[1].flags = 0x104;
-    expect_refused(&fake, "heap 1", "flags 0x104");
-    fake_init(&fake);
-    fake.info.kinds[2].flags |= 0x200;
-    expect_refused(&fake, "memory kind 2", "unknown flags 0x200");
-}
-
-UNIT(device_description, kinds_for_objects_need_a_backend_with_objects_and_have_no_pointers)
-{
-    fake_backend fake;
-    fake_init(&fake);
-    fake.info.kinds[1].flags |= QUIRE_HOST_VISIBLE | QUIRE_OBJECTS_ONLY;
-    expect_refused(&fake, "memory kind 1", "for objects only");
-    fake_init(&fake);
-    fake.table.features &= ~QUIRE_BACKEND_OBJECTS;
-    fake.table.object_create = NULL;
-    fake.table.object_bind = NULL;
-    fake.table.object_destroy = NULL;
-    fake.info.kinds[0].flags = QUIRE_DEVICE_LOCAL | QUIRE_OBJECTS_ONLY;
-    expect_refused(&fake, "memory kind 0", "for objects only");
-}
-
-UNIT(device_description, kinds_that_are_coherent_or_cached_but_not_visible_are_refused)
-{
-    static const quire_memory_flags flags[] = {QUIRE_HOST_COHERENT, QUIRE_HOST_CACHED,
-                                               QUIRE_DEVICE_LOCAL | QUIRE_HOST_COHERENT};
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+    static const struct {
+        size_t at, size;
+        uint64_t value;
+        const char *part, *other;
+    } rows[] = {
+        {INFO(kinds[3].heap), 2, "memory kind 3", "heap 2 of 2"},
+        {INFO(heaps[1].size), 0, "heap 1", "size 0"},
+        {INFO(heaps[1].flags), 0x104, "heap 1", "flags 0x104"},
+        {INFO(kinds[2].flags), 0x200, "memory kind 2", "unknown flags 0x200"},
+        {INFO(kinds[1].flags), QUIRE_HOST_VISIBLE | QUIRE_OBJECTS_ONLY, "memory kind 1",
+         "for objects only"},
+        {INFO(kinds[2].flags), QUIRE_HOST_COHERENT,
+         "memory kind 2 is coherent or cached and not host-visible", "flags 0x4"},
+        {INFO(kinds[2].flags), QUIRE_HOST_CACHED,
+         "memory kind 2 is coherent or cached and not host-visible", "flags 0x8"},
+        {INFO(kinds[2].flags), QUIRE_DEVICE_LOCAL | QUIRE_HOST_COHERENT,
+         "memory kind 2 is coherent or cached and not host-visible", "flags 0x5"},
+        {INFO(limits.page_granularity), 3, "page_granularity", "is 3, not a power of two"},
+        {INFO(limits.page_alignment), 3, "page_alignment", "is 3, not a power of two"},
+        {INFO(limits.buffer_image_granularity), 3, "buffer_image_granularity",
+         "is 3, not a power of two"},
+        {INFO(limits.non_coherent_atom), 3, "non_coherent_atom", "is 3, not a power of two"},
+        {INFO(limits.buffer_alignment), 3, "buffer_alignment", "is 3, not a power of two"},
+        {INFO(limits.image_row_alignment), 3, "image_row_alignment", "is 3, not a power of two"},
+    };
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fake_backend fake;
+        const uint32_t half = (uint32_t)rows[i].value;
+        unit_note("row", i);
         fake_init(&fake);
-        fake.info.kinds[2].flags = flags[i];
-        char says[32];
-        snprintf(says, sizeof says, "flags 0x%x", flags[i]);
-        expect_refused(&fake, "memory kind 2 is coherent or cached and not host-visible", says);
+        memcpy((char *)&fake.info + rows[i].at,
+               rows[i].size == sizeof half ? (const void *)&half : &rows[i].value, rows[i].size);
+        expect_refused(&fake, rows[i].part, rows[i].other);
     }
 }
 
-UNIT(device_description, host_visible_kinds_need_map_and_those_not_coherent_need_flush)
+UNIT(device_description, kinds_need_the_functions_of_their_flags)
 {
     fake_backend fake;
     fake_init(&fake);
-    fake.table.features &= ~QUIRE_BACKEND_MAP;
-    fake.table.map = NULL;
-    fake.table.unmap = NULL;
+    remove_group(&fake, QUIRE_BACKEND_OBJECTS);
+    fake.info.kinds[0].flags = QUIRE_DEVICE_LOCAL | QUIRE_OBJECTS_ONLY;
+    expect_refused(&fake, "memory kind 0", "for objects only");
+    fake_init(&fake);
+    remove_group(&fake, QUIRE_BACKEND_MAP);
     expect_refused(&fake, "memory kind 1", "cannot map");
     fake_init(&fake);
-    fake.table.features &= ~QUIRE_BACKEND_FLUSH;
-    fake.table.flush = NULL;
-    fake.table.invalidate = NULL;
+    remove_group(&fake, QUIRE_BACKEND_FLUSH);
     expect_refused(&fake, "memory kind 2", "cannot flush");
     fake.info.kinds[2].flags |= QUIRE_HOST_COHERENT;
     expect_accepted(&fake);
-}
-
-UNIT(device_description, limits_other_than_powers_of_two_are_refused)
-{
-    static const struct {
-        const char *name;
-        size_t offset;
-    } limits[] = {
-        {"page_granularity", offsetof(quire_limits, page_granularity)},
-        {"page_alignment", offsetof(quire_limits, page_alignment)},
-        {"buffer_image_granularity", offsetof(quire_limits, buffer_image_granularity)},
-        {"non_coherent_atom", offsetof(quire_limits, non_coherent_atom)},
-        {"buffer_alignment", offsetof(quire_limits, buffer_alignment)},
-        {"image_row_alignment", offsetof(quire_limits, image_row_alignment)},
-    };
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-        fake_backend fake;
-        fake_init(&fake);
-        memcpy((char *)&fake.info.limits + limits[i].offset, &(uint64_t){3}, sizeof(uint64_t));
-        expect_refused(&fake, limits[i].name, "is 3, not a power of two");
-    }
 }
 
 UNIT(device_description, limits_of_0_become_limits_without_effect)

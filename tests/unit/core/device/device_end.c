@@ -96,47 +96,38 @@ static void play(log_lines *lines, quire_log_level level)
     CHECK_OK(quire_device_destroy(&device));
 }
 
-UNIT(device_end, warnings_name_live_allocations_and_their_places)
+UNIT(device_end, each_level_logs_its_lines)
 {
-    log_lines lines = {.ask = NULL};
-    play(&lines, QUIRE_LOG_WARNING);
-    CHECK_STR(lines.text, "memory 'weights' still holds 'layer': 512 B at page 0 offset 0\n"
-                          "memory 'weights' still holds '(unnamed)': 256 B at page 0 offset 512\n"
-                          "device 'fake device' is not destroyed: 1 live memory: 'weights'\n");
-    CHECK_EQ(lines.count[QUIRE_LOG_WARNING], 3);
-}
-
-UNIT(device_end, a_level_of_none_means_warning_and_error_logs_less)
-{
-    log_lines none = {.ask = NULL}, error = {.ask = NULL};
-    play(&none, QUIRE_LOG_DEFAULT);
-    CHECK_EQ(none.count[QUIRE_LOG_WARNING], 3);
-    CHECK_EQ(none.count[QUIRE_LOG_INFO] + none.count[QUIRE_LOG_DEBUG], 0);
-    play(&error, QUIRE_LOG_ERROR);
-    CHECK_STR(error.text, "");
-}
-
-UNIT(device_end, level_info_logs_devices_and_memories)
-{
-    log_lines lines = {.ask = NULL};
-    play(&lines, QUIRE_LOG_INFO);
-    CHECK_EQ(lines.count[QUIRE_LOG_INFO], 4);
-    CHECK_EQ(lines.count[QUIRE_LOG_WARNING], 3);
-    CHECK_EQ(lines.count[QUIRE_LOG_DEBUG], 0);
-    CHECK_HAS(lines.text, "device 'fake device' opened: backend fake, 2 heaps, 4 memory kinds\n");
-    CHECK_HAS(lines.text, "memory 'weights' made: kind 0 (DEVICE_LOCAL), pages of 4 KiB\n");
-    CHECK_HAS(lines.text, "memory 'weights' destroyed\n");
-    CHECK_HAS(lines.text, "device 'fake device' closed\n");
-}
-
-UNIT(device_end, level_debug_logs_pages)
-{
-    log_lines lines = {.ask = NULL};
-    play(&lines, QUIRE_LOG_DEBUG);
-    CHECK_EQ(lines.count[QUIRE_LOG_DEBUG], 2);
-    CHECK_EQ(lines.count[QUIRE_LOG_INFO], 4);
-    CHECK_HAS(lines.text, "memory 'weights': page 0 made, 4 KiB\n");
-    CHECK_HAS(lines.text, "memory 'weights': pages given back: 1, 4 KiB\n");
+    static const struct {
+        quire_log_level level;
+        uint32_t warnings, infos, debugs;
+    } rows[] = {{QUIRE_LOG_DEFAULT, 3, 0, 0}, /* warnings */
+                {QUIRE_LOG_WARNING, 3, 0, 0},
+                {QUIRE_LOG_ERROR, 0, 0, 0},
+                {QUIRE_LOG_INFO, 3, 4, 0},
+                {QUIRE_LOG_DEBUG, 3, 4, 2}};
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        log_lines lines = {.ask = NULL};
+        unit_note("row", i);
+        play(&lines, rows[i].level);
+        CHECK_EQ(lines.count[QUIRE_LOG_WARNING], rows[i].warnings);
+        CHECK_EQ(lines.count[QUIRE_LOG_INFO], rows[i].infos);
+        CHECK_EQ(lines.count[QUIRE_LOG_DEBUG], rows[i].debugs);
+        if (rows[i].level == QUIRE_LOG_WARNING)
+            CHECK_STR(lines.text,
+                      "memory 'weights' still holds 'layer': 512 B at page 0 offset 0\n"
+                      "memory 'weights' still holds '(unnamed)': 256 B at page 0 offset 512\n"
+                      "device 'fake device' is not destroyed: 1 live memory: 'weights'\n");
+        if (rows[i].level != QUIRE_LOG_DEBUG)
+            continue;
+        CHECK_HAS(lines.text,
+                  "device 'fake device' opened: backend fake, 2 heaps, 4 memory kinds\n");
+        CHECK_HAS(lines.text, "memory 'weights' made: kind 0 (DEVICE_LOCAL), pages of 4 KiB\n");
+        CHECK_HAS(lines.text, "memory 'weights' destroyed\n");
+        CHECK_HAS(lines.text, "device 'fake device' closed\n");
+        CHECK_HAS(lines.text, "memory 'weights': page 0 made, 4 KiB\n");
+        CHECK_HAS(lines.text, "memory 'weights': pages given back: 1, 4 KiB\n");
+    }
 }
 
 UNIT(device_end, without_a_sink_nothing_is_logged)
