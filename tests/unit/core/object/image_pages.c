@@ -37,13 +37,6 @@ static quire_allocation buffer(fixture *f, uint64_t size)
     return made.allocation;
 }
 
-static quire_allocation_info place(const fixture *f, quire_allocation a)
-{
-    quire_allocation_info info;
-    CHECK_OK(quire_allocation_get_info(f->memory, a, &info));
-    return info;
-}
-
 #define CASE(name, ...) UNIT_ON(image_pages, name, fixture, f, begin(f, __VA_ARGS__), fixture_end)
 
 CASE(images_and_others_share_no_page_and_lose_no_bytes, 64 * KIB,
@@ -60,81 +53,68 @@ CASE(images_and_others_share_no_page_and_lose_no_bytes, 64 * KIB,
             others[i] = i % 2 ? buffer(f, 3 * KIB) : image(f, 3 * KIB, QUIRE_TILING_LINEAR);
         }
     for (int i = 0; i < COUNT; i++) {
-        CHECK_EQ(place(f, images[i]).size, 4 * KIB);
-        CHECK_EQ(place(f, images[i]).left_padding, 0);
+        CHECK_EQ(fixture_info(f, images[i]).size, 4 * KIB);
+        CHECK_EQ(fixture_info(f, images[i]).left_padding, 0);
         for (int k = 0; k < COUNT; k++)
-            CHECK(place(f, images[i]).page != place(f, others[k]).page);
+            CHECK(fixture_info(f, images[i]).page != fixture_info(f, others[k]).page);
     }
-    quire_memory_stats stats = fixture_stats(f);
-    CHECK_EQ(stats.page_count, 2);
-    CHECK_OK(quire_memory_check(f->memory));
+    CHECK_EQ(fixture_stats(f).page_count, 2);
 }
 
 CASE(a_small_granularity_rounds_as_before, KIB,
      &(quire_memory_options){.pages = {.page_size = 1024 * KIB}})
 {
     quire_allocation a = image(f, 100, QUIRE_TILING_OPTIMAL), b = buffer(f, 100);
-    CHECK_EQ(place(f, a).size, KIB);
-    CHECK_EQ(place(f, a).page, place(f, b).page);
+    CHECK_EQ(fixture_info(f, a).size, KIB);
+    CHECK_EQ(fixture_info(f, a).page, fixture_info(f, b).page);
 }
 
 /* A memory of one page, or whose placements are a promise, has no page for images alone. */
-UNIT(image_pages, memories_of_few_pages_or_of_one_order_round)
+static const quire_memory_options ROUNDING[] = {
+    {.pages = {.page_size = 1024 * KIB, .max_pages = 1}},
+    {.pages = {.page_size = 1024 * KIB}, .fit = {.algorithm = QUIRE_FIT_FIRST}},
+    {.pages = {.page_size = 1024 * KIB}, .fit = {.algorithm = QUIRE_FIT_LINEAR}},
+};
+
+UNIT_EACH(image_pages, memories_of_few_pages_or_of_one_order_round, fixture, f, row, 0, 3,
+          begin(f, 64 * KIB, &ROUNDING[row]), fixture_end)
 {
-    const quire_memory_options options[] = {
-        {.pages = {.page_size = 1024 * KIB, .max_pages = 1}},
-        {.pages = {.page_size = 1024 * KIB}, .fit = {.algorithm = QUIRE_FIT_FIRST}},
-        {.pages = {.page_size = 1024 * KIB}, .fit = {.algorithm = QUIRE_FIT_LINEAR}},
-    };
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        fixture f;
-        begin(&f, 64 * KIB, &options[i]);
-        quire_allocation a = image(&f, 100, QUIRE_TILING_OPTIMAL), b = buffer(&f, 100);
-        CHECK_EQ(place(&f, a).size, 64 * KIB);
-        CHECK_EQ(place(&f, a).page, place(&f, b).page);
-        fixture_end(&f);
-    }
+    quire_allocation a = image(f, 100, QUIRE_TILING_OPTIMAL), b = buffer(f, 100);
+    CHECK_EQ(fixture_info(f, a).size, 64 * KIB);
+    CHECK_EQ(fixture_info(f, a).page, fixture_info(f, b).page);
 }
 
 /* What one kind has emptied serves the other. */
-UNIT(image_pages, an_empty_page_changes_its_kind)
+CASE(an_empty_page_changes_its_kind, 64 * KIB,
+     &(quire_memory_options){
+         .pages = {.page_size = 1024 * KIB, .retained_empty_bytes = UINT64_MAX}})
 {
-    fixture f;
-    const quire_memory_options options = {
-        .pages = {.page_size = 1024 * KIB, .retained_empty_bytes = UINT64_MAX}};
-    begin(&f, 64 * KIB, &options);
-    quire_allocation a = buffer(&f, 100);
-    uint32_t page = place(&f, a).page;
-    CHECK_OK(quire_free(f.memory, a));
-    a = image(&f, 100, QUIRE_TILING_OPTIMAL);
-    CHECK_EQ(place(&f, a).page, page);
-    CHECK_EQ(f.fake.pages, 1);
-    CHECK_OK(quire_free(f.memory, a));
-    CHECK_EQ(place(&f, buffer(&f, 100)).page, page);
-    CHECK_OK(quire_memory_check(f.memory));
-    fixture_end(&f);
+    quire_allocation a = buffer(f, 100);
+    uint32_t page = fixture_info(f, a).page;
+    CHECK_OK(quire_free(f->memory, a));
+    a = image(f, 100, QUIRE_TILING_OPTIMAL);
+    CHECK_EQ(fixture_info(f, a).page, page);
+    CHECK_EQ(f->fake.pages, 1);
+    CHECK_OK(quire_free(f->memory, a));
+    CHECK_EQ(fixture_info(f, buffer(f, 100)).page, page);
 }
 
 /* A memory without images keeps as many empty bytes as its policy says, and one with them too. */
-UNIT(image_pages, the_bytes_that_stay_are_shared_with_images_alone)
+UNIT_EACH(image_pages, the_bytes_that_stay_are_shared_with_images_alone, fixture, f, has_images, 0,
+          2,
+          begin(f, 64 * KIB,
+                &(quire_memory_options){
+                    .pages = {.page_size = 1024 * KIB, .retained_empty_bytes = 2048 * KIB}}),
+          fixture_end)
 {
-    const quire_memory_options options = {
-        .pages = {.page_size = 1024 * KIB, .retained_empty_bytes = 2048 * KIB}};
-    for (int has_images = 0; has_images < 2; has_images++) {
-        fixture f;
-        quire_memory_stats stats;
-        quire_allocation made[3];
-        begin(&f, 64 * KIB, &options);
-        if (has_images)
-            (void)image(&f, 100, QUIRE_TILING_OPTIMAL);
-        for (int i = 0; i < 3; i++)
-            made[i] = buffer(&f, 700 * KIB);
-        for (int i = 0; i < 3; i++)
-            CHECK_OK(quire_free(f.memory, made[i]));
-        stats = fixture_stats(&f);
-        CHECK_EQ(stats.empty_bytes, has_images ? 1024 * KIB : 2048 * KIB);
-        fixture_end(&f);
-    }
+    quire_allocation made[3];
+    if (has_images)
+        (void)image(f, 100, QUIRE_TILING_OPTIMAL);
+    for (int i = 0; i < 3; i++)
+        made[i] = buffer(f, 700 * KIB);
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(quire_free(f->memory, made[i]));
+    CHECK_EQ(fixture_stats(f).empty_bytes, has_images ? 1024 * KIB : 2048 * KIB);
 }
 
 /* The memory's limit refuses a page: a request is not placed in a page of the other kind. */

@@ -83,7 +83,6 @@ UNIT_MEMORY(resource_bounds, rows_of_an_image_known_only_to_its_backend, f, .nam
     const quire_object_options options = {.object = QUIRE_OBJECT_IMAGE, .description = &needed};
     CHECK_OK(quire_object_create(f->memory, &options, &image.allocation));
     expect_no_rows(f, image, "not created by quire_image_create");
-    CHECK_OK(quire_free(f->memory, image.allocation));
 }
 
 static quire_result (*make_object)(void *state, const quire_object_request *request,
@@ -107,5 +106,4 @@ UNIT_PREPARED(resource_bounds, rows_of_an_image_in_the_backends_own_order, f)
     CHECK_OK(quire_image_create(
         f->memory, &(quire_image_options){.width = 4, .tiling = QUIRE_TILING_OPTIMAL}, &image));
     expect_no_rows(f, image, "in the backend's own order");
-    CHECK_OK(quire_free(f->memory, image.allocation));
 }
