@@ -1,11 +1,13 @@
 /*
  * copy_stream.c - copies and fills in the order of a stream: the backend runs them later, or, if it
- * cannot, the core runs them after the stream's work. The order is the same.
+ * cannot, the core runs them after the stream's work. A free waits for them though the caller
+ * recorded no use, and these uses end with their stream.
  */
+#include "src/core/deferred/stream_queue.h"
 #include "tests/support/fixture.h"
 #include "tests/support/on_stream.h"
 
-enum { DEVICE = 0, COHERENT, CACHED, WINDOW, SIZE = 1000 };
+enum { DEVICE = 0, COHERENT, CACHED, WINDOW, SIZE = 1024, OPERATIONS = 5 };
 
 typedef struct world {
     fixture f;
@@ -44,9 +46,18 @@ static void open_world(world *w, uint32_t kind)
 static void end_world(world *w)
 {
     fake_stream_run(w->native, UINT64_MAX);
+    CHECK_OK(quire_memory_check(w->f.memory));
+    quire_memory_destroy_all(&w->f.memory);
     CHECK_OK(quire_stream_destroy(&w->stream));
     CHECK_EQ(w->f.fake.streams, 0);
-    fixture_end(&w->f);
+    CHECK_OK(quire_device_destroy(&w->f.device));
+    CHECK_EQ(w->f.fake.pages, 0);
+}
+
+static void begin(world *w)
+{
+    prepare(w);
+    open_world(w, DEVICE);
 }
 
 static quire_copy_options a_to_b(const world *w)
@@ -189,23 +200,22 @@ CASE(without_the_functions_the_stream_is_awaited)
     CHECK_EQ(w->bytes_a[0], 9);
 }
 
-UNIT(copy_stream, an_unsupported_copy_runs_after_the_work_of_the_stream)
+CASE(an_unsupported_copy_runs_after_the_work_of_the_stream)
 {
-    world w;
-    prepare(&w);
-    w.f.fake.unsupported = FAKE_STREAM_COPY;
-    open_world(&w, DEVICE);
-    copy_after_the_work(&w);
-    end_world(&w);
-    prepare(&w);
-    w.f.fake.unsupported = FAKE_STREAM_FILL;
-    open_world(&w, DEVICE);
-    fake_stream_submit(w.native);
-    CHECK_OK(
-        quire_fill(w.f.memory, w.a, &(quire_fill_options){.value = 9, .stream = w.stream}, NULL));
-    CHECK_EQ(fake_stream_waiting(w.native), 0);
-    CHECK_EQ(w.bytes_a[0], 9);
-    end_world(&w);
+    w->f.fake.unsupported = FAKE_STREAM_COPY;
+    open_world(w, DEVICE);
+    copy_after_the_work(w);
+}
+
+CASE(an_unsupported_fill_runs_after_the_work_of_the_stream)
+{
+    w->f.fake.unsupported = FAKE_STREAM_FILL;
+    open_world(w, DEVICE);
+    fake_stream_submit(w->native);
+    CHECK_OK(quire_fill(w->f.memory, w->a, &(quire_fill_options){.value = 9, .stream = w->stream},
+                        NULL));
+    CHECK_EQ(fake_stream_waiting(w->native), 0);
+    CHECK_EQ(w->bytes_a[0], 9);
 }
 
 UNIT_ON(copy_stream, memory_of_another_backend_is_copied_after_the_work_of_the_stream, world, w,
@@ -265,4 +275,190 @@ UNIT_ON(copy_stream, wrong_streams_are_refused_and_nothing_is_submitted, world, 
     CHECK_OK(quire_stream_destroy(&held));
     CHECK_OK(quire_stream_destroy(&foreign));
     fixture_end(&other);
+}
+
+/* ---- uses ------------------------------------------------------------------------------------ */
+
+/* What quire submits, with the first allocation of the world. */
+static void submit(const world *w, uint32_t operation, quire_point *done)
+{
+    const quire_allocation a = w->a, other = w->b;
+    static unsigned char bytes[SIZE];
+    quire_memory *memory = w->f.memory;
+    const quire_copy_end end = {.memory = memory, .allocation = a},
+                         end_of_other = {.memory = memory, .allocation = other};
+    const quire_write_item items[] = {{other, 0, bytes, 1}, {a, 0, bytes, 8}, {a, 8, bytes, 8}};
+    quire_copy_options copy = {.size = SIZE, .stream = w->stream};
+    switch (operation) {
+    case 0:
+        CHECK_OK(quire_fill(memory, a, &(quire_fill_options){.stream = w->stream}, done));
+        return;
+    case 1:
+        CHECK_OK(quire_write_batch(memory, items, 3, w->stream, done));
+        return;
+    case 2:
+        copy.to = end;
+        copy.from = end_of_other;
+        break;
+    case 3:
+        copy.to = end_of_other;
+        copy.from = end;
+        break;
+    default:
+        copy.from = end;
+        copy.host_to = bytes;
+    }
+    CHECK_OK(quire_copy(&copy, done));
+}
+
+static uint64_t waiting(world *w)
+{
+    CHECK_OK(quire_memory_check(w->f.memory));
+    return fixture_stats(&w->f).deferred_count;
+}
+
+static uint64_t collect(const world *w)
+{
+    uint64_t released = 0;
+    CHECK_OK(quire_collect(w->f.memory, &released));
+    CHECK_OK(quire_memory_check(w->f.memory));
+    return released;
+}
+
+UNIT_EACH(copy_stream, a_free_waits_for_what_quire_submitted, world, w, operation, 0, OPERATIONS,
+          begin(w), end_world)
+{
+    submit(w, operation, NULL);
+    CHECK_OK(quire_free(w->f.memory, w->a));
+    CHECK_EQ(waiting(w), 1);
+    CHECK_EQ(collect(w), 0);
+    fake_stream_run(w->native, UINT64_MAX);
+    CHECK_EQ(collect(w), SIZE);
+}
+
+UNIT_EACH(copy_stream, a_free_after_the_point_has_passed_waits_for_nothing, world, w, operation, 0,
+          OPERATIONS, begin(w), end_world)
+{
+    quire_point done;
+    submit(w, operation, &done);
+    submit(w, operation, &done); /* the later point counts */
+    CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
+    fake_stream_submit(w->native); /* work of the caller, which uses neither */
+    CHECK_OK(quire_free(w->f.memory, w->a));
+    CHECK_EQ(waiting(w), 0);
+}
+
+#define OPEN(name) UNIT_ON(copy_stream, name, world, w, begin(w), end_world)
+
+/* The free names a point before the fill, after it, or the stream. */
+UNIT_EACH(copy_stream, the_later_of_fill_and_point_counts, world, w, which, 0, 3, begin(w),
+          end_world)
+{
+    quire_point before, filled, after;
+    fake_stream_submit(w->native);
+    CHECK_OK(quire_stream_mark(w->stream, &before));
+    submit(w, 0, &filled);
+    fake_stream_submit(w->native);
+    CHECK_OK(quire_stream_mark(w->stream, &after));
+    CHECK_OK(which == 0   ? quire_free_after_point(w->f.memory, w->a, &before)
+             : which == 1 ? quire_free_after_point(w->f.memory, w->a, &after)
+                          : quire_free_on_stream(w->f.memory, w->a, w->stream));
+    fake_stream_run(w->native, 1);
+    CHECK_EQ(collect(w), 0);
+    fake_stream_run(w->native, 1);
+    CHECK_EQ(collect(w), which == 0 ? SIZE : 0);
+    fake_stream_run(w->native, 1);
+    CHECK_EQ(collect(w), which == 0 ? 0 : SIZE);
+}
+
+OPEN(a_range_that_was_filled_is_reused_on_its_stream_at_once)
+{
+    quire_allocation next;
+    uint64_t offset = fixture_info(&w->f, w->a).offset;
+    submit(w, 0, NULL);
+    CHECK_OK(quire_free_on_stream(w->f.memory, w->a, w->stream));
+    CHECK_OK(allocate_on_stream(w->f.memory, &(quire_allocation_options){.size = SIZE}, w->stream,
+                                &next));
+    CHECK_EQ(fixture_info(&w->f, next).offset, offset);
+}
+
+CASE(a_fill_that_is_complete_on_return_is_no_use)
+{
+    fake_leave_out(&w->f.fake, QUIRE_BACKEND_STREAM_FILL);
+    open_world(w, DEVICE);
+    submit(w, 0, NULL);
+    CHECK_OK(quire_free(w->f.memory, w->a));
+    CHECK_EQ(waiting(w), 0);
+}
+
+OPEN(a_stream_is_busy_until_its_fill_is_done_and_takes_the_use_with_it)
+{
+    quire_stream_info info;
+    quire_stream *second;
+    CHECK_OK(quire_stream_create(w->f.device, NULL, &second));
+    submit(w, 2, NULL);
+    CHECK_OK(quire_stream_get_info(w->stream, &info));
+    CHECK_EQ(info.deferred, 2);
+    CHECK_FAILS(quire_stream_destroy(&w->stream), QUIRE_ERROR_BUSY);
+    fake_stream_run(w->native, UINT64_MAX);
+    CHECK_OK(quire_stream_destroy(&w->stream));
+    CHECK_OK(quire_memory_check(w->f.memory));
+    CHECK_OK(quire_free(w->f.memory, w->a));
+    CHECK_OK(quire_record_use(w->f.memory, w->b, second)); /* beside the use that has ended */
+    CHECK_OK(quire_free_on_stream(w->f.memory, w->b, second));
+    CHECK_EQ(waiting(w), 1);
+    CHECK_EQ(collect(w), SIZE);
+    w->stream = second;
+    w->native = quire_stream_native(second);
+}
+
+UNIT_EACH(copy_stream, a_use_of_the_caller_outlasts_the_fill, world, w, first, 0, 2, begin(w),
+          end_world)
+{
+    if (!first)
+        CHECK_OK(quire_record_use(w->f.memory, w->a, w->stream));
+    submit(w, 0, NULL);
+    if (first)
+        CHECK_OK(quire_record_use(w->f.memory, w->a, w->stream));
+    fake_stream_run(w->native, UINT64_MAX);
+    CHECK_FAILS(quire_stream_destroy(&w->stream), QUIRE_ERROR_BUSY);
+    fake_stream_submit(w->native); /* which uses it */
+    CHECK_OK(quire_free(w->f.memory, w->a));
+    CHECK_EQ(collect(w), 0);
+}
+
+/* The use needs a record of the allocation, a queue, and waits: each may fail. */
+UNIT(copy_stream, without_host_memory_the_work_is_done_on_return)
+{
+    bool all = false;
+    for (uint64_t call = 1; !all; call++) {
+        world w;
+        begin(&w);
+        test_memory_fail(unit_memory_state(), call, false);
+        submit(&w, 0, NULL);
+        all = unit_memory_state()->calls < call;
+        test_memory_fail(unit_memory_state(), 0, false);
+        CHECK_EQ(fake_stream_waiting(w.native), all ? 1 : 0);
+        CHECK_OK(quire_free(w.f.memory, w.a));
+        CHECK_EQ(waiting(&w), all ? 1 : 0);
+        end_world(&w);
+        CHECK(call < 10);
+    }
+}
+
+OPEN(the_check_finds_a_damaged_use)
+{
+    submit(w, 0, NULL);
+    qi_wait *use = w->stream->queues->own.first;
+    CHECK(use && use == w->stream->queues->own.last);
+    use->is_own = false;
+    CHECK_FAILS(quire_memory_check(w->f.memory), QUIRE_ERROR_CORRUPTED);
+    use->is_own = true;
+    use->previous = use;
+    CHECK_FAILS(quire_memory_check(w->f.memory), QUIRE_ERROR_CORRUPTED);
+    use->previous = NULL;
+    use->next = use;
+    CHECK_FAILS(quire_memory_check(w->f.memory), QUIRE_ERROR_CORRUPTED);
+    use->next = NULL;
+    CHECK_OK(quire_memory_check(w->f.memory));
 }
