@@ -4,34 +4,11 @@
  */
 #include "tests/support/fixture.h"
 
-#include "quire/host.h"
-
 static void make(fixture *b, quire_memory_flags flags)
 {
     fixture_prepare(b);
     quire_memory_options options = {.kind.required = flags, .fit.algorithm = QUIRE_FIT_FIRST};
     fixture_open(b, &options);
-}
-
-/* On the host backend: no native objects. */
-static void make_host(fixture *b, quire_memory_flags flags)
-{
-    *b = (fixture){.device = NULL};
-    quire_host_options host = {.device = {.host_memory = unit_memory()}};
-    CHECK_OK(quire_host_open(&host, &b->device));
-    quire_memory_options options = {.kind.required = flags, .fit.algorithm = QUIRE_FIT_FIRST};
-    CHECK_OK(quire_memory_create(b->device, &options, &b->memory));
-}
-
-static void end(fixture *b)
-{
-    CHECK_OK(quire_memory_check(b->memory));
-    quire_memory_destroy_all(&b->memory);
-    CHECK_OK(quire_device_destroy(&b->device));
-    CHECK_EQ(b->fake.pages, 0);
-    CHECK_EQ(b->fake.objects, 0);
-    CHECK_EQ(b->fake.maps, 0);
-    CHECK(b->fake.ended || !b->fake.table.name); /* unless it was a host device */
 }
 
 #define BUFFER(b, ...) create((b), &(quire_buffer_options){__VA_ARGS__})
@@ -50,9 +27,9 @@ static quire_buffer_info info_of(fixture *b, quire_buffer buffer)
     return info;
 }
 
-#define ON_HOST(name, ...) UNIT_ON(resource, name, fixture, b, make_host(b, __VA_ARGS__), end)
+#define CASE(name, ...) UNIT_ON(resource, name, fixture, b, make(b, __VA_ARGS__), fixture_end)
 
-ON_HOST(a_buffer_is_for_storage_and_both_transfers_by_default, QUIRE_DEVICE_LOCAL)
+CASE(a_buffer_is_for_storage_and_both_transfers_by_default, QUIRE_DEVICE_LOCAL)
 {
     quire_buffer buffer = BUFFER(b, .size = 100, .user_data = 5, .name = "weights");
     quire_buffer_info info = info_of(b, buffer);
@@ -60,7 +37,6 @@ ON_HOST(a_buffer_is_for_storage_and_both_transfers_by_default, QUIRE_DEVICE_LOCA
     CHECK_EQ(info.usage,
              QUIRE_USAGE_STORAGE | QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET);
     CHECK_EQ(info.place.object, QUIRE_OBJECT_BUFFER);
-    CHECK_EQ(info.place.native, 0); /* this backend has no objects */
     CHECK_EQ(info.place.size, 100);
     CHECK_EQ(info.place.requested, 100);
     CHECK_EQ(info.place.user_data, 5);
@@ -69,8 +45,6 @@ ON_HOST(a_buffer_is_for_storage_and_both_transfers_by_default, QUIRE_DEVICE_LOCA
     CHECK_OK(quire_allocation_get_name(b->memory, buffer.allocation, name, sizeof name));
     CHECK_STR(name, "weights");
 }
-
-#define CASE(name, ...) UNIT_ON(resource, name, fixture, b, make(b, __VA_ARGS__), end)
 
 CASE(invalid_buffer_options_are_refused_before_an_object_is_created, QUIRE_DEVICE_LOCAL)
 {

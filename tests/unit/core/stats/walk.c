@@ -233,23 +233,6 @@ CASE(a_visitor_may_allocate, .pages = {.page_size = PAGE})
     CHECK_EQ(stats.allocation_count, 8); /* the walk ended with the pages that existed before */
 }
 
-static bool walk_inside(void *user, const quire_item *item)
-{
-    static record inner;
-    fixture *b = user;
-    (void)item;
-    walk(b, &inner);
-    expect_complete(b, &inner);
-    return true;
-}
-
-CASE(a_visitor_may_walk, .pages = {.page_size = PAGE})
-{
-    for (int i = 0; i < 4; i++)
-        ALLOCATE(b, .size = PAGE / 2 - 256);
-    CHECK_OK(quire_memory_walk(b->memory, walk_inside, b));
-}
-
 CASE(without_host_memory_a_walk_fails_and_changes_nothing, .pages = {.page_size = PAGE})
 {
     static record r;
