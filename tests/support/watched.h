@@ -25,6 +25,10 @@ void watched_prepare(watched *w);
 void watched_open(watched *w, const quire_memory_options *options);
 void watched_make(watched *w, uint32_t kind); /* Opens both, with pages of 64 KiB. */
 
+/* A test of a memory of each kind, `kind`, with the object `w`. */
+#define UNIT_EACH_KIND(suite, name)                                                                \
+    UNIT_EACH(suite, name, watched, w, kind, 0, KINDS, watched_make(w, kind), watched_end)
+
 /* Destroys both and checks that the backend has no live objects. */
 void watched_end(watched *w);
 

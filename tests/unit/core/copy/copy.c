@@ -131,7 +131,13 @@ static void draw(test_random *r, quire_copy_options *o)
     } while (!draw_end(r, o, &o->to) || !draw_end(r, o, &o->from));
 }
 
-/* Runs one random copy. Returns true if it was refused. */
+static bool goes_on(void *user, uint64_t done, uint64_t total)
+{
+    (void)user;
+    return done <= total;
+}
+
+/* Runs one random copy, half of them in parts. Returns true if it was refused. */
 static bool copy_once(world *w, test_random *r)
 {
     place *to = &w->places[random_below(r, w->place_count)];
@@ -144,6 +150,8 @@ static bool copy_once(world *w, test_random *r)
     o.from.memory = from->memory;
     o.from.allocation = from->allocation;
     o.host_from = from->host;
+    if (random_below(r, 2))
+        o.progress = (quire_progress){goes_on, NULL, 1 + random_below(r, 200)};
     if (to->host && from->host) {
         CHECK_FAILS(quire_copy(&o, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
         return true;

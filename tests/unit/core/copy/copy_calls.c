@@ -107,6 +107,16 @@ CASE(tight_rows_are_one_call, DEVICE)
     CHECK_EQ(f->fake.last_copy.rows, 64);
     CHECK_EQ(f->fake.last_copy.to_row, 32);
     CHECK_EQ(f->fake.last_copy.from_row, 16);
+    CHECK_OK(quire_copy(&(quire_copy_options){.to = {f->memory, a, 0, 4, 100},
+                                              .from = {f->memory, b, 0, 4, 32},
+                                              .size = 4,
+                                              .rows = 8,
+                                              .slices = 3},
+                        NULL));
+    CHECK_EQ(f->fake.last_copy.size, 32); /* slices of tight rows become rows */
+    CHECK_EQ(f->fake.last_copy.rows, 3);
+    CHECK_EQ(f->fake.last_copy.slices, 1);
+    CHECK_EQ(f->fake.last_copy.to_row, 100);
 }
 
 typedef struct progress_log {

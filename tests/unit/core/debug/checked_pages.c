@@ -220,8 +220,7 @@ UNIT_EACH(checked_pages, stray_writes_are_found_by_a_free_from_another_shard, wa
     CHECK_OK(quire_memory_destroy(&w->memory));
 }
 
-UNIT_EACH(checked_pages, ranges_of_a_batch_are_checked_one_by_one, watched, w, kind, 0, KINDS,
-          watched_make(w, kind), watched_end)
+UNIT_EACH_KIND(checked_pages, ranges_of_a_batch_are_checked_one_by_one)
 {
     quire_memory_stats stats;
     quire_allocation many[MANY];

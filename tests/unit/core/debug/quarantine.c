@@ -9,8 +9,7 @@ enum { SIZE = 100, PAGE = 65536 };
 
 /* ---- writes after a free ------------------------------------------------------------------ */
 
-UNIT_EACH(quarantine, a_write_after_the_free_is_found_when_the_range_leaves, watched, w, kind, 0,
-          KINDS, watched_make(w, kind), watched_end)
+UNIT_EACH_KIND(quarantine, a_write_after_the_free_is_found_when_the_range_leaves)
 {
     quire_native native = watched_native(w, watched_allocate(w, SIZE, "weights"));
     CHECK_OK(quire_free(w->memory, w->allocation));

@@ -179,49 +179,6 @@ UNIT(policy_growth, a_granularity_below_the_backends_is_the_backends)
     CHECK_EQ(resolve((quire_page_policy){.page_granularity = 512}).page_granularity, 512);
 }
 
-static void expect_refused(quire_page_policy given, const char *says)
-{
-    quire_page_policy p = resolve(given);
-    CHECK_FAILS(qi_policy_validate(&given, &p), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_HAS(quire_last_error(), says);
-}
-
-UNIT(policy_growth, contradictions_are_refused)
-{
-    expect_refused((quire_page_policy){.page_granularity = 3}, "granularity 3 is not a power");
-    expect_refused((quire_page_policy){.page_granularity = 1000}, "granularity 1000 is not");
-    expect_refused((quire_page_policy){.growth = (quire_growth)3}, "no kind of growth 3");
-    expect_refused((quire_page_policy){.growth = QUIRE_GROWTH_RESERVED}, "need a growth percent");
-    expect_refused((quire_page_policy){.request_factor = 2}, "pages of 2 times the request");
-    expect_refused((quire_page_policy){.request_factor = 2,
-                                       .growth = QUIRE_GROWTH_RESERVED,
-                                       .growth_percent = 100,
-                                       .max_page = GIB},
-                   "need pages that grow by steps");
-    const quire_dedicated always = QUIRE_DEDICATED_ALWAYS;
-    const char *one = "contradict one page per object";
-    expect_refused((quire_page_policy){.dedicated = always, .classes = {{1, 1}}}, one);
-    expect_refused((quire_page_policy){.dedicated = always, .growth = QUIRE_GROWTH_LARGEST}, one);
-    expect_refused(
-        (quire_page_policy){
-            .dedicated = always, .growth_percent = 100, .max_page = GIB, .request_factor = 2},
-        one);
-}
-
-UNIT(policy_growth, classes_out_of_order_are_refused)
-{
-    expect_refused((quire_page_policy){.classes = {{0, 4096}}},
-                   "class 0 has pages of 4 KiB for no");
-    expect_refused((quire_page_policy){.classes = {{100, 4096}, {100, 4096}}},
-                   "class 1, up to 100 B, follows an unused class or is not above");
-    expect_refused((quire_page_policy){.classes = {{100, 4096}, {0, 0}, {200, 4096}}},
-                   "class 2, up to 200 B, follows an unused class");
-    expect_refused((quire_page_policy){.classes = {{1, 1}, {2, 2}, {3, 3}, {2, 2}}}, "class 3");
-    expect_refused((quire_page_policy){.classes = {{8192, 4096}}},
-                   "class 0: no page of 4 KiB holds a request of 8 KiB");
-    expect_refused((quire_page_policy){.classes = {{100, 0}}}, "class 0: no page of 0 B");
-}
-
 /* ---- memories ----------------------------------------------------------------------------- */
 
 static quire_allocation take(fixture *b, uint64_t size, uint64_t page_size)
