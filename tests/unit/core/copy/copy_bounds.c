@@ -74,6 +74,7 @@ UNIT(copy_bounds, regions_that_do_not_fit_are_refused)
         {{.size = 4, .rows = 2, .slices = 2}, {.row_pitch = HALF}, uncounted},
         {{.size = 4, .rows = 2, .slices = 3}, {0, {0}, 0, 4, HALF}, uncounted},
         {{.size = 4, .rows = 2, .slices = 2}, {0, {0}, 0, 4, UINT64_MAX - 6}, uncounted},
+        {{.size = 4, .rows = 2, .slices = 2}, {0, {0}, 0, HALF, HALF + 4}, uncounted},
         /* regions within 64 bits are compared with the size of the allocation */
         {{.size = 8, .rows = 2}, {0, {0}, 0, UINT64_MAX - 8, UINT64_MAX}, large},
         {{.size = 4, .rows = 2, .slices = 2}, {0, {0}, 0, 4, UINT64_MAX - 8}, large},

@@ -86,6 +86,20 @@ CASE(host_memory_that_is_mapped_from_the_allocation_overlaps, COHERENT)
     CHECK_OK(quire_unmap(f->memory, a));
 }
 
+CASE(interleaved_rows_do_not_overlap, DEVICE)
+{
+    quire_allocation a = make(f, 200, 1);
+    const quire_copy_end still = {f->memory, a, 8, 16, 0};
+    for (uint64_t at = 0; at <= 17; at++) {
+        const quire_copy_end moved = {f->memory, a, at, 16, 0};
+        quire_copy_options to = {.to = moved, .from = still, .size = 8, .rows = 10};
+        quire_copy_options from = {.to = still, .from = moved, .size = 8, .rows = 10};
+        quire_result expected = at % 16 ? QUIRE_ERROR_OVERLAP : QUIRE_SUCCESS;
+        CHECK_EQ(quire_copy(&to, NULL), expected);
+        CHECK_EQ(quire_copy(&from, NULL), expected);
+    }
+}
+
 CASE(tight_rows_are_one_call, DEVICE)
 {
     static unsigned char bytes[4096];

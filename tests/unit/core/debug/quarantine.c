@@ -88,30 +88,27 @@ UNIT_ON(quarantine, it_holds_at_most_16_mib, watched, w, watched_prepare(w), wat
     CHECK_EQ(watched_info(w, watched_allocate(w, UINT64_C(20) << 20, NULL)).offset, large);
 }
 
-UNIT(quarantine, it_is_emptied_before_a_page_is_created_or_an_allocation_refused)
+UNIT_EACH_KIND(quarantine, it_is_emptied_before_a_page_is_created)
 {
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        watched w;
-        watched_make(&w, kind);
-        for (int i = 0; i < 20; i++) {
-            watched_allocate(&w, PAGE - 1000, NULL);
-            CHECK_OK(quire_free(w.memory, w.allocation));
-        }
-        quire_memory_stats stats;
-        CHECK_OK(quire_memory_get_stats(w.memory, &stats));
-        CHECK_EQ(stats.pages_created, 1);
-        watched_end(&w);
+    for (int i = 0; i < 20; i++) {
+        watched_allocate(w, PAGE - 1000, NULL);
+        CHECK_OK(quire_free(w->memory, w->allocation));
     }
-    watched w;
-    watched_prepare(&w);
-    watched_open(&w, &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT,
-                                             .pages = {.page_size = PAGE, .max_pages = 1}});
-    watched_allocate(&w, PAGE - 1000, NULL);
-    CHECK_OK(quire_free(w.memory, w.allocation));
-    quire_allocation own;
-    quire_allocation_options dedicated = {.size = SIZE, .dedicated = true};
-    CHECK_OK(quire_allocate(w.memory, &dedicated, &own)); /* the empty page was destroyed for it */
-    watched_end(&w);
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(w->memory, &stats));
+    CHECK_EQ(stats.pages_created, 1);
+}
+
+UNIT_ON(quarantine, it_is_emptied_before_an_allocation_is_refused, watched, w, watched_prepare(w),
+        watched_end)
+{
+    watched_open(w, &(quire_memory_options){.kind.mask = 1 << KIND_COHERENT,
+                                            .pages = {.page_size = PAGE, .max_pages = 1}});
+    watched_allocate(w, PAGE - 1000, NULL);
+    CHECK_OK(quire_free(w->memory, w->allocation));
+    quire_allocation own; /* the empty page is destroyed for it */
+    CHECK_OK(quire_allocate(w->memory, &(quire_allocation_options){.size = SIZE, .dedicated = true},
+                            &own));
 }
 
 /*
@@ -179,17 +176,13 @@ UNIT_ON(quarantine, statistics_and_walks_exclude_it, watched, w, watched_prepare
     CHECK_OK(quire_memory_destroy(&w->memory));
 }
 
-UNIT(quarantine, the_native_object_is_destroyed_at_once)
+CASE(the_native_object_is_destroyed_at_once, KIND_DEVICE)
 {
-    watched w;
     quire_buffer buffer;
-    watched_make(&w, KIND_DEVICE);
-    CHECK_OK(quire_buffer_create(w.memory, &(quire_buffer_options){.size = SIZE}, &buffer));
-    CHECK_EQ(w.fake.objects, 1);
-    CHECK_OK(quire_free(w.memory, buffer.allocation));
-    CHECK_EQ(w.fake.objects, 0);
-    watched_end(&w);
-    CHECK_EQ(w.fake.objects, 0);
+    CHECK_OK(quire_buffer_create(w->memory, &(quire_buffer_options){.size = SIZE}, &buffer));
+    CHECK_EQ(w->fake.objects, 1);
+    CHECK_OK(quire_free(w->memory, buffer.allocation));
+    CHECK_EQ(w->fake.objects, 0);
 }
 
 static quire_memory *sink_memory;

@@ -159,22 +159,10 @@ CASE(invalid_images_are_refused, 0)
         {{.width = 1, .channel_type = (quire_channel_type)1000}, "no channel type 1000"},
         {{.width = 1, .tiling = (quire_tiling)2}, "no tiling 2"},
         {{.width = 1, .unused = {0, 1}}, "quire_image_options.unused[1]"},
+        {{.width = 1, .usage = QUIRE_USAGE_VERTEX}, "is not of images"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_refused(b, &cases[i].options, QUIRE_ERROR_INVALID_ARGUMENT, cases[i].says);
-}
-
-CASE(every_usage_of_images_is_kept_and_others_are_refused, 0)
-{
-    const quire_usage images = QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET |
-                               QUIRE_USAGE_STORAGE | QUIRE_USAGE_SAMPLED;
-    for (int bit = 0; bit < 32; bit++) {
-        quire_image_options options = {.width = 1, .usage = UINT32_C(1) << bit};
-        if (options.usage & images)
-            CHECK_EQ(info_of(b, &options).usage, options.usage);
-        else
-            expect_refused(b, &options, QUIRE_ERROR_INVALID_ARGUMENT, "is not of images");
-    }
 }
 
 CASE(texels_that_overflow_are_refused, 0)
