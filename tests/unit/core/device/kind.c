@@ -33,10 +33,13 @@ static quire_device *pose(const quire_memory_flags *flags, size_t count)
     return device;
 }
 
-static void end(quire_device *device)
+static void end(quire_device **device)
 {
-    CHECK_OK(quire_device_destroy(&device));
+    CHECK_OK(quire_device_destroy(device));
 }
+
+#define POSED(name, ...)                                                                           \
+    UNIT_ON(kind, name, quire_device *, device, *device = POSE(__VA_ARGS__), end)
 
 #define EXPECT(device, expected, ...)                                                              \
     expect((device), (expected), &(quire_kind_request){__VA_ARGS__})
@@ -55,40 +58,34 @@ static void expect(const quire_device *device, int expected, const quire_kind_re
     CHECK_HAS(quire_last_error(), qi_flags(request->required).text);
 }
 
-UNIT(kind, the_kind_has_every_required_flag)
+POSED(the_kind_has_every_required_flag, 0, DL, HV | CO, HV | CO | CA, DL | HV | CO)
 {
-    quire_device *device = POSE(0, DL, HV | CO, HV | CO | CA, DL | HV | CO);
-    EXPECT(device, 1, .required = 0); /* device-local is preferred */
-    EXPECT(device, 1, .required = DL);
-    EXPECT(device, 2, .required = HV);
-    EXPECT(device, 2, .required = HV | CO);
-    EXPECT(device, 3, .required = CA);
-    EXPECT(device, 4, .required = DL | HV);
-    EXPECT(device, NONE, .required = DL | CA);
-    end(device);
+    EXPECT(*device, 1, .required = 0); /* device-local is preferred */
+    EXPECT(*device, 1, .required = DL);
+    EXPECT(*device, 2, .required = HV);
+    EXPECT(*device, 2, .required = HV | CO);
+    EXPECT(*device, 3, .required = CA);
+    EXPECT(*device, 4, .required = DL | HV);
+    EXPECT(*device, NONE, .required = DL | CA);
 }
 
-UNIT(kind, exact_accepts_no_superset)
+POSED(exact_accepts_no_superset, DL | HV | CO, HV | CO | CA, DL, 0, DL | LAZY)
 {
-    quire_device *device = POSE(DL | HV | CO, HV | CO | CA, DL, 0, DL | LAZY);
-    EXPECT(device, 2, .required = DL, .exact = true);
-    EXPECT(device, 3, .required = 0, .exact = true);
-    EXPECT(device, 4, .required = DL | LAZY, .exact = true);
-    EXPECT(device, NONE, .required = HV | CO, .exact = true);
+    EXPECT(*device, 2, .required = DL, .exact = true);
+    EXPECT(*device, 3, .required = 0, .exact = true);
+    EXPECT(*device, 4, .required = DL | LAZY, .exact = true);
+    EXPECT(*device, NONE, .required = HV | CO, .exact = true);
     CHECK_HAS(quire_last_error(), "exactly");
-    end(device);
 }
 
-UNIT(kind, a_mask_allows_only_its_kinds)
+POSED(a_mask_allows_only_its_kinds, DL, DL, DL, HV)
 {
-    quire_device *device = POSE(DL, DL, DL, HV);
-    EXPECT(device, 1, .required = DL, .mask = 0xe);
-    EXPECT(device, 2, .required = DL, .mask = 0xc);
-    EXPECT(device, NONE, .required = DL, .mask = 0x8);
+    EXPECT(*device, 1, .required = DL, .mask = 0xe);
+    EXPECT(*device, 2, .required = DL, .mask = 0xc);
+    EXPECT(*device, NONE, .required = DL, .mask = 0x8);
     CHECK_HAS(quire_last_error(), "DEVICE_LOCAL in the mask 0x8");
-    EXPECT(device, NONE, .required = DL, .mask = 0xfffffff0);
-    EXPECT(device, NONE, .required = CA);
-    end(device);
+    EXPECT(*device, NONE, .required = DL, .mask = 0xfffffff0);
+    EXPECT(*device, NONE, .required = CA);
 }
 
 UNIT(kind, the_last_of_32_kinds_can_be_chosen)
@@ -99,50 +96,45 @@ UNIT(kind, the_last_of_32_kinds_can_be_chosen)
     EXPECT(device, 31, .required = DL);
     EXPECT(device, 31, .required = DL, .mask = UINT32_C(1) << 31);
     EXPECT(device, NONE, .required = DL, .mask = UINT32_MAX >> 1);
-    end(device);
+    end(&device);
 }
 
-UNIT(kind, avoided_flags_cost_but_do_not_forbid)
+POSED(avoided_flags_cost_but_do_not_forbid, DL | HV, HV | CO | CA, DL)
 {
-    quire_device *device = POSE(DL | HV, HV | CO | CA, DL);
-    EXPECT(device, 0, .required = HV, .avoided = CA);
-    EXPECT(device, 1, .required = HV, .avoided = DL, .preferred = CO);
-    EXPECT(device, 1, .required = HV | CO, .avoided = CA);
-    EXPECT(device, 2, .required = DL, .avoided = HV);
-    EXPECT(device, 0, .required = DL | HV, .avoided = CO);
-    end(device);
+    EXPECT(*device, 0, .required = HV, .avoided = CA);
+    EXPECT(*device, 1, .required = HV, .avoided = DL, .preferred = CO);
+    EXPECT(*device, 1, .required = HV | CO, .avoided = CA);
+    EXPECT(*device, 2, .required = DL, .avoided = HV);
+    EXPECT(*device, 0, .required = DL | HV, .avoided = CO);
 }
 
-UNIT(kind, the_fewest_unrequested_flags_and_then_the_lowest_index_win)
+POSED(the_fewest_unrequested_flags_and_then_the_lowest_index_win, DL | HV | CO, DL | HV, DL, DL,
+      DL | HV | CO | CA)
 {
-    quire_device *device = POSE(DL | HV | CO, DL | HV, DL, DL, DL | HV | CO | CA);
-    EXPECT(device, 2, .required = DL);
-    EXPECT(device, 1, .required = HV);
-    EXPECT(device, 0, .required = CO);
-    EXPECT(device, 3, .required = DL, .mask = 0x1a);
-    end(device);
+    EXPECT(*device, 2, .required = DL);
+    EXPECT(*device, 1, .required = HV);
+    EXPECT(*device, 0, .required = CO);
+    EXPECT(*device, 3, .required = DL, .mask = 0x1a);
 }
 
-UNIT(kind, special_kinds_are_taken_only_when_named)
+POSED(special_kinds_are_taken_only_when_named, DL | LAZY, DL | PROT, DL | AMD,
+      DL | QUIRE_DEVICE_COHERENT, DL | HV | CO)
 {
-    quire_device *device =
-        POSE(DL | LAZY, DL | PROT, DL | AMD, DL | QUIRE_DEVICE_COHERENT, DL | HV | CO);
-    EXPECT(device, 4, .required = DL); /* the number of unrequested flags does not matter */
-    EXPECT(device, 0, .required = DL | LAZY);
-    EXPECT(device, 1, .required = PROT);
-    EXPECT(device, 3, .required = QUIRE_DEVICE_COHERENT);
-    EXPECT(device, 2, .required = QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED);
-    EXPECT(device, 2, .required = QUIRE_DEVICE_UNCACHED, .preferred = QUIRE_DEVICE_COHERENT);
-    EXPECT(device, NONE, .required = QUIRE_DEVICE_UNCACHED); /* the other one is not requested */
-    EXPECT(device, 0, .required = DL, .preferred = LAZY);
-    EXPECT(device, 4, .required = DL,
+    EXPECT(*device, 4, .required = DL); /* the number of unrequested flags does not matter */
+    EXPECT(*device, 0, .required = DL | LAZY);
+    EXPECT(*device, 1, .required = PROT);
+    EXPECT(*device, 3, .required = QUIRE_DEVICE_COHERENT);
+    EXPECT(*device, 2, .required = QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED);
+    EXPECT(*device, 2, .required = QUIRE_DEVICE_UNCACHED, .preferred = QUIRE_DEVICE_COHERENT);
+    EXPECT(*device, NONE, .required = QUIRE_DEVICE_UNCACHED); /* the other one is not requested */
+    EXPECT(*device, 0, .required = DL, .preferred = LAZY);
+    EXPECT(*device, 4, .required = DL,
            .avoided = LAZY); /* an avoided flag does not request the special kind */
-    EXPECT(device, NONE, .required = DL, .mask = 0xf);
-    EXPECT(device, 4, .intent = QUIRE_INTENT_DEVICE);
-    end(device);
+    EXPECT(*device, NONE, .required = DL, .mask = 0xf);
+    EXPECT(*device, 4, .intent = QUIRE_INTENT_DEVICE);
 }
 
-UNIT(kind, contradictory_requests_are_refused_each_with_its_message)
+POSED(contradictory_requests_are_refused_each_with_its_message, DL | HV | CO)
 {
     static const struct {
         quire_kind_request request;
@@ -158,15 +150,13 @@ UNIT(kind, contradictory_requests_are_refused_each_with_its_message)
         {{.intent = QUIRE_INTENT_UPLOAD | QUIRE_INTENT_HOST_READ},
          "an intent to upload and to read"},
     };
-    quire_device *device = POSE(DL | HV | CO);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint32_t kind = 99;
-        CHECK_FAILS(quire_device_choose_kind(device, &cases[i].request, &kind),
+        CHECK_FAILS(quire_device_choose_kind(*device, &cases[i].request, &kind),
                     QUIRE_ERROR_INVALID_ARGUMENT);
         CHECK_HAS(quire_last_error(), cases[i].says);
         CHECK_EQ(kind, 0);
     }
-    end(device);
 }
 
 UNIT(kind, exportable_pages_are_refused_where_the_backend_has_none)
@@ -178,12 +168,12 @@ UNIT(kind, exportable_pages_are_refused_where_the_backend_has_none)
                 QUIRE_ERROR_UNSUPPORTED);
     CHECK_EQ(kind, 0);
     CHECK_HAS(quire_last_error(), "backend host cannot export");
-    end(device);
+    end(&device);
     quire_host_options options = {.backing = QUIRE_HOST_MEMFD,
                                   .device = {.host_memory = unit_memory()}};
     CHECK_OK(quire_host_open(&options, &device));
     EXPECT(device, 0, .intent = QUIRE_INTENT_EXPORT);
-    end(device);
+    end(&device);
 }
 
 UNIT(kind, each_flag_has_a_word_and_other_bits_have_none)
