@@ -59,6 +59,20 @@ void fixture_allocate_fails(fixture *f, quire_result code, const quire_allocatio
     CHECK_EQ(none.id, 0);
 }
 
+quire_buffer fixture_buffer(fixture *f, const quire_buffer_options *options)
+{
+    quire_buffer buffer;
+    CHECK_OK(quire_buffer_create(f->memory, options, &buffer));
+    return buffer;
+}
+
+quire_image fixture_image(fixture *f, const quire_image_options *options)
+{
+    quire_image image;
+    CHECK_OK(quire_image_create(f->memory, options, &image));
+    return image;
+}
+
 quire_allocation_info fixture_info(fixture *f, quire_allocation allocation)
 {
     quire_allocation_info info;

@@ -33,6 +33,10 @@ void fixture_allocate_fails(fixture *f, quire_result code, const quire_allocatio
 quire_allocation fixture_allocate_elsewhere(fixture *f, const quire_allocation_options *options);
 void fixture_free_elsewhere(fixture *f, quire_allocation allocation);
 
+/* A buffer and an image that must succeed. */
+quire_buffer fixture_buffer(fixture *f, const quire_buffer_options *options);
+quire_image fixture_image(fixture *f, const quire_image_options *options);
+
 quire_memory_stats fixture_stats(fixture *f);
 
 /* A test of a memory with these options; 0 means the defaults. */
@@ -48,6 +52,9 @@ quire_memory_stats fixture_stats(fixture *f);
 
 #define ALLOCATE_FAILS(f, code, ...)                                                               \
     fixture_allocate_fails((f), (code), &(quire_allocation_options){__VA_ARGS__})
+
+#define BUFFER(f, ...) fixture_buffer((f), &(quire_buffer_options){__VA_ARGS__})
+#define IMAGE(f, ...) fixture_image((f), &(quire_image_options){__VA_ARGS__})
 
 #define ALLOCATE_ELSEWHERE(f, ...)                                                                 \
     fixture_allocate_elsewhere((f), &(quire_allocation_options){__VA_ARGS__})

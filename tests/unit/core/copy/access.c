@@ -232,8 +232,7 @@ UNIT_PREPARED(access, a_flush_does_not_exceed_the_page, b)
 CASE(the_native_info_is_complete, COHERENT)
 {
     allocate(b, 100, 1);
-    quire_buffer buffer;
-    CHECK_OK(quire_buffer_create(b->memory, &(quire_buffer_options){.size = 50}, &buffer));
+    quire_buffer buffer = BUFFER(b, .size = 50);
     quire_native native;
     CHECK_OK(quire_allocation_get_native(b->memory, buffer.allocation, &native));
     CHECK(native.device == b->device);

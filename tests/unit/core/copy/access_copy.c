@@ -181,9 +181,7 @@ UNIT_PREPARED(access_copy, a_page_that_is_made_with_zeros_gets_none, b)
     expect_zeros(b, again, 1000, true);
     CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
     quire_buffer buffer = {0};
-    CHECK_OK(quire_buffer_create(
-        b->memory, &(quire_buffer_options){.size = 1000, .zero = true, .dedicated = true},
-        &buffer));
+    buffer = BUFFER(b, .size = 1000, .zero = true, .dedicated = true);
     CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 2);
     expect_zeros(b, buffer.allocation, 1000, false);
 }

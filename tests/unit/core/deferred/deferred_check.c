@@ -140,9 +140,7 @@ CASE(bins_of_another_stream)
 /* The wait of an object is in no bin, and its page counts the object. */
 CASE(waits_of_objects)
 {
-    quire_buffer buffer;
-    CHECK_OK(quire_buffer_create(
-        w->f.memory, &(quire_buffer_options){.size = KIB, .usage = QUIRE_USAGE_STORAGE}, &buffer));
+    quire_buffer buffer = BUFFER(&w->f, .size = KIB, .usage = QUIRE_USAGE_STORAGE);
     CHECK_OK(quire_free_on_stream(w->f.memory, buffer.allocation, w->a));
     quire_allocation again = ALLOCATE(&w->f, .size = KIB, .stream = w->a);
     qi_wait *wait = stream_queue->fresh.last;

@@ -136,8 +136,7 @@ UNIT(deferred_order, destroying_a_memory_waits_for_the_last_point_of_a_stream)
     quire_allocation last = ALLOCATE(&w.f, .size = 4 * KIB), middle = ALLOCATE(&w.f, .size = KIB);
     CHECK_OK(quire_free_after_point(w.f.memory, last, &points[2]));
     CHECK_OK(quire_free_after_point(w.f.memory, middle, &points[1])); /* out of order */
-    CHECK_OK(quire_allocate(
-        w.f.memory, &(quire_allocation_options){.size = 4 * KIB, .stream = w.stream}, &last));
+    last = ALLOCATE(&w.f, .size = 4 * KIB, .stream = w.stream);
     qi_stream_queue *stream_queue = qi_stream_queue_find(w.f.memory->shards[0], w.stream);
     CHECK(stream_queue);
     CHECK_EQ(qi_stream_queue_highest(stream_queue), points[1].value);

@@ -41,14 +41,13 @@ UNIT_ON(budget_advice, many_requests_beyond_the_budget_need_few_pages, fixture, 
 
 CASE(every_kind_of_page_may_exceed_the_budget, 1, 0)
 {
-    quire_buffer buffer;
     ALLOCATE(b, .size = 100);
     CHECK_EQ(over(b), 1);
     ALLOCATE(b, .size = 100, .dedicated = true);
     CHECK_EQ(over(b), 2);
     b->fake.object_needs =
         (quire_requirements){.size = 4096, .alignment = 256, .kind_mask = 1, .dedicated = true};
-    CHECK_OK(quire_buffer_create(b->memory, &(quire_buffer_options){.size = 10}, &buffer));
+    BUFFER(b, .size = 10);
     CHECK_EQ(over(b), 3);
 }
 

@@ -31,9 +31,8 @@ static quire_allocation image(fixture *f, uint64_t size, quire_tiling tiling)
 
 static quire_allocation buffer(fixture *f, uint64_t size)
 {
-    quire_buffer made;
     f->fake.object_needs.size = size;
-    CHECK_OK(quire_buffer_create(f->memory, &(quire_buffer_options){.size = size}, &made));
+    quire_buffer made = BUFFER(f, .size = size);
     return made.allocation;
 }
 

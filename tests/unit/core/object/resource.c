@@ -11,15 +11,6 @@ static void make(fixture *b, quire_memory_flags flags)
     fixture_open(b, &options);
 }
 
-#define BUFFER(b, ...) create((b), &(quire_buffer_options){__VA_ARGS__})
-
-static quire_buffer create(fixture *b, const quire_buffer_options *options)
-{
-    quire_buffer buffer;
-    CHECK_OK(quire_buffer_create(b->memory, options, &buffer));
-    return buffer;
-}
-
 static quire_buffer_info info_of(fixture *b, quire_buffer buffer)
 {
     quire_buffer_info info;
@@ -116,12 +107,10 @@ CASE(a_driver_that_needs_a_dedicated_page_gets_it, QUIRE_DEVICE_LOCAL)
 CASE(handles_of_another_type_are_refused, QUIRE_DEVICE_LOCAL)
 {
     quire_buffer buffer = BUFFER(b, .size = 1);
-    quire_image image;
-    quire_allocation range;
     quire_buffer_info buffer_info = {.size = 1};
     quire_image_info image_info = {.width = 1};
-    CHECK_OK(quire_image_create(b->memory, &(quire_image_options){.width = 1}, &image));
-    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = 1}, &range));
+    quire_image image = IMAGE(b, .width = 1);
+    quire_allocation range = ALLOCATE(b, .size = 1);
     const quire_result invalid = QUIRE_ERROR_INVALID_ARGUMENT;
     CHECK_FAILS(quire_buffer_get_info(b->memory, (quire_buffer){image.allocation}, &buffer_info),
                 invalid);

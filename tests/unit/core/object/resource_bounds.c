@@ -99,11 +99,9 @@ static quire_result make_without_rows(void *state, const quire_object_request *r
 
 UNIT_PREPARED(resource_bounds, rows_of_an_image_in_the_backends_own_order, f)
 {
-    quire_image image;
     make_object = f->fake.table.object_create;
     f->fake.table.object_create = make_without_rows;
     fixture_open(f, &(quire_memory_options){.name = "frames"});
-    CHECK_OK(quire_image_create(
-        f->memory, &(quire_image_options){.width = 4, .tiling = QUIRE_TILING_OPTIMAL}, &image));
+    quire_image image = IMAGE(f, .width = 4, .tiling = QUIRE_TILING_OPTIMAL);
     expect_no_rows(f, image, "in the backend's own order");
 }

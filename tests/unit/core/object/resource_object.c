@@ -95,7 +95,7 @@ CASE(a_buffer_needs_no_host_memory_if_a_record_exists)
 {
     quire_buffer buffer;
     for (int i = 0; i < 100; i++) {
-        CHECK_OK(quire_buffer_create(b->memory, &(quire_buffer_options){.size = 100}, &buffer));
+        buffer = BUFFER(b, .size = 100);
         CHECK_OK(quire_free(b->memory, buffer.allocation));
         if (i == 0)
             test_memory_fail(unit_memory_state(), 1, true);
@@ -137,9 +137,8 @@ UNIT_EACH(resource_object, user_data_name_and_object_are_kept_side_by_side, fixt
 
 CASE(user_data_without_host_memory_stays_0)
 {
-    quire_buffer buffer;
     quire_buffer_info info;
-    CHECK_OK(quire_buffer_create(b->memory, &(quire_buffer_options){.size = 100}, &buffer));
+    quire_buffer buffer = BUFFER(b, .size = 100);
     quire_allocation allocation = buffer.allocation;
     uint64_t native = fixture_info(b, allocation).native;
     test_memory_fail(unit_memory_state(), 1, true);
@@ -160,9 +159,7 @@ CASE(user_data_without_host_memory_stays_0)
 
 CASE(a_range_that_reuses_the_record_of_an_object_is_no_object)
 {
-    quire_buffer buffer;
-    CHECK_OK(quire_buffer_create(
-        b->memory, &(quire_buffer_options){.size = 100, .user_data = 3, .usage = 1}, &buffer));
+    quire_buffer buffer = BUFFER(b, .size = 100, .user_data = 3, .usage = 1);
     CHECK_OK(quire_free(b->memory, buffer.allocation));
     for (int i = 0; i < 200; i++) { /* until the record is reused */
         quire_allocation range = ALLOCATE(b, .size = 100);
@@ -215,8 +212,8 @@ PREPARED(an_object_with_handle_0_is_a_range_neither_bound_nor_destroyed)
     b->fake.table.object_bind = never_bind;
     b->fake.table.object_destroy = never_destroy;
     open_prepared(b);
-    CHECK_OK(quire_buffer_create(b->memory, &(quire_buffer_options){.size = 90}, &buffer));
-    CHECK_OK(quire_image_create(b->memory, &(quire_image_options){.width = 10}, &image));
+    buffer = BUFFER(b, .size = 90);
+    image = IMAGE(b, .width = 10);
     CHECK_OK(quire_allocation_get_native(b->memory, buffer.allocation, &native));
     CHECK(native.object == QUIRE_OBJECT_BUFFER && native.handle == 0 && native.size >= 100);
     CHECK_EQ(native.offset % 64, 0);

@@ -18,8 +18,7 @@ static void make(fixture *f)
 
 static quire_buffer buffer_of(fixture *f, uint64_t size)
 {
-    quire_buffer buffer;
-    CHECK_OK(quire_buffer_create(f->memory, &(quire_buffer_options){.size = size}, &buffer));
+    quire_buffer buffer = BUFFER(f, .size = size);
     return buffer;
 }
 
@@ -104,10 +103,8 @@ CASE(freed_from_another_shard_it_is_released_when_its_own_is_used)
 
 MADE(zeros_are_written_after_the_object_is_bound)
 {
-    quire_buffer buffer;
     unsigned char bytes[1001];
-    CHECK_OK(quire_buffer_create(f->memory, &(quire_buffer_options){.size = 1001, .zero = true},
-                                 &buffer));
+    quire_buffer buffer = BUFFER(f, .size = 1001, .zero = true);
     CHECK_OK(quire_read(f->memory, buffer.allocation, 0, bytes, sizeof bytes));
     for (size_t i = 0; i < sizeof bytes; i++)
         CHECK_EQ(bytes[i], 0);
@@ -219,7 +216,7 @@ MEMORY(an_object_is_created_from_a_description, &LOCAL)
                                     .described = {.image = {.width = 7, .native_format = 44}}};
     quire_image_info image_info;
     CHECK_OK(quire_object_create(f->memory, &options, &made));
-    CHECK_OK(quire_allocation_get_info(f->memory, made, &info));
+    info = fixture_info(f, made);
     CHECK_EQ(info.requested, 12345);
     CHECK_EQ(info.object, QUIRE_OBJECT_IMAGE);
     CHECK_EQ(info.user_data, 9);

@@ -124,10 +124,7 @@ CASE(rows_have_what_was_requested, .pages = {.page_size = PAGE})
     CHECK_OK(quire_record_flush(recorder));
     CHECK_HAS(rows(), "free,1,,,T,0,\nframe,,,,T,0,\n");
     CHECK_OK(quire_reserve(f->memory, &(quire_allocation_options){.size = 1}, &kept));
-    quire_buffer buffer;
-    CHECK_OK(quire_buffer_create(
-        f->memory, &(quire_buffer_options){.size = 300, .alignment = 64, .name = "x,\"y\n"},
-        &buffer));
+    BUFFER(f, .size = 300, .alignment = 64, .name = "x,\"y\n");
     stop(&recorder);
     ALLOCATE(f, .size = 8); /* later than the recording */
     CHECK_STR(rows(), "alloc,1,100,512,T,0,weights/0\n"
@@ -177,8 +174,7 @@ CASE(streams_are_numbered_as_they_come, .pages = {.page_size = PAGE})
     CHECK_OK(quire_stream_create(f->device, &capture, &first));
     CHECK_OK(quire_stream_create(f->device, &capture, &second));
     quire_recorder *recorder = start(NULL, f->device);
-    CHECK_OK(
-        quire_allocate(f->memory, &(quire_allocation_options){.size = 1, .stream = second}, &made));
+    made = ALLOCATE(f, .size = 1, .stream = second);
     other = ALLOCATE(f, .size = 2);
     CHECK_OK(quire_free_on_stream(f->memory, other, first));
     CHECK_OK(quire_free_on_stream(f->memory, made, second));

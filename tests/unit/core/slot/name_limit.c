@@ -107,13 +107,9 @@ CASE(limits_of_several_prefixes_all_hold)
 CASE(every_allocation_with_a_name_counts)
 {
     limit(b, "x", 10 * 1024);
-    quire_buffer buffer;
-    quire_image image;
     quire_allocation reserved;
-    CHECK_OK(quire_buffer_create(b->memory, &(quire_buffer_options){.size = 1024, .name = "x"},
-                                 &buffer));
-    CHECK_OK(
-        quire_image_create(b->memory, &(quire_image_options){.width = 1024, .name = "x"}, &image));
+    quire_buffer buffer = BUFFER(b, .size = 1024, .name = "x");
+    quire_image image = IMAGE(b, .width = 1024, .name = "x");
     CHECK_OK(quire_reserve(b->memory, &(quire_allocation_options){.size = 1024, .name = "x"},
                            &reserved));
     quire_allocation own = ALLOCATE(b, .size = 1024, .name = "x", .dedicated = true);
@@ -282,9 +278,8 @@ CASE(a_buffers_new_name_counts_too)
 {
     limit(b, "a", 1024);
     quire_buffer small, large;
-    CHECK_OK(quire_buffer_create(b->memory, &(quire_buffer_options){.size = 1024}, &small));
-    CHECK_OK(
-        quire_buffer_create(b->memory, &(quire_buffer_options){.size = 2048, .name = "b"}, &large));
+    small = BUFFER(b, .size = 1024);
+    large = BUFFER(b, .size = 2048, .name = "b");
     rename_to(b, small.allocation, "a");
     CHECK_FAILS(quire_allocation_set_name(b->memory, large.allocation, "a"), OVER);
     char text[16];

@@ -123,8 +123,7 @@ UNIT(stats, every_kind_of_backend_call_is_counted)
     fixture_make(&b, &(quire_memory_options){.pages = {.page_size = PAGE}});
     uint64_t expected = 0;
     char byte = 0;
-    quire_image image;
-    CHECK_OK(quire_image_create(b.memory, &(quire_image_options){.width = 1}, &image));
+    quire_image image = IMAGE(&b, .width = 1);
     CHECK_EQ(stats_of(b.memory).backend_calls, expected += 3); /* object, page, bind */
     CHECK_OK(quire_write(b.memory, image.allocation, 0, &byte, 1));
     CHECK_EQ(stats_of(b.memory).backend_calls, expected += 1);

@@ -40,12 +40,8 @@ CASE(items_describe_the_allocations, .fit.algorithm = QUIRE_FIT_FIRST, .pages = 
 {
     static record r;
     quire_allocation first = ALLOCATE(b, .size = 100, .name = "first", .user_data = UINT64_MAX);
-    quire_buffer buffer;
-    quire_image image;
-    CHECK_OK(quire_buffer_create(
-        b->memory, &(quire_buffer_options){.size = 10, .alignment = 256, .name = "second"},
-        &buffer));
-    CHECK_OK(quire_image_create(b->memory, &(quire_image_options){.width = 20}, &image));
+    quire_buffer buffer = BUFFER(b, .size = 10, .alignment = 256, .name = "second");
+    quire_image image = IMAGE(b, .width = 20);
     quire_allocation own = ALLOCATE(b, .size = 300, .dedicated = true, .name = "own");
     quire_allocation reserved;
     CHECK_OK(quire_reserve(b->memory, &(quire_allocation_options){.size = 5}, &reserved));
