@@ -1,6 +1,6 @@
 /*
- * deferred_free.h - shared by the unit tests of deferred frees: a memory and two streams of the fake
- * backend.
+ * deferred_free.h - shared by the unit tests of deferred frees: a memory and two streams of the
+ * fake backend.
  */
 #ifndef QUIRE_TESTS_SUPPORT_DEFERRED_FREE_H
 #define QUIRE_TESTS_SUPPORT_DEFERRED_FREE_H

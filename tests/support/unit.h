@@ -78,8 +78,8 @@ void unit_add(unit_test *test);
     static void suite##_##name##_on(type *object)
 
 /*
- * The same for each number from `from` to `to` - 1, with a new object each time. A failure names the
- * number.
+ * The same for each number from `from` to `to` - 1, with a new object each time. A failure names
+ * the number.
  */
 #define UNIT_EACH(suite, name, type, object, number, from, to, begin, end)                         \
     static void suite##_##name##_on(type *object, uint32_t number);                                \

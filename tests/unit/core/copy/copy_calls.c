@@ -203,33 +203,24 @@ CASE(a_failure_in_a_callback_is_not_the_copys_error, DEVICE)
     CHECK_STR(quire_last_error(), before);
 }
 
-static void fill_and_check(uint32_t kind, bool offers)
+UNIT_EACH(copy_calls, a_fill_sets_its_range_on_every_kind, fixture, f, row, 0, 2 * KINDS,
+          fixture_prepare(f), fixture_end)
 {
-    fixture f;
-    fixture_prepare(&f);
-    if (offers)
-        fake_offer_fill(&f.fake);
-    fixture_open(&f, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind});
-    quire_allocation a = ALLOCATE(&f, .size = 100000, .zero = true);
     static unsigned char found[100000];
-    CHECK_OK(quire_fill(f.memory, a,
+    const uint32_t kind = row / 2;
+    const bool offers = row % 2, is_visible = kind != DEVICE;
+    if (offers)
+        fake_offer_fill(&f->fake);
+    fixture_open(f, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind});
+    quire_allocation a = ALLOCATE(f, .size = 100000, .zero = true);
+    CHECK_OK(quire_fill(f->memory, a,
                         &(quire_fill_options){.offset = 7, .size = 90001, .value = 0xab}, NULL));
-    CHECK_OK(quire_read(f.memory, a, 0, found, sizeof found));
+    CHECK_OK(quire_read(f->memory, a, 0, found, sizeof found));
     for (uint64_t i = 0; i < sizeof found; i++)
         CHECK_EQ(found[i], i >= 7 && i < 90008 ? 0xab : 0);
-    CHECK_OK(quire_fill(f.memory, a, &(quire_fill_options){.offset = 50000, .value = 3}, NULL));
-    CHECK_OK(quire_read(f.memory, a, 0, found, sizeof found));
+    CHECK_OK(quire_fill(f->memory, a, &(quire_fill_options){.offset = 50000, .value = 3}, NULL));
+    CHECK_OK(quire_read(f->memory, a, 0, found, sizeof found));
     CHECK(found[49999] == 0xab && found[50000] == 3 && found[99999] == 3);
-    bool is_visible = kind != DEVICE;
-    CHECK_EQ(f.fake.calls[FAKE_FILL_PAGE] > 0, offers && !is_visible);
-    CHECK_EQ(f.fake.calls[FAKE_COPY_TO] > 0, !offers && !is_visible);
-    fixture_end(&f);
-}
-
-UNIT(copy_calls, a_fill_sets_its_range_on_every_kind)
-{
-    for (uint32_t kind = 0; kind < KINDS; kind++) {
-        fill_and_check(kind, true);
-        fill_and_check(kind, false);
-    }
+    CHECK_EQ(f->fake.calls[FAKE_FILL_PAGE] > 0, offers && !is_visible);
+    CHECK_EQ(f->fake.calls[FAKE_COPY_TO] > 0, !offers && !is_visible);
 }

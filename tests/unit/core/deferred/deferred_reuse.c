@@ -137,7 +137,7 @@ CASE(does_not_happen_for_imported_memory)
     CHECK_EQ(w->f.fake.pages, 1);
 }
 
-/* ---- other streams and capture streams -------------------------------------------------------- */
+/* ---- other streams and capture streams ------------------------------------------------------ */
 
 CASE(of_another_streams_range_orders_the_streams_before_a_page_is_created)
 {
@@ -266,7 +266,7 @@ CASE(a_capture_stream_keeps_pages_until_it_is_destroyed)
     CHECK_EQ(released, PAGE);
 }
 
-/* ---- each call that allocates ------------------------------------------------------------------ */
+/* ---- each call that allocates --------------------------------------------------------------- */
 
 CASE(a_reservation_reuses_and_is_committed)
 {

@@ -1,7 +1,7 @@
 /*
  * budget_advice.c - the backend's budget as advice: pages beyond it where nothing within it serves
- * the request, their size, statistics and events, and limits of the caller, which stay exact; answers
- * that serve further pages, and budgets above the size of a heap.
+ * the request, their size, statistics and events, and limits of the caller, which stay exact;
+ * answers that serve further pages, and budgets above the size of a heap.
  */
 #include "tests/support/budget.h"
 
@@ -287,7 +287,7 @@ CASE(a_stats_scope_counts_its_own_pages, 1, 0)
     CHECK_EQ(stats.pages_over_budget, 1);
 }
 
-/* ---- answers that serve further pages --------------------------------------------------------- */
+/* ---- answers that serve further pages ------------------------------------------------------- */
 
 /* An answer that ends by bytes or by a failure only. */
 #define ENDLESS UINT64_MAX

@@ -194,7 +194,7 @@ UNIT(kind, each_flag_has_a_word_and_other_bits_have_none)
     CHECK(quire_memory_flag_name(0x101) == NULL);
 }
 
-/* ---- the weight of the flags ------------------------------------------------------------------ */
+/* ---- the weight of the flags ---------------------------------------------------------------- */
 
 /* Returns the choice between two kinds, after checking that it does not depend on their order. */
 static quire_memory_flags chosen_of_two(quire_memory_flags a, quire_memory_flags b,

@@ -190,7 +190,7 @@ CASE(invalid_options_are_refused, GIB)
     make(b, policy_of(b, QUIRE_PRESET_PYTORCH));
 }
 
-/* ---- PaddlePaddle ----------------------------------------------------------------------------- */
+/* ---- PaddlePaddle --------------------------------------------------------------------------- */
 
 static quire_page_policy paddle(quire_paddle_strategy strategy, quire_paddle_sizes sizes)
 {

@@ -134,21 +134,16 @@ CASE(a_success_keeps_the_last_error)
 CASE(invalid_options_and_nulls_end_the_search)
 {
     quire_buffer buffer = {{1}};
-    quire_image image = {{1}};
     uint32_t chosen = 77;
     const quire_buffer_options good = {.size = 64}, empty = {.size = 0};
-    const quire_image_options flat = {.width = 1}, no_width = {.width = 0};
     quire_memory *holed[] = {t->memories[0], NULL};
     const quire_result wrong = QUIRE_ERROR_INVALID_ARGUMENT;
     CHECK_FAILS(quire_buffer_create_fallback(t->memories, 3, &empty, &chosen, &buffer), wrong);
     CHECK_EQ(buffer.allocation.id, 0);
     CHECK_EQ(chosen, 0);
-    CHECK_FAILS(quire_image_create_fallback(t->memories, 3, &no_width, &chosen, &image), wrong);
-    CHECK_EQ(image.allocation.id, 0);
     CHECK_FAILS(quire_buffer_create_fallback(t->memories, 0, &good, &chosen, &buffer), wrong);
     CHECK_HAS(quire_last_error(), "the list of memories is empty");
     CHECK_FAILS(quire_buffer_create_fallback(holed, 2, &good, &chosen, &buffer), wrong);
-    CHECK_FAILS(quire_image_create_fallback(holed, 2, &flat, &chosen, &image), wrong);
     CHECK_EQ(t->f.fake.objects, 0);
     CHECK_EQ(t->f.fake.pages, 0);
 }

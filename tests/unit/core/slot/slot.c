@@ -1,7 +1,7 @@
 /*
  * slot.c - the slot table behind handles, seen from inside: taking and giving, the queue, retired
- * generations, uses and maps with their limits, the inbox, and forged handles. tests/model/slot.c and
- * tests/model/inbox.c have the races.
+ * generations, uses and maps with their limits, the inbox, and forged handles. tests/model/slot.c
+ * and tests/model/inbox.c have the races.
  */
 #include "src/core/slot/inbox.h"
 #include "src/core/slot/slot.h"
