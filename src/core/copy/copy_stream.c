@@ -171,6 +171,7 @@ static quire_result write_batch_on(quire_stream *stream, const qi_copy_batch *ba
     if (!result) {
         uint64_t value, i = 0;
         uint32_t slot;
+        qi_error_restore(&before); /* the backend may have refused lists */
         result = get_point(stream, done, &value);
         while (qi_copy_batch_next_slot(batch, &i, &slot))
             record(stream, batch->memory, slot, value);
