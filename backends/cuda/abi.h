@@ -1,11 +1,11 @@
 /*
- * abi.h - the part of the CUDA driver's binary interface that quire uses: types, constants and
- * functions. quire declares them itself, so that the backend builds on machines without CUDA.
+ * abi.h - quire's own declarations of the part of the CUDA driver's binary interface that it uses:
+ * types, constants and functions. With them the backend builds on machines without CUDA.
  *
  * A constant is named QI_ and NVIDIA's name. A type is named qi_cu_ and has the size, the alignment
  * and the members of NVIDIA's type in the same places. Enumerations of the driver are plain 32-bit
  * numbers here, because a driver may return values that are newer than this file.
- * tests/plain/cuda_abi.c compares everything with cuda.h where the CUDA Toolkit is installed.
+ * tests/plain/cuda_abi.c compares everything with cuda.h if the CUDA Toolkit is installed.
  *
  * The driver exists on systems with 64-bit pointers only.
  */
@@ -28,7 +28,7 @@ typedef uint32_t qi_cu_pointer_attribute; /* QI_CU_POINTER_ATTRIBUTE_* */
 typedef uint32_t qi_cu_pool_attribute;    /* QI_CU_MEMPOOL_ATTR_* */
 typedef uint32_t qi_cu_location_type;     /* QI_CU_MEM_LOCATION_TYPE_* */
 typedef uint32_t qi_cu_allocation_type;   /* QI_CU_MEM_ALLOCATION_TYPE_* */
-typedef uint32_t qi_cu_handle_type;       /* QI_CU_MEM_HANDLE_TYPE_*, a mask where several may be */
+typedef uint32_t qi_cu_handle_type;       /* QI_CU_MEM_HANDLE_TYPE_*, a mask if several may be */
 typedef uint32_t qi_cu_access_flags;      /* QI_CU_MEM_ACCESS_FLAGS_PROT_* */
 typedef uint32_t qi_cu_granularity;       /* QI_CU_MEM_ALLOC_GRANULARITY_* */
 typedef uint32_t qi_cu_multicast_granularity; /* QI_CU_MULTICAST_GRANULARITY_* */

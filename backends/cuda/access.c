@@ -1,6 +1,7 @@
 /*
- * access.c - sets and queries who may access a page: devices, and the host where the page is host
- * memory.
+ * access.c - one call of the driver sets who may access all mapped bytes of a page. Requests that
+ * cannot succeed are refused before it, with the reason, because the driver reports only "invalid".
+ * An elastic page keeps the list of locations for the chunks that it maps later.
  */
 #include "backends/cuda/access.h"
 

@@ -1,5 +1,5 @@
 /*
- * access.h - who may access a page: devices, and the host where the page is host memory.
+ * access.h - who may access a page: devices, and the host if the page is host memory.
  */
 #ifndef QUIRE_BACKENDS_CUDA_ACCESS_H
 #define QUIRE_BACKENDS_CUDA_ACCESS_H

@@ -1,6 +1,6 @@
 /*
- * array.c - images of a CUDA device. A linear image is a range of any page; an array is an object
- * in a tile pool. A buffer is a range too.
+ * array.c - an image is a CUDA array mapped to a part of a tile pool if its tiling is optimal and
+ * arrays have its format. Any other image, and every buffer, is a range of a page.
  *
  * An array of deferred mapping requires one piece of memory, as large as the driver reports. A
  * sparse array requires whole tiles: those of each layer of each level above the mip tail, and the
@@ -91,7 +91,7 @@ static uint32_t tiles_along(uint64_t extent, uint32_t level, uint32_t tile)
     return (uint32_t)((texels + !texels + tile - 1) / tile);
 }
 
-/* Covers whole tiles, also where the level ends inside one. */
+/* Covers whole tiles, also if the level ends inside one. */
 static void add_level(counting *c, uint32_t level, uint32_t layer)
 {
     const qi_cuda_array *a = c->array;

@@ -1,5 +1,7 @@
 /*
- * copy.c - copies and fills. Every page has a device address, host memory included.
+ * copy.c - copies and fills. Without a stream the host itself copies bytes that it reaches; the
+ * driver copies the others in the default stream, and the call returns when they are done. On a
+ * stream the driver copies everything. Rows need as few calls as their pitches allow.
  */
 #include "backends/cuda/copy.h"
 
@@ -294,7 +296,7 @@ typedef struct place {
     qi_cu_context context;
 } place;
 
-/* The device of an place; NULL means the device of the stream. */
+/* The device of a place; NULL means the device of the stream. */
 static const qi_cuda *state_of(const qi_cuda *cuda, const void *named)
 {
     return named ? named : cuda;
@@ -383,7 +385,7 @@ static qi_cu_result submit_plane(const qi_cuda *cuda, qi_cu_stream stream, const
     return cuda->f.Memcpy2DAsync(&plane, stream);
 }
 
-/* Copies each slice in one call where the driver can, or row by row. */
+/* Copies each slice in one call if the driver can, or else row by row. */
 static qi_cu_result submit_slices(const qi_cuda *cuda, qi_cu_stream stream,
                                   const quire_copy_job *job)
 {

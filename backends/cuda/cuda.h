@@ -193,7 +193,7 @@ struct qi_cuda {
     qi_cuda_chunk *kept; /* released chunks that further pages reuse */
     uint64_t kept_bytes; /* sum of their sizes, at most settings.kept_bytes in normal operation */
     /*
-     * Objects whose destruction the driver refused half way, or that a capture put off. Creating or
+     * Objects whose destruction the driver refused half way, or a capture deferred. Creating or
      * growing a page retries pages and arrays, creating an array retries arrays, destroying a
      * stream retries streams; the destruction of the device retries all for the last time.
      */

@@ -1,6 +1,7 @@
 /*
- * device.c - what a CUDA device offers and reports. Its memory kinds are those that the settings
- * request and the device offers.
+ * device.c - a capability requires an attribute of the device and the functions of the driver. The
+ * memory kinds are those that the settings or the user's variable request, or else the usual ones.
+ * Also granularities, budgets, the description for the core, and the state behind public handles.
  */
 #include "backends/cuda/device.h"
 
@@ -112,7 +113,7 @@ quire_result qi_cuda_query_capabilities(const qi_cuda *cuda, qi_cuda_capabilitie
         result = query(cuda, table[i].attribute, 0, &value);
         *table[i].target = value > 0;
     }
-    if (!result) /* a trial allocation decides where the driver does not know the attribute */
+    if (!result) /* a trial allocation decides if the driver does not know the attribute */
         result = query(cuda, QI_CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
                        cuda->driver_version < HOST_NUMA_ATTRIBUTE_DRIVER, &value);
     o->host_numa = value > 0;

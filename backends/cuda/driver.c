@@ -1,5 +1,7 @@
 /*
- * driver.c - loads the driver's library, translates its error codes, and makes its context current.
+ * driver.c - each function is requested in the version that quire declares, so that a newer driver
+ * returns no later form. Also translates error codes by a table, and makes the context current, in
+ * the relaxed capture mode, around the calls of the backend.
  */
 #include "backends/cuda/driver.h"
 

@@ -1,6 +1,7 @@
 /*
- * multicast.c - multicast objects: memory of several devices behind one address. An object belongs
- * to no memory: the bound pages stay in theirs.
+ * multicast.c - multicast objects: memory of several devices behind one address. The driver does
+ * not say what is bound to one, so quire keeps a record of each binding. An object belongs to no
+ * memory: the bound pages stay in theirs.
  */
 #include <string.h>
 
@@ -412,9 +413,8 @@ quire_result quire_cuda_multicast_import(quire_device *device,
 /* ---- records of bindings ------------------------------------------------------------------ */
 
 /*
- * Pages are bound by their handle, other memory by its address. The driver does not say what is
- * bound, and unbinding with other numbers than those of the bind is undefined. quire therefore
- * records its bindings. All records change with the mutex.
+ * Pages are bound by their handle, other memory by its address. Unbinding with other numbers than
+ * those of the bind is undefined. All records change with the mutex.
  */
 
 static bool overlaps(const qi_cuda_binding *b, int device, uint64_t offset, uint64_t size)

@@ -1,6 +1,7 @@
 /*
- * open.c - opens a device: checks the settings, loads the driver, selects the device, finds its
- * context, and then reads what it has.
+ * open.c - opens a device in this order: settings, driver, device, context, what the device has. An
+ * attribute may promise what the driver refuses in use, so a trial page decides about such memory
+ * kinds.
  */
 #include "backends/cuda/open.h"
 

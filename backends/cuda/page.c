@@ -1,5 +1,7 @@
 /*
- * page.c - creates pages as their memory kind requires, resizes and destroys them.
+ * page.c - each page is created as its memory kind requires, and its type says how it is destroyed.
+ * Destruction goes step by step: if the driver refuses one, the page is deferred and the rest is
+ * retried later, because the core cannot keep the page. Also elastic pages.
  */
 #include "backends/cuda/page.h"
 
@@ -207,8 +209,8 @@ static void release_elastic(qi_cuda *cuda, qi_cuda_page *page)
 /* ---- destruction -------------------------------------------------------------------------- */
 
 /*
- * A page whose destruction the driver refuses half way, or a capture puts off, is deferred and
- * retried later: the core cannot keep it, because its page_destroy cannot fail.
+ * A page whose destruction the driver refuses half way, or that a capture forbids, is retried
+ * later: the core cannot keep it, because its page_destroy cannot fail.
  */
 
 static void release_record(qi_cuda *cuda, qi_cuda_page *page)

@@ -1,10 +1,9 @@
 /*
- * pool.c - the memory pool of a device, pages of it, and the public calls on it, which other
- * libraries may use as well.
+ * pool.c - pages that the driver allocates and frees in the order of a stream, from a memory pool
+ * that other libraries may use as well; and the public calls on the pool.
  *
- * The driver allocates and frees memory of a pool in the order of a stream. quire uses a stream of
- * its own, which no capture contains. The stream is synchronised after each allocation, so that
- * every stream can use the page, and after each free, so that the pool has the bytes back.
+ * The stream is quire's own, and no capture contains it. It is synchronised after each allocation,
+ * so that every stream can use the page, and after each free, so that the pool has the bytes back.
  */
 #include "backends/cuda/pool.h"
 

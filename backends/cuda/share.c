@@ -1,5 +1,7 @@
 /*
- * share.c - pages for and from other processes and APIs.
+ * share.c - pages for and from other processes and APIs. Page-locked memory is shared as a memfd, a
+ * block of cuMemAlloc by its legacy handle, a chunk by a handle of the driver; memory of other APIs
+ * comes as a descriptor or a pointer.
  */
 #include "backends/cuda/share.h"
 

@@ -1,5 +1,7 @@
 /*
- * stream.c - creates and destroys streams, marks and awaits their points, and waits for work.
+ * stream.c - a point is an event of the driver, recorded in the stream; see stream.h. Before each
+ * call on a stream the driver is asked whether the stream captures: an event would become part of
+ * the graph or invalidate it. Also the waits for work before memory is released.
  */
 #include "backends/cuda/stream.h"
 

@@ -1,5 +1,6 @@
 /*
- * table.c - the function tables of the CUDA backend, opening a device, and its end.
+ * table.c - the two function tables of the CUDA backend: without tile pools a device has no object
+ * functions, which saves a call per buffer. Also opens a device, and ends it.
  */
 #include "backends/cuda/array.h"
 #include "backends/cuda/copy.h"

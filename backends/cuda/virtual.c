@@ -1,12 +1,12 @@
 /*
  * virtual.c - pages of virtual memory management: chunks of physical memory, mapped one after the
  * other into a range of addresses; and tile pools, which are one chunk without addresses. An
- * elastic page reserves more addresses than it maps.
+ * elastic page reserves more addresses than it maps. Released chunks may be kept for further pages.
  *
  * Order of creation: chunks, addresses, mappings, access for the whole range at once. A mapping
  * without access is accessible to nobody. Destruction runs in the reverse order and unmaps whole
  * mappings, as the driver requires. The driver does not wait for work that uses the addresses: the
- * caller waits first where it must (stream.c).
+ * caller waits first if it must (stream.c).
  */
 #include "backends/cuda/virtual.h"
 

@@ -30,7 +30,8 @@ bool qi_cuda_make_room(qi_cuda *cuda, qi_cu_result code);
 QUIRE_MUST_USE quire_result qi_cuda_virtual_create(qi_cuda *cuda, const quire_page_request *request,
                                                    qi_cuda_page *page);
 
-/* Reserves addresses, maps the page's chunks and sets access. On failure as above. */
+/* Reserves addresses, maps the page's chunks and sets access. On failure the page holds what was
+   created. */
 QUIRE_MUST_USE quire_result qi_cuda_virtual_map(qi_cuda *cuda, uint64_t alignment,
                                                 qi_cuda_page *page);
 

@@ -1,6 +1,7 @@
 /*
- * device.c - what a host device reports: description, image requirements, budgets, charged heaps;
- * and the public calls that need a device or an allocation only.
+ * device.c - a host device reports the profile that it poses as. Its heaps are counters, which
+ * pages charge by a compare-exchange. Also image requirements, and the public calls that need a
+ * device or an allocation only.
  */
 #include "backends/host/host.h"
 

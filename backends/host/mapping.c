@@ -1,5 +1,7 @@
 /*
- * mapping.c - address space and backing of host pages: anonymous mappings, memfds, huge pages.
+ * mapping.c - aligned address space for host pages. Anonymous memory is mapped too large and cut at
+ * both edges. Memfds and huge pages are mapped where the system chooses, or, if that is not
+ * aligned, at addresses that a reservation found to be free.
  *
  * Rule: until a page has its final mapping, this file unmaps only addresses that certainly belong
  * to it. It never maps over a reservation (MAP_FIXED): a failing mmap can remove the reservation

@@ -1,10 +1,8 @@
 /*
- * page.c - pages of a host device: creates, maps, resizes and destroys them, and copies and fills
+ * page.c - a host page is its mapping, which exists from its creation to its destruction. The
+ * memory kind alone decides whether the caller gets the address. Creating a page touches none of
+ * its bytes, so an unused page costs address space only. Also resizes pages, and copies and fills
  * their bytes.
- *
- * The mapping is the memory: every page is mapped from its creation to its destruction. The memory
- * kind alone decides whether the caller gets the address. Creating a page touches none of its
- * bytes, so an unused page costs address space only.
  *
  * A page of a host-visible kind that is not coherent has a second mapping, the bytes that the host
  * sees. Only flush and invalidate copy between the two, so that a program that forgets one reads
@@ -296,7 +294,7 @@ quire_result qi_host_copy_from_page(void *state, const quire_native_page *page, 
     return result;
 }
 
-/* The first byte of one end of a copy: in a page, or in host memory where the page is NULL. */
+/* The first byte of one end of a copy: in a page, or in host memory if the page is NULL. */
 static char *address_of(const quire_native_page *page, uint64_t offset, const void *host)
 {
     return page ? qi_host_page_of(page)->bytes + offset : (char *)(uintptr_t)host;

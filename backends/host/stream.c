@@ -413,7 +413,7 @@ static void discard_inherited(qi_host_device *device, qi_host_stream *stream)
 }
 
 /*
- * Runs the queued jobs first: in the worker, or in the calling thread where the stream is manual.
+ * Runs the queued jobs first: in the worker, or in the calling thread if the stream is manual.
  * Jobs that wait for a stuck stream run without that wait.
  */
 void qi_host_stream_destroy(void *state, uint64_t number)

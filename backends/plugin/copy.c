@@ -134,7 +134,7 @@ static qi_pd_status wait_for_stream(const qi_pd_interface *f, qi_pd_device *devi
                                  : f->synchronize_device(device);
 }
 
-/* A second wait after one that failed, for the whole device where possible: the caller reuses its
+/* A second wait after one that failed, for the whole device if possible: the caller reuses its
    memory as soon as the copy returns. */
 static void wait_for_all(const qi_pd_interface *f, qi_pd_device *device, void *stream)
 {

@@ -1,6 +1,7 @@
 /*
- * device.c - a plugin's device: making it current on a thread, querying its sizes and statistics,
- * describing it to the core; and the public calls on a device.
+ * device.c - what a plugin says of its device becomes quire's description: one heap for each role
+ * of memory, alignments from its smallest chunk. Also makes the device current on a thread; and the
+ * public calls on a device.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /*
- * library.c - loads a plugin, negotiates the interface version, checks the functions it provides,
- * counts the users of plugins and of their devices, and unloads it; and translates the statuses of
+ * library.c - a plugin is loaded once, counted, and finalised after its last user. It accepts only
+ * the size of the interface that it was compiled with, so each known size is offered in turn. Also
+ * checks the functions it provides, counts the users of its devices, and translates the statuses of
  * its functions.
  */
 #include "backends/plugin/library.h"

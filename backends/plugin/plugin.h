@@ -58,8 +58,8 @@ typedef struct qi_plugin_saved_device {
 /*
  * Makes the plugin's device current on the calling thread. Every call of the plugin that takes a
  * device stands between enter and leave; `plugin` is the state of the first device it takes. After
- * a failed enter there must be no leave. Leave restores the device of before where the options ask
- * for it; its failure is not reported.
+ * a failed enter there must be no leave. Leave restores the device of before if the options ask for
+ * it; its failure is not reported.
  */
 QUIRE_MUST_USE quire_result qi_plugin_enter(const qi_plugin *plugin, qi_plugin_saved_device *saved);
 void qi_plugin_leave(const qi_plugin *plugin, const qi_plugin_saved_device *saved);

@@ -1,9 +1,11 @@
 /*
- * copy.c - spans of a copy and their commands; copies between pages, copies between pages and host
- * memory, and fills, complete on return.
+ * copy.c - a copy is a sequence of spans of bytes. Spans gather as regions of one command; a
+ * barrier comes before a span that may share bytes with what was written. Copies, and fills, are
+ * complete on return.
  *
- * A submission from or to the host copies at most one half of the staging ring. A copy from page to
- * page uses only the command buffers of the ring.
+ * A submission from or to the host copies at most one half of the staging ring, so that host and
+ * device work on different halves. A copy from page to page uses only the command buffers of the
+ * ring.
  */
 #include "backends/vulkan/copy.h"
 

@@ -1,7 +1,5 @@
 /*
- * create_info.c - public functions on objects that the caller describes with Vulkan's create infos,
- * or created itself: requirements, creation, placement.
- *
+ * create_info.c - objects that the caller describes with Vulkan's create infos, or created itself.
  * The core allocates: it passes the description back to qi_vulkan_object_create, places the object
  * by the requirements that this function returns, and binds it.
  */

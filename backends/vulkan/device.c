@@ -1,10 +1,8 @@
 /*
- * device.c - what a Vulkan device is: what is enabled, settings and properties, description and
- * budgets; the lookup of the state behind a public handle; and the state of a forked child.
- *
- * Vulkan cannot be queried for the features and extensions that an instance and a device were
- * created with. They are read from the create infos: the extension names, pEnabledFeatures and the
- * structs of the pNext chain.
+ * device.c - what is enabled on a device is read from the create infos of the instance and the
+ * device, because Vulkan cannot be queried for it: the extension names, pEnabledFeatures and the
+ * structs of the pNext chain. Also settings and properties, description and budgets, the state
+ * behind a public handle, and what a forked child calls instead of the driver.
  */
 #include "backends/vulkan/device.h"
 

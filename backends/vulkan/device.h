@@ -22,7 +22,7 @@ QUIRE_MUST_USE quire_result qi_vulkan_read_properties(qi_vulkan *vulkan,
 void qi_vulkan_resolve_settings(qi_vulkan *vulkan, const quire_vulkan_settings *settings);
 
 /* Counts a VkDeviceMemory before it is allocated. TOO_MANY_PAGES if the device may have no more;
-   where the limit is advice, a line in the log instead. */
+   if the limit is advice, a line in the log instead. */
 QUIRE_MUST_USE quire_result qi_vulkan_count_memory(qi_vulkan *vulkan);
 
 /* To be called after a VkDeviceMemory was freed, or could not be allocated. */

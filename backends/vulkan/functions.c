@@ -1,6 +1,7 @@
 /*
- * functions.c - fills the function table, finds the system's Vulkan loader with volk, and
- * translates VkResult.
+ * functions.c - fills a device's function table: its functions come from vkGetDeviceProcAddr, which
+ * skips the loader's dispatch. Also finds the system's Vulkan loader with volk, and translates
+ * VkResult.
  *
  * volk is compiled into this file with renamed symbols (volk_names.h, generated at build time).
  * Therefore neither the library nor the static archive defines a vk symbol, and a program can

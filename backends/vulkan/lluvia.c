@@ -1,6 +1,6 @@
 /*
  * lluvia.c - images of quire for quire/lluvia.h: views and samplers, changes of layouts, and copies
- * of texels between images and host memory through the staging ring.
+ * of texels through the staging ring, in pieces that fit into half of it.
  *
  * Vulkan cannot be queried for the layout of an image: the caller states it. Barriers cover all
  * earlier and later commands of the queue.

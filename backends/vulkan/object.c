@@ -1,8 +1,8 @@
 /*
- * object.c - buffers and images: their create infos, what the device supports, creation, memory
- * requirements, binding.
- *
- * Creating an object takes three Vulkan calls: create, requirements, bind.
+ * object.c - buffers and images: quire's options become a create info, and from there on are
+ * treated as the caller's create infos are. The object is checked, created, queried for its
+ * requirements and bound. A table keeps the limits of kinds of images, so that the driver is asked
+ * once for most.
  */
 #include "backends/vulkan/object.h"
 
@@ -84,7 +84,7 @@ quire_result qi_vulkan_check_sparse(const qi_vulkan *vulkan, const qi_vulkan_des
 
 /* ---- buffers ------------------------------------------------------------------------------ */
 
-/* Buffers of quire's options get a device address wherever the feature is enabled. */
+/* Buffers of quire's options get a device address if the feature is enabled. */
 static VkBufferUsageFlags buffer_usage(const qi_vulkan *vulkan, quire_usage usage)
 {
     VkBufferUsageFlags flags =

@@ -1,10 +1,10 @@
 /*
- * page.c - pages: the pNext chain of VkMemoryAllocateInfo, allocation and mapping of
- * VkDeviceMemory, and the buffer that covers a page.
+ * page.c - a page is one VkDeviceMemory, allocated with a pNext chain of what its kind and its
+ * request need. A buffer that covers the page serves copies and device addresses.
  *
- * The first caller that needs the buffer over a page creates it. If several threads do so at the
- * same time one of them publishes its buffer with a compare-and-exchange, and the others destroy
- * theirs. No lock is held.
+ * The first caller that needs that buffer creates it. If several threads do so at the same time one
+ * of them publishes its buffer with a compare-and-exchange, and the others destroy theirs. No lock
+ * is held.
  */
 #include "backends/vulkan/page.h"
 

@@ -1,6 +1,7 @@
 /*
- * queues.c - the locks of queues, waiting and barriers; the families that share buffers; the queue
- * that binds sparse objects; and the choice of queues for a device of quire's own.
+ * queues.c - a queue is locked by the program's functions, or by the lock of the device's queue if
+ * it has none. Also waiting and barriers; the families that share buffers; the queue that binds
+ * sparse objects; and the choice of queues for a device of quire's own, a bipartite matching.
  *
  * The public lock marks the thread that holds the device's queue. Only that thread sets and clears
  * its own mark, so that a thread that reads another value knows that it does not hold the queue.

@@ -33,7 +33,7 @@ typedef struct qi_vulkan_staging_memory {
 /*
  * Returns the memory kind of the mask for staging memory, UINT32_MAX if none is suitable. If the
  * host reads the memory, a cached kind is best: the host reads uncached memory word by word, and
- * quire invalidates where that is necessary. If the host only writes it, a coherent kind is best,
+ * quire invalidates if that is necessary. If the host only writes it, a coherent kind is best,
  * which needs no flush. Among equals, a kind that is not device-local: staging memory leaves the
  * small host-visible heap of a GPU to the program.
  */

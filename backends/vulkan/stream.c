@@ -1,5 +1,6 @@
 /*
- * stream.c - streams: the records of submissions and their submission, creation and destruction,
+ * stream.c - each submission signals the next value of its stream's semaphore; when the value has
+ * passed, the record and the staging memory of the submission are reused. Creation and destruction,
  * points and order, copies and fills. See stream.h.
  */
 #include "backends/vulkan/stream.h"
