@@ -1,5 +1,7 @@
 /*
- * candidate.c - lists candidates, writes them as text and as C, and ranks them.
+ * candidate.c - candidates are useful combinations of fit, page sizes, retention and threshold.
+ * Those without failures are ranked by the sum of two ratios: reserved bytes by requested bytes,
+ * backend calls by operations. Also writes candidates as text and as C.
  */
 #include "src/tool/candidate.h"
 
@@ -229,7 +231,7 @@ static const char *fit_constant(quire_fit fit)
     return "QUIRE_FIT_SEGREGATED";
 }
 
-/* Writes sizes as a shifted constant where possible, such as UINT64_C(32) << 20. */
+/* Writes sizes as a shifted constant if possible, such as UINT64_C(32) << 20. */
 static void append_size(candidate_text *out, const char *field, uint64_t bytes)
 {
     int shift = bytes % MIB == 0 ? 20 : bytes % KIB == 0 ? 10 : 0;

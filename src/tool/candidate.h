@@ -1,6 +1,6 @@
 /*
- * candidate.h - the memory options that quire tune tries on a trace, and their ranking by cost.
- * This module computes numbers and text. It uses no device and no memory.
+ * candidate.h - the memory options that quire tune tries on a trace, and their ranking by cost:
+ * numbers and text, without a device or a memory.
  */
 #ifndef QUIRE_SRC_TOOL_CANDIDATE_H
 #define QUIRE_SRC_TOOL_CANDIDATE_H

@@ -1,5 +1,6 @@
 /*
- * html.c - samples a replay, and writes the file with its chart.
+ * html.c - a replay becomes at most 1001 columns, each with the minimum and the maximum of its
+ * events, and the file has a chart of them.
  */
 #include "src/tool/html.h"
 

@@ -1,6 +1,6 @@
 /*
  * html.h - the course of a replay, and one HTML file about it that loads nothing and has no script:
- * where the trace was replayed, the chart, the report, and the pages at the peak and at the end.
+ * the place of the replay, the chart, the report, and the pages at the peak and at the end.
  */
 #ifndef QUIRE_SRC_TOOL_HTML_H
 #define QUIRE_SRC_TOOL_HTML_H

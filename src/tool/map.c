@@ -1,5 +1,6 @@
 /*
- * map.c - quire map: replays a trace up to one event and prints the pages of the memory.
+ * map.c - quire map: replays a trace up to one event and prints each page as a row of cells, which
+ * show the share of their bytes that is live.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -49,7 +49,7 @@ bool read_profile(const char *path, quire_host_profile *profile, char **name);
 
 /* ---- memory kinds ------------------------------------------------------------------------- */
 
-/* The memory kinds that quire chooses for typical uses; NO_KIND where no kind qualifies. */
+/* The memory kinds that quire chooses for typical uses; NO_KIND if no kind qualifies. */
 #define NO_KIND UINT32_MAX
 typedef struct kind_choices {
     uint32_t device, upload, readback, both, shared;

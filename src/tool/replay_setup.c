@@ -88,7 +88,7 @@ const char *set_member(memory_choice *choice, const char *flag, const char *text
 
 /* ---- text --------------------------------------------------------------------------------- */
 
-/* Prints a blank and a size, as 64M where no byte is lost. */
+/* Prints a blank and a size, as 64M if no byte is lost. */
 static void print_size(FILE *out, uint64_t bytes)
 {
     static const char units[] = "KMGT";

@@ -1,6 +1,6 @@
 /*
- * tune.c - quire tune: replays a trace on memories with different options and recommends one set of
- * options.
+ * tune.c - quire tune: each round replays a longer part of a trace with fewer candidates, those of
+ * least cost in the round before. Recommends one set of options from the last round.
  */
 #include <inttypes.h>
 #include <stdlib.h>

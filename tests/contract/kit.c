@@ -1,5 +1,6 @@
 /*
- * kit.c - see kit.h.
+ * kit.c - a pattern is computed from a key and the position of a byte, so that expected bytes need
+ * not be kept. Also memories that suit any device, and pages without the core: see kit.h.
  */
 #include "tests/contract/kit.h"
 

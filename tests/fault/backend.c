@@ -1,9 +1,8 @@
 /*
- * backend.c - the backend fails, at every call that can fail, once and from then on, with
- * every code that a backend may answer: the code and the native code arrive at the caller and
- * nothing changed, except where quire/memory.h promises another attempt; a lost device can still be
- * ended. Then the same with threads: pages that fail at random, and a limit of pages that many
- * want.
+ * backend.c - the backend fails, at every call that can fail, once and from then on, with every
+ * code that a backend may answer: the code and the native code arrive at the caller and nothing
+ * changed, unless quire/memory.h promises another attempt; a lost device can still be ended. Then
+ * the same with threads: pages that fail at random, and a limit of pages that many want.
  *
  *     fault_backend [--seed N] [--steps N]
  */

@@ -583,7 +583,7 @@ static const struct {
 #undef ROW
 };
 
-/* The scenario with a function hidden: as far as it goes, with a reason where it does not. */
+/* The scenario with a function hidden: as far as it goes, with a reason if it does not. */
 static void run_without(const scenario *s, const char *function, presence needed)
 {
     begin(s);

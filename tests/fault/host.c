@@ -428,7 +428,7 @@ static bool space_regions(bench *t, uint32_t count, uint64_t size)
 
 static bool space_remove(bench *t, uint32_t region)
 {
-    t->tolerance = BENCH_NEVER_FAILS; /* it gives records back by moving them, where it can */
+    t->tolerance = BENCH_NEVER_FAILS; /* it gives records back by moving them, if it can */
     TRY(t, quire_space_remove_region(t->space, region));
     return true;
 }

@@ -1,8 +1,8 @@
 /*
- * transfer.c - every backend call and every host allocation of every way of a copy or fill
- * fails, once and from then on, with every code that a backend may answer: the code arrives, both
- * allocations are as they were and free of pins, the source keeps its bytes, no host memory is
- * lost, and the same call succeeds afterwards.
+ * transfer.c - every backend call and every host allocation of every way of a copy or fill fails,
+ * once and from then on, with every code that a backend may answer: the code arrives, both
+ * allocations are as they were and not in use, the source keeps its bytes, no host memory is lost,
+ * and the same call succeeds afterwards.
  */
 #include "src/core/state/memory.h"
 #include "tests/fault/fault.h"
@@ -159,7 +159,7 @@ static quire_result pass_image(world *w)
     return result ? result : quire_image_read(w->to, w->image, NULL, bytes, 0, 0);
 }
 
-/* There is work before it, which is waited for where the backend cannot. */
+/* There is work before it. The core waits for that work if the backend cannot. */
 static quire_result copy_in_order(world *w)
 {
     quire_point done;
@@ -253,14 +253,14 @@ static void check_source(world *w)
     CHECK(!memcmp(found, bytes, SIZE));
 }
 
-/* The maps and pins of an allocation, of which a call that returned leaves none. */
+/* The maps and uses of an allocation, of which a call that returned leaves none. */
 static uint64_t uses_of(const quire_memory *memory, quire_allocation allocation)
 {
     const qi_atomic_u64 *state = qi_slot_state(&memory->slots, qi_handle_slot(allocation.id));
     return qi_atomic_load_u64(state) & ((UINT64_C(1) << QI_PHASE_SHIFT) - 1);
 }
 
-static void check_pins(world *w)
+static void check_unused(world *w)
 {
     CHECK_EQ(uses_of(w->to, w->target), 0);
     CHECK_EQ(uses_of(w->from, w->source), 0);
@@ -281,7 +281,7 @@ static void fail_once(world *w, int who, uint64_t call, bool from_then, quire_re
     CHECK_EQ(state_of_memory(w->to), to);
     CHECK_EQ(state_of_memory(w->from), from);
     CHECK_EQ(w->host.blocks, blocks);
-    check_pins(w);
+    check_unused(w);
     fake_stream_run(quire_stream_native(w->stream), UINT64_MAX);
     CHECK_OK(quire_stream_destroy(&w->stream));
     CHECK_OK(quire_stream_create(w->devices[0], NULL, &w->stream));

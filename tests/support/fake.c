@@ -1,5 +1,6 @@
 /*
- * fake.c - see fake.h.
+ * fake.c - a page is plain memory behind an invented address. Each call is counted first, and fails
+ * there if a test has planned it. See fake.h.
  */
 #include "tests/support/fake.h"
 

@@ -1,5 +1,7 @@
 /*
- * paddle_host.c - see paddle_host.h.
+ * paddle_host.c - the pool takes a request from the end of the smallest free piece that fits. The
+ * first and last bytes of a piece name its owner, so that two owners are noticed. See
+ * paddle_host.h.
  */
 #include "tests/support/paddle_host.h"
 

@@ -1,5 +1,6 @@
 /*
- * refusal.c - the record of refused calls of state.h.
+ * refusal.c - collects the names of refused calls, and compares them with the functions that a
+ * public header declares: the record of state.h.
  */
 #include "tests/support/state.h"
 

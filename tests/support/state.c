@@ -1,6 +1,6 @@
 /*
- * state.c - the fingerprints and the runs of state.h. Its steps are bench_steps.c, the record of
- * refused calls is refusal.c.
+ * state.c - a fingerprint is a hash of what a walk reports, in its order. Also the runs of state.h:
+ * its steps are bench_steps.c, the record of refused calls is refusal.c.
  */
 #include "tests/support/state.h"
 

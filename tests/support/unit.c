@@ -1,6 +1,6 @@
 /*
  * unit.c - see unit.h: the checks at the end of a test, and the results of a test for Criterion.
- * unit_main.c reports them where all tests share one process.
+ * unit_main.c reports them if all tests share one process.
  */
 #include "tests/support/unit.h"
 

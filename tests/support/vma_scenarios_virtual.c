@@ -1,7 +1,7 @@
 /*
  * vma_scenarios_virtual.c - virtual blocks with an algorithm that determines every offset: the
  * strategy MIN_OFFSET, and the linear algorithm. The requests are random, with a constant seed.
- * Alignment is 1 where quire leaves its gap to the allocation after it and VMA uses the gap.
+ * Alignment is 1 if quire leaves its gap to the allocation after it and VMA uses the gap.
  */
 #include "tests/support/random.h"
 #include "tests/support/vma_scenarios.h"

@@ -1,5 +1,7 @@
 /*
- * blocks.c - marks small blocks, and keeps freed ones in the caches of the threads.
+ * blocks.c - a byte beside each small block says whether it is live, so that a wrong free is
+ * noticed; lists by size keep the freed blocks of a thread. A cache beyond its limit returns half
+ * of each list to the memory, the blocks that were freed first. See blocks.h.
  */
 #include "src/adapters/host_allocator/blocks.h"
 

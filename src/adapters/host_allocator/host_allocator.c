@@ -1,6 +1,7 @@
 /*
- * host_allocator.c - malloc and free by pointer: creation, small blocks, large allocations,
- * statistics.
+ * host_allocator.c - a bit of the pointer tells a free what it has: a small block, which goes into
+ * the cache of the thread, or a large allocation, which the memory finds by its address. Also
+ * creation, and statistics.
  */
 #include "src/adapters/host_allocator/host_allocator.h"
 

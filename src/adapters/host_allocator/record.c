@@ -1,5 +1,6 @@
 /*
- * record.c - writes the trace of an allocator, and prepares all allocators for a fork.
+ * record.c - writes each row of a trace at once, so that a killed process loses nothing; and takes
+ * the locks of all allocators before a fork, so that the child finds every list whole.
  */
 #include "src/adapters/host_allocator/record.h"
 

@@ -28,7 +28,8 @@ static inline bool host_trace_is_open(host_trace *trace)
     return atomic_load_explicit(&trace->is_open, memory_order_relaxed);
 }
 
-/* Errors as host_allocator_start_trace and host_allocator_stop_trace. */
+/* Errors: BAD_FILE (the file cannot be written, or a row was not), WRONG_STATE (start: a trace is
+   being recorded; stop: none is). */
 QUIRE_MUST_USE quire_result host_trace_start(host_trace *trace, const char *path);
 QUIRE_MUST_USE quire_result host_trace_stop(host_trace *trace);
 

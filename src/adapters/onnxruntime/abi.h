@@ -1,7 +1,7 @@
 /*
  * abi.h - what the adapter uses of the C interface of ONNX Runtime: facts of its ABI, which only
- * grows (onnxruntime_c_api.h). tests/plain/onnxruntime_abi.c compares them with the header where it
- * is installed.
+ * grows (onnxruntime_c_api.h). tests/plain/onnxruntime_abi.c compares them with the header if it is
+ * installed.
  */
 #ifndef QUIRE_SRC_ADAPTERS_ONNXRUNTIME_ABI_H
 #define QUIRE_SRC_ADAPTERS_ONNXRUNTIME_ABI_H

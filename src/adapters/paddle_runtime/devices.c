@@ -1,10 +1,10 @@
 /*
- * devices.c - the devices of the wrapped plugin on quire, and the memory functions that the host
- * program calls.
+ * devices.c - the memory functions that the host program calls: a block is a range of quire's pages
+ * on a device of the wrapped plugin, which is open while the host program has it initialised.
  *
- * A device is open while the host program has it initialised. Before a block is freed, the adapter
- * waits for the work of the device (synchronize_device). The plugin's own deallocate may wait in
- * this way and programs rely on it, while quire would reuse the range at once.
+ * Before a block is freed, the adapter waits for the work of the device (synchronize_device). The
+ * plugin's own deallocate may wait in this way and programs rely on it, while quire would reuse the
+ * range at once.
  */
 #include "src/adapters/paddle_runtime/runtime.h"
 

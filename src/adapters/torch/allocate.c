@@ -1,5 +1,7 @@
 /*
- * allocate.c - allocating and freeing for torch: see calls.h.
+ * allocate.c - torch's allocations and frees are ranges of quire in the order of a stream. What a
+ * capture forbids is queued for later, and what a captured graph used stays until its pool has no
+ * users. See calls.h.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -253,7 +255,7 @@ static quire_result free_slowly(torch_device *d, const void *pointer, void *nati
     return free_found(d, &f, native);
 }
 
-/* Requires the lock for reading. The common case: no graph, no pool, nothing put off. */
+/* Requires the lock for reading. The common case: no graph, no pool, nothing queued. */
 static bool free_fast(torch_device *d, const void *pointer, void *native)
 {
     quire_stream *stream = NULL;

@@ -1,5 +1,6 @@
 /*
- * devices.c - opens devices, and what they need at a fork and for messages: see state.h.
+ * devices.c - a device is opened when it is first used and stays open. Also the handlers that mark
+ * the child of a fork, and messages: see state.h.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /*
  * exports.cpp - the functions that libquire_torch.so exports, with the C++ types of torch's
  * interface: torch/csrc/cuda/CUDAPluggableAllocator.h has the signatures (a pool is a std::pair of
- * two unsigned 64-bit numbers, its filter a std::function). torch gets addresses of these functions.
+ * two unsigned 64-bit numbers, its filter a std::function). torch gets addresses of these
+ * functions.
  *
- * Errors are exceptions, because torch checks no result where the adapter is its allocator. Only
+ * Errors are exceptions, because torch checks no result if the adapter is its allocator. Only
  * quire_torch_pool_alloc returns NULL: torch then reports that memory is exhausted. Functions that
  * free never throw, because torch calls them from destructors: they write a line to stderr.
  */

@@ -1,6 +1,6 @@
 /*
- * insight.c - the history, and statistics and snapshots as JSON: see calls.h. The keys of a
- * snapshot are those of torch.cuda.memory._snapshot.
+ * insight.c - the history is a ring of the last events, and a snapshot is a walk of the memories:
+ * see calls.h. Both become JSON with the keys of torch.cuda.memory._snapshot, as do statistics.
  */
 #include <inttypes.h>
 #include <stdarg.h>

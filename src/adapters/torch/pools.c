@@ -1,5 +1,6 @@
 /*
- * pools.c - the private pools of torch: see state.h.
+ * pools.c - each private pool of torch is a memory. It ends after its last user and its last
+ * allocation, once the work of the device is done: see state.h.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * streams.c - streams of quire by stream of torch, and two questions to the driver about streams:
- * see state.h.
+ * streams.c - a hash table, which readers use without a lock, has the stream of quire for each
+ * stream of torch. Also two questions to the driver about streams: see state.h.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -48,7 +48,7 @@ static torch_stream *find(const torch_stream *s, const void *native, uint64_t th
     return (torch_stream *)(uintptr_t)s;
 }
 
-/* The first mark cannot be put off: a free on a stream that captures would fail without it. */
+/* The first mark cannot be deferred: a free on a stream that captures would fail without it. */
 static quire_result make(const torch_streams *streams, quire_device *device, void *native,
                          quire_stream **stream)
 {

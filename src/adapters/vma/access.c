@@ -1,6 +1,6 @@
 /*
- * access.c - what a program does with an allocation: information, maps, flush and invalidate,
- * copies.
+ * access.c - quire maps an allocation once, until it is freed, and the other maps of a program only
+ * count. Also information, flush and invalidate, and copies.
  */
 #include <string.h>
 

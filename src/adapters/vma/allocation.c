@@ -140,7 +140,7 @@ static bool is_beyond(VmaAllocator allocator, uint32_t heap, VkDeviceSize size)
            size + info.reserved > qi_vma_usual_budget(allocator, heap);
 }
 
-/* Whether WITHIN_BUDGET forbids a page for the request. quire decides it where the driver reports a
+/* Whether WITHIN_BUDGET forbids a page for the request. quire decides it if the driver reports a
    budget. */
 static bool is_over_budget(VmaAllocator allocator, const qi_vma_request *request, uint32_t type)
 {
@@ -207,9 +207,10 @@ static VkResult place_object(VmaAllocator allocator, const qi_vma_request *reque
 }
 
 /*
- * Whether quire places an image of optimal tiling without granules: where they are large, in pages
- * of such images. Only images may share its memory there, so that the program must neither alias it
- * nor choose the end of a linear pool. Elsewhere a raw range is as small and costs fewer calls.
+ * Whether quire places an image of optimal tiling without granules: if they are large, in pages of
+ * such images. Only images may share its memory there, so that the program must neither alias it
+ * nor choose the end of a linear pool. If they are small, a raw range costs no more bytes and fewer
+ * calls.
  */
 static bool has_no_granules(VmaAllocator allocator, const qi_vma_request *request)
 {

@@ -259,7 +259,7 @@ static void describe_enabled(const VmaAllocatorCreateInfo *info, const qi_vma_fu
 }
 
 /* No flag says that the program's device has protected memory. As in VMA, a program that names such
-   a type has enabled the feature; a search never chooses one where another type will do. */
+   a type has enabled the feature; a search never chooses one if another type will do. */
 static void describe_protected(const VkPhysicalDeviceMemoryProperties *memory, enabled *e)
 {
     for (uint32_t i = 0; i < memory->memoryTypeCount && !e->guarded.protectedMemory; i++)

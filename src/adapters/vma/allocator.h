@@ -89,7 +89,7 @@ static inline VkMemoryPropertyFlags qi_vma_flags_of_type(VmaAllocator allocator,
     return allocator->memory.memoryTypes[type].propertyFlags;
 }
 
-/* The bytes of a heap that may be used where the driver does not say it. */
+/* The bytes of a heap that may be used if the driver does not say it. */
 static inline VkDeviceSize qi_vma_usual_budget(VmaAllocator allocator, uint32_t heap)
 {
     return allocator->memory.memoryHeaps[heap].size * 8 / 10;

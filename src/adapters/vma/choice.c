@@ -1,5 +1,6 @@
 /*
- * choice.c - chooses memory types, for allocations and for vmaFindMemoryTypeIndex.
+ * choice.c - tables turn the usage and flags of a program into a wish; the memory type that misses
+ * the fewest flags of it is chosen, for allocations and for vmaFindMemoryTypeIndex.
  */
 #include "src/adapters/vma/choice.h"
 

@@ -58,7 +58,8 @@ typedef struct qi_vma_search {
     uint32_t mask; /* types that were not found yet */
 } qi_vma_search;
 
-/* Writes the best type of the mask. Fails as vmaFindMemoryTypeIndex. */
+/* Writes the best type of the mask. Fails with FEATURE_NOT_PRESENT if no type has the required
+   flags or if an AUTO usage has no access, VALIDATION_FAILED for an unknown usage. */
 VkResult qi_vma_first_type(VmaAllocator allocator, uint32_t mask,
                            const VmaAllocationCreateInfo *options, qi_vma_access access,
                            qi_vma_search *search, uint32_t *type);

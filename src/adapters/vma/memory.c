@@ -1,5 +1,6 @@
 /*
- * memory.c - makes, trims and destroys memories; the functions of pools.
+ * memory.c - a memory is made when its memory type and priority are first used, and with each pool;
+ * it is trimmed, and destroyed with the allocator or the pool. Also the functions of pools.
  */
 #include "src/adapters/vma/memory.h"
 

@@ -1,5 +1,6 @@
 /*
- * statistics.c - counts and bytes of memories, heap budgets, checks, and descriptions as text.
+ * statistics.c - fast statistics are the sums that quire keeps, detailed ones come from a walk of
+ * all ranges. Also heap budgets, checks, and descriptions as text.
  */
 #include "quire/quire_vma.h"
 #include "src/adapters/vma/memory.h"

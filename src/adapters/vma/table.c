@@ -1,6 +1,6 @@
 /*
- * table.c - see table.h. Taking and giving a record is one exchange each; a mutex is held only
- * while a chunk is made.
+ * table.c - free records are in lists without a lock, so that taking and giving one is one exchange
+ * each; a mutex is held only while a chunk is made. See table.h.
  */
 #include "src/adapters/vma/table.h"
 

@@ -1,5 +1,7 @@
 /*
- * memory.c - the calls on memory objects: allocation, freeing, mapping, flushing, queries.
+ * memory.c - the calls on memory objects. A range is mapped with its page. Flushes and addresses
+ * are translated to the page and passed on, commitments and priorities are answered here. Calls on
+ * other memory objects are passed on unchanged.
  */
 #include <string.h>
 

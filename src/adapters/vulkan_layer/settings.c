@@ -1,5 +1,5 @@
 /*
- * settings.c - reads the settings, and writes lines.
+ * settings.c - a table has each variable with the function that reads it. Also writes lines.
  */
 #include "src/adapters/vulkan_layer/settings.h"
 

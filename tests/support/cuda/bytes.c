@@ -1,5 +1,6 @@
 /*
- * bytes.c - see bytes.h.
+ * bytes.c - bytes are a part of one sparse file that grows and is never reused, or a file of their
+ * own; addresses are reserved without access, and the file is mapped over them. See bytes.h.
  */
 #include "tests/support/cuda/bytes.h"
 

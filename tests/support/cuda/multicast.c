@@ -1,5 +1,6 @@
 /*
- * multicast.c - see multicast.h.
+ * multicast.c - an object is a file with the devices that joined at its start, which every process
+ * that imports it maps; bindings belong to the process. See multicast.h.
  */
 #include "tests/support/cuda/multicast.h"
 

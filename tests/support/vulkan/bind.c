@@ -226,7 +226,7 @@ typedef struct bind_status {
     VkResult *result;
 } bind_status;
 
-/* Writes the result of one bind of an array where the caller asked for it. */
+/* Writes the result of one bind of an array if the caller asked for it. */
 static void write_status(const void *chain, VkResult result)
 {
     const bind_status *status = fv_chained(chain, BIND_STATUS);

@@ -1,5 +1,6 @@
 /*
- * buffer.c - buffers of the fake driver.
+ * buffer.c - buffers of the fake driver. A create info is described in the same way for a buffer
+ * and for a query without one.
  */
 #include "tests/support/vulkan/resource.h"
 #include "tests/support/vulkan/table.h"

@@ -76,7 +76,7 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     X(vkDestroyDebugUtilsMessengerEXT, FV_OF_INSTANCE, 0, DEBUG_UTILS, FV_NO_CODES)                \
     X(vkSubmitDebugUtilsMessageEXT, FV_OF_INSTANCE, 0, DEBUG_UTILS, FV_NO_CODES)
 
-/* physical_device.c, properties.c, format.c */
+/* properties.c, features.c, format.c */
 #define FV_PHYSICAL_DEVICE_ENTRIES(X)                                                              \
     X(vkGetPhysicalDeviceProperties, FV_OF_PHYSICAL_DEVICE, FV_1_0, NONE, FV_NO_CODES)             \
     X(vkGetPhysicalDeviceProperties2, FV_OF_PHYSICAL_DEVICE, FV_1_1, PROPERTIES2, FV_NO_CODES)     \

@@ -1,6 +1,6 @@
 /*
  * fake_vulkan.h - a Vulkan driver for tests, in host memory. It imitates any memory layout,
- * executes copies and fills, checks how callers use memory, and fails where a test requests it.
+ * executes copies and fills, checks how callers use memory, and fails if a test requests it.
  *
  * The driver can be entered in two ways. Within a process, fv_door returns the
  * vkGetInstanceProcAddr of a driver of fv_create, for a library that uses the caller's Vulkan. As
@@ -37,7 +37,7 @@ typedef struct fv_driver fv_driver;
  *
  * ODD_SIZES          objects need more bytes than requested, and an odd number
  * LARGE_ALIGNMENTS   buffers are aligned to 4 KiB, images to 64 KiB
- * FEW_TYPES          every second memory type cannot hold an object, where the specification
+ * FEW_TYPES          every second memory type cannot hold an object, if the specification
  *                    permits that
  * PREFER_DEDICATED   images, and buffers for export, prefer a dedicated allocation
  * REQUIRE_DEDICATED  they require it

@@ -1,5 +1,6 @@
 /*
- * memory.c - memory objects of the fake driver: allocation, freeing, queries.
+ * memory.c - memory objects of the fake driver: a request is read from its chain, checked, counted
+ * in its heap, and given bytes. Also frees memory, and answers queries.
  */
 #include <stdlib.h>
 #include <string.h>

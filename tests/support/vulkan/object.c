@@ -1,5 +1,5 @@
 /*
- * object.c - the objects of the fake driver and the table of their numbers.
+ * object.c - the objects of the fake driver, found by their numbers in a hash table.
  *
  * A driver uses each number only once, so that a stale handle never refers to another object.
  */

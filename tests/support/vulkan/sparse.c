@@ -1,5 +1,6 @@
 /*
- * sparse.c - sparse resources: vkQueueBindSparse binds memory to their parts.
+ * sparse.c - sparse resources: the bound parts of one are pieces ordered by offset.
+ * vkQueueBindSparse cuts what it replaces out of them.
  */
 #include <stdlib.h>
 #include <string.h>
