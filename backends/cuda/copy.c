@@ -101,16 +101,16 @@ quire_result qi_cuda_fill_page(void *state, const quire_native_page *native, uin
     return finish(cuda, cuda->f.MemsetD8(page->address + offset, value, size), "a fill", size);
 }
 
-/* The largest pitch in bytes that drivers accept: CU_DEVICE_ATTRIBUTE_MAX_PITCH of all devices so
-   far. */
-static const uint64_t MAX_PITCH = INT_MAX;
-
 /* ---- between pages ------------------------------------------------------------------------ */
 
 /*
  * Between pages of one device or of two, and of many rows to and from the host. The default stream
  * is used and awaited here too: copies within a device return before they are done.
  */
+
+/* The largest pitch in bytes that drivers accept: CU_DEVICE_ATTRIBUTE_MAX_PITCH of all devices so
+   far. */
+static const uint64_t MAX_PITCH = INT_MAX;
 
 /* Source or target of a copy: a place in a page, or host memory. */
 typedef struct operand {

@@ -128,8 +128,6 @@ quire_result qi_cuda_query_capabilities(const qi_cuda *cuda, qi_cuda_capabilitie
     return result;
 }
 
-static const uint64_t PLAIN_GRANULARITY = 64 << 10;
-
 /* ---- granularity -------------------------------------------------------------------------- */
 
 /* The driver reports the granularity for exactly the properties that the pages of a kind have. */
@@ -264,6 +262,8 @@ static bool is_offered(const qi_cuda_capabilities *o, quire_cuda_page_kind page_
 
 static const quire_memory_flags CACHED =
     QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT | QUIRE_HOST_CACHED;
+
+static const uint64_t PLAIN_GRANULARITY = 64 << 10;
 
 /* A kind before its granularity is known. Kinds without virtual memory keep PLAIN_GRANULARITY. */
 static qi_cuda_kind describe_kind(const qi_cuda *cuda, quire_cuda_page_kind page_kind, int node)

@@ -159,11 +159,6 @@ static quire_result read_variables(qi_cuda *cuda)
     return result;
 }
 
-static const char *const DEVICE_VARIABLE = "QUIRE_CUDA_DEVICE";
-
-/* 11.2: the first driver with everything that the backend requires. */
-enum { MIN_DRIVER = 11020, MAX_LISTED = 512 };
-
 /* ---- resolved settings -------------------------------------------------------------------- */
 
 /* What the settings point to is valid until the call returns only, and is copied. */
@@ -183,6 +178,9 @@ static void copy_settings(qi_cuda *cuda, const quire_cuda_settings *requested)
 }
 
 /* ---- the driver --------------------------------------------------------------------------- */
+
+/* 11.2: the first driver with everything that the backend requires. */
+enum { MIN_DRIVER = 11020 };
 
 static quire_result start_driver(qi_cuda *cuda, const char *library)
 {
@@ -207,6 +205,10 @@ static quire_result start_driver(qi_cuda *cuda, const char *library)
 }
 
 /* ---- which device ------------------------------------------------------------------------- */
+
+static const char *const DEVICE_VARIABLE = "QUIRE_CUDA_DEVICE";
+
+enum { MAX_LISTED = 512 };
 
 /* The devices of the machine, for the message of a refusal. */
 typedef struct listing {

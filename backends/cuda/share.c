@@ -1,7 +1,7 @@
 /*
  * share.c - pages for and from other processes and APIs. Page-locked memory is shared as a memfd, a
- * block of cuMemAlloc by its legacy handle, a chunk by a handle of the driver; memory of other APIs
- * comes as a descriptor or a pointer.
+ * block of cuMemAlloc by its legacy handle, a chunk by a handle of the driver. Memory of other APIs
+ * comes as a descriptor, memory of the caller as a pointer.
  */
 #include "backends/cuda/share.h"
 

@@ -283,10 +283,6 @@ void qi_cuda_stream_destroy(void *state, uint64_t number)
         qi_cuda_leave(cuda);
 }
 
-/* The driver's wait has no timeout, so a wait with one polls. The sleeps double from the first to
-   the last, in nanoseconds: short at first, for copies that take microseconds. */
-static const uint64_t MIN_SLEEP = 50000, MAX_SLEEP = 1000000; /* nanoseconds */
-
 /* ---- marks -------------------------------------------------------------------------------- */
 
 /* All static functions on marks require the mutex of the stream and the context. */
@@ -440,6 +436,10 @@ static qi_cu_result synchronize(const qi_cuda *cuda, qi_cuda_stream *stream, qi_
         add_spare(stream, mark);
     return code;
 }
+
+/* The driver's wait has no timeout, so a wait with one polls. The sleeps double from the first to
+   the last: short at first, for copies that take microseconds. */
+static const uint64_t MIN_SLEEP = 50000, MAX_SLEEP = 1000000; /* nanoseconds */
 
 static void sleep_for(uint64_t nanoseconds)
 {

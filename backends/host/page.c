@@ -249,8 +249,7 @@ void qi_host_page_unmap(void *state, const quire_native_page *page)
     (void)page;
 }
 
-/* The core calls both only for kinds that are not coherent. */
-
+/* The core calls this and the next only for kinds that are not coherent. */
 quire_result qi_host_page_flush(void *state, const quire_native_page *native, uint64_t offset,
                                 uint64_t size)
 {

@@ -138,16 +138,9 @@ static qi_vulkan_enabled find_enabled(uint32_t api_version, const VkInstanceCrea
 
 /* ---- settings and properties -------------------------------------------------------------- */
 
-/* Drivers round the size of a buffer up to at most this. A buffer over a page whose size is a
-   multiple of it therefore fits into the page. */
-static const uint64_t PAGE_GRANULARITY = 256;
-
 /* Bytes of the staging ring. */
 static const uint64_t DEFAULT_STAGING = UINT64_C(4) << 20;
 static const uint64_t MIN_STAGING = UINT64_C(4) << 10, MAX_STAGING = UINT64_C(1) << 30;
-
-/* The VkDeviceMemory that is reserved for the staging ring. */
-enum { RING_MEMORIES = 1 };
 
 /* The default usage of the buffer over a page: every usage of Vulkan 1.1. */
 static const VkBufferUsageFlags PAGE_USAGE =
@@ -294,6 +287,13 @@ void qi_vulkan_resolve_settings(qi_vulkan *vulkan, const quire_vulkan_settings *
 }
 
 /* ---- the description ---------------------------------------------------------------------- */
+
+/* Drivers round the size of a buffer up to at most this. A buffer over a page whose size is a
+   multiple of it therefore fits into the page. */
+static const uint64_t PAGE_GRANULARITY = 256;
+
+/* The VkDeviceMemory that is reserved for the staging ring. */
+enum { RING_MEMORIES = 1 };
 
 /*
  * Returns how many VkDeviceMemory maxMemoryAllocationCount leaves to pages and streams: the staging

@@ -61,10 +61,10 @@ static quire_result broken_invalidate(void *state, const quire_native_page *page
     return b->wrap.base->invalidate(b->wrap.state, page, offset, size);
 }
 
+/* ---- copies ------------------------------------------------------------------------------- */
+
 /* Larger than every copy of the scenarios. */
 enum { ROOM = 16384 };
-
-/* ---- copies ------------------------------------------------------------------------------- */
 
 static quire_result refuse_copy(void)
 {

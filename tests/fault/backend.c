@@ -470,9 +470,9 @@ static void refused_calls_are_not_counted(void)
     bench_end(&b);
 }
 
-enum { MAX_OWN = 32, MAX_THREADS = 8 };
-
 /* ---- threads -------------------------------------------------------------------------------- */
+
+enum { MAX_OWN = 32, MAX_THREADS = 8 };
 
 static quire_result (*real_create)(void *, const quire_page_request *, quire_native_page *);
 static _Atomic uint64_t drawn, refused, max_seen;

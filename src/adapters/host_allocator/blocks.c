@@ -74,7 +74,7 @@ host_mark *host_marks_add(host_marks *marks, const host_block *block)
 
 /* ---- caches: lock ------------------------------------------------------------------------- */
 
-enum { BATCH = 64, MAX_YIELDS = 64, SLEEP_NANOSECONDS = 50000 };
+enum { MAX_YIELDS = 64, SLEEP_NANOSECONDS = 50000 };
 
 static void lock_slowly(host_cache *cache)
 {
@@ -163,6 +163,8 @@ host_block *host_cache_put(host_cache *cache, host_block *block)
     unlock(cache);
     return surplus;
 }
+
+enum { BATCH = 64 };
 
 /* Frees up to BATCH blocks of a list in the memory, and returns the rest of the list. */
 static host_block *release_batch(host_cache *cache, host_block *list)

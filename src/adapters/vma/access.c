@@ -81,9 +81,7 @@ static bool is_host_visible(VmaAllocator allocator, const qi_vma_allocation *a)
     return qi_vma_flags_of_type(allocator, a->type) & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
 }
 
-/* quire maps an allocation once, until it is freed: its page stays mapped anyway. The other maps
-   only count. */
-
+/* Only the first map reaches quire: the page of the allocation stays mapped anyway. */
 VkResult quire_vma_map_memory(VmaAllocator allocator, VmaAllocation handle, void **data)
 {
     if (data)

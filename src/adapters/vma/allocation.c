@@ -23,9 +23,6 @@ static const VmaAllocationCreateFlags KNOWN_FLAGS =
     VMA_ALLOCATION_CREATE_STRATEGY_MIN_MEMORY_BIT | VMA_ALLOCATION_CREATE_STRATEGY_MIN_TIME_BIT |
     VMA_ALLOCATION_CREATE_UPPER_ADDRESS_BIT;
 
-/* Up to this bufferImageGranularity quire rounds images in pages that they share with others. */
-enum { LARGE_GRANULARITY = 1024 };
-
 static const char NO_UPPER_END[] = "UPPER_ADDRESS_BIT requires a linear pool";
 
 static VkResult check(const qi_vma_request *request)
@@ -205,6 +202,9 @@ static VkResult place_object(VmaAllocator allocator, const qi_vma_request *reque
     a->persistent = info.host;
     return locate(allocator, request, true, a);
 }
+
+/* Up to this bufferImageGranularity quire rounds images in pages that they share with others. */
+enum { LARGE_GRANULARITY = 1024 };
 
 /*
  * Whether quire places an image of optimal tiling without granules: if they are large, in pages of

@@ -49,6 +49,10 @@ bool tp_begin(uint32_t offset, const tp_device *device, bool current, int32_t *s
 /* Ends the call: releases the mutex and returns the status, or that of a planned fault. */
 int32_t tp_end(uint32_t offset, int32_t status);
 
+/* Enters a function at an offset, unless the options leave it out. */
+void tp_put(unsigned char *block, uint32_t offset, void (*function)(void));
+#define TP_PUT(block, offset, function) tp_put((block), (offset), (void (*)(void))(function))
+
 /* ---- memory.c ------------------------------------------------------------------------------- */
 
 void tp_memory_reset(void);
@@ -66,9 +70,5 @@ bool tp_look(uint64_t address, void *data, uint64_t size);
 
 void tp_stream_reset(void);
 void tp_stream_put(unsigned char *block);
-
-/* Enters a function at an offset, unless the options leave it out. */
-void tp_put(unsigned char *block, uint32_t offset, void (*function)(void));
-#define TP_PUT(block, offset, function) tp_put((block), (offset), (void (*)(void))(function))
 
 #endif

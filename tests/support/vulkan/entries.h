@@ -61,7 +61,6 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     FV_COMMAND_ENTRIES(X)                                                                          \
     FV_QUEUE_ENTRIES(X)
 
-/* instance.c, debug.c, table.c */
 #define FV_INSTANCE_ENTRIES(X)                                                                     \
     X(vkGetInstanceProcAddr, FV_GLOBAL, FV_1_0, NONE, FV_NO_CODES)                                 \
     X(vkEnumerateInstanceVersion, FV_GLOBAL, FV_1_1, NONE, FV_HOST_CODE)                           \
@@ -76,7 +75,6 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     X(vkDestroyDebugUtilsMessengerEXT, FV_OF_INSTANCE, 0, DEBUG_UTILS, FV_NO_CODES)                \
     X(vkSubmitDebugUtilsMessageEXT, FV_OF_INSTANCE, 0, DEBUG_UTILS, FV_NO_CODES)
 
-/* properties.c, features.c, format.c */
 #define FV_PHYSICAL_DEVICE_ENTRIES(X)                                                              \
     X(vkGetPhysicalDeviceProperties, FV_OF_PHYSICAL_DEVICE, FV_1_0, NONE, FV_NO_CODES)             \
     X(vkGetPhysicalDeviceProperties2, FV_OF_PHYSICAL_DEVICE, FV_1_1, PROPERTIES2, FV_NO_CODES)     \
@@ -107,7 +105,6 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     X(vkCreateDevice, FV_OF_PHYSICAL_DEVICE, FV_1_0, NONE,                                         \
       FV_CREATE_CODES | FV_EXTENSION_CODE | FV_FEATURE_CODE | FV_MANY_CODE | FV_LOST_CODE)
 
-/* device.c, debug.c */
 #define FV_DEVICE_ENTRIES(X)                                                                       \
     X(vkGetDeviceProcAddr, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                \
     X(vkDestroyDevice, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                    \
@@ -122,7 +119,6 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     X(vkQueueEndDebugUtilsLabelEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_NO_CODES)                     \
     X(vkQueueInsertDebugUtilsLabelEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_NO_CODES)
 
-/* memory.c, map.c, external.c */
 #define FV_MEMORY_ENTRIES(X)                                                                       \
     X(vkAllocateMemory, FV_OF_DEVICE, FV_1_0, NONE,                                                \
       FV_MEMORY_CODES | FV_EXTERNAL_CODE | FV_OPAQUE_CODE)                                         \
@@ -139,7 +135,6 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     X(vkGetMemoryHostPointerPropertiesEXT, FV_OF_DEVICE, 0, HOST_POINTER,                          \
       FV_HOST_CODE | FV_EXTERNAL_CODE)
 
-/* buffer.c, image.c, view.c, bind.c */
 #define FV_RESOURCE_ENTRIES(X)                                                                     \
     X(vkCreateBuffer, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES | FV_OPAQUE_CODE)                \
     X(vkDestroyBuffer, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                    \
@@ -166,7 +161,6 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     X(vkCreateSampler, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES | FV_OPAQUE_CODE)               \
     X(vkDestroySampler, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)
 
-/* command.c, record.c */
 #define FV_COMMAND_ENTRIES(X)                                                                      \
     X(vkCreateCommandPool, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES)                            \
     X(vkDestroyCommandPool, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                               \
@@ -186,7 +180,6 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     X(vkCmdPipelineBarrier, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                               \
     X(vkCmdPipelineBarrier2, FV_OF_DEVICE, FV_1_3, SYNC2, FV_NO_CODES)
 
-/* queue.c, sync.c */
 #define FV_QUEUE_ENTRIES(X)                                                                        \
     X(vkQueueSubmit, FV_OF_DEVICE, FV_1_0, NONE, FV_QUEUE_CODES)                                   \
     X(vkQueueSubmit2, FV_OF_DEVICE, FV_1_3, SYNC2, FV_QUEUE_CODES)                                 \
