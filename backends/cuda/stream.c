@@ -1,7 +1,7 @@
 /*
- * stream.c - a point is an event of the driver, recorded in the stream; see stream.h. Before each
- * call on a stream the driver is asked whether the stream captures: an event would become part of
- * the graph or invalidate it. Also the waits for work before memory is released.
+ * stream.c - a point is an event of the driver, recorded in the stream; see stream.h. Before work
+ * is added to a stream the driver is asked whether the stream captures: the work would become part
+ * of the graph. Also the waits for work before memory is released.
  */
 #include "backends/cuda/stream.h"
 
@@ -80,8 +80,8 @@ static bool any_captures(const qi_cuda *cuda, qi_cu_device device)
     return any;
 }
 
-/* Asks the driver before each call on the stream: an event that is recorded or queried during a
-   capture would become part of the graph or invalidate it. */
+/* Asks the driver before work is added to the stream: what is added during a capture becomes part
+   of the graph. */
 quire_result qi_cuda_check_capture(const qi_cuda *cuda, const qi_cuda_stream *stream)
 {
     qi_cu_capture_status status = QI_CU_STREAM_CAPTURE_STATUS_NONE;

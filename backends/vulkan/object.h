@@ -1,5 +1,6 @@
 /*
- * object.h - buffers and images: creation, memory requirements, binding.
+ * object.h - buffers and images, from quire's options, from a create info of the caller, or created
+ * by the caller: creation, memory requirements, binding.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_OBJECT_H
 #define QUIRE_BACKENDS_VULKAN_OBJECT_H

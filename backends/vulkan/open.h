@@ -1,5 +1,6 @@
 /*
- * open.h - creates an instance and a device of quire's own, for quire_vulkan_open.
+ * open.h - the record that the stages of quire_vulkan_open share, while they create an instance and
+ * a device of quire's own.
  */
 #ifndef QUIRE_BACKENDS_VULKAN_OPEN_H
 #define QUIRE_BACKENDS_VULKAN_OPEN_H

@@ -202,8 +202,8 @@ static quire_result check_description(const quire_vulkan_wrap_options *options)
                                 "device_extensions");
 }
 
-/* Options with create infos, where the caller gave versions, extensions and features. Points into
-   itself: must not be moved. */
+/* Options with create infos, if the caller gave versions, extensions and features instead. Points
+   into itself: must not be moved. */
 typedef struct wrapping {
     quire_vulkan_wrap_options options;
     VkApplicationInfo application;

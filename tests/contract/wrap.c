@@ -1,6 +1,6 @@
 /*
- * wrap.c - each function of the table calls the one of the inner backend; a missing one stays
- * missing, so that the wrapped backend has the same features. See wrap.h.
+ * wrap.c - each function of the table calls the one of the inner backend, and a missing one stays
+ * missing, so that the wrapped backend has no further features. See wrap.h.
  */
 #include "tests/contract/wrap.h"
 

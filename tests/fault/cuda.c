@@ -1,9 +1,9 @@
 /*
  * cuda.c - every call of the CUDA driver fails, at every index and with each code that is
- * documented for it, those that give something back among them; and every allocation of host
- * memory; and every function of the driver is missing in turn: nothing is left behind in the
- * driver, no host memory is lost, the library's records stay whole, and the driver, which checks
- * what it is asked, has nothing to say.
+ * documented for it, those that give something back among them. So does every allocation of host
+ * memory, and every function of the driver is missing in turn. Then nothing is left in the driver,
+ * no host memory is lost, the library's records are whole, and the driver, which checks its
+ * callers, has no message.
  */
 #include <stdio.h>
 #include <sys/mman.h>

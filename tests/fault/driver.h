@@ -1,9 +1,9 @@
 /*
  * driver.h - fault sweeps on the emulated drivers, and the scenarios that several backends have. A
  * scenario runs on a bench of tests/support/driver_bench.h: once without a fault, then while each
- * call of the driver fails, then while each allocation of host memory fails. After each run nothing
- * is left in the driver or in host memory, the records of the memories are whole, and the driver,
- * which checks what it is asked, has nothing to say: the ends of the benches check that.
+ * call of the driver fails, then while each allocation of host memory fails. The ends of the
+ * benches check that nothing is left in the driver or in host memory, that the records of the
+ * memories are whole, and that the driver, which checks its callers, has no message.
  */
 #ifndef QUIRE_TESTS_FAULT_DRIVER_H
 #define QUIRE_TESTS_FAULT_DRIVER_H

@@ -1,8 +1,8 @@
 /*
- * plugin.c - every call of a plugin's functions fails, at every index and with each status,
- * those that give something back among them; and every allocation of host memory of the device:
- * nothing is left behind in the plugin, no host memory is lost, the library's records stay whole,
- * and the plugin, which checks what it is asked, has nothing to say.
+ * plugin.c - every call of a plugin's functions fails, at every index and with each status, those
+ * that give something back among them. So does every allocation of host memory of the device. Then
+ * nothing is left in the plugin, no host memory is lost, the library's records are whole, and the
+ * plugin, which checks its callers, has no message.
  */
 #include "quire/transfer.h"
 #include "tests/fault/driver.h"

@@ -1,8 +1,8 @@
 /*
- * vulkan.c - every call of Vulkan fails, at every index and with each code that it may fail
- * with, and every allocation of host memory, in scenarios that between them make every call of the
- * backend: nothing is left behind in the driver, no host memory is lost, the library's records stay
- * whole, and the driver, which checks what it is asked, has nothing to say.
+ * vulkan.c - every call of Vulkan fails, at every index and with each code that it may fail with,
+ * and so does every allocation of host memory, in scenarios that between them make every call of
+ * the backend. Then nothing is left in the driver, no host memory is lost, the library's records
+ * are whole, and the driver, which checks its callers, has no message.
  */
 #include "quire/vulkan_sparse.h"
 #include "tests/fault/driver.h"

@@ -1,6 +1,6 @@
 /*
- * insight.c - the history is a ring of the last events, and a snapshot is a walk of the memories:
- * see calls.h. Both become JSON with the keys of torch.cuda.memory._snapshot, as do statistics.
+ * insight.c - the history is a ring of the last events; a snapshot is a walk of the memories, with
+ * the keys of torch.cuda.memory._snapshot. Both become JSON, as do statistics: see calls.h.
  */
 #include <inttypes.h>
 #include <stdarg.h>

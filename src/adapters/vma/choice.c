@@ -1,6 +1,6 @@
 /*
- * choice.c - tables turn the usage and flags of a program into a wish; the memory type that misses
- * the fewest flags of it is chosen, for allocations and for vmaFindMemoryTypeIndex.
+ * choice.c - tables turn the usage and flags of a program into a wish; the memory type that departs
+ * from it in the fewest flags is chosen, for allocations and for vmaFindMemoryTypeIndex.
  */
 #include "src/adapters/vma/choice.h"
 

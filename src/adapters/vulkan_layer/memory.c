@@ -1,7 +1,7 @@
 /*
  * memory.c - the calls on memory objects. A range is mapped with its page. Flushes and addresses
- * are translated to the page and passed on, commitments and priorities are answered here. Calls on
- * other memory objects are passed on unchanged.
+ * are translated to the page and passed on; a commitment is answered here, a priority is ignored.
+ * Calls on other memory objects are passed on unchanged.
  */
 #include <string.h>
 
