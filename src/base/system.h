@@ -24,7 +24,7 @@ static inline uint64_t qi_clock(void)
 
 /*
  * Returns how many processors the calling thread may run on now, at least 1: those of its affinity
- * mask where the system has one, otherwise those that are online. Thread-safe.
+ * mask if the system has one, otherwise those that are online. Thread-safe.
  */
 uint32_t qi_processor_count(void);
 

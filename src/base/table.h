@@ -3,7 +3,7 @@
  *
  * Elements lie in chunks of 32, 64, 128, ... elements: one bit scan finds the chunk of an index,
  * ten elements cost little, and 22 chunks hold 2^26 indexes. A release store publishes a chunk:
- * readers need no lock and get null where no chunk exists. Growing and releasing require the
+ * readers need no lock and get null if no chunk exists. Growing and releasing require the
  * owner's lock.
  */
 #ifndef QUIRE_SRC_BASE_TABLE_H

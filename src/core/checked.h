@@ -1,6 +1,7 @@
 /*
- * checked.h - the hooks of checked builds (meson option `checked`). The rest of the core calls them
- * so that writes beyond an allocation and writes after its free are detected (docs/checked.md).
+ * checked.h - checked builds (meson option `checked`): watched zones beside each allocation reveal
+ * writes beyond it, and freed ranges in quarantine writes after the free (docs/checked.md). The
+ * rest of the core calls these hooks.
  *
  *   range of the space   |left padding|front zone    | the caller's bytes |rear zone            |
  *                                                    ^offset              ^offset + tail        ^

@@ -1,5 +1,7 @@
 /*
- * allocation.c - raw allocations: their creation beyond the fast path, and their records.
+ * allocation.c - raw allocations beyond the fast path: the ladder places each, and its slot is
+ * published once nothing can fail any more. A group of equal ones is placed under one hold of the
+ * shard's lock, or else one by one. A batch of frees claims all handles before it releases a slot.
  */
 #include "src/core/allocate/allocation.h"
 
@@ -320,7 +322,7 @@ static quire_result refuse(quire_memory *memory, const quire_allocation_options 
     return qi_oom_report(memory, &request, result);
 }
 
-/* The common case for a memory with find_by_address: see place_with_address in allocation.c. */
+/* The common case for a memory with find_by_address: see place_with_address. */
 static quire_result allocate_with_address(quire_memory *memory,
                                           const quire_allocation_options *options, int flags,
                                           uint32_t *slot)
@@ -381,8 +383,6 @@ quire_result qi_allocate_on(quire_memory *memory, const quire_allocation_options
 }
 
 /* ---- many at once ------------------------------------------------------------------------- */
-
-/* ---- allocating --------------------------------------------------------------------------- */
 
 /* Slots and placements of a group, until the records are filled. */
 typedef struct group {

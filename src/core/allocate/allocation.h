@@ -1,5 +1,6 @@
 /*
- * allocation.h - creates raw allocations, and reads and changes their records.
+ * allocation.h - raw allocations, which are published last: no thread has the handle of an
+ * incomplete one. Also reads and changes their records.
  *
  * No function requires a lock. The lock of an allocation's shard protects its name and user data;
  * the rest of the record does not change while the allocation is in use (qi_slot_begin_use).

@@ -1,5 +1,6 @@
 /*
- * oom_report.c - writes the report of a refused allocation, and keeps the last one of each shard.
+ * oom_report.c - takes the facts of a refusal at once, and makes words of them when the error is
+ * read. The last report of a memory is the one with the highest number in any shard.
  */
 #include "src/core/allocate/oom_report.h"
 

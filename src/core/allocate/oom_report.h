@@ -1,11 +1,11 @@
 /*
- * oom_report.h - the report of a refused allocation: what was requested, why it is refused, what
- * the memory has free, and which steps of the ladder were tried.
+ * oom_report.h - the report of a refused allocation: facts from the time of the refusal, of which
+ * words are made when the error is read. It says what was requested, why it is refused, what the
+ * memory has free, and which steps of the ladder were tried.
  *
- * The report becomes the thread's last error: the facts, of which words are made when the error is
- * read. Each shard keeps its last one (state/shard.h), which the shard's lock protects. No function
- * requires a lock. Invariant: the numbers of the records are unique in a memory and ascend with
- * time.
+ * The report becomes the thread's last error. Each shard keeps its last one (state/shard.h), which
+ * the shard's lock protects. No function requires a lock. Invariant: the numbers of the records are
+ * unique in a memory and ascend with time.
  */
 #ifndef QUIRE_SRC_CORE_ALLOCATE_OOM_REPORT_H
 #define QUIRE_SRC_CORE_ALLOCATE_OOM_REPORT_H

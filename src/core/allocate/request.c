@@ -1,5 +1,7 @@
 /*
- * request.c - checks requests, and decides which ones need a dedicated page (see request.h).
+ * request.c - checks a request in two steps, its values alone and then against the memory, because
+ * a request by kind is checked before a memory exists for it. Also decides which requests need a
+ * dedicated page (see request.h).
  */
 #include "src/core/allocate/request.h"
 

@@ -112,7 +112,7 @@ QI_ALWAYS_INLINE bool qi_request_has_flags(const quire_allocation_options *optio
 }
 
 /*
- * Like qi_request_is_fast, for options that were not checked: false also where a check fails. Does
+ * Like qi_request_is_fast, for options that were not checked: false also if a check fails. Does
  * not look at the stream. A size of 0 wraps round to the largest number.
  */
 QI_ALWAYS_INLINE bool qi_request_is_plain_up_to(const quire_memory *memory,

@@ -1,5 +1,7 @@
 /*
- * shard_growth.c - creates and releases shards, counts contention, and adds shards.
+ * shard_growth.c - a wait for a shard's lock weighs as much as the allocations that others made
+ * meanwhile; much weight in a short time doubles the number of shards. Also creates and releases
+ * shards.
  */
 #include "src/core/allocate/shard_growth.h"
 

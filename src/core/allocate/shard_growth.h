@@ -1,11 +1,11 @@
 /*
- * shard_growth.h - the shards of a memory: creates them, recognises that allocating calls wait for
- * each other, and then adds shards.
+ * shard_growth.h - the shards of a memory: their number doubles when allocating calls often wait
+ * for each other.
  *
  * A memory whose number of shards is adaptive begins with one. An allocating call that finds its
  * shard's lock held checks whether another allocation was made while it waited. Frees, statistics
- * and other calls do not count. When that happens often, the number of shards doubles, up to
- * max_shards. Allocations stay in their shards.
+ * and other calls do not count. The number of shards doubles up to max_shards.
+ * Allocations stay in their shards.
  *
  * The number of shards changes under the locks of all shards that exist (qi_shard_count). New
  * shards are created under these locks too, so that a fork never sees half of one.

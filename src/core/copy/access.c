@@ -1,8 +1,9 @@
 /*
- * access.c - map, flush, invalidate, write, read and fill (see access.h).
+ * access.c - map, flush, invalidate, write, read and fill: through the map of the page if its kind
+ * has one, otherwise through the backend (see access.h).
  *
- * Each call holds a use of the allocation while it works: no thread can free it during the copy.
- * No lock is held while bytes are copied or the backend is called.
+ * Each call holds a use of the allocation while it works: no thread can free it during the copy. No
+ * lock is held while bytes are copied or the backend is called.
  */
 #include "src/core/copy/access.h"
 
@@ -197,7 +198,7 @@ static quire_result sync_range(quire_memory *memory, uint32_t slot, uint64_t off
                       sync);
 }
 
-/* The same, where the page may not be mapped. Coherent kinds need no map. */
+/* The same, for a page that may not be mapped. Coherent kinds need no map. */
 static quire_result sync_mapped(quire_memory *memory, uint32_t slot, uint64_t offset, uint64_t size,
                                 sync_function sync)
 {
@@ -361,10 +362,6 @@ quire_result qi_access_get_native(quire_memory *memory, quire_allocation allocat
 
 /* ---- fills -------------------------------------------------------------------------------- */
 
-/*
- * Tries the map of the page first, then the backend's fill, then writes.
- */
-
 /* Host bytes per backend call when a fill is written as copies. Zeros come from a static array;
    any other value from an array on the stack, which is therefore smaller. */
 enum { ZERO_CHUNK = 64 * 1024, VALUE_CHUNK = 8 * 1024 };
@@ -402,7 +399,7 @@ static quire_result fill_mapped(quire_memory *memory, uint32_t slot, uint64_t of
 
 /*
  * Tries the mapping first, then the backend's fill, then writes. The last error of the thread is
- * restored where a fill is refused and the writes succeed.
+ * restored if a fill is refused and the writes succeed.
  */
 quire_result qi_access_fill_slot(quire_memory *memory, uint32_t slot, uint64_t offset,
                                  uint64_t size, uint8_t value)
@@ -525,7 +522,7 @@ quire_result qi_access_send(qi_access_list *list)
     return result;
 }
 
-/* Extends the last range by the next one where both touch; returns false where they do not. */
+/* Extends the last range by the next one if both touch; returns false if they do not. */
 static bool merge(quire_page_range *last, const quire_page_range *next)
 {
     uint64_t last_end = last->offset + last->size, end = next->offset + next->size;

@@ -98,7 +98,7 @@ QUIRE_MUST_USE quire_result qi_access_resolve_view(uint64_t limit, uint64_t offs
 /* ---- by page ------------------------------------------------------------------------------ */
 
 /*
- * Flushes or invalidates a part of a mapped page that lies in one allocation. Nothing happens where
+ * Flushes or invalidates a part of a mapped page that lies in one allocation. Nothing happens if
  * the memory kind is coherent.
  */
 QUIRE_MUST_USE quire_result qi_access_flush_page(quire_memory *memory, const qi_device_page *page,

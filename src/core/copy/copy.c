@@ -106,7 +106,7 @@ static quire_result begin_in_memory(const quire_copy_end *requested, uint64_t ex
     return QUIRE_SUCCESS;
 }
 
-/* For both directions: the memory is written only where this end is the target. */
+/* For both directions: the memory is written only if this end is the target. */
 static quire_result begin_on_host(const void *pointer, uint64_t extent, qi_end *end,
                                   const qi_copy_region_side *side)
 {
@@ -180,7 +180,7 @@ static quire_result begin_ends(qi_copy *copy, const quire_copy_options *o, uint6
 /* ---- overlap ------------------------------------------------------------------------------ */
 
 /*
- * The ends must not share a byte. They can where both lie in one page, or where the host reaches
+ * The ends must not share a byte. They can if both lie in one page, or if the host reaches
  * both at the same address: two pages can be mapped there if one was created from the memory of the
  * other. That is not known of pages that are mapped on demand and that the backend copies.
  */

@@ -20,7 +20,7 @@ quire_copy_path qi_copy_path_between(const quire_memory *to, const quire_memory 
 
 /*
  * copy_stream.c: as quire_copy and quire_fill with a stream. `done` may be NULL; on success it
- * receives the point after the copy, or stays as it is where the copy is complete on return.
+ * receives the point after the copy, or stays as it is if the copy is complete on return.
  */
 QUIRE_MUST_USE quire_result qi_copy_on_stream(quire_stream *stream,
                                               const quire_copy_options *options, quire_point *done);

@@ -1,8 +1,7 @@
 /*
- * copy_batch.c - writes and reads of many parts of allocations (see copy_batch.h).
- *
- * Mapped pages are copied by the host. Of other pages the backend gets lists, or one call for each
- * part where it takes no lists.
+ * copy_batch.c - writes and reads of many parts of allocations: the host copies in host-visible
+ * memories. In others the backend gets lists, or one call for each part if it takes no lists (see
+ * copy_batch.h).
  */
 #include "src/core/copy/copy_batch.h"
 
@@ -142,7 +141,7 @@ static quire_result copy_mapped(const qi_copy_batch *batch)
     return result;
 }
 
-/* Ends the maps of the first `count` items, of each where its use began. */
+/* Ends the maps of the first `count` items. Items that share a use share the map. */
 static void leave_pages(const qi_copy_batch *batch, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)

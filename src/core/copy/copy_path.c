@@ -1,8 +1,10 @@
 /*
- * copy_path.c - chooses the path of a copy and copies on it (see copy_path.h).
+ * copy_path.c - tries the paths of a copy in this order: by the host, if it reaches both ends and
+ * reads the source fast; by the backend from page to page; by the host and the backend's copies to
+ * and from pages, through a bounce buffer if the host reaches neither end (see copy_path.h).
  *
  * An end that the host writes is flushed afterwards and an end that it reads is invalidated before,
- * where the memory kind is not coherent.
+ * if the memory kind is not coherent.
  */
 #include "src/core/copy/copy_path.h"
 
@@ -53,7 +55,7 @@ bool qi_copy_region_is_tight(const qi_copy_region *region, const qi_copy_region_
 }
 
 /*
- * Turns slices into rows of one slice where all rows have the same distance: slices of one row
+ * Turns slices into rows of one slice if all rows have the same distance: slices of one row
  * each, or slices that follow each other at the distance of the rows.
  */
 static void flatten(qi_copy_region *region)
@@ -208,7 +210,7 @@ static qi_copy_path by_host(const quire_memory *to, const quire_memory *from)
 }
 
 /*
- * The host copies where it reaches both ends and reads the source fast. Otherwise the backend
+ * The host copies if it reaches both ends and reads the source fast. Otherwise the backend
  * copies from page to page, if it can: within one device, or between two devices of one backend.
  */
 qi_copy_path qi_copy_path_first(const quire_memory *to, const quire_memory *from)
@@ -422,7 +424,7 @@ static bool takes_rows(const quire_memory *memory, const qi_copy_region *region)
            qi_device_offers(memory->device, QUIRE_BACKEND_COPY_PAGES);
 }
 
-/* Where the backend answers UNSUPPORTED for these rows they are copied one by one. */
+/* If the backend answers UNSUPPORTED for these rows they are copied one by one. */
 static quire_result copy_to_rows(const qi_copy *copy, const qi_copy_region *region)
 {
     if (!takes_rows(copy->to.memory, region))

@@ -2,7 +2,7 @@
  * copy_path.h - chooses the path on which bytes get from one end of a copy to the other, and
  * copies.
  *
- * The kinds of the two memories and the features of their backends decide the path. Where a backend
+ * The kinds of the two memories and the features of their backends decide the path. If a backend
  * answers UNSUPPORTED the next path is tried. The caller holds a use of the allocation at each end,
  * so that page and record stay. No lock may be held. A qi_copy belongs to the calling thread.
  * Invariant: every path writes the same bytes; a path may refuse a copy, but not change its result.
@@ -49,7 +49,7 @@ static inline uint64_t qi_copy_region_at(const qi_copy_region_side *side, uint64
     return side->offset + row * side->row + slice * side->slice;
 }
 
-/* Computes the bytes from the first to the last at one end, gaps included. Returns true where they
+/* Computes the bytes from the first to the last at one end, gaps included. Returns true if they
    exceed 64 bits. */
 QUIRE_MUST_USE bool qi_copy_region_extent_overflows(const qi_copy_region *region,
                                                     const qi_copy_region_side *side,
@@ -116,7 +116,7 @@ quire_copy_path qi_copy_path_public(qi_copy_path path, const quire_memory *to,
 QUIRE_MUST_USE quire_result qi_copy_execute(qi_copy *copy, const qi_copy_region *part);
 
 /*
- * Maps the pages that the host reads or writes on a path, where they are mapped on
+ * Maps the pages that the host reads or writes on a path, if they are mapped on
  * demand, until leave_ends. Fails with what the backend answers. May be called again for another
  * path.
  */
@@ -136,7 +136,7 @@ typedef struct qi_job_call {
     bool *has_submitted;
 } qi_job_call;
 
-/* Calls it for a part of a copy: once where the backend takes rows, or once for each row. */
+/* Calls it for a part of a copy: once if the backend takes rows, or once for each row. */
 QUIRE_MUST_USE quire_result qi_copy_call(const qi_copy *copy, const qi_copy_region *part,
                                          const qi_job_call *call);
 

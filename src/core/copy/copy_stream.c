@@ -1,9 +1,7 @@
 /*
- * copy_stream.c - copies, batches and fills in the order of a stream (see copy.h).
- *
- * What the backend cannot do on the stream is done by the calling thread, after it waited for the
- * work submitted to the stream so far. The order is the same, the copy is complete on return, and
- * no point is needed.
+ * copy_stream.c - copies, batches and fills in the order of a stream: submitted to it if the
+ * backend can, otherwise made by the calling thread after it waited for the work submitted so far
+ * (see copy.h). In the second case the copy is complete on return, and no point is needed.
  *
  * What was submitted is recorded as an own use of its allocations, so that a free waits for it.
  */
@@ -47,7 +45,7 @@ static void settle(quire_stream *stream)
     qi_error_restore(&failure);
 }
 
-/* Marks the stream where the caller wants the point after what was just submitted. *value is 0 if
+/* Marks the stream if the caller wants the point after what was just submitted. *value is 0 if
    there is no mark. */
 static quire_result get_point(quire_stream *stream, quire_point *done, uint64_t *value)
 {
@@ -59,7 +57,7 @@ static quire_result get_point(quire_stream *stream, quire_point *done, uint64_t 
 }
 
 /*
- * Records a use of a slot by what was just submitted, up to a value (0: not marked). Where that is
+ * Records a use of a slot by what was just submitted, up to a value (0: not marked). If that is
  * impossible, the work is done on return.
  */
 static void record(quire_stream *stream, quire_memory *memory, uint32_t slot, uint64_t value)
@@ -91,7 +89,7 @@ static quire_result call_stream_copy(const qi_job_call *self, const quire_copy_j
     return result;
 }
 
-/* Returns UNSUPPORTED where the backend cannot copy, or not between these ends. Some rows may have
+/* Returns UNSUPPORTED if the backend cannot copy, or not between these ends. Some rows may have
    been submitted by then: the copy after the wait writes the same bytes again. */
 static quire_result submit_copy(const quire_stream *stream, const qi_copy *copy,
                                 bool *has_submitted)

@@ -16,7 +16,7 @@
 #include "src/core/device/policy.h"
 
 /*
- * Ranges begin and end at multiples of this, where the memory's alignments go that far. An address
+ * Ranges begin and end at multiples of this, if the memory's alignments go that far. An address
  * sanitizer keeps state for groups of eight bytes, and so distinguishes neighbours.
  */
 static const uint64_t MIN_ALIGNMENT = 16;
@@ -46,7 +46,7 @@ void qi_checked_report_state(const quire_memory *memory)
 
 /* ---- sizing ------------------------------------------------------------------------------- */
 
-/* Bytes of the zone before an allocation; 0 above QI_MAX_FRONT, where it would be too large. */
+/* Bytes of the zone before an allocation; 0 above QI_MAX_FRONT: it would be too large. */
 static uint64_t front_of(uint64_t alignment)
 {
     if (alignment > QI_MAX_FRONT)

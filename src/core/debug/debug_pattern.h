@@ -3,7 +3,7 @@
  * it, and poisons them for the tools that watch host memory (base/poison.h).
  *
  * Called by checked.c and quarantine.c without a lock; the caller owns the span.
- * Host-visible pages are reached through their map, with flush or invalidate where the kind is not
+ * Host-visible pages are reached through their map, with flush or invalidate if the kind is not
  * coherent; all others through the backend's copies. A failure of the backend is not returned, and
  * the thread's last error stays: a check must not fail a call that succeeds without the check.
  */

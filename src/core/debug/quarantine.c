@@ -184,7 +184,7 @@ bool qi_checked_begin_out_of_memory(quire_memory *memory)
 void qi_checked_end_out_of_memory(quire_memory *memory)
 {
     qi_lock_acquire(&memory->checked.lock);
-    /* 0 where the allocation began before a fork, whose child resets it */
+    /* 0 if the allocation began before a fork, whose child resets it */
     memory->checked.last_attempts -= memory->checked.last_attempts != 0;
     qi_lock_release(&memory->checked.lock);
 }

@@ -1,5 +1,6 @@
 /*
- * deferred_free.c - defers frees, and releases those whose points have passed.
+ * deferred_free.c - a freed slot waits in the queue of the first of its points that has not passed,
+ * and advances to the next one, until all have passed and it is released.
  */
 #include "src/core/deferred/deferred_free.h"
 

@@ -1,6 +1,6 @@
 /*
- * deferred_free.h - frees that wait for points of streams: recording uses, deferring a free, and
- * collecting it.
+ * deferred_free.h - frees that wait: a freed allocation keeps its slot and range until the points
+ * of the streams that use it have passed. Recording uses, deferring a free, and collecting it.
  */
 #ifndef QUIRE_SRC_CORE_DEFERRED_DEFERRED_FREE_H
 #define QUIRE_SRC_CORE_DEFERRED_DEFERRED_FREE_H
@@ -19,8 +19,8 @@
  */
 
 /*
- * Records that work on the stream uses the allocation. Fails as handles do, as
- * qi_stream_check_marks does, and with OUT_OF_HOST_MEMORY.
+ * Records that work on the stream uses the allocation. Fails as handles do, with UNSUPPORTED for a
+ * stream without marks, with OUT_OF_HOST_MEMORY, and as the backend does.
  */
 QUIRE_MUST_USE quire_result qi_record_use(quire_memory *memory, quire_allocation allocation,
                                           quire_stream *stream);

@@ -1,5 +1,6 @@
 /*
- * deferred_reuse.c - renews freed slots whose ranges fit a request, and takes that back.
+ * deferred_reuse.c - gives the slot of a deferred free to a new allocation, with a new generation;
+ * the former native object keeps the wait. Takes that back if the creation fails.
  */
 #include "src/core/deferred/deferred_reuse.h"
 

@@ -1,8 +1,8 @@
 /*
- * deferred_reuse.h - handing out freed ranges before their points have passed.
+ * deferred_reuse.h - hands out freed ranges before their points have passed: work on one stream
+ * runs in order, so that a range freed on a stream can be used on the same stream at once.
  *
- * Work on one stream runs in order: a range freed on a stream can be used on the same stream at
- * once. The new allocation keeps the slot, with a new generation. A native object of the freed
+ * The new allocation keeps the slot, with a new generation. A native object of the freed
  * allocation is destroyed after the point, by an object wait (stream_queue.h). A reuse begins with
  * qi_deferred_reuse or qi_deferred_take_over and ends with qi_deferred_end_reuse or
  * qi_deferred_undo_reuse. Between them the creation of the allocation can still fail.

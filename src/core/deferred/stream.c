@@ -1,8 +1,8 @@
 /*
- * stream.c - marks, queries, awaits and orders streams, and records which points have passed.
+ * stream.c - answers of the backend only raise `marked` and `passed`, so that threads may store
+ * them in any order. Marks, queries, awaits and orders streams.
  *
- * Functions that call the backend require that the caller holds no lock. `marked` and `passed` are
- * only raised, so that threads may store their answers in any order.
+ * Functions that call the backend require that the caller holds no lock.
  */
 #include "src/core/deferred/stream.h"
 

@@ -1,9 +1,9 @@
 /*
- * stream.h - a stream: which of its points are known to have passed, and marking new ones.
+ * stream.h - a stream as two values that only grow: `marked`, the highest value known to be set,
+ * and `passed`, the highest value known to have passed.
  *
- * A stream's values only grow. `marked` is the highest value known to be set, `passed` the highest
- * value known to have passed; both are atomic, and answers of the backend raise them. All points of
- * a stream count as passed if its device is lost, or if it is a capture stream that was destroyed.
+ * Both are atomic, and answers of the backend raise them. All points of a stream count as passed if
+ * its device is lost, or if it is a capture stream that was destroyed.
  *
  * The stream's lock protects callers and queues. Functions that call the backend require that the
  * caller holds no lock; the others may be called under any lock. Invariant: `waits` is 1 + the
@@ -58,7 +58,7 @@ static inline uint64_t qi_stream_waits(const quire_stream *stream)
 }
 
 /*
- * Sets *value to a value after all work submitted so far, or to 0 on failure. Where the owner
+ * Sets *value to a value after all work submitted so far, or to 0 on failure. If the owner
  * signals the values it is the last announced one. Fails with UNSUPPORTED if none was announced,
  * and as the backend does.
  */
@@ -70,7 +70,7 @@ QUIRE_MUST_USE quire_result qi_stream_announce(quire_stream *stream, uint64_t va
 /*
  * Whether frees can be deferred on the stream: the backend marks it, or a value was announced.
  * Calls the backend at most once. Succeeds on a lost device, which needs no marks. Fails with
- * UNSUPPORTED.
+ * UNSUPPORTED, and as the backend does.
  */
 QUIRE_MUST_USE quire_result qi_stream_check_marks(quire_stream *stream);
 
@@ -78,9 +78,9 @@ QUIRE_MUST_USE quire_result qi_stream_check_marks(quire_stream *stream);
 QUIRE_MUST_USE quire_result qi_stream_check_unmarked_point(quire_stream *stream, uint64_t value);
 
 /*
- * Whether a caller may name a point. Where the backend marks the stream, the value must not exceed
+ * Whether a caller may name a point. If the backend marks the stream, the value must not exceed
  * the last mark: every point then follows work that was submitted, and no streams can wait for each
- * other in a circle. Where the owner signals the values, any value is allowed. Calls the backend at
+ * other in a circle. If the owner signals the values, any value is allowed. Calls the backend at
  * most once. Fails with INVALID_ARGUMENT, and as the backend's mark does.
  */
 QUIRE_MUST_USE static inline quire_result qi_stream_check_point(const quire_point *point)
@@ -124,7 +124,7 @@ quire_result qi_stream_refuse_after_fork(const quire_stream *stream);
 
 /* ---- creation and destruction ------------------------------------------------------------- */
 
-/* Creating and destroying streams. No function requires a lock. */
+/* No function requires a lock. */
 
 /*
  * Creates a stream of the backend (`description` NULL) or wraps one that the application owns, or

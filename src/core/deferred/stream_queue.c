@@ -1,7 +1,8 @@
 /*
- * stream_queue.c - creates stream queues, puts waits into them and takes waits out.
+ * stream_queue.c - keeps waits in the order of their values, and in bins by size for reuse. A hash
+ * table of the shard finds the queue of a stream.
  *
- * Every function requires the lock of the shard. The stream's lock is taken under it where the
+ * Every function requires the lock of the shard. The stream's lock is taken under it when the
  * stream's list of queues changes.
  */
 #include "src/core/deferred/stream_queue.h"
@@ -263,7 +264,7 @@ qi_wait *qi_stream_queue_take_fresh(qi_stream_queue *queue)
 enum { MAX_EXAMINED = 8 };
 
 /*
- * A range of a linear resource serves no image of optimal tiling, and the other way round, where
+ * A range of a linear resource serves no image of optimal tiling, and the other way round, if
  * the device keeps these apart.
  */
 static bool tiling_fits(const quire_memory *memory, const qi_slot *record, bool optimal)

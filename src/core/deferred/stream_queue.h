@@ -1,5 +1,6 @@
 /*
- * stream_queue.h - the deferred frees of one shard that wait for points of one stream.
+ * stream_queue.h - the deferred frees of one shard that wait for one stream, in the order of their
+ * points: those that have passed are taken from the front.
  *
  * A deferred free keeps its slot, which is PRIVATE, its range and its part of the statistics. A
  * *wait* names one point. An allocation with several waits waits for one after the other. A stream

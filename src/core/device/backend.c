@@ -79,7 +79,7 @@ quire_result qi_backend_answer(const char *backend, quire_result result, uint64_
 
 /*
  * Counts the call and its time for the device and, unless `calls` is NULL, for a memory. Returns
- * `result`, or BACKEND_FAILURE where a backend may not answer that.
+ * `result`, or BACKEND_FAILURE if a backend may not answer that.
  */
 static quire_result end_call(quire_device *device, qi_calls *calls, qi_backend_call call,
                              quire_result result)
@@ -94,10 +94,7 @@ static quire_result end_call(quire_device *device, qi_calls *calls, qi_backend_c
     return qi_backend_answer(device->info.backend, result, call.errors);
 }
 
-/*
- * Like the pair above, without reading the clock. For objects: programs create and destroy
- * thousands of them, and two readings of the clock cost as much as a driver's call.
- */
+/* Like end_call, without reading the clock. */
 static quire_result end_untimed(quire_device *device, qi_calls *calls, qi_backend_call call,
                                 quire_result result)
 {

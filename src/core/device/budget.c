@@ -1,5 +1,7 @@
 /*
- * budget.c - claims for pages (see budget.h), and the limits and budgets of heaps.
+ * budget.c - a claim takes from the accounts of the memory, the pages and the heap in this order,
+ * and gives back what it took if one refuses; the heap is last, because it may query the backend.
+ * Also the limits and budgets of heaps.
  *
  * No lock is held here: a claim may call the backend.
  */
@@ -19,7 +21,7 @@ static uint64_t min_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* from - taken, or 0 where that is negative. */
+/* from - taken, or 0 if that is negative. */
 static uint64_t subtract_to_zero(uint64_t from, uint64_t taken)
 {
     return from > taken ? from - taken : 0;
@@ -29,7 +31,7 @@ static uint64_t subtract_to_zero(uint64_t from, uint64_t taken)
 
 /* The answer to one query of a heap. */
 typedef struct heap_query {
-    quire_heap_budget reported; /* zeros where the backend reports no budgets */
+    quire_heap_budget reported; /* zeros if the backend reports no budgets */
     uint64_t others;            /* bytes in use that are not of quire's pages */
 } heap_query;
 
@@ -68,7 +70,7 @@ static bool recall_answer(const qi_heap *heap, uint64_t bytes, heap_query *out)
 
 /*
  * Queries the backend and computes the bytes of others. They lie between two bounds (budget.h),
- * which are equal while no page of the heap is created or destroyed. Where they differ the last
+ * which are equal while no page of the heap is created or destroyed. If they differ the last
  * known value is used, moved between them. The upper bound alone would count pages that are being
  * made twice, and refuse requests that fit to threads that make pages together.
  */
@@ -155,7 +157,7 @@ static void give_page(const qi_budget_claim *claim)
 }
 
 /*
- * Fails with OVER_BUDGET. The message names the lower one, the caller's limit or the budget; where
+ * Fails with OVER_BUDGET. The message names the lower one, the caller's limit or the budget; if
  * the budget is advice it names the limit if that refuses the bytes.
  */
 static quire_result refuse_heap(const qi_budget_claim *claim, uint64_t bytes, uint64_t used,

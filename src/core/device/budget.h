@@ -1,11 +1,11 @@
 /*
- * budget.h - limits and what counts against them: bytes of a heap, bytes of the pages of a memory,
- * bytes under a name, pages of a device.
+ * budget.h - accounts with limits: an amount is taken before something is made and given back after
+ * it is destroyed. They count bytes of a heap, bytes of the pages of a memory, bytes under a name,
+ * and pages of a device.
  *
- * Each is an account. An amount is taken from an account before something is made and given back
- * after it is destroyed. Taking compares and exchanges against the limit as it is at that time, so
- * that threads cannot exceed it together; a refusal changes nothing. A limit can be lowered below
- * what is used: nothing more can then be taken until enough was given back.
+ * Taking compares and exchanges against the limit as it is at that time, so that threads cannot
+ * exceed it together; a refusal changes nothing. A limit can be lowered below what is used: nothing
+ * more can then be taken until enough was given back.
  *
  * Limits of the caller are exact. The budget that a backend reports is advice: a claim respects it
  * unless its terms allow to exceed it.
@@ -29,7 +29,7 @@ static inline uint64_t qi_account_used(const qi_account *account)
     return qi_atomic_load_u64(&account->used);
 }
 
-/* The caller's limit; UINT64_MAX where there is none. */
+/* The caller's limit; UINT64_MAX if there is none. */
 static inline uint64_t qi_account_max(const qi_account *account)
 {
     uint64_t limit = qi_atomic_load_u64(&account->limit);
@@ -94,13 +94,13 @@ static inline uint64_t qi_heap_size(const qi_heap *heap, uint64_t described)
 
 /*
  * How a claim treats the backend's budget, and what the claim found. The caller sets the first two
- * fields, a claim all the others, also where it fails.
+ * fields, a claim all the others, also if it fails.
  */
 typedef struct qi_budget_terms {
     bool is_strict;    /* nothing exceeds the budget, not even a page that turns out larger */
     bool may_exceed;   /* the requested bytes may exceed the budget; never set with is_strict */
     bool has_exceeded; /* the claim succeeded, and the pages of the heap exceed the budget now */
-    bool is_refused;   /* the claim was refused; false where it succeeded and the backend failed */
+    bool is_refused;   /* the claim was refused; false if it succeeded and the backend failed */
     /* Of a claim that was refused: the bytes that one of the accounts has left, by limit and
        budget, and by its limit alone. A smaller claim may still fail at the next account. */
     uint64_t room, room_by_limit;
@@ -109,7 +109,7 @@ typedef struct qi_budget_terms {
 
 /*
  * What one page takes: one page of the device, and its bytes of the account of its memory and of
- * its heap. Where a page grows or shrinks the claim is the difference, in bytes alone.
+ * its heap. If a page grows or shrinks the claim is the difference, in bytes alone.
  */
 typedef struct qi_budget_claim {
     quire_device *device;
@@ -130,7 +130,7 @@ typedef struct qi_budget_claim {
 QUIRE_MUST_USE quire_result qi_budget_claim_page(qi_budget_claim *claim, uint64_t bytes);
 
 /* Claims more bytes: the backend made a page larger than requested. The limits hold, the budget
-   where the terms are strict. Fails with OVER_BUDGET. */
+   if the terms are strict. Fails with OVER_BUDGET. */
 QUIRE_MUST_USE quire_result qi_budget_claim_more(qi_budget_claim *claim, uint64_t bytes);
 
 /* Records that the backend made the bytes. */
@@ -160,7 +160,7 @@ static inline uint64_t qi_heap_releases(const qi_heap *heap)
  */
 bool qi_budget_is_short_of_pages(const quire_device *device);
 
-/* Whether a smaller request might succeed where this result was returned. */
+/* Whether a smaller request might succeed after this result was returned. */
 static inline bool qi_is_out_of_memory(quire_result result)
 {
     return result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_OVER_BUDGET;

@@ -217,7 +217,7 @@ static void resolve_limits(quire_limits *limits)
         *ones[i] += !*ones[i];
 }
 
-/* Where the backend fails without a reason, qi_backend_answer adds one. */
+/* If the backend fails without a reason, qi_backend_answer adds one. */
 static quire_result describe(quire_device *device)
 {
     memset(&device->info, 0, sizeof device->info);

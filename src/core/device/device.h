@@ -103,7 +103,7 @@ QUIRE_MUST_USE quire_result qi_device_describe(quire_device *device);
 
 /*
  * Replaces the table: from now on its functions answer NOT_PERMITTED and those that destroy do
- * nothing. Where the backend handles forks (QUIRE_BACKEND_FORK) its destroying functions stay.
+ * nothing. If the backend handles forks (QUIRE_BACKEND_FORK) its destroying functions stay.
  * Only for the child of a fork, before other threads run there.
  */
 void qi_device_disable(quire_device *device);
@@ -127,7 +127,7 @@ qi_flags_text qi_flags(quire_memory_flags flags);
 /* Whether the request has flags. */
 bool qi_kind_has_flags(const quire_kind_request *request);
 
-/* Turns the intent of a request into flags. Fails with INVALID_ARGUMENT, and with UNSUPPORTED where
+/* Turns the intent of a request into flags. Fails with INVALID_ARGUMENT, and with UNSUPPORTED if
    the backend cannot export. */
 QUIRE_MUST_USE quire_result qi_kind_resolve(const quire_device *device,
                                             const quire_kind_request *given,
@@ -153,7 +153,7 @@ QUIRE_MUST_USE quire_result qi_device_check_bytes(const quire_device *device, ui
 QUIRE_MUST_USE quire_result qi_device_set_heap_limit(quire_device *device, uint32_t heap,
                                                      uint64_t bytes);
 
-/* As quire_device_get_budget. Calls the backend where it reports budgets. */
+/* As quire_device_get_budget. Calls the backend if it reports budgets. */
 QUIRE_MUST_USE quire_result qi_device_get_budget(quire_device *device, uint32_t heap,
                                                  quire_budget_info *info);
 
@@ -177,10 +177,10 @@ QUIRE_MUST_USE quire_result qi_device_heap_budget(quire_device *device, uint32_t
 
 /* ---- pages -------------------------------------------------------------------------------- */
 
-/* A page, mapped where its kind is host-visible, unless it is mapped on demand. */
+/* A page, mapped if its kind is host-visible, unless it is mapped on demand. */
 typedef struct qi_device_page {
     quire_native_page native;
-    uint64_t size; /* bytes; less than native.size where the page may grow */
+    uint64_t size; /* bytes; less than native.size if the page may grow */
     uint32_t kind;
     bool on_demand; /* qi_device_page_create does not map it; set before */
     void *host;     /* NULL while the page is not mapped */
@@ -189,7 +189,7 @@ typedef struct qi_device_page {
 /*
  * Creates and maps a page. Claims it from the page count of the device, the account of the memory
  * and the heap before it calls the backend, so that threads cannot exceed a limit together. `terms`
- * (budget.h) say whether the page may exceed the backend's budget. Where the backend makes a larger
+ * (budget.h) say whether the page may exceed the backend's budget. If the backend makes a larger
  * page than requested the rest is claimed too; if that fails the page is destroyed again. Fails
  * with TOO_MANY_PAGES, OVER_BUDGET and what the backend answers.
  */
@@ -239,7 +239,7 @@ QUIRE_MUST_USE quire_result qi_device_invalidate_many(quire_device *device, qi_c
                                                       const quire_page_range *ranges,
                                                       uint32_t count);
 
-/* Fail with UNSUPPORTED where the backend has no such function. */
+/* Fail with UNSUPPORTED if the backend has no such function. */
 QUIRE_MUST_USE quire_result qi_device_copy_to_page(quire_device *device, qi_calls *calls,
                                                    const qi_device_page *page, uint64_t offset,
                                                    const void *data, uint64_t size);
@@ -289,7 +289,7 @@ QUIRE_MUST_USE quire_result qi_device_stream_fill(quire_device *device, qi_calls
 
 /*
  * The device address of a page, or of a buffer in it. `buffer` is the native buffer that the
- * backend created from quire_buffer_options; 0 means the page. Returns 0 where the backend has no
+ * backend created from quire_buffer_options; 0 means the page. Returns 0 if the backend has no
  * device addresses.
  */
 uint64_t qi_device_address(quire_device *device, qi_calls *calls, const qi_device_page *page,
@@ -326,8 +326,8 @@ QUIRE_MUST_USE quire_result qi_device_stream_order(quire_device *device, uint64_
                                                    uint64_t earlier, uint64_t value);
 
 /*
- * Returns what a backend answered. Fails with BACKEND_FAILURE where a backend may not answer that,
- * and adds a sentence where the backend failed without one. `errors_before` is qi_error_count from
+ * Returns what a backend answered. Fails with BACKEND_FAILURE if a backend may not answer that,
+ * and adds a sentence if the backend failed without one. `errors_before` is qi_error_count from
  * before the call.
  */
 quire_result qi_backend_answer(const char *backend, quire_result result, uint64_t errors_before);

@@ -1,5 +1,6 @@
 /*
- * disabled.c - the table of a device that did not survive a fork, in the child (see memory/fork.h).
+ * disabled.c - a function table that refuses, for a device that did not survive a fork, in the
+ * child (see memory/fork.h).
  *
  * Functions that return a result fail with NOT_PERMITTED. Functions that destroy do nothing: what
  * they would destroy belongs to the parent.

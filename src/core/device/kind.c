@@ -1,11 +1,10 @@
 /*
- * kind.c - memory kinds: the names of their flags, and which kind of a device serves a request or
- * an intent best.
+ * kind.c - chooses the memory kind of lowest cost for a request or an intent, and names the flags
+ * of kinds.
  *
- * The candidate of lowest cost is chosen. A cost is a number whose bits are the flags in which the
- * kind departs from the request, in the order of their weight; comparing costs therefore compares
- * kinds flag by flag. Only kinds with equal flags have equal costs, so the order of the kinds
- * decides only between these.
+ * A cost is a number whose bits are the flags in which the kind departs from the request, in the
+ * order of their weight; comparing costs therefore compares kinds flag by flag. Only kinds with
+ * equal flags have equal costs, so the order of the kinds decides only between these.
  *
  * Pure functions of their arguments and the description of the device; no lock.
  */

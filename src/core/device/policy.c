@@ -1,6 +1,7 @@
 /*
- * policy.c - the page policy of a memory (see policy.h): defaults, checks, sizes of pages and of
- * allocations. Pure functions of their arguments.
+ * policy.c - by default a page has a share of the bytes of all pages, so that pages grow with use
+ * (see policy.h). Defaults, checks, sizes of pages and of allocations, and presets. Pure functions
+ * of their arguments.
  */
 #include "src/core/device/policy.h"
 
@@ -39,7 +40,7 @@ enum { REQUEST_UNITS = 64 };
  */
 enum { SHARD_FACTOR = 32 };
 
-/* Rounds up to the granularity, or down where rounding up exceeds 64 bits. */
+/* Rounds up to the granularity, or down if rounding up exceeds 64 bits. */
 static uint64_t round_size(uint64_t size, uint64_t granularity)
 {
     uint64_t rounded = 0;
@@ -228,7 +229,7 @@ static uint64_t step_after(const quire_page_policy *policy, uint64_t step, uint6
     return percent_of(policy, step, 100 + (uint64_t)policy->growth_percent, granularity);
 }
 
-/* The first step of growth above the largest page; page_size where pages do not grow. */
+/* The first step of growth above the largest page; page_size if pages do not grow. */
 static uint64_t step_above(const quire_page_policy *policy, uint64_t largest, uint64_t granularity)
 {
     if (largest && !policy->growth_percent)
@@ -470,7 +471,7 @@ static uint64_t first_above(uint64_t max_chunk, uint64_t multiple, uint64_t padd
 
 /*
  * A placed size above max_chunk gets a dedicated page. Other pages have init_alloc bytes first and
- * re_alloc bytes afterwards; where these are 0 max_chunk is used.
+ * re_alloc bytes afterwards; if these are 0 max_chunk is used.
  */
 static quire_result naive_best_fit(const quire_paddle_sizes *sizes, uint64_t multiple,
                                    quire_page_policy *policy)

@@ -1,9 +1,7 @@
 /*
- * policy.h - the page policy of a memory: what its zeros mean, checks, and the size of the next
- * page.
- *
- * A policy is plain data that does not change after the memory is created. All functions are pure:
- * no lock is needed.
+ * policy.h - the page policy of a memory: pure functions from a constant policy, and the pages so
+ * far, to the size of the next page. Also what the zeros of a policy mean, and its checks. No lock
+ * is needed.
  */
 #ifndef QUIRE_SRC_CORE_DEVICE_POLICY_H
 #define QUIRE_SRC_CORE_DEVICE_POLICY_H
@@ -25,8 +23,8 @@
 quire_page_policy qi_policy_resolve(const quire_page_policy *requested, const quire_device *device,
                                     uint32_t kind, bool has_one_page);
 
-/* Checks a policy and what it resolves to. Fails with INVALID_ARGUMENT where it contradicts itself,
-   and where a field is set that this version does not use. */
+/* Checks a policy and what it resolves to. Fails with INVALID_ARGUMENT if it contradicts itself,
+   and if a field is set that this version does not use. */
 QUIRE_MUST_USE quire_result qi_policy_validate(const quire_page_policy *requested,
                                                const quire_page_policy *resolved);
 
@@ -56,12 +54,12 @@ uint64_t qi_policy_page_for(const quire_page_policy *policy, uint64_t next, uint
                             uint64_t needed, uint64_t granularity);
 
 /* Rounds the bytes that a page needs up to the policy's page granularity. Returns them unchanged
-   where the rounded number exceeds 64 bits. */
+   if the rounded number exceeds 64 bits. */
 uint64_t qi_policy_round(const quire_page_policy *policy, uint64_t needed);
 
 /*
  * Computes the bytes to place for a request: adds the extra padding, then rounds up to the size
- * granularity. Returns true where the result exceeds 64 bits.
+ * granularity. Returns true if the result exceeds 64 bits.
  */
 QUIRE_MUST_USE bool qi_policy_size_overflows(const quire_page_policy *policy, uint64_t requested,
                                              uint64_t *size);

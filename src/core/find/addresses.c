@@ -1,5 +1,6 @@
 /*
- * addresses.c - the addresses of a memory: the arrays of pages, and the steps of a look-up.
+ * addresses.c - looks an address up in the table of starts, then by binary search in the arrays of
+ * pages, then in the bitmap of the page.
  */
 #include "src/core/find/addresses.h"
 
@@ -142,7 +143,7 @@ quire_result qi_addresses_enter_page(quire_memory *memory, qi_page *page, uint64
     qi_lock_acquire(&a->lock);
     bool has_room = make_room(a, &memory->host);
     a->pages += has_room;
-    /* where device and host have one address, it is in the first array only */
+    /* if device and host have one address, it is in the first array only */
     for (int i = 0; has_room && i < QI_ADDRESS_KINDS; i++)
         if (made->addresses[i] && (!i || made->addresses[i] != made->addresses[0]))
             insert_span(a, i, made);

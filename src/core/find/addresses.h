@@ -1,11 +1,11 @@
 /*
- * addresses.h - finds allocations by address, in memories with the option find_by_address.
+ * addresses.h - finds allocations by address: first in a table of all starts, then through the page
+ * that has the address. For memories with the option find_by_address.
  *
- * memory->addresses is NULL in other memories. An address is looked up in the table of starts
- * first (starts.h). If no allocation starts there, the page is found in sorted arrays of the pages'
- * addresses, and the last start before the address in the page's bitmap (page_addresses.h). No step
- * depends on the number of allocations; the search of the arrays takes a step for each doubling of
- * the number of pages.
+ * memory->addresses is NULL in other memories. If no allocation starts at the address (starts.h),
+ * the page is found in sorted arrays of the pages' addresses, and the last start before the address
+ * in the page's bitmap (page_addresses.h). No step depends on the number of allocations; the search
+ * of the arrays takes a step for each doubling of the number of pages.
  *
  * An allocation is added when it has its place, before it is published, and removed by its free
  * before its range is given back. It is hidden while it is reserved, and after its free while it
@@ -66,7 +66,8 @@ QUIRE_MUST_USE quire_result qi_addresses_enter_page(quire_memory *memory, qi_pag
                                                     uint64_t device);
 void qi_addresses_leave_page(quire_memory *memory, qi_page *page);
 
-/* Requires the shard's lock. The page will have `size` bytes. Fails as qi_addresses_enter_page. */
+/* Requires the shard's lock. The page will have `size` bytes. Fails with OUT_OF_HOST_MEMORY and
+   UNSUPPORTED. */
 QUIRE_MUST_USE quire_result qi_addresses_grow_page(quire_memory *memory, const qi_page *page,
                                                    uint64_t size);
 

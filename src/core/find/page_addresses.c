@@ -1,5 +1,6 @@
 /*
- * page_addresses.c - the record of a page with addresses: its bitmap of starts.
+ * page_addresses.c - a bit for each granule of a shared page says where allocations start, so that
+ * the allocation around an offset is the one of the previous bit.
  */
 #include "src/core/find/page_addresses.h"
 

@@ -16,7 +16,7 @@
 
 #include "src/core/state/memory.h"
 
-/* Device first: where both kinds contain a number, it is a device address. */
+/* Device first: if both kinds contain a number, it is a device address. */
 enum { QI_ADDRESS_OF_DEVICE, QI_ADDRESS_OF_HOST, QI_ADDRESS_KINDS };
 
 typedef struct qi_page_addresses {

@@ -1,5 +1,6 @@
 /*
- * starts.h - the table from the address of the first byte of an allocation to its handle.
+ * starts.h - finds the handle of an allocation by the address of its first byte, in striped hash
+ * tables that look-ups read without a lock.
  *
  * The high bits of an address select one of QI_STRIPE_COUNT stripes. Each stripe has a lock and a
  * hash table with open addressing. Shards work in different pages, so that their threads rarely

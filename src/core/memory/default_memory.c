@@ -1,10 +1,10 @@
 /*
- * default_memory.c - makes and ends the default memories of a device, and keeps their options (see
- * default_memory.h).
+ * default_memory.c - a default memory is made without a lock, because the device's callbacks supply
+ * its host memory, and is published under the device's lock. A thread that finds another one
+ * published there releases its own, which nobody has seen.
  *
- * A memory is made without a lock, because the device's callbacks supply its host memory, and is
- * published under the device's lock. A thread that finds another one published there releases its
- * own, which nobody has seen.
+ * Also the options and the end of default memories, and the choice of a kind for a request (see
+ * default_memory.h).
  */
 #include "src/core/memory/default_memory.h"
 

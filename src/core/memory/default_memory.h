@@ -1,9 +1,9 @@
 /*
  * default_memory.h - the memories that a device owns, one for each kind at most, made when they are
- * first needed.
+ * first needed; and requests that take the best kind with room.
  *
  * The device's lock protects their creation and their end; a thread that looks for one takes no
- * lock where it exists. Invariant: defaults[kind] of a device is NULL or a memory of this kind in
+ * lock if it exists. Invariant: defaults[kind] of a device is NULL or a memory of this kind in
  * the list of the device, whose `is_default` is set.
  */
 #ifndef QUIRE_SRC_CORE_MEMORY_DEFAULT_MEMORY_H

@@ -70,7 +70,7 @@ void qi_device_remove_memory(quire_device *device, quire_memory *memory)
 }
 
 /* Requires the lock of the device. Writes the names of the memories that the program created, cut
-   where `text` is full. Returns their number. */
+   when `text` is full. Returns their number. */
 static uint32_t list_memories(const quire_device *device, char *text, size_t size)
 {
     uint32_t count = 0;

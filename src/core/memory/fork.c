@@ -1,5 +1,6 @@
 /*
- * fork.c - the handlers of a fork, and what they do to each device in the child.
+ * fork.c - acquires every lock in the order of the ranks before a fork, and completes or drops in
+ * the child what threads had in progress that do not exist there (list in fork.h).
  */
 #include "src/core/memory/fork.h"
 
@@ -18,9 +19,6 @@
 /* ---- in the child ------------------------------------------------------------------------- */
 
 /*
- * Repairs devices, streams and memories in the child of a fork: completes or drops what threads had
- * in progress that do not exist in the child (list in fork.h).
- *
  * The child has one thread, and the fork handlers have released the locks: the functions change
  * records that locks protect without taking them.
  */
@@ -251,7 +249,7 @@ static void settle_memory(quire_memory *memory)
 }
 
 /*
- * Requires that the process has one thread and that it holds no lock, except where the fork was
+ * Requires that the process has one thread and that it holds no lock, unless the fork was
  * called in a callback of the library. Repairs the device, its streams and its memories. A device
  * that does not survive the fork is disabled.
  */

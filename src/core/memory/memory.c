@@ -1,5 +1,7 @@
 /*
- * memory.c - creates and destroys memories, and finds them by the tags of handles.
+ * memory.c - a memory is complete before its device lists it, and loses its pages before its
+ * records, so that no other thread finds a part of one. A table of the process has the memory of
+ * each tag.
  */
 #include "src/core/memory/memory.h"
 

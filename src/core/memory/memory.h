@@ -68,10 +68,9 @@ QUIRE_MUST_USE quire_result qi_memory_prepare_end(quire_memory *memory);
 
 /*
  * Destroys a memory without allocations. Fails with INVALID_ARGUMENT for a default memory, and with
- * BUSY, which lists what remains; the memory is
- * unchanged then. No other thread may use the memory. *destroyed becomes NULL before the last
- * callbacks are called, so that a hook or a log sink that reads the application's variable does not
- * use it.
+ * BUSY, which lists what remains; the memory is unchanged then. No other thread may use the memory.
+ * *destroyed becomes NULL before the last callbacks are called, so that a hook or a log sink that
+ * reads the application's variable does not use it.
  */
 QUIRE_MUST_USE quire_result qi_memory_destroy(quire_memory **destroyed);
 

@@ -1,5 +1,6 @@
 /*
- * options.c - checks the options of a memory, resolves their defaults, and reads QUIRE_OPTIONS.
+ * options.c - fills what the program leaves 0 from QUIRE_OPTIONS, checks the options, and resolves
+ * them to fields of the memory's record before any host memory is allocated.
  */
 #include "src/core/memory/options.h"
 

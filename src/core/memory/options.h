@@ -1,6 +1,6 @@
 /*
- * options.h - the options of a memory: those that the user of a program sets, the checks, and the
- * defaults.
+ * options.h - the options of a memory: what the program leaves 0 comes from the user's
+ * QUIRE_OPTIONS, then from the defaults. Also the checks.
  */
 #ifndef QUIRE_SRC_CORE_MEMORY_OPTIONS_H
 #define QUIRE_SRC_CORE_MEMORY_OPTIONS_H

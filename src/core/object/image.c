@@ -1,8 +1,8 @@
 /*
  * image.c - images from quire_image_options (see object.h).
  *
- * Where the backend has no native objects an image is a raw range with the size and alignment that
- * the backend reports for it.
+ * If the backend has no native objects an image is a raw range with the size and alignment that the
+ * backend reports for it.
  */
 #include "src/base/bits.h"
 #include "src/base/result.h"
@@ -128,7 +128,7 @@ static quire_image_options resolve_image(const quire_image_options *options)
     return out;
 }
 
-/* Computes the bytes of all texels without padding; returns true where they exceed 64 bits. */
+/* Computes the bytes of all texels without padding; returns true if they exceed 64 bits. */
 static bool texels_overflow(const quire_image_options *o, uint64_t *bytes)
 {
     return qi_multiply_overflows(o->width, o->height, bytes) ||

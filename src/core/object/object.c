@@ -57,7 +57,7 @@ static quire_result try_place(qi_object_build *build, bool tied, uint32_t *slot)
 }
 
 /*
- * Uses a dedicated page where the backend requires one. Where the backend only prefers one, a
+ * Uses a dedicated page if the backend requires one. If the backend only prefers one, a
  * dedicated page is tried first, unless few pages are left or no page may be made, and then a
  * shared one. An image of optimal tiling that is to be zeroed shares a page: its own can have no
  * buffer to fill it through.
@@ -151,7 +151,7 @@ static quire_result place_and_bind(qi_object_build *build, uint32_t *slot)
 
 /* ---- the two parts ------------------------------------------------------------------------ */
 
-/* Gets the requirements, and the native object where the backend has one of this sort. */
+/* Gets the requirements, and the native object if the backend has one of this sort. */
 static quire_result get_needs(qi_object_build *build, qi_calls *calls)
 {
     quire_device *device = build->device;
@@ -198,7 +198,7 @@ static quire_result get_ready(qi_object_build *build, quire_memory *memory)
     return qi_object_require(build, memory->device, &memory->calls, memory->exportable);
 }
 
-/* What quire_image_get_info reports. Pitches are known from the requirements where the image has
+/* What quire_image_get_info reports. Pitches are known from the requirements if the image has
    quire's own options; otherwise the backend has described them. */
 static void keep_image(const qi_object_build *build, uint32_t slot)
 {
@@ -282,7 +282,7 @@ static const char *object_name(quire_object object)
                                           : "a raw range";
 }
 
-/* Fails with INVALID_ARGUMENT where a usage is not one of buffers. */
+/* Fails with INVALID_ARGUMENT if a usage is not one of buffers. */
 static quire_result check_buffer_usage(quire_usage usage)
 {
     quire_usage unknown = usage & ~QI_BUFFER_USAGES;
@@ -366,7 +366,7 @@ quire_result qi_object_create(quire_memory *memory, const quire_object_options *
 /* ---- buffers ------------------------------------------------------------------------------ */
 
 /*
- * Where the backend has no objects a buffer is a raw range with the device's buffer alignment.
+ * If the backend has no objects a buffer is a raw range with the device's buffer alignment.
  */
 
 static quire_result check_buffer(const quire_buffer_options *options)

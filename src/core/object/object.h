@@ -1,13 +1,12 @@
 /*
- * object.h - buffers and images: what the backend requires of them, the native object where the
- * backend has one, and the range that it is bound to.
+ * object.h - builds buffers and images in two parts, the first for a device and the second for a
+ * memory, so that a native object is created once for several memories.
  *
- * An object is built in two parts. The first part depends on the device only: the options are
- * checked, the native object is created, and the backend reports its requirements. The second part
- * depends on the memory: place, bind, publish. A second part that fails undoes its steps, and the
- * first part serves the next memory, so that a native object is created once for several memories.
- * Until it is published the slot is PRIVATE, so that the building thread owns it. No lock may be
- * held: the steps call the backend.
+ * In the first part the options are checked, the native object is created if the backend has one,
+ * and the backend reports its requirements. The second part places, binds and publishes. A second
+ * part that fails undoes its steps, and the first part serves the next memory. Until it is
+ * published the slot is PRIVATE, so that the building thread owns it. No lock may be held: the
+ * steps call the backend.
  */
 #ifndef QUIRE_SRC_CORE_OBJECT_OBJECT_H
 #define QUIRE_SRC_CORE_OBJECT_OBJECT_H
@@ -75,18 +74,18 @@ typedef struct qi_object_build {
     quire_device *device; /* of the native object and `needs` */
     quire_memory *memory; /* of the present attempt; NULL: none was made */
     quire_requirements needs;
-    /* ---- not initialised where they are not used ---- */
+    /* ---- not initialised if they are not used ---- */
     union {
         quire_buffer_options buffer; /* resolved */
         quire_image_options image;   /* resolved */
     } options;
-    quire_image_info described; /* `image`, where it is made from quire's own options */
+    quire_image_info described; /* `image`, if it is made from quire's own options */
     qi_reuse reuse;             /* with a stream: the deferred free whose range is reused, if any */
 } qi_object_build;
 
 /*
  * Begin a build: check the options and resolve them. The options of a description must live as long
- * as the build. Nothing is to be ended where they fail.
+ * as the build. Nothing is to be ended if they fail.
  */
 QUIRE_MUST_USE quire_result qi_buffer_begin(const quire_buffer_options *options,
                                             qi_object_build *build);
@@ -104,7 +103,7 @@ QUIRE_MUST_USE quire_result qi_object_require(qi_object_build *build, quire_devi
                                               qi_calls *calls, bool exportable);
 
 /*
- * The second part, after the first where that has not been done for the device. On success the
+ * The second part, after the first if that has not been done for the device. On success the
  * allocation is published and the build has ended. On failure the native object stays for another
  * attempt, unless it cannot be bound again. With `skip_callback`, the memory's on_out_of_memory is
  * not called. Zeros are written after the binding: some backends can fill a dedicated page only

@@ -1,5 +1,6 @@
 /*
- * backing.c - moves the end of the page of a contiguous memory.
+ * backing.c - the thread that marks the page as `resizing` alone moves its end, and holds no lock
+ * during the backend's call.
  */
 #include "src/core/page/backing.h"
 

@@ -3,8 +3,8 @@
  *
  * A contiguous memory has one shared page. The backend reserves addresses when the page is made and
  * maps the part in use. One thread at a time moves the end; the page is `resizing` meanwhile.
- * Other threads that want to move it wait, and the page does not
- * leave the memory. Allocations in the page are made, used and freed as usual during that time.
+ * Other threads that want to move it wait, and the page does not leave the memory. Allocations in
+ * the page are made, used and freed as usual during that time.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_BACKING_H
 #define QUIRE_SRC_CORE_PAGE_BACKING_H
@@ -40,10 +40,10 @@ typedef enum qi_elastic_result {
 
 /*
  * Requires the shard's lock. Releases and reacquires it. Grows the page by what the policy says, or
- * by as little as the request needs at its end where the backend refuses more. Gives back empty
+ * by as little as the request needs at its end if the backend refuses more. Gives back empty
  * dedicated pages first. The caller searches again afterwards: other threads may have taken the new
- * room. Fails as qi_page_make does, with OUT_OF_DEVICE_MEMORY where the reserved addresses end, and
- * where another thread moves the end and this thread has a page under way. The caller reports the
+ * room. Fails as qi_page_make does, with OUT_OF_DEVICE_MEMORY if the reserved addresses end, and
+ * if another thread moves the end and this thread has a page under way. The caller reports the
  * events.
  */
 QUIRE_MUST_USE quire_result qi_elastic_grow_for(qi_shard *shard, uint64_t size, uint64_t alignment,

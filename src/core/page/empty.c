@@ -1,5 +1,6 @@
 /*
- * empty.c - lists the empty pages of a shard, and takes out those that go.
+ * empty.c - the oldest empty pages leave first. By default they leave after an age that doubles if
+ * pages are soon made again. A trim takes the highest page numbers first.
  */
 #include "src/core/page/empty.h"
 
@@ -41,7 +42,7 @@ static qi_page **list_of(qi_empty_pages *empty_pages, const qi_page *page)
     return &empty_pages->dedicated[qi_highest_bit(requested_size(page))];
 }
 
-/* Reads the memory's clock, or the system's where the memory has none; nanoseconds. */
+/* Reads the memory's clock, or the system's if the memory has none; nanoseconds. */
 static uint64_t time_now(const quire_memory *memory)
 {
     return memory->clock.now ? memory->clock.now(memory->clock.user) : qi_clock();
@@ -315,7 +316,7 @@ static qi_page *apply_default(qi_shard *shard, uint32_t max, qi_page *leaving)
 }
 
 /*
- * Requires the shard's lock. Takes the pages that the policy no longer keeps, at most `max`. Where
+ * Requires the shard's lock. Takes the pages that the policy no longer keeps, at most `max`. If
  * more remain, QI_WORK_EMPTIED stays set and the shard's next operation continues.
  */
 static qi_page *apply_policy(qi_shard *shard, uint32_t max, qi_page *leaving)
@@ -479,7 +480,7 @@ static quire_result add(qi_shard *shard, qi_page_progress *progress)
 }
 
 /* Like `add`, within the backend's budget, then after other memories have given back empty pages,
-   then beyond the budget where the memory allows that. *turns is of qi_pages_take_from_others. */
+   then beyond the budget if the memory allows that. *turns is of qi_pages_take_from_others. */
 static quire_result add_anyway(qi_shard *shard, qi_page_progress *progress, uint32_t *turns)
 {
     quire_result result;

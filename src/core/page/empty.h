@@ -70,7 +70,7 @@ qi_page *qi_empty_pages_take_oldest(qi_shard *shard, uint64_t needed, uint32_t m
 
 /*
  * Requires the shard's lock. Does what other threads left to the shard: drains its inbox, and
- * applies the policy where a page became empty.
+ * applies the policy if a page became empty.
  */
 qi_page *qi_shard_catch_up(qi_shard *shard, qi_page *leaving);
 

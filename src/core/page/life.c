@@ -1,5 +1,6 @@
 /*
- * life.c - makes pages, publishes them, and takes them back.
+ * life.c - a page changes its phase under the locks, and the backend is called without a lock
+ * between two phases. Events are collected meanwhile and reported at the end of the call.
  */
 #include "src/core/page/life.h"
 
@@ -243,7 +244,7 @@ static void end_page(qi_pages *pages, qi_page *page, quire_result result, qi_pag
 
 /*
  * A region starts at the first whole granule of the page. The bytes before it (`skipped`) are not
- * used where the backend's base address is not a multiple of the granule.
+ * used if the backend's base address is not a multiple of the granule.
  */
 
 /* Adds a shared page to the shard's space. Fails with OUT_OF_HOST_MEMORY; nothing changed then. */

@@ -29,7 +29,7 @@ static inline qi_page_change qi_page_made(const qi_page *page)
         .size = page->native.size, .number = page->number, .over_budget = page->over_budget};
 }
 
-/* As qi_page_events_report, where something happened. */
+/* Like qi_page_events_report, if something happened. */
 void qi_page_events_report_some(quire_memory *memory, qi_page_events *events, const char *more);
 
 /*

@@ -1,5 +1,6 @@
 /*
- * map.c - counts the users of a page that is mapped on demand (see map.h).
+ * map.c - counts the users of a page in one word: the first maps the page, the last unmaps it, and
+ * others sleep during these two calls of the backend (see map.h).
  */
 #include "src/core/page/map.h"
 

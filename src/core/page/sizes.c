@@ -1,5 +1,6 @@
 /*
- * sizes.c - computes the sizes of pages, and remembers what was refused.
+ * sizes.c - requests the policy's size, then half of it, down to what the request needs; the size
+ * that the backend refused bounds later calls.
  */
 #include "src/core/page/sizes.h"
 

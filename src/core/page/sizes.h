@@ -11,7 +11,7 @@
 /* ---- sizes -------------------------------------------------------------------------------- */
 
 /*
- * These functions compute and change nothing. They require the shard's lock where they take a
+ * These functions compute and change nothing. They require the shard's lock if they take a
  * shard, because they read its space. Invariant: every page size that is requested is a multiple of
  * qi_page_unit, except that of a tied page.
  */
@@ -35,7 +35,7 @@ QUIRE_MUST_USE quire_result qi_page_check_total(const quire_memory *memory, uint
 
 /*
  * Sets *needed to the bytes of a page in which the request certainly fits, for every address of
- * the page. Fails as qi_page_check_total; *needed is unchanged then.
+ * the page. Fails with OUT_OF_DEVICE_MEMORY; *needed is unchanged then.
  */
 QUIRE_MUST_USE quire_result qi_page_needed_size(const qi_shard *shard, uint64_t size,
                                                 uint64_t alignment, bool dedicated,

@@ -1,5 +1,6 @@
 /*
- * recorder.c - writes the rows of a trace (see recorder.h; docs/formats.md has the format).
+ * recorder.c - one lock puts the events of all threads into the order of the rows, and a map has
+ * the numbers of the live allocations (see recorder.h; docs/formats.md has the format).
  */
 #include "src/core/record/recorder.h"
 

@@ -1,5 +1,6 @@
 /*
- * name_limit.c - accounts of names: the bytes of the allocations whose names start with a prefix.
+ * name_limit.c - a change of name counts the allocation under the new name first, because only this
+ * can fail, and then no longer under the old one.
  *
  * Accounts are atomic, so that allocations in several shards can be counted at the same time. The
  * caller holds the lock of the allocation's shard, which keeps the list of limits as it is.

@@ -1,6 +1,6 @@
 /*
- * slot.c - the records behind the handles: creates slots, judges handles by the state words of
- * their slots, and counts maps and holds.
+ * slot.c - a call judges the state word that it then exchanges, so that the check of a handle and
+ * the change are one step for other threads. Creates and trims slots, and counts maps and holds.
  */
 #include "src/core/slot/slot.h"
 

@@ -208,7 +208,7 @@ static inline qi_slot *qi_slot_at(const qi_slots *slots, uint32_t slot)
 
 /*
  * Requires the shard lock. Ensures that the queue has a first slot and that the slot has a record.
- * Fails as qi_slot_take.
+ * Fails with OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS and WRONG_STATE.
  */
 QUIRE_MUST_USE quire_result qi_slot_refill(qi_slots *slots, qi_slot_queue *queue, qi_host *host);
 

@@ -1,5 +1,6 @@
 /*
- * event.c - calls the hooks and watchers of a memory and of its device (see event.h).
+ * event.c - calls the watchers and hooks that want an event; one word of the memory has the kinds
+ * that any of them wants (see event.h).
  */
 #include "src/core/state/event.h"
 

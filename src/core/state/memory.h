@@ -119,7 +119,7 @@ static inline uint32_t qi_shard_count(const quire_memory *memory)
 }
 
 /*
- * Returns the shard of a slot and its page. Does not read the record where there is one shard. The
+ * Returns the shard of a slot and its page. Does not read the record if there is one shard. The
  * caller has the slot from a thread that knew its shard, and therefore knows that it exists.
  */
 static inline qi_shard *qi_shard_of(const quire_memory *memory, const qi_slot *record)

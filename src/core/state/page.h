@@ -40,7 +40,7 @@ typedef enum qi_page_phase {
 } qi_page_phase;
 
 /*
- * The object that a dedicated page is created for, where the backend wants to know it. The page has
+ * The object that a dedicated page is created for, if the backend wants to know it. The page has
  * exactly the object's size and is destroyed with it.
  */
 typedef struct qi_tie {
@@ -60,7 +60,7 @@ typedef struct qi_tally {
     uint64_t live_bytes;
     uint64_t peak_live_bytes; /* valid up to the last fall of live_bytes: see qi_shard_keep_peaks */
     uint32_t allocation_count;
-    uint32_t skipped; /* bytes before the region, where the native base is below a granule */
+    uint32_t skipped; /* bytes before the region, if the native base is below a granule */
 } qi_tally;
 
 struct qi_page {

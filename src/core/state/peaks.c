@@ -1,5 +1,6 @@
 /*
- * peaks.c - counts rises and falls of the sums over several shards, and settles their peaks.
+ * peaks.c - a rise uses the spare part of its shard, and reaches the shared words only beyond it; a
+ * settlement divides the room below the peak again (see peaks.h).
  */
 #include "src/core/state/peaks.h"
 

@@ -1,5 +1,6 @@
 /*
- * visitors.c - counts the visitors of each memory of a device, and walks over the memories.
+ * visitors.c - a walk counts itself in the next memory before it leaves the present one, so that
+ * both stay in the list.
  */
 #include "src/core/state/visitors.h"
 

@@ -4,7 +4,7 @@
  * The program may destroy a memory, or set its hook, while no call on it runs. It cannot know of
  * visitors: these two calls wait for those of other threads. A visitor may take the memory's locks,
  * take its pages and call its hook. The lock of the device protects the count of visitors; the
- * functions acquire it, except where they require it. Invariant: a memory with visitors stays in
+ * functions acquire it, unless they require it. Invariant: a memory with visitors stays in
  * the device's list, and no other thread takes it apart.
  */
 #ifndef QUIRE_SRC_CORE_STATE_VISITORS_H

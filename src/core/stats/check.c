@@ -24,7 +24,7 @@ static quire_result damaged(const quire_memory *memory, const char *what, uint64
 }
 
 /*
- * The live page that a record leads to; NULL where it leads to none. The record may be damaged, so
+ * The live page that a record leads to; NULL if it leads to none. The record may be damaged, so
  * every pointer is looked up in its table before it is followed.
  */
 static const qi_page *page_of(const quire_memory *memory, const qi_slot *record)

@@ -1,8 +1,7 @@
 /*
- * stats.c - adds up the statistics of memories, pages, scopes and names.
- *
- * All shard locks are held at the same time, so that the sums belong to one moment. The counters of
- * backend calls and of host memory are atomic and may be newer.
+ * stats.c - adds up the statistics of memories, pages, scopes and names under the locks of all
+ * shards, so that the sums belong to one moment. The counters of backend calls and of host memory
+ * are atomic and may be newer.
  */
 #include "src/core/stats/stats.h"
 
@@ -16,14 +15,7 @@
 #include "src/core/state/peaks.h"
 #include "src/space/space.h"
 
-/*
- * Adds up the statistics of memories and devices (see stats.h).
- *
- * All shard locks are held at the same time, so that the sums belong to one moment. The counters of
- * backend calls and of host memory are atomic and may be newer.
- */
-
-/* The share of `whole` that is not used; 0 where `whole` is 0. */
+/* The share of `whole` that is not used; 0 if `whole` is 0. */
 static double lost_share(uint64_t used, uint64_t whole)
 {
     return whole ? 1.0 - (double)used / (double)whole : 0.0;
@@ -284,7 +276,7 @@ static void subtract(quire_memory_stats *stats, const quire_memory_stats *begun)
     stats->full_pass_hits -= begun->full_pass_hits;
 }
 
-/* Removes the innermost scope and returns it with its statistics; NULL where there is none. */
+/* Removes the innermost scope and returns it with its statistics; NULL if there is none. */
 static qi_stats_scope *remove_scope(quire_memory *memory, quire_memory_stats *stats)
 {
     qi_shards_acquire(memory);

@@ -1,10 +1,11 @@
 /*
- * stats.h - what can be read of a memory: statistics, pages, ranges, and the check of all records.
+ * stats.h - reads what shards and pages have counted: statistics, pages, ranges, and the check of
+ * all records.
  *
- * The module owns no counters. Shards and pages count while they work, under their own locks; this
- * module adds their counts up. Statistics over all shards are consistent because every shard lock
- * is held while they are read. Functions that take locks must be called without any. Invariant
- * (what qi_memory_check verifies): slots, pages and counters of a memory agree.
+ * Shards and pages count while they work, under their own locks. Statistics over all shards are
+ * consistent because every shard lock is held while they are read. Functions that take locks must
+ * be called without any. Invariant (what qi_memory_check verifies): slots, pages and counters of a
+ * memory agree.
  */
 #ifndef QUIRE_SRC_CORE_STATS_STATS_H
 #define QUIRE_SRC_CORE_STATS_STATS_H
@@ -36,7 +37,7 @@ qi_stats_room qi_stats_get_room(quire_memory *memory);
 /* Takes the lock of the device, and then those of each of its memories in turn. */
 quire_device_stats qi_stats_get_device(quire_device *device);
 
-/* Takes the lock of the page's shard. Fails with OUT_OF_RANGE where no page has this number. */
+/* Takes the lock of the page's shard. Fails with OUT_OF_RANGE if no page has this number. */
 QUIRE_MUST_USE quire_result qi_page_get_info(quire_memory *memory, uint32_t number,
                                              quire_page_info *info);
 

@@ -1,10 +1,8 @@
 /*
- * walk.c - visits every range of a memory (see stats.h).
- *
- * A walk copies the ranges of one page under its shard's lock and calls the visitor without it, so
- * that the visitor may take long and may call quire. The size of the copy comes from a first pass
- * over the page. Where another thread adds ranges before the second pass, the copy is enlarged and
- * taken again.
+ * walk.c - copies the ranges of one page under its shard's lock and calls the visitor without it,
+ * so that the visitor may take long and may call quire (see stats.h). The size of the copy comes
+ * from a first pass over the page. If another thread adds ranges before the second pass, the copy
+ * is enlarged and taken again.
  */
 #include <string.h>
 
@@ -137,7 +135,7 @@ static quire_result make_room(page_copy *p)
                         items);
 }
 
-/* Copies page `number`; *live is false where no live page has this number now. */
+/* Copies page `number`; *live is false if no live page has this number now. */
 static quire_result copy_page(page_copy *p, uint32_t number, bool *live)
 {
     for (;;) {
@@ -155,7 +153,7 @@ static quire_result copy_page(page_copy *p, uint32_t number, bool *live)
     }
 }
 
-/* Calls the visitor for every item. Returns false where the visitor ends the walk. */
+/* Calls the visitor for every item. Returns false if the visitor ends the walk. */
 static bool visit_items(const page_copy *p, bool (*visit)(void *, const quire_item *), void *user)
 {
     const char *name = p->names;
