@@ -1,5 +1,5 @@
 /*
- * histogram.c - maps values to buckets and back.
+ * histogram.c - the bucket of a value is its power of two and its next 6 bits.
  */
 #include "src/base/histogram.h"
 

@@ -1,5 +1,6 @@
 /*
- * id_map.c - see id_map.h.
+ * id_map.c - linear probing from the place of a seeded hash, in a table that is at least half
+ * empty.
  */
 #include "src/base/id_map.h"
 

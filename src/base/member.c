@@ -1,5 +1,6 @@
 /*
- * member.c - the table of the members of quire_memory_options, and the texts of their values.
+ * member.c - a row for each member of quire_memory_options; reading, writing and parsing follow
+ * from the rows.
  */
 #include "src/base/member.h"
 

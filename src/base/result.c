@@ -1,5 +1,6 @@
 /*
- * result.c - the thread's last error. src/api/base.c has the public functions that return it.
+ * result.c - stores the facts of the thread's last error, and makes its words when they are read.
+ * src/api/base.c has the public functions that return it.
  */
 #include "src/base/result.h"
 

@@ -1,5 +1,6 @@
 /*
- * table.c - creates, releases and searches the chunks of a table.
+ * table.c - creates a chunk when an index first needs it, and publishes it by a release store. The
+ * search for an element compares it with the addresses of each chunk.
  */
 #include "src/base/table.h"
 

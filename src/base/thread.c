@@ -1,5 +1,6 @@
 /*
- * thread.c - thread numbers and the count of pages in transit.
+ * thread.c - a thread takes the lowest free bit of a bitmap as its number, and the destructor of a
+ * thread-specific key gives it back. Also counts the pages in transit.
  */
 #include "src/base/thread.h"
 
@@ -11,11 +12,7 @@
 
 /* ---- numbers ------------------------------------------------------------------------------ */
 
-/*
- * Takes and returns thread numbers. The destructor of a thread-specific key returns the number of a
- * thread that ends; the first taken number creates the key. If the key cannot be created, every
- * thread gets number 0.
- */
+/* The first taken number creates the key. If it cannot be created, every thread gets number 0. */
 
 enum { WORDS = QI_MAX_THREADS / 64 };
 

@@ -1,10 +1,9 @@
 /*
- * check.c - checks items and plans.
+ * check.c - checks items, and plans in one sweep over their ranges in the order of the offsets.
  *
- * The ranges are visited in the order of their offsets. A segment tree over the times has the
- * largest end of the ranges so far that live at each time. A range that begins below the largest
- * end of its lifetime shares bytes with the range that has this end, because that range begins at
- * or below it.
+ * A segment tree over the times has the largest end of the ranges so far that live at each time. A
+ * range that begins below the largest end of its lifetime shares bytes with the range that has this
+ * end, because that range begins at or below it.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,8 @@
 /*
- * sections.c - the sections of items, and the lower bound that they give.
+ * sections.c - one pass over the begins and ends of items finds their sections; the largest load of
+ * a section is the lower bound.
  *
- * The begins and ends are visited in the order of time, ends before begins. A section closes at the
+ * Begins and ends are visited in the order of time, ends before begins. A section closes at the
  * first end after a begin: until there items were only added.
  */
 #include <stdlib.h>

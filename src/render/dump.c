@@ -1,9 +1,10 @@
 /*
- * dump.c - quire_memory_write_json, quire_device_write_json and quire_space_write_json: a memory, a
- * device with its memories, or a space as JSON.
+ * dump.c - writes JSON during the walk: the first range of another page ends the page before it.
+ * quire_memory_write_json, quire_device_write_json and quire_space_write_json write a memory, a
+ * device with its memories, or a space.
  *
- * docs/formats.md lists the keys. No lock is held while the sink runs.
- * QUIRE_JSON_SCHEMA rises when a key is removed or changes its meaning.
+ * docs/formats.md lists the keys. No lock is held while the sink runs. QUIRE_JSON_SCHEMA rises when
+ * a key is removed or changes its meaning.
  */
 #include "quire/insight.h"
 #include "src/base/json.h"

@@ -1,7 +1,8 @@
 /*
- * picture.c - quire_memory_write_svg and quire_device_write_svg: the pages of a memory, or of all
- * memories of a device, as SVG 1.1. Each page is a bar of the same width, whatever its size, so
- * that small pages beside a large one are readable.
+ * picture.c - draws pages as bars of an SVG 1.1 picture, which one walk measures and a second walk
+ * draws. quire_memory_write_svg draws the pages of a memory, quire_device_write_svg those of all
+ * memories of a device. The bars have the same width, whatever the sizes of the pages, so that
+ * small pages beside a large one are readable.
  *
  * The colour of a range follows from the first part of its name (src/render/owners.h); the legend
  * lists these parts by their bytes. The picture contains its style sheet, for light and dark

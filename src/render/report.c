@@ -1,10 +1,10 @@
 /*
- * report.c - quire_memory_write_report: a memory as plain text that explains why an allocation
- * failed; and quire_device_write_report: the heaps of a device and all its memories.
+ * report.c - gathers all data of a memory in one walk, then writes it as plain text.
+ * quire_memory_write_report explains why an allocation failed; quire_device_write_report writes the
+ * heaps of a device and all its memories.
  *
- * One walk gathers all data before the first text reaches the sink, and no lock is held while the
- * sink runs. Statistics, budget and ranges are read one after the other, so they can disagree while
- * other threads allocate.
+ * No lock is held while the sink runs. Statistics, budget and ranges are read one after the other,
+ * so they can disagree while other threads allocate.
  */
 #include <inttypes.h>
 #include <stdio.h>

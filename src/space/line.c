@@ -1,5 +1,6 @@
 /*
- * line.c - searches, inserts, removes and resizes stretches (see line.h).
+ * line.c - a binary search finds a stretch; a gap is searched from the lowest one that is not known
+ * to be full (see line.h).
  */
 #include "src/space/line.h"
 

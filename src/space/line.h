@@ -1,11 +1,11 @@
 /*
- * line.h - places regions on the line of a space.
+ * line.h - places a region on the line of a space, in the lowest gap that fits, so that low
+ * addresses stay dense.
  *
  * The line owns one array of stretches, sorted by address and disjoint; a stretch is the place of a
- * region. A new region takes the lowest gap that fits, so that low addresses stay dense. Insertions
- * and removals move the array; they happen once per page, next to a backend call. A full-gap hint
- * makes a series of regions of one size skip the gaps that are known to be too small. No lock: the
- * caller serializes all calls.
+ * region. Insertions and removals move the array; they happen once per page, next to a backend
+ * call. A full-gap hint makes a series of regions of one size skip the gaps that are known to be
+ * too small. No lock: the caller serializes all calls.
  */
 #ifndef QUIRE_SRC_SPACE_LINE_H
 #define QUIRE_SRC_SPACE_LINE_H

@@ -1,5 +1,6 @@
 /*
- * pool.c - grows, trims, sorts and verifies the array of nodes (see pool.h).
+ * pool.c - the array of nodes doubles while it is small and then grows by a fraction; a trim cuts
+ * its unused end and sorts the chain of unused numbers (see pool.h).
  */
 #include "src/space/pool.h"
 

@@ -1,5 +1,5 @@
 /*
- * refusals.c - records a refused request.
+ * refusals.c - a refused size lowers the limit of its alignment and of all larger ones.
  */
 #include "src/space/refusals.h"
 

@@ -1,5 +1,5 @@
 /*
- * csv.c - see csv.h.
+ * csv.c - copies a line, then cuts the copy in place: its commas become zero bytes (see csv.h).
  */
 #include "src/trace/csv.h"
 

@@ -1,9 +1,9 @@
 /*
  * csv.h - splits a text into lines and fields, and reports errors with their position. parse.c
- * builds the trace reader on it. The names of the fields are all that this module knows of traces.
+ * builds the trace reader on it. The names of the fields are all that it knows of traces.
  *
- * The text is only read: each line is copied before it is split. So the module needs host memory
- * for the longest line, independent of the number of lines.
+ * The text is only read: each line is copied before it is split. So it needs host memory for the
+ * longest line, independent of the number of lines.
  */
 #ifndef QUIRE_SRC_TRACE_CSV_H
 #define QUIRE_SRC_TRACE_CSV_H

@@ -1,5 +1,5 @@
 /*
- * labels.c - see labels.h.
+ * labels.c - appends labels to the last block, and compares a label with the newest one only.
  */
 #include "src/trace/labels.h"
 

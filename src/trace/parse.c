@@ -1,6 +1,6 @@
 /*
- * parse.c - parses a trace: converts lines (csv.h) to events and checks every rule of
- * docs/formats.md.
+ * parse.c - parses a trace in one pass: converts each line (csv.h) to an event and checks every
+ * rule of docs/formats.md.
  *
  * The first error fails the call with NAME:LINE:COLUMN and frees everything. Memory grows with the
  * events read so far, so that a large file that is not a trace needs almost none.

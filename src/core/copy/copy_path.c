@@ -181,12 +181,10 @@ static void leave_ends(qi_copy *copy)
     leave(&copy->from);
 }
 
-/* ---- paths -------------------------------------------------------------------------------- */
+/* ---- the path ----------------------------------------------------------------------------- */
 
 /* 1 MiB: bytes read from one page before they are written to another. */
 static const uint64_t BOUNCE_SIZE = UINT64_C(1) << 20;
-
-/* ---- the path ----------------------------------------------------------------------------- */
 
 static bool is_host_visible(const quire_memory *memory)
 {

@@ -32,8 +32,6 @@
 #include "src/core/device/device.h"
 #include "src/core/state/memory.h"
 
-/* ---- in the child ------------------------------------------------------------------------- */
-
 /* ---- the handlers ------------------------------------------------------------------------- */
 
 /*
@@ -42,6 +40,8 @@
  */
 QUIRE_MUST_USE quire_result qi_fork_add(quire_device *device);
 void qi_fork_remove(quire_device *device);
+
+/* ---- in the child ------------------------------------------------------------------------- */
 
 /*
  * Requires that no lock is held, and a memory that is being destroyed. Releases the slots of

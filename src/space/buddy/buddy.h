@@ -1,6 +1,7 @@
 /*
- * buddy.h - the records of the buddy fit, shared by its files. Files outside this folder use the
- * fit only through qi_buddy_fit. The space has no lock: the caller serializes all calls.
+ * buddy.h - the records of the buddy fit: a bit for each free block, and a node for each live
+ * range. Files outside this folder use the fit only through qi_buddy_fit. The space has no lock:
+ * the caller serializes all calls.
  *
  * A region is cut into blocks of 2^order granules, each at a multiple of its own size. Places are
  * granules from the region's origin: the highest multiple of the largest alignment on the line that

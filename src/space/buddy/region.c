@@ -1,6 +1,6 @@
 /*
- * region.c - the regions of the buddy fit and their bitmaps, the walk, creation and trimming. The
- * hot path is in buddy.c.
+ * region.c - cuts a region into the largest aligned blocks, and marks them in its bitmaps. Also the
+ * walk, creation and trimming; the hot path is in buddy.c.
  */
 #include "src/base/result.h"
 #include "src/space/buddy/buddy.h"

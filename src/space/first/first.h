@@ -1,6 +1,6 @@
 /*
- * first.h - the records of the first fit, shared by its files. Files outside this folder use the
- * fit only through qi_first_fit.
+ * first.h - the records of the first fit: a ring of all ranges, and a balanced tree of the free
+ * ones, both in address order. Files outside this folder use the fit only through qi_first_fit.
  *
  * Every range, free or live, is a node. The nodes of a region form a ring in address order, closed
  * by a node of size 0 for the region itself. A free node is also in a balanced tree over all

@@ -1,6 +1,7 @@
 /*
- * linear.h - the records of the linear fit, shared by its files. Files outside this folder use the
- * fit only through qi_linear_fit. The space has no lock: the caller serializes all calls.
+ * linear.h - the records of the linear fit: a ring of the live ranges in address order; free bytes
+ * have no record. Files outside this folder use the fit only through qi_linear_fit. The space has
+ * no lock: the caller serializes all calls.
  *
  * The region holds two groups of ranges. A lower range is placed above the newest lower one; at the
  * end of the region placement restarts at the region's start (it *wraps*). An upper range is placed

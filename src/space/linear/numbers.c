@@ -1,6 +1,6 @@
 /*
- * numbers.c - the numbers of the linear fit's records: grows them, resets them when their
- * generations are used up, and trims them.
+ * numbers.c - unused numbers form a chain, from which an allocation takes the head. Grows it,
+ * resets all numbers when their generations are used up, and trims them.
  */
 #include "src/base/result.h"
 #include "src/space/linear/linear.h"

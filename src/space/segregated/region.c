@@ -1,5 +1,6 @@
 /*
- * region.c - adds, removes and resizes the regions of the segregated fit.
+ * region.c - a region is added as one free node, and can be removed when it is one again; resizing
+ * changes, makes or removes the free node at its end.
  */
 #include "src/base/result.h"
 #include "src/space/segregated/lists.h"

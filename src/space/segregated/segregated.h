@@ -1,5 +1,6 @@
 /*
- * segregated.h - the records of the segregated fit, and the functions that its files share. Files
+ * segregated.h - the records of the segregated fit: a ring of all ranges in address order, and
+ * lists of the free ones by size class and address. Also the functions that its files share. Files
  * outside this folder use the fit only through qi_segregated_fit.
  *
  * Every range, free or live, is a node. The nodes of a region form a ring in address order, closed

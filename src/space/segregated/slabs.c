@@ -1,5 +1,6 @@
 /*
- * slabs.c - creates and releases slabs, and allocates and frees their slots. The host memory of the
+ * slabs.c - takes the lowest free slot of the first slab in the list of the class, or makes a slab,
+ * with half as many slots for as long as the fit has no range for it. The host memory of the
  * records is in slabs_records.c, the check in slabs_check.c.
  */
 #include "src/space/segregated/slabs.h"
