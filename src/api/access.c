@@ -1,10 +1,8 @@
 /*
  * access.c - the public functions that reach the bytes of an allocation (quire/allocation.h: map,
  * flush, invalidate, write, read, views), and those of quire/backend.h that hold an allocation and
- * return its native side.
- *
- * Pointers are checked here. The core checks handles and ranges, and with them refuses the handles
- * of a device that did not survive a fork.
+ * return its native side: they check pointers, and the core checks handles and ranges. With the
+ * handles it refuses those of a device that did not survive a fork.
  */
 #include "src/api/check.h"
 #include "src/base/bits.h"

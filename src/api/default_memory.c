@@ -1,8 +1,7 @@
 /*
  * default_memory.c - the public functions of quire/default_memory.h, and quire_device_object_create
- * of quire/backend.h.
- *
- * Each zeroes its outputs and checks pointers. The core resolves and checks options.
+ * of quire/backend.h: each zeroes its outputs and checks pointers, and the core resolves and checks
+ * options.
  */
 #include "quire/default_memory.h"
 

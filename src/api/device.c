@@ -1,8 +1,7 @@
 /*
  * device.c - the public functions of quire/device.h, and those of quire/backend.h that create a
- * device and look into it.
- *
- * Each checks its arguments, refuses a device that did not survive a fork, and calls the core.
+ * device and look into it: each checks its arguments, refuses a device that did not survive a fork,
+ * and calls the core.
  */
 #include <string.h>
 

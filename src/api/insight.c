@@ -1,9 +1,7 @@
 /*
  * insight.c - the public functions of quire/insight.h, except those that render text and pictures
- * (src/render); and quire_page_get_info.
- *
- * Each zeroes its outputs, checks its arguments, refuses a device that did not survive a fork, and
- * calls the core.
+ * (src/render), and quire_page_get_info: each zeroes its outputs, checks its arguments, refuses a
+ * device that did not survive a fork, and calls the core.
  */
 #include "quire/insight.h"
 

@@ -1,7 +1,6 @@
 /*
- * memory.c - the public functions of quire/memory.h.
- *
- * Pointers are checked here, and memories of a device that did not survive a fork are refused.
+ * memory.c - the public functions of quire/memory.h: they check pointers, and refuse memories of a
+ * device that did not survive a fork.
  */
 #include "quire/memory.h"
 

@@ -1,8 +1,6 @@
 /*
- * record.c - the public functions of quire/record.h.
- *
- * Each zeroes its outputs, checks its arguments, refuses a device that did not survive a fork, and
- * calls the core.
+ * record.c - the public functions of quire/record.h: each zeroes its outputs, checks its arguments,
+ * refuses a device that did not survive a fork, and calls the core.
  */
 #include "quire/record.h"
 

@@ -1,8 +1,7 @@
 /*
  * resource.c - the public functions of quire/resource.h (buffers and images), and
- * quire_object_create of quire/backend.h.
- *
- * Each zeroes its outputs and checks pointers. The core resolves and checks options.
+ * quire_object_create of quire/backend.h: each zeroes its outputs and checks pointers, and the core
+ * resolves and checks options.
  */
 #include "quire/resource.h"
 

@@ -1,8 +1,6 @@
 /*
- * stream.c - the public functions of quire/stream.h.
- *
- * Each zeroes its outputs, checks its arguments, refuses a stream or a device that did not survive
- * a fork, and calls the core.
+ * stream.c - the public functions of quire/stream.h: each zeroes its outputs, checks its arguments,
+ * refuses a stream or a device that did not survive a fork, and calls the core.
  */
 #include "quire/stream.h"
 

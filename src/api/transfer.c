@@ -1,8 +1,7 @@
 /*
- * transfer.c - the public functions of quire/transfer.h: copies, fills, and rows of linear images.
- *
- * Pointers are checked here. The core checks options, handles and ranges, and with them refuses the
- * handles of a device that did not survive a fork.
+ * transfer.c - the public functions of quire/transfer.h (copies, fills, and rows of linear images):
+ * they check pointers, and the core checks options, handles and ranges. With the handles it refuses
+ * those of a device that did not survive a fork.
  */
 #include "quire/transfer.h"
 

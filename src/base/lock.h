@@ -1,11 +1,11 @@
 /*
- * lock.h - locks with a name and a rank.
+ * lock.h - locks with a name and a rank: a thread acquires them in the order of the ranks, so that
+ * no two threads can wait for each other.
  *
- * A thread may acquire a lock only if its rank is above the ranks of all locks that the thread
- * holds, so that no two threads can wait for each other. Debug builds (NDEBUG not defined) check
- * this at every acquisition. They also check that the holder releases the lock, and that a thread
- * holds no lock where the library calls foreign code (qi_lock_assert_none: backend functions, log
- * sinks, walk callbacks).
+ * A lock may be acquired only if its rank is above the ranks of all locks that the thread holds.
+ * Debug builds (NDEBUG not defined) check this at every acquisition. They also check that the
+ * holder releases the lock, and that a thread holds no lock where the library calls foreign code
+ * (qi_lock_assert_none: backend functions, log sinks, walk callbacks).
  *
  * Acquiring a free lock is one compare-and-exchange. A thread that finds the lock held retries
  * after short pauses, because holders are quick, and then sleeps.

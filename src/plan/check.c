@@ -10,7 +10,7 @@
 #include "src/base/result.h"
 #include "src/plan/plan.h"
 
-static const uint64_t MOST = UINT64_C(1) << 63;
+static const uint64_t SIZE_LIMIT = UINT64_C(1) << 63;
 
 quire_result qi_plan_check_items(const qi_plan_item *items, uint32_t count)
 {
@@ -23,8 +23,8 @@ quire_result qi_plan_check_items(const qi_plan_item *items, uint32_t count)
             return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                                 "item %u of the plan lives from %u until before %u", i, item->first,
                                 item->last);
-        if (item->size >= MOST || item->alignment >= MOST - item->size ||
-            sum >= MOST - item->size - item->alignment)
+        if (item->size >= SIZE_LIMIT || item->alignment >= SIZE_LIMIT - item->size ||
+            sum >= SIZE_LIMIT - item->size - item->alignment)
             return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                                 "the sizes and alignments of the items up to %u exceed 2^63", i);
         sum += item->size + item->alignment;

@@ -1,7 +1,7 @@
 /*
  * allocation.c - raw allocations beyond the fast path: the ladder places each, and its slot is
- * published once nothing can fail any more. A group of equal ones is placed under one hold of the
- * shard's lock, or else one by one. A batch of frees claims all handles before it releases a slot.
+ * completed before it is published. A group of equal ones is placed under one hold of the shard's
+ * lock, or else one by one. A batch of frees claims all handles before it releases a slot.
  */
 #include "src/core/allocate/allocation.h"
 

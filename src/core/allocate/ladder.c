@@ -614,7 +614,7 @@ static quire_result climb_within_name(climb *c)
 
 /*
  * Requires no lock. Climbs once, from the calling thread's shard. Page events are reported at the
- * end, when no page is under way: what a hook does cannot restart the climb.
+ * end, when no page is in transit: what a hook does cannot restart the climb.
  */
 static quire_result attempt(climb *c)
 {

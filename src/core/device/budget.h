@@ -1,7 +1,7 @@
 /*
  * budget.h - accounts with limits: an amount is taken before something is made and given back after
- * it is destroyed. They count bytes of a heap, bytes of the pages of a memory, bytes under a name,
- * and pages of a device.
+ * it is destroyed. There are accounts for bytes of a heap, bytes of the pages of a memory, bytes
+ * under a name, and pages of a device.
  *
  * Taking compares and exchanges against the limit as it is at that time, so that threads cannot
  * exceed it together; a refusal changes nothing. A limit can be lowered below what is used: nothing

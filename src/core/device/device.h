@@ -1,7 +1,7 @@
 /*
  * device.h - a device: the record, and every call into its backend.
  *
- * The module owns the record of a device, its budgets and the copy of the backend's function table.
+ * A device owns its budgets and a copy of the backend's function table.
  * Other code calls functions of the table in two places: streams (deferred/stream.c), through
  * backend.c, and the handlers of a fork (memory/fork.c). Each qi_device_* function that calls
  * the backend asserts that the thread holds no lock, counts the call for the device and for the

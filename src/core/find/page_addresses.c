@@ -1,6 +1,6 @@
 /*
  * page_addresses.c - a bit for each granule of a shared page says where allocations start, so that
- * the allocation around an offset is the one of the previous bit.
+ * only the allocation of the previous bit can contain an offset.
  */
 #include "src/core/find/page_addresses.h"
 

@@ -43,7 +43,7 @@ typedef enum qi_elastic_result {
  * by as little as the request needs at its end if the backend refuses more. Gives back empty
  * dedicated pages first. The caller searches again afterwards: other threads may have taken the new
  * room. Fails as qi_page_make does, with OUT_OF_DEVICE_MEMORY if the reserved addresses end, and
- * if another thread moves the end and this thread has a page under way. The caller reports the
+ * if another thread moves the end and this thread has a page in transit. The caller reports the
  * events.
  */
 QUIRE_MUST_USE quire_result qi_elastic_grow_for(qi_shard *shard, uint64_t size, uint64_t alignment,

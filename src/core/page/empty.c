@@ -622,7 +622,7 @@ static uint64_t take_from(const quire_memory *memory, bool of_any_heap, uint64_t
     return given;
 }
 
-/* A thread with a page under way may call no hook, also not one of another memory. */
+/* A thread with a page in transit may call no hook, also not one of another memory. */
 bool qi_pages_take_from_others(qi_shard *shard, quire_result refusal, uint64_t needed,
                                bool dedicated, uint32_t *turns)
 {

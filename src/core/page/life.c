@@ -174,7 +174,7 @@ static bool has_all_shared(const qi_shard *shard)
 
 /*
  * Requires the locks of the shard and of the pages. Assigns a number and a record in phase MAKING.
- * From then on the calling thread has a page under way (thread.h). Fails with WRONG_STATE (the
+ * From then on the calling thread has a page in transit (thread.h). Fails with WRONG_STATE (the
  * memory is being destroyed), TOO_MANY_PAGES, OUT_OF_RANGE, OUT_OF_HOST_MEMORY.
  */
 static quire_result begin_page(qi_shard *shard, qi_page_plan *p, qi_page_events *events,
@@ -283,11 +283,6 @@ static void remove_region(qi_page *page)
 }
 
 /* ---- pages that leave or move ------------------------------------------------------------- */
-
-/*
- * A thread that has a page under way marks that (thread.h), so that debug builds catch a callback
- * that would wait for the thread itself.
- */
 
 void qi_pages_init(qi_pages *pages)
 {

@@ -2,9 +2,9 @@
  * life.h - the life of a page: a thread numbers it, makes it in the backend, publishes it, takes it
  * out again and gives it back. state/page.h has the phases.
  *
- * Backend calls are made without a lock, between two steps under the locks. A thread has a page
- * under way (base/thread.h) from the number or the taking of a page to its end, so that debug
- * builds catch a callback that would wait for the thread itself.
+ * Backend calls are made without a lock, between two steps under the locks. A thread has a page in
+ * transit (base/thread.h) from the number or the taking of a page to its end, so that debug builds
+ * catch a callback that would wait for the thread itself.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_LIFE_H
 #define QUIRE_SRC_CORE_PAGE_LIFE_H
@@ -15,8 +15,8 @@
 
 /*
  * A call collects its page events while it works. It reports them at its end, when it holds no lock
- * and has no page under way: a hook or a log sink may then call quire again. Events are reported in
- * this order: pages resized, pages destroyed, the page made.
+ * and has no page in transit: a hook or a log sink may then call quire again. Events are reported
+ * in this order: pages resized, pages destroyed, the page made.
  *
  * A GONE page keeps its number until its end is reported, so that the hook never sees a new page
  * with the number of a page whose end it has not seen.
@@ -150,7 +150,7 @@ void qi_page_keep(const qi_page *page);
  * Without it, several threads that run out of room together would each make a page, and a thread
  * could be refused while another one is about to free what it needs.
  *
- * Both waits return at once in a thread that has a page under way itself (base/thread.h): such a
+ * Both waits return at once in a thread that has a page in transit itself (base/thread.h): such a
  * thread would wait for itself. The lock of the pages protects the counts that are compared.
  * Invariant: a thread that has finished with a page wakes all threads that wait.
  */

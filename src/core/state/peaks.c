@@ -1,6 +1,7 @@
 /*
- * peaks.c - a rise uses the spare part of its shard, and reaches the shared words only beyond it; a
- * settlement divides the room below the peak again (see peaks.h).
+ * peaks.c - in mode DIVIDED a rise uses the spare part of its shard and reaches the shared words
+ * only beyond it. A settlement takes all spare parts back, chooses the mode, and divides the room
+ * below the peak again (see peaks.h).
  */
 #include "src/core/state/peaks.h"
 

@@ -1,7 +1,7 @@
 /*
- * slabs.c - takes the lowest free slot of the first slab in the list of the class, or makes a slab,
- * with half as many slots for as long as the fit has no range for it. The host memory of the
- * records is in slabs_records.c, the check in slabs_check.c.
+ * slabs.c - takes the lowest free slot of the first slab in the list of the class. If the list is
+ * empty it makes a slab, and halves its slots until the fit has a range for it. The host memory of
+ * the records is in slabs_records.c, the check in slabs_check.c.
  */
 #include "src/space/segregated/slabs.h"
 
