@@ -1,7 +1,7 @@
 /*
- * memory.c - a memory is complete before its device lists it, and loses its pages before its
- * records, so that no other thread finds a part of one. A table of the process has the memory of
- * each tag.
+ * memory.c - the device lists a memory once it is complete, and closes it to visitors before its
+ * pages are destroyed, so that no other thread finds a part of one. A table of the process has the
+ * memory of each tag.
  */
 #include "src/core/memory/memory.h"
 
