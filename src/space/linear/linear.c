@@ -7,6 +7,177 @@
  */
 #include "src/space/linear/linear.h"
 
+#include "src/base/result.h"
+
+/* ---- numbers of the records --------------------------------------------------------------- */
+
+/*
+ * Unused numbers form a chain, from which an allocation takes the head.
+ */
+
+/* Grows the pool, if slots for the new numbers are left above the window. */
+static quire_result grow(qi_linear *l)
+{
+    if (qi_pool_next_capacity(&l->space.pool) > QI_SLOT_COUNT - l->window)
+        return qi_fail_with(QUIRE_ERROR_TOO_MANY_ALLOCATIONS,
+                            "the space has %u range%s, as many as it can number: %u slots are worn",
+                            l->space.live_count, l->window);
+    quire_result result = qi_pool_grow(&l->space.pool, &l->space.host);
+    l->records = l->space.pool.items;
+    return result;
+}
+
+/*
+ * Resets all numbers, for slots that were never handed out. Returns false if ranges live or too few
+ * such slots are left.
+ */
+static bool renew(qi_linear *l)
+{
+    qi_pool *pool = &l->space.pool;
+    uint32_t window = l->window + pool->top - 1;
+    if (l->space.live_count || window > QI_SLOT_COUNT - pool->capacity)
+        return false;
+    l->window = window;
+    qi_pool_renew(pool);
+    return true;
+}
+
+/*
+ * Ensures that the next unused number has a generation left, so that an allocation that found a
+ * place cannot fail. Errors: OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS. Used-up numbers stay in the
+ * chain until this function finds them, because a clear does not visit its records. Numbers that
+ * were never taken pass through the chain too, so that an allocation reads only the head of the
+ * chain.
+ */
+static quire_result prepare(qi_linear *l)
+{
+    qi_pool *pool = &l->space.pool;
+    for (;;) {
+        uint32_t number = pool->unused;
+        if (!number && pool->top < pool->capacity) {
+            number = pool->unused = pool->top++;
+            l->records[number].next = 0;
+        }
+        if (!number) {
+            quire_result result = grow(l);
+            if (result)
+                return result;
+        } else if (l->records[number].generation < QI_LAST_GENERATION) {
+            return QUIRE_SUCCESS;
+        } else if (!renew(l)) {
+            pool->unused = l->records[number].next;
+            pool->spare--;
+            pool->retired++;
+            l->records[number].generation = QI_LAST_GENERATION + 1;
+        }
+    }
+}
+
+static bool linear_in_use(const void *space, uint32_t number)
+{
+    const qi_linear *l = space;
+    const qi_linear_record *records = l->space.pool.items; /* l->records may be outdated */
+    return records[number].epoch == l->epoch;
+}
+
+/* The pool starts new numbers at an even generation: round up, which skips one use. */
+static void linear_trim(quire_space *space)
+{
+    qi_linear *l = qi_linear_of(space);
+    for (uint32_t i = 1; i < space->pool.top; i++)
+        if (!linear_in_use(space, i))
+            l->records[i].generation += l->records[i].generation & 1;
+    qi_pool_sort(&space->pool, linear_in_use, space);
+    qi_pool_trim(&space->pool, &space->host, linear_in_use, space);
+    l->records = space->pool.items;
+}
+
+/* ---- state -------------------------------------------------------------------------------- */
+
+/* Bytes of the gap above a record. */
+static uint64_t room_after(const qi_linear *l, uint32_t below)
+{
+    const qi_linear_record *record = &l->records[below];
+    return qi_linear_begin(&l->records[record->next]) - qi_linear_end(record);
+}
+
+/* Bytes at the start of the region that a wrap could use. */
+static uint64_t room_to_wrap(const qi_linear *l)
+{
+    return qi_linear_can_wrap(l) ? room_after(l, 0) : 0;
+}
+
+/* Bytes of the gap below the newest upper range, or at the end of the region if none lives. */
+static uint64_t room_above(const qi_linear *l)
+{
+    return room_after(l, l->records[l->upper].before);
+}
+
+/* Returns NO_SPACE; the sentence, omitted with QI_TRY, reports the room at each end. */
+static quire_result refuse(const qi_linear *l, uint64_t size, uint64_t alignment, uint32_t flags)
+{
+    const quire_space *space = &l->space;
+    uint64_t all = space->region_bytes - space->live_bytes - space->padding_bytes;
+    if (flags & QI_TRY)
+        return QUIRE_ERROR_NO_SPACE;
+    if (size > space->region_bytes) /* the fit has one region */
+        return qi_fail_with(QUIRE_ERROR_NO_SPACE, "%u can never fit: the space has %u", size,
+                            space->region_bytes);
+    if (flags & QI_UPPER)
+        return qi_fail_with(QUIRE_ERROR_NO_SPACE,
+                            "no room for %u at a multiple of %u below the upper ranges: %u left "
+                            "there, %u free in all",
+                            size, alignment, room_above(l), all);
+    uint64_t max = room_after(l, l->newest);
+    qi_raise(&max, room_to_wrap(l));
+    return qi_fail_with(QUIRE_ERROR_NO_SPACE,
+                        "no room for %u at a multiple of %u after the newest range: %u left there "
+                        "or by wrapping, %u free in all",
+                        size, alignment, max, all);
+}
+
+/*
+ * The largest request that any of the three ends can serve; gaps between live ranges do not count.
+ */
+static uint64_t linear_largest_free(const quire_space *space)
+{
+    const qi_linear *l = qi_linear_of_const(space);
+    uint64_t largest = room_after(l, l->newest);
+    qi_raise(&largest, room_to_wrap(l));
+    qi_raise(&largest, room_above(l));
+    return largest;
+}
+
+/* Visits the gap above a record, if it is not empty. Returns false if the visit ended the walk. */
+static bool visit_gap(const qi_linear *l, uint32_t below,
+                      bool (*visit)(void *, const quire_space_item *), void *user)
+{
+    uint64_t begin = qi_linear_end(&l->records[below]) - l->space.regions[0].start;
+    const quire_space_item gap = {.is_free = true, .offset = begin, .size = room_after(l, below)};
+    return !gap.size || visit(user, &gap);
+}
+
+static bool linear_walk(const quire_space *space, uint32_t region,
+                        bool (*visit)(void *, const quire_space_item *), void *user)
+{
+    (void)region;
+    const qi_linear *l = qi_linear_of_const(space);
+    uint32_t below = 0;
+    for (uint32_t i = l->records[0].next; i; i = l->records[i].next) {
+        quire_placement at;
+        qi_linear_describe(l, i, &at);
+        const quire_space_item item = {.offset = at.offset,
+                                       .left_padding = at.left_padding,
+                                       .size = at.size,
+                                       .range = at.range,
+                                       .user = at.user};
+        if (!visit_gap(l, below, visit, user) || !visit(user, &item))
+            return false;
+        below = i;
+    }
+    return visit_gap(l, below, visit, user);
+}
+
 /* ---- allocate ----------------------------------------------------------------------------- */
 
 /* The place of a request: in the gap between two neighbours of the ring. */
@@ -89,7 +260,7 @@ static inline void occupy(qi_linear *l, const place *at, uint64_t size, uint64_t
     l->newest = number;
 }
 
-/* Whether the next unused number can be taken at once; otherwise qi_linear_prepare is needed. */
+/* Whether the next unused number can be taken at once; otherwise prepare is needed. */
 static inline bool is_ready(const qi_linear *l)
 {
     uint32_t number = l->space.pool.unused;
@@ -101,8 +272,8 @@ static quire_result allocate_upper(qi_linear *l, uint64_t size, uint64_t alignme
 {
     place at;
     if (!find_upper(l, size, alignment, &at))
-        return qi_linear_refuse(l, size, alignment, flags);
-    quire_result result = is_ready(l) ? QUIRE_SUCCESS : qi_linear_prepare(l);
+        return refuse(l, size, alignment, flags);
+    quire_result result = is_ready(l) ? QUIRE_SUCCESS : prepare(l);
     if (!result)
         occupy(l, &at, size, user, true, placement);
     return result;
@@ -117,8 +288,8 @@ static quire_result linear_allocate(quire_space *space, uint64_t size, uint64_t 
     if (flags & QI_UPPER)
         return allocate_upper(l, size, alignment, user, flags, placement);
     if (!find_lower(l, size, alignment, &at))
-        return qi_linear_refuse(l, size, alignment, flags);
-    quire_result result = is_ready(l) ? QUIRE_SUCCESS : qi_linear_prepare(l);
+        return refuse(l, size, alignment, flags);
+    quire_result result = is_ready(l) ? QUIRE_SUCCESS : prepare(l);
     if (!result)
         occupy(l, &at, size, user, false, placement);
     return result;
@@ -252,7 +423,7 @@ static quire_result linear_init(quire_space *space, const quire_space_options *o
     qi_linear *l = qi_linear_of(space);
     qi_pool_init(&space->pool, sizeof *l->records);
     l->epoch = 1;
-    return qi_linear_prepare(l);
+    return prepare(l);
 }
 
 static void linear_finish(quire_space *space)
@@ -315,10 +486,10 @@ const qi_fit qi_linear_fit = {
     .get = linear_get,
     .set_user = linear_set_user,
     .clear = linear_clear,
-    .largest_free = qi_linear_largest_free,
+    .largest_free = linear_largest_free,
     .free_count = linear_free_count,
-    .walk = qi_linear_walk,
+    .walk = linear_walk,
     .check = qi_linear_check,
-    .in_use = qi_linear_in_use,
-    .trim = qi_linear_trim,
+    .in_use = linear_in_use,
+    .trim = linear_trim,
 };

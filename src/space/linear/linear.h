@@ -106,21 +106,6 @@ static inline void qi_linear_describe(const qi_linear *l, uint32_t number, quire
     };
 }
 
-/*
- * numbers.c: ensures that the next unused number has a generation left, so that an allocation that
- * found a place cannot fail. Errors: OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS.
- */
-QUIRE_MUST_USE quire_result qi_linear_prepare(qi_linear *l);
-bool qi_linear_in_use(const void *space, uint32_t number);
-void qi_linear_trim(quire_space *space);
-
-/* view.c: returns NO_SPACE; the sentence, omitted with QI_TRY, reports the room at each end. */
-quire_result qi_linear_refuse(const qi_linear *l, uint64_t size, uint64_t alignment,
-                              uint32_t flags);
-uint64_t qi_linear_largest_free(const quire_space *space);
-bool qi_linear_walk(const quire_space *space, uint32_t region,
-                    bool (*visit)(void *user, const quire_space_item *item), void *user);
-
 /* check.c: verifies every record. Returns CORRUPTED with a sentence. */
 quire_result qi_linear_check(const quire_space *space);
 
