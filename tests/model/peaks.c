@@ -84,10 +84,10 @@ static void release_all(void)
 /* As qi_memory_catch_up. */
 static void settle_if_due(void)
 {
-    if (forgets || !qi_atomic_load_u32(&memory.is_due))
+    if (forgets || !qi_atomic_load_u32(&memory.has_left_work))
         return;
     acquire_all();
-    qi_atomic_store_release_u32(&memory.is_due, 0);
+    qi_atomic_store_release_u32(&memory.has_left_work, 0);
     qi_peaks_settle(&memory);
     release_all();
 }
@@ -173,7 +173,7 @@ static void begin_with(qi_peak_mode mode, uint64_t first, uint64_t second, uint6
     memory.shard_count = SHARDS;
     first_sum = first + second;
     first_peak = peak;
-    memory.peaks.pause = 256;
+    memory.peaks.retry_after = 256;
     memory.peaks.peak[QI_PEAK_REQUESTED] = peak;
     memory.peaks.claimed[QI_PEAK_REQUESTED] = first_sum;
     for (uint32_t i = 0; i < SHARDS; i++) {
@@ -181,7 +181,7 @@ static void begin_with(qi_peak_mode mode, uint64_t first, uint64_t second, uint6
         passed[i] = 0;
         shards[i].memory = &memory;
         shards[i].stats.requested_bytes = values[i];
-        shards[i].peaks = (qi_shard_peaks){.mode = (uint8_t)mode, .left = 2};
+        shards[i].peaks = (qi_shard_peaks){.mode = (uint8_t)mode, .rises_left = 2};
         memory.shards[i] = &shards[i];
     }
 }

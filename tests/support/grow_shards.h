@@ -13,7 +13,7 @@ static inline void grow_shards_soon(quire_memory *memory)
     qi_shard *shard = memory->shards[0];
     qi_lock_acquire(&shard->lock);
     shard->contention.is_high = true;
-    qi_atomic_store_release_u32(&memory->is_due, 1);
+    qi_atomic_store_release_u32(&memory->has_left_work, 1);
     qi_lock_release(&shard->lock);
 }
 

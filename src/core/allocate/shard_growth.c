@@ -91,7 +91,7 @@ static void count_wait(qi_shard *shard, uint64_t others)
     if (c->weight < HIGH_WEIGHT)
         return;
     *c = (qi_contention){.since = now, .is_high = true};
-    qi_atomic_store_release_u32(&memory->is_due, 1);
+    qi_atomic_store_release_u32(&memory->has_left_work, 1);
 }
 
 void qi_shard_enter_held(qi_shard *shard)
@@ -150,7 +150,7 @@ void qi_memory_do_due(quire_memory *memory)
 {
     qi_shards_acquire(memory);
     uint32_t old = qi_shard_count(memory);
-    qi_atomic_store_release_u32(&memory->is_due, 0);
+    qi_atomic_store_release_u32(&memory->has_left_work, 0);
     if (old > 1)
         qi_peaks_settle(memory);
     if (needs_more(memory))

@@ -43,7 +43,7 @@ void qi_memory_do_due(quire_memory *memory);
 /* Called for every allocation when its lock is released, before its handle is published. */
 static inline void qi_memory_catch_up(quire_memory *memory)
 {
-    if (qi_unlikely(qi_atomic_load_u32(&memory->is_due)))
+    if (qi_unlikely(qi_atomic_load_u32(&memory->has_left_work)))
         qi_memory_do_due(memory);
 }
 

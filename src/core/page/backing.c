@@ -36,11 +36,11 @@ uint64_t qi_elastic_max_size(const qi_shard *shard, uint64_t size, bool dedicate
     const quire_device_info *info = &memory->device->info;
     if (!memory->address_space || dedicated)
         return 0;
-    uint64_t most = memory->address_space, line = qi_space_line_left(shard->space);
-    if (info->limits.max_page && most > info->limits.max_page)
-        most = info->limits.max_page;
-    most = qi_align_down(most < line ? most : line, qi_page_unit(memory));
-    return most > size ? most : size;
+    uint64_t max = memory->address_space, line = qi_space_line_left(shard->space);
+    if (info->limits.max_page && max > info->limits.max_page)
+        max = info->limits.max_page;
+    max = qi_align_down(max < line ? max : line, qi_page_unit(memory));
+    return max > size ? max : size;
 }
 
 /* Returns the bytes of the region of a page of `size` bytes. */
@@ -134,7 +134,7 @@ static quire_result needed_size(const qi_page *page, uint64_t size, uint64_t ali
                                 uint64_t *needed)
 {
     const qi_shard *shard = page->shard;
-    const uint64_t granule = shard->memory->granule, most = page->native.native.size;
+    const uint64_t granule = shard->memory->granule, max = page->native.native.size;
     uint64_t end = page->tally->skipped + region_size(page, page->native.size), total = 0;
     uint64_t start = end - qi_space_free_at_end(shard->space, page->region);
     start +=
@@ -143,12 +143,12 @@ static quire_result needed_size(const qi_page *page, uint64_t size, uint64_t ali
     if (qi_align_up_overflows(size, granule, &total) || qi_add_overflows(start, total, &total) ||
         qi_align_up_overflows(total, qi_page_unit(shard->memory), &total))
         total = UINT64_MAX;
-    if (total > most)
+    if (total > max)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            size > most
+                            size > max
                                 ? "%b (%u byte%s) can never fit: the page has %b and can grow to %b"
                                 : "%b (%u byte%s) requested: the page has %b and can grow to %b",
-                            size, size, page->native.size, most);
+                            size, size, page->native.size, max);
     if (total > page->native.size)
         *needed = total;
     return QUIRE_SUCCESS;
@@ -168,7 +168,7 @@ static qi_page_attempt begin_growth(const qi_page *page, uint64_t needed,
     qi_lock_acquire(&memory->pages.lock);
     uint64_t by = qi_page_policy_size(shard);
     by = qi_page_attempt_size(memory, by < room ? by : room, needed - from,
-                              qi_page_most(shard, progress), &is_reduced);
+                              qi_page_max_bytes(shard, progress), &is_reduced);
     qi_lock_release(&memory->pages.lock);
     return qi_page_attempt_begin(memory, by, needed - from, is_reduced, progress);
 }

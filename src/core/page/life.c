@@ -90,9 +90,9 @@ void qi_page_events_report_some(quire_memory *memory, qi_page_events *events, co
 
 /* A page to make. */
 typedef struct qi_page_plan {
-    uint64_t size;   /* of the request that it is made for; bytes */
-    uint64_t needed; /* the least page size in which the request fits */
-    uint64_t most;   /* the page has no more bytes, unless it needs them; 0: no bound */
+    uint64_t size;      /* of the request that it is made for; bytes */
+    uint64_t needed;    /* the least page size in which the request fits */
+    uint64_t max_bytes; /* the page has no more bytes, unless it needs them; 0: no bound */
     bool dedicated;
     const qi_tie *tie; /* NULL: not tied to an object */
     bool is_reduced;   /* written with the number: see qi_page_attempt */
@@ -203,7 +203,8 @@ static quire_result begin_page(qi_shard *shard, qi_page_plan *p, qi_page_events 
     page->tied = p->tie != NULL;
     page->policy_size = p->dedicated ? 0 : qi_page_policy_size(shard);
     page->wanted = qi_page_wanted_size(shard, page, p->size, p->needed);
-    page->wanted = qi_page_attempt_size(memory, page->wanted, p->needed, p->most, &p->is_reduced);
+    page->wanted =
+        qi_page_attempt_size(memory, page->wanted, p->needed, p->max_bytes, &p->is_reduced);
     page->to_join = p->dedicated ? 0 : page->wanted - p->needed;
     page->turn = ++memory->pages.turns;
     page->next = memory->pages.being_made;
@@ -687,7 +688,7 @@ static quire_result make_planned(qi_shard *shard, qi_page_plan *p, qi_page **out
     return result;
 }
 
-uint64_t qi_page_most(const qi_shard *shard, const qi_page_progress *progress)
+uint64_t qi_page_max_bytes(const qi_shard *shard, const qi_page_progress *progress)
 {
     uint64_t excess = qi_align_down(progress->excess, qi_page_unit(shard->memory));
     return progress->may_exceed ? (excess ? excess : 1) : 0;
@@ -696,7 +697,8 @@ uint64_t qi_page_most(const qi_shard *shard, const qi_page_progress *progress)
 quire_result qi_page_make(qi_shard *shard, uint64_t size, uint64_t alignment, bool dedicated,
                           qi_page **page, qi_page_progress *progress)
 {
-    qi_page_plan p = {.size = size, .dedicated = dedicated, .most = qi_page_most(shard, progress)};
+    qi_page_plan p = {
+        .size = size, .dedicated = dedicated, .max_bytes = qi_page_max_bytes(shard, progress)};
     quire_result result = qi_page_needed_size(shard, size, alignment, dedicated, &p.needed);
     return result ? result : make_planned(shard, &p, page, progress);
 }

@@ -117,7 +117,7 @@ void qi_page_give_back_before(qi_shard *shard, uint64_t needed, qi_page_events *
 
 /* Returns the bytes that a page, or a growth, has at most, unless the request needs more; 0: no
    bound. Beyond the backend's budget that is the excess before it. */
-uint64_t qi_page_most(const qi_shard *shard, const qi_page_progress *progress);
+uint64_t qi_page_max_bytes(const qi_shard *shard, const qi_page_progress *progress);
 
 /*
  * Requires the shard's lock. Releases and reacquires it. Returns with the lock held after success

@@ -197,10 +197,10 @@ static uint64_t half_of(const quire_memory *memory, uint64_t size, uint64_t need
 }
 
 uint64_t qi_page_attempt_size(const quire_memory *memory, uint64_t wanted, uint64_t needed,
-                              uint64_t most, bool *is_reduced)
+                              uint64_t max_bytes, bool *is_reduced)
 {
     const qi_pages *pages = &memory->pages;
-    uint64_t size = most && most < wanted ? most : wanted;
+    uint64_t size = max_bytes && max_bytes < wanted ? max_bytes : wanted;
     size = size > needed ? size : needed;
     *is_reduced = false;
     if (!pages->refused || pages->refused_as_of != releases_of(memory))

@@ -110,12 +110,12 @@ typedef struct qi_page_attempt {
 } qi_page_attempt;
 
 /*
- * Requires the lock of the pages. Returns the size to begin with: `wanted`, at most `most` (0: no
- * bound) and below the size that is remembered as refused, but at least `needed`. *is_reduced
+ * Requires the lock of the pages. Returns the size to begin with: `wanted`, at most `max_bytes` (0:
+ * no bound) and below the size that is remembered as refused, but at least `needed`. *is_reduced
  * receives whether the remembered size made it less.
  */
 uint64_t qi_page_attempt_size(const quire_memory *memory, uint64_t wanted, uint64_t needed,
-                              uint64_t most, bool *is_reduced);
+                              uint64_t max_bytes, bool *is_reduced);
 
 /* Begins the attempts with `size`, which qi_page_attempt_size returned. */
 qi_page_attempt qi_page_attempt_begin(quire_memory *memory, uint64_t size, uint64_t needed,

@@ -64,7 +64,7 @@ struct quire_memory {
     qi_atomic_u32 shard_count; /* see qi_shard_count */
     /* 1: an allocating call does what it could not do under a lock (allocate/shard_growth.h); set
        under the lock of a shard, cleared under the locks of all */
-    qi_atomic_u32 is_due;
+    qi_atomic_u32 has_left_work;
     qi_shard *shards[QI_MAX_SHARDS];
     uint32_t max_shards; /* shard_count grows up to this */
     /*

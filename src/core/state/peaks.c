@@ -1,6 +1,6 @@
 /*
- * peaks.c - in mode DIVIDED a rise uses the spare part of its shard and reaches the shared words
- * only beyond it. A settlement takes all spare parts back, chooses the mode, and divides the room
+ * peaks.c - in mode DIVIDED a rise uses the unused part of its shard and reaches the shared words
+ * only beyond it. A settlement takes all unused parts back, chooses the mode, and divides the room
  * below the peak again (see peaks.h).
  */
 #include "src/core/state/peaks.h"
@@ -23,11 +23,11 @@ enum { MUCH_ROOM = 256 };
 
 /* ---- one shard ---------------------------------------------------------------------------- */
 
-/* Every allocating call reads the cache line of is_due: written only if that changes it. */
-static void make_due(quire_memory *memory)
+/* Every allocating call reads the cache line of has_left_work: written only if that changes it. */
+static void leave_work(quire_memory *memory)
 {
-    if (!qi_atomic_load_u32(&memory->is_due))
-        qi_atomic_store_release_u32(&memory->is_due, 1);
+    if (!qi_atomic_load_u32(&memory->has_left_work))
+        qi_atomic_store_release_u32(&memory->has_left_work, 1);
 }
 
 /*
@@ -38,21 +38,21 @@ static void claim(qi_shard *shard, uint32_t which, uint64_t lack)
 {
     quire_memory *memory = shard->memory;
     qi_atomic_u64 *claimed = &memory->peaks.claimed[which];
-    uint64_t seen = qi_atomic_load_u64(claimed), more;
-    shard->peaks.spare[which] = 0;
+    uint64_t seen = qi_atomic_load_u64(claimed), extra;
+    shard->peaks.unused[which] = 0;
     do {
         uint64_t peak = qi_atomic_load_u64(&memory->peaks.peak[which]);
         uint64_t room = peak > seen ? peak - seen : 0;
         if (room < lack) {
             qi_atomic_add_u64(claimed, lack);
-            make_due(memory);
+            leave_work(memory);
             return;
         }
-        more = room - lack;
-        if (more > shard->peaks.more[which])
-            more = shard->peaks.more[which];
-    } while (!qi_atomic_exchange_if_u64(claimed, &seen, seen + lack + more));
-    shard->peaks.spare[which] = more;
+        extra = room - lack;
+        if (extra > shard->peaks.extra[which])
+            extra = shard->peaks.extra[which];
+    } while (!qi_atomic_exchange_if_u64(claimed, &seen, seen + lack + extra));
+    shard->peaks.unused[which] = extra;
 }
 
 /* What a call adds to the sums, or subtracts. */
@@ -60,7 +60,7 @@ typedef struct amounts {
     uint64_t of[QI_PEAKS];
 } amounts;
 
-/* Without a spare part that is large enough, or in mode EXACT. */
+/* Without a unused part that is large enough, or in mode EXACT. */
 static void rise_in_memory(qi_shard *shard, amounts by)
 {
     qi_peaks *peaks = &shard->memory->peaks;
@@ -69,24 +69,24 @@ static void rise_in_memory(qi_shard *shard, amounts by)
     for (uint32_t i = 0; i < QI_PEAKS; i++)
         if (is_exact && by.of[i])
             qi_atomic_add_u64(&peaks->claimed[i], by.of[i]);
-        else if (own->spare[i] >= by.of[i])
-            own->spare[i] -= by.of[i];
+        else if (own->unused[i] >= by.of[i])
+            own->unused[i] -= by.of[i];
         else
-            claim(shard, i, by.of[i] - own->spare[i]);
-    if (is_exact && !--own->left) {
-        own->left = peaks->pause;
-        make_due(shard->memory);
+            claim(shard, i, by.of[i] - own->unused[i]);
+    if (is_exact && !--own->rises_left) {
+        own->rises_left = peaks->retry_after;
+        leave_work(shard->memory);
     }
 }
 
 static void rise(qi_shard *shard, amounts by)
 {
-    uint64_t *spare = shard->peaks.spare; /* 0 in mode EXACT */
-    if (shard->peaks.mode == QI_PEAKS_DIVIDED && spare[QI_PEAK_LIVE] >= by.of[QI_PEAK_LIVE] &&
-        spare[QI_PEAK_REQUESTED] >= by.of[QI_PEAK_REQUESTED] &&
-        spare[QI_PEAK_COUNT] >= by.of[QI_PEAK_COUNT]) {
+    uint64_t *unused = shard->peaks.unused; /* 0 in mode EXACT */
+    if (shard->peaks.mode == QI_PEAKS_DIVIDED && unused[QI_PEAK_LIVE] >= by.of[QI_PEAK_LIVE] &&
+        unused[QI_PEAK_REQUESTED] >= by.of[QI_PEAK_REQUESTED] &&
+        unused[QI_PEAK_COUNT] >= by.of[QI_PEAK_COUNT]) {
         for (uint32_t i = 0; i < QI_PEAKS; i++)
-            spare[i] -= by.of[i];
+            unused[i] -= by.of[i];
         return;
     }
     rise_in_memory(shard, by);
@@ -112,7 +112,7 @@ static void fall(qi_shard *shard, amounts by)
         return;
     }
     for (uint32_t i = 0; i < QI_PEAKS; i++)
-        shard->peaks.spare[i] += by.of[i];
+        shard->peaks.unused[i] += by.of[i];
 }
 
 void qi_peaks_count_in(qi_shard *shard, const qi_slot *record)
@@ -162,7 +162,7 @@ static uint64_t count_allocations(const quire_memory *memory)
     return count;
 }
 
-/* Takes the spare parts of all shards back, and raises the peaks to the exact sums. */
+/* Takes the unused parts of all shards back, and raises the peaks to the exact sums. */
 static void collect(quire_memory *memory)
 {
     const amounts sum = sum_of(memory);
@@ -183,7 +183,7 @@ static uint64_t more_of(uint64_t room, uint64_t sum, uint64_t count, uint32_t sh
     return room / each >= (uint64_t)MUCH_ROOM * shards ? room / (16 * shards) : 0;
 }
 
-/* Starts a mode in all shards, which have no spare parts. */
+/* Starts a mode in all shards, which have no unused parts. */
 static void begin(quire_memory *memory, qi_peak_mode mode)
 {
     uint32_t count = qi_shard_count(memory);
@@ -196,9 +196,9 @@ static void begin(quire_memory *memory, qi_peak_mode mode)
     }
     for (uint32_t i = 0; i < count; i++) {
         qi_shard_peaks *peaks = &memory->shards[i]->peaks;
-        *peaks = (qi_shard_peaks){.mode = (uint8_t)mode, .left = memory->peaks.pause};
+        *peaks = (qi_shard_peaks){.mode = (uint8_t)mode, .rises_left = memory->peaks.retry_after};
         for (uint32_t k = 0; k < QI_PEAKS; k++)
-            peaks->more[k] = more[k];
+            peaks->extra[k] = more[k];
     }
     memory->peaks.settled_at = count_allocations(memory);
 }
@@ -213,9 +213,9 @@ void qi_peaks_settle(quire_memory *memory)
     bool has_paid = made >= (uint64_t)PAYS_FROM * qi_shard_count(memory);
     collect(memory);
     if (was_divided && has_paid)
-        peaks->pause = MIN_PAUSE;
-    else if (was_divided && peaks->pause < MAX_PAUSE)
-        peaks->pause *= 2;
+        peaks->retry_after = MIN_PAUSE;
+    else if (was_divided && peaks->retry_after < MAX_PAUSE)
+        peaks->retry_after *= 2;
     begin(memory, was_divided && !has_paid ? QI_PEAKS_EXACT : QI_PEAKS_DIVIDED);
 }
 
@@ -285,7 +285,7 @@ void qi_peaks_add_shards(quire_memory *memory, uint32_t old_count)
         for (uint32_t k = 0; k < QI_PEAKS; k++)
             qi_atomic_store_release_u64(&memory->peaks.peak[k], peak[k]);
     }
-    memory->peaks.pause = MIN_PAUSE;
+    memory->peaks.retry_after = MIN_PAUSE;
     collect(memory);
     begin(memory, QI_PEAKS_EXACT);
 }
@@ -297,13 +297,13 @@ bool qi_peaks_agree(const quire_memory *memory)
     amounts sum = sum_of(memory);
     for (uint32_t i = 0; i < qi_shard_count(memory); i++)
         for (uint32_t k = 0; k < QI_PEAKS; k++)
-            sum.of[k] += memory->shards[i]->peaks.spare[k];
+            sum.of[k] += memory->shards[i]->peaks.unused[k];
     bool agrees = true;
     for (uint32_t k = 0; k < QI_PEAKS; k++) {
         uint64_t claimed = qi_atomic_load_u64(&memory->peaks.claimed[k]);
         uint64_t peak = qi_atomic_load_u64(&memory->peaks.peak[k]);
         bool is_bounded = memory->shards[0]->peaks.mode == QI_PEAKS_EXACT ||
-                          qi_atomic_load_u32(&memory->is_due) || claimed <= peak;
+                          qi_atomic_load_u32(&memory->has_left_work) || claimed <= peak;
         agrees = agrees && claimed == sum.of[k] && is_bounded;
     }
     return agrees;

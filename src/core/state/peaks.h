@@ -6,7 +6,7 @@
  * sum is not the sum of the peaks, and a counter that every operation writes would make all threads
  * wait for one cache line. Each shard therefore *claims* a part of the sum in advance:
  *
- *   claimed  the sum over the shards of the current value and the spare part: what the shard has
+ *   claimed  the sum over the shards of the current value and the unused part: what the shard has
  *            claimed and does not use yet
  *   peak     the peak so far
  *
@@ -14,7 +14,7 @@
  * within their claims. A rise beyond the claims is recorded later, before its call returns: under
  * the locks of all shards, which add the exact sum up.
  *
- * Modes: a shard of several is DIVIDED, as above, or EXACT. In mode EXACT no shard has a spare
+ * Modes: a shard of several is DIVIDED, as above, or EXACT. In mode EXACT no shard has a unused
  * part: every operation changes `claimed`, which is the exact sum, and a fall records the value
  * before it. EXACT serves while the sum rises or stays close below its peak; DIVIDED costs no
  * shared cache line while there is room below the peak. All shards of a memory have the same mode,
@@ -23,7 +23,7 @@
  * Locks: the lock of a shard protects its qi_shard_peaks. The words of qi_peaks are atomic; `peak`
  * changes under the lock of any shard in mode EXACT, and otherwise under the locks of all. The
  * other fields require the locks of all shards. Invariants, under the locks of all shards: claimed
- * is the sum of the values and the spare parts; if quire_memory.is_due is 0 and the mode is
+ * is the sum of the values and the unused parts; if quire_memory.has_left_work is 0 and the mode is
  * DIVIDED, claimed is at most peak.
  */
 #ifndef QUIRE_SRC_CORE_STATE_PEAKS_H
@@ -45,18 +45,18 @@ typedef enum qi_peak_mode {
 } qi_peak_mode;
 
 typedef struct qi_shard_peaks {
-    uint8_t mode;    /* a qi_peak_mode */
-    bool is_undoing; /* what falls now leaves no trace in the peaks */
-    uint32_t left;   /* EXACT: rises until the mode is decided again */
-    uint64_t spare[QI_PEAKS];
-    uint64_t more[QI_PEAKS]; /* DIVIDED: what to claim beyond the need */
+    uint8_t mode;        /* a qi_peak_mode */
+    bool is_undoing;     /* what falls now leaves no trace in the peaks */
+    uint32_t rises_left; /* EXACT: rises until the mode is decided again */
+    uint64_t unused[QI_PEAKS];
+    uint64_t extra[QI_PEAKS]; /* DIVIDED: what to claim beyond the need */
 } qi_shard_peaks;
 
 typedef struct qi_peaks {
     _Alignas(QI_CACHE_LINE) qi_atomic_u64 claimed[QI_PEAKS];
     qi_atomic_u64 peak[QI_PEAKS];
     _Alignas(QI_CACHE_LINE) uint64_t settled_at; /* allocations so far, at the last settlement */
-    uint32_t pause; /* rises of a shard in mode EXACT before DIVIDED is tried again */
+    uint32_t retry_after; /* rises of a shard in mode EXACT before DIVIDED is tried again */
 } qi_peaks;
 
 /*
@@ -71,8 +71,8 @@ typedef struct qi_peaks {
 
 /*
  * Require the lock of the shard, which is one of several. Count what an allocation adds to the
- * sums, or what a free subtracts. A rise may set is_due of the memory: the call then settles the
- * peaks before it returns (qi_peaks_settle).
+ * sums, or what a free subtracts. A rise may set has_left_work of the memory: the call then settles
+ * the peaks before it returns (qi_peaks_settle).
  */
 void qi_peaks_count_in(qi_shard *shard, const qi_slot *record);
 void qi_peaks_count_out(qi_shard *shard, const qi_slot *record);
@@ -82,7 +82,7 @@ void qi_peaks_count_renewal(qi_shard *shard, uint64_t requested, uint64_t freed)
 
 /*
  * Requires the locks of all shards, of which there are several. Raises the peaks to the exact sums,
- * takes all spare parts back, and decides the mode.
+ * takes all unused parts back, and decides the mode.
  */
 void qi_peaks_settle(quire_memory *memory);
 

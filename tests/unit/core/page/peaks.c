@@ -142,7 +142,7 @@ UNIT(peaks, a_refused_batch_leaves_no_trace)
         CHECK_EQ(stats.peak_allocation_count, before.peak_allocation_count);
         CHECK_EQ(stats.peak_live_bytes, before.peak_live_bytes);
         CHECK_EQ(stats.allocations, before.allocations);
-        b.f.memory->shards[0]->peaks.left = 2; /* its mode is decided during the batch */
+        b.f.memory->shards[0]->peaks.rises_left = 2; /* its mode is decided during the batch */
         CHECK_EQ(
             quire_allocate_batch(b.f.memory, &(quire_allocation_options){.size = 256}, made, 400),
             QUIRE_ERROR_TOO_MANY_PAGES);
@@ -197,8 +197,8 @@ UNIT_ON(peaks, the_check_finds_claims_that_do_not_add_up, bench, b,
     CHECK_FAILS(quire_memory_check(b->f.memory), QUIRE_ERROR_CORRUPTED);
     CHECK_HAS(quire_last_error(), "the shards' claims");
     qi_atomic_sub_u64(&b->f.memory->peaks.claimed[QI_PEAK_LIVE], 1);
-    b->f.memory->shards[0]->peaks.spare[QI_PEAK_COUNT]++;
+    b->f.memory->shards[0]->peaks.unused[QI_PEAK_COUNT]++;
     CHECK_FAILS(quire_memory_check(b->f.memory), QUIRE_ERROR_CORRUPTED);
-    b->f.memory->shards[0]->peaks.spare[QI_PEAK_COUNT]--;
+    b->f.memory->shards[0]->peaks.unused[QI_PEAK_COUNT]--;
     CHECK_OK(quire_memory_check(b->f.memory));
 }
