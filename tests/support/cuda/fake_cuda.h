@@ -41,11 +41,6 @@
  * HOST_REACHES: the processor may access device memory wherever the device may. Without it such an
  * access is a segmentation fault, as on most machines.
  *
- * BAD_DEVICE_1: memory's properties with a device that does not exist are INVALID_VALUE, as other
- * projects' conformance tests observe, instead of the documented INVALID_DEVICE.
- *
- * BAD_SIZE_2: reserving an invalid size or alignment is OUT_OF_MEMORY, from the same source.
- *
  * UNSAFE_CALLS: during captures, further calls are unsafe of which the documentation does not say
  * whether they are (capture.h); the flag finds callers that rely on the answer.
  *
@@ -61,8 +56,6 @@
 #define FC_DIRTY UINT32_C(0x02)
 #define FC_NEEDS_CONTEXT UINT32_C(0x04)
 #define FC_HOST_REACHES UINT32_C(0x08)
-#define FC_BAD_DEVICE_1 UINT32_C(0x10)
-#define FC_BAD_SIZE_2 UINT32_C(0x20)
 #define FC_PRINT UINT32_C(0x40)
 #define FC_UNSAFE_CALLS UINT32_C(0x80)
 #define FC_UNMAPS_ONE UINT32_C(0x100)

@@ -85,8 +85,7 @@ static qi_cu_result check_location(const qi_cu_location *location)
     case QI_CU_MEM_LOCATION_TYPE_DEVICE:
         if (fc_is_device(location->id))
             return supported(fc.devices[location->id].model.features, FC_VMM);
-        return fc.options.flags & FC_BAD_DEVICE_1 ? QI_CUDA_ERROR_INVALID_VALUE
-                                                  : QI_CUDA_ERROR_INVALID_DEVICE;
+        return QI_CUDA_ERROR_INVALID_DEVICE;
     case QI_CU_MEM_LOCATION_TYPE_HOST:
         if (!knows_host)
             return QI_CUDA_ERROR_INVALID_VALUE;

@@ -73,8 +73,7 @@ void fc_reservations_end(void)
 static qi_cu_result reserve(qi_cu_ptr *pointer, uint64_t size, uint64_t alignment, uint64_t hint)
 {
     if (!size || (size | hint) % fc_page() || alignment & (alignment - 1))
-        return fc.options.flags & FC_BAD_SIZE_2 ? QI_CUDA_ERROR_OUT_OF_MEMORY
-                                                : QI_CUDA_ERROR_INVALID_VALUE;
+        return QI_CUDA_ERROR_INVALID_VALUE;
     if (size > MAX_ADDRESSES || alignment > MAX_ADDRESSES)
         return QI_CUDA_ERROR_OUT_OF_MEMORY;
     alignment = alignment > LEAST_ALIGNMENT ? alignment : LEAST_ALIGNMENT;

@@ -1,13 +1,13 @@
 /*
  * fake_cuda_capture.c - the fake CUDA driver: what captures of streams forbid, by their mode, to
- * which threads, and what invalidates them.
+ * which threads, and what invalidates them. tests/plain/cuda_capture.c has what they permit, and
+ * tests/plain/cuda_answers.c how they begin and end.
  */
 #include "tests/support/cuda/fixture.h"
 #include "tests/support/unit.h"
 
 #include <pthread.h>
 
-#define PER_THREAD ((qi_cu_stream)(uintptr_t)QI_CU_STREAM_PER_THREAD)
 #define GLOBAL QI_CU_STREAM_CAPTURE_MODE_GLOBAL
 #define THREAD_LOCAL QI_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 #define RELAXED QI_CU_STREAM_CAPTURE_MODE_RELAXED
@@ -161,22 +161,6 @@ UNIT(fake_cuda_capture, calls_that_allocate_free_or_wait_are_unsafe)
     end();
 }
 
-UNIT(fake_cuda_capture, copies_fills_and_new_streams_are_safe)
-{
-    uint64_t value = 5;
-    qi_cu_stream made;
-    (void)begin(0);
-    CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL));
-    CHECK_CU(cu.MemcpyHtoD(memory, &value, sizeof value));
-    CHECK_CU(cu.MemcpyDtoH(&value, memory, sizeof value));
-    CHECK_CU(cu.MemcpyDtoD(memory, memory, sizeof value));
-    CHECK_CU(cu.MemsetD8(memory, 0, sizeof value));
-    CHECK_CU(cu.StreamCreate(&made, 0));
-    CHECK_CU(cu.StreamDestroy(made));
-    end_capture(capturing, 0);
-    end();
-}
-
 static qi_cu_result make_page(void)
 {
     qi_cu_handle handle;
@@ -246,18 +230,6 @@ UNIT(fake_cuda_capture, waiting_for_a_capture_or_its_context_breaks_it_in_every_
     end();
 }
 
-UNIT(fake_cuda_capture, other_contexts_may_be_waited_for)
-{
-    qi_cu_context made;
-    (void)begin(0);
-    CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL));
-    CHECK_CU(cu.CtxCreate(&made, 0, 0));
-    CHECK_CU(cu.CtxSynchronize());
-    CHECK_CU(cu.CtxDestroy(made));
-    end_capture(capturing, 0);
-    end();
-}
-
 static qi_cu_result fill_legacy(void)
 {
     return cu.MemsetD8Async(memory, 1, 8, NULL);
@@ -298,62 +270,6 @@ UNIT(fake_cuda_capture, the_legacy_stream_breaks_captures_of_blocking_streams)
     end();
 }
 
-UNIT(fake_cuda_capture, asking_breaks_nothing)
-{
-    qi_cu_capture_status status;
-    (void)begin(0);
-    CHECK_CU(cu.StreamBeginCapture(blocking, GLOBAL));
-    CHECK_CODE(cu.StreamIsCapturing(NULL, &status), STREAM_CAPTURE_IMPLICIT);
-    CHECK_CU(cu.StreamIsCapturing(blocking, &status));
-    CHECK_EQ(status, QI_CU_STREAM_CAPTURE_STATUS_ACTIVE);
-    CHECK_CU(cu.StreamIsCapturing(other, &status));
-    CHECK_EQ(status, QI_CU_STREAM_CAPTURE_STATUS_NONE);
-    end_capture(blocking, 0);
-    CHECK_CU(cu.StreamIsCapturing(NULL, &status));
-    CHECK_EQ(status, QI_CU_STREAM_CAPTURE_STATUS_NONE);
-    end();
-}
-
-/* ---- beginning, ending --------------------------------------------------------------------- */
-
-UNIT(fake_cuda_capture, a_capture_begins_and_ends_once_and_in_its_thread)
-{
-    qi_cu_capture_status status;
-    qi_cu_graph graph;
-    (void)begin(0);
-    CHECK_CODE(cu.StreamBeginCapture(NULL, GLOBAL), STREAM_CAPTURE_UNSUPPORTED);
-    CHECK_CODE(cu.StreamBeginCapture((qi_cu_stream)(uintptr_t)QI_CU_STREAM_LEGACY, GLOBAL),
-               STREAM_CAPTURE_UNSUPPORTED);
-    CHECK_CODE(cu.StreamBeginCapture(capturing, MODES), INVALID_VALUE);
-    CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL));
-    CHECK_CODE(cu.StreamBeginCapture(capturing, GLOBAL), ILLEGAL_STATE);
-    CHECK_CODE(query_event(), STREAM_CAPTURE_UNSUPPORTED);
-    CHECK_CU(cu.StreamIsCapturing(capturing, &status));
-    CHECK_EQ(status, QI_CU_STREAM_CAPTURE_STATUS_INVALIDATED);
-    CHECK_CODE(cu.StreamEndCapture(capturing, &graph), STREAM_CAPTURE_INVALIDATED);
-    CHECK_CODE(cu.StreamEndCapture(capturing, &graph), ILLEGAL_STATE);
-    end();
-}
-
-static qi_cu_result end_here(void)
-{
-    qi_cu_graph graph;
-    return cu.StreamEndCapture(capturing, &graph);
-}
-
-UNIT(fake_cuda_capture, only_a_relaxed_capture_ends_in_another_thread)
-{
-    qi_cu_context context = begin(0);
-    for (qi_cu_capture_mode mode = 0; mode < MODES; mode++) {
-        CHECK_CU(cu.StreamBeginCapture(capturing, mode));
-        CHECK_EQ(result_in(true, (caller){context, GLOBAL, end_here, 0}),
-                 mode == RELAXED ? QI_CUDA_SUCCESS : QI_CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
-        if (mode != RELAXED)
-            end_capture(capturing, 0);
-    }
-    end();
-}
-
 UNIT(fake_cuda_capture, what_is_submitted_to_a_stream_that_captures_does_not_run)
 {
     qi_cu_stream gone;
@@ -377,25 +293,5 @@ UNIT(fake_cuda_capture, what_is_submitted_to_a_stream_that_captures_does_not_run
     CHECK_CU(cu.StreamBeginCapture(gone, RELAXED));
     CHECK_CU(cu.StreamDestroy(gone));
     fc_fixture_expect("fc-capture: cuStreamDestroy_v2");
-    end();
-}
-
-static qi_cu_result query_own(void)
-{
-    return cu.StreamQuery(PER_THREAD);
-}
-
-UNIT(fake_cuda_capture, the_default_stream_of_a_thread_captures)
-{
-    qi_cu_context context = begin(0);
-    CHECK_CU(cu.StreamBeginCapture(PER_THREAD, RELAXED));
-    CHECK_EQ(result_in(true, (caller){context, RELAXED, query_own, 0}), QI_CUDA_SUCCESS);
-    end_capture(PER_THREAD, 0);
-    CHECK_CU(cu.StreamBeginCapture(PER_THREAD, RELAXED));
-    CHECK_CODE(query_own(), STREAM_CAPTURE_UNSUPPORTED);
-    end_capture(PER_THREAD, QI_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    CHECK_CU(cu.StreamBeginCapture(PER_THREAD, RELAXED));
-    CHECK_CODE(query_legacy(), STREAM_CAPTURE_IMPLICIT); /* it is a blocking stream */
-    end_capture(PER_THREAD, QI_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     end();
 }

@@ -1,301 +1,514 @@
 /*
- * fake_cuda_misuse.c - the fake CUDA driver: its errors for misuse of memory and addresses, row by
- * row. The codes are those that the driver documents. Where conformance tests of other projects
- * observe different codes, flags select them.
+ * fake_cuda_misuse.c - the fake CUDA driver: what it tells of misuse that the real driver accepts
+ * or does not survive, when it runs work, and which requests it refuses. The codes are the
+ * documented ones. tests/plain/cuda_codes.c and cuda_answers.c have further codes, which a GPU
+ * confirms.
  */
 #include "tests/support/cuda/fixture.h"
+#include "tests/support/cuda/kernel.h"
 #include "tests/support/unit.h"
 
-/* The objects that every row uses. */
-typedef struct scene {
-    qi_cu_allocation_prop prop;
-    qi_cu_access_desc desc;
-    qi_cu_handle handle; /* of two pieces */
-    qi_cu_handle small;  /* of one */
-    qi_cu_ptr empty;     /* four reserved pieces */
-    qi_cu_ptr mapped;    /* two reserved pieces, to which `handle` is mapped */
-} scene;
+/* ---- work that waits for the clock --------------------------------------------------------- */
 
-static scene open_scene(uint32_t flags)
+typedef struct late {
+    qi_cu_stream first, second; /* created streams do not wait for the default stream */
+    qi_cu_ptr memory;
+    uint64_t *pinned;
+} late;
+
+static late open_late(void)
 {
-    scene s = {.prop = fc_on_device(0),
-               .desc = fc_for_device(0, QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE)};
-    (void)fc_fixture_open(&(fc_options){.flags = flags});
-    s.small = fc_make(FC_PIECE);
-    s.empty = fc_reserve(4 * FC_PIECE);
-    s.mapped = fc_mapped(2 * FC_PIECE, &s.handle);
-    return s;
+    late l;
+    void *pinned;
+    (void)fc_fixture_open(&(fc_options){.flags = FC_LATE});
+    CHECK_CU(cu.StreamCreate(&l.first, QI_CU_STREAM_NON_BLOCKING));
+    CHECK_CU(cu.StreamCreate(&l.second, QI_CU_STREAM_NON_BLOCKING));
+    CHECK_CU(cu.MemAlloc(&l.memory, 4096));
+    CHECK_CU(cu.MemHostAlloc(&pinned, 4096, 0));
+    l.pinned = pinned;
+    return l;
 }
 
-/* Checks that refused calls have changed nothing. */
-static void close_scene(const scene *s)
+static void close_late(const late *l)
 {
-    CHECK_EQ(fc_live(FC_MEMORY), 2);
-    CHECK_EQ(fc_live(FC_MAPPING), 1);
-    CHECK_EQ(fc_live(FC_RESERVATION), 2);
-    fc_unmapped(s->mapped, 2 * FC_PIECE, s->handle);
-    CHECK_CU(cu.MemRelease(s->small));
-    CHECK_CU(cu.MemAddressFree(s->empty, 4 * FC_PIECE));
+    CHECK_CU(cu.StreamDestroy(l->first));
+    CHECK_CU(cu.StreamDestroy(l->second));
+    CHECK_CU(cu.MemFree(l->memory));
+    CHECK_CU(cu.MemFreeHost(l->pinned));
     fc_fixture_close();
 }
 
-UNIT(fake_cuda_misuse, reserving)
+UNIT(fake_cuda_misuse, pinned_memory_is_read_late_and_pageable_memory_at_once)
 {
-    scene s = open_scene(0);
-    qi_cu_ptr p;
-    CHECK_CODE(cu.MemAddressReserve(NULL, FC_PIECE, 0, 0, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemAddressReserve(&p, FC_PIECE, 0, 0, 1), INVALID_VALUE);
-    CHECK_CODE(cu.MemAddressReserve(&p, 0, 0, 0, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemAddressReserve(&p, 1000, 0, 0, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemAddressReserve(&p, FC_PIECE, 0, s.empty + 100, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemAddressReserve(&p, FC_PIECE, 3 * FC_PIECE, 0, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemAddressReserve(&p, UINT64_C(1) << 50, 0, 0, 0), OUT_OF_MEMORY);
-    close_scene(&s);
-    s = open_scene(FC_BAD_SIZE_2);
-    CHECK_CODE(cu.MemAddressReserve(&p, 0, 0, 0, 0), OUT_OF_MEMORY);
-    CHECK_CODE(cu.MemAddressReserve(&p, 1000, 0, 0, 0), OUT_OF_MEMORY);
-    CHECK_CODE(cu.MemAddressReserve(&p, FC_PIECE, 3 * FC_PIECE, 0, 0), OUT_OF_MEMORY);
-    close_scene(&s);
+    late l = open_late();
+    uint64_t value = 3;
+    l.pinned[0] = 1;
+    CHECK_CU(cu.MemcpyHtoDAsync(l.memory, l.pinned, 8, l.first));
+    CHECK_CODE(cu.StreamQuery(l.first), NOT_READY);
+    CHECK_CU(cu.StreamQuery(l.second));
+    l.pinned[0] = 2;
+    fc_advance(1);
+    CHECK_CU(cu.StreamQuery(l.first));
+    CHECK_EQ(fc_read(l.memory), 2);
+    CHECK_CU(cu.MemcpyHtoDAsync(l.memory, &value, 8, l.first));
+    CHECK_EQ(fc_pending(), 1);
+    value = 4;
+    CHECK_CU(cu.MemcpyDtoHAsync(&value, l.memory, 8, l.first));
+    CHECK_EQ(fc_pending(), 0);
+    CHECK_EQ(value, 3);
+    close_late(&l);
 }
 
-UNIT(fake_cuda_misuse, freeing_addresses)
+UNIT(fake_cuda_misuse, only_an_event_orders_two_streams)
 {
-    scene s = open_scene(0);
-    CHECK_CODE(cu.MemAddressFree(0, FC_PIECE), INVALID_VALUE);
-    CHECK_CODE(cu.MemAddressFree(s.empty, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemAddressFree(s.empty, 2 * FC_PIECE), INVALID_VALUE);
-    CHECK_CODE(cu.MemAddressFree(s.empty + FC_PIECE, 3 * FC_PIECE), INVALID_VALUE);
-    CHECK_CODE(cu.MemAddressFree(s.mapped, 2 * FC_PIECE), INVALID_VALUE); /* still mapped */
-    close_scene(&s);
+    for (int is_ordered = 0; is_ordered < 2; is_ordered++) {
+        late l = open_late();
+        qi_cu_event event;
+        CHECK_CU(cu.EventCreate(&event, QI_CU_EVENT_DISABLE_TIMING));
+        for (unsigned char i = 1; i <= 5; i++)
+            CHECK_CU(cu.MemsetD8Async(l.memory, i, 8, l.first));
+        CHECK_CU(cu.EventRecord(event, l.first));
+        if (is_ordered)
+            CHECK_CU(cu.StreamWaitEvent(l.second, event, 0));
+        CHECK_CU(cu.MemcpyDtoHAsync(l.pinned, l.memory, 8, l.second));
+        fc_advance(4);
+        CHECK_CODE(cu.EventQuery(event), NOT_READY);
+        fc_advance(1);
+        CHECK_CU(cu.EventQuery(event));
+        CHECK_CU(cu.CtxSynchronize());
+        CHECK_EQ(l.pinned[0], is_ordered ? 0x0505050505050505 : 0x0101010101010101);
+        CHECK_CU(cu.EventDestroy(event));
+        close_late(&l);
+    }
 }
 
-UNIT(fake_cuda_misuse, creating)
+UNIT(fake_cuda_misuse, the_default_stream_waits_for_blocking_ones_and_they_for_it)
 {
-    scene s = open_scene(0);
-    qi_cu_handle h;
-    CHECK_CODE(cu.MemCreate(NULL, FC_PIECE, &s.prop, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemCreate(&h, FC_PIECE, NULL, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemCreate(&h, 0, &s.prop, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemCreate(&h, FC_PIECE - 1, &s.prop, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemCreate(&h, FC_PIECE, &s.prop, 1), INVALID_VALUE);
-    CHECK_CODE(cu.MemCreate(&h, UINT64_C(1) << 50, &s.prop, 0), OUT_OF_MEMORY);
-    close_scene(&s);
+    late l = open_late();
+    qi_cu_stream blocking;
+    CHECK_CU(cu.StreamCreate(&blocking, QI_CU_STREAM_DEFAULT));
+    CHECK_CU(cu.MemsetD8Async(l.memory, 1, 8, blocking));
+    CHECK_CU(cu.MemsetD8Async(l.memory, 2, 8, NULL));
+    CHECK_CU(cu.MemsetD8Async(l.memory, 3, 8, blocking));
+    CHECK_CU(cu.MemsetD8Async(l.memory + 8, 4, 8, l.first));
+    fc_advance(1);
+    CHECK_EQ(fc_pending(), 2); /* the first piece and the one without a wait are done */
+    fc_advance(1);
+    CHECK_EQ(fc_pending(), 1);
+    CHECK_CU(cu.StreamSynchronize(blocking));
+    CHECK_EQ(fc_read(l.memory), 0x0303030303030303);
+    CHECK_CU(cu.StreamDestroy(blocking));
+    close_late(&l);
 }
 
-typedef struct wrong_prop {
-    qi_cu_allocation_type type;
-    qi_cu_location location;
-    qi_cu_handle_type handle_types;
-    unsigned char compression, rdma;
-    unsigned short usage;
-    unsigned char reserved;
-    qi_cu_result result;
-} wrong_prop;
-
-static void check_prop(const wrong_prop *wrong)
+static void call_back(void *user)
 {
-    qi_cu_handle h;
-    qi_cu_allocation_prop prop = {.type = wrong->type ? wrong->type - 1
-                                                      : QI_CU_MEM_ALLOCATION_TYPE_PINNED,
-                                  .location = wrong->location,
-                                  .requestedHandleTypes = wrong->handle_types};
-    prop.allocFlags.compressionType = wrong->compression;
-    prop.allocFlags.gpuDirectRDMACapable = wrong->rdma;
-    prop.allocFlags.usage = wrong->usage;
-    prop.allocFlags.reserved[3] = wrong->reserved;
-    qi_cu_result result = cu.MemCreate(&h, FC_PIECE, &prop, 0);
-    if (result != wrong->result)
-        check_failed(__FILE__, __LINE__, "type %u at %u %d answers %u, not %u", prop.type,
-                     prop.location.type, prop.location.id, result, wrong->result);
+    qi_cu_ptr pointer;
+    (void)user;
+    CHECK_CODE(cu.MemAlloc(&pointer, 8), NOT_PERMITTED);
 }
 
-#define DEVICE_0 .location = {QI_CU_MEM_LOCATION_TYPE_DEVICE, 0}
-#define VALUE .result = QI_CUDA_ERROR_INVALID_VALUE
-#define UNSUPPORTED .result = QI_CUDA_ERROR_NOT_SUPPORTED
-
-UNIT(fake_cuda_misuse, properties)
+UNIT(fake_cuda_misuse, host_functions_may_not_call_back)
 {
-    static const wrong_prop ROWS[] = {
-        /* the types are one greater here, so that 0 is the right one */
-        {.type = 1, DEVICE_0, VALUE},
-        {.type = 3, DEVICE_0, VALUE},
-        {.location = {QI_CU_MEM_LOCATION_TYPE_INVALID, 0}, VALUE},
-        {.location = {9, 0}, VALUE},
-        {.location = {QI_CU_MEM_LOCATION_TYPE_DEVICE, -1}, .result = QI_CUDA_ERROR_INVALID_DEVICE},
-        {.location = {QI_CU_MEM_LOCATION_TYPE_DEVICE, 1}, .result = QI_CUDA_ERROR_INVALID_DEVICE},
-        {.location = {QI_CU_MEM_LOCATION_TYPE_HOST_NUMA, -1}, VALUE},
-        {.location = {QI_CU_MEM_LOCATION_TYPE_HOST_NUMA, 1}, VALUE},
-        {.location = {QI_CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, 0}, VALUE},
-        {.location = {QI_CU_MEM_LOCATION_TYPE_HOST, 0}, .handle_types = 1, VALUE},
-        {DEVICE_0, .handle_types = 16, VALUE},
-        {DEVICE_0, .handle_types = QI_CU_MEM_HANDLE_TYPE_WIN32, UNSUPPORTED},
-        {DEVICE_0, .handle_types = QI_CU_MEM_HANDLE_TYPE_FABRIC,
-         .result = QI_CUDA_ERROR_NOT_PERMITTED},
-        {DEVICE_0,
-         .handle_types = QI_CU_MEM_HANDLE_TYPE_FABRIC | QI_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-         .result = QI_CUDA_ERROR_NOT_PERMITTED},
-        {DEVICE_0, .compression = 2, VALUE},
-        {DEVICE_0, .rdma = 2, VALUE},
-        {DEVICE_0, .usage = 4, VALUE},
-        {DEVICE_0, .usage = QI_CU_MEM_CREATE_USAGE_HW_DECOMPRESS, UNSUPPORTED},
-        {DEVICE_0, .reserved = 1, VALUE},
-    };
-    scene s = open_scene(0);
-    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
-        check_prop(&ROWS[i]);
-    close_scene(&s);
-    s = open_scene(FC_BAD_DEVICE_1);
-    check_prop(&(wrong_prop){.location = {QI_CU_MEM_LOCATION_TYPE_DEVICE, 1}, VALUE});
-    close_scene(&s);
-}
-
-UNIT(fake_cuda_misuse, properties_that_other_machines_do_not_have)
-{
-    (void)fc_fixture_open(&(fc_options){.models = {fc_model_named("orin")}});
-    check_prop(&(wrong_prop){.location = {QI_CU_MEM_LOCATION_TYPE_HOST, 0}, UNSUPPORTED});
-    check_prop(&(wrong_prop){.location = {QI_CU_MEM_LOCATION_TYPE_HOST_NUMA, 0}, UNSUPPORTED});
-    check_prop(&(wrong_prop){DEVICE_0, .handle_types = 1, UNSUPPORTED});
-    check_prop(&(wrong_prop){DEVICE_0, .handle_types = 8, UNSUPPORTED});
-    check_prop(&(wrong_prop){DEVICE_0, .rdma = 1, UNSUPPORTED});
-    check_prop(&(wrong_prop){DEVICE_0, .usage = 1, UNSUPPORTED});
-    fc_fixture_close();
-    (void)fc_fixture_open(&(fc_options){.version = 12010}); /* for drivers without such locations */
-    check_prop(&(wrong_prop){.location = {QI_CU_MEM_LOCATION_TYPE_HOST_NUMA, 0}, VALUE});
-    fc_fixture_close();
-}
-
-UNIT(fake_cuda_misuse, releasing)
-{
-    scene s = open_scene(0);
-    CHECK_CODE(cu.MemRelease(0), INVALID_VALUE);
+    late l = open_late();
+    CHECK_CU(cu.LaunchHostFunc(l.first, call_back, NULL));
     CHECK_EQ(fc_message_count(), 0);
+    CHECK_CU(cu.StreamSynchronize(l.first));
+    fc_fixture_expect("fc-callback: cuMemAlloc_v2");
+    close_late(&l);
+}
+
+/* ---- memory that work still uses ----------------------------------------------------------- */
+
+/* Gives up the primary context, whose device is lost. */
+static void end_lost(void)
+{
+    CHECK_CU(cu.CtxPopCurrent(NULL));
+    CHECK_CU(cu.DevicePrimaryCtxRelease(0));
+    CHECK_EQ(fc_leaks(), 0);
+    CHECK_EQ(fc_message_count(), 0);
+}
+
+UNIT(fake_cuda_misuse, unmapping_does_not_wait_and_is_noticed)
+{
+    late l = open_late();
+    qi_cu_handle handle;
+    qi_cu_ptr pointer = fc_mapped(FC_PIECE, &handle);
+    CHECK_CU(cu.MemsetD8Async(pointer, 1, 8, l.first));
+    CHECK_CU(cu.MemUnmap(pointer, FC_PIECE));
+    fc_fixture_expect("fc-in-use: cuMemUnmap");
+    CHECK_CODE(cu.StreamSynchronize(l.first), ILLEGAL_ADDRESS);
+    fc_fixture_expect("fc-address: cuMemsetD8Async");
+    CHECK_CODE(cu.CtxSynchronize(), ILLEGAL_ADDRESS);
+    CHECK_CODE(cu.StreamDestroy(l.second), ILLEGAL_ADDRESS); /* it still runs */
+    CHECK_CU(cu.MemRelease(handle));
+    CHECK_CU(cu.MemAddressFree(pointer, FC_PIECE));
+    end_lost();
+}
+
+UNIT(fake_cuda_misuse, freeing_may_not_wait_and_is_noticed)
+{
+    late l = open_late();
+    qi_cu_ptr pointer;
+    void *pinned;
+    CHECK_CU(cu.MemHostAlloc(&pinned, 64, 0));
+    CHECK_CU(cu.MemsetD8Async((uintptr_t)pinned, 1, 64, l.first));
+    CHECK_CU(cu.MemFreeHost(pinned));
+    fc_fixture_expect("fc-in-use: cuMemFreeHost");
+    CHECK_CU(cu.MemAlloc(&pointer, 64));
+    CHECK_CU(cu.MemsetD8Async(pointer, 1, 64, l.first));
+    CHECK_CU(cu.MemFree(pointer));
+    fc_fixture_expect("fc-in-use: cuMemFree_v2");
+    fc_lose(0, QI_CUDA_ERROR_ILLEGAL_ADDRESS); /* otherwise its work would do so */
+    CHECK_CU(cu.CtxPopCurrent(NULL));
+    CHECK_CU(cu.DevicePrimaryCtxRelease(0));
+}
+
+static qi_cu_ptr take(uint64_t size, qi_cu_stream stream)
+{
+    qi_cu_ptr pointer = 0;
+    CHECK_CU(cu.MemAllocAsync(&pointer, size, stream));
+    return pointer;
+}
+
+UNIT(fake_cuda_misuse, memory_of_a_pool_is_used_between_its_allocation_and_its_free)
+{
+    qi_cu_event event;
+    late l = open_late();
+    qi_cu_ptr pointer = take(100, l.first);
+    CHECK_CU(cu.MemsetD8Async(pointer, 1, 100, l.first)); /* in the order of its stream */
+    CHECK_EQ(fc_message_count(), 0);
+    CHECK_CU(cu.MemsetD8Async(pointer, 1, 100, l.second));
+    fc_fixture_expect("fc-early: cuMemsetD8Async");
+    CHECK_CU(cu.StreamSynchronize(l.first));
+    CHECK_CU(cu.MemsetD8Async(pointer, 1, 100, l.second)); /* the host has seen it done */
+    CHECK_CODE(cu.MemFreeAsync(pointer + 8, l.first), INVALID_VALUE);
+    CHECK_CU(cu.MemFreeAsync(pointer, l.first)); /* the fill may run afterwards */
+    fc_fixture_expect("fc-in-use: cuMemFreeAsync");
+    CHECK_CODE(cu.MemFreeAsync(pointer, l.first), INVALID_VALUE);
+    qi_cu_ptr other = take(100, l.first);
+    CHECK_CU(cu.EventCreate(&event, 0));
+    CHECK_CU(cu.EventRecord(event, l.first));
+    CHECK_CU(cu.StreamWaitEvent(l.second, event, 0));
+    CHECK_CU(cu.MemsetD8Async(other, 1, 100, l.second)); /* an event orders it */
+    CHECK_EQ(fc_message_count(), 0);
+    CHECK_CU(cu.CtxSynchronize());
+    CHECK_CU(cu.MemFreeAsync(other, l.first));
+    CHECK_CU(cu.MemsetD8Async(other, 1, 100, l.second));
+    CHECK_HAS(fc_message(0), "fc-freed: cuMemsetD8Async");
+    fc_forget();
+    (void)cu.CtxSynchronize(); /* the work of the fill finds nothing */
+    fc_reset(NULL);
+}
+
+#define X(name, suffix, version, presence, parameters)                                             \
+    typedef qi_cu_result(*fn_##name) parameters;                                                   \
+    static fn_##name call_##name(void)                                                             \
+    {                                                                                              \
+        void *found = NULL;                                                                        \
+        qi_cu_query_result why;                                                                    \
+        fn_##name function;                                                                        \
+        CHECK_EQ(fake_cuda()->find("cu" #name, &found, version, 0, &why), 0);                      \
+        memcpy(&function, &found, sizeof function);                                                \
+        return function;                                                                           \
+    }
+FAKE_CUDA_KERNEL_FUNCTIONS(X)
+#undef X
+
+UNIT(fake_cuda_misuse, a_store_of_a_kernel_to_nothing_loses_the_device)
+{
+    static const char text[] = ".version 6.3\n.visible .entry store(.param .u64 a)\n{\n  ret;\n}\n";
+    uint64_t address = 16;
+    void *module, *function, *parameters[] = {&address};
+    (void)fc_fixture_open(NULL);
+    CHECK_CU(call_ModuleLoadData()(&module, text));
+    CHECK_CU(call_ModuleGetFunction()(&function, module, "store"));
+    CHECK_CU(call_LaunchKernel()(function, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+    CHECK_CODE(cu.CtxSynchronize(), ILLEGAL_ADDRESS);
+    fc_fixture_expect("fc-address: cuLaunchKernel");
+    fc_reset(NULL);
+}
+
+/* ---- handles of what is gone --------------------------------------------------------------- */
+
+UNIT(fake_cuda_misuse, what_is_destroyed_is_not_used)
+{
+    qi_cu_context made, other, first = fc_fixture_open(NULL);
+    qi_cu_ptr pointer;
+    qi_cu_stream stream;
+    qi_cu_event event;
+    size_t size;
     CHECK_CODE(cu.MemRelease(12345), INVALID_VALUE); /* the driver does not guarantee this */
     fc_fixture_expect("fc-handle: cuMemRelease");
-    qi_cu_handle gone = fc_make(FC_PIECE);
-    CHECK_CU(cu.MemRelease(gone));
-    CHECK_CODE(cu.MemRelease(gone), INVALID_VALUE);
-    fc_fixture_expect("fc-handle: cuMemRelease");
-    close_scene(&s);
-}
-
-UNIT(fake_cuda_misuse, mapping)
-{
-    scene s = open_scene(0);
-    qi_cu_ptr e = s.empty;
-    CHECK_CODE(cu.MemMap(0, FC_PIECE, 0, s.small, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemMap(e + 4 * FC_PIECE, FC_PIECE, 0, s.small, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemMap(e + 3 * FC_PIECE, 2 * FC_PIECE, 0, s.handle, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemMap(s.mapped, FC_PIECE, 0, s.small, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemMap(s.mapped + FC_PIECE, FC_PIECE, 0, s.small, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemMap(e + 4096, FC_PIECE, 0, s.small, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemMap(e, FC_PIECE - 4096, 0, s.small, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemMap(e, FC_PIECE, FC_PIECE, s.handle, 0), NOT_SUPPORTED);
-    CHECK_CODE(cu.MemMap(e, FC_PIECE, 0, s.handle, 0), NOT_SUPPORTED);
-    CHECK_CODE(cu.MemMap(e, 0, 0, s.small, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemMap(e, 2 * FC_PIECE, 0, s.small, 0), NOT_SUPPORTED);
-    CHECK_CODE(cu.MemMap(e, FC_PIECE, 0, s.small, 1), INVALID_VALUE);
-    CHECK_CODE(cu.MemMap(e, FC_PIECE, 0, 0, 0), INVALID_VALUE);
-    CHECK_EQ(fc_message_count(), 0);
-    CHECK_CODE(cu.MemMap(e, FC_PIECE, 0, 12345, 0), INVALID_VALUE);
-    fc_fixture_expect("fc-handle: cuMemMap");
-    close_scene(&s);
-}
-
-UNIT(fake_cuda_misuse, mapping_what_is_for_arrays)
-{
-    scene s = open_scene(0);
-    qi_cu_handle tiles;
-    s.prop.allocFlags.usage = QI_CU_MEM_CREATE_USAGE_TILE_POOL;
-    CHECK_CU(cu.MemCreate(&tiles, FC_PIECE, &s.prop, 0));
-    CHECK_CODE(cu.MemMap(s.empty, FC_PIECE, 0, tiles, 0), INVALID_VALUE);
-    CHECK_CU(cu.MemRelease(tiles));
-    close_scene(&s);
-}
-
-UNIT(fake_cuda_misuse, unmapping)
-{
-    scene s = open_scene(0);
-    CHECK_CODE(cu.MemUnmap(0, FC_PIECE), INVALID_VALUE);
-    CHECK_CODE(cu.MemUnmap(s.mapped, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemUnmap(s.mapped, FC_PIECE), INVALID_VALUE);
-    CHECK_CODE(cu.MemUnmap(s.mapped + FC_PIECE, FC_PIECE), INVALID_VALUE);
-    CHECK_CODE(cu.MemUnmap(s.mapped + FC_PIECE, 2 * FC_PIECE), INVALID_VALUE);
-    CHECK_CODE(cu.MemUnmap(s.mapped, 2 * FC_PIECE - 1), INVALID_VALUE);
-    CHECK_CODE(cu.MemUnmap(s.mapped, 3 * FC_PIECE), INVALID_VALUE);
-    CHECK_CODE(cu.MemUnmap(s.mapped, UINT64_MAX), INVALID_VALUE);
-    CHECK_CODE(cu.MemUnmap(s.empty, 5 * FC_PIECE), INVALID_VALUE);
-    CHECK_CU(cu.MemUnmap(s.empty, FC_PIECE)); /* nothing is mapped there */
-    close_scene(&s);
-}
-
-UNIT(fake_cuda_misuse, giving_access)
-{
-    scene s = open_scene(0);
-    qi_cu_access_desc wrong_flags = fc_for_device(0, 2), no_device = fc_for_device(3, 3);
-    qi_cu_access_desc host = {{QI_CU_MEM_LOCATION_TYPE_HOST, 0}, 3};
-    qi_cu_access_desc pair[2] = {s.desc, wrong_flags};
-    CHECK_CODE(cu.MemSetAccess(0, 2 * FC_PIECE, &s.desc, 1), INVALID_VALUE);
-    CHECK_CODE(cu.MemSetAccess(s.mapped, 0, &s.desc, 1), INVALID_VALUE);
-    CHECK_CODE(cu.MemSetAccess(s.mapped, 2 * FC_PIECE, &s.desc, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemSetAccess(s.mapped, 2 * FC_PIECE, NULL, 1), INVALID_VALUE);
-    CHECK_CODE(cu.MemSetAccess(s.mapped, 2 * FC_PIECE, &wrong_flags, 1), INVALID_VALUE);
-    CHECK_CODE(cu.MemSetAccess(s.mapped, 2 * FC_PIECE, pair, 2), INVALID_VALUE);
-    CHECK_CODE(cu.MemSetAccess(s.mapped, 3 * FC_PIECE, &s.desc, 1), INVALID_VALUE);
-    CHECK_CODE(cu.MemSetAccess(s.mapped + 4096, FC_PIECE, &s.desc, 1), INVALID_VALUE);
-    CHECK_CODE(cu.MemSetAccess(s.mapped + 4096, 2 * FC_PIECE - 4096, &s.desc, 1), INVALID_VALUE);
-    CHECK_CODE(cu.MemSetAccess(s.mapped, FC_PIECE + 4096, &s.desc, 1), INVALID_VALUE);
-    CHECK_CODE(cu.MemSetAccess(s.mapped, FC_PIECE, &s.desc, 1), INVALID_VALUE);
-    CHECK_CODE(cu.MemSetAccess(s.mapped + FC_PIECE, FC_PIECE, &s.desc, 1), INVALID_VALUE);
-    CHECK_CODE(cu.MemSetAccess(s.empty, FC_PIECE, &s.desc, 1), INVALID_VALUE);
-    CHECK_CODE(cu.MemSetAccess(s.mapped, 2 * FC_PIECE, &no_device, 1), INVALID_VALUE);
-    CHECK_CODE(cu.MemSetAccess(s.mapped, 2 * FC_PIECE, &host, 1), NOT_SUPPORTED);
-    close_scene(&s);
-}
-
-UNIT(fake_cuda_misuse, asking)
-{
-    scene s = open_scene(0);
-    unsigned long long flags;
-    size_t size;
-    qi_cu_handle h;
-    qi_cu_allocation_prop prop;
-    qi_cu_location nowhere = {QI_CU_MEM_LOCATION_TYPE_DEVICE, 7};
-    CHECK_CODE(cu.MemGetAccess(NULL, &s.desc.location, s.mapped), INVALID_VALUE);
-    CHECK_CODE(cu.MemGetAccess(&flags, NULL, s.mapped), INVALID_VALUE);
-    CHECK_CODE(cu.MemGetAccess(&flags, &s.desc.location, s.empty), INVALID_VALUE);
-    CHECK_CODE(cu.MemGetAccess(&flags, &nowhere, s.mapped), INVALID_DEVICE);
-    CHECK_CODE(cu.MemRetainAllocationHandle(NULL, (void *)(uintptr_t)s.mapped), INVALID_VALUE);
-    CHECK_CODE(cu.MemRetainAllocationHandle(&h, NULL), INVALID_VALUE);
-    CHECK_CODE(cu.MemRetainAllocationHandle(&h, (void *)(uintptr_t)s.empty), INVALID_VALUE);
-    CHECK_CODE(cu.MemGetAllocationPropertiesFromHandle(NULL, s.handle), INVALID_VALUE);
-    CHECK_CODE(cu.MemGetAllocationPropertiesFromHandle(&prop, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemGetAllocationGranularity(NULL, &s.prop, 0), INVALID_VALUE);
-    CHECK_CODE(cu.MemGetAllocationGranularity(&size, &s.prop, 2), INVALID_VALUE);
-    s.prop.location.id = 7; /* the argument is ignored */
-    CHECK_CU(cu.MemGetAllocationGranularity(&size, &s.prop, 0));
-    CHECK_EQ(fc_message_count(), 0);
-    CHECK_CODE(cu.MemGetAllocationGranularity(&size, NULL, 0),
-               INVALID_VALUE); /* the real driver would crash */
+    CHECK_CODE(cu.MemGetAllocationGranularity(&size, NULL, 0), INVALID_VALUE); /* it would crash */
     fc_fixture_expect("fc-null");
-    close_scene(&s);
+    CHECK_CU(cu.StreamCreate(&stream, 0));
+    CHECK_CU(cu.EventCreate(&event, 0));
+    CHECK_CU(cu.StreamDestroy(stream));
+    CHECK_CU(cu.EventDestroy(event));
+    CHECK_CODE(cu.StreamSynchronize(stream), INVALID_HANDLE);
+    fc_fixture_expect("fc-handle: cuStreamSynchronize");
+    CHECK_CODE(cu.EventSynchronize(event), INVALID_HANDLE);
+    fc_fixture_expect("fc-handle: cuEventSynchronize");
+    CHECK_CU(cu.CtxCreate(&made, 0, 0));
+    CHECK_CU(cu.MemAlloc(&pointer, 100));
+    CHECK_CU(cu.StreamCreate(&stream, 0));
+    CHECK_CU(cu.CtxDestroy(made));
+    fc_fixture_expect("the context ends with 2 things alive");
+    CHECK_CODE(cu.CtxPushCurrent(made), INVALID_CONTEXT);
+    fc_fixture_expect("fc-handle: cuCtxPushCurrent_v2");
+    /* a destroyed context below the top of the stack stays there, and using it adds a message */
+    CHECK_CU(cu.CtxCreate(&other, 0, 0));
+    CHECK_CU(cu.CtxPushCurrent(first));
+    CHECK_CU(cu.CtxDestroy(other));
+    CHECK_CU(cu.CtxPopCurrent(NULL));
+    CHECK_CODE(cu.MemAlloc(&pointer, 100), CONTEXT_IS_DESTROYED);
+    fc_fixture_expect("fc-context: cuMemAlloc_v2");
+    CHECK_CU(cu.CtxPopCurrent(NULL));
+    fc_fixture_close();
+    CHECK_CODE(cu.DevicePrimaryCtxRelease(0), INVALID_CONTEXT);
+    fc_fixture_expect("fc-primary: cuDevicePrimaryCtxRelease_v2");
 }
 
-UNIT(fake_cuda_misuse, a_driver_may_want_a_context_for_all_of_it)
+UNIT(fake_cuda_misuse, a_destroyed_pool_ends_with_its_last_allocation)
 {
-    scene s = open_scene(FC_NEEDS_CONTEXT);
-    qi_cu_context context;
-    qi_cu_ptr p;
-    qi_cu_handle h;
-    CHECK_CU(cu.CtxPopCurrent(&context));
-    CHECK_CODE(cu.MemAddressReserve(&p, FC_PIECE, 0, 0, 0), INVALID_CONTEXT);
-    CHECK_CODE(cu.MemCreate(&h, FC_PIECE, &s.prop, 0), INVALID_CONTEXT);
-    CHECK_CODE(cu.MemUnmap(s.mapped, 2 * FC_PIECE), INVALID_CONTEXT);
-    CHECK_CU(cu.CtxPushCurrent(context));
-    close_scene(&s);
-    s = open_scene(0);
-    CHECK_CU(cu.CtxPopCurrent(&context));
-    CHECK_CU(cu.MemCreate(&h, FC_PIECE, &s.prop, 0));
-    CHECK_CU(cu.MemRelease(h));
-    CHECK_CU(cu.CtxPushCurrent(context));
-    close_scene(&s);
+    qi_cu_pool pool;
+    qi_cu_ptr pointer, none;
+    qi_cu_pool_props props = {.allocType = QI_CU_MEM_ALLOCATION_TYPE_PINNED,
+                              .location = {QI_CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    (void)fc_fixture_open(NULL);
+    CHECK_CU(cu.MemPoolCreate(&pool, &props));
+    CHECK_CU(cu.MemAllocFromPoolAsync(&pointer, 100, pool, NULL));
+    CHECK_CU(cu.MemPoolDestroy(pool));
+    fc_write(pointer, 5);
+    CHECK_CODE(cu.MemAllocFromPoolAsync(&none, 100, pool, NULL), INVALID_VALUE);
+    fc_fixture_expect("fc-handle: cuMemAllocFromPoolAsync");
+    CHECK_CODE(cu.MemPoolDestroy(pool), INVALID_VALUE);
+    fc_fixture_expect("was destroyed");
+    CHECK_EQ(fc_usage_of(0).bytes, 2 * FC_MIB);
+    CHECK_CU(cu.MemFreeAsync(pointer, NULL));
+    fc_fixture_close();
+}
+
+/* ---- multicast ----------------------------------------------------------------------------- */
+
+UNIT(fake_cuda_misuse, multicast_waits_until_all_have_joined)
+{
+    const qi_cu_multicast_prop two = {.numDevices = 2, .size = 2 * FC_PIECE};
+    const fc_model *h200 = fc_model_named("h200");
+    qi_cu_access_desc desc = fc_for_device(2, QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    qi_cu_handle object, memory;
+    (void)fc_fixture_open(&(fc_options){.models = {h200, h200, h200}});
+    CHECK_CU(cu.MulticastCreate(&object, &two));
+    CHECK_CU(cu.MulticastAddDevice(object, 0));
+    CHECK_CODE(cu.MulticastAddDevice(object, 0), INVALID_VALUE);
+    memory = fc_make(2 * FC_PIECE);
+    qi_cu_ptr pointer = fc_reserve(2 * FC_PIECE);
+    /* the real driver waits here */
+    CHECK_CODE(cu.MulticastBindMem(object, 0, memory, 0, 2 * FC_PIECE, 0), ILLEGAL_STATE);
+    fc_fixture_expect("fc-waits: cuMulticastBindMem");
+    CHECK_CODE(cu.MemMap(pointer, 2 * FC_PIECE, 0, object, 0), ILLEGAL_STATE);
+    fc_fixture_expect("fc-waits: cuMemMap");
+    CHECK_CU(cu.MulticastAddDevice(object, 1));
+    CHECK_CU(cu.MulticastBindMem(object, FC_PIECE, memory, FC_PIECE, FC_PIECE, 0));
+    CHECK_CODE(cu.MulticastBindMem(object, FC_PIECE, memory, 0, FC_PIECE, 0), INVALID_VALUE);
+    CHECK_CODE(cu.MulticastBindMem(object, 0, object, 0, FC_PIECE, 0), INVALID_VALUE);
+    CHECK_CODE(cu.MulticastBindMem(memory, 0, memory, 0, FC_PIECE, 0), INVALID_VALUE);
+    CHECK_CODE(cu.MulticastUnbind(object, 7, 0, FC_PIECE), INVALID_DEVICE);
+    CHECK_CODE(cu.MulticastUnbind(object, 1, FC_PIECE, FC_PIECE), INVALID_VALUE);
+    CHECK_CU(cu.MemMap(pointer, 2 * FC_PIECE, 0, object, 0));
+    CHECK_CODE(cu.MemSetAccess(pointer, 2 * FC_PIECE, &desc, 1), INVALID_DEVICE);
+    desc.location.id = 0;
+    CHECK_CU(cu.MemSetAccess(pointer, 2 * FC_PIECE, &desc, 1));
+    CHECK_CODE(cu.MemsetD8(pointer, 0, 8), INVALID_VALUE); /* only kernels could use the mapping */
+    CHECK_CU(cu.MemRelease(memory));
+    fc_unmapped(pointer, 2 * FC_PIECE, object);
+    fc_fixture_close();
+}
+
+UNIT(fake_cuda_misuse, memory_of_a_pool_is_not_freed_while_it_is_bound)
+{
+    const qi_cu_multicast_prop one = {.numDevices = 1, .size = FC_PIECE};
+    qi_cu_handle object;
+    (void)fc_fixture_open(NULL);
+    CHECK_CU(cu.MulticastCreate(&object, &one));
+    CHECK_CU(cu.MulticastAddDevice(object, 0));
+    qi_cu_ptr block = take(3 * FC_PIECE, NULL);
+    CHECK_CODE(cu.MulticastBindAddr(object, 0, block, FC_PIECE, 0), INVALID_VALUE);
+    qi_cu_ptr inside = (block + FC_PIECE - 1) & ~(FC_PIECE - 1); /* only whole granules */
+    CHECK_CU(cu.MulticastBindAddr(object, 0, inside, FC_PIECE, 0));
+    CHECK_CU(cu.MemFreeAsync(block, NULL));
+    fc_fixture_expect("fc-bound: cuMemFreeAsync");
+    CHECK_CU(cu.MulticastUnbind(object, 0, 0, FC_PIECE));
+    CHECK_CU(cu.MemRelease(object));
+    CHECK_CU(cu.CtxSynchronize());
+    fc_fixture_close();
+}
+
+/* ---- memory and addresses ------------------------------------------------------------------ */
+
+UNIT(fake_cuda_misuse, mapping_and_access_at_their_limits)
+{
+    qi_cu_handle tiles, handle, small;
+    qi_cu_allocation_prop prop = fc_on_device(0);
+    qi_cu_access_desc desc = fc_for_device(0, QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    qi_cu_access_desc pair[2] = {desc, fc_for_device(0, 2)};
+    (void)fc_fixture_open(NULL);
+    qi_cu_ptr empty = fc_reserve(4 * FC_PIECE), mapped = fc_mapped(2 * FC_PIECE, &handle), none;
+    small = fc_make(FC_PIECE);
+    prop.allocFlags.usage = QI_CU_MEM_CREATE_USAGE_TILE_POOL;
+    CHECK_CU(cu.MemCreate(&tiles, FC_PIECE, &prop, 0));
+    CHECK_CODE(cu.MemMap(empty, FC_PIECE, 0, tiles, 0), INVALID_VALUE); /* it is for arrays */
+    CHECK_CODE(cu.MemMap(empty + 4 * FC_PIECE, FC_PIECE, 0, small, 0), INVALID_VALUE);
+    CHECK_CODE(cu.MemMap(empty + 3 * FC_PIECE, 2 * FC_PIECE, 0, handle, 0), INVALID_VALUE);
+    CHECK_CODE(cu.MemMap(mapped + FC_PIECE, FC_PIECE, 0, small, 0), INVALID_VALUE);
+    CHECK_CODE(cu.MemMap(empty, 0, 0, small, 0), INVALID_VALUE);
+    CHECK_CODE(cu.MemUnmap(mapped + FC_PIECE, FC_PIECE), INVALID_VALUE);
+    CHECK_CODE(cu.MemUnmap(mapped, 3 * FC_PIECE), INVALID_VALUE);
+    CHECK_CODE(cu.MemUnmap(mapped, UINT64_MAX), INVALID_VALUE);
+    CHECK_CODE(cu.MemSetAccess(mapped, 2 * FC_PIECE, &desc, 0), INVALID_VALUE);
+    CHECK_CODE(cu.MemSetAccess(mapped, 2 * FC_PIECE, pair, 2), INVALID_VALUE);
+    CHECK_CODE(cu.MemSetAccess(mapped, 3 * FC_PIECE, &desc, 1), INVALID_VALUE);
+    CHECK_CODE(cu.MemSetAccess(mapped, FC_PIECE, &desc, 1), INVALID_VALUE);
+    CHECK_CODE(cu.MemAddressReserve(&none, FC_PIECE, 0, empty + 100, 0), INVALID_VALUE);
+    CHECK_CODE(cu.MemAddressFree(empty + FC_PIECE, 3 * FC_PIECE), INVALID_VALUE);
+    CHECK_EQ(fc_live(FC_MEMORY), 3);
+    CHECK_EQ(fc_live(FC_MAPPING), 1);
+    CHECK_EQ(fc_live(FC_RESERVATION), 2);
+    CHECK_CU(cu.MemRelease(tiles));
+    CHECK_CU(cu.MemRelease(small));
+    CHECK_CU(cu.MemAddressFree(empty, 4 * FC_PIECE));
+    fc_unmapped(mapped, 2 * FC_PIECE, handle);
+    fc_fixture_close();
+}
+
+UNIT(fake_cuda_misuse, copies_and_fills_outside_memory)
+{
+    unsigned char bytes[64] = {0};
+    qi_cu_ptr pointer;
+    (void)fc_fixture_open(NULL);
+    CHECK_CU(cu.MemAlloc(&pointer, 100));
+    CHECK_CODE(cu.MemcpyHtoD(pointer + 50, bytes, 64), INVALID_VALUE);
+    CHECK_CODE(cu.MemcpyDtoH(bytes, pointer + 50, 64), INVALID_VALUE);
+    CHECK_CODE(cu.MemcpyDtoD(pointer, pointer + 99, 2), INVALID_VALUE);
+    CHECK_CODE(cu.MemcpyHtoD((uintptr_t)bytes, bytes, 8), INVALID_VALUE);
+    CHECK_CODE(cu.MemcpyDtoH((void *)(uintptr_t)pointer, pointer, 8), INVALID_VALUE);
+    CHECK_CODE(cu.MemsetD8(pointer, 1, 101), INVALID_VALUE);
+    CHECK_CODE(cu.MemsetD32(pointer, 1, UINT64_MAX / 2), INVALID_VALUE);
+    qi_cu_memcpy2d box = {.srcMemoryType = QI_CU_MEMORYTYPE_HOST,
+                          .srcHost = bytes,
+                          .srcPitch = 8,
+                          .dstMemoryType = QI_CU_MEMORYTYPE_DEVICE,
+                          .dstDevice = pointer,
+                          .dstPitch = 48, /* the third row is outside */
+                          .WidthInBytes = 5,
+                          .Height = 3};
+    CHECK_CODE(cu.Memcpy2D(&box), INVALID_VALUE);
+    box.dstPitch = 16;
+    CHECK_CU(cu.Memcpy2D(&box));
+    box.srcPitch = 4; /* rows would overlap */
+    CHECK_CODE(cu.Memcpy2D(&box), INVALID_VALUE);
+    CHECK_CU(cu.MemFree(pointer));
+    fc_fixture_close();
+}
+
+/* ---- arrays -------------------------------------------------------------------------------- */
+
+static qi_cu_array3d_descriptor form(size_t width, size_t height, size_t depth, unsigned flags)
+{
+    return (qi_cu_array3d_descriptor){.Width = width,
+                                      .Height = height,
+                                      .Depth = depth,
+                                      .Format = QI_CU_AD_FORMAT_UNSIGNED_INT8,
+                                      .NumChannels = 4,
+                                      .Flags = flags};
+}
+
+UNIT(fake_cuda_misuse, arrays_of_forms_that_are_none)
+{
+    const qi_cu_array3d_descriptor wrong[] = {
+        form(0, 16, 0, 0),
+        form(16, 0, 16, 0),
+        form(16, 16, 0, QI_CUDA_ARRAY3D_LAYERED),
+        form(16, 8, 6, QI_CUDA_ARRAY3D_CUBEMAP),
+        form(16, 0, 0, QI_CUDA_ARRAY3D_SPARSE),
+        form(16, 16, 0, QI_CUDA_ARRAY3D_SPARSE | QI_CUDA_ARRAY3D_DEFERRED_MAPPING),
+    };
+    qi_cu_array array;
+    qi_cu_mipmap mipmap;
+    qi_cu_array3d_descriptor desc = form(64, 32, 0, 0);
+    (void)fc_fixture_open(NULL);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        if (cu.Array3DCreate(&array, &wrong[i]) != QI_CUDA_ERROR_INVALID_VALUE)
+            check_failed(__FILE__, __LINE__, "form %zu is accepted", i);
+    CHECK_CODE(cu.MipmappedArrayCreate(&mipmap, &desc, 8), INVALID_VALUE); /* it has 7 */
+    CHECK_CU(cu.MipmappedArrayCreate(&mipmap, &desc, 7));
+    CHECK_CU(cu.MipmappedArrayGetLevel(&array, mipmap, 3));
+    CHECK_CODE(cu.ArrayDestroy(array), INVALID_HANDLE);
+    fc_fixture_expect("fc-level");
+    CHECK_CU(cu.MipmappedArrayDestroy(mipmap));
+    fc_fixture_close();
+}
+
+/* Mappings of two tiles of a sparse array, each wrong in one way. */
+UNIT(fake_cuda_misuse, mappings_of_tiles_that_are_wrong)
+{
+    qi_cu_mipmap mipmap;
+    qi_cu_allocation_prop prop = fc_on_device(0);
+    qi_cu_array3d_descriptor desc = form(512, 256, 0, QI_CUDA_ARRAY3D_SPARSE);
+    qi_cu_handle pool, plain;
+    (void)fc_fixture_open(NULL);
+    prop.allocFlags.usage = QI_CU_MEM_CREATE_USAGE_TILE_POOL;
+    CHECK_CU(cu.MemCreate(&pool, FC_PIECE, &prop, 0));
+    plain = fc_make(FC_PIECE); /* not created for it */
+    CHECK_CU(cu.MipmappedArrayCreate(&mipmap, &desc, 10));
+    qi_cu_array_map_info good = {.resourceType = QI_CU_RESOURCE_TYPE_MIPMAPPED_ARRAY,
+                                 .resource = {.mipmap = mipmap},
+                                 .memOperationType = QI_CU_MEM_OPERATION_TYPE_MAP,
+                                 .memHandle = {pool},
+                                 .deviceBitMask = 1};
+    good.subresource.sparseLevel.extentWidth = 256;
+    good.subresource.sparseLevel.extentHeight = 128;
+    good.subresource.sparseLevel.extentDepth = 1;
+    qi_cu_array_map_info wrong[8];
+    for (int i = 0; i < 8; i++)
+        wrong[i] = good;
+    wrong[0].subresource.sparseLevel.offsetX = 1;
+    wrong[1].subresource.sparseLevel.extentWidth = 100;
+    wrong[2].subresource.sparseLevel.level = 2; /* in the tail */
+    wrong[3].memHandle.memHandle = plain;
+    wrong[4].offset = 100;
+    wrong[5].offset = FC_PIECE - 65536; /* only one tile is left there */
+    wrong[6].deviceBitMask = 3;
+    wrong[7].memOperationType = QI_CU_MEM_OPERATION_TYPE_UNMAP; /* with a handle */
+    for (int i = 0; i < 8; i++)
+        if (cu.MemMapArrayAsync(&wrong[i], 1, NULL) != QI_CUDA_ERROR_INVALID_VALUE)
+            check_failed(__FILE__, __LINE__, "mapping %d is accepted", i);
+    CHECK_CU(cu.MemMapArrayAsync(&good, 1, NULL));
+    CHECK_CU(cu.MipmappedArrayDestroy(mipmap));
+    CHECK_CU(cu.MemRelease(pool));
+    CHECK_CU(cu.MemRelease(plain));
+    fc_fixture_close();
+}
+
+UNIT(fake_cuda_misuse, a_copy_into_tiles_without_memory_is_noticed)
+{
+    uint32_t texel = 1;
+    qi_cu_array array;
+    qi_cu_array3d_descriptor desc = form(256, 256, 0, QI_CUDA_ARRAY3D_SPARSE);
+    (void)fc_fixture_open(NULL);
+    CHECK_CU(cu.Array3DCreate(&array, &desc));
+    qi_cu_memcpy3d copy = {.srcMemoryType = QI_CU_MEMORYTYPE_HOST,
+                           .srcHost = &texel,
+                           .srcPitch = 4,
+                           .srcHeight = 1,
+                           .dstMemoryType = QI_CU_MEMORYTYPE_ARRAY,
+                           .dstArray = array,
+                           .WidthInBytes = 4,
+                           .Height = 1,
+                           .Depth = 1};
+    CHECK_CODE(cu.Memcpy3D(&copy), ILLEGAL_ADDRESS);
+    fc_fixture_expect("fc-address: cuMemcpy3D_v2");
+    CHECK_CODE(cu.ArrayDestroy(array), ILLEGAL_ADDRESS);
+    end_lost();
 }
