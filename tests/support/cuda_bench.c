@@ -7,6 +7,9 @@
 
 #include "tests/support/check.h"
 
+#define CALL(name, version)                                                                        \
+    ((qi_cu_fn_##name)cuda_bench_find(cuda_bench_driver(), "cu" #name, version))
+
 const fc_control *cuda_bench_driver(void)
 {
     static const fc_control *control;
@@ -128,6 +131,30 @@ quire_cuda_range cuda_bench_range(quire_memory *memory, quire_allocation allocat
     quire_cuda_range range;
     CHECK_OK(quire_cuda_get_range(memory, allocation, &range));
     return range;
+}
+
+void cuda_bench_enter(const quire_device *device)
+{
+    quire_cuda_info info;
+    CHECK_OK(quire_cuda_get_info(device, &info));
+    CHECK_EQ(CALL(CtxPushCurrent, 4000)(info.context), 0);
+}
+
+void cuda_bench_leave(void)
+{
+    CHECK_EQ(CALL(CtxPopCurrent, 4000)(NULL), 0);
+}
+
+qi_cu_stream cuda_bench_make_stream(unsigned flags)
+{
+    qi_cu_stream stream = NULL;
+    CHECK_EQ(CALL(StreamCreate, 2000)(&stream, flags), 0);
+    return stream;
+}
+
+void cuda_bench_end_stream(qi_cu_stream stream)
+{
+    CHECK_EQ(CALL(StreamDestroy, 4000)(stream), 0);
 }
 
 static void check_driver(cuda_bench *b)

@@ -57,6 +57,14 @@ quire_cuda_range cuda_bench_range(quire_memory *memory, quire_allocation allocat
 /* Destroys everything and checks that the driver and the host memory have no live objects. */
 void cuda_bench_end(cuda_bench *b);
 
+/* Make the context of a device current in this thread, and end that. */
+void cuda_bench_enter(const quire_device *device);
+void cuda_bench_leave(void);
+
+/* A stream of the caller in the current context, with QI_CU_STREAM_ flags, and its end. */
+qi_cu_stream cuda_bench_make_stream(unsigned flags);
+void cuda_bench_end_stream(qi_cu_stream stream);
+
 /* A function of the driver, called directly: CUDA_BENCH_CALL(b, CtxCreate, 3020)(...). */
 #define CUDA_BENCH_CALL(b, name, version)                                                          \
     ((qi_cu_fn_##name)cuda_bench_find((b)->fc, "cu" #name, version))

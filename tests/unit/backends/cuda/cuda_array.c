@@ -56,18 +56,6 @@ static quire_image make(quire_memory *memory, const quire_cuda_array_options *op
 
 /* ---- texels, which only the driver reaches ------------------------------------------------ */
 
-static void enter(cuda_bench *b)
-{
-    quire_cuda_info info;
-    CHECK_OK(quire_cuda_get_info(b->device, &info));
-    CHECK_EQ(CUDA_BENCH_CALL(b, CtxPushCurrent, 4000)(info.context), 0);
-}
-
-static void leave(cuda_bench *b)
-{
-    CHECK_EQ(CUDA_BENCH_CALL(b, CtxPopCurrent, 4000)(NULL), 0);
-}
-
 typedef struct extent {
     uint32_t width, height, depth;
 } extent;
@@ -95,9 +83,9 @@ static void copy_all(cuda_bench *b, void *array, extent e, uint32_t key, bool wr
     copy.srcHost = texels;
     copy.dstHost = seen;
     copy.srcArray = copy.dstArray = array;
-    enter(b);
+    cuda_bench_enter(b->device);
     CHECK_EQ(CUDA_BENCH_CALL(b, Memcpy3D, 3020)(&copy), 0);
-    leave(b);
+    cuda_bench_leave();
     if (!writes)
         CHECK(!memcmp(texels, seen, count * 4));
 }
@@ -111,11 +99,11 @@ static void copy_levels(cuda_bench *b, quire_memory *memory, quire_image image,
         uint32_t width = o->width >> level, height = o->height >> level, depth = o->depth >> level;
         extent e = {width + !width, height + !height, o->layers ? o->layers : depth + !depth};
         qi_cu_array array = info.array;
-        enter(b);
+        cuda_bench_enter(b->device);
         if (info.mipmap)
             CHECK_EQ(CUDA_BENCH_CALL(b, MipmappedArrayGetLevel, 5000)(&array, info.mipmap, level),
                      0);
-        leave(b);
+        cuda_bench_leave();
         copy_all(b, array, e, key * 32 + level, writes);
     }
 }
@@ -373,7 +361,7 @@ UNIT(cuda_array, a_raw_range_of_a_tile_pool_is_for_the_callers_own_arrays)
     CHECK_OK(quire_cuda_get_range(memory, a, &range));
     CHECK(!range.address && !range.page_address && !range.host && range.handle);
     CHECK(range.page_offset == 64 * KIB && range.handle_count == 1 && !range.export_types);
-    enter(&b);
+    cuda_bench_enter(b.device);
     CHECK_EQ(CUDA_BENCH_CALL(&b, Array3DCreate, 3020)(&array, &form), 0);
     qi_cu_array_map_info tile = {.resourceType = QI_CU_RESOURCE_TYPE_ARRAY,
                                  .resource = {.array = array},
@@ -384,12 +372,12 @@ UNIT(cuda_array, a_raw_range_of_a_tile_pool_is_for_the_callers_own_arrays)
     tile.subresource.sparseLevel.extentWidth = tile.subresource.sparseLevel.extentHeight = 128;
     tile.subresource.sparseLevel.extentDepth = 1;
     CHECK_EQ(CUDA_BENCH_CALL(&b, MemMapArrayAsync, 11010)(&tile, 1, NULL), 0);
-    leave(&b);
+    cuda_bench_leave();
     copy_all(&b, array, (extent){128, 128, 1}, 3, true);
     copy_all(&b, array, (extent){128, 128, 1}, 3, false);
-    enter(&b);
+    cuda_bench_enter(b.device);
     CHECK_EQ(CUDA_BENCH_CALL(&b, ArrayDestroy, 2000)(array), 0);
-    leave(&b);
+    cuda_bench_leave();
     cuda_bench_end(&b);
 }
 

@@ -18,25 +18,16 @@
 static cuda_bench b;
 static qi_cu_stream blocking, unknown; /* the caller's; quire never sees them */
 
-static qi_cu_stream create_stream(unsigned flags)
-{
-    qi_cu_stream stream = NULL;
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamCreate, 2000)(&stream, flags), 0);
-    return stream;
-}
-
 /* Every call of which it is not known whether it is unsafe counts as unsafe. The test's own calls
    need a context, which stays current. */
 static void begin_with(fc_options driver, const quire_cuda_settings *settings)
 {
-    quire_cuda_info info;
     driver.flags |= FC_UNSAFE_CALLS | FC_LATE;
     cuda_bench_begin(&b, &driver);
     CHECK(cuda_bench_open(&b, settings));
-    CHECK_OK(quire_cuda_get_info(b.device, &info));
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info.context), 0);
-    blocking = create_stream(QI_CU_STREAM_DEFAULT);
-    unknown = create_stream(QI_CU_STREAM_NON_BLOCKING);
+    cuda_bench_enter(b.device);
+    blocking = cuda_bench_make_stream(QI_CU_STREAM_DEFAULT);
+    unknown = cuda_bench_make_stream(QI_CU_STREAM_NON_BLOCKING);
 }
 
 static void begin(const quire_cuda_settings *settings)
@@ -46,9 +37,9 @@ static void begin(const quire_cuda_settings *settings)
 
 static void end(void)
 {
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(blocking), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(unknown), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
+    cuda_bench_end_stream(blocking);
+    cuda_bench_end_stream(unknown);
+    cuda_bench_leave();
     CHECK_EQ(b.fc->message_count(), 0);
     cuda_bench_end(&b);
 }
@@ -187,13 +178,13 @@ UNIT(cuda_capture, pages_grow_and_shrink)
     growing_begin_with(&g, &driver, &settings, QUIRE_CUDA_DEVICE, 4 * MIB, 16 * MIB);
     b = g.b;
     page = &g;
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(g.cuda->context), 0);
-    const qi_cu_stream streams[] = {create_stream(QI_CU_STREAM_NON_BLOCKING),
-                                    create_stream(QI_CU_STREAM_DEFAULT)};
+    cuda_bench_enter(b.device);
+    const qi_cu_stream streams[] = {cuda_bench_make_stream(QI_CU_STREAM_NON_BLOCKING),
+                                    cuda_bench_make_stream(QI_CU_STREAM_DEFAULT)};
     check_survival(grow_and_shrink, streams, 2);
     for (int i = 0; i < 2; i++)
-        CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(streams[i]), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
+        cuda_bench_end_stream(streams[i]);
+    cuda_bench_leave();
     growing_end(&g);
 }
 
@@ -435,16 +426,16 @@ UNIT(cuda_capture, a_page_that_cannot_shrink_now_keeps_its_memory)
     growing g;
     growing_begin(&g, &settings, 8 * MIB, 16 * MIB);
     b = g.b;
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(g.cuda->context), 0);
-    qi_cu_stream stream = create_stream(QI_CU_STREAM_DEFAULT);
+    cuda_bench_enter(b.device);
+    qi_cu_stream stream = cuda_bench_make_stream(QI_CU_STREAM_DEFAULT);
     begin_capture(stream, QI_CU_STREAM_CAPTURE_MODE_GLOBAL);
     CHECK_OK(growing_resize(&g, 4 * MIB));
     CHECK_EQ(g.fc->live(FC_MAPPING), 4);
     CHECK(end_capture(stream));
     CHECK_OK(growing_resize(&g, 2 * MIB));
     growing_check_handles(&g, 2 * MIB, 1);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(stream), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
+    cuda_bench_end_stream(stream);
+    cuda_bench_leave();
     growing_end(&g);
 }
 
@@ -461,17 +452,15 @@ static fc_options two_devices(void)
 /* A stream of device 1, whose primary context quire's device 1 keeps. Its context is current. */
 static qi_cu_stream begin_peer(void)
 {
-    quire_cuda_info info;
     CHECK(cuda_bench_open_peer(&b, NULL));
-    CHECK_OK(quire_cuda_get_info(b.peer, &info));
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info.context), 0);
-    return create_stream(QI_CU_STREAM_NON_BLOCKING);
+    cuda_bench_enter(b.peer);
+    return cuda_bench_make_stream(QI_CU_STREAM_NON_BLOCKING);
 }
 
 static void end_peer(qi_cu_stream stream)
 {
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(stream), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
+    cuda_bench_end_stream(stream);
+    cuda_bench_leave();
     end();
 }
 

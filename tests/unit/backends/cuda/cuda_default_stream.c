@@ -115,16 +115,14 @@ UNIT(cuda_default_stream, nothing_is_submitted_while_it_captures)
 {
     quire_point none;
     qi_cu_graph graph;
-    quire_cuda_info info;
     begin();
-    CHECK_OK(quire_cuda_get_info(b.device, &info));
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info.context), 0);
+    cuda_bench_enter(b.device);
     for (qi_cu_capture_mode mode = 0; mode < 3; mode++) {
         CHECK_EQ(CUDA_BENCH_CALL(&b, StreamBeginCapture, 10010)(PER_THREAD, mode), 0);
         CHECK_FAILS(quire_stream_mark(stream, &none), NOT_PERMITTED);
         CHECK_EQ(CUDA_BENCH_CALL(&b, StreamEndCapture, 10000)(PER_THREAD, &graph), 0);
     }
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
+    cuda_bench_leave();
     CHECK(has_passed(mark(stream)));
     end();
 }

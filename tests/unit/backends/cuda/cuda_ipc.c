@@ -150,9 +150,7 @@ UNIT(cuda_ipc, a_plain_page_is_shared_with_another_process)
 /* On request work on an import is done before the handle is closed. */
 static void opens_late(int socket)
 {
-    qi_cu_stream stream;
     quire_allocation a;
-    quire_cuda_info info;
     fc_options late = cuda_bench_options(NULL, FC_LATE);
     parcel p = receive(socket);
     quire_cuda_import import = import_of(&p);
@@ -161,13 +159,12 @@ static void opens_late(int socket)
     quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
     CHECK_OK(quire_cuda_import_range(memory, &import, &a));
     const qi_cu_ptr first = cuda_bench_range(memory, a).address + p.offset;
-    CHECK_OK(quire_cuda_get_info(b.device, &info));
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info.context), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamCreate, 2000)(&stream, QI_CU_STREAM_NON_BLOCKING), 0);
+    cuda_bench_enter(b.device);
+    qi_cu_stream stream = cuda_bench_make_stream(QI_CU_STREAM_NON_BLOCKING);
     CHECK_EQ(CUDA_BENCH_CALL(&b, MemsetD8Async, 3020)(first, 2, 100, stream), 0);
     CHECK_OK(quire_free(memory, a)); /* quire knows nothing of the work */
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(stream), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
+    cuda_bench_end_stream(stream);
+    cuda_bench_leave();
     cuda_bench_end(&b);
 }
 

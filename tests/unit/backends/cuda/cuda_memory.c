@@ -85,17 +85,14 @@ UNIT(cuda_memory, running_work_is_waited_for_on_request)
                                                  QUIRE_CUDA_PINNED};
     for (int k = 0; k < 3; k++) {
         cuda_bench b;
-        qi_cu_stream stream = NULL;
-        quire_cuda_info info;
         fc_options options = cuda_bench_options(NULL, FC_LATE);
         const quire_cuda_settings settings = {.kinds = CUDA_KIND(DEVICE) | CUDA_KIND(PLAIN) |
                                                        CUDA_KIND(PINNED),
                                               .wait_before_release = true};
         quire_memory *memory = begin(&b, &options, &settings, kinds[k], &SMALL);
         quire_allocation a = cuda_bench_allocate(memory, 4096);
-        CHECK_OK(quire_cuda_get_info(b.device, &info));
-        CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info.context), 0);
-        CHECK_EQ(CUDA_BENCH_CALL(&b, StreamCreate, 2000)(&stream, QI_CU_STREAM_NON_BLOCKING), 0);
+        cuda_bench_enter(b.device);
+        qi_cu_stream stream = cuda_bench_make_stream(QI_CU_STREAM_NON_BLOCKING);
         CHECK_EQ(CUDA_BENCH_CALL(&b, MemsetD8Async, 3020)(cuda_bench_range(memory, a).address, 1,
                                                           4096, stream),
                  0);
@@ -104,8 +101,8 @@ UNIT(cuda_memory, running_work_is_waited_for_on_request)
         trim(memory);
         CHECK_EQ(b.fc->pending(), 0);
         CHECK_EQ(b.fc->message_count(), 0);
-        CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(stream), 0);
-        CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
+        cuda_bench_end_stream(stream);
+        cuda_bench_leave();
         cuda_bench_end(&b);
     }
 }
@@ -417,14 +414,12 @@ UNIT(cuda_memory, host_pages_have_one_address_for_host_and_device)
             kinds[i], &SMALL);
         quire_allocation a = cuda_bench_allocate(memory, 64);
         quire_cuda_range range = cuda_bench_range(memory, a);
-        quire_cuda_info info;
-        CHECK_OK(quire_cuda_get_info(b.device, &info));
         CHECK_OK(quire_map(memory, a, &mapped));
         CHECK(mapped == range.host && (uintptr_t)mapped == range.address);
         memset(mapped, 0x5b, 64);
-        CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info.context), 0);
+        cuda_bench_enter(b.device);
         CHECK_EQ(CUDA_BENCH_CALL(&b, MemcpyDtoH, 3020)(seen, range.address, 64), 0);
-        CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
+        cuda_bench_leave();
         CHECK(!memcmp(mapped, seen, 64));
         CHECK_OK(quire_unmap(memory, a));
         cuda_bench_end(&b);

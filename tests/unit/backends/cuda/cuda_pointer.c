@@ -19,27 +19,36 @@ static quire_memory *begin(cuda_bench *b)
     return cuda_bench_memory(b, QUIRE_CUDA_DEVICE, NULL);
 }
 
-/* Allocates with the driver in a primary context. */
-static qi_cu_ptr block_of(cuda_bench *b, qi_cu_device device, uint64_t size)
+/* Makes the primary context of a device current, and ends that. */
+static void enter(cuda_bench *b, qi_cu_device device)
 {
     qi_cu_context context = NULL;
-    qi_cu_ptr block = 0;
     CHECK_EQ(CUDA_BENCH_CALL(b, DevicePrimaryCtxRetain, 7000)(&context, device), 0);
     CHECK_EQ(CUDA_BENCH_CALL(b, CtxPushCurrent, 4000)(context), 0);
+}
+
+static void leave(cuda_bench *b, qi_cu_device device)
+{
+    cuda_bench_leave();
+    CHECK_EQ(CUDA_BENCH_CALL(b, DevicePrimaryCtxRelease, 11000)(device), 0);
+}
+
+/* Allocates with the driver in a primary context, which free_block releases. */
+static qi_cu_ptr block_of(cuda_bench *b, qi_cu_device device, uint64_t size)
+{
+    qi_cu_ptr block = 0;
+    enter(b, device);
     CHECK_EQ(CUDA_BENCH_CALL(b, MemAlloc, 3020)(&block, size), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(b, CtxPopCurrent, 4000)(NULL), 0);
+    cuda_bench_leave();
     return block;
 }
 
 static void free_block(cuda_bench *b, qi_cu_device device, qi_cu_ptr block)
 {
-    qi_cu_context context = NULL;
-    CHECK_EQ(CUDA_BENCH_CALL(b, DevicePrimaryCtxRetain, 7000)(&context, device), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(b, CtxPushCurrent, 4000)(context), 0);
+    enter(b, device);
     CHECK_EQ(CUDA_BENCH_CALL(b, MemFree, 3020)(block), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(b, CtxPopCurrent, 4000)(NULL), 0);
-    for (int i = 0; i < 2; i++) /* this one and that of block_of */
-        CHECK_EQ(CUDA_BENCH_CALL(b, DevicePrimaryCtxRelease, 11000)(device), 0);
+    leave(b, device);
+    CHECK_EQ(CUDA_BENCH_CALL(b, DevicePrimaryCtxRelease, 11000)(device), 0);
 }
 
 static quire_cuda_import pointer_to(qi_cu_ptr address, uint64_t size)
@@ -118,16 +127,13 @@ UNIT(cuda_pointer, host_memory_and_unknown_addresses_are_refused)
 {
     cuda_bench b;
     void *host = NULL;
-    qi_cu_context context = NULL;
     quire_memory *memory = begin(&b);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, DevicePrimaryCtxRetain, 7000)(&context, 0), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(context), 0);
+    enter(&b, 0);
     CHECK_EQ(CUDA_BENCH_CALL(&b, MemHostAlloc, 3020)(&host, 4096, 0), 0);
     refuses(memory, (uintptr_t)host, 4096, INVALID, "not an address of device memory");
     refuses(memory, 4096, 4096, INVALID, "not an address of device memory");
     CHECK_EQ(CUDA_BENCH_CALL(&b, MemFreeHost, 2000)(host), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, DevicePrimaryCtxRelease, 11000)(0), 0);
+    leave(&b, 0);
     cuda_bench_end(&b);
 }
 

@@ -105,15 +105,12 @@ UNIT(cuda_pool, pages_are_no_part_of_a_capture)
     static const qi_cu_capture_mode modes[] = {QI_CU_STREAM_CAPTURE_MODE_GLOBAL,
                                                QI_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
                                                QI_CU_STREAM_CAPTURE_MODE_RELAXED};
-    qi_cu_stream theirs = NULL;
     qi_cu_graph graph;
-    quire_cuda_info info;
     cuda_bench_begin(&b, NULL);
     CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.kinds = CUDA_KIND(POOL)}));
     memory = cuda_bench_memory(&b, QUIRE_CUDA_POOL, &SMALL);
-    CHECK_OK(quire_cuda_get_info(b.device, &info));
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info.context), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamCreate, 2000)(&theirs, QI_CU_STREAM_NON_BLOCKING), 0);
+    cuda_bench_enter(b.device);
+    qi_cu_stream theirs = cuda_bench_make_stream(QI_CU_STREAM_NON_BLOCKING);
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(CUDA_BENCH_CALL(&b, StreamBeginCapture, 10010)(theirs, modes[i]), 0);
         quire_allocation a = allocate(100);
@@ -121,8 +118,8 @@ UNIT(cuda_pool, pages_are_no_part_of_a_capture)
         CHECK_EQ(CUDA_BENCH_CALL(&b, StreamEndCapture, 10000)(theirs, &graph), 0);
         CHECK_EQ(info_of().used, 0);
     }
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(theirs), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
+    cuda_bench_end_stream(theirs);
+    cuda_bench_leave();
     cuda_bench_end(&b);
 }
 
@@ -158,9 +155,7 @@ UNIT(cuda_pool, a_pool_of_the_caller_is_shared_and_stays)
              0);
     memory = cuda_bench_memory(&b, QUIRE_CUDA_POOL, &SMALL);
     quire_allocation a = allocate(100);
-    quire_cuda_info device;
-    CHECK_OK(quire_cuda_get_info(b.device, &device));
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(device.context), 0);
+    cuda_bench_enter(b.device);
     CHECK_EQ(CUDA_BENCH_CALL(&b, MemAllocFromPoolAsync, 11020)(&other, 6 * MIB, pool, NULL), 0);
     quire_cuda_pool_info info = info_of();
     CHECK(info.pool == pool && info.source == QUIRE_CUDA_POOL_OF_CALLER);
@@ -177,7 +172,7 @@ UNIT(cuda_pool, a_pool_of_the_caller_is_shared_and_stays)
     CHECK_EQ(info_of().reserved, 4 * MIB);
     CHECK_OK(quire_cuda_pool_trim(b.device, 0));
     CHECK_EQ(info_of().reserved, 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
+    cuda_bench_leave();
     quire_memory_destroy_all(&b.memories[0]);
     CHECK_OK(quire_device_destroy(&b.device));
     CHECK_EQ(b.fc->live(FC_POOL), 1);

@@ -338,7 +338,7 @@ UNIT(cuda_share, a_borrowed_pointer_stays_its_owners)
     qi_cu_ptr block = 0;
     char in[100], out[100] = {0};
     quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info_of(&b).context), 0);
+    cuda_bench_enter(b.device);
     CHECK_EQ(CUDA_BENCH_CALL(&b, MemAlloc, 3020)(&block, 1000), 0);
     quire_cuda_import import = {
         .type = QUIRE_CUDA_IMPORT_POINTER, .pointer = block, .size = 1000, .name = "theirs"};
@@ -354,7 +354,7 @@ UNIT(cuda_share, a_borrowed_pointer_stays_its_owners)
     CHECK_EQ(CUDA_BENCH_CALL(&b, MemFree, 3020)(block), 0);
     import.pointer = 4096; /* no memory at the address */
     CHECK_FAILS(quire_cuda_import_range(memory, &import, &none), INVALID);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(NULL), 0);
+    cuda_bench_leave();
     cuda_bench_end(&b);
 }
 

@@ -14,7 +14,6 @@
 #define BUSY QUIRE_ERROR_BUSY
 #define NOT_PERMITTED QUIRE_ERROR_NOT_PERMITTED
 #define MIB (UINT64_C(1) << 20)
-#define KIB UINT64_C(1024)
 #define SECOND UINT64_C(1000000000)
 
 static cuda_bench b;
@@ -256,20 +255,15 @@ UNIT(cuda_stream, a_stream_comes_after_the_point_of_another)
 
 UNIT(cuda_stream, a_stream_of_the_callers_is_used_and_stays)
 {
-    qi_cu_stream theirs;
     begin();
     cuda_bench_make_context(&b); /* a second context with a stream that is foreign to the device */
-    qi_cu_stream foreign;
-    qi_cu_context context = NULL;
-    quire_cuda_info info;
     quire_stream *stream = NULL;
-    CHECK_OK(quire_cuda_get_info(b.device, &info));
     CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(b.context), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamCreate, 2000)(&foreign, 0), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(&context), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(info.context), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamCreate, 2000)(&theirs, 0), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPopCurrent, 4000)(&context), 0);
+    qi_cu_stream foreign = cuda_bench_make_stream(0);
+    cuda_bench_leave();
+    cuda_bench_enter(b.device);
+    qi_cu_stream theirs = cuda_bench_make_stream(0);
+    cuda_bench_leave();
     CHECK_FAILS(quire_cuda_stream_wrap(b.device, foreign, NULL, &stream), INVALID);
     CHECK_HAS(quire_last_error(), "another context");
     CHECK(!stream);
@@ -280,26 +274,8 @@ UNIT(cuda_stream, a_stream_of_the_callers_is_used_and_stays)
     await(mark(stream));
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_EQ(b.fc->live(FC_STREAM), 2);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(theirs), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(foreign), 0);
-    cuda_bench_end(&b);
-}
-
-UNIT(cuda_stream, the_legacy_default_stream_has_two_names)
-{
-    begin();
-    quire_stream *null = NULL, *legacy = NULL;
-    CHECK_OK(quire_cuda_stream_wrap(b.device, NULL, NULL, &null));
-    CHECK_OK(
-        quire_cuda_stream_wrap(b.device, (void *)(uintptr_t)QI_CU_STREAM_LEGACY, NULL, &legacy));
-    CHECK(!native_of(null));
-    quire_native page = range_of(memory, 1000);
-    CHECK_OK(fill_range(b.device, null, &page, 1000, 1));
-    quire_point point = mark(legacy);
-    CHECK(!has_passed(point));
-    await(point);
-    CHECK_OK(quire_stream_destroy(&null));
-    CHECK_OK(quire_stream_destroy(&legacy));
+    cuda_bench_end_stream(theirs);
+    cuda_bench_end_stream(foreign);
     cuda_bench_end(&b);
 }
 
@@ -331,7 +307,7 @@ static green begin_green(const char *hidden, qi_cu_device device)
 
 static void end_green(const green *made)
 {
-    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamDestroy, 4000)(made->stream), 0);
+    cuda_bench_end_stream(made->stream);
     CHECK_EQ(CUDA_BENCH_CALL(&b, GreenCtxDestroy, 12040)(made->context), 0);
     cuda_bench_end(&b);
 }
@@ -388,28 +364,6 @@ UNIT(cuda_stream, questions_about_a_green_context_may_fail)
     }
 }
 
-/* ---- memory in their order ------------------------------------------------------------------ */
-
-UNIT(cuda_stream, what_is_freed_on_a_stream_waits_for_its_work)
-{
-    quire_allocation a;
-    uint64_t released = 0;
-    begin();
-    quire_stream *stream = make();
-    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 64 * KIB}, &a));
-    quire_native native;
-    CHECK_OK(quire_allocation_get_native(memory, a, &native));
-    CHECK_OK(fill_range(b.device, stream, &native, 64 * KIB, 1));
-    CHECK_OK(quire_free_on_stream(memory, a, stream));
-    CHECK_OK(quire_collect(memory, &released));
-    CHECK_EQ(released, 0);
-    b.fc->advance(1);
-    CHECK_OK(quire_collect(memory, &released));
-    CHECK_EQ(released, 64 * KIB);
-    CHECK_OK(quire_stream_destroy(&stream));
-    cuda_bench_end(&b);
-}
-
 /* ---- loss and forks ------------------------------------------------------------------------- */
 
 UNIT(cuda_stream, a_lost_device_answers_so_and_gives_everything_back)
@@ -444,23 +398,5 @@ UNIT(cuda_stream, a_child_gives_back_the_records_alone)
     CHECK(child_was_well(child));
     await(mark(stream));
     CHECK_OK(quire_stream_destroy(&stream));
-    cuda_bench_end(&b);
-}
-
-/* ---- wrong use ------------------------------------------------------------------------------ */
-
-UNIT(cuda_stream, wrong_use_is_refused)
-{
-    quire_stream *stream = NULL, *held = NULL;
-    void *native = &native;
-    begin();
-    CHECK_FAILS(quire_cuda_stream_wrap(NULL, NULL, NULL, &stream), INVALID);
-    CHECK_FAILS(quire_cuda_stream_wrap(b.device, NULL, NULL, NULL), INVALID);
-    CHECK_FAILS(quire_cuda_stream_get(NULL, &native), INVALID);
-    CHECK(!native);
-    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &held));
-    CHECK_FAILS(quire_cuda_stream_get(held, &native), INVALID);
-    CHECK_FAILS(quire_cuda_stream_get(held, NULL), INVALID);
-    CHECK_OK(quire_stream_destroy(&held));
     cuda_bench_end(&b);
 }

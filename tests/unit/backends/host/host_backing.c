@@ -191,17 +191,6 @@ UNIT(host_backing, anonymous_pages_have_no_descriptor)
                 QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "QUIRE_HOST_MEMFD");
     CHECK(descriptor == -1 && offset == 0);
-    descriptor = 7;
-    CHECK_FAILS(quire_host_descriptor(b.memory, allocation, &descriptor, NULL),
-                QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK(descriptor == -1);
-    CHECK_FAILS(quire_host_descriptor(b.memory, allocation, NULL, &offset),
-                QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_host_descriptor(NULL, allocation, &descriptor, &offset),
-                QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_OK(quire_free(b.memory, allocation));
-    CHECK_FAILS(quire_host_descriptor(b.memory, allocation, &descriptor, &offset),
-                QUIRE_ERROR_STALE_HANDLE);
     end(&b);
 }
 
@@ -324,32 +313,6 @@ UNIT(host_backing, zeros_of_a_page_of_its_own_touch_none_of_its_bytes)
             touched += resident[i] & 1;
         CHECK(touched < SYSTEM_PAGES / 2);
         CHECK_EQ(*((char *)bytes + size / 2), 0);
-        end(&b);
-    }
-}
-
-/* The core refuses a page with a smaller alignment than the device promises. */
-UNIT(host_backing, every_page_is_aligned_to_what_the_profile_announces)
-{
-    const quire_host_profile profile = {
-        .heap_count = 1,
-        .kind_count = 1,
-        .heaps = {{.size = TIB}},
-        .kinds = {{.flags = QUIRE_DEVICE_LOCAL | QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT}},
-        .limits = {.page_alignment = 64 * MIB},
-    };
-    for (int k = 0; k < 2; k++) {
-        bench b;
-        make(&b, (quire_host_options){.profile = &profile, .backing = BACKINGS[k]},
-             (quire_memory_options){.pages = {.page_size = PAGE}});
-        for (uint32_t page = 0; page < 8; page++) {
-            quire_allocation_options options = {.size = PAGE, .dedicated = page % 2};
-            quire_allocation allocation;
-            quire_page_info info;
-            CHECK_OK(quire_allocate(b.memory, &options, &allocation));
-            CHECK_OK(quire_page_get_info(b.memory, page, &info));
-            CHECK_EQ(info.address % (64 * MIB), 0);
-        }
         end(&b);
     }
 }

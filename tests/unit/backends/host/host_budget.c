@@ -54,23 +54,6 @@ UNIT(host_budget, the_options_budgets_hold)
     end();
 }
 
-UNIT(host_budget, budgets_are_advice_to_other_memories)
-{
-    begin((quire_host_options){.budgets = {MIB}});
-    quire_memory *other;
-    quire_memory_stats stats;
-    quire_allocation made;
-    CHECK_OK(quire_memory_create(device, NULL, &other));
-    CHECK_OK(allocate(MIB));
-    CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = MIB}, &made));
-    CHECK_OK(quire_memory_get_stats(other, &stats));
-    CHECK_EQ(stats.pages_over_budget, 1);
-    CHECK_EQ(budget_of(0).usage, 2 * MIB);
-    CHECK_FAILS(allocate(1), QUIRE_ERROR_OVER_BUDGET);
-    quire_memory_destroy_all(&other);
-    end();
-}
-
 UNIT(host_budget, budgets_change_while_the_device_is_used)
 {
     begin((quire_host_options){.row_alignment = 0});
@@ -112,8 +95,4 @@ UNIT(host_budget, budgets_of_heaps_that_are_not_there_are_refused)
     CHECK_FAILS(quire_host_open(&options, &none), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "a budget for heap 2 of a device with 2 heaps");
     CHECK(none == NULL);
-    begin((quire_host_options){.budgets = {0, TIB}});
-    CHECK_FAILS(quire_host_set_budget(device, 2, 1), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_host_set_budget(NULL, 0, 1), QUIRE_ERROR_INVALID_ARGUMENT);
-    end();
 }

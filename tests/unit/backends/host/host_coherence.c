@@ -100,19 +100,6 @@ UNIT(host_coherence, the_host_sees_what_is_invalidated)
     end(&b);
 }
 
-UNIT(host_coherence, writes_and_reads_need_neither)
-{
-    bench b;
-    char bytes[8];
-    begin(&b, &(quire_memory_options){0});
-    CHECK_OK(quire_write(b.cached, b.seen, 0, "to it", 6));
-    CHECK_EQ(seen_by_device(&b, b.seen, 0), 't');
-    write_on_device(&b, "from it");
-    CHECK_OK(quire_read(b.cached, b.seen, 0, bytes, 8));
-    CHECK_STR(bytes, "from it");
-    end(&b);
-}
-
 UNIT(host_coherence, the_address_is_the_devices_and_the_pointer_the_hosts)
 {
     bench b;

@@ -9,7 +9,6 @@
 #include "tests/support/stream_steps.h"
 #include "tests/support/unit.h"
 
-#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 #define BUSY QUIRE_ERROR_BUSY
 #define LOST QUIRE_ERROR_DEVICE_LOST
 #define KIB UINT64_C(1024)
@@ -330,32 +329,7 @@ UNIT(host_stream, a_lost_device_answers_so_and_can_be_destroyed)
     end();
 }
 
-/* ---- wrong use and want of memory ----------------------------------------------------------- */
-
-UNIT(host_stream, wrong_use_is_refused)
-{
-    quire_stream *stream = NULL, *held = NULL;
-    uint64_t done = 7;
-    begin();
-    const quire_host_stream_options reserved = {.unused = {1}};
-    CHECK_FAILS(quire_host_stream_create(device, NULL, NULL), INVALID);
-    CHECK_FAILS(quire_host_stream_create(NULL, NULL, &stream), INVALID);
-    CHECK_FAILS(quire_host_stream_create(device, &reserved, &stream), INVALID);
-    CHECK(!stream);
-    CHECK_OK(quire_host_stream_create(device, NULL, &stream));
-    CHECK_OK(quire_stream_create(device, &(quire_stream_options){.capture = true}, &held));
-    CHECK_FAILS(quire_host_stream_run(NULL, 1, &done), INVALID);
-    CHECK_EQ(done, 0);
-    CHECK_FAILS(quire_host_stream_run(held, 1, &done), INVALID);
-    CHECK_FAILS(quire_host_stream_run(stream, 1, &done), QUIRE_ERROR_WRONG_STATE);
-    CHECK_FAILS(quire_host_stream_submit(NULL, count, NULL), INVALID);
-    CHECK_FAILS(quire_host_stream_submit(stream, NULL, NULL), INVALID);
-    CHECK_FAILS(quire_host_stream_submit(held, count, NULL), INVALID);
-    CHECK_FAILS(quire_host_lose(NULL), INVALID);
-    CHECK_OK(quire_stream_destroy(&held));
-    CHECK_OK(quire_stream_destroy(&stream));
-    end();
-}
+/* ---- want of memory ------------------------------------------------------------------------- */
 
 /* Each allocation of host memory fails in turn; nothing leaks. */
 UNIT(host_stream, without_host_memory_nothing_changes)

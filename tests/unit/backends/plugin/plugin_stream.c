@@ -328,27 +328,6 @@ UNIT(plugin_stream, a_copy_between_devices_on_either_stream)
     plugin_bench_end(&w.b);
 }
 
-/* ---- memory in the order of streams --------------------------------------------------------- */
-
-UNIT(plugin_stream, what_is_freed_on_a_stream_waits_for_it)
-{
-    world w;
-    quire_memory_stats stats;
-    begin(&w, NULL);
-    w.b.tp->hold(true);
-    write_on(&w, 0);
-    CHECK_OK(quire_free_on_stream(w.memory, w.made, w.b.streams[0]));
-    CHECK_OK(quire_collect(w.memory, NULL));
-    CHECK_OK(quire_memory_get_stats(w.memory, &stats));
-    CHECK_EQ(stats.deferred_bytes > 0, 1);
-    w.b.tp->hold(false);
-    for (int i = 0; i < 3; i++)
-        CHECK_OK(quire_collect(w.memory, NULL));
-    CHECK_OK(quire_memory_get_stats(w.memory, &stats));
-    CHECK_EQ(stats.deferred_bytes, 0);
-    plugin_bench_end(&w.b);
-}
-
 /* ---- streams of the caller's ---------------------------------------------------------------- */
 
 /* Returns a function of the test plugin by its offset. */
