@@ -62,7 +62,7 @@ UNIT(cuda_access, access_is_of_the_page_and_changes_at_run_time)
 
 UNIT(cuda_access, peers_reach_every_page)
 {
-    static const int32_t peer = 1, stranger = 2, none = 7, self = 0;
+    static const int32_t peer = 1, both[] = {1, 2}, none = 7, self = 0;
     cuda_bench b;
     fc_options driver = three_devices();
     quire_memory *memory = begin(
@@ -72,28 +72,21 @@ UNIT(cuda_access, peers_reach_every_page)
     CHECK_EQ(b.fc->calls("cuMemSetAccess"), 1);
     cuda_bench_end(&b);
     const struct {
-        const int32_t *peer;
+        const int32_t *peers;
+        uint32_t count;
         quire_result code;
-    } wrong[] = {{&stranger, UNSUPPORTED}, {&none, UNSUPPORTED}, {&self, INVALID}};
+        const char *words;
+    } wrong[] = {{both, 2, UNSUPPORTED, "device 2 cannot reach device 0"},
+                 {&none, 1, UNSUPPORTED, "7"},
+                 {&self, 1, INVALID, "0"}};
     for (int i = 0; i < 3; i++) {
         cuda_bench_begin(&b, &driver);
-        CHECK(
-            !cuda_bench_open(&b, &(quire_cuda_settings){.peers = wrong[i].peer, .peer_count = 1}));
+        CHECK(!cuda_bench_open(
+            &b, &(quire_cuda_settings){.peers = wrong[i].peers, .peer_count = wrong[i].count}));
         CHECK_EQ(b.result, wrong[i].code);
+        CHECK_HAS(quire_last_error(), wrong[i].words);
         cuda_bench_end(&b);
     }
-}
-
-UNIT(cuda_access, each_peer_is_checked)
-{
-    static const int32_t peers[] = {1, 2};
-    cuda_bench b;
-    fc_options driver = three_devices();
-    cuda_bench_begin(&b, &driver);
-    CHECK(!cuda_bench_open(&b, &(quire_cuda_settings){.peers = peers, .peer_count = 2}));
-    CHECK_EQ(b.result, UNSUPPORTED);
-    CHECK_HAS(quire_last_error(), "device 2 cannot reach device 0");
-    cuda_bench_end(&b);
 }
 
 UNIT(cuda_access, access_that_cannot_be_is_refused_and_changes_nothing)

@@ -245,6 +245,31 @@ UNIT(cuda_memory, a_page_of_chunks_is_unmapped_in_one_call)
     }
 }
 
+/* A contiguous memory has one page that grows. An allocation may lie across its handles, so nothing
+   of it is exported. */
+UNIT(cuda_memory, an_allocation_may_lie_across_handles)
+{
+    const quire_memory_options grows = {
+        .contiguous = true, .address_space = 256 * MIB, .pages = {.page_size = 4 * MIB}};
+    cuda_bench b;
+    int descriptor = 5;
+    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, &grows);
+    (void)cuda_bench_allocate(memory, 3 * MIB);
+    quire_allocation second = cuda_bench_allocate(memory, 3 * MIB);
+    quire_cuda_range range = cuda_bench_range(memory, second);
+    CHECK_EQ(range.handle_count, 2);
+    CHECK_EQ(range.page_size, 8 * MIB);
+    CHECK_EQ(range.export_types, 0);
+    CHECK(range.is_rdma_capable);
+    CHECK_FAILS(quire_cuda_export_dma_buf(memory, second, &descriptor), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_EQ(descriptor, -1);
+    b.fc->reset_counters();
+    CHECK_OK(quire_free(memory, second));
+    (void)cuda_bench_allocate(memory, 3 * MIB); /* mapped memory is used again without a call */
+    CHECK_EQ(b.fc->calls(NULL), 0);
+    cuda_bench_end(&b);
+}
+
 static uint64_t kept(cuda_bench *b)
 {
     quire_cuda_info info;

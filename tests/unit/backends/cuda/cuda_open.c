@@ -1,9 +1,7 @@
 /* cuda_open.c - opening and wrapping devices on the fake CUDA driver: selection, kinds, contexts,
-   threads, forks, and lost devices. */
-#include <pthread.h>
+   forks, and drivers that are gone. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/support/child.h"
@@ -95,9 +93,6 @@ UNIT(cuda_open, drivers_that_cannot_be_used_are_told_apart)
                 "CUDA driver not found");
     cannot_open(&(fc_options){.no_init = QI_CUDA_ERROR_NO_DEVICE}, UNSUPPORTED,
                 "CUDA_ERROR_NO_DEVICE (CUresult 100)");
-    cannot_open(&(fc_options){.no_init = QI_CUDA_ERROR_UNKNOWN}, QUIRE_ERROR_BACKEND_FAILURE,
-                "CUDA_ERROR_UNKNOWN");
-    CHECK_EQ(quire_last_native_code(), QI_CUDA_ERROR_UNKNOWN);
 }
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
@@ -250,9 +245,9 @@ UNIT(cuda_open, without_virtual_memory_management_device_pages_are_plain)
 {
     cuda_bench b;
     quire_cuda_kind_info kind;
-    fc_options options = cuda_bench_options("vgpu", 0);
-    cuda_bench_begin(&b, &options);
-    CHECK(cuda_bench_open(&b, NULL));
+    const fc_model *vgpu = fc_model_named("vgpu");
+    cuda_bench_begin(&b, &(fc_options){.models = {vgpu, vgpu}, .peers = {0x2, 0x1}});
+    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.reachable_peers = true})); /* none to name */
     CHECK(!info_of(&b).has_virtual_memory);
     CHECK_OK(quire_cuda_get_kind_info(b.device, 0, &kind));
     CHECK_EQ(kind.page_kind, QUIRE_CUDA_DEVICE);
@@ -338,16 +333,6 @@ UNIT_ALONE(cuda_open, every_other_device_is_a_peer_or_pages_are_plain)
     check_reachable("1", 0x2, "-");
 }
 
-UNIT(cuda_open, a_device_without_virtual_memory_has_no_peers_to_name)
-{
-    cuda_bench b;
-    const fc_model *vgpu = fc_model_named("vgpu");
-    cuda_bench_begin(&b, &(fc_options){.models = {vgpu, vgpu}, .peers = {0x2, 0x1}});
-    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.reachable_peers = true}));
-    use(cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL));
-    cuda_bench_end(&b);
-}
-
 UNIT_ALONE(cuda_open, peers_are_named_or_found_and_the_variable_has_ordinals)
 {
     static const char *const wrong[] = {"all", "1 none", "none,1", "-1", "64", "1x"};
@@ -425,27 +410,35 @@ UNIT(cuda_open, the_callers_context_stays_current)
     cuda_bench_end(&b);
 }
 
+/* Wraps a new context of the caller, which is current, on a device. */
+static qi_cu_context wrap(cuda_bench *b, qi_cu_device device, bool waits)
+{
+    fc_options options = three_devices();
+    cuda_bench_begin(b, &options);
+    CHECK_EQ(CUDA_BENCH_CALL(b, Init, 2000)(0), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(b, CtxCreate, 3020)(&b->context, 0, device), 0);
+    CHECK(cuda_bench_open(b, &(quire_cuda_settings){.wait_before_release = waits}));
+    qi_cu_context own = b->context;
+    b->context = NULL; /* the test ends it */
+    return own;
+}
+
+/* Ends memory and device before the bench does. */
+static void end_device(cuda_bench *b)
+{
+    quire_memory_destroy_all(&b->memories[0]);
+    b->memory_count = 0;
+    CHECK_OK(quire_device_destroy(&b->device));
+}
+
 UNIT(cuda_open, a_wrapped_context_is_the_callers)
 {
     cuda_bench b;
-    qi_cu_context own = NULL;
-    quire_memory *memory = NULL;
-    fc_options options = three_devices();
-    cuda_bench_begin(&b, &options);
-    CUDA_BENCH_CALL(&b, Init, 2000)(0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxCreate, 3020)(&own, 0, 1), 0);
-    const quire_cuda_wrap_options wrap = {
-        .context = own,
-        .library = FAKE_CUDA_LIBRARY,
-        .settings = {.device = {.host_memory = &b.host_memory.callbacks}}};
-    CHECK_OK(quire_cuda_wrap(&wrap, &b.device));
+    qi_cu_context own = wrap(&b, 1, false);
     CHECK_EQ(info_of(&b).ordinal, 1);
     CHECK(!info_of(&b).is_primary && info_of(&b).context == (void *)own);
-    memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
-    use(memory);
-    CHECK_OK(quire_memory_destroy(&b.memories[0]));
-    b.memory_count = 0;
-    CHECK_OK(quire_device_destroy(&b.device));
+    use(cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL));
+    end_device(&b);
     CHECK_EQ(b.fc->live(FC_CONTEXT), 1);
     CHECK_EQ(b.fc->depth(), 1);
     CHECK_EQ(CUDA_BENCH_CALL(&b, CtxDestroy, 4000)(own), 0);
@@ -454,56 +447,18 @@ UNIT(cuda_open, a_wrapped_context_is_the_callers)
 
 /* Violates the rules of CUDA. Pages are released nevertheless, because they do not belong to the
    context. */
-static void end_context_first(bool waits)
-{
-    cuda_bench b;
-    qi_cu_context own = NULL;
-    quire_allocation a;
-    cuda_bench_begin(&b, NULL);
-    CUDA_BENCH_CALL(&b, Init, 2000)(0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxCreate, 3020)(&own, 0, 0), 0);
-    const quire_cuda_wrap_options wrap = {
-        .context = own,
-        .library = FAKE_CUDA_LIBRARY,
-        .settings = {.device = {.host_memory = &b.host_memory.callbacks},
-                     .wait_before_release = waits}};
-    CHECK_OK(quire_cuda_wrap(&wrap, &b.device));
-    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
-    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &a));
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxDestroy, 4000)(own), 0);
-    quire_memory_destroy_all(&b.memories[0]);
-    b.memory_count = 0;
-    CHECK_OK(quire_device_destroy(&b.device));
-    CHECK_EQ(b.fc->leaks(), 0);
-    b.fc->forget();
-    cuda_bench_end(&b);
-}
-
 UNIT(cuda_open, a_wrapped_context_that_went_first_costs_nothing)
 {
-    end_context_first(false);
-    end_context_first(true);
-}
-
-static void *use_elsewhere(void *memory)
-{
-    use(memory);
-    CHECK_EQ(cuda_bench_driver()->depth(), 0);
-    return NULL;
-}
-
-UNIT(cuda_open, threads_without_a_context_may_call)
-{
-    cuda_bench b;
-    pthread_t threads[4];
-    cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, NULL));
-    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
-    for (int i = 0; i < 4; i++)
-        CHECK_EQ(pthread_create(&threads[i], NULL, use_elsewhere, memory), 0);
-    for (int i = 0; i < 4; i++)
-        CHECK_EQ(pthread_join(threads[i], NULL), 0);
-    cuda_bench_end(&b);
+    for (int waits = 0; waits < 2; waits++) {
+        cuda_bench b;
+        qi_cu_context own = wrap(&b, 0, waits);
+        cuda_bench_allocate(cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL), 100);
+        CHECK_EQ(CUDA_BENCH_CALL(&b, CtxDestroy, 4000)(own), 0);
+        end_device(&b);
+        CHECK_EQ(b.fc->leaks(), 0);
+        b.fc->forget();
+        cuda_bench_end(&b);
+    }
 }
 
 /* ---- forks ----------------------------------------------------------------------------------- */
@@ -551,25 +506,7 @@ UNIT(cuda_open, a_forked_child_is_refused_and_the_parent_goes_on)
     cuda_bench_end(&b);
 }
 
-/* ---- lost devices ---------------------------------------------------------------------------- */
-
-UNIT(cuda_open, of_a_lost_device_everything_can_be_ended)
-{
-    cuda_bench b;
-    quire_allocation a;
-    char byte = 0;
-    cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, NULL));
-    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
-    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &a));
-    b.fc->lose(0, QI_CUDA_ERROR_ILLEGAL_ADDRESS);
-    CHECK_FAILS(quire_read(memory, a, 0, &byte, 1), QUIRE_ERROR_DEVICE_LOST);
-    CHECK_HAS(quire_last_error(), "CUDA_ERROR_ILLEGAL_ADDRESS");
-    CHECK_OK(quire_free(memory, a));
-    CHECK_OK(quire_memory_destroy(&b.memories[0]));
-    CHECK_OK(quire_device_destroy(&b.device));
-    CHECK_EQ(b.host_memory.blocks, 0);
-}
+/* ---- drivers that are gone ------------------------------------------------------------------- */
 
 static void count_errors(void *user, quire_log_level level, const char *line)
 {
