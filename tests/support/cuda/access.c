@@ -89,16 +89,14 @@ static void grant(fc_access *access, const qi_cu_access_desc *desc)
 /* Sets the real protection for the processor. */
 static void protect(const fc_span *span)
 {
-    bool all = fc.options.flags & FC_HOST_REACHES;
     if (span->bytes)
-        fc_addresses_allow(span->base, span->size,
-                           span->access.host_reads || (all && span->access.read),
-                           span->access.host_writes || (all && span->access.write));
+        fc_addresses_allow(span->base, span->size, span->access.host_reads,
+                           span->access.host_writes);
 }
 
 static void set(fc_span *span, const qi_cu_access_desc *desc, size_t count)
 {
-    bool host = fc.options.flags & FC_HOST_REACHES;
+    bool host = false;
     for (size_t i = 0; i < count; i++) {
         host |= desc[i].location.type != QI_CU_MEM_LOCATION_TYPE_DEVICE;
         grant(&span->access, &desc[i]);

@@ -3,9 +3,9 @@
  * environment until fc_reset is called. Lists are separated by commas.
  *
  *   QUIRE_FAKE_CUDA_MODELS    names of models, one device each; "none": no device; unset: "h200"
- *   QUIRE_FAKE_CUDA_FLAGS     late, dirty, needs-context, host-reaches, unsafe-calls, unmaps-one,
- *                             quiet (no messages on stderr), peers (all devices are
- *                             peers)
+ *   QUIRE_FAKE_CUDA_FLAGS     late, dirty, needs-context, unsafe-calls, unmaps-one,
+ *                             crashes-at-node, quiet (no messages on stderr), peers (all devices
+ *                             are peers)
  *   QUIRE_FAKE_CUDA_VERSION   version of the driver, such as 11020
  *   QUIRE_FAKE_CUDA_FAIL      "function 3": its third call fails; "function 3+": that call and all
  *                             later ones; "* 3": the third call of all that can fail. A code may
@@ -63,7 +63,6 @@ static void take_flag(const char *part, void *state)
         {"late", FC_LATE},
         {"dirty", FC_DIRTY},
         {"needs-context", FC_NEEDS_CONTEXT},
-        {"host-reaches", FC_HOST_REACHES},
         {"unsafe-calls", FC_UNSAFE_CALLS},
         {"unmaps-one", FC_UNMAPS_ONE},
         {"crashes-at-node", FC_CRASHES_AT_NODE},

@@ -38,9 +38,6 @@
  * NEEDS_CONTEXT: functions for physical memory and addresses require a current context, as copies
  * do. The documentation does not require it; the flag finds backends without one.
  *
- * HOST_REACHES: the processor may access device memory wherever the device may. Without it such an
- * access is a segmentation fault, as on most machines.
- *
  * UNSAFE_CALLS: during captures, further calls are unsafe of which the documentation does not say
  * whether they are (capture.h); the flag finds callers that rely on the answer.
  *
@@ -55,7 +52,6 @@
 #define FC_LATE UINT32_C(0x01)
 #define FC_DIRTY UINT32_C(0x02)
 #define FC_NEEDS_CONTEXT UINT32_C(0x04)
-#define FC_HOST_REACHES UINT32_C(0x08)
 #define FC_PRINT UINT32_C(0x40)
 #define FC_UNSAFE_CALLS UINT32_C(0x80)
 #define FC_UNMAPS_ONE UINT32_C(0x100)

@@ -28,8 +28,6 @@ fc_span *fc_linear_place(fc_context *context, fc_kind kind, uint64_t size)
         fc_addresses_give(base, room);
         return NULL;
     }
-    if (fc.options.flags & FC_HOST_REACHES)
-        fc_addresses_allow(base, room, true, true);
     fc_span *span = fc_span_add(kind, base + ALIGNMENT, size);
     span->owned = bytes;
     span->bytes = &span->owned;

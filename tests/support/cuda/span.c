@@ -112,7 +112,7 @@ static bool allows(const fc_span *span, int device, bool writes)
         return (writes ? pool->writes : pool->reads) >> device & 1;
     }
     bool is_of_host = !span->bytes;
-    return device != FC_HOST || is_of_host || fc.options.flags & FC_HOST_REACHES;
+    return device != FC_HOST || is_of_host;
 }
 
 unsigned char *fc_reach(uint64_t address, int device, bool writes, uint64_t *run)

@@ -382,6 +382,36 @@ UNIT(fake_cuda_misuse, mapping_and_access_at_their_limits)
     fc_fixture_close();
 }
 
+/* Properties that no driver knows, of memory and of a pool. */
+UNIT(fake_cuda_misuse, properties_that_are_none)
+{
+    enum { WRONG = 7 };
+    qi_cu_handle handle;
+    qi_cu_pool pool;
+    qi_cu_allocation_prop wrong[WRONG];
+    qi_cu_pool_props props = {.allocType = QI_CU_MEM_ALLOCATION_TYPE_PINNED,
+                              .location = {QI_CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    (void)fc_fixture_open(NULL);
+    for (int i = 0; i < WRONG; i++)
+        wrong[i] = fc_on_device(0);
+    wrong[0].type = 0;
+    wrong[1].location.type = 9;
+    wrong[2].requestedHandleTypes = 16;
+    wrong[3].allocFlags.compressionType = 2;
+    wrong[4].allocFlags.gpuDirectRDMACapable = 2;
+    wrong[5].allocFlags.usage = 4;
+    wrong[6].allocFlags.reserved[3] = 1;
+    for (int i = 0; i < WRONG; i++)
+        if (cu.MemCreate(&handle, FC_PIECE, &wrong[i], 0) != QI_CUDA_ERROR_INVALID_VALUE)
+            check_failed(__FILE__, __LINE__, "properties %d are accepted", i);
+    props.reserved[53] = 1;
+    CHECK_CODE(cu.MemPoolCreate(&pool, &props), INVALID_VALUE);
+    props.reserved[53] = 0;
+    props.allocType = 0;
+    CHECK_CODE(cu.MemPoolCreate(&pool, &props), INVALID_VALUE);
+    fc_fixture_close();
+}
+
 UNIT(fake_cuda_misuse, copies_and_fills_outside_memory)
 {
     unsigned char bytes[64] = {0};
@@ -455,9 +485,13 @@ UNIT(fake_cuda_misuse, mappings_of_tiles_that_are_wrong)
 {
     qi_cu_mipmap mipmap;
     qi_cu_allocation_prop prop = fc_on_device(0);
-    qi_cu_array3d_descriptor desc = form(512, 256, 0, QI_CUDA_ARRAY3D_SPARSE);
+    qi_cu_sparse_properties told;
+    qi_cu_array3d_descriptor desc =
+        form(512, 256, 2, QI_CUDA_ARRAY3D_SPARSE | QI_CUDA_ARRAY3D_LAYERED);
     qi_cu_handle pool, plain;
-    (void)fc_fixture_open(NULL);
+    fc_model model = *fc_model_named("h200");
+    model.features |= FC_SINGLE_TAIL;
+    (void)fc_fixture_open(&(fc_options){.models = {&model}});
     prop.allocFlags.usage = QI_CU_MEM_CREATE_USAGE_TILE_POOL;
     CHECK_CU(cu.MemCreate(&pool, FC_PIECE, &prop, 0));
     plain = fc_make(FC_PIECE); /* not created for it */
@@ -470,8 +504,9 @@ UNIT(fake_cuda_misuse, mappings_of_tiles_that_are_wrong)
     good.subresource.sparseLevel.extentWidth = 256;
     good.subresource.sparseLevel.extentHeight = 128;
     good.subresource.sparseLevel.extentDepth = 1;
-    qi_cu_array_map_info wrong[8];
-    for (int i = 0; i < 8; i++)
+    enum { WRONG = 10 };
+    qi_cu_array_map_info wrong[WRONG];
+    for (int i = 0; i < WRONG; i++)
         wrong[i] = good;
     wrong[0].subresource.sparseLevel.offsetX = 1;
     wrong[1].subresource.sparseLevel.extentWidth = 100;
@@ -481,10 +516,18 @@ UNIT(fake_cuda_misuse, mappings_of_tiles_that_are_wrong)
     wrong[5].offset = FC_PIECE - 65536; /* only one tile is left there */
     wrong[6].deviceBitMask = 3;
     wrong[7].memOperationType = QI_CU_MEM_OPERATION_TYPE_UNMAP; /* with a handle */
-    for (int i = 0; i < 8; i++)
+    wrong[8].reserved[1] = 1;
+    CHECK_CU(cu.MipmappedArrayGetSparseProperties(&told, mipmap));
+    wrong[9].subresourceType = QI_CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL;
+    wrong[9].subresource.miptail.layer = 1; /* one tail serves all layers */
+    wrong[9].subresource.miptail.offset = 0;
+    wrong[9].subresource.miptail.size = told.miptailSize;
+    for (int i = 0; i < WRONG; i++)
         if (cu.MemMapArrayAsync(&wrong[i], 1, NULL) != QI_CUDA_ERROR_INVALID_VALUE)
             check_failed(__FILE__, __LINE__, "mapping %d is accepted", i);
     CHECK_CU(cu.MemMapArrayAsync(&good, 1, NULL));
+    wrong[9].subresource.miptail.layer = 0;
+    CHECK_CU(cu.MemMapArrayAsync(&wrong[9], 1, NULL));
     CHECK_CU(cu.MipmappedArrayDestroy(mipmap));
     CHECK_CU(cu.MemRelease(pool));
     CHECK_CU(cu.MemRelease(plain));
