@@ -48,8 +48,6 @@ static void resolve(fc_options *options)
 {
     options->version = options->version ? options->version : VERSION;
     options->numa_nodes = options->numa_nodes ? options->numa_nodes : 1;
-    options->host_bytes = options->host_bytes ? options->host_bytes : HOST_BYTES;
-    options->work_ticks = options->work_ticks ? options->work_ticks : 1;
 }
 
 void fc_reset(const fc_options *options)
@@ -117,7 +115,7 @@ fc_usage *fc_usage_at(int device)
 uint64_t fc_capacity_of(int device)
 {
     if (device < 0)
-        return fc.host_capacity ? fc.host_capacity : fc.options.host_bytes;
+        return fc.host_capacity ? fc.host_capacity : HOST_BYTES;
     const fc_device_state *state = &fc.devices[device];
     uint64_t all = state->capacity ? state->capacity : state->model.bytes;
     return state->others < all ? all - state->others : 0;

@@ -66,10 +66,7 @@ typedef struct fc_options {
     uint32_t peers[FC_MAX_DEVICES];
     uint32_t numa_nodes; /* of the host, numbered from 0; 0 means one */
     uint32_t
-        refused_nodes;   /* bit i: creating memory at node i is INVALID_VALUE, as in containers */
-    uint64_t host_bytes; /* limit of pinned and host memory; 0 means 64 GiB */
-    uint32_t work_ticks; /* duration of each piece of work; 0 means 1 */
-    uint32_t poll_ticks; /* ticks by which each cuStreamQuery and cuEventQuery advances the clock */
+        refused_nodes;    /* bit i: creating memory at node i is INVALID_VALUE, as in containers */
     qi_cu_result no_init; /* the error of cuInit; 0: it succeeds */
 } fc_options;
 
@@ -199,7 +196,7 @@ void fc_deinitialize(void);
 bool fc_hide(const char *function);
 
 /* Sets the available bytes of a device, less than its size; 0 means its size. Device -1 is the
-   host. */
+   host, which has 64 GiB. */
 void fc_set_capacity(int device, uint64_t bytes);
 
 /* Sets the bytes of a device that other processes use. */

@@ -110,7 +110,7 @@ qi_cu_result fc_queue(fc_context *context, qi_cu_stream stream, const fc_work *w
     made->sequence = fc.work_sequence++;
     uint64_t start = fc_start_of(work->call, context, stream);
     fc_pool_check(work, start);
-    made->finish = start + fc.options.work_ticks;
+    made->finish = start + 1;
     *end = made->finish;
     insert(made);
     if (!(fc.options.flags & FC_LATE))

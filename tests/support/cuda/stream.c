@@ -7,11 +7,6 @@
 #define MAX_EVENT_FLAGS 7u
 #define INTERPROCESS 4u
 
-static void poll_clock(void)
-{
-    fc_run_until(fc.clock + fc.options.poll_ticks);
-}
-
 /* ---- streams ------------------------------------------------------------------------------ */
 
 qi_cu_result fc_StreamCreate(qi_cu_stream *out, unsigned int flags)
@@ -68,10 +63,8 @@ qi_cu_result fc_StreamQuery(qi_cu_stream stream)
         result = QI_CUDA_ERROR_INVALID_HANDLE;
     if (!result)
         result = fc_capture_check_wait(FC_CALL_StreamQuery, context, stream);
-    if (!result) {
-        poll_clock();
+    if (!result)
         result = *end > fc.clock ? QI_CUDA_ERROR_NOT_READY : fc.devices[context->device].lost;
-    }
     return fc_leave(result);
 }
 
@@ -250,10 +243,8 @@ qi_cu_result fc_EventQuery(qi_cu_event handle)
     fc_event *event = find_event(FC_CALL_EventQuery, handle, &result);
     if (!result)
         result = check_event_wait(event);
-    if (!result) {
-        poll_clock();
+    if (!result)
         result = event->finish > fc.clock ? QI_CUDA_ERROR_NOT_READY : 0;
-    }
     return fc_leave(result);
 }
 
