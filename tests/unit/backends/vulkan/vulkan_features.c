@@ -145,6 +145,7 @@ UNIT(vulkan_features, an_instance_without_a_version_is_of_vulkan_1_0)
                             good = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                     .apiVersion = VK_API_VERSION_1_1};
     VkInstanceCreateInfo instance = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+    quire_vulkan_handles handles;
     vulkan_bench b;
     vulkan_bench_begin(&b, NULL, 0);
     CHECK(vulkan_bench_open(&b, NULL));
@@ -163,6 +164,8 @@ UNIT(vulkan_features, an_instance_without_a_version_is_of_vulkan_1_0)
     quire_device *device = wrap(&b, &instance, NULL, NULL);
     CHECK_OK(quire_device_destroy(&device));
     device = wrap(&b, NULL, NULL, NULL); /* 1.1, as documented */
+    CHECK_OK(quire_vulkan_get_handles(device, &handles));
+    CHECK_EQ(handles.api_version, VK_API_VERSION_1_1);
     CHECK_OK(quire_device_destroy(&device));
     vulkan_bench_end(&b);
 }

@@ -103,35 +103,3 @@ UNIT(vulkan_kinds, kinds_of_features_that_are_not_enabled_are_refused)
     }
     CHECK(refused > 0);
 }
-
-UNIT(vulkan_kinds, a_buffers_and_an_images_usage_restrict_the_kinds)
-{
-    vulkan_bench b;
-    quire_requirements needs;
-    uint32_t kind;
-    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                                     .size = 64,
-                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
-    vulkan_bench_begin(&b, NULL, FV_FEW_TYPES);
-    CHECK(vulkan_bench_open(&b, NULL));
-    CHECK_OK(quire_vulkan_buffer_requirements(b.device, &info, &needs));
-    CHECK(needs.kind_mask);
-    CHECK_OK(quire_device_choose_kind(
-        b.device, &(quire_kind_request){.required = QUIRE_DEVICE_LOCAL, .mask = needs.kind_mask},
-        &kind));
-    CHECK(needs.kind_mask >> kind & 1);
-    quire_device_info told;
-    CHECK_OK(quire_device_get_info(b.device, &told));
-    for (uint32_t i = 0; i < told.kind_count; i++) { /* unsuitable kinds refuse the object */
-        if (needs.kind_mask >> i & 1 || told.kinds[i].flags & SPECIAL)
-            continue;
-        quire_memory *memory = NULL;
-        quire_buffer buffer;
-        CHECK_OK(quire_memory_create(
-            b.device, &(quire_memory_options){.kind.mask = UINT32_C(1) << i}, &memory));
-        CHECK_FAILS(quire_vulkan_buffer_create(memory, &info, NULL, &buffer),
-                    QUIRE_ERROR_UNSUPPORTED);
-        CHECK_OK(quire_memory_destroy(&memory));
-    }
-    vulkan_bench_end(&b);
-}

@@ -2,8 +2,6 @@
  * vulkan_memory.c - pages, ranges and objects on the fake Vulkan driver: the calls that the driver
  * receives, and their number.
  */
-#include <pthread.h>
-
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
 #include "tests/support/vulkan_native.h"
@@ -62,21 +60,6 @@ UNIT(vulkan_memory, a_buffer_costs_three_calls_and_its_end_one)
     vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_memory, one_buffer_covers_a_page_whoever_asks)
-{
-    vulkan_bench b;
-    quire_allocation a;
-    quire_vulkan_range range;
-    quire_memory *memory = begin(&b, NULL, 0, &LOCAL);
-    for (int i = 0; i < 100; i++) {
-        CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1000}, &a));
-        CHECK_OK(quire_vulkan_page_buffer(memory, a, &range));
-        CHECK(range.address != 0);
-    }
-    CHECK_EQ(fv_live(b.driver, FV_BUFFER), 1);
-    vulkan_bench_end(&b);
-}
-
 /* ---- what a page is asked to be ------------------------------------------------------------- */
 
 UNIT(vulkan_memory, pages_have_addresses_priorities_and_names)
@@ -114,39 +97,6 @@ UNIT(vulkan_memory, priorities_are_the_memorys_or_the_middle)
             CHECK(vulkan_bench_page(&b, memory, a).priority == told[k]);
             vulkan_bench_end(&b);
         }
-    }
-}
-
-UNIT(vulkan_memory, host_visible_pages_are_mapped_and_others_never)
-{
-    vulkan_bench b;
-    quire_allocation a, c;
-    quire_memory *local = begin(&b, NULL, 0, &LOCAL);
-    quire_memory *visible =
-        vulkan_bench_memory(&b, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
-    CHECK_OK(quire_allocate(local, &(quire_allocation_options){.size = 1}, &a));
-    CHECK_OK(quire_allocate(visible, &(quire_allocation_options){.size = 1}, &c));
-    CHECK(!vulkan_bench_page(&b, local, a).mapped);
-    CHECK(vulkan_bench_page(&b, visible, c).mapped);
-    vulkan_bench_end(&b);
-}
-
-UNIT(vulkan_memory, what_the_driver_wants_alone_lies_alone)
-{
-    static const uint32_t flags[] = {FV_PREFER_DEDICATED, FV_REQUIRE_DEDICATED};
-    for (int i = 0; i < 2; i++) {
-        vulkan_bench b;
-        quire_image image;
-        quire_image_info info;
-        quire_memory *memory = begin(&b, NULL, flags[i], &LOCAL);
-        CHECK_OK(quire_image_create(
-            memory, &(quire_image_options){.width = 20, .height = 20, .zero = false}, &image));
-        CHECK_OK(quire_image_get_info(memory, image, &info));
-        CHECK(info.place.dedicated);
-        CHECK(vulkan_bench_page(&b, memory, image.allocation).dedicated);
-        CHECK_OK(quire_free(memory, image.allocation));
-        CHECK_EQ(fv_live(b.driver, FV_MEMORY), 0);
-        vulkan_bench_end(&b);
     }
 }
 
@@ -235,32 +185,6 @@ UNIT(vulkan_memory, a_preference_of_a_raw_range_leaves_a_quarter_of_the_allocati
 }
 
 /* ---- limits and budgets --------------------------------------------------------------------- */
-
-UNIT(vulkan_memory, the_budget_that_the_driver_tells_holds)
-{
-    vulkan_bench b;
-    quire_allocation a;
-    quire_memory_info info;
-    uint32_t heap;
-    quire_memory_options strict = LOCAL;
-    strict.within_budget = true;
-    quire_memory *memory = begin(&b, NULL, 0, &strict);
-    quire_device_info device;
-    CHECK_OK(quire_memory_get_info(memory, &info));
-    CHECK_OK(quire_device_get_info(b.device, &device));
-    heap = device.kinds[info.kind].heap;
-    fv_set_budget(b.driver, 0, heap, 3 * 1024 * KIB, 0);
-    for (int i = 0; i < 3; i++)
-        CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1000 * KIB}, &a));
-    uint64_t calls = fv_calls(b.driver, "vkAllocateMemory");
-    quire_allocation more;
-    CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 1000 * KIB}, &more),
-                QUIRE_ERROR_OVER_BUDGET);
-    CHECK_EQ(fv_calls(b.driver, "vkAllocateMemory"), calls); /* the driver was not called */
-    fv_set_budget(b.driver, 0, heap, 0, 0);
-    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1000 * KIB}, &more));
-    vulkan_bench_end(&b);
-}
 
 static uint32_t heap_of(vulkan_bench *b, quire_memory *memory)
 {
@@ -586,67 +510,7 @@ UNIT(vulkan_memory, lists_of_ranges_are_one_call)
     vulkan_bench_end(&b);
 }
 
-/* ---- threads -------------------------------------------------------------------------------- */
-
-typedef struct worker {
-    quire_memory *memory;
-    unsigned seed;
-} worker;
-
-static void *work(void *user)
-{
-    const worker *w = user;
-    unsigned char in[3000], out[3000];
-    for (int i = 0; i < 50; i++) {
-        quire_buffer buffer;
-        memset(in, (int)(w->seed * 50 + (unsigned)i), sizeof in);
-        CHECK_OK(
-            quire_buffer_create(w->memory, &(quire_buffer_options){.size = sizeof in}, &buffer));
-        CHECK_OK(quire_write(w->memory, buffer.allocation, 0, in, sizeof in));
-        CHECK_OK(quire_read(w->memory, buffer.allocation, 0, out, sizeof out));
-        CHECK(!memcmp(in, out, sizeof in));
-        CHECK_OK(quire_free(w->memory, buffer.allocation));
-    }
-    return NULL;
-}
-
-/* The driver detects two threads that use the queue, or a command buffer, at the same time. */
-UNIT(vulkan_memory, threads_share_the_ring_and_the_queue)
-{
-    enum { THREADS = 4 };
-    const fv_options options = {.layouts = {fv_layout_named("amd-bar")}, .linger_us = 20};
-    vulkan_bench b;
-    pthread_t threads[THREADS];
-    worker workers[THREADS];
-    vulkan_bench_begin(&b, NULL, 0);
-    fv_destroy(b.driver);
-    b.driver = fv_create(&options);
-    CHECK(vulkan_bench_open(&b, NULL));
-    quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
-    for (unsigned i = 0; i < THREADS; i++) {
-        workers[i] = (worker){memory, i};
-        CHECK_EQ(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
-    }
-    for (int i = 0; i < THREADS; i++)
-        CHECK_EQ(pthread_join(threads[i], NULL), 0);
-    vulkan_bench_end(&b);
-}
-
 /* ---- devices -------------------------------------------------------------------------------- */
-
-UNIT(vulkan_memory, a_lost_device_is_told_and_everything_can_be_freed)
-{
-    vulkan_bench b;
-    quire_allocation a;
-    char data[100] = {0};
-    quire_memory *memory = begin(&b, NULL, 0, &LOCAL);
-    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &a));
-    CHECK_OK(quire_write(memory, a, 0, data, sizeof data));
-    fv_lose_devices(b.driver);
-    CHECK_FAILS(quire_write(memory, a, 0, data, sizeof data), QUIRE_ERROR_DEVICE_LOST);
-    CHECK_OK(quire_free(memory, a));
-    vulkan_bench_end(&b);
-}
 
 UNIT(vulkan_memory, a_function_that_the_driver_lacks_is_named)
 {
@@ -679,59 +543,5 @@ UNIT(vulkan_memory, the_best_of_several_devices_is_opened)
     CHECK_OK(quire_vulkan_open(&first, &b.device));
     CHECK_OK(quire_device_get_info(b.device, &cpu));
     CHECK_EQ(cpu.kind_count, options.layouts[0]->type_count);
-    vulkan_bench_end(&b);
-}
-
-/* ---- sparse objects -------------------------------------------------------------------------- */
-
-/* The caller binds the sparse object itself, to raw ranges of several pages, in any order. */
-UNIT(vulkan_memory, sparse_buffers_are_bound_to_raw_ranges)
-{
-    enum { PARTS = 4 };
-    vulkan_bench b;
-    quire_vulkan_handles h;
-    quire_allocation parts[PARTS];
-    VkSparseMemoryBind binds[PARTS];
-    VkBuffer buffer = VK_NULL_HANDLE;
-    quire_memory_options small = LOCAL;
-    small.pages.page_size = 256 * KIB;
-    quire_memory *memory = begin(&b, "amd-rebar", 0, &small);
-    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
-#define OF_DEVICE(name) ((PFN_##name)h.get_instance_proc_addr(h.instance, #name))
-    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                                     .flags = VK_BUFFER_CREATE_SPARSE_BINDING_BIT,
-                                     .size = PARTS * 128 * KIB,
-                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
-    CHECK_EQ(OF_DEVICE(vkCreateBuffer)(h.device, &info, NULL, &buffer), 0);
-    VkMemoryRequirements2 needs = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2};
-    const VkBufferMemoryRequirementsInfo2 of = {
-        .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2, .buffer = buffer};
-    OF_DEVICE(vkGetBufferMemoryRequirements2)(h.device, &of, &needs);
-    quire_allocation_options options = {.size = 0};
-    CHECK_OK(quire_vulkan_range_options(memory, &needs, QUIRE_TILING_LINEAR, &options));
-    options.size /= PARTS;
-    for (int i = 0; i < PARTS; i++) {
-        quire_vulkan_range range;
-        CHECK_OK(quire_allocate(memory, &options, &parts[i]));
-        CHECK_OK(quire_vulkan_get_range(memory, parts[i], &range));
-        binds[i] = (VkSparseMemoryBind){
-            .resourceOffset = (uint64_t)(PARTS - 1 - i) * options.size,
-            .size = options.size,
-            .memory = range.memory,
-            .memoryOffset = range.memory_offset,
-        };
-    }
-    quire_memory_info told;
-    CHECK_OK(quire_memory_get_info(memory, &told));
-    CHECK(told.page_count > 1);
-    const VkSparseBufferMemoryBindInfo bound = {buffer, PARTS, binds};
-    const VkBindSparseInfo bind = {
-        .sType = VK_STRUCTURE_TYPE_BIND_SPARSE_INFO, .bufferBindCount = 1, .pBufferBinds = &bound};
-    CHECK_EQ(OF_DEVICE(vkQueueBindSparse)(h.queue, 1, &bind, VK_NULL_HANDLE), 0);
-    CHECK_EQ(OF_DEVICE(vkQueueWaitIdle)(h.queue), 0);
-    OF_DEVICE(vkDestroyBuffer)(h.device, buffer, NULL);
-#undef OF_DEVICE
-    for (int i = 0; i < PARTS; i++)
-        CHECK_OK(quire_free(memory, parts[i]));
     vulkan_bench_end(&b);
 }

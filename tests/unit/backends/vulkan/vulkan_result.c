@@ -49,26 +49,6 @@ UNIT(vulkan_result, each_answer_has_its_code_its_name_and_its_number)
     }
 }
 
-/* The codes that the specification allows for vkAllocateMemory. */
-UNIT(vulkan_result, an_allocations_answer_reaches_the_caller)
-{
-    static const VkResult answers[] = {VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY};
-    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
-        const fv_fault fault = {
-            .function = "vkAllocateMemory", .call = 1, .from_then = true, .result = answers[i]};
-        quire_allocation made;
-        vulkan_bench b;
-        vulkan_bench_begin(&b, NULL, 0);
-        CHECK(vulkan_bench_open(&b, NULL));
-        quire_memory *memory = vulkan_bench_memory(&b, NULL);
-        CHECK(fv_fail(b.driver, &fault));
-        CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &made),
-                    qi_vulkan_result(answers[i]));
-        CHECK_EQ(quire_last_native_code(), answers[i]);
-        vulkan_bench_end(&b);
-    }
-}
-
 /* The first `times` waits fail. */
 static void fail_waits(vulkan_bench *b, unsigned times)
 {

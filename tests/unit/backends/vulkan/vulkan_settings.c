@@ -16,24 +16,6 @@ static quire_allocation allocate(quire_memory *memory)
     return made;
 }
 
-/* Without the usage for device addresses the buffer over a page has none. */
-UNIT(vulkan_settings, the_buffer_over_a_page_is_of_the_usage_asked)
-{
-    const quire_vulkan_settings none = {.page_usage = 0},
-                                some = {.page_usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
-    for (int i = 0; i < 2; i++) {
-        quire_vulkan_range range;
-        vulkan_bench b;
-        vulkan_bench_begin(&b, NULL, 0);
-        CHECK(vulkan_bench_open(&b, i ? &some : &none));
-        quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
-        CHECK_OK(quire_vulkan_page_buffer(memory, allocate(memory), &range));
-        CHECK(range.buffer != VK_NULL_HANDLE);
-        CHECK_EQ(range.address != 0, !i);
-        vulkan_bench_end(&b);
-    }
-}
-
 /* The driver reports priorities that change on a device without the feature. */
 UNIT(vulkan_settings, priorities_of_an_own_device_change)
 {
@@ -105,30 +87,4 @@ UNIT(vulkan_settings, functions_come_from_the_next_layer_where_it_is_given)
     quire_memory_destroy_all(&memory);
     CHECK_OK(quire_device_destroy(&device));
     vulkan_bench_end(&b);
-}
-
-/* The backend has no global state: the calls of one driver never reach the other. */
-UNIT(vulkan_settings, devices_of_two_drivers_live_side_by_side)
-{
-    vulkan_bench one, other;
-    vulkan_bench_begin(&one, "amd-bar", 0);
-    CHECK(vulkan_bench_open(&one, NULL));
-    vulkan_bench_begin(&other, "intel-2017", 0);
-    CHECK(vulkan_bench_open(&other, NULL));
-    quire_memory *first = vulkan_bench_memory(&one, &LOCAL);
-    quire_memory *second = vulkan_bench_memory(&other, &LOCAL);
-    for (int i = 0; i < 3; i++) {
-        const char bytes[] = "to one of them";
-        char back[sizeof bytes];
-        quire_allocation a = allocate(first), b = allocate(second);
-        CHECK_OK(quire_write(first, a, 0, bytes, sizeof bytes));
-        CHECK_OK(quire_write(second, b, 0, bytes, sizeof bytes));
-        CHECK_OK(quire_read(first, a, 0, back, sizeof back));
-        CHECK_STR(back, bytes);
-    }
-    CHECK_EQ(fv_calls(one.driver, "vkAllocateMemory"), 2); /* a page, and the staging ring */
-    CHECK(fv_calls(other.driver, "vkAllocateMemory") > 0);
-    vulkan_bench_end(&one);
-    CHECK_OK(quire_free(second, allocate(second)));
-    vulkan_bench_end(&other);
 }

@@ -602,42 +602,6 @@ UNIT(vulkan_sparse, regions_are_checked)
     vulkan_bench_end(&b);
 }
 
-/* No driver here has this layout: one tail for all layers, of three blocks, in the middle of the
-   bytes. */
-UNIT(vulkan_sparse, a_tail_may_be_one_for_all_layers)
-{
-    const qi_vulkan_tiles tiles = {
-        .count = 1,
-        .extent = {256, 128, 1},
-        .layers = 3,
-        .levels = 9,
-        .aspects = {{.aspect = VK_IMAGE_ASPECT_COLOR_BIT,
-                     .tile = {128, 128, 1},
-                     .levels = 1,
-                     .tails = 1,
-                     .tail_blocks = 3,
-                     .tail_offset = 1024 * KIB,
-                     .of_layer = 2}},
-    };
-    qi_vulkan_boxes boxes;
-    const qi_vulkan_box *box = boxes.all;
-    CHECK_EQ(qi_vulkan_tiles_count(&tiles), 9);
-    for (uint32_t layer = 0; layer < 3; layer++) {
-        CHECK_OK(qi_vulkan_tiles_find(&tiles, &(quire_vulkan_region){.level = 1, .layer = layer},
-                                      &boxes));
-        CHECK_EQ(boxes.count, 1);
-        CHECK_EQ(box->first, 6);
-        CHECK_EQ(box->blocks * box->rows * box->slices, 3);
-    }
-    CHECK(!qi_vulkan_tiles_at(&tiles, 5, BLOCK).is_tail);
-    CHECK_EQ(qi_vulkan_tiles_at(&tiles, 5, BLOCK).layer, 2);
-    CHECK_EQ(qi_vulkan_tiles_at(&tiles, 5, BLOCK).offset.x, 128);
-    qi_vulkan_tile last = qi_vulkan_tiles_at(&tiles, 8, BLOCK);
-    CHECK(last.is_tail);
-    CHECK_EQ(last.level, 1);
-    CHECK_EQ(last.resource_offset, 1024 * KIB + 2 * BLOCK);
-}
-
 /* ---- what cannot be waited for --------------------------------------------------------------- */
 
 /* The driver executes work only when a call waits, and reports objects that are destroyed while
@@ -837,29 +801,6 @@ UNIT(vulkan_sparse, a_mapped_part_keeps_it)
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
-typedef struct gate {
-    fv_driver *driver;
-    bool is_held;
-    uint64_t times, binds; /* binds before the call was held */
-} gate;
-
-static void hold(void *user)
-{
-    gate *g = user;
-    CHECK(!g->is_held);
-    g->is_held = true;
-    g->binds = fv_calls(g->driver, "vkQueueBindSparse");
-    g->times++;
-}
-
-static void let_go(void *user)
-{
-    gate *g = user;
-    CHECK(g->is_held);
-    g->is_held = false;
-    CHECK_EQ(fv_calls(g->driver, "vkQueueBindSparse"), g->binds + 1);
-}
-
 /* Wraps the bench's device again, with these features. */
 static quire_device *wrap(vulkan_bench *b, const VkPhysicalDeviceFeatures *features,
                           quire_vulkan_queue queue)
@@ -879,38 +820,6 @@ static quire_device *wrap(vulkan_bench *b, const VkPhysicalDeviceFeatures *featu
     };
     CHECK_OK(quire_vulkan_wrap(&options, &device));
     return device;
-}
-
-UNIT(vulkan_sparse, the_callers_queue_is_held_for_each_bind)
-{
-    const VkPhysicalDeviceFeatures features = {.sparseBinding = VK_TRUE,
-                                               .sparseResidencyBuffer = VK_TRUE};
-    vulkan_bench b;
-    quire_vulkan_handles h;
-    quire_memory *memory = NULL;
-    begin(&b, &LOCAL);
-    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
-    gate g = {.driver = b.driver};
-    quire_device *device = wrap(&b, &features,
-                                (quire_vulkan_queue){.queue = h.queue,
-                                                     .family = h.queue_family,
-                                                     .lock = hold,
-                                                     .unlock = let_go,
-                                                     .user = &g});
-    CHECK_OK(quire_memory_create(device, &LOCAL, &memory));
-    quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
-    CHECK_EQ(g.times, 0);
-    CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0));
-    CHECK_OK(quire_vulkan_sparse_unbind(sparse, 0, BLOCK));
-    CHECK_EQ(g.times, 2);
-    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    sparse = make(memory, &WHOLE);
-    CHECK_EQ(g.times, 3);
-    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    CHECK_EQ(g.times, 3);
-    CHECK_OK(quire_memory_destroy(&memory));
-    CHECK_OK(quire_device_destroy(&device));
-    vulkan_bench_end(&b);
 }
 
 /* Checks that such a device refuses an object, and the message. */
@@ -947,19 +856,6 @@ UNIT(vulkan_sparse, what_the_device_lacks_is_named)
     VkBufferCreateInfo aliased = WHOLE;
     aliased.flags |= VK_BUFFER_CREATE_SPARSE_ALIASED_BIT;
     refused_on(&b, &all, queue, &aliased, "sparseResidencyAliased");
-    vulkan_bench_end(&b);
-}
-
-UNIT(vulkan_sparse, a_device_without_sparse_binding_says_so)
-{
-    vulkan_bench b;
-    quire_vulkan_sparse *sparse = NULL;
-    vulkan_bench_begin(&b, "lavapipe", 0);
-    CHECK(vulkan_bench_open(&b, NULL));
-    quire_memory *memory = vulkan_bench_memory(&b, NULL);
-    CHECK_FAILS(quire_vulkan_sparse_buffer_create(memory, &WHOLE, NULL, &sparse), UNSUPPORTED);
-    CHECK_HAS(quire_last_error(), "sparseBinding");
-    CHECK_FAILS(quire_vulkan_sparse_image_create(memory, &PICTURE, NULL, &sparse), UNSUPPORTED);
     vulkan_bench_end(&b);
 }
 

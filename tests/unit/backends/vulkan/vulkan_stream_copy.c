@@ -153,22 +153,6 @@ UNIT(vulkan_stream_copy, a_thousand_writes_are_one_submission_without_a_wait)
     end();
 }
 
-/* Device to host: the call waits, the bytes are there on return. */
-UNIT(vulkan_stream_copy, bytes_to_the_host_are_there_on_return)
-{
-    quire_point done = {.value = 1};
-    begin();
-    CHECK_OK(copy(0, in, 5000, NULL));
-    CHECK_OK(quire_copy(&(quire_copy_options){.from = {.memory = memory, .allocation = made},
-                                              .host_to = out,
-                                              .size = 5000,
-                                              .stream = stream},
-                        &done));
-    CHECK(!memcmp(in, out, 5000));
-    CHECK(!done.stream && !done.value);
-    end();
-}
-
 /* ---- in order -------------------------------------------------------------------------------- */
 
 /* Random copies, batches, fills and copies within the page, on one stream. */

@@ -1,7 +1,6 @@
 /*
  * vulkan_copy_driver.c - copies between pages on a driver of this machine, under synchronization
- * validation: consecutive copies without a wait by the caller, copies within a page, copies from
- * and to the host.
+ * validation: consecutive copies without a wait by the caller, and lists from and to the host.
  *
  * Software drivers have one memory kind, which is host-visible, so that the core copies with the
  * processor. Therefore the test calls the backend through its table.
@@ -103,60 +102,6 @@ UNIT(vulkan_copy_driver, rows_are_copied_between_places_again_and_again)
         model_copy(&job, w.places[to].model, w.places[from].model);
     }
     expect_models(&w);
-    end(&w);
-}
-
-UNIT(vulkan_copy_driver, rows_between_rows_of_one_place)
-{
-    static world w;
-    if (!begin(&w))
-        return;
-    place *p = &w.places[0];
-    const quire_copy_job job = {.to = &p->native.page,
-                                .from = &p->native.page,
-                                .to_offset = p->native.offset + 16,
-                                .from_offset = p->native.offset,
-                                .size = 16,
-                                .rows = 2000,
-                                .slices = 1,
-                                .to_row = 32,
-                                .from_row = 32};
-    call(&w, &job);
-    model_copy(&job, p->model + 16, p->model);
-    expect_models(&w);
-    end(&w);
-}
-
-UNIT(vulkan_copy_driver, host_rows_go_in_and_come_out_through_the_ring)
-{
-    static world w;
-    static unsigned char bytes[SIZE], back[SIZE];
-    if (!begin(&w))
-        return;
-    place *p = &w.places[1];
-    for (int i = 0; i < SIZE; i++)
-        bytes[i] = (unsigned char)(i * 13);
-    quire_copy_job job = {.to = &p->native.page,
-                          .to_offset = p->native.offset,
-                          .host_from = bytes,
-                          .size = 60,
-                          .rows = 900,
-                          .slices = 1,
-                          .to_row = 70,
-                          .from_row = 60};
-    call(&w, &job);
-    model_copy(&job, p->model, bytes);
-    expect_models(&w);
-    job = (quire_copy_job){.from = &p->native.page,
-                           .from_offset = p->native.offset,
-                           .host_to = back,
-                           .size = 60,
-                           .rows = 900,
-                           .slices = 1,
-                           .to_row = 60,
-                           .from_row = 70};
-    call(&w, &job);
-    CHECK(!memcmp(back, bytes, 60 * 900));
     end(&w);
 }
 

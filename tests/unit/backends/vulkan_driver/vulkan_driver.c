@@ -1,15 +1,13 @@
 /*
- * vulkan_driver.c - optional properties of the drivers of this machine: budgets, priorities, a
- * coarse bufferImageGranularity, real out of memory. Runs on a device of quire's own, under the
- * validation layer. Any message of the layer or the driver fails the test.
+ * vulkan_driver.c - optional properties of the drivers of this machine: budgets and real out
+ * of memory. Runs on a device of quire's own, under the validation layer. Any message of the layer
+ * or the driver fails the test.
  */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "quire/quire.h"
-#include "quire/lluvia.h"
-#include "tests/support/random.h"
+#include "quire/insight.h"
+#include "quire/vulkan.h"
 #include "tests/support/unit.h"
 #include "tests/support/valgrind.h"
 
@@ -98,7 +96,7 @@ static bool lacks(const bench *b, const char *extension)
     return !found;
 }
 
-/* ---- budgets and priorities ----------------------------------------------------------------- */
+/* ---- budgets -------------------------------------------------------------------------------- */
 
 /* Other processes use the heap, too, so that only a lower bound of its usage is known. */
 UNIT_ALONE(vulkan_driver, the_budget_is_the_drivers_and_holds)
@@ -126,22 +124,6 @@ UNIT_ALONE(vulkan_driver, the_budget_is_the_drivers_and_holds)
         CHECK(result == QUIRE_ERROR_OVER_BUDGET || result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     }
     end_memory(memory);
-    end(&b);
-}
-
-UNIT_ALONE(vulkan_driver, pages_of_every_priority_are_made)
-{
-    static const float priorities[] = {0, 0.1f, 0.9f, QUIRE_PRIORITY_LOWEST};
-    bench b;
-    quire_buffer buffer;
-    if (!begin(&b) || lacks(&b, VK_EXT_MEMORY_PRIORITY_EXTENSION_NAME))
-        return;
-    for (int i = 0; i < 4; i++) {
-        quire_memory *memory = memory_of(&b, &(quire_memory_options){.priority = priorities[i]});
-        CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000}, &buffer));
-        CHECK_OK(quire_free(memory, buffer.allocation));
-        end_memory(memory);
-    }
     end(&b);
 }
 
@@ -186,137 +168,6 @@ UNIT_ALONE(vulkan_driver, out_of_memory_is_told_and_leaves_nothing_behind)
     CHECK_EQ(allocation.id, 0);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = MIB}, &allocation));
     CHECK_OK(quire_free(memory, allocation));
-    end_memory(memory);
-    end(&b);
-}
-
-/* The driver decides about one allocation above its maxMemoryAllocationSize, which quire passes
-   on. No byte of it is touched. */
-UNIT_ALONE(vulkan_driver, the_driver_answers_for_a_size_above_its_largest_memory_object)
-{
-    bench b;
-    quire_memory_info info;
-    quire_allocation allocation;
-    quire_allocation_info place;
-    if (!begin(&b))
-        return;
-    quire_memory *memory = memory_of(&b, NULL);
-    CHECK_OK(quire_memory_get_info(memory, &info));
-    uint64_t size = refused_size(&b, info.kind);
-    if (!size) {
-        unit_skip("%s would give all of its heap at once", b.info.name);
-        return;
-    }
-    quire_result result =
-        quire_allocate(memory, &(quire_allocation_options){.size = size}, &allocation);
-    if (b.troubles == 1 && strstr(b.first, "maxMemoryAllocationSize"))
-        b.troubles = 0; /* newer layers warn about such a size */
-    if (result) {
-        CHECK_EQ(result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-        CHECK_EQ(quire_last_native_code(), VK_ERROR_OUT_OF_DEVICE_MEMORY);
-    } else {
-        CHECK_OK(quire_allocation_get_info(memory, allocation, &place));
-        CHECK(place.size >= size);
-        CHECK_OK(quire_free(memory, allocation));
-    }
-    end_memory(memory);
-    end(&b);
-}
-
-/* ---- granularity ---------------------------------------------------------------------------- */
-
-enum { OBJECTS = 120, SIDE = 24 };
-
-typedef struct object {
-    bool is_image;
-    quire_buffer buffer;
-    quire_image image;
-    quire_allocation_info place;
-    uint64_t size; /* bytes of its contents */
-} object;
-
-static void make_object(quire_memory *memory, object *o, test_random *random)
-{
-    o->is_image = random_next(random) & 1;
-    if (o->is_image) {
-        const quire_image_options options = {.width = 1 + (uint32_t)random_below(random, SIDE),
-                                             .height = SIDE};
-        CHECK_OK(quire_image_create(memory, &options, &o->image));
-        CHECK_OK(quire_allocation_get_info(memory, o->image.allocation, &o->place));
-        o->size = (uint64_t)options.width * options.height;
-        return;
-    }
-    o->size = 4 + random_below(random, 3000);
-    CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = o->size}, &o->buffer));
-    CHECK_OK(quire_allocation_get_info(memory, o->buffer.allocation, &o->place));
-}
-
-static void fill(quire_memory *memory, const object *o, unsigned char *bytes, int value)
-{
-    memset(bytes, value, o->size);
-    if (o->is_image)
-        CHECK_OK(quire_lluvia_image_write(memory, o->image, VK_IMAGE_LAYOUT_UNDEFINED,
-                                          VK_IMAGE_LAYOUT_GENERAL, bytes, o->size));
-    else
-        CHECK_OK(quire_write(memory, o->buffer.allocation, 0, bytes, o->size));
-}
-
-static void expect(quire_memory *memory, const object *o, unsigned char *bytes, int value)
-{
-    if (o->is_image)
-        CHECK_OK(
-            quire_lluvia_image_read(memory, o->image, VK_IMAGE_LAYOUT_GENERAL, bytes, o->size));
-    else
-        CHECK_OK(quire_read(memory, o->buffer.allocation, 0, bytes, o->size));
-    for (uint64_t i = 0; i < o->size; i++)
-        CHECK_EQ(bytes[i], value);
-}
-
-/* Whether two ranges share a unit of the granularity. */
-static bool share_stretch(const quire_allocation_info *a, const quire_allocation_info *b,
-                          uint64_t granularity)
-{
-    return a->page == b->page &&
-           a->offset / granularity <= (b->offset + b->size - 1) / granularity &&
-           b->offset / granularity <= (a->offset + a->size - 1) / granularity;
-}
-
-static void check_stretches(const object *all, uint64_t granularity)
-{
-    for (int i = 0; i < OBJECTS; i++)
-        for (int j = 0; j < i; j++)
-            CHECK(all[i].is_image == all[j].is_image ||
-                  !share_stretch(&all[i].place, &all[j].place, granularity));
-}
-
-/* Allocates and frees buffers and optimal images in the same pages. */
-UNIT_ALONE(vulkan_driver, buffers_and_images_keep_the_drivers_granularity)
-{
-    static unsigned char bytes[4096];
-    static object all[OBJECTS];
-    bench b;
-    test_random random = {21};
-    if (!begin(&b))
-        return;
-    quire_memory *memory = memory_of(&b, &(quire_memory_options){.pages = {.page_size = MIB}});
-    for (int round = 0; round < 3; round++) {
-        for (int i = 0; i < OBJECTS; i++) {
-            if (round && random_next(&random) & 1)
-                continue;
-            if (round)
-                CHECK_OK(quire_free(memory, all[i].is_image ? all[i].image.allocation
-                                                            : all[i].buffer.allocation));
-            make_object(memory, &all[i], &random);
-        }
-        check_stretches(all, b.info.limits.buffer_image_granularity);
-        for (int i = 0; i < OBJECTS; i++)
-            fill(memory, &all[i], bytes, i);
-        for (int i = 0; i < OBJECTS; i++)
-            expect(memory, &all[i], bytes, i);
-    }
-    for (int i = 0; i < OBJECTS; i++)
-        CHECK_OK(quire_free(memory,
-                            all[i].is_image ? all[i].image.allocation : all[i].buffer.allocation));
     end_memory(memory);
     end(&b);
 }

@@ -46,49 +46,6 @@ static bool can_open(void)
     return true;
 }
 
-/* Enables every feature of the device under the validation layer, which the environment enables. */
-UNIT_ALONE(vulkan_open, an_own_device_works_and_the_layer_is_silent)
-{
-    heard h = {0};
-    quire_vulkan_options options = options_of(&h);
-    quire_device *device = NULL;
-    quire_memory *memory = NULL;
-    quire_buffer buffer;
-    unsigned char in[1000], out[1000] = {0};
-    if (!can_open())
-        return;
-    setenv("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation", 1);
-    CHECK_OK(quire_vulkan_open(&options, &device));
-    CHECK_OK(quire_memory_create(device, NULL, &memory));
-    CHECK_OK(
-        quire_buffer_create(memory, &(quire_buffer_options){.size = 1000, .zero = true}, &buffer));
-    memset(in, 0x5a, sizeof in);
-    CHECK_OK(quire_write(memory, buffer.allocation, 0, in, sizeof in));
-    CHECK_OK(quire_read(memory, buffer.allocation, 0, out, sizeof out));
-    CHECK(!memcmp(in, out, sizeof in));
-    quire_memory_destroy_all(&memory);
-    CHECK_OK(quire_device_destroy(&device));
-    CHECK_STR(h.first, "");
-    CHECK_EQ(h.troubles, 0);
-    CHECK(h.lines > 0);
-}
-
-UNIT(vulkan_open, handles_of_an_own_device_are_told)
-{
-    quire_device *device = NULL;
-    quire_vulkan_handles handles;
-    heard h = {0};
-    quire_vulkan_options options = options_of(&h);
-    if (!can_open())
-        return;
-    CHECK_OK(quire_vulkan_open(&options, &device));
-    CHECK_OK(quire_vulkan_get_handles(device, &handles));
-    CHECK(handles.instance && handles.physical_device && handles.device && handles.queue);
-    CHECK(handles.api_version >= VK_API_VERSION_1_1);
-    CHECK(handles.get_instance_proc_addr(handles.instance, "vkDestroyInstance") != NULL);
-    CHECK_OK(quire_device_destroy(&device));
-}
-
 /* ---- which device --------------------------------------------------------------------------- */
 
 static void expect_found(const char *name)
@@ -140,20 +97,6 @@ UNIT_ALONE(vulkan_open, without_a_name_the_environment_decides)
 }
 
 /* ---- wrapping ------------------------------------------------------------------------------- */
-
-UNIT(vulkan_open, a_wrapped_device_stays_the_callers)
-{
-    real_vulkan r;
-    quire_vulkan_handles handles;
-    if (!real_begin_wrapped(&r))
-        return;
-    CHECK_OK(quire_vulkan_get_handles(r.quire, &handles));
-    CHECK(handles.device == r.device && handles.queue == r.queue);
-    CHECK_OK(quire_device_destroy(&r.quire));
-    CHECK_EQ(REAL(&r, vkDeviceWaitIdle)(r.device), 0);
-    real_wrap(&r); /* the device can be wrapped again */
-    real_end(&r);
-}
 
 /* Host callbacks of the caller for the driver. They mark their blocks, so that a foreign block is
    detected. */
@@ -318,23 +261,6 @@ UNIT(vulkan_open, a_message_is_logged_with_its_id_once)
         unit_skip("the loader has no VK_EXT_debug_utils");
 }
 
-UNIT(vulkan_open, without_infos_it_is_vulkan_1_1_with_nothing_enabled)
-{
-    real_vulkan r;
-    quire_vulkan_handles handles;
-    quire_device_info info;
-    if (!real_begin(&r))
-        return;
-    r.wrap.instance_info = NULL;
-    r.wrap.device_info = NULL;
-    real_wrap(&r);
-    CHECK_OK(quire_vulkan_get_handles(r.quire, &handles));
-    CHECK_EQ(handles.api_version, VK_API_VERSION_1_1);
-    CHECK_OK(quire_device_get_info(r.quire, &info));
-    CHECK(!info.exportable);
-    real_end(&r);
-}
-
 UNIT(vulkan_open, without_a_queue_nothing_is_staged)
 {
     real_vulkan r;
@@ -379,20 +305,10 @@ UNIT(vulkan_open, what_cannot_be_wrapped_is_refused)
     bad[8].settings.unused[3] = 1;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         CHECK_FAILS(quire_vulkan_wrap(&bad[i], &device), INVALID);
-    CHECK_FAILS(quire_vulkan_wrap(NULL, &device), INVALID);
-    CHECK_FAILS(quire_vulkan_wrap(&good, NULL), INVALID);
     quire_vulkan_wrap_options empty = good;
     empty.get_instance_proc_addr = nothing;
     CHECK_FAILS(quire_vulkan_wrap(&empty, &device), INVALID);
     CHECK_HAS(quire_last_error(), "vkGetDeviceProcAddr");
-    VkApplicationInfo old = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
-                             .apiVersion = VK_API_VERSION_1_0};
-    VkInstanceCreateInfo old_instance = r.instance_info;
-    old_instance.pApplicationInfo = &old;
-    quire_vulkan_wrap_options aged = good;
-    aged.instance_info = &old_instance;
-    CHECK_FAILS(quire_vulkan_wrap(&aged, &device), QUIRE_ERROR_UNSUPPORTED);
-    CHECK_HAS(quire_last_error(), "1.0");
     CHECK(device == NULL);
     real_wrap(&r);
     real_end(&r);
@@ -491,95 +407,6 @@ UNIT_ALONE(vulkan_open, extensions_chain_and_queue_flags_are_enabled_in_silence)
     CHECK_OK(quire_vulkan_get_handles(device, &handles));
     if (options.device_extension_count)
         CHECK(handles.get_instance_proc_addr(handles.instance, "vkCreateSwapchainKHR") != NULL);
-    CHECK_OK(quire_device_destroy(&device));
-    CHECK_STR(h.first, "");
-}
-
-UNIT(vulkan_open, what_the_driver_does_not_have_is_named)
-{
-    static const char *const names[] = {"VK_QUIRE_nothing"};
-    static const VkQueueFlags all[] = {0x7fffffff};
-    quire_device *device = NULL;
-    if (!can_open())
-        return;
-    CHECK_FAILS(quire_vulkan_open(&(quire_vulkan_options){.device_extensions = names,
-                                                          .device_extension_count = 1},
-                                  &device),
-                QUIRE_ERROR_UNSUPPORTED);
-    CHECK_HAS(quire_last_error(), "VK_QUIRE_nothing");
-    CHECK_FAILS(quire_vulkan_open(&(quire_vulkan_options){.instance_extensions = names,
-                                                          .instance_extension_count = 1},
-                                  &device),
-                QUIRE_ERROR_UNSUPPORTED);
-    CHECK_HAS(quire_last_error(), "VK_QUIRE_nothing");
-    CHECK_FAILS(
-        quire_vulkan_open(&(quire_vulkan_options){.queues = all, .queue_count = 1}, &device),
-        QUIRE_ERROR_UNSUPPORTED);
-    CHECK_HAS(quire_last_error(), "queues[0]");
-    CHECK(!device);
-}
-
-enum { SHARED_ROUNDS = 100 };
-
-static quire_memory *copied;
-static quire_buffer copied_to;
-
-static void *copy_often(void *unused)
-{
-    static unsigned char in[4096], out[4096];
-    for (int i = 0; i < SHARED_ROUNDS; i++) {
-        memset(in, i, sizeof in);
-        CHECK_OK(quire_write(copied, copied_to.allocation, 0, in, sizeof in));
-        CHECK_OK(quire_read(copied, copied_to.allocation, 0, out, sizeof out));
-        CHECK(!memcmp(in, out, sizeof in));
-        CHECK_OK(quire_fill(copied, copied_to.allocation, &(quire_fill_options){.value = 1}, NULL));
-    }
-    return unused;
-}
-
-static void *mark_often(void *stream)
-{
-    quire_point point;
-    for (int i = 0; i < SHARED_ROUNDS; i++)
-        CHECK_OK(quire_stream_mark(stream, &point));
-    return NULL;
-}
-
-/* The layer reports two threads that use a queue at the same time. */
-UNIT_ALONE(vulkan_open, the_program_shares_the_queue_with_quire)
-{
-    heard h = {0};
-    quire_vulkan_options options = options_of(&h);
-    quire_vulkan_handles handles;
-    quire_device *device = NULL;
-    quire_stream *stream = NULL;
-    pthread_t copier, marker;
-    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO};
-    if (!can_open())
-        return;
-    setenv("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation", 1);
-    CHECK_OK(quire_vulkan_open(&options, &device));
-    CHECK_OK(quire_memory_create(
-        device, &(quire_memory_options){.kind.required = QUIRE_DEVICE_LOCAL}, &copied));
-    CHECK_OK(quire_buffer_create(copied, &(quire_buffer_options){.size = 4096}, &copied_to));
-    CHECK_OK(quire_vulkan_get_handles(device, &handles));
-    const bool has_streams = !quire_stream_create(device, NULL, &stream);
-    PFN_vkQueueSubmit submit =
-        (PFN_vkQueueSubmit)handles.get_instance_proc_addr(handles.instance, "vkQueueSubmit");
-    PFN_vkQueueWaitIdle wait =
-        (PFN_vkQueueWaitIdle)handles.get_instance_proc_addr(handles.instance, "vkQueueWaitIdle");
-    CHECK(!pthread_create(&copier, NULL, copy_often, NULL));
-    CHECK(!has_streams || !pthread_create(&marker, NULL, mark_often, stream));
-    for (int i = 0; i < SHARED_ROUNDS; i++) {
-        CHECK_OK(quire_vulkan_queue_lock(device));
-        CHECK_EQ(submit(handles.queue, 1, &info, VK_NULL_HANDLE), 0);
-        CHECK_EQ(i % 10 ? 0 : wait(handles.queue), 0);
-        CHECK_OK(quire_vulkan_queue_unlock(device));
-    }
-    CHECK(!pthread_join(copier, NULL));
-    CHECK(!has_streams || !pthread_join(marker, NULL));
-    CHECK_OK(quire_stream_destroy(&stream));
-    quire_memory_destroy_all(&copied);
     CHECK_OK(quire_device_destroy(&device));
     CHECK_STR(h.first, "");
 }
