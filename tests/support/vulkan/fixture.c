@@ -122,7 +122,7 @@ static void check_silent(const fv_fixture *f)
                      first);
 }
 
-void fv_fixture_close(fv_fixture *f)
+static void destroy_all(fv_fixture *f)
 {
     if (f->pool)
         FV(f, vkDestroyCommandPool)(f->device, f->pool, NULL);
@@ -130,10 +130,27 @@ void fv_fixture_close(fv_fixture *f)
         FV(f, vkDestroyDevice)(f->device, NULL);
     f->device = VK_NULL_HANDLE;
     FV(f, vkDestroyInstance)(f->instance, NULL);
-    check_silent(f);
+}
+
+static void end_driver(fv_fixture *f)
+{
     for (uint32_t kind = 0; kind < FV_KINDS; kind++)
         CHECK_EQ(fv_live(f->driver, (fv_kind)kind), 0);
     fv_destroy(f->driver);
+}
+
+void fv_fixture_close(fv_fixture *f)
+{
+    destroy_all(f);
+    check_silent(f);
+    end_driver(f);
+}
+
+void fv_fixture_leave(fv_fixture *f)
+{
+    check_silent(f);
+    destroy_all(f);
+    end_driver(f);
 }
 
 void fv_fixture_expect(fv_fixture *f, const char *part)

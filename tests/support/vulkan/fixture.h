@@ -35,6 +35,9 @@ void fv_fixture_open_over(fv_fixture *f, const fv_options *options,
 /* Destroys everything. Fails if there was a message, or if an object is left. */
 void fv_fixture_close(fv_fixture *f);
 
+/* Destroys everything, with what the test has left. Fails if there was a message before. */
+void fv_fixture_leave(fv_fixture *f);
+
 /* Returns a function of the device or instance. Fails if it does not exist. */
 PFN_vkVoidFunction fv_fixture_function(const fv_fixture *f, const char *name);
 
@@ -45,6 +48,13 @@ PFN_vkVoidFunction fv_fixture_function(const fv_fixture *f, const char *name);
 
 /* Checks that the only message is an error that contains the part, and removes it. */
 void fv_fixture_expect(fv_fixture *f, const char *part);
+
+/* Makes a call about which the driver writes such a message. */
+#define FV_TOLD(f, part, call)                                                                     \
+    do {                                                                                           \
+        (void)(call);                                                                              \
+        fv_fixture_expect(f, part);                                                                \
+    } while (0)
 
 /* Create objects and memory. A failure fails the test. */
 VkDeviceMemory fv_fixture_memory(fv_fixture *f, uint64_t size, uint32_t type);

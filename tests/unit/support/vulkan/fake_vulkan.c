@@ -1,80 +1,9 @@
 /*
- * fake_vulkan.c - the fake Vulkan driver: the layouts that it imitates, and its functions.
+ * fake_vulkan.c - what the emulated Vulkan driver tells of devices and handles that are used against
+ * a rule of Vulkan, and the functions and codes that it has by its version.
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan/fixture.h"
-
-UNIT(fake_vulkan, every_layout_opens_and_ends_in_silence)
-{
-    for (uint32_t i = 0; i < fv_layout_count; i++) {
-        fv_fixture f;
-        fv_fixture_open(&f, fv_layouts[i].name, 0);
-        VkPhysicalDeviceMemoryProperties memory;
-        FV(&f, vkGetPhysicalDeviceMemoryProperties)(f.physical, &memory);
-        CHECK_EQ(memory.memoryHeapCount, fv_layouts[i].heap_count);
-        CHECK_EQ(memory.memoryTypeCount, fv_layouts[i].type_count);
-        for (uint32_t k = 0; k < memory.memoryTypeCount; k++) {
-            CHECK_EQ(memory.memoryTypes[k].propertyFlags, fv_layouts[i].types[k].propertyFlags);
-            CHECK(memory.memoryTypes[k].heapIndex < memory.memoryHeapCount);
-        }
-        fv_fixture_close(&f);
-    }
-}
-
-UNIT(fake_vulkan, layouts_follow_the_rules_of_the_specification)
-{
-    for (uint32_t i = 0; i < fv_layout_count; i++) {
-        VkMemoryPropertyFlags needed =
-            VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-        bool coherent = false, local = false;
-        for (uint32_t k = 0; k < fv_layouts[i].type_count; k++) {
-            VkMemoryPropertyFlags flags = fv_layouts[i].types[k].propertyFlags;
-            coherent |= (flags & needed) == needed;
-            local |= flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
-        }
-        /* "incoherent" breaks this one on purpose */
-        CHECK_EQ(coherent, strcmp(fv_layouts[i].name, "incoherent") != 0);
-        CHECK(local);
-        CHECK(fv_layout_named(fv_layouts[i].name) == &fv_layouts[i]);
-        CHECK(fv_layouts[i].source && *fv_layouts[i].source);
-    }
-    CHECK(!fv_layout_named("no such device"));
-}
-
-UNIT(fake_vulkan, limits_are_those_of_the_layout)
-{
-    fv_fixture f;
-    fv_fixture_open(&f, "swiftshader", 0);
-    VkPhysicalDeviceMaintenance3Properties most = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
-    VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
-                                       .pNext = &most};
-    FV(&f, vkGetPhysicalDeviceProperties2)(f.physical, &all);
-    CHECK_STR(all.properties.deviceName, "fake swiftshader");
-    CHECK_EQ(all.properties.apiVersion, VK_API_VERSION_1_3);
-    CHECK_EQ(all.properties.limits.bufferImageGranularity, 4096);
-    CHECK_EQ(all.properties.limits.nonCoherentAtomSize, 256);
-    CHECK_EQ(all.properties.limits.maxMemoryAllocationCount, 4096);
-    CHECK_EQ(most.maxMemoryAllocationSize, 1073741824);
-    fv_fixture_close(&f);
-}
-
-UNIT(fake_vulkan, a_driver_can_have_several_devices)
-{
-    fv_options options = {.layouts = {fv_layout_named("nvidia-bar"), fv_layout_named("lavapipe")}};
-    fv_fixture f;
-    fv_fixture_open_with(&f, &options);
-    VkPhysicalDevice list[4];
-    uint32_t count = 4;
-    CHECK_VK(FV(&f, vkEnumeratePhysicalDevices)(f.instance, &count, list));
-    CHECK_EQ(count, 2);
-    VkPhysicalDeviceProperties second;
-    FV(&f, vkGetPhysicalDeviceProperties)(list[1], &second);
-    CHECK_STR(second.deviceName, "fake lavapipe");
-    count = 1;
-    CHECK_EQ(FV(&f, vkEnumeratePhysicalDevices)(f.instance, &count, list), VK_INCOMPLETE);
-    fv_fixture_close(&f);
-}
 
 /* Creates a device with only the listed extensions. */
 static VkDevice open_plain(fv_fixture *f, uint32_t count, const char *const *names,
@@ -119,10 +48,7 @@ UNIT(fake_vulkan, functions_are_there_where_version_and_extensions_have_them)
     CHECK(!f.get_of_device(none, "vkBindBufferMemory2"));
     fv_heal(f.driver);
     CHECK(f.get_of_device(none, "vkBindBufferMemory2"));
-    FV(&f, vkDestroyDevice)(none, NULL);
-    FV(&f, vkDestroyDevice)(one, NULL);
-    FV(&f, vkDestroyDevice)(other, NULL);
-    fv_fixture_close(&f);
+    fv_fixture_leave(&f);
 }
 
 UNIT(fake_vulkan, a_device_refuses_what_it_does_not_offer)
@@ -138,10 +64,8 @@ UNIT(fake_vulkan, a_device_refuses_what_it_does_not_offer)
     CHECK_EQ(fv_live(f.driver, FV_DEVICE), 1);
     fv_fixture_close(&f);
     fv_fixture_open(&f, "moltenvk", 0);
-    VkDevice device = open_plain(&f, 0, NULL, NULL);
-    fv_fixture_expect(&f, "VUID-VkDeviceCreateInfo-pProperties-04451");
-    FV(&f, vkDestroyDevice)(device, NULL);
-    fv_fixture_close(&f);
+    FV_TOLD(&f, "VUID-VkDeviceCreateInfo-pProperties-04451", open_plain(&f, 0, NULL, NULL));
+    fv_fixture_leave(&f);
 }
 
 UNIT(fake_vulkan, a_leak_is_told_with_its_kind)
@@ -177,40 +101,44 @@ UNIT(fake_vulkan, stale_and_foreign_handles_are_told_and_not_used)
     VkDevice second = open_plain(&f, 0, NULL, NULL);
     VkDeviceMemory memory = fv_fixture_memory(&f, 1000, 0);
     VkBuffer buffer = fv_fixture_buffer(&f, 100, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
-    FV(&f, vkFreeMemory)(second, memory, NULL);
-    fv_fixture_expect(&f, "fv-parent");
-    FV(&f, vkFreeMemory)(f.device, (VkDeviceMemory)buffer, NULL);
-    fv_fixture_expect(&f, "is a buffer and no memory");
+    FV_TOLD(&f, "fv-parent", FV(&f, vkFreeMemory)(second, memory, NULL));
+    FV_TOLD(&f, "is a buffer and no memory",
+            FV(&f, vkFreeMemory)(f.device, (VkDeviceMemory)buffer, NULL));
     FV(&f, vkFreeMemory)(f.device, memory, NULL);
-    FV(&f, vkFreeMemory)(f.device, memory, NULL);
-    fv_fixture_expect(&f, "destroyed or never made");
+    FV_TOLD(&f, "destroyed or never made", FV(&f, vkFreeMemory)(f.device, memory, NULL));
     FV(&f, vkDestroyBuffer)(f.device, buffer, NULL);
-    FV(&f, vkDestroyBuffer)(f.device, buffer, NULL);
-    fv_fixture_expect(&f, "destroyed or never made");
+    FV_TOLD(&f, "destroyed or never made", FV(&f, vkDestroyBuffer)(f.device, buffer, NULL));
     FV(&f, vkDestroyDevice)(second, NULL);
-    FV(&f, vkDestroyDevice)(second, NULL);
-    fv_fixture_expect(&f, "the device was destroyed");
+    FV_TOLD(&f, "the device was destroyed", FV(&f, vkDestroyDevice)(second, NULL));
     FV(&f, vkFreeMemory)(f.device, VK_NULL_HANDLE, NULL);
     fv_fixture_close(&f);
 }
 
-UNIT(fake_vulkan, names_are_kept_and_allowed_messages_are_not_counted)
+/* Vulkan's rules for the chain of a device. */
+UNIT(fake_vulkan, structs_of_features_that_exclude_each_other_are_told)
 {
     fv_fixture f;
     fv_fixture_open(&f, NULL, 0);
-    char name[16];
-    VkBuffer buffer = fv_fixture_buffer(&f, 100, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
-    VkDebugUtilsObjectNameInfoEXT info = {.sType =
-                                              VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT,
-                                          .objectType = VK_OBJECT_TYPE_BUFFER,
-                                          .objectHandle = (uint64_t)buffer,
-                                          .pObjectName = "weights of layer 7"};
-    CHECK_VK(FV(&f, vkSetDebugUtilsObjectNameEXT)(f.device, &info));
-    fv_name_of(f.driver, (uint64_t)buffer, name, sizeof name);
-    CHECK_STR(name, "weights of laye"); /* truncated to the buffer */
-    fv_allow(f.driver, "fv-handle");
-    FV(&f, vkDestroyBuffer)(f.device, buffer, NULL);
-    FV(&f, vkDestroyBuffer)(f.device, buffer, NULL);
-    CHECK_EQ(fv_message_count(f.driver, FV_ERROR), 0);
-    fv_fixture_close(&f);
+    VkPhysicalDeviceVulkan12Features core = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+    VkPhysicalDeviceTimelineSemaphoreFeatures again = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
+    VkPhysicalDeviceTimelineSemaphoreFeatures single = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, .pNext = &core};
+    FV_TOLD(&f, "VUID-VkDeviceCreateInfo-pNext-02830", open_plain(&f, 0, NULL, &single));
+    single.pNext = &again;
+    FV_TOLD(&f, "VUID-VkDeviceCreateInfo-sType-unique", open_plain(&f, 0, NULL, &single));
+    fv_fixture_leave(&f);
+}
+
+UNIT(fake_vulkan, codes_are_those_of_the_specification)
+{
+    VkResult codes[8];
+    CHECK_EQ(fv_codes("vkMapMemory", codes, 8), 3);
+    CHECK_EQ((uint32_t)codes[0], (uint32_t)VK_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_EQ((uint32_t)codes[1], (uint32_t)VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ((uint32_t)codes[2], (uint32_t)VK_ERROR_MEMORY_MAP_FAILED);
+    CHECK_EQ(fv_codes("vkFreeMemory", codes, 8), 0);
+    CHECK_EQ(fv_codes("vkCreateDevice", codes, 1), 7); /* more than the array can hold */
+    CHECK_EQ(fv_codes("vkBindBufferMemory2KHR", codes, 8), 3);
 }
